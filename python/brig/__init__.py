@@ -1,4 +1,4 @@
-"""brig: runs untrusted Python, each program in a jail of its own.
+"""brig: runs untrusted Python programs, each in its own jail.
 
     import brig
     result = brig.run("6 * 7")
@@ -11,7 +11,7 @@
         session.run("x = 6")
         session.run("x * 7").value  # 42
 
-It speaks brig-protocol(7) to the service of this host, or starts a brigd of its own. Standard library only.
+It speaks brig-protocol(7) to the service of this host, or starts a private brigd. It needs only the standard library.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .tools import Ask, Call, Patterns, Tool, Toolbox, ToolError, ToolLimits, to
 __all__ = ["run", "command", "map", "arun", "acommand", "Session", "AsyncSession", "CallState", "Files", "Connection", "Result", "ProgramError", "BrigError",
            "ServiceUnavailable", "ServiceLost", "SessionLost", "Refused", "Busy", "check", "Check", "SetupFailed", "FilesFailed", "ProtocolError", "Toolbox", "Tool",
            "ToolLimits", "ToolError", "Call", "SandboxExecutor", "ExecutionResult"]
-PLACES = 64 # runs at once of a brigd that names no quota
+PLACES = 64 # how many runs at once if brigd names no quota
 
 
 def _carry_out(order: Order, server: str, path: Optional[str], connection: Optional[Connection]) -> Result:
@@ -77,7 +77,7 @@ def run(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, e
     more settings. allow, deny: patterns of names of tools; ask: a function that decides about calls that no pattern matches. While a
     call takes long, the clock of timeout stands still, for tool_wait seconds at most.
     wait: seconds to wait when a quota is used up. on_stdout, on_stderr: functions that get output as it is written.
-    server: "any" (a service if there is one, otherwise a brigd of its own), "service" or "private".
+    server: "any" (a service if there is one, otherwise a private brigd), "service" or "private".
     """
     order = _run_order(code, args=args, stdin=stdin, env=env, ro=ro, profile=profile, timeout=timeout, cpu_time=cpu_time, memory=memory, pids=pids, cpus=cpus,
                        output=output, cwd=cwd, network=network, cold=cold, wait=wait, files=files, get=get, tools=tools, allow=allow, deny=deny, ask=ask,
@@ -99,7 +99,7 @@ def command(argv: Sequence[str], *, stdin: Optional[Text] = None, env: Optional[
 
 def check(code: Text, *, imports: Optional[Sequence[str]] = None, profile: str = "basic", server: str = "any", path: Optional[str] = None,
           connection: Optional[Connection] = None) -> Check:
-    """Checks a program in a jail, and executes nothing of it. imports: the modules that it may import."""
+    """Checks a program in a jail without executing it. imports: the modules that it may import."""
     request = {"op": "run", "mode": "check", "profile": profile, "limits": {}, **({} if imports is None else {"imports": list(imports)})}
     done = _carry_out(order_of(request, code, None, None, None, None, None, None, False, 60, None, (), None, None), server, path, connection)
     if not isinstance(done.value, dict):
@@ -153,7 +153,7 @@ def _begun(order: Order, loop: Loop) -> Run:
 # --- async ---
 
 async def _in_thread(function: Callable[..., Result], server: str, path: Optional[str], words: Any, options: Dict[str, Any]) -> Result:
-    """Cancelling the task closes the connection, and the service ends the run."""
+    """Calls run() or command() in a thread. Cancelling the task closes the connection, and the service ends the run."""
     loop = asyncio.get_running_loop()
     connection = await loop.run_in_executor(None, Connection, server, path)
     connection.loop = loop

@@ -1,9 +1,9 @@
 """
-The outer end of the bridge between a program and its tools (brig-protocol(7), TOOLS). What comes over it is hostile.
+The outer end of the bridge between a program and its tools (brig-protocol(7), TOOLS). All that comes from the program is hostile.
 
-Each line is read by one thread, the leader, which carries out the call itself. When the function took long the last time, another thread is
-woken first, which leads from there on; when it did not, the leader reads on afterwards: between two short calls no thread is woken.
-Threads are started as they are needed. One that hangs in a function is left alone when the run ends.
+One thread, the leader, reads a line and carries out the call itself. If the function took long the last time, the leader first wakes another
+thread, which becomes the leader. Otherwise it reads on afterwards, so that no thread is woken between two short calls. Threads are started as
+they are needed. When the run ends, a thread that hangs in a function is left alone.
 """
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ LINE_MAX = 1 << 20
 RESULT_MAX = LINE_MAX - 64
 DEPTH_MAX = 64
 CHUNK = 64 << 10
-TEXT_MAX = 16 << 10     # of an error
+TEXT_MAX = 16 << 10     # characters of an error
 LISTED_MAX = 200        # calls that a record names
 TOLD_MAX = 10_000       # ended calls that wait to be reported to the audit log
-QUICK = 0.001           # seconds: a function that took less the last time is waited for
+QUICK = 0.001           # seconds: while a function that took less the last time runs, no other thread reads
 LONG = 0.02             # seconds: a call that takes longer stops the wall clock
 IDS_MAX = 1 << 53
 _KEYS: Dict[str, Set[str]] = {"call": {"name", "args"}, "cancel": set(), "find": {"words", "max"}, "describe": {"name"}, "names": {"under"}}
@@ -54,7 +54,7 @@ class _Broken(Exception):
 # --- JSON ---
 
 def _plain(value: Any) -> Any:
-    """What stands for an object that JSON has no word for."""
+    """A simpler value for an object that JSON does not have."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, (set, frozenset, range)):
@@ -74,10 +74,10 @@ def _plain(value: Any) -> Any:
 
 
 def _result_text(value: Any) -> str:
-    """Of what a function has returned; ValueError or TypeError says what is wrong with it."""
+    """What a function has returned, as JSON text. ValueError or TypeError says what is wrong with it."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
     data = text.encode("utf-8")
-    if text[0] in "[{" or len(data) > 18: # keys that are one as text, numbers beyond 64 bits, depth
+    if text[0] in "[{" or len(data) > 18: # finds keys with the same text, numbers beyond 64 bits, and too much depth
         exact.read(data, RESULT_MAX, DEPTH_MAX - 1)
     return text
 
@@ -88,7 +88,7 @@ def _error_text(kind: str, message: str) -> str:
 
 
 def _digest(args: Dict[str, Any]) -> str:
-    """Of the arguments as JSON: keys sorted, no blanks, UTF-8."""
+    """The SHA-256 of the arguments as JSON: keys sorted, no blanks, UTF-8."""
     return hashlib.sha256(json.dumps(args, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8")).hexdigest()
 
 
@@ -113,7 +113,7 @@ def _request_of(line: bytes) -> Dict[str, Any]:
 class _Job:
     def __init__(self, number: int, name: str, args: Dict[str, Any]) -> None:
         self.number, self.name, self.args, self.started = number, name, args, time.monotonic()
-        self.is_over = False # it was answered
+        self.is_over = False # the call was answered
         self.task: Optional["concurrent.futures.Future[Any]"] = None
 
 
@@ -124,7 +124,7 @@ class _Failure(Exception):
 
 
 class Bridge:
-    """One run's. loop: of the caller, on which coroutines run; without one they have a loop of their own."""
+    """The bridge of one run. loop: the caller's event loop, in which coroutines run; without one the bridge makes a loop."""
 
     def __init__(self, box: Toolbox, loop: Optional[asyncio.AbstractEventLoop] = None) -> None:
         self.box, self.limits = box, box.limits
@@ -137,11 +137,11 @@ class Bridge:
         self._writing, self._state, self._asking, self._wanted = threading.Lock(), threading.Lock(), threading.Lock(), threading.Semaphore(0)
         self._idle = self._threads = self._running = 0
         self._is_led = False
-        self._jobs: Dict[int, _Job] = {}    # that were not answered; of these
-        self._begun: Dict[int, _Job] = {}   # those that do not wait for their turn: one that does could wait for the program itself
+        self._jobs: Dict[int, _Job] = {}    # calls without an answer
+        self._begun: Dict[int, _Job] = {}   # those that have begun. Only they stop the clock: one that waits its turn may wait for the program
         self._held: Deque[_Job] = collections.deque()
-        self.ended = ""                     # why there is no bridge any more
-        self._is_watched = False            # wake_fd was written to, and what waits for it looks at oldest()
+        self.ended = ""                     # why the bridge has ended; "": it has not
+        self._is_watched = False            # wake_fd was written to, and its reader polls oldest()
         # The record.
         self._n = self._failed = self._denied = self._received = self._sent = self._questions = 0
         self._listed: List[Dict[str, Any]] = []
@@ -152,13 +152,13 @@ class Bridge:
     # --- its life ---
 
     def open(self, fd: int) -> None:
-        """Takes the socket over."""
+        """Takes ownership of the socket."""
         self._sock = socket.socket(fileno=fd)
         self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._add_thread()
 
     def close(self) -> None:
-        """The run has ended. Functions that still run are not waited for; what they return goes nowhere. Twice is fine."""
+        """Called when the run has ended. Does not wait for functions that still run; their results are dropped. May be called twice."""
         self._end("the run has ended")
         with self._state:
             jobs, stops, self._own_loop = list(self._jobs.values()), self._own_loop, False
@@ -194,28 +194,28 @@ class Bridge:
 
     @property
     def wake_fd(self) -> int:
-        """Readable when calls begin: from then on oldest() is to be looked at every LONG seconds, until rest() says that it need not be."""
+        """Readable when a call begins. From then on the caller must poll oldest() every LONG seconds, until rest() returns True."""
         return self._wake_read
 
     def oldest(self) -> Optional[float]:
-        """Since when the oldest call is under way."""
+        """When the oldest call under way began (time.monotonic()), or None."""
         with self._state:
             return next(iter(self._begun.values())).started if self._begun else None
 
     def watch(self) -> None:
-        """wake_fd was readable."""
+        """To be called when wake_fd is readable: empties it."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._wake_read, 64)
 
     def relieve(self) -> None:
-        """To be called as oldest() is: a function that used to be quick may hang, and with it the thread that would read on."""
+        """To be called as often as oldest(): if the leader hangs in a function that used to be quick, another thread must read."""
         with self._state:
             has_hung = bool(self._begun) and not self._is_led
         if has_hung:
             self._call_leader()
 
     def rest(self, seen: int) -> bool:
-        """True, and wake_fd will say so, when no call has come since `seen` (calls) and none waits."""
+        """True when no call has come since `calls` was `seen`, and none is under way: then wake_fd reports the next one."""
         with self._state:
             if self._n != seen or self._jobs:
                 return False
@@ -234,12 +234,12 @@ class Bridge:
                     "bytes": self._received + self._sent, "calls": self._listed[:]}
 
     def told(self, most: int) -> List[Dict[str, Any]]:
-        """Calls that have ended, for the audit log: each once."""
+        """At most `most` ended calls that were not returned before, for the audit log."""
         with self._state:
             return [self._told.popleft() for _ in range(min(most, len(self._told)))]
 
     def _note(self, job: _Job, verdict: str) -> None:
-        """Under _state."""
+        """The caller holds _state."""
         self._n += 1
         self._denied += verdict == "denied"
         self._failed += verdict not in ("ok", "denied")
@@ -250,7 +250,7 @@ class Bridge:
     # --- lines ---
 
     def _line(self) -> Optional[bytes]:
-        """None at the end. Only of the leader."""
+        """The next line; None at end of file. Called only by the leader."""
         while not self._lines:
             chunk = self._receive()
             if not chunk:
@@ -269,7 +269,7 @@ class Bridge:
     def _receive(self) -> bytes:
         assert self._sock
         try:
-            chunk = self._sock.recv(CHUNK) # without a place for descriptors: what a program sends of them is closed
+            chunk = self._sock.recv(CHUNK) # no room for control data, so the kernel discards descriptors that a program sends
         except OSError:
             return b""
         self._received += len(chunk)
@@ -302,7 +302,7 @@ class Bridge:
                         self._running -= 1
         except _Broken as error:
             self._end(f"the program has broken the protocol: {error}")
-        except Exception: # ours
+        except Exception: # an error of this file
             _log.exception("tools")
             self._end("broken")
         finally:
@@ -310,7 +310,7 @@ class Bridge:
                 self._threads -= 1
                 is_last = not self._threads
             if is_last and self._sock:
-                self._sock.close() # not before: another thread could still read from a descriptor of this number
+                self._sock.close() # by the last thread: another one could still read from this number after it was reused
 
     def _call_leader(self) -> None:
         with self._state:
@@ -330,9 +330,9 @@ class Bridge:
             return job
 
     def _begin(self, job: _Job) -> None:
-        """Under _state."""
+        """The caller holds _state."""
         self._running += 1
-        if job.is_over: # cancelled while it waited for its turn
+        if job.is_over: # cancelled while it was held
             return
         job.started = time.monotonic()
         if not self._begun:
@@ -340,7 +340,7 @@ class Bridge:
         self._begun[job.number] = job
 
     def _lead(self) -> Optional[_Job]:
-        """Reads until there is a call for this thread; or waits until another one does not read any more."""
+        """As the leader, reads until there is a call for this thread. If another thread leads, waits until that one hands over."""
         with self._state:
             leads = not self._is_led
             if leads:
@@ -440,7 +440,7 @@ class Bridge:
                 job.task.cancel()
 
     def _finish(self, job: _Job, verdict: str, text: Optional[str]) -> None:
-        """Exactly one answer ends a call."""
+        """Ends a call with one answer, at the first of all attempts to do so."""
         with self._state:
             if job.is_over:
                 return
@@ -482,7 +482,7 @@ class Bridge:
         return known
 
     def _asked(self, known: _Known, job: _Job) -> bool:
-        """One at a time: there is one person to ask."""
+        """Asks about one call at a time: there is one person to ask."""
         assert self.box.ask
         with self._asking:
             if self.ended or job.is_over:
@@ -506,7 +506,7 @@ class Bridge:
             raise _Failure("cancelled", "the call was cancelled") from None
         except ToolError as error:
             raise _Failure("tool", str(error)) from None
-        except BaseException as error: # sys.exit() too: it is the function's, and this thread ours
+        except BaseException as error: # even SystemExit from the function must not end this thread
             _log.debug("tool %s", known.name, exc_info=True)
             raise _Failure("tool", self._told_of(error)) from None
         try:
@@ -531,7 +531,7 @@ class Bridge:
                 value.close()
             raise
         job.task = asyncio.run_coroutine_threadsafe(_until(value, self.limits.seconds), loop)
-        if job.is_over: # it was cancelled just before
+        if job.is_over: # cancelled before job.task was set
             job.task.cancel()
         return job.task.result()
 
@@ -550,13 +550,13 @@ async def _until(value: Any, seconds: Optional[float]) -> Any:
     try:
         return await asyncio.wait_for(value, seconds)
     except asyncio.TimeoutError:
-        if seconds is None or time.monotonic() - began < seconds: # the function's own
+        if seconds is None or time.monotonic() - began < seconds: # raised by the function itself
             raise
         raise _Failure("timeout", f"no answer within {seconds:g} s") from None
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """Until the run ends: what is still under way then is cancelled."""
+    """Runs the loop until the bridge stops it, and cancels the tasks that are left."""
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()

@@ -1,4 +1,4 @@
-"""Runs over a connection: the request, the streams, the record. What brig(1) does, for programs in Python."""
+"""Runs over a connection: the request, the streams, the record. Does for programs in Python what brig(1) does."""
 from __future__ import annotations
 
 import array
@@ -25,23 +25,23 @@ from .result import ProgramError, Result, status_of
 Text = Union[str, bytes]
 Shown = Union[Mapping[str, Any], Iterable[Any]]
 Sink = Callable[[bytes], None]
-Hosts = Optional[Iterable[str]] # None: those of the profile
+Hosts = Optional[Iterable[str]] # None: the hosts of the profile
 
 MESSAGE_MAX = 64 * 1024
 FDS_MAX = 5             # stdout, stderr, stdin, result, tools
 CALLS_MAX = 64          # calls of tools in one message
 NOTE_TAG = 0            # of messages that only report something: their replies are ignored
 FRESH = 0.02           # seconds before the streams of a run are watched
-QUIET = 0.2             # seconds without a call of a tool: then the next one wakes us
-DEAF = 0.5              # seconds: a signal that comes just before a wait does not end it, and Python hears of it after the wait
-FLOOD = 8               # times what is kept: then the run is ended
-GRACE = 2.0             # seconds for a call of a session that was interrupted: then it is ended
+QUIET = 0.2             # seconds without a call of a tool after which the loop watches wake_fd again, instead of polling
+DEAF = 0.5              # seconds: the longest wait. A signal just before a wait does not end it, and Python handles it only afterwards
+FLOOD = 8               # times the bytes that are kept: more output ends the run
+GRACE = 2.0             # seconds that an interrupted call of a session gets before it is ended
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 CHUNK = 64 * 1024
 
 
 def _sealed(text: Text) -> int:
-    """The program as the service wants it: what it looks at is what runs."""
+    """The program in a sealed memory file, so that it cannot change after the service has checked it. The descriptor is the caller's."""
     fd = os.memfd_create("program", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     data = memoryview(text.encode() if isinstance(text, str) else text)
     try:
@@ -60,14 +60,14 @@ def _close_all(fds: Iterable[int]) -> None:
 
 
 class _Stream:
-    """What a program writes: the first bytes are kept, the others counted."""
+    """A stream of a program: the first bytes are kept, the others counted."""
 
     def __init__(self, fd: int, keep: int, sink: Optional[Sink] = None) -> None:
         self.fd, self.keep, self.sink, self.seen, self.data = fd, keep, sink, 0, bytearray()
         self.is_whole = False
 
     def read(self) -> None:
-        """Once, of one that is readable."""
+        """Reads once. The stream must be readable."""
         chunk = os.read(self.fd, CHUNK)
         kept = chunk[:max(0, self.keep - self.seen)]
         self.seen += len(chunk)
@@ -82,7 +82,7 @@ class _Stream:
 
 
 def _drain(streams: Iterable[_Stream]) -> None:
-    """What is there. The program is dead, but its end of a pipe may be held by a process that it has sent it to."""
+    """Reads what is in the pipes, without waiting for end of file: a program can send its end of a pipe to a process outside of the jail."""
     left, poll = {stream.fd: stream for stream in streams if not stream.is_whole}, select.poll()
     for fd in left:
         poll.register(fd, select.POLLIN)
@@ -101,13 +101,13 @@ def _drain(streams: Iterable[_Stream]) -> None:
 
 
 class Connection:
-    """To a service, or to a brigd of its own. Its run ends when it is closed."""
+    """A connection to a service or to a private brigd. Its runs end when it is closed."""
 
     def __init__(self, server: str = "any", path: Optional[str] = None) -> None:
         self._sock, self._process = servers.connect(server, path)
         self.is_closed, self.is_ended = False, False
         self._tags, self._buffer = itertools.count(NOTE_TAG + 1), memoryview(bytearray(MESSAGE_MAX + 1))
-        self.loop: Optional[asyncio.AbstractEventLoop] = None   # of the caller, for coroutines among the tools of its runs
+        self.loop: Optional[asyncio.AbstractEventLoop] = None   # the caller's event loop, for coroutines among the tools of its runs
 
     def __enter__(self) -> "Connection":
         return self
@@ -116,7 +116,7 @@ class Connection:
         self.close()
 
     def hang_up(self) -> None:
-        """Closes, and does not wait for a brigd of its own."""
+        """Closes the connection, without waiting for a private brigd to end."""
         self.is_closed = True
         self._sock.close()
 
@@ -132,7 +132,7 @@ class Connection:
         return not poll.poll(0)
 
     def is_gone(self) -> bool:
-        """The other side has closed it, or we have."""
+        """Has either side closed the connection?"""
         poll = select.poll()
         try:
             poll.register(self._sock, select.POLLRDHUP)
@@ -141,7 +141,7 @@ class Connection:
         return bool(poll.poll(0))
 
     def end(self) -> None:
-        """From another thread than the one that waits for its run: the run is ended, and that thread hears of it and closes."""
+        """Ends the run, from another thread than the one that waits for it. The waiting thread notices, and closes the connection."""
         self.is_ended = True
         try:
             self._sock.shutdown(socket.SHUT_RDWR)
@@ -158,7 +158,7 @@ class Connection:
         try:
             self._sock.sendmsg([data], beside, socket.MSG_NOSIGNAL)
         except (BrokenPipeError, ConnectionResetError):
-            pass # one that turns us away has said why, which is read next
+            pass # a service that refuses the connection has sent the reason, which is read next
 
     def _receive(self) -> Tuple[Dict[str, Any], List[int]]:
         try:
@@ -184,7 +184,7 @@ class Connection:
         return body, list(fds)
 
     def ask(self, op: str, **keys: Any) -> Dict[str, Any]:
-        """The reply to hello, list, stats, explain and their like (brig-protocol(7))."""
+        """Sends a request such as hello, list, stats or explain, and returns the reply (brig-protocol(7))."""
         self._send({"op": op, **keys})
         body: Dict[str, Any] = {"tag": NOTE_TAG}
         while body.get("tag") == NOTE_TAG:
@@ -198,7 +198,7 @@ class Connection:
 
     def carry_out(self, request: Dict[str, Any], fds: List[int], stdin: Optional[Text], on_stdout: Optional[Sink], on_stderr: Optional[Sink],
                   bridge: Optional[Bridge] = None) -> Result:
-        """One run. Takes the descriptors over."""
+        """One run. Takes ownership of fds."""
         with Loop(self) as loop:
             run = loop.begin(request, fds, stdin, on_stdout, on_stderr, bridge)
             while not run.is_over:
@@ -206,7 +206,7 @@ class Connection:
         return run.outcome()
 
 
-# --- connections to a service that are used again ---
+# --- connections that are reused ---
 
 Key = Tuple[int, int, str, str]
 _kept: Dict[Key, List[Connection]] = {}
@@ -214,12 +214,12 @@ KEPT_MAX = 8
 
 
 def _key(server: str, path: Optional[str]) -> Key:
-    """A fork has none, and neither has another user."""
+    """The key of a kept connection. After a fork or a change of the user there is no connection for the new key."""
     return os.getpid(), os.geteuid(), server, path or os.environ.get("BRIG_SOCKET") or ""
 
 
 def lease(server: str, path: Optional[str]) -> Connection:
-    """One that has nothing to say, which one that was closed has; else a new one."""
+    """A kept connection without unread messages, or a new one. On a connection that the service has closed, end of file counts as unread."""
     kept = _kept.get(_key(server, path), [])
     while server != "private" and kept:
         with contextlib.suppress(IndexError): # another thread has taken it
@@ -231,7 +231,7 @@ def lease(server: str, path: Optional[str]) -> Connection:
 
 
 def keep(connection: Connection, server: str, path: Optional[str]) -> None:
-    """After a run that has ended well. A brigd of our own ends with its run."""
+    """Keeps a connection after a run that has ended well. A private brigd is closed, because it ends with its run."""
     kept = _kept.setdefault(_key(server, path), [])
     if connection._process or connection.is_closed or len(kept) >= KEPT_MAX:
         connection.close()
@@ -258,7 +258,7 @@ def _check(body: Dict[str, Any]) -> None:
 
 
 class Awaited:
-    """What was asked for, until it is over."""
+    """A request that was sent, until it is over."""
 
     def __init__(self) -> None:
         self.tag = NOTE_TAG
@@ -269,15 +269,15 @@ class Awaited:
         return self.error is not None
 
     def hear(self, body: Dict[str, Any], fds: List[int]) -> None:
-        """An answer with its tag. Takes the descriptors over."""
+        """Handles an answer with the request's tag. Takes ownership of fds."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """It is over, or will not be heard of again."""
+        """Called when the request is over, or no more answers will be read."""
 
 
 class Reply(Awaited):
-    """To a request that has one, like list or close."""
+    """The reply to a request such as list or close."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -297,7 +297,7 @@ class Reply(Awaited):
         self.body, self.fds = body, fds
 
     def drop(self) -> None:
-        """Nobody waits for it any more."""
+        """The caller has stopped waiting: closes the reply's descriptors, also those that are still to come."""
         self.is_wanted = False
         _close_all(self.fds)
         self.fds = []
@@ -310,7 +310,7 @@ class Reply(Awaited):
 
 
 class Run(Awaited):
-    """From the request to the end."""
+    """One run, from the request to the end."""
 
     def __init__(self, loop: "Loop", stdin: Optional[bytes], sinks: Dict[str, Optional[Sink]], bridge: Optional[Bridge], request: Mapping[str, Any]) -> None:
         super().__init__()
@@ -320,7 +320,7 @@ class Run(Awaited):
         self.stdin, self.id, self.is_cancelled, self.is_interrupted = -1, "", False, False
         self.is_watching, self.is_waiting, self.calls, self.quiet_since = False, False, 0, 0.0
         self.started_at = 0.0
-        self.failure: Optional[BaseException] = None # of a function that gets output
+        self.failure: Optional[BaseException] = None # raised by on_stdout or on_stderr
         self.result: Optional[Result] = None
 
     @property
@@ -353,7 +353,7 @@ class Run(Awaited):
     # --- events ---
 
     def hear(self, body: Dict[str, Any], fds: List[int]) -> None:
-        """Of the service."""
+        """Handles an event of the service."""
         if body.get("event") == "started":
             return self.start(body, fds)
         _close_all(fds)
@@ -368,7 +368,7 @@ class Run(Awaited):
             _close_all(fds)
             raise ProtocolError("brigd has broken the protocol: a start without its streams, or a second start")
         self.id = str(body.get("run"))
-        if self.is_interrupted: # before it had an id
+        if self.is_interrupted: # interrupt() was called before the run had an id
             self.interrupt()
         for name, fd in zip(names, fds):
             if name == "stdin":
@@ -395,7 +395,7 @@ class Run(Awaited):
             self.pending = self.pending[os.write(self.stdin, self.pending[:CHUNK]):] if self.pending else self.pending
         except BlockingIOError:
             return
-        except BrokenPipeError: # the program has closed it, or is gone
+        except BrokenPipeError: # the program has closed stdin, or has ended
             self.pending = memoryview(b"")
         if not self.pending:
             self.close_stdin()
@@ -403,7 +403,7 @@ class Run(Awaited):
     def read(self, stream: _Stream) -> None:
         try:
             stream.read()
-        except Exception as error: # of the caller's function: it is raised when the run has ended
+        except Exception as error: # from the caller's function: raised again when the run has ended
             self.failure, self.sinks = error, {}
             for each in self.streams.values():
                 each.sink = None
@@ -421,13 +421,13 @@ class Run(Awaited):
             self.loop.note({"op": "cancel", "run": self.id, "reason": reason})
 
     def interrupt(self) -> None:
-        """Of a call in a session: KeyboardInterrupt or SIGINT."""
+        """Interrupts a call of a session: KeyboardInterrupt in Python, SIGINT to a command."""
         self.is_interrupted = True
         if self.id:
             self.loop.note({"op": "interrupt", "run": self.id})
 
     def stop(self) -> None:
-        """Nobody wants its result. A call in a session is interrupted, which leaves the interpreter as it is, and ended if that does not help."""
+        """Ends a run whose result is not wanted. A call of a session is interrupted first, to keep the interpreter, and ended if it goes on."""
         if not self.is_call:
             self.cancel()
         elif self not in self.loop.stopping:
@@ -437,21 +437,21 @@ class Run(Awaited):
     # --- tools ---
 
     def wake(self) -> None:
-        """A call has begun."""
+        """wake_fd was readable: a call of a tool has begun."""
         if self.bridge:
             self.bridge.watch()
             self.is_watching, self.quiet_since = True, time.monotonic()
             self.loop.watching.add(self)
 
     def tell_calls(self, bridge: Bridge) -> None:
-        """For the audit log."""
+        """Reports ended calls of tools to the service, for the audit log."""
         calls = bridge.told(CALLS_MAX)
         while calls:
             self.loop.note({"op": "tools", "run": self.id, "waiting": self.is_waiting, "calls": calls})
             calls = bridge.told(CALLS_MAX)
 
     def watch_calls(self) -> None:
-        """While one takes long, the wall clock of the program stands still; of short ones nothing is said."""
+        """Tells the service when a call of a tool takes long, so that the program's wall clock stands still. Short calls are not reported."""
         if not self.bridge:
             return
         self.bridge.relieve()
@@ -478,7 +478,7 @@ class Run(Awaited):
             return
         try:
             _drain(self.streams.values())
-        except Exception as error: # of the caller's function
+        except Exception as error: # from the caller's function
             self.failure = error
         if self.bridge:
             self.loop.forget(self.bridge.wake_fd)
@@ -508,14 +508,14 @@ class Run(Awaited):
 
 
 class Loop:
-    """What is under way over one connection. When it is closed before that has ended, it closes the connection, which ends the runs."""
+    """The event loop of one connection, with all requests under way. Leaving `with` before they are over closes the connection, which ends runs."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.runs: Dict[int, Awaited] = {}
-        self.fresh: Deque[Run] = collections.deque() # most end before their streams need to be watched
-        self.watching: Set[Run] = set()     # those whose programs call tools
-        self.stopping: Dict[Run, float] = {} # calls that were interrupted, and when they are ended
+        self.fresh: Deque[Run] = collections.deque() # new runs: most end before their streams need to be watched
+        self.watching: Set[Run] = set()     # runs whose programs call tools
+        self.stopping: Dict[Run, float] = {} # interrupted calls, and when they will be ended (time.monotonic())
         self.epoll = select.epoll(2, select.EPOLL_CLOEXEC)
         self.handlers: Dict[int, Callable[[], None]] = {}
         self.over: List[Awaited] = []
@@ -532,7 +532,7 @@ class Loop:
             self.connection.close()
 
     def close(self, error: Optional[BaseException] = None) -> None:
-        """error: that of what is under way."""
+        """error: set in all requests under way."""
         self.is_closed, self.handlers, self.stopping = True, {}, {}
         self.epoll.close()
         for run in list(self.runs.values()):
@@ -549,7 +549,7 @@ class Loop:
             self.epoll.unregister(fd)
 
     def send(self, awaited: Awaited, message: Mapping[str, Any], fds: Sequence[int] = ()) -> None:
-        """From any thread: another one may hear the answer before this returns."""
+        """May be called from any thread. Another thread may handle the answer before this returns."""
         awaited.tag = self.connection.next_tag()
         self.runs[awaited.tag] = awaited
         try:
@@ -558,12 +558,12 @@ class Loop:
             self.runs.pop(awaited.tag, None)
             if not isinstance(error, OSError) or not self.is_closed:
                 raise
-        if self.is_closed and not awaited.is_over: # by another thread, just now
+        if self.is_closed and not awaited.is_over: # another thread has just closed it
             awaited.error = ServiceLost("the connection was closed")
 
     def begin(self, request: Dict[str, Any], fds: List[int], stdin: Optional[Text], on_stdout: Optional[Sink], on_stderr: Optional[Sink],
               bridge: Optional[Bridge] = None) -> Run:
-        """Takes the descriptors over."""
+        """Sends the request of a run. Takes ownership of fds."""
         run = Run(self, stdin.encode() if isinstance(stdin, str) else stdin, {"stdout": on_stdout, "stderr": on_stderr}, bridge, request)
         try:
             self.send(run, {**request, **({} if stdin is None else {"stdin": True}), **({"tools": True} if bridge else {})}, fds)
@@ -572,11 +572,11 @@ class Loop:
         return run
 
     def calls(self, context: str) -> List[Run]:
-        """Those under way in a context of a session."""
+        """The calls under way in a context of a session."""
         return [run for run in list(self.runs.values()) if isinstance(run, Run) and run.context == context and not run.is_over]
 
     def note(self, message: Mapping[str, Any]) -> None:
-        """About a run that goes on; the reply is not waited for."""
+        """Sends a message about a run that goes on, without waiting for the reply."""
         self.connection._send({**message, "tag": NOTE_TAG})
 
     def hear(self) -> None:
@@ -584,7 +584,7 @@ class Loop:
             self.take(*self.connection._receive())
         except Exception:
             raise
-        except BaseException: # in the middle of a message, which nobody will hear now
+        except BaseException: # an interrupt, perhaps in the middle of a message, which would then be lost
             self.connection.end()
             raise
 
@@ -600,7 +600,7 @@ class Loop:
                 self.over.append(run)
             return
         _close_all(fds)
-        if tag is None: # of a connection that is turned away
+        if tag is None: # the service refuses the connection
             _check(body)
 
     def pause(self) -> float:
@@ -613,7 +613,7 @@ class Loop:
         return max(0.0, min(late) - time.monotonic()) if late else -1
 
     def step(self, pause: Optional[float] = None) -> List[Awaited]:
-        """Waits for something, and does it. What is over with it."""
+        """Waits for an event, and handles it. Returns the requests that are over."""
         for run in list(self.watching):
             run.watch_calls()
         self.age()
@@ -622,7 +622,7 @@ class Loop:
             pause = DEAF if pause < 0 else pause
         for fd, _ in self.epoll.poll(pause):
             handler = self.handlers.get(fd)
-            if handler: # else it was forgotten just before
+            if handler: # it may have been forgotten just before
                 handler()
         over, self.over = self.over, []
         for each in over:
@@ -634,7 +634,7 @@ class Loop:
         return over
 
     def age(self) -> None:
-        """What goes on for longer may fill its pipes."""
+        """Starts to watch the streams of runs older than FRESH, whose pipes may fill up, and ends calls whose GRACE is over."""
         now = time.monotonic()
         while self.fresh and (self.fresh[0].started_at < now - FRESH or self.fresh[0].is_over):
             run = self.fresh.popleft()
@@ -663,7 +663,7 @@ def limits(timeout: Optional[float], cpu_time: Optional[float], memory: Union[in
 
 
 def shown(ro: Optional[Shown]) -> List[Tuple[str, str]]:
-    """(name, path): paths alone have their last name."""
+    """(name, path) of each; the name of a path alone is its last component."""
     if ro is None:
         return []
     if isinstance(ro, (str, bytes, os.PathLike)):

@@ -1,4 +1,4 @@
-"""What can go wrong apart from the program. Whatever a program does is in its Result, and raises none of these."""
+"""The errors of brig. What a program does is in its Result, and never raises one of these."""
 from __future__ import annotations
 
 from typing import Any, Dict, Optional
@@ -39,7 +39,7 @@ class SessionLost(Refused):
 
 
 class FilesFailed(BrigError):
-    """Files could not be moved into a session or out of it. left_out: {name: why}; what is not in it was moved."""
+    """Files could not be copied into a session or out of it. left_out: {name: why}; the other files were copied."""
 
     def __init__(self, message: str, left_out: Optional[Dict[str, str]] = None) -> None:
         super().__init__(message, left_out or {})

@@ -1,4 +1,4 @@
-"""JSON of a stranger, as strictly as brig reads it: bounded before it is read, and nothing that two readers may understand differently."""
+"""Reads untrusted JSON as strictly as brig does: bounded before it is parsed, and without anything that two readers may understand differently."""
 from __future__ import annotations
 
 import json
@@ -6,17 +6,17 @@ import re
 from typing import Any, Dict, List, Tuple
 
 DEPTH_MAX = 32
-WEIGHT_MAX = 1_800_000 # half a MiB of "[],", which is the worst that an honest runner sends, is lighter
-_TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*\\?(?:"|\Z)', re.DOTALL) # one without an end goes to the end: else each quote would be tried, in the square of time
+WEIGHT_MAX = 1_800_000 # more than the worst that an honest runner sends: half a MiB of "[],"
+_TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*\\?(?:"|\Z)', re.DOTALL) # a text without an end matches up to the end: otherwise quadratic time
 _SIGNS = re.compile(rb"[][{},]")
 
 
 class Unusable(ValueError):
-    """Why it counts as nothing."""
+    """The data is refused; the text says why."""
 
 
 def _whole(text: str) -> int:
-    if len(text) > 20 or not -(1 << 63) <= int(text) < 1 << 63: # longer ones take their square of time to read
+    if len(text) > 20 or not -(1 << 63) <= int(text) < 1 << 63: # int() takes quadratic time for long ones
         raise Unusable("a number beyond 64 bits")
     return int(text)
 
@@ -43,10 +43,10 @@ _decode = json.JSONDecoder(parse_int=_whole, parse_float=_real, parse_constant=_
 
 
 def _check_weight(data: bytes, depth_max: int) -> None:
-    """A list or an object counts four: "[]," is three bytes, and many more once it was read."""
+    """Each list or object counts four: "[]," is three bytes of text, and many more once it is parsed."""
     opened = data.count(b"[") + data.count(b"{")
     if opened <= depth_max and data.count(b",") + 4 * opened <= WEIGHT_MAX:
-        return # even if none of them is within a text
+        return # light enough even if no sign is inside a text
     bare = _TEXTS.sub(b"", data)
     depth = weight = 0
     for sign in _SIGNS.findall(bare):
@@ -59,7 +59,7 @@ def _check_weight(data: bytes, depth_max: int) -> None:
 
 
 def read(data: bytes, bytes_max: int, depth_max: int = DEPTH_MAX) -> Any:
-    """The value, or Unusable."""
+    """Returns the value, or raises Unusable."""
     if len(data) > bytes_max:
         raise Unusable(f"it has more than {bytes_max} bytes")
     if not data:
@@ -68,7 +68,7 @@ def read(data: bytes, bytes_max: int, depth_max: int = DEPTH_MAX) -> Any:
     try:
         text = data.decode("utf-8")
         value = _decode(text)
-        if "\\u" in text: # a lone half of a pair can be written no more
+        if "\\u" in text: # a lone surrogate cannot be encoded
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except Unusable:
         raise

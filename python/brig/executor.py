@@ -1,4 +1,4 @@
-"""SandboxExecutor: constructor, methods and results of a published class of this name, with a jail around the code."""
+"""SandboxExecutor: has the constructor, methods and results of a published class of this name, and executes the code in a jail."""
 from __future__ import annotations
 
 import dataclasses
@@ -13,7 +13,7 @@ CUT = "\n... (output truncated)"
 
 @dataclasses.dataclass
 class ExecutionResult:
-    """How one execution went. The five attributes are those of the published class; `result` is the whole of it."""
+    """The result of one execution. The first five attributes are those of the published class; `result` has everything."""
 
     success: bool
     output: str
@@ -30,8 +30,8 @@ class ExecutionResult:
 
 class SandboxExecutor:
     """
-    tools_api: an object whose methods the code may call, {name: function}, or a Toolbox; None: none. timeout: seconds. max_output_size:
-    characters. verbose: says on stderr what is executed. Further keywords are those of brig.run(), for each execution.
+    tools_api: an object whose methods the code may call, {name: function}, or a Toolbox; None: no tools. timeout: seconds. max_output_size:
+    characters. verbose: prints on stderr what is executed. Further keywords are those of brig.run(), for each execution.
     """
 
     def __init__(self, tools_api: Any = None, timeout: float = 30.0, max_output_size: int = 1_000_000, verbose: bool = False, **options: Any) -> None:
@@ -39,7 +39,7 @@ class SandboxExecutor:
         self._box = toolbox(tools_api, *(self.options.pop(name, None) for name in ("allow", "deny", "ask")))
 
     def execute(self, code: str) -> ExecutionResult:
-        """Runs the code. Whatever it does is in the result; if no jail can be built, this raises."""
+        """Runs the code. What it does is in the result; raises an exception only if no jail can be built."""
         from . import run
         self._say(f"brig: executing {len(code)} characters")
         options: Dict[str, Any] = {"output": max(1024, min(4 * self.max_output_size, 16 << 20)), **self.options}
@@ -52,7 +52,7 @@ class SandboxExecutor:
         return said
 
     def validate_code(self, code: str) -> Tuple[bool, Optional[str]]:
-        """Whether the code could be executed, and if not, why. Executes nothing of it."""
+        """Checks the code without executing it. Returns (True, None), or (False, what is wrong)."""
         from . import check
         found = check(code, **{name: self.options[name] for name in ("server", "path", "profile") if name in self.options})
         if found.valid:

@@ -1,4 +1,4 @@
-"""Files into /workspace and out of it: the stream of brig-protocol(7), FILES. What comes out of it is hostile."""
+"""Copies files into /workspace and out of it: the stream of brig-protocol(7), FILES. What comes out of the jail is hostile."""
 from __future__ import annotations
 
 import contextlib
@@ -21,17 +21,18 @@ _SENTENCES = {"room": "there is no room for it in /workspace; open the session w
               "deep": "its name is too long, or has . or .. in it", "size": "it is larger than /workspace", "link": "a link is in its place",
               "special": "something that is no regular file is in its place"}
 NAME_MAX, DEPTH_MAX, CHUNK = 1024, 32, 1 << 16
-ENTRIES_MAX = 100_000       # names and bytes that a program can make us keep
+ENTRIES_MAX = 100_000       # the most names and, below, bytes that a program can make this process keep
 BYTES_MAX = 256 << 20
 SECONDS_MAX = 300.0
 
 
 class _Malformed(Exception):
-    """The other side does not keep to the protocol."""
+    """The other side has broken the protocol."""
 
 
 class Found(Dict[str, T]):
-    """{name below /workspace: ...}. left_out: {name: why} of what matched and did not come: link, special, size, unreadable, deep, changed; "": cut."""
+    """{name below /workspace: ...}. left_out: {name: why} for files that matched and were left out: link, special, size, unreadable, deep, changed;
+    "": cut, the stream ended early."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,19 +40,19 @@ class Found(Dict[str, T]):
 
 
 class Files(Found[bytes]):
-    """{name below /workspace: bytes}. The names and bytes are the program's: save() is the safe way to write them."""
+    """{name below /workspace: bytes}. The program chose names and bytes: save() is the safe way to write them."""
 
     def save(self, directory: Union[str, "os.PathLike[str]"], replace: bool = False) -> List[str]:
-        """Writes them below a directory, which is made if it is not there, and returns their paths. Links below it are not followed; a file that is
-        there is an error (FileExistsError), unless replace is true. Nothing is executable."""
+        """Writes the files below a directory, which is made if it is missing, and returns their paths. Links below it are not followed. An existing
+        file is an error (FileExistsError), unless replace is true. No file is made executable."""
         os.makedirs(directory, exist_ok=True)
         return [_save(os.fspath(directory), name, content, replace) for name, content in self.items()]
 
 
-# --- what is sent ---
+# --- sending ---
 
 class _Sources:
-    """What is to be put: text and bytes, files that are open, and files of trees, which are opened when their turn comes."""
+    """The files to send: texts and bytes, open files, and files of directories, which are opened when their turn comes. Owns the open files."""
 
     def __init__(self, files: Optional[Mapping[str, Content]]) -> None:
         self.held: List[int] = []
@@ -100,7 +101,7 @@ def _open_regular(path: str, flags: int = 0) -> int:
 
 
 def _tree(top: str, name: str) -> Iterator[Tuple[bytes, str]]:
-    """All regular files of a directory. A link is not followed: what it leads to may be anywhere."""
+    """All regular files of a directory. A link is not followed: its target may be anywhere."""
     for folder, below, files in os.walk(top, onerror=_raise):
         below.sort()
         for each in sorted(files):
@@ -125,10 +126,10 @@ def _give_file(name: bytes, fd: int, put: Callable[[int, bytes, int], None], sen
         left -= len(chunk)
 
 
-# --- what comes ---
+# --- receiving ---
 
 class _Taken:
-    """What the other side sends, up to its end."""
+    """What the other side has sent. is_whole: the mark of the end has come."""
 
     def __init__(self, bytes_max: Optional[int] = None) -> None:
         self.files, self.sizes, self.is_whole = Files(), Found[int](), False
@@ -154,7 +155,7 @@ class _Taken:
             raise FilesFailed(f"more than {ENTRIES_MAX} files; ask for fewer")
         if kind == _LEFT:
             why = _WHY[size] if size < len(_WHY) else "unknown"
-            self.files.pop(name, None) # it changed while it was read
+            self.files.pop(name, None) # its bytes came before: the file changed while it was read
             self.files.left_out[name] = self.sizes.left_out[name] = why
         elif kind == _LIST:
             self.sizes[name] = size
@@ -167,7 +168,7 @@ class _Taken:
 
 
 def _name_fault(name: bytes) -> str:
-    """What a path below /workspace must not be; empty: it is fine."""
+    """What is wrong with a path below /workspace; "": nothing."""
     parts = name.split(b"/")
     if b"" in parts:
         return "has an empty component"
@@ -190,7 +191,7 @@ def _recv(sock: socket.socket, size: int, before: Callable[[], Any] = lambda: No
 
 
 def _save(directory: str, name: str, content: bytes, replace: bool) -> str:
-    """One component after the other: a link in the place of any is not followed."""
+    """Opens one component after the other, so that no link is followed."""
     raw = os.fsencode(name)
     if _name_fault(raw):
         raise ValueError(f"{name!r} {_name_fault(raw)}")
@@ -224,10 +225,10 @@ def _create(last: bytes, here: int, replace: bool) -> int:
     return fd
 
 
-# --- beside a run ---
+# --- for a run ---
 
 class Mover(threading.Thread):
-    """Sends the files and receives what matches, in a thread beside the run, as each side may wait for the other."""
+    """Sends the files of a run and receives those that match, in a thread of its own, because each side may wait for the other."""
 
     def __init__(self, files: Optional[Mapping[str, Content]], get: Sequence[str]) -> None:
         super().__init__(name="brig-files", daemon=True)
@@ -243,7 +244,7 @@ class Mover(threading.Thread):
             raise
 
     def end(self) -> None:
-        """The run has ended, or never began."""
+        """Called when the run has ended, or has not begun. Waits for the thread."""
         self.theirs.close()
         if self.ident is None:
             self.ours.close()
@@ -261,7 +262,7 @@ class Mover(threading.Thread):
             self._put(_END, b"", 0)
             self.taken.take(lambda size: _recv(self.ours, size))
         except (BrokenPipeError, ConnectionResetError):
-            pass # it was refused, or has ended: the run's own end says why
+            pass # the run was refused or has ended: its own outcome says why
         except _Malformed as error:
             self.error = ProtocolError(f"brigd has broken the protocol: {error}")
         except BaseException as error: # noqa: B902 raised in the thread that waits for this one
@@ -274,10 +275,10 @@ class Mover(threading.Thread):
         self.ours.sendall(_ENTRY.pack(kind, len(name), size) + name)
 
 
-# --- in a session ---
+# --- for a session ---
 
 class Transfer:
-    """One request `files` of a session. What sends is a thread of its own, when there is something to put: each side may wait for the other."""
+    """One request `files` of a session. If there are files to put, a thread of its own sends them, because each side may wait for the other."""
 
     def __init__(self, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), listed: Sequence[str] = (), most: int = BYTES_MAX,
                  timeout: float = SECONDS_MAX) -> None:
@@ -295,17 +296,17 @@ class Transfer:
             raise
 
     def open(self, fd: int) -> None:
-        """Takes the descriptor over."""
+        """Takes ownership of the descriptor."""
         self.sock = socket.socket(fileno=fd)
 
     def release(self) -> None:
-        """It is over, or never began."""
+        """Called when the transfer is over, or has not begun."""
         self.abort()
         if not self.is_begun:
             self._close()
 
     def abort(self) -> None:
-        """From any thread."""
+        """Ends the transfer. May be called from any thread."""
         self.is_aborted = True
         if self.sock:
             with contextlib.suppress(OSError): # it is closed
@@ -332,7 +333,7 @@ class Transfer:
         except socket.timeout:
             raise self._late() from None
         finally:
-            self.abort() # a giver that has given all does not notice
+            self.abort() # ends a sender that is still blocked
             if giver.ident is not None:
                 giver.join()
             self._close()
@@ -342,7 +343,7 @@ class Transfer:
             raise FilesFailed("the session has ended, or has stopped in the middle of its files, as when its memory is used up; not all of them were moved")
 
     def check_put(self) -> None:
-        """Whether all was put."""
+        """Raises FilesFailed if a file was not put."""
         left = self.taken.files.left_out
         if left:
             name, why = next(iter(left.items()))
@@ -358,7 +359,7 @@ class Transfer:
             self._put(_END, b"", 0)
             self.is_given = True
         except (BrokenPipeError, ConnectionResetError):
-            pass # what is read says why
+            pass # the reading side reports why
         except socket.timeout:
             self.error = self._late()
             self.abort()
@@ -370,7 +371,7 @@ class Transfer:
         return FilesFailed(f"the files were not moved within {self.timeout:g} s; move fewer at once, or say more with timeout=")
 
     def _wait(self) -> socket.socket:
-        """What is sent or read next must be in time."""
+        """Sets the socket's timeout to the time that is left."""
         left = self.ends_at - time.monotonic()
         if left <= 0:
             raise socket.timeout

@@ -1,4 +1,4 @@
-"""A connection that many wait on at once: threads, or tasks of an event loop. No thread reads while nobody waits."""
+"""A connection that several threads, or tasks of an event loop, wait on at once. With threads, it is read only while one waits."""
 from __future__ import annotations
 
 import asyncio
@@ -12,14 +12,14 @@ Done = Callable[[], bool]
 
 
 class Line:
-    """For threads. One of those that wait, the leader, reads for all; when it has what it wants, another one leads."""
+    """For threads. One of the waiting threads, the leader, reads for all; when its own wait is over, another one becomes the leader."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection, self.loop = connection, Loop(connection)
         self._changed, self._leader = threading.Condition(), None # type: threading.Condition, Optional[int]
 
     def wait(self, done: Done) -> None:
-        """Until done(), which every failure of the connection makes true of what is under way."""
+        """Waits until done(). A failure of the connection sets the error of every request under way, so done() becomes true then too."""
         me = threading.get_ident()
         if self._leader == me:
             raise RuntimeError("on_stdout and on_stderr cannot use the session that calls them; let them put what they get into a queue")
@@ -54,24 +54,24 @@ class Line:
 
 
     def drop(self) -> None:
-        """Nobody has used it."""
+        """Closes a line that was never used."""
         self.loop.close()
         self.connection.close()
 
 
 class AsyncLine:
-    """The same for the tasks of one event loop, which watches the connection. Of that loop's thread alone."""
+    """The same for tasks of one event loop, which watches the connection. Only that loop's thread may use it."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection, self.loop = connection, Loop(connection)
         self._asyncio = asyncio.get_running_loop()
         self._waiting: List[Tuple[Done, "asyncio.Future[None]"]] = []
         self._timer: Optional[asyncio.TimerHandle] = None
-        connection.loop = self._asyncio # of coroutines among the tools
+        connection.loop = self._asyncio # for coroutines among the tools
         self._asyncio.add_reader(self.loop.epoll.fileno(), self._step)
 
     async def wait(self, done: Done) -> None:
-        self._step() # what the caller has just changed may need a timer
+        self._step() # the caller's last change may need a timer
         if done():
             return
         if self.loop.is_closed:
@@ -104,6 +104,6 @@ class AsyncLine:
         self.loop.close(error)
 
     def drop(self) -> None:
-        """Nobody has used it."""
+        """Closes a line that was never used."""
         self._end()
         self.connection.close()

@@ -1,4 +1,4 @@
-"""One run as it was asked for: its request, and the descriptors and files that go along."""
+"""One run as it was ordered: the request, with its descriptors and files."""
 from __future__ import annotations
 
 import dataclasses
@@ -13,7 +13,7 @@ from .tools import Toolbox
 
 @dataclasses.dataclass
 class Order:
-    """One run as it was asked for: the request, and what goes along. done() closes its descriptors and ends the transfer of files."""
+    """The request of one run, with its descriptors, which the order owns until begin(). done() closes them and ends the transfer of files."""
 
     request: Dict[str, Any]
     fds: List[int]

@@ -1,7 +1,7 @@
-"""What a program says of itself (brig-protocol(7), "The report"): hostile until every part of it was looked at.
+"""The report of a program about itself (brig-protocol(7), "The report"): hostile until every part of it was checked.
 
-The rules are those of brig(1): every key is there and no other, each of its type, no number that JSON readers disagree about. What
-breaks one of them makes the whole report none.
+The rules are those of brig(1): all keys and no others, each of its type, and no number that JSON readers disagree about. A report that
+breaks one of them counts as none.
 """
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _word(*words: str) -> Shape:
 
 
 def _text_bytes(value: Any) -> int:
-    """Of all texts in it; what else is there was counted by its weight."""
+    """The bytes of all texts in a value; exact.read() has limited the number of the other values."""
     if isinstance(value, str):
         return len(value.encode("utf-8"))
     if isinstance(value, list):

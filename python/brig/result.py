@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 
 from .files import Files
 
-# Of brig itself, where the program has no status of its own: exit.def of the sources.
+# The statuses of brig, for programs without a status of their own; the same as in exit.def.
 _STATUS = {"timeout_wall": 124, "timeout_cpu": 124, "oom": 137, "output_limit": 153, "cancelled": 143, "client_gone": 143, "setup_failed": 125}
 
 
@@ -30,8 +30,8 @@ class CallState:
     """What a call found and left in its session, as the service knows it."""
 
     id: str                             # of the session
-    context: Optional[str]              # None: of a command
-    state: str                          # new: first use; kept; reset: a new interpreter, as the earlier one was lost or restarted; lost: it ended in this call
+    context: Optional[str]              # None: the call was a command
+    state: str                          # new: first use; kept; reset: a new one after loss or restart; lost: it ended in this call
     age: float                          # seconds since the session was opened
     idle_left: float                    # seconds without a call after which it is closed
 
@@ -40,30 +40,30 @@ class CallState:
 class Result:
     """How one run ended. Everything from stdout_raw on comes from the program: treat it as hostile.
 
-    Every run that was begun has a Result, whatever its program did.
+    Every run that has begun has a Result, whatever its program did.
     """
 
     record: Dict[str, Any]              # the whole record, see brig(1)
-    verdict: str                        # its exit_reason: exited, signaled, timeout_wall, timeout_cpu, oom, output_limit, cancelled
+    verdict: str                        # the record's exit_reason: exited, signaled, timeout_wall, timeout_cpu, oom, output_limit, cancelled
     status: int                         # as of `brig run`: the program's own, 128 + signal, 124, 137, 153
-    truncated: bool                     # more was written than is kept
+    truncated: bool                     # the program wrote more output than is kept
     exec_error: Optional[str]           # why the command could not be executed, like ENOENT
     lost: List[Dict[str, Any]]          # layers that were not in force, and why
     # What the program reported of itself, and what it wrote.
-    stdout_raw: bytes                   # what is kept of it, byte for byte
+    stdout_raw: bytes                   # the output that is kept, byte for byte
     stderr_raw: bytes
-    value: Any = None                   # of the last expression, or of the variable result, where it is JSON
-    value_repr: Optional[str] = None    # what Python prints for it
+    value: Any = None                   # of the last expression, or of the variable result, if it is JSON
+    value_repr: Optional[str] = None    # its repr()
     error: Optional[ProgramError] = None
     variables: List[str] = dataclasses.field(default_factory=list)
     warnings: List[str] = dataclasses.field(default_factory=list)
     security_event: Optional[str] = None  # "blocked_import"
     displays: List[Dict[str, Any]] = dataclasses.field(default_factory=list) # {MIME type: data} of each display() and figure, in order
     bundle: Dict[str, Any] = dataclasses.field(default_factory=dict)         # of the value. Images and PDF are base64
-    shortened: List[str] = dataclasses.field(default_factory=list)           # what of these was cut or left out, in sentences
+    shortened: List[str] = dataclasses.field(default_factory=list)           # sentences about what was cut or left out of these
     report_error: Optional[str] = None  # why the report of the program is ignored
-    files: Files = dataclasses.field(default_factory=Files)             # what get asked for: {name below /workspace: bytes}
-    left_out: Dict[str, str] = dataclasses.field(default_factory=dict)  # what matched and did not come: link, special, size, unreadable, deep; "": cut
+    files: Files = dataclasses.field(default_factory=Files)             # the files that matched get: {name below /workspace: bytes}
+    left_out: Dict[str, str] = dataclasses.field(default_factory=dict)  # why others are missing: link, special, size, unreadable, deep, changed; "": cut
 
     @property
     def ok(self) -> bool:
@@ -80,7 +80,7 @@ class Result:
 
     @property
     def session(self) -> Optional[CallState]:
-        """None: it was no call in a session."""
+        """None if this was not a call of a session."""
         said = self.record.get("session")
         if not isinstance(said, dict):
             return None
@@ -95,10 +95,10 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """What a check of a program found. It is advice: the jail does not depend on it, and a program can hide from it what it does."""
+    """What a check of a program found. It is advice: the jail does not depend on it, and a program can hide what it does."""
 
     valid: bool
-    message: str                        # all of it in a sentence
+    message: str                        # the result in one sentence
     errors: List[Dict[str, Any]]        # line, offset, message
     warnings: List[Dict[str, Any]]
     syntax_error: Optional[Dict[str, Any]]
@@ -110,7 +110,7 @@ class Check:
 
 
 def status_of(record: Dict[str, Any], exec_error: Optional[str]) -> int:
-    """What `brig run` would exit with."""
+    """The exit status that `brig run` would have."""
     if exec_error:
         return 127 if exec_error == "ENOENT" else 126
     own = record.get("exit_code")

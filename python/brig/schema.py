@@ -1,4 +1,4 @@
-"""From a function to a JSON schema of its arguments, and from a schema to what is wrong with some."""
+"""Makes a JSON schema of a function's arguments, and checks arguments against a schema."""
 from __future__ import annotations
 
 import collections.abc
@@ -10,7 +10,7 @@ import typing
 from typing import Any, Callable, Dict, List, Literal, Optional, Union
 
 Schema = Dict[str, Any]
-_UNIONS = [Union, getattr(types, "UnionType", Union)] # the second: int | str, since 3.10
+_UNIONS = [Union, getattr(types, "UnionType", Union)] # types.UnionType: int | str, since Python 3.10
 _SIMPLE: Dict[Any, str] = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null", None: "null"}
 _LISTS = list, tuple, set, frozenset, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection
 _DICTS = dict, collections.abc.Mapping, collections.abc.MutableMapping
@@ -20,7 +20,7 @@ STEPS_MAX = 20000
 # --- of a function ---
 
 def of_type(hint: Any) -> Schema:
-    """What is not known may be anything."""
+    """The schema of a type hint; {}, which accepts anything, for an unknown one."""
     if hint in _SIMPLE:
         return {"type": _SIMPLE[hint]}
     origin, args = typing.get_origin(hint), typing.get_args(hint)
@@ -41,7 +41,7 @@ def of_type(hint: Any) -> Schema:
 
 
 def _hints(function: Callable[..., Any]) -> Dict[str, Any]:
-    """Each by itself: a name that only a type checker knows, or a later Python, makes its own argument one of any type."""
+    """Evaluates each hint by itself: one that this Python cannot evaluate leaves only its own argument without a type."""
     if not hasattr(function, "__annotations__") or isinstance(function, functools.partial): # an object that can be called
         function = getattr(function, "func", getattr(type(function), "__call__", function))
     found = {}
@@ -49,7 +49,7 @@ def _hints(function: Callable[..., Any]) -> Dict[str, Any]:
         only = types.SimpleNamespace(__annotations__={name: hint})
         try:
             found.update(typing.get_type_hints(only, getattr(inspect.unwrap(function), "__globals__", {}), include_extras=True))
-        except Exception: # whatever evaluating it does
+        except Exception: # evaluating a hint can raise anything
             continue
     return found
 
@@ -63,7 +63,7 @@ def _is_json(value: Any) -> bool:
 
 
 def of_function(function: Callable[..., Any]) -> Schema:
-    """An object with a property for each argument."""
+    """The schema of an object with a property for each argument."""
     hints, known, must, others = _hints(function), {}, [], False
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -109,7 +109,7 @@ def signature_text(name: str, schema: Schema, result: Optional[Schema]) -> str:
 # --- of arguments ---
 
 class Mismatch(ValueError):
-    """Its text begins with the argument."""
+    """The arguments do not fit. The text begins with the name of the argument."""
 
 
 _KINDS: Dict[str, Callable[[Any], bool]] = {
@@ -120,7 +120,7 @@ _KINDS: Dict[str, Callable[[Any], bool]] = {
 
 
 class _Check:
-    """Of what people write into schemas the common part: types, choices, properties, items. The function knows the rest."""
+    """Checks the common part of schemas: types, choices, properties, items. The function must check the rest."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -170,5 +170,5 @@ class _Check:
 
 
 def check(schema: Schema, arguments: Dict[str, Any]) -> None:
-    """Raises Mismatch."""
+    """Raises Mismatch if the arguments do not fit."""
     _Check().value(schema, arguments, "")

@@ -1,4 +1,4 @@
-"""Finds the service and connects, or starts a brigd of our own: what common/client/server.c is for brig(1)."""
+"""Connects to the service, or starts a private brigd, as common/client/server.c does for brig(1)."""
 from __future__ import annotations
 
 import errno
@@ -11,14 +11,14 @@ from typing import List, Optional, Tuple
 from .errors import ServiceUnavailable
 
 HOST_SOCKET = "/run/brig/brig.sock"
-APART = "BRIG_PROFILES", "BRIG_PRESETS", "BRIG_STORE" # a service has other ones
+APART = "BRIG_PROFILES", "BRIG_PRESETS", "BRIG_STORE" # the host's service has other places
 UNITS = "sockets.target.wants/brigd.socket", "multi-user.target.wants/brigd.service", "default.target.wants/brigd.service"
 
 Server = Tuple[socket.socket, Optional["subprocess.Popen[bytes]"]]
 
 
 def find_brigd() -> Tuple[str, bool]:
-    """(the program, whether it is of a clone that was built): beside this package, never by PATH."""
+    """(path of brigd, True if it is that of a built clone): found by the place of this package, never by PATH."""
     here = pathlib.Path(__file__).resolve()
     clone = here.parents[2]
     if (clone / "CMakeLists.txt").exists():
@@ -47,7 +47,7 @@ def _refuse(path: str, error: OSError) -> ServiceUnavailable:
 
 
 def _try(path: str) -> Optional[socket.socket]:
-    """None: there is no such socket, or only root may use it."""
+    """Connects. None: there is no such socket, or only root may use it."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
     try:
         sock.connect(path)
@@ -56,13 +56,13 @@ def _try(path: str) -> Optional[socket.socket]:
         sock.close()
         if error.errno == errno.ENOENT or (error.errno == errno.EACCES and _is_for_root_alone(path)):
             return None
-        if error.errno is None: # Python's own: the path is too long
+        if error.errno is None: # an error of Python itself: the path is too long
             raise ServiceUnavailable(f"{path[:60]}...: a socket's path has at most 107 bytes") from None
         raise _refuse(path, error) from None
 
 
 def _named(path: str, whence: str) -> socket.socket:
-    """The socket that was named; an error if it is not there."""
+    """Connects to the socket that the caller named; an error if it does not exist."""
     if not path.startswith("/"):
         raise ServiceUnavailable(f"{whence}: \"{path[:60]}\" is not an absolute path")
     sock = _try(path)
@@ -72,7 +72,7 @@ def _named(path: str, whence: str) -> socket.socket:
 
 
 def _miss_service() -> None:
-    """A service that is enabled and down is an error: without it there would be no quota and no audit log."""
+    """Raises an error if a service is enabled and down: without it there would be no quota and no audit log."""
     if not os.path.exists("/run/systemd/system"):
         return
     config = os.environ.get("XDG_CONFIG_HOME", "")
@@ -84,7 +84,7 @@ def _miss_service() -> None:
 
 
 def start_private(program: str) -> Server:
-    """A brigd with our own rights, which serves this one connection and ends with it."""
+    """Starts a brigd with the rights of this process, which serves this one connection and ends with it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
     with theirs:
         try:
@@ -97,7 +97,7 @@ def start_private(program: str) -> Server:
 
 
 def connect(server: str = "any", path: Optional[str] = None, brigd: Optional[str] = None) -> Server:
-    """server: any (a service, else a private one), service, private. path, brigd: instead of those that are looked for."""
+    """server: any (a service, or else a private brigd), service, private. path, brigd: a socket and a program to use instead of the usual ones."""
     if server not in ("any", "service", "private"):
         raise ValueError(f"server: \"{server}\" is none of any, service, private")
     program, is_clone = (brigd, False) if brigd else find_brigd()

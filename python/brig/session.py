@@ -21,18 +21,18 @@ Size = Union[int, str, None]
 
 
 class _Do:
-    """A step that blocks: it is done in place, or in a thread beside an event loop."""
+    """A step that blocks: Session calls it directly, AsyncSession in a thread."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function = function
 
 
-Step = Union[_Do, Done] # something to do, or something to wait for
+Step = Union[_Do, Done] # a function to call, or a condition to wait for
 Steps = Generator[Step, Any, T]
 
 
 class _Opening(Awaited):
-    """The session itself, from the request to its end."""
+    """The request that opens a session, until the session ends."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,8 @@ class _Opening(Awaited):
 
 
 class _Core:
-    """What both kinds of session do, as steps: who drives them waits in its own way, and throws into them what ends the wait."""
+    """What both kinds of session do, as generators of steps. _drive() of a subclass carries the steps out, waits in its own way, and throws into
+    the generator the exception that ends a wait."""
 
     _line_type: Union[Type[Line], Type[AsyncLine]]
 
@@ -79,7 +80,7 @@ class _Core:
 
     @property
     def record(self) -> Optional[Dict[str, Any]]:
-        """Of the session as a whole, when it has ended. None where another connection has opened it."""
+        """The record of the whole session, after it has ended. None if another connection has opened it."""
         return self._opening.record if self._opening else None
 
     def __repr__(self) -> str:
@@ -92,7 +93,7 @@ class _Core:
         return self._line_type(connection)
 
     def _reach(self) -> Steps[Union[Line, AsyncLine]]:
-        """The connection. One that the service has closed meanwhile is replaced, if the session does not end with it."""
+        """The connection. If the service has closed it, and the session outlives its connection, a new one."""
         if self._line is None or self._is_closed:
             raise SessionLost("not_found", "the session was closed" if self._is_closed else "the session is not open", "session")
         if os.getpid() != self._pid:
@@ -100,7 +101,7 @@ class _Core:
         line = self._line
         if not line.connection.is_gone():
             return line
-        yield lambda: line.loop.is_closed # what was said before the end is heard
+        yield lambda: line.loop.is_closed # messages from before the end are read first
         if not self._lasts:
             raise self._lost()
         line = yield from self._connect()
@@ -108,7 +109,7 @@ class _Core:
             if self._line.loop.is_closed:
                 self._line = line
                 return line
-        line.drop() # another one was faster
+        line.drop() # another thread was faster
         return self._line
 
     def _lost(self) -> SessionLost:
@@ -155,7 +156,7 @@ class _Core:
         try:
             rows = ((yield from self._ask("list")).body or {}).get("sessions") or []
             row = next((row for row in rows if row.get("mine") and wanted in (row.get("session"), row.get("name"))), None)
-            if row is None: # the service may know why
+            if row is None: # the error of the service may say why
                 reply = yield from self._ask("files", session=wanted)
                 reply.drop()
                 row = {"session": (reply.body or {}).get("session")}
@@ -180,7 +181,7 @@ class _Core:
 
     @property
     def _is_open(self) -> bool:
-        """In a fork it is not ours to close."""
+        """False in a fork, which must not close its parent's session."""
         return self._line is not None and not self._is_closed and os.getpid() == self._pid
 
     def _hang_up(self) -> Steps[None]:
@@ -201,9 +202,9 @@ class _Core:
             order.done()
         try:
             yield lambda: run.is_over
-        except BaseException as error: # of whoever waits for it
+        except BaseException as error: # the wait was interrupted
             run.stop()
-            if not isinstance(error, GeneratorExit): # it waits on
+            if not isinstance(error, GeneratorExit): # waits again, until the call has ended
                 yield lambda: run.is_over
             raise
         try:
@@ -299,7 +300,7 @@ def _open_request(profile: str, *, name: Optional[str] = None, stays: bool = Fal
 
 
 def _server_of(server: str, stays: bool) -> str:
-    """A brigd of our own ends with us, and so does what it holds."""
+    """Refuses a session that stays in a private brigd, which ends with its connection."""
     if stays and server == "private":
         raise ValueError("stays: a private brigd ends with its connection; start a service, and use server=\"service\"")
     return "service" if stays else server
@@ -312,11 +313,11 @@ class Session(_Core):
             session.run("x = 6")
             session.run("x * 7").value      # 42
 
-    profile, memory, pids, cpus, workspace (the size of /workspace), env, ro, network, cold: of the session as a whole, as of brig.run(). timeout, cpu_time,
-    output, tool_wait: defaults of its calls. idle: seconds without a call after which it is closed; lifetime: seconds after which it is closed in
-    any case. Without stays it ends with this object; with it, it goes on, and attach() finds it by its name or id.
+    profile, memory, pids, cpus, workspace (the size of /workspace), env, ro, network, cold are for the session as a whole, as in brig.run(). timeout,
+    cpu_time, output, tool_wait: defaults of its calls. idle: seconds without a call after which it is closed; lifetime: seconds after which it is
+    closed in any case. Without stays, the session ends with this object; with stays, it goes on, and attach() finds it by its name or id.
 
-    Threads may use it at once, with contexts of their own.
+    Several threads may use it at once, each with its own context.
     """
 
     _line_type = Line
@@ -334,7 +335,7 @@ class Session(_Core):
 
     @classmethod
     def attach(cls, session: str, *, server: str = "service", path: Optional[str] = None) -> "Session":
-        """A session of this user that is open: by its name or its id."""
+        """Finds an open session of this user by its name or its id."""
         self = cls.__new__(cls)
         _Core.__init__(self, _server_of(server, True), path)
         self._drive(self._attach(session))
@@ -349,11 +350,11 @@ class Session(_Core):
     def run(self, code: Text, context: str = "main", *, timeout: Optional[float] = None, cpu_time: Optional[float] = None, output: Size = None,
             tools: Any = None, allow: Patterns = None, deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[float] = None,
             on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Result:
-        """Runs code in a context, which is an interpreter that keeps its variables, and is made at its first use.
+        """Runs code in a context: an interpreter that keeps its variables, and is made when it is used first.
 
-        The result's session says what became of the context: new, kept, reset (it was lost or restarted before) or lost. The other keywords are
-        those of brig.run(). When the time is over, the code is interrupted, and two seconds later the interpreter is ended. Ctrl-C here
-        interrupts the code as well. brig.Busy: the context is in use.
+        The result's session has the state of the context: new, kept, reset (it was lost or restarted before) or lost. The other keywords are
+        those of brig.run(). When the time is over, the code is interrupted, and two seconds later the interpreter is ended. Ctrl-C in this
+        process interrupts the code as well. brig.Busy: the context is in use.
         """
         return self._drive(self._call(self._run_order(code, context, timeout=timeout, cpu_time=cpu_time, output=output, tools=tools, allow=allow, deny=deny,
                                                       ask=ask, tool_wait=tool_wait, on_stdout=on_stdout, on_stderr=on_stderr)))
@@ -361,18 +362,18 @@ class Session(_Core):
     def exec(self, argv: Sequence[str], *, cwd: Optional[str] = None, env: Optional[Mapping[str, str]] = None, stdin: Optional[Text] = None,
              detach: bool = False, timeout: Optional[float] = None, cpu_time: Optional[float] = None, output: Size = None,
              on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Result:
-        """Runs a command. What it started ends with it, unless detach is true."""
+        """Runs a command. Processes that it started end with it, unless detach is true."""
         return self._drive(self._call(self._exec_order(argv, cwd=cwd, env=env, stdin=stdin, detach=detach, timeout=timeout, cpu_time=cpu_time, output=output,
                                                        on_stdout=on_stdout, on_stderr=on_stderr)))
 
     def put(self, files: Mapping[str, Content], *, timeout: float = SECONDS_MAX) -> None:
-        """Copies files into /workspace: {name: text, bytes or path}; a path of a directory means all regular files in it. A file that is there is
-        replaced. brig.FilesFailed says what could not be put."""
+        """Copies files into /workspace: {name: text, bytes or path}; the path of a directory means all regular files in it. An existing file is
+        replaced. brig.FilesFailed says which files could not be copied."""
         self._drive(self._put(files, timeout))
 
     def get(self, *patterns: str, most: int = BYTES_MAX, timeout: float = SECONDS_MAX) -> Files:
-        """Copies files out of /workspace: those that match, with all that is below directories that match. {name: bytes}, with left_out and save().
-        most: bytes in all."""
+        """Copies files out of /workspace: those that match, and all files below directories that match. Returns {name: bytes}, with left_out and
+        save(). most: the most bytes in all."""
         return self._drive(self._get(patterns, most, timeout))
 
     def files(self, *patterns: str, timeout: float = SECONDS_MAX) -> Found[int]:
@@ -380,11 +381,11 @@ class Session(_Core):
         return self._drive(self._files(patterns, timeout))
 
     def interrupt(self, context: Optional[str] = None) -> None:
-        """From another thread: KeyboardInterrupt in the call of a context, or without a name in every call of the session (SIGINT to its commands)."""
+        """Called from another thread: raises KeyboardInterrupt in the call of a context, or, without a name, in every call (SIGINT for commands)."""
         self._drive(self._interrupt(context))
 
     def restart(self, context: str = "main") -> None:
-        """Ends the interpreter of a context with what it started; the next call has a new one."""
+        """Ends the interpreter of a context and the processes that it started. The next call gets a new interpreter."""
         self._drive(self._ask("restart", session=self.id, context=context))
 
     def leave(self) -> None:
@@ -392,7 +393,7 @@ class Session(_Core):
         self._drive(self._leave())
 
     def close(self) -> None:
-        """Ends the session, and everything in it. Twice is fine."""
+        """Ends the session, and everything in it. May be called twice."""
         self._drive(self._close())
 
     def _drive(self, steps: Steps[T]) -> T:
@@ -421,8 +422,8 @@ class Session(_Core):
 class AsyncSession(_Core):
     """Session for asyncio: `async with brig.AsyncSession() as session: await session.run("1 + 1")`. The keywords are those of Session.
 
-    Calls of several tasks go on at once, in contexts of their own. on_stdout and on_stderr are called in the event loop; coroutines among the tools
-    run in it. A task that is cancelled interrupts its call, and ends when the call has ended.
+    Several tasks may make calls at once, each in its own context. on_stdout and on_stderr are called in the event loop; coroutines among the tools
+    run in it. When a task is cancelled, its call is interrupted, and the task ends when the call has ended.
     """
 
     _line_type = AsyncLine
@@ -434,13 +435,13 @@ class AsyncSession(_Core):
 
     @classmethod
     def attach(cls, session: str, *, server: str = "service", path: Optional[str] = None) -> "AsyncSession":
-        """To be opened as others are: `async with brig.AsyncSession.attach("work") as session`."""
+        """Like Session.attach(), but the result must still be opened: `async with brig.AsyncSession.attach("work") as session`."""
         self = cls(server=_server_of(server, True), path=path)
         self._begin = lambda: self._attach(session)
         return self
 
     async def open(self) -> "AsyncSession":
-        """What `async with` does. close() belongs to it."""
+        """Opens the session, as `async with` does. Close it with close()."""
         if self._line is None:
             await self._drive(self._begin())
         return self

@@ -46,15 +46,15 @@ class Tool:
 class ToolLimits:
     """What one run may do with its tools. Calls beyond `calls` and `per_second` fail; beyond `bytes` the program loses its tools."""
 
-    calls: int = 1000                   # and as many other requests (search, list, describe)
-    at_once: int = 64                   # further ones wait
+    calls: int = 1000                   # as many other requests (search, list, describe) are allowed in addition
+    at_once: int = 64                   # further calls wait
     bytes: int = 64 << 20               # each way
-    per_second: Optional[float] = None  # bursts of as many calls are allowed
-    seconds: Optional[float] = None     # of one call of a coroutine; a plain function cannot be stopped
+    per_second: Optional[float] = None  # bursts of this many calls are allowed
+    seconds: Optional[float] = None     # the time limit of a coroutine's call; a plain function cannot be stopped
 
 
 class _Known:
-    """A tool under its name."""
+    """A tool with its name, and what is known about it."""
 
     def __init__(self, name: str, tool: Tool) -> None:
         if len(name) > NAME_MAX or not _NAME.fullmatch(name):
@@ -62,7 +62,7 @@ class _Known:
         self.name, self.function = name, tool.function
         try:
             self.input = tool.input_schema or schema.of_function(tool.function)
-        except ValueError: # of some that are written in C
+        except ValueError: # some functions that are written in C
             raise TypeError(f"tools: {name}: Python does not know its arguments; wrap it in a function with named arguments, or use Tool(function, input_schema=...)") from None
         self.output = tool.output_schema or schema.of_result(tool.function)
         self.description = tool.description or inspect.getdoc(tool.function) or ""
@@ -70,7 +70,7 @@ class _Known:
         self.signature = schema.signature_text(name, self.input, self.output)
         self.words = f"{name} {self.description}".lower()
         self.by_position = _leading_positionals(tool.function)
-        self.seconds = math.inf # that its last call took
+        self.seconds = math.inf # how long its last call took
 
     def call(self, args: Dict[str, Any]) -> Any:
         first = [args.pop(name) for name in self.by_position if name in args]
@@ -86,10 +86,10 @@ def _leading_positionals(function: Callable[..., Any]) -> List[str]:
     return [name for name, each in parameters.items() if each.kind is each.POSITIONAL_ONLY]
 
 
-# --- what people hand over ---
+# --- from the caller's objects to tools ---
 
 def _is_public(thing: object, name: str) -> bool:
-    """Without asking properties, which do something."""
+    """Is this a public function? Properties are not read, because that would execute them."""
     if name.startswith("_"):
         return False
     found = inspect.getattr_static(thing, name)
@@ -146,7 +146,7 @@ class Toolbox:
         self.allow, self.deny, self.ask = _patterns(allow), _patterns(deny), ask
         self.limits, self.tracebacks = limits, tracebacks
 
-    # --- questions of the program ---
+    # --- requests of the program ---
 
     def get(self, name: str) -> Optional[_Known]:
         return self._tools.get(name)
@@ -162,16 +162,16 @@ class Toolbox:
         return {**told, "outputSchema": known.output} if known.output else told
 
     def find(self, words: str, most: int) -> List[Dict[str, Any]]:
-        """The best first: those with most of the words, in the name before the description."""
+        """The best matches first: those with most of the words; a word in the name counts more than one in the description."""
         wanted = words.lower().split()[:32]
         scores = {name: sum(2 * (word in name.lower()) + (word in each.words) for word in wanted) for name, each in self._tools.items()}
         best = sorted((name for name in scores if scores[name]), key=lambda name: (-scores[name], name))
         return [{"name": name, "summary": self._tools[name].summary, "signature": self._tools[name].signature} for name in best[:most]]
 
-    # --- the judge ---
+    # --- permission ---
 
     def verdict(self, name: str) -> Optional[bool]:
-        """Allowed, denied, or to be asked (None)."""
+        """True: allowed, False: denied, None: ask() decides."""
         if _matches(name, self.deny):
             return False
         if _matches(name, self.allow):
@@ -183,7 +183,7 @@ class Toolbox:
 
 
 def toolbox(tools: Any, allow: Patterns, deny: Patterns, ask: Optional[Ask]) -> Optional[Toolbox]:
-    """Of the keywords of run()."""
+    """The Toolbox that the keywords of run() mean, or None."""
     if isinstance(tools, Toolbox):
         if allow is not None or deny is not None or ask is not None:
             raise TypeError("allow, deny, ask: set them in the Toolbox")
