@@ -33,13 +33,13 @@ int sealed_open(const char *name, const void *bytes, size_t len, struct err *e)
 }
 
 /* A mapping that can be written to would be in the way of the seal. */
-static int fill_mapped(int fd, size_t len, int (*fill)(void *bytes, void *arg, struct err *e), void *arg, struct err *e)
+static int fill_mapped(int fd, const char *name, size_t len, int (*fill)(void *bytes, void *arg, struct err *e), void *arg, struct err *e)
 {
 	void *bytes = ftruncate(fd, (off_t)len) < 0 ? MAP_FAILED : mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	int   done;
 
 	if (bytes == MAP_FAILED)
-		return err_sys(e, "memory of %zu bytes", len);
+		return err_sys(e, "memory file \"%s\": %zu bytes", name, len);
 	(void)!madvise(bytes, len, MADV_DONTFORK); /* so would be a child's copy of it */
 	done = fill(bytes, arg, e);
 	munmap(bytes, len);
@@ -52,7 +52,7 @@ int sealed_fill(const char *name, size_t len, int (*fill)(void *bytes, void *arg
 
 	if (fd < 0)
 		return err_sys(e, "memory file \"%s\"", name);
-	if (fill_mapped(fd, len, fill, arg, e) < 0)
+	if (fill_mapped(fd, name, len, fill, arg, e) < 0)
 		return -1;
 	return fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0 ? err_sys(e, "memory file \"%s\"", name) : fd_take(&fd);
 }

@@ -89,19 +89,19 @@ int net_ca_make(const struct places *places, net_read_host *hosts, size_t n, cha
 	if (program < 0)
 		return -1;
 	if (pipe2(pair, O_CLOEXEC) < 0)
-		return err_sys(e, "brig-proxy --make-ca: pipe");
+		return err_sys(e, "set-up step make-ca: pipe");
 	in  = pair[0];
 	out = pair[1];
 	pid = fork();
 	if (pid == 0)
 		become_maker(program, hosts, n, out);
 	if (pid < 0)
-		return err_sys(e, "brig-proxy --make-ca: fork");
+		return err_sys(e, "set-up step make-ca: fork");
 	fd_closep(&out);
 	done = hear(in, cert, key);
 	if (done < 0)
 		kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return done == 0 && status == 0 ? 0 : err_set(e, ERR_SETUP, "brig-proxy --make-ca made no CA; what it said is above");
+	return done == 0 && status == 0 ? 0 : err_set(e, ERR_SETUP, "set-up step make-ca: brig-proxy made no CA; what it said is above");
 }

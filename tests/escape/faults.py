@@ -8,6 +8,7 @@ from support import brig, host
 
 # In the order of their birth. The opener opens what --ro shows, and the holder lends it a user namespace; the owner makes that of the cell.
 ROLES = ("brig", "brigd", "launcher", "opener", "holder", "owner", "init", "forker", "program")
+OF_SHOWN = ("opener", "holder")
 FAIL_AT = host.build_dir() / "tests" / "fail_at"
 
 CLASSES = {
@@ -19,7 +20,7 @@ CLASSES = {
     "ENOSPC EAGAIN ENOMEM EPERM EACCES EBUSY": "clone3",
     "ENOSPC EPERM ENOMEM": "unshare setns",
     "ENOMEM EAGAIN": "mmap mprotect madvise",
-    "ENOSPC EDQUOT EIO EINTR": "write pwrite64",
+    "ENOSPC EDQUOT EIO EINTR": "write pwrite64 ftruncate",
     "EIO EINTR": "read pread64 close",
     "ENOSPC EDQUOT EROFS EACCES": "mkdir mkdirat",
     "EPERM EBUSY ENOMEM": "mount umount2 pivot_root open_tree move_mount fsmount",
@@ -40,6 +41,7 @@ CLASSES = {
     "EACCES EIO": "chdir fchdir access faccessat2 readlink newfstatat fstat statx statfs fstatfs lseek",
     "EPERM EINVAL": "setrlimit prlimit64",
     "ENOMEM EPERM": "bind getsockname setsockopt getsockopt epoll_ctl",
+    "EADDRINUSE": "listen",
     "EBUSY EACCES": "unlinkat renameat",
     "ECHILD EINTR": "wait4 waitid",
     "ENOSYS EAGAIN": "getrandom",
@@ -85,7 +87,7 @@ HARMLESS = [
     ("forker", "recvmsg|epoll_wait", "", "", "is made again: the request is still there"),
     ("forker", "sendmsg", r'iov_base="\\1', "", "that it waits for an order is news only where there is none yet"),
     ("forker", "epoll_ctl", "EPOLL_CTL_DEL", "", "a cell that is not known any more is passed over"),
-    ("launcher", "wait4", "", "ECHILD", "the holder of --ro's namespace is gone already"),
+    ("launcher|opener", "wait4", "", "ECHILD", "the holder of --ro's namespace is gone already"),
     ("launcher", "setsid", "", "", "Ctrl-C then reaches the launcher too, which takes it for the cancel that it is"),
     ("launcher", "openat", r'"/run/brig", O_RDONLY\|O_NOFOLLOW\|O_CLOEXEC\|O_DIRECTORY', "", "where the groups are is a hint: libcgroup is asked"),
     ("launcher", "openat|newfstatat|read", "/run/brig.*groups", "", "the same hint"),
@@ -106,8 +108,16 @@ HARMLESS = [
     ("launcher", "prlimit64", "RLIMIT_CORE", "", "this host has no handler for crashes that must not be called"),
     ("program", "seccomp", "NEW_LISTENER", "EBUSY EINVAL", "the filter is on without a listener, or with one of an older kind: refused is null, or not"),
     ("launcher", "openat", r'"/run/brig", O_RDONLY\|O_CLOEXEC\|O_PATH', "", "a filter that is not kept is compiled again"),
-    ("launcher", "openat|newfstatat|read", "/run/brig.*(filters|bpf)", "", "a filter that is not kept is compiled again"),
+    ("brigd|launcher", "openat|newfstatat|read", "/run/brig.*(filters|bpf)", "", "a filter that is not kept is compiled again"),
+    ("launcher", "setsockopt", "TCP_CONGESTION", "", "the host's own way to pace connections does, too"),
+    ("launcher", "epoll_create1|epoll_ctl", "", "", "whether the program uses its network cannot be waited for: brig-proxy gets the sockets at once"),
 ]
+
+def roles_of(options):
+    """With a network, a process of its own makes the CA."""
+    roles = ROLES if "--ro" in options else tuple(role for role in ROLES if role not in OF_SHOWN)
+    return (*roles[:2], "ca", *roles[2:]) if "--net" in options else roles
+
 
 Call = collections.namedtuple("Call", "role name nth words needed") # needed: the program must not run without it
 
@@ -118,7 +128,8 @@ def traced(program, *options):
     done = subprocess.run(["strace", "-f", "-y", "-qq", "-s", "200", "-o", log, *command(program, *options)], capture_output=True, text=True,
                           timeout=host.HANG, env=brig.environment(), stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done
-    return [call for call in calls_of(whole(log.read_text(errors="replace").splitlines())) if call.name not in CANNOT]
+    lines = whole(log.read_text(errors="replace").splitlines())
+    return [call for call in calls_of(lines, roles_of(options)) if call.name not in CANNOT]
 
 
 def command(program, *options):
@@ -147,7 +158,7 @@ def births(lines):
     return [lines[0].split()[0], *(match[1] for match in made if match)]
 
 
-def calls_of(lines):
+def calls_of(lines, roles):
     """From brig's main(), and without that between brigd's exec and its main(): the dynamic loader is not ours.
 
     Up to the program's exec: what it calls then is not ours either.
@@ -159,7 +170,7 @@ def calls_of(lines):
         if not found:
             continue
         pid, name, words = found.groups()
-        role = ROLES[pids.index(pid)]
+        role = roles[pids.index(pid)]
         if role in gone or role == "brig" and name == "execve":
             continue
         counts[role, name] += 1
@@ -195,14 +206,15 @@ class Attempt:
     def __init__(self, call, error, program, *options):
         self.call, self.error = call, error
         report = program.with_suffix(".report")
-        argv = [FAIL_AT, report, ROLES.index(call.role) + 1, call.name, call.nth, error, *command(program, *options)]
+        roles = roles_of(options)
+        argv = [FAIL_AT, report, roles.index(call.role) + 1, call.name, call.nth, error, *command(program, *options)]
         done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=host.HANG, env=brig.environment(), stdin=subprocess.DEVNULL)
         self.lines = report.read_text().splitlines()
         self.status, self.stderr = done.returncode, done.stderr
         self.record = brig.parse(done.stdout) or {}
         self.reason, self.stdout = self.record.get("exit_reason"), self.record.get("stdout")
         self.failed = "failed" in self.lines
-        self.ran = f"exec {ROLES.index('program') + 1}" in self.lines
+        self.ran = f"exec {roles.index('program') + 1}" in self.lines
 
     def __str__(self):
         c = self.call
@@ -214,7 +226,7 @@ class Attempt:
 
     def names_its_step(self):
         """A step of the set-up, a file, a layer, or what else is told to those who read it."""
-        return re.search(r"^brig: (set-up step [a-z-]+:|.*/|\S+ cannot be applied here|no random bytes|descriptors 0 to 2|the peer's [a-z]+:)", self.stderr)
+        return re.search(r"^brig: (set-up step [a-z-]+:|.*/|memory file |\S+ cannot be applied here|no random bytes|descriptors 0 to 2|the peer's [a-z]+:)", self.stderr)
 
     def complaint(self):
         """None, or what is wrong with how it ended."""

@@ -27,8 +27,7 @@ def order(jail, tmp_path_factory):
     return program, "--ro", folder / "shown", "--stdin", text
 
 
-@pytest.fixture(scope="module")
-def calls(order):
+def called(order):
     """What a run calls on this kernel."""
     if host.lacks("tool:strace"):
         pytest.skip(host.lacks("tool:strace"))
@@ -37,8 +36,24 @@ def calls(order):
         before, found = found, faults.traced(*order)
         if [call[:3] for call in before] == [call[:3] for call in found]:
             break
-    assert {call.role for call in found} == set(faults.ROLES)
+    assert {call.role for call in found} == set(faults.roles_of(order))
     return found
+
+
+@pytest.fixture(scope="module")
+def calls(order):
+    return called(order)
+
+
+@pytest.fixture(scope="module")
+def network(order):
+    """(program, options): one that may reach a host by TLS, so that its cell has sockets, and a CA."""
+    return order[0], "--net", "https://a.example/path/"
+
+
+@pytest.fixture(scope="module")
+def network_calls(network):
+    return called(network)
 
 
 def attempted(call, error, order):
@@ -95,6 +110,15 @@ def test_every_call_of_a_run_has_a_class_of_errors(calls):
 @pytest.mark.requirement("B3")
 def test_a_call_that_fails_starts_no_program_or_ends_in_an_honest_record(calls, order, role, most):
     check(spread(one_each(calls, role), most), order)
+
+
+@pytest.mark.row("I6")
+@pytest.mark.parametrize("role", ["brigd", "launcher"])
+@pytest.mark.parametrize("most", tiers.amounts(20, 10000))
+def test_a_call_of_a_run_with_a_network_that_fails_starts_no_program(calls, network_calls, network, role, most):
+    """Those that a run without one does not make so often."""
+    plain = collections.Counter((call.name, call.role) for call in calls)
+    check(spread([(call, error) for call, error in one_each(network_calls, role) if call.nth > plain[call.name, role]], most), network)
 
 
 @pytest.mark.long
