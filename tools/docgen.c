@@ -7,6 +7,7 @@
  *                          and the version behind .Os, for the foot of the page
  *   docgen schema          the JSON schema of a profile
  *   docgen header          brig/protocol.h, for clients
+ *   docgen lists           the names of the lists
  */
 #define _GNU_SOURCE
 #include "audit_filter.h"
@@ -427,6 +428,13 @@ static int print_header(FILE *out)
 	return 0;
 }
 
+static int print_names(FILE *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		fprintf(out, "%s\n", lists[i].name);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int r;
@@ -437,6 +445,8 @@ int main(int argc, char **argv)
 		r = print_schema(stdout);
 	else if (argc == 2 && strcmp(argv[1], "header") == 0)
 		r = print_header(stdout);
+	else if (argc == 2 && strcmp(argv[1], "lists") == 0)
+		r = print_names(stdout);
 	else
 		return 2;
 	return r < 0 || fflush(stdout) != 0;
