@@ -48,7 +48,7 @@ int access_build(struct access *ret, const struct config *c, struct err *e)
 		if (find_id(&c->access[i], &a.rule[i], e) < 0)
 			return err_wrap(e, "access[%zu]", i);
 	}
-	add(&a, false, 0, preset_quota()); /* behind them: a row of root's own comes first */
+	add(&a, false, 0, preset_quota()); /* last, so that a row for root in the file comes first */
 	*ret = a;
 	return 0;
 }
@@ -67,7 +67,7 @@ void access_own(struct access *ret, uid_t own)
 {
 	struct quota_limits quota = preset_quota();
 
-	quota.runs_per_minute = 0; /* no other user waits for these */
+	quota.runs_per_minute = 0; /* no other user shares these runs */
 	*ret = (struct access){ 0 };
 	add(ret, false, own, quota);
 }

@@ -12,7 +12,7 @@ static int64_t now_us(void)
 	return (int64_t)(clock_ms(CLOCK_REALTIME) * 1000);
 }
 
-/* Nothing when they are not sound: then nothing was granted either. */
+/* Empty when the limits are invalid: such a request is refused anyway. */
 static void read_limits(struct audit_limits *ret, const json_t *asked)
 {
 	struct err e;
@@ -112,7 +112,7 @@ void attempt_turned_away(struct door *d, const struct peer *peer, const struct d
 	refused(d->audit, &entry, peer, why);
 }
 
-/* A call that was not allowed counts as what is refused: of one user so many a minute are written. */
+/* A denied call counts as a refusal: the audit writes a limited number of them for each user and minute. */
 void attempt_called(const struct connection *c, const char *run_id, const struct protocol_call *call)
 {
 	struct audit_entry entry;

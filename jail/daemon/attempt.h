@@ -1,7 +1,7 @@
 /*
- * attempt.h - what the audit is told: each run that ended, each call of a tool, each request that was refused, each peer that was turned away
+ * attempt.h - writes to the audit: runs and calls that ended, calls of tools, refused requests, refused peers
  *
- * Nothing when the door has no audit. Arguments, environment and code are not told; of the code its digest.
+ * Without an audit these functions do nothing. Arguments, environment and code are never written; of the code only its SHA-256.
  */
 #pragma once
 #include "served_run.h"
@@ -13,5 +13,5 @@ void attempt_refused(const struct connection *c, const struct protocol_request *
 void attempt_called(const struct connection *c, const char *run_id, const struct protocol_call *call);
 void attempt_turned_away(struct door *d, const struct peer *peer, const struct denial *why);
 
-/* What the end of a run will tell of its beginning. code: of a program, not of a command. */
+/* Keeps what the entry at the end of the run needs of its request. code: looked at only when the request runs a program. */
 void attempt_note(struct attempt *ret, const struct protocol_request *request, const struct program_text *code);

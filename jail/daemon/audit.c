@@ -42,7 +42,7 @@ static int64_t now_us(void)
 	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* Said once when lines begin to be lost, and once when they no longer are. */
+/* The journal is told once when lines begin to be lost, and once when they no longer are. */
 static void to_file(struct audit *a, const json_t *json)
 {
 	char   line[AUDIT_LINE_MAX + 1];
@@ -67,7 +67,7 @@ static void to_file(struct audit *a, const json_t *json)
 	}
 }
 
-/* No program ran, by our own word. */
+/* The door itself refused it: no program ran. */
 static bool is_refusal(const struct audit_entry *entry)
 {
 	return entry->reason == EXIT_denied || entry->reason == EXIT_busy;

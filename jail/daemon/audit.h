@@ -1,5 +1,5 @@
 /*
- * audit.h - what was asked and what came of it, kept where peers cannot reach it.
+ * audit.h - the log of what peers asked for and what came of it, kept where peers cannot reach it.
  *
  * One line per attempt: to the journal with fields, and to a file of JSON Lines
  * when one is configured. Opened before the door confines itself. From then on
@@ -7,9 +7,10 @@
  * counted, and the journal is told once (docs/decisions/0054 says why no run is
  * refused because of it).
  *
- * What the door has to leave open, once confined: openat, newfstatat, renameat,
- * write, sendto and poll; and below audit_folder() with Landlock WRITE_FILE,
- * MAKE_REG and REMOVE_FILE (a rename is both). No reading. SIGXFSZ is to be ignored.
+ * A confined door must still be allowed openat, newfstatat, renameat, write, sendto
+ * and poll; and by Landlock, below audit_folder(), WRITE_FILE, MAKE_REG and
+ * REMOVE_FILE (a rename needs the last two). The right to read is not needed. The
+ * process must ignore SIGXFSZ.
  */
 #pragma once
 #include "audit_entry.h"
@@ -20,13 +21,13 @@
 struct audit_plan {
 	const char *file;      /* absolute; NULL: none */
 	uint64_t    max_bytes; /* of one file */
-	unsigned    keep;      /* how many predecessors: file.1, the youngest, to file.N */
+	unsigned    keep;      /* number of rotated files: file.1, the youngest, to file.keep */
 	const char *journal;   /* JOURNAL_SOCKET, NULL: none */
-	int         words_fd;  /* where the line for people goes when there is no journal; -1: nowhere */
+	int         words_fd;  /* gets the line for people when there is no journal; -1: none does */
 };
 
 struct audit_counts {
-	uint64_t entries;      /* all that there were */
+	uint64_t entries;      /* all attempts, with those that were suppressed or lost */
 	uint64_t suppressed;   /* refusals beyond AUDIT_REFUSALS a minute of one uid: counted, not written */
 	uint64_t journal_lost; /* messages that the journal, or words_fd, did not take */
 	uint64_t file_lost;    /* lines that are not in the file */
@@ -37,14 +38,14 @@ struct audit {
 	struct audit_file     file;
 	struct audit_throttle throttle;
 	uint64_t              entries, suppressed, file_lost;
-	uint64_t              losing; /* lines lost in a row; the journal knows of it when there is one */
+	uint64_t              losing; /* lines lost in a row; the journal was told at the first */
 };
 
-/* Refuses when the file cannot be opened; no journal is no error. */
+/* Fails when the file cannot be opened. A missing journal is not an error. */
 must_use int audit_open(struct audit *ret, const struct audit_plan *plan, struct err *e);
-/* The time may be AUDIT_NONE: now. a may be NULL, which is the private door: nothing is written. */
+/* entry->time_us AUDIT_NONE means now. a may be NULL (a private door): nothing is written. */
 void                audit_write(struct audit *a, const struct audit_entry *entry);
-void                audit_close(struct audit *a); /* NULL, and twice, is fine */
+void                audit_close(struct audit *a); /* a may be NULL; may be called twice */
 struct audit_counts audit_count(const struct audit *a);
-/* The descriptor of the file's folder, for the Landlock rule; -1 without a file. */
+/* The descriptor of the file's folder, for the Landlock rule; borrowed; -1 without a file. */
 int audit_folder(const struct audit *a);

@@ -20,13 +20,13 @@ static const char *name_of(const struct audit_file *f, unsigned n, char buf[NAME
 	return buf;
 }
 
-/* A second name of the file would be somebody else's, whom we would write to. */
+/* A file with a second link may be one that another user linked here so that lines are written into it. */
 static bool is_ours(const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && st->st_nlink == 1;
 }
 
-/* What is there is taken up, and may have been torn by a crash: we cannot look, as we do not read. */
+/* Appends to a file that exists. A crash may have left its last line incomplete, and without the right to read this cannot be checked. */
 static int open_current(struct audit_file *f)
 {
 	scoped_fd fd =
@@ -45,7 +45,7 @@ static int open_current(struct audit_file *f)
 	return 0;
 }
 
-/* The youngest number that is free: a crash between two renames left a gap, which is filled, and nothing is lost by it. */
+/* The lowest number that is free, or keep. A crash between two renames leaves a gap; to fill it loses no file. */
 static unsigned find_gap(const struct audit_file *f)
 {
 	struct stat st;
@@ -57,7 +57,7 @@ static unsigned find_gap(const struct audit_file *f)
 	return f->keep;
 }
 
-/* From the oldest on, so that at every moment each line is under one name. The one beyond keep is renamed over. */
+/* Renames the oldest file first, so that at every moment each line is in one file. NAME.keep is replaced. */
 static int rotate(struct audit_file *f)
 {
 	char from[NAME_ROOM], to[NAME_ROOM];
@@ -68,7 +68,7 @@ static int rotate(struct audit_file *f)
 	return open_current(f);
 }
 
-/* Ours is still under its name, and the line fits in; else another one is begun. */
+/* Opens the file again if NAME is no longer the one that is open, and rotates if the line does not fit. */
 static int make_room(struct audit_file *f, size_t len)
 {
 	struct stat st;
@@ -83,7 +83,7 @@ static int make_room(struct audit_file *f, size_t len)
 	return st.st_size > 0 && (uint64_t)st.st_size + len + f->torn > f->max_bytes ? rotate(f) : 0;
 }
 
-/* In one piece. What could be written of it is torn off when the disk, or what we may write, comes to its end. */
+/* One write(). On a full disk or at a file size limit only a part is written, and the last line is torn. */
 static int write_whole(struct audit_file *f, const char *bytes, size_t len)
 {
 	ssize_t n;
@@ -100,11 +100,11 @@ int audit_file_add(struct audit_file *f, const char *line, size_t len)
 	int r = make_room(f, len);
 
 	if (r == 0 && f->torn)
-		r = write_whole(f, "\n", 1); /* what was torn garbles no other */
+		r = write_whole(f, "\n", 1); /* a torn line must not garble the next one */
 	return r < 0 ? r : write_whole(f, line, len);
 }
 
-/* The folder is opened for its entries only. */
+/* O_PATH is enough to open, rename and remove files in the folder. */
 static int open_folder(struct audit_file *f, const char *path, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
@@ -127,7 +127,7 @@ static int open_folder(struct audit_file *f, const char *path, struct err *e)
 	return 0;
 }
 
-/* Of a time when keep was larger. */
+/* Predecessors of a time when keep was larger. */
 static void remove_beyond(const struct audit_file *f)
 {
 	char name[NAME_ROOM];

@@ -2,7 +2,7 @@
 
 #define MINUTE 60000000ll
 
-/* Its own row, a free one, or that of whoever was refused least lately: its sum of what was not told is lost with it. */
+/* The row of this uid; else a free one; else the one whose minute began first: its count of suppressed refusals is lost. */
 static struct audit_refuser *row_of(struct audit_throttle *t, int64_t uid, int64_t now_us)
 {
 	struct audit_refuser *oldest = &t->of[0], *row;

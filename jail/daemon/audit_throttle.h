@@ -1,9 +1,9 @@
 /*
- * audit_throttle.h - refused attempts of one uid, so many a minute.
+ * audit_throttle.h - limits the refusals of one uid that the audit writes each minute.
  *
- * A refusal costs its asker nothing. Without a bound, whoever may connect could
- * roll over the file, and the journal, with refusals until nothing else is in
- * them. Pure: the time comes from outside.
+ * A refusal costs the client nothing. Without a limit a client could cause so many
+ * that rotation removes everything else from the file and the journal. Pure: the
+ * caller passes the time.
  */
 #pragma once
 #include "defs.h"
@@ -14,11 +14,11 @@ struct audit_throttle {
 	struct audit_refuser {
 		int64_t  uid;
 		int64_t  began_us;
-		unsigned n;          /* told since then */
-		uint64_t suppressed; /* not told since the last that was */
+		unsigned n;          /* written since began_us */
+		uint64_t suppressed; /* not written since the last one that was */
 	} of[AUDIT_UIDS];
 	size_t len;
 };
 
-/* Whether a refusal of this uid is to be told now; then *suppressed: how many were not, since the last one. */
+/* True: write this refusal of uid. *suppressed is then the number that was not written since the last one. */
 bool audit_throttle_take(struct audit_throttle *t, int64_t uid, int64_t now_us, uint64_t *suppressed);

@@ -1,9 +1,9 @@
 /*
  * backend.h - what starts a run for the door.
  *
- * Private: a launcher that the door forks itself. Service: the keeper, which asks
- * the profile's supervisor. Either way the door gets a socket to the process that
- * watches the run, to be read with run_next().
+ * A private door forks a launcher. The door of a service uses a ticket, or asks the
+ * keeper, which asks the profile's supervisor. Either way the door gets a socket to
+ * the process that watches the run, and reads it with run_next().
  */
 #pragma once
 #include "net_proxy.h"
@@ -25,15 +25,15 @@ struct backend {
 struct backend_ops {
 	const char *name;
 	bool        is_confinable; /* the door needs no privilege and forks nothing */
-	/* brig-proxy of a profile; of a private run its own, with config (net_config.h). Held for the caller; NULL: there is none. */
+	/* The brig-proxy of a profile, or one for a private run with this config (net_config.h). The caller releases it. NULL: there is none. */
 	struct net_proxy *(*proxy)(void *self, const struct served_profile *profile, int config);
-	/* streams: as from run_next(), when the run goes its way already and nobody's word has to be waited for; else all -1. */
+	/* streams: all -1; but as from run_next() if the run has already started, and RUN_STARTED will not come. */
 	int (*start)(void *self, struct run *ret, const struct run_order *order, int streams[PIPES_MAX], struct err *e);
-	void (*settle)(void *self); /* what can wait until the client of the run that was just started has heard of it; NULL: nothing */
+	void (*settle)(void *self); /* does what can wait until the client was told that its run has started; NULL: nothing */
 	void (*count)(void *self, const struct served_profile *profile, struct backend_counts *ret);
-	pid_t (*keeper)(void *self); /* 0: there is none */
-	int (*lifeline)(void *self); /* a descriptor to be heard whenever it can be read; -1: there is none */
-	bool (*hear)(void *self);    /* false: the service is at its end */
+	pid_t (*keeper)(void *self); /* its pid; 0: there is none */
+	int (*lifeline)(void *self); /* call hear() when this descriptor is readable; borrowed; -1: there is none */
+	bool (*hear)(void *self);    /* false: the keeper is gone, and the service must end */
 };
 
 static inline int backend_start(const struct backend *b, struct run *ret, const struct run_order *order, int streams[PIPES_MAX], struct err *e)
@@ -49,5 +49,5 @@ static inline void backend_settle(const struct backend *b)
 		b->ops->settle(b->self);
 }
 
-/* places outlive it. */
+/* places must outlive it. */
 struct backend backend_private(const struct places *places);

@@ -32,8 +32,8 @@ union keeper_says {
 enum { KEEPER_WAIT_MS = 200 };
 
 /*
- * A crowd that comes at once fills the socket long before it fills a quota: the keeper takes a message in a fraction of a
- * millisecond, and waits for nobody, so it is waited for. Not for ever: one that stands still shall not stop us.
+ * Many requests at once fill the socket long before they use up a quota. The keeper takes a message in a fraction of a millisecond
+ * and never blocks, so the door waits for it; for a limited time, since a keeper that hangs must not stop the door.
  */
 static int send_to_keeper(int keeper, const struct keeper_message *message, const int *fds, size_t n)
 {
@@ -47,7 +47,7 @@ static int send_to_keeper(int keeper, const struct keeper_message *message, cons
 	return r;
 }
 
-/* Where there was no room for its descriptors here, they are closed: the supervisor tells the keeper. */
+/* If the door had no free descriptors for it, what came of the ticket is closed: the supervisor sees that, and tells the keeper. */
 static void take_ticket(struct backend_service *b, const struct keeper_ticket *message, int *fds, size_t n)
 {
 	if (n == TICKET_FDS)
@@ -56,11 +56,11 @@ static void take_ticket(struct backend_service *b, const struct keeper_ticket *m
 		packet_drop(fds, n);
 }
 
-/* Runs that the one before serves hold it. */
+/* Runs that the previous brig-proxy serves are among its holders, and keep it. */
 static void take_proxy(struct backend_service *b, const struct keeper_proxy *message, int *fds, size_t n)
 {
 	if (n != 1 || message->profile >= KEEPER_KEPT_PROFILES_MAX) {
-		packet_drop(fds, n); /* no room for its descriptor here: runs have no network until the next one is told of */
+		packet_drop(fds, n); /* the door had no free descriptor: runs have no network until the keeper announces the next one */
 		return;
 	}
 	net_proxy_release(b->proxy[message->profile]);
@@ -120,7 +120,6 @@ static uint64_t most_files(void)
 	return getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 0;
 }
 
-/* Never blocks on the keeper. */
 int backend_service_open(struct backend_service *ret, const struct separation *parts, const struct places *places, struct err *e)
 {
 	*ret = (struct backend_service){ .keeper = parts->keeper, .pid = parts->keeper_pid, .mode = parts->mode, .places = places, .stats_ms = -STATS_AGE_MS };
@@ -160,7 +159,7 @@ static void wait_for_end(int keeper, pid_t pid)
 			got = 0;
 	}
 	while (!got && pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		; /* its descriptors are closed before it is gone */
+		; /* end of file comes before the process has ended */
 }
 
 void backend_service_close(struct backend_service *b)
@@ -190,7 +189,7 @@ static int fill_shown(struct keeper_run *run, const struct run_order *o, struct 
 	return 0;
 }
 
-/* cell: of the ticket that goes back with it. */
+/* cell: of the ticket that is given back with the request, or KEEPER_ANY_CELL. */
 static int fill(struct keeper_message *message, const struct run_order *o, const struct keeper_cell_id *cell, struct err *e)
 {
 	struct keeper_run *run = &message->run;
@@ -247,8 +246,8 @@ static int start_by_keeper(const struct backend_service *b, struct run *ret, con
 /* --- runs by ticket --- */
 
 /*
- * Is the name of the rootfs as it was when the cell was built? As the keeper asks for each run; a plain user's has the
- * trees of its start.
+ * Does the name of the rootfs still lead to the tree with which the cell was built? The keeper checks the same for each run that it
+ * starts. A plain user's keeper goes on using the trees that it found at its start.
  */
 static bool is_named(const struct backend_service *b, const struct profile *profile, const struct keeper_ticket *message)
 {
@@ -259,7 +258,7 @@ static bool is_named(const struct backend_service *b, const struct profile *prof
 					  named.tv_sec == message->named_s && named.tv_nsec == message->named_ns);
 }
 
-/* With less memory, or another share of the CPUs, once the keeper has set its control groups. The wall clock starts with the program. */
+/* Fits as it is, or once the keeper has set less memory or another share of the CPUs. The wall clock starts with the program. */
 static bool fits_cell(const struct limits *asked, const struct limits *made, const struct keeper_ticket *message)
 {
 	return keeper_fits_ready(asked, made) && keeper_fits_warm(asked, made, message->missing);
@@ -270,7 +269,7 @@ static bool fits_as_it_is(const struct limits *asked, const struct limits *made)
 	return asked->memory_bytes == made->memory_bytes && asked->cpus == made->cpus;
 }
 
-/* NULL: the keeper must be asked. Tickets of an older rootfs are closed on the way. */
+/* NULL: the keeper must be asked. Tickets for an old tree are closed, and the keeper drops their cells. */
 static struct ticket *take_valid(struct backend_service *b, const struct run_order *o)
 {
 	struct ticket *t;
@@ -280,15 +279,15 @@ static struct ticket *take_valid(struct backend_service *b, const struct run_ord
 	return t;
 }
 
-/* The run has the streams of the ticket at once. */
+/* The run gets the streams of the ticket at once. */
 static void take_over(struct ticket *t, struct run *ret, const struct run_order *o, int streams[PIPES_MAX])
 {
 	pipes_take(streams, &t->fd[TICKET_STDOUT], o->stdin_pipe, o->result_pipe);
 	*ret = (struct run){ .sock    = fd_take(&t->fd[TICKET_LAUNCHER]),
-			     .started = true }; /* no message of the supervisor says it again */
+			     .started = true }; /* the supervisor sends no LAUNCH_STARTED */
 }
 
-/* A run that cannot use the cell leaves its ticket to the next one. *cell: what the keeper can make fit. */
+/* The run cannot use the cell as it is. If the keeper can make it fit, *cell names it; else the ticket is left to the next run. */
 static void leave_to_keeper(struct backend_service *b, const struct run_order *o, struct ticket *t,
 			    struct keeper_cell_id *cell)
 {
@@ -300,7 +299,7 @@ static void leave_to_keeper(struct backend_service *b, const struct run_order *o
 	ticket_free(t);
 }
 
-/* True: the run is on its way. */
+/* True: the run was started. */
 static bool start_by_ticket(struct backend_service *b, struct run *ret, const struct run_order *o, int streams[PIPES_MAX],
 			    struct keeper_cell_id *cell)
 {
@@ -308,7 +307,7 @@ static bool start_by_ticket(struct backend_service *b, struct run *ret, const st
 	struct ticket      *t;
 
 	if (o->profile->warm == WARM_NEVER || o->shown_len || o->files_fd >= 0 || o->terminals)
-		return false; /* such a cell has none of these */
+		return false; /* a cell with a ticket was built without these */
 	if (o->code_fd < 0 && o->tools_fd >= 0)
 		return false; /* the supervisor passes a command's order on (ticket_use()), and gets no descriptor over a ticket */
 	run_order_fill(&order, o, clock_ms(CLOCK_MONOTONIC));
@@ -335,21 +334,24 @@ static int start(void *self, struct run *ret, const struct run_order *o, int str
 	return start_by_ticket(b, ret, o, streams, &cell) ? 0 : start_by_keeper(b, ret, o, &cell, e);
 }
 
-/* Of words that wait, the newest counts: a client may have waited for the service longer than its first proxy was told of. */
+/*
+ * Reads messages of the keeper that the loop has not read yet: they may announce a brig-proxy. A client that waited for the service
+ * to start may come before the first one was read.
+ */
 static void hear_what_waits(struct backend_service *b)
 {
 	struct pollfd p = { .fd = b->keeper, .events = POLLIN };
 
 	for (int i = 0; i < WAITING_WORDS_MAX && poll(&p, 1, 0) > 0; i++)
 		if (hear_word(b, NULL) == WORD_END)
-			return; /* the loop hears of its end too */
+			return; /* the loop sees the end of file, too */
 }
 
 static struct net_proxy *proxy(void *self, const struct served_profile *profile, int config)
 {
 	struct backend_service *b = self;
 
-	(void)config; /* its keeper has it */
+	(void)config; /* the keeper has it */
 	if (!b->proxy[profile->index] || net_proxy_is_gone(b->proxy[profile->index]))
 		hear_what_waits(b);
 	return b->proxy[profile->index] ? net_proxy_hold(b->proxy[profile->index]) : NULL;
@@ -368,7 +370,7 @@ static void refresh(struct backend_service *b)
 	memset(&message, 0, sizeof message);
 	message.kind = KEEPER_STATS;
 	if (packet_send(b->keeper, &message, sizeof message, NULL, 0) < 0 || !await_stats(b, &answer)) {
-		b->stats_ms = now + STATS_PAUSE_MS; /* the figures that we have must do: everybody waits while we wait */
+		b->stats_ms = now + STATS_PAUSE_MS; /* uses the old figures for a while: all clients wait while the door waits */
 		return;
 	}
 	b->stats    = answer.stats;
@@ -394,7 +396,7 @@ static int lifeline(void *self)
 	return ((struct backend_service *)self)->keeper;
 }
 
-/* What comes late is an answer that nobody waits for any more. */
+/* An answer that comes here is late, and is dropped. */
 static bool hear(void *self)
 {
 	return hear_word(self, NULL) != WORD_END;

@@ -1,8 +1,8 @@
 /*
- * code_digest.h - which program it was, for the audit.
+ * code_digest.h - SHA-256 in hex, of programs for the audit, and of filters and configurations.
  *
- * SHA-256 of bytes that the door has mapped: no system call, no heap, cannot
- * fail. 0.5 to 3 ms for each MiB, by whether the processor knows SHA: let the run be started first.
+ * No system call, no heap, cannot fail. Takes 0.5 to 3 ms for each MiB, depending on
+ * whether the processor has SHA instructions: start the run first.
  */
 #pragma once
 #include "defs.h"

@@ -140,7 +140,7 @@ int config_parse(struct config *ret, const void *bytes, size_t len, struct err *
 	return 0;
 }
 
-/* Whoever writes it decides what strangers may have. */
+/* The owner of the file decides what other users may do. */
 static int check_owner(const char *path, struct err *e)
 {
 	struct stat st;

@@ -21,7 +21,7 @@ static int forbid_new(int folder, struct err *e)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? err_sys(e, "no-new-privs") : 0;
 }
 
-/* The bounding set needs a capability to be emptied; without execve it is of no use to anybody. */
+/* The bounding set stays: to empty it takes a capability, and a process that cannot call execve gets nothing from it. */
 static int drop_capabilities(int folder, struct err *e)
 {
 	cap_t none = cap_init();
@@ -32,7 +32,7 @@ static int drop_capabilities(int folder, struct err *e)
 	return r;
 }
 
-/* Nobody of our own user reads our memory, or takes descriptors out of it. */
+/* Other processes of the same user can then neither read the door's memory nor take its descriptors. */
 static int hide(int folder, struct err *e)
 {
 	(void)folder;
@@ -53,7 +53,7 @@ struct ruleset_attr {
 	uint64_t handled_access_fs, handled_access_net, scoped;
 };
 
-/* Every right that this kernel knows, by the ABI that brought it; the size that it takes, too. */
+/* Every right that this version of Landlock's ABI knows; size_of() is the size of the struct that it takes. */
 static struct ruleset_attr handled(int abi)
 {
 	static const uint64_t fs[] = { 0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff };
@@ -85,7 +85,7 @@ static int restrict_files(int folder, struct err *e)
 	scoped_fd           rules = -1;
 
 	if (abi < 1)
-		return 0; /* where the kernel has it; told by what is left out of the names */
+		return 0; /* the kernel has no Landlock: confine_door() leaves it out of the names */
 	rules = landlock_create_ruleset((const void *)&attr, size_of(abi), 0);
 	if (rules < 0 || (proc >= 0 && allow(rules, proc, FS_READ_FILE) < 0) ||
 	    (folder >= 0 && allow(rules, folder, FS_WRITE_FILE | FS_MAKE_REG | FS_REMOVE_FILE) < 0) || landlock_restrict_self(rules, 0) < 0)
@@ -100,9 +100,9 @@ static const int allowed[] = {
 	/* clients, keeper and supervisors */
 	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(accept4), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom),
 	SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(shutdown), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(close),
-	/* what they send: looked at, never read */
+	/* descriptors that they send, and memory files of the door */
 	SCMP_SYS(fcntl), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(readlinkat), SCMP_SYS(memfd_create), SCMP_SYS(ftruncate),
-	/* /proc, the log, the audit; where files may be is Landlock's to say */
+	/* /proc, the log, the audit; Landlock says in which folders */
 	SCMP_SYS(openat), SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(pwritev), SCMP_SYS(lseek), SCMP_SYS(renameat), SCMP_SYS(unlinkat),
 	/* the C library */
 	SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(futex), SCMP_SYS(getrandom), SCMP_SYS(clock_gettime),
@@ -121,13 +121,13 @@ static int add_rules(scmp_filter_ctx filter)
 	/* memory, but none that can be executed */
 	r = r ? r : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	r = r ? r : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	/* the two ends of a connection to a supervisor */
+	/* pairs of sockets, for supervisors and for streams of runs */
 	return r ? r : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
 }
 
 /*
- * A call that is not listed fails with EPERM: a corner of a library that we never met should not cost every client its
- * run. A foreign ABI is nobody's corner, and is the end.
+ * A call that is not listed fails with EPERM: a rarely used path in a library should not cost every client its run. No library
+ * uses a foreign ABI, so that kills the process.
  */
 static int restrict_calls(int folder, struct err *e)
 {
@@ -150,9 +150,9 @@ static const struct {
 	const char *name;
 	int (*apply)(int folder, struct err *e);
 } steps[] = {
-	{ "no-new-privs", forbid_new },        /* the other two need it, without privilege */
+	{ "no-new-privs", forbid_new },        /* Landlock and seccomp need it, without privilege */
 	{ "no-caps",      drop_capabilities },
-	{ "not-dumpable", hide },              /* behind the capabilities: they would make it readable again */
+	{ "not-dumpable", hide },              /* after no-caps: a change of credentials can undo it */
 	{ "landlock",     restrict_files },    /* opens /proc */
 	{ "seccomp",      restrict_calls },    /* last: it forbids all of the above */
 };

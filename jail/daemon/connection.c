@@ -15,13 +15,13 @@ enum { UNSENT_FDS_MAX = 4 }; /* stdout, stderr, stdin, result */
 
 /* --- answers --- */
 
-/* The loop sees it at its next turn; whoever is using c just now is not disturbed. */
+/* The loop sees the end of file at its next turn and closes c then: callers may still be using it now. */
 static void give_up(struct connection *c)
 {
 	shutdown(c->source.fd, SHUT_RDWR);
 }
 
-/* One answer that waits for its turn. */
+/* A message that the client's socket has not taken yet. */
 struct unsent {
 	TAILQ_ENTRY(unsent) link;
 	char               *text;
@@ -48,7 +48,7 @@ void connection_remember(struct connection *c, const char *run, uint32_t calls)
 	c->ended[i].calls = calls;
 }
 
-/* The caller closes his descriptors: these are our own. NULL: memory or descriptors are short. */
+/* Duplicates the descriptors: the caller closes its own. NULL: memory or descriptors are short. */
 static struct unsent *unsent_new(const char *text, size_t len, const int *fds, size_t n)
 {
 	struct unsent *u = calloc(1, sizeof *u);
@@ -115,7 +115,7 @@ void connection_send_unsent(struct connection *c)
 	loop_want(&c->user->loop, &c->source, EPOLLIN);
 }
 
-/* -1: too much waits already. */
+/* -1: too much is kept already, or memory or descriptors are short. */
 static int keep_unsent(struct connection *c, const char *text, size_t len, const int *fds, size_t n)
 {
 	struct unsent *u = c->unsent_len < UNSENT_MAX && c->unsent_bytes < UNSENT_BYTES_MAX ? unsent_new(text, len, fds, n) : NULL;
@@ -130,7 +130,7 @@ static int keep_unsent(struct connection *c, const char *text, size_t len, const
 	return 0;
 }
 
-/* In their order. */
+/* Messages stay in order: while older ones are kept, the new one is kept too. */
 void connection_send_text(struct connection *c, const char *text, size_t len, const int *fds, size_t n)
 {
 	int r = TAILQ_EMPTY(&c->unsent) ? send_text(c->source.fd, text, len, fds, n) : -EAGAIN;

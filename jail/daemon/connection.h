@@ -1,10 +1,10 @@
 /*
  * connection.h - one client, as long as it is connected.
  *
- * Nobody waits for a client. What its socket does not take at once (some 200
- * KiB) is kept and sent later: one connection may have many runs, whose events
- * come at the same moment. Who does not read at all loses the connection, and
- * its runs with it, when too much has been kept.
+ * The door never waits for a client. Messages that the client's socket (some 200
+ * KiB) does not take at once are kept and sent later: one connection may have many
+ * runs, whose events come at the same moment. When too much has been kept, the
+ * connection is closed, and its runs end.
  */
 #pragma once
 #include "client_protocol.h"
@@ -21,13 +21,13 @@ struct connection {
 	struct loop_source        source;
 	struct peer               peer;
 	const struct access_rule *may; /* NULL: its access was withdrawn */
-	size_t                    runs; /* that have not ended */
+	size_t                    runs; /* that have not ended: waiting runs and calls in sessions count too */
 	struct {
 		char     id[RUN_ID_LEN + 1];
-		uint32_t calls; /* that were told */
+		uint32_t calls; /* of tools, which the client has reported */
 	} ended[ENDED_MAX];               /* the last runs with tools that have ended */
 	unsigned                  ended_next;
-	uint64_t                  reload, reload_tag; /* the reading that it waits for (reload.h), or 0 */
+	uint64_t                  reload, reload_tag; /* number of the reading that it waits for (reload.h), or 0; tag of its request */
 	double                    heard_ms;
 	TAILQ_HEAD(, unsent)      unsent;
 	size_t                    unsent_len, unsent_bytes;
@@ -38,22 +38,22 @@ struct connection {
 /* Takes the socket over, also when it fails. */
 must_use struct connection *connection_open(struct door *d, int sock, const struct peer *peer, const struct access_rule *may,
 					    struct err *e);
-/* Its runs are asked to end. */
+/* Frees c. Its runs are cancelled, except sessions that stay. */
 void connection_close(struct connection *c);
 
-/* One of its runs with tools has ended: its client may tell of its last calls. */
+/* A run with tools has ended: the client may still report its last calls. calls: how many it has reported. */
 void connection_remember(struct connection *c, const char *run, uint32_t calls);
 
 /* --- answers --- */
 
-/* Takes the value over. What cannot be sent ends the connection, a little later: c is good until the loop's next turn. */
+/* Takes answer over. If it can be neither sent nor kept, the connection ends at the loop's next turn; c is valid until then. */
 void connection_send(struct connection *c, json_t *answer, const int *fds, size_t n);
-/* The same of a text; an empty one, which was too long for whoever made it, cannot be sent. */
+/* The same for a text. len 0 stands for a text that did not fit into its buffer: it ends the connection. */
 void connection_send_text(struct connection *c, const char *text, size_t len, const int *fds, size_t n);
-/* That is an error, and one more that was refused. */
+/* Sends the error, counts the refusal, and writes it to the audit. */
 void connection_refuse(struct connection *c, const struct protocol_request *request, const struct denial *why);
-/* To somebody who gets no connection. */
+/* To a peer that gets no connection. Takes answer over. */
 void connection_tell(int sock, json_t *answer);
-/* What was kept: as much as the socket takes now; or nothing of it any more. */
+/* Kept messages: sends as many as the socket takes now; drops all of them. */
 void connection_send_unsent(struct connection *c);
 void connection_drop_unsent(struct connection *c);

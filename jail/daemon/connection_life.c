@@ -1,4 +1,4 @@
-/* connection_life.c - a connection is opened, its requests are heard, and it is closed */
+/* connection_life.c - opens a connection, reads its requests, and closes it */
 #define _GNU_SOURCE
 #include "clock.h"
 #include "connection.h"
@@ -16,7 +16,7 @@
 /* --- requests --- */
 
 struct datagram {
-	char    bytes[PROTOCOL_MAX + 1]; /* one more: what is too long is told, not cut */
+	char    bytes[PROTOCOL_MAX + 1]; /* one more, so that a message that is too long is refused and not cut */
 	ssize_t len;
 	int     fd[PROTOCOL_FDS_MAX];
 	size_t  fds;

@@ -56,7 +56,7 @@ void credentials_open(struct credentials *ret)
 		fd_closep(&folder);
 }
 
-/* Of a descriptor that is held, which each reading finds at its begin. */
+/* A duplicate of a held descriptor. It shares the file offset, which an earlier reading has moved. */
 static int open_held(const struct credentials *held, const char *name)
 {
 	for (size_t i = 0; i < held->n; i++)

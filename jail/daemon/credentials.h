@@ -1,8 +1,8 @@
 /*
- * credentials.h - what systemd gave to the unit (LoadCredential=), opened while that can be done
+ * credentials.h - the credentials that systemd gave to the unit (LoadCredential=)
  *
- * systemd lets only the unit's account read them, which a service's reader gives up before it looks at the first profile: it opens
- * all of them before. A private brigd reads them where they lie.
+ * Only the unit's account may read them. A service's reader gives that account up before it reads the first profile, so it opens all
+ * of them before that. A private brigd opens one when it needs it.
  */
 #pragma once
 #include "err.h"
@@ -17,11 +17,11 @@ struct credentials {
 	} item[CREDENTIALS_MAX];
 };
 
-/* Those of $CREDENTIALS_DIRECTORY, if there is one; the caller keeps them for as long as it lives. What cannot be opened, or is no file, is left out. */
+/* Opens all files in $CREDENTIALS_DIRECTORY, if it is set. They are never closed. What cannot be opened, or is no file, is left out. */
 void credentials_open(struct credentials *ret);
 
 /*
- * A descriptor of the caller's, at the file's begin. held: as credentials_open() found them, or NULL: it is opened now. The error says
- * how systemd is told to give it.
+ * The caller owns the descriptor, whose offset is 0. held: from credentials_open(), or NULL: the credential is opened now. The error says
+ * which LoadCredential= is missing.
  */
 must_use int credential_open(const struct credentials *held, const char *name, struct err *e);

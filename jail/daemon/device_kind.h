@@ -3,8 +3,8 @@
 #include "defs.h"
 
 /*
- * Does it hold what the kernel says about the host, /proc before all? That is what a cell's own namespaces hide.
- * By the numbers of statx(): statfs() waits for the server of the file system (FUSE, NFS), which may never answer.
- * One that is mounted nowhere in our sight is not known here; the process that opens it asks again, and only one run waits then.
+ * True for file systems that tell about the host, such as /proc, which a cell's namespaces hide. Takes the device numbers of statx():
+ * statfs() waits for the server of the file system (FUSE, NFS), which may never answer. A file system that is not in this process's
+ * mount table is not recognized; the process that mounts the directory checks again with statfs(), and then only one run waits.
  */
 bool device_is_of_kernel(unsigned major, unsigned minor);

@@ -25,7 +25,10 @@ void door_init(struct door *d)
 	d->memory_timer = (struct loop_timer){ .due = session_look_at_memory, .owner = d };
 }
 
-/* Asked for now: a door that is confined may not. Most descriptors are for clients and runs; a private door has one user. */
+/*
+ * Called before the door is confined, whose filter forbids these calls. Most descriptors are for clients and runs, a quarter for
+ * requests that wait. A private door has one user, so it need not share processors.
+ */
 static int look_at_host(struct door *d, struct err *e)
 {
 	struct rlimit files;
@@ -63,9 +66,8 @@ void door_close(struct door *d)
 	d->gone = NULL;
 }
 
-/* --- who may come in --- */
+/* --- admission --- */
 
-/* A client that is turned away hears why, if it listens. */
 static void turn_away(struct door *d, int sock, const struct peer *peer, const struct denial *why)
 {
 	d->counts.refused[why->code]++;

@@ -1,10 +1,10 @@
 /*
- * door.h - the process that strangers talk to.
+ * door.h - the process of brigd that speaks with clients.
  *
- * It parses, decides and tells; whatever needs privilege is done by the backend.
- * One thread; nothing here waits for a client. Connections and runs belong to
- * the door and know each other: a run whose connection closes is ended, and is
- * kept until the backend says that nothing is left of it.
+ * It parses requests, decides and answers; the backend does what needs privilege. It has
+ * one thread and never waits for a client. The door owns connections and runs, which
+ * point to each other. When a connection closes, its runs are cancelled; each is kept
+ * until the process that watches it says that nothing is left of it.
  */
 #pragma once
 #include "access.h"
@@ -23,24 +23,24 @@
 enum {
 	CONNECTIONS_MAX         = 1024,
 	CONNECTIONS_OF_USER_MAX = 128,
-	IDLE_MS_MAX             = 5 * 60 * 1000, /* of a connection without a run, then it is closed */
-	ENDING_MS_MAX           = 5000,          /* for all runs to be cleaned up, then the service ends without them */
+	IDLE_MS_MAX             = 5 * 60 * 1000, /* after that a connection without a run is closed */
+	ENDING_MS_MAX           = 5000,          /* at its end the service waits so long for its runs to be cleaned up */
 };
 
 struct queued_run;
 TAILQ_HEAD(run_queue, queued_run);
 
-/* Users take turns, and the connections of one among themselves: many are heard no sooner than one. */
+/* Users take turns, and so do the connections of one user: more connections do not bring a user more turns. */
 struct door_user {
 	LIST_ENTRY(door_user) link;
 	struct door          *door;
 	uid_t                 uid;
 	size_t                connections;
-	struct loop           loop; /* of them, and */
-	struct loop_source    source; /* its descriptor, in the door's own */
+	struct loop           loop; /* of this user's connections */
+	struct loop_source    source; /* the descriptor of `loop`, in the door's loop */
 	struct run_queue      queue; /* queue.h */
 	size_t                queued, queued_fds;
-	uint64_t              turn; /* the last one */
+	uint64_t              turn; /* when a queued run of this user was last started, as a value of door.turns; the lowest is next */
 	bool                  has_tried;
 };
 
@@ -67,7 +67,7 @@ struct door_counts {
 struct door {
 	struct loop            loop;
 	struct places          places;
-	struct config          config, first_config; /* with which it has what cannot change */
+	struct config          config, first_config; /* first_config: the one at the start, with which settings that need a restart are compared */
 	struct access          access;
 	struct quota           quota;
 	struct profile_set     profiles;
@@ -78,35 +78,35 @@ struct door {
 	struct run_list        runs;
 	size_t                 runs_len;
 	struct session_list    sessions; /* the oldest first; each is a run as well */
-	struct loop_timer      memory_timer; /* while there are any */
-	struct session_gone   *gone;     /* SESSION_GONE_MAX rows of those that have ended */
+	struct loop_timer      memory_timer; /* set while there are sessions */
+	struct session_gone   *gone;     /* SESSION_GONE_MAX rows, of sessions that have ended */
 	unsigned               gone_next;
 	size_t                 queued, queued_fds, queued_fds_max; /* of all users */
 	uint64_t               turns;
-	uint64_t               networks; /* the last number of a run, for brig-proxy */
-	size_t                 processors; /* young runs of one user, where users share them */
+	uint64_t               networks; /* the number of the last run, as brig-proxy knows it */
+	size_t                 processors; /* so many young runs may one user have while others ask for runs */
 	struct loop_timer      queue_timer;
 	struct door_counts     counts;
 	struct figures         figures;
 	struct log             log;
 	struct audit          *audit; /* NULL: a private door */
 	struct reload         *reload; /* NULL: a private door */
-	double                 read_ms; /* when configuration and profiles were */
+	double                 read_ms; /* CLOCK_MONOTONIC: when configuration and profiles were taken */
 	const char *const     *confinement; /* names, NULL at the end */
 	double                 born_ms, born_at; /* the latter in seconds since 1970 */
 	bool                   is_private, is_ending;
 };
 
 void door_init(struct door *d); /* nothing is open: door_close() may follow */
-/* The caller has filled in places; config, access and backend before the first client. */
+/* The caller has filled in places; config, access and backend must be there before the first client. */
 must_use int door_open(struct door *d, struct err *e);
 void         door_close(struct door *d);
 
-/* Config, access and profiles, which are the door's then. Before the first client, and again while it serves. */
+/* Moves configuration, access and profiles from r into the door. Called before the first client, and at each reload. */
 struct rules;
 void         door_go_by(struct door *d, struct rules *r);
 
-/* A client that has connected. Takes the socket over; whom the door does not want hears why. */
+/* Admits a client that has connected; one that is refused is told why. Takes the socket over. */
 must_use int door_admit(struct door *d, int sock, struct denial *why);
-/* A private door's only client, until it is gone. */
+/* Serves a private door's only client until it and its runs are gone. Takes the socket over. */
 must_use int door_serve_one(struct door *d, int sock, struct err *e);

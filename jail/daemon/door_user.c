@@ -24,16 +24,17 @@ size_t door_user_connections(const struct door *d, uid_t uid)
 }
 
 /*
- * One turn is a large message, or some small ones: a client that only connects and leaves has two for each connection
- * that is admitted in between, and would be turned away for those that it has left.
+ * One turn is a large message or several small ones. With one event a turn, a client that connects and leaves again and again would
+ * fall behind: each connection has two events, while the door admits the next one between any two turns. The client would then be
+ * refused because of connections that it has already closed.
  */
 static void hear_user(void *owner)
 {
 	struct door_user *u     = owner;
 	double            until = clock_ms(CLOCK_MONOTONIC) + TURN_MS;
-	struct err        ignored; /* the next turn meets it again */
+	struct err        ignored; /* it comes again at the next turn */
 
-	u->connections++; /* what is heard may close the last one */
+	u->connections++; /* keeps u: an event may close the last connection */
 	while (loop_turn(&u->loop, 0, &ignored) > 0 && clock_ms(CLOCK_MONOTONIC) < until)
 		;
 	door_user_leave(u->door, u);

@@ -2,7 +2,7 @@
 #pragma once
 #include "door.h"
 
-/* Whose connection comes; NULL with the reason. Each is left once. */
+/* Adds a connection of this user; NULL with *e. Each successful call needs one door_user_leave(). */
 must_use struct door_user *door_user_join(struct door *d, uid_t uid, struct err *e);
 void                       door_user_leave(struct door *d, struct door_user *u);
 

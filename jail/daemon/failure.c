@@ -24,7 +24,7 @@ int failure_open(const struct places *p, bool is_host)
 	return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* What it asked for is read first: a socket that is closed with something unread in it takes our word with it. */
+/* Reads the request before the caller closes the socket: to close it with unread data resets the connection, and the answer is lost. */
 static void tell_client(int sock, const struct err *e)
 {
 	char   request[PROTOCOL_MAX];

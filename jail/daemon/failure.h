@@ -1,12 +1,13 @@
 /*
- * failure.h - why a service of systemd's did not start, for its clients: those that wait get an answer, those that come later
- * read a file (server.h). A service that starts empties it.
+ * failure.h - tells clients why a service that systemd started did not come up
+ *
+ * Clients that wait get an answer; those that come later read a file (server.h). A service that starts empties the file.
  */
 #pragma once
 #include "listener.h"
 #include "place.h"
 
-/* A descriptor, or -1 where there is no such file to be written. To be called with the rights that brigd was started with. */
+/* Empties the file. The caller owns the descriptor; -1: it cannot be written. Called with the rights that brigd was started with. */
 int  failure_open(const struct places *p, bool is_host);
-/* *e: without paths that only brigd sees. l: NULL when waiting clients are not to be told. */
+/* e must not name paths that only brigd sees (places_name_as_known()). l: NULL when waiting clients are not to be told. */
 void failure_tell(int file, const struct listener *l, const struct err *e);

@@ -100,7 +100,7 @@ void figures_take_end(struct figures *f, const struct record *record)
 
 /* --- as JSON --- */
 
-/* All of them, also those that never were: what counts from 0 can be seen to grow. */
+/* All reasons, also those without a run: Prometheus sees the first increase only if there was a 0. */
 static json_t *reasons_json(const uint64_t ended[EXIT_REASONS])
 {
 	json_t *reasons = json_object();
@@ -110,7 +110,7 @@ static json_t *reasons_json(const uint64_t ended[EXIT_REASONS])
 	return reasons;
 }
 
-/* Each bucket has what is in those below it, too. */
+/* Buckets are cumulative: each one includes those below it. */
 static json_t *histogram_json(const struct histogram *h, const struct bound *bounds)
 {
 	json_t    *buckets = json_object();

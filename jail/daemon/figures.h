@@ -1,9 +1,9 @@
 /*
  * figures.h - what the runs of each profile have cost since the service began: how they ended, and histograms.
  *
- * A row for each profile, by its name, so that it outlives what was read of the profile. Names are those of profiles that
- * are there, never a client's text: the administrator's files bound the rows. A figure that the host could not measure is
- * not observed. A run costs a few additions; out of memory, it is not counted.
+ * One row for each name of a profile, so that figures survive a reload. The names come from profiles that exist, never from
+ * a client: so the administrator's files limit the number of rows. A figure that the host could not measure is left out. When
+ * memory is short, a run is not counted.
  */
 #pragma once
 #include "record.h"
@@ -13,7 +13,7 @@
 enum { HISTOGRAM_BOUNDS_MAX = 18 };
 
 struct histogram {
-	uint64_t in[HISTOGRAM_BOUNDS_MAX + 1]; /* between two bounds each; the last: above all */
+	uint64_t in[HISTOGRAM_BOUNDS_MAX + 1]; /* how many values lie between two bounds; the last: above all bounds */
 	double   sum;
 };
 
@@ -33,10 +33,10 @@ struct figures {
 void figures_init(struct figures *f);
 void figures_done(struct figures *f);
 
-/* A run of this profile was started, so long after it was asked for. */
+/* A run of this profile was started, ms after it was asked for. */
 void figures_take_wait(struct figures *f, const char *profile, double ms);
-/* It has ended. Once for each record. */
+/* A run has ended. Once for each record. */
 void figures_take_end(struct figures *f, const struct record *record);
 
-/* Adds the keys of the reply to `metrics` (client_answer.c). Those of a profile that nothing ran under are 0. */
+/* Adds the keys of the reply to `metrics` (client_answer.c). They are 0 for a profile that had no run. */
 void figures_tell(struct figures *f, const char *profile, json_t *reply);

@@ -1,6 +1,6 @@
 #include "gate.h"
 
-/* Everything that a stranger can ask of us. What each takes is said in client_protocol.def and client_request.c. */
+/* Every request that a client can make. Their keys are in client_protocol.def and client_request.c. */
 /* clang-format off */
 static gate_fn *const rows[REQUEST_COUNT] = {
 	[REQUEST_hello]   = gate_hello,

@@ -1,4 +1,4 @@
-/* gate_access.c - what a client may use, as several requests ask it */
+/* gate_access.c - what a client may use: checks for several requests */
 #include "gate.h"
 
 /* A client whose access was withdrawn keeps its runs, and may cancel them. */
@@ -7,7 +7,7 @@ int gate_check_access(const struct connection *c, struct denial *why)
 	return c->may ? 0 : deny(why, DENIAL_denied, NULL, "user %u may no longer use this service", c->peer.uid);
 }
 
-/* The same words for both: who may not use it need not learn whether it is there. */
+/* A client that may not use a profile gets the same answer whether or not the profile exists. */
 const struct served_profile *gate_profile(struct connection *c, const char *name, struct denial *why)
 {
 	const struct served_profile *p;

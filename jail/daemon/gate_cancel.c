@@ -1,4 +1,4 @@
-/* gate_cancel.c - the end of a run, by its id */
+/* gate_cancel.c - ends a run or a call, by its id */
 #include "gate.h"
 #include "queue.h"
 #include "served_run.h"

@@ -1,4 +1,4 @@
-/* gate_explain.c - what a profile means, and what it leaves this client to ask for */
+/* gate_explain.c - what a profile sets, and what this client may ask for */
 #include "gate.h"
 #include "package_list.h"
 

@@ -1,7 +1,7 @@
-/* gate_hello.c - who serves, and what this client may have */
+/* gate_hello.c - which brig this is, and what this client may use */
 #include "gate.h"
 
-/* Only what was read already: a private door does not read every profile to say hello. */
+/* Only profiles that were read already: a private door reads one when a request names it. */
 static json_t *profiles(const struct connection *c)
 {
 	const struct profile_set *set  = &c->door->profiles;

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-/* Root may ask; of a plain user's own service, that user too. */
+/* Root, and in a plain user's own service that user. */
 static bool may_reload(const struct connection *c)
 {
 	return c->peer.uid == 0 || c->peer.uid == getuid();

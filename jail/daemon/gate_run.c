@@ -10,9 +10,9 @@
 #include <stdio.h>
 
 /*
- * Users share the processors, and what it costs to start and to clean up is in no run's account. So while others are
- * here, one user has as many young runs as there are processors; the next one waits until one of them ends, or is young
- * no more.
+ * Users share the processors, and the CPU time that it takes to start and clean up a run is counted for no run. So while others ask
+ * for runs, a user may have as many young runs as there are processors; the next run waits until one of them has ended or is no
+ * longer young.
  */
 static int check_turn(const struct connection *c, double now, struct run_try *try, struct denial *why)
 {
@@ -37,7 +37,7 @@ static int start(struct connection *c, const struct protocol_request *request, s
 	if (request->name && session_name_is_taken(c->door, request->name, c->peer.uid))
 		return deny(why, DENIAL_denied, "name", "you have a session \"%.64s\" already; close it, or use another name", request->name);
 	profile = gate_profile(c, request->profile, why);
-	/* first: to read the program of who may not run it would take the door from everybody else */
+	/* these checks come first: while the door reads a program it serves no other client */
 	if (!profile || quota_check(&c->door->quota, &c->may->quota, c->peer.uid, &part, now, why) < 0 ||
 	    check_turn(c, now, try, why) < 0 || run_plan_build(&plan, &c->door->places, profile, request, fds, why) < 0)
 		return -1;

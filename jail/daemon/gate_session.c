@@ -1,4 +1,4 @@
-/* gate_session.c - what is asked of a session that is there; gate_run.c opens one, and makes calls in it */
+/* gate_session.c - requests about an open session; gate_run.c opens sessions and makes calls in them */
 #include "fd.h"
 #include "gate.h"
 #include "served_run.h"
@@ -31,7 +31,7 @@ int gate_files(struct connection *c, const struct protocol_request *request, int
 		return deny(why, DENIAL_broken, NULL, "a socket for files: %s", strerror(errno));
 	r = session_say(s, json_pack("{ss}", "op", "files"), &pair[1], 1);
 	if (r == 0) {
-		s->beside++; /* until its server has said how many there are */
+		s->beside++; /* until its server has sent the real number (SESSION_BESIDE) */
 		session_asked_beside(s);
 		session_touch(s);
 		reply_with(c, request, "session", s->run->id, &pair[0], 1);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Ticks of the second field group of /proc/PID/stat: utime and stime, behind the name, which may hold anything. */
+/* The rest of /proc/PID/stat after the process's name, which may hold anything: so it ends at the last ')'. */
 static const char *after_name(const char *text)
 {
 	const char *end = NULL;
@@ -73,7 +73,7 @@ static json_t *calls(const struct door_counts *counts)
 			 (json_int_t)counts->calls[CALL_FAILED]);
 }
 
-/* Sums of what brig-proxy told: they may be any number. */
+/* Sums of what brig-proxy reported, which may be any number: the mask keeps them from becoming negative. */
 static json_t *network(const struct door_counts *counts)
 {
 	static const uint64_t most = INT64_MAX;
@@ -112,7 +112,7 @@ static json_int_t count_running(const struct door *d, const struct served_profil
 	return n;
 }
 
-/* The supervisor's word: as far as it is a number that JSON can hold. */
+/* A figure that the supervisor reported, which is not trusted: null if JSON cannot hold it. */
 static json_t *known(uint64_t figure)
 {
 	return figure > TAG_MAX ? json_null() : json_integer((json_int_t)figure);

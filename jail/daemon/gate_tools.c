@@ -1,4 +1,4 @@
-/* gate_tools.c - what a client tells of the calls that the program of its run makes: its own word, for the clock, the audit and the figures */
+/* gate_tools.c - a client reports the calls of tools that its run makes: for the clock, the audit and the figures; nothing checks it */
 #include "attempt.h"
 #include "gate.h"
 #include "served_run.h"
@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-enum { CALLS_MAX = 1000 /* of one run: what is beyond is not written */, DIGEST_HEX = 64 };
+enum { CALLS_MAX = 1000 /* of one run; the audit gets no more of them */, DIGEST_HEX = 64 };
 
-/* A run that has ended may still be told of: its last calls are known when it is over. */
+/* How many calls of this run were reported. A client may report the last calls when the run has ended already. */
 static uint32_t *count_of(struct connection *c, struct served_run *r, struct session_call *call, const char *id)
 {
 	if (call)
@@ -21,7 +21,7 @@ static uint32_t *count_of(struct connection *c, struct served_run *r, struct ses
 	return NULL;
 }
 
-/* A client's own word: what it may be is bounded here, as it becomes a label of a figure. */
+/* The client may send any text; it becomes one of three, as the outcome is a label of a figure. */
 static enum call_outcome outcome_of(const char *verdict)
 {
 	if (strcmp(verdict, "ok") == 0)

@@ -70,7 +70,7 @@ void journal_begin(struct journal_message *m, enum journal_priority priority, co
 	m->words     = m->full ? 0 : m->len - m->words_len;
 }
 
-/* A pipe that can take anything takes a whole page; who does not read his terminal or pipe does not hold us up. */
+/* Never waits: a pipe that can be written to takes a whole page, and a terminal or pipe that is full gets nothing. */
 static bool say_words(int fd, const char *words, size_t len)
 {
 	struct pollfd p = { fd, POLLOUT, 0 };

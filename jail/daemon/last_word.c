@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether it is heard or not, nothing was started. */
+/* A failed send has no consequence: nothing was started. */
 void last_word(int sock, const struct err *why)
 {
 	struct denial denial;

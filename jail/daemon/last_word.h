@@ -1,4 +1,4 @@
-/* last_word.h - a brigd that cannot serve tells its client why, before it goes */
+/* last_word.h - tells a client why brigd cannot serve, before brigd exits */
 #pragma once
 #include "err.h"
 

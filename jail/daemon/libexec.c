@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* The kernel would say so too, but only when it is too late to refuse. */
+/* execveat() would fail too, but only when it is too late to refuse. */
 static bool can_be_executed(int fd)
 {
 	struct stat st;

@@ -65,7 +65,7 @@ static int set_address(struct sockaddr_un *at, const char *path, struct err *e)
 	return 0;
 }
 
-/* "/run/brig/brig.sock" -> "/run/brig". Only the usual one is made: another one may be a typing mistake. */
+/* "/run/brig/brig.sock" -> "/run/brig". Only the usual folder is created: another path may be a typing mistake. */
 static int open_folder(const char *path, bool is_usual, struct err *e)
 {
 	char  folder[sizeof((struct sockaddr_un *)0)->sun_path];
@@ -90,7 +90,7 @@ static void lock_name(const char *path, char *buf, size_t len)
 	snprintf(buf, len, "%s.lock", path);
 }
 
-/* A lock whose file was removed meanwhile holds nobody off. */
+/* A lock on a file that was removed meanwhile keeps no other service out. */
 static bool is_at(int fd, const char *path)
 {
 	struct stat held, there;
@@ -99,9 +99,9 @@ static bool is_at(int fd, const char *path)
 }
 
 /*
- * Two services must not remove each other's socket: one is bound, and not yet
- * listened to. The lock is the service's as long as it lives, and its sweeper's
- * after it. It is a file that nobody else can open, or anybody could hold it.
+ * Two services must not remove each other's socket: one that is bound and does not
+ * listen yet looks stale. The service holds the lock as long as it lives, and then its
+ * sweeper does. Other users cannot open the lock file, so they cannot hold the lock.
  */
 static int take_lock(const char *path, struct err *e)
 {
@@ -115,12 +115,12 @@ static int take_lock(const char *path, struct err *e)
 			return err_sys(e, "%s", lock);
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_at(fd, lock))
 			return fd_take(&fd);
-		poll(NULL, 0, LOCK_WAIT_MS); /* the last one's sweeper is just at it */
+		poll(NULL, 0, LOCK_WAIT_MS); /* the sweeper of the last service may still hold it */
 	}
 	return err_set(e, ERR_LIMIT, "%s: another brigd is just starting, or ending", path);
 }
 
-/* The folder may be there already, made for the lock of host ids alone. */
+/* Lets all users pass through root's folder. It may exist already, created for the lock on host ids and closed. */
 static int let_pass(int folder, struct err *e)
 {
 	struct stat st;
@@ -132,7 +132,7 @@ static int let_pass(int folder, struct err *e)
 	return fchmodat(folder, ".", (st.st_mode & 07777) | 0011, 0) < 0 ? err_sys(e, "the socket's folder") : 0;
 }
 
-/* What is there is a socket, and nobody is behind it. */
+/* 0 if there is nothing, or a socket on which no process listens. *there: it exists. */
 static int check_stale(const struct sockaddr_un *at, bool *there, struct err *e)
 {
 	struct stat st;
@@ -150,7 +150,7 @@ static int check_stale(const struct sockaddr_un *at, bool *there, struct err *e)
 	return errno == ECONNREFUSED || errno == ENOENT ? 0 : err_sys(e, "%s", at->sun_path);
 }
 
-/* Looked at before the lock is waited for: who answers holds it. */
+/* Also checked before the wait for the lock: a service that listens holds it and keeps it. */
 static int take_place(struct listener *l, const struct sockaddr_un *at, struct err *e)
 {
 	bool there;
@@ -164,8 +164,8 @@ static int take_place(struct listener *l, const struct sockaddr_un *at, struct e
 }
 
 /*
- * With the mode that it shall have, because chmod() follows whatever has taken its place by then, where strangers may
- * write to the folder. Closed to everybody else until it has its group: nobody listens yet.
+ * Creates the socket with its final mode: chmod() would follow a link by which another user has replaced it, where others may write
+ * to the folder. Until the file has its group no client can connect, because no process listens yet.
  */
 static int bind_with_mode(int sock, const struct sockaddr_un *at, bool for_group, struct err *e)
 {

@@ -11,7 +11,7 @@
 
 enum { LINES_A_SECOND = 20 };
 
-/* What was kept back is told before the next line that is not. */
+/* The number of lines that were left out is logged before the next line. */
 static bool has_room(struct log *l)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);

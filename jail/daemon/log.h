@@ -1,14 +1,14 @@
 /*
- * log.h - what the administrator should hear, one line at a time, on standard error.
+ * log.h - messages to the administrator, one line at a time, on standard error.
  *
- * Never waits for who reads it, and not more than a stranger should be able to
- * cause: what is too much in a second is counted, and the number told.
+ * Never waits for the process that reads them. So that a client cannot flood the log,
+ * lines beyond a number in one second are only counted, and the count is logged.
  */
 #pragma once
 #include "defs.h"
 
 struct log {
-	double   since_ms; /* this second's */
+	double   since_ms; /* CLOCK_MONOTONIC: when the present second began */
 	unsigned said, kept_back;
 };
 

@@ -32,7 +32,7 @@ static _Noreturn void become_maker(int program, net_read_host *hosts, size_t n, 
 	_exit(EXIT_FAILURE);
 }
 
-/* To its end. */
+/* Reads up to end of file. -1: it took too long, or the text is too large. */
 static int read_all(int fd, char *text, size_t size)
 {
 	double end = clock_ms(CLOCK_MONOTONIC) + MAKE_MS_MAX;

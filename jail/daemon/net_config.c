@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "http://HOST:PORT/", as other programs read it. */
+/* text: "http://HOST:PORT/" or "HOST:PORT", which other programs take too. */
 static int take_variable(const char *name, const char *text, struct proxy_config *ret, struct err *e)
 {
 	const char *host = strncmp(text, "http://", 7) == 0 ? text + 7 : text;
@@ -22,7 +22,7 @@ static int take_variable(const char *name, const char *text, struct proxy_config
 	return net_policy_check_upstream(ret->upstream, e) < 0 ? err_wrap(e, "%s of your environment", name) : 0;
 }
 
-/* What the profile says; else, of a private run, what holds for the user's other programs. */
+/* From the profile; else, for a private run, from the environment, as the user's other programs take it. */
 static int take_upstream(const struct net_policy *p, bool is_private, struct proxy_config *ret, struct err *e)
 {
 	static const char *const names[] = { "HTTPS_PROXY", "https_proxy" };
@@ -61,7 +61,7 @@ static int take_policy(struct proxy_config *c, const struct places *places, cons
 	return 0;
 }
 
-/* What net_config_make() was asked for. */
+/* Arguments of net_config_make(). */
 struct making {
 	struct net_config       *ret;
 	const struct places     *places;
@@ -77,7 +77,7 @@ static int fill(void *bytes, void *arg, struct err *e)
 	net_policy_ceiling(m->policy, m->asked != NULL, &c->ceiling);
 	if ((m->policy && take_policy(c, m->places, m->policy, e) < 0) || take_upstream(m->policy, m->asked != NULL, c, e) < 0)
 		return -1;
-	if (!m->asked) /* a private run has nothing to compare it with, and it takes half a millisecond */
+	if (!m->asked) /* a private run has no other configuration to compare with, and a digest takes half a millisecond */
 		code_digest(c, sizeof *c, m->ret->digest);
 	if (take_ca(m->places, m->policy, m->asked, c, e) < 0)
 		return -1;

@@ -1,8 +1,8 @@
 /*
- * net_config.h - what a brig-proxy is told once, and what programs need to trust it
+ * net_config.h - the configuration of a brig-proxy, and the certificates with which programs trust it
  *
  * Made by the process that reads profiles: a service's reader, or a private door for each of its runs. Values of secrets and the key
- * of the CA are in one sealed memory file, which goes to brig-proxy and is read by nothing else.
+ * of the CA are in one sealed memory file, which only brig-proxy reads.
  */
 #pragma once
 #include "code_digest.h"
@@ -12,13 +12,13 @@
 struct net_config {
 	int proxy_fd; /* struct proxy_config; -1: there is no network */
 	int trust_fd; /* certificates that programs need, PEM; -1: brig-proxy reads nothing that is sent over TLS */
-	char digest[CODE_DIGEST_HEX + 1]; /* of all but the CA, which is another one at each reading */
+	char digest[CODE_DIGEST_HEX + 1]; /* of all but the CA, which is new at each reading; "": of a private run */
 };
 #define NET_CONFIG_NONE ((struct net_config){ -1, -1, "" })
 
 /*
- * policy: of the profile, or NULL. asked: the rules of the one run that it is for, of a private run; else NULL. Reads secrets and, if
- * some TLS is to be read, waits for brig-proxy to make a CA. The error names what was wrong as the profile does.
+ * policy: of the profile, or NULL. asked: the rules of the private run for which it is made; NULL in a service. Reads secrets and, if
+ * some TLS is to be read, waits for brig-proxy to make a CA. Errors name the settings as the profile does.
  */
 must_use int net_config_make(struct net_config *ret, const struct places *places, const struct net_policy *policy, const struct net_rules *asked, struct err *e);
 void         net_config_close(struct net_config *c);

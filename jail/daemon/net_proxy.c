@@ -46,7 +46,7 @@ void net_proxy_release(struct net_proxy *p)
 	free(p);
 }
 
-/* Once. Why there is none is said in the log; the program finds that nothing listens. */
+/* Tried once. If it fails, the log says why, and the program finds that nothing listens. */
 static void start(struct net_proxy *p)
 {
 	struct err e;
@@ -65,7 +65,7 @@ int net_proxy_say(struct net_proxy *p, const struct proxy_message *message, cons
 	return packet_offer(p->sock, message, sizeof *message, fds, n);
 }
 
-/* It says nothing, so all there can be is the end of the socket. */
+/* brig-proxy sends nothing: if something can be received, it is end of file. */
 bool net_proxy_is_gone(const struct net_proxy *p)
 {
 	return p->sock < 0 ? !p->places : packet_is_there(p->sock);

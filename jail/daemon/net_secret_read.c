@@ -37,7 +37,7 @@ static int read_value(const struct net_secret_source *from, const struct credent
 	return text ? keep(ret, text, strnlen(text, NET_SECRET_VALUE_MAX), e) : err_set(e, ERR_MISSING, "env: %s is not set where brig runs", from->env);
 }
 
-/* The rest of the header is checked (net_policy.c). */
+/* net_policy.c has checked the text around {}. */
 static int put_value(const struct net_secret_source *from, const char *value, struct net_secret *ret, struct err *e)
 {
 	const char *place = strstr(from->value, "{}");
@@ -70,7 +70,7 @@ int net_secret_read(const struct net_secret_source *from, const struct credentia
 	if (b.data)
 		explicit_bzero(b.data, b.len);
 	bytes_done(&b);
-	memcpy(ret->name, from->name, strlen(from->name)); /* names are shorter: net_policy.c */
+	memcpy(ret->name, from->name, strlen(from->name)); /* net_policy.c has checked that names are shorter */
 	memcpy(ret->host, from->host, sizeof ret->host);
 	memcpy(ret->header, from->header, sizeof ret->header);
 	ret->port = from->port;

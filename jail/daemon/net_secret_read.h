@@ -1,7 +1,7 @@
-/* net_secret_read.h - the value of a secret of a profile, out of a file, a variable or a credential of systemd */
+/* net_secret_read.h - reads the value of a profile's secret from a file, an environment variable or a credential of systemd */
 #pragma once
 #include "credentials.h"
 #include "net_policy.h"
 
-/* held: credentials.h. By the process that may read it. One line end at the end is not part of it. The error never has a part of the value in it. */
+/* held: as in credential_open(). One line end after the value is dropped. The error never contains a part of the value. */
 must_use int net_secret_read(const struct net_secret_source *from, const struct credentials *held, struct net_secret *ret, struct err *e);

@@ -21,7 +21,7 @@ int notify_open(int *ret, struct err *e)
 		return err_set(e, ERR_BAD_SPEC, "NOTIFY_SOCKET: \"%.60s\" is no socket", path);
 	memcpy(to.sun_path, path, len);
 	if (path[0] == '@')
-		to.sun_path[0] = 0; /* an abstract name: its length counts */
+		to.sun_path[0] = 0; /* an abstract name */
 	scoped_fd sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (sock < 0 || connect(sock, (const void *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)

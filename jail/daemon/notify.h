@@ -1,11 +1,11 @@
 /*
- * notify.h - what systemd is told: READY=1, STOPPING=1. One datagram each; nothing without NOTIFY_SOCKET.
+ * notify.h - messages to systemd: READY=1, STOPPING=1, STATUS=. One datagram each; none without NOTIFY_SOCKET.
  *
  * Opened early: a confined door can open no socket.
  */
 #pragma once
 #include "err.h"
 
-/* *ret: a connected socket, or -1 when nobody wants to know. */
+/* *ret: a connected socket, or -1 without NOTIFY_SOCKET. */
 must_use int notify_open(int *ret, struct err *e);
 void         notify_say(int sock, const char *words);

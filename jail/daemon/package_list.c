@@ -13,7 +13,7 @@
 
 enum { HEAD_MAX = 128 * 1024, PACKAGE_TEXT_MAX = 100, LIST_BYTES_MAX = 20 * 1024, ROW_BYTES = 32 };
 
-/* The packages stand before the files, of which there are thousands. NULL when there are none. */
+/* The manifest lists packages before files, of which there are thousands: so its head is enough. NULL when there are none. */
 static json_t *parse_head(const char *head, size_t len)
 {
 	static const char key[] = "\"packages\":";
@@ -23,11 +23,11 @@ static json_t *parse_head(const char *head, size_t len)
 	return json_loadb(at, len - (size_t)(at - head), JSON_DISABLE_EOF_CHECK, NULL);
 }
 
-/* Of root or of the user himself, as the tree is: but its texts go to others. */
+/* The manifest belongs to root or to the service's user, as the tree does, but its texts are shown to other users. */
 static bool is_plain(const json_t *text)
 {
 	return json_is_string(text) && json_string_length(text) <= PACKAGE_TEXT_MAX && text_is_plain(json_string_value(text)) &&
-	       !strpbrk(json_string_value(text), "\"\\"); /* they would be twice as long */
+	       !strpbrk(json_string_value(text), "\"\\"); /* JSON would make them twice as long */
 }
 
 static json_t *take_rows(const json_t *from)

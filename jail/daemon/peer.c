@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 
 #ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* 6.5 */
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
 int peer_ask_groups(struct peer_groups *groups, int sock, struct err *e)
@@ -25,7 +25,7 @@ int peer_ask_groups(struct peer_groups *groups, int sock, struct err *e)
 	return 0;
 }
 
-/* A process that ended, or was not to be asked about (before 6.5), may have left its number to another one. */
+/* The pid of a process that has ended may belong to another one. Before Linux 6.5 there is no pidfd with which to check this. */
 static bool is_alive(int pidfd)
 {
 	struct pollfd p = { .fd = pidfd, .events = POLLIN };

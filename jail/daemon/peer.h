@@ -1,9 +1,9 @@
 /*
- * peer.h - who is at the other end of a connection, by the kernel's word.
+ * peer.h - which user and process are at the other end of a connection, as the kernel says.
  *
- * Asked once, when the connection is accepted, about the process that connected:
- * a socket that is passed on stays the first one's. Whatever cannot be answered
- * is an error, and an error is a no (polkit's CVE-2021-3560 took it for root).
+ * The kernel is asked once, when the connection is accepted. It names the process that
+ * called connect(), also when that passes the socket on later. When the kernel gives no
+ * answer, the client is refused (in CVE-2021-3560 polkit took that for root).
  */
 #pragma once
 #include "err.h"
@@ -16,7 +16,7 @@ struct peer {
 	uid_t uid;
 	gid_t gid;
 	pid_t pid;
-	char  comm[32]; /* for people and the log: the process chose it; "?" when it is gone already */
+	char  comm[32]; /* for people and the log: the process chose it; "?": it had ended already */
 };
 
 #define PEER_UNKNOWN ((struct peer){ .uid = (uid_t)-1, .gid = (gid_t)-1, .comm = "?" })
@@ -27,13 +27,13 @@ static inline bool peer_is_shown_to(const struct peer *p, uid_t uid)
 	return uid == 0 || p->uid == uid;
 }
 
-/* Of the moment of connect(). */
+/* Supplementary groups at the moment of connect(). */
 struct peer_groups {
 	gid_t  gid[PEER_GROUPS_MAX];
 	size_t n;
 };
 
-/* Of a peer that was identified, once more: still those of connect(). */
+/* May be called again later: the kernel still gives the groups of the moment of connect(). */
 must_use int peer_ask_groups(struct peer_groups *ret, int sock, struct err *e);
 must_use int peer_identify(struct peer *ret, struct peer_groups *groups, int sock, struct err *e);
 bool         peer_has_group(const struct peer *p, const struct peer_groups *groups, gid_t gid);

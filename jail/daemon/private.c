@@ -14,7 +14,7 @@
 
 enum { SOCKET = 3 };
 
-/* *sock as soon as there is anybody who could be told. */
+/* Sets *sock as soon as there is a client that can be told an error, also on failure. */
 static int take_socket(const char *text, int *sock, struct err *e)
 {
 	uint64_t n;
@@ -32,7 +32,7 @@ static int take_socket(const char *text, int *sock, struct err *e)
 	return 0;
 }
 
-/* brig.json holds for an installed brig. Where it cannot be read, what it says is not known, and the run is refused. */
+/* brig.json binds an installed brig. If it exists and cannot be read, the run is refused. */
 static int may_run(const struct places *p, struct err *e)
 {
 	scoped_config host = { 0 };
@@ -53,8 +53,8 @@ static int prepare(struct door *d, const char *fd, int *sock, struct err *e)
 	if (places_find(&d->places, e) < 0 || may_run(&d->places, e) < 0 || config_parse(&d->config, "{}", 2, e) < 0)
 		return -1;
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a caller's file size limit is an error to report, not a death */
-	setsid(); /* terminal keys go to the client */
+	signal(SIGXFSZ, SIG_IGN); /* at the caller's file size limit a write must fail, not kill brigd */
+	setsid(); /* the terminal's signals go to the client only */
 	access_own(&d->access, geteuid());
 	d->backend = backend_private(&d->places);
 	return door_open(d, e);
@@ -68,7 +68,7 @@ int private_main(const char *fd, struct err *e)
 
 	door_init(&d);
 	r     = prepare(&d, fd, &sock, e);
-	spare = fcntl(sock, F_DUPFD_CLOEXEC, 0); /* the door closes its own when it cannot use it */
+	spare = fcntl(sock, F_DUPFD_CLOEXEC, 0); /* for last_word(): the door has closed its own if it could not use it */
 	if (r == 0)
 		r = door_serve_one(&d, sock, e);
 	if (r < 0 && !d.connections_len && !d.runs_len) { /* nothing was started */

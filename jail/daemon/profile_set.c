@@ -26,7 +26,7 @@ static void item_destroy(struct served_profile *p)
 	free(p);
 }
 
-/* Takes a const pointer: to hold a profile changes only its count of holders. */
+/* const, because only the count of holders changes. */
 const struct served_profile *profile_hold(const struct served_profile *p)
 {
 	((struct served_profile *)p)->holders++;
@@ -161,7 +161,7 @@ void profile_set_load(struct profile_set *s, profile_left_out_fn *left_out, void
 	profile_names_free(names);
 }
 
-/* As profile_file_load() says it, of those that are there. */
+/* The error of profile_file_load(), with the profiles of this set. */
 static void err_unknown(const struct profile_set *s, const char *name, struct err *e)
 {
 	char   list[256] = "none";

@@ -17,14 +17,14 @@ enum { PROFILE_SET_MAX = 255 };
 struct served_profile {
 	char                 name[64];
 	unsigned             holders;
-	unsigned             index; /* the backend's name for it */
+	unsigned             index; /* the backend's number for it */
 	struct profile       profile;
 	struct policy_bundle policy;
-	bool                 is_private; /* a private door's: what its user may do, its runs may */
+	bool                 is_private; /* of a private door: its runs may do what its user may do */
 	char                 filter_sha256[CODE_DIGEST_HEX + 1]; /* of a service; else "" */
-	json_t              *packages; /* of a service: what its rootfs was made of when it was read; else NULL */
-	struct net_config    net;       /* the reader's */
-	int                  filter_fd; /* the reader's: the policy compiled, a sealed array of struct sock_filter; else -1 */
+	json_t              *packages; /* of a service: the packages of its rootfs when the profile was read; else NULL */
+	struct net_config    net;       /* in the reader only */
+	int                  filter_fd; /* in the reader only: the compiled policy, a sealed array of struct sock_filter; else -1 */
 };
 
 struct profile_set {
@@ -37,19 +37,22 @@ struct profile_set {
 typedef void profile_left_out_fn(void *context, const char *name, const struct err *why);
 
 void profile_set_init(struct profile_set *ret, const struct places *places, bool on_demand);
-/* Those that cannot be read, whose policy cannot be compiled, or whose secrets are not there, are told about and left out. */
+/*
+ * Loads all profiles. One that cannot be read, whose policy cannot be compiled, or whose secrets are missing, is passed to left_out
+ * and skipped.
+ */
 void profile_set_load(struct profile_set *s, profile_left_out_fn *left_out, void *context);
 void profile_set_done(struct profile_set *s);
 
-/* That a network can be used under the policy of a profile that was read from a file. */
+/* Fails if the policy lets no program use a network. p must come from a file: the profiles that the reader sends have no policy. */
 must_use int profile_check_network(const struct served_profile *p, const struct places *places, struct err *e);
 
-/* NULL with *e when there is no such profile, or none that can be used. */
+/* NULL with *e when there is no such profile, or it cannot be used. */
 const struct served_profile *profile_set_find(struct profile_set *s, const char *name, struct err *e);
 
-/* One that the reader has loaded, as rules.c writes it; its policy is the keeper's matter. */
+/* Adds a profile that the reader has loaded, from the JSON that rules.c writes. It has no policy: the keeper has the filter. */
 must_use int profile_set_take(struct profile_set *s, const json_t *row, struct err *e);
 
-/* A run may outlive the set that its profile is in. */
+/* Holders are counted: a run may outlive the set that its profile was in. */
 const struct served_profile *profile_hold(const struct served_profile *p);
 void                         profile_release(const struct served_profile *p);

@@ -43,8 +43,8 @@ static int copy(struct program_text *t, int fd, struct denial *why)
 /* --- long ones --- */
 
 /*
- * What a client never wrote is NUL bytes, and becomes memory when it is mapped and read: ours, in the books, for as long
- * as the client keeps the file. Nobody can make new holes: the file is sealed.
+ * A hole reads as NUL bytes. To read it through a mapping would allocate memory that is charged to the door for as long as the
+ * client keeps the file. New holes cannot appear: the file is sealed.
  */
 static bool has_hole(int fd, size_t len)
 {

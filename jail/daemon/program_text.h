@@ -1,9 +1,9 @@
 /*
- * program_text.h - a stranger's descriptor that should be a Python program.
+ * program_text.h - the text of a Python program, from a descriptor that a client sent.
  *
- * Never read(), which would move an offset that somebody else has too: a sealed
- * memory file cannot change or shrink under us, and nobody waits for one. What
- * is short is copied, what is long is mapped.
+ * Only sealed memory files are accepted: they cannot change or shrink, and reading them
+ * never waits. Short texts are copied with pread(), long ones are mapped; read() would
+ * move the file offset, which the client shares.
  */
 #pragma once
 #include "denial.h"
@@ -14,6 +14,6 @@ struct program_text {
 	bool   is_mapped;
 };
 
-/* Sealed, from 1 byte to 8 MiB, UTF-8 without NUL. */
+/* fd, borrowed: sealed, from 1 byte to 8 MiB, UTF-8 without NUL. */
 must_use int program_text_open(struct program_text *ret, int fd, struct denial *why);
 void         program_text_close(struct program_text *t); /* may be called twice */

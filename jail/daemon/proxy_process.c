@@ -17,7 +17,7 @@
 
 /* --- the process itself, before it is brig-proxy --- */
 
-/* A slot that is not for cells; where a service holds those, any. */
+/* A slot that is reserved from cells; where a service holds all of those, any other. */
 static int take_slot(const struct places *places, const struct id_range *ids, struct slot *ret, struct err *e)
 {
 	if (slot_take(places->runtime, ids, id_range_reserve(ids), ret, e) == 0)
@@ -55,7 +55,7 @@ static int become_other(const struct places *places, struct slot *slot, struct e
 	return take_slot(places, &ids, slot, e) < 0 ? -1 : privilege_become(slot->program_id, slot->program_id, PRIVILEGE_NO_CAPS, e);
 }
 
-/* Returns when no program could take its place. */
+/* Returns only when the exec has failed. */
 static void execute(int program, int sock, int config, int lock)
 {
 	proxy_exec(program, sock, config, lock);
@@ -68,7 +68,7 @@ static _Noreturn void become_proxy(const struct places *places, int program, int
 	int         keep[] = { program, sock, config };
 	struct err  e;
 
-	(void)!fd_keep_only(keep, ARRAY_LEN(keep)); /* at once: copies of the door's sockets would hide their ends */
+	(void)!fd_keep_only(keep, ARRAY_LEN(keep)); /* first: with copies of the door's sockets here, the other ends would not see end of file */
 	if (become_other(places, &slot, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0)
 		fprintf(stderr, "brigd: brig-proxy: %s\n", e.text);
 	else

@@ -1,15 +1,16 @@
 /*
- * proxy_process.h - brig-proxy of a private door: a process of its own, with as little as can be had
+ * proxy_process.h - starts the brig-proxy of a private door, with as few rights as possible
  *
- * Root's gets a host id that no account and no cell has; so does a plain user's, in a user namespace, where newuidmap gives the
- * user some. Elsewhere it is a process of that user without a capability. (A service's are started by its keeper.)
+ * Under root it gets a host id that no account and no cell has. So it does under a plain user, in a user namespace, where newuidmap
+ * gives that user ids; elsewhere it runs as that user, without capabilities. (In a service the keeper starts brig-proxy.)
  */
 #pragma once
 #include "err.h"
 #include "place.h"
 
 /*
- * Forks, and does not wait: *ret_sock is the door's end of its socket (proxy_protocol.h), and sees the end of a process that could not
- * begin, which says why on standard error. program: from libexec_open(), borrowed. config: a sealed memory file with struct proxy_config, borrowed.
+ * Forks, and does not wait. *ret_sock: the door's end of the socket (proxy_protocol.h), which the caller owns. A process that cannot
+ * become brig-proxy prints the reason on standard error and exits; the socket then has end of file. program: from libexec_open().
+ * config: a sealed memory file with struct proxy_config. Both are borrowed.
  */
 must_use int proxy_start(const struct places *places, int program, int config, int *ret_sock, struct err *e);

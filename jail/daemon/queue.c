@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-	TURN_WAIT_MS = 10 * 1000, /* without wait_ms, for the user's turn: a matter of milliseconds */
-	AGAIN_MS = 100, TURN_AGAIN_MS = 5, /* where nothing ends that would wake us */
+	TURN_WAIT_MS = 10 * 1000, /* how long a request without wait_ms waits for its user's turn, which takes milliseconds */
+	AGAIN_MS = 100, TURN_AGAIN_MS = 5, /* until the next try, if no run ends before */
 };
 
 struct queued_run {
@@ -174,7 +174,7 @@ bool queue_enter(struct connection *c, const struct protocol_request *request, c
 	if (!q)
 		return false;
 	*q = (struct queued_run){ .connection = c, .request = *request, .try = *try, .start = start, .until_ms = clock_ms(CLOCK_MONOTONIC) + (double)wait_ms };
-	json_incref(request->source); /* all of it is borrowed from there */
+	json_incref(request->source); /* the request borrows all texts from it */
 	for (; q->fds < n; q->fds++)
 		q->fd[q->fds] = fd_take(&fds[q->fds]);
 	TAILQ_INSERT_TAIL(&u->queue, q, link);

@@ -16,7 +16,7 @@ static struct quota_user *find(struct quota *q, uint32_t uid)
 	return NULL;
 }
 
-/* Forgotten is who has nothing and was not here for a minute: his bucket is full again. */
+/* A user that has no run and asked for none within a minute is forgotten: the bucket is full again. */
 static struct quota_user *find_idle(struct quota *q, double now_ms)
 {
 	for (size_t i = 0; i < q->n; i++)
@@ -25,7 +25,7 @@ static struct quota_user *find_idle(struct quota *q, double now_ms)
 	return NULL;
 }
 
-/* As many as in ten seconds, or a hundred, may come at once; where a minute has less, those. */
+/* The size of the bucket: the starts of ten seconds, but at least 100, and at most those of a minute. */
 static double most_at_once(uint64_t per_minute)
 {
 	return per_minute > 600 ? (double)per_minute / 6 : per_minute > 100 ? 100 : (double)per_minute;
@@ -43,7 +43,7 @@ static struct quota_user *enter(struct quota *q, const struct quota_limits *may,
 	return u;
 }
 
-/* Clients that wait come again all at once: not sooner than a run takes. */
+/* Clients that wait try again all at once: so the hint is never less than QUOTA_RETRY_MS. */
 static int busy(struct denial *d, double retry_ms, const char *what, const char *much, const char *whose)
 {
 	deny(d, DENIAL_busy, NULL, "%s%s: %s", much, what, whose);
@@ -65,7 +65,7 @@ static int check_sums(const struct quota_limits *may, uint64_t runs, uint64_t me
 	return 0;
 }
 
-/* What is more than all there is will not fit later either: to come again would be bad advice. */
+/* A run that needs more than the whole quota will not fit later either: denied, not busy. */
 static int check_fits(const struct quota_limits *may, uint64_t memory, const char *whose, struct denial *d)
 {
 	char text[32];

@@ -1,24 +1,24 @@
 /*
  * quota.h - how much of the host one user, and all of them together, may have at once.
  *
- * Taken before a run is started, given back when it has ended. A quota that is
- * used up is answered with busy, and with a hint when to come again; a run that
- * is to wait for that does so in the queue (queue.h). A call in a session takes nothing but a start. Pure but for its memory; the
- * caller says what time it is.
+ * A run takes its part before it is started and gives it back when it has ended. When a
+ * quota is used up, the answer is busy, with a hint when to try again; a run that wants
+ * to wait does so in the queue (queue.h). A call in a session takes nothing but a start.
+ * No system calls: the caller passes the time (CLOCK_MONOTONIC, ms).
  */
 #pragma once
 #include "denial.h"
 
-enum { QUOTA_USERS_MAX = 1024, QUOTA_RETRY_MS = 100 /* nobody knows when a run ends; most are short */ };
+enum { QUOTA_USERS_MAX = 1024, QUOTA_RETRY_MS = 100 /* when a run ends is not known; most are short */ };
 
 /* 0: without bound */
 struct quota_limits {
 	uint64_t runs, memory_bytes, runs_per_minute;
-	uint64_t sessions; /* of the runs, so many may be sessions */
-	uint64_t contexts; /* of one session; this one has a bound always */
+	uint64_t sessions; /* so many of the runs may be sessions */
+	uint64_t contexts; /* of one session; never 0 */
 };
 
-/* What one run takes of it. */
+/* What one run takes of a quota. */
 struct quota_part {
 	uint64_t memory_bytes; /* its limit */
 	bool     is_session;
@@ -27,8 +27,8 @@ struct quota_part {
 struct quota_user {
 	uint32_t uid;
 	uint64_t runs, sessions, memory_bytes;
-	double   asked_ms; /* for the last time */
-	double   starts, since_ms; /* starts that are left of this minute's, at that moment */
+	double   asked_ms; /* when this user last asked for a run */
+	double   starts, since_ms; /* a token bucket: the starts that were left at since_ms */
 };
 
 struct quota {
@@ -38,17 +38,17 @@ struct quota {
 	size_t              n;
 };
 
-/* Whether such a run may be started now, memory_bytes 0: of any size; takes nothing. For what is cheaper to ask than the run is to read. */
+/* Takes nothing: 0 if such a run may start now. memory_bytes 0: not known yet. A cheap check, to be made before the program is read. */
 must_use int quota_check(struct quota *q, const struct quota_limits *may, uint32_t uid, const struct quota_part *part, double now_ms,
 			 struct denial *d);
-/* The same of a call in a session; and that it was made. */
+/* The same for a call in a session; then, when the call was made, counts it as a start. */
 must_use int quota_check_call(struct quota *q, const struct quota_limits *may, uint32_t uid, double now_ms, struct denial *d);
 void         quota_count_call(struct quota *q, const struct quota_limits *may, uint32_t uid);
 /* Whether another user asked for a run within the last second. */
 bool         quota_is_shared(const struct quota *q, uint32_t uid, double now_ms);
-/* All or nothing. */
+/* Takes all of part, or nothing. */
 must_use int quota_take(struct quota *q, const struct quota_limits *may, uint32_t uid, const struct quota_part *part, double now_ms,
 			struct denial *d);
 void         quota_give(struct quota *q, uint32_t uid, const struct quota_part *part);
-/* Of a run that was not started after all: it counts as no start either. */
+/* Instead of quota_give(), for a run that was not started after all: its start is given back too. */
 void         quota_take_back(struct quota *q, uint32_t uid, const struct quota_part *part);

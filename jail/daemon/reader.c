@@ -126,7 +126,7 @@ static int come_to_files(struct reading *r, struct err *e)
 		return -1;
 	if (privilege_lock(PRIVILEGE_NO_CAPS, e) < 0 || privilege_hide(e) < 0)
 		return -1;
-	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? err_sys(e, "prctl") : 0; /* another account has none */
+	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? err_sys(e, "prctl") : 0; /* the change of account has cleared it */
 }
 
 /* A folder that is gone refuses the reload; it does not mean "no profiles". */

@@ -49,20 +49,20 @@ must_use bool reader_hear(struct reader *r, struct reader_message *ret, int *fd)
 /* Waits until it is gone. */
 void           reader_end(struct reader *r);
 
-/* --- its own --- */
+/* --- the reader's side --- */
 
 struct reader_setup {
 	struct places       places;
-	struct credentials  credentials; /* of places */
+	struct credentials  credentials; /* places.credentials of the reader points to them */
 	struct reader_files files;
 	int                 door, keeper; /* sockets */
 	enum keeper_mode    mode;
 	struct id_range     ids;
 	bool                had_config; /* at the start: a file that is gone later is an error, since presets would let in more users */
-	bool                copies; /* we are root: files are copied first (view.h), and parsed as this account */
+	bool                copies; /* the reader is root: it copies the files first (view.h), and parses them as the account below */
 	unsigned            door_uid, door_gid;
 };
 
-/* With the rights of the unit: keeps the two sockets and the standard streams, and opens the credentials. */
+/* With the rights of the unit: closes all descriptors but the two sockets and the standard streams, and opens the credentials. */
 must_use int   reader_open(struct reader_setup *setup, struct err *e);
 _Noreturn void reader_main(const struct reader_setup *setup);

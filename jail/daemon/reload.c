@@ -35,9 +35,9 @@ uint64_t reload_ask(struct reload *r)
 
 /* For the log, and for the clients that asked. */
 struct outcome {
-	json_t      *changed, *removed; /* names; changed: or new */
-	const char  *for_life;          /* what differs and takes a restart, or NULL */
-	const char  *refused;           /* NULL: they serve */
+	json_t      *changed, *removed; /* names of profiles; changed: with new ones */
+	const char  *for_life;          /* settings that differ and take effect at a restart, or NULL */
+	const char  *refused;           /* why the reading was refused; NULL: the door uses it */
 };
 
 static const struct served_profile *find(const struct profile_set *s, const char *name)

@@ -18,7 +18,7 @@ struct reload {
 	bool               is_reading, is_asked_again;
 };
 
-/* All of it outlives the door's loop. */
+/* All of these must outlive the door's loop. */
 must_use int reload_open(struct reload *ret, struct door *d, struct reader *reader, int notify, struct err *e);
-/* The number of the reading that answers; 0: the reader is gone. */
+/* Asks for a reading. The number of the one that answers the caller; 0: the reader is gone. */
 uint64_t     reload_ask(struct reload *r);

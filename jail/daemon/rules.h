@@ -3,7 +3,7 @@
  *
  * The reader loads them from files; the door, which can read none, gets them as
  * one text in a sealed memory file, with names of users as ids and profiles with
- * the numbers that the keeper gave them. Its parsers are those of the files.
+ * the numbers that the keeper gave them. The parsers for files read it.
  */
 #pragma once
 #include "access.h"
@@ -15,12 +15,12 @@ struct rules {
 	struct config      config;
 	struct access      access;
 	struct profile_set profiles;
-	struct id_range    ids; /* of cells, when it is a service for others; the door does not know them */
+	struct id_range    ids; /* of cells, in a service of the host; the door does not know them */
 };
 
 struct reader_files {
 	char        config[PLACE_MAX]; /* "": presets */
-	const char *name;              /* of it, in messages; what it was called before it was copied */
+	const char *name;              /* its path in messages: the one before it was copied */
 	bool        is_optional;       /* presets hold where it is missing */
 };
 
@@ -36,9 +36,9 @@ void         rules_look_for_config(struct reader_files *f);
 /* Profiles that cannot be used are passed to left_out and skipped. *is_config: it is the configuration that is wrong. */
 must_use int rules_load(struct rules *ret, const struct rules_source *from, profile_left_out_fn *left_out, void *context, bool *is_config,
 			struct err *e);
-/* A sealed memory file, the caller's; numbers: the keeper's, in the order of the profiles. */
+/* A sealed memory file, which the caller owns; -1 with *e. numbers: the keeper's, in the order of the profiles. */
 must_use int rules_write(const struct rules *r, const uint32_t *numbers, struct err *e);
-/* Out of that; places outlive it. */
+/* From such a file, which is borrowed. places must outlive *ret. */
 must_use int rules_read(struct rules *ret, int fd, const struct places *places, struct err *e);
 void         rules_done(struct rules *r);
 #define scoped_rules scoped(rules_done) struct rules

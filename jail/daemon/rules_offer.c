@@ -91,7 +91,7 @@ static int tell_profile(int keeper, const struct served_profile *served, uint64_
 	const int             fds[] = { served->filter_fd, served->net.proxy_fd, served->net.trust_fd };
 	struct keeper_message message;
 
-	memset(&message, 0, sizeof message); /* padding too: it compares */
+	memset(&message, 0, sizeof message); /* padding too: the keeper compares the bytes with those of the profile that it has */
 	message.kind = KEEPER_PROFILE;
 	fill(&message.profile, served, ready);
 	fill_network(&message.profile, served->profile.net, &served->net);

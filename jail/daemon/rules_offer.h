@@ -7,8 +7,8 @@
 #include "rules.h"
 
 /*
- * mode: NULL: the keeper has its setup. Secrets of networks are read here, and their CAs made. reading: a unique number; answers to other readings are ignored. numbers: one
- * for each profile. On failure nothing has changed for runs.
+ * mode: for SETUP, which is sent first; NULL: the keeper has it already. reading: a unique number; answers to other readings are ignored.
+ * numbers: one for each profile. On failure nothing has changed for runs.
  */
 must_use int rules_offer(int keeper, const struct places *places, const enum keeper_mode *mode, uint64_t reading, const struct rules *r,
 			 uint32_t numbers[KEEPER_PROFILES_MAX], struct err *e);

@@ -1,4 +1,4 @@
-/* run_id.h - the name of a run: 122 random bits as a UUID, so that nobody guesses another's */
+/* run_id.h - the name of a run: 122 random bits as a UUID, so that no client can guess another's */
 #pragma once
 #include "client_protocol.h"
 

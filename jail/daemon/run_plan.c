@@ -87,7 +87,7 @@ static bool has_path(int fd)
 	return path[0] == '/' && !((size_t)n >= sizeof gone - 1 && strcmp(path + n + 1 - sizeof gone, gone) == 0);
 }
 
-/* Of a file system that is served by somebody's process, only what the kernel knows already: nobody is waited for. */
+/* Asks only what the kernel knows by itself: the server of the file system (FUSE, NFS) could make the door wait. */
 static int check_shown(int fd, size_t i, struct denial *why)
 {
 	char         field[32];
@@ -125,7 +125,7 @@ static bool socket_has(int fd, int option, int want)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == want;
 }
 
-/* Connected, and on this host; the keeper looks whether the other end has a name. */
+/* A Unix stream socket that is connected. The keeper checks that the other end has no name, as in a socketpair(). */
 static int check_files(int fd, struct denial *why)
 {
 	struct ucred peer = { .pid = 0 };
@@ -156,9 +156,9 @@ enum { PATHS = 3 };
 struct command {
 	char *path[PATHS + 1];
 	char *argv[RUNNER_WORDS_MAX + PROTOCOL_ARGS_MAX + 1];
-	struct runner_words runner; /* among argv */
+	struct runner_words runner; /* these words are in argv */
 	const char *python[4];
-	char       *main; /* among these, of a program that works elsewhere: its whole path */
+	char       *main; /* with cwd: the absolute path of the program, in place of the one in python */
 };
 
 static void command_done(struct command *c)
@@ -183,7 +183,7 @@ static int find_paths(struct command *c, const char *name)
 	return 0;
 }
 
-/* The texts stay the request's. */
+/* argv borrows the texts of the request. */
 static int fill_argv(struct command *c, const char *const *first, const json_t *args, const char *field, struct denial *why)
 {
 	size_t n = 0, bytes = 0;
@@ -211,7 +211,7 @@ static int find_first(struct command *c, const struct profile *p, const struct p
 
 	*ret         = r->kind == REQUEST_exec ? nothing : r->mode == MODE_script && !is_open ? c->python : c->runner.word;
 	c->python[0] = "python3";
-	c->python[1] = r->main ? "-Es" : "-I"; /* -I but for the program's own directory, which is the first of sys.path then */
+	c->python[1] = r->main ? "-Es" : "-I"; /* -I without -P: the program's own directory is the first of sys.path */
 	c->python[2] = r->main ? r->main : "main.py";
 	if (r->cwd && asprintf(&c->main, "/workspace/%s", r->mode == MODE_script ? c->python[2] : r->main ? r->main : "") < 0) {
 		c->main = NULL;
@@ -239,7 +239,7 @@ static int fill_command(struct command *c, const struct profile *p, const struct
 	return fill_argv(c, first, is_run ? r->args : r->argv, is_run ? "args" : "argv", why);
 }
 
-/* The runner learns it from its arguments; whatever else is executed finds the number of the socket here. */
+/* Does BRIG_TOOLS name the socket to the tools? The guest runner gets its number in an argument instead. */
 static bool names_socket(const struct protocol_request *r)
 {
 	return r->has_tools && (r->kind == REQUEST_exec || r->mode == MODE_script);
@@ -265,13 +265,13 @@ int run_plan_env(struct program_env *env, const struct limits *limits, const jso
 	return program_env_init(env, limits, &e) < 0 ? deny_err(why, DENIAL_broken, NULL, &e) : add_env(env, added, why);
 }
 
-/* Of a private run, there is a CA for it alone, or none. */
+/* Does brig-proxy read TLS of this run? If so, a private run has a CA of its own. */
 static bool is_read(const struct run_plan *p)
 {
 	return p->profile->is_private ? p->net.trust_fd >= 0 : net_policy_is_read(p->profile->profile.net);
 }
 
-/* What the caller adds comes behind ours, and in its place. */
+/* A variable of the client replaces brig's of the same name. */
 static int fill_env(struct program_env *env, const struct run_plan *p, const struct protocol_request *r, struct denial *why)
 {
 	struct err e;
@@ -315,7 +315,7 @@ static int make_words(struct run_plan *p, const struct protocol_request *r, stru
 
 /* --- all of it --- */
 
-/* Where a program would be, a session has a comment: cells that stand ready have a main.py. */
+/* Ready cells wait for a main.py, and a session has no program: it gets a comment instead. */
 static int take_own_code(struct run_plan *p, struct denial *why)
 {
 	static const char text[] = "# a session\n";
@@ -328,7 +328,7 @@ static int take_own_code(struct run_plan *p, struct denial *why)
 
 /* --- the network --- */
 
-/* Without it a program would run, and reach nothing. (A service that has none does not start.) */
+/* Without brig-proxy the program would run and reach nothing: the run is refused. (A service without it does not start.) */
 static int find_proxy(const struct places *places, struct err *e)
 {
 	scoped_fd program = libexec_open(places, PROXY_PROGRAM, e);

@@ -23,19 +23,22 @@ struct run_plan {
 	char                        *exec_text;
 	struct program_text          code;
 	struct net_rules            *net_rules; /* net_rules_size() bytes; NULL: it has no network */
-	struct net_listeners         listeners; /* with it; of a private run */
-	struct net_config            net;       /* of a private run; a service's profiles have their own */
-	int                          own_code;  /* of a session: brig's own text, as no client sends one; else -1 */
+	struct net_listeners         listeners; /* with net_rules; used for a private run */
+	struct net_config            net;       /* of a private run only: each profile of a service has its own */
+	int                          own_code;  /* of a session: a memory file with brig's own text, since the client sends no program; else -1 */
 };
 
 #define RUN_PLAN_NONE ((struct run_plan){ .exec_args = EXEC_ARGS_NONE, .net = NET_CONFIG_NONE, .own_code = -1 })
 
-/* fds: as many as the request has. places: where a private run finds brig-proxy. On failure nothing is left behind. */
+/* fds: those of the request, borrowed. places: where a private run finds brig-proxy. On failure nothing is left to free. */
 must_use int run_plan_build(struct run_plan *ret, const struct places *places, const struct served_profile *profile, const struct protocol_request *request,
 			    const int *fds, struct denial *why);
 void         run_plan_done(struct run_plan *p);
 
-/* Its two checks that calls of a session have in common with runs: limits as asked, none above its ceiling; and an environment, to be done with in any case. */
+/*
+ * Two checks that runs and calls in sessions share. The first takes the limits that were asked for into *l; none may be above its
+ * ceiling. The second builds the environment; program_env_done() must follow, also after a failure.
+ */
 must_use int run_plan_limit(struct limits *l, const struct served_profile *profile, const json_t *asked, struct denial *why);
 must_use int run_plan_env(struct program_env *env, const struct limits *limits, const json_t *added, struct denial *why);
 #define scoped_run_plan scoped(run_plan_done) struct run_plan

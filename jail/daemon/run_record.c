@@ -74,7 +74,7 @@ static void put_loss(struct json_text *t, uint64_t layers, const char *why)
 	json_text_raw(t, "}");
 }
 
-/* Each missing layer once, with what this host said about it. */
+/* Each missing layer once, with the reason on this host. */
 static void put_lost(struct json_text *t, const struct run_end *end)
 {
 	const struct {

@@ -31,10 +31,10 @@ struct parting {
 	struct account keeper, door;
 	bool           is_root, has_two_caps;
 	int            keeper_file, supervisor_file, proxy_file;
-	int            pair[2], rules[2]; /* [1]: the keeper's; rules[0]: the reader's, and the reader's alone */
+	int            pair[2], rules[2]; /* [1]: the keeper's ends; pair[0]: the door's; rules[0]: the reader's, no other process keeps it */
 };
 
-/* --- who becomes what --- */
+/* --- which account each process gets --- */
 
 static bool find_account(const char *name, struct account *ret)
 {
@@ -46,7 +46,7 @@ static bool find_account(const char *name, struct account *ret)
 	return true;
 }
 
-/* The lock lives as long as the door, the keeper and every cell. */
+/* The lock is held until the door, the keeper and every cell have ended. */
 static int take_ids(const struct places *places, struct separation *s, struct err *e)
 {
 	struct id_range all;
@@ -79,7 +79,10 @@ static int choose_accounts(struct parting *p, const struct places *places, struc
 	return 0;
 }
 
-/* The account that systemd started us as has no places of its own: root's are meant. A store over it could only be a stranger's. */
+/*
+ * The account of the unit has no places of its own: root's are used. A store of that account would be searched first, and could only
+ * come from another user.
+ */
 static void use_places_of_host(const struct parting *p, struct places *places)
 {
 	if (p->is_root || !p->has_two_caps)
@@ -91,9 +94,9 @@ static void use_places_of_host(const struct parting *p, struct places *places)
 	places->store[1][0] = 0;
 }
 
-/* --- what root does for those who come after him --- */
+/* --- what root prepares for the other processes --- */
 
-/* The socket of a service lies in there, and what its keeper has to see. */
+/* Clients must reach the service's socket in this folder, and the keeper its files. */
 static int open_runtime(const struct places *places, struct err *e)
 {
 	return chmod(places->runtime, 0755) < 0 ? err_sys(e, "%s", places->runtime) : 0;
@@ -108,7 +111,7 @@ static int prepare_host(const struct parting *p, struct places *places, struct e
 
 /* --- the keeper --- */
 
-/* A plain user's newuidmap gets no power when no_new_privs is set. */
+/* A plain user's keeper is not locked: no_new_privs would take the privilege from newuidmap. */
 static int take_role(const struct parting *p, struct err *e)
 {
 	if (p->is_root && privilege_become(p->keeper.uid, p->keeper.gid, PRIVILEGE_ID_CAPS, e) < 0)
@@ -116,7 +119,7 @@ static int take_role(const struct parting *p, struct err *e)
 	return p->is_root || p->has_two_caps ? privilege_lock(PRIVILEGE_ID_CAPS, e) : 0;
 }
 
-/* All out of the way first, then to the numbers that the keeper knows. */
+/* Moves all of them to high numbers first, so that dup2() to the keeper's fixed numbers overwrites none. */
 static int put_descriptors(const struct parting *p, int lock, int *file)
 {
 	enum { CLEAR_OF_LOW = 16 };
@@ -216,7 +219,7 @@ int separate(struct separation *ret, struct places *places, const struct reader_
 	struct parting    p = { .keeper_file = -1, .supervisor_file = -1, .is_root = geteuid() == 0, .has_two_caps = privilege_has_id_caps() };
 	int               r;
 
-	use_places_of_host(&p, places); /* locks of ids are among them */
+	use_places_of_host(&p, places); /* first: the lock on ids is taken in places->runtime */
 	if (choose_accounts(&p, places, &s, e) < 0)
 		return -1;
 	p.keeper_file     = libexec_open(places, "keeper", e);

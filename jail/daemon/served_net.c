@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Of its full size from the start, and for ever: a process that reads it, or has it mapped, meets no end that was not there before. */
+/* Its size never changes: a process that reads it, or has it mapped, cannot run into a new end. */
 static int make_report(void)
 {
 	struct err e;
@@ -21,7 +21,7 @@ static int make_report(void)
 	return fd_take(&fd);
 }
 
-/* sock: where the sockets are, which it receives. */
+/* sock: brig-proxy receives the listening sockets from it. */
 static int begin(const struct served_net *n, int sock)
 {
 	struct err           ignored;
@@ -40,7 +40,7 @@ static int begin(const struct served_net *n, int sock)
 	return net_proxy_say(n->proxy, &message, fds, ARRAY_LEN(fds));
 }
 
-/* Sockets in a message that was not received are closed with it. */
+/* To close the source also closes the listening sockets in a message that was not received. */
 static void stop_waiting(struct served_net *n)
 {
 	if (n->source.fd >= 0)
@@ -80,8 +80,8 @@ static int wait_for_use(struct served_net *n, int sock)
 }
 
 /*
- * A cell that listens is asked for its sockets in any case: where none wait for them they are closed, so a run that may reach
- * nothing, and one that has no proxy, is refused at once.
+ * The listening sockets of a cell are asked for in any case. If the door has closed its end, the process that watches the run closes
+ * them, so that a program that may reach nothing, or has no brig-proxy, is refused at once.
  */
 void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run, const struct served_net_order *o)
 {
@@ -99,7 +99,7 @@ void served_net_start(struct served_net *ret, struct loop *loop, const struct ba
 		ret->proxy = backend->ops->proxy(backend->self, o->profile, o->config);
 	ret->is_lost = o->rules && wait_for_use(ret, pair[0]) < 0;
 	if (ret->source.fd < 0)
-		close(pair[0]); /* before it is asked for: the other process looks whether anybody waits */
+		close(pair[0]); /* before run_network(): the other process looks whether this end is open */
 	run_network(run, pair[1]);
 	close(pair[1]);
 }
@@ -172,7 +172,7 @@ void served_net_end(struct served_net *n)
 	message.run  = n->number;
 	stop_waiting(n);
 	if (n->proxy && n->report >= 0)
-		(void)!net_proxy_say(n->proxy, &message, NULL, 0); /* one that does not read is at its end anyway: the next run finds it so */
+		(void)!net_proxy_say(n->proxy, &message, NULL, 0); /* one that does not read is about to end */
 	net_proxy_release(n->proxy);
 	n->proxy = NULL;
 	fd_closep(&n->report);
@@ -185,7 +185,10 @@ static uint64_t grown(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-/* The proxy takes rows back that say what an earlier one says, so another connection may have the place of one. */
+/*
+ * Is it the same connection in a later report? brig-proxy takes back rows that repeat an earlier one, so another connection may be at
+ * the same place.
+ */
 static bool is_later(const struct net_connection *a, const struct net_connection *b)
 {
 	return a->port == b->port && strcmp(a->name, b->name) == 0;

@@ -39,7 +39,7 @@ static void on_started(struct served_run *r, int streams[PIPES_MAX])
 	size_t           n = pipes_count(r->with_stdin, r->with_result);
 
 	if (r->session) {
-		close_streams(streams); /* its calls have theirs */
+		close_streams(streams); /* each of its calls has its own */
 		session_started(r->session, fd_take(&r->tools));
 		return;
 	}
@@ -87,7 +87,10 @@ static void count_network(struct door_counts *counts, const struct net_report *n
 	counts->network.bytes_out += n->bytes_out;
 }
 
-/* network outlives the record. The proxy hears of the end after the client: nothing more comes from a run that is over. */
+/*
+ * *network must live as long as *record. brig-proxy is told of the end only after the client was: after served_net_stop() the run
+ * reaches nothing more.
+ */
 static void take_network(struct served_run *r, struct record *record, struct net_report *network)
 {
 	if (!served_net_is_there(&r->net))
@@ -146,7 +149,7 @@ static void on_ready(void *owner)
 
 /* --- life --- */
 
-/* Why nothing was started, for who is not to blame. */
+/* The backend's error as a denial. */
 static int refuse(const struct err *e, struct denial *why)
 {
 	static const enum denial_code codes[] = {
@@ -164,7 +167,7 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 		 int streams[PIPES_MAX], struct err *e)
 {
 	bool                 has_code = request->kind == REQUEST_run;
-	bool                 has_own_code = r->session && !r->door->is_private; /* a launcher makes nothing that it cannot remove */
+	bool                 has_own_code = r->session && !r->door->is_private; /* a launcher has no right to remove the main.py from the cell */
 	struct run_order order    = {
 		.profile     = &plan->profile->profile,
 		.policy      = &plan->profile->policy,
@@ -193,13 +196,13 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 	r->source = (struct loop_source){ r->run.sock, on_ready, r };
 	if (loop_add(&r->door->loop, &r->source, e) == 0)
 		return 0;
-	run_done(&r->run); /* the process that watches it sees the end of the socket */
+	run_done(&r->run); /* this closes the socket, and the process that watches the run ends it */
 	close_streams(streams);
 	backend_settle(&r->door->backend);
 	return -1;
 }
 
-/* None of the client's descriptors enters a jail: the socket to its tools is made here, one end for each. */
+/* No descriptor of the client enters a jail: the door makes the socket to its tools, one end for the program and one for the client. */
 static int start_with_tools(struct served_run *r, const struct protocol_request *request, struct run_plan *plan, const int *fds,
 			    int streams[PIPES_MAX], struct err *e)
 {
@@ -228,7 +231,7 @@ static void enter(struct served_run *r)
 	r->connection->runs++;
 }
 
-/* Of a service, the cells of a profile that may have a network have one; a private cell is as its run is. */
+/* In a service, all cells of a profile that may have a network listen; a private cell listens if its run has rules. */
 static void start_network(struct served_run *r, struct run_plan *plan)
 {
 	const bool                    has_listeners = plan->profile->is_private ? plan->net_rules != NULL : net_policy_is_open(plan->profile->profile.net);
@@ -245,7 +248,7 @@ static void start_network(struct served_run *r, struct run_plan *plan)
 	plan->net_rules = NULL;
 }
 
-/* It was not started. */
+/* For a run that was not started. */
 static void drop(struct served_run *r)
 {
 	if (r->session)
@@ -288,10 +291,10 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 	}
 	if (streams[0] >= 0)
 		on_started(r, streams);
-	start_network(r, plan); /* after the client has heard: most programs are on their way, and what they send waits */
+	start_network(r, plan); /* after the client was told: most programs have started by now, and what they send waits */
 	backend_settle(&c->door->backend);
 	if (c->door->audit)
-		attempt_note(&r->attempt, request, &plan->code); /* the run is on its way: it does not wait for this */
+		attempt_note(&r->attempt, request, &plan->code); /* the run has started: it does not wait for the digest */
 	return 0;
 }
 

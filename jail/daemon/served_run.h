@@ -1,7 +1,7 @@
 /*
- * served_run.h - one run as the door knows it, from the backend's yes to its last word.
+ * served_run.h - one run as the door knows it, from its start until nothing is left of it.
  *
- * It outlives its connection: what is told of it then goes to the audit alone.
+ * It may outlive its connection: its end then goes to the audit alone.
  */
 #pragma once
 #include "audit_entry.h"
@@ -26,35 +26,35 @@ struct served_run {
 	TAILQ_ENTRY(served_run)      link;
 	struct door                 *door;
 	struct connection           *connection; /* NULL: gone */
-	struct peer                  peer;       /* who asked */
+	struct peer                  peer;       /* the client that asked for it */
 	const struct served_profile *profile;
 	struct limits                limits;
-	struct quota_part            part;       /* of the quota, that it has taken */
+	struct quota_part            part;       /* what it has taken of the quota */
 	uint64_t                     tag;
 	bool                         with_stdin, with_result;
-	int                          tools;      /* the client's end of the socket to them, until it has it; -1 */
+	int                          tools;      /* the client's end of their socket, or a session's end to its server, until handed on; then -1 */
 	bool                         with_tools, is_waiting;
-	uint32_t                     calls;      /* that were told */
+	uint32_t                     calls;      /* of tools, which the client has reported */
 	char                         id[RUN_ID_LEN + 1];
 	double                       asked_ms;
 	struct run                   run;
 	struct served_net            net;
 	struct loop_source           source;
 	struct attempt               attempt;
-	struct session              *session;    /* that it is, or NULL */
+	struct session              *session;    /* the one that this run is, or NULL */
 };
 
-/* Asks the backend; takes the quota, and gives it back when nothing came of it. fds: the request's. */
+/* Takes the quota and asks the backend; gives the quota back on failure. fds: those of the request, borrowed. */
 must_use int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan,
 			      const char *id, const int *fds, struct denial *why);
 void         served_run_cancel(struct served_run *r, enum exit_reason reason);
-/* A call of a tool takes long, or none does any more. */
+/* True: a call of a tool takes long, and the wall clock stops. False: none does any more. */
 void         served_run_wait(struct served_run *r, bool waits);
 
-/* Of this user, that began a moment ago: most of what they cost is in no run's account. */
+/* How many runs of this user began within the last 50 ms: most of what their start costs is counted for no run. */
 size_t served_runs_young(const struct door *d, uid_t uid, double now_ms);
 
 struct served_run *served_run_find(const struct door *d, const char *id); /* or NULL */
 
-/* The connection is about to close: its runs end, and tell it nothing. */
+/* The connection is about to close: cancels its runs, except sessions that stay, and sends it nothing more. */
 void served_runs_forget(struct door *d, struct connection *c);

@@ -32,18 +32,18 @@ struct service {
 	struct backend_service keeper;
 	struct reload          reload;
 	int                    signals, notify, failure;
-	bool                   served; /* clients that wait are the next brigd's, then */
+	bool                   served; /* it has served clients: those that wait at the socket are left to the next brigd */
 };
 
-/* --- while we are what we were started as --- */
+/* --- with the rights that brigd was started with --- */
 
-/* systemd gives plain users sockets, too. */
+/* Is it the host's service? A plain user's can have a socket of systemd, too. */
 static bool is_host(void)
 {
 	return geteuid() == 0 || privilege_has_id_caps();
 }
 
-/* The host's own file is not for a service that a plain user has of his own. */
+/* A plain user's own service does not read the host's configuration. */
 static int choose_files(struct reader_files *ret, const char *wish, struct err *e)
 {
 	ret->is_optional = !wish;
@@ -65,7 +65,7 @@ static int open_listener(struct service *s, const struct service_wish *wish, str
 	return listener_open(&s->listener, wish->socket ? wish->socket : path, !wish->socket, e);
 }
 
-/* As many clients and runs as our own bounds allow. */
+/* Only brigd's own limits shall bound the number of clients and runs. */
 static void raise_files(void)
 {
 	struct rlimit files;
@@ -90,7 +90,7 @@ static int open_as_started(struct service *s, const struct service_wish *wish, s
 
 /* --- as the door, without privilege --- */
 
-/* The first of the reader's. *is_config: the configuration cannot be used. */
+/* Takes the reader's first rules. *is_config: the configuration cannot be used. */
 static int take_rules(struct service *s, bool *is_config, struct err *e)
 {
 	struct reader     *r     = &s->parts.reader;

@@ -21,7 +21,7 @@ struct service_loop {
 	struct door       *door;
 	struct loop_source listener, signals, lifeline;
 	bool               listens, asked_to_end, keeper_is_gone;
-	double             tick_ms, deadline_ms; /* the next of each */
+	double             tick_ms, deadline_ms; /* CLOCK_MONOTONIC: of the next tick; of the end */
 };
 
 static int set_listening(struct service_loop *r, bool listens, struct err *e)
@@ -36,7 +36,7 @@ static int set_listening(struct service_loop *r, bool listens, struct err *e)
 	return 0;
 }
 
-/* Without a free descriptor nobody can be answered: they wait in the queue until the next tick. */
+/* Without a free descriptor no client can be accepted: clients wait in the socket's backlog until the next tick. */
 static void on_client(void *owner)
 {
 	struct service_loop *r    = owner;
@@ -84,7 +84,7 @@ static void close_idle(struct door *d, double now)
 	}
 }
 
-/* What nobody's word brings about, twice a second at most: it looks at every connection. */
+/* Work that no event triggers, at most twice a second, because it looks at every connection. */
 static int tick(struct service_loop *r, struct err *e)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
@@ -120,7 +120,7 @@ static int until_signal(struct service_loop *r, struct err *e)
 		if (turn(r, e) < 0)
 			return -1;
 	if (r->keeper_is_gone)
-		loop_remove(&r->door->loop, &r->lifeline); /* it would say so for ever */
+		loop_remove(&r->door->loop, &r->lifeline); /* it stays readable for ever */
 	return r->keeper_is_gone ? err_set(e, ERR_SETUP, "the keeper is gone") : 0;
 }
 

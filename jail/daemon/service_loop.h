@@ -2,7 +2,7 @@
 #pragma once
 #include "door.h"
 
-/* All stay the caller's. */
+/* All are borrowed. */
 struct service_loop_fds {
 	int listener;
 	int signals; /* a signalfd */

@@ -40,7 +40,7 @@ static void on_time(void *owner)
 
 /* --- what its server says --- */
 
-/* The jail can say what it likes, but not for long. */
+/* A message that makes no sense ends the session: the jail is not trusted. */
 static void refuse_server(struct session *s)
 {
 	snprintf(s->why, sizeof s->why, "what holds it together in the jail said something that makes no sense, as a program made it do");
@@ -49,7 +49,7 @@ static void refuse_server(struct session *s)
 	run_cancel(&s->run->run, EXIT_cancelled);
 }
 
-/* When both processes have said so: what the cell had ready for a program is gone then. */
+/* Opens when both the server and the process that watches the run have said so: the latter has removed main.py by then. */
 static void open_up(struct session *s)
 {
 	if (s->state != SESSION_STARTS || !s->is_ready || !s->is_known)
@@ -60,7 +60,7 @@ static void open_up(struct session *s)
 		connection_send(s->run->connection, protocol_opened(s->run->id, s->run->tag, *s->name ? s->name : NULL, s->limits.idle_ms, s->limits.lifetime_ms), NULL, 0);
 }
 
-/* A call that the server had not heard of when it said so finds another interpreter. */
+/* A call that has not started is no contradiction: the server had not read it yet, and gives it a new interpreter. */
 static bool lose_context(struct session *s, int32_t number)
 {
 	struct session_context *c = number >= 0 && number < SESSION_CONTEXTS_MAX ? &s->context[number] : NULL;
@@ -115,7 +115,7 @@ static void on_server(void *owner)
 
 	if (got < 0 && errno == EAGAIN)
 		return;
-	if (got == 0) { /* its process has ended, or is about to: how is the run's to say */
+	if (got == 0) { /* the server has ended, or is about to: the end of the run will tell how */
 		loop_remove(&s->run->door->loop, &s->source);
 		fd_closep(&s->source.fd);
 		return;
@@ -220,7 +220,7 @@ void session_close(struct session *s, const char *why)
 	loop_timer_set(&s->run->door->loop, &s->timer, CLOSE_MS_MAX);
 }
 
-/* --- which --- */
+/* --- finding sessions --- */
 
 static bool is_named(const struct session *s, const char *id_or_name, uid_t uid)
 {
@@ -263,7 +263,7 @@ struct session *session_find(const struct door *d, const char *id_or_name, uid_t
 	return NULL;
 }
 
-/* Not by one that is being closed: its client may open the next one at once. */
+/* A session that is being closed does not count: its client may open the next one at once. */
 bool session_name_is_taken(const struct door *d, const char *name, uid_t uid)
 {
 	const struct session *s;
@@ -302,7 +302,7 @@ static json_t *row(const struct session *s, const struct connection *c, double n
 			 (json_int_t)s->calls_made, "running", running_json(s), "contexts", contexts_json(s), "mine", s->run->peer.uid == c->peer.uid, "frozen", s->run->run.is_frozen);
 }
 
-/* A reply is bounded, and so is what names and calls take of it; runs have the rest. */
+/* The size of a reply is bounded: sessions get so much of it, runs the rest. */
 enum { LIST_BYTES_MAX = 16 * 1024 };
 
 static size_t size_of(const json_t *one)

@@ -1,16 +1,16 @@
 /*
  * session.h - a session as the door knows it: one run that stays, and the calls that are made in it.
  *
- * The program of that run is the session server (jail/guest/session.py). It is in the jail, has the program's rights and nothing
- * else, and holds the other end of a socket of which the door has one (session_message.h). So no process ever enters a cell in
- * which a stranger's program runs: what a call executes is forked inside. The server is not dumpable, so that programs beside it can end or
- * stop it, but not speak for it. The door keeps the clocks: a call that takes too long is interrupted, then killed,
- * then the whole session is.
+ * The program of that run is the session server (jail/guest/session.py). It is in the jail, has the rights of every program there,
+ * and is connected to the door by a socket (session_message.h). It forks what a call executes: so no process enters a cell from
+ * outside while an untrusted program runs there. The server is not dumpable: programs beside it can end or stop it, but cannot
+ * take its socket and speak for it. The door keeps the clocks: a call that takes too long is interrupted, then killed; if that
+ * fails, the whole session is ended.
  *
  *   STARTS -> OPEN -> CLOSES -> gone
  *
- * A session ends when its client closes it, when it was idle too long, when its lifetime is over, when the host has no memory, and with the service. What ended
- * it is remembered for a while, for clients that ask for it.
+ * A session ends when its client closes it, or disconnects and the session does not stay; when it was idle too long, its lifetime is
+ * over, or the host is short of memory; and with the service. The door remembers the reason for a while, for clients that ask.
  */
 #pragma once
 #include "attempt.h"
@@ -21,16 +21,16 @@
 
 enum {
 	SESSION_CONTEXTS_MAX = CONFIG_CONTEXTS_MAX,
-	SESSION_CALLS_MAX    = 64, /* under way */
-	SESSION_BESIDE_MAX   = 1 << 22, /* as many processes as there can be */
-	SESSION_GONE_MAX     = 64, /* that are remembered */
+	SESSION_CALLS_MAX    = 64, /* under way in one session */
+	SESSION_BESIDE_MAX   = 1 << 22, /* PID_MAX_LIMIT of the kernel: there cannot be more processes */
+	SESSION_GONE_MAX     = 64, /* sessions that have ended and are remembered */
 	SESSION_WHY_MAX      = 120,
 };
 
 struct session_call;
 TAILQ_HEAD(session_calls, session_call);
 
-/* An interpreter. One that has gone keeps its row, so that the next call hears that it was lost. */
+/* A context. Its row outlives its interpreter, so that the next call can be told that the interpreter was lost. */
 struct session_context {
 	char                 name[PROTOCOL_NAME_MAX + 1]; /* "": the row is free */
 	bool                 is_there, was_lost;
@@ -40,26 +40,26 @@ struct session_context {
 struct session {
 	TAILQ_ENTRY(session) link;
 	enum { SESSION_STARTS, SESSION_OPEN, SESSION_CLOSES } state;
-	struct served_run   *run;      /* that it is; which owns it */
+	struct served_run   *run;      /* the run that this session is; its end frees the session */
 	char                 name[PROTOCOL_NAME_MAX + 1]; /* "": none */
-	struct limits        limits;   /* of its calls; idle_ms and lifetime_ms are its own */
-	bool                 stays, terminal; /* terminal: calls may have one */
-	struct loop_source   source;   /* fd -1: not yet, or not any more */
+	struct limits        limits;   /* of each call; idle_ms and lifetime_ms are those of the session */
+	bool                 stays, terminal; /* stays: outlives its client's connection; terminal: its calls may have one */
+	struct loop_source   source;   /* the socket to its server; fd -1: not there yet, or closed */
 	struct loop_timer    timer;
-	double               opened_ms, used_ms; /* CLOCK_MONOTONIC: used_ms when the last call ended */
+	double               opened_ms, used_ms; /* CLOCK_MONOTONIC; used_ms: when a request last began or ended */
 	uint32_t             calls_made;
-	uint32_t             victims;  /* processes that were ended because it had no memory */
+	uint32_t             victims;  /* processes that were killed because the session had no memory left */
 	struct run_end       facts;    /* layers, missing, rootfs_digest */
-	bool                 is_ready, is_known; /* its server takes calls; facts are there */
-	int32_t              beside;   /* processes of no call that do what was asked for, as its server says */
-	uint64_t             beside_words; /* so often it may still say that: a flood of words would keep the door from other work */
-	bool                 is_to_be_frozen; /* that was asked of what watches it: to be thawed before anything is said to its server */
+	bool                 is_ready, is_known; /* its server takes calls; facts are filled in */
+	int32_t              beside;   /* processes that work beside calls (files, detached commands), as its server says */
+	uint64_t             beside_words; /* so many such messages its server may still send: a flood would keep the door from other work */
+	bool                 is_to_be_frozen; /* the process that watches it was told to freeze it: thaw it before its server is sent anything */
 	struct session_context context[SESSION_CONTEXTS_MAX];
 	struct session_calls calls;
 	size_t               calls_len;
-	char                 why[SESSION_WHY_MAX]; /* it ends; "": as its process ended */
+	char                 why[SESSION_WHY_MAX]; /* why it ends; "": the record of its run tells */
 };
-/* One that has ended. */
+/* A session that has ended. */
 struct session_gone {
 	char  id[RUN_ID_LEN + 1], name[PROTOCOL_NAME_MAX + 1], why[SESSION_WHY_MAX];
 	uid_t uid;
@@ -67,16 +67,16 @@ struct session_gone {
 
 /* --- session.c: its life --- */
 
-/* For a run that is about to be started; NULL when memory is short. Ends with session_ended(), or before there was a run with session_free(). */
+/* For a run that is about to be started. NULL: memory is short. session_ended() frees it; if the run is not started, session_free(). */
 struct session *session_new(struct served_run *run, const struct protocol_request *request);
 void            session_free(struct session *s);
-/* Its process is about to run; takes the socket. */
+/* Its program has started. Takes over sock, the door's end of the socket to the server. */
 void session_started(struct session *s, int sock);
-/* What the process that watches its run has said. */
+/* The process that watches its run has sent what it knows of the session. */
 void session_hear_facts(struct session *s, const struct run_end *facts, uint32_t victims);
-/* Its run is over. Its calls are told so; then it is freed. */
+/* Its run is over. Ends its calls, remembers why it ended, and frees it. */
 void session_ended(struct session *s, const struct record *record);
-/* Asks it to end; why: for clients that ask for it later. */
+/* Asks it to end. why: for clients that ask for the session later. */
 void session_close(struct session *s, const char *why);
 
 /* By id or name, of this user; root finds those of all users by id. NULL with *why. */
@@ -86,18 +86,21 @@ json_t         *session_list_json(const struct door *d, const struct connection 
 
 /* --- session_say.c --- */
 
-/* To its server, which is thawed first; takes the message over, NULL: memory was short. The descriptors stay the caller's. 0 or -errno; does not wait. */
+/*
+ * Sends a message to its server, which is thawed first. Takes the message over; NULL: memory was short. The descriptors stay the
+ * caller's. 0 or -errno; does not wait.
+ */
 must_use int session_say(struct session *s, json_t *message, const int *fds, size_t n);
-/* Its processes use no CPU until something is said to its server, where control groups can do that. */
+/* Its processes use no CPU until its server is sent a message, where control groups can do that. */
 void         session_freeze(struct session *s);
-/* It was asked for something that goes on beside calls. */
+/* Its server was sent a request whose work goes on beside calls, and may report about it twice. */
 void         session_asked_beside(struct session *s);
 
 /* --- session_clock.c --- */
 
 /* A call has begun or ended. */
 void session_touch(struct session *s);
-/* For the next moment at which it may have to end. */
+/* Sets the timer for the next moment at which the session may have to end or to be frozen. */
 void session_set_clock(struct session *s);
 /* Milliseconds that are left. */
 double session_idle_left(const struct session *s, double now_ms);
@@ -106,9 +109,9 @@ double session_lifetime_left(const struct session *s, double now_ms);
 
 /* --- session_memory.c --- */
 
-/* Where the host has less memory available than the setting spare_memory_bytes, the session that was idle for longest is closed, one a second. */
-void session_watch_memory(struct door *d); /* one is about to open */
-void session_look_at_memory(void *door);   /* of the door's timer */
+/* While the host has less memory available than spare_memory_bytes, the session that was idle for longest is closed, one a second. */
+void session_watch_memory(struct door *d); /* a session is about to open: the timer must run */
+void session_look_at_memory(void *door);   /* called by the door's memory_timer */
 
 /* --- session_call.c: what is done in it --- */
 
@@ -118,40 +121,43 @@ struct session_call {
 	struct connection      *connection; /* NULL: gone */
 	struct peer             peer;
 	struct session_context *context;    /* NULL: a command */
-	bool                    terminal;   /* of a command: it has one */
+	bool                    terminal;   /* a command that has one */
 	uint32_t                number;     /* for the session server */
 	char                    id[RUN_ID_LEN + 1];
 	uint64_t                tag;
 	struct limits           limits;
 	bool                    with_stdin, with_tools, is_fresh, is_lost, is_told;
-	int                     tools;      /* the client's end, until it has it; -1 */
-	uint32_t                calls;      /* of tools, that were told */
+	int                     tools;      /* the client's end of their socket, until it is sent; then -1 */
+	uint32_t                calls;      /* of tools, which the client has reported */
 	enum { CALL_ASKED, CALL_RUNS, CALL_INTERRUPTED, CALL_KILLED, CALL_ENDED } state;
 	bool                    is_decided; /* reason says why it ends */
 	enum exit_reason        reason;
 	int                     status;     /* as from wait4(); -1: none */
 	int                     exec_errno;
-	struct err              why;        /* it could not be started */
+	struct err              why;        /* why it could not be started */
 	double                  cpu_ms, asked_ms, ended_ms, started_at;
 	struct wall_clock       clock;
 	uint32_t                victims;    /* of the session, when it began */
-	struct net_report      *net_mark;   /* what was known of its network then; heap, or NULL */
-	unsigned                kills;      /* how often it was asked to be killed */
+	struct net_report      *net_mark;   /* the report about the session's network then; heap, or NULL */
+	unsigned                kills;      /* how often the server was told to kill it */
 	struct loop_timer       timer;
 	struct attempt          attempt;
 };
 
-/* A run or an exec with the key session. */
+/* For a request run or exec with the key session. fds: those of the request, borrowed. */
 must_use int  session_call_start(struct session *s, struct connection *c, const struct protocol_request *request, const int *fds, struct denial *why);
-/* What the session server says of it. False: that makes no sense. */
+/* Takes a message of the session server about a call. False: it makes no sense. fds stay the caller's. */
 bool          session_call_hear(struct session *s, const struct session_message *message, int *fds, size_t n);
 struct session_call *session_call_find(const struct door *d, const char *id, uid_t uid); /* or NULL */
 void          session_call_interrupt(struct session_call *call);
-/* Of one with a terminal: rows and columns as asked. One that the server cannot take now is lost, as the next one comes with the next change. */
+/*
+ * Sets the rows and columns of the call's terminal. If the server cannot take the message now, it is lost; the next change of size
+ * sends the next one.
+ */
 void          session_call_resize(struct session_call *call, const struct protocol_request *request);
-/* It is killed, or interrupted first if that may help. */
+/* Kills the call; a program in a context is interrupted first, unless it was cancelled. */
 void          session_call_end(struct session_call *call, enum exit_reason reason);
 void          session_call_wait(struct session_call *call, bool waits);
-/* The session is over. */
+/* The session is over: ends the call with this reason, and frees it. */
 void          session_call_lose(struct session_call *call, enum exit_reason reason);
 void          session_calls_forget(struct door *d, struct connection *c);

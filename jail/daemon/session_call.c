@@ -21,11 +21,11 @@
 #include <sys/wait.h>
 
 enum {
-	START_MS_MAX     = 10000, /* for the server to begin with it */
-	INTERRUPT_MS_MAX = 2000,  /* for an interpreter that was interrupted */
-	KILL_MS          = 500,   /* a signal that comes just before the process beside a command waits is heard with the next one */
+	START_MS_MAX     = 10000, /* until the server must have started it */
+	INTERRUPT_MS_MAX = 2000,  /* until an interrupted interpreter is killed */
+	KILL_MS          = 500,   /* until the server is told again: it may not have taken the first message */
 	KILLS_MAX        = 10,
-	VICTIM_MS        = 50,    /* for the word that memory was why */
+	VICTIM_MS        = 50,    /* for the message that memory was the reason */
 	STARTED_MAX      = 512,
 };
 
@@ -68,7 +68,8 @@ static int lower_limits(struct session_call *call, const struct session *s, cons
 
 static void say_short(struct session_call *call, const char *op)
 {
-	(void)!session_say(call->session, json_pack("{ss sI}", "op", op, "call", (json_int_t)call->number), NULL, 0); /* one that does not take it is killed by and by */
+	/* if the server does not take the message, a timer kills the call later */
+	(void)!session_say(call->session, json_pack("{ss sI}", "op", op, "call", (json_int_t)call->number), NULL, 0);
 }
 
 static void set_timer(struct session_call *call, double ms)
@@ -86,7 +87,7 @@ static const char *state_of(const struct session_call *call)
 		return call->is_fresh ? "new" : "kept";
 	if (!call->is_fresh && call->context->is_there)
 		return "kept";
-	return !call->context->was_lost ? "new" : call->is_fresh ? "reset" : "lost"; /* lost: it was before, and no other could be started */
+	return !call->context->was_lost ? "new" : call->is_fresh ? "reset" : "lost"; /* lost: the old one was, and no new one could be started */
 }
 
 static void fill_record(struct session_call *call, struct record *record, struct run_end *end)
@@ -112,7 +113,7 @@ static void fill_record(struct session_call *call, struct record *record, struct
 	record->warm                 = false;
 }
 
-/* Of calls at the same time, each tells what moved while it ran. network outlives the record. */
+/* Each of several calls at the same time reports all that changed while it ran. *network must live as long as *record. */
 static void take_network(const struct session_call *call, struct record *record, struct net_report *network)
 {
 	struct served_net *net = &call->session->run->net;
@@ -168,7 +169,7 @@ static void finish(struct session_call *call)
 	session_touch(s);
 }
 
-/* What ended it, when nothing that we did. */
+/* The reason, if the door did not end the call itself. */
 static void judge(struct session_call *call)
 {
 	bool killed = call->status >= 0 && WIFSIGNALED(call->status);
@@ -182,7 +183,10 @@ static void judge(struct session_call *call)
 		call->reason = killed ? EXIT_signaled : EXIT_exited;
 }
 
-/* The process that watches the session says by another way that it has killed something for memory. */
+/*
+ * The process that watches the session reports over another socket that it has killed a process for memory: after a SIGKILL this
+ * waits for that message.
+ */
 static void end(struct session_call *call)
 {
 	bool may_be_victim = !call->is_decided && call->status >= 0 && WIFSIGNALED(call->status) && WTERMSIG(call->status) == SIGKILL;
@@ -233,7 +237,7 @@ static bool may_be_interrupted(const struct session_call *call, enum exit_reason
 
 void session_call_end(struct session_call *call, enum exit_reason reason)
 {
-	if (call->state == CALL_ENDED || (call->is_decided && call->state == CALL_KILLED)) /* ended: the server knows it no more, only the reason is waited for */
+	if (call->state == CALL_ENDED || (call->is_decided && call->state == CALL_KILLED)) /* ENDED: only the reason is waited for, see end() */
 		return;
 	if (!call->is_decided) {
 		call->is_decided = true;
@@ -279,7 +283,7 @@ static void say_limit(struct session_call *call, enum limit_id limit)
 		connection_send(call->connection, protocol_limit(call->id, call->tag, f->name, limits_value(&call->limits, f), true), NULL, 0);
 }
 
-/* Nothing in the session obeys any more. */
+/* The session server does not end the call. */
 static void end_session(struct session_call *call)
 {
 	struct session *s = call->session;
@@ -384,7 +388,7 @@ static bool on_ended(struct session_call *call, const struct session_message *me
 	return true;
 }
 
-/* The errno is the session server's word: what it most likely means, for people. */
+/* What the errno that the session server reported most likely means, for people. */
 static const char *why_failed(const struct session_call *call, bool executes, int errnum)
 {
 	if (executes)
@@ -480,7 +484,7 @@ static int check_context(struct session *s, const char *name, uint64_t most, str
 	return deny(why, DENIAL_denied, "context", "a session of yours has at most %d contexts; use one of those that are there", (int)most);
 }
 
-/* After check_context(). A row whose interpreter has gone is given to another name when none is free. */
+/* Called after check_context(). If no row is free, takes one whose interpreter is gone. */
 static struct session_context *take_context(struct session *s, const char *name)
 {
 	struct session_context *c = find_context(s, name), *gone = NULL;
@@ -498,7 +502,7 @@ static struct session_context *take_context(struct session *s, const char *name)
 	return c;
 }
 
-/* None of the client's descriptors enters the jail. */
+/* No descriptor of the client enters the jail: the text is copied, the socket to its tools is made here. */
 static int ask_for_run(struct session_call *call, const struct program_text *code, struct denial *why)
 {
 	struct session *s = call->session;
@@ -580,7 +584,7 @@ static void enter(struct session_call *call)
 	session_touch(s);
 }
 
-/* Before anything of it is read: a refusal costs little, whatever the size of the program. */
+/* Called before the program is read: a refusal costs little, whatever its size. */
 static int check_start(struct session *s, const struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	if (s->calls_len >= SESSION_CALLS_MAX) {

@@ -1,4 +1,4 @@
-/* session_clock.c - when a session ends by itself */
+/* session_clock.c - when a session ends or is frozen by itself */
 #include "clock.h"
 #include "served_run.h"
 #include "session.h"
@@ -17,7 +17,7 @@ double session_idle_left(const struct session *s, double now_ms)
 	return left > 0 ? left : 0;
 }
 
-/* What was asked for beside calls goes on; what calls have left stops. */
+/* Requested work beside calls keeps a session from being frozen; processes that calls have left behind do not. */
 static bool may_freeze(const struct session *s)
 {
 	return s->state == SESSION_OPEN && !s->is_to_be_frozen && !s->calls_len && !s->beside && s->run->door->config.freeze_ms;
@@ -39,7 +39,7 @@ void session_set_clock(struct session *s)
 {
 	double now = clock_ms(CLOCK_MONOTONIC), left = session_lifetime_left(s, now);
 
-	if (s->state != SESSION_OPEN) /* which has a clock of its own */
+	if (s->state != SESSION_OPEN) /* a session that closes uses the timer for CLOSE_MS_MAX */
 		return;
 	if (!s->calls_len)
 		left = least(left, session_idle_left(s, now));

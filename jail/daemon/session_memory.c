@@ -1,4 +1,4 @@
-/* session_memory.c - where the host has little memory left, the session that was idle for longest ends */
+/* session_memory.c - closes the session that was idle for longest while the host has little memory left */
 #include "clock.h"
 #include "fd.h"
 #include "served_run.h"
@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 1000 }; /* what ends has given its memory back by then */
+enum { LOOK_MS = 1000 }; /* a session that was closed has given its memory back by then */
 
-/* As the kernel estimates it, caches that it can drop included. UINT64_MAX: it does not say. */
+/* Bytes, as the kernel estimates them, with caches that it can drop. UINT64_MAX: not known. */
 static uint64_t available(void)
 {
 	char        text[512];
@@ -25,7 +25,7 @@ static uint64_t available(void)
 	return row ? strtoull(row + strlen("MemAvailable:"), NULL, 10) * KIB : UINT64_MAX;
 }
 
-/* One after the other: NULL as well while one is about to end. */
+/* Sessions are closed one after the other: NULL also while one is closing. */
 static struct session *find_longest_idle(const struct door *d)
 {
 	struct session *s, *longest = NULL;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGE_MAX = 160 * 1024 }; /* as the server reads */
+enum { MESSAGE_MAX = 160 * 1024 }; /* ORDER_MAX in jail/guest/session.py */
 
 void session_freeze(struct session *s)
 {
@@ -20,7 +20,7 @@ void session_asked_beside(struct session *s)
 	s->beside_words += 2; /* when it begins and when it ends */
 }
 
-/* What is sent to a frozen process waits for it. */
+/* A frozen server would not read the message. */
 static void thaw(struct session *s)
 {
 	if (s->is_to_be_frozen)

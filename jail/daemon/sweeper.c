@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* Descriptors of the sweeper; a file that is held open has a number that no other file gets. */
+/* Descriptors of the sweeper. While the socket's file is held open, no other file can get its inode number. */
 enum { LIFELINE = 3, FOLDER, FILE_HELD, LOCK };
 
 struct sweeper_setup {
@@ -37,7 +37,7 @@ static int restrict_calls(void)
 	return r;
 }
 
-/* Neither keys of a terminal nor who ends the service ends this. */
+/* Signals of a terminal, or to all processes of the service, must not end the sweeper. */
 static int confine(const struct sweeper_setup *p)
 {
 	cap_t    none = cap_init();
@@ -62,7 +62,7 @@ static bool is_still_ours(const char *name)
 	       held.st_dev == there.st_dev && held.st_ino == there.st_ino;
 }
 
-/* The lock goes last, and its file with it: the next service finds the place free or waits. */
+/* The lock and its file go last: until then the next service waits. */
 static _Noreturn void wait_and_sweep(const struct sweeper_setup *p)
 {
 	char nothing, lock[sizeof p->name + 8];
@@ -89,7 +89,7 @@ static int open_folder(const struct listener *l, const char *slash, struct err *
 	return fd < 0 ? err_sys(e, "%s", folder) : fd;
 }
 
-/* Out of the way of the numbers that they will have. */
+/* Above the fixed numbers, so that dup2() overwrites none of them. */
 static int move_up(int fd)
 {
 	return fcntl(fd, F_DUPFD_CLOEXEC, LOCK + 1);

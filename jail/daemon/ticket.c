@@ -92,9 +92,9 @@ void ticket_box_done(struct ticket_box *b)
 /* --- using one --- */
 
 /*
- * The supervisor first: when the program begins, its order is there. A supervisor that has the order of a cell, and then sees
- * the end of its client, ends the cell: so when the order file cannot be sent, nothing begins. Of a command the supervisor tells the fork,
- * when it has removed main.py.
+ * The supervisor gets the order first, so that it has it when the program begins. If the fork then cannot be sent its order, the caller
+ * closes the ticket: the supervisor sees the end of its client and ends the cell, so nothing begins. A command's fork is told by the
+ * supervisor, once it has removed main.py.
  */
 bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *exec_args, const char *code, int tools)
 {

@@ -3,7 +3,7 @@
  *
  * They come from the keeper and are of one profile each. The caller that takes one
  * owns it, and its descriptors. The oldest is taken first: its fork has had the time
- * to rehearse, which makes its first run fast (zygote.c).
+ * to rehearse, which makes its first run fast (jail/zygote/main.py).
  */
 #pragma once
 #include "keeper_protocol.h"
@@ -23,18 +23,21 @@ struct ticket_box {
 	size_t n, most;
 };
 
-/* files: descriptors that the process may have; most of them stay for clients. */
+/* files: the process's limit of open files; tickets get a quarter, the rest is for clients. */
 void ticket_box_init(struct ticket_box *b, uint64_t files);
-/* Takes the descriptors over, and closes them where there is no room for it, or no sense in it: the supervisor tells the keeper. */
+/* Takes the descriptors over. They are closed if there is no room, or no such profile: the supervisor sees that, and tells the keeper. */
 void           ticket_box_put(struct ticket_box *b, const struct keeper_ticket *message, int fds[TICKET_FDS]);
 struct ticket *ticket_box_take(struct ticket_box *b, unsigned profile); /* NULL: there is none */
-/* One that was taken: the next one taken is it again. */
+/* A ticket that was taken becomes the next one to be taken. */
 void ticket_box_put_back(struct ticket_box *b, struct ticket *t);
-/* Closes it, if it is here. */
+/* Closes the ticket that the keeper has recalled, if it is still here. */
 void ticket_box_void(struct ticket_box *b, const struct keeper_ticket *message);
 void ticket_box_done(struct ticket_box *b);
 
-/* What goes to the supervisor and to the fork that waits; tools: the program's end of the socket, if the order has one. false: the ticket is void, and nothing has begun. */
+/*
+ * Sends the order to the supervisor and to the fork that waits. tools: the program's end of their socket, if the order has one;
+ * borrowed. False: the ticket is void, and nothing has begun.
+ */
 must_use bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *exec_args, const char *code,
 			 int tools);
-void ticket_free(struct ticket *t); /* with those of its descriptors that are still there; NULL is fine */
+void ticket_free(struct ticket *t); /* closes the descriptors that were not taken; t may be NULL */

@@ -23,7 +23,7 @@ struct view {
 	int files;
 };
 
-/* The folders of a path in the view, and with `whole` the last one, too. */
+/* Creates the folders above a path in the view; with `whole`, the path itself too. */
 static int make_folders(char *path, bool whole, struct err *e)
 {
 	for (char *slash = strchr(path + sizeof PLACE_VIEW, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -35,7 +35,7 @@ static int make_folders(char *path, bool whole, struct err *e)
 	return whole && mkdir(path, 0755) < 0 && errno != EEXIST ? err_sys(e, "view: %s", path) : 0;
 }
 
-/* PLACE_VIEW "/store-0" and the path that it has outside, without links and dots: what is said about it can be understood. */
+/* PLACE_VIEW "/store-0", then the real path outside of the view: places_name_as_known() finds it there for messages. */
 static int name_in_view(const char *name, const char *place, char path[PLACE_MAX], struct err *e)
 {
 	char known[PATH_MAX];
@@ -64,8 +64,8 @@ static bool is_rule(const char *name)
 }
 
 /*
- * We read as root. In a folder of somebody else only his own files are meant: a link to one that he cannot read would
- * put it where the door can.
+ * The reader reads as root. From a folder of another user it copies only files of that user: a link to a file that the user cannot
+ * read would copy it to where the door can read it.
  */
 static bool is_owners(int folder, int file)
 {
@@ -75,8 +75,8 @@ static bool is_owners(int folder, int file)
 }
 
 /*
- * What everybody may write to has no text here and the same mode: who reads it says so. What else cannot be read, or is
- * no file of ours, is not there: whoever asks for it is told.
+ * A file that all users may write to becomes an empty copy of that mode, so that the process that parses it reports the mode. Files
+ * that cannot be read for another reason, or that are no profile or policy, are left out: they are reported as missing.
  */
 static int copy_one(struct view *v, const char *to, int folder, const char *name, struct err *e)
 {
@@ -88,7 +88,7 @@ static int copy_one(struct view *v, const char *to, int folder, const char *name
 
 	if (file < 0 || !is_owners(folder, file))
 		return 0;
-	snprintf(from, sizeof from, "/proc/self/fd/%d", file); /* that very file, whatever has the name by now */
+	snprintf(from, sizeof from, "/proc/self/fd/%d", file); /* this very file, even if another one has its name by now */
 	snprintf(path, sizeof path, "%s/%s", to, name);
 	readable = file_read_rules(from, FILE_BYTES_MAX, &text, &why) == 0;
 	if (!readable && why.kind != ERR_DENIED)
@@ -111,7 +111,7 @@ static int copy_all(struct view *v, const char *to, const char *folder, struct e
 	return r < 0 ? err_wrap(e, "%s", folder) : 0;
 }
 
-/* The copies of the last time: the folder has nothing else. */
+/* Removes the copies of the last reading: the folder holds nothing else. */
 static void clear_folder(const char *path)
 {
 	DIR           *dir = opendir(path);
@@ -124,7 +124,7 @@ static void clear_folder(const char *path)
 		closedir(dir);
 }
 
-/* place becomes the copy's. */
+/* Copies a folder of profiles. place becomes the path of the copy. */
 static int copy_folder(struct view *v, const char *name, char *place, struct err *e)
 {
 	struct stat st;
@@ -145,7 +145,7 @@ static int copy_folder(struct view *v, const char *name, char *place, struct err
 	return 0;
 }
 
-/* The copy is root's in any case. */
+/* Checked here, because the copy belongs to root in any case. */
 static int check_owner(const char *config, struct err *e)
 {
 	struct stat st;
@@ -165,10 +165,10 @@ static int copy_config(char *config, struct err *e)
 	if (check_owner(config, e) < 0)
 		return -1;
 	if (file_read_rules(config, FILE_BYTES_MAX, &text, e) < 0)
-		return e->errnum == ENOENT ? 0 : -1; /* the door says what it thinks of a file that is missing */
+		return e->errnum == ENOENT ? 0 : -1; /* config_load() reports a missing file */
 	if (name_in_view("config", config, path, e) < 0 || make_folders(path, false, e) < 0)
 		return -1;
-	unlink(path); /* that of the last time */
+	unlink(path); /* the copy of the last reading */
 	if (write_copy(path, &text, 0644, e) < 0)
 		return -1;
 	strcpy(config, path);
@@ -193,7 +193,7 @@ static int bind_store(const char *name, char *place, struct err *e)
 
 /* --- devices: our own --- */
 
-/* False: not without CAP_MKNOD. */
+/* False, as without CAP_MKNOD. */
 static bool make_node(const struct mount_step *device, char path[PLACE_MAX])
 {
 	snprintf(path, PLACE_MAX, PLACE_VIEW "/%s", device->to);
@@ -201,8 +201,8 @@ static bool make_node(const struct mount_step *device, char path[PLACE_MAX])
 }
 
 /*
- * A lock on /dev/null is one on its inode: with the host's, programs of the host would meet those of jails. Where no node
- * can be made, as in a container, the host's stay.
+ * A lock on /dev/null is a lock on its inode: with the host's node, programs of the host and of jails would see each other's locks.
+ * Where no node can be made, as in a container, the host's nodes stay.
  */
 static int make_devices(struct err *e)
 {

@@ -82,7 +82,7 @@ static int serve(const struct exec_args *w)
 	struct err       e;
 	enum service_end end;
 
-	if (w->private) /* who can be told what goes wrong */
+	if (w->private) /* first: private_main() can tell the client what goes wrong */
 		return private_main(w->private_fd, &e) < 0 ? complain(&e, STATUS_FAILED) : STATUS_OK;
 	if (file_fill_standard() < 0)
 		return STATUS_FAILED;
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 	struct err   e;
 
 	if (argc < 1)
-		return STATUS_USAGE; /* nobody starts us like that but an attacker (CVE-2021-4034) */
+		return STATUS_USAGE; /* only an attacker starts a program without argv[0] (CVE-2021-4034) */
 	if (parse(&w, argc, argv, &e) < 0)
 		return complain(&e, STATUS_USAGE);
 	if (w.help)
