@@ -80,12 +80,13 @@ static int allow(int rules, int folder, uint64_t access)
 static int restrict_files(int folder, struct err *e)
 {
 	int                 abi   = landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-	struct ruleset_attr attr  = handled(abi);
+	struct ruleset_attr attr;
 	scoped_fd           proc  = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	scoped_fd           rules = -1;
 
 	if (abi < 1)
 		return 0; /* the kernel has no Landlock: confine_door() leaves it out of the names */
+	attr  = handled(abi);
 	rules = landlock_create_ruleset((const void *)&attr, size_of(abi), 0);
 	if (rules < 0 || (proc >= 0 && allow(rules, proc, FS_READ_FILE) < 0) ||
 	    (folder >= 0 && allow(rules, folder, FS_WRITE_FILE | FS_MAKE_REG | FS_REMOVE_FILE) < 0) || landlock_restrict_self(rules, 0) < 0)

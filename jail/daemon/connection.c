@@ -11,7 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-enum { UNSENT_FDS_MAX = 4 }; /* stdout, stderr, stdin, result */
+enum { UNSENT_FDS_MAX = PIPES_MAX + 1 }; /* stdout, stderr, stdin, result, tools */
 
 /* --- answers --- */
 

@@ -32,3 +32,16 @@ def test_who_never_reads_loses_the_connection_and_nobody_else_does(shared):
             for _ in range(5000):
                 deaf.read()
         assert other.ask("hello")["version"] == 1
+
+
+def test_a_run_with_every_stream_there_is_begins_behind_answers_that_were_not_read(shared):
+    """Its event has five descriptors beside it."""
+    with shared.connect() as client:
+        for tag in range(100):
+            client.send({"op": "explain", "profile": "basic", "tag": tag})
+        code = clients.sealed("print('ran')")
+        tag = client.begin("run", [code], mode="report", stdin=True, tools=True, tag=1000)
+        clients.close_all([code])
+        said = client.until(lambda body: body.get("tag") == tag)
+        clients.close_all(said.fds)
+        assert (said.body["event"], said.body["streams"], len(said.fds)) == ("started", ["stdout", "stderr", "stdin", "result", "tools"], 5), said
