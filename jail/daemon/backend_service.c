@@ -279,12 +279,14 @@ static struct ticket *take_valid(struct backend_service *b, const struct run_ord
 	return t;
 }
 
-/* The run gets the streams of the ticket at once. */
+/* The run gets the streams of the ticket at once; a command, which may not be there, when it has started. */
 static void take_over(struct ticket *t, struct run *ret, const struct run_order *o, int streams[PIPES_MAX])
 {
-	pipes_take(streams, &t->fd[TICKET_STDOUT], o->stdin_pipe, o->result_pipe);
+	if (o->code_len)
+		pipes_take(streams, &t->fd[TICKET_STDOUT], o->stdin_pipe, o->result_pipe);
 	*ret = (struct run){ .sock    = fd_take(&t->fd[TICKET_LAUNCHER]),
-			     .started = true }; /* the supervisor sends no LAUNCH_STARTED */
+			     .started = o->code_len != 0, /* the supervisor sends no LAUNCH_STARTED then */
+			     .pipes   = pipes_count(o->stdin_pipe, o->result_pipe) };
 }
 
 /* The run cannot use the cell as it is. If the keeper can make it fit, *cell names it; else the ticket is left to the next run. */

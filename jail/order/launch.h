@@ -58,7 +58,7 @@ struct launch_ask {
  * order. The streams are the ends of whoever uses the ticket, as in pipes.h; those that a run did not ask for are closed
  * by him. Over TICKET_LAUNCHER goes one struct launch_order without descriptors, then struct launch_ask; the supervisor's
  * messages come back over it, but for STARTED. The order's bytes: order_file.h. The holder of the ticket tells the fork over
- * TICKET_ORDERS; of a command (code_len 0) the supervisor does, once there is no main.py.
+ * TICKET_ORDERS; of a command (code_len 0) the supervisor does, once there is no main.py, and sends STARTED with the streams.
  */
 enum { TICKET_LAUNCHER, TICKET_ORDERS, TICKET_ORDER_FILE, TICKET_STDOUT, TICKET_STDERR, TICKET_STDIN, TICKET_RESULT, TICKET_FDS };
 

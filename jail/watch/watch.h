@@ -45,6 +45,7 @@ struct watch {
 	bool                    is_warm_order, has_ticket_order; /* not to be executed; given to the fork by another process */
 	double                  tell_taken; /* CLOCK_MONOTONIC ms: when the keeper is told that the ticket was used; 0: it was, or there is nothing to tell */
 	uint32_t                nth;      /* as number of LAUNCH_READY */
+	bool                    has_streams; /* the client took them from its ticket */
 	bool                    told;     /* the client has the streams of a warm run */
 	bool                    is_blameless; /* it ended before it had an order, and the cell did nothing wrong: the keeper is not told why */
 	bool                    is_alone; /* the program has ended, and PID 1 has no other process */

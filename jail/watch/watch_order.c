@@ -48,7 +48,7 @@ static int give_order(struct watch *w, bool warm, struct err *e)
 
 /*
  * Of a command that came by ticket the holder has written the order file, and leaves it to this process to tell the fork, which waits for that and
- * cannot remove main.py itself: it has given up its rights.
+ * cannot remove main.py itself: it has given up its rights. A command may not be there, so the holder waits for LAUNCH_STARTED, too.
  */
 static int pass_on_command(struct watch *w, const struct launch_order *o, struct err *e)
 {
@@ -136,6 +136,7 @@ bool watch_take_ticket(struct watch *w)
 	take_figures(w, &o);
 	w->is_warm_order    = o.warm;
 	w->has_ticket_order = true;
+	w->has_streams      = o.code_len != 0;
 	if (o.code_len || w->decided || pass_on_command(w, &o, &e) == 0)
 		watch_warm_ordered(w);
 	else

@@ -103,11 +103,11 @@ static void tell_streams(struct watch *w)
 	if (!w->ordered || w->told || w->decided || w->cell.warm.state < WARM_PREPARED || (!w->is_warm_order && !runs(w)))
 		return;
 	w->told = true;
-	if (!w->has_ticket_order)
+	if (!w->has_streams)
 		pipes_take(w->streams, client, w->order.stdin_pipe, w->order.result_pipe);
 	for (size_t i = 0; i < PIPES_MAX; i++)
 		fd_closep(&client[i]);
-	if (!w->has_ticket_order && watch_tell_started(w, &e) < 0) /* whoever used a ticket has its streams, and need not be woken for what he knows */
+	if (!w->has_streams && watch_tell_started(w, &e) < 0) /* the holder of a ticket has its streams, and need not be woken for what it knows */
 		watch_fail(w, EXIT_cancelled, &e); /* its output would go nowhere */
 }
 

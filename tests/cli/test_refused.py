@@ -244,6 +244,8 @@ ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page))
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="needs the calls of i386")
 def test_sigsys_is_what_the_jail_kills_with(run):
+    if host.lacks("int80"):
+        pytest.skip(host.lacks("int80"))
     ran = run(program=FOREIGN, json_record=False)
     assert "brig: the jail ends with SIGSYS a program that calls by a foreign ABI; brig run --why tells all\n" in ran.stderr and ran.status == 128 + 31, str(ran)
     ran = run("--why", program=FOREIGN, json_record=False)

@@ -79,7 +79,8 @@ static int outcome_outside(int (*act)(void))
 }
 
 #ifdef __x86_64__
-static bool dies_of_foreign_call(void)
+/* The signal that a process dies of which calls getpid of i386; 0: it lives. */
+static int end_by_foreign_call(bool is_confined)
 {
 	pid_t pid = fork();
 	int   status;
@@ -89,12 +90,12 @@ static bool dies_of_foreign_call(void)
 		struct err         e;
 		long               r;
 
-		if (confine_door(-1, &names, &e) < 0)
+		if (is_confined && confine_door(-1, &names, &e) < 0)
 			_exit(255);
-		__asm__ volatile("int $0x80" : "=a"(r) : "a"(20) : "memory"); /* getpid of i386 */
+		__asm__ volatile("int $0x80" : "=a"(r) : "a"(20) : "memory");
 		_exit(0);
 	}
-	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS;
+	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 #endif
 
@@ -117,7 +118,10 @@ int main(void)
 		       outcome_outside(try_code) == 0,
 	       "without confinement a process can");
 #ifdef __x86_64__
-	tap_ok(dies_of_foreign_call(), "a call of a foreign ABI is the end");
+	if (end_by_foreign_call(false) == 0)
+		tap_ok(end_by_foreign_call(true) == SIGSYS, "a call of a foreign ABI is the end");
+	else
+		printf("ok # skip this kernel has no 32-bit calls: a call of a foreign ABI is the end\n");
 #endif
 	return tap_done();
 }
