@@ -40,11 +40,12 @@ static int open_bundle(int tree_fd)
 	scoped_fd       fd  = openat2(tree_fd, bundle, &how, sizeof how);
 	struct stat     st;
 
-	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
-		errno = ENOENT;
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
-	}
-	return fd_take(&fd);
+	if (S_ISREG(st.st_mode))
+		return fd_take(&fd);
+	errno = ENOENT;
+	return -1;
 }
 
 static int copy(int to, int from, size_t most, struct err *e)

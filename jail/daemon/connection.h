@@ -35,7 +35,7 @@ struct connection {
 
 /* --- connection_life.c --- */
 
-/* Takes the socket over, also when it fails. */
+/* Takes the socket over if it succeeds. */
 must_use struct connection *connection_open(struct door *d, int sock, const struct peer *peer, const struct access_rule *may,
 					    struct err *e);
 /* Frees c. Its runs are cancelled, except sessions that stay. */

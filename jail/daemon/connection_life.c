@@ -66,8 +66,7 @@ static void on_ready(void *owner)
 
 struct connection *connection_open(struct door *d, int sock, const struct peer *peer, const struct access_rule *may, struct err *e)
 {
-	scoped_fd          taken = sock;
-	struct connection *c     = calloc(1, sizeof *c);
+	struct connection *c = calloc(1, sizeof *c);
 
 	if (!c) {
 		err_set(e, ERR_LIMIT, "out of memory");
@@ -83,7 +82,6 @@ struct connection *connection_open(struct door *d, int sock, const struct peer *
 		free(c);
 		return NULL;
 	}
-	fd_take(&taken);
 	TAILQ_INIT(&c->unsent);
 	LIST_INSERT_HEAD(&d->connections, c, link);
 	d->connections_len++;

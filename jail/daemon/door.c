@@ -112,11 +112,16 @@ int door_admit(struct door *d, int sock, struct denial *why)
 	const struct access_rule *may  = check_peer(d, sock, &peer, why);
 	struct err                e;
 
-	if (!may || check_room(d, peer.uid, why) < 0) {
-		turn_away(d, sock, &peer, why);
-		return -1;
+	if (may && check_room(d, peer.uid, why) >= 0) {
+		if (connection_open(d, sock, &peer, may, &e)) {
+			fd_take(&taken);
+			return 0;
+		}
+		err_wrap(&e, "set-up step open-connection");
+		deny_err(why, DENIAL_broken, NULL, &e);
 	}
-	return connection_open(d, fd_take(&taken), &peer, may, &e) ? 0 : deny_err(why, DENIAL_broken, NULL, &e);
+	turn_away(d, sock, &peer, why);
+	return -1;
 }
 
 /* --- one client --- */

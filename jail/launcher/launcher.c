@@ -10,7 +10,6 @@
 #include "packet.h"
 #include "privilege.h"
 #include "reap.h"
-#include "say.h"
 #include "served_cell.h"
 #include "watch_tell.h"
 
@@ -34,7 +33,7 @@ struct own_filter {
 	struct sock_fprog program, notifying;
 };
 
-struct launcher {
+struct private_run {
 	const struct run_order *order;
 	const struct places    *places;
 	int                     client, signals;
@@ -73,7 +72,7 @@ static int tell_slot(int client, uint32_t number, struct err *e)
 	return watch_tell(client, &message, NULL, 0, e) < 0 ? err_wrap(e, "set-up step take-slot") : 0;
 }
 
-static int take_groups(struct launcher *l, struct cell_place *p, struct err *e)
+static int take_groups(struct private_run *l, struct cell_place *p, struct err *e)
 {
 	const char *runtime = l->places->runtime;
 
@@ -94,7 +93,7 @@ static int take_groups(struct launcher *l, struct cell_place *p, struct err *e)
 }
 
 /* The rootfs is opened on the host; then a plain user's launcher enters a user namespace of its own. */
-static int take_place(struct launcher *l, struct cell_place *p, struct err *e)
+static int take_place(struct private_run *l, struct cell_place *p, struct err *e)
 {
 	const char *const store[] = { l->places->store[0], l->places->store[1] };
 
@@ -107,7 +106,7 @@ static int take_place(struct launcher *l, struct cell_place *p, struct err *e)
 /* --- as a supervisor --- */
 
 /* No network is used again here, so only refused calls need a notice. */
-static int open_filter(struct launcher *l, struct err *e)
+static int open_filter(struct private_run *l, struct err *e)
 {
 	struct own_filter *f = &l->filter;
 
@@ -119,7 +118,7 @@ static int open_filter(struct launcher *l, struct err *e)
 	return 0;
 }
 
-static void fill_setup(struct launcher *l)
+static void fill_setup(struct private_run *l)
 {
 	const struct run_order *o = l->order;
 
@@ -138,7 +137,7 @@ static void fill_setup(struct launcher *l)
 		l->setup.listeners = *o->listeners;
 }
 
-static void fill_kind(struct launcher *l, const struct cell_place *p)
+static void fill_kind(struct private_run *l, const struct cell_place *p)
 {
 	struct cell_kind *kind = &l->kind;
 
@@ -155,7 +154,7 @@ static void fill_kind(struct launcher *l, const struct cell_place *p)
 }
 
 /* What fails here is told by the cell, which then cannot be built. */
-static int prepare(struct launcher *l, struct cell_place *p, struct err *e)
+static int prepare(struct private_run *l, struct cell_place *p, struct err *e)
 {
 	if ((l->signals < 0 && err_sys(e, "set-up step watch-signals") < 0) || take_place(l, p, e) < 0 || open_filter(l, e) < 0 ||
 	    cell_begin(&l->kind.base, l->rootless.kind, e) < 0)
@@ -175,7 +174,7 @@ static void fill_shown(struct supervisor_cell *message, const struct run_order *
 	fds[o->shown_len]     = o->files_fd;
 }
 
-static int open_cell(struct launcher *l, int control)
+static int open_cell(struct private_run *l, int control)
 {
 	struct supervisor_cell message = { .awaited = true, .terminals = l->order->terminals, .has_code = l->order->code_len > 0 };
 	struct cell_place      place   = CELL_PLACE_NONE;
@@ -192,16 +191,38 @@ static int open_cell(struct launcher *l, int control)
 	return l->cell ? 0 : -1;
 }
 
-/* As the keeper sends it. */
-static int give_order(const struct launcher *l, int control, const struct timespec *asked)
+/* As the keeper sends it. The cell has the client's socket with it, or is given that to say what failed. */
+static void give_order(struct private_run *l, int control, const struct timespec *asked)
 {
+	struct watch       *w = &l->cell->watch;
 	struct launch_order order;
-	int                 fds[RUN_ORDER_FDS];
+	struct err          e;
+	int                 fds[RUN_ORDER_FDS], r;
 	size_t              n = run_order_fds(fds, l->order, l->client);
 
 	run_order_fill(&order, l->order, (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6);
 	order.warm = false; /* there is no zygote */
-	return packet_send(control, &order, sizeof order, fds, n);
+	r = packet_send(control, &order, sizeof order, fds, n);
+	if (r < 0) {
+		errno      = -r;
+		w->ordered = true; /* it will not come any more */
+		w->client  = fd_take(&l->client);
+		err_sys(&e, "set-up step give-order");
+		watch_fail(w, EXIT_setup_failed, &e);
+	}
+	fd_closep(&l->client);
+}
+
+/* There is no cell that could say so. */
+static _Noreturn void refuse(const struct private_run *l)
+{
+	struct launch_message message = { .kind = LAUNCH_ENDED, .end = RUN_END_NONE };
+	struct err            ignored;
+
+	message.end.reason = EXIT_setup_failed;
+	err_sys(&message.end.why, "set-up step start-launcher");
+	(void)!watch_tell(l->client, &message, NULL, 0, &ignored);
+	_exit(EXIT_FAILURE);
 }
 
 /* --- its turns --- */
@@ -213,33 +234,37 @@ static bool is_of_cell(const void *arg, pid_t pid)
 	return cell_has_child(&c->watch.cell, pid) || c->helper == pid;
 }
 
-static _Noreturn void give_up(const char *what)
+/* What fails before the order was read is a failed set-up; later a program may have run. */
+static void fail_to_wait(struct watch *w)
 {
-	say("brig: a launcher cannot go on: %s: %m\n", what);
-	_exit(EXIT_FAILURE); /* PID 1 dies with this process, and the client says so */
+	struct err e;
+
+	err_sys(&e, w->ordered ? "the run cannot be watched: poll" : "set-up step watch-cell: poll");
+	watch_fail(w, w->ordered ? EXIT_cancelled : EXIT_setup_failed, &e);
+	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* it may fail again at once */
 }
 
 /* False when the cell is gone, and its end was told. */
-static bool turn(struct launcher *l)
+static bool turn(struct private_run *l)
 {
 	struct pollfd           fds[WATCH_FDS + 1];
 	struct signalfd_siginfo info;
 	double                  left;
 
-	if (l->cell->watch.decided)
+	if (l->cell->watch.decided || l->cell->state == CELL_DIES)
 		reap_unknown(is_of_cell, l->cell); /* PID 1 is not gone as long as a fork that was not told of is not reaped */
 	served_cell_fds(l->cell, fds);
-	fds[WATCH_FDS] = (struct pollfd){ .fd = l->signals, .events = POLLIN };
+	fds[WATCH_FDS] = (struct pollfd){ .fd = l->cell->state == CELL_LIVES ? l->signals : -1, .events = POLLIN }; /* else there is no run to end, or none any more */
 	left           = l->cell->wake - clock_ms(CLOCK_MONOTONIC);
 	if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > TURN_MS_MAX ? TURN_MS_MAX : (int)left + 1) < 0 && errno != EINTR)
-		give_up("poll");
+		fail_to_wait(&l->cell->watch);
 	if (fds[WATCH_FDS].revents && read(l->signals, &info, sizeof info) == sizeof info)
 		watch_decide(&l->cell->watch, EXIT_cancelled);
 	return served_cell_hear(l->cell, &l->kind, fds) == SERVED_CELL_LIVES;
 }
 
 /* The fork server keeps the privilege that a program's way into the cell takes, until the program is on it. */
-static void give_up_rights(struct launcher *l)
+static void give_up_rights(struct private_run *l)
 {
 	struct watch *w = &l->cell->watch;
 	struct err    e;
@@ -250,24 +275,18 @@ static void give_up_rights(struct launcher *l)
 
 _Noreturn void launcher_main(const struct run_order *order, const struct places *places, int sock, const struct timespec *asked)
 {
-	struct launcher l = { .order = order, .places = places, .client = sock };
+	struct private_run l = { .order = order, .places = places, .client = sock };
 	bool            is_there = true;
-	int             pair[2], r;
+	int             pair[2];
 
 	prctl(PR_SET_NAME, "brig-launcher");
 	l.signals = take_signals();
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		give_up("socketpair");
-	if (open_cell(&l, pair[1]) < 0)
-		give_up("memory");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || open_cell(&l, pair[1]) < 0)
+		refuse(&l);
 	while (is_there && l.cell->state == CELL_OPENS)
 		is_there = turn(&l);
 	give_up_rights(&l);
-	r = give_order(&l, pair[0], asked);
-	errno = -r;
-	if (r < 0)
-		give_up("order");
-	fd_closep(&l.client); /* the cell has it with the order */
+	give_order(&l, pair[0], asked);
 	while (is_there)
 		is_there = turn(&l);
 	forker_kill(&l.kind.forker);

@@ -152,6 +152,8 @@ static void build(struct served_cell *c, struct cell_kind *kind)
 
 	c->state           = CELL_LIVES;
 	c->watch.cell.base = &kind->base;
+	if (c->watch.decided) /* while what it shows was opened */
+		return;
 	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.order, &e) == 0 && start_files(c, &e) == 0)
 		return;
 	if (kind->unfit.kind == ERR_NONE && kind->nets.host_fd >= 0) /* else no other cell will be built */

@@ -107,8 +107,10 @@ HARMLESS = [
     ("opener", "mount_setattr", "IDMAP", "EINVAL EPERM", "a file system without id maps: the record says missing:inert-ro"),
     ("launcher", "prlimit64", "RLIMIT_CORE", "", "this host has no handler for crashes that must not be called"),
     ("program", "seccomp", "NEW_LISTENER", "EBUSY EINVAL", "the filter is on without a listener, or with one of an older kind: refused is null, or not"),
-    ("launcher", "openat", r'"/run/brig", O_RDONLY\|O_CLOEXEC\|O_PATH', "", "a filter that is not kept is compiled again"),
+    ("brigd", "madvise", "DONTFORK", "", "the process that makes the CA has executed its program, and holds no copy, before the file is sealed"),
+    ("brigd|launcher", "openat", r'"/run/brig", O_RDONLY\|O_CLOEXEC\|O_PATH', "", "a filter that is not kept is compiled again"),
     ("brigd|launcher", "openat|newfstatat|read", "/run/brig.*(filters|bpf)", "", "a filter that is not kept is compiled again"),
+    ("launcher", "poll", "", "EINTR", "is made again"),
     ("launcher", "setsockopt", "TCP_CONGESTION", "", "the host's own way to pace connections does, too"),
     ("launcher", "epoll_create1|epoll_ctl", "", "", "whether the program uses its network cannot be waited for: brig-proxy gets the sockets at once"),
 ]
