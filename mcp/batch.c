@@ -53,6 +53,8 @@ int batch_dispatch(struct mcp *m, struct channel *ch, json_t *array, void (*done
 
 	if (!b) {
 		json_decref(array);
+		if (n && n <= RPC_BATCH)
+			return rpc_error_set(e, RPC_INTERNAL, "out of memory");
 		return rpc_error_set(e, RPC_INVALID_REQUEST, "a batch of %zu messages: expected 1 to %d", n, RPC_BATCH);
 	}
 	*b = (struct batch){ .answers = json_array(), .pending = 1, .done = done, .owner = owner };

@@ -1,10 +1,12 @@
 #include "self.h"
 
+#include "clean.h"
 #include "greeting.h"
 #include "named_sessions.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 json_t *self_info(enum revision revision)
 {
@@ -69,5 +71,5 @@ json_t *self_instructions(const struct mcp *m)
 		 "get_sandbox_info tells the profiles, limits and installed packages; validate_code checks a program without running it.",
 		 kept, tools, known ? known : "", preset, most, handle);
 	json_decref(profiles);
-	return json_string(text);
+	return json_stringn(text, clean_whole(text, strlen(text))); /* names of profiles may have been too long for the room */
 }

@@ -35,7 +35,8 @@ struct work {
 	struct session_files files;
 	bool                 found, below; /* the file was found; it is a directory with files */
 	uint64_t             left_out;     /* the reason why it was left out + 1; 0: it was not */
-	uint64_t             bytes, seen;
+	bool                 changed;      /* while it was read: its bytes are of two moments */
+	uint64_t             bytes;
 	char                *data; /* its first bytes */
 	size_t               len, room, keep;
 	char                 tail[TAIL]; /* its last bytes, of those that are not in data */
@@ -91,7 +92,7 @@ static const char *image_type(const struct work *w)
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (w->len >= kinds[i].len && memcmp(w->data, kinds[i].magic, kinds[i].len) == 0)
-			return kinds[i].type;
+			return strcmp(kinds[i].magic, "RIFF") != 0 || (w->len >= 12 && memcmp(w->data + 8, "WEBP", 4) == 0) ? kinds[i].type : NULL;
 	return NULL;
 }
 
@@ -180,6 +181,9 @@ static void on_over(void *owner, const struct err *why)
 		snprintf(text, sizeof text, "path: \"%.100s\" %s", w->path,
 			 w->left_out ? workspace_file_left_out(w->left_out - 1) : w->below ? "is a directory; list_files shows what is in it" : "is not there; list_files shows what is");
 		refuse(w, text);
+	} else if (w->changed) {
+		snprintf(text, sizeof text, "path: \"%.100s\" was changed while it was read; read it again when the program that writes it is done", w->path);
+		refuse(w, text);
 	} else if (!answer_image(w)) {
 		if (is_text(w))
 			answer_as_text(w);
@@ -193,8 +197,10 @@ static bool on_entry(void *owner, const struct file_entry *entry, const char *na
 {
 	struct work *w = owner;
 
-	if (w->found)
-		return entry->kind == FILE_LEFT; /* after its bytes: it was changed while it was read */
+	if (w->found) {
+		w->changed = entry->kind == FILE_LEFT;
+		return w->changed;
+	}
 	if (strcmp(name, w->path) != 0) {
 		w->below = true;
 		return false;
@@ -238,7 +244,6 @@ static bool on_bytes(void *owner, const char *bytes, size_t len)
 	struct work *w = owner;
 	size_t       n = keep_head(w, bytes, len);
 
-	w->seen += len;
 	if (n < len)
 		keep_tail(w, bytes + n, len - n);
 	return true;

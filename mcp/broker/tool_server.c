@@ -87,11 +87,13 @@ static void tell(struct tool_server *s, const char *what, const char *bytes, siz
 
 static void tell_rest(struct tool_server *s)
 {
-	const char *line;
-	size_t      len;
+	const char     *line;
+	size_t          len;
+	enum lines_next found;
 
-	while (lines_next(&s->said, &line, &len) == LINES_LINE)
-		tell(s, "", line, len);
+	while ((found = lines_next(&s->said, &line, &len)) != LINES_NONE)
+		if (found == LINES_LINE)
+			tell(s, "", line, len);
 }
 
 static void close_errors(struct tool_server *s)

@@ -88,12 +88,18 @@ struct curl_slist *mirror_headers(struct curl_slist *headers, const json_t *know
 
 	json_object_foreach(tool ? json_object_get(known, tool) : NULL, key, header)
 	{
+		struct curl_slist *longer = headers;
 		char *value = value_of(json_object_get(json_object_get(params, "arguments"), key)), *line = NULL;
 
 		if (value && asprintf(&line, "Mcp-Param-%s: %s", json_string_value(header), value) >= 0)
-			headers = curl_slist_append(headers, line);
+			longer = curl_slist_append(headers, line);
 		free(value);
 		free(line);
+		if (!longer) {
+			curl_slist_free_all(headers);
+			return NULL;
+		}
+		headers = longer;
 	}
 	return headers;
 }

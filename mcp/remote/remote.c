@@ -98,14 +98,16 @@ static void take_input(struct remote *r)
 	ssize_t     n    = room ? read(STDIN_FILENO, room, READ_AT_ONCE) : 0;
 	const char *line;
 	size_t      len;
+	enum lines_next found;
 
 	if (n <= 0) {
 		r->ends = n == 0 || errno != EINTR;
 		return;
 	}
 	lines_filled(&r->lines, (size_t)n);
-	while (!r->ends && lines_next(&r->lines, &line, &len) == LINES_LINE)
-		take_line(r, line, len);
+	while (!r->ends && (found = lines_next(&r->lines, &line, &len)) != LINES_NONE)
+		if (found == LINES_LINE)
+			take_line(r, line, len);
 }
 
 /* --- the loop --- */

@@ -379,3 +379,19 @@ def test_who_waits_for_a_session_to_open_waits_for_no_other_call():
         call.wait_progress()
         door.do_open(*held_back[0])
         assert mcp_client.data_of(call.result())["success"] is True
+
+
+def test_a_file_that_was_changed_while_it_was_read_is_not_shown():
+    """Half of it may be older than the other."""
+    with served(moved(entry(REGULAR, b"a", 3, b"abc") + entry(LEFT, b"a", 7))) as mcp:
+        run(mcp)
+        result = mcp.call("read_file", {"session": "a", "path": "a"})
+        assert result["isError"] is True
+        assert mcp_client.text_of(result) == 'path: "a" was changed while it was read; read it again when the program that writes it is done'
+
+
+def test_a_sound_is_not_told_as_a_picture():
+    sound = b"RIFF\x10\0\0\0WAVEfmt \0" + bytes(20)
+    with served(moved(entry(REGULAR, b"a", len(sound), sound))) as mcp:
+        run(mcp)
+        assert mcp_client.text_of(mcp.call("read_file", {"session": "a", "path": "a"})) == f"[binary, {len(sound)} bytes, not shown: read it with execute_code]"
