@@ -1,9 +1,8 @@
 /*
- * launch.h - what the process that watches a run says of it, and is told.
+ * launch.h - messages between the process that watches a run and the client of that run
  *
- * Of a private run that is a launcher, of a service the supervisor of the profile,
- * ahead of any order. It talks over one socket to the process that reads the
- * streams: see struct launch_message.
+ * The supervisor of a profile, or the launcher of a private run, watches it. Its client is the door, over one socket for each run; before a run
+ * there is only the keeper, over the cell's control socket. Each message is one struct of a fixed size.
  */
 #pragma once
 #include "exec_args.h"
@@ -11,11 +10,11 @@
 #include "run_end.h"
 
 enum launch_kind {
-	LAUNCH_SLOT,    /* number: whoever survives knows what to clean */
+	LAUNCH_SLOT,    /* of a launcher. number: the slot, which the client cleans up if the launcher is killed */
 	LAUNCH_READY,   /* to the keeper: the cell waits for an order; with a ticket when it is warm, and again without one when the ticket was closed unused. number: how many cells there were in its place before */
 	LAUNCH_TAKEN,   /* to the keeper: a run came with the ticket, and is not over after LAUNCH_TAKEN_MS. The keeper does not hear of shorter ones */
 	LAUNCH_STARTED, /* with the streams */
-	LAUNCH_SESSION, /* of a session: number: how many of its processes were ended because it had no memory; value: whether it is frozen; of end: layers, missing, missing_why, rootfs_digest. Once when it begins, and each time */
+	LAUNCH_SESSION, /* when a session begins, and when one of these changes. number: processes killed because it had no memory left; value: 1 if it is frozen; end: layers, missing, missing_why, rootfs_digest */
 	LAUNCH_LIMIT,   /* number, value: this limit (enum limit_id) ends the run, ENDED follows */
 	LAUNCH_ENDED,   /* end */
 };
@@ -28,23 +27,23 @@ struct launch_message {
 };
 
 /*
- * Most runs are over within this time, and the next cell is built in the place of theirs: the keeper, which would wake up beside
- * the program, has nothing to do for them.
+ * Most runs are over within this time, and the supervisor builds the next cell in the same place. The keeper has nothing to do for them,
+ * and would only take CPU time from the program.
  */
 enum { LAUNCH_TAKEN_MS = 15 };
 
-/* For a session to be closed in order, after its time. */
+/* How long after the end of its lifetime a session may take to be closed in order. */
 enum { SESSION_GRACE_MS = 5000 };
 
-/* From the client. */
+/* From the client. It may be sent at any time before ENDED. */
 enum launch_ask_kind {
 	LAUNCH_CANCEL,  /* reason */
-	LAUNCH_WAITS,   /* a call of a tool takes long: the wall clock stops */
-	LAUNCH_GOES_ON, /* none does any more */
-	LAUNCH_STAYS,   /* it is a session: ms, and neither CPU time nor a lack of memory ends it */
-	LAUNCH_FREEZE,  /* a session that has nothing to do: it is frozen where control groups can do that; SESSION says so */
-	LAUNCH_THAW,    /* it is to do something */
-	LAUNCH_NETWORK, /* with a SOCK_SEQPACKET socket: one struct net_listeners with the cell's sockets is sent over it, once, when the program has sent something to one of them */
+	LAUNCH_WAITS,   /* a call of a tool takes long: stop the wall clock */
+	LAUNCH_GOES_ON, /* start the wall clock again */
+	LAUNCH_STAYS,   /* the run is a session of this many ms; neither CPU time nor a lack of memory ends it */
+	LAUNCH_FREEZE,  /* freeze the session, where control groups can do that; LAUNCH_SESSION says whether it is frozen */
+	LAUNCH_THAW,
+	LAUNCH_NETWORK, /* with a SOCK_SEQPACKET socket: when the program first sends something to one of the cell's listening sockets, they are sent over it, with one struct net_listeners */
 };
 
 struct launch_ask {
@@ -54,18 +53,20 @@ struct launch_ask {
 };
 
 /*
- * A warm cell that waits for its order can be reached without who made it: these descriptors come with READY, in this
- * order. The streams are the ends of whoever uses the ticket, as in pipes.h; those that a run did not ask for are closed
- * by him. Over TICKET_LAUNCHER goes one struct launch_order without descriptors, then struct launch_ask; the supervisor's
- * messages come back over it, but for STARTED. The order's bytes: order_file.h. The holder of the ticket tells the fork over
- * TICKET_ORDERS; of a command (code_len 0) the supervisor does, once there is no main.py, and sends STARTED with the streams.
+ * A ticket: the descriptors that come with READY, in this order. Its holder can start a run in the cell without the keeper:
+ *
+ *   over TICKET_LAUNCHER it sends one struct launch_order, without descriptors, then struct launch_ask; the supervisor's messages come back
+ *   over it, except STARTED, because the streams (the client's ends, as in pipes.h) came with the ticket. The holder closes those that it does not use;
+ *   into TICKET_ORDER_FILE it writes the order (order_file.h), and over TICKET_ORDERS it tells the fork.
+ *
+ * The fork of a command (code_len 0) is told by the supervisor, after it has removed main.py; then STARTED comes, with the streams.
  */
 enum { TICKET_LAUNCHER, TICKET_ORDERS, TICKET_ORDER_FILE, TICKET_STDOUT, TICKET_STDERR, TICKET_STDIN, TICKET_RESULT, TICKET_FDS };
 
 /*
- * From the keeper, or a launcher to itself, to a cell, once, with descriptors: the socket to the client, the arguments (exec_args.h), the
- * text of the program if there is one, the program's end of the socket to its tools if it has some. Over a ticket it comes without any: that socket
- * goes to the fork with its order.
+ * What to run: once for each cell. From the keeper, or from a launcher to itself, it comes over the control socket with descriptors: the socket to
+ * the client, the arguments (exec_args.h), the text of the program if code_len, the program's end of the socket to its tools if tools.
+ * Over a ticket it comes without descriptors; the socket to the tools then goes to the fork with its order.
  */
 struct launch_order {
 	struct limits limits;

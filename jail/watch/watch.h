@@ -1,9 +1,8 @@
 /*
- * watch.h - one run as the process that watches it sees it, from the clone to the last process.
+ * watch.h - one run, from the clone of PID 1 to the last process, as the supervisor or launcher watches it
  *
- * Everything that can end a run comes together here: the cell's own messages, its
- * control groups, the clocks, the client. The first reason stays;
- * what comes later is its consequence.
+ * Everything that can end a run is handled here: messages of the cell, its control groups, the clocks, the client. The first reason
+ * is the one in the record; later ones are consequences of it.
  */
 #pragma once
 #include "cell.h"
@@ -13,7 +12,7 @@
 
 #include <poll.h>
 
-/* How the program ended, and what was left then of each mount that it could fill. */
+/* How the program ended, and the free space at that moment of each mount that it could fill. */
 struct program_end {
 	int      status; /* as from wait4() */
 	unsigned mounts_read;
@@ -26,27 +25,27 @@ struct watch {
 	struct cell             cell;
 	struct run_end          end;
 	int                     client; /* -1: not known yet, or gone */
-	int                     unread;   /* of a fork to which nothing was ordered: its end of the order socket closes when it has read one. Borrowed; else -1 */
+	int                     unread;   /* our end of the order socket while the fork waits and has no order: it is readable once the fork has read one, or has died. Borrowed; else -1 */
 	bool                    awaited;  /* as in supervisor_protocol.h */
 	int                     control;  /* brings the order; its end is that of the keeper */
-	int                     ticket;   /* as well, without descriptors, from who was given the other end; -1: nobody */
-	uint64_t                wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* that its user may ask for */
-	uint64_t                session_ms; /* LAUNCH_STAYS: its wall time; 0: it is no session */
+	int                     ticket;   /* brings the order without descriptors, from the holder of the other end; -1: no ticket is out */
+	uint64_t                wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* the most that an order by ticket, or LAUNCH_STAYS, may ask for */
+	uint64_t                session_ms; /* of a session, its wall time (LAUNCH_STAYS); 0: the run is none */
 	bool                    is_frozen; /* the session */
-	uint32_t                victims;  /* processes of a session that were ended because it had no memory */
+	uint32_t                victims;  /* processes of a session that were killed because it had no memory left */
 	int                     streams[PIPES_MAX];
 	double                  asked; /* CLOCK_MONOTONIC ms */
 	struct wall_clock       clock; /* of the program */
 	double                  next_cpu; /* CLOCK_MONOTONIC ms: when CPU time is looked at again */
-	double                  next_oom; /* until then no process looks for memory that can be taken back; 0: one may */
+	double                  next_oom; /* CLOCK_MONOTONIC ms: until then an event of the group is not looked at; 0: it is */
 	double                  started_at;
-	int64_t                 setup_cpu_ns; /* spent in the cell before the program: not its own */
+	int64_t                 setup_cpu_ns; /* CPU time of the cell's set-up, which is not the program's */
 	bool                    ordered, ready, execs, decided, reported, oom;
-	bool                    is_warm_order, has_ticket_order; /* not to be executed; given to the fork by another process */
+	bool                    is_warm_order, has_ticket_order; /* the fork runs the program without an exec; the order came by ticket */
 	double                  tell_taken; /* CLOCK_MONOTONIC ms: when the keeper is told that the ticket was used; 0: it was, or there is nothing to tell */
 	uint32_t                nth;      /* as number of LAUNCH_READY */
 	bool                    has_streams; /* the client took them from its ticket */
-	bool                    told;     /* the client has the streams of a warm run */
+	bool                    told;     /* the streams were given to the client, or it has them */
 	bool                    is_blameless; /* it ended before it had an order, and the cell did nothing wrong: the keeper is not told why */
 	bool                    is_alone; /* the program has ended, and PID 1 has no other process */
 	struct program_end      program;
@@ -54,39 +53,39 @@ struct watch {
 };
 
 void watch_init(struct watch *w);
-/* After cell_reap(): what is still open of it. */
+/* After cell_reap(): closes the descriptors that are left. */
 void watch_close(struct watch *w);
 
 /* Ends the run for this reason, or for the one that was first: the cell takes no order any more, and is killed. */
 void watch_decide(struct watch *w, enum exit_reason reason);
 void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why);
 
-/* Else it was a group above ours that had no memory: a service's, the host's. */
+/* False: a group above the cell's had no memory left, that of the service or of the host. */
 bool watch_reached_memory(const struct watch *w);
 
-/* The limit behind a reason to end, if it has one. */
+/* Tells the client the limit behind this reason, if there is one. */
 void watch_say_limit(const struct watch *w, enum exit_reason reason);
 
 /*
- * One turn: what there is to wait for, for how long at most (ms), and what came of it. False: PID 1 is gone and with it every
- * process of the cell, or is the last one (is_alone). Fills started, streams and how the program ended.
+ * One turn of the caller's loop: how long to wait at most (ms), for which descriptors, and what to do after poll(). False: PID 1 has ended, and
+ * every process of the cell with it; or PID 1 is the only one left (is_alone).
  */
 enum { WATCH_FDS = 14 };
 
 double watch_left(struct watch *w);
 void   watch_fds(const struct watch *w, struct pollfd fds[WATCH_FDS]);
 bool   watch_hear(struct watch *w, const struct pollfd fds[WATCH_FDS]);
-/* There is a zygote now: a cell that was built without one may have it fork. */
+/* A zygote is up now: a cell that was built before asks it for a fork. */
 void   watch_warm_is_up(struct watch *w);
 
-/* The cell was built for a run whose order is on its way: only with it comes the socket on which a failure is told. */
+/* The cell was built for a run whose order is on its way. A failure can be told only on the socket that the order brings. */
 bool watch_awaits_order(const struct watch *w);
 
 /*
- * After the end of the cell, whose reason stays: an order that came before it was decided is answered, so that its client hears why.
- * Nothing of it is carried out.
+ * The cell has ended. An order that came before that was decided is taken, so that its client is told the reason; nothing of the order
+ * is carried out.
  */
 void watch_take_late_order(struct watch *w);
 
-/* Of the program, out of what the group has counted in nanoseconds; negative when this host does not count. */
+/* CPU time of the program, from what its group has counted; RECORD_NONE where this host does not count. */
 double watch_cpu_ms(const struct watch *w, int64_t group_ns);
