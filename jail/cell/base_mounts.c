@@ -217,7 +217,7 @@ static int open_parts(struct parts *p, const struct base_mounts *b, const struct
 	return p->tree < 0 ? -1 : base_mounts_enter_own(b, e);
 }
 
-/* A place inside the tree, and nowhere else: no symlink is followed, whoever planted it. */
+/* A place inside the tree, and nowhere else: no symbolic link is followed. */
 static int attach_part(int tree, int part, const char *to, struct err *e)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };

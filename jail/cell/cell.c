@@ -251,7 +251,7 @@ static int clone_cell(struct cell *c, struct err *e)
 
 /*
  * PID 1 is born into the network that its parent is in. A process that goes back after that makes no socket there which would be
- * taken for the program's, and could have done it nowhere else: only who owns the network may bring somebody in.
+ * taken for the program's, and could have done it nowhere else: only a process with rights over the network can let another one be born in it.
  */
 static int enter_net(struct cell *c, struct err *e)
 {
@@ -394,7 +394,7 @@ bool cell_has_child(const struct cell *c, pid_t pid)
 	return c->pid == pid || c->warm.program == pid || c->oom.helper == pid;
 }
 
-/* When in doubt it is thrown away: what the next program could find there is nobody's to guess. */
+/* When in doubt the network is not used again: the next program could find traces of this one in it. */
 bool cell_left_net_alone(const struct cell *c)
 {
 	const struct net_place *p = &c->net;

@@ -42,7 +42,7 @@ int detach_open_again(int from, const char *what, struct err *e)
 		return err_sys(e, "set-up step open-trees: %s", link);
 	path[n] = 0;
 	again   = open(path, O_PATH | O_CLOEXEC);
-	if (again < 0 && errno == EACCES) /* a directory above it is closed to whom it is opened for: no flaw of the host */
+	if (again < 0 && errno == EACCES) /* the caller has no right to a directory above it: the host is all right */
 		return err_set(e, ERR_DENIED, "%s: %.200s: a directory above it is closed to the service; namei -l shows which, --private does without", what, path);
 	if (again < 0)
 		return err_sys(e, "set-up step open-trees: %s: %.300s", what, path);

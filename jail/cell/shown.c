@@ -58,7 +58,7 @@ static int make_namespace(uint32_t spare_id)
 	return fd;
 }
 
-/* What the kernel says about the host is what the cell's own namespaces hide. Here one run waits for who serves the file system. */
+/* A kernel's own file system tells of the host what the cell's namespaces hide. With a file system of another process (FUSE), the run would wait for that process. */
 static int check_kind(int fd, struct err *e)
 {
 	static const long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,

@@ -26,7 +26,7 @@ bool user_ns_has_one_id(const struct slot *slot)
  * The kernel's own limits. Without a user namespace there is no capability, and without one no other namespace. Hosts that hide
  * /proc/sys, or show it read-only, keep the filter as the only guard; the record says which.
  *
- * What a cell of a plain user watches counts for the user as well, who has 128
+ * What a cell of a plain user watches is counted for that user as well, and a user has 128
  * instances for everything, and what cells of a service watch counts for its
  * keeper: a jail must not take a desktop's, nor those of other jails.
  */

@@ -165,7 +165,7 @@ int warm_deliver(struct warm *w, const struct order_head *o, int words_fd, int c
 
 /* --- hearing --- */
 
-/* The fork has these; who holds them as well keeps ends of file from arriving. */
+/* The fork has these. A copy here would keep ends of file from arriving. */
 static void close_handed(struct warm *w)
 {
 	fd_closep(&w->orders[1]);

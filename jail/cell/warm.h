@@ -39,11 +39,11 @@ struct warm {
 	struct forker  *forker;       /* of the process that watches this cell */
 	bool            by_forker;    /* that one was asked */
 	bool            has_code;     /* main.py: not for a command */
-	bool            code_is_removed; /* nobody else has to */
+	bool            code_is_removed; /* the fork must not remove it again */
 	unsigned        asked_times;  /* since one was there that waited for an order */
 	uint32_t        generation;   /* of the one that was asked, and */
 	bool            started_then; /* it still imported */
-	int             orders[2];    /* [0]: who sends; [1]: the program's end */
+	int             orders[2];    /* [0]: orders are sent here; [1]: the program's end */
 	int                 order_file;
 	int             prepared[PREPARED_FDS];
 	int                 answer_fd;    /* fork_message */

@@ -41,7 +41,7 @@ enum {
 	PREPARED_FDS    = PREPARED_MOUNTS + CELL_MOUNTS,
 };
 
-/* Of the arguments, and of the environment, so many bytes are shown of who was forked ahead. */
+/* How many bytes of its arguments, and of its environment, a process that was forked ahead shows in /proc. */
 enum { CHILD_SHOWN_BYTES = 4096 };
 
 /* What a fork is handed, beside its report. The last one it opens itself. */
@@ -145,7 +145,7 @@ struct child_step {
 /* End with a NULL name. */
 extern const struct child_step child_cell_steps[], child_program_steps[], child_enter_steps[], child_zygote_steps[];
 
-/* In both tables: whoever executes something after them can gain nothing by it. */
+/* In both tables: after them an exec gains no right. */
 int child_bounding_set(struct child_ctx *c);
 int child_securebits(struct child_ctx *c);
 

@@ -87,7 +87,7 @@ static int cell_private_mounts(struct child_ctx *c)
 
 /* --- mounts --- */
 
-/* A place inside the new root, and nowhere else: no symlink is followed, whoever planted it. */
+/* A place inside the new root, and nowhere else: no symbolic link is followed. */
 static int open_place(const struct child_ctx *c, const char *path, uint64_t flags, uint64_t mode)
 {
 	struct open_how how = {

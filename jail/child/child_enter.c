@@ -37,7 +37,7 @@ int child_new_keyring(struct child_ctx *c)
 	return r < 0 && errno != ENOSYS ? -errno : 0; /* a kernel without keys has none to leak */
 }
 
-/* The groups count from here on; what PID 1 used before it was counted is known to who asked for this. */
+/* The groups count from here on. What PID 1 used before that came with the request for this fork. */
 static int enter_groups(struct child_ctx *c)
 {
 	int64_t before = c->cpu_before_ns;

@@ -1,4 +1,4 @@
-/* child_report.c - what a process that is set up says of itself to who watches its cell */
+/* child_report.c - reports of a process that is being set up, to the supervisor or launcher */
 #include "child.h"
 #include "packet.h"
 

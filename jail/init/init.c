@@ -4,7 +4,7 @@
  * It knows no files, no arguments, no environment and no C library: what it
  * does not contain cannot be turned against the cell. It runs not dumpable,
  * without capabilities, under a filter of four calls, and as an id that the
- * program does not have, but for a plain user who has one id for all. When it
+ * program does not have, except for a plain user with one id for all. When it
  * exits, the kernel kills the rest of the cell. It forks nothing and reaps
  * nothing: the program is the child of the process that watches the cell, and
  * orphans are reaped by the kernel (child_cell.c ignores SIGCHLD, which

@@ -82,7 +82,7 @@ must_use int keeper_open_userns(struct keeper *k, uint32_t number, struct err *e
 void         keeper_drop_waiting(struct keeper *k, uint32_t number);
 /* The rootfs as it is named now; cells with an older one are dropped. */
 must_use int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e);
-/* NULL with *e when none can be had. run: what it is for, with the directories that it shows; NULL: whoever comes. */
+/* NULL with *e when none can be had. run: the run that it is for, with the directories that it shows; NULL: it waits for any run. */
 struct kept_cell *keeper_open_cell(struct keeper *k, uint32_t number, const struct keeper_run *run, const int *shown_fd,
 				   struct err *e);
 /* One that is free for this run, ready or else being built; NULL: none. */

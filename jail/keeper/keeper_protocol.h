@@ -78,7 +78,7 @@ enum {
 	KEEPER_READY_MAX         = 64,
 };
 enum {
-	KEEPER_ID_LEAST  = 65536, /* what is below may be somebody's account */
+	KEEPER_ID_LEAST  = 65536, /* smaller ids may be those of accounts */
 	KEEPER_IDS_LEAST = (ID_SLOTS_RESERVED + 2 * KEEPER_PROFILES_MAX) * IDS_PER_CELL, /* each profile has its root and a cell */
 };
 enum { KEEPER_CODE_MAX = 8 * 1024 * 1024, KEEPER_TRUST_MAX = 64 * 1024, KEEPER_PROXY_DIGEST = 65 };
@@ -96,7 +96,7 @@ enum keeper_mode {
 
 struct keeper_setup {
 	uint32_t mode;
-	uint32_t id_base, id_count; /* SERVICE: host ids that are nobody else's; the last slots are not for cells */
+	uint32_t id_base, id_count; /* SERVICE: host ids for this service alone; the last slots are not for cells */
 	char     store[2][PLACE_MAX], runtime[PLACE_MAX];
 };
 

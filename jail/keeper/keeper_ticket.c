@@ -32,7 +32,7 @@ bool keeper_is_stream(int fd)
 
 /* --- what a supervisor gives, which has rights in its profile only --- */
 
-/* Who writes to one waits for nobody; a file of some other kind could make the door wait for ever. */
+/* A write to a memory file never waits. A file of another kind could make the door wait for ever. */
 static bool is_memory_file(int fd)
 {
 	return fcntl(fd, F_GET_SEALS) >= 0;

@@ -28,7 +28,7 @@ static int enter(void)
 	return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL); /* what is unmounted outside goes here as well */
 }
 
-/* The maps are written by our parent, who then says so. */
+/* The parent writes the maps, and then says so. */
 static _Noreturn void become_supervisor(int sock, int go, bool is_new)
 {
 	char *const argv[] = { (char *)"brig-supervisor", NULL }, *const none[] = { NULL };

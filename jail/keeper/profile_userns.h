@@ -1,7 +1,7 @@
 /*
  * profile_userns.h - the user namespace P of one profile, and the supervisor in it
  *
- * P's root is a nobody of the host, from the ids that the keeper was given, and
+ * P's root is an id without rights on the host, from the ids that the keeper was given, and
  * so is every other id of P: a slice of the range that no other profile has.
  * Whatever is built in P is built without any right on the host. The supervisor is
  * executed in there, so that its memory belongs to P as well.

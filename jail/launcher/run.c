@@ -101,7 +101,7 @@ static void make_plain(struct run_end *end)
 	text_make_plain(end->left.text);
 }
 
-/* Descriptors come with STARTED, once; any other ones would stay with us, and nobody would close them. */
+/* Descriptors come with STARTED, once. Others would stay open in this process. */
 static bool is_in_order(const struct run *run, const struct launch_message *message, size_t fds)
 {
 	if (message->kind == LAUNCH_STARTED)
@@ -109,7 +109,7 @@ static bool is_in_order(const struct run *run, const struct launch_message *mess
 	return fds == 0 && ((message->kind != LAUNCH_ENDED && message->kind != LAUNCH_SESSION) || is_sound(&message->end));
 }
 
-/* Not setup_failed: nobody knows whether the program had started. */
+/* Not setup_failed: whether the program had started is not known. */
 static void judge_silence(bool cut_off, struct run_end *end)
 {
 	*end        = RUN_END_NONE;
@@ -131,7 +131,7 @@ static void clean_after_launcher(struct run *run)
 
 	shutdown(run->sock, SHUT_RDWR);
 	if (run->launcher <= 0)
-		return; /* somebody else's child, and his to clean up */
+		return; /* of a service: the keeper cleans up */
 	reap_children(run);
 	if (run->has_slot && slot_take_number(run->runtime_dir, run->slot, &slot, &e) == 0) {
 		group_clear(run->runtime_dir, run->slot);

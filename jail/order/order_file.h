@@ -37,7 +37,7 @@ must_use int order_file_send(int orders, const struct order_head *o, int tools);
 /*
  * In the fork, after clone() and under the program's filter: read, pread64, mmap and munmap are all it calls. Waits for
  * the order. 0 or -errno; text and code are the caller's own memory then, and both end with a NUL that is not counted.
- * code: NULL when there is none. EPIPE: who would have sent an order is gone.
+ * code: NULL when there is none. EPIPE: no order will come, because every other holder of the socket has closed it.
  */
 must_use int order_file_read(int orders, int order_file, struct order_head *ret, char **text, char **code);
 /*

@@ -1,7 +1,7 @@
 /*
  * pipes.h - the pipes between a program and its client, and the order in which their ends travel
  *
- * stdout and stderr always; then stdin, then result, for who asked for them. All are made in the cell. The socket of a run with tools is
+ * stdout and stderr always; then stdin, then result, if the run asked for them. All are made in the cell. The socket of a run with tools is
  * made by the door, and its program's end travels with the order (order_file.h).
  */
 #pragma once

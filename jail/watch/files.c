@@ -124,7 +124,7 @@ static _Noreturn void filler(struct job *j)
 	_exit(EXIT_FAILURE);
 }
 
-/* As PID 1 of the cell was: the kernel asks who may enter its groups. */
+/* With the ids that PID 1 of the cell had when it was cloned: the kernel compares them with the owner of the groups. */
 static pid_t fork_filler(struct job *j)
 {
 	struct clone_args args = { .flags = j->group < 0 ? 0 : CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = j->group < 0 ? 0 : (uint64_t)j->group };

@@ -22,7 +22,7 @@ int watch_tell(int sock, const struct launch_message *message, const int *fds, s
 
 static void tell_quietly(int sock, const struct launch_message *message)
 {
-	struct err ignored; /* who misses it sees the end */
+	struct err ignored; /* the other end sees this end close */
 
 	if (sock >= 0)
 		(void)!watch_tell(sock, message, NULL, 0, &ignored);
@@ -86,7 +86,7 @@ void watch_tell_ready(struct watch *w)
 	int                fds[TICKET_FDS];
 
 	if (w->ticket >= 0)
-		return; /* after another zygote was asked: the ticket that is out is as good as before, and nobody would hear the old one */
+		return; /* another zygote was asked: the ticket that is out stays valid. A second one would leave the first without a reader */
 	if (w->cell.warm.state == WARM_PREPARED || make_ticket(w, fds) < 0) {
 		tell_quietly(w->control, &message);
 		return;

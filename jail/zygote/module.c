@@ -14,7 +14,7 @@ struct state {
 	Py_ssize_t        environ_len;
 };
 
-/* Texts of the run as bytes: what they are in str is for the caller, who decodes as the interpreter does. */
+/* Texts of the run as bytes: the caller decodes them as the interpreter does. */
 static PyObject *list_of(char *const *texts)
 {
 	PyObject *list = PyList_New(0);

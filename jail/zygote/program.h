@@ -10,7 +10,7 @@
 #include <Python.h>
 #include <stdbool.h>
 
-/* What is called from here on has no frame below it. Nothing may return to who called. False: as it was. */
+/* What is called from here on has no frame below it. Nothing may return to the caller. False: as it was. */
 bool program_leave_frames(void);
 
 /* In the __main__ of sys.modules. code: compiled, or the source as bytes. Its value, or NULL with an exception set. */

@@ -37,8 +37,8 @@ static int map_filters(struct fork_server *s)
 }
 
 /*
- * A thread that an import has left would be missing in each fork, with whatever it had locked. The kernel refuses this
- * to who has threads, and for others it does nothing.
+ * A thread that an import has left would be missing in each fork, and its locks would stay locked. The kernel refuses this call to
+ * a process with threads, and does nothing for others.
  */
 static int check_threads(void)
 {
