@@ -127,7 +127,7 @@ static int plan_mounts(struct served_cell *c, struct err *e)
 	return mount_plan_build(&c->mounts, &wishes, e);
 }
 
-/* The cell failed half-way, while this process was in its network or on the host, or had its id. A supervisor that cannot get back must not go on. */
+/* The cell failed while this process was in the cell's network or in the host's mounts, or had the cell's id. A supervisor that cannot go back must end. */
 static void go_back(const struct served_cell *c)
 {
 	struct err e;
@@ -228,7 +228,7 @@ static int take_opened(struct served_cell *c, struct err *e)
 	return -1;
 }
 
-/* The helper has answered, or is not waited for any longer; it is reaped with what else is left. */
+/* The helper has answered, or took too long. It is reaped with other children. */
 static void end_opening(struct served_cell *c, struct cell_kind *kind, bool is_answered)
 {
 	struct err e;
@@ -241,7 +241,7 @@ static void end_opening(struct served_cell *c, struct cell_kind *kind, bool is_a
 	}
 	if (!is_answered)
 		err_set(&e, ERR_SETUP, "set-up step open-trees: --ro: its file system did not answer within %d s", OPEN_MS_MAX / 1000);
-	kill(c->helper, SIGKILL); /* our child, which is not reaped as long as its number stands here */
+	kill(c->helper, SIGKILL); /* its pid is still valid: children that a cell knows are not reaped elsewhere */
 	fd_closep(&c->opening);
 	c->helper = 0;
 	c->state = CELL_LIVES;
@@ -294,8 +294,8 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_p
 /* --- its place, for the next cell --- */
 
 /*
- * Only after a run of which the keeper has not heard: after a longer one it has another cell built already. The program has ended by itself, and
- * has left no process: that PID 1 is reaped says that its groups are empty.
+ * Only after a run of which the keeper was not told: after a longer one the keeper has had another cell built. The program must have ended by itself and left
+ * no process, so that the groups are empty once PID 1 is reaped.
  */
 static bool keeps_place(const struct served_cell *c)
 {
@@ -337,7 +337,7 @@ bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const stru
 void served_cell_free(struct served_cell *c)
 {
 	if (c->is_kept) {
-		c->watch.control = c->place.control; /* without a word the keeper would take this for the end of a cell that was not used */
+		c->watch.control = c->place.control; /* else the keeper would take this for the end of an unused cell */
 		watch_tell_taken(&c->watch);
 		close_place(&c->place);
 	}
@@ -354,7 +354,7 @@ static void only(struct pollfd fds[WATCH_FDS], int fd)
 	fds[WATCH_FDS - 1] = (struct pollfd){ .fd = fd, .events = POLLIN };
 }
 
-/* It could not be built: there is no PID 1 whose end would be waited for. */
+/* It could not be built: there is no PID 1 to wait for. */
 static bool is_over(const struct served_cell *c)
 {
 	return c->watch.decided && c->watch.cell.pidfd < 0;
@@ -387,7 +387,7 @@ void served_cell_fds(struct served_cell *c, struct pollfd fds[WATCH_FDS])
 	}
 }
 
-/* Everything of it that was ours, but for a place that is kept. */
+/* Closes all that belongs to the cell, except a place that is kept. */
 static enum served_turn leave(struct served_cell *c, struct cell_kind *kind)
 {
 	struct watch *w        = &c->watch;
@@ -429,8 +429,8 @@ static enum served_turn hear_files(struct served_cell *c, struct cell_kind *kind
 }
 
 /*
- * Where only PID 1 is left, nothing of the program is: the record is sent before PID 1 has freed what it still holds. But of groups that
- * this process removes it says what was left.
+ * If only PID 1 is left, the record is sent before PID 1 is reaped, which takes a moment. If this process removes the groups itself, the record is sent
+ * after that, because it tells what could not be removed.
  */
 static enum served_turn end(struct served_cell *c, struct cell_kind *kind)
 {

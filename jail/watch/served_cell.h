@@ -3,17 +3,16 @@
  *
  *   (OPENS) -> LIVES -> (AWAITS) -> DIES -> (SENDS) -> gone
  *
- * OPENS: what the run is shown is opened by a helper process, because a file system whose server does not answer makes that wait.
- * LIVES: a watch (watch.h), which is given its turns here and waits nowhere. AWAITS: the cell has failed sooner than the run
- * that it was built for has asked for it; the reason is told on the socket that comes with the order. DIES: PID 1 is killed,
- * and waited for. SENDS: what the program has left for its client is on its way (files.h).
+ * OPENS: a helper process opens what --ro shows, because a file system that does not answer would make this process wait.
+ * LIVES: the watch (watch.h) has its turns. AWAITS: the cell has failed before its order came; the order brings the socket on which
+ * the reason is told. DIES: PID 1 was killed, and its end is waited for. SENDS: files for the client are being sent (files.h).
  */
 #pragma once
 #include "net_pool.h"
 #include "supervisor_protocol.h"
 #include "watch.h"
 
-/* What all cells of a profile share. */
+/* What all cells of a profile share, or what the one cell of a launcher has. */
 struct cell_kind {
 	const struct supervisor_setup *setup;
 	const struct sock_fprog       *filter, *notifying; /* as in cell_order */
@@ -23,7 +22,7 @@ struct cell_kind {
 	struct forker                  forker;
 };
 
-/* What the keeper has given for a cell, and what outlives the cell if the next one is built in its place. */
+/* What the keeper has given for a cell. It outlives the cell if the next one is built in the same place. */
 struct cell_place {
 	int               control;
 	struct slot       slot;
@@ -38,11 +37,11 @@ struct cell_place {
 
 struct served_cell {
 	enum { CELL_OPENS, CELL_LIVES, CELL_AWAITS, CELL_DIES, CELL_SENDS } state;
-	bool              is_left; /* its end was told before it was gone */
-	double            wake;    /* CLOCK_MONOTONIC ms: when it wants a turn, whatever can be read */
+	bool              is_left; /* LAUNCH_ENDED was sent before PID 1 was reaped */
+	double            wake;    /* CLOCK_MONOTONIC ms: when it needs a turn, even without an event */
 	struct watch      watch;
 	struct mount_plan mounts;
-	struct cell_place place;   /* of the cell, while there is one; else its own, if */
+	struct cell_place place;   /* while there is no cell in it, and is_kept */
 	bool              is_kept;
 	uint32_t          nth;     /* cell in it */
 	bool              may_stay; /* a next cell may come into its place */
@@ -57,25 +56,25 @@ struct served_cell {
 	pid_t             helper;
 };
 
-/* As the keeper sends it: as many descriptors of fds as the message says are the place's. The rest follow. */
+/* A place as the keeper sends it. Returns how many of fds are taken over for it; the others are for served_cell_open(). */
 must_use size_t cell_place_receive(struct cell_place *ret, const struct supervisor_cell *message, const int *fds);
 /*
  * Takes over the place, and as many descriptors as the message says: of what is shown, then the socket for files. NULL: out of memory.
- * of the message only what follows `leaf`, and warm and awaited, are read.
+ * Of the message it reads warm, awaited, and the members behind leaf.
  */
 struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_place *place, const struct supervisor_cell *message, const int *fds,
 				     const struct zygote_place *zygote);
 
-/* What is to be waited for; entries whose fd is -1 are none. Sets ->wake. */
+/* What to poll for; entries with fd -1 are unused. Sets ->wake. */
 void served_cell_fds(struct served_cell *c, struct pollfd fds[WATCH_FDS]);
 
 enum served_turn {
 	SERVED_CELL_LIVES,
-	SERVED_CELL_MAY_COME, /* it is gone, and its ids and groups are here: served_cell_again() or served_cell_free() */
+	SERVED_CELL_MAY_COME, /* the cell is gone, and its place is kept: call served_cell_again() or served_cell_free() */
 	SERVED_CELL_IS_GONE,  /* it is freed */
 };
 /* After served_cell_fds() and poll(). */
 must_use enum served_turn served_cell_hear(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[WATCH_FDS]);
-/* The next cell, of the profile's own sizes. False: its groups are not as they were; it is freed, and the keeper sees the end of the control socket. */
+/* Builds the next cell in the place. False: the groups could not be reset; c is freed, and the keeper sees the end of the control socket. */
 must_use bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_place *zygote);
 void served_cell_free(struct served_cell *c);

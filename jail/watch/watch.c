@@ -18,7 +18,7 @@ enum { SETUP_MS_MAX = 10000, KILL_MS_MAX = 1000, OOM_MS = 20, CPU_CHECK_MS_LEAST
 
 /* --- from the running cell --- */
 
-/* Nothing waits for a frozen process, but what is sent to it next: its end comes as ever, and the clocks are others'. */
+/* A frozen session can be killed as ever, and its clocks do not run in it. Only a message to it has to wait for the thaw. */
 static void freeze(struct watch *w, bool is)
 {
 	if (w->is_frozen == is || !group_freeze(&w->cell.group, is))
@@ -27,7 +27,7 @@ static void freeze(struct watch *w, bool is)
 	watch_tell_session(w);
 }
 
-/* False: it makes no sense. fd: what came with it, if something did; taken where it is of use. */
+/* False: the message is invalid. fd: the descriptor that came with it, or -1; taken where it is used. */
 static bool hear_ask(struct watch *w, const struct launch_ask *ask, int *fd)
 {
 	if ((ask->kind == LAUNCH_NETWORK) != (*fd >= 0))
@@ -87,12 +87,12 @@ static void on_client(struct watch *w)
 	fd_closep(&w->client);
 }
 
-/* The event comes as well when a group above the cell's has no memory: the kernel then kills what it will, in the cell or elsewhere. */
+/* The event comes as well when a group above the cell's has no memory left. The kernel then chooses what to kill, in the cell or elsewhere. */
 static void end_for_memory(struct watch *w)
 {
 	if (w->session_ms && watch_kill_victim(w)) {
 		watch_tell_session(w);
-		w->next_oom = clock_ms(CLOCK_MONOTONIC) + OOM_MS; /* it takes a moment to end, and the others that wait have events of their own */
+		w->next_oom = clock_ms(CLOCK_MONOTONIC) + OOM_MS; /* the process takes a moment to end; others that wait for memory cause events of their own */
 		group_ask_again(&w->cell.oom);
 		return;
 	}
@@ -148,7 +148,7 @@ static void on_control(struct watch *w)
 		on_control_end(w);
 }
 
-/* A program can be over, or have read, before its order was looked at. */
+/* The program may have read its order, or have ended, before the supervisor has looked at the ticket. */
 static void take_ticket_first(struct watch *w)
 {
 	if (packet_is_there(w->ticket))
@@ -179,7 +179,7 @@ static void on_files(struct watch *w)
 	case FILES_DONE:
 		return;
 	case FILES_FAILED:
-		if (!w->clock.started) /* else it is missed when its files are due */
+		if (!w->clock.started) /* later, the failure is told when the files are due */
 			watch_fail(w, EXIT_setup_failed, &e);
 		return;
 	}
@@ -192,7 +192,7 @@ static double least(double a, double b)
 	return a < b ? a : b;
 }
 
-/* When to look again: the limit cannot be reached sooner than by every CPU spinning. */
+/* When to read the counter again: the limit is reached soonest if the program uses all of its CPUs. */
 static double next_cpu_check(const struct watch *w, double used_ms)
 {
 	double left = (double)w->order.limits->cpu_ms - used_ms;
@@ -215,7 +215,7 @@ static double check_cpu(struct watch *w)
 		return SETUP_MS_MAX;
 	used = watch_cpu_ms(w, group_cpu_ns(&w->cell.group));
 
-	if (used < 0) /* a counter that could not be read once is looked at again */
+	if (used < 0) /* the counter could not be read: try again */
 		return group_leaf_with(&w->cell.group, GROUP_CPUACCT) ? CPU_RETRY_MS : SETUP_MS_MAX;
 	if (used >= (double)w->order.limits->cpu_ms) {
 		watch_decide(w, EXIT_timeout_cpu);
@@ -279,7 +279,7 @@ static double check_taken(struct watch *w, double left)
 	return left;
 }
 
-/* In this order: what a ticket brings is before what came of it, and what a process said before its end. */
+/* Handled in this order: an order before its effects, and what a process reports before its end. */
 static const struct source {
 	size_t fd; /* in struct watch */
 	void (*hear)(struct watch *);
@@ -301,7 +301,7 @@ static const struct source {
 #undef AT
 };
 
-/* When all is decided nothing more is read: watch_take_late_order() has read what there was, or will. */
+/* After the decision no order and no message of the client is read: watch_take_late_order() reads the order that is there. */
 static bool is_heard(const struct watch *w, const struct source *s)
 {
 	if (s->hear == on_control && w->files.state == FILES_FILLS) /* the order waits until the program's files are there */
@@ -315,12 +315,12 @@ static int fd_of(const struct watch *w, const struct source *s)
 		return -1;
 	if (s->hear == on_network && w->cell.sockets.to < 0) /* they are not asked for yet */
 		return -1;
-	if (s->hear == watch_hear_cell && w->cell.warm.is_hard) /* beside a program nothing is read that PID 1 says */
+	if (s->hear == watch_hear_cell && w->cell.warm.is_hard) /* the program could have taken over PID 1: its messages are not read any more */
 		return -1;
 	return is_heard(w, s) ? *(const int *)((const char *)w + s->fd) : -1;
 }
 
-/* One that an earlier one has closed, or replaced, is heard at the next turn. */
+/* A source that an earlier one has closed or replaced is handled at the next turn. */
 static void hear(struct watch *w, const struct pollfd *fds)
 {
 	for (size_t i = 0; i < ARRAY_LEN(sources); i++)
@@ -343,7 +343,7 @@ double watch_left(struct watch *w)
 {
 	double left = w->decided ? KILL_MS_MAX : check_clocks(w);
 
-	if (w->decided || w->clock.started) /* no cell ends before its fork server has told of the fork, or is gone */
+	if (w->decided || w->clock.started) /* a cell does not end before its fork server has told of the fork, or has died */
 		left = least(left, watch_warm_patience(w, clock_ms(CLOCK_MONOTONIC)));
 	left = check_oom(w, left);
 	return check_taken(w, notice_turn(&w->cell.notice, left));

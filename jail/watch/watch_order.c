@@ -17,7 +17,7 @@ static bool says_yes_or_no(const struct launch_order *o)
 	return o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->tools <= 1 && o->warm <= 1;
 }
 
-/* From a process of brig; checked all the same, for what it lets into the cell. */
+/* The order comes from a process of brig. It is checked all the same, because the cell gets its descriptors. */
 static bool is_sound(const struct launch_order *o, size_t fds)
 {
 	return exec_args_are_bounded(&o->exec_args) && says_yes_or_no(o) && fds == 2 + !!o->code_len + o->tools;
@@ -29,13 +29,13 @@ static void take_figures(struct watch *w, const struct launch_order *o)
 
 	w->ordered            = true;
 	w->unread             = -1;
-	w->asked              = o->asked <= now ? o->asked : now; /* a set-up from the future, or of no time at all, would never be late */
+	w->asked              = o->asked <= now ? o->asked : now; /* a time in the future, or NaN, would put off the deadline of the set-up */
 	w->limits             = o->limits;
 	w->order.stdin_pipe  = o->stdin_pipe;
 	w->order.result_pipe = o->result_pipe;
 }
 
-/* A zygote that was asked already has a fork that executes, or will: it takes main.py for its own, and a command has none. */
+/* If a zygote was asked already, its fork executes the command, and expects a main.py. So this process removes it. */
 static int give_order(struct watch *w, bool warm, struct err *e)
 {
 	bool is_asked = w->cell.warm.state > WARM_PREPARED;
@@ -47,8 +47,8 @@ static int give_order(struct watch *w, bool warm, struct err *e)
 }
 
 /*
- * Of a command that came by ticket the holder has written the order file, and leaves it to this process to tell the fork, which waits for that and
- * cannot remove main.py itself: it has given up its rights. A command may not be there, so the holder waits for LAUNCH_STARTED, too.
+ * A command by ticket: the holder has written the order file, and this process tells the fork, after it has removed main.py. The fork has given up the
+ * right to do that. The holder waits for LAUNCH_STARTED, because the rootfs may not have the command.
  */
 static int pass_on_command(struct watch *w, const struct launch_order *o, struct err *e)
 {
@@ -80,7 +80,7 @@ static void carry_out(struct watch *w, bool warm)
 static void take_order(struct watch *w, const struct launch_order *o, const int *fds, bool is_late)
 {
 	take_figures(w, o);
-	fd_closep(&w->ticket); /* what comes from its other end is too late */
+	fd_closep(&w->ticket); /* an order by ticket would be too late */
 	w->client          = fds[0];
 	w->order.exec_args = &o->exec_args;
 	w->order.code_fd  = o->code_len ? fds[2] : -1;
@@ -88,27 +88,27 @@ static void take_order(struct watch *w, const struct launch_order *o, const int 
 	w->order.tools_fd = o->tools ? fds[2 + !!o->code_len] : -1;
 	if (!is_late)
 		carry_out(w, o->warm);
-	w->order.exec_args = NULL; /* they are in the cell's hands now */
+	w->order.exec_args = NULL; /* the cell has them in its order file */
 	w->order.tools_fd = -1;
 	for (size_t i = 1; i < 2u + !!o->code_len + o->tools; i++)
 		close(fds[i]);
 }
 
-/* What a ticket is good for: the cell as it was built, or less of what a clock ends. */
+/* An order by ticket may ask for the limits with which the cell was built, or for less of those that this process enforces. */
 static bool is_within_ticket(const struct watch *w, const struct limits *asked)
 {
 	struct limits built = w->limits;
 
 	built.cpu_ms       = asked->cpu_ms <= built.cpu_ms ? asked->cpu_ms : built.cpu_ms;
 	built.wall_ms      = asked->wall_ms <= w->wall_ms_max ? asked->wall_ms : built.wall_ms;
-	built.output_bytes = asked->output_bytes; /* the reader of the output holds to it */
+	built.output_bytes = asked->output_bytes; /* enforced by the reader of the output */
 	built.tool_wait_ms = asked->tool_wait_ms <= w->tool_wait_ms_max ? asked->tool_wait_ms : built.tool_wait_ms;
-	built.idle_ms      = asked->idle_ms; /* these two are the door's clocks; how long a session may stay is checked when it asks for that */
+	built.idle_ms      = asked->idle_ms; /* the door enforces these two; LAUNCH_STAYS is checked when it comes */
 	built.lifetime_ms  = asked->lifetime_ms;
 	if (!limits_must_is_sane(asked) || asked->must & w->cell.missing)
 		return false;
 	if (w->cell.missing & LAYER_BIT(MEMORY) && asked->waived != built.waived)
-		return false; /* the fork has its RLIMIT_DATA */
+		return false; /* the fork has set its RLIMIT_DATA already */
 	built.must   = asked->must;
 	built.waived = asked->waived;
 	return memcmp(&built, asked, sizeof built) == 0;
@@ -144,7 +144,7 @@ bool watch_take_ticket(struct watch *w)
 	return true;
 }
 
-/* False when it is no order, but the end of the process that gives them. */
+/* False: no order, but the end of the process at the other end. */
 static bool hear_order(struct watch *w, bool is_late)
 {
 	struct launch_order order;

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 /*
- * There was no order yet, and the cell did nothing wrong: its keeper builds another one. Only an order that is on its way
- * already hears why.
+ * Ends a cell that is not to blame. Without an order the keeper just builds another cell, and is not told why. A client whose order is
+ * on its way is told.
  */
 static void leave(struct watch *w, const struct err *why)
 {
@@ -23,7 +23,7 @@ static void leave(struct watch *w, const struct err *why)
 	watch_fail(w, EXIT_cancelled, why);
 }
 
-/* In the place of a program a session has nothing: files of that name are its own to make. Without the right to this there is none. */
+/* A session has no main.py: programs in it may make a file of that name. A launcher has no right to remove it: there the fork did. */
 void watch_begin_session(struct watch *w)
 {
 	int workspace = w->cell.warm.prepared[PREPARED_MOUNTS + CELL_MOUNTS - 1];
@@ -41,7 +41,7 @@ static void start_clock(struct watch *w)
 		watch_begin_session(w);
 }
 
-/* Twice of a cell that was built before there was a zygote: the second time with its ticket. A dying one gives none. */
+/* Called twice for a cell that was built before there was a zygote: the second time it has a ticket. */
 static void say_ready(struct watch *w)
 {
 	bool has_ticket = w->ticket < 0 && w->cell.warm.state != WARM_PREPARED;
@@ -50,7 +50,7 @@ static void say_ready(struct watch *w)
 	if (w->control < 0 || w->decided)
 		return;
 	if (has_ticket && w->cell.group.files && !group_begin_peak(&w->cell.group))
-		watch_decide(w, EXIT_cancelled); /* its groups are of no use: the keeper makes others */
+		watch_decide(w, EXIT_cancelled); /* these groups cannot be used: the keeper makes others */
 	else
 		watch_tell_ready(w);
 }
@@ -58,8 +58,8 @@ static void say_ready(struct watch *w)
 /* --- preparing --- */
 
 /*
- * Without an order only a zygote is asked; a cell that has none waits for what comes first, the order or a zygote. The fork is
- * wanted ahead only of an order that is not there.
+ * Asks a fork server for the program. Without an order only a zygote is asked: a cell without a zygote waits for an order or for a zygote, whichever comes
+ * first. A fork ahead of the order is asked for only while there is no order.
  */
 static void ask(struct watch *w)
 {
@@ -88,7 +88,7 @@ void watch_warm_is_up(struct watch *w)
 		ask(w);
 }
 
-/* Everything is given up, the filter is on; and what is executed is, which closes its report: until then an exec can fail, and nothing has started. */
+/* The fork has given up its rights and has the filter on. One that executes has done so when its report's socket closes: until then the exec can fail, and nothing has started. */
 static bool runs(const struct watch *w)
 {
 	return w->ordered && w->cell.warm.stands && (w->is_warm_order || (w->execs && w->cell.warm.report_fd < 0));
@@ -99,7 +99,7 @@ static void tell_streams(struct watch *w)
 	int       *client = w->cell.warm.prepared + PREPARED_CLIENT;
 	struct err e;
 
-	/* Of a warm order that no zygote is left for it is told all the same. */
+	/* A warm order is told of at once, even if its zygote has gone. */
 	if (!w->ordered || w->told || w->decided || w->cell.warm.state < WARM_PREPARED || (!w->is_warm_order && !runs(w)))
 		return;
 	w->told = true;
@@ -139,10 +139,10 @@ static void begin(struct watch *w)
 	if (!runs(w) || w->clock.started || w->decided)
 		return;
 	start_clock(w);
-	fd_closep(&w->cell.warm.order_file); /* its bytes are charged to no group, and the program has its own */
+	fd_closep(&w->cell.warm.order_file); /* the program has read it, and its memory is charged to no group */
 }
 
-/* If it does. */
+/* Does nothing until the program runs. */
 static void begin_if_it_runs(struct watch *w)
 {
 	tell_streams(w);
@@ -152,7 +152,7 @@ static void begin_if_it_runs(struct watch *w)
 static void on_stands(struct watch *w)
 {
 	if (w->cell.warm.stands)
-		return; /* said again: what CPU time it has used by now */
+		return; /* it reports its CPU time once more */
 	w->cell.warm.stands = true;
 	if (!w->ordered)
 		say_ready(w);
@@ -169,7 +169,7 @@ void watch_warm_ordered(struct watch *w)
 	begin(w);
 }
 
-/* What the kernel does not say is neither the cell's fault nor the client's, and the program may have started unheard. */
+/* A message could not be read. The program may have started, so this is no failure of the set-up. */
 static void fail_to_watch(struct watch *w, const char *what)
 {
 	struct err e;
@@ -191,7 +191,7 @@ static void on_failed_step(struct watch *w, const struct child_report *report)
 	watch_fail(w, EXIT_setup_failed, &e);
 }
 
-/* PID 1 is dead. A fork that executes has done so with its last step; every step before says so itself when it fails. */
+/* End of file: PID 1 has died; or a fork has executed its program, which is its last step (every earlier step reports its failure). */
 static void on_report_end(struct watch *w, int *fd)
 {
 	struct err e;
@@ -205,7 +205,7 @@ static void on_report_end(struct watch *w, int *fd)
 		begin_if_it_runs(w);
 }
 
-/* Without it the network may not be used again. Of a second fork, whose filter is another one, too. */
+/* Without a listener this process cannot know that the network was not used, so it is not used again. The same holds for a second fork, which has a filter of its own. */
 static void take_listener(struct watch *w, const int *fds, size_t n)
 {
 	if (w->cell.is_noticed || n != 1)
@@ -250,7 +250,7 @@ static void on_report(struct watch *w, int *fd)
 		take_listener(w, fds, n);
 		return;
 	case CHILD_EXECS:
-		w->setup_cpu_ns = report.cpu_ns; /* counted by now would be what the program has used since */
+		w->setup_cpu_ns = report.cpu_ns; /* read from the group now, it would include time of the program */
 		w->execs        = report.detail == CHILD_DETAIL_EXECS;
 		on_stands(w);
 		return;
@@ -284,7 +284,7 @@ static void look_at_mounts(struct watch *w)
 	}
 }
 
-/* What it has left behind dies with PID 1, which is then waited for. */
+/* The program has ended. Processes that it has left die with PID 1. */
 void watch_warm_program(struct watch *w)
 {
 	struct err e;
@@ -296,7 +296,7 @@ void watch_warm_program(struct watch *w)
 	}
 	while (packet_is_there(w->cell.warm.report_fd)) /* and have said more than one message before its end */
 		watch_hear_fork(w);
-	fd_closep(&w->cell.warm.report_fd); /* its end of file may be later: a fork server has the socket open for a moment longer */
+	fd_closep(&w->cell.warm.report_fd); /* end of file may come later, because the fork server has the socket open for a moment longer */
 	begin_if_it_runs(w);
 	if (w->ordered ? !runs(w) : !w->cell.warm.stands) {
 		err_set(&e, ERR_SETUP, "the program died while it was set up");
@@ -339,7 +339,7 @@ static void on_cannot(struct watch *w, enum exit_reason reason, const struct err
 		leave(w, e);
 }
 
-/* A zygote that waits for an order is no one that died of it: what has died before is no run's, and not counted for one. */
+/* A zygote that waits for the order has not died of it: the count of those that died begins anew. */
 static void on_word(struct watch *w)
 {
 	if (w->ordered)
@@ -376,12 +376,12 @@ static bool is_answer_due(const struct watch *w)
 {
 	const struct warm *warm = &w->cell.warm;
 
-	if (warm->state == WARM_WAITS) /* a server has nothing to do before the order's order file is there */
+	if (warm->state == WARM_WAITS) /* the fork server has nothing to do until the order can be read */
 		return w->ordered && packet_is_there(warm->orders[1]);
 	return warm->state == WARM_ASKED || (warm->state == WARM_FORKS && warm->answer_fd >= 0);
 }
 
-/* One that is stopped, or has more to do than it can. Its death lets the process that keeps it start another one. */
+/* Kills a fork server that has not answered in time, because it is stopped or overloaded: another one is started then. */
 double watch_warm_patience(struct watch *w, double now)
 {
 	double end         = w->cell.warm.asked + (w->cell.warm.started_then ? WARM_START_MS_MAX : WARM_MS_MAX);
