@@ -242,11 +242,13 @@ def test_streams_that_nobody_takes_are_named_as_the_reason(start_daemon):
     silent = [daemon.connect() for _ in range(8)]
 
     def refused():
-        for talk in silent:
+        for talk in silent: # in turn: a service with so few descriptors has few cells, and refusals would fill the clients' sockets first
             talk.send({"op": "exec", "argv": ["true"], "stdin": True})
+            with daemon.connect() as other:
+                assert host.poll(lambda: other.ask("stats")["running"] == 0)
         with daemon.connect() as other:
             try:
-                other.command("true")
+                other.command("true", limits={"files": 99}) # no ready cell fits it: the door sends its streams to the keeper
             except client.Refused as e:
                 return e if e.code == "busy" else None # or the door had no descriptor for what it sends to the keeper
             except (client.Closed, client.NotStarted): # its own streams were the first that did not get through; there were no descriptors for its cell
