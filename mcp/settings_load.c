@@ -15,6 +15,8 @@
 static int take_environment(struct settings *s, struct err *e)
 {
 	scoped_json *names = json_object();
+	const char  *token;
+	int          r;
 
 	for (char **p = environ; *p; p++) {
 		char *equals = strchr(*p, '=');
@@ -27,7 +29,10 @@ static int take_environment(struct settings *s, struct err *e)
 		if (settings_is_ours(name) && json_object_set_new(names, name, json_string(equals + 1)) < 0)
 			return err_set(e, ERR_BAD_SPEC, "%s in the environment: the text is not UTF-8", name);
 	}
-	return settings_take_variables(s, ORIGIN_ENVIRONMENT, names, NULL, e);
+	r = settings_take_variables(s, ORIGIN_ENVIRONMENT, names, NULL, e);
+	if ((token = json_string_value(json_object_get(names, "SANDBOX_API_TOKEN"))))
+		explicit_bzero((char *)token, strlen(token)); /* free() would leave most of it */
+	return r;
 }
 
 /* --- .env --- */
@@ -149,6 +154,7 @@ static int read_token(struct settings *s, struct err *e)
 	while (b.len && memchr(" \t\r\n", b.data[b.len - 1], 4))
 		b.len--;
 	kept = json_stringn(b.data, b.len);
+	explicit_bzero(b.data, b.len); /* free() would leave most of it */
 	if (json_array_append_new(s->kept, kept) < 0 || strlen(json_string_value(kept)) != b.len)
 		return err_set(e, ERR_DENIED, "%s: %s is no text", s->where[SETTING_token], s->token_file);
 	s->token = json_string_value(kept);

@@ -168,6 +168,28 @@ def test_control_the_token_would_be_found_in_an_environment():
             one.kill()
 
 
+def memory(pid):
+    """What it can write to, but for files and devices that it has mapped."""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb") as mem:
+        for line in maps:
+            start, end = (int(word, 16) for word in line.split()[0].split("-"))
+            if line.split()[1].startswith("rw"):
+                mem.seek(start)
+                yield mem.read(end - start)
+
+
+@pytest.mark.parametrize("way", ["environment", "file"])
+def test_a_server_that_nobody_has_asked_yet_has_forgotten_the_token(built_mcp, tmp_path, way):
+    path = tmp_path / "token"
+    path.write_text(TOKEN + "\n", encoding="ascii")
+    path.chmod(0o600)
+    with HttpServer(token=TOKEN) if way == "environment" else HttpServer("--token-file", path) as one:
+        kept = b"".join(memory(one.pid))
+        assert one.url.encode() in kept, "the control"
+        assert TOKEN[-20:].encode() not in kept
+        assert one.say(post(*modern("tools/list")))[0] == 401
+
+
 def test_a_token_file_works_and_its_newline_is_not_part_of_it(built_mcp, tmp_path):
     path = tmp_path / "token"
     path.write_text(TOKEN + "\n")

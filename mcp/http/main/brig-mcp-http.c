@@ -20,13 +20,15 @@ static void end(void *owner)
 	http_drain(server, server->mcp->settings->drain_ms);
 }
 
-/* Overwrites the bytes of the token, which /proc/PID/environ would still show after unsetenv(). */
-static void forget_token(void)
+/* Overwrites the bytes of the token: /proc/PID/environ would still show them after unsetenv(), and only its digest is needed now. */
+static void forget_token(const struct settings *s)
 {
 	char *token = getenv("SANDBOX_API_TOKEN");
 
 	if (token)
 		explicit_bzero(token, strlen(token));
+	if (s->token)
+		explicit_bzero((char *)s->token, strlen(s->token));
 	settings_hide_token();
 }
 
@@ -58,7 +60,7 @@ static int serve(struct mcp *m, struct err *e)
 
 	if (http_open(&server, m, e) < 0)
 		return -1;
-	forget_token();
+	forget_token(m->settings);
 	r = serve_open(m, &server, e);
 	http_close(&server);
 	return r;
