@@ -185,7 +185,7 @@ print("refused", refused)
 
 @pytest.mark.row("D9")
 def test_two_thousand_orphans_are_reaped(jail, run_brig, token, nothing_left):
-    run = run_brig("--timeout", "50", program=ORPHANS, args=[token])
+    run = run_brig("--timeout", f"{50 * host.SLOWER:g}", program=ORPHANS, args=[token])
     assert "refused 0" in run.out, str(run)
 
 

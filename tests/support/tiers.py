@@ -79,7 +79,7 @@ class Stopwatch:
         self.seconds[plain(report.nodeid)] += report.duration
 
     def pytest_sessionfinish(self):
-        if not self.seconds or self.config.option.keyword or any("::" in arg for arg in self.config.args) or host.SLOWER != 1: # in a guest
+        if not self.seconds or self.config.option.keyword or any("::" in arg for arg in self.config.args) or host.SLOWER != 1: # a guest, or a slow host
             return
         path = host.build_dir() / "times" / f"{self.config.option.tier}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
