@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "backend_service.h"
 
+#include "cell_fit.h"
 #include "clock.h"
 #include "fd.h"
-#include "keeper_check.h"
 #include "packet.h"
 
 #include <errno.h>
@@ -258,17 +258,6 @@ static bool is_named(const struct backend_service *b, const struct profile *prof
 					  named.tv_sec == message->named_s && named.tv_nsec == message->named_ns);
 }
 
-/* Fits as it is, or once the keeper has set less memory or another share of the CPUs. The wall clock starts with the program. */
-static bool fits_cell(const struct limits *asked, const struct limits *made, const struct keeper_ticket *message)
-{
-	return keeper_fits_ready(asked, made) && keeper_fits_warm(asked, made, message->missing);
-}
-
-static bool fits_as_it_is(const struct limits *asked, const struct limits *made)
-{
-	return asked->memory_bytes == made->memory_bytes && asked->cpus == made->cpus;
-}
-
 /* NULL: the keeper must be asked. Tickets for an old tree are closed, and the keeper drops their cells. */
 static struct ticket *take_valid(struct backend_service *b, const struct run_order *o)
 {
@@ -290,10 +279,9 @@ static void take_over(struct ticket *t, struct run *ret, const struct run_order 
 }
 
 /* The run cannot use the cell as it is. If the keeper can make it fit, *cell names it; else the ticket is left to the next run. */
-static void leave_to_keeper(struct backend_service *b, const struct run_order *o, struct ticket *t,
-			    struct keeper_cell_id *cell)
+static void leave_to_keeper(struct backend_service *b, struct ticket *t, enum cell_fit fit, struct keeper_cell_id *cell)
 {
-	if (!fits_cell(o->limits, &o->profile->limits, &t->message)) {
+	if (fit == CELL_FIT_NONE) {
 		ticket_box_put_back(&b->tickets, t);
 		return;
 	}
@@ -307,6 +295,7 @@ static bool start_by_ticket(struct backend_service *b, struct run *ret, const st
 {
 	struct launch_order order;
 	struct ticket      *t;
+	enum cell_fit       fit;
 
 	if (o->profile->warm == WARM_NEVER || o->shown_len || o->files_fd >= 0 || o->terminals)
 		return false; /* a cell with a ticket was built without these */
@@ -314,9 +303,9 @@ static bool start_by_ticket(struct backend_service *b, struct run *ret, const st
 		return false; /* the supervisor passes a command's order on (ticket_use()), and gets no descriptor over a ticket */
 	run_order_fill(&order, o, clock_ms(CLOCK_MONOTONIC));
 	while ((t = take_valid(b, o))) {
-		if (!fits_cell(o->limits, &o->profile->limits, &t->message) ||
-		    !fits_as_it_is(o->limits, &o->profile->limits)) {
-			leave_to_keeper(b, o, t, cell);
+		fit = cell_fit(o->limits, &o->profile->limits, true, t->message.missing);
+		if (fit != CELL_FIT_AS_IT_IS) {
+			leave_to_keeper(b, t, fit, cell);
 			return false;
 		}
 		if (ticket_use(t, &order, o->exec_text, o->code, o->tools_fd)) {

@@ -2,8 +2,8 @@
 #define _GNU_SOURCE
 #include "keeper_parts.h"
 
+#include "cell_fit.h"
 #include "clock.h"
-#include "keeper_check.h"
 #include "packet.h"
 #include "profile_warm.h"
 
@@ -224,12 +224,10 @@ struct kept_cell *keeper_open_cell(struct keeper *k, uint32_t number, const stru
 
 /* --- those that wait --- */
 
-/* A cell for the forks of a zygote has limits that cannot be changed any more. */
-static bool is_free_for(const struct kept_cell *s, const struct keeper_run *run, const struct limits *made)
+static bool is_free_for(const struct kept_cell *s, const struct keeper_run *run, const struct limits *built)
 {
-	if (s->profile != run->profile || !s->plain || s->ticketed)
-		return false;
-	return !s->warm || keeper_fits_warm(&run->order.limits, made, s->group.missing);
+	return s->profile == run->profile && s->plain && !s->ticketed &&
+	       cell_fit(&run->order.limits, built, s->warm, s->group.missing) != CELL_FIT_NONE;
 }
 
 static struct kept_cell *find_in(struct keeper *k, const struct keeper_run *run, enum kept_cell_state state)

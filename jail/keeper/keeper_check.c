@@ -2,7 +2,6 @@
 #include "profile_warm.h"
 
 #include "id_range.h"
-#include "layer.h"
 #include "text.h"
 
 #include <string.h>
@@ -104,19 +103,6 @@ int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *pr
 	    !(r->order.asked >= 0) /* or no number */)
 		return err_set(e, ERR_PROTOCOL, "run: a number is out of range");
 	return check_shown(r, e);
-}
-
-bool keeper_fits_ready(const struct limits *asked, const struct limits *ready)
-{
-	return asked->tmp_bytes == ready->tmp_bytes && asked->workspace_bytes == ready->workspace_bytes && asked->inodes == ready->inodes &&
-	       asked->memory_bytes <= ready->memory_bytes;
-}
-
-bool keeper_fits_warm(const struct limits *asked, const struct limits *made, uint64_t missing)
-{
-	return asked->files == made->files && asked->pids == made->pids && !(missing & asked->must) &&
-	       (!(missing & LAYER_BIT(MEMORY)) || (asked->memory_bytes == made->memory_bytes && asked->waived == made->waived)) &&
-	       (missing & LAYER_BIT(CPU_TIME) ? asked->cpu_ms == made->cpu_ms : asked->cpu_ms <= made->cpu_ms);
 }
 
 size_t keeper_order_fds(const struct keeper_run *r)

@@ -88,7 +88,7 @@ static int start_run(struct keeper *k, const struct keeper_run *run, const int *
 
 	if (keeper_open_tree(k, run->profile, e) < 0)
 		return -1;
-	if (!run->shown_len && !run->files && !run->terminals && keeper_fits_ready(&run->order.limits, &k->kept[run->profile].plan.limits))
+	if (!run->shown_len && !run->files && !run->terminals)
 		answer = take_waiting(k, run, fds, e);
 	if (answer == KEPT_CELL_IS_GONE)
 		answer = take_new(k, run, fds, e);

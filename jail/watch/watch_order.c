@@ -2,9 +2,9 @@
 #define _GNU_SOURCE
 #include "watch_parts.h"
 
+#include "cell_fit.h"
 #include "clock.h"
 #include "fd.h"
-#include "layer.h"
 #include "packet.h"
 
 #include <errno.h>
@@ -94,24 +94,11 @@ static void take_order(struct watch *w, const struct launch_order *o, const int 
 		close(fds[i]);
 }
 
-/* An order by ticket may ask for the limits with which the cell was built, or for less of those that this process enforces. */
+/* The clocks begin with the program: an order by ticket may ask for as much of them as the profile allows. */
 static bool is_within_ticket(const struct watch *w, const struct limits *asked)
 {
-	struct limits built = w->limits;
-
-	built.cpu_ms       = asked->cpu_ms <= built.cpu_ms ? asked->cpu_ms : built.cpu_ms;
-	built.wall_ms      = asked->wall_ms <= w->wall_ms_max ? asked->wall_ms : built.wall_ms;
-	built.output_bytes = asked->output_bytes; /* enforced by the reader of the output */
-	built.tool_wait_ms = asked->tool_wait_ms <= w->tool_wait_ms_max ? asked->tool_wait_ms : built.tool_wait_ms;
-	built.idle_ms      = asked->idle_ms; /* the door enforces these two; LAUNCH_STAYS is checked when it comes */
-	built.lifetime_ms  = asked->lifetime_ms;
-	if (!limits_must_is_sane(asked) || asked->must & w->cell.missing)
-		return false;
-	if (w->cell.missing & LAYER_BIT(MEMORY) && asked->waived != built.waived)
-		return false; /* the fork has set its RLIMIT_DATA already */
-	built.must   = asked->must;
-	built.waived = asked->waived;
-	return memcmp(&built, asked, sizeof built) == 0;
+	return limits_must_is_sane(asked) && asked->wall_ms <= w->wall_ms_max && asked->tool_wait_ms <= w->tool_wait_ms_max &&
+	       cell_fit(asked, &w->limits, true, w->cell.missing) == CELL_FIT_AS_IT_IS;
 }
 
 bool watch_take_ticket(struct watch *w)

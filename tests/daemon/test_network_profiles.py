@@ -34,7 +34,7 @@ def run(service, *options, program, **kw):
     return brig.run("-p", "netted", *options, program=ASK + program, env={"BRIG_SOCKET": str(service.path)}, **kw)
 
 
-@pytest.mark.parametrize("how", [(), ("--cold",), ("--memory", "64M")])
+@pytest.mark.parametrize("how", [(), ("--cold",), ("--memory", "64M"), ("--net-bytes", "1M", "--net-connections", "3", "--net-rate", "1M")])
 def test_a_run_has_the_hosts_of_its_profile_and_no_other(service, how):
     done = run(service, *how, program="print(ask('b.example'))")
     assert done.out == "HTTP/1.1 403\n", str(done)

@@ -103,9 +103,10 @@ def test_a_run_by_ticket_needs_no_keeper(nothing_left, daemon):
 
 
 def test_what_fits_a_ticket_needs_no_keeper(nothing_left, start):
-    """More time, another length of output, a new interpreter, and every stream: the supervisor gives these."""
+    """More time, another length of output, less of a network, a new interpreter, and every stream: these are no limits of the cell."""
     daemon = start("demand")
-    for keys in {"limits": {"wall_ms": 60000}}, {"limits": {"cpu_ms": 29999}}, {"limits": {"output_bytes": 4096}}, {"cold": True}, {"stdin": True, "mode": "report"}:
+    limits = {"wall_ms": 60000}, {"cpu_ms": 29999}, {"output_bytes": 4096}, {"tool_wait_ms": 1}, {"net_bytes": 1 << 20, "net_connections": 3, "net_rate": 1 << 20}
+    for keys in *({"limits": one} for one in limits), {"cold": True}, {"stdin": True, "mode": "report"}:
         daemon.settle()
         with daemon.connect() as talk, standing(daemon.one("keeper")):
             run = talk.start("import sys\nprint(sys.stdin.read())\n6 * 7", **keys)

@@ -1,0 +1,20 @@
+/*
+ * cell_fit.h - may a run use a cell that was built before it was asked for?
+ *
+ * The one answer to that question. The door asks it for a ticket, the keeper for a cell that it is about to give away, and the supervisor
+ * when an order comes by ticket: a door that was taken over gets no more out of a ticket than the cell was built with.
+ */
+#pragma once
+#include "limits.h"
+
+enum cell_fit {
+	CELL_FIT_NONE,
+	CELL_FIT_LOWERED, /* once the keeper has set control groups to lower limits */
+	CELL_FIT_AS_IT_IS,
+};
+
+/*
+ * built: the limits with which the cell was built. warm: a fork stands in it, or will, and has set limits of its own that cannot be
+ * changed any more. missing: layers that its control groups do not give; the fork then enforces what they would.
+ */
+enum cell_fit cell_fit(const struct limits *asked, const struct limits *built, bool warm, uint64_t missing);
