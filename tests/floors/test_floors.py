@@ -34,7 +34,10 @@ FLOORS = {
     "jail/supervisor": [*CELL, "jail/cell", "jail/watch"],
     "jail/launcher": [*CELL, "jail/cell", "jail/watch"],
     "jail/keeper": [*SPEC, "jail/privilege", "jail/cgroup", "jail/order"],
-    "jail/daemon": [*SPEC, "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/profile", "jail/order", "jail/launcher", "jail/keeper"],
+    "jail/audit": SPEC,
+    "jail/rules": [*SPEC, "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/profile", "jail/order"],
+    "jail/door": [*SPEC, "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/order", "jail/launcher", "jail/audit", "jail/rules"],
+    "jail/daemon": [*SPEC, "jail/privilege", "jail/cgroup", "jail/order", "jail/audit", "jail/rules", "jail/door"],
     "jail/doctor": [*SPEC, "jail/privilege", "jail/cgroup", "jail/profile"],
     "jail/cli": [*CLIENT, "jail/spec", "jail/privilege", "jail/seccomp", "jail/profile", "jail/doctor"],
     "jail/proxy": SPEC,
@@ -178,7 +181,7 @@ HOLDS = {
         "jail/spec": "group_path id_range limits mount_plan mountinfo net_listeners refusal",
         "jail/privilege": "rootless privilege slot sub_ids surroundings",
         "jail/cgroup": "group group_leaf group_limit group_place group_renew group_sweep group_trace group_trees",
-        "jail/order": "exec_args proxy_exec zygote_report", # the last: the file of figures, which the keeper makes
+        "jail/order": "cell_fit exec_args keeper_check proxy_exec zygote_report", # the last: the file of figures, which the keeper makes
         "libraries": ["libcgroup", "libcap"], # the first to find the hierarchies; it brings a parser of its configuration files along, which we do not call
     },
     "supervisor": {
@@ -187,7 +190,7 @@ HOLDS = {
         "jail/privilege": "privilege slot",
         "jail/cgroup": "group group_again group_count group_leaf group_limit group_place group_trace group_trees",
         "jail/seccomp": "notice",
-        "jail/order": "order_file exec_args zygote_report",
+        "jail/order": "cell_fit exec_args order_file zygote_report",
         "libraries": ["libcgroup", "libcap", "libnl_3"],
     },
 }
