@@ -4,7 +4,6 @@
 #include "fd.h"
 #include "file.h"
 #include "group_place.h"
-#include "group_trees.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/inotify.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -180,37 +178,6 @@ static bool is_not_ours(int errnum)
 	return errnum == EACCES || errnum == EPERM || errnum == EROFS;
 }
 
-static void open_parent(struct group_parent *parent, const struct group_trees *trees)
-{
-	*parent = (struct group_parent){ 0 };
-	for (size_t i = 0; i < trees->n; i++) {
-		struct group_leaf *base = &parent->base[parent->n];
-
-		*base = (struct group_leaf){ .base_fd = -1, .fd = -1, .join_fd = -1, .v2 = trees->tree[i].v2 };
-		if (group_trees_open_below(trees, i, "brig", base) == 0) {
-			group_limit_parent(base);
-			parent->n++;
-		} else if (errno == EBUSY)
-			snprintf(parent->why, sizeof parent->why, "our control group is delegated, but holds other processes");
-	}
-}
-
-void group_parent_open(struct group_parent *ret, const char *cache_dir)
-{
-	struct group_trees trees;
-
-	group_trees_find(&trees, cache_dir);
-	open_parent(ret, &trees);
-}
-
-void group_parent_keep(struct group_parent *parent)
-{
-	for (size_t i = 0; i < parent->n; i++) {
-		parent->base[i].borrowed = false;
-		parent->base[i].kept     = true;
-	}
-}
-
 static void close_base(struct group_leaf *leaf)
 {
 	if (!leaf->kept)
@@ -259,36 +226,6 @@ enum group_answer group_open_in(struct group *ret, const struct group_parent *pa
 	return GROUP_MADE;
 }
 
-/*
- * Once more when another launcher has just removed the empty base. It removes one in each hierarchy, and others may end
- * at the same moment: twice was not enough (1 of 500 runs, four at a time).
- */
-enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e)
-{
-	enum { TRIES = 20 };
-	enum group_answer answer = GROUP_FAILED;
-
-	for (int n = 0; n < TRIES; n++) {
-		struct group_parent parent;
-
-		group_parent_open(&parent, cache_dir);
-		answer = group_open_in(ret, &parent, slot, e);
-		group_parent_close(&parent);
-		if (answer != GROUP_FAILED || e->errnum != ENOENT)
-			break;
-	}
-	return answer;
-}
-
-/* Fails while others use it. */
-static void remove_base(struct group_leaf *leaf)
-{
-	scoped_fd above = openat(leaf->base_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (above >= 0 && unlinkat(above, "brig", AT_REMOVEDIR) == 0 && leaf->v2)
-		group_place_leave(above);
-}
-
 int group_close(struct group *g, struct err *e)
 {
 	int r = 0;
@@ -299,27 +236,13 @@ int group_close(struct group *g, struct err *e)
 		if (leaf->made && remove_leaf(leaf->base_fd, g->name) < 0)
 			r = err_sys(e, "control group %s cannot be removed", g->name);
 		if (leaf->borrowed)
-			remove_base(leaf);
+			group_place_remove(leaf->base_fd, leaf->v2);
 		fd_closep(&leaf->join_fd);
 		fd_closep(&leaf->fd);
 		close_base(leaf);
 	}
 	g->n = 0;
 	return r;
-}
-
-void group_parent_close(struct group_parent *parent)
-{
-	for (size_t i = 0; i < parent->n; i++)
-		fd_closep(&parent->base[i].base_fd);
-	parent->n = 0;
-}
-
-void group_parent_remove(struct group_parent *parent)
-{
-	for (size_t i = 0; i < parent->n; i++)
-		remove_base(&parent->base[i]);
-	group_parent_close(parent);
 }
 
 bool group_remove(struct group *g)
@@ -397,60 +320,6 @@ bool group_make_again(struct group *g, struct group_leaf *leaf)
 	g->held.pids = 0;
 	fd_closep(&leaf->fd);
 	return make_leaf(leaf, g->name) == GROUP_MADE && lend_leaf(leaf, &ignored) == 0;
-}
-
-/* Changes nothing that is right already: a change would wake the watch of group_parent_watch(). */
-static int give_to_group(int dir, const char *name, mode_t mode, unsigned gid, struct err *e)
-{
-	struct stat st;
-
-	if (fstatat(dir, name, &st, 0) == 0 && st.st_gid == gid && (st.st_mode & 07777) == mode)
-		return 0;
-	if (fchownat(dir, name, (uid_t)-1, gid, 0) < 0 || fchmodat(dir, name, mode, 0) < 0)
-		return err_sys(e, "control groups: %s for gid %u", name, gid);
-	return 0;
-}
-
-int group_parent_lend(const struct group_parent *parent, unsigned gid, struct err *e)
-{
-	for (size_t i = 0; i < parent->n; i++) {
-		int base = parent->base[i].base_fd;
-
-		if (give_to_group(base, ".", 0750, gid, e) < 0 ||
-		    (parent->base[i].v2 && give_to_group(base, "../cgroup.procs", 0664, gid, e) < 0))
-			return -1;
-	}
-	return 0;
-}
-
-int group_parent_watch(const struct group_parent *parent)
-{
-	scoped_fd watch = -1;
-
-	for (size_t i = 0; i < parent->n; i++) {
-		char path[64];
-
-		if (!parent->base[i].v2)
-			continue;
-		snprintf(path, sizeof path, "/proc/self/fd/%d/../cgroup.procs", parent->base[i].base_fd);
-		watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-		if (watch < 0 || inotify_add_watch(watch, path, IN_ATTRIB) < 0)
-			return -1;
-		break;
-	}
-	return fd_take(&watch);
-}
-
-void group_clear(const char *cache_dir, uint32_t slot)
-{
-	struct group_parent parent;
-
-	group_parent_open(&parent, cache_dir);
-	group_clear_in(&parent, slot);
-	for (size_t i = 0; i < parent.n; i++)
-		if (parent.base[i].borrowed)
-			remove_base(&parent.base[i]);
-	group_parent_close(&parent);
 }
 
 void group_clear_in(const struct group_parent *parent, uint32_t slot)

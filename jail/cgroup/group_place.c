@@ -280,3 +280,11 @@ int group_place_open(const char *mount, const char *own, struct group_place *ret
 	*ret = best;
 	return 0;
 }
+
+void group_place_remove(int base, bool v2)
+{
+	scoped_fd above = openat(base, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (above >= 0 && unlinkat(above, "brig", AT_REMOVEDIR) == 0 && v2)
+		group_place_leave(above);
+}

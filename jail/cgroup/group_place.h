@@ -26,6 +26,8 @@ must_use int group_place_open(const char *mount, const char *own, struct group_p
 
 /* Undoes the step aside when there was one: when nothing lives below the place any more. */
 void group_place_leave(int place);
+/* Removes `base`, the group that we made in a place, and leaves the place. Fails while others use it. */
+void group_place_remove(int base, bool v2);
 
 /* Hands controllers on to the groups below; those that refuse are not in the answer. */
 unsigned group_switch_on(int dir, unsigned wanted);

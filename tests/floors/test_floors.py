@@ -180,7 +180,7 @@ HOLDS = {
         "floors": ["common", "common/io", "jail/keeper", "jail/keeper/main"],
         "jail/spec": "group_path id_range limits mount_plan mountinfo net_listeners refusal",
         "jail/privilege": "rootless privilege slot sub_ids surroundings",
-        "jail/cgroup": "group group_leaf group_limit group_place group_renew group_sweep group_trace group_trees",
+        "jail/cgroup": "group group_leaf group_limit group_parent group_place group_renew group_sweep group_trace group_trees",
         "jail/order": "cell_fit exec_args keeper_check proxy_exec zygote_report", # the last: the file of figures, which the keeper makes
         "libraries": ["libcgroup", "libcap"], # the first to find the hierarchies; it brings a parser of its configuration files along, which we do not call
     },
@@ -188,10 +188,10 @@ HOLDS = {
         "floors": ["common", "common/io", "jail/child", "jail/fork", "jail/cell", "jail/watch", "jail/supervisor", "jail/supervisor/main"],
         "jail/spec": "bpf filter_notice group_path layer limits mount_plan mountinfo net_listeners policy_value program_env refused_call",
         "jail/privilege": "privilege slot",
-        "jail/cgroup": "group group_again group_count group_leaf group_limit group_place group_trace group_trees",
+        "jail/cgroup": "group group_again group_count group_leaf group_place group_trace",
         "jail/seccomp": "notice",
         "jail/order": "cell_fit exec_args order_file zygote_report",
-        "libraries": ["libcgroup", "libcap", "libnl_3"],
+        "libraries": ["libcap", "libnl_3"],
     },
 }
 OF_LIBRARY = {"cap_alloc.o": "libcap", "cap_proc.o": "libcap"} # the others have the library's name in theirs
@@ -232,7 +232,7 @@ def test_what_has_privilege_holds_its_own_code_only(program):
 @pytest.mark.parametrize("program, to, seen", [
     ("brigd", "keeper", {"door.c", "gate.c", "json_text.c", "load.o", "filter_compile.c", "watch.c", "libseccomp"}),
     ("supervisor", "keeper", {"supervisor.c", "watch.c", "watch_warm.c", "cell.c", "child_cell.c", "notice.c", "kept_zygote.c", "init_image.c", "libnl_3"}),
-    ("keeper", "supervisor", {"keeper.c", "id_pool.c", "kept_cell.c", "profile_userns.c", "keeper_check.c"}),
+    ("keeper", "supervisor", {"keeper.c", "id_pool.c", "kept_cell.c", "profile_userns.c", "keeper_check.c", "group_parent.c", "group_trees.c", "libcgroup"}),
 ])
 def test_control_what_does_not_belong_into_one_is_seen_in_another(program, to, seen):
     assert seen <= strange(program, to)

@@ -1,0 +1,133 @@
+/* group_parent.c - the groups above the leaves: found, made, lent, removed. Supervisors have no part of it */
+#define _GNU_SOURCE
+#include "group.h"
+
+#include "fd.h"
+#include "group_place.h"
+#include "group_trees.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void open_parent(struct group_parent *parent, const struct group_trees *trees)
+{
+	*parent = (struct group_parent){ 0 };
+	for (size_t i = 0; i < trees->n; i++) {
+		struct group_leaf *base = &parent->base[parent->n];
+
+		*base = (struct group_leaf){ .base_fd = -1, .fd = -1, .join_fd = -1, .v2 = trees->tree[i].v2 };
+		if (group_trees_open_below(trees, i, "brig", base) == 0) {
+			group_limit_parent(base);
+			parent->n++;
+		} else if (errno == EBUSY)
+			snprintf(parent->why, sizeof parent->why, "our control group is delegated, but holds other processes");
+	}
+}
+
+void group_parent_open(struct group_parent *ret, const char *cache_dir)
+{
+	struct group_trees trees;
+
+	group_trees_find(&trees, cache_dir);
+	open_parent(ret, &trees);
+}
+
+void group_parent_keep(struct group_parent *parent)
+{
+	for (size_t i = 0; i < parent->n; i++) {
+		parent->base[i].borrowed = false;
+		parent->base[i].kept     = true;
+	}
+}
+
+void group_parent_close(struct group_parent *parent)
+{
+	for (size_t i = 0; i < parent->n; i++)
+		fd_closep(&parent->base[i].base_fd);
+	parent->n = 0;
+}
+
+void group_parent_remove(struct group_parent *parent)
+{
+	for (size_t i = 0; i < parent->n; i++)
+		group_place_remove(parent->base[i].base_fd, parent->base[i].v2);
+	group_parent_close(parent);
+}
+
+/* Changes nothing that is right already: a change would wake the watch of group_parent_watch(). */
+static int give_to_group(int dir, const char *name, mode_t mode, unsigned gid, struct err *e)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, 0) == 0 && st.st_gid == gid && (st.st_mode & 07777) == mode)
+		return 0;
+	if (fchownat(dir, name, (uid_t)-1, gid, 0) < 0 || fchmodat(dir, name, mode, 0) < 0)
+		return err_sys(e, "control groups: %s for gid %u", name, gid);
+	return 0;
+}
+
+int group_parent_lend(const struct group_parent *parent, unsigned gid, struct err *e)
+{
+	for (size_t i = 0; i < parent->n; i++) {
+		int base = parent->base[i].base_fd;
+
+		if (give_to_group(base, ".", 0750, gid, e) < 0 ||
+		    (parent->base[i].v2 && give_to_group(base, "../cgroup.procs", 0664, gid, e) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+int group_parent_watch(const struct group_parent *parent)
+{
+	scoped_fd watch = -1;
+
+	for (size_t i = 0; i < parent->n; i++) {
+		char path[64];
+
+		if (!parent->base[i].v2)
+			continue;
+		snprintf(path, sizeof path, "/proc/self/fd/%d/../cgroup.procs", parent->base[i].base_fd);
+		watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+		if (watch < 0 || inotify_add_watch(watch, path, IN_ATTRIB) < 0)
+			return -1;
+		break;
+	}
+	return fd_take(&watch);
+}
+
+/*
+ * Once more when another launcher has just removed the empty base. It removes one in each hierarchy, and others may end
+ * at the same moment: twice was not enough (1 of 500 runs, four at a time).
+ */
+enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e)
+{
+	enum { TRIES = 20 };
+	enum group_answer answer = GROUP_FAILED;
+
+	for (int n = 0; n < TRIES; n++) {
+		struct group_parent parent;
+
+		group_parent_open(&parent, cache_dir);
+		answer = group_open_in(ret, &parent, slot, e);
+		group_parent_close(&parent);
+		if (answer != GROUP_FAILED || e->errnum != ENOENT)
+			break;
+	}
+	return answer;
+}
+
+void group_clear(const char *cache_dir, uint32_t slot)
+{
+	struct group_parent parent;
+
+	group_parent_open(&parent, cache_dir);
+	group_clear_in(&parent, slot);
+	for (size_t i = 0; i < parent.n; i++)
+		if (parent.base[i].borrowed)
+			group_place_remove(parent.base[i].base_fd, parent.base[i].v2);
+	group_parent_close(&parent);
+}
