@@ -127,6 +127,7 @@ static const struct shape profile_counts_shape[] = {
 	{ "name",     SHAPE_TEXT,  SHAPE_MUST, "The profile", NULL },
 	{ "warm",     SHAPE_TEXT,  SHAPE_MUST, "never, demand or ready, as the profile says", NULL },
 	{ "ready",    SHAPE_COUNT, SHAPE_MUST, "Cells that wait for a program", NULL },
+	{ "tickets",  SHAPE_COUNT, SHAPE_MAY,  "Of these, cells that runs get at once: the keeper is not asked", NULL },
 	{ "building", SHAPE_COUNT, SHAPE_MUST, "Cells that are being built", NULL },
 	{ "running",  SHAPE_COUNT, SHAPE_MUST, "Cells with a program", NULL },
 	{ "zygote",   SHAPE_TABLE, SHAPE_NULL, "The Python from which its runs are forked; null: each run executes a new one", zygote_shape },

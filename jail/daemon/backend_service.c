@@ -374,6 +374,7 @@ static void count(void *self, const struct served_profile *profile, struct backe
 
 	refresh(b);
 	*ret = (struct backend_counts){ .ready = b->stats.ready[profile->index], .building = b->stats.building[profile->index],
+					.tickets = ticket_box_count(&b->tickets, profile->index),
 					.zygote = b->stats.zygote[profile->index] };
 }
 

@@ -51,6 +51,17 @@ static void take_out(struct ticket_box *b, struct ticket *t)
 	b->n--;
 }
 
+uint64_t ticket_box_count(const struct ticket_box *b, unsigned profile)
+{
+	const struct ticket *t;
+	uint64_t             n = 0;
+
+	if (profile < ARRAY_LEN(b->of))
+		TAILQ_FOREACH(t, &b->of[profile], link)
+			n++;
+	return n;
+}
+
 struct ticket *ticket_box_take(struct ticket_box *b, unsigned profile)
 {
 	struct ticket *t = profile < ARRAY_LEN(b->of) ? TAILQ_FIRST(&b->of[profile]) : NULL;

@@ -28,6 +28,7 @@ void ticket_box_init(struct ticket_box *b, uint64_t files);
 /* Takes the descriptors over. They are closed if there is no room, or no such profile: the supervisor sees that, and tells the keeper. */
 void           ticket_box_put(struct ticket_box *b, const struct keeper_ticket *message, int fds[TICKET_FDS]);
 struct ticket *ticket_box_take(struct ticket_box *b, unsigned profile); /* NULL: there is none */
+uint64_t       ticket_box_count(const struct ticket_box *b, unsigned profile);
 /* A ticket that was taken becomes the next one to be taken. */
 void ticket_box_put_back(struct ticket_box *b, struct ticket *t);
 /* Closes the ticket that the keeper has recalled, if it is still here. */

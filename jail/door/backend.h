@@ -13,7 +13,7 @@
 
 /* For stats. */
 struct backend_counts {
-	uint64_t             ready, building; /* cells of one profile */
+	uint64_t             ready, building, tickets; /* cells of one profile; tickets: of the ready ones, as far as the door knows */
 	struct zygote_report zygote;
 };
 

@@ -144,8 +144,8 @@ static json_t *profiles(const struct connection *c)
 		if (!access_allows(c->may, p->name))
 			continue;
 		d->backend.ops->count(d->backend.self, p, &n);
-		json_array_append_new(list, json_pack("{ss ss sI sI sI so}", "name", p->name, "warm", profile_warm_name(p->profile.warm), "ready",
-						      (json_int_t)n.ready, "building", (json_int_t)n.building, "running", count_running(d, p),
+		json_array_append_new(list, json_pack("{ss ss sI sI sI sI so}", "name", p->name, "warm", profile_warm_name(p->profile.warm), "ready",
+						      (json_int_t)n.ready, "tickets", (json_int_t)n.tickets, "building", (json_int_t)n.building, "running", count_running(d, p),
 						      "zygote", p->profile.warm == WARM_NEVER || !d->backend.ops->keeper(d->backend.self) ? json_null() : zygote(&n.zygote)));
 	}
 	return list;

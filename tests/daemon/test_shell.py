@@ -309,10 +309,10 @@ def test_a_shell_in_a_session_sees_its_files_and_leaves_it_open(way, shell, work
 
 @in_service
 def test_a_shell_keeps_a_session_that_would_be_closed_as_idle(way, shell):
-    assert brig(way, "session", "open", "short", "--terminal", "--idle", "0.3").returncode == 0
+    assert brig(way, "session", "open", "short", "--terminal", "--idle", f"{0.4 * host.SLOWER:g}").returncode == 0
     at = shell("short")
     at.until(PROMPT)
-    assert at.run("sleep 1; echo still here") == "still here"
+    assert at.run(f"sleep {host.SLOWER:g}; echo still here") == "still here"
     at.type("exit\n")
     at.ends()
     assert host.poll(lambda: not sessions(way))

@@ -216,25 +216,20 @@ class Daemon:
         return pids
 
     def has_tickets(self):
-        """The zygotes stand, and the door has an order file for each cell that stands ready for their forks."""
+        """The zygotes stand, and the door may use each cell that stands ready for their forks."""
         try:
             with self.connect() as talk:
                 profiles = talk.ask("stats")["profiles"]
         except (client.Refused, client.Closed, OSError): # not ours to know
             return True
         warm = [one for one in profiles if one["zygote"] and one["zygote"]["state"] != "none"]
-        return all(one["zygote"]["state"] == "serving" and one["ready"] and not one["building"] for one in warm) \
-            and len(self.order_files()) >= sum(one["ready"] for one in warm)
+        return all(one["zygote"]["state"] == "serving" and one["ready"] and not one["building"] and one["tickets"] >= one["ready"] for one in warm)
 
     def has_all_tickets(self, profile, ready):
         """As many cells stand as the profile wants, and the door may use each of them. `settle` cannot know how many that is."""
         with self.connect() as talk:
             told = next(one for one in talk.ask("stats")["profiles"] if one["name"] == profile)
-        return (told["ready"], told["building"], len(self.order_files())) == (ready, 0, ready)
-
-    def order_files(self):
-        """Descriptors of the door: one for each warm cell that it may give a run to by itself."""
-        return order_files(self.pid)
+        return (told["ready"], told["building"], told["tickets"]) == (ready, 0, ready)
 
     # --- its processes ---
 
@@ -275,14 +270,6 @@ def link_of(path):
         return ""
 
 
-ORDER_FILE = "/memfd:order" # the one place of the tests that knows this name: stats tells of cells, and not whether the door has their tickets
-
-
-def order_files(pid):
-    """Descriptors of order files of cells: a door's tickets, a fork server's cells, that of a fork whose order has not come yet."""
-    return [fd for fd in listed(f"/proc/{pid}/fd") if link_of(f"/proc/{pid}/fd/{fd}").startswith(ORDER_FILE)]
-
-
 def kind_of(pid):
     """What a process of the daemon is: by its name, but for a cell's PID 1, which has that of its supervisor until there is a program for it."""
     if host.number_inside(pid) == 1:
@@ -303,6 +290,7 @@ def descriptors(pid):
     return len(listed(f"/proc/{pid}/fd"))
 
 
+ORDER_FILE = "/memfd:order" # of a cell that waits for a program; by it rows below and programs() of support.service tell what is kept for later from what is in use
 OF_CELL = 56 # a supervisor holds no more descriptors for one cell
 SPARE = re.compile(ORDER_FILE + r"|net:\[|/proc/[0-9]+/net/(sockstat|dev)$|.*/cell-[0-9]+$")
 

@@ -145,8 +145,8 @@ def programs():
 
 
 def waits(pid):
-    """It holds the order file that its program will be in."""
-    return bool(daemon.order_files(pid))
+    """It holds the memory file that its program will be in."""
+    return any(daemon.link_of(f"/proc/{pid}/fd/{fd}").startswith(daemon.ORDER_FILE) for fd in daemon.listed(f"/proc/{pid}/fd"))
 
 
 FIRST_OF_JAILS = 1879048192 # id_range.h: where a host has no subordinate ids of brig
