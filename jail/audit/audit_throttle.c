@@ -2,28 +2,41 @@
 
 #define MINUTE 60000000ll
 
-/* The row of this uid; else a free one; else the one whose minute began first: its count of suppressed refusals is lost. */
+static bool is_over(const struct audit_refuser *row, int64_t now_us)
+{
+	return now_us < row->began_us || now_us - row->began_us >= MINUTE; /* the clock may have been put back */
+}
+
+/* A uid that loses its row begins anew: one whose minute is over loses nothing but its count, one that is silenced would be heard again. */
+static bool is_lost_sooner(const struct audit_refuser *a, const struct audit_refuser *b, int64_t now_us)
+{
+	if (is_over(a, now_us) != is_over(b, now_us))
+		return is_over(a, now_us);
+	return a->n != b->n ? a->n < b->n : a->began_us < b->began_us;
+}
+
+/* The row of this uid; else a free one; else the one that is lost soonest. */
 static struct audit_refuser *row_of(struct audit_throttle *t, int64_t uid, int64_t now_us)
 {
-	struct audit_refuser *oldest = &t->of[0], *row;
+	struct audit_refuser *first = &t->of[0], *row;
 
 	for (row = t->of; row < t->of + t->len; row++) {
 		if (row->uid == uid)
 			return row;
-		if (row->began_us < oldest->began_us)
-			oldest = row;
+		if (is_lost_sooner(row, first, now_us))
+			first = row;
 	}
 	if (t->len < ARRAY_LEN(t->of))
-		oldest = &t->of[t->len++];
-	*oldest = (struct audit_refuser){ .uid = uid, .began_us = now_us };
-	return oldest;
+		first = &t->of[t->len++];
+	*first = (struct audit_refuser){ .uid = uid, .began_us = now_us };
+	return first;
 }
 
 bool audit_throttle_take(struct audit_throttle *t, int64_t uid, int64_t now_us, uint64_t *suppressed)
 {
 	struct audit_refuser *row = row_of(t, uid, now_us);
 
-	if (now_us < row->began_us || now_us - row->began_us >= MINUTE) { /* the clock may have been put back */
+	if (is_over(row, now_us)) {
 		row->began_us = now_us;
 		row->n        = 0;
 	}

@@ -112,6 +112,8 @@ static void on_started(void *owner, struct run_start *start)
 	s->c.stdin_to = fd_take(&start->fd[RUN_STDIN]);
 	snprintf(s->c.run, sizeof s->c.run, "%s", start->run);
 	s->c.started = raw_terminal_open(&s->c.lost) == 0;
+	if (!s->c.started)
+		return;
 	say_hello(s);
 	resize(s); /* the size may have changed since the request */
 }

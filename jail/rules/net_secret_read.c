@@ -64,15 +64,18 @@ static int check_value(struct bytes *b, struct err *e)
 
 int net_secret_read(const struct net_secret_source *from, const struct credentials *held, struct net_secret *ret, struct err *e)
 {
-	struct bytes b    = { NULL, 0 };
-	int          done = read_value(from, held, &b, e) < 0 || check_value(&b, e) < 0 ? -1 : put_value(from, b.data, ret, e);
+	struct bytes      b    = { NULL, 0 };
+	struct net_secret made = { .port = from->port };
+	int               done = read_value(from, held, &b, e) < 0 || check_value(&b, e) < 0 ? -1 : put_value(from, b.data, &made, e);
 
 	if (b.data)
 		explicit_bzero(b.data, b.len);
 	bytes_done(&b);
-	memcpy(ret->name, from->name, strlen(from->name)); /* net_policy.c has checked that names are shorter */
-	memcpy(ret->host, from->host, sizeof ret->host);
-	memcpy(ret->header, from->header, sizeof ret->header);
-	ret->port = from->port;
+	memcpy(made.name, from->name, strlen(from->name)); /* net_policy.c has checked that names are shorter */
+	memcpy(made.host, from->host, sizeof made.host);
+	memcpy(made.header, from->header, sizeof made.header);
+	if (done == 0)
+		*ret = made;
+	explicit_bzero(&made, sizeof made);
 	return done;
 }

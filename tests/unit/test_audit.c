@@ -254,6 +254,11 @@ static void check_throttle(void)
 		if (!audit_throttle_take(&t, uid, 70 * second, &before))
 			tap_ok(false, "uid %d is told", uid);
 	tap_ok(t.len == AUDIT_UIDS, "many users take no more room");
+	for (int i = 0; i <= AUDIT_REFUSALS; i++)
+		audit_throttle_take(&t, 7, 200 * second, &before);
+	for (int uid = 1000; uid < 1000 + 10 * AUDIT_UIDS; uid++)
+		(void)audit_throttle_take(&t, uid, 201 * second, &before);
+	tap_ok(!audit_throttle_take(&t, 7, 202 * second, &before), "one that is silenced is not heard again because many others come");
 }
 
 static void check_none(const char *folder)
