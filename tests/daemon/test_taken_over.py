@@ -7,6 +7,7 @@ import ctypes
 import os
 import random
 import re
+import signal
 import socket
 import subprocess
 
@@ -192,46 +193,139 @@ def words(dice):
             yield (dice.randrange(1, 20).to_bytes(4, "little") + fill)[:size]
 
 
+def lie_over(sock, dice):
+    """How many messages were taken; some carry a descriptor."""
+    taken = 0
+    for word in words(dice):
+        try:
+            beside = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, sock.fileno().to_bytes(4, "little"))] if dice.random() < .1 else []
+            sock.sendmsg([word], beside, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            taken += 1
+        except OSError: # BlockingIOError: it is not read as fast, and the rest would be the same
+            break
+    return taken
+
+
 def lie_as(pid, dice):
-    """How many of its messages were taken, over every socket of it; some carry a descriptor."""
+    """Over every socket of it."""
     with sockets_of(pid) as found:
-        taken = 0
-        for sock in found:
-            for word in words(dice):
-                try:
-                    beside = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, sock.fileno().to_bytes(4, "little"))] if dice.random() < .1 else []
-                    sock.sendmsg([word], beside, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
-                    taken += 1
-                except BlockingIOError: # nobody reads it as fast: the rest would be the same
-                    break
-                except OSError:
-                    break
-        return taken
+        return sum(lie_over(sock, dice) for sock in found)
 
 
-def lie(daemon, kind, dice):
+def lie(daemon, profile, kind, dice):
     """As every such process of a profile; false when there is none just now."""
-    supervisor = of_profile(daemon, "basic")
+    supervisor = of_profile(daemon, profile)
     return sum(lie_as(pid, dice) for pid in [supervisor, *host.below(supervisor)] if daemons.kind_of(pid) == kind)
 
 
-@pytest.mark.parametrize("kind", ["supervisor", "zygote", "init", "python3"])
+def is_served(talk, profile):
+    """Nothing else than that its supervisor, fork server or cell is gone may be told instead."""
+    try:
+        return talk.run(f"print({profile!r})", profile=profile).stdout == f"{profile}\n"
+    except (client.NotStarted, client.Refused):
+        return False
+
+
+LIARS = {"supervisor": "basic", "zygote": "basic", "init": "basic", "python3": "basic"}
+
+
+@pytest.mark.parametrize("kind", LIARS)
 def test_whatever_a_process_of_one_profile_says_the_others_are_served(daemon, kind):
     """python3: forks that wait for an order. Its own profile may lose runs and cells; it is served again afterwards."""
-    dice = random.Random(kind)
-    kept = [daemon.pid, *daemon.of_kind("keeper")], [of_profile(daemon, "strict")]
+    dice, own = random.Random(kind), LIARS[kind]
+    [other] = {"basic", "strict"} - {own}
+    kept = [daemon.pid, *daemon.of_kind("keeper")], [of_profile(daemon, other)]
     for _ in range(3):
         daemon.settle()
-        assert host.poll(lambda: lie(daemon, kind, dice)), f"it has nobody to talk to: {daemon.tree()}"
+        assert host.poll(lambda: lie(daemon, own, kind, dice)), f"it has nobody to talk to: {daemon.tree()}"
         with daemon.connect() as talk:
-            run = talk.run("print('strict')", profile="strict")
-            assert (run.reason, run.stdout) == ("exited", "strict\n"), run
-
-            def is_served():
-                try:
-                    return talk.run("print('basic')").stdout == "basic\n"
-                except (client.NotStarted, client.Refused): # told that its supervisor, zygote or cell is gone
-                    return False
-            assert host.poll(is_served), daemon.words()
-    assert ([daemon.pid, *daemon.of_kind("keeper")], [of_profile(daemon, "strict")]) == kept, daemon.words()
+            run = talk.run("print(1)", profile=other)
+            assert (run.reason, run.stdout) == ("exited", "1\n"), run
+            assert host.poll(lambda: is_served(talk, own)), daemon.words()
+    assert ([daemon.pid, *daemon.of_kind("keeper")], [of_profile(daemon, other)]) == kept, daemon.words()
     assert daemon.alive()
+
+
+FITS_NO_READY_CELL = {"profile": "basic", "cold": True, "limits": {"files": 99}} # so that a forker forks it
+
+
+def test_whatever_a_forker_answers_its_run_is_told_and_the_others_are_served(daemon):
+    """It is stopped, its request is read in its place, and the supervisor hears lies from the socket that came with it."""
+    dice = random.Random("forker")
+    kept = [daemon.pid, *daemon.of_kind("keeper"), of_profile(daemon, "strict")]
+    for _ in range(3):
+        with daemon.connect() as talk, daemon.connect() as beside:
+            assert talk.run("print(1)", **FITS_NO_READY_CELL).stdout == "1\n"
+            supervisor = of_profile(daemon, "basic")
+            [forker] = [pid for pid in host.below(supervisor) if daemons.kind_of(pid) == "forker"]
+            os.kill(forker, signal.SIGSTOP)
+            with sockets_of(forker) as [orders]:
+                code = client.sealed("print(2)")
+                tag = talk.begin("run", [code], **FITS_NO_READY_CELL)
+                os.close(code)
+                orders.settimeout(host.HANG)
+                _, beside_it, _, _ = orders.recvmsg(65536, socket.CMSG_SPACE(64 * 4), socket.MSG_CMSG_CLOEXEC)
+                fds = [int.from_bytes(data[n:n + 4], "little") for _, _, data in beside_it for n in range(0, len(data), 4)]
+                sockets = [socket.socket(fileno=fd) for fd in fds if daemons.link_of(f"/proc/self/fd/{fd}").startswith("socket:")]
+                assert any([lie_over(sock, dice) for sock in sockets]), fds
+                for fd in {*fds} - {sock.fileno() for sock in sockets}:
+                    os.close(fd)
+                for sock in sockets:
+                    sock.close()
+            daemons.kill(forker, signal.SIGCONT)
+            run = beside.run("print('beside')", profile="strict")
+            assert (run.reason, run.stdout) == ("exited", "beside\n"), run
+            try: # it can say of a program of its profile that it began, and whatever else
+                assert talk.started(tag).wait()["exit_reason"], "a run without an end"
+            except client.NotStarted as told:
+                assert "setup_failed" in str(told), told
+            assert host.poll(lambda: is_served(beside, "basic")), daemon.words()
+    assert [daemon.pid, *daemon.of_kind("keeper"), of_profile(daemon, "strict")] == kept, daemon.words()
+
+
+def test_whatever_the_helper_of_a_runs_files_says_its_run_is_told_and_the_others_are_served(daemon):
+    """It has the program's id, and is one that a file system or a client could have taken over."""
+    dice, kept = random.Random("files"), [daemon.pid, *daemon.of_kind("keeper"), of_profile(daemon, "basic")]
+
+    def moves(): # no file of the program's is there before its filter is on
+        return [pid for pid in daemon.of_kind("files") if status(pid).get("Seccomp") == "2"]
+    for _ in range(3):
+        with daemon.connect() as talk, daemon.connect() as beside:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+            with ours, theirs:
+                code = client.sealed("print(1)")
+                tag = talk.begin("run", [code, theirs.fileno()], files=True)
+                os.close(code)
+                assert host.poll(lambda: any(lie_as(pid, dice) for pid in moves())), daemon.tree()
+                run = beside.run("print('beside')")
+                assert (run.reason, run.stdout) == ("exited", "beside\n"), run
+            with pytest.raises(client.NotStarted) as told: # its lists never came, or what it said was no message
+                talk.started(tag)
+            assert "files" in str(told.value) or "cell" in str(told.value), told.value
+            assert host.poll(lambda: not daemon.of_kind("files")), daemon.tree()
+            assert is_served(beside, "basic")
+    assert [daemon.pid, *daemon.of_kind("keeper"), of_profile(daemon, "basic")] == kept, daemon.words()
+
+
+def test_a_keeper_that_lies_ends_runs_that_are_told_and_leaves_nothing(built, no_stock):
+    """It owns the ids and the control groups of all cells, and may end the service. No client waits for ever, and no process or group stays."""
+    there, dice = left.Snapshot(), random.Random("keeper")
+    with daemons.Daemon(MANY) as one:
+        one.settle()
+        with one.connect() as talk:
+            run = talk.start("import time; print('up', flush=True); time.sleep(600)")
+            assert run.line() == "up"
+            assert lie_as(one.one("keeper"), dice)
+            try:
+                assert run.wait()["exit_reason"] in ("cancelled", "setup_failed", "signaled"), run
+            except client.Closed: # the door ended: end of file is what the client is told then
+                pass
+
+        def goes_on_or_ends():
+            try:
+                with one.connect() as talk:
+                    return is_served(talk, "basic")
+            except (client.Closed, ConnectionError, FileNotFoundError):
+                return not one.alive()
+        assert host.poll(goes_on_or_ends), one.words()
+    assert not left.wrong(there), left.wrong(there)

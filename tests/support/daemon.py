@@ -223,7 +223,7 @@ class Daemon:
         except (client.Refused, client.Closed, OSError): # not ours to know
             return True
         warm = [one for one in profiles if one["zygote"] and one["zygote"]["state"] != "none"]
-        return all(one["zygote"]["state"] == "serving" and one["ready"] and not one["building"] and one["tickets"] >= one["ready"] for one in warm)
+        return all(one["zygote"]["state"] == "serving" and one["ready"] and one["tickets"] >= one["ready"] for one in warm) and not any(one["building"] for one in profiles)
 
     def has_all_tickets(self, profile, ready):
         """As many cells stand as the profile wants, and the door may use each of them. `settle` cannot know how many that is."""
