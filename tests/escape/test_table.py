@@ -92,6 +92,17 @@ def test_every_process_that_may_be_taken_over_has_tests_and_is_on_the_page():
         assert f"def {name}(" in (HERE.parent / file).read_text() if name else (HERE.parent / file).exists(), test
 
 
+def test_every_process_that_the_manual_gives_to_an_attacker_has_tests_and_no_other():
+    """brig-security(7) says what is gained with each; "process 1 of a cell, or the program" are two of them."""
+    page = (HERE.parent.parent / "man" / "brig-security.7.in").read_text()
+    section = page.partition(".Ss What an attacker gains with each process\n")[2].partition("\n.Ss ")[0]
+    heads = [re.sub(r" ?,|\bSy ", "", line) for line in re.findall(r"^\.It Sy (.*)$", section, re.M)]
+    named = [re.sub(r"^(the|a) ", "", name) for head in heads for name in head.split(" or ")]
+    have = {process for process, *_ in rows.TAKEN_OVER}
+    assert len(named) > 10 and {name for name in named if not any(name.startswith(process) for process in have)} == set()
+    assert {process for process in have if not any(name.startswith(process) for name in named)} == set()
+
+
 def test_no_row_of_the_page_is_red_without_a_word():
     assert [cells[0] for cells in page_results() if "RED" in str(cells) and cells[0] not in rows.LIMITS] == []
 
