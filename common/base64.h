@@ -1,8 +1,8 @@
-/* base64.h - bytes as a text of 64 characters, and back; only the canonical form is taken. Pure. */
+/* base64.h - base64 with padding (RFC 4648); only the canonical form is decoded. Pure. */
 #pragma once
 #include "defs.h"
 
-/* malloc'ed, with a NUL behind them; NULL when memory is short. */
+/* malloc'ed, NUL-terminated; NULL when memory is short. */
 char *base64_encode(const void *bytes, size_t len);
-/* The same, of the bytes. NULL: it is damaged, as by a blank, padding that lacks, or bits that stand for nothing; or memory is short. */
+/* malloc'ed, NUL-terminated. NULL: not canonical base64 (a blank, missing padding, unused bits that are not zero), or memory is short. */
 char *base64_decode(const char *text, size_t len, size_t *ret_len);

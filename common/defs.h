@@ -1,4 +1,4 @@
-/* defs.h - words every file may use */
+/* defs.h - macros and types that every file may use */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

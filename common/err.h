@@ -17,7 +17,7 @@ enum err_kind {
 
 struct err {
 	enum err_kind kind;
-	int           errnum; /* 0 when the kernel had no say */
+	int           errnum; /* an errno if the failure has one, else 0 */
 	char          text[504];
 };
 

@@ -1,9 +1,9 @@
 /*
  * exposition.h - figures as Prometheus reads them: its text format, version 0.0.4.
  *
- * Each line is written at once, and nothing is kept: the caller writes the head of a metric once, then all of its
- * samples, in base units (seconds, bytes). Names are our own; the value of a label may be any text and cannot end its
- * line: a quote, a backslash and a newline are escaped, what else is not printable ASCII becomes a question mark.
+ * Nothing is kept between calls: the caller writes the head of a metric once, then all of its samples, in base units
+ * (seconds, bytes). Names of metrics and labels must be valid and are not escaped. The value of a label may be any text:
+ * quotes, backslashes and newlines are escaped, every other byte that is not printable ASCII becomes a question mark.
  */
 #pragma once
 #include "defs.h"
@@ -19,6 +19,6 @@ struct exposition_label {
 /* type: "counter", "gauge" or "histogram"; help: one line. */
 void exposition_head(FILE *out, const char *name, const char *type, const char *help);
 
-/* labels: up to the row without a name; NULL: none. */
+/* labels end with a row whose name is NULL; labels == NULL: none. */
 void exposition_count(FILE *out, const char *name, const struct exposition_label *labels, uint64_t value);
 void exposition_number(FILE *out, const char *name, const struct exposition_label *labels, double value);

@@ -1,4 +1,4 @@
-/* fd.h - file descriptors have owners */
+/* fd.h - file descriptors that are closed when their variable goes out of scope */
 #pragma once
 #include "defs.h"
 
@@ -12,7 +12,7 @@ static inline void fd_closep(int *fd)
 }
 #define scoped_fd scoped(fd_closep) int
 
-/* Hand the descriptor on: the caller owns it now, the variable no longer does. */
+/* Passes ownership from the variable to the caller. */
 static inline int fd_take(int *fd)
 {
 	int taken = *fd;
@@ -21,5 +21,5 @@ static inline int fd_take(int *fd)
 	return taken;
 }
 
-/* Closes every descriptor above 2 but these, which are sorted; those below 3 are passed over. 0 or -1 with errno. Only close_range() is called. */
+/* Closes all descriptors above 2 except those in keep, which it sorts in place. 0 or -1 with errno. After clone(): calls only close_range(). */
 must_use int fd_keep_only(int *keep, size_t n);

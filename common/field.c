@@ -43,7 +43,7 @@ void fields_preset(const struct field *table, void *into)
 	}
 }
 
-/* --- values as texts --- */
+/* --- from values to text --- */
 
 void field_print_value(const struct field *f, uint64_t value, char *buf, size_t len)
 {
@@ -85,7 +85,7 @@ void field_print(const struct field *f, const void *from, FILE *out)
 	}
 }
 
-/* --- texts as values --- */
+/* --- from text to values --- */
 
 static int not_like(const struct field *f, const char *text, struct err *e)
 {
@@ -205,7 +205,7 @@ int field_from_text(const struct field *f, const char *text, void *into, struct 
 	return types[f->type].take(f, text, into, e);
 }
 
-/* --- what they can be --- */
+/* --- types and bounds in words --- */
 
 const char *field_words(const struct field *f)
 {

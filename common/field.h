@@ -1,14 +1,13 @@
 /*
  * field.h - one row per setting: its name, its type, its bounds, what it means.
  *
- * A table of rows over one struct. Here is what needs no JSON: values that are
- * typed, bounds, the manual's list. field_json.h reads the same rows from JSON
- * and makes the schema. Who needs more of a row has it in one of his own:
- * option.h for a command line, argument.h for what models send, settings.h for
- * who said it.
+ * A table of rows describes one struct. This header has what needs no JSON:
+ * values read from text, bounds, the list for the manual. field_json.h reads the
+ * same rows from JSON and makes the schema. Other headers embed a row in a larger
+ * one: option.h for the command line, argument.h for arguments that models send,
+ * settings.h for settings that can come from several sources.
  *
- * Texts and lists are borrowed from what they are read from, which must outlive
- * the struct.
+ * Texts and lists are borrowed from the input, which must outlive the struct.
  */
 #pragma once
 #include "err.h"
@@ -24,26 +23,26 @@ enum field_type {
 	FIELD_STR,    /* const char *; max = longest, in bytes */
 	FIELD_NAME,   /* const char *; see text_is_name() */
 	FIELD_CHOICE, /* unsigned; one of choices[], NULL-terminated; preset = index */
-	FIELD_TEXTS,  /* const char *[max + 1], NULL-terminated; from text alone, which adds one */
+	FIELD_TEXTS,  /* const char *[max + 1], NULL-terminated; from text only, each call appends one; field_json.h must not get such a row */
 	FIELD_LIST,   /* const json_t *: array of strings, at most max, each at most 4096 bytes */
-	FIELD_WORDS,  /* const json_t *: array of min to max strings, each as long as a message can be */
+	FIELD_WORDS,  /* const json_t *: array of min to max strings of any length */
 	FIELD_MAP,    /* const json_t *: object of at most max strings */
-	FIELD_OBJECT, /* const json_t *: an object; its owner decodes it; with table[], each of its values is an object of these rows */
-	FIELD_ROWS,   /* const json_t *: array of objects, at most max; their owner decodes each by table[] */
-	FIELD_MIXED,  /* const json_t *: array of texts and objects, at most max; their owner decodes them, objects by table[] */
+	FIELD_OBJECT, /* const json_t *: an object, decoded by the caller; with table[], the schema says that each value is an object of these rows */
+	FIELD_ROWS,   /* const json_t *: array of objects, at most max; the caller decodes each by table[] */
+	FIELD_MIXED,  /* const json_t *: array of texts and objects, at most max; decoded by the caller, objects by table[] */
 	FIELD_TABLE,  /* nested struct at offset, described by table[] */
 	FIELD_NOTE,   /* accepted, checked to be a string, not kept ("comment") */
 };
 
-#define FIELD_ANY    UINT64_MAX /* as max: without bound */
-#define FIELD_UNSAID UINT64_MAX /* as preset, of a row with a bound: none */
+#define FIELD_ANY    UINT64_MAX /* as max: no bound */
+#define FIELD_UNSAID UINT64_MAX /* as preset of a row that has a bound: there is no preset */
 
 /* Tables end with a row whose name is NULL. */
 struct field {
 	const char         *name;
 	enum field_type     type;
 	size_t              offset;
-	uint64_t            min, max, preset; /* a preset outside of the bounds: nobody can say it, and it means nothing was said */
+	uint64_t            min, max, preset; /* preset outside min..max: no input can give it, so it means "not set" */
 	const char         *doc;
 	const char *const  *choices;
 	const struct field *table;
@@ -54,20 +53,20 @@ bool                field_is_number(const struct field *f);
 bool                field_has_preset(const struct field *f);
 void                fields_preset(const struct field *table, void *into);
 
-/* One setting as it is typed: "64M", "1.5". The error names value and range as they are typed; the caller, the setting. */
+/* Sets one value from text, like "64M" or "1.5". The error names the value and the range, not the setting: the caller adds its name. */
 must_use int field_from_text(const struct field *f, const char *text, void *into, struct err *e);
-/* A number that is in its bounds, which are told in text's or JSON's unit. */
+/* Refuses a number that is outside its bounds. is_text: the error has the units of texts (seconds), else those of JSON (milliseconds). */
 must_use int field_set_number(const struct field *f, uint64_t x, bool is_text, void *into, struct err *e);
 
-/* "0.25": a number of the row, in JSON's unit, and as field_from_text() reads it: seconds. */
+/* Print a number of the row, like "0.25": field_print_value() in JSON's unit, field_print_text() as field_from_text() reads it. */
 void field_print_value(const struct field *f, uint64_t value, char *buf, size_t len);
 void field_print_text(const struct field *f, uint64_t value, char *buf, size_t len);
-void field_print(const struct field *f, const void *from, FILE *out); /* what the struct has, as field_from_text() reads it; no lists */
+void field_print(const struct field *f, const void *from, FILE *out); /* the struct's value, as field_from_text() reads it; nothing for lists */
 
-const char *field_words(const struct field *f); /* what JSON has: "true or false" */
-const char *field_like(const struct field *f);  /* what a text is: "seconds, like 30 or 0.5" */
-const char *field_arg(const struct field *f);   /* what a value is called behind its option: "SIZE"; "" of FIELD_BOOL */
+const char *field_words(const struct field *f); /* the type in JSON: "true or false" */
+const char *field_like(const struct field *f);  /* the form of a text: "seconds, like 30 or 0.5" */
+const char *field_arg(const struct field *f);   /* the placeholder in --help: "SIZE"; "" for FIELD_BOOL */
 
-/* In mdoc: a list of all rows as JSON has them; the sentence about one row's bounds, choices and preset, if there is one. */
+/* For the manual, in mdoc: a list of all rows with their JSON types; a sentence about one row's bounds, choices and preset, if it has any. */
 void fields_print_mdoc(const struct field *table, FILE *out);
 void field_print_bounds(const struct field *f, bool is_text, FILE *out);

@@ -15,7 +15,7 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Three rows of the usual table: this letter of a, the one before, and the one before that for swapped neighbours. */
+/* Keeps three rows of the table of edit distances: this letter of a, the one before, and, for swapped neighbours, the one before that. */
 unsigned nearest_distance(const char *a, const char *b)
 {
 	size_t   m = strlen(a), n = strlen(b);

@@ -1,8 +1,8 @@
-/* nearest.h - which of our words may have been meant by one that is none of them. Pure. */
+/* nearest.h - how far apart two words are, to suggest the known word that a misspelled one may mean. Pure. */
 #pragma once
 #include "defs.h"
 
-#define NEAREST_FAR 4 /* from here on they are two different words */
+#define NEAREST_FAR 4 /* from this distance on, neither word is a suggestion for the other */
 
-/* How many letters must be put in, taken out, changed or swapped with the next; NEAREST_FAR at most. '-' is '_', capitals are small. */
+/* Letters to insert, delete, replace or swap with their neighbour; at most NEAREST_FAR. '-' equals '_', and case does not matter. */
 unsigned nearest_distance(const char *a, const char *b);

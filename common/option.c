@@ -20,7 +20,7 @@ static const struct option_row *find_letter(const struct option_row *rows, char 
 	return NULL;
 }
 
-/* Nearer than any word of that length is. */
+/* The closest option. A distance of strlen(word) counts for nothing: to replace every letter gives any word of that length. */
 static const char *nearest(const struct option_row *rows, const char *word)
 {
 	unsigned    least = NEAREST_FAR, d;
@@ -53,7 +53,7 @@ static int set(const struct option_row *row, const char *value, void *into, stru
 	return field_from_text(&row->field, value, into, e) < 0 ? err_wrap(e, "--%s", row->field.name) : 0;
 }
 
-/* One option at word[0], of so many words that are left; how many it took. *ends: it was the last. */
+/* Reads the option at word[0]; left: how many words there are from there on. Returns how many it used. *ends: options end after it. */
 static int take(const struct option_row *rows, int left, char **word, void *into, bool *ends, struct err *e)
 {
 	bool                     is_long = word[0][1] == '-';

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Digits up to the first other character; *end points at it. Refuses none and too many. */
+/* Digits up to the first other character, to which *end then points. Refuses an empty number and one that overflows. */
 static int take_digits(const char *text, const char **end, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -58,7 +58,7 @@ int text_to_size(const char *text, uint64_t *ret)
 	return 0;
 }
 
-/* "12.345" in thousandths; *end points behind it. */
+/* "12.345" in thousandths; *end points to the first character after it. */
 static int take_milli(const char *text, const char **end, uint64_t *ret)
 {
 	uint64_t value;
@@ -172,7 +172,7 @@ bool text_is_name(const char *text)
 	return true;
 }
 
-/* The character at p, and how many bytes it has: 0 when there is none. Overlong forms, surrogates and the cut are none. */
+/* Decodes the character at p and returns its length in bytes; 0: invalid, which includes overlong forms, surrogates and a truncated one. */
 static size_t utf8_take(const unsigned char *p, const unsigned char *end, uint32_t *ret)
 {
 	static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
@@ -198,7 +198,7 @@ static size_t utf8_len(const unsigned char *p, const unsigned char *end)
 	return utf8_take(p, end, &ignored);
 }
 
-/* Nearly all of a program: eight bytes for the price of one, because a service looks at megabytes of strangers. */
+/* Eight ASCII bytes at once: programs are nearly all ASCII, and a service checks megabytes of them for clients. */
 static bool is_ascii_word(const unsigned char *p, const unsigned char *end)
 {
 	uint64_t word;
@@ -250,8 +250,8 @@ bool text_has_control(const char *text)
 }
 
 /*
- * What a terminal obeys and does not show: C0, DEL and C1 (U+009B begins an escape sequence), the separators that begin another line or
- * paragraph, and what turns the order of letters around, so that a name reads as another one (CVE-2021-42574).
+ * Characters that a terminal obeys instead of showing: C0, DEL and C1 (U+009B begins an escape sequence), separators of lines and
+ * paragraphs, and marks that change the direction of text, so that a name reads as another one (CVE-2021-42574).
  */
 static bool is_obeyed(uint32_t c)
 {
@@ -259,7 +259,7 @@ static bool is_obeyed(uint32_t c)
 	       (c >= 0x2066 && c <= 0x2069);
 }
 
-/* The next character, whole: true when it can be shown. What is no UTF-8 is one byte that cannot. */
+/* Moves *p over the next character; true when it can be shown. A byte that is not UTF-8 cannot, and is passed alone. */
 static bool take_plain(const unsigned char **p, const unsigned char *end)
 {
 	uint32_t c = 0;

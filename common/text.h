@@ -11,7 +11,7 @@
 must_use int text_to_u64(const char *text, uint64_t *ret);      /* "64" */
 must_use int text_to_size(const char *text, uint64_t *ret);     /* "64M", "1G", "4096": 1024-based K M G T, optional B or iB */
 must_use int text_to_milli(const char *text, uint64_t *ret);    /* "0.5" -> 500, at most three decimals */
-must_use int text_to_duration_ms(const char *text, uint64_t *ret); /* "30", "1.5", "250ms", "2m": seconds unless said */
+must_use int text_to_duration_ms(const char *text, uint64_t *ret); /* "30", "1.5s", "250ms", "2m"; seconds when there is no unit */
 
 /* Shortest exact form: 67108864 -> "64M", 1500 -> "1.5". Return buf. */
 char *text_from_size(uint64_t bytes, char *buf, size_t len);
@@ -19,14 +19,14 @@ char *text_from_milli(uint64_t milli, char *buf, size_t len);
 
 /* Plain name of a profile, rootfs or mount: [a-z0-9] then [a-z0-9._-], at most 63 bytes, no "..". */
 bool text_is_name(const char *text);
-/* As Python names a module, in ASCII: "os.path"; at most 100 bytes. */
+/* Name of a Python module, ASCII only: "os.path"; at most 100 bytes. */
 bool text_is_module(const char *text);
 bool text_is_utf8(const void *bytes, size_t len);
 bool text_has_control(const char *text); /* any byte below 0x20, or 0x7f */
 
-/* UTF-8 without a character that a terminal obeys: controls, C1 ones too, separators of lines, changes of direction. */
+/* Valid UTF-8 without characters that a terminal obeys: controls (C1 too), separators of lines, changes of direction. */
 bool text_is_plain(const char *text);
-/* In place: every byte of what is not so becomes '?'. A terminal and a JSON text can hold the rest. */
+/* In place: replaces each byte of all other characters by '?'. The result is safe for a terminal and for JSON. */
 void text_make_plain(char *text);
 
 /* A copy with every byte that is not UTF-8 replaced by U+FFFD; malloc'ed, NULL when memory is short. */
