@@ -1,13 +1,13 @@
 /*
  * color.h - color for people: in a terminal, unless NO_COLOR is set (no-color.org) or TERM is "dumb"
  *
- * The text between color() and color_end() is ours: what comes from somebody else is made plain first.
+ * Text from another process must be made plain (text_make_plain()) before it is printed between color() and color_end().
  */
 #pragma once
 #include <stdio.h>
 
 enum color { COLOR_GOOD, COLOR_WARNING, COLOR_BAD, COLOR_HEADING };
 
-/* What begins that color on out; "" where there shall be none. */
+/* The escape sequence that begins the color on out; "" when out gets no colors. */
 const char *color(FILE *out, enum color color);
 const char *color_end(FILE *out);

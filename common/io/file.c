@@ -26,7 +26,7 @@ int file_read_fd(int fd, const char *path, size_t max, struct bytes *ret, struct
 		return err_sys(e, "%s", path);
 	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > max)
 		return err_set(e, ERR_BAD_SPEC, "%s: %lld bytes, at most %zu are allowed", path, (long long)st.st_size, max);
-	room   = S_ISREG(st.st_mode) && st.st_size ? (size_t)st.st_size + 2 : 8 * 1024; /* kernel files say 0 */
+	room   = S_ISREG(st.st_mode) && st.st_size ? (size_t)st.st_size + 2 : 8 * 1024; /* the size of a kernel's file is 0 */
 	b.data = malloc(room);
 	for (;;) {
 		ssize_t n;
@@ -59,7 +59,7 @@ int file_read_fd(int fd, const char *path, size_t max, struct bytes *ret, struct
 
 int file_read_rules(const char *path, size_t max, struct bytes *ret, struct err *e)
 {
-	scoped_fd   fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a fifo must not hold us up */
+	scoped_fd   fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* open() of a FIFO would wait for a writer */
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -85,13 +85,13 @@ int file_look(int fd, struct statx *ret)
 
 int file_fill_standard(void)
 {
-	for (int fd = 0; fd <= 2; fd++) /* open() takes the lowest that is free; not O_CLOEXEC, like what it stands for */
+	for (int fd = 0; fd <= 2; fd++) /* open() returns the lowest free number; without O_CLOEXEC, as usual for a standard stream */
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
 			return -1;
 	return 0;
 }
 
-/* False when it will never be writable again. */
+/* False when poll() fails. */
 static bool wait_writable(int fd)
 {
 	struct pollfd p = { fd, POLLOUT, 0 };

@@ -1,8 +1,8 @@
 /*
  * file.h - whole files, whole writes.
  *
- * Nothing here follows a surprise: sizes are bounded, a short write is an
- * error, every descriptor is close-on-exec.
+ * Sizes are bounded, a short write is an error, and every descriptor is
+ * close-on-exec, except those of file_fill_standard().
  */
 #pragma once
 #include "err.h"
@@ -14,31 +14,31 @@ struct bytes {
 void bytes_done(struct bytes *b);
 #define scoped_bytes scoped(bytes_done) struct bytes
 
-/* Reads at most max bytes; a larger file is an error that names both sizes. path is for the message only. */
+/* Reads to the end; more than max bytes are an error. path is for the message only. The caller frees *ret with bytes_done(). */
 must_use int file_read_fd(int fd, const char *path, size_t max, struct bytes *ret, struct err *e);
 must_use int file_read(int dir, const char *path, size_t max, struct bytes *ret, struct err *e);
 
 /*
- * Before anything else is opened: descriptors 0, 1 and 2 that the caller closed
- * become /dev/null, or the next thing opened would be taken for a standard
- * stream. 0 or -1 with errno.
+ * Call before anything else is opened: opens /dev/null for those of descriptors
+ * 0, 1 and 2 that are closed. The next file opened would otherwise become a
+ * standard stream. 0 or -1 with errno.
  */
 must_use int file_fill_standard(void);
 
 /*
- * A file that decides what a jail may do: regular, and not writable by everybody. ENOENT stays in e->errnum,
- * so that the next folder can be tried.
+ * Reads a file that decides what a jail may do: it must be a regular file that not all users may write to. When it
+ * does not exist, e->errnum is ENOENT, so that the caller can try the next directory.
  */
 must_use int file_read_rules(const char *path, size_t max, struct bytes *ret, struct err *e);
 
 struct statx;
 /*
- * What kind of file it is and where it lies, as far as the kernel knows by itself: who serves its file system is not
- * asked, and cannot make us wait. 0 or -1 with errno.
+ * The type and the device of a file, from the kernel's cache alone: the server of its file system (FUSE, NFS) is not
+ * asked, and cannot make the caller wait. 0 or -1 with errno.
  */
 must_use int file_look(int fd, struct statx *ret);
 
-/* The whole buffer, retrying on EINTR and waiting where the caller's file does not block. Returns 0 or -1 with errno. */
+/* Writes the whole buffer; retries on EINTR, and polls a descriptor that does not block. Returns 0 or -1 with errno. */
 must_use int file_write_all(int fd, const void *bytes, size_t len);
 /* For kernel files: open, write once, close. Returns 0 or -1 with errno. */
 must_use int file_put(int dir, const char *path, const char *text);

@@ -1,8 +1,8 @@
 /*
- * file_stream.h - files of a run on their way in and out: brig-protocol(7), FILES
+ * file_stream.h - the stream that carries files into a run and out of it: brig-protocol(7), FILES
  *
- * Over one stream socket, entries one after the other: a header of a fixed size, the name, the bytes. Both sides treat what comes
- * as hostile: a name is a path of plain components, and is opened one component after the other without following links.
+ * Entries follow each other on one stream socket: a header of a fixed size, the name, the bytes. Each side treats the other as
+ * hostile: a name is a path of plain components, which are opened one after the other without following links.
  */
 #pragma once
 #include "defs.h"
@@ -13,12 +13,12 @@
 enum { FILE_NAME_BYTES = 1024, FILE_DEPTH_MAX = 32, FILE_GETS_MAX = 64 };
 
 enum file_kind {
-	FILE_END,        /* of what the client sends, and of what comes back */
+	FILE_END,        /* the last entry, in each direction; its name is not checked */
 	FILE_REGULAR,
-	FILE_EXECUTABLE, /* the same, with mode 0755 instead of 0644 */
-	FILE_GET,        /* from the client, behind its files: a pattern of what it wants; no bytes */
-	FILE_LEFT,       /* to the client: matches, and is left out; bytes: enum file_left, and none follow */
-	FILE_LIST,       /* of a session. From the client, beside GET: a pattern of what it wants to hear of; to the client: bytes is the size, and none follow */
+	FILE_EXECUTABLE, /* a regular file with mode 0755 instead of 0644 */
+	FILE_GET,        /* from the client, after its files: a pattern of files that it wants; no bytes */
+	FILE_LEFT,       /* to the client: a file that matches and is left out; the member bytes is an enum file_left, no bytes follow */
+	FILE_LIST,       /* sessions only. From the client: a pattern of files to list. To the client: a file; bytes is its size, none follow */
 };
 
 enum file_left { FILE_LEFT_link, FILE_LEFT_special, FILE_LEFT_size, FILE_LEFT_unreadable, FILE_LEFT_deep, FILE_LEFT_room, FILE_LEFT_unwritable, FILE_LEFT_changed, FILE_LEFT_COUNT };
@@ -32,27 +32,27 @@ struct file_entry {
 /* "link", "special", ... */
 const char *file_left_name(enum file_left why);
 
-/* NULL: fits; else what is wrong with it, like "climbs out with .." */
+/* NULL: the name is a plain relative path; else what is wrong with it, like "has . or .. in it" */
 const char *file_name_fault(const char *name, size_t len);
 
 /*
- * A pattern names files, or directories with all that is in them: *, ? and [] stop at a slash. How many bytes of the name it
- * matched, which end before a slash or at its end; 0: it does not match.
+ * A pattern names files, or directories with everything in them; *, ? and [] do not match a slash. Returns how many bytes of
+ * the name matched: whole components from its beginning. 0: no match.
  */
 size_t file_pattern_matches(const char *pattern, const char *name);
 
-/* All or nothing, and waits; a descriptor that does not block is polled. -1 with errno; EPIPE: the other side is gone. */
+/* Transfer exactly len bytes, and wait for them; a descriptor that does not block is polled. -1 with errno; EPIPE: the other side is gone. */
 must_use int file_stream_read(int fd, void *bytes, size_t len);
 must_use int file_stream_write(int fd, const void *bytes, size_t len);
-/* The header and the name. */
+/* Sends the header and the name. */
 must_use int file_stream_put(int fd, enum file_kind kind, const char *name, uint64_t bytes);
-/* The next header, and the name, which is sound. -1 with *e. */
+/* Receives the next header and its name, which is checked with file_name_fault() (not that of FILE_END). -1 with *e. */
 must_use int file_stream_next(int fd, struct file_entry *entry, char name[FILE_NAME_BYTES + 1], struct err *e);
-/* So many bytes from one to the other; `from` ended too soon: ENODATA. */
+/* Copies len bytes. -1 with errno; ENODATA: `from` ended too soon. */
 must_use int file_stream_copy(int to, int from, uint64_t len);
 
 /*
- * Below dir, without following links: a new file, with the directories that it needs. EEXIST: there is one already; replace: then
- * it is written anew. -1 with errno.
+ * Creates a file below dir, and the directories on its path, without following links. When the name exists: EEXIST, or, with
+ * replace, the regular file is truncated and keeps its mode. The caller's descriptor, or -1 with errno.
  */
 must_use int file_stream_create(int dir, const char *name, bool executable, bool replace);

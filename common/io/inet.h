@@ -4,8 +4,8 @@
 
 #include <sys/socket.h>
 
-/* host: 127.0.0.1, ::1 or the like; "localhost" is 127.0.0.1. False: it is no address. */
+/* host: a numeric address, like 127.0.0.1 or ::1; "localhost" is 127.0.0.1. False: it is not an address. */
 must_use bool inet_address(const char *host, uint64_t port, struct sockaddr_storage *ret, socklen_t *len);
 
-/* The socket, close-on-exec, which does not block; -1. */
+/* The caller's socket, non-blocking and close-on-exec; -1 with *e. */
 must_use int inet_listen(const char *host, uint64_t port, struct err *e);

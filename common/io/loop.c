@@ -39,13 +39,13 @@ void loop_want(struct loop *l, struct loop_source *source, uint32_t events)
 	(void)epoll_ctl(l->fd, EPOLL_CTL_MOD, source->fd, &event);
 }
 
-/* Before the descriptor is closed: another process may still hold the same file open, and it would go on being told. */
+/* Call before the descriptor is closed: while another process holds the same open file, epoll would go on reporting it. */
 void loop_remove(struct loop *l, struct loop_source *source)
 {
 	(void)epoll_ctl(l->fd, EPOLL_CTL_DEL, source->fd, NULL);
 }
 
-/* --- timers, sorted --- */
+/* --- timers, sorted by time --- */
 
 int64_t loop_now_ms(void)
 {
@@ -69,7 +69,7 @@ void loop_timer_set(struct loop *l, struct loop_timer *t, int64_t in_ms)
 	loop_timer_clear(l, t);
 	t->at_ms = loop_now_ms() + in_ms;
 	t->set   = true;
-	TAILQ_FOREACH_REVERSE(sooner, &l->timers, loop_timers, link) /* most are of the same length: the place is near the end */
+	TAILQ_FOREACH_REVERSE(sooner, &l->timers, loop_timers, link) /* most timers have the same length, so the place is near the end */
 		if (sooner->at_ms <= t->at_ms)
 			break;
 	if (sooner)
@@ -93,7 +93,7 @@ static int sleep_ms(const struct loop *l, int ms)
 	return ms >= 0 && ms < left ? ms : (int)left;
 }
 
-/* One that sets itself to a moment that is already there is served again at once: nobody does. */
+/* A due() that sets its own timer to a moment that has come would be called again at once, and starve the sources: no caller does that. */
 static void serve_timers(struct loop *l)
 {
 	int64_t            now = loop_now_ms();

@@ -49,7 +49,7 @@ int packet_offer(int sock, const void *bytes, size_t len, const int *fds, size_t
 	return send_all(sock, bytes, len, fds, n, MSG_DONTWAIT);
 }
 
-/* The room that recvmsg() was given is CMSG_LEN, not CMSG_SPACE: what the latter rounds up to holds one more. */
+/* recvmsg() must be given CMSG_LEN bytes, not CMSG_SPACE: with its padding, the latter has room for one descriptor more. */
 static size_t take_fds(struct msghdr *msg, int *fds)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
@@ -74,7 +74,7 @@ void packet_drop(int *fds, size_t n)
 	static const struct linger none = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
-		(void)setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &none, sizeof none); /* ENOTSOCK, mostly */
+		(void)setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &none, sizeof none); /* most are no sockets: ENOTSOCK */
 		fd_closep(&fds[i]);
 	}
 }
@@ -86,7 +86,7 @@ ssize_t packet_receive(int sock, void *bytes, size_t len, int *fds, size_t max, 
 	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = CMSG_LEN(max * sizeof(int)) };
 	ssize_t       got;
 
-	/* ECONNRESET is said once, when the other side went without having read all; what it sent before comes after that */
+	/* after a close of the other side with unread bytes, recvmsg() fails with ECONNRESET once; then comes what it had sent */
 	do
 		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 	while (got < 0 && (errno == EINTR || errno == ECONNRESET));

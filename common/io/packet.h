@@ -1,8 +1,8 @@
 /*
  * packet.h - one struct and a few descriptors over a SOCK_SEQPACKET socket.
  *
- * Whole or not at all. Sending is one system call and may be done after
- * clone(). Received descriptors are close-on-exec.
+ * A packet arrives whole or not at all. Sending is one system call and may be
+ * done after clone(). Received descriptors are close-on-exec.
  */
 #pragma once
 #include "defs.h"
@@ -11,23 +11,23 @@
 
 enum { PACKET_FDS_MAX = 32 };
 
-/* 0 or -errno; never a signal. */
+/* n: at most PACKET_FDS_MAX, which is not checked. Returns 0 or -errno; there is no SIGPIPE. */
 int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t n);
-/* The same, but -EAGAIN where it would have to wait. */
+/* Does not wait: -EAGAIN when the socket is full. */
 int packet_offer(int sock, const void *bytes, size_t len, const int *fds, size_t n);
 
 /*
- * Bytes received, as from recvmsg(): 0 at the end, -1 with errno. *n: how many descriptors came with them,
- * the caller's now. More than `max` (at most PACKET_FDS_MAX) are an error (EMSGSIZE), and so are more bytes
- * than `len`; no descriptor is kept then.
+ * Returns the number of bytes: 0 at the end of file, -1 with errno. *n: how many descriptors came with them; the
+ * caller owns them. More descriptors than `max` (at most PACKET_FDS_MAX), or more bytes than `len`, are an error
+ * (EMSGSIZE): then all descriptors are closed.
  */
 ssize_t packet_receive(int sock, void *bytes, size_t len, int *fds, size_t max, size_t *n);
 
-/* A program that another one starts with a socket asks: was it? */
+/* For programs that inherit a socket from the process that starts them. */
 must_use bool packet_is_socket(int fd);
 
-/* Can something be received now, or its end? False of -1. */
+/* Whether recvmsg() would return at once: with a packet, end of file or an error. False for -1. */
 bool packet_is_there(int sock);
 
-/* Closes what somebody sent. A socket whose close would wait for its other end (SO_LINGER) does not. */
+/* Closes received descriptors. Turns off SO_LINGER first: the sender could make close() of a socket wait with it. */
 void packet_drop(int *fds, size_t n);

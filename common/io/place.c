@@ -20,7 +20,7 @@ static int put(char *at, struct err *e, const char *dir, const char *tail)
 	return 0;
 }
 
-/* What others set for all programs: unset, empty or relative is not an answer. */
+/* A variable that is not brig's own, like HOME. NULL when it is unset, empty or relative. */
 static const char *env_path(const char *name)
 {
 	const char *value = secure_getenv(name);
@@ -29,8 +29,9 @@ static const char *env_path(const char *name)
 }
 
 /*
- * What is set for us alone. A relative one would mean another place after the
- * next cd, and to leave it aside would run with profiles that nobody named.
+ * A variable of brig's own. A relative path is an error: it would mean another
+ * place after the next cd, and to ignore it would use profiles that the user did
+ * not choose.
  */
 static int own_path(const char *name, const char **ret, struct err *e)
 {
@@ -57,7 +58,7 @@ bool place_of_program(char path[PLACE_MAX])
 	return true;
 }
 
-/* Beside ourselves, whoever put us there: who can write to that directory can replace us, too. */
+/* In the directory of this program: a user who can write there could replace this program as well. */
 static int find_brigd(char *path, struct err *e)
 {
 	char *slash;
@@ -70,7 +71,7 @@ static int find_brigd(char *path, struct err *e)
 	return put(path, e, BRIG_SBINDIR, "/brigd");
 }
 
-/* The build tree's root when this program runs from its bin/, else an empty text. */
+/* The root of the build tree when this program runs from its bin/, else "". */
 static int find_build(char *root, struct err *e)
 {
 	char        mark[PLACE_MAX + 32];
@@ -98,7 +99,7 @@ static bool is_own_directory(const char *path)
 	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
 }
 
-/* A plain user's own store, if he has a place for one, over the one that root fills. */
+/* A plain user's own store, when HOME or XDG_DATA_HOME names a place for it, is searched before the shared one. */
 static int find_stores(struct places *p, const char *shared, struct err *e)
 {
 	const char *home = env_path("HOME"), *data = env_path("XDG_DATA_HOME");
@@ -107,12 +108,12 @@ static int find_stores(struct places *p, const char *shared, struct err *e)
 		return put(p->store[0], e, shared, "");
 	if ((data ? put(p->store[0], e, data, "/brig/rootfs") : put(p->store[0], e, home, "/.local/share/brig/rootfs")) < 0)
 		return -1;
-	if (access(p->store[0], X_OK) < 0 && errno == EACCES) /* runuser and sudo may leave him with a home that is closed to him */
+	if (access(p->store[0], X_OK) < 0 && errno == EACCES) /* runuser and sudo may leave HOME at a directory that the user cannot enter */
 		return put(p->store[0], e, shared, "");
 	return put(p->store[1], e, shared, "");
 }
 
-/* A plain user's own profiles; a home that the user may not enter is skipped. */
+/* A plain user's own profiles, unless the user cannot enter the directory. */
 static int find_own_profiles(struct places *p, struct err *e)
 {
 	const char *home = env_path("HOME"), *config = env_path("XDG_CONFIG_HOME");
@@ -127,7 +128,7 @@ static int find_own_profiles(struct places *p, struct err *e)
 	return 0;
 }
 
-/* Directories that environment variables name come before the others, or replace them. */
+/* BRIG_PROFILES comes before all other directories; BRIG_PRESETS replaces them. */
 static int name_profiles(struct places *p, const char *profiles, const char *presets, struct err *e)
 {
 	if (presets) {
@@ -167,7 +168,7 @@ static bool is_there(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-/* ".brig" in the home that /etc/passwd tells; other accounts need libraries that a static brig has not. */
+/* ".brig" in the home directory of /etc/passwd; accounts from elsewhere need NSS libraries, which a static brig does not have. */
 static bool find_in_home(char path[PLACE_MAX])
 {
 	FILE                *file = fopen("/etc/passwd", "re");
@@ -185,11 +186,11 @@ static bool find_in_home(char path[PLACE_MAX])
 }
 
 /*
- * Not from the environment: two launchers that disagree about it would share
- * host ids. XDG_RUNTIME_DIR is there in a session and not in a cron job; what
- * it says is what logind makes, and that is there for both. In /tmp any user
- * may be first; the home is used then, and from then on, for what another user
- * makes may also go away again.
+ * Does not read the environment: two launchers with different runtime directories
+ * would use the same host ids. XDG_RUNTIME_DIR is set in a login session but not in
+ * a cron job; both find /run/user/UID, which logind creates. In /tmp another user
+ * may have created the directory first. ~/.brig is used then, and also later when it
+ * exists: the other user may remove the directory in /tmp again.
  */
 static int find_runtime(struct places *p, struct err *e)
 {

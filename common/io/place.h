@@ -1,17 +1,19 @@
 /*
  * place.h - where brig keeps its things.
  *
- *   profiles  $BRIG_PROFILES, over (not root:) $XDG_CONFIG_HOME/brig/profiles, over
- *             /etc/brig/profiles and the presets, or those of the build tree when run
- *             from there; $BRIG_PRESETS is in place of all but the first
- *   store     $BRIG_STORE, else build/store, else /var/lib/brig/rootfs
- *             (not root: $XDG_DATA_HOME/brig/rootfs over these, but where the
- *             build tree is one's own, or that place is closed to the caller)
- *   runtime   /run/brig (not root: /run/user/UID/brig, else /tmp/brig-UID, or
- *             .brig in the home that /etc/passwd tells when that one is another user's)
- *   brigd     beside this program, else where it was installed
+ *   profiles  searched in this order: $BRIG_PROFILES; $XDG_CONFIG_HOME/brig/profiles,
+ *             unless the caller is root; /etc/brig/profiles; the installed presets. In a
+ *             build tree its own presets replace the last two. $BRIG_PRESETS replaces
+ *             all but the first
+ *   store     $BRIG_STORE alone, if it is set. Else build/store in a build tree, else
+ *             /var/lib/brig/rootfs; a user who is not root searches $XDG_DATA_HOME/brig/rootfs
+ *             first, unless the build tree belongs to that user, or the directory is
+ *             closed to that user
+ *   runtime   root: /run/brig. Other users: /run/user/UID/brig, else /tmp/brig-UID, or,
+ *             when that belongs to another user, .brig in the home of /etc/passwd
+ *   brigd     in the directory of this program, else where it was installed
  *
- * A relative BRIG_PROFILES, BRIG_PRESETS or BRIG_STORE is refused. The texts live as long as the struct. Nothing is created here.
+ * A relative BRIG_PROFILES, BRIG_PRESETS or BRIG_STORE is refused. Nothing is created here.
  */
 #pragma once
 #include "err.h"
@@ -24,20 +26,20 @@ enum { PROFILES_NAMED, PROFILES_OWN, PROFILES_HOST, PROFILES_PRESET, PROFILES_PL
 struct credentials;
 
 struct places {
-	char profiles[PROFILES_PLACES][PLACE_MAX]; /* each may be empty; a user's own is not there for root, nor for a service of the host */
+	char profiles[PROFILES_PLACES][PLACE_MAX]; /* each may be empty; PROFILES_OWN is, for root and for a service of the host */
 	char recipes[PLACE_MAX];
-	char store[2][PLACE_MAX];    /* searched in this order, the second may be empty; brig rootfs writes into the first */
+	char store[2][PLACE_MAX];    /* in the order of search; the second may be empty; brig rootfs writes into the first */
 	char runtime[PLACE_MAX];
-	char libexec[PLACE_MAX];     /* where our other binaries are */
-	char guest[PLACE_MAX];       /* what runs programs inside a jail: files that go into each rootfs */
-	char brigd[PLACE_MAX];       /* the program; nobody looked whether it is there */
-	const struct credentials *credentials; /* of a service's reader (credentials.h), which outlives this; else NULL */
-	bool apart;                  /* profiles or store are not the host's: a service of the host would use others */
+	char libexec[PLACE_MAX];     /* the directory of brig's other binaries */
+	char guest[PLACE_MAX];       /* the directory of the files that run programs inside a jail, and go into each rootfs */
+	char brigd[PLACE_MAX];       /* path of the program; it may not exist */
+	const struct credentials *credentials; /* borrowed; set in a service's reader only (credentials.h), else NULL */
+	bool apart;                  /* profiles or store are not those of the host, which a service of the host would use */
 };
 
 /*
- * A service that root started by hand sees the host's places below here (view.h), each under its own path. In texts
- * they have the names that people know.
+ * A service that root started by hand sees the host's directories below PLACE_VIEW (view.h), each under its own path.
+ * places_name_as_known() gives paths in a text for people their usual names again, in place.
  */
 #define PLACE_VIEW "/run/brig/view"
 /* Why the host's service did not start (failure.h); a user's own has the file in its runtime directory. */
@@ -45,7 +47,7 @@ struct places {
 #define PLACE_CONFIG  "/etc/brig/brig.json"
 void places_name_as_known(char *text);
 
-/* Our own path; without /proc the one that we were started by. False: nobody knows it. */
+/* The path of this program; without /proc, the one that it was started by. False: it is unknown. */
 must_use bool place_of_program(char path[PLACE_MAX]);
 
 must_use int places_find(struct places *ret, struct err *e);

@@ -25,7 +25,7 @@
 #define SPACE_LEAST    (512 * KIB)
 #define SPACE_EVERY_MS 500
 
-/* What the child tells before it is somebody else: the step that failed, and why. */
+/* What the child writes to the pipe when a step before its exec fails. */
 struct report {
 	char step[24];
 	int  errnum;
@@ -48,7 +48,7 @@ static int put(const char *path, const char *text)
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
 }
 
-/* /proc is still the one of the outer pid namespace here, and its "self" is us. */
+/* /proc is still that of the outer pid namespace; its "self" is this process. */
 static int become_root(uid_t uid, gid_t gid)
 {
 	char map[64];
@@ -62,7 +62,7 @@ static int become_root(uid_t uid, gid_t gid)
 	return put("/proc/self/gid_map", map);
 }
 
-/* What was opened before belongs to the mounts of our parent. */
+/* Opens the directory again in this mount namespace: dir refers to a mount of the parent's namespace. */
 static int open_again(int dir)
 {
 	char        link[32], path[PATH_MAX];
@@ -83,8 +83,8 @@ static int open_again(int dir)
 }
 
 /*
- * All but the place is read-only: tar follows a link that an archive before brought, to wherever it leads. The place is a
- * mount of its own, so that no hard link leads out of it, and devices in it are none.
+ * Makes everything but the place read-only: tar follows a symbolic link that an earlier archive unpacked, wherever it leads.
+ * The place becomes a mount of its own: no hard link can lead out of it, and device files and set-id bits in it have no effect.
  */
 static int wall_in(int place, int *ret)
 {
@@ -102,13 +102,13 @@ static int wall_in(int place, int *ret)
 	return 0;
 }
 
-/* The old root lies on top of the new one until it is let go. */
+/* After pivot_root(".", ".") the old root is mounted on top of the new one, and is unmounted there. */
 static int enter(int tree)
 {
 	return fchdir(tree) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ? -1 : 0;
 }
 
-/* Still the owner of all files in the place, and nothing more: no chroot, no mount, no device. */
+/* The program still owns all files in the place, but cannot chroot, mount or make devices. exec() gives root nothing back: no_new_privs. */
 static int drop_rights(void)
 {
 	struct __user_cap_header_struct head    = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -117,7 +117,7 @@ static int drop_rights(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &head, none) < 0 ? -1 : 0;
 }
 
-/* The outer /proc knows none of the new pids; a program of the tree needs no /proc. */
+/* A jailed program gets no /proc. Others get a new one: the outer /proc does not have the pids of the new namespace. */
 static int enter_place(const struct process *p, const char **step)
 {
 	scoped_fd tree = -1;
@@ -138,7 +138,7 @@ static int set_streams(int in, int out)
 	return 0;
 }
 
-/* Directories of the host are among ours; neither a function of ours nor PID 1, which the program may trace, has a use for one. */
+/* Open directories of the host would be a way out for the function that runs here, and for a program that traces PID 1. */
 static int close_others(int pipe_fd)
 {
 	if (pipe_fd > 3 && close_range(3, (unsigned)pipe_fd - 1, 0) < 0)
@@ -225,7 +225,7 @@ int process_stopped(int stop, struct err *e)
 	return -1;
 }
 
-/* There are programs that wait for ever on a full disk (apt does), so somebody has to look. */
+/* Some programs wait for ever on a full disk (apt does), so the parent looks. */
 static int check_space(int dir, struct err *e)
 {
 	struct statvfs fs;
@@ -238,7 +238,7 @@ static int check_space(int dir, struct err *e)
 	return left < SPACE_LEAST ? err_sys(e, "less than %llu KiB are free", SPACE_LEAST / KIB) : 0;
 }
 
-/* Until the program ends, or there is a reason to end it: PID 1 of the namespace takes all others with it. */
+/* Waits for the end of PID 1 of the namespace, and kills it on a signal or a full disk: all other processes die with it. */
 static int await(const struct process *p, int pidfd, struct err *e)
 {
 	struct pollfd on[] = { { .fd = pidfd, .events = POLLIN }, { .fd = p->stop, .events = POLLIN } };
@@ -247,7 +247,7 @@ static int await(const struct process *p, int pidfd, struct err *e)
 	for (;;) {
 		if (poll(on, ARRAY_LEN(on), bad ? -1 : SPACE_EVERY_MS) < 0 && errno != EINTR)
 			return err_sys(e, "wait for %s", p->argv[0]);
-		if (on[0].revents & POLLIN) /* Ctrl-C reaches the program as well, and it may be quicker */
+		if (on[0].revents & POLLIN) /* Ctrl-C reaches the program as well, which may end first */
 			return bad ? bad : process_stopped(p->stop, e);
 		if (!bad && ((bad = process_stopped(p->stop, e)) < 0 || (bad = check_space(p->place, e)) < 0)) {
 			syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);

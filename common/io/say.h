@@ -1,12 +1,12 @@
 /*
- * say.h - a line on standard error, for whoever reads it
+ * say.h - writes a line to standard error, unless that would wait
  *
- * Or none: when the pipe behind it is full nobody waits. Who holds its other
- * end could stop a service at a moment of his choice by not reading
- * (CVE-2026-3888 used that to win a race).
+ * When the pipe is full, the line is dropped: a reader that stops reading could
+ * otherwise stop a service at a moment of its choice (CVE-2026-3888 used that to
+ * win a race).
  */
 #pragma once
 #include "defs.h"
 
-/* At most 1000 bytes of it, in one write. */
+/* Cut to 999 bytes, in one write. fmt has the newline. */
 void say(const char *fmt, ...) printf_like(1, 2);

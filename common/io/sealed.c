@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U /* 6.3 */
+#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
 #endif
 
 enum { SEALS = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW };
@@ -32,7 +32,7 @@ int sealed_open(const char *name, const void *bytes, size_t len, struct err *e)
 	return fd_take(&fd);
 }
 
-/* A mapping that can be written to would be in the way of the seal. */
+/* A function of its own, because F_SEAL_WRITE fails with EBUSY as long as a writable mapping exists. */
 static int fill_mapped(int fd, const char *name, size_t len, int (*fill)(void *bytes, void *arg, struct err *e), void *arg, struct err *e)
 {
 	void *bytes = ftruncate(fd, (off_t)len) < 0 ? MAP_FAILED : mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -40,7 +40,7 @@ static int fill_mapped(int fd, const char *name, size_t len, int (*fill)(void *b
 
 	if (bytes == MAP_FAILED)
 		return err_sys(e, "memory file \"%s\": %zu bytes", name, len);
-	(void)!madvise(bytes, len, MADV_DONTFORK); /* so would be a child's copy of it */
+	(void)!madvise(bytes, len, MADV_DONTFORK); /* nor may a child inherit the mapping */
 	done = fill(bytes, arg, e);
 	munmap(bytes, len);
 	return done;

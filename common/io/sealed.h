@@ -1,26 +1,26 @@
 /*
- * sealed.h - bytes in a memory file that nobody can change any more.
+ * sealed.h - bytes in a memory file that no process can change any more.
  *
- * What is passed on to be read by somebody with other rights must not change
- * under its reader, nor shrink: a mapping of it would then kill the reader.
+ * Bytes that a process reads for one with other rights must not change while it
+ * reads, nor shrink: its mapping of the file would then end in SIGBUS.
  */
 #pragma once
 #include "err.h"
 
-/* A new one, not executable; the caller's descriptor. -1 with *e. */
+/* A new sealed file with these bytes, not executable. The caller's descriptor, or -1 with *e. */
 must_use int sealed_open(const char *name, const void *bytes, size_t len, struct err *e);
 
 /*
- * The same, filled where it lies: bytes that are not written to take no memory. fill gets len zeros; -1 with *e if it fails. The
- * caller's descriptor.
+ * A new sealed file of len bytes, which fill() writes in place: it gets a mapping of zeros, and pages that it does not touch take
+ * no memory. fill() returns -1 with *e when it fails. The caller's descriptor, or -1 with *e.
  */
 must_use int sealed_fill(const char *name, size_t len, int (*fill)(void *bytes, void *arg, struct err *e), void *arg, struct err *e);
 
-/* One of zeros, for ever of this size; each process that has it may write to it. The caller's descriptor. -1 with *e. */
+/* A file of zeros, of a fixed size, not sealed against writes: every process that has it may write. The caller's descriptor, or -1 with *e. */
 must_use int memory_open(const char *name, size_t size, struct err *e);
 
 /*
- * Is this a memory file with the seals WRITE, SHRINK and GROW? Opens and reads nothing: safe for a stranger's
- * descriptor. 0 and its size, or -1 with what is wrong with it.
+ * Whether this is a memory file of at most max bytes with the seals WRITE, SHRINK and GROW. Opens and reads nothing: safe
+ * for a descriptor of a client. 0 and its size, or -1 with what is wrong with it.
  */
 must_use int sealed_check(int fd, size_t max, size_t *len, struct err *e);

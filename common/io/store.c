@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define LINK_HEAD "../trees/"
-#define TRIES     8 /* a rootfs rebuilt and collected eight times while we look at it is a fault */
+#define TRIES     8 /* a rootfs that is rebuilt and collected eight times during one call means a fault */
 
 bool store_is_digest(const char *text)
 {
@@ -25,7 +25,7 @@ static int missing(const char *store, const char *name, struct err *e)
 	return err_set(e, ERR_MISSING, "rootfs \"%s\" is not in the store %s; build it: brig rootfs build %s", name, store, name);
 }
 
-/* What names/NAME points at. The link is data for us: the kernel never follows it. */
+/* Reads the digest from the link names/NAME, as data: the kernel never follows this link. */
 static int read_name(const char *store, const char *name, char digest[STORE_DIGEST + 1], struct err *e)
 {
 	char    path[STORE_PATH_MAX], target[sizeof LINK_HEAD + STORE_DIGEST + 1];
@@ -46,17 +46,17 @@ static int read_name(const char *store, const char *name, char digest[STORE_DIGE
 enum lock_answer { LOCK_TAKEN, LOCK_GONE, LOCK_FAILED };
 
 /*
- * The shared lock, if there is still something to protect. gc holds the lock
- * exclusively from its decision to its last unlink, so a lock file that we hold
- * and that still has a name belongs to a whole tree.
+ * Takes the shared lock, if the tree still exists. gc holds the lock exclusively
+ * from its decision to its last unlink, so a lock file that this process has
+ * locked and that still has a name belongs to a complete tree.
  */
 static enum lock_answer take_lock(const char *path, struct store_tree *t)
 {
 	struct stat st;
 
-	t->lock_fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); /* a fifo in a store of strangers holds nobody up */
+	t->lock_fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); /* open() of a FIFO in another user's store does not wait */
 	if (t->lock_fd < 0 && errno == EACCES && (lstat(path, &st) < 0 || st.st_uid != geteuid()))
-		return LOCK_TAKEN; /* somebody else's store: see the header */
+		return LOCK_TAKEN; /* another user's store has no lock for this one: see store.h */
 	if (t->lock_fd < 0)
 		return errno == ENOENT ? LOCK_GONE : LOCK_FAILED;
 	if (flock(t->lock_fd, LOCK_SH | LOCK_NB) < 0)
@@ -66,7 +66,7 @@ static enum lock_answer take_lock(const char *path, struct store_tree *t)
 	return st.st_nlink ? LOCK_TAKEN : LOCK_GONE;
 }
 
-/* Whoever owns the tree, or may write into it, decides what runs: only root or ourselves. */
+/* A user who owns the tree, or may write into it, decides what runs: that must be root or this process's user. */
 static int check_owner(const struct store_tree *t, struct err *e)
 {
 	struct stat st;
@@ -106,7 +106,7 @@ static enum lock_answer open_tree_of(const char *store, struct store_tree *t, st
 	return check_owner(t, e) < 0 ? LOCK_FAILED : LOCK_TAKEN;
 }
 
-/* Hands the tree on when the answer is yes. */
+/* LOCK_TAKEN: *ret has the tree, and the caller owns it. */
 static enum lock_answer try_open(const char *store, const char *digest, struct store_tree *ret, struct err *e)
 {
 	scoped_store_tree t = STORE_TREE_NONE;
@@ -135,7 +135,7 @@ int store_open(const char *store, const char *name, struct store_tree *ret, stru
 			return 0;
 		case LOCK_FAILED:
 			return err_wrap(e, "rootfs %s", name);
-		case LOCK_GONE: /* the name has moved on since we read it, or the tree was removed by hand */
+		case LOCK_GONE: /* the name was linked to another tree after read_name(), or the tree was removed by hand */
 			break;
 		}
 	}
