@@ -343,7 +343,7 @@ json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t
 	return j;
 }
 
-/* --- and as text --- */
+/* --- making events as text --- */
 
 static void begin_event(struct json_text *t, enum event_kind kind, const char *run, uint64_t tag)
 {

@@ -1,11 +1,13 @@
 /*
- * client_protocol.h - what a client and the door say to each other, version 1.
+ * client_protocol.h - the messages between a client and the door, version 1.
  *
- * One JSON object a datagram, descriptors beside it (brig-protocol(7)). Pure:
- * requests are parsed from bytes and a number of descriptors, answers are made
- * as JSON values and checked from bytes; nothing here touches a socket.
+ * A message is a datagram with one JSON object, and descriptors beside it
+ * (brig-protocol(7)). Pure: requests are parsed from bytes and the number of
+ * descriptors, answers are made as JSON and checked from bytes; nothing here
+ * uses a socket.
  *
- * A request is borrowed from its JSON `source`; protocol_request_done() frees it.
+ * The members of a request are borrowed from its JSON `source`, which
+ * protocol_request_done() frees.
  */
 #pragma once
 #include "denial.h"
@@ -15,11 +17,11 @@
 
 enum {
 	PROTOCOL_VERSION  = 1,
-	PROTOCOL_MAX      = WIRE_MAX, /* bytes of one message, either way */
+	PROTOCOL_MAX      = WIRE_MAX, /* bytes of one message, in each direction */
 	PROTOCOL_ARGS_MAX = 1024,
 	PROTOCOL_ENV_MAX  = 64,
 	PROTOCOL_RO_MAX   = 16,
-	PROTOCOL_MAIN_MAX = 1024, /* of cwd, too */
+	PROTOCOL_MAIN_MAX = 1024, /* bytes of main, and of cwd */
 	PROTOCOL_FDS_MAX  = 2 + PROTOCOL_RO_MAX,
 	PROTOCOL_LIST_MAX = 200, /* runs in one reply */
 	PROTOCOL_IMPORTS_MAX = 512,
@@ -27,13 +29,13 @@ enum {
 	PROTOCOL_CALLS_MAX = 64, /* of tools, in one message */
 	PROTOCOL_SESSIONS_MAX = 100, /* sessions in one reply */
 	PROTOCOL_SIDE_MAX = 9999, /* rows, and columns, of a terminal */
-	PROTOCOL_NAME_MAX = 64,  /* of a session, and of a context */
+	PROTOCOL_NAME_MAX = 64,  /* bytes, of a session or a context */
 	RUN_ID_LEN        = 36,
 };
 
 #define PROTOCOL_CODE_MAX (8 * MIB) /* bytes of a program */
 #define PROTOCOL_WAIT_MAX (60 * 60 * 1000) /* ms */
-#define TAG_MAX           ((1ull << 53) - 1) /* what every JSON library can hold */
+#define TAG_MAX           ((1ull << 53) - 1) /* the largest integer that JSON libraries with doubles hold exactly */
 #define TAG_NONE          UINT64_MAX
 
 enum request_kind {
@@ -51,23 +53,23 @@ enum event_kind {
 /* Which descriptors belong to a request. */
 enum request_fds {
 	FDS_NONE,
-	FDS_RO,          /* a directory for each name in ro */
-	FDS_CODE_AND_RO, /* before them the program's text */
+	FDS_RO,          /* one for each name in ro, then the socket for files, if the request has files */
+	FDS_CODE_AND_RO, /* the program's text, then those of FDS_RO */
 };
 
-/* Who executes the program of a run, and what for. */
+/* What executes the program of a run. */
 enum run_mode {
 	MODE_script, /* the interpreter */
-	MODE_report, /* the guest runner, which reports what came of it */
-	MODE_check,  /* the guest runner, which only reads it */
+	MODE_report, /* the guest runner, which reports the program's result */
+	MODE_check,  /* the guest runner, which reads the program and does not execute it */
 };
 
 enum cancel_reason { CANCEL_cancelled, CANCEL_output_limit };
 
-/* The keys of all requests; what does not belong to a kind has its preset. */
+/* The keys of all requests. Those that a kind does not have are 0 or NULL, except profile, which is "basic", and context. */
 struct protocol_request {
 	enum request_kind kind;
-	const char       *op;  /* its name, as it was said */
+	const char       *op;  /* the kind's name, as received */
 	uint64_t          tag; /* TAG_NONE: none */
 	uint64_t          version;
 	const char       *profile;
@@ -76,7 +78,7 @@ struct protocol_request {
 	const char       *cwd;    /* a path in the jail, or NULL: /workspace */
 	const json_t     *args, *argv, *env, *ro; /* lists of texts, or NULL */
 	bool              wants_stdin, cold, has_files, has_tools;
-	bool              is_waiting; /* a call of a tool takes long */
+	bool              is_waiting; /* a call of a tool is taking long */
 	const json_t     *calls;      /* a list of objects for protocol_call_fields, or NULL */
 	uint64_t          wait_ms;
 	const json_t     *allow_missing; /* a list of texts, or NULL */
@@ -86,22 +88,22 @@ struct protocol_request {
 	const char       *run;
 	unsigned          reason; /* enum cancel_reason */
 	const char       *session; /* an id or a name, or NULL: none */
-	const char       *context, *name; /* names; context is "main" where nothing else was said, name may be NULL */
+	const char       *context, *name; /* names; context is "main" by default, name may be NULL */
 	bool              stays, detach;
-	bool              terminal; /* of open: its calls may have one; of exec: this one has */
+	bool              terminal; /* open: calls may have one; exec: this call has one */
 	uint64_t          rows, columns;
 	json_t           *source;
 };
 
-/* One call of a tool, as the client tells it. */
+/* One call of a tool, as the client reports it. */
 struct protocol_call {
 	const char *name, *verdict, *args_sha256;
 };
 extern const struct field protocol_call_fields[];
 
 /*
- * fds: how many descriptors came with the bytes. *ret is to be freed also when this failed: it then has what could be
- * read of op and tag, and the source if it was JSON at all.
+ * fds: how many descriptors came with the bytes. *ret must be freed on failure, too: it then has op and tag as far as they
+ * could be read, and the source if the bytes were JSON.
  */
 must_use int protocol_parse(struct protocol_request *ret, const void *bytes, size_t len, size_t fds, struct denial *d);
 void         protocol_request_done(struct protocol_request *r);
@@ -109,18 +111,18 @@ void         protocol_request_done(struct protocol_request *r);
 
 const char *run_mode_name(enum run_mode mode);
 
-/* What a session or a context can be called: no id of a session, which is a UUID. */
+/* Whether a session or a context can have this name. A UUID is none: it would look like the id of a session. */
 bool protocol_is_name(const char *text);
 
 /* --- answers: new references; tag TAG_NONE is left out --- */
 
-json_t *protocol_reply(enum request_kind to, uint64_t tag); /* the caller adds the keys of its rows */
+json_t *protocol_reply(enum request_kind to, uint64_t tag); /* the caller adds the other keys of reply_shape() */
 json_t *protocol_error(const struct denial *d, uint64_t tag);
 json_t *protocol_waiting(const char *run, uint64_t tag, const char *why);
 json_t *protocol_opened(const char *session, uint64_t tag, const char *name, uint64_t idle_ms, uint64_t lifetime_ms);
 json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends);
 
-/* What every run says, as text. exec_error and left may be NULL; record and lost are JSON. */
+/* Events of every run, written as text. exec_error and left may be NULL; record and lost are JSON. */
 void protocol_put_started(struct json_text *t, const char *run, uint64_t tag, bool with_stdin, bool with_result, bool with_tools,
 			  uint64_t output_bytes);
 void protocol_put_ended(struct json_text *t, const char *run, uint64_t tag, const char *record, const char *exec_error, const char *lost,
@@ -133,7 +135,7 @@ struct protocol_answer {
 	enum answer_kind  kind;
 	enum request_kind reply;
 	enum event_kind   event;
-	json_t           *source; /* has every key of its rows and no other */
+	json_t           *source; /* has every key of its shape and no other */
 };
 must_use int protocol_parse_answer(struct protocol_answer *ret, const void *bytes, size_t len, size_t fds, struct err *e);
 void         protocol_answer_done(struct protocol_answer *a);

@@ -91,7 +91,7 @@ static const char *const fds_words[] = {
 	[FDS_CODE_AND_RO] = "the program's text, then one for each name in ro, then the socket for files",
 };
 
-/* An answer to a request that is refused should still find its way. */
+/* Read before the request is checked, so that a refusal has the tag as well. */
 static uint64_t read_tag(const json_t *message)
 {
 	const json_t *tag = json_object_get(message, "tag");
@@ -113,7 +113,7 @@ static int find_request(struct protocol_request *r, struct denial *d)
 	return deny(d, DENIAL_unknown_request, "op", "\"%.40s\" is no request", r->op);
 }
 
-/* What is shown is /workspace/NAME: one component, and none that is there already. */
+/* The directory or file becomes /workspace/NAME: NAME must be one component, and not main.py, which is the program. */
 static int check_ro_name(const char *name, size_t i, struct denial *d)
 {
 	char field[32];
@@ -136,7 +136,7 @@ static int check_ro(const struct protocol_request *r, struct denial *d)
 	return 0;
 }
 
-/* Below one of the directories that are shown, and no way out of it. */
+/* main must be a plain path that begins with a name of ro. */
 static int check_main(const struct protocol_request *r, struct denial *d)
 {
 	size_t first = r->main ? strcspn(r->main, "/") : 0;
@@ -171,7 +171,6 @@ static int check_cwd(const struct protocol_request *r, struct denial *d)
 	return r->cwd && !*r->cwd ? deny(d, DENIAL_bad_field, "cwd", "is empty; name a directory of the jail, like /tmp") : 0;
 }
 
-/* Who only reads the program needs no files of its. */
 static int check_files(const struct protocol_request *r, struct denial *d)
 {
 	return r->has_files && r->kind == REQUEST_run && r->mode == MODE_check ? deny(d, DENIAL_bad_field, "files", "has no effect with the mode \"check\", which only reads the program") : 0;
@@ -234,7 +233,7 @@ static int check_name(const char *name, const char *field, struct denial *d)
 	return deny(d, DENIAL_bad_field, field, "\"%.70s\" is no name; use 1 to %d letters, digits, dots, dashes and underscores, and no UUID", name, PROTOCOL_NAME_MAX);
 }
 
-/* What belongs to the session was said when it was opened. */
+/* Refuses the keys that belong to the session: they were set when it was opened. */
 static int check_call(const struct protocol_request *r, struct denial *d)
 {
 	static const char *const of_run[] = { "op", "tag", "session", "context", "limits", "tools", "mode", NULL }, *const of_exec[] = { "op", "tag", "session", "argv", "cwd", "env", "stdin", "detach", "terminal", "rows", "columns", "limits", NULL };
@@ -266,7 +265,7 @@ static int check_session(struct protocol_request *r, struct denial *d)
 		return deny(d, DENIAL_bad_field, r->context ? "context" : r->detach ? "detach" : "terminal", "needs a session");
 	if (r->terminal && r->detach)
 		return deny(d, DENIAL_bad_field, "detach", "a terminal ends with its command, and with it what was started there");
-	r->wants_stdin |= is_start && r->terminal; /* what is typed */
+	r->wants_stdin |= is_start && r->terminal; /* for what the user types */
 	if (is_start && r->session && r->kind == REQUEST_run)
 		r->mode = MODE_report;
 	if (!r->context)
@@ -294,7 +293,7 @@ static int decode(struct protocol_request *r, struct denial *d)
 	fields_preset(row->fields, r);
 	r->profile = "basic";
 	failed     = fields_decode(row->fields, r->source, r, &e);
-	r->tag     = tag; /* was read, whatever was wrong before it came to it */
+	r->tag     = tag; /* decoding may have failed before it came to this key */
 	if (failed)
 		return deny_setting(d, DENIAL_bad_field, NULL, &e);
 	if (row->must && !json_object_get(r->source, row->must))

@@ -1,9 +1,9 @@
 /*
- * denial.h - the answer no, as a client is told it.
+ * denial.h - a refusal, as a client receives it.
  *
- * A code from a closed list for programs, a sentence for people, and which key
- * of the request it is about. The sentence does not repeat the key: brig(1)
- * puts the option in its place.
+ * It has a code from a closed list for programs, a sentence for people, and the
+ * key of the request that it is about. The sentence does not repeat the key:
+ * brig(1) prints its option in front instead.
  */
 #pragma once
 #include "err.h"
@@ -17,8 +17,8 @@ enum denial_code {
 
 struct denial {
 	enum denial_code code;
-	char             field[80]; /* "limits.memory_bytes", "ro[1]"; "": about no key */
-	uint64_t         retry_after_ms; /* of busy; 0: nothing to say */
+	char             field[80]; /* "limits.memory_bytes", "ro[1]"; "": not about a key */
+	uint64_t         retry_after_ms; /* for DENIAL_busy; 0: not sent */
 	char             text[sizeof((struct err){ 0 }.text)];
 };
 
@@ -29,5 +29,5 @@ const char *denial_code_doc(enum denial_code code);
 int deny(struct denial *d, enum denial_code code, const char *field, const char *fmt, ...) printf_like(4, 5);
 int deny_err(struct denial *d, enum denial_code code, const char *field, const struct err *e);
 
-/* Of field.h: "pids: 0 is outside 1..32768" becomes the field limits.pids, when `above` is "limits". */
+/* For errors of fields_decode(): "pids: 0 is outside 1..32768" becomes the field limits.pids when `above` is "limits"; it may be NULL. */
 int deny_setting(struct denial *d, enum denial_code code, const char *above, const struct err *e);

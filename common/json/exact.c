@@ -19,7 +19,7 @@ static bool is_real(const char *token, size_t len)
 	return memchr(token, '.', len) || memchr(token, 'e', len);
 }
 
-/* Never longer than it was. */
+/* Writes no more than len bytes: to may be the token itself. */
 static size_t put_real(char *to, const char *token, size_t len)
 {
 	double value = strtod(token, NULL);

@@ -77,7 +77,7 @@ static int decode_bool(const struct field *f, const json_t *v, void *into, struc
 	return 0;
 }
 
-/* Who reads it as a C text would see the part before the NUL. */
+/* NUL is refused: code that uses the text as a C string would see only the part before it. */
 static int check_string(const char *name, const json_t *v, uint64_t max, struct err *e)
 {
 	size_t len = json_string_length(v);
@@ -99,7 +99,7 @@ static int decode_str(const struct field *f, const json_t *v, void *into, struct
 	return 0;
 }
 
-/* A name or a choice: as it is typed. */
+/* A name or a choice: read as from the command line. */
 static int decode_word(const struct field *f, const json_t *v, void *into, struct err *e)
 {
 	if (check_string(f->name, v, WORD_MAX, e) < 0)
@@ -232,7 +232,7 @@ int fields_decode(const struct field *table, const json_t *from, void *into, str
 int field_check(const struct field *f, const json_t *value, struct err *e)
 {
 	struct field here = *f;
-	uint64_t     nowhere; /* as large as any value but a table's */
+	uint64_t     nowhere; /* as large as the value of any type except FIELD_TABLE */
 
 	here.offset = 0;
 	return types[f->type].decode(&here, value, &nowhere, e);

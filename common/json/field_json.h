@@ -1,7 +1,7 @@
 /*
- * field_json.h - rows of field.h and JSON: read it, check it, describe it.
+ * field_json.h - reads and checks JSON by the rows of field.h, and makes the schema.
  *
- * A refusal begins with the names of the rows that lead to the value, each
+ * An error begins with the names of the rows that lead to the value, each
  * with a colon: "limits: pids: 0 is outside 1..32768".
  */
 #pragma once
@@ -9,12 +9,12 @@
 
 #include <jansson.h>
 
-/* Strict: what no row has is refused. Strings and lists are borrowed from the JSON value. */
+/* Strict: a key without a row is refused. Strings and lists are borrowed from the JSON value. */
 must_use int fields_decode(const struct field *table, const json_t *from, void *into, struct err *e);
-/* One value, which goes nowhere; offset does not matter. */
+/* Checks one value without storing it. Not for FIELD_TABLE. */
 must_use int field_check(const struct field *f, const json_t *value, struct err *e);
 
-/* New references. A number as fields_decode() takes it. */
+/* New references. field_json(): a number of the row, as fields_decode() reads it. */
 json_t *field_json(const struct field *f, uint64_t value);
 json_t *field_schema(const struct field *f);
 json_t *fields_schema(const struct field *table);

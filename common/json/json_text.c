@@ -70,7 +70,7 @@ static void put_utf8(struct json_text *t, const char *text, size_t len)
 	put(t, "\"", 1);
 }
 
-/* A caller's word may be no UTF-8: it is told as well as JSON can, not left out. */
+/* A text that is not UTF-8, as a client may send it: its invalid bytes are replaced, the text is not left out. */
 static void put_mended(struct json_text *t, const char *text, size_t len)
 {
 	char *mended = text_as_utf8(text, len, &len);
@@ -123,9 +123,9 @@ void json_text_figure(struct json_text *t, int64_t value)
 		json_text_integer(t, value);
 }
 
-#define MS_MAX 9e15 /* as microseconds they fit an integer */
+#define MS_MAX 9e15 /* in microseconds: below 2^53, so a double holds them exactly */
 
-/* A real has a point: 7.412, 5.0. What is no number is none. */
+/* Always a real, with a point: 7.412, 5.0. NaN and numbers that are too large become null. */
 void json_text_ms(struct json_text *t, double ms)
 {
 	uint64_t us;

@@ -17,7 +17,7 @@ static bool is_missed(const json_t *row)
 	return strcmp(text_of(row, "verdict"), "refused") == 0 || strcmp(text_of(row, "verdict"), "failed") == 0;
 }
 
-/* Such a row stands for all that a program tried after brig-proxy ended. */
+/* One such row stands for all connections that the program tried after the end of brig-proxy. */
 static bool is_lost(const json_t *row)
 {
 	return strcmp(text_of(row, "reason"), "proxy_gone") == 0;
@@ -29,7 +29,7 @@ static bool is_same(const json_t *a, const json_t *b)
 	       strcmp(text_of(a, "reason"), text_of(b, "reason")) == 0;
 }
 
-/* Programs try again. */
+/* Programs try again: each host is named once. */
 static bool was_before(const json_t *list, size_t i)
 {
 	for (size_t k = 0; k < i; k++)

@@ -77,10 +77,10 @@ static const struct shape check_shape[] = {
 
 static const struct shape *const shapes[] = { [PROGRAM_REPORT_run] = run_shape, [PROGRAM_REPORT_check] = check_shape };
 
-/* Where the shape says no more than text or list. A character has up to four bytes. The last row is for all others. */
+/* The shape only says text or list. The runner counts characters, each of up to four bytes. The last row is for all other keys. */
 static const struct bound {
 	const char *key;
-	size_t      bytes, items; /* of a text, or of each of a list; of a list */
+	size_t      bytes, items; /* bytes of a text, or of each text of a list; items of a list */
 } bounds[] = {
 	{ "variables",   400,      PROGRAM_REPORT_VARIABLES_MAX },
 	{ "imports",     1024,     1000 },
@@ -107,13 +107,13 @@ static const struct bound *bound_of(const char *key)
 	return b;
 }
 
-/* JSON of the program's own, with whatever keys, and NUL in texts. */
+/* Keys whose value is any JSON of the program: with any keys, and NUL in texts. */
 static bool is_free(const char *key)
 {
 	return strcmp(key, "result") == 0 || strcmp(key, MIME_JSON) == 0 || strcmp(key, MIME_PLOTLY) == 0;
 }
 
-/* Of all texts in it. What else is there is counted by its weight. */
+/* Bytes of all texts and keys in the value. wire_weight() bounds the rest. */
 static size_t text_bytes(const json_t *value)
 {
 	size_t      sum = json_string_length(value);
@@ -211,7 +211,7 @@ static int check_words(enum program_report_kind kind, const json_t *report, stru
 	return 0;
 }
 
-/* --- NUL: readers of these texts think that it ends them --- */
+/* --- NUL: readers of these texts would take it for the end --- */
 
 static void replace_nul(json_t *text)
 {

@@ -1,18 +1,18 @@
 /*
- * program_report.h - what the guest runner says of its program, read by who does not believe it.
+ * program_report.h - reads the report of the guest runner about its program, which may be forged.
  *
- * The runner shares its process with the program: whatever comes out of the
- * pipe may be the program's own words. Here bytes become a JSON object with
- * every key of its kind and no other, each of its type and within its bounds;
- * what it claims is not judged. NUL in a text becomes U+FFFD, but for the
- * result itself and JSON in bundles, whose texts have a length. Base64 is base64;
- * whether it is a picture, and a picture that is not a bomb, nobody knows.
+ * The runner shares its process with the program, so the program may have
+ * written the bytes in the pipe. They are parsed into a JSON object with every
+ * key of its kind and no other, each of its type and within its bounds; whether
+ * the report is true is not checked. NUL in a text becomes U+FFFD, except in
+ * result and in JSON of bundles, whose texts have a length. Base64 is checked,
+ * but not what it holds: it may be no picture, or a decompression bomb.
  */
 #pragma once
 #include "shape.h"
 
-#define PROGRAM_REPORT_MAX    (8 * MIB) /* bytes; who reads the pipe keeps no more */
-#define PROGRAM_REPORT_WEIGHT 1150000 /* wire_weight(): the worst that a runner sends is half a MiB of "[]," as result, and JSON of a weight of 250000 in bundles */
+#define PROGRAM_REPORT_MAX    (8 * MIB) /* bytes; readers of the pipe keep no more */
+#define PROGRAM_REPORT_WEIGHT 1150000 /* of wire_weight(); the most that a runner sends: 512 KiB of "[]," as result, bundles that weigh 250000 */
 
 enum {
 	PROGRAM_REPORT_VARIABLES_MAX = 200,
@@ -24,15 +24,15 @@ enum {
 
 enum program_report_kind { PROGRAM_REPORT_run, PROGRAM_REPORT_check };
 
-/* A new reference, or NULL with what is wrong with it. */
+/* A new reference, or NULL with *e, whose text is plain. */
 must_use json_t *program_report_parse(enum program_report_kind kind, const void *bytes, size_t len, struct err *e);
 
-/* Of a run, into its record (record.h): the keys of both but exit_code, which the kernel knows better. An error of ours stays. */
+/* Copies the report of a run into its record (record.h). Not exit_code: the record has the kernel's. An error that the record has stays. */
 void program_report_into(json_t *record, const json_t *report);
-/* There was something, and it was no report: a warning in the record says why. */
+/* For bytes that are not a report: puts a warning that says why into the record. */
 void program_report_complain(json_t *record, const struct err *why);
 
-/* Is it base64 without anything else, as in bundles of image/png, image/jpeg and application/pdf? Nothing is none. */
+/* Whether the text is base64 and nothing else, as bundles must have it for image/png, image/jpeg and application/pdf. "" is not. */
 bool program_report_is_base64(const char *text, size_t len);
 
 /* For the manual and the fuzzer. */

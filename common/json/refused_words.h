@@ -1,15 +1,15 @@
 /*
- * refused_words.h - the refused calls of a record, as people read them
+ * refused_words.h - the refused system calls of a record, in words for people
  *
- * "ptrace (2 times), socket(AF_NETLINK) and 3 more". The record comes from another process: it is escaped before it
- * goes to a terminal.
+ * "ptrace (2 times), socket(AF_NETLINK) and 3 more". The record comes from another process: text_make_plain() makes its
+ * texts safe for a terminal.
  */
 #pragma once
 #include <jansson.h>
 
 enum { REFUSED_WORDS_MAX = 400 };
 
-/* Of the record's key "refused": so many by name. "" where there is none. Returns buf. */
+/* The calls of the record's key "refused", at most `most` by name. "": none. Returns buf. */
 char *refused_words(const json_t *record, size_t most, char buf[REFUSED_WORDS_MAX]);
-/* One of them: "fcntl(_, F_SETLEASE)". Returns buf. */
+/* One row of that list: "fcntl(_, F_SETLEASE)". Returns buf. */
 char *refused_words_of(const json_t *row, char *buf, size_t len);

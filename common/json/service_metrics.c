@@ -7,7 +7,7 @@
 
 struct metric;
 
-/* All samples of one metric. */
+/* Prints all samples of one metric. */
 typedef void samples_fn(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out);
 static samples_fn of_build, of_service, of_codes, of_calls, of_processes, of_profiles, of_zygotes, of_ends, of_histograms;
 
@@ -15,8 +15,8 @@ static samples_fn of_build, of_service, of_codes, of_calls, of_processes, of_pro
 static const struct metric {
 	const char *name, *type;
 	samples_fn *samples;
-	const char *key;    /* in the answer, as "runs.started" */
-	double      scale;  /* from the answer's unit to ours; 0: a whole number, as it is */
+	const char *key;    /* the path in the reply, like "runs.started" */
+	double      scale;  /* from the reply's unit to that of the metric; 0: a whole number, printed as it is */
 	const char *labels; /* for the manual */
 	const char *help;
 } metrics[] = {
@@ -56,7 +56,7 @@ static const struct metric {
 
 /* --- single figures --- */
 
-/* NULL: not there, nor is anything in what is null. */
+/* The value at a path like "audit.entries"; NULL when a key on it is missing, or its parent is null. */
 static const json_t *find(const json_t *object, const char *path)
 {
 	size_t n = strcspn(path, ".");
@@ -73,7 +73,7 @@ static void put(const struct metric *m, const struct exposition_label *labels, c
 		exposition_number(out, m->name, labels, json_number_value(value) * m->scale);
 }
 
-/* label NULL: none. */
+/* is: the label's value; label NULL: no label. */
 static void put_with(const struct metric *m, const char *label, const char *is, const json_t *value, FILE *out)
 {
 	const struct exposition_label labels[] = { { label, is }, { NULL, NULL } };
@@ -102,7 +102,7 @@ static void of_service(const struct metric *m, const json_t *stats, const json_t
 	put(m, NULL, find(stats, m->key), out);
 }
 
-/* All codes, also those that never were: what counts from 0 can be seen to grow. */
+/* All codes, also those with a count of 0: Prometheus sees the first increase only if there was a sample before. */
 static void of_codes(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
 {
 	const json_t *refused = find(stats, m->key);
@@ -147,7 +147,7 @@ static void of_profiles(const struct metric *m, const json_t *stats, const json_
 	}
 }
 
-/* One that is to be replaced serves until its successor does. */
+/* A zygote in the state replaced serves until its successor is ready. */
 static void of_zygotes(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
 {
 	const json_t *profiles = json_object_get(stats, "profiles");

@@ -1,9 +1,9 @@
 /*
- * shape.h - what an object of our own making looks like: every key, and no other.
+ * shape.h - the keys of a JSON object that brig makes, and their types.
  *
- * Settings are read with presets (field.h). Answers have none: what is missing
- * is as wrong as what is unknown. Clients and tests check with these rows what
- * the door says, and the manual prints them.
+ * Settings have presets (field.h), these objects have none: a missing key is as
+ * wrong as an unknown one. Clients and tests check the door's answers with these
+ * rows, and the manual prints them.
  */
 #pragma once
 #include "err.h"
@@ -20,15 +20,15 @@ enum shape_type {
 	SHAPE_ANY,
 	SHAPE_TEXTS,  /* a list of texts */
 	SHAPE_COUNTS, /* an object of any keys, each with a count */
-	SHAPE_OBJECT, /* an object that is described elsewhere */
+	SHAPE_OBJECT, /* an object whose keys are not checked here */
 	SHAPE_TABLE,  /* an object as in table[] */
-	SHAPE_ROWS,   /* a list of such objects */
+	SHAPE_ROWS,   /* a list of objects as in table[] */
 };
 
 enum shape_need {
 	SHAPE_MUST,
-	SHAPE_NULL, /* is there, and may be null */
-	SHAPE_MAY,  /* may be missing */
+	SHAPE_NULL, /* must be there, and may be null */
+	SHAPE_MAY,  /* may be missing, and is not null */
 };
 
 /* Tables end with a row whose name is NULL. */

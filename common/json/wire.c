@@ -26,7 +26,7 @@ unsigned wire_find_too_deep(const char *bytes, size_t len, unsigned depth_max)
 	return 0;
 }
 
-/* What the texts and numbers of a message weigh does not count: they are no larger than they were written. */
+/* The content of texts and numbers does not count: it is no larger in memory than in the message. */
 size_t wire_weight(const char *bytes, size_t len)
 {
 	size_t weight = 0;
