@@ -1,9 +1,10 @@
 /*
- * datagram.h - a request goes, an answer comes: one JSON object each, and the descriptors beside it.
+ * datagram.h - sends requests to brigd and receives its answers: a JSON object each, with descriptors.
  *
  * The client's side of the protocol (client_protocol.h), over a SOCK_SEQPACKET
- * socket. Whole or not at all; what comes has every key of its kind and no
- * other, and its descriptors are close-on-exec and have one owner.
+ * socket. A datagram arrives whole or not at all. A received one has every key of
+ * its kind and no other; its descriptors are close-on-exec, and struct datagram
+ * owns them until fd_take().
  */
 #pragma once
 #include "client_protocol.h"
@@ -16,7 +17,7 @@ struct datagram {
 	size_t                 fds;
 };
 #define DATAGRAM_NONE ((struct datagram){ .fd = { -1, -1, -1, -1, -1 } })
-void datagram_done(struct datagram *d); /* closes what was not taken */
+void datagram_done(struct datagram *d); /* closes descriptors that were not taken */
 #define scoped_datagram scoped(datagram_done) struct datagram
 
 must_use int datagram_send(int sock, const json_t *request, const int *fds, size_t n, struct err *e);
@@ -24,16 +25,16 @@ must_use int datagram_send(int sock, const json_t *request, const int *fds, size
 enum datagram_answer {
 	DATAGRAM_CAME,
 	DATAGRAM_END,    /* the other side is gone */
-	DATAGRAM_BROKEN, /* *e says what was wrong; nothing more can be believed */
+	DATAGRAM_BROKEN, /* *e says what was wrong; the connection cannot be used any more */
 };
 
-/* Of one that was received: the descriptors are its own in any case. */
+/* Parses a received datagram. Takes the descriptors over, also on failure. fds: at most DATAGRAM_FDS_MAX. */
 must_use int datagram_parse(struct datagram *ret, const char *text, size_t len, const int *fd, size_t fds, struct err *e);
 
-/* Waits for one. *ret is empty unless one came. */
+/* Waits for a datagram. *ret is DATAGRAM_NONE unless the result is DATAGRAM_CAME. */
 must_use enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err *e);
 
-/* A request, and its reply: a new reference, or NULL. ERR_DENIED: brigd refused it; the text is its message. */
+/* Sends a request and returns its reply: a new reference, or NULL with *e. ERR_DENIED: brigd refused it; the text is its message. */
 must_use json_t *datagram_exchange(int sock, const json_t *request, struct err *e);
-/* The same; *fd is the descriptor that came with the reply, or -1: there was none. Closed when fd is NULL. */
+/* With the descriptor of the reply in *fd, which the caller owns; -1: there was none; untouched on failure. fd NULL: it is closed. */
 must_use json_t *datagram_exchange_fd(int sock, const json_t *request, int *fd, struct err *e);

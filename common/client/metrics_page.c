@@ -14,7 +14,7 @@ struct question {
 	int64_t  until_ms;
 };
 
-/* Takes the request over. */
+/* Consumes the reference to the request. */
 static json_t *ask(const struct question *q, json_t *request, struct err *e)
 {
 	bool    late  = loop_now_ms() > q->until_ms;
@@ -26,7 +26,7 @@ static json_t *ask(const struct question *q, json_t *request, struct err *e)
 	return reply;
 }
 
-/* A profile may go between the two questions. */
+/* A profile may be removed between stats and metrics: its request is then refused, and it is left out. */
 static int ask_runs(const struct question *q, const json_t *profiles, json_t *ret, struct err *e)
 {
 	for (size_t i = 0; i < json_array_size(profiles); i++) {

@@ -1,13 +1,16 @@
 /*
- * metrics_page.h - the page of a service's figures, for Prometheus.
+ * metrics_page.h - the page with the figures of a service, for Prometheus.
  *
- * Asks the service as any client does, over a connection of its own: stats, then metrics for each profile that this user
- * may use. It starts no brigd.
+ * Sends the requests of an ordinary client over a connection of its own: stats, then metrics for each profile that this user
+ * may use. Does not start a private brigd.
  */
 #pragma once
 #include "err.h"
 
 #include <stdio.h>
 
-/* Prints nothing unless every request got its reply. Waits at most ms to connect, and at most ms for the replies. */
+/*
+ * Prints nothing unless every request is answered; a profile whose request is refused is left out. Waits at most ms to connect.
+ * No request is sent later than ms after that, and each waits at most ms for its reply.
+ */
 must_use int metrics_page_print(FILE *out, unsigned ms, struct err *e);

@@ -15,7 +15,7 @@ static uint64_t number_of(const json_t *event, const char *key)
 	return (uint64_t)json_integer_value(json_object_get(event, key));
 }
 
-/* The program can open the other end again: it could read what poll promised us, and keep what it wrote to open. */
+/* Not blocking: the program can open its pipe again, read back the bytes that poll() has reported, and hold a writing end open. */
 static int take_stream(struct datagram *d, size_t i)
 {
 	int fd = fd_take(&d->fd[i]);
@@ -24,7 +24,7 @@ static int take_stream(struct datagram *d, size_t i)
 	return fd;
 }
 
-/* Names that a later brigd may add are left to be closed. */
+/* Streams with names that a later brigd may add stay in d, which closes them. */
 static void take_streams(struct run_start *start, struct datagram *d)
 {
 	static const char *const ours[RUN_STREAMS] = { "stdout", "stderr", "result", "stdin", "tools" };

@@ -17,11 +17,12 @@
 #include <unistd.h>
 
 
-enum answer { CONNECTED, NOBODY, FAILED }; /* NOBODY: there is no such socket */
+enum answer { CONNECTED, NOBODY, FAILED }; /* NOBODY: no service has this socket */
 
 /*
- * Nobody may look inside: either a service whose group we are not in, or the
- * runtime directory of root's own runs, which is nobody's door.
+ * After EACCES: true when only the owner may enter the socket's directory. It is then the
+ * runtime directory of root's private runs, without a service. A service's directory can be
+ * entered, and EACCES comes from its socket, whose group the caller is not in.
  */
 static bool is_for_root_alone(const char *path)
 {
@@ -33,7 +34,7 @@ static bool is_for_root_alone(const char *path)
 	return stat(folder, &st) == 0 && !(st.st_mode & (S_IXGRP | S_IXOTH));
 }
 
-/* Who wants a service is not told to go without. */
+/* --private is not suggested to a caller that needs a service. */
 static int refuse(const char *path, enum server_want want, struct err *e)
 {
 	const char *or = want == SERVER_SERVICE ? "" : ", or say --private (brig-mcp: --server private)";
@@ -54,7 +55,7 @@ static int refuse(const char *path, enum server_want want, struct err *e)
 	}
 }
 
-/* How long a connect waits where the service's line is full; 0: for ever. */
+/* How long connect() waits while the service's backlog is full; 0: for ever. */
 static void be_patient(int fd, unsigned ms)
 {
 	struct timeval time = { .tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000 };
@@ -62,7 +63,7 @@ static void be_patient(int fd, unsigned ms)
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
-/* On FAILED, *e says why; on NOBODY, errno. */
+/* FAILED: *e is set. NOBODY: errno is. */
 static enum answer try_socket(const char *path, enum server_want want, unsigned ms, struct server *ret, struct err *e)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -94,7 +95,7 @@ static enum answer try_socket(const char *path, enum server_want want, unsigned 
 	return CONNECTED;
 }
 
-/* The one that was named: there, or an error. */
+/* BRIG_SOCKET: without a service there, it is an error. */
 static int connect_named(const char *path, enum server_want want, unsigned ms, struct server *ret, struct err *e)
 {
 	if (path[0] != '/')
@@ -121,9 +122,9 @@ static enum answer try_usual(enum server_want want, unsigned ms, struct server *
 	return answer == NOBODY ? try_socket(SERVER_SOCKET, want, ms, ret, e) : answer;
 }
 
-/* --- a service that should be there --- */
+/* --- a service that is enabled but not running --- */
 
-/* What `systemctl enable` makes, of a unit that is still installed. */
+/* Whether one of the links of `systemctl enable` is there, and its unit still installed. */
 static bool is_enabled(const char *folder)
 {
 	static const char *const links[] = { "sockets.target.wants/brigd.socket", "multi-user.target.wants/brigd.service", "default.target.wants/brigd.service" };
@@ -137,7 +138,7 @@ static bool is_enabled(const char *folder)
 	return false;
 }
 
-/* Its last words; "" when it left none. */
+/* The reason that a failed service wrote (failure.h); "": there is none. */
 static void read_failure(const char *path, char *text, size_t len)
 {
 	scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -155,22 +156,22 @@ bool server_failure(const struct server *s, char *why, size_t len)
 	return *why;
 }
 
-/* Without it there would be no quota, no audit and no word of that. */
+/* A private run instead would silently go without the service's quota and audit. */
 static int refuse_without(const char *whose, const char *failure, const char *systemctl, struct err *e)
 {
-	char why[360]; /* so that what to do fits behind it */
+	char why[360]; /* leaves room in the message for what to do */
 
 	read_failure(failure, why, sizeof why);
 	return err_set(e, ERR_MISSING, "%s service is down%s%s; %s status brigd says more, --private (brig-mcp: --server private) runs without it", whose, *why ? ": " : "", why, systemctl);
 }
 
-/* 0: none is missed here. */
+/* Refuses when a service is enabled, for this user or for the host. 0: there is none. */
 static int miss_service(const struct places *p, struct err *e)
 {
 	const char *home = secure_getenv("HOME"), *config = secure_getenv("XDG_CONFIG_HOME");
 	char        folder[PLACE_MAX + 32], failure[PLACE_MAX + 16];
 
-	if (p->apart || access("/run/systemd/system", F_OK) < 0) /* sd_booted(3): an image may have the links and nothing that follows them */
+	if (p->apart || access("/run/systemd/system", F_OK) < 0) /* as sd_booted(3): a container image may have the links but no systemd that follows them */
 		return 0;
 	if (config && *config == '/')
 		snprintf(folder, sizeof folder, "%.*s/systemd/user", PLACE_MAX, config);

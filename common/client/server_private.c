@@ -12,14 +12,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { THEIRS = 3 }; /* the number of its end, in its eyes */
+enum { THEIRS = 3 }; /* brigd's end of the socket has this number there; argv has it too */
 
 struct plan {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t          state;
 };
 
-/* Nothing of what the caller left open, not even its streams: what brigd has to say comes through the connection. */
+/* brigd gets no other open file of the caller, not even its standard streams: errors come through the connection. */
 static int plan_files(struct plan *p, int theirs)
 {
 	int r = posix_spawn_file_actions_adddup2(&p->files, theirs, THEIRS);
@@ -30,7 +30,7 @@ static int plan_files(struct plan *p, int theirs)
 	return r ? r : posix_spawn_file_actions_adddup2(&p->files, STDIN_FILENO, STDERR_FILENO);
 }
 
-/* Terminal keys go to us alone; what the caller ignored or blocked is not its business either. */
+/* A new session, so that keys of the terminal signal only the caller. Signals that the caller ignores or blocks are reset. */
 static int plan_state(struct plan *p)
 {
 	sigset_t all, none;
@@ -43,7 +43,7 @@ static int plan_state(struct plan *p)
 	return r ? r : posix_spawnattr_setflags(&p->state, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
 }
 
-/* 0 or an errno. Does not copy our memory: the child runs on it until its exec. */
+/* 0 or an errno. posix_spawn() does not copy the caller's memory: the child runs on it until its exec. */
 static int spawn(const char *program, int theirs, pid_t *pid)
 {
 	static char *const argv[] = { (char *)"brigd", (char *)"--private", (char *)"--fd", (char *)"3", NULL };

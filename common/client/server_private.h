@@ -1,6 +1,6 @@
-/* server_private.h - a brigd of our own */
+/* server_private.h - starts a private brigd */
 #pragma once
 #include "server.h"
 
-/* Starts the program and returns at once, connected to it. */
+/* Starts the program, and returns without waiting for it. server_close() ends it. */
 must_use int server_start(struct server *ret, const char *program, struct err *e);

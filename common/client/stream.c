@@ -11,7 +11,7 @@
 
 enum { FLOOD_FACTOR = 8, CHUNK = 64 * 1024 };
 
-/* Memory short: what came so far stays, and the figure says that there was more. */
+/* When memory is short, the bytes are dropped; seen still counts them. */
 static void append(struct stream *s, const char *bytes, size_t n)
 {
 	if (s->len + n > s->room) {
@@ -38,7 +38,7 @@ static void keep(struct stream *s, const char *bytes, size_t n)
 		s->broken = errno;
 }
 
-/* The last tail_max bytes of all that came here. */
+/* Keeps the last tail_max of all bytes passed to it. */
 static void keep_tail(struct stream *s, const char *bytes, size_t n)
 {
 	size_t stay;

@@ -2,35 +2,35 @@
  * stream.h - reads one stream of a program, and bounds what is kept of it.
  *
  * The first `keep` bytes are kept (or passed on); the rest is read and counted,
- * so that the program does not block. Beyond eight times `keep` the caller has
- * to end the run. The last bytes of what is not kept can be kept in `tail`.
- * The bytes are hostile, and are not looked at.
+ * so that the program does not block. Beyond eight times `keep` the result is
+ * STREAM_FLOOD, and the caller must end the run. The last bytes beyond `keep`
+ * can be kept in `tail`. The bytes are hostile, and are not interpreted.
  */
 #pragma once
 #include "defs.h"
 #include "stream_rest.h"
 
 struct stream {
-	int      fd;    /* the reading end; -1 at end of file, unless it is lent */
-	bool     lent;  /* its owner closes it, after removing it from an epoll */
+	int      fd;    /* the reading end; closed and set to -1 at end of file, unless it is lent */
+	bool     lent;  /* the caller closes fd, after it has removed it from an epoll */
 	bool     ended;
-	int      to;    /* the bytes are written there at once; -1: into data */
+	int      to;    /* the bytes are written to this descriptor at once; -1: kept in data */
 	uint64_t keep, seen;
 	unsigned little; /* stream_rest.h */
-	double   rests_ms; /* for the caller: do not read before that moment */
+	double   rests_ms; /* set by the caller (CLOCK_MONOTONIC): it does not read before; 0: reads at once */
 	char    *data;
 	size_t   len, room;
 	char    *tail;           /* memory of the caller for the last bytes beyond keep, or NULL */
 	size_t   tail_len, tail_max;
 	int      broken; /* errno of the write to `to` that failed, or of the read; 0: none did */
-	bool     unread; /* it was the read */
+	bool     unread; /* broken is the errno of the read */
 };
 
 enum stream_answer { STREAM_GOES_ON, STREAM_FLOOD, STREAM_BROKEN };
 
 /* Reads once. Call when fd is readable. */
 must_use enum stream_answer stream_read(struct stream *s);
-/* What is there, without waiting for more and without end. */
+/* Reads what the pipe has, and does not wait for more; stops at STREAM_FLOOD. */
 void                        stream_drain(struct stream *s);
 void                        stream_done(struct stream *s);
 

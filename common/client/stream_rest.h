@@ -1,7 +1,7 @@
 /*
  * stream_rest.h - when a reader of output waits before it reads again.
  *
- * A program that writes byte by byte would cost its reader as much CPU as itself. So after many reads that returned few
+ * A program that writes single bytes would cost its reader as much CPU as itself. So after many reads that returned few
  * bytes, the reader waits for a moment after each further one, while the bytes collect in the pipe. A read that returns
  * many bytes reduces the count by what they are worth, so that a large write between many small ones does not reset it.
  */
@@ -9,7 +9,7 @@
 
 enum { STREAM_LITTLE = 512, STREAM_MANY = 16, STREAM_REST_MS = 1 };
 
-/* The count behind a read that brought n bytes; 0: the end; n < 0: there was nothing, because the program had taken it back. */
+/* The new count after a read that returned n bytes. n == 0: end of file. n < 0: no bytes, because the program had read them back. */
 static inline unsigned stream_count_little(unsigned little, long n)
 {
 	unsigned worth = n < 0 ? 0 : (unsigned)n / STREAM_LITTLE;
@@ -21,7 +21,7 @@ static inline unsigned stream_count_little(unsigned little, long n)
 	return little > worth ? little - worth : 0;
 }
 
-/* Before the next read, for STREAM_REST_MS. */
+/* Whether the reader waits for STREAM_REST_MS before the next read. */
 static inline int stream_rests(unsigned little)
 {
 	return little > STREAM_MANY;
