@@ -2,9 +2,9 @@
  * access.h - which users may use this service, and how much of it.
  *
  * The rules have numeric ids. They are built from the configuration before the first
- * client is served. The first rule that matches a client counts; a client that no rule
- * matches is refused. Root is always admitted: it could change the rules anyway, and
- * needs stats, top and kill when something is wrong.
+ * client is served, and at each reload. The first rule that matches a client counts; a
+ * client that no rule matches is refused. Root is always admitted, except by access_own():
+ * it could change the rules anyway, and needs stats, top and kill when something is wrong.
  */
 #pragma once
 #include "config.h"

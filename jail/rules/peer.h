@@ -1,9 +1,10 @@
 /*
  * peer.h - which user and process are at the other end of a connection, as the kernel says.
  *
- * The kernel is asked once, when the connection is accepted. It names the process that
- * called connect(), also when that passes the socket on later. When the kernel gives no
- * answer, the client is refused (in CVE-2021-3560 polkit took that for root).
+ * The kernel is asked when the connection is accepted; at a reload the groups are asked
+ * for again. It names the process that called connect(), also when that passes the socket
+ * on later. When the kernel gives no answer, the client is refused (in CVE-2021-3560
+ * polkit took that for root).
  */
 #pragma once
 #include "err.h"
