@@ -41,10 +41,10 @@ must_use struct connection *connection_open(struct door *d, int sock, const stru
 /* Frees c. Its runs are cancelled, except sessions that stay. */
 void connection_close(struct connection *c);
 
+/* --- connection.c --- */
+
 /* A run with tools has ended: the client may still report its last calls. calls: how many it has reported. */
 void connection_remember(struct connection *c, const char *run, uint32_t calls);
-
-/* --- answers --- */
 
 /* Takes answer over. If it can be neither sent nor kept, the connection ends at the loop's next turn; c is valid until then. */
 void connection_send(struct connection *c, json_t *answer, const int *fds, size_t n);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { CALLS_MAX = 1000 /* of one run; the audit gets no more of them */, DIGEST_HEX = 64 };
+enum { CALLS_MAX = 1000 /* of one run or call in a session; the audit gets no more of them */, DIGEST_HEX = 64 };
 
 /* How many calls of this run were reported. A client may report the last calls when the run has ended already. */
 static uint32_t *count_of(struct connection *c, struct served_run *r, struct session_call *call, const char *id)

@@ -2,7 +2,8 @@
  * run_plan.h - what a request to run something becomes: limits, mounts, arguments.
  *
  * Everything that can be wrong with a request is found here, before anything
- * is started. A request can only lower limits; it names no path of the host.
+ * is started. A request can set limits up to the profile's ceilings; it names no
+ * path of the host.
  */
 #pragma once
 #include "client_protocol.h"
