@@ -1,11 +1,11 @@
 /*
  * audit.h - the log of what peers asked for and what came of it, kept where peers cannot reach it.
  *
- * One line per attempt: to the journal with fields, and to a file of JSON Lines
- * when one is configured. Opened before the door confines itself. From then on
- * nothing here blocks, and nothing fails: an entry that could not be kept is
- * counted, and the journal is told once (docs/decisions/0054 says why no run is
- * refused because of it).
+ * One line per attempt, and per call of a tool that a client reports: to the journal
+ * with fields, and to a file of JSON Lines when one is configured. Opened before the
+ * door confines itself. From then on nothing here blocks, and nothing fails: an entry
+ * that could not be kept is counted, and the journal is told once (docs/decisions/0054
+ * says why no run is refused because of it).
  *
  * A confined door must still be allowed openat, newfstatat, renameat, write, sendto
  * and poll; and by Landlock, below audit_folder(), WRITE_FILE, MAKE_REG and

@@ -7,7 +7,10 @@ static bool is_over(const struct audit_refuser *row, int64_t now_us)
 	return now_us < row->began_us || now_us - row->began_us >= MINUTE; /* the clock may have been put back */
 }
 
-/* A uid that loses its row begins anew: one whose minute is over loses nothing but its count, one that is silenced would be heard again. */
+/*
+ * Whether another uid takes over a before b. The uid that loses its row starts again from 0: when its minute is over, it loses only
+ * its count of suppressed refusals; while it is suppressed, its refusals would be written again.
+ */
 static bool is_lost_sooner(const struct audit_refuser *a, const struct audit_refuser *b, int64_t now_us)
 {
 	if (is_over(a, now_us) != is_over(b, now_us))
