@@ -3,8 +3,8 @@
  *
  * Called when everything that the door needs is open. An attacker who takes it over can
  * then use the sockets that it has, accept clients, make memory files and pairs of
- * sockets, read below /proc, and write the audit into its folder. No other file, no
- * program, no network.
+ * sockets, send datagrams to named Unix sockets that its user may write to, read below /proc,
+ * and write the audit into its folder. No other file, no program, no network.
  */
 #pragma once
 #include "err.h"

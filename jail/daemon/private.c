@@ -32,7 +32,10 @@ static int take_socket(const char *text, int *sock, struct err *e)
 	return 0;
 }
 
-/* brig.json binds an installed brig. If it exists and cannot be read, the run is refused. */
+/*
+ * brig.json binds an installed brig, but not root, nor a caller that uses other profiles or another store (places.apart). If it exists
+ * and cannot be read, the run is refused.
+ */
 static int may_run(const struct places *p, struct err *e)
 {
 	scoped_config host = { 0 };
