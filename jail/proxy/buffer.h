@@ -1,4 +1,4 @@
-/* buffer.h - bytes that wait to be understood or passed on, up to a bound */
+/* buffer.h - bytes that wait to be parsed or passed on, up to a bound */
 #pragma once
 #include "defs.h"
 
@@ -20,9 +20,9 @@ static inline char *buffer_at(const struct buffer *b)
 	return b->at + b->from;
 }
 
-/* At least one byte of room behind the bytes; false: max is reached, or there is no memory. */
+/* Makes room for at least one more byte. False: the buffer holds max bytes already, or there is no memory. */
 must_use bool buffer_grow(struct buffer *b, size_t max);
-/* Room for exactly size, and nothing in it. */
+/* Empties the buffer and gives it room for exactly size bytes. False: no memory. */
 must_use bool buffer_make(struct buffer *b, size_t size);
 
 static inline void buffer_take(struct buffer *b, size_t n)

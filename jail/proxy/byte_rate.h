@@ -1,8 +1,8 @@
 /*
- * byte_rate.h - so many bytes a second, for all connections of a run together
+ * byte_rate.h - a limit in bytes per second, shared by all connections of a run
  *
- * A bucket: what was not used in the last tenth of a second is lost. Connections
- * that find it empty stop reading, and are woken when it fills again.
+ * A token bucket that holds a tenth of a second: what is not used by then is lost.
+ * Connections that find it empty stop reading, and are woken when it fills again.
  */
 #pragma once
 #include "loop.h"
@@ -16,7 +16,7 @@ struct byte_rate {
 };
 
 void byte_rate_init(struct byte_rate *r, struct loop *loop, uint64_t per_second, void (*wake)(void *owner), void *owner);
-/* SIZE_MAX: no bound. 0: woken later. */
+/* Bytes that may be read now. SIZE_MAX: no bound. 0: the bucket is empty, and wake is called later. */
 size_t byte_rate_left(struct byte_rate *r);
 void   byte_rate_spend(struct byte_rate *r, size_t bytes);
 void   byte_rate_done(struct byte_rate *r);

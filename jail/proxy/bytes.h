@@ -1,8 +1,8 @@
 /*
- * bytes.h - numbers of a message from the network, never beyond its end
+ * bytes.h - reads numbers and parts of a message from the network, never beyond its end
  *
- * After a read beyond the end nothing is left, has_failed is set, and every further read gives 0:
- * a parser may read on and look at it once.
+ * A read beyond the end sets has_failed and leaves nothing, so that every later number is 0:
+ * a parser may read on and check has_failed once, at the end.
  */
 #pragma once
 #include "defs.h"
@@ -22,13 +22,13 @@ static inline const uint8_t *take_bytes(struct bytes_left *b, size_t n)
 		b->has_failed = true;
 		return NULL;
 	}
-	if (n) /* a part that failed is at NULL, to which not even 0 may be added */
+	if (n) /* "at" is NULL in a part that failed, and adding even 0 to NULL is undefined */
 		b->at += n;
 	b->left -= n;
 	return at;
 }
 
-/* Network order, of 1 to 4 bytes. */
+/* A number of 1 to 4 bytes, in network order. */
 static inline uint32_t take_number(struct bytes_left *b, size_t n)
 {
 	const uint8_t *at = take_bytes(b, n);
@@ -39,7 +39,7 @@ static inline uint32_t take_number(struct bytes_left *b, size_t n)
 	return x;
 }
 
-/* A part that says its own length in n bytes. */
+/* A part that begins with its own length, a number of n bytes. */
 static inline struct bytes_left take_part(struct bytes_left *b, size_t n)
 {
 	struct bytes_left part = { .left = take_number(b, n) };

@@ -1,14 +1,14 @@
 /*
  * client_hello.h - the first message of a TLS client: which server does it name?
  *
- * Pure, without state: it is called with all bytes since the connection began,
- * again when more have come; they go to the server afterwards as they are.
+ * Pure and stateless: the caller passes all bytes since the connection began, and
+ * calls again when more have come. The bytes go on unchanged afterwards.
  * RFC 8446, 4.1.2 and 5.1; the message may be spread over records.
  */
 #pragma once
 #include "net_rule.h"
 
-enum { CLIENT_HELLO_MAX = 16 * 1024 }; /* with the headers of its records; a longer one is bad */
+enum { CLIENT_HELLO_MAX = 16 * 1024 }; /* a longer message is bad; so is an incomplete one with as many bytes, record headers included */
 
 enum hello_outcome {
 	HELLO_MORE,    /* not all of it is there */
@@ -18,8 +18,8 @@ enum hello_outcome {
 };
 
 struct client_hello {
-	bool has_sni;           /* exactly one host name, in canonical form; two, or a name that is none, are HELLO_BAD */
-	bool has_ech;           /* encrypted_client_hello: the name inside may be another one (or it is GREASE) */
+	bool has_sni;           /* exactly one host name, in canonical form; two names or an invalid one are HELLO_BAD */
+	bool has_ech;           /* encrypted_client_hello: the inner name may differ from sni (or it is GREASE) */
 	bool has_alpn, offers_http1; /* offers_http1: "http/1.1" is among the protocols, or there are none */
 	char sni[NET_HOST_MAX]; /* an address is no name: HELLO_BAD (RFC 6066, 3) */
 };

@@ -1,11 +1,12 @@
 /*
- * confine.h - brig-proxy gives up what it does not need, before it reads what a stranger sent
+ * confine.h - brig-proxy gives up what it does not need, before it reads bytes from programs and servers
  *
- * No capability, none to come (no_new_privs), no new process, no core file and no debugger; of the file system it can read what
- * names and certificates need (Landlock); of system calls those of a program with sockets (seccomp).
+ * Afterwards it has no capability and cannot get one (no_new_privs), starts no process, writes no core file and cannot be traced.
+ * It can read only the files that name resolution and certificates need (Landlock), and make only the system calls of a program
+ * with sockets (seccomp).
  */
 #pragma once
 #include "err.h"
 
-/* What is open stays open. 0 or -1: *e says which step failed, and nothing is to be served then. */
+/* Open descriptors stay open. -1: *e says which step failed, and the caller must not serve anything. */
 must_use int confine(struct err *e);

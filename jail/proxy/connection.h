@@ -1,13 +1,14 @@
 /*
- * connection.h - from a program's connect() to its end
+ * connection.h - one connection of a program, from connect() to its end
  *
- *     which host?     transparent: the address that it connected to; else CONNECT, SOCKS5 or an absolute request says it
+ *     which host?     transparent: the name that stands behind the address; at the proxy port: CONNECT, SOCKS5 or an absolute request
  *     look            the program's first bytes: TLS, and for which name; or HTTP, and for which host
  *     dial            resolve, judge every address, connect to one of them
  *     carry           a tunnel; or one request and its reply
  *
- * Through the proxy port a host is dialed before the program is told so and begins to speak; transparent ones
- * speak first. Every way ends in connection_end(), which frees it: what calls that does nothing more.
+ * A transparent connection is looked at before it is dialed. CONNECT and SOCKS5 are dialed first: the program sends nothing before it
+ * is told that the host was reached. Every path ends in connection_end(), which frees the connection: a function that may call it, or
+ * one of the functions below that lead to it, must not touch the connection afterwards.
  */
 #pragma once
 #include "buffer.h"
@@ -32,52 +33,55 @@ struct connection {
 	struct side client, server;
 	void (*on_client)(struct connection *c);
 	void (*on_server)(struct connection *c);
-	void (*next)(struct connection *c);      /* a step is done (course.h) */
-	void (*try_again)(struct connection *c); /* this address takes too long: the next one */
-	void (*wake)(struct connection *c);      /* the run's rate lets more pass again; NULL: nothing is carried */
+	void (*next)(struct connection *c);      /* begins the next step (course.h) */
+	void (*try_again)(struct connection *c); /* the current address takes too long: tries the next one */
+	void (*wake)(struct connection *c);      /* the run's rate allows more bytes again; NULL: nothing is carried */
 	enum via           via;
 	enum carry         carry;
 	bool               is_named, is_dialed, is_told;
-	bool               is_left; /* the program said its end, or is gone */
-	bool               awaits_reply; /* the program speaks HTTP, and may be answered in it */
+	bool               is_left; /* the program has shut down its sending side, or is gone */
+	bool               awaits_reply; /* the program speaks HTTP, so a refusal can be an HTTP reply */
 	char               host[NET_HOST_MAX];
 	uint16_t           port;
 	bool               is_address;
-	enum net_scheme    scheme; /* ANY until it was looked at */
+	enum net_scheme    scheme; /* ANY: not known yet */
 	struct permission  permission;
-	struct buffer      said; /* of the program, not passed on yet */
+	struct buffer      said; /* bytes of the program that were not passed on yet */
 	struct dial        dial;
-	struct flow        up, down; /* of the tunnel */
-	struct exchange   *exchange; /* of the request; one piece of memory */
+	struct flow        up, down; /* to the server, to the program */
+	struct exchange   *exchange; /* owned, one piece of memory; NULL: a tunnel, or no request yet */
 	struct deadline    deadline;
 	struct report_line line;
 };
 LIST_HEAD(connections, connection);
 
-/* fd: accepted, owned from then on. NULL: no memory, and the program was reset. */
+/* Takes ownership of fd, an accepted socket. NULL: no memory, and fd was closed with a reset. */
 must_use struct connection *connection_open(struct run *run, int fd, void (*next)(struct connection *c));
 
-/* The host is known: the first judgement, and then onward. */
+/* The host is known: opens the report line, asks the rules for the first time, and refuses or begins the next step. */
 void connection_name(struct connection *c, const char *host, uint16_t port, bool is_address, enum net_scheme scheme);
-/* A step is done: to the next one. */
+/* The current step is done: begins the next one. */
 void connection_next(struct connection *c);
 
-/* More of what the program says, into said. MOVED, WANT_READ (it is waited for), or its end. */
+/* Reads more bytes of the program into said. WANT_READ, WANT_WRITE: the loop waits for it. FAILED: also when said has max bytes. */
 enum tls_outcome connection_listen(struct connection *c, size_t max);
 
-/* REFUSED with this reason, and the program is told as well as its protocol allows. */
+/* Ends with the verdict REFUSED and this reason. The program gets an HTTP or SOCKS5 reply where it can, otherwise a reset. */
 void connection_refuse(struct connection *c, enum net_reason reason);
-/* The same, FAILED: it was allowed. */
+/* The same with the verdict FAILED: the rules allowed it, but it did not succeed. */
 void connection_fail(struct connection *c, enum net_reason reason);
-/* What was written to the program is to arrive: not cut off by what it still says. */
+/* Ends when the program has had time to read what was written to it: bytes that it still sends must not cause a reset. */
 void connection_leave(struct connection *c);
-/* All was carried, or both sides have gone. */
+/* Closes both sides and frees c. is_reset: with RST, so that neither peer takes what it has for complete. */
 void connection_end(struct connection *c, bool is_reset);
 
 struct proxy *connection_proxy(const struct connection *c);
 void          connection_want(struct connection *c, uint32_t client, uint32_t server);
-/* It is not there yet: ends, FAILED, when the program is gone before. */
+/* Waits for events of a server that is not connected yet. When the program goes away first, the connection ends, FAILED. */
 void          connection_await_server(struct connection *c, uint32_t events);
-/* Of the program's side, once all that it said is passed on: a server that says nothing either is not waited for long. */
+/*
+ * Call it when the program's side is ready. If the program has shut down its sending side, and everything that it sent was passed on, a
+ * silent server gets only DEADLINE_HALF.
+ */
 void          connection_note_left(struct connection *c);
 void          connection_deadline(struct connection *c, enum deadline_kind kind);

@@ -2,5 +2,5 @@
 #pragma once
 #include "connection.h"
 
-/* fd: accepted. address, port: that the program connected to, host order; port 0: the proxy. */
+/* Takes ownership of fd, an accepted socket. The program connected to address and port, in host order; port 0: the proxy port. */
 void course_begin(struct run *run, int fd, uint32_t address, uint16_t port);

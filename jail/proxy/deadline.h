@@ -1,19 +1,19 @@
 /*
- * deadline.h - moments by which thousands of connections must have gone on
+ * deadline.h - deadlines for thousands of connections
  *
- * Each kind has one length, so each list is in order by itself: setting and
- * clearing cost the same however many there are. They are looked at twice a second.
+ * All deadlines of one kind have the same length, so a list to which they are appended is
+ * sorted: setting and clearing take constant time. The lists are checked twice a second.
  */
 #pragma once
 #include "loop.h"
 
 enum deadline_kind {
-	DEADLINE_SAY,   /* what it wants */
-	DEADLINE_DIAL,  /* a name and a connection, together */
-	DEADLINE_TRY,   /* one address of several */
+	DEADLINE_SAY,   /* for the program to say what it wants */
+	DEADLINE_DIAL,  /* to resolve a name; then for the last address, an upstream proxy's answer, the server's TLS handshake */
+	DEADLINE_TRY,   /* to connect to an address that is not the last one */
 	DEADLINE_IDLE,  /* without a byte in either direction */
-	DEADLINE_HALF,  /* the same, of a program that said its end */
-	DEADLINE_LEAVE, /* to read a refusal */
+	DEADLINE_HALF,  /* the same, after the program has shut down its sending side */
+	DEADLINE_LEAVE, /* for the program to read a refusal, or the end of a reply */
 	DEADLINE_KINDS,
 };
 
@@ -33,6 +33,6 @@ struct deadlines {
 };
 
 void deadlines_init(struct deadlines *all, struct loop *loop);
-/* One that is set is moved. Zero the struct but for due and owner. */
+/* A deadline that is set already is moved. Before the first call, zero the struct but for due and owner. */
 void deadline_set(struct deadlines *all, struct deadline *d, enum deadline_kind kind);
 void deadline_clear(struct deadlines *all, struct deadline *d);

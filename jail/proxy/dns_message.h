@@ -8,7 +8,7 @@
 #include "net_rule.h"
 
 enum {
-	DNS_QUESTION_MAX = 1232, /* longer ones are malformed for us */
+	DNS_QUESTION_MAX = 1232, /* a longer one is answered with FORMERR */
 	DNS_ANSWER_MAX   = 512,  /* no answer is longer: one address at most */
 	DNS_TYPE_A       = 1,
 	DNS_TYPE_AAAA    = 28,
@@ -18,21 +18,21 @@ enum dns_rcode { DNS_NOERROR = 0, DNS_FORMERR = 1, DNS_SERVFAIL = 2, DNS_NXDOMAI
 
 enum dns_outcome {
 	DNS_ASKED,  /* a question: look at name and type, and answer */
-	DNS_WRONG,  /* answer with wrong */
-	DNS_IGNORE, /* not even a header, or an answer: send nothing (a reply could go round for ever) */
+	DNS_WRONG,  /* answer with the code in wrong */
+	DNS_IGNORE, /* shorter than a header, or itself an answer: send nothing (two resolvers could answer each other for ever) */
 };
 
 struct dns_question {
 	uint16_t       id, flags, type;
 	bool           has_edns;
 	enum dns_rcode wrong;
-	char           name[NET_HOST_MAX]; /* canonical; "": it is no name of a host (or an address), NXDOMAIN is right */
-	char           shown[NET_HOST_MAX]; /* as asked, made plain, for the report */
+	char           name[NET_HOST_MAX]; /* canonical; "": not the name of a host, or an address: NXDOMAIN is the answer */
+	char           shown[NET_HOST_MAX]; /* as asked, with "?" for other bytes than those of host names, for the report */
 	uint16_t       asked_len;
-	uint8_t        asked[256 + 4]; /* name, type and class, as they came: the answer repeats the case of letters */
+	uint8_t        asked[256 + 4]; /* name, type and class as they came: the answer keeps the case of letters */
 };
 
 enum dns_outcome dns_question_parse(const uint8_t *bytes, size_t len, struct dns_question *ret);
 
-/* address: host order, of an A record that lives for ttl seconds; 0: the answer is empty. Returns the length. */
+/* address: in host order, for an A record that lives for ttl seconds; 0: no record. Returns the length. */
 size_t dns_answer_write(const struct dns_question *q, enum dns_rcode rcode, uint32_t address, uint32_t ttl, uint8_t ret[DNS_ANSWER_MAX]);

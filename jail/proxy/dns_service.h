@@ -1,7 +1,7 @@
 /*
  * dns_service.h - the resolver of one run: an address for each name that it may reach, and for no other
  *
- * Nothing is asked upstream: a question tells the world nothing. Over UDP, and over TCP for programs that insist.
+ * No question is forwarded, so names that a program asks for leave no trace outside. Answers over UDP and TCP.
  */
 #pragma once
 #include "buffer.h"
@@ -19,8 +19,8 @@ struct dns_service {
 	unsigned         n;
 };
 
-/* The socket can be read: answers what is there, but not so much that others wait long. */
+/* Call it when the socket is readable. Answers what is there, up to a bound, so that other sources do not wait long. */
 void dns_service_read(struct run *run, int udp);
-/* A connection over TCP, owned. */
+/* Takes ownership of fd, an accepted TCP connection. */
 void dns_service_talk(struct run *run, int fd);
 void dns_service_done(struct run *run);

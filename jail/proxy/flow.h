@@ -1,9 +1,9 @@
 /*
  * flow.h - one direction of a connection: bytes from one side to the other
  *
- * A side that reads slowly stops the reading of the other one: what waits here is one pipe or one buffer.
- * Between two plain sockets the kernel moves them (splice); otherwise, or with a
- * filter, they are copied. The end of one side is passed on, and the other direction stays.
+ * A receiver that reads slowly stops the reading from the sender: only a pipe or small buffers of bytes wait here.
+ * Between two plain sockets the kernel moves the bytes (splice); with TLS or a
+ * filter they are copied. End of file is passed on, and the other direction stays open.
  */
 #pragma once
 #include "buffer.h"
@@ -18,18 +18,18 @@ enum { FLOW_BUFFER = 64 * 1024 };
 struct flow {
 	struct side     *from, *to;
 	bool             is_down;             /* to the program */
-	bool             is_ended, is_closed; /* from said its end; to was told */
-	bool             keeps_to;            /* to is not told of the end */
+	bool             is_ended, is_closed; /* from is at end of file; to was told so */
+	bool             keeps_to;            /* to is not told of the end of file */
 	uint64_t         moved;               /* bytes that were read */
-	struct side     *failed;              /* of a flow that is BROKEN */
-	struct side     *wait;                /* for what the flow waits; NULL: for the run's rate, or for nothing any more */
+	struct side     *failed;              /* which one, when the flow is BROKEN */
+	struct side     *wait;                /* for which the flow waits; NULL: it waits for the run's rate, or for nothing */
 	uint32_t         events;
 	struct pipe_pair pipe;
 	size_t           in_pipe;
-	struct buffer    in, out; /* read and not filtered; to be written */
+	struct buffer    in, out; /* read and not filtered yet; ready to be written */
 	/*
-	 * From f->in to f->out, which is empty; at the end is_ended is set, and in may be. False: malformed. A filter that needs no
-	 * more of from sets is_ended itself.
+	 * Moves bytes from f->in to f->out, which is empty at each call. At end of file is_ended is set, and f->in may be empty.
+	 * False: malformed. A filter that needs no more bytes sets is_ended itself. NULL: no filter.
 	 */
 	bool (*filter)(void *owner, struct flow *f);
 	void *owner;
@@ -40,7 +40,7 @@ enum flow_outcome {
 	FLOW_CLOSED,
 	FLOW_BROKEN, /* a side failed, or was reset */
 	FLOW_BAD,    /* the filter refuses it */
-	FLOW_STOPPED /* *reason */
+	FLOW_STOPPED /* *reason says why */
 };
 
 static inline void flow_init(struct flow *f, struct side *from, struct side *to, bool is_down)
@@ -48,11 +48,11 @@ static inline void flow_init(struct flow *f, struct side *from, struct side *to,
 	*f = (struct flow){ .from = from, .to = to, .is_down = is_down, .pipe = PIPE_NONE };
 }
 
-/* These go first; taken over. */
+/* Bytes that go first; takes the memory over. */
 void flow_put(struct flow *f, struct buffer *first);
-/* Moves what can be moved now, but not so much that others wait long. */
+/* Moves what can be moved now, up to a bound, so that other connections do not wait long. */
 enum flow_outcome flow_pump(struct connection *c, struct flow *f, enum net_reason *reason);
-/* What both flows wait for, in the loop. */
+/* Makes the loop wait for the events that both flows need. */
 void flow_want(struct connection *c, const struct flow *one, const struct flow *other);
 bool flow_waits_for(const struct flow *f, const struct side *side);
 

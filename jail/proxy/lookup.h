@@ -1,9 +1,9 @@
 /*
  * lookup.h - the addresses of an allowed name, from the host's own resolver
  *
- * c-ares: /etc/hosts, then the servers of /etc/resolv.conf, in the loop and without a thread. No search
- * list: the name that was allowed is the name that is asked for. resolv.conf and nsswitch.conf are read again when they
- * have changed, or others have taken their place.
+ * Uses c-ares, in the loop and without a thread: /etc/hosts, then the servers of /etc/resolv.conf. There is no search
+ * list: exactly the allowed name is asked for. resolv.conf and nsswitch.conf are read again after they were written
+ * or replaced.
  */
 #pragma once
 #include "loop.h"
@@ -27,7 +27,7 @@ void                     lookups_destroy(struct lookups *all);
 struct lookup;
 /* n 0: the name has no address, or no server answered. IPv4 first. May be called before lookup_begin() returns. */
 typedef void (*lookup_done)(void *owner, const union address *addresses, size_t n);
-/* *slot names the lookup until it is done. */
+/* *slot points to the lookup until done is called. */
 void lookup_begin(struct lookups *all, const char *name, uint16_t port, lookup_done done, void *owner, struct lookup **slot);
-/* It will not be told. NULL is fine. */
+/* done will not be called. l may be NULL. */
 void lookup_forget(struct lookup *l);

@@ -1,8 +1,8 @@
 /*
  * permission.h - may this run reach that?
  *
- * What the run's own rules and one of the profile's (allow or ceiling) match, and none of deny. The one place that
- * decides; pure.
+ * A run may reach what its own rules match, the profile's allow or ceiling matches, and deny does not match. Only these
+ * functions decide; they are pure.
  */
 #pragma once
 #include "net_report.h"
@@ -15,20 +15,20 @@ struct policy {
 
 struct permission {
 	enum net_reason reason;     /* NONE: it may */
-	bool            is_private; /* its name may lead to addresses that are not public */
-	bool            is_literal; /* the address itself was named by a rule: it is not judged again */
+	bool            is_private; /* the name may lead to addresses that are not public */
+	bool            is_literal; /* a rule names the address itself: it is not judged again */
 };
 
 /*
- * target.scheme ANY: it is not known yet, and some scheme could be allowed; deny is not asked, as it may name another
- * scheme. Ask again when it is.
+ * target.scheme ANY: the scheme is not known yet. The answer is NONE when some scheme could be allowed; deny counts only when it
+ * matches every scheme that is. Ask again when the scheme is known.
  */
 struct permission permission_find(const struct policy *policy, const struct net_target *target, bool is_address);
-/* Every protocol may pass: nothing is looked at. */
+/* A tcp:// rule lets every protocol pass here: nothing is looked at. */
 bool permission_is_raw(const struct policy *policy, const char *host, uint16_t port);
-/* Requests have to be read: rules name methods or paths, or a secret belongs to it. */
+/* Requests have to be read: rules for the target name methods or paths, or a secret belongs to it. */
 bool permission_reads(const struct policy *policy, const struct net_target *target);
 bool permission_of_request(const struct policy *policy, const struct net_target *target, enum net_method method,
 			   const char *path);
-/* The name is worth an answer of the resolver. What deny says depends on the port: connecting tells. */
+/* The resolver answers: the name is allowed at some port. deny depends on the port, so it is asked when the program connects. */
 bool permission_knows(const struct policy *policy, const char *host);

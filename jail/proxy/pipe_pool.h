@@ -1,8 +1,8 @@
 /*
  * pipe_pool.h - pipes through which the kernel moves bytes from socket to socket
  *
- * A connection has one only while bytes of it wait inside: what is idle costs no
- * descriptors. One that comes back is empty.
+ * A flow has a pipe only while its bytes wait inside: an idle connection costs no
+ * descriptors for pipes. Only an empty pipe goes back into the pool.
  */
 #pragma once
 #include "defs.h"
@@ -10,7 +10,7 @@
 enum { PIPE_POOL_KEPT = 32, PIPE_BYTES = 256 * 1024 };
 
 struct pipe_pair {
-	int in, out; /* written, read; -1: none */
+	int in, out; /* the end to write, the end to read; -1: none */
 };
 #define PIPE_NONE ((struct pipe_pair){ -1, -1 })
 

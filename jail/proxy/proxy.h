@@ -1,8 +1,8 @@
 /*
  * proxy.h - brig-proxy: one loop, its configuration, and the runs that it serves
  *
- * It reads what programs of jails and servers of the world send, and holds secrets: it has no right on the host
- * but to connect. All of it is one thread; nothing waits but the loop.
+ * It parses what programs in jails and servers on the Internet send, and holds secrets: its only right on the host is
+ * to connect. It is one thread, and only the loop waits.
  */
 #pragma once
 #include "deadline.h"
@@ -18,15 +18,15 @@ struct proxy {
 	const struct proxy_config *config; /* a mapping */
 	struct deadlines           deadlines;
 	struct lookups            *lookups;
-	struct tls_authority      *authority; /* NULL: nothing is terminated */
-	int                        kernel;    /* own_address.h */
+	struct tls_authority      *authority; /* NULL: no TLS is terminated */
+	int                        kernel;    /* netlink socket, own_address.h */
 	struct pipe_pool           pipes;
-	uint64_t                   descriptors;  /* that it may have */
+	uint64_t                   descriptors;  /* RLIMIT_NOFILE */
 	uint64_t                   serves, open; /* runs; connections of all of them */
 	LIST_HEAD(, run) runs;
 	bool       ends, fails;
-	struct err why; /* it fails */
-	char scratch[PROXY_SCRATCH]; /* of one call: nothing stays in it */
+	struct err why; /* if fails */
+	char scratch[PROXY_SCRATCH]; /* within one call: nothing stays in it */
 };
 
 /* Opens what it needs, confines itself, serves, and returns at the end of file of PROXY_FD: 0, or -1 with *e. */

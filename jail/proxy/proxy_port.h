@@ -1,5 +1,5 @@
 /*
- * proxy_port.h - what a program says that knows of the proxy: HTTP or SOCKS5, told by the first byte
+ * proxy_port.h - the protocols of the proxy port: HTTP or SOCKS5, told apart by the first byte
  */
 #pragma once
 
@@ -7,5 +7,5 @@ struct connection;
 
 /* Ends in connection_name(), or in a refusal. */
 void proxy_port_begin(struct connection *c);
-/* The host is dialed: the program is told to go on. Ends in connection_next(). */
+/* The host is dialed: tells the program to go on. Ends in connection_next(), or in connection_end(). */
 void proxy_port_tell(struct connection *c);

@@ -1,7 +1,7 @@
 /*
- * refusal_text.h - what a program is told over HTTP that may not reach what it asked for
+ * refusal_text.h - the HTTP reply to a program that does not reach what it asked for
  *
- * The first line has the whole sentence: it is all that most libraries show of a proxy's answer.
+ * The status line has the whole sentence: it is all that most libraries show of a proxy's answer.
  */
 #pragma once
 #include "net_report.h"

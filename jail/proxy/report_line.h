@@ -1,9 +1,9 @@
 /*
  * report_line.h - one connection in the report that the door reads
  *
- * Written as things happen: the door may look at any moment. A refusal that
- * is there already is counted, not told again: a program that tries a thousand times
- * does not push out what else it did.
+ * Written as things happen: the door may read it at any moment. A refusal that has a
+ * row already is only counted: a program that tries a thousand times does not push
+ * its other connections out of the report.
  */
 #pragma once
 #include "net_report.h"
@@ -12,19 +12,19 @@
 
 struct report_line {
 	struct net_report     *report;
-	struct net_connection *row; /* NULL: of those that are left out */
+	struct net_connection *row; /* NULL: the report is full, or another row says the same */
 	bool                   is_open;
 };
 
 /* False: the run is over, and the connection must reach nothing. */
 must_use bool report_line_begin(struct report_line *line, struct net_report *report, const char *name, uint16_t port);
 void report_line_address(struct report_line *line, const struct sockaddr *address);
-/* It is let through: counted among the connections. */
+/* Counts a connection that was let through. */
 void report_line_through(struct report_line *line);
 void report_line_secret(struct report_line *line);
 void report_line_in(struct report_line *line, uint64_t bytes);
 void report_line_out(struct report_line *line, uint64_t bytes);
-/* Once; later calls change nothing. */
+/* The first call counts; later ones change nothing. */
 void report_line_end(struct report_line *line, enum net_verdict verdict, enum net_reason reason);
 
 /* What never became a connection: a refused name or one connection too many. */

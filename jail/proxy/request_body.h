@@ -8,11 +8,11 @@
 #pragma once
 #include "request_head.h"
 
-enum { REQUEST_BODY_ROOM = 64 }; /* that out must have, at least */
+enum { REQUEST_BODY_ROOM = 64 }; /* the smallest out_size */
 
 struct request_body {
 	enum request_framing framing;
-	unsigned             state;   /* of chunks */
+	unsigned             state;   /* of REQUEST_CHUNKED: where the next byte belongs */
 	uint64_t             left;    /* of the body, or of this chunk */
 	unsigned             digits, trailer;
 	bool                 is_done, has_failed;
@@ -21,7 +21,7 @@ struct request_body {
 void request_body_begin(struct request_body *b, const struct request_head *h);
 
 /*
- * Takes from in, makes out: as much as there is, and fits. Call again with what was not taken. false: malformed, end the
- * connection (what was made before is a body that the server will find cut off). Neither taken nor made: more of either is needed.
+ * Takes *taken bytes from in and writes *made bytes to out, as many as are there and fit. Call again with what was not taken. Neither
+ * taken nor made: it needs more input or more room. False: malformed; end the connection, so that the server finds the body cut off.
  */
 bool request_body_step(struct request_body *b, struct span in, char *out, size_t out_size, size_t *taken, size_t *made);

@@ -1,9 +1,9 @@
 /*
  * request_head.h - the head of an HTTP/1 request, read strictly and written anew
  *
- * RFC 9112, and less: whatever two readers could understand in two ways is
- * refused (request smuggling). What goes upstream is made of the parsed parts alone.
- * Pure, without state: called with all bytes since the request began, again when more have come.
+ * A strict subset of RFC 9112: what two parsers could understand in two ways is
+ * refused (request smuggling). What goes to the server is made of the parsed parts alone.
+ * Pure and stateless: the caller passes all bytes since the request began, and calls again when more have come.
  */
 #pragma once
 #include "net_rule.h"
@@ -30,8 +30,8 @@ struct request_head {
 	enum net_method       method; /* 0: TRACE, CONNECT */
 	enum request_form     form;
 	enum net_scheme       scheme;             /* of ABSOLUTE: HTTP or HTTPS; otherwise ANY */
-	char                  host[NET_HOST_MAX]; /* canonical: of the target, else of Host. Both, where both are there, are the same */
-	uint16_t              port;               /* 0: not said */
+	char                  host[NET_HOST_MAX]; /* canonical; of the target, or of Host if it has none. If both are there, they are the same */
+	uint16_t              port;               /* 0: not given */
 	bool                  is_address;
 	struct span           path; /* origin-form, with the query; "/" when an absolute target has none; "*" */
 	unsigned              minor; /* HTTP/1.minor: 0 or 1 */
@@ -39,7 +39,7 @@ struct request_head {
 	bool                  has_length; /* Content-Length was there, maybe 0 */
 	uint64_t              body_len;
 	bool                  upgrades; /* GET, Upgrade: websocket, Connection: upgrade, no body. Any other Upgrade is left out when written */
-	bool                  overrides; /* a header tells the server another method than the first line does */
+	bool                  overrides; /* a header may tell the server another method than the first line does */
 	unsigned              headers;
 	struct request_header header[REQUEST_HEADERS_MAX];
 };
@@ -58,19 +58,19 @@ struct request_edit {
 	const char               *authority; /* for Host: "name" or "name:port" (IPv6 in brackets) */
 	const struct request_set *set;
 	size_t                    sets;
-	bool                      plain_reply; /* the reply is to be searched: whole, without compression, of websockets neither */
+	bool                      plain_reply; /* the reply will be searched: ask for it whole and without compression, also of WebSocket messages */
 };
 
 /*
- * For the server itself (origin-form): without what concerns one hop (RFC 9110, 7.6.1), without a header that is set (in any
- * case of letters, and with "_" for "-", which CGI does not tell apart), with "Connection: close", or "upgrade" when it upgrades.
- * The body is to follow as request_body makes it. Returns the length; 0: it does not fit.
+ * Writes the head for the server itself (origin-form): without headers that concern one hop (RFC 9110, 7.6.1), without the program's
+ * own header where edit sets one of that name (in any case of letters, and with "_" for "-", which CGI does not tell apart), with
+ * "Connection: close", or "upgrade" when it upgrades. The body must follow as request_body makes it. Returns the length; 0: no room.
  */
 size_t request_head_write(const struct request_head *h, const struct request_edit *edit, char *ret, size_t size);
 
 /*
- * After a request that upgrades: what the server's reply begins with. Until it is SWITCHED nothing more of the program may go to
- * the server: it could be a second request, which was not checked.
+ * After a request that upgrades: does the server's reply begin with "101"? Until SWITCHED, nothing more of the program may go to the
+ * server: it could be a second request, which was not checked.
  */
 enum reply_outcome { REPLY_MORE, REPLY_SWITCHED, REPLY_OTHER };
 enum reply_outcome reply_switches(const char *bytes, size_t len);

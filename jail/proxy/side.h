@@ -1,8 +1,8 @@
 /*
- * side.h - one end of a connection: a socket, maybe with TLS, and what is waited for at it
+ * side.h - one end of a connection: a socket, maybe with TLS, and the events that it waits for
  *
- * A socket for which nothing is waited is not in the loop: epoll tells of an
- * error or a hang-up always, also again and again.
+ * A socket that waits for no event is not in the loop: epoll reports an error or
+ * a hang-up also without wanted events, again and again.
  */
 #pragma once
 #include "loop.h"
@@ -12,19 +12,19 @@ struct side {
 	struct loop_source source; /* fd -1: there is none (yet) */
 	uint32_t           wanted; /* EPOLLIN, EPOLLOUT; 0: not in the loop */
 	struct tls_end    *tls;    /* owned; NULL: plain */
-	bool               is_cut; /* what goes to it is not whole: it must not end as if it were */
+	bool               is_cut; /* what goes to it is incomplete: its end must not look complete */
 };
 
-/* Owns fd from then on. */
+/* Takes ownership of fd; -1: there is none yet. */
 void side_open(struct side *s, int fd, void (*ready)(void *owner), void *owner);
 void side_want(struct loop *l, struct side *s, uint32_t events);
-/* is_reset: the other end learns that it was cut off (RST), not that all was said. */
+/* is_reset: with RST, so that the peer knows that it was cut off. */
 void side_close(struct loop *l, struct side *s, bool is_reset);
 
-/* The other end said its last, or is gone. */
+/* The peer has shut down its sending side, or is gone. */
 bool side_is_left(const struct side *s);
 
 enum tls_outcome side_read(struct side *s, void *buf, size_t size, size_t *moved);
 enum tls_outcome side_write(struct side *s, const void *bytes, size_t len, size_t *moved);
-/* Nothing more comes from us; the other direction stays. is_cut: without TLS's close_notify, as it came to us. */
+/* Shuts down our sending side; the other direction stays open. is_cut: without close_notify, as the other side sent none. */
 enum tls_outcome side_finish(struct side *s);

@@ -10,13 +10,13 @@ enum { SOCKS_VERSION = 5, SOCKS_MAX = 600, SOCKS_REPLY_MAX = 10 };
 
 enum socks_outcome { SOCKS_MORE, SOCKS_DONE, SOCKS_BAD };
 
-/* Which ways to log in it offers. BAD: ours, none at all, is not among them, or it is malformed. *len: of the greeting. */
+/* The offered authentication methods. BAD: malformed, or "no authentication" is not among them. *len: of the greeting. */
 enum socks_outcome socks_greeting_parse(const uint8_t *bytes, size_t have, size_t *len);
 
 struct socks_request {
 	size_t   len;
-	uint8_t  command, kind; /* CONNECT is 1; an address of IPv4 1, IPv6 4, a name 3 */
-	char     host[256];     /* as sent: text of an address, or a name, which may be anything (and have zeros) */
+	uint8_t  command, kind; /* command: CONNECT is 1. kind: an IPv4 address is 1, a name 3, an IPv6 address 4 */
+	char     host[256];     /* text of the address, or the name as sent: any bytes, zeros as well */
 	size_t   host_len;
 	uint16_t port;
 };

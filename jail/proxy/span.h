@@ -1,4 +1,4 @@
-/* span.h - a part of bytes that another buffer owns, as in text of HTTP; they must stay where they are */
+/* span.h - a range of bytes in a buffer that it does not own, as in the text of HTTP; the buffer must not move */
 #pragma once
 #include "defs.h"
 
@@ -7,11 +7,11 @@ struct span {
 	size_t      len;
 };
 
-bool        span_is(struct span s, const char *text); /* in any case of letters */
+bool        span_is(struct span s, const char *text); /* ignores the case of letters */
 /* Also with "_" for "-": "X_API_KEY" reaches a program behind CGI or WSGI as "X-API-Key" does. */
 bool        span_is_to_cgi(struct span s, const char *name);
-struct span span_trim(struct span s);                 /* without blanks and tabs around it */
-/* The part before the first c, which is passed over; false: there is none, and nothing changes. */
+struct span span_trim(struct span s);                 /* without blanks and tabs at both ends */
+/* Cuts the part before the first c off rest, and drops that c. False: there is no c, and nothing changes. */
 bool span_cut(struct span *rest, char c, struct span *part);
-/* The next of a list with commas, trimmed; false: no more. */
+/* The next item of a list with commas, trimmed. False: no more. */
 bool span_next(struct span *list, struct span *item);

@@ -1,8 +1,8 @@
 /*
- * tls_authority.h - in whose name brig-proxy speaks TLS, and whom it believes
+ * tls_authority.h - the certificates that brig-proxy shows, and the CA certificates that it trusts
  *
- * Towards programs: certificates for single names, signed by the CA of the configuration. Towards servers: the CA certificates that
- * this host trusts. One for a proxy.
+ * Programs are shown certificates for single hosts, signed by the CA of the configuration. Servers are checked with the CA
+ * certificates that this host trusts. A proxy has one authority.
  */
 #pragma once
 #include "proxy_protocol.h"
@@ -10,10 +10,10 @@
 #include <openssl/ssl.h>
 
 struct tls_authority;
-/* Reads the CA certificates of this host: before confinement. NULL: see e. */
+/* Reads the CA certificates of this host, so call it before confine(). NULL: see e. */
 struct tls_authority *tls_authority_create(const struct proxy_config *config, struct err *e);
 void                  tls_authority_destroy(struct tls_authority *a);
 
-/* A connection that is served as host, or that is to host and checks it. The caller frees; NULL: no memory. */
+/* For a connection of a program, served in the place of host; for one to the server host, which is checked. The caller frees; NULL: no memory. */
 must_use SSL *tls_authority_serve(struct tls_authority *a, const char *host);
 must_use SSL *tls_authority_dial(struct tls_authority *a, const char *host);

@@ -1,7 +1,7 @@
 /*
  * tls_cert.h - the keys and certificates that brig makes: EC P-256, SHA-256
  *
- * Whatever returns a pointer returns NULL without memory or randomness; the caller frees.
+ * Functions that return a pointer return NULL if memory or randomness is missing; the caller frees the result.
  */
 #pragma once
 #include "err.h"
@@ -15,8 +15,8 @@ struct tls_issuer {
 
 EVP_PKEY *tls_key_make(void);
 /*
- * A CA that can sign for these hosts and no other (RFC 5280, 4.2.1.10): "name", "*.name", "*" (every name), addresses. A name stands for
- * those below it, too: a certificate cannot say less.
+ * A CA that can sign for these hosts and no other (RFC 5280, 4.2.1.10): "name", "*.name", "*" (every name), addresses. A name also
+ * permits all names below it: name constraints cannot say less.
  */
 X509 *tls_cert_make_ca(EVP_PKEY *key, char *const *hosts, int n);
 /* For a server, valid for one name or address, for TLS_LEAF_SECONDS. */

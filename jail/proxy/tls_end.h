@@ -8,9 +8,9 @@
 #include "tls_authority.h"
 
 struct tls_end;
-/* Towards the program: brig is the server that it meant. early: bytes that were read already (the ClientHello); copied. NULL: no memory. */
+/* Towards the program, in the place of the server host. early: bytes that were read already (the ClientHello); copied. NULL: no memory. */
 struct tls_end *tls_end_serve(struct tls_authority *a, int fd, const char *host, const void *early, size_t early_len);
-/* Towards the server: its certificate must be valid for host, which may be the text of an address. Nothing is sent to it before that is known. */
+/* Towards the server, whose certificate must be valid for host, a name or the text of an address; no data is sent before that is checked. */
 struct tls_end *tls_end_dial(struct tls_authority *a, int fd, const char *host);
 void            tls_end_destroy(struct tls_end *t);
 
@@ -25,11 +25,11 @@ enum tls_outcome {
 enum tls_outcome tls_end_read(struct tls_end *t, void *buf, size_t size, size_t *moved);
 /* After a WANT the same bytes must come again (more may follow them). */
 enum tls_outcome tls_end_write(struct tls_end *t, const void *bytes, size_t len, size_t *moved);
-/* Says that nothing more comes: close_notify. MOVED: said, or there is nothing to end. */
+/* Sends close_notify: nothing more comes from us. MOVED: it was sent, or there is nothing to end. */
 enum tls_outcome tls_end_finish(struct tls_end *t);
 
 bool tls_end_is_ready(const struct tls_end *t); /* the handshake is done */
-/* It ended without close_notify: whatever came last may be half of what was sent, or an attacker cut it. */
+/* The peer ended without close_notify: its last bytes may be missing, perhaps because an attacker cut the connection. */
 bool tls_end_is_cut(const struct tls_end *t);
 /* The certificate of the server was not accepted: NET_REASON_UPSTREAM_TLS; other failures are the network's. */
 bool tls_end_is_untrusted(const struct tls_end *t);

@@ -3,5 +3,5 @@
 
 struct connection;
 
-/* What the program said already goes first. */
+/* The bytes in c->said go first. */
 void tunnel_begin(struct connection *c);

@@ -1,8 +1,8 @@
 /*
  * upstream.h - through the host's own HTTP proxy
  *
- * Where only that proxy reaches the world it resolves, too: it is told the name, and addresses are not judged. Its answer
- * is read and not passed on.
+ * For hosts that reach the Internet only through such a proxy. It gets the name and resolves it, so addresses are not judged here.
+ * Its answer is read and not passed on.
  */
 #pragma once
 #include "net_rule.h"
@@ -10,9 +10,9 @@
 struct connection;
 
 bool upstream_is_used(const struct connection *c);
-/* Where it is. A text that is none leads to a name that nothing has. */
+/* Where that proxy is. A malformed configuration gives the name "invalid", which never resolves. */
 void upstream_host(const struct connection *c, char host[NET_HOST_MAX], uint16_t *port, bool *is_address);
-/* The server's side is connected to it. Ends as dial_begin() does. */
+/* Call it when the server's side is connected to that proxy. Ends as dial_begin() does. */
 void upstream_begin(struct connection *c);
 /* "HOST:PORT" of the configuration. */
 must_use bool upstream_parse(const char *text, char host[NET_HOST_MAX], uint16_t *port, bool *is_address);
