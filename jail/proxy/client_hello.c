@@ -9,7 +9,7 @@ enum {
 	RECORD_MAX       = 16384, /* RFC 8446, 5.1 */
 	CLIENT_HELLO     = 1,
 	MESSAGE_HEADER   = 4,
-	EXTENSIONS_MAX   = 128, /* clients have some 20 */
+	EXTENSIONS_MAX   = 128, /* clients send some 20 */
 	EXT_SERVER_NAME  = 0,
 	EXT_ALPN         = 16,
 	EXT_ECH          = 0xfe0d,
@@ -17,13 +17,13 @@ enum {
 
 /* --- records: the message without their headers --- */
 
-/* What one handshake message says of its own length, once its header is there. */
+/* Length of a handshake message with its header; of the header alone while that is incomplete. */
 static size_t message_length(const uint8_t *message, size_t len)
 {
 	return len < MESSAGE_HEADER ? MESSAGE_HEADER : MESSAGE_HEADER + ((size_t)message[1] << 16 | (size_t)message[2] << 8 | message[3]);
 }
 
-/* One record's part of the message, or as much of it as is there. */
+/* Appends the payload of one record to the message, or as much of it as is there. */
 static enum hello_outcome join_record(struct bytes_left *b, uint8_t *message, size_t *len)
 {
 	size_t n, have;
@@ -36,7 +36,7 @@ static enum hello_outcome join_record(struct bytes_left *b, uint8_t *message, si
 		return HELLO_BAD;
 	take_number(b, 3);
 	n = take_number(b, 2);
-	if (n == 0 || n > RECORD_MAX || *len + n > CLIENT_HELLO_MAX) /* an empty record of a handshake is forbidden, and would cost nothing to send */
+	if (n == 0 || n > RECORD_MAX || *len + n > CLIENT_HELLO_MAX) /* an empty handshake record is forbidden, and costs nothing to send */
 		return HELLO_BAD;
 	have = n < b->left ? n : b->left;
 	if (have) /* memcpy() wants no NULL */
@@ -47,7 +47,7 @@ static enum hello_outcome join_record(struct bytes_left *b, uint8_t *message, si
 	return have < n ? HELLO_MORE : HELLO_DONE;
 }
 
-/* The client waits for an answer before it says more in a handshake: the last record ends where the message does. message holds CLIENT_HELLO_MAX. */
+/* A client sends no other handshake message before it has an answer, so the last record ends with this one. message holds CLIENT_HELLO_MAX. */
 static enum hello_outcome join_records(struct bytes_left b, uint8_t *message, size_t *len)
 {
 	enum hello_outcome outcome = HELLO_DONE;

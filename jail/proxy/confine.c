@@ -47,9 +47,9 @@ struct ruleset_attr {
 };
 
 /*
- * What c-ares and OpenSSL read, and what its user id may read there. Landlock knows files by inode: a right for resolv.conf
- * alone ends when a DHCP client renames a new one to its place, so the folder has it, and the folders to which the usual links lead.
- * The files themselves, for links to somewhere else.
+ * What c-ares and OpenSSL read, as far as file modes let the user id of brig-proxy. A Landlock rule belongs to an inode: one for
+ * resolv.conf alone is lost when a DHCP client renames a new file over it, so /etc is allowed, and the folders to which the usual
+ * symbolic links lead. Single files are listed for links to other places.
  */
 static const char *const readable[] = {
 	"/etc",
@@ -91,7 +91,7 @@ static struct ruleset_attr handled(int abi, size_t *size)
 	return attr;
 }
 
-/* A kernel without Landlock: the system call filter and the user id remain. */
+/* On a kernel without Landlock only the system call filter and the user id protect files. */
 static int restrict_files(struct err *e)
 {
 	int                 abi = landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION), rules, r = 0;
@@ -186,7 +186,7 @@ static int allow_all(scmp_filter_ctx filter)
 	return r;
 }
 
-/* Those of which an argument decides: memory that is never executed, files that are only read, sockets of the Internet. */
+/* Calls that an argument allows: memory that is not executable, files that are only read, IPv4 and IPv6 sockets. */
 static int allow_some(scmp_filter_ctx filter)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
@@ -203,7 +203,7 @@ static int allow_some(scmp_filter_ctx filter)
 	return r;
 }
 
-/* Anything else fails, as if this user might not do it. */
+/* All other system calls fail with EPERM. */
 static int filter_calls(struct err *e)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));

@@ -98,7 +98,7 @@ void connection_name(struct connection *c, const char *host, uint16_t port, bool
 	c->scheme     = scheme;
 	c->is_named   = true;
 	if (!report_line_begin(&c->line, c->run->report, c->host, port)) {
-		connection_end(c, true); /* END is on its way */
+		connection_end(c, true); /* the door's END is on its way */
 		return;
 	}
 	if (scheme == NET_SCHEME_ANY && permission_is_raw(&c->run->policy, c->host, port)) {
@@ -134,7 +134,7 @@ enum tls_outcome connection_listen(struct connection *c, size_t max)
 
 /* --- ends --- */
 
-/* Unread bytes would turn our close() into a reset, which overtakes what was written. */
+/* Unread bytes would turn close() into a reset, and the program could lose what was written to it. */
 static void drain(struct connection *c)
 {
 	struct proxy    *proxy = connection_proxy(c);
@@ -185,8 +185,8 @@ static void client_left(struct connection *c)
 }
 
 /*
- * Half closed is not gone: the program may have said all that it has to say. But one that was not told yet that it
- * may speak will not.
+ * A program that has shut down its sending side is not gone: it may have sent all that it has to send. But if it waits for the reply to
+ * CONNECT or SOCKS5 and has sent nothing more, the shutdown means that it gave up.
  */
 void connection_await_server(struct connection *c, uint32_t events)
 {
@@ -206,7 +206,7 @@ void connection_note_left(struct connection *c)
 
 /* --- refusals --- */
 
-/* Ends the connection, maybe after the program has read it. */
+/* Ends the connection; after a reply, the program gets time to read it. */
 static void tell(struct connection *c, enum net_reason reason)
 {
 	char             text[REFUSAL_MAX];

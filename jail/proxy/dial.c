@@ -51,7 +51,7 @@ static void on_server(struct connection *c)
 
 /* --- one address after the other --- */
 
-/* A mapped address (::ffff:127.0.0.1) is judged as one of IPv6, and must not become one of IPv4 here. */
+/* A mapped address (::ffff:127.0.0.1) was judged as IPv6, and connect() must not make an IPv4 connection of it. */
 static int open_socket(int family)
 {
 	static const int yes = 1;
@@ -105,7 +105,7 @@ static void dial_again(struct connection *c)
 
 /* --- the addresses --- */
 
-/* One bad address spoils the name: it is an attempt to get at it, or an answer for another network than this one. */
+/* One bad address refuses the name: it is an attempt to reach that address, or an answer that was meant for another network. */
 static enum net_reason judge(const struct connection *c, const union address *addresses, size_t n, bool *is_private)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -157,7 +157,7 @@ static bool address_of(const char *host, uint16_t port, union address *ret)
 	return true;
 }
 
-/* A rule named this very address: it is not judged. */
+/* A rule, or config.upstream, names this very address: it is not judged. */
 static void dial_literal(struct connection *c, const char *host, uint16_t port)
 {
 	union address address;

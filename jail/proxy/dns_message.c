@@ -25,7 +25,7 @@ static bool is_host_byte(uint8_t c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
 }
 
-/* A dot or a zero inside of a label would make another name of it in text. */
+/* Bytes that no host name has become "?": a dot or a zero inside a label would make another name of the text. False: there was one. */
 static bool add_label(char *name, size_t *len, const uint8_t *label, size_t n)
 {
 	bool plain = true;
@@ -39,7 +39,7 @@ static bool add_label(char *name, size_t *len, const uint8_t *label, size_t n)
 	return plain;
 }
 
-/* shown gets the name as text; false: not well formed. */
+/* shown gets the name as text. False: malformed. */
 static bool take_name(struct bytes_left *b, char shown[NAME_MAX_WIRE + 1], bool *is_plain)
 {
 	const uint8_t *from = b->at;
@@ -47,7 +47,7 @@ static bool take_name(struct bytes_left *b, char shown[NAME_MAX_WIRE + 1], bool 
 
 	*is_plain = true;
 	while ((n = take_number(b, 1)) != 0) {
-		const uint8_t *label = n <= LABEL_MAX ? take_bytes(b, n) : NULL; /* longer: compression, or a label of another kind */
+		const uint8_t *label = n <= LABEL_MAX ? take_bytes(b, n) : NULL; /* a longer one is compression, or another kind of label */
 
 		if (!label || b->at - from > NAME_MAX_WIRE - 1)
 			return false;
@@ -87,7 +87,7 @@ static bool take_question(struct bytes_left *b, struct dns_question *q)
 	return true;
 }
 
-/* The one record that a question may bring: OPT. Its options (cookies, subnets) mean nothing here. */
+/* OPT is the only record that may follow the question. Its options (cookies, subnets) are ignored. */
 static bool take_opt(struct bytes_left *b, struct dns_question *q)
 {
 	uint32_t version;
@@ -140,7 +140,7 @@ static uint8_t *put(uint8_t *at, uint32_t x, unsigned n)
 
 static uint8_t *put_address(uint8_t *at, uint32_t address, uint32_t ttl)
 {
-	at = put(at, 0xc000 | HEADER, 2); /* the name of the question */
+	at = put(at, 0xc000 | HEADER, 2); /* a pointer to the question's name */
 	at = put(at, DNS_TYPE_A, 2);
 	at = put(at, CLASS_IN, 2);
 	at = put(at, ttl, 4);

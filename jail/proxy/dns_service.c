@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { TURNS = 32, TTL_S = 300, LENGTH = 2 }; /* the length that goes before each message over TCP */
+enum { TURNS = 32, TTL_S = 300, LENGTH = 2 }; /* LENGTH: bytes of the length before each message over TCP */
 
 struct dns_talk {
 	LIST_ENTRY(dns_talk) link;
@@ -88,7 +88,7 @@ static void on_deadline(void *owner)
 	end(owner);
 }
 
-/* A program that does not read its answers gets no more of them: nothing waits here. */
+/* No answer is buffered: when the socket has no room for it, because the program does not read, the connection ends. */
 static bool say(struct dns_talk *t, const uint8_t *asked, size_t len)
 {
 	uint8_t said[LENGTH + DNS_ANSWER_MAX];
@@ -99,7 +99,7 @@ static bool say(struct dns_talk *t, const uint8_t *asked, size_t len)
 	return n && side_write(&t->side, said, LENGTH + n, &moved) == TLS_MOVED && moved == LENGTH + n;
 }
 
-/* False: it is over. */
+/* False: end the connection. */
 static bool take(struct dns_talk *t)
 {
 	while (t->have >= LENGTH) {

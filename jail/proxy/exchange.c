@@ -10,7 +10,7 @@
 
 struct exchange {
 	struct request_body body;
-	bool                upgrades;    /* the reply is not there yet: nothing but the request goes up */
+	bool                upgrades;    /* until the server's answer is known, nothing but the request goes up */
 	bool                has_secrets; /* reply is in use */
 	struct reply        reply;
 };
@@ -29,7 +29,7 @@ static bool pass_body(void *owner, struct flow *f)
 	f->out.len = made;
 	if (x->body.is_done)
 		f->is_ended = true;
-	return x->body.is_done || !f->is_ended || taken || made; /* ended before the body did */
+	return x->body.is_done || !f->is_ended || taken || made; /* false: end of file before the end of the body */
 }
 
 /* --- the reply, down --- */
@@ -67,7 +67,7 @@ static bool pass_reply(void *owner, struct flow *f)
 	return true;
 }
 
-/* The server agreed: from now on whatever the program says goes up. */
+/* The server agreed to the upgrade: from now on all bytes of the program go up. */
 static void open_up(struct connection *c)
 {
 	struct buffer early = c->up.in;
@@ -116,10 +116,10 @@ static void server_failed(struct connection *c)
 	if (c->down.moved == 0)
 		connection_fail(c, is_untrusted ? NET_REASON_UPSTREAM_TLS : NET_REASON_UNREACHABLE);
 	else
-		connection_end(c, true); /* the program is to know that its reply is not whole */
+		connection_end(c, true); /* a reset shows the program that the reply is incomplete */
 }
 
-/* False: the connection has ended. A server may reply, and close, before it has read the body. */
+/* False: the connection has ended. A failed write of the body does not end it: a server may reply, and close, before it has read the body. */
 static bool pump(struct connection *c, struct flow *f)
 {
 	enum net_reason reason;
@@ -153,7 +153,7 @@ static bool pump(struct connection *c, struct flow *f)
 
 static void go_on(struct connection *c)
 {
-	if (c->deadline.kind == DEADLINE_DIAL && server_is_ready(c)) /* until it has proved its name it is dialed; then it may think for long */
+	if (c->deadline.kind == DEADLINE_DIAL && server_is_ready(c)) /* the TLS handshake counts as dialing; a reply may take long */
 		connection_deadline(c, DEADLINE_IDLE);
 	if (c->down.is_closed && (c->up.is_closed || !is_tunnel(c)))
 		connection_leave(c);
@@ -161,13 +161,13 @@ static void go_on(struct connection *c)
 		flow_want(c, &c->up, &c->down);
 }
 
-/* Reading from the server can open the way up twice: the handshake ends, or the server agrees to an upgrade. */
+/* A read from the server can unblock the flow up in two ways: it completes the TLS handshake, or the server agrees to an upgrade. */
 static int opened(const struct connection *c)
 {
 	return server_is_ready(c) + is_tunnel(c);
 }
 
-/* And then the way up goes on: it may have waited for bytes that the way down has read, and none may come that would wake it. */
+/* The flow up is pumped after that: it may have waited for bytes that the flow down has read, and no later event may wake it. */
 static void pump_down(struct connection *c)
 {
 	int before = opened(c);
@@ -229,7 +229,7 @@ static void set_secrets(struct connection *c, struct request_edit *edit, struct 
 	report_line_secret(&c->line);
 }
 
-/* Head and headers of secrets, whatever is left out of it. False: no memory. */
+/* ret has room for the longest head and all headers of secrets. False: no memory. */
 static bool write_head(struct connection *c, const struct request_head *head, struct buffer *ret)
 {
 	char                authority[NET_HOST_MAX + 16];
@@ -255,7 +255,7 @@ static enum net_reason judge(const struct connection *c, const struct request_he
 	if (strcmp(head->host, c->host) != 0 || (head->port && head->port != c->port))
 		return NET_REASON_OTHER_NAME;
 	if (head->overrides && permission_reads(&c->run->policy, &target))
-		return NET_REASON_REQUEST; /* methods were named for a reason */
+		return NET_REASON_REQUEST; /* otherwise the header would get around the methods of a rule */
 	(void)snprintf(path, sizeof path, "%.*s", (int)head->path.len, head->path.at);
 	if (head->method == 0 || !permission_of_request(&c->run->policy, &target, head->method, path))
 		return NET_REASON_REQUEST;
@@ -282,7 +282,7 @@ static void send_request(struct connection *c, const struct request_head *head)
 	buffer_take(&c->said, head->len);
 	c->up.filter   = pass_body;
 	c->up.owner    = x;
-	c->up.keeps_to = true; /* the server may take the end of our side for the end of all */
+	c->up.keeps_to = true; /* a server may take a half-closed connection for a closed one */
 	flow_put(&c->up, &c->said);
 	c->up.out = first;
 	if (x->upgrades) {

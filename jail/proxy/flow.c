@@ -9,7 +9,7 @@
 
 enum { TURNS = 16 };
 
-/* What a step leaves the pump to do: go round again, or return. */
+/* What the pump does after a step: take another one, or return. */
 enum step { STEP_AGAIN, STEP_WAIT, STEP_CLOSED, STEP_BROKEN, STEP_BAD, STEP_STOPPED };
 
 void flow_put(struct flow *f, struct buffer *first)
@@ -49,7 +49,7 @@ static void count(struct connection *c, struct flow *f, size_t n)
 	connection_deadline(c, c->is_left ? DEADLINE_HALF : DEADLINE_IDLE);
 }
 
-/* 0: STEP_WAIT for the rate, or STEP_STOPPED. */
+/* 0: not_allowed() is to be returned. */
 static size_t allowed(struct connection *c, size_t most, enum net_reason *reason)
 {
 	size_t n = run_allowance(c->run, reason);
@@ -228,7 +228,7 @@ enum flow_outcome flow_pump(struct connection *c, struct flow *f, enum net_reaso
 	for (int turn = 0; step == STEP_AGAIN && turn < TURNS; turn++)
 		step = copies ? copy(c, f, reason) : move(c, f, reason);
 	switch (step) {
-	case STEP_AGAIN: /* the others' turn; TLS may have bytes inside of which the socket knows nothing */
+	case STEP_AGAIN: /* let other connections have a turn. Waiting to read could hang: TLS may hold bytes that epoll does not see */
 		wait_for(f, f->to, EPOLLOUT);
 		return FLOW_WAITS;
 	case STEP_WAIT:

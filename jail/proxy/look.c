@@ -14,7 +14,7 @@ static void judge(struct connection *c, enum net_scheme scheme, enum carry carry
 	c->permission = permission_find(&c->run->policy, &target, c->is_address);
 	if (c->permission.reason == NET_REASON_NONE && c->dial.is_judged_private && !c->permission.is_private &&
 	    !c->permission.is_literal)
-		c->permission.reason = NET_REASON_NOT_PUBLIC; /* the rule that let it be dialed is of another scheme */
+		c->permission.reason = NET_REASON_NOT_PUBLIC; /* it was dialed by a rule for another scheme */
 	if (c->permission.reason != NET_REASON_NONE) {
 		connection_refuse(c, c->permission.reason);
 		return;
@@ -24,7 +24,7 @@ static void judge(struct connection *c, enum net_scheme scheme, enum carry carry
 	connection_next(c);
 }
 
-/* An address is no server name (RFC 6066): a client of one sends none. */
+/* An address is no server name (RFC 6066, 3): a client that connects to one sends none. */
 static void look_tls(struct connection *c, const struct client_hello *hello)
 {
 	if (!hello->has_sni && !c->is_address)
@@ -45,7 +45,7 @@ static void look_http(struct connection *c, const struct request_head *head)
 		judge(c, NET_SCHEME_HTTP, CARRY_REQUEST);
 }
 
-/* True: it was understood, or refused. False: more of it is needed. */
+/* True: the connection went on or was refused. False: more bytes are needed. */
 static bool look_at(struct connection *c)
 {
 	struct client_hello hello;
@@ -66,7 +66,7 @@ static bool look_at(struct connection *c)
 	case HELLO_NOT_TLS:
 		break;
 	}
-	if (bytes[0] < 'A' || bytes[0] > 'Z') { /* methods are words of capitals */
+	if (bytes[0] < 'A' || bytes[0] > 'Z') { /* HTTP methods are in capitals */
 		connection_refuse(c, NET_REASON_NOT_TLS);
 		return true;
 	}
@@ -94,12 +94,12 @@ static void look(struct connection *c)
 		said = connection_listen(c, REQUEST_HEAD_MAX);
 	} while (said == TLS_MOVED);
 	if (said == TLS_END && buffer_left(&c->said) == 0)
-		connection_end(c, false); /* it said nothing: a probe of the port */
+		connection_end(c, false); /* nothing was sent: a probe of the port */
 	else if (said == TLS_END || said == TLS_FAILED)
 		connection_refuse(c, buffer_left(&c->said) ? NET_REASON_BAD_REQUEST : NET_REASON_NO_MEMORY);
 }
 
-/* The server has its own idea of how long to wait for a client, and may say that it does not wait any more. */
+/* A server may stop waiting for a silent client. */
 static void server_left(struct connection *c)
 {
 	connection_end(c, true);

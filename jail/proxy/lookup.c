@@ -14,7 +14,7 @@ struct lookup_socket {
 	struct channel    *channel;
 };
 
-/* What was read from resolv.conf at one time. An old one is destroyed with its last question. */
+/* A c-ares channel with the settings that resolv.conf had when it was opened. An old one is destroyed after its last question. */
 struct channel {
 	struct lookups *all;
 	ares_channel    ares;
@@ -22,10 +22,10 @@ struct channel {
 	bool            is_old;
 };
 
-/* What c-ares reads once. (It reads /etc/hosts for each name.) */
+/* Files that c-ares reads once for a channel. (It reads /etc/hosts for each name.) */
 static const char *const files[] = { "/etc/resolv.conf", "/etc/nsswitch.conf" };
 
-/* Changes when another file takes its place, and when it is written. */
+/* Changes when the file is replaced or written. */
 struct version {
 	dev_t           device;
 	ino_t           inode;
@@ -36,7 +36,7 @@ struct lookups {
 	struct loop         *loop;
 	struct loop_timer    timer;
 	struct channel      *now;
-	struct channel      *old; /* at most one: a second change waits for it */
+	struct channel      *old; /* at most one: a second change waits until it is destroyed */
 	struct version       read[ARRAY_LEN(files)];
 	struct lookup_socket socket[LOOKUP_SOCKETS_MAX];
 };
@@ -118,7 +118,7 @@ static void on_state(void *owner, ares_socket_t fd, int reads, int writes)
 	} else if (events && (s = find(channel->all, -1))) {
 		*s = (struct lookup_socket){ .source = { fd, on_socket, s }, .channel = channel };
 		if (loop_add_for(loop, &s->source, events, &e) < 0)
-			s->source.fd = -1; /* the question runs into its time-out */
+			s->source.fd = -1; /* the question times out */
 	}
 }
 
@@ -128,7 +128,7 @@ static struct version version_of(const char *path)
 {
 	struct stat st = { 0 };
 
-	(void)stat(path, &st); /* one that is not there has a version, too */
+	(void)stat(path, &st); /* a missing file has version 0 */
 	return (struct version){ st.st_dev, st.st_ino, st.st_mtim };
 }
 
@@ -138,7 +138,7 @@ static bool version_is(const struct version *a, const struct version *b)
 	       a->written.tv_nsec == b->written.tv_nsec;
 }
 
-/* False: nothing changed since the last time. */
+/* True: a file has changed since the last call. */
 static bool look_again(struct lookups *all)
 {
 	bool changed = false;
@@ -188,7 +188,7 @@ static void refresh(struct lookups *all)
 		return;
 	fresh = channel_open(all, &e);
 	if (!fresh) {
-		all->read[0] = (struct version){ 0 }; /* the next name tries again */
+		all->read[0] = (struct version){ 0 }; /* so that the next lookup tries again */
 		return;
 	}
 	all->old = all->now;

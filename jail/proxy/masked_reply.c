@@ -6,9 +6,9 @@
 
 enum {
 	HEAD,
-	BYTES,    /* up to end of file, or of the length that the head says */
+	BYTES,    /* without chunks: up to end of file, whatever length the head gives */
 	SIZE,     /* of a chunk */
-	SIZE_REST, /* what is behind it in its line */
+	SIZE_REST, /* the rest of its line */
 	DATA,
 	DATA_END,
 	OVER,
@@ -52,7 +52,7 @@ static size_t least(uint64_t a, size_t b)
 
 static size_t room_for_bytes(const struct step *s)
 {
-	size_t used = s->made + NET_SECRET_VALUE_MAX + 2 * CHUNK_FRAME; /* the end fits as well */
+	size_t used = s->made + NET_SECRET_VALUE_MAX + 2 * CHUNK_FRAME; /* room for the held bytes and the last chunk */
 
 	return s->room > used ? s->room - used : 0;
 }
@@ -76,11 +76,11 @@ static bool is_chunked(struct span head)
 	while (span_cut(&head, '\n', &line))
 		if (span_cut(&line, ':', &name) && span_is(span_trim(name), "transfer-encoding"))
 			for (line = span_trim(line), line.len -= line.len && line.at[line.len - 1] == '\r'; span_next(&line, &item);)
-				chunked = span_is(item, "chunked"); /* the last one is what divides the bytes */
+				chunked = span_is(item, "chunked"); /* the last coding is the one that frames the body */
 	return chunked;
 }
 
-/* "HTTP/1.1 100 Continue" comes before the reply; behind 101 is another protocol. */
+/* After "HTTP/1.1 100 Continue" another head follows; after 101, another protocol. */
 static unsigned state_behind(struct span head)
 {
 	bool is_early = head.len > 12 && head.at[8] == ' ' && head.at[9] == '1';
@@ -90,7 +90,7 @@ static unsigned state_behind(struct span head)
 	return is_early || !is_chunked(head) ? BYTES : SIZE;
 }
 
-/* A secret has no line end, so nothing of the head is held back. */
+/* A secret has no line end, and a head ends with one: none of its bytes is held back. */
 static bool take_head(struct step *s, bool is_end)
 {
 	const char *end  = s->in.len ? memmem(s->in.at, s->in.len, "\r\n\r\n", 4) : NULL;
@@ -108,13 +108,13 @@ static bool take_head(struct step *s, bool is_end)
 	s->made += secret_mask_step(&s->r->mask, head.at, head.len, s->out + s->made);
 	take(s, head.len);
 	if (s->r->state == SIZE)
-		s->r->mask.little = 0; /* the last chunk tells when nothing follows, so no letter has to pass early */
+		s->r->mask.little = 0; /* the last chunk shows the end, so held bytes can wait for it */
 	return true;
 }
 
 /* --- the body --- */
 
-/* n bytes are behind the place for the chunk's head; none: no chunk, as that would be the last one. */
+/* Frames the n bytes that were written at out + made + CHUNK_HEAD. Nothing for 0 bytes: that would be the last chunk. */
 static void frame(struct step *s, size_t n)
 {
 	char head[CHUNK_HEAD + 1];
@@ -147,7 +147,7 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The line is over. */
+/* The line with the size has ended. */
 static void begin_chunk(struct step *s)
 {
 	s->r->digits = 0;
@@ -208,7 +208,7 @@ static bool take_some(struct step *s, bool is_end)
 	}
 }
 
-/* What is held back could be the beginning of a secret. */
+/* At the end of file, held bytes are masked: they could be the beginning of a secret. */
 static void end(struct step *s)
 {
 	if (s->r->state == DATA || s->r->state == DATA_END || s->r->state == SIZE || s->r->state == SIZE_REST)

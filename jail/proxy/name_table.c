@@ -5,7 +5,7 @@
 
 enum { PLACES = 2 * NET_NAMES_MAX }; /* a power of two */
 
-/* FNV-1a. A program that makes its own names collide slows down itself: the table is its run's, and bounded. */
+/* FNV-1a. Names that a program makes collide cost at most NET_NAMES_MAX comparisons each: a run has its own table. */
 static uint32_t hash(const char *name)
 {
 	uint32_t h = 2166136261u;

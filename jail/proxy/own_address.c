@@ -45,7 +45,7 @@ static struct question question_for(const struct sockaddr *address)
 	return q;
 }
 
-/* Anything but a plain route leads to no single host: blackhole, unreachable, broadcast, multicast. */
+/* Other types of routes lead to no single host: blackhole, unreachable, broadcast, multicast. */
 enum own_answer own_address_look(int kernel, const struct sockaddr *address)
 {
 	struct question     q = question_for(address);
@@ -53,7 +53,7 @@ enum own_answer own_address_look(int kernel, const struct sockaddr *address)
 	const struct rtmsg *route = NLMSG_DATA(&a.head);
 	ssize_t             n;
 
-	while (recv(kernel, &a, sizeof a, 0) > 0) /* of an earlier question */
+	while (recv(kernel, &a, sizeof a, 0) > 0) /* drops the answers to earlier questions */
 		;
 	if (send(kernel, &q, q.head.nlmsg_len, 0) != (ssize_t)q.head.nlmsg_len)
 		return OWN_NO_ROUTE;

@@ -9,7 +9,7 @@ static const struct net_rule *of_profile(const struct policy *policy, const stru
 	return rule ? rule : net_rules_find(&policy->config->ceiling, target);
 }
 
-/* Before the first byte tells which scheme is meant: when each one that is allowed is denied. */
+/* While the scheme is not known: denied when deny matches every scheme that is allowed. */
 static bool is_denied(const struct policy *policy, const struct net_target *target)
 {
 	static const enum net_scheme schemes[] = { NET_SCHEME_HTTPS, NET_SCHEME_HTTP };
@@ -40,7 +40,7 @@ struct permission permission_find(const struct policy *policy, const struct net_
 	return (struct permission){ .is_private = rule->is_private, .is_literal = is_address };
 }
 
-/* What cannot be looked at is denied by every rule for its host and port. */
+/* Bytes of any protocol cannot be inspected, so a deny rule of whatever scheme for this host and port counts. */
 bool permission_is_raw(const struct policy *policy, const char *host, uint16_t port)
 {
 	struct net_target raw = { host, port, NET_SCHEME_TCP }, any = { host, port, NET_SCHEME_ANY };

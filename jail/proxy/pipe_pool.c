@@ -16,7 +16,7 @@ bool pipe_pool_get(struct pipe_pool *pool, struct pipe_pair *ret)
 	if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0)
 		return false;
 	*ret = (struct pipe_pair){ .in = fds[1], .out = fds[0] };
-	(void)fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* EPERM when a user has many: then it is a small one */
+	(void)fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* EPERM when the user has many pipes: then this one stays small */
 	return true;
 }
 

@@ -26,7 +26,7 @@ static struct run *find(struct proxy *proxy, uint64_t number)
 	return run;
 }
 
-/* A run that cannot be served has no listeners: its programs are refused, and the others go on. */
+/* A run that cannot be served gets no listeners: its programs are refused at once, and other runs go on. */
 static void begin(struct proxy *proxy, const struct proxy_message *m, int fds[3])
 {
 	struct err e;
@@ -35,7 +35,7 @@ static void begin(struct proxy *proxy, const struct proxy_message *m, int fds[3]
 		fprintf(stderr, "brig-proxy: a run has no network: %s\n", e.text);
 }
 
-/* -1: it is no message of this protocol. */
+/* -1: not a message of this protocol. */
 static int obey(struct proxy *proxy, const struct proxy_message *m, int fds[3], size_t n, struct err *e)
 {
 	struct run *run = find(proxy, m->run);
@@ -55,7 +55,7 @@ static int obey(struct proxy *proxy, const struct proxy_message *m, int fds[3], 
 	return 0;
 }
 
-/* 1: go on. 0: the door is gone. */
+/* 1: go on. 0: the door is gone. -1: it broke the protocol, or its socket failed. */
 static int hear(struct proxy *proxy, struct err *e)
 {
 	struct proxy_message m;

@@ -8,9 +8,9 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
-/* --- whichever it is --- */
+/* --- HTTP and SOCKS --- */
 
-/* An address that the resolver made up is its name again: a program may resolve first and ask then. */
+/* An address from the run's name table stands for its name: a program may resolve the name before it asks the proxy. */
 static void name(struct connection *c, const char *host, uint16_t port, bool is_address, enum net_scheme scheme)
 {
 	struct in_addr four;
@@ -24,7 +24,7 @@ static void name(struct connection *c, const char *host, uint16_t port, bool is_
 		connection_name(c, host, port, is_address, scheme);
 }
 
-/* The program said all, and it was not enough. */
+/* The program ended its side, or reading failed, before the request was complete. */
 static void cut_short(struct connection *c)
 {
 	if (buffer_left(&c->said))
@@ -80,7 +80,7 @@ static void write_or_end(struct connection *c, const char *text, size_t len, voi
 {
 	size_t moved = 0;
 
-	if (side_write(&c->client, text, len, &moved) == TLS_MOVED && moved == len) /* a socket that is new has room */
+	if (side_write(&c->client, text, len, &moved) == TLS_MOVED && moved == len) /* a new socket's buffer has room */
 		then(c);
 	else
 		connection_end(c, true);
@@ -148,7 +148,7 @@ static void hear_greeting(struct connection *c)
 		connection_end(c, false);
 }
 
-/* --- both --- */
+/* --- the first byte, and the reply --- */
 
 static void hear_first(struct connection *c)
 {

@@ -6,7 +6,7 @@
 /* clang-format off */
 static const struct {
 	unsigned status; /* 0: 403 */
-	const char *advice; /* %s: what to allow */
+	const char *advice; /* %s: the host and port to allow */
 } answers[NET_REASONS] = {
 	[NET_REASON_NOT_ALLOWED]  = { 403, "allow it with --net %s, or in network.allow of the profile" },
 	[NET_REASON_NOT_PUBLIC]   = { 403, "a rule of the profile for %s may say \"private\": true" },
@@ -21,7 +21,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* As in a rule: the port where it is not that of HTTPS or HTTP. */
+/* As a rule is written: without the port if it is 443 or 80. */
 static void print_rule(const char *host, uint16_t port, char *text, size_t size)
 {
 	bool is_six = strchr(host, ':') != NULL;
@@ -40,7 +40,7 @@ static void print_sentence(enum net_reason reason, const char *host, uint16_t po
 	print_rule(host, port, rule, sizeof rule);
 	if (answers[reason].advice && host[0]) {
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* of the table above */
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* the format is in the table above */
 		(void)snprintf(advice, sizeof advice, answers[reason].advice, rule);
 #pragma GCC diagnostic pop
 	}

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The door looks at n without a lock: a row is whole before it counts. */
+/* The door reads n without a lock, so the row is complete before n counts it. */
 static struct net_connection *add_row(struct net_report *report, const char *name, uint16_t port)
 {
 	struct net_connection *row = &report->connection[report->n];
@@ -25,7 +25,7 @@ static struct net_connection *add_row(struct net_report *report, const char *nam
 bool report_line_begin(struct report_line *line, struct net_report *report, const char *name, uint16_t port)
 {
 	*line = (struct report_line){ .report = report, .row = add_row(report, name, port), .is_open = true };
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* net_report.h: the row is there before this is looked at */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* net_report.h: the row must be visible before "over" is read */
 	return !__atomic_load_n(&report->over, __ATOMIC_RELAXED);
 }
 
@@ -65,7 +65,7 @@ void report_line_out(struct report_line *line, uint64_t bytes)
 		line->row->bytes_out += bytes;
 }
 
-/* Whether a row says the same. It is told that it came again: a later call of a session has this refusal, too. */
+/* Whether a row has this refusal already; its again_ms is set, so that a later call of a session has the refusal, too. */
 static bool is_told(struct net_report *report, const char *name, uint16_t port, enum net_reason reason)
 {
 	for (uint32_t i = 0; i < report->n; i++) {
@@ -80,7 +80,7 @@ static bool is_told(struct net_report *report, const char *name, uint16_t port, 
 	return false;
 }
 
-/* The last row may be taken back, when it says what another one says. */
+/* Removes the line's row if it is the last one, and another row has the same refusal. */
 static void merge(struct report_line *line, enum net_reason reason)
 {
 	struct net_report     *report = line->report;

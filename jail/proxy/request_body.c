@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of chunks: where the next byte belongs. */
+/* States of a chunked body: where the next byte belongs. */
 enum {
 	SIZE,        /* digits of a size */
 	SIZE_LF,     /* the LF behind it */
@@ -47,7 +47,7 @@ static int take_size(struct request_body *b, char c)
 
 	if (c == '\r' && b->digits)
 		return SIZE_LF;
-	if (digit < 0 || ++b->digits > DIGITS_MAX) /* extensions, too: two readers might not find their end at the same place */
+	if (digit < 0 || ++b->digits > DIGITS_MAX) /* extensions are refused, too: two parsers might find their ends at different places */
 		return -1;
 	b->left = b->left << 4 | (unsigned)digit;
 	return SIZE;
@@ -71,7 +71,7 @@ static int take_trailer(struct request_body *b, char c)
 	return is_name_byte(c) ? TRAILER_NAME : -1;
 }
 
-/* The state behind the byte; -1: it does not belong here. */
+/* Returns the state after the byte; -1: malformed. */
 static int take_frame_byte(struct request_body *b, char c)
 {
 	switch (b->state) {
@@ -118,7 +118,7 @@ static void put(struct step *s, const char *text, size_t n)
 	s->room -= n;
 }
 
-/* As much of a chunk as is there becomes a chunk of its own. */
+/* The part of a chunk that is there, and fits, becomes a chunk of its own. */
 static bool move_chunk(struct request_body *b, struct step *s)
 {
 	size_t n;

@@ -62,7 +62,7 @@ static bool take_port(struct span s, uint16_t *port)
 	return true;
 }
 
-/* "host", "host:port", "[IPv6]:port". User and password are no host. */
+/* "host", "host:port", "[IPv6]", "[IPv6]:port". User and password are refused. */
 static bool take_authority(struct span s, struct authority *a)
 {
 	bool        bracket = s.len && *s.at == '[';
@@ -182,7 +182,7 @@ static const char *take_first_line(struct span line, struct request_head *h)
 
 /* --- headers --- */
 
-/* The line up to CR LF, which is passed over. 1: a line; 0: its end is not there yet; -1: CR or LF alone, or a NUL. */
+/* Takes the line up to CR LF, and drops these. 1: a line; 0: its end is not there yet; -1: CR or LF alone, or a NUL. */
 static int take_line(struct span *rest, struct span *line)
 {
 	for (size_t i = 0; i < rest->len; i++) {
@@ -221,7 +221,7 @@ static const char *take_header(struct span line, struct request_head *h)
 	return NULL;
 }
 
-/* How many there are of a name; the last one. */
+/* Returns how many headers have the name; value gets the last one. */
 static unsigned find_headers(const struct request_head *h, const char *name, struct span *value)
 {
 	unsigned n = 0;
@@ -253,7 +253,7 @@ static bool is_same_authority(const struct request_head *h, const struct authori
 {
 	if (strcmp(h->host, a->host) != 0)
 		return false;
-	if (h->form == REQUEST_AUTHORITY) /* some programs leave the port out here */
+	if (h->form == REQUEST_AUTHORITY) /* some programs leave the port out of the Host of a CONNECT */
 		return !a->port || a->port == h->port;
 	return a->port == h->port || (!a->port && is_default_port(h, h->port)) || (!h->port && is_default_port(h, a->port));
 }
@@ -296,7 +296,7 @@ static const char *take_length(struct span value, struct request_head *h)
 	return NULL;
 }
 
-/* RFC 9112, 6.1 to 6.3, without the second chances. */
+/* RFC 9112, 6.1 to 6.3, but what a server may repair is refused. */
 static const char *check_framing(struct request_head *h)
 {
 	struct span coding = { 0 }, length = { 0 };

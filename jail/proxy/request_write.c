@@ -44,7 +44,7 @@ static void put_header(struct out *o, const char *name, const char *value)
 
 /* --- which headers go on --- */
 
-/* Connection names further headers that concern this hop alone. */
+/* The Connection header names further headers that concern this hop alone. */
 static bool is_nominated(const struct request_head *h, struct span name)
 {
 	for (unsigned i = 0; i < h->headers; i++) {
@@ -57,7 +57,7 @@ static bool is_nominated(const struct request_head *h, struct span name)
 	return false;
 }
 
-/* Of this hop, or made anew. */
+/* Headers that concern this hop alone, or that are written anew. */
 static bool is_ours(struct span name)
 {
 	static const char *const ours[] = {
@@ -71,13 +71,13 @@ static bool is_ours(struct span name)
 	return false;
 }
 
-/* A server behind CGI would take these for the framing and the host that were checked. */
+/* A server behind CGI would take "Content_Length" for the framing that was checked. */
 static bool is_framing_to_cgi(struct span name)
 {
 	return memchr(name.at, '_', name.len) && (span_is_to_cgi(name, "content-length") || span_is_to_cgi(name, "transfer-encoding"));
 }
 
-/* Compressed, or in pieces that each have a half of it, a secret would not be found in a reply. A server behind CGI reads "_", too. */
+/* A secret would not be found in a compressed reply, or when ranges divide it between replies. A server behind CGI takes "_" for "-". */
 static bool changes_reply(struct span name)
 {
 	static const char *const changing[] = { "accept-encoding", "sec-websocket-extensions", "range", "if-range" };

@@ -18,7 +18,7 @@ enum { ACCEPT_TURNS = 16, PAUSE_MS = 100 };
 
 /* --- bounds --- */
 
-/* One that ends is out of the list by then; none ends another one. */
+/* wake() may end its own connection, but no other one: next stays valid. */
 static void wake_all(void *owner)
 {
 	struct run        *run = owner;
@@ -70,7 +70,7 @@ static void accept_again(void *owner)
 	}
 }
 
-/* The kernel has no descriptor for us, and would tell of the one that waits again and again: a turn of the loop is lost to all runs. */
+/* accept4() fails for want of descriptors or memory: epoll would report the waiting connection again and again, and slow down all runs. */
 static void pause_listener(struct listener *l)
 {
 	struct run *run = l->run;
@@ -137,10 +137,10 @@ static void listen_at(struct run *run, size_t i, int fd, uint16_t port)
 		l->source.ready = on_dns_connect;
 	(void)fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
 	if (loop_add(&run->proxy->loop, &l->source, &e) < 0)
-		fd_closep(&l->source.fd); /* refused, as if it had never been there */
+		fd_closep(&l->source.fd); /* closed: programs are refused as if nothing had ever listened */
 }
 
-/* They come whole or not at all: of a cell that has ended before, or whose sender failed, there are none. */
+/* One message brings all listeners. None comes when the cell has ended before, or its sender failed. */
 static void on_channel(void *owner)
 {
 	struct run          *run  = owner;
@@ -167,7 +167,7 @@ static bool rules_are_sound(const struct net_rules *rules, size_t len)
 	return len >= sizeof rules->n && rules->n <= NET_RULES_MAX && len == net_rules_size(rules) && net_rules_are_sound(rules);
 }
 
-/* Only as many as there are. */
+/* The file is only as long as its number of rules needs. */
 static const struct net_rules *map_rules(int fd, struct err *e)
 {
 	struct net_rules *rules = MAP_FAILED;

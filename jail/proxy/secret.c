@@ -53,8 +53,8 @@ void secret_mask_begin(struct secret_mask *m, const struct proxy_config *config,
 }
 
 struct look {
-	size_t matched;  /* bytes of the longest secret that is here; 0: none */
-	bool   may_come; /* the bytes up to the end begin a longer one */
+	size_t matched;  /* length of the longest secret that begins here; 0: none does */
+	bool   may_come; /* all bytes up to the end are the beginning of a secret */
 };
 
 static struct look look_at(const struct secret_mask *m, const char *at, size_t left)
@@ -77,7 +77,7 @@ static struct look look_at(const struct secret_mask *m, const char *at, size_t l
 	return found;
 }
 
-/* How many bytes are decided. Those are masked where they have to be: what is behind them is not changed before it was looked at. */
+/* Masks secrets in bytes and returns how many bytes are decided; the others could begin a secret and stay as they are. */
 static size_t decide(struct secret_mask *m, char *bytes, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -119,7 +119,7 @@ size_t secret_mask_step(struct secret_mask *m, const char *in, size_t len, char 
 
 size_t secret_mask_end(struct secret_mask *m, char *out)
 {
-	size_t n = m->held - m->passed; /* more than a little of a secret: it does not become good to know by ending here */
+	size_t n = m->held - m->passed; /* masked, although the secret is incomplete: the beginning of a secret tells too much */
 
 	memset(out, '*', n);
 	m->has_masked |= n > 0;

@@ -24,7 +24,7 @@ void side_want(struct loop *l, struct side *s, uint32_t events)
 	else if (s->wanted)
 		loop_want(l, &s->source, events);
 	else if (loop_add_for(l, &s->source, events, &e) < 0)
-		events = 0; /* no memory: its deadline ends the connection */
+		events = 0; /* no memory: the connection's deadline ends it */
 	s->wanted = events;
 }
 

@@ -18,7 +18,7 @@ enum socks_outcome socks_greeting_parse(const uint8_t *bytes, size_t have, size_
 	return memchr(bytes + 2, 0, bytes[1]) ? SOCKS_DONE : SOCKS_BAD;
 }
 
-/* Of the address, which begins at bytes[4]; 0: the kind is not known. */
+/* Of the address that begins at bytes[4], with the length byte of a name; 0: unknown kind. */
 static size_t address_len(const uint8_t *bytes)
 {
 	switch (bytes[3]) {

@@ -13,7 +13,7 @@
 
 enum { LEAVES_MAX = 32 };
 
-/* Of a host; remade when half of its life is over. */
+/* The certificate for one host. It is used for half of its lifetime; then a new one is made. */
 struct leaf {
 	char   host[NET_HOST_MAX];
 	X509  *cert;
@@ -23,9 +23,9 @@ struct leaf {
 struct tls_authority {
 	SSL_CTX          *server, *client;
 	struct tls_issuer issuer;
-	EVP_PKEY         *key; /* of all leaves */
+	EVP_PKEY         *key; /* shared by all leaves */
 	struct leaf       leaf[LEAVES_MAX];
-	unsigned          next; /* which one is replaced */
+	unsigned          next; /* which leaf is replaced next */
 };
 
 /* --- both contexts --- */
@@ -57,7 +57,7 @@ static bool find_protocol(const char *ours, const unsigned char *in, unsigned in
 	return false;
 }
 
-/* A client that names protocols must have one of these among them: nothing else could be read. */
+/* A client that offers protocols must offer one of these: brig-proxy reads no other. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in, unsigned in_len, void *context)
 {
 	(void)ssl, (void)context;
@@ -75,7 +75,7 @@ static SSL_CTX *make_server(void)
 	return c;
 }
 
-/* Where distributions keep them in one file: read whole, before confinement. */
+/* Files in which distributions keep all CA certificates: one is read whole, before confine(). */
 static bool load_trust(SSL_CTX *c)
 {
 	static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem" };
@@ -83,7 +83,7 @@ static bool load_trust(SSL_CTX *c)
 	for (size_t i = 0; i < ARRAY_LEN(bundles); i++)
 		if (SSL_CTX_load_verify_file(c, bundles[i]))
 			return true;
-	return SSL_CTX_set_default_verify_paths(c) == 1; /* read when they are looked for (confine.c allows it) */
+	return SSL_CTX_set_default_verify_paths(c) == 1; /* OpenSSL then reads single certificates when it needs them (confine.c allows it) */
 }
 
 static SSL_CTX *make_client(void)
@@ -101,7 +101,7 @@ static SSL_CTX *make_client(void)
 
 /* --- the CA --- */
 
-/* A key with a password would be asked for at a terminal. */
+/* Without this, OpenSSL would ask at a terminal for the password of an encrypted key. */
 static int no_password(char *buf, int size, int is_write, void *context)
 {
 	(void)buf, (void)size, (void)is_write, (void)context;
@@ -177,7 +177,7 @@ static X509 *find_leaf(struct tls_authority *a, const char *host)
 	X509_free(leaf->cert);
 	leaf->cert = tls_cert_make_leaf(&a->issuer, a->key, host);
 	leaf->made = now;
-	strcpy(leaf->host, host); /* canonical, so of at most NET_HOST_MAX */
+	strcpy(leaf->host, host); /* canonical, so it fits */
 	return leaf->cert;
 }
 

@@ -12,7 +12,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-/* A CA ends with its run or service, which forgets the key. Clocks of machines differ. */
+/* Long for a CA: its key ends with the run or service. Certificates begin in the past, because clocks of machines differ. */
 enum { CA_SECONDS = 10 * 365 * 24 * 60 * 60, EARLIER_SECONDS = 60 * 60 };
 
 EVP_PKEY *tls_key_make(void)
@@ -22,7 +22,7 @@ EVP_PKEY *tls_key_make(void)
 
 /* --- names and addresses --- */
 
-/* 4 or 16 bytes; 0: it is a name. */
+/* Returns the length of the address, 4 or 16; 0: host is a name. */
 static size_t address_of(const char *host, unsigned char bytes[16])
 {
 	if (inet_pton(AF_INET, host, bytes) == 1)
@@ -70,7 +70,7 @@ static bool add_subtree(STACK_OF(GENERAL_SUBTREE) * *list, int kind, const void 
 	return false;
 }
 
-/* An address and its mask: exactly this one. */
+/* An address with a full mask: exactly this one. */
 static bool permit_address(NAME_CONSTRAINTS *limits, const unsigned char *bytes, size_t len)
 {
 	unsigned char both[32];
@@ -109,7 +109,7 @@ static void forget_names(NAME_CONSTRAINTS *limits)
 			GENERAL_SUBTREE_free(sk_GENERAL_SUBTREE_delete(limits->permittedSubtrees, i));
 }
 
-/* What has no permitted subtree of its kind is not limited by the others: all of such a kind is excluded. */
+/* Permitted subtrees limit only names of their own kind: a kind that has none is excluded as a whole. */
 static bool exclude_others(NAME_CONSTRAINTS *limits, const struct kinds *seen)
 {
 	static const unsigned char all[32];
@@ -151,7 +151,7 @@ static bool set_serial(X509 *cert)
 	return done;
 }
 
-/* A blank in it: some readers take a common name for one of a host. */
+/* text has a blank, so that no client takes the common name for the name of a host. */
 static bool set_name(X509_NAME *name, const char *text)
 {
 	return name && X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)text, -1, -1, 0);
@@ -226,7 +226,7 @@ X509 *tls_cert_make_leaf(const struct tls_issuer *issuer, EVP_PKEY *key, const c
 
 /* --- --make-ca --- */
 
-/* Each fits into its place of the configuration, with a NUL. */
+/* The text must fit into struct proxy_config, with a NUL. */
 static int print_one(BIO *text, int out_fd, struct err *e)
 {
 	char *bytes;
@@ -249,7 +249,7 @@ static int print(const struct tls_issuer *ca, int out_fd, struct err *e)
 	else
 		done = print_one(cert, out_fd, e) < 0 ? -1 : print_one(key, out_fd, e);
 	BIO_free(cert);
-	BIO_free(key); /* cleared */
+	BIO_free(key); /* BIO_s_secmem() clears the memory */
 	return done;
 }
 

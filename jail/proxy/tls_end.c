@@ -12,14 +12,14 @@ struct tls_end {
 	SSL          *ssl;
 	BIO_METHOD   *method;
 	int           fd;
-	struct buffer early;      /* read before the socket */
-	bool          is_at_end;  /* of file: the socket said so */
+	struct buffer early;      /* bytes to read before those of the socket */
+	bool          is_at_end;  /* the socket is at end of file */
 	bool          is_over;    /* nothing more can be read */
-	bool          is_cut;     /* that was without close_notify */
+	bool          is_cut;     /* is_over, without close_notify */
 	bool          is_finished, has_failed, is_untrusted;
 };
 
-/* --- the socket, behind what was read of it already --- */
+/* --- a BIO over the socket, which first gives the early bytes --- */
 
 static int read_early(struct tls_end *t, char *buf, size_t size)
 {
@@ -60,7 +60,7 @@ static int on_write(BIO *bio, const char *bytes, int len)
 	return (int)n;
 }
 
-/* Its end of file is not told: OpenSSL would take it for fatal, and send nothing more to a side that has only stopped sending. */
+/* BIO_CTRL_EOF gets 0: OpenSSL takes end of file for fatal, and would send nothing more to a peer that has only shut down its sending side. */
 static long on_ctrl(BIO *bio, int command, long number, void *pointer)
 {
 	(void)bio, (void)number, (void)pointer;
@@ -84,7 +84,7 @@ static BIO *make_bio(struct tls_end *t)
 
 /* --- from the beginning to the end --- */
 
-/* Takes ssl over. */
+/* Takes ownership of ssl. */
 static struct tls_end *begin(SSL *ssl, int fd)
 {
 	struct tls_end *t   = ssl ? calloc(1, sizeof *t) : NULL;
@@ -143,7 +143,7 @@ static enum tls_outcome failed(struct tls_end *t)
 	return TLS_FAILED;
 }
 
-/* What a call of OpenSSL says that moved nothing. Its queue of errors is empty afterwards: the next call would take an old one for its own. */
+/* The outcome of an OpenSSL call that moved nothing. Empties the error queue: the next call would take an old error for its own. */
 static enum tls_outcome outcome(struct tls_end *t, int r, bool is_read)
 {
 	int error = SSL_get_error(t->ssl, r);
@@ -187,7 +187,7 @@ enum tls_outcome tls_end_write(struct tls_end *t, const void *bytes, size_t len,
 	return r > 0 ? TLS_MOVED : outcome(t, r, false);
 }
 
-/* A second SSL_shutdown() would wait for the other side's. */
+/* Calls SSL_shutdown() once: a second call would wait for the peer's close_notify. */
 enum tls_outcome tls_end_finish(struct tls_end *t)
 {
 	int r;

@@ -18,7 +18,7 @@ static bool pump(struct connection *c, struct flow *f)
 	case FLOW_BAD:
 		break;
 	}
-	connection_end(c, true); /* the other side is to know that it was cut off */
+	connection_end(c, true); /* a reset shows the other side that it was cut off */
 	return false;
 }
 

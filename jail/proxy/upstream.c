@@ -49,13 +49,13 @@ static void accepted(struct connection *c)
 	connection_next(c);
 }
 
-/* "HTTP/1.x 2xx": anything else is a no. */
+/* "HTTP/1.x 2xx"; any other answer is a refusal. */
 static bool is_yes(const char *answer)
 {
 	return strncmp(answer, "HTTP/1.", 7) == 0 && answer[8] == ' ' && answer[9] == '2';
 }
 
-/* Woken by one byte more. False: woken without, so it is the end, of which epoll would tell again and again. */
+/* epoll wakes when one byte more is there. False: it woke without one, so this is end of file, and it would wake again and again. */
 static bool wait_for_more(int fd, int least)
 {
 	int       before = 0;
@@ -66,8 +66,8 @@ static bool wait_for_more(int fd, int least)
 }
 
 /*
- * Looked at first, then taken exactly up to the empty line: what follows is the server's. Half an answer leaves the socket
- * readable, so the deadline of dialing is what bounds a slow one.
+ * The answer is peeked at, then read exactly up to the empty line: bytes behind it come from the server. DEADLINE_DIAL bounds the time
+ * for an answer.
  */
 static void on_answer(struct connection *c)
 {
@@ -101,7 +101,7 @@ void upstream_begin(struct connection *c)
 
 	c->on_server = on_answer;
 	if (side_write(&c->server, ask, (size_t)len, &moved) != TLS_MOVED ||
-	    moved != (size_t)len) { /* a new socket has room for it */
+	    moved != (size_t)len) { /* a new socket's buffer has room */
 		connection_fail(c, NET_REASON_UNREACHABLE);
 		return;
 	}

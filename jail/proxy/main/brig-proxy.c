@@ -1,4 +1,4 @@
-/* brig-proxy.c - what a door starts for the network of its runs (proxy_protocol.h) */
+/* brig-proxy.c - the program that a door starts for the network of its runs (proxy_protocol.h) */
 #define _GNU_SOURCE
 #include "packet.h"
 #include "proxy.h"
@@ -21,7 +21,7 @@ static int end(int r, const struct err *e)
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Told, and not refused: the host's own proxy may be on that loopback. */
+/* A warning and no error: the host's own proxy may listen on that loopback. */
 static void tell_of_no_interface(void)
 {
 	struct if_nameindex *all = if_nameindex();
