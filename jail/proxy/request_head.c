@@ -44,7 +44,7 @@ static bool list_has(struct span list, const char *word)
 
 struct authority {
 	char     host[NET_HOST_MAX];
-	uint16_t port; /* 0: not said */
+	uint16_t port; /* 0: not given */
 	bool     is_address;
 };
 
