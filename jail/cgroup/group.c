@@ -77,7 +77,7 @@ static bool is_listed(int dir, pid_t pid)
 	return false;
 }
 
-/* The pid is pinned first and looked up again: it may be somebody else's by now. */
+/* The pid may have been reused since the list was read: open a pidfd, then look the pid up in the list again. */
 static void kill_member(int dir, pid_t pid)
 {
 	scoped_fd pin = pidfd_open(pid, 0);
@@ -102,7 +102,7 @@ static void kill_members(int dir)
 	}
 }
 
-/* Leaves empty a moment after their last process is reaped: try, at first at once, for two seconds. */
+/* A leaf becomes empty a moment after its last process is reaped, so rmdir is tried each millisecond for two seconds. */
 static int remove_leaf(int base, const char *name)
 {
 	for (int ms = 0; ms < 2000; ms++) {
@@ -117,8 +117,8 @@ static int remove_leaf(int base, const char *name)
 }
 
 /*
- * A lock is on a directory, a removal is by name: launchers that do not share a runtime directory may remove and make
- * the same name between our open() and our lock.
+ * A lock is on a directory, but a removal is by name: a launcher that does not share our runtime directory may remove the
+ * directory and make another of the same name between our open() and our lock.
  */
 static enum group_answer lock_named(int dir, int base, const char *name)
 {
@@ -133,7 +133,7 @@ static enum group_answer lock_named(int dir, int base, const char *name)
 	return ours.st_ino == named.st_ino ? GROUP_MADE : GROUP_TAKEN;
 }
 
-/* Of a launcher that crashed: the kernel has let go of its lock. */
+/* Removes the leaf of a process that crashed: the kernel has released its lock. MADE: the name is free. */
 static enum group_answer clear_leftover(int base, const char *name)
 {
 	enum group_answer answer;
@@ -148,7 +148,7 @@ static enum group_answer clear_leftover(int base, const char *name)
 	return remove_leaf(base, name) < 0 ? GROUP_FAILED : GROUP_MADE;
 }
 
-enum { LEAF_MODE = 0700 }; /* a process that can open it can lock it, and keep us out */
+enum { LEAF_MODE = 0700 }; /* any process that can open the leaf could lock it */
 
 static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
 {
@@ -168,11 +168,11 @@ static enum group_answer make_leaf(struct group_leaf *leaf, const char *name)
 	if (leaf->kept)
 		return flock(leaf->fd, LOCK_EX | LOCK_NB) < 0 ? GROUP_FAILED : GROUP_MADE;
 	answer     = lock_named(leaf->fd, leaf->base_fd, name);
-	leaf->made = answer != GROUP_TAKEN; /* by now it is somebody else's, and his to remove */
+	leaf->made = answer != GROUP_TAKEN; /* TAKEN: the name is another process's leaf by now, and not ours to remove */
 	return answer;
 }
 
-/* The groups of others, or a tree that is shown read-only. */
+/* The group above belongs to another user, or the tree is mounted read-only. */
 static bool is_not_ours(int errnum)
 {
 	return errnum == EACCES || errnum == EPERM || errnum == EROFS;
@@ -196,7 +196,7 @@ static enum group_answer make_leaves(struct group *g, const struct group_parent 
 			return GROUP_FAILED;
 		g->n++;
 		answer = make_leaf(leaf, g->name);
-		if (answer == GROUP_FAILED && !leaf->made && is_not_ours(errno)) { /* its controllers are missing, then */
+		if (answer == GROUP_FAILED && !leaf->made && is_not_ours(errno)) { /* go on without its controllers */
 			close_base(leaf);
 			g->n--;
 			continue;
@@ -270,17 +270,17 @@ void group_kill_members(const struct group *g)
 			kill_members(g->leaf[i].fd);
 }
 
-/* --- for launchers with other ids --- */
+/* --- for supervisors with other ids --- */
 
 static int lend_file(int dir, const char *name, mode_t mode, struct err *e)
 {
 	return fchmodat(dir, name, mode, 0) < 0 ? err_sys(e, "set-up step make-groups: %s", name) : 0;
 }
 
-/* The mark of memory is no limit: memory.max above it is, and stays ours. */
+/* memory.high may be lent because it is no limit: memory.max is, and stays ours. */
 static int lend_leaf_v2(const struct group_leaf *leaf, struct err *e)
 {
-	if (fchmodat(leaf->fd, "cgroup.kill", 0220, 0) < 0 && errno != ENOENT) /* since 5.14; killing PID 1 does it as well */
+	if (fchmodat(leaf->fd, "cgroup.kill", 0220, 0) < 0 && errno != ENOENT) /* since 5.14; without it, PID 1 is killed */
 		return err_sys(e, "set-up step make-groups: cgroup.kill");
 	if (lend_file(leaf->fd, "cgroup.freeze", 0664, e) < 0 || lend_file(leaf->fd, "cgroup.procs", 0664, e) < 0)
 		return -1;
@@ -295,7 +295,7 @@ static int lend_leaf(const struct group_leaf *leaf, struct err *e)
 		return lend_leaf_v2(leaf, e);
 	if (lend_file(leaf->fd, "tasks", 0664, e) < 0)
 		return -1;
-	if (leaf->controllers & GROUP_CPUACCT && lend_file(leaf->fd, "cpuacct.usage", 0664, e) < 0) /* to be set back */
+	if (leaf->controllers & GROUP_CPUACCT && lend_file(leaf->fd, "cpuacct.usage", 0664, e) < 0) /* group_set_back() resets it */
 		return -1;
 	if (!(leaf->controllers & GROUP_MEMORY))
 		return 0;

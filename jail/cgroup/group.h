@@ -3,14 +3,15 @@
  *
  * v2, v1 and hybrid hosts behind one table of knobs and one of counters. A
  * cell has one leaf in each hierarchy that carries a controller we use, named
- * by its slot and locked (flock) while its launcher lives. A leaf that is
- * already there and not locked belonged to a launcher that crashed, and is
- * emptied first; one that is locked belongs to a launcher that does not share
- * our runtime directory (another mount namespace): its slot is not ours.
+ * by its slot and locked (flock) while the process that made it lives. A leaf
+ * that exists and is not locked was left by a process that crashed, and is
+ * emptied first. A leaf that is locked belongs to a launcher that does not
+ * share our runtime directory (another mount namespace), so another slot must
+ * be tried.
  *
  * Processes are never moved in from outside: writing a pid into cgroup.procs
- * waits for an RCU grace period, 11.6 ms on an idle machine (m). On v2 the
- * cell is cloned into its leaf, on v1 it writes "0" into the leaf's tasks.
+ * waits for an RCU grace period, measured as 11.6 ms on an idle machine. On v2
+ * PID 1 is cloned into its leaf, on v1 it writes "0" into the leaf's tasks.
  */
 #pragma once
 #include "err.h"
@@ -31,39 +32,40 @@ enum group_controller {
 struct group {
 	struct group_leaf {
 		int      base_fd, fd; /* the group above, and the leaf */
-		int      join_fd;     /* v1, in the process that builds cells: its tasks, open for writing; else -1 */
-		bool     v2, made;
-		bool     borrowed;    /* the group above is below somebody else's: it goes when it is empty */
-		bool     kept;        /* the group above is a parent that stays open, and base_fd is the parent's */
+		int      join_fd;     /* v1, in the process that builds cells: the leaf's tasks, open for writing; else -1 */
+		bool     v2, made;    /* made: the leaf exists and is ours to remove */
+		bool     borrowed;    /* the group above is in a group that brig did not make: it is removed when it is empty */
+		bool     kept;        /* the group above is a kept parent (group_parent_keep()), which owns base_fd */
 		unsigned controllers; /* bits of enum group_controller */
 	} leaf[GROUP_TREES_MAX];
 	size_t   n;
 	char     name[32];
-	bool     lent;            /* somebody else made the leaves, set their limits, and removes them */
+	bool     lent;            /* another process made the leaves, set their limits, and removes them */
 	struct group_held {
 		uint64_t memory_bytes, pids, cpus;
-	} held;                   /* what group_limit() has set; pids 0: not all, or not in each leaf */
-	struct group_files *files; /* of a process that reads the counters again and again; NULL: they are opened each time */
+	} held;                   /* the limits that group_limit() has set; pids 0: a limit or a leaf lacks them, so all must be written */
+	struct group_files *files; /* cached descriptors, for a process that reads the counters often; NULL: files are opened for each read */
 	uint64_t layers, missing; /* bits of enum layer that group_limit() put in force, or could not */
-	char     why[160];        /* of the first that is missing */
+	char     why[160];        /* why the first of the missing layers is missing */
 };
 
-/* Descriptors of files of the leaves, opened when they are read for the first time. All zero: none. */
+/* Descriptors of files of the leaves, each opened at its first use. All zero: none. */
 struct group_files {
 	size_t n;
 	struct {
-		int         dir; /* of the leaf */
+		int         dir; /* the leaf's fd */
 		const char *name;
 		int         fd;  /* -errno: it could not be opened */
 	} file[16];
-	int64_t throttled, charged; /* as group_set_back() and group_begin_peak() found it */
+	/* nr_throttled of cpu.stat at group_keep_files(); bytes that were charged when the first program of these leaves waited, 0: not yet */
+	int64_t throttled, charged;
 };
 
 /* Where leaves are made: the groups above them. */
 struct group_parent {
 	struct group_leaf base[GROUP_TREES_MAX]; /* fd: -1 */
 	size_t            n;
-	char              why[160]; /* there are fewer than there could be */
+	char              why[160]; /* why a hierarchy is left out; "": no reason is known */
 };
 
 /* Figures are -1 when this host does not have them. */
@@ -74,15 +76,15 @@ struct group_usage {
 enum group_answer { GROUP_MADE, GROUP_TAKEN, GROUP_FAILED };
 
 /*
- * Find the hierarchies (libcgroup; kept in cache_dir, checked at each use) and make the leaves. Never
- * fails for want of a controller: what is missing is in ->missing after group_limit(). FAILED, with *e,
- * when a leaf of a crashed predecessor cannot be emptied; TAKEN when another slot must be tried.
+ * Finds the hierarchies (libcgroup; the answer is cached in cache_dir and checked at each use) and makes the leaves.
+ * Does not fail when a controller is missing: ->missing says so after group_limit(). FAILED, with *e, when a leaf
+ * cannot be made, or a crashed process left one that cannot be emptied; TAKEN when another slot must be tried.
  */
 must_use enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e);
 
 /*
- * The two halves of it, to make many groups in one parent. A parent that is kept outlives its leaves, is not removed with the last one,
- * and is no place for launchers that do not share our runtime directory: names need no second look then.
+ * The two halves of group_open(), to make many groups in one parent. A kept parent stays open longer than its leaves and is not removed
+ * with the last one. Launchers with another runtime directory make no leaves there, so a leaf's name is not checked again after it is locked.
  */
 void                       group_parent_open(struct group_parent *ret, const char *cache_dir);
 void                       group_parent_keep(struct group_parent *parent);
@@ -90,134 +92,143 @@ must_use enum group_answer group_open_in(struct group *ret, const struct group_p
 void                       group_parent_close(struct group_parent *parent);
 
 /*
- * For a supervisor with other ids than ours: the leaves' group (privilege_make_for_group() before they are made) may enter
- * them, and freeze and kill what is in there; v1: and set back the counters of CPU time and of the peak. The limits stay ours.
- * On v2 the kernel also asks who may write to the group above both (group_parent_lend()).
+ * For a supervisor with other ids than ours: members of the gid that owns the leaves (privilege_make_for_group() before they are
+ * made) may enter them, and on v2 freeze and kill their processes and write memory.high, on v1 reset CPU time and peak memory.
+ * The limits stay ours. To let a process enter, v2 also asks for write access to cgroup.procs of the common ancestor: group_parent_lend().
  */
 must_use int group_lend(const struct group *g, struct err *e);
 must_use int group_parent_lend(const struct group_parent *parent, unsigned gid, struct err *e);
 /*
- * systemd gives a unit's group to the unit's user anew whenever it starts a process of the unit, as for ExecReload=, and
- * takes it from the other group with that. A descriptor that becomes readable when that has happened, so that the caller calls
- * group_parent_lend() again; the caller's. -1: there is no group that could be watched.
+ * Whenever systemd starts a process of a unit, as for ExecReload=, it changes the owner of the unit's control group back to the
+ * unit's user and gid, which undoes group_parent_lend(). Returns a descriptor that becomes readable when this has happened; the
+ * caller closes it, and calls group_parent_lend() again. -1: there is no v2 group, or it cannot be watched.
  */
-enum { GROUP_LENT_MS = 100 }; /* within which it is lent again */
+enum { GROUP_LENT_MS = 100 }; /* a process that is refused (EACCES) tries again for so long, until the group is lent again */
 int group_parent_watch(const struct group_parent *parent);
 
-/* Writes every knob and reads it back, unless they are turned to that. Processes that have no memory wait from now on: see struct group_oom. */
+/*
+ * Writes every knob and reads it back; does nothing when the same limits are set already. On v1, processes that get no memory wait
+ * from now on instead of being killed: see struct group_oom.
+ */
 must_use int group_limit(struct group *g, const struct limits *limits, struct err *e);
-/* -1: a limit that was asked for is not held by any group. After group_limit(). */
+/* Call after group_limit(). -1: a limit that the caller insists on (limits->must) is missing, because its controller is. */
 must_use int group_holds(const struct group *g, const struct limits *limits, struct err *e);
 
-/* What sockets of all cells below one parent may hold together; version 1 alone counts them. */
+/* Bytes that sockets of all cells below one parent may hold together. Only v1 counts them apart from other memory. */
 uint64_t group_socket_bytes(void);
-/* Of a parent's base: what its cells may have together. Where it cannot be set each has its own bound all the same. */
+/* Sets this limit on a parent's base (v1). A failure is ignored: each cell has a limit of its own. */
 void group_limit_parent(const struct group_leaf *base);
 
-/* For clone3(): the v2 leaf, or -1. */
+/* For clone3(CLONE_INTO_CGROUP): the v2 leaf, which g owns, or -1. */
 int group_clone_fd(const struct group *g);
 
 /*
- * v1: a process joins by writing "0" into the tasks of each leaf. The kernel asks for the effective id of the process that opened the
- * file: it must be the real or the saved id of the one that joins (cgroup1_procs_write()), or the host's root.
+ * v1: a process joins by writing "0" into the tasks of each leaf. The kernel checks the effective uid of the process that opened the
+ * file: it must be the real or the saved uid of the process that joins (cgroup1_procs_write()), or the host's root.
  */
 must_use int group_open_joins(struct group *g, struct err *e);
-/* Borrowed; returns how many. */
+/* The descriptors still belong to g; returns how many there are. */
 int group_join_fds(const struct group *g, int fds[GROUP_TREES_MAX]);
 
 /*
- * A run that has no memory is ended by its launcher: the kernel would write a hundred lines into the log of the host. v1:
- * what needs memory waits, and an eventfd says so. v2: above a mark below the limit (memory.high) it is slowed down, and
- * memory.events says so.
+ * A run that is out of memory is ended by its supervisor or launcher: the kernel's OOM killer would write a hundred lines into the
+ * host's log. v1: a process that needs memory waits, and an eventfd reports it. v2: above a mark below the limit (memory.high) the
+ * kernel slows processes down, and memory.events reports it.
  */
 struct group_oom {
 	int   fd;     /* to be polled; -1: nothing bounds memory */
-	short events; /* for what */
-	int   mark_fd; /* v2: memory.high */
-	int   helper_fd; /* v2: pidfd of a process that looks what the kernel can take back; fd is not heard meanwhile. -1: there is none */
-	pid_t helper;    /* its number, while it is not reaped */
+	short events; /* what to poll fd for */
+	int   mark_fd; /* v2: memory.high, open for writing; -1 on v1 */
+	int   helper_fd; /* v2: pidfd of a process that tests if the kernel can reclaim memory; fd is not polled meanwhile. -1: none */
+	pid_t helper;    /* its pid, until group_helper_says() or group_oom_close(); 0: none */
 };
 
 #define GROUP_OOM_NONE (struct group_oom){ .fd = -1, .mark_fd = -1, .helper_fd = -1 }
 
-/* The caller's to close with group_oom_close(). */
+/* The caller closes it with group_oom_close(). */
 must_use int group_watch_oom(const struct group *g, struct group_oom *ret, struct err *e);
-/* Takes the event. True: the group itself has no memory. Groups above have events, too. v2: helper_fd, when it can be read, says it. */
+/*
+ * Call when fd is ready; consumes the event. v1: true when the cell's own group is out of memory: a group above causes events, too.
+ * v2: always false; may start the helper, and when helper_fd is readable, group_helper_says() has the answer.
+ */
 must_use bool group_has_no_memory(const struct group *g, struct group_oom *oom);
-/* v1: makes an event, so that the caller looks again later. v2 has one each time that the mark is passed. */
+/* v1: causes an event, so that the caller checks again later. On v2 there is an event each time usage passes the mark. */
 void          group_ask_again(const struct group_oom *oom);
-/* True: there is no memory that the kernel could take back. The helper is gone. */
+/* Reaps the helper and closes helper_fd. True: the kernel cannot reclaim enough, so the group is out of memory. */
 must_use bool group_helper_says(struct group_oom *oom);
+/* Kills the helper but does not wait for it: the caller reaps all its children. */
 void          group_oom_close(struct group_oom *oom);
 
 int64_t group_cpu_ns(const struct group *g);
-int64_t group_pids_now(const struct group *g); /* processes and threads; -1: nobody counts them */
+int64_t group_pids_now(const struct group *g); /* processes and threads; -1: no group counts them */
 void    group_read(const struct group *g, struct group_usage *ret);
-/* v2: its processes stop where they are, and can be killed all the same. False: this host cannot do that. */
+/* v2: stops (or continues) all processes of the group; stopped ones can still be killed. False: this host cannot do that. */
 must_use bool group_freeze(const struct group *g, bool is);
-void    group_kill(const struct group *g); /* v2: cgroup.kill. Otherwise nothing: killing PID 1 does it */
+void    group_kill(const struct group *g); /* v2: cgroup.kill. v1: nothing; the caller kills PID 1, which ends the cell */
 
-/* Waits (at most 2 s) until the leaves are empty, and removes them. 0 or -1 with the reason. */
+/* Waits (at most 2 s for each leaf) until the leaves are empty, removes them and closes g. -1: one could not be removed. */
 must_use int group_close(struct group *g, struct err *e);
 
-/* The same without waiting: true when all is gone. */
+/* Removes the leaves without waiting; true when all are gone. After false it can be called again. */
 bool group_remove(struct group *g);
 /*
- * Whether they can be had again for another cell. Not with version 2: memory.peak is set back for one open descriptor, and
- * before Linux 6.12 not at all. Nor where there are none, which could tell that the cell is gone.
+ * Whether the leaves can be used again for another cell. Not with v2: a write to memory.peak resets it for that one open descriptor
+ * only, and before Linux 6.12 not at all. Not without leaves either: only an empty leaf shows that the cell is gone.
  */
 bool group_is_renewable(const struct group *g);
 /* No process is in any leaf. */
 bool group_is_empty(const struct group *g);
 /*
- * Of leaves that are renewable, were lent, and are empty: as if they had just been made, but for their limits. One that the kernel cannot
- * set back is removed and made again; false when that cannot be done, and all are to be removed.
+ * Makes empty leaves that are renewable and were lent as new, except for their limits. A leaf that the kernel cannot reset is removed
+ * and made again. False when that fails: the caller removes all of them.
  */
 must_use bool group_renew(struct group *g);
 /*
- * The same for the process that watches the cells, with ->files, of leaves that it had before: the cell is gone, and what it has left is set back.
- * False: they go back to the process that made them. The charge of memory is left out: the kernel frees late.
+ * The supervisor's part of group_renew(), through ->files: resets what an ended cell left in leaves that the supervisor keeps for its
+ * next cell. False: the leaves go back to the keeper. Does not check the charged memory, because the kernel frees it late;
+ * group_begin_peak() does.
  */
 must_use bool group_set_back(struct group *g);
+/* Makes g use `none`, which is all zero and must outlive g, and opens every file that will be read. */
 void          group_keep_files(struct group *g, struct group_files *none);
 /*
- * When the next program is there, and waits: the peak of memory starts from what is charged now. False when that is more than it was
- * when the first program of these leaves waited: the rest is of the cells before.
+ * Call when the next program exists and waits: resets the peak of memory to what is charged now. False when that is more than
+ * GROUP_CHARGED_MAX above what was charged when the first program of these leaves waited: earlier cells left it.
  */
 must_use bool group_begin_peak(struct group *g);
 void          group_files_close(struct group_files *f);
-/* Where killing PID 1 did not do it: every process that is still there. */
+/* Kills every process in the leaves, for when killing PID 1 was not enough. */
 void group_kill_members(const struct group *g);
 
 /* Empties and removes the leaves of a slot whose launcher died. The caller holds the slot. */
 void group_clear(const char *cache_dir, uint32_t slot);
 void group_clear_in(const struct group_parent *parent, uint32_t slot);
-/* At the end of the process that kept it; it stays when other processes have leaves there. */
+/* Called when the process that kept the parent ends. The groups stay if other processes have leaves there. */
 void group_parent_remove(struct group_parent *parent);
 
 /* --- group_trace.c --- */
 
 /*
- * What the kernel still charges to an empty group: pages that were read from a disk, objects that it will free later, and
- * what each processor holds in advance (256 KiB). It counts against the limit of the next cell.
+ * The most memory that an empty group may still be charged for: pages that were read from a disk, objects that the kernel frees later,
+ * and the reserve of each CPU (256 KiB). It counts against the limit of the next cell.
  */
 enum { GROUP_CHARGED_MAX = 256 * KIB };
 
-/* Sets back what can be; false when something is left. at_once: as group_set_back() does. */
+/* Resets the counters that can be reset; false when one is too high all the same. at_once: only those that group_set_back() checks. */
 bool group_leaf_is_as_new(const struct group *g, const struct group_leaf *leaf, bool at_once);
-/* Of ->files: those that at_once reads. */
+/* Opens the files that group_leaf_is_as_new() reads at_once, and keeps them in ->files. */
 void group_open_traces(struct group *g, const struct group_leaf *leaf);
 
-/* For group_renew.c: removes a leaf that is empty, makes another one of that name, and lends it. */
+/* For group_renew.c: removes an empty leaf, makes another with the same name, and lends it. */
 must_use bool group_make_again(struct group *g, struct group_leaf *leaf);
 
 /* --- group_leaf.c --- */
 
 const struct group_leaf *group_leaf_with(const struct group *g, unsigned controller); /* or NULL */
 
-/* A kernel file of at most a page or so, NUL-terminated; "" and false when it is not there. */
+/* Reads a kernel file of up to len - 1 bytes; NUL-terminated. When it cannot be read: "" and false. */
 bool group_read_file(int dir, const char *name, char *buf, size_t len);
-/* The same of a leaf of g, by ->files if there are some. name: a constant. */
+/* The same for a file of a leaf of g, through ->files if it is set, which keeps the pointer `name`: pass a string constant. */
 bool group_read_count(const struct group *g, const struct group_leaf *leaf, const char *name, char *buf, size_t len);
-/* For reading, and for writing if that is allowed. A descriptor that stays theirs, or -errno. */
+/* Opened for reading, and for writing if that is allowed. Returns a descriptor that f owns, or -errno. */
 int  group_kept_file(struct group_files *f, const struct group_leaf *leaf, const char *name);

@@ -1,4 +1,4 @@
-/* group_again.c - leaves of a cell that is gone, for the next cell of the process that watches it */
+/* group_again.c - leaves that a supervisor uses again, without the keeper, for its next cell */
 #define _GNU_SOURCE
 #include "group.h"
 #include "group_path.h"
@@ -21,7 +21,7 @@ void group_keep_files(struct group *g, struct group_files *none)
 
 	g->files        = none;
 	none->throttled = count_throttled(g);
-	group_read(g, &ignored); /* all are opened now: a cell that was used has as many descriptors as one that was not */
+	group_read(g, &ignored); /* opens all files now, so that each cell has the same number of descriptors, used or not */
 	(void)group_pids_now(g);
 	for (size_t i = 0; i < g->n; i++)
 		group_open_traces(g, &g->leaf[i]);
@@ -29,7 +29,7 @@ void group_keep_files(struct group *g, struct group_files *none)
 
 bool group_set_back(struct group *g)
 {
-	bool is = count_throttled(g) == g->files->throttled; /* one that has used up its share waits for the next period, and the next cell with it */
+	bool is = count_throttled(g) == g->files->throttled; /* a throttled group gets no CPU until the next period: the next cell would wait, too */
 
 	for (size_t i = 0; i < g->n && is; i++)
 		is = group_leaf_is_as_new(g, &g->leaf[i], true);

@@ -100,7 +100,7 @@ int64_t group_pids_now(const struct group *g)
 
 enum { USED_UP = 1 }; /* how a helper ends */
 
-/* Processes wait for memory; or the kernel kills by itself, and does not say where. */
+/* Processes of the leaf wait for memory. Also true when the kernel's OOM killer is on: it does not tell in which group it kills. */
 static bool is_under_oom(const struct group_leaf *leaf, int event)
 {
 	uint64_t count;
@@ -111,7 +111,10 @@ static bool is_under_oom(const struct group_leaf *leaf, int event)
 	return group_key_value(text, "under_oom") == 1 || group_key_value(text, "oom_kill_disable") != 1;
 }
 
-/* Half of the way from the mark to the limit: between the two the kernel is still about to take back, or one processor's share is out of date. */
+/*
+ * More than half of the way from the mark to the limit. Nearer to the mark, the kernel may still be reclaiming, or the counter may lack
+ * what one CPU has not yet added to it.
+ */
 static bool is_past_mark(const struct group_leaf *leaf)
 {
 	int64_t mark = read_number(leaf, "memory.high"), limit = read_number(leaf, "memory.max"), now = read_number(leaf, "memory.current");
@@ -120,9 +123,10 @@ static bool is_past_mark(const struct group_leaf *leaf)
 }
 
 /*
- * The page cache counts as well: a program that reads a large file is at the mark all the time, and has memory. A mark
- * that is written again has the kernel take back all that it can, also what each processor holds in advance, and return
- * when it has, or cannot. What is used then is used. That may take as long as the program likes, so a process of its own waits for it.
+ * The page cache counts as well: a program that reads a large file is at the mark all the time, though it could have more memory.
+ * Writing the same value to memory.high again makes the kernel reclaim all it can, with the reserves of the CPUs; the write
+ * returns when usage is below the mark or no more can be reclaimed. What is still charged then is really in use. The program can make
+ * this write take long, so a process of its own does it.
  */
 static _Noreturn void take_back(const struct group_leaf *leaf, int mark_fd)
 {
@@ -211,7 +215,7 @@ int group_watch_oom(const struct group *g, struct group_oom *ret, struct err *e)
 void group_oom_close(struct group_oom *oom)
 {
 	if (oom->helper_fd >= 0) {
-		pidfd_send_signal(oom->helper_fd, SIGKILL, NULL, 0); /* it may be about to take back memory, and is not waited for */
+		pidfd_send_signal(oom->helper_fd, SIGKILL, NULL, 0); /* not waited for: its write to memory.high may take long */
 		fd_closep(&oom->helper_fd);
 		oom->helper = 0;
 	}

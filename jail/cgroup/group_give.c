@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What whoever owns a group may write to, as systemd hands it over; the limits of the group itself stay ours. */
+/* Changes the owner of the same files as systemd does for Delegate=. The limits of the group itself stay root's. */
 static int hand_over(int group, unsigned uid, unsigned gid)
 {
 	static const char *const files[] = { "cgroup.procs", "tasks", "cgroup.threads", "cgroup.subtree_control" };
@@ -23,18 +23,21 @@ static int hand_over(int group, unsigned uid, unsigned gid)
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (fchownat(group, files[i], uid, gid, 0) < 0 && errno != ENOENT)
 			return -1;
-	if (fchmod(group, 0711) < 0) /* a process that can open it can lock it */
+	if (fchmod(group, 0711) < 0) /* other users could open it otherwise, and lock it */
 		return -1;
 	return fchown(group, uid, gid);
 }
 
-/* It was made as a place for cells; but a group of v2 that hands out controllers can be entered by nobody. The keeper steps aside first. */
+/*
+ * group_trees_open_below() has switched controllers on, for cells below. But no process can enter a v2 group whose controllers are on, so
+ * they are switched off again. The keeper steps aside and switches them on later.
+ */
 static void hand_out_nothing(int group)
 {
 	static const char *const controllers[] = { "-memory", "-pids", "-cpu", "-io" };
 
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		(void)!file_put(group, "cgroup.subtree_control", controllers[i]); /* not on is an error, too */
+		(void)!file_put(group, "cgroup.subtree_control", controllers[i]); /* fails for a controller that is not available */
 }
 
 static int give_one(const struct group_leaf *top, unsigned uid, unsigned gid, struct err *e)
@@ -42,7 +45,7 @@ static int give_one(const struct group_leaf *top, unsigned uid, unsigned gid, st
 	return hand_over(top->base_fd, uid, gid) < 0 ? err_sys(e, "a control group cannot be given to uid %u", uid) : 0;
 }
 
-/* --- what services left that are gone --- */
+/* --- what ended services have left --- */
 
 static bool has_processes(int top, const char *name)
 {
@@ -52,9 +55,9 @@ static bool has_processes(int top, const char *name)
 	return group_read_file(top, path, first, sizeof first) && first[0];
 }
 
-enum { DYING_MS_MAX = 3000 }; /* some hosts have a PID 1 that reaps once a second; all leftovers share this patience */
+enum { DYING_MS_MAX = 3000 }; /* for all leftovers together; on some hosts PID 1 reaps only once a second */
 
-/* False: somebody in there is still dying. */
+/* False: a cell in there still has processes that are dying. */
 static bool remove_below(int dir, const char *name)
 {
 	int            fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -73,15 +76,15 @@ static bool remove_below(int dir, const char *name)
 	return is_empty;
 }
 
-/* A service lives in its group, or in the one that it stepped aside into. What is not empty cannot be removed. */
+/* A service's processes are in its group, or in the one into which it stepped aside. */
 static bool has_helpers(int top)
 {
 	return has_processes(top, ".") || has_processes(top, "brig-launcher");
 }
 
 /*
- * A service that lives holds the lock of its group; its pid says nothing in another pid namespace. When it dies its
- * helpers and cells die too, but not at once.
+ * A service that is alive holds the lock of its group; the pid in the name cannot tell, because it may be from another pid
+ * namespace. When a service dies, its other processes and its cells die too, but a moment later.
  */
 static void remove_service(int above, const char *name, int *patience_ms)
 {
@@ -111,7 +114,7 @@ static void remove_services(int top)
 		close(fd);
 }
 
-/* 0; 1: this tree is not for us. */
+/* 0: entered. 1: this hierarchy has no place for us. -1: it failed, with *e. */
 static int enter_one(const struct group_trees *trees, size_t i, const char *name, struct group_leaf *top, struct err *e)
 {
 	*top = (struct group_leaf){ .base_fd = -1, .fd = -1, .join_fd = -1, .v2 = trees->tree[i].v2 };
@@ -132,9 +135,9 @@ static int enter_one(const struct group_trees *trees, size_t i, const char *name
 }
 
 /*
- * Another service that starts takes a group without a lock for a leftover: one that is gone before we are in is made
- * again. One that is locked is that of a service in another pid namespace, or is being removed; one that is busy was
- * left by a service with our pid, and hands out controllers (v2): the next name, then.
+ * Another service that starts removes a group without a lock as a leftover. If it removes ours before we have entered it, make it
+ * again. If the group is locked, it belongs to a service in another pid namespace, or is being removed. If it is busy, a
+ * service with our pid has left it with controllers switched on (v2). In both cases try the next name.
  */
 static int enter(const struct group_trees *trees, size_t i, struct group_leaf *top, struct err *e)
 {
@@ -153,7 +156,7 @@ static int enter(const struct group_trees *trees, size_t i, struct group_leaf *t
 	return r;
 }
 
-/* What was entered stays open: it is the lock, and an exec keeps it. */
+/* The descriptors of the groups stay open until the process ends: they hold the locks. */
 int group_give(unsigned uid, unsigned gid, struct err *e)
 {
 	struct group_trees trees;

@@ -50,7 +50,7 @@ void group_files_close(struct group_files *f)
 	*f = (struct group_files){ 0 };
 }
 
-/* kernfs makes the text anew whenever it is read from its beginning. */
+/* kernfs generates the text again at each read from offset 0, so a descriptor that stays open gives current values. */
 bool group_read_count(const struct group *g, const struct group_leaf *leaf, const char *name, char *buf, size_t len)
 {
 	int     fd;

@@ -17,15 +17,15 @@ enum value { VALUE_MEMORY, VALUE_MARK, VALUE_SOCKETS, VALUE_PIDS, VALUE_CPU_MAX,
 enum { CPU_PERIOD_US = 100000, PAGE = 4096 };
 
 /*
- * What sockets of a cell hold, TCP and UDP. The kernel bounds both for the whole host (net.ipv4.tcp_mem, udp_mem), and
- * resets or drops those of the whole host beyond that: a few cells shall not come near it.
+ * Limits on what the TCP and UDP sockets of cells hold. The kernel has one limit for the whole host (net.ipv4.tcp_mem, udp_mem) and
+ * beyond it resets connections and drops packets of every process: a few cells must not come near it.
  */
 enum { SOCKET_BYTES_MAX = 32 * MIB, CELLS_THAT_FILL = 32 };
-#define SOCKET_LIMIT "memory.kmem.tcp.limit_in_bytes" /* v1 counts buffers of sockets apart, and only when told to; v2 as memory */
+#define SOCKET_LIMIT "memory.kmem.tcp.limit_in_bytes" /* v1 counts socket buffers apart, and only once a limit is set; v2 as memory */
 
 /*
- * Of all cells together: half of where the kernel begins to press (net.ipv4.tcp_mem: a sixteenth of the memory, if not set
- * otherwise; it cannot be read in a network of our own).
+ * Half of what all sockets may hold before TCP comes under pressure. By default that is a sixteenth of the host's memory
+ * (net.ipv4.tcp_mem, which cannot be read in a network namespace of our own).
  */
 uint64_t group_socket_bytes(void)
 {
@@ -42,8 +42,9 @@ static uint64_t socket_bytes(const struct limits *l)
 }
 
 /*
- * Between the mark and the limit the kernel lets a program wait the longer, the more it is above (mem_cgroup_handle_over_high():
- * 10 ms for 256 KiB at 1.1 %, 60 ms at 3 %), so that a launcher ends it before the limit does.
+ * How far the mark is below the limit. Above the mark the kernel delays allocations, the longer the more is used
+ * (mem_cgroup_handle_over_high(): 10 ms for 256 KiB at 1.1 % above it, 60 ms at 3 %), so the supervisor or launcher can end the run
+ * before it reaches the limit.
  */
 static uint64_t memory_margin(uint64_t limit)
 {
@@ -73,9 +74,9 @@ static const struct knob {
 	{ GROUP_MEMORY,  true,  "memory.high",                 VALUE_MARK,    LAYER_MEMORY, false }, /* struct group_oom */
 	{ GROUP_MEMORY,  true,  "memory.swap.max",             VALUE_ZERO,    LAYER_MEMORY, true },
 	{ GROUP_MEMORY,  true,  "memory.oom.group",            VALUE_ONE,     LAYER_MEMORY, false }, /* half a process tree is worse than none */
-	{ GROUP_MEMORY,  false, "memory.memsw.limit_in_bytes", VALUE_MOST,    LAYER_MEMORY, true },  /* or the next one could not be raised */
+	{ GROUP_MEMORY,  false, "memory.memsw.limit_in_bytes", VALUE_MOST,    LAYER_MEMORY, true },  /* only to raise: the next may not exceed it */
 	{ GROUP_MEMORY,  false, "memory.limit_in_bytes",       VALUE_MEMORY,  LAYER_MEMORY, false },
-	{ GROUP_MEMORY,  false, "memory.memsw.limit_in_bytes", VALUE_MEMORY,  LAYER_MEMORY, true },  /* after the one above: it may not be lower */
+	{ GROUP_MEMORY,  false, "memory.memsw.limit_in_bytes", VALUE_MEMORY,  LAYER_MEMORY, true },  /* may not be lower than the row above */
 	{ GROUP_MEMORY,  false, SOCKET_LIMIT,                  VALUE_SOCKETS, LAYER_MEMORY, true },
 	{ GROUP_PIDS,    true,  "pids.max",                    VALUE_PIDS,    LAYER_PIDS,   false },
 	{ GROUP_PIDS,    false, "pids.max",                    VALUE_PIDS,    LAYER_PIDS,   false },
@@ -122,7 +123,7 @@ static uint64_t knob_text(const struct knob *k, const struct limits *l, char *bu
 	return value;
 }
 
-/* What the kernel kept: it rounds memory down to a page, and nothing else. */
+/* The kernel rounds memory limits down to a page (64 KiB at most); other values come back unchanged. */
 static bool kept(const char *text, uint64_t asked)
 {
 	uint64_t got = strtoull(text, NULL, 10);
@@ -176,8 +177,8 @@ static void note_controllers(struct group *g)
 }
 
 /*
- * What has no memory waits until the launcher ends the run (group_watch_oom). The kernel would write a hundred lines into the
- * log of the host before it kills; where it cannot be told not to, it does.
+ * v1: a process that gets no memory waits until the supervisor or launcher ends the run (group_watch_oom()); the kernel's OOM killer
+ * would write a hundred lines into the host's log. Where it cannot be switched off, it kills.
  */
 static void end_runs_ourselves(const struct group *g)
 {

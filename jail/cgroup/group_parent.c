@@ -57,7 +57,7 @@ void group_parent_remove(struct group_parent *parent)
 	group_parent_close(parent);
 }
 
-/* Changes nothing that is right already: a change would wake the watch of group_parent_watch(). */
+/* Leaves alone what is right already: a change would make the descriptor of group_parent_watch() readable. */
 static int give_to_group(int dir, const char *name, mode_t mode, unsigned gid, struct err *e)
 {
 	struct stat st;
@@ -100,8 +100,8 @@ int group_parent_watch(const struct group_parent *parent)
 }
 
 /*
- * Once more when another launcher has just removed the empty base. It removes one in each hierarchy, and others may end
- * at the same moment: twice was not enough (1 of 500 runs, four at a time).
+ * Tries again when another launcher has just removed the empty base. A launcher removes one in each hierarchy, and several may end
+ * at the same moment: two tries were not enough (1 of 500 runs failed, with four at a time).
  */
 enum group_answer group_open(struct group *ret, const char *cache_dir, uint32_t slot, struct err *e)
 {

@@ -26,7 +26,7 @@ static const struct {
 	{ "io", GROUP_IO },
 };
 
-enum { WANTED = GROUP_MEMORY | GROUP_PIDS | GROUP_CPU }; /* nobody climbs for figures of io */
+enum { WANTED = GROUP_MEMORY | GROUP_PIDS | GROUP_CPU }; /* a missing io controller is no reason to take a group further up */
 
 static unsigned read_controllers(int dir, const char *file)
 {
@@ -40,7 +40,7 @@ static unsigned read_controllers(int dir, const char *file)
 	return have;
 }
 
-/* One by one: a write of several is refused as a whole. */
+/* One by one: the kernel refuses a write of several as a whole when it refuses one of them. */
 static unsigned turn(int dir, char sign, unsigned which)
 {
 	unsigned done = 0;
@@ -70,7 +70,7 @@ static bool is_hierarchy_top(int dir)
 	return faccessat(dir, "cgroup.type", F_OK, 0) < 0;
 }
 
-/* Not only writable: in a group of a user's, root's cells could be moved about by that user. */
+/* Being able to write is not enough: in a user's group, that user could move the processes of root's cells. */
 static bool is_ours(int dir)
 {
 	struct stat st;
@@ -78,7 +78,7 @@ static bool is_ours(int dir)
 	return fstat(dir, &st) == 0 && st.st_uid == geteuid() && faccessat(dir, "cgroup.subtree_control", W_OK, AT_EACCESS) == 0;
 }
 
-/* Inside another user namespace "root" is somebody whom the groups were given to. */
+/* uid 0 of another user namespace is not the host's root: what it may write to was given to it. */
 static bool is_host_root(void)
 {
 	enum { FIRST_USER_NS = 0xEFFFFFFDu }; /* PROC_USER_INIT_INO */
@@ -94,7 +94,7 @@ static bool is_marked(int dir, const char *name)
 	return fgetxattr(dir, name, &value, 1) == 1 && value == '1';
 }
 
-/* systemd marks what it delegates; other managers give the group away, and not the one above. */
+/* systemd sets an extended attribute; other managers give us write access to the group, but not to the one above. */
 static bool is_delegated(int dir)
 {
 	if (!is_ours(dir))
@@ -104,13 +104,13 @@ static bool is_delegated(int dir)
 	return faccessat(dir, "../cgroup.subtree_control", W_OK, AT_EACCESS) < 0;
 }
 
-/* "": nobody's. Processes that we cannot see are 0. */
+/* "": the group has no processes. A process outside of our pid namespace is listed as 0. */
 static bool read_members(int dir, char *text, size_t len)
 {
 	return group_read_file(dir, "cgroup.procs", text, len);
 }
 
-/* 0: it has gone, or has none. */
+/* 0: the process is gone, or its parent is outside of our pid namespace. */
 static long parent_of(long pid)
 {
 	char path[48], text[1024], *at;
@@ -120,7 +120,7 @@ static long parent_of(long pid)
 	return group_read_file(AT_FDCWD, path, text, sizeof text) && (at = strrchr(text, ')')) && sscanf(at, ") %*c %ld", &parent) == 1 ? parent : 0;
 }
 
-/* What brigd, our parent, has started beside us, and what that has started: its reader, and a reading. */
+/* Children and grandchildren of brigd, our parent: its reader, and the processes that the reader forks. */
 static bool is_kin(long pid)
 {
 	long parent = pid > 0 ? parent_of(pid) : 0;
@@ -129,8 +129,8 @@ static bool is_kin(long pid)
 }
 
 /*
- * Of a brigd that serves one client, that client: it started brigd in its own group. Told by its name, because the
- * parent of any other brigd, a shell or systemd, is not ours to move. 0: there is none.
+ * The client of a private brigd: it started brigd, which is in the client's group. It is recognized by its name, because the
+ * parent of any other brigd, a shell or systemd, must not be moved. 0: there is none.
  */
 static long find_client(void)
 {
@@ -158,7 +158,7 @@ static bool holds_only_us(int dir)
 
 /* --- stepping aside --- */
 
-/* Until one cannot be moved, or seen: to the kernel 0 is whoever writes it. */
+/* Ends at a process that cannot be moved. Ends also at a 0, a process that we cannot see: writing "0" would move the caller. */
 static void move_all(int from, int to)
 {
 	char text[128], line[24];
@@ -182,12 +182,12 @@ void group_place_leave(int place)
 
 	if (aside < 0)
 		return;
-	turn(place, '-', read_controllers(place, "cgroup.subtree_control")); /* it had none while we were in it */
+	turn(place, '-', read_controllers(place, "cgroup.subtree_control")); /* a group with controllers on cannot take processes */
 	move_all(aside, place);
 	unlinkat(place, ASIDE, AT_REMOVEDIR);
 }
 
-/* Costs a pause for each process, which the kernel takes for moving it. */
+/* For each process that is moved, the kernel waits for an RCU grace period. */
 static void step_aside(int place)
 {
 	scoped_fd aside = -1;
@@ -199,7 +199,7 @@ static void step_aside(int place)
 		move_all(place, aside);
 }
 
-/* A user's systemd (before 254) cannot mark what it delegates: what a user was given is his to arrange. */
+/* A user's systemd (before 254) cannot mark what it delegates, so for any but the host's root a group that it owns counts as delegated. */
 static bool may_step_aside(int dir, bool delegated)
 {
 	return is_ours(dir) && (delegated || !is_host_root()) && !is_hierarchy_top(dir) && holds_only_us(dir);
@@ -233,7 +233,7 @@ static void keep_better(struct group_place *best, const char *path, int *dir)
 	best->fd = fd_take(dir);
 }
 
-/* The path loses its last name; false when it has none. */
+/* Cuts the last name off the path; false at the mount. */
 static bool go_up(char *path, const char *mount)
 {
 	char *slash = strrchr(path + strlen(mount), '/');
@@ -258,7 +258,7 @@ int group_place_open(const char *mount, const char *own, struct group_place *ret
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	if (is_aside(path)) /* of our launcher, or before: our group is the one that was left */
+	if (is_aside(path)) /* we have stepped aside already: the group above is the one we came from */
 		go_up(path, mount);
 	do {
 		scoped_fd dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

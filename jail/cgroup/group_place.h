@@ -1,12 +1,14 @@
 /*
  * group_place.h - which group of a v2 hierarchy may have cells below it
  *
- * A group with processes in it cannot hand out controllers, and we are in one.
- * Where it was delegated to us, and holds nobody but us (the launcher, its
- * brigd, and the brig that started that for itself), we step aside, into a
- * leaf of our own. Otherwise the nearest group above will do that has no
- * processes and has the controllers: its limits then bound the cells. A group
- * that was delegated is never left: what is above belongs to who delegated it.
+ * A group with processes in it cannot hand out controllers, and the calling
+ * process is in a group. If that group was delegated to us and holds only
+ * processes of this brig (the caller, its brigd, what that has started, and
+ * the client of a private brigd), they step aside: they move into a leaf of
+ * their own, "brig-launcher". Otherwise the place is the nearest group above
+ * that has no processes and has the controllers: its limits then bound the
+ * cells. The search ends at a group that was delegated: groups above it belong
+ * to the manager that delegated it.
  */
 #pragma once
 #include "group.h"
@@ -14,20 +16,20 @@
 struct group_place {
 	int      fd;       /* the group, or -1 */
 	unsigned offers;   /* what it can hand out: bits of enum group_controller */
-	bool     is_top;   /* of the whole hierarchy: nobody's but root's */
+	bool     is_top;   /* the root of the whole hierarchy */
 	char     path[2 * GROUP_PATH_MAX];
 };
 
 /*
- * `own`: our own group below the mount, "" for the mount itself. -1 when there is no place: errno is EBUSY when our
- * group was delegated but holds other processes, which are not ours to move.
+ * `own`: our own group below the mount, "" for the mount itself. The caller closes ret->fd. -1 when there is no place: errno is
+ * EBUSY when our group was delegated but holds other processes, which brig must not move.
  */
 must_use int group_place_open(const char *mount, const char *own, struct group_place *ret);
 
-/* Undoes the step aside when there was one: when nothing lives below the place any more. */
+/* Moves the processes that stepped aside back into the place. Without effect while a group below the place uses its controllers. */
 void group_place_leave(int place);
-/* Removes `base`, the group that we made in a place, and leaves the place. Fails while others use it. */
+/* Removes `base`, the group "brig" that we made in a place, and leaves the place. Without effect while other processes use it. */
 void group_place_remove(int base, bool v2);
 
-/* Hands controllers on to the groups below; those that refuse are not in the answer. */
+/* Switches controllers on for the groups below dir; returns those that are on. */
 unsigned group_switch_on(int dir, unsigned wanted);

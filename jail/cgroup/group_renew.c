@@ -1,4 +1,4 @@
-/* group_renew.c - leaves of a cell that is gone, as if they had just been made */
+/* group_renew.c - makes the leaves of an ended cell as new */
 #include "group.h"
 
 bool group_is_empty(const struct group *g)

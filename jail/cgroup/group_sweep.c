@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LINKS_OF_ONE = 3 }; /* of a directory that holds one other: "..", "." and that one's ".." */
+enum { LINKS_OF_ONE = 3 }; /* a directory with one subdirectory: its name, its ".", and the ".." of the other */
 
-/* The usual answer is no, and costs one call. */
+/* Mostly there are none, and finding that out costs one system call. */
 static bool has_others(int base)
 {
 	struct stat st;
@@ -17,11 +17,11 @@ static bool has_others(int base)
 	return fstat(base, &st) == 0 && st.st_nlink > LINKS_OF_ONE;
 }
 
-/* For one leftover: its ids are nobody's, as long as we hold them. */
+/* Clears one leftover. The caller holds its slot meanwhile, so that no other process takes it. */
 typedef void clear_fn(const void *context, uint32_t number);
 
 struct sweep {
-	const struct slot *own; /* its descriptor locks; its own number is not looked at; NULL: all are ours to clear */
+	const struct slot *own; /* other slots are locked through its descriptor, and its own leaf is skipped; NULL: all are cleared */
 	clear_fn          *clear;
 	const void        *context;
 };

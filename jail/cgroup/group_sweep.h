@@ -1,5 +1,5 @@
 /*
- * group_sweep.h - groups that nobody answers for any more.
+ * group_sweep.h - leaves that ended launchers have left behind.
  *
  * When brig and its launcher are killed at the same moment, every process of
  * the cell dies, and its control groups stay behind, empty: no process is left
@@ -9,7 +9,7 @@
 #include "group.h"
 #include "slot.h"
 
-/* Those beside our own whose slot nobody holds. What cannot be removed stays for the next. */
+/* Removes the leaves beside our own whose slot is not locked. What cannot be removed stays for the next launcher. */
 void group_sweep(const struct group *g, const struct slot *own, const char *runtime_dir);
-/* The same in a parent that is kept. own: NULL when no other process has leaves there. */
+/* The same in a kept parent. own: NULL when no other process has leaves there, so that all of them are removed. */
 void group_parent_sweep(const struct group_parent *parent, const struct slot *own);

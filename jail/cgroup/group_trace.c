@@ -1,4 +1,4 @@
-/* group_trace.c - what a leaf has kept of the cell before, as rows, each with what sets it back */
+/* group_trace.c - counters in which an ended cell leaves traces, as rows, each with the value that resets it */
 #define _GNU_SOURCE
 #include "fd.h"
 #include "group.h"
@@ -13,23 +13,23 @@
 
 enum { PIDS_OF_ANY_RUN = 2 }; /* PID 1 and a program */
 
-/* Of version 1: what a record tells, and what would end a run. A file that is not there counts for no run. */
+/* v1 only: what a record reports, and what would end a run. A file that the kernel does not have leaves no trace. */
 /* clang-format off */
 static const struct trace {
 	unsigned    controller;
-	bool        at_once;  /* as soon as the cell is gone, by the process that watched it: what it may write to was lent (group_lend()) */
+	bool        at_once;  /* group_set_back() does it, too, as soon as the cell is gone; it can write only to what was lent (group_lend()) */
 	const char *file;
 	const char *key;      /* NULL: the file is one number */
 	const char *set_back; /* what is written first; "": its own value; NULL: nothing */
-	int64_t     most;     /* what it may then be */
+	int64_t     most;     /* the largest value that it may then have */
 } traces[] = {
 	{ GROUP_MEMORY,  true,  "memory.oom_control",             "oom_kill", NULL, 0 },
-	{ GROUP_MEMORY,  true,  "memory.kmem.tcp.usage_in_bytes", NULL,       NULL, GROUP_CHARGED_MAX }, /* of sockets that are being closed */
+	{ GROUP_MEMORY,  true,  "memory.kmem.tcp.usage_in_bytes", NULL,       NULL, GROUP_CHARGED_MAX }, /* sockets that are still being closed */
 	{ GROUP_MEMORY,  false, "memory.max_usage_in_bytes",      NULL,       "0",  GROUP_CHARGED_MAX }, /* becomes what is charged now */
-	{ GROUP_PIDS,    true,  "pids.current",                   NULL,       NULL, 0 },                 /* one that has ended and is not reaped counts */
+	{ GROUP_PIDS,    true,  "pids.current",                   NULL,       NULL, 0 },                 /* counts zombies, too */
 	{ GROUP_PIDS,    true,  "pids.events",                    "max",      NULL, 0 },
-	{ GROUP_PIDS,    true,  "pids.peak",                      NULL,       NULL, PIDS_OF_ANY_RUN },   /* or a later run's would be larger than its own */
-	{ GROUP_CPU,     false, "cpu.cfs_quota_us",               NULL,       "",   INT64_MAX },         /* begins a new period */
+	{ GROUP_PIDS,    true,  "pids.peak",                      NULL,       NULL, PIDS_OF_ANY_RUN },   /* cannot be reset; the next run would report it */
+	{ GROUP_CPU,     false, "cpu.cfs_quota_us",               NULL,       "",   INT64_MAX },         /* the write begins a new period */
 	{ GROUP_CPUACCT, true,  "cpuacct.usage",                  NULL,       "0",  0 },
 };
 /* clang-format on */

@@ -27,7 +27,7 @@ static const struct {
 	{ "pids", "pids", GROUP_PIDS },
 	{ "cpu", "cpu", GROUP_CPU },
 	{ "cpuacct", NULL, GROUP_CPUACCT },
-	{ "blkio", "io", GROUP_IO }, /* on v1 blkio does not know whose a write-back is: no figure is better */
+	{ "blkio", "io", GROUP_IO }, /* unused on v1: blkio charges written-back pages to the wrong group, and no figure is better than that */
 };
 
 static bool is_group_dir(const char *path, bool *v2)
@@ -80,7 +80,7 @@ static void ask_libcgroup(struct group_trees *t)
 	}
 }
 
-/* libcgroup does not tell which part of a hierarchy is mounted. Of mounts over one another the last one counts. */
+/* libcgroup does not tell which part of a hierarchy is mounted. Of several mounts at one path the last is the visible one. */
 static void find_roots(struct group_trees *t)
 {
 	scoped_bytes     text = { 0 };
@@ -97,8 +97,9 @@ static void find_roots(struct group_trees *t)
 }
 
 /*
- * Only a whole answer is kept or believed: a launcher in a mount namespace that
- * hides a hierarchy would otherwise take it away from everybody else.
+ * An answer without one of these controllers is neither cached nor believed:
+ * a launcher whose mount namespace hides a hierarchy would hide it from all
+ * other launchers through the cache.
  */
 static bool is_whole(const struct group_trees *t)
 {
@@ -166,13 +167,13 @@ static int find_in_hierarchy(const struct group_trees *t, const struct group_tre
 	return -1;
 }
 
-/* Our own group, below the mount: "" for the mount itself. -1 when it is not below. */
+/* The path of our own group below the mount, "" for the mount itself. -1 when it is not below. */
 static int find_own(const struct group_trees *t, const struct group_tree *tree, char *path, size_t len)
 {
 	return find_in_hierarchy(t, tree, path, len) == 0 && mountinfo_strip_root(tree->root, path) ? 0 : -1;
 }
 
-/* Where our own group lies tells whether a hint is about the mounts that we see. */
+/* A cached answer is about the mounts that we see if our own group is below each of them. */
 static bool is_ours(const struct group_trees *t)
 {
 	char own[GROUP_PATH_MAX], path[2 * GROUP_PATH_MAX];
@@ -211,8 +212,8 @@ static int open_group(int above, const char *name)
 }
 
 /*
- * Nearly always there already: asked for before it is made. A service that starts takes an empty group for a leftover,
- * and may remove it before it is opened: it is made again then. Giving up would put us into the group above.
+ * The group nearly always exists, so open it first. A service that starts may take an empty group for a leftover and remove it
+ * between our mkdir and our open: then it is made again. A failure would leave the caller in the group above.
  */
 static int open_or_make(int above, const char *name)
 {
@@ -227,7 +228,7 @@ static int open_or_make(int above, const char *name)
 	return fd;
 }
 
-/* Below our own group: a container's limit then bounds its cells too (nsjail#219). */
+/* Below our own group, so that a container's limit bounds its cells, too (nsjail#219). */
 static int open_below_v1(const struct group_tree *tree, const char *own, const char *name, struct group_leaf *leaf)
 {
 	char      path[2 * GROUP_PATH_MAX];
@@ -243,7 +244,7 @@ static int open_below_v1(const struct group_tree *tree, const char *own, const c
 	return leaf->base_fd < 0 ? -1 : 0;
 }
 
-/* In the group above first: it can only hand on what it was given. */
+/* Controllers are switched on in the group above first: a group can only hand out what it has. */
 static int open_below_v2(const struct group_tree *tree, const char *own, const char *name, struct group_leaf *leaf)
 {
 	struct group_place place;
@@ -260,7 +261,7 @@ static int open_below_v2(const struct group_tree *tree, const char *own, const c
 	leaf->base_fd  = base;
 	leaf->borrowed = !place.is_top;
 	close(place.fd);
-	errno = errnum; /* EBUSY would be about the place */
+	errno = errnum; /* of open_or_make(): an EBUSY of group_place_leave() would be taken for that of group_place_open() */
 	return base < 0 ? -1 : 0;
 }
 
