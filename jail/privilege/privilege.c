@@ -78,13 +78,13 @@ void privilege_be_first_victim(void)
 {
 	scoped_fd fd = -1;
 
-	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else the file is root's */
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* otherwise root owns oom_score_adj */
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)!write(fd, "1000", 4);
 }
 
-/* Is there a program that the kernel starts, as root, for every crash? Who cannot know says yes. */
+/* Whether the kernel starts a program, as root, for every crash. True if that cannot be found out. */
 static bool host_handles_crashes(void)
 {
 	scoped_fd fd    = open("/proc/sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC);
@@ -94,8 +94,9 @@ static bool host_handles_crashes(void)
 }
 
 /*
- * The kernel starts no handler for a limit of exactly 1, but it does for 0: and
- * the program's step can only lower what a caller with "ulimit -c 0" left.
+ * With a core limit of exactly 1 the kernel starts no crash handler, but with 0
+ * it does. If the caller had "ulimit -c 0", the limit must be raised here: the
+ * program's set-up step can only lower it.
  */
 static int raise_core_limit(struct err *e)
 {
@@ -118,7 +119,7 @@ int privilege_show(struct err *e)
 
 int privilege_hide(struct err *e)
 {
-	return set_dumpable(0, e); /* nobody traces the set-up (CVE-2026-41163) */
+	return set_dumpable(0, e); /* no process may trace the set-up (CVE-2026-41163) */
 }
 
 /* --- accounts of a service --- */
@@ -181,7 +182,7 @@ static int keep_caps(enum privilege_kept kept)
 	return r;
 }
 
-/* Needs CAP_SETPCAP; who has not got it has had his set bounded by who started him. */
+/* Needs CAP_SETPCAP. A process without it keeps its bounding set, which its parent or its unit has limited. */
 static int keep_bounding_set(enum privilege_kept kept)
 {
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
@@ -228,7 +229,7 @@ int privilege_make_for_group(unsigned gid)
 	return (unsigned)setfsgid(gid) == gid ? 0 : -1;
 }
 
-/* The caller's main group is no group more. */
+/* Whether there are supplementary groups; one that is the same as the gid does not count. */
 static bool has_other_groups(void)
 {
 	gid_t one;

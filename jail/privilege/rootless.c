@@ -22,17 +22,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- newuidmap and newgidmap: outside of P, where they mean something --- */
+/* --- newuidmap and newgidmap: outside of P, where their setuid bit has an effect --- */
 
-enum { MAPPERS_MS_MAX = 5000 }; /* they may ask a directory server who we are */
+enum { MAPPERS_MS_MAX = 5000 }; /* they may have to ask a directory server about our user */
 
 struct mapper {
 	const char *program;
 	pid_t       pid;
-	int         go; /* closed: give up; a byte: P is there */
+	int         go; /* our end of a pipe to the child: a byte says that P exists, end of file that it is to give up */
 };
 
-/* Only what the two need of us: our pid, our own id, the range. */
+/* Passes the program nothing but our pid, our own id and the range. */
 static _Noreturn void mapper_main(const char *program, const char *target, int go, uint32_t own, const struct id_range *range)
 {
 	char  text[3][12];
@@ -69,7 +69,7 @@ static int mapper_start(struct mapper *m, uint32_t own, const struct id_range *r
 	return m->pid < 0 ? err_sys(e, "set-up step rootless-namespace: fork") : 0;
 }
 
-/* Its exit status; -1 when it was killed, or had not ended by then (CLOCK_MONOTONIC ms). */
+/* The program's exit status; -1 when it was killed, or is killed here because it has not ended by the deadline (CLOCK_MONOTONIC ms). */
 static int mapper_end(struct mapper *m, double deadline)
 {
 	scoped_fd pin  = pidfd_open(m->pid, 0);
@@ -101,7 +101,7 @@ static void mappers_done(struct mappers *m)
 	mapper_done(&m->gid);
 }
 
-/* --- which of the two kinds --- */
+/* --- a range or one id --- */
 
 /* clang-format off */
 #define FIX_MAPPERS "as root: apt install uidmap (elsewhere: shadow-utils or shadow)"
@@ -131,9 +131,9 @@ static enum rootless_kind choose(struct rootless *o, const struct mappers *m, st
 	return ROOTLESS_SINGLE;
 }
 
-/* --- what a host may have against it --- */
+/* --- refusals of the host --- */
 
-/* Cause and fix in the words of brig doctor. From outside we had no capability, whatever we have in P. */
+/* Cause and fix in the words of brig doctor. The capabilities that we have in P now do not count: on the host we had none. */
 static int refused(const char *what, struct refusal r, struct err *e)
 {
 	struct surroundings at;
@@ -154,7 +154,7 @@ static int unshare_refused(int errnum, struct err *e)
 {
 	struct refusal r = { .errnum = errnum, .limit = "user.max_user_namespaces", .config = "CONFIG_USER_NS" };
 
-	if (unshare(CLONE_NEWUSER | CLONE_PTRACE) < 0) /* EINVAL, were it the kernel */
+	if (unshare(CLONE_NEWUSER | CLONE_PTRACE) < 0) /* an invalid flag: EINVAL from the kernel, another errno from a filter */
 		r.twin = errno;
 	return refused("unshare(CLONE_NEWUSER)", r, e);
 }
@@ -242,8 +242,8 @@ static int enter(struct rootless *o, struct mappers *m, struct err *e)
 			return -1;
 	}
 	/*
-	 * What is unmounted outside goes here as well. Ubuntu lets the namespace be made and denies every capability in
-	 * it: seen here, at the first one used.
+	 * As slaves, mounts that are unmounted on the host disappear here, too. Ubuntu allows the namespace but denies every
+	 * capability in it; this is the first call that needs one.
 	 */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return refused("slave mounts", (struct refusal){ .errnum = errno }, e);

@@ -15,7 +15,7 @@ static int open_dir(const char *path)
 	return open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Nearly always there: asked for before it is made. */
+/* The directory nearly always exists, so open it first. */
 static int open_lock_file(const char *runtime_dir, struct err *e)
 {
 	scoped_fd   dir = -1, fd = -1;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* An unreadable one is an answer nobody should guess at. */
+/* A missing file is an empty one; a file that cannot be read is an error: it may give ids to other users. */
 static int read_sub_ids(const char *path, struct bytes *ret, struct err *e)
 {
 	if (file_read(AT_FDCWD, path, MIB, ret, e) == 0)

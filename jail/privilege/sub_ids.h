@@ -1,12 +1,12 @@
-/* sub_ids.h - what /etc/subuid and /etc/subgid hand out, read from there */
+/* sub_ids.h - the subordinate ids that /etc/subuid and /etc/subgid give */
 #pragma once
 #include "err.h"
 #include "id_range.h"
 
-/* A missing file hands out nothing. */
+/* The range for cells of root and of services (id_range_choose()). A missing file counts as an empty one. */
 must_use int sub_ids_of_root(struct id_range *ret, struct err *e);
-/* Of the caller. Kind MISSING, in words for him, when there is nothing for him alone. */
+/* The range of the real user. Kind MISSING, in words for the user, when there is none that belongs to the user alone. */
 must_use int sub_ids_of_user(struct id_range *uids, struct id_range *gids, struct err *e);
 
-/* The line to type that gives the caller ids which nobody else has. Returns buf. */
+/* Writes the command that gives the user a range of unused ids. Returns buf. */
 char *sub_ids_advise(char *buf, size_t len);

@@ -53,7 +53,7 @@ static bool exists(const char *path)
 	return access(path, F_OK) == 0;
 }
 
-/* Images of containers end up on plain disks, with their marker file: believe it on a layered root only. */
+/* Container images are also installed on plain disks, with their marker file: it counts only on an overlay root. */
 static bool is_layered(void)
 {
 	struct statfs s;
@@ -61,7 +61,7 @@ static bool is_layered(void)
 	return statfs("/", &s) == 0 && s.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-/* No host's process has a cgroup namespace, and runtimes give one to every container. */
+/* Processes of the host are in the initial cgroup namespace; container runtimes give every container another one. */
 static bool has_own_groups(void)
 {
 	enum { FIRST_GROUP_NS = 0xEFFFFFFBu }; /* PROC_CGROUP_INIT_INO */
@@ -70,7 +70,7 @@ static bool has_own_groups(void)
 	return stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino != FIRST_GROUP_NS;
 }
 
-/* Most particular first: a pod is made of containers, a container may run systemd. */
+/* The most specific first: a pod consists of containers, and a container may run systemd. */
 static enum where find_where(const char *kernel)
 {
 	if (env_is("KUBERNETES_SERVICE_HOST", NULL))
@@ -90,7 +90,7 @@ static enum where find_where(const char *kernel)
 	return strstr(kernel, "microsoft") ? WHERE_WSL : WHERE_PLAIN;
 }
 
-/* mountinfo shows what lies under our root: in a chroot, "/" itself is no mount point. */
+/* mountinfo lists mounts below our root: in a chroot, "/" itself is not one of them. */
 static bool find_chroot(void)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -128,7 +128,7 @@ static uint64_t read_cap_bnd(void)
 
 static void make_tag(char *tag, size_t len)
 {
-	unsigned salt = 0; /* two pid namespaces may share one cgroup tree: the pid alone is not ours */
+	unsigned salt = 0; /* two pid namespaces may share one cgroup tree: the pid alone is not unique there */
 
 	if (getrandom(&salt, sizeof salt, GRND_NONBLOCK) < 0)
 		salt = 0;
@@ -137,7 +137,7 @@ static void make_tag(char *tag, size_t len)
 
 #define KEEPER (1ull << CAP_SETUID | 1ull << CAP_SETGID)
 
-/* A unit that forgot its capabilities is to be told so. */
+/* The keeper's account without its capabilities: the unit lacks them, and the probes are to say so. */
 static bool is_keepers_account(unsigned uid)
 {
 	const struct passwd *keeper = getpwnam("_brig-keeper");

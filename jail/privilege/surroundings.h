@@ -1,15 +1,14 @@
 /*
  * surroundings.h - what kind of place this is, for the wording of advice.
  *
- * Read once, before the probes. Nothing here decides whether something works;
- * a file that cannot be read leaves "unknown" behind.
+ * Read once, before the probes. A file that cannot be read leaves "unknown" behind.
  */
 #pragma once
 #include "refusal.h"
 
 void surroundings_read(struct surroundings *ret);
 
-/* A kernel file with one number, like /proc/sys/user/max_user_namespaces; -1 when it cannot be had. */
+/* A kernel file with one number, like /proc/sys/user/max_user_namespaces; -1 when it cannot be read or is no number. */
 long long number_read(const char *path);
 /* At most len - 1 bytes, the trailing newline removed; false when it cannot be read. */
 bool line_read(const char *path, char *buf, size_t len);
