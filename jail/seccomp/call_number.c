@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * Since Linux 5.0 a new call has the same number everywhere. libseccomp 2.5.4
- * stops at 453 with gaps, which once cost systemd a filter: names fail there.
+ * Since Linux 5.0 a new call has the same number on every machine. libseccomp
+ * 2.5.4 knows the names up to 453 with gaps, which once broke a filter of systemd.
  */
 /* clang-format off */
 static const struct {

@@ -8,5 +8,5 @@
 
 /* A number, POLICY_CALL_UNKNOWN or POLICY_CALL_NOWHERE: a policy_number_fn. */
 int call_number(const char *name);
-/* And back: its name, else the number, with which a policy can name it as well. Returns buf. */
+/* The name of a call; without one, its number in decimal, which a policy accepts, too. Returns buf. */
 char *call_name(int number, char *buf, size_t len);

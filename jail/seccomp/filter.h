@@ -1,9 +1,9 @@
 /*
  * filter.h - a syscall policy as the program that the kernel runs before every call.
  *
- * The memory belongs to the caller: filter_done(). filter_install() may be called after clone().
- * libseccomp knows the names of calls (call_number.h); a binary that calls neither that nor
- * filter_open() does not load that library.
+ * The caller frees a filter with filter_done(). filter_install() may be called after clone().
+ * Only call_number.h and filter_open() use libseccomp, which knows the names of calls: a binary
+ * that calls neither does not load that library.
  */
 #pragma once
 #include "bpf.h"
@@ -16,16 +16,15 @@ struct filter {
 };
 
 must_use int filter_compile(const struct policy *p, struct filter *ret, struct err *e);
-/* Memory of its own. */
 must_use int filter_copy(struct filter *ret, const struct filter *from, struct err *e);
 void         filter_done(struct filter *f);
 #define scoped_filter scoped(filter_done) struct filter
 
-/* For this thread and all that it starts, for ever. no_new_privs must be set. 0 or -errno. */
+/* For this thread and all threads and processes that it starts; cannot be undone. no_new_privs must be set. 0 or -errno. */
 must_use int filter_install(const struct filter *f);
 
 /* What the filter answers, without a kernel: SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO | n, ... */
 uint32_t filter_run(const struct filter *f, const struct seccomp_data *data);
 
-/* Whether a program may open a socket of IPv4 for a connection. Without one it reaches nothing, whatever its network allows. */
+/* Whether a program may open a TCP socket of IPv4. Without one it reaches nothing, whatever its network allows. */
 bool filter_lets_connect(const struct filter *f);

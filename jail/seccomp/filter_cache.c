@@ -15,7 +15,7 @@
 #define KEY_MAX  (POLICY_SOURCES_MAX * (POLICY_SOURCE_MAX + 128) + 256)
 #define FILE_MAX (sizeof(struct header) + KEY_MAX + BPF_PROGRAM_MAX * sizeof(struct sock_filter))
 
-/* The program follows, then the key: so the program is aligned wherever the file begins. */
+/* The program follows, then the key. In this order the program is aligned, whatever the length of the key. */
 struct header {
 	char     magic[8];
 	uint32_t instructions;
@@ -26,7 +26,7 @@ struct file_name {
 	char text[32];
 };
 
-/* Only a name: what makes a hit is the key itself. */
+/* The hash may collide: only an equal key makes a hit. */
 static struct file_name name_of(const struct policy_bundle *b)
 {
 	uint64_t         hash = 0xcbf29ce484222325u;
@@ -43,7 +43,7 @@ static bool is_ours_alone(const struct stat *st)
 	return (st->st_uid == geteuid() || st->st_uid == 0) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Opens RUNTIME/filters, or says why not. */
+/* Opens RUNTIME/filters. NULL, or the reason why it cannot be used. */
 static const char *open_folder(const char *runtime_dir, int *ret)
 {
 	struct stat st;
@@ -104,7 +104,7 @@ const char *filter_cache_find(const struct policy_bundle *b, const char *runtime
 
 	if (no)
 		return no;
-	/* O_NONBLOCK: a fifo must not hold us up. */
+	/* O_NONBLOCK: opening a fifo must not block. */
 	scoped_fd fd = openat(folder, name_of(b).text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return errno == ENOENT ? "not compiled yet" : "it cannot be opened";
@@ -135,10 +135,10 @@ const char *filter_cache_keep(const struct policy_bundle *b, const char *runtime
 	const char *no;
 
 	if (runtime >= 0)
-		(void)!mkdirat(runtime, "filters", 0700); /* mostly there already; open_folder() judges */
+		(void)!mkdirat(runtime, "filters", 0700); /* mostly it exists; open_folder() checks it */
 	if ((no = open_folder(runtime_dir, &folder)))
 		return no;
-	/* Not the pid: two launchers in two containers have the same one. */
+	/* Not the pid: launchers in two containers may have the same one. */
 	if (getrandom(&unique, sizeof unique, 0) != sizeof unique)
 		return "there is no unique name for its file";
 	snprintf(temporary, sizeof temporary, ".new-%016" PRIx64, unique);

@@ -10,17 +10,17 @@
 /*
  * The program, from the top:
  *
- *   prefix      foreign ABIs are killed; a number that was not known when this was written: ENOSYS
+ *   prefix      a call of a foreign ABI kills the process; a number above POLICY_NEWEST_CALL: ENOSYS
  *   search      a binary search for the range of numbers that the call is in; the calls of a range have one answer
  *   conditions  one block for each call that is allowed by its arguments
  *
- * Each fork of a zygote installs it, and the kernel translates it each time: 0.13 us an instruction (Linux 6.18). libseccomp could make
- * it, but its tree has a leaf for each call, and one answer for all values of an argument that match nothing (we need ENOTTY for ioctl,
- * EAFNOSUPPORT for socket): twice as many instructions. The kernel finds out which calls are always allowed by running the program
- * for each number, and then no longer runs it for these; it gives up at an instruction that is none of LD, JMP, AND and RET.
+ * Each fork of a zygote installs the program, and the kernel translates it each time: 0.13 us an instruction (Linux 6.18). libseccomp
+ * could generate it, but its tree has a leaf for each call, and one answer for all values of an argument that match nothing (we need
+ * ENOTTY for ioctl, EAFNOSUPPORT for socket): twice as many instructions. To find out which calls are always allowed, the kernel
+ * emulates the program for each number, and then no longer runs it for these; it gives up at an instruction other than LD, JMP, AND, RET.
  *
- * Classic BPF loads words of 32 bits, so every comparison in a block is on the low half of an argument, which is the half that the
- * kernel reads (CVE-2019-10063 and CVE-2019-9893 compared all 64).
+ * Classic BPF loads words of 32 bits, so every comparison in a block is on the low half of an argument, the only half that the kernel
+ * uses in these calls (in CVE-2019-10063 and CVE-2019-9893 all 64 bits were compared).
  */
 
 #if defined(__x86_64__)
@@ -29,7 +29,7 @@
 #define NATIVE AUDIT_ARCH_AARCH64
 #endif
 #define X32_BIT 0x40000000u
-#define NO_CALL 0xffffffffu /* what a tracer puts in the place of a call that is not to be made */
+#define NO_CALL 0xffffffffu /* a tracer replaces the number by -1 to skip a call */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define LOW_HALF 0
@@ -60,7 +60,7 @@ static void emit_prefix(struct program *out)
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, POLICY_NEWEST_CALL, 0, 4),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NO_CALL, 2, 0),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1),                 /* and so has x32 */
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1),                 /* x32 has other numbers, too */
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
 	};
@@ -72,13 +72,13 @@ static void emit_prefix(struct program *out)
 
 /* --- the search --- */
 
-/* What the calls of a range are answered with: SECCOMP_RET_..., or BLOCK and the number of a call with conditions. */
+/* Calls with one answer: SECCOMP_RET_..., or BLOCK | the number of a call with conditions. A range ends where the next begins. */
 struct range {
 	unsigned first;
 	uint32_t answer;
 };
 
-#define BLOCK 0x10000u /* more than any jump, and no SECCOMP_RET_... */
+#define BLOCK 0x10000u /* larger than any jump, and different from every SECCOMP_RET_... */
 
 static uint32_t answer_of(const struct policy *p, unsigned call)
 {
@@ -109,7 +109,7 @@ static size_t find_ranges(const struct policy *p, struct range range[POLICY_CALL
 	return n;
 }
 
-/* A branch of a test that ends in an answer. */
+/* A branch of a test that leads to an answer. */
 struct leaf {
 	size_t   test;
 	bool     is_jt;
@@ -121,7 +121,7 @@ struct leaves {
 	size_t      n;
 };
 
-/* To the next instruction. */
+/* Makes a branch of the test jump to the instruction that is emitted next. */
 static void set_jump(struct program *out, size_t test, bool is_jt)
 {
 	size_t over = out->n - test - 1;
@@ -132,7 +132,7 @@ static void set_jump(struct program *out, size_t test, bool is_jt)
 		*(is_jt ? &out->insn[test].jt : &out->insn[test].jf) = (uint8_t)over;
 }
 
-/* One test fewer than there are ranges. */
+/* Emits a binary tree of n - 1 tests for n ranges (two or more), and notes its leaves. */
 static void emit_tests(struct program *out, const struct range *range, size_t n, struct leaves *l)
 {
 	size_t test = out->n, left = n / 2;
@@ -150,13 +150,13 @@ static void emit_tests(struct program *out, const struct range *range, size_t n,
 	emit_tests(out, range + left, n - left, l);
 }
 
-/* A jump to a block of conditions is set when the block is there. */
+/* A jump to a block of conditions has the value BLOCK | call until link_block() sets it. */
 static void emit_answer(struct program *out, uint32_t answer)
 {
 	emit(out, (struct sock_filter)BPF_STMT((answer & ~0xffffu) == BLOCK ? BPF_JMP | BPF_JA : BPF_RET | BPF_K, answer));
 }
 
-/* Each once. */
+/* Emits each answer once, and sets the jumps of all leaves that have it. */
 static void emit_answers(struct program *out, const struct leaves *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -173,7 +173,7 @@ static void emit_answers(struct program *out, const struct leaves *l)
 	}
 }
 
-/* A jump with a condition reaches 255 instructions: more ranges than that allows are halved by one without. */
+/* A conditional jump reaches 255 instructions. With more ranges than that allows, an unconditional jump skips the first half of them. */
 static void emit_search(struct program *out, const struct range *range, size_t n)
 {
 	enum { RANGES_MAX = 64 };
@@ -199,7 +199,10 @@ static void emit_search(struct program *out, const struct range *range, size_t n
 
 /* --- the conditions --- */
 
-/* Goes on behind the test when one of its values, of which there are some, matches; else jumps to a place that the caller sets. Returns that jump. */
+/*
+ * Falls through when one of the test's values (at least one) matches, and jumps when none does. Returns the instruction of that jump,
+ * whose target the caller sets.
+ */
 static size_t emit_test(struct program *out, const struct policy_test *t)
 {
 	uint32_t at = (uint32_t)(offsetof(struct seccomp_data, args) + t->arg * sizeof(uint64_t) + LOW_HALF);
@@ -212,7 +215,7 @@ static size_t emit_test(struct program *out, const struct policy_test *t)
 	return out->n - 1;
 }
 
-/* A "deny" can take the last value out of a test: nothing matches that, and the clause allows nothing. */
+/* A "deny" can remove the last value from a test: then no argument passes it, and the clause allows nothing. */
 static bool can_hold(const struct policy_clause *c)
 {
 	for (size_t i = 0; i < c->n; i++)

@@ -21,6 +21,6 @@ int filter_open(const struct policy_bundle *b, const char *runtime_dir, struct f
 		return 0;
 	if (compile(b, ret, e) < 0)
 		return -1;
-	(void)filter_cache_keep(b, runtime_dir, ret); /* the next run compiles again, and that is all */
+	(void)filter_cache_keep(b, runtime_dir, ret); /* if it fails, the next run compiles again */
 	return 0;
 }

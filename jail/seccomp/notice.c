@@ -12,13 +12,13 @@
 #include <sys/syscall.h>
 
 /*
- * Program and supervisor (or launcher) wake each other with every answer, and never run for as long as a turn of the scheduler: seen on
- * Linux 6.18, two such pairs kept every other process of a host with two CPUs waiting for seconds. So both rest after
- * some answers, however long those took: a number of answers a millisecond is none where a socket takes longer.
+ * Program and supervisor (or launcher) wake each other with every answer, and neither runs for a whole time slice: seen on Linux 6.18,
+ * two such pairs kept every other process of a host with two CPUs waiting for seconds. So both rest after some answers. The answers are
+ * counted, whatever time they take: a limit on answers per millisecond has no effect where creating a socket takes longer than that.
  */
 enum { ANSWERS_MAX = 16, REST_MS = 2 };
 
-/* A kernel's own may be larger than the one that we were compiled with: it says so in no ioctl that is worth a call. */
+/* Room for a struct seccomp_notif of a newer kernel, which may be larger. Asking for its size would cost a system call. */
 enum { ROOM = 1024 };
 
 static double rest_ms(const struct notice *n)
@@ -48,7 +48,7 @@ static bool makes_socket(const struct seccomp_data *data)
 	return data->nr == SYS_socket || data->nr == SYS_socketpair;
 }
 
-/* The filter's own answer. It comes from a copy outside of the kernel, so no call but that of a socket may continue. */
+/* The filter's own answer. It was computed outside of the kernel from a copy, so only calls that create a socket may continue. */
 static struct seccomp_notif_resp response(uint32_t said, const struct seccomp_data *data)
 {
 	uint32_t action = said & SECCOMP_RET_ACTION_FULL;
@@ -67,19 +67,19 @@ static void answer(struct notice *n, const struct sock_fprog *filter, struct ref
 	struct seccomp_notif_resp out;
 	double                    now = clock_ms(CLOCK_MONOTONIC);
 
-	n->answers   = now - n->answered < rest_ms(n) ? n->answers + 1 : 1; /* a pause as long as a rest counts as one */
+	n->answers   = now - n->answered < rest_ms(n) ? n->answers + 1 : 1; /* a pause that is as long as a rest counts as a rest */
 	n->answered  = now;
-	memset(&in, 0, sizeof in); /* the kernel insists */
+	memset(&in, 0, sizeof in); /* the kernel answers EINVAL otherwise */
 	if (ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
 		return; /* the process that asked is dead */
 	out    = response(refused_calls_ask(refused, filter, &in.asked.data), &in.asked.data);
 	out.id = in.asked.id;
 	n->was_given |= out.flags != 0;
 	while (ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &out) < 0 && errno == EINTR)
-		; /* the kernel notifies once: without an answer the call would wait for ever */
+		; /* the kernel notifies once per call: without an answer the call would wait for ever */
 }
 
-/* Polls first: to receive blocks where no call waits. */
+/* Polls first: receiving blocks when no call waits. */
 void notice_hear(struct notice *n, const struct sock_fprog *filter, struct refused_calls *refused)
 {
 	struct pollfd p = { .fd = n->listener_fd, .events = POLLIN };

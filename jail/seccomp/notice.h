@@ -1,28 +1,28 @@
 /*
  * notice.h - answers the calls for which a filter notifies the listener (filter_notice.h)
  *
- * What the compiled filter refuses is refused with the same errno, and counted;
- * what it allows, a socket of a network, continues. The answer depends on the call
- * number and the registers, which the kernel copies: never on memory, which other
- * threads can change. The CPU time of the process that answers is not charged to the program, so
- * many calls in a row are answered slowly. When it dies, the kernel
- * answers ENOSYS.
+ * A call that the compiled filter refuses is refused with the same errno, and counted;
+ * a call that it allows, the creation of a network socket, continues. The answer depends
+ * on the call number and the registers, which the kernel has copied, and never on memory,
+ * which other threads can change. The CPU time of the process that answers is not charged
+ * to the program, so many calls in a row are answered slowly. If that process dies, the
+ * kernel answers ENOSYS.
  */
 #pragma once
 #include "refused_call.h"
 
 struct notice {
-	int      listener_fd; /* -1: there is none, or the filter needs none */
-	int      heard_fd;    /* the same, to be polled for reading; -1 while nobody is answered */
-	bool     was_given;   /* a program had a socket of a network */
+	int      listener_fd; /* owned; -1: there is none, or the filter needs none */
+	int      heard_fd;    /* listener_fd, to be polled for reading; -1 during a rest, in which no call is answered */
+	bool     was_given;   /* a program was allowed a network socket */
 	uint32_t answers;     /* since the last rest */
-	uint32_t crowd;       /* so many programs are answered by the same process just now: all together get the answers of one. 0: as 1 */
-	double   answered;    /* the last one; CLOCK_MONOTONIC ms */
+	uint32_t crowd;       /* how many programs this process answers now; rests get as many times longer. 0: as 1 */
+	double   answered;    /* when the last call was answered; CLOCK_MONOTONIC ms */
 };
 #define NOTICE_NONE ((struct notice){ .listener_fd = -1, .heard_fd = -1 })
 
-/* Before a poll that would wait for so many ms: how long it may. */
+/* Call before each poll, with its timeout in ms: sets heard_fd and returns the timeout, shortened to the end of a rest. */
 double notice_turn(struct notice *n, double wait);
-/* Answers one waiting call, if there is one, as `filter` does; or closes the listener when every process under the filter is gone. */
+/* Answers one waiting call, if there is one, as `filter` does. Closes the listener when no process is left under the filter. */
 void   notice_hear(struct notice *n, const struct sock_fprog *filter, struct refused_calls *refused);
 void   notice_close(struct notice *n);
