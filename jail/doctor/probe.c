@@ -13,7 +13,7 @@
 #include <time.h>
 
 /* clang-format off */
-/* In the order in which a jail is built: the first missing row is the one to mend first. */
+/* In the order in which a jail is built: the first missing row is the one to repair first. */
 const struct probe_row probe_rows[] = {
 	/* name                 needed by      probe                      since    kernel option           what brig does with it */
 	{ "user-namespace",     NEED_DEFAULT,  probe_user_namespace,      "3.8",   "CONFIG_USER_NS",       "the jail's root has no rights on the host; two levels deep" },
@@ -83,7 +83,7 @@ static _Noreturn void run_child(const struct probe_row *row, const struct surrou
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!lifeline_open(&p) || !row->run(&p))
 		p.finding.result = RESULT_MISSING;
-	n = write(report, &p.finding, sizeof p.finding); /* < PIPE_BUF: whole or not at all */
+	n = write(report, &p.finding, sizeof p.finding); /* smaller than PIPE_BUF: written as a whole or not at all */
 	_exit(n == sizeof p.finding ? 0 : 1);
 }
 
@@ -117,7 +117,10 @@ static enum answer await_report(int report, unsigned deadline_ms, struct finding
 	return ANSWER_CAME;
 }
 
-/* Everything the probe started is in its group; what was orphaned came to us, the subreaper. */
+/*
+ * Kills and reaps all that the probe has started, which is in its process group. Orphans are children of this process, a subreaper.
+ * Returns the wait status of the probe.
+ */
 static int end_group(pid_t child)
 {
 	int status = 0, other;
@@ -171,12 +174,12 @@ static void run_forked(const struct probe_row *row, const struct surroundings *a
 	child = fork();
 	if (child < 0)
 		return tell_unstarted("fork", ret);
-	setpgid(child, child); /* both sides, so that nobody is early */
+	setpgid(child, child); /* in parent and child, so that the group exists before either goes on */
 	if (child == 0)
 		run_child(row, at, to);
 	fd_closep(&to);
 	answer = await_report(from, deadline_ms, ret);
-	if (answer == ANSWER_NONE) /* gone without a word: its own end tells more than our signal */
+	if (answer == ANSWER_NONE) /* it sent nothing: wait until it has ended, or end_group() would see our SIGKILL as the cause */
 		while (waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT) < 0 && errno == EINTR)
 			;
 	status = end_group(child);
@@ -192,7 +195,7 @@ void probe_run(const struct probe_row *row, const struct surroundings *at, unsig
 {
 	sigset_t polite, before;
 
-	sigemptyset(&polite); /* Ctrl-C waits for the end of a probe: it might own a cgroup */
+	sigemptyset(&polite); /* Ctrl-C takes effect after the probe, which may have a control group to remove */
 	sigaddset(&polite, SIGINT);
 	sigaddset(&polite, SIGTERM);
 	sigaddset(&polite, SIGHUP);

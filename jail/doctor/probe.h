@@ -1,12 +1,12 @@
 /*
  * probe.h - each thing that brig needs of this host, tried for real.
  *
- * A row is a name, who needs it, and a function that does it. The function
- * runs in a forked child of a single-threaded process, may wreck its own
- * namespaces, and sends one struct finding through a pipe. A probe that
- * hangs or dies is a finding too. Nothing outlives probe_run(): processes are
- * killed with their group, mounts die with their namespace, cgroups are
- * removed by their name.
+ * A row is a name, which runs need it, and a function that tries it. The
+ * function runs in a forked child of a single-threaded process, may change its
+ * own namespaces as it likes, and sends one struct finding through a pipe. A
+ * probe that hangs or dies is a finding, too. Nothing outlives probe_run():
+ * processes are killed by their process group, mounts end with their namespace,
+ * control groups are removed by name.
  */
 #pragma once
 #include "finding.h"
@@ -16,7 +16,7 @@ struct probe;
 struct probe_row {
 	const char *name;
 	enum need   need;
-	bool (*run)(struct probe *p); /* true: ok, or degraded as it said itself */
+	bool (*run)(struct probe *p); /* true: ok, or degraded if it called probe_degraded() */
 	const char *since;            /* first kernel that has it, or NULL */
 	const char *config;           /* kernel option behind it, or NULL */
 	const char *purpose;          /* what brig does with it */
@@ -26,7 +26,7 @@ extern const struct probe_row probe_rows[];
 extern const size_t           probe_rows_len;
 
 #define PROBE_DEADLINE_MS 1000
-unsigned probe_deadline_ms(const struct probe_row *row); /* that, and for a whole run ten times as much */
+unsigned probe_deadline_ms(const struct probe_row *row); /* PROBE_DEADLINE_MS; ten times as long for the row that runs a program */
 
 /* Always fills *ret. Caller must be single-threaded. */
 void probe_run(const struct probe_row *row, const struct surroundings *at, unsigned deadline_ms, struct finding *ret);

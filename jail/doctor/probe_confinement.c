@@ -46,7 +46,7 @@ static bool has_actions(struct probe *p)
 	return true;
 }
 
-/* getppid answers EXDEV, getpgrp is deadly, all else is allowed. */
+/* getppid answers EXDEV, getpgid kills, everything else is allowed. */
 static bool install_filter(struct probe *p)
 {
 	struct sock_filter code[] = {

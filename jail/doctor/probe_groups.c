@@ -66,7 +66,7 @@ static bool is_group_dir(const char *path)
 
 enum found { FOUND, FOUND_NONE, FOUND_HIDDEN, FOUND_ELSEWHERE, FOUND_BLIND };
 
-/* The first one that can be seen, as libcgroup takes it; of those in one place the last, which lies over the others. */
+/* Finds the first visible mount that carries c, as libcgroup does. Of several mounts at one path the last is the visible one. */
 static enum found find_mount(const struct controller *c, struct mountinfo *ret)
 {
 	scoped_bytes     text = { 0 };
@@ -157,17 +157,17 @@ static bool tell_absent(struct probe *p, const struct controller *c, enum found 
 	return probe_missing(p, cause, fix);
 }
 
-/* A child group that is gone again when the variable is. */
+/* A child group, which is removed at the end of the variable's scope. */
 struct leaf {
 	char path[2 * PATH_ROOM]; /* "" when there is none */
-	int  above, fd;           /* the group that it is in, and itself */
+	int  above, fd;           /* the group above, and the child group */
 	bool v2;
-	char enabled[16];         /* "-memory" when we switched it on above: to be switched off again */
+	char enabled[16];         /* "-memory" when we switched it on in the group above: written there to switch it off again */
 	char name[32];
 };
 #define LEAF_NONE { .above = -1, .fd = -1 }
 
-/* The last process is gone a moment before its group is empty. */
+/* A group becomes empty a moment after its last process has ended. */
 static void remove_group(int above, const char *name)
 {
 	const struct timespec moment = { .tv_nsec = 2000000 };
@@ -185,11 +185,11 @@ static void leaf_closep(struct leaf *l)
 		(void)!file_put(l->above, "cgroup.subtree_control", l->enabled);
 	if (l->above >= 0 && l->v2)
 		group_place_leave(l->above);
-	fd_closep(&l->above); /* and the lock with it */
+	fd_closep(&l->above); /* releases the lock of switch_on() */
 }
 #define scoped_leaf scoped(leaf_closep) struct leaf
 
-/* Two doctors must not switch off what the other has just found switched on. */
+/* The lock: without it, one brig doctor could switch off a controller that another has just found switched on. */
 static bool switch_on(struct leaf *l, const char *name)
 {
 	char list[256];
@@ -218,8 +218,9 @@ static bool tell_denied(struct probe *p, const struct leaf *l, int errnum, const
 }
 
 /*
- * In a container our group is the top of what we see, and its processes keep
- * it from handing out anything: they must step down one floor.
+ * In a container our group is the topmost one that we see, and it cannot hand
+ * out controllers while it has processes: they must be moved into a group
+ * below it.
  */
 static const char *fix_busy(const struct probe *p, const char *where, char *buf, size_t len)
 {
@@ -242,7 +243,7 @@ static bool tell_busy(struct probe *p, const char *where)
 	return probe_missing(p, cause, fix_busy(p, where, fix, sizeof fix));
 }
 
-/* It can only hand on what it was given itself. */
+/* A group can only hand out the controllers that the group above has switched on. */
 static bool tell_not_handed_out(struct probe *p, int errnum, const char *name, const char *where)
 {
 	const char *unit = strrchr(where, '/') + 1, *dot = strrchr(unit, '.');
@@ -276,8 +277,9 @@ static bool leaf_make(struct probe *p, const char *above, const struct controlle
 }
 
 /*
- * Where the launcher would make it: on v1 below our own group, on v2 where
- * group_place.h says. False, with our own group and errno, when it would not.
+ * The group in which a launcher would make the leaf: on v1 our own group, on v2
+ * the one that group_place.h says. False, with our own group in ret and errno,
+ * when there is none.
  */
 static bool find_above(const struct place *h, char *ret, size_t len)
 {
@@ -306,14 +308,14 @@ static bool leaf_open(struct probe *p, const struct controller *c, struct leaf *
 		return leaf_make(p, above, c, l);
 	if (errno == EBUSY)
 		return tell_busy(p, above);
-	return leaf_make(p, above, NULL, l) && probe_missing(p, "no group that may hold jails", ""); /* the attempt says why not */
+	return leaf_make(p, above, NULL, l) && probe_missing(p, "no group that may hold jails", ""); /* mostly leaf_make() fails and says why */
 }
 
 /* clang-format off */
 struct knob {
 	unsigned    controller;
 	const char *v1, *v2;        /* the file */
-	const char *v1_set, *v2_set; /* what is written and read back; NULL: it is only read */
+	const char *v1_set, *v2_set; /* the value to write and read back; NULL: the file is only read */
 };
 /* clang-format on */
 
@@ -435,7 +437,7 @@ bool probe_clone_into_group(struct probe *p)
 	return strtol(members, NULL, 10) == child || probe_missing(p, "the new process is not in the group that was named", "");
 }
 
-/* Where clone3 is refused; returns when the child is in the group. */
+/* For hosts where clone3 is refused. Returns when the child is in the group, or could not enter it. */
 static pid_t fork_into(const struct leaf *l)
 {
 	int   joined[2];
@@ -505,7 +507,7 @@ bool probe_group_version(struct probe *p)
 	return probe_detail(p, "v2, %u controllers; jails are below %s/brig", on[1], above + strlen(h.top));
 }
 
-/* One number of the host: beyond it TCP resets connections of others, too. */
+/* tcp_mem is one limit for the whole host: beyond it, TCP resets connections of other processes, too. */
 bool probe_socket_memory(struct probe *p)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), ours = group_socket_bytes();

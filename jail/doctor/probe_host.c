@@ -1,4 +1,4 @@
-/* probe_host.c - rows that are only good to know: they never keep a profile from running */
+/* probe_host.c - rows for information only: no profile needs them to run */
 #define _GNU_SOURCE
 #include "probe_kit.h"
 
@@ -13,7 +13,7 @@ bool probe_kernel(struct probe *p)
 	return probe_detail(p, "Linux %s, %s", p->at->kernel, where_name(p->at->where));
 }
 
-/* Distributions' own sysctls, where they exist: ", name=1" or nothing. */
+/* Adds ", name=1" for a sysctl that only some distributions have; nothing where it does not exist. */
 static void add_sysctl(char *to, size_t len, const char *name, int value)
 {
 	size_t n = strlen(to);
@@ -43,7 +43,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* Zero is told by the row that then fails; here the small numbers that bite later. */
+/* At a limit of 0, the row of that namespace fails; this row reports small limits, which matter only with many jails. */
 bool probe_namespace_limits(struct probe *p)
 {
 	long long      fewest = -1;
@@ -74,7 +74,7 @@ bool probe_namespace_limits(struct probe *p)
 	return probe_degraded(p, cause, fix);
 }
 
-/* A handler behind a pipe runs as root on the host, fed by the jail, whatever RLIMIT_CORE says. */
+/* A handler behind a pipe runs as root on the host, with input from the jail. RLIMIT_CORE prevents that only at exactly 1. */
 bool probe_core_pattern(struct probe *p)
 {
 	char pattern[96];

@@ -18,16 +18,16 @@
 #include <sys/wait.h>
 
 /* clang-format off */
-/* What a systemd unit says for a row when other settings of it take the row away by a filter. */
+/* Settings that a systemd unit needs for a row, because the seccomp filter of other settings refuses its calls. */
 static const struct {
 	const char *row, *settings;
 } units[] = {
-	{ "user-namespace",    "RestrictNamespaces=no ProtectHostname=no" }, /* a name for the host is given in it */
+	{ "user-namespace",    "RestrictNamespaces=no ProtectHostname=no" }, /* the row calls sethostname() */
 	{ "net-namespace",     "RestrictNamespaces=no RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK" },
 	{ "uts-namespace",     "ProtectHostname=no RestrictNamespaces=no" },
-	{ "clone3",            "RestrictNamespaces=no" },                    /* which cannot look into its struct */
+	{ "clone3",            "RestrictNamespaces=no" },                    /* a filter cannot read the flags in the struct, and refuses all */
 	{ "clone-into-cgroup", "RestrictNamespaces=no" },
-	{ "openat2",           "RestrictSUIDSGID=no DynamicUser=no" },       /* likewise; the second implies the first */
+	{ "openat2",           "RestrictSUIDSGID=no DynamicUser=no" },       /* likewise; DynamicUser=yes implies RestrictSUIDSGID=yes */
 };
 /* clang-format on */
 
@@ -120,7 +120,7 @@ bool mounted(struct probe *p, const char *what, const char *on, const char *type
 	if (mount(what, on, type, flags, options) == 0)
 		return true;
 	r.errnum = errno;
-	if (mount("brig", "/nowhere-brig-doctor", type, flags, NULL) < 0) /* the path comes first: ENOENT, were it the kernel */
+	if (mount("brig", "/nowhere-brig-doctor", type, flags, NULL) < 0) /* the kernel looks up the path first: it answers ENOENT */
 		r.twin = errno;
 	return did_refused(p, r, "mount %s on %s", type ? type : what ? what : "propagation", on);
 }
@@ -147,7 +147,7 @@ static bool unshare_one(struct probe *p, size_t i)
 	if (unshare(namespaces[i].flag) == 0)
 		return true;
 	r.errnum = errno;
-	if (unshare(namespaces[i].flag | CLONE_PTRACE) < 0) /* CLONE_PTRACE has no place in unshare: EINVAL, were it the kernel */
+	if (unshare(namespaces[i].flag | CLONE_PTRACE) < 0) /* CLONE_PTRACE is invalid for unshare: the kernel answers EINVAL */
 		r.twin = errno;
 	return did_refused(p, r, "unshare(%s)", namespaces[i].name);
 }
@@ -164,7 +164,7 @@ bool room_map_self(struct probe *p)
 {
 	char map[32];
 
-	/* Before Linux 3.19 there is no setgroups file; without /proc there is none of the three. */
+	/* Before Linux 3.19 there is no setgroups file; without /proc all three files are missing. */
 	if (file_put(AT_FDCWD, "/proc/self/setgroups", "deny") < 0 && errno != ENOENT)
 		return did(p, -1, "write /proc/self/setgroups");
 	snprintf(map, sizeof map, "0 %u 1", p->at->gid);
@@ -197,14 +197,14 @@ bool room_enter(struct probe *p, int flags)
 		struct finding kept = p->finding;
 
 		if (!room_map_self(p))
-			p->finding = kept; /* a row of its own tells; unmapped, much can be tried still */
+			p->finding = kept; /* the row user-namespace reports it; much can be tried without maps */
 	} else if (!may_do_without) {
 		return probe_missing(p, "cannot be tried without a user namespace", "see user-namespace: it comes first");
 	}
 	return room_unshare(p, flags);
 }
 
-/* Pass on how the child ended, so that a filter that kills is not taken for silence. */
+/* Ends as the child has ended, so that a child killed by a seccomp filter is reported as such. */
 static _Noreturn void end_like(pid_t child)
 {
 	int status = 0;
@@ -229,7 +229,7 @@ bool room_become_child(struct probe *p)
 	return did(p, child, "fork");
 }
 
-/* Held by the probe, and by those of its children that go on with it. */
+/* The writing end is held by the probe and by the child that goes on for it (room_become_child()). Helpers close it. */
 static int lifeline[2] = { -1, -1 };
 
 bool lifeline_open(struct probe *p)
@@ -237,7 +237,7 @@ bool lifeline_open(struct probe *p)
 	return did(p, pipe2(lifeline, O_CLOEXEC), "pipe");
 }
 
-/* PR_SET_PDEATHSIG would come too late for a parent that is dead already, and a child with pids of its own cannot ask for it. */
+/* Not PR_SET_PDEATHSIG: it has no effect when the parent is dead already, which PID 1 of a new pid namespace cannot find out. */
 _Noreturn void wait_for_death(void)
 {
 	char byte;

@@ -1,9 +1,10 @@
 /*
  * probe_kit.h - what probe functions are written with. For jail/doctor/probe*.c only.
  *
- * did() and its kin take the result of one system call. They return true when
- * it worked; else they write the finding (what was tried, errno, layer, fix)
- * and return false, so a probe reads as one chain of &&.
+ * did() takes the result of one system call and returns true when it worked.
+ * Otherwise it writes the finding (what was tried, errno, layer, fix) and
+ * returns false. The other functions do likewise, so that a probe is one chain
+ * of &&.
  */
 #pragma once
 #include "probe.h"
@@ -20,36 +21,37 @@ struct probe {
 
 bool did(struct probe *p, long r, const char *fmt, ...) printf_like(3, 4);
 
-/* With more known about the refusal; config and since come from the row when they are NULL. */
+/* Writes the finding of a refusal of which more is known, and returns false. config, since and unit come from the row when they are NULL. */
 bool did_refused(struct probe *p, struct refusal r, const char *fmt, ...) printf_like(3, 4);
 
-/* Words instead of an errno. missing is false, the others are true: they end a probe. */
+/* Findings in words instead of an errno. probe_missing() returns false; probe_degraded() and probe_detail() return true. */
 bool probe_missing(struct probe *p, const char *cause, const char *fix);
 bool probe_degraded(struct probe *p, const char *cause, const char *fix);
-bool probe_advise(struct probe *p, const char *fix); /* a better fix for what did() has just told; false */
+bool probe_advise(struct probe *p, const char *fix); /* replaces the fix of the finding by a better one; returns false */
 bool probe_detail(struct probe *p, const char *fmt, ...) printf_like(2, 3);
 
-/* mount() that asks the twin when it fails. */
+/* mount(); when it fails, it also tries the twin (refusal.h). */
 bool mounted(struct probe *p, const char *what, const char *on, const char *type, unsigned long flags, const char *options);
 
 /*
- * A room: namespaces of our own to try things in. A user namespace first, as
- * in real jails; where there is none, or no procfs to write its maps with, but
- * we may do without, without: one missing thing does not drag down every row.
+ * A room: namespaces of our own to try things in. A user namespace comes
+ * first, as in real jails. If it cannot be made, or its maps cannot be written
+ * because there is no procfs, a process with CAP_SYS_ADMIN goes on without it:
+ * one missing thing must not make every row fail.
  */
 bool room_enter(struct probe *p, int flags);
-bool room_unshare(struct probe *p, int flags); /* each flag by itself, refusals told */
-bool room_map_self(struct probe *p);           /* "0 <we> 1" */
+bool room_unshare(struct probe *p, int flags); /* each flag in a call of its own; writes the finding of a refusal */
+bool room_map_self(struct probe *p);           /* maps our uid and gid to 0, and no others */
 bool room_become_child(struct probe *p);       /* fork; the child goes on (and reports), the parent waits */
-bool lifeline_open(struct probe *p);           /* first of all: by it helpers hear that the probe has ended */
-_Noreturn void wait_for_death(void);           /* for helpers: until a signal, or the end of the probe, however early */
-bool room_dir(struct probe *p);                /* chdir to an empty tmpfs; wants CLONE_NEWNS */
+bool lifeline_open(struct probe *p);           /* called before a probe: a pipe whose end of file tells helpers that the probe has ended */
+_Noreturn void wait_for_death(void);           /* for helpers: waits for a signal or the end of the probe, even if it has ended already */
+bool room_dir(struct probe *p);                /* chdir to an empty tmpfs; needs CLONE_NEWNS */
 
-bool has_procfs(void); /* is /proc one? */
-/* Id maps are files of /proc: no procfs, no maps. */
+bool has_procfs(void); /* whether /proc is a procfs */
+/* Id maps are files of /proc: without it, writes the finding and returns false. */
 bool needs_procfs(struct probe *p);
 
-void groups_sweep(const struct surroundings *at); /* whatever a killed probe left in the cgroup tree */
+void groups_sweep(const struct surroundings *at); /* removes what a killed probe left in the cgroup tree */
 
 /* The rows' functions, by file. */
 bool probe_user_namespace(struct probe *p); /* probe_namespaces.c */

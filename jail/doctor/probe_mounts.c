@@ -15,7 +15,7 @@
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
-/* What lies over parts of /proc: "/proc/sys, /proc/kcore"; the number of such mounts. */
+/* Lists up to three mounts that cover parts of /proc, as "/proc/sys, /proc/kcore"; returns how many there are. */
 static unsigned list_masks(char *buf, size_t len)
 {
 	FILE    *f = fopen("/proc/self/mountinfo", "re");
@@ -28,7 +28,7 @@ static unsigned list_masks(char *buf, size_t len)
 		if (sscanf(line, "%*s %*s %*s %*s %255s", at) != 1 || strncmp(at, "/proc/", 6) != 0)
 			continue;
 		if (strcmp(at, "/proc/sys/fs/binfmt_misc") == 0)
-			continue; /* an empty directory below: the kernel minds no mount there */
+			continue; /* the directory below is empty: the kernel allows a mount there */
 		if (n++ < 3 && used < len)
 			used += (size_t)snprintf(buf + used, len - used, "%s%s", n > 1 ? ", " : "", at);
 	}
@@ -38,9 +38,9 @@ static unsigned list_masks(char *buf, size_t len)
 }
 
 /*
- * "VFS: Mount too revealing": in a user namespace the kernel gives a second
- * procfs only to who can see all of a first one. It says EPERM, as do a dozen
- * others, so look for the masks ourselves.
+ * "VFS: Mount too revealing": in a user namespace the kernel allows a second
+ * procfs only to a process that can see all of a first one. It answers EPERM,
+ * which has a dozen other causes, so the masks were counted in mountinfo.
  */
 static bool tell_masked(struct probe *p, bool is_root, const char *masks, unsigned n)
 {
@@ -51,12 +51,12 @@ static bool tell_masked(struct probe *p, bool is_root, const char *masks, unsign
 	p->finding.errnum = EPERM;
 	if (!is_root)
 		return probe_missing(p, cause, where_unmask(p->at->where));
-	/* root's own runs mount it as root of the host; profiles of a service have user namespaces */
+	/* root's own runs mount procfs outside of any user namespace; a service's profiles mount it inside of theirs */
 	strncat(cause, "; brig run of root works, brigd does not", sizeof cause - strlen(cause) - 1);
 	return probe_degraded(p, cause, where_unmask(p->at->where));
 }
 
-/* Of the host, and not of a user namespace that somebody has made. */
+/* Root of the initial user namespace, which maps all ids to themselves. */
 static bool is_root_of_host(const struct probe *p)
 {
 	unsigned inside = 1, outside = 1, count = 0;
@@ -76,7 +76,7 @@ static bool mount_proc(struct probe *p, bool is_root, const char *on, const char
 
 	if (mount("proc", on, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) == 0)
 		return true;
-	/* room_dir() has mounted a tmpfs just now: neither filter nor LSM nor capabilities are in the way of mount() */
+	/* room_dir() has just mounted a tmpfs: so neither a filter nor an LSM nor a missing capability refuses mount() */
 	if (errno == EPERM && n)
 		return tell_masked(p, is_root, masks, n);
 	return mounted(p, "proc", on, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, options);
@@ -177,7 +177,7 @@ bool probe_pivot_root(struct probe *p)
 	return probe_detail(p, "the old root is detached");
 }
 
-/* One that must succeed, two that must be refused: a filter that answers 0 is not believed. */
+/* One call must succeed and two must be refused: so a filter that answers 0 to all does not pass for the kernel. */
 bool probe_openat2(struct probe *p)
 {
 	struct open_how how  = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
@@ -202,7 +202,7 @@ static const struct node {
 };
 /* clang-format on */
 
-/* The host's nodes are bound into jails: a plain file in place of one would be a channel between them. */
+/* The host's nodes are bind-mounted into jails: a plain file in place of one would be a channel between them. */
 static bool is_real_node(struct probe *p, const struct node *n)
 {
 	char        cause[160], fix[160];

@@ -26,7 +26,7 @@
 
 #define CAP(name) (1ull << CAP_##name)
 
-/* Real jails of root map other ids. */
+/* Root without CAP_SETFCAP may not map itself. For host root that does not matter: its jails map other ids. */
 static bool maps_or_may_not(struct probe *p)
 {
 	if (p->at->uid != 0 || p->at->cap_eff & CAP(SETFCAP))
@@ -34,7 +34,7 @@ static bool maps_or_may_not(struct probe *p)
 	return p->at->is_root || probe_missing(p, ROOTLESS_ROOT_CAUSE, ROOTLESS_ROOT_FIX);
 }
 
-/* Ubuntu lets the namespace be made and then denies every capability in it. */
+/* Ubuntu allows the namespace and then denies every capability in it. */
 static bool has_power_inside(struct probe *p)
 {
 	return room_unshare(p, CLONE_NEWUTS) &&
@@ -47,10 +47,10 @@ bool probe_user_namespace(struct probe *p)
 	       room_unshare(p, CLONE_NEWUSER) && probe_detail(p, "two levels deep");
 }
 
-/* A process in a user namespace of its own that takes the ids 1 and 1 once its maps are there. */
+/* A process in a user namespace of its own, which changes to uid 1 and gid 1 once its maps are written. */
 struct inner {
 	pid_t pid;
-	int   go, came; /* we write one byte; it writes its errno */
+	int   go, came; /* pipes: a byte to it says that the maps are written; it sends an errno after each of its two steps */
 };
 
 static _Noreturn void inner_main(int go, int came)
@@ -72,7 +72,7 @@ static bool inner_start(struct probe *p, struct inner *ret)
 		return false;
 	ret->pid = fork();
 	if (ret->pid == 0) {
-		close(go[1]); /* or it would wait for itself when we die */
+		close(go[1]); /* otherwise it would see no end of file when the parent dies */
 		inner_main(go[0], came[1]);
 	}
 	ret->go   = go[1];
@@ -104,7 +104,7 @@ static bool put_map(struct probe *p, pid_t pid, const char *name, uint64_t base)
 	return did_refused(p, r, "write \"%s\" to /proc/PID/%s", map, name);
 }
 
-/* Two ids that our own user namespace has: of the pool if possible, else its last two. */
+/* Two ids that our own user namespace has: the first of the preset range if possible, otherwise the last two of a map. */
 static bool pick_base(struct probe *p, uint64_t *ret)
 {
 	scoped_bytes maps = { 0 };
@@ -139,14 +139,14 @@ static bool map_range_of_host(struct probe *p)
 	       probe_detail(p, "host uids %" PRIu64 " and %" PRIu64 " mapped", base, base + 1);
 }
 
-/* What brig run does, with its words: it goes on with one id for both, and what that costs is said in the detail. */
+/* Does what brig run does and reports its reason. Without a range, PID 1 and program share one id: the detail says what that costs. */
 static bool map_range_as_user(struct probe *p)
 {
 	struct rootless o;
 	struct err   e;
 	char         advice[160];
 
-	sub_ids_advise(advice, sizeof advice); /* while we are who we are */
+	sub_ids_advise(advice, sizeof advice); /* before rootless_enter() makes our uid 0 */
 	if (rootless_enter(&o, &e) < 0)
 		return probe_missing(p, e.text, "see user-namespace: it comes first");
 	if (o.kind == ROOTLESS_RANGE)
@@ -155,7 +155,7 @@ static bool map_range_as_user(struct probe *p)
 	return probe_detail(p, "a single id, this user's own: a program may renice its PID 1 and uses up the user's own quotas");
 }
 
-/* /proc/PID means a stranger where /proc belongs to another pid namespace. */
+/* If /proc belongs to another pid namespace, /proc/PID is another process there. */
 static bool needs_own_procfs(struct probe *p)
 {
 	char    self[16] = "";
@@ -183,7 +183,7 @@ bool probe_pid_namespace(struct probe *p)
 	       (getpid() == 1 || probe_missing(p, "the first process of a new pid namespace is not PID 1", ""));
 }
 
-/* In a new network namespace nobody else has rules: an EPERM comes from a program on the control group. */
+/* A new network namespace has no firewall rules: an EPERM comes from a BPF program of the control group. */
 static bool tell_unsent(struct probe *p)
 {
 	if (errno != EPERM)
@@ -193,7 +193,7 @@ static bool tell_unsent(struct probe *p)
 	                                                     "bpftool cgroup tree names the filter: start brig outside of that group");
 }
 
-/* A datagram to ourselves: flags that read UP are not yet a network. */
+/* Sends a datagram to itself: that the interface is marked UP does not prove that it works. */
 static bool talks_to_itself(struct probe *p, int s)
 {
 	struct sockaddr_in at  = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -246,8 +246,9 @@ static pid_t clone_cell(uint64_t flags)
 }
 
 /*
- * As the launcher begins a cell. Containers' filters answer ENOSYS to clone3
- * (they cannot look into its struct), and there is no other road for us.
+ * Tries the clone3() that begins a cell. Seccomp filters of containers answer
+ * ENOSYS to clone3, because they cannot read the flags in its struct. brig has
+ * no other way to begin a cell.
  */
 bool probe_clone3(struct probe *p)
 {
@@ -258,11 +259,11 @@ bool probe_clone3(struct probe *p)
 		return true;
 	r.errnum = errno;
 	if (p->at->cap_eff & CAP(SYS_ADMIN) && clone_cell(flags) > 0)
-		return probe_detail(p, "works, except for user namespaces"); /* which have a row of their own */
+		return probe_detail(p, "works, except for user namespaces"); /* they have a row of their own */
 	if (r.errnum == ENOSPC)
 		return probe_missing(p, "clone3 of a process with namespaces of its own: ENOSPC (layer: limits)",
 		                     "see the namespaces above: one of them is at its limit");
-	if (clone3(NULL, 0) < 0) /* EINVAL, were it the kernel */
+	if (clone3(NULL, 0) < 0) /* the kernel answers EINVAL */
 		r.twin = errno;
 	return did_refused(p, r, "clone3 of a process with namespaces of its own");
 }
@@ -270,13 +271,13 @@ bool probe_clone3(struct probe *p)
 static _Noreturn void host_main(int ready)
 {
 	if (unshare(CLONE_NEWUSER) == 0)
-		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else setns on us is EPERM */
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* otherwise setns() to this process is refused with EPERM */
 	if (unshare(CLONE_NEWUTS | CLONE_NEWIPC) == 0 && write(ready, "", 1) == 1)
 		wait_for_death();
 	_exit(0);
 }
 
-/* Several namespaces of another process in one call, as a warm run enters its cell. */
+/* Enters several namespaces of another process in one call, as the fork of a zygote enters its cell. */
 bool probe_setns_pidfd(struct probe *p)
 {
 	struct refusal r = { .caps = 0 };
@@ -298,12 +299,12 @@ bool probe_setns_pidfd(struct probe *p)
 	if (setns(pidfd, CLONE_NEWUSER | both) == 0 || setns(pidfd, both) == 0)
 		return true;
 	r.errnum = errno;
-	if (setns(-1, both) < 0) /* EBADF, were it the kernel */
+	if (setns(-1, both) < 0) /* the kernel answers EBADF */
 		r.twin = errno;
 	return did_refused(p, r, "setns(pidfd, several namespaces)");
 }
 
-/* As a zygote does: its own process ids stay what they are, those of its next child do not. */
+/* Forks into another pid namespace, as a zygote does: setns() changes it for the next child, not for the caller. */
 bool probe_fork_into_pid_ns(struct probe *p)
 {
 	struct refusal    r    = { .caps = 0 };
@@ -322,7 +323,7 @@ bool probe_fork_into_pid_ns(struct probe *p)
 		return probe_missing(p, "no process with process ids of its own could be started", "see pid-namespace and clone3");
 	if (setns(pidfd, CLONE_NEWPID) < 0) {
 		r.errnum = errno;
-		if (setns(-1, CLONE_NEWPID) < 0) /* EBADF, were it the kernel */
+		if (setns(-1, CLONE_NEWPID) < 0) /* the kernel answers EBADF */
 			r.twin = errno;
 		return did_refused(p, r, "setns(pidfd, CLONE_NEWPID)");
 	}

@@ -26,7 +26,7 @@ static bool find_places(struct probe *p, struct places *ret)
 	return places_find(ret, &e) == 0 || probe_missing(p, e.text, "give BRIG_PROFILES, BRIG_PRESETS, BRIG_STORE, XDG_CONFIG_HOME, XDG_DATA_HOME and HOME short, absolute paths");
 }
 
-/* The first of the directories that has it, as for brig run. */
+/* Reads the default profile from the first directory that has it. */
 static int read_profile(const struct places *at, struct bytes *ret, char *path, size_t len, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_LEN(at->profiles); i++) {
@@ -71,7 +71,7 @@ bool probe_profile(struct probe *p)
 	return load_profile(p, rootfs, sizeof rootfs, path, sizeof path) && probe_detail(p, "%.140s", path);
 }
 
-/* As brig run opens it, so the row says what a run would say. */
+/* Opens the rootfs as brig run does, so the row gives the error that a run would give. */
 bool probe_rootfs(struct probe *p)
 {
 	struct finding    kept = p->finding;
@@ -83,7 +83,7 @@ bool probe_rootfs(struct probe *p)
 	if (!find_places(p, &at))
 		return false;
 	if (!load_profile(p, name, sizeof name, path, sizeof path))
-		p->finding = kept; /* has a row of its own */
+		p->finding = kept; /* the row profile reports it */
 	if (store_open_first((const char *const[]){ at.store[0], at.store[1] }, name, &tree, &e) < 0) {
 		if (e.errnum == EACCES)
 			snprintf(fix, sizeof fix, "let this user read the store (namei -l shows where it ends), or BRIG_STORE=DIR");
@@ -98,7 +98,7 @@ bool probe_rootfs(struct probe *p)
 	return probe_detail(p, "%.12s in %.120s", tree.digest, at.store[strncmp(tree.path, at.store[0], strlen(at.store[0])) != 0]);
 }
 
-/* As the door looks for it: beside brig, or where it is installed. */
+/* Looks where the door does: beside brig, then in the directory of installed programs. */
 static bool find_proxy(struct probe *p, const struct places *at)
 {
 	char path[PLACE_MAX + 16], cause[PLACE_MAX + 64];
@@ -126,7 +126,7 @@ static int count_resolvers(void)
 	return n;
 }
 
-/* Without ever asking one: what doctor does stays on this host. */
+/* Counts resolvers without asking one: brig doctor sends nothing to other hosts. */
 bool probe_network(struct probe *p)
 {
 	struct places at;
@@ -154,7 +154,7 @@ static bool is_ours_alone(struct probe *p, const char *dir)
 	return probe_missing(p, cause, fix);
 }
 
-/* Root's, and the keeper writes one file in it: the locks that it shares with root's own runs. */
+/* The directory must be root's. The keeper writes one file in it, "slots", whose locks it shares with root's own runs. */
 static bool is_keepers(struct probe *p, const char *dir)
 {
 	static const char remake[] = "systemd-tmpfiles --create brig.conf";
@@ -175,7 +175,7 @@ static bool is_keepers(struct probe *p, const char *dir)
 	return probe_detail(p, "%s", cause);
 }
 
-/* Made for a moment when it is not there. */
+/* If the directory does not exist, it is made and removed again. */
 bool probe_runtime_dir(struct probe *p)
 {
 	struct places at;
@@ -193,7 +193,7 @@ bool probe_runtime_dir(struct probe *p)
 	                       "log in so that logind makes /run/user/UID, or make /tmp writable (mode 1777)");
 }
 
-/* Whose host ids cells will have. */
+/* The host ids that cells of a plain user will have. */
 static bool users_pool(struct probe *p)
 {
 	struct id_range uids, gids;

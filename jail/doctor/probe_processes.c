@@ -127,7 +127,7 @@ bool probe_memfd_exec(struct probe *p)
 	return probe_missing(p, "the program in a memfd was killed", "");
 }
 
-/* Signal and wait through descriptors; a child that is born with one. */
+/* Signals and waits through pidfds; clones a child with CLONE_PIDFD. */
 bool probe_pidfd(struct probe *p)
 {
 	int               born = -1;
@@ -136,7 +136,7 @@ bool probe_pidfd(struct probe *p)
 	scoped_fd         opened = -1;
 	pid_t             child = clone3(&args, sizeof args);
 
-	if (child < 0 && errno == ENOSYS) { /* a container's filter: the C library takes its other road, and so can we */
+	if (child < 0 && errno == ENOSYS) { /* a container's filter refuses clone3: use fork and pidfd_open() instead */
 		child = fork();
 		if (child > 0)
 			born = pidfd_open(child, 0);

@@ -1,4 +1,4 @@
-/* probe_program.c - all of it at once: does a program run? */
+/* probe_program.c - the row that runs a program in a jail */
 #define _GNU_SOURCE
 #include "probe_kit.h"
 
@@ -17,7 +17,7 @@
 
 #define PROGRAM "print('ran')\n"
 
-/* brig run of it, whose words go to `to`. */
+/* Executes "brig run -" with the program on its standard input; its output goes to `to`. */
 static _Noreturn void become_run(const char *brig, int program, int to)
 {
 	if (lseek(program, 0, SEEK_SET) == 0 && dup2(program, STDIN_FILENO) >= 0 && dup2(to, STDOUT_FILENO) >= 0 && dup2(to, STDERR_FILENO) >= 0)
@@ -25,7 +25,7 @@ static _Noreturn void become_run(const char *brig, int program, int to)
 	_exit(127);
 }
 
-/* The last line, in which brig says why. */
+/* The last line of brig's output, which gives the reason of a failure. */
 static const char *last_line(char *text)
 {
 	char *end = text + strlen(text);
@@ -92,7 +92,10 @@ static bool has_python(const struct places *at)
 	       faccessat(tree.tree_fd, "usr/bin/python3", F_OK, 0) == 0;
 }
 
-/* systemd has executed the doctor, our parent, before a service: whose socket listens, and is waited for in vain. */
+/*
+ * systemd has executed our parent, brig doctor, before the service starts. The service's socket listens already, so brig run would
+ * connect and wait in vain.
+ */
 static bool is_before_service(void)
 {
 	const char *pid = secure_getenv("SYSTEMD_EXEC_PID");
@@ -101,7 +104,7 @@ static bool is_before_service(void)
 	return pid && text_to_u64(pid, &n) == 0 && n == (uint64_t)getppid();
 }
 
-/* As the user who calls brig doctor; the service's keeper runs nothing by itself. */
+/* Runs the program as the user who calls brig doctor. The keeper's account of a service starts no runs. */
 bool probe_program(struct probe *p)
 {
 	struct places at;
