@@ -20,7 +20,7 @@ static int refuse(const char *at, struct err *e)
 	return err_set(e, ERR_BAD_SPEC, "--listen %.100s: expected an address with a port, as 127.0.0.1:9464 or [::1]:9464, or the absolute path of a socket", at);
 }
 
-/* "[::1]:9464": the address of version 6 between brackets, as in a URL; its own colons would be mistaken for the port's. */
+/* "[::1]:9464": an IPv6 address is in brackets, as in a URL, so that its colons are not taken for the one before the port. */
 static int split(const char *at, char host[HOST_MAX], uint64_t *port, struct err *e)
 {
 	const char *colon = strrchr(at, ':');

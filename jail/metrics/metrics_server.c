@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
-#define MEMORY_MAX (16 * KIB) /* of one connection: the head, and what is being sent */
+#define MEMORY_MAX (16 * KIB) /* for each connection: the head of its request, and the buffer of its answer */
 enum { WAIT_MAX_MS = 60000, TICK_MS = 500, TURNS_MAX = 8 };
 
 /* --- the page --- */
@@ -83,7 +83,7 @@ static enum MHD_Result respond(struct metrics_server *s, struct MHD_Connection *
 	return s->status == MHD_HTTP_OK ? answer(connection, s->status, EXPOSITION_TYPE, s->page) : refuse(connection, s->status, s->page);
 }
 
-/* Called when the head is there; an answer to that ends the connection, with whatever may come behind it. */
+/* Called when the head of the request is there. The answer closes the connection, whatever the client sends after the head. */
 static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *path, const char *method, const char *version,
 				  const char *body, size_t *body_len, void **context)
 {
@@ -97,7 +97,7 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
 	return respond(owner, connection);
 }
 
-/* A path has one spelling. */
+/* Does not decode %xx in the path: "/metrics" has one spelling. */
 static size_t keep_escapes(void *owner, struct MHD_Connection *connection, char *text)
 {
 	(void)owner, (void)connection;
@@ -106,7 +106,7 @@ static size_t keep_escapes(void *owner, struct MHD_Connection *connection, char 
 
 /* --- connections --- */
 
-/* libmicrohttpd reads the end and closes. */
+/* libmicrohttpd then reads the end of file and closes the descriptor. */
 static void cut(struct scrape *c)
 {
 	c->cut = true;
@@ -204,7 +204,10 @@ static int open_signals(struct metrics_server *s, struct err *e)
 	return s->signals.fd < 0 ? err_sys(e, "signalfd") : loop_add(&s->loop, &s->signals, e);
 }
 
-/* A few more than we want: they are let in for as long as it takes to make room. libmicrohttpd closes the listener that it is given. */
+/*
+ * The limit is a few connections above METRICS_CONNECTIONS_MAX: a new one is accepted, and then the oldest is cut. libmicrohttpd closes
+ * the listener when it stops.
+ */
 static int open_daemon(struct metrics_server *s, int listener, struct err *e)
 {
 	const union MHD_DaemonInfo *info;

@@ -16,7 +16,7 @@ enum {
 	METRICS_CONNECTIONS_MAX = 64,
 	METRICS_SCRAPE_MS       = 10000,
 	METRICS_FRESH_MS        = 1000,
-	METRICS_BRIGD_MS        = 2000, /* that brigd may take */
+	METRICS_BRIGD_MS        = 2000, /* how long brigd may take to answer; all clients wait meanwhile */
 };
 
 struct MHD_Daemon;
@@ -24,9 +24,9 @@ struct MHD_Daemon;
 /* One connection of a client. */
 struct scrape {
 	TAILQ_ENTRY(scrape) link;
-	int     fd; /* libmicrohttpd's */
+	int     fd; /* owned by libmicrohttpd */
 	int64_t until_ms;
-	bool    cut;
+	bool    cut; /* shut down, and not yet closed by libmicrohttpd */
 };
 
 struct metrics_server {
@@ -36,11 +36,11 @@ struct metrics_server {
 	struct loop_timer  timer, tick;
 	TAILQ_HEAD(scrapes, scrape) scrapes; /* the oldest first */
 	size_t             scrapes_len;
-	char              *page; /* of brigd, or why there is none; NULL: not asked yet */
+	char              *page; /* the figures of brigd, or the reason why there are none; NULL: brigd was not asked yet */
 	unsigned           status;
 	int64_t            page_ms;
 	bool               ends;
 };
 
-/* Serves until SIGTERM, SIGINT or SIGHUP, and takes the descriptor over as soon as it does. */
+/* Serves until SIGTERM, SIGINT or SIGHUP. Takes l->fd over once libmicrohttpd has started; the caller still closes l. */
 must_use int metrics_serve(struct metrics_listener *l, struct err *e);

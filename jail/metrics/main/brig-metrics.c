@@ -1,4 +1,4 @@
-/* brig-metrics.c - brig metrics: the page that Prometheus reads, once or over HTTP; a program of its own, as libmicrohttpd brings GnuTLS along */
+/* brig-metrics.c - brig metrics: the page that Prometheus reads, once or over HTTP; a program of its own, because libmicrohttpd loads GnuTLS */
 #include "file.h"
 #include "metrics_page.h"
 #include "metrics_server.h"
