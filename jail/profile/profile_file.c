@@ -89,7 +89,7 @@ static int err_unknown(const struct places *places, const char *name, struct err
 
 /* --- folders --- */
 
-/* A user who may write to one can put a profile or a policy there, under any name. */
+/* A user who may write to such a folder could put a profile or a policy of any name there. */
 static int check_folder(const char *path, unsigned place, struct err *e)
 {
 	struct stat st;

@@ -1,9 +1,9 @@
 /*
- * profile_file.h - profiles on disk: a user's own over the administrator's over the shipped ones.
+ * profile_file.h - profiles on disk: a user's own override the administrator's, and these the shipped ones.
  *
- * NAME.json in the first of places.profiles that has it; NAME.policy in the
- * first that has that. A world-writable directory among them is an error of
- * every function here.
+ * NAME.json is taken from the first of places.profiles that has it, and NAME.policy
+ * from the first that has that one, which may be another. profile_file_load() and
+ * profile_policy_load() fail when profile_folders_check() does.
  */
 #pragma once
 #include "err.h"
@@ -13,14 +13,15 @@
 
 /* The error of an unknown name lists those that exist. */
 must_use int profile_file_load(struct profile *ret, const struct places *places, const char *name, struct err *e);
+/* DENIED when all users may write to one of the directories, or another user than root owns the user's own one. */
 must_use int profile_folders_check(const struct places *places, struct err *e);
-/* Which of places.profiles has it; PROFILES_PLACES: none. */
+/* The index of the first of places.profiles that has it; PROFILES_PLACES: none. The caller has checked the name. */
 unsigned profile_file_find(const struct places *places, const char *name);
-/* A file by its path; name is what messages call it. */
+/* Loads the profile at this path, whatever its directory; messages name the path. */
 must_use int profile_file_check(struct profile *ret, const char *path, struct err *e);
 
 must_use int profile_policy_load(struct policy_bundle *ret, const struct places *places, const struct profile *p, struct err *e);
 
-/* Sorted, each once; NULL-terminated; free with profile_names_free(). NULL when memory is short. */
+/* Names of all profiles, sorted, each once; NULL-terminated; free with profile_names_free(). NULL when memory is short. */
 char **profile_names(const struct places *places);
 void   profile_names_free(char **names);
