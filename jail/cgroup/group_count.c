@@ -1,4 +1,4 @@
-/* group_count.c - counters as rows: what the kernel has counted, and where it says so */
+/* group_count.c - counters as rows, each with the kernel file that has it; and the watch for a lack of memory */
 #define _GNU_SOURCE
 #include "fd.h"
 #include "file.h"
@@ -98,7 +98,7 @@ int64_t group_pids_now(const struct group *g)
 
 /* --- no memory --- */
 
-enum { USED_UP = 1 }; /* how a helper ends */
+enum { USED_UP = 1 }; /* the helper's exit status when the memory is really in use */
 
 /* Processes of the leaf wait for memory. Also true when the kernel's OOM killer is on: it does not tell in which group it kills. */
 static bool is_under_oom(const struct group_leaf *leaf, int event)

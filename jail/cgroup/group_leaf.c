@@ -1,4 +1,4 @@
-/* group_leaf.c - what all files of a group need of one leaf */
+/* group_leaf.c - reads the files of a leaf, for all other group*.c */
 #include "group.h"
 
 #include "fd.h"

@@ -101,7 +101,7 @@ static uint64_t knob_text(const struct knob *k, const struct limits *l, char *bu
 		value = socket_bytes(l);
 		break;
 	case VALUE_PIDS:
-		value = l->pids + 1; /* PID 1 of the cell is ours */
+		value = l->pids + 1; /* brig's PID 1 counts, too */
 		break;
 	case VALUE_CPU_MAX:
 	case VALUE_QUOTA:

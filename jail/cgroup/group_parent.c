@@ -1,4 +1,4 @@
-/* group_parent.c - the groups above the leaves: found, made, lent, removed. Supervisors have no part of it */
+/* group_parent.c - the groups above the leaves: found, made, lent, removed. Supervisors use none of it */
 #define _GNU_SOURCE
 #include "group.h"
 

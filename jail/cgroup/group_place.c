@@ -63,7 +63,7 @@ unsigned group_switch_on(int dir, unsigned wanted)
 	return on | turn(dir, '+', wanted & ~on);
 }
 
-/* --- who is in a group, and whose it is --- */
+/* --- members and owners of a group --- */
 
 static bool is_hierarchy_top(int dir)
 {

@@ -1,7 +1,7 @@
 /*
  * filter_cache.h - compiled filters, kept from run to run.
  *
- *   RUNTIME/filters/HASH.bpf     a header, the key of the bundle, the program
+ *   RUNTIME/filters/HASH.bpf     a header, the program, the key of the bundle
  *
  * A hit means that the whole key is equal: every byte of every text, brig's
  * version, the machine and the tables of floor and values. So compiling now

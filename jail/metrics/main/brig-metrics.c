@@ -24,7 +24,10 @@ static int complain(const struct err *e, int status)
 	return status;
 }
 
-/* Drops all capabilities before it reads untrusted requests, and after it has bound a port that may be below 1024. */
+/*
+ * Drops capabilities (root keeps CAP_KILL, see privilege_drop()) before it reads untrusted requests, and after it has bound a port that
+ * may be below 1024.
+ */
 static int serve(const char *at, struct err *e)
 {
 	struct metrics_listener l;
