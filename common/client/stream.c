@@ -21,8 +21,10 @@ static void append(struct stream *s, const char *bytes, size_t n)
 		while (room < s->len + n)
 			room *= 2;
 		more = realloc(s->data, room);
-		if (!more)
+		if (!more) {
+			s->keep = s->len; /* no hole in what is kept, and stream_is_truncated() */
 			return;
+		}
 		s->data = more;
 		s->room = room;
 	}

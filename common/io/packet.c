@@ -21,6 +21,8 @@ static int send_all(int sock, const void *bytes, size_t len, const int *fds, siz
 	struct msghdr msg = { .msg_iov = &io, .msg_iovlen = 1 };
 	ssize_t       sent;
 
+	if (n > PACKET_FDS_MAX)
+		return -EINVAL;
 	memset(&control, 0, sizeof control);
 	if (n) {
 		msg.msg_control    = control.room;

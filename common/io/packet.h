@@ -11,7 +11,7 @@
 
 enum { PACKET_FDS_MAX = 32 };
 
-/* n: at most PACKET_FDS_MAX, which is not checked. Returns 0 or -errno; there is no SIGPIPE. */
+/* n: at most PACKET_FDS_MAX. Returns 0 or -errno; there is no SIGPIPE. */
 int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t n);
 /* Does not wait: -EAGAIN when the socket is full. */
 int packet_offer(int sock, const void *bytes, size_t len, const int *fds, size_t n);

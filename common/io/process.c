@@ -245,8 +245,11 @@ static int await(const struct process *p, int pidfd, struct err *e)
 	int           bad  = 0;
 
 	for (;;) {
-		if (poll(on, ARRAY_LEN(on), bad ? -1 : SPACE_EVERY_MS) < 0 && errno != EINTR)
-			return err_sys(e, "wait for %s", p->argv[0]);
+		if (poll(on, ARRAY_LEN(on), bad ? -1 : SPACE_EVERY_MS) < 0 && errno != EINTR) {
+			err_sys(e, "wait for %s", p->argv[0]);
+			syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+			return -1;
+		}
 		if (on[0].revents & POLLIN) /* Ctrl-C reaches the program as well, which may end first */
 			return bad ? bad : process_stopped(p->stop, e);
 		if (!bad && ((bad = process_stopped(p->stop, e)) < 0 || (bad = check_space(p->place, e)) < 0)) {
@@ -256,17 +259,23 @@ static int await(const struct process *p, int pidfd, struct err *e)
 	}
 }
 
+/* NULL: an exit status, 255 among them, which is no signal's. */
+static const char *signal_of(int status)
+{
+	return sigabbrev_np(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128);
+}
+
 static int judge(const struct process *p, int status, int report_fd, struct err *e)
 {
+	const char   *signal = signal_of(status);
 	struct report r;
 
 	if (read(report_fd, &r, sizeof r) == sizeof r) {
 		errno = r.errnum;
 		return err_sys(e, "%s: %.*s", p->argv[0], (int)sizeof r.step, r.step);
 	}
-	if (WIFSIGNALED(status) || WEXITSTATUS(status) > 128)
-		return err_set(e, ERR_SETUP, "%s: killed by SIG%s", p->argv[0],
-			       sigabbrev_np(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128));
+	if (signal)
+		return err_set(e, ERR_SETUP, "%s: killed by SIG%s", p->argv[0], signal);
 	if (WEXITSTATUS(status) != 0)
 		return err_set(e, ERR_SETUP, "%s: exit status %d", p->argv[0], WEXITSTATUS(status));
 	return 0;

@@ -141,7 +141,7 @@ static const struct shape process_shape[] = {
 };
 static const struct shape audit_counts_shape[] = {
 	{ "entries",      SHAPE_COUNT, SHAPE_MUST, "Runs that have ended, and refusals", NULL },
-	{ "suppressed",   SHAPE_COUNT, SHAPE_MUST, "Refusals that were not written because one user had too many", NULL },
+	{ "suppressed",   SHAPE_COUNT, SHAPE_MUST, "Refusals and calls of tools that were not written because one user had too many", NULL },
 	{ "journal_lost", SHAPE_COUNT, SHAPE_MUST, "Lines that could not be written to the journal", NULL },
 	{ "file_lost",    SHAPE_COUNT, SHAPE_MUST, "Lines that could not be written to the file", NULL },
 	{ 0 },

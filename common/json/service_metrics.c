@@ -44,7 +44,7 @@ static const struct metric {
 	{ "brig_connections",                "gauge",     of_service,    "connections",  0, NULL,      "Open connections of clients." },
 	{ "brig_connections_total",          "counter",   of_service,    "connected",    0, NULL,      "Connections of clients that were let in." },
 	{ "brig_audit_entries_total",        "counter",   of_service,    "audit.entries",      0, NULL, "Entries passed to the audit log: runs that have ended, and refusals." },
-	{ "brig_audit_suppressed_total",     "counter",   of_service,    "audit.suppressed",   0, NULL, "Refusals that the audit did not write, because one user had too many." },
+	{ "brig_audit_suppressed_total",     "counter",   of_service,    "audit.suppressed",   0, NULL, "Refusals and calls of tools that the audit did not write, because one user had too many." },
 	{ "brig_audit_journal_lost_total",   "counter",   of_service,    "audit.journal_lost", 0, NULL, "Lines that the journal did not take." },
 	{ "brig_audit_file_lost_total",      "counter",   of_service,    "audit.file_lost",    0, NULL, "Lines that are not in the audit's file." },
 	{ "brig_process_cpu_seconds_total",  "counter",   of_processes,  "cpu_ms",       0.001, "process", "CPU time of door and keeper." },

@@ -108,6 +108,14 @@ static void to_journal(struct audit *a, const json_t *json, enum journal_priorit
 	journal_send(&a->journal, &m);
 }
 
+/* Refusals cost the client nothing, and calls of tools are what the client says they are. Every run has its line. */
+static bool is_too_much(struct audit *a, const struct audit_entry *entry, uint64_t *before)
+{
+	if (is_refusal(entry))
+		return !audit_throttle_take(&a->refusals, entry->peer_uid, now_us(), AUDIT_REFUSALS, before);
+	return entry->tool && !audit_throttle_take(&a->calls, entry->peer_uid, now_us(), AUDIT_CALLS, before);
+}
+
 void audit_write(struct audit *a, const struct audit_entry *from)
 {
 	struct audit_entry entry  = *from;
@@ -119,7 +127,7 @@ void audit_write(struct audit *a, const struct audit_entry *from)
 	a->entries++;
 	if (entry.time_us < 0)
 		entry.time_us = now_us();
-	if (is_refusal(&entry) && !audit_throttle_take(&a->throttle, entry.peer_uid, now_us(), &before)) {
+	if (is_too_much(a, &entry, &before)) {
 		a->suppressed++;
 		return;
 	}

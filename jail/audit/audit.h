@@ -28,7 +28,7 @@ struct audit_plan {
 
 struct audit_counts {
 	uint64_t entries;      /* all attempts, with those that were suppressed or lost */
-	uint64_t suppressed;   /* refusals beyond AUDIT_REFUSALS a minute of one uid: counted, not written */
+	uint64_t suppressed;   /* refusals and calls of tools of one uid beyond the most of a minute: counted, not written */
 	uint64_t journal_lost; /* messages that the journal, or words_fd, did not take */
 	uint64_t file_lost;    /* lines that are not in the file */
 };
@@ -36,7 +36,7 @@ struct audit_counts {
 struct audit {
 	struct journal        journal;
 	struct audit_file     file;
-	struct audit_throttle throttle;
+	struct audit_throttle refusals, calls;
 	uint64_t              entries, suppressed, file_lost;
 	uint64_t              losing; /* lines lost in a row; the journal was told at the first */
 };

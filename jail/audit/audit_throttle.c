@@ -35,7 +35,7 @@ static struct audit_refuser *row_of(struct audit_throttle *t, int64_t uid, int64
 	return first;
 }
 
-bool audit_throttle_take(struct audit_throttle *t, int64_t uid, int64_t now_us, uint64_t *suppressed)
+bool audit_throttle_take(struct audit_throttle *t, int64_t uid, int64_t now_us, unsigned most, uint64_t *suppressed)
 {
 	struct audit_refuser *row = row_of(t, uid, now_us);
 
@@ -43,7 +43,7 @@ bool audit_throttle_take(struct audit_throttle *t, int64_t uid, int64_t now_us, 
 		row->began_us = now_us;
 		row->n        = 0;
 	}
-	if (row->n == AUDIT_REFUSALS) {
+	if (row->n >= most) {
 		row->suppressed++;
 		return false;
 	}

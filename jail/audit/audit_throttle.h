@@ -1,14 +1,18 @@
 /*
- * audit_throttle.h - limits the refusals of one uid that the audit writes each minute.
+ * audit_throttle.h - limits what the audit writes of one uid each minute: refusals, and calls of tools.
  *
- * A refusal costs the client nothing. Without a limit a client could cause so many
+ * They cost the client nothing. Without a limit a client could cause so many
  * that rotation removes everything else from the file and the journal. Pure: the
  * caller passes the time.
  */
 #pragma once
 #include "defs.h"
 
-enum { AUDIT_REFUSALS = 120, AUDIT_UIDS = 64 };
+enum {
+	AUDIT_REFUSALS = 120,  /* a minute */
+	AUDIT_CALLS    = 1000, /* the same, of tools: as many as of one run */
+	AUDIT_UIDS     = 64
+};
 
 struct audit_throttle {
 	struct audit_refuser {
@@ -20,5 +24,5 @@ struct audit_throttle {
 	size_t len;
 };
 
-/* True: write this refusal of uid. *suppressed is then the number that was not written since the last one. */
-bool audit_throttle_take(struct audit_throttle *t, int64_t uid, int64_t now_us, uint64_t *suppressed);
+/* True: write this line of uid, which has at most `most` a minute. *suppressed is then how many were not written since the last one that was. */
+bool audit_throttle_take(struct audit_throttle *t, int64_t uid, int64_t now_us, unsigned most, uint64_t *suppressed);

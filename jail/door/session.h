@@ -131,6 +131,7 @@ struct session_call {
 	uint32_t                calls;      /* of tools, which the client has reported */
 	enum { CALL_ASKED, CALL_RUNS, CALL_INTERRUPTED, CALL_KILLED, CALL_ENDED } state;
 	bool                    is_decided; /* reason says why it ends */
+	bool                    has_cpu_word; /* the server has said that its CPU time is used up */
 	enum exit_reason        reason;
 	int                     status;     /* as from wait4(); -1: none */
 	int                     exec_errno;

@@ -423,8 +423,11 @@ static bool on_failed(struct session_call *call, const struct session_message *m
 
 static bool on_cpu(struct session_call *call)
 {
+	bool is_first = !call->has_cpu_word;
+
+	call->has_cpu_word = true;
 	if (call->state != CALL_RUNS)
-		return call->clock.started > 0;
+		return call->clock.started > 0 && is_first; /* the server says it once: a flood would keep the door from other work */
 	say_limit(call, LIMIT_cpu_ms);
 	session_call_end(call, EXIT_timeout_cpu);
 	return true;

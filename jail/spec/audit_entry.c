@@ -53,7 +53,7 @@ const struct audit_row audit_rows[] = {
 	{ "network_bytes_in",  AUDIT_COUNT,  AT(network_bytes_in),  0,   NULL,                "Bytes that the program received" },
 	{ "network_bytes_out", AUDIT_COUNT,  AT(network_bytes_out), 0,   NULL,                "Bytes that it sent" },
 	{ "why",               AUDIT_TEXT,   AT(why),               160, "why",               "Why the set-up failed" },
-	{ "suppressed",        AUDIT_COUNT,  AT(suppressed),        0,   "suppressed",        "How many refusals of this user were left out before this one, because there were too many in a minute" },
+	{ "suppressed",        AUDIT_COUNT,  AT(suppressed),        0,   "suppressed",        "How many refusals, or calls of tools, of this user were left out before this one, because there were too many in a minute" },
 	{ 0 },
 };
 /* clang-format on */

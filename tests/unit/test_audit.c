@@ -231,6 +231,13 @@ static void check_flood(const char *folder)
 	entry          = entry_of(1000, "x");
 	audit_write(&a, &entry);
 	tap_ok(count_lines(scratch_read(folder, "log")) == AUDIT_REFUSALS + 2, "and a run of the same user always");
+	entry.tool = "search";
+	for (int i = 0; i < 2 * AUDIT_CALLS; i++)
+		audit_write(&a, &entry);
+	tap_ok(audit_count(&a).suppressed == 1000 - AUDIT_REFUSALS + AUDIT_CALLS, "of calls of tools, which a client may make up, a part is written");
+	entry.tool = NULL;
+	audit_write(&a, &entry);
+	tap_ok(audit_count(&a).suppressed == 1000 - AUDIT_REFUSALS + AUDIT_CALLS, "and again every run of the same user");
 	audit_close(&a);
 	scratch_empty(folder);
 }
@@ -242,23 +249,23 @@ static void check_throttle(void)
 	const int64_t         second = 1000000;
 
 	for (int i = 0; i < AUDIT_REFUSALS; i++)
-		if (!audit_throttle_take(&t, 7, second, &before) || before)
+		if (!audit_throttle_take(&t, 7, second, AUDIT_REFUSALS, &before) || before)
 			tap_ok(false, "the first are told");
-	tap_ok(!audit_throttle_take(&t, 7, 60 * second, &before), "one more in a minute is not told");
-	tap_ok(audit_throttle_take(&t, 7, 61 * second, &before) && before == 1, "a minute later one is, with how many were not");
-	tap_ok(audit_throttle_take(&t, 7, 61 * second, &before) && before == 0, "which is told once");
+	tap_ok(!audit_throttle_take(&t, 7, 60 * second, AUDIT_REFUSALS, &before), "one more in a minute is not told");
+	tap_ok(audit_throttle_take(&t, 7, 61 * second, AUDIT_REFUSALS, &before) && before == 1, "a minute later one is, with how many were not");
+	tap_ok(audit_throttle_take(&t, 7, 61 * second, AUDIT_REFUSALS, &before) && before == 0, "which is told once");
 	for (int i = 0; i < 2 * AUDIT_REFUSALS; i++)
-		audit_throttle_take(&t, 7, 61 * second, &before);
-	tap_ok(audit_throttle_take(&t, 7, 0, &before) && before > 0, "a clock that was put back silences nobody for long");
+		audit_throttle_take(&t, 7, 61 * second, AUDIT_REFUSALS, &before);
+	tap_ok(audit_throttle_take(&t, 7, 0, AUDIT_REFUSALS, &before) && before > 0, "a clock that was put back silences nobody for long");
 	for (int uid = 0; uid < 10 * AUDIT_UIDS; uid++)
-		if (!audit_throttle_take(&t, uid, 70 * second, &before))
+		if (!audit_throttle_take(&t, uid, 70 * second, AUDIT_REFUSALS, &before))
 			tap_ok(false, "uid %d is told", uid);
 	tap_ok(t.len == AUDIT_UIDS, "many users take no more room");
 	for (int i = 0; i <= AUDIT_REFUSALS; i++)
-		audit_throttle_take(&t, 7, 200 * second, &before);
+		audit_throttle_take(&t, 7, 200 * second, AUDIT_REFUSALS, &before);
 	for (int uid = 1000; uid < 1000 + 10 * AUDIT_UIDS; uid++)
-		(void)audit_throttle_take(&t, uid, 201 * second, &before);
-	tap_ok(!audit_throttle_take(&t, 7, 202 * second, &before), "one that is silenced is not heard again because many others come");
+		(void)audit_throttle_take(&t, uid, 201 * second, AUDIT_REFUSALS, &before);
+	tap_ok(!audit_throttle_take(&t, 7, 202 * second, AUDIT_REFUSALS, &before), "one that is silenced is not heard again because many others come");
 }
 
 static void check_none(const char *folder)
