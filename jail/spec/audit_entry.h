@@ -1,8 +1,8 @@
 /*
- * audit_entry.h - one attempt to run something, as the audit tells it.
+ * audit_entry.h - one attempt to run something, as the audit log records it.
  *
  * Pure: an entry becomes a line, a line becomes an entry. Texts are borrowed
- * and hostile (a peer chose its own comm and the profile it asked for). A line
+ * and untrusted (a client chooses its comm and the name of the profile). A line
  * is printable ASCII whatever they hold, and at most AUDIT_LINE_MAX bytes with
  * its newline; a text longer than its row allows is cut and ends in "...".
  *
@@ -17,42 +17,42 @@
 
 enum { AUDIT_HOSTS_MAX = 488, AUDIT_CALLS_MAX = 248 };
 
-/* Limits that were said: bit n for row n of limits_fields. */
+/* A subset of the limits. said: bit n is set when row n of limits_fields has a value. */
 struct audit_limits {
 	uint64_t      said;
 	struct limits value;
 };
 #define AUDIT_LIMITS_ALL ((1ull << LIMIT_COUNT) - 1)
 
-/* Texts that are NULL or empty, and figures below 0, are null in the line. Begin with audit_entry_init(). */
+/* Texts that are NULL or empty, and figures below 0, are null in the line. Initialise with audit_entry_init(). */
 struct audit_entry {
 	int64_t             time_us;           /* of the attempt, since 1970 */
-	const char         *run_id;            /* NULL: refused before it had one */
-	const char         *session;           /* of a call in one: its id */
-	const char         *op;                /* "run", "exec", "open"; "connect" for a peer that was turned away; "tool" for a call that a program made */
-	const char         *tool;              /* of that call; with error and code_sha256 as its client told them */
-	const char         *mode;              /* as asked; NULL: a command, or not asked */
-	const char         *profile;           /* as asked */
-	int                 reason;            /* enum exit_reason; EXIT_denied or EXIT_busy for what was refused */
+	const char         *run_id;            /* NULL: refused before it got one */
+	const char         *session;           /* the id of the session of a call; NULL: not in a session */
+	const char         *op;                /* "run", "exec", "open"; "connect": the client was not let in; "tool": a tool call of a program */
+	const char         *tool;              /* for "tool": its name. The client reports this, error and code_sha256 */
+	const char         *mode;              /* as in the request; NULL: a command, or not in the request */
+	const char         *profile;           /* as in the request */
+	int                 reason;            /* enum exit_reason; EXIT_denied or EXIT_busy for a refusal */
 	int                 exit_code, signal; /* AUDIT_NONE, 0: none */
-	const char         *error, *field;     /* of the refusal, as the client got them */
-	const char         *why;               /* of setup_failed; not the sentence of a refusal, which may hold what was asked */
+	const char         *error, *field;     /* of the refusal, as sent to the client */
+	const char         *why;               /* only for setup_failed: the message of a refusal may quote the request */
 	int64_t             peer_uid, peer_pid;
 	const char         *peer_comm;
-	const char         *code_sha256; /* NULL: a command, or refused before the code was looked at. Of a call: of its arguments */
+	const char         *code_sha256; /* of the program; for "tool" of the arguments. NULL: a command, or refused before the code was read */
 	int64_t             code_bytes;
 	struct audit_limits asked, granted;
 	double              wall_ms, cpu_ms, setup_ms;
 	int64_t             memory_peak_bytes, pids_peak, io_read_bytes, io_write_bytes;
-	const char         *refused;           /* NULL: no system call was. audit_entry_take_record() makes it, in calls */
+	const char         *refused;           /* NULL: no system call was refused. audit_entry_take_record() points it at calls */
 	char                calls[AUDIT_CALLS_MAX];
-	const char         *network;           /* NULL: none. audit_entry_take_record() makes it, in hosts */
+	const char         *network;           /* NULL: no network. audit_entry_take_record() points it at hosts */
 	int64_t             network_connections, network_refused, network_bytes_in, network_bytes_out;
 	char                hosts[AUDIT_HOSTS_MAX];
-	int64_t             suppressed; /* audit_write() fills it in */
+	int64_t             suppressed; /* audit_write() sets it */
 };
 void audit_entry_init(struct audit_entry *entry);
-/* How it ended and what it cost. Texts stay the record's. */
+/* Copies how the run ended and what it used. The texts stay owned by the record. */
 void audit_entry_take_record(struct audit_entry *entry, const struct record *record);
 
 enum audit_how {
@@ -63,26 +63,29 @@ enum audit_how {
 	AUDIT_STATUS, /* int */
 	AUDIT_COUNT,  /* int64_t */
 	AUDIT_MS,     /* double, to the microsecond */
-	AUDIT_LIMITS, /* struct audit_limits; an object of those that were said, as in a profile */
+	AUDIT_LIMITS, /* struct audit_limits; an object of those that are set, as in a profile */
 };
 
 struct audit_row {
 	const char    *name; /* key of the line; the journal's field is BRIG_NAME */
 	enum audit_how how;
 	size_t         offset, max;
-	const char    *label; /* before the value in the line for people; "": none; NULL: it is not in that line */
+	const char    *label; /* precedes the value in the line for people; "": no label; NULL: that line leaves the row out */
 	const char    *doc;
 };
 extern const struct audit_row audit_rows[]; /* ends with a NULL name */
 
-/* Every row in its order, texts cut and valid UTF-8. New reference; NULL when memory is short. */
+/* All rows in order, texts cut and valid UTF-8. New reference; NULL when out of memory. */
 json_t *audit_entry_json(const struct audit_entry *entry);
-/* The line with its newline, from what audit_entry_json() made. Its length, or 0 when memory is short. */
+/* The line with its newline, from the result of audit_entry_json(). Returns its length, or 0 when out of memory. */
 size_t audit_json_line(const json_t *json, char line[AUDIT_LINE_MAX + 1]);
 /* The same for people and terminals, without newline. */
 size_t audit_json_words(const json_t *json, char words[AUDIT_LINE_MAX + 1]);
-/* One value as plain text, for a field of the journal; 0: it is null. UTF-8, may hold control characters. */
+/* One value as plain text, for a field of the journal. Returns its length; 0: null. UTF-8, may hold control characters. */
 size_t audit_value_text(const json_t *value, char text[AUDIT_LINE_MAX + 1]);
 
-/* A line, without its newline, as an entry. What keeps its texts, a new reference, or NULL: this is no line of ours. */
+/*
+ * Parses a line without its newline. Returns a new reference, which owns the texts of *ret; NULL when the line is not one
+ * of the audit.
+ */
 must_use json_t *audit_entry_parse(const char *line, size_t len, struct audit_entry *ret, struct err *e);

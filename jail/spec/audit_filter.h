@@ -1,8 +1,8 @@
 /*
  * audit_filter.h - which entries of the audit to print.
  *
- * One row per option of brig audit, and each is about one row of the entry. All
- * that are given must hold.
+ * One row per option of brig audit; each option compares one row of the entry.
+ * An entry is printed when it passes all options that are given.
  */
 #pragma once
 #include "audit_entry.h"
@@ -18,16 +18,16 @@ enum { AUDIT_FILTERS = 5 };
 
 struct audit_filter {
 	struct {
-		const struct audit_row *about; /* NULL: not asked for */
+		const struct audit_row *about; /* NULL: the option is not given */
 		int64_t                 number;
 		const char             *text; /* borrowed */
-	} of[AUDIT_FILTERS];                  /* by the rows' order; begin with zeros */
+	} of[AUDIT_FILTERS];                  /* in the order of audit_filter_rows; initialise with zeros */
 };
 
-/* What stands behind an option, in its own words: the error does not name the option. */
+/* Parses the argument of an option. The error does not name the option. */
 must_use int audit_filter_set(struct audit_filter *filter, const struct audit_filter_row *row, const char *value, int64_t now_us,
 			      struct err *e);
 bool         audit_filter_holds(const struct audit_filter *filter, const struct audit_entry *entry);
 
-/* The command that asks the journal for the same. Values that a shell would understand are left out. */
+/* The journalctl command that prints the same entries. Values with characters that are special to a shell are left out. */
 void audit_filter_print_journalctl(const struct audit_filter *filter, FILE *out);

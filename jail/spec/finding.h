@@ -1,17 +1,18 @@
 /*
  * finding.h - what one probe found, and what all of them mean together.
  *
- * Pure and without pointers: a finding goes through a pipe. "missing" is kept
- * for what is needed here; whatever else is absent is "degraded", a loss with
- * a name. So the default profile can run exactly when nothing is missing.
+ * Pure and without pointers: a finding is written to a pipe. A probe is
+ * "missing" only when brig needs the feature on this host; an absent feature
+ * that is not needed is "degraded". So the default profile can run exactly when
+ * nothing is missing.
  */
 #pragma once
 #include "refusal.h"
 
 enum need {
-	NEED_INFO,     /* good to know */
+	NEED_INFO,     /* for information only */
 	NEED_OPTIONAL, /* a figure or a shortcut is lost */
-	NEED_SERVICE,  /* root and the profile strict insist; rootless goes on without */
+	NEED_SERVICE,  /* needed by root and by the profile strict; a plain user runs without it */
 	NEED_DEFAULT,  /* no profile runs without it */
 };
 
@@ -30,12 +31,12 @@ const char *need_name(enum need need);
 const char *result_name(enum result result);
 bool        need_binds(enum need need, bool for_all);
 
-/* What is absent but not needed here is a loss, not a refusal. */
+/* Turns RESULT_MISSING into RESULT_DEGRADED when the need does not bind here. for_all: brig runs as root or as a service. */
 enum result result_settle(enum result raw, enum need need, bool for_all);
 
 struct verdict {
 	unsigned needed, missing, degraded;
-	unsigned lost; /* degraded, though root insists on it */
+	unsigned lost; /* degraded here, but needed by root */
 	size_t   first; /* index of the first missing row, when missing > 0 */
 };
 void verdict_add(struct verdict *v, size_t row, enum need need, enum result result, bool for_all);

@@ -1,5 +1,5 @@
 /*
- * group_path.h - which control group we are in, and what the kernel's flat files say.
+ * group_path.h - the control group of a process, and the counters in the kernel's flat files.
  *
  * Pure: takes bytes of /proc/self/cgroup and of counters like memory.events.
  */
@@ -8,16 +8,17 @@
 
 /*
  * The path of our own group in the hierarchy of a controller ("" for cgroup v2),
- * without a trailing slash, so "" for the root. -1 when there is none, it does
- * not fit, or its line has no end: it was cut, and names another group.
+ * without a trailing slash, so "" for the root. -1 when there is none, when it
+ * does not fit or has a component that begins with "..", or when its line has no
+ * newline: such a line was cut, and its path names another group.
  */
 must_use int group_path_find(const char *proc_self_cgroup, const char *controller, char *ret, size_t len);
 
-/* Is it one of the words of a list with blanks, commas or line ends between them? */
+/* Whether `word` is in a list that is separated by blanks, commas or newlines. */
 bool group_list_has(const char *list, const char *word);
 
-/* "max 3\noom_kill 0\n", "oom_kill" -> 0. RECORD_NONE (-1) when the key is not there. */
+/* "max 3\noom_kill 0\n", "oom_kill" -> 0. -1 (RECORD_NONE) when the key is not there, or its value is negative. */
 int64_t group_key_value(const char *text, const char *key);
 
-/* Sum over devices of "8:0 rbytes=1 wbytes=2" (key "rbytes="); -1 when it is no figure. */
+/* Sum over devices of "8:0 rbytes=1 wbytes=2" (key "rbytes="); -1 when a value is negative or the sum overflows. */
 int64_t group_device_sum(const char *text, const char *key);

@@ -1,15 +1,15 @@
 /*
  * id_range.h - which host ids cells may have.
  *
- * Pure: takes the bytes of /etc/subuid and /etc/subgid. The range is the one of
- * the account "brig" when both files give it one, else a fixed high range
- * that is refused when it overlaps anything that those files hand out.
- * Each cell takes two ids of it, a slot: PID 1's and the program's. With one
- * shared id the program could renice and pin its PID 1.
+ * Pure: takes the bytes of /etc/subuid and /etc/subgid. A service uses the range
+ * of the account "brig" if /etc/subuid has one; /etc/subgid must then have the
+ * same. Otherwise it uses a fixed high range, which is refused when it overlaps
+ * any range in those files. Each cell takes two ids (a slot): one for PID 1, one
+ * for the program. With one shared id the program could renice and pin its PID 1.
  *
- * A plain user has the range that both files give that user. A range of which a
- * line gives a part to another user is refused: two users, or root and a user,
- * must never have a host id in common.
+ * A plain user has the range that both files give that user. A range that
+ * overlaps one of another user is refused: two users, or root and a user, must
+ * never have a host id in common.
  */
 #pragma once
 #include "err.h"
@@ -28,16 +28,16 @@ struct id_user {
 	uint32_t    uid, gid;
 };
 
-/* As many uids as gids; the bases may differ. Kind MISSING, with words for the user, when there is no such range. */
+/* As many uids as gids; the bases may differ. ERR_MISSING, with a message for the user, when there is no such range. */
 must_use int id_range_of_user(const char *subuid, const char *subgid, const struct id_user *who, struct id_range *uids,
 			      struct id_range *gids, struct err *e);
 
-/* 65536 ids that neither file hands out, from 100000 on as useradd does it. -1 when there are none below the preset. */
+/* 65536 ids that are in neither file, from 100000 on, where useradd begins. -1 when there are none below the preset. */
 must_use int id_range_find_free(const char *subuid, const char *subgid, struct id_range *ret);
 
 /*
- * The last slots are for who keeps cells, not for cells: a service's own accounts, the group of its control groups. No
- * namespace of cells maps them.
+ * The last slots are for brig's own processes, not for cells: the ids of brig-proxy, the group that owns the control groups.
+ * No user namespace of a profile maps them.
  */
 enum { ID_SLOTS_RESERVED = 64 };
 
@@ -46,7 +46,7 @@ static inline uint32_t id_range_slots(const struct id_range *r)
 	return r->count / IDS_PER_CELL;
 }
 
-/* The first reserved one. */
+/* The first reserved slot. */
 static inline uint32_t id_range_reserve(const struct id_range *r)
 {
 	return id_range_slots(r) > ID_SLOTS_RESERVED ? id_range_slots(r) - ID_SLOTS_RESERVED : 0;

@@ -6,11 +6,14 @@ struct limits {
 #define LIMIT(name, type, option, least, most, preset, ceiling, doc) uint64_t name;
 #include "limits.def"
 #undef LIMIT
-	/* Of those that only a control group can hold, "memory" and "cpus", LAYER_BITs: without must nothing runs; waived are not missed. */
+	/*
+	 * LAYER_BITs of the two limits that only a control group can enforce, MEMORY and CPU. must: the run is refused where they
+	 * cannot be enforced. waived: they may be missing.
+	 */
 	uint64_t must, waived;
 };
 
-/* Row numbers of both tables. */
+/* Row numbers of limits_fields and ceilings_fields. */
 enum limit_id {
 #define LIMIT(name, type, option, least, most, preset, ceiling, doc) LIMIT_##name,
 #include "limits.def"
@@ -29,9 +32,9 @@ const struct field *limits_find_above(const struct limits *limits, const struct 
 uint64_t            limits_value(const struct limits *l, const struct field *f);
 json_t             *limits_json(const struct limits *l); /* as a profile writes them; new reference */
 
-/* What was asked for by name must be held. asked: keys of limits_fields. */
+/* The LAYER_BITs for `must`: of the limits that the request names. asked: an object with keys of limits_fields. */
 uint64_t     limits_asked(const json_t *asked);
-/* Names of options, as "memory". */
+/* The LAYER_BITs for `waived`. names: option names, like "memory". */
 must_use int limits_waived(const json_t *names, uint64_t *ret, struct err *e);
-/* No other bits. */
+/* must and waived have no bits but those of MEMORY and CPU. */
 bool         limits_must_is_sane(const struct limits *l);

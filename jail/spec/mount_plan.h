@@ -3,11 +3,11 @@
  *
  * A plan is data: building one touches no file and needs no privilege, so it
  * can be printed (brig explain), compared in a test and fuzzed. jail/child
- * carries it out. Texts are borrowed from the caller and outlive the plan.
+ * carries it out. Texts are borrowed from the caller and must outlive the plan.
  *
  * Everything is mounted over something that the image already has, or over a
  * directory of a mount made just before: nothing is created by path in a tree
- * that a stranger could have prepared (CVE-2025-31133 and its family).
+ * that an attacker could have prepared (CVE-2025-31133 and its family).
  */
 #pragma once
 #include "err.h"
@@ -21,8 +21,8 @@ enum mount_kind {
 	MOUNT_DEVICE, /* one of the host's device nodes, checked by its number */
 	MOUNT_PROC,   /* a fresh procfs that shows nothing but the cell's own processes */
 	MOUNT_TMPFS,
-	MOUNT_TRUST,  /* certificates that programs need (NET_TRUST_PATH), where brig-proxy reads what they send */
-	MOUNT_TERMINALS, /* a devpts of its own: only for a session that asked for terminals */
+	MOUNT_TRUST,  /* NET_TRUST_PATH: the certificates that programs must trust when brig-proxy terminates their TLS */
+	MOUNT_TERMINALS, /* a devpts of the cell: only for a session that asked for terminals */
 	MOUNT_SHOWN,  /* a host directory that the user asked to show, read-only */
 };
 
@@ -34,7 +34,7 @@ enum mount_flag {
 
 struct mount_step {
 	enum mount_kind kind;
-	const char     *to;            /* below the new root, without the leading slash; "" is the root */
+	const char     *to;            /* path below the new root, without the leading slash; "" is the root */
 	unsigned        flags;
 	unsigned        major, minor;  /* MOUNT_DEVICE */
 	uint64_t        bytes, inodes; /* MOUNT_TMPFS */
@@ -43,7 +43,7 @@ struct mount_step {
 
 enum { MOUNT_MAX = 32, MOUNT_SHOWN_MAX = 16 };
 
-/* Terminals of one cell at once. All cells together stay below what the kernel keeps for the host: KEEPER_RUNS_MAX times this is less than kernel.pty.max without kernel.pty.reserve. */
+/* Terminals of one cell at once. KEEPER_RUNS_MAX times this is less than kernel.pty.max - kernel.pty.reserve, so cells cannot use up the host's. */
 #define MOUNT_TERMINALS_MAX 8
 
 struct mount_plan {
@@ -58,14 +58,14 @@ struct mount_wishes {
 	size_t             shown_len;
 };
 
-/* Without anything shown, and without terminals. */
+/* With no shown directories, no certificates and no terminals. */
 struct mount_wishes mount_wishes_of(const struct limits *limits, bool workspace_exec);
 
 must_use int mount_plan_build(struct mount_plan *plan, const struct mount_wishes *wishes, struct err *e);
 void         mount_plan_print(const struct mount_plan *plan, FILE *out);
 const char  *mount_kind_name(enum mount_kind kind);
 
-/* Directories and regular files; an st_mode. Door, keeper and launcher ask, each of a client's descriptor. */
+/* mode: an st_mode. True for directories and regular files. Door, keeper and launcher each check the client's descriptor with it. */
 bool         mount_can_show(unsigned mode);
 
 /* MOUNT_ATTR_* of a step. */

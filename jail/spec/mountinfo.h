@@ -8,7 +8,7 @@
 #include "defs.h"
 
 struct mountinfo {
-	unsigned major, minor; /* of the file system; btrfs says others for the files in it */
+	unsigned major, minor; /* of the file system; on btrfs stat() reports other numbers for its files */
 	char root[1024];   /* the part of the file system that is mounted, "/" for all of it; escapes are undone */
 	char at[1024];
 	char type[32];
@@ -16,14 +16,15 @@ struct mountinfo {
 };
 
 /*
- * The next mount from text[*at] on, which moves past it; false at the end.
- * Lines that make no sense, or do not fit, are passed over.
+ * Parses the next mount at or after text[*at] and moves *at past it; false at the
+ * end. Skips lines that are malformed or too long for the struct.
  */
 must_use bool mountinfo_next(const char *text, size_t len, size_t *at, struct mountinfo *ret);
 
 /*
- * Where a path of the whole file system is below a mount of a part of it: of
- * "/a/b", when "/a" is mounted, "/b" stays. False, and the path as it was, when
- * it is not below; the root of everything is "/" or "", what stays of it is "".
+ * Turns a path in the whole file system into a path below a mount of the part
+ * `root`: "/a/b" becomes "/b" when root is "/a", and "/a" becomes "". A root of
+ * "/" or "" is the whole file system. False, and path unchanged, when it is not
+ * below root.
  */
 must_use bool mountinfo_strip_root(const char *root, char *path);

@@ -1,17 +1,18 @@
 /*
  * net_report.h - what a run did with its network
  *
- * A memory file: the door makes it, brig-proxy writes it (its own run's, from its
- * own mapping), the door reads it whenever it likes, once into memory of its own,
- * and checks it then: the proxy reads what programs and strangers send. What a
- * program has sent before its end may lie in a socket still: the door sets `over`
- * and then reads, the proxy adds a row and then looks at `over`, so that a
- * connection is told of or is none.
+ * A memory file for each run. The door makes it, and brig-proxy writes it through a
+ * mapping. The door may read it at any time: it copies it and then checks the copy,
+ * since brig-proxy handles untrusted data and may be compromised.
+ *
+ * When the program has ended, a connection that it opened may still wait in a
+ * listening socket. So the door sets `over` and then reads the report; brig-proxy
+ * adds a row and then reads `over`. A connection is either in the report, or refused.
  */
 #pragma once
 #include "net_rule.h"
 
-enum { NET_REPORT_MAX = 64 }; /* connections that are told of; the others are counted */
+enum { NET_REPORT_MAX = 64 }; /* connections with a row; others are only counted */
 
 enum net_verdict { NET_VERDICT_OPEN, NET_VERDICT_DONE, NET_VERDICT_REFUSED, NET_VERDICT_FAILED };
 
@@ -23,27 +24,27 @@ enum net_reason {
 };
 
 struct net_connection {
-	char     name[NET_HOST_MAX]; /* as asked for, in canonical form; what is none is made plain text */
-	uint16_t port;               /* 0: a question to the resolver that was refused; told once for each name */
-	uint8_t  family;             /* AF_INET, AF_INET6; 0: it did not come so far */
-	uint8_t  has_secret;         /* a header was set */
-	uint8_t  address[16];        /* of the family, network order */
+	char     name[NET_HOST_MAX]; /* as the program asked for it, in canonical form; as plain text when it has none */
+	uint16_t port;               /* 0: a refused DNS query; one row for each name */
+	uint8_t  family;             /* AF_INET, AF_INET6; 0: no address was chosen */
+	uint8_t  has_secret;         /* brig-proxy put a secret into a request */
+	uint8_t  address[16];        /* 4 or 16 bytes, by family; network order */
 	uint32_t verdict, reason;    /* enum net_verdict, enum net_reason */
-	uint64_t bytes_in, bytes_out; /* of the program: received, sent; without the proxy's own */
-	double   began_ms, ended_ms; /* CLOCK_MONOTONIC; ended 0: OPEN */
-	double   again_ms;           /* when the last refusal came that says what this one says, and has no row of its own; 0: none */
+	uint64_t bytes_in, bytes_out; /* received and sent by the program, without what the proxy sends itself */
+	double   began_ms, ended_ms; /* CLOCK_MONOTONIC; ended_ms is 0 while OPEN */
+	double   again_ms;           /* when the last refusal with the same name, port and reason came, which gets no row of its own; 0: none */
 };
 
 struct net_report {
-	uint32_t n, left_out; /* connections below; beyond them */
-	uint64_t connections, refused, failed, bytes_in, bytes_out; /* all, with those that were left out */
-	uint32_t over; /* the door's, at the end of the run: a connection that has no row by now reaches nothing. Else 0 */
+	uint32_t n, left_out; /* n: used rows; left_out: connections without a row */
+	uint64_t connections, refused, failed, bytes_in, bytes_out; /* totals, with left_out */
+	uint32_t over; /* the door sets it to 1 at the end of the run: brig-proxy refuses a connection whose row comes later */
 	struct net_connection connection[NET_REPORT_MAX];
 };
 
 const char *net_reason_word(enum net_reason reason);
-/* With the name in it; text holds size. */
+/* The sentence of net_reason.def with the name in it; text has room for size bytes. */
 void        net_reason_print(enum net_reason reason, const char *name, char *text, size_t size);
 const char *net_verdict_word(enum net_verdict verdict);
-/* A copy of what the proxy wrote becomes data that can be shown: texts end and are plain, enums are in range, n is not above the maximum. */
+/* Repairs a copy of a report, which is untrusted: texts end and are plain, enums are in range, n is not above NET_REPORT_MAX. */
 void        net_report_make_sound(struct net_report *report);

@@ -3,9 +3,9 @@
  *
  * Plain data of fixed size, one entry per call number: no heap, no pointers,
  * may be copied and compared. policy_parse() starts from the floor
- * (policy_floor.h), then applies the statements of every text in order; what
- * extends a policy can add to it and take from it, never allow what the floor
- * forbids. Pure: the numbers of calls come from the caller's function.
+ * (policy_floor.h), then applies the statements of every text in order. A text
+ * can widen or narrow the policy, but never allow what the floor forbids. Pure:
+ * the numbers of calls come from the caller's function.
  */
 #pragma once
 #include "bpf.h"
@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #define POLICY_CALLS        512 /* numbers 0..511; x86-64 and arm64 need 471 */
-#define POLICY_NEWEST_CALL  470 /* listns, Linux 6.19: what is newer does not exist in the jail (ENOSYS) */
+#define POLICY_NEWEST_CALL  470 /* listns, Linux 6.19; newer calls get ENOSYS in a jail */
 #define POLICY_CLAUSES      64
 #define POLICY_CLAUSE_TESTS 3
 #define POLICY_TEST_VALUES  40
@@ -27,13 +27,13 @@ enum policy_verdict { POLICY_UNSAID, POLICY_ALLOW, POLICY_REFUSE, POLICY_SKIP, P
 
 struct policy_call {
 	enum policy_verdict verdict;
-	int                 errnum; /* REFUSE, and WHEN for values that match nothing; 0: the default's */
-	int                 source; /* who spoke last: index into source[], POLICY_BY_FLOOR or POLICY_BY_DEFAULT */
+	int                 errnum; /* for REFUSE, and for WHEN when no clause holds; 0: default_errnum */
+	int                 source; /* of the last statement about the call: index into source[], POLICY_BY_FLOOR or POLICY_BY_DEFAULT */
 	unsigned            line;
 	char                name[32];
 };
 
-/* The low 32 bits of an argument, as far as the mask goes, are one of the values. */
+/* Holds when the low 32 bits of an argument, masked, are one of the values. */
 struct policy_test {
 	unsigned arg;
 	uint32_t mask;
@@ -41,7 +41,7 @@ struct policy_test {
 	uint32_t value[POLICY_TEST_VALUES];
 };
 
-/* All tests hold: the call is allowed. A call with verdict WHEN has any number of clauses. */
+/* Allows the call when all tests hold. A call with verdict WHEN has any number of clauses, of which one must hold. */
 struct policy_clause {
 	unsigned           call;
 	size_t             n;
@@ -57,19 +57,19 @@ struct policy {
 	char                 source[POLICY_SOURCES_MAX][80];
 };
 
-#define POLICY_CALL_UNKNOWN (-1) /* nobody has heard of it: a slip of the pen */
-#define POLICY_CALL_NOWHERE (-2) /* other machines have it: skipped in silence */
+#define POLICY_CALL_UNKNOWN (-1) /* no such call on any machine, so a misspelt name: an error */
+#define POLICY_CALL_NOWHERE (-2) /* only other machines have it: skipped without an error */
 typedef int policy_number_fn(const char *name);
 
 must_use int policy_parse(struct policy *ret, const struct policy_bundle *b, policy_number_fn *number, struct err *e);
 
-/* Whether a call with these arguments may be made; what was not looked at could be anything that helps. */
+/* Whether the policy may allow a call with these arguments. An argument that is not in look->seen counts as matching. */
 bool policy_may_allow(const struct policy *p, unsigned call, const struct bpf_look *look);
 
-/* What a refused call is answered with. */
+/* The errno of a refused call. */
 int policy_call_errnum(const struct policy *p, const struct policy_call *call);
 
-/* The effective policy, one call a line, sorted by number; it is itself a policy and means the same. */
+/* The effective policy, sorted by call number. The output is a policy file with the same meaning. */
 int policy_print(const struct policy *p, FILE *out);
-/* The same layer by layer: the floor, then each text with what it had the last word on. */
+/* The same by source: the floor, then for each text the calls that it decided last. */
 int policy_explain(const struct policy *p, FILE *out);

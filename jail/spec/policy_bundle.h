@@ -2,9 +2,8 @@
  * policy_bundle.h - every text that decides a syscall filter, gathered.
  *
  * The file that a profile names, the files it includes, and the profile's own
- * lines. One run reads them, looks for `key` in the cache of filters, and needs
- * no more: parsing is for those that are not found. Pure: files are read by the
- * caller's function.
+ * lines. `key` finds the compiled filter in the cache; the texts are parsed only
+ * when it is not there. Pure: files are read by the caller's function.
  */
 #pragma once
 #include "err.h"
@@ -13,7 +12,7 @@
 
 #define POLICY_SOURCES_MAX 16
 #define POLICY_SOURCE_MAX  (64 * 1024)
-#define POLICY_EXTEND      "policy_extend" /* what the profile's own lines are called in messages */
+#define POLICY_EXTEND      "policy_extend" /* the name of the profile's own lines in messages */
 
 struct policy_bundle {
 	struct policy_source {
@@ -24,14 +23,14 @@ struct policy_bundle {
 		bool   extends; /* the profile's lines, not a file */
 	} source[POLICY_SOURCES_MAX];
 	size_t n;
-	char  *key; /* version, machine, floor, then every text with its length: equal keys have equal filters */
+	char  *key; /* version, machine, digest of the tables, then every text with its length: equal keys mean equal filters */
 	size_t key_len;
 };
 
 /* Reads NAME.policy into malloc'ed memory, which the bundle then owns. */
 typedef int policy_read_fn(void *context, const char *name, char **text, size_t *len, struct err *e);
 
-/* extend: a list of lines, or NULL. On failure nothing is left behind. */
+/* extend: a list of lines, or NULL. On failure *ret is untouched and nothing is to be freed. */
 must_use int policy_bundle_build(struct policy_bundle *ret, const char *name, const json_t *extend, policy_read_fn *read,
 				 void *context, struct err *e);
 void policy_bundle_done(struct policy_bundle *b);

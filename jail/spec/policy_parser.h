@@ -1,8 +1,8 @@
 /*
  * policy_parser.h - what the files that read a policy share. For jail/spec/policy*.c only.
  *
- * The parser walks the words of one statement. policy_take_*() read one part
- * of it and move on; 0, or -1 with the story in p->e, file and line included.
+ * The parser walks the words of one statement. policy_take_*() read one part of it
+ * and move past it. They return 0, or -1 with a message in p->e that names file and line.
  */
 #pragma once
 #include "policy.h"
@@ -39,7 +39,7 @@ const char *policy_take(struct policy_parser *p);
 bool        policy_take_if(struct policy_parser *p, const char *word);
 bool        policy_is_keyword(const char *word);
 
-/* policy_calls.c: words that name calls */
+/* policy_calls.c: names, numbers and groups of calls */
 must_use int            policy_take_calls(struct policy_parser *p, struct policy_call_set *set);
 struct policy_call_set *policy_find_group(struct policy_parser *p, const char *name);
 

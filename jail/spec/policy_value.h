@@ -9,17 +9,17 @@
 
 struct policy_value {
 	const char *name;
-	const char *call; /* whose argument it is: "socket" serves socketpair too */
+	const char *call; /* a prefix of the calls that take it: "socket" is for socketpair, too */
 	int         arg;
 	uint32_t    value;
 };
 
-/* Calls each() for every value that the word means: a name, a number, or NAME* for all that begin so. False: none. */
+/* Calls each() for every value of the word: a name, a number, or NAME* for all names that begin so. False: none. */
 bool policy_value_each(const char *word, void (*each)(void *context, uint32_t value), void *context);
 
-/* The name of a value of this argument, or NULL. */
+/* The name of a value of this argument; NULL when there is none, or more than one. */
 const char *policy_value_name(const char *call, unsigned arg, uint32_t value);
-/* Of an option of a socket, which means what its level says: of setsockopt or getsockopt. */
+/* The name of a socket option of setsockopt or getsockopt, whose meaning depends on the level; or NULL. */
 const char *policy_value_option(const char *call, uint32_t level, uint32_t value);
 /* Writes "CLONE_NEWNS CLONE_NEWNET", or "0x30" for bits without a name. */
 void policy_value_print_bits(const char *call, unsigned arg, uint32_t bits, char *buf, size_t len);
@@ -27,4 +27,4 @@ void policy_value_print_bits(const char *call, unsigned arg, uint32_t bits, char
 int         policy_errno_number(const char *name); /* 0: no such errno */
 const char *policy_errno_name(int number);
 
-uint64_t policy_value_digest(uint64_t seed); /* changes when a row does */
+uint64_t policy_value_digest(uint64_t seed); /* of the values, not of the names; part of the key of the filter cache */

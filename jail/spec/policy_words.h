@@ -2,8 +2,8 @@
  * policy_words.h - a policy file as statements, a statement as words.
  *
  * A statement begins in the first column; a line that begins with a blank
- * continues it. '#' starts a comment where a word could start. Pure: bytes and
- * a length in, nothing is kept.
+ * continues it. '#' starts a comment where a word could start. Pure: the words
+ * are copied out of the bytes.
  */
 #pragma once
 #include "err.h"
@@ -27,5 +27,5 @@ struct policy_reader {
 
 struct policy_reader policy_reader_init(const char *name, const void *bytes, size_t len);
 
-/* 1: a statement; 0: the end; -1: bytes that are no policy, with file and line in e. */
+/* 1: a statement; 0: the end; -1: malformed, with file and line in e. */
 must_use int policy_words_next(struct policy_reader *r, struct policy_words *ret, struct err *e);

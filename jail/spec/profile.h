@@ -1,9 +1,8 @@
 /*
  * profile.h - what a profile file says: rootfs, limits, ceilings, policy, mounts.
  *
- * Pure: bytes in, struct out. Reading the file is jail/cli's (later the door's)
- * business. All strings are borrowed from `source`, which the profile owns;
- * profile_done() frees it.
+ * Pure: bytes in, struct out; the caller reads the file. All strings but `name`
+ * are borrowed from `source`, which the profile owns; profile_done() frees it.
  */
 #pragma once
 #include "limits.h"
@@ -16,24 +15,24 @@ struct profile {
 	const char     *name;        /* borrowed from the caller */
 	const char     *description; /* one line for brig profile list */
 	const char     *rootfs;      /* a name in the store */
-	const char     *policy;      /* a file beside the profiles: NAME.policy */
-	const json_t   *policy_extend; /* more policy lines; they extend, they cannot undo the floor */
+	const char     *policy;      /* the name of a file in a directory of profiles: NAME.policy */
+	const json_t   *policy_extend; /* statements added to the policy; they cannot allow what the floor forbids; NULL: none */
 	bool            workspace_exec;
-	const json_t   *modules;     /* what the static check lets a program import; NULL: anything */
-	const json_t   *calls;       /* what it warns of */
+	const json_t   *modules;     /* modules that the static check accepts; NULL: any */
+	const json_t   *calls;       /* calls that the static check warns about */
 	unsigned        require;     /* enum profile_require */
-	const json_t   *allow_missing; /* limits that may be missing though they were asked for; NULL: none */
+	const json_t   *allow_missing; /* limits that need not be enforced even if the request names them; NULL: none */
 	unsigned        warm;        /* enum profile_warm */
-	uint64_t        zygote_runs, zygote_ms; /* for so many, or for so long, the same one */
-	const json_t   *preload;     /* what its zygote imports; NULL: nothing */
+	uint64_t        zygote_runs, zygote_ms; /* a zygote is replaced after so many runs, or after so long */
+	const json_t   *preload;     /* modules that its zygote imports; NULL: none */
 	uint64_t        ready;       /* cells that a service keeps ready */
 	struct limits   limits, ceilings;
 	struct net_settings network;
-	struct net_policy *net;      /* owned: what these mean; NULL: nothing is said */
+	struct net_policy *net;      /* owned: the settings of `network`, compiled; NULL: none are set */
 	json_t         *source;
 };
 
-enum { PRELOAD_BYTES_MAX = 1024 }; /* of all names with a byte for each */
+enum { PRELOAD_BYTES_MAX = 1024 }; /* of all names, each with a separator */
 
 #define PROFILE_MAX (64 * 1024)
 extern const struct field profile_fields[];

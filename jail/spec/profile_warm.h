@@ -1,5 +1,5 @@
 /* profile_warm.h - how a service starts the runs of a profile */
 #pragma once
 
-/* A new Python for each; a fork of one that stands by, when there is an order, or before. */
+/* NEVER: a new Python for each run. DEMAND: a fork of the zygote when a run is ordered. READY: a fork made ahead, in a ready cell. */
 enum profile_warm { WARM_NEVER, WARM_DEMAND, WARM_READY };

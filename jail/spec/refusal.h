@@ -1,13 +1,12 @@
 /*
- * refusal.h - who said no, and what to do about it.
+ * refusal.h - which layer of the host refused a call, and what to do about it.
  *
- * EPERM has a dozen authors. Pure: what was seen goes in, one layer and one
- * line of advice come out.
+ * EPERM can come from a dozen places. Pure: takes what a probe observed, gives the
+ * layer and one line of advice.
  *
- * The twin: a call that was refused is made once more with arguments that the
- * kernel itself answers with another errno (EINVAL, ENOENT) before it looks at
- * permissions. When the twin gets the same errno, the kernel never saw it: a
- * seccomp filter answered.
+ * The twin: the probe repeats a refused call with arguments for which the kernel
+ * itself returns another errno (EINVAL, ENOENT) before it checks permissions. When
+ * the twin gets the same errno, a seccomp filter answered both.
  */
 #pragma once
 #include "defs.h"
@@ -18,7 +17,7 @@ enum refuser {
 #undef REFUSER
 };
 
-/* Where we run. Only the wording of advice depends on it. */
+/* Where brig runs. Only the wording of the advice depends on it. */
 enum where {
 	WHERE_PLAIN,
 	WHERE_SERVICE, /* a systemd unit */
@@ -35,7 +34,7 @@ enum where {
 struct surroundings {
 	enum where where;
 	bool       is_root;
-	bool       is_keeper;       /* the service's: not root, and to map ids that are not its own */
+	bool       is_keeper;       /* the keeper of a service: not root, but may map ids that are not its own */
 	bool       chrooted;
 	int        seccomp;         /* 0 none, 1 strict, 2 filter, -1 unknown */
 	int        userns_clone;    /* kernel.unprivileged_userns_clone (Debian); -1: no such sysctl */
@@ -43,18 +42,18 @@ struct surroundings {
 	uint64_t   cap_eff, cap_bnd;
 	unsigned   uid, gid;
 	char       kernel[72];
-	char       tag[32];         /* brig-doctor-PID-...: the name of everything that we create */
+	char       tag[32];         /* brig-doctor-PID-...: the name of everything that a probe creates */
 };
 
 struct refusal {
 	int         errnum;
 	int         twin;    /* errno of the twin, 0 when there is none */
 	uint64_t    caps;    /* capabilities that the kernel asks for, one bit each */
-	bool        on_file; /* owner and mode of a file decide: EACCES is theirs */
+	bool        on_file; /* the call is on a file, whose owner and mode can cause EACCES */
 	const char *limit;   /* sysctl behind ENOSPC, like "user.max_net_namespaces" */
 	const char *config;  /* kernel option, like "CONFIG_NET_NS" */
 	const char *since;   /* first kernel that has it, like "5.12" */
-	const char *unit;    /* settings of a systemd unit without which its filter allows it */
+	const char *unit;    /* how to change the settings of a systemd unit so that its filter allows the call */
 };
 
 enum refuser  refusal_by(const struct refusal *r, const struct surroundings *at);
@@ -65,5 +64,5 @@ char *refusal_cause(const struct refusal *r, enum refuser by, char *buf, size_t 
 char *refusal_fix(const struct refusal *r, enum refuser by, const struct surroundings *at, char *buf, size_t len);
 
 const char *where_name(enum where where);
-const char *where_unmask(enum where where);  /* how /proc gets complete here */
-const char *where_writable(enum where where); /* how the cgroup tree becomes writable here */
+const char *where_unmask(enum where where);  /* how to get a complete /proc here */
+const char *where_writable(enum where where); /* how to make the cgroup tree writable here */

@@ -1,9 +1,8 @@
 /*
  * refused_call.h - which calls the filter has refused to one run, and how often
  *
- * What is known of a call is what the filter has looked at: its number, and the bits of those arguments that were
- * compared. No memory of the program is read, and no text of it is kept: names come from our tables. Fixed size, no
- * pointers: it goes from process to process. Pure.
+ * A row has what the filter compared: the number of the call, and bits of its arguments. The memory of the program is never
+ * read; names come from our tables. Fixed size, no pointers: processes send it to each other. Pure.
  */
 #pragma once
 #include "bpf.h"
@@ -14,26 +13,26 @@ enum { REFUSED_MAX = 32, REFUSED_ALIKE_MAX = 4, REFUSED_TEXT_MAX = 160 };
 
 struct refused_call {
 	uint16_t        call, errnum;
-	uint32_t        count; /* stays where it cannot grow */
+	uint32_t        count; /* stays at its maximum */
 	struct bpf_look look;
 };
 
 struct refused_calls {
 	uint32_t            n;
 	/*
-	 * Each once, in the order in which they came first; what finds no room is not kept. Of a call that was refused with one
-	 * errno there are REFUSED_ALIKE_MAX rows, of which the last has no arguments once there were more.
+	 * In the order of the first refusal; when the table is full, new ones are not kept. A call and errno has at most
+	 * REFUSED_ALIKE_MAX rows with different arguments; further arguments are counted in its last row, which then shows none.
 	 */
 	struct refused_call row[REFUSED_MAX];
 };
 
-/* What the filter answers (SECCOMP_RET_*). With an errno: it is counted. */
+/* The answer of the filter (SECCOMP_RET_*). An answer with an errno is counted. */
 uint32_t refused_calls_ask(struct refused_calls *r, const struct sock_fprog *filter, const struct seccomp_data *data);
 
-/* Of a value from another process. */
+/* Checks a value from another process. */
 bool refused_calls_is_sound(const struct refused_calls *r);
 
-/* The arguments that mattered, as "AF_NETLINK" or "_, SOL_SOCKET, SO_LINGER"; "" where none did. name: of the call. Returns buf. */
+/* The compared arguments, like "AF_NETLINK" or "_, SOL_SOCKET, SO_LINGER"; "" when there are none. name: of the call. Returns buf. */
 char *refused_call_print(const struct refused_call *c, const char *name, char *buf, size_t len);
-/* And back, from the text alone. False: refused_call_print() did not write it. */
+/* Parses such a text again, without look->masked. False: refused_call_print() cannot have written it. */
 must_use bool refused_call_read(const char *text, struct bpf_look *ret);

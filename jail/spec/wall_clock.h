@@ -1,14 +1,14 @@
 /*
- * wall_clock.h - the wall time of a program, whose clock stands still while a call of a tool takes long
+ * wall_clock.h - the wall time of a program, whose clock stops during long tool calls
  *
- * All times are CLOCK_MONOTONIC in ms; the caller says what time it is. Pure.
+ * All times are CLOCK_MONOTONIC in ms; the caller passes the current time. Pure.
  */
 #pragma once
 #include "limits.h"
 
 struct wall_clock {
 	double started;                /* 0: not yet */
-	double waits_since, waited_ms; /* a call takes long since then, or 0; of all before it */
+	double waits_since, waited_ms; /* when the current wait for a tool call began, or 0; the sum of all earlier waits */
 };
 
 static inline void wall_clock_wait(struct wall_clock *c, bool waits, double now)
@@ -18,7 +18,7 @@ static inline void wall_clock_wait(struct wall_clock *c, bool waits, double now)
 	c->waits_since = waits ? now : 0;
 }
 
-/* When its wall time is used up, as it looks now. While a call takes long that is as late as all calls together may make it. */
+/* The deadline of the program. During a wait it is the latest possible one: all of tool_wait_ms is added. */
 static inline double wall_clock_end(const struct wall_clock *c, const struct limits *l, double now)
 {
 	double most   = (double)l->tool_wait_ms;
