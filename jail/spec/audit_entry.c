@@ -12,10 +12,10 @@
 
 #define AT(member) offsetof(struct audit_entry, member)
 /*
- * One row per key of the line, in its order. From a row come the key, the
- * journal's field, the place in the line for people and the list in brigd(8);
- * audit_filter.c says which of them brig audit asks about. Worst case: every
- * byte of every text becomes six, and all still fit AUDIT_LINE_MAX
+ * One row per key of the line, in the order of the line. A row makes the key, the
+ * journal's field, the word in the line for people and the entry in brigd(8);
+ * audit_filter.c lists those by which brig audit filters. In the worst case every
+ * byte of every text becomes six, which still fits AUDIT_LINE_MAX
  * (tests/unit/test_audit_entry.c).
  */
 /* clang-format off */
@@ -87,7 +87,7 @@ static int64_t as_count(uint64_t n)
 	return n < INT64_MAX ? (int64_t)n : INT64_MAX;
 }
 
-/* Words with a blank between them. One that does not fit is cut, and none follows. */
+/* Words separated by blanks. A word that does not fit is cut, and later ones are dropped. */
 struct words {
 	char  *to;
 	size_t size, len;
@@ -129,7 +129,7 @@ static void take_network(struct audit_entry *entry, const struct net_report *rep
 	entry->network_bytes_out   = as_count(report->bytes_out);
 }
 
-/* "socket(AF_PACKET,SOCK_RAW)=3": in one word, as what stands between blanks is in this line. */
+/* "socket(AF_PACKET,SOCK_RAW)=3": without blanks, since blanks separate the calls. */
 static void add_refusal(struct words *w, const struct record_refusal *r)
 {
 	char  argument[REFUSED_TEXT_MAX];
@@ -181,7 +181,7 @@ static json_t *json_of_time(const struct audit_row *row, const void *at)
 	return moment_print(*(const int64_t *)at, text) ? json_string(text) : json_null();
 }
 
-/* Whole characters only: where the one that holds byte n begins. */
+/* The start of the UTF-8 character that contains byte n. */
 static size_t char_start(const char *text, size_t n)
 {
 	while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
@@ -189,7 +189,7 @@ static size_t char_start(const char *text, size_t n)
 	return n;
 }
 
-/* A little more than max is looked at, however long it is: whether it goes on is all that matters. */
+/* Reads at most 4 bytes beyond max, however long the text is: enough to know that it must be cut. */
 static json_t *json_of_text(const struct audit_row *row, const void *at)
 {
 	const char *text = *(const char *const *)at;
@@ -267,7 +267,7 @@ static json_t *json_of_limits(const struct audit_row *row, const void *at)
 	return json_null();
 }
 
-/* --- and JSON an entry --- */
+/* --- JSON becomes an entry --- */
 
 static int refuse(const struct audit_row *row, const char *what, struct err *e)
 {
@@ -374,7 +374,7 @@ static int limits_of_json(const struct audit_row *row, const json_t *v, void *at
 	return 0;
 }
 
-/* --- both ways, by table --- */
+/* --- both directions, as a table --- */
 
 /* clang-format off */
 static const struct {
@@ -461,7 +461,7 @@ static void put(struct room *r, const char *bytes, size_t len)
 	r->len += len;
 }
 
-/* Its length; 0 when something did not fit. */
+/* Terminates the text and returns its length; 0 when something did not fit. */
 static size_t room_end(struct room *r)
 {
 	if (r->full)
@@ -476,7 +476,7 @@ static int put_json(const char *bytes, size_t len, void *into)
 	return 0;
 }
 
-/* Fifteen digits: what a double of three decimals was made from comes back. */
+/* 15 digits: a number with three decimals prints as it was, not as 0.30000000000000004. */
 #define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
 
 size_t audit_json_line(const json_t *json, char line[AUDIT_LINE_MAX + 1])
@@ -500,7 +500,7 @@ size_t audit_value_text(const json_t *value, char text[AUDIT_LINE_MAX + 1])
 	return room_end(&r);
 }
 
-/* What could be taken for something else in a line of words: blanks and quotes, and all that is not ASCII's printable. */
+/* False for a text that needs quotes in a line of words: it has a blank, a quote, a backslash, or a byte that is not printable ASCII. */
 static bool is_plain(const char *text)
 {
 	for (; *text; text++)
@@ -509,7 +509,7 @@ static bool is_plain(const char *text)
 	return true;
 }
 
-/* The caller's text in quotes, escaped as in the line. */
+/* A text that is not plain is put in quotes and escaped as in the JSON line. */
 static void put_word(struct room *r, const char *text)
 {
 	json_t *json;

@@ -132,7 +132,7 @@ static void print_upper(const char *text, FILE *out)
 		fputc(*text >= 'a' && *text <= 'z' ? *text - 32 : *text, out);
 }
 
-/* The unit is the journal's own word; a name, anybody on the host could take. */
+/* By _SYSTEMD_UNIT, which the journal sets itself: any process on the host can log under the same identifier. */
 void audit_filter_print_journalctl(const struct audit_filter *filter, FILE *out)
 {
 	fputs("journalctl _SYSTEMD_UNIT=brigd.service", out);

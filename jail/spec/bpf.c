@@ -18,7 +18,7 @@
 #endif
 #define AT_ARGUMENT(i) (offsetof(struct seccomp_data, args) + (i) * sizeof(uint64_t) + LOW_HALF)
 
-/* Jumps only go forward, so landing inside is enough: every path ends. */
+/* Jumps only go forward, so every path ends if every jump stays inside the program. */
 static const char *check_one(const struct sock_filter *i, size_t left)
 {
 	switch (i->code) {
@@ -66,7 +66,7 @@ static bool holds(const struct sock_filter *i, uint32_t a)
 	}
 }
 
-/* Of the low halves, which are what our compiler compares. */
+/* Records comparisons of the low halves of arguments: our compiler compares no others. */
 static void look_at(struct bpf_look *look, uint32_t from, bool masked, uint32_t a)
 {
 	for (unsigned i = 0; i < BPF_ARGS; i++)

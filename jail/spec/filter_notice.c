@@ -22,7 +22,10 @@
 
 /* --- every path of one call through the program --- */
 
-/* What is loaded when an instruction is reached, if it is. NOT_LOCAL: the first argument, which is not AF_UNIX. */
+/*
+ * What the accumulator holds when an instruction is reached. UNREACHED: no path leads there. NUMBER: a known number.
+ * NOT_LOCAL: the first argument, of which only is known that it is not AF_UNIX.
+ */
 enum loaded { UNREACHED, ANYTHING, NUMBER, NOT_LOCAL };
 
 struct state {
@@ -34,7 +37,7 @@ struct walk {
 	struct state at[BPF_PROGRAM_MAX];
 	uint32_t     nr;
 	bool         not_local;
-	bool         by_packet_send; /* its third argument is what packet_send() has there */
+	bool         by_packet_send; /* the third argument is the flags of packet_send() */
 };
 
 static void arrive(struct state *at, struct state s)
@@ -80,7 +83,7 @@ static void branch(const struct sock_filter *i, struct state s, struct state *ne
 		arrive(&next[i->jf], s);
 }
 
-/* Jumps only go forward: who is reached is known when its turn comes. */
+/* Jumps only go forward, so all paths to an instruction are known when the loop gets to it. */
 static void walk(struct walk *w, const struct sock_filter *insn, size_t n)
 {
 	w->at[0] = (struct state){ .loaded = ANYTHING };
@@ -102,14 +105,14 @@ static void walk(struct walk *w, const struct sock_filter *insn, size_t n)
 	}
 }
 
-/* --- what the paths end in --- */
+/* --- the answers at the ends of the paths --- */
 
 static uint32_t action(const struct sock_filter *i)
 {
 	return i->k & SECCOMP_RET_ACTION_FULL;
 }
 
-/* Also with a word to the log or to somebody else. */
+/* The call is made, or may be: SECCOMP_RET_ALLOW, but also LOG, TRACE and USER_NOTIF. */
 static bool lets_through(const struct sock_filter *i)
 {
 	return BPF_CLASS(i->code) == BPF_RET && action(i) != SECCOMP_RET_ERRNO && action(i) != SECCOMP_RET_TRAP &&
@@ -127,7 +130,7 @@ static bool may_allow(const struct sock_filter *insn, size_t n, uint32_t nr)
 	return false;
 }
 
-/* Who has the filter on sends the listener with packet_send(). */
+/* The process that installs the filter sends the listener with packet_send(): the filter must allow that without a notice. */
 static bool allows_packet_send(const struct sock_filter *insn, size_t n)
 {
 	struct walk w = { .nr = SYS_sendmsg, .by_packet_send = true };
@@ -139,7 +142,7 @@ static bool allows_packet_send(const struct sock_filter *insn, size_t n)
 	return true;
 }
 
-/* How many answers let a socket of a network through; with `change`, none without a word from now on. */
+/* Returns how many answers let a call through that creates a socket other than AF_UNIX. change: makes these answers notify. */
 static size_t answers(struct sock_filter *insn, size_t n, uint32_t nr, bool change)
 {
 	struct walk w     = { .nr = nr, .not_local = true };
@@ -157,7 +160,7 @@ static size_t answers(struct sock_filter *insn, size_t n, uint32_t nr, bool chan
 
 enum network_notice network_notice_add(struct sock_filter *insn, size_t n)
 {
-	if (may_allow(insn, n, SYS_io_uring_setup)) /* it makes sockets without a call */
+	if (may_allow(insn, n, SYS_io_uring_setup)) /* io_uring creates sockets without a system call, so without a notice */
 		return NETWORK_NOTICE_IMPOSSIBLE;
 	if (answers(insn, n, SYS_socket, false) + answers(insn, n, SYS_socketpair, false) == 0)
 		return NETWORK_NOTICE_NEEDLESS;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is `word` one of the comma-separated words of the list that ends at `end`? */
+/* Whether `word` is one of the comma-separated words of the list that ends at `end`. */
 static bool list_has(const char *list, const char *end, const char *word)
 {
 	size_t len = strlen(word);
@@ -47,7 +47,7 @@ int group_path_find(const char *text, const char *controller, char *ret, size_t 
 	return -1;
 }
 
-/* What counts is never negative. */
+/* -1 for a negative number; no counter is. A text that is no number gives 0. */
 static int64_t take_figure(const char *text)
 {
 	int64_t value = strtoll(text, NULL, 10);

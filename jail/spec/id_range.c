@@ -11,7 +11,7 @@ struct line {
 	uint64_t    base, count;
 };
 
-/* "name:base:count\n". Lines of another shape hand out nothing; a name may be as long as it likes. */
+/* "name:base:count". Other lines are ignored. Only base and count are copied, so a name may have any length. */
 static bool parse_line(const char *text, size_t len, struct line *ret)
 {
 	const char *colon = memchr(text, ':', len);
@@ -31,7 +31,7 @@ static bool parse_line(const char *text, size_t len, struct line *ret)
 	return text_to_u64(base, &ret->base) == 0 && text_to_u64(count, &ret->count) == 0;
 }
 
-/* Calls back for each line; stops at the first that answers true. */
+/* Calls match() for each line; true at the first for which it is true. */
 static bool any_line(const char *text, bool (*match)(const struct line *, void *), void *arg)
 {
 	while (*text) {
@@ -50,7 +50,7 @@ static bool is_named(const struct line *line, const char *name)
 	return name && strlen(name) == line->name_len && strncmp(line->name, name, line->name_len) == 0;
 }
 
-/* By name or by number. */
+/* A line names a user by name or by uid, also in /etc/subgid. */
 static bool belongs_to(const struct line *line, const struct id_user *who)
 {
 	char number[16];
@@ -59,7 +59,7 @@ static bool belongs_to(const struct line *line, const struct id_user *who)
 	return is_named(line, who->name) || is_named(line, number);
 }
 
-/* Whose, and the range that was found or is looked for. */
+/* Argument of the match functions. range: found by is_ours(), or given to is_others(), which sets `other` to the name in the line. */
 struct search {
 	const struct id_user *who;
 	struct id_range       range;
@@ -79,7 +79,7 @@ static bool is_ours(const struct line *line, void *arg)
 
 static bool is_in(const struct id_range *r, uint64_t base, uint64_t count)
 {
-	/* Subtracted, not added: no count can wrap around. */
+	/* Subtraction instead of addition, which a large count could make wrap around. */
 	return base < r->base ? count > r->base - base : count && base - r->base < r->count;
 }
 

@@ -1,4 +1,4 @@
-/* limits_json.c - limits and JSON: as a profile writes them, those that were asked for, those that may be missing. Apart from limits.c, for the keeper reads no JSON. */
+/* limits_json.c - limits to and from JSON. Not in limits.c, so that the keeper links no JSON parser. */
 #include "layer.h"
 #include "limits.h"
 

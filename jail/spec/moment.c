@@ -20,7 +20,7 @@ bool moment_print(int64_t us, char text[MOMENT_TEXT])
 	return true;
 }
 
-/* Exactly n digits; -1 when there are other things. */
+/* Exactly n digits; -1 when there are fewer. */
 static int take_number(const char **p, int n)
 {
 	int value = 0;
@@ -65,7 +65,7 @@ static bool take_clock(const char **p, struct tm *tm)
 	return tm->tm_sec >= 0 && tm->tm_sec <= 59; /* the kernel's clock has no 60th second */
 }
 
-/* ".5": at least one digit; those behind the sixth are below what we count. */
+/* "", or ".5": 1 to 9 digits, of which those behind the sixth are dropped. */
 static bool take_fraction(const char **p, int64_t *us)
 {
 	const char *first;
@@ -112,7 +112,7 @@ int moment_parse(const char *text, int64_t *us)
 	return 0;
 }
 
-/* "10m": nobody looks further back than the beginning. */
+/* "10m". A time before 1970 becomes 1970. */
 static int parse_ago(const char *text, int64_t now_us, int64_t *us)
 {
 	static const struct {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 /* clang-format off */
-/* In this order: a later row may stand on an earlier one. */
+/* In this order: a later row may be mounted on an earlier one. */
 static const struct mount_step of_every_cell[] = {
 	/* kind           to              flags                        device            */
 	{ MOUNT_ROOT,   "",             MF_RO | MF_NODEV,            .major = 0 },
@@ -16,13 +16,13 @@ static const struct mount_step of_every_cell[] = {
 	{ MOUNT_DEVICE, "dev/full",     MF_RO | MF_NOEXEC,           .major = 1, .minor = 7 },
 	{ MOUNT_DEVICE, "dev/random",   MF_RO | MF_NOEXEC,           .major = 1, .minor = 8 },
 	{ MOUNT_DEVICE, "dev/urandom",  MF_RO | MF_NOEXEC,           .major = 1, .minor = 9 },
-	{ MOUNT_PROC,   "proc",         MF_RO | MF_NODEV | MF_NOEXEC, .major = 0 }, /* oom_score_adj of the program is its own file */
+	{ MOUNT_PROC,   "proc",         MF_RO | MF_NODEV | MF_NOEXEC, .major = 0 }, /* the program owns its oom_score_adj: read-only */
 	{ MOUNT_TMPFS,  "tmp",          MF_NODEV | MF_NOEXEC,        .major = 0 },
 	{ MOUNT_TMPFS,  "dev/shm",      MF_NODEV | MF_NOEXEC,        .major = 0 },
 	{ MOUNT_TMPFS,  "workspace",    MF_NODEV,                    .major = 0 },
 };
 
-/* Its nodes are devices, so no MF_NODEV. Read-only: no process changes mode or owner of a terminal; the kernel makes them all the same. */
+/* Without MF_NODEV, since its nodes are devices. Read-only, so no process can change mode or owner of a terminal; the kernel still creates them. */
 static const struct mount_step of_terminals = { MOUNT_TERMINALS, "dev/pts", MF_RO | MF_NOEXEC, .major = 0 };
 /* clang-format on */
 
@@ -36,7 +36,7 @@ struct mount_wishes mount_wishes_of(const struct limits *limits, bool workspace_
 	};
 }
 
-/* Its file: NET_TRUST_PATH. */
+/* The directory of NET_TRUST_PATH. */
 static const struct mount_step of_trust = { MOUNT_TRUST, "etc/brig", MF_RO | MF_NODEV | MF_NOEXEC, .major = 0 };
 
 static int add(struct mount_plan *plan, struct mount_step step, struct err *e)

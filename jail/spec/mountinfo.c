@@ -10,7 +10,7 @@ struct field {
 	size_t      len;
 };
 
-/* The next word of a line, which moves past it; of length 0 at its end. */
+/* Takes the next word of a line and moves *at past it; length 0 at the end. */
 static struct field next_field(const char **at, const char *end)
 {
 	struct field f;
@@ -46,7 +46,7 @@ static bool is_octal(char c)
 	return c >= '0' && c <= '7';
 }
 
-/* Blank, tab, line end and backslash come as \ooo. */
+/* The kernel writes blank, tab, newline and backslash as \ooo. */
 static bool copy_unescaped(struct field f, char *ret, size_t room)
 {
 	char *to = ret;

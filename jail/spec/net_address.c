@@ -8,8 +8,8 @@ static const struct {
 	uint8_t     first[4];
 	unsigned    bits;
 	const char *name;
-} v4[] = { /* the first that fits */
-	{ {   0,   0,   0,   0 },  8, "this host (0.0.0.0/8)" },      /* connect(2) to 0.0.0.0 is one to the host itself */
+} v4[] = { /* the first row that fits counts */
+	{ {   0,   0,   0,   0 },  8, "this host (0.0.0.0/8)" },      /* connect(2) to 0.0.0.0 reaches the host itself */
 	{ {  10,   0,   0,   0 },  8, "private" },                    /* RFC 1918 */
 	{ { 100, 100, 100, 200 }, 32, "metadata" },                   /* Alibaba Cloud */
 	{ { 100,  64,   0,   0 }, 10, "shared (CGNAT)" },             /* RFC 6598 */
@@ -25,7 +25,7 @@ static const struct {
 	{ { 192,  88,  99,   0 }, 24, "6to4 relay" },                 /* RFC 7526 */
 	{ { 192, 168,   0,   0 }, 16, "private" },
 	{ { 192, 175,  48,   0 }, 24, "special (AS112)" },            /* RFC 7534 */
-	{ { 198,  18,   0,   0 }, 15, "benchmarking" },               /* RFC 2544: our own addresses that stand for names */
+	{ { 198,  18,   0,   0 }, 15, "benchmarking" },               /* RFC 2544; brig's addresses that stand for names (NET_ROUTE) */
 	{ { 198,  51, 100,   0 }, 24, "documentation" },
 	{ { 203,   0, 113,   0 }, 24, "documentation" },
 	{ { 224,   0,   0,   0 },  4, "multicast" },
@@ -36,15 +36,15 @@ static const struct {
 static const struct {
 	uint8_t     first[16];
 	unsigned    bits;
-	const char *name;    /* NULL: public, but for the IPv4 address inside */
-	unsigned    v4_at;   /* where an IPv4 address is inside, in bytes; 0: nowhere */
-	uint8_t     v4_flip; /* Teredo has it inverted */
-} v6[] = { /* the first that fits */
+	const char *name;    /* NULL: public, unless the IPv4 address inside is not */
+	unsigned    v4_at;   /* byte offset of the IPv4 address inside; 0: none */
+	uint8_t     v4_flip; /* XORed with each byte of it: Teredo stores it inverted */
+} v6[] = { /* the first row that fits counts */
 	{ { 0 },                                                 128, "unspecified",           0, 0 },
 	{ { [15] = 1 },                                          128, "loopback",              0, 0 },
 	{ { [10] = 0xff, 0xff },                                  96, NULL,                   12, 0 },    /* mapped, RFC 4291 */
 	{ { [8] = 0xff, 0xff },                                   96, "IPv4-translated",       0, 0 },    /* RFC 2765 */
-	{ { 0 },                                                  96, "IPv4-compatible",       0, 0 },    /* RFC 4291, deprecated: nothing is there */
+	{ { 0 },                                                  96, "IPv4-compatible",       0, 0 },    /* RFC 4291, deprecated and unused */
 	{ { 0x00, 0x64, 0xff, 0x9b },                             96, NULL,                   12, 0 },    /* NAT64, RFC 6052 */
 	{ { 0x00, 0x64, 0xff, 0x9b, 0x00, 0x01 },                 48, "local NAT64",           0, 0 },    /* RFC 8215 */
 	{ { 0x01, 0x00 },                                         64, "discard",               0, 0 },    /* RFC 6666 */
@@ -63,7 +63,7 @@ static const struct {
 	{ { 0xfe, 0x80 },                                         10, "link-local",            0, 0 },
 	{ { 0xfe, 0xc0 },                                         10, "site-local",            0, 0 },    /* RFC 3879 */
 	{ { 0xff },                                                8, "multicast",             0, 0 },
-	{ { 0x20 },                                                3, NULL,                    0, 0 },    /* global unicast; whatever else there is, is not */
+	{ { 0x20 },                                                3, NULL,                    0, 0 },    /* global unicast; all others are reserved */
 };
 /* clang-format on */
 

@@ -21,7 +21,7 @@ static bool is_label_byte(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') || c == '-' || c == '_';
 }
 
-/* In lower case, labels of allowed length and bytes, without a last dot. */
+/* Lower case, labels of allowed length and bytes, no trailing dot. */
 static bool is_name(const char *host)
 {
 	size_t label = 0;
@@ -37,7 +37,7 @@ static bool is_name(const char *host)
 	return label > 0;
 }
 
-/* "7", "010", "0x7f", "0x": inet_aton(3) takes such a last part as one of an address, and so may whatever resolves the name. */
+/* A last label like "7", "010", "0x7f" or "0x": inet_aton(3), and perhaps a resolver, takes a name that ends so for an address. */
 static bool ends_in_number(const char *host)
 {
 	const char *dot = strrchr(host, '.'), *last = dot ? dot + 1 : host;
@@ -54,11 +54,11 @@ static bool is_quad(const char *host)
 	struct in_addr address;
 	char           text[INET_ADDRSTRLEN];
 
-	/* Back to text: whatever else inet_pton() might take, only one spelling passes. */
+	/* Compared with the text of the result: inet_pton() may accept other spellings, and only one may pass. */
 	return inet_pton(AF_INET, host, &address) == 1 && inet_ntop(AF_INET, &address, text, sizeof text) && strcmp(text, host) == 0;
 }
 
-/* An IPv4 address inside (mapped, compatible) has a spelling of its own already: inet_ntop() shows it with dots. */
+/* Refuses mapped and compatible addresses, which inet_ntop() prints with dots: the IPv4 address inside has its own spelling. */
 static bool make_ipv6(const char *text, char ret[NET_HOST_MAX])
 {
 	struct in6_addr address;
@@ -99,6 +99,6 @@ bool net_host_canonical(const char *text, size_t len, char ret[NET_HOST_MAX], bo
 	*is_address = ends_in_number(host);
 	if (*is_address && (dotted || !is_quad(host)))
 		return false;
-	memcpy(ret, host, NET_HOST_MAX); /* with zeros behind it */
+	memcpy(ret, host, NET_HOST_MAX); /* with the zeros that follow */
 	return true;
 }

@@ -4,7 +4,7 @@
 
 enum { HTTPS_PORT = 443, HTTP_PORT = 80 };
 
-/* A canonical name does not end in a digit label (net_host.c), and has no colon. */
+/* host is canonical, so a name has no colon and no last label of digits only (net_host.c). */
 static bool is_address(const char *host)
 {
 	const char *dot = strrchr(host, '.'), *last = dot ? dot + 1 : "";
@@ -41,7 +41,7 @@ static bool may_be(enum net_scheme scheme, enum net_scheme known)
 	return scheme == known || scheme == NET_SCHEME_ANY;
 }
 
-/* What is behind a port, as a rule says it: https and http in one, or one of them, or whatever it is. */
+/* Whether the rule allows the scheme at the port. scheme: NET_SCHEME_ANY if it is not known yet. */
 static bool matches_port(const struct net_rule *r, uint16_t port, enum net_scheme scheme)
 {
 	bool https = port == (r->port ? r->port : HTTPS_PORT) && may_be(scheme, NET_SCHEME_HTTPS);
@@ -93,7 +93,7 @@ static bool covers_port(const struct net_rule *outer, const struct net_rule *inn
 	       (inner->scheme == NET_SCHEME_HTTPS || matches_port(outer, http, NET_SCHEME_HTTP));
 }
 
-/* "/repos" is a beginning of "/repos", "/repos/x" and "/repos?x", not of "/repository". */
+/* "/repos" is a prefix of "/repos", "/repos/x" and "/repos?x", but not of "/repository". */
 static bool begins_path(const char *prefix, const char *path)
 {
 	size_t n = strlen(prefix);
@@ -124,7 +124,7 @@ static bool covers_methods(const struct net_rule *outer, const struct net_rule *
 	return outer->methods == 0 || (inner->methods != 0 && (inner->methods & ~outer->methods) == 0);
 }
 
-/* An address means itself, private or not. */
+/* A rule with an address needs no is_private: it names a private address itself. */
 static bool covers_private(const struct net_rule *outer, const struct net_rule *inner)
 {
 	return !inner->is_private || outer->is_private || inner->host_kind == NET_HOST_ADDRESS;

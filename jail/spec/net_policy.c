@@ -105,14 +105,14 @@ static int build_rules(const char *name, const json_t *list, struct net_rules *r
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		if (build_rule(json_array_get(list, i), &ret->rule[ret->n], e) < 0)
 			return err_wrap(e, "%s[%zu]", name, i);
-		ret->n++; /* the rows bound it */
+		ret->n++; /* at most NET_RULES_MAX, by net_fields */
 	}
 	return 0;
 }
 
 /* --- secrets --- */
 
-/* They say where a message begins and ends, or go no further than the next hop. */
+/* Headers that frame a message, or that are for the next hop only. */
 static const char *const framing[] = { "host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect", "keep-alive", "proxy-authorization", "proxy-connection" };
 
 static bool is_token(char c)
@@ -185,7 +185,7 @@ static int build_secret(const char *name, const json_t *from, struct net_secret_
 	return take_host(s.host, ret, e) < 0 ? -1 : split_header(s.header, ret, e);
 }
 
-/* Some run may reach the host, or the secret is of no use and the name of the host may be misspelt. */
+/* A secret for a host that no run may reach is useless; its host is probably misspelt. */
 static int check_reach(const struct net_policy *p, const struct net_secret_source *secret, struct err *e)
 {
 	struct net_target target = { secret->host, secret->port, NET_SCHEME_HTTPS };
@@ -270,7 +270,7 @@ void net_policy_ceiling(const struct net_policy *p, bool is_private, struct net_
 	}
 	ret->n = is_private;
 	if (is_private) {
-		memset(ret->rule, 0, sizeof *ret->rule); /* padding too: it is sent */
+		memset(ret->rule, 0, sizeof *ret->rule); /* with its padding, which is sent to another process */
 		ret->rule[0].host_kind = NET_HOST_ANYTHING;
 	}
 }
@@ -288,7 +288,7 @@ static bool covers(const struct net_rules *rules, const struct net_rule *asked)
 	return false;
 }
 
-/* The profile whose rules a request narrows, and what may be asked for. */
+/* What a request is checked against. */
 struct grant {
 	const struct net_policy *policy; /* or NULL */
 	struct net_rules         ceiling;
@@ -346,7 +346,7 @@ void net_policy_ports(const struct net_policy *p, uint16_t ports[NET_PORTS_MAX],
 	net_rules_ports(&p->ceiling, ports, n);
 }
 
-/* --- told --- */
+/* --- as JSON --- */
 
 static json_t *list_json(const json_t *list)
 {

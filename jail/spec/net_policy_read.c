@@ -1,4 +1,4 @@
-/* net_policy_read.c - of which hosts brig-proxy reads what is sent. Apart from net_policy.c, for a supervisor reads no JSON. */
+/* net_policy_read.c - for which hosts brig-proxy terminates TLS. Not in net_policy.c, so that a supervisor links no JSON parser. */
 #include "net_policy.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ bool net_policy_is_read(const struct net_policy *p)
 	return p && (p->secrets || has_read(&p->allow) || has_read(&p->ceiling));
 }
 
-/* Whatever the ports are: a certificate is for a name. */
+/* Ignores ports, since a certificate is for a name. */
 static bool has_host(const struct net_rule *rule, const struct net_rule *asked)
 {
 	struct net_rule outer = *rule, inner = *asked;

@@ -16,7 +16,7 @@ enum net_method net_method_parse(const char *name, size_t len)
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (len == strlen(known[i].name) && strncasecmp(name, known[i].name, len) == 0)
-			return memcmp(name, known[i].name, len) == 0 ? known[i].method : 0; /* "trace": a server may take it for TRACE */
+			return memcmp(name, known[i].name, len) == 0 ? known[i].method : 0; /* "trace" is refused: a server may take it for TRACE */
 	return NET_METHOD_OTHER;
 }
 
@@ -28,7 +28,7 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The next character as a server may read it; moves behind it. */
+/* Takes the next character, percent-decoded as a server may do it. */
 static char next(const char **at, const char *end)
 {
 	const char *p = *at;
@@ -44,15 +44,15 @@ static char next(const char **at, const char *end)
 bool net_path_has_dots(const char *path, size_t len)
 {
 	const char *end = memchr(path, '?', len);
-	size_t      dots = 0;  /* at the beginning of this segment, */
-	bool        only = true; /* and nothing else in it so far, but for what follows a ";" */
+	size_t      dots = 0;    /* in this segment */
+	bool        only = true; /* this segment has no other characters, except behind a ";" */
 	bool        parameter = false;
 
 	end = end ? end : path + len;
 	while (path < end) {
 		char c = next(&path, end);
 
-		if (c == '/' || c == '\\' || c == 0) { /* some readers end at a NUL */
+		if (c == '/' || c == '\\' || c == 0) { /* some servers end the path at a NUL */
 			if (only && (dots == 1 || dots == 2))
 				return true;
 			dots      = 0;

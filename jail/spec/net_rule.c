@@ -88,17 +88,17 @@ int net_rule_add_path(struct net_rule *rule, const char *path, struct err *e)
 	return 0;
 }
 
-/* Behind the host: a colon outside of brackets, or the end. */
+/* The host ends at a colon outside of brackets, or at the end. */
 static size_t host_length(const char *text, size_t len)
 {
 	const char *bracket = *text == '[' ? memchr(text, ']', len) : NULL;
 	size_t      from    = bracket ? (size_t)(bracket - text) : 0;
 	const char *colon   = memchr(text + from, ':', len - from), *last = memrchr(text + from, ':', len - from);
 
-	return colon && colon == last ? (size_t)(colon - text) : len; /* two: IPv6 without brackets, which is no host */
+	return colon && colon == last ? (size_t)(colon - text) : len; /* two colons: IPv6 without brackets, which parse_host() refuses */
 }
 
-/* A path that was meant to be something else: the rule would be one of another host, or of one address in the place of many. */
+/* Refuses what looks like a path but is probably "//HOST" without a scheme, or the length of an address range ("10.0.0.0/8"). */
 static bool is_slip(const struct net_rule *r, const char *text, const char *path, struct err *e)
 {
 	size_t digits = strspn(path + 1, "0123456789");
@@ -121,7 +121,7 @@ static int parse_rest(const char *text, struct net_rule *r, struct err *e)
 	if (text[len] == '?' || text[len] == '#')
 		return err_set(e, ERR_BAD_SPEC, "\"%s\": a rule has no query and no fragment", text);
 	if (memchr(text, '@', len))
-		return err_set(e, ERR_BAD_SPEC, "a rule has no user and no password: write what is behind the \"@\""); /* and it is not repeated here */
+		return err_set(e, ERR_BAD_SPEC, "a rule has no user and no password: write what is behind the \"@\""); /* not repeated here */
 	if (parse_host(text, host, r, e) < 0)
 		return -1;
 	if (host < len && parse_port(text + host + 1, len - host - 1, r, e) < 0)

@@ -18,7 +18,7 @@ static void forget_clauses(struct policy *policy, unsigned call)
 	policy->clauses = kept;
 }
 
-/* Everything said so far about the call is replaced. */
+/* Replaces all that earlier statements said about the call. */
 static void say(struct policy_parser *p, unsigned number, enum policy_verdict verdict, int errnum)
 {
 	struct policy_call *call = &p->policy->call[number];
@@ -106,7 +106,7 @@ static struct policy_test *find_test(struct policy_clause *c, unsigned arg, uint
 	return NULL;
 }
 
-/* Values can only be taken back from lists: "all but these" would have to be a list of the rest. */
+/* Values can only be removed from lists of values: a test cannot express "all but these". */
 static int deny_values(struct policy_parser *p, unsigned number, const struct policy_clause *what)
 {
 	struct policy_call *call = &p->policy->call[number];
@@ -147,7 +147,7 @@ static int read_deny(struct policy_parser *p)
 	return 0;
 }
 
-/* What is left of a statement, calls without a condition, gets this answer. */
+/* The rest of the statement names calls without a condition; all get this verdict. */
 static int take_and_say(struct policy_parser *p, enum policy_verdict verdict, int errnum)
 {
 	struct policy_call_set set;
@@ -155,7 +155,7 @@ static int take_and_say(struct policy_parser *p, enum policy_verdict verdict, in
 	if (policy_take_calls(p, &set) < 0 || policy_take_end(p) < 0)
 		return -1;
 	for (unsigned i = 0; i < POLICY_CALLS; i++) {
-		/* A program must not believe that it has what the floor forbids. */
+		/* SKIP reports success: a program must not believe that a forbidden call was made. */
 		const char *reason = set.has[i] && verdict == POLICY_SKIP ? policy_floor_forbids(&p->floor, i, NULL) : NULL;
 
 		if (reason)
@@ -195,7 +195,7 @@ static int read_default(struct policy_parser *p)
 	return policy_take_errno(p, &p->policy->default_errnum) < 0 ? -1 : policy_take_end(p);
 }
 
-/* "group NAME: ..." again adds to the group. */
+/* A second "group NAME: ..." adds to the group. */
 static int read_group(struct policy_parser *p)
 {
 	const char      *word = policy_take(p);
@@ -243,7 +243,7 @@ static int read_include(struct policy_parser *p)
 static const struct {
 	const char *word;
 	int       (*read)(struct policy_parser *);
-	bool        may_extend; /* profiles extend: they cannot choose another base */
+	bool        may_extend; /* allowed in policy_extend of a profile */
 } statements[] = {
 	{ "allow",   read_allow,   true },
 	{ "deny",    read_deny,    true },
@@ -284,7 +284,7 @@ static int read_statements(struct policy_parser *p, struct policy_words *words)
 	return more;
 }
 
-/* Words live on the heap: includes nest, stacks are small. */
+/* The words are on the heap, since includes recurse. */
 static int read_source(struct policy_parser *p, const struct policy_source *source)
 {
 	const struct policy_source *before       = p->source;

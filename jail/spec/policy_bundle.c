@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Raise when the same text would compile to another filter. */
+/* Increase it when a change makes the same text compile to another filter. */
 #define COMPILER_VERSION 3
 
 #if defined(__x86_64__)
@@ -44,7 +44,7 @@ static int add_file(struct policy_bundle *b, const char *name, policy_read_fn *r
 		return 0;
 	if (!text_is_name(name))
 		return err_set(e, ERR_BAD_SPEC, "\"%s\" is no name of a policy; use a-z, 0-9, '-', '_', '.'", name);
-	if (b->n == POLICY_SOURCES_MAX - 1) /* one is kept for the profile's lines */
+	if (b->n == POLICY_SOURCES_MAX - 1) /* one is reserved for the profile's lines */
 		return err_set(e, ERR_BAD_SPEC, "more than %d files", POLICY_SOURCES_MAX - 1);
 	if (read(context, name, &s->text, &s->len, e) < 0)
 		return -1;
@@ -106,7 +106,7 @@ static int add_extend(struct policy_bundle *b, const json_t *extend, struct err 
 	return refused;
 }
 
-/* Lengths before texts, so no text can pretend to be the beginning of the next. */
+/* Each text is preceded by its length, so that different texts never make the same key. */
 static int build_key(struct policy_bundle *b, struct err *e)
 {
 	FILE *out = open_memstream(&b->key, &b->key_len);

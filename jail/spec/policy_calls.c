@@ -1,4 +1,4 @@
-/* policy_calls.c - words that name calls: read, 462, @file-read, ?statmount */
+/* policy_calls.c - names, numbers and groups of calls: read, 462, @file-read, ?statmount */
 #include "policy_parser.h"
 #include "text.h"
 
@@ -14,7 +14,7 @@ static int add_call(struct policy_parser *p, int number, const char *word, struc
 	return 0;
 }
 
-/* Its name is the number as we write it: "00...041" would be cut to another one. */
+/* The name is the number printed again: a word like "00...041" would be cut and become another number. */
 static int add_number(struct policy_parser *p, const char *word, struct policy_call_set *set)
 {
 	uint64_t number;
@@ -31,7 +31,7 @@ static int add_name(struct policy_parser *p, const char *word, struct policy_cal
 	bool perhaps = *word == '?';
 	int  number  = p->number(word + perhaps);
 
-	if (number > POLICY_NEWEST_CALL) /* a library that knows more than we do */
+	if (number > POLICY_NEWEST_CALL) /* libseccomp knows a call that is newer than our table */
 		number = POLICY_CALL_UNKNOWN;
 	if (number == POLICY_CALL_NOWHERE || (number == POLICY_CALL_UNKNOWN && perhaps))
 		return 0;

@@ -1,4 +1,4 @@
-/* policy_condition.c - arg1 without SOCK_CLOEXEC in SOCK_STREAM SOCK_DGRAM and ... */
+/* policy_condition.c - conditions: arg1 without SOCK_CLOEXEC in SOCK_STREAM SOCK_DGRAM and ... */
 #include "policy_parser.h"
 #include "policy_value.h"
 #include "text.h"

@@ -10,13 +10,13 @@
 #include <sys/stat.h>
 
 /*
- * Foreign ABIs (i386, x32) are no rows here: the compiler kills their callers
+ * Foreign ABIs (i386, x32) have no rows here: the filter kills their callers,
  * and no policy text can name them.
  */
 /* clang-format off */
 static const struct {
 	const char *call;
-	int         errnum; /* ENOSYS where libraries have another road, EPERM where there is none */
+	int         errnum; /* ENOSYS where libraries have a fallback, EPERM where they have none */
 	const char *reason;
 } calls[] = {
 	{ "unshare",           EPERM,  "new namespaces give access to most holes of the kernel" },
@@ -104,7 +104,7 @@ static const struct floor_value {
 	const char *call;
 	enum { NEVER, ONLY } kind;
 	unsigned    arg;
-	uint32_t    mask; /* the bits that count */
+	uint32_t    mask; /* the bits that are compared */
 	size_t      n;
 	uint32_t    value[3];
 	const char *reason;
@@ -127,7 +127,7 @@ static const struct floor_value {
 	{ "prctl",       NEVER, 0, ALL_BITS, 1, { PR_SET_MM }, "it forges what /proc says about a process" },
 	{ "prctl",       NEVER, 0, ALL_BITS, 1, { 59 }, "PR_SET_SYSCALL_USER_DISPATCH: calls with another meaning" },
 	{ "personality", ONLY,  0, ALL_BITS, 1, { 0xffffffff }, "it switches off protections of memory; only queries are allowed" },
-	/* Netlink too: if_nameindex() fails, and a family with three hundred ways into the kernel stays out. */
+	/* Netlink is forbidden, too: if_nameindex() fails, but a family with some 300 ways into the kernel stays closed. */
 	{ "socket",      ONLY,  0, ALL_BITS, 3, { AF_UNIX, AF_INET, AF_INET6 }, "other families are rarely used, have had many holes, and load kernel modules" },
 	{ "socket",      ONLY,  1, 0xf, 3, { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET }, "raw sockets forge packets" },
 	{ "socket",      ONLY,  2, ALL_BITS, 3, { 0, IPPROTO_TCP, IPPROTO_UDP }, "MPTCP, SCTP and ICMP bypass network rules" },
@@ -164,7 +164,7 @@ void policy_floor_apply(const struct policy_floor *floor, struct policy *p)
 	}
 }
 
-/* Could an argument pass the test and yet show `value` in the bits of `mask`? Only if no common bit says otherwise. */
+/* Whether an argument can pass the test and have `value` in the bits of `mask`: the bits that both masks share must agree. */
 static bool test_lets_in(const struct policy_test *t, uint32_t mask, uint32_t value)
 {
 	for (size_t i = 0; i < t->n; i++)

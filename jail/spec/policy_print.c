@@ -86,7 +86,7 @@ static void print_call(const struct policy *p, unsigned number, FILE *out)
 		fprintf(out, "errno %s %s\n", policy_errno_name(policy_call_errnum(p, call)), call->name);
 		return;
 	case POLICY_WHEN:
-		/* The errno first, for calls of which every value was taken back. */
+		/* The errno comes first: "deny" may have removed all values, so that no clause is printed. */
 		fprintf(out, "errno %s %s\n", policy_errno_name(policy_call_errnum(p, call)), call->name);
 		print_clauses(p, number, "", out);
 		return;
@@ -101,7 +101,7 @@ int policy_print(const struct policy *p, FILE *out)
 	return ferror(out) ? -1 : 0;
 }
 
-/* One paragraph of a layer: names, wrapped. */
+/* Prints the calls of a source with the same verdict, wrapped. Returns how many. */
 static size_t print_names(const struct policy *p, int source, enum policy_verdict verdict, int errnum, FILE *out)
 {
 	char   head[64];

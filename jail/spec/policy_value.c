@@ -21,7 +21,7 @@
 
 #define VALUE(call, arg, name)           { #name, #call, arg, (uint32_t)name },
 #define VALUE_IS(call, arg, name, value) { #name, #call, arg, value },
-/* Not by VALUE(): a name that is a macro would be replaced by its number on the way. */
+/* They do not use VALUE(): the preprocessor would replace a name that is a macro with its number. */
 #define OPTION(arg, name)    { #name, "setsockopt", arg, (uint32_t)name }, { #name, "getsockopt", arg, (uint32_t)name },
 #define SENT(name)           { #name, "sendto", 3, name }, { #name, "sendmmsg", 3, name }, { #name, "sendmsg", 2, name },
 #define RECEIVED(name)       { #name, "recvfrom", 3, name }, { #name, "recvmmsg", 3, name }, { #name, "recvmsg", 2, name },
@@ -74,7 +74,7 @@ static bool row_fits(const struct policy_value *row, const char *call, unsigned 
 	return strncmp(call, row->call, strlen(row->call)) == 0 && (row->arg < 0 || row->arg == (int)arg);
 }
 
-/* setsockopt's options mean what their level says: of several meanings none is told. */
+/* NULL if several names fit: the meaning of a socket option depends on its level. */
 const char *policy_value_name(const char *call, unsigned arg, uint32_t value)
 {
 	const char *found = NULL;
@@ -128,7 +128,7 @@ void policy_value_print_bits(const char *call, unsigned arg, uint32_t bits, char
 
 int policy_errno_number(const char *name)
 {
-	if (strcmp(name, "ENOTSUP") == 0) /* the C library knows one name a number */
+	if (strcmp(name, "ENOTSUP") == 0) /* the same number as EOPNOTSUPP, and the C library knows one name for each */
 		return ENOTSUP;
 	for (int i = 1; i < 134; i++)
 		if (strerrorname_np(i) && strcmp(strerrorname_np(i), name) == 0)

@@ -59,7 +59,7 @@ static int take_line(struct policy_reader *r, struct policy_words *ret, struct e
 	return 0;
 }
 
-/* Does the line at hand go on with what was said? Empty lines and comments do, blanks too. */
+/* Whether the next line continues the statement: it begins with a blank, is empty, or is a comment. */
 static bool line_continues(const struct policy_reader *r)
 {
 	return r->at < r->end && (is_blank(*r->at) || *r->at == '\n' || *r->at == '#');

@@ -58,7 +58,7 @@ static int check_ceilings(const struct profile *p, struct err *e)
 	return err_set(e, ERR_BAD_SPEC, "limits: %s: %s is above its ceiling %s", f->name, is, most);
 }
 
-/* So that a message has room for all of them. */
+/* Of the names of one list, so that all fit into one message. */
 enum { NAMES_BYTES_MAX = 16 * 1024 };
 
 typedef bool is_name_fn(const char *text);

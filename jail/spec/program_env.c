@@ -16,18 +16,18 @@ static const char *const base[] = {
 	"LANG=C.UTF-8",
 };
 
-/* As many threads as CPUs: more only wait for each other (OpenBLAS: +15 ms a start, and memory). joblib's workers likewise. */
+/* Set to the number of CPUs of the run: more threads only wait for each other (OpenBLAS: +15 ms at start, and memory). The last is for joblib. */
 static const char *const thread_counts[] = {
 	"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "LOKY_MAX_CPU_COUNT",
 };
 
-/* Libraries read one or the other. */
+/* Some libraries read the upper case names, some the lower case ones. */
 static const char *const network[] = {
 	"HTTP_PROXY=" NET_PROXY_URL, "HTTPS_PROXY=" NET_PROXY_URL, "ALL_PROXY=" NET_PROXY_URL, "NO_PROXY=localhost,127.0.0.1,::1",
 	"http_proxy=" NET_PROXY_URL, "https_proxy=" NET_PROXY_URL, "all_proxy=" NET_PROXY_URL, "no_proxy=localhost,127.0.0.1,::1",
 };
 
-/* Of OpenSSL and Python's ssl, of requests, curl and git, Node.js. */
+/* For OpenSSL and Python's ssl; requests; curl; git; Node.js. */
 static const char *const trust[] = {
 	"SSL_CERT_FILE=" NET_TRUST_PATH, "REQUESTS_CA_BUNDLE=" NET_TRUST_PATH, "CURL_CA_BUNDLE=" NET_TRUST_PATH, "GIT_SSL_CAINFO=" NET_TRUST_PATH, "NODE_EXTRA_CA_CERTS=" NET_TRUST_PATH,
 };
@@ -80,7 +80,7 @@ static int check_entry(const char *entry, struct err *e)
 	return 0;
 }
 
-/* A name that is there already gets the new value. Takes `entry` over. */
+/* Replaces the entry with the same name. Takes ownership of `entry`, also on failure. */
 static int put(struct program_env *env, char *entry, struct err *e)
 {
 	size_t i = 0, name = entry ? (size_t)(strchr(entry, '=') - entry) + 1 : 0;

@@ -82,7 +82,7 @@ char *record_signal_name(int signal, char *buf, size_t len)
 	return buf;
 }
 
-/* Which tree exactly: "basic@sha256:2bc0..." */
+/* "basic@sha256:2bc0..." */
 static void put_rootfs(struct json_text *t, const struct record *r)
 {
 	char text[256];
@@ -203,7 +203,7 @@ static void put_session(struct json_text *t, const struct record *r)
 
 /* --- the network --- */
 
-/* The proxy's word. */
+/* The count comes from brig-proxy, which is not trusted: it may be too large for JSON. */
 static int64_t as_figure(uint64_t count)
 {
 	return count < INT64_MAX ? (int64_t)count : INT64_MAX;
@@ -216,7 +216,7 @@ static void put_address(struct json_text *t, const struct net_connection *c)
 	json_text_string(t, c->family && inet_ntop(c->family, c->address, text, sizeof text) ? text : NULL);
 }
 
-/* As text of its own: what does not fit is left out as a whole. */
+/* The caller gives each connection its own buffer, so that one that does not fit is left out as a whole. */
 static void put_connection(struct json_text *t, const struct net_connection *c)
 {
 	const char *reason = net_reason_word(c->reason);
@@ -243,7 +243,7 @@ static void put_connection(struct json_text *t, const struct net_connection *c)
 	json_text_raw(t, "}");
 }
 
-/* How many there was no room for. */
+/* Returns how many connections did not fit. */
 static uint32_t put_connections(struct json_text *t, const struct net_report *n)
 {
 	uint32_t told = 0;

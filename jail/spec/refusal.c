@@ -20,7 +20,7 @@ enum refuser refusal_by(const struct refusal *r, const struct surroundings *at)
 	if (r->twin && r->twin == r->errnum && (is_denial(r->errnum) || filter))
 		return REFUSER_FILTER;
 	if (r->errnum == ENOSYS)
-		return filter ? REFUSER_FILTER : REFUSER_KERNEL; /* container filters answer ENOSYS for what they do not know */
+		return filter ? REFUSER_FILTER : REFUSER_KERNEL; /* the filters of containers answer ENOSYS for calls that they do not know */
 	if ((r->errnum == ENOSPC || r->errnum == EUSERS) && r->limit)
 		return REFUSER_LIMIT;
 	if (r->errnum == EINVAL || r->errnum == ENODEV || r->errnum == EOPNOTSUPP)
@@ -54,10 +54,10 @@ const char *refuser_words(enum refuser by)
 /* clang-format off */
 static const struct {
 	const char *name;
-	const char *filter;   /* how the surrounding seccomp filter is lifted */
-	const char *caps;     /* how capabilities are given; %s is the list */
-	const char *unmask;   /* how /proc gets complete */
-	const char *writable; /* how the cgroup tree becomes writable */
+	const char *filter;   /* how to start brig without the seccomp filter */
+	const char *caps;     /* how to give brig capabilities; %s is the list */
+	const char *unmask;   /* how to get a complete /proc */
+	const char *writable; /* how to make the cgroup tree writable */
 } wheres[WHERE_COUNT] = {
 	[WHERE_PLAIN] = { "plain",
 		"start brig outside the program that installed the filter (Seccomp: 2 in /proc/PID/status of its processes)",
@@ -171,7 +171,7 @@ static void fix_caps(const struct refusal *r, const struct surroundings *at, cha
 }
 
 /* clang-format off */
-/* Not installed where AppArmor looks: a parser older than the rule "userns" would fail on it at every boot. */
+/* Not installed in /etc/apparmor.d: a parser older than the rule "userns" would fail on it at every boot. */
 #define APPARMOR_FIX "as root: cp " BRIG_DATADIR "/apparmor/brig /etc/apparmor.d/ && apparmor_parser -r /etc/apparmor.d/brig " \
                      "(a brig elsewhere: with its path in it); or, for every program: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 /* clang-format on */
@@ -217,7 +217,7 @@ char *refusal_fix(const struct refusal *r, enum refuser by, const struct surroun
 	case REFUSER_MASK:
 		snprintf(buf, len, "%s", where_unmask(at->where));
 		break;
-	case REFUSER_OWNER: /* the caller knows the file, and what to do about it */
+	case REFUSER_OWNER: /* the caller, which knows the file, gives the advice */
 	case REFUSER_NONE:
 		break;
 	}

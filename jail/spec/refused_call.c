@@ -13,7 +13,10 @@ static bool is_same(const struct refused_call *a, const struct refused_call *b)
 	return a->call == b->call && a->errnum == b->errnum && a->look.seen == b->look.seen && memcmp(a->look.arg, b->look.arg, sizeof a->look.arg) == 0;
 }
 
-/* Its own row, or the one of all other arguments of the call: a program cannot fill the table with one call. NULL: there is none yet. */
+/*
+ * The row with the same arguments, or, if the call and errno have REFUSED_ALIKE_MAX rows, the last of these: a program cannot
+ * fill the table with one call. NULL: it needs a new row.
+ */
 static struct refused_call *row_of(struct refused_calls *r, const struct refused_call *c)
 {
 	struct refused_call *last  = NULL;
@@ -92,7 +95,7 @@ static const char *name_of(const char *call, unsigned arg, const struct bpf_look
 	return is_option(call, arg) ? policy_value_option(call, look->arg[1], look->arg[2]) : policy_value_name(call, arg, look->arg[arg]);
 }
 
-/* Flags are what only some bits were compared of; other numbers have no parts. */
+/* Prints an argument as flags only if the filter compared some of its bits; otherwise as one number. */
 static void put_argument(struct text *t, const char *call, unsigned arg, const struct bpf_look *look)
 {
 	uint32_t    value = look->arg[arg];

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NULL when memory is short. */
+/* "a,b,c", or `otherwise` when names is NULL. On the heap; NULL when out of memory. */
 static char *join(const json_t *names, const char *otherwise)
 {
 	size_t len = sizeof "*", n = json_array_size(names);
