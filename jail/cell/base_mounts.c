@@ -24,13 +24,13 @@ static int failed(const char *what, struct err *e)
 /* --- a namespace with nothing but procfs and a place for a tree --- */
 
 /*
- * The kernel lets a procfs be mounted for a cell only where one is in sight that hides no more than this one (mount_too_revealing()).
- * In containers parts of /proc are covered, and there may be another one.
+ * The kernel lets a cell mount a procfs only if its mount namespace has one that hides no more than the new one (mount_too_revealing()).
+ * In containers parts of /proc are covered, but another procfs may be mounted elsewhere: so all of them are kept, up to PROCS_MAX.
  */
 enum { PROCS_MAX = 4 };
 static const char *const proc_places[PROCS_MAX] = { "proc", "proc-1", "proc-2", "proc-3" };
 
-/* Its directories, and no more can be made. */
+/* It has room for exactly its six directories. */
 static int make_root(struct err *e)
 {
 	scoped_fd fs = fsopen("tmpfs", FSOPEN_CLOEXEC), root = -1;
@@ -65,7 +65,7 @@ static int open_procs(int proc[PROCS_MAX], struct err *e)
 		return -1;
 	while (n < PROCS_MAX && mountinfo_next(text.data, text.len, &at, &m))
 		if (strcmp(m.type, "proc") == 0 && strcmp(m.root, "/") == 0 && strcmp(m.at, "/proc") != 0)
-			proc[n++] = clone_mount(m.at); /* what cannot be reached is of no use to cells */
+			proc[n++] = clone_mount(m.at); /* -1 if this process cannot open it: cells do without */
 	return 0;
 }
 
@@ -131,7 +131,7 @@ int base_mounts_open(struct base_mounts *ret, bool is_root, struct err *e)
 	return 0;
 }
 
-/* Root and working directory are then those of the namespace. */
+/* setns() also sets root and working directory to the root of the namespace. */
 static int go(int namespace, struct err *e)
 {
 	return setns(namespace, CLONE_NEWNS) < 0 ? failed("setns", e) : 0;
@@ -161,7 +161,7 @@ int base_mounts_reach(const struct base_mounts *b, int from, const char *what, s
 
 struct parts {
 	struct mount_plan plan;
-	int               tree, part[MOUNT_MAX]; /* mounts that lie nowhere yet */
+	int               tree, part[MOUNT_MAX]; /* detached mounts; -1: none */
 };
 
 static void close_parts(struct parts *p)
@@ -172,8 +172,8 @@ static void close_parts(struct parts *p)
 }
 
 /*
- * The node is checked after it was pinned: a host whose /dev/null was replaced
- * must not be believed (CVE-2025-31133).
+ * The node is checked by the descriptor that is mounted: /dev/null of the host
+ * may have been replaced (CVE-2025-31133).
  */
 static int open_device(const struct mount_step *m, struct err *e)
 {
@@ -217,7 +217,7 @@ static int open_parts(struct parts *p, const struct base_mounts *b, const struct
 	return p->tree < 0 ? -1 : base_mounts_enter_own(b, e);
 }
 
-/* A place inside the tree, and nowhere else: no symbolic link is followed. */
+/* Attaches only inside the tree: no symbolic link is followed. */
 static int attach_part(int tree, int part, const char *to, struct err *e)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };

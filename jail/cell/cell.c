@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What every cell has once cell_open() succeeded: its steps are fatal. */
+/* The layers that every cell has after cell_open(): if a step that makes one fails, nothing runs. */
 #define LAYERS_OF_STEPS                                                                                                  \
 	(LAYER_BIT(USER_NS) | LAYER_BIT(MOUNT_NS) | LAYER_BIT(RO_ROOTFS) | LAYER_BIT(PROC_SUBSET) | \
 	 LAYER_BIT(PID_NS) | LAYER_BIT(NET_NS) | LAYER_BIT(IPC_NS) | LAYER_BIT(UTS_NS) | LAYER_BIT(CGROUP_NS) |          \
@@ -114,8 +114,8 @@ static int check_required(const struct cell *c, bool all, struct err *e)
 }
 
 /*
- * What a process may have beyond its limit where no group holds one. numpy, pandas, scipy and matplotlib map so much private
- * memory without ever touching it; without them a limit would do.
+ * Where no control group limits memory, RLIMIT_DATA does, with this much on top: numpy, pandas, scipy and matplotlib map so much
+ * private memory without ever touching it.
  */
 #define DATA_ROOM (512 * MIB)
 
@@ -183,7 +183,7 @@ static int make_channels(struct cell *c, struct err *e)
 	return warm_open(&c->warm, e);
 }
 
-/* Ours is closed so that the ends of file arrive. */
+/* While this process has them open, too, end of file does not arrive when PID 1 ends. */
 static void close_child_ends(struct cell *c)
 {
 	fd_closep(&c->child.report_fd);
@@ -227,7 +227,7 @@ static int clone_into(struct cell *c, struct err *e)
 	}
 	for (int tries = 0; (c->pid = clone3(&args, sizeof args)) < 0 && errno == EACCES && group >= 0 && tries < GROUP_LENT_MS; tries++)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 },
-			  NULL); /* systemd has it, for a moment: group_parent_watch() */
+			  NULL); /* systemd has taken the group for a moment: group_parent_watch() */
 	if (c->pid == 0)
 		child_run_cell(&c->child);
 	if (c->pid > 0)
@@ -236,7 +236,7 @@ static int clone_into(struct cell *c, struct err *e)
 	return err_sys(e, "set-up step clone");
 }
 
-/* Root again on every way out: what is to be removed after a failure is root's. */
+/* Becomes root again after a failure, too: what has to be removed then belongs to root. */
 static int clone_cell(struct cell *c, struct err *e)
 {
 	int        r = privilege_become_owner(c->slot.init_id, e);
@@ -250,8 +250,8 @@ static int clone_cell(struct cell *c, struct err *e)
 }
 
 /*
- * PID 1 is born into the network that its parent is in. A process that goes back after that makes no socket there which would be
- * taken for the program's, and could have done it nowhere else: only a process with rights over the network can let another one be born in it.
+ * PID 1 is cloned into the network that its parent is in, so this process has to enter the cell's network: for that it needs rights over it,
+ * which PID 1 must not have. If it keeps networks, it goes back afterwards, so that no socket that it makes later is taken for the program's.
  */
 static int enter_net(struct cell *c, struct err *e)
 {
@@ -260,7 +260,7 @@ static int enter_net(struct cell *c, struct err *e)
 	return c->net.net.ns_fd < 0 ? net_make(&c->net.net, e) : net_enter(c->net.net.ns_fd, e);
 }
 
-/* One that is used again has the route already. */
+/* A network that is used again has the route already. */
 static int enter_own_net(struct cell *c, const struct cell_order *order, struct err *e)
 {
 	bool is_new = c->net.net.ns_fd < 0;
@@ -268,7 +268,7 @@ static int enter_own_net(struct cell *c, const struct cell_order *order, struct 
 	return enter_net(c, e) < 0 || (order->listeners && is_new && net_add_route(e) < 0) ? -1 : 0;
 }
 
-/* PID 1 is cloned before there are sockets: it has no copy of them, not even until it closes it. */
+/* PID 1 is cloned before the sockets are made, so it never has copies of them. */
 static int clone_in_net(struct cell *c, const struct cell_order *order, struct err *e)
 {
 	if (enter_own_net(c, order, e) < 0 || clone_cell(c, e) < 0)
@@ -294,7 +294,7 @@ static int open_cell(struct cell *c, const struct cell_order *order, struct err 
 	return 0;
 }
 
-/* Whatever has failed, ends of file of a PID 1 that is there already must arrive. */
+/* The child's ends are closed after a failure, too: PID 1 may exist by then, and its end of file must arrive. */
 int cell_open(struct cell *c, const struct cell_order *order, struct err *e)
 {
 	int r = open_cell(c, order, e);
@@ -303,10 +303,10 @@ int cell_open(struct cell *c, const struct cell_order *order, struct err *e)
 	return r;
 }
 
-/* Where a control group limits and counts, the rlimit stays behind it; else it is all there is. */
+/* Where a control group limits and counts, the rlimit is higher by this much, so that the group's limit is reached first. */
 enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2, SESSION_CPU_S = INT32_MAX };
 
-/* Of a rootfs from before there was one; the interpreter would report it in a way that says nothing to a user. */
+/* A rootfs of an older brig has no guest runner, and what the interpreter would say about that does not help a user. */
 static int check_runner(const struct cell *c, const struct cell_order *order, struct err *e)
 {
 	if (!order->result_pipe || faccessat(c->rootfs.tree_fd, RUNNER_PATH, F_OK, 0) == 0)

@@ -1,10 +1,9 @@
 /*
  * cell.h - one cell: ids, groups, namespaces, PID 1. Opened once, closed once.
  *
- * Everything that privilege is needed for happens between cell_open() and its
- * return, but for the program's way into the cell, which a fork server leads
- * (fork_server.h); what a cell is made of is decided before (jail/spec) and lies
- * in struct cell_order.
+ * Everything that needs privilege happens in cell_open(), except that a fork
+ * server brings the program into the cell (fork_server.h). What a cell is made of
+ * is decided before (jail/spec): struct cell_order.
  */
 #pragma once
 #include "base_mounts.h"
@@ -18,12 +17,12 @@
 #include "store.h"
 #include "warm.h"
 
-/* True of every cell that this process builds. */
+/* What all cells that a process builds have in common. */
 struct cell_base {
 	bool     quotas;       /* /proc/sys/user can be written in a cell's user namespace */
-	bool     no_groups;    /* the process that builds it has left its supplementary groups */
+	bool     no_groups;    /* the process has left its supplementary groups */
 	unsigned landlock_abi; /* 0: none */
-	int      init_fd;      /* memory file with brig-init, sealed; for as long as the process lives */
+	int      init_fd;      /* sealed memory file with brig-init; open for as long as the process lives */
 	struct base_mounts mounts;
 };
 
@@ -37,40 +36,40 @@ struct cell {
 	int              user_ns_fd; /* of the slot (user_ns.h); -1: not made yet */
 	int              pidfd;     /* PID 1; -1 when there is none (yet, or any more) */
 	pid_t            pid;
-	int              report_fd; /* child_report of PID 1, then a byte of brig-init, and nothing more is read; PID 1 ends with it */
+	int              report_fd; /* reports of PID 1 (child_report), and one byte when brig-init is ready; PID 1 ends when this is closed */
 	struct warm      warm;
-	struct group_oom oom;       /* what tells that its memory is used up */
+	struct group_oom oom;       /* tells that the memory of its group is used up */
 	struct net_place net;
-	struct net_sockets sockets; /* in it */
-	struct notice    notice;    /* of sockets of a network, and of refused calls; */
-	bool             is_noticed; /* the program was started with a filter that tells of every one */
+	struct net_sockets sockets; /* in that network */
+	struct notice    notice;    /* answers notices of network sockets and of refused calls */
+	bool             is_noticed; /* the program's filter sends notices: only then notice.was_given is meaningful */
 	uint64_t         layers, missing;
 };
 
-/* After failure of a call below cell_end() and cell_reap() are still to be called. */
+/* The caller has to call cell_end() and cell_reap() even if one of the calls below fails. */
 void         cell_init(struct cell *c);
 
-/* Part of cell_open(), if it was not done before: what is shown, opened anew as mounts (child.shown_fd). It may wait for a file system's server. */
+/* Opens what is shown as detached mounts (child.shown_fd). cell_open() does it if it was not done before. It may wait for a file system's server. */
 must_use int cell_open_shown(struct cell *c, const struct cell_order *order, struct err *e);
-/* Before cell_open(): the process leaves what its cells would inherit of its caller's, and looks at the kernel. Once for all of them. */
+/* Once in a process, before cell_open(): gives up what the cells would inherit from the process's caller, and finds out what the kernel can do. */
 must_use int cell_begin(struct cell_base *ret, enum rootless_kind kind, struct err *e);
-/* The caller has filled in slot, rootfs, rootless, and groups that have their limits. */
+/* The caller has filled in base, slot, rootfs, rootless, net, and the group, whose limits are set. */
 must_use int cell_open(struct cell *c, const struct cell_order *order, struct err *e);
-/* What shall run, into the cell's order file, whenever it comes. */
+/* Writes what is to run into the cell's order file, and tells the fork, even if it is not there yet. executes: as in struct order_head. */
 must_use int cell_give_order_file(struct cell *c, const struct cell_order *order, bool executes, struct err *e);
-/* PREPARED: a command finds no main.py. A fork that is asked for later has nothing to remove. The caller has the rights of the mounts' owner. */
+/* From PREPARED on, for a command: removes main.py, which a later fork then does not do. The caller has the rights of the mounts' owner. */
 must_use int cell_remove_code(struct cell *c, struct err *e);
-/* The request for a fork with these limits, when the cell is prepared and PID 1 is hard. */
+/* Requests a fork with these limits. The cell is PREPARED, and warm.is_hard is set. */
 must_use int cell_ask(struct cell *c, const struct limits *l, struct err *e);
 
-/* The whole tree, now. Harmless when it is dead already. */
+/* Kills every process of the cell. Harmless when they are dead already. */
 void cell_kill(const struct cell *c);
 
-/* Kills, and lets go of all but PID 1 (pidfd), the ids, the groups and the network. Counters must have been read before. */
+/* Kills the cell, and closes all but PID 1 (pidfd), the ids, the groups and the network. Counters must have been read before. */
 void         cell_end(struct cell *c);
-/* Then waits for PID 1, which takes the rest of the cell along, and removes every trace. -1 when something is left. */
+/* Then waits for PID 1, which ends after every other process of the cell, removes the groups and frees the ids. -1 when something is left. */
 must_use int cell_reap(struct cell *c, struct err *e);
-/* A child of this process that is the cell's: it reaps that itself. */
+/* True for a child of this process that the functions of the cell reap: other code must not. */
 bool         cell_has_child(const struct cell *c, pid_t pid);
-/* No process of it ever had a socket of a network: with net_is_quiet(), now or later, it can be told from a new one by nothing. */
+/* True: no process of the cell ever had a network socket. If net_is_quiet() is true as well, now or later, the network is like a new one. */
 bool         cell_left_net_alone(const struct cell *c);

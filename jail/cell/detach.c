@@ -16,7 +16,7 @@ int detach_mount(int from, uint64_t attrs, const char *what, struct err *e)
 	struct mount_attr attr = { .attr_set = attrs, .propagation = MS_PRIVATE };
 	scoped_fd         tree = open_tree(from, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
 
-	if (tree < 0 && errno == EINVAL) /* to a namespace of ours, whatever came from the host's is glued together */
+	if (tree < 0 && errno == EINVAL) /* in a user namespace of its own, a process cannot separate mounts that came from the host (MNT_LOCKED) */
 		return err_set(e, ERR_BAD_SPEC, "%s: something is mounted below it, and only root can show it without", what);
 	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
 		return err_sys(e, "set-up step open-trees: %s", what);
@@ -42,7 +42,7 @@ int detach_open_again(int from, const char *what, struct err *e)
 		return err_sys(e, "set-up step open-trees: %s", link);
 	path[n] = 0;
 	again   = open(path, O_PATH | O_CLOEXEC);
-	if (again < 0 && errno == EACCES) /* the caller has no right to a directory above it: the host is all right */
+	if (again < 0 && errno == EACCES) /* this process may not search a directory above it: nothing is wrong with the host */
 		return err_set(e, ERR_DENIED, "%s: %.200s: a directory above it is closed to the service; namei -l shows which, --private does without", what, path);
 	if (again < 0)
 		return err_sys(e, "set-up step open-trees: %s: %.300s", what, path);

@@ -1,12 +1,12 @@
-/* detach.h - one mount of the host as a copy that lies nowhere, for a cell to attach */
+/* detach.h - a detached copy of one mount of the host, for a cell to attach */
 #pragma once
 #include "err.h"
 
-/* Without what is mounted below it, private, with these MOUNT_ATTR_*. what: for the message. The descriptor is the caller's. */
+/* Private, with attrs (MOUNT_ATTR_*), and without the mounts below it. what: for messages. The descriptor is the caller's. */
 must_use int detach_mount(int from, uint64_t attrs, const char *what, struct err *e);
 
 /*
- * The same directory or file by a descriptor that belongs to the mount namespace we are in now: no other can be
- * detached. Found by its path, and proven to be the same one.
+ * Opens the directory or file `from` again in the caller's mount namespace: the kernel clones no mount of another one. It is
+ * found by its path, and fails if that leads to another inode by now. The descriptor is the caller's.
  */
 must_use int detach_open_again(int from, const char *what, struct err *e);

@@ -47,7 +47,7 @@ static int raise_loopback(struct err *e)
 	return request(RTM_NEWLINK, 0, &lo, sizeof lo, "lo up", e);
 }
 
-/* Every address of it is this host's own, so a packet to one never leaves lo. */
+/* The kernel takes every address of the route for its own (RTN_LOCAL), so a packet to one never leaves lo. */
 int net_add_route(struct err *e)
 {
 	struct {
@@ -68,16 +68,16 @@ int net_add_route(struct err *e)
 	return request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &message, sizeof message, "route " NET_ROUTE_TEXT, e);
 }
 
-/* As in some containers. */
+/* True: this process may not write to /proc/sys, as in some containers. */
 static bool is_closed_to_us(int errnum)
 {
 	return errnum == EROFS || errnum == EACCES || errnum == EPERM || errnum == ENOENT;
 }
 
 /*
- * All networks share what the kernel lets TCP hold (net.ipv4.tcp_mem), so one connection gets no more here than a
- * loopback needs. Fast open keeps a key, and has no use without a network. Where /proc/sys cannot be written to, the
- * control groups are what bounds a cell.
+ * All networks of the host share one limit of memory for TCP (net.ipv4.tcp_mem), so a connection gets no more here than a
+ * loopback needs. Fast open would keep a key, and is of no use on a loopback. Where /proc/sys cannot be written to, only the
+ * control groups limit a cell.
  */
 static int bound_sockets(struct err *e)
 {
@@ -103,7 +103,7 @@ int net_enter_empty(struct err *e)
 	return bound_sockets(e) < 0 ? -1 : raise_loopback(e);
 }
 
-/* --- one that is kept --- */
+/* --- a network that is kept --- */
 
 int net_open_own(void)
 {
@@ -141,7 +141,7 @@ void net_close(struct net *n)
 
 /* --- is it as it was made? --- */
 
-/* The files are made anew whenever they are read from the beginning. */
+/* The kernel generates the text anew whenever a file is read from its beginning. */
 static bool read_text(int fd, char *text, size_t size)
 {
 	ssize_t n = pread(fd, text, size - 1, 0);
@@ -150,7 +150,7 @@ static bool read_text(int fd, char *text, size_t size)
 	return n > 0;
 }
 
-/* Counted by the kernel when it makes a socket for a program, whatever the family, until its memory is freed. */
+/* The kernel counts each socket that was made for a process, of any family, until the socket's memory is freed. */
 static bool has_no_socket(int fd)
 {
 	static const char none[] = "sockets: used 0\n";
@@ -159,7 +159,7 @@ static bool has_no_socket(int fd)
 	return read_text(fd, text, sizeof text) && strncmp(text, none, sizeof none - 1) == 0;
 }
 
-/* "    lo:  0  0 ...": all sixteen figures, and no other device. */
+/* "    lo:  0  0 ...": all sixteen figures are 0, and no device follows. */
 static bool has_no_traffic(int fd)
 {
 	char        text[1024];

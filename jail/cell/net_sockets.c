@@ -11,12 +11,12 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/* Connections that wait to be accepted, of one port; and bytes of questions that wait to be answered. */
+/* Connections of one port that wait to be accepted; bytes of DNS questions that wait to be read. */
 enum { BACKLOG = 128, QUESTIONS = 64 * 1024 };
 
 /*
- * What is accepted inherits it. Where the host's own is BBR, a program got HTTPS at half of the rate at which it came to brig-proxy: pacing
- * is for a path, and there is none between two sockets of one network namespace. Each kernel has Reno, and everybody may ask for it.
+ * Accepted connections inherit the congestion control. Where the host's default is BBR, a program received HTTPS at half the rate at which
+ * brig-proxy did: BBR paces for a path, and there is none between two sockets of one namespace. Every kernel has Reno, and any process may set it.
  */
 static void send_unpaced(int fd)
 {
@@ -50,7 +50,7 @@ static int open_all(struct net_sockets *s, struct err *e)
 	return 0;
 }
 
-/* fs.epoll.max_user_watches may be used up by other programs of the same user. */
+/* -1 if that fails: fs.epoll.max_user_watches may be used up by other processes of the same user. */
 static int watch_all(const struct net_sockets *s)
 {
 	struct epoll_event can_be_read = { .events = EPOLLIN };
@@ -80,10 +80,10 @@ void net_sockets_ask(struct net_sockets *s, int sock)
 {
 	fd_closep(&s->to);
 	s->to = sock;
-	if (packet_is_there(sock)) /* nothing is said over it, so this is its end: the run may reach nothing */
+	if (packet_is_there(sock)) /* the other end sends nothing, so this is end of file: the run may reach nothing */
 		net_sockets_close(s);
 	else if (s->used_fd < 0)
-		net_sockets_give(s); /* none, or not again: the other end sees that nothing came; or it cannot be seen when they are used */
+		net_sockets_give(s); /* if there are none (any more), the other end gets end of file; if there is no epoll, they are sent unused */
 }
 
 void net_sockets_give(struct net_sockets *s)
@@ -94,7 +94,7 @@ void net_sockets_give(struct net_sockets *s)
 	what.ports = s->what.ports;
 	memcpy(what.port, s->what.port, sizeof what.port);
 	if (s->n && packet_offer(s->to, &what, sizeof what, s->fd, s->n) < 0)
-		(void)packet_offer(s->to, "", 1, NULL, 0); /* what is no struct net_listeners: they were used, and cannot be given */
+		(void)packet_offer(s->to, "", 1, NULL, 0); /* no struct net_listeners: the other end learns that they were used, but could not be sent */
 	net_sockets_close(s);
 }
 

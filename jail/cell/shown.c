@@ -22,7 +22,7 @@
 /* Owns no file on any file system: the last id before the invalid one. */
 #define NOBODY_AT_ALL 4294967294u
 
-/* The namespace of a child that waits until we have it. */
+/* The user namespace of a child, which waits until it is open here. */
 static int open_namespace_of(pid_t pid, uint32_t spare_id)
 {
 	char      path[32], map[48];
@@ -58,7 +58,7 @@ static int make_namespace(uint32_t spare_id)
 	return fd;
 }
 
-/* A kernel's own file system tells of the host what the cell's namespaces hide. With a file system of another process (FUSE), the run would wait for that process. */
+/* The kernel's own file systems tell about the host what the cell's namespaces hide. fstatfs() may wait for a server (FUSE, NFS): only this run does. */
 static int check_kind(int fd, struct err *e)
 {
 	static const long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
@@ -87,7 +87,7 @@ static int open_inert(int fd, uint32_t spare_id, bool *inert, struct err *e)
 	if (ns < 0)
 		return err_sys(e, "set-up step open-trees: --ro: user namespace");
 	*inert = mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) == 0;
-	if (!*inert && errno != EINVAL && errno != EPERM) /* a file system that cannot, or belongs to another user namespace */
+	if (!*inert && errno != EINVAL && errno != EPERM) /* the file system does not support it, or belongs to another user namespace */
 		return err_sys(e, "set-up step open-trees: --ro: id map");
 	return fd_take(&tree);
 }

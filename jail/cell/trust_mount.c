@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { BUNDLE_MAX = 4 * MIB, TRUST_MAX = 64 * KIB };
-static const char bundle[] = "etc/ssl/certs/ca-certificates.crt"; /* of Debian; a tree that has it elsewhere trusts the CA alone */
+static const char bundle[] = "etc/ssl/certs/ca-certificates.crt"; /* of Debian; where a rootfs has it elsewhere, its programs trust the CA alone */
 
 static int failed(const char *what, struct err *e)
 {
@@ -33,7 +33,7 @@ static int make_fs(struct err *e)
 	return tree < 0 ? failed("tmpfs", e) : tree;
 }
 
-/* No link of the tree leads out of it, and nothing in it is waited for. -1 with errno. */
+/* Follows no link out of the tree, and does not wait for a FIFO or a device. -1 with errno. */
 static int open_bundle(int tree_fd)
 {
 	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
@@ -87,7 +87,7 @@ int trust_mount_make(int trust_fd, int tree_fd, const struct mount_step *step, s
 		return failed("open", e);
 	if (fill(file, trust_fd, tree_fd, e) < 0)
 		return -1;
-	fd_closep(&file); /* one that can be written to keeps the mount from becoming read-only */
+	fd_closep(&file); /* while a file is open for writing, the mount cannot become read-only */
 	if (mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
 		return failed("read-only", e);
 	return fd_take(&tree);

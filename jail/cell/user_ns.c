@@ -23,12 +23,11 @@ bool user_ns_has_one_id(const struct slot *slot)
 /* --- inside --- */
 
 /*
- * The kernel's own limits. Without a user namespace there is no capability, and without one no other namespace. Hosts that hide
- * /proc/sys, or show it read-only, keep the filter as the only guard; the record says which.
+ * Limits that the kernel keeps for each user namespace. A process that can make no user namespace gets no capability, and without one
+ * it can make no other namespace. On hosts that hide /proc/sys, or show it read-only, only the filter prevents this; the record says so.
  *
- * What a cell of a plain user watches is counted for that user as well, and a user has 128
- * instances for everything, and what cells of a service watch counts for its
- * keeper: a jail must not take a desktop's, nor those of other jails.
+ * The kernel counts the inotify instances of a cell also for the owner of the namespace above: for a plain user, who has 128 in all, or
+ * for the keeper of a service. A jail must not use up those of a desktop or of other jails.
  */
 static int set_quotas(void)
 {
@@ -39,12 +38,12 @@ static int set_quotas(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (file_put(AT_FDCWD, rows[i][0], rows[i][1]) < 0 && (errno != ENOENT || i == 0)) /* a kernel may count no watches */
+		if (file_put(AT_FDCWD, rows[i][0], rows[i][1]) < 0 && (errno != ENOENT || i == 0)) /* a kernel may lack the inotify limits */
 			return -1;
 	return 0;
 }
 
-/* Its exit status is an errno. The namespace lives on by its descriptor. */
+/* The exit status is 0 or an errno. The descriptor that the parent has opened keeps the namespace. */
 static _Noreturn void furnish(int go, bool quotas)
 {
 	char byte;
@@ -93,8 +92,8 @@ static int open_ns(pid_t pid, struct err *e)
 }
 
 /*
- * It belongs to the id of PID 1: the owner has every right in it, where root of a container has none over other processes. A
- * fork server enters a cell as that (fork_server.h), and it is opened here as that.
+ * The namespace is made with the id of PID 1, which then owns it. The owner may open and enter it without CAP_SYS_PTRACE, which root of a
+ * container lacks: this process opens it with that id, and a fork server enters the cell with it (fork_server.h).
  */
 static pid_t clone_owner(uint32_t id, int go[2], bool quotas, int *ns, struct err *e)
 {
@@ -140,7 +139,7 @@ int user_ns_make(const struct slot *slot, bool quotas, struct err *e)
 	if (fd >= 0 && write_maps(pid, slot, e) == 0 && (r = write(go[1], "", 1) == 1 ? 0 : -1) < 0)
 		err_sys(e, "set-up step user-namespace: write");
 	close(go[0]);
-	close(go[1]); /* without a byte it ends, too */
+	close(go[1]); /* end of file ends the child, too */
 	if (pid > 0 && end_of(pid, r == 0 ? e : &second) < 0)
 		r = -1;
 	return privilege_hide(r == 0 ? e : &second) < 0 || r < 0 ? -1 : fd_take(&fd);

@@ -51,7 +51,7 @@ int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e)
 
 /* --- asking --- */
 
-/* Two pairs; the second of each is for the fork server. */
+/* For answers and for reports. fds: the ends of the fork server. */
 static int make_sockets(struct warm *w, int fds[2], struct err *e)
 {
 	int answer[2], report[2];
@@ -176,7 +176,7 @@ static void close_handed(struct warm *w)
 static enum warm_answer ask_again(struct warm *w)
 {
 	if (w->by_forker && w->generation == w->forker->generation)
-		forker_stop(w->forker); /* its pidfd may tell later that it is gone */
+		forker_stop(w->forker); /* it has ended, even if its pidfd does not say so yet */
 	fd_closep(&w->answer_fd);
 	fd_closep(&w->report_fd);
 	w->state = WARM_PREPARED;
@@ -211,7 +211,7 @@ static enum warm_answer forks(struct warm *w)
 	return WARM_GOES_ON;
 }
 
-/* Nothing more is said of it. */
+/* The fork server sends nothing more about this cell. */
 static enum warm_answer forked(struct warm *w, pid_t pid, int *fds, size_t n, struct err *e)
 {
 	if (w->state != WARM_FORKS || n != 1)
@@ -230,7 +230,7 @@ static enum warm_answer hear_word(struct warm *w, const struct fork_message *mes
 	case FORK_WAITS:
 		w->state        = w->state == WARM_ASKED ? WARM_WAITS : w->state;
 		w->started_then = false;
-		w->asked        = clock_ms(CLOCK_MONOTONIC); /* an order may be there already, and it has imported until now */
+		w->asked        = clock_ms(CLOCK_MONOTONIC); /* an order may be there already: the wait for its fork begins now, after the imports */
 		return WARM_GOES_ON;
 	case FORK_FORKS:
 		return is_before_fork(w) ? forks(w) : lost(w, e);
@@ -262,7 +262,7 @@ enum warm_answer warm_hear(struct warm *w, struct err *e)
 
 bool warm_awaits_fork(const struct warm *w)
 {
-	return w->answer_fd >= 0 && (w->state == WARM_FORKS || packet_is_there(w->answer_fd)); /* FORKS comes before the fork */
+	return w->answer_fd >= 0 && (w->state == WARM_FORKS || packet_is_there(w->answer_fd)); /* FORKS is sent before the fork is made */
 }
 
 int warm_reap(struct warm *w, int *status, struct err *e)
@@ -274,7 +274,7 @@ int warm_reap(struct warm *w, int *status, struct err *e)
 		;
 	if (r < 0) {
 		err_sys(e, "how the program ended is not known");
-		waitpid(w->program, NULL, WNOHANG); /* PID 1 is not gone before */
+		waitpid(w->program, NULL, WNOHANG); /* PID 1 cannot end before its namespace is empty */
 	}
 	fd_closep(&w->program_fd);
 	w->program = 0;
@@ -284,7 +284,7 @@ int warm_reap(struct warm *w, int *status, struct err *e)
 	return 0;
 }
 
-/* The one that was asked is still there: a successor must not be killed because that one did not answer. */
+/* Only if the server that was asked is still the current one: its successor must not be killed for it. */
 void warm_kill_server(const struct warm *w)
 {
 	int      pidfd      = w->by_forker ? w->forker->pidfd : w->zygote.pidfd;
