@@ -27,7 +27,7 @@
 #include <sys/stat.h>
 
 enum { RETRY_MS = 10000, MEASURE_MS = 10000 };
-/* Of what is mounted for a zygote: no run sees it, and none says how large it is. */
+/* Of the zygote's own tmpfs mounts, which no run sees: no setting gives their size. */
 enum { PLACE_BYTES = 64 * 1024 * 1024, PLACE_INODES = 4096 };
 
 void kept_zygote_init(struct kept_zygote *z, const struct supervisor_setup *setup, struct base_mounts *mounts, int filter_fd)
@@ -38,13 +38,13 @@ void kept_zygote_init(struct kept_zygote *z, const struct supervisor_setup *setu
 
 /* --- the zygote's side of the fork --- */
 
-/* Those of a cell, but for /proc, of which only a process id namespace of its own could make one. */
+/* A cell's mounts without /proc: to mount one, the zygote would need a pid namespace of its own. */
 static int plan_mounts(struct mount_plan *plan, struct err *e)
 {
 	const struct mount_wishes wishes = { .tmp_bytes       = PLACE_BYTES,
 					     .workspace_bytes = PLACE_BYTES,
 					     .inodes          = PLACE_INODES,
-					     .workspace_exec  = true }; /* what it loads lies there */
+					     .workspace_exec  = true }; /* the extension is loaded from there */
 	size_t                    n = 0;
 
 	if (mount_plan_build(plan, &wishes, e) < 0)
@@ -56,7 +56,7 @@ static int plan_mounts(struct mount_plan *plan, struct err *e)
 	return 0;
 }
 
-/* The environment of its forks' programs, for those that ask for no other. */
+/* main.py, with the environment for programs that ask for no other. */
 static int open_program(const struct kept_zygote *z, uint32_t *len, struct err *e)
 {
 	const struct limits limits = { .cpus = z->setup->cpus };
@@ -84,7 +84,7 @@ static int build_place(const struct kept_zygote *z, int root, struct err *e)
 	return r < 0 ? err_sys(e, "set-up step %s", child_step_name(CHILD_ZYGOTE, step)) : 0;
 }
 
-/* Nothing is read from it, and nothing is written: as pipes they look to the interpreter like those of a run. */
+/* The zygote does not use them. stdout and stderr are pipes so that the interpreter sets them up as it does in a run. */
 static int open_streams(void)
 {
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC), out[2], err[2];
@@ -94,7 +94,7 @@ static int open_streams(void)
 	return dup2(null, 0) < 0 || dup2(out[1], 1) < 0 || dup2(err[1], 2) < 0 ? -1 : 0;
 }
 
-/* First out of the way of each other. */
+/* Every descriptor first gets a high number, so that no dup2() closes one that is still to be moved. */
 static int arrange(const struct kept_zygote *z, int ready)
 {
 	enum { CLEAR_OF_LOW = 16 };
@@ -112,8 +112,8 @@ static int arrange(const struct kept_zygote *z, int ready)
 static int execute(const struct kept_zygote *z, int root, int ready, struct err *e)
 {
 	char *const         argv[] = { (char *)"python3", (char *)"-I", (char *)"main.py", NULL };
-	const struct limits limits = { .cpus = 1000 }; /* so many threads the numeric libraries start when they are imported: a zygote has one */
-	static char         bind_now[] = "LD_BIND_NOW=1"; /* or each fork would look up again what it is the first to call */
+	const struct limits limits = { .cpus = 1000 }; /* one CPU: numeric libraries start a thread for each when imported; a zygote may have only one */
+	static char         bind_now[] = "LD_BIND_NOW=1"; /* otherwise each fork would resolve anew the functions that the zygote never called */
 	struct program_env  env;
 	size_t              n = 0;
 
@@ -121,7 +121,7 @@ static int execute(const struct kept_zygote *z, int root, int ready, struct err 
 		return -1;
 	while (env.entry[n])
 		n++;
-	env.entry[n] = bind_now; /* there is room: it has but ours */
+	env.entry[n] = bind_now; /* there is room: no entries of a caller were added */
 	umask(022);
 	if (chdir("/workspace") < 0 || arrange(z, ready) < 0)
 		return err_sys(e, "its descriptors");
@@ -129,14 +129,14 @@ static int execute(const struct kept_zygote *z, int root, int ready, struct err 
 	return err_sys(e, "/usr/bin/python3");
 }
 
-/* The zygote ends with the supervisor: no other process would replace it. */
+/* The zygote ends with the supervisor, because no other process would use or replace it. */
 static _Noreturn void become_zygote(const struct kept_zygote *z, int root, int ready)
 {
 	int        keep[] = { root, z->filter_fd, z->orders[1], ready }, log;
 	sigset_t   none;
 	struct err e;
 
-	(void)!fd_keep_only(keep, ARRAY_LEN(keep)); /* closes the descriptors of cells at once, before exec */
+	(void)!fd_keep_only(keep, ARRAY_LEN(keep)); /* closes the descriptors of cells now, and not only at the exec */
 	log = fcntl(2, F_DUPFD_CLOEXEC, 16);
 	prctl(PR_SET_NAME, "brig-zygote");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -144,7 +144,7 @@ static _Noreturn void become_zygote(const struct kept_zygote *z, int root, int r
 		privilege_be_first_victim();
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL); /* the caller of brigd may have blocked some */
-	for (int number = 1; number < NSIG; number++) /* one that a shell had ignored for brigd, Python would leave alone, and its forks with it */
+	for (int number = 1; number < NSIG; number++) /* a signal that the caller of brigd ignored would stay ignored in Python and its forks */
 		signal(number, SIG_DFL);
 	setsid();
 	(void)!execute(z, root, ready, &e);
@@ -153,7 +153,7 @@ static _Noreturn void become_zygote(const struct kept_zygote *z, int root, int r
 	_exit(EXIT_FAILURE);
 }
 
-/* --- the supervisor's --- */
+/* --- the supervisor's side --- */
 
 static int make_orders(struct kept_zygote *z)
 {
@@ -162,7 +162,7 @@ static int make_orders(struct kept_zygote *z)
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, z->orders);
 }
 
-/* A supervisor that stays on the host must not build cells. */
+/* After a failure the supervisor may be in the host's mounts: if it cannot leave them, it must not build cells. */
 static int clone_tree(struct kept_zygote *z)
 {
 	struct store_tree tree = { .tree_fd = z->tree_fd };
@@ -253,7 +253,7 @@ static void let_go(struct kept_zygote *z)
 	close_orders(z);
 }
 
-/* --- one after the other --- */
+/* --- successors --- */
 
 static bool is_old(const struct kept_zygote *z)
 {
@@ -365,7 +365,7 @@ static void on_end_of_next(struct kept_zygote *z)
 	say("brig supervisor: a successor of the zygote of profile %s ended before it was ready; the old one stays\n", z->setup->profile);
 }
 
-/* Not ready yet: the pipe tells, its end too. */
+/* A byte in the pipe says that the zygote is ready; end of file, that it ended before. */
 static bool became_ready(struct one_zygote *one)
 {
 	char byte;
@@ -405,7 +405,7 @@ void kept_zygote_hear(struct kept_zygote *z, const struct pollfd fds[KEPT_ZYGOTE
 {
 	if (fds[1].revents && became_ready(&z->next)) {
 		succeed(z);
-		return; /* what was said of the old one is of the past */
+		return; /* fds[0] was of the old zygote */
 	}
 	if (fds[1].revents)
 		on_end_of_next(z);

@@ -38,23 +38,23 @@ struct entry_of_cell {
 	struct served_cell *cell;
 	uint32_t            generation;
 	bool                is_due;
-	int                 armed[WATCH_FDS]; /* of each source, as epoll waits for it; -1: not, or its event has come */
-	int                 known[WATCH_FDS]; /* the last one that epoll was told of */
-	double              asked;            /* warm.asked, by then: what is asked for anew may have the descriptors' old numbers */
+	int                 armed[WATCH_FDS]; /* descriptor of each source, while epoll waits for it; -1: none, or its event has come */
+	int                 known[WATCH_FDS]; /* the descriptor that epoll was given last */
+	double              asked;            /* warm.asked at that time: after another request, new descriptors may have the old numbers */
 };
 
 struct supervisor {
 	struct supervisor_setup setup;
-	struct sock_fprog       filter, notifying; /* as in cell_order; one behind the other */
+	struct sock_fprog       filter, notifying; /* as in cell_order; in memory, one follows the other */
 	struct kept_zygote      zygote;
 	struct cell_kind        kind;
 	int                     report_fd, epoll;
-	double                  looks; /* CLOCK_MONOTONIC ms: until then cells are looked at again and again, for not all can be waited for */
-	double                  ends; /* the same: the keeper is gone, and the supervisor ends by then; 0: it is there */
-	double                  reaped; /* CLOCK_MONOTONIC ms: when children that are no cell's were looked for */
-	uint32_t                answered; /* cells whose programs make calls that are answered here */
-	bool                    is_told; /* how its zygote is: nothing has happened since */
-	bool                    has_freed; /* memory of cells, which lies between that of others */
+	double                  looks; /* CLOCK_MONOTONIC ms: until then all cells are polled every LOOK_EACH_MS, because epoll cannot watch all of them */
+	double                  ends; /* CLOCK_MONOTONIC ms: the keeper is gone, and the supervisor ends by then; 0: the keeper is there */
+	double                  reaped; /* CLOCK_MONOTONIC ms: when children that belong to no cell were last reaped */
+	uint32_t                answered; /* cells for whose programs this process has just answered notices */
+	bool                    is_told; /* figures were told in a quiet turn, and nothing has happened since */
+	bool                    has_freed; /* memory of cells, which malloc has not given back to the kernel */
 	struct entry_of_cell    entry[KEEPER_CELLS_MAX];
 	size_t                  top; /* entries from here on are free */
 };
@@ -73,7 +73,7 @@ static _Noreturn void refuse(const struct err *e)
 
 /* --- what it is told first --- */
 
-/* A file of the supervisor's own, sealed: a zygote reads it too. */
+/* Both filters in a sealed memory file, for zygotes. */
 static int seal_filters(const struct supervisor *s)
 {
 	struct err e;
@@ -84,7 +84,7 @@ static int seal_filters(const struct supervisor *s)
 	return fd;
 }
 
-/* A profile that never starts warm has nothing that another run has had. */
+/* In a profile that never starts warm, a run gets nothing that another run has used: no networks are kept. */
 static void keep_networks(struct supervisor *s)
 {
 	struct err e;
@@ -123,7 +123,7 @@ static void take_setup(struct supervisor *s)
 	take_filter(s, fds[0]);
 	keep_networks(s);
 	(void)!refusal_notice_add(s->notifying.filter, s->notifying.len);
-	if (cell_begin(&s->kind.base, s->setup.rootless_kind, &s->kind.unfit) == 0) /* zygotes inherit what is left, too */
+	if (cell_begin(&s->kind.base, s->setup.rootless_kind, &s->kind.unfit) == 0) /* zygotes inherit its effect, too */
 		s->kind.unfit.kind = ERR_NONE;
 	s->kind.base.mounts.trust_fd = s->setup.has_trust ? fds[2] : -1;
 	s->kind.setup   = &s->setup;
@@ -135,12 +135,12 @@ static void take_setup(struct supervisor *s)
 
 /* --- waiting --- */
 
-/* The supervisor's own sources; those of cells come behind them. */
+/* Numbers of the supervisor's own sources; those of cells follow. */
 enum { OWN_KEEPER, OWN_ZYGOTES, OWN_MAX = OWN_ZYGOTES + KEPT_ZYGOTE_FDS };
 
 /*
- * Each event comes once, and is asked for anew after the turn that it has caused: what is closed, while another process holds the
- * same file, causes one turn at most. What cannot be waited for ends the supervisor: a run that is not watched has no limits.
+ * Each source causes one event, and is armed again after the turn for it. So a descriptor that is closed here, while another process has
+ * the same file open, causes one turn at most. If a source cannot be watched, the supervisor ends: a run that is not watched has no limits.
  */
 static void arm(struct supervisor *s, int fd, short events, uint64_t data, bool is_known)
 {
@@ -149,11 +149,11 @@ static void arm(struct supervisor *s, int fd, short events, uint64_t data, bool 
 
 	if (fd < 0 || epoll_ctl(s->epoll, first, fd, &e) == 0)
 		return;
-	if ((errno == ENOENT || errno == EEXIST) && epoll_ctl(s->epoll, second, fd, &e) == 0) /* another file by now, or the same again */
+	if ((errno == ENOENT || errno == EEXIST) && epoll_ctl(s->epoll, second, fd, &e) == 0) /* the number is another file's by now, or still the same one's */
 		return;
 	if (errno != ENOSPC && errno != ENOMEM)
 		give_up("epoll_ctl");
-	s->looks = clock_ms(CLOCK_MONOTONIC) + LOOK_MS; /* fs.epoll.max_user_watches, which a program may have used up where all have one id */
+	s->looks = clock_ms(CLOCK_MONOTONIC) + LOOK_MS; /* fs.epoll.max_user_watches: a program that has this process's id may have used it up */
 }
 
 /* Generation, cell, source. */
@@ -162,7 +162,7 @@ static uint64_t data_of(const struct supervisor *s, size_t i, size_t source)
 	return (uint64_t)s->entry[i].generation << 32 | (OWN_MAX + i * WATCH_FDS + source);
 }
 
-/* After each turn of theirs, and when a zygote was started. */
+/* After each event of the keeper or of a zygote, and when a zygote was started. */
 static void arm_own(struct supervisor *s)
 {
 	struct pollfd zygotes[KEPT_ZYGOTE_FDS];
@@ -199,14 +199,14 @@ static struct zygote_place want_zygote(struct supervisor *s, int tree_fd, const 
 	return kept_zygote_place(&s->zygote);
 }
 
-/* Of the cell before nothing is waited for any more. */
+/* Builds the next cell in the same place; epoll watches nothing of the previous one. False: there is no next cell, and entry->cell is freed. */
 static bool build_again(struct supervisor *s, size_t i)
 {
 	struct entry_of_cell    *entry = &s->entry[i];
 	const struct store_tree *tree  = &entry->cell->place.rootfs;
 	struct zygote_place      zygote;
 
-	if (s->ends > 0 || strcmp(s->zygote.digest, tree->digest) != 0) { /* by now there are cells of another rootfs */
+	if (s->ends > 0 || strcmp(s->zygote.digest, tree->digest) != 0) { /* the keeper uses another rootfs by now */
 		served_cell_free(entry->cell);
 		return false;
 	}
@@ -216,7 +216,7 @@ static bool build_again(struct supervisor *s, size_t i)
 	return served_cell_again(entry->cell, &s->kind, &zygote);
 }
 
-/* What there is to hear is asked for once more: in the order of its sources, whatever came first. */
+/* Polls all sources of the cell again, because they must be handled in their own order, not in that in which events came. */
 static void turn(struct supervisor *s, size_t i)
 {
 	struct entry_of_cell *entry = &s->entry[i];
@@ -230,7 +230,7 @@ static void turn(struct supervisor *s, size_t i)
 	if (poll(fds, ARRAY_LEN(fds), 0) < 0 && errno != EINTR)
 		give_up("poll");
 	for (size_t n = 0; n < WATCH_FDS; n++)
-		if (fds[n].revents) /* what is heard may be closed, and its number another one's */
+		if (fds[n].revents) /* the turn may close it, and its number may become another file's */
 			entry->armed[n] = -1;
 	switch (served_cell_hear(entry->cell, &s->kind, fds)) {
 	case SERVED_CELL_MAY_COME:
@@ -304,7 +304,7 @@ static void hear_keeper(struct supervisor *s)
 
 /* --- processes --- */
 
-/* Or may be: of a fork that was begun it is not known yet. */
+/* True also if the child may belong to a cell: while the pid of a fork is not known yet, any child may be that fork. */
 static bool is_of_cell(const void *arg, pid_t pid)
 {
 	const struct supervisor *s = arg;
@@ -319,8 +319,8 @@ static bool is_of_cell(const void *arg, pid_t pid)
 }
 
 /*
- * A cell reaps its PID 1 and its program. What is left are fork servers, helpers, forks of a server that was killed before it had told
- * of them: a cell whose program is one of those cannot die before it is reaped.
+ * A cell reaps its PID 1 and its program. Other children are fork servers, helpers, and forks whose server was killed before it had reported
+ * them: the cell of such a fork cannot end before the fork is reaped.
  */
 static void reap_others(struct supervisor *s)
 {
@@ -375,7 +375,7 @@ static void mark(struct supervisor *s, uint64_t data)
 	s->entry[i].armed[source] = -1;
 }
 
-/* Cells whose programs were answered a moment ago. */
+/* How many cells have programs for which a notice was answered a moment ago. */
 static uint32_t count_answered(const struct supervisor *s, double now)
 {
 	enum { MOMENT_MS = 250 };
@@ -420,7 +420,7 @@ static struct waiting_forks waiting_forks(const struct supervisor *s)
 	return waiting;
 }
 
-/* Figures are told at once; memory is looked at when it has been quiet for a while, for that takes some tenths of a millisecond. */
+/* Memory is not measured in each turn, because that takes some tenths of a millisecond. The other figures are told at once. */
 static void tell_figures(struct supervisor *s, bool is_quiet)
 {
 	struct waiting_forks waiting;
@@ -440,7 +440,7 @@ static void attend(struct supervisor *s)
 
 	if (n < 0 && errno != EINTR)
 		give_up("epoll_wait");
-	zygotes = s->looks > clock_ms(CLOCK_MONOTONIC); /* not all can be waited for: all is looked at */
+	zygotes = s->looks > clock_ms(CLOCK_MONOTONIC); /* epoll does not watch everything: everything is polled */
 	keeper  = zygotes && !s->ends && packet_is_there(SUPERVISOR_FD);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u64 >= OWN_MAX)
@@ -454,7 +454,7 @@ static void attend(struct supervisor *s)
 	reap_others(s);
 	s->is_told = n == 0;
 	if (n == 0 && s->has_freed) {
-		malloc_trim(0); /* after a crowd */
+		malloc_trim(0); /* many cells may have gone */
 		s->has_freed = false;
 	}
 	if (s->setup.warm)
@@ -463,7 +463,7 @@ static void attend(struct supervisor *s)
 
 /* --- begin --- */
 
-/* Each cell takes some fifty. */
+/* Each cell takes some fifty descriptors. */
 static void allow_descriptors(void)
 {
 	struct rlimit files;
@@ -474,7 +474,7 @@ static void allow_descriptors(void)
 	}
 }
 
-/* A keeper that is gone has let go of each cell: a run that is there hears it. */
+/* When the keeper has gone, each cell gets end of file on its control socket, and ends: the supervisor waits for that. */
 static bool is_over(const struct supervisor *s)
 {
 	return s->ends > 0 && (s->top == 0 || clock_ms(CLOCK_MONOTONIC) >= s->ends);

@@ -22,7 +22,7 @@ extern const char zygote_program_end[] __attribute__((visibility("hidden")));
 extern const char zygote_extension_start[] __attribute__((visibility("hidden")));
 extern const char zygote_extension_end[] __attribute__((visibility("hidden")));
 
-/* The environment is ours, none of a caller's: nothing in it needs an escape. */
+/* The environment has brig's own entries and none of a caller: nothing in it has to be escaped. */
 static void print_program(FILE *out, const char *preload, const struct program_env *env)
 {
 	fprintf(out, "PRELOAD = \"%s\"\nENVIRON = [", preload);
