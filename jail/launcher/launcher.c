@@ -44,7 +44,7 @@ struct private_run {
 	struct served_cell     *cell;
 };
 
-/* The keys of a terminal reach the client; a signal that ends this process ends the run. Nothing else that the caller left is of interest. */
+/* Keys of a terminal signal the client only. A signal that would end this process ends the run instead. The caller's signal settings are replaced. */
 static int take_signals(void)
 {
 	sigset_t set;
@@ -64,7 +64,7 @@ static int take_signals(void)
 
 /* --- as a keeper --- */
 
-/* The client cleans up after a launcher that was killed. */
+/* With the number, the client can clean up if the launcher is killed. */
 static int tell_slot(int client, uint32_t number, struct err *e)
 {
 	struct launch_message message = { .kind = LAUNCH_SLOT, .number = number };
@@ -153,7 +153,7 @@ static void fill_kind(struct private_run *l, const struct cell_place *p)
 					      .notifying       = &l->filter.notifying };
 }
 
-/* What fails here is told by the cell, which then cannot be built. */
+/* A failure here becomes kind.unfit: the cell is not built, and tells the client why. */
 static int prepare(struct private_run *l, struct cell_place *p, struct err *e)
 {
 	if ((l->signals < 0 && err_sys(e, "set-up step watch-signals") < 0) || take_place(l, p, e) < 0 || open_filter(l, e) < 0 ||
@@ -191,7 +191,7 @@ static int open_cell(struct private_run *l, int control)
 	return l->cell ? 0 : -1;
 }
 
-/* As the keeper sends it. The cell has the client's socket with it, or is given that to say what failed. */
+/* Sends the order as a keeper does, with the client's socket. If that fails, the cell is given the socket here, to report the failure. */
 static void give_order(struct private_run *l, int control, const struct timespec *asked)
 {
 	struct watch       *w = &l->cell->watch;
@@ -213,7 +213,7 @@ static void give_order(struct private_run *l, int control, const struct timespec
 	fd_closep(&l->client);
 }
 
-/* There is no cell that could say so. */
+/* The launcher itself reports the failure, because there is no cell to do it. */
 static _Noreturn void refuse(const struct private_run *l)
 {
 	struct launch_message message = { .kind = LAUNCH_ENDED, .end = RUN_END_NONE };
@@ -252,9 +252,9 @@ static bool turn(struct private_run *l)
 	double                  left;
 
 	if (l->cell->watch.decided || l->cell->state == CELL_DIES)
-		reap_unknown(is_of_cell, l->cell); /* PID 1 is not gone as long as a fork that was not told of is not reaped */
+		reap_unknown(is_of_cell, l->cell); /* PID 1 cannot end before a fork that was never reported is reaped */
 	served_cell_fds(l->cell, fds);
-	fds[WATCH_FDS] = (struct pollfd){ .fd = l->cell->state == CELL_LIVES ? l->signals : -1, .events = POLLIN }; /* else there is no run to end, or none any more */
+	fds[WATCH_FDS] = (struct pollfd){ .fd = l->cell->state == CELL_LIVES ? l->signals : -1, .events = POLLIN }; /* otherwise there is no run to end */
 	left           = l->cell->wake - clock_ms(CLOCK_MONOTONIC);
 	if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > TURN_MS_MAX ? TURN_MS_MAX : (int)left + 1) < 0 && errno != EINTR)
 		fail_to_wait(&l->cell->watch);
@@ -263,7 +263,7 @@ static bool turn(struct private_run *l)
 	return served_cell_hear(l->cell, &l->kind, fds) == SERVED_CELL_LIVES;
 }
 
-/* The fork server keeps the privilege that a program's way into the cell takes, until the program is on it. */
+/* The forker, started before, keeps the privilege that the program needs to enter the cell, and ends when it has forked it. */
 static void give_up_rights(struct private_run *l)
 {
 	struct watch *w = &l->cell->watch;

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 /*
- * What else the caller has open is not the launcher's: it would keep other
- * clients' connections alive, and other launchers from seeing the caller's end.
+ * Closes everything else that the caller has open: copies here would keep other
+ * clients' connections alive, and other launchers would not see the caller's end.
  */
 static void keep_only(const struct run_order *order, int sock)
 {
@@ -59,7 +59,7 @@ int run_start(struct run *ret, const struct run_order *order, const struct place
 	return 0;
 }
 
-/* Every child that is left, within 2 s: the launcher, and PID 1 of its cell that came to us. */
+/* Waits at most 2 s for all children: the launcher, and PID 1 of its cell, of which this process has become the parent. */
 static void reap_children(struct run *run)
 {
 	for (int ms = 0; ms < 2000; ms++) {
@@ -79,7 +79,7 @@ static bool is_text(const char *text, size_t size)
 	return memchr(text, 0, size);
 }
 
-/* The launcher of a service has no more rights than its cell: what it says is looked at before it is used. */
+/* A supervisor has no more rights on the host than its cells, so its messages are checked before they are used. */
 static bool is_sound(const struct run_end *end)
 {
 	for (unsigned i = 0; i < end->hits && i < ARRAY_LEN(end->hit); i++)
@@ -91,7 +91,7 @@ static bool is_sound(const struct run_end *end)
 	       is_text(end->left.text, sizeof end->left.text);
 }
 
-/* A JSON text and a terminal can hold it. */
+/* So that the texts can be written into JSON and to a terminal. */
 static void make_plain(struct run_end *end)
 {
 	text_make_plain(end->missing_why[0]);
@@ -121,8 +121,8 @@ static void judge_silence(bool cut_off, struct run_end *end)
 }
 
 /*
- * The launcher was killed: its PID 1 is dying with it. One that lives, and cannot be heard, ends its cell when the
- * client goes. What is left are the control groups.
+ * If the launcher was killed, PID 1 of its cell dies with it. If it lives and its messages cannot be received, it ends its cell
+ * because the socket is shut down. The control groups are left to this process.
  */
 static void clean_after_launcher(struct run *run)
 {
@@ -182,7 +182,7 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end 
 	return RUN_GOES_ON;
 }
 
-/* Where there is no room, others are waiting to be read. */
+/* Does not wait: when the socket is full, the request is dropped. */
 static void ask_with(const struct run *run, enum launch_ask_kind kind, enum exit_reason reason, uint64_t ms, const int *fds, size_t n)
 {
 	struct launch_ask ask;

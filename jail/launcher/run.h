@@ -11,7 +11,7 @@
  *   (it becomes a child subreaper); run_next() reaps it, removes the control
  *   groups and says that the launcher was killed.
  *
- * Between the two go fixed-size structs over a socket: of a service, the supervisor is at the other end of it.
+ * The two exchange fixed-size structs over a socket (launch.h). In a service, a supervisor is at the other end of it.
  */
 #pragma once
 #include "pipes.h"
@@ -33,28 +33,29 @@ struct run {
 
 enum run_event { RUN_GOES_ON, RUN_STARTED, RUN_SESSION, RUN_LIMIT, RUN_ENDED };
 
-/* Of a private run. exec_args are sealed. */
+/* Starts a private run. order->exec_args is sealed. */
 must_use int run_start(struct run *ret, const struct run_order *order, const struct places *places, struct err *e);
 
 /*
- * Waits for one message: poll run->sock to know when one is there. GOES_ON is none of the caller's business.
- * STARTED brings as many ends as were asked for, in the order of pipes.h: the caller owns them. The others are -1. SESSION: what is known of one, in end->layers, ->missing and ->rootfs_digest, in run->victims and run->is_frozen. LIMIT: end->hit[0] is the limit that is just ending the run; nothing else of *end
- * is set. ENDED comes exactly once, also when the launcher died, and nothing of the cell is left then.
+ * Waits for one message: poll run->sock to know when one is there. GOES_ON: nothing that the caller has to know. STARTED: streams has as
+ * many ends as were asked for, in the order of pipes.h, and the caller owns them; the others are -1. SESSION: the state of a session, in
+ * end->layers, ->missing and ->rootfs_digest, in run->victims and run->is_frozen. LIMIT: end->hit[0] is the limit that is about to end the
+ * run; nothing else of *end is set. ENDED comes exactly once, also when the launcher died, and nothing of the cell is left then.
  */
 must_use enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end *end);
 
-/* Ask for the end, once or often. */
+/* Asks for the end of the run; more than once does no harm. */
 void run_cancel(const struct run *run, enum exit_reason reason);
-/* Its wall clock stands still while a call of a tool takes long. */
+/* Stops the wall clock (waits) while a call of a tool takes long, and starts it again. */
 void run_wait(const struct run *run, bool waits);
-/* It is a session: its wall time is ms from its start, CPU time does not end it, and a lack of memory ends its largest process. */
+/* The run is a session: its wall time is ms from its start, CPU time does not end it, and a lack of memory ends its largest process. */
 void run_stay(const struct run *run, uint64_t ms);
-/* A session has nothing to do, or has again: then before anything is sent to its program. */
+/* Freezes a session that has nothing to do. To thaw it, call this before anything is sent to its program. */
 void run_freeze(const struct run *run, bool is);
 /*
- * Over sock, one end of a pair of SOCK_SEQPACKET that stays the caller's, the other end gets one struct net_listeners with the cell's
- * sockets (net_listeners.h), when the program uses one of them first; end of file where there are none, or the run is over. If the
- * other end is closed, the sockets are. At any time after the start, once.
+ * Asks for the cell's listening sockets. sock: one end of a SOCK_SEQPACKET pair; it stays the caller's. When the program first uses one of
+ * the sockets, the other end of the pair gets one struct net_listeners with all of them (net_listeners.h); or end of file, when there are
+ * none or the run is over. If that end is closed, the sockets are closed. At any time after the start, once.
  */
 void run_network(const struct run *run, int sock);
 void run_done(struct run *run);

@@ -10,7 +10,7 @@
 struct run_order {
 	const struct profile       *profile;
 	const struct policy_bundle *policy; /* of a private run */
-	unsigned                    number; /* of a service: the keeper's for the profile */
+	unsigned                    number; /* of a run of a service: the keeper's number for the profile */
 	const struct limits        *limits;
 	struct exec_args           *exec_args; /* sealed when it is sent to another process */
 	const char                 *exec_text;
@@ -27,8 +27,8 @@ struct run_order {
 	bool                        stdin_pipe, result_pipe, cold, terminals;
 };
 
-/* What of it goes to the process that watches the run; asked: CLOCK_MONOTONIC ms. */
+/* The message to the process that watches the run. asked: when the run was asked for, CLOCK_MONOTONIC ms. */
 void run_order_fill(struct launch_order *ret, const struct run_order *o, double asked);
-/* The descriptors that go with that, in its order; they stay whose they are. exec_args are sealed. */
+/* The descriptors that are sent with that message (launch.h), borrowed. Returns how many. o->exec_args is sealed; client: the socket to it. */
 enum { RUN_ORDER_FDS = 4 };
 size_t run_order_fds(int fds[RUN_ORDER_FDS], const struct run_order *o, int client);

@@ -149,7 +149,7 @@ static void arm(struct supervisor *s, int fd, short events, uint64_t data, bool 
 
 	if (fd < 0 || epoll_ctl(s->epoll, first, fd, &e) == 0)
 		return;
-	if ((errno == ENOENT || errno == EEXIST) && epoll_ctl(s->epoll, second, fd, &e) == 0) /* the number is another file's by now, or still the same one's */
+	if ((errno == ENOENT || errno == EEXIST) && epoll_ctl(s->epoll, second, fd, &e) == 0) /* another file has the number by now, or still the same one */
 		return;
 	if (errno != ENOSPC && errno != ENOMEM)
 		give_up("epoll_ctl");
