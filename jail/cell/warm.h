@@ -82,6 +82,6 @@ must_use int warm_reap(struct warm *w, int *status, struct err *e);
 
 /* The order; a fork to read it need not be there yet. words_fd, code_fd: memory files; tools_fd: as in order_file_send(). All stay the caller's. */
 must_use int warm_deliver(struct warm *w, const struct order_head *o, int words_fd, int code_fd, int tools_fd, struct err *e);
-/* Kills the fork server that was asked, because it does not answer. Another one is started for the next request. */
+/* Kills the fork server that was asked and does not answer. The process that keeps it starts another one. */
 void         warm_kill_server(const struct warm *w);
 void         warm_close(struct warm *w);

@@ -54,8 +54,8 @@ void run_stay(const struct run *run, uint64_t ms);
 void run_freeze(const struct run *run, bool is);
 /*
  * Asks for the cell's listening sockets. sock: one end of a SOCK_SEQPACKET pair; it stays the caller's. When the program first uses one of
- * the sockets, the other end of the pair gets one struct net_listeners with all of them (net_listeners.h); or end of file, when there are
- * none or the run is over. If that end is closed, the sockets are closed. At any time after the start, once.
+ * the sockets, the other end of the pair gets one struct net_listeners with all of them (net_listeners.h), or one byte if they could not be
+ * sent; end of file, when there are none or the run is over. If that end is closed, the sockets are closed. At any time after the start, once.
  */
 void run_network(const struct run *run, int sock);
 void run_done(struct run *run);
