@@ -69,7 +69,7 @@ static bool is_exec(const struct child_report *r)
 	return r->table == CHILD_PROGRAM && strcmp(child_step_name(r->table, r->step), "exec") == 0;
 }
 
-/* EAGAIN, execve(2): RLIMIT_NPROC is exceeded. */
+/* EAGAIN says nothing of the file: RLIMIT_NPROC is exceeded (execve(2)). */
 int child_exec_errno(const struct child_report *r)
 {
 	return is_exec(r) && r->errnum != EAGAIN ? r->errnum : 0;

@@ -1,16 +1,16 @@
 /*
  * child.h - from clone() to exec(): system calls only, no heap, no stdio.
  *
- * PID 1 builds a cell, and becomes brig-init. The program enters from outside:
- * a fork server (fork_server.h) forks it, it enters the cell, and gives
- * everything up; a forker's fork execs, a zygote's goes on, or execs as well. Each walks its
- * own table of steps. Everything they need is decided before and lies in
- * child_ctx. A step that fails says its row and errno over report_fd, and
- * nothing runs: a fork is asked for only after brig-init has said that it is
- * as hard as it gets.
+ * PID 1 builds a cell and becomes brig-init. The program's process comes from outside: a fork
+ * server (fork_server.h) forks it, it enters the cell, and gives up every right. A forker's fork
+ * then execs. A zygote's fork goes on in its own interpreter, or execs if its order says so.
  *
- * What shall run comes later, in the cell's order file: a cell can stand ready
- * before any run wants it.
+ * Each of them walks its own tables of steps. What the steps need is decided before and is in
+ * child_ctx. A step that fails reports its row and errno over report_fd, and nothing runs: a fork
+ * is asked for only after brig-init has reported that it is hardened (protocol.h).
+ *
+ * What to run comes later, in the cell's order file, so that a cell can be ready before any run
+ * wants it.
  */
 #pragma once
 #include "child_table.h"
@@ -25,15 +25,15 @@
 
 #include <errno.h>
 
-/* What comes over report_fd. Descriptors come with CHILD_PREPARED, as below, and with CHILD_LISTENER: of the filter. */
+/* Messages over report_fd. CHILD_PREPARED carries the descriptors below, CHILD_LISTENER the seccomp listener. */
 enum child_word { CHILD_FAILED, CHILD_PREPARED, CHILD_EXECS, CHILD_LISTENER };
 
-/* Of /tmp, /dev/shm, /workspace, in this order: what a run can fill. */
+/* The mounts that a run can fill: /tmp, /dev/shm, /workspace, in this order. */
 enum { CELL_MOUNTS = 3 };
 
 /*
- * What PID 1 has made for the program: the program's ends of its pipes, with main.py, empty and open for writing;
- * the client's ends, in the order of pipes.h with all of them; and the mounts that a run can fill.
+ * Descriptors that PID 1 sends with CHILD_PREPARED: main.py, empty and open for writing; the program's ends of its pipes;
+ * the client's ends of all four pipes, in the order of pipes.h; and the mounts that a run can fill.
  */
 enum {
 	PREPARED_CODE, PREPARED_IN, PREPARED_OUT, PREPARED_ERR, PREPARED_RESULT, PREPARED_CLIENT,
@@ -41,28 +41,28 @@ enum {
 	PREPARED_FDS    = PREPARED_MOUNTS + CELL_MOUNTS,
 };
 
-/* How many bytes of its arguments, and of its environment, a process that was forked ahead shows in /proc. */
+/* A fork made ahead of its order shows at most so many bytes of arguments in /proc, and as many of environment. */
 enum { CHILD_SHOWN_BYTES = 4096 };
 
-/* What a fork is handed, beside its report. The last one it opens itself. */
+/* The descriptors that a fork is handed, besides its report socket. It opens the last one itself. */
 enum { HANDED_ORDERS, HANDED_ORDER_FILE, HANDED_CODE, HANDED_IN, HANDED_OUT, HANDED_ERR, HANDED_RESULT, HANDED_NULL, HANDED_FDS };
 
-/* The program's rlimits: of one process each; of its id in the cell. */
+/* The program's rlimits. processes counts all processes of the program's id in the cell; the others hold for each process. */
 struct child_rlimits {
-	uint64_t files, cpu_s, cpu_s_max, data, processes; /* cpu_s_max: to which a session raises it */
+	uint64_t files, cpu_s, cpu_s_max, data, processes; /* cpu_s_max: the hard limit, to which a session raises cpu_s */
 };
 
-enum { CHILD_DETAIL_EXECS = 1 }; /* the next call executes the program, or fails; 0: a zygote's fork that has given everything up */
-enum { CHILD_DETAIL_ASKED = 0 }; /* of the step workdir: the directory that the order names, and not /workspace */
+enum { CHILD_DETAIL_EXECS = 1 }; /* the exec follows, or the report of a failure; 0: a zygote's fork that has given up its rights */
+enum { CHILD_DETAIL_ASKED = 0 }; /* of the step workdir: the directory that the order names failed, not /workspace */
 
 struct child_report {
 	enum child_word  message;
 	enum child_table table;
 	unsigned         step;
-	int              detail; /* which mount, which limit; -1 when the step has no parts. Of CHILD_EXECS: */
+	int              detail; /* the mount or limit that failed, -1 if the step has no parts; or one of the above */
 	int              errnum;
-	int64_t          cpu_ns; /* that the cell has used since it joined its groups: the set-up's, not the program's */
-	int64_t          cpu_before_ns; /* with CHILD_PREPARED: for the fork that shall say CHILD_EXECS */
+	int64_t          cpu_ns; /* CPU time of the set-up since the cell joined its groups: not charged to the program */
+	int64_t          cpu_before_ns; /* with CHILD_PREPARED: PID 1's, for the fork, which reports CHILD_EXECS */
 };
 
 struct child_ctx {
@@ -72,64 +72,65 @@ struct child_ctx {
 	const char              *hostname;
 	int                      join_fd[GROUP_TREES_MAX]; /* tasks of the v1 groups, as group_open_joins() opened them */
 	int                      join_len;
-	unsigned                 init_id, program_uid, program_gid; /* as seen inside; the same when there is only one */
-	unsigned                 owner_id, pipes_id; /* PID 1's and the program's id as seen where the cell is built: of what PID 1 makes */
-	int                      user_ns_fd; /* that PID 1 enters last (user_ns.h) */
+	unsigned                 init_id, program_uid, program_gid; /* as seen inside; all equal if the slot has only one id */
+	unsigned                 owner_id, pipes_id; /* PID 1's and the program's id as seen outside: the owners of what PID 1 makes */
+	int                      user_ns_fd; /* of the slot (user_ns.h); PID 1 enters it when it no longer needs power over the cell */
 	bool                     is_first_victim;
-	int                      report_fd; /* socket; its end is the cell's */
+	int                      report_fd; /* socket; PID 1, and the cell with it, ends when the other end is closed */
 	int                      init_fd;   /* memfd with brig-init */
 	int                      slot_fd;
 	unsigned                 landlock_abi; /* 0: the kernel has none */
 	bool                     workspace_exec;
 	const struct sock_fprog *filter, *notifying; /* as in cell_order */
-	int                      cell_pidfd; /* CHILD_ENTER: PID 1 of the cell, and */
-	int                      handed_fd[HANDED_FDS];
-	bool                     stays;      /* a zygote's fork: it goes on with what it has in memory, unless its order says that it executes */
-	bool                     is_ahead;   /* a fork: its order comes when all steps are done */
-	bool                     has_code;   /* else main.py is removed */
-	int                      code_fd, extension_fd; /* CHILD_ZYGOTE: what it executes, and what that loads; sealed memory files */
+	int                      cell_pidfd; /* a fork: PID 1 of the cell that it enters */
+	int                      handed_fd[HANDED_FDS]; /* a fork: by HANDED_ORDERS and so on */
+	bool                     stays;      /* a zygote's fork that goes on without an exec; cleared if its order says that it executes */
+	bool                     is_ahead;   /* a fork made ahead: it reads its order after all steps */
+	bool                     has_code;   /* false: main.py is removed */
+	int                      code_fd, extension_fd; /* a zygote: its main.py, and the extension that this loads; sealed memory files */
 	uint32_t                 code_len, extension_len;
 
-	/* what the steps are told and find out, on their side of the clone */
+	/* filled in after the clone */
 	struct child_rlimits     rlimits;
-	struct exec_lists       *lists;      /* of a fork: room for the arguments of its order, and */
-	struct order_head        order_file; /* the order, once it is there; its text is in lists, and */
+	struct exec_lists       *lists;      /* a fork: room for the paths, arguments and environment of its order */
+	struct order_head        order_file; /* a fork: the order, once it was read; its texts are in lists and in code */
 	char                    *code;
-	char                    *shown; /* of a fork without an order: two areas of CHILD_SHOWN_BYTES, its arguments in /proc */
-	int64_t                  cpu_before_ns; /* PID 1's, before it joined the groups that count it */
-	int64_t                  init_cpu_ns; /* of a fork: PID 1's, while it could be seen */
+	char                    *shown; /* a fork made ahead: two areas of CHILD_SHOWN_BYTES, its arguments and environment in /proc */
+	int64_t                  cpu_before_ns; /* CPU time before joining the groups: PID 1's; in a fork, PID 1's and its own */
+	int64_t                  init_cpu_ns; /* a zygote's fork: PID 1's CPU time, read before the filter is installed */
 	int                      detail;
 };
 
 _Noreturn void child_run_cell(struct child_ctx *c);
 
 /*
- * A fork: into the cell, then the program's own table. Returns in one that stays, when everything is given up and the filter
- * is on; after a failure, which it has told, it does not return.
+ * In a fork: enters the cell, then walks the program's table. Returns only in a fork that stays, which then has no rights and has
+ * the filter on. After a failure it reports the step and exits.
  */
 void child_become_program(struct child_ctx *c);
 /*
- * After it, and before anything of the run is executed: reports that everything is given up, and its CPU time so far,
- * which is not charged to the program. May be called again. Only write() and clock_gettime() are called. 0 or -errno.
+ * After child_become_program(), before anything of the run is executed: reports that the fork has given up its rights, and the CPU
+ * time so far, which is not charged to the program. May be called again: the last report counts. Calls only write() and
+ * clock_gettime(). 0 or -errno.
  */
 must_use int child_say_stands(const struct child_ctx *c);
-/* Its order is there, or nothing can send one any more. Only poll() is called. */
+/* True: the order has arrived, or no process can send one any more. Calls only poll(). */
 bool         child_has_order(const struct child_ctx *c, int wait_ms);
-/* Takes the order of a fork. 0 or -errno. */
+/* In a fork: waits for its order, and reads it. 0 or -errno. */
 must_use int child_take_order_file(struct child_ctx *c);
-/* With the order of one that waited for it: where it works. After a failure, which it has told, it does not return. Only chdir() and write() are called. */
+/* In a fork made ahead, after its order: enters the directory that this names. Reports a failure and exits. Calls only chdir() and write(). */
 void         child_enter_workdir(struct child_ctx *c);
-/* With the order: main.py is written, the streams are those that were asked for, and nothing else is open. 0 or -errno. */
+/* After the order: writes main.py, keeps the streams that the order asks for, and closes all else that the fork was handed. 0 or -errno. */
 must_use int child_take_streams(struct child_ctx *c);
-/* The place in which a zygote is executed. 0 or -errno; *step: which row failed. */
+/* Sets up the process and the mounts in which a zygote is executed. 0 or -errno; *step: the row that failed. */
 must_use int child_build_zygote(struct child_ctx *c, unsigned *step);
 
-/* A zygote's fork that waited for an order, and shall execute what it is: as child_take_streams(), and then the last step of a program. */
+/* In a zygote's fork whose order says that it executes: child_take_streams(), then the exec. Reports a failure and exits. */
 _Noreturn void child_execute(struct child_ctx *c);
 
-/* The parent's side: the errno of an exec that says something of the file, else 0. */
+/* In the parent: the errno of a failed exec, if it is about the file; else 0. */
 int child_exec_errno(const struct child_report *r);
-/* A failure as a sentence. */
+/* In the parent: a failure as a sentence. */
 int child_explain(const struct child_report *r, const struct child_ctx *c, struct err *e);
 
 /* landlock.c */
@@ -145,18 +146,18 @@ struct child_step {
 /* End with a NULL name. */
 extern const struct child_step child_cell_steps[], child_program_steps[], child_enter_steps[], child_zygote_steps[];
 
-/* In both tables: after them an exec gains no right. */
+/* Steps of PID 1 and of the program: after them an exec gains no right. */
 int child_bounding_set(struct child_ctx *c);
 int child_securebits(struct child_ctx *c);
 
-/* In both tables, of PID 1 and of a fork that enters (child_enter.c). Groups: those of v1. */
+/* Steps of PID 1 and of a fork that enters (child_enter.c). child_join_groups(): those of v1. */
 int child_join_groups(struct child_ctx *c);
 int child_take_ids(struct child_ctx *c);
 int child_new_keyring(struct child_ctx *c);
-/* Of a fork, when it knows its arguments. */
+/* Step of a fork: what /proc shows as its arguments and environment. */
 int child_show_words(struct child_ctx *c);
 
-/* Of a fork server: its forks inherit them. */
+/* Step of a fork server: its forks inherit these limits. */
 int child_fixed_rlimits(struct child_ctx *c);
 
 /* For steps: the kernel's answer as 0 or -errno. */
@@ -169,11 +170,11 @@ static inline int child_sys(long r)
 
 enum { CHILD_EXIT_SETUP = 125 };
 
-/* Tells that this step failed, and ends. Only write() is called. */
+/* Reports that this step failed, and exits. Calls only write(). */
 _Noreturn void child_fail(const struct child_ctx *c, enum child_table table, unsigned step, int errnum);
 
-/* Tells the launcher; a lost message means that nothing runs. */
+/* Sends a report, with n descriptors. 0 or -errno: then the step must fail, because nothing may run without its report. */
 int child_say(const struct child_ctx *c, enum child_word message, const int *fds, size_t n);
 
-/* Of a process of the cell, by its number in there. */
+/* CPU time of a process, by its number in the caller's pid namespace; 0: the caller. Returns 0 if it cannot be read. */
 int64_t child_cpu_ns(pid_t pid);

@@ -19,7 +19,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* The process that clones PID 1 watches other cells, too: with copies of its descriptors, neither they nor this cell would get ends of file. */
+/*
+ * PID 1 is a clone of a process that watches other cells, too. Copies of that process's descriptors would keep end of file from
+ * those cells and from this one.
+ */
 static int cell_close_descriptors(struct child_ctx *c)
 {
 	int    keep[5 + GROUP_TREES_MAX + MOUNT_SHOWN_MAX] = { c->root_fd, c->report_fd, c->init_fd, c->slot_fd, c->user_ns_fd };
@@ -33,9 +36,9 @@ static int cell_close_descriptors(struct child_ctx *c)
 }
 
 /*
- * The signal covers the steps up to take-ids, which clears it; brig-init arms
- * it anew. In between, and for a launcher that died before the first call here,
- * the ends of the sockets tell: none but the launcher may hold the other ones.
+ * The signal covers the steps up to own-files: the kernel clears it when a process changes its ids.
+ * brig-init arms it anew. A launcher that dies in between, or before the first call here, is noticed
+ * by the hang-up of its socket: no other process may hold that end.
  */
 static int cell_die_with_launcher(struct child_ctx *c)
 {
@@ -46,7 +49,10 @@ static int cell_die_with_launcher(struct child_ctx *c)
 	return launcher.revents & POLLHUP ? -EPIPE : 0;
 }
 
-/* Without a limit of its own, the cell is what the host kills first when its memory is used up. The file is root's while we cannot be dumped. */
+/*
+ * If no control group limits the cell's memory, the OOM killer of the host takes the cell first. The file belongs to root while
+ * the process is not dumpable.
+ */
 static int cell_first_victim(struct child_ctx *c)
 {
 	int fd, r;
@@ -64,7 +70,7 @@ static int cell_first_victim(struct child_ctx *c)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* What is made from here on belongs to PID 1's id: its user namespace is entered later, for nothing here is that namespace's. */
+/* Files made from here on belong to PID 1's id. Its user namespace is entered later, because root there has no power over the cell's mounts. */
 static int cell_own_files(struct child_ctx *c)
 {
 	if (setresgid(c->owner_id, c->owner_id, c->owner_id) < 0)
@@ -87,7 +93,7 @@ static int cell_private_mounts(struct child_ctx *c)
 
 /* --- mounts --- */
 
-/* A place inside the new root, and nowhere else: no symbolic link is followed. */
+/* Opens a path below the new root. It cannot lead out: no symbolic link is followed. */
 static int open_place(const struct child_ctx *c, const char *path, uint64_t flags, uint64_t mode)
 {
 	struct open_how how = {
@@ -99,7 +105,7 @@ static int open_place(const struct child_ctx *c, const char *path, uint64_t flag
 	return openat2(c->root_fd, path, &how, sizeof how);
 }
 
-/* Takes `tree` over: it is closed whatever happens. */
+/* Closes `tree`, also after a failure. */
 static int attach(const struct child_ctx *c, const struct mount_step *m, int tree)
 {
 	int at = open_place(c, m->to, O_PATH, 0);
@@ -155,7 +161,7 @@ static int mount_tmpfs(const struct child_ctx *c, const struct mount_step *m)
 	const struct option options[] = {
 		{ "size", digits(m->bytes, size + sizeof size - 1) },
 		{ "nr_inodes", digits(m->inodes, inodes + sizeof inodes - 1) },
-		{ "mode", "1777" }, /* sticky: main.py belongs to PID 1 and stays what it is */
+		{ "mode", "1777" }, /* sticky: the program cannot replace main.py, which belongs to PID 1 */
 		{ NULL, NULL },
 	};
 
@@ -169,7 +175,7 @@ static int mount_proc(const struct child_ctx *c, const struct mount_step *m)
 	return mount_fresh(c, m, "proc", options);
 }
 
-/* Each mount is an instance of its own: terminals of the host and of other cells are in none of them. */
+/* Each devpts mount is a new instance: it has no terminals of the host or of other cells. */
 static int mount_terminals(const struct child_ctx *c, const struct mount_step *m)
 {
 	char                max[24];
@@ -242,7 +248,7 @@ static int write_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-/* What a sealed memory file holds becomes a file below the root. */
+/* Copies a sealed memory file to a new file below the new root. */
 static int write_file(const struct child_ctx *c, const char *path, int from, uint32_t len)
 {
 	char *text = mmap(NULL, len, PROT_READ, MAP_PRIVATE, from, 0);
@@ -258,7 +264,7 @@ static int write_file(const struct child_ctx *c, const char *path, int from, uin
 	return r;
 }
 
-/* The reading end first, of each. stdin is the only one whose reading end is the program's. */
+/* The program has the reading end of stdin, and the writing end of every other pipe. */
 static int make_pipes(int fds[PREPARED_FDS])
 {
 	static const struct {
@@ -282,7 +288,7 @@ static int make_pipes(int fds[PREPARED_FDS])
 	return 0;
 }
 
-/* /dev/stdout is opened through /proc, and the kernel compares the ids: they are made as the program's own. */
+/* The pipes belong to the program's id: a program opens /dev/stdout through /proc, where the kernel compares the ids. */
 static int make_program_pipes(const struct child_ctx *c, int fds[PREPARED_FDS])
 {
 	int r;
@@ -309,7 +315,7 @@ static int open_mounts(int fds[PREPARED_FDS])
 	return 0;
 }
 
-/* main.py is written later, by a process that holds this descriptor and cannot open the file. */
+/* The fork writes main.py later, through the descriptor that is made here: it could not open the file for writing. */
 static int cell_prepare(struct child_ctx *c)
 {
 	int fds[PREPARED_FDS], r;
@@ -346,14 +352,14 @@ static int cell_set_hostname(struct child_ctx *c)
 	return child_sys(setdomainname("", 0));
 }
 
-/* The program has a parent outside. What it leaves behind comes to PID 1, and the kernel reaps it. */
+/* The program's parent is outside the cell. Processes that it leaves behind become children of PID 1; with SIG_IGN the kernel reaps them. */
 static int cell_ignore_orphans(struct child_ctx *c)
 {
 	(void)c;
 	return signal(SIGCHLD, SIG_IGN) == SIG_ERR ? -errno : 0;
 }
 
-/* First out of the way of each other, then to the numbers that brig-init knows. */
+/* Copies the descriptors to numbers from 16 up, so that no dup2() overwrites one of them, and then to those that brig-init expects. */
 static int cell_hand_over_descriptors(struct child_ctx *c)
 {
 	enum { CLEAR_OF_LOW = 16 };
@@ -366,7 +372,7 @@ static int cell_hand_over_descriptors(struct child_ctx *c)
 			return -errno;
 	}
 	c->init_fd   = high[1];
-	c->report_fd = high[2]; /* and by its other number what is left of it after the exec */
+	c->report_fd = high[2]; /* for reports until the exec, which closes it; brig-init has INIT_FD_LIFE */
 	if (dup2(c->report_fd, INIT_FD_LIFE) < 0 || dup2(high[0], INIT_FD_SLOT) < 0)
 		return -errno;
 	if (close_range(0, 2, 0) < 0)
@@ -374,7 +380,7 @@ static int cell_hand_over_descriptors(struct child_ctx *c)
 	return child_sys(close_range(INIT_FD_SLOT + 1, ~0u, CLOSE_RANGE_CLOEXEC));
 }
 
-/* Nothing of the cell belongs to it: root in it has no power over the cell's mounts, its network, its name. */
+/* No other namespace of the cell belongs to this one: root in it has no power over the cell's mounts, network or host name. */
 static int cell_enter_user_namespace(struct child_ctx *c)
 {
 	return child_sys(setns(c->user_ns_fd, CLONE_NEWUSER));
@@ -412,7 +418,7 @@ const struct child_step child_cell_steps[] = {
 	{ NULL, NULL, NULL },
 };
 
-/* The mounts are a cell's, but for /proc: the zygote has no process ids of its own. */
+/* A zygote's mounts are those of a cell without /proc: it has no pid namespace of its own. */
 const struct child_step child_zygote_steps[] = {
 	{ "rlimits",            child_fixed_rlimits,        "its forks have them then" },
 	{ "private-mounts",     cell_private_mounts,        "or the next mounts reach the supervisor" },

@@ -17,11 +17,11 @@ int child_join_groups(struct child_ctx *c)
 	for (int i = 0; i < c->join_len; i++)
 		if (write(c->join_fd[i], "0", 1) != 1)
 			return -errno;
-	c->cpu_before_ns = c->join_len ? child_cpu_ns(0) : 0; /* cloned into a group: counted from its birth */
+	c->cpu_before_ns = c->join_len ? child_cpu_ns(0) : 0; /* v2: a process cloned into its group is counted from its start */
 	return 0;
 }
 
-/* Not traceable either, where no id changes that would make it so. */
+/* Also makes the process non-dumpable, so that it cannot be traced: the kernel does that itself only when an id changes. */
 int child_take_ids(struct child_ctx *c)
 {
 	if (setresgid(c->init_id, c->init_id, c->init_id) < 0 || setresuid(c->init_id, c->init_id, c->init_id) < 0)
@@ -37,7 +37,7 @@ int child_new_keyring(struct child_ctx *c)
 	return r < 0 && errno != ENOSYS ? -errno : 0; /* a kernel without keys has none to leak */
 }
 
-/* The groups count from here on. What PID 1 used before that came with the request for this fork. */
+/* The groups count from here on. CPU time before that is the fork's own and PID 1's, which came with the request for this fork. */
 static int enter_groups(struct child_ctx *c)
 {
 	int64_t before = c->cpu_before_ns;
@@ -47,13 +47,16 @@ static int enter_groups(struct child_ctx *c)
 	return r;
 }
 
-/* Its process ids were entered before the fork. One call: the cell's ids give the right to what it owns, ours to the rest. */
+/*
+ * The fork was made in the cell's pid namespace. The other namespaces are entered in one call, which the kernel checks with the
+ * rights from before it: after the user namespace alone the fork would have none over the rest.
+ */
 static int enter_namespaces(struct child_ctx *c)
 {
 	return child_sys(setns(c->cell_pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP));
 }
 
-/* main.py was made before it was known what shall run: a command has none. While the fork has its owner's id. */
+/* PID 1 creates main.py before it is known what will run, and a command has none. At this step the fork has the id that owns the file. */
 static int remove_code(struct child_ctx *c)
 {
 	return c->has_code ? 0 : child_sys(unlink("/workspace/main.py"));
@@ -61,11 +64,11 @@ static int remove_code(struct child_ctx *c)
 
 /* --- what /proc shows as our arguments and environment --- */
 
-/* Of /proc/self/stat, counted as in proc(5). */
+/* Fields of /proc/self/stat, numbered as in proc(5). */
 enum { STAT_STATE = 3, STAT_START_CODE = 26, STAT_END_CODE, STAT_START_STACK };
 enum { STAT_START_DATA = 45, STAT_END_DATA, STAT_START_BRK, STAT_FIELDS };
 
-/* The name may have blanks and parentheses in it; what follows the last one has none. */
+/* The process name may contain blanks and parentheses; the fields after the last parenthesis contain none. */
 static bool split_stat(const char *text, uint64_t field[STAT_FIELDS])
 {
 	const char *at = strrchr(text, ')');
@@ -98,7 +101,7 @@ static uint64_t address(const void *at)
 	return (uint64_t)(uintptr_t)at;
 }
 
-/* Kernels without checkpoints refuse it: nothing depends on it. */
+/* A kernel without CONFIG_CHECKPOINT_RESTORE refuses this. Nothing depends on it. */
 static void set_shown(const char *argv, const char *envp, const char *end)
 {
 	uint64_t field[STAT_FIELDS];
@@ -114,7 +117,7 @@ static void set_shown(const char *argv, const char *envp, const char *end)
 	prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0);
 }
 
-/* Two pages that are filled when the order comes, for the kernel is told of them only on this side of the filter. Touched now. */
+/* show_words() fills these pages when the order comes. Their addresses are set now, before the filter forbids that, and the pages are touched. */
 static int show_pages(struct child_ctx *c)
 {
 	char *at = mmap(NULL, 2 * CHILD_SHOWN_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -127,12 +130,12 @@ static int show_pages(struct child_ctx *c)
 	return 0;
 }
 
-/* What ps and /proc show. The texts lie one behind the other. */
+/* Sets what ps and /proc show. The texts are contiguous: paths, working directory, arguments, environment. */
 int child_show_words(struct child_ctx *c)
 {
 	const char *end = c->lists->path[0] + c->order_file.exec_args.len;
 
-	if (!c->stays) /* what it executes is shown by the kernel */
+	if (!c->stays) /* the exec sets it */
 		return 0;
 	if (c->is_ahead)
 		return show_pages(c);

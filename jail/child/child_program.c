@@ -24,10 +24,13 @@
 
 enum { CLEAR_OF_LOW = 32 };
 
-/* Where they are while a fork waits. Those below belong to the program. */
+/* Descriptors of a fork while it waits. Lower numbers belong to the program. */
 enum { FD_HANDED_REPORT = RUNNER_FD + 1, FD_HANDED_ORDERS, FD_HANDED_ORDER_FILE, FD_HANDED_CODE, FD_HANDED_NULL, FD_HANDED_END };
 
-/* First out of the way of each other. stdin is there whether it is wanted or not. The report of one that execs ends with the exec. */
+/*
+ * Copies the descriptors to high numbers first, so that no dup2() overwrites one of them. stdin stays open until the order says whether it is
+ * wanted. In a fork that execs, the exec closes the report socket.
+ */
 static int program_close_descriptors(struct child_ctx *c)
 {
 	struct {
@@ -47,7 +50,7 @@ static int program_close_descriptors(struct child_ctx *c)
 		int high = fcntl(*rows[i].fd, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 
 		if (high < 0)
-			return -errno; /* told over one of them */
+			return -errno; /* the report can be sent: report_fd is valid by its old number or its new one */
 		*rows[i].fd = high;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -66,14 +69,14 @@ static int program_session(struct child_ctx *c)
 	return child_sys(setsid());
 }
 
-/* A caller with real-time priority, for the CPU or the disk, or a negative nice value must not lend it. */
 /*
- * Forty processes that sleep for a microsecond each wake so often that Linux 6.18 does not run what was preempted by them for
- * half a second, in other groups neither. All that wait for a time do so for up to half a millisecond longer, and are woken
- * together; the filter and a read-only /proc keep it so.
+ * Forty processes that sleep for a microsecond each wake so often that Linux 6.18 does not run the tasks that they preempt for half a
+ * second, even in other groups. With this slack every timed wait may take half a millisecond longer, and wakes together with
+ * others. The filter of the shipped policies and a read-only /proc keep the program from lowering it.
  */
 #define TIMER_SLACK_NS 500000ul
 
+/* The program must not inherit a caller's real-time priority, for the CPU or the disk, or its negative nice value. */
 static int program_scheduling(struct child_ctx *c)
 {
 	enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_NONE = 0 };
@@ -91,7 +94,7 @@ static int program_scheduling(struct child_ctx *c)
 		return -errno;
 	if (prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0) < 0)
 		return -errno;
-	return child_sys(personality(PER_LINUX)); /* setarch -R outside is no business of the program's */
+	return child_sys(personality(PER_LINUX)); /* undoes a caller's setarch -R */
 }
 
 static int default_dispositions(void)
@@ -104,7 +107,7 @@ static int default_dispositions(void)
 	return 0;
 }
 
-/* What the caller ignored or blocked is no business of the program's. Dispositions of one that stays are its interpreter's. */
+/* Undoes what the caller ignored or blocked. A fork that stays keeps the dispositions: its interpreter has set them. */
 static int program_signals(struct child_ctx *c)
 {
 	sigset_t none;
@@ -149,7 +152,7 @@ static int program_capabilities(struct child_ctx *c)
 	return child_sys(syscall(SYS_capset, &head, none));
 }
 
-/* An exec would do it. Not sooner: until then the fork may hold what no process of the cell may look at. */
+/* Makes a fork that stays dumpable, as an exec would. Not sooner: until now it may have held what no process of the cell may look at. */
 static int program_own_memory(struct child_ctx *c)
 {
 	return c->stays ? child_sys(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)) : 0;
@@ -160,7 +163,10 @@ struct rlimit_row {
 	rlim_t soft, hard;
 };
 
-/* Never more than the process had. With privilege the kernel raises a limit, and without refuses to: both are put right. */
+/*
+ * Never sets more than the hard limit that the process had. The kernel raises a limit for a privileged process, and answers EPERM to
+ * others: in both cases the old hard limit is set again.
+ */
 static int set_rlimit(const struct rlimit_row *row)
 {
 	struct rlimit set = { row->soft, row->hard }, old;
@@ -189,7 +195,7 @@ static int set_rlimits(struct child_ctx *c, const struct rlimit_row *rows, size_
 	return 0;
 }
 
-/* Never RLIMIT_AS: it kills numpy without a word (OpenBLAS maps 128 MiB a thread). */
+/* RLIMIT_AS is never limited: that kills numpy without a message (OpenBLAS maps 128 MiB a thread). */
 int child_fixed_rlimits(struct child_ctx *c)
 {
 	static const struct rlimit_row rows[] = {
@@ -207,7 +213,7 @@ int child_fixed_rlimits(struct child_ctx *c)
 	return set_rlimits(c, rows, ARRAY_LEN(rows));
 }
 
-/* Its fork server has the others. RTTIME comes after the scheduling: a process with real-time priority would be killed by it. */
+/* The fork server has set the others. RTTIME comes after the step scheduling: it would kill a process with real-time priority. */
 static int program_rlimits(struct child_ctx *c)
 {
 	const struct child_rlimits *o      = &c->rlimits;
@@ -215,14 +221,14 @@ static int program_rlimits(struct child_ctx *c)
 		{ RLIMIT_NOFILE,     o->files,       o->files },
 		{ RLIMIT_CPU,        o->cpu_s,       o->cpu_s_max }, /* per process; the control group counts the tree */
 		{ RLIMIT_NPROC,      o->processes,   o->processes }, /* of this id, in this user namespace */
-		{ RLIMIT_DATA,       o->data,        o->data },    /* where no control group holds the memory of all */
+		{ RLIMIT_DATA,       o->data,        o->data },    /* infinite where a control group limits the memory of all processes */
 		{ RLIMIT_RTTIME,     0,              0 },
 	};
 
 	return set_rlimits(c, rows, ARRAY_LEN(rows));
 }
 
-/* The cell's, not the zygote's. */
+/* Opens the /dev/null of the cell, not the zygote's. */
 static int open_null(struct child_ctx *c)
 {
 	int fd = open("/dev/null", O_RDONLY);
@@ -234,8 +240,8 @@ static int open_null(struct child_ctx *c)
 }
 
 /*
- * A zygote's fork, whose order says that it executes, goes on as a forker's. What hooks of its modules have opened since it entered
- * is closed, unless a policy of its profile refuses close_range() as well.
+ * Makes a zygote's fork whose order says that it executes go on like a forker's. Closes what after-fork hooks of imported modules
+ * have opened since the fork entered the cell; where the policy refuses close_range(), that stays open.
  */
 static int stop_staying(struct child_ctx *c)
 {
@@ -244,7 +250,7 @@ static int stop_staying(struct child_ctx *c)
 	return fcntl(FD_HANDED_REPORT, F_SETFD, FD_CLOEXEC) < 0 ? -errno : default_dispositions();
 }
 
-/* Of one that was not forked ahead of its order. */
+/* A fork made ahead reads its order after all steps: child_take_order_file(). */
 static int program_read_order(struct child_ctx *c)
 {
 	int r = c->is_ahead ? 0 : child_take_order_file(c);
@@ -252,7 +258,7 @@ static int program_read_order(struct child_ctx *c)
 	return r == 0 && !c->is_ahead && c->order_file.executes && c->stays ? stop_staying(c) : r;
 }
 
-/* PID 1 has made them, by the program's id: /dev/stdout is opened through /proc, and the kernel compares the ids. */
+/* A fork that stays takes its streams after all steps, with child_take_streams(). */
 static int program_streams(struct child_ctx *c)
 {
 	int r = open_null(c);
@@ -266,7 +272,7 @@ static int enter_workdir(struct child_ctx *c)
 	return c->lists->cwd[0] ? child_sys(chdir(c->lists->cwd[0])) : 0;
 }
 
-/* The order may name another one, from there on. */
+/* The order may name another directory, relative to /workspace or absolute. */
 static int program_workdir(struct child_ctx *c)
 {
 	umask(022);
@@ -289,12 +295,12 @@ static int program_say_exec(struct child_ctx *c)
 	return 0;
 }
 
-/* Where the kernel can do that, a signal does not end a wait whose notice was received: socket() knows no EINTR. */
 static int filter_that_asks(const struct child_ctx *c, unsigned flags)
 {
 	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, c->notifying);
 }
 
+/* WAIT_KILLABLE_RECV: no signal interrupts a call whose notice the supervisor has received. Programs do not expect EINTR of socket(). */
 static int filter_with_listener(const struct child_ctx *c)
 {
 	int listener = filter_that_asks(c, SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
@@ -304,7 +310,7 @@ static int filter_with_listener(const struct child_ctx *c)
 	return listener < 0 ? -errno : listener;
 }
 
-/* Sends it before any other system call: a call that notifies the listener would wait for ever. */
+/* Must be the first system call under the filter: a call that notifies the listener before the supervisor has it would wait for ever. */
 static int send_listener(const struct child_ctx *c, int listener)
 {
 	struct child_report report;
@@ -314,7 +320,7 @@ static int send_listener(const struct child_ctx *c, int listener)
 	return packet_send(c->report_fd, &report, sizeof report, &listener, 1);
 }
 
-/* In containers: another listener (EBUSY: a process can have one), a filter without seccomp(), or a kernel without listeners. */
+/* As in containers: the process has a listener already and can have but one (EBUSY), a filter refuses seccomp(), or the kernel has no listeners. */
 static bool has_no_listeners(int answer)
 {
 	return answer == -EBUSY || answer == -EINVAL || answer == -EPERM || answer == -ENOSYS || answer == -EOPNOTSUPP;
@@ -371,7 +377,7 @@ bool child_has_order(const struct child_ctx *c, int wait_ms)
 	return poll(&order, 1, wait_ms) != 0;
 }
 
-/* As much of them as there is room for; the last one ends. */
+/* Copies what fits. The last byte of the area stays zero. */
 static void show(char *to, const char *from, const char *end)
 {
 	size_t len = (size_t)(end - from);
@@ -388,7 +394,7 @@ static void show_words(const struct child_ctx *c)
 	show(c->shown + CHILD_SHOWN_BYTES, env, end);
 }
 
-/* To its place, which nothing has but what a hook of a module may have opened there: that is not closed behind its back. */
+/* Moves the socket to TOOLS_FD. A hook of an imported module may have opened that number: this fails then, because the module still uses it. */
 static int take_tools(const struct child_ctx *c)
 {
 	int fd = order_file_take_tools(c->handed_fd[HANDED_ORDERS]);
@@ -469,7 +475,7 @@ void child_enter_workdir(struct child_ctx *c)
 void child_execute(struct child_ctx *c)
 {
 	static const struct {
-		const char    *name; /* of the row that it stands for */
+		const char    *name; /* the row of the program's table under which its failure is reported */
 		child_step_fn *run;
 	} steps[] = {
 		{ "signals", stop_staying },

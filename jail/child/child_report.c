@@ -9,7 +9,7 @@
 
 int64_t child_cpu_ns(pid_t pid)
 {
-	enum { CPU_OF_PROCESS = 2 }; /* as clock_getcpuclockid() makes it, which asks for more than we need */
+	enum { CPU_OF_PROCESS = 2 }; /* in the clock id, as in clock_getcpuclockid(), which makes a system call more */
 	struct timespec t;
 
 	if (syscall(SYS_clock_gettime, (clockid_t)(~(unsigned)pid << 3 | CPU_OF_PROCESS), &t) < 0)
@@ -39,7 +39,7 @@ static void say_failed(const struct child_ctx *c, enum child_table table, unsign
 	report.step   = step;
 	report.detail = c->detail;
 	report.errnum = errnum;
-	(void)!write(c->report_fd, &report, sizeof report); /* under a program's filter, too */
+	(void)!write(c->report_fd, &report, sizeof report); /* not sendmsg(): the program's filter may be on */
 }
 
 void child_fail(const struct child_ctx *c, enum child_table table, unsigned step, int errnum)

@@ -3,6 +3,6 @@
 
 enum child_table { CHILD_CELL, CHILD_PROGRAM, CHILD_ENTER, CHILD_ZYGOTE };
 
-/* "3 mounts: ...": the steps in order, NULL at the end. */
+/* One row of a table; NULL after the last one. */
 const char *child_step_name(enum child_table table, unsigned step);
 const char *child_step_reason(enum child_table table, unsigned step);
