@@ -39,7 +39,7 @@ static int listen_to_own(struct fork_server *s)
 	       epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->orders, &orders) < 0 ? -1 : 0;
 }
 
-/* A fork must not read which other cells there are: it finds zeros. */
+/* A fork must not learn of other cells: it finds zeros in this list. */
 static int make_cells(struct fork_server *s)
 {
 	size_t len = FORK_SERVER_CELLS_MAX * sizeof(void *);
@@ -55,7 +55,7 @@ int fork_server_open(struct fork_server *s)
 
 /* --- cells that wait --- */
 
-/* False when it was not heard; a supervisor that is gone needs no answer. */
+/* False: the message could not be sent. Most callers ignore that: a supervisor that is gone needs no answer. */
 static bool say(const struct fork_request *r, enum fork_word_kind kind, int value, const int *fd)
 {
 	struct fork_message message = { .kind = kind, .value = value };
@@ -63,7 +63,7 @@ static bool say(const struct fork_request *r, enum fork_word_kind kind, int valu
 	return packet_send(r->fds[FORK_ANSWER], &message, sizeof message, fd, fd ? 1 : 0) == 0;
 }
 
-/* Those behind the first `stays`. They were received together, so their numbers mostly are in a row. */
+/* Closes all but the first `stays`. They were received together, so most of their numbers are consecutive. */
 static void close_fds(struct fork_request *r, size_t stays)
 {
 	while (r->n > stays) {
@@ -71,7 +71,7 @@ static void close_fds(struct fork_request *r, size_t stays)
 
 		while (first > stays && r->fds[first - 1] + 1 == r->fds[first])
 			first--;
-		if (close_range((unsigned)r->fds[first], (unsigned)r->fds[last], 0) < 0) /* a cell would wait for ends that stay here */
+		if (close_range((unsigned)r->fds[first], (unsigned)r->fds[last], 0) < 0) /* they must not stay open: end of file would not arrive in the cell */
 			while (r->n > first)
 				close(r->fds[--r->n]);
 		r->n = first;
@@ -84,7 +84,7 @@ static void forget(struct fork_request *r)
 	free(r);
 }
 
-/* The files are the supervisor's as well: closing ours would not make epoll forget them. */
+/* The supervisor has the same open files, so closing the descriptors here would not remove them from epoll. */
 static void stop_listening(struct fork_server *s, size_t i)
 {
 	struct fork_request *r = s->waiting[i];
@@ -94,7 +94,7 @@ static void stop_listening(struct fork_server *s, size_t i)
 	s->waiting[i] = s->waiting[--s->n];
 }
 
-/* Cells that wait are registered with the successor. */
+/* The supervisor registers the cells that wait with the successor. */
 static void retire(struct fork_server *s)
 {
 	s->is_last = true;
@@ -121,7 +121,7 @@ static bool is_sound(const struct fork_request *r)
 	       r->n == FORK_GROUPS + o->joins + o->clones_into;
 }
 
-/* The order of the cell ends the wait, and so does the end of the cell. */
+/* The wait ends when the order can be read, or when the answer socket hangs up because the cell is gone. */
 static int listen_to(struct fork_server *s, struct fork_request *r)
 {
 	struct epoll_event order = { .events = EPOLLIN, .data.ptr = r }, end = { .events = 0, .data.ptr = r };
@@ -130,7 +130,7 @@ static int listen_to(struct fork_server *s, struct fork_request *r)
 	       epoll_ctl(s->epoll, EPOLL_CTL_ADD, r->fds[FORK_ANSWER], &end) < 0 ? -1 : 0;
 }
 
-/* NULL: nothing to be forked now. */
+/* Takes the request over, unless its fork is to be made now: returns it then, else NULL. */
 static struct fork_request *keep(struct fork_server *s, struct fork_request *r)
 {
 	if (r->order.ahead)
@@ -164,14 +164,14 @@ static struct fork_request *take_request(struct fork_server *s)
 	return NULL;
 }
 
-/* Its order is there, or its cell is gone. NULL: nothing to be forked. */
+/* The order has arrived, or the cell is gone. NULL: nothing to fork. */
 static struct fork_request *hear_cell(struct fork_server *s, struct fork_request *r, uint32_t events)
 {
 	size_t i = 0;
 
 	while (i < s->n && s->waiting[i] != r)
 		i++;
-	if (i == s->n) /* of the same turn: its end, and it was dropped */
+	if (i == s->n) /* it was dropped already */
 		return NULL;
 	stop_listening(s, i);
 	if (!(events & (EPOLLHUP | EPOLLERR)))
@@ -180,7 +180,7 @@ static struct fork_request *hear_cell(struct fork_server *s, struct fork_request
 	return NULL;
 }
 
-/* One at a time: what is forked, or dropped, may be among the others. SIGTERM: a successor takes the orders from here on. */
+/* Takes one event at a time: in a batch, a later event may be of a request that was freed. After SIGTERM a successor takes the orders. */
 bool fork_server_await(struct fork_server *s, struct fork_request **ret)
 {
 	*ret = NULL;
@@ -204,9 +204,9 @@ bool fork_server_await(struct fork_server *s, struct fork_request **ret)
 enum { LENT_MS = 100 };
 
 /*
- * Makes a child of this process's parent, in the cell's pid namespace and control group. glibc's fork() cannot; without it the thread id
- * that glibc keeps would be stale: the kernel writes it where glibc wants it. Its robust list is gone in the child, like after
- * every clone.
+ * Makes a child of this process's parent, in the cell's pid namespace and control group, which glibc's fork() cannot do. The
+ * kernel writes the child's thread id to where glibc keeps it, or it would be stale. The child sets its robust list again,
+ * because a clone does not inherit it.
  */
 static pid_t fork_beside(int group, int *pidfd)
 {
@@ -223,7 +223,7 @@ static pid_t fork_beside(int group, int *pidfd)
 		.cgroup    = group < 0 ? 0 : (uint64_t)group,
 	};
 	for (int tries = 0; (pid = clone3(&args, sizeof args)) < 0 && errno == EACCES && group >= 0 && tries < LENT_MS; tries++)
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* as for PID 1 (group.h) */
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* systemd may have the group for a moment: group_parent_watch() */
 	if (pid == 0)
 		syscall(SYS_set_robust_list, robust, len);
 	return pid;
@@ -244,7 +244,7 @@ static pid_t fork_for(struct fork_request *r)
 	if (pid < 0)
 		say(r, FORK_FAILED, errno, NULL);
 	if (pid > 0) {
-		close_fds(r, FORK_ANSWER + 1); /* the end of its report is heard by then, whenever this process gets the CPU again */
+		close_fds(r, FORK_ANSWER + 1); /* before FORKED: copies here must not delay the end of file of its report */
 		say(r, FORK_FORKED, pid, &pidfd);
 		close(pidfd);
 	}

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A server that cannot become what it was must not go on. */
+/* A forker that cannot change to the owner's id, or back, must not go on. */
 static pid_t fork_as_owner(struct fork_request *r)
 {
 	struct err e;
@@ -32,7 +32,7 @@ static _Noreturn void serve(struct fork_server *s, const struct forker *f)
 	struct fork_request *r;
 	struct child_ctx     none = { .detail = -1 };
 
-	if (fd_keep_only(&s->orders, 1) < 0) /* first: copies of a launcher's sockets hide its end from its cell and its door */
+	if (fd_keep_only(&s->orders, 1) < 0) /* first: with copies of a launcher's sockets here, its cell and its door would not notice its end */
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, "brig-forker");
 	if (f->is_first_victim)
@@ -75,9 +75,9 @@ int forker_start(struct forker *f, struct err *e)
 
 	if (f->orders >= 0)
 		return 0;
-	if (f->is_for_one && f->generation) /* a second one would have less privilege than it takes */
+	if (f->is_for_one && f->generation) /* the launcher no longer has the privilege that a second one needs */
 		return err_set(e, ERR_SETUP, "set-up step fork-server: it ended before it had forked the program");
-	forker_stop(f); /* the one before */
+	forker_stop(f); /* closes the descriptors of one that died */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "set-up step fork-server");
 	pid = clone3(&args, sizeof args);

@@ -1,4 +1,4 @@
-/* forker.h - a plain fork server, as the process that starts it sees it: its forks execute (fork_server.h) */
+/* forker.h - a forker as the process that starts it sees it: a fork server whose forks execute (fork_server.h) */
 #pragma once
 #include "err.h"
 #include "fork_server.h"
@@ -7,15 +7,18 @@ struct forker {
 	int                      orders; /* -1: there is none (yet) */
 	int                      pidfd;
 	uint32_t                 generation;
-	bool                     is_for_one;       /* it goes when it has forked, and with it the privilege that takes */
+	bool                     is_for_one;       /* it ends after one fork, and the privilege that forking takes ends with it */
 	bool                     is_first_victim;  /* no control group limits the memory of its forks: privilege_be_first_victim() */
 	const struct sock_fprog *filter, *notifying; /* as in cell_order */
 };
 #define FORKER_NONE ((struct forker){ .orders = -1, .pidfd = -1 })
 
-/* Unless there is one. It ends with its parent. That it died is seen when it is asked: EPIPE, or end of file; forker_stop() is for that, too. */
+/*
+ * Starts a forker, unless there is one. It ends with its parent. If it has died, a request fails with EPIPE or the answer is end of file;
+ * the caller then calls forker_stop(), too.
+ */
 must_use int forker_start(struct forker *f, struct err *e);
-/* It hears that nothing can ask it any more, and ends. A parent that reaps all its children reaps it with them. */
+/* Closes the socket, at whose end of file the forker ends. A parent that reaps all its children reaps it with them. */
 void         forker_stop(struct forker *f);
-/* Of a parent that ends, and reaps what it has. */
+/* For a parent that is about to end, and reaps all its children. */
 void         forker_kill(struct forker *f);
