@@ -1,14 +1,14 @@
 /*
- * init.c - PID 1 of a cell: it lives until the cell shall end.
+ * init.c - PID 1 of a cell: it waits until the cell is to end.
  *
- * It knows no files, no arguments, no environment and no C library: what it
- * does not contain cannot be turned against the cell. It runs not dumpable,
- * without capabilities, under a filter of four calls, and as an id that the
- * program does not have, except for a plain user with one id for all. When it
+ * It uses no files, no arguments, no environment and no C library: what it
+ * does not contain cannot be turned against the cell. It is not dumpable, has
+ * no capabilities, runs under a filter of four calls, and has an id that the
+ * program does not have, except where a plain user has one id for all. When it
  * exits, the kernel kills the rest of the cell. It forks nothing and reaps
  * nothing: the program is the child of the process that watches the cell, and
- * orphans are reaped by the kernel (child_cell.c ignores SIGCHLD, which
- * outlasts an exec).
+ * the kernel reaps orphans (child_cell.c ignores SIGCHLD, and an exec keeps
+ * that).
  */
 #include "protocol.h"
 #include "raw_call.h"
@@ -58,8 +58,8 @@ static void drop_capabilities(void)
 
 /*
  * The signal is armed after the last change of credentials, which clears it.
- * A parent that died before that is seen by its end of the socket: getppid()
- * cannot tell, a parent outside the pid namespace is always 0.
+ * A parent that died before that is noticed by the hang-up of the socket: not by
+ * getppid(), which returns 0 for every parent outside the pid namespace.
  */
 static void die_with_parent(void)
 {
