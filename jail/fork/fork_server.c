@@ -71,7 +71,7 @@ static void close_fds(struct fork_request *r, size_t stays)
 
 		while (first > stays && r->fds[first - 1] + 1 == r->fds[first])
 			first--;
-		if (close_range((unsigned)r->fds[first], (unsigned)r->fds[last], 0) < 0) /* they must not stay open: end of file would not arrive in the cell */
+		if (close_range((unsigned)r->fds[first], (unsigned)r->fds[last], 0) < 0) /* an end left open here would keep end of file from the cell */
 			while (r->n > first)
 				close(r->fds[--r->n]);
 		r->n = first;

@@ -26,7 +26,7 @@ struct span {
 	uintptr_t begin, end;
 };
 
-/* The first object is the program itself. Its segments without PF_W lie one behind the other, and go first. */
+/* The first object is the program itself. Its segments without PF_W are adjacent and come first. */
 static int find_text(struct dl_phdr_info *info, size_t size, void *to)
 {
 	struct span *text = to;

@@ -1,20 +1,20 @@
 /*
- * heap.h - the memory of a zygote as its forks are to find it
+ * heap.h - arranges the memory of a zygote so that forks are cheap
  *
- * A fork copies one table entry for each page that is there, and its end
- * drops one for each. Nothing here can fail: what cannot be had is left.
+ * A fork copies one page table entry for each mapped page, and drops each at its end. No
+ * function here fails: what the kernel refuses stays as it was.
  */
 #pragma once
 #include <stdint.h>
 
 enum { HEAP_HUGE_BITS = 21 };
 
-/* What has been freed goes back to the kernel. */
+/* Gives freed memory back to the kernel. */
 void heap_trim(void);
-/* This huge page's worth of addresses, of which any part may be mapped or not: one entry instead of 512. */
+/* Makes the addresses from number << HEAP_HUGE_BITS on one huge page: one entry instead of 512. Parts of them may be unmapped. */
 void heap_collapse(uintptr_t number);
 /*
- * The interpreter's code and constants lie in huge pages of their own, at the same addresses: a fork copies an entry for each, and maps
- * no page of the file anew. They are executable then, constants too, as both lie in one page.
+ * Copies the interpreter's code and constants into huge pages of their own, at the same addresses: a fork copies one entry for each, and
+ * maps no page of the file anew. The constants become executable, too, because they share pages with code.
  */
 void heap_copy_text(void);

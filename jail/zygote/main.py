@@ -1,9 +1,9 @@
-# main.py - what a zygote executes in the place of a program: it waits, and in each fork becomes the program
+# main.py - what a zygote executes instead of a program: it prepares the interpreter, and each fork becomes a program
 #
-# Nothing is imported that a plain `python3 -I main.py` has not loaded itself: a program would find it in sys.modules.
-# These lines are still being executed while a program runs, but in a thread state that has gone: no frame of theirs is below it.
+# It leaves no module in sys.modules that a plain `python3 -I main.py` would not have loaded: a program would find it there.
+# These lines are still being executed while a program runs, but in a thread state that is gone: the program has no frame of theirs below it.
 #
-# Before these lines the supervisor puts two more: PRELOAD, the names of modules between commas, and ENVIRON, what a program has that asks for no other.
+# The supervisor puts two lines before these: PRELOAD, names of modules between commas, and ENVIRON, for programs that ask for no other environment.
 import _imp, _warnings, atexit, builtins, gc, sys
 from _weakref import getweakrefs
 from marshal import dumps, loads
@@ -11,7 +11,7 @@ from posix import close, environ as first_environ, open as open_file, read, writ
 
 GUEST = "/usr/lib/brig/guest.pyc"
 LOG = 5
-IMMUTABLE, HEAP_TYPE = 1 << 8, 1 << 9 # of the flags of a class
+IMMUTABLE, HEAP_TYPE = 1 << 8, 1 << 9 # bits of a class's __flags__
 REHEARSALS = 16 # after eight calls bytecode is specialised
 ARENA, ARENAS = 1 << 20, 64
 MODULE = type(sys)
@@ -38,7 +38,7 @@ def load(path):
     return module
 
 
-# No compile() for this: its first call makes the classes of the syntax tree, which are hidden only where a rootfs has sessions.
+# Not by compile(): its first call makes the classes of the syntax tree, which are hidden from programs only where a rootfs has sessions.
 calling = (lambda: exec(LOADED["part"], globals())).__code__
 
 
@@ -52,8 +52,8 @@ def new_main(path):
 
 def load_guest():
     """
-    The runner, and the module that it is executed in, where what each run needs is made here and is every fork's. Its other
-    parts lie in it as bytes: they are read once, and what it finds in their place executes them from LOADED.
+    Returns the guest runner's code, and the module in which it is executed. What every run needs is made in that module here, once for all forks.
+    The runner's code has its other parts as bytes: they are loaded once, into LOADED, and code that executes them from there takes their place.
     """
     try:
         code = loads(read_file(GUEST)[16:])
@@ -66,7 +66,7 @@ def load_guest():
     names["LOADED"] = {name: loads(part) for name, part in parts.items()}
     for name in parts:
         parts[name] = dumps(calling.replace(co_consts=tuple(name if const == "part" else const for const in calling.co_consts)))
-    if "ahead" in code.co_consts: # a rootfs of an older brig has one that does all of it in the fork
+    if "ahead" in code.co_consts: # the runner in a rootfs of an older brig does all of it in the fork
         names["ahead"] = True
         exec(code, names)
         del names["ahead"]
@@ -74,7 +74,7 @@ def load_guest():
 
 
 def classes():
-    """All of which a program can hear from their bases, by address."""
+    """All classes that a program can find by __subclasses__(), by address."""
     found, left = {}, [object]
     while left:
         new = {id(each): each for each in type.__subclasses__(left.pop()) if id(each) not in found}
@@ -85,8 +85,9 @@ def classes():
 
 def hide_since(before):
     """
-    What the runner has made for sessions is no part of other programs: its classes leave the lists of their bases. By such a list a base tells its
-    subclasses that it has changed, so only bases that cannot change lose them. It is a dict with weak references, which only the collector can find.
+    Other programs must not see the classes that the runner has made for sessions: these are removed from the subclass lists of their bases. A base
+    uses its list to tell subclasses that it has changed, so only bases that cannot change lose entries. The list is a dict with weak references,
+    which only the collector can find.
     """
     made = {address: each for address, each in classes().items() if address not in before and all(is_fixed(base) for base in each.__bases__)}
     refs = {address: getweakrefs(each) for address, each in made.items()}
@@ -101,12 +102,12 @@ def is_fixed(kind):
 
 
 def map_extension(name):
-    """The library of one that a run may need, without the module: nothing of it can be seen, and a fork loads it without waiting for it."""
+    """Maps the library of an extension that a run may need, but makes no module: programs do not see it, and a fork need not load the file."""
     path = f"{os.__file__.rpartition('/')[0]}/lib-dynload/{name}{_imp.extension_suffixes()[0]}"
     try:
         _imp.create_dynamic(type(sys.__spec__)(name, None, origin=path))
     except ImportError:
-        pass # it is a part of the interpreter, or lies elsewhere
+        pass # it is built into the interpreter, or is elsewhere
 
 
 def is_guest_ahead():
@@ -123,7 +124,7 @@ def set_environ(entries):
 
 
 def reseed():
-    """What was drawn when a module was imported, and what does not hear of forks."""
+    """Draws random state again that modules drew at import, and updates a module that does not notice forks."""
     random = sys.modules.get("numpy.random")
     if random is not None:
         random.seed()
@@ -132,11 +133,11 @@ def reseed():
         process.current_process().authkey = os.urandom(32)
     threading = sys.modules.get("threading")
     if threading is not None:
-        threading._main_thread._set_native_id()  # the hooks of this version leave the zygote's
+        threading._main_thread._set_native_id()  # the after-fork hooks of this version keep the zygote's id
 
 
 def open_stdin():
-    """As the interpreter does; the zygote's own is /dev/null."""
+    """Opens stdin as the interpreter does: the zygote's own is /dev/null."""
     from _io import TextIOWrapper, open
     raw = open(0, "rb", -1, closefd=False)
     raw.raw.name = "<stdin>"
@@ -146,7 +147,7 @@ def open_stdin():
 
 
 def become(argv, entries, has_stdin, code):
-    """Its path, and what is to be executed. entries: None for ENVIRON, which was set before the fork."""
+    """Returns the program's path, and its code or source. entries: None for ENVIRON, which was set before the fork."""
     words = [decode(word) for word in argv]
     sys.argv[:], sys.orig_argv[:] = words[2:], words
     if entries is not None:
@@ -154,7 +155,7 @@ def become(argv, entries, has_stdin, code):
     if has_stdin:
         open_stdin()
     path = words[2] if words[2][:1] == "/" else f"/workspace/{words[2]}"
-    if words[1] == "-Es": # not -I: the program lies beside its modules
+    if words[1] == "-Es": # not -I: the program's folder is on the path, for its modules
         sys.path.insert(0, path.rpartition("/")[0])
     sys.modules["__main__"] = guest_main if path == GUEST else new_main(path)
     if path == GUEST:
@@ -172,7 +173,7 @@ for i in range(3):
     a = A().f([i, {"a": i}])
 print("", end="")
 """
-# What a program is likely to begin with. No more: each page that it touches is one that every ready fork has for itself.
+# What a program is likely to begin with. Only the zygote rehearses these: in a ready fork, each page that they write to would be copied.
 SAMPLES = {
     "numpy": b"import numpy; numpy.arange(3).sum()",
     "pandas": b"import pandas; pandas.DataFrame({'a': [1, 2, 3]}).sum()",
@@ -185,8 +186,8 @@ def act(words, code):
 
 def rehearse():
     """
-    The way of a run with a program that shows nothing: its bytecode is specialised, caches are filled, and in a fork its
-    pages are its own.
+    Does what a run does, with a program that prints nothing: bytecode is specialised, caches are filled, and a fork gets its
+    own copies of the pages that a run writes to.
     """
     act([b"main.py"], REHEARSAL)
 
@@ -198,7 +199,7 @@ def rehearse_samples():
 
 
 def unseen(*rehearsals):
-    """All that a program could see of them is put where it was."""
+    """Restores everything that a program could see of the rehearsals."""
     argv, words = sys.argv[:], sys.orig_argv[:]
     _warnings.filters.insert(0, ("ignore", None, Warning, None, 0))
     for work in rehearsals:
@@ -209,23 +210,23 @@ def unseen(*rehearsals):
 
 
 def rehearse_guest():
-    """What the runner shall not do: be heard of by later forks, read the zygote's program, end threads."""
+    """Rehearses the runner, without what would affect the zygote: hooks for later forks, reading its own main.py, joining threads."""
     names, fd = guest_main.__dict__, open_file("/dev/null", 0o2000001)
     muted = {"register_at_fork": lambda **_: None, "read_file": lambda _: REHEARSAL, "join_threads": lambda: None, "offer_display": lambda: None}
     kept, length = {name: names[name] for name in muted if name in names}, len(names)
     names.update({name: muted[name] for name in kept})
     act([GUEST.encode(), b"report", b"%d" % fd, b"*", b"*", b"", b"--"], None)
     names.update(kept)
-    while len(names) > length: # what it has made came last
+    while len(names) > length: # what the rehearsal has added comes last
         names.popitem()
     try:
         close(fd)
     except OSError:
-        pass # it has done so, when it came so far
+        pass # the runner has closed it, if it came so far
 
 
 def rehearse_sessions():
-    """Where that fails, sessions are slower, and nothing else is."""
+    """If this fails, sessions are slower, and nothing else changes."""
     rehearse = guest_main.__dict__.get("rehearse_session") # a rootfs of an older brig has none
     try:
         for _ in range(REHEARSALS if rehearse else 0):
@@ -239,8 +240,8 @@ def rehearse_sessions():
 
 def reserve_arenas():
     """
-    The interpreter takes its memory in pieces of a megabyte, between which imports would map libraries: side by side, two
-    of them can be one huge page. One object keeps each; what is still empty goes back when these go.
+    The interpreter takes its memory in arenas of a megabyte, and imports would map libraries between them: side by side, two
+    arenas can be one huge page. One object keeps each arena; those that are still empty are freed with these objects.
     """
     objects = [bytes(440) for _ in range(ARENAS * ARENA // 480)]
     return objects[::ARENA // 480 // 2]
@@ -256,39 +257,39 @@ def preload(name):
 def begin():
     global guest, guest_main
     names = [name for name in PRELOAD.split(",") if name]
-    del os.environ["LD_BIND_NOW"] # ours: what is imported sees what it would see in a program
+    del os.environ["LD_BIND_NOW"] # set by the supervisor: imported modules must see the environment that they see in a program
     pins = reserve_arenas() if names else None
     for name in names:
         preload(name)
     before, modules = classes(), set(sys.modules)
     guest, guest_main = load_guest()
-    map_extension("_json") # of tools, for a rootfs of an older brig: a newer one has loaded it
+    map_extension("_json") # tools need it; the runner in a rootfs of an older brig has not loaded it
     set_environ(ENVIRON)
     del pins
     gc.disable()
-    gc.freeze() # each rehearsal collects
+    gc.freeze() # each rehearsal collects, which passes frozen objects over
     if is_guest_ahead():
         unseen(rehearse_sessions, *[rehearse_guest] * REHEARSALS)
     gc.unfreeze()
-    hide_since(before) # some are made at their first use
+    hide_since(before) # after the rehearsals: some classes are made at their first use
     for name in sys.modules.keys() - modules - {"__main__"}:
         del sys.modules[name]
     collect()
     zygote.settle(sorted(map(id, gc.get_objects())) if names else ())
     gc.freeze()
-    unseen(*[rehearse, rehearse_samples] * REHEARSALS) # last: what the most frequent way needs lies together
+    unseen(*[rehearse, rehearse_samples] * REHEARSALS) # last: so that what the most frequent kind of run needs is close together in memory
     gc.freeze()
 
 
 def begin_fork():
-    """What belongs to no order."""
+    """Does what depends on no order."""
     reseed()
     gc.enable()
 
 
 def rehearse_fork():
-    """The shortest run, so that its pages are the fork's own: no more, for each ready fork pays for them."""
-    unseen(rehearse_guest if is_guest_ahead() else rehearse) # the runner's way has all of the plain one's
+    """Rehearses the shortest run, so that the fork has its own copies of the pages. No more, because each ready fork pays for its copies."""
+    unseen(rehearse_guest if is_guest_ahead() else rehearse) # a run by the runner includes all of a plain one
 
 
 def tell(what, error):
@@ -296,7 +297,7 @@ def tell(what, error):
 
 
 def tell_no_begin(error):
-    """Its supervisor has ended, as at the end of a service: nothing that an administrator has to know."""
+    """BrokenPipeError: the supervisor has ended, as at the end of a service. An administrator need not know."""
     if not isinstance(error, BrokenPipeError):
         tell("cannot begin", error)
 

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-/* Of the one module: what a fork was asked for stays for as long as the program, whose arguments these are. */
+/* State of the one module. In a fork the order stays in it as long as the program runs: environ points to it. */
 struct state {
 	struct zygote     zygote;
 	struct zygote_run run;
-	const char       *environ; /* what a program has that asks for no other: entries as in run */
+	const char       *environ; /* the environment of a program that asks for no other; entries as in run */
 	Py_ssize_t        environ_len;
 };
 
@@ -29,7 +29,7 @@ static PyObject *list_of(char *const *texts)
 	return list;
 }
 
-/* None: that of most programs, which was made before the fork. */
+/* None: the environment of most programs, which was set before the fork. */
 static PyObject *list_of_environ(const struct state *state)
 {
 	const struct zygote_run *run = &state->run;
@@ -39,7 +39,7 @@ static PyObject *list_of_environ(const struct state *state)
 	return list_of(run->envp);
 }
 
-/* What it executes is for the caller to read: None. */
+/* None: the order has no text, and the caller reads the file. */
 static PyObject *text_or_none(const char *text, size_t len)
 {
 	if (text)
@@ -47,7 +47,7 @@ static PyObject *text_or_none(const char *text, size_t len)
 	Py_RETURN_NONE;
 }
 
-/* A fork that gets no order ends: the process that would send one is gone, or sends what is none. */
+/* An exception ends the fork: the process that would send an order is gone, or sent something that is no order. */
 static PyObject *await_order(PyObject *self)
 {
 	struct state      *state = PyModule_GetState(self);
@@ -68,8 +68,8 @@ static PyObject *await_order(PyObject *self)
 }
 
 /*
- * Returns in a fork. The hooks run when it has given everything up: what a module does in one of them, it does in the cell
- * and with the cell's memory. False, in the zygote: it cannot begin.
+ * True in a fork. The after-fork hooks run when the fork has given up its rights: what a module does in one of them, it does in
+ * the cell and with the cell's memory. False in the zygote, with an exception set: it cannot begin.
  */
 static bool serve(PyObject *self)
 {
@@ -91,7 +91,7 @@ static bool serve(PyObject *self)
 	}
 }
 
-/* Where the caller has found objects, as addresses: before the first fork. */
+/* Called before the first fork. addresses: of all objects that the caller has found, sorted. */
 static PyObject *settle(PyObject *self, PyObject *addresses)
 {
 	PyObject *iterator = PyObject_GetIter(addresses), *address;
@@ -126,14 +126,14 @@ static _Noreturn void give_up(PyObject *tell)
 	_exit(EXIT_FAILURE);
 }
 
-/* From here on in the cell: what fails is told where the program would tell it. */
+/* In a fork, inside the cell: the error goes to stderr, as one of the program would. */
 static _Noreturn void give_up_run(void)
 {
 	PyErr_Print();
 	_exit(EXIT_FAILURE);
 }
 
-/* What the second argument says is that the rehearsal was no program's. */
+/* Reports the CPU time again after the rehearsal, so that the rehearsal is not charged to the program. */
 static bool rehearse_when_idle(const struct zygote_run *run, PyObject *work)
 {
 	PyObject *done;
@@ -156,15 +156,16 @@ static _Noreturn void live_as_fork(PyObject *self, PyObject *const works[])
 		begun = PyErr_SetFromErrno(PyExc_OSError);
 	order   = begun && rehearse_when_idle(run, works[REHEARSE]) ? await_order(self) : NULL;
 	program = order ? PyObject_CallObject(works[BECOME], order) : NULL;
-	Py_XDECREF(order); /* the program's text is the program's */
+	Py_XDECREF(order); /* it must not hold the program's text while the program runs */
 	if (!program || !PyArg_ParseTuple(program, "yO", &path, &code))
 		give_up_run();
 	program_run(path, code, works[RUN_EXITS], works[COLLECT]);
 }
 
 /*
- * live(environ, begin, tell, begin_fork, rehearse, become, run_exits, collect) does not return. begin() is called in the zygote, begin_fork(),
- * rehearse() when there is time, and become(argv, env, has_stdin, code) -> (path, code) in a fork; env: None when it is as in environ.
+ * live(environ, begin, tell, begin_fork, rehearse, become, run_exits, collect) does not return. The zygote calls begin(), and tell(exception) if it
+ * cannot begin. A fork calls begin_fork(), rehearse() if its order does not come soon, and become(argv, env, has_stdin, code) -> (path, code);
+ * env: None if it is as in environ.
  */
 static PyObject *live(PyObject *self, PyObject *args)
 {
@@ -180,7 +181,7 @@ static PyObject *live(PyObject *self, PyObject *args)
 	live_as_fork(self, works + OF_FORK);
 }
 
-/* rehearse(path, code, collect): as a run, but silent, whatever it does, and without an end. */
+/* rehearse(path, code, collect): like a run, but exceptions are dropped, and the process goes on. */
 static PyObject *rehearse(PyObject *self, PyObject *args)
 {
 	PyObject   *code, *collect;
@@ -195,7 +196,7 @@ static PyObject *rehearse(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* zygote_prctl(option, value): of a fork that holds a session together, which must not be read by programs beside it. */
+/* prctl(option, value): for processes of a session, which other programs of the cell must not be able to read (PR_SET_DUMPABLE). */
 static PyObject *set_process(PyObject *self, PyObject *args)
 {
 	int option, value;

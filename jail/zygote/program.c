@@ -4,13 +4,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { STATUS_FLUSH = 120 }; /* the interpreter's own, when what was printed is lost */
+enum { STATUS_FLUSH = 120 }; /* the interpreter's exit status when it cannot flush stdout */
 
 extern PyInterpreterState *PyInterpreterState_Get(void) __attribute__((weak)); /* 3.9 */
 
 /* --- begin --- */
 
-/* The one before it is forgotten first: what comes by way of PyGILState_Ensure() finds the first that a thread has made. */
 static void replace_thread_state(PyInterpreterState *interpreter)
 {
 	PyThreadState *state = PyThreadState_New(interpreter), *old = PyThreadState_Swap(state);
@@ -19,7 +18,10 @@ static void replace_thread_state(PyInterpreterState *interpreter)
 	PyThreadState_Delete(old);
 }
 
-/* Frames belong to a thread state. Two changes: the first new one is made while the old is still remembered. */
+/*
+ * Frames belong to a thread state. It is replaced twice, because PyGILState_Ensure() finds the first state that a thread has made and not
+ * deleted: the first new one is made while the old one still exists, so that only the second one is found.
+ */
 bool program_leave_frames(void)
 {
 	if (!PyInterpreterState_Get)
@@ -51,7 +53,7 @@ PyObject *program_execute(const char *path, PyObject *code)
 
 /* --- end --- */
 
-/* What sys.exit() was given that is no number is what it says. */
+/* Prints a value of sys.exit() that is no number. */
 static int say_exit(PyObject *value)
 {
 	PyObject *to = PySys_GetObject("stderr");
@@ -153,7 +155,7 @@ static bool flush(bool tells)
 	return flush_one("stderr", false) && good;
 }
 
-/* What sys holds for the program: its last traceback, and streams in the place of the first ones. */
+/* Drops what sys holds of the program: its last traceback, and streams that replaced the original ones. */
 static void reset_sys(void)
 {
 	static const char *const none[]   = { "last_type", "last_value", "last_traceback", "last_exc" /* since 3.12 */ };
@@ -164,7 +166,7 @@ static void reset_sys(void)
 		if (PySys_GetObject(none[i]))
 			PySys_SetObject(none[i], Py_None);
 	for (size_t i = 0; i < sizeof stream / sizeof *stream; i++) {
-		PyObject *old = PySys_GetObject(first[i]); /* each of these writes costs a page of the zygote's */
+		PyObject *old = PySys_GetObject(first[i]); /* compared first, because each write copies a page that is shared with the zygote */
 
 		if (PySys_GetObject(stream[i]) != old)
 			PySys_SetObject(stream[i], old ? old : Py_None);
@@ -172,7 +174,7 @@ static void reset_sys(void)
 	PyErr_Clear();
 }
 
-/* As the interpreter clears a module: what begins with one underscore goes first, __builtins__ stays. */
+/* As the interpreter clears a module: names with one leading underscore go first, __builtins__ stays. */
 static void clear_names(PyObject *names, bool private)
 {
 	PyObject *keys = PyDict_Keys(names);
@@ -190,8 +192,8 @@ static void clear_names(PyObject *names, bool private)
 }
 
 /*
- * What nothing else holds goes at once, and in the order in which it was bound; the rest with its cycle. Somebody may still
- * have the module: then it is emptied.
+ * Objects that only the module holds are destroyed at once, in the order in which they were bound; the rest with their cycles. If the module
+ * survives because something else holds it, it is emptied.
  */
 static void drop_main(PyObject *collect)
 {
@@ -210,7 +212,10 @@ static void drop_main(PyObject *collect)
 	PyErr_Clear();
 }
 
-/* False as when the interpreter ends: what was printed is lost. What finalisers print is not asked about, since its streams go with the rest. */
+/*
+ * False when output is lost, as at the end of the interpreter. A failure to flush what finalisers have printed is ignored, because the streams go
+ * with the rest.
+ */
 bool program_wind_up(PyObject *collect)
 {
 	bool good = flush(true);
@@ -240,7 +245,7 @@ void program_run(const char *path, PyObject *code, PyObject *run_exits, PyObject
 	join_threads();
 	call(run_exits, run_exits);
 	good = program_wind_up(collect);
-	fflush(NULL); /* of what libraries have printed */
+	fflush(NULL); /* what libraries have printed with the C library */
 	if (is_int)
 		end_by_interrupt();
 	_exit(good ? status : STATUS_FLUSH);

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /*
- * A fork that gets no order for so long is not one of a stream of runs: it has the time to make its first run fast, and so
- * a copy of the pages that a run writes to. Beside other runs that would cost more than it saves.
+ * A fork that gets no order for so long is not part of a stream of runs. It has time to rehearse, and so to copy the pages that a run
+ * writes to before its run begins. Beside other runs a rehearsal would cost more than it saves.
  */
 enum { IDLE_MS = 4 };
 
@@ -20,7 +20,7 @@ extern char **environ;
 
 /* --- begin --- */
 
-/* One filter, followed by the same filter with notices. */
+/* The file has the filter, followed by the same filter with notices. */
 static int map_filters(struct fork_server *s)
 {
 	off_t               len = lseek(ZYGOTE_FD_FILTER, 0, SEEK_END);
@@ -37,8 +37,8 @@ static int map_filters(struct fork_server *s)
 }
 
 /*
- * A thread that an import has left would be missing in each fork, and its locks would stay locked. The kernel refuses this call to
- * a process with threads, and does nothing for others.
+ * A thread that an import has left would be missing in each fork, and its locks would stay locked. The kernel refuses this call in
+ * a process with several threads, and otherwise does nothing.
  */
 static int check_threads(void)
 {
