@@ -37,7 +37,7 @@ static int take_of_block(struct id_pool *p, struct slot *ret, struct err *e)
 	return err_set(e, ERR_LIMIT, "all %u id slots of the profile are taken", p->slots);
 }
 
-/* From the next one on, then from the first. */
+/* Searches from p->next to the end of the range, then from its beginning. */
 static int take_of_file(struct id_pool *p, struct slot *ret, struct err *e)
 {
 	if (slot_take(p->runtime, &p->range, p->next, ret, e) < 0 && (e->kind != ERR_LIMIT || slot_take(p->runtime, &p->range, 0, ret, e) < 0))

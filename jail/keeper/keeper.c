@@ -70,14 +70,14 @@ static int carry_out(struct keeper *k, const struct keeper_message *w, int *fds,
 	case KEEPER_TICKET:
 	case KEEPER_RECALL:
 	case KEEPER_PROXY:
-		break; /* not welcome */
+		break; /* is_welcome() has refused them */
 	}
 	return 0;
 }
 
 /*
- * No other profiles will come: those that serve go on. After a SEAL the door may have taken the new numbers or not, and
- * the keeper cannot find out: both the old and the new profiles serve.
+ * No other profiles will come: those that serve go on. After a SEAL the keeper cannot find out whether the door uses the new
+ * numbers already: then both the old and the new profiles serve.
  */
 static void lose_reader(struct keeper *k)
 {
@@ -120,7 +120,7 @@ static bool hear(struct keeper *k, enum speaker speaker, int *status)
 
 /* --- the loop --- */
 
-/* The door, the reader, our groups, then a supervisor and a brig-proxy of each profile, then the control sockets of the cells. */
+/* The door, the reader, the parent of the groups, then a supervisor and a brig-proxy of each profile, then the control sockets of the cells. */
 enum { GROUPS = READER + 1, FIRST_PROFILE, LISTENING_MAX = FIRST_PROFILE + 2 * KEEPER_KEPT_PROFILES_MAX + KEEPER_CELLS_MAX };
 
 struct listening {
@@ -136,14 +136,14 @@ static void listen_to(struct listening *l, int fd, struct kept_cell *cell)
 }
 
 /*
- * Messages that the door sent before the reader's are read first: they name profiles that the reader's may retire. After
- * DOOR_FIRST of them, more than its socket can hold, the reader's turn comes: a door that sends without end cannot delay it.
+ * Messages that the door sent before the reader's message are read first: they may name profiles that the reader's message retires.
+ * After DOOR_FIRST of them, more than the socket can hold, the reader's message is read: a door that sends without end cannot delay it.
  */
 static bool hear_in_turn(struct keeper *k, bool door, bool reader, int *status)
 {
 	enum { DOOR_FIRST = 256 };
 
-	door |= reader && packet_is_there(k->door); /* it may have sent one after poll() returned */
+	door |= reader && packet_is_there(k->door); /* the door may have sent one after poll() returned */
 	if (reader && (!door || k->reader_waits == DOOR_FIRST)) {
 		k->reader_waits = 0;
 		return hear(k, READER, status);
@@ -204,7 +204,7 @@ static bool has_children(void)
 	return pid == 0;
 }
 
-/* Every cell dies with its control socket; then its groups can go. */
+/* Every cell dies when its control socket closes; then its groups can be removed. */
 static void end(struct keeper *k)
 {
 	double deadline = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
@@ -213,7 +213,7 @@ static void end(struct keeper *k)
 		if (k->cell[i].state != KEPT_CELL_FREE)
 			kept_cell_leave(&k->cell[i]);
 	for (uint32_t i = 0; i < k->kept_top; i++) {
-		k->kept[i].state = KEPT_PROFILE_RETIRED; /* no entry rests any more */
+		k->kept[i].state = KEPT_PROFILE_RETIRED; /* may_rest() lets no entry rest any more */
 		profile_userns_stop(&k->kept[i].userns);
 		kept_proxy_stop(&k->kept[i].proxy);
 	}

@@ -38,7 +38,7 @@ static bool is_waiting(const struct kept_cell *s)
 	return s->plain && !s->retires && (s->state == KEPT_CELL_READY || s->state == KEPT_CELL_BUILDING);
 }
 
-/* A ticket may have been used a moment ago: then there is a run, which goes on. Only the door knows. */
+/* The door may have used the ticket a moment ago, and only the door knows: a cell whose ticket is out ends when the ticket is returned. */
 static void drop(struct keeper *k, struct kept_cell *s)
 {
 	s->retires = true;
@@ -54,7 +54,7 @@ void keeper_drop_waiting(struct keeper *k, uint32_t number)
 			drop(k, &k->cell[i]);
 }
 
-/* From another profile, opened before the user namespace was entered: owners of files were still visible. */
+/* From another profile: its tree was opened before the keeper entered its user namespace, while the owners of files were still visible. */
 static bool copy_tree(const struct keeper *k, const char *rootfs, struct store_tree *ret)
 {
 	for (uint32_t i = 0; i < k->kept_top && k->rootless.kind != ROOTLESS_KEPT; i++) {
@@ -71,8 +71,8 @@ static bool copy_tree(const struct keeper *k, const char *rootfs, struct store_t
 }
 
 /*
- * Opened again when the rootfs was built anew: cells with the old tree are then of no use. A plain user's keeper
- * has those of its start.
+ * Opens the tree again when the rootfs was built anew; cells that wait with the old tree are dropped. A plain user's keeper
+ * goes on using the trees of its start.
  */
 int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e)
 {
@@ -95,7 +95,7 @@ int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e)
 
 /* --- one cell --- */
 
-/* Those that wait leave as many entries as there may be runs. */
+/* Waiting cells leave as many entries free as there may be runs. */
 static bool is_room_to_wait(const struct keeper *k)
 {
 	uint32_t n = 0;
@@ -105,7 +105,7 @@ static bool is_room_to_wait(const struct keeper *k)
 	return n < KEEPER_CELLS_MAX - KEEPER_RUNS_MAX;
 }
 
-/* How many there are descriptors for. */
+/* For how many cells so many descriptors are enough. */
 static size_t cells_within(rlim_t files, rlim_t beside, rlim_t each)
 {
 	rlim_t n = files > beside ? (files - beside) / each : 0;
@@ -113,7 +113,7 @@ static size_t cells_within(rlim_t files, rlim_t beside, rlim_t each)
 	return n < KEEPER_CELLS_MAX ? (size_t)n : KEEPER_CELLS_MAX;
 }
 
-/* Where descriptors are few, some stay free for what the door sends: a message that came without its own would end the keeper. */
+/* Some descriptors stay free for those that the door sends: a message that arrived without its descriptors would end the keeper. */
 static size_t count_cells(const struct keeper *k)
 {
 	enum { OF_CELL = 2 + GROUP_TREES_MAX, OF_PROFILE = 6, BESIDE = 10 + GROUP_TREES_MAX + PACKET_FDS_MAX };
@@ -134,7 +134,10 @@ static enum fitness fitness_of(const struct kept_cell *s, uint32_t number)
 	return s->profile == number ? OF_PROFILE : OF_ANOTHER;
 }
 
-/* Of resting entries, the one that has rested longest: what the kernel frees late is freed. Entries above the top are all free: one stands for them. */
+/*
+ * Of resting entries, the one that has rested longest: by then the kernel has freed memory of its groups that it frees late. All entries from
+ * the top on are free, so only the first of them is looked at.
+ */
 static struct kept_cell *find_best(struct keeper *k, uint32_t number, size_t cells)
 {
 	struct kept_cell *best = NULL;
@@ -165,7 +168,7 @@ static struct kept_cell *find_cell(struct keeper *k, uint32_t number, size_t cel
 	return s;
 }
 
-/* How many cells one supervisor can watch: it holds some fifty descriptors for each, and only the hard limit bounds it. */
+/* How many cells one supervisor can watch: it holds some fifty descriptors for each, and raises its limit to the hard one. */
 static size_t count_watched(void)
 {
 	enum { OF_CELL = 56, BESIDE = 64 };
@@ -187,7 +190,6 @@ static size_t count_used(const struct keeper *k, uint32_t number)
 	return n;
 }
 
-/* NULL with *e when none can be had. fds: of what run shows. */
 struct kept_cell *keeper_open_cell(struct keeper *k, uint32_t number, const struct keeper_run *run, const int *shown_fd,
 				   struct err *e)
 {
@@ -222,7 +224,7 @@ struct kept_cell *keeper_open_cell(struct keeper *k, uint32_t number, const stru
 	return cell;
 }
 
-/* --- those that wait --- */
+/* --- cells that wait --- */
 
 static bool is_free_for(const struct kept_cell *s, const struct keeper_run *run, const struct limits *built)
 {
@@ -255,8 +257,8 @@ static uint32_t count_waiting(const struct keeper *k, uint32_t number)
 }
 
 /*
- * A run that was just taken needs the CPU more than those that may come, and most are over soon. When it is time to
- * build again: ms from now.
+ * A run that has just begun needs the CPU more than cells for later runs do, and most runs are over soon. Returns in how many ms
+ * to build again.
  */
 static double until_idle(const struct keeper *k)
 {
@@ -310,9 +312,9 @@ double keeper_refill(struct keeper *k)
 	return wait;
 }
 
-/* --- what they say --- */
+/* --- messages and ends of supervisors --- */
 
-/* Fewer may be wanted by now than when it was built, or others. */
+/* Since it was built the profile may have been retired, or its rootfs built anew, or enough other cells may wait. */
 static bool is_wanted(const struct keeper *k, const struct kept_cell *s)
 {
 	const struct kept_profile *p = &k->kept[s->profile];
@@ -321,7 +323,7 @@ static bool is_wanted(const struct keeper *k, const struct kept_cell *s)
 	       count_waiting(k, s->profile) <= p->plan.ready;
 }
 
-/* A cell in the place of another is another cell. It has no ticket while there is no zygote. */
+/* The next cell in a place gets a generation of its own. False: it is not wanted. It has no ticket while there is no zygote. */
 static bool take_next(struct keeper *k, struct kept_cell *s)
 {
 	s->generation = ++k->made;
@@ -350,7 +352,7 @@ void keeper_hear_cell(struct keeper *k, struct kept_cell *s)
 		return;
 	}
 	keeper_recall_ticket(k, s);
-	if (was_waiting && clock_ms(CLOCK_MONOTONIC) >= k->kept[s->profile].not_before) { /* killed: it said nothing */
+	if (was_waiting && clock_ms(CLOCK_MONOTONIC) >= k->kept[s->profile].not_before) { /* the supervisor was killed, and sent no reason */
 		err_set(&e, ERR_SETUP, "the supervisor ended before the cell was used");
 		back_off(&k->kept[s->profile], &e);
 	}
@@ -361,14 +363,14 @@ void keeper_hear_supervisor(struct kept_profile *p)
 {
 	struct err e;
 
-	profile_userns_stop(&p->userns); /* it has nothing to say: this is its end */
+	profile_userns_stop(&p->userns); /* it sends nothing over this socket: this is end of file */
 	err_set(&e, ERR_SETUP, "the supervisor of profile %s ended; another one is started when it is needed", p->plan.name);
 	keeper_complain(&e);
 }
 
 /*
- * As many entries rest as cells stand ready, and a few more; after a crowd of runs the others are removed. A run of a profile that
- * is never warm gets nothing that another run has had. A plain user's ids are used by other runs of that user, too.
+ * As many entries rest as the profile has ready cells, and MORE; after a crowd of runs the others are removed. In a profile that is
+ * never warm no run gets anything that another run has had. A plain user's ids are also used by other runs of that user, so they do not rest.
  */
 static bool may_rest(const struct keeper *k, uint32_t number)
 {

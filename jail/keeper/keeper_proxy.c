@@ -1,4 +1,4 @@
-/* keeper_proxy.c - brig-proxy of each profile that has a network: started, told of to the door, and started again */
+/* keeper_proxy.c - brig-proxy of each profile that has a network: started, announced to the door, and started again */
 #define _GNU_SOURCE
 #include "keeper_parts.h"
 
@@ -9,7 +9,7 @@
 
 enum { BACKOFF_MS = 100, BACKOFF_MS_MAX = 60000, LIVED_MS = 10000, AGAIN_MS = 50, TEND_MS_MAX = 60000 };
 
-/* A service's profile has an id for it; a plain user's keeper the second one of its own slot, if there are any. */
+/* In a service, the profile's share has an id for it. A plain user's keeper uses the second id of its own slot, if it has a range of ids. */
 static struct kept_proxy_wishes wishes_of(const struct keeper *k, const struct kept_profile *p)
 {
 	if (k->rootless.kind == ROOTLESS_KEPT)
@@ -17,7 +17,7 @@ static struct kept_proxy_wishes wishes_of(const struct keeper *k, const struct k
 	return (struct kept_proxy_wishes){ .id = k->rootless.kind == ROOTLESS_RANGE ? k->own.program_id : 0, .lock_fd = k->own.fd };
 }
 
-/* Whether the door has taken it is not waited for: one that does not read is told later. */
+/* Does not wait for a door that is not reading: tend() tries again. */
 static void tell_door(struct keeper *k, uint32_t number)
 {
 	struct kept_proxy  *p = &k->kept[number].proxy;
@@ -53,7 +53,7 @@ int keeper_open_proxy(struct keeper *k, uint32_t number, struct err *e)
 	return 0;
 }
 
-/* One that ends whenever it is started is told of twice, and then again when one has lived for a while. */
+/* The log tells the first two ends in a row, and then nothing until a brig-proxy has lived for LIVED_MS. */
 static void complain(const struct kept_profile *p)
 {
 	struct err e;
@@ -75,7 +75,7 @@ void keeper_hear_proxy(struct kept_profile *p)
 	complain(p);
 }
 
-/* How long it can wait, in ms. */
+/* Returns in how many ms to call it again. */
 static double tend(struct keeper *k, uint32_t number)
 {
 	struct kept_proxy *p    = &k->kept[number].proxy;

@@ -34,7 +34,7 @@ static int check_filter(int fd, struct err *e)
 	return len && len % sizeof(struct sock_filter) == 0 ? 0 : err_set(e, ERR_PROTOCOL, "filter: %zu bytes are no program", len);
 }
 
-/* Sealed, and no longer than a filter may be. */
+/* Both are sealed, and no longer than a filter may be. */
 static bool has_same_bytes(int a, int b)
 {
 	enum { BYTES = KEEPER_FILTER_MAX * sizeof(struct sock_filter) };
@@ -46,7 +46,7 @@ static bool has_same_bytes(int a, int b)
 	return same;
 }
 
-/* One that serves and is equal to what the reader sent; else NULL. */
+/* The serving profile that is equal to what the reader sent; else NULL. */
 static struct kept_profile *find_same(struct keeper *k, const struct keeper_profile *plan, int filter_fd)
 {
 	for (uint32_t i = 0; i < k->kept_top; i++) {
@@ -67,7 +67,7 @@ static struct kept_profile *find_free(struct keeper *k)
 	return NULL;
 }
 
-/* Of what only passes through here, the size is all that is looked at. */
+/* The keeper only passes these files on, so it checks nothing but their seals and sizes. */
 static int check_network(const struct keeper_profile *plan, const int *fds, struct err *e)
 {
 	size_t len;
@@ -114,19 +114,19 @@ int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int
 	p = find_same(k, plan, fds[0]);
 	p = p ? p : learn(k, plan, fds);
 	if (!p)
-		return 0; /* SEAL is answered with it */
+		return 0; /* the answer to SEAL tells why */
 	p->is_told        = true;
 	t->number[t->n++] = (uint32_t)(p - k->kept);
 	return 0;
 }
 
-/* --- before the first one is served --- */
+/* --- at the first SEAL --- */
 
-/* Inside of a plain user's namespace the owners of files look the same: trees are opened before. */
+/* Inside a plain user's namespace the owners of files look the same, so the trees were opened before. */
 static int enter(struct keeper *k, struct err *e)
 {
 	if (k->setup.mode == KEEPER_USER) {
-		int r = privilege_show(e) < 0 ? -1 : rootless_enter(&k->rootless, e); /* newuidmap writes to our files in /proc */
+		int r = privilege_show(e) < 0 ? -1 : rootless_enter(&k->rootless, e); /* newuidmap writes to the keeper's files in /proc */
 
 		k->ids = k->rootless.ids;
 		return privilege_hide(e) < 0 ? -1 : r;
@@ -136,14 +136,14 @@ static int enter(struct keeper *k, struct err *e)
 	return 0;
 }
 
-/* The control groups that we make belong to group 0 of every profile. */
+/* The control groups that the keeper makes belong to group 0 of every P. */
 static int take_group(struct keeper *k, struct err *e)
 {
 	k->own.init_id = k->ids.base + id_range_reserve(&k->ids) * IDS_PER_CELL;
 	return privilege_make_for_group(k->own.init_id) < 0 ? err_sys(e, "group of the profiles (CAP_SETGID is needed)") : 0;
 }
 
-/* A service's parent has no leaves but the keeper's own; in a plain user's parent, other runs of the user have some. */
+/* All leaves in a service's parent group are the keeper's; in a plain user's parent group other runs of that user have leaves, too. */
 static int open_parent(struct keeper *k, struct err *e)
 {
 	bool is_service = k->rootless.kind == ROOTLESS_KEPT;
@@ -161,8 +161,8 @@ static int open_parent(struct keeper *k, struct err *e)
 }
 
 /*
- * As many shares as there are profiles; where each has more than all runs together can use, more of them, for profiles
- * that come later. The shares of namespaces that are there cannot be made smaller.
+ * Makes a share for each profile. If all runs together could not use up one share, makes more of them, for profiles that come
+ * later: the share of a namespace that exists cannot be made smaller.
  */
 static void divide_ids(struct keeper *k)
 {
@@ -195,12 +195,12 @@ static int begin(struct keeper *k, struct err *e)
 	if (enter(k, e) < 0 || open_parent(k, e) < 0)
 		return -1;
 	divide_ids(k);
-	signal(SIGCHLD, SIG_IGN); /* supervisors, and what they leave when they are killed; newuidmap was asked for its status */
+	signal(SIGCHLD, SIG_IGN); /* the kernel reaps supervisors and orphans of killed ones; the status of newuidmap was needed before */
 	k->state = KEEPER_SERVES;
 	return 0;
 }
 
-/* --- all of them --- */
+/* --- the profiles that were sent --- */
 
 static bool is_in_use(const struct keeper *k, const struct share *s)
 {
@@ -299,7 +299,7 @@ void keeper_take_both(struct keeper *k)
 	end_telling(k);
 }
 
-/* The door may have used them by now, though it should not. */
+/* Retires them, because the door may have used them by now, though it should not. */
 void keeper_take_drop(struct keeper *k)
 {
 	for (uint32_t i = 0; i < k->kept_top; i++)
@@ -314,7 +314,7 @@ bool keeper_is_served(const struct keeper *k, uint32_t number)
 					(k->kept[number].state == KEPT_PROFILE_LEARNED && k->offer.is_sealed));
 }
 
-/* --- those of before --- */
+/* --- retired profiles --- */
 
 static bool has_cells(const struct keeper *k, uint32_t number)
 {

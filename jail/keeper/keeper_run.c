@@ -53,7 +53,7 @@ static enum exit_reason reason_of(const struct err *e)
 	return e->kind == ERR_DENIED || e->kind == ERR_PROTOCOL || e->kind == ERR_BAD_SPEC ? EXIT_denied : EXIT_setup_failed;
 }
 
-/* Those that wait are tried in turn: one may have died, and we did not hear of it yet. GONE: none is left. */
+/* Tries the waiting cells in turn: one may have died without the keeper having read of it. GONE: none is left. */
 static enum kept_cell_answer take_waiting(struct keeper *k, const struct keeper_run *run, const int *fds, struct err *e)
 {
 	enum kept_cell_answer answer = KEPT_CELL_IS_GONE;
@@ -99,7 +99,7 @@ void keeper_take_run(struct keeper *k, const struct keeper_run *run, const int *
 {
 	struct err e;
 
-	keeper_take_ticket_back(k, &run->cell); /* it may be just what the run needs */
+	keeper_take_ticket_back(k, &run->cell); /* its cell may be just what the run needs */
 	if (!keeper_is_served(k, run->profile)) {
 		err_set(&e, ERR_PROTOCOL, "run: there is no profile %u", run->profile);
 		refuse(fds[0], EXIT_denied, &e);

@@ -1,4 +1,4 @@
-/* keeper_ticket.c - cells that the door may use without us */
+/* keeper_ticket.c - cells that the door may use without the keeper */
 #define _GNU_SOURCE
 #include "keeper_parts.h"
 
@@ -30,7 +30,7 @@ bool keeper_is_stream(int fd)
 	return is_pair(fd, SOCK_STREAM);
 }
 
-/* --- what a supervisor gives, which has rights in its profile only --- */
+/* --- what a supervisor sends: it is trusted in its own profile only --- */
 
 /* A write to a memory file never waits. A file of another kind could make the door wait for ever. */
 static bool is_memory_file(int fd)
@@ -54,7 +54,7 @@ static bool is_sound(const int fds[TICKET_FDS])
 
 /* --- what the door is told --- */
 
-/* A door that does not listen just now does without: then the cell is ours to give. */
+/* Does not wait for a door that is not reading: without a ticket the cell stays the keeper's to give. */
 static int tell(struct keeper *k, uint32_t kind, const struct kept_cell *s, const int *fds, size_t n)
 {
 	struct keeper_ticket message;
@@ -77,7 +77,7 @@ void keeper_give_ticket(struct keeper *k, struct kept_cell *s, int fds[TICKET_FD
 	packet_drop(fds, TICKET_FDS);
 }
 
-/* The door may not listen just now: then it is told again. */
+/* If the door is not reading, keeper_clean() tries again. */
 void keeper_recall_ticket(struct keeper *k, struct kept_cell *s)
 {
 	if (s->ticketed && !s->recalled)

@@ -76,7 +76,7 @@ static int call_supervisor(const struct kept_cell *s, const struct kept_cell_wis
 	if (cell.files)
 		fds[n++] = w->shown_fd[cell.shown_len];
 	r = packet_send(w->userns->supervisor, &cell, sizeof cell, fds, n);
-	if (r == -EAGAIN) /* it is stopped, or worse: everybody else would wait with us */
+	if (r == -EAGAIN) /* it is stopped, or hangs: the runs of all profiles would wait with the keeper */
 		profile_userns_stop(w->userns);
 	errno = -r;
 	return r < 0 ? err_sys(e, "the supervisor cannot be reached") : 0;
@@ -127,7 +127,7 @@ enum kept_cell_answer kept_cell_take(struct kept_cell *s, const struct keeper_ru
 		return KEPT_CELL_REFUSED;
 	order = run->order;
 	if (order.asked > now)
-		order.asked = now; /* a set-up from the future would never be late */
+		order.asked = now; /* with a time in the future the set-up would never be late */
 	r = packet_send(s->control, &order, sizeof order, fds, keeper_order_fds(run));
 	if (r < 0)
 		return KEPT_CELL_IS_GONE;
@@ -136,7 +136,7 @@ enum kept_cell_answer kept_cell_take(struct kept_cell *s, const struct keeper_ru
 	return KEPT_CELL_TOOK_IT;
 }
 
-/* A supervisor has rights in its profile only: what goes to our log is one line of text, whatever it said. */
+/* A supervisor is trusted in its own profile only: what reaches the service's log is one line of text, whatever was sent. */
 static void take_reason(const struct err *why, struct err *e)
 {
 	*e                          = *why;
@@ -151,8 +151,8 @@ static void drop(int *fds, size_t *n)
 }
 
 /*
- * A cell says it once; again with a ticket, if it was built before there was a zygote; again without one, when the ticket was
- * closed unused; and of the next cell in the place of one whose ticket was used.
+ * READY comes once for a cell; again with a ticket, if the cell was built before there was a zygote; again without a ticket, when the
+ * ticket was closed unused; and then for the next cell in the place of one whose ticket was used.
  */
 static void on_ready(struct kept_cell *s, uint32_t nth, int *fds, size_t *n)
 {
@@ -168,7 +168,7 @@ static void on_ready(struct kept_cell *s, uint32_t nth, int *fds, size_t *n)
 		s->state = KEPT_CELL_READY;
 }
 
-/* A supervisor that says so of a cell without a ticket changes nothing but its own cell. */
+/* A supervisor that sends TAKEN for a cell without a ticket harms only its own cell. */
 static void on_taken(struct kept_cell *s)
 {
 	if (s->state != KEPT_CELL_READY)
@@ -201,7 +201,7 @@ bool kept_cell_hear(struct kept_cell *s, int fds[TICKET_FDS], size_t *n, struct 
 	case LAUNCH_ENDED:
 		take_reason(&message.end.why, e);
 		if (e->kind == ERR_NONE)
-			s->state = KEPT_CELL_TAKEN; /* it ends because its zygote ended: that is no error to tell */
+			s->state = KEPT_CELL_TAKEN; /* the cell did nothing wrong, its zygote ended for example: there is no error to report */
 		return true;
 	case LAUNCH_SLOT:
 	case LAUNCH_STARTED:

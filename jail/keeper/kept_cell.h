@@ -5,11 +5,10 @@
  *              ^                             |
  *              +----------- RESTING <--------+
  *
- * An entry is opened ahead of any run, or for one; its cell is taken once. After a short run by ticket the supervisor builds
- * the next cell in its place, and says READY again; the keeper hears nothing else of that run. When the cell is gone and the groups are empty, these and the ids rest
- * for the next cell of the profile (group_renew()). Where the supervisor has not closed its
- * end of the socket - it may still kill what is in the groups - or where enough
- * rest already, the groups are removed as soon as they are empty.
+ * An entry is opened ahead of any run, or for one; its cell is taken once. After a short run by ticket the supervisor builds the next
+ * cell in the same place and sends READY again; the keeper hears nothing else of that run. When a cell is gone and its groups are
+ * empty, groups and ids rest for the next cell of the profile (group_renew()). The groups are removed instead, as soon as they are
+ * empty, if enough entries rest already, or if the supervisor has not closed its end of the socket: it may still kill what is in them.
  */
 #pragma once
 #include "group.h"
@@ -30,18 +29,18 @@ enum kept_cell_state {
 struct kept_cell {
 	enum kept_cell_state state;
 	uint32_t             profile;
-	bool                 plain;    /* of the profile's own sizes, and shows nothing: fits any run that is plain too */
+	bool                 plain;    /* opened ahead of any run: built with the profile's limits, shows nothing */
 	bool                 warm;     /* a zygote forks into it */
-	int                  control;  /* to the supervisor, for this cell */
+	int                  control;  /* socket to the supervisor, for this cell alone */
 	bool                 ticketed; /* READY: the door has its ticket, and decides which run gets it */
-	bool                 retires;  /* READY, ticketed: it leaves when the ticket is returned; no cell comes after it */
-	bool                 recalled; /* the door was told so */
-	uint64_t             generation; /* of the cells of this number */
-	uint32_t             nth;        /* cell in this place, from 0 on; see LAUNCH_READY */
-	bool                 is_next;    /* READY: with another cell than before */
-	struct timespec      named;      /* when the name of its rootfs got the tree that it has */
+	bool                 retires;  /* READY, ticketed: the cell leaves when the ticket is returned, and its place gets no next cell */
+	bool                 recalled; /* RECALL was sent to the door */
+	uint64_t             generation; /* tells the cells that have been in this entry apart */
+	uint32_t             nth;        /* cells that were in this place before; as number of LAUNCH_READY */
+	bool                 is_next;    /* the last READY was that of the next cell in the place */
+	struct timespec      named;      /* when the name of the rootfs got the tree that the cell has */
 	bool                 ended;      /* the supervisor has closed its end: it does nothing with the cell any more */
-	double               since;      /* of this state: CLOCK_MONOTONIC ms */
+	double               since;      /* CLOCK_MONOTONIC ms: when this state began */
 	struct id_pool      *ids;        /* the pool of the slot; NULL: there is no slot */
 	struct slot          slot;
 	struct group         group;
@@ -52,28 +51,28 @@ struct kept_cell_wishes {
 	struct profile_userns     *userns;
 	const struct group_parent *parent;
 	const struct store_tree   *tree;
-	struct timespec            named; /* since when the tree has its name */
+	struct timespec            named; /* as in kept_cell */
 	const struct limits       *limits;
-	const struct keeper_run   *run;      /* what it shows; NULL: nothing */
-	const int                 *shown_fd; /* then the socket for files, if the run has some */
-	bool                       lends;    /* the supervisor has other ids than we */
+	const struct keeper_run   *run;      /* the run that the cell is for; NULL: it waits for any */
+	const int                 *shown_fd; /* what run shows, then its socket for files if it has one */
+	bool                       lends;    /* the supervisor has other ids than the keeper, so the groups are lent to it */
 	bool                       warm;     /* for a zygote's fork */
 };
 
-/* Of a cell that is FREE, or RESTING for this profile with renewed groups: the supervisor begins to build. On failure it is FREE, and nothing is left. */
+/* s is FREE, or RESTING for this profile with renewed groups. Has the supervisor begin to build. On failure s is FREE, and nothing is left. */
 must_use int kept_cell_open(struct kept_cell *s, uint32_t profile, const struct kept_cell_wishes *w, struct err *e);
 
 enum kept_cell_answer { KEPT_CELL_TOOK_IT, KEPT_CELL_IS_GONE, KEPT_CELL_REFUSED };
-/* Hands the run to the supervisor, with lower limits where it asks for some. GONE: the cell has ended; try another. */
+/* Sets the groups to the limits of the run, and sends its order to the supervisor. GONE: the order could not be sent; try another cell. */
 must_use enum kept_cell_answer kept_cell_take(struct kept_cell *s, const struct keeper_run *run, const int *fds, struct err *e);
 
 /*
- * What the supervisor said of the cell: false when it is gone. *e: why it failed, if it said so. When it has just become READY and
- * brings a ticket, *n is TICKET_FDS and the descriptors are the caller's; else it is 0.
+ * Reads one message of the supervisor. False: the cell is gone. *e: why the cell failed, if the message says so; else kind NONE. If the
+ * cell has become READY with a ticket, *n is TICKET_FDS and the caller owns the descriptors; else *n is 0.
  */
 must_use bool kept_cell_hear(struct kept_cell *s, int fds[TICKET_FDS], size_t *n, struct err *e);
 
-/* The cell is gone, or is to end: this closes the control socket, and the supervisor then kills it. */
+/* The cell is gone, or is to end: closes the control socket, upon which the supervisor kills the cell. */
 void kept_cell_leave(struct kept_cell *s);
-/* Of a cell that is LEAVING: true when it is FREE, or RESTING if may_rest. Kills processes that still live after a while. */
+/* s is LEAVING. True when it has become FREE, or RESTING if may_rest. Kills processes that still live after a while. */
 bool kept_cell_clean(struct kept_cell *s, bool may_rest);

@@ -22,7 +22,7 @@ static int become_other(const struct kept_proxy_wishes *w, struct err *e)
 	return privilege_become(w->id, w->id, PRIVILEGE_NO_CAPS, e);
 }
 
-/* Returns when no program could take its place. */
+/* Returns only on failure. */
 static void execute(const struct kept_proxy *p, const struct kept_proxy_wishes *w, int sock)
 {
 	proxy_exec(KEEPER_PROXY_FD, sock, p->config_fd, w->lock_fd);
@@ -50,7 +50,7 @@ int kept_proxy_start(struct kept_proxy *p, const struct kept_proxy_wishes *w, st
 		return err_sys(e, "brig-proxy: socketpair");
 	pid = clone3(&args, sizeof args);
 	if (pid == 0) {
-		close(pair[0]); /* whose end of file is the end of this process */
+		close(pair[0]); /* with a copy of it, brig-proxy would get no end of file on its own socket */
 		become_proxy(p, w, pair[1]);
 	}
 	close(pair[1]);
@@ -69,7 +69,7 @@ int kept_proxy_start(struct kept_proxy *p, const struct kept_proxy_wishes *w, st
 void kept_proxy_stop(struct kept_proxy *p)
 {
 	if (p->sock >= 0)
-		(void)shutdown(p->sock, SHUT_RDWR); /* the door's copy is the same socket */
+		(void)shutdown(p->sock, SHUT_RDWR); /* the door has a copy of this end: closing this one causes no end of file */
 	fd_closep(&p->sock);
 	fd_closep(&p->pidfd);
 }

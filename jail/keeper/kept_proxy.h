@@ -1,8 +1,8 @@
 /*
  * kept_proxy.h - brig-proxy of one profile, as the keeper sees it
  *
- * A process with a host id of its own, no capability and no user namespace of ours. The keeper has no power over it by
- * signals: it ends with its socket, of which both the door and the keeper can cause the end.
+ * A process without capabilities; in a service with a host id of its own, outside of P. The keeper may have no right to signal it:
+ * it ends at the end of file on its socket, which both the door and the keeper can cause.
  */
 #pragma once
 #include "err.h"
@@ -14,15 +14,15 @@ struct kept_proxy {
 	int    pidfd;     /* -1: there is none */
 	int    sock;      /* a copy of the door's end; -1: none */
 	bool   is_told;   /* the door has its own copy */
-	double began, backoff, not_before; /* ms: CLOCK_MONOTONIC, how long to wait, until when */
+	double began, backoff, not_before; /* ms: when it was started, how long to wait before the next start, until when (CLOCK_MONOTONIC) */
 };
 #define KEPT_PROXY_NONE ((struct kept_proxy){ .config_fd = -1, .pidfd = -1, .sock = -1 })
 
 struct kept_proxy_wishes {
-	uint32_t id;      /* uid and gid; 0: as the caller is, without a capability */
+	uint32_t id;      /* uid and gid; 0: those of the caller, which keeps no capability either */
 	int      lock_fd; /* of the ids, or -1 */
 };
 
 must_use int kept_proxy_start(struct kept_proxy *p, const struct kept_proxy_wishes *w, struct err *e);
-/* By its own will, or it was stopped: it sees the end of its socket now. */
+/* brig-proxy has ended, or is to end: it gets end of file on its socket. config_fd stays open. */
 void         kept_proxy_stop(struct kept_proxy *p);

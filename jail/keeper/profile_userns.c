@@ -25,10 +25,10 @@ static int enter(void)
 {
 	if (privilege_leave_groups() < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return -1;
-	return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL); /* what is unmounted outside goes here as well */
+	return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL); /* what is unmounted outside is unmounted here as well */
 }
 
-/* The parent writes the maps, and then says so. */
+/* Waits for a byte from the keeper, which writes the id maps first. */
 static _Noreturn void become_supervisor(int sock, int go, bool is_new)
 {
 	char *const argv[] = { (char *)"brig-supervisor", NULL }, *const none[] = { NULL };
@@ -53,7 +53,7 @@ static void print_map(char *text, size_t len, uint32_t root, const struct id_ran
 	snprintf(text, len, "0 %u 1\n%u %u %u\n", root, cells->base, cells->base, cells->count);
 }
 
-/* The second id of its slice is not in P: what has become root of P has no power over the profile's brig-proxy. */
+/* The second id of the slice is not in P: a process that has become root of P has no power over the profile's brig-proxy. */
 static int write_maps(pid_t pid, const struct id_range *slice, uint32_t gid, struct err *e)
 {
 	struct id_range cells = { .base = slice->base + IDS_PER_CELL, .count = slice->count - IDS_PER_CELL };
@@ -90,7 +90,7 @@ static pid_t clone_supervisor(struct profile_userns *r, int sock, int go[2], con
 	become_supervisor(sock, go[0], is_new);
 }
 
-/* Ours must be traceable for as long as the child's files in /proc are to be ours. */
+/* The keeper must be dumpable when it clones the child, or the child's files in /proc would not be the keeper's to write. */
 static int start(struct profile_userns *r, const struct profile_userns_wishes *w, int sock, struct err *e)
 {
 	int   go[2], result = 0;
@@ -137,7 +137,7 @@ static int send_setup(const struct profile_userns *r, const struct profile_usern
 	return errno ? err_sys(e, "supervisor: setup") : 0;
 }
 
-/* The first slot is P's root; the others are for cells. */
+/* The first slot is for P's root and brig-proxy; the others are for cells. */
 void share_of_block(struct share *ret, const struct id_range *ids, uint32_t number, uint32_t of, int lock_fd)
 {
 	uint32_t        slots = id_range_reserve(ids) / of;
@@ -153,7 +153,7 @@ void share_of_file(struct share *ret, const struct id_range *ids, const char *ru
 	id_pool_of_file(&ret->ids, ids, runtime);
 }
 
-/* Its socket has room for some dozens of messages, and it needs a millisecond for each. */
+/* The socket has room for some dozens of messages, and a supervisor needs about a millisecond for each: one that does not read for a second hangs. */
 static int limit_patience(int sock)
 {
 	const struct timeval second = { .tv_sec = 1 };
@@ -167,7 +167,7 @@ int profile_userns_start(struct profile_userns *r, const struct profile_userns_w
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "supervisor: socketpair");
-	r->report_fd  = zygote_report_open(); /* of the one before nothing is true any more */
+	r->report_fd  = zygote_report_open(); /* what the previous supervisor has written is not true any more */
 	r->supervisor = pair[0];
 	result        = limit_patience(r->supervisor) < 0 ? err_sys(e, "supervisor: patience") : start(r, w, pair[1], e);
 	close(pair[1]);

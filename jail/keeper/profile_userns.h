@@ -1,31 +1,31 @@
 /*
  * profile_userns.h - the user namespace P of one profile, and the supervisor in it
  *
- * P's root is an id without rights on the host, from the ids that the keeper was given, and
- * so is every other id of P: a slice of the range that no other profile has.
- * Whatever is built in P is built without any right on the host. The supervisor is
- * executed in there, so that its memory belongs to P as well.
+ * All ids of P, its root among them, are ids without rights on the host: a slice of
+ * the keeper's range that no other profile has. Whatever is built in P is built
+ * without any right on the host. The supervisor is executed inside P, so that its
+ * memory belongs to P as well.
  *
- * A plain user's keeper is in a namespace of its own already, which then is the
- * P of all profiles.
+ * A plain user's keeper is in a user namespace of its own already, which is the
+ * P of all its profiles.
  */
 #pragma once
 #include "id_pool.h"
 #include "keeper_protocol.h"
 #include "rootless.h"
 
-/* What one profile has of the ids. Its successor of the same name has the same one: no id is in two cells. */
+/* The ids of one profile. A profile that replaces one of the same name uses the same share, so that no id is in two cells. */
 struct share {
-	char            name[KEEPER_NAME_MAX]; /* of the profile that has it, or had it last */
-	struct id_range slice;                 /* SERVICE: the first id is P's root on the host, the second that of its brig-proxy, which is not in P */
+	char            name[KEEPER_NAME_MAX]; /* of the profile that has the share, or had it last */
+	struct id_range slice;                 /* SERVICE: the first id is P's root on the host, the second its brig-proxy's, which is not in P */
 	struct id_pool  ids;                   /* of cells */
 };
 
 struct profile_userns {
-	struct share *share;      /* the keeper's */
-	int           supervisor; /* socket; -1 when it is dead */
+	struct share *share;      /* borrowed */
+	int           supervisor; /* socket to the supervisor; -1: there is none */
 	int           pidfd;      /* of the supervisor */
-	int           report_fd;  /* what it says of its zygote (zygote_report.h) */
+	int           report_fd;  /* where the supervisor writes about its zygote (zygote_report.h) */
 };
 #define PROFILE_USERNS_NONE ((struct profile_userns){ .supervisor = -1, .pidfd = -1, .report_fd = -1 })
 
@@ -33,16 +33,16 @@ struct profile_userns_wishes {
 	const struct keeper_setup   *setup;
 	const struct keeper_profile *profile;
 	const struct rootless       *rootless; /* of a plain user's keeper; else kind KEPT */
-	uint32_t                     gid;      /* P's group 0: the control groups are lent to it */
+	uint32_t                     gid;      /* host gid of P's group 0, to which the control groups are lent */
 	int                          lock_fd;
 	int                          filter_fd, trust_fd; /* trust_fd: -1, there is none */
 };
 
-/* SERVICE: number out of so many equal ones of a block; else the whole range, whose slots are locked one by one in runtime. */
+/* SERVICE: part `number` of `of` equal parts of a block. Else the whole range, whose slots are locked one by one in runtime. */
 void share_of_block(struct share *ret, const struct id_range *ids, uint32_t number, uint32_t of, int lock_fd);
 void share_of_file(struct share *ret, const struct id_range *ids, const char *runtime);
 
-/* With its share. It may lose its supervisor and get another one. */
+/* r->share is set. May be called again after profile_userns_stop(). */
 must_use int profile_userns_start(struct profile_userns *r, const struct profile_userns_wishes *w, struct err *e);
-/* Also of a supervisor that is stopped: messages that it has not read are dropped, and a process that waits for it gets end of file. */
+/* Kills the supervisor, even a stopped one. Descriptors in messages that it has not read are closed, and their other ends get end of file. */
 void profile_userns_stop(struct profile_userns *r);
