@@ -4,10 +4,10 @@
 
 /* What enforces a limit, and so, whether it can still be changed. */
 enum enforced_by {
-	BY_MOUNTS, /* fixed when the cell is built; also what has no row below */
-	BY_FORK,   /* fixed when the fork stands */
+	BY_MOUNTS, /* fixed when the cell is built; a limit without a row below counts as this */
+	BY_FORK,   /* fixed when the fork has set its rlimits */
 	BY_GROUPS, /* the keeper can lower it until the run begins */
-	BY_CLOCK,  /* CPU time: the supervisor counts it, and the fork has set a limit that can be lowered, but not raised */
+	BY_CLOCK,  /* CPU time: the supervisor counts it, and the fork has set an rlimit behind that: it can be lowered, but not raised */
 	BY_OTHERS, /* begins with the run, or is enforced outside of the cell: anything within the ceilings */
 };
 
@@ -35,7 +35,7 @@ static enum cell_fit lowered_if(bool is)
 	return is ? CELL_FIT_LOWERED : CELL_FIT_NONE;
 }
 
-/* A share of the CPUs may also be larger: the groups of a cell have nothing that a larger one would take from others. */
+/* The share of the CPUs may also be raised: a cell waits, and a larger bound for it takes nothing from other cells. */
 static enum cell_fit fit_of(enum limit_id limit, uint64_t asked, uint64_t built, bool warm, uint64_t missing)
 {
 	if (asked == built)
@@ -48,7 +48,7 @@ static enum cell_fit fit_of(enum limit_id limit, uint64_t asked, uint64_t built,
 	case BY_GROUPS:
 		if (limit == LIMIT_cpus)
 			return CELL_FIT_LOWERED;
-		return lowered_if(asked < built && !(warm && missing & LAYER_BIT(MEMORY))); /* else the fork has an RLIMIT_DATA */
+		return lowered_if(asked < built && !(warm && missing & LAYER_BIT(MEMORY))); /* else the fork has set RLIMIT_DATA */
 	case BY_CLOCK:
 		if (!warm)
 			return CELL_FIT_AS_IT_IS;

@@ -9,12 +9,12 @@
 
 enum cell_fit {
 	CELL_FIT_NONE,
-	CELL_FIT_LOWERED, /* once the keeper has set control groups to lower limits */
+	CELL_FIT_LOWERED, /* once the keeper has set the cell's control groups to the limits of the run */
 	CELL_FIT_AS_IT_IS,
 };
 
 /*
- * built: the limits with which the cell was built. warm: a fork stands in it, or will, and has set limits of its own that cannot be
- * changed any more. missing: layers that its control groups do not give; the fork then enforces what they would.
+ * built: the limits with which the cell was built. warm: it has a fork of a zygote, or gets one, whose rlimits cannot be raised any
+ * more. missing: layers that its control groups do not give; the fork enforces them instead.
  */
 enum cell_fit cell_fit(const struct limits *asked, const struct limits *built, bool warm, uint64_t missing);

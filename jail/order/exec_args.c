@@ -45,7 +45,7 @@ static size_t count(char *const *list)
 	return len;
 }
 
-/* One byte where there is nothing: NULL would be a failure. */
+/* At least one byte: malloc(0) may return NULL, which here means a failure. */
 static char *make_room(const char *const *paths, const char *const *cwds, char *const *argv, char *const *envp)
 {
 	size_t len = count((char *const *)paths) + count((char *const *)cwds) + count(argv) + count(envp);

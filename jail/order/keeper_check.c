@@ -34,7 +34,7 @@ int keeper_check_setup(const struct keeper_setup *s, struct err *e)
 	return 0;
 }
 
-/* Presets of the tables are not what counts here, but their bounds are. */
+/* Only the bounds in the table of limits are used here, not the presets. */
 static int check_bounds(const struct limits *l, struct err *e)
 {
 	for (const struct field *f = limits_fields; f->name; f++) {
@@ -53,7 +53,7 @@ static int check_below(const struct limits *l, const struct limits *ceilings, st
 	return above ? err_set(e, ERR_DENIED, "%s is above the ceiling of the profile", above->name) : 0;
 }
 
-/* They become a part of what the zygote executes: nothing but names of modules, as plain as Python has them. */
+/* The names become part of the code that the zygote executes: nothing but plain names of Python modules may pass. */
 static bool are_modules(const char *names)
 {
 	return strspn(names, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,") == strlen(names);
@@ -100,7 +100,7 @@ int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *pr
 		return err_wrap(e, "run");
 	if (!exec_args_are_bounded(&r->order.exec_args) || r->order.code_len > KEEPER_CODE_MAX || r->order.stdin_pipe > 1 || r->order.result_pipe > 1 ||
 	    r->order.warm > 1 || r->files > 1 || r->order.tools > 1 || r->terminals > 1 || !limits_must_is_sane(&r->order.limits) ||
-	    !(r->order.asked >= 0) /* or no number */)
+	    !(r->order.asked >= 0) /* or NaN */)
 		return err_set(e, ERR_PROTOCOL, "run: a number is out of range");
 	return check_shown(r, e);
 }
@@ -122,7 +122,7 @@ int keeper_word_fds(const struct keeper_message *w)
 	case KEEPER_TICKET:
 	case KEEPER_RECALL:
 	case KEEPER_PROXY:
-		return -1; /* ours to say */
+		return -1; /* only the keeper sends these */
 	case KEEPER_PROFILE:
 		return 1 + !!w->profile.has_network + !!w->profile.has_trust;
 	case KEEPER_RUN:

@@ -11,11 +11,13 @@
 
 enum launch_kind {
 	LAUNCH_SLOT,    /* of a launcher. number: the slot, which the client cleans up if the launcher is killed */
-	LAUNCH_READY,   /* to the keeper: the cell waits for an order; with a ticket when it is warm, and again without one when the ticket was closed unused. number: how many cells there were in its place before */
-	LAUNCH_TAKEN,   /* to the keeper: a run came with the ticket, and is not over after LAUNCH_TAKEN_MS. The keeper does not hear of shorter ones */
+	LAUNCH_READY,   /* to the keeper: the cell waits for an order; with a ticket if it is warm; once more, without, when the ticket was closed
+			   unused. number: how many cells there were in its place before */
+	LAUNCH_TAKEN,   /* to the keeper: a run by ticket is not over after LAUNCH_TAKEN_MS, or no next cell comes into the place */
 	LAUNCH_STARTED, /* with the streams */
-	LAUNCH_SESSION, /* when a session begins, and when one of these changes. number: processes killed because it had no memory left; value: 1 if it is frozen; end: layers, missing, missing_why, rootfs_digest */
-	LAUNCH_LIMIT,   /* number, value: this limit (enum limit_id) ends the run, ENDED follows */
+	LAUNCH_SESSION, /* when a session begins, and when one of these changes. number: processes killed because it had no memory left;
+			   value: 1 if it is frozen; end: layers, missing, missing_why, rootfs_digest */
+	LAUNCH_LIMIT,   /* number, value: this limit (enum limit_id) ends the run; ENDED follows */
 	LAUNCH_ENDED,   /* end */
 };
 
@@ -43,20 +45,22 @@ enum launch_ask_kind {
 	LAUNCH_STAYS,   /* the run is a session of this many ms; neither CPU time nor a lack of memory ends it */
 	LAUNCH_FREEZE,  /* freeze the session, where control groups can do that; LAUNCH_SESSION says whether it is frozen */
 	LAUNCH_THAW,
-	LAUNCH_NETWORK, /* with a SOCK_SEQPACKET socket: when the program first sends something to one of the cell's listening sockets, they are sent over it, with one struct net_listeners */
+	LAUNCH_NETWORK, /* with a SOCK_SEQPACKET socket: when the program first sends something to one of the cell's listening sockets, they
+			   are sent over it, with one struct net_listeners */
 };
 
 struct launch_ask {
 	enum launch_ask_kind kind;
 	enum exit_reason     reason;
-	uint64_t             ms; /* STAYS: its wall time, from its start */
+	uint64_t             ms; /* STAYS: the wall time of the session, from its start */
 };
 
 /*
  * A ticket: the descriptors that come with READY, in this order. Its holder can start a run in the cell without the keeper:
  *
- *   over TICKET_LAUNCHER it sends one struct launch_order, without descriptors, then struct launch_ask; the supervisor's messages come back
- *   over it, except STARTED, because the streams (the client's ends, as in pipes.h) came with the ticket. The holder closes those that it does not use;
+ *   over TICKET_LAUNCHER it sends one struct launch_order, without descriptors, then struct launch_ask; the supervisor's messages come
+ *   back over it, except STARTED, because the streams (the client's ends, as in pipes.h) came with the ticket. The holder closes the
+ *   streams that it does not use;
  *   into TICKET_ORDER_FILE it writes the order (order_file.h), and over TICKET_ORDERS it tells the fork.
  *
  * The fork of a command (code_len 0) is told by the supervisor, after it has removed main.py; then STARTED comes, with the streams.

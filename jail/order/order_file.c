@@ -95,7 +95,7 @@ int order_file_send(int orders, const struct order_head *o, int tools)
 
 /* --- reading --- */
 
-/* One byte more than there should be: a longer datagram is cut off silently. */
+/* Reads one byte more than there should be: read() cuts a longer datagram off silently. */
 static int read_order(int orders, struct order_head *ret)
 {
 	char    bytes[sizeof *ret + 1];
@@ -104,7 +104,7 @@ static int read_order(int orders, struct order_head *ret)
 	do
 		n = read(orders, bytes, sizeof bytes);
 	while (n < 0 &&
-	       (errno == EINTR || errno == ECONNRESET)); /* ECONNRESET is said once, and what was sent before comes after it */
+	       (errno == EINTR || errno == ECONNRESET)); /* ECONNRESET comes once, and before messages that were sent earlier */
 	if (n <= 0)
 		return n < 0 ? -errno : -EPIPE;
 	if (n != (ssize_t)sizeof *ret)
@@ -127,7 +127,7 @@ static int read_all(int fd, char *to, size_t len)
 	return 0;
 }
 
-/* What is mapped anew is zero: the text of the program ends with a NUL, and so do the arguments, or splitting them fails. */
+/* New memory is zero, so the text of the program ends with a NUL, and so do the arguments, or exec_args_split() fails. */
 int order_file_read(int orders, int order_file, struct order_head *ret, char **text, char **code)
 {
 	int    r = read_order(orders, ret);
@@ -158,7 +158,7 @@ static bool socket_is(int fd, int option, int want)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == want;
 }
 
-/* Not by packet_receive(): a program that is executed shall have it. */
+/* Without packet_receive(), which sets close-on-exec: the program that is executed inherits this descriptor. */
 static int take_descriptor(int orders)
 {
 	union {

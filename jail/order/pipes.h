@@ -1,8 +1,8 @@
 /*
  * pipes.h - the pipes between a program and its client, and the order in which their ends travel
  *
- * stdout and stderr always; then stdin, then result, if the run asked for them. All are made in the cell. The socket of a run with tools is
- * made by the door, and its program's end travels with the order (order_file.h).
+ * stdout and stderr always; then stdin, then result, if the run asked for them. PID 1 of the cell makes all four. The door makes the socket
+ * of a run with tools, and the program's end of it travels with the order (order_file.h).
  */
 #pragma once
 #include "fd.h"
@@ -14,7 +14,7 @@ static inline size_t pipes_count(bool with_stdin, bool with_result)
 	return (size_t)2 + with_stdin + with_result;
 }
 
-/* Of the ends of all four, those that were asked for; the others stay where they are. How many. */
+/* Moves the ends that were asked for from all to to; the others stay in all. Returns how many were moved. */
 static inline size_t pipes_take(int to[PIPES_MAX], int all[PIPES_MAX], bool with_stdin, bool with_result)
 {
 	size_t n = 0;

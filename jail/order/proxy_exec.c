@@ -10,7 +10,7 @@
 
 enum { CLEAR_OF_LOW = 16 };
 
-/* All out of the way first, then to the numbers that brig-proxy knows. */
+/* Moves all descriptors above the low numbers first, and then to the numbers that brig-proxy knows. */
 static int put_descriptors(int *program, int sock, int config, int lock)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -21,7 +21,7 @@ static int put_descriptors(int *program, int sock, int config, int lock)
 	lock     = fcntl(lock < 0 ? null : lock, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 	if (null < 0 || *program < 0 || sock < 0 || config < 0 || lock < 0)
 		return -1;
-	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0) /* a reader of the caller's output does not wait until we end */
+	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0) /* or a reader of the caller's output would wait until brig-proxy ends */
 		return -1;
 	if (dup2(sock, PROXY_FD) < 0 || dup2(config, PROXY_CONFIG_FD) < 0 || dup2(lock, PROXY_LOCK_FD) < 0)
 		return -1;

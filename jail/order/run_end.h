@@ -19,12 +19,12 @@ struct run_end {
 	struct run_hit   hit[8];
 	unsigned         hits;
 	struct refused_calls refused;
-	bool             refused_known; /* a listener was there */
+	bool             refused_known; /* there was a seccomp listener */
 	uint64_t         layers, missing;
-	char             missing_why[2][200]; /* of own-ids and no-groups; of the limits. "": nothing to say */
+	char             missing_why[2][200]; /* [0]: of the layers own-ids and no-groups; [1]: of the limits; "": not known, or none is missing */
 	bool             warm;
-	int              exec_errno; /* the program itself could not be started: 126/127 as in the shell */
-	char             rootfs_digest[65]; /* hex; "" when it did not come that far */
+	int              exec_errno; /* why the program itself could not be executed: status 126 or 127, as in the shell; else 0 */
+	char             rootfs_digest[65]; /* hex; "": the run did not come that far */
 	struct err       why;
 	struct err       left;       /* what could not be cleaned up; kind NONE when all was */
 };

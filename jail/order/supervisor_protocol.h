@@ -1,8 +1,8 @@
 /*
- * supervisor_protocol.h - what the keeper says to the supervisor of a profile
+ * supervisor_protocol.h - what the keeper sends to the supervisor of a profile
  *
- * One way, over descriptor SUPERVISOR_FD: first a supervisor_setup with the filter and a file for figures (zygote_report.h), and certificates if has_trust,
- * then a supervisor_cell for each cell, with its control socket, the lock on its ids, the rootfs, its control groups' leaves,
+ * One way, over descriptor SUPERVISOR_FD: first a supervisor_setup with the filter, a file for figures (zygote_report.h), and certificates
+ * if has_trust; then a supervisor_cell for each cell, with its control socket, the lock on its ids, the rootfs, its control groups' leaves,
  * the directories to show and the socket for files. The answers come over the control sockets (launch.h). The supervisor ends with the keeper.
  */
 #pragma once
@@ -16,7 +16,7 @@ enum { SUPERVISOR_FD = 3 };
 
 enum {
 	KEEPER_RUNS_MAX    = 512,
-	KEEPER_CELLS_MAX   = 2 * KEEPER_RUNS_MAX, /* the others wait for a run, or are cleaned up */
+	KEEPER_CELLS_MAX   = 2 * KEEPER_RUNS_MAX, /* those without a run wait for one, or are cleaned up */
 	KEEPER_NAME_MAX    = 64,
 	KEEPER_PRELOAD_MAX = 1024,
 	KEEPER_FILTER_MAX  = 4096, /* instructions, BPF_MAXINSNS */
@@ -28,7 +28,7 @@ struct supervisor_setup {
 	uint32_t workspace_exec, require_all, warm;
 	char     preload[KEEPER_PRELOAD_MAX];
 	uint32_t zygote_cells, zygote_ms;
-	uint64_t cpus; /* as in struct limits, of a run that asks for nothing */
+	uint64_t cpus; /* as in struct limits, for a run that asks for no other share */
 	uint64_t wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* the ceilings */
 	uint32_t             has_network; /* its cells listen for brig-proxy */
 	struct net_listeners listeners;
@@ -40,8 +40,8 @@ struct supervisor_setup {
 struct supervisor_cell {
 	char          digest[STORE_DIGEST + 1];
 	uint32_t      number, init_id, program_id;
-	uint32_t      warm;    /* a zygote shall fork into it */
-	uint32_t      awaited; /* it is built for a run, whose order follows at once */
+	uint32_t      warm;    /* 1: a zygote shall fork into it */
+	uint32_t      awaited; /* 1: it is built for one run, whose order follows at once */
 	struct limits limits;
 	uint64_t      layers, missing;
 	char          group_why[160];
@@ -51,7 +51,7 @@ struct supervisor_cell {
 	} leaf[GROUP_TREES_MAX];
 	uint32_t shown_len;
 	char     shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX];
-	uint32_t files;    /* 0 or 1: its run takes files along, or leaves some */
+	uint32_t files;    /* 0 or 1: its run brings files, or leaves some */
 	uint32_t terminals; /* 0 or 1: it has a devpts of its own */
-	uint32_t has_code; /* of this run */
+	uint32_t has_code; /* 0 or 1: its run has a main.py; 0 if it waits for any run */
 };

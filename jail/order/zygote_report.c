@@ -32,7 +32,7 @@ void zygote_report_read(int fd, struct zygote_report *ret)
 		*ret = zygote_report_none;
 }
 
-/* What cannot be written is not known. */
+/* If this fails, the figures stay as they are. */
 void zygote_report_write(int fd, const struct zygote_report *report)
 {
 	if (fd >= 0)
