@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* From the helper. write() carries it: a policy may forbid programs, and with them the helper, to send messages. */
+/* From the helper, which sends it by write(): a policy may forbid send() and sendmsg() to the program, and so to the helper. */
 struct files_message {
 	enum files_answer kind;
 	struct err        err;
@@ -39,8 +39,8 @@ struct job {
 	uint32_t                 owner_id, id;
 	uint64_t                 bytes_max; /* the size of /workspace */
 	bool                     has_code;
-	int                      group;     /* v2; -1 */
-	struct child_ctx         joins;     /* v1 */
+	int                      group;     /* version 2: the leaf; else -1 */
+	struct child_ctx         joins;     /* version 1: the leaves */
 	const struct sock_fprog *filter;
 	dev_t                    dev;
 	uint64_t                 sent;
@@ -59,12 +59,12 @@ static void say(const struct job *j, enum files_answer kind, const struct err *w
 	(void)!write(j->sock, &message, sizeof message);
 }
 
-/* Nothing is left but what the program has. */
+/* Gives up all rights that the program does not have. */
 static int give_up_rights(const struct job *j)
 {
 	struct __user_cap_header_struct head    = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct   none[2] = { { 0 } };
-	const struct rlimit             nothing = { 0, 0 }; /* it forks nothing any more */
+	const struct rlimit             nothing = { 0, 0 }; /* this process forks nothing any more */
 
 	umask(022);
 	if (setrlimit(RLIMIT_NPROC, &nothing) < 0)
@@ -111,7 +111,7 @@ static int fill(const struct job *j, struct err *e)
 	}
 }
 
-/* In the cell's control groups: what it writes is the cell's. */
+/* Joins the cell's control groups: what it writes is charged to the cell. */
 static _Noreturn void filler(struct job *j)
 {
 	struct err e;
@@ -124,7 +124,7 @@ static _Noreturn void filler(struct job *j)
 	_exit(EXIT_FAILURE);
 }
 
-/* With the ids that PID 1 of the cell had when it was cloned: the kernel compares them with the owner of the groups. */
+/* Forks with the ids that PID 1 of the cell had when it was cloned: the kernel compares them with the owner of the groups. */
 static pid_t fork_filler(struct job *j)
 {
 	struct clone_args args = { .flags = j->group < 0 ? 0 : CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = j->group < 0 ? 0 : (uint64_t)j->group };
@@ -172,7 +172,7 @@ static int leave_out(const struct job *j, const char *name, enum file_left why)
 	return file_stream_put(j->client, FILE_LEFT, name, why);
 }
 
-/* What has holes can be larger than all that /workspace has room for. */
+/* A file with holes can be larger than /workspace: at most the size of /workspace is sent in all. */
 static int send_file(struct job *j, int dir, const char *last, const char *name)
 {
 	scoped_fd   fd = openat(dir, last, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -194,7 +194,7 @@ static int send_entry(struct job *j, int dir, const char *last, char *name, size
 {
 	struct stat st;
 
-	if (fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != j->dev) /* what is shown is the host's, and not ours to send */
+	if (fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != j->dev) /* a shown directory is the host's, and is not sent */
 		return 0;
 	if (S_ISDIR(st.st_mode)) {
 		scoped_fd below = openat(dir, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -215,7 +215,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* In the order of the names. A path that is too long for a header is left out with its directory's name. */
+/* Sends the entries in the order of their names. If a path is too long for a header, its directory is named as left out. */
 static int send_tree(struct job *j, int dir, char *name, size_t len, unsigned depth)
 {
 	struct dirent **list;
@@ -256,7 +256,7 @@ static void send_all(struct job *j)
 		(void)!file_stream_put(j->client, FILE_END, "", 0);
 }
 
-/* --- its life --- */
+/* --- from its start to its end --- */
 
 static bool is_filled(const struct job *j, pid_t filler_pid)
 {
@@ -347,7 +347,7 @@ int files_start(struct files *f, int client, const struct cell *c, const struct 
 void files_give_workspace(struct files *f, int dir)
 {
 	if (f->state == FILES_FILLS)
-		(void)packet_send(f->sock, "w", 1, &dir, 1); /* a helper that is gone is heard of */
+		(void)packet_send(f->sock, "w", 1, &dir, 1); /* if the helper is gone, files_hear() tells */
 }
 
 enum files_answer files_hear(struct files *f, struct err *e)

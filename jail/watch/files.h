@@ -1,5 +1,5 @@
 /*
- * files.h - what a run takes along into /workspace, and what it leaves there for its client
+ * files.h - files that a run's client puts into /workspace before the run, and gets from there after it
  *
  * A helper process reads the client's socket (file_stream.h), and nothing else of brig does. It has the program's id, no
  * capability and the program's system call filter, and reaches /workspace by a descriptor of it, without following a link. What
@@ -20,19 +20,19 @@ struct files {
 };
 #define FILES_INIT ((struct files){ .sock = -1, .pidfd = -1 })
 
-/* The helper is there, and waits for /workspace. client: borrowed. Whoever calls it may take any id of the cell. */
+/* Starts the helper, which waits for /workspace. client: borrowed. The caller must have the right to take any id of the cell. */
 must_use int files_start(struct files *f, int client, const struct cell *c, const struct cell_order *order, struct err *e);
-/* The cell is prepared; dir is borrowed. */
+/* Sends the helper dir, which is /workspace of the prepared cell; borrowed. */
 void files_give_workspace(struct files *f, int dir);
 
 /* sock can be read. */
 enum files_answer { FILES_GO_ON, FILES_FILLED, FILES_FAILED, FILES_DONE };
 enum files_answer files_hear(struct files *f, struct err *e);
 
-/* Every process of the cell is dead: true when there is something to wait for. A program that never ran has left nothing. */
+/* Every process of the cell is dead. True: the helper sends files now. False: it is closed; a program that never ran has left no files. */
 must_use bool files_send(struct files *f, bool has_run);
-/* The helper dies with it. */
+/* Kills the helper. */
 void          files_close(struct files *f);
 
-/* So long it may send at most. */
+/* How long the helper may send at most. */
 enum { FILES_SEND_MS_MAX = 60000 };

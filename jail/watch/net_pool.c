@@ -33,7 +33,7 @@ static struct net take_out(struct net_pool *p, size_t at)
 	return found;
 }
 
-/* The one that came last: its memory is warm. */
+/* Takes the one that came back last: its memory is still in the caches. */
 static struct net take_quiet(struct net_pool *p)
 {
 	for (size_t at = p->n; at-- > 0;)
@@ -47,7 +47,7 @@ struct net_place net_pool_take(struct net_pool *p)
 	return (struct net_place){ .net = take_quiet(p), .host_fd = p->host_fd, .is_needless = p->is_needless };
 }
 
-/* False: all that are kept can be used at once. */
+/* Closes the oldest one that rests. False: none rests. */
 static bool make_room(struct net_pool *p)
 {
 	size_t at = 0;

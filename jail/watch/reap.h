@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Reaps those that are not known, up to the first that is: it is left to its cell, and others behind it are seen the next time. */
+/* Reaps children that are not known, up to the first known one: its cell reaps that one, and a later call the children behind it. */
 void reap_unknown(bool (*is_known)(const void *, pid_t), const void *arg);
-/* Each child, until there is none. */
+/* Waits for all children, and reaps them. */
 void reap_all(void);

@@ -127,7 +127,10 @@ static int plan_mounts(struct served_cell *c, struct err *e)
 	return mount_plan_build(&c->mounts, &wishes, e);
 }
 
-/* The cell failed while this process was in the cell's network or in the host's mounts, or had the cell's id. A supervisor that cannot go back must end. */
+/*
+ * The cell failed while this process was in the cell's network or in the host's mounts, or had the cell's id. A supervisor that cannot
+ * go back must end.
+ */
 static void go_back(const struct served_cell *c)
 {
 	struct err e;
@@ -163,7 +166,7 @@ static void build(struct served_cell *c, struct cell_kind *kind)
 
 /* --- what is shown --- */
 
-/* With the mounts, if there is no error. */
+/* The helper's answer. If there is no error, the mounts come with it. */
 struct opened {
 	uint64_t   layers, missing;
 	struct err err;
@@ -256,7 +259,7 @@ static void close_place(struct cell_place *p)
 	fd_closep(&p->user_ns_fd);
 	group_oom_close(&p->oom);
 	store_close(&p->rootfs);
-	(void)!group_close(&p->group, &ignored); /* the keeper's: there is nothing to be removed */
+	(void)!group_close(&p->group, &ignored); /* the keeper removes them; this closes descriptors only */
 	slot_done(&p->slot);
 }
 
@@ -294,8 +297,8 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_p
 /* --- its place, for the next cell --- */
 
 /*
- * Only after a run of which the keeper was not told: after a longer one the keeper has had another cell built. The program must have ended by itself and left
- * no process, so that the groups are empty once PID 1 is reaped.
+ * Only after a run of which the keeper was not told: after a longer one the keeper has had another cell built. The program must have
+ * ended by itself and left no process, so that the groups are empty once PID 1 is reaped.
  */
 static bool keeps_place(const struct served_cell *c)
 {
@@ -367,7 +370,7 @@ void served_cell_fds(struct served_cell *c, struct pollfd fds[WATCH_FDS])
 	switch (c->state) {
 	case CELL_OPENS:
 		only(fds, c->opening);
-		fds[0] = (struct pollfd){ .fd = c->watch.control }; /* its end only */
+		fds[0] = (struct pollfd){ .fd = c->watch.control }; /* only to see its end */
 		return;
 	case CELL_LIVES:
 		c->wake = is_over(c) ? now : now + watch_left(&c->watch);
@@ -382,7 +385,7 @@ void served_cell_fds(struct served_cell *c, struct pollfd fds[WATCH_FDS])
 		return;
 	case CELL_SENDS:
 		only(fds, c->watch.files.sock);
-		fds[0] = (struct pollfd){ .fd = c->watch.client }; /* its end only */
+		fds[0] = (struct pollfd){ .fd = c->watch.client }; /* only to see its end */
 		return;
 	}
 }
@@ -429,8 +432,8 @@ static enum served_turn hear_files(struct served_cell *c, struct cell_kind *kind
 }
 
 /*
- * If only PID 1 is left, the record is sent before PID 1 is reaped, which takes a moment. If this process removes the groups itself, the record is sent
- * after that, because it tells what could not be removed.
+ * If only PID 1 is left, the record is sent before PID 1 is reaped, which takes a moment. If this process removes the groups itself, the
+ * record is sent after that, because it tells what could not be removed.
  */
 static enum served_turn end(struct served_cell *c, struct cell_kind *kind)
 {

@@ -43,7 +43,7 @@ struct served_cell {
 	struct mount_plan mounts;
 	struct cell_place place;   /* while there is no cell in it, and is_kept */
 	bool              is_kept;
-	uint32_t          nth;     /* cell in it */
+	uint32_t          nth;     /* how many cells were in the place before */
 	bool              may_stay; /* a next cell may come into its place */
 	bool              has_code, is_warm, terminals; /* as in supervisor_cell */
 	struct group_files files;
@@ -51,16 +51,16 @@ struct served_cell {
 	char              shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX + 16];
 	const char       *shown_to[MOUNT_SHOWN_MAX];
 	int               shown_fd[MOUNT_SHOWN_MAX];
-	int               files_fd;  /* until the cell is built; -1 */
-	int               opening;   /* OPENS: socket to the helper, which is */
+	int               files_fd;  /* the client's socket for files, until the cell is built; -1 */
+	int               opening;   /* OPENS: socket to the helper, the process below */
 	pid_t             helper;
 };
 
-/* A place as the keeper sends it. Returns how many of fds are taken over for it; the others are for served_cell_open(). */
+/* Fills in a place from the keeper's message. Returns how many of fds were taken over for it; the others are for served_cell_open(). */
 must_use size_t cell_place_receive(struct cell_place *ret, const struct supervisor_cell *message, const int *fds);
 /*
- * Takes over the place, and as many descriptors as the message says: of what is shown, then the socket for files. NULL: out of memory.
- * Of the message it reads warm, awaited, and the members behind leaf.
+ * Takes over the place, and as many descriptors as the message says: those of what is shown, then the socket for files. Reads only warm,
+ * awaited, and the members behind leaf of the message. NULL: out of memory; all descriptors are closed.
  */
 struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_place *place, const struct supervisor_cell *message, const int *fds,
 				     const struct zygote_place *zygote);

@@ -41,7 +41,7 @@ static void note_usage(struct watch *w)
 	group_read(&w->cell.group, &u);
 	w->end.cpu_ms            = watch_cpu_ms(w, u.cpu_ns);
 	w->end.memory_peak_bytes = u.memory_peak;
-	w->end.pids_peak         = u.pids_peak > 0 ? u.pids_peak - 1 : u.pids_peak; /* PID 1 is ours */
+	w->end.pids_peak         = u.pids_peak > 0 ? u.pids_peak - 1 : u.pids_peak; /* without PID 1, which is brig-init */
 	w->end.io_read_bytes     = u.io_read;
 	w->end.io_write_bytes    = u.io_write;
 	if (u.pids_refused > 0)
@@ -49,7 +49,7 @@ static void note_usage(struct watch *w)
 	w->oom |= u.oom_kills > 0;
 }
 
-/* PID 1 is still to be reaped. */
+/* PID 1 has not been reaped yet. */
 static bool was_killed(const struct cell *c)
 {
 	siginfo_t info;
@@ -57,7 +57,10 @@ static bool was_killed(const struct cell *c)
 	return waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT) == 0 && info.si_code == CLD_KILLED;
 }
 
-/* PID 1 was killed, and the program with it: nothing inside can, with an id of its own. Or it ended and was not heard. */
+/*
+ * Either PID 1 was killed from outside, and the program with it: nothing in the cell can kill it, because PID 1 has an id of its own.
+ * Or PID 1 has ended by itself.
+ */
 static void judge_without_report(struct watch *w)
 {
 	w->end.reason      = w->oom ? EXIT_oom : EXIT_signaled;
@@ -75,16 +78,16 @@ static void judge_without_report(struct watch *w)
 }
 
 /*
- * Version 1, where what has no memory waits for us (group_oom): the kernel cannot wait when it touches a page itself, for
- * rseq or a signal's frame, often right after a fork. The process gets SIGSEGV then, and no event comes. Its group is full
- * to the last page. So is one that has read large files; such a program that crashes for another reason is told as this.
+ * With version 1 a process that needs memory waits until this process has acted (group_oom). The kernel cannot wait when it touches
+ * a page itself, for rseq or a signal frame, often right after a fork: then the process gets SIGSEGV, and no event comes. Its group is
+ * full to the last page. So is the group of a program that has read large files: if that crashes for another reason, it is reported as oom, too.
  */
 static bool crashed_for_memory(const struct watch *w)
 {
 	return WTERMSIG(w->program.status) == SIGSEGV && w->cell.oom.events == POLLIN && w->end.memory_peak_bytes >= (int64_t)w->order.limits->memory_bytes;
 }
 
-/* What ended the program, when nothing that we did: by what the kernel says alone. */
+/* What ended the program, if this process did not: from what the kernel says alone. */
 static void judge(struct watch *w)
 {
 	bool killed;
@@ -101,7 +104,7 @@ static void judge(struct watch *w)
 	if (w->oom)
 		w->end.reason = EXIT_oom;
 	else if (killed && w->end.cpu_ms >= (double)w->order.limits->cpu_ms)
-		w->end.reason = EXIT_timeout_cpu; /* RLIMIT_CPU was faster than our clock */
+		w->end.reason = EXIT_timeout_cpu; /* RLIMIT_CPU was faster than the supervisor's clock */
 	else
 		w->end.reason = killed ? EXIT_signaled : EXIT_exited;
 }
@@ -126,7 +129,7 @@ static void fill(struct watch *w)
 void verdict_fill(struct watch *w)
 {
 	fill(w);
-	if (!w->decided) /* the kernel was faster than we: with version 2 it kills for memory without asking */
+	if (!w->decided) /* the kernel ended it: with version 2 it kills for memory without asking */
 		watch_say_limit(w, w->end.reason);
 	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest); /* of a cell without a program, too */
 	w->end.warm = w->clock.started > 0 && w->is_warm_order;

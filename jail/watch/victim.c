@@ -1,4 +1,4 @@
-/* victim.c - which process of a session ends, when there is no memory for all */
+/* victim.c - which process of a session is killed when there is no memory for all */
 #define _GNU_SOURCE
 #include "watch_parts.h"
 
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 enum {
-	MEMBERS_BYTES = MIB, /* of as many processes as a limit may allow */
-	OF_ONE        = 16,  /* a process with less than this part of the limit is not why it is used up: files are */
+	MEMBERS_BYTES = MIB, /* room for the pids of as many processes as a limit may allow */
+	OF_ONE        = 16,  /* if no process has this part of the limit, files have used up the memory */
 };
 
 /* In pages. */
@@ -23,7 +23,7 @@ struct figures {
 	long anonymous, text;
 };
 
-/* From statm: other files of a process may wait for its own memory, which waits for us. */
+/* From statm: a read of other files may wait for the process, which waits for memory, and so for this process. */
 static struct figures figures_of(pid_t pid)
 {
 	char path[64];
@@ -39,7 +39,7 @@ static struct figures figures_of(pid_t pid)
 	return is_read ? (struct figures){ resident - shared, text } : (struct figures){ 0, 0 };
 }
 
-/* A fork has its parent's pages as well, which are counted once. It executes the same file. */
+/* A fork of the session server also has the server's pages, which do not count for it. It is known by its text: it executes the same file. */
 static long own_pages(pid_t pid, const struct figures *server)
 {
 	struct figures f = figures_of(pid);
@@ -58,7 +58,7 @@ static pid_t next_pid(char **at)
 	return pid;
 }
 
-/* PID 1 and the session's first process hold all others together. */
+/* PID 1 and the session server are never chosen: the session ends with either. */
 static pid_t find_victim(const struct watch *w, char *members)
 {
 	const struct figures server  = figures_of(w->cell.warm.program);
@@ -94,7 +94,7 @@ static bool read_members(const struct watch *w, struct bytes *ret)
 	return leaf && file_read(leaf->fd, "cgroup.procs", MEMBERS_BYTES, ret, &ignored) == 0;
 }
 
-/* Its number may be another process's by the time it is opened: what is open is looked for again. */
+/* The pid may be another process's by the time of pidfd_open(), so it is looked for in the group once more. */
 bool watch_kill_victim(struct watch *w)
 {
 	scoped_bytes members = { 0 }, again = { 0 };

@@ -18,7 +18,7 @@ enum { SETUP_MS_MAX = 10000, KILL_MS_MAX = 1000, OOM_MS = 20, CPU_CHECK_MS_LEAST
 
 /* --- from the running cell --- */
 
-/* A frozen session can be killed as ever, and its clocks do not run in it. Only a message to it has to wait for the thaw. */
+/* A frozen session can still be killed, and other processes keep its clocks. Only a message to it waits for the thaw. */
 static void freeze(struct watch *w, bool is)
 {
 	if (w->is_frozen == is || !group_freeze(&w->cell.group, is))
@@ -294,7 +294,7 @@ static const struct source {
 	{ AT(cell.oom.fd), on_oom },
 	{ AT(cell.oom.helper_fd), on_oom_helper },
 	{ AT(files.sock), on_files },
-	{ AT(control), on_control }, /* a keeper that is gone is the reason, the door's cancel a consequence */
+	{ AT(control), on_control }, /* before the client: the end of the keeper is the reason, a cancel of the door a consequence */
 	{ AT(client), on_client },
 	{ AT(cell.warm.answer_fd), watch_warm_hear },
 	{ AT(cell.warm.program_fd), on_program },
@@ -313,7 +313,7 @@ static int fd_of(const struct watch *w, const struct source *s)
 {
 	if (s->hear == on_oom && (w->cell.oom.helper_fd >= 0 || w->next_oom > 0))
 		return -1;
-	if (s->hear == on_network && w->cell.sockets.to < 0) /* they are not asked for yet */
+	if (s->hear == on_network && w->cell.sockets.to < 0) /* the door has not asked for the sockets yet */
 		return -1;
 	if (s->hear == watch_hear_cell && w->cell.warm.is_hard) /* the program could have taken over PID 1: its messages are not read any more */
 		return -1;
@@ -343,7 +343,7 @@ double watch_left(struct watch *w)
 {
 	double left = w->decided ? KILL_MS_MAX : check_clocks(w);
 
-	if (w->decided || w->clock.started) /* a cell does not end before its fork server has told of the fork, or has died */
+	if (w->decided || w->clock.started) /* a cell does not end before its fork server has answered, or has died */
 		left = least(left, watch_warm_patience(w, clock_ms(CLOCK_MONOTONIC)));
 	left = check_oom(w, left);
 	return check_taken(w, notice_turn(&w->cell.notice, left));

@@ -25,26 +25,26 @@ struct watch {
 	struct cell             cell;
 	struct run_end          end;
 	int                     client; /* -1: not known yet, or gone */
-	int                     unread;   /* our end of the order socket while the fork waits and has no order: it is readable once the fork has read one, or has died. Borrowed; else -1 */
+	int                     unread;   /* the order socket, borrowed, while a fork waits without an order: readable once the fork has read or died; else -1 */
 	bool                    awaited;  /* as in supervisor_protocol.h */
-	int                     control;  /* brings the order; its end is that of the keeper */
+	int                     control;  /* brings the order; end of file: the keeper has ended, or gives the cell up */
 	int                     ticket;   /* brings the order without descriptors, from the holder of the other end; -1: no ticket is out */
 	uint64_t                wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* the most that an order by ticket, or LAUNCH_STAYS, may ask for */
-	uint64_t                session_ms; /* of a session, its wall time (LAUNCH_STAYS); 0: the run is none */
+	uint64_t                session_ms; /* wall time of a session (LAUNCH_STAYS); 0: the run is no session */
 	bool                    is_frozen; /* the session */
 	uint32_t                victims;  /* processes of a session that were killed because it had no memory left */
 	int                     streams[PIPES_MAX];
 	double                  asked; /* CLOCK_MONOTONIC ms */
 	struct wall_clock       clock; /* of the program */
 	double                  next_cpu; /* CLOCK_MONOTONIC ms: when CPU time is looked at again */
-	double                  next_oom; /* CLOCK_MONOTONIC ms: until then an event of the group is not looked at; 0: it is */
+	double                  next_oom; /* CLOCK_MONOTONIC ms: until then memory events of the group are not read; 0: they are */
 	double                  started_at;
 	int64_t                 setup_cpu_ns; /* CPU time of the cell's set-up, which is not the program's */
 	bool                    ordered, ready, execs, decided, reported, oom;
 	bool                    is_warm_order, has_ticket_order; /* the fork runs the program without an exec; the order came by ticket */
 	double                  tell_taken; /* CLOCK_MONOTONIC ms: when the keeper is told that the ticket was used; 0: it was, or there is nothing to tell */
 	uint32_t                nth;      /* as number of LAUNCH_READY */
-	bool                    has_streams; /* the client took them from its ticket */
+	bool                    has_streams; /* the client has them from its ticket */
 	bool                    told;     /* the streams were given to the client, or it has them */
 	bool                    is_blameless; /* it ended before it had an order, and the cell did nothing wrong: the keeper is not told why */
 	bool                    is_alone; /* the program has ended, and PID 1 has no other process */
@@ -60,7 +60,7 @@ void watch_close(struct watch *w);
 void watch_decide(struct watch *w, enum exit_reason reason);
 void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why);
 
-/* False: a group above the cell's had no memory left, that of the service or of the host. */
+/* False: a group above the cell's ran out of memory, that of the service or of the host. */
 bool watch_reached_memory(const struct watch *w);
 
 /* Tells the client the limit behind this reason, if there is one. */

@@ -23,7 +23,7 @@ void watch_close(struct watch *w)
 		fd_closep(&w->streams[i]);
 }
 
-/* An eighth is more than a run may have left when it meets its limit: the mark of version 2, a huge page that does not fit. */
+/* A run that meets its limit has less than an eighth of it left: the mark of version 2 is below the limit, and a huge page may not fit. */
 bool watch_reached_memory(const struct watch *w)
 {
 	struct group_usage u;
@@ -44,7 +44,7 @@ void watch_say_limit(const struct watch *w, enum exit_reason reason)
 	};
 
 	if (reason == EXIT_oom && !watch_reached_memory(w))
-		return; /* none of the run's */
+		return; /* not a limit of the run */
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].reason == reason)
 			watch_tell_limit(w, rows[i].limit);
@@ -55,7 +55,7 @@ bool watch_awaits_order(const struct watch *w)
 	return w->awaited && !w->ordered && w->control >= 0;
 }
 
-/* None comes after it, so a sender knows that a later one was not taken, and goes elsewhere. What is there already is taken when the cell has ended. */
+/* A sender of a later order gets EPIPE, and uses another cell. An order that is there already is taken when the cell has ended. */
 static void stop_orders(const struct watch *w)
 {
 	if (w->ordered || watch_awaits_order(w))

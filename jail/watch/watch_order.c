@@ -47,8 +47,8 @@ static int give_order(struct watch *w, bool warm, struct err *e)
 }
 
 /*
- * A command by ticket: the holder has written the order file, and this process tells the fork, after it has removed main.py. The fork has given up the
- * right to do that. The holder waits for LAUNCH_STARTED, because the rootfs may not have the command.
+ * A command by ticket: the holder has written the order file, and this process tells the fork, after it has removed main.py. The fork
+ * has given up the right to do that. The holder waits for LAUNCH_STARTED, because the rootfs may not have the command.
  */
 static int pass_on_command(struct watch *w, const struct launch_order *o, struct err *e)
 {
@@ -80,7 +80,7 @@ static void carry_out(struct watch *w, bool warm)
 static void take_order(struct watch *w, const struct launch_order *o, const int *fds, bool is_late)
 {
 	take_figures(w, o);
-	fd_closep(&w->ticket); /* an order by ticket would be too late */
+	fd_closep(&w->ticket); /* no order can come by ticket any more */
 	w->client          = fds[0];
 	w->order.exec_args = &o->exec_args;
 	w->order.code_fd  = o->code_len ? fds[2] : -1;
@@ -94,7 +94,7 @@ static void take_order(struct watch *w, const struct launch_order *o, const int 
 		close(fds[i]);
 }
 
-/* The clocks begin with the program: an order by ticket may ask for as much of them as the profile allows. */
+/* The clocks start with the program, so an order by ticket may ask for as much time as the profile allows. */
 static bool is_within_ticket(const struct watch *w, const struct limits *asked)
 {
 	return limits_must_is_sane(asked) && asked->wall_ms <= w->wall_ms_max && asked->tool_wait_ms <= w->tool_wait_ms_max &&
@@ -131,7 +131,7 @@ bool watch_take_ticket(struct watch *w)
 	return true;
 }
 
-/* False: no order, but the end of the process at the other end. */
+/* False: end of file, or no valid order. */
 static bool hear_order(struct watch *w, bool is_late)
 {
 	struct launch_order order;

@@ -7,9 +7,9 @@
 #pragma once
 #include "watch.h"
 
-/* watch_order.c. One message of the control socket: false when it is no order, but the end of the process that gives them. */
+/* watch_order.c. Reads one message of the control socket. False: end of file, or no valid order. */
 must_use bool watch_take_order(struct watch *w);
-/* What comes over a ticket: false when it is no order, but its end. */
+/* Reads one message of the ticket. False: end of file, or no valid order; the ticket is closed. */
 bool          watch_take_ticket(struct watch *w);
 
 /* watch_warm.c. One message of PID 1, of the fork, of the fork server. */
@@ -18,7 +18,7 @@ void watch_hear_fork(struct watch *w);
 void watch_warm_hear(struct watch *w);
 /* An order, for a cell that is or will be prepared. */
 void watch_warm_ordered(struct watch *w);
-/* Of a fork to which nothing was ordered: it has read, or has died. */
+/* w->unread is readable: the fork, which has no order of this process, has read one or has died. */
 void watch_warm_read(struct watch *w);
 /* The program has ended. */
 void watch_warm_program(struct watch *w);
@@ -27,5 +27,5 @@ void watch_begin_session(struct watch *w);
 /* For how long (ms) the fork server may be silent. */
 double watch_warm_patience(struct watch *w, double now);
 
-/* victim.c. A session has no memory: the process with most memory of its own is killed, or the youngest, if files are why. False: there is none but the two that hold it together. */
+/* victim.c. A session has no memory left: kills the process with most of its own, or the youngest if files have used it up. False: none. */
 must_use bool watch_kill_victim(struct watch *w);

@@ -65,7 +65,7 @@ void watch_tell_session(const struct watch *w)
 	tell_quietly(w->client, &message);
 }
 
-/* The order of a ticket's descriptors is launch.h's; its client's ends are pipes.h's. */
+/* The descriptors are in the order of launch.h; the client's ends among them, in that of pipes.h. */
 static int make_ticket(struct watch *w, int fds[TICKET_FDS])
 {
 	int pair[2];

@@ -2,7 +2,7 @@
 #pragma once
 #include "watch.h"
 
-/* Does not block. That the other end is closed is no failure: the loop sees it. */
+/* Does not block. A closed other end is no failure: the loop sees it. */
 must_use int watch_tell(int sock, const struct launch_message *message, const int *fds, size_t n, struct err *e);
 
 /* Sends the streams to the client, and closes them here. */

@@ -50,7 +50,7 @@ static void say_ready(struct watch *w)
 	if (w->control < 0 || w->decided)
 		return;
 	if (has_ticket && w->cell.group.files && !group_begin_peak(&w->cell.group))
-		watch_decide(w, EXIT_cancelled); /* these groups cannot be used: the keeper makes others */
+		watch_decide(w, EXIT_cancelled); /* these groups cannot be used again: the keeper makes others */
 	else
 		watch_tell_ready(w);
 }
@@ -58,8 +58,8 @@ static void say_ready(struct watch *w)
 /* --- preparing --- */
 
 /*
- * Asks a fork server for the program. Without an order only a zygote is asked: a cell without a zygote waits for an order or for a zygote, whichever comes
- * first. A fork ahead of the order is asked for only while there is no order.
+ * Asks a fork server for the program. Without an order only a zygote is asked: a cell without a zygote waits for an order or for a
+ * zygote, whichever comes first. A fork ahead of the order is asked for only while there is no order.
  */
 static void ask(struct watch *w)
 {
@@ -88,7 +88,10 @@ void watch_warm_is_up(struct watch *w)
 		ask(w);
 }
 
-/* The fork has given up its rights and has the filter on. One that executes has done so when its report's socket closes: until then the exec can fail, and nothing has started. */
+/*
+ * The fork has given up its rights and has the filter on. A fork that executes has succeeded when its report socket closes: until then the
+ * exec can fail, and nothing has started.
+ */
 static bool runs(const struct watch *w)
 {
 	return w->ordered && w->cell.warm.stands && (w->is_warm_order || (w->execs && w->cell.warm.report_fd < 0));
@@ -152,7 +155,7 @@ static void begin_if_it_runs(struct watch *w)
 static void on_stands(struct watch *w)
 {
 	if (w->cell.warm.stands)
-		return; /* it reports its CPU time once more */
+		return; /* the fork reports its CPU time once more */
 	w->cell.warm.stands = true;
 	if (!w->ordered)
 		say_ready(w);
@@ -205,7 +208,10 @@ static void on_report_end(struct watch *w, int *fd)
 		begin_if_it_runs(w);
 }
 
-/* Without a listener this process cannot know that the network was not used, so it is not used again. The same holds for a second fork, which has a filter of its own. */
+/*
+ * Without a listener this process cannot know whether the network was used, so the network is not used again. The same holds after a
+ * second fork, which has a filter of its own.
+ */
 static void take_listener(struct watch *w, const int *fds, size_t n)
 {
 	if (w->cell.is_noticed || n != 1)
@@ -294,7 +300,7 @@ void watch_warm_program(struct watch *w)
 		watch_fail(w, EXIT_cancelled, &e);
 		return;
 	}
-	while (packet_is_there(w->cell.warm.report_fd)) /* and have said more than one message before its end */
+	while (packet_is_there(w->cell.warm.report_fd)) /* the fork may have sent more than one message before its end */
 		watch_hear_fork(w);
 	fd_closep(&w->cell.warm.report_fd); /* end of file may come later, because the fork server has the socket open for a moment longer */
 	begin_if_it_runs(w);
@@ -323,7 +329,7 @@ void watch_warm_read(struct watch *w)
 	struct err e;
 
 	w->unread = -1;
-	while (packet_is_there(w->cell.warm.report_fd)) /* it may have said more than one message before it read */
+	while (packet_is_there(w->cell.warm.report_fd)) /* the fork may have sent more than one message before it read */
 		watch_hear_fork(w);
 	if (!w->ordered && w->cell.warm.stands) {
 		err_set(&e, ERR_SETUP, "the fork of the zygote has read what its supervisor had no order for, or has ended");
@@ -339,7 +345,7 @@ static void on_cannot(struct watch *w, enum exit_reason reason, const struct err
 		leave(w, e);
 }
 
-/* A zygote that waits for the order has not died of it: the count of those that died begins anew. */
+/* A zygote that waits for the order has not died of the request: the count of zygotes that died of it starts again. */
 static void on_word(struct watch *w)
 {
 	if (w->ordered)
