@@ -92,7 +92,7 @@ static void end_for_memory(struct watch *w)
 {
 	if (w->session_ms && watch_kill_victim(w)) {
 		watch_tell_session(w);
-		w->next_oom = clock_ms(CLOCK_MONOTONIC) + OOM_MS; /* the process takes a moment to end; others that wait for memory cause events of their own */
+		w->next_oom = clock_ms(CLOCK_MONOTONIC) + OOM_MS; /* the victim takes a moment to end; others that wait cause events of their own */
 		group_ask_again(&w->cell.oom);
 		return;
 	}

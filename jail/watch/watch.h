@@ -25,7 +25,7 @@ struct watch {
 	struct cell             cell;
 	struct run_end          end;
 	int                     client; /* -1: not known yet, or gone */
-	int                     unread;   /* the order socket, borrowed, while a fork waits without an order: readable once the fork has read or died; else -1 */
+	int                     unread;   /* order socket of a fork that waits without an order: readable once it has read or died; borrowed; else -1 */
 	bool                    awaited;  /* as in supervisor_protocol.h */
 	int                     control;  /* brings the order; end of file: the keeper has ended, or gives the cell up */
 	int                     ticket;   /* brings the order without descriptors, from the holder of the other end; -1: no ticket is out */
@@ -42,7 +42,7 @@ struct watch {
 	int64_t                 setup_cpu_ns; /* CPU time of the cell's set-up, which is not the program's */
 	bool                    ordered, ready, execs, decided, reported, oom;
 	bool                    is_warm_order, has_ticket_order; /* the fork runs the program without an exec; the order came by ticket */
-	double                  tell_taken; /* CLOCK_MONOTONIC ms: when the keeper is told that the ticket was used; 0: it was, or there is nothing to tell */
+	double                  tell_taken; /* CLOCK_MONOTONIC ms: when to tell the keeper that the ticket was used; 0: told, or nothing to tell */
 	uint32_t                nth;      /* as number of LAUNCH_READY */
 	bool                    has_streams; /* the client has them from its ticket */
 	bool                    told;     /* the streams were given to the client, or it has them */
