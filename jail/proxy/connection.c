@@ -57,6 +57,7 @@ static void on_deadline(void *owner)
 	case DEADLINE_IDLE:
 	case DEADLINE_HALF:
 	case DEADLINE_LEAVE:
+	case DEADLINE_HELD:
 	case DEADLINE_KINDS:
 		connection_end(c, c->deadline.kind != DEADLINE_LEAVE);
 		return;
@@ -166,6 +167,7 @@ void connection_end(struct connection *c, bool is_reset)
 	lookup_forget(c->dial.lookup);
 	c->dial.lookup = NULL;
 	deadline_clear(&proxy->deadlines, &c->deadline);
+	deadline_clear(&proxy->deadlines, &c->held);
 	free(c->exchange);
 	side_close(&proxy->loop, &c->client, is_reset);
 	side_close(&proxy->loop, &c->server, is_reset);

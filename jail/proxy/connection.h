@@ -51,6 +51,7 @@ struct connection {
 	struct flow        up, down; /* to the server, to the program */
 	struct exchange   *exchange; /* owned, one piece of memory; NULL: a tunnel, or no request yet */
 	struct deadline    deadline;
+	struct deadline    held; /* of an exchange: bytes of its reply wait for more */
 	struct report_line line;
 };
 LIST_HEAD(connections, connection);

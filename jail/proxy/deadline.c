@@ -10,6 +10,7 @@ static const int64_t length_ms[DEADLINE_KINDS] = {
 	[DEADLINE_IDLE]  = 60 * 60 * 1000, /* long: open connections count against the bound of their own run only */
 	[DEADLINE_HALF]  = 30 * 1000, /* the program is most likely gone, which only a write to it would show */
 	[DEADLINE_LEAVE] = 2 * 1000,
+	[DEADLINE_HELD]  = 500,
 };
 /* clang-format on */
 

@@ -14,6 +14,7 @@ enum deadline_kind {
 	DEADLINE_IDLE,  /* without a byte in either direction */
 	DEADLINE_HALF,  /* the same, after the program has shut down its sending side */
 	DEADLINE_LEAVE, /* for the program to read a refusal, or the end of a reply */
+	DEADLINE_HELD,  /* the last bytes of a reply that may have a secret, until they are passed on */
 	DEADLINE_KINDS,
 };
 

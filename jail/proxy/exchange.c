@@ -13,7 +13,37 @@ struct exchange {
 	bool                upgrades;    /* until the server's answer is known, nothing but the request goes up */
 	bool                has_secrets; /* reply is in use */
 	struct reply        reply;
+	struct connection  *connection;
 };
+
+/* --- bytes that are held back --- */
+
+static void hold(struct exchange *x)
+{
+	struct deadlines *all = &connection_proxy(x->connection)->deadlines;
+
+	if (reply_holds(&x->reply))
+		deadline_set(all, &x->connection->held, DEADLINE_HELD);
+	else
+		deadline_clear(all, &x->connection->held);
+}
+
+/* The server pauses. The program's side may be what is slow; then there is more to come, and these bytes wait. */
+static void on_held(void *owner)
+{
+	struct exchange   *x = owner;
+	struct connection *c = x->connection;
+	struct flow       *f = &c->down;
+
+	if (f->is_ended || f->is_closed)
+		return;
+	if (buffer_left(&f->out) || buffer_left(&f->in) || (!f->out.at && !buffer_make(&f->out, 2 * FLOW_BUFFER))) {
+		deadline_set(&connection_proxy(c)->deadlines, &c->held, DEADLINE_HELD);
+		return;
+	}
+	f->out.len = reply_flush(&x->reply, f->out.at);
+	c->wake(c);
+}
 
 /* --- the body, up --- */
 
@@ -44,6 +74,7 @@ static bool mask_reply(struct exchange *x, struct flow *f)
 	buffer_take(&f->in, taken);
 	f->out.len = made;
 	f->is_ended |= x->reply.is_done;
+	hold(x);
 	return true;
 }
 
@@ -363,6 +394,8 @@ void exchange_begin(struct connection *c)
 		connection_fail(c, c->exchange && !connection_proxy(c)->authority ? NET_REASON_REQUEST : NET_REASON_NO_MEMORY);
 		return;
 	}
+	c->exchange->connection = c;
+	c->held                 = (struct deadline){ .due = on_held, .owner = c->exchange };
 	c->awaits_reply = true;
 	c->on_client    = hear;
 	c->on_server    = server_left;

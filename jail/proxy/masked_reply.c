@@ -27,7 +27,8 @@ void reply_begin(struct reply *r, const struct proxy_config *config, const char 
 
 void reply_is_tunnel(struct reply *r)
 {
-	r->state = BYTES;
+	r->state           = BYTES;
+	r->mask.passes_all = true;
 }
 
 struct step {
@@ -106,9 +107,8 @@ static bool take_head(struct step *s, bool is_end)
 		return true;
 	s->r->state = state_behind(head);
 	s->made += secret_mask_step(&s->r->mask, head.at, head.len, s->out + s->made);
+	s->made += secret_mask_end(&s->r->mask, s->out + s->made);
 	take(s, head.len);
-	if (s->r->state == SIZE)
-		s->r->mask.little = 0; /* the last chunk shows the end, so held bytes can wait for it */
 	return true;
 }
 
@@ -208,13 +208,31 @@ static bool take_some(struct step *s, bool is_end)
 	}
 }
 
-/* At the end of file, held bytes are masked: they could be the beginning of a secret. */
-static void end(struct step *s)
+static bool is_in_chunks(const struct reply *r)
 {
-	if (s->r->state == DATA || s->r->state == DATA_END || s->r->state == SIZE || s->r->state == SIZE_REST)
-		frame(s, secret_mask_end(&s->r->mask, s->out + s->made + CHUNK_HEAD));
+	return r->state == DATA || r->state == DATA_END || r->state == SIZE || r->state == SIZE_REST;
+}
+
+/* What is held back, at the end of file, or because the reply pauses. */
+static void let_go(struct step *s, size_t (*held)(struct secret_mask *m, char *out))
+{
+	if (is_in_chunks(s->r))
+		frame(s, held(&s->r->mask, s->out + s->made + CHUNK_HEAD));
 	else
-		s->made += secret_mask_end(&s->r->mask, s->out + s->made);
+		s->made += held(&s->r->mask, s->out + s->made);
+}
+
+bool reply_holds(const struct reply *r)
+{
+	return r->mask.held > r->mask.passed;
+}
+
+size_t reply_flush(struct reply *r, char *out)
+{
+	struct step s = { .r = r, .out = out };
+
+	let_go(&s, secret_mask_flush);
+	return s.made;
 }
 
 bool reply_step(struct reply *r, struct span in, bool is_end, char *out, size_t room, size_t *taken, size_t *made)
@@ -227,7 +245,7 @@ bool reply_step(struct reply *r, struct span in, bool is_end, char *out, size_t 
 		ok     = take_some(&s, is_end);
 	}
 	if (ok && is_end && !s.in.len)
-		end(&s);
+		let_go(&s, secret_mask_end);
 	*taken = in.len - s.in.len;
 	*made  = s.made;
 	return ok;

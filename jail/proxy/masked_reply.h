@@ -27,3 +27,6 @@ void reply_is_tunnel(struct reply *r);
  * nothing is taken and nothing made. False: malformed, or a head that is longer than REPLY_HEAD_MAX.
  */
 bool reply_step(struct reply *r, struct span in, bool is_end, char *out, size_t room, size_t *taken, size_t *made);
+/* The last bytes wait for more. reply_flush() passes them on; call it when nothing came for a while. out holds REPLY_ROOM. */
+bool   reply_holds(const struct reply *r);
+size_t reply_flush(struct reply *r, char *out);

@@ -40,7 +40,6 @@ bool secret_allows(const struct request_head *h)
 void secret_mask_begin(struct secret_mask *m, const struct proxy_config *config, const char *host, uint16_t port)
 {
 	memset(m, 0, offsetof(struct secret_mask, hold));
-	m->little = 3;
 	for (unsigned i = 0; i < config->secrets; i++) {
 		const struct net_secret *s = &config->secret[i];
 
@@ -48,68 +47,59 @@ void secret_mask_begin(struct secret_mask *m, const struct proxy_config *config,
 			continue;
 		m->secret[m->secrets++]                              = s;
 		m->is_first[(unsigned char)s->value[s->secret_from]] = true;
-		m->little                                            = s->secret_len / 8 < m->little ? s->secret_len / 8 : m->little;
+		m->longest                                           = s->secret_len > m->longest ? s->secret_len : m->longest;
 	}
 }
 
-struct look {
-	size_t matched;  /* length of the longest secret that begins here; 0: none does */
-	bool   may_come; /* all bytes up to the end are the beginning of a secret */
-};
-
-static struct look look_at(const struct secret_mask *m, const char *at, size_t left)
+/* The length of the longest secret that begins here and is whole; 0: none does. */
+static size_t match_at(const struct secret_mask *m, const char *at, size_t left)
 {
-	struct look found = { 0 };
+	size_t matched = 0;
 
 	if (!m->is_first[(unsigned char)*at])
-		return found;
+		return 0;
 	for (size_t i = 0; i < m->secrets; i++) {
 		const struct net_secret *s = m->secret[i];
-		size_t                   n = s->secret_len < left ? s->secret_len : left;
 
-		if (memcmp(at, s->value + s->secret_from, n) != 0)
-			continue;
-		if (n < s->secret_len)
-			found.may_come = true;
-		else if (n > found.matched)
-			found.matched = n;
+		if (s->secret_len <= left && s->secret_len > matched && memcmp(at, s->value + s->secret_from, s->secret_len) == 0)
+			matched = s->secret_len;
 	}
-	return found;
+	return matched;
 }
 
-/* Masks secrets in bytes and returns how many bytes are decided; the others could begin a secret and stay as they are. */
-static size_t decide(struct secret_mask *m, char *bytes, size_t len)
+/* Masks what begins in the first `n` of len bytes, as far as these go. Returns how many bytes behind them belong to a secret, too. */
+static size_t mask(struct secret_mask *m, char *bytes, size_t n, size_t len, size_t mask_left)
 {
-	for (size_t i = 0; i < len; i++) {
-		struct look here = look_at(m, bytes + i, len - i);
+	for (size_t i = 0; i < n; i++) {
+		size_t matched = match_at(m, bytes + i, len - i);
 
-		if (here.matched > m->mask_left)
-			m->mask_left = here.matched;
-		m->has_masked |= here.matched > 0;
-		if (here.may_come)
-			return i;
-		if (m->mask_left) {
+		if (matched > mask_left)
+			mask_left = matched;
+		m->has_masked |= matched > 0;
+		if (mask_left) {
 			bytes[i] = '*';
-			m->mask_left--;
+			mask_left--;
 		}
 	}
-	return len;
+	return mask_left;
 }
 
 size_t secret_mask_step(struct secret_mask *m, const char *in, size_t len, char *out)
 {
-	size_t n = m->held + len, from = m->passed, decided, to;
+	size_t n = m->held + len, most = m->longest ? m->longest - 1 : 0, decided = n > most ? n - most : 0, from = m->passed, to;
 
 	if (len == 0)
 		return 0;
 	memcpy(out, m->hold, m->held);
 	memcpy(out + m->held, in, len);
-	decided = decide(m, out, n);
-	m->held = n - decided;
+	m->mask_left = mask(m, out, decided, n, m->mask_left);
+	m->held      = n - decided;
 	memcpy(m->hold, out + decided, m->held);
-	to = m->held <= m->little ? n : decided;
-	for (size_t i = decided; i < to && i - decided < m->mask_left; i++)
-		out[i] = '*';
+	to = decided;
+	if (m->passes_all) {
+		(void)mask(m, out + decided, m->held, m->held, m->mask_left);
+		to = n;
+	}
 	if (to < from)
 		to = from;
 	m->passed = to - decided;
@@ -117,12 +107,21 @@ size_t secret_mask_step(struct secret_mask *m, const char *in, size_t len, char 
 	return to - from;
 }
 
+size_t secret_mask_flush(struct secret_mask *m, char *out)
+{
+	size_t n = m->held - m->passed;
+
+	memcpy(out, m->hold, m->held);
+	(void)mask(m, out, m->held, m->held, m->mask_left);
+	memmove(out, out + m->passed, n);
+	m->passed = m->held;
+	return n;
+}
+
 size_t secret_mask_end(struct secret_mask *m, char *out)
 {
-	size_t n = m->held - m->passed; /* masked, although the secret is incomplete: the beginning of a secret tells too much */
+	size_t n = secret_mask_flush(m, out);
 
-	memset(out, '*', n);
-	m->has_masked |= n > 0;
-	m->held = m->passed = 0;
+	m->held = m->passed = m->mask_left = 0;
 	return n;
 }

@@ -16,22 +16,26 @@ size_t secret_headers(const struct proxy_config *config, const char *host, uint1
 bool secret_allows(const struct request_head *h);
 
 /*
- * Masks replies on their way to the program: each secret of host and port becomes asterisks, also across the ends of buffers.
+ * Replies on their way to the program: each secret of host and port becomes asterisks, also across ends of buffers.
  *
- * Last bytes that could begin a secret are held back until more bytes decide. Up to `little` such bytes are passed on at once: they tell
- * next to nothing, and a WebSocket message would wait for ever because of one letter. If the secret follows, its rest is masked.
+ * What is seen of a reply, and when, must not depend on how much of a secret its last bytes are like: a program that can choose the end of
+ * a reply would try one character after the other. So the last bytes, one less than the longest secret has, are always held back until others
+ * come, whatever they are, and only whole secrets are masked. secret_mask_flush() passes them on when a reply pauses.
  */
 struct secret_mask {
 	const struct net_secret *secret[NET_SECRETS_MAX];
-	size_t                   secrets, little;
+	size_t                   secrets, longest;
 	size_t                   held, passed; /* bytes in hold; how many of them were passed on already */
-	size_t                   mask_left;    /* bytes from the beginning of hold that belong to a secret found before */
+	size_t                   mask_left;    /* of a secret that goes on in hold */
+	bool                     passes_all;   /* nothing is held back: a secret that two reads divide is masked from the second one on */
 	bool                     has_masked;
 	bool                     is_first[256]; /* some secret begins with this byte */
 	char                     hold[NET_SECRET_VALUE_MAX];
 };
 void secret_mask_begin(struct secret_mask *m, const struct proxy_config *config, const char *host, uint16_t port);
-/* Writes the bytes to pass on to out, which holds len + NET_SECRET_VALUE_MAX. Returns how many: some of in may stay in hold, older ones leave it. */
+/* Bytes to pass on in place of in; out holds len + NET_SECRET_VALUE_MAX. Returns how many: fewer are held back, more come out of the hold. */
 size_t secret_mask_step(struct secret_mask *m, const char *in, size_t len, char *out);
-/* At the end of the reply: what is held back, as asterisks. out holds NET_SECRET_VALUE_MAX. */
+/* What is held back, because nothing more came for a while. If it was the beginning of a secret, its rest is masked. out holds NET_SECRET_VALUE_MAX. */
+size_t secret_mask_flush(struct secret_mask *m, char *out);
+/* The same, at the end of what could be a secret. */
 size_t secret_mask_end(struct secret_mask *m, char *out);
