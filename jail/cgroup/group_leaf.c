@@ -38,6 +38,8 @@ int group_kept_file(struct group_files *f, const struct group_leaf *leaf, const 
 		f->file[i].dir  = leaf->fd;
 		f->file[i].name = name;
 		f->file[i].fd   = open_file(leaf->fd, name);
+		if (f->file[i].fd == -EMFILE || f->file[i].fd == -ENFILE)
+			return f->file[i].fd; /* tried again: other descriptors will be closed */
 		f->n++;
 	}
 	return f->file[i].fd;

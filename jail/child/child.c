@@ -66,7 +66,9 @@ const char *child_step_reason(enum child_table table, unsigned step)
 
 static bool is_exec(const struct child_report *r)
 {
-	return r->table == CHILD_PROGRAM && strcmp(child_step_name(r->table, r->step), "exec") == 0;
+	const char *name = r->table == CHILD_PROGRAM ? child_step_name(r->table, r->step) : NULL; /* NULL: garbled */
+
+	return name && strcmp(name, "exec") == 0;
 }
 
 /* EAGAIN says nothing of the file: RLIMIT_NPROC is exceeded (execve(2)). */

@@ -22,7 +22,7 @@ static void refuse(int client, enum exit_reason reason, const struct err *why)
 	message.end.reason = reason;
 	message.end.why    = *why;
 	places_name_as_known(message.end.why.text);
-	packet_send(client, &message, sizeof message, NULL, 0);
+	(void)packet_offer(client, &message, sizeof message, NULL, 0); /* the door chose this socket, and may have filled it */
 }
 
 static int check_descriptors(const struct keeper_run *run, const int *fds, struct err *e)

@@ -10,6 +10,7 @@
 #include "text.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,9 +80,21 @@ static bool is_text(const char *text, size_t size)
 	return memchr(text, 0, size);
 }
 
-/* A supervisor has no more rights on the host than its cells, so its messages are checked before they are used. */
+/* Neither NaN nor infinite: a figure that is added up would stay so for ever. */
+static bool are_figures(const struct run_end *end)
+{
+	return isfinite(end->wall_ms) && isfinite(end->cpu_ms) && isfinite(end->setup_ms) && isfinite(end->started_at) &&
+	       fabs(end->started_at) < 1e12;
+}
+
+/*
+ * A supervisor has no more rights on the host than its cells, so its messages are checked before they are used. warm is an index of
+ * the door's figures.
+ */
 static bool is_sound(const struct run_end *end)
 {
+	if (end->warm > 1 || end->refused_known > 1 || !are_figures(end))
+		return false;
 	for (unsigned i = 0; i < end->hits && i < ARRAY_LEN(end->hit); i++)
 		if ((unsigned)end->hit[i].limit >= LIMIT_COUNT)
 			return false;

@@ -90,7 +90,7 @@ int order_file_send(int orders, const struct order_head *o, int tools)
 	while (n < 0 && errno == EINTR);
 	if (n != (ssize_t)sizeof *o)
 		return n < 0 ? -errno : -EMSGSIZE;
-	return o->tools ? packet_send(orders, "t", 1, &tools, 1) : 0;
+	return o->tools ? packet_offer(orders, "t", 1, &tools, 1) : 0; /* a supervisor can fill this socket: nothing here may wait */
 }
 
 /* --- reading --- */

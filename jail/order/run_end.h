@@ -19,10 +19,10 @@ struct run_end {
 	struct run_hit   hit[8];
 	unsigned         hits;
 	struct refused_calls refused;
-	bool             refused_known; /* there was a seccomp listener */
+	uint32_t         refused_known; /* 0 or 1: there was a seccomp listener */
 	uint64_t         layers, missing;
 	char             missing_why[2][200]; /* [0]: of the layers own-ids and no-groups; [1]: of the limits; "": not known, or none is missing */
-	bool             warm;
+	uint32_t         warm; /* 0 or 1 */
 	int              exec_errno; /* why the program itself could not be executed: status 126 or 127, as in the shell; else 0 */
 	char             rootfs_digest[65]; /* hex; "": the run did not come that far */
 	struct err       why;

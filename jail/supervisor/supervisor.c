@@ -142,18 +142,19 @@ enum { OWN_KEEPER, OWN_ZYGOTES, OWN_MAX = OWN_ZYGOTES + KEPT_ZYGOTE_FDS };
  * Each source causes one event, and is armed again after the turn for it. So a descriptor that is closed here, while another process has
  * the same file open, causes one turn at most. If a source cannot be watched, the supervisor ends: a run that is not watched has no limits.
  */
-static void arm(struct supervisor *s, int fd, short events, uint64_t data, bool is_known)
+static bool arm(struct supervisor *s, int fd, short events, uint64_t data, bool is_known)
 {
 	struct epoll_event e = { .events = (uint32_t)events | EPOLLONESHOT, .data.u64 = data };
 	int first = is_known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, second = is_known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
 
 	if (fd < 0 || epoll_ctl(s->epoll, first, fd, &e) == 0)
-		return;
+		return true;
 	if ((errno == ENOENT || errno == EEXIST) && epoll_ctl(s->epoll, second, fd, &e) == 0) /* another file has the number by now, or still the same one */
-		return;
+		return true;
 	if (errno != ENOSPC && errno != ENOMEM)
 		give_up("epoll_ctl");
 	s->looks = clock_ms(CLOCK_MONOTONIC) + LOOK_MS; /* fs.epoll.max_user_watches: a program that has this process's id may have used it up */
+	return false;
 }
 
 /* Generation, cell, source. */
@@ -168,10 +169,10 @@ static void arm_own(struct supervisor *s)
 	struct pollfd zygotes[KEPT_ZYGOTE_FDS];
 
 	if (!s->ends)
-		arm(s, SUPERVISOR_FD, POLLIN, OWN_KEEPER, true);
+		(void)arm(s, SUPERVISOR_FD, POLLIN, OWN_KEEPER, true);
 	kept_zygote_watch(&s->zygote, zygotes);
 	for (size_t i = 0; i < KEPT_ZYGOTE_FDS; i++)
-		arm(s, zygotes[i].fd, zygotes[i].events, OWN_ZYGOTES + i, true);
+		(void)arm(s, zygotes[i].fd, zygotes[i].events, OWN_ZYGOTES + i, true);
 }
 
 /* --- cells --- */
@@ -186,9 +187,12 @@ static void arm_cell(struct supervisor *s, size_t i)
 	entry->asked = warm->asked;
 	served_cell_fds(entry->cell, fds);
 	for (size_t n = 0; n < WATCH_FDS; n++) {
-		if (fds[n].fd != entry->armed[n] || is_other)
-			arm(s, fds[n].fd, fds[n].events, data_of(s, i, n), fds[n].fd == entry->known[n]);
-		entry->armed[n] = entry->known[n] = fds[n].fd;
+		bool is_armed = fds[n].fd == entry->armed[n] && !is_other;
+
+		if (!is_armed)
+			is_armed = arm(s, fds[n].fd, fds[n].events, data_of(s, i, n), fds[n].fd == entry->known[n]);
+		entry->known[n] = fds[n].fd;
+		entry->armed[n] = is_armed ? fds[n].fd : -1; /* -1: the next turn tries again, and looks until then */
 	}
 }
 

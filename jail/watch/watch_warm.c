@@ -224,6 +224,20 @@ static void take_listener(struct watch *w, const int *fds, size_t n)
 		close(fds[--n]);
 }
 
+/* It is taken off the program's CPU time. PID 1 and modules that a zygote has imported could report any number. */
+static int64_t setup_time(int64_t cpu_ns)
+{
+	enum { NS_MAX = 1000000000 };
+
+	return cpu_ns < 0 ? 0 : cpu_ns < NS_MAX ? cpu_ns : NS_MAX;
+}
+
+/* PID 1 prepares the cell; only a fork confines itself as the program. Each could be taken over, and speak for the other. */
+static bool is_senders(const struct child_report *r, bool is_init)
+{
+	return r->message == CHILD_FAILED || (r->message == CHILD_PREPARED) == is_init;
+}
+
 static void on_report(struct watch *w, int *fd)
 {
 	struct child_report report;
@@ -242,6 +256,10 @@ static void on_report(struct watch *w, int *fd)
 		on_report_end(w, fd);
 		return;
 	}
+	if (!is_senders(&report, fd == &w->cell.report_fd)) {
+		packet_drop(fds, n);
+		return;
+	}
 	if (report.message != CHILD_PREPARED && report.message != CHILD_LISTENER)
 		packet_drop(fds, n);
 	switch (report.message) {
@@ -256,7 +274,7 @@ static void on_report(struct watch *w, int *fd)
 		take_listener(w, fds, n);
 		return;
 	case CHILD_EXECS:
-		w->setup_cpu_ns = report.cpu_ns; /* read from the group now, it would include time of the program */
+		w->setup_cpu_ns = setup_time(report.cpu_ns); /* read from the group now, it would include time of the program */
 		w->execs        = report.detail == CHILD_DETAIL_EXECS;
 		on_stands(w);
 		return;

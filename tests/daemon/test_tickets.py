@@ -29,7 +29,7 @@ FATES = {
     "an order of tomorrow, no order file": r"output 0\nended (setup_failed: the cell was not built within .*|timeout_wall: )",
     # When a cell has its order, its supervisor takes any other message for the end of the client.
     # The supervisor tells the fork of a command; it may have read what the holder of the ticket told it.
-    "a command, and a program too": r"output [04]\nended (exited: |timeout_wall: |setup_failed: .*)",
+    "a command, and a program too": r"output [04]\n(hung up|ended (exited: |timeout_wall: |setup_failed: .*))",
     "a command, no order file": r"output 0\nended (setup_failed: (set-up step read-order: .*|the program died while it was set up)|exited: )",
     "a ticket used twice": r"output [04]\n(hung up|ended exited: )", "a ticket used twice, for more": r"output [04]\n(hung up|ended exited: )",
     "the truth, for ever": WALL,

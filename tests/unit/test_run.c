@@ -72,8 +72,58 @@ static void check(const struct said *row)
 	close(pair[1]);
 }
 
+/* Ends that a supervisor that was taken over could make up: each would harm the door, or its figures. */
+static void spoil_warm(struct run_end *end) { end->warm = 255; }
+static void spoil_refused(struct run_end *end) { end->refused_known = 2; }
+static void spoil_reason(struct run_end *end) { end->reason = (enum exit_reason)10000; }
+static void spoil_time(struct run_end *end) { end->wall_ms = __builtin_nan(""); }
+static void spoil_cpu(struct run_end *end) { end->cpu_ms = __builtin_inf(); }
+static void spoil_date(struct run_end *end) { end->started_at = 1e300; }
+static void spoil_hits(struct run_end *end) { end->hits = 9; }
+static void spoil_text(struct run_end *end) { memset(end->why.text, 'x', sizeof end->why.text); }
+
+static const struct {
+	const char *name;
+	void (*spoil)(struct run_end *);
+} ends[] = {
+	{ "warm is an index of two figures, and nothing else", spoil_warm },
+	{ "a yes that is neither yes nor no is refused", spoil_refused },
+	{ "so is a reason that there is not", spoil_reason },
+	{ "a time that is no number would stay in a sum for ever", spoil_time },
+	{ "so would CPU time without an end", spoil_cpu },
+	{ "a date that no calendar has is refused", spoil_date },
+	{ "so are more limits than there is room for", spoil_hits },
+	{ "so is a text without an end", spoil_text },
+};
+
+static void check_end(const char *name, void (*spoil)(struct run_end *), bool is_taken)
+{
+	struct launch_message message;
+	struct run_end        end;
+	struct run            run = { .started = true, .pipes = 2 };
+	int                   pair[2], streams[PIPES_MAX];
+
+	memset(&message, 0, sizeof message);
+	message.kind       = LAUNCH_ENDED;
+	message.end        = RUN_END_NONE;
+	message.end.reason = EXIT_oom;
+	if (spoil)
+		spoil(&message.end);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || packet_send(pair[1], &message, sizeof message, NULL, 0) < 0) {
+		tap_ok(false, "%s: no socket", name);
+		return;
+	}
+	run.sock = pair[0];
+	tap_ok(run_next(&run, streams, &end) == RUN_ENDED && (end.reason == EXIT_oom && end.warm <= 1) == is_taken, "%s", name);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 int main(void)
 {
+	check_end("an end that is sound is taken", NULL, true);
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+		check_end(ends[i].name, ends[i].spoil, false);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		check(&rows[i]);
 	return tap_done();
