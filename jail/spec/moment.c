@@ -125,9 +125,9 @@ static int parse_ago(const char *text, int64_t now_us, int64_t *us)
 		n = n * 10 + (*text - '0');
 	for (size_t i = 0; digits && i < ARRAY_LEN(units); i++)
 		if (text[0] == units[i].letter && !text[1]) {
-			int64_t back = n * units[i].seconds * SECOND;
+			int64_t back = n * units[i].seconds; /* at most 86400 * 10^9 */
 
-			*us = back < now_us ? now_us - back : 0;
+			*us = back < now_us / SECOND ? now_us - back * SECOND : 0;
 			return 0;
 		}
 	return -1;

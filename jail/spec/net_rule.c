@@ -19,8 +19,8 @@ static int parse_scheme(const char **text, struct net_rule *r, struct err *e)
 			*text += strlen(schemes[i]);
 			return 0;
 		}
-	if (strstr(*text, "://"))
-		return err_set(e, ERR_BAD_SPEC, "\"%s\": the scheme may be https, http or tcp", *text);
+	if (strstr(*text, "://")) /* what is behind it may have a password */
+		return err_set(e, ERR_BAD_SPEC, "\"%.*s\": the scheme may be https, http or tcp", (int)(strstr(*text, "://") + 3 - *text), *text);
 	return 0;
 }
 
@@ -118,10 +118,10 @@ static int parse_rest(const char *text, struct net_rule *r, struct err *e)
 {
 	size_t len = strcspn(text, "/?#"), host = host_length(text, len);
 
-	if (text[len] == '?' || text[len] == '#')
-		return err_set(e, ERR_BAD_SPEC, "\"%s\": a rule has no query and no fragment", text);
 	if (memchr(text, '@', len))
 		return err_set(e, ERR_BAD_SPEC, "a rule has no user and no password: write what is behind the \"@\""); /* not repeated here */
+	if (text[len] == '?' || text[len] == '#')
+		return err_set(e, ERR_BAD_SPEC, "\"%s\": a rule has no query and no fragment", text);
 	if (parse_host(text, host, r, e) < 0)
 		return -1;
 	if (host < len && parse_port(text + host + 1, len - host - 1, r, e) < 0)

@@ -112,7 +112,7 @@ static int put_thread_counts(struct program_env *env, const struct limits *limit
 	char    *entry;
 
 	for (size_t i = 0; i < ARRAY_LEN(thread_counts); i++)
-		if (asprintf(&entry, "%s=%" PRIu64, thread_counts[i], threads) < 0 || put(env, entry, e) < 0)
+		if (put(env, asprintf(&entry, "%s=%" PRIu64, thread_counts[i], threads) < 0 ? NULL : entry, e) < 0)
 			return -1;
 	return 0;
 }
@@ -130,7 +130,7 @@ int program_env_add_network(struct program_env *env, const struct net_policy *po
 	if (put_all(env, network, ARRAY_LEN(network), e) < 0 || (is_read && put_all(env, trust, ARRAY_LEN(trust), e) < 0))
 		return -1;
 	for (uint32_t i = 0; policy && i < policy->secrets; i++)
-		if (asprintf(&entry, "%s=brig-secret-%s", policy->secret[i].name, policy->secret[i].name) < 0 || put(env, entry, e) < 0)
+		if (put(env, asprintf(&entry, "%s=brig-secret-%s", policy->secret[i].name, policy->secret[i].name) < 0 ? NULL : entry, e) < 0)
 			return -1;
 	return 0;
 }
