@@ -40,7 +40,7 @@ static int cell_close_descriptors(struct child_ctx *c)
  * brig-init arms it anew. A launcher that dies in between, or before the first call here, is noticed
  * by the hang-up of its socket: no other process may hold that end.
  */
-static int cell_die_with_launcher(struct child_ctx *c)
+static int cell_die_with_parent(struct child_ctx *c)
 {
 	struct pollfd launcher = { .fd = c->report_fd };
 
@@ -396,33 +396,33 @@ static int cell_become_init(struct child_ctx *c)
 /* clang-format off */
 /* Read top to bottom: the order is the security argument. */
 const struct child_step child_cell_steps[] = {
-	{ "close-descriptors",  cell_close_descriptors,     "first: nothing of other cells is open here" },
-	{ "die-with-launcher",  cell_die_with_launcher,     "nothing of a half-built cell outlives the launcher" },
-	{ "first-victim",       cell_first_victim,          "where no control group limits memory: while the host's /proc is in sight" },
-	{ "join-groups",        child_join_groups,          "before anything is allocated" },
-	{ "group-namespace",    cell_group_namespace,       "after joining, or the namespace would show the host's path" },
-	{ "own-files",          cell_own_files,             "what is made from here on is PID 1's, a nobody on the host" },
-	{ "new-keyring",        child_new_keyring,          "the caller's keys stay outside" },
-	{ "private-mounts",     cell_private_mounts,        "or the next mounts reach those that cells are copied from" },
-	{ "mounts",             cell_mounts,                "every one by descriptor, below the new root" },
-	{ "enter-root",         cell_enter_root,            "pivot, then detach the old root: no way back" },
-	{ "set-hostname",       cell_set_hostname,          "the host's name is not shown" },
-	{ "prepare",            cell_prepare,               "what the program is handed and could not make: main.py and its streams" },
-	{ "ignore-orphans",     cell_ignore_orphans,        "the kernel reaps them: PID 1 need not" },
-	{ "enter-user-namespace", cell_enter_user_namespace, "after the last step that needed power over the cell" },
-	{ "take-ids",           child_take_ids,             "root of nothing but its two ids, a nobody on the host" },
-	{ "hand-over-descriptors", cell_hand_over_descriptors, "brig-init has two, and nothing else is left" },
-	{ "bounding-set",       child_bounding_set,         "brig-init could gain nothing by its exec, nor after it" },
-	{ "securebits",         child_securebits,           "locked: its id means nothing" },
-	{ "become-init",        cell_become_init,           "a program that knows nothing; returns only to fail" },
+	{ "close-descriptors",  cell_close_descriptors,     "first, so that nothing of another cell stays open" },
+	{ "die-with-parent",    cell_die_with_parent,       "PID 1 ends with the process that builds the cell" },
+	{ "first-victim",       cell_first_victim,          "where no control group limits memory; needs the host's /proc" },
+	{ "join-groups",        child_join_groups,          "before it allocates memory, so that all of it is counted" },
+	{ "group-namespace",    cell_group_namespace,       "after joining, else the namespace would show the host's path" },
+	{ "own-files",          cell_own_files,             "files made from here on belong to PID 1's id, which is unprivileged on the host" },
+	{ "new-keyring",        child_new_keyring,          "a new session keyring: the caller's keys cannot be reached" },
+	{ "private-mounts",     cell_private_mounts,        "mounts made from here on stay in this namespace" },
+	{ "mounts",             cell_mounts,                "each by descriptor, below the new root" },
+	{ "enter-root",         cell_enter_root,            "pivot_root(), then the old root is detached" },
+	{ "set-hostname",       cell_set_hostname,          "a name that tells nothing about the host" },
+	{ "prepare",            cell_prepare,               "makes main.py and the program's pipes" },
+	{ "ignore-orphans",     cell_ignore_orphans,        "the kernel reaps orphans, so PID 1 does not have to" },
+	{ "enter-user-namespace", cell_enter_user_namespace, "after the last step that needs rights over the cell" },
+	{ "take-ids",           child_take_ids,             "root of a namespace with two ids, unprivileged on the host" },
+	{ "hand-over-descriptors", cell_hand_over_descriptors, "two descriptors for brig-init; all others are closed" },
+	{ "bounding-set",       child_bounding_set,         "no exec can gain a capability" },
+	{ "securebits",         child_securebits,           "locked: id 0 gives no capability" },
+	{ "become-init",        cell_become_init,           "executes brig-init, which has none of this memory" },
 	{ NULL, NULL, NULL },
 };
 
 /* A zygote's mounts are those of a cell without /proc: it has no pid namespace of its own. */
 const struct child_step child_zygote_steps[] = {
-	{ "rlimits",            child_fixed_rlimits,        "its forks have them then" },
-	{ "private-mounts",     cell_private_mounts,        "or the next mounts reach the supervisor" },
-	{ "mounts",             cell_mounts,                "every one by descriptor, below the new root" },
+	{ "rlimits",            child_fixed_rlimits,        "inherited by its forks" },
+	{ "private-mounts",     cell_private_mounts,        "mounts made from here on stay in this namespace" },
+	{ "mounts",             cell_mounts,                "each by descriptor, below the new root" },
 	{ "write-code",         zygote_write_code,          "what it executes instead of a program's main.py" },
 	{ "write-extension",    zygote_write_extension,     "what that loads" },
 	{ "enter-root",         cell_enter_root,            "it reads the rootfs, and nothing of the host" },

@@ -146,11 +146,11 @@ int child_show_words(struct child_ctx *c)
 /* clang-format off */
 /* Read top to bottom: the order is the security argument. */
 const struct child_step child_enter_steps[] = {
-	{ "join-groups",       enter_groups,              "before anything is allocated, and while the group may be written to" },
-	{ "enter-namespaces",  enter_namespaces,          "all that the cell has, at once" },
-	{ "take-ids",          child_take_ids,            "as PID 1: what is allocated from here on is not counted for the fork server's id" },
-	{ "remove-code",       remove_code,               "a command has no main.py" },
-	{ "new-keyring",       child_new_keyring,         "the fork server's keys stay outside" },
+	{ "join-groups",       enter_groups,              "before it allocates memory, and while it may write to the group's file" },
+	{ "enter-namespaces",  enter_namespaces,          "all namespaces of the cell, in one call" },
+	{ "take-ids",          child_take_ids,            "as PID 1's: what is allocated from here on is not counted for the fork server's id" },
+	{ "remove-code",       remove_code,               "for a command, which has no main.py" },
+	{ "new-keyring",       child_new_keyring,         "a new session keyring: the fork server's keys cannot be reached" },
 	{ NULL, NULL, NULL },
 };
 /* clang-format on */
