@@ -238,6 +238,17 @@ static bool has_other_groups(void)
 	return n < 0 || (n == 1 && one != getegid());
 }
 
+/* Version 1 of control groups lets no process with a real-time policy into a group without a share of real time (EINVAL). */
+static int leave_real_time(struct err *e)
+{
+	const struct sched_param zero   = { 0 };
+	int                      policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+
+	if ((policy == SCHED_FIFO || policy == SCHED_RR) && sched_setscheduler(0, SCHED_OTHER, &zero) < 0)
+		return err_sys(e, "set-up step forget-caller: real-time policy");
+	return 0;
+}
+
 int privilege_forget_caller(bool on_host, bool *no_groups, struct err *e)
 {
 	if (on_host && privilege_hide(e) < 0)
@@ -245,5 +256,5 @@ int privilege_forget_caller(bool on_host, bool *no_groups, struct err *e)
 	if (setgroups(0, NULL) < 0 && (on_host || errno != EPERM))
 		return err_sys(e, "set-up step forget-caller: setgroups");
 	*no_groups = !has_other_groups();
-	return raise_core_limit(e) < 0 ? -1 : raise_oom_score(e);
+	return leave_real_time(e) < 0 || raise_core_limit(e) < 0 ? -1 : raise_oom_score(e);
 }

@@ -323,3 +323,17 @@ def test_control_what_listens_without_a_jail_is_reachable():
     finally:
         child.kill()
         child.communicate()
+
+
+# --- its scheduling ---------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("policy, seen", [("--idle", os.SCHED_IDLE), ("--batch", os.SCHED_BATCH), ("--fifo", os.SCHED_OTHER), ("--rr", os.SCHED_OTHER)])
+def test_a_program_keeps_what_takes_less_of_the_cpu_and_nothing_that_takes_more(jail, brig, tmp_path, policy, seen):
+    """A service with CPUSchedulingPolicy=idle could start none: the kernel lets a plain id leave it only with RLIMIT_NICE."""
+    program = tmp_path / "program.py"
+    program.write_text("import os; print(os.sched_getscheduler(0))")
+    argv = ["chrt", policy, "0" if policy in ("--idle", "--batch") else "1", brig, "run", program]
+    done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=host.HANG, env=tool.environment())
+    if "failed to set pid 0's policy" in done.stderr:
+        pytest.skip(f"this user may not have {policy[2:]}")
+    assert done.stdout == f"{seen}\n", done
