@@ -116,7 +116,7 @@ static size_t cells_within(rlim_t files, rlim_t beside, rlim_t each)
 /* Some descriptors stay free for those that the door sends: a message that arrived without its descriptors would end the keeper. */
 static size_t count_cells(const struct keeper *k)
 {
-	enum { OF_CELL = 2 + GROUP_TREES_MAX, OF_PROFILE = 6, BESIDE = 10 + GROUP_TREES_MAX + PACKET_FDS_MAX };
+	enum { OF_CELL = 2 + GROUP_TREES_MAX, OF_PROFILE = 10 /* with a network */, BESIDE = 10 + GROUP_TREES_MAX + PACKET_FDS_MAX };
 	struct rlimit files;
 
 	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <sys/capability.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>

@@ -105,24 +105,44 @@ static void dial_again(struct connection *c)
 
 /* --- the addresses --- */
 
-/* One bad address refuses the name: it is an attempt to reach that address, or an answer that was meant for another network. */
-static enum net_reason judge(const struct connection *c, const union address *addresses, size_t n, bool *is_private)
+/* deny holds for an address by whatever name a program gets there. */
+static bool is_denied(const struct connection *c, const union address *address)
 {
+	char              text[INET6_ADDRSTRLEN];
+	bool              is_six = address->any.sa_family == AF_INET6;
+	struct net_target target = { text, c->port, c->scheme };
+
+	return inet_ntop(address->any.sa_family, is_six ? (const void *)&address->six.sin6_addr : &address->four.sin_addr, text, sizeof text) &&
+	       net_rules_find(&connection_proxy(c)->config->deny, &target);
+}
+
+/*
+ * One bad address refuses the name: it is an attempt to reach that address, or an answer that was meant for another network. An
+ * address to which the kernel knows no route, or of which it did not say whether it is the host's own, is passed over.
+ */
+static enum net_reason judge(struct connection *c, const union address *addresses, size_t n)
+{
+	struct dial *d = &c->dial;
+
 	for (size_t i = 0; i < n; i++) {
-		if (own_address_look(connection_proxy(c)->kernel, &addresses[i].any) == OWN_IS)
+		enum own_answer own = own_address_look(connection_proxy(c)->kernel, &addresses[i].any);
+
+		if (own == OWN_IS)
 			return NET_REASON_OWN_ADDRESS;
+		if (is_denied(c, &addresses[i]))
+			return NET_REASON_DENIED;
 		if (net_address_range(&addresses[i].any))
-			*is_private = true;
+			d->is_judged_private = true;
+		if (own == OWN_NOT)
+			d->address[d->n++] = addresses[i];
 	}
-	return *is_private && !c->permission.is_private ? NET_REASON_NOT_PUBLIC : NET_REASON_NONE;
+	return d->is_judged_private && !c->permission.is_private ? NET_REASON_NOT_PUBLIC : NET_REASON_NONE;
 }
 
 static void keep(struct connection *c, const union address *addresses, size_t n)
 {
 	memcpy(c->dial.address, addresses, n * sizeof *addresses);
-	c->dial.n    = n;
-	c->dial.next = 0;
-	try_next(c);
+	c->dial.n = n;
 }
 
 static void on_addresses(void *owner, const union address *addresses, size_t n)
@@ -134,12 +154,15 @@ static void on_addresses(void *owner, const union address *addresses, size_t n)
 		connection_fail(c, NET_REASON_UNRESOLVED);
 		return;
 	}
-	if (!upstream_is_used(c))
-		reason = judge(c, addresses, n, &c->dial.is_judged_private);
+	c->dial.n = c->dial.next = 0;
+	if (upstream_is_used(c))
+		keep(c, addresses, n);
+	else
+		reason = judge(c, addresses, n);
 	if (reason != NET_REASON_NONE)
 		connection_refuse(c, reason);
 	else
-		keep(c, addresses, n);
+		try_next(c);
 }
 
 static bool address_of(const char *host, uint16_t port, union address *ret)
@@ -162,10 +185,13 @@ static void dial_literal(struct connection *c, const char *host, uint16_t port)
 {
 	union address address;
 
-	if (address_of(host, port, &address))
-		keep(c, &address, 1);
-	else
+	if (!address_of(host, port, &address)) {
 		connection_refuse(c, NET_REASON_BAD_NAME);
+		return;
+	}
+	keep(c, &address, 1);
+	c->dial.next = 0;
+	try_next(c);
 }
 
 void dial_begin(struct connection *c)

@@ -164,6 +164,12 @@ def test_the_hosts_own_service_is_not_reached_even_where_private_addresses_are(s
     assert internet.own_seen() == before
 
 
+def test_deny_holds_for_an_address_by_whatever_name_a_program_gets_there(start, cell):
+    run = start(allow=[proxies.rule("private.example", private=True)], deny=["10.1.2.3"]).begin(cell, "private.example")
+    assert "no run may reach" in cell.curl("http://private.example/", proxy="http").stdout
+    run.comes_to("private.example", 80, "refused", "denied")
+
+
 def test_a_name_that_moves_between_check_and_connection_leads_nowhere(start, cell):
     run = start(allow=["rebind.example"]).begin(cell, "rebind.example")
     for _ in range(4):

@@ -24,10 +24,7 @@ static int complain(const struct err *e, int status)
 	return status;
 }
 
-/*
- * Drops capabilities (root keeps CAP_KILL, see privilege_drop()) before it reads untrusted requests, and after it has bound a port that
- * may be below 1024.
- */
+/* Drops all capabilities before it reads untrusted requests, and after it has bound a port that may be below 1024. */
 static int serve(const char *at, struct err *e)
 {
 	struct metrics_listener l;
@@ -35,7 +32,7 @@ static int serve(const char *at, struct err *e)
 
 	if (metrics_listener_open(&l, at, e) < 0)
 		return -1;
-	r = privilege_drop(e) < 0 ? -1 : metrics_serve(&l, e);
+	r = privilege_drop(e) < 0 || privilege_leave_caps(e) < 0 ? -1 : metrics_serve(&l, e); /* the first leaves root CAP_KILL */
 	metrics_listener_close(&l);
 	return r;
 }
