@@ -177,6 +177,20 @@ told("range", lambda: say("raw.example", "GET /echo HTTP/1.1\\r\\n{HEAD}Range: b
     must_not_know(done.run)
 
 
+def test_the_end_of_a_reply_does_not_tell_how_much_of_a_secret_it_is_like(net, secret):
+    """A program that chooses the end of a reply tried one character after the other: asterisks said that it had found one."""
+    guesses = [VALUE[:n] + rest for n in (1, 4, 9) for rest in (VALUE[n], "~")] + [VALUE[:-1], VALUE[:-2] + "~"]
+    done = with_secret(net, secret, f"""
+import requests
+for path in "echo", "dribble":
+    for guess in {guesses!r}:
+        said[path + " " + guess] = requests.post("https://raw.example/" + path, data=guess, headers={{"Accept": "text/plain"}}).text
+""")
+    for asked, answer in done.said.items():
+        assert answer.endswith(asked.partition(" ")[2]), (asked, answer)
+    must_not_know(done.run)
+
+
 def test_it_is_nowhere_in_the_jail(net, secret):
     """In no environment, command line, memory or file, while the proxy uses it. The program knows the text backwards, so as to have it in no place itself."""
     done = with_secret(net, secret, f"""
