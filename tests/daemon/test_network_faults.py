@@ -111,7 +111,7 @@ def test_a_service_whose_proxy_ends_at_once_waits_longer_each_time_and_tells_of_
     with Copied(copied(end_at_once), env=profile(tmp_path, allow=["a.example"])) as service:
         assert host.poll(lambda: "ended again at once" in service.words()), service.words()
         done = [service.run(TRY, profile="netted") for _ in range(3)]
-        assert [one.stdout for one in done] == ["Connection refused\n"] * 3, done
+        assert {one.stdout for one in done} <= {"Connection refused\n", "Connection reset by peer\n"}, done # reset: it was in the queue of a socket whose process ended
         assert {one.record["network"]["connections"][0]["reason"] for one in done} == {"proxy_gone"}, done
         assert service.words().count("brig-proxy of profile netted ended") == 2, service.words()
 
