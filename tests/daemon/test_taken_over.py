@@ -7,7 +7,6 @@ import ctypes
 import os
 import random
 import re
-import signal
 import socket
 import subprocess
 
@@ -244,43 +243,6 @@ def test_whatever_a_process_of_one_profile_says_the_others_are_served(daemon, ki
             assert host.poll(lambda: is_served(talk, own)), daemon.words()
     assert ([daemon.pid, *daemon.of_kind("keeper")], [of_profile(daemon, other)]) == kept, daemon.words()
     assert daemon.alive()
-
-
-FITS_NO_READY_CELL = {"profile": "basic", "cold": True, "limits": {"files": 99}} # so that a forker forks it
-
-
-def test_whatever_a_forker_answers_its_run_is_told_and_the_others_are_served(daemon):
-    """It is stopped, its request is read in its place, and the supervisor hears lies from the socket that came with it."""
-    dice = random.Random("forker")
-    kept = [daemon.pid, *daemon.of_kind("keeper"), of_profile(daemon, "strict")]
-    for _ in range(3):
-        with daemon.connect() as talk, daemon.connect() as beside:
-            assert talk.run("print(1)", **FITS_NO_READY_CELL).stdout == "1\n"
-            supervisor = of_profile(daemon, "basic")
-            [forker] = [pid for pid in host.below(supervisor) if daemons.kind_of(pid) == "forker"]
-            os.kill(forker, signal.SIGSTOP)
-            with sockets_of(forker) as [orders]:
-                code = client.sealed("print(2)")
-                tag = talk.begin("run", [code], **FITS_NO_READY_CELL)
-                os.close(code)
-                orders.settimeout(host.HANG)
-                _, beside_it, _, _ = orders.recvmsg(65536, socket.CMSG_SPACE(64 * 4), socket.MSG_CMSG_CLOEXEC)
-                fds = [int.from_bytes(data[n:n + 4], "little") for _, _, data in beside_it for n in range(0, len(data), 4)]
-                sockets = [socket.socket(fileno=fd) for fd in fds if daemons.link_of(f"/proc/self/fd/{fd}").startswith("socket:")]
-                assert any([lie_over(sock, dice) for sock in sockets]), fds
-                for fd in {*fds} - {sock.fileno() for sock in sockets}:
-                    os.close(fd)
-                for sock in sockets:
-                    sock.close()
-            daemons.kill(forker, signal.SIGCONT)
-            run = beside.run("print('beside')", profile="strict")
-            assert (run.reason, run.stdout) == ("exited", "beside\n"), run
-            try: # it can say of a program of its profile that it began, and whatever else
-                assert talk.started(tag).wait()["exit_reason"], "a run without an end"
-            except client.NotStarted as told:
-                assert "setup_failed" in str(told), told
-            assert host.poll(lambda: is_served(beside, "basic")), daemon.words()
-    assert [daemon.pid, *daemon.of_kind("keeper"), of_profile(daemon, "strict")] == kept, daemon.words()
 
 
 def test_whatever_the_helper_of_a_runs_files_says_its_run_is_told_and_the_others_are_served(daemon):

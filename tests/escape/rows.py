@@ -214,7 +214,6 @@ TAKEN_OVER = [
     ("zygote", "whatever it says, door, keeper and other profiles go on", "daemon/test_taken_over.py::test_whatever_a_process_of_one_profile_says_the_others_are_served"),
     ("zygote", "it reaches what its supervisor reaches", "daemon/test_taken_over.py::test_root_of_a_profiles_user_namespace_reaches_no_other_profile_and_nothing_of_the_host"),
     ("fork server without a Python", "it reaches what its supervisor reaches", "daemon/test_taken_over.py::test_root_of_a_profiles_user_namespace_reaches_no_other_profile_and_nothing_of_the_host"),
-    ("fork server without a Python", "what it answers costs the run that it was asked to fork, and no other", "daemon/test_taken_over.py::test_whatever_a_forker_answers_its_run_is_told_and_the_others_are_served"),
     ("helper that moves a run's files", "what it says costs its run, and no other", "daemon/test_taken_over.py::test_whatever_the_helper_of_a_runs_files_says_its_run_is_told_and_the_others_are_served"),
     ("brig-proxy", "no account but its own, no capability, a filter; it executes nothing, writes no file, listens nowhere, and reads what a resolver needs", "unit/test_proxy_confine.c network/test_proxy.py::test_the_proxy_has_no_rights service/test_network_unit.py::test_the_proxies_have_an_account_of_their_own_and_nothing_else"),
     ("brig-proxy", "root of its profile's user namespace has no power over it", "network/test_network_service.py::test_the_proxy_has_an_id_that_root_of_the_profile_has_no_power_over"),
