@@ -19,8 +19,8 @@ static int parse_scheme(const char **text, struct net_rule *r, struct err *e)
 			*text += strlen(schemes[i]);
 			return 0;
 		}
-	if (strstr(*text, "://")) /* what is behind it may have a password */
-		return err_set(e, ERR_BAD_SPEC, "\"%.*s\": the scheme may be https, http or tcp", (int)(strstr(*text, "://") + 3 - *text), *text);
+	if (strstr(*text, "://")) /* up to a user, who may have a password */
+		return err_set(e, ERR_BAD_SPEC, "\"%.*s\": the scheme may be https, http or tcp", (int)(strchr(*text, '@') ? (size_t)(strstr(*text, "://") + 3 - *text) : strlen(*text)), *text);
 	return 0;
 }
 
