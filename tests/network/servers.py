@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """servers.py FOLDER - the small servers of world that no package has; they write down all they hear in FOLDER/seen.log
 
-raw.example     HTTP and HTTPS (443, 8443) that answer by path: /echo the request itself, /dribble the same in chunks of one byte, /split, /chunked, /whole the same when all chunks of a body have come, /big?N, /slow,
+raw.example     HTTP and HTTPS (443, 8443) that answer by path: /echo the request itself, /dribble the same in chunks of one byte, /split, /chunked, /whole the same when all chunks of a body have come, /big?N, /ends?TEXT, /ends-in-chunks?TEXT, /slow,
                 /cut, /redirect; keeps the bytes as they came. At 8444 it says nothing at all
 echo.example    TCP 7007 gives back what comes; UDP 53, 443 and 7007 do, too
 127.0.0.1:9001  WebSocket, gives back each message; nginx leads /ws here
@@ -60,6 +60,10 @@ async def answer(writer, heard):
         await reply(writer, b"5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", b"Transfer-Encoding: chunked")
     elif name == b"big":
         await reply(writer, bytes(int(number)))
+    elif name == b"ends": # as the request says
+        await reply(writer, number)
+    elif name == b"ends-in-chunks":
+        await reply(writer, b"".join(b"1\r\n%c\r\n" % one for one in number) + b"0\r\n\r\n", b"Transfer-Encoding: chunked")
     elif name == b"slow":
         await reply(writer, b"hello", b"Content-Length: 10") # and nothing more
         return

@@ -182,12 +182,13 @@ def test_the_end_of_a_reply_does_not_tell_how_much_of_a_secret_it_is_like(net, s
     guesses = [VALUE[:n] + rest for n in (1, 4, 9) for rest in (VALUE[n], "~")] + [VALUE[:-1], VALUE[:-2] + "~"]
     done = with_secret(net, secret, f"""
 import requests
-for path in "echo", "dribble":
+for path in "ends", "ends-in-chunks":
     for guess in {guesses!r}:
-        said[path + " " + guess] = requests.post("https://raw.example/" + path, data=guess, headers={{"Accept": "text/plain"}}).text
+        said[path + "?" + guess] = requests.get("https://raw.example/" + path + "?" + guess).text
 """)
+    assert len(done.said) == 2 * len(guesses)
     for asked, answer in done.said.items():
-        assert answer.endswith(asked.partition(" ")[2]), (asked, answer)
+        assert answer == asked.partition("?")[2], (asked, answer)
     must_not_know(done.run)
 
 
