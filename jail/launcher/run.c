@@ -83,8 +83,7 @@ static bool is_text(const char *text, size_t size)
 /* Neither NaN nor infinite: a figure that is added up would stay so for ever. */
 static bool are_figures(const struct run_end *end)
 {
-	return isfinite(end->wall_ms) && isfinite(end->cpu_ms) && isfinite(end->setup_ms) && isfinite(end->started_at) &&
-	       fabs(end->started_at) < 1e12;
+	return isfinite(end->wall_ms) && isfinite(end->cpu_ms) && isfinite(end->setup_ms) && fabs(end->started_at) < 1e12;
 }
 
 /*

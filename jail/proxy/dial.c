@@ -154,7 +154,6 @@ static void on_addresses(void *owner, const union address *addresses, size_t n)
 		connection_fail(c, NET_REASON_UNRESOLVED);
 		return;
 	}
-	c->dial.n = c->dial.next = 0;
 	if (upstream_is_used(c))
 		keep(c, addresses, n);
 	else
@@ -190,7 +189,6 @@ static void dial_literal(struct connection *c, const char *host, uint16_t port)
 		return;
 	}
 	keep(c, &address, 1);
-	c->dial.next = 0;
 	try_next(c);
 }
 
@@ -206,6 +204,8 @@ void dial_begin(struct connection *c)
 	c->try_again     = dial_again;
 	c->on_server     = on_server;
 	c->dial.until_ms = loop_now_ms() + DIAL_MS;
+	c->dial.n        = 0;
+	c->dial.next     = 0;
 	connection_want(c, 0, 0);
 	connection_deadline(c, DEADLINE_DIAL);
 	if (is_address)

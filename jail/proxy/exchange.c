@@ -13,35 +13,33 @@ struct exchange {
 	bool                upgrades;    /* until the server's answer is known, nothing but the request goes up */
 	bool                has_secrets; /* reply is in use */
 	struct reply        reply;
-	struct connection  *connection;
 };
 
 /* --- bytes that are held back --- */
 
-static void hold(struct exchange *x)
+static void hold(struct connection *c)
 {
-	struct deadlines *all = &connection_proxy(x->connection)->deadlines;
+	struct deadlines *all = &connection_proxy(c)->deadlines;
 
-	if (reply_holds(&x->reply))
-		deadline_set(all, &x->connection->held, DEADLINE_HELD);
+	if (reply_holds(&c->exchange->reply))
+		deadline_set(all, &c->held, DEADLINE_HELD);
 	else
-		deadline_clear(all, &x->connection->held);
+		deadline_clear(all, &c->held);
 }
 
-/* The server pauses. The program's side may be what is slow; then there is more to come, and these bytes wait. */
+/* The server pauses. If bytes wait for the program, it is the program that is slow, and more may come. */
 static void on_held(void *owner)
 {
-	struct exchange   *x = owner;
-	struct connection *c = x->connection;
+	struct connection *c = owner;
 	struct flow       *f = &c->down;
 
 	if (f->is_ended || f->is_closed)
 		return;
 	if (buffer_left(&f->out) || buffer_left(&f->in) || (!f->out.at && !buffer_make(&f->out, 2 * FLOW_BUFFER))) {
-		deadline_set(&connection_proxy(c)->deadlines, &c->held, DEADLINE_HELD);
+		hold(c);
 		return;
 	}
-	f->out.len = reply_flush(&x->reply, f->out.at);
+	f->out.len = reply_flush(&c->exchange->reply, f->out.at);
 	c->wake(c);
 }
 
@@ -64,17 +62,18 @@ static bool pass_body(void *owner, struct flow *f)
 
 /* --- the reply, down --- */
 
-static bool mask_reply(struct exchange *x, struct flow *f)
+static bool mask_reply(struct connection *c, struct flow *f)
 {
+	struct reply *r = &c->exchange->reply;
 	struct span in    = { buffer_left(&f->in) ? buffer_at(&f->in) : "", buffer_left(&f->in) };
 	size_t      taken = 0, made = 0;
 
-	if (!reply_step(&x->reply, in, f->is_ended, f->out.at, f->out.room, &taken, &made))
+	if (!reply_step(r, in, f->is_ended, f->out.at, f->out.room, &taken, &made))
 		return false;
 	buffer_take(&f->in, taken);
 	f->out.len = made;
-	f->is_ended |= x->reply.is_done;
-	hold(x);
+	f->is_ended |= r->is_done;
+	hold(c);
 	return true;
 }
 
@@ -90,10 +89,10 @@ static void copy_reply(struct flow *f, size_t n)
 
 static bool pass_reply(void *owner, struct flow *f)
 {
-	struct exchange *x = owner;
+	struct connection *c = owner;
 
-	if (x->has_secrets)
-		return mask_reply(x, f);
+	if (c->exchange->has_secrets)
+		return mask_reply(c, f);
 	copy_reply(f, buffer_left(&f->in));
 	return true;
 }
@@ -124,8 +123,7 @@ static bool pass_first_reply(void *owner, struct flow *f)
 	}
 	x->upgrades = false;
 	f->filter   = pass_reply;
-	f->owner    = x;
-	return pass_reply(x, f);
+	return pass_reply(c, f);
 }
 
 /* --- both at once --- */
@@ -316,13 +314,11 @@ static void send_request(struct connection *c, const struct request_head *head)
 	c->up.keeps_to = true; /* a server may take a half-closed connection for a closed one */
 	flow_put(&c->up, &c->said);
 	c->up.out = first;
-	if (x->upgrades) {
+	c->down.owner = c;
+	if (x->upgrades)
 		c->down.filter = pass_first_reply;
-		c->down.owner  = c;
-	} else if (x->has_secrets) {
+	else if (x->has_secrets)
 		c->down.filter = pass_reply;
-		c->down.owner  = x;
-	}
 	c->on_client = on_client;
 	c->on_server = on_server;
 	c->wake      = wake;
@@ -394,8 +390,7 @@ void exchange_begin(struct connection *c)
 		connection_fail(c, c->exchange && !connection_proxy(c)->authority ? NET_REASON_REQUEST : NET_REASON_NO_MEMORY);
 		return;
 	}
-	c->exchange->connection = c;
-	c->held                 = (struct deadline){ .due = on_held, .owner = c->exchange };
+	c->held         = (struct deadline){ .due = on_held, .owner = c };
 	c->awaits_reply = true;
 	c->on_client    = hear;
 	c->on_server    = server_left;

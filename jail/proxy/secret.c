@@ -84,29 +84,6 @@ static size_t mask(struct secret_mask *m, char *bytes, size_t n, size_t len, siz
 	return mask_left;
 }
 
-size_t secret_mask_step(struct secret_mask *m, const char *in, size_t len, char *out)
-{
-	size_t n = m->held + len, most = m->longest ? m->longest - 1 : 0, decided = n > most ? n - most : 0, from = m->passed, to;
-
-	if (len == 0)
-		return 0;
-	memcpy(out, m->hold, m->held);
-	memcpy(out + m->held, in, len);
-	m->mask_left = mask(m, out, decided, n, m->mask_left);
-	m->held      = n - decided;
-	memcpy(m->hold, out + decided, m->held);
-	to = decided;
-	if (m->passes_all) {
-		(void)mask(m, out + decided, m->held, m->held, m->mask_left);
-		to = n;
-	}
-	if (to < from)
-		to = from;
-	m->passed = to - decided;
-	memmove(out, out + from, to - from);
-	return to - from;
-}
-
 size_t secret_mask_flush(struct secret_mask *m, char *out)
 {
 	size_t n = m->held - m->passed;
@@ -116,6 +93,23 @@ size_t secret_mask_flush(struct secret_mask *m, char *out)
 	memmove(out, out + m->passed, n);
 	m->passed = m->held;
 	return n;
+}
+
+size_t secret_mask_step(struct secret_mask *m, const char *in, size_t len, char *out)
+{
+	size_t n = m->held + len, most = m->longest ? m->longest - 1 : 0, decided = n > most ? n - most : 0;
+	size_t from = m->passed, to = decided > from ? decided : from;
+
+	if (len == 0)
+		return 0;
+	memcpy(out, m->hold, m->held);
+	memcpy(out + m->held, in, len);
+	m->mask_left = mask(m, out, decided, n, m->mask_left);
+	m->held      = n - decided;
+	m->passed    = to - decided;
+	memcpy(m->hold, out + decided, m->held);
+	memmove(out, out + from, to - from);
+	return to - from + (m->passes_all ? secret_mask_flush(m, out + (to - from)) : 0);
 }
 
 size_t secret_mask_end(struct secret_mask *m, char *out)

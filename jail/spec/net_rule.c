@@ -13,15 +13,21 @@ static const char *const schemes[] = {
 
 static int parse_scheme(const char **text, struct net_rule *r, struct err *e)
 {
+	const char *behind;
+	size_t      len;
+
 	for (unsigned i = NET_SCHEME_HTTPS; i < ARRAY_LEN(schemes); i++)
 		if (strncmp(*text, schemes[i], strlen(schemes[i])) == 0) {
 			r->scheme = i;
 			*text += strlen(schemes[i]);
 			return 0;
 		}
-	if (strstr(*text, "://")) /* up to a user, who may have a password */
-		return err_set(e, ERR_BAD_SPEC, "\"%.*s\": the scheme may be https, http or tcp", (int)(strchr(*text, '@') ? (size_t)(strstr(*text, "://") + 3 - *text) : strlen(*text)), *text);
-	return 0;
+	behind = strstr(*text, "://");
+	if (!behind)
+		return 0;
+	/* Where there is an "@" the text may contain a password: only the scheme is printed. */
+	len = strchr(*text, '@') ? (size_t)(behind + 3 - *text) : strlen(*text);
+	return err_set(e, ERR_BAD_SPEC, "\"%.*s\": the scheme may be https, http or tcp", (int)len, *text);
 }
 
 static int parse_port(const char *text, size_t len, struct net_rule *r, struct err *e)

@@ -256,7 +256,7 @@ static void check_throttle(void)
 	tap_ok(audit_throttle_take(&t, 7, 61 * second, AUDIT_REFUSALS, &before) && before == 0, "which is told once");
 	for (int i = 0; i < 2 * AUDIT_REFUSALS; i++)
 		audit_throttle_take(&t, 7, 61 * second, AUDIT_REFUSALS, &before);
-	tap_ok(audit_throttle_take(&t, 7, 0, AUDIT_REFUSALS, &before) && before > 0, "a clock that was put back silences nobody for long");
+	tap_ok(audit_throttle_take(&t, 7, 0, AUDIT_REFUSALS, &before) && before > 0, "a clock that was put back silences no user for long");
 	for (int uid = 0; uid < 10 * AUDIT_UIDS; uid++)
 		if (!audit_throttle_take(&t, uid, 70 * second, AUDIT_REFUSALS, &before))
 			tap_ok(false, "uid %d is told", uid);

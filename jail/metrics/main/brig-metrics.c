@@ -24,6 +24,12 @@ static int complain(const struct err *e, int status)
 	return status;
 }
 
+/* All capabilities: privilege_drop() would leave root CAP_KILL. */
+static int leave_caps(struct err *e)
+{
+	return privilege_leave_caps(e) < 0 ? -1 : privilege_lock(PRIVILEGE_NO_CAPS, e);
+}
+
 /* Drops all capabilities before it reads untrusted requests, and after it has bound a port that may be below 1024. */
 static int serve(const char *at, struct err *e)
 {
@@ -32,14 +38,14 @@ static int serve(const char *at, struct err *e)
 
 	if (metrics_listener_open(&l, at, e) < 0)
 		return -1;
-	r = privilege_drop(e) < 0 || privilege_leave_caps(e) < 0 ? -1 : metrics_serve(&l, e); /* the first leaves root CAP_KILL */
+	r = leave_caps(e) < 0 ? -1 : metrics_serve(&l, e);
 	metrics_listener_close(&l);
 	return r;
 }
 
 static int print(struct err *e)
 {
-	if (privilege_drop(e) < 0 || metrics_page_print(stdout, METRICS_BRIGD_MS, e) < 0)
+	if (leave_caps(e) < 0 || metrics_page_print(stdout, METRICS_BRIGD_MS, e) < 0)
 		return -1;
 	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : err_sys(e, "write to standard output");
 }
