@@ -81,9 +81,12 @@ static int program_scheduling(struct child_ctx *c)
 {
 	enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_NONE = 0 };
 	const struct sched_param zero = { 0 };
-	int nice, policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+	int nice, policy = sched_getscheduler(0);
 
 	(void)c;
+	if (policy < 0)
+		return -errno;
+	policy &= ~SCHED_RESET_ON_FORK;
 	/* SCHED_IDLE and SCHED_BATCH are kept: they take less than SCHED_OTHER, and the kernel lets a plain id leave SCHED_IDLE only with RLIMIT_NICE. */
 	if (policy != SCHED_IDLE && policy != SCHED_BATCH && sched_setscheduler(0, SCHED_OTHER, &zero) < 0)
 		return -errno;

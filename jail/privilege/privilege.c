@@ -243,8 +243,11 @@ static bool has_other_groups(void)
 static int leave_real_time(struct err *e)
 {
 	const struct sched_param zero   = { 0 };
-	int                      policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+	int                      policy = sched_getscheduler(0);
 
+	if (policy < 0)
+		return err_sys(e, "set-up step forget-caller: scheduling policy");
+	policy &= ~SCHED_RESET_ON_FORK;
 	if ((policy == SCHED_FIFO || policy == SCHED_RR) && sched_setscheduler(0, SCHED_OTHER, &zero) < 0)
 		return err_sys(e, "set-up step forget-caller: real-time policy");
 	return 0;

@@ -26,7 +26,7 @@ CLASSES = {
     "EPERM EBUSY ENOMEM": "mount umount2 pivot_root open_tree move_mount fsmount",
     "EINVAL ENOMEM EPERM": "fsconfig mount_setattr",
     "EPERM EAGAIN": "setresuid setresgid setgroups",
-    "EPERM EACCES": "capset capget prctl get_robust_list sethostname setdomainname setsid getpriority setpriority sched_setscheduler ioprio_set personality",
+    "EPERM EACCES": "capset capget prctl get_robust_list sethostname setdomainname setsid getpriority setpriority sched_getscheduler sched_setscheduler ioprio_set personality",
     "EDQUOT EACCES": "keyctl",
     "EBUSY ENOMEM EINVAL": "seccomp",
     "ENOMEM EINTR": "poll ppoll epoll_wait",

@@ -90,7 +90,7 @@ def kill_under_load(daemon, kills, seed, clients=3):
     for one in load:
         one.start()
     for n in range(kills):
-        time.sleep(dice.uniform(0, 0.1)) # the random moment
+        time.sleep(dice.uniform(0, 0.1) * host.SLOWER) # the random moment
         who = KILLED[n % len(KILLED)]
         found = host.poll(lambda: daemon.of_kind(who)) # one that imports has another name
         hit[who] += bool(found) and daemons.kill(dice.choice(found))
