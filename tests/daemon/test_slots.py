@@ -23,7 +23,7 @@ OPEN = SLOT + "import sys; sys.stdin.read()" # until its input ends
 HUNGRY = {
     "memory": ("b = bytearray(120 << 20)\nfor n in range(0, len(b), 4096): b[n] = 1", {}, "exited"),
     "more memory than there is": ("b = bytearray(1 << 30)", {"memory_bytes": "64M"}, "oom"),
-    "files in memory": ("for f in '/tmp/f', '/workspace/f', '/dev/shm/f':\n  try: open(f, 'wb').write(bytes(64 << 20))\n  except OSError: pass", {}, "exited"),
+    "files in memory": ("for f in '/tmp/f', '/workspace/f', '/dev/shm/f':\n  try:\n    with open(f, 'wb', 0) as file:\n      for n in range(64): file.write(bytes(1 << 20))\n  except OSError: pass", {}, "exited"),
     "many small files": ("for n in range(900): open(f'/workspace/{n}', 'w').write('x')", {}, "exited"),
     "names that are not there": ("import os\nfor n in range(20000): os.path.exists(f'/usr/none{n}')", {}, "exited"),
     "processes": ("import os, time\nfor n in range(10):\n  if os.fork() == 0: time.sleep(600)", {}, "exited"),
