@@ -153,7 +153,7 @@ def test_a_run_that_is_slow_to_die_costs_nobody_his_zygote(forking):
     with forking.connect_as() as talk:
         warm.wait(talk)
         beside = talk.start("import sys; print('up', flush=True); print(sys.stdin.read())", stdin=True, limits={"wall_ms": 300000})
-        large = talk.start(LARGE.format(size=size), limits={"wall_ms": 300000}, allow_missing=["memory"])
+        large = talk.start(LARGE.format(size=size), limits={"wall_ms": 300000, "cpu_ms": 300000}, allow_missing=["memory"])
         assert (beside.line(), large.line()) == ("up", "up")
         busy = [subprocess.Popen(["setsid", "sh", "-c", "while :; do :; done"]) for _ in range(8 * os.cpu_count())]
         try:
