@@ -26,15 +26,35 @@ def tree(tmp_path_factory):
     return made
 
 
+def blocks_of(page):
+    return re.findall(r"^```(diff|sh)\n(.*?)^```$", page.read_text(), re.M | re.S)
+
+
+def apply(text, tree):
+    done = subprocess.run(["patch", "-p1", "--no-backup-if-mismatch"], input=text, cwd=tree, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_its_patches_apply(page, tmp_path):
+    """Which a change of a comment beside them undoes: the fast tier tells, and builds nothing."""
+    for kind, text in blocks_of(page):
+        if kind == "diff":
+            for name in re.findall(r"^--- a/(.*)$", text, re.M):
+                if not (tmp_path / name).exists():
+                    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(ROOT / name, tmp_path / name)
+            apply(text, tmp_path)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_following_it_does_what_it_says(page, tree, needs_root):
-    blocks = re.findall(r"^```(diff|sh)\n(.*?)^```$", page.read_text(), re.M | re.S)
+    blocks = blocks_of(page)
     assert {kind for kind, _ in blocks} == {"diff", "sh"}
     for kind, text in blocks:
         if kind == "diff":
-            done = subprocess.run(["patch", "-p1", "--no-backup-if-mismatch"], input=text, cwd=tree, capture_output=True, text=True)
-            assert done.returncode == 0, done.stdout + done.stderr
+            apply(text, tree)
             continue
         for line in text.splitlines():
             status = re.search(r"#.*\bstatus (\d+)", line)

@@ -1,11 +1,14 @@
 """Guests that serve, die or hang, played by a program: what is told of them, and that the parts of one that is lost are run by another."""
+import subprocess
 import sys
 
 import pytest
 
 import fleet
+import guests
 import image
 import machine
+from support import host
 
 GUEST = """
 import json, sys, time
@@ -81,3 +84,10 @@ def test_what_guests_do_when_the_session_ends_is_known_and_ends_with_it(start):
     assert running.doing() == {"systemd-1": "hangs.py::test_it"}
     running.close()
     assert running.doing() == {} and not any(worker.is_alive() for worker in running.workers)
+
+
+def test_every_test_that_a_guest_is_asked_for_by_name_is_there():
+    """Of a name that is none pytest runs nothing, and none of the other tests of that part."""
+    named = sorted({word for part in guests.PARTS for word in part["tests"] if "::" in word and not word.startswith("-")})
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "--tier", "all", *named], cwd=host.REPO, capture_output=True, text=True)
+    assert named and done.returncode == 0, done.stdout + done.stderr
