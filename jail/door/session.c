@@ -110,9 +110,11 @@ static void on_server(void *owner)
 	struct session_message message;
 	int                    fds[SESSION_FDS_MAX];
 	size_t                 n   = 0;
-	ssize_t                got = packet_receive(s->source.fd, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
+	ssize_t                got;
 	bool                   is_good;
 
+	session_calls_say_sizes(s);
+	got = packet_receive(s->source.fd, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 	if (got < 0 && errno == EAGAIN)
 		return;
 	if (got == 0) { /* the server has ended, or is about to: the end of the run will tell how */

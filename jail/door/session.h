@@ -122,6 +122,8 @@ struct session_call {
 	struct peer             peer;
 	struct session_context *context;    /* NULL: a command */
 	bool                    terminal;   /* a command that has one */
+	bool                    has_size;   /* rows and columns are still to be sent to the server */
+	uint64_t                rows, columns;
 	uint32_t                number;     /* for the session server */
 	char                    id[RUN_ID_LEN + 1];
 	uint64_t                tag;
@@ -151,11 +153,9 @@ must_use int  session_call_start(struct session *s, struct connection *c, const 
 bool          session_call_hear(struct session *s, const struct session_message *message, int *fds, size_t n);
 struct session_call *session_call_find(const struct door *d, const char *id, uid_t uid); /* or NULL */
 void          session_call_interrupt(struct session_call *call);
-/*
- * Sets the rows and columns of the call's terminal. If the server cannot take the message now, it is lost; the next change of size
- * sends the next one.
- */
+/* Sets the rows and columns of the call's terminal. While the server has no room for the message, only the last size is kept for it. */
 void          session_call_resize(struct session_call *call, const struct protocol_request *request);
+void          session_calls_say_sizes(struct session *s); /* sends the sizes that were kept, as far as there is room now */
 /* Kills the call; a program in a context is interrupted first, unless it was cancelled. */
 void          session_call_end(struct session_call *call, enum exit_reason reason);
 void          session_call_wait(struct session_call *call, bool waits);

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -255,10 +256,33 @@ void session_call_interrupt(struct session_call *call)
 		say_short(call, "interrupt");
 }
 
+/* False: its server has no room for the message. */
+static bool say_size(struct session_call *call)
+{
+	json_t *message = json_pack("{ss sI s[II]}", "op", "resize", "call", (json_int_t)call->number, "size", (json_int_t)call->rows, (json_int_t)call->columns);
+
+	return call->state != CALL_RUNS || session_say(call->session, message, NULL, 0) != -EAGAIN;
+}
+
+void session_calls_say_sizes(struct session *s)
+{
+	struct session_call *call;
+	bool                 is_full = false;
+
+	TAILQ_FOREACH(call, &s->calls, link) {
+		call->has_size = call->has_size && !say_size(call);
+		is_full |= call->has_size;
+	}
+	if (s->source.fd >= 0)
+		loop_want(&s->run->door->loop, &s->source, EPOLLIN | (is_full ? EPOLLOUT : 0));
+}
+
 void session_call_resize(struct session_call *call, const struct protocol_request *request)
 {
-	if (call->state == CALL_RUNS)
-		(void)!session_say(call->session, json_pack("{ss sI s[II]}", "op", "resize", "call", (json_int_t)call->number, "size", (json_int_t)request->rows, (json_int_t)request->columns), NULL, 0);
+	call->rows     = request->rows;
+	call->columns  = request->columns;
+	call->has_size = true;
+	session_calls_say_sizes(call->session);
 }
 
 static void set_wall_timer(struct session_call *call)

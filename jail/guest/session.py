@@ -15,6 +15,7 @@ SIGINT, SIGKILL, SIGPIPE, SIGTERM, SIGCHLD, SIGCONT, SIGXCPU, SIGXFSZ = 2, 9, 13
 BY_DEFAULT = SIGINT, SIGPIPE, SIGTERM, SIGCHLD, SIGXCPU, SIGXFSZ # the signals whose action is reset for a command
 BLOCK, UNBLOCK = 0, 1
 DONTWAIT, CMSG_CLOEXEC = 0x40, 0x40000000
+POLLIN, POLLOUT = 1, 4
 SEQPACKET, RIGHTS, EMFILE = 5, 1, 24
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36
 FDS_MAX = 1 << 20
@@ -193,17 +194,21 @@ class Command:
     def __init__(self, pid, channel, call, ends, order):
         self.pid, self.channel, self.call, self.ends = pid, channel, call, ends
         self.detaches, self.terminal = bool(order.get("detach")), bool(order.get("terminal"))
-        self.leader = 0
+        self.leader, self.size = 0, None # size: of its terminal, while the message about it does not fit into the channel
 
     def say(self, kind, value=0, flags=0):
+        """False: the channel is full, for example because a program has stopped the process."""
         try:
             self.channel.sendmsg([packed(kind, 0, value, flags)], [], DONTWAIT)
-        except OSError: # the process has ended, or a program has stopped it
+        except BlockingIOError:
+            return False
+        except OSError: # the process has ended
             pass
+        return True
 
-    def resize(self, size):
-        if self.terminal:
-            self.say(RESIZE, *size)
+    def say_size(self):
+        if self.size and self.say(RESIZE, *self.size):
+            self.size = None
 
     def interrupt(self):
         if self.terminal:
@@ -322,7 +327,7 @@ class Server:
 
     def watch(self, fd, work):
         self.on[fd] = work
-        self.poll.register(fd, 1) # POLLIN
+        self.poll.register(fd, POLLIN)
 
     def mute(self, channel):
         if self.on.pop(channel.fileno(), None):
@@ -454,8 +459,14 @@ class Server:
 
     def resize(self, order, fds):
         one = self.named(order)
-        if type(one) is Command:
-            one.resize(order["size"])
+        if type(one) is Command and one.terminal:
+            one.size = order["size"]
+            self.say_size(one)
+
+    def say_size(self, command):
+        command.say_size()
+        if command.channel.fileno() in self.on:
+            self.poll.modify(command.channel.fileno(), POLLIN | POLLOUT if command.size else POLLIN)
 
     def kill(self, order, fds):
         if one := self.named(order):
@@ -501,6 +512,8 @@ class Server:
         context.call = None
 
     def hear_command(self, command):
+        if command.size:
+            self.say_size(command)
         try:
             data = command.channel.recv(WORD_MAX, DONTWAIT)
         except (BlockingIOError, ConnectionResetError): # reset: it ended without reading all messages; its own can still be read
@@ -589,8 +602,8 @@ class Server:
 
     def is_there(self, channel):
         poll = select.poll()
-        poll.register(channel.fileno(), 1)
-        return any(event & 1 for _, event in poll.poll(0))
+        poll.register(channel.fileno(), POLLIN)
+        return any(event & POLLIN for _, event in poll.poll(0))
 
     def end_orphans(self):
         """Kills the processes that a context has left, or a command's parent that was killed: as orphans they became children of this process."""

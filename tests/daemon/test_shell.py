@@ -210,6 +210,23 @@ def test_the_last_of_very_many_sizes_is_the_size(shell):
     assert host.poll(lambda: at.run("stty size") == "41 77")
 
 
+@pytest.mark.parametrize("stopped", ["the command's parent", "the session server"])
+def test_the_last_size_comes_also_when_no_message_about_it_fits(shell, token, stopped):
+    """The kernel keeps some hundreds of messages for a process that does not read."""
+    at = shell("--", "sh", "-c", f"while echo wai''ting; read key; do stty size; done; : {token}")
+    at.until("waiting\r\n")
+    [pid] = {pid for pid, _ in host.with_token(token)} - {at.process.pid}
+    for _ in range(1 + (stopped == "the session server")):
+        pid = host.parent(pid)
+    os.kill(pid, signal.SIGSTOP)
+    for n in range(5000):
+        at.resize(10 + n % 90, 20 + n % 180)
+    at.resize(41, 77)
+    assert host.poll(lambda: host.rests(at.process.pid))
+    os.kill(pid, signal.SIGCONT)
+    assert host.poll(lambda: at.type("\n") or "41 77\r\n" in at.until("waiting\r\n"))
+
+
 def test_a_stop_from_outside_gives_the_terminal_back_for_a_while(shell):
     at = shell()
     at.until(PROMPT)

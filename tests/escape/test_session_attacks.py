@@ -226,10 +226,6 @@ while True: # always another process
 """
 
 
-def parent_of(pid):
-    return int(host.read(f"/proc/{pid}/stat").rpartition(")")[2].split()[1])
-
-
 def mine(session):
     """How many processes the session has but for those that hold it together: a fork bomb is seen in the kernel's count."""
     return session.value("import os; sum(name.isdigit() for name in os.listdir('/proc'))", context="looks") - 1
@@ -274,7 +270,7 @@ def test_what_forks_faster_than_the_process_beside_it_looks_ends_too(session, to
     """Once all that it had seen were over when it looked at them, and the one that they had forked meanwhile went on."""
     going = session.start_command("sh", "-c", f"sleep 600; : {token}")
     assert host.poll(lambda: host.with_token(token)), "its first process is there before it has its arguments"
-    server = parent_of(parent_of(host.with_token(token)[0][0]))
+    server = host.parent(host.parent(host.with_token(token)[0][0]))
     session.talk.ask("cancel", run=going.id)
     going.finish()
     with Traced(server, tmp_path / "log", "-e", "trace=waitid", "-e", "inject=waitid:delay_enter=1000"):

@@ -354,6 +354,10 @@ def families():
     return {parent: [pid for _, pid in sorted(those)] for parent, those in found.items()}
 
 
+def parent(pid):
+    return int(read(f"/proc/{pid}/stat").rpartition(")")[2].split()[1])
+
+
 def children(pid):
     return families().get(pid, [])
 
