@@ -1,5 +1,6 @@
 """The project's pytest plugin: C unit tests as items, fixtures, tiers, and what may never be skipped."""
 import fnmatch
+import os
 import pathlib
 import signal
 import subprocess
@@ -41,6 +42,7 @@ def pytest_configure(config):
         config.pluginmanager.register(MustRun(config), "must-run")
         config.pluginmanager.register(tiers.Stopwatch(config), "stopwatch")
         config.pluginmanager.register(neighbours.Table(), "neighbours")
+        config.pluginmanager.register(Failed(config), "failed")
 
 
 def is_worker(config):
@@ -156,6 +158,30 @@ class TapItem(pytest.Item):
 
 class TapFailure(Exception):
     pass
+
+
+# --- what failed --------------------------------------------------------------------------------------
+
+class Failed:
+    """Writes the tests that failed into the file that BRIG_TEST_FAILED names, for `./dev again`; nothing where the session failed for another reason."""
+
+    def __init__(self, config):
+        self.config, self.names, self.is_good = config, {}, True
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.names[tiers.repeatable(report.nodeid)] = True
+
+    def pytest_collectreport(self, report):
+        self.is_good = self.is_good and not report.failed
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus):
+        path, plugin = os.environ.get("BRIG_TEST_FAILED"), self.config.pluginmanager.getplugin
+        if path:
+            is_good = self.is_good and exitstatus == pytest.ExitCode.TESTS_FAILED and not plugin("must-run").broken and not plugin("runs").wrong
+            names = self.names if is_good else {}
+            pathlib.Path(path).write_text("".join(f"{name}\n" for name in names))
 
 
 # --- what may never be skipped ------------------------------------------------------------------------

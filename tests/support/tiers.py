@@ -60,6 +60,11 @@ def plain(nodeid):
     return nodeid.removesuffix(ALONE)
 
 
+def repeatable(nodeid):
+    """What pytest is given to run this test once more; of a test in a guest its whole part."""
+    return "::".join(plain(nodeid).split("::")[:2]) if file_of(nodeid).endswith("vm/guests.py") else plain(nodeid)
+
+
 def times(config):
     """{file: seconds} of the tiers that run, as `./dev times` wrote them."""
     found = collections.Counter()
