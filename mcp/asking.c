@@ -2,9 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 enum { ROUND_MAX = 8 }; /* questions in one result */
 
@@ -54,16 +52,6 @@ static bool read_answer(const json_t *said, enum consent_answer *ret)
 	return *ret != CONSENT_NO || strcmp(answer, "no") == 0;
 }
 
-static void make_secret(char *ret, size_t digits)
-{
-	unsigned char raw[16];
-
-	if (getrandom(raw, sizeof raw, 0) != sizeof raw)
-		abort(); /* an id that can be guessed is a consent that can be forged */
-	for (size_t i = 0; i < sizeof raw && 2 * i + 2 <= digits; i++)
-		(void)snprintf(ret + 2 * i, 3, "%02x", raw[i]);
-}
-
 /* --- sending the question --- */
 
 static bool is_open(const struct execution *x, uint64_t number)
@@ -77,32 +65,22 @@ static bool is_open(const struct execution *x, uint64_t number)
 	return false;
 }
 
-static void take_back(struct elicitation *e)
+static void take_back(struct execution *x)
 {
-	struct mcp *m = e->execution->mcp;
+	struct elicitation *e  = &x->elicitation;
+	json_t             *id = json_string(e->request.id);
 
-	TAILQ_REMOVE(&m->elicitations, e, link);
+	client_request_forget(&e->request, x->mcp);
 	if (e->call)
-		call_notify(e->call, "notifications/cancelled", json_pack("{ss ss}", "requestId", e->id, "reason", "the program does not wait for it any more"));
-	free(e);
-}
-
-/* all: false: only those whose question is not open any more. */
-static void take_back_of(struct execution *x, bool all)
-{
-	struct elicitation *e, *next;
-
-	for (e = TAILQ_FIRST(&x->mcp->elicitations); e; e = next) {
-		next = TAILQ_NEXT(e, link);
-		if (e->execution == x && (all || !is_open(x, e->number)))
-			take_back(e);
-	}
+		call_notify(e->call, "notifications/cancelled", json_pack("{sO ss}", "requestId", id, "reason", "the program does not wait for it any more"));
+	json_decref(id);
 }
 
 void asking_forget(struct execution *x)
 {
 	loop_timer_clear(&x->mcp->loop, &x->asks);
-	take_back_of(x, true);
+	if (client_request_waits(&x->elicitation.request))
+		take_back(x);
 }
 
 static void deny_all(struct execution *x, const char *why)
@@ -119,7 +97,8 @@ void asking_look(struct execution *x)
 	struct consent    open[1];
 	bool              attended = false;
 
-	take_back_of(x, false);
+	if (client_request_waits(&x->elicitation.request) && !is_open(x, x->elicitation.number))
+		take_back(x);
 	if (!tool_bridge_consents(&x->tools.bridge, open, 1))
 		return;
 	TAILQ_FOREACH(a, &x->attendants, link) {
@@ -135,72 +114,33 @@ void asking_look(struct execution *x)
 
 /* --- legacy: a request --- */
 
-void asking_call_ends(struct call *c)
+void asking_call_ends(struct call *c, struct execution *x)
 {
-	struct elicitation *e;
-
-	TAILQ_FOREACH(e, &c->mcp->elicitations, link)
-		if (e->call == c)
-			e->call = NULL;
+	if (x->elicitation.call == c)
+		x->elicitation.call = NULL;
 }
 
-static bool is_asked(const struct execution *x)
+static void take_answer(struct client_request *r, struct mcp *m, const struct rpc_message *response)
 {
-	const struct elicitation *e;
+	const struct elicitation *e = (const struct elicitation *)r;
+	struct execution         *x = e->execution;
+	enum consent_answer       answer;
 
-	TAILQ_FOREACH(e, &x->mcp->elicitations, link)
-		if (e->execution == x)
-			return true;
-	return false;
+	if (response->error)
+		tool_bridge_consent(&x->tools.bridge, e->number, CONSENT_CANNOT, "this client has refused to ask one");
+	else
+		tool_bridge_consent(&x->tools.bridge, e->number, read_answer(response->result, &answer) ? answer : CONSENT_NO, NULL);
+	loop_timer_set(&m->loop, &x->asks, 0); /* the next question */
 }
 
 void asking_elicit(struct call *c, struct execution *x)
 {
-	struct consent      open[1];
-	struct elicitation *e = is_asked(x) || !tool_bridge_consents(&x->tools.bridge, open, 1) ? NULL : calloc(1, sizeof *e);
-	json_t             *id, *message;
+	struct consent open[1];
 
-	if (!e)
+	if (client_request_waits(&x->elicitation.request) || !tool_bridge_consents(&x->tools.bridge, open, 1))
 		return;
-	*e = (struct elicitation){ .id = "brig-", .execution = x, .call = c, .number = open[0].number };
-	make_secret(e->id + strlen(e->id), 32);
-	TAILQ_INSERT_TAIL(&x->mcp->elicitations, e, link);
-	id      = json_string(e->id);
-	message = rpc_request(id, "elicitation/create", form_of(&open[0]));
-	c->channel->ops->send(c->channel, c, message);
-	json_decref(message);
-	json_decref(id);
-}
-
-/* Only the principal that was asked can know the id. A response of another principal is ignored even if it has the id. */
-static struct elicitation *find(struct mcp *m, const struct channel *ch, const json_t *id)
-{
-	struct elicitation *e;
-
-	TAILQ_FOREACH(e, &m->elicitations, link)
-		if (json_is_string(id) && strcmp(e->id, json_string_value(id)) == 0 && strcmp(e->execution->principal, ch->principal) == 0)
-			break;
-	return e;
-}
-
-void asking_take_response(struct mcp *m, const struct channel *ch, const struct rpc_message *message)
-{
-	struct elicitation *e = find(m, ch, message->id);
-	struct execution   *x;
-	enum consent_answer answer;
-	uint64_t            number;
-
-	if (!e)
-		return;
-	x      = e->execution;
-	number = e->number;
-	TAILQ_REMOVE(&m->elicitations, e, link);
-	free(e);
-	if (message->error)
-		tool_bridge_consent(&x->tools.bridge, number, CONSENT_CANNOT, "this client has refused to ask one");
-	else
-		tool_bridge_consent(&x->tools.bridge, number, read_answer(message->result, &answer) ? answer : CONSENT_NO, NULL);
-	loop_timer_set(&m->loop, &x->asks, 0); /* the next question */
+	x->elicitation = (struct elicitation){ .request = { .answered = take_answer }, .execution = x, .call = c, .number = open[0].number };
+	client_request_send(&x->elicitation.request, c, "elicitation/create", form_of(&open[0]));
 }
 
 /* --- modern: a result --- */
@@ -219,7 +159,7 @@ json_t *asking_result(struct call *c, struct execution *x)
 		json_object_set_new(form, "mode", json_string("form"));
 		json_object_set_new(requests, key, json_pack("{ss so}", "method", "elicitation/create", "params", form));
 	}
-	make_secret(x->round, sizeof x->round - 1);
+	client_request_secret(x->round, sizeof x->round);
 	json_decref(x->round_of);
 	x->round_of = json_incref(c->params);
 	return json_pack("{ss so ss}", "resultType", "input_required", "inputRequests", requests, "requestState", x->round);

@@ -9,15 +9,6 @@
 #include "call.h"
 #include "execution.h"
 
-/* A question that a legacy client was sent and has not answered. */
-struct elicitation {
-	TAILQ_ENTRY(elicitation) link;
-	char                     id[40];    /* of the request; cannot be guessed */
-	struct execution        *execution;
-	struct call             *call;      /* with which it was sent; NULL: that call has ended */
-	uint64_t                 number;    /* of the question */
-};
-
 /* Can the client ask a person, with a form? capabilities: those of initialize, or of a request. */
 bool asking_is_offered(const json_t *capabilities);
 
@@ -34,10 +25,7 @@ void asking_forget(struct execution *x);
 bool    asking_can(const struct call *c);
 void    asking_elicit(struct call *c, struct execution *x); /* to a legacy client */
 json_t *asking_result(struct call *c, struct execution *x); /* to a modern client: the call must end with this result; the run must have a handle */
-void    asking_call_ends(struct call *c);
+void    asking_call_ends(struct call *c, struct execution *x);
 
-/* --- answers --- */
-
-void asking_take_response(struct mcp *m, const struct channel *ch, const struct rpc_message *message);
 /* Answers to the questions of asking_result(). A question whose answer is missing or malformed stays open. */
 void asking_take_answers(struct execution *x, const json_t *responses);

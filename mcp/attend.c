@@ -25,7 +25,7 @@ static void visit_end(struct visit *v)
 	loop_timer_clear(&v->call->mcp->loop, &v->wait);
 	loop_timer_clear(&v->call->mcp->loop, &v->progress);
 	v->call->cancel = NULL;
-	asking_call_ends(v->call);
+	asking_call_ends(v->call, v->execution);
 	execution_leave(v->execution, &v->attendant);
 	free(v);
 }

@@ -9,6 +9,7 @@
  * interrupt keeps the interpreter, with what earlier calls have left in it.
  */
 #pragma once
+#include "client_request.h"
 #include "launcher.h"
 #include "run_tools.h"
 #include "stream.h"
@@ -52,6 +53,14 @@ struct answer_wish {
 	json_t  *warnings;   /* owned; a list of texts, or NULL */
 };
 
+/* A program's question, as a legacy client was sent it (asking.h). */
+struct elicitation {
+	struct client_request request; /* first: a pointer to it is one to the elicitation */
+	struct execution     *execution;
+	struct call          *call;    /* with which it was sent; NULL: that call has ended */
+	uint64_t              number;  /* of the question */
+};
+
 struct execution {
 	TAILQ_ENTRY(execution)  link;
 	struct mcp             *mcp;
@@ -82,6 +91,7 @@ struct execution {
 	const char             *stopped;   /* in a session: it was interrupted for this reason, and is cancelled if it goes on; NULL: it was not */
 	struct loop_timer       patience;  /* the deadline for it to end after an interrupt */
 	struct loop_timer       asks;      /* asks a person in the next turn of the loop, not inside of another callback */
+	struct elicitation      elicitation; /* one at a time */
 	char                    round[33]; /* requestState of the questions that were sent as a result (2026-07-28); "": none */
 	json_t                 *round_of;  /* the params of the call that had this result; owned */
 	bool                    is_lent;   /* its handle is for these questions only: the client was not told it */

@@ -51,7 +51,7 @@ int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e)
 {
 	*ret = (struct mcp){ .settings = settings };
 	TAILQ_INIT(&ret->calls);
-	TAILQ_INIT(&ret->elicitations);
+	TAILQ_INIT(&ret->client_requests);
 	raise_files();
 	if (loop_open(&ret->loop, e) < 0)
 		return -1;

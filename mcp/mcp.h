@@ -28,7 +28,7 @@ struct mcp {
 	struct artifacts      *artifacts;  /* a directory for what replies cannot have; NULL: none */
 	struct metrics        *metrics;
 	struct broker         *broker;     /* the tools that programs can call; NULL: none */
-	TAILQ_HEAD(elicitation_list, elicitation) elicitations; /* questions that clients were sent and have not answered; see asking.h */
+	TAILQ_HEAD(client_request_list, client_request) client_requests; /* that clients have not answered */
 	TAILQ_HEAD(call_list, call) calls;
 	struct rates           rates;      /* tool calls by principal */
 	json_t                *tool_list[REVISION_COUNT]; /* see tool_list.c */

@@ -1,6 +1,6 @@
 #include "method.h"
 
-#include "asking.h"
+#include "client_request.h"
 #include "self.h"
 
 #include <string.h>
@@ -151,7 +151,7 @@ void dispatch_as(struct mcp *m, struct channel *ch, void *channel_data, struct r
 		take_notification(m, ch, message);
 		return;
 	case RPC_RESPONSE:
-		asking_take_response(m, ch, message);
+		client_request_take_response(m, ch, message);
 		return;
 	}
 }
