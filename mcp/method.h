@@ -25,6 +25,13 @@ void method_tools_list(struct call *c);
 void method_tools_call(struct call *c);
 
 /*
+ * What method_initialize() and method_discover() answer, for a program whose table has more methods: it adds the capabilities of
+ * these. New references. NULL with *e: the request is invalid.
+ */
+must_use json_t *initialize_result(struct call *c, struct rpc_error *e);
+must_use json_t *discover_result(const struct call *c);
+
+/*
  * Handles a message of a channel. A request becomes a call; notifications and responses are handled at once. stdio calls this;
  * HTTP calls the two halves below, and compares the headers in between.
  */

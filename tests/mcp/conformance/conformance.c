@@ -48,30 +48,6 @@ const struct tool *const tools[] = {
 	NULL,
 };
 
-/* clang-format off */
-const struct method methods[] = {
-	{ "initialize",               ERA_LEGACY, method_initialize        },
-	{ "ping",                     ERA_LEGACY, method_ping              },
-	{ "server/discover",          ERA_MODERN, method_discover          },
-	{ "tools/list",               ERA_BOTH,   method_tools_list        },
-	{ "tools/call",               ERA_BOTH,   method_tools_call        },
-	{ "resources/list",           ERA_BOTH,   resources_list           },
-	{ "resources/templates/list", ERA_BOTH,   resources_templates_list },
-	{ "resources/read",           ERA_BOTH,   resources_read           },
-	{ "resources/subscribe",      ERA_LEGACY, resources_subscribe      },
-	{ "resources/unsubscribe",    ERA_LEGACY, resources_subscribe      },
-	{ "prompts/list",             ERA_BOTH,   prompts_list             },
-	{ "prompts/get",              ERA_BOTH,   prompts_get              },
-	{ "completion/complete",      ERA_BOTH,   completion_complete      },
-	{ "logging/setLevel",         ERA_LEGACY, logging_set_level        },
-	{ "subscriptions/listen",     ERA_MODERN, subscriptions_listen     },
-	{ "tasks/get",                ERA_MODERN, tasks_get                },
-	{ "tasks/update",             ERA_MODERN, tasks_update             },
-	{ "tasks/cancel",             ERA_MODERN, tasks_cancel             },
-	{ NULL,                       ERA_BOTH,   NULL                     },
-};
-/* clang-format on */
-
 static void add_capabilities(json_t *ours, enum revision revision)
 {
 	bool    modern = revision_is_modern(revision);
@@ -89,24 +65,65 @@ static void add_capabilities(json_t *ours, enum revision revision)
 	json_decref(more);
 }
 
-void __real_call_result(struct call *c, json_t *result);
-void __wrap_call_result(struct call *c, json_t *result);
-
-/* initialize and server/discover are the ones that say capabilities. */
-void __wrap_call_result(struct call *c, json_t *result)
+static void initialize(struct call *c)
 {
-	json_t *ours = json_object_get(result, "capabilities");
+	struct rpc_error e;
+	json_t          *result = initialize_result(c, &e);
 
-	if (ours)
-		add_capabilities(ours, c->revision);
-	__real_call_result(c, result);
+	if (!result) {
+		call_failure(c, &e);
+		return;
+	}
+	add_capabilities(json_object_get(result, "capabilities"), c->revision);
+	call_result(c, result);
 }
+
+static void discover(struct call *c)
+{
+	json_t *result = discover_result(c);
+
+	add_capabilities(json_object_get(result, "capabilities"), c->revision);
+	call_result(c, result);
+}
+
+static void tools_call(struct call *c)
+{
+	struct rpc_error e;
+
+	if (mirrors_check(c, &e) < 0)
+		call_failure(c, &e);
+	else
+		method_tools_call(c);
+}
+
+/* clang-format off */
+const struct method methods[] = {
+	{ "initialize",               ERA_LEGACY, initialize               },
+	{ "ping",                     ERA_LEGACY, method_ping              },
+	{ "server/discover",          ERA_MODERN, discover                 },
+	{ "tools/list",               ERA_BOTH,   method_tools_list        },
+	{ "tools/call",               ERA_BOTH,   tools_call               },
+	{ "resources/list",           ERA_BOTH,   resources_list           },
+	{ "resources/templates/list", ERA_BOTH,   resources_templates_list },
+	{ "resources/read",           ERA_BOTH,   resources_read           },
+	{ "resources/subscribe",      ERA_LEGACY, resources_subscribe      },
+	{ "resources/unsubscribe",    ERA_LEGACY, resources_subscribe      },
+	{ "prompts/list",             ERA_BOTH,   prompts_list             },
+	{ "prompts/get",              ERA_BOTH,   prompts_get              },
+	{ "completion/complete",      ERA_BOTH,   completion_complete      },
+	{ "logging/setLevel",         ERA_LEGACY, logging_set_level        },
+	{ "subscriptions/listen",     ERA_MODERN, subscriptions_listen     },
+	{ "tasks/get",                ERA_MODERN, tasks_get                },
+	{ "tasks/update",             ERA_MODERN, tasks_update             },
+	{ "tasks/cancel",             ERA_MODERN, tasks_cancel             },
+	{ NULL,                       ERA_BOTH,   NULL                     },
+};
+/* clang-format on */
 
 int conformance_open(struct conformance *ret, const struct settings *settings, struct err *e)
 {
 	*ret = (struct conformance){ .n_tasks = 0 };
 	TAILQ_INIT(&ret->tasks);
-	TAILQ_INIT(&ret->asks);
 	if (getrandom(ret->key, sizeof ret->key, 0) != sizeof ret->key)
 		return err_sys(e, "getrandom");
 	return mcp_open(&ret->mcp, settings, e);

@@ -1,10 +1,8 @@
 /*
  * conformance.h - a server that has what the official conformance suite wants: tools, resources, prompts, tasks.
  *
- * brig-mcp has none of it. Here are the tables of tools and methods in the place of its own (mcp/tools.c, mcp/methods.c), and
- * the linker puts functions of this folder before four of the libraries' (--wrap in CMakeLists.txt): dispatch() and
- * dispatch_as(), for answers to questions of the server (ask.c), rules_check(), for headers that repeat arguments (mirror.c), and
- * call_result(), for capabilities (conformance.c).
+ * brig-mcp has none of it. Here are tables of tools and methods in the place of its own (mcp/tools.c, mcp/methods.c); all else is
+ * what the libraries offer.
  */
 #pragma once
 #include "mcp.h"
@@ -14,8 +12,6 @@ struct conformance {
 	unsigned char key[32];  /* of what clients keep for us between two rounds */
 	TAILQ_HEAD(conformance_tasks, task) tasks;
 	size_t        n_tasks;
-	TAILQ_HEAD(conformance_asks, ask) asks;
-	uint64_t      asked;    /* questions so far: their ids */
 };
 
 /* As mcp_open(). */

@@ -76,6 +76,9 @@ extern const struct tool tool_test_trigger_tool_change, tool_test_trigger_prompt
 extern const struct tool tool_greet, tool_slow_compute, tool_failing_job, tool_protocol_error_job, tool_confirm_delete, tool_multi_input,
 	tool_test_tool_with_task;
 
+/* Do the headers of a tools/call repeat the arguments that its tool's schema says? */
+must_use int mirrors_check(const struct call *c, struct rpc_error *e);
+
 void resources_list(struct call *c);
 void resources_templates_list(struct call *c);
 void resources_read(struct call *c);

@@ -1,5 +1,6 @@
 /* mirror.c - headers Mcp-Param-* that repeat arguments of a tool, where its schema says so (modern, on HTTP) */
 #include "fixture.h"
+#include "http_post.h"
 #include "http_rules.h"
 
 #include <math.h>
@@ -51,7 +52,7 @@ static int mirror_check(const struct http_head *h, const char *suffix, const jso
 }
 
 /* Only through `properties`: what hangs below a list or a choice cannot be named by a header. */
-static int mirrors_check(const struct http_head *h, const json_t *schema, const json_t *arguments, unsigned depth, struct rpc_error *e)
+static int schema_check(const struct http_head *h, const json_t *schema, const json_t *arguments, unsigned depth, struct rpc_error *e)
 {
 	const char *name;
 	json_t     *property;
@@ -62,31 +63,23 @@ static int mirrors_check(const struct http_head *h, const json_t *schema, const 
 
 		if (suffix && mirror_check(h, suffix, value, e) < 0)
 			return -1;
-		if (!suffix && depth && mirrors_check(h, property, value, depth - 1, e) < 0)
+		if (!suffix && depth && schema_check(h, property, value, depth - 1, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int schema_check(const struct http_head *h, const struct rpc_message *m, struct rpc_error *e)
+int mirrors_check(const struct call *c, struct rpc_error *e)
 {
-	const char        *name   = json_string_value(json_object_get(m->params, "name"));
-	const struct tool *t      = name ? tool_find(name) : NULL;
-	json_t            *schema = t && t->input_schema ? json_loads(t->input_schema, 0, NULL) : NULL;
-	int                r      = mirrors_check(h, schema, json_object_get(m->params, "arguments"), 8, e);
+	const char        *name = json_string_value(json_object_get(c->params, "name"));
+	const struct tool *t    = name && c->mcp->settings->http && revision_is_modern(c->revision) ? tool_find(name) : NULL;
+	json_t            *schema;
+	int                r;
 
+	if (!t || !t->input_schema)
+		return 0;
+	schema = json_loads(t->input_schema, 0, NULL);
+	r      = schema_check(&((struct http_post *)c->channel)->head, schema, json_object_get(c->params, "arguments"), 8, e);
 	json_decref(schema);
 	return r;
-}
-
-/* --- before the library's own --- */
-
-int __real_rules_check(const struct http_head *h, const struct rpc_message *m, struct rpc_error *e);
-int __wrap_rules_check(const struct http_head *h, const struct rpc_message *m, struct rpc_error *e);
-
-int __wrap_rules_check(const struct http_head *h, const struct rpc_message *m, struct rpc_error *e)
-{
-	if (__real_rules_check(h, m, e) < 0)
-		return -1;
-	return m->kind == RPC_REQUEST && !strcmp(m->method, "tools/call") ? schema_check(h, m, e) : 0;
 }
