@@ -4,13 +4,14 @@ import errno
 import os
 import signal
 import socket
-import struct
 
 import pytest
 
 from rules import LONG, MANY, SLEEP
 from support import daemon as daemons
-from support import host, tiers, warm
+from support import host, layout, tiers, warm
+
+REPORT = layout.struct("child_report")
 
 
 @pytest.fixture
@@ -235,8 +236,8 @@ def test_what_process_1_says_beside_a_program_is_not_read(nothing_left, folder, 
                        and any(daemons.link_of(f"/proc/{pid}/fd/0") == daemons.link_of(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")))
         init = next(pid for pid in daemon.of_kind("init") if daemons.link_of(f"/proc/{pid}/ns/pid") == daemons.link_of(f"/proc/{program}/ns/pid"))
         with socket_of(init) as as_init:
-            for word in range(5): # child.h: FAILED, PREPARED, EXECS, LISTENER, and one that is none
-                as_init.send(struct.pack("=IIIiixxxxqq", word, 0, 3, -1, errno.EPERM, 1 << 40, 1 << 40))
+            for word in (*map(layout.number, ("CHILD_FAILED", "CHILD_PREPARED", "CHILD_EXECS", "CHILD_LISTENER")), 77): # the last is none
+                as_init.send(bytes(REPORT(message=word, step=3, detail=-1, errnum=errno.EPERM, cpu_ns=1 << 40, cpu_before_ns=1 << 40)))
             as_init.send(b"\0")
             as_init.send(b"garbage")
         run.feed(b"\n")

@@ -8,18 +8,17 @@ import os
 import select
 import signal
 import socket
-import struct
 import subprocess
 import textwrap
 
 import pytest
 
-from support import brig, host
+from support import brig, host, layout
 
 pytestmark = pytest.mark.private("cells that the test orders by itself")
 
 PORTS = (80, 443, 8443)
-LISTENERS = struct.Struct("=I8H") # struct net_listeners
+LISTENERS = layout.struct("net_listeners")
 NAMES = ["dns-udp", "dns-tcp", "proxy", *PORTS]
 GATEWAY, NAME = "198.18.0.1", "198.18.1.7"
 
@@ -67,9 +66,9 @@ class Cell:
         for level, kind, payload in ancillary:
             assert (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS)
             fds.frombytes(payload)
-        count, *ports = LISTENERS.unpack(data)
+        what = LISTENERS.from_buffer_copy(data)
         self.sockets = {name: socket.socket(fileno=fd) for name, fd in zip(NAMES, fds)}
-        return ports[:count], len(fds)
+        return what.port[:what.ports], len(fds)
 
     def end(self, status=0):
         out, err = self.process.communicate(timeout=host.HANG)

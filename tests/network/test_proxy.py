@@ -273,7 +273,7 @@ def ends(proxy, *said):
 
 
 def test_a_message_of_another_size_or_with_more_descriptors_ends_the_proxy(start):
-    for message, fds in ((b"x", []), (bytes(100), []), (proxies.Message(1, 1), [0] * 4)):
+    for message, fds in ((b"x", []), (bytes(100), []), (proxies.Message(proxies.BEGIN, 1), [0] * 4)):
         proxy = start()
         proxy.send(message, fds)
         ends(proxy, "brig-proxy: the door sent a message of another size, or with more descriptors, than its protocol has\n")
@@ -282,20 +282,22 @@ def test_a_message_of_another_size_or_with_more_descriptors_ends_the_proxy(start
 def test_a_run_that_begins_twice_ends_the_proxy(proxy, cell):
     run = proxy.begin(cell, "shop.example")
     fds = [proxies.memory(b"") for _ in range(3)]
-    proxy.send(proxies.Message(1, run.number, 1, 1), fds)
+    proxy.send(proxies.Message(proxies.BEGIN, run.number, 1, 1), fds)
     ends(proxy, f"brig-proxy: the door sent a message that is none of its protocol: kind 1 for the run, {run.number}, with 3 descriptors\n")
 
 
 def malformed_configs():
     many = proxies.rules("shop.example")
-    many.n = 65
+    many.n = len(many.rule) + 1
     endless = proxies.rules("shop.example")
-    endless.rule[0].host = b"a" * 254
+    endless.rule[0].host = b"a" * proxies.Rule.host.size
     yield "rules are malformed", proxies.memory(proxies.Config(many))
     yield "rules are malformed", proxies.memory(proxies.Config(deny=endless))
-    yield "CA is malformed", proxies.memory(proxies.Config(ca_key=b"x" * 8192))
-    yield "secrets are malformed", proxies.memory(proxies.Config(secrets=17))
-    yield "secrets are malformed", proxies.memory(proxies.Config(secrets=1, secret=(proxies.Secret * 16)(proxies.Secret(header=b"authorization", value=b"x", secret_from=1, secret_len=1))))
+    yield "CA is malformed", proxies.memory(proxies.Config(ca_key=b"x" * proxies.Config.ca_key.size))
+    yield "secrets are malformed", proxies.memory(proxies.Config(secrets=len(proxies.Config().secret) + 1))
+    beyond = proxies.Config(secrets=1)
+    beyond.secret[0] = proxies.Secret(header=b"authorization", value=b"x", secret_from=1, secret_len=1)
+    yield "secrets are malformed", proxies.memory(beyond)
     yield "upstream is not HOST:PORT", proxies.memory(proxies.Config(upstream=b"proxy.example"))
     yield "the configuration: has", proxies.memory(bytes(proxies.Config()) + b"x")
     yield "another size", proxies.memory(bytes(proxies.Config())[1:])
@@ -311,7 +313,7 @@ def test_a_configuration_that_is_malformed_ends_the_proxy_with_what_is_wrong(sta
 
 def test_a_run_that_is_malformed_has_no_network_and_the_others_keep_theirs(proxy, run, cell):
     many = proxies.rules("shop.example")
-    many.n = 65
+    many.n = len(many.rule) + 1
     good = proxies.rules("shop.example")
     for n, (said, limits, rules, report) in enumerate((
             ("net_connections is 0, and must be from 1 to 1024", (1, 0), proxies.memory(good), proxies.memory(proxies.Report(), sealed=False)),
@@ -325,7 +327,7 @@ def test_a_run_that_is_malformed_has_no_network_and_the_others_keep_theirs(proxy
             ("the report of a run cannot be written", (1, 1), proxies.memory(good), proxies.memory(b"", sealed=False)),
             ("the report of a run cannot be written", (1, 1), proxies.memory(good), proxies.memory(proxies.Report())))):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
-            proxy.send(proxies.Message(1, 100 + n, *limits), [channel.fileno(), rules, report])
+            proxy.send(proxies.Message(proxies.BEGIN, 100 + n, *limits), [channel.fileno(), rules, report])
         assert host.poll(lambda n=n: proxy.said().count("\n") == n + 1), proxy.said()
         assert proxy.said().splitlines()[n].startswith(f"brig-proxy: a run has no network: {said}")
     assert WHO in cell.curl("-4", "https://shop.example/who").stdout

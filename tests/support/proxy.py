@@ -9,50 +9,17 @@ import socket
 import subprocess
 import tempfile
 
-from support import host
+from support import host, layout
 
 GATEWAY = "198.18.0.1"
 PORTS = (80, 443, 8443)
-SCHEMES = {"any": 0, "https": 1, "http": 2, "tcp": 3}
-NAME, BELOW, PUBLIC, ADDRESS, ANYTHING = range(5)
-METHODS = {"GET": 1, "HEAD": 2, "POST": 4}
-VERDICTS = ("open", "done", "refused", "failed")
-REASONS = re.findall(r'^REASON\(\w+,\s+"(\w*)"', host.read(host.REPO / "jail/spec/net_reason.def"), re.MULTILINE)
-
-
-u8, u16, u32, u64 = ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64
-
-
-class Rule(ctypes.Structure):
-    _fields_ = [("host_kind", u32), ("scheme", u32), ("methods", u32), ("paths", u32), ("port", u16), ("is_private", u16),
-                ("host", ctypes.c_char * 254), ("path", (ctypes.c_char * 128) * 4)]
-
-
-class Rules(ctypes.Structure):
-    _fields_ = [("n", u32), ("rule", Rule * 64)]
-
-
-class Secret(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char * 64), ("host", ctypes.c_char * 254), ("port", u16), ("header", ctypes.c_char * 64), ("value", ctypes.c_char * 8192),
-                ("secret_from", u32), ("secret_len", u32)]
-
-
-class Config(ctypes.Structure):
-    _fields_ = [("allow", Rules), ("ceiling", Rules), ("deny", Rules), ("has_ca", u32), ("ca_cert", ctypes.c_char * 8192), ("ca_key", ctypes.c_char * 8192),
-                ("secrets", u32), ("secret", Secret * 16), ("upstream", ctypes.c_char * 256)]
-
-
-class Message(ctypes.Structure):
-    _fields_ = [("kind", u32), ("run", u64), ("bytes_max", u64), ("connections_max", u64), ("rate_max", u64)]
-
-
-class Connection(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char * 254), ("port", u16), ("family", u8), ("has_secret", u8), ("address", u8 * 16), ("verdict", u32), ("reason", u32),
-                ("bytes_in", u64), ("bytes_out", u64), ("began_ms", ctypes.c_double), ("ended_ms", ctypes.c_double), ("again_ms", ctypes.c_double)]
-
-
-class Report(ctypes.Structure):
-    _fields_ = [("n", u32), ("left_out", u32), ("connections", u64), ("refused", u64), ("failed", u64), ("bytes_in", u64), ("bytes_out", u64), ("over", u32), ("connection", Connection * 64)]
+Rule, Rules, Secret, Config, Message, Report, Listeners = (layout.struct(name) for name in (
+    "net_rule", "net_rules", "net_secret", "proxy_config", "proxy_message", "net_report", "net_listeners"))
+SCHEMES = {scheme: layout.number(f"NET_SCHEME_{scheme.upper()}") for scheme in ("any", "https", "http", "tcp")}
+NAME, BELOW, PUBLIC, ADDRESS, ANYTHING = (layout.number(f"NET_HOST_{kind}") for kind in ("NAME", "BELOW", "PUBLIC", "ADDRESS", "ANYTHING"))
+METHODS = {method: layout.number(f"NET_METHOD_{method}") for method in ("GET", "HEAD", "POST")}
+VERDICTS, REASONS = layout.words("verdicts"), layout.words("reasons")
+BEGIN, END = layout.number("PROXY_BEGIN"), layout.number("PROXY_END")
 
 
 def rule(text, private=False, methods=()):
@@ -63,8 +30,16 @@ def rule(text, private=False, methods=()):
 
 
 def rules(*which):
-    made = [one if isinstance(one, Rule) else rule(one) for one in which]
-    return Rules(len(made), (Rule * 64)(*made))
+    made = Rules(len(which))
+    for n, one in enumerate(which):
+        made.rule[n] = one if isinstance(one, Rule) else rule(one)
+    return made
+
+
+def listeners(ports):
+    made = Listeners(len(ports))
+    made.port[:len(ports)] = ports
+    return made
 
 
 def used(content):
@@ -82,8 +57,8 @@ def memory(content, sealed=True):
 
 # As the process that builds a cell does: sockets, sent over the socket that a door sent, and closed here.
 LISTEN = """
-import array, socket, struct, sys
-there, *ports = map(int, sys.argv[1:])
+import array, socket, sys
+what, (there, *ports) = bytes.fromhex(sys.argv[1]), map(int, sys.argv[2:])
 def made(kind, address, port):
     s = socket.socket(socket.AF_INET, kind)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -91,7 +66,6 @@ def made(kind, address, port):
     if kind == socket.SOCK_STREAM: s.listen(128)
     return s
 sockets = [made(socket.SOCK_DGRAM, GATEWAY, 53), made(socket.SOCK_STREAM, GATEWAY, 53), made(socket.SOCK_STREAM, GATEWAY, 3128), *(made(socket.SOCK_STREAM, "0.0.0.0", port) for port in ports)]
-what = struct.pack("=I8H", len(ports), *ports, *[0] * (8 - len(ports)))
 socket.socket(fileno=there).sendmsg([what], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [s.fileno() for s in sockets]))])
 """.replace("GATEWAY", repr(GATEWAY))
 
@@ -136,10 +110,10 @@ class Run:
         self.report_fd = memory(Report(), sealed=False)
         self.mapped = mmap.mmap(self.report_fd, ctypes.sizeof(Report))
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        listening = cell.machine.start(host.PYTHON, "-c", LISTEN, str(theirs.fileno()), *map(str, ports), pass_fds=[theirs.fileno()])
+        listening = cell.machine.start(host.PYTHON, "-c", LISTEN, bytes(listeners(ports)).hex(), str(theirs.fileno()), *map(str, ports), pass_fds=[theirs.fileno()])
         with ours, theirs:
             rules_fd = memory(allowed)
-            proxy.send(Message(1, number, bytes_max, connections_max, rate_max), [ours.fileno(), rules_fd, self.report_fd])
+            proxy.send(Message(BEGIN, number, bytes_max, connections_max, rate_max), [ours.fileno(), rules_fd, self.report_fd])
             os.close(rules_fd)
         assert listening.wait(host.HANG) == 0, "no sockets in the cell"
 
@@ -156,7 +130,7 @@ class Run:
         assert host.poll(lambda: row in self.connections()), self.connections()
 
     def end(self):
-        self.proxy.send(Message(2, self.number))
+        self.proxy.send(Message(END, self.number))
 
 
 class Proxy:
