@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 
 from .files import Files
 
-# The statuses of brig, for programs without a status of their own; the same as in exit.def.
+# The statuses of brig, for programs without a status of their own; the same as in brig(1).
 _STATUS = {"timeout_wall": 124, "timeout_cpu": 124, "oom": 137, "output_limit": 153, "cancelled": 143, "client_gone": 143, "setup_failed": 125}
 
 

@@ -27,6 +27,11 @@ def page(name):
     return BUILD / "man" / name
 
 
+def words_of_clients(kind):
+    """Of the header that is installed for them."""
+    return re.findall(rf"^#define BRIG_{kind}_(\w+) ", page("protocol.h").read_text(), re.M)
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
 @needs("mandoc")
 def test_mandoc_finds_no_flaw_of_style(path):
@@ -73,14 +78,13 @@ def test_every_option_is_in_the_page(program, name):
 
 @needs("mandoc")
 def test_every_exit_reason_is_in_the_page():
-    reasons = re.findall(r"^EXIT\((\w+)", (ROOT / "jail/spec/exit.def").read_text(), re.M)
+    reasons = words_of_clients("EXIT")
     known = text_of(page("brig.1"))
     assert reasons and [reason for reason in reasons if f"{reason} (status" not in known] == []
 
 
 @needs("mandoc")
 def test_every_word_of_the_protocol_is_in_the_page():
-    rows = "".join((ROOT / "common/json" / name).read_text() for name in ("client_protocol.def", "denial.def"))
-    names = re.findall(r"^(?:REQUEST|EVENT|DENIAL)\((\w+),", rows, re.M)
+    names = [name for kind in ("REQUEST", "EVENT", "ERROR") for name in words_of_clients(kind)]
     known = text_of(page("brig-protocol.7"))
     assert len(names) > 20 and [name for name in names if not re.search(rf"^ +{name}$|^ +{name}  ", known, re.M)] == []
