@@ -4,20 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct child_step *const tables[] = {
-	[CHILD_CELL]    = child_cell_steps,
-	[CHILD_PROGRAM] = child_program_steps,
-	[CHILD_ENTER]   = child_enter_steps,
-	[CHILD_ZYGOTE]  = child_zygote_steps,
-};
-
 static void run_table(struct child_ctx *c, enum child_table table)
 {
-	for (unsigned i = 0; tables[table][i].name; i++) {
+	for (unsigned i = 0; child_tables[table][i].name; i++) {
 		int r;
 
 		c->detail = -1;
-		r         = tables[table][i].run(c);
+		r         = child_tables[table][i].run(c);
 		if (r < 0)
 			child_fail(c, table, i, -r);
 	}
@@ -39,8 +32,8 @@ int child_build_zygote(struct child_ctx *c, unsigned *step)
 {
 	int r = 0;
 
-	for (*step = 0; r == 0 && child_zygote_steps[*step].name; ++*step)
-		r = child_zygote_steps[*step].run(c);
+	for (*step = 0; r == 0 && child_tables[CHILD_ZYGOTE][*step].name; ++*step)
+		r = child_tables[CHILD_ZYGOTE][*step].run(c);
 	*step -= r < 0;
 	return r;
 }
@@ -49,19 +42,19 @@ static unsigned table_len(enum child_table table)
 {
 	unsigned n = 0;
 
-	while (tables[table][n].name)
+	while (child_tables[table][n].name)
 		n++;
 	return n;
 }
 
 const char *child_step_name(enum child_table table, unsigned step)
 {
-	return step < table_len(table) ? tables[table][step].name : NULL;
+	return step < table_len(table) ? child_tables[table][step].name : NULL;
 }
 
 const char *child_step_reason(enum child_table table, unsigned step)
 {
-	return step < table_len(table) ? tables[table][step].reason : NULL;
+	return step < table_len(table) ? child_tables[table][step].reason : NULL;
 }
 
 static bool is_exec(const struct child_report *r)

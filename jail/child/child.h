@@ -145,6 +145,7 @@ struct child_step {
 };
 /* End with a NULL name. */
 extern const struct child_step child_cell_steps[], child_program_steps[], child_enter_steps[], child_zygote_steps[];
+extern const struct child_step *const child_tables[]; /* by enum child_table */
 
 /* Steps of PID 1 and of the program: after them an exec gains no right. */
 int child_bounding_set(struct child_ctx *c);

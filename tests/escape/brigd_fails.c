@@ -4,7 +4,7 @@
  *   BRIG_FAILS=list fails/brigd                      the steps, a line each
  *   BRIG_FAILS="STEP ERRNO HOW" fails/brig run ...   HOW: instead (it is not carried out) or after (it is, and fails then)
  *
- * The product knows nothing of this: the linker replaces the tables of steps by copies (--wrap).
+ * The product knows nothing of this: here is a list of tables in the place of its own (jail/child/child_table.c), with copies of its rows.
  */
 #define _GNU_SOURCE
 #include "child.h"
@@ -59,23 +59,25 @@ static void copy(const char *table, struct child_step *to, const struct child_st
 }
 
 #define TABLES TABLE(cell) TABLE(enter) TABLE(program)
-#define TABLE(table)                                                                                                      \
-	extern const struct child_step __real_child_##table##_steps[];                                                    \
-	extern struct child_step       __wrap_child_##table##_steps[];                                                    \
-	struct child_step __attribute__((visibility("default"))) __wrap_child_##table##_steps[ROWS_MAX];                  \
-	static child_step_fn *real_##table;                                                                               \
-	static int            fail_##table(struct child_ctx *c)                                                           \
-	{                                                                                                                \
-		return fail(c, real_##table);                                                                             \
+#define TABLE(table)                                               \
+	static struct child_step table##_steps[ROWS_MAX];          \
+	static child_step_fn    *real_##table;                     \
+	static int               fail_##table(struct child_ctx *c) \
+	{                                                          \
+		return fail(c, real_##table);                      \
 	}
 TABLES
 #undef TABLE
 
+const struct child_step *const child_tables[] = {
+	[CHILD_CELL] = cell_steps, [CHILD_PROGRAM] = program_steps, [CHILD_ENTER] = enter_steps, [CHILD_ZYGOTE] = child_zygote_steps,
+};
+
 static void list(void)
 {
-#define TABLE(table)                                                     \
-	for (size_t i = 0; __real_child_##table##_steps[i].name; i++)    \
-		printf(#table ":%s\n", __real_child_##table##_steps[i].name);
+#define TABLE(table)                                           \
+	for (size_t i = 0; child_##table##_steps[i].name; i++) \
+		printf(#table ":%s\n", child_##table##_steps[i].name);
 	TABLES
 #undef TABLE
 }
@@ -91,7 +93,7 @@ static void __attribute__((constructor)) prepare(void)
 	}
 	if (wanted && sscanf(wanted, "%63s %d %15s", failing, &error, how) != 3)
 		abort();
-#define TABLE(table) copy(#table, __wrap_child_##table##_steps, __real_child_##table##_steps, &real_##table, fail_##table);
+#define TABLE(table) copy(#table, table##_steps, child_##table##_steps, &real_##table, fail_##table);
 	TABLES
 #undef TABLE
 }

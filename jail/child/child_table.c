@@ -1,0 +1,9 @@
+/* child_table.c - the tables by their numbers; a program of the tests has tables with a row that fails in the place of this file */
+#include "child.h"
+
+const struct child_step *const child_tables[] = {
+	[CHILD_CELL]    = child_cell_steps,
+	[CHILD_PROGRAM] = child_program_steps,
+	[CHILD_ENTER]   = child_enter_steps,
+	[CHILD_ZYGOTE]  = child_zygote_steps,
+};
