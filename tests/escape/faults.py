@@ -6,7 +6,7 @@ import subprocess
 
 from support import brig, host
 
-# In the order of their birth. The opener opens what --ro shows, and the holder lends it a user namespace; the owner makes that of the cell.
+# The opener opens what --ro shows, and the holder lends it a user namespace; the owner makes that of the cell.
 ROLES = ("brig", "brigd", "launcher", "opener", "holder", "owner", "init", "forker", "program")
 OF_SHOWN = ("opener", "holder")
 FAIL_AT = host.build_dir() / "tests" / "fail_at"
@@ -117,11 +117,11 @@ HARMLESS = [
 
 def roles_of(options):
     """With a network, a process of its own makes the CA."""
-    roles = ROLES if "--ro" in options else tuple(role for role in ROLES if role not in OF_SHOWN)
-    return (*roles[:2], "ca", *roles[2:]) if "--net" in options else roles
+    return {role for role in ROLES if "--ro" in options or role not in OF_SHOWN} | ({"ca"} if "--net" in options else set())
 
 
-Call = collections.namedtuple("Call", "role name nth words needed") # needed: the program must not run without it
+# place: whose child it is, as fail_at wants it. needed: the program must not run without it
+Call = collections.namedtuple("Call", "role name nth words needed place")
 
 
 def traced(program, *options):
@@ -131,7 +131,7 @@ def traced(program, *options):
                           timeout=host.HANG, env=brig.environment(), stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done
     lines = whole(log.read_text(errors="replace").splitlines())
-    return [call for call in calls_of(lines, roles_of(options)) if call.name not in CANNOT]
+    return [call for call in calls_of(lines) if call.name not in CANNOT]
 
 
 def command(program, *options):
@@ -154,32 +154,61 @@ def whole(lines):
     return out
 
 
+Birth = collections.namedtuple("Birth", "parent flags place")
+
+
 def births(lines):
-    """The pids in the order in which their processes were made, in which fail_at counts them. What each calls first may come in another."""
-    made = [re.match(r"\d+ +(?:clone3?|v?fork)\(.* = (\d+)$", line) for line in lines]
-    return [lines[0].split()[0], *(match[1] for match in made if match)]
+    """{pid: Birth} of all processes but the first."""
+    made, children = {}, collections.Counter()
+    places = {lines[0].split()[0]: "1"}
+    for line in lines:
+        found = re.match(r"(\d+) +(?:clone3?|v?fork)\((.*) = (\d+)$", line)
+        if found:
+            parent, flags, child = found.groups()
+            children[parent] += 1
+            places[child] = f"{places[parent]}.{children[parent]}"
+            made[child] = Birth(parent, flags, places[child])
+    return made
 
 
-def calls_of(lines, roles):
+DOES = [ # role, what only it does
+    ("brigd", r'execve\(".*/brigd"'), ("ca", r"execveat\(.*--make-ca"), ("launcher", r'prctl\(PR_SET_NAME, "brig-launcher"'), ("init", r"execveat\(.*brig-init"),
+    ("forker", r'prctl\(PR_SET_NAME, "brig-forker"'), ("program", r'execve\("/usr/bin/python3"'), ("opener", r"open_tree\(\d+<.*/shown>"),
+]
+
+
+def roles_in(lines, made):
+    """{pid: role}, by what each process does; a process that makes only a user namespace to be lent does nothing of its own, and is known by who made it."""
+    roles = {lines[0].split()[0]: "brig"}
+    for line in lines:
+        pid, _, call = line.partition(" ")
+        if pid not in roles:
+            roles |= {pid: role for role, what in DOES if re.match(what, call.strip())}
+    lent = {pid: {"launcher": "owner", "opener": "holder"}.get(roles.get(birth.parent)) for pid, birth in made.items() if "CLONE_NEWUSER" in birth.flags}
+    return roles | {pid: role for pid, role in lent.items() if pid not in roles}
+
+
+def calls_of(lines):
     """From brig's main(), and without that between brigd's exec and its main(): the dynamic loader is not ours.
 
     Up to the program's exec: what it calls then is not ours either.
     """
-    pids, counts = births(lines), collections.Counter()
+    made, counts = births(lines), collections.Counter()
+    roles = roles_in(lines, made)
     loading, needless, gone = {"brig"}, set(), set()
     for line in lines:
         found = re.match(r"(\d+) +(\w+)\((.*)", line)
         if not found:
             continue
         pid, name, words = found.groups()
-        role = roles[pids.index(pid)]
+        role = roles[pid]
         if role in gone or role == "brig" and name == "execve":
             continue
         counts[role, name] += 1
         if name == "fcntl": # the first of main()
             loading.discard(role)
         if role not in loading:
-            yield Call(role, name, counts[role, name], words, role not in needless)
+            yield Call(role, name, counts[role, name], words, role not in needless, made[pid].place if pid in made else "1")
         if role == "brigd" and name == "execve":
             loading.add(role)
         if ends_set_up(role, name, words):
@@ -208,15 +237,14 @@ class Attempt:
     def __init__(self, call, error, program, *options):
         self.call, self.error = call, error
         report = program.with_suffix(".report")
-        roles = roles_of(options)
-        argv = [FAIL_AT, report, roles.index(call.role) + 1, call.name, call.nth, error, *command(program, *options)]
+        argv = [FAIL_AT, report, call.place, call.name, call.nth, error, *command(program, *options)]
         done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=host.HANG, env=brig.environment(), stdin=subprocess.DEVNULL)
         self.lines = report.read_text().splitlines()
         self.status, self.stderr = done.returncode, done.stderr
         self.record = brig.parse(done.stdout) or {}
         self.reason, self.stdout = self.record.get("exit_reason"), self.record.get("stdout")
         self.failed = "failed" in self.lines
-        self.ran = f"exec {roles.index('program') + 1}" in self.lines
+        self.ran = any(re.match(r"exec \S+ .*/python3", line) for line in self.lines)
 
     def __str__(self):
         c = self.call

@@ -36,7 +36,7 @@ def called(order):
         before, found = found, faults.traced(*order)
         if [call[:3] for call in before] == [call[:3] for call in found]:
             break
-    assert {call.role for call in found} == set(faults.roles_of(order))
+    assert {call.role for call in found} == faults.roles_of(order)
     return found
 
 

@@ -3,12 +3,13 @@
  *
  *   fail_at REPORT PROCESS CALL NTH ERRNO COMMAND [ARGUMENT]...
  *
- * PROCESS counts births: 1 is the command itself. NTH counts that process's calls of the name CALL since its birth or
- * the command's exec. strace can do neither: its counts are the same for every process. The call is not made, but for
+ * PROCESS says whose child it is: 1 is the command itself, 1.2 its second child, 1.2.1 the first child of that one. NTH
+ * counts that process's calls of the name CALL since its birth or the command's exec. strace can do neither: its counts are the same for every process. The call is not made, but for
  * close, which the kernel carries out whatever it answers.
  *
- * REPORT gets a line for the call that was failed ("failed"), for every exec of a process ("exec 4"), and for every
- * process that was there twenty seconds after the command had ended ("left 1234"). The status is the command's.
+ * REPORT gets a line for the call that was failed ("failed"), for every exec of a process, with what it executes ("exec
+ * 1.2 /usr/bin/python3.11"), and for every process that was there twenty seconds after the command had ended ("left
+ * 1.2"). The status is the command's.
  */
 #define _GNU_SOURCE
 #include "defs.h"
@@ -31,13 +32,15 @@ enum { PROCESSES_MAX = 64, LINGER_S = 20 };
 
 static struct process {
 	pid_t                   pid; /* 0: ended */
-	bool                    stopped_at_birth;
+	char                    place[32]; /* as PROCESS; "": its parent has not told of it, and it waits for that */
+	unsigned                children;
+	bool                    waits;
 	struct user_regs_struct before; /* the failed call's */
 } process[PROCESSES_MAX];
 
 static size_t   processes;
 static FILE    *report;
-static unsigned target;
+static const char *target;
 static long     call_number, nth, error;
 static long     seen;
 static enum { NOT_YET, INSIDE, DONE } state;
@@ -53,9 +56,23 @@ static struct process *find(pid_t pid)
 	return &process[processes++];
 }
 
-static unsigned number_of(const struct process *p)
+static void adopt(struct process *parent, struct process *child)
 {
-	return (unsigned)(p - process) + 1;
+	if (snprintf(child->place, sizeof child->place, "%s.%u", parent->place, ++parent->children) >= (int)sizeof child->place)
+		exit(99);
+	if (child->waits)
+		ptrace(PTRACE_SYSCALL, child->pid, NULL, NULL);
+	child->waits = false;
+}
+
+static void report_exec(const struct process *p)
+{
+	char    link[32], path[4096];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof link, "/proc/%d/exe", p->pid);
+	n = readlink(link, path, sizeof path);
+	fprintf(report, "exec %s %.*s\n", p->place, n < 0 ? 0 : (int)n, path);
 }
 
 /* --- registers --- */
@@ -143,7 +160,7 @@ static void at_call(struct process *p)
 {
 	struct __ptrace_syscall_info info;
 
-	if (number_of(p) != target || ptrace(PTRACE_GET_SYSCALL_INFO, p->pid, sizeof info, &info) <= 0)
+	if (strcmp(p->place, target) != 0 || ptrace(PTRACE_GET_SYSCALL_INFO, p->pid, sizeof info, &info) <= 0)
 		return;
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY && state == NOT_YET && (long)info.entry.nr == call_number && ++seen == nth)
 		enter(p);
@@ -162,15 +179,15 @@ static int attend(struct process *p, int status)
 	case 0:
 		break;
 	case PTRACE_EVENT_EXEC:
-		if (number_of(p) == 1)
+		if (p == process)
 			seen = 0;
-		fprintf(report, "exec %u\n", number_of(p));
+		report_exec(p);
 		return 0;
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
 	case PTRACE_EVENT_CLONE:
 		if (ptrace(PTRACE_GETEVENTMSG, p->pid, NULL, &child) == 0)
-			find((pid_t)child);
+			adopt(p, find((pid_t)child));
 		return 0;
 	default:
 		return 0;
@@ -193,7 +210,7 @@ static int report_left(void)
 
 	for (size_t i = 0; i < processes; i++)
 		if (process[i].pid) {
-			fprintf(report, "left %u\n", number_of(&process[i]));
+			fprintf(report, "left %s\n", process[i].place);
 			n++;
 		}
 	return n;
@@ -223,6 +240,10 @@ static int follow(pid_t command)
 			}
 			continue;
 		}
+		if (!*p->place) {
+			p->waits = true;
+			continue;
+		}
 		number = attend(p, status);
 		ptrace(state == DONE ? PTRACE_CONT : PTRACE_SYSCALL, pid, NULL, (void *)(long)number);
 	}
@@ -239,7 +260,7 @@ static pid_t start(char **argv)
 		execv(argv[0], argv);
 		_exit(98);
 	}
-	find(pid);
+	strcpy(find(pid)->place, "1");
 	waitpid(pid, NULL, WUNTRACED);
 	if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)options) < 0) {
 		perror("ptrace");
@@ -258,7 +279,7 @@ int main(int argc, char **argv)
 		fputs("usage: fail_at REPORT PROCESS CALL NTH ERRNO COMMAND [ARGUMENT]...\n", stderr);
 		return 96;
 	}
-	target      = (unsigned)atoi(argv[2]);
+	target      = argv[2];
 	call_number = seccomp_syscall_resolve_name(argv[3]);
 	nth         = atol(argv[4]);
 	error       = atol(argv[5]);
