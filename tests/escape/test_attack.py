@@ -192,7 +192,7 @@ def test_no_program_runs_while_privilege_is_still_to_be_dropped(jail, brig, tmp_
 def test_the_launcher_of_a_running_program_can_do_nothing_but_kill(jail, start_brig):
     child = start_brig("--timeout", "20", program="print('ready', flush=True)\nimport time; time.sleep(20)", json_record=False)
     assert child.line() == "ready", child.wait(1)
-    launcher = host.below_brig(child.pid)[1] # brigd, launcher
+    launcher = host.jail_below(child.pid)["launcher"]
     status = dict(line.split(":\t", 1) for line in host.read(f"/proc/{launcher}/status").splitlines() if ":\t" in line)
     assert status["Name"] == "brig-launcher", status
     kill, none = f"{1 << 5:016x}", f"{0:016x}"
@@ -208,11 +208,9 @@ def test_the_cell_is_cloned_with_capabilities_and_by_its_own_user(jail, brig, tm
                               str(brig), "run", program, token], stderr=subprocess.PIPE, text=True)
 
     def launcher_held_in_clone3():
-        for pid in [pid for tool in host.children(child.pid) for pid in host.below_brig(tool)[1:2]]: # strace, brig, brigd
-            before, status, after = (host.read(f"/proc/{pid}/{name}") for name in ("syscall", "status", "syscall"))
-            if before == after and before.startswith("435 ") and "Name:\tbrig-launcher" in status:
-                return status
-        return None
+        pid = host.jail_below(child.pid).get("launcher")
+        before, status, after = (host.read(f"/proc/{pid}/{name}") for name in ("syscall", "status", "syscall"))
+        return status if before == after and before.startswith("435 ") else None
     status = host.poll(launcher_held_in_clone3)
     _, stderr = child.communicate(timeout=host.HANG)
     assert status and child.returncode == 0, (status, stderr)

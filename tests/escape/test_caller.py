@@ -206,7 +206,7 @@ def test_a_program_ends_with_a_launcher_that_was_asked(jail, start_brig, token, 
     child = start_brig("--timeout", "300", program="import ctypes\nprint('ready', flush=True)\nwhile True: ctypes.CDLL(None).ptrace(0, 0, 0, 0)", args=[token],
                        json_record=False)
     assert child.line() == "ready", child.wait(1)
-    os.kill(host.below_brig(child.pid)[1], signal.SIGKILL) # brigd, launcher
+    os.kill(host.jail_below(child.pid)["launcher"], signal.SIGKILL)
     assert child.wait().status == 143
     assert host.poll(lambda: not host.with_token(token)), f"still there: {host.with_token(token)}"
 

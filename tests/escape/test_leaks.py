@@ -39,10 +39,10 @@ def one_run(dice, folder):
     if way != "let":
         time.sleep(dice.uniform(0, 0.08)) # the random moment
         if way in ("brigd", "launcher"):
-            found = host.below_brig(child.pid)[way == "launcher":][:1]
-            for pid in found:
-                kill(pid)
-            if not found: # it has none yet
+            found = host.jail_below(child.pid).get(way)
+            if found:
+                kill(found)
+            else: # it has none yet
                 child.signal(signal.SIGTERM)
         else:
             child.signal(getattr(signal, f"SIG{way}"))
@@ -113,7 +113,7 @@ def test_a_process_group_killed_at_once_leaves_nothing_after_the_next_run(jail, 
 def test_a_killed_brigd_takes_its_jail_along_and_brig_says_so(jail, start_brig, token, nothing_left):
     child = start_brig("--timeout", "300", program=SLEEP, args=[token], json_record=False)
     assert child.line() == "ready"
-    kill(host.below_brig(child.pid)[0])
+    kill(host.jail_below(child.pid)["brigd"])
     run = child.wait()
     assert run.status == 143 and "brigd was killed" in run.stderr and len(run.stderr.splitlines()) == 1, str(run)
     assert host.poll(lambda: not host.with_token(token)), f"still there: {host.with_token(token)}"
@@ -126,7 +126,8 @@ def test_what_brigs_brigds_and_launchers_killed_together_leave_goes_with_the_nex
     running = [start_brig("--timeout", "300", program=SLEEP, args=[token], json_record=False)
                for _ in range(3)]
     assert [child.line() for child in running] == ["ready"] * 3
-    together = [pid for child in running for pid in [child.pid, *host.below_brig(child.pid)[:2]]]
+    jails = [host.jail_below(child.pid) for child in running]
+    together = [pid for child, jail in zip(running, jails) for pid in (child.pid, jail["brigd"], jail["launcher"])]
     for pid in together:
         os.kill(pid, signal.SIGSTOP) # none sees another die
     for pid in together:
@@ -165,6 +166,6 @@ def brig_tracer(argv):
 
 
 def born(tracer):
-    """(launcher, cell) below strace -> brig -> brigd -> launcher -> cell, as soon as the cell is there."""
-    below = [found for brig in host.children(tracer) for found in host.below_brig(brig)]
-    return below[1:3] if len(below) == 3 else None
+    """(launcher, PID 1 of the cell), as soon as this is there, and no program in it."""
+    jail = host.jail_below(tracer)
+    return (jail["launcher"], jail["init"]) if "init" in jail and "program" not in jail else None

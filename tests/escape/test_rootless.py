@@ -59,7 +59,8 @@ def missing(run):
 
 def of_cell(client):
     """(launcher, PID 1, program) below a running brig."""
-    return host.below_brig(client)[1:4]
+    jail = host.jail_below(client)
+    return jail["launcher"], jail["init"], jail["program"]
 
 
 # --- what it is -----------------------------------------------------------------------------------------
@@ -481,6 +482,6 @@ def test_a_killed_launcher_takes_its_jail_along(world, user):
 def test_a_killed_brigd_takes_its_jail_along(world, user):
     client = world.start(user, *LONG, program=WAIT, record=False)
     assert client.line() == "ready"
-    os.kill(host.below_brig(client.pid)[0], signal.SIGKILL)
+    os.kill(host.jail_below(client.pid)["brigd"], signal.SIGKILL)
     run = client.wait()
     assert run.status == 143 and "brigd was killed" in run.stderr, str(run)

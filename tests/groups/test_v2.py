@@ -151,7 +151,7 @@ def test_a_launcher_that_is_killed_leaves_nothing_in_a_delegated_group(jail, new
     delegate(new_group)
     child = start(SLEEP, "--timeout", "300", through=below(new_group), args=["killed-token"], folder=tmp_path)
     cell_of("killed-token")
-    os.kill(host.below_brig(child.pid)[1], 9)
+    os.kill(host.jail_below(child.pid)["launcher"], 9)
     assert child.wait().reason == "cancelled"
     assert host.poll(lambda: [entry.name for entry in new_group.iterdir() if entry.is_dir()] == [])
 
@@ -163,7 +163,7 @@ def test_a_users_launcher_that_is_killed_leaves_nothing_in_a_delegated_group(jai
     argv = world.as_user(PLAIN, world.binary, "run", "--json", "--timeout", "300", world.program(SLEEP), "users-token")
     child = brig_tool.Child([*below(new_group), *argv])
     assert f"/{new_group.name}/brig/cell-" in cell_of("users-token")
-    os.kill(host.below_brig(child.pid)[1], 9)
+    os.kill(host.jail_below(child.pid)["launcher"], 9)
     assert child.wait().reason == "cancelled"
     assert host.poll(lambda: [entry.name for entry in new_group.iterdir() if entry.is_dir()] == [])
 

@@ -95,9 +95,9 @@ def test_ten_thousand_runs_leave_nothing(folder):
 # --- kills ------------------------------------------------------------------------------------------------
 
 TARGETS = {
-    # who is killed: of brig, its brigd, the launcher, PID 1 of the cell
-    "brig": (0,), "brigd": (1,), "the launcher": (2,), "PID 1": (3,), "brig and brigd": (0, 1), "brigd and the launcher": (1, 2),
-    "brig and the launcher": (0, 2), "all four": (0, 1, 2, 3),
+    # who is killed
+    "brig": ("brig",), "brigd": ("brigd",), "the launcher": ("launcher",), "PID 1": ("init",), "brig and brigd": ("brig", "brigd"),
+    "brigd and the launcher": ("brigd", "launcher"), "brig and the launcher": ("brig", "launcher"), "all four": ("brig", "brigd", "launcher", "init"),
 }
 VICTIMS = ["import time; time.sleep(600)", HELLO, "import os, time\nfor n in range(5):\n  if os.fork() == 0: os.setsid()\ntime.sleep(600)"]
 
@@ -108,8 +108,8 @@ def kill_one(dice, folder, token):
     groups = host.abandoned_groups()
     child = brig.start("--timeout", "300", program=program, args=[token], folder=folder)
     time.sleep(dice.uniform(0, 0.040)) # the random moment
-    line = [child.pid, *host.below_brig(child.pid)]
-    killed = [line[n] for n in TARGETS[who] if n < len(line)]
+    there = {"brig": child.pid, **host.jail_below(child.pid)}
+    killed = [there[name] for name in TARGETS[who] if name in there]
     for pid in killed:
         try:
             os.kill(pid, signal.SIGKILL)
@@ -122,7 +122,7 @@ def kill_one(dice, folder, token):
         wrong.append(f"brig did not end: {run}")
     if not host.poll(lambda: not host.with_token(token)):
         wrong.append(f"these run on: {host.with_token(token)}")
-    alone = not {1, 2} <= set(TARGETS[who]) # brigd cleans up after a launcher
+    alone = not {"brigd", "launcher"} <= set(TARGETS[who]) # brigd cleans up after a launcher
     if alone and not host.poll(lambda: not host.abandoned_groups() - groups):
         wrong.append(f"left behind: {host.abandoned_groups() - groups}")
     after = brig.run(program=HELLO, folder=folder)

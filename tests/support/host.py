@@ -371,16 +371,21 @@ def below(pid):
     return found
 
 
-def below_brig(pid):
-    """Below a running brig: its private brigd, the launcher, PID 1 of the cell, the program; as many as are there."""
-    known = families()
+def jail_below(pid):
+    """Below a running brig, by what they are: "brigd", "launcher", "init", "program"; those that are there."""
+    known, found = families(), {}
 
-    def line(parent, most):
-        lines = [[child, *line(child, most - 1)] for child in reversed(known.get(parent, []))] if most else []
-        return max(lines, key=len, default=[])
-    found = line(pid, 2)
-    cell = {number_inside(child): child for child in known.get(found[1], [])} if len(found) == 2 else {}
-    return found + [cell[number] for number in (1, 2) if number in cell]
+    def look(parent, inside):
+        for child in known.get(parent, []):
+            comm, number = read(f"/proc/{child}/comm").rstrip("\n"), number_inside(child)
+            if number in (1, 2):
+                found["init" if number == 1 else "program"] = child
+            elif not inside and comm in ("brigd", "brig-launcher"):
+                found[comm.removeprefix("brig-")] = child
+            if number is None:
+                look(child, comm == "brig-launcher") # whose forks have its name
+    look(pid, False)
+    return found
 
 
 def number_inside(pid):
