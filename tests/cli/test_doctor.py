@@ -749,10 +749,17 @@ def test_several_doctors_do_not_disturb_each_other(host):
     assert [g for one in crowd for g in groups_named(f"brig-doctor-{one.pid}-")] == []
 
 
+def moments(host, n):
+    """So many, from beginning to end of what it takes on this machine."""
+    began = time.monotonic()
+    subprocess.run(host.command(), stdout=subprocess.DEVNULL, env=host.env(), check=False)
+    return [(time.monotonic() - began) * i / (n + 1) for i in range(1, n + 1)]
+
+
 @needs_root
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_in_the_middle_nothing_stays(host, how):
-    for delay in (0.004, 0.006, 0.008, 0.010, 0.012, 0.014):
+    for delay in moments(host, 6):
         child = subprocess.Popen(host.command(), stdout=subprocess.DEVNULL, start_new_session=True, env=host.env())
         time.sleep(delay)
         child.send_signal(how)
@@ -763,7 +770,7 @@ def test_interrupted_in_the_middle_nothing_stays(host, how):
 
 @needs_root
 def test_killed_in_the_middle_no_process_stays(host):
-    for delay in (n / 1000 for n in range(1, 16)):
+    for delay in moments(host, 15):
         child = subprocess.Popen(host.command(), stdout=subprocess.DEVNULL, start_new_session=True, env=host.env())
         time.sleep(delay)
         child.send_signal(signal.SIGKILL)
