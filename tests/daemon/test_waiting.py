@@ -138,16 +138,6 @@ def test_cells_of_one_client_leave_inotify_to_the_others(start_daemon):
 
 # --- a profile's supervisor that does not read ----------------------------------------------------------------------------
 
-def supervisor_of(daemon, profile):
-    """The one that forks when a run of that profile needs a cell."""
-    with daemon.connect() as talk:
-        run = talk.start_command("sleep", "600", profile=profile)
-        init = daemon.one("init") # no other cell is there
-        supervisor = int(host.read(f"/proc/{init}/stat").rpartition(")")[2].split()[1])
-        run.close()
-        return supervisor
-
-
 def said(daemon, program, **keys):
     """What it printed; None while the quota is used up."""
     try:
@@ -160,7 +150,7 @@ def said(daemon, program, **keys):
 def test_a_stopped_supervisor_stops_neither_keeper_nor_itself_for_long(start_daemon):
     """It is replaced when it does not take what it is told: runs of other profiles go on at once."""
     daemon = start_daemon({**MANY, "ready": 0})
-    supervisor = supervisor_of(daemon, "basic")
+    supervisor = daemon.supervisor_of()
     os.kill(supervisor, signal.SIGSTOP)
     talks = [daemon.connect() for _ in range(60)] # its socket holds half of them
     try:

@@ -21,19 +21,13 @@ def folder(built):
     scratch.cleanup()
 
 
-def supervisor_of(daemon, profile="basic"):
-    """Profiles are told, and their supervisors made, in the order of their names."""
-    names = sorted(path.stem for path in (host.REPO / "profiles").glob("*.json"))
-    return daemon.of_kind("supervisor")[names.index(profile)]
-
-
 def children_of_kind(pid, kind):
     return [child for child in host.children(pid) if daemons.kind_of(child) == kind]
 
 
 def zygote_of(daemon, profile="basic"):
     """The zygote that answers for it."""
-    found = children_of_kind(supervisor_of(daemon, profile), "zygote")
+    found = children_of_kind(daemon.supervisor_of(profile), "zygote")
     return found[0] if found else None
 
 
@@ -151,7 +145,7 @@ def stop_while_it_imports(daemon, talk):
         old = zygote_of(daemon)
         daemons.kill(old)
         young = []
-        host.poll(lambda: young.extend(children_of_kind(supervisor_of(daemon), "python3")) or young or zygote_of(daemon) not in (None, old), every=0)
+        host.poll(lambda: young.extend(children_of_kind(daemon.supervisor_of(), "python3")) or young or zygote_of(daemon) not in (None, old), every=0)
         if young and daemons.kill(young[0], signal.SIGSTOP) and daemons.kind_of(young[0]) == "python3":
             return young[0]
         if young:
@@ -171,7 +165,7 @@ def test_a_zygote_that_imports_for_long_is_given_the_time(nothing_left, folder, 
         os.kill(serves, signal.SIGSTOP)
         assert talk.run("print('other')", profile="strict").stdout == "other\n"
         assert host.poll(lambda: zygote_of(daemon, "strict") not in (None, serves)), daemon.tree()
-        assert children_of_kind(supervisor_of(daemon), "python3") == [young], daemon.words()
+        assert children_of_kind(daemon.supervisor_of(), "python3") == [young], daemon.words()
         os.kill(young, signal.SIGCONT)
         run = late.finish()
         assert (run.stdout, run.record["exit_reason"]) == ("late\n", "exited"), (run.record, daemon.words())

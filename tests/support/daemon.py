@@ -5,6 +5,7 @@ import os
 import pathlib
 import pwd
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -66,6 +67,7 @@ class Daemon:
         if config is not None:
             self.configure(config)
         self.process, self.said, self.reader = None, bytearray(), None
+        self.supervisors = {} # by profile
         try:
             self.start(wait)
         except BaseException:
@@ -246,6 +248,19 @@ class Daemon:
         keepers = self.of_kind("keeper")
         supervisors = [pid for keeper in keepers for pid in host.children(keeper) if kind_of(pid) == "supervisor"]
         return {"door": self.of_kind("door"), "keeper": keepers, "supervisor": supervisors}
+
+    def supervisor_of(self, profile="basic"):
+        """The parent of its programs: found with a run, and remembered as long as it is there."""
+        known = self.supervisors.get(profile)
+        if known is None or kind_of(known) != "supervisor":
+            seconds = str(600 + secrets.randbelow(1 << 30))
+            with self.connect() as talk:
+                run = talk.start_command("sleep", seconds, profile=profile)
+                (program, _), *_ = host.poll(lambda: host.with_token(seconds))
+                self.supervisors[profile] = int(host.read(f"/proc/{program}/stat").rpartition(")")[2].split()[1])
+                talk.ask("cancel", run=run.id)
+                run.finish()
+        return self.supervisors[profile]
 
     def one(self, kind):
         found = self.of_kind(kind)
