@@ -197,7 +197,7 @@ def test_figures_that_the_keeper_does_not_tell_are_not_waited_for_again_and_agai
 def test_a_keeper_with_too_much_to_do_is_busy_and_says_when_to_come_again(stopped_keeper):
     with stopped_keeper.connect() as talk:
         for _ in range(60):
-            talk.begin("exec", argv=["true"])
+            talk.begin("exec", argv=["true"], limits={"files": 99}) # no ready cell fits it
         error = talk.next().body["error"]
         assert error["code"] == "busy" and error["retry_after_ms"] > 0, error
 
