@@ -307,14 +307,14 @@ int cell_open(struct cell *c, const struct cell_order *order, struct err *e)
 enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2, SESSION_CPU_S = INT32_MAX };
 
 /* A rootfs of an older brig has no guest runner, and what the interpreter would say about that does not help a user. */
-static int check_runner(const struct cell *c, const struct cell_order *order, struct err *e)
+static int check_runner(const struct cell *c, const char *rootfs, const struct order_head *head, struct err *e)
 {
-	if (!order->result_pipe || faccessat(c->rootfs.tree_fd, RUNNER_PATH, F_OK, 0) == 0)
+	if (!head->result_pipe || faccessat(c->rootfs.tree_fd, RUNNER_PATH, F_OK, 0) == 0)
 		return 0;
 	if (errno != ENOENT && errno != ENOTDIR)
 		return err_sys(e, "set-up step read-order: /%s", RUNNER_PATH);
 	return err_set(e, ERR_MISSING, "the rootfs has no guest runner, it is of an older brig; build it again: brig rootfs build %s",
-		       order->rootfs);
+		       rootfs);
 }
 
 int cell_ask(struct cell *c, const struct limits *l, struct err *e)
@@ -339,21 +339,9 @@ int cell_remove_code(struct cell *c, struct err *e)
 	return 0;
 }
 
-int cell_give_order_file(struct cell *c, const struct cell_order *order, bool executes, struct err *e)
+int cell_give_order(struct cell *c, const char *rootfs, const struct order_head *head, const struct order_fds *fds, struct err *e)
 {
-	struct order_head order_file;
-
-	if (check_runner(c, order, e) < 0)
-		return -1;
-	memset(&order_file, 0, sizeof order_file); /* padding too */
-	order_file.exec_args    = *order->exec_args;
-	order_file.exec_args.fd = -1;
-	order_file.code_len     = order->code_fd < 0 ? 0 : order->code_len;
-	order_file.stdin_pipe   = order->stdin_pipe;
-	order_file.result_pipe  = order->result_pipe;
-	order_file.tools        = order->tools_fd >= 0;
-	order_file.executes     = executes;
-	return warm_deliver(&c->warm, &order_file, order->exec_args->fd, order->code_fd, order->tools_fd, e);
+	return check_runner(c, rootfs, head, e) < 0 ? -1 : warm_deliver(&c->warm, head, fds, e);
 }
 
 void cell_kill(const struct cell *c)

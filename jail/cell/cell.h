@@ -55,8 +55,8 @@ must_use int cell_open_shown(struct cell *c, const struct cell_order *order, str
 must_use int cell_begin(struct cell_base *ret, enum rootless_kind kind, struct err *e);
 /* The caller has filled in base, slot, rootfs, rootless, net, and the group, whose limits are set. */
 must_use int cell_open(struct cell *c, const struct cell_order *order, struct err *e);
-/* Writes what is to run into the cell's order file, and tells the fork, even if it is not there yet. executes: as in struct order_head. */
-must_use int cell_give_order_file(struct cell *c, const struct cell_order *order, bool executes, struct err *e);
+/* Writes what is to run into the cell's order file, and tells the fork, even if it is not there yet. rootfs: for messages. */
+must_use int cell_give_order(struct cell *c, const char *rootfs, const struct order_head *head, const struct order_fds *fds, struct err *e);
 /* From PREPARED on, for a command: removes main.py, which a later fork then does not do. The caller has the rights of the mounts' owner. */
 must_use int cell_remove_code(struct cell *c, struct err *e);
 /* Requests a fork with these limits. The cell is PREPARED, and warm.is_hard is set. */

@@ -151,14 +151,14 @@ int warm_ask(struct warm *w, const struct cell *c, const struct child_rlimits *r
 	return r;
 }
 
-int warm_deliver(struct warm *w, const struct order_head *o, int words_fd, int code_fd, int tools_fd, struct err *e)
+int warm_deliver(struct warm *w, const struct order_head *o, const struct order_fds *fds, struct err *e)
 {
 	int r;
 
 	w->has_code = o->code_len != 0;
-	if (order_file_copy(w->order_file, o, words_fd, code_fd, e) < 0)
+	if (order_file_copy(w->order_file, o, fds, e) < 0)
 		return -1;
-	r     = order_file_send(w->orders[0], o, tools_fd);
+	r     = order_file_send(w->orders[0], o, fds->tools);
 	errno = -r;
 	return r < 0 ? err_sys(e, "set-up step order: the order") : 0;
 }

@@ -80,8 +80,8 @@ bool         warm_awaits_fork(const struct warm *w);
 /* When program_fd is readable: reaps the program. *status: as from wait4(). -1 with *e: it cannot be known. */
 must_use int warm_reap(struct warm *w, int *status, struct err *e);
 
-/* The order; a fork to read it need not be there yet. words_fd, code_fd: memory files; tools_fd: as in order_file_send(). All stay the caller's. */
-must_use int warm_deliver(struct warm *w, const struct order_head *o, int words_fd, int code_fd, int tools_fd, struct err *e);
+/* The order; a fork to read it need not be there yet. The descriptors stay the caller's. */
+must_use int warm_deliver(struct warm *w, const struct order_head *o, const struct order_fds *fds, struct err *e);
 /* Kills the fork server that was asked and does not answer. The process that keeps it starts another one. */
 void         warm_kill_server(const struct warm *w);
 void         warm_close(struct warm *w);

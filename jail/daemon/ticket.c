@@ -109,20 +109,13 @@ void ticket_box_done(struct ticket_box *b)
  */
 bool ticket_use(const struct ticket *t, const struct launch_order *order, const char *exec_args, const char *code, int tools)
 {
-	const struct order_head order_file = {
-		.executes    = !order->warm,
-		.exec_args   = order->exec_args,
-		.code_len    = order->code_len,
-		.stdin_pipe  = order->stdin_pipe,
-		.result_pipe = order->result_pipe,
-		.tools       = order->tools,
-	};
-	struct err ignored;
+	const struct order_head *head = &order->head;
+	struct err               ignored;
 
-	if (!order->code_len)
-		return order_file_write(t->fd[TICKET_ORDER_FILE], &order_file, exec_args, NULL, &ignored) == 0 &&
+	if (!head->code_len)
+		return order_file_write(t->fd[TICKET_ORDER_FILE], head, exec_args, NULL, &ignored) == 0 &&
 		       packet_offer(t->fd[TICKET_LAUNCHER], order, sizeof *order, NULL, 0) == 0;
 	return packet_offer(t->fd[TICKET_LAUNCHER], order, sizeof *order, NULL, 0) == 0 &&
-	       order_file_write(t->fd[TICKET_ORDER_FILE], &order_file, exec_args, code, &ignored) == 0 &&
-	       order_file_send(t->fd[TICKET_ORDERS], &order_file, tools) == 0;
+	       order_file_write(t->fd[TICKET_ORDER_FILE], head, exec_args, code, &ignored) == 0 &&
+	       order_file_send(t->fd[TICKET_ORDERS], head, tools) == 0;
 }

@@ -205,7 +205,7 @@ struct kept_cell *keeper_open_cell(struct keeper *k, uint32_t number, const stru
 		.named    = p->named,
 		.run      = run,
 		.shown_fd = shown_fd,
-		.warm     = p->plan.warm != WARM_NEVER && (!run || run->order.warm),
+		.warm     = p->plan.warm != WARM_NEVER && (!run || !run->order.head.executes),
 		.lends    = k->rootless.kind == ROOTLESS_KEPT,
 	};
 
@@ -244,7 +244,7 @@ struct kept_cell *keeper_find_waiting(struct keeper *k, const struct keeper_run 
 {
 	struct kept_cell *ready = find_in(k, run, KEPT_CELL_READY);
 
-	return ready || !run->order.code_len ? ready : find_in(k, run, KEPT_CELL_BUILDING); /* a command needs no zygote, and does not wait for one */
+	return ready || !run->order.head.code_len ? ready : find_in(k, run, KEPT_CELL_BUILDING); /* a command needs no zygote, and does not wait for one */
 }
 
 static uint32_t count_waiting(const struct keeper *k, uint32_t number)

@@ -33,12 +33,12 @@ static int check_descriptors(const struct keeper_run *run, const int *fds, struc
 	if (!keeper_is_pair(fds[0]))
 		return err_set(e, ERR_PROTOCOL, "run: its client is no socket of a pair");
 	if (sealed_check(fds[1], EXEC_ARGS_BYTES_MAX, &len, e) < 0 ||
-	    (len != run->order.exec_args.len && err_set(e, ERR_PROTOCOL, "are of another size") < 0))
+	    (len != run->order.head.exec_args.len && err_set(e, ERR_PROTOCOL, "are of another size") < 0))
 		return err_wrap(e, "run: words");
-	if (run->order.code_len &&
-	    (sealed_check(fds[2], KEEPER_CODE_MAX, &len, e) < 0 || (len != run->order.code_len && err_set(e, ERR_PROTOCOL, "is of another size") < 0)))
+	if (run->order.head.code_len &&
+	    (sealed_check(fds[2], ORDER_CODE_MAX, &len, e) < 0 || (len != run->order.head.code_len && err_set(e, ERR_PROTOCOL, "is of another size") < 0)))
 		return err_wrap(e, "run: program");
-	if (run->order.tools && !keeper_is_stream(fds[at - 1]) && !keeper_is_pair(fds[at - 1]))
+	if (run->order.head.tools && !keeper_is_stream(fds[at - 1]) && !keeper_is_pair(fds[at - 1]))
 		return err_set(e, ERR_PROTOCOL, "run: what leads to its tools is no socket of a pair");
 	for (uint32_t i = 0; i < run->shown_len; i++)
 		if (file_look(fds[at + i], &st) < 0 || !mount_can_show(st.stx_mode))

@@ -55,7 +55,7 @@ static void fill_word(struct supervisor_cell *cell, const struct kept_cell *s, c
 		memcpy(cell->shown, w->run->shown, sizeof cell->shown);
 		cell->files    = w->run->files;
 		cell->terminals = w->run->terminals;
-		cell->has_code = w->run->order.code_len > 0;
+		cell->has_code = w->run->order.head.code_len > 0;
 	}
 }
 

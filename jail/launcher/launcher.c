@@ -201,7 +201,7 @@ static void give_order(struct private_run *l, int control, const struct timespec
 	size_t              n = run_order_fds(fds, l->order, l->client);
 
 	run_order_fill(&order, l->order, (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6);
-	order.warm = false; /* there is no zygote */
+	order.head.executes = true; /* there is no zygote */
 	r = packet_send(control, &order, sizeof order, fds, n);
 	if (r < 0) {
 		errno      = -r;

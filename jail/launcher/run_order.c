@@ -6,13 +6,14 @@ void run_order_fill(struct launch_order *ret, const struct run_order *o, double 
 {
 	memset(ret, 0, sizeof *ret); /* padding too */
 	ret->limits      = *o->limits;
-	ret->exec_args   = *o->exec_args;
-	ret->code_len    = o->code_fd < 0 ? 0 : o->code_len;
-	ret->stdin_pipe  = o->stdin_pipe;
-	ret->result_pipe = o->result_pipe;
-	ret->tools       = o->tools_fd >= 0;
-	ret->warm        = o->code_fd >= 0 && !o->cold && o->profile->warm != WARM_NEVER;
-	ret->asked       = asked;
+	ret->head.exec_args    = *o->exec_args;
+	ret->head.exec_args.fd = -1;
+	ret->head.code_len     = o->code_fd < 0 ? 0 : o->code_len;
+	ret->head.stdin_pipe   = o->stdin_pipe;
+	ret->head.result_pipe  = o->result_pipe;
+	ret->head.tools        = o->tools_fd >= 0;
+	ret->head.executes     = o->code_fd < 0 || o->cold || o->profile->warm == WARM_NEVER;
+	ret->asked             = asked;
 }
 
 size_t run_order_fds(int fds[RUN_ORDER_FDS], const struct run_order *o, int client)

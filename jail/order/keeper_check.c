@@ -98,16 +98,14 @@ int keeper_check_run(const struct keeper_run *r, const struct keeper_profile *pr
 {
 	if (check_bounds(&r->order.limits, e) < 0 || check_below(&r->order.limits, &profile->ceilings, e) < 0)
 		return err_wrap(e, "run");
-	if (!exec_args_are_bounded(&r->order.exec_args) || r->order.code_len > KEEPER_CODE_MAX || r->order.stdin_pipe > 1 || r->order.result_pipe > 1 ||
-	    r->order.warm > 1 || r->files > 1 || r->order.tools > 1 || r->terminals > 1 || !limits_must_is_sane(&r->order.limits) ||
-	    !(r->order.asked >= 0) /* or NaN */)
+	if (!order_head_is_bounded(&r->order.head) || r->files > 1 || r->terminals > 1 || !limits_must_is_sane(&r->order.limits) || !(r->order.asked >= 0) /* or NaN */)
 		return err_set(e, ERR_PROTOCOL, "run: a number is out of range");
 	return check_shown(r, e);
 }
 
 size_t keeper_order_fds(const struct keeper_run *r)
 {
-	return (size_t)2 + (r->order.code_len != 0) + (r->order.tools != 0);
+	return (size_t)2 + (r->order.head.code_len != 0) + (r->order.head.tools != 0);
 }
 
 int keeper_word_fds(const struct keeper_message *w)

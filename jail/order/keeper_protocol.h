@@ -80,7 +80,7 @@ enum {
 	KEEPER_ID_LEAST  = 65536, /* smaller ids may be those of accounts */
 	KEEPER_IDS_LEAST = (ID_SLOTS_RESERVED + 2 * KEEPER_PROFILES_MAX) * IDS_PER_CELL, /* each profile has its root and a cell */
 };
-enum { KEEPER_CODE_MAX = 8 * 1024 * 1024, KEEPER_TRUST_MAX = 64 * 1024, KEEPER_PROXY_DIGEST = 65 };
+enum { KEEPER_TRUST_MAX = 64 * 1024, KEEPER_PROXY_DIGEST = 65 };
 
 enum keeper_kind {
 	KEEPER_SETUP = 1, KEEPER_PROFILE, KEEPER_SEAL, KEEPER_SERVE, KEEPER_DROP, /* from the reader */

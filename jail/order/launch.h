@@ -5,8 +5,8 @@
  * there is only the keeper, over the cell's control socket. Each message is one struct of a fixed size.
  */
 #pragma once
-#include "exec_args.h"
 #include "limits.h"
+#include "order_file.h"
 #include "run_end.h"
 
 enum launch_kind {
@@ -61,21 +61,19 @@ struct launch_ask {
  *   over TICKET_LAUNCHER it sends one struct launch_order, without descriptors, then struct launch_ask; the supervisor's messages come
  *   back over it, except STARTED, because the streams (the client's ends, as in pipes.h) came with the ticket. The holder closes the
  *   streams that it does not use;
- *   into TICKET_ORDER_FILE it writes the order (order_file.h), and over TICKET_ORDERS it tells the fork.
+ *   into TICKET_ORDER_FILE it writes the bytes of the order, and over TICKET_ORDERS it sends the fork the order's head (order_file.h).
  *
  * The fork of a command (code_len 0) is told by the supervisor, after it has removed main.py; then STARTED comes, with the streams.
  */
 enum { TICKET_LAUNCHER, TICKET_ORDERS, TICKET_ORDER_FILE, TICKET_STDOUT, TICKET_STDERR, TICKET_STDIN, TICKET_RESULT, TICKET_FDS };
 
 /*
- * What to run: once for each cell. From the keeper, or from a launcher to itself, it comes over the control socket with descriptors: the socket to
- * the client, the arguments (exec_args.h), the text of the program if code_len, the program's end of the socket to its tools if tools.
- * Over a ticket it comes without descriptors; the socket to the tools then goes to the fork with its order.
+ * What to run, within which limits: once for each cell. From the keeper, or from a launcher to itself, it comes over the control socket with
+ * descriptors: the socket to the client, the arguments (exec_args.h), the text of the program if head.code_len, the program's end of the socket to
+ * its tools if head.tools. Over a ticket it comes without descriptors; the socket to the tools then goes to the fork with the head.
  */
 struct launch_order {
-	struct limits limits;
-	struct exec_args exec_args; /* fd: as received */
-	uint32_t      code_len;
-	uint32_t      stdin_pipe, result_pipe, tools, warm; /* 0 or 1 */
-	double        asked; /* CLOCK_MONOTONIC ms */
+	struct limits     limits;
+	struct order_head head;
+	double            asked; /* CLOCK_MONOTONIC ms */
 };

@@ -22,12 +22,6 @@ static size_t code_at(const struct order_head *o)
 	return ((size_t)o->exec_args.len + CODE_ALIGN - 1) / CODE_ALIGN * CODE_ALIGN;
 }
 
-bool order_file_is_bounded(const struct order_head *o)
-{
-	return exec_args_are_bounded(&o->exec_args) && o->code_len <= ORDER_CODE_MAX && o->stdin_pipe <= 1 &&
-	       o->result_pipe <= 1 && o->tools <= 1 && o->executes <= 1;
-}
-
 /* --- writing --- */
 
 int order_file_make(struct err *e)
@@ -73,10 +67,10 @@ static int copy(int to, off_t at, int from, size_t len)
 	return 0;
 }
 
-int order_file_copy(int order_file, const struct order_head *o, int exec_args, int code, struct err *e)
+int order_file_copy(int order_file, const struct order_head *o, const struct order_fds *from, struct err *e)
 {
-	if (copy(order_file, 0, exec_args, o->exec_args.len) < 0 ||
-	    (o->code_len && copy(order_file, (off_t)code_at(o), code, o->code_len) < 0))
+	if (copy(order_file, 0, from->exec_args, o->exec_args.len) < 0 ||
+	    (o->code_len && copy(order_file, (off_t)code_at(o), from->code, o->code_len) < 0))
 		return err_sys(e, "set-up step order");
 	return 0;
 }
@@ -110,7 +104,7 @@ static int read_order(int orders, struct order_head *ret)
 	if (n != (ssize_t)sizeof *ret)
 		return -EPROTO;
 	memcpy(ret, bytes, sizeof *ret);
-	return order_file_is_bounded(ret) ? 0 : -EPROTO;
+	return order_head_is_bounded(ret) ? 0 : -EPROTO;
 }
 
 static int read_all(int fd, char *to, size_t len)

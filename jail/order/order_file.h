@@ -15,22 +15,29 @@
 enum { ORDER_CODE_MAX = 8 * 1024 * 1024 };
 
 struct order_head {
-	struct exec_args exec_args; /* fd: without meaning */
-	uint32_t         code_len;
+	struct exec_args exec_args; /* fd: -1 */
+	uint32_t         code_len; /* of /workspace/main.py; 0: a command */
 	uint32_t         stdin_pipe, result_pipe;
 	uint32_t         tools;    /* 1: a socket follows */
-	uint32_t         executes; /* 1: the fork executes one of the paths, even if it is a zygote's fork */
+	uint32_t         executes; /* 1: the fork executes one of the paths, even if it is a zygote's fork; every command does */
 };
 
-/* Looks at the numbers only. */
-bool order_file_is_bounded(const struct order_head *o);
+/* What comes with a head before it is in an order file. */
+struct order_fds {
+	int exec_args, code; /* sealed memory files; code: -1 when there is none */
+	int tools;           /* the program's end of the socket to its tools; -1: it has none */
+};
+#define ORDER_FDS_NONE ((struct order_fds){ -1, -1, -1 })
+
+/* Looks at the numbers only: each is one of those that it may be. */
+bool order_head_is_bounded(const struct order_head *o);
 
 /* Makes an order file. -1 with *e. */
 must_use int order_file_make(struct err *e);
 /* exec_args and code are as long as *o says. */
 must_use int order_file_write(int order_file, const struct order_head *o, const char *exec_args, const char *code, struct err *e);
-/* The same from memory files; code: -1 when there is none. */
-must_use int order_file_copy(int order_file, const struct order_head *o, int exec_args, int code, struct err *e);
+/* The same from memory files. */
+must_use int order_file_copy(int order_file, const struct order_head *o, const struct order_fds *from, struct err *e);
 /* Sends *o to the fork that waits. tools: the program's end of the socket, if the order has one; borrowed. 0 or -errno; sending *o does not block. */
 must_use int order_file_send(int orders, const struct order_head *o, int tools);
 

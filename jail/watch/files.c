@@ -311,7 +311,7 @@ static void fill_job(struct job *j, const struct cell *c, const struct cell_orde
 	j->owner_id       = c->slot.init_id;
 	j->id             = c->slot.program_id;
 	j->bytes_max      = order->limits->workspace_bytes;
-	j->has_code       = order->code_len > 0;
+	j->has_code       = order->has_code;
 	j->group          = group_clone_fd(&c->group);
 	j->joins.join_len = group_join_fds(&c->group, j->joins.join_fd);
 	j->filter         = order->filter;

@@ -69,7 +69,6 @@ static void fill_order(struct served_cell *c, const struct cell_kind *kind)
 	w->limits = c->place.limits;
 	w->order  = (struct cell_order){
 		.limits         = &w->limits,
-		.code_fd        = -1,
 		.mounts         = &c->mounts,
 		.shown_fd       = c->shown_fd,
 		.shown_len      = c->shown_len,
@@ -78,9 +77,8 @@ static void fill_order(struct served_cell *c, const struct cell_kind *kind)
 		.rootfs         = kind->setup->rootfs,
 		.filter         = kind->filter,
 		.notifying      = kind->notifying,
-		.tools_fd       = -1,
 		.listeners      = kind->setup->has_network ? &kind->setup->listeners : NULL,
-		.code_len       = c->has_code,
+		.has_code       = c->has_code,
 	};
 }
 

@@ -22,6 +22,7 @@ struct program_end {
 struct watch {
 	struct cell_order       order;
 	struct limits           limits; /* of the order */
+	struct order_head       head;   /* of the order, when it has come */
 	struct cell             cell;
 	struct run_end          end;
 	int                     client; /* -1: not known yet, or gone */

@@ -12,15 +12,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool says_yes_or_no(const struct launch_order *o)
-{
-	return o->stdin_pipe <= 1 && o->result_pipe <= 1 && o->tools <= 1 && o->warm <= 1;
-}
-
 /* The order comes from a process of brig. It is checked all the same, because the cell gets its descriptors. */
-static bool is_sound(const struct launch_order *o, size_t fds)
+static bool is_sound(const struct order_head *head, size_t fds)
 {
-	return exec_args_are_bounded(&o->exec_args) && says_yes_or_no(o) && fds == 2 + !!o->code_len + o->tools;
+	return order_head_is_bounded(head) && fds == 2 + !!head->code_len + head->tools;
 }
 
 static void take_figures(struct watch *w, const struct launch_order *o)
@@ -31,47 +26,40 @@ static void take_figures(struct watch *w, const struct launch_order *o)
 	w->unread             = -1;
 	w->asked              = o->asked <= now ? o->asked : now; /* a time in the future, or NaN, would put off the deadline of the set-up */
 	w->limits             = o->limits;
-	w->order.stdin_pipe  = o->stdin_pipe;
-	w->order.result_pipe = o->result_pipe;
+	w->head               = o->head;
 }
 
 /* If a zygote was asked already, its fork executes the command, and expects a main.py. So this process removes it. */
-static int give_order(struct watch *w, bool warm, struct err *e)
+static int give_order(struct watch *w, const struct order_fds *fds, struct err *e)
 {
 	bool is_asked = w->cell.warm.state > WARM_PREPARED;
 
-	w->is_warm_order = warm && (is_asked || warm_is_possible(&w->cell.warm));
-	if (is_asked && w->order.code_fd < 0 && cell_remove_code(&w->cell, e) < 0)
+	w->is_warm_order = !w->head.executes && (is_asked || warm_is_possible(&w->cell.warm));
+	if (is_asked && !w->head.code_len && cell_remove_code(&w->cell, e) < 0)
 		return -1;
-	return cell_give_order_file(&w->cell, &w->order, !warm, e);
+	return cell_give_order(&w->cell, w->order.rootfs, &w->head, fds, e);
 }
 
 /*
  * A command by ticket: the holder has written the order file, and this process tells the fork, after it has removed main.py. The fork
  * has given up the right to do that. The holder waits for LAUNCH_STARTED, because the rootfs may not have the command.
  */
-static int pass_on_command(struct watch *w, const struct launch_order *o, struct err *e)
+static int pass_on_command(struct watch *w, struct err *e)
 {
-	struct order_head head;
-	int               r;
+	int r;
 
 	if (cell_remove_code(&w->cell, e) < 0)
 		return -1;
-	memset(&head, 0, sizeof head); /* padding too */
-	head.executes    = true;
-	head.exec_args   = o->exec_args;
-	head.stdin_pipe  = o->stdin_pipe;
-	head.result_pipe = o->result_pipe;
-	r                = order_file_send(w->cell.warm.orders[0], &head, -1);
-	errno            = -r;
+	r     = order_file_send(w->cell.warm.orders[0], &w->head, -1);
+	errno = -r;
 	return r < 0 ? err_sys(e, "set-up step order: the order") : 0;
 }
 
-static void carry_out(struct watch *w, bool warm)
+static void carry_out(struct watch *w, const struct order_fds *fds)
 {
 	struct err e;
 
-	if (give_order(w, warm, &e) < 0)
+	if (give_order(w, fds, &e) < 0)
 		watch_fail(w, EXIT_setup_failed, &e);
 	else
 		watch_warm_ordered(w);
@@ -79,18 +67,15 @@ static void carry_out(struct watch *w, bool warm)
 
 static void take_order(struct watch *w, const struct launch_order *o, const int *fds, bool is_late)
 {
+	const struct order_head *head  = &o->head;
+	const struct order_fds   given = { .exec_args = fds[1], .code = head->code_len ? fds[2] : -1, .tools = head->tools ? fds[2 + !!head->code_len] : -1 };
+
 	take_figures(w, o);
 	fd_closep(&w->ticket); /* no order can come by ticket any more */
-	w->client          = fds[0];
-	w->order.exec_args = &o->exec_args;
-	w->order.code_fd  = o->code_len ? fds[2] : -1;
-	w->order.code_len = o->code_len;
-	w->order.tools_fd = o->tools ? fds[2 + !!o->code_len] : -1;
+	w->client = fds[0];
 	if (!is_late)
-		carry_out(w, o->warm);
-	w->order.exec_args = NULL; /* the cell has them in its order file */
-	w->order.tools_fd = -1;
-	for (size_t i = 1; i < 2u + !!o->code_len + o->tools; i++)
+		carry_out(w, &given);
+	for (size_t i = 1; i < 2u + !!head->code_len + head->tools; i++)
 		close(fds[i]);
 }
 
@@ -114,17 +99,17 @@ bool watch_take_ticket(struct watch *w)
 	}
 	w->client      = fd_take(&w->ticket);
 	w->tell_taken = clock_ms(CLOCK_MONOTONIC) + LAUNCH_TAKEN_MS;
-	if (!is_within_ticket(w, &o.limits) || !says_yes_or_no(&o)) {
+	if (!is_within_ticket(w, &o.limits) || !order_head_is_bounded(&o.head)) {
 		w->ordered = true;
 		err_set(&e, ERR_DENIED, "more was asked of a cell that stands ready than it was built for");
 		watch_fail(w, EXIT_denied, &e);
 		return true;
 	}
 	take_figures(w, &o);
-	w->is_warm_order    = o.warm;
+	w->is_warm_order    = !o.head.executes;
 	w->has_ticket_order = true;
-	w->has_streams      = o.code_len != 0;
-	if (o.code_len || w->decided || pass_on_command(w, &o, &e) == 0)
+	w->has_streams      = o.head.code_len != 0;
+	if (o.head.code_len || w->decided || pass_on_command(w, &e) == 0)
 		watch_warm_ordered(w);
 	else
 		watch_fail(w, EXIT_setup_failed, &e);
@@ -139,8 +124,7 @@ static bool hear_order(struct watch *w, bool is_late)
 	size_t              n;
 	ssize_t             got = packet_receive(w->control, &order, sizeof order, fds, ARRAY_LEN(fds), &n);
 
-	if (got == sizeof order && !w->ordered && is_sound(&order, n)) {
-		order.exec_args.fd = fds[1];
+	if (got == sizeof order && !w->ordered && is_sound(&order.head, n)) {
 		take_order(w, &order, fds, is_late);
 		return true;
 	}

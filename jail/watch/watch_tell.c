@@ -31,7 +31,7 @@ static void tell_quietly(int sock, const struct launch_message *message)
 int watch_tell_started(struct watch *w, struct err *e)
 {
 	struct launch_message message = { .kind = LAUNCH_STARTED };
-	size_t             n    = pipes_count(w->order.stdin_pipe, w->order.result_pipe);
+	size_t             n    = pipes_count(w->head.stdin_pipe, w->head.result_pipe);
 	int                   r       = watch_tell(w->client, &message, w->streams, n, e);
 
 	for (size_t i = 0; i < ARRAY_LEN(w->streams); i++)

@@ -107,7 +107,7 @@ static void tell_streams(struct watch *w)
 		return;
 	w->told = true;
 	if (!w->has_streams)
-		pipes_take(w->streams, client, w->order.stdin_pipe, w->order.result_pipe);
+		pipes_take(w->streams, client, w->head.stdin_pipe, w->head.result_pipe);
 	for (size_t i = 0; i < PIPES_MAX; i++)
 		fd_closep(&client[i]);
 	if (!w->has_streams && watch_tell_started(w, &e) < 0) /* the holder of a ticket has its streams, and need not be woken for what it knows */

@@ -117,9 +117,10 @@ static struct lie honest_run(struct mad_door *d)
 	fd_closep(&d->run);
 	d->run     = pair[0];
 	l.message.run = (struct keeper_run){ .profile = d->profile,
-					     .order   = { .exec_args = { .paths = 1, .argc = 3, .envc = 1, .len = sizeof exec_args },
-							  .code_len  = sizeof program - 1,
-							  .asked     = clock_ms(CLOCK_MONOTONIC) } };
+					     .order   = { .head  = { .exec_args = { .fd = -1, .paths = 1, .argc = 3, .envc = 1, .len = sizeof exec_args },
+								    .code_len  = sizeof program - 1,
+								    .executes  = 1 },
+							  .asked = clock_ms(CLOCK_MONOTONIC) } };
 	fields_preset(limits_fields, &l.message.run.order.limits);
 	put_fd(&l, pair[1]);
 	put_fd(&l, memory(exec_args, sizeof exec_args, SEALS));
@@ -205,39 +206,40 @@ LIE(wall_above)          { l->message.run.order.limits.wall_ms = 300001; }
 LIE(pids_most)           { l->message.run.order.limits.pids = UINT64_MAX; }
 LIE(pids_zero)           { l->message.run.order.limits.pids = 0; }
 LIE(memory_zero)         { l->message.run.order.limits.memory_bytes = 0; }
-LIE(code_long)           { l->message.run.order.code_len = KEEPER_CODE_MAX + 1; }
-LIE(code_longer)         { l->message.run.order.code_len++; }
-LIE(code_shorter)        { l->message.run.order.code_len--; }
-LIE(code_huge)           { l->message.run.order.code_len = UINT32_MAX; }
+LIE(code_long)           { l->message.run.order.head.code_len = ORDER_CODE_MAX + 1; }
+LIE(code_longer)         { l->message.run.order.head.code_len++; }
+LIE(code_shorter)        { l->message.run.order.head.code_len--; }
+LIE(code_huge)           { l->message.run.order.head.code_len = UINT32_MAX; }
 LIE(code_pipe)           { exchange(l, 2, a_pipe()); }
 LIE(code_unsealed)       { exchange(l, 2, memory(program, sizeof program - 1, 0)); }
 LIE(code_directory)      { exchange(l, 2, opened("/usr", O_RDONLY | O_DIRECTORY)); }
 LIE(code_of_the_host)    { exchange(l, 2, opened("/etc/passwd", O_RDONLY)); }
-LIE(words_none)          { l->message.run.order.exec_args.argc = 0; }
-LIE(words_no_path)       { l->message.run.order.exec_args.paths = 0; }
-LIE(words_many)          { l->message.run.order.exec_args.argc = EXEC_ARGS_ARGV_MAX + 1; }
-LIE(words_huge)          { l->message.run.order.exec_args.argc = UINT32_MAX; }
-LIE(words_paths_huge)    { l->message.run.order.exec_args.paths = UINT32_MAX; }
-LIE(words_env_huge)      { l->message.run.order.exec_args.envc = UINT32_MAX; }
-LIE(words_around)        { l->message.run.order.exec_args.paths = l->message.run.order.exec_args.argc = l->message.run.order.exec_args.envc = 0x55555556; }
-LIE(words_empty)         { l->message.run.order.exec_args.len = 0; }
-LIE(words_long)          { l->message.run.order.exec_args.len = EXEC_ARGS_BYTES_MAX + 1; }
-LIE(words_longer)        { l->message.run.order.exec_args.len++; }
-LIE(words_more)          { l->message.run.order.exec_args.argc++; }
-LIE(words_fewer)         { l->message.run.order.exec_args.argc--; }
+LIE(words_none)          { l->message.run.order.head.exec_args.argc = 0; }
+LIE(words_no_path)       { l->message.run.order.head.exec_args.paths = 0; }
+LIE(words_many)          { l->message.run.order.head.exec_args.argc = EXEC_ARGS_ARGV_MAX + 1; }
+LIE(words_huge)          { l->message.run.order.head.exec_args.argc = UINT32_MAX; }
+LIE(words_paths_huge)    { l->message.run.order.head.exec_args.paths = UINT32_MAX; }
+LIE(words_env_huge)      { l->message.run.order.head.exec_args.envc = UINT32_MAX; }
+LIE(words_around)        { l->message.run.order.head.exec_args.paths = l->message.run.order.head.exec_args.argc = l->message.run.order.head.exec_args.envc = 0x55555556; }
+LIE(words_empty)         { l->message.run.order.head.exec_args.len = 0; }
+LIE(words_long)          { l->message.run.order.head.exec_args.len = EXEC_ARGS_BYTES_MAX + 1; }
+LIE(words_longer)        { l->message.run.order.head.exec_args.len++; }
+LIE(words_more)          { l->message.run.order.head.exec_args.argc++; }
+LIE(words_fewer)         { l->message.run.order.head.exec_args.argc--; }
 LIE(words_pipe)          { exchange(l, 1, a_pipe()); }
 LIE(words_unsealed)      { exchange(l, 1, memory(exec_args, sizeof exec_args, 0)); }
 LIE(words_of_the_host)   { exchange(l, 1, opened("/etc/passwd", O_RDONLY)); }
-LIE(stdin_flag)          { l->message.run.order.stdin_pipe = 2; }
-LIE(tools_flag)          { l->message.run.order.tools = 2; put_fd(l, a_pipe()); }
-LIE(tools_lacking)       { l->message.run.order.tools = 1; }
-LIE(tools_pipe)          { l->message.run.order.tools = 1; put_fd(l, a_pipe()); }
-LIE(tools_of_the_host)   { l->message.run.order.tools = 1; put_fd(l, opened("/etc/shadow", O_RDONLY)); }
-LIE(tools_directory)     { l->message.run.order.tools = 1; put_fd(l, opened("/", O_PATH)); }
-LIE(tools_datagrams)     { l->message.run.order.tools = 1; put_fd(l, must(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), "socket")); }
-LIE(tools_network)       { l->message.run.order.tools = 1; put_fd(l, must(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")); }
-LIE(result_flag)         { l->message.run.order.result_pipe = 2; }
-LIE(result)              { l->message.run.order.result_pipe = 1; }
+LIE(executes_flag)       { l->message.run.order.head.executes = 2; }
+LIE(stdin_flag)          { l->message.run.order.head.stdin_pipe = 2; }
+LIE(tools_flag)          { l->message.run.order.head.tools = 2; put_fd(l, a_pipe()); }
+LIE(tools_lacking)       { l->message.run.order.head.tools = 1; }
+LIE(tools_pipe)          { l->message.run.order.head.tools = 1; put_fd(l, a_pipe()); }
+LIE(tools_of_the_host)   { l->message.run.order.head.tools = 1; put_fd(l, opened("/etc/shadow", O_RDONLY)); }
+LIE(tools_directory)     { l->message.run.order.head.tools = 1; put_fd(l, opened("/", O_PATH)); }
+LIE(tools_datagrams)     { l->message.run.order.head.tools = 1; put_fd(l, must(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), "socket")); }
+LIE(tools_network)       { l->message.run.order.head.tools = 1; put_fd(l, must(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")); }
+LIE(result_flag)         { l->message.run.order.head.result_pipe = 2; }
+LIE(result)              { l->message.run.order.head.result_pipe = 1; }
 LIE(shown_many)          { l->message.run.shown_len = MOUNT_SHOWN_MAX + 1; }
 LIE(shown_huge)          { l->message.run.shown_len = UINT32_MAX; }
 LIE(shown_up)            { show(l, "..", opened("/usr", O_PATH)); }
@@ -391,6 +393,7 @@ static const struct row {
 	{ "run: a pipe as words",               SERVED, KEEPER_RUN, lie_words_pipe, REFUSED },
 	{ "run: unsealed words",                SERVED, KEEPER_RUN, lie_words_unsealed, HARMLESS },
 	{ "run: a file of the host as words",   SERVED, KEEPER_RUN, lie_words_of_the_host, REFUSED },
+	{ "run: executes twice",                   SERVED, KEEPER_RUN, lie_executes_flag, REFUSED },
 	{ "run: a flag of 2",                   SERVED, KEEPER_RUN, lie_stdin_flag, REFUSED },
 	{ "run: tools of 2",                    SERVED, KEEPER_RUN, lie_tools_flag, REFUSED },
 	{ "run: tools without a socket",        SERVED, KEEPER_RUN, lie_tools_lacking, ENDS },

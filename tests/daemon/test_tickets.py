@@ -24,6 +24,8 @@ FATES = {
     "an order file that is none": r"output 0\nended (setup_failed: set-up step read-order: .*|exited: )", # a ready fork can no longer report it
     **dict.fromkeys(["an order file with tools and no socket", "an order file with tools, which is a directory"],
                     r"output 0\nended (setup_failed: set-up step read-order: .*|exited: )"),
+    # It read the file before, or zeros of it.
+    **dict.fromkeys(["an order file that shrinks", "an order file that is sealed and shrinks"], r"output [04]\nended (timeout_wall: |exited: |setup_failed: .*)"),
     "an order of tomorrow": WALL,
     # By the clock of the set-up, or by that of a program where a fork stood there already.
     "an order of tomorrow, no order file": r"output 0\nended (setup_failed: the cell was not built within .*|timeout_wall: )",

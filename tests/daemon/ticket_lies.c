@@ -109,9 +109,8 @@ static struct launch_order order_of(const struct mad_door *d, const char *code)
 
 	memset(&o, 0, sizeof o);
 	o.limits   = d->limits;
-	o.exec_args = (struct exec_args){ .fd = -1, .paths = 1, .argc = 3, .envc = 1, .len = sizeof exec_args };
-	o.code_len = (uint32_t)strlen(code);
-	o.warm     = true;
+	o.head.exec_args = (struct exec_args){ .fd = -1, .paths = 1, .argc = 3, .envc = 1, .len = sizeof exec_args };
+	o.head.code_len  = (uint32_t)strlen(code);
 	o.asked    = clock_ms(CLOCK_MONOTONIC);
 	return o;
 }
@@ -123,11 +122,11 @@ static void send_order(const struct ticket *t, const struct launch_order *o)
 
 static void send_order_file(const struct ticket *t, const struct launch_order *o, const char *code)
 {
-	struct order_head   order_file = { .exec_args = o->exec_args, .code_len = o->code_len };
-	struct err          e;
+	struct order_head head = { .exec_args = o->head.exec_args, .code_len = o->head.code_len };
+	struct err        e;
 
-	(void)!order_file_write(t->fd[TICKET_ORDER_FILE], &order_file, exec_args, code, &e);
-	(void)!order_file_send(t->fd[TICKET_ORDERS], &order_file, -1);
+	(void)!order_file_write(t->fd[TICKET_ORDER_FILE], &head, exec_args, code, &e);
+	(void)!order_file_send(t->fd[TICKET_ORDERS], &head, -1);
 }
 
 /* Until the program's last byte. */
@@ -183,7 +182,7 @@ MORE(nothing, (void)o)
 MORE(wall,      o->limits.wall_ms++)
 MORE(cpu,       o->limits.cpu_ms++)
 MORE(waiting,   o->limits.tool_wait_ms++)
-MORE(sockets,   o->tools = 2)
+MORE(sockets,   o->head.tools = 2)
 MORE(memory,    o->limits.memory_bytes += 4096)
 MORE(less,      o->limits.memory_bytes -= 4096)
 MORE(pids,      o->limits.pids++)
@@ -195,7 +194,8 @@ MORE(inodes,    o->limits.inodes++)
 MORE(must,      o->limits.must = ~0ull)
 MORE(waived,    o->limits.waived = 1)
 MORE(all,       memset(&o->limits, 0xff, sizeof o->limits))
-MORE(pipes,     o->stdin_pipe = o->result_pipe = 7)
+MORE(pipes,     o->head.stdin_pipe = o->head.result_pipe = 7)
+MORE(command,   o->head.code_len = 0) /* without executing anything */
 MORE(time,      o->asked = HUGE_VAL) /* a set-up that began then would never be late */
 /* clang-format on */
 
@@ -277,14 +277,14 @@ static void lie_and_leave(const struct mad_door *d, const struct ticket *t, void
 static void lie_about_tools(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
 {
 	struct launch_order o = order_of(d, program);
-	struct order_head   order_file = { .exec_args = o.exec_args, .code_len = o.code_len, .tools = 1 };
+	struct order_head   head = { .exec_args = o.head.exec_args, .code_len = o.head.code_len, .tools = 1 };
 	struct err          e;
 
 	send_order(t, &o);
-	(void)!order_file_write(t->fd[TICKET_ORDER_FILE], &order_file, exec_args, program, &e);
-	(void)!send(t->fd[TICKET_ORDERS], &order_file, sizeof order_file, MSG_NOSIGNAL);
+	(void)!order_file_write(t->fd[TICKET_ORDER_FILE], &head, exec_args, program, &e);
+	(void)!send(t->fd[TICKET_ORDERS], &head, sizeof head, MSG_NOSIGNAL);
 	more(&o);
-	if (o.tools) { /* it was said that a directory comes */
+	if (o.head.tools) { /* it was said that a directory comes */
 		int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 		(void)packet_send(t->fd[TICKET_ORDERS], "t", 1, &root, 1);
@@ -295,16 +295,32 @@ static void lie_about_tools(const struct mad_door *d, const struct ticket *t, vo
 	judge(t);
 }
 
+/* The fork may be reading the order file, which becomes shorter and longer; more: and then is sealed, so that nothing changes it again. */
+static void lie_about_order_file(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
+{
+	struct launch_order o = order_of(d, program);
+	int                 fd = t->fd[TICKET_ORDER_FILE];
+
+	send_order(t, &o);
+	send_order_file(t, &o, program);
+	for (int i = 0; i < 1000; i++)
+		(void)!ftruncate(fd, i % 2 ? sizeof exec_args + sizeof program : 1);
+	more(&o);
+	if (o.head.tools)
+		(void)fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_WRITE | F_SEAL_SEAL);
+	judge(t);
+}
+
 /* more: with an order file and a word to the fork, which are the supervisor's to send */
 static void lie_about_command(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
 {
 	struct launch_order o = order_of(d, program), command = o;
 
-	command.code_len = 0;
-	command.warm     = false;
+	command.head.code_len = 0;
+	command.head.executes = true;
 	send_order(t, &command);
 	more(&o);
-	if (o.tools)
+	if (o.head.tools)
 		send_order_file(t, &o, program);
 	judge(t);
 }
@@ -312,7 +328,7 @@ static void lie_about_command(const struct mad_door *d, const struct ticket *t, 
 static void lie_in_order_file(const struct mad_door *d, const struct ticket *t, void (*more)(struct launch_order *))
 {
 	struct launch_order o = order_of(d, program);
-	struct order_head   l = { .exec_args = o.exec_args, .code_len = UINT32_MAX };
+	struct order_head   l = { .exec_args = o.head.exec_args, .code_len = UINT32_MAX };
 
 	(void)more;
 	send_order(t, &o);
@@ -342,6 +358,7 @@ static const struct row {
 	{ "a layer that is not missed",       lie_in_order,        more_waived },
 	{ "all there is",                     lie_in_order,        more_all },
 	{ "seven pipes of a kind",            lie_in_order,        more_pipes },
+	{ "a command that executes nothing",  lie_in_order,        more_command },
 	{ "an order of tomorrow",             lie_in_order,        more_time },
 	{ "an order of tomorrow, no order file",  lie_without_order_file,  more_time },
 	{ "an order that is too short",       lie_garbled,         more_nothing },
@@ -350,6 +367,8 @@ static const struct row {
 	{ "an order file that is none",            lie_in_order_file,       more_nothing },
 	{ "an order file with tools and no socket", lie_about_tools,    more_nothing },
 	{ "an order file with tools, which is a directory", lie_about_tools, more_sockets },
+	{ "an order file that shrinks",       lie_about_order_file, more_nothing },
+	{ "an order file that is sealed and shrinks", lie_about_order_file, more_sockets },
 	{ "a command, and a program too",     lie_about_command,   more_sockets },
 	{ "a command, no order file",         lie_about_command,   more_nothing },
 	{ "an order, and gone",               lie_and_leave,       more_nothing },

@@ -181,7 +181,7 @@ HOLDS = {
         "jail/spec": "group_path id_range limits mount_plan mountinfo net_listeners refusal",
         "jail/privilege": "rootless privilege slot sub_ids surroundings",
         "jail/cgroup": "group group_leaf group_limit group_parent group_place group_renew group_sweep group_trace group_trees",
-        "jail/order": "cell_fit exec_args keeper_check proxy_exec zygote_report", # the last: the file of figures, which the keeper makes
+        "jail/order": "cell_fit exec_args keeper_check order_head proxy_exec zygote_report", # the last: the file of figures, which the keeper makes
         "libraries": ["libcgroup", "libcap"], # the first to find the hierarchies; it brings a parser of its configuration files along, which we do not call
     },
     "supervisor": {
@@ -190,7 +190,7 @@ HOLDS = {
         "jail/privilege": "privilege slot",
         "jail/cgroup": "group group_again group_count group_leaf group_place group_trace",
         "jail/seccomp": "notice",
-        "jail/order": "cell_fit exec_args order_file zygote_report",
+        "jail/order": "cell_fit exec_args order_file order_head zygote_report",
         "libraries": ["libcap", "libnl_3"],
     },
 }

@@ -86,21 +86,21 @@ static void is_copied(void)
 	struct order_head o    = order(), got;
 	char             *text = NULL, *program = NULL;
 	struct err        e;
-	int               from[2];
+	struct order_fds  from = ORDER_FDS_NONE;
 
 	memset(big, 'x', sizeof big);
-	o.code_len = sizeof big;
-	from[0]    = sealed_open("words", exec_args, sizeof exec_args, &e);
-	from[1]    = sealed_open("code", big, sizeof big, &e);
-	tap_ok(order_file_copy(d.order_file, &o, from[0], from[1], &e) == 0 && order_file_send(d.orders[0], &o, -1) == 0,
+	o.code_len     = sizeof big;
+	from.exec_args = sealed_open("words", exec_args, sizeof exec_args, &e);
+	from.code      = sealed_open("code", big, sizeof big, &e);
+	tap_ok(order_file_copy(d.order_file, &o, &from, &e) == 0 && order_file_send(d.orders[0], &o, -1) == 0,
 	       "memory files are copied into an order file");
 	tap_ok(order_file_read(d.orders[1], d.order_file, &got, &text, &program) == 0 &&
 		       memcmp(text, exec_args, sizeof exec_args) == 0 && memcmp(program, big, sizeof big) == 0,
 	       "a long program arrives, too");
 	o.code_len = sizeof big + 1;
-	tap_ok(order_file_copy(d.order_file, &o, from[0], from[1], &e) < 0, "one that is shorter than was said is refused");
-	close(from[0]);
-	close(from[1]);
+	tap_ok(order_file_copy(d.order_file, &o, &from, &e) < 0, "one that is shorter than was said is refused");
+	close(from.exec_args);
+	close(from.code);
 	desk_close(&d);
 }
 
@@ -112,6 +112,7 @@ static void without_program(void)
 	struct err        e;
 
 	o.code_len = 0;
+	o.executes = 1;
 	tap_ok(order_file_write(d.order_file, &o, exec_args, NULL, &e) == 0 && order_file_send(d.orders[0], &o, -1) == 0 &&
 		       order_file_read(d.orders[1], d.order_file, &got, &text, &program) == 0 && !program,
 	       "an order file may have no program");
@@ -212,6 +213,9 @@ static void lies(void)
 	o             = order();
 	o.result_pipe = 2;
 	tap_ok(answer(&o, sizeof o, file, sizeof file) == -EPROTO, "a truth that is neither 0 nor 1 is refused");
+	o          = order();
+	o.code_len = 0;
+	tap_ok(answer(&o, sizeof o, file, sizeof file) == -EPROTO, "a command that executes nothing is refused");
 	o       = order();
 	o.tools = 2;
 	tap_ok(answer(&o, sizeof o, file, sizeof file) == -EPROTO, "nor is a socket two sockets");
