@@ -39,6 +39,7 @@ static const struct {
 	{ "listmount",         ENOSYS, "it shows mounts, hidden ones too" },
 	{ "listns",            ENOSYS, "it shows namespaces" },
 	{ "ptrace",            EPERM,  "it controls other processes" },
+	{ "lsm_set_self_attr", ENOSYS, "it changes what a security module knows a program by" },
 	{ "process_vm_readv",  EPERM,  "it reads other processes' memory" },
 	{ "process_vm_writev", EPERM,  "it writes other processes' memory" },
 	{ "process_madvise",   ENOSYS, "it handles other processes' memory" },
@@ -102,7 +103,7 @@ static const struct {
 
 static const struct floor_value {
 	const char *call;
-	enum { NEVER, ONLY } kind;
+	enum { NEVER, NEVER_BUT_UNIX, ONLY } kind; /* NEVER_BUT_UNIX: where argument 0 is AF_UNIX the row says nothing */
 	unsigned    arg;
 	uint32_t    mask; /* the bits that are compared */
 	size_t      n;
@@ -130,6 +131,7 @@ static const struct floor_value {
 	/* Netlink is forbidden, too: if_nameindex() fails, but a family with some 300 ways into the kernel stays closed. */
 	{ "socket",      ONLY,  0, ALL_BITS, 3, { AF_UNIX, AF_INET, AF_INET6 }, "other families are rarely used, have had many holes, and load kernel modules" },
 	{ "socket",      ONLY,  1, 0xf, 3, { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET }, "raw sockets forge packets" },
+	{ "socket",      NEVER_BUT_UNIX, 1, 0xf, 1, { SOCK_SEQPACKET }, "outside of AF_UNIX it is SCTP, also with protocol 0" },
 	{ "socket",      ONLY,  2, ALL_BITS, 3, { 0, IPPROTO_TCP, IPPROTO_UDP }, "MPTCP, SCTP and ICMP bypass network rules" },
 	{ "socketpair",  ONLY,  0, ALL_BITS, 1, { AF_UNIX }, "other families have holes and no use" },
 	{ "mknod",       NEVER, 1, S_IFMT, 1, { S_IFCHR }, "a device node reaches the host's drivers" },
@@ -191,11 +193,18 @@ static bool test_stays_within(const struct policy_test *t, const struct floor_va
 	return true;
 }
 
+static bool test_is_of(const struct policy_test *t, uint32_t value)
+{
+	return t->mask == ALL_BITS && t->n == 1 && t->value[0] == value;
+}
+
 static bool clause_obeys(const struct policy_clause *c, const struct floor_value *row)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct policy_test *t = &c->test[i];
 
+		if (row->kind == NEVER_BUT_UNIX && t->arg == 0 && test_is_of(t, AF_UNIX))
+			return true;
 		if (t->arg == row->arg && (row->kind == ONLY ? test_stays_within(t, row) : !test_lets_in(t, row->mask, row->value[0])))
 			return true;
 	}
@@ -215,7 +224,9 @@ const char *policy_floor_forbids(const struct policy_floor *floor, unsigned call
 
 static bool row_forbids(const struct floor_value *row, const struct bpf_look *look)
 {
-	return look->seen & 1u << row->arg && row_has(row, look->arg[row->arg] & row->mask) == (row->kind == NEVER);
+	if (row->kind == NEVER_BUT_UNIX && (!(look->seen & 1u) || look->arg[0] == AF_UNIX))
+		return false;
+	return look->seen & 1u << row->arg && row_has(row, look->arg[row->arg] & row->mask) == (row->kind != ONLY);
 }
 
 const char *policy_floor_forbids_call(const struct policy_floor *floor, unsigned call, const struct bpf_look *look)
@@ -246,6 +257,8 @@ uint64_t policy_floor_digest(void)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
 		digest = mix(digest, values[i].call, strlen(values[i].call));
+		digest = mix(digest, &values[i].kind, sizeof values[i].kind);
+		digest = mix(digest, &values[i].arg, sizeof values[i].arg);
 		digest = mix(digest, &values[i].mask, sizeof values[i].mask);
 		digest = mix(digest, values[i].value, sizeof values[i].value);
 	}

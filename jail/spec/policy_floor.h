@@ -26,4 +26,4 @@ const char *policy_floor_forbids(const struct policy_floor *floor, unsigned call
 /* Why a call with these arguments may never be allowed; NULL when it may. Only arguments in look->seen count. */
 const char *policy_floor_forbids_call(const struct policy_floor *floor, unsigned call, const struct bpf_look *look);
 
-uint64_t policy_floor_digest(void); /* of calls, errnos, masks and values of the rows; part of the key of the filter cache */
+uint64_t policy_floor_digest(void); /* of calls, errnos, kinds, arguments, masks and values of the rows; part of the key of the filter cache */

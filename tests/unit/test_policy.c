@@ -101,6 +101,10 @@ static const struct {
 	{ "the floor forbids netlink", "allow socket if arg0 in AF_NETLINK and arg1 of 0xf in 1 and arg2 in 0\n", NULL, "p.policy:1: socket cannot be allowed so" },
 	{ "the floor forbids raw sockets", "allow socket if arg0 in AF_INET and arg1 of 0xf in SOCK_RAW and arg2 in 0\n", NULL, "p.policy:1: socket cannot be allowed so: the floor forbids it (raw" },
 	{ "the floor forbids MPTCP", "allow socket if arg0 in AF_INET and arg1 of 0xf in SOCK_STREAM and arg2 in IPPROTO_MPTCP\n", NULL, "p.policy:1: socket cannot be allowed so: the floor forbids it (MPTCP" },
+	{ "the floor forbids SCTP without its name", "allow socket if arg0 in AF_INET6 and arg1 of 0xf in SOCK_SEQPACKET and arg2 in 0\n", NULL, "p.policy:1: socket cannot be allowed so: the floor forbids it (outside of AF_UNIX" },
+	{ "and where AF_UNIX is one of two", "allow socket if arg0 in AF_UNIX AF_INET and arg1 of 0xf in SOCK_SEQPACKET and arg2 in 0\n", NULL, "p.policy:1: socket cannot be allowed so: the floor forbids it (outside of AF_UNIX" },
+	{ "and any type that it may be", "allow socket if arg0 in AF_INET and arg1 of 1 in 1 and arg2 in 0\n", NULL, "p.policy:1: socket cannot be allowed so" },
+	{ "a local socket of packets is fine", "allow socket if arg0 in AF_UNIX and arg1 of 0xf in SOCK_SEQPACKET and arg2 in 0\n", NULL, "" },
 	{ "a socket needs type and protocol said", "allow socket if arg0 in AF_INET\n", NULL, "p.policy:1: socket cannot be allowed so" },
 	{ "the floor forbids device nodes", "allow mknodat if arg2 of S_IFMT in S_IFIFO S_IFCHR\n", NULL, "p.policy:1: mknodat cannot be allowed so: the floor forbids it (a device" },
 	{ "the floor forbids setting a personality", "allow personality if arg0 in 0\n", NULL, "p.policy:1: personality cannot be allowed so" },
@@ -163,7 +167,7 @@ static void check_rows(struct policy *p)
 
 static const char forbidden[] =
 	"unshare setns clone3 mount umount2 umount pivot_root chroot fsopen fsconfig fsmount fspick open_tree open_tree_attr move_mount "
-	"mount_setattr statmount listmount listns ptrace process_vm_readv process_vm_writev process_madvise process_mrelease kcmp pidfd_getfd "
+	"mount_setattr statmount listmount listns ptrace lsm_set_self_attr process_vm_readv process_vm_writev process_madvise process_mrelease kcmp pidfd_getfd "
 	"move_pages migrate_pages bpf perf_event_open userfaultfd io_uring_setup io_uring_enter io_uring_register seccomp keyctl add_key "
 	"request_key open_by_handle_at name_to_handle_at fanotify_init fanotify_mark memfd_secret lookup_dcookie quotactl quotactl_fd acct swapon "
 	"swapoff reboot syslog vhangup sethostname setdomainname settimeofday clock_settime clock_adjtime adjtimex stime init_module finit_module "
@@ -176,7 +180,7 @@ static const char *const forbidden_so[] = {
 	"prctl if arg0 in PR_SET_SECCOMP", "prctl if arg0 in PR_SET_SECUREBITS", "prctl if arg0 in PR_CAP_AMBIENT", "prctl if arg0 in PR_SET_PTRACER",
 	"prctl if arg0 in PR_SET_MM", "prctl if arg0 in 59", "personality if arg0 in 0", "socketpair if arg0 in AF_INET",
 	"socket if arg0 in AF_NETLINK and arg1 in SOCK_STREAM and arg2 in 0", "socket if arg0 in AF_INET and arg1 in SOCK_RAW and arg2 in 0",
-	"socket if arg0 in AF_INET and arg1 in SOCK_STREAM and arg2 in IPPROTO_MPTCP",
+	"socket if arg0 in AF_INET and arg1 in SOCK_STREAM and arg2 in IPPROTO_MPTCP", "socket if arg0 in AF_INET and arg1 in SOCK_SEQPACKET and arg2 in 0",
 	"mknod if arg1 of S_IFMT in S_IFCHR", "mknod if arg1 of S_IFMT in S_IFBLK", "mknodat if arg2 of S_IFMT in S_IFCHR", "mknodat if arg2 of S_IFMT in S_IFBLK",
 };
 static const char *const namespaces[] = {
