@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMANDS = "setup build rootfs node demo test times vm matrix compat requirements bench lint fuzz coverage mutants install uninstall deb clean help".split()
+COMMANDS = "setup build rootfs node demo test again times vm matrix compat requirements bench lint fuzz coverage mutants install uninstall deb clean help".split()
 
 
 def dev(*words, before=()):
@@ -109,8 +109,33 @@ def test_an_unknown_fuzz_target_is_refused_with_the_list():
     assert done.returncode == 1 and '"nonesuch"' in done.stderr and "profile" in done.stderr and "all" in done.stderr
 
 
+@pytest.fixture
+def left(request):
+    """left(TEST...): the last run of a tier of its own has left these as failed."""
+    path = ROOT / "build/failed-nonesuch"
+    request.addfinalizer(lambda: path.unlink(missing_ok=True))
+    return lambda *names: path.write_text("".join(f"{name}\n" for name in names))
+
+
+GOOD = "tests/cli/test_dev.py::test_an_unknown_command_is_refused_with_the_list"
+
+
+def test_what_failed_is_run_again_three_times_and_named_when_it_passes(left):
+    left(GOOD)
+    done = dev("again", "nonesuch")
+    assert done.returncode == 0 and done.stdout.count("1 passed") == 3, done
+    assert done.stdout.splitlines()[-1] == f"UNSTEADY: failed once, passed alone three times: {GOOD}"
+
+
+@pytest.mark.parametrize("names, says", [((), "no test failed"), ((GOOD,) * 4, "4 tests failed"), (("tests/cli/test_dev.py::no_such_test",), "fails alone, too")], ids=["none", "many", "one that is not there"])
+def test_what_failed_for_no_reason_of_chance_is_not_run_away(left, names, says):
+    left(*names)
+    done = dev("again", "nonesuch")
+    assert done.returncode == 1 and says in done.stderr and "UNSTEADY" not in done.stdout, done
+
+
 def test_ci_runs_every_tier_that_the_readme_names_but_the_long_one():
     readme, ci = ((ROOT / name).read_text() for name in ("README.md", ".ci/run"))
     for command in ("./dev test", "./dev test full", "./dev test vm"):
-        assert f"\n{command}\n" in ci and f"\n{command}  " in readme
+        assert f"\n{command} || ./dev again {command.split()[-1]}\n" in ci and f"\n{command}  " in readme
     assert "long" not in ci and "neighbours" not in ci
