@@ -207,7 +207,7 @@ int field_from_text(const struct field *f, const char *text, void *into, struct 
 
 /* --- types and bounds in words --- */
 
-const char *field_words(const struct field *f)
+const char *field_type_text(const struct field *f)
 {
 	return types[f->type].words;
 }
@@ -256,7 +256,7 @@ void fields_print_mdoc(const struct field *table, FILE *out)
 {
 	fputs(".Bl -tag -width Ds\n", out);
 	for (const struct field *f = table; f->name; f++) {
-		fprintf(out, ".It Ic %s Pq %s\n%s.\n", f->name, field_words(f), f->doc);
+		fprintf(out, ".It Ic %s Pq %s\n%s.\n", f->name, field_type_text(f), f->doc);
 		field_print_bounds(f, false, out);
 	}
 	fputs(".El\n", out);

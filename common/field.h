@@ -35,7 +35,7 @@ enum field_type {
 };
 
 #define FIELD_ANY    UINT64_MAX /* as max: no bound */
-#define FIELD_UNSAID UINT64_MAX /* as preset of a row that has a bound: there is no preset */
+#define FIELD_UNSET UINT64_MAX /* as preset of a row that has a bound: there is no preset */
 
 /* Tables end with a row whose name is NULL. */
 struct field {
@@ -63,7 +63,7 @@ void field_print_value(const struct field *f, uint64_t value, char *buf, size_t 
 void field_print_text(const struct field *f, uint64_t value, char *buf, size_t len);
 void field_print(const struct field *f, const void *from, FILE *out); /* the struct's value, as field_from_text() reads it; nothing for lists */
 
-const char *field_words(const struct field *f); /* the type in JSON: "true or false" */
+const char *field_type_text(const struct field *f); /* the type in JSON: "true or false" */
 const char *field_like(const struct field *f);  /* the form of a text: "seconds, like 30 or 0.5" */
 const char *field_arg(const struct field *f);   /* the placeholder in --help: "SIZE"; "" for FIELD_BOOL */
 

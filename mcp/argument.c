@@ -157,7 +157,7 @@ static const char *nearest_of(const struct argument *rows, const char *name)
 }
 
 /* The words after "was ignored". The advice is about programs, so only tools that run one (they have stdin) get it. */
-static void say_instead(const struct argument *rows, const char *name, const char *names, char *ret, size_t len)
+static void print_advice(const struct argument *rows, const char *name, const char *names, char *ret, size_t len)
 {
 	const char *advice = find_row(rows, "stdin") ? advice_for(name) : NULL, *nearest = nearest_of(rows, name);
 
@@ -182,7 +182,7 @@ static void warn_of_unknown(const struct argument *rows, const json_t *given, js
 			continue;
 		snprintf(name, sizeof name, "%.*s", TEXT_SHOWN, key);
 		text_make_plain(name);
-		say_instead(rows, name, names, instead, sizeof instead);
+		print_advice(rows, name, names, instead, sizeof instead);
 		json_array_append_new(warnings, json_sprintf("The argument '%s' is unknown and was ignored; %s", name, instead));
 	}
 }
@@ -204,7 +204,7 @@ static json_t *take_one(const struct argument *row, const json_t *given, struct 
 	return NULL;
 }
 
-static json_t *take_if_said(const struct argument *row, const json_t *given, struct err *e)
+static json_t *take_if_given(const struct argument *row, const json_t *given, struct err *e)
 {
 	if (given && !json_is_null(given))
 		return take_one(row, given, e);
@@ -219,7 +219,7 @@ json_t *arguments_take(const struct argument *rows, const json_t *given, json_t 
 	json_t *taken = json_object(), *value;
 
 	for (const struct argument *row = rows; row->field.name; row++) {
-		if (!(value = take_if_said(row, json_object_get(given, row->field.name), e))) {
+		if (!(value = take_if_given(row, json_object_get(given, row->field.name), e))) {
 			json_decref(taken);
 			return NULL;
 		}

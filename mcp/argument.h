@@ -9,7 +9,7 @@
 #include "field_json.h"
 
 struct argument {
-	struct field field; /* offset: not used; preset: FIELD_UNSAID if it is not fixed; doc: for models, which pay for each word */
+	struct field field; /* offset: not used; preset: FIELD_UNSET if it is not fixed; doc: for models, which pay for each word */
 	bool         must;
 	const char  *manual; /* doc for the manual; NULL: as in doc */
 };

@@ -35,15 +35,15 @@ static void answer(struct visit *v)
 {
 	struct call          *c = v->call;
 	const struct execution *x = v->execution;
-	const struct answer_wish wish = x->wish; /* its warnings must not be used: they are freed with the run */
+	const struct answer_form answer_form = x->answer_form; /* its warnings must not be used: they are freed with the run */
 	scoped_outcome        o;
 
 	outcome_of(&o, x);
 	if (x->record)
 		facts_keep_isolation(c->mcp, x->profile, json_object_get(x->record, "isolation"));
 	visit_end(v);
-	if (!missing_answer(c, &o, &wish))
-		reply(c, &o, &wish);
+	if (!missing_answer(c, &o, &answer_form))
+		reply(c, &o, &answer_form);
 }
 
 static void on_ended(void *owner, struct execution *x)
@@ -123,7 +123,7 @@ static void on_progress(void *owner)
 	char                    text[LINE_MAX_SHOWN + 64];
 
 	describe(x, seconds, text, sizeof text);
-	call_progress(v->call, seconds, (double)x->wish.timeout_ms / 1000, text);
+	call_progress(v->call, seconds, (double)x->answer_form.timeout_ms / 1000, text);
 	loop_timer_set(&v->call->mcp->loop, &v->progress, (int64_t)v->call->mcp->settings->progress_ms);
 }
 

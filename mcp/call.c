@@ -139,7 +139,7 @@ void call_notify(struct call *c, const char *method, json_t *params)
 	json_decref(message);
 }
 
-static bool progress_may_be_told(const struct call *c, double progress)
+static bool progress_may_be_sent(const struct call *c, double progress)
 {
 	if (!c->progress_token || c->answer)
 		return false;
@@ -150,7 +150,7 @@ void call_progress(struct call *c, double progress, double total, const char *me
 {
 	json_t *params;
 
-	if (!progress_may_be_told(c, progress))
+	if (!progress_may_be_sent(c, progress))
 		return;
 	params = json_pack("{sOsf}", "progressToken", c->progress_token, "progress", progress);
 	if (total > 0)

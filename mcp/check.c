@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include "launcher.h"
+#include "brigd_link.h"
 #include "method.h"
 #include "place.h"
 #include "tool.h"
@@ -250,7 +250,7 @@ static void show_runs(struct check *k, const json_t *reply, int64_t first_ms, in
 {
 	char       *text = json_dumps(reply, JSON_COMPACT | JSON_REAL_PRECISION(15)), line[200 + PLACE_MAX];
 	bool        is_private;
-	const char *server = launcher_server(k->mcp.launcher, &is_private);
+	const char *server = brigd_link_server(k->mcp.brigd_link, &is_private);
 
 	snprintf(line, sizeof line, is_private ? "a private one, %s" : "a service, %s", server ? server : "which has gone");
 	show(k, "brigd", line);

@@ -52,7 +52,7 @@ static void destroy(struct execution *x)
 {
 	struct execution_pipe *const pipes[] = { &x->out, &x->err, &x->report };
 
-	launcher_forget(x->mcp->launcher, &x->question);
+	brigd_link_forget(x->mcp->brigd_link, &x->question);
 	close_input(x);
 	for (size_t i = 0; i < ARRAY_LEN(pipes); i++) {
 		close_pipe(pipes[i]);
@@ -66,9 +66,9 @@ static void destroy(struct execution *x)
 	TAILQ_REMOVE(&x->mcp->executions->all, x, link);
 	json_decref(x->message);
 	json_decref(x->record);
-	json_decref(x->said);
+	json_decref(x->program_report);
 	json_decref(x->round_of);
-	json_decref(x->wish.warnings);
+	json_decref(x->answer_form.warnings);
 	free(x->profile);
 	free(x->input_text);
 	free(x);
@@ -86,7 +86,7 @@ static void end(struct execution *x)
 
 	x->state    = EXECUTION_ENDED;
 	x->ended_ms = loop_now_ms();
-	launcher_forget(x->mcp->launcher, &x->question);
+	brigd_link_forget(x->mcp->brigd_link, &x->question);
 	close_input(x);
 	close_pipe(&x->out);
 	close_pipe(&x->err);
@@ -121,7 +121,7 @@ static void on_not_stopped(void *owner)
 {
 	struct execution *x = owner;
 
-	launcher_tell(x->mcp->launcher, run_talk_cancel(x->id, x->stopped));
+	brigd_link_send(x->mcp->brigd_link, run_talk_cancel(x->id, x->stopped));
 }
 
 /* Interrupts a call in a session. If it does not end, on_not_stopped() cancels it. */
@@ -131,7 +131,7 @@ static void interrupt(struct execution *x, const char *reason)
 		return;
 	x->stopped  = reason;
 	x->patience = (struct loop_timer){ .due = on_not_stopped, .owner = x };
-	launcher_tell(x->mcp->launcher, json_pack("{ss ss}", "op", "interrupt", "run", x->id));
+	brigd_link_send(x->mcp->brigd_link, json_pack("{ss ss}", "op", "interrupt", "run", x->id));
 	loop_timer_set(&x->mcp->loop, &x->patience, INTERRUPT_MS);
 }
 
@@ -141,7 +141,7 @@ static void stop(struct execution *x, const char *reason)
 	if (x->turn.mcp)
 		interrupt(x, reason);
 	else
-		launcher_tell(x->mcp->launcher, run_talk_cancel(x->id, reason));
+		brigd_link_send(x->mcp->brigd_link, run_talk_cancel(x->id, reason));
 }
 
 /* Cancels once: output that is read until the program is dead would cancel again and again. */
@@ -333,13 +333,13 @@ static void take_report(struct execution *x)
 	if (stream_is_truncated(s))
 		err_set(&why, ERR_PROTOCOL, "it has more than %llu bytes", (unsigned long long)PROGRAM_REPORT_MAX);
 	else
-		x->said = program_report_parse(x->is_report ? PROGRAM_REPORT_run : PROGRAM_REPORT_check, s->data, s->len, &why);
-	if (x->said)
-		x->said_bytes = s->len + WIRE_WEIGHT_BYTES * wire_weight(s->data, s->len);
+		x->program_report = program_report_parse(x->is_report ? PROGRAM_REPORT_run : PROGRAM_REPORT_check, s->data, s->len, &why);
+	if (x->program_report)
+		x->program_report_bytes = s->len + WIRE_WEIGHT_BYTES * wire_weight(s->data, s->len);
 	if (!x->is_report)
 		return;
-	if (x->said)
-		program_report_into(x->record, x->said);
+	if (x->program_report)
+		program_report_into(x->record, x->program_report);
 	else
 		program_report_complain(x->record, &why);
 }
@@ -380,7 +380,7 @@ static bool turns_again(struct execution *x, const json_t *error)
 	bool again = turn_again(&x->turn, error);
 
 	if (again)
-		launcher_forget(x->mcp->launcher, &x->question);
+		brigd_link_forget(x->mcp->brigd_link, &x->question);
 	return again;
 }
 
@@ -405,7 +405,7 @@ static void on_answer(void *owner, struct datagram *d)
 {
 	static const struct run_talk talk = { .waiting = on_waiting, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused };
 
-	run_talk_hear(&talk, owner, d);
+	run_talk_handle(&talk, owner, d);
 }
 
 /* The connection broke. A run that has not started has had no effect, and the launcher has already asked twice. */
@@ -492,7 +492,7 @@ static int add_files(struct execution *x, const struct execution_order *order, s
 static int ask_alone(struct execution *x, const struct execution_order *order, struct err *e)
 {
 	json_object_set_new(x->message, "wait_ms", json_integer(PLACE_WAIT_MS));
-	return add_files(x, order, e) < 0 ? -1 : launcher_ask(x->mcp->launcher, &x->question, e);
+	return add_files(x, order, e) < 0 ? -1 : brigd_link_ask(x->mcp->brigd_link, &x->question, e);
 }
 
 static void on_turn(void *owner, const char *session)
@@ -501,7 +501,7 @@ static void on_turn(void *owner, const char *session)
 	struct err        e;
 
 	json_object_set_new(x->message, "session", json_string(session));
-	if (launcher_ask(x->mcp->launcher, &x->question, &e) < 0)
+	if (brigd_link_ask(x->mcp->brigd_link, &x->question, &e) < 0)
 		fail(x, e.kind == ERR_MISSING ? "missing" : "unavailable", NULL, e.text);
 }
 

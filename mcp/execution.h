@@ -10,7 +10,7 @@
  */
 #pragma once
 #include "client_request.h"
-#include "launcher.h"
+#include "brigd_link.h"
 #include "run_tools.h"
 #include "stream.h"
 #include "turn.h"
@@ -46,7 +46,7 @@ struct execution_pipe {
 };
 
 /* The form of the answer; set by the call that started the run, and used by calls that continue it. */
-struct answer_wish {
+struct answer_form {
 	bool     as_text, echo, capture, detail; /* detail: JSON with all keys and all output */
 	uint64_t timeout_ms; /* the wall time limit of the run */
 	uint64_t memory_bytes;
@@ -80,8 +80,8 @@ struct execution {
 	char                    limit[48]; /* the limit that ended it, by its name in a profile; "": none */
 	uint64_t                limit_value;
 	json_t                 *record;    /* with the program's report, and the figures of brig-mcp; NULL: see failure */
-	json_t                 *said;      /* the report itself; NULL: there was none, or it was invalid */
-	size_t                  said_bytes; /* memory that it takes, estimated */
+	json_t                 *program_report; /* the report itself; NULL: there was none, or it was invalid */
+	size_t                  program_report_bytes; /* memory that it takes, estimated */
 	char                    exec_error[24];
 	struct failure          failure;
 	int64_t                 asked_ms, ended_ms;
@@ -96,7 +96,7 @@ struct execution {
 	json_t                 *round_of;  /* the params of the call that had this result; owned */
 	bool                    is_lent;   /* its handle is for these questions only: the client was not told it */
 	TAILQ_HEAD(, attendant) attendants;
-	struct answer_wish      wish;
+	struct answer_form      answer_form;
 };
 
 /* All executions of a brig-mcp. executions.h says which of them are kept, and for how long. */

@@ -10,7 +10,7 @@
 
 static size_t size_of(const struct execution *x)
 {
-	return sizeof *x + x->out.stream.room + x->err.stream.room + x->report.stream.room + x->said_bytes + x->input_len;
+	return sizeof *x + x->out.stream.room + x->err.stream.room + x->report.stream.room + x->program_report_bytes + x->input_len;
 }
 
 static bool is_kept(const struct execution *x)

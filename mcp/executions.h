@@ -13,7 +13,7 @@ enum { KEPT_MAX = 64, KEPT_RUNNING_MAX = 256 };
 #define KEPT_MS    (10 * 60 * 1000)
 
 struct executions *executions_create(struct mcp *m);
-/* Frees all of them. Runs are not cancelled: brigd ends them when the connection is closed, so launcher_destroy() must follow. */
+/* Frees all of them. Runs are not cancelled: brigd ends them when the connection is closed, so brigd_link_destroy() must follow. */
 void executions_destroy(struct executions *all);
 
 /* NULL: that principal has no such run. */

@@ -16,20 +16,20 @@ static char *key_of(const char *what, const char *name, char *buf)
 void fact_forget(struct fact *f)
 {
 	if (f->mcp)
-		launcher_forget(f->mcp->launcher, &f->question);
+		brigd_link_forget(f->mcp->brigd_link, &f->question);
 	json_decref(f->message);
 	f->message = NULL;
 }
 
 /* known() may free f: it is not touched afterwards. */
-static void tell(struct fact *f, const json_t *reply, const struct err *why)
+static void deliver(struct fact *f, const json_t *reply, const struct err *why)
 {
 	fact_forget(f);
 	f->known(f->owner, reply, why);
 }
 
 /* Removes the folder from "does not exist in /etc/brig/profiles; there are: ...": paths of the host are not for clients. */
-static void say_why(struct err *why, enum err_kind kind, const char *field, const char *message)
+static void set_error(struct err *why, enum err_kind kind, const char *field, const char *message)
 {
 	const char *in = strstr(message, " in /"), *list = strstr(message, "; there are: ");
 
@@ -47,8 +47,8 @@ static void refuse(struct fact *f, const json_t *error)
 		   strcmp(code, denial_code_name(DENIAL_denied)) == 0;
 	struct err why;
 
-	say_why(&why, his ? ERR_BAD_SPEC : ERR_SETUP, json_string_value(json_object_get(error, "field")), json_string_value(json_object_get(error, "message")));
-	tell(f, NULL, &why);
+	set_error(&why, his ? ERR_BAD_SPEC : ERR_SETUP, json_string_value(json_object_get(error, "field")), json_string_value(json_object_get(error, "message")));
+	deliver(f, NULL, &why);
 }
 
 static void refuse_event(struct fact *f)
@@ -56,7 +56,7 @@ static void refuse_event(struct fact *f)
 	struct err why;
 
 	err_set(&why, ERR_PROTOCOL, "brigd has answered a question with an event of a run");
-	tell(f, NULL, &why);
+	deliver(f, NULL, &why);
 }
 
 static void on_answer(void *owner, struct datagram *d)
@@ -72,13 +72,13 @@ static void on_answer(void *owner, struct datagram *d)
 		refuse(f, json_object_get(j, "error"));
 		return;
 	}
-	json_object_set(launcher_learnt(f->mcp->launcher), f->key, j);
-	tell(f, j, NULL);
+	json_object_set(brigd_link_facts(f->mcp->brigd_link), f->key, j);
+	deliver(f, j, NULL);
 }
 
 static void on_lost(void *owner, const struct err *why)
 {
-	tell(owner, NULL, why);
+	deliver(owner, NULL, why);
 }
 
 void fact_ask(struct fact *f, struct mcp *m, const char *what, const char *profile)
@@ -87,22 +87,22 @@ void fact_ask(struct fact *f, struct mcp *m, const char *what, const char *profi
 	struct err    e;
 
 	f->mcp = m;
-	known  = json_object_get(launcher_learnt(m->launcher), key_of(what, profile, f->key));
+	known  = json_object_get(brigd_link_facts(m->brigd_link), key_of(what, profile, f->key));
 	if (known) {
-		tell(f, known, NULL);
+		deliver(f, known, NULL);
 		return;
 	}
 	f->message  = json_pack("{ss ss*}", "op", what, "profile", profile);
 	f->question = (struct question){ .answered = on_answer, .lost = on_lost, .owner = f, .message = f->message };
-	if (launcher_ask(m->launcher, &f->question, &e) < 0)
-		tell(f, NULL, &e);
+	if (brigd_link_ask(m->brigd_link, &f->question, &e) < 0)
+		deliver(f, NULL, &e);
 }
 
 const json_t *facts_isolation(const struct mcp *m, const char *profile)
 {
 	char key[KEY_MAX];
 
-	return json_object_get(launcher_learnt(m->launcher), key_of("isolation", profile, key));
+	return json_object_get(brigd_link_facts(m->brigd_link), key_of("isolation", profile, key));
 }
 
 void facts_keep_isolation(struct mcp *m, const char *profile, const json_t *isolation)
@@ -110,7 +110,7 @@ void facts_keep_isolation(struct mcp *m, const char *profile, const json_t *isol
 	char key[KEY_MAX];
 
 	if (json_array_size(isolation))
-		json_object_set(launcher_learnt(m->launcher), key_of("isolation", profile, key), (json_t *)isolation);
+		json_object_set(brigd_link_facts(m->brigd_link), key_of("isolation", profile, key), (json_t *)isolation);
 }
 
 uint64_t fact_limit(const json_t *explained, const char *group, const char *name)

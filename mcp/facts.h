@@ -2,7 +2,7 @@
  * facts.h - what brigd says about itself and its profiles, asked once for each connection.
  */
 #pragma once
-#include "launcher.h"
+#include "brigd_link.h"
 
 /* One question. All members but known and owner must be zero. */
 struct fact {

@@ -103,7 +103,7 @@ static json_t *make_unchecked(const struct execution *x)
 
 json_t *findings_json(const struct execution *x)
 {
-	const json_t *said = x->said;
+	const json_t *said = x->program_report;
 	json_t       *errors;
 	bool          exited = said && strcmp(text_of(x->record, "exit_reason"), "exited") == 0;
 

@@ -20,6 +20,6 @@ struct execution *handle_call_find(struct call *c, const json_t *arguments)
 		 "exit_reason \"running\"; run the code again with execute_code.",
 		 id);
 	outcome_refused(&o, why);
-	reply(c, &o, &(struct answer_wish){ .as_text = c->mcp->settings->reply == REPLY_TEXT, .detail = c->mcp->settings->detail });
+	reply(c, &o, &(struct answer_form){ .as_text = c->mcp->settings->reply == REPLY_TEXT, .detail = c->mcp->settings->detail });
 	return NULL;
 }

@@ -5,7 +5,7 @@
 #include "broker.h"
 #include "call.h"
 #include "executions.h"
-#include "launcher.h"
+#include "brigd_link.h"
 #include "named_sessions.h"
 #include "tool.h"
 
@@ -55,10 +55,10 @@ int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e)
 	raise_files();
 	if (loop_open(&ret->loop, e) < 0)
 		return -1;
-	ret->launcher   = launcher_create(ret);
+	ret->brigd_link = brigd_link_create(ret);
 	ret->executions = executions_create(ret);
 	ret->sessions   = named_sessions_create(ret);
-	if (!ret->launcher || !ret->executions || !ret->sessions)
+	if (!ret->brigd_link || !ret->executions || !ret->sessions)
 		(void)err_set(e, ERR_LIMIT, "out of memory");
 	else if (open_artifacts(ret, e) == 0 && open_broker(ret, e) == 0)
 		return 0;
@@ -71,7 +71,7 @@ void mcp_close(struct mcp *m)
 	executions_destroy(m->executions);
 	named_sessions_destroy(m->sessions);
 	artifacts_destroy(m->artifacts);
-	launcher_destroy(m->launcher);
+	brigd_link_destroy(m->brigd_link);
 	broker_destroy(m->broker); /* after the runs, which have bridges to it */
 	tools_done(m);
 	loop_close(&m->loop);

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 struct call;
-struct launcher;
+struct brigd_link;
 struct executions;
 struct named_sessions;
 struct artifacts;
@@ -22,7 +22,7 @@ struct broker;
 struct mcp {
 	struct loop            loop;
 	const struct settings *settings;
-	struct launcher       *launcher;   /* the connection to brigd; made at the first tool call */
+	struct brigd_link     *brigd_link; /* the connection to brigd; made at the first tool call */
 	struct executions     *executions; /* all runs */
 	struct named_sessions       *sessions;   /* sessions of clients, by name */
 	struct artifacts      *artifacts;  /* a directory for what replies cannot have; NULL: none */

@@ -14,7 +14,7 @@ enum { NAME_MAX_SHOWN = 60, NAMED_MAX = 12 };
 
 struct want {
 	struct outcome     outcome;
-	struct answer_wish wish;
+	struct answer_form answer_form;
 	char               name[NAME_MAX_SHOWN + 1];
 };
 
@@ -142,11 +142,11 @@ static void known(struct call *c, const struct survey *s, const struct err *why,
 	(void)why; /* the reply then has the program's error without advice */
 	if (s)
 		advise(w, s);
-	reply(c, &w->outcome, &w->wish);
+	reply(c, &w->outcome, &w->answer_form);
 	gone(w);
 }
 
-bool missing_answer(struct call *c, struct outcome *o, const struct answer_wish *wish)
+bool missing_answer(struct call *c, struct outcome *o, const struct answer_form *answer_form)
 {
 	static const struct survey_reader reader = { .known = known, .gone = gone };
 	char                              name[NAME_MAX_SHOWN + 1];
@@ -154,7 +154,7 @@ bool missing_answer(struct call *c, struct outcome *o, const struct answer_wish 
 
 	if (!w)
 		return false;
-	*w = (struct want){ .outcome = *o, .wish = *wish };
+	*w = (struct want){ .outcome = *o, .answer_form = *answer_form };
 	memcpy(w->name, name, sizeof name);
 	*o = (struct outcome){ 0 };
 	survey_seek(c, &reader, w);

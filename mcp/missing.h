@@ -6,4 +6,4 @@
 #include "outcome.h"
 
 /* true: it ended because a module is missing; the call will be answered when the profiles were asked. *o is taken over then. */
-bool missing_answer(struct call *c, struct outcome *o, const struct answer_wish *wish);
+bool missing_answer(struct call *c, struct outcome *o, const struct answer_form *answer_form);

@@ -39,8 +39,8 @@ struct named_session *named_session_create(struct mcp *m, const char *owner, con
 
 void named_session_destroy(struct named_session *s)
 {
-	launcher_forget(s->mcp->launcher, &s->question);
-	launcher_forget(s->mcp->launcher, &s->ask_why);
+	brigd_link_forget(s->mcp->brigd_link, &s->question);
+	brigd_link_forget(s->mcp->brigd_link, &s->ask_why);
 	loop_timer_clear(&s->mcp->loop, &s->pump);
 	loop_timer_clear(&s->mcp->loop, &s->ask_why_again);
 	TAILQ_REMOVE(&s->mcp->sessions->all, s, link);
@@ -141,7 +141,7 @@ static void open_again(struct named_session *s);
 /* reason: words, or "". */
 static void lose(struct named_session *s, const char *reason)
 {
-	launcher_forget(s->mcp->launcher, &s->question);
+	brigd_link_forget(s->mcp->brigd_link, &s->question);
 	metrics_session_ended(s->mcp->metrics);
 	*s->id     = 0;
 	s->lost_ms = loop_now_ms();
@@ -177,7 +177,7 @@ static void on_why(void *owner, struct datagram *d)
 	struct named_session *s      = owner;
 	const char           *reason = d->answer.kind == ANSWER_ERROR ? reason_in(text_of(json_object_get(d->answer.source, "error"), "message")) : NULL;
 
-	launcher_forget(s->mcp->launcher, &s->ask_why);
+	brigd_link_forget(s->mcp->brigd_link, &s->ask_why);
 	if (!*s->lost) /* a call was told already */
 		return;
 	if (reason)
@@ -197,12 +197,12 @@ static void on_ask_why(void *owner)
 	struct err            ignored;
 
 	s->ask_why = (struct question){ .answered = on_why, .lost = on_why_lost, .owner = s, .message = s->ask_why_message, .repeated = true };
-	(void)!launcher_ask(s->mcp->launcher, &s->ask_why, &ignored);
+	(void)!brigd_link_ask(s->mcp->brigd_link, &s->ask_why, &ignored);
 }
 
 static void ask_why(struct named_session *s, const char *id)
 {
-	launcher_forget(s->mcp->launcher, &s->ask_why);
+	brigd_link_forget(s->mcp->brigd_link, &s->ask_why);
 	loop_timer_clear(&s->mcp->loop, &s->ask_why_again);
 	json_decref(s->ask_why_message);
 	s->ask_why_message = json_pack("{ss ss}", "op", "close", "session", id);
@@ -225,9 +225,9 @@ void named_session_gone(struct named_session *s, const char *id, const char *mes
 
 /* --- what brigd says --- */
 
-static void tell_close(struct named_session *s)
+static void send_close(struct named_session *s)
 {
-	launcher_tell(s->mcp->launcher, json_pack("{ss ss}", "op", "close", "session", s->id));
+	brigd_link_send(s->mcp->brigd_link, json_pack("{ss ss}", "op", "close", "session", s->id));
 }
 
 static void on_waiting(void *owner, const char *run, const char *why)
@@ -246,7 +246,7 @@ static void on_opened(void *owner, const json_t *event)
 	snprintf(s->id, sizeof s->id, "%s", json_string_value(json_object_get(event, "session")));
 	metrics_session_opened(s->mcp->metrics);
 	if (s->is_over)
-		tell_close(s);
+		send_close(s);
 	pump_soon(s);
 }
 
@@ -273,7 +273,7 @@ static void on_ended(void *owner, const json_t *event)
 		lose(s, words);
 		return;
 	}
-	launcher_forget(s->mcp->launcher, &s->question);
+	brigd_link_forget(s->mcp->brigd_link, &s->question);
 	fail(s, "unavailable", NULL, *words ? words : "The session could not be opened");
 }
 
@@ -294,7 +294,7 @@ static void on_refused(void *owner, const json_t *answer)
 
 	if (s->state != SESSION_OPENS)
 		return;
-	launcher_forget(s->mcp->launcher, &s->question);
+	brigd_link_forget(s->mcp->brigd_link, &s->question);
 	metrics_refused(s->mcp->metrics, text_of(error, "code"));
 	if (strcmp(text_of(error, "code"), denial_code_name(DENIAL_unknown_request)) == 0) {
 		fail(s, "denied", "session", "there are none here: the brigd that serves is of an older release; leave the argument out");
@@ -316,7 +316,7 @@ static void on_answer(void *owner, struct datagram *d)
 		.waiting = on_waiting, .opened = on_opened, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused
 	};
 
-	run_talk_hear(&talk, owner, d);
+	run_talk_handle(&talk, owner, d);
 }
 
 static void on_lost(void *owner, const struct err *why)
@@ -338,7 +338,7 @@ static void open_again(struct named_session *s)
 	s->state             = SESSION_OPENS;
 	s->question.message  = s->message;
 	s->question.repeated = false;
-	if (launcher_ask(s->mcp->launcher, &s->question, &e) < 0)
+	if (brigd_link_ask(s->mcp->brigd_link, &s->question, &e) < 0)
 		fail(s, e.kind == ERR_MISSING ? "missing" : "unavailable", NULL, e.text);
 }
 
@@ -377,6 +377,6 @@ void named_session_end(struct named_session *s)
 	s->is_over = true;
 	refuse(s, &over, true);
 	if (s->state == SESSION_OPEN)
-		tell_close(s);
+		send_close(s);
 	pump_soon(s);
 }

@@ -1,14 +1,14 @@
 /*
  * named_session.h - one session of a client: a jail that stays, and the uses of it.
  *
- * The client knows it by a name; brigd's id of it is secret. It is opened for its first use, over the connection of launcher.h
+ * The client knows it by a name; brigd's id of it is secret. It is opened for its first use, over the connection of brigd_link.h
  * and without `stays`, so it ends with the connection. When brigd has ended it (idle, too old, short of memory, itself
  * restarted), the next call opens a new one, and is told that the earlier one is lost and why.
  *
  * Calls have their turn one after the other, for they share an interpreter; files can be moved at the same time.
  */
 #pragma once
-#include "launcher.h"
+#include "brigd_link.h"
 #include "run_failure.h"
 
 enum { SESSION_OWNER_MAX = 128 };

@@ -138,7 +138,7 @@ static json_t *message_of(const char *mode, const json_t *explained, json_t *imp
 	return message;
 }
 
-static void put_words(json_t *message, const json_t *arguments)
+static void put_program_input(json_t *message, const json_t *arguments)
 {
 	const json_t *args = json_object_get(arguments, "args"), *env = json_object_get(arguments, "env");
 
@@ -172,12 +172,12 @@ static void put_tools(json_t *message, const struct settings *s, const json_t *e
 		json_object_set_new(json_object_get(message, "limits"), "tool_wait_ms", json_integer((json_int_t)least_of(own + s->ask_timeout_ms, most)));
 }
 
-static void fill_wish(const struct settings *s, const json_t *arguments, struct answer_wish *wish)
+static void fill_form(const struct settings *s, const json_t *arguments, struct answer_form *answer_form)
 {
-	wish->as_text = is_text_format(s, json_object_get(arguments, "format"));
-	wish->detail  = flag(arguments, "detail", s->detail);
-	wish->echo    = flag(arguments, "echo_result", s->echo_result);
-	wish->capture = flag(arguments, "capture_output", true);
+	answer_form->as_text = is_text_format(s, json_object_get(arguments, "format"));
+	answer_form->detail = flag(arguments, "detail", s->detail);
+	answer_form->echo = flag(arguments, "echo_result", s->echo_result);
+	answer_form->capture = flag(arguments, "capture_output", true);
 }
 
 /*
@@ -194,21 +194,21 @@ static void put_jail(json_t *message, const struct settings *s, const json_t *as
 		json_object_set(message, "network", s->net);
 }
 
-int order_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_wish *wish, struct err *e)
+int order_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_form *answer_form, struct err *e)
 {
 	const json_t *modules = json_object_get(explained, "modules"), *asked = json_object_get(arguments, "allowed_imports");
 
-	fill_wish(s, arguments, wish);
-	if (take_wall(s, json_object_get(arguments, "timeout"), explained, &wish->timeout_ms, e) < 0 ||
-	    take_memory(s, json_object_get(arguments, "memory_limit"), explained, &wish->memory_bytes, e) < 0 ||
+	fill_form(s, arguments, answer_form);
+	if (take_wall(s, json_object_get(arguments, "timeout"), explained, &answer_form->timeout_ms, e) < 0 ||
+	    take_memory(s, json_object_get(arguments, "memory_limit"), explained, &answer_form->memory_bytes, e) < 0 ||
 	    check_variables(json_object_get(arguments, "env"), e) < 0)
 		return -1;
 	*message = message_of("report", explained, choice_imports(s, modules, asked));
-	json_object_set_new(*message, "limits", limits_of(wish->timeout_ms, wish->memory_bytes, order_output(s, explained), explained));
+	json_object_set_new(*message, "limits", limits_of(answer_form->timeout_ms, answer_form->memory_bytes, order_output(s, explained), explained));
 	put_jail(*message, s, arguments);
 	if (*s->servers)
 		put_tools(*message, s, explained);
-	put_words(*message, arguments);
+	put_program_input(*message, arguments);
 	return 0;
 }
 
@@ -225,13 +225,13 @@ static int check_call(const json_t *arguments, struct err *e)
 	return 0;
 }
 
-int order_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_wish *wish, struct err *e)
+int order_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_form *answer_form, struct err *e)
 {
-	fill_wish(s, arguments, wish);
-	if (check_call(arguments, e) < 0 || take_wall(s, json_object_get(arguments, "timeout"), explained, &wish->timeout_ms, e) < 0)
+	fill_form(s, arguments, answer_form);
+	if (check_call(arguments, e) < 0 || take_wall(s, json_object_get(arguments, "timeout"), explained, &answer_form->timeout_ms, e) < 0)
 		return -1;
 	*message = json_pack("{ss}", "op", "run");
-	json_object_set_new(*message, "limits", limits_of(wish->timeout_ms, 0, order_output(s, explained), explained));
+	json_object_set_new(*message, "limits", limits_of(answer_form->timeout_ms, 0, order_output(s, explained), explained));
 	json_object_del(json_object_get(*message, "limits"), "memory_bytes");
 	if (*s->servers)
 		put_tools(*message, s, explained);

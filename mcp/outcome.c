@@ -7,9 +7,9 @@
 #include "frames.h"
 #include "image.h"
 #include "program_report.h"
-#include "network_words.h"
-#include "refused_words.h"
-#include "session_words.h"
+#include "network_summary.h"
+#include "refused_summary.h"
+#include "session_note.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -151,19 +151,19 @@ static void say_refused(struct outcome *o, const json_t *error)
 {
 	static const char *const types[] = { "PermissionError", "OSError", "MemoryError" };
 	const char              *type    = text_of(error, "type");
-	char                     words[REFUSED_WORDS_MAX];
+	char                     words[REFUSED_SUMMARY_MAX];
 
 	for (size_t i = 0; i < ARRAY_LEN(types) && !*o->hint; i++)
-		if (strcmp(types[i], type) == 0 && *refused_words(o->record, 2, words))
+		if (strcmp(types[i], type) == 0 && *refused_summary(o->record, 2, words))
 			say(HINT_OF(o), "The jail refused %.200s; trying again does not help.", words);
 }
 
 /* This hint comes before others: it is from brig-proxy, and names the host. */
 static void say_network(struct outcome *o)
 {
-	char words[NETWORK_WORDS_MAX];
+	char words[NETWORK_SUMMARY_MAX];
 
-	if (*network_words(o->record, 2, words))
+	if (*network_summary(o->record, 2, words))
 		say(HINT_OF(o), "This program may not reach, or did not reach, %.250s. Trying again does not help where it says not_allowed: a person can allow a host with --net of brig-mcp, or in the profile.", words);
 }
 
@@ -210,7 +210,7 @@ static void say_wall(struct outcome *o, const struct execution *x)
 {
 	char text[32];
 
-	seconds_text(x->limit_value ? x->limit_value : x->wish.timeout_ms, text, sizeof text);
+	seconds_text(x->limit_value ? x->limit_value : x->answer_form.timeout_ms, text, sizeof text);
 	say(ERROR_OF(o), "Execution timeout: timed out after %s %s", text, strcmp(text, "1") == 0 ? "second" : "seconds");
 	say(HINT_OF(o), "Do less in one call, or ask for more time with the argument timeout (at most %llu s).",
 	    (unsigned long long)(x->mcp->settings->max_timeout_ms / 1000));
@@ -230,7 +230,7 @@ static void say_oom(struct outcome *o, const struct execution *x)
 {
 	const json_t *said  = json_object_get(o->record, "error");
 	const char   *above = strcmp(text_of(said, "type"), "LIMIT") == 0 ? text_of(said, "message") : "";
-	uint64_t    limit = x->wish.memory_bytes;
+	uint64_t    limit = x->answer_form.memory_bytes;
 
 	if (*above) {
 		say(ERROR_OF(o), "Out of memory: %.1000s", above);
@@ -434,10 +434,10 @@ static void take_record(struct outcome *o, const struct execution *x)
 	o->record = json_incref(x->record);
 	snprintf(o->exit_reason, sizeof o->exit_reason, "%s", text_of(x->record, "exit_reason"));
 	if (x->is_report) {
-		take_displays(o, json_object_get(x->said, "displays"));
-		take_left_out(o, json_object_get(x->said, "left_out"));
+		take_displays(o, json_object_get(x->program_report, "displays"));
+		take_left_out(o, json_object_get(x->program_report, "left_out"));
 	}
-	take_result(o, x->is_report ? json_object_get(x->said, "bundle") : NULL);
+	take_result(o, x->is_report ? json_object_get(x->program_report, "bundle") : NULL);
 	say_ending(o, x);
 	if (!o->is_failure)
 		take_traceback(o);
@@ -445,16 +445,16 @@ static void take_record(struct outcome *o, const struct execution *x)
 
 void outcome_of(struct outcome *ret, const struct execution *x)
 {
-	*ret = (struct outcome){ .displays = json_array(), .seconds = -1, .timeout_ms = x->wish.timeout_ms, .warnings = json_incref(x->wish.warnings) };
+	*ret = (struct outcome){ .displays = json_array(), .seconds = -1, .timeout_ms = x->answer_form.timeout_ms, .warnings = json_incref(x->answer_form.warnings) };
 	gallery_init(&ret->gallery, x->mcp->artifacts, x->id);
 	snprintf(ret->session, sizeof ret->session, "%s", x->turn.session);
 	snprintf(ret->execution_id, sizeof ret->execution_id, "%s", *x->handle ? x->handle : x->id);
 	snprintf(ret->profile, sizeof ret->profile, "%s", x->profile);
-	if (x->wish.capture) {
+	if (x->answer_form.capture) {
 		take_stream(&ret->out, &x->out.stream, x->mcp->settings->keep_ansi, x->state != EXECUTION_ENDED);
 		take_stream(&ret->err, &x->err.stream, x->mcp->settings->keep_ansi, x->state != EXECUTION_ENDED);
 	}
-	if (!x->wish.detail)
+	if (!x->answer_form.detail)
 		name_images(&ret->out);
 	if (x->state != EXECUTION_ENDED)
 		say_running(ret, x);
@@ -463,7 +463,7 @@ void outcome_of(struct outcome *ret, const struct execution *x)
 	else
 		say_failure(ret, x);
 	if (*ret->session)
-		session_words(ret, x->turn.lost, x->cancelled);
+		session_note_fill(ret, x->turn.lost, x->cancelled);
 }
 
 void outcome_refused(struct outcome *ret, const char *why)

@@ -25,21 +25,21 @@ static void answer_text(struct call *c, const struct outcome *o)
  * The object is also structuredContent, with two exceptions: clients that read structuredContent show no images beside it; and
  * with detail the object may be so large that clients do not take it twice.
  */
-static void answer_json(struct call *c, const struct outcome *o, const struct answer_wish *wish)
+static void answer_json(struct call *c, const struct outcome *o, const struct answer_form *answer_form)
 {
-	json_t *object = reply_json(o, wish);
+	json_t *object = reply_json(o, answer_form);
 	size_t  len;
 	char   *text = exact_dump(object, JSON_COMPACT, &len);
 
-	answer(c, o, text, wish->detail || json_array_size(o->gallery.content) ? NULL : json_incref(object));
+	answer(c, o, text, answer_form->detail || json_array_size(o->gallery.content) ? NULL : json_incref(object));
 	json_decref(object);
 	free(text);
 }
 
-void reply(struct call *c, const struct outcome *o, const struct answer_wish *wish)
+void reply(struct call *c, const struct outcome *o, const struct answer_form *answer_form)
 {
-	if (wish->as_text)
+	if (answer_form->as_text)
 		answer_text(c, o);
 	else
-		answer_json(c, o, wish);
+		answer_json(c, o, answer_form);
 }

@@ -11,11 +11,11 @@
  * most BRIEF_REFUSED refused calls are named. wish.detail: all keys, and all output that was kept. wish.echo: the result is
  * appended to stdout.
  */
-json_t *reply_json(const struct outcome *o, const struct answer_wish *wish);
+json_t *reply_json(const struct outcome *o, const struct answer_form *answer_form);
 enum { BRIEF_OUTPUT = 10 * 1024, BRIEF_REFUSED = 5 };
 
 /* The first line says how it ended. At most max bytes; malloc'ed, NULL when memory is short. */
 char *reply_text(const struct outcome *o, size_t max);
 
 /* Answers the call with the text, followed by the images; the call ends. */
-void reply(struct call *c, const struct outcome *o, const struct answer_wish *wish);
+void reply(struct call *c, const struct outcome *o, const struct answer_form *answer_form);

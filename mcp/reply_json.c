@@ -3,7 +3,7 @@
 
 #include "clean.h"
 #include "excerpt.h"
-#include "refused_words.h"
+#include "refused_summary.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -210,10 +210,10 @@ static json_t *brief_refused(const struct outcome *o)
 {
 	const json_t *list = recorded(o, "refused");
 	json_t       *made = json_array();
-	char          words[REFUSED_WORDS_MAX];
+	char          words[REFUSED_SUMMARY_MAX];
 
 	for (size_t i = 0; i < json_array_size(list) && i < BRIEF_REFUSED; i++)
-		json_array_append_new(made, json_string(refused_words_of(json_array_get(list, i), words, sizeof words)));
+		json_array_append_new(made, json_string(refused_call_summary(json_array_get(list, i), words, sizeof words)));
 	return made;
 }
 
@@ -348,48 +348,48 @@ static bool says_nothing(const json_t *value)
 	return json_is_null(value) || json_is_false(value) || (json_is_array(value) && !json_array_size(value)) || (json_is_object(value) && !json_object_size(value));
 }
 
-enum when { ALWAYS, SAID, IN_DETAIL };
+enum when { ALWAYS, IF_PRESENT, IN_DETAIL };
 
 /* clang-format off */
 static const struct {
 	const char *key;
-	enum when   when; /* ALWAYS: a published server has it. SAID: if it says something, or with detail. IN_DETAIL: with detail */
+	enum when   when; /* ALWAYS: a published server has it. IF_PRESENT: if it says something, or with detail. IN_DETAIL: with detail */
 	json_t   *(*make)(const struct outcome *o);  /* NULL: the record's value of the key, or null */
 	json_t   *(*brief)(const struct outcome *o); /* without detail; NULL: the same */
 } rows[] = { /* how it ended comes first: of a long reply the rest may not be read */
 	{ "success",           ALWAYS,    success,           NULL },
 	{ "error",             ALWAYS,    error,             NULL },
-	{ "hint",              SAID,      hint,              NULL },
+	{ "hint",              IF_PRESENT, hint,             NULL },
 	{ "exit_reason",       ALWAYS,    exit_reason,       NULL },
-	{ "exit_code",         SAID,      NULL,              NULL },
-	{ "signal",            SAID,      NULL,              NULL },
-	{ "session",           SAID,      session,           NULL },
-	{ "limits_hit",        SAID,      limits_hit,        NULL },
-	{ "refused",           SAID,      refused,           brief_refused },
-	{ "truncated",         SAID,      truncated,         brief_truncated },
+	{ "exit_code",         IF_PRESENT, NULL,             NULL },
+	{ "signal",            IF_PRESENT, NULL,             NULL },
+	{ "session",           IF_PRESENT, session,          NULL },
+	{ "limits_hit",        IF_PRESENT, limits_hit,       NULL },
+	{ "refused",           IF_PRESENT, refused,          brief_refused },
+	{ "truncated",         IF_PRESENT, truncated,        brief_truncated },
 	{ "execution_id",      ALWAYS,    execution_id,      NULL },
 	{ "result",            ALWAYS,    result,            NULL },
 	{ "stdout",            ALWAYS,    stdout_json,       brief_stdout },
 	{ "stderr",            ALWAYS,    stderr_json,       brief_stderr },
-	{ "displays",          SAID,      displays,          brief_displays },
+	{ "displays",          IF_PRESENT, displays,         brief_displays },
 	{ "execution_time",    ALWAYS,    execution_time,    NULL },
 	{ "variables",         ALWAYS,    variables,         NULL },
-	{ "error_type",        SAID,      error_type,        NULL },
+	{ "error_type",        IF_PRESENT, error_type,       NULL },
 	{ "traceback",         ALWAYS,    traceback,         brief_traceback },
-	{ "line",              SAID,      line,              NULL },
-	{ "offset",            SAID,      offset,            NULL },
-	{ "text",              SAID,      text,              NULL },
+	{ "line",              IF_PRESENT, line,             NULL },
+	{ "offset",            IF_PRESENT, offset,           NULL },
+	{ "text",              IF_PRESENT, text,             NULL },
 	{ "return_code",       ALWAYS,    return_code,       NULL },
 	{ "timeout",           ALWAYS,    timeout,           NULL },
-	{ "usage",             SAID,      usage,             brief_usage },
-	{ "tool_calls",        SAID,      tool_calls,        brief_tool_calls },
-	{ "files",             SAID,      NULL,              NULL },
+	{ "usage",             IF_PRESENT, usage,            brief_usage },
+	{ "tool_calls",        IF_PRESENT, tool_calls,       brief_tool_calls },
+	{ "files",             IF_PRESENT, NULL,             NULL },
 	{ "security_warnings", ALWAYS,    security_warnings, NULL },
 	{ "security_event",    ALWAYS,    NULL,              NULL },
 	{ "validation_errors", ALWAYS,    validation_errors, NULL },
-	{ "details",           SAID,      details,           NULL },
-	{ "warnings",          SAID,      warnings,          NULL },
-	{ "profile",           SAID,      profile,           NULL },
+	{ "details",           IF_PRESENT, details,          NULL },
+	{ "warnings",          IF_PRESENT, warnings,         NULL },
+	{ "profile",           IF_PRESENT, profile,          NULL },
 	{ "rootfs",            IN_DETAIL, NULL,              NULL },
 	{ "isolation",         IN_DETAIL, isolation,         NULL },
 };
@@ -406,7 +406,7 @@ static void put(json_t *object, const struct outcome *o, size_t i, bool detail)
 {
 	json_t *value = value_of(o, i, detail);
 
-	if (rows[i].when == ALWAYS || detail || (rows[i].when == SAID && !says_nothing(value)))
+	if (rows[i].when == ALWAYS || detail || (rows[i].when == IF_PRESENT && !says_nothing(value)))
 		json_object_set(object, rows[i].key, value);
 	json_decref(value);
 }
@@ -423,13 +423,13 @@ static void echo_result(json_t *object, const struct outcome *o)
 	free(plain);
 }
 
-json_t *reply_json(const struct outcome *o, const struct answer_wish *wish)
+json_t *reply_json(const struct outcome *o, const struct answer_form *answer_form)
 {
 	json_t *object = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		put(object, o, i, wish->detail);
-	if (wish->echo)
+		put(object, o, i, answer_form->detail);
+	if (answer_form->echo)
 		echo_result(object, o);
 	return object;
 }

@@ -5,8 +5,8 @@
 #include "clean.h"
 #include "excerpt.h"
 #include "exact.h"
-#include "network_words.h"
-#include "refused_words.h"
+#include "network_summary.h"
+#include "refused_summary.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,11 +67,11 @@ static void print_hits(FILE *out, const json_t *hits)
 static void print_refused(FILE *out, const json_t *record)
 {
 	enum { NAMED_MAX = 3 };
-	char words[REFUSED_WORDS_MAX], hosts[NETWORK_WORDS_MAX];
+	char words[REFUSED_SUMMARY_MAX], hosts[NETWORK_SUMMARY_MAX];
 
-	if (*refused_words(record, NAMED_MAX, words))
+	if (*refused_summary(record, NAMED_MAX, words))
 		fprintf(out, " · refused: %s", words);
-	if (*network_words(record, NAMED_MAX, hosts))
+	if (*network_summary(record, NAMED_MAX, hosts))
 		fprintf(out, " · not reached: %s", hosts);
 }
 

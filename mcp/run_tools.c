@@ -1,18 +1,18 @@
 #include "run_tools.h"
 
 #include "client_protocol.h"
-#include "launcher.h"
+#include "brigd_link.h"
 
-static void tell(struct run_tools *t)
+static void report_calls(struct run_tools *t)
 {
 	json_t *message = json_pack("{ss ss sb}", "op", "tools", "run", t->run, "waiting", t->is_waiting);
 
-	loop_timer_clear(&t->mcp->loop, &t->tell);
+	loop_timer_clear(&t->mcp->loop, &t->report_timer);
 	if (json_array_size(t->ended))
 		json_object_set(message, "calls", t->ended);
 	json_decref(t->ended);
 	t->ended = json_array();
-	launcher_tell(t->mcp->launcher, message);
+	brigd_link_send(t->mcp->brigd_link, message);
 }
 
 static void on_late(void *owner)
@@ -20,12 +20,12 @@ static void on_late(void *owner)
 	struct run_tools *t = owner;
 
 	t->is_waiting = true;
-	tell(t);
+	report_calls(t);
 }
 
-static void on_tell(void *owner)
+static void on_report_due(void *owner)
 {
-	tell(owner);
+	report_calls(owner);
 }
 
 static void on_busy(void *owner, bool busy)
@@ -40,7 +40,7 @@ static void on_busy(void *owner, bool busy)
 	if (!t->is_waiting)
 		return;
 	t->is_waiting = false;
-	tell(t);
+	report_calls(t);
 }
 
 static void on_ended(void *owner, const struct tool_call *c, const char *outcome)
@@ -49,9 +49,9 @@ static void on_ended(void *owner, const struct tool_call *c, const char *outcome
 
 	json_array_append_new(t->ended, json_pack("{ss ss ss}", "name", c->name, "verdict", outcome, "args_sha256", c->digest));
 	if (json_array_size(t->ended) == PROTOCOL_CALLS_MAX)
-		tell(t);
-	else if (!t->tell.set)
-		loop_timer_set(&t->mcp->loop, &t->tell, RUN_TOOLS_TELL_MS);
+		report_calls(t);
+	else if (!t->report_timer.set)
+		loop_timer_set(&t->mcp->loop, &t->report_timer, RUN_TOOLS_REPORT_MS);
 }
 
 static void on_asks(void *owner)
@@ -68,7 +68,7 @@ int run_tools_open(struct run_tools *t, struct mcp *m, int fd, const char *run, 
 
 	*t = (struct run_tools){ .mcp = m, .run = run, .asks = asks, .owner = owner, .ended = json_array() };
 	t->late = (struct loop_timer){ .due = on_late, .owner = t };
-	t->tell = (struct loop_timer){ .due = on_tell, .owner = t };
+	t->report_timer = (struct loop_timer){ .due = on_report_due, .owner = t };
 	if (tool_bridge_open(&t->bridge, m->broker, fd, run, &events, t, &ignored) == 0)
 		return 0;
 	run_tools_done(t);
@@ -81,7 +81,7 @@ void run_tools_close(struct run_tools *t)
 		return;
 	tool_bridge_close(&t->bridge);
 	if (json_array_size(t->ended))
-		tell(t);
+		report_calls(t);
 }
 
 void run_tools_done(struct run_tools *t)
@@ -90,7 +90,7 @@ void run_tools_done(struct run_tools *t)
 		return;
 	run_tools_close(t);
 	loop_timer_clear(&t->mcp->loop, &t->late);
-	loop_timer_clear(&t->mcp->loop, &t->tell);
+	loop_timer_clear(&t->mcp->loop, &t->report_timer);
 	tool_bridge_done(&t->bridge);
 	json_decref(t->ended);
 	*t = (struct run_tools){ 0 };

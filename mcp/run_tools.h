@@ -8,13 +8,13 @@
 #include "mcp.h"
 #include "tool_bridge.h"
 
-enum { RUN_TOOLS_LATE_MS = 20, RUN_TOOLS_TELL_MS = 1000 };
+enum { RUN_TOOLS_LATE_MS = 20, RUN_TOOLS_REPORT_MS = 1000 };
 
 struct run_tools {
 	struct mcp        *mcp; /* NULL: the run has no tools */
 	const char        *run; /* its id */
 	struct tool_bridge bridge;
-	struct loop_timer  late, tell;
+	struct loop_timer  late, report_timer;
 	bool               is_waiting; /* brigd was told that a call is under way */
 	json_t            *ended;      /* ended calls that were not reported yet */
 	void             (*asks)(void *owner);

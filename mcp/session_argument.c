@@ -41,17 +41,17 @@ struct named_session *session_argument_find(struct call *c, const char *name, st
 
 static const char *const of_session[] = { "profile", "memory_limit", "env" };
 
-static bool is_said(const json_t *value)
+static bool is_given(const json_t *value)
 {
 	return value && !json_is_null(value) && !(json_is_string(value) && !json_string_length(value)) && !(json_is_object(value) && !json_object_size(value));
 }
 
-static json_t *take_said(const json_t *arguments)
+static json_t *take_given(const json_t *arguments)
 {
 	json_t *asked = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(of_session); i++)
-		if (is_said(json_object_get(arguments, of_session[i])))
+		if (is_given(json_object_get(arguments, of_session[i])))
 			json_object_set(asked, of_session[i], json_object_get(arguments, of_session[i]));
 	return asked;
 }
@@ -83,7 +83,7 @@ static json_t *compare(const struct named_session *s, const json_t *said, json_t
 json_t *session_argument_asked(struct call *c, const char *name, const json_t *arguments, json_t *warnings, struct err *e)
 {
 	const struct named_session *s     = named_sessions_find(c->mcp, session_argument_owner(c), name);
-	json_t                     *asked = take_said(arguments), *own;
+	json_t                     *asked = take_given(arguments), *own;
 
 	if (s && s->asked && s->state != SESSION_CLOSED) {
 		own = compare(s, asked, warnings, e);

@@ -13,7 +13,7 @@ void session_files_stop(struct session_files *f)
 	if (!f->mcp)
 		return;
 	loop_timer_clear(&f->mcp->loop, &f->patience);
-	launcher_forget(f->mcp->launcher, &f->question);
+	brigd_link_forget(f->mcp->brigd_link, &f->question);
 	transfer_close(&f->transfer);
 	named_session_leave(&f->use);
 	json_decref(f->message);
@@ -89,7 +89,7 @@ static void on_answer(void *owner, struct datagram *d)
 		end(f, &e);
 		return;
 	}
-	launcher_forget(f->mcp->launcher, &f->question);
+	brigd_link_forget(f->mcp->brigd_link, &f->question);
 	f->out = NULL;
 	if (transfer_open(&f->transfer, f->mcp, fd_take(&d->fd[0]), out, f->out_len, &relay, f, &e) < 0)
 		end(f, &e);
@@ -109,7 +109,7 @@ static void on_ready(void *owner)
 
 	f->message  = json_pack("{ss ss}", "op", "files", "session", f->use.session->id);
 	f->question = (struct question){ .answered = on_answer, .lost = on_lost, .owner = f, .message = f->message, .repeated = true };
-	if (launcher_ask(f->mcp->launcher, &f->question, &e) < 0)
+	if (brigd_link_ask(f->mcp->brigd_link, &f->question, &e) < 0)
 		end(f, &e);
 }
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "session_words.h"
+#include "session_note.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static void say_state(struct outcome *o, const json_t *session, const char *lost
 		snprintf(NOTE(o), "Session '%s': variables and files are kept for %s.", o->session, left);
 }
 
-void session_words(struct outcome *o, const char *lost, bool stopped)
+void session_note_fill(struct outcome *o, const char *lost, bool stopped)
 {
 	const json_t *session = json_object_get(o->record, "session");
 

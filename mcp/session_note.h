@@ -1,5 +1,5 @@
 /*
- * session_words.h - what a call found in its session and what it leaves there, in a sentence for a model. Pure.
+ * session_note.h - what a call found in its session and what it leaves there, in a sentence for a model. Pure.
  */
 #pragma once
 #include "outcome.h"
@@ -8,4 +8,4 @@
  * Sets o->session_state by its record, and writes the note; "": there is nothing to say. lost: why an earlier session of this
  * name is gone, or "". stopped: the client has cancelled the call.
  */
-void session_words(struct outcome *o, const char *lost, bool stopped);
+void session_note_fill(struct outcome *o, const char *lost, bool stopped);

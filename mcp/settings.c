@@ -10,12 +10,12 @@ const struct setting_texts setting_texts[SETTING_COUNT] = {
 /* A preset that its own row refuses is a bug, which tests/unit/test_settings.c finds. */
 void settings_init(struct settings *s)
 {
-	static const struct said nobody = { .origin = ORIGIN_PRESET };
-	struct err               e;
+	static const struct setting_source preset_source = { .origin = ORIGIN_PRESET };
+	struct err                         e;
 
 	*s = (struct settings){ .kept = json_array(), .notes = json_array() };
 	for (int id = 0; id < SETTING_COUNT; id++)
-		if (setting_say(s, (enum setting_id)id, &nobody, setting_texts[id].preset, &e) < 0)
+		if (setting_set(s, (enum setting_id)id, &preset_source, setting_texts[id].preset, &e) < 0)
 			abort();
 }
 

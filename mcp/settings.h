@@ -97,13 +97,13 @@ int   setting_nearest(enum setting_spelling how, const char *name); /* an id wit
 bool settings_is_ours(const char *variable); /* BRIG_MCP_* and SANDBOX_* */
 
 /* Where a value comes from, as a text that can stand before an error. */
-struct said {
+struct setting_source {
 	enum setting_origin origin;
 	const char         *where; /* NULL of a preset */
 	bool                older; /* by a name that is not brig's */
 };
 /* Sets one value; does nothing if a stronger place has set it. */
-must_use int setting_say(struct settings *s, enum setting_id id, const struct said *by, const char *text, struct err *e);
+must_use int setting_set(struct settings *s, enum setting_id id, const struct setting_source *by, const char *text, struct err *e);
 
 must_use int settings_take_options(struct settings *s, int argc, char **argv, struct err *e);
 /* names: variable -> text. lines: variable -> line of .env; NULL: the environment. */

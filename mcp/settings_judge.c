@@ -12,7 +12,7 @@ static const char *name_of(const struct settings *s, enum setting_id id, char *b
 	return s->where[id] ? s->where[id] : setting_name(id, SPELT_OPTION, buf, len);
 }
 
-static bool is_said(const struct settings *s, enum setting_id id)
+static bool is_set(const struct settings *s, enum setting_id id)
 {
 	return s->origin[id] != ORIGIN_PRESET;
 }
@@ -24,7 +24,7 @@ static int judge_timeout(struct settings *s, struct err *e)
 
 	if (s->timeout_ms <= s->max_timeout_ms)
 		return 0;
-	if (!is_said(s, SETTING_timeout_ms)) {
+	if (!is_set(s, SETTING_timeout_ms)) {
 		s->timeout_ms = s->max_timeout_ms;
 		return 0;
 	}
@@ -63,7 +63,7 @@ static int judge_profile(struct settings *s, struct err *e)
 	const bool  on[]  = { s->data_science, s->network, s->filesystem };
 	const char *first = NULL;
 
-	if (is_said(s, SETTING_profile))
+	if (is_set(s, SETTING_profile))
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(tiers); i++) {
 		if (on[i] && first)
@@ -189,7 +189,7 @@ static int judge_token(const struct settings *s, struct err *e)
 
 static void note(struct settings *s, enum setting_id id, const char *text)
 {
-	if (is_said(s, id))
+	if (is_set(s, id))
 		json_array_append_new(s->notes, json_sprintf("%s: %s", s->where[id], text));
 }
 
@@ -210,12 +210,12 @@ static int judge_http(struct settings *s, struct err *e)
 /* Restricted imports cannot be enforced in a session: modules that an earlier call has imported stay. */
 static int judge_sessions(struct settings *s, struct err *e)
 {
-	enum setting_id bound = is_said(s, SETTING_allowed_imports) ? SETTING_allowed_imports : SETTING_imports;
+	enum setting_id bound = is_set(s, SETTING_allowed_imports) ? SETTING_allowed_imports : SETTING_imports;
 	char            option[SETTING_NAME_MAX];
 
 	if (s->imports != IMPORTS_ENFORCE && !json_array_size(s->allowed_imports))
 		return 0;
-	if (is_said(s, SETTING_sessions) && s->sessions)
+	if (is_set(s, SETTING_sessions) && s->sessions)
 		return err_set(e, ERR_BAD_SPEC, "%s: cannot be enforced in sessions; say --sessions 0 as well", name_of(s, bound, option, sizeof option));
 	s->sessions = 0;
 	return 0;
@@ -223,7 +223,7 @@ static int judge_sessions(struct settings *s, struct err *e)
 
 static int judge_artifacts(const struct settings *s, struct err *e)
 {
-	if (!s->http || !is_said(s, SETTING_artifacts) || !*s->artifacts)
+	if (!s->http || !is_set(s, SETTING_artifacts) || !*s->artifacts)
 		return 0;
 	return err_set(e, ERR_BAD_SPEC, "%s: is for a server on stdio, whose client is on this host", s->where[SETTING_artifacts]);
 }

@@ -70,7 +70,7 @@ static bool is_covered(const struct settings *s, enum setting_id id, enum settin
 }
 
 /* brig's own names for the token take a file that holds it, as others can see what is typed. SANDBOX_API_TOKEN takes the token itself. */
-static int take(struct settings *s, enum setting_id id, const struct said *by, const char *text, struct err *e)
+static int take(struct settings *s, enum setting_id id, const struct setting_source *by, const char *text, struct err *e)
 {
 	static const struct field token_file = { .type = FIELD_STR, .offset = offsetof(struct settings, token_file), .max = FIELD_ANY };
 	const struct field       *f          = &setting_rows[id].field;
@@ -82,7 +82,7 @@ static int take(struct settings *s, enum setting_id id, const struct said *by, c
 	return f->type == FIELD_STR || f->type == FIELD_NAME ? take_text(s, f, text, e) : field_from_text(f, text, s, e);
 }
 
-int setting_say(struct settings *s, enum setting_id id, const struct said *by, const char *text, struct err *e)
+int setting_set(struct settings *s, enum setting_id id, const struct setting_source *by, const char *text, struct err *e)
 {
 	const char *where = NULL;
 
@@ -147,32 +147,32 @@ static const char *const servers[] = {
 	[SETTING_SERVER_ANY] = "any", [SETTING_SERVER_PRIVATE] = "private", [SETTING_SERVER_SERVICE] = "service", NULL,
 };
 
-static int say(void *into, const struct option_row *row, const char *value, struct err *e)
+static int set_from_option(void *into, const struct option_row *row, const char *value, struct err *e)
 {
 	enum setting_id   id = (enum setting_id)(row - setting_rows);
 	char              where[SETTING_NAME_MAX];
-	const struct said by = { ORIGIN_OPTION, setting_name(id, SPELT_OPTION, where, sizeof where), false };
+	const struct setting_source by = { ORIGIN_OPTION, setting_name(id, SPELT_OPTION, where, sizeof where), false };
 
-	return setting_say(into, id, &by, value, e);
+	return setting_set(into, id, &by, value, e);
 }
 
 /* As the published server is started: --transport http. */
-static int say_transport(void *into, const struct option_row *row, const char *value, struct err *e)
+static int set_from_transport(void *into, const struct option_row *row, const char *value, struct err *e)
 {
-	static const struct said by = { ORIGIN_OPTION, "--transport", true };
+	static const struct setting_source by = { ORIGIN_OPTION, "--transport", true };
 
 	(void)row;
 	if (strcmp(value, "http") != 0 && strcmp(value, "stdio") != 0)
 		return err_set(e, ERR_BAD_SPEC, "--transport: \"%.40s\" is none of stdio, http", value);
-	return setting_say(into, SETTING_http, &by, *value == 'h' ? "true" : "false", e);
+	return setting_set(into, SETTING_http, &by, *value == 'h' ? "true" : "false", e);
 }
 
-static int say_stdio(void *into, const struct option_row *row, const char *value, struct err *e)
+static int set_from_stdio(void *into, const struct option_row *row, const char *value, struct err *e)
 {
-	static const struct said by = { ORIGIN_OPTION, "--stdio", true };
+	static const struct setting_source by = { ORIGIN_OPTION, "--stdio", true };
 
 	(void)row, (void)value;
-	return setting_say(into, SETTING_http, &by, "false", e);
+	return setting_set(into, SETTING_http, &by, "false", e);
 }
 
 static const char *const others[] = {
@@ -187,13 +187,13 @@ static const char *const others[] = {
 
 const struct option_row setting_rows[] = {
 #define SETTING(member, type, option, older, min, max, preset, doc) \
-	[SETTING_##member] = { { option, type, AT(member), min, max, FIELD_UNSAID, doc, CHOICES(SETTING_##member), NULL }, 0, ARG(SETTING_##member, type), say, false },
+	[SETTING_##member] = { { option, type, AT(member), min, max, FIELD_UNSET, doc, CHOICES(SETTING_##member), NULL }, 0, ARG(SETTING_##member, type), set_from_option, false },
 #include "settings.def"
 	OPTION_SWITCH("check", 0, AT(check), "Run one program as a client would, and print the result"),
 	OPTION_SWITCH("print-config", 0, AT(print_config), "Print each setting, and where it comes from"),
 	OPTION_TEXT("config", 0, AT(config), "FILE", "Read this configuration file"),
-	{ { "stdio", FIELD_BOOL, 0, 0, 1, 0, "Serve on standard input and output; the default", NULL, NULL }, 0, NULL, say_stdio, false },
-	{ { "transport", FIELD_STR, 0, 0, 0, 0, "The same as --stdio or --http", NULL, NULL }, 0, "stdio|http", say_transport, false },
+	{ { "stdio", FIELD_BOOL, 0, 0, 1, 0, "Serve on standard input and output; the default", NULL, NULL }, 0, NULL, set_from_stdio, false },
+	{ { "transport", FIELD_STR, 0, 0, 0, 0, "The same as --stdio or --http", NULL, NULL }, 0, "stdio|http", set_from_transport, false },
 	OPTION_SWITCH("version", 'V', AT(version), "Print the version"),
 	OPTION_END,
 };

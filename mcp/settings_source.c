@@ -18,7 +18,7 @@ static const enum setting_id never_in_dotenv[] = {
 	SETTING_artifacts, SETTING_net,
 };
 
-static bool may_say(enum setting_id id, enum setting_origin origin)
+static bool may_set(enum setting_id id, enum setting_origin origin)
 {
 	for (size_t i = 0; i < ARRAY_LEN(never_in_dotenv); i++)
 		if (origin == ORIGIN_DOTENV && never_in_dotenv[i] == id)
@@ -41,13 +41,13 @@ static int take_variable(struct settings *s, enum setting_id id, const char *nam
 {
 	const char *text = json_string_value(json_object_get(names, name));
 	char        buf[SETTING_NAME_MAX + 40];
-	struct said by = { origin, describe(name, lines, buf, sizeof buf), older };
+	struct setting_source by = { origin, describe(name, lines, buf, sizeof buf), older };
 
 	if (!text)
 		return 0;
-	if (!may_say(id, origin) && *text)
+	if (!may_set(id, origin) && *text)
 		return err_set(e, ERR_BAD_SPEC, "%s: such a file does not decide that; say it as an option or in the environment", buf);
-	return setting_say(s, id, &by, text, e);
+	return setting_set(s, id, &by, text, e);
 }
 
 /* First BRIG_MCP_*, then the older names in the order of the row: the first that is set counts. */
@@ -225,7 +225,7 @@ static int refuse_key(const char *where, const char *key, struct err *e)
 static int take_key(struct settings *s, const char *where, const char *key, const json_t *value, struct err *e)
 {
 	int               id = setting_find(SPELT_KEY, key), r;
-	const struct said by = { ORIGIN_FILE, where, false };
+	const struct setting_source by = { ORIGIN_FILE, where, false };
 	char             *text;
 
 	if (strcmp(key, "comment") == 0)
@@ -234,7 +234,7 @@ static int take_key(struct settings *s, const char *where, const char *key, cons
 		return refuse_key(where, key, e);
 	if (!(text = text_of((enum setting_id)id, value, e)))
 		return err_wrap(e, "%s", where);
-	r = setting_say(s, (enum setting_id)id, &by, text, e);
+	r = setting_set(s, (enum setting_id)id, &by, text, e);
 	free(text);
 	return r;
 }

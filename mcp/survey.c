@@ -58,7 +58,7 @@ static void fail(struct work *w, const struct err *why)
 }
 
 /* The call is answered while the survey is there. */
-static void tell(struct work *w)
+static void answer_call(struct work *w)
 {
 	w->call->cancel = NULL;
 	w->reader->known(w->call, &w->survey, NULL, w->owner);
@@ -84,7 +84,7 @@ static void on_probed(void *owner, struct execution *x)
 	struct work *w = owner;
 
 	take_probe(w, x);
-	tell(w);
+	answer_call(w);
 }
 
 static void probe(struct work *w)
@@ -118,7 +118,7 @@ static void look_at_isolation(struct work *w)
 		json_array_extend(w->survey.isolation, (json_t *)known);
 	else
 		w->survey.why = json_incref(json_object_get(json_object_get(w->survey.profiles, w->survey.preset), "error"));
-	tell(w);
+	answer_call(w);
 }
 
 /* --- the profiles, one after the other --- */
@@ -144,7 +144,7 @@ static void ask_next(struct work *w)
 	if (!n && w->reader->isolation)
 		look_at_isolation(w);
 	else if (!n)
-		tell(w);
+		answer_call(w);
 	if (!n)
 		return;
 	snprintf(w->asked, sizeof w->asked, "%s", json_string_value(json_array_get(w->names, n - 1)));
@@ -195,7 +195,7 @@ void survey_seek(struct call *c, const struct survey_reader *reader, void *owner
 	fact_ask(&w->fact, c->mcp, "hello", NULL);
 }
 
-void survey_tell(struct call *c, json_t *(*make)(const struct mcp *m, const struct survey *s), const struct survey *s, const struct err *why)
+void survey_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct survey *s), const struct survey *s, const struct err *why)
 {
 	if (s)
 		tool_answer_data(c, make(c->mcp, s), false);

@@ -25,7 +25,7 @@ struct survey_reader {
 void survey_seek(struct call *c, const struct survey_reader *reader, void *owner);
 
 /* Answers the call with the object that make() returns, as data; if s is NULL, with why. */
-void survey_tell(struct call *c, json_t *(*make)(const struct mcp *m, const struct survey *s), const struct survey *s, const struct err *why);
+void survey_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct survey *s), const struct survey *s, const struct err *why);
 
 /* The survey in words, for a model; malloc'ed. NULL: out of memory. */
 char *survey_text(const struct mcp *m, const struct survey *s);

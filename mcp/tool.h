@@ -19,7 +19,7 @@ struct tool {
 	bool                   read_only, destructive, idempotent, open_world;
 	bool                   leaves_nothing; /* announced as read_only, too, unless a setting says no: what it changes is gone when the call ends */
 	bool                   unbounded;   /* not limited by --max-calls and --calls-per-minute: it ends other calls */
-	bool                   in_words;    /* with --reply text it answers in words only, without outputSchema and structuredContent */
+	bool                   text_only;   /* with --reply text it answers in words only, without outputSchema and structuredContent */
 	bool                   resumes;     /* its answer may be a question of a run; a call with requestState continues that run (resume.h) */
 	bool                   brokered;    /* offered only with --servers */
 	bool                   in_session;  /* offered only if there are sessions */

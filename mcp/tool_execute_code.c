@@ -26,9 +26,9 @@ static const struct argument rows[] = {
 	  "A name of 1 to 64 letters, digits and ._-: calls with the same one share variables, files and running programs, see Sessions below" },
 	{ { "files",           FIELD_ROWS,   0, 0,       WORKSPACE_FILES_MAX, 0,   "Put into /workspace first: content is text, base64 bytes", NULL, workspace_file_fields }, false,
 	  "Files that are put into /workspace before the program runs: objects with path, and content, a text, or base64, bytes. In a session they replace those that are there" },
-	{ { "timeout",         FIELD_MILLI,  0, 10,      86400000,   FIELD_UNSAID, "Seconds; default 30, at most 300", NULL, NULL }, false,
+	{ { "timeout",         FIELD_MILLI,  0, 10,      86400000,   FIELD_UNSET, "Seconds; default 30, at most 300", NULL, NULL }, false,
 	  "Seconds until it is ended; at most --max-timeout" },
-	{ { "memory_limit",    FIELD_SIZE,   0, 8 * MIB, 1024 * GIB, FIELD_UNSAID, "As \"512m\"", NULL, NULL }, false,
+	{ { "memory_limit",    FIELD_SIZE,   0, 8 * MIB, 1024 * GIB, FIELD_UNSET, "As \"512m\"", NULL, NULL }, false,
 	  "Memory, as \"256m\" or \"1g\"; a number counts MiB. The default is the profile's. In a session it is said by the first call" },
 	{ { "stdin",           FIELD_STR,    0, 0,       FIELD_ANY,  0,            "", NULL, NULL }, false,
 	  "What the program reads from standard input; nothing by default. Not in a session" },
@@ -42,15 +42,15 @@ static const struct argument rows[] = {
 	  "Only these modules may be imported, as [\"math\", \"json\"]; any when empty. Not in a session" },
 	{ { "validate",        FIELD_BOOL,   0, 0,       1,          0,            "Run only what passes validate_code", NULL, NULL }, false,
 	  "Check the code first (validate_code), and run it only if it passes" },
-	{ { "format",          FIELD_CHOICE, 0, 0,       1,          FIELD_UNSAID, "Of the answer", formats, NULL }, false,
+	{ { "format",          FIELD_CHOICE, 0, 0,       1,          FIELD_UNSET, "Of the answer", formats, NULL }, false,
 	  "The answer: json, one object; text, made to be read" },
-	{ { "detail",          FIELD_BOOL,   0, 0,       1,          FIELD_UNSAID, "All keys and output", NULL, NULL }, false,
+	{ { "detail",          FIELD_BOOL,   0, 0,       1,          FIELD_UNSET, "All keys and output", NULL, NULL }, false,
 	  "json: every key, and all output that was kept; else long output is cut in its middle, and what says nothing is left out" },
 	{ { "capture_output",  FIELD_BOOL,   0, 0,       1,          1,            "", NULL, NULL }, false,
 	  "false: leave stdout and stderr out of the answer" },
-	{ { "echo_result",     FIELD_BOOL,   0, 0,       1,          FIELD_UNSAID, "Also to stdout", NULL, NULL }, false,
+	{ { "echo_result",     FIELD_BOOL,   0, 0,       1,          FIELD_UNSET, "Also to stdout", NULL, NULL }, false,
 	  "Append the result to stdout, as an interpreter does" },
-	{ { "use_container",   FIELD_BOOL,   0, 0,       1,          FIELD_UNSAID, "Ignored", NULL, NULL }, false,
+	{ { "use_container",   FIELD_BOOL,   0, 0,       1,          FIELD_UNSET, "Ignored", NULL, NULL }, false,
 	  "Accepted for older clients; every run is isolated" },
 	{ { 0 }, false, NULL },
 };
@@ -94,7 +94,7 @@ static void answer_outcome(struct call *c, const struct outcome *o)
 	const json_t          *arguments = json_object_get(c->params, "arguments"), *detail = json_object_get(arguments, "detail");
 	const char            *format    = json_string_value(json_object_get(arguments, "format"));
 
-	reply(c, o, &(struct answer_wish){ .as_text = format ? strcmp(format, "text") == 0 : s->reply == REPLY_TEXT,
+	reply(c, o, &(struct answer_form){ .as_text = format ? strcmp(format, "text") == 0 : s->reply == REPLY_TEXT,
 					   .detail = json_is_boolean(detail) ? json_is_true(detail) : s->detail });
 }
 
@@ -147,26 +147,26 @@ static struct execution *start(struct work *w, struct execution_order *order, st
 	return NULL;
 }
 
-static struct execution *start_alone(struct work *w, struct answer_wish *wish, struct err *e)
+static struct execution *start_alone(struct work *w, struct answer_form *answer_form, struct err *e)
 {
 	struct execution_order order = { 0 };
 
-	return order_run(w->call->mcp->settings, w->arguments, w->explained, &order.message, wish, e) < 0 ? NULL : start(w, &order, e);
+	return order_run(w->call->mcp->settings, w->arguments, w->explained, &order.message, answer_form, e) < 0 ? NULL : start(w, &order, e);
 }
 
 /* A new session must be entered before the loop turns again, which start() does. */
-static struct execution *start_in_session(struct work *w, struct answer_wish *wish, struct err *e)
+static struct execution *start_in_session(struct work *w, struct answer_form *answer_form, struct err *e)
 {
 	struct execution_order order = { 0 };
 
-	if (order_call(w->call->mcp->settings, w->arguments, w->explained, &order.message, wish, e) < 0)
+	if (order_call(w->call->mcp->settings, w->arguments, w->explained, &order.message, answer_form, e) < 0)
 		return NULL;
-	order.patience_ms = wish->timeout_ms;
+	order.patience_ms = answer_form->timeout_ms;
 	order.session     = session_argument_make(w->call, w->session, w->asked, w->explained, e);
 	if (order.session) {
-		wish->memory_bytes = (uint64_t)json_integer_value(json_object_get(json_object_get(order.session->message, "limits"), "memory_bytes"));
-		if (!wish->memory_bytes)
-			wish->memory_bytes = order_preset_memory(w->call->mcp->settings, w->explained);
+		answer_form->memory_bytes = (uint64_t)json_integer_value(json_object_get(json_object_get(order.session->message, "limits"), "memory_bytes"));
+		if (!answer_form->memory_bytes)
+			answer_form->memory_bytes = order_preset_memory(w->call->mcp->settings, w->explained);
 		return start(w, &order, e);
 	}
 	json_decref(order.message);
@@ -176,16 +176,16 @@ static struct execution *start_in_session(struct work *w, struct answer_wish *wi
 static void run(struct work *w)
 {
 	struct call       *c    = w->call;
-	struct answer_wish wish = { 0 };
+	struct answer_form answer_form = { 0 };
 	struct err         e;
-	struct execution  *x = *w->session ? start_in_session(w, &wish, &e) : start_alone(w, &wish, &e);
+	struct execution  *x = *w->session ? start_in_session(w, &answer_form, &e) : start_alone(w, &answer_form, &e);
 
 	if (!x) {
 		refuse(w, &e);
 		return;
 	}
-	x->wish          = wish;
-	x->wish.warnings = json_incref(w->warnings);
+	x->answer_form   = answer_form;
+	x->answer_form.warnings = json_incref(w->warnings);
 	work_free(w);
 	attend(c, x, c->mcp->settings->yield_after_ms);
 }

@@ -12,7 +12,7 @@ enum { FOUND = 10, FOUND_MAX = 50 };
 static const struct argument rows[] = {
 	{ { "query", FIELD_STR,   0, 0, 200,       0,     "Words; \"\": all", NULL, NULL }, true,
 	  "Words that its name or description has, as \"search issues\"; all tools when empty" },
-	{ { "limit", FIELD_COUNT, 0, 1, FOUND_MAX, FIELD_UNSAID, "Default 10", NULL, NULL }, false,
+	{ { "limit", FIELD_COUNT, 0, 1, FOUND_MAX, FIELD_UNSET, "Default 10", NULL, NULL }, false,
 	  "How many at most; default 10" },
 	{ { 0 }, false, NULL },
 };

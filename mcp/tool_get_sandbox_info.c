@@ -157,7 +157,7 @@ static void tell(struct call *c, const struct survey *s, const struct err *why, 
 	if (text)
 		tool_answer_text(c, text, false);
 	else
-		survey_tell(c, make, s, why);
+		survey_answer(c, make, s, why);
 	free(text);
 }
 
@@ -181,6 +181,6 @@ const struct tool tool_get_sandbox_info = {
 	.destructive   = false,
 	.idempotent    = true,
 	.open_world    = false,
-	.in_words      = true,
+	.text_only     = true,
 	.call          = call,
 };

@@ -91,7 +91,7 @@ json_t *tool_json(const struct tool *t, const struct mcp *m, enum revision revis
 		json_object_set_new(tool, "annotations", annotations_of(t, m, revision));
 	if (revision >= REVISION_2025_06_18 && t->title)
 		json_object_set_new(tool, "title", json_string(t->title));
-	if (revision >= REVISION_2025_06_18 && t->output_schema && !(t->in_words && m->settings->reply == REPLY_TEXT))
+	if (revision >= REVISION_2025_06_18 && t->output_schema && !(t->text_only && m->settings->reply == REPLY_TEXT))
 		json_object_set_new(tool, "outputSchema", schema_of(t->output_schema));
 	return tool;
 }

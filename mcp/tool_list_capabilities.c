@@ -12,7 +12,7 @@ static const struct argument rows[] = { { { 0 }, false, NULL } };
 static void tell(struct call *c, const struct survey *s, const struct err *why, void *owner)
 {
 	(void)owner;
-	survey_tell(c, capabilities_json, s, why);
+	survey_answer(c, capabilities_json, s, why);
 }
 
 static void call(struct call *c, const json_t *arguments)

@@ -9,7 +9,7 @@ enum { WAIT_MS = 45 * 1000 };
 static const struct argument rows[] = {
 	{ { "execution_id", FIELD_STR,   0, 0,  64,      0,            "", NULL, NULL }, true,
 	  "From the answer of execute_code" },
-	{ { "timeout",      FIELD_MILLI, 0, 10, 3600000, FIELD_UNSAID, "Seconds; default 45", NULL, NULL }, false,
+	{ { "timeout",      FIELD_MILLI, 0, 10, 3600000, FIELD_UNSET, "Seconds; default 45", NULL, NULL }, false,
 	  "Seconds to wait at most before it answers with what there is so far; by default as long as --yield-after" },
 	{ { 0 }, false, NULL },
 };

@@ -25,7 +25,7 @@ int cell_places_list(struct cell_places *ret, struct err *e)
 	struct mount_plan plan;
 
 	_Static_assert(ARRAY_LEN(bare) + MOUNT_MAX <= ARRAY_LEN(ret->place), "room for every mount");
-	if (mount_plan_build(&plan, &(struct mount_wishes){ .trust = true, .terminals = true }, e) < 0)
+	if (mount_plan_build(&plan, &(struct mount_options){ .trust = true, .terminals = true }, e) < 0)
 		return -1;
 	ret->n = 0;
 	for (size_t i = 0; i < ARRAY_LEN(bare); i++)

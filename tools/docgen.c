@@ -170,7 +170,7 @@ static void print_requests(FILE *out)
 	for (int i = 0; i < REQUEST_COUNT; i++) {
 		enum request_kind kind = (enum request_kind)i;
 
-		fprintf(out, ".Ss %s\n%s.\nDescriptors: %s.\n", request_name(kind), request_doc(kind), request_fds_words(kind));
+		fprintf(out, ".Ss %s\n%s.\nDescriptors: %s.\n", request_name(kind), request_doc(kind), request_fds_text(kind));
 		if (request_must(kind))
 			fprintf(out, "The key\n.Ic %s\nmust be there.\n", request_must(kind));
 		print_keys(request_fields(kind), out);
@@ -249,7 +249,7 @@ static void print_argument(const struct argument *a, FILE *out)
 {
 	const struct field *f = &a->field;
 
-	fprintf(out, ".It Ic %s Pq %s%s\n", f->name, f->type == FIELD_SIZE ? "size, like 128m" : field_words(f), a->must ? ", required" : "");
+	fprintf(out, ".It Ic %s Pq %s%s\n", f->name, f->type == FIELD_SIZE ? "size, like 128m" : field_type_text(f), a->must ? ", required" : "");
 	print_sentence(a->manual ? a->manual : f->doc, out);
 	field_print_bounds(f, false, out);
 }

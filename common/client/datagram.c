@@ -61,7 +61,7 @@ enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err
 		err_sys(e, "brigd cannot be heard");
 		return DATAGRAM_BROKEN;
 	}
-	return datagram_parse(ret, text, (size_t)got, fd, fds, e) < 0 ? DATAGRAM_BROKEN : DATAGRAM_CAME;
+	return datagram_parse(ret, text, (size_t)got, fd, fds, e) < 0 ? DATAGRAM_BROKEN : DATAGRAM_RECEIVED;
 }
 
 static json_t *take_reply(struct datagram *d, int *fd, struct err *e)
@@ -87,7 +87,7 @@ json_t *datagram_exchange_fd(int sock, const json_t *request, int *fd, struct er
 	if (datagram_send(sock, request, NULL, 0, e) < 0)
 		return NULL;
 	switch (datagram_receive(sock, &d, e)) {
-	case DATAGRAM_CAME:
+	case DATAGRAM_RECEIVED:
 		return take_reply(&d, fd, e);
 	case DATAGRAM_END:
 		err_set(e, ERR_SETUP, "brigd gave no answer, and closed the connection");

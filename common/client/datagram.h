@@ -23,7 +23,7 @@ void datagram_done(struct datagram *d); /* closes descriptors that were not take
 must_use int datagram_send(int sock, const json_t *request, const int *fds, size_t n, struct err *e);
 
 enum datagram_answer {
-	DATAGRAM_CAME,
+	DATAGRAM_RECEIVED,
 	DATAGRAM_END,    /* the other side is gone */
 	DATAGRAM_BROKEN, /* *e says what was wrong; the connection cannot be used any more */
 };
@@ -31,7 +31,7 @@ enum datagram_answer {
 /* Parses a received datagram. Takes the descriptors over, also on failure. fds: at most DATAGRAM_FDS_MAX. */
 must_use int datagram_parse(struct datagram *ret, const char *text, size_t len, const int *fd, size_t fds, struct err *e);
 
-/* Waits for a datagram. *ret is DATAGRAM_NONE unless the result is DATAGRAM_CAME. */
+/* Waits for a datagram. *ret is DATAGRAM_NONE unless the result is DATAGRAM_RECEIVED. */
 must_use enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err *e);
 
 /* Sends a request and returns its reply: a new reference, or NULL with *e. ERR_DENIED: brigd refused it; the text is its message. */

@@ -36,7 +36,7 @@ static void take_streams(struct run_start *start, struct datagram *d)
 				start->fd[k] = take_stream(d, i);
 }
 
-static void hear_start(const struct run_talk *to, void *owner, struct datagram *d)
+static void handle_start(const struct run_talk *to, void *owner, struct datagram *d)
 {
 	struct run_start start = { .fd = { -1, -1, -1, -1, -1 } };
 
@@ -48,7 +48,7 @@ static void hear_start(const struct run_talk *to, void *owner, struct datagram *
 		fd_closep(&start.fd[k]);
 }
 
-static void hear_event(const struct run_talk *to, void *owner, struct datagram *d)
+static void handle_event(const struct run_talk *to, void *owner, struct datagram *d)
 {
 	const json_t *event = d->answer.source;
 
@@ -61,7 +61,7 @@ static void hear_event(const struct run_talk *to, void *owner, struct datagram *
 			to->opened(owner, event);
 		return;
 	case EVENT_started:
-		hear_start(to, owner, d);
+		handle_start(to, owner, d);
 		return;
 	case EVENT_limit:
 		if (json_is_true(json_object_get(event, "ends")))
@@ -75,11 +75,11 @@ static void hear_event(const struct run_talk *to, void *owner, struct datagram *
 	}
 }
 
-void run_talk_hear(const struct run_talk *to, void *owner, struct datagram *d)
+void run_talk_handle(const struct run_talk *to, void *owner, struct datagram *d)
 {
 	switch (d->answer.kind) {
 	case ANSWER_EVENT:
-		hear_event(to, owner, d);
+		handle_event(to, owner, d);
 		return;
 	case ANSWER_ERROR:
 		to->refused(owner, d->answer.source);

@@ -24,7 +24,7 @@ struct run_talk {
 	void (*refused)(void *owner, const json_t *answer); /* the run was refused; after its start: a cancel was, which came too late */
 };
 
-void run_talk_hear(const struct run_talk *to, void *owner, struct datagram *d);
+void run_talk_handle(const struct run_talk *to, void *owner, struct datagram *d);
 
 /* The request cancel. reason: one of the protocol's, or NULL. A new reference; NULL when run is not UTF-8. */
 json_t *run_talk_cancel(const char *run, const char *reason);

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 
-enum answer { CONNECTED, NOBODY, FAILED }; /* NOBODY: no service has this socket */
+enum answer { CONNECTED, NOT_LISTENING, FAILED }; /* NOT_LISTENING: no service has this socket */
 
 /*
  * After EACCES: true when only the owner may enter the socket's directory. It is then the
@@ -63,7 +63,7 @@ static void be_patient(int fd, unsigned ms)
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
-/* FAILED: *e is set. NOBODY: errno is. */
+/* FAILED: *e is set. NOT_LISTENING: errno is. */
 static enum answer try_socket(const char *path, enum server_want want, unsigned ms, struct server *ret, struct err *e)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -84,7 +84,7 @@ static enum answer try_socket(const char *path, enum server_want want, unsigned 
 		if (errno == EINTR)
 			continue;
 		if (errno == ENOENT || (errno == EACCES && is_for_root_alone(path)))
-			return NOBODY;
+			return NOT_LISTENING;
 		refuse(path, want, e);
 		return FAILED;
 	}
@@ -103,7 +103,7 @@ static int connect_named(const char *path, enum server_want want, unsigned ms, s
 	switch (try_socket(path, want, ms, ret, e)) {
 	case CONNECTED:
 		return 0;
-	case NOBODY:
+	case NOT_LISTENING:
 		refuse(path, want, e);
 		break;
 	case FAILED:
@@ -119,7 +119,7 @@ static enum answer try_usual(enum server_want want, unsigned ms, struct server *
 
 	snprintf(own, sizeof own, "/run/user/%u/brig/brig.sock", geteuid());
 	answer = try_socket(own, want, ms, ret, e);
-	return answer == NOBODY ? try_socket(SERVER_SOCKET, want, ms, ret, e) : answer;
+	return answer == NOT_LISTENING ? try_socket(SERVER_SOCKET, want, ms, ret, e) : answer;
 }
 
 /* --- a service that is enabled but not running --- */
@@ -188,7 +188,7 @@ int server_connect_within(struct server *ret, enum server_want want, unsigned ms
 	struct places places;
 	struct server s     = SERVER_NONE;
 	const char   *named = secure_getenv("BRIG_SOCKET");
-	enum answer   found = NOBODY;
+	enum answer   found = NOT_LISTENING;
 
 	if (places_find(&places, e) < 0)
 		return -1;
@@ -198,12 +198,12 @@ int server_connect_within(struct server *ret, enum server_want want, unsigned ms
 		found = try_usual(want, ms, &s, e);
 	if (found == FAILED)
 		return -1;
-	if (found == NOBODY && want == SERVER_SERVICE)
+	if (found == NOT_LISTENING && want == SERVER_SERVICE)
 		return err_set(e, ERR_MISSING, "no brigd is running; start one (systemctl start brigd, or brigd --foreground)%s",
 			       places.apart ? " and name its socket in BRIG_SOCKET" : "");
-	if (found == NOBODY && want == SERVER_ANY && miss_service(&places, e) < 0)
+	if (found == NOT_LISTENING && want == SERVER_ANY && miss_service(&places, e) < 0)
 		return -1;
-	if (found == NOBODY && server_start(&s, places.brigd, e) < 0)
+	if (found == NOT_LISTENING && server_start(&s, places.brigd, e) < 0)
 		return -1;
 	*ret = s;
 	return 0;

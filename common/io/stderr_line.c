@@ -1,4 +1,4 @@
-#include "say.h"
+#include "stderr_line.h"
 
 #include <poll.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void say(const char *fmt, ...)
+void stderr_line(const char *fmt, ...)
 {
 	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
 	char          line[1000];

@@ -1,5 +1,5 @@
 /*
- * say.h - writes a line to standard error, unless that would wait
+ * stderr_line.h - writes a line to standard error, unless that would wait
  *
  * When the pipe is full, the line is dropped: a reader that stops reading could
  * otherwise stop a service at a moment of its choice (CVE-2026-3888 used that to
@@ -9,4 +9,4 @@
 #include "defs.h"
 
 /* Cut to 999 bytes, in one write. fmt has the newline. */
-void say(const char *fmt, ...) printf_like(1, 2);
+void stderr_line(const char *fmt, ...) printf_like(1, 2);

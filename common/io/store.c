@@ -159,7 +159,7 @@ int store_open_first(const char *const stores[2], const char *name, struct store
 		       stores[0], stores[1], name);
 }
 
-bool store_when_named(const char *const stores[2], const char *name, struct timespec *ret)
+bool store_name_time(const char *const stores[2], const char *name, struct timespec *ret)
 {
 	char        path[STORE_PATH_MAX];
 	struct stat st;

@@ -85,7 +85,7 @@ static const struct request_row {
 #include "client_protocol.def"
 };
 
-static const char *const fds_words[] = {
+static const char *const fds_texts[] = {
 	[FDS_NONE]        = "none",
 	[FDS_RO]          = "one for each name in ro, then the socket for files",
 	[FDS_CODE_AND_RO] = "the program's text, then one for each name in ro, then the socket for files",
@@ -280,7 +280,7 @@ static int check_fds(const struct protocol_request *r, size_t fds, struct denial
 
 	if (fds == want)
 		return 0;
-	return deny(d, DENIAL_bad_descriptors, NULL, "%s: %zu descriptors came, %zu are wanted: %s", row->name, fds, want, fds_words[row->fds]);
+	return deny(d, DENIAL_bad_descriptors, NULL, "%s: %zu descriptors came, %zu are wanted: %s", row->name, fds, want, fds_texts[row->fds]);
 }
 
 static int decode(struct protocol_request *r, struct denial *d)
@@ -335,9 +335,9 @@ const char *request_doc(enum request_kind kind)
 	return requests[kind].doc;
 }
 
-const char *request_fds_words(enum request_kind kind)
+const char *request_fds_text(enum request_kind kind)
 {
-	return fds_words[requests[kind].fds];
+	return fds_texts[requests[kind].fds];
 }
 
 const char *request_must(enum request_kind kind)

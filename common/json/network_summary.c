@@ -1,4 +1,4 @@
-#include "network_words.h"
+#include "network_summary.h"
 
 #include "text.h"
 
@@ -38,7 +38,7 @@ static bool was_before(const json_t *list, size_t i)
 	return false;
 }
 
-static void add_one(const json_t *row, char buf[NETWORK_WORDS_MAX])
+static void add_one(const json_t *row, char buf[NETWORK_SUMMARY_MAX])
 {
 	const char   *name = text_of(row, "name");
 	const json_t *port = json_object_get(row, "port");
@@ -49,7 +49,7 @@ static void add_one(const json_t *row, char buf[NETWORK_WORDS_MAX])
 		snprintf(number, sizeof number, ":%u", (unsigned)json_integer_value(port) & 0xffff);
 	snprintf(one, sizeof one, "%.100s%s (%.30s)", *name ? name : is_lost(row) ? "any host" : "?", number, text_of(row, "reason"));
 	text_make_plain(one);
-	snprintf(buf + at, NETWORK_WORDS_MAX - at, "%s%s", at ? ", " : "", one);
+	snprintf(buf + at, NETWORK_SUMMARY_MAX - at, "%s%s", at ? ", " : "", one);
 }
 
 bool network_is_lost(const json_t *record)
@@ -63,7 +63,7 @@ bool network_is_lost(const json_t *record)
 	return false;
 }
 
-char *network_words(const json_t *record, size_t most, char buf[NETWORK_WORDS_MAX])
+char *network_summary(const json_t *record, size_t most, char buf[NETWORK_SUMMARY_MAX])
 {
 	const json_t *list = json_object_get(json_object_get(record, "network"), "connections");
 	size_t        n    = 0, at;
@@ -77,6 +77,6 @@ char *network_words(const json_t *record, size_t most, char buf[NETWORK_WORDS_MA
 	}
 	at = strlen(buf);
 	if (n > most)
-		snprintf(buf + at, NETWORK_WORDS_MAX - at, " and %zu more", n - most);
+		snprintf(buf + at, NETWORK_SUMMARY_MAX - at, " and %zu more", n - most);
 	return buf;
 }

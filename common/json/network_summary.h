@@ -1,5 +1,5 @@
 /*
- * network_words.h - the hosts of a record that a program did not reach, in words for people
+ * network_summary.h - the hosts of a record that a program did not reach, in words for people
  *
  * "evil.example:443 (not_allowed), b.example (unresolved) and 3 more". The program chose the names: text_make_plain() makes them
  * safe for a terminal.
@@ -8,9 +8,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-enum { NETWORK_WORDS_MAX = 400 };
+enum { NETWORK_SUMMARY_MAX = 400 };
 
 /* The refused and failed connections of the record's key "network", without repetitions, at most `most` by name. "": none. Returns buf. */
-char *network_words(const json_t *record, size_t most, char buf[NETWORK_WORDS_MAX]);
+char *network_summary(const json_t *record, size_t most, char buf[NETWORK_SUMMARY_MAX]);
 /* Whether the run lost its network, because brig-proxy ended or could not start. */
 bool network_is_lost(const json_t *record);

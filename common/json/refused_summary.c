@@ -1,11 +1,11 @@
-#include "refused_words.h"
+#include "refused_summary.h"
 
 #include "text.h"
 
 #include <stdio.h>
 #include <string.h>
 
-char *refused_words_of(const json_t *row, char *buf, size_t len)
+char *refused_call_summary(const json_t *row, char *buf, size_t len)
 {
 	const char *call = json_string_value(json_object_get(row, "call")), *argument = json_string_value(json_object_get(row, "argument"));
 
@@ -16,14 +16,14 @@ char *refused_words_of(const json_t *row, char *buf, size_t len)
 	return buf;
 }
 
-static void add(char buf[REFUSED_WORDS_MAX], const char *before, const char *words)
+static void add(char buf[REFUSED_SUMMARY_MAX], const char *before, const char *words)
 {
 	size_t at = strlen(buf);
 
-	snprintf(buf + at, REFUSED_WORDS_MAX - at, "%s%s", before, words);
+	snprintf(buf + at, REFUSED_SUMMARY_MAX - at, "%s%s", before, words);
 }
 
-char *refused_words(const json_t *record, size_t most, char buf[REFUSED_WORDS_MAX])
+char *refused_summary(const json_t *record, size_t most, char buf[REFUSED_SUMMARY_MAX])
 {
 	const json_t *list = json_object_get(record, "refused");
 	size_t        n    = json_array_size(list), named = n < most ? n : most;
@@ -34,7 +34,7 @@ char *refused_words(const json_t *record, size_t most, char buf[REFUSED_WORDS_MA
 		const json_t *row   = json_array_get(list, i);
 		json_int_t    count = json_integer_value(json_object_get(row, "count"));
 
-		add(buf, i == 0 ? "" : i + 1 == n ? " and " : ", ", refused_words_of(row, one, sizeof one));
+		add(buf, i == 0 ? "" : i + 1 == n ? " and " : ", ", refused_call_summary(row, one, sizeof one));
 		snprintf(times, sizeof times, " (%" JSON_INTEGER_FORMAT " times)", count);
 		add(buf, count > 1 ? times : "", "");
 	}

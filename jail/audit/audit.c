@@ -11,7 +11,7 @@ int audit_open(struct audit *ret, const struct audit_plan *plan, struct err *e)
 
 	if (plan->file && audit_file_open(&a.file, plan->file, plan->max_bytes, plan->keep, e) < 0)
 		return err_wrap(e, "audit");
-	journal_open(&a.journal, plan->journal, plan->words_fd);
+	journal_open(&a.journal, plan->journal, plan->text_fd);
 	*ret = a;
 	return 0;
 }
@@ -56,12 +56,12 @@ static void to_file(struct audit *a, const json_t *json)
 	if (r < 0) {
 		a->file_lost++;
 		if (a->losing++ == 0)
-			journal_say(&a->journal, JOURNAL_ERROR,
+			journal_log(&a->journal, JOURNAL_ERROR,
 				    "audit: %s: %s; lines are not in the file until it can be written again (if its folder was "
 				    "replaced, restart brigd)",
 				    a->file.name, strerror(-r));
 	} else if (a->losing) {
-		journal_say(&a->journal, JOURNAL_NOTICE, "audit: %s: written again, without %llu lines", a->file.name,
+		journal_log(&a->journal, JOURNAL_NOTICE, "audit: %s: written again, without %llu lines", a->file.name,
 			    (unsigned long long)a->losing);
 		a->losing = 0;
 	}
@@ -100,7 +100,7 @@ static void to_journal(struct audit *a, const json_t *json, enum journal_priorit
 
 	if (!journal_listens(&a->journal))
 		return;
-	audit_json_words(json, text);
+	audit_json_text(json, text);
 	journal_begin(&m, priority, text);
 	for (const struct audit_row *row = audit_rows; row->name; row++)
 		if ((len = audit_value_text(json_object_get(json, row->name), text)) > 0)

@@ -23,13 +23,13 @@ struct audit_plan {
 	uint64_t    max_bytes; /* of one file */
 	unsigned    keep;      /* number of rotated files: file.1, the youngest, to file.keep */
 	const char *journal;   /* JOURNAL_SOCKET, NULL: none */
-	int         words_fd;  /* gets the line for people when there is no journal; -1: none does */
+	int         text_fd;   /* gets the line for people when there is no journal; -1: none does */
 };
 
 struct audit_counts {
 	uint64_t entries;      /* all attempts, with those that were suppressed or lost */
 	uint64_t suppressed;   /* refusals and calls of tools of one uid beyond the most of a minute: counted, not written */
-	uint64_t journal_lost; /* messages that the journal, or words_fd, did not take */
+	uint64_t journal_lost; /* messages that the journal, or text_fd, did not take */
 	uint64_t file_lost;    /* lines that are not in the file */
 };
 

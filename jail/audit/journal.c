@@ -24,15 +24,15 @@ static int connect_to(const char *path)
 	return connect(fd, (struct sockaddr *)&at, sizeof at) < 0 ? -1 : fd_take(&fd);
 }
 
-void journal_open(struct journal *ret, const char *path, int words_fd)
+void journal_open(struct journal *ret, const char *path, int text_fd)
 {
-	*ret = (struct journal){ .fd = path ? connect_to(path) : -1, .words_fd = words_fd };
+	*ret = (struct journal){ .fd = path ? connect_to(path) : -1, .text_fd = text_fd };
 }
 
 void journal_close(struct journal *j)
 {
 	fd_closep(&j->fd);
-	j->words_fd = -1;
+	j->text_fd = -1;
 }
 
 static void put(struct journal_message *m, const void *bytes, size_t len)
@@ -71,7 +71,7 @@ void journal_begin(struct journal_message *m, enum journal_priority priority, co
 }
 
 /* Never waits: a pipe that can be written to takes a whole page, and a terminal or pipe that is full gets nothing. */
-static bool say_words(int fd, const char *words, size_t len)
+static bool write_if_ready(int fd, const char *words, size_t len)
 {
 	struct pollfd p = { fd, POLLOUT, 0 };
 
@@ -86,11 +86,11 @@ void journal_send(struct journal *j, const struct journal_message *m)
 		return;
 	if (!m->full)
 		taken = j->fd >= 0 ? send(j->fd, m->bytes, m->len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)m->len
-				   : say_words(j->words_fd, m->bytes + m->words, m->words_len);
+				   : write_if_ready(j->text_fd, m->bytes + m->words, m->words_len);
 	j->lost += !taken;
 }
 
-void journal_say(struct journal *j, enum journal_priority priority, const char *fmt, ...)
+void journal_log(struct journal *j, enum journal_priority priority, const char *fmt, ...)
 {
 	struct journal_message m;
 	char                   words[1024];

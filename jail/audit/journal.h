@@ -13,26 +13,26 @@ enum { JOURNAL_MESSAGE_MAX = 16 * 1024 };
 enum journal_priority { JOURNAL_ERROR = 3, JOURNAL_WARNING, JOURNAL_NOTICE, JOURNAL_INFO };
 
 struct journal {
-	int      fd;       /* -1: there is none */
-	int      words_fd; /* where MESSAGE goes when fd is -1; borrowed; -1: nowhere */
-	uint64_t lost;     /* messages that were not taken */
+	int      fd;      /* -1: there is none */
+	int      text_fd; /* where MESSAGE goes when fd is -1; borrowed; -1: nowhere */
+	uint64_t lost;    /* messages that were not taken */
 };
-#define JOURNAL_NONE ((struct journal){ .fd = -1, .words_fd = -1 })
+#define JOURNAL_NONE ((struct journal){ .fd = -1, .text_fd = -1 })
 
-/* If path is NULL, or no process receives there, messages go to words_fd. */
-void journal_open(struct journal *ret, const char *path, int words_fd);
+/* If path is NULL, or no process receives there, messages go to text_fd. */
+void journal_open(struct journal *ret, const char *path, int text_fd);
 void journal_close(struct journal *j);
 
 static inline bool journal_listens(const struct journal *j)
 {
-	return j->fd >= 0 || j->words_fd >= 0;
+	return j->fd >= 0 || j->text_fd >= 0;
 }
 
 /* A message that is being built. If a field does not fit, the whole message is lost. */
 struct journal_message {
 	char   bytes[JOURNAL_MESSAGE_MAX];
 	size_t len;
-	size_t words, words_len; /* offset and length of MESSAGE, for words_fd */
+	size_t words, words_len; /* offset and length of MESSAGE, for text_fd */
 	bool   full;
 };
 /* words: one line of printable text. */
@@ -41,4 +41,4 @@ void journal_add(struct journal_message *m, const char *field, const void *value
 void journal_send(struct journal *j, const struct journal_message *m);
 
 /* A message without further fields. Text from clients must be made plain before. */
-void journal_say(struct journal *j, enum journal_priority priority, const char *fmt, ...) printf_like(3, 4);
+void journal_log(struct journal *j, enum journal_priority priority, const char *fmt, ...) printf_like(3, 4);

@@ -202,12 +202,12 @@ static bool has_part(const struct mount_step *m)
 
 static int open_parts(struct parts *p, const struct base_mounts *b, const struct store_tree *tree, const char *name, struct err *e)
 {
-	const struct mount_wishes wishes = { .trust = b->trust_fd >= 0 };
+	const struct mount_options mount_options = { .trust = b->trust_fd >= 0 };
 	scoped_fd                 here   = -1;
 
 	memset(p->part, 0xff, sizeof p->part); /* -1 */
 	p->tree = -1;
-	if (mount_plan_build(&p->plan, &wishes, e) < 0 || base_mounts_enter_host(b, e) < 0)
+	if (mount_plan_build(&p->plan, &mount_options, e) < 0 || base_mounts_enter_host(b, e) < 0)
 		return -1;
 	here    = base_mounts_reach(b, tree->tree_fd, name, e);
 	p->tree = here < 0 ? -1 : detach_mount(here, mount_step_attrs(&p->plan.step[0]), name, e);

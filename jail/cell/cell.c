@@ -317,7 +317,7 @@ static int check_runner(const struct cell *c, const char *rootfs, const struct o
 		       rootfs);
 }
 
-int cell_ask(struct cell *c, const struct limits *l, struct err *e)
+int cell_request_fork(struct cell *c, const struct limits *l, struct err *e)
 {
 	const uint64_t             cpu_s   = (l->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
 	const struct child_rlimits rlimits = {
@@ -328,7 +328,7 @@ int cell_ask(struct cell *c, const struct limits *l, struct err *e)
 		.cpu_s_max = cpu_s + (c->missing & LAYER_BIT(CPU_TIME) ? 1 : (uint64_t)SESSION_CPU_S),
 	};
 
-	return warm_ask(&c->warm, c, &rlimits, e);
+	return warm_request_fork(&c->warm, c, &rlimits, e);
 }
 
 int cell_remove_code(struct cell *c, struct err *e)
@@ -386,7 +386,7 @@ bool cell_has_child(const struct cell *c, pid_t pid)
 bool cell_left_net_alone(const struct cell *c)
 {
 	const struct net_place *p = &c->net;
-	bool is_untouched         = p->is_needless || (c->is_noticed && !c->notice.was_given);
+	bool is_untouched         = p->is_needless || (c->is_noticed && !c->notice.socket_was_allowed);
 
 	return p->net.ns_fd >= 0 && is_untouched;
 }

@@ -42,7 +42,7 @@ struct cell {
 	struct net_place net;
 	struct net_sockets sockets; /* in that network */
 	struct notice    notice;    /* answers notices of network sockets and of refused calls */
-	bool             is_noticed; /* the program's filter sends notices: only then notice.was_given is meaningful */
+	bool             is_noticed; /* the program's filter sends notices: only then notice.socket_was_allowed is meaningful */
 	uint64_t         layers, missing;
 };
 
@@ -59,8 +59,8 @@ must_use int cell_open(struct cell *c, const struct cell_order *order, struct er
 must_use int cell_give_order(struct cell *c, const char *rootfs, const struct order_head *head, const struct order_fds *fds, struct err *e);
 /* From PREPARED on, for a command: removes main.py, which a later fork then does not do. The caller has the rights of the mounts' owner. */
 must_use int cell_remove_code(struct cell *c, struct err *e);
-/* Requests a fork with these limits. The cell is PREPARED, and warm.is_hard is set. */
-must_use int cell_ask(struct cell *c, const struct limits *l, struct err *e);
+/* Requests a fork with these limits. The cell is PREPARED, and warm.init_is_confined is set. */
+must_use int cell_request_fork(struct cell *c, const struct limits *l, struct err *e);
 
 /* Kills every process of the cell. Harmless when they are dead already. */
 void cell_kill(const struct cell *c);

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 /* Owns no file on any file system: the last id before the invalid one. */
-#define NOBODY_AT_ALL 4294967294u
+#define UNUSED_ID 4294967294u
 
 /* The user namespace of a child, which waits until it is open here. */
 static int open_namespace_of(pid_t pid, uint32_t spare_id)
@@ -29,7 +29,7 @@ static int open_namespace_of(pid_t pid, uint32_t spare_id)
 	scoped_fd proc = -1;
 
 	snprintf(path, sizeof path, "/proc/%d", pid);
-	snprintf(map, sizeof map, "%u %u 1", NOBODY_AT_ALL, spare_id);
+	snprintf(map, sizeof map, "%u %u 1", UNUSED_ID, spare_id);
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0 || file_put(proc, "uid_map", map) < 0 || file_put(proc, "gid_map", map) < 0)
 		return -1;

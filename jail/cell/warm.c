@@ -13,13 +13,13 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#define FOUR   -1, -1, -1, -1
-#define TWELVE { FOUR, FOUR, FOUR }
+#define FOUR_CLOSED -1, -1, -1, -1
+#define TWELVE_CLOSED { FOUR_CLOSED, FOUR_CLOSED, FOUR_CLOSED }
 const struct warm WARM_NONE = { .has_code   = true,
-				.zygote     = { .orders = -1, .pidfd = -1 },
+				.zygote     = { .requests = -1, .pidfd = -1 },
 				.orders     = { -1, -1 },
 				.order_file = -1,
-				.prepared   = TWELVE,
+				.prepared   = TWELVE_CLOSED,
 				.answer_fd  = -1,
 				.program_fd = -1,
 				.report_fd  = -1 };
@@ -37,7 +37,7 @@ int warm_open(struct warm *w, struct err *e)
 
 bool warm_is_possible(const struct warm *w)
 {
-	return w->is_wanted && w->zygote.is_up && w->zygote.orders >= 0;
+	return w->is_wanted && w->zygote.is_up && w->zygote.requests >= 0;
 }
 
 int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e)
@@ -67,7 +67,7 @@ static int make_sockets(struct warm *w, int fds[2], struct err *e)
 	return 0;
 }
 
-static size_t fill_groups(struct fork_order *o, int *fds, const struct cell *c)
+static size_t fill_groups(struct fork_params *o, int *fds, const struct cell *c)
 {
 	const struct child_ctx *child = &c->child;
 	int                     group = group_clone_fd(&c->group);
@@ -99,10 +99,10 @@ static const char *server_name(const struct warm *w)
 	return w->by_forker ? "the fork server" : "the zygote";
 }
 
-static int ask(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, int ours[2], struct err *e)
+static int send_request(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, int ours[2], struct err *e)
 {
-	struct fork_order o;
-	int               fds[FORK_ORDER_FDS_MAX], r;
+	struct fork_params o;
+	int               fds[FORK_REQUEST_FDS_MAX], r;
 	size_t            n;
 
 	if (make_sockets(w, ours, e) < 0)
@@ -122,18 +122,18 @@ static int ask(struct warm *w, const struct cell *c, const struct child_rlimits 
 	fds[FORK_CELL]   = c->pidfd;
 	fill_handed(fds + FORK_HANDED, w);
 	n = FORK_GROUPS + fill_groups(&o, fds + FORK_GROUPS, c);
-	r = packet_send(w->by_forker ? w->forker->orders : w->zygote.orders, &o, sizeof o, fds, n);
+	r = packet_send(w->by_forker ? w->forker->requests : w->zygote.requests, &o, sizeof o, fds, n);
 	if (r == -EPIPE && w->by_forker) { /* it died a moment ago */
 		forker_stop(w->forker);
 		if (forker_start(w->forker, e) < 0)
 			return -1;
-		r = packet_send(w->forker->orders, &o, sizeof o, fds, n);
+		r = packet_send(w->forker->requests, &o, sizeof o, fds, n);
 	}
 	errno = -r;
 	return r < 0 ? err_sys(e, "%s%s cannot be reached", w->by_forker ? "set-up step fork-program: " : "", server_name(w)) : 0;
 }
 
-int warm_ask(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, struct err *e)
+int warm_request_fork(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, struct err *e)
 {
 	int ours[2] = { -1, -1 }, r;
 
@@ -141,8 +141,8 @@ int warm_ask(struct warm *w, const struct cell *c, const struct child_rlimits *r
 		return err_set(e, ERR_SETUP, "%d %ss died one after the other", WARM_ASKED_MAX, server_name(w) + strlen("the "));
 	if (w->by_forker && forker_start(w->forker, e) < 0)
 		return -1;
-	w->started_then = !w->by_forker && w->zygote.starts;
-	r = ask(w, c, rlimits, ours, e);
+	w->server_was_importing = !w->by_forker && w->zygote.starts;
+	r = send_request(w, c, rlimits, ours, e);
 	fd_closep(&ours[0]);
 	fd_closep(&ours[1]);
 	w->generation = w->by_forker ? w->forker->generation : w->zygote.generation;
@@ -173,7 +173,7 @@ static void close_handed(struct warm *w)
 		fd_closep(&w->prepared[i]);
 }
 
-static enum warm_answer ask_again(struct warm *w)
+static enum warm_answer return_to_prepared(struct warm *w)
 {
 	if (w->by_forker && w->generation == w->forker->generation)
 		forker_stop(w->forker); /* it has ended, even if its pidfd does not say so yet */
@@ -224,12 +224,12 @@ static enum warm_answer forked(struct warm *w, pid_t pid, int *fds, size_t n, st
 	return WARM_GOES_ON;
 }
 
-static enum warm_answer hear_word(struct warm *w, const struct fork_message *message, int *fds, size_t n, struct err *e)
+static enum warm_answer handle_message(struct warm *w, const struct fork_message *message, int *fds, size_t n, struct err *e)
 {
-	switch ((enum fork_word_kind)message->kind) {
+	switch ((enum fork_message_kind)message->kind) {
 	case FORK_WAITS:
 		w->state        = w->state == WARM_ASKED ? WARM_WAITS : w->state;
-		w->started_then = false;
+		w->server_was_importing = false;
 		w->asked        = clock_ms(CLOCK_MONOTONIC); /* an order may be there already: the wait for its fork begins now, after the imports */
 		return WARM_GOES_ON;
 	case FORK_FORKS:
@@ -237,14 +237,14 @@ static enum warm_answer hear_word(struct warm *w, const struct fork_message *mes
 	case FORK_FORKED:
 		return forked(w, message->value, fds, n, e);
 	case FORK_FAILED:
-		return w->stands ? lost(w, e) : refused(w, message->value, e);
+		return w->fork_is_confined ? lost(w, e) : refused(w, message->value, e);
 	case FORK_RETIRES:
-		return is_before_fork(w) ? ask_again(w) : lost(w, e);
+		return is_before_fork(w) ? return_to_prepared(w) : lost(w, e);
 	}
 	return lost(w, e);
 }
 
-enum warm_answer warm_hear(struct warm *w, struct err *e)
+enum warm_answer warm_receive(struct warm *w, struct err *e)
 {
 	struct fork_message message;
 	enum warm_answer answer;
@@ -253,9 +253,9 @@ enum warm_answer warm_hear(struct warm *w, struct err *e)
 	ssize_t             got = packet_receive(w->answer_fd, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 
 	if (got != sizeof message)
-		answer = is_before_fork(w) ? ask_again(w) : lost(w, e);
+		answer = is_before_fork(w) ? return_to_prepared(w) : lost(w, e);
 	else
-		answer = hear_word(w, &message, fds, n, e);
+		answer = handle_message(w, &message, fds, n, e);
 	fd_closep(&fds[0]);
 	return answer;
 }

@@ -15,8 +15,8 @@
 struct cell;
 
 /* The state of the profile's zygote, as its supervisor knows it at this moment. */
-struct zygote_place {
-	int      orders;     /* socket for requests; one that is sent while there is no zygote waits for the next. -1: no zygote can be started now */
+struct zygote_status {
+	int      requests;   /* socket for requests; one that is sent while there is no zygote waits for the next. -1: no zygote can be started now */
 	int      pidfd;      /* -1: there is none */
 	pid_t    pid;
 	uint32_t generation; /* of this zygote; the next has another */
@@ -24,24 +24,24 @@ struct zygote_place {
 	bool     starts;     /* it still imports: its answer may take longer */
 	bool     ahead;      /* it forks before there is an order */
 };
-#define ZYGOTE_PLACE_NONE ((struct zygote_place){ .orders = -1, .pidfd = -1 })
+#define ZYGOTE_STATUS_NONE ((struct zygote_status){ .requests = -1, .pidfd = -1 })
 
 enum warm_state { WARM_BUILDING, WARM_PREPARED, WARM_ASKED, WARM_WAITS, WARM_FORKS };
 
 struct warm {
 	enum warm_state state;
 	bool            ahead;        /* the fork was asked for before there was an order */
-	bool            stands;       /* the fork has reported that it has given up all rights and has the filter on */
-	bool            is_hard;      /* brig-init has reported that it has no capability and has its filter on */
+	bool            fork_is_confined; /* the fork has reported that it has given up all rights and has the filter on */
+	bool            init_is_confined; /* brig-init has reported that it has no capability and has its filter on */
 	bool            is_wanted;    /* a zygote may fork into this cell */
-	struct zygote_place zygote;   /* the caller sets it before each turn; its descriptors are borrowed */
+	struct zygote_status zygote;  /* the caller sets it before each turn; its descriptors are borrowed */
 	struct forker  *forker;       /* borrowed: of the process that watches this cell */
 	bool            by_forker;    /* the forker was asked, not the zygote */
 	bool            has_code;     /* the program is main.py; false: a command */
 	bool            code_is_removed; /* main.py is gone: the fork must not remove it */
 	unsigned        asked_times;  /* how often a fork was requested since a fork server last waited for an order */
 	uint32_t        generation;   /* of the fork server that was asked */
-	bool            started_then; /* that server still imported */
+	bool            server_was_importing; /* that server still imported */
 	int             orders[2];    /* [0]: orders are sent here; [1]: the program's end */
 	int                 order_file;
 	int             prepared[PREPARED_FDS];
@@ -63,8 +63,8 @@ must_use int warm_open(struct warm *w, struct err *e);
 bool         warm_is_possible(const struct warm *w);
 /* In BUILDING: takes over what PID 1 made. After a failure the descriptors stay the caller's. */
 must_use int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e);
-/* In PREPARED, when is_hard is set: requests a fork with these rlimits. */
-must_use int warm_ask(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, struct err *e);
+/* In PREPARED, when init_is_confined is set: requests a fork with these rlimits. */
+must_use int warm_request_fork(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, struct err *e);
 
 /* When answer_fd is readable. */
 enum warm_answer {
@@ -73,7 +73,7 @@ enum warm_answer {
 	WARM_CANNOT,  /* *e says why */
 	WARM_IS_LOST, /* the fork server failed after it began to fork: whether there is a program, and how it ends, is not known */
 };
-must_use enum warm_answer warm_hear(struct warm *w, struct err *e);
+must_use enum warm_answer warm_receive(struct warm *w, struct err *e);
 
 /* True: a fork was begun, or may have been, and its pid is not known yet. */
 bool         warm_awaits_fork(const struct warm *w);

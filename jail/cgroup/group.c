@@ -295,7 +295,7 @@ static int lend_leaf(const struct group_leaf *leaf, struct err *e)
 		return lend_leaf_v2(leaf, e);
 	if (lend_file(leaf->fd, "tasks", 0664, e) < 0)
 		return -1;
-	if (leaf->controllers & GROUP_CPUACCT && lend_file(leaf->fd, "cpuacct.usage", 0664, e) < 0) /* group_set_back() resets it */
+	if (leaf->controllers & GROUP_CPUACCT && lend_file(leaf->fd, "cpuacct.usage", 0664, e) < 0) /* group_reset() resets it */
 		return -1;
 	if (!(leaf->controllers & GROUP_MEMORY))
 		return 0;
@@ -310,7 +310,7 @@ int group_lend(const struct group *g, struct err *e)
 	return 0;
 }
 
-bool group_make_again(struct group *g, struct group_leaf *leaf)
+bool group_leaf_recreate(struct group *g, struct group_leaf *leaf)
 {
 	struct err ignored;
 

@@ -140,7 +140,7 @@ struct group_oom {
 	short events; /* what to poll fd for */
 	int   mark_fd; /* v2: memory.high, open for writing; -1 on v1 */
 	int   helper_fd; /* v2: pidfd of a process that tests if the kernel can reclaim memory; fd is not polled meanwhile. -1: none */
-	pid_t helper;    /* its pid, until group_helper_says() or group_oom_close(); 0: none */
+	pid_t helper;    /* its pid, until group_reap_oom_helper() or group_oom_close(); 0: none */
 };
 
 #define GROUP_OOM_NONE (struct group_oom){ .fd = -1, .mark_fd = -1, .helper_fd = -1 }
@@ -149,13 +149,13 @@ struct group_oom {
 must_use int group_watch_oom(const struct group *g, struct group_oom *ret, struct err *e);
 /*
  * Call when fd is ready; consumes the event. v1: true when the cell's own group is out of memory: a group above causes events, too.
- * v2: always false; may start the helper, and when helper_fd is readable, group_helper_says() has the answer.
+ * v2: always false; may start the helper, and when helper_fd is readable, group_reap_oom_helper() has the answer.
  */
-must_use bool group_has_no_memory(const struct group *g, struct group_oom *oom);
+must_use bool group_take_oom_event(const struct group *g, struct group_oom *oom);
 /* v1: causes an event, so that the caller checks again later. On v2 there is an event each time usage passes the mark. */
-void          group_ask_again(const struct group_oom *oom);
+void          group_rearm_oom(const struct group_oom *oom);
 /* Reaps the helper and closes helper_fd. True: the kernel cannot reclaim enough, so the group is out of memory. */
-must_use bool group_helper_says(struct group_oom *oom);
+must_use bool group_reap_oom_helper(struct group_oom *oom);
 /* Kills the helper but does not wait for it: the caller reaps all its children. */
 void          group_oom_close(struct group_oom *oom);
 
@@ -188,7 +188,7 @@ must_use bool group_renew(struct group *g);
  * next cell. False: the leaves go back to the keeper. Does not check the charged memory, because the kernel frees it late;
  * group_begin_peak() does.
  */
-must_use bool group_set_back(struct group *g);
+must_use bool group_reset(struct group *g);
 /* Makes g use `none`, which is all zero and must outlive g, and opens every file that will be read. */
 void          group_keep_files(struct group *g, struct group_files *none);
 /*
@@ -214,13 +214,13 @@ void group_parent_remove(struct group_parent *parent);
  */
 enum { GROUP_CHARGED_MAX = 256 * KIB };
 
-/* Resets the counters that can be reset; false when one is too high all the same. at_once: only those that group_set_back() checks. */
-bool group_leaf_is_as_new(const struct group *g, const struct group_leaf *leaf, bool at_once);
-/* Opens the files that group_leaf_is_as_new() reads at_once, and keeps them in ->files. */
+/* Resets the counters that can be reset; false when one is too high all the same. at_once: only those that group_reset() checks. */
+bool group_leaf_reset(const struct group *g, const struct group_leaf *leaf, bool at_once);
+/* Opens the files that group_leaf_reset() reads at_once, and keeps them in ->files. */
 void group_open_traces(struct group *g, const struct group_leaf *leaf);
 
 /* For group_renew.c: removes an empty leaf, makes another with the same name, and lends it. */
-must_use bool group_make_again(struct group *g, struct group_leaf *leaf);
+must_use bool group_leaf_recreate(struct group *g, struct group_leaf *leaf);
 
 /* --- group_leaf.c --- */
 

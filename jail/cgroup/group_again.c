@@ -27,12 +27,12 @@ void group_keep_files(struct group *g, struct group_files *none)
 		group_open_traces(g, &g->leaf[i]);
 }
 
-bool group_set_back(struct group *g)
+bool group_reset(struct group *g)
 {
 	bool is = count_throttled(g) == g->files->throttled; /* a throttled group gets no CPU until the next period: the next cell would wait, too */
 
 	for (size_t i = 0; i < g->n && is; i++)
-		is = group_leaf_is_as_new(g, &g->leaf[i], true);
+		is = group_leaf_reset(g, &g->leaf[i], true);
 	return is;
 }
 

@@ -152,7 +152,7 @@ static void start_helper(const struct group_leaf *leaf, struct group_oom *oom)
 	oom->helper    = oom->helper_fd < 0 ? 0 : pid;
 }
 
-bool group_helper_says(struct group_oom *oom)
+bool group_reap_oom_helper(struct group_oom *oom)
 {
 	siginfo_t end = { 0 };
 	bool      is_used_up;
@@ -163,7 +163,7 @@ bool group_helper_says(struct group_oom *oom)
 	return is_used_up;
 }
 
-bool group_has_no_memory(const struct group *g, struct group_oom *oom)
+bool group_take_oom_event(const struct group *g, struct group_oom *oom)
 {
 	const struct group_leaf *leaf = group_leaf_with(g, GROUP_MEMORY);
 
@@ -175,7 +175,7 @@ bool group_has_no_memory(const struct group *g, struct group_oom *oom)
 	return false;
 }
 
-void group_ask_again(const struct group_oom *oom)
+void group_rearm_oom(const struct group_oom *oom)
 {
 	if (oom->fd >= 0 && oom->mark_fd < 0)
 		(void)!eventfd_write(oom->fd, 1);

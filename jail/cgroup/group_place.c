@@ -121,7 +121,7 @@ static long parent_of(long pid)
 }
 
 /* Children and grandchildren of brigd, our parent: its reader, and the processes that the reader forks. */
-static bool is_kin(long pid)
+static bool is_brigd_descendant(long pid)
 {
 	long parent = pid > 0 ? parent_of(pid) : 0;
 
@@ -150,7 +150,7 @@ static bool holds_only_us(int dir)
 		return false;
 	for (; *at; at += *at == '\n') {
 		pid = strtol(at, &at, 10);
-		if (pid != getpid() && pid != getppid() && pid != client && !is_kin(pid))
+		if (pid != getpid() && pid != getppid() && pid != client && !is_brigd_descendant(pid))
 			return false;
 	}
 	return true;

@@ -14,7 +14,7 @@ bool group_is_empty(const struct group *g)
 bool group_renew(struct group *g)
 {
 	for (size_t i = 0; i < g->n; i++)
-		if (!group_leaf_is_as_new(g, &g->leaf[i], false) && !group_make_again(g, &g->leaf[i]))
+		if (!group_leaf_reset(g, &g->leaf[i], false) && !group_leaf_recreate(g, &g->leaf[i]))
 			return false;
 	return true;
 }

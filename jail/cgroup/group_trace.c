@@ -17,10 +17,10 @@ enum { PIDS_OF_ANY_RUN = 2 }; /* PID 1 and a program */
 /* clang-format off */
 static const struct trace {
 	unsigned    controller;
-	bool        at_once;  /* group_set_back() does it, too, as soon as the cell is gone; it can write only to what was lent (group_lend()) */
+	bool        at_once;  /* group_reset() does it, too, as soon as the cell is gone; it can write only to what was lent (group_lend()) */
 	const char *file;
 	const char *key;      /* NULL: the file is one number */
-	const char *set_back; /* what is written first; "": its own value; NULL: nothing */
+	const char *reset; /* what is written first; "": its own value; NULL: nothing */
 	int64_t     most;     /* the largest value that it may then have */
 } traces[] = {
 	{ GROUP_MEMORY,  true,  "memory.oom_control",             "oom_kill", NULL, 0 },
@@ -42,7 +42,7 @@ static bool read_text(int fd, char *text, size_t len)
 	return n > 0;
 }
 
-static bool set_back(int fd, const char *value)
+static bool reset(int fd, const char *value)
 {
 	char same[32];
 
@@ -52,25 +52,25 @@ static bool set_back(int fd, const char *value)
 	return write(fd, value, strlen(value)) > 0;
 }
 
-static bool is_set_back(const struct group *g, const struct group_leaf *leaf, const struct trace *t)
+static bool is_reset(const struct group *g, const struct group_leaf *leaf, const struct trace *t)
 {
 	char      text[512];
-	scoped_fd own = g->files ? -1 : openat(leaf->fd, t->file, (t->set_back ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	scoped_fd own = g->files ? -1 : openat(leaf->fd, t->file, (t->reset ? O_RDWR : O_RDONLY) | O_CLOEXEC);
 	int       fd  = g->files ? group_kept_file(g->files, leaf, t->file) : own < 0 ? -errno : own;
 	int64_t   value;
 
 	if (fd < 0)
 		return fd == -ENOENT;
-	if ((t->set_back && !set_back(fd, t->set_back)) || !read_text(fd, text, sizeof text))
+	if ((t->reset && !reset(fd, t->reset)) || !read_text(fd, text, sizeof text))
 		return false;
 	value = t->key ? group_key_value(text, t->key) : strtoll(text, NULL, 10);
 	return value >= 0 && value <= t->most;
 }
 
-bool group_leaf_is_as_new(const struct group *g, const struct group_leaf *leaf, bool at_once)
+bool group_leaf_reset(const struct group *g, const struct group_leaf *leaf, bool at_once)
 {
 	for (size_t i = 0; i < ARRAY_LEN(traces); i++)
-		if (leaf->controllers & traces[i].controller && (traces[i].at_once || !at_once) && !is_set_back(g, leaf, &traces[i]))
+		if (leaf->controllers & traces[i].controller && (traces[i].at_once || !at_once) && !is_reset(g, leaf, &traces[i]))
 			return false;
 	return true;
 }

@@ -26,7 +26,7 @@
 #include <errno.h>
 
 /* Messages over report_fd. CHILD_PREPARED carries the descriptors below, CHILD_LISTENER the seccomp listener. */
-enum child_word { CHILD_FAILED, CHILD_PREPARED, CHILD_EXECS, CHILD_LISTENER };
+enum child_message { CHILD_FAILED, CHILD_PREPARED, CHILD_EXECS, CHILD_LISTENER };
 
 /* The mounts that a run can fill: /tmp, /dev/shm, /workspace, in this order. */
 enum { CELL_MOUNTS = 3 };
@@ -56,7 +56,7 @@ enum { CHILD_DETAIL_EXECS = 1 }; /* the exec follows, or the report of a failure
 enum { CHILD_DETAIL_ASKED = 0 }; /* of the step workdir: the directory that the order names failed, not /workspace */
 
 struct child_report {
-	enum child_word  message;
+	enum child_message message;
 	enum child_table table;
 	unsigned         step;
 	int              detail; /* the mount or limit that failed, -1 if the step has no parts; or one of the above */
@@ -113,7 +113,7 @@ void child_become_program(struct child_ctx *c);
  * time so far, which is not charged to the program. May be called again: the last report counts. Calls only write() and
  * clock_gettime(). 0 or -errno.
  */
-must_use int child_say_stands(const struct child_ctx *c);
+must_use int child_report_confined(const struct child_ctx *c);
 /* True: the order has arrived, or no process can send one any more. Calls only poll(). */
 bool         child_has_order(const struct child_ctx *c, int wait_ms);
 /* In a fork: waits for its order, and reads it. 0 or -errno. */
@@ -156,7 +156,7 @@ int child_join_groups(struct child_ctx *c);
 int child_take_ids(struct child_ctx *c);
 int child_new_keyring(struct child_ctx *c);
 /* Step of a fork: what /proc shows as its arguments and environment. */
-int child_show_words(struct child_ctx *c);
+int child_show_args(struct child_ctx *c);
 
 /* Step of a fork server: its forks inherit these limits. */
 int child_fixed_rlimits(struct child_ctx *c);
@@ -175,7 +175,7 @@ enum { CHILD_EXIT_SETUP = 125 };
 _Noreturn void child_fail(const struct child_ctx *c, enum child_table table, unsigned step, int errnum);
 
 /* Sends a report, with n descriptors. 0 or -errno: then the step must fail, because nothing may run without its report. */
-int child_say(const struct child_ctx *c, enum child_word message, const int *fds, size_t n);
+int child_send_report(const struct child_ctx *c, enum child_message message, const int *fds, size_t n);
 
 /* CPU time of a process, by its number in the caller's pid namespace; 0: the caller. Returns 0 if it cannot be read. */
 int64_t child_cpu_ns(pid_t pid);

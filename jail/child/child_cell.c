@@ -324,7 +324,7 @@ static int cell_prepare(struct child_ctx *c)
 	r                  = fds[PREPARED_CODE] < 0 ? -errno : make_program_pipes(c, fds);
 	if (r == 0)
 		r = open_mounts(fds);
-	return r < 0 ? r : child_say(c, CHILD_PREPARED, fds, PREPARED_FDS);
+	return r < 0 ? r : child_send_report(c, CHILD_PREPARED, fds, PREPARED_FDS);
 }
 
 static int zygote_write_code(struct child_ctx *c)

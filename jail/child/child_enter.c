@@ -117,7 +117,7 @@ static void set_shown(const char *argv, const char *envp, const char *end)
 	prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0);
 }
 
-/* show_words() fills these pages when the order comes. Their addresses are set now, before the filter forbids that, and the pages are touched. */
+/* show_args() fills these pages when the order comes. Their addresses are set now, before the filter forbids that, and the pages are touched. */
 static int show_pages(struct child_ctx *c)
 {
 	char *at = mmap(NULL, 2 * CHILD_SHOWN_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -131,7 +131,7 @@ static int show_pages(struct child_ctx *c)
 }
 
 /* Sets what ps and /proc show. The texts are contiguous: paths, working directory, arguments, environment. */
-int child_show_words(struct child_ctx *c)
+int child_show_args(struct child_ctx *c)
 {
 	const char *end = c->lists->path[0] + c->order_file.exec_args.len;
 

@@ -294,7 +294,7 @@ static int program_no_new_privs(struct child_ctx *c)
 static int program_say_exec(struct child_ctx *c)
 {
 	if (!c->stays)
-		return child_say(c, CHILD_EXECS, NULL, 0);
+		return child_send_report(c, CHILD_EXECS, NULL, 0);
 	c->init_cpu_ns = child_cpu_ns(1);
 	return 0;
 }
@@ -363,7 +363,7 @@ static int program_exec(struct child_ctx *c)
 
 /* --- after the steps, in a fork only: under the filter --- */
 
-int child_say_stands(const struct child_ctx *c)
+int child_report_confined(const struct child_ctx *c)
 {
 	struct child_report report;
 
@@ -389,7 +389,7 @@ static void show(char *to, const char *from, const char *end)
 	memcpy(to, from, len < CHILD_SHOWN_BYTES ? len : CHILD_SHOWN_BYTES - 1);
 }
 
-static void show_words(const struct child_ctx *c)
+static void show_args(const struct child_ctx *c)
 {
 	const char *end = c->lists->path[0] + c->order_file.exec_args.len,
 		   *env = c->order_file.exec_args.envc ? c->lists->envp[0] : end;
@@ -422,7 +422,7 @@ int child_take_order_file(struct child_ctx *c)
 	if (!exec_args_split(&c->order_file.exec_args, text, c->lists))
 		return -EBADMSG;
 	if (c->shown)
-		show_words(c);
+		show_args(c);
 	return 0;
 }
 
@@ -454,9 +454,9 @@ int child_take_streams(struct child_ctx *c)
 	return 0;
 }
 
-static int say_executes(struct child_ctx *c)
+static int report_exec(struct child_ctx *c)
 {
-	return child_say_stands(c);
+	return child_report_confined(c);
 }
 
 static unsigned row_of(const char *name)
@@ -484,7 +484,7 @@ void child_execute(struct child_ctx *c)
 	} steps[] = {
 		{ "signals", stop_staying },
 		{ "streams", child_take_streams },
-		{ "say-exec", say_executes },
+		{ "say-exec", report_exec },
 		{ "exec", program_exec },
 	};
 
@@ -511,7 +511,7 @@ const struct child_step child_program_steps[] = {
 	{ "capabilities",      program_capabilities,      "all sets empty, after the last step that needs one" },
 	{ "own-memory",        program_own_memory,        "for a fork, which executes nothing: else root would own its /proc/self" },
 	{ "read-order",       program_read_order,       "what to run, parsed without any privilege" },
-	{ "set-arguments",     child_show_words,          "for a zygote's fork: what /proc/self/cmdline shows; before the filter" },
+	{ "set-arguments",     child_show_args,           "for a zygote's fork: what /proc/self/cmdline shows; before the filter" },
 	{ "streams",           program_streams,           "those that were asked for, and main.py for an exec" },
 	{ "workdir",           program_workdir,           "a directory below the new root" },
 	{ "no-new-privs",      program_no_new_privs,      "the filter and Landlock need it" },

@@ -17,7 +17,7 @@ int64_t child_cpu_ns(pid_t pid)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-int child_say(const struct child_ctx *c, enum child_word message, const int *fds, size_t n)
+int child_send_report(const struct child_ctx *c, enum child_message message, const int *fds, size_t n)
 {
 	struct child_report report;
 
@@ -29,7 +29,7 @@ int child_say(const struct child_ctx *c, enum child_word message, const int *fds
 	return packet_send(c->report_fd, &report, sizeof report, fds, n);
 }
 
-static void say_failed(const struct child_ctx *c, enum child_table table, unsigned step, int errnum)
+static void send_failure(const struct child_ctx *c, enum child_table table, unsigned step, int errnum)
 {
 	struct child_report report;
 
@@ -44,6 +44,6 @@ static void say_failed(const struct child_ctx *c, enum child_table table, unsign
 
 void child_fail(const struct child_ctx *c, enum child_table table, unsigned step, int errnum)
 {
-	say_failed(c, table, step, errnum);
+	send_failure(c, table, step, errnum);
 	_exit(CHILD_EXIT_SETUP);
 }

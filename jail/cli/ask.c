@@ -11,7 +11,7 @@ const struct option_row ask_options[] = {
 	OPTION_END,
 };
 
-int ask_words(struct ask *a, int argc, char **argv, int wanted, const char *line, const char *what, int *status)
+int ask_parse(struct ask *a, int argc, char **argv, int wanted, const char *line, const char *what, int *status)
 {
 	struct err e;
 	int        n = options_parse(ask_options, argc, argv, a, &e), words = argc - 1 - n;

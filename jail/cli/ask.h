@@ -17,7 +17,7 @@ extern const struct option_row ask_options[];
  * Parses the options, and checks that `wanted` words follow. Returns the index of the first word in argv. -1: everything is
  * printed, and brig exits with *status. line: the usage line.
  */
-int ask_words(struct ask *a, int argc, char **argv, int wanted, const char *line, const char *what, int *status);
+int ask_parse(struct ask *a, int argc, char **argv, int wanted, const char *line, const char *what, int *status);
 
 /* Consumes the reference to request; NULL is an error. Returns a new reference to the reply, or NULL. */
 must_use json_t *ask(json_t *request, struct err *e);

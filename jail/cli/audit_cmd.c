@@ -141,7 +141,7 @@ static bool print_entry(const struct asked *a, const struct audit_entry *entry)
 {
 	char    text[AUDIT_LINE_MAX + 1];
 	json_t *json = audit_entry_json(entry);
-	size_t  len  = a->json ? audit_json_line(json, text) : audit_json_words(json, text);
+	size_t  len  = a->json ? audit_json_line(json, text) : audit_json_text(json, text);
 
 	json_decref(json);
 	if (!a->json)
@@ -219,7 +219,7 @@ static int find_file(char file[4096], struct err *e)
 	return r;
 }
 
-static int say_journal(const struct asked *a)
+static int print_journal_hint(const struct asked *a)
 {
 	fputs("brig audit: " CONFIG " names no audit.file, so the audit of this host is in the journal only; type: ", stderr);
 	audit_filter_print_journalctl(&a->filter, stderr);
@@ -271,7 +271,7 @@ int audit_main(int argc, char **argv)
 	if (!a.file) {
 		r = find_file(file, &e);
 		if (r != 0)
-			return r > 0 ? say_journal(&a) : fail(&e, STATUS_FAILED);
+			return r > 0 ? print_journal_hint(&a) : fail(&e, STATUS_FAILED);
 		a.file = file;
 	}
 	return read_all(&a, &e) < 0 ? fail(&e, STATUS_FAILED) : STATUS_OK;

@@ -53,7 +53,7 @@ static bool is_valid(const json_t *report)
 	       json_is_null(json_object_get(report, "syntax_error"));
 }
 
-static int tell(const struct run_client *c, const json_t *report)
+static int print_report(const struct run_client *c, const json_t *report)
 {
 	if (!c->request->json)
 		print_findings(c, report);
@@ -80,5 +80,5 @@ int check_report(const struct run_client *c)
 	scoped_json *record = report_make_record(c), *report = NULL;
 
 	report = report_of_program(c, PROGRAM_REPORT_check, &why);
-	return report ? tell(c, report) : tell_failure(c, record, &why);
+	return report ? print_report(c, report) : tell_failure(c, record, &why);
 }

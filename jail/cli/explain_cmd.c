@@ -43,7 +43,7 @@ static const char *need_words(enum layer_need need)
 
 static int load(struct explain *x, const char *name, struct err *e)
 {
-	struct mount_wishes wishes;
+	struct mount_options mount_options;
 
 	x->policy = malloc(sizeof *x->policy);
 	if (!x->policy)
@@ -54,8 +54,8 @@ static int load(struct explain *x, const char *name, struct err *e)
 	x->place = profile_file_find(&x->places, name);
 	if (x->place == PROFILES_PLACES)
 		return err_set(e, ERR_MISSING, "profile %s: its file was removed", name);
-	wishes   = mount_wishes_of(&x->profile.limits, x->profile.workspace_exec);
-	if (mount_plan_build(&x->mounts, &wishes, e) < 0)
+	mount_options = mount_options_of(&x->profile.limits, x->profile.workspace_exec);
+	if (mount_plan_build(&x->mounts, &mount_options, e) < 0)
 		return -1;
 	return program_env_build(&x->env, &x->profile.limits, NULL, 0, e);
 }

@@ -10,7 +10,7 @@ int kill_main(int argc, char **argv)
 	json_t    *reply;
 	int        status, word;
 
-	word = ask_words(&a, argc, argv, 1, "brig kill [--json] RUN", "End one of your runs, by the id that brig ps prints; root can end the runs of all users.", &status);
+	word = ask_parse(&a, argc, argv, 1, "brig kill [--json] RUN", "End one of your runs, by the id that brig ps prints; root can end the runs of all users.", &status);
 	if (word < 0)
 		return status;
 	reply = ask(run_talk_cancel(argv[word], NULL), &e);

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-static int carry_out(struct server *server, struct request *r, tell_fn *tell)
+static int carry_out(struct server *server, struct request *r, report_fn *report)
 {
 	struct run_client c;
 	int               status;
@@ -18,7 +18,7 @@ static int carry_out(struct server *server, struct request *r, tell_fn *tell)
 	if (early_run.connected)
 		run_client_take_up(&c, &early_run);
 	run_client_run(&c);
-	status = tell(&c);
+	status = report(&c);
 	run_client_done(&c);
 	return status;
 }
@@ -36,24 +36,24 @@ static int reach(struct server *server, const struct request *r, struct err *e)
 	return server_connect(server, r->private ? SERVER_PRIVATE : SERVER_ANY, e) < 0 ? -1 : privilege_drop(e);
 }
 
-int one_run_failure(struct request *r, const struct err *why, tell_fn *tell)
+int one_run_failure(struct request *r, const struct err *why, report_fn *report)
 {
 	const struct run_client none = { .request = r, .lost = *why };
 
-	return tell(&none);
+	return report(&none);
 }
 
 /* Privilege is dropped before any data from the program, which is hostile, or from brigd arrives. */
-int one_run(struct request *r, tell_fn *tell)
+int one_run(struct request *r, report_fn *report)
 {
 	struct server server = SERVER_NONE;
 	struct err    e;
 	int           status;
 
 	if (reach(&server, r, &e) < 0)
-		status = one_run_failure(r, &e, tell);
+		status = one_run_failure(r, &e, report);
 	else
-		status = carry_out(&server, r, tell);
+		status = carry_out(&server, r, report);
 	(void)server_close(&server);
 	return status;
 }
@@ -81,21 +81,21 @@ static int parse(struct request *r, const struct option_row *rows, int argc, cha
 
 	if (!(r->by & IN_SESSION))
 		return options_parse(rows, argc, argv, r, e);
-	n = session_words(rows, argc, argv, r, &word, e);
+	n = session_parse(rows, argc, argv, r, &word, e);
 	*(r->by == BY_OPEN ? &r->name : &r->session) = word;
 	return n;
 }
 
 /* left: the number of words after the options and the session. */
-static int check_words(const struct request *r, int left, const struct one_run_way *way, struct err *e)
+static int check_args(const struct request *r, int left, const struct one_run_way *way, struct err *e)
 {
-	bool is_said = r->code || r->module;
+	bool has_program = r->code || r->module;
 
 	if (r->by == BY_OPEN)
 		return left ? err_set(e, ERR_BAD_SPEC, "a session has one name; write: %s", way->line) : 0;
-	if ((r->by & IN_SESSION && !r->session) || (left <= 0 && !is_said))
+	if ((r->by & IN_SESSION && !r->session) || (left <= 0 && !has_program))
 		return err_set(e, ERR_BAD_SPEC, "%s; write: %s", r->by & IN_SESSION ? "name a session, and what to run in it" : "nothing to run", way->line);
-	return r->by == BY_CALL && left > !is_said ? err_set(e, ERR_BAD_SPEC, "a call has no arguments; write: %s", way->line) : 0;
+	return r->by == BY_CALL && left > !has_program ? err_set(e, ERR_BAD_SPEC, "a call has no arguments; write: %s", way->line) : 0;
 }
 
 static int main_of(struct request *r, int argc, char **argv, const struct one_run_way *way)
@@ -110,11 +110,11 @@ static int main_of(struct request *r, int argc, char **argv, const struct one_ru
 		usage(rows, way);
 		return STATUS_OK;
 	}
-	if (n < 0 || check_words(r, argc - n - 1, way, &e) < 0)
+	if (n < 0 || check_args(r, argc - n - 1, way, &e) < 0)
 		return one_run_complain(argv[0], &e);
 	if (way->take(r, argv + n + 1, argc - n - 1, &e) < 0)
-		return one_run_failure(r, &e, way->tell);
-	return one_run(r, way->tell);
+		return one_run_failure(r, &e, way->report);
+	return one_run(r, way->report);
 }
 
 int one_run_main(int argc, char **argv, const struct one_run_way *way)

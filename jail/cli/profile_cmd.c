@@ -106,7 +106,7 @@ static int schema(const struct places *places, char **words)
 static const struct {
 	const char *name;
 	int (*run)(const struct places *, char **words);
-	bool        wants_words;
+	bool        wants_args;
 	const char *usage, *doc;
 } verbs[] = {
 	{ "list",   list,   false, "list",                    "list the profiles" },
@@ -144,7 +144,7 @@ static int run_verb(size_t verb, char **words)
 
 	if (words[0] && words[0][0] == '-' && words[0][1])
 		return complain(words[0], "no such option");
-	if (verbs[verb].wants_words != (words[0] != NULL))
+	if (verbs[verb].wants_args != (words[0] != NULL))
 		return complain(words[0] ? words[0] : verbs[verb].name, words[0] ? "one argument too many" : "name a profile or a file");
 	return places_find(&places, &e) < 0 ? fail(&e) : verbs[verb].run(&places, words);
 }

@@ -42,7 +42,7 @@ int ps_main(int argc, char **argv)
 	struct ask a = { 0 };
 	int        status;
 
-	if (ask_words(&a, argc, argv, 0, "brig ps [--json]", "List your runs in the service; root sees the runs of all users.", &status) < 0)
+	if (ask_parse(&a, argc, argv, 0, "brig ps [--json]", "List your runs in the service; root sees the runs of all users.", &status) < 0)
 		return status;
 	return ask_and_print(&a, argv[0], "list", print_runs);
 }

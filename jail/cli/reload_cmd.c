@@ -28,7 +28,7 @@ int reload_main(int argc, char **argv)
 	struct ask a = { 0 };
 	int        status;
 
-	if (ask_words(&a, argc, argv, 0, "brig reload [--json]",
+	if (ask_parse(&a, argc, argv, 0, "brig reload [--json]",
 		      "Make the service read its configuration and profiles again. No run ends. If a file has a mistake, nothing changes.", &status) < 0)
 		return status;
 	return ask_and_print(&a, argv[0], "reload", print_reload);

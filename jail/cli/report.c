@@ -7,7 +7,7 @@
 #include "file.h"
 #include "interrupt.h"
 #include "layer.h"
-#include "network_words.h"
+#include "network_summary.h"
 #include "result.h"
 #include "summary.h"
 #include "text.h"
@@ -332,13 +332,13 @@ void report_print_story(const struct run_client *c, const json_t *record)
 }
 
 /* Prints the value of a call, unless --json prints it, and saves its pictures. */
-static int tell_result(const struct run_client *c, const json_t *report, const struct err *why)
+static int print_result(const struct run_client *c, const json_t *report, const struct err *why)
 {
 	int status = STATUS_OK;
 
 	if (!c->request->json && !c->out.broken && result_print(report) < 0)
 		status = STATUS_SIGPIPE;
-	if (!result_tell(c->request, report) && status == STATUS_OK)
+	if (!result_report(c->request, report) && status == STATUS_OK)
 		status = STATUS_NOT_SAVED;
 	if (!report && why->kind != ERR_NONE)
 		fprintf(stderr, "brig: what the call reported cannot be used: %s\n", why->text);
@@ -352,14 +352,14 @@ int report_run(const struct run_client *c)
 	int          printed = put_record(c, record, report, &why), status, told = STATUS_OK;
 
 	if (c->request->by == BY_CALL)
-		told = tell_result(c, report, &why);
+		told = print_result(c, report, &why);
 	if (!c->request->quiet)
-		result_tell_state(json_object_get(record, "session"));
+		result_print_state(json_object_get(record, "session"));
 	report_print_story(c, record);
 	status = printed < 0 ? STATUS_SIGPIPE : status_of(c, record);
 	if (status == STATUS_OK)
 		status = told;
-	if (run_files_tell(c->files, "saved", c->request->quiet) && status == 0)
+	if (run_files_print_left_out(c->files, "saved", c->request->quiet) && status == 0)
 		status = STATUS_NOT_SAVED;
 	if (c->request->why)
 		why_print_all(c, record);

@@ -53,7 +53,7 @@ enum {
 #define IS(member, other) (offsetof(struct limits, member) == offsetof(struct limits, other))
 #define OF_LIMIT(member) (IS(member, idle_ms) || IS(member, lifetime_ms) ? BY_OPEN | BY_SHELL : IS(member, wall_ms) || IS(member, cpu_ms) ? STARTS : IS(member, output_bytes) ? STARTS & ~BY_SHELL : CELLS)
 #define LIMIT(member, type, option, least, most, preset, ceiling, doc) \
-	{ OF_LIMIT(member), { { option, type, AT(limits.member), least, most, FIELD_UNSAID, doc, NULL, NULL }, 0, NULL, NULL, false } },
+	{ OF_LIMIT(member), { { option, type, AT(limits.member), least, most, FIELD_UNSET, doc, NULL, NULL }, 0, NULL, NULL, false } },
 
 static const struct {
 	unsigned          by; /* bits of enum request_by */
@@ -114,7 +114,7 @@ void request_init(struct request *r, enum request_by by)
 {
 	*r = (struct request){ .by = by, .profile = by & ~(CELLS | BY_CHECK) ? NULL : "basic", .stdin_fd = -1, .files_sock = -1, .record_fd = -1, .wait_ms = EARLY_WAIT_MS, .max_bytes = GIB };
 	for (const struct field *f = limits_fields; f->name; f++)
-		*(uint64_t *)((char *)&r->limits + f->offset) = FIELD_UNSAID;
+		*(uint64_t *)((char *)&r->limits + f->offset) = FIELD_UNSET;
 }
 
 void request_done(struct request *r)
@@ -138,7 +138,7 @@ static int put_text(json_t *list, const char *text)
 	return json_array_append_new(list, json_string(text));
 }
 
-static int put_words(struct request *r, const char *key, char *const *words, int n, struct err *e)
+static int put_argv(struct request *r, const char *key, char *const *words, int n, struct err *e)
 {
 	json_t *list = json_array();
 	int     i    = 0;
@@ -184,7 +184,7 @@ static void put_limits(struct request *r)
 
 	json_object_set_new(r->message, "limits", limits);
 	for (const struct field *f = limits_fields; f->name; f++)
-		if (limits_value(&r->limits, f) != FIELD_UNSAID)
+		if (limits_value(&r->limits, f) != FIELD_UNSET)
 			json_object_set_new(limits, f->name, field_json(f, limits_value(&r->limits, f)));
 }
 
@@ -518,7 +518,7 @@ static int put_arguments(struct request *r, char **words, int n, struct err *e)
 		json_object_set_new(r->message, "mode", json_string(run_mode_name(r->mode)));
 	if (r->in_shown && json_object_set_new(r->message, "main", json_string(r->in_shown)) < 0)
 		return err_set(e, ERR_BAD_SPEC, "%s: its path is not UTF-8", r->program);
-	return put_words(r, "args", words, n, e);
+	return put_argv(r, "args", words, n, e);
 }
 
 int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e)
@@ -536,7 +536,7 @@ int request_take_command(struct request *r, char **words, int n, struct err *e)
 {
 	r->program = words[0];
 	r->message = json_pack("{ss}", "op", "exec");
-	if (put_words(r, "argv", words, n, e) < 0)
+	if (put_argv(r, "argv", words, n, e) < 0)
 		return -1;
 	if (r->session)
 		return put_call(r, e) < 0 ? -1 : put_start(r, e);
@@ -584,7 +584,7 @@ int request_take_terminal(struct request *r, const char *session, char *const *w
 		keep_limits_of_call(json_object_get(r->message, "limits"));
 	if (json_object_set_new(r->message, "session", json_string(session)) < 0)
 		return err_set(e, ERR_BAD_SPEC, "the session's name is not UTF-8");
-	if (put_words(r, "argv", words, n, e) < 0 || put_env(r, e) < 0)
+	if (put_argv(r, "argv", words, n, e) < 0 || put_env(r, e) < 0)
 		return -1;
 	if (r->workdir && json_object_set_new(r->message, "cwd", json_string(r->workdir)) < 0)
 		return err_set(e, ERR_BAD_SPEC, "--workdir: the value is not UTF-8");

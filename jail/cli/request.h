@@ -38,7 +38,7 @@ struct request {
 	const char   *context;                    /* NULL: the default, main */
 	const char   *artifacts;                  /* the directory for pictures; NULL: none are saved */
 	const char   *profile;                    /* NULL: that of the session */
-	struct limits limits;                     /* FIELD_UNSAID: the profile's default */
+	struct limits limits;                     /* FIELD_UNSET: the profile's default */
 	const char   *env[PROTOCOL_ENV_MAX + 1];  /* every array of texts here ends with NULL */
 	const char   *shown[PROTOCOL_RO_MAX + 1]; /* --ro */
 	const char   *put[FILES_ASKED_MAX + 1], *get[FILES_ASKED_MAX + 1], *out; /* --put, --get, --out */

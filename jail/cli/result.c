@@ -44,7 +44,7 @@ static void print_text(const json_t *text)
 	putchar('\n');
 }
 
-/* Displayed pictures are left to result_tell(). The value of the last expression has a text even if it is a picture. */
+/* Displayed pictures are left to result_report(). The value of the last expression has a text even if it is a picture. */
 int result_print(const json_t *report)
 {
 	const json_t *displays = json_object_get(report, "displays"), *bundle = json_object_get(report, "bundle");
@@ -178,7 +178,7 @@ static bool write_pictures(const json_t *pictures, const char *folder)
 	return g.is_complete;
 }
 
-bool result_tell(const struct request *r, const json_t *report)
+bool result_report(const struct request *r, const json_t *report)
 {
 	scoped_json  *pictures = find_pictures(report);
 	const json_t *left_out = json_object_get(report, "left_out");
@@ -200,7 +200,7 @@ bool result_tell(const struct request *r, const json_t *report)
 
 /* --- the interpreter --- */
 
-void result_tell_state(const json_t *session)
+void result_print_state(const json_t *session)
 {
 	const json_t *context = json_object_get(session, "context");
 	const char   *state   = json_string_value(json_object_get(session, "state"));

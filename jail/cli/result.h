@@ -10,7 +10,7 @@
 must_use int result_print(const json_t *report);
 
 /* Writes pictures into the directory of --artifacts; names them, and what the runner left out, on stderr. False: one could not be written. */
-bool result_tell(const struct request *r, const json_t *report);
+bool result_report(const struct request *r, const json_t *report);
 
 /* Says on stderr when the session has ended or the interpreter was lost or replaced. session: that key of the record. */
-void result_tell_state(const json_t *session);
+void result_print_state(const json_t *session);

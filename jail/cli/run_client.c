@@ -192,7 +192,7 @@ static void on_refused(void *owner, const json_t *answer)
 static const struct run_talk talk = { .waiting = on_waiting, .opened = on_opened, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused };
 
 /* How a private brigd ended, as " (killed by SIGKILL)"; "" for exit status 0, and for a service. */
-static const char *tell_status(int status, char *buf, size_t len)
+static const char *exit_text(int status, char *buf, size_t len)
 {
 	*buf = 0;
 	if (WIFSIGNALED(status))
@@ -222,7 +222,7 @@ static void on_silence(struct run_client *c)
 	interrupt_disarm();
 	if (blame_service(c))
 		return;
-	tell_status(server_close(&c->server), how, sizeof how);
+	exit_text(server_close(&c->server), how, sizeof how);
 	err_set(&c->lost, ERR_SETUP, "brigd was killed, or could not tell how the run ended: %.200s%s", c->server.name, how);
 }
 
@@ -231,8 +231,8 @@ static void on_server(struct run_client *c)
 	scoped_datagram d = DATAGRAM_NONE;
 
 	switch (datagram_receive(c->server.sock, &d, &c->lost)) {
-	case DATAGRAM_CAME:
-		run_talk_hear(&talk, c, &d);
+	case DATAGRAM_RECEIVED:
+		run_talk_handle(&talk, c, &d);
 		return;
 	case DATAGRAM_END:
 		on_silence(c);
@@ -284,7 +284,7 @@ static void attend(struct run_client *c)
 }
 
 /* The request could not be sent. A brigd that cannot serve says why before it closes the connection, so that is read here. */
-static void hear_last_word(struct run_client *c)
+static void read_final_error(struct run_client *c)
 {
 	struct err    sent = c->lost;
 	struct pollfd p    = { .fd = c->server.sock, .events = POLLIN };
@@ -298,7 +298,7 @@ static void hear_last_word(struct run_client *c)
 static void send_request(struct run_client *c)
 {
 	if (datagram_send(c->server.sock, c->request->message, c->request->fd, c->request->fds, &c->lost) < 0)
-		hear_last_word(c);
+		read_final_error(c);
 	else
 		c->sent = true;
 }
@@ -339,7 +339,7 @@ void run_client_take_up(struct run_client *c, const struct early *early)
 	if (errno)
 		err_sys(&c->lost, "brigd cannot be heard");
 	else if (early->len && datagram_parse(&d, early->text, early->len, early->fd, early->fds, &c->lost) == 0)
-		run_talk_hear(&talk, c, &d);
+		run_talk_handle(&talk, c, &d);
 }
 
 /*

@@ -346,7 +346,7 @@ static int take_file(struct taker *t, int sock, const struct file_entry *entry, 
 	return r;
 }
 
-static void tell_missing(struct taker *t)
+static void add_missing(struct taker *t)
 {
 	for (size_t i = 0; t->request->get[i]; i++) {
 		scoped_pair p = split(t->request->get[i]);
@@ -412,7 +412,7 @@ static void take_files(struct taker *t, int sock)
 
 	for (int i = 0; i < ENTRIES_MAX && file_stream_next(sock, &entry, name, &e) == 0; i++) {
 		if (entry.kind == FILE_END) {
-			tell_missing(t);
+			add_missing(t);
 			return;
 		}
 		if (take_entry(t, sock, &entry, name) < 0)
@@ -536,7 +536,7 @@ static const char *explain(const char *left_out)
 	return left_out;
 }
 
-bool run_files_tell(const json_t *rows, const char *done, bool is_quiet)
+bool run_files_print_left_out(const json_t *rows, const char *done, bool is_quiet)
 {
 	bool is_missing = false;
 

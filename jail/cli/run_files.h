@@ -34,4 +34,4 @@ json_t      *run_files_finish(struct run_files *f);
 json_t      *run_files_exchange(const struct request *r, const char *list, int sock, int *sent);
 
 /* Says on stderr which files were left out; done: "saved" or "put", for the message. True when one was. */
-bool         run_files_tell(const json_t *rows, const char *done, bool is_quiet);
+bool         run_files_print_left_out(const json_t *rows, const char *done, bool is_quiet);

@@ -3,7 +3,7 @@
 
 #include "privilege.h"
 
-int session_words(const struct option_row *rows, int argc, char **argv, void *into, const char **name, struct err *e)
+int session_parse(const struct option_row *rows, int argc, char **argv, void *into, const char **name, struct err *e)
 {
 	int before = options_parse(rows, argc, argv, into, e), behind;
 

@@ -8,7 +8,7 @@
 #include "server.h"
 
 /* Like options_parse(), but options may stand on both sides of the session's name, which is the first other word. NULL: there is no name. */
-must_use int session_words(const struct option_row *rows, int argc, char **argv, void *into, const char **name, struct err *e);
+must_use int session_parse(const struct option_row *rows, int argc, char **argv, void *into, const char **name, struct err *e);
 
 /* Connects to the service, then drops privilege. The error says how to start a service where there is none. */
 must_use int session_connect(struct server *ret, struct err *e);

@@ -30,7 +30,7 @@ static int close_main(int argc, char **argv)
 	json_t       *reply  = NULL;
 	int           status, word;
 
-	word = ask_words(&a, argc, argv, 1, "brig session close [--json] SESSION", "Close a session: everything in it ends, and its files are gone.", &status);
+	word = ask_parse(&a, argc, argv, 1, "brig session close [--json] SESSION", "Close a session: everything in it ends, and its files are gone.", &status);
 	if (word < 0)
 		return status;
 	if (session_connect(&server, &e) == 0)
@@ -107,7 +107,7 @@ static int interrupt_main(int argc, char **argv)
 	json_t       *reply  = NULL;
 	int           status, word;
 
-	word = ask_words(&a, argc, argv, 1, "brig session interrupt [--json] SESSION|RUN",
+	word = ask_parse(&a, argc, argv, 1, "brig session interrupt [--json] SESSION|RUN",
 			 "Interrupt the calls that are under way in a session, or one of them by its id, as Ctrl-C does.", &status);
 	if (word < 0)
 		return status;
@@ -169,7 +169,7 @@ static int list_main(int argc, char **argv)
 	json_t    *reply;
 	int        status;
 
-	if (ask_words(&a, argc, argv, 0, "brig session list [--json]", "List your sessions in the service; root sees those of all users.", &status) < 0)
+	if (ask_parse(&a, argc, argv, 0, "brig session list [--json]", "List your sessions in the service; root sees those of all users.", &status) < 0)
 		return status;
 	reply = ask(json_pack("{ss}", "op", "list"), &e);
 	if (reply)

@@ -20,7 +20,7 @@ struct way {
 	enum request_by by;
 	const char     *line, *what;
 	int           (*take)(struct request *, const char **list, char **words, int n, struct err *);
-	int           (*tell)(const struct request *, json_t *rows);
+	int           (*report)(const struct request *, json_t *rows);
 };
 
 /* --- the command line --- */
@@ -138,14 +138,14 @@ static int tell_list(const struct request *r, json_t *rows)
 
 static int tell_put(const struct request *r, json_t *rows)
 {
-	return run_files_tell(rows, "put", r->quiet) ? STATUS_NOT_SAVED : STATUS_OK;
+	return run_files_print_left_out(rows, "put", r->quiet) ? STATUS_NOT_SAVED : STATUS_OK;
 }
 
 static int tell_get(const struct request *r, json_t *rows)
 {
 	if (r->json)
 		report_print_json(rows);
-	return run_files_tell(rows, "saved", r->quiet) ? STATUS_NOT_SAVED : STATUS_OK;
+	return run_files_print_left_out(rows, "saved", r->quiet) ? STATUS_NOT_SAVED : STATUS_OK;
 }
 
 /* --- brig session put, get and files --- */
@@ -185,7 +185,7 @@ static int move(const char *command, struct request *r, const char *list, const 
 	} else {
 		scoped_json *rows = run_files_exchange(r, list, sock, &sent);
 
-		status = way->tell(r, rows);
+		status = way->report(r, rows);
 		if (status == STATUS_OK && sent < 0)
 			status = STATUS_NOT_SAVED;
 	}
@@ -208,7 +208,7 @@ static int main_of(struct request *r, int argc, char **argv, const struct way *w
 	int               n;
 
 	request_options(way->by, rows);
-	n = session_words(rows, argc, argv, r, &r->session, &e);
+	n = session_parse(rows, argc, argv, r, &r->session, &e);
 	if (n == OPTIONS_HELP)
 		return usage(rows, way);
 	if (n >= 0 && !r->session)

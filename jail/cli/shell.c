@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_LEAVES = 0x1d, LEAVES = 3, LEAVES_MS = 1000 }; /* Ctrl-], as with machinectl shell */
+enum { KEY_ESCAPE = 0x1d, ESCAPES = 3, ESCAPE_MS = 1000 }; /* Ctrl-], as with machinectl shell */
 
 /* Without a command, the first of these that the rootfs has is started. */
 static char *const shells[][3] = { { (char *)"bash" }, { (char *)"sh" }, { (char *)"python3", (char *)"-q" } };
@@ -79,11 +79,11 @@ static void leave(struct shell *s)
 	raw_terminal_close();
 	s->shown.len = 0;
 	fd_closep(&s->c.out.fd);
-	if (s->is_leaving || !s->c.started) {
+	if (s->is_escaping || !s->c.started) {
 		err_set(&s->c.lost, ERR_DENIED, "left before it had ended");
 		return;
 	}
-	s->is_leaving = true;
+	s->is_escaping = true;
 	s->typed.len  = 0;
 	fd_closep(&s->c.stdin_to);
 	ask(s, run_talk_cancel(s->c.run, NULL));
@@ -91,7 +91,7 @@ static void leave(struct shell *s)
 
 /* --- what brigd says --- */
 
-static void say_hello(const struct shell *s)
+static void print_banner(const struct shell *s)
 {
 	if (s->c.request->quiet || !isatty(STDERR_FILENO))
 		return;
@@ -114,7 +114,7 @@ static void on_started(void *owner, struct run_start *start)
 	s->c.started = raw_terminal_open(&s->c.lost) == 0;
 	if (!s->c.started)
 		return;
-	say_hello(s);
+	print_banner(s);
 	resize(s); /* the size may have changed since the request */
 }
 
@@ -175,13 +175,13 @@ static void on_refused(void *owner, const json_t *answer)
 
 static const struct run_talk talk = { .waiting = on_waiting, .opened = on_opened, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused };
 
-static void hear_server(struct shell *s)
+static void receive_from_server(struct shell *s)
 {
 	scoped_datagram d = DATAGRAM_NONE;
 
 	switch (datagram_receive(s->c.server.sock, &d, &s->c.lost)) {
-	case DATAGRAM_CAME:
-		run_talk_hear(&talk, s, &d);
+	case DATAGRAM_RECEIVED:
+		run_talk_handle(&talk, s, &d);
 		return;
 	case DATAGRAM_END:
 		err_set(&s->c.lost, ERR_SETUP, "brigd was killed, or could not tell how the call ended: %.200s", s->c.server.name);
@@ -199,13 +199,13 @@ static bool asks_to_leave(struct shell *s, const char *text, size_t len)
 	double now = clock_ms(CLOCK_MONOTONIC);
 
 	for (size_t i = 0; i < len; i++) {
-		if (text[i] != KEY_LEAVES || now - s->left_ms > LEAVES_MS)
-			s->leaves = 0;
-		if (text[i] != KEY_LEAVES)
+		if (text[i] != KEY_ESCAPE || now - s->escape_ms > ESCAPE_MS)
+			s->escapes = 0;
+		if (text[i] != KEY_ESCAPE)
 			continue;
-		if (!s->leaves)
-			s->left_ms = now;
-		if (++s->leaves == LEAVES)
+		if (!s->escapes)
+			s->escape_ms = now;
+		if (++s->escapes == ESCAPES)
 			return true;
 	}
 	return false;
@@ -298,7 +298,7 @@ static void attend(struct shell *s)
 		{ s->c.server.sock, POLLIN, 0 },
 		{ s->shown.len ? -1 : s->c.out.fd, POLLIN, 0 },
 		{ s->shown.len ? STDOUT_FILENO : -1, POLLOUT, 0 },
-		{ s->c.started && !s->is_leaving ? STDIN_FILENO : -1, POLLIN, 0 },
+		{ s->c.started && !s->is_escaping ? STDIN_FILENO : -1, POLLIN, 0 },
 		{ s->typed.len ? s->c.stdin_to : -1, POLLOUT, 0 },
 	};
 
@@ -321,7 +321,7 @@ static void attend(struct shell *s)
 	if (fds[4].revents && s->c.stdin_to >= 0)
 		type(s);
 	if (fds[0].revents)
-		hear_server(s);
+		receive_from_server(s);
 }
 
 /* Closes the session that this command opened, and waits for its end, so that nothing of it is left. Its record is not printed. */

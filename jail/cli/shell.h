@@ -18,9 +18,9 @@ struct shell {
 		size_t len;
 		char   text[4096];
 	} typed, shown;                /* keys for the program; output for the terminal */
-	unsigned            leaves;    /* how often Ctrl-] was pressed in a row */
-	double              left_ms;   /* when it was pressed first, CLOCK_MONOTONIC */
-	bool                is_leaving;
+	unsigned            escapes;   /* how often Ctrl-] was pressed in a row */
+	double              escape_ms; /* when it was pressed first, CLOCK_MONOTONIC */
+	bool                is_escaping;
 };
 
 /* Takes over the server; words stay the caller's. Without a session in the request, its message must be one that opens a session. */

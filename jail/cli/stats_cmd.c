@@ -164,7 +164,7 @@ int stats_main(int argc, char **argv)
 	struct ask a = { 0 };
 	int        status;
 
-	if (ask_words(&a, argc, argv, 0, "brig stats [--json]", "Print what the service has done since it started, and what it costs.", &status) < 0)
+	if (ask_parse(&a, argc, argv, 0, "brig stats [--json]", "Print what the service has done since it started, and what it costs.", &status) < 0)
 		return status;
 	return ask_and_print(&a, argv[0], "stats", print_stats);
 }

@@ -24,7 +24,7 @@ static struct {
 	int            signals;
 } at;
 
-static void say(const char *text)
+static void write_text(const char *text)
 {
 	(void)!file_write_all(STDOUT_FILENO, text, strlen(text));
 }
@@ -38,12 +38,12 @@ static void enter(void)
 	keys.c_cc[VTIME] = 0;
 	if (at.has_keys)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
-	say(ENTER);
+	write_text(ENTER);
 }
 
 static void leave(void)
 {
-	say(LEAVE);
+	write_text(LEAVE);
 	if (at.has_keys)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &at.before);
 }

@@ -1,12 +1,12 @@
 #include "why.h"
 
 #include "call_number.h"
-#include "network_words.h"
+#include "network_summary.h"
 #include "policy_floor.h"
 #include "policy_value.h"
 #include "profile_file.h"
 #include "refused_call.h"
-#include "refused_words.h"
+#include "refused_summary.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -25,11 +25,11 @@ static bool is_killed_by_filter(const json_t *record)
 void why_print_line(const struct run_client *c, const json_t *record)
 {
 	const char *op = json_string_value(json_object_get(c->request->message, "op"));
-	char        words[REFUSED_WORDS_MAX], hosts[NETWORK_WORDS_MAX];
+	char        words[REFUSED_SUMMARY_MAX], hosts[NETWORK_SUMMARY_MAX];
 
-	if (*network_words(record, NAMED_MAX, hosts))
+	if (*network_summary(record, NAMED_MAX, hosts))
 		fprintf(stderr, "brig: not reached: %s; brig %s --why tells all\n", hosts, op ? op : "run");
-	refused_words(record, NAMED_MAX, words);
+	refused_summary(record, NAMED_MAX, words);
 	if (!*words && !is_killed_by_filter(record))
 		return;
 	fprintf(stderr, "brig: %s%s%s", is_killed_by_filter(record) ? "the jail ends with SIGSYS a program that calls by a foreign ABI" : "",
@@ -144,7 +144,7 @@ static void print_call(const struct reading *r, const json_t *row)
 
 	snprintf(errnum, sizeof errnum, "%s", answer ? answer : "?");
 	text_make_plain(errnum);
-	fprintf(stderr, "  %s: %" JSON_INTEGER_FORMAT " %s, answered with %s\n", refused_words_of(row, words, sizeof words), count, count == 1 ? "time" : "times", errnum);
+	fprintf(stderr, "  %s: %" JSON_INTEGER_FORMAT " %s, answered with %s\n", refused_call_summary(row, words, sizeof words), count, count == 1 ? "time" : "times", errnum);
 	explain(r, row);
 }
 
@@ -201,11 +201,11 @@ static void print_limits(const struct run_client *c, const json_t *record)
 /* Names each host that was not reached, and what would allow it. */
 static void print_network(const json_t *record)
 {
-	char hosts[NETWORK_WORDS_MAX];
+	char hosts[NETWORK_SUMMARY_MAX];
 
 	if (!json_is_object(json_object_get(record, "network")))
 		return;
-	if (*network_words(record, HOSTS_MAX, hosts))
+	if (*network_summary(record, HOSTS_MAX, hosts))
 		fprintf(stderr, "brig: not reached: %s; where it says not_allowed, --net HOST or network.allow of the profile allows it\n", hosts);
 	else
 		fputs("brig: no host was refused or failed\n", stderr);

@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 enum { END_MS_MAX = 3000, STATS_MS_MAX = 500, STATS_AGE_MS = 50, STATS_PAUSE_MS = 10000,
-       WAITING_WORDS_MAX = 256 };
+       PENDING_MESSAGES_MAX = 256 };
 
 /* --- what the keeper says --- */
 
-union keeper_says {
+union keeper_received {
 	uint32_t             kind;
 	struct keeper_answer answer;
 	struct keeper_ticket ticket;
@@ -67,36 +67,36 @@ static void take_proxy(struct backend_service *b, const struct keeper_proxy *mes
 	b->proxy[message->profile] = net_proxy_open(fd_take(&fds[0]));
 }
 
-enum word_kind { WORD_NONE, WORD_ANSWER, WORD_END };
+enum received_kind { RECEIVED_NONE, RECEIVED_ANSWER, RECEIVED_END };
 
 /* One message, if there is one. */
-static enum word_kind hear_word(struct backend_service *b, struct keeper_answer *ret)
+static enum received_kind receive_message(struct backend_service *b, struct keeper_answer *ret)
 {
-	union keeper_says says = { .kind = 0 };
+	union keeper_received received = { .kind = 0 };
 	int               fds[TICKET_FDS];
 	size_t            n;
-	ssize_t           got = packet_receive(b->keeper, &says, sizeof says, fds, ARRAY_LEN(fds), &n);
+	ssize_t           got = packet_receive(b->keeper, &received, sizeof received, fds, ARRAY_LEN(fds), &n);
 
 	if (got < 0 && errno == EAGAIN)
-		return WORD_NONE;
+		return RECEIVED_NONE;
 	if (got == 0 || (got < 0 && errno != EMSGSIZE))
-		return WORD_END;
-	if (says.kind == KEEPER_TICKET) {
-		take_ticket(b, &says.ticket, fds, n);
-		return WORD_NONE;
+		return RECEIVED_END;
+	if (received.kind == KEEPER_TICKET) {
+		take_ticket(b, &received.ticket, fds, n);
+		return RECEIVED_NONE;
 	}
-	if (says.kind == KEEPER_PROXY) {
-		take_proxy(b, &says.proxy, fds, n);
-		return WORD_NONE;
+	if (received.kind == KEEPER_PROXY) {
+		take_proxy(b, &received.proxy, fds, n);
+		return RECEIVED_NONE;
 	}
 	packet_drop(fds, n);
-	if (says.kind == KEEPER_RECALL) {
-		ticket_box_void(&b->tickets, &says.ticket);
-		return WORD_NONE;
+	if (received.kind == KEEPER_RECALL) {
+		ticket_box_void(&b->tickets, &received.ticket);
+		return RECEIVED_NONE;
 	}
-	if (got == sizeof says.answer && ret)
-		*ret = says.answer;
-	return got == sizeof says.answer ? WORD_ANSWER : WORD_END;
+	if (got == sizeof received.answer && ret)
+		*ret = received.answer;
+	return got == sizeof received.answer ? RECEIVED_ANSWER : RECEIVED_END;
 }
 
 static bool await_stats(struct backend_service *b, struct keeper_answer *ret)
@@ -105,10 +105,10 @@ static bool await_stats(struct backend_service *b, struct keeper_answer *ret)
 	double        end = clock_ms(CLOCK_MONOTONIC) + STATS_MS_MAX, left = STATS_MS_MAX;
 
 	for (; left > 0; left = end - clock_ms(CLOCK_MONOTONIC)) {
-		enum word_kind kind = poll(&p, 1, (int)left + 1) > 0 ? hear_word(b, ret) : WORD_NONE;
+		enum received_kind kind = poll(&p, 1, (int)left + 1) > 0 ? receive_message(b, ret) : RECEIVED_NONE;
 
-		if (kind != WORD_NONE)
-			return kind == WORD_ANSWER && ret->kind == KEEPER_STATS;
+		if (kind != RECEIVED_NONE)
+			return kind == RECEIVED_ANSWER && ret->kind == KEEPER_STATS;
 	}
 	return false;
 }
@@ -141,7 +141,7 @@ static void settle(void *self)
  */
 static void wait_for_end(int keeper, pid_t pid)
 {
-	union keeper_says says;
+	union keeper_received received;
 	int               fds[TICKET_FDS];
 	size_t            n;
 	ssize_t           got = 1;
@@ -152,7 +152,7 @@ static void wait_for_end(int keeper, pid_t pid)
 
 		if (poll(&p, 1, (int)left + 1) <= 0)
 			continue;
-		got = packet_receive(keeper, &says, sizeof says, fds, ARRAY_LEN(fds), &n);
+		got = packet_receive(keeper, &received, sizeof received, fds, ARRAY_LEN(fds), &n);
 		if (got > 0)
 			packet_drop(fds, n);
 		else if (errno != EMSGSIZE)
@@ -249,13 +249,13 @@ static int start_by_keeper(const struct backend_service *b, struct run *ret, con
  * Does the name of the rootfs still lead to the tree with which the cell was built? The keeper checks the same for each run that it
  * starts. A plain user's keeper goes on using the trees that it found at its start.
  */
-static bool is_named(const struct backend_service *b, const struct profile *profile, const struct keeper_ticket *message)
+static bool tree_is_current(const struct backend_service *b, const struct profile *profile, const struct keeper_ticket *message)
 {
 	const char *const store[2] = { b->places->store[0], b->places->store[1] };
 	struct timespec   named;
 
-	return b->mode == KEEPER_USER || (store_when_named(store, profile->rootfs, &named) &&
-					  named.tv_sec == message->named_s && named.tv_nsec == message->named_ns);
+	return b->mode == KEEPER_USER || (store_name_time(store, profile->rootfs, &named) &&
+					  named.tv_sec == message->rootfs_since_s && named.tv_nsec == message->rootfs_since_ns);
 }
 
 /* NULL: the keeper must be asked. Tickets for an old tree are closed, and the keeper drops their cells. */
@@ -263,7 +263,7 @@ static struct ticket *take_valid(struct backend_service *b, const struct run_ord
 {
 	struct ticket *t;
 
-	while ((t = ticket_box_take(&b->tickets, o->number)) && !is_named(b, o->profile, &t->message))
+	while ((t = ticket_box_take(&b->tickets, o->number)) && !tree_is_current(b, o->profile, &t->message))
 		ticket_free(t);
 	return t;
 }
@@ -273,7 +273,7 @@ static void take_over(struct ticket *t, struct run *ret, const struct run_order 
 {
 	if (o->code_len)
 		pipes_take(streams, &t->fd[TICKET_STDOUT], o->stdin_pipe, o->result_pipe);
-	*ret = (struct run){ .sock    = fd_take(&t->fd[TICKET_LAUNCHER]),
+	*ret = (struct run){ .sock    = fd_take(&t->fd[TICKET_SUPERVISOR]),
 			     .started = o->code_len != 0, /* the supervisor sends no LAUNCH_STARTED then */
 			     .pipes   = pipes_count(o->stdin_pipe, o->result_pipe) };
 }
@@ -329,12 +329,12 @@ static int start(void *self, struct run *ret, const struct run_order *o, int str
  * Reads messages of the keeper that the loop has not read yet: they may announce a brig-proxy. A client that waited for the service
  * to start may come before the first one was read.
  */
-static void hear_what_waits(struct backend_service *b)
+static void receive_pending(struct backend_service *b)
 {
 	struct pollfd p = { .fd = b->keeper, .events = POLLIN };
 
-	for (int i = 0; i < WAITING_WORDS_MAX && poll(&p, 1, 0) > 0; i++)
-		if (hear_word(b, NULL) == WORD_END)
+	for (int i = 0; i < PENDING_MESSAGES_MAX && poll(&p, 1, 0) > 0; i++)
+		if (receive_message(b, NULL) == RECEIVED_END)
 			return; /* the loop sees the end of file, too */
 }
 
@@ -344,7 +344,7 @@ static struct net_proxy *proxy(void *self, const struct served_profile *profile,
 
 	(void)config; /* the keeper has it */
 	if (!b->proxy[profile->index] || net_proxy_is_gone(b->proxy[profile->index]))
-		hear_what_waits(b);
+		receive_pending(b);
 	return b->proxy[profile->index] ? net_proxy_hold(b->proxy[profile->index]) : NULL;
 }
 
@@ -389,15 +389,15 @@ static int lifeline(void *self)
 }
 
 /* An answer that comes here is late, and is dropped. */
-static bool hear(void *self)
+static bool on_readable(void *self)
 {
-	return hear_word(self, NULL) != WORD_END;
+	return receive_message(self, NULL) != RECEIVED_END;
 }
 
 struct backend backend_service(struct backend_service *self)
 {
 	static const struct backend_ops ops = { .name = "keeper", .is_confinable = true, .proxy = proxy, .start = start, .settle = settle, .count = count, .keeper = keeper,
-						.lifeline = lifeline, .hear = hear };
+						.lifeline = lifeline, .on_readable = on_readable };
 
 	return (struct backend){ &ops, self };
 }

@@ -2,8 +2,8 @@
 #include "failure.h"
 
 #include "client_protocol.h"
-#include "last_word.h"
 #include "packet.h"
+#include "unavailable.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -25,18 +25,18 @@ int failure_open(const struct places *p, bool is_host)
 }
 
 /* Reads the request before the caller closes the socket: to close it with unread data resets the connection, and the answer is lost. */
-static void tell_client(int sock, const struct err *e)
+static void send_to_client(int sock, const struct err *e)
 {
 	char   request[PROTOCOL_MAX];
 	int    fds[PROTOCOL_FDS_MAX];
 	size_t n = 0;
 
-	last_word(sock, e);
+	unavailable_send(sock, e);
 	if (packet_is_there(sock) && packet_receive(sock, request, sizeof request, fds, ARRAY_LEN(fds), &n) >= 0)
 		packet_drop(fds, n);
 }
 
-static void tell_clients(int listener, const struct err *e)
+static void send_to_clients(int listener, const struct err *e)
 {
 	struct pollfd p = { .fd = listener, .events = POLLIN };
 
@@ -44,15 +44,15 @@ static void tell_clients(int listener, const struct err *e)
 		sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (sock < 0)
 			return;
-		tell_client(sock, e);
+		send_to_client(sock, e);
 		close(sock);
 	}
 }
 
-void failure_tell(int file, const struct listener *l, const struct err *e)
+void failure_report(int file, const struct listener *l, const struct err *e)
 {
 	if (file >= 0)
 		(void)!write(file, e->text, strlen(e->text));
 	if (l && l->fd >= 0 && !*l->path)
-		tell_clients(l->fd, e);
+		send_to_clients(l->fd, e);
 }

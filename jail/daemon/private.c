@@ -4,7 +4,7 @@
 #include "door.h"
 #include "fd.h"
 #include "file.h"
-#include "last_word.h"
+#include "unavailable.h"
 #include "text.h"
 
 #include <errno.h>
@@ -71,12 +71,12 @@ int private_main(const char *fd, struct err *e)
 
 	door_init(&d);
 	r     = prepare(&d, fd, &sock, e);
-	spare = fcntl(sock, F_DUPFD_CLOEXEC, 0); /* for last_word(): the door has closed its own if it could not use it */
+	spare = fcntl(sock, F_DUPFD_CLOEXEC, 0); /* for unavailable_send(): the door has closed its own if it could not use it */
 	if (r == 0)
 		r = door_serve_one(&d, sock, e);
 	if (r < 0 && !d.connections_len && !d.runs_len) { /* nothing was started */
 		err_wrap(e, "set-up step start-brigd");
-		last_word(spare < 0 ? sock : spare, e);
+		unavailable_send(spare < 0 ? sock : spare, e);
 	}
 	door_close(&d);
 	return r;

@@ -44,25 +44,25 @@ static bool is_host(void)
 }
 
 /* A plain user's own service does not read the host's configuration. */
-static int choose_files(struct reader_files *ret, const char *wish, struct err *e)
+static int choose_files(struct reader_files *ret, const char *wanted, struct err *e)
 {
-	ret->is_optional = !wish;
-	if (!wish && !is_host())
+	ret->is_optional = !wanted;
+	if (!wanted && !is_host())
 		return 0;
-	ret->name = wish ? wish : PLACE_CONFIG;
+	ret->name = wanted ? wanted : PLACE_CONFIG;
 	if (snprintf(ret->config, sizeof ret->config, "%s", ret->name) >= (int)sizeof ret->config)
-		return err_set(e, ERR_BAD_SPEC, "--config %.60s...: path too long", wish);
+		return err_set(e, ERR_BAD_SPEC, "--config %.60s...: path too long", wanted);
 	return 0;
 }
 
-static int open_listener(struct service *s, const struct service_wish *wish, struct err *e)
+static int open_listener(struct service *s, const struct service_options *wanted, struct err *e)
 {
 	char path[PLACE_MAX + 16];
 
-	if (!wish->socket && listener_is_given())
+	if (!wanted->socket && listener_is_given())
 		return listener_take(&s->listener, e);
 	snprintf(path, sizeof path, "%s/brig.sock", s->door.places.runtime);
-	return listener_open(&s->listener, wish->socket ? wish->socket : path, !wish->socket, e);
+	return listener_open(&s->listener, wanted->socket ? wanted->socket : path, !wanted->socket, e);
 }
 
 /* Only brigd's own limits shall bound the number of clients and runs. */
@@ -76,14 +76,14 @@ static void raise_files(void)
 	}
 }
 
-static int open_as_started(struct service *s, const struct service_wish *wish, struct err *e)
+static int open_as_started(struct service *s, const struct service_options *wanted, struct err *e)
 {
 	raise_files();
-	if (places_find(&s->door.places, e) < 0 || choose_files(&s->files, wish->config, e) < 0)
+	if (places_find(&s->door.places, e) < 0 || choose_files(&s->files, wanted->config, e) < 0)
 		return -1;
 	if (listener_is_given())
 		s->failure = failure_open(&s->door.places, is_host());
-	if (notify_open(&s->notify, e) < 0 || open_listener(s, wish, e) < 0)
+	if (notify_open(&s->notify, e) < 0 || open_listener(s, wanted, e) < 0)
 		return -1;
 	return sweeper_start(&s->sweeper, &s->listener, e);
 }
@@ -98,20 +98,20 @@ static int take_rules(struct service *s, bool *is_config, struct err *e)
 	scoped_fd          fd    = -1;
 	struct reader_message message;
 
-	if (!reader_tell(r, READER_READ, 0) || !reader_hear(r, &message, &fd))
+	if (!reader_send(r, READER_READ, 0) || !reader_receive(r, &message, &fd))
 		return err_set(e, ERR_SETUP, "the reader ended; its message is above");
 	*is_config = message.kind == READER_REFUSED && message.is_config;
 	*e         = message.err;
 	if (message.kind != READER_RULES || rules_read(&rules, fd, &s->door.places, e) < 0)
 		return -1;
-	door_go_by(&s->door, &rules);
-	return reader_tell(r, READER_TAKEN, 0) ? 0 : err_set(e, ERR_SETUP, "the reader ended; its message is above");
+	door_set_rules(&s->door, &rules);
+	return reader_send(r, READER_TAKEN, 0) ? 0 : err_set(e, ERR_SETUP, "the reader ended; its message is above");
 }
 
 static int open_audit(struct service *s, struct err *e)
 {
-	const struct config_audit *wish = &s->door.config.audit;
-	struct audit_plan          plan = { wish->file, wish->max_bytes, (unsigned)wish->keep, JOURNAL_SOCKET, -1 };
+	const struct config_audit *wanted = &s->door.config.audit;
+	struct audit_plan          plan = { wanted->file, wanted->max_bytes, (unsigned)wanted->keep, JOURNAL_SOCKET, -1 };
 
 	umask(027); /* the folder's group may read what is written there; nothing else is made from here on */
 	if (audit_open(&s->audit, &plan, e) < 0)
@@ -154,7 +154,7 @@ static enum service_end open_as_door(struct service *s, struct err *e)
 	if (take_rules(s, &is_config, e) < 0)
 		return is_config ? SERVICE_MISCONFIGURED : SERVICE_FAILED;
 	if (s->parts.note[0])
-		log_say(&d->log, "%s", s->parts.note);
+		log_line(&d->log, "%s", s->parts.note);
 	if (open_audit(s, e) < 0 || reload_open(&s->reload, d, &s->parts.reader, s->notify, e) < 0)
 		return SERVICE_FAILED;
 	return SERVICE_ENDED;
@@ -173,11 +173,11 @@ static int serve(struct service *s, struct err *e)
 
 /* --- from beginning to end --- */
 
-static enum service_end run_service(struct service *s, const struct service_wish *wish, struct err *e)
+static enum service_end run_service(struct service *s, const struct service_options *wanted, struct err *e)
 {
 	enum service_end opened;
 
-	if (open_as_started(s, wish, e) < 0 || separate(&s->parts, &s->door.places, &s->files, e) < 0)
+	if (open_as_started(s, wanted, e) < 0 || separate(&s->parts, &s->door.places, &s->files, e) < 0)
 		return SERVICE_FAILED;
 	opened = open_as_door(s, e);
 	return opened != SERVICE_ENDED ? opened : serve(s, e) < 0 ? SERVICE_FAILED : SERVICE_ENDED;
@@ -197,17 +197,17 @@ static void close_all(struct service *s)
 	sweeper_end(&s->sweeper);
 }
 
-enum service_end service_main(const struct service_wish *wish, struct err *e)
+enum service_end service_main(const struct service_options *wanted, struct err *e)
 {
 	struct service   s = { .listener = LISTENER_NONE, .sweeper = SWEEPER_NONE, .parts = { .reader = READER_NONE, .ids_held = -1 }, .keeper = BACKEND_SERVICE_NONE,
 			       .signals = -1, .notify = -1, .failure = -1 };
 	enum service_end end;
 
 	door_init(&s.door);
-	end = run_service(&s, wish, e);
+	end = run_service(&s, wanted, e);
 	if (end != SERVICE_ENDED) {
 		places_name_as_known(e->text);
-		failure_tell(s.failure, s.served ? NULL : &s.listener, e);
+		failure_report(s.failure, s.served ? NULL : &s.listener, e);
 	}
 	close_all(&s);
 	return end;

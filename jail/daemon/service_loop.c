@@ -47,7 +47,7 @@ static void on_client(void *owner)
 	if (sock >= 0) {
 		(void)!door_admit(r->door, sock, &why);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-		log_say(&r->door->log, "no client can be accepted now: %s", strerror(errno));
+		log_line(&r->door->log, "no client can be accepted now: %s", strerror(errno));
 		(void)!set_listening(r, false, &e);
 	}
 }
@@ -70,7 +70,7 @@ static void on_lifeline(void *owner)
 	struct service_loop  *r = owner;
 	const struct backend *b = &r->door->backend;
 
-	r->keeper_is_gone |= !b->ops->hear(b->self);
+	r->keeper_is_gone |= !b->ops->on_readable(b->self);
 }
 
 static void close_idle(struct door *d, double now)
@@ -152,9 +152,9 @@ int service_loop_run(struct door *d, const struct service_loop_fds *at, struct e
 
 	if (add_sources(&r, at, e) < 0)
 		return -1;
-	notify_say(at->notify, "READY=1");
+	notify_send(at->notify, "READY=1");
 	done = until_signal(&r, e);
-	notify_say(at->notify, "STOPPING=1");
+	notify_send(at->notify, "STOPPING=1");
 	begin_to_end(&r);
 	if (done < 0) {
 		(void)!until_nothing_runs(&r, &ignored);

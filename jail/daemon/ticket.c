@@ -114,8 +114,8 @@ bool ticket_use(const struct ticket *t, const struct launch_order *order, const 
 
 	if (!head->code_len)
 		return order_file_write(t->fd[TICKET_ORDER_FILE], head, exec_args, NULL, &ignored) == 0 &&
-		       packet_offer(t->fd[TICKET_LAUNCHER], order, sizeof *order, NULL, 0) == 0;
-	return packet_offer(t->fd[TICKET_LAUNCHER], order, sizeof *order, NULL, 0) == 0 &&
+		       packet_offer(t->fd[TICKET_SUPERVISOR], order, sizeof *order, NULL, 0) == 0;
+	return packet_offer(t->fd[TICKET_SUPERVISOR], order, sizeof *order, NULL, 0) == 0 &&
 	       order_file_write(t->fd[TICKET_ORDER_FILE], head, exec_args, code, &ignored) == 0 &&
 	       order_file_send(t->fd[TICKET_ORDERS], head, tools) == 0;
 }

@@ -1,13 +1,12 @@
-#include "last_word.h"
-
 #include "client_protocol.h"
 #include "packet.h"
+#include "unavailable.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* A failed send has no consequence: nothing was started. */
-void last_word(int sock, const struct err *why)
+void unavailable_send(int sock, const struct err *why)
 {
 	struct denial denial;
 	json_t       *answer;

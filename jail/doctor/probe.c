@@ -138,7 +138,7 @@ static void tell_death(int status, const struct surroundings *at, struct finding
 	*f = (struct finding){ .result = RESULT_MISSING };
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
 		f->by = REFUSER_FILTER;
-		snprintf(f->cause, sizeof f->cause, "the probe was killed by SIGSYS (%s)", refuser_words(REFUSER_FILTER));
+		snprintf(f->cause, sizeof f->cause, "the probe was killed by SIGSYS (%s)", refuser_text(REFUSER_FILTER));
 		refusal_fix(&(struct refusal){ .errnum = 0 }, REFUSER_FILTER, at, f->fix, sizeof f->fix);
 	} else if (WIFSIGNALED(status)) {
 		snprintf(f->cause, sizeof f->cause, "the probe was killed by SIG%s", sigabbrev_np(WTERMSIG(status)));

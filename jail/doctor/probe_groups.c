@@ -326,7 +326,7 @@ static bool tell_no_file(struct probe *p, const char *file)
 
 	p->finding.errnum = ENOENT;
 	p->finding.by     = REFUSER_KERNEL;
-	snprintf(cause, sizeof cause, "a group of ours has no file %s: %s", file, refuser_words(REFUSER_KERNEL));
+	snprintf(cause, sizeof cause, "a group of ours has no file %s: %s", file, refuser_text(REFUSER_KERNEL));
 	return probe_missing(p, cause, refusal_fix(&r, REFUSER_KERNEL, p->at, fix, sizeof fix));
 }
 

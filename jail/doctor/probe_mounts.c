@@ -46,7 +46,7 @@ static bool tell_masked(struct probe *p, bool is_root, const char *masks, unsign
 {
 	char cause[256];
 
-	snprintf(cause, sizeof cause, "mount proc: EPERM (%s); %u masked: %s", refuser_words(REFUSER_MASK), n, masks);
+	snprintf(cause, sizeof cause, "mount proc: EPERM (%s); %u masked: %s", refuser_text(REFUSER_MASK), n, masks);
 	p->finding.by  = REFUSER_MASK;
 	p->finding.errnum = EPERM;
 	if (!is_root)

@@ -22,7 +22,7 @@ static void read_limits(struct audit_limits *ret, const json_t *asked)
 		return;
 	for (unsigned i = 0; i < LIMIT_COUNT; i++)
 		if (json_object_get(asked, limits_fields[i].name))
-			ret->said |= 1ull << i;
+			ret->given |= 1ull << i;
 }
 
 void attempt_note(struct attempt *ret, const struct protocol_request *request, const struct program_text *code)

@@ -32,8 +32,8 @@ struct backend_ops {
 	void (*settle)(void *self); /* does what can wait until the client was told that its run has started; NULL: nothing */
 	void (*count)(void *self, const struct served_profile *profile, struct backend_counts *ret);
 	pid_t (*keeper)(void *self); /* its pid; 0: there is none */
-	int (*lifeline)(void *self); /* call hear() when this descriptor is readable; borrowed; -1: there is none */
-	bool (*hear)(void *self);    /* false: the keeper is gone, and the service must end */
+	int (*lifeline)(void *self); /* call on_readable() when this descriptor is readable; borrowed; -1: there is none */
+	bool (*on_readable)(void *self); /* false: the keeper is gone, and the service must end */
 };
 
 static inline int backend_start(const struct backend *b, struct run *ret, const struct run_order *order, int streams[PIPES_MAX], struct err *e)

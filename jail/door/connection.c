@@ -81,7 +81,7 @@ static char *dump(json_t *answer)
 	return text;
 }
 
-void connection_tell(int sock, json_t *answer)
+void connection_send_unopened(int sock, json_t *answer)
 {
 	char *text = dump(answer);
 

@@ -20,7 +20,7 @@ struct connection {
 	struct door_user         *user;
 	struct loop_source        source;
 	struct peer               peer;
-	const struct access_rule *may; /* NULL: its access was withdrawn */
+	const struct access_rule *access_rule; /* NULL: its access was withdrawn */
 	size_t                    runs; /* that have not ended: waiting runs and calls in sessions count too */
 	struct {
 		char     id[RUN_ID_LEN + 1];
@@ -53,7 +53,7 @@ void connection_send_text(struct connection *c, const char *text, size_t len, co
 /* Sends the error, counts the refusal, and writes it to the audit. */
 void connection_refuse(struct connection *c, const struct protocol_request *request, const struct denial *why);
 /* To a peer that gets no connection. Takes answer over. */
-void connection_tell(int sock, json_t *answer);
+void connection_send_unopened(int sock, json_t *answer);
 /* Kept messages: sends as many as the socket takes now; drops all of them. */
 void connection_send_unsent(struct connection *c);
 void connection_drop_unsent(struct connection *c);

@@ -73,7 +73,7 @@ struct connection *connection_open(struct door *d, int sock, const struct peer *
 		return NULL;
 	}
 	*c = (struct connection){
-		.door = d, .source = { sock, on_ready, c }, .peer = *peer, .may = may, .heard_ms = clock_ms(CLOCK_MONOTONIC)
+		.door = d, .source = { sock, on_ready, c }, .peer = *peer, .access_rule = may, .heard_ms = clock_ms(CLOCK_MONOTONIC)
 	};
 	c->user = door_user_join(d, peer->uid, e);
 	if (!c->user || loop_add(&c->user->loop, &c->source, e) < 0) {

@@ -71,10 +71,10 @@ void door_close(struct door *d)
 static void turn_away(struct door *d, int sock, const struct peer *peer, const struct denial *why)
 {
 	d->counts.refused[why->code]++;
-	connection_tell(sock, protocol_error(why, TAG_NONE));
+	connection_send_unopened(sock, protocol_error(why, TAG_NONE));
 	attempt_turned_away(d, peer, why);
 	if (!d->is_private)
-		log_say(&d->log, "a client is refused: %s", why->text);
+		log_line(&d->log, "a client is refused: %s", why->text);
 }
 
 /* NULL with the reason. */

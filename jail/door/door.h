@@ -104,7 +104,7 @@ void         door_close(struct door *d);
 
 /* Moves configuration, access and profiles from r into the door. Called before the first client, and at each reload. */
 struct rules;
-void         door_go_by(struct door *d, struct rules *r);
+void         door_set_rules(struct door *d, struct rules *r);
 
 /* Admits a client that has connected; one that is refused is told why. Takes the socket over. */
 must_use int door_admit(struct door *d, int sock, struct denial *why);

@@ -9,10 +9,10 @@ static void admit_again(struct connection *c)
 	struct peer_groups groups;
 	struct err         e;
 
-	c->may = peer_ask_groups(&groups, c->source.fd, &e) < 0 ? NULL : access_find(&c->door->access, &c->peer, &groups);
+	c->access_rule = peer_ask_groups(&groups, c->source.fd, &e) < 0 ? NULL : access_find(&c->door->access, &c->peer, &groups);
 }
 
-void door_go_by(struct door *d, struct rules *r)
+void door_set_rules(struct door *d, struct rules *r)
 {
 	struct config      old  = d->config; /* access borrows from it */
 	struct profile_set gone = d->profiles;

@@ -28,7 +28,7 @@ size_t door_user_connections(const struct door *d, uid_t uid)
  * fall behind: each connection has two events, while the door admits the next one between any two turns. The client would then be
  * refused because of connections that it has already closed.
  */
-static void hear_user(void *owner)
+static void serve_user(void *owner)
 {
 	struct door_user *u     = owner;
 	double            until = clock_ms(CLOCK_MONOTONIC) + TURN_MS;
@@ -55,7 +55,7 @@ static struct door_user *make_user(struct door *d, uid_t uid, struct err *e)
 		free(u);
 		return NULL;
 	}
-	u->source = (struct loop_source){ u->loop.fd, hear_user, u };
+	u->source = (struct loop_source){ u->loop.fd, serve_user, u };
 	if (loop_add(&d->loop, &u->source, e) < 0) {
 		loop_close(&u->loop);
 		free(u);

@@ -123,7 +123,7 @@ static json_t *histogram_json(const struct histogram *h, const struct bound *bou
 	return json_pack("{sf so}", "sum", h->sum, "buckets", buckets);
 }
 
-void figures_tell(struct figures *f, const char *profile, json_t *reply)
+void figures_put_json(struct figures *f, const char *profile, json_t *reply)
 {
 	static const struct profile_figures none = { .profile = "" };
 	const struct profile_figures       *row  = row_of(f, profile);

@@ -39,4 +39,4 @@ void figures_take_wait(struct figures *f, const char *profile, double ms);
 void figures_take_end(struct figures *f, const struct record *record);
 
 /* Adds the keys of the reply to `metrics` (client_answer.c). They are 0 for a profile that had no run. */
-void figures_tell(struct figures *f, const char *profile, json_t *reply);
+void figures_put_json(struct figures *f, const char *profile, json_t *reply);

@@ -4,7 +4,7 @@
 /* A client whose access was withdrawn keeps its runs, and may cancel them. */
 int gate_check_access(const struct connection *c, struct denial *why)
 {
-	return c->may ? 0 : deny(why, DENIAL_denied, NULL, "user %u may no longer use this service", c->peer.uid);
+	return c->access_rule ? 0 : deny(why, DENIAL_denied, NULL, "user %u may no longer use this service", c->peer.uid);
 }
 
 /* A client that may not use a profile gets the same answer whether or not the profile exists. */
@@ -15,7 +15,7 @@ const struct served_profile *gate_profile(struct connection *c, const char *name
 
 	if (gate_check_access(c, why) < 0)
 		return NULL;
-	if (!access_allows(c->may, name)) {
+	if (!access_allows(c->access_rule, name)) {
 		deny(why, DENIAL_unknown_profile, NULL, "you may not use a profile \"%.63s\"", name);
 		return NULL;
 	}

@@ -26,7 +26,7 @@ int gate_explain(struct connection *c, const struct protocol_request *request, i
 	json_object_set_new(reply, "policy", json_string(p->profile.policy));
 	json_object_set_new(reply, "limits", limits_json(&p->profile.limits));
 	json_object_set_new(reply, "ceilings", limits_json(&p->profile.ceilings));
-	json_object_set_new(reply, "quota", gate_quota_json(&c->may->quota));
+	json_object_set_new(reply, "quota", gate_quota_json(&c->access_rule->quota));
 	json_object_set_new(reply, "filter_sha256", *p->filter_sha256 ? json_string(p->filter_sha256) : json_null());
 	if (p->profile.net)
 		json_object_set_new(reply, "network", net_policy_json(p->profile.net, &p->profile.network));

@@ -8,7 +8,7 @@ static json_t *profiles(const struct connection *c)
 	json_t                   *list = json_array();
 
 	for (size_t i = 0; i < set->n; i++)
-		if (access_allows(c->may, set->item[i]->name))
+		if (access_allows(c->access_rule, set->item[i]->name))
 			json_array_append_new(list, json_pack("{ss ss}", "name", set->item[i]->name, "description", set->item[i]->profile.description));
 	return list;
 }
@@ -22,7 +22,7 @@ int gate_hello(struct connection *c, const struct protocol_request *request, int
 	json_object_set_new(reply, "brig", json_string(BRIG_VERSION));
 	json_object_set_new(reply, "features", json_pack("[ssssss]", "report", "files", "tools", "sessions", "network", "terminals"));
 	json_object_set_new(reply, "profiles", profiles(c));
-	json_object_set_new(reply, "quota", gate_quota_json(&c->may->quota));
+	json_object_set_new(reply, "quota", gate_quota_json(&c->access_rule->quota));
 	connection_send(c, reply, NULL, 0);
 	return 0;
 }

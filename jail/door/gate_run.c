@@ -38,7 +38,7 @@ static int start(struct connection *c, const struct protocol_request *request, s
 		return deny(why, DENIAL_denied, "name", "you have a session \"%.64s\" already; close it, or use another name", request->name);
 	profile = gate_profile(c, request->profile, why);
 	/* these checks come first: while the door reads a program it serves no other client */
-	if (!profile || quota_check(&c->door->quota, &c->may->quota, c->peer.uid, &part, now, why) < 0 ||
+	if (!profile || quota_check(&c->door->quota, &c->access_rule->quota, c->peer.uid, &part, now, why) < 0 ||
 	    check_turn(c, now, try, why) < 0 || run_plan_build(&plan, &c->door->places, profile, request, fds, why) < 0)
 		return -1;
 	try->memory_bytes = plan.limits.memory_bytes;

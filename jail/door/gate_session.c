@@ -29,10 +29,10 @@ int gate_files(struct connection *c, const struct protocol_request *request, int
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return deny(why, DENIAL_broken, NULL, "a socket for files: %s", strerror(errno));
-	r = session_say(s, json_pack("{ss}", "op", "files"), &pair[1], 1);
+	r = session_send(s, json_pack("{ss}", "op", "files"), &pair[1], 1);
 	if (r == 0) {
-		s->beside++; /* until its server has sent the real number (SESSION_BESIDE) */
-		session_asked_beside(s);
+		s->background++; /* until its server has sent the real number (SESSION_BACKGROUND) */
+		session_expect_background(s);
 		session_touch(s);
 		reply_with(c, request, "session", s->run->id, &pair[0], 1);
 	}
@@ -78,7 +78,7 @@ int gate_restart(struct connection *c, const struct protocol_request *request, i
 		if (context->call)
 			session_call_end(context->call, EXIT_cancelled);
 		else if (context->is_there) {
-			int r = session_say(s, json_pack("{ss si}", "op", "restart", "context", i), NULL, 0);
+			int r = session_send(s, json_pack("{ss si}", "op", "restart", "context", i), NULL, 0);
 
 			if (r < 0)
 				return deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(-r));

@@ -141,7 +141,7 @@ static json_t *profiles(const struct connection *c)
 		const struct served_profile *p = d->profiles.item[i];
 		struct backend_counts        n;
 
-		if (!access_allows(c->may, p->name))
+		if (!access_allows(c->access_rule, p->name))
 			continue;
 		d->backend.ops->count(d->backend.self, p, &n);
 		json_array_append_new(list, json_pack("{ss ss sI sI sI sI so}", "name", p->name, "warm", profile_warm_name(p->profile.warm), "ready",

@@ -77,9 +77,9 @@ int gate_tools(struct connection *c, const struct protocol_request *request, int
 	if (take_calls(&calls, request->calls, why) < 0)
 		return -1;
 	if (call)
-		session_call_wait(call, request->is_waiting);
+		session_call_pause_clock(call, request->is_waiting);
 	if (own)
-		served_run_wait(own, request->is_waiting);
+		served_run_pause_clock(own, request->is_waiting);
 	for (size_t i = 0; i < calls.n; i++)
 		c->door->counts.calls[outcome_of(calls.of[i].verdict)]++;
 	for (size_t i = 0; i < calls.n && *count < CALLS_MAX; i++, ++*count)

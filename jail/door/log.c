@@ -2,7 +2,7 @@
 #include "log.h"
 
 #include "clock.h"
-#include "say.h"
+#include "stderr_line.h"
 #include "text.h"
 
 #include <stdarg.h>
@@ -17,19 +17,19 @@ static bool has_room(struct log *l)
 	double now = clock_ms(CLOCK_MONOTONIC);
 
 	if (now - l->since_ms > 1000) {
-		if (l->kept_back)
-			say("brigd: %u more lines were left out\n", l->kept_back);
+		if (l->suppressed)
+			stderr_line("brigd: %u more lines were left out\n", l->suppressed);
 		*l = (struct log){ .since_ms = now };
 	}
-	if (l->said == LINES_A_SECOND) {
-		l->kept_back++;
+	if (l->lines == LINES_A_SECOND) {
+		l->suppressed++;
 		return false;
 	}
-	l->said++;
+	l->lines++;
 	return true;
 }
 
-void log_say(struct log *l, const char *fmt, ...)
+void log_line(struct log *l, const char *fmt, ...)
 {
 	char    line[1000] = "brigd: ";
 	size_t  n          = strlen(line);
@@ -42,5 +42,5 @@ void log_say(struct log *l, const char *fmt, ...)
 	va_end(ap);
 	text_make_plain(line);
 	strcat(line, "\n");
-	say("%s", line);
+	stderr_line("%s", line);
 }

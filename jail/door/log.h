@@ -9,7 +9,7 @@
 
 struct log {
 	double   since_ms; /* CLOCK_MONOTONIC: when the present second began */
-	unsigned said, kept_back;
+	unsigned lines, suppressed;
 };
 
-void log_say(struct log *l, const char *fmt, ...) printf_like(2, 3);
+void log_line(struct log *l, const char *fmt, ...) printf_like(2, 3);

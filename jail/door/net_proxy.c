@@ -4,7 +4,7 @@
 #include "libexec.h"
 #include "packet.h"
 #include "proxy_process.h"
-#include "say.h"
+#include "stderr_line.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -52,13 +52,13 @@ static void start(struct net_proxy *p)
 	struct err e;
 
 	if (proxy_start(p->places, p->program, p->config, &p->sock, &e) < 0)
-		say("brigd: %s\n", e.text);
+		stderr_line("brigd: %s\n", e.text);
 	p->places = NULL;
 	fd_closep(&p->program);
 	fd_closep(&p->config);
 }
 
-int net_proxy_say(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n)
+int net_proxy_send(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n)
 {
 	if (p->places)
 		start(p);

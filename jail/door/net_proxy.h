@@ -27,6 +27,6 @@ struct net_proxy *net_proxy_hold(struct net_proxy *p);
 void              net_proxy_release(struct net_proxy *p); /* p may be NULL */
 
 /* 0 or -errno; does not wait. */
-must_use int net_proxy_say(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n);
+must_use int net_proxy_send(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n);
 /* It has ended, or is about to. False when it is not started yet. */
 bool         net_proxy_is_gone(const struct net_proxy *p);

@@ -30,7 +30,7 @@ int notify_open(int *ret, struct err *e)
 	return 0;
 }
 
-void notify_say(int sock, const char *words)
+void notify_send(int sock, const char *words)
 {
 	if (sock >= 0)
 		(void)!send(sock, words, strlen(words), MSG_NOSIGNAL);

@@ -8,4 +8,4 @@
 
 /* *ret: a connected socket, or -1 without NOTIFY_SOCKET. */
 must_use int notify_open(int *ret, struct err *e);
-void         notify_say(int sock, const char *words);
+void         notify_send(int sock, const char *words);

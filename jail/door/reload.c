@@ -14,13 +14,13 @@ static void begin(struct reload *r)
 	r->reading++;
 	r->is_reading     = true;
 	r->is_asked_again = false;
-	(void)!reader_tell(r->reader, READER_READ, r->reading); /* a reader that has ended is seen by its end of file */
+	(void)!reader_send(r->reader, READER_READ, r->reading); /* a reader that has ended is seen by its end of file */
 }
 
 uint64_t reload_ask(struct reload *r)
 {
 	if (r->reader->sock < 0) {
-		log_say(&r->door->log, "configuration and profiles cannot be read again: %s", reader_is_gone);
+		log_line(&r->door->log, "configuration and profiles cannot be read again: %s", reader_is_gone);
 		return 0;
 	}
 	if (r->is_reading) {
@@ -72,7 +72,7 @@ static void put_names(char *text, size_t len, const char *what, const json_t *na
 		n += (size_t)snprintf(text + n, len - n, "%s%s", i ? ", " : what, json_string_value(json_array_get(names, i)));
 }
 
-static void say_outcome(const struct reload *r, const struct outcome *o)
+static void log_outcome(const struct reload *r, const struct outcome *o)
 {
 	struct door *d           = r->door;
 	char         text[700] = "", status[800];
@@ -84,12 +84,12 @@ static void say_outcome(const struct reload *r, const struct outcome *o)
 		put_names(text, sizeof text, "; changed: ", o->changed);
 		put_names(text, sizeof text, "; gone: ", o->removed);
 	}
-	log_say(&d->log, "%s", text);
+	log_line(&d->log, "%s", text);
 	if (o->for_life)
-		log_say(&d->log, "changes of %s in the configuration take effect at the next start", o->for_life);
+		log_line(&d->log, "changes of %s in the configuration take effect at the next start", o->for_life);
 	snprintf(status, sizeof status, "STATUS=%s", text);
 	text_make_plain(status); /* a newline in it could begin another assignment in the message to systemd */
-	notify_say(r->notify, status);
+	notify_send(r->notify, status);
 }
 
 static json_t *reply_to(const struct connection *c, const struct outcome *o)
@@ -122,7 +122,7 @@ static void answer_all(const struct reload *r, const struct outcome *o, uint64_t
 
 static void end(struct reload *r, const struct outcome *o)
 {
-	say_outcome(r, o);
+	log_outcome(r, o);
 	r->is_reading = false;
 	answer_all(r, o, r->reading);
 	if (r->is_asked_again)
@@ -144,7 +144,7 @@ static void take(struct reload *r, int fd)
 	struct err     e;
 
 	if (rules_read(&rules, fd, &d->places, &e) < 0) {
-		(void)!reader_tell(r->reader, READER_NOT_TAKEN, r->reading);
+		(void)!reader_send(r->reader, READER_NOT_TAKEN, r->reading);
 		refuse(r, e.text);
 		return;
 	}
@@ -152,8 +152,8 @@ static void take(struct reload *r, int fd)
 	o.removed  = json_array();
 	o.for_life = config_differs_for_life(&d->first_config, &rules.config);
 	compare(&o, &rules.profiles, &d->profiles);
-	door_go_by(d, &rules);
-	(void)!reader_tell(r->reader, READER_TAKEN, r->reading);
+	door_set_rules(d, &rules);
+	(void)!reader_send(r->reader, READER_TAKEN, r->reading);
 	end(r, &o);
 	json_decref(o.changed);
 	json_decref(o.removed);
@@ -174,7 +174,7 @@ static void on_reader(void *owner)
 	struct reader_message word;
 	scoped_fd          fd = -1;
 
-	if (!reader_hear(r->reader, &word, &fd)) {
+	if (!reader_receive(r->reader, &word, &fd)) {
 		lose(r);
 		return;
 	}
@@ -184,7 +184,7 @@ static void on_reader(void *owner)
 		take(r, fd);
 		return;
 	}
-	(void)!reader_tell(r->reader, READER_NOT_TAKEN, r->reading);
+	(void)!reader_send(r->reader, READER_NOT_TAKEN, r->reading);
 	word.err.text[sizeof word.err.text - 1] = 0;
 	places_name_as_known(word.err.text);
 	refuse(r, word.err.text);

@@ -139,14 +139,14 @@ static int check_files(int fd, struct denial *why)
 /* What cannot be mounted is refused here; the process that builds the cell makes the plan of it. */
 static int check_mounts(const struct run_plan *p, bool terminals, struct denial *why)
 {
-	struct mount_wishes wishes = mount_wishes_of(&p->limits, p->profile->profile.workspace_exec);
+	struct mount_options mount_options = mount_options_of(&p->limits, p->profile->profile.workspace_exec);
 	struct mount_plan   ignored;
 	struct err          e;
 
-	wishes.terminals = terminals;
-	wishes.shown     = (const char *const *)p->shown;
-	wishes.shown_len = p->shown_len;
-	return mount_plan_build(&ignored, &wishes, &e) < 0 ? deny_err(why, DENIAL_bad_field, "ro", &e) : 0;
+	mount_options.terminals = terminals;
+	mount_options.shown = (const char *const *)p->shown;
+	mount_options.shown_len = p->shown_len;
+	return mount_plan_build(&ignored, &mount_options, &e) < 0 ? deny_err(why, DENIAL_bad_field, "ro", &e) : 0;
 }
 
 /* --- arguments --- */
@@ -155,8 +155,8 @@ enum { PATHS = 3 };
 
 struct command {
 	char *path[PATHS + 1];
-	char *argv[RUNNER_WORDS_MAX + PROTOCOL_ARGS_MAX + 1];
-	struct runner_words runner; /* these words are in argv */
+	char *argv[RUNNER_ARGS_MAX + PROTOCOL_ARGS_MAX + 1];
+	struct runner_args runner; /* these words are in argv */
 	const char *python[4];
 	char       *main; /* with cwd: the absolute path of the program, in place of the one in python */
 };
@@ -165,7 +165,7 @@ static void command_done(struct command *c)
 {
 	for (size_t i = 0; i < PATHS; i++)
 		free(c->path[i]);
-	runner_words_done(&c->runner);
+	runner_args_done(&c->runner);
 	free(c->main);
 }
 
@@ -209,7 +209,7 @@ static int find_first(struct command *c, const struct profile *p, const struct p
 	struct runner_lists      lists     = { r->imports, p->modules, p->calls, r->main, r->has_tools || is_open };
 	struct err               e;
 
-	*ret         = r->kind == REQUEST_exec ? nothing : r->mode == MODE_script && !is_open ? c->python : c->runner.word;
+	*ret         = r->kind == REQUEST_exec ? nothing : r->mode == MODE_script && !is_open ? c->python : c->runner.arg;
 	c->python[0] = "python3";
 	c->python[1] = r->main ? "-Es" : "-I"; /* -I without -P: the program's own directory is the first of sys.path */
 	c->python[2] = r->main ? r->main : "main.py";
@@ -219,7 +219,7 @@ static int find_first(struct command *c, const struct profile *p, const struct p
 	}
 	if (r->cwd)
 		c->python[2] = lists.main = c->main;
-	if ((r->mode != MODE_script || is_open) && runner_words_build(&c->runner, is_open ? "session" : run_mode_name((enum run_mode)r->mode), &lists, &e) < 0)
+	if ((r->mode != MODE_script || is_open) && runner_args_build(&c->runner, is_open ? "session" : run_mode_name((enum run_mode)r->mode), &lists, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	return 0;
 }
@@ -286,7 +286,7 @@ static int fill_env(struct program_env *env, const struct run_plan *p, const str
 	return names_socket(r) && program_env_add(env, tools, &e) < 0 ? deny_err(why, DENIAL_bad_field, "env", &e) : 0;
 }
 
-static int pack_words(struct run_plan *p, const struct command *c, const char *cwd, const struct program_env *env, struct denial *why)
+static int pack_exec_args(struct run_plan *p, const struct command *c, const char *cwd, const struct program_env *env, struct denial *why)
 {
 	struct err e;
 
@@ -297,7 +297,7 @@ static int pack_words(struct run_plan *p, const struct command *c, const char *c
 	return deny(why, DENIAL_broken, NULL, "set-up step pack-words: %s", e.text);
 }
 
-static int make_words(struct run_plan *p, const struct protocol_request *r, struct denial *why)
+static int make_exec_args(struct run_plan *p, const struct protocol_request *r, struct denial *why)
 {
 	struct command     c   = { 0 };
 	struct program_env env = { 0 };
@@ -307,7 +307,7 @@ static int make_words(struct run_plan *p, const struct protocol_request *r, stru
 	if (done == 0)
 		done = fill_env(&env, p, r, why);
 	if (done == 0)
-		done = pack_words(p, &c, r->cwd, &env, why);
+		done = pack_exec_args(p, &c, r->cwd, &env, why);
 	command_done(&c);
 	program_env_done(&env);
 	return done;
@@ -383,7 +383,7 @@ static int build(struct run_plan *p, const struct places *places, const struct p
 		return -1;
 	if (take_shown(p, r->ro, fds + has_code, why) < 0 || (r->has_files && check_files(fds[has_code + p->shown_len], why) < 0) || check_mounts(p, r->terminal, why) < 0 || plan_network(p, places, r, why) < 0)
 		return -1;
-	return make_words(p, r, why);
+	return make_exec_args(p, r, why);
 }
 
 int run_plan_build(struct run_plan *ret, const struct places *places, const struct served_profile *profile, const struct protocol_request *request,

@@ -37,7 +37,7 @@ static int begin(const struct served_net *n, int sock)
 	message.bytes_max       = n->limits->net_bytes;
 	message.connections_max = n->limits->net_connections;
 	message.rate_max        = n->limits->net_rate < limits_fields[LIMIT_net_rate].max ? n->limits->net_rate : 0;
-	return net_proxy_say(n->proxy, &message, fds, ARRAY_LEN(fds));
+	return net_proxy_send(n->proxy, &message, fds, ARRAY_LEN(fds));
 }
 
 /* To close the source also closes the listening sockets in a message that was not received. */
@@ -110,7 +110,7 @@ bool served_net_is_there(const struct served_net *n)
 }
 
 /* So that a record shows why a program reached nothing. */
-static void tell_lost(struct net_report *r)
+static void add_lost_proxy(struct net_report *r)
 {
 	struct net_connection *c = &r->connection[r->n < NET_REPORT_MAX ? r->n++ : NET_REPORT_MAX - 1];
 
@@ -160,7 +160,7 @@ void served_net_read(const struct served_net *n, struct net_report *ret)
 {
 	read_report(n, ret);
 	if (has_no_proxy(n) && !close_open(ret))
-		tell_lost(ret);
+		add_lost_proxy(ret);
 }
 
 void served_net_end(struct served_net *n)
@@ -172,7 +172,7 @@ void served_net_end(struct served_net *n)
 	message.run  = n->number;
 	stop_waiting(n);
 	if (n->proxy && n->report >= 0)
-		(void)!net_proxy_say(n->proxy, &message, NULL, 0); /* one that does not read is about to end */
+		(void)!net_proxy_send(n->proxy, &message, NULL, 0); /* one that does not read is about to end */
 	net_proxy_release(n->proxy);
 	n->proxy = NULL;
 	fd_closep(&n->report);
@@ -239,9 +239,9 @@ void served_net_read_since(struct served_net *n, const struct net_report *mark, 
 	read_report(n, mark ? &now : ret);
 	if (mark)
 		subtract(&now, mark, ret);
-	if (n->is_told_lost || !has_no_proxy(n))
+	if (n->loss_is_reported || !has_no_proxy(n))
 		return;
-	n->is_told_lost = true;
+	n->loss_is_reported = true;
 	if (!close_open(ret))
-		tell_lost(ret);
+		add_lost_proxy(ret);
 }

@@ -21,7 +21,7 @@ struct served_net {
 	int                  report; /* memory file, which the proxy writes; -1: the network was not used */
 	bool                 is_named; /* the run has rules, or had */
 	bool                 is_lost; /* it has rules, and no brig-proxy took them */
-	bool                 is_told_lost; /* a call in its session has reported that there is no brig-proxy */
+	bool                 loss_is_reported; /* a call in its session has reported that there is no brig-proxy */
 };
 #define SERVED_NET_NONE ((struct served_net){ .source.fd = -1, .report = -1 })
 

@@ -18,7 +18,7 @@
 
 enum { STARTED_MAX = 512, YOUNG_MS = 50 };
 
-static void tell(struct served_run *r, struct json_text *event, const int *fds, size_t n)
+static void send_event(struct served_run *r, struct json_text *event, const int *fds, size_t n)
 {
 	json_text_end(event);
 	if (r->connection)
@@ -47,7 +47,7 @@ static void on_started(struct served_run *r, int streams[PIPES_MAX])
 	if (r->with_tools)
 		fds[n++] = r->tools;
 	protocol_put_started(&t, r->id, r->tag, r->with_stdin, r->with_result, r->with_tools, r->limits.output_bytes);
-	tell(r, &t, fds, n);
+	send_event(r, &t, fds, n);
 	close_streams(streams);
 	fd_closep(&r->tools);
 }
@@ -118,7 +118,7 @@ static void on_ended(struct served_run *r, const struct run_end *end)
 	if (r->session)
 		session_ended(r->session, &record);
 	run_record_put_ended(&t, &record, r->tag, end);
-	tell(r, &t, NULL, 0);
+	send_event(r, &t, NULL, 0);
 	destroy(r);
 }
 
@@ -136,7 +136,7 @@ static void on_ready(void *owner)
 		return;
 	case RUN_SESSION:
 		if (r->session)
-			session_hear_facts(r->session, &end, r->run.victims);
+			session_set_facts(r->session, &end, r->run.victims);
 		return;
 	case RUN_LIMIT:
 		on_limit(r, &end.hit[0]);
@@ -275,7 +275,7 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 		free(r);
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	}
-	if (quota_take(&c->door->quota, &c->may->quota, c->peer.uid, &r->part, now, why) < 0) {
+	if (quota_take(&c->door->quota, &c->access_rule->quota, c->peer.uid, &r->part, now, why) < 0) {
 		drop(r);
 		return -1;
 	}
@@ -286,7 +286,7 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 	}
 	enter(r);
 	if (r->session) {
-		run_stay(&r->run, r->limits.lifetime_ms + SESSION_GRACE_MS);
+		run_make_session(&r->run, r->limits.lifetime_ms + SESSION_GRACE_MS);
 		session_watch_memory(c->door);
 	}
 	if (streams[0] >= 0)
@@ -303,10 +303,10 @@ void served_run_cancel(struct served_run *r, enum exit_reason reason)
 	run_cancel(&r->run, reason);
 }
 
-void served_run_wait(struct served_run *r, bool waits)
+void served_run_pause_clock(struct served_run *r, bool waits)
 {
 	if (r->is_waiting != waits)
-		run_wait(&r->run, waits);
+		run_pause_clock(&r->run, waits);
 	r->is_waiting = waits;
 }
 

@@ -49,7 +49,7 @@ must_use int served_run_start(struct connection *c, const struct protocol_reques
 			      const char *id, const int *fds, struct denial *why);
 void         served_run_cancel(struct served_run *r, enum exit_reason reason);
 /* True: a call of a tool takes long, and the wall clock stops. False: none does any more. */
-void         served_run_wait(struct served_run *r, bool waits);
+void         served_run_pause_clock(struct served_run *r, bool waits);
 
 /* How many runs of this user began within the last 50 ms: most of what their start costs is counted for no run. */
 size_t served_runs_young(const struct door *d, uid_t uid, double now_ms);

@@ -72,17 +72,17 @@ static bool lose_context(struct session *s, int32_t number)
 	return true;
 }
 
-static bool hear_beside(struct session *s, int32_t number)
+static bool handle_background(struct session *s, int32_t number)
 {
-	if (number < 0 || number > SESSION_BESIDE_MAX || !s->beside_words)
+	if (number < 0 || number > SESSION_BACKGROUND_MAX || !s->background_messages)
 		return false;
-	s->beside_words--;
-	s->beside = number;
+	s->background_messages--;
+	s->background = number;
 	session_set_clock(s);
 	return true;
 }
 
-static bool hear(struct session *s, const struct session_message *message, int *fds, size_t n)
+static bool handle_message(struct session *s, const struct session_message *message, int *fds, size_t n)
 {
 	switch ((enum session_message_kind)message->kind) {
 	case SESSION_READY:
@@ -93,13 +93,13 @@ static bool hear(struct session *s, const struct session_message *message, int *
 		return true;
 	case SESSION_LOST:
 		return n == 0 && lose_context(s, message->value);
-	case SESSION_BESIDE:
-		return n == 0 && hear_beside(s, message->value);
+	case SESSION_BACKGROUND:
+		return n == 0 && handle_background(s, message->value);
 	case SESSION_STARTED:
 	case SESSION_ENDED:
 	case SESSION_FAILED:
 	case SESSION_CPU:
-		return session_call_hear(s, message, fds, n);
+		return session_call_handle(s, message, fds, n);
 	}
 	return false;
 }
@@ -122,7 +122,7 @@ static void on_server(void *owner)
 		fd_closep(&s->source.fd);
 		return;
 	}
-	is_good = got == sizeof message && hear(s, &message, fds, n);
+	is_good = got == sizeof message && handle_message(s, &message, fds, n);
 	packet_drop(fds, got < 0 ? 0 : n);
 	if (!is_good)
 		refuse_server(s);
@@ -175,7 +175,7 @@ void session_started(struct session *s, int sock)
 	run_cancel(&s->run->run, EXIT_cancelled);
 }
 
-void session_hear_facts(struct session *s, const struct run_end *facts, uint32_t victims)
+void session_set_facts(struct session *s, const struct run_end *facts, uint32_t victims)
 {
 	s->facts    = *facts;
 	s->victims  = victims;
@@ -216,7 +216,7 @@ void session_close(struct session *s, const char *why)
 	if (s->state == SESSION_CLOSES)
 		return;
 	snprintf(s->why, sizeof s->why, "%s", why);
-	if (s->state == SESSION_STARTS || session_say(s, json_pack("{ss}", "op", "end"), NULL, 0) < 0)
+	if (s->state == SESSION_STARTS || session_send(s, json_pack("{ss}", "op", "end"), NULL, 0) < 0)
 		run_cancel(&s->run->run, EXIT_cancelled);
 	s->state = SESSION_CLOSES;
 	loop_timer_set(&s->run->door->loop, &s->timer, CLOSE_MS_MAX);

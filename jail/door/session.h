@@ -22,7 +22,7 @@
 enum {
 	SESSION_CONTEXTS_MAX = CONFIG_CONTEXTS_MAX,
 	SESSION_CALLS_MAX    = 64, /* under way in one session */
-	SESSION_BESIDE_MAX   = 1 << 22, /* PID_MAX_LIMIT of the kernel: there cannot be more processes */
+	SESSION_BACKGROUND_MAX = 1 << 22, /* PID_MAX_LIMIT of the kernel: there cannot be more processes */
 	SESSION_GONE_MAX     = 64, /* sessions that have ended and are remembered */
 	SESSION_WHY_MAX      = 120,
 };
@@ -51,8 +51,8 @@ struct session {
 	uint32_t             victims;  /* processes that were killed because the session had no memory left */
 	struct run_end       facts;    /* layers, missing, rootfs_digest */
 	bool                 is_ready, is_known; /* its server takes calls; facts are filled in */
-	int32_t              beside;   /* processes that work beside calls (files, detached commands), as its server says */
-	uint64_t             beside_words; /* so many such messages its server may still send: a flood would keep the door from other work */
+	int32_t              background; /* processes that work beside calls (files, detached commands), as its server says */
+	uint64_t             background_messages; /* so many such messages its server may still send: a flood would keep the door from other work */
 	bool                 is_to_be_frozen; /* the process that watches it was told to freeze it: thaw it before its server is sent anything */
 	struct session_context context[SESSION_CONTEXTS_MAX];
 	struct session_calls calls;
@@ -73,7 +73,7 @@ void            session_free(struct session *s);
 /* Its program has started. Takes over sock, the door's end of the socket to the server. */
 void session_started(struct session *s, int sock);
 /* The process that watches its run has sent what it knows of the session. */
-void session_hear_facts(struct session *s, const struct run_end *facts, uint32_t victims);
+void session_set_facts(struct session *s, const struct run_end *facts, uint32_t victims);
 /* Its run is over. Ends its calls, remembers why it ended, and frees it. */
 void session_ended(struct session *s, const struct record *record);
 /* Asks it to end. why: for clients that ask for the session later. */
@@ -84,17 +84,17 @@ struct session *session_find(const struct door *d, const char *id_or_name, uid_t
 bool            session_name_is_taken(const struct door *d, const char *name, uid_t uid);
 json_t         *session_list_json(const struct door *d, const struct connection *c);
 
-/* --- session_say.c --- */
+/* --- session_send.c --- */
 
 /*
  * Sends a message to its server, which is thawed first. Takes the message over; NULL: memory was short. The descriptors stay the
  * caller's. 0 or -errno; does not wait.
  */
-must_use int session_say(struct session *s, json_t *message, const int *fds, size_t n);
+must_use int session_send(struct session *s, json_t *message, const int *fds, size_t n);
 /* Its processes use no CPU until its server is sent a message, where control groups can do that. */
 void         session_freeze(struct session *s);
 /* Its server was sent a request whose work goes on beside calls, and may report about it twice. */
-void         session_asked_beside(struct session *s);
+void         session_expect_background(struct session *s);
 
 /* --- session_clock.c --- */
 
@@ -133,7 +133,7 @@ struct session_call {
 	uint32_t                calls;      /* of tools, which the client has reported */
 	enum { CALL_ASKED, CALL_RUNS, CALL_INTERRUPTED, CALL_KILLED, CALL_ENDED } state;
 	bool                    is_decided; /* reason says why it ends */
-	bool                    has_cpu_word; /* the server has said that its CPU time is used up */
+	bool                    cpu_is_used_up; /* the server has said that its CPU time is used up */
 	enum exit_reason        reason;
 	int                     status;     /* as from wait4(); -1: none */
 	int                     exec_errno;
@@ -150,7 +150,7 @@ struct session_call {
 /* For a request run or exec with the key session. fds: those of the request, borrowed. */
 must_use int  session_call_start(struct session *s, struct connection *c, const struct protocol_request *request, const int *fds, struct denial *why);
 /* Takes a message of the session server about a call. False: it makes no sense. fds stay the caller's. */
-bool          session_call_hear(struct session *s, const struct session_message *message, int *fds, size_t n);
+bool          session_call_handle(struct session *s, const struct session_message *message, int *fds, size_t n);
 struct session_call *session_call_find(const struct door *d, const char *id, uid_t uid); /* or NULL */
 void          session_call_interrupt(struct session_call *call);
 /* Sets the rows and columns of the call's terminal. While the server has no room for the message, only the last size is kept for it. */
@@ -158,7 +158,7 @@ void          session_call_resize(struct session_call *call, const struct protoc
 void          session_calls_say_sizes(struct session *s); /* sends the sizes that were kept, as far as there is room now */
 /* Kills the call; a program in a context is interrupted first, unless it was cancelled. */
 void          session_call_end(struct session_call *call, enum exit_reason reason);
-void          session_call_wait(struct session_call *call, bool waits);
+void          session_call_pause_clock(struct session_call *call, bool waits);
 /* The session is over: ends the call with this reason, and frees it. */
 void          session_call_lose(struct session_call *call, enum exit_reason reason);
 void          session_calls_forget(struct door *d, struct connection *c);

@@ -67,10 +67,10 @@ static int lower_limits(struct session_call *call, const struct session *s, cons
 
 /* --- what the server is told --- */
 
-static void say_short(struct session_call *call, const char *op)
+static void send_op(struct session_call *call, const char *op)
 {
 	/* if the server does not take the message, a timer kills the call later */
-	(void)!session_say(call->session, json_pack("{ss sI}", "op", op, "call", (json_int_t)call->number), NULL, 0);
+	(void)!session_send(call->session, json_pack("{ss sI}", "op", op, "call", (json_int_t)call->number), NULL, 0);
 }
 
 static void set_timer(struct session_call *call, double ms)
@@ -125,7 +125,7 @@ static void take_network(const struct session_call *call, struct record *record,
 	record->network = network;
 }
 
-static void tell_ended(struct session_call *call)
+static void send_ended(struct session_call *call)
 {
 	struct record    record;
 	struct run_end   end;
@@ -153,7 +153,7 @@ static void finish(struct session_call *call)
 		call->context->call      = NULL;
 		call->context->is_there &= !call->is_lost;
 	}
-	tell_ended(call);
+	send_ended(call);
 	if (call->context)
 		call->context->was_lost = call->is_lost || (call->context->was_lost && !(call->clock.started > 0));
 	fd_closep(&call->tools);
@@ -220,14 +220,14 @@ static void kill_call(struct session_call *call)
 {
 	call->state = CALL_KILLED;
 	call->kills++;
-	say_short(call, "kill");
+	send_op(call, "kill");
 	set_timer(call, KILL_MS);
 }
 
 static void interrupt(struct session_call *call)
 {
 	call->state = CALL_INTERRUPTED;
-	say_short(call, "interrupt");
+	send_op(call, "interrupt");
 	set_timer(call, INTERRUPT_MS_MAX);
 }
 
@@ -253,7 +253,7 @@ void session_call_end(struct session_call *call, enum exit_reason reason)
 void session_call_interrupt(struct session_call *call)
 {
 	if (call->state == CALL_RUNS)
-		say_short(call, "interrupt");
+		send_op(call, "interrupt");
 }
 
 /* False: its server has no room for the message. */
@@ -261,7 +261,7 @@ static bool say_size(struct session_call *call)
 {
 	json_t *message = json_pack("{ss sI s[II]}", "op", "resize", "call", (json_int_t)call->number, "size", (json_int_t)call->rows, (json_int_t)call->columns);
 
-	return call->state != CALL_RUNS || session_say(call->session, message, NULL, 0) != -EAGAIN;
+	return call->state != CALL_RUNS || session_send(call->session, message, NULL, 0) != -EAGAIN;
 }
 
 void session_calls_say_sizes(struct session *s)
@@ -292,14 +292,14 @@ static void set_wall_timer(struct session_call *call)
 	set_timer(call, wall_clock_end(&call->clock, &call->limits, now) - now);
 }
 
-void session_call_wait(struct session_call *call, bool waits)
+void session_call_pause_clock(struct session_call *call, bool waits)
 {
 	wall_clock_wait(&call->clock, waits, clock_ms(CLOCK_MONOTONIC));
 	if (call->state == CALL_RUNS)
 		set_wall_timer(call);
 }
 
-static void say_limit(struct session_call *call, enum limit_id limit)
+static void send_limit(struct session_call *call, enum limit_id limit)
 {
 	const struct field *f = &limits_fields[limit];
 
@@ -327,7 +327,7 @@ static void on_time(void *owner)
 			set_wall_timer(call);
 			return;
 		}
-		say_limit(call, LIMIT_wall_ms);
+		send_limit(call, LIMIT_wall_ms);
 		session_call_end(call, EXIT_timeout_wall);
 		return;
 	case CALL_INTERRUPTED:
@@ -368,7 +368,7 @@ static bool are_streams(const struct session_call *call, const int *fds, size_t 
 	return n == 2 || is_pipe(fds[2], call->context ? O_RDONLY : O_WRONLY);
 }
 
-static void tell_started(struct session_call *call, int *streams, size_t n)
+static void send_started(struct session_call *call, int *streams, size_t n)
 {
 	char             text[STARTED_MAX];
 	struct json_text t = json_text_in(text, sizeof text);
@@ -391,7 +391,7 @@ static bool on_started(struct session_call *call, const struct session_message *
 	call->is_fresh |= call->context && message->flags & SESSION_FRESH;
 	call->clock.started = clock_ms(CLOCK_MONOTONIC);
 	call->started_at = clock_ms(CLOCK_REALTIME) / 1000;
-	tell_started(call, fds, n);
+	send_started(call, fds, n);
 	if (call->context)
 		call->context->is_there = true;
 	if (call->state == CALL_KILLED)
@@ -447,17 +447,17 @@ static bool on_failed(struct session_call *call, const struct session_message *m
 
 static bool on_cpu(struct session_call *call)
 {
-	bool is_first = !call->has_cpu_word;
+	bool is_first = !call->cpu_is_used_up;
 
-	call->has_cpu_word = true;
+	call->cpu_is_used_up = true;
 	if (call->state != CALL_RUNS)
 		return call->clock.started > 0 && is_first; /* the server says it once: a flood would keep the door from other work */
-	say_limit(call, LIMIT_cpu_ms);
+	send_limit(call, LIMIT_cpu_ms);
 	session_call_end(call, EXIT_timeout_cpu);
 	return true;
 }
 
-bool session_call_hear(struct session *s, const struct session_message *message, int *fds, size_t n)
+bool session_call_handle(struct session *s, const struct session_message *message, int *fds, size_t n)
 {
 	struct session_call *call;
 
@@ -544,7 +544,7 @@ static int ask_for_run(struct session_call *call, const struct program_text *cod
 	fds[1]      = pair[1];
 	call->tools = pair[0];
 	if (r == 0)
-		r = session_say(s, json_pack("{ss sI si sI sb}", "op", "run", "call", (json_int_t)call->number, "context", (int)(call->context - s->context), "cpu_ms",
+		r = session_send(s, json_pack("{ss sI si sI sb}", "op", "run", "call", (json_int_t)call->number, "context", (int)(call->context - s->context), "cpu_ms",
 					     (json_int_t)call->limits.cpu_ms, "tools", call->with_tools), fds, (size_t)1 + call->with_tools);
 	fd_closep(&pair[1]);
 	return r < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-r)) : 0;
@@ -558,9 +558,9 @@ static int ask_for_exec(struct session_call *call, const struct protocol_request
 
 	if (message && call->terminal)
 		json_object_set_new(message, "terminal", json_pack("[II]", (json_int_t)r->rows, (json_int_t)r->columns));
-	done = session_say(call->session, message, NULL, 0);
+	done = session_send(call->session, message, NULL, 0);
 	if (done == 0 && r->detach)
-		session_asked_beside(call->session);
+		session_expect_background(call->session);
 	return done < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-done)) : 0;
 }
 
@@ -604,7 +604,7 @@ static void enter(struct session_call *call)
 	s->calls_len++;
 	s->calls_made++;
 	call->connection->runs++;
-	quota_count_call(&s->run->door->quota, &call->connection->may->quota, call->peer.uid);
+	quota_count_call(&s->run->door->quota, &call->connection->access_rule->quota, call->peer.uid);
 	if (call->context)
 		call->context->call = call;
 	set_timer(call, START_MS_MAX);
@@ -621,9 +621,9 @@ static int check_start(struct session *s, const struct connection *c, const stru
 	}
 	if (request->terminal && !s->terminal)
 		return deny(why, DENIAL_denied, "terminal", "session %.64s was opened without terminals; open one with them (brig session open --terminal)", *s->name ? s->name : s->run->id);
-	if (request->kind == REQUEST_run && check_context(s, request->context, c->may->quota.contexts, why) < 0)
+	if (request->kind == REQUEST_run && check_context(s, request->context, c->access_rule->quota.contexts, why) < 0)
 		return -1;
-	return quota_check_call(&c->door->quota, &c->may->quota, c->peer.uid, clock_ms(CLOCK_MONOTONIC), why);
+	return quota_check_call(&c->door->quota, &c->access_rule->quota, c->peer.uid, clock_ms(CLOCK_MONOTONIC), why);
 }
 
 int session_call_start(struct session *s, struct connection *c, const struct protocol_request *request, const int *fds, struct denial *why)

@@ -20,7 +20,8 @@ double session_idle_left(const struct session *s, double now_ms)
 /* Requested work beside calls keeps a session from being frozen; processes that calls have left behind do not. */
 static bool may_freeze(const struct session *s)
 {
-	return s->state == SESSION_OPEN && !s->is_to_be_frozen && !s->calls_len && !s->beside && s->run->door->config.freeze_ms;
+	return s->state == SESSION_OPEN && !s->is_to_be_frozen && !s->calls_len && !s->background &&
+	       s->run->door->config.freeze_ms;
 }
 
 double session_freeze_left(const struct session *s, double now_ms)

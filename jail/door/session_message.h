@@ -4,11 +4,11 @@
  * A process of a jail sends it, so it is hostile: a message of another size, of a kind that does not fit, or of a call that is
  * not under way ends the session. The numbers are in the byte order of the machine; jail/guest/session.py packs them.
  *
- * What the door says to the server is JSON, an object a datagram, with descriptors. Its keys are where session_say() is called:
+ * What the door says to the server is JSON, an object a datagram, with descriptors. Its keys are where session_send() is called:
  * session.c, session_call.c, gate_session.c.
  *
  * STARTED brings the read ends of stdout and stderr; then, for a context, the read end of result, or for a command that has a stdin
- * its write end. BESIDE comes after each request for files and when the number changes: at most twice for each request for files or
+ * its write end. BACKGROUND comes after each request for files and when the number changes: at most twice for each request for files or
  * with detach.
  */
 #pragma once
@@ -21,7 +21,7 @@ enum session_message_kind {
 	SESSION_FAILED,    /* call; value: the errno with which it could not be started. NO_EXEC: of a command, before it was executed */
 	SESSION_LOST,      /* value: number of a context whose interpreter has ended between two calls */
 	SESSION_CPU,       /* call: its CPU time is used up */
-	SESSION_BESIDE,    /* value: number of files helpers and detached commands (see above) */
+	SESSION_BACKGROUND, /* value: number of files helpers and detached commands (see above) */
 };
 
 enum { SESSION_FRESH = 1, SESSION_GONE = 2, SESSION_NO_EXEC = 4 };

@@ -1,4 +1,4 @@
-/* session_say.c - what the door says to a session server */
+/* session_send.c - what the door says to a session server */
 #include "packet.h"
 #include "served_run.h"
 #include "session.h"
@@ -15,9 +15,9 @@ void session_freeze(struct session *s)
 	run_freeze(&s->run->run, true);
 }
 
-void session_asked_beside(struct session *s)
+void session_expect_background(struct session *s)
 {
-	s->beside_words += 2; /* when it begins and when it ends */
+	s->background_messages += 2; /* when it begins and when it ends */
 }
 
 /* A frozen server would not read the message. */
@@ -28,7 +28,7 @@ static void thaw(struct session *s)
 	s->is_to_be_frozen = false;
 }
 
-int session_say(struct session *s, json_t *message, const int *fds, size_t n)
+int session_send(struct session *s, json_t *message, const int *fds, size_t n)
 {
 	char  *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
 	size_t len  = text ? strlen(text) : 0;

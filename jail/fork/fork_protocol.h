@@ -1,7 +1,7 @@
 /*
  * fork_protocol.h - requests to a fork server: from a supervisor to its zygote and its forker, from a launcher to its forker
  *
- * A datagram with one struct fork_order registers a prepared cell. Its descriptors, in this order: the
+ * A datagram with one struct fork_params registers a prepared cell. Its descriptors, in this order: the
  * socket for the answers; the socket on which the fork sends its child_report; the pidfd of PID 1; the
  * end of the order socket from which the fork reads; the order file; main.py; the program's ends of its
  * streams; tasks of each v1 group to join (group.h); the v2 group to clone into.
@@ -17,14 +17,14 @@
 #pragma once
 #include "child.h"
 
-enum { ZYGOTE_FD_ORDERS = 3, ZYGOTE_FD_READY, ZYGOTE_FD_LOG, ZYGOTE_FD_FILTER, ZYGOTE_FDS_END };
+enum { ZYGOTE_FD_REQUESTS = 3, ZYGOTE_FD_READY, ZYGOTE_FD_LOG, ZYGOTE_FD_FILTER, ZYGOTE_FDS_END };
 enum {
 	FORK_ANSWER, FORK_REPORT, FORK_CELL, FORK_HANDED, /* as many as HANDED_NULL, in the order of HANDED_ORDERS and so on */
 	FORK_GROUPS = FORK_HANDED + HANDED_NULL,
 };
-enum { FORK_ORDER_FDS_MAX = FORK_GROUPS + GROUP_TREES_MAX + 1 };
+enum { FORK_REQUEST_FDS_MAX = FORK_GROUPS + GROUP_TREES_MAX + 1 };
 
-struct fork_order {
+struct fork_params {
 	struct child_rlimits rlimits;
 	uint32_t joins, clones_into; /* number of v1 groups to join; of v2 groups to clone into: 0 or 1 */
 	uint32_t init_id, program_id, workspace_exec; /* ids as seen inside; an id that no program may have is refused */
@@ -35,7 +35,7 @@ struct fork_order {
 	int64_t  cpu_before_ns;
 };
 
-enum fork_word_kind { FORK_WAITS = 1, FORK_FORKS, FORK_FORKED, FORK_FAILED, FORK_RETIRES };
+enum fork_message_kind { FORK_WAITS = 1, FORK_FORKS, FORK_FORKED, FORK_FAILED, FORK_RETIRES };
 
 struct fork_message {
 	uint32_t kind;

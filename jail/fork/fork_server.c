@@ -30,13 +30,13 @@ static int watch_signals(struct fork_server *s)
 	return s->signals < 0 ? -1 : 0;
 }
 
-static int listen_to_own(struct fork_server *s)
+static int watch_own_fds(struct fork_server *s)
 {
 	struct epoll_event signals = { .events = EPOLLIN, .data.ptr = &s->signals }, orders = { .events = EPOLLIN, .data.ptr = &s->epoll };
 
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	return s->epoll < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->signals, &signals) < 0 ||
-	       epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->orders, &orders) < 0 ? -1 : 0;
+	       epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->requests, &orders) < 0 ? -1 : 0;
 }
 
 /* A fork must not learn of other cells: it finds zeros in this list. */
@@ -50,13 +50,13 @@ static int make_cells(struct fork_server *s)
 
 int fork_server_open(struct fork_server *s)
 {
-	return make_cells(s) < 0 || watch_signals(s) < 0 || listen_to_own(s) < 0 ? -1 : 0;
+	return make_cells(s) < 0 || watch_signals(s) < 0 || watch_own_fds(s) < 0 ? -1 : 0;
 }
 
 /* --- cells that wait --- */
 
 /* False: the message could not be sent. Most callers ignore that: a supervisor that is gone needs no answer. */
-static bool say(const struct fork_request *r, enum fork_word_kind kind, int value, const int *fd)
+static bool send_answer(const struct fork_request *r, enum fork_message_kind kind, int value, const int *fd)
 {
 	struct fork_message message = { .kind = kind, .value = value };
 
@@ -85,7 +85,7 @@ static void forget(struct fork_request *r)
 }
 
 /* The supervisor has the same open files, so closing the descriptors here would not remove them from epoll. */
-static void stop_listening(struct fork_server *s, size_t i)
+static void unwatch_request(struct fork_server *s, size_t i)
 {
 	struct fork_request *r = s->waiting[i];
 
@@ -101,28 +101,28 @@ static void retire(struct fork_server *s)
 	while (s->n) {
 		struct fork_request *r = s->waiting[0];
 
-		say(r, FORK_RETIRES, 0, NULL);
-		stop_listening(s, 0);
+		send_answer(r, FORK_RETIRES, 0, NULL);
+		unwatch_request(s, 0);
 		forget(r);
 	}
 }
 
 /* No program is root in its cell, whatever is asked. */
-static bool are_ids(const struct fork_order *o)
+static bool are_ids(const struct fork_params *o)
 {
 	return o->program_id != 0 && (o->init_id == 0 || o->init_id == o->program_id);
 }
 
 static bool is_sound(const struct fork_request *r)
 {
-	const struct fork_order *o = &r->order;
+	const struct fork_params *o = &r->order;
 
 	return are_ids(o) && o->joins <= GROUP_TREES_MAX && o->clones_into <= 1 && o->ahead <= 1 && o->has_code <= 1 &&
 	       r->n == FORK_GROUPS + o->joins + o->clones_into;
 }
 
 /* The wait ends when the order can be read, or when the answer socket hangs up because the cell is gone. */
-static int listen_to(struct fork_server *s, struct fork_request *r)
+static int watch_request(struct fork_server *s, struct fork_request *r)
 {
 	struct epoll_event order = { .events = EPOLLIN, .data.ptr = r }, end = { .events = 0, .data.ptr = r };
 
@@ -136,13 +136,13 @@ static struct fork_request *keep(struct fork_server *s, struct fork_request *r)
 	if (r->order.ahead)
 		return r;
 	errno = EAGAIN;
-	if (s->n == FORK_SERVER_CELLS_MAX || listen_to(s, r) < 0) {
-		say(r, FORK_FAILED, errno, NULL);
+	if (s->n == FORK_SERVER_CELLS_MAX || watch_request(s, r) < 0) {
+		send_answer(r, FORK_FAILED, errno, NULL);
 		forget(r);
 		return NULL;
 	}
 	s->waiting[s->n++] = r;
-	say(r, FORK_WAITS, 0, NULL);
+	send_answer(r, FORK_WAITS, 0, NULL);
 	return NULL;
 }
 
@@ -153,7 +153,7 @@ static struct fork_request *take_request(struct fork_server *s)
 
 	if (!r)
 		return NULL;
-	got = packet_receive(s->orders, &r->order, sizeof r->order, r->fds, FORK_ORDER_FDS_MAX, &r->n);
+	got = packet_receive(s->requests, &r->order, sizeof r->order, r->fds, FORK_REQUEST_FDS_MAX, &r->n);
 	if (got == sizeof r->order && is_sound(r))
 		return keep(s, r);
 	if (got < 0)
@@ -165,7 +165,7 @@ static struct fork_request *take_request(struct fork_server *s)
 }
 
 /* The order has arrived, or the cell is gone. NULL: nothing to fork. */
-static struct fork_request *hear_cell(struct fork_server *s, struct fork_request *r, uint32_t events)
+static struct fork_request *handle_cell_event(struct fork_server *s, struct fork_request *r, uint32_t events)
 {
 	size_t i = 0;
 
@@ -173,7 +173,7 @@ static struct fork_request *hear_cell(struct fork_server *s, struct fork_request
 		i++;
 	if (i == s->n) /* it was dropped already */
 		return NULL;
-	stop_listening(s, i);
+	unwatch_request(s, i);
 	if (!(events & (EPOLLHUP | EPOLLERR)))
 		return r;
 	forget(r);
@@ -194,7 +194,7 @@ bool fork_server_await(struct fork_server *s, struct fork_request **ret)
 		else if (e.data.ptr == &s->epoll)
 			*ret = take_request(s);
 		else
-			*ret = hear_cell(s, e.data.ptr, e.events);
+			*ret = handle_cell_event(s, e.data.ptr, e.events);
 	}
 	return *ret;
 }
@@ -239,13 +239,13 @@ static pid_t fork_into_cell(const struct fork_request *r, int *pidfd)
 static pid_t fork_for(struct fork_request *r)
 {
 	int   pidfd = -1;
-	pid_t pid   = say(r, FORK_FORKS, 0, NULL) ? fork_into_cell(r, &pidfd) : -1;
+	pid_t pid   = send_answer(r, FORK_FORKS, 0, NULL) ? fork_into_cell(r, &pidfd) : -1;
 
 	if (pid < 0)
-		say(r, FORK_FAILED, errno, NULL);
+		send_answer(r, FORK_FAILED, errno, NULL);
 	if (pid > 0) {
 		close_fds(r, FORK_ANSWER + 1); /* before FORKED: copies here must not delay the end of file of its report */
-		say(r, FORK_FORKED, pid, &pidfd);
+		send_answer(r, FORK_FORKED, pid, &pidfd);
 		close(pidfd);
 	}
 	return pid;

@@ -12,13 +12,13 @@ enum { FORK_SERVER_CELLS_MAX = 1024 };
 
 /* A cell as it was registered. */
 struct fork_request {
-	struct fork_order order;
-	int               fds[FORK_ORDER_FDS_MAX];
+	struct fork_params order;
+	int               fds[FORK_REQUEST_FDS_MAX];
 	size_t            n;
 };
 
 struct fork_server {
-	int               orders;  /* where cells are registered */
+	int               requests; /* where cells are registered */
 	int               signals; /* signalfd: SIGTERM */
 	int               epoll;
 	struct sock_fprog     filter, notifying; /* as in cell_order */

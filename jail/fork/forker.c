@@ -32,7 +32,7 @@ static _Noreturn void serve(struct fork_server *s, const struct forker *f)
 	struct fork_request *r;
 	struct child_ctx     none = { .detail = -1 };
 
-	if (fd_keep_only(&s->orders, 1) < 0) /* first: with copies of a launcher's sockets here, its cell and its door would not notice its end */
+	if (fd_keep_only(&s->requests, 1) < 0) /* first: with copies of a launcher's sockets here, its cell and its door would not notice its end */
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, "brig-forker");
 	if (f->is_first_victim)
@@ -56,7 +56,7 @@ static _Noreturn void serve(struct fork_server *s, const struct forker *f)
 
 void forker_stop(struct forker *f)
 {
-	fd_closep(&f->orders);
+	fd_closep(&f->requests);
 	fd_closep(&f->pidfd);
 }
 
@@ -73,7 +73,7 @@ int forker_start(struct forker *f, struct err *e)
 	struct clone_args args = { .flags = CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&f->pidfd, .exit_signal = SIGCHLD };
 	pid_t             pid;
 
-	if (f->orders >= 0)
+	if (f->requests >= 0)
 		return 0;
 	if (f->is_for_one && f->generation) /* the launcher no longer has the privilege that a second one needs */
 		return err_set(e, ERR_SETUP, "set-up step fork-server: it ended before it had forked the program");
@@ -82,9 +82,9 @@ int forker_start(struct forker *f, struct err *e)
 		return err_sys(e, "set-up step fork-server");
 	pid = clone3(&args, sizeof args);
 	if (pid == 0)
-		serve(&(struct fork_server){ .orders = pair[1], .filter = *f->filter, .notifying = *f->notifying }, f);
+		serve(&(struct fork_server){ .requests = pair[1], .filter = *f->filter, .notifying = *f->notifying }, f);
 	close(pair[1]);
-	f->orders = pair[0];
+	f->requests = pair[0];
 	f->generation++;
 	if (pid > 0)
 		return 0;

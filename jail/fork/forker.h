@@ -4,14 +4,14 @@
 #include "fork_server.h"
 
 struct forker {
-	int                      orders; /* -1: there is none (yet) */
+	int                      requests; /* -1: there is none (yet) */
 	int                      pidfd;
 	uint32_t                 generation;
 	bool                     is_for_one;       /* it ends after one fork, and the privilege that forking takes ends with it */
 	bool                     is_first_victim;  /* no control group limits the memory of its forks: privilege_be_first_victim() */
 	const struct sock_fprog *filter, *notifying; /* as in cell_order */
 };
-#define FORKER_NONE ((struct forker){ .orders = -1, .pidfd = -1 })
+#define FORKER_NONE ((struct forker){ .requests = -1, .pidfd = -1 })
 
 /*
  * Starts a forker, unless there is one. It ends with its parent. If it has died, a request fails with EPIPE or the answer is end of file;

@@ -6,7 +6,7 @@
 # or write its memory, take its descriptors, or trace it. They can kill it, which ends the session. What they send is hostile.
 from posix import P_ALL, P_PID, WEXITED, WNOHANG, WNOWAIT, _exit, chdir, POSIX_SPAWN_DUP2, closerange, fork, kill, killpg, pipe, posix_spawn, sched_yield, setsid, stat, waitid, waitpid
 
-READY, STARTED, ENDED, FAILED, LOST, CPU, BESIDE = range(1, 8)
+READY, STARTED, ENDED, FAILED, LOST, CPU, BACKGROUND = range(1, 8)
 RESIZE, INTERRUPT = 1, 2 # to the parent of a command that has a terminal
 FRESH, GONE, NO_EXEC = 1, 2, 4
 ORDER_MAX = 160 << 10
@@ -437,7 +437,7 @@ class Server:
             close_all(ends + given)
 
     def files(self, order, fds):
-        self.told = None # the door waits for BESIDE, also if this fails
+        self.told = None # the door waits for BACKGROUND, also if this fails
         if not fds:
             return # this process had no room for descriptors; the client sees the end of its socket
 
@@ -627,7 +627,7 @@ class Server:
         number = sum(self.others.values())
         if self.told != number:
             self.told = number
-            self.tell(BESIDE, 0, number)
+            self.tell(BACKGROUND, 0, number)
 
     def serve(self):
         self.tell(READY)

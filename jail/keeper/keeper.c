@@ -7,7 +7,7 @@
 #include "keeper_parts.h"
 #include "packet.h"
 #include "privilege.h"
-#include "say.h"
+#include "stderr_line.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -23,11 +23,11 @@ enum { CLEAN_MS = 2, END_MS_MAX = 5000 };
 
 /* --- messages --- */
 
-enum speaker { DOOR, READER };
+enum sender { DOOR, READER };
 
 /* Which process may send a message, and in which states the keeper takes it. */
 static const struct {
-	enum speaker      speaker;
+	enum sender       sender;
 	enum keeper_state first, last;
 } messages[] = {
 	[KEEPER_SETUP] = { READER, KEEPER_BEGINS, KEEPER_BEGINS }, [KEEPER_PROFILE] = { READER, KEEPER_LEARNS, KEEPER_SERVES },
@@ -36,9 +36,9 @@ static const struct {
 	[KEEPER_STATS] = { DOOR, KEEPER_SERVES, KEEPER_SERVES },
 };
 
-static bool is_welcome(const struct keeper *k, enum speaker speaker, uint32_t kind)
+static bool is_allowed_now(const struct keeper *k, enum sender sender, uint32_t kind)
 {
-	if (kind < KEEPER_SETUP || kind >= ARRAY_LEN(messages) || messages[kind].speaker != speaker ||
+	if (kind < KEEPER_SETUP || kind >= ARRAY_LEN(messages) || messages[kind].sender != sender ||
 	    k->state < messages[kind].first || k->state > messages[kind].last)
 		return false;
 	if (kind == KEEPER_PROFILE || kind == KEEPER_SEAL)
@@ -70,7 +70,7 @@ static int carry_out(struct keeper *k, const struct keeper_message *w, int *fds,
 	case KEEPER_TICKET:
 	case KEEPER_RECALL:
 	case KEEPER_PROXY:
-		break; /* is_welcome() has refused them */
+		break; /* is_allowed_now() has refused them */
 	}
 	return 0;
 }
@@ -89,25 +89,25 @@ static void lose_reader(struct keeper *k)
 }
 
 /* False when the door is gone, or a message breaks the protocol: *status is then the keeper's exit status. */
-static bool hear(struct keeper *k, enum speaker speaker, int *status)
+static bool receive_message(struct keeper *k, enum sender sender, int *status)
 {
 	static const char *const names[] = { [DOOR] = "door", [READER] = "reader" };
 	struct keeper_message    message;
 	int                fds[PACKET_FDS_MAX], r = -1;
 	size_t             n;
 	struct err         e;
-	ssize_t got = packet_receive(speaker == DOOR ? k->door : k->reader, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
+	ssize_t got = packet_receive(sender == DOOR ? k->door : k->reader, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 
 	*status = EXIT_SUCCESS;
-	if (got == 0 && speaker == READER)
+	if (got == 0 && sender == READER)
 		lose_reader(k);
 	if (got == 0)
-		return speaker == READER;
+		return sender == READER;
 	*status = EXIT_FAILURE;
 	if (got != sizeof message)
-		err_set(&e, ERR_PROTOCOL, "the %s's word has %zd bytes", names[speaker], got);
-	else if (!is_welcome(k, speaker, message.kind) || keeper_word_fds(&message) != (int)n)
-		err_set(&e, ERR_PROTOCOL, "the %s's word of kind %u with %zu descriptors is not for now", names[speaker],
+		err_set(&e, ERR_PROTOCOL, "the %s's word has %zd bytes", names[sender], got);
+	else if (!is_allowed_now(k, sender, message.kind) || keeper_message_fds(&message) != (int)n)
+		err_set(&e, ERR_PROTOCOL, "the %s's word of kind %u with %zu descriptors is not for now", names[sender],
 			message.kind, n);
 	else
 		r = carry_out(k, &message, fds, &e);
@@ -121,15 +121,15 @@ static bool hear(struct keeper *k, enum speaker speaker, int *status)
 /* --- the loop --- */
 
 /* The door, the reader, the parent of the groups, then a supervisor and a brig-proxy of each profile, then the control sockets of the cells. */
-enum { GROUPS = READER + 1, FIRST_PROFILE, LISTENING_MAX = FIRST_PROFILE + 2 * KEEPER_KEPT_PROFILES_MAX + KEEPER_CELLS_MAX };
+enum { GROUPS = READER + 1, FIRST_PROFILE, POLL_SET_MAX = FIRST_PROFILE + 2 * KEEPER_KEPT_PROFILES_MAX + KEEPER_CELLS_MAX };
 
-struct listening {
-	struct pollfd fds[LISTENING_MAX];
-	struct kept_cell *cell[LISTENING_MAX];
+struct poll_set {
+	struct pollfd fds[POLL_SET_MAX];
+	struct kept_cell *cell[POLL_SET_MAX];
 	size_t        n;
 };
 
-static void listen_to(struct listening *l, int fd, struct kept_cell *cell)
+static void poll_set_add(struct poll_set *l, int fd, struct kept_cell *cell)
 {
 	l->cell[l->n]  = cell;
 	l->fds[l->n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
@@ -139,17 +139,17 @@ static void listen_to(struct listening *l, int fd, struct kept_cell *cell)
  * Messages that the door sent before the reader's message are read first: they may name profiles that the reader's message retires.
  * After DOOR_FIRST of them, more than the socket can hold, the reader's message is read: a door that sends without end cannot delay it.
  */
-static bool hear_in_turn(struct keeper *k, bool door, bool reader, int *status)
+static bool receive_in_order(struct keeper *k, bool door, bool reader, int *status)
 {
 	enum { DOOR_FIRST = 256 };
 
 	door |= reader && packet_is_there(k->door); /* the door may have sent one after poll() returned */
 	if (reader && (!door || k->reader_waits == DOOR_FIRST)) {
 		k->reader_waits = 0;
-		return hear(k, READER, status);
+		return receive_message(k, READER, status);
 	}
 	k->reader_waits += reader;
-	return !door || hear(k, DOOR, status);
+	return !door || receive_message(k, DOOR, status);
 }
 
 static void lend_again(struct keeper *k)
@@ -163,35 +163,35 @@ static void lend_again(struct keeper *k)
 		keeper_complain(&e);
 }
 
-static bool attend(struct keeper *k, int wait, int *status)
+static bool poll_once(struct keeper *k, int wait, int *status)
 {
-	struct listening l;
+	struct poll_set l;
 
 	l.n = 0;
-	listen_to(&l, k->door, NULL);
-	listen_to(&l, k->reader, NULL);
-	listen_to(&l, k->parent_watch, NULL);
+	poll_set_add(&l, k->door, NULL);
+	poll_set_add(&l, k->reader, NULL);
+	poll_set_add(&l, k->parent_watch, NULL);
 	for (uint32_t i = 0; i < k->kept_top; i++) {
-		listen_to(&l, k->kept[i].userns.supervisor, NULL);
-		listen_to(&l, k->kept[i].proxy.pidfd, NULL);
+		poll_set_add(&l, k->kept[i].userns.supervisor, NULL);
+		poll_set_add(&l, k->kept[i].proxy.pidfd, NULL);
 	}
 	for (size_t i = 0; i < k->top; i++)
 		if (k->cell[i].control >= 0)
-			listen_to(&l, k->cell[i].control, &k->cell[i]);
+			poll_set_add(&l, k->cell[i].control, &k->cell[i]);
 	if (poll(l.fds, l.n, wait) < 0)
 		return errno == EINTR;
 	if (l.fds[GROUPS].revents)
 		lend_again(k);
 	for (size_t i = FIRST_PROFILE + 2 * k->kept_top; i < l.n; i++)
 		if (l.fds[i].revents)
-			keeper_hear_cell(k, l.cell[i]);
+			keeper_receive_cell(k, l.cell[i]);
 	for (uint32_t i = 0; i < k->kept_top; i++) {
 		if (l.fds[FIRST_PROFILE + 2 * i].revents)
-			keeper_hear_supervisor(&k->kept[i]);
+			keeper_on_supervisor_end(&k->kept[i]);
 		if (l.fds[FIRST_PROFILE + 2 * i + 1].revents)
-			keeper_hear_proxy(&k->kept[i]);
+			keeper_on_proxy_end(&k->kept[i]);
 	}
-	return hear_in_turn(k, l.fds[DOOR].revents, l.fds[READER].revents, status);
+	return receive_in_order(k, l.fds[DOOR].revents, l.fds[READER].revents, status);
 }
 
 /* Orphans of supervisors are children of the keeper, too (PR_SET_CHILD_SUBREAPER). */
@@ -252,7 +252,7 @@ int keeper_main(void)
 		int    wait  = (int)(cells < proxies ? cells : proxies) + 1;
 
 		keeper_clear_retired(k);
-		goes_on = attend(k, is_clean ? wait : CLEAN_MS, &status);
+		goes_on = poll_once(k, is_clean ? wait : CLEAN_MS, &status);
 	}
 	end(k);
 	free(k);

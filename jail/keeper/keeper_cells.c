@@ -20,7 +20,7 @@ enum { BACKOFF_MS = 1000, BACKOFF_MS_MAX = 60000, START_MS = 20, REFILL_MS_MAX =
 int keeper_open_userns(struct keeper *k, uint32_t number, struct err *e)
 {
 	struct kept_profile               *p = &k->kept[number];
-	const struct profile_userns_wishes w = {
+	const struct profile_userns_options w = {
 		.setup     = &k->setup,
 		.profile   = &p->plan,
 		.rootless  = &k->rootless,
@@ -35,15 +35,15 @@ int keeper_open_userns(struct keeper *k, uint32_t number, struct err *e)
 
 static bool is_waiting(const struct kept_cell *s)
 {
-	return s->plain && !s->retires && (s->state == KEPT_CELL_READY || s->state == KEPT_CELL_BUILDING);
+	return s->is_for_any_run && !s->leaves_after_ticket && (s->state == KEPT_CELL_READY || s->state == KEPT_CELL_BUILDING);
 }
 
 /* The door may have used the ticket a moment ago, and only the door knows: a cell whose ticket is out ends when the ticket is returned. */
 static void drop(struct keeper *k, struct kept_cell *s)
 {
-	s->retires = true;
+	s->leaves_after_ticket = true;
 	keeper_recall_ticket(k, s);
-	if (!s->ticketed)
+	if (!s->ticket_is_out)
 		kept_cell_leave(s);
 }
 
@@ -78,18 +78,18 @@ int keeper_open_tree(struct keeper *k, uint32_t number, struct err *e)
 {
 	struct kept_profile *p        = &k->kept[number];
 	const char         *store[2] = { k->setup.store[0], k->setup.store[1] };
-	struct timespec     named = { 0 }; /* when there is no such name */
+	struct timespec     rootfs_since = { 0 }; /* when there is no such name */
 	struct store_tree   tree;
 
-	store_when_named(store, p->plan.rootfs, &named);
-	if (p->tree.tree_fd >= 0 && (k->rootless.kind != ROOTLESS_KEPT || memcmp(&named, &p->named, sizeof named) == 0))
+	store_name_time(store, p->plan.rootfs, &rootfs_since);
+	if (p->tree.tree_fd >= 0 && (k->rootless.kind != ROOTLESS_KEPT || memcmp(&rootfs_since, &p->rootfs_since, sizeof rootfs_since) == 0))
 		return 0;
 	if (!copy_tree(k, p->plan.rootfs, &tree) && store_open_first(store, p->plan.rootfs, &tree, e) < 0)
 		return -1;
 	keeper_drop_waiting(k, number);
 	store_close(&p->tree);
 	p->tree  = tree;
-	p->named = named;
+	p->rootfs_since = rootfs_since;
 	return 0;
 }
 
@@ -197,12 +197,12 @@ struct kept_cell *keeper_open_cell(struct keeper *k, uint32_t number, const stru
 	size_t                  cells = count_cells(k), watched = count_watched();
 	bool                    fits = watched >= cells || count_used(k, number) < watched;
 	struct kept_cell       *cell = fits && (run || is_room_to_wait(k)) ? find_cell(k, number, cells) : NULL;
-	struct kept_cell_wishes w    = {
+	struct kept_cell_options w   = {
 		.tree     = &p->tree,
 		.userns   = &p->userns,
 		.parent   = &k->parent,
 		.limits   = run ? &run->order.limits : &p->plan.limits,
-		.named    = p->named,
+		.rootfs_since = p->rootfs_since,
 		.run      = run,
 		.shown_fd = shown_fd,
 		.warm     = p->plan.warm != WARM_NEVER && (!run || !run->order.head.executes),
@@ -228,7 +228,7 @@ struct kept_cell *keeper_open_cell(struct keeper *k, uint32_t number, const stru
 
 static bool is_free_for(const struct kept_cell *s, const struct keeper_run *run, const struct limits *built)
 {
-	return s->profile == run->profile && s->plain && !s->ticketed &&
+	return s->profile == run->profile && s->is_for_any_run && !s->ticket_is_out &&
 	       cell_fit(&run->order.limits, built, s->warm, s->group.missing) != CELL_FIT_NONE;
 }
 
@@ -272,11 +272,11 @@ static double until_idle(const struct keeper *k)
 
 static void back_off(struct kept_profile *p, const struct err *why)
 {
-	struct err said = *why;
+	struct err message = *why;
 
-	err_wrap(&said, "no cell stands ready for profile %s", p->plan.name);
+	err_wrap(&message, "no cell stands ready for profile %s", p->plan.name);
 	if (p->backoff == 0)
-		keeper_complain(&said);
+		keeper_complain(&message);
 	p->backoff    = p->backoff == 0 ? BACKOFF_MS : p->backoff * 2 > BACKOFF_MS_MAX ? BACKOFF_MS_MAX : p->backoff * 2;
 	p->not_before = clock_ms(CLOCK_MONOTONIC) + p->backoff;
 }
@@ -319,7 +319,7 @@ static bool is_wanted(const struct keeper *k, const struct kept_cell *s)
 {
 	const struct kept_profile *p = &k->kept[s->profile];
 
-	return p->state == KEPT_PROFILE_SERVING && memcmp(&s->named, &p->named, sizeof s->named) == 0 &&
+	return p->state == KEPT_PROFILE_SERVING && memcmp(&s->rootfs_since, &p->rootfs_since, sizeof s->rootfs_since) == 0 &&
 	       count_waiting(k, s->profile) <= p->plan.ready;
 }
 
@@ -327,23 +327,23 @@ static bool is_wanted(const struct keeper *k, const struct kept_cell *s)
 static bool take_next(struct keeper *k, struct kept_cell *s)
 {
 	s->generation = ++k->made;
-	s->is_next    = false;
+	s->ready_is_next_cell = false;
 	return is_wanted(k, s);
 }
 
-void keeper_hear_cell(struct keeper *k, struct kept_cell *s)
+void keeper_receive_cell(struct keeper *k, struct kept_cell *s)
 {
 	struct err e;
 	bool       was_waiting = is_waiting(s);
 	int        ticket[TICKET_FDS];
 	size_t     n;
 
-	if (kept_cell_hear(s, ticket, &n, &e)) {
+	if (kept_cell_receive(s, ticket, &n, &e)) {
 		if (e.kind != ERR_NONE && was_waiting)
 			back_off(&k->kept[s->profile], &e);
 		else if (s->state == KEPT_CELL_READY)
 			k->kept[s->profile].backoff = 0;
-		if ((s->is_next && !take_next(k, s)) || (s->retires && s->state == KEPT_CELL_READY && !s->ticketed)) {
+		if ((s->ready_is_next_cell && !take_next(k, s)) || (s->leaves_after_ticket && s->state == KEPT_CELL_READY && !s->ticket_is_out)) {
 			packet_drop(ticket, n);
 			kept_cell_leave(s);
 		} else if (n) {
@@ -359,7 +359,7 @@ void keeper_hear_cell(struct keeper *k, struct kept_cell *s)
 	kept_cell_leave(s);
 }
 
-void keeper_hear_supervisor(struct kept_profile *p)
+void keeper_on_supervisor_end(struct kept_profile *p)
 {
 	struct err e;
 
@@ -391,9 +391,9 @@ bool keeper_clean(struct keeper *k)
 	for (size_t i = 0; i < k->top; i++) {
 		struct kept_cell *s = &k->cell[i];
 
-		if (s->state == KEPT_CELL_READY && s->retires) {
+		if (s->state == KEPT_CELL_READY && s->leaves_after_ticket) {
 			keeper_recall_ticket(k, s);
-			left |= !s->recalled;
+			left |= !s->recall_was_sent;
 		}
 		if (s->state == KEPT_CELL_RESTING && k->kept[s->profile].state != KEPT_PROFILE_SERVING)
 			kept_cell_leave(s);

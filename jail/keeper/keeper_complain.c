@@ -1,11 +1,11 @@
 #include "keeper_parts.h"
 #include "place.h"
-#include "say.h"
+#include "stderr_line.h"
 
 void keeper_complain(const struct err *e)
 {
-	struct err said = *e;
+	struct err message = *e;
 
-	places_name_as_known(said.text);
-	say("keeper: %s\n", said.text);
+	places_name_as_known(message.text);
+	stderr_line("keeper: %s\n", message.text);
 }

@@ -13,23 +13,23 @@
 enum keeper_state { KEEPER_BEGINS, KEEPER_LEARNS, KEEPER_SERVES };
 
 /*
- * FREE -> LEARNED -> SERVING -> RETIRED -> FREE
+ * FREE -> OFFERED -> SERVING -> RETIRED -> FREE
  *
- * A LEARNED profile is used after SEAL; a RETIRED one becomes FREE when its last cell is gone.
+ * A OFFERED profile is used after SEAL; a RETIRED one becomes FREE when its last cell is gone.
  */
-enum kept_profile_state { KEPT_PROFILE_FREE, KEPT_PROFILE_LEARNED, KEPT_PROFILE_SERVING, KEPT_PROFILE_RETIRED };
+enum kept_profile_state { KEPT_PROFILE_FREE, KEPT_PROFILE_OFFERED, KEPT_PROFILE_SERVING, KEPT_PROFILE_RETIRED };
 
 /* A profile as the reader sent it, and what the keeper holds for it. */
 struct kept_profile {
 	enum kept_profile_state state;
-	bool                  is_told; /* the reader has sent it since the last SERVE */
+	bool                  is_offered; /* the reader has sent it since the last SERVE */
 	struct keeper_profile plan;
 	int                   filter_fd, trust_fd; /* trust_fd: -1, it has none */
 	struct profile_userns   userns;
 	struct kept_proxy       proxy;
 	double                not_before, backoff; /* ms: when to build ready cells again after a failure, how long to wait */
 	struct store_tree     tree;
-	struct timespec       named; /* when the name of the rootfs got that tree */
+	struct timespec       rootfs_since; /* when the name of the rootfs got that tree */
 };
 #define KEPT_PROFILE_NONE ((struct kept_profile){ .filter_fd = -1, .trust_fd = -1, .userns = PROFILE_USERNS_NONE, .proxy = KEPT_PROXY_NONE, .tree = STORE_TREE_NONE })
 
@@ -89,8 +89,8 @@ struct kept_cell *keeper_open_cell(struct keeper *k, uint32_t number, const stru
 struct kept_cell *keeper_find_waiting(struct keeper *k, const struct keeper_run *run);
 /* Builds missing ready cells when it is time for them. Returns in how many ms to call it again. */
 double       keeper_refill(struct keeper *k);
-void         keeper_hear_cell(struct keeper *k, struct kept_cell *s);
-void         keeper_hear_supervisor(struct kept_profile *p);
+void         keeper_receive_cell(struct keeper *k, struct kept_cell *s);
+void         keeper_on_supervisor_end(struct kept_profile *p);
 /* Cleans up after cells that are gone, and repeats recalls that the door did not get. True when nothing of this is left to do. */
 bool         keeper_clean(struct keeper *k);
 
@@ -98,7 +98,7 @@ bool         keeper_clean(struct keeper *k);
 /* The profile has its share of ids. 0 also when it has no network, or its brig-proxy runs. */
 must_use int keeper_open_proxy(struct keeper *k, uint32_t number, struct err *e);
 /* Its pidfd is readable: it has ended. */
-void         keeper_hear_proxy(struct kept_profile *p);
+void         keeper_on_proxy_end(struct kept_profile *p);
 /* Starts those that are due. Returns in how many ms to call it again. */
 double       keeper_tend_proxies(struct keeper *k);
 

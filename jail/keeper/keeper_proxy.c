@@ -10,15 +10,15 @@
 enum { BACKOFF_MS = 100, BACKOFF_MS_MAX = 60000, LIVED_MS = 10000, AGAIN_MS = 50, TEND_MS_MAX = 60000 };
 
 /* In a service, the profile's share has an id for it. A plain user's keeper uses the second id of its own slot, if it has a range of ids. */
-static struct kept_proxy_wishes wishes_of(const struct keeper *k, const struct kept_profile *p)
+static struct kept_proxy_options options_of(const struct keeper *k, const struct kept_profile *p)
 {
 	if (k->rootless.kind == ROOTLESS_KEPT)
-		return (struct kept_proxy_wishes){ .id = p->userns.share->slice.base + 1, .lock_fd = k->lock_fd };
-	return (struct kept_proxy_wishes){ .id = k->rootless.kind == ROOTLESS_RANGE ? k->own.program_id : 0, .lock_fd = k->own.fd };
+		return (struct kept_proxy_options){ .id = p->userns.share->slice.base + 1, .lock_fd = k->lock_fd };
+	return (struct kept_proxy_options){ .id = k->rootless.kind == ROOTLESS_RANGE ? k->own.program_id : 0, .lock_fd = k->own.fd };
 }
 
 /* Does not wait for a door that is not reading: tend() tries again. */
-static void tell_door(struct keeper *k, uint32_t number)
+static void announce_to_door(struct keeper *k, uint32_t number)
 {
 	struct kept_proxy  *p = &k->kept[number].proxy;
 	struct keeper_proxy message;
@@ -26,7 +26,7 @@ static void tell_door(struct keeper *k, uint32_t number)
 	memset(&message, 0, sizeof message);
 	message.kind    = KEEPER_PROXY;
 	message.profile = number;
-	p->is_told      = packet_offer(k->door, &message, sizeof message, &p->sock, 1) == 0;
+	p->is_announced = packet_offer(k->door, &message, sizeof message, &p->sock, 1) == 0;
 }
 
 static void back_off(struct kept_proxy *p)
@@ -42,14 +42,14 @@ static void back_off(struct kept_proxy *p)
 int keeper_open_proxy(struct keeper *k, uint32_t number, struct err *e)
 {
 	struct kept_profile     *p = &k->kept[number];
-	struct kept_proxy_wishes w;
+	struct kept_proxy_options w;
 
 	if (p->proxy.config_fd < 0 || p->proxy.sock >= 0)
 		return 0;
-	w = wishes_of(k, p);
+	w = options_of(k, p);
 	if (kept_proxy_start(&p->proxy, &w, e) < 0)
 		return -1;
-	tell_door(k, number);
+	announce_to_door(k, number);
 	return 0;
 }
 
@@ -68,7 +68,7 @@ static void complain(const struct kept_profile *p)
 	keeper_complain(&e);
 }
 
-void keeper_hear_proxy(struct kept_profile *p)
+void keeper_on_proxy_end(struct kept_profile *p)
 {
 	kept_proxy_stop(&p->proxy);
 	back_off(&p->proxy);
@@ -89,9 +89,9 @@ static double tend(struct keeper *k, uint32_t number)
 		back_off(p);
 		return AGAIN_MS;
 	}
-	if (!p->is_told)
-		tell_door(k, number);
-	return p->is_told ? TEND_MS_MAX : AGAIN_MS;
+	if (!p->is_announced)
+		announce_to_door(k, number);
+	return p->is_announced ? TEND_MS_MAX : AGAIN_MS;
 }
 
 double keeper_tend_proxies(struct keeper *k)
@@ -102,7 +102,7 @@ double keeper_tend_proxies(struct keeper *k)
 		const struct kept_profile *p    = &k->kept[i];
 		double                     left = wait;
 
-		if (p->proxy.config_fd >= 0 && p->userns.share && p->state != KEPT_PROFILE_LEARNED)
+		if (p->proxy.config_fd >= 0 && p->userns.share && p->state != KEPT_PROFILE_OFFERED)
 			left = tend(k, i);
 		wait = left < wait ? left : wait;
 	}

@@ -90,7 +90,7 @@ static struct kept_profile *learn(struct keeper *k, const struct keeper_profile 
 		return NULL;
 	}
 	*p           = KEPT_PROFILE_NONE;
-	p->state     = KEPT_PROFILE_LEARNED;
+	p->state     = KEPT_PROFILE_OFFERED;
 	p->plan      = *plan;
 	p->filter_fd = fd_take(&fds[0]);
 	if (plan->has_network)
@@ -115,7 +115,7 @@ int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int
 	p = p ? p : learn(k, plan, fds);
 	if (!p)
 		return 0; /* the answer to SEAL tells why */
-	p->is_told        = true;
+	p->is_offered     = true;
 	t->number[t->n++] = (uint32_t)(p - k->kept);
 	return 0;
 }
@@ -185,7 +185,7 @@ static void open_trees(struct keeper *k)
 	struct err ignored;
 
 	for (uint32_t i = 0; i < k->kept_top; i++)
-		if (k->kept[i].state == KEPT_PROFILE_LEARNED)
+		if (k->kept[i].state == KEPT_PROFILE_OFFERED)
 			(void)!keeper_open_tree(k, i, &ignored);
 }
 
@@ -236,14 +236,14 @@ static int open_one(struct keeper *k, uint32_t number, struct err *e)
 	return keeper_open_proxy(k, number, e) < 0 ? -1 : keeper_open_userns(k, number, e);
 }
 
-static int open_learned(struct keeper *k, struct err *e)
+static int open_offered(struct keeper *k, struct err *e)
 {
 	if (k->offer.refused.kind != ERR_NONE) {
 		*e = k->offer.refused;
 		return -1;
 	}
 	for (uint32_t i = 0; i < k->kept_top; i++)
-		if (k->kept[i].state == KEPT_PROFILE_LEARNED && open_one(k, i, e) < 0)
+		if (k->kept[i].state == KEPT_PROFILE_OFFERED && open_one(k, i, e) < 0)
 			return -1;
 	return 0;
 }
@@ -253,7 +253,7 @@ int keeper_take_seal(struct keeper *k, uint64_t reading, struct err *e)
 {
 	bool                 is_first = k->state == KEEPER_LEARNS;
 	struct keeper_answer answer;
-	int                  r = (is_first && begin(k, e) < 0) || open_learned(k, e) < 0 ? -1 : 0;
+	int                  r = (is_first && begin(k, e) < 0) || open_offered(k, e) < 0 ? -1 : 0;
 
 	memset(&answer, 0, sizeof answer);
 	answer.kind         = KEEPER_SEAL;
@@ -268,10 +268,10 @@ int keeper_take_seal(struct keeper *k, uint64_t reading, struct err *e)
 	return is_first ? r : 0;
 }
 
-static void end_telling(struct keeper *k)
+static void end_offer(struct keeper *k)
 {
 	for (uint32_t i = 0; i < k->kept_top; i++)
-		k->kept[i].is_told = false;
+		k->kept[i].is_offered = false;
 	k->offer = (struct kept_offer){ .n = 0 };
 }
 
@@ -284,34 +284,34 @@ static void retire(struct keeper *k, uint32_t number)
 void keeper_take_serve(struct keeper *k)
 {
 	for (uint32_t i = 0; i < k->kept_top; i++)
-		if (k->kept[i].state == KEPT_PROFILE_LEARNED)
+		if (k->kept[i].state == KEPT_PROFILE_OFFERED)
 			k->kept[i].state = KEPT_PROFILE_SERVING;
-		else if (k->kept[i].state == KEPT_PROFILE_SERVING && !k->kept[i].is_told)
+		else if (k->kept[i].state == KEPT_PROFILE_SERVING && !k->kept[i].is_offered)
 			retire(k, i);
-	end_telling(k);
+	end_offer(k);
 }
 
 void keeper_take_both(struct keeper *k)
 {
 	for (uint32_t i = 0; i < k->kept_top; i++)
-		if (k->kept[i].state == KEPT_PROFILE_LEARNED)
+		if (k->kept[i].state == KEPT_PROFILE_OFFERED)
 			k->kept[i].state = KEPT_PROFILE_SERVING;
-	end_telling(k);
+	end_offer(k);
 }
 
 /* Retires them, because the door may have used them by now, though it should not. */
 void keeper_take_drop(struct keeper *k)
 {
 	for (uint32_t i = 0; i < k->kept_top; i++)
-		if (k->kept[i].state == KEPT_PROFILE_LEARNED)
+		if (k->kept[i].state == KEPT_PROFILE_OFFERED)
 			retire(k, i);
-	end_telling(k);
+	end_offer(k);
 }
 
 bool keeper_is_served(const struct keeper *k, uint32_t number)
 {
 	return number < k->kept_top && (k->kept[number].state == KEPT_PROFILE_SERVING ||
-					(k->kept[number].state == KEPT_PROFILE_LEARNED && k->offer.is_sealed));
+					(k->kept[number].state == KEPT_PROFILE_OFFERED && k->offer.is_sealed));
 }
 
 /* --- retired profiles --- */

@@ -47,7 +47,7 @@ static bool is_pipe(int fd)
 
 static bool is_sound(const int fds[TICKET_FDS])
 {
-	return keeper_is_pair(fds[TICKET_LAUNCHER]) && keeper_is_pair(fds[TICKET_ORDERS]) &&
+	return keeper_is_pair(fds[TICKET_SUPERVISOR]) && keeper_is_pair(fds[TICKET_ORDERS]) &&
 	       is_memory_file(fds[TICKET_ORDER_FILE]) && is_pipe(fds[TICKET_STDOUT]) && is_pipe(fds[TICKET_STDERR]) &&
 	       is_pipe(fds[TICKET_STDIN]) && is_pipe(fds[TICKET_RESULT]);
 }
@@ -55,7 +55,7 @@ static bool is_sound(const int fds[TICKET_FDS])
 /* --- what the door is told --- */
 
 /* Does not wait for a door that is not reading: without a ticket the cell stays the keeper's to give. */
-static int tell(struct keeper *k, uint32_t kind, const struct kept_cell *s, const int *fds, size_t n)
+static int send_to_door(struct keeper *k, uint32_t kind, const struct kept_cell *s, const int *fds, size_t n)
 {
 	struct keeper_ticket message;
 
@@ -64,24 +64,24 @@ static int tell(struct keeper *k, uint32_t kind, const struct kept_cell *s, cons
 	message.cell.number     = (uint32_t)(s - k->cell);
 	message.profile         = s->profile;
 	message.cell.generation = s->generation;
-	message.named_s         = k->kept[s->profile].named.tv_sec;
-	message.named_ns        = k->kept[s->profile].named.tv_nsec;
+	message.rootfs_since_s  = k->kept[s->profile].rootfs_since.tv_sec;
+	message.rootfs_since_ns = k->kept[s->profile].rootfs_since.tv_nsec;
 	message.missing         = s->group.missing;
 	return packet_offer(k->door, &message, sizeof message, fds, n);
 }
 
 void keeper_give_ticket(struct keeper *k, struct kept_cell *s, int fds[TICKET_FDS])
 {
-	if (s->plain && is_sound(fds))
-		s->ticketed = tell(k, KEEPER_TICKET, s, fds, TICKET_FDS) == 0;
+	if (s->is_for_any_run && is_sound(fds))
+		s->ticket_is_out = send_to_door(k, KEEPER_TICKET, s, fds, TICKET_FDS) == 0;
 	packet_drop(fds, TICKET_FDS);
 }
 
 /* If the door is not reading, keeper_clean() tries again. */
 void keeper_recall_ticket(struct keeper *k, struct kept_cell *s)
 {
-	if (s->ticketed && !s->recalled)
-		s->recalled = tell(k, KEEPER_RECALL, s, NULL, 0) == 0;
+	if (s->ticket_is_out && !s->recall_was_sent)
+		s->recall_was_sent = send_to_door(k, KEEPER_RECALL, s, NULL, 0) == 0;
 }
 
 void keeper_take_ticket_back(struct keeper *k, const struct keeper_cell_id *which)
@@ -89,5 +89,5 @@ void keeper_take_ticket_back(struct keeper *k, const struct keeper_cell_id *whic
 	struct kept_cell *s = which->number < KEEPER_CELLS_MAX ? &k->cell[which->number] : NULL;
 
 	if (s && s->state == KEPT_CELL_READY && s->generation == which->generation)
-		s->ticketed = false;
+		s->ticket_is_out = false;
 }

@@ -16,7 +16,7 @@
 
 /* --- opening --- */
 
-static int take_place(struct kept_cell *s, const struct kept_cell_wishes *w, struct err *e)
+static int take_slot_and_groups(struct kept_cell *s, const struct kept_cell_options *w, struct err *e)
 {
 	enum group_answer answer;
 
@@ -32,7 +32,7 @@ static int take_place(struct kept_cell *s, const struct kept_cell_wishes *w, str
 	return w->lends ? group_lend(&s->group, e) : 0;
 }
 
-static void fill_word(struct supervisor_cell *cell, const struct kept_cell *s, const struct kept_cell_wishes *w)
+static void fill_cell_message(struct supervisor_cell *cell, const struct kept_cell *s, const struct kept_cell_options *w)
 {
 	memset(cell, 0, sizeof *cell);
 	memcpy(cell->digest, w->tree->digest, sizeof cell->digest);
@@ -40,7 +40,7 @@ static void fill_word(struct supervisor_cell *cell, const struct kept_cell *s, c
 	cell->init_id    = s->slot.init_id;
 	cell->program_id = s->slot.program_id;
 	cell->warm       = s->warm;
-	cell->awaited    = w->run != NULL;
+	cell->for_one_run = w->run != NULL;
 	cell->limits     = *w->limits;
 	cell->layers     = s->group.layers;
 	cell->missing    = s->group.missing;
@@ -59,13 +59,13 @@ static void fill_word(struct supervisor_cell *cell, const struct kept_cell *s, c
 	}
 }
 
-static int call_supervisor(const struct kept_cell *s, const struct kept_cell_wishes *w, int control, struct err *e)
+static int call_supervisor(const struct kept_cell *s, const struct kept_cell_options *w, int control, struct err *e)
 {
 	struct supervisor_cell cell;
 	int                    fds[PACKET_FDS_MAX], r;
 	size_t                 n = 0;
 
-	fill_word(&cell, s, w);
+	fill_cell_message(&cell, s, w);
 	fds[n++] = control;
 	fds[n++] = s->slot.fd;
 	fds[n++] = w->tree->tree_fd;
@@ -82,11 +82,11 @@ static int call_supervisor(const struct kept_cell *s, const struct kept_cell_wis
 	return r < 0 ? err_sys(e, "the supervisor cannot be reached") : 0;
 }
 
-static int start(struct kept_cell *s, const struct kept_cell_wishes *w, struct err *e)
+static int start(struct kept_cell *s, const struct kept_cell_options *w, struct err *e)
 {
 	int pair[2], r;
 
-	if ((!s->ids && take_place(s, w, e) < 0) || group_limit(&s->group, w->limits, e) < 0)
+	if ((!s->ids && take_slot_and_groups(s, w, e) < 0) || group_limit(&s->group, w->limits, e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "control socket of a cell: socketpair");
@@ -96,16 +96,16 @@ static int start(struct kept_cell *s, const struct kept_cell_wishes *w, struct e
 	return r;
 }
 
-int kept_cell_open(struct kept_cell *s, uint32_t profile, const struct kept_cell_wishes *w, struct err *e)
+int kept_cell_open(struct kept_cell *s, uint32_t profile, const struct kept_cell_options *w, struct err *e)
 {
 	struct err ignored;
 
 	s->profile = profile;
-	s->plain   = !w->run;
+	s->is_for_any_run = !w->run;
 	s->warm    = w->warm;
 	s->state   = KEPT_CELL_BUILDING;
 	s->since   = clock_ms(CLOCK_MONOTONIC);
-	s->named   = w->named;
+	s->rootfs_since = w->rootfs_since;
 	if (start(s, w, e) == 0)
 		return 0;
 	fd_closep(&s->control);
@@ -154,17 +154,17 @@ static void drop(int *fds, size_t *n)
  * READY comes once for a cell; again with a ticket, if the cell was built before there was a zygote; again without a ticket, when the
  * ticket was closed unused; and then for the next cell in the place of one whose ticket was used.
  */
-static void on_ready(struct kept_cell *s, uint32_t nth, int *fds, size_t *n)
+static void on_ready(struct kept_cell *s, uint32_t cells_before, int *fds, size_t *n)
 {
-	bool is_welcome = s->state == KEPT_CELL_BUILDING || (s->state == KEPT_CELL_READY && !s->ticketed);
+	bool is_expected = s->state == KEPT_CELL_BUILDING || (s->state == KEPT_CELL_READY && !s->ticket_is_out);
 
-	s->is_next = s->state == KEPT_CELL_READY && s->ticketed && s->plain && nth == s->nth + 1;
-	s->nth += s->is_next;
-	if (s->is_next || (s->state == KEPT_CELL_READY && *n == 0 && nth == s->nth))
-		s->ticketed = false;
-	if (!(is_welcome || s->is_next) || *n != TICKET_FDS)
+	s->ready_is_next_cell = s->state == KEPT_CELL_READY && s->ticket_is_out && s->is_for_any_run && cells_before == s->cells_before + 1;
+	s->cells_before += s->ready_is_next_cell;
+	if (s->ready_is_next_cell || (s->state == KEPT_CELL_READY && *n == 0 && cells_before == s->cells_before))
+		s->ticket_is_out = false;
+	if (!(is_expected || s->ready_is_next_cell) || *n != TICKET_FDS)
 		drop(fds, n);
-	if (is_welcome)
+	if (is_expected)
 		s->state = KEPT_CELL_READY;
 }
 
@@ -174,11 +174,11 @@ static void on_taken(struct kept_cell *s)
 	if (s->state != KEPT_CELL_READY)
 		return;
 	s->state    = KEPT_CELL_TAKEN;
-	s->ticketed = false;
+	s->ticket_is_out = false;
 	s->since    = clock_ms(CLOCK_MONOTONIC) - LAUNCH_TAKEN_MS;
 }
 
-bool kept_cell_hear(struct kept_cell *s, int fds[TICKET_FDS], size_t *n, struct err *e)
+bool kept_cell_receive(struct kept_cell *s, int fds[TICKET_FDS], size_t *n, struct err *e)
 {
 	struct launch_message message;
 	ssize_t               got = packet_receive(s->control, &message, sizeof message, fds, TICKET_FDS, n);

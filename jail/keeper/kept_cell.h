@@ -29,16 +29,16 @@ enum kept_cell_state {
 struct kept_cell {
 	enum kept_cell_state state;
 	uint32_t             profile;
-	bool                 plain;    /* opened ahead of any run: built with the profile's limits, shows nothing */
+	bool                 is_for_any_run; /* opened ahead of any run: built with the profile's limits, shows nothing */
 	bool                 warm;     /* a zygote forks into it */
 	int                  control;  /* socket to the supervisor, for this cell alone */
-	bool                 ticketed; /* READY: the door has its ticket, and decides which run gets it */
-	bool                 retires;  /* READY, ticketed: the cell leaves when the ticket is returned, and its place gets no next cell */
-	bool                 recalled; /* RECALL was sent to the door */
+	bool                 ticket_is_out; /* READY: the door has its ticket, and decides which run gets it */
+	bool                 leaves_after_ticket; /* READY, ticket_is_out: the cell leaves when the ticket is returned, and its place gets no next cell */
+	bool                 recall_was_sent; /* RECALL was sent to the door */
 	uint64_t             generation; /* tells the cells that have been in this entry apart */
-	uint32_t             nth;        /* cells that were in this place before; as number of LAUNCH_READY */
-	bool                 is_next;    /* the last READY was that of the next cell in the place */
-	struct timespec      named;      /* when the name of the rootfs got the tree that the cell has */
+	uint32_t             cells_before; /* cells that were in this place before; as number of LAUNCH_READY */
+	bool                 ready_is_next_cell; /* the last READY was that of the next cell in the place */
+	struct timespec      rootfs_since; /* when the name of the rootfs got the tree that the cell has */
 	bool                 ended;      /* the supervisor has closed its end: it does nothing with the cell any more */
 	double               since;      /* CLOCK_MONOTONIC ms: when this state began */
 	struct id_pool      *ids;        /* the pool of the slot; NULL: there is no slot */
@@ -47,11 +47,11 @@ struct kept_cell {
 };
 #define KEPT_CELL_NONE ((struct kept_cell){ .control = -1, .slot.fd = -1 })
 
-struct kept_cell_wishes {
+struct kept_cell_options {
 	struct profile_userns     *userns;
 	const struct group_parent *parent;
 	const struct store_tree   *tree;
-	struct timespec            named; /* as in kept_cell */
+	struct timespec            rootfs_since; /* as in kept_cell */
 	const struct limits       *limits;
 	const struct keeper_run   *run;      /* the run that the cell is for; NULL: it waits for any */
 	const int                 *shown_fd; /* what run shows, then its socket for files if it has one */
@@ -60,7 +60,7 @@ struct kept_cell_wishes {
 };
 
 /* s is FREE, or RESTING for this profile with renewed groups. Has the supervisor begin to build. On failure s is FREE, and nothing is left. */
-must_use int kept_cell_open(struct kept_cell *s, uint32_t profile, const struct kept_cell_wishes *w, struct err *e);
+must_use int kept_cell_open(struct kept_cell *s, uint32_t profile, const struct kept_cell_options *w, struct err *e);
 
 enum kept_cell_answer { KEPT_CELL_TOOK_IT, KEPT_CELL_IS_GONE, KEPT_CELL_REFUSED };
 /* Sets the groups to the limits of the run, and sends its order to the supervisor. GONE: the order could not be sent; try another cell. */
@@ -70,7 +70,7 @@ must_use enum kept_cell_answer kept_cell_take(struct kept_cell *s, const struct 
  * Reads one message of the supervisor. False: the cell is gone. *e: why the cell failed, if the message says so; else kind NONE. If the
  * cell has become READY with a ticket, *n is TICKET_FDS and the caller owns the descriptors; else *n is 0.
  */
-must_use bool kept_cell_hear(struct kept_cell *s, int fds[TICKET_FDS], size_t *n, struct err *e);
+must_use bool kept_cell_receive(struct kept_cell *s, int fds[TICKET_FDS], size_t *n, struct err *e);
 
 /* The cell is gone, or is to end: closes the control socket, upon which the supervisor kills the cell. */
 void kept_cell_leave(struct kept_cell *s);

@@ -6,7 +6,7 @@
 #include "keeper_protocol.h"
 #include "privilege.h"
 #include "proxy_exec.h"
-#include "say.h"
+#include "stderr_line.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static int become_other(const struct kept_proxy_wishes *w, struct err *e)
+static int become_other(const struct kept_proxy_options *w, struct err *e)
 {
 	if (w->id == 0)
 		return privilege_leave_caps(e);
@@ -23,24 +23,24 @@ static int become_other(const struct kept_proxy_wishes *w, struct err *e)
 }
 
 /* Returns only on failure. */
-static void execute(const struct kept_proxy *p, const struct kept_proxy_wishes *w, int sock)
+static void execute(const struct kept_proxy *p, const struct kept_proxy_options *w, int sock)
 {
 	proxy_exec(KEEPER_PROXY_FD, sock, p->config_fd, w->lock_fd);
-	say("brig keeper: brig-proxy: exec: %s\n", strerror(errno));
+	stderr_line("brig keeper: brig-proxy: exec: %s\n", strerror(errno));
 }
 
-static _Noreturn void become_proxy(const struct kept_proxy *p, const struct kept_proxy_wishes *w, int sock)
+static _Noreturn void become_proxy(const struct kept_proxy *p, const struct kept_proxy_options *w, int sock)
 {
 	struct err e;
 
 	if (become_other(w, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0)
-		say("brig keeper: brig-proxy: %s\n", e.text);
+		stderr_line("brig keeper: brig-proxy: %s\n", e.text);
 	else
 		execute(p, w, sock);
 	_exit(EXIT_FAILURE);
 }
 
-int kept_proxy_start(struct kept_proxy *p, const struct kept_proxy_wishes *w, struct err *e)
+int kept_proxy_start(struct kept_proxy *p, const struct kept_proxy_options *w, struct err *e)
 {
 	struct clone_args args = { .flags = CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&p->pidfd, .exit_signal = SIGCHLD };
 	int               pair[2];
@@ -56,8 +56,8 @@ int kept_proxy_start(struct kept_proxy *p, const struct kept_proxy_wishes *w, st
 	close(pair[1]);
 	p->sock = pair[0];
 	if (pid > 0) {
-		p->began   = clock_ms(CLOCK_MONOTONIC);
-		p->is_told = false;
+		p->began        = clock_ms(CLOCK_MONOTONIC);
+		p->is_announced = false;
 		return 0;
 	}
 	p->pidfd = -1;

@@ -13,16 +13,16 @@ struct kept_proxy {
 	int    config_fd; /* as the reader sent it; -1: the profile has no network */
 	int    pidfd;     /* -1: there is none */
 	int    sock;      /* a copy of the door's end; -1: none */
-	bool   is_told;   /* the door has its own copy */
+	bool   is_announced; /* the door has its own copy */
 	double began, backoff, not_before; /* ms: when it was started, how long to wait before the next start, until when (CLOCK_MONOTONIC) */
 };
 #define KEPT_PROXY_NONE ((struct kept_proxy){ .config_fd = -1, .pidfd = -1, .sock = -1 })
 
-struct kept_proxy_wishes {
+struct kept_proxy_options {
 	uint32_t id;      /* uid and gid; 0: those of the caller, which keeps no capability either */
 	int      lock_fd; /* of the ids, or -1 */
 };
 
-must_use int kept_proxy_start(struct kept_proxy *p, const struct kept_proxy_wishes *w, struct err *e);
+must_use int kept_proxy_start(struct kept_proxy *p, const struct kept_proxy_options *w, struct err *e);
 /* brig-proxy has ended, or is to end: it gets end of file on its socket. config_fd stays open. */
 void         kept_proxy_stop(struct kept_proxy *p);

@@ -72,7 +72,7 @@ static int write_maps(pid_t pid, const struct id_range *slice, uint32_t gid, str
 
 /* --- one supervisor --- */
 
-static pid_t clone_supervisor(struct profile_userns *r, int sock, int go[2], const struct profile_userns_wishes *w)
+static pid_t clone_supervisor(struct profile_userns *r, int sock, int go[2], const struct profile_userns_options *w)
 {
 	bool              is_new = w->rootless->kind == ROOTLESS_KEPT;
 	struct clone_args args   = {
@@ -91,7 +91,7 @@ static pid_t clone_supervisor(struct profile_userns *r, int sock, int go[2], con
 }
 
 /* The keeper must be dumpable when it clones the child, or the child's files in /proc would not be the keeper's to write. */
-static int start(struct profile_userns *r, const struct profile_userns_wishes *w, int sock, struct err *e)
+static int start(struct profile_userns *r, const struct profile_userns_options *w, int sock, struct err *e)
 {
 	int   go[2], result = 0;
 	pid_t pid;
@@ -110,7 +110,7 @@ static int start(struct profile_userns *r, const struct profile_userns_wishes *w
 	return privilege_hide(e) < 0 ? -1 : result;
 }
 
-static int send_setup(const struct profile_userns *r, const struct profile_userns_wishes *w, struct err *e)
+static int send_setup(const struct profile_userns *r, const struct profile_userns_options *w, struct err *e)
 {
 	const int               fds[] = { w->filter_fd, r->report_fd, w->trust_fd };
 	struct supervisor_setup setup;
@@ -154,14 +154,14 @@ void share_of_file(struct share *ret, const struct id_range *ids, const char *ru
 }
 
 /* The socket has room for some dozens of messages, and a supervisor needs about a millisecond for each: one that does not read for a second hangs. */
-static int limit_patience(int sock)
+static int set_send_timeout(int sock)
 {
 	const struct timeval second = { .tv_sec = 1 };
 
 	return setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
 }
 
-int profile_userns_start(struct profile_userns *r, const struct profile_userns_wishes *w, struct err *e)
+int profile_userns_start(struct profile_userns *r, const struct profile_userns_options *w, struct err *e)
 {
 	int pair[2], result;
 
@@ -169,7 +169,7 @@ int profile_userns_start(struct profile_userns *r, const struct profile_userns_w
 		return err_sys(e, "supervisor: socketpair");
 	r->report_fd  = zygote_report_open(); /* what the previous supervisor has written is not true any more */
 	r->supervisor = pair[0];
-	result        = limit_patience(r->supervisor) < 0 ? err_sys(e, "supervisor: patience") : start(r, w, pair[1], e);
+	result        = set_send_timeout(r->supervisor) < 0 ? err_sys(e, "supervisor: patience") : start(r, w, pair[1], e);
 	close(pair[1]);
 	if (result == 0 && r->report_fd < 0)
 		result = err_sys(e, "supervisor: report");

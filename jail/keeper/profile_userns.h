@@ -29,7 +29,7 @@ struct profile_userns {
 };
 #define PROFILE_USERNS_NONE ((struct profile_userns){ .supervisor = -1, .pidfd = -1, .report_fd = -1 })
 
-struct profile_userns_wishes {
+struct profile_userns_options {
 	const struct keeper_setup   *setup;
 	const struct keeper_profile *profile;
 	const struct rootless       *rootless; /* of a plain user's keeper; else kind KEPT */
@@ -43,6 +43,6 @@ void share_of_block(struct share *ret, const struct id_range *ids, uint32_t numb
 void share_of_file(struct share *ret, const struct id_range *ids, const char *runtime);
 
 /* r->share is set. May be called again after profile_userns_stop(). */
-must_use int profile_userns_start(struct profile_userns *r, const struct profile_userns_wishes *w, struct err *e);
+must_use int profile_userns_start(struct profile_userns *r, const struct profile_userns_options *w, struct err *e);
 /* Kills the supervisor, even a stopped one. Descriptors in messages that it has not read are closed, and their other ends get end of file. */
 void profile_userns_stop(struct profile_userns *r);

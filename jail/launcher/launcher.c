@@ -11,7 +11,7 @@
 #include "privilege.h"
 #include "reap.h"
 #include "served_cell.h"
-#include "watch_tell.h"
+#include "watch_send.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -69,10 +69,10 @@ static int tell_slot(int client, uint32_t number, struct err *e)
 {
 	struct launch_message message = { .kind = LAUNCH_SLOT, .number = number };
 
-	return watch_tell(client, &message, NULL, 0, e) < 0 ? err_wrap(e, "set-up step take-slot") : 0;
+	return watch_send(client, &message, NULL, 0, e) < 0 ? err_wrap(e, "set-up step take-slot") : 0;
 }
 
-static int take_groups(struct private_run *l, struct cell_place *p, struct err *e)
+static int take_groups(struct private_run *l, struct cell_resources *p, struct err *e)
 {
 	const char *runtime = l->places->runtime;
 
@@ -93,7 +93,7 @@ static int take_groups(struct private_run *l, struct cell_place *p, struct err *
 }
 
 /* The rootfs is opened on the host; then a plain user's launcher enters a user namespace of its own. */
-static int take_place(struct private_run *l, struct cell_place *p, struct err *e)
+static int take_place(struct private_run *l, struct cell_resources *p, struct err *e)
 {
 	const char *const store[] = { l->places->store[0], l->places->store[1] };
 
@@ -137,7 +137,7 @@ static void fill_setup(struct private_run *l)
 		l->setup.listeners = *o->listeners;
 }
 
-static void fill_kind(struct private_run *l, const struct cell_place *p)
+static void fill_kind(struct private_run *l, const struct cell_resources *p)
 {
 	struct cell_kind *kind = &l->kind;
 
@@ -145,7 +145,7 @@ static void fill_kind(struct private_run *l, const struct cell_place *p)
 	kind->filter       = &l->filter.program;
 	kind->notifying    = &l->filter.notifying;
 	kind->nets.host_fd = -1;
-	kind->forker       = (struct forker){ .orders          = -1,
+	kind->forker       = (struct forker){ .requests        = -1,
 					      .pidfd           = -1,
 					      .is_for_one      = true,
 					      .is_first_victim = p->group.missing & LAYER_BIT(MEMORY),
@@ -154,7 +154,7 @@ static void fill_kind(struct private_run *l, const struct cell_place *p)
 }
 
 /* A failure here becomes kind.unfit: the cell is not built, and tells the client why. */
-static int prepare(struct private_run *l, struct cell_place *p, struct err *e)
+static int prepare(struct private_run *l, struct cell_resources *p, struct err *e)
 {
 	if ((l->signals < 0 && err_sys(e, "set-up step watch-signals") < 0) || take_place(l, p, e) < 0 || open_filter(l, e) < 0 ||
 	    cell_begin(&l->kind.base, l->rootless.kind, e) < 0)
@@ -176,18 +176,18 @@ static void fill_shown(struct supervisor_cell *message, const struct run_order *
 
 static int open_cell(struct private_run *l, int control)
 {
-	struct supervisor_cell message = { .awaited = true, .terminals = l->order->terminals, .has_code = l->order->code_len > 0 };
-	struct cell_place      place   = CELL_PLACE_NONE;
+	struct supervisor_cell message = { .for_one_run = true, .terminals = l->order->terminals, .has_code = l->order->code_len > 0 };
+	struct cell_resources  resources = CELL_RESOURCES_NONE;
 	int                    fds[MOUNT_SHOWN_MAX + 1];
 
 	l->kind.base = (struct cell_base){ .init_fd = -1, .mounts = BASE_MOUNTS_NONE };
-	if (prepare(l, &place, &l->kind.unfit) == 0)
+	if (prepare(l, &resources, &l->kind.unfit) == 0)
 		l->kind.unfit.kind = ERR_NONE;
-	place.control = control;
+	resources.control = control;
 	fill_setup(l);
-	fill_kind(l, &place);
+	fill_kind(l, &resources);
 	fill_shown(&message, l->order, fds);
-	l->cell = served_cell_open(&l->kind, &place, &message, fds, &ZYGOTE_PLACE_NONE);
+	l->cell = served_cell_open(&l->kind, &resources, &message, fds, &ZYGOTE_STATUS_NONE);
 	return l->cell ? 0 : -1;
 }
 
@@ -221,7 +221,7 @@ static _Noreturn void refuse(const struct private_run *l)
 
 	message.end.reason = EXIT_setup_failed;
 	err_sys(&message.end.why, "set-up step start-launcher");
-	(void)!watch_tell(l->client, &message, NULL, 0, &ignored);
+	(void)!watch_send(l->client, &message, NULL, 0, &ignored);
 	_exit(EXIT_FAILURE);
 }
 
@@ -260,7 +260,7 @@ static bool turn(struct private_run *l)
 		fail_to_wait(&l->cell->watch);
 	if (fds[WATCH_FDS].revents && read(l->signals, &info, sizeof info) == sizeof info)
 		watch_decide(&l->cell->watch, EXIT_cancelled);
-	return served_cell_hear(l->cell, &l->kind, fds) == SERVED_CELL_LIVES;
+	return served_cell_handle_events(l->cell, &l->kind, fds) == SERVED_CELL_LIVES;
 }
 
 /* The forker, started before, keeps the privilege that the program needs to enter the cell, and ends when it has forked it. */

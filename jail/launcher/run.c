@@ -195,9 +195,9 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end 
 }
 
 /* Does not wait: when the socket is full, the request is dropped. */
-static void ask_with(const struct run *run, enum launch_ask_kind kind, enum exit_reason reason, uint64_t ms, const int *fds, size_t n)
+static void ask_with(const struct run *run, enum launch_request_kind kind, enum exit_reason reason, uint64_t ms, const int *fds, size_t n)
 {
-	struct launch_ask ask;
+	struct launch_request ask;
 
 	memset(&ask, 0, sizeof ask); /* padding too */
 	ask.kind   = kind;
@@ -206,7 +206,7 @@ static void ask_with(const struct run *run, enum launch_ask_kind kind, enum exit
 	(void)!packet_offer(run->sock, &ask, sizeof ask, fds, n);
 }
 
-static void ask(const struct run *run, enum launch_ask_kind kind, enum exit_reason reason, uint64_t ms)
+static void ask(const struct run *run, enum launch_request_kind kind, enum exit_reason reason, uint64_t ms)
 {
 	ask_with(run, kind, reason, ms, NULL, 0);
 }
@@ -216,14 +216,14 @@ void run_cancel(const struct run *run, enum exit_reason reason)
 	ask(run, LAUNCH_CANCEL, reason, 0);
 }
 
-void run_wait(const struct run *run, bool waits)
+void run_pause_clock(const struct run *run, bool waits)
 {
-	ask(run, waits ? LAUNCH_WAITS : LAUNCH_GOES_ON, EXIT_cancelled, 0);
+	ask(run, waits ? LAUNCH_PAUSE_CLOCK : LAUNCH_RESUME_CLOCK, EXIT_cancelled, 0);
 }
 
-void run_stay(const struct run *run, uint64_t ms)
+void run_make_session(const struct run *run, uint64_t ms)
 {
-	ask(run, LAUNCH_STAYS, EXIT_cancelled, ms);
+	ask(run, LAUNCH_MAKE_SESSION, EXIT_cancelled, ms);
 }
 
 void run_freeze(const struct run *run, bool is)

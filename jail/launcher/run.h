@@ -47,9 +47,9 @@ must_use enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct
 /* Asks for the end of the run; more than once does no harm. */
 void run_cancel(const struct run *run, enum exit_reason reason);
 /* Stops the wall clock (waits) while a call of a tool takes long, and starts it again. */
-void run_wait(const struct run *run, bool waits);
+void run_pause_clock(const struct run *run, bool waits);
 /* The run is a session: its wall time is ms from its start, CPU time does not end it, and a lack of memory ends its largest process. */
-void run_stay(const struct run *run, uint64_t ms);
+void run_make_session(const struct run *run, uint64_t ms);
 /* Freezes a session that has nothing to do. To thaw it, call this before anything is sent to its program. */
 void run_freeze(const struct run *run, bool is);
 /*

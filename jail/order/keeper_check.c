@@ -108,7 +108,7 @@ size_t keeper_order_fds(const struct keeper_run *r)
 	return (size_t)2 + (r->order.head.code_len != 0) + (r->order.head.tools != 0);
 }
 
-int keeper_word_fds(const struct keeper_message *w)
+int keeper_message_fds(const struct keeper_message *w)
 {
 	switch ((enum keeper_kind)w->kind) {
 	case KEEPER_SETUP:

@@ -14,4 +14,4 @@ must_use int keeper_check_run(const struct keeper_run *r, const struct keeper_pr
 /* How many descriptors of a run belong to its order: client, arguments, program, tools. */
 size_t keeper_order_fds(const struct keeper_run *r);
 /* How many descriptors must come with a message to the keeper; -1: there is no such message. */
-int keeper_word_fds(const struct keeper_message *w);
+int keeper_message_fds(const struct keeper_message *w);

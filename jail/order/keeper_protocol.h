@@ -151,7 +151,7 @@ struct keeper_stats {
 struct keeper_ticket {
 	uint32_t           kind, profile;
 	struct keeper_cell_id cell;
-	int64_t            named_s, named_ns; /* when the name of its rootfs got the tree that it has */
+	int64_t            rootfs_since_s, rootfs_since_ns; /* when the name of its rootfs got the tree that it has */
 	uint64_t           missing;           /* layers that its control groups do not give */
 };
 

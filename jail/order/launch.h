@@ -38,34 +38,34 @@ enum { LAUNCH_TAKEN_MS = 15 };
 enum { SESSION_GRACE_MS = 5000 };
 
 /* From the client. It may be sent at any time before ENDED. */
-enum launch_ask_kind {
+enum launch_request_kind {
 	LAUNCH_CANCEL,  /* reason */
-	LAUNCH_WAITS,   /* a call of a tool takes long: stop the wall clock */
-	LAUNCH_GOES_ON, /* start the wall clock again */
-	LAUNCH_STAYS,   /* the run is a session of this many ms; neither CPU time nor a lack of memory ends it */
+	LAUNCH_PAUSE_CLOCK, /* a call of a tool takes long: stop the wall clock */
+	LAUNCH_RESUME_CLOCK, /* start the wall clock again */
+	LAUNCH_MAKE_SESSION, /* the run is a session of this many ms; neither CPU time nor a lack of memory ends it */
 	LAUNCH_FREEZE,  /* freeze the session, where control groups can do that; LAUNCH_SESSION says whether it is frozen */
 	LAUNCH_THAW,
 	LAUNCH_NETWORK, /* with a SOCK_SEQPACKET socket: when the program first sends something to one of the cell's listening sockets, they
 			   are sent over it, with one struct net_listeners */
 };
 
-struct launch_ask {
-	enum launch_ask_kind kind;
+struct launch_request {
+	enum launch_request_kind kind;
 	enum exit_reason     reason;
-	uint64_t             ms; /* STAYS: the wall time of the session, from its start */
+	uint64_t             ms; /* MAKE_SESSION: the wall time of the session, from its start */
 };
 
 /*
  * A ticket: the descriptors that come with READY, in this order. Its holder can start a run in the cell without the keeper:
  *
- *   over TICKET_LAUNCHER it sends one struct launch_order, without descriptors, then struct launch_ask; the supervisor's messages come
+ *   over TICKET_SUPERVISOR it sends one struct launch_order, without descriptors, then struct launch_request; the supervisor's messages come
  *   back over it, except STARTED, because the streams (the client's ends, as in pipes.h) came with the ticket. The holder closes the
  *   streams that it does not use;
  *   into TICKET_ORDER_FILE it writes the bytes of the order, and over TICKET_ORDERS it sends the fork the order's head (order_file.h).
  *
  * The fork of a command (code_len 0) is told by the supervisor, after it has removed main.py; then STARTED comes, with the streams.
  */
-enum { TICKET_LAUNCHER, TICKET_ORDERS, TICKET_ORDER_FILE, TICKET_STDOUT, TICKET_STDERR, TICKET_STDIN, TICKET_RESULT, TICKET_FDS };
+enum { TICKET_SUPERVISOR, TICKET_ORDERS, TICKET_ORDER_FILE, TICKET_STDOUT, TICKET_STDERR, TICKET_STDIN, TICKET_RESULT, TICKET_FDS };
 
 /*
  * What to run, within which limits: once for each cell. From the keeper, or from a launcher to itself, it comes over the control socket with

@@ -41,7 +41,7 @@ struct supervisor_cell {
 	char          digest[STORE_DIGEST + 1];
 	uint32_t      number, init_id, program_id;
 	uint32_t      warm;    /* 1: a zygote shall fork into it */
-	uint32_t      awaited; /* 1: it is built for one run, whose order follows at once */
+	uint32_t      for_one_run; /* 1: it is built for one run, whose order follows at once */
 	struct limits limits;
 	uint64_t      layers, missing;
 	char          group_why[160];

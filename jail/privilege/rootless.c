@@ -110,7 +110,7 @@ static void mappers_done(struct mappers *m)
 #define FIX_PRIVS   "start brig without no_new_privs (unit: NoNewPrivileges=no)"
 /* clang-format on */
 
-static void say_why(struct rootless *o, const char *why, const char *fix)
+static void set_reason(struct rootless *o, const char *why, const char *fix)
 {
 	snprintf(o->why, sizeof o->why, "%.190s", why);
 	o->fix = fix;
@@ -121,11 +121,11 @@ static enum rootless_kind choose(struct rootless *o, const struct mappers *m, st
 	struct err e;
 
 	if (sub_ids_of_user(uids, gids, &e) < 0)
-		say_why(o, e.text, NULL);
+		set_reason(o, e.text, NULL);
 	else if (access(m->uid.program, X_OK) < 0 || access(m->gid.program, X_OK) < 0)
-		say_why(o, "newuidmap and newgidmap are not there", FIX_MAPPERS);
+		set_reason(o, "newuidmap and newgidmap are not there", FIX_MAPPERS);
 	else if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
-		say_why(o, "no_new_privs is set, so newuidmap gets no power", FIX_PRIVS);
+		set_reason(o, "no_new_privs is set, so newuidmap gets no power", FIX_PRIVS);
 	else
 		return ROOTLESS_RANGE;
 	return ROOTLESS_SINGLE;
@@ -191,7 +191,7 @@ static enum mapped let_map(struct mappers *m, int *uid_status, int *gid_status)
 	return *uid_status && *gid_status ? MAPPED_NOT : MAPPED_HALF;
 }
 
-static int tell_half(const char *program, int status, struct err *e)
+static int err_one_mapper(const char *program, int status, struct err *e)
 {
 	if (status < 0)
 		return err_set(e, ERR_SETUP, "set-up step rootless-namespace: %s was killed, or took longer than %d s", program,
@@ -200,7 +200,7 @@ static int tell_half(const char *program, int status, struct err *e)
 		       status);
 }
 
-static void say_why_neither(struct rootless *o, int uid_status, int gid_status)
+static void set_reason_both_failed(struct rootless *o, int uid_status, int gid_status)
 {
 	char why[100];
 
@@ -208,7 +208,7 @@ static void say_why_neither(struct rootless *o, int uid_status, int gid_status)
 		snprintf(why, sizeof why, "newuidmap and newgidmap were killed, or took longer than %d s", MAPPERS_MS_MAX / 1000);
 	else
 		snprintf(why, sizeof why, "newuidmap and newgidmap refused (status %d and %d)", uid_status, gid_status);
-	say_why(o, why, uid_status < 0 && gid_status < 0 ? FIX_SLOW : FIX_SETUID);
+	set_reason(o, why, uid_status < 0 && gid_status < 0 ? FIX_SLOW : FIX_SETUID);
 }
 
 static int map_range(struct rootless *o, struct mappers *m, struct err *e)
@@ -220,12 +220,12 @@ static int map_range(struct rootless *o, struct mappers *m, struct err *e)
 		return 0;
 	case MAPPED_NOT:
 		o->kind = ROOTLESS_SINGLE;
-		say_why_neither(o, uid_status, gid_status);
+		set_reason_both_failed(o, uid_status, gid_status);
 		return 0;
 	case MAPPED_HALF:
 		break;
 	}
-	return uid_status ? tell_half(m->uid.program, uid_status, e) : tell_half(m->gid.program, gid_status, e);
+	return uid_status ? err_one_mapper(m->uid.program, uid_status, e) : err_one_mapper(m->gid.program, gid_status, e);
 }
 
 static int enter(struct rootless *o, struct mappers *m, struct err *e)

@@ -38,9 +38,9 @@ int sub_ids_of_user(struct id_range *uids, struct id_range *gids, struct err *e)
 {
 	scoped_bytes   uid_text = { 0 }, gid_text = { 0 };
 	struct passwd *account = getpwuid(getuid());
-	struct id_user who     = { .name = account ? account->pw_name : NULL, .uid = getuid(), .gid = getgid() };
+	struct id_user user    = { .name = account ? account->pw_name : NULL, .uid = getuid(), .gid = getgid() };
 
-	return read_both(&uid_text, &gid_text, e) < 0 ? -1 : id_range_of_user(uid_text.data, gid_text.data, &who, uids, gids, e);
+	return read_both(&uid_text, &gid_text, e) < 0 ? -1 : id_range_of_user(uid_text.data, gid_text.data, &user, uids, gids, e);
 }
 
 char *sub_ids_advise(char *buf, size_t len)

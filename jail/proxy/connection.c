@@ -45,7 +45,7 @@ static void on_deadline(void *owner)
 	struct connection *c = owner;
 
 	switch (c->deadline.kind) {
-	case DEADLINE_SAY:
+	case DEADLINE_REQUEST:
 		connection_refuse(c, NET_REASON_TOO_SLOW);
 		return;
 	case DEADLINE_TRY:
@@ -56,10 +56,10 @@ static void on_deadline(void *owner)
 		return;
 	case DEADLINE_IDLE:
 	case DEADLINE_HALF:
-	case DEADLINE_LEAVE:
+	case DEADLINE_DRAIN:
 	case DEADLINE_HELD:
 	case DEADLINE_KINDS:
-		connection_end(c, c->deadline.kind != DEADLINE_LEAVE);
+		connection_end(c, c->deadline.kind != DEADLINE_DRAIN);
 		return;
 	}
 }
@@ -118,19 +118,19 @@ void connection_next(struct connection *c)
 	c->next(c);
 }
 
-enum tls_outcome connection_listen(struct connection *c, size_t max)
+enum tls_outcome connection_read(struct connection *c, size_t max)
 {
-	enum tls_outcome said  = TLS_FAILED;
-	size_t           moved = 0;
+	enum tls_outcome result = TLS_FAILED;
+	size_t           moved  = 0;
 
-	if (!buffer_grow(&c->said, max))
+	if (!buffer_grow(&c->received, max))
 		return TLS_FAILED;
-	said = side_read(&c->client, c->said.at + c->said.len, c->said.room - c->said.len, &moved);
-	if (said == TLS_MOVED)
-		c->said.len += moved;
-	else if (said == TLS_WANT_READ || said == TLS_WANT_WRITE)
-		connection_want(c, said == TLS_WANT_READ ? EPOLLIN : EPOLLOUT, 0);
-	return said;
+	result = side_read(&c->client, c->received.at + c->received.len, c->received.room - c->received.len, &moved);
+	if (result == TLS_MOVED)
+		c->received.len += moved;
+	else if (result == TLS_WANT_READ || result == TLS_WANT_WRITE)
+		connection_want(c, result == TLS_WANT_READ ? EPOLLIN : EPOLLOUT, 0);
+	return result;
 }
 
 /* --- ends --- */
@@ -140,13 +140,13 @@ static void drain(struct connection *c)
 {
 	struct proxy    *proxy = connection_proxy(c);
 	size_t           moved;
-	enum tls_outcome said = side_read(&c->client, proxy->scratch, sizeof proxy->scratch, &moved);
+	enum tls_outcome result = side_read(&c->client, proxy->scratch, sizeof proxy->scratch, &moved);
 
-	if (said == TLS_END || said == TLS_FAILED)
+	if (result == TLS_END || result == TLS_FAILED)
 		connection_end(c, false);
 }
 
-void connection_leave(struct connection *c)
+void connection_drain(struct connection *c)
 {
 	c->on_client = drain;
 	c->wake      = NULL;
@@ -155,7 +155,7 @@ void connection_leave(struct connection *c)
 	side_close(&connection_proxy(c)->loop, &c->server, false);
 	(void)side_finish(&c->client);
 	connection_want(c, EPOLLIN, 0);
-	connection_deadline(c, DEADLINE_LEAVE);
+	connection_deadline(c, DEADLINE_DRAIN);
 }
 
 void connection_end(struct connection *c, bool is_reset)
@@ -173,14 +173,14 @@ void connection_end(struct connection *c, bool is_reset)
 	side_close(&proxy->loop, &c->server, is_reset);
 	flow_done(&proxy->pipes, &c->up);
 	flow_done(&proxy->pipes, &c->down);
-	buffer_free(&c->said);
+	buffer_free(&c->received);
 	LIST_REMOVE(c, link);
 	c->run->open--;
 	proxy->open--;
 	free(c);
 }
 
-static void client_left(struct connection *c)
+static void on_client_gone(struct connection *c)
 {
 	report_line_end(&c->line, NET_VERDICT_FAILED, NET_REASON_UNREACHABLE);
 	connection_end(c, true);
@@ -192,38 +192,38 @@ static void client_left(struct connection *c)
  */
 void connection_await_server(struct connection *c, uint32_t events)
 {
-	bool is_silent = (c->via == VIA_CONNECT || c->via == VIA_SOCKS) && buffer_left(&c->said) == 0;
+	bool is_silent = (c->via == VIA_CONNECT || c->via == VIA_SOCKS) && buffer_left(&c->received) == 0;
 
-	c->on_client = client_left;
+	c->on_client = on_client_gone;
 	connection_want(c, EPOLLERR | (is_silent ? EPOLLRDHUP : 0u), events);
 }
 
-void connection_note_left(struct connection *c)
+void connection_note_half_close(struct connection *c)
 {
-	if (!c->up.is_closed || c->is_left || !side_is_left(&c->client))
+	if (!c->up.is_closed || c->is_half_closed || !side_is_half_closed(&c->client))
 		return;
-	c->is_left = true;
+	c->is_half_closed = true;
 	connection_deadline(c, DEADLINE_HALF);
 }
 
 /* --- refusals --- */
 
 /* Ends the connection; after a reply, the program gets time to read it. */
-static void tell(struct connection *c, enum net_reason reason)
+static void send_refusal(struct connection *c, enum net_reason reason)
 {
 	char             text[REFUSAL_MAX];
 	size_t           len, moved = 0;
-	enum tls_outcome said;
+	enum tls_outcome result;
 
 	if (c->awaits_reply && c->down.moved == 0)
 		len = refusal_print(reason, c->host, c->port, text, sizeof text);
-	else if (c->via == VIA_SOCKS && !c->is_told)
+	else if (c->via == VIA_SOCKS && !c->is_confirmed)
 		len = socks_print_refusal(reason, text);
 	else
 		len = 0;
-	said = len ? side_write(&c->client, text, len, &moved) : TLS_FAILED;
-	if (said == TLS_MOVED && moved == len)
-		connection_leave(c);
+	result = len ? side_write(&c->client, text, len, &moved) : TLS_FAILED;
+	if (result == TLS_MOVED && moved == len)
+		connection_drain(c);
 	else
 		connection_end(c, true);
 }
@@ -237,7 +237,7 @@ static void stop(struct connection *c, enum net_verdict verdict, enum net_reason
 	lookup_forget(c->dial.lookup);
 	c->dial.lookup = NULL;
 	side_close(&connection_proxy(c)->loop, &c->server, true);
-	tell(c, reason);
+	send_refusal(c, reason);
 }
 
 void connection_refuse(struct connection *c, enum net_reason reason)

@@ -38,15 +38,15 @@ struct connection {
 	void (*wake)(struct connection *c);      /* the run's rate allows more bytes again; NULL: nothing is carried */
 	enum via           via;
 	enum carry         carry;
-	bool               is_named, is_dialed, is_told;
-	bool               is_left; /* the program has shut down its sending side, or is gone */
+	bool               is_named, is_dialed, is_confirmed;
+	bool               is_half_closed; /* the program has shut down its sending side, or is gone */
 	bool               awaits_reply; /* the program speaks HTTP, so a refusal can be an HTTP reply */
 	char               host[NET_HOST_MAX];
 	uint16_t           port;
 	bool               is_address;
 	enum net_scheme    scheme; /* ANY: not known yet */
 	struct permission  permission;
-	struct buffer      said; /* bytes of the program that were not passed on yet */
+	struct buffer      received; /* bytes of the program that were not passed on yet */
 	struct dial        dial;
 	struct flow        up, down; /* to the server, to the program */
 	struct exchange   *exchange; /* owned, one piece of memory; NULL: a tunnel, or no request yet */
@@ -65,14 +65,14 @@ void connection_name(struct connection *c, const char *host, uint16_t port, bool
 void connection_next(struct connection *c);
 
 /* Reads more bytes of the program into said. WANT_READ, WANT_WRITE: the loop waits for it. FAILED: also when said has max bytes. */
-enum tls_outcome connection_listen(struct connection *c, size_t max);
+enum tls_outcome connection_read(struct connection *c, size_t max);
 
 /* Ends with the verdict REFUSED and this reason. The program gets an HTTP or SOCKS5 reply where it can, otherwise a reset. */
 void connection_refuse(struct connection *c, enum net_reason reason);
 /* The same with the verdict FAILED: the rules allowed it, but it did not succeed. */
 void connection_fail(struct connection *c, enum net_reason reason);
 /* Ends when the program has had time to read what was written to it: bytes that it still sends must not cause a reset. */
-void connection_leave(struct connection *c);
+void connection_drain(struct connection *c);
 /* Closes both sides and frees c. is_reset: with RST, so that neither peer takes what it has for complete. */
 void connection_end(struct connection *c, bool is_reset);
 
@@ -84,5 +84,5 @@ void          connection_await_server(struct connection *c, uint32_t events);
  * Call it when the program's side is ready. If the program has shut down its sending side, and everything that it sent was passed on, a
  * silent server gets only DEADLINE_HALF.
  */
-void          connection_note_left(struct connection *c);
+void          connection_note_half_close(struct connection *c);
 void          connection_deadline(struct connection *c, enum deadline_kind kind);

@@ -29,8 +29,8 @@ static void next(struct connection *c)
 		look_begin(c);
 	else if (!c->is_dialed)
 		dial_begin(c);
-	else if (!c->is_told && (c->via == VIA_CONNECT || c->via == VIA_SOCKS))
-		proxy_port_tell(c);
+	else if (!c->is_confirmed && (c->via == VIA_CONNECT || c->via == VIA_SOCKS))
+		proxy_port_confirm(c);
 	else if (c->carry == CARRY_UNKNOWN)
 		look_begin(c);
 	else

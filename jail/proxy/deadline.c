@@ -4,12 +4,12 @@ enum { TICK_MS = 500 };
 
 /* clang-format off */
 static const int64_t length_ms[DEADLINE_KINDS] = {
-	[DEADLINE_SAY]   = 10 * 1000,
+	[DEADLINE_REQUEST]   = 10 * 1000,
 	[DEADLINE_DIAL]  = 10 * 1000,
 	[DEADLINE_TRY]   = 3 * 1000,
 	[DEADLINE_IDLE]  = 60 * 60 * 1000, /* long: open connections count against the bound of their own run only */
 	[DEADLINE_HALF]  = 30 * 1000, /* the program is most likely gone, which only a write to it would show */
-	[DEADLINE_LEAVE] = 2 * 1000,
+	[DEADLINE_DRAIN] = 2 * 1000,
 	[DEADLINE_HELD]  = 500,
 };
 /* clang-format on */

@@ -8,12 +8,12 @@
 #include "loop.h"
 
 enum deadline_kind {
-	DEADLINE_SAY,   /* for the program to say what it wants */
+	DEADLINE_REQUEST, /* for the program to say what it wants */
 	DEADLINE_DIAL,  /* to resolve a name; then for the last address, an upstream proxy's answer, the server's TLS handshake */
 	DEADLINE_TRY,   /* to connect to an address that is not the last one */
 	DEADLINE_IDLE,  /* without a byte in either direction */
 	DEADLINE_HALF,  /* the same, after the program has shut down its sending side */
-	DEADLINE_LEAVE, /* for the program to read a refusal, or the end of a reply */
+	DEADLINE_DRAIN, /* for the program to read a refusal, or the end of a reply */
 	DEADLINE_HELD,  /* the last bytes of a reply that may have a secret, until they are passed on */
 	DEADLINE_KINDS,
 };

@@ -55,18 +55,18 @@ static size_t answer(struct run *run, const uint8_t *asked, size_t len, uint8_t 
 
 void dns_service_read(struct run *run, int udp)
 {
-	uint8_t            asked[DNS_QUESTION_MAX + 1], said[DNS_ANSWER_MAX];
+	uint8_t            asked[DNS_QUESTION_MAX + 1], message[DNS_ANSWER_MAX];
 	struct sockaddr_in from;
 
 	for (int turn = 0; turn < TURNS; turn++) {
 		socklen_t room = sizeof from;
 		ssize_t   n    = recvfrom(udp, asked, sizeof asked, MSG_DONTWAIT, (struct sockaddr *)&from, &room);
-		size_t    len  = n > 0 ? answer(run, asked, (size_t)n, said) : 0;
+		size_t    len  = n > 0 ? answer(run, asked, (size_t)n, message) : 0;
 
 		if (n < 0)
 			return;
 		if (len)
-			(void)sendto(udp, said, len, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from, room);
+			(void)sendto(udp, message, len, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from, room);
 	}
 }
 
@@ -89,14 +89,14 @@ static void on_deadline(void *owner)
 }
 
 /* No answer is buffered: when the socket has no room for it, because the program does not read, the connection ends. */
-static bool say(struct dns_talk *t, const uint8_t *asked, size_t len)
+static bool send_answer(struct dns_talk *t, const uint8_t *asked, size_t len)
 {
-	uint8_t said[LENGTH + DNS_ANSWER_MAX];
-	size_t  moved = 0, n = answer(t->run, asked, len, said + LENGTH);
+	uint8_t message[LENGTH + DNS_ANSWER_MAX];
+	size_t  moved = 0, n = answer(t->run, asked, len, message + LENGTH);
 
-	said[0] = (uint8_t)(n >> 8);
-	said[1] = (uint8_t)n;
-	return n && side_write(&t->side, said, LENGTH + n, &moved) == TLS_MOVED && moved == LENGTH + n;
+	message[0] = (uint8_t)(n >> 8);
+	message[1] = (uint8_t)n;
+	return n && side_write(&t->side, message, LENGTH + n, &moved) == TLS_MOVED && moved == LENGTH + n;
 }
 
 /* False: end the connection. */
@@ -109,25 +109,25 @@ static bool take(struct dns_talk *t)
 			return false;
 		if (t->have < LENGTH + len)
 			return true;
-		if (!say(t, t->asked + LENGTH, len))
+		if (!send_answer(t, t->asked + LENGTH, len))
 			return false;
 		t->have -= LENGTH + len;
 		memmove(t->asked, t->asked + LENGTH + len, t->have);
-		deadline_set(&t->run->proxy->deadlines, &t->deadline, DEADLINE_SAY);
+		deadline_set(&t->run->proxy->deadlines, &t->deadline, DEADLINE_REQUEST);
 	}
 	return true;
 }
 
 static void on_talk(void *owner)
 {
-	struct dns_talk *t     = owner;
-	size_t           moved = 0;
-	enum tls_outcome said  = side_read(&t->side, t->asked + t->have, sizeof t->asked - t->have, &moved);
+	struct dns_talk *t      = owner;
+	size_t           moved  = 0;
+	enum tls_outcome result = side_read(&t->side, t->asked + t->have, sizeof t->asked - t->have, &moved);
 
-	if (said == TLS_WANT_READ)
+	if (result == TLS_WANT_READ)
 		return;
 	t->have += moved;
-	if (said != TLS_MOVED || !take(t))
+	if (result != TLS_MOVED || !take(t))
 		end(t);
 }
 
@@ -143,7 +143,7 @@ void dns_service_talk(struct run *run, int fd)
 	t->deadline = (struct deadline){ .due = on_deadline, .owner = t };
 	side_open(&t->side, fd, on_talk, t);
 	side_want(&run->proxy->loop, &t->side, EPOLLIN);
-	deadline_set(&run->proxy->deadlines, &t->deadline, DEADLINE_SAY);
+	deadline_set(&run->proxy->deadlines, &t->deadline, DEADLINE_REQUEST);
 	LIST_INSERT_HEAD(&run->dns.talks, t, link);
 	run->dns.n++;
 }

@@ -185,7 +185,7 @@ static void go_on(struct connection *c)
 	if (c->deadline.kind == DEADLINE_DIAL && server_is_ready(c)) /* the TLS handshake counts as dialing; a reply may take long */
 		connection_deadline(c, DEADLINE_IDLE);
 	if (c->down.is_closed && (c->up.is_closed || !is_tunnel(c)))
-		connection_leave(c);
+		connection_drain(c);
 	else
 		flow_want(c, &c->up, &c->down);
 }
@@ -217,7 +217,7 @@ static void ready(struct connection *c, const struct side *side)
 
 static void on_client(struct connection *c)
 {
-	connection_note_left(c);
+	connection_note_half_close(c);
 	ready(c, &c->client);
 }
 
@@ -306,13 +306,13 @@ static void send_request(struct connection *c, const struct request_head *head)
 	}
 	request_body_begin(&x->body, head);
 	x->upgrades = head->upgrades;
-	report_line_out(&c->line, buffer_left(&c->said));
-	run_spend(c->run, buffer_left(&c->said));
-	buffer_take(&c->said, head->len);
+	report_line_out(&c->line, buffer_left(&c->received));
+	run_spend(c->run, buffer_left(&c->received));
+	buffer_take(&c->received, head->len);
 	c->up.filter   = pass_body;
 	c->up.owner    = x;
-	c->up.keeps_to = true; /* a server may take a half-closed connection for a closed one */
-	flow_put(&c->up, &c->said);
+	c->up.keeps_receiver_open = true; /* a server may take a half-closed connection for a closed one */
+	flow_put(&c->up, &c->received);
 	c->up.out = first;
 	c->down.owner = c;
 	if (x->upgrades)
@@ -336,14 +336,14 @@ static void take_request(struct connection *c, const struct request_head *head)
 		connection_refuse(c, reason);
 }
 
-static void hear(struct connection *c)
+static void read_request(struct connection *c)
 {
 	struct request_head head;
 	const char         *why;
-	enum tls_outcome    said;
+	enum tls_outcome    result;
 
 	do {
-		switch (request_head_parse(buffer_left(&c->said) ? buffer_at(&c->said) : "", buffer_left(&c->said), &head,
+		switch (request_head_parse(buffer_left(&c->received) ? buffer_at(&c->received) : "", buffer_left(&c->received), &head,
 					   &why)) {
 		case REQUEST_DONE:
 			take_request(c, &head);
@@ -354,17 +354,17 @@ static void hear(struct connection *c)
 		case REQUEST_MORE:
 			break;
 		}
-		said = connection_listen(c, REQUEST_HEAD_MAX);
-	} while (said == TLS_MOVED);
-	if (said == TLS_FAILED && c->client.tls && !tls_end_is_ready(c->client.tls))
+		result = connection_read(c, REQUEST_HEAD_MAX);
+	} while (result == TLS_MOVED);
+	if (result == TLS_FAILED && c->client.tls && !tls_end_is_ready(c->client.tls))
 		connection_fail(c, NET_REASON_PROGRAM_TLS);
-	else if (said == TLS_END && buffer_left(&c->said) == 0)
+	else if (result == TLS_END && buffer_left(&c->received) == 0)
 		connection_end(c, false);
-	else if (said == TLS_END || said == TLS_FAILED)
+	else if (result == TLS_END || result == TLS_FAILED)
 		connection_refuse(c, NET_REASON_BAD_REQUEST);
 }
 
-static void server_left(struct connection *c)
+static void on_server_gone(struct connection *c)
 {
 	connection_end(c, true);
 }
@@ -377,9 +377,9 @@ static bool end_tls(struct connection *c)
 
 	if (!authority)
 		return false;
-	c->client.tls = tls_end_serve(authority, c->client.source.fd, c->host, buffer_at(&c->said), buffer_left(&c->said));
+	c->client.tls = tls_end_serve(authority, c->client.source.fd, c->host, buffer_at(&c->received), buffer_left(&c->received));
 	c->server.tls = tls_end_dial(authority, c->server.source.fd, c->host);
-	buffer_free(&c->said);
+	buffer_free(&c->received);
 	return c->client.tls && c->server.tls;
 }
 
@@ -392,8 +392,8 @@ void exchange_begin(struct connection *c)
 	}
 	c->held         = (struct deadline){ .due = on_held, .owner = c };
 	c->awaits_reply = true;
-	c->on_client    = hear;
-	c->on_server    = server_left;
-	connection_deadline(c, DEADLINE_SAY);
-	hear(c);
+	c->on_client    = read_request;
+	c->on_server    = on_server_gone;
+	connection_deadline(c, DEADLINE_REQUEST);
+	read_request(c);
 }

@@ -46,7 +46,7 @@ static void count(struct connection *c, struct flow *f, size_t n)
 		report_line_in(&c->line, n);
 	else
 		report_line_out(&c->line, n);
-	connection_deadline(c, c->is_left ? DEADLINE_HALF : DEADLINE_IDLE);
+	connection_deadline(c, c->is_half_closed ? DEADLINE_HALF : DEADLINE_IDLE);
 }
 
 /* 0: not_allowed() is to be returned. */
@@ -66,13 +66,13 @@ static enum step not_allowed(struct flow *f, enum net_reason reason)
 
 static enum step close_to(struct flow *f)
 {
-	enum tls_outcome said = TLS_MOVED;
+	enum tls_outcome result = TLS_MOVED;
 
 	f->to->is_cut |= f->from->tls && tls_end_is_cut(f->from->tls);
-	if (!f->keeps_to)
-		said = side_finish(f->to);
-	if (said == TLS_WANT_READ || said == TLS_WANT_WRITE)
-		return wait_for(f, f->to, said == TLS_WANT_READ ? EPOLLIN : EPOLLOUT);
+	if (!f->keeps_receiver_open)
+		result = side_finish(f->to);
+	if (result == TLS_WANT_READ || result == TLS_WANT_WRITE)
+		return wait_for(f, f->to, result == TLS_WANT_READ ? EPOLLIN : EPOLLOUT);
 	f->is_closed = true;
 	return STEP_CLOSED;
 }
@@ -97,19 +97,19 @@ static enum step after(struct flow *f, struct side *side, enum tls_outcome outco
 
 static enum step write_out(struct flow *f)
 {
-	size_t           moved = 0;
-	enum tls_outcome said  = side_write(f->to, buffer_at(&f->out), buffer_left(&f->out), &moved);
+	size_t           moved  = 0;
+	enum tls_outcome result = side_write(f->to, buffer_at(&f->out), buffer_left(&f->out), &moved);
 
-	if (said == TLS_MOVED)
+	if (result == TLS_MOVED)
 		buffer_take(&f->out, moved);
-	return after(f, f->to, said);
+	return after(f, f->to, result);
 }
 
 static enum step read_in(struct connection *c, struct flow *f, enum net_reason *reason)
 {
 	struct buffer   *to    = f->filter ? &f->in : &f->out;
 	size_t           moved = 0, n;
-	enum tls_outcome said;
+	enum tls_outcome result;
 
 	if ((!to->at && !buffer_make(to, FLOW_BUFFER)) || !buffer_grow(to, 2 * FLOW_BUFFER)) {
 		*reason = NET_REASON_NO_MEMORY;
@@ -118,16 +118,16 @@ static enum step read_in(struct connection *c, struct flow *f, enum net_reason *
 	n = allowed(c, to->room - to->len, reason);
 	if (n == 0)
 		return not_allowed(f, *reason);
-	said = side_read(f->from, to->at + to->len, n, &moved);
-	if (said == TLS_END) {
+	result = side_read(f->from, to->at + to->len, n, &moved);
+	if (result == TLS_END) {
 		f->is_ended = true;
 		return STEP_AGAIN;
 	}
-	if (said == TLS_MOVED) {
+	if (result == TLS_MOVED) {
 		to->len += moved;
 		count(c, f, moved);
 	}
-	return after(f, f->from, said);
+	return after(f, f->from, result);
 }
 
 /* An idle direction keeps no buffer. */
@@ -252,7 +252,7 @@ static uint32_t wanted_of(const struct flow *f, const struct side *side)
 
 void flow_want(struct connection *c, const struct flow *one, const struct flow *other)
 {
-	uint32_t left = c->up.is_closed && !c->is_left ? EPOLLRDHUP : 0;
+	uint32_t left = c->up.is_closed && !c->is_half_closed ? EPOLLRDHUP : 0;
 
 	connection_want(c, wanted_of(one, &c->client) | wanted_of(other, &c->client) | left,
 			wanted_of(one, &c->server) | wanted_of(other, &c->server));

@@ -19,7 +19,7 @@ struct flow {
 	struct side     *from, *to;
 	bool             is_down;             /* to the program */
 	bool             is_ended, is_closed; /* from is at end of file; to was told so */
-	bool             keeps_to;            /* to is not told of the end of file */
+	bool             keeps_receiver_open; /* to is not told of the end of file */
 	uint64_t         moved;               /* bytes that were read */
 	struct side     *failed;              /* which one, when the flow is BROKEN */
 	struct side     *wait;                /* for which the flow waits; NULL: it waits for the run's rate, or for nothing */

@@ -51,8 +51,8 @@ static bool look_at(struct connection *c)
 	struct client_hello hello;
 	struct request_head head;
 	const char         *why;
-	const char         *bytes = buffer_at(&c->said);
-	size_t              len   = buffer_left(&c->said);
+	const char         *bytes = buffer_at(&c->received);
+	size_t              len   = buffer_left(&c->received);
 
 	switch (client_hello_parse((const uint8_t *)bytes, len, &hello)) {
 	case HELLO_MORE:
@@ -86,21 +86,21 @@ static bool look_at(struct connection *c)
 
 static void look(struct connection *c)
 {
-	enum tls_outcome said;
+	enum tls_outcome result;
 
 	do {
-		if (buffer_left(&c->said) && look_at(c))
+		if (buffer_left(&c->received) && look_at(c))
 			return;
-		said = connection_listen(c, REQUEST_HEAD_MAX);
-	} while (said == TLS_MOVED);
-	if (said == TLS_END && buffer_left(&c->said) == 0)
+		result = connection_read(c, REQUEST_HEAD_MAX);
+	} while (result == TLS_MOVED);
+	if (result == TLS_END && buffer_left(&c->received) == 0)
 		connection_end(c, false); /* nothing was sent: a probe of the port */
-	else if (said == TLS_END || said == TLS_FAILED)
-		connection_refuse(c, buffer_left(&c->said) ? NET_REASON_BAD_REQUEST : NET_REASON_NO_MEMORY);
+	else if (result == TLS_END || result == TLS_FAILED)
+		connection_refuse(c, buffer_left(&c->received) ? NET_REASON_BAD_REQUEST : NET_REASON_NO_MEMORY);
 }
 
 /* A server may stop waiting for a silent client. */
-static void server_left(struct connection *c)
+static void on_server_gone(struct connection *c)
 {
 	connection_end(c, true);
 }
@@ -108,7 +108,7 @@ static void server_left(struct connection *c)
 void look_begin(struct connection *c)
 {
 	c->on_client = look;
-	c->on_server = server_left;
-	connection_deadline(c, DEADLINE_SAY);
+	c->on_server = on_server_gone;
+	connection_deadline(c, DEADLINE_REQUEST);
 	look(c);
 }

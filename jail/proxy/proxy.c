@@ -36,7 +36,7 @@ static void begin(struct proxy *proxy, const struct proxy_message *m, int fds[3]
 }
 
 /* -1: not a message of this protocol. */
-static int obey(struct proxy *proxy, const struct proxy_message *m, int fds[3], size_t n, struct err *e)
+static int handle_message(struct proxy *proxy, const struct proxy_message *m, int fds[3], size_t n, struct err *e)
 {
 	struct run *run = find(proxy, m->run);
 
@@ -56,7 +56,7 @@ static int obey(struct proxy *proxy, const struct proxy_message *m, int fds[3], 
 }
 
 /* 1: go on. 0: the door is gone. -1: it broke the protocol, or its socket failed. */
-static int hear(struct proxy *proxy, struct err *e)
+static int receive_message(struct proxy *proxy, struct err *e)
 {
 	struct proxy_message m;
 	int                  fds[3];
@@ -64,7 +64,7 @@ static int hear(struct proxy *proxy, struct err *e)
 	ssize_t              r = packet_receive(PROXY_FD, &m, sizeof m, fds, ARRAY_LEN(fds), &n);
 
 	if (r == sizeof m)
-		return obey(proxy, &m, fds, n, e) < 0 ? -1 : 1;
+		return handle_message(proxy, &m, fds, n, e) < 0 ? -1 : 1;
 	if (r > 0)
 		packet_drop(fds, n);
 	if (r > 0 || (r < 0 && errno == EMSGSIZE))
@@ -78,7 +78,7 @@ static int hear(struct proxy *proxy, struct err *e)
 static void on_door(void *owner)
 {
 	struct proxy *proxy = owner;
-	int           r     = hear(proxy, &proxy->why);
+	int           r     = receive_message(proxy, &proxy->why);
 
 	proxy->ends  = r <= 0;
 	proxy->fails = r < 0;

@@ -27,7 +27,7 @@ static void name(struct connection *c, const char *host, uint16_t port, bool is_
 /* The program ended its side, or reading failed, before the request was complete. */
 static void cut_short(struct connection *c)
 {
-	if (buffer_left(&c->said))
+	if (buffer_left(&c->received))
 		connection_refuse(c, NET_REASON_BAD_REQUEST);
 	else
 		connection_end(c, false);
@@ -39,7 +39,7 @@ static void take_request(struct connection *c, const struct request_head *head)
 {
 	if (head->form == REQUEST_AUTHORITY && head->port) {
 		c->via = VIA_CONNECT;
-		buffer_take(&c->said, head->len);
+		buffer_take(&c->received, head->len);
 		name(c, head->host, head->port, head->is_address, NET_SCHEME_ANY);
 	} else if (head->form == REQUEST_ABSOLUTE && head->scheme == NET_SCHEME_HTTP) {
 		c->via   = VIA_REQUEST;
@@ -50,15 +50,16 @@ static void take_request(struct connection *c, const struct request_head *head)
 	}
 }
 
-static void hear_http(struct connection *c)
+static void read_http(struct connection *c)
 {
 	struct request_head head;
 	const char         *why;
-	enum tls_outcome    said;
+	enum tls_outcome    result;
 
 	c->awaits_reply = true;
 	do {
-		enum request_outcome outcome = request_head_parse(buffer_at(&c->said), buffer_left(&c->said), &head, &why);
+		enum request_outcome outcome =
+			request_head_parse(buffer_at(&c->received), buffer_left(&c->received), &head, &why);
 
 		if (outcome == REQUEST_DONE) {
 			take_request(c, &head);
@@ -68,9 +69,9 @@ static void hear_http(struct connection *c)
 			connection_refuse(c, NET_REASON_BAD_REQUEST);
 			return;
 		}
-		said = connection_listen(c, REQUEST_HEAD_MAX);
-	} while (said == TLS_MOVED);
-	if (said == TLS_END || said == TLS_FAILED)
+		result = connection_read(c, REQUEST_HEAD_MAX);
+	} while (result == TLS_MOVED);
+	if (result == TLS_END || result == TLS_FAILED)
 		cut_short(c);
 }
 
@@ -91,7 +92,7 @@ static void take_socks(struct connection *c, const struct socks_request *r)
 	char host[NET_HOST_MAX];
 	bool is_address;
 
-	buffer_take(&c->said, r->len);
+	buffer_take(&c->received, r->len);
 	if (r->command != SOCKS_CONNECT || r->port == 0)
 		connection_refuse(c, NET_REASON_BAD_REQUEST);
 	else if (!net_host_canonical(r->host, r->host_len, host, &is_address))
@@ -100,14 +101,15 @@ static void take_socks(struct connection *c, const struct socks_request *r)
 		name(c, host, r->port, is_address, NET_SCHEME_ANY);
 }
 
-static void hear_socks_request(struct connection *c)
+static void read_socks_request(struct connection *c)
 {
 	struct socks_request r;
-	enum tls_outcome     said;
+	enum tls_outcome     result;
 
-	c->on_client = hear_socks_request;
+	c->on_client = read_socks_request;
 	do {
-		enum socks_outcome outcome = socks_request_parse((const uint8_t *)buffer_at(&c->said), buffer_left(&c->said), &r);
+		enum socks_outcome outcome =
+			socks_request_parse((const uint8_t *)buffer_at(&c->received), buffer_left(&c->received), &r);
 
 		if (outcome == SOCKS_DONE) {
 			take_socks(c, &r);
@@ -117,55 +119,55 @@ static void hear_socks_request(struct connection *c)
 			connection_refuse(c, NET_REASON_BAD_REQUEST);
 			return;
 		}
-		said = connection_listen(c, SOCKS_MAX);
-	} while (said == TLS_MOVED);
-	if (said == TLS_END || said == TLS_FAILED)
+		result = connection_read(c, SOCKS_MAX);
+	} while (result == TLS_MOVED);
+	if (result == TLS_END || result == TLS_FAILED)
 		cut_short(c);
 }
 
-static void hear_greeting(struct connection *c)
+static void read_greeting(struct connection *c)
 {
 	static const char no_password[] = { SOCKS_VERSION, 0 };
 	size_t            len;
-	enum tls_outcome  said;
+	enum tls_outcome  result;
 
 	do {
 		enum socks_outcome outcome =
-			socks_greeting_parse((const uint8_t *)buffer_at(&c->said), buffer_left(&c->said), &len);
+			socks_greeting_parse((const uint8_t *)buffer_at(&c->received), buffer_left(&c->received), &len);
 
 		if (outcome == SOCKS_DONE) {
-			buffer_take(&c->said, len);
-			write_or_end(c, no_password, sizeof no_password, hear_socks_request);
+			buffer_take(&c->received, len);
+			write_or_end(c, no_password, sizeof no_password, read_socks_request);
 			return;
 		}
 		if (outcome == SOCKS_BAD) {
 			connection_end(c, true);
 			return;
 		}
-		said = connection_listen(c, SOCKS_MAX);
-	} while (said == TLS_MOVED);
-	if (said == TLS_END || said == TLS_FAILED)
+		result = connection_read(c, SOCKS_MAX);
+	} while (result == TLS_MOVED);
+	if (result == TLS_END || result == TLS_FAILED)
 		connection_end(c, false);
 }
 
 /* --- the first byte, and the reply --- */
 
-static void hear_first(struct connection *c)
+static void read_first(struct connection *c)
 {
-	enum tls_outcome said = connection_listen(c, REQUEST_HEAD_MAX);
+	enum tls_outcome result = connection_read(c, REQUEST_HEAD_MAX);
 
-	if (said == TLS_END || said == TLS_FAILED) {
+	if (result == TLS_END || result == TLS_FAILED) {
 		connection_end(c, false);
 		return;
 	}
-	if (said != TLS_MOVED)
+	if (result != TLS_MOVED)
 		return;
-	if (*buffer_at(&c->said) == SOCKS_VERSION) {
+	if (*buffer_at(&c->received) == SOCKS_VERSION) {
 		c->via       = VIA_SOCKS;
-		c->on_client = hear_greeting;
+		c->on_client = read_greeting;
 	} else {
 		c->via       = VIA_CONNECT;
-		c->on_client = hear_http;
+		c->on_client = read_http;
 	}
 	c->on_client(c);
 }
@@ -173,25 +175,25 @@ static void hear_first(struct connection *c)
 void proxy_port_begin(struct connection *c)
 {
 	c->via       = VIA_CONNECT;
-	c->on_client = hear_first;
-	connection_deadline(c, DEADLINE_SAY);
-	hear_first(c);
+	c->on_client = read_first;
+	connection_deadline(c, DEADLINE_REQUEST);
+	read_first(c);
 }
 
-static void told(struct connection *c)
+static void on_confirmed(struct connection *c)
 {
-	c->is_told      = true;
+	c->is_confirmed = true;
 	c->awaits_reply = false;
 	connection_next(c);
 }
 
-void proxy_port_tell(struct connection *c)
+void proxy_port_confirm(struct connection *c)
 {
 	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 	char              reply[SOCKS_REPLY_MAX];
 
 	if (c->via == VIA_SOCKS)
-		write_or_end(c, reply, socks_print_success(reply), told);
+		write_or_end(c, reply, socks_print_success(reply), on_confirmed);
 	else
-		write_or_end(c, established, sizeof established - 1, told);
+		write_or_end(c, established, sizeof established - 1, on_confirmed);
 }

@@ -8,4 +8,4 @@ struct connection;
 /* Ends in connection_name(), or in a refusal. */
 void proxy_port_begin(struct connection *c);
 /* The host is dialed: tells the program to go on. Ends in connection_next(), or in connection_end(). */
-void proxy_port_tell(struct connection *c);
+void proxy_port_confirm(struct connection *c);

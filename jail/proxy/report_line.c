@@ -66,7 +66,7 @@ void report_line_out(struct report_line *line, uint64_t bytes)
 }
 
 /* Whether a row has this refusal already; its again_ms is set, so that a later call of a session has the refusal, too. */
-static bool is_told(struct net_report *report, const char *name, uint16_t port, enum net_reason reason)
+static bool is_repeated(struct net_report *report, const char *name, uint16_t port, enum net_reason reason)
 {
 	for (uint32_t i = 0; i < report->n; i++) {
 		struct net_connection *row = &report->connection[i];
@@ -86,7 +86,7 @@ static void merge(struct report_line *line, enum net_reason reason)
 	struct net_report     *report = line->report;
 	struct net_connection *row    = line->row;
 
-	if (!row || row != &report->connection[report->n - 1] || !is_told(report, row->name, row->port, reason))
+	if (!row || row != &report->connection[report->n - 1] || !is_repeated(report, row->name, row->port, reason))
 		return;
 	report->n--;
 	line->row = NULL;
@@ -112,7 +112,7 @@ void report_refusal(struct net_report *report, const char *name, uint16_t port, 
 {
 	struct report_line line;
 
-	if (is_told(report, name, port, reason)) {
+	if (is_repeated(report, name, port, reason)) {
 		report->refused++;
 		return;
 	}

@@ -346,7 +346,7 @@ static const char *check(struct request_head *h)
 
 /* --- */
 
-static enum request_outcome say(const char **why, const char *sentence)
+static enum request_outcome set_bad(const char **why, const char *sentence)
 {
 	*why = sentence;
 	return REQUEST_BAD;
@@ -368,15 +368,15 @@ enum request_outcome request_head_parse(const char *bytes, size_t len, struct re
 		if (n > 0 && line.len == 0) {
 			ret->len = (size_t)(rest.at - bytes);
 			wrong    = check(ret);
-			return wrong ? say(why, wrong) : REQUEST_DONE;
+			return wrong ? set_bad(why, wrong) : REQUEST_DONE;
 		}
 		wrong = n == 0 ? take_first_line(line, ret) : take_header(line, ret);
 		if (wrong)
-			return say(why, wrong);
+			return set_bad(why, wrong);
 	}
 	if (got < 0)
-		return say(why, "a line of it has a NUL, or a CR or an LF alone");
-	return len >= REQUEST_HEAD_MAX ? say(why, "it is longer than 64 KiB") : REQUEST_MORE;
+		return set_bad(why, "a line of it has a NUL, or a CR or an LF alone");
+	return len >= REQUEST_HEAD_MAX ? set_bad(why, "it is longer than 64 KiB") : REQUEST_MORE;
 }
 
 enum reply_outcome reply_switches(const char *bytes, size_t len)

@@ -40,7 +40,7 @@ void side_close(struct loop *l, struct side *s, bool is_reset)
 	fd_closep(&s->source.fd);
 }
 
-bool side_is_left(const struct side *s)
+bool side_is_half_closed(const struct side *s)
 {
 	struct pollfd p = { .fd = s->source.fd, .events = POLLRDHUP };
 
@@ -68,10 +68,10 @@ enum tls_outcome side_write(struct side *s, const void *bytes, size_t len, size_
 
 enum tls_outcome side_finish(struct side *s)
 {
-	enum tls_outcome said = s->tls && !s->is_cut ? tls_end_finish(s->tls) : TLS_MOVED;
+	enum tls_outcome result = s->tls && !s->is_cut ? tls_end_finish(s->tls) : TLS_MOVED;
 
-	if (said == TLS_WANT_READ || said == TLS_WANT_WRITE)
-		return said;
+	if (result == TLS_WANT_READ || result == TLS_WANT_WRITE)
+		return result;
 	(void)shutdown(s->source.fd, SHUT_WR);
 	return TLS_MOVED;
 }

@@ -22,7 +22,7 @@ void side_want(struct loop *l, struct side *s, uint32_t events);
 void side_close(struct loop *l, struct side *s, bool is_reset);
 
 /* The peer has shut down its sending side, or is gone. */
-bool side_is_left(const struct side *s);
+bool side_is_half_closed(const struct side *s);
 
 enum tls_outcome side_read(struct side *s, void *buf, size_t size, size_t *moved);
 enum tls_outcome side_write(struct side *s, const void *bytes, size_t len, size_t *moved);

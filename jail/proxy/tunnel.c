@@ -41,7 +41,7 @@ static void ready(struct connection *c, const struct side *side)
 
 static void on_client(struct connection *c)
 {
-	connection_note_left(c);
+	connection_note_half_close(c);
 	ready(c, &c->client);
 }
 
@@ -61,9 +61,9 @@ void tunnel_begin(struct connection *c)
 	c->on_client = on_client;
 	c->on_server = on_server;
 	c->wake      = wake;
-	report_line_out(&c->line, buffer_left(&c->said));
-	run_spend(c->run, buffer_left(&c->said));
-	flow_put(&c->up, &c->said);
+	report_line_out(&c->line, buffer_left(&c->received));
+	run_spend(c->run, buffer_left(&c->received));
+	flow_put(&c->up, &c->received);
 	connection_deadline(c, DEADLINE_IDLE);
 	wake(c);
 }

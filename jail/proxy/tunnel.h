@@ -3,5 +3,5 @@
 
 struct connection;
 
-/* The bytes in c->said go first. */
+/* The bytes in c->received go first. */
 void tunnel_begin(struct connection *c);

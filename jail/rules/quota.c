@@ -31,7 +31,7 @@ static double most_at_once(uint64_t per_minute)
 	return per_minute > 600 ? (double)per_minute / 6 : per_minute > 100 ? 100 : (double)per_minute;
 }
 
-static struct quota_user *enter(struct quota *q, const struct quota_limits *may, uint32_t uid, double now_ms)
+static struct quota_user *enter(struct quota *q, const struct quota_limits *limits, uint32_t uid, double now_ms)
 {
 	struct quota_user *u = find(q, uid);
 
@@ -39,7 +39,7 @@ static struct quota_user *enter(struct quota *q, const struct quota_limits *may,
 		return u;
 	u = q->n < QUOTA_USERS_MAX ? &q->user[q->n++] : find_idle(q, now_ms);
 	if (u)
-		*u = (struct quota_user){ .uid = uid, .starts = most_at_once(may->runs_per_minute), .since_ms = now_ms };
+		*u = (struct quota_user){ .uid = uid, .starts = most_at_once(limits->runs_per_minute), .since_ms = now_ms };
 	return u;
 }
 
@@ -51,29 +51,29 @@ static int busy(struct denial *d, double retry_ms, const char *what, const char 
 	return -1;
 }
 
-static int check_sums(const struct quota_limits *may, uint64_t runs, uint64_t memory, uint64_t more, const char *whose,
+static int check_sums(const struct quota_limits *limits, uint64_t runs, uint64_t memory, uint64_t more, const char *whose,
 		      struct denial *d)
 {
 	char text[32];
 
-	if (may->runs && runs >= may->runs) {
-		snprintf(text, sizeof text, "%" PRIu64, may->runs);
+	if (limits->runs && runs >= limits->runs) {
+		snprintf(text, sizeof text, "%" PRIu64, limits->runs);
 		return busy(d, QUOTA_RETRY_MS, " runs at once", text, whose);
 	}
-	if (may->memory_bytes && (more > may->memory_bytes || memory > may->memory_bytes - more))
-		return busy(d, QUOTA_RETRY_MS, " of memory for all runs together", text_from_size(may->memory_bytes, text, sizeof text), whose);
+	if (limits->memory_bytes && (more > limits->memory_bytes || memory > limits->memory_bytes - more))
+		return busy(d, QUOTA_RETRY_MS, " of memory for all runs together", text_from_size(limits->memory_bytes, text, sizeof text), whose);
 	return 0;
 }
 
 /* A run that needs more than the whole quota will not fit later either: denied, not busy. */
-static int check_fits(const struct quota_limits *may, uint64_t memory, const char *whose, struct denial *d)
+static int check_fits(const struct quota_limits *limits, uint64_t memory, const char *whose, struct denial *d)
 {
 	char text[32];
 
-	if (!may->memory_bytes || memory <= may->memory_bytes)
+	if (!limits->memory_bytes || memory <= limits->memory_bytes)
 		return 0;
 	return deny(d, DENIAL_denied, "limits.memory_bytes", "%s has %s of memory for all runs together", whose,
-		    text_from_size(may->memory_bytes, text, sizeof text));
+		    text_from_size(limits->memory_bytes, text, sizeof text));
 }
 
 static int check_starts(struct quota_user *u, uint64_t per_minute, double now_ms, struct denial *d)
@@ -89,59 +89,59 @@ static int check_starts(struct quota_user *u, uint64_t per_minute, double now_ms
 	return busy(d, (1 - u->starts) * MINUTE_MS / (double)per_minute, " runs and calls a minute", text, "your quota is used up");
 }
 
-static int nobody_more(struct denial *d)
+static int deny_new_user(struct denial *d)
 {
 	return busy(d, MINUTE_MS, " users at once", "1024", "the quota of this host is used up");
 }
 
-static int check_sessions(const struct quota_limits *may, const struct quota_user *u, struct denial *d)
+static int check_sessions(const struct quota_limits *limits, const struct quota_user *u, struct denial *d)
 {
 	char text[32];
 
-	if (!may->sessions || u->sessions < may->sessions)
+	if (!limits->sessions || u->sessions < limits->sessions)
 		return 0;
-	snprintf(text, sizeof text, "%" PRIu64, may->sessions);
+	snprintf(text, sizeof text, "%" PRIu64, limits->sessions);
 	return busy(d, QUOTA_RETRY_MS, " sessions at once", text, "your quota is used up; close one, or wait until one has ended");
 }
 
-static int check_room(struct quota *q, const struct quota_limits *may, struct quota_user *u, const struct quota_part *part, double now_ms, struct denial *d)
+static int check_room(struct quota *q, const struct quota_limits *limits, struct quota_user *u, const struct quota_part *part, double now_ms, struct denial *d)
 {
-	if ((part->is_session && check_sessions(may, u, d) < 0) ||
-	    check_sums(may, u->runs, u->memory_bytes, part->memory_bytes, "your quota is used up", d) < 0 ||
+	if ((part->is_session && check_sessions(limits, u, d) < 0) ||
+	    check_sums(limits, u->runs, u->memory_bytes, part->memory_bytes, "your quota is used up", d) < 0 ||
 	    check_sums(&q->all, q->runs, q->memory_bytes, part->memory_bytes, "the quota of this host is used up", d) < 0)
 		return -1;
-	return check_starts(u, may->runs_per_minute, now_ms, d);
+	return check_starts(u, limits->runs_per_minute, now_ms, d);
 }
 
-int quota_check(struct quota *q, const struct quota_limits *may, uint32_t uid, const struct quota_part *part, double now_ms, struct denial *d)
+int quota_check(struct quota *q, const struct quota_limits *limits, uint32_t uid, const struct quota_part *part, double now_ms, struct denial *d)
 {
-	struct quota_user *u = enter(q, may, uid, now_ms);
+	struct quota_user *u = enter(q, limits, uid, now_ms);
 
 	if (!u)
-		return nobody_more(d);
+		return deny_new_user(d);
 	u->asked_ms = now_ms;
-	return check_room(q, may, u, part, now_ms, d);
+	return check_room(q, limits, u, part, now_ms, d);
 }
 
-int quota_check_call(struct quota *q, const struct quota_limits *may, uint32_t uid, double now_ms, struct denial *d)
+int quota_check_call(struct quota *q, const struct quota_limits *limits, uint32_t uid, double now_ms, struct denial *d)
 {
-	struct quota_user *u = enter(q, may, uid, now_ms);
+	struct quota_user *u = enter(q, limits, uid, now_ms);
 
-	return u ? check_starts(u, may->runs_per_minute, now_ms, d) : nobody_more(d);
+	return u ? check_starts(u, limits->runs_per_minute, now_ms, d) : deny_new_user(d);
 }
 
-static void count_start(struct quota_user *u, const struct quota_limits *may)
+static void count_start(struct quota_user *u, const struct quota_limits *limits)
 {
-	if (may->runs_per_minute)
+	if (limits->runs_per_minute)
 		u->starts -= 1;
 }
 
-void quota_count_call(struct quota *q, const struct quota_limits *may, uint32_t uid)
+void quota_count_call(struct quota *q, const struct quota_limits *limits, uint32_t uid)
 {
 	struct quota_user *u = find(q, uid);
 
 	if (u)
-		count_start(u, may);
+		count_start(u, limits);
 }
 
 bool quota_is_shared(const struct quota *q, uint32_t uid, double now_ms)
@@ -152,17 +152,17 @@ bool quota_is_shared(const struct quota *q, uint32_t uid, double now_ms)
 	return false;
 }
 
-int quota_take(struct quota *q, const struct quota_limits *may, uint32_t uid, const struct quota_part *part, double now_ms, struct denial *d)
+int quota_take(struct quota *q, const struct quota_limits *limits, uint32_t uid, const struct quota_part *part, double now_ms, struct denial *d)
 {
-	struct quota_user *u = enter(q, may, uid, now_ms);
+	struct quota_user *u = enter(q, limits, uid, now_ms);
 
 	if (!u)
-		return nobody_more(d);
-	if (check_fits(may, part->memory_bytes, "your quota", d) < 0 || check_fits(&q->all, part->memory_bytes, "this host", d) < 0)
+		return deny_new_user(d);
+	if (check_fits(limits, part->memory_bytes, "your quota", d) < 0 || check_fits(&q->all, part->memory_bytes, "this host", d) < 0)
 		return -1;
-	if (check_room(q, may, u, part, now_ms, d) < 0)
+	if (check_room(q, limits, u, part, now_ms, d) < 0)
 		return -1;
-	count_start(u, may);
+	count_start(u, limits);
 	u->runs++;
 	u->sessions += part->is_session;
 	u->memory_bytes += part->memory_bytes;

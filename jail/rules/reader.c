@@ -6,7 +6,7 @@
 #include "packet.h"
 #include "privilege.h"
 #include "rules_offer.h"
-#include "say.h"
+#include "stderr_line.h"
 #include "view.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ pid_t reader_fork(struct reader *ret, int *theirs, struct err *e)
 	return -1;
 }
 
-bool reader_tell(struct reader *r, enum reader_kind kind, uint64_t reading)
+bool reader_send(struct reader *r, enum reader_kind kind, uint64_t reading)
 {
 	struct reader_message message;
 
@@ -57,7 +57,7 @@ bool reader_tell(struct reader *r, enum reader_kind kind, uint64_t reading)
 	return r->sock >= 0 && packet_send(r->sock, &message, sizeof message, NULL, 0) == 0;
 }
 
-bool reader_hear(struct reader *r, struct reader_message *ret, int *fd)
+bool reader_receive(struct reader *r, struct reader_message *ret, int *fd)
 {
 	size_t n;
 
@@ -106,7 +106,7 @@ static void on_left_out(void *context, const char *name, const struct err *why)
 
 	places_name_as_known(e.text);
 	if (r->is_first)
-		say("brigd: profile %s is left out: %s\n", name, e.text);
+		stderr_line("brigd: profile %s is left out: %s\n", name, e.text);
 	else if (r->left_out.kind == ERR_NONE && err_wrap(&e, "profile %s", name) < 0)
 		r->left_out = e;
 }
@@ -276,7 +276,7 @@ _Noreturn void reader_main(const struct reader_setup *setup)
 	setsid();
 	prctl(PR_SET_NAME, "brig-reader");
 	if (sigprocmask(SIG_BLOCK, &all, NULL) < 0 || privilege_hide(&e) < 0) {
-		say("brigd: reader: %s\n", strerror(errno));
+		stderr_line("brigd: reader: %s\n", strerror(errno));
 		_exit(EXIT_FAILURE);
 	}
 	p.had_config = *p.files.config && access(p.files.config, F_OK) == 0;

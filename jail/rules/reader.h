@@ -43,9 +43,9 @@ struct reader_message {
 /* As fork(): 0 in the reader, whose end is *theirs. */
 must_use pid_t reader_fork(struct reader *ret, int *theirs, struct err *e);
 /* False when it is gone. */
-must_use bool  reader_tell(struct reader *r, enum reader_kind kind, uint64_t reading);
+must_use bool  reader_send(struct reader *r, enum reader_kind kind, uint64_t reading);
 /* Waits for its next message. RULES come with a descriptor, which is the caller's; else *fd is -1. False when it is gone. */
-must_use bool reader_hear(struct reader *r, struct reader_message *ret, int *fd);
+must_use bool reader_receive(struct reader *r, struct reader_message *ret, int *fd);
 /* Waits until it is gone. */
 void           reader_end(struct reader *r);
 

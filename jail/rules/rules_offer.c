@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int tell(int keeper, const struct keeper_message *message, const int *fds, size_t n, struct err *e)
+static int send_to_keeper(int keeper, const struct keeper_message *message, const int *fds, size_t n, struct err *e)
 {
 	int r = packet_send(keeper, message, sizeof *message, fds, n);
 
@@ -18,16 +18,16 @@ static int tell(int keeper, const struct keeper_message *message, const int *fds
 	return r < 0 ? err_sys(e, "the keeper cannot be reached") : 0;
 }
 
-static int tell_kind(int keeper, uint32_t kind, struct err *e)
+static int send_kind(int keeper, uint32_t kind, struct err *e)
 {
 	struct keeper_message message;
 
 	memset(&message, 0, sizeof message);
 	message.kind = kind;
-	return tell(keeper, &message, NULL, 0, e);
+	return send_to_keeper(keeper, &message, NULL, 0, e);
 }
 
-static int tell_setup(int keeper, const struct places *places, enum keeper_mode mode, const struct id_range *ids, struct err *e)
+static int send_setup(int keeper, const struct places *places, enum keeper_mode mode, const struct id_range *ids, struct err *e)
 {
 	struct keeper_message message;
 
@@ -38,7 +38,7 @@ static int tell_setup(int keeper, const struct places *places, enum keeper_mode 
 	message.setup.id_count = ids->count;
 	memcpy(message.setup.store, places->store, sizeof message.setup.store);
 	memcpy(message.setup.runtime, places->runtime, sizeof message.setup.runtime);
-	return tell(keeper, &message, NULL, 0, e);
+	return send_to_keeper(keeper, &message, NULL, 0, e);
 }
 
 /* --- a profile --- */
@@ -86,7 +86,7 @@ static void fill_network(struct keeper_profile *message, const struct net_policy
 }
 
 /* Checked here first: the keeper ends at a profile that fails its check, and every run ends with it. */
-static int tell_profile(int keeper, const struct served_profile *served, uint64_t ready, struct err *e)
+static int send_profile(int keeper, const struct served_profile *served, uint64_t ready, struct err *e)
 {
 	const int             fds[] = { served->filter_fd, served->net.proxy_fd, served->net.trust_fd };
 	struct keeper_message message;
@@ -95,7 +95,7 @@ static int tell_profile(int keeper, const struct served_profile *served, uint64_
 	message.kind = KEEPER_PROFILE;
 	fill(&message.profile, served, ready);
 	fill_network(&message.profile, served->profile.net, &served->net);
-	return keeper_check_profile(&message.profile, e) < 0 ? -1 : tell(keeper, &message, fds, 1u + message.profile.has_network + message.profile.has_trust, e);
+	return keeper_check_profile(&message.profile, e) < 0 ? -1 : send_to_keeper(keeper, &message, fds, 1u + message.profile.has_network + message.profile.has_trust, e);
 }
 
 /* --- all of them --- */
@@ -119,7 +119,7 @@ static int seal(int keeper, uint64_t reading, uint32_t numbers[KEEPER_PROFILES_M
 	memset(&message, 0, sizeof message);
 	message.kind    = KEEPER_SEAL;
 	message.reading = reading;
-	if (tell(keeper, &message, NULL, 0, e) < 0 || receive_answer(keeper, reading, &answer, e) < 0)
+	if (send_to_keeper(keeper, &message, NULL, 0, e) < 0 || receive_answer(keeper, reading, &answer, e) < 0)
 		return -1;
 	memcpy(numbers, answer.seal.number, sizeof answer.seal.number);
 	if (answer.err.kind == ERR_NONE)
@@ -131,10 +131,10 @@ static int seal(int keeper, uint64_t reading, uint32_t numbers[KEEPER_PROFILES_M
 int rules_offer(int keeper, const struct places *places, const enum keeper_mode *mode, uint64_t reading, const struct rules *r,
 		uint32_t numbers[KEEPER_PROFILES_MAX], struct err *e)
 {
-	if (mode && tell_setup(keeper, places, *mode, &r->ids, e) < 0)
+	if (mode && send_setup(keeper, places, *mode, &r->ids, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r->profiles.n; i++)
-		if (tell_profile(keeper, r->profiles.item[i], r->config.ready, e) < 0)
+		if (send_profile(keeper, r->profiles.item[i], r->config.ready, e) < 0)
 			return err_wrap(e, "profile %s", r->profiles.item[i]->name);
 	return seal(keeper, reading, numbers, e);
 }
@@ -143,12 +143,12 @@ void rules_serve(int keeper)
 {
 	struct err ignored;
 
-	(void)!tell_kind(keeper, KEEPER_SERVE, &ignored);
+	(void)!send_kind(keeper, KEEPER_SERVE, &ignored);
 }
 
 void rules_drop(int keeper)
 {
 	struct err ignored;
 
-	(void)!tell_kind(keeper, KEEPER_DROP, &ignored);
+	(void)!send_kind(keeper, KEEPER_DROP, &ignored);
 }

@@ -210,7 +210,7 @@ static int make_devices(struct err *e)
 	struct mount_plan plan;
 	char              own[PLACE_MAX], host[PLACE_MAX];
 
-	if (mount_plan_build(&plan, &(struct mount_wishes){ 0 }, e) < 0)
+	if (mount_plan_build(&plan, &(struct mount_options){ 0 }, e) < 0)
 		return -1;
 	if (mkdir(folder, 0755) < 0 || mount("brig-dev", folder, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755,size=64k") < 0)
 		return err_sys(e, "%s", folder);

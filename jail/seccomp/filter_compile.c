@@ -93,7 +93,7 @@ static uint32_t answer_of(const struct policy *p, unsigned call)
 		return BLOCK | call;
 	case POLICY_REFUSE:
 		return SECCOMP_RET_ERRNO | (unsigned)policy_call_errnum(p, &p->call[call]);
-	case POLICY_UNSAID:
+	case POLICY_UNSET:
 		break;
 	}
 	return SECCOMP_RET_ERRNO | (unsigned)p->default_errnum;

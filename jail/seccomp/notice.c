@@ -23,14 +23,14 @@ enum { ROOM = 1024 };
 
 static double rest_ms(const struct notice *n)
 {
-	return REST_MS * (n->crowd ? n->crowd : 1);
+	return REST_MS * (n->answered_programs ? n->answered_programs : 1);
 }
 
 double notice_turn(struct notice *n, double wait)
 {
 	double rest;
 
-	n->heard_fd = n->listener_fd;
+	n->poll_fd = n->listener_fd;
 	if (n->answers < ANSWERS_MAX)
 		return wait;
 	rest = n->answered + rest_ms(n) - clock_ms(CLOCK_MONOTONIC);
@@ -38,7 +38,7 @@ double notice_turn(struct notice *n, double wait)
 		n->answers = 0;
 		return wait;
 	}
-	n->heard_fd = -1;
+	n->poll_fd = -1;
 	return rest < wait ? rest : wait;
 }
 
@@ -49,13 +49,13 @@ static bool makes_socket(const struct seccomp_data *data)
 }
 
 /* The filter's own answer. It was computed outside of the kernel from a copy, so only calls that create a socket may continue. */
-static struct seccomp_notif_resp response(uint32_t said, const struct seccomp_data *data)
+static struct seccomp_notif_resp response(uint32_t answer_of_filter, const struct seccomp_data *data)
 {
-	uint32_t action = said & SECCOMP_RET_ACTION_FULL;
+	uint32_t action = answer_of_filter & SECCOMP_RET_ACTION_FULL;
 
 	if ((action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG) && makes_socket(data))
 		return (struct seccomp_notif_resp){ .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
-	return (struct seccomp_notif_resp){ .error = action == SECCOMP_RET_ERRNO ? -(int)(said & SECCOMP_RET_DATA) : -EPERM };
+	return (struct seccomp_notif_resp){ .error = action == SECCOMP_RET_ERRNO ? -(int)(answer_of_filter & SECCOMP_RET_DATA) : -EPERM };
 }
 
 static void answer(struct notice *n, const struct sock_fprog *filter, struct refused_calls *refused)
@@ -74,13 +74,13 @@ static void answer(struct notice *n, const struct sock_fprog *filter, struct ref
 		return; /* the process that asked is dead */
 	out    = response(refused_calls_ask(refused, filter, &in.asked.data), &in.asked.data);
 	out.id = in.asked.id;
-	n->was_given |= out.flags != 0;
+	n->socket_was_allowed |= out.flags != 0;
 	while (ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &out) < 0 && errno == EINTR)
 		; /* the kernel notifies once per call: without an answer the call would wait for ever */
 }
 
 /* Polls first: receiving blocks when no call waits. */
-void notice_hear(struct notice *n, const struct sock_fprog *filter, struct refused_calls *refused)
+void notice_answer(struct notice *n, const struct sock_fprog *filter, struct refused_calls *refused)
 {
 	struct pollfd p = { .fd = n->listener_fd, .events = POLLIN };
 
@@ -95,5 +95,5 @@ void notice_hear(struct notice *n, const struct sock_fprog *filter, struct refus
 void notice_close(struct notice *n)
 {
 	fd_closep(&n->listener_fd);
-	n->heard_fd = -1;
+	n->poll_fd = -1;
 }

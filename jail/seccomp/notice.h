@@ -13,16 +13,16 @@
 
 struct notice {
 	int      listener_fd; /* owned; -1: there is none, or the filter needs none */
-	int      heard_fd;    /* listener_fd, to be polled for reading; -1 during a rest, in which no call is answered */
-	bool     was_given;   /* a program was allowed a network socket */
+	int      poll_fd;     /* listener_fd, to be polled for reading; -1 during a rest, in which no call is answered */
+	bool     socket_was_allowed; /* a program was allowed a network socket */
 	uint32_t answers;     /* since the last rest */
-	uint32_t crowd;       /* how many programs this process answers now; rests get as many times longer. 0: as 1 */
+	uint32_t answered_programs; /* how many programs this process answers now; rests get as many times longer. 0: as 1 */
 	double   answered;    /* when the last call was answered; CLOCK_MONOTONIC ms */
 };
-#define NOTICE_NONE ((struct notice){ .listener_fd = -1, .heard_fd = -1 })
+#define NOTICE_NONE ((struct notice){ .listener_fd = -1, .poll_fd = -1 })
 
-/* Call before each poll, with its timeout in ms: sets heard_fd and returns the timeout, shortened to the end of a rest. */
+/* Call before each poll, with its timeout in ms: sets poll_fd and returns the timeout, shortened to the end of a rest. */
 double notice_turn(struct notice *n, double wait);
 /* Answers one waiting call, if there is one, as `filter` does. Closes the listener when no process is left under the filter. */
-void   notice_hear(struct notice *n, const struct sock_fprog *filter, struct refused_calls *refused);
+void   notice_answer(struct notice *n, const struct sock_fprog *filter, struct refused_calls *refused);
 void   notice_close(struct notice *n);

@@ -108,7 +108,7 @@ __attribute__((format(printf, 2, 3))) static void add_word(struct words *w, cons
 
 static void add_host(struct words *w, const struct net_connection *c)
 {
-	const char *reason = net_reason_word(c->reason);
+	const char *reason = net_reason_name(c->reason);
 	char        port[8] = "";
 
 	if (c->port)
@@ -258,7 +258,7 @@ static json_t *json_of_limits(const struct audit_row *row, const void *at)
 	for (size_t i = 0; i < LIMIT_COUNT; i++) {
 		const struct field *f = &limits_fields[i];
 
-		if (limits->said & (1ull << i))
+		if (limits->given & (1ull << i))
 			json_object_set_new(json, f->name, field_json(f, limits_value(&limits->value, f) & INT64_MAX));
 	}
 	if (json_object_size(json))
@@ -369,7 +369,7 @@ static int limits_of_json(const struct audit_row *row, const json_t *v, void *at
 			return refuse(row, "limits", e);
 		if (limit_of_json(row, f, value, (uint64_t *)((char *)&limits->value + f->offset), e) < 0)
 			return -1;
-		limits->said |= 1ull << (f - limits_fields);
+		limits->given |= 1ull << (f - limits_fields);
 	}
 	return 0;
 }
@@ -524,7 +524,7 @@ static void put_word(struct room *r, const char *text)
 	json_decref(json);
 }
 
-size_t audit_json_words(const json_t *json, char words[AUDIT_LINE_MAX + 1])
+size_t audit_json_text(const json_t *json, char words[AUDIT_LINE_MAX + 1])
 {
 	struct room r = { words, 0, AUDIT_LINE_MAX, false };
 	char        text[AUDIT_LINE_MAX + 1];

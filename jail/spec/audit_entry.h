@@ -19,7 +19,7 @@ enum { AUDIT_HOSTS_MAX = 488, AUDIT_CALLS_MAX = 248 };
 
 /* A subset of the limits. said: bit n is set when row n of limits_fields has a value. */
 struct audit_limits {
-	uint64_t      said;
+	uint64_t      given;
 	struct limits value;
 };
 #define AUDIT_LIMITS_ALL ((1ull << LIMIT_COUNT) - 1)
@@ -80,7 +80,7 @@ json_t *audit_entry_json(const struct audit_entry *entry);
 /* The line with its newline, from the result of audit_entry_json(). Returns its length, or 0 when out of memory. */
 size_t audit_json_line(const json_t *json, char line[AUDIT_LINE_MAX + 1]);
 /* The same for people and terminals, without newline. */
-size_t audit_json_words(const json_t *json, char words[AUDIT_LINE_MAX + 1]);
+size_t audit_json_text(const json_t *json, char words[AUDIT_LINE_MAX + 1]);
 /* One value as plain text, for a field of the journal. Returns its length; 0: null. UTF-8, may hold control characters. */
 size_t audit_value_text(const json_t *value, char text[AUDIT_LINE_MAX + 1]);
 

@@ -168,7 +168,7 @@ enum network_notice network_notice_add(struct sock_filter *insn, size_t n)
 		return NETWORK_NOTICE_IMPOSSIBLE;
 	answers(insn, n, SYS_socket, true);
 	answers(insn, n, SYS_socketpair, true);
-	return NETWORK_NOTICE_GIVEN;
+	return NETWORK_NOTICE_ADDED;
 }
 
 static bool refuses_aloud(const struct sock_filter *i)

@@ -9,7 +9,7 @@
 
 enum network_notice {
 	NETWORK_NOTICE_NEEDLESS,   /* the filter allows AF_UNIX sockets only */
-	NETWORK_NOTICE_GIVEN,      /* the filter was changed, see network_notice_add() */
+	NETWORK_NOTICE_ADDED,      /* the filter was changed, see network_notice_add() */
 	NETWORK_NOTICE_IMPOSSIBLE, /* it allows other sockets, but no notice is possible; nothing was changed */
 };
 

@@ -51,17 +51,17 @@ static bool is_named(const struct line *line, const char *name)
 }
 
 /* A line names a user by name or by uid, also in /etc/subgid. */
-static bool belongs_to(const struct line *line, const struct id_user *who)
+static bool belongs_to(const struct line *line, const struct id_user *user)
 {
 	char number[16];
 
-	snprintf(number, sizeof number, "%u", who->uid);
-	return is_named(line, who->name) || is_named(line, number);
+	snprintf(number, sizeof number, "%u", user->uid);
+	return is_named(line, user->name) || is_named(line, number);
 }
 
 /* Argument of the match functions. range: found by is_ours(), or given to is_others(), which sets `other` to the name in the line. */
 struct search {
-	const struct id_user *who;
+	const struct id_user *user;
 	struct id_range       range;
 	char                  other[40];
 };
@@ -70,7 +70,7 @@ static bool is_ours(const struct line *line, void *arg)
 {
 	struct search *s = arg;
 
-	if (!belongs_to(line, s->who) || line->base < 1000 || line->count < IDS_PER_CELL || line->base > UINT32_MAX - 1 ||
+	if (!belongs_to(line, s->user) || line->base < 1000 || line->count < IDS_PER_CELL || line->base > UINT32_MAX - 1 ||
 	    line->count > UINT32_MAX - line->base)
 		return false;
 	s->range = (struct id_range){ (uint32_t)line->base, (uint32_t)line->count };
@@ -87,7 +87,7 @@ static bool is_others(const struct line *line, void *arg)
 {
 	struct search *s = arg;
 
-	if (belongs_to(line, s->who) || !is_in(&s->range, line->base, line->count))
+	if (belongs_to(line, s->user) || !is_in(&s->range, line->base, line->count))
 		return false;
 	snprintf(s->other, sizeof s->other, "%.*s", line->name_len < 32 ? (int)line->name_len : 32, line->name);
 	return true;
@@ -105,7 +105,7 @@ int id_range_choose(const char *subuid, const char *subgid, struct id_range *ret
 {
 	const struct id_user brig = { .name = "brig", .uid = UINT32_MAX };
 	struct search        preset = { &brig, { ID_RANGE_PRESET_BASE, ID_RANGE_PRESET_COUNT }, "" };
-	struct search        uids = { .who = &brig }, gids = { .who = &brig };
+	struct search        uids = { .user = &brig }, gids = { .user = &brig };
 
 	if (any_line(subuid, is_ours, &uids)) {
 		if (!any_line(subgid, is_ours, &gids) || gids.range.base != uids.range.base || gids.range.count < uids.range.count)
@@ -126,19 +126,19 @@ int id_range_choose(const char *subuid, const char *subgid, struct id_range *ret
 static int find_own(const char *file, const char *text, struct search *s, uint32_t own, struct err *e)
 {
 	if (!any_line(text, is_ours, s))
-		return err_set(e, ERR_MISSING, "%s has no line for %s", file, s->who->name ? s->who->name : "this user");
+		return err_set(e, ERR_MISSING, "%s has no line for %s", file, s->user->name ? s->user->name : "this user");
 	if (is_in(&s->range, own, 1))
-		return err_set(e, ERR_MISSING, "%s gives %s ids that include the user's own id %u", file, s->who->name ? s->who->name : "this user", own);
+		return err_set(e, ERR_MISSING, "%s gives %s ids that include the user's own id %u", file, s->user->name ? s->user->name : "this user", own);
 	return check_alone(file, text, s, e);
 }
 
-int id_range_of_user(const char *subuid, const char *subgid, const struct id_user *who, struct id_range *uids, struct id_range *gids,
+int id_range_of_user(const char *subuid, const char *subgid, const struct id_user *user, struct id_range *uids, struct id_range *gids,
 		     struct err *e)
 {
-	struct search u = { .who = who }, g = { .who = who };
+	struct search u = { .user = user }, g = { .user = user };
 	uint32_t      count;
 
-	if (find_own("/etc/subuid", subuid, &u, who->uid, e) < 0 || find_own("/etc/subgid", subgid, &g, who->gid, e) < 0)
+	if (find_own("/etc/subuid", subuid, &u, user->uid, e) < 0 || find_own("/etc/subgid", subgid, &g, user->gid, e) < 0)
 		return -1;
 	count = u.range.count < g.range.count ? u.range.count : g.range.count;
 	*uids = (struct id_range){ u.range.base, count };

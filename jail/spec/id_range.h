@@ -29,7 +29,7 @@ struct id_user {
 };
 
 /* As many uids as gids; the bases may differ. ERR_MISSING, with a message for the user, when there is no such range. */
-must_use int id_range_of_user(const char *subuid, const char *subgid, const struct id_user *who, struct id_range *uids,
+must_use int id_range_of_user(const char *subuid, const char *subgid, const struct id_user *user, struct id_range *uids,
 			      struct id_range *gids, struct err *e);
 
 /* 65536 ids that are in neither file, from 100000 on, where useradd begins. -1 when there are none below the preset. */

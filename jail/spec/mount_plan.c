@@ -26,9 +26,9 @@ static const struct mount_step of_every_cell[] = {
 static const struct mount_step of_terminals = { MOUNT_TERMINALS, "dev/pts", MF_RO | MF_NOEXEC, .major = 0 };
 /* clang-format on */
 
-struct mount_wishes mount_wishes_of(const struct limits *limits, bool workspace_exec)
+struct mount_options mount_options_of(const struct limits *limits, bool workspace_exec)
 {
-	return (struct mount_wishes){
+	return (struct mount_options){
 		.tmp_bytes       = limits->tmp_bytes,
 		.workspace_bytes = limits->workspace_bytes,
 		.inodes          = limits->inodes,
@@ -47,49 +47,49 @@ static int add(struct mount_plan *plan, struct mount_step step, struct err *e)
 	return 0;
 }
 
-static void fit_tmpfs(struct mount_step *step, const struct mount_wishes *wishes)
+static void fit_tmpfs(struct mount_step *step, const struct mount_options *mount_options)
 {
 	bool workspace = strcmp(step->to, "workspace") == 0;
 
-	step->bytes  = workspace ? wishes->workspace_bytes : wishes->tmp_bytes;
-	step->inodes = wishes->inodes;
-	if (workspace && !wishes->workspace_exec)
+	step->bytes  = workspace ? mount_options->workspace_bytes : mount_options->tmp_bytes;
+	step->inodes = mount_options->inodes;
+	if (workspace && !mount_options->workspace_exec)
 		step->flags |= MF_NOEXEC;
 }
 
-static int add_shown(struct mount_plan *plan, const struct mount_wishes *wishes, int i, struct err *e)
+static int add_shown(struct mount_plan *plan, const struct mount_options *mount_options, int i, struct err *e)
 {
 	static const char under[] = "workspace/";
-	const char       *to      = wishes->shown[i];
+	const char       *to      = mount_options->shown[i];
 
 	if (strncmp(to, under, sizeof under - 1) != 0 || strchr(to + sizeof under - 1, '/') || !to[sizeof under - 1] ||
 	    strcmp(to + sizeof under - 1, ".") == 0 || strcmp(to + sizeof under - 1, "..") == 0)
 		return err_set(e, ERR_BAD_SPEC, "%s: not a plain name under /workspace", to);
 	for (int j = 0; j < i; j++)
-		if (strcmp(wishes->shown[j], to) == 0)
+		if (strcmp(mount_options->shown[j], to) == 0)
 			return err_set(e, ERR_BAD_SPEC, "two of them would both be /%s", to);
 	return add(plan, (struct mount_step){ .kind = MOUNT_SHOWN, .to = to, .flags = MF_RO | MF_NODEV | MF_NOEXEC, .shown = i }, e);
 }
 
-int mount_plan_build(struct mount_plan *plan, const struct mount_wishes *wishes, struct err *e)
+int mount_plan_build(struct mount_plan *plan, const struct mount_options *mount_options, struct err *e)
 {
 	plan->n = 0;
-	if (wishes->shown_len > MOUNT_SHOWN_MAX)
+	if (mount_options->shown_len > MOUNT_SHOWN_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d directories", MOUNT_SHOWN_MAX);
 	for (size_t i = 0; i < ARRAY_LEN(of_every_cell); i++) {
 		struct mount_step step = of_every_cell[i];
 
 		if (step.kind == MOUNT_TMPFS)
-			fit_tmpfs(&step, wishes);
+			fit_tmpfs(&step, mount_options);
 		if (add(plan, step, e) < 0)
 			return -1;
 	}
-	if (wishes->trust && add(plan, of_trust, e) < 0)
+	if (mount_options->trust && add(plan, of_trust, e) < 0)
 		return -1;
-	if (wishes->terminals && add(plan, of_terminals, e) < 0)
+	if (mount_options->terminals && add(plan, of_terminals, e) < 0)
 		return -1;
-	for (size_t i = 0; i < wishes->shown_len; i++)
-		if (add_shown(plan, wishes, (int)i, e) < 0)
+	for (size_t i = 0; i < mount_options->shown_len; i++)
+		if (add_shown(plan, mount_options, (int)i, e) < 0)
 			return -1;
 	return 0;
 }

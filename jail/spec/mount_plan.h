@@ -51,7 +51,7 @@ struct mount_plan {
 	size_t            n;
 };
 
-struct mount_wishes {
+struct mount_options {
 	uint64_t           tmp_bytes, workspace_bytes, inodes;
 	bool               workspace_exec, trust, terminals;
 	const char *const *shown; /* "workspace/NAME" of each --ro directory */
@@ -59,9 +59,9 @@ struct mount_wishes {
 };
 
 /* With no shown directories, no certificates and no terminals. */
-struct mount_wishes mount_wishes_of(const struct limits *limits, bool workspace_exec);
+struct mount_options mount_options_of(const struct limits *limits, bool workspace_exec);
 
-must_use int mount_plan_build(struct mount_plan *plan, const struct mount_wishes *wishes, struct err *e);
+must_use int mount_plan_build(struct mount_plan *plan, const struct mount_options *mount_options, struct err *e);
 void         mount_plan_print(const struct mount_plan *plan, FILE *out);
 const char  *mount_kind_name(enum mount_kind kind);
 

@@ -16,7 +16,7 @@ static const struct {
 };
 /* clang-format on */
 
-const char *net_reason_word(enum net_reason reason)
+const char *net_reason_name(enum net_reason reason)
 {
 	return reason < NET_REASONS ? reasons[reason].word : "";
 }
@@ -31,7 +31,7 @@ void net_reason_print(enum net_reason reason, const char *name, char *text, size
 		snprintf(text, size, "%s", sentence);
 }
 
-const char *net_verdict_word(enum net_verdict verdict)
+const char *net_verdict_name(enum net_verdict verdict)
 {
 	static const char *const words[] = {
 		[NET_VERDICT_OPEN]    = "open",

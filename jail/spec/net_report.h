@@ -42,9 +42,9 @@ struct net_report {
 	struct net_connection connection[NET_REPORT_MAX];
 };
 
-const char *net_reason_word(enum net_reason reason);
+const char *net_reason_name(enum net_reason reason);
 /* The sentence of net_reason.def with the name in it; text has room for size bytes. */
 void        net_reason_print(enum net_reason reason, const char *name, char *text, size_t size);
-const char *net_verdict_word(enum net_verdict verdict);
+const char *net_verdict_name(enum net_verdict verdict);
 /* Repairs a copy of a report, which is untrusted: texts end and are plain, enums are in range, n is not above NET_REPORT_MAX. */
 void        net_report_make_sound(struct net_report *report);

@@ -19,7 +19,7 @@ static void forget_clauses(struct policy *policy, unsigned call)
 }
 
 /* Replaces all that earlier statements said about the call. */
-static void say(struct policy_parser *p, unsigned number, enum policy_verdict verdict, int errnum)
+static void set_verdict(struct policy_parser *p, unsigned number, enum policy_verdict verdict, int errnum)
 {
 	struct policy_call *call = &p->policy->call[number];
 
@@ -41,7 +41,7 @@ static int allow_always(struct policy_parser *p, unsigned number)
 	if (reason)
 		return policy_refuse(p, "%s cannot be allowed, at least not with all arguments: the floor forbids it (%s)",
 			      p->policy->call[number].name, reason);
-	say(p, number, POLICY_ALLOW, 0);
+	set_verdict(p, number, POLICY_ALLOW, 0);
 	return 0;
 }
 
@@ -139,7 +139,7 @@ static int read_deny(struct policy_parser *p)
 		if (!set.has[i])
 			continue;
 		if (what.n == 0)
-			say(p, i, POLICY_REFUSE, 0);
+			set_verdict(p, i, POLICY_REFUSE, 0);
 		else if (deny_values(p, i, &what) < 0)
 			return -1;
 		sign(p, i);
@@ -148,7 +148,7 @@ static int read_deny(struct policy_parser *p)
 }
 
 /* The rest of the statement names calls without a condition; all get this verdict. */
-static int take_and_say(struct policy_parser *p, enum policy_verdict verdict, int errnum)
+static int take_with_verdict(struct policy_parser *p, enum policy_verdict verdict, int errnum)
 {
 	struct policy_call_set set;
 
@@ -161,7 +161,7 @@ static int take_and_say(struct policy_parser *p, enum policy_verdict verdict, in
 		if (reason)
 			return policy_refuse(p, "%s cannot be skipped: the floor forbids it (%s)", p->policy->call[i].name, reason);
 		if (set.has[i]) {
-			say(p, i, verdict, errnum);
+			set_verdict(p, i, verdict, errnum);
 			sign(p, i);
 		}
 	}
@@ -172,26 +172,26 @@ static int read_errno(struct policy_parser *p)
 {
 	int errnum;
 
-	return policy_take_errno(p, &errnum) < 0 ? -1 : take_and_say(p, POLICY_REFUSE, errnum);
+	return policy_take_errno(p, &errnum) < 0 ? -1 : take_with_verdict(p, POLICY_REFUSE, errnum);
 }
 
 static int read_skip(struct policy_parser *p)
 {
-	return take_and_say(p, POLICY_SKIP, 0);
+	return take_with_verdict(p, POLICY_SKIP, 0);
 }
 
 static int read_kill(struct policy_parser *p)
 {
-	return take_and_say(p, POLICY_KILL, 0);
+	return take_with_verdict(p, POLICY_KILL, 0);
 }
 
 static int read_default(struct policy_parser *p)
 {
 	if (!policy_take_if(p, "errno"))
 		return policy_refuse(p, "expected \"default errno NAME\"");
-	if (p->default_said)
+	if (p->default_is_set)
 		return policy_refuse(p, "the default was set before; a policy has one");
-	p->default_said = true;
+	p->default_is_set = true;
 	return policy_take_errno(p, &p->policy->default_errnum) < 0 ? -1 : policy_take_end(p);
 }
 

@@ -20,7 +20,7 @@
 #define POLICY_TEST_VALUES  40
 
 /* SKIP: the call does nothing and answers 0, success. */
-enum policy_verdict { POLICY_UNSAID, POLICY_ALLOW, POLICY_REFUSE, POLICY_SKIP, POLICY_KILL, POLICY_WHEN };
+enum policy_verdict { POLICY_UNSET, POLICY_ALLOW, POLICY_REFUSE, POLICY_SKIP, POLICY_KILL, POLICY_WHEN };
 
 #define POLICY_BY_FLOOR   (-1)
 #define POLICY_BY_DEFAULT (-2)

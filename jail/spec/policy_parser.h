@@ -22,7 +22,7 @@ struct policy_parser {
 	const struct policy_source *source; /* being read */
 	policy_number_fn           *number;
 	struct policy_floor         floor;
-	bool                        begun[POLICY_SOURCES_MAX], done[POLICY_SOURCES_MAX], default_said;
+	bool                        begun[POLICY_SOURCES_MAX], done[POLICY_SOURCES_MAX], default_is_set;
 	size_t                      groups;
 	struct {
 		char                   name[POLICY_WORD_MAX + 1];

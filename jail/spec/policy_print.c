@@ -71,7 +71,7 @@ static void print_call(const struct policy *p, unsigned number, FILE *out)
 	const struct policy_call *call = &p->call[number];
 
 	switch (call->verdict) {
-	case POLICY_UNSAID:
+	case POLICY_UNSET:
 		return;
 	case POLICY_ALLOW:
 		fprintf(out, "allow %s\n", call->name);

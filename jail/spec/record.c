@@ -219,7 +219,7 @@ static void put_address(struct json_text *t, const struct net_connection *c)
 /* The caller gives each connection its own buffer, so that one that does not fit is left out as a whole. */
 static void put_connection(struct json_text *t, const struct net_connection *c)
 {
-	const char *reason = net_reason_word(c->reason);
+	const char *reason = net_reason_name(c->reason);
 
 	json_text_raw(t, "{");
 	json_text_key(t, "name");
@@ -229,7 +229,7 @@ static void put_connection(struct json_text *t, const struct net_connection *c)
 	json_text_key(t, "address");
 	put_address(t, c);
 	json_text_key(t, "verdict");
-	json_text_string(t, net_verdict_word(c->verdict));
+	json_text_string(t, net_verdict_name(c->verdict));
 	json_text_key(t, "reason");
 	json_text_string(t, *reason ? reason : NULL);
 	json_text_key(t, "bytes_in");

@@ -40,7 +40,7 @@ enum refuser refusal_by(const struct refusal *r, const struct surroundings *at)
 	return filter && !r->twin ? REFUSER_FILTER : REFUSER_LSM;
 }
 
-const char *refuser_words(enum refuser by)
+const char *refuser_text(enum refuser by)
 {
 	static const char *const words[] = {
 #define REFUSER(id, text) [REFUSER_##id] = text,
@@ -146,7 +146,7 @@ char *refusal_cause(const struct refusal *r, enum refuser by, char *buf, size_t 
 	else if (by == REFUSER_NONE)
 		snprintf(buf, len, "%s (%s)", name ? name : "?", strerror(r->errnum));
 	else
-		snprintf(buf, len, "%s (%s)", name ? name : "?", refuser_words(by));
+		snprintf(buf, len, "%s (%s)", name ? name : "?", refuser_text(by));
 	return buf;
 }
 

@@ -57,7 +57,7 @@ struct refusal {
 };
 
 enum refuser  refusal_by(const struct refusal *r, const struct surroundings *at);
-const char *refuser_words(enum refuser by); /* "a seccomp filter that brig was started under" */
+const char *refuser_text(enum refuser by); /* "a seccomp filter that brig was started under" */
 
 /* "EPERM (a seccomp filter that brig was started under)"; return buf */
 char *refusal_cause(const struct refusal *r, enum refuser by, char *buf, size_t len);

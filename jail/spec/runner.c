@@ -30,19 +30,19 @@ static char *dashes(const char *main)
 	return text;
 }
 
-int runner_words_build(struct runner_words *ret, const char *mode, const struct runner_lists *lists, struct err *e)
+int runner_args_build(struct runner_args *ret, const char *mode, const struct runner_lists *lists, struct err *e)
 {
-	*ret = (struct runner_words){ .list = { join(lists->imports, "*"), join(lists->modules, "*"), join(lists->calls, ""), dashes(lists->main) } };
+	*ret = (struct runner_args){ .list = { join(lists->imports, "*"), join(lists->modules, "*"), join(lists->calls, ""), dashes(lists->main) } };
 	snprintf(ret->fd, sizeof ret->fd, lists->tools ? "%d,%d" : "%d", RUNNER_FD, TOOLS_FD);
 	for (size_t i = 0; i < ARRAY_LEN(ret->list); i++)
 		if (!ret->list[i])
 			return err_set(e, ERR_LIMIT, "out of memory");
-	memcpy(ret->word, (const char *[]){ "python3", "-I", "/" RUNNER_PATH, mode, ret->fd, ret->list[0], ret->list[1], ret->list[2], ret->list[3] },
-	       RUNNER_WORDS_MAX * sizeof *ret->word);
+	memcpy(ret->arg, (const char *[]){ "python3", "-I", "/" RUNNER_PATH, mode, ret->fd, ret->list[0], ret->list[1], ret->list[2], ret->list[3] },
+	       RUNNER_ARGS_MAX * sizeof *ret->arg);
 	return 0;
 }
 
-void runner_words_done(struct runner_words *w)
+void runner_args_done(struct runner_args *w)
 {
 	for (size_t i = 0; i < ARRAY_LEN(w->list); i++) {
 		free(w->list[i]);

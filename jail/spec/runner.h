@@ -18,9 +18,9 @@
 #define RUNNER_PATH "usr/lib/brig/guest.pyc" /* below the root */
 
 enum {
-	RUNNER_FD        = 5, /* the runner writes its report here; 0 to 2 are the program's */
-	TOOLS_FD         = 4, /* the bridge, if the program has tools */
-	RUNNER_WORDS_MAX = 9,
+	RUNNER_FD       = 5, /* the runner writes its report here; 0 to 2 are the program's */
+	TOOLS_FD        = 4, /* the bridge, if the program has tools */
+	RUNNER_ARGS_MAX = 9,
 };
 
 struct runner_lists {
@@ -29,13 +29,13 @@ struct runner_lists {
 	bool          tools;
 };
 
-struct runner_words {
-	const char *word[RUNNER_WORDS_MAX + 1]; /* NULL at the end */
+struct runner_args {
+	const char *arg[RUNNER_ARGS_MAX + 1]; /* NULL at the end */
 	char        fd[8];
 	char       *list[4]; /* heap; `word` points to them */
 };
 
-/* *ret must not be moved afterwards: its words point into it. Call runner_words_done() after a failure, too. */
-must_use int runner_words_build(struct runner_words *ret, const char *mode, const struct runner_lists *lists, struct err *e);
-void         runner_words_done(struct runner_words *w);
-#define scoped_runner_words scoped(runner_words_done) struct runner_words
+/* *ret must not be moved afterwards: its words point into it. Call runner_args_done() after a failure, too. */
+must_use int runner_args_build(struct runner_args *ret, const char *mode, const struct runner_lists *lists, struct err *e);
+void         runner_args_done(struct runner_args *w);
+#define scoped_runner_args scoped(runner_args_done) struct runner_args

@@ -8,7 +8,7 @@
 #include "privilege.h"
 #include "profile_warm.h"
 #include "program_env.h"
-#include "say.h"
+#include "stderr_line.h"
 #include "sys.h"
 #include "zygote_image.h"
 #include "fork_protocol.h"
@@ -32,7 +32,7 @@ enum { PLACE_BYTES = 64 * 1024 * 1024, PLACE_INODES = 4096 };
 
 void kept_zygote_init(struct kept_zygote *z, const struct supervisor_setup *setup, struct base_mounts *mounts, int filter_fd)
 {
-	*z = (struct kept_zygote){ .setup = setup, .mounts = mounts, .filter_fd = filter_fd, .orders = { -1, -1 }, .now = ONE_ZYGOTE_NONE,
+	*z = (struct kept_zygote){ .setup = setup, .mounts = mounts, .filter_fd = filter_fd, .requests = { -1, -1 }, .now = ONE_ZYGOTE_NONE,
 				   .next = ONE_ZYGOTE_NONE, .tree_fd = -1, .report = zygote_report_none };
 }
 
@@ -41,13 +41,13 @@ void kept_zygote_init(struct kept_zygote *z, const struct supervisor_setup *setu
 /* A cell's mounts without /proc: to mount one, the zygote would need a pid namespace of its own. */
 static int plan_mounts(struct mount_plan *plan, struct err *e)
 {
-	const struct mount_wishes wishes = { .tmp_bytes       = PLACE_BYTES,
+	const struct mount_options mount_options = { .tmp_bytes = PLACE_BYTES,
 					     .workspace_bytes = PLACE_BYTES,
 					     .inodes          = PLACE_INODES,
 					     .workspace_exec  = true }; /* the extension is loaded from there */
 	size_t                    n = 0;
 
-	if (mount_plan_build(plan, &wishes, e) < 0)
+	if (mount_plan_build(plan, &mount_options, e) < 0)
 		return -1;
 	for (size_t i = 0; i < plan->n; i++)
 		if (plan->step[i].kind != MOUNT_PROC)
@@ -98,12 +98,12 @@ static int open_streams(void)
 static int arrange(const struct kept_zygote *z, int ready)
 {
 	enum { CLEAR_OF_LOW = 16 };
-	int high[] = { [ZYGOTE_FD_ORDERS] = z->orders[1], [ZYGOTE_FD_READY] = ready, [ZYGOTE_FD_LOG] = 2, [ZYGOTE_FD_FILTER] = z->filter_fd };
+	int high[] = { [ZYGOTE_FD_REQUESTS] = z->requests[1], [ZYGOTE_FD_READY] = ready, [ZYGOTE_FD_LOG] = 2, [ZYGOTE_FD_FILTER] = z->filter_fd };
 
-	for (int i = ZYGOTE_FD_ORDERS; i < ZYGOTE_FDS_END; i++)
+	for (int i = ZYGOTE_FD_REQUESTS; i < ZYGOTE_FDS_END; i++)
 		if ((high[i] = fcntl(high[i], F_DUPFD_CLOEXEC, CLEAR_OF_LOW)) < 0)
 			return -1;
-	for (int i = ZYGOTE_FD_ORDERS; i < ZYGOTE_FDS_END; i++)
+	for (int i = ZYGOTE_FD_REQUESTS; i < ZYGOTE_FDS_END; i++)
 		if (dup2(high[i], i) < 0)
 			return -1;
 	return open_streams() < 0 ? -1 : close_range(ZYGOTE_FDS_END, ~0u, CLOSE_RANGE_CLOEXEC);
@@ -132,7 +132,7 @@ static int execute(const struct kept_zygote *z, int root, int ready, struct err 
 /* The zygote ends with the supervisor, because no other process would use or replace it. */
 static _Noreturn void become_zygote(const struct kept_zygote *z, int root, int ready)
 {
-	int        keep[] = { root, z->filter_fd, z->orders[1], ready }, log;
+	int        keep[] = { root, z->filter_fd, z->requests[1], ready }, log;
 	sigset_t   none;
 	struct err e;
 
@@ -149,17 +149,17 @@ static _Noreturn void become_zygote(const struct kept_zygote *z, int root, int r
 	setsid();
 	(void)!execute(z, root, ready, &e);
 	dup2(log, 2);
-	say("brig zygote of profile %s: %s\n", z->setup->profile, e.text);
+	stderr_line("brig zygote of profile %s: %s\n", z->setup->profile, e.text);
 	_exit(EXIT_FAILURE);
 }
 
 /* --- the supervisor's side --- */
 
-static int make_orders(struct kept_zygote *z)
+static int make_requests_socket(struct kept_zygote *z)
 {
-	if (z->orders[0] >= 0)
+	if (z->requests[0] >= 0)
 		return 0;
-	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, z->orders);
+	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, z->requests);
 }
 
 /* After a failure the supervisor may be in the host's mounts: if it cannot leave them, it must not build cells. */
@@ -173,7 +173,7 @@ static int clone_tree(struct kept_zygote *z)
 	fd = base_mounts_clone(z->mounts, &tree, z->setup->rootfs, &e);
 	if (fd >= 0)
 		return fd;
-	say("brig supervisor: %s\n", e.text);
+	stderr_line("brig supervisor: %s\n", e.text);
 	if (base_mounts_enter_own(z->mounts, &second) < 0)
 		_exit(EXIT_FAILURE);
 	errno = e.errnum;
@@ -191,7 +191,7 @@ static int start(struct kept_zygote *z, struct one_zygote *one)
 	};
 	pid_t pid;
 
-	if (root < 0 || make_orders(z) < 0 || pipe2(ready, O_CLOEXEC) < 0)
+	if (root < 0 || make_requests_socket(z) < 0 || pipe2(ready, O_CLOEXEC) < 0)
 		return -1;
 	pid = clone3(&args, sizeof args);
 	if (pid == 0)
@@ -215,18 +215,18 @@ static void retry_later(struct kept_zygote *z)
 }
 
 /* Requests in the socket are dropped, and their cells get end of file. Cells that are built later do without a zygote. */
-static void close_orders(struct kept_zygote *z)
+static void close_requests_socket(struct kept_zygote *z)
 {
-	fd_closep(&z->orders[0]);
-	fd_closep(&z->orders[1]);
+	fd_closep(&z->requests[0]);
+	fd_closep(&z->requests[1]);
 	z->is_up = false;
 }
 
 static void do_without(struct kept_zygote *z)
 {
-	close_orders(z);
+	close_requests_socket(z);
 	retry_later(z);
-	say("brig supervisor: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile,
+	stderr_line("brig supervisor: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile,
 	    RETRY_MS / 1000);
 }
 
@@ -234,13 +234,13 @@ static void do_without(struct kept_zygote *z)
 static void try_to_start(struct kept_zygote *z)
 {
 	if (clock_ms(CLOCK_MONOTONIC) < z->not_before) {
-		close_orders(z);
+		close_requests_socket(z);
 		return;
 	}
 	z->generation++;
 	if (start(z, &z->now) == 0)
 		return;
-	say("brig supervisor: zygote of profile %s: %m\n", z->setup->profile);
+	stderr_line("brig supervisor: zygote of profile %s: %m\n", z->setup->profile);
 	do_without(z);
 }
 
@@ -250,7 +250,7 @@ static void let_go(struct kept_zygote *z)
 	forget(&z->now);
 	forget(&z->next);
 	fd_closep(&z->tree_fd);
-	close_orders(z);
+	close_requests_socket(z);
 }
 
 /* --- successors --- */
@@ -266,7 +266,7 @@ static void start_successor(struct kept_zygote *z)
 {
 	if (start(z, &z->next) == 0)
 		return;
-	say("brig supervisor: successor of the zygote of profile %s: %m\n", z->setup->profile);
+	stderr_line("brig supervisor: successor of the zygote of profile %s: %m\n", z->setup->profile);
 	retry_later(z);
 }
 
@@ -335,7 +335,7 @@ void kept_zygote_measure(struct kept_zygote *z, const struct waiting_forks *wait
 	zygote_report_measure(&z->report, z->now.pid, z->now.pidfd, waiting);
 }
 
-void kept_zygote_tell(struct kept_zygote *z, int report_fd)
+void kept_zygote_write_report(struct kept_zygote *z, int report_fd)
 {
 	begin_report(z);
 	z->report.state = state_of(z);
@@ -354,7 +354,7 @@ static void on_end(struct kept_zygote *z, bool was_ready)
 		do_without(z);
 		return;
 	}
-	say("brig supervisor: the zygote of profile %s ended; another one is started\n", z->setup->profile);
+	stderr_line("brig supervisor: the zygote of profile %s ended; another one is started\n", z->setup->profile);
 	try_to_start(z);
 }
 
@@ -362,7 +362,7 @@ static void on_end_of_next(struct kept_zygote *z)
 {
 	forget(&z->next);
 	retry_later(z);
-	say("brig supervisor: a successor of the zygote of profile %s ended before it was ready; the old one stays\n", z->setup->profile);
+	stderr_line("brig supervisor: a successor of the zygote of profile %s ended before it was ready; the old one stays\n", z->setup->profile);
 }
 
 /* A byte in the pipe says that the zygote is ready; end of file, that it ended before. */
@@ -385,10 +385,10 @@ static bool first_became_ready(struct kept_zygote *z)
 	return true;
 }
 
-struct zygote_place kept_zygote_place(const struct kept_zygote *z)
+struct zygote_status kept_zygote_status(const struct kept_zygote *z)
 {
-	return (struct zygote_place){
-		.orders = z->orders[0], .pidfd = z->now.pidfd, .pid = z->now.pid, .generation = z->generation,
+	return (struct zygote_status){
+		.requests = z->requests[0], .pidfd = z->now.pidfd, .pid = z->now.pid, .generation = z->generation,
 		.is_up = z->is_up, .starts = z->now.ready_fd >= 0, .ahead = z->setup->warm == WARM_READY,
 	};
 }
@@ -401,7 +401,7 @@ void kept_zygote_watch(const struct kept_zygote *z, struct pollfd fds[KEPT_ZYGOT
 		fds[i] = (struct pollfd){ .fd = one[i]->ready_fd >= 0 ? one[i]->ready_fd : one[i]->pidfd, .events = POLLIN };
 }
 
-void kept_zygote_hear(struct kept_zygote *z, const struct pollfd fds[KEPT_ZYGOTE_FDS])
+void kept_zygote_handle_events(struct kept_zygote *z, const struct pollfd fds[KEPT_ZYGOTE_FDS])
 {
 	if (fds[1].revents && became_ready(&z->next)) {
 		succeed(z);

@@ -36,7 +36,7 @@ struct kept_zygote {
 	struct one_zygote now, next;
 	int         filter_fd;
 	struct base_mounts *mounts;   /* borrowed */
-	int         orders[2];        /* [0]: for requests; [1]: the zygote reads them; non-blocking */
+	int         requests[2];      /* [0]: for requests; [1]: the zygote reads them; non-blocking */
 	bool        is_up;            /* a zygote has served since orders[] were made */
 	uint32_t    generation;       /* of `now` */
 	bool        is_first_victim;  /* no control group limits the memory of its forks: privilege_be_first_victim() */
@@ -50,7 +50,7 @@ struct kept_zygote {
 /* All are borrowed. */
 void kept_zygote_init(struct kept_zygote *z, const struct supervisor_setup *setup, struct base_mounts *mounts, int filter_fd);
 /* Its state now. The descriptors are borrowed. */
-struct zygote_place kept_zygote_place(const struct kept_zygote *z);
+struct zygote_status kept_zygote_status(const struct kept_zygote *z);
 /*
  * For each cell that a zygote may fork into: starts a zygote of this tree if there is none, or a successor if it is time. tree_fd stays the
  * caller's. True: one was started, and is to be watched.
@@ -60,8 +60,8 @@ must_use bool kept_zygote_want(struct kept_zygote *z, int tree_fd, const char *d
 must_use bool kept_zygote_must_measure(const struct kept_zygote *z, bool is_quiet);
 void kept_zygote_measure(struct kept_zygote *z, const struct waiting_forks *waiting);
 /* Writes the report into the keeper's file (zygote_report.h), if it has changed. */
-void kept_zygote_tell(struct kept_zygote *z, int report_fd);
+void kept_zygote_write_report(struct kept_zygote *z, int report_fd);
 enum { KEPT_ZYGOTE_FDS = 2 };
 /* What to poll for reading; and, after poll(), handles the events: a zygote is ready, or has ended. */
 void kept_zygote_watch(const struct kept_zygote *z, struct pollfd fds[KEPT_ZYGOTE_FDS]);
-void kept_zygote_hear(struct kept_zygote *z, const struct pollfd fds[KEPT_ZYGOTE_FDS]);
+void kept_zygote_handle_events(struct kept_zygote *z, const struct pollfd fds[KEPT_ZYGOTE_FDS]);

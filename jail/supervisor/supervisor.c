@@ -13,7 +13,7 @@
 #include "packet.h"
 #include "privilege.h"
 #include "reap.h"
-#include "say.h"
+#include "stderr_line.h"
 #include "sealed.h"
 #include "served_cell.h"
 
@@ -61,13 +61,13 @@ struct supervisor {
 
 static _Noreturn void give_up(const char *what)
 {
-	say("brig supervisor: %s: %m\n", what);
+	stderr_line("brig supervisor: %s: %m\n", what);
 	_exit(EXIT_FAILURE);
 }
 
 static _Noreturn void refuse(const struct err *e)
 {
-	say("brig supervisor: %s\n", e->text);
+	stderr_line("brig supervisor: %s\n", e->text);
 	_exit(EXIT_FAILURE);
 }
 
@@ -129,7 +129,7 @@ static void take_setup(struct supervisor *s)
 	s->kind.setup   = &s->setup;
 	s->kind.filter  = &s->filter;
 	s->kind.notifying = &s->notifying;
-	s->kind.forker    = (struct forker){ .orders = -1, .pidfd = -1, .filter = &s->filter, .notifying = &s->notifying };
+	s->kind.forker    = (struct forker){ .requests = -1, .pidfd = -1, .filter = &s->filter, .notifying = &s->notifying };
 	kept_zygote_init(&s->zygote, &s->setup, &s->kind.base.mounts, seal_filters(s));
 }
 
@@ -196,19 +196,19 @@ static void arm_cell(struct supervisor *s, size_t i)
 	}
 }
 
-static struct zygote_place want_zygote(struct supervisor *s, int tree_fd, const char *digest)
+static struct zygote_status want_zygote(struct supervisor *s, int tree_fd, const char *digest)
 {
 	if (kept_zygote_want(&s->zygote, tree_fd, digest))
 		arm_own(s);
-	return kept_zygote_place(&s->zygote);
+	return kept_zygote_status(&s->zygote);
 }
 
 /* Builds the next cell in the same place; epoll watches nothing of the previous one. False: there is no next cell, and entry->cell is freed. */
 static bool build_again(struct supervisor *s, size_t i)
 {
 	struct entry_of_cell    *entry = &s->entry[i];
-	const struct store_tree *tree  = &entry->cell->place.rootfs;
-	struct zygote_place      zygote;
+	const struct store_tree *tree  = &entry->cell->resources.rootfs;
+	struct zygote_status     zygote;
 
 	if (s->ends > 0 || strcmp(s->zygote.digest, tree->digest) != 0) { /* the keeper uses another rootfs by now */
 		served_cell_free(entry->cell);
@@ -227,17 +227,17 @@ static void turn(struct supervisor *s, size_t i)
 	struct pollfd        fds[WATCH_FDS];
 
 	entry->is_due                        = false;
-	entry->cell->watch.cell.notice.crowd = s->answered;
+	entry->cell->watch.cell.notice.answered_programs = s->answered;
 	entry->cell->watch.cell.warm.zygote =
-		entry->cell->watch.cell.warm.is_wanted ? kept_zygote_place(&s->zygote) : ZYGOTE_PLACE_NONE;
+		entry->cell->watch.cell.warm.is_wanted ? kept_zygote_status(&s->zygote) : ZYGOTE_STATUS_NONE;
 	served_cell_fds(entry->cell, fds);
 	if (poll(fds, ARRAY_LEN(fds), 0) < 0 && errno != EINTR)
 		give_up("poll");
 	for (size_t n = 0; n < WATCH_FDS; n++)
 		if (fds[n].revents) /* the turn may close it, and its number may become another file's */
 			entry->armed[n] = -1;
-	switch (served_cell_hear(entry->cell, &s->kind, fds)) {
-	case SERVED_CELL_MAY_COME:
+	switch (served_cell_handle_events(entry->cell, &s->kind, fds)) {
+	case SERVED_CELL_MAY_FOLLOW:
 		if (!build_again(s, i))
 			break;
 		/* fall through */
@@ -269,14 +269,14 @@ static bool is_sound(const struct supervisor_cell *message, size_t fds)
 	       message->has_code <= 1 && message->terminals <= 1 && fds == 3 + message->leaves + message->shown_len + message->files;
 }
 
-static void hear_keeper(struct supervisor *s)
+static void receive_from_keeper(struct supervisor *s)
 {
 	struct supervisor_cell message;
 	int                    fds[PACKET_FDS_MAX];
 	size_t                 n, used, i = free_cell(s);
 	ssize_t                got;
-	struct zygote_place    zygote = ZYGOTE_PLACE_NONE;
-	struct cell_place      place;
+	struct zygote_status   zygote = ZYGOTE_STATUS_NONE;
+	struct cell_resources  resources;
 
 	got = packet_receive(SUPERVISOR_FD, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 	if (got < 0 && errno == EMSGSIZE)
@@ -296,8 +296,8 @@ static void hear_keeper(struct supervisor *s)
 	s->kind.forker.is_first_victim = s->zygote.is_first_victim = message.missing & LAYER_BIT(MEMORY);
 	if (message.warm)
 		zygote = want_zygote(s, fds[2], message.digest);
-	used             = cell_place_receive(&place, &message, fds);
-	s->entry[i].cell = served_cell_open(&s->kind, &place, &message, fds + used, &zygote);
+	used             = cell_resources_receive(&resources, &message, fds);
+	s->entry[i].cell = served_cell_open(&s->kind, &resources, &message, fds + used, &zygote);
 	if (!s->entry[i].cell)
 		return; /* the keeper sees the end of its control socket */
 	if (i >= s->top)
@@ -337,18 +337,18 @@ static void reap_others(struct supervisor *s)
 	reap_unknown(is_of_cell, s);
 }
 
-static void hear_zygotes(struct supervisor *s)
+static void handle_zygotes(struct supervisor *s)
 {
 	struct pollfd fds[KEPT_ZYGOTE_FDS];
 	bool          was_up = s->zygote.is_up;
 
 	kept_zygote_watch(&s->zygote, fds);
 	if (poll(fds, ARRAY_LEN(fds), 0) > 0)
-		kept_zygote_hear(&s->zygote, fds);
+		kept_zygote_handle_events(&s->zygote, fds);
 	for (size_t i = 0; !was_up && s->zygote.is_up && i < s->top; i++)
 		if (s->entry[i].cell && s->entry[i].cell->state == CELL_LIVES) {
-			s->entry[i].cell->watch.cell.warm.zygote = kept_zygote_place(&s->zygote);
-			watch_warm_is_up(&s->entry[i].cell->watch);
+			s->entry[i].cell->watch.cell.warm.zygote = kept_zygote_status(&s->zygote);
+			watch_zygote_is_up(&s->entry[i].cell->watch);
 			s->entry[i].is_due = true;
 		}
 }
@@ -400,12 +400,12 @@ static void turn_all(struct supervisor *s)
 			turn(s, i);
 }
 
-static void hear_own(struct supervisor *s, bool keeper, bool zygotes)
+static void handle_own_events(struct supervisor *s, bool keeper, bool zygotes)
 {
 	if (zygotes)
-		hear_zygotes(s);
+		handle_zygotes(s);
 	if (keeper)
-		hear_keeper(s);
+		receive_from_keeper(s);
 	if (zygotes || keeper)
 		arm_own(s);
 }
@@ -417,7 +417,7 @@ static struct waiting_forks waiting_forks(const struct supervisor *s)
 	for (size_t i = 0; i < s->top; i++) {
 		const struct warm *warm = s->entry[i].cell ? &s->entry[i].cell->watch.cell.warm : NULL;
 
-		if (!warm || warm->program_fd < 0 || !warm->stands || s->entry[i].cell->watch.ordered)
+		if (!warm || warm->program_fd < 0 || !warm->fork_is_confined || s->entry[i].cell->watch.ordered)
 			continue;
 		waiting = (struct waiting_forks){ .n = waiting.n + 1, .pid = warm->program, .pidfd = warm->program_fd };
 	}
@@ -425,7 +425,7 @@ static struct waiting_forks waiting_forks(const struct supervisor *s)
 }
 
 /* Memory is not measured in each turn, because that takes some tenths of a millisecond. The other figures are told at once. */
-static void tell_figures(struct supervisor *s, bool is_quiet)
+static void write_figures(struct supervisor *s, bool is_quiet)
 {
 	struct waiting_forks waiting;
 
@@ -433,10 +433,10 @@ static void tell_figures(struct supervisor *s, bool is_quiet)
 		waiting = waiting_forks(s);
 		kept_zygote_measure(&s->zygote, &waiting);
 	}
-	kept_zygote_tell(&s->zygote, s->report_fd);
+	kept_zygote_write_report(&s->zygote, s->report_fd);
 }
 
-static void attend(struct supervisor *s)
+static void poll_once(struct supervisor *s)
 {
 	struct epoll_event events[EVENTS_MAX];
 	int                n = epoll_wait(s->epoll, events, EVENTS_MAX, wait_ms(s));
@@ -453,7 +453,7 @@ static void attend(struct supervisor *s)
 			keeper = true;
 		else
 			zygotes = true;
-	hear_own(s, keeper, zygotes);
+	handle_own_events(s, keeper, zygotes);
 	turn_all(s);
 	reap_others(s);
 	s->is_told = n == 0;
@@ -462,7 +462,7 @@ static void attend(struct supervisor *s)
 		s->has_freed = false;
 	}
 	if (s->setup.warm)
-		tell_figures(s, n == 0);
+		write_figures(s, n == 0);
 }
 
 /* --- begin --- */
@@ -503,6 +503,6 @@ _Noreturn void supervisor_main(void)
 		refuse(&e);
 	take_setup(&s);
 	for (arm_own(&s); !is_over(&s);)
-		attend(&s);
+		poll_once(&s);
 	_exit(EXIT_SUCCESS); /* PR_SET_PDEATHSIG: zygotes, and every PID 1 that is left, end with it */
 }

@@ -48,7 +48,7 @@ struct job {
 	size_t                   gets;
 };
 
-static void say(const struct job *j, enum files_answer kind, const struct err *why)
+static void send_to_watcher(const struct job *j, enum files_answer kind, const struct err *why)
 {
 	struct files_message message;
 
@@ -120,7 +120,7 @@ static _Noreturn void filler(struct job *j)
 		err_sys(&e, "set-up step files");
 	else if (fill(j, &e) == 0)
 		_exit(EXIT_SUCCESS);
-	say(j, FILES_FAILED, &e);
+	send_to_watcher(j, FILES_FAILED, &e);
 	_exit(EXIT_FAILURE);
 }
 
@@ -268,7 +268,7 @@ static bool is_filled(const struct job *j, pid_t filler_pid)
 			return false;
 	if (WIFSIGNALED(status)) {
 		err_set(&e, ERR_LIMIT, "files: no memory for them; ask for more with --memory");
-		say(j, FILES_FAILED, &e);
+		send_to_watcher(j, FILES_FAILED, &e);
 	}
 	return status == 0;
 }
@@ -291,15 +291,15 @@ static _Noreturn void helper(struct job *j)
 	pid = fork_filler(j);
 	if (pid < 0 || give_up_rights(j) < 0) {
 		err_sys(&e, "set-up step files");
-		say(j, FILES_FAILED, &e);
+		send_to_watcher(j, FILES_FAILED, &e);
 		_exit(EXIT_FAILURE);
 	}
 	if (!is_filled(j, pid))
 		_exit(EXIT_FAILURE);
-	say(j, FILES_FILLED, NULL);
+	send_to_watcher(j, FILES_FILLED, NULL);
 	if (read(j->sock, &go, sizeof go) == sizeof go) {
 		send_all(j);
-		say(j, FILES_DONE, NULL);
+		send_to_watcher(j, FILES_DONE, NULL);
 	}
 	_exit(EXIT_SUCCESS);
 }
@@ -347,10 +347,10 @@ int files_start(struct files *f, int client, const struct cell *c, const struct 
 void files_give_workspace(struct files *f, int dir)
 {
 	if (f->state == FILES_FILLS)
-		(void)packet_send(f->sock, "w", 1, &dir, 1); /* if the helper is gone, files_hear() tells */
+		(void)packet_send(f->sock, "w", 1, &dir, 1); /* if the helper is gone, files_receive() tells */
 }
 
-enum files_answer files_hear(struct files *f, struct err *e)
+enum files_answer files_receive(struct files *f, struct err *e)
 {
 	struct files_message message;
 	ssize_t              n = recv(f->sock, &message, sizeof message, MSG_DONTWAIT);

@@ -27,7 +27,7 @@ void files_give_workspace(struct files *f, int dir);
 
 /* sock can be read. */
 enum files_answer { FILES_GO_ON, FILES_FILLED, FILES_FAILED, FILES_DONE };
-enum files_answer files_hear(struct files *f, struct err *e);
+enum files_answer files_receive(struct files *f, struct err *e);
 
 /* Every process of the cell is dead. True: the helper sends files now. False: it is closed; a program that never ran has left no files. */
 must_use bool files_send(struct files *f, bool has_run);

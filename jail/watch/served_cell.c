@@ -5,9 +5,9 @@
 #include "fd.h"
 #include "packet.h"
 #include "privilege.h"
-#include "say.h"
+#include "stderr_line.h"
 #include "verdict.h"
-#include "watch_tell.h"
+#include "watch_send.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -35,9 +35,9 @@ static const int *take_leaves(struct group *g, const struct supervisor_cell *mes
 	return fds;
 }
 
-size_t cell_place_receive(struct cell_place *ret, const struct supervisor_cell *message, const int *fds)
+size_t cell_resources_receive(struct cell_resources *ret, const struct supervisor_cell *message, const int *fds)
 {
-	struct cell_place p = CELL_PLACE_NONE;
+	struct cell_resources p = CELL_RESOURCES_NONE;
 
 	p.control        = fds[0];
 	p.slot           = (struct slot){ .fd = fds[1], .number = message->number, .init_id = message->init_id, .program_id = message->program_id };
@@ -48,7 +48,7 @@ size_t cell_place_receive(struct cell_place *ret, const struct supervisor_cell *
 	return (size_t)(take_leaves(&ret->group, message, fds + 3) - fds);
 }
 
-static void take_wishes(struct served_cell *c, const struct supervisor_cell *message, const int *fds)
+static void take_options(struct served_cell *c, const struct supervisor_cell *message, const int *fds)
 {
 	c->shown_len = message->shown_len;
 	for (uint32_t i = 0; i < message->shown_len; i++) {
@@ -66,7 +66,7 @@ static void fill_order(struct served_cell *c, const struct cell_kind *kind)
 {
 	struct watch *w = &c->watch;
 
-	w->limits = c->place.limits;
+	w->limits = c->resources.limits;
 	w->order  = (struct cell_order){
 		.limits         = &w->limits,
 		.mounts         = &c->mounts,
@@ -82,7 +82,7 @@ static void fill_order(struct served_cell *c, const struct cell_kind *kind)
 	};
 }
 
-static void fill_cell(struct cell *cell, struct cell_kind *kind, struct cell_place *p)
+static void fill_cell(struct cell *cell, struct cell_kind *kind, struct cell_resources *p)
 {
 	cell->slot   = p->slot;
 	cell->rootfs = p->rootfs;
@@ -95,13 +95,13 @@ static void fill_cell(struct cell *cell, struct cell_kind *kind, struct cell_pla
 }
 
 /* The place is the cell's from here on. */
-static void fill(struct served_cell *c, struct cell_kind *kind, bool awaited, const struct zygote_place *zygote)
+static void fill(struct served_cell *c, struct cell_kind *kind, bool for_one_run, const struct zygote_status *zygote)
 {
 	struct watch *w = &c->watch;
 
 	watch_init(w);
-	w->control             = fd_take(&c->place.control);
-	w->awaited             = awaited;
+	w->control             = fd_take(&c->resources.control);
+	w->for_one_run         = for_one_run;
 	w->asked               = clock_ms(CLOCK_MONOTONIC);
 	w->wall_ms_max         = kind->setup->wall_ms_max;
 	w->tool_wait_ms_max    = kind->setup->tool_wait_ms_max;
@@ -109,20 +109,20 @@ static void fill(struct served_cell *c, struct cell_kind *kind, bool awaited, co
 	w->cell.warm.is_wanted = c->is_warm;
 	w->cell.warm.forker    = &kind->forker;
 	w->cell.warm.zygote    = *zygote;
-	fill_cell(&w->cell, kind, &c->place);
+	fill_cell(&w->cell, kind, &c->resources);
 	fill_order(c, kind);
-	w->nth     = c->nth;
+	w->cells_before = c->cells_before;
 	c->is_left = false;
 }
 
 static int plan_mounts(struct served_cell *c, struct err *e)
 {
-	struct mount_wishes wishes = mount_wishes_of(&c->watch.limits, c->watch.order.workspace_exec);
+	struct mount_options mount_options = mount_options_of(&c->watch.limits, c->watch.order.workspace_exec);
 
-	wishes.terminals = c->terminals;
-	wishes.shown     = c->shown_to;
-	wishes.shown_len = c->watch.order.shown_len;
-	return mount_plan_build(&c->mounts, &wishes, e);
+	mount_options.terminals = c->terminals;
+	mount_options.shown = c->shown_to;
+	mount_options.shown_len = c->watch.order.shown_len;
+	return mount_plan_build(&c->mounts, &mount_options, e);
 }
 
 /*
@@ -136,7 +136,7 @@ static void go_back(const struct served_cell *c)
 	if (setresuid(0, 0, 0) == 0 && net_enter(c->watch.cell.net.host_fd, &e) == 0 &&
 	    base_mounts_enter_own(&c->watch.cell.base->mounts, &e) == 0 && privilege_hide(&e) == 0)
 		return;
-	say("brig: a supervisor cannot leave a cell that could not be built\n");
+	stderr_line("brig: a supervisor cannot leave a cell that could not be built\n");
 	_exit(EXIT_FAILURE);
 }
 
@@ -249,7 +249,7 @@ static void end_opening(struct served_cell *c, struct cell_kind *kind, bool is_a
 	watch_fail(&c->watch, EXIT_setup_failed, &e);
 }
 
-static void close_place(struct cell_place *p)
+static void close_resources(struct cell_resources *p)
 {
 	struct err ignored;
 
@@ -261,25 +261,25 @@ static void close_place(struct cell_place *p)
 	slot_done(&p->slot);
 }
 
-struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_place *place, const struct supervisor_cell *message, const int *fds,
-				     const struct zygote_place *zygote)
+struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_resources *resources, const struct supervisor_cell *message, const int *fds,
+				     const struct zygote_status *zygote)
 {
 	struct served_cell *c = calloc(1, sizeof *c);
 	struct err          e;
 
 	if (!c) {
-		struct cell_place left = *place;
+		struct cell_resources left = *resources;
 
-		close_place(&left);
+		close_resources(&left);
 		packet_drop((int *)fds, message->shown_len + message->files);
 		return NULL;
 	}
-	c->place = *place;
-	take_wishes(c, message, fds);
-	c->may_stay = kind->setup->warm && message->warm && !message->awaited && group_is_renewable(&c->place.group);
+	c->resources = *resources;
+	take_options(c, message, fds);
+	c->may_stay = kind->setup->warm && message->warm && !message->for_one_run && group_is_renewable(&c->resources.group);
 	if (c->may_stay)
-		group_keep_files(&c->place.group, &c->files);
-	fill(c, kind, message->awaited, zygote);
+		group_keep_files(&c->resources.group, &c->files);
+	fill(c, kind, message->for_one_run, zygote);
 	c->opening = -1;
 	if (!message->shown_len || kind->unfit.kind != ERR_NONE)
 		build(c, kind);
@@ -298,23 +298,23 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_p
  * Only after a run of which the keeper was not told: after a longer one the keeper has had another cell built. The program must have
  * ended by itself and left no process, so that the groups are empty once PID 1 is reaped.
  */
-static bool keeps_place(const struct served_cell *c)
+static bool keeps_resources(const struct served_cell *c)
 {
 	const struct watch *w = &c->watch;
 
-	return c->may_stay && c->is_left && !w->session_ms && w->has_ticket_order && w->control >= 0 && w->tell_taken > 0;
+	return c->may_stay && c->is_left && !w->session_ms && w->has_ticket_order && w->control >= 0 && w->taken_due_ms > 0;
 }
 
-static void take_place_back(struct served_cell *c)
+static void take_resources_back(struct served_cell *c)
 {
 	struct cell *cell = &c->watch.cell;
 
-	c->place.control = fd_take(&c->watch.control);
-	c->place.slot    = cell->slot;
-	c->place.rootfs  = cell->rootfs;
-	c->place.group   = cell->group;
-	c->place.user_ns_fd = fd_take(&cell->user_ns_fd);
-	c->place.oom     = cell->oom;
+	c->resources.control = fd_take(&c->watch.control);
+	c->resources.slot = cell->slot;
+	c->resources.rootfs = cell->rootfs;
+	c->resources.group = cell->group;
+	c->resources.user_ns_fd = fd_take(&cell->user_ns_fd);
+	c->resources.oom = cell->oom;
 	cell->oom        = GROUP_OOM_NONE;
 	cell->slot.fd    = -1;
 	cell->rootfs     = STORE_TREE_NONE;
@@ -322,14 +322,14 @@ static void take_place_back(struct served_cell *c)
 	c->is_kept       = true;
 }
 
-bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_place *zygote)
+bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote)
 {
-	if (!group_set_back(&c->place.group)) {
+	if (!group_reset(&c->resources.group)) {
 		served_cell_free(c);
 		return false;
 	}
 	c->is_kept = false;
-	c->nth++;
+	c->cells_before++;
 	fill(c, kind, false, zygote);
 	build(c, kind);
 	return true;
@@ -338,9 +338,9 @@ bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const stru
 void served_cell_free(struct served_cell *c)
 {
 	if (c->is_kept) {
-		c->watch.control = c->place.control; /* else the keeper would take this for the end of an unused cell */
-		watch_tell_taken(&c->watch);
-		close_place(&c->place);
+		c->watch.control = c->resources.control; /* else the keeper would take this for the end of an unused cell */
+		watch_send_taken(&c->watch);
+		close_resources(&c->resources);
 	}
 	group_files_close(&c->files);
 	free(c);
@@ -395,7 +395,7 @@ static enum served_turn leave(struct served_cell *c, struct cell_kind *kind)
 	bool          is_clean = cell_reap(&w->cell, &w->end.left) == 0;
 
 	if (!c->is_left)
-		watch_tell_ended(w);
+		watch_send_ended(w);
 	if (is_clean && cell_left_net_alone(&w->cell))
 		net_pool_give(&kind->nets, &w->cell.net.net);
 	net_close(&w->cell.net.net);
@@ -403,7 +403,7 @@ static enum served_turn leave(struct served_cell *c, struct cell_kind *kind)
 	fd_closep(&c->files_fd);
 	watch_close(w);
 	if (c->is_kept)
-		return SERVED_CELL_MAY_COME;
+		return SERVED_CELL_MAY_FOLLOW;
 	served_cell_free(c);
 	return SERVED_CELL_IS_GONE;
 }
@@ -420,11 +420,11 @@ static enum served_turn after_death(struct served_cell *c, struct cell_kind *kin
 	return SERVED_CELL_LIVES;
 }
 
-static enum served_turn hear_files(struct served_cell *c, struct cell_kind *kind, bool is_told, bool is_client_gone)
+static enum served_turn handle_files(struct served_cell *c, struct cell_kind *kind, bool is_told, bool is_client_gone)
 {
 	struct err e;
 
-	if (is_told && files_hear(&c->watch.files, &e) == FILES_GO_ON)
+	if (is_told && files_receive(&c->watch.files, &e) == FILES_GO_ON)
 		is_told = false;
 	return is_told || is_client_gone || clock_ms(CLOCK_MONOTONIC) >= c->wake ? leave(c, kind) : SERVED_CELL_LIVES;
 }
@@ -439,21 +439,21 @@ static enum served_turn end(struct served_cell *c, struct cell_kind *kind)
 
 	watch_take_late_order(w); /* the cell may have ended by itself */
 	verdict_fill(w);
-	c->is_left = w->is_alone && w->files.state == FILES_NONE && w->cell.group.lent;
+	c->is_left = w->only_init_is_left && w->files.state == FILES_NONE && w->cell.group.lent;
 	if (c->is_left) {
-		watch_tell_ended(w);
+		watch_send_ended(w);
 		fd_closep(&w->client);
 	}
-	if (keeps_place(c))
-		take_place_back(c);
+	if (keeps_resources(c))
+		take_resources_back(c);
 	else
-		watch_tell_taken(w);
+		watch_send_taken(w);
 	cell_end(&w->cell);
 	c->state = CELL_DIES;
 	return w->cell.pidfd >= 0 && !packet_is_there(w->cell.pidfd) ? SERVED_CELL_LIVES : after_death(c, kind);
 }
 
-enum served_turn served_cell_hear(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[WATCH_FDS])
+enum served_turn served_cell_handle_events(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[WATCH_FDS])
 {
 	switch (c->state) {
 	case CELL_OPENS:
@@ -461,7 +461,7 @@ enum served_turn served_cell_hear(struct served_cell *c, struct cell_kind *kind,
 			end_opening(c, kind, fds[WATCH_FDS - 1].revents);
 		return SERVED_CELL_LIVES;
 	case CELL_LIVES:
-		if (watch_hear(&c->watch, fds) && !is_over(c))
+		if (watch_handle_events(&c->watch, fds) && !is_over(c))
 			return SERVED_CELL_LIVES;
 		if (!watch_awaits_order(&c->watch) || packet_is_there(c->watch.control))
 			return end(c, kind);
@@ -473,7 +473,7 @@ enum served_turn served_cell_hear(struct served_cell *c, struct cell_kind *kind,
 	case CELL_DIES:
 		return fds[WATCH_FDS - 1].revents ? after_death(c, kind) : SERVED_CELL_LIVES;
 	case CELL_SENDS:
-		return hear_files(c, kind, fds[WATCH_FDS - 1].revents, fds[0].revents);
+		return handle_files(c, kind, fds[WATCH_FDS - 1].revents, fds[0].revents);
 	}
 	return SERVED_CELL_LIVES;
 }

@@ -23,7 +23,7 @@ struct cell_kind {
 };
 
 /* What the keeper has given for a cell. It outlives the cell if the next one is built in the same place. */
-struct cell_place {
+struct cell_resources {
 	int               control;
 	struct slot       slot;
 	int               user_ns_fd; /* of the slot, made with its first cell; else -1 */
@@ -33,7 +33,7 @@ struct cell_place {
 	struct limits     limits;
 };
 
-#define CELL_PLACE_NONE ((struct cell_place){ .control = -1, .slot.fd = -1, .user_ns_fd = -1, .rootfs = STORE_TREE_NONE, .oom = GROUP_OOM_NONE })
+#define CELL_RESOURCES_NONE ((struct cell_resources){ .control = -1, .slot.fd = -1, .user_ns_fd = -1, .rootfs = STORE_TREE_NONE, .oom = GROUP_OOM_NONE })
 
 struct served_cell {
 	enum { CELL_OPENS, CELL_LIVES, CELL_AWAITS, CELL_DIES, CELL_SENDS } state;
@@ -41,9 +41,9 @@ struct served_cell {
 	double            wake;    /* CLOCK_MONOTONIC ms: when it needs a turn, even without an event */
 	struct watch      watch;
 	struct mount_plan mounts;
-	struct cell_place place;   /* while there is no cell in it, and is_kept */
+	struct cell_resources resources; /* while there is no cell in it, and is_kept */
 	bool              is_kept;
-	uint32_t          nth;     /* how many cells were in the place before */
+	uint32_t          cells_before; /* how many cells were in the place before */
 	bool              may_stay; /* a next cell may come into its place */
 	bool              has_code, is_warm, terminals; /* as in supervisor_cell */
 	struct group_files files;
@@ -57,24 +57,24 @@ struct served_cell {
 };
 
 /* Fills in a place from the keeper's message. Returns how many of fds were taken over for it; the others are for served_cell_open(). */
-must_use size_t cell_place_receive(struct cell_place *ret, const struct supervisor_cell *message, const int *fds);
+must_use size_t cell_resources_receive(struct cell_resources *ret, const struct supervisor_cell *message, const int *fds);
 /*
  * Takes over the place, and as many descriptors as the message says: those of what is shown, then the socket for files. Reads only warm,
  * awaited, and the members behind leaf of the message. NULL: out of memory; all descriptors are closed.
  */
-struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_place *place, const struct supervisor_cell *message, const int *fds,
-				     const struct zygote_place *zygote);
+struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_resources *resources, const struct supervisor_cell *message, const int *fds,
+				     const struct zygote_status *zygote);
 
 /* What to poll for; entries with fd -1 are unused. Sets ->wake. */
 void served_cell_fds(struct served_cell *c, struct pollfd fds[WATCH_FDS]);
 
 enum served_turn {
 	SERVED_CELL_LIVES,
-	SERVED_CELL_MAY_COME, /* the cell is gone, and its place is kept: call served_cell_again() or served_cell_free() */
+	SERVED_CELL_MAY_FOLLOW, /* the cell is gone, and its place is kept: call served_cell_again() or served_cell_free() */
 	SERVED_CELL_IS_GONE,  /* it is freed */
 };
 /* After served_cell_fds() and poll(). */
-must_use enum served_turn served_cell_hear(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[WATCH_FDS]);
+must_use enum served_turn served_cell_handle_events(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[WATCH_FDS]);
 /* Builds the next cell in the place. False: the groups could not be reset; c is freed, and the keeper sees the end of the control socket. */
-must_use bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_place *zygote);
+must_use bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote);
 void served_cell_free(struct served_cell *c);

@@ -1,7 +1,7 @@
 #include "verdict.h"
 
 #include "clock.h"
-#include "watch_tell.h"
+#include "watch_send.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -94,7 +94,7 @@ static void judge(struct watch *w)
 
 	if (w->decided)
 		return;
-	if (!w->reported) {
+	if (!w->program_has_ended) {
 		judge_without_report(w);
 		return;
 	}
@@ -115,7 +115,7 @@ static void fill(struct watch *w)
 		w->end.wall_ms    = clock_ms(CLOCK_MONOTONIC) - w->clock.started;
 		w->end.started_at = w->started_at;
 		w->end.refused_known = w->cell.is_noticed;
-		watch_say_layers(w, &w->end);
+		watch_fill_layers(w, &w->end);
 		note_usage(w);
 		note_full_mounts(w);
 	}
@@ -130,7 +130,7 @@ void verdict_fill(struct watch *w)
 {
 	fill(w);
 	if (!w->decided) /* the kernel ended it: with version 2 it kills for memory without asking */
-		watch_say_limit(w, w->end.reason);
+		watch_report_limit(w, w->end.reason);
 	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest); /* of a cell without a program, too */
 	w->end.warm = w->clock.started > 0 && w->is_warm_order;
 }

@@ -5,7 +5,7 @@
 #include "fd.h"
 #include "layer.h"
 #include "packet.h"
-#include "watch_tell.h"
+#include "watch_send.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,11 +24,11 @@ static void freeze(struct watch *w, bool is)
 	if (w->is_frozen == is || !group_freeze(&w->cell.group, is))
 		return;
 	w->is_frozen = is;
-	watch_tell_session(w);
+	watch_send_session(w);
 }
 
 /* False: the message is invalid. fd: the descriptor that came with it, or -1; taken where it is used. */
-static bool hear_ask(struct watch *w, const struct launch_ask *ask, int *fd)
+static bool handle_request(struct watch *w, const struct launch_request *ask, int *fd)
 {
 	if ((ask->kind == LAUNCH_NETWORK) != (*fd >= 0))
 		return false;
@@ -38,9 +38,9 @@ static bool hear_ask(struct watch *w, const struct launch_ask *ask, int *fd)
 			return false;
 		watch_decide(w, ask->reason);
 		return true;
-	case LAUNCH_WAITS:
-	case LAUNCH_GOES_ON:
-		wall_clock_wait(&w->clock, ask->kind == LAUNCH_WAITS, clock_ms(CLOCK_MONOTONIC));
+	case LAUNCH_PAUSE_CLOCK:
+	case LAUNCH_RESUME_CLOCK:
+		wall_clock_wait(&w->clock, ask->kind == LAUNCH_PAUSE_CLOCK, clock_ms(CLOCK_MONOTONIC));
 		return true;
 	case LAUNCH_FREEZE:
 	case LAUNCH_THAW:
@@ -48,7 +48,7 @@ static bool hear_ask(struct watch *w, const struct launch_ask *ask, int *fd)
 			return false;
 		freeze(w, ask->kind == LAUNCH_FREEZE);
 		return true;
-	case LAUNCH_STAYS:
+	case LAUNCH_MAKE_SESSION:
 		if (ask->ms == 0 || ask->ms > w->lifetime_ms_max || w->session_ms)
 			return false;
 		w->session_ms = ask->ms;
@@ -62,7 +62,7 @@ static bool hear_ask(struct watch *w, const struct launch_ask *ask, int *fd)
 	return false;
 }
 
-static ssize_t receive_ask(struct watch *w, struct launch_ask *ask, int *fd)
+static ssize_t receive_request(struct watch *w, struct launch_request *ask, int *fd)
 {
 	size_t n;
 
@@ -75,11 +75,11 @@ static ssize_t receive_ask(struct watch *w, struct launch_ask *ask, int *fd)
 
 static void on_client(struct watch *w)
 {
-	struct launch_ask ask;
+	struct launch_request ask;
 	scoped_fd         fd = -1;
-	ssize_t           n  = receive_ask(w, &ask, &fd);
+	ssize_t           n  = receive_request(w, &ask, &fd);
 
-	if (n == sizeof ask && hear_ask(w, &ask, &fd))
+	if (n == sizeof ask && handle_request(w, &ask, &fd))
 		return;
 	if (n < 0 && errno == EAGAIN)
 		return;
@@ -91,9 +91,9 @@ static void on_client(struct watch *w)
 static void end_for_memory(struct watch *w)
 {
 	if (w->session_ms && watch_kill_victim(w)) {
-		watch_tell_session(w);
+		watch_send_session(w);
 		w->next_oom = clock_ms(CLOCK_MONOTONIC) + OOM_MS; /* the victim takes a moment to end; others that wait cause events of their own */
-		group_ask_again(&w->cell.oom);
+		group_rearm_oom(&w->cell.oom);
 		return;
 	}
 	w->oom = true;
@@ -102,20 +102,20 @@ static void end_for_memory(struct watch *w)
 
 static void on_oom(struct watch *w)
 {
-	if (group_has_no_memory(&w->cell.group, &w->cell.oom))
+	if (group_take_oom_event(&w->cell.group, &w->cell.oom))
 		end_for_memory(w);
 }
 
 static void on_oom_helper(struct watch *w)
 {
-	if (group_helper_says(&w->cell.oom))
+	if (group_reap_oom_helper(&w->cell.oom))
 		end_for_memory(w);
 	w->next_oom = clock_ms(CLOCK_MONOTONIC) + OOM_MS;
 }
 
 static void on_notice(struct watch *w)
 {
-	notice_hear(&w->cell.notice, w->order.filter, &w->end.refused);
+	notice_answer(&w->cell.notice, w->order.filter, &w->end.refused);
 }
 
 /* The program has begun to use its network. */
@@ -130,7 +130,7 @@ static void on_network(struct watch *w)
 static void on_ticket(struct watch *w)
 {
 	if (!watch_take_ticket(w) && !w->ordered && !w->decided)
-		watch_tell_returned(w);
+		watch_send_returned(w);
 }
 
 static void on_control_end(struct watch *w)
@@ -158,13 +158,13 @@ static void take_ticket_first(struct watch *w)
 static void on_program(struct watch *w)
 {
 	take_ticket_first(w);
-	watch_warm_program(w);
+	watch_program_ended(w);
 }
 
-static void on_read(struct watch *w)
+static void on_order_read(struct watch *w)
 {
 	take_ticket_first(w);
-	watch_warm_read(w);
+	watch_order_read(w);
 }
 
 /* --- the files --- */
@@ -173,7 +173,7 @@ static void on_files(struct watch *w)
 {
 	struct err e;
 
-	switch (files_hear(&w->files, &e)) {
+	switch (files_receive(&w->files, &e)) {
 	case FILES_GO_ON:
 	case FILES_FILLED: /* the order is read now */
 	case FILES_DONE:
@@ -248,7 +248,7 @@ static double check_clocks(struct watch *w)
 	if (!w->ordered && w->ready)
 		return SETUP_MS_MAX; /* a cell may wait as long as it likes */
 	if (!w->clock.started) {
-		patience = watch_warm_patience(w, now);
+		patience = watch_fork_server_timeout(w, now);
 		if (!w->ordered && w->cell.warm.state == WARM_ASKED)
 			return patience; /* the zygote may have much to import */
 		deadline = w->asked + SETUP_MS_MAX;
@@ -269,63 +269,63 @@ static double check_clocks(struct watch *w)
 
 static double check_taken(struct watch *w, double left)
 {
-	double now = w->tell_taken > 0 ? clock_ms(CLOCK_MONOTONIC) : 0;
+	double now = w->taken_due_ms > 0 ? clock_ms(CLOCK_MONOTONIC) : 0;
 
-	if (w->tell_taken <= 0)
+	if (w->taken_due_ms <= 0)
 		return left;
-	if (now < w->tell_taken)
-		return least(left, w->tell_taken - now);
-	watch_tell_taken(w);
+	if (now < w->taken_due_ms)
+		return least(left, w->taken_due_ms - now);
+	watch_send_taken(w);
 	return left;
 }
 
 /* Handled in this order: an order before its effects, and what a process reports before its end. */
 static const struct source {
 	size_t fd; /* in struct watch */
-	void (*hear)(struct watch *);
+	void (*handle)(struct watch *);
 } sources[] = {
 #define AT(member) offsetof(struct watch, member)
 	{ AT(ticket), on_ticket },
-	{ AT(cell.report_fd), watch_hear_cell },
-	{ AT(cell.warm.report_fd), watch_hear_fork },
-	{ AT(unread), on_read }, /* after what the fork said before it read */
-	{ AT(cell.notice.heard_fd), on_notice },
+	{ AT(cell.report_fd), watch_receive_init },
+	{ AT(cell.warm.report_fd), watch_receive_fork },
+	{ AT(order_poll_fd), on_order_read }, /* after what the fork said before it read */
+	{ AT(cell.notice.poll_fd), on_notice },
 	{ AT(cell.sockets.used_fd), on_network },
 	{ AT(cell.oom.fd), on_oom },
 	{ AT(cell.oom.helper_fd), on_oom_helper },
 	{ AT(files.sock), on_files },
 	{ AT(control), on_control }, /* before the client: the end of the keeper is the reason, a cancel of the door a consequence */
 	{ AT(client), on_client },
-	{ AT(cell.warm.answer_fd), watch_warm_hear },
+	{ AT(cell.warm.answer_fd), watch_receive_fork_server },
 	{ AT(cell.warm.program_fd), on_program },
 #undef AT
 };
 
 /* After the decision no order and no message of the client is read: watch_take_late_order() reads the order that is there. */
-static bool is_heard(const struct watch *w, const struct source *s)
+static bool is_polled(const struct watch *w, const struct source *s)
 {
-	if (s->hear == on_control && w->files.state == FILES_FILLS) /* the order waits until the program's files are there */
+	if (s->handle == on_control && w->files.state == FILES_FILLS) /* the order waits until the program's files are there */
 		return false;
-	return !w->decided || (s->hear != on_control && s->hear != on_client);
+	return !w->decided || (s->handle != on_control && s->handle != on_client);
 }
 
 static int fd_of(const struct watch *w, const struct source *s)
 {
-	if (s->hear == on_oom && (w->cell.oom.helper_fd >= 0 || w->next_oom > 0))
+	if (s->handle == on_oom && (w->cell.oom.helper_fd >= 0 || w->next_oom > 0))
 		return -1;
-	if (s->hear == on_network && w->cell.sockets.to < 0) /* the door has not asked for the sockets yet */
+	if (s->handle == on_network && w->cell.sockets.to < 0) /* the door has not asked for the sockets yet */
 		return -1;
-	if (s->hear == watch_hear_cell && w->cell.warm.is_hard) /* the program could have taken over PID 1: its messages are not read any more */
+	if (s->handle == watch_receive_init && w->cell.warm.init_is_confined) /* the program could have taken over PID 1: its messages are not read any more */
 		return -1;
-	return is_heard(w, s) ? *(const int *)((const char *)w + s->fd) : -1;
+	return is_polled(w, s) ? *(const int *)((const char *)w + s->fd) : -1;
 }
 
 /* A source that an earlier one has closed or replaced is handled at the next turn. */
-static void hear(struct watch *w, const struct pollfd *fds)
+static void handle(struct watch *w, const struct pollfd *fds)
 {
 	for (size_t i = 0; i < ARRAY_LEN(sources); i++)
 		if (fds[i].revents && fd_of(w, &sources[i]) == fds[i].fd)
-			sources[i].hear(w);
+			sources[i].handle(w);
 }
 
 _Static_assert(WATCH_FDS == ARRAY_LEN(sources) + 1, "the last one is PID 1");
@@ -344,7 +344,7 @@ double watch_left(struct watch *w)
 	double left = w->decided ? KILL_MS_MAX : check_clocks(w);
 
 	if (w->decided || w->clock.started) /* a cell does not end before its fork server has answered, or has died */
-		left = least(left, watch_warm_patience(w, clock_ms(CLOCK_MONOTONIC)));
+		left = least(left, watch_fork_server_timeout(w, clock_ms(CLOCK_MONOTONIC)));
 	left = check_oom(w, left);
 	return check_taken(w, notice_turn(&w->cell.notice, left));
 }
@@ -352,12 +352,12 @@ double watch_left(struct watch *w)
 void watch_fds(const struct watch *w, struct pollfd fds[WATCH_FDS])
 {
 	for (size_t i = 0; i < ARRAY_LEN(sources); i++)
-		fds[i] = (struct pollfd){ .fd = fd_of(w, &sources[i]), .events = sources[i].hear == on_oom ? w->cell.oom.events : POLLIN };
+		fds[i] = (struct pollfd){ .fd = fd_of(w, &sources[i]), .events = sources[i].handle == on_oom ? w->cell.oom.events : POLLIN };
 	fds[ARRAY_LEN(sources)] = (struct pollfd){ .fd = w->cell.pidfd, .events = POLLIN };
 }
 
-bool watch_hear(struct watch *w, const struct pollfd fds[WATCH_FDS])
+bool watch_handle_events(struct watch *w, const struct pollfd fds[WATCH_FDS])
 {
-	hear(w, fds);
-	return !w->is_alone && !(fds[ARRAY_LEN(sources)].revents && (w->cell.warm.is_hard || w->cell.report_fd < 0));
+	handle(w, fds);
+	return !w->only_init_is_left && !(fds[ARRAY_LEN(sources)].revents && (w->cell.warm.init_is_confined || w->cell.report_fd < 0));
 }

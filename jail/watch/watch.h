@@ -26,12 +26,12 @@ struct watch {
 	struct cell             cell;
 	struct run_end          end;
 	int                     client; /* -1: not known yet, or gone */
-	int                     unread;   /* order socket of a fork that waits without an order: readable once it has read or died; borrowed; else -1 */
-	bool                    awaited;  /* as in supervisor_protocol.h */
+	int                     order_poll_fd; /* order socket of a fork that waits without an order: readable once it has read or died; borrowed; else -1 */
+	bool                    for_one_run; /* as in supervisor_protocol.h */
 	int                     control;  /* brings the order; end of file: the keeper has ended, or gives the cell up */
 	int                     ticket;   /* brings the order without descriptors, from the holder of the other end; -1: no ticket is out */
-	uint64_t                wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* the most that an order by ticket, or LAUNCH_STAYS, may ask for */
-	uint64_t                session_ms; /* wall time of a session (LAUNCH_STAYS); 0: the run is no session */
+	uint64_t                wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* the most that an order by ticket, or LAUNCH_MAKE_SESSION, may ask for */
+	uint64_t                session_ms; /* wall time of a session (LAUNCH_MAKE_SESSION); 0: the run is no session */
 	bool                    is_frozen; /* the session */
 	uint32_t                victims;  /* processes of a session that were killed because it had no memory left */
 	int                     streams[PIPES_MAX];
@@ -41,14 +41,14 @@ struct watch {
 	double                  next_oom; /* CLOCK_MONOTONIC ms: until then memory events of the group are not read; 0: they are */
 	double                  started_at;
 	int64_t                 setup_cpu_ns; /* CPU time of the cell's set-up, which is not the program's */
-	bool                    ordered, ready, execs, decided, reported, oom;
+	bool                    ordered, ready, execs, decided, program_has_ended, oom;
 	bool                    is_warm_order, has_ticket_order; /* the fork runs the program without an exec; the order came by ticket */
-	double                  tell_taken; /* CLOCK_MONOTONIC ms: when to tell the keeper that the ticket was used; 0: told, or nothing to tell */
-	uint32_t                nth;      /* as number of LAUNCH_READY */
+	double                  taken_due_ms; /* CLOCK_MONOTONIC ms: when to tell the keeper that the ticket was used; 0: told, or nothing to tell */
+	uint32_t                cells_before; /* as number of LAUNCH_READY */
 	bool                    has_streams; /* the client has them from its ticket */
-	bool                    told;     /* the streams were given to the client, or it has them */
+	bool                    has_given_streams; /* the streams were given to the client, or it has them */
 	bool                    is_blameless; /* it ended before it had an order, and the cell did nothing wrong: the keeper is not told why */
-	bool                    is_alone; /* the program has ended, and PID 1 has no other process */
+	bool                    only_init_is_left; /* the program has ended, and PID 1 has no other process */
 	struct program_end      program;
 	struct files            files;
 };
@@ -65,19 +65,19 @@ void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why)
 bool watch_reached_memory(const struct watch *w);
 
 /* Tells the client the limit behind this reason, if there is one. */
-void watch_say_limit(const struct watch *w, enum exit_reason reason);
+void watch_report_limit(const struct watch *w, enum exit_reason reason);
 
 /*
  * One turn of the caller's loop: how long to wait at most (ms), for which descriptors, and what to do after poll(). False: PID 1 has ended, and
- * every process of the cell with it; or PID 1 is the only one left (is_alone).
+ * every process of the cell with it; or PID 1 is the only one left (only_init_is_left).
  */
 enum { WATCH_FDS = 14 };
 
 double watch_left(struct watch *w);
 void   watch_fds(const struct watch *w, struct pollfd fds[WATCH_FDS]);
-bool   watch_hear(struct watch *w, const struct pollfd fds[WATCH_FDS]);
+bool   watch_handle_events(struct watch *w, const struct pollfd fds[WATCH_FDS]);
 /* A zygote is up now: a cell that was built before asks it for a fork. */
-void   watch_warm_is_up(struct watch *w);
+void   watch_zygote_is_up(struct watch *w);
 
 /* The cell was built for a run whose order is on its way. A failure can be told only on the socket that the order brings. */
 bool watch_awaits_order(const struct watch *w);

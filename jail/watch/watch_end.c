@@ -3,13 +3,13 @@
 #include "watch.h"
 
 #include "fd.h"
-#include "watch_tell.h"
+#include "watch_send.h"
 
 #include <sys/socket.h>
 
 void watch_init(struct watch *w)
 {
-	*w = (struct watch){ .client = -1, .control = -1, .ticket = -1, .unread = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE, .files = FILES_INIT };
+	*w = (struct watch){ .client = -1, .control = -1, .ticket = -1, .order_poll_fd = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE, .files = FILES_INIT };
 	cell_init(&w->cell);
 }
 
@@ -32,7 +32,7 @@ bool watch_reached_memory(const struct watch *w)
 	return u.memory_peak < 0 || (uint64_t)u.memory_peak >= w->order.limits->memory_bytes / 8 * 7;
 }
 
-void watch_say_limit(const struct watch *w, enum exit_reason reason)
+void watch_report_limit(const struct watch *w, enum exit_reason reason)
 {
 	static const struct {
 		enum exit_reason reason;
@@ -47,12 +47,12 @@ void watch_say_limit(const struct watch *w, enum exit_reason reason)
 		return; /* not a limit of the run */
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].reason == reason)
-			watch_tell_limit(w, rows[i].limit);
+			watch_send_limit(w, rows[i].limit);
 }
 
 bool watch_awaits_order(const struct watch *w)
 {
-	return w->awaited && !w->ordered && w->control >= 0;
+	return w->for_one_run && !w->ordered && w->control >= 0;
 }
 
 /* A sender of a later order gets EPIPE, and uses another cell. An order that is there already is taken when the cell has ended. */
@@ -77,7 +77,7 @@ void watch_decide(struct watch *w, enum exit_reason reason)
 	}
 	cell_kill(&w->cell);
 	if (is_first)
-		watch_say_limit(w, reason);
+		watch_report_limit(w, reason);
 }
 
 void watch_fail(struct watch *w, enum exit_reason reason, const struct err *why)

@@ -23,7 +23,7 @@ static void take_figures(struct watch *w, const struct launch_order *o)
 	double now = clock_ms(CLOCK_MONOTONIC);
 
 	w->ordered            = true;
-	w->unread             = -1;
+	w->order_poll_fd      = -1;
 	w->asked              = o->asked <= now ? o->asked : now; /* a time in the future, or NaN, would put off the deadline of the set-up */
 	w->limits             = o->limits;
 	w->head               = o->head;
@@ -62,7 +62,7 @@ static void carry_out(struct watch *w, const struct order_fds *fds)
 	if (give_order(w, fds, &e) < 0)
 		watch_fail(w, EXIT_setup_failed, &e);
 	else
-		watch_warm_ordered(w);
+		watch_order_taken(w);
 }
 
 static void take_order(struct watch *w, const struct launch_order *o, const int *fds, bool is_late)
@@ -98,7 +98,7 @@ bool watch_take_ticket(struct watch *w)
 		return false;
 	}
 	w->client      = fd_take(&w->ticket);
-	w->tell_taken = clock_ms(CLOCK_MONOTONIC) + LAUNCH_TAKEN_MS;
+	w->taken_due_ms = clock_ms(CLOCK_MONOTONIC) + LAUNCH_TAKEN_MS;
 	if (!is_within_ticket(w, &o.limits) || !order_head_is_bounded(&o.head)) {
 		w->ordered = true;
 		err_set(&e, ERR_DENIED, "more was asked of a cell that stands ready than it was built for");
@@ -110,14 +110,14 @@ bool watch_take_ticket(struct watch *w)
 	w->has_ticket_order = true;
 	w->has_streams      = o.head.code_len != 0;
 	if (o.head.code_len || w->decided || pass_on_command(w, &e) == 0)
-		watch_warm_ordered(w);
+		watch_order_taken(w);
 	else
 		watch_fail(w, EXIT_setup_failed, &e);
 	return true;
 }
 
 /* False: end of file, or no valid order. */
-static bool hear_order(struct watch *w, bool is_late)
+static bool receive_order(struct watch *w, bool is_late)
 {
 	struct launch_order order;
 	int                 fds[4];
@@ -135,7 +135,7 @@ static bool hear_order(struct watch *w, bool is_late)
 
 bool watch_take_order(struct watch *w)
 {
-	return hear_order(w, false);
+	return receive_order(w, false);
 }
 
 void watch_take_late_order(struct watch *w)
@@ -147,5 +147,5 @@ void watch_take_late_order(struct watch *w)
 	if (w->control < 0 || w->ordered)
 		return;
 	shutdown(w->control, SHUT_RD);
-	(void)hear_order(w, true);
+	(void)receive_order(w, true);
 }

@@ -2,7 +2,7 @@
  * watch_parts.h - what the files of a watch know of each other
  *
  * Each calls those below it: watch.c, the turns; watch_order.c; watch_warm.c, the program; victim.c; watch_end.c, the first reason;
- * watch_tell.c, messages.
+ * watch_send.c, messages.
  */
 #pragma once
 #include "watch.h"
@@ -13,19 +13,19 @@ must_use bool watch_take_order(struct watch *w);
 bool          watch_take_ticket(struct watch *w);
 
 /* watch_warm.c. One message of PID 1, of the fork, of the fork server. */
-void watch_hear_cell(struct watch *w);
-void watch_hear_fork(struct watch *w);
-void watch_warm_hear(struct watch *w);
+void watch_receive_init(struct watch *w);
+void watch_receive_fork(struct watch *w);
+void watch_receive_fork_server(struct watch *w);
 /* An order, for a cell that is or will be prepared. */
-void watch_warm_ordered(struct watch *w);
-/* w->unread is readable: the fork, which has no order of this process, has read one or has died. */
-void watch_warm_read(struct watch *w);
+void watch_order_taken(struct watch *w);
+/* w->order_poll_fd is readable: the fork, which has no order of this process, has read one or has died. */
+void watch_order_read(struct watch *w);
 /* The program has ended. */
-void watch_warm_program(struct watch *w);
+void watch_program_ended(struct watch *w);
 /* The program that has started is a session's server. */
 void watch_begin_session(struct watch *w);
 /* For how long (ms) the fork server may be silent. */
-double watch_warm_patience(struct watch *w, double now);
+double watch_fork_server_timeout(struct watch *w, double now);
 
 /* victim.c. A session has no memory left: kills the process with most of its own, or the youngest if files have used it up. False: none. */
 must_use bool watch_kill_victim(struct watch *w);

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "watch_tell.h"
+#include "watch_send.h"
 
 #include "fd.h"
 #include "packet.h"
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-int watch_tell(int sock, const struct launch_message *message, const int *fds, size_t n, struct err *e)
+int watch_send(int sock, const struct launch_message *message, const int *fds, size_t n, struct err *e)
 {
 	int r = packet_offer(sock, message, sizeof *message, fds, n); /* a client that does not listen is not waited for */
 
@@ -20,35 +20,35 @@ int watch_tell(int sock, const struct launch_message *message, const int *fds, s
 	return err_sys(e, "the client cannot be told");
 }
 
-static void tell_quietly(int sock, const struct launch_message *message)
+static void send_or_ignore(int sock, const struct launch_message *message)
 {
 	struct err ignored; /* the other end sees this end close */
 
 	if (sock >= 0)
-		(void)!watch_tell(sock, message, NULL, 0, &ignored);
+		(void)!watch_send(sock, message, NULL, 0, &ignored);
 }
 
-int watch_tell_started(struct watch *w, struct err *e)
+int watch_send_started(struct watch *w, struct err *e)
 {
 	struct launch_message message = { .kind = LAUNCH_STARTED };
 	size_t             n    = pipes_count(w->head.stdin_pipe, w->head.result_pipe);
-	int                   r       = watch_tell(w->client, &message, w->streams, n, e);
+	int                   r       = watch_send(w->client, &message, w->streams, n, e);
 
 	for (size_t i = 0; i < ARRAY_LEN(w->streams); i++)
 		fd_closep(&w->streams[i]);
 	return r;
 }
 
-void watch_tell_limit(const struct watch *w, enum limit_id limit)
+void watch_send_limit(const struct watch *w, enum limit_id limit)
 {
 	struct launch_message message = { .kind   = LAUNCH_LIMIT,
 					  .number = limit,
 					  .value  = limits_value(w->order.limits, &limits_fields[limit]) };
 
-	tell_quietly(w->client, &message);
+	send_or_ignore(w->client, &message);
 }
 
-void watch_say_layers(const struct watch *w, struct run_end *ret)
+void watch_fill_layers(const struct watch *w, struct run_end *ret)
 {
 	ret->layers  = w->cell.layers;
 	ret->missing = w->cell.missing;
@@ -56,13 +56,13 @@ void watch_say_layers(const struct watch *w, struct run_end *ret)
 	snprintf(ret->missing_why[1], sizeof ret->missing_why[1], "%s", w->cell.group.why);
 }
 
-void watch_tell_session(const struct watch *w)
+void watch_send_session(const struct watch *w)
 {
 	struct launch_message message = { .kind = LAUNCH_SESSION, .number = w->victims, .value = w->is_frozen, .end = RUN_END_NONE };
 
-	watch_say_layers(w, &message.end);
+	watch_fill_layers(w, &message.end);
 	memcpy(message.end.rootfs_digest, w->cell.rootfs.digest, sizeof message.end.rootfs_digest);
-	tell_quietly(w->client, &message);
+	send_or_ignore(w->client, &message);
 }
 
 /* The descriptors are in the order of launch.h; the client's ends among them, in that of pipes.h. */
@@ -73,45 +73,45 @@ static int make_ticket(struct watch *w, int fds[TICKET_FDS])
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -1;
 	w->ticket            = pair[0];
-	fds[TICKET_LAUNCHER] = pair[1];
+	fds[TICKET_SUPERVISOR] = pair[1];
 	fds[TICKET_ORDERS]   = w->cell.warm.orders[0];
 	fds[TICKET_ORDER_FILE] = w->cell.warm.order_file;
 	memcpy(fds + TICKET_STDOUT, w->cell.warm.prepared + PREPARED_CLIENT, PIPES_MAX * sizeof *fds);
 	return 0;
 }
 
-void watch_tell_ready(struct watch *w)
+void watch_send_ready(struct watch *w)
 {
-	struct launch_message message = { .kind = LAUNCH_READY, .number = w->nth };
+	struct launch_message message = { .kind = LAUNCH_READY, .number = w->cells_before };
 	int                fds[TICKET_FDS];
 
 	if (w->ticket >= 0)
 		return; /* another zygote was asked: the ticket that is out stays valid. A second one would leave the first without a reader */
 	if (w->cell.warm.state == WARM_PREPARED || make_ticket(w, fds) < 0) {
-		tell_quietly(w->control, &message);
+		send_or_ignore(w->control, &message);
 		return;
 	}
 	(void)!packet_send(w->control, &message, sizeof message, fds, TICKET_FDS);
-	close(fds[TICKET_LAUNCHER]);
+	close(fds[TICKET_SUPERVISOR]);
 }
 
-void watch_tell_taken(struct watch *w)
+void watch_send_taken(struct watch *w)
 {
-	if (w->tell_taken > 0)
-		tell_quietly(w->control, &(struct launch_message){ .kind = LAUNCH_TAKEN });
-	w->tell_taken = 0;
+	if (w->taken_due_ms > 0)
+		send_or_ignore(w->control, &(struct launch_message){ .kind = LAUNCH_TAKEN });
+	w->taken_due_ms = 0;
 }
 
-void watch_tell_returned(const struct watch *w)
+void watch_send_returned(const struct watch *w)
 {
-	tell_quietly(w->control, &(struct launch_message){ .kind = LAUNCH_READY, .number = w->nth });
+	send_or_ignore(w->control, &(struct launch_message){ .kind = LAUNCH_READY, .number = w->cells_before });
 }
 
-void watch_tell_ended(const struct watch *w)
+void watch_send_ended(const struct watch *w)
 {
 	struct launch_message message = { .kind = LAUNCH_ENDED, .end = w->end };
 
 	if (w->client < 0 && w->is_blameless)
 		message.end.why.kind = ERR_NONE;
-	tell_quietly(w->client >= 0 ? w->client : w->control, &message);
+	send_or_ignore(w->client >= 0 ? w->client : w->control, &message);
 }

@@ -5,7 +5,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "packet.h"
-#include "watch_tell.h"
+#include "watch_send.h"
 
 #include <errno.h>
 #include <string.h>
@@ -29,7 +29,7 @@ void watch_begin_session(struct watch *w)
 	int workspace = w->cell.warm.prepared[PREPARED_MOUNTS + CELL_MOUNTS - 1];
 
 	(void)!unlinkat(workspace, "main.py", 0);
-	watch_tell_session(w);
+	watch_send_session(w);
 }
 
 static void start_clock(struct watch *w)
@@ -42,7 +42,7 @@ static void start_clock(struct watch *w)
 }
 
 /* Called twice for a cell that was built before there was a zygote: the second time it has a ticket. */
-static void say_ready(struct watch *w)
+static void report_ready(struct watch *w)
 {
 	bool has_ticket = w->ticket < 0 && w->cell.warm.state != WARM_PREPARED;
 
@@ -52,7 +52,7 @@ static void say_ready(struct watch *w)
 	if (has_ticket && w->cell.group.files && !group_begin_peak(&w->cell.group))
 		watch_decide(w, EXIT_cancelled); /* these groups cannot be used again: the keeper makes others */
 	else
-		watch_tell_ready(w);
+		watch_send_ready(w);
 }
 
 /* --- preparing --- */
@@ -61,16 +61,16 @@ static void say_ready(struct watch *w)
  * Asks a fork server for the program. Without an order only a zygote is asked: a cell without a zygote waits for an order or for a
  * zygote, whichever comes first. A fork ahead of the order is asked for only while there is no order.
  */
-static void ask(struct watch *w)
+static void request_fork(struct watch *w)
 {
 	struct warm *warm        = &w->cell.warm;
 	bool         is_possible = warm_is_possible(warm);
 	struct err   e;
 
-	if (warm->state != WARM_PREPARED || !warm->is_hard || w->decided)
+	if (warm->state != WARM_PREPARED || !warm->init_is_confined || w->decided)
 		return;
 	if (!w->ordered && !is_possible) {
-		say_ready(w);
+		report_ready(w);
 		return;
 	}
 	w->is_warm_order &= is_possible;
@@ -78,14 +78,14 @@ static void ask(struct watch *w)
 		warm->asked_times = 0;
 	warm->by_forker = w->ordered && !w->is_warm_order;
 	warm->ahead    = warm->zygote.ahead && !w->ordered;
-	if (cell_ask(&w->cell, w->order.limits, &e) < 0)
+	if (cell_request_fork(&w->cell, w->order.limits, &e) < 0)
 		watch_fail(w, EXIT_setup_failed, &e);
 }
 
-void watch_warm_is_up(struct watch *w)
+void watch_zygote_is_up(struct watch *w)
 {
 	if (w->ready && !w->ordered)
-		ask(w);
+		request_fork(w);
 }
 
 /*
@@ -94,23 +94,23 @@ void watch_warm_is_up(struct watch *w)
  */
 static bool runs(const struct watch *w)
 {
-	return w->ordered && w->cell.warm.stands && (w->is_warm_order || (w->execs && w->cell.warm.report_fd < 0));
+	return w->ordered && w->cell.warm.fork_is_confined && (w->is_warm_order || (w->execs && w->cell.warm.report_fd < 0));
 }
 
-static void tell_streams(struct watch *w)
+static void hand_over_streams(struct watch *w)
 {
 	int       *client = w->cell.warm.prepared + PREPARED_CLIENT;
 	struct err e;
 
 	/* A warm order is told of at once, even if its zygote has gone. */
-	if (!w->ordered || w->told || w->decided || w->cell.warm.state < WARM_PREPARED || (!w->is_warm_order && !runs(w)))
+	if (!w->ordered || w->has_given_streams || w->decided || w->cell.warm.state < WARM_PREPARED || (!w->is_warm_order && !runs(w)))
 		return;
-	w->told = true;
+	w->has_given_streams = true;
 	if (!w->has_streams)
 		pipes_take(w->streams, client, w->head.stdin_pipe, w->head.result_pipe);
 	for (size_t i = 0; i < PIPES_MAX; i++)
 		fd_closep(&client[i]);
-	if (!w->has_streams && watch_tell_started(w, &e) < 0) /* the holder of a ticket has its streams, and need not be woken for what it knows */
+	if (!w->has_streams && watch_send_started(w, &e) < 0) /* the holder of a ticket has its streams, and need not be woken for what it knows */
 		watch_fail(w, EXIT_cancelled, &e); /* its output would go nowhere */
 }
 
@@ -125,14 +125,14 @@ static void take_prepared(struct watch *w, const int *fds, size_t n)
 		return;
 	}
 	files_give_workspace(&w->files, w->cell.warm.prepared[PREPARED_MOUNTS + CELL_MOUNTS - 1]);
-	tell_streams(w);
-	ask(w);
+	hand_over_streams(w);
+	request_fork(w);
 }
 
-static void on_hard(struct watch *w)
+static void on_init_confined(struct watch *w)
 {
-	w->cell.warm.is_hard = true;
-	ask(w);
+	w->cell.warm.init_is_confined = true;
+	request_fork(w);
 }
 
 /* --- the program begins --- */
@@ -148,27 +148,27 @@ static void begin(struct watch *w)
 /* Does nothing until the program runs. */
 static void begin_if_it_runs(struct watch *w)
 {
-	tell_streams(w);
+	hand_over_streams(w);
 	begin(w);
 }
 
-static void on_stands(struct watch *w)
+static void on_fork_confined(struct watch *w)
 {
-	if (w->cell.warm.stands)
+	if (w->cell.warm.fork_is_confined)
 		return; /* the fork reports its CPU time once more */
-	w->cell.warm.stands = true;
+	w->cell.warm.fork_is_confined = true;
 	if (!w->ordered)
-		say_ready(w);
+		report_ready(w);
 	begin_if_it_runs(w);
 }
 
 /* An order, for a cell that is or will be prepared. */
-void watch_warm_ordered(struct watch *w)
+void watch_order_taken(struct watch *w)
 {
 	if (w->cell.warm.state == WARM_WAITS)
 		w->cell.warm.asked = clock_ms(CLOCK_MONOTONIC);
-	tell_streams(w);
-	ask(w);
+	hand_over_streams(w);
+	request_fork(w);
 	begin(w);
 }
 
@@ -200,7 +200,7 @@ static void on_report_end(struct watch *w, int *fd)
 	struct err e;
 
 	fd_closep(fd);
-	if (fd == &w->cell.report_fd && !w->cell.warm.is_hard) {
+	if (fd == &w->cell.report_fd && !w->cell.warm.init_is_confined) {
 		err_set(&e, ERR_SETUP, "set-up step become-init: the cell died before brig-init was ready");
 		watch_fail(w, EXIT_setup_failed, &e);
 	}
@@ -215,7 +215,7 @@ static void on_report_end(struct watch *w, int *fd)
 static void take_listener(struct watch *w, const int *fds, size_t n)
 {
 	if (w->cell.is_noticed || n != 1)
-		w->cell.notice.was_given = true;
+		w->cell.notice.socket_was_allowed = true;
 	w->cell.is_noticed = true;
 	notice_close(&w->cell.notice);
 	if (n)
@@ -247,7 +247,7 @@ static void on_report(struct watch *w, int *fd)
 
 	if (got == 1 && fd == &w->cell.report_fd) {
 		packet_drop(fds, n);
-		on_hard(w);
+		on_init_confined(w);
 		return;
 	}
 	if (got != sizeof report) {
@@ -276,17 +276,17 @@ static void on_report(struct watch *w, int *fd)
 	case CHILD_EXECS:
 		w->setup_cpu_ns = setup_time(report.cpu_ns); /* read from the group now, it would include time of the program */
 		w->execs        = report.detail == CHILD_DETAIL_EXECS;
-		on_stands(w);
+		on_fork_confined(w);
 		return;
 	}
 }
 
-void watch_hear_cell(struct watch *w)
+void watch_receive_init(struct watch *w)
 {
 	on_report(w, &w->cell.report_fd);
 }
 
-void watch_hear_fork(struct watch *w)
+void watch_receive_fork(struct watch *w)
 {
 	on_report(w, &w->cell.warm.report_fd);
 }
@@ -309,7 +309,7 @@ static void look_at_mounts(struct watch *w)
 }
 
 /* The program has ended. Processes that it has left die with PID 1. */
-void watch_warm_program(struct watch *w)
+void watch_program_ended(struct watch *w)
 {
 	struct err e;
 	int        status;
@@ -319,10 +319,10 @@ void watch_warm_program(struct watch *w)
 		return;
 	}
 	while (packet_is_there(w->cell.warm.report_fd)) /* the fork may have sent more than one message before its end */
-		watch_hear_fork(w);
+		watch_receive_fork(w);
 	fd_closep(&w->cell.warm.report_fd); /* end of file may come later, because the fork server has the socket open for a moment longer */
 	begin_if_it_runs(w);
-	if (w->ordered ? !runs(w) : !w->cell.warm.stands) {
+	if (w->ordered ? !runs(w) : !w->cell.warm.fork_is_confined) {
 		err_set(&e, ERR_SETUP, "the program died while it was set up");
 		watch_fail(w, EXIT_setup_failed, &e);
 	}
@@ -331,10 +331,10 @@ void watch_warm_program(struct watch *w)
 		leave(w, &e);
 	}
 	w->program.status = status;
-	w->reported    = true;
+	w->program_has_ended = true;
 	look_at_mounts(w);
-	w->is_alone = !w->decided && group_pids_now(&w->cell.group) == 1;
-	if (!w->is_alone)
+	w->only_init_is_left = !w->decided && group_pids_now(&w->cell.group) == 1;
+	if (!w->only_init_is_left)
 		cell_kill(&w->cell);
 }
 
@@ -342,14 +342,14 @@ void watch_warm_program(struct watch *w)
  * The fork has read what it is to run, or has died. The holder of a ticket sends its order to the supervisor first: without one
  * there are no limits to hold the program to.
  */
-void watch_warm_read(struct watch *w)
+void watch_order_read(struct watch *w)
 {
 	struct err e;
 
-	w->unread = -1;
+	w->order_poll_fd = -1;
 	while (packet_is_there(w->cell.warm.report_fd)) /* the fork may have sent more than one message before it read */
-		watch_hear_fork(w);
-	if (!w->ordered && w->cell.warm.stands) {
+		watch_receive_fork(w);
+	if (!w->ordered && w->cell.warm.fork_is_confined) {
 		err_set(&e, ERR_SETUP, "the fork of the zygote has read what its supervisor had no order for, or has ended");
 		leave(w, &e);
 	}
@@ -364,28 +364,28 @@ static void on_cannot(struct watch *w, enum exit_reason reason, const struct err
 }
 
 /* A zygote that waits for the order has not died of the request: the count of zygotes that died of it starts again. */
-static void on_word(struct watch *w)
+static void on_fork_server_message(struct watch *w)
 {
 	if (w->ordered)
 		return;
 	if (w->cell.warm.state == WARM_WAITS) {
 		w->cell.warm.asked_times = 0;
-		say_ready(w);
+		report_ready(w);
 	}
 	if (w->cell.warm.state == WARM_FORKS)
-		w->unread = w->cell.warm.orders[0];
+		w->order_poll_fd = w->cell.warm.orders[0];
 }
 
-void watch_warm_hear(struct watch *w)
+void watch_receive_fork_server(struct watch *w)
 {
 	struct err e;
 
-	switch (warm_hear(&w->cell.warm, &e)) {
+	switch (warm_receive(&w->cell.warm, &e)) {
 	case WARM_GOES_ON:
-		on_word(w);
+		on_fork_server_message(w);
 		return;
 	case WARM_AGAIN:
-		ask(w);
+		request_fork(w);
 		return;
 	case WARM_CANNOT:
 		on_cannot(w, EXIT_setup_failed, &e);
@@ -406,9 +406,9 @@ static bool is_answer_due(const struct watch *w)
 }
 
 /* Kills a fork server that has not answered in time, because it is stopped or overloaded: another one is started then. */
-double watch_warm_patience(struct watch *w, double now)
+double watch_fork_server_timeout(struct watch *w, double now)
 {
-	double end         = w->cell.warm.asked + (w->cell.warm.started_then ? WARM_START_MS_MAX : WARM_MS_MAX);
+	double end         = w->cell.warm.asked + (w->cell.warm.server_was_importing ? WARM_START_MS_MAX : WARM_MS_MAX);
 	bool   is_only_one = w->cell.warm.by_forker && w->cell.warm.forker->is_for_one; /* another one cannot be started */
 
 	if (is_only_one)

@@ -142,7 +142,7 @@ static bool rehearse_when_idle(const struct zygote_run *run, PyObject *work)
 		return true;
 	done = PyObject_CallFunctionObjArgs(work, NULL);
 	Py_XDECREF(done);
-	return done && (zygote_stand(run) || PyErr_SetFromErrno(PyExc_OSError));
+	return done && (zygote_report_confined(run) || PyErr_SetFromErrno(PyExc_OSError));
 }
 
 static _Noreturn void live_as_fork(PyObject *self, PyObject *const works[])
@@ -152,7 +152,7 @@ static _Noreturn void live_as_fork(PyObject *self, PyObject *const works[])
 	PyObject                *begun = PyObject_CallFunctionObjArgs(works[BEGIN_FORK], NULL), *order, *program, *code;
 	const char              *path;
 
-	if (begun && !zygote_stand(run))
+	if (begun && !zygote_report_confined(run))
 		begun = PyErr_SetFromErrno(PyExc_OSError);
 	order   = begun && rehearse_when_idle(run, works[REHEARSE]) ? await_order(self) : NULL;
 	program = order ? PyObject_CallObject(works[BECOME], order) : NULL;

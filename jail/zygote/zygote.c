@@ -47,7 +47,7 @@ static int check_threads(void)
 
 int zygote_open(struct zygote *z)
 {
-	z->server.orders = ZYGOTE_FD_ORDERS;
+	z->server.requests = ZYGOTE_FD_REQUESTS;
 	if (check_threads() < 0 || chdir("/") < 0 || map_filters(&z->server) < 0 || fork_server_open(&z->server) < 0)
 		return -1;
 	if (prctl(PR_GET_NAME, z->name) < 0 || prctl(PR_SET_NAME, "brig-zygote") < 0)
@@ -68,9 +68,9 @@ bool zygote_fork(const struct zygote *z, struct fork_request *request, struct zy
 	return true;
 }
 
-bool zygote_stand(const struct zygote_run *run)
+bool zygote_report_confined(const struct zygote_run *run)
 {
-	int r = child_say_stands(&run->child);
+	int r = child_report_confined(&run->child);
 
 	errno = -r;
 	return r == 0;

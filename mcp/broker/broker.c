@@ -12,7 +12,7 @@
 static void log_line(void *owner, const char *line)
 {
 	(void)owner;
-	tool_audit_say(line);
+	tool_audit_log(line);
 }
 
 static int read_entries(struct broker *b, struct err *e)
@@ -26,7 +26,7 @@ static int read_entries(struct broker *b, struct err *e)
 	if (server_entries_parse(&b->entries, text.data, text.len, e) < 0)
 		return err_wrap(e, "--servers: %s", b->settings.file);
 	json_array_foreach(b->entries.notes, i, note)
-		tool_audit_say(json_string_value(note));
+		tool_audit_log(json_string_value(note));
 	return 0;
 }
 
@@ -83,7 +83,7 @@ static bool begins(const char *name, const char *with)
 struct tool_server *broker_server_of(struct broker *b, const char *name)
 {
 	for (size_t i = 0; i < b->entries.n; i++)
-		if (begins(name, b->entries.entry[i].word) || begins(name, b->entries.entry[i].name))
+		if (begins(name, b->entries.entry[i].identifier) || begins(name, b->entries.entry[i].name))
 			return &b->server[i];
 	return NULL;
 }
@@ -215,7 +215,7 @@ json_t *broker_troubles(struct broker *b)
 
 	for (size_t i = 0; i < b->entries.n; i++)
 		if (b->server[i].state == TOOL_SERVER_RESTS)
-			json_array_append_new(made, json_sprintf("%s: %s", b->entries.entry[i].word, b->server[i].why));
+			json_array_append_new(made, json_sprintf("%s: %s", b->entries.entry[i].identifier, b->server[i].why));
 	return made;
 }
 
@@ -229,9 +229,9 @@ char *broker_servers_text(const struct broker *b, size_t max)
 		return NULL;
 	for (; shown < b->entries.n; shown++) {
 		fflush(out);
-		if (len + strlen(b->entries.entry[shown].word) + 20 > max)
+		if (len + strlen(b->entries.entry[shown].identifier) + 20 > max)
 			break;
-		fprintf(out, "%s%s", shown ? ", " : "", b->entries.entry[shown].word);
+		fprintf(out, "%s%s", shown ? ", " : "", b->entries.entry[shown].identifier);
 	}
 	if (shown < b->entries.n)
 		fprintf(out, " and %zu more", b->entries.n - shown);

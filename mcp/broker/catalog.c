@@ -77,10 +77,10 @@ static bool fill(struct catalog_tool *t, const struct server_entry *server, json
 	char        word[TOOL_NAME_MAX + 8];
 
 	*t = (struct catalog_tool){ .name = json_string_value(json_object_get(definition, "name")), .definition = json_incref(definition) };
-	word_of(t->name, word, TOOL_NAME_MAX);
+	python_identifier(t->name, word, TOOL_NAME_MAX);
 	t->read_only   = hint(definition, "readOnlyHint", false);
 	t->destructive = hint(definition, "destructiveHint", true);
-	if (asprintf(&t->full, "%s.%s", server->word, word) < 0)
+	if (asprintf(&t->full, "%s.%s", server->identifier, word) < 0)
 		t->full = NULL;
 	if (asprintf(&t->own, "%s.%s", server->name, t->name) < 0)
 		t->own = NULL;

@@ -26,7 +26,7 @@ static void update(struct rpc_client *c)
 	}
 }
 
-void rpc_client_say(struct rpc_client *c, char *line, size_t len)
+void rpc_client_send_line(struct rpc_client *c, char *line, size_t len)
 {
 	if (!line || !c->open || c->out.end.fd < 0) {
 		free(line);
@@ -43,10 +43,10 @@ static void send_message(struct rpc_client *c, json_t *message)
 	char  *line = rpc_dump(message, &len);
 
 	json_decref(message);
-	rpc_client_say(c, line, len);
+	rpc_client_send_line(c, line, len);
 }
 
-void rpc_client_tell(struct rpc_client *c, const char *method, json_t *params)
+void rpc_client_notify(struct rpc_client *c, const char *method, json_t *params)
 {
 	send_message(c, rpc_notification(method, params));
 }
@@ -61,10 +61,10 @@ static void writes_ready(void *owner)
 
 /* --- asking --- */
 
-static void end_ask(struct rpc_ask *a, enum rpc_end end, const json_t *said, const char *why)
+static void end_ask(struct rpc_ask *a, enum rpc_end end, const json_t *reply, const char *why)
 {
 	rpc_ask_forget(a, false);
-	a->answered(a->owner, end, said, why);
+	a->answered(a->owner, end, reply, why);
 }
 
 static void on_late(void *owner)
@@ -112,7 +112,7 @@ void rpc_ask_forget(struct rpc_ask *a, bool cancel)
 	loop_timer_clear(c->loop, &a->late);
 	a->client = NULL;
 	if (cancel)
-		rpc_client_tell(c, "notifications/cancelled", json_pack("{sI}", "requestId", (json_int_t)a->id));
+		rpc_client_notify(c, "notifications/cancelled", json_pack("{sI}", "requestId", (json_int_t)a->id));
 }
 
 static struct rpc_ask *find(const struct rpc_client *c, const json_t *id)

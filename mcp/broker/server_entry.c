@@ -10,7 +10,7 @@
 
 /* --- names --- */
 
-static bool is_word_of_python(const char *text)
+static bool is_python_keyword(const char *text)
 {
 	static const char words[] = " False None True and as assert async await break class continue def del elif else except finally for from global if import "
 				    "in is lambda nonlocal not or pass raise return try while with yield match case print self ";
@@ -24,7 +24,7 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-void word_of(const char *name, char *ret, size_t max)
+void python_identifier(const char *name, char *ret, size_t max)
 {
 	size_t n = 0;
 
@@ -33,7 +33,7 @@ void word_of(const char *name, char *ret, size_t max)
 	for (; *name && n < max; name++)
 		ret[n++] = is_letter(*name) || (*name >= '0' && *name <= '9') ? *name : '_';
 	ret[n] = 0;
-	if (is_word_of_python(ret) && n < max)
+	if (is_python_keyword(ret) && n < max)
 		strcpy(ret + n, "_");
 }
 
@@ -179,23 +179,23 @@ static int take_word(struct parse *p, const char *key, const json_t *value, cons
 	return 0;
 }
 
-static int take_command(struct parse *p, const json_t *said)
+static int take_command(struct parse *p, const json_t *entry_json)
 {
 	json_t       *argv = json_array();
-	const json_t *args = json_object_get(said, "args");
+	const json_t *args = json_object_get(entry_json, "args");
 	const char   *command;
 
 	json_array_append_new(p->all->kept, argv);
-	if (take_word(p, "command", json_object_get(said, "command"), &command) < 0)
+	if (take_word(p, "command", json_object_get(entry_json, "command"), &command) < 0)
 		return -1;
 	json_array_append_new(argv, json_string(command));
 	p->entry->argv = argv;
 	return args ? take_list(p, "args", args, argv) : 0;
 }
 
-static int take_url(struct parse *p, const json_t *said)
+static int take_url(struct parse *p, const json_t *entry_json)
 {
-	if (take_word(p, "url", json_object_get(said, "url"), &p->entry->url) < 0)
+	if (take_word(p, "url", json_object_get(entry_json, "url"), &p->entry->url) < 0)
 		return -1;
 	if (*p->entry->broken || strncmp(p->entry->url, "https://", 8) == 0 || strncmp(p->entry->url, "http://", 7) == 0)
 		return 0;
@@ -217,13 +217,13 @@ static const struct {
 } other_names[] = { { "streamable-http", SERVER_http }, { "streamableHttp", SERVER_http }, { "streamable_http", SERVER_http }, { "local", SERVER_stdio } };
 
 /* Without a type, the key that the entry has decides. SERVER_KINDS: unknown. */
-static enum server_kind kind_of(const json_t *said)
+static enum server_kind kind_of(const json_t *entry_json)
 {
-	const json_t *type = json_object_get(said, "type") ? json_object_get(said, "type") : json_object_get(said, "transport");
+	const json_t *type = json_object_get(entry_json, "type") ? json_object_get(entry_json, "type") : json_object_get(entry_json, "transport");
 	const char   *name = json_string_value(type);
 
 	for (int k = 0; k < SERVER_KINDS; k++)
-		if (name ? strcmp(name, kinds[k].name) == 0 : !type && json_object_get(said, kinds[k].key) != NULL)
+		if (name ? strcmp(name, kinds[k].name) == 0 : !type && json_object_get(entry_json, kinds[k].key) != NULL)
 			return (enum server_kind)k;
 	for (size_t i = 0; name && i < ARRAY_LEN(other_names); i++)
 		if (strcmp(name, other_names[i].name) == 0)
@@ -231,13 +231,13 @@ static enum server_kind kind_of(const json_t *said)
 	return SERVER_KINDS;
 }
 
-static void note_unknown_keys(struct parse *p, const json_t *said)
+static void note_unknown_keys(struct parse *p, const json_t *entry_json)
 {
 	static const char *const known[] = { "type", "transport", "command", "args", "env", "cwd", "url", "headers", "disabled" };
 	const char              *key;
 	json_t                  *value;
 
-	json_object_foreach((json_t *)said, key, value) {
+	json_object_foreach((json_t *)entry_json, key, value) {
 		bool found = false;
 		char text[160];
 
@@ -250,32 +250,32 @@ static void note_unknown_keys(struct parse *p, const json_t *said)
 	}
 }
 
-static int take_kind(struct parse *p, const json_t *said)
+static int take_kind(struct parse *p, const json_t *entry_json)
 {
-	p->entry->kind = kind_of(said);
+	p->entry->kind = kind_of(entry_json);
 	switch (p->entry->kind) {
 	case SERVER_stdio:
-		return take_command(p, said);
+		return take_command(p, entry_json);
 	case SERVER_http:
 	case SERVER_sse:
-		return take_url(p, said);
+		return take_url(p, entry_json);
 	case SERVER_KINDS:
 		break;
 	}
 	return wrong(p, "type", "stdio, with a command, or http or sse, with a url");
 }
 
-static int take_entry(struct parse *p, const json_t *said)
+static int take_entry(struct parse *p, const json_t *entry_json)
 {
-	const json_t *env = json_object_get(said, "env"), *headers = json_object_get(said, "headers"), *cwd = json_object_get(said, "cwd");
+	const json_t *env = json_object_get(entry_json, "env"), *headers = json_object_get(entry_json, "headers"), *cwd = json_object_get(entry_json, "cwd");
 
-	if (take_kind(p, said) < 0)
+	if (take_kind(p, entry_json) < 0)
 		return -1;
 	if ((env && take_map(p, "env", env, &p->entry->env) < 0) || (headers && take_map(p, "headers", headers, &p->entry->headers) < 0))
 		return -1;
 	if (cwd && take_word(p, "cwd", cwd, &p->entry->cwd) < 0)
 		return -1;
-	note_unknown_keys(p, said);
+	note_unknown_keys(p, entry_json);
 	if (*p->entry->broken)
 		note(p->all, p->entry->name, p->entry->broken);
 	return 0;
@@ -284,20 +284,20 @@ static int take_entry(struct parse *p, const json_t *said)
 /* --- all of them --- */
 
 /* A client's own file may list brig-mcp, too, which would then start itself, again and again. */
-static bool is_ourselves(const json_t *said)
+static bool is_ourselves(const json_t *entry_json)
 {
-	const char *command = json_string_value(json_object_get(said, "command")), *name = command ? strrchr(command, '/') : NULL;
+	const char *command = json_string_value(json_object_get(entry_json, "command")), *name = command ? strrchr(command, '/') : NULL;
 
 	return command && strcmp(name ? name + 1 : command, "brig-mcp") == 0;
 }
 
-static bool is_left_out(struct server_entries *s, const char *name, const json_t *said)
+static bool is_left_out(struct server_entries *s, const char *name, const json_t *entry_json)
 {
-	if (json_is_true(json_object_get(said, "disabled"))) {
+	if (json_is_true(json_object_get(entry_json, "disabled"))) {
 		note(s, name, "it is switched off");
 		return true;
 	}
-	if (!is_ourselves(said))
+	if (!is_ourselves(entry_json))
 		return false;
 	note(s, name, "it is brig-mcp itself, and left out");
 	return true;
@@ -308,29 +308,29 @@ static int name_entry(struct parse *p, const char *name)
 	p->entry->name = name;
 	if (!*name || strlen(name) > SERVER_NAME_MAX || !text_is_plain(name))
 		return err_set(p->e, ERR_BAD_SPEC, "mcpServers: a name has 1 to %d bytes of plain text", SERVER_NAME_MAX);
-	word_of(name, p->entry->word, SERVER_NAME_MAX);
+	python_identifier(name, p->entry->identifier, SERVER_NAME_MAX);
 	for (const struct server_entry *other = p->all->entry; other < p->entry; other++)
-		if (strcmp(other->word, p->entry->word) == 0)
+		if (strcmp(other->identifier, p->entry->identifier) == 0)
 			return err_set(p->e, ERR_BAD_SPEC, "mcpServers: \"%.60s\" and \"%.60s\" are both %s in Python; rename one", other->name, name,
-				       other->word);
+				       other->identifier);
 	return 0;
 }
 
 static int take_all(struct server_entries *s, const json_t *list, struct err *e)
 {
 	const char *name;
-	json_t     *said;
+	json_t     *entry_json;
 
-	json_object_foreach((json_t *)list, name, said) {
+	json_object_foreach((json_t *)list, name, entry_json) {
 		struct parse p = { .all = s, .entry = &s->entry[s->n], .e = e };
 
-		if (json_is_object(said) && is_left_out(s, name, said))
+		if (json_is_object(entry_json) && is_left_out(s, name, entry_json))
 			continue;
 		if (name_entry(&p, name) < 0)
 			return -1;
-		if (!json_is_object(said))
+		if (!json_is_object(entry_json))
 			return err_set(e, ERR_BAD_SPEC, "mcpServers.%.60s: expected an object", name);
-		if (take_entry(&p, said) < 0)
+		if (take_entry(&p, entry_json) < 0)
 			return -1;
 		s->n++;
 	}

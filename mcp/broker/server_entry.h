@@ -24,7 +24,7 @@ enum server_kind {
 
 struct server_entry {
 	const char      *name;                  /* as in the file */
-	char             word[SERVER_NAME_MAX + 8]; /* its name in programs: a Python identifier */
+	char             identifier[SERVER_NAME_MAX + 8]; /* its name in programs: a Python identifier */
 	enum server_kind kind;
 	const char      *cwd, *url;             /* NULL: none */
 	const json_t    *argv;                  /* of stdio: command, then args */
@@ -43,4 +43,4 @@ must_use int server_entries_parse(struct server_entries *ret, const char *bytes,
 void         server_entries_done(struct server_entries *s);
 
 /* Makes a Python identifier of a name: letters, digits and '_', at most max bytes, never a keyword. ret has max + 1 bytes. */
-void word_of(const char *name, char *ret, size_t max);
+void python_identifier(const char *name, char *ret, size_t max);

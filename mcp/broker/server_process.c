@@ -54,14 +54,14 @@ static json_t *environment_of(const struct server_entry *entry)
 	return env;
 }
 
-static void free_words(char **words)
+static void free_texts(char **words)
 {
 	for (size_t i = 0; words && words[i]; i++)
 		free(words[i]);
 	free(words);
 }
 
-static char **words_of_env(const json_t *env)
+static char **texts_of_env(const json_t *env)
 {
 	char      **words = calloc(json_object_size(env) + 1, sizeof *words);
 	const char *name;
@@ -134,11 +134,11 @@ static char *greeting_none(const struct server_entry *entry)
 
 static char *greeting_http(const struct server_entry *entry)
 {
-	json_t *said = json_pack("{ss so sb}", "url", entry->url, "headers", entry->headers ? json_incref((json_t *)entry->headers) : json_object(), "sse",
+	json_t *object = json_pack("{ss so sb}", "url", entry->url, "headers", entry->headers ? json_incref((json_t *)entry->headers) : json_object(), "sse",
 				 entry->kind == SERVER_sse);
-	char   *line = json_dumps(said, JSON_COMPACT);
+	char   *line = json_dumps(object, JSON_COMPACT);
 
-	json_decref(said);
+	json_decref(object);
 	return line;
 }
 
@@ -245,7 +245,7 @@ int server_process_start(struct server_process *ret, const struct server_entry *
 {
 	char  **argv    = kinds[entry->kind].argv(entry);
 	json_t *env     = environment_of(entry);
-	char  **words   = words_of_env(env);
+	char  **words   = texts_of_env(env);
 	char   *program = argv && argv[0] ? find_program(argv[0], env) : NULL;
 	int     r       = -1;
 
@@ -257,8 +257,8 @@ int server_process_start(struct server_process *ret, const struct server_entry *
 	else
 		err_set(e, ERR_LIMIT, "out of memory");
 	free(program);
-	free_words(argv);
-	free_words(words);
+	free_texts(argv);
+	free_texts(words);
 	json_decref(env);
 	return r;
 }

@@ -16,14 +16,14 @@ struct writer {
 	int           steps;
 };
 
-bool signature_is_word(const char *name)
+bool signature_is_identifier(const char *name)
 {
-	char word[128];
+	char identifier[128];
 
-	if (!*name || strlen(name) > sizeof word - 8)
+	if (!*name || strlen(name) > sizeof identifier - 8)
 		return false;
-	word_of(name, word, sizeof word - 2);
-	return strcmp(word, name) == 0;
+	python_identifier(name, identifier, sizeof identifier - 2);
+	return strcmp(identifier, name) == 0;
 }
 
 const json_t *schema_follow(const json_t *root, const char *ref)
@@ -139,7 +139,7 @@ static void put_argument(struct writer *w, const char *name, const json_t *schem
 {
 	const json_t *preset = json_object_get(schema, "default");
 
-	if (signature_is_word(name)) {
+	if (signature_is_identifier(name)) {
 		fprintf(w->out, "%s: ", name);
 	} else {
 		json_t *text = json_string(name);

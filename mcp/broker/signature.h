@@ -17,4 +17,4 @@ char *signature_make(const json_t *input, const json_t *output);
 /* The part of the schema that "#/$defs/x" refers to; NULL: there is none. */
 const json_t *schema_follow(const json_t *root, const char *ref);
 /* A name that can be written before '=' in a call. */
-bool signature_is_word(const char *name);
+bool signature_is_identifier(const char *name);

@@ -63,13 +63,13 @@ static void put(struct tool_audit *a, json_t *entry)
 	if (!with_nl || !write_line(a, with_nl, len + 1)) {
 		a->lost++;
 		if (a->is_file && !a->complained)
-			tool_audit_say("--tool-audit: a line could not be written; calls go on without one");
+			tool_audit_log("--tool-audit: a line could not be written; calls go on without one");
 		a->complained = true;
 	}
 	free(with_nl ? with_nl : line);
 }
 
-void tool_audit_say(const char *line)
+void tool_audit_log(const char *line)
 {
 	struct pollfd on = { .fd = STDERR_FILENO, .events = POLLOUT };
 	char          text[1000];

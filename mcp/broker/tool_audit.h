@@ -30,4 +30,4 @@ void tool_audit_call(struct tool_audit *a, const char *run, int64_t call, const 
 		     const char *digest);
 void tool_audit_end(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *outcome, int64_t ms, size_t bytes);
 /* Writes a line of a server, or about one, to stderr only. */
-void tool_audit_say(const char *line);
+void tool_audit_log(const char *line);

@@ -96,9 +96,9 @@ static void end_by_result(struct tool_call *c, const json_t *result)
 static void end_by_error(struct tool_call *c, const json_t *error)
 {
 	json_int_t  code = json_integer_value(json_object_get(error, "code"));
-	const char *said = text_or(json_string_value(json_object_get(error, "message")), "");
-	size_t      n    = strlen(said);
-	char       *text = clean_text(said, clean_cut(said, n, TOOL_ERROR_MAX), false, &n);
+	const char *reply = text_or(json_string_value(json_object_get(error, "message")), "");
+	size_t      n    = strlen(reply);
+	char       *text = clean_text(reply, clean_cut(reply, n, TOOL_ERROR_MAX), false, &n);
 
 	if (code == RPC_NO_ANSWER)
 		end(c, TOOL_OUTCOME_lost, bridge_error(TOOL_OUTCOME_lost, "%s; whether it was done is not known", text_or(text, "")));
@@ -109,16 +109,16 @@ static void end_by_error(struct tool_call *c, const json_t *error)
 	free(text);
 }
 
-static void on_answered(void *owner, enum rpc_end how, const json_t *said, const char *why)
+static void on_answered(void *owner, enum rpc_end how, const json_t *reply, const char *why)
 {
 	struct tool_call *c = owner;
 
 	switch (how) {
 	case RPC_END_RESULT:
-		end_by_result(c, said);
+		end_by_result(c, reply);
 		return;
 	case RPC_END_ERROR:
-		end_by_error(c, said);
+		end_by_error(c, reply);
 		return;
 	case RPC_END_TIMEOUT:
 		end(c, TOOL_OUTCOME_timeout, bridge_error(TOOL_OUTCOME_timeout, "no answer in %" PRIu64 " ms (--tool-timeout)", c->all->broker->settings.call_ms));
@@ -137,9 +137,9 @@ static void on_progress(void *owner, const json_t *params)
 	struct tool_call *c   = owner;
 	int64_t           now = loop_now_ms();
 
-	if (now - c->told_ms < PROGRESS_MS || !json_is_number(json_object_get(params, "progress")))
+	if (now - c->last_progress_ms < PROGRESS_MS || !json_is_number(json_object_get(params, "progress")))
 		return;
-	c->told_ms = now;
+	c->last_progress_ms = now;
 	c->all->progress(c->all->owner, c, params);
 }
 

@@ -42,7 +42,7 @@ struct tool_call {
 	uint64_t           consent;    /* the number of the question; 0: none is open */
 	char              *question;   /* its text */
 	struct loop_timer  expires;
-	int64_t            began_ms, told_ms;
+	int64_t            began_ms, last_progress_ms;
 	bool               is_audited; /* its end must be audited */
 	bool               is_over;
 };

@@ -68,12 +68,12 @@ static enum tool_verdict by_hints(const struct catalog_tool *t, char *why, size_
 
 static enum tool_verdict by_other(enum tool_other other, const struct catalog_tool *t, char *why, size_t len)
 {
-	static const enum tool_verdict said[] = { [TOOL_OTHER_ALLOW] = TOOL_ALLOW, [TOOL_OTHER_ASK] = TOOL_ASK, [TOOL_OTHER_DENY] = TOOL_DENY };
+	static const enum tool_verdict verdicts[] = { [TOOL_OTHER_ALLOW] = TOOL_ALLOW, [TOOL_OTHER_ASK] = TOOL_ASK, [TOOL_OTHER_DENY] = TOOL_DENY };
 
 	if (other == TOOL_OTHER_HINTS)
 		return by_hints(t, why, len);
-	snprintf(why, len, "--other-tools %s", tool_verdict_name(said[other]));
-	return said[other];
+	snprintf(why, len, "--other-tools %s", tool_verdict_name(verdicts[other]));
+	return verdicts[other];
 }
 
 enum tool_verdict tool_policy_judge(const struct tool_policy *p, const struct catalog_tool *t, char *why, size_t len)

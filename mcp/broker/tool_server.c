@@ -19,8 +19,8 @@ enum {
 	RELIST_MS  = 1000, /* between two fetches of the list, however often the server says that it has changed */
 	REST_MS    = 1000,
 	RESTS_MAX  = 6,    /* doublings */
-	LINES_MAX_TOLD = 50,
-	NOISE_MAX_TOLD = 5,
+	LINES_LOGGED_MAX = 50,
+	NOISE_LOGGED_MAX = 5,
 	LINES_MS   = 10 * 1000,
 	LINE_SHOWN = 400,
 };
@@ -57,20 +57,20 @@ static void count_anew_after_a_while(struct tool_server *s)
 {
 	int64_t now = loop_now_ms();
 
-	if (now - s->told_since_ms <= LINES_MS)
+	if (now - s->logged_since_ms <= LINES_MS)
 		return;
-	s->told_since_ms = now;
-	s->told = s->told_noise = 0;
+	s->logged_since_ms = now;
+	s->lines_logged = s->noise_logged = 0;
 }
 
-/* Logs a line of the server's output, or about the server: at most LINES_MAX_TOLD of them in LINES_MS. */
-static void tell(struct tool_server *s, const char *what, const char *bytes, size_t len)
+/* Logs a line of the server's output, or about the server: at most LINES_LOGGED_MAX of them in LINES_MS. */
+static void log_server_line(struct tool_server *s, const char *what, const char *bytes, size_t len)
 {
 	size_t n;
 	char  *text, *line;
 
 	count_anew_after_a_while(s);
-	if (s->told++ >= LINES_MAX_TOLD)
+	if (s->lines_logged++ >= LINES_LOGGED_MAX)
 		return;
 	text = clean_text(bytes, len < 4 * LINE_SHOWN ? len : clean_cut(bytes, len, 4 * LINE_SHOWN), false, &n);
 	if (!text)
@@ -78,22 +78,22 @@ static void tell(struct tool_server *s, const char *what, const char *bytes, siz
 	hide_secrets(s, text);
 	text[clean_cut(text, n, LINE_SHOWN)] = 0;
 	text_make_plain(text);
-	if (asprintf(&line, "%s: %s%s%s", s->entry->name, what, text, s->told == LINES_MAX_TOLD ? " (more of it is left out for a while)" : "") >= 0) {
+	if (asprintf(&line, "%s: %s%s%s", s->entry->name, what, text, s->lines_logged == LINES_LOGGED_MAX ? " (more of it is left out for a while)" : "") >= 0) {
 		log_line(s, line);
 		free(line);
 	}
 	free(text);
 }
 
-static void tell_rest(struct tool_server *s)
+static void log_rest(struct tool_server *s)
 {
 	const char     *line;
 	size_t          len;
 	enum lines_next found;
 
-	while ((found = lines_next(&s->said, &line, &len)) != LINES_NONE)
+	while ((found = lines_next(&s->error_lines, &line, &len)) != LINES_NONE)
 		if (found == LINES_LINE)
-			tell(s, "", line, len);
+			log_server_line(s, "", line, len);
 }
 
 static void close_errors(struct tool_server *s)
@@ -102,18 +102,18 @@ static void close_errors(struct tool_server *s)
 		loop_remove(s->loop, &s->errors);
 	s->errors_wait = false;
 	fd_closep(&s->errors.fd);
-	lines_done(&s->said);
+	lines_done(&s->error_lines);
 }
 
 static void on_errors(void *owner)
 {
 	struct tool_server *s    = owner;
-	char               *room = lines_room(&s->said, 4096);
+	char               *room = lines_room(&s->error_lines, 4096);
 	ssize_t             n    = room ? read(s->errors.fd, room, 4096) : 0;
 
 	if (n > 0) {
-		lines_filled(&s->said, (size_t)n);
-		tell_rest(s);
+		lines_filled(&s->error_lines, (size_t)n);
+		log_rest(s);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		close_errors(s);
 	}
@@ -182,7 +182,7 @@ static void fail(struct tool_server *s, const char *why)
 	s->patience       = (struct loop_timer){ .due = on_rested, .owner = s };
 	loop_timer_set(s->loop, &s->patience, REST_MS << doubled);
 	snprintf(s->why, sizeof s->why, "%s", text);
-	tell(s, "", text, strlen(text));
+	log_server_line(s, "", text, strlen(text));
 	rpc_client_close(&s->rpc, s->why); /* ends the open calls */
 	wake(s, s->why);
 }
@@ -293,7 +293,7 @@ static void take_list(struct tool_server *s)
 	s->catalog = made;
 	if (made.left_out) {
 		snprintf(text, sizeof text, "%zu of its tools are left out: no usable name, or too large", made.left_out);
-		tell(s, "", text, strlen(text));
+		log_server_line(s, "", text, strlen(text));
 	}
 	remember(s);
 	s->listed_ms = loop_now_ms();
@@ -303,22 +303,22 @@ static void take_list(struct tool_server *s)
 	is_ready(s);
 }
 
-static void on_listed(void *owner, enum rpc_end end, const json_t *said, const char *why)
+static void on_listed(void *owner, enum rpc_end end, const json_t *reply, const char *why)
 {
 	struct tool_server *s      = owner;
-	const json_t       *tools  = json_object_get(said, "tools");
-	const char         *cursor = json_string_value(json_object_get(said, "nextCursor"));
+	const json_t       *tools  = json_object_get(reply, "tools");
+	const char         *cursor = json_string_value(json_object_get(reply, "nextCursor"));
 
 	if (end == RPC_END_LOST)
 		return; /* the function that closed the client has reported the reason */
 	if (end != RPC_END_RESULT || !json_is_array(tools)) {
 		char text[200];
 
-		snprintf(text, sizeof text, "tools/list: %.150s", why ? why : end == RPC_END_ERROR ? json_string_value(json_object_get(said, "message")) : "no list of tools");
+		snprintf(text, sizeof text, "tools/list: %.150s", why ? why : end == RPC_END_ERROR ? json_string_value(json_object_get(reply, "message")) : "no list of tools");
 		if (s->state == TOOL_SERVER_STARTS)
 			fail(s, text);
 		else
-			tell(s, "", text, strlen(text)); /* the earlier list stays in use */
+			log_server_line(s, "", text, strlen(text)); /* the earlier list stays in use */
 		return;
 	}
 	json_array_extend(s->pages, (json_t *)tools);
@@ -357,9 +357,9 @@ static void list_again(struct tool_server *s)
 
 /* --- greeting --- */
 
-static void on_unsubscribed(void *owner, enum rpc_end end, const json_t *said, const char *why)
+static void on_unsubscribed(void *owner, enum rpc_end end, const json_t *reply, const char *why)
 {
-	(void)owner, (void)end, (void)said, (void)why; /* the server does not report changes of its list any more */
+	(void)owner, (void)end, (void)reply, (void)why; /* the server does not report changes of its list any more */
 }
 
 /* A modern server reports changes of its list to subscribers only; a legacy one does it unasked. */
@@ -371,9 +371,9 @@ static void subscribe(struct tool_server *s)
 	(void)!rpc_client_ask(&s->rpc, &s->subscription, "subscriptions/listen", with_meta(s, params), 0);
 }
 
-static void is_greeted(struct tool_server *s, const json_t *said)
+static void is_greeted(struct tool_server *s, const json_t *reply)
 {
-	const json_t *tools = json_object_get(json_object_get(said, "capabilities"), "tools");
+	const json_t *tools = json_object_get(json_object_get(reply, "capabilities"), "tools");
 
 	s->probing = false;
 	s->pages   = json_array();
@@ -386,23 +386,23 @@ static void is_greeted(struct tool_server *s, const json_t *said)
 		subscribe(s);
 }
 
-static void on_initialized(void *owner, enum rpc_end end, const json_t *said, const char *why)
+static void on_initialized(void *owner, enum rpc_end end, const json_t *reply, const char *why)
 {
 	struct tool_server *s       = owner;
-	const char         *version = json_string_value(json_object_get(said, "protocolVersion"));
+	const char         *version = json_string_value(json_object_get(reply, "protocolVersion"));
 	char                text[200];
 
 	if (end == RPC_END_LOST)
 		return;
 	if (end == RPC_END_RESULT && version && revision_find(version, &s->revision) && !revision_is_modern(s->revision)) {
-		rpc_client_tell(&s->rpc, "notifications/initialized", NULL);
-		is_greeted(s, said);
+		rpc_client_notify(&s->rpc, "notifications/initialized", NULL);
+		is_greeted(s, reply);
 		return;
 	}
 	if (end == RPC_END_RESULT)
 		snprintf(text, sizeof text, "initialize: it speaks the revision %.40s, and this client does not", version ? version : "of no name");
 	else
-		snprintf(text, sizeof text, "initialize: %.150s", why ? why : json_string_value(json_object_get(said, "message")));
+		snprintf(text, sizeof text, "initialize: %.150s", why ? why : json_string_value(json_object_get(reply, "message")));
 	fail(s, text);
 }
 
@@ -427,15 +427,15 @@ static bool has_modern(const json_t *versions)
 }
 
 /* Any other answer, or none in time, is that of an older server. */
-static void on_discovered(void *owner, enum rpc_end end, const json_t *said, const char *why)
+static void on_discovered(void *owner, enum rpc_end end, const json_t *reply, const char *why)
 {
 	struct tool_server *s = owner;
 
 	(void)why;
 	if (end == RPC_END_LOST)
 		return;
-	if (end == RPC_END_RESULT && has_modern(json_object_get(said, "supportedVersions"))) {
-		is_greeted(s, said);
+	if (end == RPC_END_RESULT && has_modern(json_object_get(reply, "supportedVersions"))) {
+		is_greeted(s, reply);
 		return;
 	}
 	initialize(s);
@@ -467,8 +467,8 @@ static void on_noise(void *owner, const char *bytes, size_t len)
 	struct tool_server *s = owner;
 
 	count_anew_after_a_while(s);
-	if (s->told_noise++ < NOISE_MAX_TOLD)
-		tell(s, "no message: ", bytes, len);
+	if (s->noise_logged++ < NOISE_LOGGED_MAX)
+		log_server_line(s, "no message: ", bytes, len);
 }
 
 static int open_process(struct tool_server *s, struct err *e)
@@ -479,14 +479,14 @@ static int open_process(struct tool_server *s, struct err *e)
 	if (server_process_start(&s->process, s->entry, e) < 0)
 		return -1;
 	s->errors = (struct loop_source){ .fd = fd_take(&s->process.err), .ready = on_errors, .owner = s };
-	s->said   = (struct lines){ .max = 64 * KIB };
+	s->error_lines = (struct lines){ .max = 64 * KIB };
 	s->exits  = (struct loop_source){ .fd = s->process.pidfd, .ready = on_exit_of, .owner = s };
 	if (rpc_client_open(&s->rpc, s->loop, fd_take(&s->process.in), fd_take(&s->process.out), &events, s, e) < 0)
 		return -1;
 	s->errors_wait = loop_add(s->loop, &s->errors, e) == 0;
 	s->exits_wait  = s->exits.fd >= 0 && loop_add(s->loop, &s->exits, e) == 0;
 	if ((line = server_process_greeting(s->entry)))
-		rpc_client_say(&s->rpc, line, strlen(line));
+		rpc_client_send_line(&s->rpc, line, strlen(line));
 	return 0;
 }
 

@@ -40,10 +40,10 @@ struct tool_server {
 	struct server_process      process;
 	struct rpc_client          rpc;
 	struct loop_source         exits, errors; /* its pidfd, its stderr */
-	struct lines               said;          /* stderr */
+	struct lines               error_lines;   /* stderr */
 	bool                       exits_wait, errors_wait;
-	unsigned                   told, told_noise; /* lines that were logged since told_since_ms; of them those of stdout that are not messages */
-	int64_t                    told_since_ms;
+	unsigned                   lines_logged, noise_logged; /* lines that were logged since logged_since_ms; of them those of stdout that are not messages */
+	int64_t                    logged_since_ms;
 	enum revision              revision;
 	bool                       no_probe;      /* it has exited when it was sent server/discover, so that is not sent again */
 	bool                       probing, listens;

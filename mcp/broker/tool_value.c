@@ -99,9 +99,9 @@ static json_t *blocks(const json_t *content)
 static char *error_text(const json_t *content)
 {
 	json_t     *text = joined(content);
-	const char *said = json_string_value(text);
+	const char *raw = json_string_value(text);
 	size_t      n    = json_string_length(text);
-	char       *made = clean_text(said ? said : "", clean_cut(said ? said : "", n, TOOL_ERROR_MAX), false, &n);
+	char       *made = clean_text(raw ? raw : "", clean_cut(raw ? raw : "", n, TOOL_ERROR_MAX), false, &n);
 
 	if (made && !*made) {
 		free(made);

@@ -17,7 +17,7 @@ void cells_done(struct cells *c)
 {
 	if (!c->message)
 		return;
-	launcher_forget(c->mcp->launcher, &c->question);
+	brigd_link_forget(c->mcp->brigd_link, &c->question);
 	json_decref(c->message);
 	c->message = NULL;
 }
@@ -37,16 +37,16 @@ static void on_lost(void *owner, const struct err *why)
 	cells_done(owner);
 }
 
-/* Asks over an open connection only: launcher_learnt() is empty without one. */
+/* Asks over an open connection only: brigd_link_facts() is empty without one. */
 void cells_ask(struct cells *c, struct mcp *m)
 {
 	struct err e;
 
-	if (c->message || !m->launcher || !json_object_size(launcher_learnt(m->launcher)))
+	if (c->message || !m->brigd_link || !json_object_size(brigd_link_facts(m->brigd_link)))
 		return;
 	c->mcp      = m;
 	c->message  = json_pack("{ss}", "op", "stats");
 	c->question = (struct question){ .answered = on_answer, .lost = on_lost, .owner = c, .message = c->message };
-	if (launcher_ask(m->launcher, &c->question, &e) < 0)
+	if (brigd_link_ask(m->brigd_link, &c->question, &e) < 0)
 		cells_done(c);
 }

@@ -5,7 +5,7 @@
  * brigd nor starts one.
  */
 #pragma once
-#include "launcher.h"
+#include "brigd_link.h"
 
 struct cells {
 	struct mcp     *mcp;

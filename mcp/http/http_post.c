@@ -559,7 +559,7 @@ static ssize_t read_events(void *owner, uint64_t at, char *to, size_t max)
 	}
 	memcpy(to, p->events + p->events_at, n);
 	p->events_at += n;
-	p->told_ms = loop_now_ms();
+	p->last_sent_ms = loop_now_ms();
 	return (ssize_t)n;
 }
 
@@ -569,7 +569,7 @@ static enum MHD_Result respond_events(struct http_post *p)
 
 	if (!r)
 		return MHD_NO;
-	p->told_ms = loop_now_ms();
+	p->last_sent_ms = loop_now_ms();
 	add_header(r, "Content-Type", "text/event-stream");
 	add_header(r, "Cache-Control", "no-cache");
 	add_header(r, "X-Accel-Buffering", "no");
@@ -614,7 +614,7 @@ enum MHD_Result http_post_go_on(struct http_post *p)
 
 void http_post_keep_alive(struct http_post *p, int64_t now_ms)
 {
-	if (!p->streams || !p->suspended || now_ms - p->told_ms < KEEP_ALIVE_MS)
+	if (!p->streams || !p->suspended || now_ms - p->last_sent_ms < KEEP_ALIVE_MS)
 		return;
 	event_add(p, ":\n\n", 3);
 	resume(p);

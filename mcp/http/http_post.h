@@ -35,7 +35,7 @@ struct http_post {
 	char                  *events;         /* to be sent */
 	size_t                 events_at, events_len, events_room; /* [at, len) is still to be sent */
 	bool                   ended;          /* the stream ends after these events */
-	int64_t                told_ms;        /* when events were last sent */
+	int64_t                last_sent_ms;   /* when events were last sent */
 };
 
 struct http_post *http_post_create(struct http_server *s, struct MHD_Connection *connection);

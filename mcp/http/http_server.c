@@ -6,7 +6,7 @@
 #include "http_post.h"
 #include "inet.h"
 #include "metrics.h"
-#include "say.h"
+#include "stderr_line.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CONNECTIONS_MAX = 128, WAIT_MS = 60 * 1000, FAREWELL_MS = 400, LISTEN_AGAIN_MS = 1000, LISTEN_AGAIN_MAX_MS = 60 * 1000 };
+enum { CONNECTIONS_MAX = 128, WAIT_MS = 60 * 1000, DELETE_TIMEOUT_MS = 400, LISTEN_AGAIN_MS = 1000, LISTEN_AGAIN_MAX_MS = 60 * 1000 };
 #define READ_AT_ONCE (64 * KIB)
 
 /* --- the first line --- */
@@ -175,7 +175,7 @@ static void turn(struct remote *r)
 /* --- the end --- */
 
 /* Ends the session with the server. The timeout is short: brig-mcp soon kills a server that has not exited. */
-static void say_farewell(struct remote *r)
+static void delete_session(struct remote *r)
 {
 	struct exchange *x;
 
@@ -185,7 +185,7 @@ static void say_farewell(struct remote *r)
 		return;
 	curl_multi_remove_handle(r->multi, x->easy);
 	curl_easy_setopt(x->easy, CURLOPT_CUSTOMREQUEST, "DELETE");
-	curl_easy_setopt(x->easy, CURLOPT_TIMEOUT_MS, (long)FAREWELL_MS);
+	curl_easy_setopt(x->easy, CURLOPT_TIMEOUT_MS, (long)DELETE_TIMEOUT_MS);
 	(void)curl_easy_perform(x->easy);
 }
 
@@ -210,7 +210,7 @@ int remote_serve(void)
 	while (!r.ends)
 		turn(&r);
 	drop_all(&r);
-	say_farewell(&r);
+	delete_session(&r);
 	drop_all(&r);
 	curl_multi_cleanup(r.multi);
 	curl_slist_free_all(r.headers);

@@ -5,7 +5,7 @@
 
 int main(void)
 {
-	struct audit_plan  plan = { .journal = JOURNAL_SOCKET, .words_fd = -1 };
+	struct audit_plan  plan = { .journal = JOURNAL_SOCKET, .text_fd = -1 };
 	struct audit_entry entry;
 	struct audit       audit;
 	struct err         e;

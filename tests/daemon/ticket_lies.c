@@ -117,7 +117,7 @@ static struct launch_order order_of(const struct mad_door *d, const char *code)
 
 static void send_order(const struct ticket *t, const struct launch_order *o)
 {
-	(void)packet_send(t->fd[TICKET_LAUNCHER], o, sizeof *o, NULL, 0);
+	(void)packet_send(t->fd[TICKET_SUPERVISOR], o, sizeof *o, NULL, 0);
 }
 
 static void send_order_file(const struct ticket *t, const struct launch_order *o, const char *code)
@@ -146,7 +146,7 @@ static void hear_end(const struct ticket *t)
 	size_t             n;
 
 	for (;;) {
-		if (packet_receive(t->fd[TICKET_LAUNCHER], &w, sizeof w, NULL, 0, &n) != sizeof w) {
+		if (packet_receive(t->fd[TICKET_SUPERVISOR], &w, sizeof w, NULL, 0, &n) != sizeof w) {
 			puts("hung up");
 			return;
 		}
@@ -246,7 +246,7 @@ static void lie_garbled(const struct mad_door *d, const struct ticket *t, void (
 	struct launch_order o = order_of(d, program);
 
 	(void)more;
-	(void)packet_send(t->fd[TICKET_LAUNCHER], &o, sizeof o - 1, NULL, 0);
+	(void)packet_send(t->fd[TICKET_SUPERVISOR], &o, sizeof o - 1, NULL, 0);
 	send_order_file(t, &o, program);
 	judge(t);
 }
@@ -256,7 +256,7 @@ static void lie_with_descriptor(const struct mad_door *d, const struct ticket *t
 	struct launch_order o = order_of(d, program);
 
 	(void)more;
-	(void)packet_send(t->fd[TICKET_LAUNCHER], &o, sizeof o, &t->fd[TICKET_ORDER_FILE], 1);
+	(void)packet_send(t->fd[TICKET_SUPERVISOR], &o, sizeof o, &t->fd[TICKET_ORDER_FILE], 1);
 	send_order_file(t, &o, program);
 	judge(t);
 }
@@ -269,7 +269,7 @@ static void lie_and_leave(const struct mad_door *d, const struct ticket *t, void
 	(void)more;
 	send_order(t, &o);
 	send_order_file(t, &o, program);
-	shutdown(t->fd[TICKET_LAUNCHER], SHUT_RDWR);
+	shutdown(t->fd[TICKET_SUPERVISOR], SHUT_RDWR);
 	judge(t);
 }
 

@@ -18,7 +18,7 @@ static bool is_printable(const char *text, size_t len)
 static void must_be_harmless(const json_t *json, char line[AUDIT_LINE_MAX + 1])
 {
 	char   words[AUDIT_LINE_MAX + 1];
-	size_t len = audit_json_line(json, line), n = audit_json_words(json, words);
+	size_t len = audit_json_line(json, line), n = audit_json_text(json, words);
 
 	must(len > 2 && len <= AUDIT_LINE_MAX && line[len - 1] == '\n');
 	must_about(line, is_printable(line, len - 1));

@@ -88,7 +88,7 @@ static uint32_t answer(const struct policy *p, const struct seccomp_data *call)
 	for (size_t i = 0; i < p->clauses; i++)
 		if (p->clause[i].call == (unsigned)call->nr && clause_holds(&p->clause[i], call))
 			return SECCOMP_RET_ALLOW;
-	return SECCOMP_RET_ERRNO | (unsigned)(said->verdict == POLICY_UNSAID ? p->default_errnum : policy_call_errnum(p, said));
+	return SECCOMP_RET_ERRNO | (unsigned)(said->verdict == POLICY_UNSET ? p->default_errnum : policy_call_errnum(p, said));
 }
 
 static void must_answer(const struct policy *p, const struct filter *f, struct seccomp_data call)

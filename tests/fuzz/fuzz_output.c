@@ -43,7 +43,7 @@ static struct outcome_stream stream_of(const uint8_t *data, size_t size, bool ke
 
 static void must_reply(struct outcome *o, size_t max)
 {
-	json_t *object = reply_json(o, &(struct answer_wish){ .echo = true, .detail = max & 1 });
+	json_t *object = reply_json(o, &(struct answer_form){ .echo = true, .detail = max & 1 });
 	char   *text   = reply_text(o, max);
 
 	must(strlen(text) <= max);

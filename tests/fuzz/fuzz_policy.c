@@ -26,7 +26,7 @@ static void check_bounds(const struct policy *p)
 			must(c->test[k].arg <= 5 && c->test[k].n <= POLICY_TEST_VALUES);
 	}
 	for (unsigned i = POLICY_NEWEST_CALL + 1; i < POLICY_CALLS; i++)
-		must(p->call[i].verdict == POLICY_UNSAID);
+		must(p->call[i].verdict == POLICY_UNSET);
 }
 
 static char *print(const struct policy *p, size_t *len)

@@ -137,11 +137,11 @@ int main(void)
 	fputs("},\"reasons\":[", stdout);
 	between = "";
 	for (int i = 0; i < NET_REASONS; i++)
-		word(net_reason_word((enum net_reason)i));
+		word(net_reason_name((enum net_reason)i));
 	fputs("],\"verdicts\":[", stdout);
 	between = "";
 	for (int i = 0; i <= NET_VERDICT_FAILED; i++)
-		word(net_verdict_word((enum net_verdict)i));
+		word(net_verdict_name((enum net_verdict)i));
 	puts("]}");
 	return fflush(stdout) == 0 ? 0 : 1;
 }

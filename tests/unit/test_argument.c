@@ -9,11 +9,11 @@ static const char *const formats[] = { "json", "text", NULL };
 static const struct argument rows[] = {
 	{ { "code",    FIELD_STR,    0, 0,   20,     0,            "the program", NULL,    NULL }, true, NULL },
 	{ { "timeout", FIELD_MILLI,  0, 10,  300000, 30000,        "seconds",     NULL,    NULL }, false, NULL },
-	{ { "count",   FIELD_COUNT,  0, 1,   5,      FIELD_UNSAID, "how many",    NULL,    NULL }, false, NULL },
+	{ { "count",   FIELD_COUNT,  0, 1,   5,      FIELD_UNSET, "how many",     NULL,    NULL }, false, NULL },
 	{ { "flag",    FIELD_BOOL,   0, 0,   1,      1,            "yes or no",   NULL,    NULL }, false, NULL },
 	{ { "imports", FIELD_WORDS,  0, 0,   3,      0,            "modules",     NULL,    NULL }, false, NULL },
 	{ { "env",     FIELD_MAP,    0, 0,   2,      0,            "variables",   NULL,    NULL }, false, NULL },
-	{ { "memory",  FIELD_SIZE,   0, MIB, GIB,    FIELD_UNSAID, "bytes",       NULL,    NULL }, false, NULL },
+	{ { "memory",  FIELD_SIZE,   0, MIB, GIB,    FIELD_UNSET, "bytes",        NULL,    NULL }, false, NULL },
 	{ { "format",  FIELD_CHOICE, 0, 0,   1,      0,            "which",       formats, NULL }, false, NULL },
 	{ { 0 }, false, NULL },
 };

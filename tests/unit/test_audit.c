@@ -86,9 +86,9 @@ static struct audit_entry entry_of(int64_t uid, const char *comm)
 	return entry;
 }
 
-static struct audit open_with(const char *file, const char *journal, int words_fd)
+static struct audit open_with(const char *file, const char *journal, int text_fd)
 {
-	struct audit_plan plan = { .file = file, .max_bytes = MIB, .keep = 2, .journal = journal, .words_fd = words_fd };
+	struct audit_plan plan = { .file = file, .max_bytes = MIB, .keep = 2, .journal = journal, .text_fd = text_fd };
 	struct audit      a;
 	struct err        e = { 0 };
 
@@ -271,7 +271,7 @@ static void check_throttle(void)
 static void check_none(const char *folder)
 {
 	struct audit_entry entry = entry_of(1000, "x");
-	struct audit_plan  plan  = { .file = scratch_path(folder, "no/log"), .max_bytes = MIB, .keep = 2, .words_fd = -1 };
+	struct audit_plan  plan  = { .file = scratch_path(folder, "no/log"), .max_bytes = MIB, .keep = 2, .text_fd = -1 };
 	struct audit       a;
 	struct err         e;
 

@@ -32,7 +32,7 @@ static size_t line_of(const struct audit_entry *entry, char line[AUDIT_LINE_MAX 
 static size_t words_of(const struct audit_entry *entry, char words[AUDIT_LINE_MAX + 1])
 {
 	json_t *json = audit_entry_json(entry);
-	size_t  len  = audit_json_words(json, words);
+	size_t  len  = audit_json_text(json, words);
 
 	json_decref(json);
 	return len;
@@ -291,7 +291,7 @@ static void check_way_back(void)
 	tap_is(from ? again.profile : "", entry.profile, "and means what was said, control characters and all");
 	tap_ok(from && again.reason == EXIT_timeout_cpu && again.signal == 9 && again.exit_code == AUDIT_NONE && again.time_us == NOW && again.cpu_ms == 0.001,
 	       "so do figures");
-	tap_ok(from && memcmp(&again.granted, &entry.granted, sizeof entry.granted) == 0 && again.asked.said == 0, "and limits");
+	tap_ok(from && memcmp(&again.granted, &entry.granted, sizeof entry.granted) == 0 && again.asked.given == 0, "and limits");
 	tap_ok(from && line_of(&again, twice) == len && strcmp(line, twice) == 0, "and written again it is the same line");
 	json_decref(from);
 }

@@ -84,7 +84,7 @@ int main(void)
 	memset(big, ' ', sizeof big);
 	before = lowest_free();
 	send_raw(STARTED, strlen(STARTED), null, 2);
-	tap_ok(datagram_receive(pair[1], &d, &e) == DATAGRAM_CAME && d.answer.event == EVENT_started && d.fds == 2, "an event arrives with its descriptors");
+	tap_ok(datagram_receive(pair[1], &d, &e) == DATAGRAM_RECEIVED && d.answer.event == EVENT_started && d.fds == 2, "an event arrives with its descriptors");
 	tap_ok(fcntl(d.fd[0], F_GETFD) == FD_CLOEXEC && fcntl(d.fd[1], F_GETFD) == FD_CLOEXEC, "they close on exec");
 	datagram_done(&d);
 	tap_ok(lowest_free() == before, "datagram_done() closes what nobody took");

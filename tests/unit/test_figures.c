@@ -10,7 +10,7 @@ static const json_t *tell(const char *profile)
 {
 	json_decref(told);
 	told = json_object();
-	figures_tell(&f, profile, told);
+	figures_put_json(&f, profile, told);
 	return told;
 }
 

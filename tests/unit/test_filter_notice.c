@@ -62,7 +62,7 @@ static void check_policy(const char *name, enum network_notice want)
 	if (!tap_ok(compile(name, &was) == 0 && compile(name, &is) == 0, "%s: it compiles", name))
 		return;
 	tap_ok(network_notice_add(is.insn, is.len) == want, "%s: whether it can make sockets of a network is found out", name);
-	tap_ok(filter_notice_is_in(is.insn, is.len) == (want == NETWORK_NOTICE_GIVEN), "%s: whether there is a notice is seen", name);
+	tap_ok(filter_notice_is_in(is.insn, is.len) == (want == NETWORK_NOTICE_ADDED), "%s: whether there is a notice is seen", name);
 	tap_ok(!bpf_check(is.insn, is.len), "%s: it is a sound program still", name);
 	check_sockets(&was, &is, name);
 	check_others(&was, &is, name);
@@ -113,21 +113,21 @@ static const struct {
 } rows[] = {
 	{ "everything is allowed, io_uring too", NETWORK_NOTICE_IMPOSSIBLE, 1, { ALLOW } },
 	{ "nothing is allowed", NETWORK_NOTICE_NEEDLESS, 1, { REFUSE } },
-	{ "everything but io_uring is allowed", NETWORK_NOTICE_GIVEN, 4, { NO_RING, ALLOW } },
+	{ "everything but io_uring is allowed", NETWORK_NOTICE_ADDED, 4, { NO_RING, ALLOW } },
 	{ "local sockets alone are allowed", NETWORK_NOTICE_NEEDLESS, 10,
 	  { NO_RING, IF_NOT(SYS_socket, 3), LOAD(ARG(0)), IF_NOT(AF_UNIX, 2), ALLOW, IF_NOT(SYS_socketpair, 1), REFUSE, ALLOW } },
-	{ "a domain that was changed before it was compared is any domain", NETWORK_NOTICE_GIVEN, 9,
+	{ "a domain that was changed before it was compared is any domain", NETWORK_NOTICE_ADDED, 9,
 	  { NO_RING, IF_NOT(SYS_socket, 4), LOAD(ARG(0)), AND(0xf), IF_NOT(AF_UNIX, 1), ALLOW, ALLOW } },
-	{ "the upper half of a domain is no domain", NETWORK_NOTICE_GIVEN, 8,
+	{ "the upper half of a domain is no domain", NETWORK_NOTICE_ADDED, 8,
 	  { NO_RING, IF_NOT(SYS_socket, 3), LOAD(ARG(0) + 4), IF_NOT(AF_UNIX, 1), ALLOW, ALLOW } },
-	{ "another argument is no domain", NETWORK_NOTICE_GIVEN, 8,
+	{ "another argument is no domain", NETWORK_NOTICE_ADDED, 8,
 	  { NO_RING, IF_NOT(SYS_socket, 3), LOAD(ARG(1)), IF_NOT(AF_UNIX, 1), ALLOW, ALLOW } },
 	{ "sendmsg that is refused makes a notice impossible", NETWORK_NOTICE_IMPOSSIBLE, 6, { NO_RING, IF_NOT(SYS_sendmsg, 1), REFUSE, ALLOW } },
 	{ "sendmsg that is allowed with other flags makes a notice impossible", NETWORK_NOTICE_IMPOSSIBLE, 9,
 	  { NO_RING, IF_NOT(SYS_sendmsg, 4), LOAD(ARG(2)), IF_NOT(0, 1), ALLOW, REFUSE, ALLOW } },
-	{ "a filter that allows the flags of packet_send() can have a notice", NETWORK_NOTICE_GIVEN, 9,
+	{ "a filter that allows the flags of packet_send() can have a notice", NETWORK_NOTICE_ADDED, 9,
 	  { NO_RING, IF_NOT(SYS_sendmsg, 4), LOAD(ARG(2)), IF_NOT(MSG_NOSIGNAL, 1), ALLOW, REFUSE, ALLOW } },
-	{ "a call that is logged is allowed", NETWORK_NOTICE_GIVEN, 6,
+	{ "a call that is logged is allowed", NETWORK_NOTICE_ADDED, 6,
 	  { NO_RING, IF_NOT(SYS_socket, 1), RETURN(SECCOMP_RET_LOG), ALLOW } },
 };
 
@@ -156,7 +156,7 @@ static void check_refusal_row(size_t i)
 
 int main(void)
 {
-	check_policy("python", NETWORK_NOTICE_GIVEN);
+	check_policy("python", NETWORK_NOTICE_ADDED);
 	check_policy("python-strict", NETWORK_NOTICE_NEEDLESS);
 	check_refusals("python");
 	check_refusals("python-strict");

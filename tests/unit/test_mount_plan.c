@@ -11,7 +11,7 @@ static const struct mount_step *find(const struct mount_plan *p, const char *to)
 
 static int build(struct mount_plan *p, const char *const *shown, size_t n, bool exec, struct err *e)
 {
-	struct mount_wishes w = { .tmp_bytes = 1, .workspace_bytes = 2, .inodes = 3, .workspace_exec = exec, .shown = shown, .shown_len = n };
+	struct mount_options w = { .tmp_bytes = 1, .workspace_bytes = 2, .inodes = 3, .workspace_exec = exec, .shown = shown, .shown_len = n };
 
 	return mount_plan_build(p, &w, e);
 }

@@ -34,7 +34,7 @@ int main(void)
 
 	for (unsigned i = NET_REASON_NONE + 1; i < NET_REASONS; i++) {
 		net_reason_print(i, "example.org", text, sizeof text);
-		tap_ok(*net_reason_word(i) && *text && !strstr(text, "%s"), "%s has a word and a sentence", net_reason_word(i));
+		tap_ok(*net_reason_name(i) && *text && !strstr(text, "%s"), "%s has a word and a sentence", net_reason_name(i));
 	}
 	net_reason_print(NET_REASON_NOT_ALLOWED, "example.org", text, sizeof text);
 	tap_is(text, "example.org is not on the list of hosts that this run may reach", "the sentence has the name");
@@ -42,9 +42,9 @@ int main(void)
 	tap_ok(strncmp(text, "%s%n is", 7) == 0, "a name with percent signs is only text");
 	net_reason_print(NET_REASON_NOT_ALLOWED, "example.org", text, 5);
 	tap_is(text, "exam", "a short buffer is kept to");
-	tap_is(net_reason_word(NET_REASONS + 7), "", "a reason that is none has no word");
-	tap_is(net_verdict_word(NET_VERDICT_REFUSED), "refused", "a verdict has a word");
-	tap_is(net_verdict_word(99), "", "a verdict that is none has no word");
+	tap_is(net_reason_name(NET_REASONS + 7), "", "a reason that is none has no word");
+	tap_is(net_verdict_name(NET_VERDICT_REFUSED), "refused", "a verdict has a word");
+	tap_is(net_verdict_name(99), "", "a verdict that is none has no word");
 	test_hostile_reports();
 	return tap_done();
 }

@@ -230,7 +230,7 @@ static void check_meaning(struct policy *p)
 	struct err e = { 0 };
 
 	tap_ok(parse("allow read\n", "[\"allow write\"]", p, &e) == 0 && verdict_is(p, "read", POLICY_ALLOW) &&
-		       verdict_is(p, "write", POLICY_ALLOW) && verdict_is(p, "close", POLICY_UNSAID),
+		       verdict_is(p, "write", POLICY_ALLOW) && verdict_is(p, "close", POLICY_UNSET),
 	       "extending adds and keeps the rest");
 	tap_ok(parse("errno ENOSYS mbind\n", "[\"allow mbind\"]", p, &e) == 0 && verdict_is(p, "mbind", POLICY_ALLOW),
 	       "extending allows what the file refused");

@@ -135,7 +135,7 @@ static void check_every_call(const struct filter *f, const struct policy *p, con
 		else if (call->verdict == POLICY_SKIP)
 			want = answer_of(SKIP);
 		same &= is == want;
-		if (nr >= 440 && call->verdict == POLICY_UNSAID)
+		if (nr >= 440 && call->verdict == POLICY_UNSET)
 			new_ones &= is == answer_of(EPERM) || is == answer_of(ENOSYS);
 	}
 	tap_ok(same, "%s: the program answers every number as the policy says", name);

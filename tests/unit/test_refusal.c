@@ -59,7 +59,7 @@ int main(void)
 		enum refuser by = refusal_by(&rows[i].r, rows[i].at);
 
 		if (!tap_ok(by == rows[i].by, "%s", rows[i].name))
-			printf("#   got: %s\n", refuser_words(by));
+			printf("#   got: %s\n", refuser_text(by));
 		refusal_fix(&rows[i].r, by, rows[i].at, text, sizeof text);
 		if (!tap_ok(strstr(text, rows[i].fix) != NULL, "the fix fits"))
 			printf("#   got: %s\n", text);

@@ -62,7 +62,7 @@ static void hear(struct listener *l, const char *text, const int *fds, size_t n)
 	struct err      e;
 
 	tap_ok(datagram_parse(&d, text, strlen(text), fds, n, &e) == 0, "brigd may say it");
-	run_talk_hear(&talk, l, &d);
+	run_talk_handle(&talk, l, &d);
 }
 
 static bool is_open(int fd)

@@ -4,15 +4,15 @@
 /* What it is told, in one line. */
 static void check(const char *name, const char *mode, const struct runner_lists *lists, const char *want)
 {
-	scoped_runner_words w;
+	scoped_runner_args w;
 	struct err          e;
 	char                line[200];
 	size_t              n = 0;
 
-	if (!tap_ok(runner_words_build(&w, mode, lists, &e) == 0, "%s is built", name))
+	if (!tap_ok(runner_args_build(&w, mode, lists, &e) == 0, "%s is built", name))
 		return;
-	for (size_t i = 0; w.word[i]; i++)
-		n += (size_t)snprintf(line + n, sizeof line - n, "%s[%s]", i ? " " : "", w.word[i]);
+	for (size_t i = 0; w.arg[i]; i++)
+		n += (size_t)snprintf(line + n, sizeof line - n, "%s[%s]", i ? " " : "", w.arg[i]);
 	tap_is(line, want, name);
 }
 

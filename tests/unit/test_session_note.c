@@ -1,5 +1,5 @@
 /* What a call is told of its session: from the record, and from why an earlier one is gone. */
-#include "session_words.h"
+#include "session_note.h"
 #include "tap.h"
 
 /* clang-format off */
@@ -37,7 +37,7 @@ int main(void)
 		const char    *reason = json_string_value(json_object_get(o.record, "exit_reason"));
 
 		snprintf(o.exit_reason, sizeof o.exit_reason, "%s", reason ? reason : "exited");
-		session_words(&o, rows[i].lost, rows[i].stopped);
+		session_note_fill(&o, rows[i].lost, rows[i].stopped);
 		tap_is(o.session_note, rows[i].want, rows[i].name);
 		outcome_done(&o);
 	}

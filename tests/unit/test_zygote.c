@@ -17,7 +17,7 @@ enum { CELL_ROOT = 0, PROGRAM = 1000, STATUS_FORKS = 7 };
 /* clang-format off */
 static const struct {
 	const char       *name;
-	struct fork_order order;
+	struct fork_params order;
 	int               more; /* descriptors than the order says */
 	bool              is_short;
 	const char       *answer; /* forks, waits or refused */
@@ -48,7 +48,7 @@ static void take_descriptors(int orders, int ready)
 	for (size_t i = 0; i < ARRAY_LEN(from); i++)
 		from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 32);
 	for (size_t i = 0; i < ARRAY_LEN(from); i++)
-		if (dup2(from[i], ZYGOTE_FD_ORDERS + (int)i) < 0)
+		if (dup2(from[i], ZYGOTE_FD_REQUESTS + (int)i) < 0)
 			abort();
 	close_range(ZYGOTE_FDS_END, ~0u, 0);
 }
@@ -87,7 +87,7 @@ static pid_t start(int *orders)
 /* The same socket stands for each descriptor: its other end tells when the last one was closed. */
 static void ask(int orders, size_t i, int fd)
 {
-	const struct fork_order *o = &rows[i].order;
+	const struct fork_params *o = &rows[i].order;
 	size_t                   n = (size_t)((int)(FORK_GROUPS + o->joins + o->clones_into) + rows[i].more);
 	int                      fds[PACKET_FDS_MAX];
 

@@ -12,7 +12,7 @@
 enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_MISCONFIGURED = 78 /* EX_CONFIG: a restart does not mend it */ };
 
 struct exec_args {
-	struct service_wish wish;
+	struct service_options wanted;
 	const char         *private_fd;
 	bool                foreground, private, help, version;
 };
@@ -24,8 +24,8 @@ static const struct option {
 	const char *doc;
 } options[] = {
 	{ "--foreground", NULL,   offsetof(struct exec_args, foreground)     , "serve without systemd, until SIGINT or SIGTERM" },
-	{ "--socket",     "PATH", offsetof(struct exec_args, wish.socket),     "listen at this socket" },
-	{ "--config",     "FILE", offsetof(struct exec_args, wish.config),     "read this configuration instead of /etc/brig/brig.json" },
+	{ "--socket",     "PATH", offsetof(struct exec_args, wanted.socket),   "listen at this socket" },
+	{ "--config",     "FILE", offsetof(struct exec_args, wanted.config),   "read this configuration instead of /etc/brig/brig.json" },
 	{ "--private",    NULL,   offsetof(struct exec_args, private),         "serve one client alone; used by brig, together with --fd" },
 	{ "--fd",         "N",    offsetof(struct exec_args, private_fd),      "the descriptor of the connection to that client" },
 	{ "--help",       NULL,   offsetof(struct exec_args, help),            "this text" },
@@ -65,7 +65,7 @@ static int parse(struct exec_args *w, int argc, char **argv, struct err *e)
 	}
 	if (w->private != !!w->private_fd)
 		return err_set(e, ERR_BAD_SPEC, "--private and --fd belong together");
-	if (w->private && (w->foreground || w->wish.socket || w->wish.config))
+	if (w->private && (w->foreground || w->wanted.socket || w->wanted.config))
 		return err_set(e, ERR_BAD_SPEC, "--private goes with --fd and nothing else");
 	return 0;
 }
@@ -88,7 +88,7 @@ static int serve(const struct exec_args *w)
 		return STATUS_FAILED;
 	if (!w->foreground && !listener_is_given() && err_set(&e, ERR_BAD_SPEC, "systemd gave no socket; type: brigd --foreground") < 0)
 		return complain(&e, STATUS_FAILED);
-	end = service_main(&w->wish, &e);
+	end = service_main(&w->wanted, &e);
 	return end == SERVICE_ENDED ? STATUS_OK : complain(&e, statuses[end]);
 }
 
