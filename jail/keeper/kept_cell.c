@@ -129,8 +129,13 @@ enum kept_cell_answer kept_cell_take(struct kept_cell *s, const struct keeper_ru
 	if (order.asked > now)
 		order.asked = now; /* with a time in the future the set-up would never be late */
 	r = packet_send(s->control, &order, sizeof order, fds, keeper_order_fds(run));
-	if (r < 0)
+	if (r == -EPIPE || r == -ECONNRESET)
 		return KEPT_CELL_IS_GONE;
+	errno = -r;
+	if (r < 0) { /* ENOBUFS, ETOOMANYREFS: the next cell could not be sent it either */
+		err_sys(e, "the order cannot be sent to the cell");
+		return KEPT_CELL_REFUSED;
+	}
 	s->state = KEPT_CELL_TAKEN;
 	s->since = now;
 	return KEPT_CELL_TOOK_IT;
