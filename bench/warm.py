@@ -30,14 +30,20 @@ bombs      warm.bombs.ready.N_clients.{p50,p99} ms             the honest ones, 
 mcp        warm.mcp.tools_call.PLACE ms                        execute_code print(1) over stdio
 rotation   warm.rotation.{steady,replacing}.PLACE ms           first output on demand while Pythons are replaced without end
            warm.rotation.ratio_p99 x
+cost       warm.cost.WAY.cpu ms                                CPU time of a run and of the cell after it, kernel threads included, the client's own not
+           warm.cost.WAY.calls calls                           system calls of the same, all processes of the service, counted by strace
 memory     warm.memory.{basic,data_science}.all_in MB          one more ready fork: PSS, page tables, kernel memory of all of its processes
            warm.memory.{basic,data_science}.{pss,page_tables,kernel,fork_pss,supervisor_pss} MB; without_fork instead of all_in when there is only the cell
 """
 import argparse
 import json
+import os
 import pathlib
 import random
+import re
+import signal
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -52,6 +58,7 @@ REPO = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO / "tests"))
 
 from support import daemon as daemons  # noqa: E402
+from support import host  # noqa: E402
 
 import footprint  # noqa: E402
 import shares  # noqa: E402
@@ -72,28 +79,30 @@ BOMB_KEYS = '"limits":{"wall_ms":500}'
 MEASURED = {"plain-ready": ("basic", "ready"), "plain-demand": ("basic", "demand"), "science-ready": ("data-science", "ready"), "science-demand": ("data-science", "demand")}
 WAYS = {"ready": "all", "demand": "all", "cold": "all"}
 BLOCK = 6 # of the runs without a pause; the first one does not count
-PARTS = ("latency", "whole", "pandas", "sustained", "bombs", "mcp", "rotation", "memory")
+PARTS = ("latency", "whole", "pandas", "sustained", "bombs", "mcp", "rotation", "cost", "memory")
+OF_THEIR_OWN = ("rotation", "cost", "memory") # parts that start their own service
 PEERS = tuple(make.__name__ for make in (*peers.ALL, peers.chroot))
 QUICK = ("latency", "whole", "pandas", "sustained", "bombs", "mcp")
 ZYGOTE_RUNS = 10
 # What it wants to reach: a figure, the bound, and whether it is the most or the least.
 GOALS = [
-    ("first output, ready, p50", "warm.first_output.ready.p50", 0.25, "most"), ("first output, ready, p99", "warm.first_output.ready.p99", 1.0, "most"),
-    ("first output, on demand, p50", "warm.first_output.demand.p50", 0.9, "most"), ("first output, on demand, p99", "warm.first_output.demand.p99", 2.0, "most"),
+    ("first output, ready, p50", "warm.first_output.ready.p50", 0.3, "most"), ("first output, ready, p99", "warm.first_output.ready.p99", 1.0, "most"),
+    ("first output, on demand, p50", "warm.first_output.demand.p50", 1.2, "most"), ("first output, on demand, p99", "warm.first_output.demand.p99", 2.0, "most"),
     ("record, on demand, p50", "warm.record.demand.p50", 1.4, "most"),
-    ("brig run against bwrap + seccomp, ready", "warm.whole_process.ratio_bwrap_seccomp", 6, "least"),
-    ("brig run against bwrap + seccomp, on demand", "warm.whole_process.demand.ratio_bwrap_seccomp", 4, "least"),
+    ("brig run against bwrap + seccomp, ready", "warm.whole_process.ratio_bwrap_seccomp", 8, "least"),
+    ("brig run against bwrap + seccomp, on demand", "warm.whole_process.demand.ratio_bwrap_seccomp", 5, "least"),
     ("brig run against crun, ready", "warm.whole_process.ratio_crun", 10, "least"),
     ("pandas, first output, ready", "warm.pandas.first_output.ready.p50", 1.5, "most"),
     ("pandas, first output, on demand", "warm.pandas.first_output.demand.p50", 6.0, "most"),
     ("pandas, brig run against bwrap", "warm.pandas.whole_process.ratio_bwrap", 20, "least"),
     ("4 clients against bwrap + seccomp, ready", "warm.sustained.ready.4_clients.ratio_bwrap_seccomp", 8, "least"),
     ("16 clients against bwrap + seccomp, ready", "warm.sustained.ready.16_clients.ratio_bwrap_seccomp", 8, "least"),
-    ("p99 beside bombs against without", "warm.bombs.ready.4_clients.ratio_p99", 3, "most"),
+    ("p99 beside bombs against without", "warm.bombs.ready.4_clients.ratio_p99", 1.5, "most"),
     ("MCP tools/call, p50", "warm.mcp.tools_call.p50", 1.5, "most"),
     ("p99 while Pythons are replaced against steady", "warm.rotation.ratio_p99", 2, "most"),
-    ("MB of an idle ready fork, basic", "warm.memory.basic.all_in", 0.8, "most"),
-    ("MB of an idle ready fork, data-science", "warm.memory.data_science.all_in", 2.5, "most"),
+    ("system calls of a ready run", "warm.cost.ready.calls", 250, "most"),
+    ("MB of an idle ready fork, basic", "warm.memory.basic.all_in", 0.85, "most"),
+    ("MB of an idle ready fork, data-science", "warm.memory.data_science.all_in", 2.3, "most"),
 ]
 
 
@@ -401,6 +410,52 @@ def rotation(bench):
     show(f"first output on demand; replacing: a new Python every {ZYGOTE_RUNS} runs", [(key, ms, [], []) for key, ms in found.items()])
 
 
+def busy_ms():
+    """CPU time of this machine that was not idle, since it began."""
+    fields = [int(n) for n in host.read("/proc/stat").split()[1:9]] # user nice system idle iowait irq softirq steal
+    return (sum(fields) - fields[3] - fields[4]) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of_a_run(client, seconds):
+    """Of the whole machine: what a quiet one does without runs is taken off."""
+    before = busy_ms()
+    time.sleep(seconds)
+    idle, before = busy_ms() - before, busy_ms()
+    began = time.monotonic()
+    told = client.sustained(seconds, 4)
+    return (busy_ms() - before - idle * (time.monotonic() - began) / seconds) / len(told.runs) - told.cpu * 1000 / len(told.runs)
+
+
+def calls_of_a_run(daemon, client, runs, scratch):
+    """strace makes everything slower: the number of calls is what to look at."""
+    counts = scratch / "calls"
+    traced = [word for pid in (daemon.pid, *daemon.below()) for word in ("-p", str(pid))]
+    with subprocess.Popen(["strace", "-f", "-c", "-U", "calls,name", "-S", "calls", "-o", counts, *traced], stderr=subprocess.PIPE, text=True) as strace:
+        for _ in range(len(traced) // 2):
+            strace.stderr.readline() # "Process N attached": the runs begin when it looks at all of them
+        client.paced(runs, 50)
+        daemon.settle() # the cell after the last one
+        strace.send_signal(signal.SIGINT)
+        strace.communicate()
+    return int(re.search(r"(\d+) total", counts.read_text())[1]) / runs
+
+
+def cost(bench):
+    print("\nwhat one run costs the machine, and the cell after it\n")
+    for way in ("ready", "demand"):
+        with tempfile.TemporaryDirectory(prefix="brig-bench-") as name:
+            folder = served.profiles(pathlib.Path(name), {"plain": ("basic", {"warm": way})}, alone=True)
+            with daemons.Daemon(CONFIG, env={"BRIG_PRESETS": str(folder)}) as daemon:
+                served.wait_warm(daemon, ("plain",))
+                client = bench.keep(clients.service_client(daemon.path, bench.files["print"], "1\n", profile="plain"))
+                client.paced(5, 5)
+                bench.note(f"cost.{way}.cpu", cpu_of_a_run(client, bench.options.seconds), "ms")
+                daemon.settle()
+                bench.note(f"cost.{way}.calls", calls_of_a_run(daemon, client, 50, bench.scratch), "calls")
+                bench.close()
+        print(f"{way:<14} CPU {bench.figures[f'warm.cost.{way}.cpu'][0]:.2f} ms, {bench.figures[f'warm.cost.{way}.calls'][0]:.0f} system calls", flush=True)
+
+
 def memory(bench):
     print("\nmemory of one more ready fork (MB: 1,000,000 bytes), everything that comes with it\n")
     for key, base in (("basic", "basic"), ("data_science", "data-science")):
@@ -459,6 +514,7 @@ RATE_NAMES = {"ready": "connected, ready forks", "demand": "connected, forks on 
               "bwrap_seccomp": "bwrap + seccomp", "bare": "bare `python3 -I -S`"}
 BESIDE = [("p99 of honest runs beside 10 % bombs, 4 clients", "warm.bombs.ready.4_clients.p99"), ("that against no bombs", "warm.bombs.ready.4_clients.ratio_p99"),
           ("p99 while Pythons are replaced against steady", "warm.rotation.ratio_p99"),
+          ("system calls of a ready run, and of the cell after it", "warm.cost.ready.calls"),
           ("one idle ready fork of `basic`, all in", "warm.memory.basic.all_in"), ("of `data-science`", "warm.memory.data_science.all_in")]
 
 
@@ -506,7 +562,7 @@ def parse():
 
 
 def measure(bench):
-    started = [part for part in bench.options.parts if part not in ("rotation", "memory")]
+    started = [part for part in bench.options.parts if part not in OF_THEIR_OWN]
     if started or bench.options.profile:
         with daemons.Daemon(CONFIG, env={"BRIG_PRESETS": str(measured_profiles(bench.scratch, bench.options.ready))}, through=through(bench.options.rtprio)) as daemon:
             bench.serve(daemon)
@@ -518,7 +574,7 @@ def measure(bench):
             finally:
                 bench.close()
     for part in bench.options.parts:
-        if part in ("rotation", "memory"):
+        if part in OF_THEIR_OWN:
             globals()[part](bench)
 
 
