@@ -113,7 +113,7 @@ static void on_server(void *owner)
 	ssize_t                got;
 	bool                   is_good;
 
-	session_calls_say_sizes(s);
+	session_calls_send_sizes(s);
 	got = packet_receive(s->source.fd, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 	if (got < 0 && errno == EAGAIN)
 		return;

@@ -50,6 +50,7 @@ struct session {
 	uint32_t             calls_made;
 	uint32_t             victims;  /* processes that were killed because the session had no memory left */
 	struct run_end       facts;    /* layers, missing, rootfs_digest */
+	bool                 awaits_room; /* in the socket: a size is kept until then, see session_call_resize() */
 	bool                 is_ready, is_known; /* its server takes calls; facts are filled in */
 	int32_t              background; /* processes that work beside calls (files, detached commands), as its server says */
 	uint64_t             background_messages; /* so many such messages its server may still send: a flood would keep the door from other work */
@@ -155,7 +156,7 @@ struct session_call *session_call_find(const struct door *d, const char *id, uid
 void          session_call_interrupt(struct session_call *call);
 /* Sets the rows and columns of the call's terminal. While the server has no room for the message, only the last size is kept for it. */
 void          session_call_resize(struct session_call *call, const struct protocol_request *request);
-void          session_calls_say_sizes(struct session *s); /* sends the sizes that were kept, as far as there is room now */
+void          session_calls_send_sizes(struct session *s); /* sends the sizes that were kept, as far as there is room now */
 /* Kills the call; a program in a context is interrupted first, unless it was cancelled. */
 void          session_call_end(struct session_call *call, enum exit_reason reason);
 void          session_call_pause_clock(struct session_call *call, bool waits);

@@ -257,24 +257,26 @@ void session_call_interrupt(struct session_call *call)
 }
 
 /* False: its server has no room for the message. */
-static bool say_size(struct session_call *call)
+static bool send_size(struct session_call *call)
 {
-	json_t *message = json_pack("{ss sI s[II]}", "op", "resize", "call", (json_int_t)call->number, "size", (json_int_t)call->rows, (json_int_t)call->columns);
-
-	return call->state != CALL_RUNS || session_send(call->session, message, NULL, 0) != -EAGAIN;
+	if (call->state != CALL_RUNS)
+		return true;
+	return session_send(call->session, json_pack("{ss sI s[II]}", "op", "resize", "call", (json_int_t)call->number, "size", (json_int_t)call->rows, (json_int_t)call->columns), NULL, 0) != -EAGAIN;
 }
 
-void session_calls_say_sizes(struct session *s)
+void session_calls_send_sizes(struct session *s)
 {
 	struct session_call *call;
 	bool                 is_full = false;
 
 	TAILQ_FOREACH(call, &s->calls, link) {
-		call->has_size = call->has_size && !say_size(call);
+		call->has_size = call->has_size && !send_size(call);
 		is_full |= call->has_size;
 	}
-	if (s->source.fd >= 0)
-		loop_want(&s->run->door->loop, &s->source, EPOLLIN | (is_full ? EPOLLOUT : 0));
+	if (s->source.fd < 0 || is_full == s->awaits_room)
+		return;
+	s->awaits_room = is_full;
+	loop_want(&s->run->door->loop, &s->source, EPOLLIN | (is_full ? EPOLLOUT : 0));
 }
 
 void session_call_resize(struct session_call *call, const struct protocol_request *request)
@@ -282,7 +284,7 @@ void session_call_resize(struct session_call *call, const struct protocol_reques
 	call->rows     = request->rows;
 	call->columns  = request->columns;
 	call->has_size = true;
-	session_calls_say_sizes(call->session);
+	session_calls_send_sizes(call->session);
 }
 
 static void set_wall_timer(struct session_call *call)
