@@ -64,7 +64,7 @@ void connection_name(struct connection *c, const char *host, uint16_t port, bool
 /* The current step is done: begins the next one. */
 void connection_next(struct connection *c);
 
-/* Reads more bytes of the program into said. WANT_READ, WANT_WRITE: the loop waits for it. FAILED: also when said has max bytes. */
+/* Reads more bytes of the program into received. WANT_READ, WANT_WRITE: the loop waits for it. FAILED: also when received has max bytes. */
 enum tls_outcome connection_read(struct connection *c, size_t max);
 
 /* Ends with the verdict REFUSED and this reason. The program gets an HTTP or SOCKS5 reply where it can, otherwise a reset. */

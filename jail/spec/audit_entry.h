@@ -17,7 +17,7 @@
 
 enum { AUDIT_HOSTS_MAX = 488, AUDIT_CALLS_MAX = 248 };
 
-/* A subset of the limits. said: bit n is set when row n of limits_fields has a value. */
+/* A subset of the limits. given: bit n is set when row n of limits_fields has a value. */
 struct audit_limits {
 	uint64_t      given;
 	struct limits value;

@@ -57,9 +57,9 @@ static void must_be_equal(const struct audit_row *row, const void *was, const vo
 		must(*(const double *)is >= 0 || !(*(const double *)was >= 0 && *(const double *)was <= 1e12));
 		return;
 	case AUDIT_LIMITS:
-		must(a->said == b->said);
+		must(a->given == b->given);
 		for (size_t i = 0; i < LIMIT_COUNT; i++)
-			must(!(a->said & (1ull << i)) ||
+			must(!(a->given & (1ull << i)) ||
 			     limits_value(&a->value, &limits_fields[i]) == limits_value(&b->value, &limits_fields[i]));
 		return;
 	}
@@ -137,7 +137,7 @@ static void fill(const struct audit_row *row, void *at, uint64_t number)
 		memcpy(at, &number, sizeof(double));
 		return;
 	case AUDIT_LIMITS:
-		limits->said = number & AUDIT_LIMITS_ALL;
+		limits->given = number & AUDIT_LIMITS_ALL;
 		for (const struct field *f = limits_fields; f->name; f++)
 			*(uint64_t *)((char *)&limits->value + f->offset) = f->min + number % (f->max - f->min + 1);
 		return;

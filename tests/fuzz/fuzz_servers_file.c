@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < s.n; i++) {
 		const struct server_entry *one = &s.entry[i];
 
-		must(*one->name && *one->word && strlen(one->word) <= SERVER_NAME_MAX && one->kind < SERVER_KINDS);
+		must(*one->name && *one->identifier && strlen(one->identifier) <= SERVER_NAME_MAX && one->kind < SERVER_KINDS);
 		must(one->kind == SERVER_stdio ? json_array_size(one->argv) > 0 : one->url != NULL);
 	}
 	server_entries_done(&s);

@@ -30,7 +30,7 @@ static void look_at_value(const json_t *result)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct server_entry server = { .name = "s", .word = "s" };
+	const struct server_entry server = { .name = "s", .identifier = "s" };
 	json_t                   *said   = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 	struct catalog            c;
 	struct err                e;
