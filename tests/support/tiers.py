@@ -24,10 +24,10 @@ def of(item):
 
 
 def amounts(few, many, variable=None, tier="full"):
-    """Parameters of a test that repeats something: a few in the fast tier, many in another, on a slow host fewer; or as many as the environment says."""
+    """Parameters of a test that repeats something: a few in the fast tier, many in another, on a slow host fewer, but a multiple of the few; or as many as the environment says."""
     if variable and variable in os.environ:
         return [int(os.environ[variable])]
-    many = max(few, int(many / host.SLOWER))
+    many = max(few, int(many / host.SLOWER) // few * few)
     return [few, pytest.param(many, marks=getattr(pytest.mark, tier))]
 
 
