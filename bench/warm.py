@@ -58,7 +58,6 @@ REPO = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO / "tests"))
 
 from support import daemon as daemons  # noqa: E402
-from support import host  # noqa: E402
 
 import footprint  # noqa: E402
 import shares  # noqa: E402
@@ -412,8 +411,8 @@ def rotation(bench):
 
 def busy_ms():
     """CPU time of this machine that was not idle, since it began."""
-    fields = [int(n) for n in host.read("/proc/stat").split()[1:9]] # user nice system idle iowait irq softirq steal
-    return (sum(fields) - fields[3] - fields[4]) * 1000 / os.sysconf("SC_CLK_TCK")
+    idle, whole = lib.idle_and_all()
+    return (whole - idle) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_of_a_run(client, seconds):

@@ -9,12 +9,12 @@
 struct client_request {
 	TAILQ_ENTRY(client_request) link;
 	char   id[40];        /* cannot be guessed; "": it is not under way */
-	char   principal[64]; /* who was asked */
+	char   principal[64]; /* the principal that may answer */
 	/* Called once, when it is not under way any more. */
 	void (*answered)(struct client_request *r, struct mcp *m, const struct rpc_message *response);
 };
 
-/* r belongs to the caller, who has set answered. Takes params over. */
+/* r stays the caller's, and its member answered is set. Takes params over. */
 void client_request_send(struct client_request *r, struct call *c, const char *method, json_t *params);
 /* No answer is taken any more. */
 void client_request_forget(struct client_request *r, struct mcp *m);

@@ -42,12 +42,14 @@ static void set_error(struct err *why, enum err_kind kind, const char *field, co
 /* An error that the client can correct is ERR_BAD_SPEC, any other ERR_SETUP. */
 static void refuse(struct fact *f, const json_t *error)
 {
-	const char *code = json_string_value(json_object_get(error, "code"));
-	bool        his  = strcmp(code, denial_code_name(DENIAL_bad_field)) == 0 || strcmp(code, denial_code_name(DENIAL_unknown_profile)) == 0 ||
-		   strcmp(code, denial_code_name(DENIAL_denied)) == 0;
+	const char *code           = json_string_value(json_object_get(error, "code"));
+	bool        is_correctable = strcmp(code, denial_code_name(DENIAL_bad_field)) == 0 ||
+			      strcmp(code, denial_code_name(DENIAL_unknown_profile)) == 0 ||
+			      strcmp(code, denial_code_name(DENIAL_denied)) == 0;
 	struct err why;
 
-	set_error(&why, his ? ERR_BAD_SPEC : ERR_SETUP, json_string_value(json_object_get(error, "field")), json_string_value(json_object_get(error, "message")));
+	set_error(&why, is_correctable ? ERR_BAD_SPEC : ERR_SETUP, json_string_value(json_object_get(error, "field")),
+		  json_string_value(json_object_get(error, "message")));
 	deliver(f, NULL, &why);
 }
 

@@ -178,7 +178,7 @@ def test_a_slot_whose_helper_was_killed_is_as_good_as_another(kept, token, helpe
     assert run.line() == "up"
     program = next(pid for pid, _ in host.with_token(token))
     init = next(pid for pid in kept.daemon.of_kind("init") if host.read(f"/proc/{pid}/uid_map") == host.read(f"/proc/{program}/uid_map"))
-    killed = init if helper == "init" else int(host.read(f"/proc/{init}/stat").rpartition(")")[2].split()[1])
+    killed = init if helper == "init" else host.parent(init)
     daemons.kill(killed)
     assert run.wait()["exit_reason"] in ("signaled", "cancelled"), run
     run.close()

@@ -138,7 +138,7 @@ def of_profile(daemon, name):
         run = talk.start("import os; print(os.readlink('/proc/self/ns/pid'), flush=True); input()", profile=name, stdin=True)
         space = run.line()
         [program] = [pid for pid in daemon.of_kind("python3") if daemons.link_of(f"/proc/{pid}/ns/pid") == space]
-        supervisor = int(host.read(f"/proc/{program}/stat").rpartition(")")[2].split()[1])
+        supervisor = host.parent(program)
         run.feed(b"\n")
         run.finish()
     return supervisor

@@ -70,10 +70,6 @@ def zygote_of(daemon, old=None):
     return found[0]
 
 
-def supervisor_of(zygote):
-    return int(host.read(f"/proc/{zygote}/stat").rpartition(")")[2].split()[1])
-
-
 def is_answered(run):
     return run.record["exit_reason"] == "exited" and run.record["exit_code"] == 0 and (run.stdout, run.stderr) == ("ran\n", "")
 
@@ -105,7 +101,7 @@ def test_a_program_that_is_over_before_its_zygote_has_told_of_it_is_not_lost(not
         with Held(zygote, tmp_path / "log", ("clone,clone3", "delay_exit")) as held:
             run = talk.start("print('ran'); import sys; sys.exit(3)")
             held.wait("clone")
-            assert host.poll(lambda: [pid for pid in host.children(supervisor_of(zygote)) if host.read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] == ["Z"]])
+            assert host.poll(lambda: [pid for pid in host.children(host.parent(zygote)) if host.read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] == ["Z"]])
             end = time.monotonic() + 1.2 # it looks for such children twice a second, when something happens
             while time.monotonic() < end:
                 beside.command("true", limits={"files": 99}) # no cell of the zygote fits it
@@ -139,7 +135,7 @@ def test_zygotes_that_died_before_an_order_are_not_counted_for_it(nothing_left, 
     """A cell waits for hours, and outlives many of them. The order is there before its supervisor hears of the last death."""
     daemon = start("demand")
     zygote = zygote_of(daemon)
-    supervisor = supervisor_of(zygote)
+    supervisor = host.parent(zygote)
     for _ in range(2):
         daemons.kill(zygote)
         zygote = zygote_of(daemon, zygote)

@@ -257,7 +257,7 @@ class Daemon:
             with self.connect() as talk:
                 run = talk.start_command("sleep", seconds, profile=profile)
                 (program, _), *_ = host.poll(lambda: host.with_token(seconds))
-                self.supervisors[profile] = int(host.read(f"/proc/{program}/stat").rpartition(")")[2].split()[1])
+                self.supervisors[profile] = host.parent(program)
                 talk.ask("cancel", run=run.id)
                 run.finish()
         return self.supervisors[profile]
