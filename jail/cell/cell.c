@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "cell.h"
 
+#include "clone.h"
 #include "fd.h"
 #include "file.h"
 #include "init_image.h"
@@ -10,7 +11,6 @@
 #include "privilege.h"
 #include "runner.h"
 #include "shown.h"
-#include "sys.h"
 #include "user_ns.h"
 
 #include <errno.h>
@@ -25,7 +25,6 @@
 #include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The layers that every cell has after cell_open(): if a step that makes one fails, nothing runs. */
@@ -214,20 +213,13 @@ static void fill_child(struct cell *c, const struct cell_order *order)
 
 static int clone_into(struct cell *c, struct err *e)
 {
-	int               group = group_clone_fd(&c->group);
-	struct clone_args args  = {
+	struct clone_args args = {
 		.flags       = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD,
 		.pidfd       = (uint64_t)(uintptr_t)&c->pidfd,
 		.exit_signal = SIGCHLD,
 	};
 
-	if (group >= 0) {
-		args.flags |= CLONE_INTO_CGROUP;
-		args.cgroup = (uint64_t)group;
-	}
-	for (int tries = 0; (c->pid = clone3(&args, sizeof args)) < 0 && errno == EACCES && group >= 0 && tries < GROUP_LENT_MS; tries++)
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 },
-			  NULL); /* systemd has taken the group for a moment: group_parent_watch() */
+	c->pid = clone_into_group(&args, group_clone_fd(&c->group));
 	if (c->pid == 0)
 		child_run_cell(&c->child);
 	if (c->pid > 0)

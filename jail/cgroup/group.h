@@ -103,7 +103,6 @@ must_use int group_parent_lend(const struct group_parent *parent, unsigned gid, 
  * unit's user and gid, which undoes group_parent_lend(). Returns a descriptor that becomes readable when this has happened; the
  * caller closes it, and calls group_parent_lend() again. -1: there is no v2 group, or it cannot be watched.
  */
-enum { GROUP_LENT_MS = 100 }; /* a process that is refused (EACCES) tries again for so long, until the group is lent again */
 int group_parent_watch(const struct group_parent *parent);
 
 /*

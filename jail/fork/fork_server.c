@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "fork_server.h"
 
+#include "clone.h"
 #include "packet.h"
-#include "sys.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* --- begin --- */
@@ -201,8 +201,6 @@ bool fork_server_await(struct fork_server *s, struct fork_request **ret)
 
 /* --- forking --- */
 
-enum { LENT_MS = 100 };
-
 /*
  * Makes a child of this process's parent, in the cell's pid namespace and control group, which glibc's fork() cannot do. The
  * kernel writes the child's thread id to where glibc keeps it, or it would be stale. The child sets its robust list again,
@@ -217,13 +215,11 @@ static pid_t fork_beside(int group, int *pidfd)
 	if (prctl(PR_GET_TID_ADDRESS, &tid) < 0 || syscall(SYS_get_robust_list, 0, &robust, &len) < 0)
 		return -1;
 	struct clone_args args = {
-		.flags     = CLONE_PARENT | CLONE_PIDFD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | (group < 0 ? 0 : CLONE_INTO_CGROUP),
+		.flags     = CLONE_PARENT | CLONE_PIDFD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID,
 		.pidfd     = (uint64_t)(uintptr_t)pidfd,
 		.child_tid = (uint64_t)(uintptr_t)tid,
-		.cgroup    = group < 0 ? 0 : (uint64_t)group,
 	};
-	for (int tries = 0; (pid = clone3(&args, sizeof args)) < 0 && errno == EACCES && group >= 0 && tries < LENT_MS; tries++)
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* systemd may have the group for a moment: group_parent_watch() */
+	pid = clone_into_group(&args, group);
 	if (pid == 0)
 		syscall(SYS_set_robust_list, robust, len);
 	return pid;

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "files.h"
 
+#include "clone.h"
 #include "fd.h"
 #include "file_stream.h"
 #include "packet.h"
@@ -127,14 +128,13 @@ static _Noreturn void filler(struct job *j)
 /* Forks with the ids that PID 1 of the cell had when it was cloned: the kernel compares them with the owner of the groups. */
 static pid_t fork_filler(struct job *j)
 {
-	struct clone_args args = { .flags = j->group < 0 ? 0 : CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = j->group < 0 ? 0 : (uint64_t)j->group };
+	struct clone_args args = { .exit_signal = SIGCHLD };
 	struct err        e;
 	pid_t             pid;
 
 	if (privilege_become_owner(j->owner_id, &e) < 0)
 		return -1;
-	for (int tries = 0; (pid = clone3(&args, sizeof args)) < 0 && errno == EACCES && j->group >= 0 && tries < GROUP_LENT_MS; tries++)
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	pid = clone_into_group(&args, j->group);
 	if (pid == 0)
 		filler(j);
 	return pid;
