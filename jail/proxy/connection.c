@@ -3,6 +3,7 @@
 
 #include "proxy.h"
 #include "refusal_text.h"
+#include "request_head.h"
 #include "socks.h"
 
 #include <stdio.h>
@@ -131,6 +132,14 @@ enum tls_outcome connection_read(struct connection *c, size_t max)
 	else if (result == TLS_WANT_READ || result == TLS_WANT_WRITE)
 		connection_want(c, result == TLS_WANT_READ ? EPOLLIN : EPOLLOUT, 0);
 	return result;
+}
+
+bool connection_has_line(struct connection *c)
+{
+	size_t seen = c->looked, n = buffer_left(&c->received);
+
+	c->looked = n;
+	return n >= REQUEST_HEAD_MAX || (n > seen && memchr(buffer_at(&c->received) + seen, '\n', n - seen));
 }
 
 /* --- ends --- */

@@ -47,6 +47,7 @@ struct connection {
 	enum net_scheme    scheme; /* ANY: not known yet */
 	struct permission  permission;
 	struct buffer      received; /* bytes of the program that were not passed on yet */
+	size_t             looked;   /* how many of them connection_has_line() has looked at; each step begins with 0 */
 	struct dial        dial;
 	struct flow        up, down; /* to the server, to the program */
 	struct exchange   *exchange; /* owned, one piece of memory; NULL: a tunnel, or no request yet */
@@ -66,6 +67,11 @@ void connection_next(struct connection *c);
 
 /* Reads more bytes of the program into received. WANT_READ, WANT_WRITE: the loop waits for it. FAILED: also when received has max bytes. */
 enum tls_outcome connection_read(struct connection *c, size_t max);
+/*
+ * True: since the last call a line of a request's head ended in received, or the head has its greatest length. Only then it is parsed: a
+ * program that sends its head byte by byte must not cost a parse of all of it for each.
+ */
+bool             connection_has_line(struct connection *c);
 
 /* Ends with the verdict REFUSED and this reason. The program gets an HTTP or SOCKS5 reply where it can, otherwise a reset. */
 void connection_refuse(struct connection *c, enum net_reason reason);

@@ -284,7 +284,7 @@ static enum net_reason judge(const struct connection *c, const struct request_he
 	if (strcmp(head->host, c->host) != 0 || (head->port && head->port != c->port))
 		return NET_REASON_OTHER_NAME;
 	if (head->overrides && permission_reads(&c->run->policy, &target))
-		return NET_REASON_REQUEST; /* otherwise the header would get around the methods of a rule */
+		return NET_REASON_REQUEST; /* otherwise the header would get around the methods and paths of a rule */
 	(void)snprintf(path, sizeof path, "%.*s", (int)head->path.len, head->path.at);
 	if (head->method == 0 || !permission_of_request(&c->run->policy, &target, head->method, path))
 		return NET_REASON_REQUEST;
@@ -343,8 +343,11 @@ static void read_request(struct connection *c)
 	enum tls_outcome    result;
 
 	do {
-		switch (request_head_parse(buffer_left(&c->received) ? buffer_at(&c->received) : "", buffer_left(&c->received), &head,
-					   &why)) {
+		enum request_outcome outcome = REQUEST_MORE;
+
+		if (connection_has_line(c))
+			outcome = request_head_parse(buffer_at(&c->received), buffer_left(&c->received), &head, &why);
+		switch (outcome) {
 		case REQUEST_DONE:
 			take_request(c, &head);
 			return;
@@ -392,6 +395,7 @@ void exchange_begin(struct connection *c)
 	}
 	c->held         = (struct deadline){ .due = on_held, .owner = c };
 	c->awaits_reply = true;
+	c->looked       = 0;
 	c->on_client    = read_request;
 	c->on_server    = on_server_gone;
 	connection_deadline(c, DEADLINE_REQUEST);

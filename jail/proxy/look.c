@@ -71,6 +71,8 @@ static bool look_at(struct connection *c)
 		return true;
 	}
 	c->awaits_reply = true;
+	if (!connection_has_line(c))
+		return false;
 	switch (request_head_parse(bytes, len, &head, &why)) {
 	case REQUEST_MORE:
 		return false;
@@ -107,6 +109,7 @@ static void on_server_gone(struct connection *c)
 
 void look_begin(struct connection *c)
 {
+	c->looked    = 0;
 	c->on_client = look;
 	c->on_server = on_server_gone;
 	connection_deadline(c, DEADLINE_REQUEST);

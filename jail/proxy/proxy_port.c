@@ -58,8 +58,10 @@ static void read_http(struct connection *c)
 
 	c->awaits_reply = true;
 	do {
-		enum request_outcome outcome =
-			request_head_parse(buffer_at(&c->received), buffer_left(&c->received), &head, &why);
+		enum request_outcome outcome = REQUEST_MORE;
+
+		if (connection_has_line(c))
+			outcome = request_head_parse(buffer_at(&c->received), buffer_left(&c->received), &head, &why);
 
 		if (outcome == REQUEST_DONE) {
 			take_request(c, &head);

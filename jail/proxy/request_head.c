@@ -323,7 +323,8 @@ static void check_upgrade(struct request_head *h)
 
 static void check_override(struct request_head *h)
 {
-	static const char *const names[] = { "x-http-method-override", "x-http-method", "x-method-override" };
+	static const char *const names[] = { "x-http-method-override", "x-http-method", "x-method-override", /* the method */
+					     "x-original-url", "x-rewrite-url" };                               /* the path */
 
 	for (unsigned i = 0; i < h->headers; i++)
 		for (size_t k = 0; k < ARRAY_LEN(names); k++)

@@ -39,7 +39,7 @@ struct request_head {
 	bool                  has_length; /* Content-Length was there, maybe 0 */
 	uint64_t              body_len;
 	bool                  upgrades; /* GET, Upgrade: websocket, Connection: upgrade, no body. Any other Upgrade is left out when written */
-	bool                  overrides; /* a header may tell the server another method than the first line does */
+	bool                  overrides; /* a header may tell the server another method or path than the first line does */
 	unsigned              headers;
 	struct request_header header[REQUEST_HEADERS_MAX];
 };

@@ -194,6 +194,29 @@ def test_a_request_is_written_anew_and_what_follows_it_goes_nowhere(run, cell, i
     assert host.poll(whole) and [data.partition("\r\n\r\n")[2] for data in whole()] == ["hello"]
 
 
+PIECES = """
+import socket, sys
+s = socket.create_connection(("198.18.0.1", 3128), 20)
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+head = "GET /echo HTTP/1.1\\r\\nHost: raw.example\\r\\nX-Long: " + "x" * 2000 + "\\r\\nX-Last: 1\\r\\n\\r\\n"
+for way in sys.argv[1:]:
+    if way == "connect":
+        for byte in b"CONNECT raw.example:80 HTTP/1.1\\r\\nHost: raw.example\\r\\n\\r\\n": s.send(bytes([byte]))
+        assert b" 200 " in s.recv(1000)
+    else:
+        for byte in head.replace("/echo", way).encode(): s.send(bytes([byte]))
+heard = b""
+while data := s.recv(10000): heard += data
+print(heard.count(b"x" * 2000), b"X-Last: 1" in heard)
+"""
+
+
+@pytest.mark.parametrize("words", [("connect", "/echo"), ("http://raw.example/echo",)])
+def test_a_head_that_comes_byte_by_byte_is_understood(run, cell, words):
+    assert cell.python(PIECES, *words).stdout.split() == ["1", "True"]
+    run.comes_to("raw.example", 80, "done", "")
+
+
 def test_an_ambiguous_request_is_refused(run, cell):
     said = "POST /echo HTTP/1.1\\r\\nHost: raw.example\\r\\nContent-Length: 5\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n0\\r\\n\\r\\n"
     assert "malformed or ambiguous" in cell.python(SPEAK, "raw.example", 80, said).stdout

@@ -152,9 +152,9 @@ told("1.1", lambda: tls(to("shop.example", 443), "shop.example", old).version())
     assert said["1.0"][0] == "http/1.0" and "SSL" in said["h2 alone"] and "SSL" in said["1.1"], said
 
 
-def test_no_header_makes_another_method_of_an_allowed_one(net, reads):
+def test_no_header_makes_another_method_or_path_of_an_allowed_one(net, reads):
     before = len(net.requests())
-    names = ["X-HTTP-Method-Override", "x-http-method", "X-Method-Override", "X_HTTP_METHOD_OVERRIDE"]
+    names = ["X-HTTP-Method-Override", "x-http-method", "X-Method-Override", "X_HTTP_METHOD_OVERRIDE", "X-Original-URL", "X-Rewrite-URL"]
     done = attack(net, f"""
 def get(header):
     with tls(to("shop.example", 443), "shop.example") as sock:
