@@ -252,6 +252,8 @@ enum warm_answer warm_receive(struct warm *w, struct err *e)
 	size_t           n;
 	ssize_t             got = packet_receive(w->answer_fd, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 
+	if ((got > 0 && got != sizeof message) || (got < 0 && errno == EMSGSIZE))
+		warm_kill_server(w); /* it does not keep to the protocol */
 	if (got != sizeof message)
 		answer = is_before_fork(w) ? return_to_prepared(w) : lost(w, e);
 	else
