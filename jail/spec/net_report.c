@@ -62,6 +62,7 @@ static void make_connection_sound(struct net_connection *c)
 		c->reason = NET_REASON_NONE;
 	make_moment_sound(&c->began_ms);
 	make_moment_sound(&c->ended_ms);
+	make_moment_sound(&c->again_ms);
 }
 
 void net_report_make_sound(struct net_report *report)
