@@ -87,22 +87,11 @@ def test_it_is_replaced_again_and_again_while_runs_go_on_one_after_the_other(bui
 
 def test_one_that_was_killed_is_not_told_any_more(talk, service):
     before = wait_for(talk, measured)
-    ours = [pid for pid, *_ in processes("brig-zygote") if is_below(pid, service.pid)]
+    below = host.below(service.pid)
+    ours = [pid for pid, *_ in processes("brig-zygote") if pid in below]
     for pid in ours:
         os.kill(pid, signal.SIGKILL)
     assert ours and wait_for(talk, lambda zygote: zygote["generation"] > before["generation"] and measured(zygote))
-
-
-def is_below(pid, ancestor):
-    while pid > 1:
-        if pid == ancestor:
-            return True
-        try:
-            with open(f"/proc/{pid}/stat") as f:
-                pid = int(f.read().rpartition(")")[2].split()[1])
-        except OSError:
-            return False
-    return False
 
 
 def test_top_shows_it(service, talk):
