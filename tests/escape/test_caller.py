@@ -141,6 +141,7 @@ def listeners():
 
 
 @pytest.mark.row("A20")
+@pytest.mark.private("its launcher holds it")
 def test_only_what_watches_a_run_holds_a_listener_while_it_runs(jail, start_brig, token):
     child = start_brig("--timeout", "300", program=SLEEP, args=[token], json_record=False)
     assert child.line() == "ready", child.wait(1)
@@ -327,6 +328,7 @@ def test_control_what_listens_without_a_jail_is_reachable():
 
 # --- its scheduling ---------------------------------------------------------------------------------------
 
+@pytest.mark.private("its processes begin with brig's own scheduling")
 @pytest.mark.parametrize("policy, seen", [("--idle", os.SCHED_IDLE), ("--batch", os.SCHED_BATCH), ("--fifo", os.SCHED_OTHER), ("--rr", os.SCHED_OTHER)])
 def test_a_program_keeps_what_takes_less_of_the_cpu_and_nothing_that_takes_more(jail, brig, tmp_path, policy, seen):
     """A service with CPUSchedulingPolicy=idle could start none: the kernel lets a plain id leave it only with RLIMIT_NICE."""

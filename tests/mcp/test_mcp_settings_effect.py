@@ -100,6 +100,7 @@ def test_without_the_network_there_is_the_loopback_and_nothing_else(server):
 
 
 @pytest.mark.requirement("A30")
+@pytest.mark.private("a service's profile says which hosts a run may name")
 def test_a_host_that_is_not_named_is_refused_and_the_model_is_told_which_and_how_a_person_allows_it(server):
     reply = server("--net", "a.example,*.c.example").execute("import urllib.request\nurllib.request.urlopen('https://b.example/')")
     assert reply["success"] is False and "b.example:443 (not_allowed)" in reply["hint"] and "--net of brig-mcp" in reply["hint"], reply
