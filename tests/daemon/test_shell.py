@@ -94,8 +94,8 @@ def test_a_program_hears_of_another_size(shell):
     assert "99 44" in at.until("44")
 
 
-# It says when it has the terminal: a key that is typed before that is the shell's.
-JOB = "python3 -c \"import os, signal; signal.signal(18, lambda *_: os.write(1, b'go' + b'es on\\n')); print('run' + 'ning'); [signal.pause() for _ in iter(int, 1)]\"\n"
+# It says when it has the terminal: a key that is typed before that is the shell's. The signal is blocked, so that none comes between two waits.
+JOB = "python3 -c \"import signal; signal.pthread_sigmask(0, [18]); print('run' + 'ning', flush=True); [print('go' + 'es on', flush=True) for _ in iter(lambda: signal.sigwaitinfo([18]), 0)]\"\n"
 
 
 def test_keys_of_job_control_reach_the_job_and_not_the_shell_nor_brig(shell):
