@@ -114,7 +114,7 @@ double session_lifetime_left(const struct session *s, double now_ms);
 void session_watch_memory(struct door *d); /* a session is about to open: the timer must run */
 void session_look_at_memory(void *door);   /* called by the door's memory_timer */
 
-/* --- session_call.c: what is done in it --- */
+/* --- session_call_start.c, session_call.c: what is done in it --- */
 
 struct session_call {
 	TAILQ_ENTRY(session_call) link;
@@ -150,6 +150,8 @@ struct session_call {
 
 /* For a request run or exec with the key session. fds: those of the request, borrowed. */
 must_use int  session_call_start(struct session *s, struct connection *c, const struct protocol_request *request, const int *fds, struct denial *why);
+/* The server was asked to start it, and has a time for that. */
+void          session_call_await_start(struct session_call *call);
 /* Takes a message of the session server about a call. False: it makes no sense. fds stay the caller's. */
 bool          session_call_handle(struct session *s, const struct session_message *message, int *fds, size_t n);
 struct session_call *session_call_find(const struct door *d, const char *id, uid_t uid); /* or NULL */

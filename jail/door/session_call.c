@@ -1,15 +1,11 @@
-/* session_call.c - one call in a session: a program in a context, or a command */
+/* session_call.c - a call in a session while it is under way: its clocks, what the session server says of it, its end */
 #define _GNU_SOURCE
 #include "session.h"
 
 #include "clock.h"
 #include "fd.h"
 #include "packet.h"
-#include "program_text.h"
-#include "run_id.h"
-#include "run_plan.h"
 #include "run_record.h"
-#include "sealed.h"
 #include "served_run.h"
 
 #include <errno.h>
@@ -29,41 +25,6 @@ enum {
 	VICTIM_MS        = 50,    /* for the message that memory was the reason */
 	STARTED_MAX      = 512,
 };
-
-/* --- limits --- */
-
-/* A call at a terminal has no limit of time but the session's life, unless one was asked for: the person at it ends the call. */
-static void lift_limits(struct limits *l, const struct session *s, const json_t *asked)
-{
-	if (!json_object_get(asked, "wall_ms"))
-		l->wall_ms = s->limits.lifetime_ms;
-	if (!json_object_get(asked, "cpu_ms"))
-		l->cpu_ms = s->limits.lifetime_ms;
-}
-
-static int lower_limits(struct session_call *call, const struct session *s, const json_t *asked, struct denial *why)
-{
-	static const char *const may[] = { "wall_ms", "cpu_ms", "output_bytes", "tool_wait_ms", NULL };
-	const char              *key;
-	json_t                  *value;
-	char                     field[64];
-
-	json_object_foreach((json_t *)asked, key, value) {
-		size_t i = 0;
-
-		while (may[i] && strcmp(may[i], key) != 0)
-			i++;
-		snprintf(field, sizeof field, "limits.%.40s", key);
-		if (!may[i])
-			return deny(why, DENIAL_bad_field, field, "is the session's, and is said when it is opened");
-	}
-	call->limits = s->limits;
-	if (run_plan_limit(&call->limits, s->run->profile, asked, why) < 0)
-		return -1;
-	if (call->terminal)
-		lift_limits(&call->limits, s, asked);
-	return 0;
-}
 
 /* --- what the server is told --- */
 
@@ -353,6 +314,12 @@ static void on_time(void *owner)
 	}
 }
 
+void session_call_await_start(struct session_call *call)
+{
+	call->timer = (struct loop_timer){ .due = on_time, .owner = call };
+	set_timer(call, START_MS_MAX);
+}
+
 /* --- what the server says of it --- */
 
 static bool is_pipe(int fd, int mode)
@@ -475,185 +442,7 @@ bool session_call_handle(struct session *s, const struct session_message *messag
 	return message->kind == SESSION_ENDED ? on_ended(call, message) : message->kind == SESSION_FAILED ? on_failed(call, message) : on_cpu(call);
 }
 
-/* --- its beginning --- */
-
-static struct session_context *find_context(struct session *s, const char *name)
-{
-	for (size_t i = 0; i < SESSION_CONTEXTS_MAX; i++)
-		if (*s->context[i].name && strcmp(s->context[i].name, name) == 0)
-			return &s->context[i];
-	return NULL;
-}
-
-static bool is_in_use(const struct session_context *c)
-{
-	return c->is_there || c->call;
-}
-
-static size_t count_contexts(const struct session *s)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < SESSION_CONTEXTS_MAX; i++)
-		n += is_in_use(&s->context[i]);
-	return n;
-}
-
-static int check_context(struct session *s, const char *name, uint64_t most, struct denial *why)
-{
-	const struct session_context *c = find_context(s, name);
-
-	if (c && c->call) {
-		deny(why, DENIAL_busy, "context", "%.64s is busy with call %s; interrupt it, wait, or use another context", c->name, c->call->id);
-		why->retry_after_ms = QUOTA_RETRY_MS;
-		return -1;
-	}
-	if ((c && is_in_use(c)) || count_contexts(s) < most)
-		return 0;
-	return deny(why, DENIAL_denied, "context", "a session of yours has at most %d contexts; use one of those that are there", (int)most);
-}
-
-/* Called after check_context(). If no row is free, takes one whose interpreter is gone. */
-static struct session_context *take_context(struct session *s, const char *name)
-{
-	struct session_context *c = find_context(s, name), *gone = NULL;
-
-	for (size_t i = 0; i < SESSION_CONTEXTS_MAX && !c; i++)
-		if (!*s->context[i].name)
-			c = &s->context[i];
-		else if (!is_in_use(&s->context[i]) && !gone)
-			gone = &s->context[i];
-	c = c ? c : gone;
-	if (strcmp(c->name, name) != 0) {
-		*c = (struct session_context){ 0 };
-		snprintf(c->name, sizeof c->name, "%s", name);
-	}
-	return c;
-}
-
-/* No descriptor of the client enters the jail: the text is copied, the socket to its tools is made here. */
-static int ask_for_run(struct session_call *call, const struct program_text *code, struct denial *why)
-{
-	struct session *s = call->session;
-	struct err      e;
-	scoped_fd       text    = sealed_open("brig-call", code->text, code->len, &e);
-	int             pair[2] = { -1, -1 }, fds[2] = { text, -1 }, r = 0;
-
-	if (text < 0)
-		r = -ENOMEM;
-	else if (call->with_tools && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		r = -errno;
-	fds[1]      = pair[1];
-	call->tools = pair[0];
-	if (r == 0)
-		r = session_send(s, json_pack("{ss sI si sI sb}", "op", "run", "call", (json_int_t)call->number, "context", (int)(call->context - s->context), "cpu_ms",
-					     (json_int_t)call->limits.cpu_ms, "tools", call->with_tools), fds, (size_t)1 + call->with_tools);
-	fd_closep(&pair[1]);
-	return r < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-r)) : 0;
-}
-
-static int ask_for_exec(struct session_call *call, const struct protocol_request *r, struct denial *why)
-{
-	json_t *message = json_pack("{ss sI sI sO sO? ss? sb sb}", "op", "exec", "call", (json_int_t)call->number, "cpu_ms", (json_int_t)call->limits.cpu_ms, "argv", r->argv, "env",
-				    r->env, "cwd", r->cwd, "stdin", r->wants_stdin, "detach", r->detach);
-	int     done;
-
-	if (message && call->terminal)
-		json_object_set_new(message, "terminal", json_pack("[II]", (json_int_t)r->rows, (json_int_t)r->columns));
-	done = session_send(call->session, message, NULL, 0);
-	if (done == 0 && r->detach)
-		session_expect_background(call->session);
-	return done < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-done)) : 0;
-}
-
-static int check_command(const struct session_call *call, const struct protocol_request *r, struct denial *why)
-{
-	struct program_env env = { 0 };
-	int                done;
-
-	if (!json_array_size(r->argv) || !*json_string_value(json_array_get(r->argv, 0)))
-		return deny(why, DENIAL_bad_field, "argv[0]", "nothing to run");
-	done = run_plan_env(&env, &call->limits, r->env, why);
-	program_env_done(&env);
-	return done;
-}
-
-static int ask(struct session_call *call, const struct protocol_request *request, const int *fds, struct denial *why)
-{
-	struct program_text code = { 0 };
-	int                 r;
-
-	if (request->kind == REQUEST_exec) {
-		r = check_command(call, request, why) < 0 ? -1 : ask_for_exec(call, request, why);
-	} else {
-		r = program_text_open(&code, fds[0], why);
-		if (r == 0) {
-			call->context = take_context(call->session, request->context);
-			r             = ask_for_run(call, &code, why);
-		}
-	}
-	if (r == 0 && call->session->run->door->audit)
-		attempt_note(&call->attempt, request, &code);
-	program_text_close(&code);
-	return r;
-}
-
-static void enter(struct session_call *call)
-{
-	struct session *s = call->session;
-
-	TAILQ_INSERT_TAIL(&s->calls, call, link);
-	s->calls_len++;
-	s->calls_made++;
-	call->connection->runs++;
-	quota_count_call(&s->run->door->quota, &call->connection->access_rule->quota, call->peer.uid);
-	if (call->context)
-		call->context->call = call;
-	set_timer(call, START_MS_MAX);
-	session_touch(s);
-}
-
-/* Called before the program is read: a refusal costs little, whatever its size. */
-static int check_start(struct session *s, const struct connection *c, const struct protocol_request *request, struct denial *why)
-{
-	if (s->calls_len >= SESSION_CALLS_MAX) {
-		deny(why, DENIAL_busy, "session", "%d calls are under way in it", SESSION_CALLS_MAX);
-		why->retry_after_ms = QUOTA_RETRY_MS;
-		return -1;
-	}
-	if (request->terminal && !s->terminal)
-		return deny(why, DENIAL_denied, "terminal", "session %.64s was opened without terminals; open one with them (brig session open --terminal)", *s->name ? s->name : s->run->id);
-	if (request->kind == REQUEST_run && check_context(s, request->context, c->access_rule->quota.contexts, why) < 0)
-		return -1;
-	return quota_check_call(&c->door->quota, &c->access_rule->quota, c->peer.uid, clock_ms(CLOCK_MONOTONIC), why);
-}
-
-int session_call_start(struct session *s, struct connection *c, const struct protocol_request *request, const int *fds, struct denial *why)
-{
-	struct session_call *call;
-	struct err           e;
-
-	if (check_start(s, c, request, why) < 0)
-		return -1;
-	call = calloc(1, sizeof *call);
-	if (!call)
-		return deny(why, DENIAL_broken, NULL, "out of memory");
-	*call = (struct session_call){ .session = s, .connection = c, .peer = c->peer, .tag = request->tag, .with_stdin = request->wants_stdin, .with_tools = request->has_tools, .terminal = request->terminal,
-		.tools = -1, .status = -1, .cpu_ms = -1, .asked_ms = clock_ms(CLOCK_MONOTONIC), .victims = s->victims, .number = s->calls_made + 1,
-		.is_fresh = request->kind == REQUEST_exec && s->calls_made == 0, .timer = { .due = on_time } };
-	call->timer.owner = call;
-	call->net_mark    = served_net_mark(&s->run->net); /* before the program may begin */
-	if (run_id_make(call->id, &e) < 0)
-		deny_err(why, DENIAL_broken, NULL, &e);
-	else if (lower_limits(call, s, request->limits, why) == 0 && ask(call, request, fds, why) == 0) {
-		enter(call);
-		return 0;
-	}
-	fd_closep(&call->tools);
-	free(call->net_mark);
-	free(call);
-	return -1;
-}
+/* --- all of them --- */
 
 struct session_call *session_call_find(const struct door *d, const char *id, uid_t uid)
 {
