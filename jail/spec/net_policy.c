@@ -56,7 +56,7 @@ static const struct field secret_fields[] = {
 const struct field net_fields[] = {
 	{ "allow",    FIELD_MIXED,  AT(allow),    0, NET_RULES_MAX, 0, "What a run reaches that asks for nothing", NULL, rule_fields },
 	{ "ceiling",  FIELD_MIXED,  AT(ceiling),  0, NET_RULES_MAX, 0, "What a run may ask for besides; without the key: in a service nothing, in a private run every public host", NULL, rule_fields },
-	{ "deny",     FIELD_MIXED,  AT(deny),     0, NET_RULES_MAX, 0, "What no run reaches, whatever the other lists say", NULL, rule_fields },
+	{ "deny",     FIELD_MIXED,  AT(deny),     0, NET_RULES_MAX, 0, "Hosts that no run reaches, whatever the other lists say; without methods, paths and private", NULL, rule_fields },
 	{ "secrets",  FIELD_OBJECT, AT(secrets),  0, 0,             0, "Secrets that brig-proxy puts into requests, by name: the program has a variable NAME with a placeholder, and never the value", NULL, secret_fields },
 	{ "upstream", FIELD_STR,    AT(upstream), 3, 255,           0, "HOST:PORT of the HTTP proxy through which this host reaches others", NULL, NULL },
 	{ 0 },
@@ -214,6 +214,15 @@ static int build_secrets(const json_t *from, struct net_policy *ret, struct err 
 
 /* --- all of it --- */
 
+/* A connection is refused by its host and port, before anything is read of it. */
+static int check_denied(const struct net_rules *deny, struct err *e)
+{
+	for (unsigned i = 0; i < deny->n; i++)
+		if (deny->rule[i].methods || deny->rule[i].paths || deny->rule[i].is_private)
+			return err_set(e, ERR_BAD_SPEC, "deny[%u]: has methods, paths or private, and deny refuses a host as a whole; to open a part of a host, name that part in allow", i);
+	return 0;
+}
+
 int net_policy_check_upstream(const char *text, struct err *e)
 {
 	struct net_rule rule;
@@ -230,7 +239,7 @@ static int build(struct net_policy *p, const struct net_settings *s, struct err 
 	p->has_ceiling = s->ceiling != NULL;
 	p->upstream    = s->upstream;
 	if (build_rules("allow", s->allow, &p->allow, e) < 0 || build_rules("ceiling", s->ceiling, &p->ceiling, e) < 0 ||
-	    build_rules("deny", s->deny, &p->deny, e) < 0)
+	    build_rules("deny", s->deny, &p->deny, e) < 0 || check_denied(&p->deny, e) < 0)
 		return -1;
 	if (build_secrets(s->secrets, p, e) < 0)
 		return -1;
