@@ -2,11 +2,9 @@
 
 #include "secret.h"
 
-static const struct net_rule *of_profile(const struct policy *policy, const struct net_target *target)
+static bool is_of_profile(const struct policy *policy, const struct net_target *target)
 {
-	const struct net_rule *rule = net_rules_find(&policy->config->allow, target);
-
-	return rule ? rule : net_rules_find(&policy->config->ceiling, target);
+	return net_rules_find(&policy->config->allow, target) || net_rules_find(&policy->config->ceiling, target);
 }
 
 /* While the scheme is not known: denied when deny matches every scheme that is allowed. */
@@ -20,7 +18,7 @@ static bool is_denied(const struct policy *policy, const struct net_target *targ
 		return net_rules_find(&policy->config->deny, target) != NULL;
 	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
 		as.scheme = schemes[i];
-		if (!of_profile(policy, &as) || !net_rules_find(policy->rules, &as))
+		if (!is_of_profile(policy, &as) || !net_rules_find(policy->rules, &as))
 			continue;
 		if (!net_rules_find(&policy->config->deny, &as))
 			return false;
@@ -31,13 +29,14 @@ static bool is_denied(const struct policy *policy, const struct net_target *targ
 
 struct permission permission_find(const struct policy *policy, const struct net_target *target, bool is_address)
 {
-	const struct net_rule *rule = of_profile(policy, target);
-
 	if (is_denied(policy, target))
 		return (struct permission){ .reason = NET_REASON_DENIED };
-	if (!rule || !net_rules_find(policy->rules, target))
+	if (!is_of_profile(policy, target) || !net_rules_find(policy->rules, target))
 		return (struct permission){ .reason = NET_REASON_NOT_ALLOWED };
-	return (struct permission){ .is_private = rule->is_private, .is_literal = is_address };
+	return (struct permission){
+		.is_private = net_rules_lead_private(&policy->config->allow, target) || net_rules_lead_private(&policy->config->ceiling, target),
+		.is_literal = is_address,
+	};
 }
 
 /* Bytes of any protocol cannot be inspected, so a deny rule of whatever scheme for this host and port counts. */
@@ -45,7 +44,7 @@ bool permission_is_raw(const struct policy *policy, const char *host, uint16_t p
 {
 	struct net_target raw = { host, port, NET_SCHEME_TCP }, any = { host, port, NET_SCHEME_ANY };
 
-	return net_rules_find(policy->rules, &raw) && of_profile(policy, &raw) && !net_rules_find(&policy->config->deny, &any);
+	return net_rules_find(policy->rules, &raw) && is_of_profile(policy, &raw) && !net_rules_find(&policy->config->deny, &any);
 }
 
 bool permission_reads(const struct policy *policy, const struct net_target *target)
@@ -54,11 +53,11 @@ bool permission_reads(const struct policy *policy, const struct net_target *targ
 	       net_rules_read(&policy->config->ceiling, target) || secret_is_for(policy->config, target->host, target->port);
 }
 
-bool permission_of_request(const struct policy *policy, const struct net_target *target, enum net_method method, const char *path)
+bool permission_of_request(const struct policy *policy, const struct net_target *target, enum net_method method, const char *path, bool is_private)
 {
-	return net_rules_allow_request(policy->rules, target, method, path) &&
-	       (net_rules_allow_request(&policy->config->allow, target, method, path) ||
-		net_rules_allow_request(&policy->config->ceiling, target, method, path));
+	return net_rules_allow_request(policy->rules, target, method, path, false) &&
+	       (net_rules_allow_request(&policy->config->allow, target, method, path, is_private) ||
+		net_rules_allow_request(&policy->config->ceiling, target, method, path, is_private));
 }
 
 bool permission_knows(const struct policy *policy, const char *host)

@@ -164,12 +164,20 @@ static bool allows_method(const struct net_rule *r, enum net_method method)
 	return method != 0 && (r->methods == 0 || (r->methods & method) != 0);
 }
 
-bool net_rules_allow_request(const struct net_rules *rules, const struct net_target *target, enum net_method method, const char *path)
+bool net_rules_lead_private(const struct net_rules *rules, const struct net_target *target)
+{
+	for (unsigned i = 0; i < rules->n; i++)
+		if (rules->rule[i].is_private && net_rule_matches(&rules->rule[i], target))
+			return true;
+	return false;
+}
+
+bool net_rules_allow_request(const struct net_rules *rules, const struct net_target *target, enum net_method method, const char *path, bool is_private)
 {
 	for (unsigned i = 0; i < rules->n; i++) {
 		const struct net_rule *r = &rules->rule[i];
 
-		if (net_rule_matches(r, target) && allows_method(r, method) && allows_path(r, path))
+		if ((r->is_private || !is_private) && net_rule_matches(r, target) && allows_method(r, method) && allows_path(r, path))
 			return true;
 	}
 	return false;

@@ -92,11 +92,14 @@ bool net_rule_matches(const struct net_rule *rule, const struct net_target *targ
 const struct net_rule *net_rules_find(const struct net_rules *rules, const struct net_target *target);
 /* Whether some rule matches the name at any port. If not, the resolver refuses the name. */
 bool net_rules_know(const struct net_rules *rules, const char *host);
+/* Whether one of the rules that match the target lets its name lead to an address that is not public. */
+bool net_rules_lead_private(const struct net_rules *rules, const struct net_target *target);
 /*
  * Whether one of the rules that match the target allows method and path. path: origin-form, as sent; the caller has refused
- * paths for which net_path_has_dots() is true.
+ * paths for which net_path_has_dots() is true. is_private: the name led to an address that is not public, so only rules with
+ * is_private count.
  */
-bool net_rules_allow_request(const struct net_rules *rules, const struct net_target *target, enum net_method method, const char *path);
+bool net_rules_allow_request(const struct net_rules *rules, const struct net_target *target, enum net_method method, const char *path, bool is_private);
 /* Whether some rule for the target has methods or paths, so that TLS must be terminated. */
 bool net_rules_read(const struct net_rules *rules, const struct net_target *target);
 

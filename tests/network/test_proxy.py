@@ -155,6 +155,19 @@ def test_a_private_address_is_reached_when_the_profile_says_so_and_the_hosts_own
     run.comes_to("own.example", 80, "refused", "own_address")
 
 
+@pytest.mark.parametrize("rules", [["*.example", proxies.rule("private.example", private=True)], [proxies.rule("private.example", private=True), "*.example"]], ids=["last", "first"])
+def test_one_rule_that_says_private_is_enough_wherever_it_stands(start, cell, rules):
+    start(allow=rules).begin(cell, "*.example")
+    assert cell.curl("http://private.example/").stdout == "credentials of the machine\n"
+
+
+def test_a_private_address_gets_those_requests_alone_whose_rule_says_private(start, cell):
+    run = start(allow=[proxies.rule("http://private.example", private=True, methods=["HEAD"]), "http://*.example"]).begin(cell, "http://*.example")
+    assert "credentials" not in cell.curl("http://private.example/").stdout
+    run.comes_to("private.example", 80, "refused", "request")
+    assert "200 OK" in cell.curl("--head", "http://private.example/").stdout
+
+
 @pytest.mark.parametrize("name", ["own.example", "link.example", "loopback.example", "loopback6.example", "zero.example"])
 def test_the_hosts_own_service_is_not_reached_even_where_private_addresses_are(start, cell, internet, name):
     before = internet.own_seen()
