@@ -165,7 +165,7 @@ def run_jail(given):
 @pytest.fixture(scope="module")
 def whole(needs_root, given):
     mutants.copy_tree(TREE)
-    said = mutants.build(TREE)
+    said = mutants.build(TREE, BINARIES)
     assert said is None, said
     mutants.copy_store(TREE)
     return run_jail(given)
