@@ -14,6 +14,7 @@
 #include "launch.h"
 #include "mad_door.h"
 #include "packet.h"
+#include "profile_warm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -180,7 +181,7 @@ LIE(rootfs_endless)      { memset(l->message.profile.rootfs, 'a', KEEPER_NAME_MA
 LIE(flag)                { l->message.profile.workspace_exec = 2; }
 LIE(require)             { l->message.profile.require_all = UINT32_MAX; }
 LIE(ready)               { l->message.profile.ready = KEEPER_READY_MAX + 1; }
-LIE(warm)                { l->message.profile.warm = 2; }
+LIE(warm)                { l->message.profile.warm = WARM_READY + 1; }
 LIE(zygote_for_nobody)   { l->message.profile.zygote_cells = 0; }
 LIE(zygote_for_no_time)  { l->message.profile.zygote_ms = 0; }
 LIE(preload_code)        { strcpy(l->message.profile.preload, "os\"; import socket #"); }
@@ -608,8 +609,8 @@ int main(int argc, char **argv)
 	d.runtime = argv[4];
 	d.pid     = start_keeper(argv[2], &d.keeper, &d.rules);
 	come_to(&d, row->stage);
-	if (tell(&d, row->kind, row->tell) && row->fate == ENDS)
-		wait_for(d.rules); /* the keeper might read the door's next message first */
+	if (tell(&d, row->kind, row->tell) && row->fate == ENDS && !wait_for(d.rules)) /* the keeper might read the door's next message first */
+		puts("lives");
 	if (row->kind == KEEPER_RUN)
 		hear_run(&d, stdout);
 	hear_keeper(&d);
