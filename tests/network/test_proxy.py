@@ -164,7 +164,7 @@ def test_one_rule_that_says_private_is_enough_wherever_it_stands(start, cell, ru
 def test_a_private_address_gets_those_requests_alone_whose_rule_says_private(start, cell):
     run = start(allow=[proxies.rule("http://private.example", private=True, methods=["HEAD"]), "http://*.example"]).begin(cell, "http://*.example")
     assert "credentials" not in cell.curl("http://private.example/").stdout
-    run.comes_to("private.example", 80, "refused", "request")
+    run.comes_to("private.example", 80, "refused", "not_public")
     assert "200 OK" in cell.curl("--head", "http://private.example/").stdout
 
 
