@@ -20,7 +20,7 @@ COVERED = [
     ("jail/zygote", ["tests/floors", "tests/daemon", "tests/rootfs/test_zygote_extension.py"]),
     ("jail/guest", ["tests/guest", "tests/cli/test_program_report.py", "tests/mcp/test_mcp_replies.py"]),
     ("jail/supervisor", ["tests/unit", "tests/floors", "tests/daemon"]),
-    ("jail/keeper", ["tests/unit", "tests/floors", "tests/daemon"]), *[(f"jail/{floor}", ["tests/unit", "tests/floors", "tests/daemon"]) for floor in ("rules", "door", "daemon")], ("jail/audit", ["tests/unit", "tests/floors", "tests/cli/test_audit_journal.py", "tests/daemon"]),
+    ("jail/keeper", ["tests/unit", "tests/floors", "tests/daemon"]), *[(f"jail/{floor}", ["tests/unit", "tests/floors", "tests/daemon"]) for floor in ("rules", "plan", "door", "daemon")], ("jail/audit", ["tests/unit", "tests/floors", "tests/cli/test_audit_journal.py", "tests/daemon"]),
     ("jail/proxy", ["tests/unit", "tests/floors", "tests/network"]),
     ("jail/metrics", ["tests/floors", "tests/daemon/test_metrics.py", "tests/daemon/test_metrics_http.py"]),
     ("jail/cli", ["tests/unit", "tests/floors", "tests/cli"]), ("profiles", ["tests/golden", "tests/promises", "tests/escape", "tests/cli"]),

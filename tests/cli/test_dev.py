@@ -31,7 +31,7 @@ def test_an_unknown_command_is_refused_with_the_list():
     (["test", "lunch"], 'test: "lunch" is no file, and no tier; there are: full, vm, long, neighbours, all; '),
     (["test", "long", "vm"], 'test: "vm" after "long": one tier'),
     (["test", "-k"], "test: -k needs words"),
-    (["build", "fast"], 'build: "fast" is not known; there is: asan'),
+    (["build", "fast"], 'build: "fast" is not known; there are: installed, asan'),
 ])
 def test_a_word_that_it_does_not_know_is_refused_before_anything_is_built(words, said):
     done = dev(*words)
