@@ -219,7 +219,7 @@ int session_call_start(struct session *s, struct connection *c, const struct pro
 	*call = (struct session_call){ .session = s, .connection = c, .peer = c->peer, .tag = request->tag, .with_stdin = request->wants_stdin, .with_tools = request->has_tools, .terminal = request->terminal,
 		.tools = -1, .status = -1, .cpu_ms = -1, .asked_ms = clock_ms(CLOCK_MONOTONIC), .victims = s->victims, .number = s->calls_made + 1,
 		.is_fresh = request->kind == REQUEST_exec && s->calls_made == 0 };
-	call->net_mark    = served_net_mark(&s->run->net); /* before the program may begin */
+	call->net_mark = served_net_mark(&s->run->net); /* before the program may begin */
 	if (run_id_make(call->id, &e) < 0)
 		deny_err(why, DENIAL_broken, NULL, &e);
 	else if (lower_limits(call, s, request->limits, why) == 0 && ask(call, request, fds, why) == 0) {

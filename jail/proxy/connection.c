@@ -107,7 +107,7 @@ void connection_name(struct connection *c, const char *host, uint16_t port, bool
 		c->scheme = target.scheme = NET_SCHEME_TCP;
 		c->carry                  = CARRY_TUNNEL;
 	}
-	c->permission = permission_find(&c->run->policy, &target, is_address);
+	c->permission = permission_find(&c->run->policy, &target);
 	if (c->permission.reason != NET_REASON_NONE)
 		connection_refuse(c, c->permission.reason);
 	else

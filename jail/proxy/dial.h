@@ -15,7 +15,7 @@ struct dial {
 	size_t         n, next;
 	union address  address[LOOKUP_ADDRESSES_MAX];
 	int64_t        until_ms;
-	bool           is_judged_private; /* some address is not public: only a permission with is_private lets it pass */
+	bool           is_judged_private; /* the name has an address that is not public: only a permission with is_private lets it pass. Of an address that a rule names: false */
 };
 
 /* Ends in connection_next() with the server's side connected, or in connection_refuse() or connection_fail(). */

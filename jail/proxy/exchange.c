@@ -277,6 +277,7 @@ static bool write_head(struct connection *c, const struct request_head *head, st
 static enum net_reason judge(const struct connection *c, const struct request_head *head)
 {
 	struct net_target target = { c->host, c->port, c->scheme };
+	enum net_reason   reason;
 	char              path[REQUEST_HEAD_MAX + 1];
 
 	if (head->form == REQUEST_AUTHORITY || (head->form == REQUEST_ABSOLUTE && head->scheme != c->scheme))
@@ -286,10 +287,9 @@ static enum net_reason judge(const struct connection *c, const struct request_he
 	if (head->overrides && permission_reads(&c->run->policy, &target))
 		return NET_REASON_REQUEST; /* otherwise the header would get around the methods and paths of a rule */
 	(void)snprintf(path, sizeof path, "%.*s", (int)head->path.len, head->path.at);
-	if (head->method == 0 || !permission_of_request(&c->run->policy, &target, head->method, path, false))
-		return NET_REASON_REQUEST;
-	if (c->dial.is_judged_private && !c->permission.is_literal && !permission_of_request(&c->run->policy, &target, head->method, path, true))
-		return NET_REASON_NOT_PUBLIC; /* it was dialed by a rule for other requests */
+	reason = permission_of_request(&c->run->policy, &target, head->method, path, c->dial.is_judged_private);
+	if (reason != NET_REASON_NONE)
+		return reason;
 	if (c->carry == CARRY_INSIDE && secret_is_for(connection_proxy(c)->config, c->host, c->port) && !secret_allows(head))
 		return NET_REASON_REQUEST;
 	return NET_REASON_NONE;

@@ -11,9 +11,8 @@ static void judge(struct connection *c, enum net_scheme scheme, enum carry carry
 
 	c->scheme     = scheme;
 	c->carry      = carry;
-	c->permission = permission_find(&c->run->policy, &target, c->is_address);
-	if (c->permission.reason == NET_REASON_NONE && c->dial.is_judged_private && !c->permission.is_private &&
-	    !c->permission.is_literal)
+	c->permission = permission_find(&c->run->policy, &target);
+	if (c->permission.reason == NET_REASON_NONE && c->dial.is_judged_private && !c->permission.is_private)
 		c->permission.reason = NET_REASON_NOT_PUBLIC; /* it was dialed by a rule for another scheme */
 	if (c->permission.reason != NET_REASON_NONE) {
 		connection_refuse(c, c->permission.reason);

@@ -27,7 +27,7 @@ static bool is_denied(const struct policy *policy, const struct net_target *targ
 	return denied && !permission_is_raw(policy, target->host, target->port);
 }
 
-struct permission permission_find(const struct policy *policy, const struct net_target *target, bool is_address)
+struct permission permission_find(const struct policy *policy, const struct net_target *target)
 {
 	if (is_denied(policy, target))
 		return (struct permission){ .reason = NET_REASON_DENIED };
@@ -35,7 +35,6 @@ struct permission permission_find(const struct policy *policy, const struct net_
 		return (struct permission){ .reason = NET_REASON_NOT_ALLOWED };
 	return (struct permission){
 		.is_private = net_rules_lead_private(&policy->config->allow, target) || net_rules_lead_private(&policy->config->ceiling, target),
-		.is_literal = is_address,
 	};
 }
 
@@ -53,11 +52,17 @@ bool permission_reads(const struct policy *policy, const struct net_target *targ
 	       net_rules_read(&policy->config->ceiling, target) || secret_is_for(policy->config, target->host, target->port);
 }
 
-bool permission_of_request(const struct policy *policy, const struct net_target *target, enum net_method method, const char *path, bool is_private)
+static bool profile_allows(const struct policy *policy, const struct net_target *target, enum net_method method, const char *path, bool is_private)
 {
-	return net_rules_allow_request(policy->rules, target, method, path, false) &&
-	       (net_rules_allow_request(&policy->config->allow, target, method, path, is_private) ||
-		net_rules_allow_request(&policy->config->ceiling, target, method, path, is_private));
+	return net_rules_allow_request(&policy->config->allow, target, method, path, is_private) ||
+	       net_rules_allow_request(&policy->config->ceiling, target, method, path, is_private);
+}
+
+enum net_reason permission_of_request(const struct policy *policy, const struct net_target *target, enum net_method method, const char *path, bool is_private)
+{
+	if (!net_rules_allow_request(policy->rules, target, method, path, false) || !profile_allows(policy, target, method, path, false))
+		return NET_REASON_REQUEST;
+	return is_private && !profile_allows(policy, target, method, path, true) ? NET_REASON_NOT_PUBLIC : NET_REASON_NONE;
 }
 
 bool permission_knows(const struct policy *policy, const char *host)
