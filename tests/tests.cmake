@@ -1,4 +1,4 @@
-# Programs for the tests; -DBUILD_TESTING=OFF leaves them out, as ./dev install does.
+# Programs for the tests; the target "installed" leaves them out.
 
 # One program per tests/unit/test_*.c; each prints a line per promise, which tests/conftest.py counts. ctest takes their exit status.
 file(GLOB unit_tests CONFIGURE_DEPENDS tests/unit/test_*.c)
