@@ -30,6 +30,7 @@ Hosts = Optional[Iterable[str]] # None: the hosts of the profile
 MESSAGE_MAX = 64 * 1024
 FDS_MAX = 5             # stdout, stderr, stdin, result, tools
 CALLS_MAX = 64          # calls of tools in one message
+NOTES_MAX = 16          # messages without a reply yet, while calls are told: a service ends the connection of a client that does not read
 NOTE_TAG = 0            # of messages that only report something: their replies are ignored
 FRESH = 0.02           # seconds before the streams of a run are watched
 QUIET = 0.2             # seconds without a call of a tool after which the loop watches wake_fd again, instead of polling
@@ -107,6 +108,7 @@ class Connection:
         self._sock, self._process = servers.connect(server, path)
         self.is_closed, self.is_ended = False, False
         self._tags, self._buffer = itertools.count(NOTE_TAG + 1), memoryview(bytearray(MESSAGE_MAX + 1))
+        self.notes = 0 # messages with NOTE_TAG whose replies were not read yet
         self.loop: Optional[asyncio.AbstractEventLoop] = None   # the caller's event loop, for coroutines among the tools of its runs
 
     def __enter__(self) -> "Connection":
@@ -181,6 +183,7 @@ class Connection:
             if isinstance(error, (ValueError, RecursionError)):
                 raise ProtocolError(f"brigd has broken the protocol: {error}") from None
             raise
+        self.notes -= body.get("tag") == NOTE_TAG
         return body, list(fds)
 
     def ask(self, op: str, **keys: Any) -> Dict[str, Any]:
@@ -448,6 +451,8 @@ class Run(Awaited):
         calls = bridge.told(CALLS_MAX)
         while calls:
             self.loop.note({"op": "tools", "run": self.id, "waiting": self.is_waiting, "calls": calls})
+            while self.loop.connection.notes >= NOTES_MAX:
+                self.loop.hear()
             calls = bridge.told(CALLS_MAX)
 
     def watch_calls(self) -> None:
@@ -577,6 +582,7 @@ class Loop:
 
     def note(self, message: Mapping[str, Any]) -> None:
         """Sends a message about a run that goes on, without waiting for the reply."""
+        self.connection.notes += 1
         self.connection._send({**message, "tag": NOTE_TAG})
 
     def hear(self) -> None:

@@ -351,6 +351,14 @@ def test_a_flood_ends_the_bridge_and_the_record_stays_honest(where):
     assert calls["n"] - calls["failed"] == 100 and len(calls["calls"]) == 200 and calls["bytes"] < 4 << 20
 
 
+def test_a_run_is_not_lost_for_the_number_of_its_calls(ready, monkeypatch):
+    """The service ends the connection of a client that reports calls, and reads no reply."""
+    monkeypatch.setattr(brig.client, "CALLS_MAX", 1) # as if each call was reported when it ended
+    done = brig.run(FLOOD.replace("READ", "threading.Thread(target=read, daemon=True).start()"), timeout=host.HANG / 2,
+                    tools=brig.Toolbox({"add": add}, limits=brig.ToolLimits(calls=10, bytes=1 << 18)), **ready)
+    assert done.verdict == "exited" and done.record["tool_calls"]["n"] > 1000, done
+
+
 def test_a_flood_that_reads_no_answers_waits_for_itself_until_its_time_is_over(where):
     def slow(a: int) -> str:
         """Not one that is waited for before the next call is read: all places are taken, and calls wait for their turn."""
