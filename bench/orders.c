@@ -36,8 +36,10 @@ static int64_t own_cpu_us(void)
 	return (r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000000 + r.ru_utime.tv_usec + r.ru_stime.tv_usec;
 }
 
-static void pause_us(int64_t us)
+/* From half as long to half as long again: a pause that is always the same may meet what a service does so long after each run. */
+static void pause_about(int64_t usual_us)
 {
+	int64_t         us = usual_us / 2 + (int64_t)(drand48() * (double)usual_us);
 	struct timespec t = { us / 1000000, us % 1000000 * 1000 };
 
 	while (us > 0 && clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR)
@@ -47,7 +49,7 @@ static void pause_us(int64_t us)
 static int paced(const struct orders *o, unsigned rounds, int64_t pause, struct figures *f)
 {
 	for (unsigned i = 0; i < rounds; i++) {
-		pause_us(pause);
+		pause_about(pause);
 		if (o->once(o->self, f) < 0)
 			return -1;
 	}

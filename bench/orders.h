@@ -1,7 +1,7 @@
 /*
  * orders.h - what a script that measures tells its clients, and what they answer.
  *
- *     paced ROUNDS PAUSE_US          one run after the other, so long after the end of the last one
+ *     paced ROUNDS PAUSE_US          one run after the other, on average so long after the end of the last one
  *     sustained SECONDS PARALLEL     so many at once, the next one when one has ended
  *
  * comes as a line on stdin. A line "KIND FIRST RECORD SETUP" in microseconds goes to

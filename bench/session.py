@@ -3,7 +3,7 @@
 
 usage: bench/session.py [--quick] [--only PART,...] [--rounds N] [--without PEER]... [--table [FILE]] [--json FILE]
 
-Clients in C ask one service; candidates take turns in an order that is drawn anew in each round, 5 ms lie between two runs. The peers run the same snippets:
+Clients in C ask one service; candidates take turns in an order that is drawn anew in each round, about 5 ms lie between two runs. The peers run the same snippets:
 ipykernel over jupyter_client, `python3 -i` over a pipe, `crun exec` into a container that runs. A peer that cannot run here is left out, and its own words say
 why. --table writes the table into docs/benchmarks.md, --table FILE into that file, --table - to stdout.
 
@@ -257,7 +257,7 @@ def table(bench):
         lines.append(f"| {words} | {lib.percentile(ms, 0.5):.2f} | {served.place(ms, 0.95)} | {ratio} |")
     told = [(words, bench.figures[f"session.{name}"], form) for words, name, form in BESIDE if f"session.{name}" in bench.figures]
     lines += ["", *(f"- {words}: {value:{form}}" for words, value, form in told)]
-    lines += ["", f"{served.machine()}, {time.strftime('%Y-%m-%d', time.gmtime())}. In turns, 5 ms between two runs; ratios count, figures drift."
+    lines += ["", f"{served.machine()}, {time.strftime('%Y-%m-%d', time.gmtime())}. In turns, about 5 ms between two runs; ratios count, figures drift."
               + (f" Did not run here: {'; '.join(bench.left_out)}." if bench.left_out else "")
               + (f" The machine was busy ({bench.busy:.0%} of its CPU time): not worth quoting." if bench.busy else ""), "", "    " + " ".join(["./dev bench session", *options, "--table"])]
     return "\n".join(lines) + "\n"

@@ -4,7 +4,7 @@
 usage: bench/warm.py [--quick] [--only PART,...] [--rounds N] [--seconds S] [--ready N] [--rtprio N] [--without PEER]... [--table [FILE]] [--json FILE] [--profile]
 
 One service serves all of it but rotation and memory, which start their own, without --ready and --rtprio. What is below a millisecond is measured by a client in C; candidates take turns in an order that is
-drawn anew in each round. 5 ms lie between two runs, so that nobody pays for what the one before him has left to be cleaned up; "paced" is with
+drawn anew in each round. 5 ms lie between two runs on average (2.5 to 7.5), so that nobody pays for what the one before him has left to be cleaned up; "paced" is with
 40 ms, where no loop keeps caches warm, "tight" with none, in blocks whose first run does not count. A peer that cannot run here is left out, and its own words say
 why. --table writes the table into docs/benchmarks.md and its main rows into the README, --table FILE into that file, --table - to stdout.
 
@@ -500,7 +500,7 @@ def table(bench):
         for key in dict.fromkeys(name.split(".")[2] for name, _ in rates):
             lines.append(f"| {RATE_NAMES.get(key, key)} | {cell(key, 4)} | {cell(key, 16)} |")
     lines += ["", *(f"- {words}: {figure(bench, name)}" for words, name in BESIDE if name in bench.figures)]
-    lines += ["", f"{served.machine()}, {time.strftime('%Y-%m-%d', time.gmtime())}. Medians of one interleaved run with 5 ms between two runs; ratios count, figures drift. "
+    lines += ["", f"{served.machine()}, {time.strftime('%Y-%m-%d', time.gmtime())}. Medians of one interleaved run with about 5 ms between two runs; ratios count, figures drift. "
               + f"{bench.options.ready} cells kept ready."
               + (f" Did not run here: {'; '.join(bench.left_out)}." if bench.left_out else "")
               + (f" The machine was busy ({bench.busy:.0%} of its CPU time): not worth quoting." if bench.busy else ""), "", "    " + " ".join(["./dev bench warm", *options, "--table"])]
