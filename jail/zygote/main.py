@@ -173,7 +173,7 @@ for i in range(3):
     a = A().f([i, {"a": i}])
 print("", end="")
 """
-# What a program is likely to begin with. Only the zygote rehearses these: in a ready fork, each page that they write to would be copied.
+# What a program is likely to begin with. No more: each page that these write to is copied in every ready fork.
 SAMPLES = {
     "numpy": b"import numpy; numpy.arange(3).sum()",
     "pandas": b"import pandas; pandas.DataFrame({'a': [1, 2, 3]}).sum()",
@@ -288,8 +288,8 @@ def begin_fork():
 
 
 def rehearse_fork():
-    """Rehearses the shortest run, so that the fork has its own copies of the pages. No more, because each ready fork pays for its copies."""
-    unseen(rehearse_guest if is_guest_ahead() else rehearse) # a run by the runner includes all of a plain one
+    """Rehearses a short run, so that the fork has its own copies of the pages that programs write to."""
+    unseen(rehearse_guest if is_guest_ahead() else rehearse, rehearse_samples) # a run by the runner includes all of a plain one
 
 
 def tell(what, error):
