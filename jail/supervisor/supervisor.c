@@ -189,6 +189,8 @@ static void arm_cell(struct supervisor *s, size_t i)
 	for (size_t n = 0; n < WATCH_FDS; n++) {
 		bool is_armed = fds[n].fd == entry->armed[n] && !is_other;
 
+		if (fds[n].fd < -1 && entry->armed[n] == ~fds[n].fd)
+			(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, ~fds[n].fd, NULL); /* its end would wake this process, and delay the program */
 		if (!is_armed)
 			is_armed = arm(s, fds[n].fd, fds[n].events, data_of(s, i, n), fds[n].fd == entry->known[n]);
 		entry->known[n] = fds[n].fd;

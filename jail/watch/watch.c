@@ -161,10 +161,14 @@ static void on_program(struct watch *w)
 	watch_program_ended(w);
 }
 
-static void on_order_read(struct watch *w)
+/* Its end before an order: the fork has read one that only the ticket brings here, or has died. */
+static void on_fork_report(struct watch *w)
 {
+	watch_receive_fork(w);
+	if (w->cell.warm.report_fd >= 0 || w->ordered)
+		return;
 	take_ticket_first(w);
-	watch_order_read(w);
+	watch_fork_is_gone(w);
 }
 
 /* --- the files --- */
@@ -287,8 +291,7 @@ static const struct source {
 #define AT(member) offsetof(struct watch, member)
 	{ AT(ticket), on_ticket },
 	{ AT(cell.report_fd), watch_receive_init },
-	{ AT(cell.warm.report_fd), watch_receive_fork },
-	{ AT(order_poll_fd), on_order_read }, /* after what the fork said before it read */
+	{ AT(cell.warm.report_fd), on_fork_report },
 	{ AT(cell.notice.poll_fd), on_notice },
 	{ AT(cell.sockets.used_fd), on_network },
 	{ AT(cell.oom.fd), on_oom },
@@ -309,6 +312,12 @@ static bool is_polled(const struct watch *w, const struct source *s)
 	return !w->decided || (s->handle != on_control && s->handle != on_client);
 }
 
+/* What the fork reports from now on, its failure or more of its CPU time, is read when it has ended. */
+static bool has_begun(const struct watch *w)
+{
+	return w->ordered && w->is_warm_order && w->cell.warm.fork_is_confined;
+}
+
 static int fd_of(const struct watch *w, const struct source *s)
 {
 	if (s->handle == on_oom && (w->cell.oom.helper_fd >= 0 || w->next_oom > 0))
@@ -317,6 +326,8 @@ static int fd_of(const struct watch *w, const struct source *s)
 		return -1;
 	if (s->handle == watch_receive_init && w->cell.warm.init_is_confined) /* the program could have taken over PID 1: its messages are not read any more */
 		return -1;
+	if (s->handle == on_fork_report && w->cell.warm.report_fd >= 0 && has_begun(w))
+		return ~w->cell.warm.report_fd;
 	return is_polled(w, s) ? *(const int *)((const char *)w + s->fd) : -1;
 }
 

@@ -26,7 +26,6 @@ struct watch {
 	struct cell             cell;
 	struct run_end          end;
 	int                     client; /* -1: not known yet, or gone */
-	int                     order_poll_fd; /* order socket of a fork that waits without an order: readable once it has read or died; borrowed; else -1 */
 	bool                    for_one_run; /* as in supervisor_protocol.h */
 	int                     control;  /* brings the order; end of file: the keeper has ended, or gives the cell up */
 	int                     ticket;   /* brings the order without descriptors, from the holder of the other end; -1: no ticket is out */
@@ -71,7 +70,8 @@ void watch_report_limit(const struct watch *w, enum exit_reason reason);
  * One turn of the caller's loop: how long to wait at most (ms), for which descriptors, and what to do after poll(). False: PID 1 has ended, and
  * every process of the cell with it; or PID 1 is the only one left (only_init_is_left).
  */
-enum { WATCH_FDS = 14 };
+enum { WATCH_FDS = 13 };
+/* A descriptor of which nothing need be known now, not even its end, is given as ~fd, which poll() ignores. */
 
 double watch_left(struct watch *w);
 void   watch_fds(const struct watch *w, struct pollfd fds[WATCH_FDS]);

@@ -9,7 +9,7 @@
 
 void watch_init(struct watch *w)
 {
-	*w = (struct watch){ .client = -1, .control = -1, .ticket = -1, .order_poll_fd = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE, .files = FILES_INIT };
+	*w = (struct watch){ .client = -1, .control = -1, .ticket = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE, .files = FILES_INIT };
 	cell_init(&w->cell);
 }
 

@@ -23,7 +23,6 @@ static void take_figures(struct watch *w, const struct launch_order *o)
 	double now = clock_ms(CLOCK_MONOTONIC);
 
 	w->ordered            = true;
-	w->order_poll_fd      = -1;
 	w->asked              = o->asked <= now ? o->asked : now; /* a time in the future, or NaN, would put off the deadline of the set-up */
 	w->limits             = o->limits;
 	w->head               = o->head;

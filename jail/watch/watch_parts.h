@@ -18,8 +18,8 @@ void watch_receive_fork(struct watch *w);
 void watch_receive_fork_server(struct watch *w);
 /* An order, for a cell that is or will be prepared. */
 void watch_order_taken(struct watch *w);
-/* w->order_poll_fd is readable: the fork, which has no order of this process, has read one or has died. */
-void watch_order_read(struct watch *w);
+/* The fork reports no more. If this process has no order, the cell ends. */
+void watch_fork_is_gone(struct watch *w);
 /* The program has ended. */
 void watch_program_ended(struct watch *w);
 /* The program that has started is a session's server. */

@@ -339,16 +339,13 @@ void watch_program_ended(struct watch *w)
 }
 
 /*
- * The fork has read what it is to run, or has died. The holder of a ticket sends its order to the supervisor first: without one
- * there are no limits to hold the program to.
+ * A fork closes its report socket when it has read what it is to run. The holder of a ticket sends its order to the supervisor first:
+ * without one there are no limits to hold the program to.
  */
-void watch_order_read(struct watch *w)
+void watch_fork_is_gone(struct watch *w)
 {
 	struct err e;
 
-	w->order_poll_fd = -1;
-	while (packet_is_there(w->cell.warm.report_fd)) /* the fork may have sent more than one message before it read */
-		watch_receive_fork(w);
 	if (!w->ordered && w->cell.warm.fork_is_confined) {
 		err_set(&e, ERR_SETUP, "the fork of the zygote has read what its supervisor had no order for, or has ended");
 		leave(w, &e);
@@ -372,8 +369,6 @@ static void on_fork_server_message(struct watch *w)
 		w->cell.warm.asked_times = 0;
 		report_ready(w);
 	}
-	if (w->cell.warm.state == WARM_FORKS)
-		w->order_poll_fd = w->cell.warm.orders[0];
 }
 
 void watch_receive_fork_server(struct watch *w)
