@@ -27,6 +27,8 @@
 #include <sys/stat.h>
 
 enum { RETRY_MS = 10000, MEASURE_MS = 10000 };
+/* Zygotes that may end at once after they were ready; afterwards one in ENDS_EACH_MS. A module may end its process a moment after it was imported. */
+enum { ENDS_MAX = 64, ENDS_EACH_MS = 2500 };
 /* Of the zygote's own tmpfs mounts, which no run sees: no setting gives their size. */
 enum { PLACE_BYTES = 64 * 1024 * 1024, PLACE_INODES = 4096 };
 
@@ -347,10 +349,18 @@ void kept_zygote_write_report(struct kept_zygote *z, int report_fd)
 
 /* --- hearing --- */
 
+static bool ends_too_often(struct kept_zygote *z)
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	z->ends_until = (z->ends_until > now ? z->ends_until : now) + ENDS_EACH_MS;
+	return z->ends_until > now + ENDS_MAX * ENDS_EACH_MS;
+}
+
 static void on_end(struct kept_zygote *z, bool was_ready)
 {
 	forget(&z->now);
-	if (!was_ready) {
+	if (!was_ready || ends_too_often(z)) {
 		do_without(z);
 		return;
 	}

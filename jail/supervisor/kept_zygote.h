@@ -4,9 +4,9 @@
  * The first zygote is started with the first cell, in that cell's rootfs; another
  * one when it has ended, or the rootfs has changed. The supervisor keeps both ends
  * of the socket for requests: one that is sent while there is no zygote waits for
- * the next. When a zygote ends before it is ready, both ends are closed: cells whose
- * requests are in the socket get end of file, and another zygote is started after
- * a while.
+ * the next. When a zygote ends before it is ready, or too many have ended one after
+ * the other, both ends are closed: cells whose requests are in the socket get end of
+ * file, and another zygote is started after a while.
  *
  * After zygote_cells cells, or zygote_ms, a successor is started beside the zygote.
  * When it is ready, the old zygote takes no more requests and ends; its forks go on.
@@ -43,6 +43,7 @@ struct kept_zygote {
 	int         tree_fd;          /* the rootfs that it was started in */
 	char        digest[STORE_DIGEST + 1];
 	double      not_before;       /* CLOCK_MONOTONIC ms: none is started before */
+	double      ends_until;       /* CLOCK_MONOTONIC ms: when the ends of zygotes so far count no more */
 	struct zygote_report report, told; /* told: what was written last */
 	double      measured;         /* CLOCK_MONOTONIC ms: when its memory was measured */
 };

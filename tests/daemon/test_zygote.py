@@ -50,6 +50,24 @@ def test_a_zygote_that_is_killed_is_replaced(nothing_left, folder, start_daemon)
     assert "another one is started" in daemon.words()
 
 
+@pytest.mark.full
+def test_zygotes_that_end_again_and_again_are_not_started_without_a_bound(nothing_left, folder, start_daemon):
+    """As when a module of preload ends its process a moment after it was imported."""
+    daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
+    is_over = lambda: "has no zygote: its runs are started cold; another one is tried in 10 s" in daemon.words()
+    with daemon.connect() as talk:
+        for _ in range(100):
+            host.poll(lambda: is_over() or talk.run("print(1)").record["warm"]) # it serves
+            if is_over():
+                break
+            old = zygote_of(daemon)
+            daemons.kill(old)
+            assert host.poll(lambda: is_over() or zygote_of(daemon) not in (None, old)), daemon.words()
+        assert is_over() and 50 < daemon.words().count("another one is started") < 100, daemon.words()
+        run = talk.run("print(2)")
+        assert run.stdout == "2\n" and run.record["warm"] is False, run
+
+
 def test_a_run_outlives_its_zygote(nothing_left, folder, start_daemon):
     """It is a child of the supervisor, which hears how it ends."""
     daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
