@@ -314,14 +314,22 @@ static int filter_with_listener(const struct child_ctx *c)
 	return listener < 0 ? -errno : listener;
 }
 
-/* Must be the first system call under the filter: a call that notifies the listener before the supervisor has it would wait for ever. */
+/*
+ * Must be the first system call under the filter: a call that notifies the listener before the supervisor has it would wait for ever, so
+ * this neither sleeps nor looks at a clock. ETOOMANYREFS: an earlier program with this id has left so many descriptors in queues of sockets
+ * that it may have no more there. The kernel finds them some milliseconds after its end.
+ */
 static int send_listener(const struct child_ctx *c, int listener)
 {
+	enum { TRIES = 300000 }; /* of a microsecond or two */
 	struct child_report report;
+	int                 r = -ETOOMANYREFS;
 
 	memset(&report, 0, sizeof report); /* padding too */
 	report.message = CHILD_LISTENER;
-	return packet_send(c->report_fd, &report, sizeof report, &listener, 1);
+	for (int i = 0; i < TRIES && r == -ETOOMANYREFS; i++)
+		r = packet_send(c->report_fd, &report, sizeof report, &listener, 1);
+	return r;
 }
 
 /* As in containers: the process has a listener already and can have but one (EBUSY), a filter refuses seccomp(), or the kernel has no listeners. */

@@ -311,6 +311,46 @@ def test_nothing_of_system_v_is_left_where_a_policy_allows_it(built):
         kept.talk.close()
 
 
+# Has as many descriptors in flight as each of these ids may have, until its input ends.
+IN_FLIGHT = """
+import array, os, resource, socket, sys
+for user in sys.argv[1:]:
+    if os.fork() == 0:
+        os.setresuid(int(user), int(user), int(user))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+        keep = []
+        try:
+            while True:
+                keep.append(socket.socketpair())
+                keep[-1][0].sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [keep[-1][0].fileno()] * 200))])
+        except OSError as error:
+            assert error.errno == 109, error # ETOOMANYREFS
+        os.write(1, b'full\\n')
+        sys.stdin.read()
+        os._exit(0)
+sys.stdin.read()
+"""
+
+
+def test_a_run_waits_until_descriptors_of_the_one_before_are_in_flight_no_more(built):
+    """The kernel counts them by user, and finds those that a program has left in its own queues only some time after its end."""
+    scratch, profiles = warm_load.only_basic("demand")
+    with scratch, daemons.Daemon({**MANY, "ready": 0}, env={"BRIG_PRESETS": str(profiles)}) as daemon:
+        kept = Kept(daemon, {})
+        warm.wait(kept.talk)
+        ids = sorted({word for _ in range(24) for word in re.findall(r"\d{5,}", slot_of(kept.run(SLOT)))})
+        before = set(daemon.below())
+        with subprocess.Popen(["/usr/bin/python3", "-c", IN_FLIGHT, *ids], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+            for _ in ids:
+                assert other.stdout.readline() == b"full\n"
+            tag = kept.talk.begin("run", [fd := client.sealed("print(1)")])
+            os.close(fd)
+            host.poll(lambda: any(host.number_inside(pid) == 2 for pid in set(daemon.below()) - before), every=0) # the fork is in its cell
+            other.stdin.close()
+            assert kept.talk.started(tag).finish().stdout == "1\n"
+        kept.talk.close()
+
+
 def test_keys_of_a_slot_do_not_pile_up(kept):
     """Each process 1 and each program has a session keyring of its own, counted for its id."""
     runs = [kept.run(SLOT) for _ in range(60)]
