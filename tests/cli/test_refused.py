@@ -130,7 +130,7 @@ def test_a_plain_user_is_told_as_well(jail, world, user):
 @pytest.fixture(scope="module")
 def service(jail):
     config = {"runs": 64, "access": [{"uid": 0, "profiles": ["basic", "strict"], "runs": 64, "runs_per_minute": 1000000}]}
-    with daemons.Daemon(config) as one:
+    with daemons.Daemon(config, env={"BRIG_PRESETS": str(host.build_dir() / "profiles")}) as one: # as shipped, also in a session of cold runs
         one.settle()
         with one.connect() as talk:
             warm.wait(talk)
