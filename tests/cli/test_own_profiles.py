@@ -112,7 +112,7 @@ def test_a_directory_that_is_not_there_is_told_when_it_was_named(tmp_path):
 def test_a_service_with_such_a_directory_serves_none_of_its_profiles_and_says_why(jail, mine):
     mine.chmod(0o777)
     with daemons.Daemon(env={"BRIG_PRESETS": str(mine)}) as one:
-        assert "all users may write to it" in one.words()
+        assert host.poll(lambda: "all users may write to it" in one.words()), one.words()
         with one.connect() as talk, pytest.raises(client.Refused, match="does not exist here; there are: none"):
             talk.run("print(1)", profile="small")
 

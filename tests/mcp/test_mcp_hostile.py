@@ -11,7 +11,9 @@ import socket
 import jailed
 import pytest
 
-from support import bytewise, host
+from support import bytewise
+from support import daemon as daemons
+from support import host
 from support import mcp as mcp_client
 
 REPORT = {"result": 1, "result_repr": None, "error": None, "variables": [], "exit_code": 0, "security_event": None, "security_warnings": []}
@@ -111,7 +113,7 @@ def test_a_small_soft_limit_of_descriptors_is_no_limit_of_calls(start_mcp):
 
     def are_answered(): # a private brigd has places for sixteen
         for pid in jailed.held(mark):
-            os.kill(pid, signal.SIGUSR1)
+            daemons.kill(pid, signal.SIGUSR1) # it may have ended just now
         return all(one.reply for one in asked)
     jailed.wait_held(mark, 16)
     assert host.poll(are_answered)
