@@ -1,7 +1,6 @@
 """What hostile programs report, and what hostile clients send, beyond what is merely wrong: it costs little, stays plain and is refused in words."""
 import base64
 import json
-import os
 import pathlib
 import re
 import resource
