@@ -108,7 +108,7 @@ class Connection:
         self._sock, self._process = servers.connect(server, path)
         self.is_closed, self.is_ended = False, False
         self._tags, self._buffer = itertools.count(NOTE_TAG + 1), memoryview(bytearray(MESSAGE_MAX + 1))
-        self.notes = 0 # messages with NOTE_TAG whose replies were not read yet
+        self.notes: Deque[None] = collections.deque() # one for each message with NOTE_TAG whose reply was not read yet; another thread may add one
         self.loop: Optional[asyncio.AbstractEventLoop] = None   # the caller's event loop, for coroutines among the tools of its runs
 
     def __enter__(self) -> "Connection":
@@ -183,7 +183,8 @@ class Connection:
             if isinstance(error, (ValueError, RecursionError)):
                 raise ProtocolError(f"brigd has broken the protocol: {error}") from None
             raise
-        self.notes -= body.get("tag") == NOTE_TAG
+        if body.get("tag") == NOTE_TAG and self.notes:
+            self.notes.pop()
         return body, list(fds)
 
     def ask(self, op: str, **keys: Any) -> Dict[str, Any]:
@@ -451,7 +452,7 @@ class Run(Awaited):
         calls = bridge.told(CALLS_MAX)
         while calls:
             self.loop.note({"op": "tools", "run": self.id, "waiting": self.is_waiting, "calls": calls})
-            while self.loop.connection.notes >= NOTES_MAX:
+            while len(self.loop.connection.notes) >= NOTES_MAX:
                 self.loop.hear()
             calls = bridge.told(CALLS_MAX)
 
@@ -582,7 +583,7 @@ class Loop:
 
     def note(self, message: Mapping[str, Any]) -> None:
         """Sends a message about a run that goes on, without waiting for the reply."""
-        self.connection.notes += 1
+        self.connection.notes.append(None)
         self.connection._send({**message, "tag": NOTE_TAG})
 
     def hear(self) -> None:
