@@ -446,17 +446,6 @@ static int write_code(const struct child_ctx *c)
 	return 0;
 }
 
-/* Together, because the supervisor watches the other ends: each close would wake it. A policy may refuse close_range(). */
-static int close_handed(int first)
-{
-	if (close_range((unsigned)first, FD_HANDED_END - 1, 0) == 0)
-		return 0;
-	for (int fd = first; fd < FD_HANDED_END; fd++)
-		if (close(fd) < 0)
-			return -errno;
-	return 0;
-}
-
 int child_take_streams(struct child_ctx *c)
 {
 	int r = write_code(c);
@@ -467,7 +456,10 @@ int child_take_streams(struct child_ctx *c)
 		return -errno;
 	if (!c->order_file.result_pipe && close(RUNNER_FD) < 0)
 		return -errno;
-	return close_handed(FD_HANDED_REPORT + !c->stays);
+	for (int fd = FD_HANDED_REPORT + !c->stays; fd < FD_HANDED_END; fd++)
+		if (close(fd) < 0)
+			return -errno;
+	return 0;
 }
 
 static int report_exec(struct child_ctx *c)
