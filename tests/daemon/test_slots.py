@@ -317,12 +317,12 @@ import array, os, resource, socket, sys
 for user in sys.argv[1:]:
     if os.fork() == 0:
         os.setresuid(int(user), int(user), int(user))
-        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300)) # a program has 256
         keep = []
         try:
             while True:
                 keep.append(socket.socketpair())
-                keep[-1][0].sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [keep[-1][0].fileno()] * 200))])
+                keep[-1][0].sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [keep[-1][0].fileno()] * 100))])
         except OSError as error:
             assert error.errno == 109, error # ETOOMANYREFS
         os.write(1, b'full\\n')
@@ -333,7 +333,12 @@ sys.stdin.read()
 
 
 def test_a_run_waits_until_descriptors_of_the_one_before_are_in_flight_no_more(built):
-    """The kernel counts them by user, and finds those that a program has left in its own queues only some time after its end."""
+    """
+    The kernel counts them by user, and finds those that a program has left in its own queues only some time after its end. All together are less
+    than 16000 here: with more it looks for such at each message, before Linux 6.8, and everything waits.
+    """
+    if not are_kept():
+        pytest.skip("slots are not kept: needs the control groups of version 1")
     scratch, profiles = warm_load.only_basic("demand")
     with scratch, daemons.Daemon({**MANY, "ready": 0}, env={"BRIG_PRESETS": str(profiles)}) as daemon:
         kept = Kept(daemon, {})
