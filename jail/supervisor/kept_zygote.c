@@ -226,6 +226,9 @@ static void close_requests_socket(struct kept_zygote *z)
 
 static void do_without(struct kept_zygote *z)
 {
+	if (z->next.pidfd >= 0)
+		pidfd_send_signal(z->next.pidfd, SIGKILL, NULL, 0); /* a successor has the socket that is closed now */
+	forget(&z->next);
 	close_requests_socket(z);
 	retry_later(z);
 	stderr_line("brig supervisor: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile,

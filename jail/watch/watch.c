@@ -218,7 +218,11 @@ static double check_cpu(struct watch *w)
 	if (w->session_ms) /* the limit is that of each call */
 		return SETUP_MS_MAX;
 	used = watch_cpu_ms(w, group_cpu_ns(&w->cell.group));
-
+	if (used >= (double)w->order.limits->cpu_ms) {
+		while (packet_is_there(w->cell.warm.report_fd)) /* a fork that has rehearsed reports what is not the program's */
+			watch_receive_fork(w);
+		used = watch_cpu_ms(w, group_cpu_ns(&w->cell.group));
+	}
 	if (used < 0) /* the counter could not be read: try again */
 		return group_leaf_with(&w->cell.group, GROUP_CPUACCT) ? CPU_RETRY_MS : SETUP_MS_MAX;
 	if (used >= (double)w->order.limits->cpu_ms) {
@@ -312,7 +316,7 @@ static bool is_polled(const struct watch *w, const struct source *s)
 	return !w->decided || (s->handle != on_control && s->handle != on_client);
 }
 
-/* What the fork reports from now on, its failure or more of its CPU time, is read when it has ended. */
+/* What the fork reports from now on, its failure or more of its CPU time, is read when it has ended or seems to be out of CPU time. */
 static bool has_begun(const struct watch *w)
 {
 	return w->ordered && w->is_warm_order && w->cell.warm.fork_is_confined;

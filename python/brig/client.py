@@ -490,12 +490,16 @@ class Run(Awaited):
             self.loop.forget(self.bridge.wake_fd)
             self.bridge.close()
             self.is_waiting = False
-            self.tell_calls(self.bridge)
             record["tool_calls"] = self.bridge.figures()
         if self.failure:
             self.error = self.failure
         else:
             self.result = self.made_result(record, exec_error, body.get("lost") or [])
+        if self.bridge:
+            try:
+                self.tell_calls(self.bridge)
+            except ServiceLost: # this run has its record
+                pass
 
     def made_result(self, record: Dict[str, Any], exec_error: Optional[str], lost: List[Dict[str, Any]]) -> Result:
         out, err, said = (self.streams.get(name) for name in ("stdout", "stderr", "result"))
