@@ -219,8 +219,7 @@ static double check_cpu(struct watch *w)
 		return SETUP_MS_MAX;
 	used = watch_cpu_ms(w, group_cpu_ns(&w->cell.group));
 	if (used >= (double)w->order.limits->cpu_ms) {
-		while (packet_is_there(w->cell.warm.report_fd)) /* a fork that has rehearsed reports what is not the program's */
-			watch_receive_fork(w);
+		watch_receive_all_of_fork(w); /* what a rehearsal took is not the program's */
 		used = watch_cpu_ms(w, group_cpu_ns(&w->cell.group));
 	}
 	if (used < 0) /* the counter could not be read: try again */

@@ -71,9 +71,9 @@ void watch_report_limit(const struct watch *w, enum exit_reason reason);
  * every process of the cell with it; or PID 1 is the only one left (only_init_is_left).
  */
 enum { WATCH_FDS = 13 };
-/* A descriptor of which nothing need be known now, not even its end, is given as ~fd, which poll() ignores. */
 
 double watch_left(struct watch *w);
+/* A descriptor of which nothing need be known now, not even its end, is given as ~fd, which poll() ignores. */
 void   watch_fds(const struct watch *w, struct pollfd fds[WATCH_FDS]);
 bool   watch_handle_events(struct watch *w, const struct pollfd fds[WATCH_FDS]);
 /* A zygote is up now: a cell that was built before asks it for a fork. */

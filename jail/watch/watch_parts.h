@@ -15,6 +15,8 @@ bool          watch_take_ticket(struct watch *w);
 /* watch_warm.c. One message of PID 1, of the fork, of the fork server. */
 void watch_receive_init(struct watch *w);
 void watch_receive_fork(struct watch *w);
+/* All messages that the fork has sent so far. */
+void watch_receive_all_of_fork(struct watch *w);
 void watch_receive_fork_server(struct watch *w);
 /* An order, for a cell that is or will be prepared. */
 void watch_order_taken(struct watch *w);

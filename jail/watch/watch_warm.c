@@ -291,6 +291,12 @@ void watch_receive_fork(struct watch *w)
 	on_report(w, &w->cell.warm.report_fd);
 }
 
+void watch_receive_all_of_fork(struct watch *w)
+{
+	while (packet_is_there(w->cell.warm.report_fd))
+		watch_receive_fork(w);
+}
+
 /* --- what the fork server says --- */
 
 static void look_at_mounts(struct watch *w)
@@ -318,8 +324,7 @@ void watch_program_ended(struct watch *w)
 		watch_fail(w, EXIT_cancelled, &e);
 		return;
 	}
-	while (packet_is_there(w->cell.warm.report_fd)) /* the fork may have sent more than one message before its end */
-		watch_receive_fork(w);
+	watch_receive_all_of_fork(w);
 	fd_closep(&w->cell.warm.report_fd); /* end of file may come later, because the fork server has the socket open for a moment longer */
 	begin_if_it_runs(w);
 	if (w->ordered ? !runs(w) : !w->cell.warm.fork_is_confined) {
