@@ -3,16 +3,15 @@
 
 #include "fd.h"
 #include "file.h"
+#include "group_members.h"
 #include "group_place.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,42 +63,16 @@ bool group_freeze(const struct group *g, bool is)
 	return fd >= 0 && file_put(fd, "cgroup.freeze", is ? "1" : "0") == 0;
 }
 
-static bool is_listed(int dir, pid_t pid)
-{
-	char text[4096], *at = text;
-
-	group_read_file(dir, "cgroup.procs", text, sizeof text);
-	while (*at) {
-		if (strtol(at, &at, 10) == pid)
-			return true;
-		at += *at == '\n';
-	}
-	return false;
-}
-
-/* The pid may have been reused since the list was read: open a pidfd, then look the pid up in the list again. */
-static void kill_member(int dir, pid_t pid)
-{
-	scoped_fd pin = pidfd_open(pid, 0);
-
-	if (pin >= 0 && is_listed(dir, pid))
-		pidfd_send_signal(pin, SIGKILL, NULL, 0);
-}
-
 static void kill_members(int dir)
 {
-	char text[4096], *at = text;
+	scoped_bytes list = { 0 };
+	const char  *at;
 
-	if (file_put(dir, "cgroup.kill", "1") == 0)
+	if (file_put(dir, "cgroup.kill", "1") == 0 || !group_members_read(dir, &list))
 		return;
-	group_read_file(dir, "cgroup.procs", text, sizeof text);
-	while (*at) {
-		long pid = strtol(at, &at, 10);
-
-		if (pid > 0)
-			kill_member(dir, (pid_t)pid);
-		at += *at == '\n';
-	}
+	at = list.data;
+	for (pid_t pid; (pid = group_members_next(&at)) > 0;)
+		(void)group_member_kill(dir, pid);
 }
 
 /* A leaf becomes empty a moment after its last process is reaped, so rmdir is tried each millisecond for two seconds. */

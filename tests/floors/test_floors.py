@@ -181,7 +181,7 @@ HOLDS = {
         "floors": ["common", "common/io", "jail/keeper", "jail/keeper/main"],
         "jail/spec": "group_path id_range limits mount_plan mountinfo net_listeners refusal",
         "jail/privilege": "rootless privilege slot sub_ids surroundings",
-        "jail/cgroup": "group group_leaf group_limit group_parent group_place group_renew group_sweep group_trace group_trees",
+        "jail/cgroup": "group group_leaf group_limit group_members group_parent group_place group_renew group_sweep group_trace group_trees",
         "jail/order": "cell_fit exec_args keeper_check order_head proxy_exec zygote_report", # the last: the file of figures, which the keeper makes
         "libraries": ["libcgroup", "libcap"], # the first to find the hierarchies; it brings a parser of its configuration files along, which we do not call
     },
@@ -189,7 +189,7 @@ HOLDS = {
         "floors": ["common", "common/io", "jail/child", "jail/fork", "jail/cell", "jail/watch", "jail/supervisor", "jail/supervisor/main"],
         "jail/spec": "bpf filter_notice group_path layer limits mount_plan mountinfo net_listeners policy_value program_env refused_call",
         "jail/privilege": "privilege slot",
-        "jail/cgroup": "group group_again group_count group_leaf group_place group_trace",
+        "jail/cgroup": "group group_again group_count group_leaf group_members group_place group_trace",
         "jail/seccomp": "notice",
         "jail/order": "cell_fit exec_args order_file order_head zygote_report",
         "libraries": ["libcap", "libnl_3"],

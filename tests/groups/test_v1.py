@@ -3,6 +3,7 @@ import os
 import pathlib
 import secrets
 import signal
+import subprocess
 
 import pytest
 
@@ -49,3 +50,45 @@ def test_a_container_that_has_no_memory_ends_the_largest_run_and_no_other(jail, 
     assert large.reason == "oom" and ABOVE in large.record["error"]["message"] and "--memory" not in large.stderr, str(large)
     small.signal(signal.SIGINT)
     assert small.wait().reason == "cancelled"
+
+
+FILL = """
+import os, signal, sys, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN) # those that are killed are gone at once
+ready, done = os.pipe()
+for _ in range(2000):
+    if os.fork() == 0:
+        with open(sys.argv[1] + '/cgroup.procs', 'w') as members:
+            members.write('0')
+        os.write(done, b'.')
+        while True:
+            signal.pause()
+count = 0
+while count < 2000:
+    count += len(os.read(ready, 1000))
+print('full', flush=True)
+try:
+    os.wait() # until no child is left
+except ChildProcessError:
+    pass
+"""
+
+
+def test_a_group_that_a_crash_left_with_two_thousand_processes_is_emptied(jail, new_memory_group, tmp_path):
+    """More than one read lists. Half a pid at the end of a part of the list would be that of a process elsewhere."""
+    _, group = new_memory_group
+    through = ["sh", "-c", f"echo 0 >{group}/tasks && exec \"$@\"", "sh"]
+    before = start("import time\nprint('up', flush=True)\ntime.sleep(600)", through=through, folder=tmp_path)
+    cell = host.poll(lambda: [folder for folder, _, _ in os.walk(group) if "/cell-" in folder])[0]
+    before.signal(signal.SIGINT)
+    before.wait()
+    os.makedirs(cell, exist_ok=True)
+    with subprocess.Popen(["/usr/bin/python3", "-c", FILL, cell], stdout=subprocess.PIPE, text=True) as fill:
+        assert fill.stdout.readline() == "full\n"
+        members = host.read(f"{cell}/cgroup.procs")
+        run = start("print('ran')", through=through, folder=tmp_path).wait()
+        left = [pid for pid in members.split() if os.path.exists(f"/proc/{pid}")]
+        for pid in left:
+            os.kill(int(pid), signal.SIGKILL)
+    assert len(members) > 4096 and not left, f"{len(left)} of {len(members.split())} processes are left"
+    assert run.reason == "exited" and "memory-limit" in run.record["isolation"], str(run)
