@@ -1,6 +1,7 @@
 #include "argument.h"
 
 #include "nearest.h"
+#include "rpc.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -72,13 +73,17 @@ static json_t *meant_bool(const json_t *given)
 	return json_incref((json_t *)given);
 }
 
-/* Models sometimes send a list or an object as a text with its JSON. */
+/* Models sometimes send a list or an object as a text with its JSON. It is bounded as a message is. */
 static json_t *meant_many(const json_t *given)
 {
-	const char *text  = json_string_value(given);
-	json_t     *found = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	const char      *text  = json_string_value(given);
+	struct rpc_error ignored;
+	json_t          *found = text ? rpc_load(text, json_string_length(given), &ignored) : NULL;
 
-	return found ? found : json_incref((json_t *)given);
+	if (json_is_array(found) || json_is_object(found))
+		return found;
+	json_decref(found);
+	return json_incref((json_t *)given);
 }
 
 static json_t *meant(enum field_type type, const json_t *given)

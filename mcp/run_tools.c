@@ -1,7 +1,14 @@
 #include "run_tools.h"
 
-#include "client_protocol.h"
 #include "brigd_link.h"
+#include "clean.h"
+#include "client_protocol.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 128 }; /* more than the audit keeps. PROTOCOL_CALLS_MAX names fit into PROTOCOL_MAX, also when each character is escaped */
 
 static void report_calls(struct run_tools *t)
 {
@@ -46,8 +53,11 @@ static void on_busy(void *owner, bool busy)
 static void on_ended(void *owner, const struct tool_call *c, const char *outcome)
 {
 	struct run_tools *t = owner;
+	char              name[NAME_BYTES + 1];
 
-	json_array_append_new(t->ended, json_pack("{ss ss ss}", "name", c->name, "verdict", outcome, "args_sha256", c->digest));
+	snprintf(name, sizeof name, "%.*s", (int)clean_cut(c->name, strlen(c->name), NAME_BYTES), c->name);
+	text_make_plain(name);
+	json_array_append_new(t->ended, json_pack("{ss ss ss}", "name", name, "verdict", outcome, "args_sha256", c->digest));
 	if (json_array_size(t->ended) == PROTOCOL_CALLS_MAX)
 		report_calls(t);
 	else if (!t->report_timer.set)

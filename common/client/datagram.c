@@ -55,7 +55,7 @@ enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err
 	ssize_t got = packet_receive(sock, text, sizeof text, fd, DATAGRAM_FDS_MAX, &fds);
 
 	*ret = DATAGRAM_NONE;
-	if (got == 0 && !fds)
+	if (got == 0)
 		return DATAGRAM_END;
 	if (got < 0) {
 		err_sys(e, "brigd cannot be heard");

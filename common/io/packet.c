@@ -99,6 +99,10 @@ ssize_t packet_receive(int sock, void *bytes, size_t len, int *fds, size_t max, 
 		errno = EMSGSIZE;
 		return -1;
 	}
+	if (got == 0) { /* the end, or a packet without bytes, with which descriptors can come */
+		packet_drop(fds, *n);
+		*n = 0;
+	}
 	return got;
 }
 

@@ -154,7 +154,7 @@ static void on_channel(void *owner)
 	if (r == sizeof what && net_listeners_are_sound(&what) && n == NET_LISTEN_PORTS + what.ports)
 		for (size_t i = 0; i < n; i++)
 			listen_at(run, i, fds[i], i < NET_LISTEN_PORTS ? 0 : what.port[i - NET_LISTEN_PORTS]);
-	else if (r > 0)
+	else
 		packet_drop(fds, n);
 	loop_remove(&run->proxy->loop, &run->channel);
 	fd_closep(&run->channel.fd);

@@ -251,6 +251,7 @@ static void on_report(struct watch *w, int *fd)
 		return;
 	}
 	if (got != sizeof report) {
+		packet_drop(fds, n);
 		if (got < 0)
 			fail_to_watch(w, "the cell's report");
 		on_report_end(w, fd);

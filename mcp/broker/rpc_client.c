@@ -245,7 +245,7 @@ static void take_line(struct rpc_client *c, const char *line, size_t len)
 			take_unreadable(c, line, len, &e);
 		return;
 	}
-	json_array_foreach(source, i, one) /* a batch, of 2025-03-26 */
+	for (i = 0; c->open && (one = json_array_get(source, i)); i++) /* a batch, of 2025-03-26; a callback may close the client, and free the line */
 		take_message(c, json_incref(one), line, len);
 	json_decref(source);
 }

@@ -321,7 +321,7 @@ void tool_call_start(struct tool_call *c, struct tool_calls *all, const char *na
 
 	*c = (struct tool_call){ .all = all, .number = ++all->broker->calls, .began_ms = loop_now_ms(), .args = json_incref((json_t *)args) };
 	c->wait = (struct server_wait){ .over = on_server, .owner = c };
-	c->name = strndup(name, BRIDGE_NAME_MAX);
+	c->name = strndup(name, clean_cut(name, strlen(name), BRIDGE_NAME_MAX));
 	tool_audit_digest(args, c->digest);
 	if (!c->name || strlen(name) > BRIDGE_NAME_MAX || !s)
 		refuse(c, TOOL_OUTCOME_not_found, "there is no server of that name");

@@ -190,8 +190,8 @@ static void event_add(struct http_post *p, const char *text, size_t len)
 		events_close_up(p);
 	while (room < p->events_len + len)
 		room *= 2;
-	grown = room == p->events_room ? p->events : realloc(p->events, room);
-	if (!grown || p->events_len + len > EVENTS_MAX) {
+	grown = p->events_len + len > EVENTS_MAX ? NULL : room == p->events_room ? p->events : realloc(p->events, room);
+	if (!grown) {
 		http_post_abort(p);
 		return;
 	}
@@ -424,7 +424,8 @@ static void take_of_batch(struct http_post *p, json_t *source)
 	int                status;
 
 	if (rpc_parse_json(&m, source, &e) < 0) {
-		fail_in_batch(p, m.id, &e);
+		if (m.kind == RPC_REQUEST) /* a notification or a response is never answered */
+			fail_in_batch(p, m.id, &e);
 	} else if (m.kind == RPC_REQUEST && !strcmp(m.method, "initialize")) {
 		rpc_error_set(&e, RPC_INVALID_REQUEST, "initialize must not be part of a batch");
 		fail_in_batch(p, m.id, &e);

@@ -157,6 +157,18 @@ def test_descriptors_that_nobody_asked_for_come_without_a_message(daemon, talk):
     assert talk.ask("hello")["version"] == 1
 
 
+@pytest.mark.row("I4")
+def test_a_message_without_a_byte_leaves_none_of_its_descriptors_open(daemon):
+    """It looks like the end of the connection."""
+    flat = Flat(daemon)
+    for _ in range(20):
+        with daemon.connect() as talk:
+            say(talk, b"", with_descriptors(["pipe"] * 3))
+            with pytest.raises(client.Closed):
+                talk.next()
+    assert not (grown := flat.grown()), grown
+
+
 # What waits for somebody else's file system: the client mounts it (fusermount3 lets every user) and answers when he likes.
 KNOWN = pytest.mark.xfail(strict=True, reason="known: the door waits for the server of a client's file system when it closes a file of it")
 SLOW = {

@@ -286,6 +286,21 @@ def test_brigd_is_told_when_a_call_takes_long_and_how_calls_have_ended(tmp_path)
     assert calls[0]["args_sha256"] == hashlib.sha256(b'{"text":"x"}').hexdigest() and {said["op"] for said in b.told} == {"tools"}
 
 
+@pytest.mark.parametrize("name", ["x" + "\x01" * 500, "x" + "é" * 300], ids=["names that are long once they are escaped", "a character at the end of a name that is cut"])
+def test_no_call_is_missing_in_what_brigd_is_told_whatever_others_are_called(name):
+    with Brokered({"t": own_server()}) as b:
+        program = b.begin()
+        numbers = [program.begin(f"{name}{n}") for n in range(40)] + [program.begin("t.echo", text="x")]
+        for number in numbers:
+            program.answer(number)
+        program.end()
+        program.asked.result()
+        wait_until(lambda: sum(len(said.get("calls", [])) for said in b.told) == len(numbers), "a call of each")
+        calls = [call for said in b.told for call in said.get("calls", [])]
+    assert [call["name"] for call in calls if call["verdict"] == "ok"] == ["t.echo"]
+    assert max(len(json.dumps(said).encode()) for said in b.told) < 64 << 10
+
+
 # --- the file of servers ---------------------------------------------------------------------------------
 
 def start(tmp_path, content, *args, env=None):

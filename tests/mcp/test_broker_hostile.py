@@ -134,6 +134,28 @@ for line in sys.stdin:
         assert len(program.ask("names", under="t")["names"]) == 200
 
 
+def test_a_server_that_breaks_the_protocol_in_a_batch_is_closed_and_no_more_of_it_is_read(tmp_path):
+    """What came in the same line after that was read after its memory had been freed."""
+    file = tmp_path / "batch.py"
+    file.write_text("""
+import json, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m: continue
+    if m["method"] == "server/discover": r = {"error": {"code": -32601, "message": "no"}}
+    elif m["method"] == "initialize": r = {"result": {"protocolVersion": "2025-03-26", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}}
+    else:
+        print(json.dumps([{"jsonrpc": "2.0", "id": m["id"], "result": {"tools": "none"}}] + [f"odd {n}" * 50 for n in range(50)]), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], **r}), flush=True)
+""")
+    with Brokered({"bad": {"command": "/usr/bin/python3", "args": ["-S", str(file)]}, "t": own_server()}) as b, b.run() as program:
+        assert program.ask("names", under="bad")["names"] == []
+        still_works(program)
+        log = b.log
+    assert "bad" in log and "odd" not in log, log
+
+
 def test_a_server_that_says_all_the_time_that_its_list_has_changed_is_asked_once_a_second(tmp_path):
     file, note = tmp_path / "flood.py", tmp_path / "note"
     file.write_text(f"""

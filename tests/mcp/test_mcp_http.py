@@ -443,6 +443,12 @@ def test_a_batch_is_answered_by_an_array_where_the_revision_has_them(server):
         assert said(server, batch, {"MCP-Protocol-Version": revision})[0] == 400
 
 
+def test_in_a_batch_too_only_requests_are_answered(server):
+    odd = [{"jsonrpc": "1.0", "method": "notifications/initialized"}, {"jsonrpc": "2.0", "id": 7, "result": 5, "error": {}}]
+    assert said(server, odd)[0] == 202
+    assert said(server, [*odd, legacy("ping", id=1)])[2] == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
+
+
 def test_batches_have_bounds(server):
     assert said(server, [])[0] == 400
     assert said(server, [legacy("notifications/initialized", id=None)] * 3)[0] == 202

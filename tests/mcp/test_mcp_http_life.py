@@ -1,5 +1,6 @@
 """HTTP: who is let in at all, what clients that go away or are slow do to a server, and what is known of its token."""
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -411,6 +412,25 @@ def test_who_does_not_read_holds_up_nobody(server):
     finally:
         for raw in raws:
             raw.close()
+
+
+def test_a_client_that_reads_none_of_very_many_answers_loses_its_connection_and_no_other_one_does(server):
+    """What waits for it is bounded. It was freed twice."""
+    much = {"name": "execute_code", "arguments": {"code": "print('x' * 900000)", "detail": True}}
+    calls = [{"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {**(much if n else {"name": "test_tool_with_progress"}), "_meta": {"progressToken": n}}} for n in range(40)]
+    before = figure(server, "brig_mcp_runs_total")
+    with contextlib.ExitStack() as stack:
+        for raw in [stack.enter_context(server.connect()) for _ in range(3)]: # what grows in turn moves
+            raw.send(post(calls, {"MCP-Protocol-Version": "2025-03-26"}))
+        assert host.poll(lambda: server.process.poll() is not None or figure(server, "brig_mcp_runs_total") >= before + 3 * 39), "not all have run"
+    assert server.process.poll() is None and all_gone(server)
+    assert server.client().execute("print(1)")["stdout"] == "1\n"
+
+
+def figure(server, name):
+    """The sum of a figure, over all labels."""
+    body = server.say(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")[2].decode()
+    return sum(float(line.rsplit(" ", 1)[1]) for line in body.splitlines() if line.startswith((f"{name}{{", f"{name} ")))
 
 
 def whims(dice):

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,10 +21,10 @@ static bool is_same_file(int a, int b)
 }
 
 /* Around packet_send(), which takes no more than it can: what a stranger would send. */
-static void send_many(const int *fds, size_t n)
+static void send_many(const char *text, const int *fds, size_t n)
 {
 	char            room[CMSG_SPACE(8 * sizeof(int))] = { 0 };
-	struct iovec    io  = { (void *)"x", 1 };
+	struct iovec    io  = { (void *)text, strlen(text) };
 	struct msghdr   msg = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = room, .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
 	struct cmsghdr *c   = CMSG_FIRSTHDR(&msg);
 
@@ -76,8 +77,11 @@ int main(void)
 	close(got[0]);
 	close(got[1]);
 	before = lowest_free();
-	send_many(many, 5);
+	send_many("x", many, 5);
 	tap_ok(packet_receive(pair[1], text, sizeof text, got, 3, &n) < 0 && errno == EMSGSIZE && n == 0, "more than three descriptors are an error");
+	tap_ok(lowest_free() == before, "and none of them stays open");
+	send_many("", many, 2);
+	tap_ok(packet_receive(pair[1], text, sizeof text, got, 3, &n) == 0 && n == 0, "descriptors without a byte are the end");
 	tap_ok(lowest_free() == before, "and none of them stays open");
 	close(pair[0]);
 	tap_ok(packet_receive(pair[1], text, sizeof text, got, 3, &n) == 0, "the other end's death is the end");
