@@ -29,5 +29,8 @@ must_use bool packet_is_socket(int fd);
 /* Whether recvmsg() would return at once: with a packet, end of file or an error. False for -1. */
 bool packet_is_there(int sock);
 
+/* Closes a socket that an untrusted process may have filled: what waits in it is received first, and dropped. The other end gets end of file. */
+void packet_close(int *sock);
+
 /* Closes received descriptors. Turns off SO_LINGER first: the sender could make close() of a socket wait with it. */
 void packet_drop(int *fds, size_t n);

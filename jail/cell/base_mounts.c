@@ -234,8 +234,10 @@ static int attach_parts(struct base_mounts *b, struct parts *p, struct err *e)
 	if (move_mount(p->tree, "", AT_FDCWD, "/tree", MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return failed("/tree", e);
 	for (size_t i = 0; i < p->plan.n; i++)
-		if (p->part[i] >= 0 && attach_part(p->tree, p->part[i], p->plan.step[i].to, e) < 0)
+		if (p->part[i] >= 0 && attach_part(p->tree, p->part[i], p->plan.step[i].to, e) < 0) {
+			(void)umount2("/tree", MNT_DETACH); /* the next try would put another one on top */
 			return -1;
+		}
 	b->tree_fd = fd_take(&p->tree);
 	return 0;
 }

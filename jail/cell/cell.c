@@ -257,7 +257,12 @@ static int enter_own_net(struct cell *c, const struct cell_order *order, struct 
 {
 	bool is_new = c->net.net.ns_fd < 0;
 
-	return enter_net(c, e) < 0 || (order->listeners && is_new && net_add_route(e) < 0) ? -1 : 0;
+	if (enter_net(c, e) < 0)
+		return -1;
+	if (!order->listeners || !is_new || net_add_route(e) == 0)
+		return 0;
+	net_close(&c->net.net); /* no other cell may use it */
+	return -1;
 }
 
 /* PID 1 is cloned before the sockets are made, so it never has copies of them. */
@@ -356,14 +361,20 @@ void cell_end(struct cell *c)
 	store_close(&c->rootfs);
 }
 
-int cell_reap(struct cell *c, struct err *e)
+void cell_reap_init(struct cell *c)
 {
-	int r;
-
 	if (c->pidfd >= 0)
 		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	fd_closep(&c->pidfd);
+	c->pid = 0;
+}
+
+int cell_reap(struct cell *c, struct err *e)
+{
+	int r;
+
+	cell_reap_init(c);
 	r = group_close(&c->group, e);
 	slot_done(&c->slot);
 	return r;

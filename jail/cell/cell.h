@@ -67,7 +67,9 @@ void cell_kill(const struct cell *c);
 
 /* Kills the cell, and closes all but PID 1 (pidfd), the ids, the groups and the network. Counters must have been read before. */
 void         cell_end(struct cell *c);
-/* Then waits for PID 1, which ends after every other process of the cell, removes the groups and frees the ids. -1 when something is left. */
+/* Then waits for PID 1, which ends after every other process of the cell. */
+void         cell_reap_init(struct cell *c);
+/* The same, if that was not done; then removes the groups and frees the ids. -1 when something is left. */
 must_use int cell_reap(struct cell *c, struct err *e);
 /* True for a child of this process that the functions of the cell reap: other code must not. */
 bool         cell_has_child(const struct cell *c, pid_t pid);

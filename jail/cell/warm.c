@@ -179,7 +179,8 @@ static enum warm_answer return_to_prepared(struct warm *w)
 		forker_stop(w->forker); /* it has ended, even if its pidfd does not say so yet */
 	fd_closep(&w->answer_fd);
 	fd_closep(&w->report_fd);
-	w->state = WARM_PREPARED;
+	w->offered = 0;
+	w->state   = WARM_PREPARED;
 	return WARM_AGAIN;
 }
 

@@ -49,6 +49,7 @@ struct warm {
 	int             program_fd;   /* pidfd of the fork; -1: there is none (yet), or it was reaped */
 	pid_t           program;
 	int             report_fd;    /* child_report of the fork */
+	int             offered;      /* the number that the listener has in the fork, which could not send it; 0: none */
 	int64_t         cpu_before_ns; /* CPU time of PID 1 before it joined its groups */
 	double          asked;        /* CLOCK_MONOTONIC ms */
 };

@@ -25,7 +25,10 @@
 
 #include <errno.h>
 
-/* Messages over report_fd. CHILD_PREPARED carries the descriptors below, CHILD_LISTENER the seccomp listener. */
+/*
+ * Messages over report_fd. CHILD_PREPARED carries the descriptors below, CHILD_LISTENER the seccomp listener. If the kernel lets the fork send
+ * none, detail is the listener's number in the fork, which waits for one byte: 1, the listener was taken (pidfd_getfd); 0, it cannot be.
+ */
 enum child_message { CHILD_FAILED, CHILD_PREPARED, CHILD_EXECS, CHILD_LISTENER };
 
 /* The mounts that a run can fill: /tmp, /dev/shm, /workspace, in this order. */
@@ -59,7 +62,7 @@ struct child_report {
 	enum child_message message;
 	enum child_table table;
 	unsigned         step;
-	int              detail; /* the mount or limit that failed, -1 if the step has no parts; or one of the above */
+	int              detail; /* the mount or limit that failed, -1 if the step has no parts; the listener; or one of the above */
 	int              errnum;
 	int64_t          cpu_ns; /* CPU time of the set-up since the cell joined its groups: not charged to the program */
 	int64_t          cpu_before_ns; /* with CHILD_PREPARED: PID 1's, for the fork, which reports CHILD_EXECS */

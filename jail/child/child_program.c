@@ -314,19 +314,43 @@ static int filter_with_listener(const struct child_ctx *c)
 	return listener < 0 ? -errno : listener;
 }
 
+/* The supervisor takes the listener from here, or says that it may not. 0, -ETOOMANYREFS if it may not, or another -errno. */
+static int offer_listener(const struct child_ctx *c, struct child_report *report, int listener)
+{
+	char    is_taken = 0;
+	ssize_t n;
+	int     r;
+
+	report->detail = listener;
+	r              = packet_send(c->report_fd, report, sizeof *report, NULL, 0);
+	report->detail = 0;
+	if (r < 0)
+		return r;
+	do
+		n = read(c->report_fd, &is_taken, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		return n < 0 ? -errno : -EPIPE;
+	return is_taken ? 0 : -ETOOMANYREFS;
+}
+
 /*
- * Must be the first system call under the filter: a call that notifies the listener before the supervisor has it would wait for ever, so
- * this neither sleeps nor looks at a clock. ETOOMANYREFS: an earlier program with this id has left so many descriptors in queues of sockets
- * that it may have no more there. The kernel finds them some milliseconds after its end.
+ * Must be the first thing under the filter: a call that notifies the listener before the supervisor has it would wait for ever, so
+ * this makes no call but those that no filter refuses. ETOOMANYREFS: an earlier program with this id has left so many descriptors in queues of
+ * sockets that it may have no more there. Those that no process can receive any more the kernel finds some milliseconds after its end; those
+ * that another process holds stay.
  */
 static int send_listener(const struct child_ctx *c, int listener)
 {
 	enum { TRIES = 300000 }; /* of a microsecond or two */
 	struct child_report report;
-	int                 r = -ETOOMANYREFS;
+	int                 r;
 
 	memset(&report, 0, sizeof report); /* padding too */
 	report.message = CHILD_LISTENER;
+	r              = packet_send(c->report_fd, &report, sizeof report, &listener, 1);
+	if (r == -ETOOMANYREFS)
+		r = offer_listener(c, &report, listener);
 	for (int i = 0; i < TRIES && r == -ETOOMANYREFS; i++)
 		r = packet_send(c->report_fd, &report, sizeof report, &listener, 1);
 	return r;

@@ -87,6 +87,23 @@ static bool has_path(int fd)
 	return path[0] == '/' && !((size_t)n >= sizeof gone - 1 && strcmp(path + n + 1 - sizeof gone, gone) == 0);
 }
 
+/*
+ * In place: a descriptor that can only be mounted. The close of an open file can wait for the server of its file system, and later processes
+ * serve many users.
+ */
+static int make_path_only(int fd)
+{
+	char      link[32];
+	scoped_fd path_only = -1;
+	int       flags     = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || flags & O_PATH)
+		return flags < 0 ? -1 : 0;
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	path_only = open(link, O_PATH | O_CLOEXEC);
+	return path_only < 0 || dup3(path_only, fd, O_CLOEXEC) < 0 ? -1 : 0;
+}
+
 /* Asks only what the kernel knows by itself: the server of the file system (FUSE, NFS) could make the door wait. */
 static int check_shown(int fd, size_t i, struct denial *why)
 {
@@ -100,6 +117,8 @@ static int check_shown(int fd, size_t i, struct denial *why)
 		return deny(why, DENIAL_bad_descriptors, field, "is a file without a name");
 	if (device_is_of_kernel(st.stx_dev_major, st.stx_dev_minor))
 		return deny(why, DENIAL_denied, field, "holds what the kernel tells of the host, no files");
+	if (make_path_only(fd) < 0)
+		return deny(why, DENIAL_broken, field, "cannot be shown: %m");
 	return 0;
 }
 

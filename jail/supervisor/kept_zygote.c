@@ -211,11 +211,6 @@ static void forget(struct one_zygote *one)
 	fd_closep(&one->ready_fd);
 }
 
-static void retry_later(struct kept_zygote *z)
-{
-	z->not_before = clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
-}
-
 /* Requests in the socket are dropped, and their cells get end of file. Cells that are built later do without a zygote. */
 static void close_requests_socket(struct kept_zygote *z)
 {
@@ -230,7 +225,7 @@ static void do_without(struct kept_zygote *z)
 		pidfd_send_signal(z->next.pidfd, SIGKILL, NULL, 0); /* a successor has the socket that is closed now */
 	forget(&z->next);
 	close_requests_socket(z);
-	retry_later(z);
+	z->not_before = clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
 	stderr_line("brig supervisor: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile,
 	    RETRY_MS / 1000);
 }
@@ -264,7 +259,7 @@ static bool is_old(const struct kept_zygote *z)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
 
-	return (z->now.cells >= z->setup->zygote_cells || now - z->now.started >= (double)z->setup->zygote_ms) && now >= z->not_before;
+	return (z->now.cells >= z->setup->zygote_cells || now - z->now.started >= (double)z->setup->zygote_ms) && now >= z->next_not_before;
 }
 
 static void start_successor(struct kept_zygote *z)
@@ -272,7 +267,7 @@ static void start_successor(struct kept_zygote *z)
 	if (start(z, &z->next) == 0)
 		return;
 	stderr_line("brig supervisor: successor of the zygote of profile %s: %m\n", z->setup->profile);
-	retry_later(z);
+	z->next_not_before = clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
 }
 
 /* SIGTERM: the old zygote takes no more orders, and ends. */
@@ -374,7 +369,7 @@ static void on_end(struct kept_zygote *z, bool was_ready)
 static void on_end_of_next(struct kept_zygote *z)
 {
 	forget(&z->next);
-	retry_later(z);
+	z->next_not_before = clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
 	stderr_line("brig supervisor: a successor of the zygote of profile %s ended before it was ready; the old one stays\n", z->setup->profile);
 }
 

@@ -42,7 +42,7 @@ struct kept_zygote {
 	bool        is_first_victim;  /* no control group limits the memory of its forks: privilege_be_first_victim() */
 	int         tree_fd;          /* the rootfs that it was started in */
 	char        digest[STORE_DIGEST + 1];
-	double      not_before;       /* CLOCK_MONOTONIC ms: none is started before */
+	double      not_before, next_not_before; /* CLOCK_MONOTONIC ms: none, and no successor, is started before */
 	double      ends_until;       /* CLOCK_MONOTONIC ms: when the ends of zygotes so far count no more */
 	struct zygote_report report, told; /* told: what was written last */
 	double      measured;         /* CLOCK_MONOTONIC ms: when its memory was measured */

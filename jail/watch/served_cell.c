@@ -400,7 +400,7 @@ static enum served_turn leave(struct served_cell *c, struct cell_kind *kind)
 		net_pool_give(&kind->nets, &w->cell.net.net);
 	net_close(&w->cell.net.net);
 	fd_closep(&c->opening);
-	fd_closep(&c->files_fd);
+	packet_close(&c->files_fd);
 	watch_close(w);
 	if (c->is_kept)
 		return SERVED_CELL_MAY_FOLLOW;
@@ -415,6 +415,7 @@ static enum served_turn after_death(struct served_cell *c, struct cell_kind *kin
 
 	if (!files_send(&w->files, w->clock.started > 0 && w->client >= 0))
 		return leave(c, kind);
+	cell_reap_init(&w->cell); /* the client may read slowly: until then reap_unknown() would stop at this child */
 	c->state = CELL_SENDS;
 	c->wake  = clock_ms(CLOCK_MONOTONIC) + FILES_SEND_MS_MAX;
 	return SERVED_CELL_LIVES;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -224,6 +225,33 @@ static void take_listener(struct watch *w, const int *fds, size_t n)
 		close(fds[--n]);
 }
 
+/* Takes what the fork offers, once the fork is known. It has no code of a program yet: a fork offers once, before it is confined. */
+static void fetch_listener(struct watch *w)
+{
+	struct warm *warm = &w->cell.warm;
+	int          fd;
+	char         is_taken;
+
+	if (!warm->offered || warm->program_fd < 0)
+		return;
+	fd            = pidfd_getfd(warm->program_fd, warm->offered, 0);
+	is_taken      = fd >= 0;
+	warm->offered = 0;
+	if (is_taken)
+		take_listener(w, &fd, 1);
+	(void)!send(warm->report_fd, &is_taken, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void on_listener(struct watch *w, const struct child_report *report, const int *fds, size_t n)
+{
+	if (n || report->detail <= 0 || w->cell.is_noticed || w->cell.warm.fork_is_confined) {
+		take_listener(w, fds, n);
+		return;
+	}
+	w->cell.warm.offered = report->detail;
+	fetch_listener(w);
+}
+
 /* It is taken off the program's CPU time. PID 1 and modules that a zygote has imported could report any number. */
 static int64_t setup_time(int64_t cpu_ns)
 {
@@ -272,7 +300,7 @@ static void on_report(struct watch *w, int *fd)
 		take_prepared(w, fds, n);
 		return;
 	case CHILD_LISTENER:
-		take_listener(w, fds, n);
+		on_listener(w, &report, fds, n);
 		return;
 	case CHILD_EXECS:
 		w->setup_cpu_ns = setup_time(report.cpu_ns); /* read from the group now, it would include time of the program */
@@ -383,6 +411,7 @@ void watch_receive_fork_server(struct watch *w)
 
 	switch (warm_receive(&w->cell.warm, &e)) {
 	case WARM_GOES_ON:
+		fetch_listener(w);
 		on_fork_server_message(w);
 		return;
 	case WARM_AGAIN:

@@ -16,10 +16,10 @@ def attributes(node):
 
 
 class SlowFiles:
-    """One directory with the file "program" in it, for everybody. asked: what it was asked and did not answer."""
+    """One directory with the file "program" in it, for everybody. closes: how many it answers. asked: what it was asked and did not answer."""
 
-    def __init__(self):
-        self.folder, self.asked = tempfile.mkdtemp(prefix="brig-test-"), []
+    def __init__(self, closes=0):
+        self.folder, self.asked, self.closes = tempfile.mkdtemp(prefix="brig-test-"), [], closes
         self.fd = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
         options = f"fd={self.fd},rootmode=40000,user_id=0,group_id=0,allow_other"
         if libc.mount(b"brig-test", self.folder.encode(), b"fuse.brig-test", 6, options.encode()) < 0:
@@ -39,8 +39,10 @@ class SlowFiles:
             else:
                 os.write(self.fd, struct.pack("<IiQ", 16 + len(body), 0, unique) + body)
 
-    @staticmethod
-    def answer(kind, node):
+    def answer(self, kind, node):
+        if kind == FLUSH and self.closes:
+            self.closes -= 1
+            return b""
         if kind == INIT:
             return struct.pack("<IIIIHHIIHH32x", 7, 31, 0, 0, 1, 1, 4096, 1, 0, 0)
         if kind == LOOKUP:

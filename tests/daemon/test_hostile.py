@@ -196,6 +196,25 @@ def test_a_file_whose_server_does_not_answer_stops_nobody_else(start_daemon, cal
                     os.close(fd)
 
 
+@pytest.mark.row("I4")
+def test_an_open_file_whose_server_answers_the_door_and_nothing_else_stops_no_process_behind_the_door(start_daemon):
+    """Each process that has it open waits when it closes it. So what is shown is passed on without being open."""
+    if host.lacks("file:/dev/fuse"):
+        pytest.skip(host.lacks("file:/dev/fuse"))
+    with slow_files.SlowFiles(closes=2) as files, start_daemon() as daemon, daemon.connect() as talk:
+        fds = [client.sealed(CODE), os.open(f"{files.folder}/program", os.O_RDONLY)]
+        talk.send({"op": "run", "ro": ["a"], "limits": {"wall_ms": 60000}}, fds)
+        try:
+            with daemon.connect() as other:
+                run = other.run(SLEEP, limits={"wall_ms": 300})
+                assert run.reason == "timeout_wall", (run, files.asked)
+        finally:
+            files.hang_up()
+            for fd in fds:
+                with contextlib.suppress(OSError):
+                    os.close(fd)
+
+
 @contextlib.contextmanager
 def lingering():
     """A TCP socket of which the last close waits for its other end, which reads nothing and goes when this is over."""
