@@ -251,8 +251,8 @@ static bool turn(struct private_run *l)
 	struct signalfd_siginfo info;
 	double                  left;
 
-	if (l->cell->watch.decided || l->cell->state == CELL_DIES)
-		reap_unknown(is_of_cell, l->cell); /* PID 1 cannot end before a fork that was never reported is reaped */
+	if (l->cell->watch.decided || l->cell->watch.program_has_ended || l->cell->state == CELL_DIES)
+		reap_unknown(is_of_cell, l->cell); /* PID 1 cannot end before a fork that was never reported, or a child of CLONE_PARENT, is reaped */
 	served_cell_fds(l->cell, fds);
 	fds[WATCH_FDS] = (struct pollfd){ .fd = l->cell->state == CELL_LIVES ? l->signals : -1, .events = POLLIN }; /* otherwise there is no run to end */
 	left           = l->cell->wake - clock_ms(CLOCK_MONOTONIC);

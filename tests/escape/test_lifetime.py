@@ -1,10 +1,11 @@
 """Section D: whatever a program leaves running, stops or kills, its run ends in time and takes everything along."""
+import json
 import subprocess
 
 import pytest
 
+from support import brig, host
 from support import daemon as daemons
-from support import host
 
 DAEMONS = """
 import os, signal, sys, time
@@ -226,3 +227,21 @@ def test_control_a_shell_takes_an_exit_for_a_kill():
     tell = [subprocess.run(["sh", "-c", f"{host.PYTHON} -c 'import os; {what}'; echo $?"], capture_output=True, text=True).stdout.split()[-1]
             for what in ("os._exit(137)", "os.kill(os.getpid(), 9)")]
     assert tell == ["137", "137"]
+
+
+@pytest.mark.private("a policy of its own")
+def test_a_child_that_is_its_parents_sibling_does_not_keep_a_run_from_ending(jail, tmp_path):
+    """No policy of brig's allows CLONE_PARENT. Its child is one of the process that watches the cell, which has to reap it."""
+    for file in (host.REPO / "profiles").iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    profile = json.loads((tmp_path / "basic.json").read_text())
+    (tmp_path / "own.json").write_text(json.dumps({**profile, "policy_extend": ["deny clone", "allow clone if arg0 has no CLONE_NEW*"]}))
+    code = """
+import ctypes, os
+libc = ctypes.CDLL(None)
+if libc.syscall(56, 0x8000 | 17, 0, 0, 0, 0) == 0: # SYS_clone, CLONE_PARENT | SIGCHLD
+    os._exit(0)
+print('made')
+"""
+    run = brig.run("--profile", "own", "--timeout", "20", program=code, env={"BRIG_PROFILES": str(tmp_path)})
+    assert run.reason == "exited" and "made" in run.stdout and run.record["wall_ms"] < 15000, str(run)
