@@ -220,6 +220,38 @@ def test_a_service_that_talks_nonsense_is_one_that_is_broken(answer):
         brig.run("1", server="service", path=env["BRIG_SOCKET"])
 
 
+@pytest.mark.parametrize("is_over", [False, True], ids=["goes on", "has ended"])
+def test_a_program_that_takes_back_its_output_makes_nobody_wait(is_over):
+    stolen, done, seen, readers = threading.Event(), threading.Event(), [], {}
+
+    def script(door):
+        tag = door.receive()["tag"]
+        ends = [os.pipe() for _ in range(2)]
+        for name, (reading, writing) in zip(("stdout", "stderr"), ends):
+            os.write(writing, b"x")
+            readers[name] = os.open(f"/proc/self/fd/{writing}", os.O_RDONLY) # as a program does it
+            door.pipes[name] = writing
+        door.send({**fake.STARTED, "tag": tag}, [reading for reading, _ in ends])
+        for reading, _ in ends:
+            os.close(reading)
+        assert is_over or stolen.wait(host.HANG)
+        door.send({**fake.ended(), "tag": tag})
+        assert done.wait(host.HANG), "the client still waits for a byte"
+
+    def thief(of):
+        def take(data): # between the poll that has seen both streams and the read of the other one
+            seen.append(data)
+            os.read(readers[of], 1)
+            stolen.set()
+        return take
+    with fake.door(script) as env:
+        result = brig.run("1", on_stdout=thief("stderr"), on_stderr=thief("stdout"), server="service", path=env["BRIG_SOCKET"])
+        done.set()
+    for fd in readers.values():
+        os.close(fd)
+    assert (result.verdict, seen, result.stdout_raw + result.stderr_raw) == ("exited", [b"x"], b"x")
+
+
 @pytest.mark.parametrize("guide", ["python", "tools"])
 def test_the_guide_works_as_written(guide):
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / f"docs/guide/{guide}.md").read_text(), re.M | re.S)
