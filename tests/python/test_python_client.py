@@ -18,7 +18,7 @@ from support import host
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 import brig  # noqa: E402
-from brig import report  # noqa: E402
+from brig import exact, report  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("jail")
 
@@ -130,6 +130,34 @@ def test_what_a_report_shows_is_looked_at(more, says):
             report.read(data, report.RUN)
     else:
         assert report.read(data, report.RUN) == json.loads(json.dumps({**REPORT, **more}).replace("a\\u0000", "a\ufffd"))
+
+
+SIGNS_IN_TEXTS = {
+    "one long text": ['"' + "[" * (8 << 20)], "one without escapes": ["[" * (8 << 19)], "backslashes": ["\\" * (8 << 19), "[" * 40],
+    "quotes": ['"' * (8 << 19), "[" * 40], "many short texts": ["[" * 8] * 200_000,
+}
+
+
+@pytest.mark.parametrize("texts", SIGNS_IN_TEXTS.values(), ids=SIGNS_IN_TEXTS)
+def test_a_report_of_long_texts_takes_a_few_times_its_own_memory(texts):
+    data = json.dumps(texts, separators=(",", ":")).encode()
+    code = "import sys; from brig import exact\ndef most(): return int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) << 10\n" \
+           "data = sys.stdin.buffer.read(); before = most(); value = exact.read(data, 10 << 20); print(most() - before); print(value == eval(data))"
+    told = subprocess.run([sys.executable, "-c", code], input=data, env={"PYTHONPATH": str(ROOT / "python")}, capture_output=True, check=True, timeout=host.HANG)
+    grown, is_same = told.stdout.split()
+    assert is_same == b"True" and int(grown) < 8 * len(data), told
+
+
+@pytest.mark.parametrize("said, says", [
+    ("[" * 33 + "]" * 33, "deeper"), ("[" * 32 + '"' + "[" * 99 + '"' + "]" * 32, None), (r'["\\", "\"[", ' + "[" * 32 + "]" * 33, "deeper"), ('["[[' + "[" * 99 + r'\\\"[", 1]', None),
+    ('"' + "[" * 99, "no JSON"), (r'["' + "[" * 99 + "\\", "no JSON"), ("[" + "[],," * 400_000 + "]", "too many"), ("\\" + '"' + "[" * 99, "."),
+], ids=["deep", "signs in a text", "behind texts that end and do not", "an escaped quote", "no end", "a backslash at the end", "many", "a backslash outside"])
+def test_signs_count_outside_of_texts_alone(said, says):
+    if says:
+        with pytest.raises(ValueError, match=says):
+            exact.read(said.encode(), 8 << 20)
+    else:
+        assert exact.read(said.encode(), 8 << 20) == json.loads(said)
 
 
 def test_what_a_program_shows_is_in_its_result(where):
