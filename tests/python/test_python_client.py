@@ -5,6 +5,8 @@ import os
 import pathlib
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -278,6 +280,18 @@ def test_a_program_that_takes_back_its_output_makes_nobody_wait(is_over):
     for fd in readers.values():
         os.close(fd)
     assert (result.verdict, seen, result.stdout_raw + result.stderr_raw) == ("exited", [b"x"], b"x")
+
+
+def test_files_that_no_pattern_of_a_run_names_are_not_in_its_result():
+    def script(door):
+        tag = door.receive()["tag"]
+        with socket.socket(fileno=os.dup(door.fds[-1])) as files:
+            files.sendall(b"".join(struct.pack("=IIQ", 1, len(name), 1) + name + b"1" for name in (b".bashrc", b"a*", b"ab", b"out/b.csv", b"out/c")) + bytes(16))
+        door.start(tag=tag)
+        door.send({**fake.ended(), "tag": tag})
+    with fake.door(script) as env:
+        result = brig.run("1", get=["out/*.csv", r"a\*"], server="service", path=env["BRIG_SOCKET"])
+    assert (result.files, result.left_out) == ({"a*": b"1", "out/b.csv": b"1"}, {})
 
 
 @pytest.mark.parametrize("guide", ["python", "tools"])
