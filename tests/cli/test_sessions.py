@@ -493,6 +493,13 @@ def test_a_list_that_is_cut_off_is_told(here):
     assert done.returncode == 1 and done.stderr == "brig: the list did not come as a whole\n"
 
 
+@pytest.mark.parametrize("said", [entry(GET, b"a"), entry(FILE, b"other", 100) + b"1"], ids=["an entry of the wrong way", "half a file of nobody's"])
+@pytest.mark.parametrize("words, status", [(("get", "work", "a"), 74), (("files", "work"), 1)], ids=lambda value: value[0] if isinstance(value, tuple) else "")
+def test_a_stream_of_files_that_breaks_off_is_no_success(here, said, words, status):
+    done, _ = ask(serve(said, end=False), *words)
+    assert done.returncode == status and "did not come as a whole" in done.stderr and files_in(here) == {}, done
+
+
 def test_files_lists_sizes_and_names_and_a_terminal_obeys_none():
     rows = []
     entries = entry(LIST, b"out/b.csv", 1234), entry(LIST, b"a\x1b[2J\n", 5), entry(LIST, b"\xff", 1), entry(LEFT, b"link", 0), entry(LIST, "\u202e".encode(), 1 << 63)
