@@ -30,7 +30,7 @@ must_use json_t *ask_on(struct server *server, json_t *request, struct err *e);
 json_int_t ask_figure(const json_t *row, const char *key);
 char      *ask_text(const json_t *text, char *buf, size_t len);
 
-/* Prints the reply as JSON, after removing the keys that only the protocol needs. */
+/* Prints a reply, or a list of rows, as JSON in ASCII, after removing the keys that only the protocol needs. */
 void ask_print_json(json_t *reply);
 
 /* Sends a request without arguments. Prints the reply as JSON with --json, otherwise with print(). Returns brig's exit status. */

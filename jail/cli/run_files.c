@@ -256,6 +256,14 @@ static void add_row(struct taker *t, const char *name, json_t *bytes, const char
 		json_decref(bytes);
 }
 
+/* For a stream that ends, or makes no sense, outside of a file that was asked for. Returns -1. */
+static int add_cut(struct taker *t)
+{
+	if (*t->request->get || t->request->out || t->request->session)
+		add_row(t, "", json_null(), NULL, "cut");
+	return -1;
+}
+
 static json_t *bytes_of(const struct file_entry *entry)
 {
 	return json_integer(entry->bytes > INT64_MAX ? INT64_MAX : (json_int_t)entry->bytes);
@@ -341,6 +349,8 @@ static int take_file(struct taker *t, int sock, const struct file_entry *entry, 
 		saved = NULL;
 	if (is_ours)
 		add_row(t, name, bytes_of(entry), why ? NULL : saved, why == 0 ? NULL : r < 0 ? "cut" : why == EEXIST ? "exists" : strerror(why));
+	else if (r < 0)
+		(void)add_cut(t);
 	free(saved);
 	free(to.dir);
 	return r;
@@ -379,7 +389,7 @@ static void take_left(struct taker *t, const char *name, uint64_t why)
 		add_row(t, name, json_null(), NULL, file_left_name((enum file_left)why));
 }
 
-/* -1: stop reading. */
+/* -1: stop reading; a row says why. */
 static int take_entry(struct taker *t, int sock, const struct file_entry *entry, const char *name)
 {
 	switch (entry->kind) {
@@ -399,7 +409,7 @@ static int take_entry(struct taker *t, int sock, const struct file_entry *entry,
 			add_row(t, name, bytes_of(entry), NULL, NULL);
 		return 0;
 	default:
-		return -1;
+		return add_cut(t);
 	}
 }
 
@@ -418,8 +428,7 @@ static void take_files(struct taker *t, int sock)
 		if (take_entry(t, sock, &entry, name) < 0)
 			return;
 	}
-	if (*t->request->get || t->request->out || t->request->session)
-		add_row(t, "", json_null(), NULL, "cut");
+	(void)add_cut(t);
 }
 
 /* Ignores SIGINT and SIGTERM, which brig itself handles: this process copies until the stream ends. */

@@ -7,7 +7,6 @@
 #include "datagram.h"
 #include "fd.h"
 #include "file_stream.h"
-#include "report.h"
 #include "run_files.h"
 #include "text.h"
 
@@ -120,7 +119,7 @@ static int tell_list(const struct request *r, json_t *rows)
 	int          status = STATUS_OK;
 
 	if (r->json)
-		report_print_json(sorted);
+		ask_print_json(sorted);
 	else
 		printf("%12s NAME\n", "BYTES");
 	for (size_t i = 0; i < json_array_size(sorted); i++) {
@@ -144,7 +143,7 @@ static int tell_put(const struct request *r, json_t *rows)
 static int tell_get(const struct request *r, json_t *rows)
 {
 	if (r->json)
-		report_print_json(rows);
+		ask_print_json(rows);
 	return run_files_print_left_out(rows, "saved", r->quiet) ? STATUS_NOT_SAVED : STATUS_OK;
 }
 

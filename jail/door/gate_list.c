@@ -4,6 +4,8 @@
 #include "served_run.h"
 #include "session.h"
 
+enum { KEYS_BYTES = 256, RUNS_BYTES = PROTOCOL_MAX - SESSION_LIST_BYTES - KEYS_BYTES }; /* KEYS: what the reply has beside both lists */
+
 static json_t *row(const struct served_run *r, const struct connection *c, double now)
 {
 	return json_pack("{ss ss sI sI ss ss sI sb}", "run", r->id, "profile", r->profile->name, "uid", (json_int_t)r->peer.uid, "pid",
@@ -11,23 +13,34 @@ static json_t *row(const struct served_run *r, const struct connection *c, doubl
 			 (json_int_t)(now - r->asked_ms), "mine", r->peer.uid == c->peer.uid);
 }
 
+/* The oldest, as many as have room; *more: the others. */
+static json_t *list_runs(const struct connection *c, json_int_t *more)
+{
+	double                   now   = clock_ms(CLOCK_MONOTONIC);
+	json_t                  *runs  = json_array();
+	size_t                   bytes = 0;
+	const struct served_run *r;
+
+	TAILQ_FOREACH(r, &c->door->runs, link) {
+		json_t *one = peer_is_shown_to(&r->peer, c->peer.uid) ? row(r, c, now) : NULL;
+
+		bytes += one ? json_dumpb(one, NULL, 0, JSON_COMPACT) + 1 : 0;
+		if (one && json_array_size(runs) < PROTOCOL_LIST_MAX && bytes <= RUNS_BYTES)
+			json_array_append(runs, one);
+		else
+			*more += one != NULL;
+		json_decref(one);
+	}
+	return runs;
+}
+
 int gate_list(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
 {
-	double             now   = clock_ms(CLOCK_MONOTONIC);
-	json_t            *reply = protocol_reply(REQUEST_list, request->tag), *runs = json_array();
-	json_int_t         more  = 0;
-	struct served_run *r;
+	json_t    *reply = protocol_reply(REQUEST_list, request->tag);
+	json_int_t more  = 0;
 
 	(void)fds, (void)n, (void)why;
-	TAILQ_FOREACH(r, &c->door->runs, link) {
-		if (!peer_is_shown_to(&r->peer, c->peer.uid))
-			continue;
-		if (json_array_size(runs) < PROTOCOL_LIST_MAX)
-			json_array_append_new(runs, row(r, c, now));
-		else
-			more++;
-	}
-	json_object_set_new(reply, "runs", runs);
+	json_object_set_new(reply, "runs", list_runs(c, &more));
 	json_object_set_new(reply, "left_out", json_integer(more));
 	json_object_set_new(reply, "sessions", session_list_json(c->door, c));
 	connection_send(c, reply, NULL, 0);

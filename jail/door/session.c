@@ -304,18 +304,6 @@ static json_t *row(const struct session *s, const struct connection *c, double n
 			 (json_int_t)s->calls_made, "running", running_json(s), "contexts", contexts_json(s), "mine", s->run->peer.uid == c->peer.uid, "frozen", s->run->run.is_frozen);
 }
 
-/* The size of a reply is bounded: sessions get so much of it, runs the rest. */
-enum { LIST_BYTES_MAX = 16 * 1024 };
-
-static size_t size_of(const json_t *one)
-{
-	char  *text = json_dumps(one, JSON_COMPACT);
-	size_t len  = text ? strlen(text) : LIST_BYTES_MAX;
-
-	free(text);
-	return len;
-}
-
 json_t *session_list_json(const struct door *d, const struct connection *c)
 {
 	json_t               *list  = json_array();
@@ -326,8 +314,8 @@ json_t *session_list_json(const struct door *d, const struct connection *c)
 	TAILQ_FOREACH(s, &d->sessions, link) {
 		json_t *one = s->state == SESSION_OPEN && peer_is_shown_to(&s->run->peer, c->peer.uid) && json_array_size(list) < PROTOCOL_SESSIONS_MAX ? row(s, c, now) : NULL;
 
-		bytes += one ? size_of(one) : 0;
-		if (one && bytes <= LIST_BYTES_MAX)
+		bytes += one ? json_dumpb(one, NULL, 0, JSON_COMPACT) + 1 : 0;
+		if (one && bytes <= SESSION_LIST_BYTES)
 			json_array_append(list, one);
 		json_decref(one);
 	}

@@ -25,6 +25,7 @@ enum {
 	SESSION_BACKGROUND_MAX = 1 << 22, /* PID_MAX_LIMIT of the kernel: there cannot be more processes */
 	SESSION_GONE_MAX     = 64, /* sessions that have ended and are remembered */
 	SESSION_WHY_MAX      = 120,
+	SESSION_LIST_BYTES   = 16 * 1024, /* of a reply, which is one message: runs have the rest */
 };
 
 struct session_call;

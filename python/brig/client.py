@@ -67,15 +67,19 @@ class _Stream:
         self.fd, self.keep, self.sink, self.seen, self.data = fd, keep, sink, 0, bytearray()
         self.is_whole = False
 
-    def read(self) -> None:
-        """Reads once. The stream must be readable."""
-        chunk = os.read(self.fd, CHUNK)
+    def read(self) -> bool:
+        """Reads once. False: there was nothing to read. The program can open its end of a pipe again, and take bytes that poll has seen."""
+        try:
+            chunk = os.read(self.fd, CHUNK)
+        except BlockingIOError:
+            return False
         kept = chunk[:max(0, self.keep - self.seen)]
         self.seen += len(chunk)
         self.data += kept
         self.is_whole = not chunk
         if kept and self.sink:
             self.sink(kept)
+        return True
 
     @property
     def is_flood(self) -> bool:
@@ -90,11 +94,12 @@ def _drain(streams: Iterable[_Stream]) -> None:
     while left:
         ready = poll.poll(0)
         for fd, events in ready:
-            while events & select.POLLIN and not left[fd].is_whole and not left[fd].is_flood:
-                left[fd].read()
+            is_read = bool(events & select.POLLIN)
+            while is_read and not left[fd].is_whole and not left[fd].is_flood:
+                is_read = left[fd].read()
                 if not events & select.POLLHUP: # it may be empty now
                     break
-            if left[fd].is_whole or left[fd].is_flood or not events & select.POLLIN:
+            if left[fd].is_whole or left[fd].is_flood or not is_read:
                 poll.unregister(fd)
                 del left[fd]
         if not ready:
@@ -375,9 +380,9 @@ class Run(Awaited):
         if self.is_interrupted: # interrupt() was called before the run had an id
             self.interrupt()
         for name, fd in zip(names, fds):
+            os.set_blocking(fd, name == "tools") # the bridge has a thread of its own for that socket
             if name == "stdin":
                 self.stdin = fd
-                os.set_blocking(fd, False)
                 self.loop.watch(fd, select.EPOLLOUT, self.write)
             elif name == "tools" and self.bridge:
                 self.bridge.open(fd)

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 import stat
 import struct
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+from typing import AbstractSet, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 from .errors import FilesFailed, ProtocolError
 
@@ -126,14 +127,72 @@ def _give_file(name: bytes, fd: int, put: Callable[[int, bytes, int], None], sen
         left -= len(chunk)
 
 
+# --- patterns ---
+
+_CHAR = rb"\[:\w+:\]|\\.|[^]\\]" # in a set
+_PIECE = re.compile(rb"([*?])|\[([!^]|(?![!^]))((?:\]|%b)(?:%b)*)\]|\\?(.)" % (_CHAR, _CHAR), re.DOTALL)
+_RANGE = re.compile(rb"\\?(.)-\\?(.)|\\?(.)", re.DOTALL)
+_ANY: AbstractSet[int] = frozenset(range(256))
+Pieces = List[Optional[AbstractSet[int]]] # the bytes that fit at each place; None: a star
+
+
+def _set_of(negated: bytes, body: bytes) -> AbstractSet[int]:
+    if b"[:" in body: # a class such as [:digit:] is left to the other side
+        return _ANY
+    found = {byte for low, high, one in _RANGE.findall(body) for byte in (range(low[0], high[0] + 1) if low else one)}
+    return _ANY - found if negated else found
+
+
+def _pieces(part: bytes) -> Pieces:
+    made: Pieces = []
+    for wild, negated, body, char in _PIECE.findall(part):
+        made.append(None if wild == b"*" else _ANY if wild else {char[0]} if char else _set_of(negated, body))
+    return made
+
+
+def _fits(pieces: Pieces, text: bytes) -> bool:
+    """Goes back to the last star only, so that no name takes long."""
+    at = here = mark = 0
+    star = -1
+    while here < len(text):
+        piece: Optional[AbstractSet[int]] = pieces[at] if at < len(pieces) else frozenset()
+        if piece is None:
+            star, mark, at = at, here, at + 1
+        elif text[here] in piece:
+            at, here = at + 1, here + 1
+        elif star >= 0:
+            mark += 1
+            at, here = star + 1, mark
+        else:
+            return False
+    return not any(piece is not None for piece in pieces[at:])
+
+
+class _Wanted:
+    """The files that were asked for: those that match a pattern, and all below directories that match."""
+
+    def __init__(self, patterns: Sequence[bytes]) -> None:
+        self._rows = [[_pieces(part) for part in pattern.split(b"/")] for pattern in patterns]
+
+    def __contains__(self, name: object) -> bool:
+        assert isinstance(name, bytes)
+        parts = name.split(b"/")
+        return any(len(row) <= len(parts) and all(map(_fits, row, parts)) for row in self._rows)
+
+
+def _literal(pattern: bytes) -> bytes:
+    """In a session a backslash is a character like others; for a run it takes the meaning from the next one."""
+    return pattern.replace(b"\\", b"\\\\")
+
+
 # --- receiving ---
 
 class _Taken:
-    """What the other side has sent. is_whole: the mark of the end has come."""
+    """What the other side has sent, without files that were not asked for: a program may control the sender. is_whole: the mark of the end has come."""
 
-    def __init__(self, bytes_max: Optional[int] = None) -> None:
+    def __init__(self, get: Sequence[bytes], listed: Sequence[bytes] = (), bytes_max: Optional[int] = None) -> None:
         self.files, self.sizes, self.is_whole = Files(), Found[int](), False
-        self._room, self._entries = bytes_max, 0
+        self._get, self._listed, self._room, self._entries = _Wanted(get), _Wanted(listed), bytes_max, 0
 
     def take(self, read: Callable[[int], bytes]) -> None:
         while True:
@@ -148,9 +207,10 @@ class _Taken:
             fault = _name_fault(raw)
             if fault:
                 raise _Malformed(f"the name of a file {fault}: {raw[:80]!r}")
-            self._take_entry(kind, os.fsdecode(raw), size, read)
+            self._take_entry(kind, raw, size, read)
 
-    def _take_entry(self, kind: int, name: str, size: int, read: Callable[[int], bytes]) -> None:
+    def _take_entry(self, kind: int, raw: bytes, size: int, read: Callable[[int], bytes]) -> None:
+        name = os.fsdecode(raw)
         if self._room is not None and self._entries > ENTRIES_MAX:
             raise FilesFailed(f"more than {ENTRIES_MAX} files; ask for fewer")
         if kind == _LEFT:
@@ -158,13 +218,16 @@ class _Taken:
             self.files.pop(name, None) # its bytes came before: the file changed while it was read
             self.files.left_out[name] = self.sizes.left_out[name] = why
         elif kind == _LIST:
-            self.sizes[name] = size
+            if raw in self._listed:
+                self.sizes[name] = size
         else:
             if self._room is not None and size > self._room:
                 raise FilesFailed(f"{name!r} is too large for what may come in one call; name fewer files, or say more with most=")
             if self._room is not None:
                 self._room -= size
-            self.files[name] = read(size)
+            content = read(size)
+            if raw in self._get:
+                self.files[name] = content
 
 
 def _name_fault(name: bytes) -> str:
@@ -235,7 +298,7 @@ class Mover(threading.Thread):
         if isinstance(get, (str, bytes)):
             raise TypeError("get: expected a list of patterns, like [\"out/*.csv\"]")
         self.patterns = [os.fsencode(pattern) for pattern in get]
-        self.taken, self.error = _Taken(), None # type: _Taken, Optional[BaseException]
+        self.taken, self.error = _Taken(self.patterns), None # type: _Taken, Optional[BaseException]
         self.sources = _Sources(files)
         try:
             self.ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -282,8 +345,10 @@ class Transfer:
 
     def __init__(self, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), listed: Sequence[str] = (), most: int = BYTES_MAX,
                  timeout: float = SECONDS_MAX) -> None:
-        self.taken, self.timeout, self.error = _Taken(most), timeout, None # type: _Taken, float, Optional[BaseException]
-        self.patterns = [(_GET, os.fsencode(each)) for each in get] + [(_LIST, os.fsencode(each)) for each in listed]
+        asked, rows = [os.fsencode(each) for each in get], [os.fsencode(each) for each in listed]
+        self.patterns = [(_GET, each) for each in asked] + [(_LIST, each) for each in rows]
+        self.taken = _Taken([_literal(each) for each in asked], [_literal(each) for each in rows], most)
+        self.timeout, self.error = timeout, None # type: float, Optional[BaseException]
         self.sock: Optional[socket.socket] = None
         self.sources, self.ends_at, self.is_given, self.is_begun, self.is_aborted = _Sources(files), 0.0, False, False, False
         try:

@@ -14,7 +14,7 @@ import pytest
 
 from support import brig as tool
 from support import fake_door as fake
-from support import host
+from support import host, terminal
 
 ID = "0d5e6f0c-0000-4000-8000-00000000000a"
 RUN = fake.STARTED["run"]
@@ -493,6 +493,13 @@ def test_a_list_that_is_cut_off_is_told(here):
     assert done.returncode == 1 and done.stderr == "brig: the list did not come as a whole\n"
 
 
+@pytest.mark.parametrize("said", [entry(GET, b"a"), entry(FILE, b"other", 100) + b"1"], ids=["an entry of the wrong way", "half a file of nobody's"])
+@pytest.mark.parametrize("words, status", [(("get", "work", "a"), 74), (("files", "work"), 1)], ids=lambda value: value[0] if isinstance(value, tuple) else "")
+def test_a_stream_of_files_that_breaks_off_is_no_success(here, said, words, status):
+    done, _ = ask(serve(said, end=False), *words)
+    assert done.returncode == status and "did not come as a whole" in done.stderr and files_in(here) == {}, done
+
+
 def test_files_lists_sizes_and_names_and_a_terminal_obeys_none():
     rows = []
     entries = entry(LIST, b"out/b.csv", 1234), entry(LIST, b"a\x1b[2J\n", 5), entry(LIST, b"\xff", 1), entry(LEFT, b"link", 0), entry(LIST, "\u202e".encode(), 1 << 63)
@@ -500,6 +507,14 @@ def test_files_lists_sizes_and_names_and_a_terminal_obeys_none():
     assert (done.returncode, done.stderr) == (0, "") and rows == [(LIST, b"*", b"")]
     assert [line.split(None, 1) for line in done.stdout.splitlines()] == [
         ["BYTES", "NAME"], ["5", '"a\\u001B[2J\\n"'], ["link", "link"], ["1234", "out/b.csv"], ["9223372036854775807", '"\\u202E"'], ["1", "\ufffd"]]
+
+
+@pytest.mark.parametrize("words, kind", [(("files", "work", "--json"), LIST), (("get", "work", "--json", "*"), FILE)], ids=["files", "get"])
+def test_json_of_files_has_their_names_and_a_terminal_obeys_none(here, words, kind):
+    names = list(terminal.NAMES.values())
+    done, _ = ask(serve(*(entry(kind, name.encode(), 1, b"1" if kind == FILE else b"") for name in names)), *words)
+    assert done.returncode == 0 and not terminal.obeyed(done.stdout), done
+    assert sorted(row["name"] for row in json.loads(done.stdout)) == sorted(names)
 
 
 def test_files_asks_for_a_pattern_and_takes_no_other_name():

@@ -5,6 +5,8 @@ import os
 import pathlib
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -18,7 +20,7 @@ from support import host
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 import brig  # noqa: E402
-from brig import report  # noqa: E402
+from brig import exact, report  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("jail")
 
@@ -132,6 +134,34 @@ def test_what_a_report_shows_is_looked_at(more, says):
         assert report.read(data, report.RUN) == json.loads(json.dumps({**REPORT, **more}).replace("a\\u0000", "a\ufffd"))
 
 
+SIGNS_IN_TEXTS = {
+    "one long text": ['"' + "[" * (8 << 20)], "one without escapes": ["[" * (8 << 19)], "backslashes": ["\\" * (8 << 19), "[" * 40],
+    "quotes": ['"' * (8 << 19), "[" * 40], "many short texts": ["[" * 8] * 200_000,
+}
+
+
+@pytest.mark.parametrize("texts", SIGNS_IN_TEXTS.values(), ids=SIGNS_IN_TEXTS)
+def test_a_report_of_long_texts_takes_a_few_times_its_own_memory(texts):
+    data = json.dumps(texts, separators=(",", ":")).encode()
+    code = "import sys; from brig import exact\ndef most(): return int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) << 10\n" \
+           "data = sys.stdin.buffer.read(); before = most(); value = exact.read(data, 10 << 20); print(most() - before); print(value == eval(data))"
+    told = subprocess.run([sys.executable, "-c", code], input=data, env={"PYTHONPATH": str(ROOT / "python")}, capture_output=True, check=True, timeout=host.HANG)
+    grown, is_same = told.stdout.split()
+    assert is_same == b"True" and int(grown) < 8 * len(data), told
+
+
+@pytest.mark.parametrize("said, says", [
+    ("[" * 33 + "]" * 33, "deeper"), ("[" * 32 + '"' + "[" * 99 + '"' + "]" * 32, None), (r'["\\", "\"[", ' + "[" * 32 + "]" * 33, "deeper"), ('["[[' + "[" * 99 + r'\\\"[", 1]', None),
+    ('"' + "[" * 99, "no JSON"), (r'["' + "[" * 99 + "\\", "no JSON"), ("[" + "[],," * 400_000 + "]", "too many"), ("\\" + '"' + "[" * 99, "."),
+], ids=["deep", "signs in a text", "behind texts that end and do not", "an escaped quote", "no end", "a backslash at the end", "many", "a backslash outside"])
+def test_signs_count_outside_of_texts_alone(said, says):
+    if says:
+        with pytest.raises(ValueError, match=says):
+            exact.read(said.encode(), 8 << 20)
+    else:
+        assert exact.read(said.encode(), 8 << 20) == json.loads(said)
+
+
 def test_what_a_program_shows_is_in_its_result(where):
     result = brig.run("class A:\n    def _repr_html_(self): return '<b>'\n    def __repr__(self): return 'a'\ndisplay(5)\ndisplay('x' * 40000)\nA()", **where)
     assert result.displays[0] == {"text/plain": "5"} and result.bundle == {"text/plain": "a", "text/html": "<b>"} and result.value == "a"
@@ -218,6 +248,50 @@ def test_a_service_that_talks_nonsense_is_one_that_is_broken(answer):
         door.sock.send(answer)
     with fake.door(script) as env, pytest.raises((brig.ProtocolError, brig.ServiceLost)):
         brig.run("1", server="service", path=env["BRIG_SOCKET"])
+
+
+@pytest.mark.parametrize("is_over", [False, True], ids=["goes on", "has ended"])
+def test_a_program_that_takes_back_its_output_makes_nobody_wait(is_over):
+    stolen, done, seen, readers = threading.Event(), threading.Event(), [], {}
+
+    def script(door):
+        tag = door.receive()["tag"]
+        ends = [os.pipe() for _ in range(2)]
+        for name, (reading, writing) in zip(("stdout", "stderr"), ends):
+            os.write(writing, b"x")
+            readers[name] = os.open(f"/proc/self/fd/{writing}", os.O_RDONLY) # as a program does it
+            door.pipes[name] = writing
+        door.send({**fake.STARTED, "tag": tag}, [reading for reading, _ in ends])
+        for reading, _ in ends:
+            os.close(reading)
+        assert is_over or stolen.wait(host.HANG)
+        door.send({**fake.ended(), "tag": tag})
+        assert done.wait(host.HANG), "the client still waits for a byte"
+
+    def thief(of):
+        def take(data): # between the poll that has seen both streams and the read of the other one
+            seen.append(data)
+            os.read(readers[of], 1)
+            stolen.set()
+        return take
+    with fake.door(script) as env:
+        result = brig.run("1", on_stdout=thief("stderr"), on_stderr=thief("stdout"), server="service", path=env["BRIG_SOCKET"])
+        done.set()
+    for fd in readers.values():
+        os.close(fd)
+    assert (result.verdict, seen, result.stdout_raw + result.stderr_raw) == ("exited", [b"x"], b"x")
+
+
+def test_files_that_no_pattern_of_a_run_names_are_not_in_its_result():
+    def script(door):
+        tag = door.receive()["tag"]
+        with socket.socket(fileno=os.dup(door.fds[-1])) as files:
+            files.sendall(b"".join(struct.pack("=IIQ", 1, len(name), 1) + name + b"1" for name in (b".bashrc", b"a*", b"ab", b"out/b.csv", b"out/c")) + bytes(16))
+        door.start(tag=tag)
+        door.send({**fake.ended(), "tag": tag})
+    with fake.door(script) as env:
+        result = brig.run("1", get=["out/*.csv", r"a\*"], server="service", path=env["BRIG_SOCKET"])
+    assert (result.files, result.left_out) == ({"a*": b"1", "out/b.csv": b"1"}, {})
 
 
 @pytest.mark.parametrize("guide", ["python", "tools"])

@@ -388,6 +388,33 @@ def test_a_session_that_lies_about_files_is_told_and_the_client_goes_on(said, wo
         session.leave()
 
 
+NAMES = b"a", b"b.csv", b"d/b.csv", b"d/e/c", b"[x]", b"x", b".a", b"back\\slash", b"\xff.csv"
+
+
+@pytest.mark.parametrize("pattern, fits", [
+    ("a", "a"), ("d", "d/b.csv d/e/c"), ("*", " ".join(map(os.fsdecode, NAMES))), ("*.csv", "b.csv \udcff.csv"), ("?", "a x d/b.csv d/e/c"), ("d/*", "d/b.csv d/e/c"), ("d/*.csv", "d/b.csv"), ("*/e", "d/e/c"),
+    ("[]ax[]", "a x"), ("[!a]", "x d/b.csv d/e/c"), ("[^b-z]", "a"), ("[[]x]", "[x]"), ("[[:alpha:]]", "a x d/b.csv d/e/c"), ("back\\slash", "back\\slash"), ("d/e/c/f", ""), ("**.csv", "b.csv \udcff.csv"), ("b*c*v", "b.csv"),
+])
+def test_a_session_that_sends_more_than_was_asked_for_sends_it_in_vain(pattern, fits):
+    def script(door):
+        tag = door.receive()["tag"]
+        door.send({"event": "opened", "run": "u", "session": "u", "name": None, "idle_ms": 1, "lifetime_ms": 1, "tag": tag})
+        for kind in FILE, LIST:
+            ours, theirs = socket.socketpair()
+            asked = door.receive()
+            with theirs:
+                door.send({"reply": "files", "session": "u", "tag": asked["tag"]}, [theirs.fileno()])
+            with ours:
+                ours.sendall(b"".join(entry(each, name, 1, b"1" if each == FILE else b"") for each in (kind, FILE + LIST - kind) for name in NAMES) + entry(END))
+                while ours.recv(1 << 16):
+                    pass
+    with fake.door(script) as env:
+        session = brig.Session(server="service", path=env["BRIG_SOCKET"])
+        got, listed = session.get(pattern), session.files(pattern)
+        session.leave()
+    assert got == dict.fromkeys(fits.split(), b"1") and listed == dict.fromkeys(fits.split(), 1)
+
+
 def test_a_session_that_sends_nothing_is_left_after_the_time_that_was_said():
     def script(door):
         ours, theirs = socket.socketpair()
