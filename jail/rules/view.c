@@ -148,16 +148,27 @@ static void clear_folder(const char *path)
 		closedir(dir);
 }
 
+/*
+ * An error of the folder is reported by the process that reads the copies. It may not be able to see that there is none: then the place
+ * is empty, unless BRIG_PROFILES names it, whose folder must exist.
+ */
+static int skip_folder(char *place, bool is_named)
+{
+	if (errno == ENOENT && !is_named)
+		*place = 0;
+	return 0;
+}
+
 /* Copies a folder of profiles. place becomes the path of the copy. */
-static int copy_folder(struct view *v, const char *name, char *place, struct err *e)
+static int copy_folder(struct view *v, const char *name, char *place, bool is_named, struct err *e)
 {
 	struct stat st;
 	char        path[PLACE_MAX];
 
 	if (!*place)
 		return 0;
-	if (stat(place, &st) < 0) /* the process that reads the copies reports this error */
-		return 0;
+	if (stat(place, &st) < 0)
+		return skip_folder(place, is_named);
 	if (name_in_view(name, place, path, e) < 0 || make_folders(path, true, e) < 0)
 		return -1;
 	clear_folder(path);
@@ -281,7 +292,7 @@ static int copy_profiles(struct view *v, struct places *places, struct err *e)
 		char name[32];
 
 		snprintf(name, sizeof name, "profiles-%u", i);
-		if (copy_folder(v, name, places->profiles[i], e) < 0)
+		if (copy_folder(v, name, places->profiles[i], i == PROFILES_NAMED, e) < 0)
 			return -1;
 	}
 	return 0;
