@@ -99,6 +99,14 @@ def test_what_landlock_refuses_a_warm_program_is_no_record_of_the_audit(forking)
         log.close()
 
 
+@pytest.mark.parametrize("user", ["range"], indirect=True)
+def test_a_daemon_whose_caller_ignores_ended_children_has_the_users_range_of_ids(built, world, user):
+    """The status of newuidmap and newgidmap must not be lost."""
+    with UsersDaemon(world, user, world.path(f"home/{user.name}"), before=["env", "--ignore-signal=CHLD"]) as daemon, daemon.connect_as() as talk:
+        ended = talk.run("print(1)")
+        assert "own-ids" in ended.record["isolation"] and "missing:own-ids" not in ended.record["isolation"], (ended, daemon.words())
+
+
 def test_profiles_are_read_again_at_the_users_word(own):
     daemon, _ = own
     profile = daemon.world.root / "profiles" / "basic.json"
