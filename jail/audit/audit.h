@@ -5,7 +5,8 @@
  * with fields, and to a file of JSON Lines when one is configured. Opened before the
  * door confines itself. From then on nothing here blocks, and nothing fails: an entry
  * that could not be kept is counted, and the journal is told once (docs/decisions/0054
- * says why no run is refused because of it).
+ * says why no run is refused because of it): of the file's at the first and at the end,
+ * of its own when it takes messages again.
  *
  * A confined door must still be allowed openat, newfstatat, renameat, write, sendto
  * and poll; and by Landlock, below audit_folder(), WRITE_FILE, MAKE_REG and

@@ -4,35 +4,30 @@
 #include "fd.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #define JOURNAL_NAME "brigd"
 
-static int connect_to(const char *path)
+static int connect_to(struct sockaddr_un *at, const char *path)
 {
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	scoped_fd          fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	scoped_fd fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (fd < 0 || strlen(path) >= sizeof at.sun_path)
+	if (fd < 0 || strlen(path) >= sizeof at->sun_path)
 		return -1;
-	strcpy(at.sun_path, path);
-	return connect(fd, (struct sockaddr *)&at, sizeof at) < 0 ? -1 : fd_take(&fd);
+	strcpy(at->sun_path, path);
+	return connect(fd, (struct sockaddr *)at, sizeof *at) < 0 ? -1 : fd_take(&fd);
 }
 
 void journal_open(struct journal *ret, const char *path, int text_fd)
 {
-	*ret = (struct journal){ .fd = path ? connect_to(path) : -1, .text_fd = text_fd };
-}
-
-void journal_close(struct journal *j)
-{
-	fd_closep(&j->fd);
-	j->text_fd = -1;
+	*ret = (struct journal){ .at = { .sun_family = AF_UNIX }, .fd = -1, .text_fd = text_fd };
+	if (path)
+		ret->fd = connect_to(&ret->at, path);
 }
 
 static void put(struct journal_message *m, const void *bytes, size_t len)
@@ -78,16 +73,53 @@ static bool write_if_ready(int fd, const char *words, size_t len)
 	return fd >= 0 && poll(&p, 1, 0) == 1 && p.revents == POLLOUT && write(fd, words, len) == (ssize_t)len;
 }
 
+/* After the first ECONNREFUSED the kernel has forgotten the connection, and every send() fails with ENOTCONN. */
+static bool send_datagram(const struct journal *j, const void *bytes, size_t len)
+{
+	ssize_t n = send(j->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n < 0 && (errno == ECONNREFUSED || errno == ENOTCONN || errno == EPIPE))
+		n = sendto(j->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&j->at, sizeof j->at);
+	return n == (ssize_t)len;
+}
+
+static bool is_taken(const struct journal *j, const struct journal_message *m)
+{
+	if (m->full)
+		return false;
+	return j->fd >= 0 ? send_datagram(j, m->bytes, m->len) : write_if_ready(j->text_fd, m->bytes + m->words, m->words_len);
+}
+
+/* Any user may fill the journal's socket for a while: a reader of the audit must see that lines are missing, and where. */
+static void tell_lost(struct journal *j)
+{
+	struct journal_message m;
+	char                   words[80];
+
+	snprintf(words, sizeof words, "audit: journal: written again, without %llu lines", (unsigned long long)j->losing);
+	journal_begin(&m, JOURNAL_NOTICE, words);
+	if (is_taken(j, &m))
+		j->losing = 0;
+}
+
 void journal_send(struct journal *j, const struct journal_message *m)
 {
-	bool taken = false;
-
 	if (!journal_listens(j))
 		return;
-	if (!m->full)
-		taken = j->fd >= 0 ? send(j->fd, m->bytes, m->len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)m->len
-				   : write_if_ready(j->text_fd, m->bytes + m->words, m->words_len);
-	j->lost += !taken;
+	if (j->losing)
+		tell_lost(j);
+	if (is_taken(j, m))
+		return;
+	j->lost++;
+	j->losing++;
+}
+
+void journal_close(struct journal *j)
+{
+	if (j->losing)
+		tell_lost(j);
+	fd_closep(&j->fd);
+	j->text_fd = -1;
 }
 
 void journal_log(struct journal *j, enum journal_priority priority, const char *fmt, ...)

@@ -3,19 +3,25 @@
  *
  * One datagram a message, fields with a length before their value, so that no
  * value can begin another field. The socket is connected once, before its owner
- * confines itself; sending never blocks.
+ * confines itself. If the journal's socket was made anew since, messages are sent to
+ * its path, which takes no connect(). Sending never blocks; the first message that is
+ * taken again comes after one with the number of those that were lost.
  */
 #pragma once
 #include "err.h"
+
+#include <sys/un.h>
 
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
 enum { JOURNAL_MESSAGE_MAX = 16 * 1024 };
 enum journal_priority { JOURNAL_ERROR = 3, JOURNAL_WARNING, JOURNAL_NOTICE, JOURNAL_INFO };
 
 struct journal {
-	int      fd;      /* -1: there is none */
-	int      text_fd; /* where MESSAGE goes when fd is -1; borrowed; -1: nowhere */
-	uint64_t lost;    /* messages that were not taken */
+	struct sockaddr_un at;
+	int                fd;      /* -1: there is none */
+	int                text_fd; /* where MESSAGE goes when fd is -1; borrowed; -1: nowhere */
+	uint64_t           lost;    /* messages that were not taken */
+	uint64_t           losing;  /* those of them that nobody was told of yet */
 };
 #define JOURNAL_NONE ((struct journal){ .fd = -1, .text_fd = -1 })
 

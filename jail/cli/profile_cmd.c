@@ -34,12 +34,14 @@ static int list(const struct places *places, char **words)
 	(void)words;
 	if (profile_folders_check(places, &why) < 0)
 		return fail(&why);
-	names = profile_names(places);
-	if (names && !names[0]) {
+	names = profile_names(places, &why);
+	if (!names)
+		return fail(&why);
+	if (!names[0]) {
 		fprintf(stderr, "brig profile: no profiles in %s\n", places->profiles[PROFILES_PRESET]);
 		status = STATUS_FAILED;
 	}
-	for (size_t i = 0; names && names[i]; i++) {
+	for (size_t i = 0; names[i]; i++) {
 		scoped_profile p = { 0 };
 		struct err     e;
 

@@ -100,10 +100,15 @@ static void print_source(const struct policy *p, const struct call *c)
 
 static void print_profiles(const struct places *places, const char *but, const struct call *c)
 {
-	char **names  = profile_names(places);
-	size_t listed = 0;
+	struct err e;
+	char     **names  = profile_names(places, &e);
+	size_t     listed = 0;
 
-	for (size_t i = 0; names && names[i]; i++) {
+	if (!names) {
+		fprintf(stderr, "    which other profiles allow it is not known: %s\n", e.text);
+		return;
+	}
+	for (size_t i = 0; names[i]; i++) {
 		struct reading other = { 0 };
 		struct err     unread;
 

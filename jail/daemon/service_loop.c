@@ -148,7 +148,7 @@ int service_loop_run(struct door *d, const struct service_loop_fds *at, struct e
 {
 	struct service_loop r = { .door = d };
 	struct err          ignored;
-	int                 done;
+	int                 done, over;
 
 	if (add_sources(&r, at, e) < 0)
 		return -1;
@@ -156,9 +156,7 @@ int service_loop_run(struct door *d, const struct service_loop_fds *at, struct e
 	done = until_signal(&r, e);
 	notify_send(at->notify, "STOPPING=1");
 	begin_to_end(&r);
-	if (done < 0) {
-		(void)!until_nothing_runs(&r, &ignored);
-		return -1;
-	}
-	return until_nothing_runs(&r, e);
+	over = until_nothing_runs(&r, done < 0 ? &ignored : e);
+	served_runs_give_up(d);
+	return done < 0 ? -1 : over;
 }

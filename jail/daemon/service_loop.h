@@ -11,6 +11,7 @@ struct service_loop_fds {
 
 /*
  * Returns when a signal came and every run has ended, or ENDING_MS_MAX after the signal. Each run that was
- * still going is ended as cancelled, and its client told. Fails, after the same, when the keeper is gone.
+ * still going is ended as cancelled, and its client and the audit told, also of one that was not over by then. Fails, after the same,
+ * when the keeper is gone.
  */
 must_use int service_loop_run(struct door *d, const struct service_loop_fds *at, struct err *e);

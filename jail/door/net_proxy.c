@@ -6,8 +6,11 @@
 #include "proxy_process.h"
 #include "stderr_line.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
 
 struct net_proxy *net_proxy_open(int sock)
 {
@@ -36,10 +39,18 @@ struct net_proxy *net_proxy_hold(struct net_proxy *p)
 	return p;
 }
 
+static void stop_waiting(struct net_proxy *p)
+{
+	if (p->loop)
+		loop_remove(p->loop, &p->source);
+	p->loop = NULL;
+}
+
 void net_proxy_release(struct net_proxy *p)
 {
 	if (!p || --p->holders)
 		return;
+	stop_waiting(p);
 	fd_closep(&p->sock);
 	fd_closep(&p->program);
 	fd_closep(&p->config);
@@ -58,11 +69,55 @@ static void start(struct net_proxy *p)
 	fd_closep(&p->config);
 }
 
-int net_proxy_send(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n)
+/* The last one first: brig-proxy does not mind. An error other than a full socket: it has ended, and its sockets with it. */
+static void send_ended(struct net_proxy *p)
+{
+	struct proxy_message message;
+
+	memset(&message, 0, sizeof message); /* padding too */
+	message.kind = PROXY_END;
+	while (p->ended_len) {
+		int r;
+
+		message.run = p->ended[p->ended_len - 1];
+		r           = packet_offer(p->sock, &message, sizeof message, NULL, 0);
+		if (r == -EAGAIN)
+			return;
+		p->ended_len = r < 0 ? 0 : p->ended_len - 1;
+	}
+	stop_waiting(p);
+}
+
+static void on_room(void *owner)
+{
+	send_ended(owner);
+}
+
+/* Without the loop, the numbers are sent when the next run begins or ends. */
+static void wait_for_room(struct net_proxy *p, struct loop *loop)
+{
+	struct err ignored;
+
+	p->source = (struct loop_source){ p->sock, on_room, p };
+	if (loop_add_for(loop, &p->source, EPOLLOUT, &ignored) == 0)
+		p->loop = loop;
+}
+
+void net_proxy_end(struct net_proxy *p, struct loop *loop, uint64_t run)
+{
+	if (p->ended_len < ARRAY_LEN(p->ended))
+		p->ended[p->ended_len++] = run;
+	send_ended(p);
+	if (p->ended_len && !p->loop)
+		wait_for_room(p, loop);
+}
+
+int net_proxy_begin(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n)
 {
 	if (p->places)
 		start(p);
-	return packet_offer(p->sock, message, sizeof *message, fds, n);
+	send_ended(p);
+	return p->ended_len ? -EAGAIN : packet_offer(p->sock, message, sizeof *message, fds, n);
 }
 
 /* brig-proxy sends nothing: if something can be received, it is end of file. */

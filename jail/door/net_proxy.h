@@ -6,14 +6,20 @@
  * their end. The brig-proxy of a private run is started with its first message.
  */
 #pragma once
+#include "loop.h"
 #include "place.h"
 #include "proxy_protocol.h"
+#include "supervisor_protocol.h"
 
 struct net_proxy {
 	int                  sock;   /* -1: not started yet, or the start failed */
 	unsigned             holders;
 	const struct places *places; /* until it is started: where its executable is; then NULL */
 	int                  program, config; /* likewise: that executable, of the same version as this one, and its configuration; then -1 */
+	struct loop         *loop;   /* waits for room in the socket; NULL: nothing is unsent */
+	struct loop_source   source;
+	uint64_t             ended[KEEPER_RUNS_MAX]; /* numbers of runs, of whose end it could not be told yet */
+	size_t               ended_len;
 };
 
 /* Takes the socket over. The caller is the first holder. NULL: memory is short, and the socket is closed. */
@@ -26,7 +32,12 @@ struct net_proxy *net_proxy_later(const struct places *places, int config);
 struct net_proxy *net_proxy_hold(struct net_proxy *p);
 void              net_proxy_release(struct net_proxy *p); /* p may be NULL */
 
-/* 0 or -errno; does not wait. */
-must_use int net_proxy_send(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n);
+/* A run begins. 0 or -errno; does not wait. -EAGAIN: brig-proxy does not read what it is sent. */
+must_use int net_proxy_begin(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n);
+/*
+ * A run that has begun is over. If the socket is full, the number is kept and sent from loop, which must live as long as p: a
+ * brig-proxy that is not told keeps the run's sockets for ever. No run begins meanwhile, so there are never more numbers than runs.
+ */
+void         net_proxy_end(struct net_proxy *p, struct loop *loop, uint64_t run);
 /* It has ended, or is about to. False when it is not started yet. */
 bool         net_proxy_is_gone(const struct net_proxy *p);

@@ -37,7 +37,7 @@ static int begin(const struct served_net *n, int sock)
 	message.bytes_max       = n->limits->net_bytes;
 	message.connections_max = n->limits->net_connections;
 	message.rate_max        = n->limits->net_rate < limits_fields[LIMIT_net_rate].max ? n->limits->net_rate : 0;
-	return net_proxy_send(n->proxy, &message, fds, ARRAY_LEN(fds));
+	return net_proxy_begin(n->proxy, &message, fds, ARRAY_LEN(fds));
 }
 
 /* To close the source also closes the listening sockets in a message that was not received. */
@@ -165,14 +165,9 @@ void served_net_read(const struct served_net *n, struct net_report *ret)
 
 void served_net_end(struct served_net *n)
 {
-	struct proxy_message message;
-
-	memset(&message, 0, sizeof message);
-	message.kind = PROXY_END;
-	message.run  = n->number;
 	stop_waiting(n);
 	if (n->proxy && n->report >= 0)
-		(void)!net_proxy_send(n->proxy, &message, NULL, 0); /* one that does not read is about to end */
+		net_proxy_end(n->proxy, n->loop, n->number);
 	net_proxy_release(n->proxy);
 	n->proxy = NULL;
 	fd_closep(&n->report);

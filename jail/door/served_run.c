@@ -303,6 +303,17 @@ void served_run_cancel(struct served_run *r, enum exit_reason reason)
 	run_cancel(&r->run, reason);
 }
 
+void served_runs_give_up(struct door *d)
+{
+	struct run_end     end = RUN_END_NONE;
+	struct served_run *r;
+
+	end.reason = EXIT_cancelled;
+	err_set(&end.left, ERR_SETUP, "the service ended before the run was over");
+	while ((r = TAILQ_FIRST(&d->runs)))
+		on_ended(r, &end);
+}
+
 void served_run_pause_clock(struct served_run *r, bool waits)
 {
 	if (r->is_waiting != waits)

@@ -74,7 +74,7 @@ static int mapper_end(struct mapper *m, double deadline)
 {
 	scoped_fd pin  = pidfd_open(m->pid, 0);
 	double    left = deadline - clock_ms(CLOCK_MONOTONIC);
-	int       status;
+	int       status = -1; /* as of one that was killed */
 
 	fd_closep(&m->go);
 	if (pin < 0 || poll(&(struct pollfd){ pin, POLLIN, 0 }, 1, left > 0 ? (int)left : 0) <= 0)

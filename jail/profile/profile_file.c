@@ -48,22 +48,37 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-char **profile_names(const struct places *places)
+enum { NAMES_MAX = 255 };
+
+/* A folder that does not exist is an empty one. 0 or -1 with errno. */
+static int add_names(const char *folder, char **names, size_t *n)
 {
-	enum { NAMES_MAX = 255 };
-	char **names = calloc(NAMES_MAX + 1, sizeof *names), name[64];
+	DIR           *dir = opendir(folder);
+	struct dirent *entry;
+	char           name[64];
+
+	if (!dir)
+		return errno == ENOENT ? 0 : -1;
+	while (*n < NAMES_MAX && (errno = 0, entry = readdir(dir)))
+		if (name_of(entry->d_name, name, sizeof name) && !is_known(names, *n, name) && (names[*n] = strdup(name)))
+			++*n;
+	closedir(dir); /* of a folder that was only read: errno stays */
+	return *n < NAMES_MAX && errno ? -1 : 0;
+}
+
+char **profile_names(const struct places *places, struct err *e)
+{
+	char **names = calloc(NAMES_MAX + 1, sizeof *names);
 	size_t n     = 0;
 
-	for (size_t i = 0; names && i < ARRAY_LEN(places->profiles); i++) {
-		DIR           *dir = places->profiles[i][0] ? opendir(places->profiles[i]) : NULL;
-		struct dirent *entry;
-
-		while (dir && n < NAMES_MAX && (entry = readdir(dir)))
-			if (name_of(entry->d_name, name, sizeof name) && !is_known(names, n, name))
-				names[n++] = strdup(name);
-		if (dir)
-			closedir(dir);
-	}
+	if (!names)
+		err_set(e, ERR_LIMIT, "out of memory");
+	for (size_t i = 0; names && i < ARRAY_LEN(places->profiles); i++)
+		if (places->profiles[i][0] && add_names(places->profiles[i], names, &n) < 0) {
+			err_sys(e, "%s", places->profiles[i]);
+			profile_names_free(names);
+			return NULL;
+		}
 	if (names)
 		qsort(names, n, sizeof *names, by_name);
 	return names;
@@ -72,10 +87,12 @@ char **profile_names(const struct places *places)
 static int err_unknown(const struct places *places, const char *name, struct err *e)
 {
 	char   list[200] = "none", where[280] = "";
-	char **names     = profile_names(places);
+	char **names     = profile_names(places, e);
 	size_t n         = 0;
 
-	for (size_t i = 0; names && names[i] && n < sizeof list; i++)
+	if (!names)
+		return -1;
+	for (size_t i = 0; names[i] && n < sizeof list; i++)
 		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", names[i]);
 	profile_names_free(names);
 	if (strchr(name, '/') || strstr(name, ".json"))

@@ -22,6 +22,9 @@ must_use int profile_file_check(struct profile *ret, const char *path, struct er
 
 must_use int profile_policy_load(struct policy_bundle *ret, const struct places *places, const struct profile *p, struct err *e);
 
-/* Names of all profiles, sorted, each once; NULL-terminated; free with profile_names_free(). NULL when memory is short. */
-char **profile_names(const struct places *places);
+/*
+ * Names of all profiles, sorted, each once; NULL-terminated; free with profile_names_free(). NULL with *e when a folder exists and
+ * cannot be read: a profile that is only there is not gone.
+ */
+char **profile_names(const struct places *places, struct err *e);
 void   profile_names_free(char **names);

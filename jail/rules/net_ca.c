@@ -83,7 +83,7 @@ static int hear(int fd, char cert[NET_PEM_MAX], char key[NET_PEM_MAX])
 int net_ca_make(const struct places *places, net_read_host *hosts, size_t n, char cert[NET_PEM_MAX], char key[NET_PEM_MAX], struct err *e)
 {
 	scoped_fd program = libexec_open(places, PROXY_PROGRAM, e), in = -1, out = -1;
-	int       pair[2], status, done;
+	int       pair[2], status = -1, done;
 	pid_t     pid;
 
 	if (program < 0)

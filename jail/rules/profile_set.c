@@ -150,15 +150,18 @@ int profile_set_take(struct profile_set *s, const json_t *row, struct err *e)
 	return 0;
 }
 
-void profile_set_load(struct profile_set *s, profile_left_out_fn *left_out, void *context)
+int profile_set_load(struct profile_set *s, profile_left_out_fn *left_out, void *context, struct err *e)
 {
-	char     **names = profile_names(s->places);
-	struct err e     = { 0 };
+	char     **names = profile_names(s->places, e);
+	struct err why;
 
-	for (size_t i = 0; names && names[i]; i++)
-		if (!add(s, names[i], &e))
-			left_out(context, names[i], &e);
+	if (!names)
+		return -1;
+	for (size_t i = 0; names[i]; i++)
+		if (!add(s, names[i], &why))
+			left_out(context, names[i], &why);
 	profile_names_free(names);
+	return 0;
 }
 
 /* The error of profile_file_load(), with the profiles of this set. */

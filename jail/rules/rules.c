@@ -70,7 +70,8 @@ int rules_load(struct rules *ret, const struct rules_source *from, profile_left_
 		return err_wrap(e, "%s", from->files->name);
 	*is_config = false;
 	profile_set_init(&r.profiles, from->places, false);
-	profile_set_load(&r.profiles, left_out, context);
+	if (profile_set_load(&r.profiles, left_out, context, e) < 0)
+		return -1;
 	if (r.profiles.n > KEEPER_PROFILES_MAX)
 		return err_set(e, ERR_LIMIT, "%zu profiles, of at most %d", r.profiles.n, KEEPER_PROFILES_MAX);
 	*ret = r;

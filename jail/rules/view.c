@@ -75,27 +75,48 @@ static bool is_owners(int folder, int file)
 }
 
 /*
- * A file that all users may write to becomes an empty copy of that mode, so that the process that parses it reports the mode. Files
- * that cannot be read for another reason, or that are no profile or policy, are left out: they are reported as missing.
+ * Stands for a file that is not read: the process that parses the copies refuses it as it would the file, in the same words. Without it
+ * that process would take the profile of this name from a later folder, which may allow more.
  */
-static int copy_one(struct view *v, const char *to, int folder, const char *name, struct err *e)
+static int write_stand_in(const char *path, const struct stat *of, struct err *e)
+{
+	bool is_file = S_ISREG(of->st_mode);
+
+	if (mknod(path, is_file ? S_IFREG | 0644 : S_IFIFO | 0644, 0) < 0 || (is_file && truncate(path, of->st_size) < 0))
+		return err_sys(e, "view: %s", path);
+	return 0;
+}
+
+/* A file that all users may write to becomes an empty copy of that mode; one that is no file, or too large, becomes another such one. */
+static int write_rule(const char *path, int file, struct err *e)
 {
 	scoped_bytes text = { 0 };
-	scoped_fd    file = is_rule(name) ? openat(folder, name, O_PATH | O_CLOEXEC) : -1;
-	struct err   why  = { 0 };
-	char         from[32], path[PLACE_MAX + 256];
-	bool         readable;
+	char         from[32];
+	struct stat  st;
 
-	if (file < 0 || !is_owners(folder, file))
-		return 0;
 	snprintf(from, sizeof from, "/proc/self/fd/%d", file); /* this very file, even if another one has its name by now */
-	snprintf(path, sizeof path, "%s/%s", to, name);
-	readable = file_read_rules(from, FILE_BYTES_MAX, &text, &why) == 0;
-	if (!readable && why.kind != ERR_DENIED)
+	if (file_read_rules(from, FILE_BYTES_MAX, &text, e) == 0)
+		return write_copy(path, &text, 0644, e);
+	if (e->kind == ERR_DENIED)
+		return write_copy(path, &text, 0666, e);
+	if (e->kind == ERR_BAD_SPEC && fstat(file, &st) == 0)
+		return write_stand_in(path, &st, e);
+	return err_set(e, e->kind, "%s", e->errnum ? strerror(e->errnum) : "it cannot be read");
+}
+
+static int copy_one(struct view *v, const char *to, int folder, const char *name, struct err *e)
+{
+	scoped_fd file = is_rule(name) ? openat(folder, name, O_PATH | O_CLOEXEC) : -1;
+	char      path[PLACE_MAX + 256];
+
+	if (file < 0)
+		return is_rule(name) && errno != ENOENT ? err_sys(e, "%s", name) : 0; /* ENOENT: a link to nothing, which is no profile anywhere */
+	if (!is_owners(folder, file))
 		return 0;
 	if (++v->files > FILES_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d profiles and policies", FILES_MAX);
-	return write_copy(path, &text, readable ? 0644 : 0666, e);
+	snprintf(path, sizeof path, "%s/%s", to, name);
+	return write_rule(path, file, e) < 0 ? err_wrap(e, "%s", name) : 0;
 }
 
 static int copy_all(struct view *v, const char *to, const char *folder, struct err *e)
@@ -104,10 +125,13 @@ static int copy_all(struct view *v, const char *to, const char *folder, struct e
 	struct dirent *entry;
 	int            r = 0;
 
-	while (dir && r == 0 && (entry = readdir(dir)))
+	if (!dir)
+		return err_sys(e, "%s", folder);
+	while (r == 0 && (errno = 0, entry = readdir(dir)))
 		r = copy_one(v, to, dirfd(dir), entry->d_name, e);
-	if (dir)
-		closedir(dir);
+	if (r == 0 && errno)
+		r = err_sys(e, "not all of it could be read");
+	closedir(dir);
 	return r < 0 ? err_wrap(e, "%s", folder) : 0;
 }
 
@@ -124,16 +148,27 @@ static void clear_folder(const char *path)
 		closedir(dir);
 }
 
+/*
+ * An error of the folder is reported by the process that reads the copies. It may not be able to see that there is none: then the place
+ * is empty, unless BRIG_PROFILES names it, whose folder must exist.
+ */
+static int skip_folder(char *place, bool is_named)
+{
+	if (errno == ENOENT && !is_named)
+		*place = 0;
+	return 0;
+}
+
 /* Copies a folder of profiles. place becomes the path of the copy. */
-static int copy_folder(struct view *v, const char *name, char *place, struct err *e)
+static int copy_folder(struct view *v, const char *name, char *place, bool is_named, struct err *e)
 {
 	struct stat st;
 	char        path[PLACE_MAX];
 
 	if (!*place)
 		return 0;
-	if (stat(place, &st) < 0) /* the process that reads the copies reports this error */
-		return 0;
+	if (stat(place, &st) < 0)
+		return skip_folder(place, is_named);
 	if (name_in_view(name, place, path, e) < 0 || make_folders(path, true, e) < 0)
 		return -1;
 	clear_folder(path);
@@ -257,7 +292,7 @@ static int copy_profiles(struct view *v, struct places *places, struct err *e)
 		char name[32];
 
 		snprintf(name, sizeof name, "profiles-%u", i);
-		if (copy_folder(v, name, places->profiles[i], e) < 0)
+		if (copy_folder(v, name, places->profiles[i], i == PROFILES_NAMED, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -8,7 +8,7 @@ import pytest
 
 import left
 from rules import LONG, MANY, SLEEP, audit_log
-from support import brig, client, host
+from support import brig, client, host, sessions
 from support import daemon as daemons
 
 FAMILY = "import os, time\nfor n in range(5):\n  if os.fork() == 0: os.setsid(); time.sleep(600)\nprint('up', flush=True); time.sleep(600)"
@@ -115,6 +115,33 @@ def test_each_run_that_a_restart_ends_has_one_line_in_the_audit_and_none_is_ther
             with pytest.raises(client.Refused) as refused:
                 talk.ask("cancel", run=runs[0].id)
             assert refused.value.code == "not_found" and talk.run("print('anew')").stdout == "anew\n"
+
+
+@pytest.mark.row("I14")
+def test_a_run_that_is_not_over_when_the_service_ends_has_its_line_in_the_audit_too(start_daemon, token):
+    """Its supervisor is stopped: nobody ends it before the service has waited long enough."""
+    with audit_log() as file:
+        daemon = start_daemon({**MANY, "audit": {"file": str(file)}})
+        with daemon.connect() as talk:
+            run, session = sleeping(talk, token), sessions.open_session(talk)
+            call = session.start(SLEEP)
+            assert call.line() == "up"
+            stopped = daemon.roles()["supervisor"]
+            for pid in stopped:
+                os.kill(pid, signal.SIGSTOP)
+            try:
+                assert daemon.stop() == 0, daemon.words()
+            finally:
+                for pid in stopped:
+                    daemons.kill(pid, signal.SIGCONT)
+            record = run.wait()
+            run.close()
+        entries = {entry["run_id"]: entry for entry in map(json.loads, file.read_text().splitlines())}
+        assert {run.id, session.id, call.id} <= entries.keys(), entries
+    for told in (record, entries[run.id], entries[session.id]):
+        assert (told["exit_reason"], told["exit_code"], told["wall_ms"], told["memory_peak_bytes"]) == ("cancelled", None, None, None), told
+    assert entries[run.id]["profile"] == "basic" and entries[run.id]["code_bytes"] > 0 and entries[call.id]["exit_reason"] == "cancelled"
+    assert host.poll(lambda: not host.with_token(token)), "it is ended all the same"
 
 
 @pytest.mark.row("I14")

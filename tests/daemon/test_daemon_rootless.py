@@ -23,14 +23,14 @@ def own(built, world, user):
 class UsersDaemon(daemons.Daemon):
     """Runs in the users' namespace; its socket is reached from outside of it."""
 
-    def __init__(self, world, user, folder, before=()):
-        self.world, self.user, self.before = world, user, before
+    def __init__(self, world, user, folder, before=(), settings=()):
+        self.world, self.user, self.before, self.settings = world, user, before, settings
         super().__init__(folder=folder)
 
     def command(self):
         inside = self.world.root / "home" / self.user.name
         argv = [self.world.root / "build" / "bin" / "brigd", "--foreground", "--socket", inside / "brig.sock"]
-        return [*self.before] + [str(word) for word in self.world.as_user(self.user, f"NOTIFY_SOCKET={inside / 'notify'}", *argv)]
+        return [*self.before] + [str(word) for word in self.world.as_user(self.user, f"NOTIFY_SOCKET={inside / 'notify'}", *self.settings, *argv)]
 
     def connect_as(self, uid=None, **kw):
         return super().connect_as(self.user.uid if uid is None else uid, **kw)
@@ -99,6 +99,14 @@ def test_what_landlock_refuses_a_warm_program_is_no_record_of_the_audit(forking)
         log.close()
 
 
+@pytest.mark.parametrize("user", ["range"], indirect=True)
+def test_a_daemon_whose_caller_ignores_ended_children_has_the_users_range_of_ids(built, world, user):
+    """The status of newuidmap and newgidmap must not be lost."""
+    with UsersDaemon(world, user, world.path(f"home/{user.name}"), before=["env", "--ignore-signal=CHLD"]) as daemon, daemon.connect_as() as talk:
+        ended = talk.run("print(1)")
+        assert "own-ids" in ended.record["isolation"] and "missing:own-ids" not in ended.record["isolation"], (ended, daemon.words())
+
+
 def test_profiles_are_read_again_at_the_users_word(own):
     daemon, _ = own
     profile = daemon.world.root / "profiles" / "basic.json"
@@ -115,6 +123,24 @@ def test_profiles_are_read_again_at_the_users_word(own):
             daemon.world.change(f"mv {profile}.shipped {profile}")
         assert talk.ask("reload")["changed"] == ["basic"]
         assert talk.run(files).stdout != "77\n"
+
+
+def test_profiles_of_a_folder_that_the_user_can_no_longer_list_are_not_gone(built, world, user):
+    home = world.path(f"home/{user.name}")
+    folder = home / ".config/brig/profiles"
+    folder.mkdir(parents=True)
+    shutil.copy(host.REPO / "profiles" / "basic.json", folder / "small.json")
+    for path in (folder.parent.parent, folder.parent, folder, folder / "small.json"):
+        os.chown(path, user.uid, user.uid)
+    try:
+        with UsersDaemon(world, user, home, settings=["BRIG_PRESETS="]) as daemon, daemon.connect_as() as talk:
+            assert "small" in [row["name"] for row in talk.ask("hello")["profiles"]], daemon.words()
+            folder.chmod(0o311)
+            with pytest.raises(client.Refused, match="profiles: Permission denied"):
+                talk.ask("reload")
+            assert "small" in [row["name"] for row in talk.ask("hello")["profiles"]]
+    finally:
+        shutil.rmtree(home / ".config")
 
 
 @pytest.mark.row("B6")

@@ -157,6 +157,8 @@ def test_each_attempt_is_one_message_of_the_journal_with_no_field_more(told):
         assert len(fields) == len(dict(fields)) and dict(fields).keys() <= known, fields
         said = dict(fields)
         assert b"\n" not in said["MESSAGE"] and not terminal.obeyed(said["MESSAGE"]), fields
+        if said["MESSAGE"].startswith(b"audit: journal: written again, without "): # this test reads slower than the door writes
+            continue
         assert (said["SYSLOG_IDENTIFIER"], said["BRIG_PEER_UID"]) == (b"brigd", b"0"), fields
         comms.add(said["BRIG_PEER_COMM"].decode())
     assert comms == {terminal.plain(name) for name in told.names}

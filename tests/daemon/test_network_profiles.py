@@ -13,6 +13,7 @@ from support.sessions import open_session
 
 pytestmark = pytest.mark.private("a service with profiles of its own")
 
+IGNORES_CHILDREN = ["env", "--ignore-signal=CHLD"]
 PROFILES = {
     "netted": {"allow": ["a.example"], "ceiling": ["*.c.example"], "deny": ["bad.c.example"]},
     "deaf": {"deny": ["a.example"]},
@@ -177,6 +178,16 @@ def test_a_profile_whose_network_its_policy_makes_useless_is_left_out(jail, tmp_
         (tmp_path / f"{name}.json").write_text(json.dumps({"rootfs": "basic", "policy": policy, "network": network}))
     with daemon.Daemon(env={"BRIG_PROFILES": str(tmp_path)}) as served:
         assert f"profile odd is left out: network: {USELESS}" in served.words() and served.words().count("left out") == 1, served.words()
+
+
+def test_a_service_whose_caller_ignores_ended_children_reads_https_all_the_same(jail, tmp_path):
+    """The status of the process that makes its CA must not be lost."""
+    host.open_way(tmp_path)
+    for path in (host.REPO / "profiles").glob("*.policy"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / "reads.json").write_text(json.dumps({"rootfs": "basic", "policy": "python", "network": {"allow": [{"host": "a.example", "methods": ["GET"]}]}}))
+    with daemon.Daemon(env={"BRIG_PRESETS": str(tmp_path)}, through=[*daemon.with_accounts(), *IGNORES_CHILDREN]) as served, served.connect() as talk:
+        assert [row["name"] for row in talk.ask("hello")["profiles"]] == ["reads"], served.words()
 
 
 def test_a_secret_that_is_not_there_costs_its_profile_alone_and_a_reload_that_lacks_it_is_refused(jail, tmp_path):

@@ -30,7 +30,7 @@ def rows(*names, **ann):
 class Service:
     """A daemon with two profiles, basic (warm on demand) and odd (never), whose files are this test's."""
 
-    def __init__(self, start_daemon, folder):
+    def __init__(self, start_daemon, folder, **env):
         self.profiles = folder / "profiles"
         self.profiles.mkdir()
         for path in (host.REPO / "profiles").glob("*.policy"):
@@ -39,7 +39,7 @@ class Service:
         self.profile("basic", warm="demand")
         self.profile("odd", warm="never")
         folder.chmod(0o755)
-        self.daemon = start_daemon(rows(runs=2), env={"BRIG_PRESETS": str(self.profiles)})
+        self.daemon = start_daemon(rows(runs=2), env={"BRIG_PRESETS": str(self.profiles), **env})
         self.daemon.path.chmod(0o666)
         self.talk = self.daemon.connect()
 
@@ -341,6 +341,56 @@ def test_a_reload_is_refused_when_all_profiles_are_gone(service):
     shutil.move(service.profiles, service.profiles.with_name("elsewhere"))
     assert service.refused() == f"there is no profile in {service.profiles}"
     assert service.talk.run("print(1)").stdout == "1\n"
+
+
+UNREADABLE = {
+    "too large": (lambda path: path.write_text(" " * 65537), "65537 bytes, at most 65536 are allowed"),
+    "a pipe": (os.mkfifo, "not a regular file"),
+    "a directory": (lambda path: path.mkdir(), "not a regular file"),
+    "a link to itself": (lambda path: path.symlink_to(path), "Too many levels of symbolic links"),
+}
+
+
+@pytest.fixture
+def replacing(nothing_left, start_daemon, tmp_path):
+    """A daemon whose profile odd is one that the administrator has put in the place of the preset."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    made = Service(start_daemon, tmp_path, BRIG_PROFILES=str(mine))
+    made.mine = mine
+    (mine / "odd.json").write_text(json.dumps({**made.shipped, "warm": "never", "limits": {"files": 44}}))
+    assert made.reload()["changed"] == ["odd"] and made.talk.run(LIMIT, profile="odd").stdout == "44\n"
+    yield made
+    made.close()
+    made.daemon.stop()
+
+
+@pytest.mark.parametrize("how", UNREADABLE)
+def test_the_preset_is_not_served_in_the_place_of_a_profile_that_cannot_be_read(replacing, how):
+    make, said = UNREADABLE[how]
+    (replacing.mine / "odd.json").unlink()
+    make(replacing.mine / "odd.json")
+    message = replacing.refused()
+    assert f"{replacing.mine}" in message and "odd.json: " in message and said in message and "/view/" not in message, message
+    assert replacing.talk.run(LIMIT, profile="odd").stdout == "44\n"
+
+
+def test_a_service_that_starts_leaves_out_a_profile_that_cannot_be_read_and_serves_the_others(replacing):
+    (replacing.mine / "odd.json").write_text(" " * 65537)
+    replacing.close()
+    replacing.daemon.restart()
+    replacing.talk = replacing.daemon.connect()
+    with pytest.raises(client.Refused, match="does not exist here; there are: basic; "):
+        replacing.talk.run(LIMIT, profile="odd")
+    assert f"profile odd is left out: {replacing.mine}/odd.json: 65537 bytes, at most 65536 are allowed\n" in replacing.daemon.words()
+    assert replacing.talk.run("print(1)").stdout == "1\n"
+
+
+def test_profiles_of_a_folder_that_can_no_longer_be_read_are_not_gone(replacing):
+    replacing.mine.rename(replacing.mine.with_name("elsewhere"))
+    replacing.mine.write_text("no folder")
+    assert f"{replacing.mine}: Not a directory" in replacing.refused()
+    assert replacing.talk.run(LIMIT, profile="odd").stdout == "44\n"
 
 
 def test_a_file_that_anybody_may_write_to_is_refused(service):

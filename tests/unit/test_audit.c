@@ -112,6 +112,7 @@ static void check_journal(const char *folder)
 	struct audit         a     = open_with(NULL, j->path, -1);
 	struct audit_entry   entry = entry_of(1000, "a\nBRIG_PEER_UID=0\n\nPRIORITY=0\n");
 	size_t               fields;
+	char                 words[80];
 
 	entry.asked = (struct audit_limits){ 1ull << LIMIT_pids, { .pids = 5 } };
 	audit_write(&a, &entry);
@@ -136,6 +137,15 @@ static void check_journal(const char *folder)
 	for (int i = 0; i < 2000; i++)
 		audit_write(&a, &entry);
 	tap_ok(audit_count(&a).entries == 2003 && audit_count(&a).journal_lost > 1000, "a journal that does not read holds nobody up, and what it missed is counted");
+	snprintf(words, sizeof words, "audit: journal: written again, without %llu lines", (unsigned long long)audit_count(&a).journal_lost);
+	while (fake_next(j))
+		;
+	audit_write(&a, &entry);
+	tap_ok(fake_next(j) && strcmp(fake_field(j, "MESSAGE", NULL), words) == 0, "and when it reads again it is told how much it missed");
+	tap_is(fake_field(j, "PRIORITY", NULL), "5", "as a notice");
+	tap_ok(fake_next(j) && strcmp(fake_field(j, "BRIG_PEER_UID", NULL), "1000") == 0, "before the next entry");
+	audit_write(&a, &entry);
+	tap_ok(fake_next(j) && strcmp(fake_field(j, "BRIG_PEER_UID", NULL), "1000") == 0, "once");
 	fake_close(j);
 	audit_write(&a, &entry);
 	audit_close(&a);
@@ -151,7 +161,22 @@ static void check_journal_gone(const char *folder)
 	audit_write(&a, &entry);
 	audit_write(&a, &entry);
 	tap_ok(audit_count(&a).journal_lost == 2, "a journal that went away is no end, and what it missed is counted");
+	j = fake_open(folder);
+	audit_write(&a, &entry);
+	tap_ok(fake_next(j), "one that comes back, with another socket, gets messages again");
+	tap_is(fake_field(j, "MESSAGE", NULL), "audit: journal: written again, without 2 lines", "first of all how much it missed");
+	tap_ok(fake_next(j) && strcmp(fake_field(j, "BRIG_PEER_UID", NULL), "1000") == 0, "then the entry");
+	fake_close(j);
+	j = fake_open(folder);
+	audit_write(&a, &entry);
+	tap_ok(fake_next(j) && strcmp(fake_field(j, "BRIG_PEER_UID", NULL), "1000") == 0 && audit_count(&a).journal_lost == 2, "if it is away for no entry, nothing is lost");
+	while (audit_count(&a).journal_lost == 2)
+		audit_write(&a, &entry);
+	while (fake_next(j))
+		;
 	audit_close(&a);
+	tap_ok(fake_next(j) && strcmp(fake_field(j, "MESSAGE", NULL), "audit: journal: written again, without 1 lines") == 0, "what is missing at the end is told, too");
+	fake_close(j);
 }
 
 static void check_words(const char *folder)

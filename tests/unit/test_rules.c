@@ -68,6 +68,23 @@ static void check_wrong_config(void)
 	tap_ok(rules_load(&is, &from, on_left_out, NULL, &is_config, &e) == 0 && is.config.runs == 64, "the usual one may be missing");
 }
 
+/* A file in the place of a folder: what a folder on a disk that fails is to the process that reads it. */
+static void check_folder(void)
+{
+	const struct reader_files files = { .is_optional = true };
+	struct places             some  = places;
+	const struct rules_source from  = { &some, &files, KEEPER_USER, { 0 } };
+	scoped_rules              is    = { .ids = { 0 } }, without = { .ids = { 0 } };
+	bool                      is_config;
+	struct err                e     = { 0 };
+
+	snprintf(some.profiles[PROFILES_HOST], sizeof some.profiles[PROFILES_HOST], "%s", TEST_SOURCE "/README.md");
+	tap_ok(rules_load(&is, &from, on_left_out, NULL, &is_config, &e) < 0 && strcmp(e.text, TEST_SOURCE "/README.md: Not a directory") == 0,
+	       "a folder of profiles that cannot be read is no empty one");
+	snprintf(some.profiles[PROFILES_HOST], sizeof some.profiles[PROFILES_HOST], "%s", TEST_SOURCE "/no-such-folder");
+	tap_ok(rules_load(&without, &from, on_left_out, NULL, &is_config, &e) == 0 && without.profiles.n >= 5, "one that does not exist is");
+}
+
 /* --- what the door does not take --- */
 
 #define HEAD "{\"config\":\"{}\",\"access\":[[false,0,1,2,3,4,5]],\"profiles\":"
@@ -120,6 +137,7 @@ int main(void)
 		return EXIT_FAILURE;
 	check_round();
 	check_wrong_config();
+	check_folder();
 	check_texts();
 	check_unsealed();
 	return tap_done();

@@ -6,6 +6,7 @@
 #include "service.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,6 +100,7 @@ int main(int argc, char **argv)
 
 	if (argc < 1)
 		return STATUS_USAGE; /* only an attacker starts a program without argv[0] (CVE-2021-4034) */
+	signal(SIGCHLD, SIG_DFL); /* if it is ignored, as some callers leave it, the kernel keeps no status of a child */
 	if (parse(&w, argc, argv, &e) < 0)
 		return complain(&e, STATUS_USAGE);
 	if (w.help)
