@@ -102,7 +102,8 @@ static const int allowed[] = {
 	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(accept4), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom),
 	SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(shutdown), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(close),
 	/* descriptors that they send, and memory files of the door */
-	SCMP_SYS(fcntl), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(readlinkat), SCMP_SYS(memfd_create), SCMP_SYS(ftruncate),
+	SCMP_SYS(fcntl), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(readlinkat), SCMP_SYS(dup3), SCMP_SYS(memfd_create),
+	SCMP_SYS(ftruncate),
 	/* /proc, the log, the audit; Landlock says in which folders */
 	SCMP_SYS(openat), SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(pwritev), SCMP_SYS(lseek), SCMP_SYS(renameat), SCMP_SYS(unlinkat),
 	/* the C library */

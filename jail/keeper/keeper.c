@@ -207,7 +207,8 @@ static bool has_children(void)
 /* Every cell dies when its control socket closes; then its groups can be removed. */
 static void end(struct keeper *k)
 {
-	double deadline = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
+	double     deadline = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
+	struct err ignored;
 
 	for (size_t i = 0; i < k->top; i++)
 		if (k->cell[i].state != KEPT_CELL_FREE)
@@ -219,6 +220,7 @@ static void end(struct keeper *k)
 	}
 	while ((!keeper_clean(k) || has_children()) && clock_ms(CLOCK_MONOTONIC) < deadline)
 		poll(NULL, 0, CLEAN_MS);
+	(void)!group_close(&k->place, &ignored);
 	group_parent_remove(&k->parent);
 }
 

@@ -146,7 +146,8 @@ static int take_group(struct keeper *k, struct err *e)
 /* All leaves in a service's parent group are the keeper's; in a plain user's parent group other runs of that user have leaves, too. */
 static int open_parent(struct keeper *k, struct err *e)
 {
-	bool is_service = k->rootless.kind == ROOTLESS_KEPT;
+	bool       is_service = k->rootless.kind == ROOTLESS_KEPT;
+	struct err ignored;
 
 	if ((is_service ? take_group(k, e) : slot_take(k->setup.runtime, &k->ids, id_range_reserve(&k->ids), &k->own, e)) < 0)
 		return -1;
@@ -157,6 +158,8 @@ static int open_parent(struct keeper *k, struct err *e)
 	if (is_service && group_parent_lend(&k->parent, k->own.init_id, e) < 0)
 		return -1;
 	group_parent_sweep(&k->parent, is_service ? NULL : &k->own);
+	if (!is_service && group_open_in(&k->place, &k->parent, k->own.number, &ignored) != GROUP_MADE)
+		k->place.n = 0;
 	return 0;
 }
 

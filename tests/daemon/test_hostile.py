@@ -213,6 +213,7 @@ def test_an_open_file_whose_server_answers_the_door_and_nothing_else_stops_no_pr
             for fd in fds:
                 with contextlib.suppress(OSError):
                     os.close(fd)
+        assert hear_out(talk) == "ended", "the file is shown, or its file system did not answer"
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from support import brig, host
+from support import daemon as daemons
 from support.groups import GROW, SLEEP, cell_of, start
 
 UID = os.geteuid()
@@ -125,6 +126,15 @@ def test_a_run_in_a_delegated_scope_has_its_cell_there(managed, tmp_path):
     assert ".scope/brig/cell-" in cell_of("scope-token")
     child.signal(15)
     assert child.wait().reason == "cancelled"
+
+
+def test_a_private_run_takes_no_group_away_from_a_daemon_of_the_same_user(managed, run_brig):
+    """Both have their cells in one group, and the daemon has none at the time: the run removed that group, and all runs of the daemon failed."""
+    with daemons.Daemon({"ready": 0}, through=()) as daemon:
+        for _ in range(3):
+            assert run_brig("--private", program="pass").reason == "exited"
+            with daemon.connect() as talk:
+                assert talk.run("print(1)").stdout == "1\n", daemon.words()
 
 
 def test_no_group_is_left_below_the_users_systemd(v2, scoped):
