@@ -225,7 +225,7 @@ static void take_listener(struct watch *w, const int *fds, size_t n)
 		close(fds[--n]);
 }
 
-/* Takes what the fork offers, once the fork is known. It has no code of a program yet: a fork offers once, before it is confined. */
+/* Takes what the fork offers, once the fork is known. A fork offers once; code of a program never has its socket. */
 static void fetch_listener(struct watch *w)
 {
 	struct warm *warm = &w->cell.warm;
@@ -244,7 +244,7 @@ static void fetch_listener(struct watch *w)
 
 static void on_listener(struct watch *w, const struct child_report *report, const int *fds, size_t n)
 {
-	if (n || report->detail <= 0 || w->cell.is_noticed || w->cell.warm.fork_is_confined) {
+	if (n || report->detail <= 0 || w->cell.is_noticed) {
 		take_listener(w, fds, n);
 		return;
 	}
