@@ -46,7 +46,12 @@ static int walk_file(struct walk *w, int dir, const char *name)
 	to = plant_file(w->plant, w->path, (uint64_t)st.st_size, st.st_mode, w->e);
 	if (to < 0)
 		return -1;
-	while (done < (uint64_t)st.st_size && (n = read(from, block, sizeof block)) != 0) { /* no more than was counted, even if the file grows */
+	while (done < (uint64_t)st.st_size) { /* no more than was counted, even if the file grows */
+		uint64_t left = (uint64_t)st.st_size - done;
+
+		n = read(from, block, left < sizeof block ? (size_t)left : sizeof block);
+		if (n == 0)
+			break;
 		if (n < 0 || file_write_all(to, block, (size_t)n) < 0)
 			return err_sys(w->e, "%.200s", w->path);
 		done += (uint64_t)n;

@@ -126,8 +126,16 @@ static int watch_request(struct fork_server *s, struct fork_request *r)
 {
 	struct epoll_event order = { .events = EPOLLIN, .data.ptr = r }, end = { .events = 0, .data.ptr = r };
 
-	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, r->fds[FORK_HANDED + HANDED_ORDERS], &order) < 0 ||
-	       epoll_ctl(s->epoll, EPOLL_CTL_ADD, r->fds[FORK_ANSWER], &end) < 0 ? -1 : 0;
+	int errnum;
+
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, r->fds[FORK_HANDED + HANDED_ORDERS], &order) < 0)
+		return -1;
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, r->fds[FORK_ANSWER], &end) == 0)
+		return 0;
+	errnum = errno;
+	(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, r->fds[FORK_HANDED + HANDED_ORDERS], NULL); /* the supervisor has it open, too: a close would not end it */
+	errno = errnum;
+	return -1;
 }
 
 /* Takes the request over, unless its fork is to be made now: returns it then, else NULL. */

@@ -152,6 +152,8 @@ def become(argv, entries, has_stdin, code):
     sys.argv[:], sys.orig_argv[:] = words[2:], words
     if entries is not None:
         set_environ(entries)
+    if b"TZ" in first_environ and "time" in sys.modules:
+        sys.modules["time"].tzset() # the C library has read another one at import
     if has_stdin:
         open_stdin()
     path = words[2] if words[2][:1] == "/" else f"/workspace/{words[2]}"

@@ -22,6 +22,7 @@ enum {
 	LINES_LOGGED_MAX = 50,
 	NOISE_LOGGED_MAX = 5,
 	LINES_MS   = 10 * 1000,
+	LINE_READ  = 64 * 1024, /* a secret is hidden only if all of it is in what is read */
 	LINE_SHOWN = 400,
 };
 
@@ -72,7 +73,7 @@ static void log_server_line(struct tool_server *s, const char *what, const char 
 	count_anew_after_a_while(s);
 	if (s->lines_logged++ >= LINES_LOGGED_MAX)
 		return;
-	text = clean_text(bytes, len < 4 * LINE_SHOWN ? len : clean_cut(bytes, len, 4 * LINE_SHOWN), false, &n);
+	text = clean_text(bytes, len < LINE_READ ? len : clean_cut(bytes, len, LINE_READ), false, &n);
 	if (!text)
 		return;
 	hide_secrets(s, text);

@@ -145,7 +145,7 @@ bool http_post_take(struct http_post *p, const char *bytes, size_t len)
 		return false;
 	if (p->seen > max)
 		p->too_large = true;
-	if (p->too_large || p->route == ROUTE_REFUSED)
+	if (p->too_large || p->route != ROUTE_MCP) /* nothing else has a body: it is not kept for a client that need not even have a token */
 		return true;
 	if (body_grow(p, len) < 0) {
 		refuse_busy(p);

@@ -91,7 +91,7 @@ struct curl_slist *mirror_headers(struct curl_slist *headers, const json_t *know
 		struct curl_slist *longer = headers;
 		char *value = value_of(json_object_get(json_object_get(params, "arguments"), key)), *line = NULL;
 
-		if (value && asprintf(&line, "Mcp-Param-%s: %s", json_string_value(header), value) >= 0)
+		if (value && asprintf(&line, *value ? "Mcp-Param-%s: %s" : "Mcp-Param-%s;%s", json_string_value(header), value) >= 0) /* libcurl: ';' sends an empty one */
 			longer = curl_slist_append(headers, line);
 		free(value);
 		free(line);

@@ -85,6 +85,13 @@ def test_they_are_seen_in_proc(talk):
     assert forked == executed
 
 
+def test_a_time_zone_of_the_environment_holds_in_a_fork(talk):
+    """The zygote's C library has read another one when it began."""
+    program = "import time; print(time.tzname, time.timezone, time.localtime(0).tm_hour, time.strftime('%H', time.localtime(0)))"
+    forked, executed = [talk.run(program, env=["TZ=JST-9"], **keys) for keys in ({}, {"cold": True})]
+    assert forked.record["warm"] and forked.stdout == executed.stdout == "('JST', 'JST') -32400 9 09\n", (forked, executed)
+
+
 def test_standard_input_is_read_from_a_pipe(talk):
     run = talk.start("import sys; print(sys.stdin, sys.stdin.buffer, sys.stdin.seekable(), repr(sys.stdin.read()))", stdin=True)
     run.feed("eins\nzwei".encode())

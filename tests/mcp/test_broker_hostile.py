@@ -192,6 +192,16 @@ def test_a_noisy_server_does_not_flood_the_log_nor_tell_its_secrets_there(tmp_pa
     assert 1 < len(lines) <= 110 and "hunter2" not in b.log and "\x1b" not in b.log and "noise 0 ***" in b.log and "left out for a while" in b.log
 
 
+def test_no_part_of_a_long_secret_is_in_the_log():
+    """A key in PEM, say: what is shown of a line ends before it does."""
+    secret = "BEGIN" + "k3y" * 1500
+    with Brokered({"t": own_server(env={"SECRET": secret})}) as b:
+        with b.run() as program:
+            program.result("t.noise", n=1)
+        b.mcp.close()
+    assert "noise 0 ***" in b.log and "k3yk3y" not in b.log, b.log[:2000]
+
+
 SECRETS = {"env": {"TOKEN": "s3cr3t-of-env-0123456789"}}
 
 

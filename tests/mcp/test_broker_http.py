@@ -37,9 +37,11 @@ def test_arguments_are_mirrored_in_headers_where_a_modern_server_wants_it():
         program.result("h.mirror", region="eu-west", n=3)
         program.result("h.mirror", region=" \u00e9\r\nX-Evil: 1")
         program.result("h.mirror")
-    first, second, third = [headers for headers, message in server.heard if message["method"] == "tools/call"]
+        program.result("h.mirror", region="")
+    first, second, third, empty = [headers for headers, message in server.heard if message["method"] == "tools/call"]
     assert (first["mcp-param-region"], first["mcp-param-n"]) == ("eu-west", "3")
     assert second["mcp-param-region"] == "=?base64?IMOpDQpYLUV2aWw6IDE=?=" and "x-evil" not in second and not [name for name in third if name.startswith("mcp-param")]
+    assert empty["mcp-param-region"] == ""
 
 
 def test_a_legacy_server_says_on_its_stream_that_its_list_has_changed():

@@ -390,6 +390,22 @@ def test_a_session_id_is_never_asked_for_and_never_unknown(server):
     assert server.say(b"DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: x\r\n\r\n")[0] == 405
 
 
+def test_bodies_of_requests_that_have_none_take_no_room_from_others(server):
+    """Also of clients without a token: /healthz asks for none."""
+    begun = b"GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3ff000\r\n" + b"x" * 0x3ff000
+    before, open_ones = refused(server, "busy"), []
+    try:
+        for _ in range(40):
+            raw = server.connect()
+            open_ones.append(raw)
+            raw.send(begun)
+        assert server.say(post(*modern("tools/call", {"name": "test_simple_text", "arguments": {"x": "x" * 4190000}})))[0] == 200
+    finally:
+        for raw in open_ones:
+            raw.close()
+    assert refused(server, "busy") == before
+
+
 def test_bodies_that_are_being_sent_are_bounded_together(server):
     """Forty clients that stop before the end of 4 MiB each: what is too much is told so, and freed when they go."""
     message, headers = modern("tools/call", {"name": "test_simple_text", "arguments": {"x": "x" * 4190000}})
