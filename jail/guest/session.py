@@ -364,6 +364,8 @@ class Server:
         def work():
             setsid()
             set_process(SET_DUMPABLE, 1)
+            if "zygote_reseed" in OURS: # else no module was imported ahead
+                zygote_reseed()
             _signal.pthread_sigmask(UNBLOCK, [SIGTERM])
             live_as_context(theirs.fileno())
         context = self.contexts[number] = Context(self.fork(work, theirs.fileno()), ours)

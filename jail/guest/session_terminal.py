@@ -153,10 +153,14 @@ class Terminal:
                     return
                 left -= len(self.to_client)
             poll = select.poll()
+            poll.register(self.wake, IN) # a signal does not end poll(), which goes on after its handler
             poll.register(self.shown, OUT)
             poll.register(self.channel.fileno(), IN)
             for fd, _ in poll.poll():
-                self.show() if fd == self.shown else self.hear()
+                if fd == self.wake:
+                    read(self.wake, COPIED_BYTES)
+                else:
+                    self.show() if fd == self.shown else self.hear()
 
 
 def stay_at_terminal(order, channel, shown, unused, typed):

@@ -377,3 +377,13 @@ def test_a_figure_becomes_a_file_where_a_directory_is_named(session, tmp_path):
     assert (tmp_path / "shown/call-1-1.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
     frame = session.value("work", "import pandas; pandas.DataFrame({'a': [1, 2]})", "--timeout", "60")
     assert frame.splitlines()[0].strip() == "a" and len(frame.splitlines()) == 3
+
+
+def test_contexts_of_a_session_draw_other_random_numbers_of_numpys(session):
+    """numpy was imported before the session began, and seeds its legacy generator at import."""
+    lack = host.lacks("rootfs:data-science")
+    if lack:
+        pytest.skip(lack)
+    session.open("work", "-p", "data-science")
+    drawn = [session.value("work", "import numpy; numpy.random.rand()", "--context", name, "--timeout", "60") for name in ("main", "a", "b")]
+    assert len(set(drawn)) == 3, drawn

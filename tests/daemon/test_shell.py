@@ -378,6 +378,34 @@ def test_another_call_that_writes_to_the_terminal_does_not_keep_the_shell(way, s
     brig(way, "session", "close", work)
 
 
+# Writes until nobody takes any more of it, and ends.
+FILL = """
+import os, time
+os.set_blocking(1, False)
+left = 50
+while left:
+    try:
+        os.write(1, b"x" * 1000)
+        left = 50
+    except BlockingIOError:
+        left -= 1
+        time.sleep(0.01)
+"""
+
+
+@in_service
+def test_a_client_that_reads_nothing_of_its_terminal_costs_the_session_no_more_than_the_call(way, work, token):
+    """The command has ended, and what its terminal holds waits for the client. The whole session was ended when the call was to end."""
+    with way.connect() as talk:
+        run = talk.start_command("python3", "-c", FILL, token, session=work, terminal=True)
+        assert host.poll(lambda: host.with_token(token)) and host.poll(lambda: not host.with_token(token))
+        talk.ask("cancel", run=run.id)
+        ended = talk.until(lambda body: body.get("event") == "ended" and body.get("run") == run.id)
+        assert ended.body["record"]["exit_reason"] in ("cancelled", "exited"), ended
+        client.close_all(run.stream.values())
+        assert talk.start_command("echo", "still there", session=work).finish().stdout == "still there\n"
+
+
 @in_service
 def test_a_call_with_a_terminal_leaves_nothing_running(way, work):
     with way.connect() as talk, pytest.raises(client.Refused) as refused:
