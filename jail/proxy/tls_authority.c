@@ -40,6 +40,7 @@ static SSL_CTX *make_context(const SSL_METHOD *method)
 	}
 	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
 	SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_clear_mode(c, SSL_MODE_AUTO_RETRY); /* one read would take key updates for as long as they come, and all runs would wait */
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
 	return c;
 }
