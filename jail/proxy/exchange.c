@@ -27,7 +27,7 @@ static void hold(struct connection *c)
 		deadline_clear(all, &c->held);
 }
 
-/* The server pauses. If bytes wait for the program, it is the program that is slow, and more may come. */
+/* The server pauses. If bytes wait for the program, or the reply waits for the run's rate, it is the program that is slow, and more may come. */
 static void on_held(void *owner)
 {
 	struct connection *c = owner;
@@ -35,7 +35,7 @@ static void on_held(void *owner)
 
 	if (f->is_ended || f->is_closed)
 		return;
-	if (buffer_left(&f->out) || buffer_left(&f->in) || (!f->out.at && !buffer_make(&f->out, 2 * FLOW_BUFFER))) {
+	if (!f->wait || buffer_left(&f->out) || buffer_left(&f->in) || (!f->out.at && !buffer_make(&f->out, 2 * FLOW_BUFFER))) {
 		hold(c);
 		return;
 	}

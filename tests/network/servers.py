@@ -3,7 +3,7 @@
 
 raw.example     HTTP and HTTPS (443, 8443) that answer by path: /echo the request itself, /dribble the same in chunks of one byte, /split, /chunked, /whole the same when all chunks of a body have come, /big?N, /ends?TEXT, /ends-in-chunks?TEXT, /slow,
                 /cut, /redirect; keeps the bytes as they came. At 8444 it says nothing at all
-echo.example    TCP 7007 gives back what comes; UDP 53, 443 and 7007 do, too
+echo.example    TCP 7007 gives back what comes, and an urgent byte before "urgent"; UDP 53, 443 and 7007 do, too
 127.0.0.1:9001  WebSocket, gives back each message; nginx leads /ws here
 127.0.0.1:5353  DNS for rebind.example: one public address the first time, and then 169.254.169.254
 """
@@ -107,6 +107,10 @@ async def echo(reader, writer):
     try:
         while data := await reader.read(65536):
             saw("echo tcp", data[:1000])
+            if data.startswith(b"urgent"): # a byte out of turn goes before the answer
+                os_socket = socket.socket(fileno=os.dup(writer.get_extra_info("socket").fileno()))
+                os_socket.send(b"!", socket.MSG_OOB)
+                os_socket.close()
             writer.write(data)
             await writer.drain()
     except ConnectionError:

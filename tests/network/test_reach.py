@@ -169,6 +169,19 @@ told("not TLS", echo, "shop.example", 443)
     assert said["not TLS"] in ("ECONNRESET", ""), said
 
 
+def test_an_urgent_byte_of_a_host_keeps_nothing_that_follows_it(net):
+    """The kernel moves nothing from one socket to another over such a byte, and goes on saying that there is something to read."""
+    said = attack(net, """
+def echo(host, port):
+    with to(host, port) as sock:
+        sock.settimeout(20)
+        sock.sendall(b"urgent")
+        return sock.recv(100)
+told("echo", echo, "echo.example", 7007)
+""", "tcp://echo.example:7007").said
+    assert said["echo"] in ("urgent", "!urgent"), said
+
+
 def test_a_host_that_has_ipv6_only_is_reached(net):
     done = attack(net, "told('six', lambda: page(tls(to('six.example', 443), 'six.example'), 'six.example'))", "six.example")
     assert "2606:2800:220:1::47" in done.said["six"]
