@@ -108,16 +108,16 @@ ssize_t packet_receive(int sock, void *bytes, size_t len, int *fds, size_t max, 
 
 void packet_close(int *sock)
 {
-	int     fds[PACKET_FDS_MAX];
-	char    bytes[4096];
-	size_t  n;
-	ssize_t got = 1;
+	int    fds[PACKET_FDS_MAX];
+	char   bytes[4096];
+	size_t n;
 
 	if (*sock >= 0)
 		(void)shutdown(*sock, SHUT_RDWR); /* else the other end could fill it again */
-	while (packet_is_there(*sock) && (got > 0 || errno == EMSGSIZE)) {
-		got = packet_receive(*sock, bytes, sizeof bytes, fds, PACKET_FDS_MAX, &n);
-		if (got == 0)
+	while (packet_is_there(*sock)) {
+		ssize_t got = packet_receive(*sock, bytes, sizeof bytes, fds, PACKET_FDS_MAX, &n);
+
+		if (got == 0 || (got < 0 && errno != EMSGSIZE))
 			break;
 		packet_drop(fds, n);
 	}

@@ -18,8 +18,8 @@ int packet_offer(int sock, const void *bytes, size_t len, const int *fds, size_t
 
 /*
  * Returns the number of bytes: 0 at the end of file, -1 with errno. *n: how many descriptors came with them; the
- * caller owns them. A packet without bytes is the end, too: its descriptors are closed, and *n is 0. More descriptors than `max` (at most PACKET_FDS_MAX), or more bytes than `len`, are an error
- * (EMSGSIZE): then all descriptors are closed.
+ * caller owns them. A packet without bytes is the end, too: its descriptors are closed, and *n is 0. More descriptors
+ * than `max` (at most PACKET_FDS_MAX), or more bytes than `len`, are an error (EMSGSIZE): then all descriptors are closed.
  */
 ssize_t packet_receive(int sock, void *bytes, size_t len, int *fds, size_t max, size_t *n);
 

@@ -125,8 +125,7 @@ static bool is_sound(const struct fork_request *r)
 static int watch_request(struct fork_server *s, struct fork_request *r)
 {
 	struct epoll_event order = { .events = EPOLLIN, .data.ptr = r }, end = { .events = 0, .data.ptr = r };
-
-	int errnum;
+	int                errnum;
 
 	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, r->fds[FORK_HANDED + HANDED_ORDERS], &order) < 0)
 		return -1;

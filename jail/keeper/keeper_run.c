@@ -40,11 +40,12 @@ static int check_descriptors(const struct keeper_run *run, const int *fds, struc
 		return err_wrap(e, "run: program");
 	if (run->order.head.tools && !keeper_is_stream(fds[at - 1]) && !keeper_is_pair(fds[at - 1]))
 		return err_set(e, ERR_PROTOCOL, "run: what leads to its tools is no socket of a pair");
-	for (uint32_t i = 0; i < run->shown_len; i++)
+	for (uint32_t i = 0; i < run->shown_len; i++) {
 		if (file_look(fds[at + i], &st) < 0 || !mount_can_show(st.stx_mode))
 			return err_set(e, ERR_PROTOCOL, "run: what it shows is neither a directory nor a regular file");
-		else if (!(fcntl(fds[at + i], F_GETFL) & O_PATH)) /* its close could wait for the server of its file system */
+		if (!(fcntl(fds[at + i], F_GETFL) & O_PATH)) /* its close could wait for the server of its file system */
 			return err_set(e, ERR_PROTOCOL, "run: what it shows is an open file");
+	}
 	if (run->files && !keeper_is_stream(fds[at + run->shown_len]))
 		return err_set(e, ERR_PROTOCOL, "run: where its files come from is no socket of a pair");
 	return 0;

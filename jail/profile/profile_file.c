@@ -71,16 +71,17 @@ char **profile_names(const struct places *places, struct err *e)
 	char **names = calloc(NAMES_MAX + 1, sizeof *names);
 	size_t n     = 0;
 
-	if (!names)
+	if (!names) {
 		err_set(e, ERR_LIMIT, "out of memory");
-	for (size_t i = 0; names && i < ARRAY_LEN(places->profiles); i++)
+		return NULL;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(places->profiles); i++)
 		if (places->profiles[i][0] && add_names(places->profiles[i], names, &n) < 0) {
 			err_sys(e, "%s", places->profiles[i]);
 			profile_names_free(names);
 			return NULL;
 		}
-	if (names)
-		qsort(names, n, sizeof *names, by_name);
+	qsort(names, n, sizeof *names, by_name);
 	return names;
 }
 

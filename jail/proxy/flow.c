@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "flow.h"
 
+#include "packet.h"
 #include "proxy.h"
 
 #include <errno.h>
@@ -181,14 +182,6 @@ static enum step pour_out(struct flow *f)
 	return STEP_AGAIN;
 }
 
-/* splice() stops before an urgent byte, for ever, while the socket stays readable; recv() passes it over. */
-static bool has_bytes(int fd)
-{
-	char byte;
-
-	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
-}
-
 static enum step pour_in(struct connection *c, struct flow *f, enum net_reason *reason)
 {
 	size_t  n = allowed(c, PIPE_BYTES, reason);
@@ -211,7 +204,7 @@ static enum step pour_in(struct connection *c, struct flow *f, enum net_reason *
 		f->is_ended = true;
 	else if (errno != EAGAIN)
 		return broken(f, f->from);
-	else if (has_bytes(f->from->source.fd))
+	else if (packet_is_there(f->from->source.fd)) /* splice() stops before an urgent byte, for ever; recv() passes it over */
 		return read_in(c, f, reason);
 	return moved == 0 ? STEP_AGAIN : wait_for(f, f->from, EPOLLIN);
 }

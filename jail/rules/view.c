@@ -106,11 +106,14 @@ static int write_rule(const char *path, int file, struct err *e)
 
 static int copy_one(struct view *v, const char *to, int folder, const char *name, struct err *e)
 {
-	scoped_fd file = is_rule(name) ? openat(folder, name, O_PATH | O_CLOEXEC) : -1;
+	scoped_fd file = -1;
 	char      path[PLACE_MAX + 256];
 
+	if (!is_rule(name))
+		return 0;
+	file = openat(folder, name, O_PATH | O_CLOEXEC);
 	if (file < 0)
-		return is_rule(name) && errno != ENOENT ? err_sys(e, "%s", name) : 0; /* ENOENT: a link to nothing, which is no profile anywhere */
+		return errno == ENOENT ? 0 : err_sys(e, "%s", name); /* ENOENT: a link to nothing, which is no profile anywhere */
 	if (!is_owners(folder, file))
 		return 0;
 	if (++v->files > FILES_MAX)
@@ -149,17 +152,10 @@ static void clear_folder(const char *path)
 }
 
 /*
- * An error of the folder is reported by the process that reads the copies. It may not be able to see that there is none: then the place
- * is empty, unless BRIG_PROFILES names it, whose folder must exist.
+ * Copies a folder of profiles. place becomes the path of the copy. An error of the folder is reported by the process that reads the
+ * copies. That process may not be able to see that there is no folder: then place becomes "", unless it is_named, by BRIG_PROFILES,
+ * whose folder must exist.
  */
-static int skip_folder(char *place, bool is_named)
-{
-	if (errno == ENOENT && !is_named)
-		*place = 0;
-	return 0;
-}
-
-/* Copies a folder of profiles. place becomes the path of the copy. */
 static int copy_folder(struct view *v, const char *name, char *place, bool is_named, struct err *e)
 {
 	struct stat st;
@@ -167,8 +163,11 @@ static int copy_folder(struct view *v, const char *name, char *place, bool is_na
 
 	if (!*place)
 		return 0;
-	if (stat(place, &st) < 0)
-		return skip_folder(place, is_named);
+	if (stat(place, &st) < 0) {
+		if (errno == ENOENT && !is_named)
+			*place = 0;
+		return 0;
+	}
 	if (name_in_view(name, place, path, e) < 0 || make_folders(path, true, e) < 0)
 		return -1;
 	clear_folder(path);

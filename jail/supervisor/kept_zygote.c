@@ -211,6 +211,11 @@ static void forget(struct one_zygote *one)
 	fd_closep(&one->ready_fd);
 }
 
+static double retry_time(void)
+{
+	return clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
+}
+
 /* Requests in the socket are dropped, and their cells get end of file. Cells that are built later do without a zygote. */
 static void close_requests_socket(struct kept_zygote *z)
 {
@@ -225,7 +230,7 @@ static void do_without(struct kept_zygote *z)
 		pidfd_send_signal(z->next.pidfd, SIGKILL, NULL, 0); /* a successor has the socket that is closed now */
 	forget(&z->next);
 	close_requests_socket(z);
-	z->not_before = clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
+	z->not_before = retry_time();
 	stderr_line("brig supervisor: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile,
 	    RETRY_MS / 1000);
 }
@@ -267,7 +272,7 @@ static void start_successor(struct kept_zygote *z)
 	if (start(z, &z->next) == 0)
 		return;
 	stderr_line("brig supervisor: successor of the zygote of profile %s: %m\n", z->setup->profile);
-	z->next_not_before = clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
+	z->next_not_before = retry_time();
 }
 
 /* SIGTERM: the old zygote takes no more orders, and ends. */
@@ -369,7 +374,7 @@ static void on_end(struct kept_zygote *z, bool was_ready)
 static void on_end_of_next(struct kept_zygote *z)
 {
 	forget(&z->next);
-	z->next_not_before = clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
+	z->next_not_before = retry_time();
 	stderr_line("brig supervisor: a successor of the zygote of profile %s ended before it was ready; the old one stays\n", z->setup->profile);
 }
 
@@ -393,8 +398,10 @@ static bool first_became_ready(struct kept_zygote *z)
 	return true;
 }
 
-struct zygote_status kept_zygote_status(const struct kept_zygote *z)
+struct zygote_status kept_zygote_status(const struct kept_zygote *z, const char *digest)
 {
+	if (strcmp(z->digest, digest) != 0)
+		return ZYGOTE_STATUS_NONE;
 	return (struct zygote_status){
 		.requests = z->requests[0], .pidfd = z->now.pidfd, .pid = z->now.pid, .generation = z->generation,
 		.is_up = z->is_up, .starts = z->now.ready_fd >= 0, .ahead = z->setup->warm == WARM_READY,

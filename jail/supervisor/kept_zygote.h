@@ -50,8 +50,8 @@ struct kept_zygote {
 
 /* All are borrowed. */
 void kept_zygote_init(struct kept_zygote *z, const struct supervisor_setup *setup, struct base_mounts *mounts, int filter_fd);
-/* Its state now. The descriptors are borrowed. */
-struct zygote_status kept_zygote_status(const struct kept_zygote *z);
+/* Its state now, for a cell with this rootfs; NONE if the zygote has another: its Python would have other files. The descriptors are borrowed. */
+struct zygote_status kept_zygote_status(const struct kept_zygote *z, const char *digest);
 /*
  * For each cell that a zygote may fork into: starts a zygote of this tree if there is none, or a successor if it is time. tree_fd stays the
  * caller's. True: one was started, and is to be watched.

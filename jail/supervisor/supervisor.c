@@ -54,7 +54,6 @@ struct supervisor {
 	double                  reaped; /* CLOCK_MONOTONIC ms: when children that belong to no cell were last reaped */
 	uint32_t                answered; /* cells for whose programs this process has just answered notices */
 	bool                    is_told; /* figures were told in a quiet turn, and nothing has happened since */
-	bool                    is_useless; /* no cell can be built, and a run was told why: the keeper starts another supervisor */
 	bool                    has_freed; /* memory of cells, which malloc has not given back to the kernel */
 	struct entry_of_cell    entry[KEEPER_CELLS_MAX];
 	size_t                  top; /* entries from here on are free */
@@ -203,7 +202,7 @@ static struct zygote_status want_zygote(struct supervisor *s, int tree_fd, const
 {
 	if (kept_zygote_want(&s->zygote, tree_fd, digest))
 		arm_own(s);
-	return kept_zygote_status(&s->zygote);
+	return kept_zygote_status(&s->zygote, digest);
 }
 
 /* Builds the next cell in the same place; epoll watches nothing of the previous one. False: there is no next cell, and entry->cell is freed. */
@@ -223,12 +222,6 @@ static bool build_again(struct supervisor *s, size_t i)
 	return served_cell_again(entry->cell, &s->kind, &zygote);
 }
 
-/* A cell with another rootfs than the zygote's does without: its Python would have other files. */
-static struct zygote_status zygote_of(const struct supervisor *s, const struct served_cell *c)
-{
-	return strcmp(c->watch.cell.rootfs.digest, s->zygote.digest) == 0 ? kept_zygote_status(&s->zygote) : ZYGOTE_STATUS_NONE;
-}
-
 /* Polls all sources of the cell again, because they must be handled in their own order, not in that in which events came. */
 static void turn(struct supervisor *s, size_t i)
 {
@@ -238,7 +231,7 @@ static void turn(struct supervisor *s, size_t i)
 	entry->is_due                        = false;
 	entry->cell->watch.cell.notice.answered_programs = s->answered;
 	entry->cell->watch.cell.warm.zygote =
-		entry->cell->watch.cell.warm.is_wanted ? zygote_of(s, entry->cell) : ZYGOTE_STATUS_NONE;
+		entry->cell->watch.cell.warm.is_wanted ? kept_zygote_status(&s->zygote, entry->cell->watch.cell.rootfs.digest) : ZYGOTE_STATUS_NONE;
 	served_cell_fds(entry->cell, fds);
 	if (poll(fds, ARRAY_LEN(fds), 0) < 0 && errno != EINTR)
 		give_up("poll");
@@ -256,12 +249,13 @@ static void turn(struct supervisor *s, size_t i)
 	case SERVED_CELL_IS_GONE:
 		break;
 	}
-	entry->cell   = NULL;
-	s->has_freed  = true;
-	s->is_useless = s->kind.unfit.kind != ERR_NONE;
+	entry->cell  = NULL;
+	s->has_freed = true;
 	entry->generation++;
 	while (s->top && !s->entry[s->top - 1].cell)
 		s->top--;
+	if (s->top == 0 && s->kind.unfit.kind != ERR_NONE)
+		_exit(EXIT_SUCCESS); /* each run has the reason; the keeper starts another supervisor, which may be able to build cells */
 }
 
 static size_t free_cell(const struct supervisor *s)
@@ -357,7 +351,7 @@ static void handle_zygotes(struct supervisor *s)
 		kept_zygote_handle_events(&s->zygote, fds);
 	for (size_t i = 0; !was_up && s->zygote.is_up && i < s->top; i++)
 		if (s->entry[i].cell && s->entry[i].cell->state == CELL_LIVES) {
-			s->entry[i].cell->watch.cell.warm.zygote = zygote_of(s, s->entry[i].cell);
+			s->entry[i].cell->watch.cell.warm.zygote = kept_zygote_status(&s->zygote, s->entry[i].cell->watch.cell.rootfs.digest);
 			watch_zygote_is_up(&s->entry[i].cell->watch);
 			s->entry[i].is_due = true;
 		}
@@ -491,7 +485,7 @@ static void allow_descriptors(void)
 /* When the keeper has gone, each cell gets end of file on its control socket, and ends: the supervisor waits for that. */
 static bool is_over(const struct supervisor *s)
 {
-	return ((s->ends > 0 || s->is_useless) && s->top == 0) || (s->ends > 0 && clock_ms(CLOCK_MONOTONIC) >= s->ends);
+	return s->ends > 0 && (s->top == 0 || clock_ms(CLOCK_MONOTONIC) >= s->ends);
 }
 
 _Noreturn void supervisor_main(void)

@@ -73,7 +73,7 @@ static void log_server_line(struct tool_server *s, const char *what, const char 
 	count_anew_after_a_while(s);
 	if (s->lines_logged++ >= LINES_LOGGED_MAX)
 		return;
-	text = clean_text(bytes, len < LINE_READ ? len : clean_cut(bytes, len, LINE_READ), false, &n);
+	text = clean_text(bytes, clean_cut(bytes, len, LINE_READ), false, &n);
 	if (!text)
 		return;
 	hide_secrets(s, text);
