@@ -411,9 +411,11 @@ static void take_single(struct http_post *p, json_t *source)
 
 /* --- a batch, of 2025-03-26 only --- */
 
-static void fail_in_batch(struct http_post *p, const json_t *id, struct rpc_error *e)
+/* A notification or a response is never answered. */
+static void fail_in_batch(struct http_post *p, const struct rpc_message *m, struct rpc_error *e)
 {
-	json_array_append_new(p->answers, rpc_failure(id, e));
+	if (m->kind == RPC_REQUEST)
+		json_array_append_new(p->answers, rpc_failure(m->id, e));
 }
 
 static void take_of_batch(struct http_post *p, json_t *source)
@@ -424,16 +426,15 @@ static void take_of_batch(struct http_post *p, json_t *source)
 	int                status;
 
 	if (rpc_parse_json(&m, source, &e) < 0) {
-		if (m.kind == RPC_REQUEST) /* a notification or a response is never answered */
-			fail_in_batch(p, m.id, &e);
+		fail_in_batch(p, &m, &e);
 	} else if (m.kind == RPC_REQUEST && !strcmp(m.method, "initialize")) {
 		rpc_error_set(&e, RPC_INVALID_REQUEST, "initialize must not be part of a batch");
-		fail_in_batch(p, m.id, &e);
+		fail_in_batch(p, &m, &e);
 	} else if (check_legacy(p, &m, &revision, &e, &status) < 0) {
-		fail_in_batch(p, m.id, &e);
+		fail_in_batch(p, &m, &e);
 	} else if (revision_is_modern(revision)) {
 		rpc_error_set(&e, RPC_INVALID_REQUEST, "this revision has no batches");
-		fail_in_batch(p, m.id, &e);
+		fail_in_batch(p, &m, &e);
 	} else {
 		p->pending += m.kind == RPC_REQUEST;
 		dispatch_as(p->server->mcp, &p->channel, NULL, &m, revision);

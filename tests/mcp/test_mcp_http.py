@@ -460,7 +460,8 @@ def test_a_batch_is_answered_by_an_array_where_the_revision_has_them(server):
 
 
 def test_in_a_batch_too_only_requests_are_answered(server):
-    odd = [{"jsonrpc": "1.0", "method": "notifications/initialized"}, {"jsonrpc": "2.0", "id": 7, "result": 5, "error": {}}]
+    odd = [{"jsonrpc": "1.0", "method": "notifications/initialized"}, {"jsonrpc": "2.0", "id": 7, "result": 5, "error": {}},
+           {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {"_meta": {"io.modelcontextprotocol/protocolVersion": "1999-01-01"}}}]
     assert said(server, odd)[0] == 202
     assert said(server, [*odd, legacy("ping", id=1)])[2] == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
 
