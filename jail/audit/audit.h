@@ -4,9 +4,10 @@
  * One line per attempt, and per call of a tool that a client reports: to the journal
  * with fields, and to a file of JSON Lines when one is configured. Opened before the
  * door confines itself. From then on nothing here blocks, and nothing fails: an entry
- * that could not be kept is counted, and the journal is told once (docs/decisions/0054
- * says why no run is refused because of it): of the file's at the first and at the end,
- * of its own when it takes messages again.
+ * that could not be kept is counted (docs/decisions/0054 says why no run is refused
+ * because of it). If the file lost entries, the journal gets a message at the first
+ * one, and one when the file is written again; if the journal lost entries, it gets
+ * their number when it takes messages again.
  *
  * A confined door must still be allowed openat, newfstatat, renameat, write, sendto
  * and poll; and by Landlock, below audit_folder(), WRITE_FILE, MAKE_REG and

@@ -90,8 +90,8 @@ static bool is_taken(const struct journal *j, const struct journal_message *m)
 	return j->fd >= 0 ? send_datagram(j, m->bytes, m->len) : write_if_ready(j->text_fd, m->bytes + m->words, m->words_len);
 }
 
-/* Any user may fill the journal's socket for a while: a reader of the audit must see that lines are missing, and where. */
-static void tell_lost(struct journal *j)
+/* Sends the number of lost messages. Any user can fill the journal's socket for a while: readers of the audit must see that lines are missing, and where. */
+static void send_lost(struct journal *j)
 {
 	struct journal_message m;
 	char                   words[80];
@@ -107,7 +107,7 @@ void journal_send(struct journal *j, const struct journal_message *m)
 	if (!journal_listens(j))
 		return;
 	if (j->losing)
-		tell_lost(j);
+		send_lost(j);
 	if (is_taken(j, m))
 		return;
 	j->lost++;
@@ -117,7 +117,7 @@ void journal_send(struct journal *j, const struct journal_message *m)
 void journal_close(struct journal *j)
 {
 	if (j->losing)
-		tell_lost(j);
+		send_lost(j);
 	fd_closep(&j->fd);
 	j->text_fd = -1;
 }

@@ -17,11 +17,11 @@ enum { JOURNAL_MESSAGE_MAX = 16 * 1024 };
 enum journal_priority { JOURNAL_ERROR = 3, JOURNAL_WARNING, JOURNAL_NOTICE, JOURNAL_INFO };
 
 struct journal {
-	struct sockaddr_un at;
+	struct sockaddr_un at;      /* of the journal's socket */
 	int                fd;      /* -1: there is none */
 	int                text_fd; /* where MESSAGE goes when fd is -1; borrowed; -1: nowhere */
 	uint64_t           lost;    /* messages that were not taken */
-	uint64_t           losing;  /* those of them that nobody was told of yet */
+	uint64_t           losing;  /* those of them since the last message about lost ones */
 };
 #define JOURNAL_NONE ((struct journal){ .fd = -1, .text_fd = -1 })
 

@@ -10,8 +10,8 @@ struct service_loop_fds {
 };
 
 /*
- * Returns when a signal came and every run has ended, or ENDING_MS_MAX after the signal. Each run that was
- * still going is ended as cancelled, and its client and the audit told, also of one that was not over by then. Fails, after the same,
- * when the keeper is gone.
+ * Returns when a signal came and every run has ended, or ENDING_MS_MAX after the signal. Each run that was still
+ * going is ended as cancelled; its client gets a record and the audit a line, also for a run that was not over by
+ * then. Fails, after the same, when the keeper is gone.
  */
 must_use int service_loop_run(struct door *d, const struct service_loop_fds *at, struct err *e);

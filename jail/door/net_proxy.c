@@ -69,7 +69,7 @@ static void start(struct net_proxy *p)
 	fd_closep(&p->config);
 }
 
-/* The last one first: brig-proxy does not mind. An error other than a full socket: it has ended, and its sockets with it. */
+/* The last one first: their order does not matter. Any error but a full socket: brig-proxy has ended, and with it the sockets of all runs. */
 static void send_ended(struct net_proxy *p)
 {
 	struct proxy_message message;

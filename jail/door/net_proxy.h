@@ -18,7 +18,7 @@ struct net_proxy {
 	int                  program, config; /* likewise: that executable, of the same version as this one, and its configuration; then -1 */
 	struct loop         *loop;   /* waits for room in the socket; NULL: nothing is unsent */
 	struct loop_source   source;
-	uint64_t             ended[KEEPER_RUNS_MAX]; /* numbers of runs, of whose end it could not be told yet */
+	uint64_t             ended[KEEPER_RUNS_MAX]; /* numbers of runs that are over, for which the socket had no room yet */
 	size_t               ended_len;
 };
 
@@ -35,8 +35,8 @@ void              net_proxy_release(struct net_proxy *p); /* p may be NULL */
 /* A run begins. 0 or -errno; does not wait. -EAGAIN: brig-proxy does not read what it is sent. */
 must_use int net_proxy_begin(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n);
 /*
- * A run that has begun is over. If the socket is full, the number is kept and sent from loop, which must live as long as p: a
- * brig-proxy that is not told keeps the run's sockets for ever. No run begins meanwhile, so there are never more numbers than runs.
+ * A run that has begun is over. If the socket is full, its number is kept and sent from loop, which must live as long as p: without
+ * it brig-proxy would keep the run's sockets for ever. No run begins meanwhile, so there are never more numbers than runs.
  */
 void         net_proxy_end(struct net_proxy *p, struct loop *loop, uint64_t run);
 /* It has ended, or is about to. False when it is not started yet. */

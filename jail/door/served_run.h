@@ -48,7 +48,7 @@ struct served_run {
 must_use int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan,
 			      const char *id, const int *fds, struct denial *why);
 void         served_run_cancel(struct served_run *r, enum exit_reason reason);
-/* The service ends and waits no longer: each run that is left, with its calls, is told of as cancelled. What else is known of it is nothing. */
+/* The service ends: for each run that is left, and its calls, the client gets a record and the audit a line, as cancelled and without figures. */
 void         served_runs_give_up(struct door *d);
 /* True: a call of a tool takes long, and the wall clock stops. False: none does any more. */
 void         served_run_pause_clock(struct served_run *r, bool waits);

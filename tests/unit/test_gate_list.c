@@ -12,7 +12,7 @@ enum { RUNS = 210, SESSIONS = 30, DAYS_30 = 30 * 24 * 60 * 60 };
 
 static struct served_profile profile;
 static struct door           door;
-static struct connection     client; /* of root, who sees all */
+static struct connection     client; /* root's: every run is listed for it */
 static struct served_run     run[RUNS];
 static struct session        session[SESSIONS];
 
