@@ -7,7 +7,7 @@ import jailed
 import pytest
 
 from support import host, mcp
-from support.mcp_http import HttpServer, modern, post
+from support.mcp_http import HttpServer, modern, post, samples
 
 
 @pytest.fixture(scope="module")
@@ -559,19 +559,6 @@ def test_http_1_0_is_answered_and_closed(server):
 
 
 # --- metrics -------------------------------------------------------------------------------------------------------------
-
-def samples(server):
-    _, headers, text = server.client().raw(method="GET", path="/metrics", own=True)
-    assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
-    found = {}
-    for line in text.decode().splitlines():
-        if line.startswith("#"):
-            assert line.split()[1] in ("HELP", "TYPE"), line
-            continue
-        name, _, value = line.rpartition(" ")
-        found[name] = float(value)
-    return found
-
 
 def refused(server, code):
     return samples(server).get(f'brig_mcp_refused_total{{code="{code}"}}', 0)

@@ -15,7 +15,7 @@ import jailed
 import pytest
 
 from support import host, mcp
-from support.mcp_http import TOKEN, HttpServer, modern, post
+from support.mcp_http import TOKEN, HttpServer, modern, post, samples
 
 ASLEEP = {"name": "execute_code", "arguments": {"code": jailed.FOREVER, "timeout": jailed.LONGEST}}
 
@@ -429,8 +429,7 @@ def test_a_client_that_reads_none_of_very_many_answers_loses_its_connection_and_
 
 def figure(server, name):
     """The sum of a figure, over all labels."""
-    body = server.say(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")[2].decode()
-    return sum(float(line.rsplit(" ", 1)[1]) for line in body.splitlines() if line.startswith((f"{name}{{", f"{name} ")))
+    return sum(value for sample, value in samples(server).items() if sample.partition("{")[0] == name)
 
 
 def whims(dice):

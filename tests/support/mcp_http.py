@@ -87,6 +87,20 @@ class HttpServer(Serving):
         return status, headers, body
 
 
+def samples(server):
+    """The figures of /metrics, by name and labels."""
+    _, headers, text = server.client().raw(method="GET", path="/metrics", own=True)
+    assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    found = {}
+    for line in text.decode().splitlines():
+        if line.startswith("#"):
+            assert line.split()[1] in ("HELP", "TYPE"), line
+            continue
+        name, _, value = line.rpartition(" ")
+        found[name] = float(value)
+    return found
+
+
 def revision_of(head, message):
     meta = mcp.params_of(message).get("_meta")
     found = re.search(rb"(?im)^mcp-protocol-version:[ \t]*(\S+)", head)
