@@ -142,8 +142,11 @@ ends = threading.Thread(target=sys.stdin.readline)
 ends.start()
 count = 0
 while ends.is_alive():
-    for sock in [begun(b"CONNECT shop.example:443 HTTP/1.1\\r\\n") for _ in range(30)]:
-        sock.close()
+    try:
+        for sock in [begun(b"CONNECT shop.example:443 HTTP/1.1\\r\\n") for _ in range(30)]:
+            sock.close()
+    except ConnectionError: # the proxy has enough of this run
+        pass
     count += 30
 print(count)
 """

