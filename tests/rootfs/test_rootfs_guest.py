@@ -45,6 +45,7 @@ def test_it_runs_with_the_python_of_the_tree(basic, run):
     assert done.returncode == 0 and done.stdout == "1\n" and json.loads(done.stderr)["result"] == 4
 
 
+@pytest.mark.full
 def test_a_tree_without_a_python_has_no_runner(tiny):
     assert not (tiny.tree / "usr/lib/brig").exists()
 
@@ -62,6 +63,7 @@ ALREADY = "tiny is already built from this recipe; --force builds it again\n"
 OUTDATED = "tiny in the store was built from another recipe or by another brig\n"
 
 
+@pytest.mark.full
 def test_a_tree_is_built_again_when_the_runner_has_changed(mine, needs_root):
     first = mine.must("build", "tiny").stderr
     assert OUTDATED not in first

@@ -229,6 +229,7 @@ def test_sources_without_debian_are_refused_with_the_way_out(rootfs, recipe, tmp
     assert done.stderr == f"brig-rootfs: tiny: {sources} has no source of Debian bookworm (main, signed by Debian); name a file that has one: --sources FILE\n"
 
 
+@pytest.mark.full
 def test_a_tree_above_its_size_is_not_published(rootfs, recipe):
     done = rootfs("build", recipe(size_max="1K"))
     error = done.stderr.splitlines()[-1]
@@ -237,6 +238,7 @@ def test_a_tree_above_its_size_is_not_published(rootfs, recipe):
     assert rootfs.leftovers() == []
 
 
+@pytest.mark.full
 def test_what_extends_a_recipe_has_room_for_what_it_adds_unless_it_says_otherwise(installed):
     base = {"suite": "bookworm", "packages": ["netbase"], "size_max": "1M"}
     mine = installed(base=base, more={"extends": "base", "packages": ["media-types", "base-files", "ncurses-base", "tzdata"]},
@@ -254,6 +256,7 @@ def test_a_build_makes_what_a_cell_needs_in_a_tree_whose_recipe_does_not_name_it
         assert (tiny.tree / "dev" / path).is_file() and (tiny.tree / "dev" / path).stat().st_size == 0
 
 
+@pytest.mark.full
 def test_a_recipe_that_takes_away_what_a_cell_needs_is_told(rootfs, recipe):
     done = rootfs("build", recipe(prune_last=["/workspace"]))
     assert done.returncode == 1 and "lint: /workspace: missing, and a cell needs a directory there" in done.stderr
@@ -378,6 +381,7 @@ def test_a_base_lies_in_brigs_folder_and_not_beside_the_recipe(rootfs, recipe, t
     assert done.returncode == 1 and 'extends "base": no recipe ' in done.stderr and str(tmp_path / "base") not in done.stderr
 
 
+@pytest.mark.full
 def test_what_another_recipe_names_can_be_omitted_from_it(installed):
     mine = installed(more={"extends": "tiny", "packages": ["media-types"], "omit": ["netbase"]})
     mine.must("build", "more")
@@ -385,6 +389,7 @@ def test_what_another_recipe_names_can_be_omitted_from_it(installed):
     assert [row["name"] for row in packages] == ["media-types"]
 
 
+@pytest.mark.full
 def test_a_directory_to_compile_that_is_not_there_is_named(rootfs, recipe):
     done = rootfs("build", recipe(compile=["/usr/lib/python9.*"]))
     assert done.returncode == 1 and done.stderr.endswith('brig-rootfs: tiny: compile: "/usr/lib/python9.*": no such directory in the tree\n')
@@ -408,6 +413,7 @@ def test_an_empty_store_is_not_the_current_directory(rootfs):
     assert done.returncode == 1 and done.stderr.startswith('brig-rootfs: --store "": ')
 
 
+@pytest.mark.full
 def test_a_recipe_cannot_write_through_a_link_out_of_the_tree(rootfs, recipe, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()

@@ -8,7 +8,7 @@ import shlex
 SLOWER = 10   # by so much whoever waits in a guest waits longer
 SILENCE = 1200 # seconds without a word after which a guest hangs, or the test that it is in
 
-TIERS = os.environ.get("BRIG_VM_TIERS", "test") # which of the tests below a guest runs: tests/support/tiers.py; "test,full" takes half an hour
+TIERS = os.environ.get("BRIG_VM_TIERS", "test") # which of the tests below a guest runs: tests/support/tiers.py; "test,full" takes an hour
 
 RUNS = {name: os.environ[name] for name in ["BRIG_TEST_RUNS"] if name in os.environ}
 FEW = {"BRIG_LEAK_RUNS": "20", "BRIG_DAEMON_KILLS": "8", "BRIG_WARM_RUNS": "52", "BRIG_ZYGOTE_KILLS": "14"}
@@ -52,12 +52,11 @@ DAEMON_LEFT_OUT = (
     "test_cold_ready.py::test_what_fails", # the same
     "test_zygote.py::test_a_zygote_is_replaced_and_no_run_notices[rule1", # after a second, which is less than a start takes there
     "test_waiting.py::test_large_programs", "test_waiting.py::test_streams_that_nobody_takes", # seconds that are ten times as many
-    "test_hostile.py::test_three_thousand", "test_talks.py::test_with_a_door_of_ones_own", # as on the other host
+    "test_hostile.py::test_three_thousand", # as on the other host
     "test_hostile.py::test_a_file_whose_server_does_not_answer", # known to stop the door; here it stops the test, too
     "test_daemon_lifetime.py::test_control_what_is_killed", # of version 1: with version 2 nothing stays
     "test_keeper.py::test_a_run_that_cannot_be", "test_keeper.py::test_a_word_that_no_door", # looked at before any group or namespace
-    "test_tickets.py::test_a_ticket_is_good_for_one_run_within_its_profile", # what a supervisor answers to a door that lies: it does not depend on the kernel
-    "test_talks.py::test_with_the_service", "test_limits.py", "test_queue.py", # the same, of messages, profiles and quotas
+    "test_limits.py", "test_queue.py", # the same, of messages, profiles and quotas
     "test_warm_interpreter.py", "test_warm_random.py", # the same, of the interpreter and of what it draws
     "test_shown_directories.py::test_a_directory_above", "test_shown_directories.py::test_control_the_exchange", "test_daemon_rootless.py::test_a_directory_above", # many launches
     "test_workdir.py", # the same, of the order and of a path in the jail
@@ -71,10 +70,16 @@ DAEMON_LEFT_OUT = (
     "test_slots.py::test_a_call_of_the_keeper", "test_slots.py::test_events_of_cells", "test_slots.py::test_keys_of_a_slot", # of slots that
     "test_slots.py::test_nothing_of_a_hungry_run", "test_slots.py::test_a_crowd_leaves", # are used again, which with version 2 none is
 )
-# Both modes of a zygote, and what a probe finds outside of a jail, only with BRIG_VM_TIERS=test,full: a fork that stands ready is the harder one.
+# What neither the kernel nor control groups, systemd or a user have a part in, both modes of a zygote (a fork that stands ready is the harder
+# one), and what a probe finds outside of a jail: only with BRIG_VM_TIERS=test,full.
 FULL = "full" in TIERS.split(",")
 READY = () if FULL else ("-k", "not demand")
 LEFT_OUT += () if FULL else ("test_probes.py::test_control",)
+DAEMON_LEFT_OUT += () if FULL else (
+    "test_shell.py", # keys, sizes and words of a terminal
+    "test_metrics.py", "test_talks.py", "test_tickets.py", "test_network_profiles.py", # of messages, counts and quotas
+    "test_warm.py::test_a_warm_run_is_the_same_as_a_cold_one", # of the interpreter
+)
 
 
 def split(folder, left_out, *groups):
@@ -86,7 +91,7 @@ def split(folder, left_out, *groups):
 
 BOUNDS, ESCAPE = split("tests/escape", LEFT_OUT, "test_rootless test_exhaustion test_channels")
 WARM, STARTS, DAEMON = split("tests/daemon", DAEMON_LEFT_OUT,
-                             "test_warm test_warm_leaks test_warm_traces test_warm_signals test_warm_before_zygote test_warm_figures test_zygote test_netpool test_tickets",
+                             "test_warm test_warm_leaks test_warm_traces test_warm_signals test_warm_before_zygote test_warm_figures test_zygote test_netpool",
                              "test_daemon_lifetime test_daemon_rootless test_hostile test_start test_kills test_zygote_moments test_owners test_kernel_log")
 FAULTS = [f"tests/escape/test_failing_steps.py::test_a_step_that_fails_starts_no_program[{step}]" for step in ("cell:join-groups", "enter:join-groups", "cell:die-with-parent")]
 SESSIONS = [f"tests/escape/test_session_attacks.py::test_{name}" for name in (
@@ -96,6 +101,8 @@ SESSIONS = [f"tests/escape/test_session_attacks.py::test_{name}" for name in (
     "where_a_program_has_taken_all_processes_a_call_hears_so_and_a_restart_helps[ready]",
     "a_memory_bomb_ends_as_oom_and_costs_no_other_interpreter[ready]",
     "a_file_that_takes_all_memory_leaves_nothing_and_costs_no_interpreter[ready]")]
+
+VIEWS = ["tests/cli/test_program_view.py", "tests/python/test_tools_jail.py", "tests/python/test_python_sessions.py::test_tools_are_those_of_one_call_and_of_its_context_alone"] if FULL else []
 
 HELLO = "tests/cli/test_examples.py"
 CHECK = "tests/mcp/test_mcp_check.py"
@@ -114,13 +121,12 @@ PARTS = [ # of each boot, those that take long come first: who is free takes the
     part("systemd", "warm runs", [*WARM, *READY], env=FEW),
     part("service", "service", ["tests/service"], before=["tests/vm/install-brig"]),
     part("hybrid", "cgroup v1", ["tests/service/test_service_v1.py"], before=["tests/vm/install-brig"]),
-    part("bare", "no systemd", [HELLO, CHECK, *ONCE, "tests/groups", "tests/cli/test_run_status.py"]),
+    part("bare", "no systemd", [HELLO, CHECK, *ONCE, "tests/groups"]),
     part("systemd", "daemon", DAEMON, env=FEW),
     part("systemd", "daemon, starts and ends", STARTS, env=FEW),
-    part("systemd", "tools", ["tests/python/test_tools_jail.py", "tests/python/test_python_sessions.py::test_tools_are_those_of_one_call_and_of_its_context_alone", *READY]),
     part("systemd", "escape", ESCAPE, env=FEW),
     part("systemd", "escape, bounds", BOUNDS, env=FEW),
-    part("systemd", "root", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", "tests/cli/test_program_view.py", *FAULTS, *SESSIONS]),
+    part("systemd", "root", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", *VIEWS, *FAULTS, *SESSIONS]),
     part("systemd", "as plain", USER, user="plain"),
     part("systemd", "as bare", USER, user="bare"),
     part("systemd", "as plain, of no systemd", USER, through=["runuser", "-u", "plain", "--"]),
