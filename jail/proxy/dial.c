@@ -116,6 +116,24 @@ static bool is_denied(const struct connection *c, const union address *address)
 	       net_rules_find(&connection_proxy(c)->config->deny, &target);
 }
 
+/* A gateway of the network may take what is sent to an IPv6 address to the IPv4 address inside: both count. */
+static bool is_denied_inside(const struct connection *c, const union address *address)
+{
+	union address inner;
+
+	return net_address_inner(&address->any, &inner.four) && is_denied(c, &inner);
+}
+
+static enum own_answer look_whose(const struct connection *c, const union address *address)
+{
+	int           kernel = connection_proxy(c)->kernel;
+	union address inner;
+
+	if (net_address_inner(&address->any, &inner.four) && own_address_look(kernel, &inner.any) == OWN_IS)
+		return OWN_IS;
+	return own_address_look(kernel, &address->any);
+}
+
 /*
  * One bad address refuses the name: it is an attempt to reach that address, or an answer that was meant for another network. An
  * address to which the kernel knows no route, or of which it did not say whether it is the host's own, is passed over.
@@ -125,11 +143,11 @@ static enum net_reason judge(struct connection *c, const union address *addresse
 	struct dial *d = &c->dial;
 
 	for (size_t i = 0; i < n; i++) {
-		enum own_answer own = own_address_look(connection_proxy(c)->kernel, &addresses[i].any);
+		enum own_answer own = look_whose(c, &addresses[i]);
 
 		if (own == OWN_IS)
 			return NET_REASON_OWN_ADDRESS;
-		if (is_denied(c, &addresses[i]))
+		if (is_denied(c, &addresses[i]) || is_denied_inside(c, &addresses[i]))
 			return NET_REASON_DENIED;
 		if (net_address_range(&addresses[i].any))
 			d->is_judged_private = true;
@@ -179,13 +197,17 @@ static bool address_of(const char *host, uint16_t port, union address *ret)
 	return true;
 }
 
-/* A rule, or config.upstream, names this very address: it is not judged. */
+/* A rule, or config.upstream, names this very address: it is not judged, except that deny may name the IPv4 address inside. */
 static void dial_literal(struct connection *c, const char *host, uint16_t port)
 {
 	union address address;
 
 	if (!address_of(host, port, &address)) {
 		connection_refuse(c, NET_REASON_BAD_NAME);
+		return;
+	}
+	if (!upstream_is_used(c) && is_denied_inside(c, &address)) {
+		connection_refuse(c, NET_REASON_DENIED);
 		return;
 	}
 	keep(c, &address, 1);

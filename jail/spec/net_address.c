@@ -1,6 +1,5 @@
 #include "net_address.h"
 
-#include <netinet/in.h>
 #include <string.h>
 
 /* clang-format off */
@@ -36,15 +35,15 @@ static const struct {
 static const struct {
 	uint8_t     first[16];
 	unsigned    bits;
-	const char *name;    /* NULL: public, unless the IPv4 address inside is not */
+	const char *name;    /* NULL: public, or that of the IPv4 address inside */
 	unsigned    v4_at;   /* byte offset of the IPv4 address inside; 0: none */
 	uint8_t     v4_flip; /* XORed with each byte of it: Teredo stores it inverted */
 } v6[] = { /* the first row that fits counts */
 	{ { 0 },                                                 128, "unspecified",           0, 0 },
 	{ { [15] = 1 },                                          128, "loopback",              0, 0 },
 	{ { [10] = 0xff, 0xff },                                  96, NULL,                   12, 0 },    /* mapped, RFC 4291 */
-	{ { [8] = 0xff, 0xff },                                   96, "IPv4-translated",       0, 0 },    /* RFC 2765 */
-	{ { 0 },                                                  96, "IPv4-compatible",       0, 0 },    /* RFC 4291, deprecated and unused */
+	{ { [8] = 0xff, 0xff },                                   96, "IPv4-translated",      12, 0 },    /* RFC 2765 */
+	{ { 0 },                                                  96, "IPv4-compatible",      12, 0 },    /* RFC 4291, deprecated and unused */
 	{ { 0x00, 0x64, 0xff, 0x9b },                             96, NULL,                   12, 0 },    /* NAT64, RFC 6052 */
 	{ { 0x00, 0x64, 0xff, 0x9b, 0x00, 0x01 },                 48, "local NAT64",           0, 0 },    /* RFC 8215 */
 	{ { 0x01, 0x00 },                                         64, "discard",               0, 0 },    /* RFC 6666 */
@@ -82,21 +81,41 @@ static const char *range_of_v4(const uint8_t address[4])
 	return NULL;
 }
 
-static const char *range_of_inner(const uint8_t address[16], unsigned at, uint8_t flip)
+/* ARRAY_LEN(v6): none. */
+static size_t row_of_v6(const uint8_t address[16])
 {
-	uint8_t inner[4];
+	size_t i = 0;
 
-	for (unsigned i = 0; i < sizeof inner; i++)
-		inner[i] = address[at + i] ^ flip;
-	return range_of_v4(inner);
+	while (i < ARRAY_LEN(v6) && !begins_with(address, v6[i].first, v6[i].bits))
+		i++;
+	return i;
 }
 
-static const char *range_of_v6(const uint8_t address[16])
+bool net_address_inner(const struct sockaddr *address, struct sockaddr_in *ret)
 {
-	for (size_t i = 0; i < ARRAY_LEN(v6); i++)
-		if (begins_with(address, v6[i].first, v6[i].bits))
-			return v6[i].name || !v6[i].v4_at ? v6[i].name : range_of_inner(address, v6[i].v4_at, v6[i].v4_flip);
-	return "reserved";
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
+	size_t                     row = address->sa_family == AF_INET6 ? row_of_v6(six->sin6_addr.s6_addr) : ARRAY_LEN(v6);
+	uint8_t                    inner[4];
+
+	if (row == ARRAY_LEN(v6) || !v6[row].v4_at)
+		return false;
+	for (unsigned i = 0; i < sizeof inner; i++)
+		inner[i] = six->sin6_addr.s6_addr[v6[row].v4_at + i] ^ v6[row].v4_flip;
+	*ret = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = six->sin6_port };
+	memcpy(&ret->sin_addr, inner, sizeof inner);
+	return true;
+}
+
+static const char *range_of_v6(const struct sockaddr *address)
+{
+	size_t             row = row_of_v6(((const struct sockaddr_in6 *)(const void *)address)->sin6_addr.s6_addr);
+	struct sockaddr_in inner;
+
+	if (row == ARRAY_LEN(v6))
+		return "reserved";
+	if (v6[row].name || !net_address_inner(address, &inner))
+		return v6[row].name;
+	return range_of_v4((const uint8_t *)&inner.sin_addr);
 }
 
 const char *net_address_range(const struct sockaddr *address)
@@ -105,7 +124,7 @@ const char *net_address_range(const struct sockaddr *address)
 	case AF_INET:
 		return range_of_v4((const uint8_t *)&((const struct sockaddr_in *)(const void *)address)->sin_addr);
 	case AF_INET6:
-		return range_of_v6(((const struct sockaddr_in6 *)(const void *)address)->sin6_addr.s6_addr);
+		return range_of_v6(address);
 	default:
 		return "of another family than IPv4 and IPv6";
 	}

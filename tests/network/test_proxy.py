@@ -168,7 +168,7 @@ def test_a_private_address_gets_those_requests_alone_whose_rule_says_private(sta
     assert "200 OK" in cell.curl("--head", "http://private.example/").stdout
 
 
-@pytest.mark.parametrize("name", ["own.example", "link.example", "loopback.example", "loopback6.example", "zero.example"])
+@pytest.mark.parametrize("name", ["own.example", "link.example", "loopback.example", "loopback6.example", "zero.example", "own-nat64.example", "own-sixtofour.example"])
 def test_the_hosts_own_service_is_not_reached_even_where_private_addresses_are(start, cell, internet, name):
     before = internet.own_seen()
     run = start(allow=[proxies.rule(f"http://{name}:{internets.OWN_PORT}", private=True)]).begin(cell, f"http://{name}:{internets.OWN_PORT}")
@@ -181,6 +181,20 @@ def test_deny_holds_for_an_address_by_whatever_name_a_program_gets_there(start, 
     run = start(allow=[proxies.rule("private.example", private=True)], deny=["10.1.2.3"]).begin(cell, "private.example")
     assert "no run may reach" in cell.curl("http://private.example/", proxy="http").stdout
     run.comes_to("private.example", 80, "refused", "denied")
+
+
+@pytest.mark.parametrize("name, address", [("mapped.example", "10.1.2.3"), ("nat64.example", "169.254.169.254"), ("sixtofour.example", "169.254.169.254")])
+def test_deny_holds_for_an_ipv4_address_inside_of_an_ipv6_one(start, cell, name, address):
+    run = start(allow=[proxies.rule(name, private=True)], deny=[address]).begin(cell, name)
+    assert "no run may reach" in cell.curl(f"http://{name}/", proxy="http").stdout
+    run.comes_to(name, 80, "refused", "denied")
+
+
+def test_deny_holds_for_an_ipv4_address_inside_of_an_ipv6_one_that_a_rule_names(start, cell):
+    six = proxies.Rule(proxies.ADDRESS, proxies.SCHEMES["any"], host=b"64:ff9b::5db8:d822")
+    run = start(allow=[six], deny=["93.184.216.34"]).begin(cell, six)
+    assert "no run may reach" in cell.curl("http://[64:ff9b::5db8:d822]/", proxy="http").stdout
+    run.comes_to("64:ff9b::5db8:d822", 80, "refused", "denied")
 
 
 def test_a_name_that_moves_between_check_and_connection_leads_nowhere(start, cell):

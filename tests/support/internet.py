@@ -36,7 +36,7 @@ ODD = { # names of public domains that lead to where no program may come
     "private.example": ["10.1.2.3"], "mixed.example": ["93.184.216.34", "10.1.2.3"], "loopback.example": ["127.0.0.1"], "zero.example": ["0.0.0.0"],
     "metadata.example": ["169.254.169.254"], "cgnat.example": ["100.64.7.7"], "own.example": [OWN_PUBLIC], "link.example": [HOST_ADDRESS],
     "loopback6.example": ["::1"], "mapped.example": ["::ffff:10.1.2.3"], "mapped-metadata.example": ["::ffff:169.254.169.254"],
-    "nat64.example": ["64:ff9b::a9fe:a9fe"], "sixtofour.example": ["2002:a9fe:a9fe::1"], "ula.example": ["fd00:ec2::254"], "linklocal6.example": ["fe80::1"],
+    "nat64.example": ["64:ff9b::a9fe:a9fe"], "own-nat64.example": ["64:ff9b::5db8:d909"], "own-sixtofour.example": ["2002:5db8:d909::1"], "sixtofour.example": ["2002:a9fe:a9fe::1"], "ula.example": ["fd00:ec2::254"], "linklocal6.example": ["fe80::1"],
     "multicast.example": ["224.0.0.1"], "broadcast.example": ["255.255.255.255"],
 }
 NOT_PUBLIC = ["10.1.2.3", "169.254.169.254", "100.64.7.7", "192.168.1.1", "fd00:ec2::254"] # of world, beside the public ones; a metadata service answers there

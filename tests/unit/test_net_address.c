@@ -98,6 +98,34 @@ static const char *range_of(const char *text)
 	return inet_pton(AF_INET6, text, &v6.sin6_addr) == 1 ? net_address_range((struct sockaddr *)&v6) : "no address";
 }
 
+static const struct {
+	const char *text, *inner; /* inner NULL: none */
+} inside[] = {
+	{ "::ffff:192.0.2.1", "192.0.2.1" },
+	{ "::ffff:0:192.0.2.1", "192.0.2.1" },
+	{ "::192.0.2.1", "192.0.2.1" },
+	{ "64:ff9b::c000:201", "192.0.2.1" },
+	{ "2002:c000:201::1", "192.0.2.1" },
+	{ "2001:0:1:2:3:4:3fff:fdfe", "192.0.2.1" },
+	{ "::1", NULL },
+	{ "::", NULL },
+	{ "64:ff9b:1::c000:201", NULL },
+	{ "2606:2800:220:1::34", NULL },
+	{ "4000::1", NULL },
+};
+
+static void test_inside(const char *text, const char *want)
+{
+	struct sockaddr_in6 six                   = { .sin6_family = AF_INET6, .sin6_port = 80 };
+	struct sockaddr_in  four                  = { 0 };
+	char                got[INET_ADDRSTRLEN] = "nothing";
+
+	inet_pton(AF_INET6, text, &six.sin6_addr);
+	if (net_address_inner((struct sockaddr *)&six, &four))
+		inet_ntop(AF_INET, &four.sin_addr, got, sizeof got);
+	tap_ok(strcmp(got, want ? want : "nothing") == 0 && four.sin_port == (want ? 80 : 0), "%s has %s inside", text, want ? want : "nothing");
+}
+
 int main(void)
 {
 	struct sockaddr other = { .sa_family = AF_UNIX };
@@ -108,6 +136,8 @@ int main(void)
 		if (!tap_ok(want ? got && strncmp(got, want, strlen(want)) == 0 : got == NULL, "%s is %s", rows[i].text, want ? want : "public"))
 			printf("#   got: %s\n", got ? got : "public");
 	}
+	for (size_t i = 0; i < ARRAY_LEN(inside); i++)
+		test_inside(inside[i].text, inside[i].inner);
 	tap_ok(net_address_range(&other) != NULL, "an address of another family is not public");
 	return tap_done();
 }
