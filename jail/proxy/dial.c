@@ -214,6 +214,19 @@ static void dial_literal(struct connection *c, const char *host, uint16_t port)
 	try_next(c);
 }
 
+static void look_up(struct connection *c, const char *host, uint16_t port)
+{
+	struct run *run = c->run;
+	struct err  e;
+
+	if (!run->lookups)
+		run->lookups = lookups_create(&run->proxy->loop, &e);
+	if (run->lookups)
+		lookup_begin(run->lookups, host, port, on_addresses, c, &c->dial.lookup);
+	else
+		connection_fail(c, NET_REASON_NO_MEMORY);
+}
+
 void dial_begin(struct connection *c)
 {
 	char     host[NET_HOST_MAX];
@@ -233,5 +246,5 @@ void dial_begin(struct connection *c)
 	if (is_address)
 		dial_literal(c, host, port);
 	else
-		lookup_begin(connection_proxy(c)->lookups, host, port, on_addresses, c, &c->dial.lookup);
+		look_up(c, host, port);
 }

@@ -4,13 +4,17 @@
  * Uses c-ares, in the loop and without a thread: /etc/hosts, then the servers of /etc/resolv.conf. There is no search
  * list: exactly the allowed name is asked for. resolv.conf and nsswitch.conf are read again after they were written
  * or replaced.
+ *
+ * Each run has lookups of its own. c-ares cannot take back a single question, and asks again for many seconds; when the 65,536
+ * numbers of a channel's questions are used up, it looks for a free one for ever. What a run has asked ends with it, and meanwhile
+ * net_connections bounds it.
  */
 #pragma once
 #include "loop.h"
 
 #include <netinet/in.h>
 
-enum { LOOKUP_ADDRESSES_MAX = 8, LOOKUP_SOCKETS_MAX = 512 };
+enum { LOOKUP_ADDRESSES_MAX = 8, LOOKUP_SOCKETS_MAX = 16 };
 
 union address {
 	struct sockaddr     any;

@@ -109,9 +109,6 @@ static int set_up(struct proxy *proxy, struct err *e)
 	proxy->kernel = own_address_open(e);
 	if (proxy->kernel < 0)
 		return -1;
-	proxy->lookups = lookups_create(&proxy->loop, e);
-	if (!proxy->lookups)
-		return -1;
 	if (proxy->config->has_ca && !(proxy->authority = tls_authority_create(proxy->config, e)))
 		return -1;
 	proxy->door = (struct loop_source){ PROXY_FD, on_door, proxy };
@@ -123,7 +120,6 @@ static void tear_down(struct proxy *proxy)
 	while (!LIST_EMPTY(&proxy->runs))
 		run_end(LIST_FIRST(&proxy->runs));
 	tls_authority_destroy(proxy->authority);
-	lookups_destroy(proxy->lookups);
 	pipe_pool_close(&proxy->pipes);
 	fd_closep(&proxy->kernel);
 	loop_close(&proxy->loop);

@@ -6,7 +6,6 @@
  */
 #pragma once
 #include "deadline.h"
-#include "lookup.h"
 #include "pipe_pool.h"
 #include "run.h"
 
@@ -17,7 +16,6 @@ struct proxy {
 	struct loop_source         door;
 	const struct proxy_config *config; /* a mapping */
 	struct deadlines           deadlines;
-	struct lookups            *lookups;
 	struct tls_authority      *authority; /* NULL: no TLS is terminated */
 	int                        kernel;    /* netlink socket, own_address.h */
 	struct pipe_pool           pipes;

@@ -261,6 +261,7 @@ void run_end(struct run *run)
 	fd_closep(&run->channel.fd);
 	while (!LIST_EMPTY(&run->connections))
 		connection_end(LIST_FIRST(&run->connections), true);
+	lookups_destroy(run->lookups);
 	dns_service_done(run);
 	byte_rate_done(&run->rate);
 	name_table_free(&run->names);

@@ -31,6 +31,7 @@ struct run {
 	struct name_table  names;
 	struct dns_service dns;
 	struct byte_rate   rate;
+	struct lookups    *lookups; /* owned; NULL: no name was looked up */
 	struct connections connections;
 	uint64_t           open, connections_max;
 	uint64_t           bytes, bytes_max;

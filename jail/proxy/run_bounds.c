@@ -7,15 +7,14 @@
 /* Descriptors of a connection (two sockets, a pipe for each direction), of a run without its connections, and of the process itself. */
 enum {
 	FDS_OF_ONE = 6,
-	FDS_OF_RUN = NET_LISTEN_MAX + DNS_TALKS_MAX + 1,
-	FDS_OTHER  = LOOKUP_SOCKETS_MAX + 2 * PIPE_POOL_KEPT + 64,
+	FDS_OF_RUN = NET_LISTEN_MAX + DNS_TALKS_MAX + LOOKUP_SOCKETS_MAX + 1,
+	FDS_OTHER  = 2 * PIPE_POOL_KEPT + 64,
 };
 
 /* Descriptors for connections and runs that do not exist yet. */
 static uint64_t descriptors_left(const struct proxy *proxy)
 {
-	uint64_t other =
-		proxy->descriptors / 2 < FDS_OTHER ? proxy->descriptors / 2 : FDS_OTHER; /* with a low limit there will be few lookups */
+	uint64_t other = proxy->descriptors / 2 < FDS_OTHER ? proxy->descriptors / 2 : FDS_OTHER;
 	uint64_t used = other + proxy->serves * FDS_OF_RUN + proxy->open * FDS_OF_ONE;
 
 	return used < proxy->descriptors ? proxy->descriptors - used : 0;

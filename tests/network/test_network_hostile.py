@@ -1,5 +1,6 @@
 """Servers and resolvers of the world that attack brig-proxy, and programs that want more than their share of it: it lives, and so do the others."""
 import re
+import subprocess
 
 import pytest
 
@@ -95,6 +96,29 @@ def test_a_name_that_moves_after_it_was_looked_at_is_refused_the_second_time(lie
     assert reached(cell, "good") == "200" and reached(cell, "moves") == "200"
     assert reached(cell, "moves") == "403"
     run.comes_to("moves.echo.example", 80, "refused", "not_public")
+
+
+ASK = """
+import socket, sys
+asked = [socket.create_connection(("198.18.0.1", 3128), 20) for _ in range(int(sys.argv[1]))]
+for s in asked: s.sendall(b"CONNECT silent.echo.example:80 HTTP/1.1\\r\\nHost: silent.echo.example:80\\r\\n\\r\\n")
+sys.stdin.read()
+"""
+
+
+def test_what_a_run_has_asked_of_a_resolver_that_is_silent_ends_with_the_run(lied_to, cell, other_cell, internet):
+    """c-ares numbers its questions, and looks for a free number for ever when many runs have left theirs behind."""
+    def sockets():
+        return internet.host.run("ss", "-Hun", "dst", DNS).stdout
+
+    run = lied_to.begin(cell, "*.echo.example")
+    asking = cell.machine.start(host.PYTHON, "-c", ASK, "64", stdin=subprocess.PIPE)
+    assert host.poll(lambda: len(run.connections()) == 64 and sockets()), run.connections()
+    run.end()
+    lied_to.begin(other_cell, "shop.example")
+    is_well(lied_to, other_cell)
+    assert sockets() == ""
+    asking.stdin.close()
 
 
 def test_of_thousands_of_addresses_only_those_that_were_judged_are_connected_to(lied_to, cell, other_cell):
