@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { KEY_ESCAPE = 0x1d, ESCAPES = 3, ESCAPE_MS = 1000 }; /* Ctrl-], as with machinectl shell */
@@ -274,10 +275,16 @@ static void show(struct shell *s)
 	memmove(s->shown.text, s->shown.text + n, s->shown.len);
 }
 
-/* The call has ended, so what is in the pipe now is the rest of its output. */
+/*
+ * The call has ended, so what is in the pipe now is the rest of its output. No more is read: another program of the session may have
+ * the pipe open, and write as fast as it is read.
+ */
 static void show_rest(struct shell *s)
 {
-	while (s->c.out.fd >= 0 && s->c.lost.kind == ERR_NONE) {
+	int left = 0;
+
+	(void)!ioctl(s->c.out.fd, FIONREAD, &left);
+	for (uint64_t until = s->c.out.seen + (uint64_t)left; s->c.out.fd >= 0 && s->c.lost.kind == ERR_NONE && (s->shown.len || s->c.out.seen < until);) {
 		if (s->shown.len)
 			show(s);
 		else {

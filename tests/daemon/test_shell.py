@@ -1,5 +1,6 @@
 """brig shell, as people use it: at a terminal, in sessions of a service and in their own."""
 import os
+import re
 import signal
 import subprocess
 
@@ -8,6 +9,7 @@ import pytest
 from support import brig as tool
 from support import daemon as daemons
 from support import client, host, warm_load
+from support import fake_door as fake
 from support.screen import PROMPT, Terminal
 
 LEAVES = "\x1d" * 3
@@ -441,3 +443,17 @@ def test_a_service_that_is_killed_gives_the_terminal_back(built, start_daemon, t
         status, seen = at.ends()
         assert status != 0 and at.now() == at.modes and "brigd was killed" in seen, seen
         assert host.poll(lambda: not host.with_token(token))
+
+
+def test_a_program_that_writes_when_the_shell_has_ended_keeps_nobody(built, tmp_path):
+    """It has the pipe open, as another program of the session can, and writes as fast as brig reads."""
+    def serve(one):
+        one.receive()
+        one.start("stdin")
+        writing.append(subprocess.Popen(["yes"], stdout=one.pipes["stdout"], stderr=subprocess.DEVNULL))
+        assert host.poll(lambda: int(re.search(r"wchar: (\d+)", host.read(f"/proc/{writing[0].pid}/io"))[1]) > 1 << 17) # brig reads it
+        one.send(fake.ended(exit_code=3))
+    writing = []
+    with fake.door(serve) as env, Terminal([tool.binary(), "shell", "work"], tool.environment({**env, "TERM": "xterm"}), cwd=tmp_path) as at:
+        assert at.ends_while_it_shows() == 3
+        assert writing[0].wait(host.HANG) == -signal.SIGPIPE
