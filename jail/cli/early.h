@@ -22,6 +22,8 @@ struct early_stream {
 	bool     unread;
 	uint64_t seen;
 	unsigned little; /* stream_rest.h */
+	const char *rest; /* what was read, counted in seen, and not written when a signal came */
+	size_t      rest_len;
 };
 
 struct early {

@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "fd.h"
+#include "file.h"
 #include "interrupt.h"
 #include "program_report.h"
 #include "run_talk.h"
@@ -322,8 +323,13 @@ static void take_up_start(struct run_client *c, const struct early *early)
 	take_up_stream(&c->out, &early->out, early->keep);
 	take_up_stream(&c->err, &early->err, early->keep);
 	interrupt_arm(c->server.sock, c->run, c->request->session);
-	if (c->out.broken || c->err.broken)
-		cancel(c, "cancelled");
+}
+
+/* It may wait for a reader, so the signals must be let in before. */
+static void write_rest(struct stream *s, const struct early_stream *early)
+{
+	if (early->rest_len && file_write_all(s->to, early->rest, early->rest_len) < 0)
+		s->broken = errno;
 }
 
 void run_client_take_up(struct run_client *c, const struct early *early)
@@ -335,6 +341,10 @@ void run_client_take_up(struct run_client *c, const struct early *early)
 		take_up_start(c, early);
 	if (early->masked)
 		interrupt_let_in(early->mask);
+	write_rest(&c->out, &early->out);
+	write_rest(&c->err, &early->err);
+	if (c->out.broken || c->err.broken)
+		cancel(c, "cancelled");
 	errno = early->lost;
 	if (errno)
 		err_sys(&c->lost, "brigd cannot be heard");

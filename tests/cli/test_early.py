@@ -1,10 +1,13 @@
 """A plain `brig run` is over before its C library would have begun (jail/cli/early.h), and nobody can tell but by a clock."""
+import fcntl
 import os
 import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -318,6 +321,41 @@ def test_a_slow_reader_gets_everything(blocks):
             came += part
         assert child.wait(host.HANG) == 0 and came == sent
     os.close(reading)
+
+
+def in_pipe(fd):
+    return struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, bytes(4)))[0]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("option", [("-p", "basic"), ("-pbasic",)], ids=["early", "as always"])
+def test_a_signal_cancels_a_run_whose_output_nobody_reads_for_now_and_loses_none_of_it(option, number):
+    reading, writing = os.pipe()
+    sent = os.urandom(MIB // 4)
+    written = []
+
+    def serve(door):
+        door.receive()
+        door.start(output_bytes=MIB)
+        with open(os.dup(door.pipes["stdout"]), "wb") as pipe:
+            pipe.write(sent[:MIB // 8])
+            pipe.flush()
+            assert host.poll(lambda: told and in_pipe(reading) == 1 << 16) # full
+            os.kill(told[0], number)
+            assert door.receive()["op"] == "cancel"
+            written.append(True)
+            pipe.write(sent[MIB // 8:])
+        door.send(fake.ended(exit_reason="cancelled", exit_code=None))
+    told = []
+    with fake.door(serve) as env:
+        child = subprocess.Popen(tool.command(*option, program="pass", json_record=False), stdout=writing, stderr=subprocess.PIPE, env=tool.environment(env))
+        told.append(child.pid)
+        os.close(writing)
+        assert host.poll(lambda: written or child.poll() is not None)
+        with open(reading, "rb") as pipe:
+            assert pipe.read() == sent
+        child.communicate(timeout=host.HANG)
+    assert child.returncode == 128 + number
 
 
 def test_stopped_and_continued_it_goes_on():

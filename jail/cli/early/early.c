@@ -31,6 +31,7 @@ enum {
 	FILE_MAX = 64 * 1024, REQUEST_MAX = 16 * 1024,
 	K_UNIX = 1, K_SEQPACKET = 5, K_RIGHTS = 1, K_SOCKET = 1,
 	K_NOSIGNAL = 0x4000, K_CMSG_CLOEXEC = 0x40000000, K_CTRUNC = 8, K_TRUNC = 0x20,
+	WRITE_MAX = 4096, /* PIPE_BUF: fits where poll() says that something does */
 	GOES_ON = -1, HAND_OVER = -2,
 	ALL_SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE,
 };
@@ -339,28 +340,37 @@ static bool send_request(size_t len, int file)
 
 /* --- output --- */
 
-static bool write_all(int to, const char *bytes, size_t len, int *broken)
+/*
+ * False: run_client.c must go on. The signals are blocked, so brig must not wait in write(): nobody may ever read, and the signals
+ * are how a user ends that.
+ */
+static bool write_all(struct early_stream *s, int to, int signals, const char *bytes, size_t len)
 {
 	while (len) {
-		long n = call(__NR_write, to, (long)bytes, (long)len, 0, 0);
+		struct pollfd fds[] = { { to, POLLOUT, 0 }, { signals, POLLIN, 0 } };
+		long          n;
 
-		if (n == -EAGAIN) {
-			struct pollfd wait = { to, POLLOUT, 0 };
-
-			call(__NR_ppoll, (long)&wait, 1, 0, 0, 0);
-		} else if (n >= 0) {
+		if (call(__NR_ppoll, (long)fds, 2, 0, 0, 0) < 0)
+			continue;
+		if (fds[1].revents) {
+			s->rest     = bytes;
+			s->rest_len = len;
+			return false;
+		}
+		n = call(__NR_write, to, (long)bytes, len < WRITE_MAX ? (long)len : WRITE_MAX, 0, 0);
+		if (n >= 0) {
 			bytes += n;
 			len -= (size_t)n;
-		} else if (n != -EINTR) {
-			*broken = (int)-n;
+		} else if (n != -EAGAIN && n != -EINTR) {
+			s->broken = (int)-n;
 			return false;
 		}
 	}
 	return true;
 }
 
-/* Reads and writes once. False: run_client.c must go on; everything read was written, unless s->broken says why not. *empty: nothing was read. */
-static bool pass_on(struct early_stream *s, int to, bool *empty)
+/* Reads and writes once. False: run_client.c must go on; everything read was written, but for s->rest, unless s->broken says why not. *empty: nothing was read. */
+static bool pass_on(struct early_stream *s, int to, int signals, bool *empty)
 {
 	uint64_t left = early_run.keep - s->seen;
 	long     n;
@@ -383,16 +393,16 @@ static bool pass_on(struct early_stream *s, int to, bool *empty)
 		return false;
 	}
 	s->seen += (uint64_t)n;
-	return write_all(to, program, (size_t)n, &s->broken);
+	return write_all(s, to, signals, program, (size_t)n);
 }
 
 /* pass_on(), then a rest after many small reads (stream_rest.h). It may sleep: besides output only the end and signals can come. */
-static bool pass_on_at_ease(struct early_stream *s, int to)
+static bool pass_on_at_ease(struct early_stream *s, int to, int signals)
 {
 	long rest[] = { 0, STREAM_REST_MS * 1000000 }; /* a timespec */
 	bool empty;
 
-	if (!pass_on(s, to, &empty))
+	if (!pass_on(s, to, signals, &empty))
 		return false;
 	if (stream_rests(s->little))
 		call(__NR_nanosleep, (long)rest, 0, 0, 0, 0);
@@ -400,10 +410,10 @@ static bool pass_on_at_ease(struct early_stream *s, int to)
 }
 
 /* Passes on what is in the pipe, without waiting for more. */
-static bool drain(struct early_stream *s, int to)
+static bool drain(struct early_stream *s, int to, int signals)
 {
 	for (bool empty = false; s->fd >= 0 && !empty;)
-		if (!pass_on(s, to, &empty))
+		if (!pass_on(s, to, signals, &empty))
 			return false;
 	return true;
 }
@@ -514,7 +524,7 @@ static int attend(const struct plain *p)
 
 	if (call(__NR_ppoll, (long)fds, 4, 0, 0, 0) < 0)
 		return GOES_ON;
-	if (fds[3].revents || (fds[1].revents && !pass_on_at_ease(&early_run.out, 1)) || (fds[2].revents && !pass_on_at_ease(&early_run.err, 2)))
+	if (fds[3].revents || (fds[1].revents && !pass_on_at_ease(&early_run.out, 1, p->signals)) || (fds[2].revents && !pass_on_at_ease(&early_run.err, 2, p->signals)))
 		return HAND_OVER;
 	if (!fds[0].revents)
 		return GOES_ON;
@@ -523,7 +533,7 @@ static int attend(const struct plain *p)
 	if (take_start())
 		return GOES_ON;
 	status = plain_end();
-	return status >= 0 && drain(&early_run.out, 1) && drain(&early_run.err, 2) ? status : HAND_OVER;
+	return status >= 0 && drain(&early_run.out, 1, p->signals) && drain(&early_run.err, 2, p->signals) ? status : HAND_OVER;
 }
 
 static void run(struct plain *p)
