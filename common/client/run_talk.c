@@ -15,7 +15,7 @@ static uint64_t number_of(const json_t *event, const char *key)
 	return (uint64_t)json_integer_value(json_object_get(event, key));
 }
 
-/* Not blocking: the program can open its pipe again, read back the bytes that poll() has reported, and hold a writing end open. */
+/* Not blocking: the program can open its pipe again, read back the bytes that poll() has reported, and hold a writing end open. (See stream.h.) */
 static int take_stream(struct datagram *d, size_t i)
 {
 	int fd = fd_take(&d->fd[i]);

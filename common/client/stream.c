@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 enum { FLOOD_FACTOR = 8, CHUNK = 64 * 1024 };
 
@@ -55,10 +56,18 @@ static void keep_tail(struct stream *s, const char *bytes, size_t n)
 	s->tail_len = stay + n;
 }
 
+ssize_t stream_read_now(int fd, void *bytes, size_t len)
+{
+	const struct iovec room = { bytes, len };
+	ssize_t            n    = preadv2(fd, &room, 1, -1, RWF_NOWAIT);
+
+	return n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS) ? read(fd, bytes, len) : n;
+}
+
 enum stream_answer stream_read(struct stream *s)
 {
 	char     chunk[CHUNK];
-	ssize_t  n    = read(s->fd, chunk, sizeof chunk);
+	ssize_t  n    = stream_read_now(s->fd, chunk, sizeof chunk);
 	uint64_t left = s->keep > s->seen ? s->keep - s->seen : 0;
 	bool     was  = s->broken != 0;
 

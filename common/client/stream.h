@@ -10,6 +10,8 @@
 #include "defs.h"
 #include "stream_rest.h"
 
+#include <sys/types.h>
+
 struct stream {
 	int      fd;    /* the reading end; closed and set to -1 at end of file, unless it is lent */
 	bool     lent;  /* the caller closes fd, after it has removed it from an epoll */
@@ -28,6 +30,11 @@ struct stream {
 
 enum stream_answer { STREAM_GOES_ON, STREAM_FLOOD, STREAM_BROKEN };
 
+/*
+ * As read(), but never waits: EAGAIN. O_NONBLOCK does not suffice for a pipe of a session: the jail made it, and a program there can
+ * have the same end, clear the flag and read what poll() has reported. Before Linux 6.4 there is only the flag.
+ */
+must_use ssize_t stream_read_now(int fd, void *bytes, size_t len);
 /* Reads once. Call when fd is readable. */
 must_use enum stream_answer stream_read(struct stream *s);
 /* Reads what the pipe has, and does not wait for more; stops at STREAM_FLOOD. */

@@ -249,7 +249,7 @@ static void type(struct shell *s)
 
 static void read_output(struct shell *s)
 {
-	ssize_t n = read(s->c.out.fd, s->shown.text, sizeof s->shown.text);
+	ssize_t n = stream_read_now(s->c.out.fd, s->shown.text, sizeof s->shown.text);
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;

@@ -3,7 +3,9 @@
 #include "stream.h"
 #include "tap.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* Writes pieces of this size and reads after each; what is kept must be the beginning, and the tail the end of the rest. */
@@ -82,6 +84,28 @@ static void test_lent(void)
 	stream_done(&s);
 }
 
+/* The jail can clear O_NONBLOCK of a session's pipe, and read what was there. */
+static void test_blocking(void)
+{
+	int           ends[2];
+	char          byte;
+	struct iovec  room = { &byte, 1 };
+	struct stream s;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return;
+	s = (struct stream){ .fd = ends[0], .to = -1, .keep = 100 };
+	if (preadv2(ends[0], &room, 1, -1, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP) {
+		printf("# before Linux 6.4 a pipe that blocks blocks\n");
+	} else {
+		alarm(10);
+		tap_ok(stream_read(&s) == STREAM_GOES_ON && !s.ended, "a read waits for nothing, although the pipe blocks");
+		alarm(0);
+	}
+	close(ends[1]);
+	stream_done(&s);
+}
+
 /* How many of these reads are followed by a rest. */
 static unsigned rests(const long *reads, size_t n, size_t times)
 {
@@ -112,5 +136,6 @@ int main(void)
 	test_rest();
 	test_flood();
 	test_lent();
+	test_blocking();
 	return tap_done();
 }
