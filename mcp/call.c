@@ -175,8 +175,10 @@ struct call *calls_find(struct mcp *m, const struct channel *ch, const json_t *i
 
 static bool is_legacy_of(const struct call *c, const struct channel *ch, const json_t *id)
 {
-	return !revision_is_modern(c->revision) && c->channel->ops == ch->ops && strcmp(c->channel->principal, ch->principal) == 0 &&
-	       json_equal(c->id, id);
+	const struct channel *own = c->channel;
+
+	return !revision_is_modern(c->revision) && own->session && ch->session && strcmp(own->session, ch->session) == 0 &&
+	       strcmp(own->principal, ch->principal) == 0 && json_equal(c->id, id);
 }
 
 struct call *calls_find_to_cancel(struct mcp *m, const struct channel *ch, const json_t *id)

@@ -32,6 +32,11 @@ struct channel {
 	bool                      elicits; /* its client said in initialize that it can ask a person */
 	char                      principal[64]; /* owner of handles of runs: "stdio", or a digest of the bearer token */
 	char                      owner[128];    /* owner of sessions; "": the principal; over HTTP it has the MCP session, if there is one */
+	/*
+	 * Of a legacy POST: its MCP session, "" if it names none; borrowed. Such a client cancels a call with another POST, which reaches
+	 * the calls of its own session alone: clients number their calls alike. NULL: calls are cancelled by their own channel only.
+	 */
+	const char               *session;
 };
 
 struct call {
@@ -79,8 +84,8 @@ void call_notify(struct call *c, const char *method, json_t *params);
 /* The call of the channel with this id, or NULL. */
 struct call *calls_find(struct mcp *m, const struct channel *ch, const json_t *id);
 /*
- * For notifications/cancelled: the call of the channel with this id, else the one legacy call of the same principal that has
- * it. Legacy HTTP cancels with a second POST.
+ * For notifications/cancelled: the call of the channel with this id, else the one legacy call with it of the same principal and
+ * MCP session. Legacy HTTP cancels with a second POST.
  */
 struct call *calls_find_to_cancel(struct mcp *m, const struct channel *ch, const json_t *id);
 void         calls_cancel_all(struct mcp *m, const struct channel *ch);

@@ -329,6 +329,7 @@ static bool session_is_ours(const char *id)
 /* The session is part of the owner: two clients with one token may choose the same names for sessions of execute_code. */
 static void session_own(struct http_post *p)
 {
+	p->channel.session = p->head.session_id ? p->head.session_id : "";
 	if (session_is_ours(p->head.session_id))
 		(void)snprintf(p->channel.owner, sizeof p->channel.owner, "%s/%s", p->channel.principal, p->head.session_id);
 }
@@ -338,25 +339,6 @@ static void session_mark(struct http_post *p)
 {
 	if (*p->session && p->channel.elicits)
 		strcat(p->session, elicits_mark);
-}
-
-static bool is_cancel_in_session(const struct http_post *p, const struct rpc_message *m)
-{
-	return p->head.session_id && m->kind == RPC_NOTIFICATION && !strcmp(m->method, "notifications/cancelled");
-}
-
-static void cancel_in_session(struct http_post *p, const struct rpc_message *m)
-{
-	const json_t     *id = json_object_get(m->params, "requestId");
-	struct http_post *other;
-	struct call      *c = NULL;
-
-	TAILQ_FOREACH(other, &p->server->posts, link)
-		if (other->head.session_id && !other->modern && !strcmp(other->head.session_id, p->head.session_id) &&
-		    (c = calls_find(p->server->mcp, &other->channel, id)))
-			break;
-	if (c)
-		call_cancel(c);
 }
 
 static int check_legacy(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e, int *status)
@@ -390,10 +372,7 @@ static void dispatch_one(struct http_post *p, struct rpc_message *m)
 	}
 	p->pending += m->kind == RPC_REQUEST;
 	p->channel.elicits = !p->modern && p->channel.legacy >= REVISION_2025_06_18 && head_takes_events(&p->head) && session_elicits(p->head.session_id);
-	if (!p->modern && is_cancel_in_session(p, m))
-		cancel_in_session(p, m);
-	else
-		dispatch_as(p->server->mcp, &p->channel, NULL, m, revision);
+	dispatch_as(p->server->mcp, &p->channel, NULL, m, revision);
 	session_mark(p);
 }
 

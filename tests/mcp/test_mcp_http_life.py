@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import select
 import signal
 import socket
 import subprocess
@@ -312,6 +313,26 @@ def test_a_cancel_of_one_session_does_not_reach_another_that_counts_alike(server
         assert host.poll(lambda: len(programs(server.pid)) == 1)
         assert server.say(post(cancel, theirs))[0] == 202
         assert raw.reply()[::2] == (202, b"")
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("stranger", [{}, {"Mcp-Session-Id": "stranger"}], ids=["no session", "another session"])
+def test_a_cancel_reaches_calls_of_its_own_session_only_alone_and_in_a_batch(server, stranger, batch):
+    call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": ASLEEP}
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    for owner in ({"Mcp-Session-Id": "owner"}, {}):
+        if not owner and not stranger:
+            continue
+        with server.connect() as raw:
+            raw.send(post(call, owner))
+            assert host.poll(lambda: programs(server.pid))
+            for headers in (stranger, owner):
+                assert not select.select([raw.sock], [], [], 0)[0], "it runs until its own session cancels it"
+                assert server.say(post([cancel, ping] if batch else cancel, headers))[0] == (200 if batch else 202)
+                assert server.say(post(*modern("tools/list")))[0] == 200, "the cancel has been taken"
+            assert raw.reply()[::2] == (202, b""), headers
+        assert all_gone(server)
 
 
 def test_a_listener_that_goes_is_forgotten(server):

@@ -60,7 +60,7 @@ struct world {
 
 static void heard_init(struct heard *h, const char *principal)
 {
-	*h = (struct heard){ .channel = { .ops = &ops, .legacy = REVISION_LEGACY_NEWEST }, .answers = json_array(), .others = json_array() };
+	*h = (struct heard){ .channel = { .ops = &ops, .legacy = REVISION_LEGACY_NEWEST, .session = "" }, .answers = json_array(), .others = json_array() };
 	snprintf(h->channel.principal, sizeof h->channel.principal, "%s", principal);
 }
 
@@ -144,6 +144,12 @@ static void check_cancel_elsewhere(void)
 	says(&w, &w.a, HOLD("1"));
 	says(&w, &other, CANCEL("1"));
 	tap_ok(cancelled == 0, "another client's call cannot be cancelled");
+	same.channel.session = "theirs";
+	says(&w, &same, CANCEL("1"));
+	same.channel.session = NULL;
+	says(&w, &same, CANCEL("1"));
+	tap_ok(cancelled == 0, "nor that of another session");
+	same.channel.session = "";
 	says(&w, &same, CANCEL("1"));
 	tap_ok(cancelled == 1, "one's own legacy call can, from another connection");
 	says(&w, &w.a, HOLD("1"));
