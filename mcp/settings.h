@@ -2,7 +2,8 @@
  * settings.h - the settings of a brig-mcp, and where each comes from.
  *
  * There is one row for each setting (settings.def). A setting may be given in several places. The strongest one counts, not the
- * last: an option before the environment, then the file .env, then the configuration file, then the preset. A value that a
+ * last: an option before the environment, then the file .env, then the configuration file, then the preset; but a token of
+ * .env comes behind that of the configuration file. A value that a
  * stronger place overrides is not parsed, so a mistake in it does no harm.
  *
  * A setting has one name in three spellings: --max-timeout, the variable BRIG_MCP_MAX_TIMEOUT, the key max_timeout. The

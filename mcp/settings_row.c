@@ -63,9 +63,14 @@ static int take_text(struct settings *s, const struct field *f, const char *text
 	return field_from_text(f, kept, s, e);
 }
 
-/* Of two values from the same place the first one counts; of options the last, as people append theirs to those of a script. */
+/*
+ * Of two values from the same place the first one counts; of options the last, as people append theirs to those of a script.
+ * A token of .env is the weakest: a stranger who wrote that file would let himself in where the user has named another.
+ */
 static bool is_covered(const struct settings *s, enum setting_id id, enum setting_origin origin)
 {
+	if (id == SETTING_token && s->origin[id] == ORIGIN_DOTENV && origin == ORIGIN_FILE)
+		return false;
 	return s->origin[id] > origin || (s->origin[id] == origin && origin != ORIGIN_OPTION && origin != ORIGIN_PRESET);
 }
 
@@ -75,8 +80,10 @@ static int take(struct settings *s, enum setting_id id, const struct setting_sou
 	static const struct field token_file = { .type = FIELD_STR, .offset = offsetof(struct settings, token_file), .max = FIELD_ANY };
 	const struct field       *f          = &setting_rows[id].field;
 
-	if (id == SETTING_token && by->where && !by->older)
-		f = &token_file;
+	if (id == SETTING_token && by->where && !by->older) {
+		f        = &token_file;
+		s->token = ""; /* that of .env */
+	}
 	if (f->type == FIELD_LIST)
 		return take_list(s, f, text, e);
 	return f->type == FIELD_STR || f->type == FIELD_NAME ? take_text(s, f, text, e) : field_from_text(f, text, s, e);

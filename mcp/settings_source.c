@@ -10,7 +10,8 @@
 /*
  * A file .env may come with a folder that a stranger has written. It may set how programs run, which the profile bounds. It
  * must not open a port, nor choose who may connect to it, nor start programs outside of a jail, nor say which of their tools
- * may be called, which hosts may be reached, or where files are written.
+ * may be called, which hosts may be reached, or where files are written. It may hold the token, as it always could, but that
+ * counts only where no other place names one: see is_covered() in settings_row.c.
  */
 static const enum setting_id never_in_dotenv[] = {
 	SETTING_http, SETTING_host, SETTING_insecure_loopback, SETTING_allow_origin, SETTING_allow_host, SETTING_server,

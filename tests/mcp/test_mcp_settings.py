@@ -412,6 +412,23 @@ def test_the_published_way_to_serve_http_with_a_dotenv(place):
             assert mcp.request("ping", revision="2025-11-25") == {}
 
 
+@pytest.mark.parametrize("name", ["SANDBOX_API_TOKEN", "BRIG_MCP_TOKEN_FILE"])
+def test_a_token_of_a_dotenv_lets_nobody_in_where_the_configuration_names_another(place, name):
+    """The directory may be a stranger's."""
+    theirs = "of-whoever-wrote-the-file-dotenv-" + "x" * 32
+    for file, token in (("mine", TOKEN), ("theirs", theirs)):
+        (place.work / file).write_text(token)
+        (place.work / file).chmod(0o600)
+    place.dotenv.write_text(f"{name}={theirs if name == 'SANDBOX_API_TOKEN' else place.work / 'theirs'}\n")
+    place.dotenv.chmod(0o600)
+    place.config.write_text(json.dumps({"token_file": str(place.work / "mine")}))
+    assert place.printed()["token-file"] == ("in a file; read for HTTP only", f"{place.config}, line 1: token_file")
+    with http_server([binary(), "--http", "--port", "0"], {"HOME": str(place.home)}, place.work) as (url, _):
+        with McpHttp(url, headers={"Authorization": f"Bearer {TOKEN}"}) as mcp:
+            assert mcp.request("ping", revision="2025-11-25") == {}
+            assert mcp.raw(b"{}", {"Authorization": f"Bearer {theirs}"})[0] == 401
+
+
 @pytest.mark.private("the private brigd is looked at")
 @pytest.mark.requirement("A38")
 def test_no_program_sees_the_token_nor_does_a_private_brigd(place, needs_rootfs):
