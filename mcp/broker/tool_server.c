@@ -25,6 +25,7 @@ enum {
 	LINE_READ  = 64 * 1024, /* a secret is hidden only if all of it is in what is read */
 	LINE_SHOWN = 400,
 };
+#define LIST_MAX (8 * MIB) /* of its list of tools, all pages together: 200 of 4 MiB each would be held otherwise */
 
 /* --- its log --- */
 
@@ -304,6 +305,17 @@ static void take_list(struct tool_server *s)
 	is_ready(s);
 }
 
+/* false: the list is too large, and this page and those behind it are left out. */
+static bool add_page(struct tool_server *s, const json_t *tools)
+{
+	static const char too_large[] = "its list of tools has more than 8 MiB, and the rest of it is left out";
+
+	s->pages_size += json_dumpb(tools, NULL, 0, JSON_COMPACT);
+	if (s->pages_size > LIST_MAX)
+		log_server_line(s, "", too_large, strlen(too_large));
+	return s->pages_size <= LIST_MAX && json_array_extend(s->pages, (json_t *)tools) == 0;
+}
+
 static void on_listed(void *owner, enum rpc_end end, const json_t *reply, const char *why)
 {
 	struct tool_server *s      = owner;
@@ -322,8 +334,7 @@ static void on_listed(void *owner, enum rpc_end end, const json_t *reply, const 
 			log_server_line(s, "", text, strlen(text)); /* the earlier list stays in use */
 		return;
 	}
-	json_array_extend(s->pages, (json_t *)tools);
-	if (cursor && ++s->page < PAGES_MAX && json_array_size(s->pages) <= CATALOG_MAX)
+	if (add_page(s, tools) && cursor && ++s->page < PAGES_MAX && json_array_size(s->pages) <= CATALOG_MAX)
 		list_page(s, cursor);
 	else
 		take_list(s);
@@ -335,8 +346,9 @@ static void list_page(struct tool_server *s, const char *cursor)
 
 	if (!cursor) {
 		json_decref(s->pages);
-		s->pages = json_array();
-		s->page  = 0;
+		s->pages      = json_array();
+		s->pages_size = 0;
+		s->page       = 0;
 	} else {
 		json_object_set_new(params, "cursor", json_string(cursor));
 	}

@@ -50,6 +50,7 @@ struct tool_server {
 	struct rpc_ask             greeting, listing, subscription;
 	struct loop_timer          patience;      /* the deadline of a start; the end of a rest; the time to exit after its output has ended */
 	json_t                    *pages;         /* definitions of tools, from the pages fetched so far */
+	size_t                     pages_size;    /* bytes of their JSON */
 	unsigned                   page;
 	bool                       stale;         /* the list has changed while it was fetched */
 	int64_t                    listed_ms;

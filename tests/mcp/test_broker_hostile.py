@@ -114,11 +114,13 @@ def test_what_a_server_says_about_its_tools_is_clean_and_short(tmp_path):
         assert len(brief["summary"]) <= 200 and "\n" not in brief["summary"] and "\x1b" not in brief["summary"] + whole["description"] and len(whole["description"].encode()) <= 4096
 
 
-def test_a_list_without_an_end_ends(tmp_path):
+@pytest.mark.parametrize("size, pages", [(0, 200), (1 << 20, 7)], ids=["small pages", "large pages"])
+def test_a_list_without_an_end_ends_after_so_many_pages_and_bytes(tmp_path, size, pages):
     """Each page names a next one."""
     file = tmp_path / "endless.py"
     file.write_text("""
 import json, sys
+size = int(sys.argv[1])
 for line in sys.stdin:
     m = json.loads(line)
     if "id" not in m: continue
@@ -126,12 +128,13 @@ for line in sys.stdin:
     elif m["method"] == "initialize": r = {"result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}}
     elif m["method"] == "tools/list":
         n = int(m.get("params", {}).get("cursor", 0))
-        r = {"result": {"tools": [{"name": f"t{n}", "inputSchema": {"type": "object"}}], "nextCursor": str(n + 1)}}
+        r = {"result": {"tools": [{"name": f"t{n}", "inputSchema": {"type": "object"}}, {"name": "fat", "description": "x" * size}], "nextCursor": str(n + 1)}}
     else: r = {"result": {"content": []}}
     print(json.dumps({"jsonrpc": "2.0", "id": m["id"], **r}), flush=True)
 """)
-    with Brokered({"t": {"command": "/usr/bin/python3", "args": ["-S", str(file)]}}) as b, b.run() as program:
-        assert len(program.ask("names", under="t")["names"]) == 200
+    with Brokered({"t": {"command": "/usr/bin/python3", "args": ["-S", str(file), str(size)]}}) as b, b.run() as program:
+        assert len([name for name in program.ask("names", under="t")["names"] if name != "t.fat"]) == pages
+    assert ("more than 8 MiB" in b.log) == (size > 0)
 
 
 def test_a_server_that_breaks_the_protocol_in_a_batch_is_closed_and_no_more_of_it_is_read(tmp_path):
