@@ -154,7 +154,7 @@ static void take_response(struct rpc_client *c, const struct rpc_message *m)
 	else if (json_is_string(json_object_get(m->error, "message")))
 		end_ask(a, RPC_END_ERROR, m->error, NULL);
 	else
-		end_ask(a, RPC_END_LOST, NULL, "its answer is none of JSON-RPC");
+		end_ask(a, RPC_END_LIMIT, NULL, "it is none of JSON-RPC");
 }
 
 static void take_request(struct rpc_client *c, const struct rpc_message *m)

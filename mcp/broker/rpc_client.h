@@ -15,6 +15,7 @@
 
 struct rpc_client;
 
+/* LIMIT: its answer cannot be taken. LOST: the client was closed; nothing else ends a request so. */
 enum rpc_end { RPC_END_RESULT, RPC_END_ERROR, RPC_END_TIMEOUT, RPC_END_LIMIT, RPC_END_LOST };
 
 /* One request. Its owner fills the first three; it is forgotten when it is answered. */

@@ -55,9 +55,16 @@ def test_servers_of_every_era_are_spoken_to(era, tmp_path):
     assert [(call["name"], call["verdict"]) for call in said["calls"]] == [("t.echo", "ok"), ("t.add", "ok")] and said["wait_ms"] >= sum(call["ms"] for call in said["calls"]) - 1
 
 
-def test_a_server_that_is_silent_when_asked_for_its_era_is_an_old_one():
-    with Brokered({"t": own_server("--era", "silent")}) as b, b.run() as program:
+@pytest.mark.parametrize("era", ["silent", "babbles"])
+def test_a_server_that_does_not_answer_well_when_asked_for_its_era_is_an_old_one(era):
+    with Brokered({"t": own_server("--era", era)}) as b, b.run() as program:
         assert program.result("t.echo", text="x") == "x"
+
+
+def test_a_server_whose_list_is_none_of_json_rpc_is_lost_at_once():
+    with Brokered({"t": own_server("--era", "lists-nothing")}) as b, b.run() as program:
+        kind, words = program.error("t.echo", text="x")
+    assert kind == "lost" and "tools/list: it is none of JSON-RPC" in words
 
 
 def test_a_server_of_an_unknown_revision_is_not_spoken_to():

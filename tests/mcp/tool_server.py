@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A server of MCP on stdin and stdout that does what a test wants: well-behaved tools, and hostile ones. The standard library, none of brig's code.
 
-    tool_server.py [--era modern|legacy|old|exits|silent|modern-listens] [--pages N] [--tools FILE] [--note FILE]
+    tool_server.py [--era modern|legacy|old|exits|silent|babbles|modern-listens] [--pages N] [--tools FILE] [--note FILE]
 
 What it hears is appended to the file of --note, a line of JSON each: a test can see what reached it.
 """
@@ -98,6 +98,8 @@ class Server:
                 sys.exit(3)
             if era == "silent":
                 return None
+            if era == "babbles":
+                return self.say({"id": request["id"], "result": "what?"})
             if era.startswith("modern"):
                 listens = {"listChanged": True} if era == "modern-listens" else {}
                 return self.answer(request, {"supportedVersions": [MODERN], "capabilities": {"tools": listens}, "ttlMs": 0, "cacheScope": "private"})
@@ -109,6 +111,8 @@ class Server:
         if method == "subscriptions/listen" and era == "modern-listens":
             self.subscribed = request["id"]
             return None
+        if method == "tools/list" and era == "lists-nothing":
+            return self.say({"id": request["id"], "error": "what?"})
         if method == "tools/list":
             return self.page(request)
         if method == "tools/call":
