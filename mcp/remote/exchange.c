@@ -11,7 +11,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { CONNECT_MS = 10 * 1000 };
+enum { CONNECT_MS = 10 * 1000, ANSWERED_MAX = 16 };
 
 /* --- what is written --- */
 
@@ -192,7 +192,8 @@ static size_t on_header(char *bytes, size_t one, size_t n, void *owner)
 	for (const char *p = value; p < end; p++)
 		if (*p <= 0x20 || *p >= 0x7f)
 			return n * one; /* such an id cannot be sent back in a header */
-	snprintf(x->remote->session, sizeof x->remote->session, "%.*s", (int)(end - value), value);
+	free(x->remote->session);
+	x->remote->session = end > value ? strndup(value, (size_t)(end - value)) : NULL;
 	return n * one;
 }
 
@@ -236,7 +237,7 @@ static void over_with_status(struct exchange *x, long status)
 	write_failure(x, RPC_NO_ANSWER, text);
 	if (!x->id && status >= 400)
 		say(x->method, ": was not taken");
-	if (status == 404 && *x->remote->session && !x->is_initialize) {
+	if (status == 404 && x->remote->session && !x->is_initialize) {
 		say("the server has ended the session", "");
 		x->remote->ends   = true;
 		x->remote->status = 1;
@@ -318,7 +319,7 @@ static bool add_headers(struct exchange *x, const json_t *params)
 		ok = add_header(x, "Content-Type", "application/json");
 	ok = ok && add_header(x, "Accept", x->is_listen ? "text/event-stream" : "application/json, text/event-stream") && add_header(x, "Expect", "");
 	if (!x->modern) {
-		ok = ok && (!*r->session || x->is_initialize || add_header(x, "Mcp-Session-Id", r->session));
+		ok = ok && (!r->session || x->is_initialize || add_header(x, "Mcp-Session-Id", r->session));
 		return ok && (!*r->version || x->is_initialize || add_header(x, "MCP-Protocol-Version", r->version));
 	}
 	ok = ok && add_header(x, "MCP-Protocol-Version", revision_name(REVISION_MODERN)) && add_header(x, "Mcp-Method", x->method);
@@ -378,11 +379,30 @@ static struct exchange *begin(struct exchange *x, const json_t *params)
 	return NULL;
 }
 
+/*
+ * A server should end the stream that has brought the answer, and most do at once, so that its connection is used again. The
+ * streams of one that does not would soon be all connections that there may be: of more than ANSWERED_MAX the oldest is ended.
+ */
+static void drop_answered(struct remote *r)
+{
+	struct exchange *x, *oldest = NULL;
+	unsigned         n = 0;
+
+	TAILQ_FOREACH_REVERSE(x, &r->exchanges, exchanges, link)
+		if (x->answered) {
+			oldest = x;
+			n++;
+		}
+	if (n > ANSWERED_MAX)
+		exchange_drop(oldest);
+}
+
 struct exchange *exchange_post(struct remote *r, const struct rpc_message *message, char *line)
 {
 	struct exchange *x       = create(r);
 	const json_t    *version = json_object_get(json_object_get(message->params, "_meta"), META_VERSION);
 
+	drop_answered(r);
 	if (!x) {
 		free(line);
 		return NULL;

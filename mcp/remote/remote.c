@@ -179,7 +179,7 @@ static void delete_session(struct remote *r)
 {
 	struct exchange *x;
 
-	if (!*r->session || r->status)
+	if (!r->session || r->status)
 		return;
 	if (!(x = exchange_listen(r)))
 		return;
@@ -217,6 +217,7 @@ int remote_serve(void)
 	lines_done(&r.lines);
 	json_decref(r.mirrored);
 	sse_done(&r);
+	free(r.session);
 	free(r.url);
 	curl_global_cleanup();
 	return r.status;

@@ -20,7 +20,7 @@ struct remote {
 	char                         *url;
 	struct curl_slist            *headers;     /* from the first line */
 	struct lines                  lines;
-	char                          session[256]; /* of a legacy server; "": none */
+	char                         *session;     /* the id of a legacy server, owned; NULL: none */
 	char                          version[32];  /* the revision that initialize agreed on; "": none yet */
 	json_t                       *mirrored;    /* the headers that tools ask for; see mirror.h */
 	bool                          ends;

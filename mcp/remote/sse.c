@@ -91,7 +91,8 @@ bool sse_begins(struct exchange *x, CURLcode code, long status)
 	curl_multi_remove_handle(r->multi, x->easy);
 	x->is_held      = true;
 	x->refused_with = status;
-	*r->session     = 0;
+	free(r->session);
+	r->session      = NULL;
 	r->sse.state    = SSE_WANTED;
 	return true;
 }

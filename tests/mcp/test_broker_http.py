@@ -139,6 +139,24 @@ def test_a_session_that_could_not_be_sent_back_is_none(session):
     assert "mcp-session-id" not in server.headers_of("tools/call")
 
 
+def test_a_long_session_id_is_sent_back_whole():
+    with Server("legacy", session="s" * 3000) as server, Brokered({"h": server.entry()}) as b, b.run() as program:
+        assert program.result("h.echo", text="x") == "x"
+    assert server.headers_of("tools/call")["mcp-session-id"] == "s" * 3000
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_a_server_that_ends_no_stream_goes_on_being_called(era):
+    """There may be 128 connections to it."""
+    def leaves_open(handler, message):
+        handler.events({"jsonrpc": "2.0", "id": message["id"], "result": {"resultType": "complete", "content": [{"type": "text", "text": "x"}]}}, end=False)
+        handler.server.gone.wait(host.HANG)
+        handler.close_connection = True
+    with Server(era, odd={"tools/call": leaves_open}) as server, Brokered({"h": server.entry()}, "--tool-rate", "1000", "--tool-timeout", "10") as b, b.run() as program:
+        for _ in range(140):
+            assert program.result("h.echo", text="x") == "x"
+
+
 def test_nobody_at_the_address_is_a_server_that_is_lost():
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
