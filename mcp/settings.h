@@ -3,8 +3,8 @@
  *
  * There is one row for each setting (settings.def). A setting may be given in several places. The strongest one counts, not the
  * last: an option before the environment, then the file .env, then the configuration file, then the preset; but a token of
- * .env comes behind that of the configuration file. A value that a
- * stronger place overrides is not parsed, so a mistake in it does no harm.
+ * .env comes behind that of the configuration file. A value that a stronger place overrides is not parsed, so a mistake in it
+ * does no harm.
  *
  * A setting has one name in three spellings: --max-timeout, the variable BRIG_MCP_MAX_TIMEOUT, the key max_timeout. The
  * SANDBOX_* names of the row are variables, too, but BRIG_MCP_* comes before them.

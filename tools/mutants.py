@@ -161,6 +161,9 @@ MUTANTS = [Mutant(*row) for row in (
     ("any-token", "mcp/http/http_token.c",
      "	return !differ;", "	return true;",
      "every bearer token is the right one", ["tests/mcp/test_mcp_http_life.py", "-k", "published_sequence"]),
+    ("any-session", "mcp/call.c",
+     "strcmp(own->session, ch->session) == 0", "true",
+     "a client ends the calls of another that numbers its calls alike", ["tests/mcp/test_mcp_http_life.py", "-k", "its_own_session_only"]),
     # --- tools of other servers
     ("deny-goes-last", "mcp/broker/tool_policy.c",
      "rows[] = { { p->deny, TOOL_DENY }, { p->ask, TOOL_ASK }, { p->allow, TOOL_ALLOW } };", "rows[] = { { p->allow, TOOL_ALLOW }, { p->ask, TOOL_ASK }, { p->deny, TOOL_DENY } };",
