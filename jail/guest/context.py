@@ -70,12 +70,26 @@ def is_usable(stream):
         return False
 
 
+def c_flush():
+    """A function that writes what C code has printed. Not fflush(NULL): it would wait for a thread that reads from any stream of the C library."""
+    if "zygote_flush" in OURS:
+        return zygote_flush
+    import ctypes # the session server has imported it, too
+    library = ctypes.CDLL(None)
+    streams = [ctypes.c_void_p.in_dll(library, name) for name in ("stdout", "stderr")]
+    return lambda: [library.fflush(stream) for stream in streams]
+
+
+FLUSH_C = c_flush() # before a program can change ctypes
+
+
 def flush(*streams):
     for stream in streams:
         try:
             stream.flush()
         except Exception:
             pass # a stream of the program, or a pipe without a reader
+    FLUSH_C()
 
 
 def is_unread(fd):

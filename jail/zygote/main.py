@@ -62,7 +62,7 @@ def load_guest():
     parts = next(const for const in code.co_consts if type(const) is dict)
     main = new_main(GUEST)
     names = main.__dict__
-    names["zygote_prctl"], names["zygote_reseed"] = zygote.prctl, reseed
+    names["zygote_prctl"], names["zygote_flush"], names["zygote_reseed"] = zygote.prctl, zygote.flush, reseed
     names["LOADED"] = {name: loads(part) for name, part in parts.items()}
     for name in parts:
         parts[name] = dumps(calling.replace(co_consts=tuple(name if const == "part" else const for const in calling.co_consts)))

@@ -209,11 +209,24 @@ static PyObject *set_process(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
+/* For contexts of sessions: what C code has printed is output of the call that did it. A client that does not read makes it wait. */
+static PyObject *flush(PyObject *self, PyObject *args)
+{
+	(void)self;
+	(void)args;
+	Py_BEGIN_ALLOW_THREADS
+	fflush(stdout);
+	fflush(stderr);
+	Py_END_ALLOW_THREADS
+	Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
 	{ "live", live, METH_VARARGS, NULL },
 	{ "rehearse", rehearse, METH_VARARGS, NULL },
 	{ "settle", settle, METH_O, NULL },
 	{ "prctl", set_process, METH_VARARGS, NULL },
+	{ "flush", flush, METH_NOARGS, NULL },
 	{ NULL, NULL, 0, NULL },
 };
 static PyModuleDef_Slot   slots[]    = { { 0, NULL } };

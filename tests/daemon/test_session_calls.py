@@ -137,6 +137,14 @@ def test_a_policy_that_refuses_what_the_server_can_do_without_costs_nothing(buil
             assert opened.close()["exit_reason"] == "exited"
 
 
+# --- output ---------------------------------------------------------------------------------------------------------------
+
+def test_what_c_code_prints_is_output_of_the_call_that_did_it(session):
+    """The C library keeps it until its buffer is full."""
+    answers = session.run("import ctypes\nC = ctypes.CDLL(None)\nprint('one'); C.printf(b'two\\n')"), session.run("C.puts(b'three'); 1 / 0"), session.run("print('four')")
+    assert [answer.out for answer in answers] == ["one\ntwo\n", "three\n", "four\n"], answers
+
+
 # --- contexts that end ----------------------------------------------------------------------------------------------------
 
 def test_an_interpreter_that_was_started_ahead_and_is_killed_before_its_first_call_costs_nothing(session):

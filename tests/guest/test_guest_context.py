@@ -322,6 +322,25 @@ def test_what_a_client_that_has_gone_did_not_read_is_not_for_the_next_one(live, 
     assert (done.out, done.err) == ("next\n", "")
 
 
+C_PRINTS = "import ctypes\nC = ctypes.CDLL(None)\nC.printf(b'of C\\n')"
+
+
+def test_what_c_code_prints_is_output_of_the_call_that_did_it(live):
+    assert (live(C_PRINTS).out, live("print('next')").out) == ("of C\n", "next\n")
+
+
+def test_what_c_code_prints_in_a_fork_that_comes_to_the_end_is_written_once(live):
+    live("import os")
+    assert live(f"if (pid := os.fork()) == 0:\n    {C_PRINTS}\nelse:\n    os.waitpid(pid, 0)".replace("\nC", "\n    C")).out == "of C\n"
+
+
+def test_a_thread_that_reads_by_the_c_library_does_not_keep_a_call_from_its_end(live):
+    """It holds the lock of its stream meanwhile."""
+    code = "import ctypes, os, threading\nC = ctypes.CDLL(None)\nC.fdopen.restype = ctypes.c_void_p\nreading, writing = os.pipe()\nstream = ctypes.c_void_p(C.fdopen(reading, b'r'))\n" \
+           "threading.Thread(target=C.fgetc, args=(stream,), daemon=True).start()\n1"
+    assert (live(code).value, live("2").value) == (1, 2)
+
+
 def test_a_report_that_nobody_reads_is_no_error(live):
     call = live.begin("print('on', flush=True)\nimport time\ntime.sleep(0.2)\n'x' * 300000")
     call.until("on")
