@@ -4,7 +4,7 @@
 # A context is a fork of this process that executes code of programs (context.py). A command is started and awaited by another fork, the
 # command's parent (stay_beside()). All processes of a session have the same rights as this one, so it is not dumpable: they cannot read
 # or write its memory, take its descriptors, or trace it. They can kill it, which ends the session. What they send is hostile.
-from posix import P_ALL, P_PID, WEXITED, WNOHANG, WNOWAIT, _exit, chdir, POSIX_SPAWN_DUP2, closerange, fork, kill, killpg, pipe, posix_spawn, sched_yield, setsid, stat, waitid, waitpid
+from posix import P_ALL, P_PID, WEXITED, WNOHANG, WNOWAIT, _exit, chdir, POSIX_SPAWN_DUP2, closerange, fork, getsid, kill, killpg, pipe, posix_spawn, sched_yield, setsid, stat, waitid, waitpid
 
 READY, STARTED, ENDED, FAILED, LOST, CPU, BACKGROUND = range(1, 8)
 RESIZE, INTERRUPT = 1, 2 # to the parent of a command that has a terminal
@@ -144,15 +144,24 @@ def has_children():
         return False
 
 
+def session_of(pid):
+    """The pid of the context or other process whose setsid() this one has inherited."""
+    try:
+        return getsid(pid)
+    except OSError:
+        return 0
+
+
 def end_children(spared=()):
     """Kills all children of this process, and their descendants: orphans become its children, because it is a subreaper. None is reaped meanwhile.
     The dead count towards the limit of processes, so programs that fork faster than they are killed soon cannot fork any more. A process that a
     program has hidden (PR_SET_DUMPABLE) becomes a child when its parent ends.
+    spared: these, and what has their session: a process can leave a session, but not enter one.
 
     All have ended when a second look finds only dead children, the same as the first: while a process runs, its own children are not in the list."""
     seen = []
     while has_children():
-        children = [child for child in children_of("self") if child not in spared]
+        children = [child for child in children_of("self") if not spared or not {child, session_of(child)} & spared]
         running = [child for child in children if not is_over(child)]
         if not running and children == seen:
             return
@@ -608,7 +617,10 @@ class Server:
         return any(event & POLLIN for _, event in poll.poll(0))
 
     def end_orphans(self):
-        """Kills the processes that a context has left, or a command's parent that was killed: as orphans they became children of this process."""
+        """
+        Kills the processes that a context has left, or a command's parent that was killed: as orphans they became children of this process. Those
+        of the other contexts have their sessions, and stay. A daemon has one of its own and tells nobody whose it is: it is killed, too.
+        """
         end_children({*(context.pid for context in self.contexts.values()), *self.commands, *self.others})
 
     # --- its life ---

@@ -171,3 +171,21 @@ def test_an_interpreter_that_ends_by_itself_between_two_calls_costs_at_most_the_
         assert [answer.reason for answer in answers] == ["exited"] * 2, (n, answers)
     session.restart()
     assert session.value("5") == 5
+
+
+LEAVES = "import os\npid = int(os.popen('sleep 600 > /dev/null 2>&1 & echo $!').read())"
+IS_THERE = "any(line.startswith('State:') and 'Z' not in line for line in open(f'/proc/{pid}/status')) if os.path.exists(f'/proc/{pid}') else False"
+
+
+@pytest.mark.parametrize("end", ["restart", "os._exit(0)", "os.kill(os.getpid(), 9)"])
+def test_what_an_interpreter_has_left_running_ends_with_it_and_not_with_another(session, end):
+    """Its parent has ended: the session server is the parent of all of them."""
+    for context in "one", "two":
+        session.run(LEAVES, context=context)
+    pid = session.value("pid", context="one")
+    if end == "restart":
+        session.restart("one")
+    else:
+        session.run(end, context="one")
+    assert session.value(IS_THERE, context="two") is True
+    assert session.value(f"import os; pid = {pid}; {IS_THERE}", context="one") is False
