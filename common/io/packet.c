@@ -71,6 +71,13 @@ bool packet_is_there(int sock)
 	return sock >= 0 && poll(&p, 1, 0) == 1;
 }
 
+bool packet_has_room(int sock)
+{
+	struct pollfd p = { .fd = sock, .events = POLLOUT };
+
+	return sock >= 0 && poll(&p, 1, 0) == 1;
+}
+
 void packet_drop(int *fds, size_t n)
 {
 	static const struct linger none = { 0 };

@@ -28,6 +28,8 @@ must_use bool packet_is_socket(int fd);
 
 /* Whether recvmsg() would return at once: with a packet, end of file or an error. False for -1. */
 bool packet_is_there(int sock);
+/* Less than a quarter of the room is used: the next packet can be sent without waiting. */
+bool packet_has_room(int sock);
 
 /* Closes a socket that an untrusted process may have filled: what waits in it is received first, and dropped. The other end gets end of file. */
 void packet_close(int *sock);

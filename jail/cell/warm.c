@@ -35,9 +35,10 @@ int warm_open(struct warm *w, struct err *e)
 	return w->order_file < 0 ? -1 : 0;
 }
 
+/* While a zygote imports, requests fill its socket; one more would not be sent, and its run would fail. */
 bool warm_is_possible(const struct warm *w)
 {
-	return w->is_wanted && w->zygote.is_up && w->zygote.requests >= 0;
+	return w->is_wanted && w->zygote.is_up && packet_has_room(w->zygote.requests);
 }
 
 int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e)

@@ -60,7 +60,7 @@ enum { WARM_MS_MAX = 3000, WARM_START_MS_MAX = 9000, WARM_ASKED_MAX = 3 };
 
 /* Before PID 1 is cloned: makes the order socket and the order file. */
 must_use int warm_open(struct warm *w, struct err *e);
-/* True: a zygote may fork into this cell, and one is there or is being started again. */
+/* True: a zygote may fork into this cell, one is there or is being started again, and not too many requests wait for it. */
 bool         warm_is_possible(const struct warm *w);
 /* In BUILDING: takes over what PID 1 made. After a failure the descriptors stay the caller's. */
 must_use int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e);

@@ -95,6 +95,14 @@ int main(void)
 	close(pair[1]);
 	tap_ok(packet_receive(pair[0], text, sizeof text, got, 3, &n) == 4, "the last word arrives though the other end died with ours unread");
 	tap_ok(packet_receive(pair[0], text, sizeof text, got, 3, &n) == 0, "and then comes the end");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return EXIT_FAILURE;
+	while (packet_has_room(pair[0]) && packet_offer(pair[0], "abc", 3, NULL, 0) == 0)
+		;
+	tap_ok(!packet_has_room(pair[0]) && packet_offer(pair[0], "abc", 3, NULL, 0) == 0, "a socket that nobody reads has no room, before a packet is refused");
+	while (packet_is_there(pair[1]))
+		(void)!packet_receive(pair[1], text, sizeof text, got, 3, &n);
+	tap_ok(packet_has_room(pair[0]), "and has room again when it was read");
 	got[0] = lingering();
 	got[1] = dup(pair[0]);
 	alarm(20);
