@@ -69,6 +69,19 @@ static int lower_limits(struct run_plan *p, const json_t *asked, const json_t *a
 
 /* --- what is shown --- */
 
+struct link {
+	char path[32];
+};
+
+/* Leads to what the descriptor refers to. */
+static struct link link_of(int fd)
+{
+	struct link link;
+
+	snprintf(link.path, sizeof link.path, "/proc/self/fd/%d", fd);
+	return link;
+}
+
 /*
  * Memory files, namespaces and pidfds are regular files to statx(). A mount of one would hand it to the program; what can be
  * shown has a path.
@@ -76,11 +89,9 @@ static int lower_limits(struct run_plan *p, const json_t *asked, const json_t *a
 static bool has_path(int fd)
 {
 	static const char gone[] = " (deleted)";
-	char              link[32], path[PATH_MAX];
-	ssize_t           n;
+	char              path[PATH_MAX];
+	ssize_t           n = readlinkat(AT_FDCWD, link_of(fd).path, path, sizeof path - 1);
 
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	n = readlinkat(AT_FDCWD, link, path, sizeof path - 1);
 	if (n <= 0)
 		return false;
 	path[n] = 0;
@@ -93,14 +104,12 @@ static bool has_path(int fd)
  */
 static int make_path_only(int fd)
 {
-	char      link[32];
 	scoped_fd path_only = -1;
 	int       flags     = fcntl(fd, F_GETFL);
 
 	if (flags < 0 || flags & O_PATH)
 		return flags < 0 ? -1 : 0;
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	path_only = open(link, O_PATH | O_CLOEXEC);
+	path_only = open(link_of(fd).path, O_PATH | O_CLOEXEC);
 	return path_only < 0 || dup3(path_only, fd, O_CLOEXEC) < 0 ? -1 : 0;
 }
 
