@@ -230,7 +230,7 @@ def test_whatever_a_process_of_one_profile_says_the_others_are_served(daemon, ki
     """python3: forks that wait for an order. Its own profile may lose runs and cells; it is served again afterwards."""
     dice = random.Random(kind)
     kept = [daemon.pid, *daemon.of_kind("keeper")], [of_profile(daemon, "strict")]
-    for _ in range(3):
+    for _ in range(1 if kind == "zygote" else 3): # a zygote has one socket, from which nobody reads: it is full afterwards
         daemon.settle()
         assert host.poll(lambda: lie(daemon, kind, dice)), f"it has no socket that takes a message: {daemon.tree()}"
         with daemon.connect() as talk:
