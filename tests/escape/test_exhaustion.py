@@ -272,7 +272,7 @@ BOMB = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass\n"
 @pytest.mark.alone("looks at the memory, the kernel objects or the speed of the whole machine")
 @pytest.mark.row("E4")
 def test_a_fork_bomb_is_held_and_the_host_stays_responsive(jail, start_brig, bystander, token, nothing_left):
-    child = start_brig("--timeout", "2", "--memory", "1G", program=BOMB, args=[token]) # each of them takes some
+    child = start_brig("--timeout", f"{2 * host.SLOWER:g}", "--memory", "1G", program=BOMB, args=[token]) # each of them takes some
     beside, alone = costs_beside(child)
     run = child.wait()
     assert run.reason in ("timeout_wall", "timeout_cpu") and run.status == 124, str(run)

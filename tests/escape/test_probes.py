@@ -90,7 +90,7 @@ def jailed(runners, given):
 def run_batch(batch, given, runner):
     text = outside.program({str(p): p.attack for p in batch}, given)
     modules = host.read("/proc/modules")
-    run = runner("--timeout", "60", *(batch[0].options or ()), program=text)
+    run = runner("--timeout", "300", "--cpu-time", "300", *(batch[0].options or ()), program=text)
     assert host.read("/proc/modules") == modules, "a kernel module was loaded"
     return run, outside.answers(run.out)
 
