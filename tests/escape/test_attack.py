@@ -161,8 +161,8 @@ def test_another_user_cannot_lock_the_groups_of_a_cell(jail, start_brig, token):
     child = start_brig("--timeout", "300", program="print('ready', flush=True)\nimport time; time.sleep(600)", args=[token], json_record=False)
     assert child.line() == "ready", child.wait(1)
     program = next(pid for pid, uid in host.with_token(token) if uid >= 65536)
-    paths = {line.split(":", 2)[2] for line in host.read(f"/proc/{program}/cgroup").splitlines() if "/cell-" in line}
-    leaves = [folder for folder, _ in host.cgroup_dirs() if any(folder.endswith(path) for path in paths)]
+    groups = [line.split(":", 2)[1:] for line in host.read(f"/proc/{program}/cgroup").splitlines() if "/cell-" in line]
+    leaves = [top + path for names, path in groups for top in host.mounts_of(names) if os.path.isdir(top + path)]
     assert leaves
     for leaf in leaves:
         other, word = lock_as_nobody(leaf)
