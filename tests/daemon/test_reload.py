@@ -375,16 +375,6 @@ def test_the_preset_is_not_served_in_the_place_of_a_profile_that_cannot_be_read(
     assert replacing.talk.run(LIMIT, profile="odd").stdout == "44\n"
 
 
-def test_the_preset_is_not_served_in_the_place_of_a_file_that_is_not_its_folders_owners(replacing):
-    """As a link would be to a file that this owner cannot read: the reader does not copy it."""
-    os.chown(replacing.mine, ANN, -1)
-    message = replacing.refused()
-    assert f"{replacing.mine}: odd.json: belongs to uid 0; it must belong to uid {ANN}, as the folder" in message, message
-    assert replacing.talk.run(LIMIT, profile="odd").stdout == "44\n"
-    os.chown(replacing.mine / "odd.json", ANN, -1)
-    assert replacing.reload()["changed"] == []
-
-
 def test_a_service_that_starts_leaves_out_a_profile_that_cannot_be_read_and_serves_the_others(replacing):
     (replacing.mine / "odd.json").write_text(" " * 65537)
     replacing.close()
