@@ -65,7 +65,7 @@ static bool is_rule(const char *name)
 
 /*
  * The reader reads as root. From a folder of another user it copies only files of that user: a link to a file that the user cannot
- * read would copy it to where the door can read it.
+ * read would copy it to where the door can read it. Another file is refused as one that is no file.
  */
 static bool is_owners(int folder, int file)
 {
@@ -114,11 +114,11 @@ static int copy_one(struct view *v, const char *to, int folder, const char *name
 	file = openat(folder, name, O_PATH | O_CLOEXEC);
 	if (file < 0)
 		return errno == ENOENT ? 0 : err_sys(e, "%s", name); /* ENOENT: a link to nothing, which is no profile anywhere */
-	if (!is_owners(folder, file))
-		return 0;
 	if (++v->files > FILES_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d profiles and policies", FILES_MAX);
 	snprintf(path, sizeof path, "%s/%s", to, name);
+	if (!is_owners(folder, file))
+		return write_stand_in(path, &(struct stat){ .st_mode = S_IFIFO }, e);
 	return write_rule(path, file, e) < 0 ? err_wrap(e, "%s", name) : 0;
 }
 
