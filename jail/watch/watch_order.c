@@ -85,6 +85,12 @@ static bool is_within_ticket(const struct watch *w, const struct limits *asked)
 	       cell_fit(asked, &w->limits, true, w->cell.missing) == CELL_FIT_AS_IT_IS;
 }
 
+/* The message is still there: the next turn tries again. */
+static bool has_no_memory(ssize_t got)
+{
+	return got < 0 && errno == ENOMEM;
+}
+
 bool watch_take_ticket(struct watch *w)
 {
 	struct launch_order o;
@@ -92,6 +98,8 @@ bool watch_take_ticket(struct watch *w)
 	size_t              n;
 	ssize_t             got = packet_receive(w->ticket, &o, sizeof o, NULL, 0, &n);
 
+	if (has_no_memory(got))
+		return true;
 	if (got != sizeof o || w->ordered) {
 		fd_closep(&w->ticket);
 		return false;
@@ -123,6 +131,8 @@ static bool receive_order(struct watch *w, bool is_late)
 	size_t              n;
 	ssize_t             got = packet_receive(w->control, &order, sizeof order, fds, ARRAY_LEN(fds), &n);
 
+	if (has_no_memory(got))
+		return true;
 	if (got == sizeof order && !w->ordered && is_sound(&order.head, n)) {
 		take_order(w, &order, fds, is_late);
 		return true;
