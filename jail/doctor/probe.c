@@ -72,7 +72,7 @@ const size_t probe_rows_len = ARRAY_LEN(probe_rows);
 
 unsigned probe_deadline_ms(const struct probe_row *row)
 {
-	return row->run == probe_program ? 10 * PROBE_DEADLINE_MS : PROBE_DEADLINE_MS;
+	return row->run == probe_program ? 2 * PROBE_DEADLINE_MS : PROBE_DEADLINE_MS;
 }
 
 static _Noreturn void run_child(const struct probe_row *row, const struct surroundings *at, int report)

@@ -363,11 +363,13 @@ def test_a_zygote_that_is_started_anew_is_counted(only_basic, start_daemon):
     daemon = start_daemon(env={"BRIG_PRESETS": str(only_basic)})
     daemon.settle()
     assert warm_load.is_warm_again(daemon)
-    before = metrics.page(daemon)
-    assert (before("brig_zygotes", profile="basic"), before("brig_zygotes_started_total", profile="basic")) == (1, 1)
+
+    def figures():
+        page = metrics.page(daemon)
+        return page("brig_zygotes", profile="basic"), page("brig_zygotes_started_total", profile="basic")
+    assert host.poll(lambda: figures() == (1, 1)), figures()
     os.kill(daemon.one("zygote"), signal.SIGKILL)
-    assert host.poll(lambda: metrics.page(daemon)("brig_zygotes_started_total", profile="basic") == 2), daemon.words()
-    assert host.poll(lambda: metrics.page(daemon)("brig_zygotes", profile="basic") == 1)
+    assert host.poll(lambda: figures() == (1, 2)), (figures(), daemon.words())
 
 
 def test_cells_that_stand_ready_are_counted(daemon):
