@@ -11,7 +11,7 @@ SILENCE = 1200 # seconds without a word after which a guest hangs, or the test t
 TIERS = os.environ.get("BRIG_VM_TIERS", "test") # which of the tests below a guest runs: tests/support/tiers.py; "test,full" takes an hour
 
 RUNS = {name: os.environ[name] for name in ["BRIG_TEST_RUNS"] if name in os.environ}
-FEW = {"BRIG_LEAK_RUNS": "20", "BRIG_DAEMON_KILLS": "8", "BRIG_WARM_RUNS": "52", "BRIG_ZYGOTE_KILLS": "14"}
+FEW = {"BRIG_LEAK_RUNS": "20", "BRIG_SESSIONS": "14", "BRIG_DAEMON_KILLS": "8", "BRIG_WARM_RUNS": "52", "BRIG_ZYGOTE_KILLS": "14"}
 FEW = {name: os.environ.get(name, few) for name, few in FEW.items()}
 IDS = {"plain": 1000, "bare": 1001} # users of the guests: with and without subuids
 
