@@ -260,8 +260,8 @@ PYTHON = [
     Row("sys that was emptied", "import sys\nfor n in ('settrace', 'setprofile', 'stderr', 'stdout', 'excepthook', 'setrecursionlimit'):\n    delattr(sys, n)\n5", same=False, result=5),
     Row("no descriptor left", "import resource, os\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n{'a': [1.5]}", result={"a": [1.5]}),
     Row("no descriptor left at an exception", "import resource, os\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n1 / 0", error={"type": "ZeroDivisionError"}),
-    Row("the report's descriptor was closed", "import os\nos.closerange(3, 100)\n5", no_report=True, status=0),
-    Row("the report's descriptor is another file now", "import os\nos.closerange(3, 100)\nfds = [os.open('other', os.O_RDWR | os.O_CREAT) for i in range(20)]\nimport atexit\n"
+    Row("the report's descriptor was closed", "import os\nos.closerange(3, 4096)\n5", no_report=True, status=0),
+    Row("the report's descriptor is another file now", "import os\nos.closerange(3, 4096)\nfds = [os.open('other', os.O_RDWR | os.O_CREAT) for i in range(20)]\nimport atexit\n"
         "atexit.register(lambda: print(os.path.getsize('other')))", same=False, no_report=True, out="0\n"),
     Row("os.register_at_fork and a grandchild", "import os\nif not os.fork():\n    if not os.fork():\n        os._exit(0)\n    os.wait()\n    os._exit(0)\nos.wait()[1]", result=0),
     Row("warnings name the program", "import warnings\nwarnings.warn('careful')\n1", result=1),
