@@ -65,7 +65,7 @@ static int take_text(struct settings *s, const struct field *f, const char *text
 
 /*
  * Of two values from the same place the first one counts; of options the last, as people append theirs to those of a script.
- * A token of .env is the weakest: a stranger who wrote that file would let himself in where the user has named another.
+ * A token of .env is the weakest: that file may come from somebody else, and must not replace the token that the user has chosen.
  */
 static bool is_covered(const struct settings *s, enum setting_id id, enum setting_origin origin)
 {

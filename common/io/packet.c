@@ -64,18 +64,22 @@ static size_t take_fds(struct msghdr *msg, int *fds)
 	return n;
 }
 
-bool packet_is_there(int sock)
+/* Whether one of the events, POLLIN or POLLOUT, is there now. */
+static bool is_ready(int sock, short events)
 {
-	struct pollfd p = { .fd = sock, .events = POLLIN };
+	struct pollfd p = { .fd = sock, .events = events };
 
 	return sock >= 0 && poll(&p, 1, 0) == 1;
 }
 
+bool packet_is_there(int sock)
+{
+	return is_ready(sock, POLLIN);
+}
+
 bool packet_has_room(int sock)
 {
-	struct pollfd p = { .fd = sock, .events = POLLOUT };
-
-	return sock >= 0 && poll(&p, 1, 0) == 1;
+	return is_ready(sock, POLLOUT);
 }
 
 void packet_drop(int *fds, size_t n)

@@ -99,7 +99,7 @@ int main(void)
 		return EXIT_FAILURE;
 	while (packet_has_room(pair[0]) && packet_offer(pair[0], "abc", 3, NULL, 0) == 0)
 		;
-	tap_ok(!packet_has_room(pair[0]) && packet_offer(pair[0], "abc", 3, NULL, 0) == 0, "a socket that nobody reads has no room, before a packet is refused");
+	tap_ok(!packet_has_room(pair[0]) && packet_offer(pair[0], "abc", 3, NULL, 0) == 0, "a socket whose packets are not read has no room, before a packet is refused");
 	while (packet_is_there(pair[1]))
 		(void)!packet_receive(pair[1], text, sizeof text, got, 3, &n);
 	tap_ok(packet_has_room(pair[0]), "and has room again when it was read");

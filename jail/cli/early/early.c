@@ -341,8 +341,8 @@ static bool send_request(size_t len, int file)
 /* --- output --- */
 
 /*
- * False: run_client.c must go on. The signals are blocked, so brig must not wait in write(): nobody may ever read, and the signals
- * are how a user ends that.
+ * False: run_client.c must go on. The signals are blocked, so brig must not wait in write(): the output may never be read, and a
+ * signal is how a user ends such a run.
  */
 static bool write_all(struct early_stream *s, int to, int signals, const char *bytes, size_t len)
 {
