@@ -279,6 +279,32 @@ def test_the_next_run_gets_as_much_of_what_is_counted_by_user_as_the_one_before(
     assert later.stdout.splitlines()[1:] == first.stdout.splitlines()[1:], (first, later)
 
 
+# Makes each pipe that it has as large as the kernel lets it, until its input ends.
+LARGEST = """
+import fcntl, sys
+def enlarge(fd):
+    try: return fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, 1 << 20)
+    except OSError: return 0
+print(sum(enlarge(fd) for fd in range(64)), flush=True)
+sys.stdin.read()
+"""
+SIZES = """
+import fcntl, os
+print([fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ) for fd in (0, 1, 2, *os.pipe())])
+"""
+
+
+def test_large_pipes_of_other_runs_leave_a_run_its_own(kept):
+    """The kernel counts pages of pipes by user, 16384 of them (pipe-user-pages-soft), and gives a user who has more pipes of two pages."""
+    sizes = kept.run(SIZES, stdin=True).stdout
+    others = [kept.start(LARGEST, stdin=True) for _ in range(24)]
+    took = [int(run.line()) for run in others]
+    beside = kept.run(SIZES, stdin=True).stdout
+    for run in others:
+        run.finish()
+    assert sum(took) > (16384 << 12) and beside == sizes, (took, sizes, beside)
+
+
 # Leaves a segment, a queue and semaphores of one key behind; or says what is there.
 SYSTEM_V = """
 import ctypes, errno
