@@ -37,6 +37,8 @@ static int set_env(void *into, const struct option_row *row, const char *value, 
 {
 	const char *entry = strchr(value, '=') ? value : find_own(value);
 
+	if (value[0] == '\0')
+		return err_set(e, ERR_BAD_SPEC, "--env: the name is empty; write --env NAME or --env NAME=VALUE");
 	if (!entry)
 		return err_set(e, ERR_BAD_SPEC, "--env %.40s: there is no such variable in your environment; write --env %.40s=VALUE", value, value);
 	return field_from_text(&row->field, entry, into, e) < 0 ? err_wrap(e, "--env") : 0;

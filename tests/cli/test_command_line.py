@@ -97,6 +97,8 @@ def test_a_variable_without_a_value_is_taken_over(jail):
 def test_a_variable_that_is_not_there_is_an_error_that_says_what_to_write():
     done = plain("run", "-e", "NO_SUCH", "-c", "pass")
     assert done.returncode == 2 and "--env NO_SUCH: there is no such variable in your environment; write --env NO_SUCH=VALUE" in done.stderr
+    empty = plain("run", "-e", "", "-c", "pass")
+    assert empty.returncode == 2 and "--env: the name is empty; write --env NAME or --env NAME=VALUE" in empty.stderr
 
 
 # --- what is shown ---
