@@ -96,7 +96,9 @@ def test_memory_is_charged(jail, run_brig, program, token, nothing_left):
     run = run_brig("--memory", "64M", "--timeout", "50", program=program + "\nprint('done')", args=[token])
     refused = any(e in run.record["stderr"] for e in ("ENOSPC", "ENOMEM", "No space left", "MemoryError", "Cannot allocate"))
     bounded = "done" in run.out and run.record["memory_peak_bytes"] <= 65 * MIB # the kernel's own bounds came first
-    assert run.reason == "oom" or refused or bounded, str(run)
+    # With cgroup v1 a call that needs memory fails, also the one that would print why: then Python exits with 120.
+    mute = (run.record["exit_code"], run.record["stderr"], run.record["memory_peak_bytes"]) == (120, "", 64 * MIB)
+    assert run.reason == "oom" or refused or bounded or mute, str(run)
     assert run.record["memory_peak_bytes"] <= 66 * MIB, str(run)
     assert host.poll(lambda: host.mem_available() > before - 200 * MIB), f"the host lost memory\n{run}"
 
