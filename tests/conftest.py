@@ -19,6 +19,7 @@ MUST_RUN = REPO / "tests" / "must-run"
 
 def pytest_addoption(parser):
     parser.addoption("--tier", default=tiers.FAST, help=f"which tests: {tiers.FAST} (default), {', '.join(tiers.TIERS)}, several with commas, or all")
+    parser.addoption("--group", default="", help=f"which of the tier nightly: {', '.join(tiers.GROUPS)}, several with commas; -NAME: all but that")
 
 
 def pytest_configure(config):
@@ -30,7 +31,7 @@ def pytest_configure(config):
     for name, meaning in tiers.TIERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}; --tier {name}")
     config.addinivalue_line("markers", "alone(why): looks at what the whole machine has, so no other test may run beside it")
-    config.addinivalue_line("markers", "diagonal(name): one value of this parameter for each of the others is fast, all are in full")
+    config.addinivalue_line("markers", "diagonal(name): one value of this parameter for each of the others is fast, all are in nightly")
     config.addinivalue_line("markers", "private(why): its subject is a brigd of one's own, also where runs are warm")
     config.addinivalue_line("markers", "row(id): the row of the escape matrix that this test carries")
     config.addinivalue_line("markers", "control(id): the same attack where there is no jail, which must succeed")
@@ -57,7 +58,7 @@ def pytest_collection_modifyitems(config, items):
     wanted, out = tiers.wanted(config), []
     everything, items[:] = list(items), []
     for item in everything:
-        (items if tiers.of(item) in wanted else out).append(item)
+        (items if tiers.of(item) in wanted and tiers.in_groups(item, config.option.group) else out).append(item)
     if out:
         config.hook.pytest_deselected(items=out)
     if is_worker(config):
@@ -77,10 +78,8 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
-    """A test that still runs after five minutes fails where it stands (full: fifteen; long and vm: an hour, or what the marker says)."""
-    tier = tiers.of(item)
-    patient = tier in ("long", "vm")
-    seconds = item.get_closest_marker(tier).kwargs.get("seconds", 3600) if patient else int((900 if tier == "full" else 300) * host.SLOWER)
+    """A test that still runs after its limit fails where it stands."""
+    seconds = tiers.limit(item)
 
     def too_long(*_):
         raise TimeoutError(f"still running after {seconds} s")
@@ -171,6 +170,7 @@ class Failed:
     def pytest_runtest_logreport(self, report):
         if report.failed:
             self.names[tiers.repeatable(report.nodeid)] = True
+            self.config.pluginmanager.getplugin("terminalreporter").write_line(f"\nFAILED {tiers.plain(report.nodeid)}", red=True) # not only at the end
 
     def pytest_collectreport(self, report):
         self.is_good = self.is_good and not report.failed

@@ -39,7 +39,7 @@ def measured(jail, tmp_path):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("brig-")] == []
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_figures_of_a_connected_client_have_their_names_and_a_table_between_its_marks(measured, tmp_path):
     page = tmp_path / "page.md"
     page.write_text("above\n<!-- bench warm --table: begin -->\nstale\n<!-- bench warm --table: end -->\nbelow\n")

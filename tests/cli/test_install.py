@@ -103,7 +103,7 @@ def dev(*words, prefix, before=()):
     return subprocess.run([*before, "./dev", *words], cwd=ROOT, env={**os.environ, "PREFIX": str(prefix)}, capture_output=True, text=True)
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_uninstall_leaves_nothing_but_what_install_did_not_put_there(tmp_path):
     prefix, other = tmp_path / "brig here", tmp_path / "brig here/share/brig/rootfs/mine"
     assert (done := dev("install", prefix=prefix)).returncode == 0, done.stderr

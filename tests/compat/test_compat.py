@@ -12,7 +12,7 @@ PURE = """test_codecs test_collections test_copy test_csv test_dataclasses test_
 JAIL = """test_ctypes test_epoll test_fcntl test_fileio test_mmap test_os test_posix test_select""".split()
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 @pytest.mark.parametrize("module", PURE + JAIL)
 def test_a_warm_jail_is_no_other_place(service, module):
     """In a fork that stood ready; tests/long/test_cpython.py has those on demand, and cold runs."""
@@ -31,7 +31,7 @@ def verdicts(stderr):
     return re.findall(r"^(test_\w+ \(.*\)) ?\.\.\. (\w+)|^(Ran \d+ tests)|^(OK.*|FAILED.*)", stderr, re.M)
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 @pytest.mark.parametrize("module", LANGUAGE)
 def test_programs_about_the_language_itself_do_what_they_do_without_the_runner(service, module):
     """CPython's own files as programs: the runner parses them, cuts off what may be the last expression, and looks at every name."""
@@ -47,7 +47,7 @@ def test_programs_about_the_language_itself_do_what_they_do_without_the_runner(s
     assert (report["result"], report["error"]) == ("the value of the last line", None)
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_the_list_of_modules_is_what_their_sources_say(service):
     done = subprocess.run([host.PYTHON, cpython.FOLDER / "scan.py", "--check", cpython.tree()], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ import pytest
 from support import host, mcp
 from support.mcp_http import HttpServer
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.gate
 
 NODE = host.REPO / "build" / "node" / "node_modules"
 RUNS = { # what it is asked, and how many checks of it succeed at least: one that runs nothing finds nothing

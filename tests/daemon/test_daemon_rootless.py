@@ -169,7 +169,7 @@ time.sleep(600)
 """
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 @pytest.mark.alone("takes a third of the memory")
 @pytest.mark.parametrize("user", ["range"], indirect=True)
 def test_a_run_that_is_slow_to_die_costs_nobody_his_zygote(forking):

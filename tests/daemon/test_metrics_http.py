@@ -162,7 +162,7 @@ def test_a_thousand_silent_clients_cost_a_bounded_number_of_descriptors(listener
             raw.close()
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_client_that_sends_byte_by_byte_is_cut_off_after_ten_seconds_whatever_it_sends(listener):
     with listener.connect(60) as raw:
         raw.sock.settimeout(0.2)

@@ -177,7 +177,7 @@ def stopped_keeper(start_daemon):
     daemons.kill(keeper, signal.SIGCONT)
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 @pytest.mark.row("I5")
 def test_figures_that_the_keeper_does_not_tell_are_not_waited_for_again_and_again(stopped_keeper):
     def ask(times):

@@ -50,7 +50,7 @@ def test_a_zygote_that_is_killed_is_replaced(nothing_left, folder, start_daemon)
     assert "another one is started" in daemon.words()
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_zygotes_that_end_again_and_again_are_not_started_without_a_bound(nothing_left, folder, start_daemon):
     """As when a module of preload ends its process a moment after it was imported."""
     daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})

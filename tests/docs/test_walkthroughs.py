@@ -47,7 +47,7 @@ def test_its_patches_apply(page, tmp_path):
             apply(text, tmp_path)
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_following_it_does_what_it_says(page, tree, needs_root):
     blocks = blocks_of(page)

@@ -25,7 +25,7 @@ BINARIES = ("bin/brig", "bin/brigd", "bin/brig-init")
 
 ENTER = "jail/child/child_enter.c", "	return child_sys(setns(c->cell_pidfd, CLONE_NEWUSER | ", "	return child_sys(setns(c->cell_pidfd, "
 CELL = "jail/cell/cell.c"
-pytestmark = [pytest.mark.full, pytest.mark.private("the builds have no service"),
+pytestmark = [pytest.mark.nightly, pytest.mark.private("the builds have no service"),
               pytest.mark.skipif(host.landlock_abi() < 6, reason="missing kernel feature: Landlock with scopes, Linux 6.12"),
               pytest.mark.skipif(not (shutil.which("cmake") and shutil.which("ninja")), reason="missing program: cmake, ninja")]
 

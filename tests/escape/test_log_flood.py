@@ -126,7 +126,7 @@ def test_runs_that_are_ended_for_their_memory_leave_no_line_in_the_kernels_log(j
         log.close()
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_run_without_memory_is_told_as_that_and_not_as_a_crash(run_brig):
     """Two of a hundred got SIGSEGV: the kernel touches a page behind a fork, and cannot wait for memory there."""
     for _ in range(100):

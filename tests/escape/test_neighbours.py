@@ -8,7 +8,7 @@ import pytest
 
 from support import bytewise, host
 
-OTHERS = [pytest.param(name, marks=pytest.mark.full) for name in ("data-science", "filesystem", "network")]
+OTHERS = [pytest.param(name, marks=pytest.mark.nightly) for name in ("data-science", "filesystem", "network")]
 
 # A connection with data that nobody reads, told to linger for longer than any test waits, and its peer: both are only
 # in queues of sockets that are in each other's queues. The kernel's collector closes them when the program is gone.

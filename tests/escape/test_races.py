@@ -188,7 +188,7 @@ def in_own_numbers(text, *args):
                           capture_output=True, text=True, timeout=host.HANG, env=tool.environment())
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 @pytest.mark.row("D8")
 def test_no_run_kills_a_process_that_took_a_freed_number(jail, brig, tmp_path, nothing_left):
     seed = int(os.environ.get("BRIG_LEAK_SEED", time.time_ns() % 1000000))

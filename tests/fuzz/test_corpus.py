@@ -6,7 +6,7 @@ import pytest
 
 from support import host
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.gate
 
 HERE = pathlib.Path(__file__).parent
 TARGETS = sorted(path.stem.removeprefix("fuzz_") for path in HERE.glob("fuzz_*.c"))

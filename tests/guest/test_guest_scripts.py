@@ -5,7 +5,7 @@ import pytest
 
 from support import client, host
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.nightly
 PARTS = 8
 # what is another one each time: addresses, times, names of temporary files; and frames, of which the runner has a few more
 CHANGES = re.compile(r"0x[0-9a-f]{6,}|\d{6,}|\d+\.\d+|tmp\w{8}|\b\d{4}-\d\d-\d\d\b|\d\d:\d\d:\d\d")

@@ -327,7 +327,7 @@ def test_calls_begin_at_a_rate_and_further_ones_wait(tmp_path):
     assert "not wanted" not in note.read_text() and note.read_text().count("late") < len(hanging), "an end leaves none that goes on"
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_run_sends_and_is_given_so_many_bytes_and_no_more():
     with Brokered({"t": own_server()}) as b, b.run() as program:
         kinds = [program.call("t.echo", text="x" * 900000).get("error", {}).get("kind", "ok") for _ in range(77)]

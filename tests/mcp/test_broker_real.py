@@ -14,7 +14,7 @@ from support import fake_door, host, node
 from support import mcp as mcp_client
 from test_mcp_tools_brigd import EXPLAINED
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.gate
 
 
 @pytest.fixture(scope="module", autouse=True)

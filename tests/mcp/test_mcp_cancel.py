@@ -191,7 +191,7 @@ def test_results_are_kept_in_a_bounded_number(start_mcp, nothing_left):
     assert known.count(True) == 64 and all(known[-10:])
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_results_are_kept_in_a_bounded_number_of_bytes(start_mcp):
     """64 MiB: twenty results of 4 MiB are too many."""
     mcp = start_mcp("--yield-after", "0.02", "--output", "4M", "--memory", "256M")

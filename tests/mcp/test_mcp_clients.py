@@ -9,7 +9,7 @@ import pytest
 from support import host, node
 from support import mcp as mcp_client
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.nightly
 
 MODERN = {"pin": mcp_client.MODERN}
 KINDS = { # client: sdk, mode, the revision that it comes to

@@ -33,7 +33,7 @@ server.wait()
 """
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 @pytest.mark.parametrize("who", ["client", "server", "both"])
 def test_killed_at_random_moments_they_leave_nothing(built_mcp, nothing_left, who):
     dice = random.Random(who)

@@ -60,7 +60,7 @@ def test_a_legacy_client_that_goes_does_not_cancel_and_one_that_says_so_does(ser
     jailed.wait_gone(mark)
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_clients_that_go_at_random_moments_leave_nothing(server, mark, nothing_left):
     dice = random.Random(5)
     with server.client() as mcp:

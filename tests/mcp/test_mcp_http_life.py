@@ -393,7 +393,7 @@ def trickled(raw, part):
         raw.close()
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_head_that_trickles_is_cut_off_after_15_seconds(server):
     assert 13 < trickled(server.connect(), b"X") < 45 * host.SLOWER # a connection has 60 seconds between its requests
 
@@ -486,7 +486,7 @@ def whim(server, seed):
             pass
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_clients_that_end_at_random_moments_leave_nothing(server):
     seed = int(os.environ.get("BRIG_TEST_SEED", time.time()))
     print(f"BRIG_TEST_SEED={seed}")

@@ -140,13 +140,13 @@ def typescript(examples, command, env):
     return [tool["name"] for tool in listed["result"]["tools"]], {name: step.get("result", step) for name, step in zip(examples, called)}
 
 
-@pytest.fixture(scope="module", params=[plain, pytest.param(typescript, marks=pytest.mark.full)], ids=["a client of the standard library", "the TypeScript client"])
+@pytest.fixture(scope="module", params=[plain, pytest.param(typescript, marks=pytest.mark.nightly)], ids=["a client of the standard library", "the TypeScript client"])
 def talked(request, built_mcp):
     """(names of the tools, {example: result}), of one conversation."""
     return request.param(EXAMPLES, [str(mcp_client.binary())], {})
 
 
-@pytest.fixture(scope="module", params=[plain, pytest.param(typescript, marks=pytest.mark.full)], ids=["a client of the standard library", "the TypeScript client"])
+@pytest.fixture(scope="module", params=[plain, pytest.param(typescript, marks=pytest.mark.nightly)], ids=["a client of the standard library", "the TypeScript client"])
 def numbers(request, built_mcp):
     lack = host.lacks("rootfs:data-science")
     if lack:

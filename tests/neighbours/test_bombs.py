@@ -5,7 +5,7 @@ from support import host, neighbours
 
 import bombs
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.nightly
 
 
 @pytest.mark.parametrize("name", bombs.BOMBS)

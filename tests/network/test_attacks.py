@@ -344,7 +344,7 @@ sys.stdin.readline()
     assert run.reason == "exited" and json.loads(run.out.splitlines()[-1]) == {"beside them": "200"}, str(run)
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 @pytest.mark.row("G12")
 def test_who_does_not_say_what_it_wants_in_time_is_refused(net):
     done = attack(net, """

@@ -54,7 +54,7 @@ def test_a_server_that_attacks_hurts_its_own_connection(start, cell, other_cell,
     is_well(proxy, other_cell)
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_server_that_never_answers_is_left_when_the_program_leaves(start, cell, other_cell, hostile):
     proxy = start(allow=[hostile, "shop.example"])
     run = proxy.begin(cell, hostile)

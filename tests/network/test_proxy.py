@@ -466,7 +466,7 @@ def put(path, text):
     fresh.rename(path)
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_names_are_resolved_as_the_host_says_now_also_when_its_files_were_replaced(start, cell, etc):
     link = etc / "resolve/stub-resolv.conf"
     link.write_text("nameserver 127.0.0.77\n")

@@ -212,7 +212,7 @@ told("closed", requests.get, "https://closed.example:444/")
     assert done.network["refused"] == 1 and done.network["bytes_in"] >= good["bytes_in"]
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_gigabyte_arrives_whole(net):
     run = runs(net, """
 import hashlib, urllib.request

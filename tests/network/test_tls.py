@@ -86,7 +86,7 @@ for name, port in ("shop.example", 443), ("cert.example", 443), ("cert.example",
     assert not [one for one in net.requests()[before:] if one["host"].startswith(("cert.", "unknown-ca."))]
 
 
-@pytest.mark.full # ten seconds
+@pytest.mark.nightly # ten seconds
 def test_a_server_that_does_not_prove_its_name_has_seconds_for_it(net, profiles):
     use = profiles.make("mute", {"allow": [{"host": "raw.example:8444", "methods": ["GET"]}]})
     done = attack(net, """

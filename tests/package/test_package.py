@@ -11,7 +11,7 @@ from support import host, minimal, pages
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEB = ROOT / "build/deb"
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.nightly
 PACKAGES = "brig", "brig-mcp", "brig-rootfs-basic"
 
 

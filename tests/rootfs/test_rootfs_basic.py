@@ -170,7 +170,7 @@ def test_a_second_build_says_at_once_that_it_is_built(basic):
     assert done.stderr == "basic is already built from this recipe; --force builds it again\n"
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 @pytest.mark.requirement("A101")
 def test_the_same_recipe_gives_the_same_digest_again(basic, rootfs):
     """From nothing, in another store, at another path, with a stricter umask."""

@@ -11,7 +11,7 @@ from support import daemon as daemons
 from support import host, warm
 from wheels import wheel
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.nightly
 EXAMPLES = REPO / "examples/rootfs"
 LONG = 5 * host.HANG # whole builds
 

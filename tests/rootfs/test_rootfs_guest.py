@@ -45,7 +45,7 @@ def test_it_runs_with_the_python_of_the_tree(basic, run):
     assert done.returncode == 0 and done.stdout == "1\n" and json.loads(done.stderr)["result"] == 4
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_tree_without_a_python_has_no_runner(tiny):
     assert not (tiny.tree / "usr/lib/brig").exists()
 
@@ -63,7 +63,7 @@ ALREADY = "tiny is already built from this recipe; --force builds it again\n"
 OUTDATED = "tiny in the store was built from another recipe or by another brig\n"
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_tree_is_built_again_when_the_runner_has_changed(mine, needs_root):
     first = mine.must("build", "tiny").stderr
     assert OUTDATED not in first
@@ -79,14 +79,14 @@ def test_a_tree_is_built_again_when_the_runner_has_changed(mine, needs_root):
     lambda guest: (guest / "value.py").rename(guest / "walue.py"),
     lambda guest: (guest / "value.py").write_bytes((guest / "value.py").read_bytes() + b"\n"),
 ], ids=["a file more", "a file less", "another name", "a line more"])
-@pytest.mark.full
+@pytest.mark.nightly
 def test_every_change_of_its_files_counts(mine, change, needs_root):
     mine.must("build", "tiny")
     change(mine.guest)
     assert mine.must("build", "tiny").stderr.startswith(OUTDATED)
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_what_is_not_python_does_not_count(mine, needs_root):
     mine.must("build", "tiny")
     (mine.guest / "README.md").write_text("other words\n")
@@ -106,7 +106,7 @@ def test_without_its_files_nothing_is_built(mine):
     assert mine.leftovers() == []
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_runner_that_does_not_compile_is_not_published(mine, needs_root):
     """With a Python in the tree; its words are in the log."""
     (mine.guest / "value.py").write_text("def f(:\n")

@@ -79,7 +79,7 @@ def test_building_again_with_force_repairs_a_damaged_tree(tiny, recipe):
     tiny.must("verify")
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_building_again_replaces_a_tree_that_belongs_to_somebody_else(tiny, recipe, needs_root):
     """Root in the clone of a user who built before: root's runs refuse the user's tree."""
     os.chown(tiny.tree, 1000, 1000)
@@ -130,7 +130,7 @@ def test_gc_dry_run_only_tells(tiny):
     assert tiny.tree.exists()
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_gc_takes_the_old_tree_when_a_name_moves_on(tiny, recipe):
     tiny.must("build", recipe(dirs=["/another"]))
     assert tiny.rows()["tiny"]["digest"] != tiny.row["digest"]
@@ -138,7 +138,7 @@ def test_gc_takes_the_old_tree_when_a_name_moves_on(tiny, recipe):
     tiny.must("verify")
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_gc_and_verify_never_see_a_build_half_way(tiny, recipe):
     """Two recipes take turns at one name while others collect and look."""
     other = recipe(dirs=["/another"]).rename(recipe().parent / "x.json")
@@ -165,7 +165,7 @@ def test_an_interrupted_build_leaves_nothing(rootfs, recipe, number, name):
     assert rootfs.leftovers() == []
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_killed_build_takes_its_programs_along_and_the_next_one_cleans_up(rootfs, recipe):
     build = rootfs.start("build", recipe())
     wait_for(lambda: [p for p in workspaces(rootfs) if (p / "unpack" / "tree").exists()], build)
@@ -179,14 +179,14 @@ def test_a_killed_build_takes_its_programs_along_and_the_next_one_cleans_up(root
     assert sorted(rootfs.rows()) == ["tiny"]
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_build_does_not_sweep_away_one_that_is_running(rootfs, recipe):
     builds = [rootfs.start("build", recipe(name), dirs) for name, dirs in (("one", "--force"), ("two", "--force"))]
     assert [b.wait(timeout=host.HANG) for b in builds] == [0, 0], [b.stderr.read() for b in builds]
     assert sorted(rootfs.rows()) == ["one", "two"]
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_two_builds_of_one_name_at_a_time_both_succeed(rootfs, recipe):
     path = recipe()
     builds = [rootfs.start("build", path) for _ in range(2)]
@@ -204,7 +204,7 @@ def test_packages_that_the_suite_does_not_have_are_named_in_one_line_without_a_l
     assert rootfs.leftovers() == []
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_failed_build_leaves_nothing_and_shows_why_without_the_mirrors_name(rootfs, recipe):
     done = rootfs("build", recipe(omit=["libc6"], packages=["libc-bin"]))
     assert done.returncode == 1 and "its log" in done.stderr
@@ -213,7 +213,7 @@ def test_a_failed_build_leaves_nothing_and_shows_why_without_the_mirrors_name(ro
     assert rootfs.leftovers() == []
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_mirror_that_cannot_be_reached_is_not_named(rootfs, recipe, tmp_path):
     sources = tmp_path / "my.list"
     sources.write_text("deb http://packages.invalid/debian bookworm main\n")
@@ -229,7 +229,7 @@ def test_sources_without_debian_are_refused_with_the_way_out(rootfs, recipe, tmp
     assert done.stderr == f"brig-rootfs: tiny: {sources} has no source of Debian bookworm (main, signed by Debian); name a file that has one: --sources FILE\n"
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_tree_above_its_size_is_not_published(rootfs, recipe):
     done = rootfs("build", recipe(size_max="1K"))
     error = done.stderr.splitlines()[-1]
@@ -238,7 +238,7 @@ def test_a_tree_above_its_size_is_not_published(rootfs, recipe):
     assert rootfs.leftovers() == []
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_what_extends_a_recipe_has_room_for_what_it_adds_unless_it_says_otherwise(installed):
     base = {"suite": "bookworm", "packages": ["netbase"], "size_max": "1M"}
     mine = installed(base=base, more={"extends": "base", "packages": ["media-types", "base-files", "ncurses-base", "tzdata"]},
@@ -256,14 +256,14 @@ def test_a_build_makes_what_a_cell_needs_in_a_tree_whose_recipe_does_not_name_it
         assert (tiny.tree / "dev" / path).is_file() and (tiny.tree / "dev" / path).stat().st_size == 0
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_recipe_that_takes_away_what_a_cell_needs_is_told(rootfs, recipe):
     done = rootfs("build", recipe(prune_last=["/workspace"]))
     assert done.returncode == 1 and "lint: /workspace: missing, and a cell needs a directory there" in done.stderr
     assert rootfs.leftovers() == []
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_full_disk_fails_and_leaves_nothing(rootfs, recipe, needs_root):
     rootfs.store.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", rootfs.store], check=True)
@@ -275,7 +275,7 @@ def test_a_full_disk_fails_and_leaves_nothing(rootfs, recipe, needs_root):
         subprocess.run(["umount", rootfs.store], check=True)
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_store_below_a_0700_directory_with_umask_077_works(rootfs, recipe):
     rootfs.store.parent.chmod(0o700)
     rootfs.must("build", recipe(), preexec_fn=lambda: os.umask(0o077))
@@ -284,7 +284,7 @@ def test_a_store_below_a_0700_directory_with_umask_077_works(rootfs, recipe):
         assert path.stat().st_mode & 0o7777 == 0o755, path
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_what_is_locked_cannot_be_opened_by_others_also_in_a_store_of_an_older_version(rootfs, recipe):
     """A lock that everybody may open, everybody may hold: then nothing is built, or run, any more."""
     for part in ("trees", "tmp"):
@@ -346,7 +346,7 @@ def test_a_recipe_that_is_not_there_is_named(rootfs):
     assert done.returncode == 1 and done.stderr.startswith("brig-rootfs: no recipe ") and done.stderr.endswith("; there are: basic, data-science, network\n")
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_recipe_gets_the_packages_and_rows_of_what_it_extends_and_a_changed_base_is_another_recipe(installed):
     mine = installed(more={"extends": "tiny", "packages": ["media-types"], "dirs": ["/more"]}, most={"extends": "more", "dirs": ["/most"]})
     mine.must("build", "most")
@@ -381,7 +381,7 @@ def test_a_base_lies_in_brigs_folder_and_not_beside_the_recipe(rootfs, recipe, t
     assert done.returncode == 1 and 'extends "base": no recipe ' in done.stderr and str(tmp_path / "base") not in done.stderr
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_what_another_recipe_names_can_be_omitted_from_it(installed):
     mine = installed(more={"extends": "tiny", "packages": ["media-types"], "omit": ["netbase"]})
     mine.must("build", "more")
@@ -389,14 +389,14 @@ def test_what_another_recipe_names_can_be_omitted_from_it(installed):
     assert [row["name"] for row in packages] == ["media-types"]
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_directory_to_compile_that_is_not_there_is_named(rootfs, recipe):
     done = rootfs("build", recipe(compile=["/usr/lib/python9.*"]))
     assert done.returncode == 1 and done.stderr.endswith('brig-rootfs: tiny: compile: "/usr/lib/python9.*": no such directory in the tree\n')
     assert rootfs.leftovers() == []
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_an_omitted_package_stays_away_with_all_that_it_needs(rootfs, recipe):
     rootfs.must("build", recipe(packages=["ca-certificates"], omit=["openssl", "debconf"]))
     tree = pathlib.Path(rootfs.rows()["tiny"]["path"])
@@ -413,7 +413,7 @@ def test_an_empty_store_is_not_the_current_directory(rootfs):
     assert done.returncode == 1 and done.stderr.startswith('brig-rootfs: --store "": ')
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_recipe_cannot_write_through_a_link_out_of_the_tree(rootfs, recipe, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -423,14 +423,14 @@ def test_a_recipe_cannot_write_through_a_link_out_of_the_tree(rootfs, recipe, tm
     assert rootfs.leftovers() == []
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_link_out_of_the_tree_fails_the_build(rootfs, recipe):
     done = rootfs("build", recipe(links=["/out -> ../../etc/passwd"]))
     assert done.returncode == 1 and "lint: /out: leads out of the tree: -> ../../etc/passwd [link]" in done.stderr
     assert rootfs.leftovers() == []
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_generated_file_replaces_a_link_and_does_not_follow_it(rootfs, recipe):
     rootfs.must("build", recipe(links=["/etc/passwd -> services"]))
     tree = pathlib.Path(rootfs.rows()["tiny"]["path"])

@@ -97,7 +97,7 @@ def test_another_comment_makes_no_other_rootfs_and_another_hash_does(greeted):
     assert "already built" not in error and "was built from another recipe" in error
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_an_index_gives_the_same_tree_as_a_folder_and_its_address_is_nowhere(greeted, builder, tmp_path):
     line = wheel(tmp_path / "served", "greeting", GREETING, scripts="greet = greeting:main")
     with index(tmp_path / "served") as address:
@@ -107,7 +107,7 @@ def test_an_index_gives_the_same_tree_as_a_folder_and_its_address_is_nowhere(gre
     assert "127.0.0.1:" not in (builder.tree().parent / "manifest.json").read_text()
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_plain_users_build_gives_the_same_tree(greeted, needs_root):
     with tempfile.TemporaryDirectory(prefix="brig-test-") as top:
         mine, uid = Builder(pathlib.Path(top) / "a place"), host.own_id(8)
@@ -182,7 +182,7 @@ def test_requirements_and_where_they_come_from_are_inherited_together(installed,
 
 # --- what is refused by pip, or after it ---
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_an_index_whose_file_has_another_hash_is_refused(builder, tmp_path):
     wheel(tmp_path / "served", "six", {})
     with index(tmp_path / "served") as address:
@@ -191,7 +191,7 @@ def test_an_index_whose_file_has_another_hash_is_refused(builder, tmp_path):
     assert "DO NOT MATCH THE HASHES" in everything and "127.0.0.1" not in everything
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_an_index_that_has_the_source_only_is_refused_and_its_setup_is_not_run(builder, tmp_path):
     (tmp_path / "served").mkdir()
     path = tmp_path / "served/six-1.0.tar.gz"
@@ -202,7 +202,7 @@ def test_an_index_that_has_the_source_only_is_refused_and_its_setup_is_not_run(b
     assert error.endswith("requirements.txt: line 1: no wheel of six==1.0 fits the tree's Python and machine") and "its log" not in everything
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_wheel_for_another_python_is_named(builder):
     wheel(builder.folder, "six", {})
     path = (builder.folder / "six-1.0-py3-none-any.whl").rename(builder.folder / "six-1.0-cp39-cp39-manylinux_2_17_x86_64.whl")
@@ -210,7 +210,7 @@ def test_a_wheel_for_another_python_is_named(builder):
     assert error.endswith("requirements.txt: line 2: no wheel of six==1.0 fits the tree's Python and machine") and "its log" not in everything
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_tree_without_a_python_takes_no_wheels(builder):
     error, _ = builder.refuses(wheel(builder.folder, "six", {}), packages=["netbase"])
     assert error.endswith('requirements: the tree has no /usr/bin/python3; the package "python3" brings it')
@@ -226,7 +226,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 @pytest.mark.parametrize("files, words", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_wheel_is_refused_and_changes_nothing_outside(builder, files, words):
     _, everything = builder.refuses(wheel(builder.folder, "evil", files))
@@ -234,7 +234,7 @@ def test_a_hostile_wheel_is_refused_and_changes_nothing_outside(builder, files, 
     assert not list(builder.top.glob("**/escaped")) and not os.path.lexists("/escaped")
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_a_script_cannot_take_the_place_of_a_program(builder):
     done = builder.build(wheel(builder.folder, "evil", {"evil.py": ""}, scripts="../../bin/python3.11 = evil:main\n../../../workspace/x = evil:main"))
     assert done.returncode == 0, done.stderr
@@ -242,7 +242,7 @@ def test_a_script_cannot_take_the_place_of_a_program(builder):
     assert (builder.tree() / "usr/bin/python3.11").read_bytes()[:4] == b"\x7fELF" and not list((builder.tree() / "workspace").iterdir())
 
 
-@pytest.mark.full
+@pytest.mark.nightly
 def test_modes_links_and_start_up_files_of_a_wheel_give_it_no_right(builder):
     """A set-id bit is dropped, a link becomes a file, and nothing of it runs while the tree is built."""
     files = {"evil/su": "x", "evil/link": "/etc/shadow", "evil.pth": "import os; os.mkdir('/usr/local/ran')\n", "sitecustomize.py": "import os; os.mkdir('/usr/local/ran')\n",

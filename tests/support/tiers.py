@@ -1,5 +1,6 @@
 """Tiers of tests, what a session runs of them, and how long each file took."""
 import collections
+import fnmatch
 import json
 import os
 
@@ -9,11 +10,27 @@ from support import host
 
 # A test without a mark is of the tier "test". The order decides where a test has several marks.
 TIERS = {
-    "vm": "needs another kernel in a virtual machine",
-    "long": "takes more than a minute, or hours; run by hand",
+    "long": "takes many minutes, or hours; run by hand",
     "neighbours": "measures what is left of the whole machine beside bombs; run by hand",
-    "full": "what CI runs beside the fast tests: whole matrices, sanitizers, foreign clients, many runs, a fault in every call",
+    "nightly": "whole matrices, packages, builds, foreign clients, many runs, a fault in every call, guests; run before an issue is called resolved",
+    "gate": "what CI runs beside the fast tests: sanitizers, fuzz corpora, conformance, one guest",
 }
+# The groups of the tier nightly: each can run alone. The first whose pattern fits a file has its tests; "matrices" has the rest.
+GROUPS = {
+    "guests": ["tests/vm/guests.py"],
+    "fuzz": ["tests/fuzz/test_fuzzing.py"],
+    "sanitizers": ["tests/sanitizers/*"],
+    "packages": ["tests/package/*", "tests/cli/test_install.py"],
+    "builds": ["tests/builds/*", "tests/escape/test_layers.py"],
+    "rootfs": ["tests/rootfs/*"],
+    "walkthroughs": ["tests/docs/*", "tests/cli/test_bench.py"],
+    "clients": ["tests/mcp/*", "tests/notebook/*", "tests/conformance/*"],
+    "kills": ["tests/daemon/test_kills.py", "tests/daemon/test_zygote_kills.py", "tests/daemon/test_*_leaks.py", "tests/neighbours/*"],
+    "faults": ["tests/*/test_*faults.py", "tests/escape/test_failing_steps.py"],
+    "compat": ["tests/compat/*", "tests/guest/test_guest_scripts.py"],
+    "matrices": ["*"],
+}
+LIMITS = {"test": 300, "gate": 900, "nightly": 900, "neighbours": 900, "long": 3600} # seconds of one test; a mark may give its own: nightly(seconds=3600)
 FAST = "test"
 ALONE = "@alone" # at the end of the nodeid of a test marked alone: the process that schedules sees names only
 TIMES = host.REPO / "tests" / "times"
@@ -23,7 +40,27 @@ def of(item):
     return next((tier for tier in TIERS if item.get_closest_marker(tier)), FAST)
 
 
-def amounts(few, many, variable=None, tier="full"):
+def group(nodeid):
+    """The group of the tier nightly that has this test."""
+    return next(name for name, patterns in GROUPS.items() if any(fnmatch.fnmatchcase(file_of(nodeid), pattern) for pattern in patterns))
+
+
+def in_groups(item, asked):
+    """Whether --group has this test: names with commas, or -name for all but one."""
+    names = asked.split(",") if asked else []
+    out, only = {name[1:] for name in names if name.startswith("-")}, {name for name in names if not name.startswith("-")}
+    return not names or (group(item.nodeid) not in out and (not only or group(item.nodeid) in only))
+
+
+def limit(item):
+    """Seconds after which this test fails where it stands: of a machine of usual pace, or just as many as its mark names."""
+    tier = of(item)
+    mark = item.get_closest_marker(tier)
+    given = mark.kwargs.get("seconds") if mark else None
+    return given or int(LIMITS[tier] * (1 if tier == "long" else host.SLOWER))
+
+
+def amounts(few, many, variable=None, tier="nightly"):
     """Parameters of a test that repeats something: a few in the fast tier, many in another, on a slow host fewer, but a multiple of the few; or as many as the environment says."""
     if variable and variable in os.environ:
         return [int(os.environ[variable])]
@@ -33,7 +70,7 @@ def amounts(few, many, variable=None, tier="full"):
 
 def mark_diagonals(items):
     """@pytest.mark.diagonal("mode"): of every row of a test (all its other parameters) one mode stays in the fast tier, each in turn; the
-    whole matrix is in full."""
+    whole matrix is in nightly."""
     seen = collections.defaultdict(dict) # {test, parameter: {value: its number}}
     rows = [(item, mark.args[0]) for item in items for mark in item.iter_markers("diagonal")]
     numbers = {}
@@ -43,7 +80,7 @@ def mark_diagonals(items):
     for item, name in rows:
         row = sum(number for other, number in numbers[item].items() if other != name)
         if row % len(seen[item.originalname, name]) != numbers[item][name]:
-            item.add_marker("full")
+            item.add_marker("nightly")
 
 
 def wanted(config):

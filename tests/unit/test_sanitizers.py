@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.gate
 
 TESTS = sorted(path.stem for path in pathlib.Path(__file__).parent.glob("test_*.c"))
 

@@ -19,7 +19,7 @@ class GuestsFile(pytest.File):
     def collect(self):
         for part in guests.PARTS:
             item = Part.from_parent(self, name=f"{part['boot']}: {part['name']}", part=part)
-            item.add_marker("vm")
+            item.add_marker(getattr(pytest.mark, part["tier"])(seconds=2 * 3600))
             yield item
 
 

@@ -8,7 +8,7 @@ import shlex
 SLOWER = 10   # by so much whoever waits in a guest waits longer
 SILENCE = 1200 # seconds without a word after which a guest hangs, or the test that it is in
 
-TIERS = os.environ.get("BRIG_VM_TIERS", "test") # which of the tests below a guest runs: tests/support/tiers.py; "test,full" takes an hour
+TIERS = os.environ.get("BRIG_VM_TIERS", "test") # which of the tests below a guest runs: tests/support/tiers.py; "test,nightly" takes an hour
 
 RUNS = {name: os.environ[name] for name in ["BRIG_TEST_RUNS"] if name in os.environ}
 FEW = {"BRIG_LEAK_RUNS": "20", "BRIG_SESSIONS": "14", "BRIG_DAEMON_KILLS": "8", "BRIG_WARM_RUNS": "52", "BRIG_ZYGOTE_KILLS": "14"}
@@ -16,9 +16,10 @@ FEW = {name: os.environ.get(name, few) for name, few in FEW.items()}
 IDS = {"plain": 1000, "bare": 1001} # users of the guests: with and without subuids
 
 
-def part(boot, name, tests, through=(), user=None, env=None, before=()):
+def part(boot, name, tests, through=(), user=None, env=None, before=(), tier="nightly"):
     """`tests` is pytest's command line; `through` is put before it, and decides about the control group. `before`: what root runs first."""
-    return {"boot": boot, "name": name, "tests": tests, "through": [*login(user), *through], "user": user, "env": {**RUNS, **(env or {})}, "before": list(before)}
+    return {"boot": boot, "name": name, "tests": tests, "through": [*login(user), *through], "user": user, "env": {**RUNS, **(env or {})},
+            "before": list(before), "tier": tier}
 
 
 def login(user):
@@ -71,8 +72,8 @@ DAEMON_LEFT_OUT = (
     "test_slots.py::test_nothing_of_a_hungry_run", "test_slots.py::test_a_crowd_leaves", # are used again, which with version 2 none is
 )
 # What neither the kernel nor control groups, systemd or a user have a part in, both modes of a zygote (a fork that stands ready is the harder
-# one), and what a probe finds outside of a jail: only with BRIG_VM_TIERS=test,full.
-FULL = "full" in TIERS.split(",")
+# one), and what a probe finds outside of a jail: only with BRIG_VM_TIERS=test,nightly.
+FULL = "nightly" in TIERS.split(",")
 READY = () if FULL else ("-k", "not demand")
 LEFT_OUT += () if FULL else ("test_probes.py::test_control",)
 DAEMON_LEFT_OUT += () if FULL else (
