@@ -100,12 +100,15 @@ static bool on_asks(void *owner, struct execution *x)
 
 static void describe(const struct execution *x, double seconds, char *buf, size_t len)
 {
+	char        behind[TURN_BEHIND_MAX];
 	size_t      n, clean_len = 0;
 	const char *line  = execution_last_line(x, &n);
 	char       *clean = n ? clean_text(line, n < 4096 ? clean_whole(line, n) : clean_whole(line, 4096), false, &clean_len) : NULL;
 
-	if (x->state == EXECUTION_WAITS && turn_is_waiting(&x->turn))
-		snprintf(buf, len, "%.0f s, waiting for its turn in the session", seconds);
+	if (x->state == EXECUTION_WAITS && *turn_behind(&x->turn, behind, sizeof behind))
+		snprintf(buf, len, "%.0f s, waiting for its turn in the session, behind %s", seconds, behind);
+	else if (x->state == EXECUTION_WAITS && turn_is_waiting(&x->turn))
+		snprintf(buf, len, "%.0f s, waiting for the session", seconds);
 	else if (x->state == EXECUTION_WAITS)
 		snprintf(buf, len, "%.0f s, waiting for a free place", seconds);
 	else if (clean && clean_len)
@@ -120,7 +123,7 @@ static void on_progress(void *owner)
 	struct visit           *v       = owner;
 	const struct execution *x       = v->execution;
 	double                  seconds = (double)(loop_now_ms() - x->asked_ms) / 1000;
-	char                    text[LINE_MAX_SHOWN + 64];
+	char                    text[LINE_MAX_SHOWN + 128];
 
 	describe(x, seconds, text, sizeof text);
 	call_progress(v->call, seconds, (double)x->answer_form.timeout_ms / 1000, text);

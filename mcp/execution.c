@@ -278,6 +278,7 @@ static void on_started(void *owner, struct run_start *start)
 		return;
 	x->state = EXECUTION_RUNS;
 	snprintf(x->id, sizeof x->id, "%s", start->run);
+	turn_begun(&x->turn, x->id);
 	open_pipe(x, &x->out, fd_take(&start->fd[RUN_STDOUT]), start->output_bytes);
 	open_pipe(x, &x->err, fd_take(&start->fd[RUN_STDERR]), start->output_bytes);
 	open_pipe(x, &x->report, fd_take(&start->fd[RUN_RESULT]), PROGRAM_REPORT_MAX);

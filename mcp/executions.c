@@ -100,7 +100,7 @@ struct execution *executions_find(struct mcp *m, const char *principal, const ch
 	struct execution *x;
 
 	TAILQ_FOREACH(x, &m->executions->all, link)
-		if (*x->handle && strcmp(x->principal, principal) == 0 && (strcmp(x->handle, handle) == 0 || strcmp(x->id, handle) == 0))
+		if (*handle && (*x->handle || x->state == EXECUTION_RUNS) && strcmp(x->principal, principal) == 0 && (strcmp(x->handle, handle) == 0 || strcmp(x->id, handle) == 0))
 			return x;
 	return NULL;
 }

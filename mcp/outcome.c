@@ -377,13 +377,24 @@ static void say_failure(struct outcome *o, const struct execution *x)
 
 /* --- */
 
+/* exit_reason is "running" for one that waits, too: clients go on with wait_execution by it. */
 static void say_running(struct outcome *o, const struct execution *x)
 {
+	char behind[TURN_BEHIND_MAX];
+
 	snprintf(o->exit_reason, sizeof o->exit_reason, "running");
-	o->seconds = (double)(loop_now_ms() - x->asked_ms) / 1000;
+	o->seconds   = (double)(loop_now_ms() - x->asked_ms) / 1000;
+	o->is_queued = x->state == EXECUTION_WAITS;
 	if (!*x->handle)
 		return;
-	say(HINT_OF(o), "It still runs. Call wait_execution with execution_id \"%s\" for the rest, or cancel_execution to end it.", x->handle);
+	if (o->is_queued && *turn_behind(&x->turn, behind, sizeof behind))
+		say(HINT_OF(o), "It has not begun: it waits behind %s; wait for it or cancel it (cancel_execution). The result of this call: wait_execution with execution_id \"%s\".",
+		    behind, x->handle);
+	else if (o->is_queued)
+		say(HINT_OF(o), "It has not begun: it waits for %s. Call wait_execution with execution_id \"%s\", or cancel_execution to give it up.",
+		    *x->turn.session ? "its session" : "a free place", x->handle);
+	else
+		say(HINT_OF(o), "It still runs. Call wait_execution with execution_id \"%s\" for the rest, or cancel_execution to end it.", x->handle);
 }
 
 /* A value that is not JSON is shown as Python prints it; a value with a bundle is shown by that. */

@@ -22,6 +22,7 @@ struct outcome {
 	char           exit_reason[24];              /* of exit.def, or "running" */
 	char           error[1200]; /* one sentence; "": no error */
 	char           hint[400];   /* advice; "": none */
+	bool           is_queued;   /* it is "running" and has not begun */
 	bool           is_failure;  /* the tool has failed, not the program: nothing was run, or it is not known how the run ended */
 	json_t        *record;      /* owned; NULL: none */
 	json_t        *result;      /* as JSON; owned; images are replaced by words */

@@ -34,7 +34,7 @@ static void print_status(FILE *out, const struct outcome *o)
 	const json_t *code = json_object_get(o->record, "exit_code");
 
 	if (strcmp(o->exit_reason, "running") == 0)
-		fputs("running", out);
+		fputs(o->is_queued ? "waiting" : "running", out);
 	else if (o->is_failure)
 		fprintf(out, "Error (%s)", o->exit_reason);
 	else if (strcmp(o->exit_reason, "exited") == 0 && json_is_integer(code))

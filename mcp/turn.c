@@ -35,6 +35,25 @@ bool turn_is_waiting(const struct turn *t)
 	return t->mcp && t->patience.set;
 }
 
+void turn_begun(struct turn *t, const char *run)
+{
+	snprintf(t->run, sizeof t->run, "%s", run);
+	t->begun_ms = loop_now_ms();
+}
+
+char *turn_behind(const struct turn *t, char *buf, size_t len)
+{
+	const struct session_use *use = t->mcp && t->use.session ? t->use.session->turn : NULL;
+	const struct turn        *ahead = use && use != &t->use ? use->owner : NULL;
+
+	*buf = 0;
+	if (ahead && *ahead->run)
+		snprintf(buf, len, "execution %s, which has run for %lld s", ahead->run, (long long)(loop_now_ms() - ahead->begun_ms) / 1000);
+	else if (ahead)
+		snprintf(buf, len, "another call, which is about to begin");
+	return buf;
+}
+
 static void go(struct turn *t)
 {
 	loop_timer_clear(&t->mcp->loop, &t->patience);
@@ -116,13 +135,14 @@ static void on_late(void *owner)
 {
 	struct turn                *t = owner;
 	const struct named_session *s = t->use.session;
-	char                        text[200];
+	char                        behind[TURN_BEHIND_MAX], text[300];
 
 	if (s->state != SESSION_OPEN || !s->turn || s->turn == &t->use) {
 		loop_timer_set(&t->mcp->loop, &t->patience, (int64_t)t->patience_ms);
 		return;
 	}
-	snprintf(text, sizeof text, "\"%s\" is busy: an earlier call still runs there. Wait for it, end it with cancel_execution, or use another session", t->session);
+	snprintf(text, sizeof text, "\"%s\" is busy with %s. Wait for it with wait_execution, end it with cancel_execution, or use another session", t->session,
+		 turn_behind(t, behind, sizeof behind));
 	fail(t, denial_code_name(DENIAL_busy), "session", text);
 }
 

@@ -1,6 +1,7 @@
 """Sessions of execute_code over real jails: what stays, what is lost and what a model is told, files in and out, whose they are."""
 import base64
 import json
+import re
 import subprocess
 import time
 
@@ -209,11 +210,28 @@ def test_calls_of_one_session_wait_for_each_other_and_those_of_others_do_not(sha
 
 
 def test_a_call_whose_turn_does_not_come_says_that_the_session_is_busy(shared, session):
-    slow = shared.begin_call("execute_code", {"code": jailed.FOREVER, "session": session})
+    mark = jailed.marker()
+    slow = shared.begin_call("execute_code", {"code": f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import time; time.sleep(600)', '{mark}'])", "session": session})
+    jailed.wait_for(mark)
     said = run(shared, "1", session, timeout=0.3)
-    assert said["exit_reason"] == "busy" and said["error"].startswith(f'session: "{session}" is busy: an earlier call still runs there'), said
+    busy = re.match(rf'session: "{session}" is busy with execution ([0-9a-f-]{{36}}), which has run for \d+ s\. Wait for it with wait_execution', said["error"])
+    assert said["exit_reason"] == "busy" and busy, said
+    assert shared.data("wait_execution", {"execution_id": busy[1], "timeout": 0.1})["exit_reason"] == "running", "the id that is named is one that can be waited for"
     slow.cancel()
     assert run(shared, "1", session)["result"] == 1
+
+
+def test_a_call_in_a_busy_session_says_behind_which_execution_it_waits_and_not_that_it_runs(start_mcp):
+    mcp, mark = start_mcp("--yield-after", "0.3", "--reply", "text"), jailed.marker()
+    slow = text(mcp, "execute_code", code=f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import time; time.sleep(600)', '{mark}'])", session="a")
+    jailed.wait_for(mark)
+    ahead = re.search('execution_id "([0-9a-f-]+)"', slow)[1]
+    said = text(mcp, "execute_code", code="1", session="a")
+    assert said.startswith("waiting · ") and f"It has not begun: it waits behind execution {ahead}, which has run for " in said, said
+    assert "wait for it or cancel it" in said and "still runs" not in said, said
+    text(mcp, "cancel_execution", execution_id=ahead)
+    mine = re.search('execution_id "([0-9a-f-]+)"', said)[1]
+    assert "--- result ---\n1\n" in text(mcp, "wait_execution", execution_id=mine, timeout=60)
 
 
 def test_a_cancelled_call_is_interrupted_and_its_variables_stay(shared, session):
