@@ -6,6 +6,7 @@
 #include "clean.h"
 #include "frames.h"
 #include "image.h"
+#include "named_sessions.h"
 #include "program_report.h"
 #include "network_summary.h"
 #include "refused_summary.h"
@@ -440,6 +441,31 @@ static void take_left_out(struct outcome *o, const json_t *list)
 	o->warnings = all;
 }
 
+/* "Wrote a.csv (120 bytes), b.png (3072 bytes, shown). Gone now; name a session to keep them." */
+static void say_written(struct outcome *o, const json_t *files, const struct execution *x)
+{
+	enum { NAMED_MAX = 6, NAME_SHOWN = 50, AFTER_MAX = 80 };
+	size_t n = json_array_size(files), i, at;
+
+	if (!n)
+		return;
+	at = (size_t)snprintf(o->written, sizeof o->written, "Wrote ");
+	for (i = 0; i < n && i < NAMED_MAX && at < sizeof o->written - AFTER_MAX; i++) {
+		const json_t *row  = json_array_get(files, i);
+		const char   *path = text_of(row, "path");
+		int           len  = (int)clean_cut(path, strlen(path), NAME_SHOWN);
+
+		at += (size_t)snprintf(o->written + at, sizeof o->written - at, "%s%.*s%s (%lld bytes%s)", i ? ", " : "", len, path, path[len] ? "..." : "",
+				       (long long)json_integer_value(json_object_get(row, "bytes")), json_is_true(json_object_get(row, "shown")) ? ", shown" : "");
+	}
+	at = strlen(o->written);
+	if (i < n)
+		at += (size_t)snprintf(o->written + at, sizeof o->written - at, " and %zu more", n - i);
+	snprintf(o->written + at, sizeof o->written - at, ".%s%s", *x->turn.session ? "" : " Gone now",
+		 *x->turn.session ? "" : named_sessions_are_offered(x->mcp->settings) ? "; name a session to keep them." : ".");
+	text_make_plain(o->written);
+}
+
 static void take_record(struct outcome *o, const struct execution *x)
 {
 	o->record = json_incref(x->record);
@@ -447,6 +473,7 @@ static void take_record(struct outcome *o, const struct execution *x)
 	if (x->is_report) {
 		take_displays(o, json_object_get(x->program_report, "displays"));
 		take_left_out(o, json_object_get(x->program_report, "left_out"));
+		say_written(o, json_object_get(x->program_report, "written"), x);
 	}
 	take_result(o, x->is_report ? json_object_get(x->program_report, "bundle") : NULL);
 	say_ending(o, x);

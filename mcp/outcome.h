@@ -35,6 +35,7 @@ struct outcome {
 	char           profile[64];
 	char           session[PROTOCOL_NAME_MAX + 1]; /* "": not in a session */
 	char           session_state[8]; /* "new", "kept", "reset", "lost"; "": unknown */
+	char           written[500]; /* a sentence about the files that the program has written; "" */
 	char           session_note[600]; /* a sentence about what the session still has, and has lost; "" */
 	struct outcome_stream out, err;
 	char          *traceback;  /* owned; clean, without most library frames; NULL: the program raised nothing */

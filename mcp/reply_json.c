@@ -330,6 +330,11 @@ static json_t *brief_displays(const struct outcome *o)
 	return displays_within(o, clean_cut, BRIEF_OUTPUT);
 }
 
+static json_t *written(const struct outcome *o)
+{
+	return text_or_null(o->written);
+}
+
 static json_t *session(const struct outcome *o)
 {
 	if (!*o->session)
@@ -372,6 +377,7 @@ static const struct {
 	{ "stdout",            ALWAYS,    stdout_json,       brief_stdout },
 	{ "stderr",            ALWAYS,    stderr_json,       brief_stderr },
 	{ "displays",          IF_PRESENT, displays,         brief_displays },
+	{ "written",           IF_PRESENT, written,          NULL },
 	{ "execution_time",    ALWAYS,    execution_time,    NULL },
 	{ "variables",         ALWAYS,    variables,         NULL },
 	{ "error_type",        IF_PRESENT, error_type,       NULL },

@@ -133,6 +133,8 @@ static void print_first_line(FILE *out, const struct outcome *o)
 		print_flat(out, o->hint, sizeof o->hint);
 		putc('\n', out);
 	}
+	if (*o->written)
+		fprintf(out, "%s\n", o->written);
 	if (*o->session_note) {
 		print_flat(out, o->session_note, sizeof o->session_note);
 		putc('\n', out);

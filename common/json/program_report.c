@@ -34,6 +34,12 @@ static const struct shape bundle_shape[] = {
 	{ MIME_PLOTLY,              SHAPE_ANY,  SHAPE_MAY, "A figure of plotly, which its library for browsers draws", NULL },
 	{ 0 },
 };
+static const struct shape written_shape[] = {
+	{ "path",  SHAPE_TEXT,  SHAPE_MUST, "Below /workspace", NULL },
+	{ "bytes", SHAPE_COUNT, SHAPE_MUST, "Its size", NULL },
+	{ "shown", SHAPE_BOOL,  SHAPE_MUST, "Whether it is an image that is one of the displays", NULL },
+	{ 0 },
+};
 static const struct shape run_shape[] = {
 	{ "result",            SHAPE_ANY,   SHAPE_NULL, "The value of the last expression, or of the variable result, where it is JSON", NULL },
 	{ "result_repr",       SHAPE_TEXT,  SHAPE_NULL, "What Python prints for it", NULL },
@@ -46,6 +52,7 @@ static const struct shape run_shape[] = {
 	{ "displays",          SHAPE_ROWS,  SHAPE_MAY,  "What was shown, by the function display and as figures, in order; each is a bundle, with a key for each MIME type in which there is something", bundle_shape },
 	{ "bundle",            SHAPE_OBJECT, SHAPE_MAY, "The value of the last expression as such a bundle, if there is more to it than text", NULL },
 	{ "left_out",          SHAPE_TEXTS, SHAPE_MAY,  "Sentences about what was too large or too much to be shown", NULL },
+	{ "written",           SHAPE_ROWS,  SHAPE_MAY,  "The files below /workspace that the program has written, by name, at most 200", written_shape },
 	{ 0 },
 };
 static const struct shape finding_shape[] = {
@@ -88,6 +95,7 @@ static const struct bound {
 	{ "traceback",   128 * KIB, 0 },
 	{ "displays",    0,        PROGRAM_REPORT_DISPLAYS_MAX },
 	{ "left_out",    1024,     PROGRAM_REPORT_LEFT_OUT_MAX },
+	{ "written",     0,        PROGRAM_REPORT_WRITTEN_MAX },
 	{ NULL,          16 * KIB, 1000 },
 };
 /* clang-format on */

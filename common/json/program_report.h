@@ -18,6 +18,7 @@ enum {
 	PROGRAM_REPORT_VARIABLES_MAX = 200,
 	PROGRAM_REPORT_DISPLAYS_MAX  = 32,
 	PROGRAM_REPORT_LEFT_OUT_MAX  = 100,
+	PROGRAM_REPORT_WRITTEN_MAX   = 200,
 	PROGRAM_REPORT_RESULT_MAX    = MIB,     /* bytes of text in the result */
 	PROGRAM_REPORT_DATUM_MAX     = 2 * MIB, /* bytes of text in one datum of a bundle */
 };

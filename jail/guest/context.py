@@ -7,7 +7,7 @@
 # The program can do anything to its interpreter, and its signal handlers can raise an exception between any two instructions of this file. So
 # Live.state has the next step, and live_as_context() goes on from there after any exception. Two steps must not be done twice or by half, taking
 # a call and answering it: each is a single call into C code, during which no handler of the program runs.
-need("value", "failure", "last", "tree", "program", "bridge") # and session.py, for _socket: its server forks this process
+need("value", "failure", "last", "tree", "written", "program", "bridge") # and session.py, for _socket: its server forks this process
 import _io
 import _signal
 from posix import _exit as exit_at_once, dup2, pipe as make_pipe, pread, set_blocking
@@ -451,7 +451,7 @@ class Live:
         if len(self.fds) != (5 if order["tools"] else 4):
             return
         self.count += 1
-        call = RECORD(path=f"<call {self.count}>", source=pread_all(self.fds[0]), codes=[], names=self.names, value=None, results={})
+        call = RECORD(path=f"<call {self.count}>", source=pread_all(self.fds[0]), codes=[], names=self.names, value=None, results={}, before=look_at_files())
         setrecursionlimit(max(getrecursionlimit(), 1000))
         self.set_streams()
         self.take_pipes()

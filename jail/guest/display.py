@@ -270,14 +270,35 @@ def show(values, options):
             add(value)
 
 
-def shown_json(value):
-    """The keys displays, bundle and left_out of the report, each if there is something for it."""
+def has_image(bundle):
+    return '"image/' in bundle
+
+
+def add_file(path):
+    """An image that the program has saved, if it is one that can be read and has room."""
+    bundle = {}
+    try:
+        put(path, bundle, image_type_of(path), read_file(WORKSPACE + path))
+    except Exception as error:
+        leave_out(f"{path}: {type_name(type(error))}")
+    if bundle and len(SHOWN.displays) < DISPLAYS_MAX:
+        add_bundle({"text/plain": json_text(path), **bundle})
+        return True
+    return False
+
+
+def shown_json(value, files):
+    """
+    The keys displays, bundle and left_out of the report, each if there is something for it, and which of these image files are shown: none if
+    the call shows an image anyway, which most likely is the same.
+    """
     bundle = bundle_of("the result", value) if is_rich(value) else {}
     if "matplotlib.pyplot" in sys.modules:
         show_open_figures(value)
+    shown = () if has_image(bundle) or any(map(has_image, SHOWN.displays)) else [path for path in files if add_file(path)]
     for what, number in SHOWN.more.items():
         leave_out(f"{number} more {what}: a call shows at most {FIGURES_MAX if what == 'figures' else DISPLAYS_MAX}")
     displays, left_out = SHOWN.displays, SHOWN.left_out
     return (f', "displays": [{", ".join(displays)}]' if displays else "") \
         + (f', "bundle": {bundle_json(bundle)}' if [*bundle] not in ([], ["text/plain"]) else "") \
-        + (f', "left_out": {json_texts(left_out)}' if left_out else "")
+        + (f', "left_out": {json_texts(left_out)}' if left_out else ""), shown

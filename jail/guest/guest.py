@@ -34,7 +34,7 @@ def start(argv):
     if mode == "check":
         need("value", "failure", "policy", "last", "tree", "check")
         return run_check(pipe, names_of(imports), names_of(modules) if imports == "*" else None, names_of(calls) or [])
-    need("last", "program", *() if imports == "*" else ("policy",), *("value", "bridge", "schema", "tools") if bridge else ())
+    need("last", "written", "program", *() if imports == "*" else ("policy",), *("value", "bridge", "schema", "tools") if bridge else ())
     if bridge:
         open_tools(int(bridge))
     return run_report(pipe, names_of(imports), argv[6][2:], argv[7:])
@@ -43,7 +43,7 @@ def start(argv):
 OURS = globals()
 need("base")
 if "ahead" in OURS:
-    need("last", "program")
+    need("last", "written", "program")
     try:
         need("value", "bridge", "schema", "tools", "session", "session_files", "context", "rehearse")
     except ImportError:

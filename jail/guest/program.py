@@ -83,11 +83,12 @@ def is_rich(value):
     return type(value) not in PLAIN_TYPES and any(name in each.__dict__ for each in ancestors_of(value) for name in RICH_NAMES)
 
 
-def rich_json(value, figures):
-    if "SHOWN" not in OURS and not figures and not is_rich(value):
-        return ""
+def rich_json(value, figures, images):
+    """What was shown, and the paths of those of these images of files that are."""
+    if "SHOWN" not in OURS and not figures and not images and not is_rich(value):
+        return "", ()
     need("failure", "display")
-    return shown_json(value)
+    return shown_json(value, images)
 
 
 # --- the end ---
@@ -177,11 +178,12 @@ def report_text(program, error, failure, blocked):
     value = find_result(program.value, program.results) if failure == "null" else None
     result, result_repr = result_json(value)
     figures = open_figures()
-    rich = rich_json(value, figures)
+    written = written_since(program.before)
+    rich, shown = rich_json(value, figures, images_of(written))
     return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, '
             f'"variables": {json_texts(variables_of(program.names))}, "exit_code": {exit_code_of(error)}, '
             f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": {json_texts(blocked)}'
-            + (f', "figures": {figures}' if figures else "") + rich + "}")
+            + (f', "figures": {figures}' if figures else "") + rich + written_json(written, shown) + "}")
 
 
 def told(program, error, write_down=None):
@@ -209,7 +211,7 @@ def run_report(pipe, imports, main, args):
     """
     folder = WORKSPACE if main[:len(WORKSPACE)] == WORKSPACE else f"{getcwd()}/"
     beside = main not in ("", folder)
-    program = RECORD(folder=folder, path=(main if main[:1] == "/" else folder + main) + ("" if beside else MAIN_FILE), source=b"", codes=[], names={}, results={}, value=None)
+    program = RECORD(folder=folder, path=(main if main[:1] == "/" else folder + main) + ("" if beside else MAIN_FILE), source=b"", codes=[], names={}, results={}, value=None, before=look_at_files())
     sys.argv[:] = [program.path if main[:1] == "/" else main or MAIN_FILE, *args]
     sys.orig_argv[:] = ["python3", "-Es" if beside else "-I", *sys.argv]
     blocked = [] if imports is None else limit_imports(imports)

@@ -91,6 +91,12 @@ def _object(shapes: Dict[str, Shape], may_lack: Tuple[str, ...] = ()) -> Shape:
     return judge
 
 
+def _flag(key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Unusable(f"{key}: expected true or false")
+    return value
+
+
 _count = _number(0)
 _MIMES: Dict[str, Shape] = {
     **{mime: _text(DATUM_MAX) for mime in ("text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml", "application/javascript")},
@@ -111,13 +117,8 @@ RUN = _object({
     "displays": _list(_bundle, 32),
     "bundle": _bundle,
     "left_out": _list(_text(1024), 100),
-}, may_lack=("figures", "displays", "bundle", "left_out"))
-
-
-def _flag(key: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise Unusable(f"{key}: expected true or false")
-    return value
+    "written": _list(_object({"path": _text(), "bytes": _count, "shown": _flag}), 200),
+}, may_lack=("figures", "displays", "bundle", "left_out", "written"))
 
 
 _finding = _object({**_line, "message": _text()})

@@ -294,6 +294,28 @@ def test_progress_is_told_while_a_call_waits_for_its_turn(start_mcp):
 
 # --- files -----------------------------------------------------------------------------------------------------
 
+def test_a_reply_names_the_files_that_the_call_wrote_and_says_which_are_gone(start_mcp):
+    mcp, write = start_mcp("--reply", "text"), "import os\nos.makedirs('out', exist_ok=True)\nopen('out/a.csv', 'w').write('1,2')\nopen('.hidden', 'w').write('x')"
+    assert text(mcp, "execute_code", code=write).split("\n")[1] == "Wrote out/a.csv (3 bytes). Gone now; name a session to keep them."
+    assert text(mcp, "execute_code", code=write, session="a", files=[{"path": "in.txt", "content": "x"}]).split("\n")[1] == "Wrote out/a.csv (3 bytes)."
+    assert "Wrote" not in text(mcp, "execute_code", code="open('out/a.csv').read()", session="a"), "it was only read"
+    assert text(mcp, "execute_code", code="open('in.txt', 'a').write('yz')", session="a").split("\n")[1] == "Wrote in.txt (3 bytes)."
+    many = text(mcp, "execute_code", code="for i in range(9): open(f'{i}\\n.txt', 'w').close()", session="a").split("\n")[1]
+    assert many.startswith("Wrote 0?.txt (0 bytes), 1?.txt") and many.endswith("5?.txt (0 bytes) and 3 more."), many
+
+
+def test_an_image_that_a_program_saved_is_shown_once(shared):
+    save = f"import base64\nopen('p.png', 'wb').write(base64.b64decode('{base64.b64encode(PNG).decode()}'))\n"
+    result = shared.call("execute_code", {"code": save + "None"})
+    said = mcp_client.data_of(result)
+    assert [block["type"] for block in result["content"]] == ["text", "image"] and said["written"].startswith(f"Wrote p.png ({len(PNG)} bytes, shown). Gone now"), result
+    result = shared.call("execute_code", {"code": save + "display({'image/png': open('p.png', 'rb').read()}, raw=True)"})
+    assert [block["type"] for block in result["content"]] == ["text", "image"], "what is shown anyway is not shown again"
+    result = shared.call("execute_code", {"code": "open('p.png', 'w').write('no image')"})
+    assert [block["type"] for block in result["content"]] == ["text"]
+
+
+
 FILES = [{"path": "a.txt", "content": "häl\nlo"}, {"path": "d/e/b.bin", "base64": "AAEC/w=="}, {"path": "/workspace/c.txt", "content": ""}]
 READ = "open('a.txt').read(), list(open('d/e/b.bin', 'rb').read()), open('c.txt').read()"
 HAVE = (["häl\nlo", [0, 1, 2, 255], ""], "('häl\\nlo', [0, 1, 2, 255], '')")

@@ -54,6 +54,8 @@ static const struct {
 	{ "it is base64",                                  PROGRAM_REPORT_run, RUN("null", "null", ",\"displays\":[{\"image/png\":\"iVBORw0KGgo\"}]"), "image/png: expected base64" },
 	{ "so it is in the bundle",                        PROGRAM_REPORT_run, RUN("null", "null", ",\"bundle\":{\"image/jpeg\":\"/9j/\\n\"}"), "image/jpeg: expected base64" },
 	{ "and nothing is none",                           PROGRAM_REPORT_run, RUN("null", "null", ",\"bundle\":{\"application/pdf\":\"\"}"), "application/pdf: expected base64" },
+	{ "files that were written have names and sizes",  PROGRAM_REPORT_run, RUN("null", "null", ",\"written\":[{\"path\":\"a\",\"bytes\":1,\"shown\":false}]"), NULL },
+	{ "a size below nothing is refused",               PROGRAM_REPORT_run, RUN("null", "null", ",\"written\":[{\"path\":\"a\",\"bytes\":-1,\"shown\":false}]"), "bytes: expected whole number" },
 	{ "what was left out is no text",                  PROGRAM_REPORT_run, RUN("null", "null", ",\"left_out\":\"all\""), "left_out: expected list of texts" },
 	{ "a check shows nothing",                         PROGRAM_REPORT_check, "{\"displays\":[]}", "displays: no such key" },
 	{ "a run's report is no check's",                  PROGRAM_REPORT_check, RUN("null", "null", ""), "no such key" },
