@@ -12,7 +12,7 @@ from support import mcp as mcp_client
 
 PUBLISHED = {"success", "execution_id", "result", "stdout", "stderr", "execution_time", "variables", "error", "traceback", "return_code", "timeout",
              "security_warnings", "security_event", "validation_errors"}
-ALL = PUBLISHED | {"exit_reason", "exit_code", "signal", "limits_hit", "refused", "usage", "truncated", "tool_calls", "files", "session", "displays", "details", "warnings", "hint", "error_type", "line", "offset",
+ALL = PUBLISHED | {"exit_reason", "exit_code", "signal", "limits_hit", "refused", "usage", "truncated", "tool_calls", "files", "session", "displays", "written", "details", "warnings", "hint", "error_type", "line", "offset",
                    "text", "profile", "rootfs", "isolation"}
 FIGURE = "import base64\n'data:image/png;base64,' + base64.b64encode(b'\\x89PNG\\r\\n\\x1a\\n' + bytes(100)).decode()"
 
