@@ -179,13 +179,34 @@ static int stage_manifest(struct build *b, struct err *e)
 
 /* --- stages of an import --- */
 
-/* An import has a recipe without rows, but for those of compile. The recipe's digest is made from the image's. */
+/* An import has a recipe without rows, but for those of compile. Its digest is made from that of the archive or, of a directory, of the image in it. */
+static int name_recipe(struct build *b, const char *hex, struct err *e)
+{
+	char text[DIGEST_HEX + 16];
+	int  n = snprintf(text, sizeof text, "import %s", hex);
+
+	return digest_bytes(text, (size_t)n, b->recipe.sha256, e) < 0 ? -1 : guest_join(&b->guest, &b->recipe, e);
+}
+
+/* Does nothing for what is no regular file: its content is not known before it is read. */
+static int name_archive(struct build *b, struct err *e)
+{
+	const char *path = b->options->source;
+	scoped_fd   from = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	uint64_t    size;
+	char        hex[DIGEST_HEX + 1];
+
+	if (from < 0 || fstat(from, &st) < 0)
+		return err_sys(e, "%.200s", path);
+	return !S_ISREG(st.st_mode) ? 0 : digest_fd(from, path, &size, hex, e) < 0 ? -1 : name_recipe(b, hex, e);
+}
+
 static int stage_import(struct build *b, struct err *e)
 {
 	const struct build_options *o = b->options;
 	struct import i = { .source = o->source, .size_max = o->size_max, .work = &b->work, .store = b->shelf.dir, .log = b->log, .stop = o->stop };
-	char          text[DIGEST_HEX + 16], hex[DIGEST_HEX + 1];
-	int           n;
+	char          hex[DIGEST_HEX + 1];
 
 	if (import_apply(&i, hex, e) < 0)
 		return -1;
@@ -193,8 +214,7 @@ static int stage_import(struct build *b, struct err *e)
 	if (b->tree < 0)
 		return err_sys(e, "the tree");
 	b->packages = json_array();
-	n           = snprintf(text, sizeof text, "import %s", hex);
-	return digest_bytes(text, (size_t)n, b->recipe.sha256, e) < 0 ? -1 : guest_join(&b->guest, &b->recipe, e);
+	return b->recipe.sha256[0] ? 0 : name_recipe(b, hex, e);
 }
 
 static int stage_fit(struct build *b, struct err *e)
@@ -413,7 +433,13 @@ int build_import(const struct build_options *o, struct err *e)
 		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a rootfs; use a-z, 0-9, '-', '_', '.'", o->recipe);
 	snprintf(b.recipe.name, sizeof b.recipe.name, "%s", o->recipe);
 	b.recipe.size_max = 2 * o->size_max + IMPORT_COMPILED; /* import_apply() has checked o->size_max; compiled files come on top */
-	if (guest_load(&b.guest, o->guest, e) < 0 || shelf_make(o->store, &b.shelf, e) < 0 || check_free(&b, e) < 0)
+	if (guest_load(&b.guest, o->guest, e) < 0 || name_archive(&b, e) < 0 || shelf_make(o->store, &b.shelf, e) < 0)
+		return -1;
+	if (!o->force && b.recipe.sha256[0] && is_built(&b)) {
+		fprintf(stderr, "%s is already imported from this archive; --force imports it again\n", b.recipe.name);
+		return 0;
+	}
+	if (check_free(&b, e) < 0)
 		return -1;
 	if (prepare(&b, e) < 0 || run_stages(&b, import_stages, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);

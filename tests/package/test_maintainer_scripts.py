@@ -1,5 +1,6 @@
 """What the scripts of the package do where something is in their way; nothing of it happens to this machine."""
 import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -38,3 +39,14 @@ OTHER_PLACES = "mount -t tmpfs t /etc; mkdir /etc/apparmor.d; test -z \"$1\" || 
 def test_every_version_of_the_package_loads_its_own_apparmor_profile(needs_root, script, there):
     _, called = script("brig.postinst", "configure", *(["0.1.0"] if there else []), before=["unshare", "--mount", "sh", "-ec", OTHER_PLACES, "sh", there])
     assert called == ([] if there else ["ln -s /usr/share/brig/apparmor/brig /etc/apparmor.d/brig"]) + ["apparmor_parser -r /etc/apparmor.d/brig"]
+
+
+@pytest.mark.parametrize("url, fields", [("git@forge.example:o/brig.git", ["Homepage: https://forge.example/o/brig", "Vcs-Browser: https://forge.example/o/brig", "Vcs-Git: https://forge.example/o/brig.git"]),
+                                         ("https://me:token@forge.example/brig", []), ("/srv/brig.git", [])])
+def test_a_package_names_who_built_it_and_where_its_source_is(tmp_path, url, fields):
+    for name in "control", "changelog":
+        shutil.copy(SCRIPTS / name, tmp_path)
+    subprocess.run([SCRIPTS / "origin", tmp_path], env={"PATH": "/usr/bin", "DEBFULLNAME": "A & B", "DEBEMAIL": "a@b.example", "BRIG_VCS": url}, check=True, timeout=host.HANG)
+    control, changelog = ((tmp_path / name).read_text().splitlines() for name in ("control", "changelog"))
+    assert "Maintainer: A & B <a@b.example>" in control and [line for line in control if line.startswith(("Homepage", "Vcs"))] == fields
+    assert any(line.startswith(" -- A & B <a@b.example>  Tue, 2") for line in changelog)

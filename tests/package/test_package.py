@@ -67,6 +67,14 @@ def test_the_packages_have_what_install_installs_and_nothing_twice(packages):
     assert not listed["brig"] & listed["brig-mcp"] and not listed["brig"] & listed["brig-rootfs-basic"]
 
 
+def test_no_unit_of_users_is_enabled_and_an_upgrade_does_not_import_the_same_rootfs_again(in_tree):
+    done = in_tree(INSTALL + """find /etc/systemd -name 'brig*'; echo none
+        stat -c %z /var/lib/brig/rootfs/names/basic >/tmp/before; dpkg -i /tmp/brig-rootfs-basic_*.deb; stat -c %z /var/lib/brig/rootfs/names/basic | cmp - /tmp/before
+        brig run -c 'print(6 * 7)'""")
+    assert done.returncode == 0 and done.stdout.startswith("none\n") and done.stdout.endswith("\n42\n"), done
+    assert "unpack" not in done.stdout + done.stderr, done
+
+
 def test_root_runs_a_program_without_a_network_after_dpkg_i(in_tree):
     done = in_tree(INSTALL + """brig run -c 'print(6 * 7)'; brig run --json -c 'import os; os.getuid()' | grep -q '"user-ns"'; brig rootfs list; brig run /tmp/examples/hello.py""")
     assert done.returncode == 0 and done.stdout.startswith("42\n") and "basic" in done.stdout and "I cannot:" in done.stdout, done

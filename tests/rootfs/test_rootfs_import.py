@@ -382,6 +382,13 @@ def test_a_name_that_is_taken_is_given_only_by_force(rootfs, tmp_path):
     assert files(rootfs) == {"old": "other"}
 
 
+def test_an_archive_that_has_been_imported_is_not_imported_again_under_its_name(rootfs, tmp_path):
+    rootfs.must("import", NAME, packed(tmp_path / "x", BASE))
+    done = rootfs("import", NAME, packed(tmp_path / "copy", BASE))
+    assert done.returncode == 0 and "already imported" in done.stderr and "--force" in done.stderr and "unpack" not in done.stderr, done
+    assert "unpack" in rootfs.must("import", "--force", NAME, tmp_path / "copy").stderr
+
+
 def test_the_store_itself_is_not_imported(rootfs, tmp_path):
     plain(tmp_path / "tree")
     inside = Rootfs(tmp_path / "tree" / "store")
