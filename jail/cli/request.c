@@ -79,7 +79,7 @@ static const struct {
 	{ BY_COMMAND, OPTION_SWITCH("detach", 0, AT(detach), "Let processes that the command started go on after its end") },
 	{ BY_CALL, OPTION_TEXT("artifacts", 0, AT(artifacts), "DIR", "Write pictures that the call shows into DIR, as call-1-1.png") },
 	{ CELLS, { { "allow-missing", FIELD_TEXTS, AT(allow_missing), 0, 2, 0, "Run even if this host cannot enforce this limit (memory, cpus)", NULL, NULL }, 0, "LIMIT", NULL, false } },
-	{ CELLS, { { "net", FIELD_TEXTS, AT(network), 0, PROTOCOL_NETWORK_MAX, 0, "Let the program reach this host, as pypi.org, *.pypi.org or HOST:PORT; may be given again", NULL, NULL }, 0, "HOST[:PORT]", NULL, false } },
+	{ CELLS, { { "net", FIELD_TEXTS, AT(network), 0, PROTOCOL_NETWORK_MAX, 0, "Let the program reach this host, as pypi.org, *.pypi.org or HOST:PORT; may be given again; none: no network, whatever the profile allows", NULL, NULL }, 0, "HOST[:PORT]", NULL, false } },
 	{ RUNS, OPTION_SWITCH("json", 0, AT(json), "Print the record as JSON, with the program's output in it, and nothing else") },
 	{ BY_CHECK, OPTION_SWITCH("json", 0, AT(json), "Print the findings as JSON") },
 	{ BY_OPEN, OPTION_SWITCH("json", 0, AT(json), "Print the answer as JSON") },

@@ -100,9 +100,19 @@ static int build_rule(const json_t *from, struct net_rule *ret, struct err *e)
 	return 0;
 }
 
+/* ["none"] is an empty list: it can be written where a list cannot be, behind an option. */
+static size_t count_rules(const json_t *list)
+{
+	const char *only = json_array_size(list) == 1 ? json_string_value(json_array_get(list, 0)) : NULL;
+
+	return only && strcmp(only, "none") == 0 ? 0 : json_array_size(list);
+}
+
 static int build_rules(const char *name, const json_t *list, struct net_rules *ret, struct err *e)
 {
-	for (size_t i = 0; i < json_array_size(list); i++) {
+	const size_t n = count_rules(list);
+
+	for (size_t i = 0; i < n; i++) {
 		if (build_rule(json_array_get(list, i), &ret->rule[ret->n], e) < 0)
 			return err_wrap(e, "%s[%zu]", name, i);
 		ret->n++; /* at most NET_RULES_MAX, by net_fields */
@@ -332,7 +342,7 @@ int net_policy_grant(const struct net_policy *p, const char *profile, bool is_pr
 	ret->n = 0;
 	if (!asked && p)
 		net_rules_copy(ret, &p->allow);
-	if (!asked || !json_array_size(asked))
+	if (count_rules(asked) == 0)
 		return 0;
 	g = malloc(sizeof *g);
 	if (!g)

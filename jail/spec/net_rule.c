@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *const schemes[] = {
 	[NET_SCHEME_HTTPS] = "https://",
@@ -48,7 +49,20 @@ static int bad_host(const char *text, size_t len, struct err *e)
 	for (size_t i = 0; i < len; i++)
 		if (text[i] & 0x80)
 			return err_set(e, ERR_BAD_SPEC, "\"%.*s\": write an international name as it is in the DNS, xn--...", (int)len, text);
-	return err_set(e, ERR_BAD_SPEC, "\"%.*s\" is no host: write a name, *.NAME, *, an IPv4 address as four decimal numbers, or [IPv6]", (int)len, text);
+	return err_set(e, ERR_BAD_SPEC,
+		       "\"%.*s\" is no host: write one name like pypi.org, *.NAME for all below it, * for all public hosts, an IPv4 address as four decimal numbers, [IPv6], or \"none\" alone",
+		       (int)len, text);
+}
+
+/* What people write to other programs: as a name of a host it would be a slip that nobody notices. */
+static bool is_word(const char *text, size_t len)
+{
+	static const char *const words[] = { "none", "no", "off", "false", "disabled", "all", "any", "yes", "on", "true", "enabled", "internet", "host", "bridge", "public" };
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (strlen(words[i]) == len && strncasecmp(words[i], text, len) == 0)
+			return true;
+	return false;
 }
 
 static int parse_host(const char *text, size_t len, struct net_rule *r, struct err *e)
@@ -62,7 +76,7 @@ static int parse_host(const char *text, size_t len, struct net_rule *r, struct e
 		r->host_kind = NET_HOST_PUBLIC;
 		return 0;
 	}
-	if (*name == '-' || !net_host_canonical(name, n, r->host, &is_address) || (is_address && below) || bracket != (is_address && strchr(r->host, ':')))
+	if (*name == '-' || (r->scheme == NET_SCHEME_ANY && !text[len] && is_word(text, len)) || !net_host_canonical(name, n, r->host, &is_address) || (is_address && below) || bracket != (is_address && strchr(r->host, ':')))
 		return bad_host(text, len, e);
 	r->host_kind = is_address ? NET_HOST_ADDRESS : below ? NET_HOST_BELOW : NET_HOST_NAME;
 	return 0;

@@ -31,6 +31,13 @@ def test_a_run_that_names_no_host_has_no_network_and_no_variables_of_one():
     assert run.out == "[]\n" and run.record["network"] is None and "Network is unreachable" in run.stderr + json.dumps(run.record), str(run)
 
 
+def test_none_is_no_network_even_where_the_profile_allows_hosts_and_never_one_of_several(profiles):
+    run = brig.run("--private", "-p", "own", "--net", "none", env=profiles("own", {"allow": ["a.example"]}), program="import os\nprint([k for k in os.environ if 'PROXY' in k.upper()])")
+    assert run.out == "[]\n" and run.record["network"] is None, str(run)
+    run = brig.run("--private", "--net", "none", "--net", "a.example", program="pass", json_record=False)
+    assert run.status == 125 and run.stderr.startswith("brig: --net: \"none\" is no host: write one name like pypi.org") and run.stderr.endswith("or \"none\" alone\n"), str(run)
+
+
 def test_variables_lead_programs_to_the_proxy():
     run = brig.run("--private", "--net", "a.example", program="import os\nfor k in 'HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY', 'SSL_CERT_FILE': print(os.environ.get(k))")
     assert run.out.split() == ["http://198.18.0.1:3128"] * 4 + ["localhost,127.0.0.1,::1", "None"], str(run)

@@ -24,6 +24,9 @@ static const struct {
 	{ "a slash behind the host is no path", "https://example.org/", "https://example.org", "" },
 
 	{ "nothing is refused", "", "", "is no host" },
+	{ "a word of other programs is no host", "all", "", "* for all public hosts" },
+	{ "a host with such a name has a port", "host:8080", NULL, "" },
+	{ "two hosts in one text are refused", "a.example,b.example", "", "one name like" },
 	{ "another scheme is refused", "ftp://example.org", "", "https, http or tcp" },
 	{ "a scheme in upper case is refused", "HTTPS://example.org", "", "https, http or tcp" },
 	{ "tcp without a port is refused", "tcp://example.org", "", "needs a port" },
