@@ -162,7 +162,8 @@ class TapFailure(Exception):
 # --- what failed --------------------------------------------------------------------------------------
 
 class Failed:
-    """Writes the tests that failed into the file that BRIG_TEST_FAILED names, for `./dev again`; nothing where the session failed for another reason."""
+    """Names each test that fails at once, and adds it to the file that BRIG_TEST_FAILED names, for `./dev again`; a session that failed for another
+    reason adds that instead, which is no test: it is not run away."""
 
     def __init__(self, config):
         self.config, self.names, self.is_good = config, {}, True
@@ -178,10 +179,11 @@ class Failed:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus):
         path, plugin = os.environ.get("BRIG_TEST_FAILED"), self.config.pluginmanager.getplugin
-        if path:
+        if path and exitstatus != pytest.ExitCode.OK:
             is_good = self.is_good and exitstatus == pytest.ExitCode.TESTS_FAILED and not plugin("must-run").broken and not plugin("runs").wrong
-            names = self.names if is_good else {}
-            pathlib.Path(path).write_text("".join(f"{name}\n" for name in names))
+            names = self.names if is_good else [f"the session ended with status {int(exitstatus)}"]
+            with open(path, "a") as file:
+                file.writelines(f"{name}\n" for name in names)
 
 
 # --- what may never be skipped ------------------------------------------------------------------------

@@ -7,7 +7,7 @@ REPO = pathlib.Path(__file__).resolve().parent.parent
 # The beginning of a path, and what tests it. The first row that fits counts; a test file is covered by itself.
 COVERED = [
     ("tests/support/", ["tests"]), ("tests/conftest.py", ["tests"]), ("tests/worker", ["tests"]), ("CMakeLists.txt", ["tests"]),
-    ("tests/vm/", []), # ./dev test vm
+    ("tests/vm/", []), # ./dev test nightly guests
     ("common/json", ["tests/unit", "tests/floors", "tests/cli", "tests/mcp"]),
     ("common", ["tests/unit", "tests/floors", "tests/cli", "tests/daemon"]),
     ("jail/spec", ["tests/unit", "tests/floors", "tests/golden", "tests/promises", "tests/cli", "tests/escape"]),

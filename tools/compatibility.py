@@ -13,7 +13,7 @@ HEAD = """# Compatibility: CPython's own tests
 CPython's own tests, version 3.11, run in a jail (with the policy `python`, and limits raised for the tests) and in the same tree without a jail:
 as a plain user, with all devices, a whole `/proc`, no filter and no limits. The results of all methods are compared; the score says how many methods
 that pass outside pass inside. Warm runs are forks of the profile's zygote, cold runs execute a new Python; both have the same filter, mounts and limits.
-`./dev compat` makes this page; changes here are lost. `./dev test full` compares 20 modules, `./dev test long` all of them
+`./dev compat` makes this page; changes here are lost. `./dev test nightly compat` compares 20 modules, `./dev test long` all of them
 (tests/long/test_cpython.py; [compatibility-run.log](compatibility-run.log) is the log of the last run).
 """
 GROUPS = {

@@ -15,7 +15,7 @@ TABLE = ROOT / "docs" / "escape-matrix.md"
 HEAD = """# The escape matrix
 
 Every attack that the test suite makes on `brig run` and `brigd`, and its result. `./dev matrix` makes this page from the results of `./dev test`
-and `./dev test vm`; changes here are lost.
+and `./dev test nightly guests`; changes here are lost.
 
 One or more tests try each row: a program in a real jail attacks, and a process outside judges. **held (n)**: the n tests of the
 row passed. **not run**: this host lacks what the test needs, or the test takes minutes under emulation. **RED**: a test failed. Most rows have a
@@ -75,7 +75,7 @@ def page(results):
 def main():
     results = matrix.known(host.build_dir() / matrix.RESULTS)
     if not results:
-        sys.exit("./dev matrix: no results yet; run ./dev test, and ./dev test vm for the other kernel")
+        sys.exit("./dev matrix: no results yet; run ./dev test, and ./dev test nightly guests for the other kernel")
     TABLE.write_text("\n".join(page(results)) + "\n")
     red = [row for row in rows.ROWS if any("failed" in str(found.get(row)) for found in results.values())]
     print(f"{TABLE.relative_to(ROOT)}: {len(rows.ROWS)} rows on {len(results)} hosts, {len(red)} red {' '.join(red)}")

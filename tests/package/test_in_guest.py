@@ -1,6 +1,6 @@
 """The Debian packages under a real systemd: installed, upgraded while a run goes on, purged.
 
-    ./dev deb; BRIG_VM_TIERS=long BRIG_VM_TESTS=tests/package/test_in_guest.py ./dev test vm
+    ./dev deb; BRIG_VM_TIERS=long BRIG_VM_TESTS=tests/package/test_in_guest.py ./dev test nightly
 """
 import os
 import pathlib

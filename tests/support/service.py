@@ -18,7 +18,7 @@ MEMBER, STRANGER = "plain", "bare" # in the group brig, and not
 def lacks():
     """None when there is one to test, else the reason to print for a skip."""
     if os.geteuid() != 0 or host.read("/proc/1/comm").strip() != "systemd" or not os.path.exists("/usr/local/sbin/brigd"):
-        return "needs root, systemd as init and an installed brigd: ./dev test vm"
+        return "needs root, systemd as init and an installed brigd: ./dev test nightly guests"
     return None
 
 

@@ -45,7 +45,9 @@ class Part(pytest.Item):
         stash = self.session.stash
         if Part.running not in stash:
             parts = [item.part for item in self.session.items if isinstance(item, Part)]
-            stash[Part.running] = fleet.Fleet(guests.BOOTS, parts, guests.SLOWER, guests.SILENCE, guests.TIERS)
+            stash[Part.running] = running = fleet.Fleet(guests.BOOTS, parts, guests.SLOWER, guests.SILENCE, guests.TIERS)
+            self.config.pluginmanager.getplugin("terminalreporter").write_line(
+                f"guests: {'/dev/kvm' if running.processor is machine.KVM else 'software emulation'}, because {running.why}")
         return stash[Part.running]
 
     def runtest(self):

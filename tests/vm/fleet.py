@@ -24,13 +24,14 @@ class Fleet:
         self.heard = {part["name"]: queue.SimpleQueue() for part in parts}
         self.taking, self.guests, self.started, self.closed = threading.Lock(), [], collections.Counter(), False
         self.kernel, self.base = image.base()
+        self.processor, self.why = machine.processor(self.kernel)
         self.folder = host.build_dir() / "vm"
         for old in (*self.folder.glob("words-*"), *self.folder.glob("console-*")):
             old.unlink()
         self.scratch = tempfile.TemporaryDirectory(prefix="brig-vm-", dir=self.folder)
         self.tree = pathlib.Path(self.scratch.name) / "tree"
         image.tree_disk(self.tree, {"slower": slower, "tiers": tiers, "parts": {part["name"]: part for part in parts}}, guests.TREES)
-        self.workers = [threading.Thread(target=self.work, daemon=True) for _ in range(min(at_once(), len(parts)))]
+        self.workers = [threading.Thread(target=self.work, daemon=True) for _ in range(min(at_once(), len({part["boot"] for part in parts})))]
         for worker in self.workers:
             worker.start()
 
@@ -73,7 +74,7 @@ class Fleet:
                 raise machine.Lost("the session ended before its guest began")
             self.started[boot] += 1
             name = f"{boot}-{self.started[boot]}"
-            guest = machine.Machine(name, (self.kernel, self.base, self.tree), self.boots[boot], self.folder, self.silence)
+            guest = machine.Machine(name, self.processor, (self.kernel, self.base, self.tree), self.boots[boot], self.folder, self.silence)
             self.guests.append(guest)
         return guest
 

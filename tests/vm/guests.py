@@ -115,9 +115,22 @@ SYSTEMD = "systemd.unit=brig-tests.target"
 BOOTS = {
     "systemd": SYSTEMD,
     "service": SYSTEMD, # brig is installed there, and serves
+    "gate": SYSTEMD, # boots once: from its second part on as "service"
     "hybrid": f"systemd.unified_cgroup_hierarchy=0 {SYSTEMD}", # control groups of version 1, which systemd delegates to nobody but root
     "bare": "init=/usr/lib/brig-guest/init brig-tests", # cgroup v2 and nobody who manages it
 }
+# The gate's: what a kernel, control groups of version 2 and systemd decide, each promise once, as root; then the service as it is installed.
+GATE = ["tests/escape/test_probes.py", "tests/groups/test_v2.py", *FAULTS, *SESSIONS,
+        *[f"tests/escape/test_exhaustion.py::test_{name}" for name in (
+            "a_memory_bomb_ends_as_oom_at_its_limit", "a_child_that_uses_up_the_memory_ends_the_whole_run_as_oom", "swap_is_no_memory_beyond_the_limit",
+            "memory_is_charged", "a_fork_bomb_is_held_and_the_host_stays_responsive", "a_fork_is_refused_with_eagain_at_the_limit")],
+        *[f"tests/escape/test_lifetime.py::test_{name}" for name in (
+            "nobody_dies_of_the_programs_kills", "all_endless_programs_end_at_the_wall_time", "cpu_time_counts_all_processes")],
+        *[f"tests/daemon/test_daemon_lifetime.py::test_{name}" for name in (
+            "a_run_dies_with_its_connection", "a_daemon_that_was_killed_with_all_it_started_finds_what_is_left")],
+        "tests/daemon/test_warm_signals.py",
+        "-k", "not (test_control or warm] or range] or single] or demand)", "--deselect=tests/escape/test_probes.py::test_jail[A21"]
+SERVICE = ["tests/service/test_service.py"]
 PARTS = [ # of each boot, those that take long come first: who is free takes the next
     part("systemd", "warm runs", [*WARM, *READY], env=FEW),
     part("service", "service", ["tests/service"], before=["tests/vm/install-brig"]),
@@ -131,6 +144,8 @@ PARTS = [ # of each boot, those that take long come first: who is free takes the
     part("systemd", "as plain", USER, user="plain"),
     part("systemd", "as bare", USER, user="bare"),
     part("systemd", "as plain, of no systemd", USER, through=["runuser", "-u", "plain", "--"]),
+    part("gate", "jail, groups, sessions", GATE, tier="gate"),
+    part("gate", "service of the packages", SERVICE, before=["tests/vm/install-brig"], tier="gate"),
 ]
 
 ASKED = shlex.split(os.environ.get("BRIG_VM_TESTS", ""))

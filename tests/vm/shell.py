@@ -21,7 +21,7 @@ def main(name="systemd"):
         tree = pathlib.Path(scratch) / "tree"
         image.tree_disk(tree, {}, ["basic"])
         boot = guests.BOOTS[name].replace("brig-tests", "brig-shell")
-        subprocess.run(machine.command(kernel, base, tree, boot, "-serial", "mon:stdio"), check=False)
+        subprocess.run(machine.command(machine.processor(kernel)[0], kernel, base, tree, boot, "-serial", "mon:stdio"), check=False)
 
 
 main(*sys.argv[1:])

@@ -34,6 +34,7 @@ def start(tmp_path, monkeypatch):
     monkeypatch.setattr(fleet, "at_once", lambda: 1)
     monkeypatch.setattr(image, "base", lambda: ("kernel", "disk"))
     monkeypatch.setattr(image, "tree_disk", lambda disk, order, trees: None)
+    monkeypatch.setattr(machine, "processor", lambda kernel: (machine.SOFTWARE, "played"))
     monkeypatch.setattr(machine, "command", lambda *_: [sys.executable, "-c", GUEST])
     started = []
 
