@@ -108,6 +108,27 @@ def give_name(file, folder, last):
         raise
 
 
+def drop_bytecode(folder, last):
+    """Removes what Python, or pytest, has compiled of the module that was just replaced: they compare the size and the time of a source, the time in
+    whole seconds, and would execute the old bytecode if both are the same."""
+    module, _, kind = last.rpartition(b".")
+    if kind != b"py":
+        return
+    try:
+        cache = open_at(b"__pycache__", O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return # nothing is compiled
+    try:
+        with scandir(cache) as entries:
+            names = [name for name in (sys.modules["os"].fsencode(entry.name) for entry in entries) if name.startswith(module + b".")]
+        for name in names:
+            unlink_at(name, dir_fd=cache)
+    except OSError:
+        pass # a program removed it first
+    finally:
+        close(cache)
+
+
 def put_file(fd, kind, name, size):
     """Returns the reason why the file is left out, or None. All its bytes are read in any case. It has no name before it is complete: if memory is
     used up and this process is killed, the incomplete file must disappear."""
@@ -124,6 +145,7 @@ def put_file(fd, kind, name, size):
         if errnum:
             raise OSError(errnum, "write")
         give_name(file, folder, last)
+        drop_bytecode(folder, last)
         return None
     except OSError as error:
         skip(fd, left)
