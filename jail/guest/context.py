@@ -12,8 +12,6 @@ import _io
 import _signal
 from posix import _exit as exit_at_once, dup2, pipe as make_pipe, pread, set_blocking
 
-KEPT_MAX = 64 << 10    # bytes of what is written to a stream between calls
-PIPE_MAX = 1 << 20     # bytes that a pipe can hold, if the program has made it larger
 SOURCES_MAX = 16 << 20 # bytes of code of earlier calls, for tracebacks
 SOURCES = {}           # file name: code
 FRAMES_MAX = 1000      # as in the interpreter's own tracebacks
@@ -92,44 +90,11 @@ def flush(*streams):
     FLUSH_C()
 
 
-def is_unread(fd):
-    """Is this a pipe that has no reader any more?"""
-    poll = select.poll()
-    poll.register(fd, 0)
-    return any(event & 8 for _, event in poll.poll(0)) # POLLERR
-
-
-class Kept:
-    """A pipe for what is written between calls, and the last of what came through it."""
-
-    def __init__(self):
-        self.reading, self.writing = make_pipe()
-        set_blocking(self.reading, False)
-        self.pieces, self.length, self.lost = [], 0, 0
-
-    def drain(self):
-        """Reads as much as a pipe can hold, and no more: a thread that writes all the time would keep this loop busy."""
-        try:
-            for _ in range(PIPE_MAX // KEPT_MAX):
-                piece = read(self.reading, KEPT_MAX)
-                self.pieces.append(piece)
-                self.length += len(piece)
-                while self.length - len(self.pieces[0]) >= KEPT_MAX:
-                    self.lost += len(self.pieces[0])
-                    self.length -= len(self.pieces.pop(0))
-        except BlockingIOError:
-            pass
-
-    def take(self):
-        text, lost = b"".join(self.pieces), self.lost
-        self.pieces, self.length, self.lost = [], 0, 0
-        if len(text) > KEPT_MAX:
-            lost += len(text) - KEPT_MAX
-            text = text[-KEPT_MAX:]
-        if lost:
-            begin = next((i for i in range(4) if text[i] & 0xc0 != 0x80), 0) # the first byte of a character
-            text = b"[%d bytes that were written between calls are cut here]\n" % (lost + begin) + text[begin:]
-        return text
+def open_between():
+    """The ends of a pipe for what is written between calls."""
+    reading, writing = make_pipe()
+    set_blocking(reading, False)
+    return reading, writing
 
 
 def write_all(fd, text):
@@ -355,9 +320,9 @@ class Live:
     def __init__(self, fd):
         self.fd, self.pid, self.state, self.count = fd, getpid(), (IDLE, []), 0
         self.socket = _socket.socket(1, 5, 0, fd) # AF_UNIX, SOCK_SEQPACKET
-        self.kept = {1: Kept(), 2: Kept()}
+        self.kept, self.between = {1: Kept(), 2: Kept()}, {1: open_between(), 2: open_between()}
         self.poll = select.poll()
-        for each in fd, *(kept.reading for kept in self.kept.values()):
+        for each in fd, *(reading for reading, _ in self.between.values()):
             self.poll.register(each, 1) # POLLIN
         self.streams, self.first_stdin = {"stdin": NOTHING_TO_READ}, sys.stdin # kept: destroying it would cost each context time
         self.fds, self.tools, self.bridges = [], None, Bridges()
@@ -400,12 +365,12 @@ class Live:
                     exit_at_once(0) # the server has ended
 
     def drain(self):
-        for kept in self.kept.values():
-            kept.drain()
+        for fd, (reading, _) in self.between.items():
+            self.kept[fd].drain(reading)
 
     def point_to_kept(self):
-        for fd, kept in self.kept.items():
-            dup2(kept.writing, fd)
+        for fd, (_, writing) in self.between.items():
+            dup2(writing, fd)
 
     def on_interrupt(self, number, frame):
         if not self.interruptible:

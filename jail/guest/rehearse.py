@@ -38,7 +38,7 @@ def rehearse_call(code, opened):
     door.sendmsg([b'{"op": "run", "call": 1, "context": 0, "tools": false, "cpu_ms": 1000}'], rights([source]))
     server.hear_door()
     live = Live(*channel)
-    opened += (fd for kept in live.kept.values() for fd in (kept.reading, kept.writing))
+    opened += (fd for pair in live.between.values() for fd in pair)
     live.begin()
     for _ in range(5): # waits, begins the call, ends it, answers, is idle
         live.go_on()

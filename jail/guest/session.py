@@ -15,15 +15,21 @@ SIGINT, SIGKILL, SIGPIPE, SIGTERM, SIGCHLD, SIGCONT, SIGXCPU, SIGXFSZ = 2, 9, 13
 BY_DEFAULT = SIGINT, SIGPIPE, SIGTERM, SIGCHLD, SIGXCPU, SIGXFSZ # the signals whose action is reset for a command
 BLOCK, UNBLOCK = 0, 1
 DONTWAIT, CMSG_CLOEXEC = 0x40, 0x40000000
-POLLIN, POLLOUT = 1, 4
+POLLIN, POLLOUT, POLLERR, POLLHUP = 1, 4, 8, 16
 SEQPACKET, RIGHTS, EMFILE = 5, 1, 24
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36
 FDS_MAX = 1 << 20
+KEPT_MAX = 64 << 10 # bytes of what is written to a stream between calls
+NOTE_MAX = 100      # and of the note about those that were dropped
+PIPE_MAX = 1 << 20  # bytes that a pipe can hold, if a program has made it larger
+LEFT_MAX = 64       # pipes of calls that have ended, which processes still write to; beyond, the oldest is closed
+ENDING_MS = 2       # how often is looked whether it has
+READING_S = 2       # how long the client of such a call may take to read what was written before its end
 PATH = "/usr/local/bin", "/usr/bin", "/bin"
 
 _socket, resource = extension("_socket"), extension("resource")
 import _signal
-from time import clock_gettime_ns
+from time import clock_gettime_ns, monotonic
 
 
 def set_process(option, value):
@@ -172,6 +178,93 @@ def end_children(spared=()):
         seen = children
 
 
+# --- what is written after the end of a call ---
+
+class Kept:
+    """The last of what came through pipes: of what is written between calls, for the output of the next one."""
+
+    def __init__(self):
+        self.pieces, self.length, self.lost = [], 0, 0
+
+    def drain(self, reading):
+        """Reads as much as a pipe can hold, and no more: a program that writes all the time would keep this loop busy. False: nobody writes any more."""
+        try:
+            for _ in range(PIPE_MAX // KEPT_MAX):
+                piece = read(reading, KEPT_MAX)
+                if not piece:
+                    return False
+                self.keep(piece)
+        except BlockingIOError:
+            pass
+        return True
+
+    def keep(self, piece):
+        self.pieces.append(piece)
+        self.length += len(piece)
+        while self.length - len(self.pieces[0]) >= KEPT_MAX:
+            self.lost += len(self.pieces[0])
+            self.length -= len(self.pieces.pop(0))
+
+    def take(self, most=KEPT_MAX):
+        text, lost = b"".join(self.pieces), self.lost
+        self.pieces, self.length, self.lost = [], 0, 0
+        if len(text) > most:
+            lost += len(text) - most
+            text = text[-most:]
+        if lost:
+            begin = next((i for i in range(4) if text[i] & 0xc0 != 0x80), 0) # the first byte of a character
+            text = b"[%d bytes that were written between calls are cut here]\n" % (lost + begin) + text[begin:]
+        return text
+
+
+def new_kept():
+    """For stdout and stderr."""
+    return Kept(), Kept()
+
+
+def has_events(fd, events):
+    poll = select.poll()
+    poll.register(fd, events)
+    return any(event & events for _, event in poll.poll(0))
+
+
+def is_unread(fd):
+    """Is this a pipe that has no reader any more?"""
+    return has_events(fd, POLLERR)
+
+
+def open_left(streams, kept):
+    """
+    Closes the writing ends of a call that has ended; opens and returns reading ends of those pipes that processes write to which the call has left
+    running, each with what keeps their text. The client still has its own reading ends, so at no moment is there none, at which the processes would
+    die of SIGPIPE.
+    """
+    left = []
+    while streams:
+        writing = streams.pop()
+        is_abandoned = is_unread(writing) # the client has gone: what it did not read is for nobody
+        try:
+            reading = open_file(f"/proc/self/fd/{writing}", 0o2004000) # O_NONBLOCK | O_CLOEXEC
+        except OSError:
+            reading = -1
+        close(writing)
+        if reading >= 0 and (is_abandoned and not Kept().drain(reading) or has_events(reading, POLLHUP)):
+            close(reading)
+        elif reading >= 0:
+            left.append((reading, kept[len(streams)]))
+    return left
+
+
+class Ending:
+    """A call that has ended, with processes that still write to its pipes: the client may read until these are empty, then the rest is not its own."""
+
+    def __init__(self, owner, left, told):
+        self.owner, self.left, self.told, self.until = owner, left, told, monotonic() + READING_S
+
+    def is_read(self):
+        return not any(has_events(reading, POLLIN) for reading, _ in self.left) or monotonic() > self.until
+
+
 # --- contexts and commands, as the server sees them ---
 
 class Context:
@@ -180,6 +273,7 @@ class Context:
     def __init__(self, pid, channel):
         self.pid, self.channel = pid, channel
         self.call, self.is_known, self.is_reaped = None, False, False # is_known: the door was told of it
+        self.streams, self.kept = [], new_kept() # streams: writing ends of the call's output
 
     def begin(self, call, limit_ns):
         self.call, self.limit_ns, self.is_told = call, limit_ns, False
@@ -204,6 +298,7 @@ class Command:
         self.pid, self.channel, self.call, self.ends = pid, channel, call, ends
         self.detaches, self.terminal = bool(order.get("detach")), bool(order.get("terminal"))
         self.leader, self.size = 0, None # size: of its terminal, while the message about it does not fit into the channel
+        self.streams = [] # of one that detaches: writing ends of its output
 
     def say(self, kind, value=0, flags=0):
         """False: the channel is full, for example because a program has stopped the process."""
@@ -328,6 +423,8 @@ class Server:
         self.contexts, self.commands = {}, {}
         self.others = {} # pid of a files helper, or of the parent of a command that has ended: whether the client has asked for what it does
         self.told = 0    # the sum of these that the door was told; None: the door waits for one
+        self.left = {}   # reading end of a pipe that a call has left to processes: what keeps their text
+        self.endings, self.kept = [], new_kept() # kept: of commands, for any call
         self.wake, self.woken = pipe()
         self.poll = select.poll()
         self.on = {}
@@ -402,12 +499,16 @@ class Server:
                 ends.append(reading)
                 given.append(writing)
             word = f'{{"call": {call}, "tools": {"true" if order["tools"] else "false"}}}'.encode()
+            if number in self.contexts:
+                self.hand_over(self.contexts[number].kept, given)
+            self.hand_over(self.kept, given)
             try:
                 self.begin(number, order, word, [fds[0], *given, *fds[1:]])
             except ConnectionError: # the context was just ending: a new one gets the call
                 self.lose(number)
                 self.begin(number, order, word, [fds[0], *given, *fds[1:]])
             context = self.contexts[number]
+            context.streams, given = given[:2], given[2:]
             self.tell(STARTED, call, 0, 0 if context.is_known else FRESH, fds=ends)
             context.is_known = True
         except OSError as error:
@@ -437,11 +538,15 @@ class Server:
                 reading, writing = pipe()
                 ends.append(writing)
                 given.append(reading)
+            if not order.get("terminal"):
+                self.hand_over(self.kept, given)
             ours, theirs = _socket.socketpair(_socket.AF_UNIX, SEQPACKET)
             pid = self.fork(lambda: stay_beside(order, theirs, given), theirs.fileno(), *given)
             command = self.commands[pid] = Command(pid, ours, call, ends, order)
             self.watch(ours.fileno(), lambda: self.hear_command(command))
             ends = []
+            if command.detaches:
+                command.streams, given = given[:2], given[2:]
         except OSError as error:
             self.tell(FAILED, call, error.errno or 5, NO_EXEC)
         finally:
@@ -519,7 +624,7 @@ class Server:
         if answer is None or answer[0] != context.call:
             self.mute(context.channel)
             return context.kill()
-        self.tell(ENDED, context.call, (answer[1] & 255) << 8, 0, context.used())
+        self.conclude(context, context.kept, ENDED, context.call, (answer[1] & 255) << 8, 0, context.used())
         context.call = None
 
     def hear_command(self, command):
@@ -542,7 +647,7 @@ class Server:
             self.drop(command)
         elif kind == ENDED and command.leader:
             if command.call is not None:
-                self.tell(ENDED, command.call, value, 0, int.from_bytes(data[16:24], sys.byteorder))
+                self.conclude(command, self.kept, ENDED, command.call, value, 0, int.from_bytes(data[16:24], sys.byteorder))
             self.drop(command)
 
     def tell_started(self, command):
@@ -558,6 +663,7 @@ class Server:
     def drop(self, command):
         """Forgets a command whose parent process is not reaped yet."""
         self.forget(command.channel)
+        close_all(command.streams)
         close_all([] if command.leader else command.ends)
         if self.commands.pop(command.pid, None):
             self.others[command.pid] = command.detaches
@@ -579,7 +685,7 @@ class Server:
             return
         if pid in self.commands:
             command = self.commands[pid]
-            while pid in self.commands and command.channel.fileno() in self.on and self.is_there(command.channel):
+            while pid in self.commands and command.channel.fileno() in self.on and has_events(command.channel.fileno(), POLLIN):
                 self.hear_command(command)
             if pid in self.commands: # it was killed, and the command's processes became children of this one
                 self.end_orphans()
@@ -593,11 +699,12 @@ class Server:
     def end_context(self, number, status, used):
         context = self.contexts[number]
         context.is_reaped = True
-        if context.call is not None and context.channel.fileno() in self.on and self.is_there(context.channel):
+        if context.call is not None and context.channel.fileno() in self.on and has_events(context.channel.fileno(), POLLIN):
             self.hear_context(number, context) # the answer that it gave before its end
         if context.call is None:
             return self.lose(number)
         del self.contexts[number]
+        close_all(context.streams)
         self.forget(context.channel)
         self.end_orphans()
         self.tell(ENDED, context.call, status, GONE, used - context.before)
@@ -606,15 +713,12 @@ class Server:
         """Kills and forgets a context that has no call to answer. The next call gets a new one at once, even if this one has not ended yet."""
         context = self.contexts.pop(number)
         context.kill()
+        close_all(context.streams)
+        self.end_calls(context)
         self.forget(context.channel)
         self.end_orphans()
         if context.is_known:
             self.tell(LOST, 0, number)
-
-    def is_there(self, channel):
-        poll = select.poll()
-        poll.register(channel.fileno(), POLLIN)
-        return any(event & POLLIN for _, event in poll.poll(0))
 
     def end_orphans(self):
         """
@@ -623,12 +727,65 @@ class Server:
         """
         end_children({*(context.pid for context in self.contexts.values()), *self.commands, *self.others})
 
+    # --- what is written after the end of a call ---
+
+    def hand_over(self, kept, pipes):
+        """Writes what was kept into the empty pipes of a call."""
+        for each, writing in zip(kept, pipes):
+            text = each.take(KEPT_MAX - NOTE_MAX) # a pipe has room for 64 KiB
+            if text:
+                set_blocking(writing, False)
+                try:
+                    text = text[write(writing, text):]
+                except BlockingIOError:
+                    pass
+                set_blocking(writing, True)
+                if text: # a pipe is small where its user has too many of them
+                    each.keep(text)
+
+    def conclude(self, owner, kept, *told):
+        """Tells the end of a call, at once or when its client has read what is its own."""
+        left = open_left(owner.streams, kept)
+        if not left:
+            return self.tell(*told)
+        self.endings.append(Ending(owner, left, told))
+        self.end_calls()
+
+    def end_calls(self, owner=None):
+        """Those that are read, or all of an owner."""
+        for ending in self.endings[:]:
+            if ending.owner is owner or ending.is_read():
+                self.endings.remove(ending)
+                for reading, kept in ending.left:
+                    self.watch_left(reading, kept)
+                self.tell(*ending.told)
+
+    def watch_left(self, reading, kept):
+        if len(self.left) == LEFT_MAX:
+            oldest = next(iter(self.left))
+            self.ignore(oldest)
+            close(oldest)
+        self.left[reading] = kept
+        self.watch(reading, lambda: self.drain_left(reading, kept))
+
+    def drain_left(self, reading, kept):
+        self.ignore(reading)
+        if kept.drain(reading):
+            self.watch_left(reading, kept) # as the last one: others take their turns
+        else:
+            close(reading)
+
+    def ignore(self, reading):
+        del self.left[reading], self.on[reading]
+        self.poll.unregister(reading)
+
     # --- its life ---
 
     def patience(self):
         """Milliseconds until a call can have used up its CPU time; None: no call has a limit left to reach."""
         left = [context.limit_ns - context.used() for context in self.contexts.values() if context.call is not None and not context.is_told]
-        return max(min(left) // 4000000, 5) if left else None
+        until_cpu = max(min(left) // 4000000, 5) if left else None
+        return ENDING_MS if self.endings else until_cpu
 
     def check_cpu(self):
         for context in self.contexts.values():
@@ -648,8 +805,10 @@ class Server:
         need("context")
         self.start_ahead()
         while True:
-            for fd, _ in self.poll.poll(self.patience())[:1]: # only one: its handler may close descriptors, whose numbers can then be used again
+            ready = sorted((fd for fd, _ in self.poll.poll(self.patience())), key=self.left.__contains__) # what was left behind comes last
+            for fd in ready[:1]: # only one: its handler may close descriptors, whose numbers can then be used again
                 self.on[fd]()
+            self.end_calls()
             self.check_cpu()
             self.tell_others()
 

@@ -41,7 +41,7 @@ def move(pyc, tmp_path):
 
 def test_a_module_that_is_put_again_runs_as_it_is_now(move, tmp_path):
     def python(*words):
-        return subprocess.run([PYTHON, "-B", *words], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        return subprocess.run([PYTHON, "-B", *words], cwd=tmp_path, env={}, capture_output=True, text=True, check=True).stdout # where bytecode goes is Python's default
     report = "-c", "import shop.price; print(shop.price.VALUE)"
     move({"shop/price.py": "VALUE = 1\n", "shop/price_list.py": ""})
     # bytecode that is used whatever the time of its source is, as the usual one is within the same second

@@ -3,6 +3,7 @@ import asyncio
 import json
 import os
 import pathlib
+import re
 import socket
 import struct
 import subprocess
@@ -203,6 +204,33 @@ def test_what_a_command_started_ends_with_it_unless_it_is_detached(session):
 
 
 # --- at once ---
+
+LATE = """import os, time
+while not os.path.exists('go'): time.sleep(0.01)
+print('late', 'x' * 200_000, 'end', flush=True)
+open('written', 'w').close()
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("start", [
+    lambda session: session.run("import subprocess, sys\nprint(subprocess.Popen([sys.executable, 'late.py']).pid)"),
+    lambda session: session.exec(["sh", "-c", "python3 late.py & echo $!"], detach=True)], ids=["call", "detached"])
+def test_what_a_call_leaves_running_lives_and_its_output_goes_to_the_next_call(session, start):
+    session.put({"late.py": LATE})
+    pid = int(start(session).stdout)
+    session.put({"go": ""})
+    while not session.files("written"):
+        pass
+    said = session.run(f"import os\nos.kill({pid}, 0)\nprint('next')").stdout
+    assert re.match(r"\[134\d\d\d bytes that were written between calls are cut here]\n", said) and said.endswith("x end\nnext\n") and len(said) < 66_000
+    assert session.run("1").stdout == ""
+
+
+def test_what_was_written_before_a_call_ended_is_its_own_although_processes_are_left(session):
+    done = session.run("import subprocess\nsubprocess.Popen(['sleep', '1000'])\nprint('x' * 60_000)")
+    assert len(done.stdout) == 60_001 and session.run("print('next')").stdout == "next\n"
+
 
 def test_threads_use_contexts_and_commands_at_once(session):
     """No call ends before all of them have begun."""
