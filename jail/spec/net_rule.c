@@ -91,7 +91,7 @@ static bool path_is_plain(const char *path)
 	for (size_t i = 0; i < len; i++)
 		if (path[i] <= ' ' || path[i] > '~' || strchr("?#\\", path[i]))
 			return false;
-	return !net_path_has_dots(path, len);
+	return net_path_is_clear(path, len);
 }
 
 int net_rule_add_path(struct net_rule *rule, const char *path, struct err *e)

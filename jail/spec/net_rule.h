@@ -18,6 +18,7 @@ enum {
 	NET_RULES_MAX = 64,  /* of one list */
 	NET_PATHS_MAX = 4,
 	NET_PATH_MAX  = 128,
+	NET_PATH_JUDGED_MAX = 8192, /* of a request; a rule with paths allows no longer one */
 	NET_PORTS_MAX = 8, /* on which a cell listens for programs that use no proxy */
 };
 
@@ -73,10 +74,10 @@ void net_rule_print(const struct net_rule *rule, char *text);
 must_use int    net_rule_add_path(struct net_rule *rule, const char *path, struct err *e);
 enum net_method net_method_parse(const char *name, size_t len); /* OTHER: a method without a bit. 0: TRACE, TRACK, CONNECT, or "get" */
 /*
- * Whether some server could take a segment of the path for "." or "..": also percent-encoded, between "\" or encoded slashes,
- * or with ";..." behind it. Looks only at what precedes "?".
+ * Whether every server takes the path for the same one, however often it decodes it: no segment can become "." or begin with "..", and
+ * nothing is a control character, a "%uXXXX" or malformed UTF-8. "\" and an encoded "/" count as "/". Looks only at what precedes "?".
  */
-bool            net_path_has_dots(const char *path, size_t len);
+bool            net_path_is_clear(const char *path, size_t len);
 
 /* Whether outer allows all that inner allows. */
 bool net_rule_covers(const struct net_rule *outer, const struct net_rule *inner);
@@ -95,8 +96,8 @@ bool net_rules_know(const struct net_rules *rules, const char *host);
 /* Whether one of the rules that match the target lets its name lead to an address that is not public. */
 bool net_rules_lead_private(const struct net_rules *rules, const struct net_target *target);
 /*
- * Whether one of the rules that match the target allows method and path. path: origin-form, as sent; the caller has refused
- * paths for which net_path_has_dots() is true. is_private: the name led to an address that is not public, so only rules with
+ * Whether one of the rules that match the target allows method and path. path: origin-form, as sent; a rule with another path than
+ * "/" allows none that is not clear. is_private: the name led to an address that is not public, so only rules with
  * is_private count.
  */
 bool net_rules_allow_request(const struct net_rules *rules, const struct net_target *target, enum net_method method, const char *path, bool is_private);

@@ -35,7 +35,7 @@ static void must_be_sound(const struct request_head *h, size_t len)
 
 	must(h->len > 0 && h->len <= len && h->headers <= REQUEST_HEADERS_MAX && h->minor <= 1);
 	must_about(h->host, net_host_canonical(h->host, strlen(h->host), canonical, &is_address) && strcmp(canonical, h->host) == 0);
-	must(h->form == REQUEST_AUTHORITY || (h->path.len && !net_path_has_dots(h->path.at, h->path.len)));
+	must(h->form == REQUEST_AUTHORITY || h->path.len);
 	must((h->framing == REQUEST_LENGTH) == (h->body_len > 0));
 	must(!h->upgrades || (h->framing == REQUEST_NO_BODY && h->method == NET_METHOD_GET));
 }
@@ -73,7 +73,7 @@ static void must_mean_the_same(const struct request_head *h)
 {
 	static char              text[WRITTEN_MAX];
 	const struct request_set set  = { "authorization", "Bearer the-secret" };
-	struct request_edit      edit = { "shop.example:8443", &set, 1, true };
+	struct request_edit      edit = { "shop.example:8443", &set, 1, true, true };
 	struct span              value;
 	size_t                   len = request_head_write(h, &edit, text, sizeof text), small = 0;
 	static char              less[256];
