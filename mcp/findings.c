@@ -2,6 +2,7 @@
 
 #include "order.h"
 
+#include "advice.h"
 #include "clean.h"
 
 #include <stdlib.h>
@@ -72,16 +73,32 @@ static json_t *analysis_of(const json_t *said)
 			 copy_of(said, "estimated_complexity"));
 }
 
+/* What a run would be told about these imports, if it had to be told. */
+static void foresee(const json_t *imports, json_t *recommendations)
+{
+	static const struct advice_about about = { .has_stdin = true };
+
+	for (size_t i = 0; i < json_array_size(imports); i++) {
+		const char *name  = json_string_value(json_array_get(imports, i));
+		json_t     *error = json_pack("{ss so}", "type", "ModuleNotFoundError", "message", json_sprintf("No module named '%.*s'", (int)strcspn(name, "."), name));
+		const char *words = advice_of(error, &about);
+
+		if (*words)
+			json_array_append_new(recommendations, json_string(words));
+		json_decref(error);
+	}
+}
+
 /* The findings, both flat and as the object "validation". Takes error, errors and warnings over. */
 static json_t *make(const json_t *said, bool valid, const char *message, json_t *error, json_t *errors, json_t *warnings)
 {
 	const json_t *syntax = json_object_get(said, "syntax_error");
-	json_t       *wrapped, *recommendations = copy_of(said, "recommendations"), *imports = copy_of(said, "imports");
+	json_t       *wrapped, *recommendations = json_array(), *imports = copy_of(said, "imports");
 
-	if (!json_is_array(recommendations))
-		recommendations = json_array();
+	json_array_extend(recommendations, json_object_get(said, "recommendations"));
 	if (!json_is_array(imports))
 		imports = json_array();
+	foresee(imports, recommendations);
 	wrapped = json_pack("{sb ss sO so}", "valid", valid, "message", message, "errors", errors, "compiled", json_boolean(valid || (said && !json_is_object(syntax))));
 	return json_pack("{sb ss so so so so so so so so so so so}", "valid", valid, "message", message, "error", error, "errors", errors, "warnings", warnings,
 			 "line", copy_of(syntax, "line"), "offset", copy_of(syntax, "offset"), "text", copy_of(syntax, "text"), "security_issues", json_null(),

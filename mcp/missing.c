@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "missing.h"
 
+#include "advice.h"
 #include "reply.h"
 #include "survey.h"
 
@@ -10,7 +11,6 @@
 #include <string.h>
 
 enum { NAME_MAX_SHOWN = 60, NAMED_MAX = 12 };
-#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
 struct want {
 	struct outcome     outcome;
@@ -18,25 +18,10 @@ struct want {
 	char               name[NAME_MAX_SHOWN + 1];
 };
 
-/*
- * The module of "No module named 'numpy'", which Python also says if numpy.linalg was wanted. The program may have written any
- * text there. false: not such a message, or a name with a dot, whose package is there.
- */
+/* A module with a dot, as in numpy.linalg, has a package that is there. */
 static bool take_name(const struct outcome *o, char name[NAME_MAX_SHOWN + 1])
 {
-	static const char before[] = "No module named '";
-	const json_t     *error    = json_object_get(o->record, "error");
-	const char       *type     = json_string_value(json_object_get(error, "type")), *message = json_string_value(json_object_get(error, "message"));
-	size_t            n;
-
-	if (strcmp(o->exit_reason, "exited") != 0 || !type || strcmp(type, "ModuleNotFoundError") != 0 || !message || strncmp(message, before, sizeof before - 1) != 0)
-		return false;
-	message += sizeof before - 1;
-	n = strspn(message, LETTERS);
-	if (n == 0 || n > NAME_MAX_SHOWN || strcmp(message + n, "'") != 0)
-		return false;
-	snprintf(name, NAME_MAX_SHOWN + 1, "%.*s", (int)n, message);
-	return true;
+	return strcmp(o->exit_reason, "exited") == 0 && !*o->hint && *advice_missing_module(json_object_get(o->record, "error"), name, NAME_MAX_SHOWN);
 }
 
 /* --- where it is --- */

@@ -67,28 +67,32 @@ uint64_t order_output(const struct settings *s, const json_t *explained)
 	return least_of(s->output_bytes, fact_limit(explained, "ceilings", "output_bytes"));
 }
 
-static int take_wall(const struct settings *s, const json_t *asked, const json_t *explained, uint64_t *ret, struct err *e)
+/* What is asked for beyond the maximum becomes the maximum, and a warning. */
+static uint64_t take_wall(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings)
 {
 	uint64_t most = order_most_wall(s, explained), ms = (uint64_t)(json_number_value(asked) * 1000 + 0.5);
 	char     is[32], may[32];
 
-	*ret = json_is_number(asked) ? ms : order_preset_wall(s, explained);
-	if (*ret <= most)
-		return 0;
-	return err_set(e, ERR_DENIED, "timeout: %s is too long; the maximum is %s seconds", text_from_milli(*ret, is, sizeof is),
-		       text_from_milli(most, may, sizeof may));
+	if (!json_is_number(asked))
+		ms = order_preset_wall(s, explained);
+	if (ms <= most)
+		return ms;
+	json_array_append_new(warnings, json_sprintf("timeout: %s is too long; the call has the maximum, %s seconds", text_from_milli(ms, is, sizeof is),
+						     text_from_milli(most, may, sizeof may)));
+	return most;
 }
 
-static int take_memory(const struct settings *s, const json_t *asked, const json_t *explained, uint64_t *ret, struct err *e)
+static uint64_t take_memory(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings)
 {
-	uint64_t most = fact_limit(explained, "ceilings", "memory_bytes");
+	uint64_t most = fact_limit(explained, "ceilings", "memory_bytes"), bytes;
 	char     is[32], may[32];
 
-	*ret = json_is_integer(asked) ? (uint64_t)json_integer_value(asked) : order_preset_memory(s, explained);
-	if (*ret <= most)
-		return 0;
-	return err_set(e, ERR_DENIED, "memory_limit: %s is too much; the maximum is %s", text_from_size(*ret, is, sizeof is),
-		       text_from_size(most, may, sizeof may));
+	bytes = json_is_integer(asked) ? (uint64_t)json_integer_value(asked) : order_preset_memory(s, explained);
+	if (bytes <= most)
+		return bytes;
+	json_array_append_new(warnings, json_sprintf("memory_limit: %s is too much; it has the maximum, %s", text_from_size(bytes, is, sizeof is),
+						     text_from_size(most, may, sizeof may)));
+	return most;
 }
 
 /* A program that gets more wall time gets as much CPU time. */
@@ -194,15 +198,15 @@ static void put_jail(json_t *message, const struct settings *s, const json_t *as
 		json_object_set(message, "network", s->net);
 }
 
-int order_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_form *answer_form, struct err *e)
+int order_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message, struct answer_form *answer_form, struct err *e)
 {
 	const json_t *modules = json_object_get(explained, "modules"), *asked = json_object_get(arguments, "allowed_imports");
 
 	fill_form(s, arguments, answer_form);
-	if (take_wall(s, json_object_get(arguments, "timeout"), explained, &answer_form->timeout_ms, e) < 0 ||
-	    take_memory(s, json_object_get(arguments, "memory_limit"), explained, &answer_form->memory_bytes, e) < 0 ||
-	    check_variables(json_object_get(arguments, "env"), e) < 0)
+	if (check_variables(json_object_get(arguments, "env"), e) < 0)
 		return -1;
+	answer_form->timeout_ms   = take_wall(s, json_object_get(arguments, "timeout"), explained, warnings);
+	answer_form->memory_bytes = take_memory(s, json_object_get(arguments, "memory_limit"), explained, warnings);
 	*message = message_of("report", explained, choice_imports(s, modules, asked));
 	json_object_set_new(*message, "limits", limits_of(answer_form->timeout_ms, answer_form->memory_bytes, order_output(s, explained), explained));
 	put_jail(*message, s, arguments);
@@ -225,11 +229,12 @@ static int check_call(const json_t *arguments, struct err *e)
 	return 0;
 }
 
-int order_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_form *answer_form, struct err *e)
+int order_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message, struct answer_form *answer_form, struct err *e)
 {
 	fill_form(s, arguments, answer_form);
-	if (check_call(arguments, e) < 0 || take_wall(s, json_object_get(arguments, "timeout"), explained, &answer_form->timeout_ms, e) < 0)
+	if (check_call(arguments, e) < 0)
 		return -1;
+	answer_form->timeout_ms = take_wall(s, json_object_get(arguments, "timeout"), explained, warnings);
 	*message = json_pack("{ss}", "op", "run");
 	json_object_set_new(*message, "limits", limits_of(answer_form->timeout_ms, 0, order_output(s, explained), explained));
 	json_object_del(json_object_get(*message, "limits"), "memory_bytes");
@@ -238,13 +243,14 @@ int order_call(const struct settings *s, const json_t *arguments, const json_t *
 	return 0;
 }
 
-json_t *order_open(const struct settings *s, const json_t *asked, const json_t *explained, struct err *e)
+json_t *order_open(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings, struct err *e)
 {
 	uint64_t memory_bytes;
 	json_t  *message;
 
-	if (take_memory(s, json_object_get(asked, "memory_limit"), explained, &memory_bytes, e) < 0 || check_variables(json_object_get(asked, "env"), e) < 0)
+	if (check_variables(json_object_get(asked, "env"), e) < 0)
 		return NULL;
+	memory_bytes = take_memory(s, json_object_get(asked, "memory_limit"), explained, warnings);
 	message = json_pack("{ss sO s{sI} sI}", "op", "open", "profile", json_object_get(explained, "profile"), "limits", "memory_bytes", (json_int_t)memory_bytes,
 			    "wait_ms", (json_int_t)OPEN_WAIT_MS);
 	put_jail(message, s, asked);

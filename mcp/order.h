@@ -9,20 +9,21 @@ must_use int order_check_code(const struct settings *s, const json_t *code, stru
 
 /*
  * The message of a run, a new reference, and the form of its answer. arguments: of execute_code, checked; explained: brigd's
- * explain reply for the profile. -1: a limit would be exceeded; *e names the argument.
+ * explain reply for the profile. A limit above its maximum becomes the maximum; warnings, a list of texts, says so. -1: *e names
+ * the argument.
  */
-must_use int order_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_form *answer_form,
-		       struct err *e);
+must_use int order_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message,
+		       struct answer_form *answer_form, struct err *e);
 
 /*
  * The same for a call in a session that has the profile. What belongs to the session was set when it was opened; what a call in
  * a session cannot have (stdin, args, allowed_imports) is refused.
  */
-must_use int order_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t **message, struct answer_form *answer_form,
-			struct err *e);
+must_use int order_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message,
+			struct answer_form *answer_form, struct err *e);
 
 /* The message that opens a session, a new reference; NULL with *e. asked: profile, memory_limit and env of the call that makes it. */
-must_use json_t *order_open(const struct settings *s, const json_t *asked, const json_t *explained, struct err *e);
+must_use json_t *order_open(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings, struct err *e);
 
 /* The message of a check, a new reference; the code is not executed. */
 json_t *order_check(const struct settings *s, const json_t *asked_imports, const json_t *explained);

@@ -177,7 +177,8 @@ static void say_exited(struct outcome *o, const struct execution *x)
 		say_exception(o, error);
 		say_network(o);
 		if (!*o->hint)
-			say(HINT_OF(o), "%s", advice_of(error, json_is_true(json_object_get(x->message, "stdin"))));
+			say(HINT_OF(o), "%s", advice_of(error, &(struct advice_about){ .has_stdin = json_is_true(json_object_get(x->message, "stdin")), .in_session = *x->turn.session,
+										       .has_sessions = named_sessions_are_offered(x->mcp->settings) }));
 		say_refused(o, error);
 	} else if (code) {
 		say(ERROR_OF(o), "The program exited with code %" JSON_INTEGER_FORMAT, code);

@@ -97,7 +97,7 @@ json_t *session_argument_asked(struct call *c, const char *name, const json_t *a
 	return asked;
 }
 
-struct named_session *session_argument_make(struct call *c, const char *name, const json_t *asked, const json_t *explained, struct err *e)
+struct named_session *session_argument_make(struct call *c, const char *name, const json_t *asked, const json_t *explained, json_t *warnings, struct err *e)
 {
 	struct named_session *s = named_sessions_make(c->mcp, session_argument_owner(c), name, e);
 	json_t               *message;
@@ -106,7 +106,7 @@ struct named_session *session_argument_make(struct call *c, const char *name, co
 		return NULL;
 	if (s->state != SESSION_CLOSED) /* perhaps another call has made it meanwhile */
 		return check_profile(s, asked, e) < 0 ? NULL : s;
-	message = order_open(c->mcp->settings, asked, explained, e);
+	message = order_open(c->mcp->settings, asked, explained, warnings, e);
 	if (!message)
 		return NULL;
 	named_session_prepare(s, json_incref((json_t *)asked), message);

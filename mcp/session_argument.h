@@ -28,4 +28,4 @@ must_use struct named_session *session_argument_find(struct call *c, const char 
 must_use json_t *session_argument_asked(struct call *c, const char *name, const json_t *arguments, json_t *warnings, struct err *e);
 
 /* The session of this name, made if necessary. It must be entered before the loop turns again. NULL with *e. */
-must_use struct named_session *session_argument_make(struct call *c, const char *name, const json_t *asked, const json_t *explained, struct err *e);
+must_use struct named_session *session_argument_make(struct call *c, const char *name, const json_t *asked, const json_t *explained, json_t *warnings, struct err *e);

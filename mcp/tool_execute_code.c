@@ -26,17 +26,17 @@ static const struct argument rows[] = {
 	  "A name of 1 to 64 letters, digits and ._-: calls with the same one share variables, files and running programs, see Sessions below" },
 	{ { "files",           FIELD_ROWS,   0, 0,       WORKSPACE_FILES_MAX, 0,   "Put into /workspace first: content is text, base64 bytes", NULL, workspace_file_fields }, false,
 	  "Files that are put into /workspace before the program runs: objects with path, and content, a text, or base64, bytes. In a session they replace those that are there" },
-	{ { "timeout",         FIELD_MILLI,  0, 10,      86400000,   FIELD_UNSET, "Seconds; default 30, at most 300", NULL, NULL }, false,
-	  "Seconds until it is ended; at most --max-timeout" },
+	{ { "timeout",         FIELD_MILLI,  0, 10,      86400000,   FIELD_UNSET, "Seconds; default {timeout}, at most {most}", NULL, NULL }, false,
+	  "Seconds until it is ended; more than --max-timeout becomes that, with a warning" },
 	{ { "memory_limit",    FIELD_SIZE,   0, 8 * MIB, 1024 * GIB, FIELD_UNSET, "As \"512m\"", NULL, NULL }, false,
-	  "Memory, as \"256m\" or \"1g\"; a number counts MiB. The default is the profile's. In a session it is said by the first call" },
+	  "Memory, as \"256m\" or \"1g\"; a number counts MiB. The default is the profile's; more than its ceiling becomes that, with a warning. In a session it is said by the first call" },
 	{ { "stdin",           FIELD_STR,    0, 0,       FIELD_ANY,  0,            "", NULL, NULL }, false,
 	  "What the program reads from standard input; nothing by default. Not in a session" },
 	{ { "args",            FIELD_WORDS,  0, 0,       1024,       0,            "sys.argv[1:]", NULL, NULL }, false,
 	  "Its arguments, sys.argv[1:]. Not in a session" },
 	{ { "env",             FIELD_MAP,    0, 0,       64,         0,            "Environment variables", NULL, NULL }, false,
 	  "More environment variables. In a session they are said by the first call" },
-	{ { "profile",         FIELD_STR,    0, 0,       63,         0,            "Packages and limits, as basic or data-science; get_sandbox_info lists them", NULL, NULL }, false,
+	{ { "profile",         FIELD_STR,    0, 0,       63,         0,            "Packages and limits; default {profile}; get_sandbox_info lists others", NULL, NULL }, false,
 	  "Which packages and limits, as basic or data-science; get_sandbox_info lists them. A session has one" },
 	{ { "allowed_imports", FIELD_WORDS,  0, 0,       512,        0,            "Refuse other modules", NULL, NULL }, false,
 	  "Only these modules may be imported, as [\"math\", \"json\"]; any when empty. Not in a session" },
@@ -151,7 +151,7 @@ static struct execution *start_alone(struct work *w, struct answer_form *answer_
 {
 	struct execution_order order = { 0 };
 
-	return order_run(w->call->mcp->settings, w->arguments, w->explained, &order.message, answer_form, e) < 0 ? NULL : start(w, &order, e);
+	return order_run(w->call->mcp->settings, w->arguments, w->explained, w->warnings, &order.message, answer_form, e) < 0 ? NULL : start(w, &order, e);
 }
 
 /* A new session must be entered before the loop turns again, which start() does. */
@@ -159,10 +159,10 @@ static struct execution *start_in_session(struct work *w, struct answer_form *an
 {
 	struct execution_order order = { 0 };
 
-	if (order_call(w->call->mcp->settings, w->arguments, w->explained, &order.message, answer_form, e) < 0)
+	if (order_call(w->call->mcp->settings, w->arguments, w->explained, w->warnings, &order.message, answer_form, e) < 0)
 		return NULL;
 	order.patience_ms = answer_form->timeout_ms;
-	order.session     = session_argument_make(w->call, w->session, w->asked, w->explained, e);
+	order.session     = session_argument_make(w->call, w->session, w->asked, w->explained, w->warnings, e);
 	if (order.session) {
 		answer_form->memory_bytes = (uint64_t)json_integer_value(json_object_get(json_object_get(order.session->message, "limits"), "memory_bytes"));
 		if (!answer_form->memory_bytes)
@@ -324,7 +324,7 @@ static void refuse_call(struct call *c, const char *why)
 const struct tool tool_execute_code = {
 	.name        = "execute_code",
 	.title       = "Execute Python code",
-	.description = "Run Python 3 in a sandbox without network. Each call starts fresh. The value of the last expression comes back; print() the rest; "
+	.description = "Run Python 3 in a sandbox {network}.{packages} Each call starts fresh. The value of the last expression comes back; print() the rest; "
 		       "figures and images are shown. Files are in /workspace. If exit_reason is \"running\", go on with wait_execution.",
 	.manual      = "Run a Python 3 program in a jail and get its output, its result and what it cost. Without session each call starts fresh: nothing "
 		       "is kept, and files are gone afterwards. A program that raises is not an error of the tool. A run that takes long answers first "

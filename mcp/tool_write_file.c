@@ -101,7 +101,7 @@ static void on_explained(void *owner, const json_t *reply, const struct err *why
 	static const struct transfer_events events = { .read = { on_entry, on_bytes }, .ended = on_over };
 	struct work                        *w      = owner;
 	struct err                          e      = why ? *why : (struct err){ 0 };
-	struct named_session               *s      = reply ? session_argument_make(w->call, w->session, w->asked, reply, &e) : NULL;
+	struct named_session               *s      = reply ? session_argument_make(w->call, w->session, w->asked, reply, NULL, &e) : NULL;
 	char                               *out    = w->out;
 
 	if (!s) {

@@ -285,13 +285,16 @@ def unreadable_json(source, error):
     return check_json(source, f"Syntax error: {message}", None, syntax_error, advice)
 
 
+def read_tree(bytes, path):
+    tree = compile(bytes, path, "exec", ONLY_AST | TOP_LEVEL_AWAIT, True)
+    compile(tree, path, "exec", TOP_LEVEL_AWAIT, True) # "return outside of a function" is found only here
+    return tree
+
+
 def check_text(bytes, path, allowed, listed, calls):
     source = Source(bytes)
     try:
-        refuse_nul(bytes, path)
-        tree = compile(bytes, path, "exec", ONLY_AST | TOP_LEVEL_AWAIT, True)
-        compile(tree, path, "exec", TOP_LEVEL_AWAIT, True) # "return outside of a function" is found only here
-        check = Check(source, tree, allowed, listed, calls)
+        check = Check(source, compile_or_explain(read_tree, bytes, path), allowed, listed, calls)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
         return unreadable_json(source, error)
     if check.complexity() == "high":

@@ -23,8 +23,6 @@ IN_LOOP = "create_task", "ensure_future", "get_running_loop"
 OWN_LOOP = "run", "run_until_complete", "run_forever", "Runner", "new_event_loop"
 NO_TOOLS = "the call is over that had these tools"
 NO_INPUT = "there is no input here; put the values into the code"
-SHELL_LINE = "a line that begins with ! is IPython's; here: subprocess.run([...])"
-MAGIC_LINE = "a line that begins with % is IPython's; here: plain Python, and figures are shown without %matplotlib"
 
 
 # --- standard streams ---
@@ -161,30 +159,11 @@ def compile_call(source, path, flags):
     return compile(tree, path, "exec", TOP_LEVEL_AWAIT | flags, True)
 
 
-def compile_or_explain(source, path, flags):
-    refuse_nul(source, path)
+def compile_live(source, path, flags):
     try:
         return compile_call(source, path, flags)
-    except SyntaxError as error:
-        explain(error, source, path)
-        raise
     except (RecursionError, MemoryError):
         return compile(source, path, "exec", TOP_LEVEL_AWAIT | flags, True)
-
-
-def explain(error, source, path):
-    """Adds the source line, which the compiler finds only in files, and what to write instead of IPython's own syntax."""
-    if error.filename != path or type(error.lineno) is not int:
-        return
-    lines = lines_of(source)
-    line = lines[error.lineno - 1] if 0 < error.lineno <= len(lines) else ""
-    if error.text is None:
-        error.text = line
-    begin = line.strip()
-    value = begin.partition("=")[2].strip()
-    mark = begin[:1] if begin[:1] in ("!", "%") else value[:1]
-    if mark in ("!", "%"):
-        error.msg = f"{error.msg}: {SHELL_LINE if mark == '!' else MAGIC_LINE}"
 
 
 # --- the event loop ---
@@ -473,7 +452,7 @@ class Live:
         names.pop("__warningregistry__", None) # its keys are line numbers, and each call has a line 1
         forget_folder()
         remember_source(call.path, call.source)
-        code = compile_or_explain(call.source, call.path, self.flags)
+        code = compile_or_explain(compile_live, call.source, call.path, self.flags)
         self.flags |= code.co_flags & FUTURE # as in the interactive interpreter
         call.codes.append(code)
         before = {name: names[name] for name in RESULTS_OF_CALL if name in names}

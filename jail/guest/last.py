@@ -88,10 +88,28 @@ def compile_whole(source, path):
         return [code]
 
 
-def compile_program(source, path):
-    refuse_nul(source, path)
+def compile_here(source, path):
     try:
         codes = compile_in_two(source, path)
     except Exception:
         codes = None
     return codes or compile_whole(source, path)
+
+
+def compile_or_explain(work, source, path, *rest):
+    """work(source, path), which compiles. Lines that it refuses and that only a notebook needs are passed over; other mistakes get advice."""
+    refuse_nul(source, path)
+    while True:
+        try:
+            return work(source, path, *rest)
+        except SyntaxError as error:
+            need("notebook")
+            plain = passed_over(source, error, path)
+            if plain is None:
+                explain(error, source, path)
+                raise
+        source = plain
+
+
+def compile_program(source, path):
+    return compile_or_explain(compile_here, source, path)

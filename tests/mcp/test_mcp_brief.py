@@ -151,7 +151,41 @@ def test_a_module_that_is_no_name_gets_no_advice(shared, name):
 @pytest.mark.parametrize("code", ["import urllib.request\nurllib.request.urlopen('http://example.org')", "import socket\nsocket.create_connection(('192.0.2.1', 80))",
                                   "import socket\nsocket.gethostbyname('example.org')"])
 def test_who_wants_a_network_is_told_that_there_is_none(shared, code):
-    assert brief(shared, code)["hint"] == "There is no network in here; trying again does not help."
+    assert brief(shared, code)["hint"] == "There is no network in here; trying again does not help. A person can allow hosts, with --net of brig-mcp."
+
+
+@pytest.mark.parametrize("code, words", [
+    ("raise ImportError(\"Missing optional dependency 'tabulate'. Use pip or conda to install tabulate.\")", "tabulate is not installed here, and nothing can be installed from inside."),
+    ("raise AttributeError(\"The '.style' accessor requires jinja2\")", "jinja2 is not installed here, and nothing can be installed from inside."),
+    ("raise ValueError('Image export using the \"kaleido\" engine requires the kaleido\\npackage, which can be installed using pip:')", "kaleido is not installed here"),
+    ("from IPython.display import display", "display() and figures need no import here"),
+    ("import subprocess; subprocess.run(['pip', 'install', 'x'])", "Nothing can be installed from inside"),
+    ("raise ImportError(\"Cannot load backend 'TkAgg' which requires the 'tk' interactive framework, as 'headless' is currently running\")", "There is no screen in here"),
+    ("import socket; socket.create_connection(('localhost', 5432))", "localhost is the sandbox itself"),
+    ("raise MemoryError", "Work on less data at a time"), ("df.head()", "calls without a session start fresh"),
+])
+def test_an_error_that_misleads_here_has_a_hint_what_to_do(shared, code, words):
+    said = brief(shared, code)
+    assert said["success"] is False and words in said["hint"], said
+
+
+def test_a_name_that_a_session_does_not_have_is_no_matter_of_sessions(shared):
+    assert "hint" not in brief(shared, "df.head()", session="hints")
+    shared.call("end_session", {"session": "hints"})
+
+
+@pytest.mark.parametrize("tool", ["execute_code", "validate_code"])
+@pytest.mark.parametrize("code, words", [("!ls", "a line that begins with ! is IPython's"), ("%pip install x", "nothing can be installed from inside"),
+                                         ("x = []\nx?", "a line with ? is IPython's"), ("```python\n1\n```", "a fence of Markdown")])
+def test_a_line_that_only_a_notebook_knows_has_one_hint_when_it_runs_and_when_it_is_checked(shared, tool, code, words):
+    said = shared.data(tool, {"code": code})
+    assert said["error"].startswith("Syntax error: ") and words in said["error"] and "hint" not in said, said
+
+
+def test_a_line_that_changes_nothing_here_is_passed_over(shared):
+    assert brief(shared, "%matplotlib inline\nimport math\nmath.floor(1.5)")["result"] == 1
+    assert shared.data("validate_code", {"code": "%matplotlib inline\n1"})["valid"] is True
+    assert any("need no import here" in one for one in shared.data("validate_code", {"code": "from IPython.display import display"})["recommendations"])
 
 
 def test_who_reads_input_and_was_given_none_is_told_how(shared):
@@ -296,6 +330,23 @@ def test_who_sends_no_token_is_told_how_to(built_mcp):
 
 
 # --- the list of tools -----------------------------------------------------------------------------------------
+
+def test_what_a_model_reads_is_made_from_the_settings(built_mcp, tmp_path):
+    with mcp_client.McpStdio() as client:
+        tool, said = client.list_tools()["execute_code"], client.request("server/discover")["instructions"]
+        assert "sandbox without network" in tool["description"] and "jail without network" in said and tool["annotations"]["openWorldHint"] is False, tool
+    with mcp_client.McpStdio("--net", "pypi.org,*.example.org", "--timeout", "7", "--max-timeout", "9.5") as client:
+        tool, said = client.list_tools()["execute_code"], client.request("server/discover")["instructions"]
+        assert "whose network reaches only pypi.org, *.example.org" in tool["description"] and "reaches only pypi.org" in said and "without network" not in said, said
+        assert (tool["annotations"]["openWorldHint"], tool["annotations"]["readOnlyHint"]) == (True, False), tool
+        assert tool["inputSchema"]["properties"]["timeout"]["description"] == "Seconds; default 7, at most 9.5" and "{" not in tool["description"] + said
+    mine = {"description": "numpy and my own things; more", "rootfs": "basic", "policy": "python", "limits": {"wall_ms": 60000}, "network": {"allow": ["a.example"]}}
+    (tmp_path / "mine.json").write_text(json.dumps(mine))
+    with mcp_client.McpStdio("--profile", "mine", env={"BRIG_PROFILES": str(tmp_path), "BRIG_PRESETS": str(tmp_path)}) as client:
+        tool = client.list_tools()["execute_code"]
+        assert "reaches only a.example. It has numpy and my own things." in tool["description"], tool
+        assert tool["inputSchema"]["properties"]["timeout"]["description"] == "Seconds; default 60, at most 300", "a profile's own limit is the real one"
+
 
 TOKENS = 1300
 BYTES_OF_A_TOKEN = 4.35 # of these lists, as gpt-tokenizer 4.0.0 counts those of o200k_base
