@@ -46,7 +46,7 @@ static bool is_built(const struct places *at, const json_t *profile)
 }
 
 /* Most descriptions begin with what the profile has; details follow after ';' or in brackets, and are left out. */
-static int brief_len(const char *description)
+int greeting_brief(const char *description)
 {
 	const char *bracket = strstr(description, " (");
 	size_t      n       = strcspn(description, ";\n"), until = bracket ? (size_t)(bracket - description) : n;
@@ -63,6 +63,20 @@ static bool is_trusted(const char *folder)
 	return *folder && stat(folder, &st) == 0 && !(st.st_mode & S_IWOTH);
 }
 
+json_t *greeting_profile(const char *name)
+{
+	struct places at;
+	struct err    ignored;
+	char          file[NAME_LEN_MAX];
+	json_t       *found = NULL;
+
+	if (places_find(&at, &ignored) < 0 || snprintf(file, sizeof file, "%s%s", name, ending) >= (int)sizeof file)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(at.profiles) && !found; i++)
+		found = is_trusted(at.profiles[i]) ? load(at.profiles[i], file) : NULL;
+	return found;
+}
+
 /* Adds {name: text for the model} to found. A profile of an earlier folder hides those of the same name in later ones. */
 static void look_into(const char *folder, const struct places *at, json_t *seen, json_t *found)
 {
@@ -76,7 +90,7 @@ static void look_into(const char *folder, const struct places *at, json_t *seen,
 
 		name[strlen(name) + 1 - sizeof ending] = 0;
 		if (!json_object_get(seen, name) && text_is_name(name) && text && text_is_plain(text) && is_built(at, profile) && json_object_size(found) < PROFILES_SHOWN)
-			json_object_set_new(found, name, json_stringn(text, (size_t)brief_len(text)));
+			json_object_set_new(found, name, json_stringn(text, (size_t)greeting_brief(text)));
 		json_object_set_new(seen, name, json_true());
 		json_decref(profile);
 		free(files[i]);

@@ -3,9 +3,11 @@
 #include "clean.h"
 #include "greeting.h"
 #include "named_sessions.h"
+#include "words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 json_t *self_info(enum revision revision)
@@ -32,20 +34,13 @@ json_t *self_versions(void)
 	return list;
 }
 
-static void print_seconds(char *ret, size_t len, uint64_t ms)
-{
-	if (ms % 1000)
-		snprintf(ret, len, "%" PRIu64 " ms", ms);
-	else
-		snprintf(ret, len, "%" PRIu64 " s", ms / 1000);
-}
-
 json_t *self_instructions(const struct mcp *m)
 {
 	const struct settings *s        = m->settings;
-	json_t                *profiles = greeting_profiles(m);
+	json_t                *profiles = greeting_profiles(m), *whole;
 	const char            *known    = json_string_value(profiles);
-	char                   preset[32], most[32], handle[200] = "", text[INSTRUCTIONS_MAX];
+	char                   handle[200] = "", text[INSTRUCTIONS_MAX], *made;
+	scoped_words           w;
 	const char            *tools = m->broker ? "Programs can call tools of other servers, which find_tools finds: tools.SERVER.NAME(argument=value). "
 						    "One program that calls many of them costs less than many calls. " : "";
 
@@ -54,8 +49,7 @@ json_t *self_instructions(const struct mcp *m)
 						    "one every call starts from nothing. write_file, read_file and list_files are for the files of a session, end_session ends it. " :
 						    "Every call starts from nothing: no variables, files or processes of earlier calls, so send a whole program. ";
 
-	print_seconds(preset, sizeof preset, s->timeout_ms);
-	print_seconds(most, sizeof most, s->max_timeout_ms);
+	words_of(m, &w);
 	if (s->yield_after_ms)
 		snprintf(handle, sizeof handle,
 			 " What runs longer than %" PRIu64 " s answers with an execution_id: go on with wait_execution, "
@@ -65,11 +59,14 @@ json_t *self_instructions(const struct mcp *m)
 		 "Runs Python 3 in a jail. Use execute_code whenever a program answers better than thinking: "
 		 "arithmetic, dates, parsing, data, trying out code. The value of the last expression is the result; print what you want to see; figures and images are shown. "
 		 "%s"
-		 "There is no network, and nothing of the host can be seen. "
-		 "%s%sLimits: %s of time (the argument timeout asks for up to %s), memory, processes and output; the reply says which one ended a program.%s "
+		 "It is a jail {network}, and nothing of the host can be seen.{packages} "
+		 "%s%sLimits: {timeout} s of time (the argument timeout asks for up to {most} s), memory, processes and output; the reply says which one ended a program.%s "
 		 "Output is bounded: print a summary, or the part you need, instead of everything. "
 		 "get_sandbox_info tells the profiles, limits and installed packages; validate_code checks a program without running it.",
-		 kept, tools, known ? known : "", preset, most, handle);
+		 kept, tools, known ? known : "", handle);
 	json_decref(profiles);
-	return json_stringn(text, clean_whole(text, strlen(text))); /* names of profiles may have been too long for the room */
+	made  = words_fill(&w, text);
+	whole = made ? json_stringn(made, clean_whole(made, strlen(made) < INSTRUCTIONS_MAX ? strlen(made) : INSTRUCTIONS_MAX - 1)) : NULL; /* names may be too long for the room */
+	free(made);
+	return whole;
 }

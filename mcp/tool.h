@@ -8,6 +8,8 @@
 #include "argument.h"
 #include "call.h"
 
+struct words;
+
 struct tool {
 	const char            *name, *title, *description; /* for models, which pay for each word: all of tools/list may have 1300 tokens */
 	const char            *manual;       /* the same for the manual; NULL: as in description */
@@ -31,7 +33,7 @@ struct tool {
 extern const struct tool *const tools[]; /* tools.def; ends with NULL */
 
 const struct tool *tool_find(const char *name);
-json_t            *tool_json(const struct tool *t, const struct mcp *m, enum revision revision); /* as in tools/list; new reference */
+json_t            *tool_json(const struct tool *t, const struct mcp *m, const struct words *w, enum revision revision); /* as in tools/list; new reference */
 
 /* Is it offered, with these settings? */
 bool               tool_is_offered(const struct tool *t, const struct mcp *m);

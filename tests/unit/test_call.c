@@ -1,6 +1,7 @@
 #include "method.h"
 #include "tap.h"
 #include "tool.h"
+#include "words.h"
 
 #include <stdlib.h>
 
@@ -284,13 +285,14 @@ static void check_too_many(void)
 
 static void check_list(void)
 {
-	struct world w;
-	json_t      *old, *middle, *new;
+	static const struct words none = { .name = "basic" };
+	struct world              w;
+	json_t                   *old, *middle, *new;
 
 	world_init(&w);
-	old    = tool_json(&tool_hold, &w.mcp, REVISION_2024_11_05);
-	middle = tool_json(&tool_hold, &w.mcp, REVISION_2025_03_26);
-	new    = tool_json(&tool_hold, &w.mcp, REVISION_2026_07_28);
+	old    = tool_json(&tool_hold, &w.mcp, &none, REVISION_2024_11_05);
+	middle = tool_json(&tool_hold, &w.mcp, &none, REVISION_2025_03_26);
+	new    = tool_json(&tool_hold, &w.mcp, &none, REVISION_2026_07_28);
 	tap_ok(json_object_size(old) == 3, "the oldest revision has name, description and inputSchema");
 	tap_ok(json_object_size(json_object_get(middle, "annotations")) == 5 && !json_object_get(middle, "title"), "the next one has annotations, and the title in them");
 	tap_ok(json_object_size(json_object_get(new, "annotations")) == 4 && json_object_get(new, "title") && json_object_get(new, "outputSchema"),
