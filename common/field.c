@@ -180,7 +180,7 @@ static const struct {
 } types[] = {
 	[FIELD_COUNT]  = { "integer",                   "a whole number, like 64",     "N",       take_number },
 	[FIELD_SIZE]   = { "bytes, or a size like 64M", "a size, like 64M or 1G",      "SIZE",    take_number },
-	[FIELD_MS]     = { "milliseconds",              "seconds, like 30 or 0.5",     "SECONDS", take_number },
+	[FIELD_MS]     = { "milliseconds, or a time like 5m", "a time, like 30, 0.5, 90s, 5m, 1h or 1d", "TIME", take_number },
 	[FIELD_MILLI]  = { "number",                    "a number, like 2 or 0.125",   "N",       take_number },
 	[FIELD_BOOL]   = { "true or false",             "true or false",               "",        take_bool },
 	[FIELD_STR]    = { "text",                      "text",                        "TEXT",    take_str },

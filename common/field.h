@@ -17,7 +17,7 @@
 enum field_type {
 	FIELD_COUNT,  /* uint64_t; JSON integer */
 	FIELD_SIZE,   /* uint64_t bytes; JSON integer or "64M" */
-	FIELD_MS,     /* uint64_t milliseconds; JSON integer, as text seconds: "1.5" */
+	FIELD_MS,     /* uint64_t milliseconds; JSON integer or a text with its unit, "5m"; as text alone seconds or with a unit: "1.5", "90s" */
 	FIELD_MILLI,  /* uint64_t thousandths; JSON number 0.5 */
 	FIELD_BOOL,   /* bool; as text true or false, 1 or 0, yes or no, on or off */
 	FIELD_STR,    /* const char *; max = longest, in bytes */

@@ -93,6 +93,10 @@ int text_to_milli(const char *text, uint64_t *ret)
 
 int text_to_duration_ms(const char *text, uint64_t *ret)
 {
+	static const struct {
+		const char *name;
+		uint64_t    seconds;
+	} units[] = { { "", 1 }, { "s", 1 }, { "m", 60 }, { "h", 3600 }, { "d", 86400 } };
 	const char *end;
 	uint64_t value;
 
@@ -101,15 +105,15 @@ int text_to_duration_ms(const char *text, uint64_t *ret)
 	if (strcmp(end, "ms") == 0) {
 		if (value % 1000)
 			return -1;
-		value /= 1000;
-	} else if (strcmp(end, "m") == 0) {
-		if (__builtin_mul_overflow(value, 60, &value))
-			return -1;
-	} else if (*end && strcmp(end, "s") != 0) {
-		return -1;
+		*ret = value / 1000;
+		return 0;
 	}
-	*ret = value;
-	return 0;
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (strcmp(end, units[i].name) == 0 && !__builtin_mul_overflow(value, units[i].seconds, &value)) {
+			*ret = value;
+			return 0;
+		}
+	return -1;
 }
 
 char *text_from_size(uint64_t bytes, char *buf, size_t len)

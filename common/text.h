@@ -11,7 +11,7 @@
 must_use int text_to_u64(const char *text, uint64_t *ret);      /* "64" */
 must_use int text_to_size(const char *text, uint64_t *ret);     /* "64M", "1G", "4096": 1024-based K M G T, optional B or iB */
 must_use int text_to_milli(const char *text, uint64_t *ret);    /* "0.5" -> 500, at most three decimals */
-must_use int text_to_duration_ms(const char *text, uint64_t *ret); /* "30", "1.5s", "250ms", "2m"; seconds when there is no unit */
+must_use int text_to_duration_ms(const char *text, uint64_t *ret); /* "30", "1.5s", "250ms", "2m", "1h", "1d"; seconds when there is no unit */
 
 /* Shortest exact form: 67108864 -> "64M", 1500 -> "1.5". Return buf. */
 char *text_from_size(uint64_t bytes, char *buf, size_t len);

@@ -59,6 +59,19 @@ static int decode_size(const struct field *f, const json_t *v, void *into, struc
 	return set_number(f, x, into, e);
 }
 
+/* A text has its unit: a number is milliseconds here, and seconds where only texts can be written. */
+static int decode_ms(const struct field *f, const json_t *v, void *into, struct err *e)
+{
+	const char *text = json_string_value(v);
+	uint64_t    x;
+
+	if (!text)
+		return json_is_integer(v) ? decode_integer(f, v, into, e) : refuse_number(f, v, "milliseconds, or a time (\"5m\"),", e);
+	if (!*text || strchr("0123456789.", text[strlen(text) - 1]) || text_to_duration_ms(text, &x) < 0)
+		return refuse(f->name, "milliseconds as a number, or a time with its unit: \"250ms\", \"90s\", \"5m\", \"1h\", \"1d\"", v, e);
+	return set_number(f, x, into, e);
+}
+
 static int decode_milli(const struct field *f, const json_t *v, void *into, struct err *e)
 {
 	double   x     = json_number_value(v) * 1000;
@@ -195,7 +208,7 @@ static const struct {
 } types[] = {
 	[FIELD_COUNT]  = { "integer", decode_integer },
 	[FIELD_SIZE]   = { NULL,      decode_size },
-	[FIELD_MS]     = { "integer", decode_integer },
+	[FIELD_MS]     = { NULL,      decode_ms },
 	[FIELD_MILLI]  = { "number",  decode_milli },
 	[FIELD_BOOL]   = { "boolean", decode_bool },
 	[FIELD_STR]    = { "string",  decode_str },
@@ -270,7 +283,7 @@ json_t *field_schema(const struct field *f)
 
 	if (f->type == FIELD_TABLE)
 		s = fields_schema(f->table);
-	else if (f->type == FIELD_SIZE)
+	else if (f->type == FIELD_SIZE || f->type == FIELD_MS)
 		s = json_pack("{s[ss]}", "type", "integer", "string");
 	else
 		s = json_pack("{ss}", "type", types[f->type].schema);

@@ -87,7 +87,7 @@ static const struct {
 	{ BY_GET, { { "max", FIELD_SIZE, AT(max_bytes), 0, 1024 * GIB, 0, "Copy at most so much in all; default 1G", NULL, NULL }, 0, NULL, NULL, false } },
 	{ RUNS, OPTION_TEXT("record", 0, AT(record_to), "FILE|FD", "Write the record as JSON to a file or an open descriptor, beside the program's output") },
 	{ CELLS, OPTION_SWITCH("cold", 0, AT(cold), "Start a new interpreter even if a service has a warm one") },
-	{ CELLS, { { "wait", FIELD_MS, AT(wait_ms), 0, PROTOCOL_WAIT_MAX, 0, "How long to wait when a quota is used up; default 60, 0: do not wait", NULL, NULL }, 0, NULL, NULL, false } },
+	{ CELLS, { { "wait", FIELD_MS, AT(wait_ms), 0, PROTOCOL_WAIT_MAX, 0, "How long to wait when a quota is used up, as 90s or 5m; default 60, 0: do not wait", NULL, NULL }, 0, NULL, NULL, false } },
 	{ BY_RUN | BY_EXEC | BY_SHELL, OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this run alone, even if a service is running") },
 	{ BY_CHECK, OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this alone, even if a service is running") },
 	{ BY_RUN | BY_EXEC, OPTION_SWITCH("why", 0, AT(why), "At the end, print what the jail refused to the program, the policy line that refused it, and what allows it") },

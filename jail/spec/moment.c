@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "moment.h"
 
+#include "text.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -112,25 +114,16 @@ int moment_parse(const char *text, int64_t *us)
 	return 0;
 }
 
-/* "10m". A time before 1970 becomes 1970. */
+/* "10m": as everywhere, but with its unit. A time before 1970 becomes 1970. */
 static int parse_ago(const char *text, int64_t now_us, int64_t *us)
 {
-	static const struct {
-		char    letter;
-		int64_t seconds;
-	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
-	int64_t n = 0, digits = 0;
+	size_t   n = strlen(text);
+	uint64_t ms;
 
-	for (; *text >= '0' && *text <= '9' && digits < 9; text++, digits++)
-		n = n * 10 + (*text - '0');
-	for (size_t i = 0; digits && i < ARRAY_LEN(units); i++)
-		if (text[0] == units[i].letter && !text[1]) {
-			int64_t back = n * units[i].seconds; /* at most 86400 * 10^9 */
-
-			*us = back < now_us / SECOND ? now_us - back * SECOND : 0;
-			return 0;
-		}
-	return -1;
+	if (n == 0 || strchr("0123456789.", text[n - 1]) || text_to_duration_ms(text, &ms) < 0)
+		return -1;
+	*us = ms < (uint64_t)now_us / 1000 ? now_us - (int64_t)ms * 1000 : 0;
+	return 0;
 }
 
 int moment_parse_since(const char *text, int64_t now_us, int64_t *us)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from .client import Connection, Hosts, Loop, Run, Shown, Sink, Text, keep, lease, limits
+from .client import Connection, Hosts, Loop, Run, Shown, Sink, Text, Time, keep, lease, limits
 from .errors import BrigError, Busy, FilesFailed, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SessionLost, SetupFailed
 from .executor import ExecutionResult, SandboxExecutor
 from .files import Content, Files
@@ -52,10 +52,10 @@ def _carry_out(order: Order, server: str, path: Optional[str], connection: Optio
 
 
 def _run_order(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None,
-               profile: str = "basic", timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Union[int, str, None] = None,
+               profile: str = "basic", timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, memory: Union[int, str, None] = None,
                pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, network: Hosts = None, cold: bool = False,
-               wait: float = 60, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), tools: Any = None, allow: Patterns = None,
-               deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[float] = None, on_stdout: Optional[Sink] = None,
+               wait: Time = 60, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), tools: Any = None, allow: Patterns = None,
+               deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[Time] = None, on_stdout: Optional[Sink] = None,
                on_stderr: Optional[Sink] = None) -> Order:
     said = limits(timeout, cpu_time, memory, pids, cpus, output, tool_wait)
     request = {"op": "run", "mode": "report", "args": list(args), "profile": profile, "limits": said}
@@ -63,14 +63,14 @@ def _run_order(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = 
 
 
 def run(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None,
-        profile: str = "basic", timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Union[int, str, None] = None,
+        profile: str = "basic", timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, memory: Union[int, str, None] = None,
         pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, network: Hosts = None, cold: bool = False,
-        wait: float = 60, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), tools: Any = None, allow: Patterns = None,
-        deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[float] = None, on_stdout: Optional[Sink] = None,
+        wait: Time = 60, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), tools: Any = None, allow: Patterns = None,
+        deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[Time] = None, on_stdout: Optional[Sink] = None,
         on_stderr: Optional[Sink] = None, server: str = "any", path: Optional[str] = None, connection: Optional[Connection] = None) -> Result:
     """Runs a program in a jail and returns how it ended, whatever it did.
 
-    timeout, cpu_time: seconds; memory, output: bytes, or text like "64M"; ro: paths, or {name: path}, shown read-only in /workspace;
+    timeout, cpu_time: seconds, or text like "5m"; memory, output: bytes, or text like "64M"; ro: paths, or {name: path}, shown read-only in /workspace;
     network: hosts that the program may reach, like ["pypi.org", "*.example.org"], instead of those that the profile allows; []: none;
     files: {name: content or path}, copied into /workspace; get: patterns of files that come back from there, in the result's files.
     tools: {name: function}, or an object with methods, which the program may call: tools.name(argument=value); or a Toolbox, which has
@@ -86,8 +86,8 @@ def run(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, e
 
 
 def command(argv: Sequence[str], *, stdin: Optional[Text] = None, env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, profile: str = "basic",
-            timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Union[int, str, None] = None, pids: Optional[int] = None,
-            cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, network: Hosts = None, cold: bool = False, wait: float = 60,
+            timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, memory: Union[int, str, None] = None, pids: Optional[int] = None,
+            cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, network: Hosts = None, cold: bool = False, wait: Time = 60,
             files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None,
             server: str = "any", path: Optional[str] = None, connection: Optional[Connection] = None) -> Result:
     """Runs a command of the rootfs in a jail, as `brig exec` does; the keywords are those of run()."""

@@ -11,6 +11,7 @@ import functools
 import itertools
 import json
 import os
+import re
 import select
 import socket
 import time
@@ -23,6 +24,7 @@ from .errors import Busy, ProtocolError, Refused, ServiceLost, SessionLost, Setu
 from .result import ProgramError, Result, status_of
 
 Text = Union[str, bytes]
+Time = Union[float, str] # seconds, or "90s", "5m", "1h", "1d"
 Shown = Union[Mapping[str, Any], Iterable[Any]]
 Sink = Callable[[bytes], None]
 Hosts = Optional[Iterable[str]] # None: the hosts of the profile
@@ -671,10 +673,23 @@ def _told(said: Dict[str, Any]) -> Dict[str, Any]:
 
 # --- requests ---
 
-def limits(timeout: Optional[float], cpu_time: Optional[float], memory: Union[int, str, None], pids: Optional[int], cpus: Optional[float],
-           output: Union[int, str, None], tool_wait: Optional[float] = None) -> Dict[str, Any]:
-    said = {"wall_ms": None if timeout is None else round(timeout * 1000), "cpu_ms": None if cpu_time is None else round(cpu_time * 1000),
-            "memory_bytes": memory, "pids": pids, "cpus": cpus, "output_bytes": output, "tool_wait_ms": None if tool_wait is None else round(tool_wait * 1000)}
+_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def milliseconds(said: Time) -> int:
+    """Of seconds, or of a text as the command line takes it: "250ms", "90s", "5m", "1h", "1d"."""
+    if not isinstance(said, str):
+        return round(said * 1000)
+    parts = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|)", said)
+    if not parts:
+        raise ValueError(f"{said!r} is not a time, like 30, '90s', '5m', '1h' or '1d'")
+    return round(float(parts[1]) * _UNITS[parts[2] or "s"])
+
+
+def limits(timeout: Optional[Time], cpu_time: Optional[Time], memory: Union[int, str, None], pids: Optional[int], cpus: Optional[float],
+           output: Union[int, str, None], tool_wait: Optional[Time] = None) -> Dict[str, Any]:
+    said = {"wall_ms": None if timeout is None else milliseconds(timeout), "cpu_ms": None if cpu_time is None else milliseconds(cpu_time),
+            "memory_bytes": memory, "pids": pids, "cpus": cpus, "output_bytes": output, "tool_wait_ms": None if tool_wait is None else milliseconds(tool_wait)}
     return {name: value for name, value in said.items() if value is not None}
 
 

@@ -5,7 +5,7 @@ import dataclasses
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .bridge import Bridge
-from .client import Hosts, Loop, Run, Shown, Sink, Text, _close_all, _sealed, open_shown, put_network, shown
+from .client import Hosts, Loop, Run, Shown, Sink, Text, Time, _close_all, _sealed, milliseconds, open_shown, put_network, shown
 from .files import Content, Mover
 from .result import Result
 from .tools import Toolbox
@@ -44,7 +44,7 @@ class Order:
 
 
 def order_of(request: Dict[str, Any], code: Optional[Text], box: Optional[Toolbox], stdin: Optional[Text], env: Optional[Mapping[str, str]],
-             ro: Optional[Shown], cwd: Optional[str], network: Hosts, cold: bool, wait: float, files: Optional[Mapping[str, Content]], get: Sequence[str],
+             ro: Optional[Shown], cwd: Optional[str], network: Hosts, cold: bool, wait: Time, files: Optional[Mapping[str, Content]], get: Sequence[str],
              on_stdout: Optional[Sink], on_stderr: Optional[Sink]) -> Order:
     made = Order(request, [], stdin, (on_stdout, on_stderr), None, box)
     try:
@@ -57,7 +57,7 @@ def order_of(request: Dict[str, Any], code: Optional[Text], box: Optional[Toolbo
             made.fds.append(made.mover.theirs.detach())
             request["files"] = True
             made.mover.start()
-        request.update(env=[f"{name}={value}" for name, value in (env or {}).items()], ro=[name for name, _ in pairs], wait_ms=round(wait * 1000))
+        request.update(env=[f"{name}={value}" for name, value in (env or {}).items()], ro=[name for name, _ in pairs], wait_ms=milliseconds(wait))
         if cwd is not None:
             request["cwd"] = cwd
         if cold:

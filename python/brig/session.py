@@ -8,7 +8,7 @@ import os
 import threading
 from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from .client import Awaited, Connection, Hosts, Reply, Shown, Sink, Text, _check, _close_all, _sealed, limits, open_shown, put_network, shown
+from .client import Awaited, Connection, Hosts, Reply, Shown, Sink, Text, Time, _check, _close_all, _sealed, limits, milliseconds, open_shown, put_network, shown
 from .errors import BrigError, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SessionLost, SetupFailed
 from .files import BYTES_MAX, SECONDS_MAX, Content, Files, Found, Transfer
 from .line import AsyncLine, Done, Line
@@ -214,15 +214,15 @@ class _Core:
                 raise
             raise self._lost() from None
 
-    def _run_order(self, code: Text, context: str = "main", *, timeout: Optional[float] = None, cpu_time: Optional[float] = None, output: Size = None,
-                   tools: Any = None, allow: Patterns = None, deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[float] = None,
+    def _run_order(self, code: Text, context: str = "main", *, timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, output: Size = None,
+                   tools: Any = None, allow: Patterns = None, deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[Time] = None,
                    on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Order:
         box = toolbox(tools, allow, deny, ask)
         request = {"op": "run", "session": self.id, "context": context, "limits": limits(timeout, cpu_time, None, None, None, output, tool_wait)}
         return Order(request, [_sealed(code)], None, (on_stdout, on_stderr), None, box)
 
     def _exec_order(self, argv: Sequence[str], *, cwd: Optional[str] = None, env: Optional[Mapping[str, str]] = None, stdin: Optional[Text] = None,
-                    detach: bool = False, timeout: Optional[float] = None, cpu_time: Optional[float] = None, output: Size = None,
+                    detach: bool = False, timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, output: Size = None,
                     on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Order:
         if isinstance(argv, (str, bytes)):
             raise TypeError("argv: expected a list of words, like [\"ls\", \"-l\"]")
@@ -260,30 +260,30 @@ class _Core:
             transfer.release()
         return transfer
 
-    def _put(self, files: Mapping[str, Content], timeout: float) -> Steps[None]:
-        (yield from self._move(Transfer(files, timeout=timeout))).check_put()
+    def _put(self, files: Mapping[str, Content], timeout: Time) -> Steps[None]:
+        (yield from self._move(Transfer(files, timeout=milliseconds(timeout) / 1000))).check_put()
 
-    def _get(self, patterns: Sequence[str], most: int, timeout: float) -> Steps[Files]:
-        return (yield from self._move(Transfer(get=patterns, most=most, timeout=timeout))).taken.files
+    def _get(self, patterns: Sequence[str], most: int, timeout: Time) -> Steps[Files]:
+        return (yield from self._move(Transfer(get=patterns, most=most, timeout=milliseconds(timeout) / 1000))).taken.files
 
-    def _files(self, patterns: Sequence[str], timeout: float) -> Steps[Found[int]]:
-        return (yield from self._move(Transfer(listed=patterns or ["*"], timeout=timeout))).taken.sizes
+    def _files(self, patterns: Sequence[str], timeout: Time) -> Steps[Found[int]]:
+        return (yield from self._move(Transfer(listed=patterns or ["*"], timeout=milliseconds(timeout) / 1000))).taken.sizes
 
 
 def _is_over(awaited: Awaited) -> bool:
     return awaited.is_over
 
 
-def _open_request(profile: str, *, name: Optional[str] = None, stays: bool = False, idle: Optional[float] = None, lifetime: Optional[float] = None,
-                  timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Size = None, pids: Optional[int] = None,
-                  cpus: Optional[float] = None, output: Size = None, workspace: Size = None, tool_wait: Optional[float] = None,
+def _open_request(profile: str, *, name: Optional[str] = None, stays: bool = False, idle: Optional[Time] = None, lifetime: Optional[Time] = None,
+                  timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, memory: Size = None, pids: Optional[int] = None,
+                  cpus: Optional[float] = None, output: Size = None, workspace: Size = None, tool_wait: Optional[Time] = None,
                   env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, network: Hosts = None, cold: bool = False,
-                  wait: float = 60) -> Tuple[Dict[str, Any], List[int]]:
-    times = {key: round(seconds * 1000) for key, seconds in (("idle_ms", idle), ("lifetime_ms", lifetime)) if seconds is not None}
+                  wait: Time = 60) -> Tuple[Dict[str, Any], List[int]]:
+    times = {key: milliseconds(seconds) for key, seconds in (("idle_ms", idle), ("lifetime_ms", lifetime)) if seconds is not None}
     said = {**limits(timeout, cpu_time, memory, pids, cpus, output, tool_wait), **times, **({} if workspace is None else {"workspace_bytes": workspace})}
     pairs, fds = shown(ro), [] # type: List[Tuple[str, str]], List[int]
     request: Dict[str, Any] = {"op": "open", "profile": profile, "limits": said, "env": [f"{key}={value}" for key, value in (env or {}).items()],
-                               "ro": [each for each, _ in pairs], "wait_ms": round(wait * 1000)}
+                               "ro": [each for each, _ in pairs], "wait_ms": milliseconds(wait)}
     if name is not None:
         request["name"] = name
     if stays:
@@ -322,10 +322,10 @@ class Session(_Core):
 
     _line_type = Line
 
-    def __init__(self, profile: str = "basic", *, name: Optional[str] = None, stays: bool = False, idle: Optional[float] = None,
-                 lifetime: Optional[float] = None, timeout: Optional[float] = None, cpu_time: Optional[float] = None, memory: Size = None,
-                 pids: Optional[int] = None, cpus: Optional[float] = None, output: Size = None, workspace: Size = None, tool_wait: Optional[float] = None,
-                 env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, network: Hosts = None, cold: bool = False, wait: float = 60, server: str = "any",
+    def __init__(self, profile: str = "basic", *, name: Optional[str] = None, stays: bool = False, idle: Optional[Time] = None,
+                 lifetime: Optional[Time] = None, timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, memory: Size = None,
+                 pids: Optional[int] = None, cpus: Optional[float] = None, output: Size = None, workspace: Size = None, tool_wait: Optional[Time] = None,
+                 env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, network: Hosts = None, cold: bool = False, wait: Time = 60, server: str = "any",
                  path: Optional[str] = None) -> None:
         super().__init__(_server_of(server, stays), path)
         self._lasts = stays
@@ -347,8 +347,8 @@ class Session(_Core):
     def __exit__(self, *_: Any) -> None:
         self.leave() if self._lasts else self.close()
 
-    def run(self, code: Text, context: str = "main", *, timeout: Optional[float] = None, cpu_time: Optional[float] = None, output: Size = None,
-            tools: Any = None, allow: Patterns = None, deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[float] = None,
+    def run(self, code: Text, context: str = "main", *, timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, output: Size = None,
+            tools: Any = None, allow: Patterns = None, deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[Time] = None,
             on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Result:
         """Runs code in a context: an interpreter that keeps its variables, and is made when it is used first.
 
@@ -360,23 +360,23 @@ class Session(_Core):
                                                       ask=ask, tool_wait=tool_wait, on_stdout=on_stdout, on_stderr=on_stderr)))
 
     def exec(self, argv: Sequence[str], *, cwd: Optional[str] = None, env: Optional[Mapping[str, str]] = None, stdin: Optional[Text] = None,
-             detach: bool = False, timeout: Optional[float] = None, cpu_time: Optional[float] = None, output: Size = None,
+             detach: bool = False, timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, output: Size = None,
              on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Result:
         """Runs a command. Processes that it started end with it, unless detach is true."""
         return self._drive(self._call(self._exec_order(argv, cwd=cwd, env=env, stdin=stdin, detach=detach, timeout=timeout, cpu_time=cpu_time, output=output,
                                                        on_stdout=on_stdout, on_stderr=on_stderr)))
 
-    def put(self, files: Mapping[str, Content], *, timeout: float = SECONDS_MAX) -> None:
+    def put(self, files: Mapping[str, Content], *, timeout: Time = SECONDS_MAX) -> None:
         """Copies files into /workspace: {name: text, bytes or path}; the path of a directory means all regular files in it. An existing file is
         replaced. brig.FilesFailed says which files could not be copied."""
         self._drive(self._put(files, timeout))
 
-    def get(self, *patterns: str, most: int = BYTES_MAX, timeout: float = SECONDS_MAX) -> Files:
+    def get(self, *patterns: str, most: int = BYTES_MAX, timeout: Time = SECONDS_MAX) -> Files:
         """Copies files out of /workspace: those that match, and all files below directories that match. Returns {name: bytes}, with left_out and
         save(). most: the most bytes in all."""
         return self._drive(self._get(patterns, most, timeout))
 
-    def files(self, *patterns: str, timeout: float = SECONDS_MAX) -> Found[int]:
+    def files(self, *patterns: str, timeout: Time = SECONDS_MAX) -> Found[int]:
         """The files in /workspace, {name: size}: all, or those that match."""
         return self._drive(self._files(patterns, timeout))
 
@@ -458,13 +458,13 @@ class AsyncSession(_Core):
     async def exec(self, argv: Sequence[str], **options: Any) -> Result:
         return await self._drive(self._call(self._exec_order(argv, **options)))
 
-    async def put(self, files: Mapping[str, Content], *, timeout: float = SECONDS_MAX) -> None:
+    async def put(self, files: Mapping[str, Content], *, timeout: Time = SECONDS_MAX) -> None:
         await self._drive(self._put(files, timeout))
 
-    async def get(self, *patterns: str, most: int = BYTES_MAX, timeout: float = SECONDS_MAX) -> Files:
+    async def get(self, *patterns: str, most: int = BYTES_MAX, timeout: Time = SECONDS_MAX) -> Files:
         return await self._drive(self._get(patterns, most, timeout))
 
-    async def files(self, *patterns: str, timeout: float = SECONDS_MAX) -> Found[int]:
+    async def files(self, *patterns: str, timeout: Time = SECONDS_MAX) -> Found[int]:
         return await self._drive(self._files(patterns, timeout))
 
     async def interrupt(self, context: Optional[str] = None) -> None:

@@ -55,6 +55,13 @@ def test_a_name_of_ones_own_wins_over_a_preset(mine):
     assert listed(tool("profile", "list", BRIG_PROFILES=str(mine)))["basic"] == f"basic          another basic (from {mine})"
 
 
+def test_a_time_is_written_with_its_unit_in_a_profile_and_behind_an_option(tmp_path):
+    write(tmp_path, limits={"wall_ms": "90s"}, ceilings={"wall_ms": "1d"})
+    found = json.loads(tool("explain", "--json", "small", BRIG_PROFILES=str(tmp_path)).stdout)
+    assert (found["limits"]["wall_ms"], found["ceilings"]["wall_ms"]) == (90000, 86400000)
+    assert "--timeout 3600 s is above the ceiling" in tool("run", "--private", "--timeout", "1h", "-c", "1").stderr
+
+
 @pytest.mark.parametrize("name", ["small", "basic"])
 def test_explain_says_where_a_profile_comes_from_unless_it_is_ours(mine, name):
     text, found = tool("explain", name, BRIG_PROFILES=str(mine)), tool("explain", "--json", name, BRIG_PROFILES=str(mine))

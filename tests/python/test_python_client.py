@@ -92,6 +92,7 @@ def test_a_command_runs_and_one_that_is_not_there_is_127(where):
 @pytest.mark.parametrize("options, error, words", [
     ({"pids": 1000}, brig.Refused, "limits.pids: .*ceiling"), ({"profile": "none"}, brig.Refused, "none"), ({"cwd": "/nope"}, brig.SetupFailed, "No such file"),
     ({"env": {"LD_PRELOAD": "x"}}, brig.Refused, "env"), ({"ro": {"main.py": "/usr"}}, brig.Refused, "ro"), ({"args": ["x" * 70000]}, ValueError, "at most 65536"),
+    ({"timeout": "1h"}, brig.Refused, "3600 s is above the ceiling"), ({"timeout": "soon"}, ValueError, "'soon' is not a time"),
 ], ids=lambda value: str(value)[:30])
 def test_what_cannot_be_asked_for_is_an_exception_that_says_what(where, options, error, words):
     with pytest.raises(error, match=words):

@@ -15,6 +15,7 @@ static const struct {
 	{ "a duplicate key is refused", "{\"rootfs\":\"a\",\"rootfs\":\"b\",\"policy\":\"p\"}", ERR_PROTOCOL, "line 1" },
 	{ "pids zero is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"pids\":0}}", ERR_BAD_SPEC, "limits: pids: 0 is outside 1..32768" },
 	{ "a negative limit is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"pids\":-1}}", ERR_BAD_SPEC, "limits: pids: expected a whole number from 1 to 32768, not -1" },
+	{ "a time without its unit is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"wall_ms\":\"30\"}}", ERR_BAD_SPEC, "limits: wall_ms: expected milliseconds as a number, or a time with its unit: \"250ms\", \"90s\", \"5m\", \"1h\", \"1d\", not \"30\"" },
 	{ "a limit as text is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"pids\":\"64\"}}", ERR_BAD_SPEC, "limits: pids: expected a whole number from 1 to 32768, not \"64\"" },
 	{ "a size may be written 64M", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"memory_bytes\":\"64M\"}}", ERR_NONE, "" },
 	{ "a size that is none is refused", "{\"rootfs\":\"b\",\"policy\":\"p\",\"limits\":{\"memory_bytes\":\"lots\"}}", ERR_BAD_SPEC, "limits: memory_bytes: expected a size (\"64M\") from 8M to 1T, not \"lots\"" },
@@ -82,7 +83,8 @@ static void check_options(void)
 	tap_ok(field_from_text(field_find(limits_fields, "memory_bytes"), "64M", &l, &e) == 0 && l.memory_bytes == 64 * MIB,
 	       "an option reads the same units as the file");
 	tap_ok(field_from_text(field_find(limits_fields, "wall_ms"), "soon", &l, &e) < 0, "a bad option is refused");
-	tap_is(e.text, "\"soon\" is not seconds, like 30 or 0.5", "a bad option says what to write instead");
+	tap_ok(field_from_text(field_find(limits_fields, "wall_ms"), "1h", &l, &e) == 0 && l.wall_ms == 3600000, "a time may have its unit");
+	tap_is(e.text, "\"soon\" is not a time, like 30, 0.5, 90s, 5m, 1h or 1d", "a bad option says what to write instead");
 }
 
 int main(void)

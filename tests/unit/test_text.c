@@ -36,6 +36,10 @@ static const struct {
 	{ "half seconds work",                       text_to_duration_ms, "0.5",                  0, 500 },
 	{ "milliseconds may say so",                 text_to_duration_ms, "250ms",                0, 250 },
 	{ "minutes may say so",                      text_to_duration_ms, "2m",                   0, 120000 },
+	{ "so may hours",                            text_to_duration_ms, "1.5h",                 0, 5400000 },
+	{ "and days",                                text_to_duration_ms, "1d",                   0, 86400000 },
+	{ "a duration that overflows is refused",    text_to_duration_ms, "9999999999999999d",    -1, 0 },
+	{ "a unit of something else is refused",     text_to_duration_ms, "5M",                   -1, 0 },
 	{ "a fraction of a millisecond is refused",  text_to_duration_ms, "0.5ms",                -1, 0 },
 	{ "infinity is no duration",                 text_to_duration_ms, "inf",                  -1, 0 },
 };
