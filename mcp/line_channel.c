@@ -166,6 +166,13 @@ static void refuse(struct line_channel *l, const json_t *id, struct rpc_error *e
 	json_decref(message);
 }
 
+/* Takes the id over. */
+static void refuse_unread(struct line_channel *l, json_t *id, struct rpc_error *e)
+{
+	refuse(l, id, e);
+	json_decref(id);
+}
+
 static void batch_is_done(void *owner, const json_t *answers)
 {
 	if (answers)
@@ -189,17 +196,28 @@ static void take_line(struct line_channel *l, const char *line, size_t len)
 	json_t          *loaded = rpc_load(line, len, &e);
 
 	if (!loaded)
-		refuse(l, NULL, &e);
+		refuse_unread(l, id_scan_find(line, len, true), &e);
 	else if (!batch_is_taken(&l->channel, loaded))
 		take_message(l, loaded);
 	else if (batch_dispatch(l->mcp, &l->channel, loaded, batch_is_done, l, &e) < 0)
 		refuse(l, NULL, &e);
 }
 
-static void take(struct line_channel *l, enum lines_next kind, const char *line, size_t len)
+/* At once if its id is known; the id may also come last, behind all that is too long. */
+static bool refuse_long(struct line_channel *l, bool is_end)
 {
+	json_t          *id = id_scan_end(&l->lines.id, true);
 	struct rpc_error e;
 
+	if (!id && !is_end)
+		return false;
+	rpc_error_set(&e, RPC_PARSE_ERROR, "a line has more than %llu bytes", RPC_MAX);
+	refuse_unread(l, id, &e);
+	return true;
+}
+
+static void take(struct line_channel *l, enum lines_next kind, const char *line, size_t len)
+{
 	switch (kind) {
 	case LINES_NONE:
 		return;
@@ -207,8 +225,11 @@ static void take(struct line_channel *l, enum lines_next kind, const char *line,
 		take_line(l, line, len);
 		return;
 	case LINES_TOO_LONG:
-		rpc_error_set(&e, RPC_PARSE_ERROR, "a line has more than %llu bytes", RPC_MAX);
-		refuse(l, NULL, &e);
+		l->refused_early = refuse_long(l, false);
+		return;
+	case LINES_END_OF_TOO_LONG:
+		if (!l->refused_early)
+			(void)refuse_long(l, true);
 		return;
 	}
 }
@@ -223,8 +244,8 @@ static void take_lines(struct line_channel *l)
 		take(l, kind, line, len);
 	if (!l->ended || !takes_requests(l))
 		return;
-	kind = lines_last(&l->lines, &line, &len);
-	take(l, kind, line, len);
+	while ((kind = lines_last(&l->lines, &line, &len)) != LINES_NONE)
+		take(l, kind, line, len);
 	l->over = true;
 }
 

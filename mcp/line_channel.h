@@ -24,6 +24,7 @@ struct line_channel {
 	bool               hung_up; /* the client has closed its end while no requests were taken; there may be input left */
 	bool               ended;   /* end of file was read */
 	bool               over;    /* no more requests are taken */
+	bool               refused_early; /* the line that is too long was answered before its end */
 };
 
 /* Takes both descriptors over. l must not move. */

@@ -204,17 +204,11 @@ static void take_message(struct rpc_client *c, json_t *source, const char *line,
  */
 static struct rpc_ask *guess(const struct rpc_client *c, const char *line, size_t len)
 {
-	static const char  key[] = "\"id\":";
-	const char        *at    = memmem(line, len < 200 ? len : 200, key, sizeof key - 1), *end = line + len;
-	json_int_t         id    = 0;
-	struct rpc_ask    *a;
+	json_t         *found = id_scan_find(line, len, false);
+	json_int_t      id    = json_integer_value(found); /* 0 is the id of none */
+	struct rpc_ask *a;
 
-	if (!at)
-		at = memmem(len > 200 ? end - 200 : line, len > 200 ? 200 : len, key, sizeof key - 1);
-	for (at = at ? at + sizeof key - 1 : end; at < end && *at == ' '; at++)
-		;
-	for (; at < end && *at >= '0' && *at <= '9' && id < 1ll << 53; at++)
-		id = id * 10 + (*at - '0');
+	json_decref(found);
 	TAILQ_FOREACH(a, &c->asks, link)
 		if (a->id == id)
 			break;
@@ -259,7 +253,7 @@ static void take_lines(struct rpc_client *c)
 	while (c->open && (kind = lines_next(&c->lines, &line, &len)) != LINES_NONE) {
 		if (kind == LINES_LINE)
 			take_line(c, line, len);
-		else
+		else if (kind == LINES_TOO_LONG)
 			end_all(c, RPC_END_LIMIT, "it has sent more than 4 MiB in one message", false);
 	}
 }

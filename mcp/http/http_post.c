@@ -1,6 +1,7 @@
 #include "http_post.h"
 
 #include "http_rules.h"
+#include "id_scan.h"
 #include "method.h"
 #include "metrics.h"
 #include "session_argument.h"
@@ -452,7 +453,10 @@ static void take_body(struct http_post *p)
 
 	p->pending++; /* so that a call that ends at once neither answers nor frees p */
 	if (!source) {
-		fail(p, NULL, &e, 400);
+		json_t *id = id_scan_find(p->body ? p->body : "", p->body_len, true);
+
+		fail(p, id, &e, 400);
+		json_decref(id);
 	} else if (json_is_array(source)) {
 		take_batch(p, source);
 		json_decref(source);

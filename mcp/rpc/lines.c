@@ -60,36 +60,50 @@ static bool is_blank(const char *line, size_t len)
 	return true;
 }
 
-/* Consumes len bytes, and the newline after them if there is one. LINES_NONE: they are blank, or the rest of a line that was too long. */
+/* The bytes [begin, begin + len) are of a line that is too long. */
+static enum lines_next skip(struct lines *l, size_t len)
+{
+	bool is_told = l->skips;
+
+	if (!is_told)
+		l->id = (struct id_scan){ 0 };
+	id_scan_add(&l->id, l->data + l->begin, len);
+	l->begin += len;
+	l->seen  = 0;
+	l->skips = true;
+	return is_told ? LINES_NONE : LINES_TOO_LONG;
+}
+
+static enum lines_next end_skip(struct lines *l, size_t len, size_t newline)
+{
+	(void)skip(l, len);
+	l->begin += newline;
+	l->skips = false;
+	return LINES_END_OF_TOO_LONG;
+}
+
+/* Consumes len bytes, and the newline after them if there is one. LINES_NONE: they are blank. */
 static enum lines_next give(struct lines *l, size_t len, size_t newline, const char **ret, size_t *ret_len)
 {
-	bool skipped = l->skips;
-
+	if (l->skips)
+		return end_skip(l, len, newline);
 	*ret     = l->data + l->begin;
 	*ret_len = len;
-	l->begin += len + newline;
-	l->seen  = 0;
-	l->skips = false;
-	if (skipped)
-		return LINES_NONE;
 	trim(ret, ret_len);
 	if (*ret_len > l->max)
-		return LINES_TOO_LONG;
+		return skip(l, len); /* its newline is left, and ends it */
+	l->begin += len + newline;
+	l->seen = 0;
 	return is_blank(*ret, *ret_len) ? LINES_NONE : LINES_LINE;
 }
 
 /* No newline yet: is it too long already? */
 static enum lines_next look_at_half(struct lines *l)
 {
-	bool told = l->skips;
-
 	l->seen = l->end - l->begin;
 	if (!l->skips && l->seen <= l->max + 4) /* a byte order mark, and \r */
 		return LINES_NONE;
-	l->skips = true;
-	l->begin = l->end;
-	l->seen  = 0;
-	return told ? LINES_NONE : LINES_TOO_LONG;
+	return skip(l, l->seen);
 }
 
 enum lines_next lines_next(struct lines *l, const char **ret, size_t *len)
@@ -110,7 +124,7 @@ enum lines_next lines_next(struct lines *l, const char **ret, size_t *len)
 
 enum lines_next lines_last(struct lines *l, const char **ret, size_t *len)
 {
-	return l->begin < l->end ? give(l, l->end - l->begin, 0, ret, len) : LINES_NONE;
+	return l->begin < l->end || l->skips ? give(l, l->end - l->begin, 0, ret, len) : LINES_NONE;
 }
 
 void lines_done(struct lines *l)

@@ -255,7 +255,7 @@ def test_an_id_that_is_in_use_is_refused_and_the_first_call_goes_on(start_mcp):
     assert mcp_client.data_of(first.result())["result"] == "first"
 
 
-BROKEN = [b"{", b"nonsense", b'{"jsonrpc":"2.0","id":1,"method":"tools/list"', b"\xff\xfe", b'{"jsonrpc":"2.0","id":1,"method":"\xc3\x28"}', b"[" * 100000,
+BROKEN = [b"{", b"nonsense", b'{"jsonrpc":"2.0","id":"b","method":"tools/list"', b"\xff\xfe", b'{"jsonrpc":"2.0","id":1,"method":"\xc3\x28"}', b"[" * 100000,
           b'{"a":' * 5000 + b"1" + b"}" * 5000, b'"text"', b"7", b"null", b"[]", b"[1]", b'{"jsonrpc":"1.0","id":1,"method":"tools/list"}',
           b'{"id":1,"method":"tools/list"}', b'{"jsonrpc":"2.0","id":1,"method":7}', b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}',
           b'{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"tools/list"}', b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":7}', b"\0",

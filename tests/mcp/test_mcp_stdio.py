@@ -135,11 +135,22 @@ def test_a_line_of_4_mib_is_read_and_a_longer_one_refused():
         client.send(line + b" " * (limit - len(line)) + b"\n")
         assert client.stray()["id"] == 1
         client.send(b'{"jsonrpc":"2.0","id":2,"method":"' + b"a" * limit)
-        assert client.stray()["error"]["code"] == -32700, "it is told before the newline has come"
+        refused = client.stray()
+        assert (refused["id"], refused["error"]["code"]) == (2, -32700), "it is told before the newline has come"
         client.send(b'b","x":\n{"jsonrpc":"2.0","id":3,"method":"ping"}\n')
         said = client.stray()
         assert said == {"jsonrpc": "2.0", "id": 3, "result": {}}
         assert memory_kib(client.pid) < 16 * 1024, "what the long line needed is given back"
+
+
+def test_a_request_that_cannot_be_read_is_refused_under_its_id():
+    """Else its client would wait until its time is over."""
+    faults = ['"seed":99999999999999999999999', '"x":1e999', f'"x":{"[" * 100}{"]" * 100}', '"x":1,"x":2', f'"x":"{"a" * (5 << 20)}"']
+    with mcp.McpStdio() as client:
+        for fault in faults:
+            client.send(f'{{"jsonrpc":"2.0","method":"tools/call","params":{{{fault}}},"id":"q"}}\n'.encode())
+            refused = client.stray()
+            assert (refused["id"], refused["error"]["code"]) == ("q", -32700), fault[:40]
 
 
 def test_messages_that_arrive_together_are_all_answered():

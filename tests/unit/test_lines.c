@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 static const struct {
-	const char *name, *bytes, *want; /* what is given out: lines in <>, too long ones as ! */
+	const char *name, *bytes, *want; /* what is given out: lines in <>, too long ones as !, their ends as . */
 } cases[] = {
 	{ "a line ends with a newline", "ab\ncd\n", "<ab><cd>" },
 	{ "or with a carriage return before it", "ab\r\ncd\r\n", "<ab><cd>" },
@@ -16,10 +16,10 @@ static const struct {
 	{ "half an empty line is none", "ab\n \r", "<ab>" },
 	{ "the longest line is given out", "12345678\n", "<12345678>" },
 	{ "the longest line may have both, too", "\xef\xbb\xbf" "12345678\r\n", "<12345678>" },
-	{ "a longer line is told once, and what follows is read", "123456789\nab\n", "!<ab>" },
-	{ "much longer is told once as well", "1234567890123456789012345678901234567890\nab\n", "!<ab>" },
-	{ "a line that is too long up to the end is told", "1234567890123", "!" },
-	{ "blanks can be too long, too", "                \nab\n", "!<ab>" },
+	{ "a longer line is told, then its end, and what follows is read", "123456789\nab\n", "!.<ab>" },
+	{ "much longer is told so as well", "1234567890123456789012345678901234567890\nab\n", "!.<ab>" },
+	{ "a line that is too long up to the end is told", "1234567890123", "!." },
+	{ "blanks can be too long, too", "                \nab\n", "!.<ab>" },
 };
 
 static void add(char *got, size_t len, enum lines_next kind, const char *line, size_t n)
@@ -30,6 +30,8 @@ static void add(char *got, size_t len, enum lines_next kind, const char *line, s
 		snprintf(got + at, len - at, "<%.*s>", (int)n, line);
 	else if (kind == LINES_TOO_LONG)
 		snprintf(got + at, len - at, "!");
+	else if (kind == LINES_END_OF_TOO_LONG)
+		snprintf(got + at, len - at, ".");
 }
 
 /* In pieces of `step` bytes. */
@@ -49,8 +51,8 @@ static void feed(const char *bytes, size_t step, char *got, size_t len)
 		while ((kind = lines_next(&l, &line, &n)) != LINES_NONE)
 			add(got, len, kind, line, n);
 	}
-	kind = lines_last(&l, &line, &n);
-	add(got, len, kind, line, n);
+	while ((kind = lines_last(&l, &line, &n)) != LINES_NONE)
+		add(got, len, kind, line, n);
 	lines_done(&l);
 }
 

@@ -1,3 +1,4 @@
+#include "id_scan.h"
 #include "rpc.h"
 #include "tap.h"
 
@@ -56,6 +57,22 @@ static bool id_is(const json_t *id, const char *want)
 	free(text);
 	return is;
 }
+
+/* Of a message that is not read: what rpc_load() refuses. */
+static const struct {
+	const char *name, *json, *id;
+} unread[] = {
+	{ "an id before what cannot be read is found", "{\"id\":\"q\",\"method\":\"x\",\"params\":{\"a\":1e999}}", "\"q\"" },
+	{ "and behind it", "{\"method\":\"x\",\"params\":{\"id\":7,\"a\":[1,{\"id\":8}],\"t\":\"\\\"id\\\":9}\"} , \"id\" : -12 }", "-12" },
+	{ "half of one is none", "{\"method\":\"x\",\"id\":3", "" },
+	{ "in half a message, too", "{\"id\":3,\"method\":\"x\",\"params\":{\"a\":", "3" },
+	{ "that of a response or a notification is not", "{\"id\":3,\"result\":1e999}", "" },
+	{ "two are none", "{\"id\":3,\"id\":3,\"method\":\"x\"}", "" },
+	{ "a number of 30 digits is none", "{\"id\":123456789012345678901234567890,\"method\":\"x\"}", "" },
+	{ "a list is none", "{\"id\":[1],\"method\":\"x\"}", "" },
+	{ "a batch has none", "[{\"id\":1,\"method\":\"x\"}]", "" },
+	{ "what follows a message makes it none", "{\"id\":1,\"method\":\"x\"}{}", "" },
+};
 
 static void check_message(size_t i)
 {
@@ -131,8 +148,19 @@ static void check_ours(void)
 	json_decref(id);
 }
 
+static void check_unread(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(unread); i++) {
+		json_t *id = id_scan_find(unread[i].json, strlen(unread[i].json), true);
+
+		tap_ok(id_is(id, unread[i].id), "%s", unread[i].name);
+		json_decref(id);
+	}
+}
+
 int main(void)
 {
+	check_unread();
 	for (size_t i = 0; i < ARRAY_LEN(messages); i++)
 		check_message(i);
 	check_bounds();
