@@ -56,7 +56,7 @@ class Matrix:
         saved = known(path)
         for place, found in self.found.items():
             if len(found) > 0.9 * len(rows().ROWS):
-                saved[place] = found
+                saved[place] = {row: {**saved.get(place, {}).get(row, {}), **kinds} for row, kinds in found.items()} # controls run less often
             elif place in saved:
                 correct(saved[place], found)
         if self.found and saved:

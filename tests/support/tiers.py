@@ -37,7 +37,9 @@ TIMES = host.REPO / "tests" / "times"
 
 
 def of(item):
-    return next((tier for tier in TIERS if item.get_closest_marker(tier)), FAST)
+    """A control shows that an attack works where there is no jail. Brig is no part of it, so none is fast."""
+    fast = "nightly" if item.get_closest_marker("control") else FAST
+    return next((tier for tier in TIERS if item.get_closest_marker(tier)), fast)
 
 
 def group(nodeid):
@@ -68,11 +70,17 @@ def amounts(few, many, variable=None, tier="nightly"):
     return [few, pytest.param(many, marks=getattr(pytest.mark, tier))]
 
 
+def few(names, *fast):
+    """Parameters of a matrix: these in the fast tier, the others in nightly."""
+    assert set(fast) <= set(names), set(fast) - set(names)
+    return [name if name in fast else pytest.param(name, marks=pytest.mark.nightly) for name in names]
+
+
 def mark_diagonals(items):
     """@pytest.mark.diagonal("mode"): of every row of a test (all its other parameters) one mode stays in the fast tier, each in turn; the
-    whole matrix is in nightly."""
+    whole matrix is in nightly. A mode that is in nightly anyway takes no turn."""
     seen = collections.defaultdict(dict) # {test, parameter: {value: its number}}
-    rows = [(item, mark.args[0]) for item in items for mark in item.iter_markers("diagonal")]
+    rows = [(item, mark.args[0]) for item in items for mark in item.iter_markers("diagonal") if of(item) == FAST]
     numbers = {}
     for item, _ in rows:
         given = {**item.callspec.funcargs, **item.callspec.params}
