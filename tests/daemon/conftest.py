@@ -86,7 +86,7 @@ def start_daemon(stock):
         one.close()
 
 
-@pytest.fixture(scope="module", params=["demand", "ready"])
+@pytest.fixture(scope="module", params=[pytest.param("demand", marks=pytest.mark.nightly), "ready"])
 def only_basic(request, built):
     """A folder of profiles of which none but basic is warm: one zygote."""
     scratch, profiles = warm_load.only_basic(request.param)

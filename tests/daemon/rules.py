@@ -27,6 +27,12 @@ def audit_log():
         yield folder / "log"
 
 
+def rest(service):
+    """Until nothing of an earlier test runs or waits."""
+    with service.connect() as root:
+        assert host.poll(lambda: not root.ask("list")["runs"] and not root.ask("stats")["waiting"]), service.tree()
+
+
 def sleeping(talk, **limits):
     run = talk.start(SLEEP, limits={**LONG, **limits})
     assert run.line() == "up"

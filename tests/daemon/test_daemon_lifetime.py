@@ -8,7 +8,7 @@ import pytest
 
 import left
 from rules import LONG, MANY, SLEEP, audit_log
-from support import brig, client, host, sessions
+from support import brig, client, host, sessions, tiers
 from support import daemon as daemons
 
 FAMILY = "import os, time\nfor n in range(5):\n  if os.fork() == 0: os.setsid(); time.sleep(600)\nprint('up', flush=True); time.sleep(600)"
@@ -20,7 +20,7 @@ def sleeping(talk, token, program=SLEEP):
     return run
 
 
-@pytest.mark.parametrize("program", [SLEEP, FAMILY], ids=["one process", "a family that left its session"])
+@pytest.mark.parametrize("program", tiers.few([SLEEP, FAMILY], FAMILY), ids=["one process", "a family that left its session"])
 def test_a_run_dies_with_its_connection(daemon, token, program):
     before = left.Snapshot()
     with daemon.connect() as talk:
@@ -43,6 +43,7 @@ def test_every_run_of_a_connection_dies_with_it_and_no_other(many, token):
         lasting.close()
 
 
+@pytest.mark.nightly
 def test_a_connection_that_closes_while_its_run_is_built_leaves_none(daemon, token):
     before = left.Snapshot()
     for _ in range(30):
@@ -69,7 +70,7 @@ def test_a_copy_of_the_connection_keeps_it_open(daemon, token):
 
 
 @pytest.mark.row("I14")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("number", tiers.few([signal.SIGTERM, signal.SIGINT], signal.SIGTERM), ids=["SIGTERM", "SIGINT"])
 def test_a_daemon_that_is_stopped_takes_every_run_along(start_daemon, token, number):
     before = left.Snapshot()
     daemon = start_daemon()
@@ -144,6 +145,7 @@ def test_a_run_that_is_not_over_when_the_service_ends_has_its_line_in_the_audit_
     assert host.poll(lambda: not host.with_token(token)), "it is ended all the same"
 
 
+@pytest.mark.nightly
 @pytest.mark.row("I14")
 def test_runs_that_are_asked_for_while_the_service_ends_are_each_answered_or_cut_off(start_daemon, token):
     """Some run, some are built, some wait in the socket: no answer is a fault of the service's, and nothing of any of them stays."""

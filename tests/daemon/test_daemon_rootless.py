@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from rules import LONG, SLEEP
-from support import audit_log, client, host, swap, warm
+from support import audit_log, client, host, swap, tiers, warm
 from support import daemon as daemons
 from support.users import OTHER
 
@@ -55,6 +55,7 @@ def forking(built, world, user, request):
     world.change(f"mv {profile}.shipped {profile}")
 
 
+@pytest.mark.parametrize("user", tiers.few(["range", "single"], "single"), indirect=True)
 @pytest.mark.parametrize("forking", [("chrt", "--fifo", "1")], indirect=True, ids=["chrt"])
 def test_a_zygote_with_real_time_priority_forks_programs_without(forking):
     """RLIMIT_RTTIME is 0 for programs, and would end a process with such a priority at once."""
@@ -64,6 +65,7 @@ def test_a_zygote_with_real_time_priority_forks_programs_without(forking):
         assert (ended.stdout, ended.record["warm"]) == ("True\n", True), ended
 
 
+@pytest.mark.parametrize("user", tiers.few(["range", "single"], "single"), indirect=True)
 def test_a_zygote_of_a_plain_users_daemon_forks_his_programs(forking):
     with forking.connect_as() as talk:
         warm.wait(talk)
@@ -107,6 +109,7 @@ def test_a_daemon_whose_caller_ignores_ended_children_has_the_users_range_of_ids
         assert "own-ids" in ended.record["isolation"] and "missing:own-ids" not in ended.record["isolation"], (ended, daemon.words())
 
 
+@pytest.mark.parametrize("user", tiers.few(["range", "single"], "range"), indirect=True)
 def test_profiles_are_read_again_at_the_users_word(own):
     daemon, _ = own
     profile = daemon.world.root / "profiles" / "basic.json"
@@ -125,6 +128,7 @@ def test_profiles_are_read_again_at_the_users_word(own):
         assert talk.run(files).stdout != "77\n"
 
 
+@pytest.mark.parametrize("user", tiers.few(["range", "single"], "single"), indirect=True)
 def test_profiles_of_a_folder_that_the_user_can_no_longer_list_are_not_gone(built, world, user):
     home = world.path(f"home/{user.name}")
     folder = home / ".config/brig/profiles"
@@ -143,6 +147,7 @@ def test_profiles_of_a_folder_that_the_user_can_no_longer_list_are_not_gone(buil
         shutil.rmtree(home / ".config")
 
 
+@pytest.mark.diagonal("user")
 @pytest.mark.row("B6")
 @pytest.mark.parametrize("to", ["secret", "/proc"])
 def test_a_directory_above_that_is_exchanged_between_look_and_mount_leads_nowhere(own, to):
@@ -195,6 +200,7 @@ def test_a_run_that_is_slow_to_die_costs_nobody_his_zygote(forking):
         assert run.record["exit_reason"] == "exited" and "to the end" in run.stdout, run.record
 
 
+@pytest.mark.diagonal("user")
 @pytest.mark.parametrize("uid", [OTHER.uid, 0], ids=["another user", "root"])
 def test_nobody_else_is_served(own, uid):
     daemon, _ = own
@@ -210,6 +216,7 @@ def test_nobody_else_is_served(own, uid):
             pass
 
 
+@pytest.mark.parametrize("user", tiers.few(["range", "single"], "range"), indirect=True)
 def test_nothing_is_left_when_it_ends(own, token):
     daemon, user = own
     with daemon.connect_as() as talk:
@@ -240,6 +247,7 @@ print("tried", len(sys.argv) - 1)
 """
 
 
+@pytest.mark.parametrize("user", tiers.few(["range", "single"], "single"), indirect=True)
 @pytest.mark.row("I11")
 def test_his_other_programs_cannot_trace_his_door_and_keeper(own):
     """They have his id; still no memory, descriptor or call of the two is theirs. What is in his user namespaces is his: the kernel's rule."""

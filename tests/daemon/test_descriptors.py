@@ -5,6 +5,7 @@ import pytest
 
 import hostile
 from hostile import hear_out, say, with_descriptors
+from support import tiers
 
 SHOWN = {
     # what may be shown, or is found to have no path when the cell is built: how such a run ends
@@ -13,7 +14,7 @@ SHOWN = {
 
 
 @pytest.mark.row("I4")
-@pytest.mark.parametrize("kind", sorted(hostile.KINDS | hostile.RARE))
+@pytest.mark.parametrize("kind", tiers.few(sorted(hostile.KINDS | hostile.RARE), "pipe", "socket", "directory", "unsealed-write", "huge", "gone", "proc-self"))
 def test_one_in_the_place_of_another_is_refused(talk, kind):
     if hostile.lacks(kind):
         pytest.skip(hostile.lacks(kind))
@@ -29,6 +30,7 @@ def test_one_in_the_place_of_another_is_refused(talk, kind):
     assert talk.ask("hello")["version"] == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.row("I4")
 @pytest.mark.parametrize("kind", sorted(hostile.RARE))
 def test_253_that_not_every_kernel_has_are_refused_and_closed(daemon, talk, kind):

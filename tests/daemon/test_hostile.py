@@ -13,7 +13,7 @@ import hostile
 import slow_files
 from hostile import CODE, MANY_DESCRIPTORS, Flat, hear_out, say, with_descriptors
 from rules import ANN, BOB, LONG, SLEEP
-from support import client, host
+from support import client, host, tiers
 from support import daemon as daemons
 
 SEED = 1
@@ -94,10 +94,11 @@ class Mutants:
 
 @pytest.mark.row("I1")
 @pytest.mark.row("I4")
-def test_three_thousand_hostile_datagrams_are_each_answered(daemon):
+@pytest.mark.parametrize("many", tiers.amounts(500, MUTANTS))
+def test_hostile_datagrams_are_each_answered(daemon, many):
     mutants, seen, flat = Mutants(SEED), {}, None
     with daemon.connect() as talk:
-        for n in range(MUTANTS):
+        for n in range(many):
             data, kinds = mutants.one()
             try:
                 say(talk, data, with_descriptors(kinds))
@@ -105,9 +106,9 @@ def test_three_thousand_hostile_datagrams_are_each_answered(daemon):
             except (TimeoutError, client.Closed, OSError) as e:
                 pytest.fail(f"seed {SEED}, datagram {n}: {e!r}: {data[:300]} with {kinds}\n{daemon.words()}")
             seen[what] = seen.get(what, 0) + 1
-            if n == MUTANTS // 5:
+            if n == many // 5:
                 flat = Flat(daemon)
-            if n % (MUTANTS // 5) == 0:
+            if n % (many // 5) == 0:
                 assert daemon.run("print('others are served')").stdout == "others are served\n"
     assert not (grown := flat.grown()), grown
     assert {"bad_message", "bad_field", "bad_descriptors", "ended", "hello"} <= set(seen), f"too tame: {seen}"
@@ -125,7 +126,7 @@ def test_control_what_the_mutants_are_made_of_is_answered_well(talk, message, be
 # --- I4: descriptors -----------------------------------------------------------------------------------------------
 
 @pytest.mark.row("I4")
-@pytest.mark.parametrize("kind", sorted(hostile.KINDS))
+@pytest.mark.parametrize("kind", tiers.few(sorted(hostile.KINDS), "socket"))
 def test_253_descriptors_are_refused_and_closed(daemon, talk, kind):
     hostile.check_253(daemon, talk, kind)
 
@@ -301,9 +302,10 @@ def test_two_thousand_idle_connections_of_one_user_hold_up_nobody_else(two):
 
 
 @pytest.mark.row("I5")
-def test_ten_thousand_connections_one_after_the_other_leave_nothing(daemon):
+@pytest.mark.parametrize("many", tiers.amounts(1000, 10000))
+def test_connections_one_after_the_other_leave_nothing(daemon, many):
     flat = Flat(daemon)
-    for n in range(10000):
+    for n in range(many):
         with daemon.connect() as talk:
             if n % 100 == 0:
                 talk.ask("hello")

@@ -115,8 +115,8 @@ def check(start_daemon, warm_mode, kills, seed):
         assert not left.wrong(before), left.wrong(before)
 
 
-@pytest.mark.parametrize("kills", tiers.amounts(20, 200, "BRIG_DAEMON_KILLS"))
-@pytest.mark.parametrize("warm_mode", ["never", "ready"])
+@pytest.mark.parametrize("kills", tiers.amounts(7, 200, "BRIG_DAEMON_KILLS"))
+@pytest.mark.parametrize("warm_mode", tiers.few(["never", "ready"], "ready"))
 def test_kills_leave_nothing(start_daemon, warm_mode, kills):
     check(start_daemon, warm_mode, kills, SEED)
 

@@ -20,6 +20,7 @@ def refused(talk, op="exec", **keys):
     return found.value.code, found.value.field
 
 
+@pytest.mark.diagonal("profile")
 @pytest.mark.row("I2")
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("name", LIMITS)

@@ -69,7 +69,7 @@ def count(daemon):
         return talk.ask("stats")["runs"]["started"]
 
 
-@pytest.mark.parametrize("each", tiers.amounts(3, 20))
+@pytest.mark.parametrize("each", tiers.amounts(1, 20))
 def test_runs_of_fifty_clients_at_once(many, each):
     check(many, CLIENTS, each)
 

@@ -106,6 +106,7 @@ def test_a_second_request_on_the_same_connection_is_not_answered(listener):
 
 # --- many, and slow -----------------------------------------------------------------------------------------
 
+@pytest.mark.nightly
 def test_two_hundred_scrapes_leave_no_descriptor_neither_here_nor_in_brigd(daemon, listener):
     listener.page()
     count = lambda: [daemons.lasting_descriptors(pid) for pid in daemon.rest()] + [descriptors(listener.pid)]
@@ -150,6 +151,7 @@ def test_a_silent_client_makes_room_for_others_when_all_places_are_taken(listene
             raw.close()
 
 
+@pytest.mark.nightly
 def test_a_thousand_silent_clients_cost_a_bounded_number_of_descriptors(listener):
     quiet = []
     try:
@@ -212,6 +214,7 @@ def test_a_brigd_that_stands_still_is_waited_for_so_long_and_no_longer(start_dae
 
 # --- where --------------------------------------------------------------------------------------------------
 
+@pytest.mark.nightly
 def test_a_socket_of_the_file_system_has_the_mode_that_umask_leaves_and_goes_with_it(daemon, tmp_path):
     path = tmp_path / "metrics.sock"
     with Listener(daemon, path, umask=0o027) as one:

@@ -126,7 +126,7 @@ def speak_as(uid, sock, data):
 
 
 @pytest.mark.row("I10")
-@pytest.mark.parametrize("times", tiers.amounts(60, 300))
+@pytest.mark.parametrize("times", tiers.amounts(20, 300))
 def test_a_client_that_is_gone_before_it_is_asked_for_is_no_one(open_door, times):
     """The connection outlives the process that made it: its uid counts, which the kernel kept, and not what its pid is now."""
     with open_door.connect_as(EVE) as talk:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from rules import ANN, BOB, LONG, SLEEP, WAIT, begin, end, sleeping
+from rules import ANN, BOB, LONG, SLEEP, WAIT, begin, end, rest, sleeping
 from support import client, host
 
 RULES = {"access": [
@@ -15,10 +15,11 @@ RULES = {"access": [
 
 
 @pytest.fixture
-def open_door(start_daemon):
-    """A daemon of the test's own, which everybody can reach."""
-    made = start_daemon(RULES)
+def open_door(stock):
+    """A daemon that everybody can reach."""
+    made = stock.get(RULES)
     made.path.chmod(0o666)
+    rest(made)
     return made
 
 

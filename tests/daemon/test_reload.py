@@ -174,7 +174,7 @@ def test_a_profile_has_other_limits_and_those_of_before_hold_for_runs_under_way(
     assert host.poll(lambda: service.supervisors() == 2), service.daemon.tree()
 
 
-@pytest.mark.parametrize("how", ["cold", "warm"])
+@pytest.mark.parametrize("how", tiers.few(["cold", "warm"], "warm"))
 def test_a_run_under_way_meets_the_limit_that_it_began_with(service, how):
     """What begins later meets the new one, of a second: with the one before it would outlive the test."""
     service.profile("basic", warm="demand", limits=LONG)
@@ -311,7 +311,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
+@pytest.mark.parametrize("what", tiers.few(WRONG, "configuration: no JSON", "configuration: out of bounds", "profile: no JSON", "profile: above its ceiling", "a new profile that is wrong"))
 def test_what_cannot_be_used_is_named_and_changes_nothing(service, ann, what):
     name, text, said = WRONG[what]
     service.wait_warm()
@@ -529,7 +529,7 @@ def time_of(work):
     return time.monotonic() - began
 
 
-@pytest.mark.parametrize("times", tiers.amounts(10, 200))
+@pytest.mark.parametrize("times", tiers.amounts(4, 200))
 def test_a_reading_that_is_killed_holds_or_does_not_and_the_next_one_does(service, times):
     """At random moments: before the keeper has the profiles, before the door has them, or after both. Where the kill came too late, it is tried again."""
     reader, dice = service.daemon.one("reader"), random.Random(times)
@@ -556,7 +556,7 @@ class Client(warm_load.Load):
         self.may_end = set()
 
 
-@pytest.mark.parametrize("times", tiers.amounts(20, 100))
+@pytest.mark.parametrize("times", tiers.amounts(5, 100))
 def test_many_readings_cost_no_run_and_leave_nothing(service, ann, times):
     service.wait_warm()
     sleeper, stop = sleeping(ann), threading.Event()

@@ -5,11 +5,11 @@ import signal
 import pytest
 
 from rules import ANN, BOB, SLEEP
-from support import client, host, warm, warm_load
+from support import client, host, tiers, warm, warm_load
 from support import daemon as daemons
 from support.sessions import open_session
 
-WAYS = ["ready", "demand", "private"]
+WAYS = tiers.few(["ready", "demand", "private"], "ready")
 USERS = {"runs": 64, "access": [{"uid": uid, "profiles": ["basic", "strict"], "runs": 64, "runs_per_minute": 1000000} for uid in (0, ANN, BOB)]}
 KILLED = "import os; os.kill(os.getpid(), 9)"
 

@@ -87,6 +87,7 @@ def stay(session, token):
     assert session.run(f"import subprocess; subprocess.Popen(['sh', '-c', 'exec > /dev/null 2>&1; sleep 600; : {token}'])").status == 0
 
 
+@pytest.mark.nightly
 def test_a_frozen_session_ends_as_another_one(service, token):
     """Cancelled, with its client, and when its time is over."""
     with service.connect() as talk:

@@ -178,7 +178,7 @@ def service(only_basic, start_daemon):
 
 @pytest.mark.row("J10")
 @pytest.mark.diagonal("only_basic")
-@pytest.mark.parametrize("sessions", tiers.amounts(40, 1000, "BRIG_SESSIONS", "long"))
+@pytest.mark.parametrize("sessions", tiers.amounts(20, 1000, "BRIG_SESSIONS", "long"))
 def test_sessions_whose_processes_are_killed_at_random_leave_nothing_and_no_call_is_silent(service, sessions):
     seed = int(os.environ.get("BRIG_SESSION_SEED", time.time_ns() % 1000000))
     roles = service.roles()

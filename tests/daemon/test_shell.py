@@ -8,14 +8,14 @@ import pytest
 
 from support import brig as tool
 from support import daemon as daemons
-from support import client, host, warm_load
+from support import client, host, tiers, warm_load
 from support import fake_door as fake
 from support.screen import PROMPT, Terminal
 
 LEAVES = "\x1d" * 3
 
 
-@pytest.fixture(scope="module", params=["ready", "private"])
+@pytest.fixture(scope="module", params=tiers.few(["ready", "private"], "ready"))
 def way(request, built, no_stock):
     """None for a private brigd."""
     if request.param == "private":

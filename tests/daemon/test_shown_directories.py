@@ -11,7 +11,7 @@ import pytest
 
 from rules import ANN, MANY
 from support import brig as tool
-from support import client, host, swap
+from support import client, host, swap, tiers
 from support import daemon as daemons
 
 FUSE_INIT = 26
@@ -68,7 +68,7 @@ def test_a_file_system_that_does_not_answer_stops_neither_door_nor_keeper(start_
 
 
 @pytest.mark.row("I4")
-@pytest.mark.parametrize("path", ["/proc", "/proc/self", "/proc/self/fd", "/sys", "/sys/fs/cgroup/memory"])
+@pytest.mark.parametrize("path", tiers.few(["/proc", "/proc/self", "/proc/self/fd", "/sys", "/sys/fs/cgroup/memory"], "/proc/self", "/sys"))
 def test_what_the_kernel_tells_of_the_host_is_not_shown(daemon, talk, path):
     if not os.path.isdir(path):
         pytest.skip(f"there is no {path}")
@@ -111,6 +111,7 @@ def test_a_procfs_that_the_door_has_never_seen_is_not_shown_and_each_run_is_told
 EITHER = {"runs": 64, "access": [{"uid": uid, "profiles": ["basic"], "runs": 64, "runs_per_minute": 1000000} for uid in (0, ANN)]}
 
 
+@pytest.mark.diagonal("uid")
 @pytest.mark.row("B6")
 @pytest.mark.parametrize("uid", [0, ANN], ids=["root", "a user"])
 @pytest.mark.parametrize("to", ["secret", "/proc"])

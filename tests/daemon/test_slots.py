@@ -12,7 +12,7 @@ import pytest
 
 import left
 from rules import LONG, MANY, SLEEP
-from support import client, host, warm, warm_load
+from support import client, host, tiers, warm, warm_load
 from support import daemon as daemons
 
 MIB = 1 << 20
@@ -73,7 +73,7 @@ class Kept:
 WAYS = {"cold": ("demand", 0, {"cold": True}), "demand": ("demand", 0, {}), "ready": ("ready", 2, {})}
 
 
-@pytest.fixture(scope="module", params=WAYS)
+@pytest.fixture(scope="module", params=tiers.few(WAYS, "cold", "ready"))
 def kept(request, built):
     way, ready, keys = WAYS[request.param]
     scratch, profiles = warm_load.only_basic(way)
@@ -133,7 +133,7 @@ def test_a_profile_that_is_never_warm_has_new_ones_for_each_run(kept):
 # --- the record -----------------------------------------------------------------------------------------
 
 @pytest.mark.diagonal("kept")
-@pytest.mark.parametrize("name", HUNGRY)
+@pytest.mark.parametrize("name", tiers.few(HUNGRY, "memory", "more memory than there is", "files in memory", "processes", "one process more than there may be", "CPU time"))
 def test_nothing_of_a_hungry_run_is_in_the_record_of_the_next_one(kept, name):
     program, limits, reason = HUNGRY[name]
     hungry, small = one_after(kept, lambda: kept.run(SLOT + program, limits=limits), SLOT)
@@ -145,7 +145,8 @@ def test_nothing_of_a_hungry_run_is_in_the_record_of_the_next_one(kept, name):
 
 
 @pytest.mark.diagonal("kept")
-@pytest.mark.parametrize("name", ["memory", "more memory than there is", "files in memory", "more processes than there may be", "lower limits"])
+@pytest.mark.parametrize("name", tiers.few(["memory", "more memory than there is", "files in memory", "more processes than there may be", "lower limits"],
+                                            "more memory than there is", "more processes than there may be"))
 def test_nothing_of_a_hungry_run_is_missing_for_the_next_one(kept, name):
     program, limits, _ = HUNGRY[name]
     _, large = one_after(kept, lambda: kept.run(SLOT + program, limits=limits), LARGE)
@@ -171,6 +172,7 @@ def test_pages_of_a_file_that_a_run_was_the_first_to_read_are_not_in_the_record_
     assert small.record["memory_peak_bytes"] < max(one["memory_peak_bytes"] for one in kept.fresh) + MIB, small
 
 
+@pytest.mark.diagonal("kept")
 @pytest.mark.parametrize("helper", ["supervisor", "init"])
 def test_a_slot_whose_helper_was_killed_is_as_good_as_another(kept, token, helper):
     run = kept.start(SLOT + "b = bytearray(100 << 20)\n" + SLEEP, args=[token], limits=LONG)
@@ -196,7 +198,7 @@ def tried(kept, program):
 
 
 @pytest.mark.diagonal("kept")
-@pytest.mark.parametrize("call", ["openat", "read", "pread64", "write", "unlinkat", "mkdirat", "fchmodat", "flock"])
+@pytest.mark.parametrize("call", tiers.few(["openat", "read", "pread64", "write", "unlinkat", "mkdirat", "fchmodat", "flock"], "openat", "write"))
 def test_a_call_of_the_keeper_that_fails_may_cost_a_run_but_makes_no_record_wrong(kept, call):
     if host.lacks("tool:strace"):
         pytest.skip(host.lacks("tool:strace"))
@@ -294,6 +296,7 @@ print([fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ) for fd in (0, 1, 2, *os.pipe())])
 """
 
 
+@pytest.mark.diagonal("kept")
 def test_large_pipes_of_other_runs_leave_a_run_its_own(kept):
     """The kernel counts pages of pipes by user, 16384 of them (pipe-user-pages-soft), and gives a user who has more pipes of two pages."""
     sizes = kept.run(SIZES, stdin=True).stdout
@@ -358,7 +361,7 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("way, ready", [("demand", 0), ("ready", 2)], ids=["demand", "ready"])
+@pytest.mark.parametrize("way, ready", [pytest.param("demand", 0, marks=pytest.mark.nightly), ("ready", 2)], ids=["demand", "ready"])
 def test_descriptors_of_a_run_that_another_process_holds_do_not_keep_the_next_run_from_its_slot(built, way, ready):
     """
     The kernel counts them by user, as long as they are in the queue of a socket. All together are less than 16000 here: with more it looks for such
@@ -382,6 +385,7 @@ def test_descriptors_of_a_run_that_another_process_holds_do_not_keep_the_next_ru
         kept.talk.close()
 
 
+@pytest.mark.diagonal("kept")
 def test_keys_of_a_slot_do_not_pile_up(kept):
     """Each process 1 and each program has a session keyring of its own, counted for its id."""
     runs = [kept.run(SLOT) for _ in range(60)]
@@ -405,6 +409,7 @@ def eventfd_number():
         os.close(fd)
 
 
+@pytest.mark.diagonal("kept")
 def test_events_of_cells_that_are_gone_do_not_pile_up_in_a_group(kept):
     """With version 1 each cell has an eventfd registered with the group's memory.oom_control."""
     before = eventfd_number()
@@ -415,6 +420,7 @@ def test_events_of_cells_that_are_gone_do_not_pile_up_in_a_group(kept):
 
 # --- how many -------------------------------------------------------------------------------------------
 
+@pytest.mark.diagonal("kept")
 def test_a_crowd_leaves_a_bounded_number(kept):
     before = len(kept.groups())
     runs = [kept.start(OPEN, stdin=True) for _ in range(30)]

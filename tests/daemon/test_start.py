@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from rules import MANY
-from support import client, host
+from support import client, host, tiers
 from support import daemon as daemons
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only his service sees the host through a view")
@@ -114,6 +114,7 @@ def test_a_missing_rootfs_is_named_with_its_store_and_the_line_that_builds_it(st
     assert "is not in the store /" in message and "brig rootfs build no-such" in message and "/view/" not in message, message
 
 
+@pytest.mark.nightly
 @ROOT_ONLY
 def test_services_that_start_at_once_all_start(built):
     """Each takes empty groups of services for leftovers: the one that the other has just made, too."""
@@ -148,7 +149,7 @@ def ends_of_runs(daemon, until):
 
 
 @ROOT_ONLY
-@pytest.mark.parametrize("first", [daemons.Daemon, Apart], ids=["a pid that the other does not see", "the same pid"])
+@pytest.mark.parametrize("first", tiers.few([daemons.Daemon, Apart], Apart), ids=["a pid that the other does not see", "the same pid"])
 def test_a_service_that_starts_in_another_pid_namespace_leaves_the_cells_of_this_one_alone(built, first):
     """A pid says nothing there: a service lives as long as it holds the lock of its control groups."""
     one, enough = first(MANY), threading.Event()

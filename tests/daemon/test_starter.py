@@ -58,6 +58,7 @@ def test_a_relative_socket_is_refused(built, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.nightly
 def test_profiles_that_are_no_files_hold_nobody_up(start_daemon, tmp_path):
     """A folder of a stranger's: a fifo, a device, a file of a gigabyte, a link to what only root can read."""
     folder = tmp_path / "profiles"

@@ -14,7 +14,7 @@ import pytest
 
 import left
 from rules import MANY
-from support import client, host, warm
+from support import client, host, tiers, warm
 from support import daemon as daemons
 
 NONE = 0
@@ -225,7 +225,7 @@ def is_served(talk, profile):
         return False
 
 
-@pytest.mark.parametrize("kind", ["supervisor", "zygote", "init", "python3"])
+@pytest.mark.parametrize("kind", tiers.few(["supervisor", "zygote", "init", "python3"], "supervisor", "python3"))
 def test_whatever_a_process_of_one_profile_says_the_others_are_served(daemon, kind):
     """python3: forks that wait for an order. Its own profile may lose runs and cells; it is served again afterwards."""
     dice = random.Random(kind)

@@ -8,7 +8,7 @@ import talk
 from support import daemon as daemons
 
 FOLDER = pathlib.Path(__file__).parent / "talks"
-SCRIPTS = [talk.Script(path) for path in sorted(FOLDER.glob("*.talk"))]
+SCRIPTS = sorted((talk.Script(path) for path in sorted(FOLDER.glob("*.talk"))), key=lambda script: json.dumps(script.config)) # few services
 
 
 def test_every_conversation_has_a_name_of_its_own():
@@ -17,7 +17,10 @@ def test_every_conversation_has_a_name_of_its_own():
 
 
 def of_way(way):
-    return [pytest.param(script, id=script.name) for script in SCRIPTS if way in script.ways]
+    """What both have is fast with the service; what a program is, where it comes from its own user, with both."""
+    def marks(script):
+        return [pytest.mark.nightly] if way == "private" and len(script.ways) > 1 and "sealed" not in script.name else []
+    return [pytest.param(script, id=script.name, marks=marks(script)) for script in SCRIPTS if way in script.ways]
 
 
 @pytest.mark.parametrize("script", of_way("service"))

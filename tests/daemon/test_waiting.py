@@ -50,7 +50,7 @@ def flood(talks, message, fd, over):
 
 @pytest.mark.row("I5")
 @pytest.mark.alone("uses up what the kernel lets one user have of descriptors on their way: no run of root's starts meanwhile")
-@pytest.mark.parametrize("end, runs", [("\n", 1), ("\xff", 16)], ids=["above the quota", "no text"])
+@pytest.mark.parametrize("end, runs", [("\n", 1), pytest.param("\xff", 16, marks=pytest.mark.nightly)], ids=["above the quota", "no text"])
 def test_large_programs_of_one_user_do_not_stop_the_door(start_daemon, end, runs):
     """They were read from their first byte to their last one before anybody asked whether they may run."""
     daemon = start_daemon({"access": [{"uid": ANN, "profiles": ["basic"], "runs": runs, **({"runs_per_minute": 1} if runs == 1 else {})},
@@ -102,6 +102,7 @@ def test_users_are_heard_in_turn_however_many_connections_one_of_them_has(start_
     assert heard < 20, f"{heard} of her messages were heard before the one of the other user" # she has forty that wait
 
 
+@pytest.mark.nightly
 @pytest.mark.row("I5")
 def test_cancels_that_nobody_reads_do_not_stop_the_door(start_daemon):
     """A supervisor that is stopped, or busy: its socket has room for some hundreds."""
@@ -123,6 +124,7 @@ def test_cancels_that_nobody_reads_do_not_stop_the_door(start_daemon):
         run.close()
 
 
+@pytest.mark.nightly
 def test_cells_of_one_client_leave_inotify_to_the_others(start_daemon):
     """The kernel counts the watchers of all cells for the one account that keeps them, which has 128."""
     daemon = start_daemon(MANY)
@@ -209,7 +211,7 @@ def test_a_program_full_of_holes_costs_the_door_no_memory(daemon, talk):
     """Holes become pages when they are read, and belong to who reads them for as long as the client keeps the file."""
     import fcntl
     fds = []
-    for _ in range(200):
+    for _ in range(40):
         fd = os.memfd_create("code", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(fd, LARGEST)
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, client.SEALS)
@@ -223,6 +225,7 @@ def test_a_program_full_of_holes_costs_the_door_no_memory(daemon, talk):
 
 # --- descriptors that nobody takes ---------------------------------------------------------------------------------------
 
+@pytest.mark.nightly
 @pytest.mark.alone("needs to itself what the kernel lets one user have of descriptors on their way")
 @pytest.mark.row("I4")
 def test_streams_that_nobody_takes_are_named_as_the_reason(start_daemon):

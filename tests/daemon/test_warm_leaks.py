@@ -6,7 +6,7 @@ from rules import MANY
 from support import tiers, warm_load
 
 
-@pytest.mark.parametrize("runs", tiers.amounts(100, 1000, "BRIG_WARM_RUNS"))
+@pytest.mark.parametrize("runs", tiers.amounts(40, 1000, "BRIG_WARM_RUNS"))
 def test_warm_runs_leak_nothing_and_mix_up_nothing(only_basic, start_daemon, runs):
     there = left.Snapshot()
     daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(only_basic)})

@@ -2,7 +2,7 @@
 import pytest
 
 from support import daemon as daemons
-from support import warm
+from support import tiers, warm
 from warm_runs import PROFILES, folder, kept, sciences, talk # noqa: F401
 
 RUNS = 3
@@ -38,12 +38,12 @@ def outputs(talk, program, **keys):
     return {run.stdout for run in found}
 
 
-@pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.parametrize("name", tiers.few(DIFFERENT, "random", "a key of multiprocessing", "random of a child"))
 def test_nothing_that_should_be_random_is_shared_by_runs(talk, name):
     assert len(outputs(talk, DIFFERENT[name])) == RUNS
 
 
-@pytest.mark.parametrize("name", NUMPY)
+@pytest.mark.parametrize("name", tiers.few(NUMPY, "legacy global state", "default_rng"))
 def test_nothing_of_numpys_that_should_be_random_is_shared_by_runs(sciences, name):
     assert len(outputs(sciences, NUMPY[name], profile="data-science")) == RUNS
 

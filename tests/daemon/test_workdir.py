@@ -6,14 +6,14 @@ import pytest
 from rules import MANY
 from support import brig as tool
 from support import daemon as daemons, host
-from support import warm_load
+from support import tiers, warm_load
 
 LOOK = "import os, sys; print(os.getcwd(), os.readlink('/proc/self/cwd'), __file__, sys.path[0] in ('', os.getcwd())); open('here', 'w').close()"
 ERRORS = [("none", "No such file or directory"), ("/etc/passwd", "Not a directory"), ("main.py", "Not a directory"), ("x" * 300, "File name too long"),
           ("/proc/1/cwd", "No such file or directory"), ("/proc/1/root/etc", "No such file or directory")]
 
 
-@pytest.fixture(scope="module", params=["never", "demand", "ready"])
+@pytest.fixture(scope="module", params=tiers.few(["never", "demand", "ready"], "never", "ready"))
 def service(request, no_stock):
     scratch, profiles = warm_load.only_basic(request.param, ready=2)
     with scratch, contextlib.closing(daemons.Daemon(MANY, env={"BRIG_PRESETS": str(profiles)})) as running:

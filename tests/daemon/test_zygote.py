@@ -118,6 +118,7 @@ os.wait()
 """
 
 
+@pytest.mark.nightly
 def test_a_program_that_is_stopped_all_the_time_costs_its_zygote_nothing(nothing_left, folder, start_daemon):
     daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     with daemon.connect() as talk:
@@ -139,6 +140,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.nightly
 def test_a_cell_that_takes_its_time_to_die_costs_nobody_his_zygote(nothing_left, folder, start_daemon):
     daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     with daemon.connect() as talk:
@@ -172,6 +174,7 @@ def stop_while_it_imports(daemon, talk):
     raise AssertionError("no zygote was met while it imports")
 
 
+@pytest.mark.nightly
 def test_a_zygote_that_imports_for_long_is_given_the_time(nothing_left, folder, start_daemon):
     daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     daemon.settle()
@@ -235,7 +238,7 @@ def socket_of(pid):
     return socket.socket(fileno=copy)
 
 
-@pytest.mark.parametrize("cold", [False, True], ids=["warm", "cold"])
+@pytest.mark.parametrize("cold", tiers.few([False, True], False), ids=["warm", "cold"])
 def test_what_process_1_says_beside_a_program_is_not_read(nothing_left, folder, start_daemon, cold):
     """It has nothing to say by then: one that was taken over would end the run, or tell what it costs."""
     daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
@@ -304,7 +307,7 @@ def most_descriptors(daemon, zygote):
     return held[-1]
 
 
-@pytest.mark.parametrize("runs", tiers.amounts(100, 400, "BRIG_WARM_RUNS"))
+@pytest.mark.parametrize("runs", tiers.amounts(50, 400, "BRIG_WARM_RUNS"))
 def test_many_warm_runs_leave_nothing(nothing_left, folder, start_daemon, runs):
     daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     daemon.settle()
@@ -322,7 +325,7 @@ def all_zygotes(daemon):
     return set(daemon.of_kind("zygote"))
 
 
-@pytest.mark.parametrize("rule", [{"zygote_runs": 5}, {"zygote_ms": 1000}])
+@pytest.mark.parametrize("rule", [{"zygote_runs": 5}, pytest.param({"zygote_ms": 1000}, marks=pytest.mark.nightly)])
 def test_a_zygote_is_replaced_and_no_run_notices(nothing_left, start_daemon, built, rule):
     scratch, profiles = warm.scratch_profiles("basic", **rule)
     daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(profiles)})

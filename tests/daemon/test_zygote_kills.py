@@ -16,7 +16,7 @@ from support.warm_load import KILLED, is_warm_again, kill_under_load
 SEED = int(os.environ.get("BRIG_ZYGOTE_SEED", "1"))
 
 
-@pytest.mark.parametrize("kills", tiers.amounts(20, 80, "BRIG_ZYGOTE_KILLS"))
+@pytest.mark.parametrize("kills", tiers.amounts(5, 80, "BRIG_ZYGOTE_KILLS"))
 def test_no_run_is_lost_when_helpers_are_killed_under_load(only_basic, start_daemon, kills):
     there = left.Snapshot()
     daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(only_basic)})
@@ -31,8 +31,8 @@ def test_no_run_is_lost_when_helpers_are_killed_under_load(only_basic, start_dae
     assert not left.wrong(there), left.wrong(there)
 
 
-@pytest.mark.parametrize("way", ["demand", "ready"])
-@pytest.mark.parametrize("runs", tiers.amounts(100, 600))
+@pytest.mark.parametrize("way", [pytest.param("demand", marks=pytest.mark.nightly), "ready"])
+@pytest.mark.parametrize("runs", tiers.amounts(50, 600))
 def test_no_run_notices_under_load_that_zygotes_are_replaced(built, start_daemon, way, runs):
     scratch, profiles = warm_load.only_basic(way, zygote_runs=20)
     daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(profiles)})

@@ -8,7 +8,7 @@ import pytest
 
 from rules import MANY
 from support import daemon as daemons
-from support import host, warm_load
+from support import host, tiers, warm_load
 
 HANG = 60 # seconds: what is held is let go long before
 
@@ -93,6 +93,7 @@ def test_a_run_is_told_that_its_zygote_was_killed_just_after_the_fork(nothing_le
         assert is_told(run), str(run)
 
 
+@pytest.mark.nightly
 def test_a_program_that_is_over_before_its_zygote_has_told_of_it_is_not_lost(nothing_left, start, tmp_path):
     """It was reaped with what zygotes leave behind, and the run went on until its wall clock ended it."""
     daemon = start("demand")
@@ -109,7 +110,7 @@ def test_a_program_that_is_over_before_its_zygote_has_told_of_it_is_not_lost(not
         assert (run.record["exit_reason"], run.record["exit_code"], run.stdout) == ("exited", 3, "ran\n"), str(run)
 
 
-@pytest.mark.parametrize("cold", [False, True], ids=["warm", "cold"])
+@pytest.mark.parametrize("cold", tiers.few([False, True], False), ids=["warm", "cold"])
 def test_a_run_whose_zygote_stands_still_is_not_lost(nothing_left, start, cold):
     """Its cell was registered with the zygote, which knows nothing of the order yet: it is killed, and the run asked of the next fork server."""
     daemon = start("demand")
@@ -131,6 +132,7 @@ def test_a_fork_that_stands_ready_serves_its_run_though_its_zygote_is_gone(nothi
         assert is_answered(run) and run.record["warm"], str(run)
 
 
+@pytest.mark.nightly
 def test_zygotes_that_died_before_an_order_are_not_counted_for_it(nothing_left, start):
     """A cell waits for hours, and outlives many of them. The order is there before its supervisor hears of the last death."""
     daemon = start("demand")

@@ -10,7 +10,7 @@ from support import warm
 PROFILES = {"runs": 64, "access": [{"uid": 0, "profiles": ["basic", "strict", "data-science"], "runs": 64, "runs_per_minute": 1000000}]}
 
 
-@pytest.fixture(scope="module", params=["demand", "ready"])
+@pytest.fixture(scope="module", params=[pytest.param("demand", marks=pytest.mark.nightly), "ready"])
 def folder(built, request):
     scratch, profiles = warm.scratch_profiles(warm=request.param)
     yield profiles
