@@ -199,6 +199,7 @@ def test_the_launcher_of_a_running_program_can_do_nothing_but_kill(jail, start_b
     assert [status[name] for name in ("CapPrm", "CapEff", "CapInh", "CapAmb", "NoNewPrivs")] == [kill, kill, none, none, "1"], status
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
 def test_the_cell_is_cloned_with_capabilities_and_by_its_own_user(jail, brig, tmp_path, token):
     """Hosts that keep unprivileged users from user namespaces (Debian's sysctl, Ubuntu's AppArmor) look at both."""

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from support import brig, host
+from support import brig, host, tiers
 
 MIB = 1 << 20
 GROW = """
@@ -109,6 +109,7 @@ def test_control_a_memfd_takes_memory_without_a_jail():
     assert int(subprocess.run([host.PYTHON, "-c", program], capture_output=True, text=True).stdout) >= 160 * MIB
 
 
+@pytest.mark.nightly
 @pytest.mark.alone("looks at the memory, the kernel objects or the speed of the whole machine")
 @pytest.mark.row("E13")
 def test_looking_up_missing_names_is_bounded(jail, run_brig, token, nothing_left):
@@ -209,6 +210,7 @@ def test_control_what_a_program_writes_reaches_a_disk_without_a_jail(token):
             child.communicate()
 
 
+@pytest.mark.nightly
 @pytest.mark.alone("looks at the memory, the kernel objects or the speed of the whole machine")
 @pytest.mark.row("E15")
 def test_network_namespaces_are_gone_after_their_runs(jail, tmp_path, nothing_left):
@@ -325,6 +327,7 @@ print(count, flush=True)
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.alone("looks at the memory, the kernel objects or the speed of the whole machine")
 @pytest.mark.row("E20")
 def test_a_storm_of_timers_stays_within_the_cpu_share(jail, start_brig, needs_cgroup, token, nothing_left):
@@ -475,8 +478,8 @@ THOUGHTS = {
 
 
 @pytest.mark.row("E19")
-@pytest.mark.parametrize("program", THOUGHTS.values(), ids=[f"{what} ends at a limit" for what in THOUGHTS])
-def test_thought_bombs(jail, run_brig, program, token, nothing_left):
-    run = run_brig("--memory", "64M", "--cpu-time", "1", "--timeout", "3", program=program, args=[token])
+@pytest.mark.parametrize("what", tiers.few(THOUGHTS, "a power that fills the memory", "a pattern that backtracks"), ids="{} ends at a limit".format)
+def test_thought_bombs(jail, run_brig, what, token, nothing_left):
+    run = run_brig("--memory", "64M", "--cpu-time", "1", "--timeout", "3", program=THOUGHTS[what], args=[token])
     assert run.reason in ("timeout_cpu", "timeout_wall", "oom", "exited", "signaled"), str(run)
     assert run.status != 0, str(run)

@@ -106,7 +106,7 @@ def test_every_call_of_a_run_has_a_class_of_errors(calls):
 
 @pytest.mark.row("I6")
 @pytest.mark.parametrize("role", faults.ROLES)
-@pytest.mark.parametrize("most", tiers.amounts(12, 600))
+@pytest.mark.parametrize("most", tiers.amounts(4, 600))
 @pytest.mark.requirement("B3")
 def test_a_call_that_fails_starts_no_program_or_ends_in_an_honest_record(calls, order, role, most):
     check(spread(one_each(calls, role), most), order)
@@ -114,7 +114,7 @@ def test_a_call_that_fails_starts_no_program_or_ends_in_an_honest_record(calls, 
 
 @pytest.mark.row("I6")
 @pytest.mark.parametrize("role", ["brigd", "launcher"])
-@pytest.mark.parametrize("most", tiers.amounts(20, 600))
+@pytest.mark.parametrize("most", tiers.amounts(5, 600))
 def test_a_call_of_a_run_with_a_network_that_fails_starts_no_program(calls, network_calls, network, role, most):
     """Those that a run without one does not make so often."""
     plain = collections.Counter((call.name, call.role) for call in calls)

@@ -85,7 +85,7 @@ def test_many_runs_leave_nothing(jail, brig, tmp_path, times):
 
 
 @pytest.mark.row("D6")
-@pytest.mark.parametrize("way", ["KILL", "TERM", "INT", "HUP"])
+@pytest.mark.parametrize("way", tiers.few(["KILL", "TERM", "INT", "HUP"], "KILL", "TERM"))
 def test_a_killed_brig_takes_its_jail_along(jail, start_brig, token, nothing_left, way):
     child = start_brig("--timeout", "300", program=SLEEP, args=[token], json_record=False)
     assert child.line() == "ready"
@@ -137,6 +137,7 @@ def test_what_brigs_brigds_and_launchers_killed_together_leave_goes_with_the_nex
     assert run_brig(program="pass").status == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.row("D6")
 def test_a_launcher_that_dies_while_its_cell_is_born_leaves_no_cell(jail, brig, tmp_path, nothing_left):
     """strace holds both between clone3 and the moment from which the kernel kills the cell along with its launcher."""

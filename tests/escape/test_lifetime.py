@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from support import brig, host
+from support import brig, host, tiers
 from support import daemon as daemons
 
 DAEMONS = """
@@ -165,9 +165,9 @@ def test_control_a_limit_per_process_is_evaded_by_four():
 
 
 ORPHANS = """
-import os, time
+import os, sys, time
 refused = 0
-for batch in range(50):
+for batch in range(int(sys.argv[2])):
     end = time.monotonic() + 10
     parent = os.fork()
     if parent == 0:
@@ -185,8 +185,9 @@ print("refused", refused)
 
 
 @pytest.mark.row("D9")
-def test_two_thousand_orphans_are_reaped(jail, run_brig, token, nothing_left):
-    run = run_brig("--timeout", f"{50 * host.SLOWER:g}", program=ORPHANS, args=[token])
+@pytest.mark.parametrize("batches", tiers.amounts(5, 50))
+def test_orphans_are_reaped_forty_at_a_time(jail, run_brig, token, nothing_left, batches):
+    run = run_brig("--timeout", f"{50 * host.SLOWER:g}", program=ORPHANS, args=[token, batches])
     assert "refused 0" in run.out, str(run)
 
 

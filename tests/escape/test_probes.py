@@ -8,7 +8,7 @@ import pytest
 import outside
 import probes_calls, probes_files, probes_kernel, probes_limits  # they register
 from outside import PROBES
-from support import brig, host, runs, users, warm
+from support import brig, host, runs, tiers, users, warm
 from support import daemon as daemons
 
 GROUPS = (4, 24, 27) # brig is started with them, so that there is something to drop
@@ -96,7 +96,7 @@ def run_batch(batch, given, runner):
 
 
 @pytest.mark.private("a jail of each kind is its subject")
-@pytest.mark.parametrize("mode", ["root", "warm", *users.MODES])
+@pytest.mark.parametrize("mode", tiers.few(["root", "warm", *users.MODES], "root", "warm", "single"))
 @pytest.mark.parametrize("probe", each(PROBES))
 def test_jail(jail, probe, mode, jailed):
     skip_without(probe.needs)

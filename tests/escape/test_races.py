@@ -50,6 +50,7 @@ def swapped(tmp_path):
     assert [p for p in folder.rglob("*") if p.lstat().st_uid == 0 and p.name != "made"] == [], "a file of root's in another user's folder"
 
 
+@pytest.mark.nightly
 @pytest.mark.row("B6")
 def test_what_is_exchanged_during_launches_leads_nowhere(jail, brig, swapped, start_brig, run_brig, token, nothing_left):
     """Thirty jails start on a folder that changes under them, beside one that exchanges what is its own."""

@@ -162,6 +162,7 @@ def test_the_cell_is_what_the_host_kills_first_when_memory_is_used_up(world, use
     assert run.out == ("1000\n" if "memory-limit" in missing(run) else "0\n"), str(run)
 
 
+@pytest.mark.diagonal("user")
 @pytest.mark.parametrize("limit, value, layer", [("memory", "64M", "memory-limit"), ("cpus", "0.5", "cpu-limit")])
 def test_a_limit_that_is_asked_for_and_cannot_be_held_refuses_the_run(world, user, limit, value, layer):
     if layer not in missing(world.run(user, program="pass")):
@@ -184,6 +185,7 @@ print(len(taken))
 """
 
 
+@pytest.mark.parametrize("user", tiers.few(["range", "single"], "single"), indirect=True)
 def test_without_a_control_group_a_process_has_little_more_memory_than_the_limit(world, user):
     if "memory-limit" not in missing(world.run(user, program="pass")):
         pytest.skip("a control group holds the memory here")
@@ -193,6 +195,7 @@ def test_without_a_control_group_a_process_has_little_more_memory_than_the_limit
     assert run.out == "2000\n", str(run)
 
 
+@pytest.mark.diagonal("user")
 @pytest.mark.parametrize("options, program, verdict", [
     (("--timeout", "1"), "while True: pass", ("timeout_wall", 124)),
     (("--timeout", "1"), "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", ("timeout_wall", 124)),
@@ -226,17 +229,20 @@ for number in (19, 9): attempt(os.kill, 1, number)
 """
 
 
+@pytest.mark.parametrize("user", tiers.few(["range", "single"], "single"), indirect=True)
 def test_whatever_is_done_to_process_1_the_clock_ends_the_run(world, user):
     run = world.run(user, "--timeout", f"{max(3, host.SLOWER):g}", program=ON_PID_1 + "print('still here', flush=True)\nwhile True: pass")
     assert "still here" in run.out and (run.reason, run.status) == ("timeout_wall", 124), str(run)
 
 
+@pytest.mark.diagonal("user")
 @pytest.mark.parametrize("ending, verdict", [("os._exit(7)", ("exited", 7, None)), ("os.kill(os.getpid(), 9)", ("signaled", 137, "SIGKILL"))])
 def test_whatever_is_done_to_process_1_it_tells_the_truth(world, user, ending, verdict):
     run = world.run(user, "--timeout", "50", program=ON_PID_1 + ending)
     assert (run.reason, run.record["exit_code"], run.record["signal"]) == verdict, str(run)
 
 
+@pytest.mark.parametrize("user", tiers.few(["range", "single"], "single"), indirect=True)
 def test_the_users_own_quotas_are_not_used_up(world, user):
     """Watches count for the user who started the jail, in whatever namespace they are taken."""
     take = """
@@ -454,7 +460,8 @@ def killed(world, user, dice):
     return child.wait()
 
 
-@pytest.mark.parametrize("times", tiers.amounts(8, 24))
+@pytest.mark.parametrize("user", tiers.few(["range", "single"], "range"), indirect=True)
+@pytest.mark.parametrize("times", tiers.amounts(4, 24))
 def test_a_run_killed_anywhere_leaves_nothing(world, user, times):
     print(f"seed {KILL_SEED}: BRIG_LEAK_SEED={KILL_SEED} repeats it")
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
@@ -463,7 +470,8 @@ def test_a_run_killed_anywhere_leaves_nothing(world, user, times):
     assert not hung, "\n".join(hung[:3])
 
 
-@pytest.mark.parametrize("way", ["KILL", "TERM", "INT"])
+@pytest.mark.parametrize("user", tiers.few(["range", "single"], "single"), indirect=True)
+@pytest.mark.parametrize("way", tiers.few(["KILL", "TERM", "INT"], "KILL"))
 def test_a_killed_brig_takes_its_jail_along(world, user, way):
     client = world.start(user, *LONG, program=WAIT, record=False)
     assert client.line() == "ready"

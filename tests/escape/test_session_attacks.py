@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from support import client, host, warm_load
+from support import client, host, tiers, warm_load
 from support import daemon as daemons
 from support.sessions import GET, Answer, open_session
 from support.traced import Traced
@@ -15,7 +15,7 @@ ANN, BOB = host.own_id(5), host.own_id(6)
 USERS = {"runs": 64, "access": [{"uid": uid, "profiles": ["basic", "strict"], "runs": 64, "runs_per_minute": 1000000} for uid in (0, ANN, BOB)]}
 
 
-@pytest.fixture(scope="module", params=["ready", "private"])
+@pytest.fixture(scope="module", params=tiers.few(["ready", "private"], "ready"))
 def way(request, jail):
     """None for a private brigd."""
     if request.param == "private":
@@ -231,7 +231,7 @@ def mine(session):
     return session.value("import os; sum(name.isdigit() for name in os.listdir('/proc'))", context="looks") - 1
 
 
-@pytest.mark.parametrize("way_out", ["", HIDDEN], ids=["daemons", "hidden daemons"])
+@pytest.mark.parametrize("way_out", tiers.few(["", HIDDEN], HIDDEN), ids=["daemons", "hidden daemons"])
 def test_nothing_that_a_command_has_started_lives_on_when_it_has_ended(session, token, way_out):
     text = way_out + DAEMONS.replace("TOKEN", repr(token))
     assert session.command("python3", "-c", text, detach=True).status == 0
@@ -259,7 +259,7 @@ def test_what_an_interpreter_has_started_ends_with_it(session, token):
 
 
 @pytest.mark.alone("forks as fast as it can")
-@pytest.mark.parametrize("text", [BOMB, HIDDEN + BOMB, RUNNER, HIDDEN + RUNNER], ids=["bomb", "hidden bomb", "runner", "hidden runner"])
+@pytest.mark.parametrize("text", tiers.few([BOMB, HIDDEN + BOMB, RUNNER, HIDDEN + RUNNER], HIDDEN + RUNNER), ids=["bomb", "hidden bomb", "runner", "hidden runner"])
 def test_a_fork_bomb_ends_with_its_command_and_the_session_goes_on(session, text):
     session.command("python3", "-c", text, limits={"wall_ms": 300})
     assert mine(session) == 0 and session.shell("echo goes on").out == "goes on\n"

@@ -74,6 +74,7 @@ except ChildProcessError:
 """
 
 
+@pytest.mark.nightly
 def test_a_group_that_a_crash_left_with_two_thousand_processes_is_emptied(jail, new_memory_group, tmp_path):
     """More than one read lists. Half a pid at the end of a part of the list would be that of a process elsewhere."""
     _, group = new_memory_group

@@ -36,3 +36,12 @@ def check_report(row, report, main):
     }
     for word, value in expect.items():
         assert words[word](value), (word, report)
+
+
+def is_refused(row):
+    """What never gets as far as a cell: no text, or none at all."""
+    source = row.source if isinstance(row.source, bytes) else row.source.encode()
+    try:
+        return not source.decode() or b"\0" in source
+    except UnicodeDecodeError:
+        return True

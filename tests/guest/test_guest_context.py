@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from live import Live, Lost
+from support import tiers
 
 
 @pytest.fixture
@@ -182,9 +183,10 @@ INTERRUPTED = {
 }
 
 
-@pytest.mark.parametrize("code", INTERRUPTED.values(), ids=INTERRUPTED)
-def test_an_interrupt_ends_the_call_and_not_the_context(live, code):
+@pytest.mark.parametrize("name", tiers.few(INTERRUPTED, "a tight loop", "a child", "await that goes on when it is cancelled"))
+def test_an_interrupt_ends_the_call_and_not_the_context(live, name):
     live("kept = 5\nimport asyncio")
+    code = INTERRUPTED[name]
     done = live.begin(code).until("on").interrupt().done()
     if "__repr__" not in code and "hook" not in code:
         assert done.exit_code == 130 and done.error == "KeyboardInterrupt" and done.err.endswith("KeyboardInterrupt\n")

@@ -185,6 +185,7 @@ ROWS = [
 ANY = {"show() of figures, then others", "from matplotlib.pyplot import show", "ten figures", "a repr is cut", "a large image is shown smaller"}
 
 
+@pytest.mark.diagonal("report_of")
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 def test_what_a_program_shows(report_of, row):
     report = report_of(row.source)

@@ -1,10 +1,12 @@
 """What the runner reports of a program, and that nothing else is different from `python3 -I main.py`."""
 import pytest
 
-from guest_judge import check_report, check_shape
+from guest_judge import check_report, check_shape, is_refused
 from guest_rows import ROWS
 
-@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+
+# What a cell can run is fast in test_guest_cell.py.
+@pytest.mark.parametrize("row", [row if is_refused(row) else pytest.param(row, marks=pytest.mark.nightly) for row in ROWS], ids=[row.name for row in ROWS])
 def test_a_program_is_run_and_reported(guest, row):
     done = guest(row.source, imports=row.imports, args=row.args, stdin=row.stdin)
     if row.no_report:

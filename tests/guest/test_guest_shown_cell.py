@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from support import client, host
+from support import client, host, tiers
 
 PROFILE = "data-science"
 
@@ -29,7 +29,7 @@ def report_of(run):
     return json.loads(bytes(run.text["result"]))
 
 
-@pytest.fixture(params=["a run", "a call"])
+@pytest.fixture(params=tiers.few(["a run", "a call"], "a run"))
 def shown_by(request, caller):
     """The report of a program, in each of the ways to run one."""
     def run(source):

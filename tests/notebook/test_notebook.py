@@ -134,7 +134,8 @@ def test_the_notebook_has_forty_cells():
     assert len(CELLS) == 40 and len({cell.name for cell in CELLS}) == 40
 
 
-@pytest.mark.parametrize("way", [name if name == "protocol" else pytest.param(name, marks=pytest.mark.nightly) for name in WAYS])
+@pytest.mark.nightly
+@pytest.mark.parametrize("way", WAYS)
 def test_a_notebook_gives_the_same_everywhere(service, tmp_path, way):
     seen, files = WAYS[way](service, tmp_path)
     assert len(seen) == len(CELLS)

@@ -93,7 +93,7 @@ BOUNDS, ESCAPE = split("tests/escape", LEFT_OUT, "test_rootless test_exhaustion 
 WARM, STARTS, DAEMON = split("tests/daemon", DAEMON_LEFT_OUT,
                              "test_warm test_warm_leaks test_warm_traces test_warm_signals test_warm_before_zygote test_warm_figures test_zygote test_netpool",
                              "test_daemon_lifetime test_daemon_rootless test_hostile test_start test_kills test_zygote_moments test_owners test_kernel_log")
-FAULTS = [f"tests/escape/test_failing_steps.py::test_a_step_that_fails_starts_no_program[{step}]" for step in ("cell:join-groups", "enter:join-groups", "cell:die-with-parent")]
+FAULTS = [f"tests/escape/test_failing_steps.py::test_a_step_that_fails_starts_no_program[1-{step}]" for step in ("cell:join-groups", "enter:join-groups", "cell:die-with-parent")]
 SESSIONS = [f"tests/escape/test_session_attacks.py::test_{name}" for name in (
     "who_ends_what_holds_a_session_together_ends_the_session_and_all_hear_why[ready]",
     "nothing_that_a_command_has_started_lives_on_when_it_has_ended[ready-hidden daemons]",
