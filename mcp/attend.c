@@ -5,6 +5,7 @@
 #include "executions.h"
 #include "facts.h"
 #include "missing.h"
+#include "output_file.h"
 #include "reply.h"
 
 #include <stdio.h>
@@ -36,13 +37,19 @@ static void answer(struct visit *v)
 	struct call          *c = v->call;
 	const struct execution *x = v->execution;
 	const struct answer_form answer_form = x->answer_form; /* its warnings must not be used: they are freed with the run */
+	struct named_session    *session;
+	struct output_files      files = { 0 };
 	scoped_outcome        o;
 
 	outcome_of(&o, x);
+	outcome_was_told(v->execution);
 	if (x->record)
 		facts_keep_isolation(c->mcp, x->profile, json_object_get(x->record, "isolation"));
+	session = output_file_make(&files, c, &o, x);
 	visit_end(v);
-	if (!missing_answer(c, &o, &answer_form))
+	if (session)
+		output_file_put(c, session, &files, &o, &answer_form);
+	else if (!missing_answer(c, &o, &answer_form))
 		reply(c, &o, &answer_form);
 }
 

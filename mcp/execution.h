@@ -42,6 +42,7 @@ struct execution_pipe {
 	struct loop_timer  rest;   /* runs out when the pipe is read again */
 	struct stream      stream;
 	struct execution  *execution;
+	size_t             told;   /* bytes of the stream that answers had while it ran */
 	char               tail[EXECUTION_TAIL];
 };
 

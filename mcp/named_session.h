@@ -46,6 +46,7 @@ struct named_session {
 	struct failure       failed;   /* why it could not be opened, for the uses that wait */
 	char                 lost[300]; /* why an earlier jail of this name is gone, until a call was told; "": nothing to tell */
 	int64_t              lost_ms;
+	unsigned             outputs;  /* the number in the name of the last output_file.h */
 	uint64_t             idle_ms;  /* brigd ends it after so long without a call */
 };
 

@@ -41,16 +41,27 @@ void outcome_done(struct outcome *o)
 
 /* --- output --- */
 
-/* goes_on: the rest of a character may still come. */
-static void take_stream(struct outcome_stream *ret, const struct stream *s, bool keep_escapes, bool goes_on)
+/* How much of the stream is whole characters. goes_on: the rest of one may still come. */
+static size_t whole_of(const struct stream *s, bool goes_on)
+{
+	return (stream_is_truncated(s) || goes_on) && s->len ? clean_whole(s->data, s->len) : s->len;
+}
+
+/* from: the bytes before it were in an earlier answer. */
+static void take_stream(struct outcome_stream *ret, const struct stream *s, size_t from, bool keep_escapes, bool is_brief, bool goes_on)
 {
 	bool   is_cut = stream_is_truncated(s);
-	size_t whole  = (is_cut || goes_on) && s->len ? clean_whole(s->data, s->len) : s->len, fits;
+	size_t whole  = whole_of(s, goes_on), fits;
 
+	from       = from < whole ? from : whole;
 	ret->bytes = s->seen;
-	ret->text  = clean_text(s->data, whole, keep_escapes, &ret->len);
+	ret->text  = clean_text(s->data ? s->data + from : NULL, whole - from, keep_escapes, &ret->len);
 	if (is_cut && s->tail_len)
 		ret->tail = clean_text(s->tail, clean_whole(s->tail, s->tail_len), keep_escapes, &ret->tail_len);
+	if (is_brief && !keep_escapes) {
+		ret->len      = ret->text ? clean_overwritten(ret->text, ret->len) : 0;
+		ret->tail_len = ret->tail ? clean_overwritten(ret->tail, ret->tail_len) : 0;
+	}
 	if (!ret->text)
 		return;
 	fits        = clean_fit(ret->text, ret->len, STREAM_DUMPED_MAX);
@@ -482,6 +493,21 @@ static void take_record(struct outcome *o, const struct execution *x)
 		take_traceback(o);
 }
 
+static void take_pipe(struct outcome_stream *ret, const struct execution_pipe *p, const struct execution *x)
+{
+	bool detail = x->answer_form.detail;
+
+	take_stream(ret, &p->stream, detail ? 0 : p->told, x->mcp->settings->keep_ansi, !detail, x->state != EXECUTION_ENDED);
+}
+
+void outcome_was_told(struct execution *x)
+{
+	if (x->state == EXECUTION_ENDED)
+		return;
+	x->out.told = whole_of(&x->out.stream, true);
+	x->err.told = whole_of(&x->err.stream, true);
+}
+
 void outcome_of(struct outcome *ret, const struct execution *x)
 {
 	*ret = (struct outcome){ .displays = json_array(), .seconds = -1, .timeout_ms = x->answer_form.timeout_ms, .warnings = json_incref(x->answer_form.warnings) };
@@ -489,9 +515,10 @@ void outcome_of(struct outcome *ret, const struct execution *x)
 	snprintf(ret->session, sizeof ret->session, "%s", x->turn.session);
 	snprintf(ret->execution_id, sizeof ret->execution_id, "%s", *x->handle ? x->handle : x->id);
 	snprintf(ret->profile, sizeof ret->profile, "%s", x->profile);
+	ret->is_rest = !x->answer_form.detail && (x->out.told || x->err.told);
 	if (x->answer_form.capture) {
-		take_stream(&ret->out, &x->out.stream, x->mcp->settings->keep_ansi, x->state != EXECUTION_ENDED);
-		take_stream(&ret->err, &x->err.stream, x->mcp->settings->keep_ansi, x->state != EXECUTION_ENDED);
+		take_pipe(&ret->out, &x->out, x);
+		take_pipe(&ret->err, &x->err, x);
 	}
 	if (!x->answer_form.detail)
 		name_images(&ret->out);

@@ -14,6 +14,7 @@ struct outcome_stream {
 	char    *tail; /* owned; the end of the output, if more was written than was kept; NULL: text is all */
 	size_t   tail_len;
 	uint64_t bytes;
+	char     file[48]; /* in the session: all that was kept; "": there is no such file */
 	bool     is_cut; /* true also if only JSON has no room for all that was kept */
 };
 
@@ -38,6 +39,7 @@ struct outcome {
 	char           written[500]; /* a sentence about the files that the program has written; "" */
 	char           session_note[600]; /* a sentence about what the session still has, and has lost; "" */
 	struct outcome_stream out, err;
+	bool           is_rest;    /* out and err are what came after an earlier answer */
 	char          *traceback;  /* owned; clean, without most library frames; NULL: the program raised nothing */
 	size_t         traceback_len; /* bytes at the end of err.text that are the traceback, too; 0: it is not there */
 };
@@ -47,6 +49,8 @@ void outcome_done(struct outcome *o);
 
 /* The outcome of an execution that has ended or still runs. */
 void outcome_of(struct outcome *ret, const struct execution *x);
+/* An answer has this outcome of a run that goes on: later ones have only what comes after it, except with detail. */
+void outcome_was_told(struct execution *x);
 /* The outcome of a call for which nothing was run. */
 void outcome_refused(struct outcome *ret, const char *why);
 

@@ -78,9 +78,14 @@ static json_t *whole_stream(const struct outcome_stream *s)
 }
 
 /* Its beginning and its end. */
+static struct excerpt excerpt_of(const struct outcome_stream *s, size_t len)
+{
+	return (struct excerpt){ s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes, *s->file ? s->file : NULL };
+}
+
 static json_t *brief_stream(const struct outcome_stream *s, size_t len)
 {
-	struct excerpt all  = { s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes };
+	struct excerpt all  = excerpt_of(s, len);
 	char          *text = NULL;
 	size_t         n    = 0;
 	FILE          *out  = open_memstream(&text, &n);
@@ -255,7 +260,9 @@ static json_t *truncated(const struct outcome *o)
 
 static json_t *brief_truncated(const struct outcome *o)
 {
-	return o->out.len > BRIEF_OUTPUT || o->err.len - o->traceback_len > BRIEF_OUTPUT ? json_true() : truncated(o);
+	struct excerpt out = excerpt_of(&o->out, o->out.len), err = excerpt_of(&o->err, o->err.len - o->traceback_len);
+
+	return excerpt_wants(&out) > BRIEF_OUTPUT || excerpt_wants(&err) > BRIEF_OUTPUT ? json_true() : truncated(o);
 }
 
 /* Nothing to warn of is null: clients of the second generation test for truth. */

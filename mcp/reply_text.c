@@ -145,7 +145,7 @@ static void print_first_line(FILE *out, const struct outcome *o)
 
 static struct excerpt excerpt_of(const struct outcome_stream *s, size_t len)
 {
-	return (struct excerpt){ s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes };
+	return (struct excerpt){ s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes, *s->file ? s->file : NULL };
 }
 
 /* A text is printed as Python writes it, so that 42 and '42' differ; without quotes if its repr() was cut, or if it stands for an image. */
@@ -217,8 +217,8 @@ static size_t sections_of(const struct outcome *o, struct section list[SECTIONS_
 {
 	size_t n = 0;
 
-	add(list, &n, "stdout", excerpt_of(&o->out, o->out.len), NULL);
-	add(list, &n, "stderr", excerpt_of(&o->err, o->err.len - o->traceback_len), NULL);
+	add(list, &n, o->is_rest ? "stdout since the last answer" : "stdout", excerpt_of(&o->out, o->out.len), NULL);
+	add(list, &n, o->is_rest ? "stderr since the last answer" : "stderr", excerpt_of(&o->err, o->err.len - o->traceback_len), NULL);
 	add_owned(list, &n, "displayed", displays_text(o));
 	add_owned(list, &n, "traceback", o->traceback ? strdup(o->traceback) : NULL);
 	add_owned(list, &n, "result", result_text(o));

@@ -20,8 +20,10 @@ static void call(struct call *c, const json_t *given)
 
 	if (!arguments)
 		tool_answer_text(c, e.text, true);
-	else if ((x = handle_call_find(c, arguments)))
+	else if ((x = handle_call_find(c, arguments))) {
+		x->out.told = x->err.told = 0; /* the last answer has all */
 		attend(c, x, 0);
+	}
 	if (x && x->state != EXECUTION_ENDED)
 		execution_cancel(x, "cancelled");
 	json_decref(arguments);

@@ -24,6 +24,10 @@ static const struct argument rows[] = {
 	SESSION_ARGUMENT_ROW,
 	{ { "path",    FIELD_STR, 0, 1, FILE_NAME_BYTES + 32, 0, "", NULL, NULL }, true,
 	  "Path below /workspace" },
+	{ { "offset",  FIELD_COUNT, 0, 1, INT32_MAX, FIELD_UNSET, "First line", NULL, NULL }, false,
+	  "The first line, from 1" },
+	{ { "limit",   FIELD_COUNT, 0, 1, INT32_MAX, FIELD_UNSET, "Lines", NULL, NULL }, false,
+	  "How many lines; as many as fit into a reply are shown" },
 	{ { 0 }, false, NULL },
 };
 /* clang-format on */
@@ -39,6 +43,10 @@ struct work {
 	uint64_t             bytes;
 	char                *data; /* its first bytes */
 	size_t               len, room, keep;
+	uint64_t             from, limit; /* the lines that were asked for, from 1 on; from 0: not by line */
+	uint64_t             line, upto;  /* the line that comes, and the last one that is in data, whole or in part */
+	bool                 last_is_open; /* no newline has ended the last line yet */
+	bool                 is_full;     /* of what was asked for, a part had no room */
 	char                 tail[TAIL]; /* its last bytes, of those that are not in data */
 	size_t               tail_len;
 };
@@ -124,7 +132,7 @@ static void answer_as_text(struct work *w)
 	char          *head   = clean_text(w->data ? w->data : "", is_cut ? clean_whole(w->data, w->len) : w->len, false, &head_len);
 	size_t         from   = is_cut ? clean_begin(w->tail, w->tail_len, 0) : 0;
 	char          *tail = is_cut ? clean_text(w->tail + from, w->tail_len - from, false, &tail_len) : NULL, *text = NULL;
-	struct excerpt x   = { head, head_len, tail, tail_len, w->bytes };
+	struct excerpt x   = { head, head_len, tail, tail_len, w->bytes, NULL };
 	FILE          *out = head && (tail || !is_cut) ? open_memstream(&text, &len) : NULL;
 
 	if (out) {
@@ -135,6 +143,56 @@ static void answer_as_text(struct work *w)
 	free(text);
 	free(head);
 	free(tail);
+}
+
+/* --- by line --- */
+
+static size_t keep_head(struct work *w, const char *bytes, size_t len);
+
+static bool is_asked_for(const struct work *w)
+{
+	return w->line >= w->from && (!w->limit || w->line - w->from < w->limit);
+}
+
+/* The rest of a line that has no room is left out, and all lines after it. */
+static void keep_line(struct work *w, const char *bytes, size_t len)
+{
+	size_t room = w->call->mcp->settings->text_bytes, n = w->len + len <= room ? len : room - w->len;
+
+	if (w->is_full || !is_asked_for(w) || !len)
+		return;
+	w->is_full = n < len;
+	if (w->is_full && w->upto && w->upto < w->line && n < len) /* not a part of a line that is not the first */
+		n = 0;
+	w->upto = n ? w->line : w->upto;
+	(void)keep_head(w, bytes, n);
+}
+
+static void take_lines(struct work *w, const char *bytes, size_t len)
+{
+	while (len) {
+		const char *end = memchr(bytes, '\n', len);
+		size_t      n   = end ? (size_t)(end - bytes) + 1 : len;
+
+		keep_line(w, bytes, n);
+		w->line += end != NULL;
+		w->last_is_open = !end;
+		bytes += n;
+		len -= n;
+	}
+}
+
+static void answer_lines(struct work *w)
+{
+	uint64_t total = w->line - !w->last_is_open;
+	size_t   len   = 0;
+	char    *text  = clean_text(w->data ? w->data : "", clean_whole(w->data ? w->data : "", w->len), false, &len);
+
+	if (text && w->upto < total)
+		answer_text(w, json_sprintf("%s%s[lines %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; offset=%" PRIu64 " goes on]", text, len && text[len - 1] == '\n' ? "" : "\n", w->from, w->upto, total, w->upto + 1), false);
+	else
+		answer_text(w, text ? json_stringn(text, len) : NULL, false);
+	free(text);
 }
 
 static char *save(const struct work *w)
@@ -149,6 +207,20 @@ static char *save(const struct work *w)
 	if (!path)
 		fprintf(stderr, "brig-mcp: %s\n", e.text);
 	return path;
+}
+
+static void answer_lines_or_say_why(struct work *w)
+{
+	char text[200];
+
+	if (w->from > w->line - !w->last_is_open && w->from > 1) {
+		snprintf(text, sizeof text, "offset: the file has %" PRIu64 " lines", w->line - !w->last_is_open);
+		refuse(w, text);
+	} else if (w->len && memchr(w->data, 0, w->len)) {
+		refuse(w, "offset: the file is no text; leave offset and limit out");
+	} else {
+		answer_lines(w);
+	}
 }
 
 static void answer_binary(struct work *w)
@@ -184,6 +256,8 @@ static void on_over(void *owner, const struct err *why)
 	} else if (w->changed) {
 		snprintf(text, sizeof text, "path: \"%.100s\" was changed while it was read; read it again when the program that writes it is done", w->path);
 		refuse(w, text);
+	} else if (w->from) {
+		answer_lines_or_say_why(w);
 	} else if (!answer_image(w)) {
 		if (is_text(w))
 			answer_as_text(w);
@@ -242,14 +316,29 @@ static void keep_tail(struct work *w, const char *bytes, size_t len)
 static bool on_bytes(void *owner, const char *bytes, size_t len)
 {
 	struct work *w = owner;
-	size_t       n = keep_head(w, bytes, len);
+	size_t       n;
 
+	if (w->from) {
+		take_lines(w, bytes, len);
+		return true;
+	}
+	n = keep_head(w, bytes, len);
 	if (n < len)
 		keep_tail(w, bytes + n, len - n);
 	return true;
 }
 
 /* --- the question --- */
+
+static void take_range(struct work *w)
+{
+	const json_t *from = json_object_get(w->arguments, "offset"), *limit = json_object_get(w->arguments, "limit");
+
+	w->line  = 1;
+	w->last_is_open = false;
+	w->limit = json_is_integer(limit) ? (uint64_t)json_integer_value(limit) : 0;
+	w->from  = json_is_integer(from) ? (uint64_t)json_integer_value(from) : w->limit ? 1 : 0;
+}
 
 static char *question_of(const char *path, size_t *len)
 {
@@ -280,6 +369,7 @@ static int begin(struct work *w, struct err *e)
 	out = question_of(w->path, &len);
 	if (!out)
 		return err_set(e, ERR_LIMIT, "path: is too long");
+	take_range(w);
 	session_files_begin(&w->files, s, out, len, &events, w);
 	return 0;
 }
@@ -299,8 +389,8 @@ static void call(struct call *c, const json_t *given)
 
 const struct tool tool_read_file = {
 	.name        = "read_file",
-	.description = "Read a file of a session: text (long ones cut) or an image.",
-	.manual      = "Read a file of a session: text as text, of long ones the beginning and the end; an image as one. What is neither, or too large, "
+	.description = "Read a file of a session: text (long ones cut; offset and limit count lines) or an image.",
+	.manual      = "Read a file of a session: text as text, of long ones the beginning and the end, or with offset and limit the lines that are asked for; an image as one. What is neither, or too large, "
 		       "is named with its size, and with --artifacts saved.",
 	.arguments   = rows,
 	.read_only   = true,

@@ -103,6 +103,34 @@ char *clean_text(const void *bytes, size_t len, bool keep_escapes, size_t *ret_l
 	return text;
 }
 
+/* The last part of a line that is not empty; carriage returns are between parts. */
+static size_t last_part(const char *line, size_t len, size_t *from)
+{
+	while (len && line[len - 1] == '\r')
+		len--;
+	for (*from = len; *from && line[*from - 1] != '\r'; --*from)
+		;
+	return len - *from;
+}
+
+size_t clean_overwritten(char *text, size_t len)
+{
+	size_t to = 0, from;
+
+	for (size_t at = 0; at < len;) {
+		const char *end = memchr(text + at, '\n', len - at);
+		size_t      n = end ? (size_t)(end - text) - at : len - at, left = last_part(text + at, n, &from);
+
+		memmove(text + to, text + at + from, left);
+		to += left;
+		at += n;
+		if (end)
+			text[to++] = text[at++];
+	}
+	text[to] = 0;
+	return to;
+}
+
 /* --- cutting --- */
 
 static bool is_inside(char c)

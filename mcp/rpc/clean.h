@@ -10,6 +10,12 @@
 /* malloc'ed, NUL-terminated; NULL when memory is short. */
 char *clean_text(const void *bytes, size_t len, bool keep_escapes, size_t *ret_len);
 
+/*
+ * Leaves of each line what a carriage return has not overwritten: of a progress bar, its last state. In place; returns the new
+ * length.
+ */
+size_t clean_overwritten(char *text, size_t len);
+
 /* The length of the bytes without a last character that was cut off. */
 size_t clean_whole(const char *bytes, size_t len);
 /* The largest n <= max at which the text may be cut: not inside of a character. */

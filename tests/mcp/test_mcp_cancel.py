@@ -102,6 +102,17 @@ def test_a_long_run_answers_with_a_handle_and_is_waited_for(start_mcp, nothing_l
     assert last["success"] is True and last["result"] == "end" and last["stdout"] == "first\nlast\n"
 
 
+def test_wait_execution_answers_with_what_is_new(start_mcp):
+    mcp, mark = start_mcp("--yield-after", "0.1"), jailed.marker()
+    said = [mcp.data("execute_code", {"code": "print('first', flush=True)\n" + HELD + "print('last')", "args": [mark]})]
+    handle = {"execution_id": said[0]["execution_id"], "timeout": 0.1}
+    assert host.poll(lambda: "first\n" in [one["stdout"] for one in said] or said.append(mcp.data("wait_execution", handle)))
+    assert mcp.data("wait_execution", handle)["stdout"] == "", "what was told is not told again"
+    jailed.let_go(mark)
+    for _ in range(2):
+        assert result_of(mcp, handle["execution_id"])["stdout"] == "last\n"
+
+
 def test_wait_execution_also_works_after_the_end_and_more_than_once(start_mcp):
     mcp = start_mcp("--yield-after", "0.1")
     handle, mark = yielded(mcp, "42")

@@ -177,7 +177,20 @@ def test_a_running_one_tells_its_handle(start_mcp):
     handle = said.split('"')[1]
     jailed.let_go(mark)
     rest = mcp_client.text_of(mcp.call("wait_execution", {"execution_id": handle, "timeout": jailed.LONGEST}))
-    assert rest.startswith("exit code 0") and "so far\nmore\n" in rest
+    assert rest.startswith("exit code 0") and ("so far\nmore\n" in rest or "--- stdout since the last answer ---\nmore\n" in rest), "each line comes once"
+    assert ("so far" in rest) == ("so far" not in said)
+
+
+def test_a_progress_bar_is_shown_in_its_last_state(shared):
+    bar = "import sys\nfor i in range(101):\n    sys.stderr.write('\\r' + '#' * (i // 2) + f' {i}%')\nprint('ready\\r\\nset')"
+    said = text(shared, bar)
+    assert f"--- stderr ---\n{'#' * 50} 100%\n" in said and "--- stdout ---\nready\nset\n" in said and len(said) < 250, said
+    assert shared.execute(bar, detail=True)["stderr"].count("\r") == 101, "in detail all is there"
+
+
+def test_digits_are_cut_by_what_they_cost_a_model(shared):
+    words, digits = text(shared, "print('a' * 20000)"), text(shared, "print('7' * 20000)")
+    assert words.count("a") > 7000 and 2200 < digits.count("7") < 2700, (len(words), len(digits))
 
 
 # --- images ---------------------------------------------------------------------------------------------------

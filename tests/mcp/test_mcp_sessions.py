@@ -394,6 +394,26 @@ def test_of_a_long_text_the_beginning_and_the_end_are_shown(shared, session):
     assert said.startswith("0\n1\n2\n") and said.endswith("\n999999\n") and "6888890 bytes in all" in said and len(said) <= 8192, said[-200:]
 
 
+def test_of_a_long_text_the_lines_that_are_asked_for_are_shown(shared, session):
+    run(shared, "open('l.txt', 'w').write(''.join(f'{n}\\n' for n in range(1_000_000)))\nopen('s.txt', 'w').write('a\\nb\\nc')\nopen('w.txt', 'w').write('x' * 20000 + '\\nend')", session)
+    assert text(shared, "read_file", session=session, path="l.txt", offset=500_001, limit=2) == "500000\n500001\n[lines 500001 to 500002 of 1000000; offset=500003 goes on]"
+    assert text(shared, "read_file", session=session, path="s.txt", offset=2) == "b\nc"
+    assert text(shared, "read_file", session=session, path="s.txt", limit=1) == "a\n[lines 1 to 1 of 3; offset=2 goes on]"
+    long = text(shared, "read_file", session=session, path="l.txt", offset=1)
+    assert long.startswith("0\n1\n") and re.search(r"\n(\d+)\n\[lines 1 to (\d+) of 1000000; offset=(\d+) goes on\]$", long).groups()[1:] == ("1860", "1861"), long[-100:]
+    assert text(shared, "read_file", session=session, path="w.txt", offset=1).endswith("x\n[lines 1 to 1 of 2; offset=2 goes on]")
+    assert refused(shared, "read_file", session=session, path="s.txt", offset=4) == "offset: the file has 3 lines"
+
+
+def test_a_long_output_is_in_a_file_that_the_cut_names(shared, session):
+    said = run(shared, "for n in range(5000): print('line', n)\nimport sys\nsys.stderr.write('short')", session)
+    file = re.search(r"characters are shown; read_file has the rest in (\S+) \.\.\.\]", said["stdout"])[1]
+    assert text(shared, "read_file", session=session, path=file, offset=2500, limit=2).startswith("line 2499\nline 2500\n[lines 2500 to 2501 of 5000")
+    assert run(shared, f"open({file!r}).read() == ''.join(f'line {{n}}\\n' for n in range(5000))", session)["result"] is True
+    assert run(shared, "print('a' * 20000)\n1/0", session)["stdout"].count("read_file has the rest in") == 1
+    assert "read_file" not in shared.execute("print('a' * 20000)")["stdout"], "without a session there is no file"
+
+
 def test_what_cannot_be_read_says_why(shared, session):
     run(shared, "import os\nos.mkdir('d'); open('d/x', 'w'); os.symlink('/etc/passwd', 'link'); os.mkfifo('pipe')\n"
                 "open('a*b', 'w').write('star'); open('axb', 'w').write('x'); open('[x]', 'w').write('set'); open('back\\\\slash', 'w').write('slash')", session)
