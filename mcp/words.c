@@ -37,7 +37,7 @@ static void print_network(FILE *out, const struct words *w)
 	size_t n = json_array_size(w->hosts);
 
 	if (!n)
-		fputs("without network", out);
+		fputs("with no network", out);
 	for (size_t i = 0; i < n && i < HOSTS_NAMED; i++)
 		fprintf(out, "%s%.*s", i ? ", " : "whose network reaches only ", HOST_SHOWN, json_string_value(json_array_get(w->hosts, i)));
 	if (n > HOSTS_NAMED)

@@ -334,10 +334,10 @@ def test_who_sends_no_token_is_told_how_to(built_mcp):
 def test_what_a_model_reads_is_made_from_the_settings(built_mcp, tmp_path):
     with mcp_client.McpStdio() as client:
         tool, said = client.list_tools()["execute_code"], client.request("server/discover")["instructions"]
-        assert "sandbox without network" in tool["description"] and "jail without network" in said and tool["annotations"]["openWorldHint"] is False, tool
+        assert "sandbox with no network" in tool["description"] and "jail with no network" in said and tool["annotations"]["openWorldHint"] is False, tool
     with mcp_client.McpStdio("--net", "pypi.org,*.example.org", "--timeout", "7", "--max-timeout", "9.5") as client:
         tool, said = client.list_tools()["execute_code"], client.request("server/discover")["instructions"]
-        assert "whose network reaches only pypi.org, *.example.org" in tool["description"] and "reaches only pypi.org" in said and "without network" not in said, said
+        assert "whose network reaches only pypi.org, *.example.org" in tool["description"] and "reaches only pypi.org" in said and "no network" not in said, said
         assert (tool["annotations"]["openWorldHint"], tool["annotations"]["readOnlyHint"]) == (True, False), tool
         assert tool["inputSchema"]["properties"]["timeout"]["description"] == "Seconds; default 7, at most 9.5" and "{" not in tool["description"] + said
     mine = {"description": "numpy and my own things; more", "rootfs": "basic", "policy": "python", "limits": {"wall_ms": 60000}, "network": {"allow": ["a.example"]}}
