@@ -271,6 +271,8 @@ json_t *arguments_schema(const struct argument *rows)
 	json_t *properties = json_object(), *must = json_array(), *schema = json_pack("{ss}", "type", "object");
 
 	for (const struct argument *row = rows; row && row->field.name; row++) {
+		if (row->unlisted)
+			continue;
 		json_object_set_new(properties, row->field.name, schema_of(&row->field));
 		if (row->must)
 			json_array_append_new(must, json_string(row->field.name));

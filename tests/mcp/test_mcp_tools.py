@@ -344,7 +344,9 @@ def test_the_list_is_short_portable_and_complete(shared):
         assert set(tool["annotations"]) >= {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
         assert tool["inputSchema"]["type"] == "object" and not {"anyOf", "oneOf", "$ref"} & set(json.dumps(tool["inputSchema"]).split('"'))
     assert "outputSchema" not in tools["execute_code"] and "outputSchema" in tools["get_sandbox_info"] and "outputSchema" in tools["validate_code"]
-    published = {"code", "timeout", "capture_output", "allowed_imports", "use_container", "memory_limit"}
+    published, old = {"code", "timeout", "allowed_imports", "memory_limit"}, {"capture_output", "use_container", "echo_result"}
+    assert not old & set(tools["execute_code"]["inputSchema"]["properties"]), "a model need not read what only older programs send"
+    assert "warnings" not in shared.data("execute_code", {"code": "1", **{name: True for name in old}}), "which is accepted"
     assert published | {"profile", "stdin", "args", "env", "format"} <= set(tools["execute_code"]["inputSchema"]["properties"])
     assert tools["execute_code"]["inputSchema"]["required"] == ["code"]
 
