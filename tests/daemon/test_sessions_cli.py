@@ -78,7 +78,7 @@ def test_options_of_open_are_those_of_its_calls_and_its_cell(session):
 
 
 @pytest.mark.parametrize("words, status, says", [(("a b",), 125, 'brig: a b: "a b" is no name'), ((UUID,), 125, f'brig: {UUID}: "{UUID}" is no name'),
-                                                 (("-p", "nothing"), 125, "nothing"), (("--idle", "30h"), 2, "--idle"), (("--idle", "200000"), 125, "brig: --idle"),
+                                                 (("-p", "nothing"), 125, "nothing"), (("--idle", "30x"), 2, "--idle"), (("--idle", "200000"), 125, "brig: --idle"),
                                                  (("--memory", "900G"), 125, "brig: --memory")], ids=lambda value: value[0] if isinstance(value, tuple) else "")
 def test_what_cannot_be_opened_says_why(session, words, status, says):
     done = session("open", *words)
