@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "session_note.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,7 +51,14 @@ static void say_why(const struct outcome *o, char *buf, size_t len)
 		snprintf(buf, len, "exit code %d", code);
 }
 
-#define NOTE(o) (o)->session_note, sizeof(o)->session_note
+__attribute__((format(printf, 2, 3))) static void note(struct outcome *o, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(o->session_note, sizeof o->session_note, format, args);
+	va_end(args);
+}
 
 /* A call that ended as cancelled, but not by the client, has ended with its whole session. */
 static void say_lost(struct outcome *o, bool stopped)
@@ -59,9 +67,9 @@ static void say_lost(struct outcome *o, bool stopped)
 
 	say_why(o, why, sizeof why);
 	if (strcmp(o->exit_reason, "cancelled") == 0 && !stopped)
-		snprintf(NOTE(o), "Session '%s': lost: the whole session has ended, with its variables and files. The next call makes a new one.", o->session);
+		note(o, "Session '%s': lost: the whole session has ended, with its variables and files. The next call makes a new one.", o->session);
 	else
-		snprintf(NOTE(o), "Session '%s': lost: the interpreter ended (%s); variables are gone; files are still there.", o->session, why);
+		note(o, "Session '%s': lost: the interpreter ended (%s); variables are gone; files are still there.", o->session, why);
 }
 
 static void say_state(struct outcome *o, const json_t *session, const char *lost, bool stopped)
@@ -72,14 +80,14 @@ static void say_state(struct outcome *o, const json_t *session, const char *lost
 	if (strcmp(o->session_state, "lost") == 0)
 		say_lost(o, stopped);
 	else if (strcmp(o->session_state, "reset") == 0)
-		snprintf(NOTE(o), "Session '%s': reset: this call had a new interpreter, without the earlier variables; files are still there.", o->session);
+		note(o, "Session '%s': reset: this call had a new interpreter, without the earlier variables; files are still there.", o->session);
 	else if (strcmp(o->session_state, "new") == 0 && *lost)
-		snprintf(NOTE(o), "Session '%s': the earlier one is lost, with its variables and files: %s. This one is new, and is kept for %s.", o->session, lost,
+		note(o, "Session '%s': the earlier one is lost, with its variables and files: %s. This one is new, and is kept for %s.", o->session, lost,
 			 left);
 	else if (strcmp(o->session_state, "new") == 0)
-		snprintf(NOTE(o), "Session '%s' is new: variables and files are kept for %s.", o->session, left);
+		note(o, "Session '%s' is new: variables and files are kept for %s.", o->session, left);
 	else
-		snprintf(NOTE(o), "Session '%s': variables and files are kept for %s.", o->session, left);
+		note(o, "Session '%s': variables and files are kept for %s.", o->session, left);
 }
 
 void session_note_fill(struct outcome *o, const char *lost, bool stopped)
@@ -90,5 +98,5 @@ void session_note_fill(struct outcome *o, const char *lost, bool stopped)
 	if (json_is_object(session))
 		say_state(o, session, lost, stopped);
 	else if (*lost)
-		snprintf(NOTE(o), "Session '%s': the earlier one is lost, with its variables and files: %s.", o->session, lost);
+		note(o, "Session '%s': the earlier one is lost, with its variables and files: %s.", o->session, lost);
 }

@@ -199,7 +199,7 @@ static int allow_some(scmp_filter_ctx filter)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, changes, O_RDONLY));
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(families); i++)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-				     SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i]));
+				     SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i], 0));
 	return r;
 }
 

@@ -242,7 +242,7 @@ static void turn(struct supervisor *s, size_t i)
 	case SERVED_CELL_MAY_FOLLOW:
 		if (!build_again(s, i))
 			break;
-		/* fall through */
+		__attribute__((fallthrough));
 	case SERVED_CELL_LIVES:
 		arm_cell(s, i);
 		return;
