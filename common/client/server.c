@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 
@@ -183,6 +184,50 @@ static int miss_service(const struct places *p, struct err *e)
 	return is_enabled("/etc/systemd/system") ? refuse_without("this host's", PLACE_FAILURE, "systemctl", e) : 0;
 }
 
+/* --- a service of one's own --- */
+
+/* Where a client of this user looks, or, apart from the host's places, a socket that BRIG_SOCKET must name. */
+static int place_own(const struct places *p, const char *named, char path[PLACE_MAX], bool *unusual, struct err *e)
+{
+	char usual[64];
+
+	snprintf(usual, sizeof usual, geteuid() == 0 ? SERVER_SOCKET : "/run/user/%u/brig/brig.sock", geteuid());
+	if (snprintf(path, PLACE_MAX, "%s%s", named && *named ? named : p->runtime, named && *named ? "" : p->apart ? "/own.sock" : "/brig.sock") >= PLACE_MAX)
+		return err_set(e, ERR_LIMIT, "the path of a socket is too long");
+	*unusual = !(named && *named) && strcmp(path, usual) != 0;
+	return 0;
+}
+
+/* It listens a moment after it was started: there is no event to wait for but its end. */
+static int start_own(const struct places *p, const char *named, struct server *ret, struct err *e)
+{
+	static const struct timespec moment = { .tv_nsec = 10000000 };
+	char                         path[PLACE_MAX], why[360];
+	enum answer                  answer;
+	bool                         unusual = false;
+	pid_t                        pid     = 0;
+
+	if (place_own(p, named, path, &unusual, e) < 0)
+		return -1;
+	while ((answer = try_socket(path, SERVER_SERVICE, 0, ret, e)) != CONNECTED) {
+		if (answer == FAILED && !(pid && e->kind == ERR_MISSING)) /* between bind() and listen() a socket refuses */
+			return -1;
+		if (!pid && (pid = server_start_own(p->brigd, path, e)) < 0)
+			return -1;
+		if (waitpid(pid, NULL, WNOHANG) != 0) {
+			char failure[PLACE_MAX + 16];
+
+			snprintf(failure, sizeof failure, "%s/failure", p->runtime);
+			read_failure(failure, why, sizeof why);
+			return err_set(e, ERR_SETUP, "a service of your own ended as it began%s%s; brigd --foreground --socket %s says more", *why ? ": " : "", why, path);
+		}
+		nanosleep(&moment, NULL);
+	}
+	ret->stays   = pid;
+	ret->unusual = unusual;
+	return 0;
+}
+
 int server_connect_within(struct server *ret, enum server_want want, unsigned ms, struct err *e)
 {
 	struct places places;
@@ -192,18 +237,21 @@ int server_connect_within(struct server *ret, enum server_want want, unsigned ms
 
 	if (places_find(&places, e) < 0)
 		return -1;
-	if (want != SERVER_PRIVATE && named && *named)
+	if (want != SERVER_PRIVATE && named && *named && !(want == SERVER_STARTED && access(named, F_OK) < 0 && *named == '/'))
 		found = connect_named(named, want, ms, &s, e) < 0 ? FAILED : CONNECTED;
-	else if (want != SERVER_PRIVATE && !places.apart)
+	else if (want != SERVER_PRIVATE && !places.apart && !(named && *named))
 		found = try_usual(want, ms, &s, e);
 	if (found == FAILED)
 		return -1;
 	if (found == NOT_LISTENING && want == SERVER_SERVICE)
 		return err_set(e, ERR_MISSING, "no brigd is running; start one (systemctl start brigd, or brigd --foreground)%s",
 			       places.apart ? " and name its socket in BRIG_SOCKET" : "");
-	if (found == NOT_LISTENING && want == SERVER_ANY && miss_service(&places, e) < 0)
+	if (found == NOT_LISTENING && want != SERVER_PRIVATE && miss_service(&places, e) < 0)
 		return -1;
-	if (found == NOT_LISTENING && server_start(&s, places.brigd, e) < 0)
+	if (found == NOT_LISTENING && want == SERVER_STARTED) {
+		if (start_own(&places, named, &s, e) < 0)
+			return -1;
+	} else if (found == NOT_LISTENING && server_start(&s, places.brigd, e) < 0)
 		return -1;
 	*ret = s;
 	return 0;

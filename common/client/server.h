@@ -16,6 +16,8 @@
 struct server {
 	int   sock;             /* SOCK_SEQPACKET */
 	pid_t pid;              /* a private brigd that server_close() waits for; 0: there is none */
+	pid_t stays;            /* a service that was started for this connection and stays; 0: there is none */
+	bool  unusual;          /* clients find its socket, name, only by BRIG_SOCKET */
 	char  name[PLACE_MAX];  /* the socket's path or the program's, for messages */
 };
 #define SERVER_NONE ((struct server){ .sock = -1 })
@@ -24,6 +26,7 @@ enum server_want {
 	SERVER_ANY,     /* a service, else a private one; an error if a service is enabled and down */
 	SERVER_PRIVATE, /* a private brigd, even if there is a service */
 	SERVER_SERVICE, /* a service, or an error that says how to get one */
+	SERVER_STARTED, /* a service; where no socket of one exists, one's own, which is started and stays */
 };
 
 /*

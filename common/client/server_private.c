@@ -22,9 +22,9 @@ struct plan {
 /* brigd gets no other open file of the caller, not even its standard streams: errors come through the connection. */
 static int plan_files(struct plan *p, int theirs)
 {
-	int r = posix_spawn_file_actions_adddup2(&p->files, theirs, THEIRS);
+	int r = theirs < 0 ? 0 : posix_spawn_file_actions_adddup2(&p->files, theirs, THEIRS);
 
-	r = r ? r : posix_spawn_file_actions_addclosefrom_np(&p->files, THEIRS + 1);
+	r = r ? r : posix_spawn_file_actions_addclosefrom_np(&p->files, theirs < 0 ? THEIRS : THEIRS + 1);
 	r = r ? r : posix_spawn_file_actions_addopen(&p->files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
 	r = r ? r : posix_spawn_file_actions_adddup2(&p->files, STDIN_FILENO, STDOUT_FILENO);
 	return r ? r : posix_spawn_file_actions_adddup2(&p->files, STDIN_FILENO, STDERR_FILENO);
@@ -44,11 +44,10 @@ static int plan_state(struct plan *p)
 }
 
 /* 0 or an errno. posix_spawn() does not copy the caller's memory: the child runs on it until its exec. */
-static int spawn(const char *program, int theirs, pid_t *pid)
+static int spawn(const char *program, char *const *argv, int theirs, pid_t *pid)
 {
-	static char *const argv[] = { (char *)"brigd", (char *)"--private", (char *)"--fd", (char *)"3", NULL };
-	struct plan        plan;
-	int                r = posix_spawn_file_actions_init(&plan.files);
+	struct plan plan;
+	int         r = posix_spawn_file_actions_init(&plan.files);
 
 	if (r)
 		return r;
@@ -65,17 +64,27 @@ static int spawn(const char *program, int theirs, pid_t *pid)
 
 int server_start(struct server *ret, const char *program, struct err *e)
 {
-	int   pair[2];
-	pid_t pid;
+	static char *const argv[] = { (char *)"brigd", (char *)"--private", (char *)"--fd", (char *)"3", NULL };
+	int                pair[2];
+	pid_t              pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "set-up step start-brigd: socketpair");
 	scoped_fd ours = pair[0], theirs = pair[1];
 
-	errno = spawn(program, theirs, &pid);
+	errno = spawn(program, argv, theirs, &pid);
 	if (errno)
 		return err_sys(e, "set-up step start-brigd: %s", program);
 	*ret = (struct server){ .sock = fd_take(&ours), .pid = pid };
 	snprintf(ret->name, sizeof ret->name, "%s", program);
 	return 0;
+}
+
+pid_t server_start_own(const char *program, const char *path, struct err *e)
+{
+	char *const argv[] = { (char *)"brigd", (char *)"--foreground", (char *)"--socket", (char *)path, NULL };
+	pid_t       pid;
+
+	errno = spawn(program, argv, -1, &pid);
+	return errno ? err_sys(e, "set-up step start-brigd: %s", program) : pid;
 }

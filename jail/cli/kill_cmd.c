@@ -1,25 +1,201 @@
-/* kill_cmd.c - brig kill: ends a run of any client of this user */
+/* kill_cmd.c - brig kill: ends runs of any client of this user, by an id, the beginning of one, or all */
 #include "ask.h"
 #include "command.h"
 #include "run_talk.h"
+#include "text.h"
+
+#include <pwd.h>
+#include <string.h>
+
+struct killing {
+	struct ask  a;
+	const char *user; /* --user; NULL: none */
+	bool        all;
+	uid_t       uid; /* of user */
+};
+
+static const struct option_row options[] = {
+	OPTION_SWITCH("all", 0, offsetof(struct killing, all), "End all of your runs; root: those of all users"),
+	OPTION_TEXT("user", 0, offsetof(struct killing, user), "USER", "End all runs of this user, a name or a number"),
+	OPTION_SWITCH("json", 0, offsetof(struct killing, a.json), "Print the answers as JSON"),
+	OPTION_END,
+};
+static const char line[] = "brig kill [--json] RUN | --all | --user USER";
+
+/* --- one run --- */
+
+static json_t *cancel(struct server *server, const char *run, struct err *e)
+{
+	json_t *request = run_talk_cancel(run, NULL);
+
+	if (request)
+		return ask_on(server, request, e);
+	err_set(e, ERR_BAD_SPEC, "the arguments are not UTF-8");
+	return NULL;
+}
+
+struct match {
+	const char *word, *found;
+	size_t      n;
+};
+
+static void look_at(struct match *m, const json_t *id)
+{
+	const char *text = json_string_value(id);
+
+	if (!text || strncmp(text, m->word, strlen(m->word)) != 0)
+		return;
+	m->found = text;
+	m->n++;
+}
+
+/* The id that begins with the word, of a run or of a call in a session. A word that is no beginning stays: the service has the last word. */
+static const char *complete(const json_t *list, const char *word, struct err *e)
+{
+	struct match  m        = { .word = word };
+	const json_t *runs     = json_object_get(list, "runs"), *sessions = json_object_get(list, "sessions");
+
+	for (size_t i = 0; i < json_array_size(runs); i++)
+		look_at(&m, json_object_get(json_array_get(runs, i), "run"));
+	for (size_t i = 0; i < json_array_size(sessions); i++) {
+		const json_t *calls = json_object_get(json_array_get(sessions, i), "running");
+
+		for (size_t k = 0; k < json_array_size(calls); k++)
+			look_at(&m, json_array_get(calls, k));
+	}
+	if (m.n > 1) {
+		err_set(e, ERR_BAD_SPEC, "%.40s: %zu runs begin with it; write more of the id that brig ps prints", word, m.n);
+		return NULL;
+	}
+	return m.n ? m.found : word;
+}
+
+static json_t *end_one(struct server *server, const char *word, struct err *e)
+{
+	json_t     *list = strlen(word) < RUN_ID_LEN && *word ? ask_on(server, json_pack("{ss}", "op", "list"), e) : NULL, *reply;
+	const char *id   = list ? complete(list, word, e) : word;
+
+	reply = id ? cancel(server, id, e) : NULL;
+	json_decref(list);
+	return reply;
+}
+
+/* --- all --- */
+
+static bool is_meant(const struct killing *k, const json_t *run)
+{
+	return !k->user || (uid_t)ask_figure(run, "uid") == k->uid;
+}
+
+/* A run that has ended meanwhile is no error. Appends the replies. False: *e. */
+static bool end_listed(struct server *server, const struct killing *k, const json_t *runs, json_t *replies, struct err *e)
+{
+	for (size_t i = 0; i < json_array_size(runs); i++) {
+		const json_t *run   = json_array_get(runs, i);
+		json_t       *reply = is_meant(k, run) ? cancel(server, json_string_value(json_object_get(run, "run")), e) : NULL;
+
+		if (reply)
+			json_array_append_new(replies, reply);
+		else if (is_meant(k, run) && e->kind != ERR_DENIED)
+			return false;
+	}
+	return true;
+}
+
+/* A list has the oldest runs: what it left out comes with the next one, as long as there is something to end. */
+static json_t *end_all(struct server *server, const struct killing *k, struct err *e)
+{
+	json_t *replies = json_array(), *list;
+	size_t  before;
+	bool    more;
+
+	do {
+		before = json_array_size(replies);
+		list   = ask_on(server, json_pack("{ss}", "op", "list"), e);
+		if (!list || !end_listed(server, k, json_object_get(list, "runs"), replies, e)) {
+			json_decref(list);
+			json_decref(replies);
+			return NULL;
+		}
+		more = ask_figure(list, "left_out") && json_array_size(replies) > before;
+		json_decref(list);
+	} while (more);
+	return replies;
+}
+
+/* --- the command --- */
+
+/* brig is linked statically, and asks no other source of users than this file. */
+static bool find_name(const char *name, uid_t *uid)
+{
+	FILE          *in    = fopen("/etc/passwd", "re");
+	struct passwd *entry = NULL;
+
+	while (in && (entry = fgetpwent(in)) && strcmp(entry->pw_name, name) != 0)
+		;
+	if (entry)
+		*uid = entry->pw_uid;
+	if (in)
+		fclose(in);
+	return entry != NULL;
+}
+
+static int find_user(struct killing *k, struct err *e)
+{
+	uint64_t uid;
+
+	if (!k->user || find_name(k->user, &k->uid))
+		return 0;
+	if (text_to_u64(k->user, &uid) < 0 || uid >= UINT32_MAX)
+		return err_set(e, ERR_BAD_SPEC, "--user %.40s: there is no such user in /etc/passwd; write a number", k->user);
+	k->uid = (uid_t)uid;
+	return 0;
+}
+
+static int parse(struct killing *k, int argc, char **argv, struct err *e)
+{
+	int n = options_parse(options, argc, argv, k, e), words = argc - 1 - n;
+
+	if (n < 0)
+		return n;
+	if (words != !(k->all || k->user) || (k->all && k->user))
+		return err_set(e, ERR_BAD_SPEC, "write: %s", line);
+	return find_user(k, e) < 0 ? -1 : n + 1;
+}
+
+static void print(const struct killing *k, json_t *reply)
+{
+	if (k->a.json)
+		ask_print_json(reply);
+	else if (json_is_array(reply))
+		printf("ended %zu run%s\n", json_array_size(reply), json_array_size(reply) == 1 ? "" : "s");
+	json_decref(reply);
+}
 
 int kill_main(int argc, char **argv)
 {
-	struct ask a = { 0 };
-	struct err e;
-	json_t    *reply;
-	int        status, word;
+	struct killing k      = { .a = { 0 } };
+	struct server  server = SERVER_NONE;
+	struct err     e;
+	json_t        *reply  = NULL;
+	int            word   = parse(&k, argc, argv, &e);
 
-	word = ask_parse(&a, argc, argv, 1, "brig kill [--json] RUN", "End one of your runs, by the id that brig ps prints; root can end the runs of all users.", &status);
-	if (word < 0)
-		return status;
-	reply = ask(run_talk_cancel(argv[word], NULL), &e);
+	if (word == OPTIONS_HELP) {
+		printf("usage: %s\n\nEnd one of your runs, by the id that brig ps prints or its beginning, or all of them; root can end those of all users.\n\n", line);
+		options_print(options, stdout);
+		return STATUS_OK;
+	}
+	if (word < 0) {
+		fprintf(stderr, "brig kill: %s\n", e.text);
+		return STATUS_USAGE;
+	}
+	if (ask_open(&server, &e) == 0)
+		reply = k.all || k.user ? end_all(&server, &k, &e) : end_one(&server, argv[word], &e);
+	(void)server_close(&server);
 	if (!reply) {
 		fprintf(stderr, "brig kill: %s\n", e.text);
 		return STATUS_FAILED;
 	}
-	if (a.json)
-		ask_print_json(reply);
-	json_decref(reply);
+	print(&k, reply);
 	return STATUS_OK;
 }

@@ -32,7 +32,7 @@ static int reach(struct server *server, const struct request *r, struct err *e)
 		return 0;
 	}
 	if (r->by & IN_SESSION)
-		return session_connect(server, e);
+		return session_connect(server, r->start, e);
 	return server_connect(server, r->private ? SERVER_PRIVATE : SERVER_ANY, e) < 0 ? -1 : privilege_drop(e);
 }
 

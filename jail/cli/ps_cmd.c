@@ -12,13 +12,14 @@ static void print_text(const json_t *row, const char *key, int width, FILE *out)
 
 static void print_run(const json_t *run, FILE *out)
 {
-	char comm[64];
+	const json_t *program = json_object_get(run, "program"); /* older services have none */
+	char          what[128];
 
 	print_text(run, "run", RUN_ID_LEN, out);
 	print_text(run, "profile", 12, out);
 	print_text(run, "state", 8, out);
 	fprintf(out, "%8.1f %6" JSON_INTEGER_FORMAT " %7" JSON_INTEGER_FORMAT " ", (double)ask_figure(run, "age_ms") / 1000, ask_figure(run, "uid"), ask_figure(run, "pid"));
-	fprintf(out, "%s\n", ask_text(json_object_get(run, "comm"), comm, sizeof comm));
+	fprintf(out, "%s\n", ask_text(program ? program : json_object_get(run, "comm"), what, sizeof what));
 }
 
 void ps_print_runs(const json_t *reply, FILE *out)

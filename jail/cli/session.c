@@ -1,7 +1,12 @@
 /* session.c - the command line of brig session, and its connection to the service */
+#define _GNU_SOURCE
 #include "session.h"
 
+#include "command.h"
 #include "privilege.h"
+
+#include <stdlib.h>
+#include <unistd.h>
 
 int session_parse(const struct option_row *rows, int argc, char **argv, void *into, const char **name, struct err *e)
 {
@@ -14,9 +19,31 @@ int session_parse(const struct option_row *rows, int argc, char **argv, void *in
 	return behind < 0 ? behind : before + 1 + behind;
 }
 
-int session_connect(struct server *ret, struct err *e)
+/* What the other commands need to know, or the user, to end it. */
+static void say_started(const struct server *s)
 {
-	if (server_connect(ret, SERVER_SERVICE, e) == 0)
+	if (s->stays)
+		fprintf(stderr, "brig: no service was running: started one of your own, which stays until you type:  kill %d\n", (int)s->stays);
+	if (s->unusual)
+		fprintf(stderr, "brig: for the other commands, type:  export BRIG_SOCKET=%s\n", s->name);
+}
+
+int session_connect(struct server *ret, bool start, struct err *e)
+{
+	const char *named = secure_getenv("BRIG_SOCKET");
+
+	if (server_connect(ret, start ? SERVER_STARTED : SERVER_SERVICE, e) == 0) {
+		say_started(ret);
 		return privilege_drop(e);
-	return e->kind == ERR_MISSING ? err_wrap(e, "a session needs a service, like one of your own (systemctl --user enable --now brigd.socket)") : -1;
+	}
+	if (e->kind == ERR_MISSING && !start && !(named && *named))
+		return err_set(e, ERR_MISSING, "no brigd is running, and a session needs one: brig session open --start starts one of your own, systemctl %senable --now brigd.socket keeps one",
+			       geteuid() == 0 ? "" : "--user ");
+	return -1;
+}
+
+int session_without(const char *command, const struct err *e)
+{
+	fprintf(stderr, "brig %s: %s\n", command, e->text);
+	return STATUS_DENIED;
 }

@@ -33,8 +33,9 @@ static int close_main(int argc, char **argv)
 	word = ask_parse(&a, argc, argv, 1, "brig session close [--json] SESSION", "Close a session: everything in it ends, and its files are gone.", &status);
 	if (word < 0)
 		return status;
-	if (session_connect(&server, &e) == 0)
-		reply = ask_on(&server, json_pack("{ss ss}", "op", "close", "session", argv[word]), &e);
+	if (session_connect(&server, false, &e) < 0)
+		return session_without(argv[0], &e);
+	reply = ask_on(&server, json_pack("{ss ss}", "op", "close", "session", argv[word]), &e);
 	(void)server_close(&server);
 	return tell(argv[0], &a, reply, &e);
 }
@@ -111,8 +112,9 @@ static int interrupt_main(int argc, char **argv)
 			 "Interrupt the calls that are under way in a session, or one of them by its id, as Ctrl-C does.", &status);
 	if (word < 0)
 		return status;
-	if (session_connect(&server, &e) == 0)
-		reply = interrupt(&server, argv[word], &e);
+	if (session_connect(&server, false, &e) < 0)
+		return session_without(argv[0], &e);
+	reply = interrupt(&server, argv[word], &e);
 	(void)server_close(&server);
 	return tell(argv[0], &a, reply, &e);
 }
@@ -164,14 +166,18 @@ static void keep_sessions(json_t *reply)
 
 static int list_main(int argc, char **argv)
 {
-	struct ask a = { 0 };
-	struct err e;
-	json_t    *reply;
-	int        status;
+	struct server server = SERVER_NONE;
+	struct ask    a      = { 0 };
+	struct err    e;
+	json_t       *reply;
+	int           status;
 
 	if (ask_parse(&a, argc, argv, 0, "brig session list [--json]", "List your sessions in the service; root sees those of all users.", &status) < 0)
 		return status;
-	reply = ask(json_pack("{ss}", "op", "list"), &e);
+	if (session_connect(&server, false, &e) < 0)
+		return session_without(argv[0], &e);
+	reply = ask_on(&server, json_pack("{ss}", "op", "list"), &e);
+	(void)server_close(&server);
 	if (reply)
 		keep_sessions(reply);
 	if (reply && !a.json)
@@ -202,7 +208,7 @@ static const struct verb {
 
 static void usage(FILE *out)
 {
-	fputs("usage: brig session COMMAND [OPTION]...\n\nKeeps a jail with its files and interpreters from one call to the next; needs a service.\n\n", out);
+	fputs("usage: brig session COMMAND [OPTION]...\n\nKeeps a jail with its files and interpreters from one call to the next; needs a service, which\nbrig session open --start starts where there is none.\n\n", out);
 	for (const struct verb *v = verbs; v->name; v++)
 		fprintf(out, "  %-10s %s\n", v->name, v->doc);
 	fputs("\nbrig session COMMAND --help says more\n", out);

@@ -177,8 +177,9 @@ static int move(const char *command, struct request *r, const char *list, const 
 	scoped_fd     sock = -1;
 	int           sent, status;
 
-	if (session_connect(&server, &e) == 0)
-		sock = open_socket(&server, r, &e);
+	if (session_connect(&server, false, &e) < 0)
+		return session_without(command, &e);
+	sock = open_socket(&server, r, &e);
 	if (sock < 0) {
 		status = fail(command, &e);
 	} else {

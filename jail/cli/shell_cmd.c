@@ -53,7 +53,7 @@ static int check_options(struct request *r, struct err *e)
 static int reach(struct server *server, const struct request *r, struct err *e)
 {
 	if (r->session)
-		return session_connect(server, e);
+		return session_connect(server, false, e);
 	return server_connect(server, r->private ? SERVER_PRIVATE : SERVER_ANY, e) < 0 ? -1 : privilege_drop(e);
 }
 

@@ -8,6 +8,7 @@
 #include "launch.h"
 #include "run_record.h"
 #include "session.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -256,6 +257,62 @@ static void drop(struct served_run *r)
 	free(r);
 }
 
+/* --- what runs, for people --- */
+
+/* The first line with more than a comment: where a program begins to do something. */
+static const char *first_line(const struct program_text *code, size_t *n)
+{
+	const char *line = code->text, *end = code->text + code->len, *next;
+
+	for (; line < end; line = next) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line));
+
+		next = stop ? stop + 1 : end;
+		while (line < next && (*line == ' ' || *line == '\t' || *line == '\r'))
+			line++;
+		*n = (size_t)((stop ? stop : end) - line);
+		if (line < (stop ? stop : end) && *line != '#')
+			return line;
+	}
+	*n = 0;
+	return "";
+}
+
+static void add(struct served_run *r, const char *text, size_t n)
+{
+	size_t at = strlen(r->program), room = sizeof r->program - 1 - at;
+
+	memcpy(r->program + at, text, n < room ? n : room);
+}
+
+static void add_words(struct served_run *r, const json_t *words)
+{
+	for (size_t i = 0; i < json_array_size(words); i++) {
+		add(r, " ", *r->program != 0);
+		add(r, json_string_value(json_array_get(words, i)), json_string_length(json_array_get(words, i)));
+	}
+}
+
+static void describe(struct served_run *r, const struct protocol_request *request, const struct program_text *code)
+{
+	const char *line;
+	size_t      n;
+
+	if (request->kind == REQUEST_open) {
+		add(r, "session ", request->name ? 8 : 7);
+		add(r, request->name ? request->name : "", request->name ? strlen(request->name) : 0);
+	} else if (request->kind == REQUEST_exec) {
+		add_words(r, request->argv);
+	} else if (request->main) {
+		add(r, request->main, strlen(request->main));
+		add_words(r, request->args);
+	} else {
+		line = first_line(code, &n);
+		add(r, line, n);
+	}
+	text_make_plain(r->program);
+}
+
 int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan, const char *id,
 		     const int *fds, struct denial *why)
 {
@@ -271,6 +328,7 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 		.tools = -1, .asked_ms = now, .part = { plan->limits.memory_bytes, request->kind == REQUEST_open },
 		.run = { .sock = -1 }, .net = SERVED_NET_NONE };
 	memcpy(r->id, id, sizeof r->id);
+	describe(r, request, &plan->code);
 	if (request->kind == REQUEST_open && !(r->session = session_new(r, request))) {
 		free(r);
 		return deny(why, DENIAL_broken, NULL, "out of memory");

@@ -22,6 +22,8 @@ struct attempt {
 
 struct session;
 
+enum { SERVED_PROGRAM_MAX = 96 };
+
 struct served_run {
 	TAILQ_ENTRY(served_run)      link;
 	struct door                 *door;
@@ -36,6 +38,7 @@ struct served_run {
 	bool                         with_tools, is_waiting;
 	uint32_t                     calls;      /* of tools, which the client has reported */
 	char                         id[RUN_ID_LEN + 1];
+	char                         program[SERVED_PROGRAM_MAX]; /* the beginning of what runs, for people; it is theirs: not trusted */
 	double                       asked_ms;
 	struct run                   run;
 	struct served_net            net;

@@ -431,6 +431,8 @@ def test_ps_prints_a_line_for_each_run():
     assert [line.split() for line in done.stdout.splitlines()] == [
         ["RUN", "PROFILE", "STATE", "SECONDS", "UID", "PID", "COMMAND"],
         [fake.STARTED["run"], "basic", "running", "1.2", "1000", "77", "a?[1m"], ["and", "3", "more"]]
+    _, done = ask({**RUNS, "runs": [{**RUNS["runs"][0], "program": "x = 1\x1b"}]}, "ps")
+    assert done.stdout.splitlines()[1].endswith(" x = 1?"), done
 
 
 @pytest.mark.requirement("A63")
@@ -495,10 +497,38 @@ def test_of_what_brigd_may_not_say_no_page_is_made(stats, answer):
 
 
 def test_kill_asks_for_the_end_of_one_run():
-    request, done = ask({"reply": "cancel", "run": "abc"}, "kill", "abc")
-    assert request == {"op": "cancel", "run": "abc"} and (done.status, done.stdout, done.stderr) == (0, "", "")
-    _, done = ask(fake.refusal("not_found", "you have no run \"abc\"", "run"), "kill", "abc")
+    run = fake.STARTED["run"]
+    request, done = ask({"reply": "cancel", "run": run}, "kill", run)
+    assert request == {"op": "cancel", "run": run} and (done.status, done.stdout, done.stderr) == (0, "", "")
+    _, done = ask(fake.refusal("not_found", "you have no run \"abc\"", "run"), "kill", run)
     assert (done.status, done.stderr) == (1, "brig kill: you have no run \"abc\"\n")
+
+
+def end(*argv):
+    """What brig kill asks of a service with three runs, one of another user, and how it ended."""
+    runs = [{**RUNS["runs"][0], "run": run, "uid": uid} for run, uid in (("aa11", 1000), ("aa22", 1000), ("bb33", 1001))]
+    cancelled = []
+
+    def script(door):
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            while (request := door.receive()):
+                if request["op"] == "list":
+                    door.send({"reply": "list", "left_out": 0, "runs": runs})
+                else:
+                    cancelled.append(request["run"])
+                    door.send({"reply": "cancel", "run": request["run"]} if len(request["run"]) == 4 else fake.refusal("not_found", "you have no such run", "run"))
+    with fake.door(script) as env:
+        done = tool.Child([str(tool.binary()), "kill", *argv], env=env).wait()
+    return cancelled, done.status, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("argv, cancelled, status, out, err", [
+    (["b"], ["bb33"], 0, "", ""), (["aa"], [], 1, "", "brig kill: aa: 2 runs begin with it; write more of the id that brig ps prints\n"),
+    (["c"], ["c"], 1, "", "brig kill: you have no such run\n"), (["--all"], ["aa11", "aa22", "bb33"], 0, "ended 3 runs\n", ""),
+    (["--user", "1001"], ["bb33"], 0, "ended 1 run\n", ""), (["--all", "b"], [], 2, "", "brig kill: write: brig kill [--json] RUN | --all | --user USER\n"),
+    (["--user", "no-such-user"], [], 2, "", "brig kill: --user no-such-user: there is no such user in /etc/passwd; write a number\n")], ids=lambda value: " ".join(value) if isinstance(value, list) else None)
+def test_kill_takes_the_beginning_of_one_id_all_or_a_user(argv, cancelled, status, out, err):
+    assert end(*argv) == (cancelled, status, out, err)
 
 
 @pytest.mark.private("there is no service")

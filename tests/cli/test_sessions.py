@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -103,12 +104,26 @@ def test_a_command_line_that_makes_no_sense_says_what_to_write(words, says):
     assert (done.returncode, done.stdout) == (2, "") and says in done.stderr and len(done.stderr.splitlines()) == 1, done
 
 
-@pytest.mark.parametrize("words, status", [(("open",), 125), (("run", "work", "-c", "1"), 125), (("exec", "work", "true"), 125), (("put", "work", __file__), 1),
-                                           (("get", "work", "a"), 1), (("files", "work"), 1), (("interrupt", "work"), 1), (("close", "work"), 1)])
-def test_without_a_service_the_error_says_how_to_have_one(words, status):
+@pytest.mark.parametrize("words", [("open",), ("run", "work", "-c", "1"), ("exec", "work", "true"), ("put", "work", __file__), ("get", "work", "a"), ("files", "work"), ("interrupt", "work"),
+                                   ("close", "work"), ("list",)], ids=lambda words: words[0])
+def test_without_a_service_one_error_with_one_status_says_how_to_have_one(words):
     done = plain(*words, env={"BRIG_SOCKET": None})
-    assert (done.returncode, done.stdout) == (status, "") and "systemctl --user enable --now brigd.socket" in done.stderr and "no brigd is running" in done.stderr, done
-    assert len(done.stderr.splitlines()) == 1
+    assert (done.returncode, done.stdout) == (125, "") and len(done.stderr.splitlines()) == 1, done
+    assert "no brigd is running, and a session needs one: brig session open --start starts one of your own, systemctl " in done.stderr, done
+
+
+def test_open_starts_a_service_of_ones_own_where_there_is_none_and_says_so(tmp_path):
+    env = {"BRIG_SOCKET": str(tmp_path / "own.sock")}
+    done = plain("open", "work", "--start", env=env)
+    pid = int(re.search(r"^brig: no service was running: started one of your own, which stays until you type:  kill ([0-9]+)$", done.stderr, re.M)[1])
+    try:
+        assert (done.returncode, done.stdout) == (0, "work\n"), done
+        assert plain("run", "work", "-c", "6 * 7", env=env).stdout == "42\n"
+        again = plain("open", "more", "--start", env=env)
+        assert (again.returncode, again.stdout, again.stderr) == (0, "more\n", ""), "the one that runs is used"
+    finally:
+        os.kill(pid, signal.SIGTERM)
+        assert host.poll(lambda: plain("list", env=env).returncode == 125), "it ends"
 
 
 # --- open ---
