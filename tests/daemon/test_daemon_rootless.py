@@ -149,7 +149,7 @@ def test_profiles_of_a_folder_that_the_user_can_no_longer_list_are_not_gone(buil
 
 @pytest.mark.diagonal("user")
 @pytest.mark.row("B6")
-@pytest.mark.parametrize("to", ["secret", "/proc"])
+@pytest.mark.parametrize("to", tiers.few(["secret", "/proc"], "secret"))
 def test_a_directory_above_that_is_exchanged_between_look_and_mount_leads_nowhere(own, to):
     """As in test_shown_directories.py; here the supervisor opens it anew in the namespace of the user."""
     daemon, user = own

@@ -129,7 +129,7 @@ def test_two_thousand_kills_leave_nothing(start_daemon, warm_mode):
 
 # --- each of them once, with a run that surely is there -----------------------------------------------------------------
 
-@pytest.mark.parametrize("helper", ["keeper", "supervisor", "init"])
+@pytest.mark.parametrize("helper", tiers.few(["keeper", "supervisor", "init"], "keeper"))
 def test_a_client_hears_the_end_when_a_helper_is_killed(start_daemon, token, helper):
     daemon = start_daemon(MANY)
     with daemon.connect() as talk:

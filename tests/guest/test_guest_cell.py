@@ -79,7 +79,7 @@ def test_a_program_is_checked_in_a_cell_by_the_lists_of_its_profile(caller):
     assert [row["message"] for row in report["errors"]] == ["Import 'math' is not allowed"]
 
 
-@pytest.mark.parametrize("source", ["f" + "()" * 45_000, "a\n" * 50_000], ids=["calls", "statements"])
+@pytest.mark.parametrize("source", ["f" + "()" * 45_000, pytest.param("a\n" * 50_000, marks=pytest.mark.nightly)], ids=["calls", "statements"])
 def test_a_bomb_is_told_from_inside_the_limits_of_a_cell(caller, source):
     report = report_of(caller.start(source, profile="basic", mode="check"))
     assert report["valid"] is (source[0] == "a")

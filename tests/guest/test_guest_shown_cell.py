@@ -70,6 +70,7 @@ plt.get_fignums()
     assert between == {"text/plain": "'between'"} and size_of(second) == (1280, 640)
 
 
+@pytest.mark.nightly
 def test_a_figure_of_seaborn_and_one_of_pandas(shown_by):
     report = shown_by("import seaborn, pandas\nd = pandas.DataFrame({'a': [1, 2, 3], 'b': [3, 1, 2]})\nseaborn.scatterplot(d, x='a', y='b')\nd.plot()\nNone")
     assert [size_of(one) for one in report["displays"]] == [(640, 480)] * 2
@@ -103,6 +104,7 @@ def test_an_image_of_pillow_is_a_picture(shown_by):
     assert size_of(report["displays"][0]) == (30, 20) and size_of(report["bundle"]) == (5, 4)
 
 
+@pytest.mark.nightly
 def test_an_image_that_is_too_large_is_made_smaller(shown_by):
     report = shown_by("from PIL import Image\nimport numpy\nImage.fromarray(numpy.random.randint(0, 255, (3000, 2000, 3), dtype='uint8'))")
     assert report["left_out"] == ["the result: the image of 2000 x 3000 is shown as 640 x 960"] and {"image/png", "image/jpeg"} & set(report["bundle"])
