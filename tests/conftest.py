@@ -1,10 +1,14 @@
 """The project's pytest plugin: C unit tests as items, fixtures, tiers, and what may never be skipped."""
+import fcntl
 import fnmatch
+import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import tempfile
+import uuid
 
 import pytest
 
@@ -44,6 +48,9 @@ def pytest_configure(config):
         config.pluginmanager.register(tiers.Stopwatch(config), "stopwatch")
         config.pluginmanager.register(neighbours.Table(), "neighbours")
         config.pluginmanager.register(Failed(config), "failed")
+        if hasattr(config.option, "testrunuid"): # of pytest-xdist
+            config.option.testrunuid = config.option.testrunuid or uuid.uuid4().hex
+            config.add_cleanup(lambda: shutil.rmtree(tap_folder(config.option.testrunuid), ignore_errors=True))
 
 
 def is_worker(config):
@@ -106,25 +113,52 @@ class TapFile(pytest.File):
         if not program.exists():
             yield TapItem.from_parent(self, name="is built", bad=f"{program} is missing: ./dev build")
             return
-        try:
-            # stdout goes to a file of its own: what a crash leaves in a buffer is lost either way
-            done = subprocess.run([program], capture_output=True, text=True, errors="replace", timeout=60)
-        except subprocess.TimeoutExpired:
+        done = self.once(program)
+        if done is None:
             yield TapItem.from_parent(self, name="ends by itself", bad=f"{program}: still running after 60 s")
             return
+        status, stdout, stderr = done
         seen = set()
-        for ok, sentence, notes in parse_tap(done.stdout):
+        for ok, sentence, notes in parse_tap(stdout):
             name, again = sentence, 2
             while name in seen:
                 name, again = f"{sentence} ({again})", again + 1
             seen.add(name)
             yield TapItem.from_parent(self, name=name, bad=None if ok else f"not ok - {sentence}\n{notes}")
-        plan = f"1..{len(seen)}" in done.stdout.splitlines()
-        failed = "\nnot ok " in "\n" + done.stdout
-        if not plan or done.returncode != (1 if failed else 0):
+        plan = f"1..{len(seen)}" in stdout.splitlines()
+        failed = "\nnot ok " in "\n" + stdout
+        if not plan or status != (1 if failed else 0):
             yield TapItem.from_parent(self, name="runs to its end", bad=(
-                f"{program}: status {done.returncode} after {len(seen)} promises, plan line "
-                f"{'found' if plan else 'missing'}\n{done.stdout[-500:]}{done.stderr[-3000:]}"))
+                f"{program}: status {status} after {len(seen)} promises, plan line "
+                f"{'found' if plan else 'missing'}\n{stdout[-500:]}{stderr[-3000:]}"))
+
+
+    def once(self, program):
+        """(status, output, errors) of a program, None if it does not end: all workers of a session collect, and the first one runs it."""
+        if not is_worker(self.config):
+            return run_tap(program)
+        folder = tap_folder(self.config.workerinput["testrunuid"])
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / program.name, "a+", encoding="utf-8") as shared:
+            fcntl.flock(shared, fcntl.LOCK_EX)
+            shared.seek(0)
+            known = shared.read()
+            if not known:
+                known = json.dumps(run_tap(program))
+                shared.write(known)
+        return json.loads(known)
+
+
+def tap_folder(session):
+    return host.build_dir() / "tap" / session
+
+
+def run_tap(program):
+    try:
+        done = subprocess.run([program], capture_output=True, text=True, errors="replace", timeout=60)
+    except subprocess.TimeoutExpired:
+        return None
+    return done.returncode, done.stdout, done.stderr
 
 
 def parse_tap(text):
