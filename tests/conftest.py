@@ -36,6 +36,7 @@ def pytest_configure(config):
         config.addinivalue_line("markers", f"{name}: {meaning}; --tier {name}")
     config.addinivalue_line("markers", "alone(why): looks at what the whole machine has, so no other test may run beside it")
     config.addinivalue_line("markers", "diagonal(name): one value of this parameter for each of the others is fast, all are in nightly")
+    config.addinivalue_line("markers", "sample(number, names...): so many rows, evenly apart, and those with these names are fast, all are in nightly")
     config.addinivalue_line("markers", "private(why): its subject is a brigd of one's own, also where runs are warm")
     config.addinivalue_line("markers", "row(id): the row of the escape matrix that this test carries")
     config.addinivalue_line("markers", "control(id): the same attack where there is no jail, which must succeed")
@@ -62,6 +63,7 @@ def is_worker(config):
 def pytest_collection_modifyitems(config, items):
     """Leaves out the tiers that were not asked for."""
     tiers.mark_diagonals(items)
+    tiers.mark_samples(items)
     wanted, out = tiers.wanted(config), []
     everything, items[:] = list(items), []
     for item in everything:

@@ -152,6 +152,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("option, value, words", OPTIONS, ids=[f"{row[0]} {row[1]!r} is refused" for row in OPTIONS])
 def test_option(jail, run_brig, option, value, words):
     options = [option] if value is None else [option, value]
@@ -177,6 +178,7 @@ USAGE = [("no file", ["run"]), ("an unknown command", ["walk"]), ("an option wit
          ("a word for metrics", ["metrics", "basic"]), ("nowhere to listen", ["metrics", "--listen"]), ("no place to listen", ["metrics", "--listen=nowhere"]), ("an option of profile check", ["profile", "check", "--color", "basic"])]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("argv", [row[1] for row in USAGE], ids=[f"{row[0]} is wrong usage: 2" for row in USAGE])
 def test_usage(brig, argv):
     done = subprocess.run([brig, *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=host.HANG)
@@ -188,6 +190,7 @@ def test_brig_alone_shows_the_commands_as_wrong_usage(brig):
     assert done.returncode == 2 and done.stdout == "" and "usage: brig" in done.stderr and "doctor" in done.stderr, done
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("argv", [["--help"], *([word, "--help"] for word in "run exec ps kill stats metrics explain doctor profile rootfs".split()),
                                   *(["profile", word, "--help"] for word in "list check schema".split())], ids=" ".join)
 def test_help_goes_to_stdout(brig, argv):
@@ -215,6 +218,7 @@ WORDS = [
 ]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("words", WORDS)
 def test_no_word_reaches_the_terminal_as_it_is(jail, brig, tmp_path, words):
     (tmp_path / "hello.py").write_text("pass")

@@ -63,6 +63,7 @@ def test_a_part_that_is_none_is_refused_with_the_list(brig):
     assert done.returncode == 2 and "no part lunch; there are: latency, " in done.stderr
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("bench, words, said", [
     ("warm", ["--rounds", "0"], "--rounds: '0' is no whole number above 0"),
     ("warm", ["--rounds", "-1"], "--rounds: '-1' is no whole number above 0"),
@@ -147,6 +148,7 @@ def test_a_run_that_is_not_what_it_should_be_has_no_figure(ask, program, expect,
         assert done.returncode == 1 and words in done.stderr and done.stdout == "", done
 
 
+@pytest.mark.nightly
 def test_every_tenth_run_beside_bombs_is_one(ask, tmp_path):
     for name, text in (("spin", "while True: pass"), ("flood", "while True: print('x' * 65536)")):
         (tmp_path / name).write_text(text)

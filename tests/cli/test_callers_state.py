@@ -19,6 +19,7 @@ def write(folder, text):
     return program
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1), (0, 1, 2)], ids=lambda fds: f"descriptors {fds} are closed")
 def test_a_run_with_closed_streams_is_a_run(jail, brig, tmp_path, closed):
     """What was opened next would be taken for the stream; with 1 closed it was the socket to the launcher."""
@@ -55,6 +56,7 @@ def test_a_record_that_nobody_reads_is_no_success(jail, brig, tmp_path):
     assert done.returncode == 141 and "record cannot be written: Broken pipe" in done.stderr, done
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("mask", [0o777, 0o177, 0o077, 0], ids=lambda mask: f"umask {mask:03o} leaves nothing behind")
 def test_umask(jail, brig, tmp_path, mask):
     before = host.Snapshot()
@@ -63,6 +65,7 @@ def test_umask(jail, brig, tmp_path, mask):
     assert not before.left_since()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("which, value", [("NOFILE", 4), ("NOFILE", 8), ("NOFILE", 16), ("NOFILE", 24), ("FSIZE", 0), ("FSIZE", 100), ("NPROC", 1)],
                          ids=lambda v: str(v))
 def test_a_limit_that_is_too_small_is_named_and_nothing_is_left(jail, brig, tmp_path, which, value):

@@ -127,6 +127,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_program_that_is_too_much_for_a_parser_ends_in_a_word(jail, name):
     ran = check(text=BOMBS[name])

@@ -89,11 +89,13 @@ def test_a_dash_brings_the_options_of_the_command(complete):
     assert "--module" not in complete("brig", "exec", "--m") and "--memory" in complete("brig", "exec", "--m")
 
 
+@pytest.mark.sample(1)
 def test_behind_profile_come_the_profiles(complete):
     assert complete("brig", "run", "--profile", "") >= {"basic", "strict"} and "basic" in complete("brig", "run", "-p", "ba")
     assert "strict" in complete("brig", "explain", "str")
 
 
+@pytest.mark.sample(1)
 def test_commands_of_rootfs_and_their_options_are_known(complete):
     assert complete("brig", "rootfs", "") >= {"build", "verify", "gc"} and "--dry-run" in complete("brig", "rootfs", "gc", "--")
 
@@ -113,41 +115,50 @@ def sessions(monkeypatch):
         yield {"work", SESSIONS[1]["session"]}
 
 
+@pytest.mark.sample(1)
 def test_commands_of_session_and_their_options_are_known(complete):
     assert complete("brig", "session", "") >= {"open", "run", "interrupt", "list"} and complete("brig", "session", "op") == {"open"}
     assert {"--context", "--artifacts"} <= complete("brig", "session", "run", "--") and "--lifetime" in complete("brig", "session", "open", "--li")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("command", ["run", "exec", "put", "get", "files", "interrupt", "close"])
 def test_sessions_are_completed_by_their_names(complete, sessions, command):
     assert complete("brig", "session", command, "") >= sessions
 
 
+@pytest.mark.sample(1)
 def test_sessions_are_completed_for_a_shell(complete, sessions):
     assert complete("brig", "shell", "wo") == {"work"}
 
 
+@pytest.mark.sample(1)
 def test_sessions_are_completed_behind_options(complete, sessions):
     assert complete("brig", "session", "run", "--context", "b", "wo") == {"work"}
 
 
+@pytest.mark.sample(1)
 def test_behind_a_session_come_files(complete, sessions, request):
     done = complete("brig", "session", "put", "work", "pro")
     assert done == (set() if request.node.callspec.params["complete"] == "bash" else {"program.py"})
 
 
+@pytest.mark.sample(1)
 def test_trees_are_completed_for_rootfs_verify(complete, jail):
     assert "basic" in complete("brig", "rootfs", "verify", "")
 
 
+@pytest.mark.sample(1)
 def test_help_completes_commands(complete):
     assert "doctor" in complete("brig", "help", "doc")
 
 
+@pytest.mark.sample(1)
 def test_an_option_that_was_given_its_value_is_followed_by_options_again(complete):
     assert "--timeout" in complete("brig", "run", "--memory", "64M", "--time")
 
 
+@pytest.mark.sample(1)
 def test_a_file_can_be_named_where_a_program_is_expected(complete, request):
     if request.node.callspec.params["complete"] == "bash":
         assert complete("brig", "run", "pro") == set()  # bash then completes files itself: complete -o default

@@ -32,6 +32,7 @@ def needs_cpu(jail, needs_cgroup):
     needs_cgroup("cpu")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("program, at_once", [row[1:] for row in WAYS], ids=[row[0] for row in WAYS])
 @pytest.mark.requirement("A57", "B4")
 def test_half_a_cpu_by_the_record(needs_cpu, run_brig, program, at_once):
@@ -40,6 +41,7 @@ def test_half_a_cpu_by_the_record(needs_cpu, run_brig, program, at_once):
     assert 0.02 * run.record["wall_ms"] < run.record["cpu_ms"] <= HALF * run.record["wall_ms"] + 1000 * BEGUN, str(run)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("program, at_once", [row[1:] for row in WAYS], ids=[row[0] for row in WAYS])
 @pytest.mark.requirement("A57", "B4")
 def test_half_a_cpu_by_the_kernels_counter(needs_cpu, start_brig, program, at_once):

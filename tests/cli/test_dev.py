@@ -123,6 +123,7 @@ def left(request):
 GOOD = "tests/cli/test_dev.py::test_an_unknown_command_is_refused_with_the_list"
 
 
+@pytest.mark.nightly
 def test_what_failed_is_run_again_three_times_and_named_when_it_passes(left):
     left(GOOD)
     done = dev("again", "nonesuch")
@@ -136,6 +137,7 @@ def test_a_row_that_is_unsteady_for_the_third_time_is_mended_or_removed():
     assert [name for name, times in collections.Counter(rows).items() if times >= 3] == []
 
 
+@pytest.mark.sample(0, "none", "many")
 @pytest.mark.parametrize("names, says", [((), "no test failed"), ((GOOD,) * 4, "4 tests failed"), (("tests/cli/test_dev.py::no_such_test",), "fails alone, too")], ids=["none", "many", "one that is not there"])
 def test_what_failed_for_no_reason_of_chance_is_not_run_away(left, names, says):
     left(*names)

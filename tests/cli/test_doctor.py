@@ -634,6 +634,7 @@ def test_ids_that_somebody_else_has(host):
 MAPPER = "/usr/bin/newuidmap"
 
 
+@pytest.mark.sample(3)
 @needs_root
 @pytest.mark.parametrize("lines,setup,flags,cause,fix", [
     ("eve:100000:65536\n", "", "", "has no line for nobody", "usermod --add-subuids 165536-231071 --add-subgids 165536-231071 nobody"),
@@ -665,6 +666,7 @@ CALLS = ("namespaces mount_setattr open_tree fsopen fsconfig fsmount move_mount 
          "nosys:landlock_create_ruleset setns kill:setns kill:unshare").split()
 
 
+@pytest.mark.sample(8)
 @needs_root
 @pytest.mark.skipif(not (STORE / "names" / "basic" / "tree").exists(), reason="no rootfs basic in the store")
 @pytest.mark.parametrize("call", CALLS)
@@ -683,6 +685,7 @@ def test_doctor_says_yes_exactly_where_a_program_runs(host, tmp_path, call):
     assert (said.returncode == 0) == (ran.stdout == "hello\n"), (said.stdout, ran.stderr)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("user, call", [(users.BARE, call) for call in ["", *CALLS]] + [(users.PLAIN, call) for call in ["", *CALLS[:3]]],
                          ids=lambda value: getattr(value, "name", value or "nothing"))
 def test_doctor_says_yes_to_a_plain_user_exactly_where_a_program_runs(world, user, call):
@@ -756,6 +759,7 @@ def moments(host, n):
     return [(time.monotonic() - began) * i / (n + 1) for i in range(1, n + 1)]
 
 
+@pytest.mark.sample(1)
 @needs_root
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_in_the_middle_nothing_stays(host, how):
@@ -768,6 +772,7 @@ def test_interrupted_in_the_middle_nothing_stays(host, how):
         assert groups_named(f"brig-doctor-{child.pid}-") == []
 
 
+@pytest.mark.nightly
 @needs_root
 def test_killed_in_the_middle_no_process_stays(host):
     for delay in moments(host, 15):

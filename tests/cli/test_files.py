@@ -122,6 +122,7 @@ def test_runs_with_files_are_warm_where_the_profile_is(service, here):
 
 # --- what is wrong is named ---
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("options, words", [
     (["--put", "nope"], "--put nope: No such file or directory"),
     (["--put", "file:../up"], "the name ../up has . or .. in it"),
@@ -252,6 +253,7 @@ def talk(where, sent, *, close=True):
             ours.close()
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("sent, answer", [
     (b"", "ended in the middle"),
     (b"\0" * 7, "ended in the middle"),

@@ -11,6 +11,7 @@ ENDS = {
 BOTH = pytest.mark.parametrize("json_record", [False, True], ids=["by the interpreter", "by the runner"])
 
 
+@pytest.mark.sample(6)
 @BOTH
 @pytest.mark.parametrize("start", [("--cold",), ()], ids=["cold", "as it comes"])
 @pytest.mark.parametrize("way", ENDS)
@@ -64,6 +65,7 @@ WRITES = {
 }
 
 
+@pytest.mark.sample(6)
 @BOTH
 @pytest.mark.parametrize("how", WRITES)
 def test_whatever_a_program_does_to_its_output_it_is_written(run_brig, how, json_record):

@@ -154,6 +154,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("program, reason, code, warned", [row[1:] for row in HOSTILE], ids=[f"{row[0]} on the pipe changes nothing" for row in HOSTILE])
 def test_hostile(jail, run_brig, program, reason, code, warned):
     ran = run_brig("--timeout", "2" if reason == "timeout_wall" else "50", program=program)

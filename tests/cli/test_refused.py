@@ -50,6 +50,7 @@ def rows_of(ran):
 
 # --- the record ---------------------------------------------------------------------------------------------
 
+@pytest.mark.sample(4)
 @pytest.mark.requirement("A11", "A92")
 @pytest.mark.parametrize("does, profile, call, argument, answer", ROWS, ids=[f"{row[2]}({row[3] or ''}) of {row[1]} is named" for row in ROWS])
 def test_a_refused_call_is_in_the_record(run, does, profile, call, argument, answer):
@@ -67,6 +68,7 @@ HONEST = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("profile", ["basic", "strict"])
 @pytest.mark.parametrize("what", HONEST)
 def test_an_honest_program_is_refused_nothing(run, what, profile):
@@ -74,6 +76,7 @@ def test_an_honest_program_is_refused_nothing(run, what, profile):
     assert rows_of(run("--profile", profile, program=HONEST[what])) == []
 
 
+@pytest.mark.nightly
 def test_numeric_libraries_are_refused_nothing(run):
     if not host.has_rootfs("data-science"):
         pytest.skip("needs the rootfs data-science: ./dev rootfs data-science")
@@ -267,6 +270,7 @@ WHY = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("does, profile, said", WHY, ids=[f"{row[0]} of {row[1]}" for row in WHY])
 def test_why_names_the_line_and_what_allows_it(run, does, profile, said):
     ran = run("--profile", profile, "--why", program=CALLS + does, json_record=False)

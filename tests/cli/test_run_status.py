@@ -28,6 +28,7 @@ STATUSES = [
 ]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("options, program, status, reason", [row[1:] for row in STATUSES],
                          ids=[f"{row[0]}: {row[4]}, status {row[3]}" for row in STATUSES])
 @pytest.mark.requirement("A5", "A61", "A90", "A91", "A110", "B15", "B20", "B23", "B34", "B35", "C18")
@@ -99,6 +100,7 @@ SUMMARIES = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("options, program, lines, word", [row[1:] for row in SUMMARIES], ids=[row[0] for row in SUMMARIES])
 @pytest.mark.requirement("A94")
 def test_summary(jail, run_brig, options, program, lines, word):

@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "docs/debugging.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
 
 
+@pytest.mark.sample(0, "README", "install", "mcp", "profiles", "rootfs", "service", "tools", "troubleshooting")
 @pytest.mark.requirement("A13")
 @pytest.mark.parametrize("page", [page for page in PAGES if list(commands(page))], ids=lambda page: page.stem)
 def test_every_command_of_the_page_works(jail, tmp_path, page):

@@ -55,6 +55,7 @@ def test_servers_of_every_era_are_spoken_to(era, tmp_path):
     assert [(call["name"], call["verdict"]) for call in said["calls"]] == [("t.echo", "ok"), ("t.add", "ok")] and said["wait_ms"] >= sum(call["ms"] for call in said["calls"]) - 1
 
 
+@pytest.mark.sample(0, "babbles")
 @pytest.mark.parametrize("era", ["silent", "babbles"])
 def test_a_server_that_does_not_answer_well_when_asked_for_its_era_is_an_old_one(era):
     with Brokered({"t": own_server("--era", era)}) as b, b.run() as program:
@@ -107,6 +108,7 @@ def test_a_model_finds_tools_by_words():
         assert b.mcp.call("find_tools", {"query": 1})["isError"] is True
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name, args, kind, words", [
     ("t.fail", {}, "tool", "no luck today"), ("t.error", {}, "tool", "this server is closed (error -32050 of the server)"),
     ("t.nothing", {}, "not_found", "no such tool"), ("x.echo", {"text": "x"}, "not_found", "no server"), ("", {}, "not_found", "no server"),

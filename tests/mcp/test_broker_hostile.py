@@ -17,6 +17,7 @@ def still_works(program):
 
 # --- servers ---------------------------------------------------------------------------------------------
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("tool, args, kind, words", [
     ("twice", {}, None, "first"), ("others", {}, None, "yours"), ("noise", {"n": 500}, None, "after the noise"), ("control", {}, None, "\x1b]0;title\x07\u202eevil\x00\r\n"),
     ("broken", {}, "limit", "no JSON"), ("wrong", {}, "limit", "none of JSON-RPC"), ("huge", {"n": 1 << 20}, "limit", "a program is given 1 MiB at once"),
@@ -82,6 +83,7 @@ REGEX = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(
 OUTSIDE = {"type": "object", "properties": {"a": {"$ref": "https://example.org/schema.json"}, "b": {"$ref": "file:///etc/passwd"}}}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("schema", [CIRCLE, SELF, WIDE, REGEX, OUTSIDE], ids=["a circle", "itself", "wide and deep", "a regular expression", "from elsewhere"])
 def test_a_schema_bomb_goes_off_nowhere(schema, tmp_path):
     deep = "a" * 40 + "!"
@@ -114,6 +116,7 @@ def test_what_a_server_says_about_its_tools_is_clean_and_short(tmp_path):
         assert len(brief["summary"]) <= 200 and "\n" not in brief["summary"] and "\x1b" not in brief["summary"] + whole["description"] and len(whole["description"].encode()) <= 4096
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("size, pages", [(0, 200), (1 << 20, 7)], ids=["small pages", "large pages"])
 def test_a_list_without_an_end_ends_after_so_many_pages_and_bytes(tmp_path, size, pages):
     """Each page names a next one."""
@@ -248,6 +251,7 @@ BROKEN = {
     "an id in use": line(id=9, op="call", name="t.never", args={}) * 2}
 
 
+@pytest.mark.sample(5, "too deep")
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)
 def test_a_broken_line_ends_the_bridge_and_nothing_else(data):
     with Brokered({"t": own_server()}) as b:
@@ -334,6 +338,7 @@ def test_a_run_sends_and_is_given_so_many_bytes_and_no_more():
     assert kinds[:70] == ["ok"] * 70 and kinds[-1] == "limit" and kinds == sorted(kinds, reverse=True)
 
 
+@pytest.mark.nightly
 def test_a_program_that_does_not_read_holds_up_nobody_and_costs_no_memory_without_bound():
     with Brokered({"t": own_server()}) as b:
         deaf, other = b.begin(), b.begin()

@@ -100,6 +100,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.sample(6, "a redirect-modern", "a redirect-legacy")
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 @pytest.mark.parametrize("name, how, kind, words", HOSTILE, ids=[row[0] for row in HOSTILE])
 def test_an_answer_of_any_kind_ends_its_call(era, name, how, kind, words):

@@ -107,6 +107,7 @@ def finish(program):
     return data_of(program.asked.result())
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("revision", ASKERS)
 @pytest.mark.parametrize("answer, wanted", ANSWERS, ids=[json.dumps(answer) for answer, _ in ANSWERS])
 def test_a_person_decides_while_the_program_waits(revision, answer, wanted, tmp_path):
@@ -177,6 +178,7 @@ def test_questions_come_one_at_a_time_and_one_answer_settles_those_of_its_tool()
         finish(program)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("revision, capabilities", [("2024-11-05", FORM), ("2025-03-26", FORM), ("2025-11-25", {}), ("2025-11-25", {"elicitation": {"url": {}}}), (MODERN, {}),
                                                     (MODERN, {"elicitation": {"url": {}}})])
 def test_a_client_that_cannot_ask_gets_a_denial_that_says_how_to_allow_it(revision, capabilities):
@@ -216,6 +218,7 @@ def test_a_client_that_refuses_to_ask_denies():
         finish(program)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("race", ["the program cancels", "the run ends", "the client cancels", "the client cancels, and the run is not over yet", "the program is dead", "the time is over"])
 def test_a_yes_that_comes_too_late_calls_nothing(race, tmp_path):
     note = tmp_path / "note"

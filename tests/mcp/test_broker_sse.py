@@ -47,6 +47,7 @@ class SseServer(Server):
         return handler.body(b"Accepted", 202, "text/plain")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind, status", [("sse", 405), ("http", 400), (None, 404), (None, 405)])
 def test_a_server_of_http_sse_is_called(kind, status):
     with SseServer(status) as server, Brokered({"h": server.entry(kind)}) as b, b.run() as program:
@@ -81,6 +82,7 @@ def thief():
         yield other
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", ["sse", "http"])
 @pytest.mark.parametrize("name, form", [("another port", "http://127.0.0.1:{port}/messages"), ("no scheme", "//127.0.0.1:{port}/messages"),
                                         ("a name before the host", "http://127.0.0.1:{own}@127.0.0.1:{port}/messages"),
@@ -118,6 +120,7 @@ HOSTILE_STREAMS = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("when", ["before the endpoint", "in a call"])
 @pytest.mark.parametrize("name, data, words", HOSTILE_STREAMS, ids=[row[0].replace(" ", "-") for row in HOSTILE_STREAMS])
 def test_a_stream_without_measure_is_the_end_of_its_server(when, name, data, words):
@@ -133,6 +136,7 @@ def test_a_stream_without_measure_is_the_end_of_its_server(when, name, data, wor
             wait_until(lambda: "started again" in program.error("h.echo", text="x")[1], "it rests as others do")
 
 
+@pytest.mark.nightly
 def test_a_server_that_names_no_endpoint_is_given_up():
     """The bound is 10 s; other events are not taken for answers meanwhile."""
     forged = b"event: message\ndata: " + json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}}}).encode() + b"\n\n"

@@ -187,6 +187,7 @@ def test_what_a_running_program_wrote_so_far_is_whole_characters(start_mcp):
     assert result_of(mcp, handle)["stdout"] == "a€"
 
 
+@pytest.mark.nightly
 def test_results_are_kept_in_a_bounded_number(start_mcp, nothing_left):
     """64 of them; the oldest go first."""
     mcp = start_mcp("--yield-after", "0.02")

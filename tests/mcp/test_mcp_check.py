@@ -58,6 +58,7 @@ def test_mcp_check_names_each_layer_that_is_missing(ready):
     assert found.get("missing", "").split(", ") == (missing or [""])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("args", [("--reply", "text"), ("--imports", "enforce"), ("--http", "--insecure-loopback"), ("--allowed-imports", "math"),
                                   ("--transport", "stdio"), ("--yield-after", "0.001")], ids=" ".join)
 def test_mcp_check_works_whatever_the_settings_say(ready, args):

@@ -61,6 +61,7 @@ def test_the_end_of_input_ends_every_run(start_mcp, nothing_left):
     jailed.wait_gone(mark)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_signal_ends_it_with_its_runs(start_mcp, nothing_left, number):
     mcp, mark = start_mcp(), jailed.marker()
@@ -122,6 +123,7 @@ def test_closed_streams_at_the_start_are_survived_or_refused(built_mcp):
 
 # --- cancelling -----------------------------------------------------------------------------------------------------
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("revision", mcp_client.REVISIONS)
 def test_a_cancel_frees_the_jail_and_is_not_answered(start_mcp, revision):
     mcp = start_mcp(revision=revision)
@@ -134,6 +136,7 @@ def test_a_cancel_frees_the_jail_and_is_not_answered(start_mcp, revision):
         assert asked.reply is None and not mcp.strays, asked.reply
 
 
+@pytest.mark.nightly
 def test_two_hundred_cancels_race_with_their_calls(start_mcp, nothing_left):
     mcp, dice = start_mcp(), random.Random(7)
     for n in range(200):
@@ -157,6 +160,7 @@ def test_cancels_that_make_no_sense_are_ignored(start_mcp):
 
 # --- many and much --------------------------------------------------------------------------------------------------
 
+@pytest.mark.nightly
 def test_a_hundred_calls_at_once_each_get_their_own_answer(start_mcp):
     mcp = start_mcp()
     asked = [mcp.begin_call("execute_code", {"code": f"print({n})\n{n} * 2"}) for n in range(100)]
@@ -409,6 +413,7 @@ class Monkey:
             assert self.mcp.stray()["error"]["code"] in (-32700, -32600)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.private("a brigd below the server is looked for")
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_a_client_does_each_request_is_answered_once(start_mcp, seed):

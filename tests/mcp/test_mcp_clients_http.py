@@ -19,6 +19,7 @@ def mark():
     return jailed.marker()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("revision", mcp_client.REVISIONS)
 def test_each_revision_is_served(server, revision):
     with server.client(revision) as mcp:
@@ -33,6 +34,7 @@ def test_each_revision_is_served(server, revision):
         mcp.begin_call("execute_code", {"code": "1"}, token="t").result()
 
 
+@pytest.mark.nightly
 def test_a_hundred_calls_of_a_hundred_clients_each_get_their_own_answer(server):
     clients = [server.client(mcp_client.REVISIONS[n % len(mcp_client.REVISIONS)]) for n in range(100)]
     asked = [mcp.begin_call("execute_code", {"code": f"print({n})\n{n} * 2"}) for n, mcp in enumerate(clients)]

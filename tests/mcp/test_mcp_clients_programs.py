@@ -74,6 +74,7 @@ def shared(built_mcp):
         yield one
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("program, wanted", [row[1:] for row in PROGRAMS], ids=[row[0] for row in PROGRAMS])
 def test_answers(shared, program, wanted):
     timeout = 0.5 if program == NEVER_ENDS else 50
@@ -103,6 +104,7 @@ def test_progress_of_hostile_output_is_one_short_line(start_mcp):
         assert len(text) < 1000 and all(c.isprintable() or c == " " for c in text), repr(text[:200])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("token", [0, "", -1, 2**53, "x" * 2000, "ä\n"], ids=repr)
 def test_a_progress_token_comes_back_as_it_was(start_mcp, token):
     mcp, mark = start_mcp("--progress", "0.25"), jailed.marker()

@@ -106,6 +106,7 @@ def test_what_begins_as_an_image_is_sent_as_one(shared, kind, data):
     assert [block["type"] for block in result["content"]] == ["text", "image"]
 
 
+@pytest.mark.nightly
 def test_a_small_soft_limit_of_descriptors_is_no_limit_of_calls(start_mcp):
     mcp, mark = start_mcp(popen={"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 4096))}), jailed.marker()
     asked = [mcp.begin_call("execute_code", {"code": jailed.HELD, "args": [mark], "timeout": jailed.LONGEST}) for _ in range(30)]
@@ -166,6 +167,7 @@ def test_a_path_has_one_spelling(start_http, target):
     assert spoken_to(start_http(), ["Host: 127.0.0.1"], target) == 404
 
 
+@pytest.mark.nightly
 def test_results_that_are_kept_count_as_what_they_cost(start_mcp):
     """Half a MiB of a report is 45 MiB once it was read: of ten that nobody fetches most are forgotten at once."""
     mcp, mark = start_mcp("--yield-after", "0.05"), jailed.marker()

@@ -225,6 +225,7 @@ def test_ten_thousand_headers_are_refused_and_the_server_goes_on(server):
     assert server.client().request("tools/list")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("data", [b"\r\n" * 100, b"\0" * 100, b"GET\r\n\r\n", b"POST /mcp HTTP/9.9\r\nHost: localhost\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
                                   b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n', b"POST /mcp HTTP/1.1\r\nHost localhost\r\n\r\n", b"POST /m\0cp HTTP/1.1\r\nHost: localhost\r\n\r\n"], ids=lambda data: data[:12].hex())
 def test_what_is_no_http_hurts_nobody(server, data):
@@ -406,6 +407,7 @@ def test_bodies_of_requests_that_have_none_take_no_room_from_others(server):
     assert refused(server, "busy") == before
 
 
+@pytest.mark.nightly
 def test_bodies_that_are_being_sent_are_bounded_together(server):
     """Forty clients that stop before the end of 4 MiB each: what is too much is told so, and freed when they go."""
     message, headers = modern("tools/call", {"name": "test_simple_text", "arguments": {"x": "x" * 4190000}})

@@ -80,6 +80,7 @@ def test_loopback_addresses_are_served(built_mcp, address):
         assert status == 200
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_and_leaves_nothing_though_a_program_runs(built_mcp, nothing_left, number):
     with HttpServer() as one:
@@ -267,6 +268,7 @@ def test_a_legacy_client_that_goes_leaves_its_program_and_may_cancel_it_with_ano
     assert all_gone(server)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seconds", [0, 3.5]) # longer than what was sent before the end may take to be read
 def test_a_legacy_client_that_shuts_down_its_half_is_answered(server, seconds):
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "execute_code", "arguments": {"code": f"import time; time.sleep({seconds}); print(7)"}}}
@@ -277,6 +279,7 @@ def test_a_legacy_client_that_shuts_down_its_half_is_answered(server, seconds):
         assert status == 200 and json.loads(json.loads(body)["result"]["content"][0]["text"])["stdout"] == "7\n"
 
 
+@pytest.mark.sample(0, "100")
 @pytest.mark.parametrize("part", [0, 5, 100, -5])
 def test_who_ends_within_a_request_does_not_hold_a_place(server, part):
     data = post(*modern("tools/list"))[:part]
@@ -435,6 +438,7 @@ def test_who_does_not_read_holds_up_nobody(server):
             raw.close()
 
 
+@pytest.mark.nightly
 def test_a_client_that_reads_none_of_very_many_answers_loses_its_connection_and_no_other_one_does(server):
     """What waits for it is bounded. It was freed twice."""
     much = {"name": "execute_code", "arguments": {"code": "print('x' * 900000)", "detail": True}}

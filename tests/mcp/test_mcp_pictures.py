@@ -37,6 +37,7 @@ def kinds(result):
     return [block["type"] for block in result["content"]]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("way", WAYS, ids=["of its own", "in a session"])
 @pytest.mark.parametrize("reply", ["json", "text"])
 @pytest.mark.parametrize("revision", mcp_client.REVISIONS)
@@ -108,6 +109,7 @@ def science(built_mcp):
         yield mcp
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("way", WAYS, ids=["of its own", "in a session"])
 def test_figures_are_shown_where_they_are_shown_and_at_the_end(science, way):
     result = science.call("execute_code", {"code": "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nplt.figure(); _ = plt.plot([2, 1])", **way})
@@ -115,6 +117,7 @@ def test_figures_are_shown_where_they_are_shown_and_at_the_end(science, way):
     assert kinds(result) == ["text", "image", "image"] and len(said["displays"]) == 2 and "hint" not in said, said
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("way", WAYS, ids=["of its own", "in a session"])
 def test_of_a_data_frame_a_model_gets_the_text(science, way):
     result = science.call("execute_code", {"code": "import pandas as pd\nframe = pd.DataFrame({'a': [1, 2]})\ndisplay(frame)\nframe", **way})
@@ -122,6 +125,7 @@ def test_of_a_data_frame_a_model_gets_the_text(science, way):
     assert said["displays"] == ["   a\n0  1\n1  2"] and said["result"] == "   a\n0  1\n1  2" and "<table" not in result["content"][0]["text"]
 
 
+@pytest.mark.nightly
 def test_more_figures_than_are_shown_are_told(science):
     result = science.call("execute_code", {"code": "import matplotlib.pyplot as plt\nfor n in range(10): plt.figure(); plt.plot([n])"})
     said = json.loads(result["content"][0]["text"])

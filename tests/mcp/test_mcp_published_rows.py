@@ -110,6 +110,7 @@ def test_each_call_may_choose_a_profile(shared):
     assert shared.execute("import socket; socket.socket().close()\n1", profile="basic")["result"] == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.requirement("A24", "B5")
 def test_memory_in_the_published_notation(shared):
     took = "x = bytearray({} << 20)\nx[::4096] = bytes(len(x[::4096]))\n'there'"
@@ -120,6 +121,7 @@ def test_memory_in_the_published_notation(shared):
 
 # --- settings -------------------------------------------------------------------------------------------------------
 
+@pytest.mark.nightly
 @pytest.mark.requirement("A28", "A37")
 @pytest.mark.parametrize("name", ["SANDBOX_TIMEOUT", "SANDBOX_DEFAULT_TIMEOUT"])
 def test_the_time_of_runs_is_set_by(start_mcp, name):
@@ -144,6 +146,7 @@ def test_output_is_bounded_in_bytes_of_each_stream(start_mcp):
     assert mcp.data("get_sandbox_info")["max_output_size"] == 2000
 
 
+@pytest.mark.sample(1)
 @pytest.mark.requirement("A30", "A31", "A32", "A47")
 @pytest.mark.parametrize("name, tier", [("SANDBOX_ENABLE_NETWORK", "network"), ("SANDBOX_ENABLE_FILESYSTEM", "filesystem"),
                                         ("SANDBOX_ENABLE_DATA_SCIENCE", "data_science")])
@@ -255,6 +258,7 @@ SEEN = [("import os", 1, "os"), ("import os.path", 1, "os"), ("x = 1\nfrom os im
         ("if True:\n    def f():\n        import socket", 3, "socket")]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.requirement("A3", "A52", "A54", "B1", "B27", "B28")
 @pytest.mark.parametrize("code, line, name", SEEN, ids=[row[0] for row in SEEN])
 def test_the_check_sees(enforcing, code, line, name):
@@ -278,6 +282,7 @@ HARMLESS = ["import re\nre.compile('a')", "x = 'builtins'", "class Model:\n    d
             "def urlopen(x): return x\nurlopen(1)", "def profile(x): return x\nprofile(2)"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.requirement("B31", "C5")
 @pytest.mark.parametrize("code", HARMLESS)
 def test_no_word_is_forbidden(shared, code):
@@ -374,6 +379,7 @@ ATTACKS = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.requirement("B10", "B11", "B17", "B18", "B19")
 @pytest.mark.parametrize("code", [row[2] for row in ATTACKS], ids=[f"{row[0]}: {row[1]}" for row in ATTACKS])
 def test_an_attack_of_the_published_analysis_does_nothing(shared, tmp_path, code):
@@ -392,6 +398,7 @@ def test_nothing_stays_from_call_to_call(shared):
     assert said["result"] == [False, False, False], said
 
 
+@pytest.mark.nightly
 @pytest.mark.requirement("B24")
 def test_nothing_is_left_on_the_host_whatever_the_outcome(nothing_left, built_mcp):
     with mcp_client.McpStdio() as mcp:
@@ -446,6 +453,7 @@ def test_what_a_program_writes_anywhere_is_no_message(start_mcp):
     assert said["stdout"].endswith("end\n"), said
 
 
+@pytest.mark.nightly
 @pytest.mark.requirement("A61", "C18", "B20")
 def test_who_is_out_of_time_is_gone_with_all_that_it_started(shared):
     said = shared.execute("import os, signal, sys\nfor n in range(1, 65):\n    try: signal.signal(n, signal.SIG_IGN)\n    except (OSError, ValueError): pass\n"
@@ -454,6 +462,7 @@ def test_who_is_out_of_time_is_gone_with_all_that_it_started(shared):
     assert host.poll(lambda: not host.with_token("token-out-of-time"))
 
 
+@pytest.mark.nightly
 @pytest.mark.requirement("B15")
 def test_a_fork_bomb_ends_and_the_next_call_runs(shared):
     said = shared.execute("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", timeout_s=2)

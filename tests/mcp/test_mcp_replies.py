@@ -114,6 +114,7 @@ def test_20_megabytes_within_the_limit_of_a_larger_server(start_mcp):
     assert len(said["stdout"]) == 3 * 2**20 # so much of a stream has room in a line that clients still read
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("piece", ["\\n", '"', "\\\\", "\\xff", "\\t"])
 def test_no_line_is_larger_than_clients_read(start_mcp, piece):
     """Text in JSON in JSON: each of these takes three or four bytes; TypeScript's clients hang up at 10 MiB."""

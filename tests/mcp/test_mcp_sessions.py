@@ -131,6 +131,7 @@ LOST = [
 ]
 
 
+@pytest.mark.sample(0, "an-exit", "no-memory")
 @pytest.mark.parametrize("code, arguments, why", [row[1:] for row in LOST], ids=[row[0] for row in LOST])
 def test_an_interpreter_that_is_lost_is_told_with_its_reason_and_files_stay(shared, session, code, arguments, why):
     if why == "out of memory" and host.lacks("cgroup:memory"):

@@ -132,6 +132,7 @@ def test_every_published_variable_has_a_test():
     assert set(re.findall(r"SANDBOX_[A-Z_]*[A-Z]", page)) == {variable for _, variable, *_ in PUBLISHED}
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("option", [option for option in OPTIONS if option not in ("token-file", "http", "insecure-loopback")])
 def test_each_setting_can_be_said_in_three_spellings(place, option):
     value = {"profile": "strict", "reply": "text", "imports": "enforce", "server": "private", "host": "127.0.0.2", "allow-origin": "http://a.example",

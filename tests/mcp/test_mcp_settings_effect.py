@@ -22,6 +22,7 @@ def server(tmp_path):
         assert one.close() == 0
 
 
+@pytest.mark.sample(1)
 @pytest.mark.requirement("A28")
 @pytest.mark.parametrize("variable", ["SANDBOX_TIMEOUT", "SANDBOX_DEFAULT_TIMEOUT", "BRIG_MCP_TIMEOUT"])
 def test_the_time_of_a_program_ends_when_the_variable_says(server, variable):

@@ -96,6 +96,7 @@ def test_without_a_client_it_ends(closed):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: pipes of another user")
 def test_pipes_of_another_user_are_read_and_written_without_waiting():
     """They cannot be opened again: what can be written at once is asked for."""
@@ -177,6 +178,7 @@ def test_half_a_line_makes_nobody_wait():
 
 # --- a client that does not read -----------------------------------------------------------------------------
 
+@pytest.mark.sample(1)
 @EVERY_WAY
 def test_a_client_that_does_not_read_is_not_read_either(way):
     """What waits for it is bounded, it costs no time, and nothing is lost when it reads on."""

@@ -159,6 +159,7 @@ def test_progress_is_told_while_a_program_runs(start_mcp, mark):
 
 # --- ends --------------------------------------------------------------------------------------------------------------
 
+@pytest.mark.nightly
 def test_the_end_of_input_ends_programs(start_mcp, mark, nothing_left):
     server = start_mcp()
     jailed.begin(server, mark)
@@ -180,6 +181,7 @@ def test_a_quick_program_may_finish_after_the_end_of_input(built_mcp, mark, noth
         assert server.hear() is None and server.wait() == 0
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_programs(start_mcp, mark, nothing_left, number):
     server = start_mcp()
@@ -195,6 +197,7 @@ def test_a_server_that_is_killed_leaves_nothing(start_mcp, mark, nothing_left):
     jailed.wait_gone(mark)
 
 
+@pytest.mark.nightly
 def test_clients_that_go_at_any_moment_leave_nothing(built_mcp, mark, nothing_left):
     choose = random.Random(5)
     for _ in range(12):

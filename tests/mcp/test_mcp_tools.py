@@ -107,6 +107,7 @@ def test_a_large_stdin_arrives_whole(shared):
     assert shared.execute("import sys; len(sys.stdin.read())", stdin="x" * 1000000)["result"] == 1000000
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("asked, mib", [("64m", 64), ("128MiB", 128), (96, 96), ("96", 96), ("0.5g", None)])
 def test_memory_limit_is_in_force(shared, asked, mib):
     said = shared.execute("x = bytearray(200 * 2**20)", memory_limit=asked)
@@ -263,6 +264,7 @@ def test_validate_code_executes_nothing(shared):
     assert shared.data("validate_code", {"code": "1 / 0"})["valid"] is True
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name, code", [("deep-nesting", "(" * 50000 + ")" * 50000), ("long-sum", "+".join(["1"] * 45000)), ("deep-unary", "-" * 90000 + "1"),
                                         ("big-power", "x = 9**9**9**9"), ("lone-surrogate-escape", "'\\ud800'")])
 def test_what_brings_a_parser_down_is_told_honestly(shared, name, code):
@@ -351,6 +353,7 @@ def test_the_list_is_short_portable_and_complete(shared):
     assert tools["execute_code"]["inputSchema"]["required"] == ["code"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("revision", mcp_client.REVISIONS)
 def test_every_tool_answers_in_every_revision(start_mcp, revision):
     mcp = start_mcp(revision=revision)
@@ -362,6 +365,7 @@ def test_every_tool_answers_in_every_revision(start_mcp, revision):
 
 # --- many at once ---------------------------------------------------------------------------------------------
 
+@pytest.mark.nightly
 def test_100_calls_side_by_side(start_mcp, nothing_left):
     mcp = start_mcp()
     asked = [mcp.begin_call("execute_code", {"code": f"print({i}); {i} * 2"}) for i in range(100)]

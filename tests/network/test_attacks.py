@@ -251,6 +251,7 @@ except requests.RequestException as error:
 
 # --- floods ----------------------------------------------------------------------------------------------
 
+@pytest.mark.nightly
 @pytest.mark.row("G12")
 @pytest.mark.parametrize("many", tiers.amounts(1000, 10000))
 def test_a_program_that_opens_thousands_of_connections_harms_itself_alone(net, many):
@@ -444,6 +445,7 @@ told("unix", lambda: [line.split()[-1] for line in open("/proc/net/unix").read()
     assert with_a_network.wait(input=b"\n").reason == "exited"
 
 
+@pytest.mark.nightly
 def test_a_program_that_sends_and_ends_at_once_reaches_no_host_that_its_record_does_not_name(net):
     """At once, or a moment later: on a slow host the moment is what brig-proxy takes to be there."""
     told, reached = set(), set()

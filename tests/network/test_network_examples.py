@@ -25,6 +25,7 @@ def typed(net, line):
     return net.host.run("sh", "-c", line, check=False, env={name: word for name, word in env.items() if name != "BRIG_SOCKET"}, cwd=host.REPO)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("page, line", LINES)
 def test_a_line_of_the_documents_does_what_it_says(net, page, line):
     done = typed(net, line)

@@ -40,6 +40,7 @@ WITHOUT_END = ("headers", "line", "continue", "body", "chunks", "switch")
 CUT = ("half-head", "half-body", "reset", "nothing", "garbage")
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("upgrade", [(), ("-H", "Upgrade: websocket", "-H", "Connection: Upgrade", "-H", "Sec-WebSocket-Version: 13", "-H", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")], ids=["plain", "upgrade"])
 @pytest.mark.parametrize("what", WITHOUT_END + CUT)
 def test_a_server_that_attacks_hurts_its_own_connection(start, cell, other_cell, hostile, what, upgrade):
@@ -82,6 +83,7 @@ def reached(cell, name):
     return cell.curl("-o", "/dev/null", "-w", "%{http_code}", f"http://{name}.echo.example/", proxy="http").stdout
 
 
+@pytest.mark.sample(0, "loop", "pointer", "length", "truncated")
 @pytest.mark.parametrize("what", ["id", "question", "loop", "pointer", "length", "truncated", "garbage", "silent"])
 def test_a_resolver_that_lies_leads_nowhere(lied_to, cell, other_cell, what):
     run = lied_to.begin(cell, "*.echo.example")

@@ -54,6 +54,7 @@ def await_ready(service):
     assert host.poll(lambda: run(service, "print(page('shop.example'))").record["warm"]), service.words()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("cold", [False, True])
 def test_a_run_reaches_what_its_profile_allows_and_nothing_else(service, cold):
     await_ready(service)

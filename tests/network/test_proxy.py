@@ -33,6 +33,7 @@ def run(proxy, cell):
 WAYS = [None, "http", "socks5h", "socks5"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_an_allowed_name_is_reached_over_https_end_to_end(run, cell, way):
     done = cell.curl("-4", "https://shop.example/who", proxy=way)
@@ -43,6 +44,7 @@ def test_an_allowed_name_is_reached_over_https_end_to_end(run, cell, way):
     assert run.report.connections == 1 and run.report.bytes_in == found.bytes_in
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_an_allowed_name_is_reached_over_http(run, cell, way):
     done = cell.curl("http://shop.example/who", proxy=way)
@@ -139,6 +141,7 @@ print(heard)
 """
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", internets.ODD)
 def test_a_name_that_leads_to_where_no_program_may_come_is_refused(run, cell, name):
     done = cell.curl(f"http://{name}/", proxy="http")
@@ -168,6 +171,7 @@ def test_a_private_address_gets_those_requests_alone_whose_rule_says_private(sta
     assert "200 OK" in cell.curl("--head", "http://private.example/").stdout
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["own.example", "link.example", "loopback.example", "loopback6.example", "zero.example", "own-nat64.example", "own-sixtofour.example"])
 def test_the_hosts_own_service_is_not_reached_even_where_private_addresses_are(start, cell, internet, name):
     before = internet.own_seen()
@@ -258,6 +262,7 @@ def test_plain_requests_keep_to_their_methods(start, cell):
     run.comes_to("shop.example", 80, "refused", "request")
 
 
+@pytest.mark.nightly
 def test_much_is_carried_whole(run, cell):
     done = cell.curl("-o", "/dev/null", "-w", "%{size_download}", "-r", f"0-{(200 << 20) - 1}", "https://shop.example/big")
     assert done.stdout == str(200 << 20), done.stderr
@@ -507,6 +512,7 @@ def test_a_websocket_is_a_tunnel_once_the_server_agreed(run, cell):
     run.comes_to("shop.example", 80, "done", "")
 
 
+@pytest.mark.nightly
 def test_net_rate_slows_all_connections_of_a_run_together(proxy, cell):
     proxy.begin(cell, "shop.example", rate_max=1 << 20)
     done = cell.curl("-o", "/dev/null", "-w", "%{size_download} %{time_total}", "-r", f"0-{(2 << 20) - 1}", "https://shop.example/big")

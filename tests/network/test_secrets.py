@@ -54,6 +54,7 @@ def must_not_know(run):
 
 # --- the way there ---------------------------------------------------------------------------------------
 
+@pytest.mark.sample(2)
 @pytest.mark.requirement("A74")
 @pytest.mark.parametrize("client", ["requests", "httpx", "urllib.request", "curl"])
 def test_the_token_reaches_its_server_and_the_program_has_a_placeholder(net, secret, client):
@@ -143,6 +144,7 @@ told("by hand", lambda: requests.get("https://shop.example/who", headers={"Autho
     assert host.poll(lambda: len(heard(net, before)) == 2)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("call", ["recvfrom", "sendto", "epoll_wait"])
 def test_a_request_is_sent_whichever_call_the_servers_answer_meets(net, profiles, call):
     """Once a run waited for its end: the last bytes of the handshake (TLS 1.2) came between two reads, and the second knew of no request."""
@@ -236,6 +238,7 @@ said.update(found=found, looked=looked, fds=os.listdir("/proc/self/fd"))
 
 # --- what else a program could try -------------------------------------------------------------------------
 
+@pytest.mark.nightly
 @pytest.mark.row("G8")
 def test_no_request_is_hidden_in_another_inside_of_tls(net, secret):
     before = len(net.seen())

@@ -32,6 +32,7 @@ CLIENTS = {
 }
 
 
+@pytest.mark.sample(0, "curl", "ssl")
 @pytest.mark.requirement("A74")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_only_the_methods_and_paths_of_a_rule_reach_the_server(net, reads, client):
@@ -51,6 +52,7 @@ told("method", get, "/repos/x", "POST")
     assert said.network["refused"] == 2
 
 
+@pytest.mark.nightly
 def test_git_clones_over_tls_that_is_ended(net, profiles):
     use = profiles.make("git", {"allow": [{"host": "git.example", "methods": ["GET", "POST"], "paths": ["/repo.git/"]}]})
     said = attack(net, """
@@ -239,6 +241,7 @@ def make_leaf(folder, ca, name):
     return done.stdout + done.stderr
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("hosts, good, bad", [
     (["shop.example"], ["DNS:shop.example"], ["DNS:evil.example", "DNS:shop.example.evil.example", "DNS:xshop.example", "IP:93.184.216.34", "IP:::1"]),
     (["*.wild.example", "10.0.0.5"], ["DNS:a.wild.example", "IP:10.0.0.5"], ["DNS:example", "IP:10.0.0.6", "IP:::1"]),

@@ -10,9 +10,9 @@ def service():
         yield running
 
 
-@pytest.fixture(params=["private", "service"])
+@pytest.fixture(params=["private", pytest.param("service", marks=pytest.mark.nightly)])
 def where(request, monkeypatch):
-    """The keywords for a brigd of one's own, and for a service."""
+    """The keywords for a brigd of one's own, and in nightly for a service; five tests are fast for both."""
     monkeypatch.delenv("BRIG_SOCKET", raising=False)
     if request.param == "private":
         return {"server": "private"}

@@ -25,6 +25,7 @@ from brig import exact, report  # noqa: E402
 pytestmark = pytest.mark.usefixtures("jail")
 
 
+@pytest.mark.parametrize("where", ["private", "service"], indirect=True)
 def test_a_program_has_a_value_output_and_a_record(where):
     result = brig.run("import sys; print('out'); print('err', file=sys.stderr); 6 * 7", **where)
     assert (result.ok, result.value, result.value_repr, result.stdout, result.stderr) == (True, 42, "42", "out\n", "err\n")
@@ -57,6 +58,7 @@ def test_what_is_no_host_is_an_exception_that_names_it(host_name, says):
     assert "network[1]" in str(refused.value) and says in str(refused.value)
 
 
+@pytest.mark.parametrize("where", ["private", "service"], indirect=True)
 def test_what_a_program_does_is_a_result_and_never_an_exception(where):
     assert str(brig.run("1 / 0", **where).error) == "ZeroDivisionError: division by zero"
     assert brig.run("raise SystemExit(7)", **where).status == 7
@@ -141,6 +143,7 @@ SIGNS_IN_TEXTS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("texts", SIGNS_IN_TEXTS.values(), ids=SIGNS_IN_TEXTS)
 def test_a_report_of_long_texts_takes_a_few_times_its_own_memory(texts):
     data = json.dumps(texts, separators=(",", ":")).encode()
@@ -207,6 +210,7 @@ def test_tasks_wait_side_by_side_and_a_cancelled_one_ends_its_run(service):
         assert host.poll(lambda: asked.ask("list")["runs"] == [])
 
 
+@pytest.mark.parametrize("where", ["private", "service"], indirect=True)
 def test_one_connection_serves_many_runs(where):
     with brig.Connection(where["server"], where.get("path")) as connection:
         assert [brig.run(f"{n}", connection=connection).value for n in range(3)] == [0, 1, 2]
@@ -295,6 +299,7 @@ def test_files_that_no_pattern_of_a_run_names_are_not_in_its_result():
     assert (result.files, result.left_out) == ({"a*": b"1", "out/b.csv": b"1"}, {})
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("guide", ["python", "tools"])
 def test_the_guide_works_as_written(guide):
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / f"docs/guide/{guide}.md").read_text(), re.M | re.S)

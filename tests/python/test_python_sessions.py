@@ -77,6 +77,7 @@ def in_thread(work):
 
 # --- interpreters ---
 
+@pytest.mark.parametrize("where", ["private", "service"], indirect=True)
 def test_a_context_keeps_its_variables_and_says_so(session):
     first = session.run("x = 6; print('out')")
     assert (first.ok, first.stdout, first.session.state, first.session.context) == (True, "out\n", "new", "main")
@@ -388,7 +389,7 @@ def entry(kind, name=b"", size=0, data=b""):
     (entry(FILE, b"../up", 1, b"x"), "has . or .. in it"), (entry(FILE, b"/abs", 1, b"x"), "empty component"), (entry(LEFT, b"a\0b"), "NUL"),
     (entry(9, b"x"), "malformed header"), (entry(FILE, b"n" * 2000), "malformed header"), (entry(GET, b"x"), "malformed header"),
     (entry(FILE, b"x", 1 << 62, b"1"), "too large"), (entry(FILE, b"x", 100, b"1"), "stopped in the middle"), (b"half", "stopped in the middle"), (b"", "stopped"),
-    (b"".join(entry(LIST, b"%d" % n) for n in range(100_001)), "more than 100000 files"),
+    pytest.param(b"".join(entry(LIST, b"%d" % n) for n in range(100_001)), "more than 100000 files", marks=pytest.mark.nightly),
 ], ids=["climbs", "absolute", "NUL", "kind", "long", "wrong way", "huge", "short", "half a header", "nothing", "endless"])
 def test_a_session_that_lies_about_files_is_told_and_the_client_goes_on(said, words):
     def script(door):
@@ -462,6 +463,7 @@ def test_a_session_that_sends_nothing_is_left_after_the_time_that_was_said():
 
 # --- its life ---
 
+@pytest.mark.parametrize("where", ["private", "service"], indirect=True)
 def test_a_session_that_was_closed_is_lost_and_has_a_record(where):
     session = brig.Session(name="work", **where)
     assert session.name == "work" and session.run("1").ok and session.record is None

@@ -251,6 +251,7 @@ def test_arguments_of_another_type_do_not_reach_a_function():
     assert called == [(1, "")]
 
 
+@pytest.mark.nightly
 def test_many_names_are_told_within_a_line_or_not_at_all():
     tools = {f"{'x' * 100}{i}": add for i in range(12_000)}
     with Raw(tools) as raw:
@@ -301,6 +302,7 @@ def answering(answer):
     return outside
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("what", ANSWERS)
 def test_a_broken_answer_is_an_error_and_the_program_goes_on(program, what):
     done = program.against("kinds = []\nfor i in range(2):\n    try:\n        tools.f()\n    except ToolError as error:\n        kinds.append(error.kind)\nkinds", answering(ANSWERS[what]))

@@ -40,7 +40,7 @@ def services():
             yield {"ready": ready, "demand": demand, "log": log}
 
 
-WAYS = ["private", "ready", "demand", "cold"]
+WAYS = ["private", "ready", *(pytest.param(way, marks=pytest.mark.nightly) for way in ("demand", "cold"))]
 
 
 @pytest.fixture(params=WAYS)
@@ -78,6 +78,7 @@ def test_a_run_without_tools_has_no_socket(where):
     assert "tool_calls" not in without.record or without.record["tool_calls"] is None
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("request_", [{"op": "exec", "argv": ["python3", "-c", "SOURCE"]}, {"op": "run", "mode": "script"}])
 def test_a_program_without_the_runner_speaks_on_the_socket_itself(where, request_):
     source = """

@@ -191,6 +191,7 @@ def works(run_brig, options, program):
     return run
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("program", [row[1] for row in NUMBERS], ids=[row[0] for row in NUMBERS])
 @pytest.mark.requirement("A70", "A71", "A72", "A111")
 def test_numbers(needs, run_brig, program):
@@ -198,6 +199,7 @@ def test_numbers(needs, run_brig, program):
     works(run_brig, ["-p", "data-science"], program)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("program", [row[1] for row in NETWORK], ids=[row[0] for row in NETWORK])
 @pytest.mark.requirement("A73", "A74", "A75", "A111")
 def test_network(needs, run_brig, program):
@@ -205,6 +207,7 @@ def test_network(needs, run_brig, program):
     works(run_brig, ["-p", "network"], program)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("options, program", [row[1:] for row in AT_ONCE], ids=[row[0] for row in AT_ONCE])
 def test_at_once(needs, run_brig, options, program):
     needs("data-science")
@@ -222,6 +225,7 @@ a = np.random.default_rng(1).random((300, 300)); assert np.allclose(np.linalg.in
     assert (run.status, run.out, run.record["stderr"]) == (0, "fine\n", ""), str(run)
 
 
+@pytest.mark.nightly
 @pytest.mark.private("a zygote has one thread when it imports numpy, and so has each fork's OpenBLAS")
 @pytest.mark.parametrize("cpus, threads", [("1", 1), ("2", 2), ("1.5", 2), ("0.5", 1)], ids=lambda value: str(value))
 def test_every_library_has_as_many_threads_as_cpus(needs, run_brig, cpus, threads):

@@ -144,6 +144,7 @@ def test_dist_packages_are_on_the_path(run):
     assert "/usr/lib/python3/dist-packages" in python(run, "import sys; print(sys.path)")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_that_examples_call_is_there(run, program):
     assert run("/bin/sh", "-c", f"command -v {program}").returncode == 0

@@ -117,6 +117,7 @@ CASES = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.diagonal("builder")
 @pytest.mark.parametrize("what", CASES)
 def test_hostile_packages_are_refused_and_change_nothing_outside(builder, what):
@@ -126,6 +127,7 @@ def test_hostile_packages_are_refused_and_change_nothing_outside(builder, what):
     assert any(word in done.stderr.decode() for word in ([words] if isinstance(words, str) else words)), done.stderr.decode()
 
 
+@pytest.mark.nightly
 @pytest.mark.diagonal("builder")
 @pytest.mark.parametrize("mode", [0, 0o555], ids=["closed", "read-only"])
 def test_directories_that_their_owner_may_not_change_are_no_obstacle(builder, mode):
@@ -137,6 +139,7 @@ def test_directories_that_their_owner_may_not_change_are_no_obstacle(builder, mo
     assert done.returncode == 0 and not builder.changed() and builder.rows().keys() == {NAME}, done
 
 
+@pytest.mark.nightly
 @pytest.mark.diagonal("builder")
 def test_what_is_named_from_the_root_on_lands_in_the_tree(builder):
     with tempfile.TemporaryDirectory(prefix="brig-test-", dir="/var/tmp") as way: # of a tree's /tmp nothing stays
@@ -160,6 +163,7 @@ def python(tmp_path_factory):
     return path.read_bytes()
 
 
+@pytest.mark.nightly
 @pytest.mark.diagonal("builder")
 def test_a_python_that_is_somebody_elses_has_no_rights_while_the_tree_is_made(builder, python):
     """The builder has it compile the library. It is told to fail, so that its words are shown."""
@@ -170,6 +174,7 @@ def test_a_python_that_is_somebody_elses_has_no_rights_while_the_tree_is_made(bu
                     "parent: none", "proc: No such file or directory", "descriptors: 0 directories", "network: Network is unreachable", "?[2Jfrom a terminal's view"], done.stderr.decode()
 
 
+@pytest.mark.nightly
 @pytest.mark.diagonal("builder")
 def test_control_the_same_packages_without_what_is_hostile_are_built(builder):
     done = builder.build({"one": TOP, "two": [member("./way/", kind=FOLDER), member("./way/new", b"x")]})

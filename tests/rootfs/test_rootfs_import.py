@@ -68,6 +68,7 @@ FORMS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_whatever_the_form_the_tree_is_the_same(rootfs, tmp_path, form):
     if "zstd" in form and host.lacks("tool:zstd"):
@@ -80,6 +81,7 @@ def test_whatever_the_form_the_tree_is_the_same(rootfs, tmp_path, form):
     assert rootfs("lint", tree_of(rootfs)).stdout == "" and os.listdir(rootfs.store / "tmp") == []
 
 
+@pytest.mark.nightly
 def test_an_imported_tree_is_listed_as_a_built_one_and_collected_when_its_name_is_gone(rootfs, tmp_path):
     rootfs.must("import", NAME, packed(tmp_path / "x", BASE))
     row = rootfs.rows()[NAME]
@@ -100,6 +102,7 @@ def test_what_a_cell_mounts_over_is_made_whatever_was_there(rootfs, tmp_path):
     assert os.readlink(tree / "dev/fd") == "/proc/self/fd" and (tree / "etc/hosts").read_text().startswith("127.0.0.1 localhost")
 
 
+@pytest.mark.nightly
 def test_directories_beside_usr_are_merged_into_it(rootfs, tmp_path):
     """A cell executes what lies below /usr: the loader and the shell of systems that keep them apart, too."""
     apart = [member("bin/", kind=FOLDER), member("bin/sh", b"sh", mode=0o755), member("usr/bin/sh", kind=LINK, to="/bin/sh"), member("bin/tool", kind=LINK, to="../usr/bin/tool"),
@@ -112,6 +115,7 @@ def test_directories_beside_usr_are_merged_into_it(rootfs, tmp_path):
     assert (tree / "usr/lib/x/near").read_text() == "r" and os.readlink(tree / "usr/lib/x/far") == "/etc/far"
 
 
+@pytest.mark.nightly
 def test_a_tree_that_is_merged_the_other_way_round_is_turned(rootfs, tmp_path):
     parts = [member("usr/", kind=FOLDER), member("usr/bin", kind=LINK, to="../bin"), member("bin/", kind=FOLDER), member("bin/tool", b"tool", mode=0o755)]
     rootfs.must("import", NAME, packed(tmp_path / "x", archive(parts)))
@@ -119,6 +123,7 @@ def test_a_tree_that_is_merged_the_other_way_round_is_turned(rootfs, tmp_path):
     assert os.readlink(tree / "bin") == "usr/bin" and not (tree / "usr/bin").is_symlink() and (tree / "usr/bin/tool").read_text() == "tool"
 
 
+@pytest.mark.nightly
 def test_links_to_nothing_go_and_a_program_without_its_library_stays(rootfs, tmp_path):
     parts = [member("etc/gone", kind=LINK, to="/nowhere"), member("etc/mtab", kind=LINK, to="/proc/mounts"), member("usr/bin/true", pathlib.Path("/bin/true").read_bytes(), mode=0o755)]
     done = rootfs.must("import", NAME, packed(tmp_path / "x", archive([*DIRS, *parts])))
@@ -165,6 +170,7 @@ LAYERS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("what", LAYERS)
 def test_layers(rootfs, tmp_path, what):
     above, expected = LAYERS[what]
@@ -172,6 +178,7 @@ def test_layers(rootfs, tmp_path, what):
     assert files(rootfs) == expected
 
 
+@pytest.mark.nightly
 def test_in_a_plain_archive_nothing_is_a_whiteout(rootfs, tmp_path):
     rootfs.must("import", NAME, packed(tmp_path / "x", archive([*DIRS, member("etc/old", b"old"), whiteout("etc/old")])))
     assert files(rootfs) == {"old": "old", ".wh.old": ""}
@@ -190,6 +197,7 @@ def several(top, *platforms, nested=False):
     return made.finish(made.index(*rows)) if nested else made.finish(*rows)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("nested", [False, True], ids=["in index.json", "in an index of its own"])
 def test_of_several_platforms_this_machines_is_taken(rootfs, tmp_path, nested):
     done = rootfs.must("import", NAME, several(tmp_path, "linux/s390x", f"linux/{ARCH}", "unknown/unknown", nested=nested))
@@ -336,6 +344,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("what", REFUSED)
 def test_refused_with_one_clear_error_and_nothing_is_left(rootfs, tmp_path, what):
     make, words = REFUSED[what]
@@ -357,6 +366,7 @@ def test_bad_arguments(rootfs, args, words):
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and words in done.stderr and not rootfs.store.exists()
 
 
+@pytest.mark.nightly
 def test_a_size_that_is_allowed_is_enough_and_one_byte_less_is_not(rootfs, tmp_path):
     layers = [archive([*DIRS, member("etc/f", bytes(1000))]), archive([member("etc/f", bytes(500))])]
     source = layout(tmp_path / "x", layers)
@@ -365,6 +375,7 @@ def test_a_size_that_is_allowed_is_enough_and_one_byte_less_is_not(rootfs, tmp_p
     rootfs.must("import", "--size-max", "1500", NAME, source)
 
 
+@pytest.mark.nightly
 def test_a_bomb_is_not_unpacked_to_its_end(rootfs, tmp_path):
     """Half a gigabyte of zeros behind the end of the archive, in half a megabyte: it belongs to the layer's digest and to no file."""
     bomb = zipped(BASE + bytes(512 << 20))
@@ -373,6 +384,7 @@ def test_a_bomb_is_not_unpacked_to_its_end(rootfs, tmp_path):
     rootfs.must("import", "--size-max", "1M", NAME, packed(tmp_path / "x", zipped(BASE + bytes(1 << 20))))
 
 
+@pytest.mark.nightly
 def test_a_name_that_is_taken_is_given_only_by_force(rootfs, tmp_path):
     rootfs.must("import", NAME, packed(tmp_path / "x", BASE))
     other = packed(tmp_path / "y", archive([*DIRS, member("etc/old", b"other")]))
@@ -389,6 +401,7 @@ def test_an_archive_that_has_been_imported_is_not_imported_again_under_its_name(
     assert "unpack" in rootfs.must("import", "--force", NAME, tmp_path / "copy").stderr
 
 
+@pytest.mark.nightly
 def test_the_store_itself_is_not_imported(rootfs, tmp_path):
     plain(tmp_path / "tree")
     inside = Rootfs(tmp_path / "tree" / "store")
@@ -396,6 +409,7 @@ def test_the_store_itself_is_not_imported(rootfs, tmp_path):
     assert done.returncode == 1 and "/store: the store itself is in there" in done.stderr and inside.leftovers() == []
 
 
+@pytest.mark.nightly
 def test_interrupted_it_leaves_nothing(rootfs, tmp_path):
     source = packed(tmp_path / "x", archive([*DIRS, *[member(f"etc/{n}", b"x") for n in range(60000)]]))
     child = rootfs.start("import", NAME, source)
@@ -444,6 +458,7 @@ THROUGH = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.diagonal("importer")
 @pytest.mark.parametrize("up", [False, True], ids=["an absolute link", "a link that climbs"])
 @pytest.mark.parametrize("what", THROUGH)
@@ -455,6 +470,7 @@ def test_nothing_outside_changes_by_a_link_of_an_earlier_layer(importer, what, u
     assert done.returncode == 1 and done.stderr.count("brig-rootfs: ") == 1 and importer.leftovers() == [], done
 
 
+@pytest.mark.nightly
 @pytest.mark.diagonal("importer")
 def test_control_the_same_layers_with_a_directory_in_place_of_the_link_are_imported(importer):
     done = importer.run([*DIRS, member("way/", kind=FOLDER), member("way/victim", b"old")], [*THROUGH["a file"], *THROUGH["a second name of a file there"]])
@@ -485,6 +501,7 @@ def pythons(basic, tmp_path_factory):
     return store
 
 
+@pytest.mark.nightly
 def test_an_image_with_a_python_is_run(needs_root, pythons, run_brig):
     assert "its Python is /usr/local/bin/python3\n" in pythons.done.stderr
     run = run_brig("-p", "own", env=pythons.env, program="import json, os, sys; print(sys.prefix, json.__file__, os.path.exists(json.__cached__), os.listdir('/workspace'))")
@@ -493,6 +510,7 @@ def test_an_image_with_a_python_is_run(needs_root, pythons, run_brig):
     assert (run.status, run.out) == (0, "tool\n"), str(run)
 
 
+@pytest.mark.nightly
 def test_a_service_runs_it_warm(needs_root, pythons):
     with daemons.Daemon(env=pythons.env) as one, one.connect() as talk:
         assert host.poll(lambda: talk.run("print(1)", profile="own").record["warm"]), one.words()

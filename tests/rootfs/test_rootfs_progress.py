@@ -4,10 +4,13 @@ import pty
 import re
 import subprocess
 
+import pytest
+
 from builder import BINARY
 from support import host
 
 
+@pytest.mark.nightly
 def test_a_terminal_sees_which_stage_goes_on_and_a_pipe_only_those_that_are_over(recipe, tmp_path):
     words = [BINARY, "build", recipe(), "--store", tmp_path / "store"]
     master, slave = pty.openpty()

@@ -33,6 +33,7 @@ def is_let_go(workspace):
 
 # --- verify ---
 
+@pytest.mark.nightly
 @pytest.mark.requirement("A101")
 def test_verify_finds_a_changed_byte(tiny):
     path = tiny.tree / "etc/services"
@@ -45,16 +46,19 @@ def test_verify_finds_a_changed_byte(tiny):
     assert done.stderr.count("\n") == 1 and "1 difference" in done.stderr
 
 
+@pytest.mark.nightly
 def test_verify_finds_a_changed_mode(tiny):
     (tiny.tree / "etc/services").chmod(0o755)
     assert tiny("verify", "tiny").stdout == "verify: /etc/services: mode is 0755, was 0644\n"
 
 
+@pytest.mark.nightly
 def test_verify_finds_an_extra_file_and_a_missing_one(tiny):
     (tiny.tree / "etc/services").rename(tiny.tree / "etc/extra")
     assert tiny("verify", "tiny").stdout == "verify: /etc/extra: is extra\nverify: /etc/services: is missing\n"
 
 
+@pytest.mark.nightly
 def test_verify_finds_a_manifest_that_was_changed_along(tiny):
     (tiny.tree / "etc/passwd").write_text("root::0:0::/:/bin/sh\n")
     manifest = tiny.tree.parent / "manifest.json"
@@ -65,6 +69,7 @@ def test_verify_finds_a_manifest_that_was_changed_along(tiny):
     assert done.returncode == 1 and "manifest.json: was changed as well" in done.stdout
 
 
+@pytest.mark.nightly
 def test_verify_shows_twenty_lines_of_many(tiny):
     for i in range(50):
         (tiny.tree / f"etc/{i}").touch()
@@ -72,6 +77,7 @@ def test_verify_shows_twenty_lines_of_many(tiny):
     assert len(lines) == 21 and lines[-1] == "verify: and 30 more"
 
 
+@pytest.mark.nightly
 def test_building_again_with_force_repairs_a_damaged_tree(tiny, recipe):
     (tiny.tree / "etc/services").unlink()
     assert tiny("verify").returncode == 1
@@ -88,6 +94,7 @@ def test_building_again_replaces_a_tree_that_belongs_to_somebody_else(tiny, reci
     tiny.must("verify")
 
 
+@pytest.mark.nightly
 def test_verify_of_an_unknown_name_says_what_builds_it(tiny):
     assert tiny("verify", "web").stderr == f'brig-rootfs: rootfs "web" is not in the store {tiny.store}; build it: brig rootfs build web\n'
 
@@ -100,6 +107,7 @@ def test_list_of_no_store_is_empty(rootfs):
     assert done.stdout == "" and str(rootfs.store) in done.stderr and "build basic" in done.stderr
 
 
+@pytest.mark.nightly
 def test_list_as_json_has_name_digest_path_and_size(tiny):
     row = tiny.row
     assert set(row) == {"name", "digest", "path", "size"}
@@ -109,6 +117,7 @@ def test_list_as_json_has_name_digest_path_and_size(tiny):
 
 # --- gc ---
 
+@pytest.mark.nightly
 def test_gc_keeps_a_tree_that_has_a_name(tiny):
     assert tiny.must("gc").stdout == ""
     assert tiny.tree.exists()
@@ -124,6 +133,7 @@ def test_gc_keeps_a_tree_in_use_and_removes_it_afterwards(tiny):
     assert tiny.leftovers() == []
 
 
+@pytest.mark.nightly
 def test_gc_dry_run_only_tells(tiny):
     (tiny.store / "names/tiny").unlink()
     assert tiny.must("gc", "--dry-run").stdout == f"would remove {tiny.row['digest']}\n"
@@ -154,6 +164,7 @@ def test_gc_and_verify_never_see_a_build_half_way(tiny, recipe):
 
 # --- builds that do not finish ---
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("number, name", [(signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM")])
 def test_an_interrupted_build_leaves_nothing(rootfs, recipe, number, name):
     build = rootfs.start("build", recipe())
@@ -195,6 +206,7 @@ def test_two_builds_of_one_name_at_a_time_both_succeed(rootfs, recipe):
     assert workspaces(rootfs) == []
 
 
+@pytest.mark.nightly
 def test_packages_that_the_suite_does_not_have_are_named_in_one_line_without_a_log(rootfs, recipe):
     done = rootfs("build", recipe(packages=["netbase", "no-such-package-at-all", "python3.13", "awk"]))
     error = done.stderr.splitlines()[-1]
@@ -222,6 +234,7 @@ def test_a_mirror_that_cannot_be_reached_is_not_named(rootfs, recipe, tmp_path):
     assert rootfs.leftovers() == []
 
 
+@pytest.mark.nightly
 def test_sources_without_debian_are_refused_with_the_way_out(rootfs, recipe, tmp_path):
     sources = tmp_path / "vendor.list"
     sources.write_text("deb [signed-by=/usr/share/keyrings/vendor.gpg] http://vendor.invalid/apt bookworm main\n")
@@ -249,6 +262,7 @@ def test_what_extends_a_recipe_has_room_for_what_it_adds_unless_it_says_otherwis
     assert done.returncode == 1 and "size_max of the recipe is 1M; raise it: " in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.nightly
 def test_a_build_makes_what_a_cell_needs_in_a_tree_whose_recipe_does_not_name_it(tiny):
     for path in "dev/pts dev/shm proc tmp workspace".split():
         assert (tiny.tree / path).is_dir() and not list((tiny.tree / path).iterdir())
@@ -334,6 +348,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("change, error", [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_a_bad_recipe_gives_one_line(rootfs, recipe, change, error):
     path = recipe(**change)
@@ -449,5 +464,6 @@ def test_wrong_usage_is_status_2(rootfs, args):
     assert rootfs(*args).returncode == 2
 
 
+@pytest.mark.nightly
 def test_the_option_store_wins_over_the_environment(rootfs, tiny):
     assert [row["name"] for row in json.loads(rootfs.must("list", "--json", "--store", tiny.store).stdout)] == ["tiny"]

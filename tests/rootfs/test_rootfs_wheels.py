@@ -63,6 +63,7 @@ def greeted(tmp_path_factory):
 
 # --- what comes of it ---
 
+@pytest.mark.nightly
 def test_what_is_required_is_installed_with_its_scripts_and_compiled_and_pip_is_gone(greeted):
     tree = greeted.tree()
     assert (tree / LIBRARY / "greeting/words.txt").read_text() == "words\n"
@@ -75,12 +76,14 @@ def test_what_is_required_is_installed_with_its_scripts_and_compiled_and_pip_is_
     greeted.must("verify", "wheels")
 
 
+@pytest.mark.nightly
 def test_the_manifest_names_what_came_from_wheels_and_no_pip(greeted):
     packages = json.loads((greeted.tree().parent / "manifest.json").read_text())["packages"]
     assert {"name": "greeting", "version": "1.0"} in packages
     assert not [row for row in packages if "pip" in row["name"]]
 
 
+@pytest.mark.nightly
 def test_a_run_imports_it_and_starts_its_script(greeted, tmp_path, needs_root):
     (tmp_path / "python.policy").write_text((host.REPO / "profiles/python.policy").read_text())
     (tmp_path / "groups.policy").write_text((host.REPO / "profiles/groups.policy").read_text())
@@ -91,6 +94,7 @@ def test_a_run_imports_it_and_starts_its_script(greeted, tmp_path, needs_root):
     assert (done.returncode, done.stdout) == (0, "hello from a wheel\nhello from a wheel\n"), done.stderr
 
 
+@pytest.mark.nightly
 def test_another_comment_makes_no_other_rootfs_and_another_hash_does(greeted):
     assert "already built" in greeted.build("# another comment\n" + greeted.line).stderr
     error = greeted.build(greeted.line.strip() + " --hash=sha256:" + 64 * "0" + "\n", size_max="1K").stderr

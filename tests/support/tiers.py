@@ -91,6 +91,20 @@ def mark_diagonals(items):
             item.add_marker("nightly")
 
 
+def mark_samples(items):
+    """@pytest.mark.sample(3, "a name"): three rows of a test, evenly apart, and those with this name stay in the fast tier; all are in nightly."""
+    rows = collections.defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sample") and of(item) == FAST:
+            rows[item.parent, item.originalname].append(item)
+    for of_one in rows.values():
+        few, *named = of_one[0].get_closest_marker("sample").args
+        for number, item in enumerate(of_one):
+            is_one = (number + 1) * few // len(of_one) > number * few // len(of_one)
+            if not is_one and item.callspec.id not in named:
+                item.add_marker("nightly")
+
+
 def wanted(config):
     """The tiers that --tier names."""
     names = config.option.tier.split(",")
