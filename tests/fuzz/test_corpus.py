@@ -4,12 +4,11 @@ import subprocess
 
 import pytest
 
-from support import host
+from support import fuzzing, host
 
 pytestmark = pytest.mark.gate
 
 HERE = pathlib.Path(__file__).parent
-TARGETS = sorted(path.stem.removeprefix("fuzz_") for path in HERE.glob("fuzz_*.c"))
 
 
 @pytest.fixture(scope="module")
@@ -19,14 +18,14 @@ def seeds(asan_build, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", fuzzing.TARGETS)
 def test_every_promise_holds(asan_build, seeds, target):
     folders = [folder for folder in (HERE / "corpus" / target, HERE / "found" / target, seeds / target) if folder.is_dir()]
     done = subprocess.run([asan_build / f"tests/replay_{target}", *folders], capture_output=True, text=True, errors="replace")
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", fuzzing.TARGETS)
 def test_there_is_something_to_start_from(seeds, target):
     """A seed for every row, and what a longer run once reached."""
     assert any((seeds / target).iterdir()) and any((HERE / "corpus" / target).iterdir())
@@ -34,4 +33,4 @@ def test_there_is_something_to_start_from(seeds, target):
 
 def test_nothing_is_kept_for_a_target_that_is_gone():
     kept = {path.name for name in ("corpus", "found") for path in (HERE / name).iterdir()}
-    assert kept <= set(TARGETS)
+    assert kept <= set(fuzzing.TARGETS)
