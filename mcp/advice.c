@@ -90,6 +90,24 @@ const char *advice_of(const json_t *error, const struct advice_about *about)
 	return "";
 }
 
+bool advice_is_of_host(const json_t *error)
+{
+	static const char *const types[] = { "FileNotFoundError", "PermissionError", "NotADirectoryError" };
+	static const char *const inside[] = { "workspace", "tmp", "usr", "etc", "proc", "dev", "sys", "bin", "sbin", "lib", "lib64", "var", "run" };
+	const char              *type = text_of(error, "type"), *path = strstr(text_of(error, "message"), ": '");
+	size_t                   n;
+
+	for (size_t i = 0; i < ARRAY_LEN(types) && path; i++)
+		if (strcmp(types[i], type) == 0) {
+			path += 3;
+			n = *path == '/' ? strcspn(path + 1, "/'") : 0;
+			for (size_t k = 0; k < ARRAY_LEN(inside) && n; k++)
+				n = strlen(inside[k]) == n && strncmp(inside[k], path + 1, n) == 0 ? 0 : n;
+			return n || (*path && path[1] == ':') || *path == '~';
+		}
+	return false;
+}
+
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
 const char *advice_missing_module(const json_t *error, char *buf, size_t max)

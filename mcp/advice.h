@@ -12,6 +12,9 @@ struct advice_about {
 /* error: the record's, or one that a check foresees; hostile. "": there is nothing to add to the message. */
 const char *advice_of(const json_t *error, const struct advice_about *about);
 
+/* Does the exception miss a file by a path that only a host has? */
+bool advice_is_of_host(const json_t *error);
+
 /*
  * The name of a module that the message misses, up to max characters. "": none, or what is there is no name. The program may have
  * written any text there.

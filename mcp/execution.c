@@ -439,7 +439,8 @@ static struct execution *create(struct mcp *m, const struct execution_order *ord
 		return NULL;
 	x->mcp      = m;
 	x->message  = order->message;
-	x->fd[0]    = x->fd[1] = -1;
+	for (size_t i = 0; i < ARRAY_LEN(x->fd); i++)
+		x->fd[i] = -1;
 	x->input.fd = -1;
 	x->asked_ms = loop_now_ms();
 	x->out      = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1, .tail = x->out.tail, .tail_max = EXECUTION_TAIL }, .execution = x };
@@ -482,18 +483,32 @@ static int add_files(struct execution *x, const struct execution_order *order, s
 		free(order->files);
 		return err_sys(e, "socketpair");
 	}
-	x->fd[1]             = pair[1];
-	x->question.fds_len  = 2;
+	x->fd[x->question.fds_len++] = pair[1];
 	x->question.repeated = true;
 	json_object_set_new(x->message, "files", json_true());
 	return transfer_open(&x->transfer, x->mcp, pair[0], order->files, order->files_len, &events, x, e);
+}
+
+/* A check reads no files. Fails before add_files(), which takes order->files over. */
+static int add_shown(struct execution *x, const struct execution_order *order, struct err *e)
+{
+	const struct shown *s = &x->mcp->shown;
+
+	if (!x->is_report || shown_copy(s, x->fd + x->question.fds_len, e) < 0) {
+		if (x->is_report)
+			free(order->files);
+		return x->is_report ? -1 : 0;
+	}
+	shown_into(s, x->message);
+	x->question.fds_len += s->n;
+	return 0;
 }
 
 /* Asks for a run with a jail of its own, which may have to wait for a place. */
 static int ask_alone(struct execution *x, const struct execution_order *order, struct err *e)
 {
 	json_object_set_new(x->message, "wait_ms", json_integer(PLACE_WAIT_MS));
-	return add_files(x, order, e) < 0 ? -1 : brigd_link_ask(x->mcp->brigd_link, &x->question, e);
+	return add_shown(x, order, e) < 0 || add_files(x, order, e) < 0 ? -1 : brigd_link_ask(x->mcp->brigd_link, &x->question, e);
 }
 
 static void on_turn(void *owner, const char *session)

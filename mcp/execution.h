@@ -69,7 +69,7 @@ struct execution {
 	struct question         question;
 	json_t                 *message;
 	char                   *profile;
-	int                     fd[2]; /* to be sent to brigd: the sealed program text; the socket for its files, or -1 */
+	int                     fd[PROTOCOL_FDS_MAX]; /* to be sent to brigd: the sealed program text; what --ro shows; the socket for its files. The rest is -1 */
 	char                    id[RUN_ID_LEN + 1];     /* of the run; "": brigd has not told it yet */
 	char                    handle[RUN_ID_LEN + 1]; /* "": it has none, and is not kept */
 	char                    principal[64];

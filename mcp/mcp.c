@@ -60,7 +60,7 @@ int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e)
 	ret->sessions   = named_sessions_create(ret);
 	if (!ret->brigd_link || !ret->executions || !ret->sessions)
 		(void)err_set(e, ERR_LIMIT, "out of memory");
-	else if (open_artifacts(ret, e) == 0 && open_broker(ret, e) == 0)
+	else if (shown_open(&ret->shown, settings->ro, e) == 0 && open_artifacts(ret, e) == 0 && open_broker(ret, e) == 0)
 		return 0;
 	mcp_close(ret);
 	return -1;
@@ -72,6 +72,7 @@ void mcp_close(struct mcp *m)
 	named_sessions_destroy(m->sessions);
 	artifacts_destroy(m->artifacts);
 	brigd_link_destroy(m->brigd_link);
+	shown_close(&m->shown);
 	broker_destroy(m->broker); /* after the runs, which have bridges to it */
 	tools_done(m);
 	loop_close(&m->loop);

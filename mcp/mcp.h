@@ -8,6 +8,7 @@
 #include "rate.h"
 #include "revision.h"
 #include "settings.h"
+#include "shown.h"
 
 #include <jansson.h>
 
@@ -26,6 +27,7 @@ struct mcp {
 	struct executions     *executions; /* all runs */
 	struct named_sessions       *sessions;   /* sessions of clients, by name */
 	struct artifacts      *artifacts;  /* a directory for what replies cannot have; NULL: none */
+	struct shown           shown;      /* files of the host that programs can read */
 	struct metrics        *metrics;
 	struct broker         *broker;     /* the tools that programs can call; NULL: none */
 	TAILQ_HEAD(client_request_list, client_request) client_requests; /* that clients have not answered */

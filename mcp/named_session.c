@@ -348,6 +348,9 @@ void named_session_prepare(struct named_session *s, json_t *asked, json_t *messa
 	json_decref(s->message);
 	s->asked   = asked;
 	s->message = message;
+	shown_into(&s->mcp->shown, message);
+	s->question.fds     = s->mcp->shown.fd;
+	s->question.fds_len = s->mcp->shown.n;
 }
 
 void named_session_enter(struct named_session *s, struct session_use *u)

@@ -179,6 +179,25 @@ static void say_network(struct outcome *o)
 		say(HINT_OF(o), "This program may not reach, or did not reach, %.250s. Trying again does not help where it says not_allowed: a person can allow a host with --net of brig-mcp, or in the profile.", words);
 }
 
+/* Names what is in /workspace instead. */
+static void say_host(struct outcome *o, const json_t *error, const struct execution *x)
+{
+	const json_t *names = json_object_get(x->program_report, "workspace");
+	size_t        at    = 0;
+	char          list[250] = "";
+
+	if (!advice_is_of_host(error))
+		return;
+	for (size_t i = 0; i < json_array_size(names) && at < 180; i++) {
+		const char *name = json_string_value(json_array_get(names, i));
+
+		at += (size_t)snprintf(list + at, sizeof list - at, "%s%.*s", at ? ", " : "", (int)clean_cut(name, strlen(name), 60), name);
+	}
+	text_make_plain(list);
+	say(HINT_OF(o), "Files of the host are not in here. /workspace has %s. The argument files puts more there; a person can show a folder, with --ro of brig-mcp.",
+	    *list ? list : "none");
+}
+
 static void say_exited(struct outcome *o, const struct execution *x)
 {
 	const json_t *error = json_object_get(o->record, "error");
@@ -187,6 +206,8 @@ static void say_exited(struct outcome *o, const struct execution *x)
 	if (json_is_object(error)) {
 		say_exception(o, error);
 		say_network(o);
+		if (!*o->hint)
+			say_host(o, error, x);
 		if (!*o->hint)
 			say(HINT_OF(o), "%s", advice_of(error, &(struct advice_about){ .has_stdin = json_is_true(json_object_get(x->message, "stdin")), .in_session = *x->turn.session,
 										       .has_sessions = named_sessions_are_offered(x->mcp->settings) }));

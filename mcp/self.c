@@ -59,7 +59,7 @@ json_t *self_instructions(const struct mcp *m)
 		 "Runs Python 3 in a jail. Use execute_code whenever a program answers better than thinking: "
 		 "arithmetic, dates, parsing, data, trying out code. The value of the last expression is the result; print what you want to see; figures and images are shown. "
 		 "%s"
-		 "It is a jail {network}, and nothing of the host can be seen.{packages} "
+		 "It is a jail {network}, and nothing of the host can be seen.{shown}{packages} "
 		 "%s%sLimits: {timeout} s of time (the argument timeout asks for up to {most} s), memory, processes and output; the reply says which one ended a program.%s "
 		 "Output is bounded: print a summary, or the part you need, instead of everything. "
 		 "get_sandbox_info tells the profiles, limits and installed packages; validate_code checks a program without running it.",

@@ -16,7 +16,7 @@
 static const enum setting_id never_in_dotenv[] = {
 	SETTING_http, SETTING_host, SETTING_insecure_loopback, SETTING_allow_origin, SETTING_allow_host, SETTING_server,
 	SETTING_allow_missing, SETTING_servers, SETTING_allow_tools, SETTING_ask_tools, SETTING_deny_tools, SETTING_other_tools, SETTING_tool_audit,
-	SETTING_artifacts, SETTING_net,
+	SETTING_artifacts, SETTING_net, SETTING_ro,
 };
 
 static bool may_set(enum setting_id id, enum setting_origin origin)

@@ -325,7 +325,7 @@ const struct tool tool_execute_code = {
 	.name        = "execute_code",
 	.title       = "Execute Python code",
 	.description = "Run Python 3 in a sandbox {network}.{packages} Each call starts fresh. The value of the last expression comes back; print() the rest; "
-		       "figures and images are shown. Files are in /workspace. If exit_reason is \"running\", go on with wait_execution.",
+		       "figures and images are shown. Files are in /workspace.{shown} If exit_reason is \"running\", go on with wait_execution.",
 	.manual      = "Run a Python 3 program in a jail and get its output, its result and what it cost. Without session each call starts fresh: nothing "
 		       "is kept, and files are gone afterwards. A program that raises is not an error of the tool. A run that takes long answers first "
 		       "with exit_reason \"running\" and an execution_id.",

@@ -44,6 +44,14 @@ static void print_network(FILE *out, const struct words *w)
 		fprintf(out, " and %zu more", n - HOSTS_NAMED);
 }
 
+static void print_shown(FILE *out, const struct words *w)
+{
+	for (size_t i = 0; i < json_array_size(w->shown); i++)
+		fprintf(out, "%s/workspace/%s", i ? ", " : " Files of the host are in ", json_string_value(json_array_get(w->shown, i)));
+	if (json_array_size(w->shown))
+		fputs(", read-only.", out);
+}
+
 /* --- the rest --- */
 
 /* A timeout that was set counts, else that of the profile (order_preset_wall()). */
@@ -82,7 +90,7 @@ void words_of(const struct mcp *m, struct words *ret)
 {
 	const struct settings *s = m->settings;
 
-	*ret         = (struct words){ .name = choice_profile(s) };
+	*ret         = (struct words){ .name = choice_profile(s), .shown = m->shown.names };
 	ret->profile = greeting_profile(ret->name);
 	ret->hosts   = hosts_of(s, ret->profile);
 	text_from_milli(timeout_of(s, ret->profile), ret->timeout, sizeof ret->timeout);
@@ -107,7 +115,7 @@ static const struct place {
 	const char *name;
 	void      (*print)(FILE *out, const struct words *w);
 } places[] = {
-	{ "{network}", print_network }, { "{timeout}", print_timeout }, { "{most}", print_most }, { "{profile}", print_profile }, { "{packages}", print_packages },
+	{ "{network}", print_network }, { "{timeout}", print_timeout }, { "{most}", print_most }, { "{profile}", print_profile }, { "{packages}", print_packages }, { "{shown}", print_shown },
 };
 
 static const struct place *place_at(const char *text)

@@ -1,7 +1,7 @@
 /*
  * words.h - what a model reads about this server, filled in from the settings and the default profile as files say.
  *
- * Texts of tools and of their arguments may have places in braces: {network}, {timeout}, {most}, {profile}, {packages}. brigd is
+ * Texts of tools and of their arguments may have places in braces: {network}, {timeout}, {most}, {profile}, {packages}, {shown}. brigd is
  * not asked (greeting.h).
  */
 #pragma once
@@ -10,6 +10,7 @@
 struct words {
 	json_t     *profile;   /* the default profile's file, or NULL */
 	json_t     *hosts;     /* texts: what programs can reach; owned; may be empty */
+	const json_t *shown;   /* names of --ro; borrowed */
 	char        timeout[32], most[32]; /* seconds */
 	const char *name;      /* of the default profile; borrowed */
 };

@@ -53,6 +53,7 @@ static const struct shape run_shape[] = {
 	{ "bundle",            SHAPE_OBJECT, SHAPE_MAY, "The value of the last expression as such a bundle, if there is more to it than text", NULL },
 	{ "left_out",          SHAPE_TEXTS, SHAPE_MAY,  "Sentences about what was too large or too much to be shown", NULL },
 	{ "written",           SHAPE_ROWS,  SHAPE_MAY,  "The files below /workspace that the program has written, by name, at most 200", written_shape },
+	{ "workspace",         SHAPE_TEXTS, SHAPE_MAY,  "Names in /workspace, at most 20, if the program missed a file", NULL },
 	{ 0 },
 };
 static const struct shape finding_shape[] = {
@@ -96,6 +97,7 @@ static const struct bound {
 	{ "displays",    0,        PROGRAM_REPORT_DISPLAYS_MAX },
 	{ "left_out",    1024,     PROGRAM_REPORT_LEFT_OUT_MAX },
 	{ "written",     0,        PROGRAM_REPORT_WRITTEN_MAX },
+	{ "workspace",   1024,     20 },
 	{ NULL,          16 * KIB, 1000 },
 };
 /* clang-format on */

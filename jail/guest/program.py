@@ -183,7 +183,7 @@ def report_text(program, error, failure, blocked):
     return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, '
             f'"variables": {json_texts(variables_of(program.names))}, "exit_code": {exit_code_of(error)}, '
             f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": {json_texts(blocked)}'
-            + (f', "figures": {figures}' if figures else "") + rich + written_json(written, shown) + "}")
+            + (f', "figures": {figures}' if figures else "") + rich + written_json(written, shown) + folder_json(error) + "}")
 
 
 def told(program, error, write_down=None):

@@ -61,3 +61,20 @@ def images_of(written):
 def written_json(written, shown):
     rows = (f'{{"path": {json_text(cut(path, LINE_MAX))}, "bytes": {size}, "shown": {"true" if path in shown else "false"}}}' for path, size in written)
     return f', "written": [{", ".join(rows)}]' if written else ""
+
+
+# --- what is there ---
+
+NAMES_SHOWN = 20
+
+
+def folder_json(error):
+    """For a file that was not found: the names in /workspace. What a program asks for by a path of the host may be there."""
+    if error is None or not is_a(error, (FileNotFoundError, PermissionError, NotADirectoryError)):
+        return ""
+    try:
+        with scandir(WORKSPACE) as entries:
+            names = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in entries if not is_passed_over(entry.name) and entry.name != MAIN_FILE)
+    except Exception:
+        return ""
+    return f', "workspace": {json_texts([cut(name, LINE_MAX) for name in names[:NAMES_SHOWN]])}'

@@ -118,7 +118,8 @@ RUN = _object({
     "bundle": _bundle,
     "left_out": _list(_text(1024), 100),
     "written": _list(_object({"path": _text(), "bytes": _count, "shown": _flag}), 200),
-}, may_lack=("figures", "displays", "bundle", "left_out", "written"))
+    "workspace": _list(_text(1024), 20),
+}, may_lack=("figures", "displays", "bundle", "left_out", "written", "workspace"))
 
 
 _finding = _object({**_line, "message": _text()})

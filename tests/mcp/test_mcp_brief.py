@@ -2,6 +2,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 
@@ -167,6 +168,32 @@ def test_who_wants_a_network_is_told_that_there_is_none(shared, code):
 def test_an_error_that_misleads_here_has_a_hint_what_to_do(shared, code, words):
     said = brief(shared, code)
     assert said["success"] is False and words in said["hint"], said
+
+
+@pytest.mark.parametrize("path", ["/home/ann/data.csv", "/mnt/data/data.csv", "C:\\\\data.csv", "~/data.csv"])
+def test_who_opens_a_file_of_the_host_is_told_what_is_there(shared, path):
+    said = brief(shared, f"open('{path}')", files=[{"path": "data.csv", "content": "1"}, {"path": "d/e", "content": "2"}])
+    assert said["hint"].startswith("Files of the host are not in here. /workspace has d/, data.csv. The argument files puts more there"), said
+    assert "Files of the host" not in brief(shared, "open('nothing')").get("hint", "")
+
+
+def test_files_of_the_host_that_a_person_shows_can_be_read(built_mcp, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.csv").write_text("1,2")
+    (tmp_path / "data").chmod(0o755)
+    tmp_path.chmod(0o755)
+    read = "import os\ntry:\n    open('mine/a.csv', 'w')\nexcept OSError as e:\n    print(type(e).__name__)\nopen('/workspace/mine/a.csv').read()"
+    with mcp_client.McpStdio("--ro", f"{tmp_path}/data:mine") as client:
+        assert "Files of the host are in /workspace/mine, read-only." in client.list_tools()["execute_code"]["description"]
+        for more in {}, {"session": "a"}, {"files": [{"path": "b", "content": "x"}]}:
+            said = client.data("execute_code", {"code": read, **more})
+            assert (said["result"], said["stdout"]) == ("1,2", "OSError\n") and "written" not in said, said
+        assert client.data("validate_code", {"code": "1"})["valid"] is True
+    done = subprocess.run([mcp_client.binary(), "--ro", f"{tmp_path}/nothing"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode and f"--ro {tmp_path}/nothing: No such file" in done.stderr, done
+    (tmp_path / ".env").write_text(f"BRIG_MCP_RO={tmp_path}\n")
+    done = subprocess.run([mcp_client.binary(), "--print-config"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert not re.search(rf"^ro.*{tmp_path}", done.stdout, re.M), "a file of a cloned folder shows nothing of the host"
 
 
 def test_a_name_that_a_session_does_not_have_is_no_matter_of_sessions(shared):
