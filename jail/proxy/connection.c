@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 
+enum { DRAIN_MAX = 256 << 20 };
+
 struct proxy *connection_proxy(const struct connection *c)
 {
 	return c->run->proxy;
@@ -54,6 +56,9 @@ static void on_deadline(void *owner)
 		return;
 	case DEADLINE_DIAL:
 		connection_fail(c, c->dial.n ? NET_REASON_UNREACHABLE : NET_REASON_UNRESOLVED);
+		return;
+	case DEADLINE_KEPT:
+		connection_end(c, false);
 		return;
 	case DEADLINE_IDLE:
 	case DEADLINE_HALF:
@@ -130,7 +135,7 @@ enum tls_outcome connection_read(struct connection *c, size_t max)
 	if (result == TLS_MOVED)
 		c->received.len += moved;
 	else if (result == TLS_WANT_READ || result == TLS_WANT_WRITE)
-		connection_want(c, result == TLS_WANT_READ ? EPOLLIN : EPOLLOUT, 0);
+		connection_want(c, result == TLS_WANT_READ ? EPOLLIN : EPOLLOUT, c->watches_server ? EPOLLIN : 0);
 	return result;
 }
 
@@ -153,6 +158,8 @@ static void drain(struct connection *c)
 
 	if (result == TLS_END || result == TLS_FAILED)
 		connection_end(c, false);
+	else if (result == TLS_MOVED && (c->drained += moved) < DRAIN_MAX)
+		connection_deadline(c, DEADLINE_DRAIN); /* a large body, of which the server did not want the rest */
 }
 
 void connection_drain(struct connection *c)
@@ -187,6 +194,19 @@ void connection_end(struct connection *c, bool is_reset)
 	c->run->open--;
 	proxy->open--;
 	free(c);
+}
+
+void connection_start_over(struct connection *c)
+{
+	report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
+	side_close(&connection_proxy(c)->loop, &c->server, false);
+	side_open(&c->server, -1, server_ready, c);
+	free(c->exchange);
+	c->exchange       = NULL;
+	c->carry          = CARRY_UNKNOWN;
+	c->is_named       = c->is_dialed = c->is_confirmed = c->watches_server = false;
+	c->dial           = (struct dial){ 0 };
+	c->looked         = 0;
 }
 
 static void on_client_gone(struct connection *c)
@@ -224,7 +244,7 @@ static void send_refusal(struct connection *c, enum net_reason reason)
 	size_t           len, moved = 0;
 	enum tls_outcome result;
 
-	if (c->awaits_reply && c->down.moved == 0)
+	if (c->awaits_reply && c->down.passed == 0)
 		len = refusal_print(reason, c->host, c->port, text, sizeof text);
 	else if (c->via == VIA_SOCKS && !c->is_confirmed)
 		len = socks_print_refusal(reason, text);

@@ -4,7 +4,7 @@
  *     which host?     transparent: the name that stands behind the address; at the proxy port: CONNECT, SOCKS5 or an absolute request
  *     look            the program's first bytes: TLS, and for which name; or HTTP, and for which host
  *     dial            resolve, judge every address, connect to one of them
- *     carry           a tunnel; or one request and its reply
+ *     carry           a tunnel; or requests and their replies, one after the other
  *
  * A transparent connection is looked at before it is dialed. CONNECT and SOCKS5 are dialed first: the program sends nothing before it
  * is told that the host was reached. Every path ends in connection_end(), which frees the connection: a function that may call it, or
@@ -40,6 +40,7 @@ struct connection {
 	enum carry         carry;
 	bool               is_named, is_dialed, is_confirmed;
 	bool               is_half_closed; /* the program has shut down its sending side, or is gone */
+	bool               watches_server; /* between two requests: its end of the connection may end, too */
 	bool               awaits_reply; /* the program speaks HTTP, so a refusal can be an HTTP reply */
 	char               host[NET_HOST_MAX];
 	uint16_t           port;
@@ -50,6 +51,7 @@ struct connection {
 	size_t             looked;   /* how many of them connection_has_line() has looked at; each step begins with 0 */
 	struct dial        dial;
 	struct flow        up, down; /* to the server, to the program */
+	size_t             drained;  /* bytes that were read and dropped at the end */
 	struct exchange   *exchange; /* owned, one piece of memory; NULL: a tunnel, or no request yet */
 	struct deadline    deadline;
 	struct deadline    held; /* of an exchange: bytes of its reply wait for more */
@@ -79,6 +81,8 @@ void connection_refuse(struct connection *c, enum net_reason reason);
 void connection_fail(struct connection *c, enum net_reason reason);
 /* Ends when the program has had time to read what was written to it: bytes that it still sends must not cause a reset. */
 void connection_drain(struct connection *c);
+/* The next request of the program is to another host: everything but the program's side begins anew. */
+void connection_start_over(struct connection *c);
 /* Closes both sides and frees c. is_reset: with RST, so that neither peer takes what it has for complete. */
 void connection_end(struct connection *c, bool is_reset);
 

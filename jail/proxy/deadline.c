@@ -8,6 +8,7 @@ static const int64_t length_ms[DEADLINE_KINDS] = {
 	[DEADLINE_DIAL]  = 10 * 1000,
 	[DEADLINE_TRY]   = 3 * 1000,
 	[DEADLINE_IDLE]  = 60 * 60 * 1000, /* long: open connections count against the bound of their own run only */
+	[DEADLINE_KEPT]  = 3 * 1000, /* short: it holds two sockets for nothing, and a program that waits for end of file goes on */
 	[DEADLINE_HALF]  = 30 * 1000, /* the program is most likely gone, which only a write to it would show */
 	[DEADLINE_DRAIN] = 2 * 1000,
 	[DEADLINE_HELD]  = 500,

@@ -12,7 +12,8 @@ enum deadline_kind {
 	DEADLINE_DIAL,  /* to resolve a name; then for the last address, an upstream proxy's answer, the server's TLS handshake */
 	DEADLINE_TRY,   /* to connect to an address that is not the last one */
 	DEADLINE_IDLE,  /* without a byte in either direction */
-	DEADLINE_HALF,  /* the same, after the program has shut down its sending side */
+	DEADLINE_KEPT,  /* for another request, after a reply */
+	DEADLINE_HALF,  /* the same as IDLE, after the program has shut down its sending side */
 	DEADLINE_DRAIN, /* for the program to read a refusal, or the end of a reply */
 	DEADLINE_HELD,  /* the last bytes of a reply that may have a secret, until they are passed on */
 	DEADLINE_KINDS,

@@ -2,7 +2,8 @@
 #include "exchange.h"
 
 #include "proxy.h"
-#include "masked_reply.h"
+#include "proxy_port.h"
+#include "reply.h"
 #include "request_body.h"
 
 #include <stdio.h>
@@ -10,10 +11,12 @@
 
 struct exchange {
 	struct request_body body;
-	bool                upgrades;    /* until the server's answer is known, nothing but the request goes up */
-	bool                has_secrets; /* reply is in use */
+	bool                keeps;  /* the program may send another request */
+	size_t              counted; /* bytes behind the last request, which the flow has counted */
+	bool                is_again; /* this is not the first request over the connection to the server */
 	struct reply        reply;
 };
+_Static_assert((int)FLOW_ROOM >= (int)REPLY_ROOM, "a filter has room for a reply");
 
 /* --- bytes that are held back --- */
 
@@ -35,7 +38,7 @@ static void on_held(void *owner)
 
 	if (f->is_ended || f->is_closed)
 		return;
-	if (!f->wait || buffer_left(&f->out) || buffer_left(&f->in) || (!f->out.at && !buffer_make(&f->out, 2 * FLOW_BUFFER))) {
+	if (!f->wait || buffer_left(&f->out) || buffer_left(&f->in) || (f->out.room < FLOW_ROOM && !buffer_make(&f->out, FLOW_ROOM))) {
 		hold(c);
 		return;
 	}
@@ -62,41 +65,6 @@ static bool pass_body(void *owner, struct flow *f)
 
 /* --- the reply, down --- */
 
-static bool mask_reply(struct connection *c, struct flow *f)
-{
-	struct reply *r = &c->exchange->reply;
-	struct span in    = { buffer_left(&f->in) ? buffer_at(&f->in) : "", buffer_left(&f->in) };
-	size_t      taken = 0, made = 0;
-
-	if (!reply_step(r, in, f->is_ended, f->out.at, f->out.room, &taken, &made))
-		return false;
-	buffer_take(&f->in, taken);
-	f->out.len = made;
-	f->is_ended |= r->is_done;
-	hold(c);
-	return true;
-}
-
-static void copy_reply(struct flow *f, size_t n)
-{
-	n = n < f->out.room ? n : f->out.room;
-	if (n == 0)
-		return;
-	memcpy(f->out.at, buffer_at(&f->in), n);
-	f->out.len = n;
-	buffer_take(&f->in, n);
-}
-
-static bool pass_reply(void *owner, struct flow *f)
-{
-	struct connection *c = owner;
-
-	if (c->exchange->has_secrets)
-		return mask_reply(c, f);
-	copy_reply(f, buffer_left(&f->in));
-	return true;
-}
-
 /* The server agreed to the upgrade: from now on all bytes of the program go up. */
 static void open_up(struct connection *c)
 {
@@ -108,30 +76,37 @@ static void open_up(struct connection *c)
 	flow_put(&c->up, &early);
 }
 
-/* The beginning of the reply to a request that upgrades. */
-static bool pass_first_reply(void *owner, struct flow *f)
-{
-	struct connection *c       = owner;
-	struct exchange   *x       = c->exchange;
-	enum reply_outcome outcome = reply_switches(buffer_left(&f->in) ? buffer_at(&f->in) : "", buffer_left(&f->in));
-
-	if (outcome == REPLY_MORE && !f->is_ended)
-		return true;
-	if (outcome == REPLY_SWITCHED) {
-		reply_is_tunnel(&x->reply);
-		open_up(c);
-	}
-	x->upgrades = false;
-	f->filter   = pass_reply;
-	return pass_reply(c, f);
-}
-
-/* --- both at once --- */
-
 static bool is_tunnel(const struct connection *c)
 {
 	return !c->up.filter;
 }
+
+static bool pass_reply(void *owner, struct flow *f)
+{
+	struct connection *c     = owner;
+	struct reply      *r     = &c->exchange->reply;
+	struct span        in    = { buffer_left(&f->in) ? buffer_at(&f->in) : "", buffer_left(&f->in) };
+	size_t             taken = 0, made = 0;
+
+	if (!reply_step(r, in, f->is_ended, f->out.at, f->out.room, &taken, &made))
+		return false;
+	buffer_take(&f->in, taken);
+	f->out.len = made;
+	f->is_ended |= r->is_done;
+	if (r->has_switched && !is_tunnel(c)) {
+		f->keeps_receiver_open = false;
+		open_up(c);
+	}
+	if (!f->is_ended && buffer_left(&f->in) == 0 && reply_is_opaque(r, &f->left))
+		f->filter = NULL;
+	hold(c);
+	return true;
+}
+
+static void next_request(struct connection *c);
+static void read_request(struct connection *c);
+
+/* --- both at once --- */
 
 static bool server_is_ready(const struct connection *c)
 {
@@ -142,10 +117,23 @@ static void server_failed(struct connection *c)
 {
 	bool is_untrusted = c->server.tls && tls_end_is_untrusted(c->server.tls);
 
-	if (c->down.moved == 0)
+	if (c->down.passed == 0 && (is_untrusted || !server_is_ready(c))) {
 		connection_fail(c, is_untrusted ? NET_REASON_UPSTREAM_TLS : NET_REASON_UNREACHABLE);
-	else
-		connection_end(c, true); /* a reset shows the program that the reply is incomplete */
+		return;
+	}
+	if (c->down.passed == 0)
+		report_line_end(&c->line, NET_VERDICT_FAILED, NET_REASON_RESET);
+	connection_end(c, true); /* a reset shows the program that the reply is incomplete */
+}
+
+static void bad_reply(struct connection *c)
+{
+	if (c->down.passed == 0) {
+		connection_fail(c, NET_REASON_BAD_REPLY);
+		return;
+	}
+	report_line_end(&c->line, NET_VERDICT_FAILED, NET_REASON_BAD_REPLY);
+	connection_end(c, true);
 }
 
 /* False: the connection has ended. A failed write of the body does not end it: a server may reply, and close, before it has read the body. */
@@ -162,7 +150,7 @@ static bool pump(struct connection *c, struct flow *f)
 		return false;
 	case FLOW_BAD:
 		if (f->is_down)
-			server_failed(c);
+			bad_reply(c);
 		else
 			connection_refuse(c, NET_REASON_BAD_REQUEST);
 		return false;
@@ -180,14 +168,26 @@ static bool pump(struct connection *c, struct flow *f)
 	return false;
 }
 
+static bool may_go_on(const struct connection *c)
+{
+	const struct exchange *x = c->exchange;
+
+	return x->keeps && !x->reply.closes && !x->reply.has_switched && (x->reply.is_done || c->down.left == 0) && x->body.is_done &&
+	       c->up.is_closed && buffer_left(&c->up.out) == 0 && !c->up.failed && buffer_left(&c->down.in) == 0 && !c->is_half_closed;
+}
+
 static void go_on(struct connection *c)
 {
 	if (c->deadline.kind == DEADLINE_DIAL && server_is_ready(c)) /* the TLS handshake counts as dialing; a reply may take long */
 		connection_deadline(c, DEADLINE_IDLE);
-	if (c->down.is_closed && (c->up.is_closed || !is_tunnel(c)))
-		connection_drain(c);
-	else
+	if (!c->down.is_closed || (is_tunnel(c) && !c->up.is_closed))
 		flow_want(c, &c->up, &c->down);
+	else if (may_go_on(c))
+		next_request(c);
+	else if (c->up.failed && c->down.passed == 0)
+		server_failed(c); /* the failed write took the error of the socket, so reading found an end of file */
+	else
+		connection_drain(c);
 }
 
 /* A read from the server can unblock the flow up in two ways: it completes the TLS handshake, or the server agrees to an upgrade. */
@@ -244,17 +244,18 @@ static void print_authority(const struct connection *c, char text[NET_HOST_MAX +
 		(void)snprintf(text + n, (size_t)(NET_HOST_MAX + 16 - n), ":%u", c->port);
 }
 
+static bool has_secrets(const struct connection *c)
+{
+	return c->carry == CARRY_INSIDE && secret_is_for(connection_proxy(c)->config, c->host, c->port);
+}
+
 static void set_secrets(struct connection *c, struct request_edit *edit, struct request_set set[NET_SECRETS_MAX])
 {
-	const struct proxy_config *config = connection_proxy(c)->config;
-
-	if (c->carry != CARRY_INSIDE || !secret_is_for(config, c->host, c->port))
+	if (!has_secrets(c))
 		return;
 	edit->set         = set;
-	edit->sets        = secret_headers(config, c->host, c->port, set);
+	edit->sets        = secret_headers(connection_proxy(c)->config, c->host, c->port, set);
 	edit->plain_reply = true;
-	reply_begin(&c->exchange->reply, config, c->host, c->port);
-	c->exchange->has_secrets = true;
 	report_line_secret(&c->line);
 }
 
@@ -289,15 +290,14 @@ static enum net_reason judge(const struct connection *c, const struct request_he
 	reason = permission_of_request(&c->run->policy, &target, head->method, path, c->dial.is_judged_private);
 	if (reason != NET_REASON_NONE)
 		return reason;
-	if (c->carry == CARRY_INSIDE && secret_is_for(connection_proxy(c)->config, c->host, c->port) && !secret_allows(head))
-		return NET_REASON_REQUEST;
-	return NET_REASON_NONE;
+	return has_secrets(c) && !secret_allows(head) ? NET_REASON_REQUEST : NET_REASON_NONE;
 }
 
 static void send_request(struct connection *c, const struct request_head *head)
 {
 	struct exchange *x = c->exchange;
 	struct buffer    first;
+	size_t           fresh;
 
 	first = (struct buffer){ 0 };
 	if (!write_head(c, head, &first)) {
@@ -306,35 +306,107 @@ static void send_request(struct connection *c, const struct request_head *head)
 		return;
 	}
 	request_body_begin(&x->body, head);
-	x->upgrades = head->upgrades;
-	report_line_out(&c->line, buffer_left(&c->received));
-	run_spend(c->run, buffer_left(&c->received));
+	reply_begin(&x->reply, has_secrets(c) ? connection_proxy(c)->config : NULL, c->host, c->port, head->method == NET_METHOD_HEAD, head->upgrades);
+	x->keeps = head->keeps;
+	fresh = buffer_left(&c->received) - x->counted;
+	report_line_out(&c->line, fresh);
+	run_spend(c->run, fresh);
 	buffer_take(&c->received, head->len);
 	c->up.filter   = pass_body;
 	c->up.owner    = x;
+	c->up.is_ended = x->body.is_done;
 	c->up.keeps_receiver_open = true; /* a server may take a half-closed connection for a closed one */
 	flow_put(&c->up, &c->received);
-	c->up.out = first;
-	c->down.owner = c;
-	if (x->upgrades)
-		c->down.filter = pass_first_reply;
-	else if (x->has_secrets)
-		c->down.filter = pass_reply;
-	c->on_client = on_client;
-	c->on_server = on_server;
-	c->wake      = wake;
-	connection_deadline(c, DEADLINE_DIAL);
+	c->up.out         = first;
+	c->down.owner     = c;
+	c->down.filter    = pass_reply;
+	c->down.keeps_receiver_open = true; /* connection_drain() ends it, or another reply follows */
+	c->watches_server = false;
+	c->on_client      = on_client;
+	c->on_server      = on_server;
+	c->wake           = wake;
+	connection_deadline(c, x->is_again ? DEADLINE_IDLE : DEADLINE_DIAL);
 	wake(c);
+}
+
+/* --- one request after the other --- */
+
+/* Between two requests a server sends nothing but what TLS needs. False: it has ended the connection, or said something out of turn. */
+static bool server_waits(struct connection *c)
+{
+	struct proxy    *proxy  = connection_proxy(c);
+	size_t           moved  = 0;
+	enum tls_outcome result = side_read(&c->server, proxy->scratch, sizeof proxy->scratch, &moved);
+
+	return result == TLS_WANT_READ || result == TLS_WANT_WRITE;
+}
+
+static void on_idle_server(struct connection *c)
+{
+	if (!server_waits(c))
+		connection_end(c, false);
+}
+
+/*
+ * The request is read in a turn of the loop of its own: with all replies there already, each would otherwise begin the next one. The
+ * program's socket can be written, so the turn comes at once; bytes that TLS or `received` has would cause no event.
+ */
+static void next_request(struct connection *c)
+{
+	struct proxy *proxy = connection_proxy(c);
+
+	c->received          = c->up.in;
+	c->up.in             = (struct buffer){ 0 };
+	c->exchange->counted = buffer_left(&c->received);
+	if (buffer_left(&c->received) == 0)
+		buffer_free(&c->received);
+	flow_done(&proxy->pipes, &c->up);
+	flow_done(&proxy->pipes, &c->down);
+	flow_init(&c->up, &c->client, &c->server, false);
+	flow_init(&c->down, &c->server, &c->client, true);
+	deadline_clear(&proxy->deadlines, &c->held);
+	c->wake               = NULL;
+	c->looked             = 0;
+	c->watches_server     = true;
+	c->exchange->is_again = true;
+	c->on_client          = read_request;
+	c->on_server          = on_idle_server;
+	connection_deadline(c, DEADLINE_KEPT);
+	connection_want(c, EPOLLIN | EPOLLOUT, EPOLLIN);
+}
+
+/* To a proxy, a program sends requests to several hosts over one connection. */
+static bool is_to_other(const struct connection *c, const struct request_head *head)
+{
+	return c->via == VIA_REQUEST && head->form == REQUEST_ABSOLUTE && head->scheme == NET_SCHEME_HTTP &&
+	       (strcmp(head->host, c->host) != 0 || (head->port ? head->port : 80) != c->port);
 }
 
 static void take_request(struct connection *c, const struct request_head *head)
 {
-	enum net_reason reason = judge(c, head);
+	enum net_reason reason;
 
-	if (reason == NET_REASON_NONE)
+	if (c->exchange->is_again && is_to_other(c, head)) {
+		connection_start_over(c);
+		proxy_port_again(c);
+		return;
+	}
+	reason = judge(c, head);
+	if (reason == NET_REASON_NONE && c->exchange->is_again && !server_waits(c))
+		connection_end(c, false); /* as if the server had closed it a moment ago: programs try again */
+	else if (reason == NET_REASON_NONE)
 		send_request(c, head);
 	else
 		connection_refuse(c, reason);
+}
+
+/* A request that has begun has little time for its end; until it begins, an idle connection costs no buffer. */
+static void await_rest(struct connection *c)
+{
+	if (buffer_left(&c->received) == 0)
+		buffer_free(&c->received);
+	else if (c->deadline.kind != DEADLINE_REQUEST)
+		connection_deadline(c, DEADLINE_REQUEST);
 }
 
 static void read_request(struct connection *c)
@@ -366,6 +438,8 @@ static void read_request(struct connection *c)
 		connection_end(c, false);
 	else if (result == TLS_END || result == TLS_FAILED)
 		connection_refuse(c, NET_REASON_BAD_REQUEST);
+	else
+		await_rest(c);
 }
 
 static void on_server_gone(struct connection *c)

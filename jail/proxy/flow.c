@@ -42,6 +42,9 @@ static enum step broken(struct flow *f, struct side *side)
 static void count(struct connection *c, struct flow *f, size_t n)
 {
 	f->moved += n;
+	if (f->left != UINT64_MAX)
+		f->left -= n;
+	f->is_ended |= f->left == 0;
 	run_spend(c->run, n);
 	if (f->is_down)
 		report_line_in(&c->line, n);
@@ -51,10 +54,11 @@ static void count(struct connection *c, struct flow *f, size_t n)
 }
 
 /* 0: not_allowed() is to be returned. */
-static size_t allowed(struct connection *c, size_t most, enum net_reason *reason)
+static size_t allowed(struct connection *c, const struct flow *f, size_t most, enum net_reason *reason)
 {
 	size_t n = run_allowance(c->run, reason);
 
+	most = most < f->left ? most : (size_t)f->left;
 	return n < most ? n : most;
 }
 
@@ -101,8 +105,10 @@ static enum step write_out(struct flow *f)
 	size_t           moved  = 0;
 	enum tls_outcome result = side_write(f->to, buffer_at(&f->out), buffer_left(&f->out), &moved);
 
-	if (result == TLS_MOVED)
+	if (result == TLS_MOVED) {
 		buffer_take(&f->out, moved);
+		f->passed += moved;
+	}
 	return after(f, f->to, result);
 }
 
@@ -112,11 +118,11 @@ static enum step read_in(struct connection *c, struct flow *f, enum net_reason *
 	size_t           moved = 0, n;
 	enum tls_outcome result;
 
-	if ((!to->at && !buffer_make(to, FLOW_BUFFER)) || !buffer_grow(to, 2 * FLOW_BUFFER)) {
+	if ((!to->at && !buffer_make(to, FLOW_BUFFER)) || !buffer_grow(to, f->filter ? FLOW_IN_MAX : FLOW_BUFFER)) {
 		*reason = NET_REASON_NO_MEMORY;
 		return STEP_STOPPED;
 	}
-	n = allowed(c, to->room - to->len, reason);
+	n = allowed(c, f, to->room - to->len, reason);
 	if (n == 0)
 		return not_allowed(f, *reason);
 	result = side_read(f->from, to->at + to->len, n, &moved);
@@ -145,7 +151,7 @@ static enum step filter_in(struct flow *f)
 {
 	size_t before = buffer_left(&f->in);
 
-	if (!f->out.at && !buffer_make(&f->out, 2 * FLOW_BUFFER))
+	if (f->out.room < before + FLOW_ROOM && !buffer_make(&f->out, before + FLOW_ROOM))
 		return broken(f, f->to);
 	if (!f->filter(f->owner, f))
 		return STEP_BAD;
@@ -179,12 +185,13 @@ static enum step pour_out(struct flow *f)
 	if (n < 0)
 		return errno == EAGAIN ? wait_for(f, f->to, EPOLLOUT) : broken(f, f->to);
 	f->in_pipe -= (size_t)n;
+	f->passed += (size_t)n;
 	return STEP_AGAIN;
 }
 
 static enum step pour_in(struct connection *c, struct flow *f, enum net_reason *reason)
 {
-	size_t  n = allowed(c, PIPE_BYTES, reason);
+	size_t  n = allowed(c, f, PIPE_BYTES, reason);
 	ssize_t moved;
 
 	if (n == 0)

@@ -13,14 +13,17 @@
 
 struct connection;
 
-enum { FLOW_BUFFER = 64 * 1024 };
+enum { FLOW_ROOM = 8192 + 256 };
+/* As much as one record of TLS: thousands of connections may each have a buffer whose receiver does not read. */
+enum { FLOW_BUFFER = 16 * 1024, FLOW_IN_MAX = 2 * 64 * 1024 /* of a filter that needs a whole head */ };
 
 struct flow {
 	struct side     *from, *to;
 	bool             is_down;             /* to the program */
 	bool             is_ended, is_closed; /* from is at end of file; to was told so */
 	bool             keeps_receiver_open; /* to is not told of the end of file */
-	uint64_t         moved;               /* bytes that were read */
+	uint64_t         moved, passed;       /* bytes that were read, and written */
+	uint64_t         left;                /* without a filter: after so many bytes the flow ends; UINT64_MAX: at end of file */
 	struct side     *failed;              /* which one, when the flow is BROKEN */
 	struct side     *wait;                /* for which the flow waits; NULL: it waits for the run's rate, or for nothing */
 	uint32_t         events;
@@ -28,8 +31,8 @@ struct flow {
 	size_t           in_pipe;
 	struct buffer    in, out; /* read and not filtered yet; ready to be written */
 	/*
-	 * Moves bytes from f->in to f->out, which is empty at each call. At end of file is_ended is set, and f->in may be empty.
-	 * False: malformed. A filter that needs no more bytes sets is_ended itself. NULL: no filter.
+	 * Moves bytes from f->in to f->out, which is empty at each call and has room for FLOW_ROOM more bytes than f->in has. At end of file is_ended is set, and f->in may be empty.
+	 * False: malformed. A filter that needs no more bytes sets is_ended itself; one that has no more to do, filter to NULL. NULL: no filter.
 	 */
 	bool (*filter)(void *owner, struct flow *f);
 	void *owner;
@@ -45,7 +48,7 @@ enum flow_outcome {
 
 static inline void flow_init(struct flow *f, struct side *from, struct side *to, bool is_down)
 {
-	*f = (struct flow){ .from = from, .to = to, .is_down = is_down, .pipe = PIPE_NONE };
+	*f = (struct flow){ .from = from, .to = to, .is_down = is_down, .left = UINT64_MAX, .pipe = PIPE_NONE };
 }
 
 /* Bytes that go first; takes the memory over. */

@@ -77,6 +77,13 @@ static void read_http(struct connection *c)
 		cut_short(c);
 }
 
+void proxy_port_again(struct connection *c)
+{
+	c->on_client = read_http;
+	connection_deadline(c, DEADLINE_REQUEST);
+	read_http(c);
+}
+
 /* --- SOCKS --- */
 
 static void write_or_end(struct connection *c, const char *text, size_t len, void (*then)(struct connection *c))

@@ -16,6 +16,7 @@ static const struct {
 	[NET_REASON_UNRESOLVED]   = { 502, NULL },
 	[NET_REASON_UNREACHABLE]  = { 502, NULL },
 	[NET_REASON_UPSTREAM_TLS] = { 502, NULL },
+	[NET_REASON_BAD_REPLY]    = { 502, NULL },
 	[NET_REASON_TOO_MANY]     = { 503, NULL },
 	[NET_REASON_NO_MEMORY]    = { 503, NULL },
 };

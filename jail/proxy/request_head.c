@@ -1,44 +1,11 @@
 #define _GNU_SOURCE
 #include "request_head.h"
+
+#include "http_line.h"
 #include "text.h"
 
 #include <string.h>
 #include <strings.h>
-
-/* --- bytes --- */
-
-/* RFC 9110, 5.6.2 */
-static bool is_token_byte(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c != 0 && strchr("!#$%&'*+-.^_`|~", c));
-}
-
-static bool is_token(struct span s)
-{
-	for (size_t i = 0; i < s.len; i++)
-		if (!is_token_byte(s.at[i]))
-			return false;
-	return s.len > 0;
-}
-
-/* RFC 9110, 5.5: a tab, what is visible, and bytes above ASCII. */
-static bool is_value(struct span s)
-{
-	for (size_t i = 0; i < s.len; i++)
-		if (((unsigned char)s.at[i] < ' ' && s.at[i] != '\t') || s.at[i] == 0x7f)
-			return false;
-	return true;
-}
-
-static bool list_has(struct span list, const char *word)
-{
-	struct span item;
-
-	while (span_next(&list, &item))
-		if (span_is(item, word))
-			return true;
-	return false;
-}
 
 /* --- host and port --- */
 
@@ -170,7 +137,7 @@ static const char *take_first_line(struct span line, struct request_head *h)
 	struct span target;
 	const char *why;
 
-	if (!span_cut(&line, ' ', &h->method_text) || !is_token(h->method_text))
+	if (!span_cut(&line, ' ', &h->method_text) || !http_is_token(h->method_text))
 		return "its method is none";
 	h->method = net_method_parse(h->method_text.at, h->method_text.len);
 	if (!span_cut(&line, ' ', &target))
@@ -181,39 +148,13 @@ static const char *take_first_line(struct span line, struct request_head *h)
 
 /* --- headers --- */
 
-/* Takes the line up to CR LF, and drops these. 1: a line; 0: its end is not there yet; -1: CR or LF alone, or a NUL. */
-static int take_line(struct span *rest, struct span *line)
-{
-	for (size_t i = 0; i < rest->len; i++) {
-		char c = rest->at[i];
-
-		if (c == '\n' || c == 0)
-			return -1;
-		if (c != '\r')
-			continue;
-		if (i + 1 == rest->len)
-			return 0;
-		if (rest->at[i + 1] != '\n')
-			return -1;
-		*line = (struct span){ rest->at, i };
-		rest->at += i + 2;
-		rest->len -= i + 2;
-		return 1;
-	}
-	return 0;
-}
-
 static const char *take_header(struct span line, struct request_head *h)
 {
 	struct request_header header;
+	const char           *why = http_take_header(line, &header.name, &header.value);
 
-	if (*line.at == ' ' || *line.at == '\t')
-		return "a header goes on in the next line";
-	if (!span_cut(&line, ':', &header.name) || !is_token(header.name))
-		return "the name of a header is none";
-	header.value = span_trim(line);
-	if (!is_value(header.value))
-		return "a header has a control character";
+	if (why)
+		return why;
 	if (h->headers == REQUEST_HEADERS_MAX)
 		return "it has too many headers";
 	h->header[h->headers++] = header;
@@ -236,7 +177,7 @@ static unsigned find_headers(const struct request_head *h, const char *name, str
 static bool headers_have(const struct request_head *h, const char *name, const char *word)
 {
 	for (unsigned i = 0; i < h->headers; i++)
-		if (span_is(h->header[i].name, name) && list_has(h->header[i].value, word))
+		if (span_is(h->header[i].name, name) && http_list_has(h->header[i].value, word))
 			return true;
 	return false;
 }
@@ -278,19 +219,9 @@ static const char *check_host(struct request_head *h)
 
 static const char *take_length(struct span value, struct request_head *h)
 {
-	char     digits[20] = { 0 };
-	uint64_t x          = 0;
-
-	if (value.len == 0 || value.len >= sizeof digits)
+	if (!http_take_length(value, &h->body_len))
 		return "its Content-Length is no number";
-	for (size_t i = 0; i < value.len; i++)
-		if (value.at[i] < '0' || value.at[i] > '9')
-			return "its Content-Length is no number";
-	memcpy(digits, value.at, value.len);
-	if (text_to_u64(digits, &x) < 0 || x > INT64_MAX)
-		return "its Content-Length is no number";
-	h->body_len   = x;
-	h->framing    = x ? REQUEST_LENGTH : REQUEST_NO_BODY;
+	h->framing    = h->body_len ? REQUEST_LENGTH : REQUEST_NO_BODY;
 	h->has_length = true;
 	return NULL;
 }
@@ -329,6 +260,7 @@ static const char *check(struct request_head *h)
 		why = "CONNECT has no body";
 	if (!why)
 		check_upgrade(h);
+	h->keeps = h->minor == 1 && !headers_have(h, "connection", "close") && !headers_have(h, "proxy-connection", "close");
 	return why;
 }
 
@@ -352,7 +284,7 @@ enum request_outcome request_head_parse(const char *bytes, size_t len, struct re
 	int         got;
 
 	forget(ret);
-	for (unsigned n = 0; (got = take_line(&rest, &line)) > 0; n++) {
+	for (unsigned n = 0; (got = http_take_line(&rest, &line)) > 0; n++) {
 		if (n > 0 && line.len == 0) {
 			ret->len = (size_t)(rest.at - bytes);
 			wrong    = check(ret);
@@ -365,14 +297,4 @@ enum request_outcome request_head_parse(const char *bytes, size_t len, struct re
 	if (got < 0)
 		return set_bad(why, "a line of it has a NUL, or a CR or an LF alone");
 	return len >= REQUEST_HEAD_MAX ? set_bad(why, "it is longer than 64 KiB") : REQUEST_MORE;
-}
-
-enum reply_outcome reply_switches(const char *bytes, size_t len)
-{
-	static const char first[] = "HTTP/1.1 101 ";
-	size_t            n       = sizeof first - 1;
-
-	if (memcmp(bytes, first, len < n ? len : n) != 0)
-		return REPLY_OTHER;
-	return len < n ? REPLY_MORE : REPLY_SWITCHED;
 }

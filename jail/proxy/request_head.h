@@ -39,6 +39,7 @@ struct request_head {
 	bool                  has_length; /* Content-Length was there, maybe 0 */
 	uint64_t              body_len;
 	bool                  upgrades; /* GET, Upgrade: websocket, Connection: upgrade, no body. Any other Upgrade is left out when written */
+	bool                  keeps;    /* another request may follow it */
 	unsigned              headers;
 	struct request_header header[REQUEST_HEADERS_MAX];
 };
@@ -64,13 +65,6 @@ struct request_edit {
 /*
  * Writes the head for the server itself (origin-form): without headers that concern one hop (RFC 9110, 7.6.1), without the program's
  * own header where edit sets one of that name (in any case of letters, and with "_" for "-", which CGI does not tell apart), with
- * "Connection: close", or "upgrade" when it upgrades. The body must follow as request_body makes it. Returns the length; 0: no room.
+ * "Connection: upgrade" when it upgrades, or "close" when no other request follows it. The body must follow as request_body makes it. Returns the length; 0: no room.
  */
 size_t request_head_write(const struct request_head *h, const struct request_edit *edit, char *ret, size_t size);
-
-/*
- * After a request that upgrades: does the server's reply begin with "101"? Until SWITCHED, nothing more of the program may go to the
- * server: it could be a second request, which was not checked.
- */
-enum reply_outcome { REPLY_MORE, REPLY_SWITCHED, REPLY_OTHER };
-enum reply_outcome reply_switches(const char *bytes, size_t len);

@@ -167,11 +167,13 @@ static void put_framing(struct out *o, const struct request_head *h)
 		put_header(o, "Content-Length", digits);
 }
 
+/* Without a header, a connection of HTTP/1.1 stays. */
 static void put_hop(struct out *o, const struct request_head *h)
 {
-	put_header(o, "Connection", h->upgrades ? "upgrade" : "close");
 	if (h->upgrades)
-		put_header(o, "Upgrade", "websocket");
+		put_text(o, "Connection: upgrade\r\nUpgrade: websocket\r\n");
+	else if (!h->keeps)
+		put_header(o, "Connection", "close");
 }
 
 size_t request_head_write(const struct request_head *h, const struct request_edit *edit, char *ret, size_t size)

@@ -84,6 +84,11 @@ static size_t mask(struct secret_mask *m, char *bytes, size_t n, size_t len, siz
 	return mask_left;
 }
 
+void secret_mask_whole(struct secret_mask *m, char *bytes, size_t n)
+{
+	(void)mask(m, bytes, n, n, 0);
+}
+
 size_t secret_mask_flush(struct secret_mask *m, char *out)
 {
 	size_t n = m->held - m->passed;
@@ -102,6 +107,10 @@ size_t secret_mask_step(struct secret_mask *m, const char *in, size_t len, char 
 
 	if (len == 0)
 		return 0;
+	if (m->secrets == 0) {
+		memcpy(out, in, len);
+		return len;
+	}
 	memcpy(out, m->hold, m->held);
 	memcpy(out + m->held, in, len);
 	m->mask_left = mask(m, out, decided, n, m->mask_left);
@@ -109,7 +118,7 @@ size_t secret_mask_step(struct secret_mask *m, const char *in, size_t len, char 
 	m->passed    = to - decided;
 	memcpy(m->hold, out + decided, m->held);
 	memmove(out, out + from, to - from);
-	return to - from + (m->passes_all ? secret_mask_flush(m, out + (to - from)) : 0);
+	return to - from;
 }
 
 size_t secret_mask_end(struct secret_mask *m, char *out)

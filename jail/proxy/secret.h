@@ -27,7 +27,6 @@ struct secret_mask {
 	size_t                   secrets, longest;
 	size_t                   held, passed; /* bytes in hold; how many of them were passed on already */
 	size_t                   mask_left;    /* of a secret that goes on in hold */
-	bool                     passes_all;   /* nothing is held back: a secret that two reads divide is masked from the second one on */
 	bool                     has_masked;
 	bool                     is_first[256]; /* some secret begins with this byte */
 	char                     hold[NET_SECRET_VALUE_MAX];
@@ -35,6 +34,8 @@ struct secret_mask {
 void secret_mask_begin(struct secret_mask *m, const struct proxy_config *config, const char *host, uint16_t port);
 /* Bytes to pass on in place of in; out holds len + NET_SECRET_VALUE_MAX. Returns how many: fewer are held back, more come out of the hold. */
 size_t secret_mask_step(struct secret_mask *m, const char *in, size_t len, char *out);
+/* Masks secrets that are whole in bytes; what is held back stays. */
+void secret_mask_whole(struct secret_mask *m, char *bytes, size_t n);
 /* What is held back, because nothing more came for a while. If it was the beginning of a secret, its rest is masked. out holds NET_SECRET_VALUE_MAX. */
 size_t secret_mask_flush(struct secret_mask *m, char *out);
 /* The same, at the end of what could be a secret. */

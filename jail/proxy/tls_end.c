@@ -16,6 +16,7 @@ struct tls_end {
 	bool          is_at_end;  /* the socket is at end of file */
 	bool          is_over;    /* nothing more can be read */
 	bool          is_cut;     /* is_over, without close_notify */
+	bool          is_deaf;    /* the socket takes nothing more; what came before may still be read */
 	bool          is_finished, has_failed, is_untrusted;
 };
 
@@ -57,6 +58,8 @@ static int on_write(BIO *bio, const char *bytes, int len)
 	BIO_clear_retry_flags(bio);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		BIO_set_retry_write(bio);
+	else
+		t->is_deaf |= n < 0;
 	return (int)n;
 }
 
@@ -180,10 +183,14 @@ enum tls_outcome tls_end_write(struct tls_end *t, const void *bytes, size_t len,
 {
 	int r;
 
-	if (t->has_failed)
+	if (t->has_failed || t->is_deaf)
 		return TLS_FAILED;
 	ERR_clear_error();
 	r = SSL_write_ex(t->ssl, bytes, len, moved);
+	if (r <= 0 && t->is_deaf && SSL_is_init_finished(t->ssl)) {
+		ERR_clear_error();
+		return TLS_FAILED;
+	}
 	return r > 0 ? TLS_MOVED : outcome(t, r, false);
 }
 
@@ -192,7 +199,7 @@ enum tls_outcome tls_end_finish(struct tls_end *t)
 {
 	int r;
 
-	if (t->is_finished || t->has_failed || !SSL_is_init_finished(t->ssl))
+	if (t->is_finished || t->has_failed || t->is_deaf || !SSL_is_init_finished(t->ssl))
 		return TLS_MOVED;
 	ERR_clear_error();
 	r = SSL_shutdown(t->ssl);

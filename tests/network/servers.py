@@ -2,7 +2,7 @@
 """servers.py FOLDER - the small servers of world that no package has; they write down all they hear in FOLDER/seen.log
 
 raw.example     HTTP and HTTPS (443, 8443) that answer by path: /echo the request itself, /dribble the same in chunks of one byte, /split, /chunked, /whole the same when all chunks of a body have come, /big?N, /ends?TEXT, /ends-in-chunks?TEXT, /slow,
-                /cut, /redirect; keeps the bytes as they came. At 8444 it says nothing at all
+                /cut, /redirect; /lf-only, /folded, /odd-coding, /part and /coded repeat the request in replies that are not plain, /websocket in frames of pieces; keeps the bytes as they came. At 8444 it says nothing at all
 echo.example    TCP 7007 gives back what comes, and an urgent byte before "urgent"; UDP 53, 443 and 7007 do, too
 127.0.0.1:9001  WebSocket, gives back each message; nginx leads /ws here
 127.0.0.1:5353  DNS for rebind.example: one public address the first time, and then 169.254.169.254
@@ -78,6 +78,29 @@ async def answer(writer, heard):
     elif name == b"redirect":
         writer.write(b"HTTP/1.1 302 Found\r\nLocation: https://evil.example/who\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         await writer.drain()
+    elif name in (b"lf-only", b"folded", b"odd-coding", b"part", b"coded"):
+        chunks = b"".join(b"1\r\n%c\r\n" % one for one in heard) + b"0\r\n\r\n"
+        writer.write({b"lf-only": b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n", b"folded": b"HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n",
+                      b"odd-coding": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, \x0bchunked\r\n\r\n", b"part": b"HTTP/1.1 206 Partial Content\r\nTransfer-Encoding: chunked\r\n\r\n",
+                      b"coded": b"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nTransfer-Encoding: chunked\r\n\r\n"}[bytes(name)] + chunks)
+        await writer.drain()
+    elif name == b"websocket": # what the request says, each message in pieces of three bytes, and each piece by itself
+        told = re.search(rb"(?i)authorization: ([^\r]*)|$", heard)[0]
+        writer.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+        for data in b"\x81" + bytes([len(told)]) + told, b"\x81\x05<end>":
+            for n in range(0, len(data), 3):
+                writer.write(data[n:n + 3])
+                await writer.drain()
+                await asyncio.sleep(0.01)
+    elif name == b"early": # before the body has come, and at once the end
+        writer.write(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n")
+        await writer.drain()
+        writer.close()
+        raise ConnectionError
+    elif name == b"reset":
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+        raise ConnectionError
     elif name == b"split": # of a secret, in two pieces of the answer
         body = bytes(heard)
         middle = body.find(b"uthorization")

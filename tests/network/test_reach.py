@@ -263,3 +263,61 @@ def test_what_comes_to_a_program_is_not_paced_whatever_the_host_prefers(net):
     assert " reno " in told, told
     child.process.stdin.close()
     assert child.process.wait(host.HANG) == 0
+
+
+def test_requests_over_one_connection_stay_on_it(net, profiles):
+    """Plain and inside TLS that is read, transparent and by the proxy; a request to another host over the same connection to the proxy finds its own."""
+    use = profiles.make("kept", {"allow": [{"host": "shop.example", "paths": ["/"]}, "ws.example"]})
+    done = attack(net, """
+import http.client
+def ports(connection, *urls):
+    seen = []
+    for url in urls:
+        connection.request("GET", url)
+        reply = connection.getresponse()
+        assert reply.status == 200 and reply.read(), reply.status
+        seen.append(connection.sock and connection.sock.getsockname()[1])
+    return len(set(seen)) == 1 and seen[0] is not None
+told("plain", lambda: ports(http.client.HTTPConnection("shop.example"), "/hello.txt", "/hello.txt"))
+told("tls", lambda: ports(http.client.HTTPSConnection("shop.example"), "/hello.txt", "/hello.txt"))
+told("proxy", lambda: ports(http.client.HTTPConnection(GATEWAY, 3128), "http://shop.example/who", "http://ws.example/who", "http://shop.example/who"))
+""", profile=use["profile"], env=use["env"])
+    assert done.said == {"plain": True, "tls": True, "proxy": True}, done.said
+
+
+def test_a_reset_and_an_early_answer_reach_the_program_as_they_are(net, profiles):
+    use = profiles.make("early", {"allow": [{"host": "raw.example", "paths": ["/"]}]})
+    done = attack(net, """
+import http.client
+def post(kind, path):
+    connection = kind("raw.example", timeout=20)
+    connection.putrequest("POST", path)
+    connection.putheader("Content-Length", str(8 << 20))
+    connection.endheaders()
+    try:
+        for _ in range(128):
+            connection.send(bytes(1 << 16))
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    return connection.getresponse().status
+for name, kind in ("plain", http.client.HTTPConnection), ("tls", http.client.HTTPSConnection):
+    told(name + " early", post, kind, "/early")
+    told(name + " reset", post, kind, "/reset")
+""", profile=use["profile"], env=use["env"])
+    assert (done.said["plain early"], done.said["tls early"]) == (413, 413), done.said
+    assert 502 not in done.said.values(), done.said # which error it is depends on the call that meets it first
+    assert done.reasons("raw.example") - {None} == {"reset"}, done.network
+
+
+def test_dots_and_utf_8_in_a_path_pass_where_no_rule_has_a_path(net):
+    done = attack(net, """
+import http.client
+def get(path):
+    with to("raw.example", 80) as sock:
+        sock.sendall(b"GET " + path + b" HTTP/1.1\\r\\nHost: raw.example\\r\\nConnection: close\\r\\n\\r\\n")
+        return all_of(sock)
+for path in "/a/../b", "/%2e%2e/b", "/\u00e9":
+    told(path, get, path.encode())
+""".replace("\\\\", "\\"), "raw.example")
+    for path in "/a/../b", "/%2e%2e/b", "/\u00e9":
+        assert f"GET {path.encode().decode('latin-1')} HTTP/1.1" in done.said[path], done.said

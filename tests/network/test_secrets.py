@@ -179,6 +179,25 @@ told("range", lambda: say("raw.example", "GET /echo HTTP/1.1\\r\\n{HEAD}Range: b
     must_not_know(done.run)
 
 
+@pytest.mark.parametrize("path", ["lf-only", "folded", "odd-coding", "part", "coded"])
+def test_a_reply_in_which_a_secret_could_not_be_found_is_a_502(net, secret, path):
+    """A head that brig-proxy and the program understand in two ways showed the program the secret in chunks."""
+    done = with_secret(net, secret, f"""
+told("reply", lambda: say("raw.example", "GET /{path} HTTP/1.1\\r\\n{HEAD}\\r\\n"))
+""")
+    assert done.said["reply"].startswith("HTTP/1.1 502 ") and done.reasons("raw.example") == {"bad_reply"}, done.said
+    must_not_know(done.run)
+
+
+def test_a_websocket_shows_no_secret_however_small_its_pieces_are(net, secret):
+    done = with_secret(net, secret, f"""
+ask = "GET /websocket HTTP/1.1\\r\\nHost: raw.example\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Version: 13\\r\\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\\r\\n\\r\\n"
+heard = said["reply"] = say("raw.example", ask).decode("latin-1")
+""")
+    assert done.said["reply"].startswith("HTTP/1.1 101 ") and "<end>" in done.said["reply"] and not re.search("[a-z0-9]{4}-[a-z0-9]|sesa", done.said["reply"]), done.said
+    must_not_know(done.run)
+
+
 def test_the_end_of_a_reply_does_not_tell_how_much_of_a_secret_it_is_like(net, secret):
     """A program that chooses the end of a reply tried one character after the other: asterisks said that it had found one."""
     guesses = [VALUE[:n] + rest for n in (1, 4, 9) for rest in (VALUE[n], "~")] + [VALUE[:-1], VALUE[:-2] + "~"]

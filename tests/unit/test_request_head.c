@@ -177,29 +177,29 @@ static void test_written(void)
 	const struct request_edit       judged = { .authority = "example.org", .is_judged = true };
 
 	tap_is(written("GET http://example.org/a?b HTTP/1.1\r\n" H "Accept: */*\r\n\r\n", &plain),
-	       "GET /a?b HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\nConnection: close\r\n\r\n", "a URL becomes a path");
+	       "GET /a?b HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\n\r\n", "a URL becomes a path");
 	tap_is(written("POST / HTTP/1.1\r\nContent-Length: 007\r\n" H "\r\n", &plain),
-	       "POST / HTTP/1.1\r\nHost: example.org\r\nContent-Length: 7\r\nConnection: close\r\n\r\n", "the length is written anew");
+	       "POST / HTTP/1.1\r\nHost: example.org\r\nContent-Length: 7\r\n\r\n", "the length is written anew");
 	tap_is(written("POST / HTTP/1.1\r\nTransfer-Encoding: CHUNKED\r\n" H "\r\n", &plain),
-	       "POST / HTTP/1.1\r\nHost: example.org\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n", "the coding is written anew");
+	       "POST / HTTP/1.1\r\nHost: example.org\r\nTransfer-Encoding: chunked\r\n\r\n", "the coding is written anew");
 	tap_is(written("GET / HTTP/1.0\r\n" H "\r\n", &plain), "GET / HTTP/1.0\r\nHost: example.org\r\nConnection: close\r\n\r\n", "an old version stays old");
 	tap_is(written("GET / HTTP/1.1\r\n" H "Connection: keep-alive, x-hop\r\nKeep-Alive: 5\r\nX-Hop: 1\r\nX-Hop2: 2\r\nTE: trailers\r\nTrailer: x\r\n"
 		       "Proxy-Connection: close\r\nProxy-Authorization: Basic eA==\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n\r\n",
 		       &plain),
 	       "GET / HTTP/1.1\r\nHost: example.org\r\nX-Hop2: 2\r\nConnection: close\r\n\r\n", "what concerns one hop does not go on");
 	tap_is(written("GET / HTTP/1.1\r\n" H "Content_Length: 7\r\nTransfer_Encoding: chunked\r\n\r\n", &plain),
-	       "GET / HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n", "what CGI would take for the framing does not go on");
+	       "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n", "what CGI would take for the framing does not go on");
 	tap_is(written("GET / HTTP/1.1\r\n" H "Upgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Key: x\r\n\r\n", &plain),
 	       "GET / HTTP/1.1\r\nHost: example.org\r\nSec-WebSocket-Key: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n", "a websocket goes on");
 	tap_is(written("GET / HTTP/1.1\r\n" H "Upgrade: websocket, h2c\r\nConnection: Upgrade\r\n\r\n", &plain),
-	       "GET / HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n", "a list of upgrades does not");
+	       "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n", "a list of upgrades does not");
 	tap_is(written("GET / HTTP/1.1\r\n" H "X-Api-Key: mine\r\nx_API_key: mine\r\nX-Api-Key2: other\r\nAccept-Encoding: gzip\r\n\r\n", &secret),
-	       "GET / HTTP/1.1\r\nHost: example.org\r\nX-Api-Key2: other\r\nAccept-Encoding: identity\r\nx-api-key: s3cret\r\nConnection: close\r\n\r\n",
+	       "GET / HTTP/1.1\r\nHost: example.org\r\nX-Api-Key2: other\r\nAccept-Encoding: identity\r\nx-api-key: s3cret\r\n\r\n",
 	       "a header that is set takes the place of the program's own, in every spelling");
 	tap_is(written("GET / HTTP/1.1\r\n" H "Range: bytes=0-1\r\nRequest-Range: x\r\nX_Range: x\r\nIf-Range: x\r\nA-IM: vcdiff\r\na_im: x\r\nAccept-Charset: utf-16\r\n"
 		       "X-Accept-Encoding: gzip\r\nTE: gzip\r\nAccept: text/html;charset=utf-16\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n",
 		       &secret),
-	       "GET / HTTP/1.1\r\nHost: example.org\r\nAccept-Encoding: identity\r\nx-api-key: s3cret\r\nConnection: close\r\n\r\n",
+	       "GET / HTTP/1.1\r\nHost: example.org\r\nAccept-Encoding: identity\r\nx-api-key: s3cret\r\n\r\n",
 	       "where a secret goes, no header that chooses a part, a form or an encoding of the reply does");
 	tap_is(written("PUT / HTTP/1.1\r\n" H "Accept: application/vnd.github+json\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Range: bytes 0-1/2\r\n"
 		       "X-GitHub-Api-Version: 2022-11-28\r\nanthropic-version: 2023-06-01\r\nanthropic-beta: a,b\r\nOpenAI-Organization: o\r\nOpenAI-Beta: assistants=v2\r\n"
@@ -208,15 +208,15 @@ static void test_written(void)
 	       "PUT / HTTP/1.1\r\nHost: example.org\r\nAccept: application/vnd.github+json\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Range: bytes 0-1/2\r\n"
 	       "X-GitHub-Api-Version: 2022-11-28\r\nanthropic-version: 2023-06-01\r\nanthropic-beta: a,b\r\nOpenAI-Organization: o\r\nOpenAI-Beta: assistants=v2\r\n"
 	       "X-Stainless-Lang: python\r\nx-stainless-read-timeout: 600\r\nIdempotency-Key: k\r\nIf-None-Match: \"e\"\r\nUser-Agent: u\r\nAccept-Encoding: identity\r\nx-api-key: s3cret\r\n"
-	       "Content-Length: 0\r\nConnection: close\r\n\r\n",
+	       "Content-Length: 0\r\n\r\n",
 	       "the headers of the clients of Anthropic, OpenAI and GitHub go on");
 	tap_is(written("GET / HTTP/1.1\r\n" H "X-Original-URI: /b\r\nX_Original_URL: /b\r\nX-Rewrite-URL: /b\r\nX-Forwarded-Uri: /b\r\nX-Forwarded-Method: PUT\r\n"
 		       "X-HTTP-Method-Override: PUT\r\nX-Method-Override: PUT\r\nX-Envoy-Original-Path: /b\r\nX-Other: stays\r\n\r\n",
 		       &judged),
-	       "GET / HTTP/1.1\r\nHost: example.org\r\nX-Other: stays\r\nConnection: close\r\n\r\n",
+	       "GET / HTTP/1.1\r\nHost: example.org\r\nX-Other: stays\r\n\r\n",
 	       "where rules judge method and path, no header that may name others goes on");
 	tap_is(written("GET / HTTP/1.1\r\n" H "Connection: x-api-key\r\n\r\n", &secret),
-	       "GET / HTTP/1.1\r\nHost: example.org\r\nAccept-Encoding: identity\r\nx-api-key: s3cret\r\nConnection: close\r\n\r\n",
+	       "GET / HTTP/1.1\r\nHost: example.org\r\nAccept-Encoding: identity\r\nx-api-key: s3cret\r\n\r\n",
 	       "Connection cannot take a header away that is set");
 }
 
@@ -236,14 +236,6 @@ static void test_short_buffers(void)
 	tap_ok(n, "it is never cut off");
 }
 
-static void test_switches(void)
-{
-	tap_ok(reply_switches("HTTP/1.1 101 Switching Protocols\r\n", 34) == REPLY_SWITCHED, "101 switches");
-	tap_ok(reply_switches("HTTP/1.1 10", 11) == REPLY_MORE && reply_switches("", 0) == REPLY_MORE, "a beginning of it is waited for");
-	tap_ok(reply_switches("HTTP/1.1 1010", 13) == REPLY_OTHER && reply_switches("HTTP/1.1 200 OK", 15) == REPLY_OTHER && reply_switches("HTTP/1.0", 8) == REPLY_OTHER,
-	       "everything else does not");
-}
-
 int main(void)
 {
 	test_rows();
@@ -251,6 +243,5 @@ int main(void)
 	test_bounds();
 	test_written();
 	test_short_buffers();
-	test_switches();
 	return tap_done();
 }

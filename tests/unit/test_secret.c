@@ -83,11 +83,6 @@ static void test_waiting(void)
 	(void)!secret_mask_step(&m, "456789abcdef.", 13, out);
 	(void)!secret_mask_end(&m, out);
 	tap_ok(m.has_masked, "the rest of a secret is masked when its beginning went");
-
-	secret_mask_begin(&m, &config, "api.example.org", 443);
-	m.passes_all = true;
-	tap_ok(secret_mask_step(&m, "message ghp_0123456789abcdef", 28, out) == 28 && !memcmp(out, "message ********************", 28), "in a tunnel nothing waits, and a whole secret is masked");
-	tap_ok(secret_mask_step(&m, "ghp_0123456789abcde", 19, out) == 19 && secret_mask_step(&m, "f!", 2, out) == 2 && !memcmp(out, "*!", 2), "of one that two reads divide, the second part is");
 }
 
 static void test_whose(void)

@@ -1,0 +1,84 @@
+#include "http_line.h"
+
+#include "text.h"
+
+#include <string.h>
+
+static bool is_token_byte(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c != 0 && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+bool http_is_token(struct span s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (!is_token_byte(s.at[i]))
+			return false;
+	return s.len > 0;
+}
+
+bool http_is_value(struct span s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (((unsigned char)s.at[i] < ' ' && s.at[i] != '\t') || s.at[i] == 0x7f)
+			return false;
+	return true;
+}
+
+bool http_list_has(struct span list, const char *word)
+{
+	struct span item;
+
+	while (span_next(&list, &item))
+		if (span_is(item, word))
+			return true;
+	return false;
+}
+
+int http_take_line(struct span *rest, struct span *line)
+{
+	for (size_t i = 0; i < rest->len; i++) {
+		char c = rest->at[i];
+
+		if (c == '\n' || c == 0)
+			return -1;
+		if (c != '\r')
+			continue;
+		if (i + 1 == rest->len)
+			return 0;
+		if (rest->at[i + 1] != '\n')
+			return -1;
+		*line = (struct span){ rest->at, i };
+		rest->at += i + 2;
+		rest->len -= i + 2;
+		return 1;
+	}
+	return 0;
+}
+
+const char *http_take_header(struct span line, struct span *name, struct span *value)
+{
+	if (*line.at == ' ' || *line.at == '\t')
+		return "a header goes on in the next line";
+	if (!span_cut(&line, ':', name) || !http_is_token(*name))
+		return "the name of a header is none";
+	*value = span_trim(line);
+	return http_is_value(*value) ? NULL : "a header has a control character";
+}
+
+bool http_take_length(struct span value, uint64_t *ret)
+{
+	char     digits[20] = { 0 };
+	uint64_t x          = 0;
+
+	if (value.len == 0 || value.len >= sizeof digits)
+		return false;
+	for (size_t i = 0; i < value.len; i++)
+		if (value.at[i] < '0' || value.at[i] > '9')
+			return false;
+	memcpy(digits, value.at, value.len);
+	if (text_to_u64(digits, &x) < 0 || x > INT64_MAX)
+		return false;
+	*ret = x;
+	return true;
+}
