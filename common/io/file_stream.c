@@ -52,20 +52,103 @@ const char *file_name_fault(const char *name, size_t len)
 	return fault ? fault : depth > FILE_DEPTH_MAX ? "is more than 32 directories deep" : NULL;
 }
 
+/* --- patterns --- */
+
+static const char *skip_workspace(const char *pattern)
+{
+	static const char workspace[] = "/workspace";
+	size_t            n           = sizeof workspace - 1;
+
+	return strncmp(pattern, workspace, n) == 0 && (!pattern[n] || pattern[n] == '/') ? pattern + n : pattern;
+}
+
+const char *file_pattern_plain(const char *pattern, char ret[FILE_NAME_BYTES + 1])
+{
+	const char *at = skip_workspace(pattern);
+	size_t      n, len = 0;
+
+	*ret = 0;
+	if (!*pattern)
+		return "is empty";
+	if (at == pattern && *at == '/')
+		return "begins with a slash, and is not below /workspace";
+	for (; *at; at += n + (at[n] == '/')) {
+		n = strcspn(at, "/");
+		if (n == 0 || (n == 1 && *at == '.'))
+			continue;
+		if (len + n + 1 > FILE_NAME_BYTES)
+			return "is longer than 1024 bytes";
+		if (len)
+			ret[len++] = '/';
+		memcpy(ret + len, at, n);
+		len += n;
+	}
+	memcpy(ret + len, len ? "" : "**", len ? 1 : 3);
+	return file_name_fault(ret, strlen(ret));
+}
+
+/* Is a component `**`, which stands for any number of directories? Its length, or 0. */
+static size_t is_any_depth(const char *component)
+{
+	return strncmp(component, "**", 2) == 0 && (!component[2] || component[2] == '/') ? 2 : 0;
+}
+
+static bool component_matches(const char *pattern, const char *name)
+{
+	char   part[2][FILE_NAME_BYTES + 1];
+	size_t n = strcspn(pattern, "/"), m = strcspn(name, "/");
+
+	if (n > FILE_NAME_BYTES || m > FILE_NAME_BYTES)
+		return false;
+	memcpy(part[0], pattern, n);
+	memcpy(part[1], name, m);
+	part[0][n] = part[1][m] = 0;
+	return fnmatch(part[0], part[1], 0) == 0;
+}
+
+static const char *next_component(const char *at)
+{
+	at += strcspn(at, "/");
+	return *at ? at + 1 : at;
+}
+
+/* Goes back to the last `**` only: with the rest of a name below what matched, the earliest place of each part is as good as any. */
 size_t file_pattern_matches(const char *pattern, const char *name)
 {
-	char   part[FILE_NAME_BYTES + 1];
-	size_t len = strlen(name);
+	const char *p = pattern, *n = name, *any = NULL, *mark = NULL;
 
-	for (size_t n = 0; n < len && len <= FILE_NAME_BYTES;) {
-		n += strcspn(name + n, "/");
-		memcpy(part, name, n);
-		part[n] = 0;
-		if (fnmatch(pattern, part, FNM_PATHNAME) == 0)
-			return n;
-		n++;
+	if (!*pattern || strlen(name) > FILE_NAME_BYTES)
+		return 0;
+	while (*n && *p) {
+		if (is_any_depth(p)) {
+			any = p = next_component(p);
+			mark = n;
+		} else if (component_matches(p, n)) {
+			p = next_component(p);
+			n = next_component(n);
+		} else if (any) {
+			p = any;
+			n = mark = next_component(mark);
+		} else {
+			return 0;
+		}
 	}
-	return 0;
+	while (is_any_depth(p))
+		p = next_component(p);
+	if (*p)
+		return 0;
+	if (!*n)
+		return strlen(name);
+	return n > name ? (size_t)(n - name) - 1 : strlen(name);
+}
+
+const char *file_pattern_below(const char *pattern, const char *name)
+{
+	while (*pattern && *name && !is_any_depth(pattern)) {
+		pattern = next_component(pattern);
+		name    = next_component(name);
+	}
+	return *pattern && *name ? name : NULL;
 }
 
 /* --- bytes --- */
@@ -123,6 +206,12 @@ int file_stream_next(int fd, struct file_entry *entry, char name[FILE_NAME_BYTES
 	if (file_stream_read(fd, name, entry->name_len) < 0)
 		return err_sys(e, "files");
 	name[entry->name_len] = 0;
+	if (entry->kind == FILE_GET) {
+		char plain[FILE_NAME_BYTES + 1];
+
+		strcpy(name, memchr(name, 0, entry->name_len) || file_pattern_plain(name, plain) ? "" : plain);
+		return 0;
+	}
 	fault = entry->kind == FILE_END ? NULL : file_name_fault(name, entry->name_len);
 	return fault ? err_set(e, ERR_BAD_SPEC, "files: the name \"%.80s\" %s", name, fault) : 0;
 }

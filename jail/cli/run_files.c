@@ -44,6 +44,21 @@ static struct pair split(const char *text)
 	return (struct pair){ .first = colon ? strndup(text, (size_t)(colon - text)) : strdup(text), .second = colon ? colon + 1 : NULL };
 }
 
+/* The pattern is made plain; "": it cannot be. */
+static struct pair get_of(const char *text)
+{
+	struct pair p = split(text);
+	char        plain[FILE_NAME_BYTES + 1];
+
+	if (p.first && file_pattern_plain(p.first, plain))
+		*p.first = 0;
+	else if (p.first) {
+		free(p.first);
+		p.first = strdup(plain);
+	}
+	return p;
+}
+
 /* An existing path is not split, even if it has a colon. Its name is its last component. */
 static struct pair put_of(const char *text)
 {
@@ -93,7 +108,8 @@ static int check_get(const struct request *r, const char *text, struct err *e)
 {
 	const char *get   = option(r, "--get ");
 	scoped_pair p     = split(text);
-	const char *fault = p.first ? file_name_fault(p.first, strlen(p.first)) : "out of memory";
+	char        plain[FILE_NAME_BYTES + 1];
+	const char *fault = p.first ? file_pattern_plain(p.first, plain) : "out of memory";
 
 	if (fault)
 		return err_set(e, ERR_BAD_SPEC, "%s%.60s: the pattern %s; name files as they lie below /workspace, like out/*.csv", get, text, fault);
@@ -215,7 +231,7 @@ static int send_files(const struct request *r, int sock)
 static int send_patterns(const struct request *r, const char *list, int sock)
 {
 	for (size_t i = 0; r->get[i]; i++) {
-		scoped_pair p = split(r->get[i]);
+		scoped_pair p = get_of(r->get[i]);
 
 		if (!p.first || file_stream_put(sock, FILE_GET, p.first, 0) < 0)
 			return -1;
@@ -286,7 +302,7 @@ struct target {
 static bool find_target(struct taker *t, const char *name, struct target *ret)
 {
 	for (size_t i = 0; t->request->get[i]; i++) {
-		scoped_pair p       = split(t->request->get[i]);
+		scoped_pair p       = get_of(t->request->get[i]);
 		size_t      n       = p.first ? file_pattern_matches(p.first, name) : 0;
 		bool        is_same = n && strcmp(p.first, name) == 0;
 		const char *slash   = strrchr(name, '/');
@@ -300,8 +316,10 @@ static bool find_target(struct taker *t, const char *name, struct target *ret)
 		else if (is_same && !is_directory(p.second))
 			ret->path = p.second; /* points into the request's text */
 		else {
+			const char *below = file_pattern_below(p.first, name);
+
 			ret->dir  = strdup(p.second);
-			ret->path = name[n] ? name + n + 1 : slash ? slash + 1 : name;
+			ret->path = below ? below : name[n] ? name + n + 1 : slash ? slash + 1 : name;
 		}
 		return true;
 	}
@@ -312,11 +330,24 @@ static bool find_target(struct taker *t, const char *name, struct target *ret)
 	return true;
 }
 
+/* The folders of a path that the user named, up to its last slash. What fails is told when the file is opened. */
+static void make_folders(const char *path)
+{
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		char *folder = slash > path ? strndup(path, (size_t)(slash - path)) : NULL;
+
+		if (folder)
+			(void)mkdir(folder, 0777);
+		free(folder);
+	}
+}
+
 /* The file is never executable, even if the program made it so. */
 static int open_target(const struct target *to)
 {
 	scoped_fd dir = -1;
 
+	make_folders(to->dir ? to->dir : to->path);
 	if (!to->dir)
 		return open(to->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 	if (mkdir(to->dir, 0777) < 0 && errno != EEXIST)
@@ -359,7 +390,7 @@ static int take_file(struct taker *t, int sock, const struct file_entry *entry, 
 static void add_missing(struct taker *t)
 {
 	for (size_t i = 0; t->request->get[i]; i++) {
-		scoped_pair p = split(t->request->get[i]);
+		scoped_pair p = get_of(t->request->get[i]);
 
 		if (!t->found[i] && p.first)
 			add_row(t, p.first, json_null(), NULL, "none");
@@ -465,12 +496,14 @@ static _Noreturn void give(const struct request *r, const char *list, int sock)
 /* One process sends while the other receives: the other side may answer at length before it has read everything. */
 json_t *run_files_exchange(const struct request *r, const char *list, int sock, int *sent)
 {
-	struct taker t      = { .request = r, .list = list, .rows = json_array(), .left = r->max_bytes };
-	int          status = 0;
-	pid_t        giver  = fork();
+	char         plain[FILE_NAME_BYTES + 1]; /* was checked: session_files.c */
+	const char  *pattern = list && !file_pattern_plain(list, plain) ? plain : NULL;
+	struct taker t       = { .request = r, .list = pattern, .rows = json_array(), .left = r->max_bytes };
+	int          status  = 0;
+	pid_t        giver   = fork();
 
 	if (giver == 0)
-		give(r, list, sock);
+		give(r, pattern, sock);
 	if (giver > 0)
 		take_files(&t, sock);
 	else

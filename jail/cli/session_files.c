@@ -47,11 +47,12 @@ static int take_get(struct request *r, const char **list, char **words, int n, s
 
 static int take_list(struct request *r, const char **list, char **words, int n, struct err *e)
 {
+	char        plain[FILE_NAME_BYTES + 1];
 	const char *fault;
 
 	(void)r;
 	*list = n ? words[0] : "*";
-	fault = file_name_fault(*list, strlen(*list));
+	fault = file_pattern_plain(*list, plain);
 	if (n > 1)
 		return err_set(e, ERR_BAD_SPEC, "one pattern at most");
 	return fault ? err_set(e, ERR_BAD_SPEC, "%.60s: the pattern %s; name files as they lie below /workspace, like out/*.csv", *list, fault) : 0;

@@ -220,10 +220,34 @@ def matches_part(pattern, text):
     return not pattern[at:].strip(b"*")
 
 
-def matches(pattern, name):
-    """True if the pattern matches the name or a directory above it."""
-    parts, names = pattern.split(b"/"), name.split(b"/")
-    return len(parts) <= len(names) and all(map(matches_part, parts, names))
+def plain_pattern(pattern):
+    """The components of a pattern as people write it, with /workspace/, ./ or a slash at its end; None: no name can match it."""
+    if pattern == WORKSPACE[:-1].encode() or pattern.startswith(WORKSPACE.encode()):
+        pattern = b"." + pattern[len(WORKSPACE) - 1:]
+    parts = [part for part in pattern.split(b"/") if part not in (b"", b".")] or [b"**"]
+    return parts if pattern and pattern[:1] != b"/" and is_plain(b"/".join(parts)) else None
+
+
+def matches(parts, name):
+    """
+    True if the pattern matches the name or a directory above it. A component ** stands for any number of directories. Goes back to the last ** only:
+    with the rest of a name below what matched, the earliest place of each part is as good as any.
+    """
+    names, at, here, mark, any_depth = name.split(b"/"), 0, 0, 0, -1
+    while at < len(parts):
+        if parts[at] == b"**":
+            at, mark = at + 1, here
+            any_depth = at
+        elif here == len(names):
+            return False
+        elif matches_part(parts[at], names[here]):
+            at, here = at + 1, here + 1
+        elif any_depth < 0:
+            return False
+        else:
+            mark += 1
+            at, here = any_depth, mark
+    return True
 
 
 def send_file(fd, folder, last, name, most):
@@ -339,9 +363,10 @@ def take_patterns(fd):
         kind, name, _ = next_entry(fd)
         if kind == END:
             return patterns
-        if kind not in (GET, LIST) or len(patterns) == GETS_MAX or not is_plain(name):
+        if kind not in (GET, LIST) or len(patterns) == GETS_MAX:
             raise Ended
-        patterns.append((kind, name))
+        parts = plain_pattern(name)
+        patterns.append((kind, parts) if parts else (kind, [b""])) # which matches nothing
 
 
 def serve_files(fd):

@@ -21,7 +21,7 @@ _WHY = ["link", "special", "size", "unreadable", "deep", "room", "unwritable", "
 _SENTENCES = {"room": "there is no room for it in /workspace; open the session with a larger one: workspace=", "unwritable": "it cannot be written there",
               "deep": "its name is too long, or has . or .. in it", "size": "it is larger than /workspace", "link": "a link is in its place",
               "special": "something that is no regular file is in its place"}
-NAME_MAX, DEPTH_MAX, CHUNK = 1024, 32, 1 << 16
+NAME_MAX, DEPTH_MAX, CHUNK, PATTERNS_MAX = 1024, 32, 1 << 16, 64
 ENTRIES_MAX = 100_000       # the most names and, below, bytes that a program can make this process keep
 BYTES_MAX = 256 << 20
 SECONDS_MAX = 300.0
@@ -33,7 +33,7 @@ class _Malformed(Exception):
 
 class Found(Dict[str, T]):
     """{name below /workspace: ...}. left_out: {name: why} for files that matched and were left out: link, special, size, unreadable, deep, changed;
-    "": cut, the stream ended early."""
+    for patterns that matched nothing: none; "": cut, the stream ended early."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,16 +168,69 @@ def _fits(pieces: Pieces, text: bytes) -> bool:
     return not any(piece is not None for piece in pieces[at:])
 
 
+def _plain(pattern: bytes) -> bytes:
+    """A pattern as people write it, with /workspace/, ./ or a slash at its end; one of nothing else is that of all files."""
+    below = re.sub(rb"\A/workspace(?=/|\Z)", b".", pattern, count=1)
+    return b"/".join(part for part in below.split(b"/") if part not in (b"", b".")) or b"**"
+
+
+def patterns_of(get: Sequence[str], what: str = "get") -> List[Tuple[str, bytes]]:
+    """Each as it was written, and plain. ValueError names one that cannot be asked for."""
+    if isinstance(get, (str, bytes)):
+        raise TypeError(f"{what}: expected a list of patterns, like [\"out/*.csv\"]")
+    get = list(get)
+    if len(get) > PATTERNS_MAX:
+        raise ValueError(f"{what}: {len(get)} patterns, and {PATTERNS_MAX} is the most; use wildcards, like \"part*.csv\", or name a directory")
+    made = []
+    for each in get:
+        raw = os.fsencode(each)
+        plain = _plain(raw)
+        fault = "is empty" if not raw else "begins with a slash, and is not below /workspace" if raw[:1] == b"/" and plain == _plain(b"." + raw) else _name_fault(plain)
+        if fault:
+            raise ValueError(f"{what}: the pattern {each[:80]!r} {fault}; name files as they lie below /workspace, like \"out/*.csv\"")
+        made.append((each, plain))
+    return made
+
+
 class _Wanted:
-    """The files that were asked for: those that match a pattern, and all below directories that match."""
+    """The files that were asked for: those that match a pattern, and all below directories that match. A component ** stands for any number of directories."""
 
     def __init__(self, patterns: Sequence[bytes]) -> None:
-        self._rows = [[_pieces(part) for part in pattern.split(b"/")] for pattern in patterns]
+        self._rows = [[None if part == b"**" else _pieces(part) for part in pattern.split(b"/")] for pattern in patterns]
+        self._found = [False] * len(patterns)
 
     def __contains__(self, name: object) -> bool:
         assert isinstance(name, bytes)
-        parts = name.split(b"/")
-        return any(len(row) <= len(parts) and all(map(_fits, row, parts)) for row in self._rows)
+        parts, is_wanted = name.split(b"/"), False
+        for i, row in enumerate(self._rows):
+            if (not is_wanted or not self._found[i]) and _fits_row(row, parts):
+                is_wanted = self._found[i] = True
+        return is_wanted
+
+    def unfound(self) -> List[int]:
+        """Which patterns have matched no name."""
+        return [i for i, is_found in enumerate(self._found) if not is_found]
+
+
+def _fits_row(row: Sequence[Optional[Pieces]], names: Sequence[bytes]) -> bool:
+    """Goes back to the last ** only: the rest of a name is below what matched, so the earliest place of each part is as good as any."""
+    at = here = mark = 0
+    any_depth = -1
+    while at < len(row):
+        pieces = row[at]
+        if pieces is None:
+            at, mark = at + 1, here
+            any_depth = at
+        elif here == len(names):
+            return False
+        elif _fits(pieces, names[here]):
+            at, here = at + 1, here + 1
+        elif any_depth < 0:
+            return False
+        else:
+            mark += 1
+            at, here = any_depth, mark
+    return True
 
 
 def _literal(pattern: bytes) -> bytes:
@@ -209,11 +262,17 @@ class _Taken:
                 raise _Malformed(f"the name of a file {fault}: {raw[:80]!r}")
             self._take_entry(kind, raw, size, read)
 
+    def tell_missing(self, patterns: Sequence[Tuple[str, bytes]]) -> None:
+        """patterns: those of get."""
+        if self.is_whole:
+            self.files.left_out.update((patterns[i][0], "none") for i in self._get.unfound())
+
     def _take_entry(self, kind: int, raw: bytes, size: int, read: Callable[[int], bytes]) -> None:
         name = os.fsdecode(raw)
         if self._room is not None and self._entries > ENTRIES_MAX:
             raise FilesFailed(f"more than {ENTRIES_MAX} files; ask for fewer")
         if kind == _LEFT:
+            raw in self._get # its pattern has matched
             why = _WHY[size] if size < len(_WHY) else "unknown"
             self.files.pop(name, None) # its bytes came before: the file changed while it was read
             self.files.left_out[name] = self.sizes.left_out[name] = why
@@ -295,9 +354,8 @@ class Mover(threading.Thread):
 
     def __init__(self, files: Optional[Mapping[str, Content]], get: Sequence[str]) -> None:
         super().__init__(name="brig-files", daemon=True)
-        if isinstance(get, (str, bytes)):
-            raise TypeError("get: expected a list of patterns, like [\"out/*.csv\"]")
-        self.patterns = [os.fsencode(pattern) for pattern in get]
+        self.asked = patterns_of(get)
+        self.patterns = [plain for _, plain in self.asked]
         self.taken, self.error = _Taken(self.patterns), None # type: _Taken, Optional[BaseException]
         self.sources = _Sources(files)
         try:
@@ -324,6 +382,7 @@ class Mover(threading.Thread):
                 self._put(_GET, pattern, 0)
             self._put(_END, b"", 0)
             self.taken.take(lambda size: _recv(self.ours, size))
+            self.taken.tell_missing(self.asked)
         except (BrokenPipeError, ConnectionResetError):
             pass # the run was refused or has ended: its own outcome says why
         except _Malformed as error:
@@ -345,14 +404,15 @@ class Transfer:
 
     def __init__(self, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), listed: Sequence[str] = (), most: int = BYTES_MAX,
                  timeout: float = SECONDS_MAX) -> None:
-        asked, rows = [os.fsencode(each) for each in get], [os.fsencode(each) for each in listed]
+        self.asked = patterns_of(get)
+        asked, rows = [plain for _, plain in self.asked], [plain for _, plain in patterns_of(listed, "files")]
         self.patterns = [(_GET, each) for each in asked] + [(_LIST, each) for each in rows]
         self.taken = _Taken([_literal(each) for each in asked], [_literal(each) for each in rows], most)
         self.timeout, self.error = timeout, None # type: float, Optional[BaseException]
         self.sock: Optional[socket.socket] = None
         self.sources, self.ends_at, self.is_given, self.is_begun, self.is_aborted = _Sources(files), 0.0, False, False, False
         try:
-            for name in [*(name for name, _ in self.sources.rows), *(pattern for _, pattern in self.patterns)]:
+            for name, _ in self.sources.rows:
                 fault = "is too long" if len(name) > NAME_MAX else _name_fault(name)
                 if fault:
                     raise ValueError(f"files: {os.fsdecode(name)[:80]!r} {fault}; name files as they lie below /workspace, like out/a.csv")
@@ -391,6 +451,7 @@ class Transfer:
             else:
                 self._give()
             self.taken.take(self._read)
+            self.taken.tell_missing(self.asked)
         except (BrokenPipeError, ConnectionResetError):
             pass
         except _Malformed as error:

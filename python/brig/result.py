@@ -63,7 +63,8 @@ class Result:
     shortened: List[str] = dataclasses.field(default_factory=list)           # sentences about what was cut or left out of these
     report_error: Optional[str] = None  # why the report of the program is ignored
     files: Files = dataclasses.field(default_factory=Files)             # the files that matched get: {name below /workspace: bytes}
-    left_out: Dict[str, str] = dataclasses.field(default_factory=dict)  # left out, and why: link, special, size, unreadable, deep, changed; "": cut
+    left_out: Dict[str, str] = dataclasses.field(default_factory=dict)  # left out, and why: link, special, size, unreadable, deep, changed;
+    # of patterns that matched nothing: none; "": cut
 
     @property
     def ok(self) -> bool:
