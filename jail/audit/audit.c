@@ -75,9 +75,9 @@ static bool is_refusal(const struct audit_entry *entry)
 
 static enum journal_priority priority_of(const struct audit_entry *entry)
 {
-	return entry->reason == EXIT_setup_failed ? JOURNAL_WARNING
-	       : is_refusal(entry)                ? JOURNAL_NOTICE
-						  : JOURNAL_INFO;
+	if (is_refusal(entry) || entry->is_callers)
+		return JOURNAL_NOTICE;
+	return entry->reason == EXIT_setup_failed ? JOURNAL_WARNING : JOURNAL_INFO;
 }
 
 /* "peer_uid" -> "BRIG_PEER_UID" */

@@ -299,35 +299,43 @@ struct target {
 	bool        replace; /* it was asked for by its name */
 };
 
+static struct target target_of(const struct pair *p, const char *name, size_t matched)
+{
+	bool          is_same = strcmp(p->first, name) == 0;
+	const char   *slash = strrchr(name, '/'), *below = file_pattern_below(p->first, name);
+	struct target to = { .path = name, .replace = is_same };
+
+	if (!p->second)
+		to.dir = strdup(".");
+	else if (is_same && !is_directory(p->second))
+		to.path = p->second; /* points into the request's text */
+	else {
+		to.dir  = strdup(p->second);
+		to.path = below ? below : name[matched] ? name + matched + 1 : slash ? slash + 1 : name;
+	}
+	return to;
+}
+
+/* Of the first pattern that matches; all that do are found. */
 static bool find_target(struct taker *t, const char *name, struct target *ret)
 {
+	bool is_out = t->request->out && strncmp(name, "out", 3) == 0 && (!name[3] || name[3] == '/'), is_found = false;
+
 	for (size_t i = 0; t->request->get[i]; i++) {
-		scoped_pair p       = get_of(t->request->get[i]);
-		size_t      n       = p.first ? file_pattern_matches(p.first, name) : 0;
-		bool        is_same = n && strcmp(p.first, name) == 0;
-		const char *slash   = strrchr(name, '/');
+		scoped_pair p = get_of(t->request->get[i]);
+		size_t      n = p.first ? file_pattern_matches(p.first, name) : 0;
 
 		if (!n)
 			continue;
 		t->found[i] = true;
-		*ret        = (struct target){ .path = name, .replace = is_same };
-		if (!p.second)
-			ret->dir = strdup(".");
-		else if (is_same && !is_directory(p.second))
-			ret->path = p.second; /* points into the request's text */
-		else {
-			const char *below = file_pattern_below(p.first, name);
-
-			ret->dir  = strdup(p.second);
-			ret->path = below ? below : name[n] ? name + n + 1 : slash ? slash + 1 : name;
-		}
-		return true;
+		if (!is_found)
+			*ret = target_of(&p, name, n);
+		is_found = true;
 	}
-	if (!t->request->out || strncmp(name, "out", 3) != 0 || (name[3] && name[3] != '/'))
-		return false;
-	t->found[FILE_GETS_MAX] = true;
-	*ret = (struct target){ .dir = strdup(t->request->out), .path = name[3] ? name + 4 : name };
-	return true;
+	t->found[FILE_GETS_MAX] |= is_out;
+	if (is_out && !is_found)
+		*ret = (struct target){ .dir = strdup(t->request->out), .path = name[3] ? name + 4 : name };
+	return is_found || is_out;
 }
 
 /* The folders of a path that the user named, up to its last slash. What fails is told when the file is opened. */

@@ -167,8 +167,10 @@ void audit_entry_take_record(struct audit_entry *entry, const struct record *rec
 	take_refused(entry, record);
 	if (record->network)
 		take_network(entry, record->network);
-	if (record->exit_reason == EXIT_setup_failed && record->why.kind != ERR_NONE)
-		entry->why = record->why.text;
+	if (record->exit_reason == EXIT_setup_failed && record->why.kind != ERR_NONE) {
+		entry->why          = record->why.text;
+		entry->is_callers = record->why.kind == ERR_BAD_SPEC;
+	}
 }
 
 /* --- an entry becomes JSON --- */

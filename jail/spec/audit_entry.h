@@ -37,6 +37,7 @@ struct audit_entry {
 	int                 exit_code, signal; /* AUDIT_NONE, 0: none */
 	const char         *error, *field;     /* of the refusal, as sent to the client */
 	const char         *why;               /* only for setup_failed: the message of a refusal may quote the request */
+	bool                is_callers;        /* setup_failed for a mistake in the request, and not for what the host lacks */
 	int64_t             peer_uid, peer_pid;
 	const char         *peer_comm;
 	const char         *code_sha256; /* of the program; for "tool" of the arguments. NULL: a command, or refused before the code was read */

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from .client import Connection, Hosts, Loop, Run, Shown, Sink, Text, Time, keep, lease, limits
+from .client import Connection, Hosts, Loop, Run, Shown, Sink, Text, Time, keep, lease, limits, words_of
 from .errors import BrigError, Busy, FilesFailed, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SessionLost, SetupFailed
 from .executor import ExecutionResult, SandboxExecutor
 from .files import Content, Files
@@ -58,7 +58,7 @@ def _run_order(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = 
                deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[Time] = None, on_stdout: Optional[Sink] = None,
                on_stderr: Optional[Sink] = None) -> Order:
     said = limits(timeout, cpu_time, memory, pids, cpus, output, tool_wait)
-    request = {"op": "run", "mode": "report", "args": list(args), "profile": profile, "limits": said}
+    request = {"op": "run", "mode": "report", "args": words_of(args, "args"), "profile": profile, "limits": said}
     return order_of(request, code, toolbox(tools, allow, deny, ask), stdin, env, ro, cwd, network, cold, wait, files, get, on_stdout, on_stderr)
 
 
@@ -93,7 +93,7 @@ def command(argv: Sequence[str], *, stdin: Optional[Text] = None, env: Optional[
     """Runs a command of the rootfs in a jail, as `brig exec` does; the keywords are those of run()."""
     if isinstance(argv, (str, bytes)):
         raise TypeError("argv: expected a list of words, like [\"ls\", \"-l\"]")
-    request = {"op": "exec", "argv": list(argv), "profile": profile, "limits": limits(timeout, cpu_time, memory, pids, cpus, output)}
+    request = {"op": "exec", "argv": words_of(argv, "argv"), "profile": profile, "limits": limits(timeout, cpu_time, memory, pids, cpus, output)}
     return _carry_out(order_of(request, None, None, stdin, env, ro, cwd, network, cold, wait, files, get, on_stdout, on_stderr), server, path, connection)
 
 

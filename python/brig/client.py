@@ -43,10 +43,36 @@ SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 CHUNK = 64 * 1024
 
 
+def encoded(text: Text, what: str) -> bytes:
+    """ValueError: half of a character, as of a text that was cut inside an emoji."""
+    if not isinstance(text, str):
+        return bytes(text)
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{what}: {text[error.start]!r} at {error.start} is half a character; cut the text elsewhere, or give bytes") from None
+
+
+def words_of(words: Sequence[str], what: str) -> List[str]:
+    made = list(words)
+    for each in made:
+        if isinstance(each, str) and b"\0" in encoded(each, what):
+            raise ValueError(f"{what}: {each[:80]!r} has a NUL in it")
+    return made
+
+
+def entries_of(env: Optional[Mapping[str, str]]) -> List[str]:
+    for name in env or {}:
+        if not name or "=" in name:
+            raise ValueError(f"env: {name!r} cannot be the name of a variable: it is empty, or has = in it")
+    return words_of([f"{name}={value}" for name, value in (env or {}).items()], "env")
+
+
 def _sealed(text: Text) -> int:
     """The program in a sealed memory file, so that it cannot change after the service has checked it. The descriptor is the caller's."""
+    program = encoded(text, "code")
     fd = os.memfd_create("program", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    data = memoryview(text.encode() if isinstance(text, str) else text)
+    data = memoryview(program)
     try:
         while data:
             data = data[os.write(fd, data):]

@@ -57,7 +57,8 @@ class SetupFailed(BrigError):
         self.message, self.record = message, record
 
     def __str__(self) -> str:
-        return f"{self.message}; brig doctor says what this host lacks"
+        is_callers = (self.record.get("error") or {}).get("type") == "BAD_SPEC" # found in the jail: one of its files is in the place of another, say
+        return self.message if is_callers else f"{self.message}; brig doctor says what this host lacks"
 
 
 class ProtocolError(BrigError):

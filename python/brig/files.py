@@ -22,6 +22,7 @@ _SENTENCES = {"room": "there is no room for it in /workspace; open the session w
               "deep": "its name is too long, or has . or .. in it", "size": "it is larger than /workspace", "link": "a link is in its place",
               "special": "something that is no regular file is in its place"}
 NAME_MAX, DEPTH_MAX, CHUNK, PATTERNS_MAX = 1024, 32, 1 << 16, 64
+SMALL = 1 << 20             # bytes of a file that is read before its size is told
 ENTRIES_MAX = 100_000       # the most names and, below, bytes that a program can make this process keep
 BYTES_MAX = 256 << 20
 SECONDS_MAX = 300.0
@@ -35,8 +36,8 @@ class Found(Dict[str, T]):
     """{name below /workspace: ...}. left_out: {name: why} for files that matched and were left out: link, special, size, unreadable, deep, changed;
     for patterns that matched nothing: none; "": cut, the stream ended early."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *content: Any) -> None:
+        super().__init__(*content)
         self.left_out: Dict[str, str] = {}
 
 
@@ -73,6 +74,21 @@ class _Sources:
         else:
             self.held.append(_open_regular(os.fspath(content)))
             yield os.fsencode(name), self.held[-1]
+
+    def check(self) -> None:
+        for name, _ in self.rows:
+            fault = "is too long" if len(name) > NAME_MAX else _name_fault(name)
+            if fault:
+                raise ValueError(f"files: {os.fsdecode(name)[:80]!r} {fault}; name files as they lie below /workspace, like out/a.csv")
+
+    def check_for_run(self, has_code: bool) -> None:
+        """A run begins with an empty /workspace, in which nothing is replaced."""
+        seen = {b"main.py"} if has_code else set()
+        for name, _ in self.rows:
+            if name in seen:
+                why = "comes twice" if name != b"main.py" or not has_code else "is the program itself; give the file another name"
+                raise ValueError(f"files: {os.fsdecode(name)[:80]!r} {why}")
+            seen.add(name)
 
     def close(self) -> None:
         held, self.held, self.rows = self.held, [], []
@@ -115,8 +131,26 @@ def _raise(error: OSError) -> None:
     raise error
 
 
+def _small_file(fd: int, size: int) -> Optional[bytes]:
+    """All bytes of a file that is small: the size that one of /proc or /sys reports is not the size that is read. None: it is large."""
+    pieces: List[bytes] = []
+    left = SMALL + 1
+    while size <= SMALL and left > 0 and (piece := os.read(fd, left)):
+        pieces.append(piece)
+        left -= len(piece)
+    if size <= SMALL and left > 0:
+        return b"".join(pieces)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return None
+
+
 def _give_file(name: bytes, fd: int, put: Callable[[int, bytes, int], None], send: Callable[[bytes], None]) -> None:
     status = os.fstat(fd)
+    head = _small_file(fd, status.st_size)
+    if head is not None:
+        put(_EXECUTABLE if status.st_mode & 0o111 else _FILE, name, len(head))
+        send(head)
+        return
     put(_EXECUTABLE if status.st_mode & 0o111 else _FILE, name, status.st_size)
     left = status.st_size
     while left:
@@ -352,13 +386,15 @@ def _create(last: bytes, here: int, replace: bool) -> int:
 class Mover(threading.Thread):
     """Sends the files of a run and receives those that match, in a thread of its own, because each side may wait for the other."""
 
-    def __init__(self, files: Optional[Mapping[str, Content]], get: Sequence[str]) -> None:
+    def __init__(self, files: Optional[Mapping[str, Content]], get: Sequence[str], has_code: bool) -> None:
         super().__init__(name="brig-files", daemon=True)
         self.asked = patterns_of(get)
         self.patterns = [plain for _, plain in self.asked]
         self.taken, self.error = _Taken(self.patterns), None # type: _Taken, Optional[BaseException]
         self.sources = _Sources(files)
         try:
+            self.sources.check()
+            self.sources.check_for_run(has_code)
             self.ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         except BaseException:
             self.sources.close()
@@ -412,10 +448,7 @@ class Transfer:
         self.sock: Optional[socket.socket] = None
         self.sources, self.ends_at, self.is_given, self.is_begun, self.is_aborted = _Sources(files), 0.0, False, False, False
         try:
-            for name, _ in self.sources.rows:
-                fault = "is too long" if len(name) > NAME_MAX else _name_fault(name)
-                if fault:
-                    raise ValueError(f"files: {os.fsdecode(name)[:80]!r} {fault}; name files as they lie below /workspace, like out/a.csv")
+            self.sources.check()
         except BaseException:
             self.sources.close()
             raise

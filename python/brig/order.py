@@ -5,7 +5,7 @@ import dataclasses
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .bridge import Bridge
-from .client import Hosts, Loop, Run, Shown, Sink, Text, Time, _close_all, _sealed, milliseconds, open_shown, put_network, shown
+from .client import Hosts, Loop, Run, Shown, Sink, Text, Time, _close_all, _sealed, encoded, entries_of, milliseconds, open_shown, put_network, shown
 from .files import Content, Mover
 from .result import Result
 from .tools import Toolbox
@@ -21,6 +21,10 @@ class Order:
     sinks: Tuple[Optional[Sink], Optional[Sink]]
     mover: Optional[Mover]
     box: Optional[Toolbox]
+
+    def __post_init__(self) -> None:
+        if self.stdin is not None:
+            self.stdin = encoded(self.stdin, "stdin")
 
     def begin(self, loop: Loop) -> Run:
         fds, self.fds = self.fds, []
@@ -53,11 +57,11 @@ def order_of(request: Dict[str, Any], code: Optional[Text], box: Optional[Toolbo
         pairs = shown(ro)
         open_shown(pairs, made.fds)
         if files or get:
-            made.mover = Mover(files, get)
+            made.mover = Mover(files, get, code is not None)
             made.fds.append(made.mover.theirs.detach())
             request["files"] = True
             made.mover.start()
-        request.update(env=[f"{name}={value}" for name, value in (env or {}).items()], ro=[name for name, _ in pairs], wait_ms=milliseconds(wait))
+        request.update(env=entries_of(env), ro=[name for name, _ in pairs], wait_ms=milliseconds(wait))
         if cwd is not None:
             request["cwd"] = cwd
         if cold:

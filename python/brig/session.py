@@ -8,7 +8,7 @@ import os
 import threading
 from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from .client import Awaited, Connection, Hosts, Reply, Shown, Sink, Text, Time, _check, _close_all, _sealed, limits, milliseconds, open_shown, put_network, shown
+from .client import Awaited, Connection, Hosts, Reply, Shown, Sink, Text, Time, _check, _close_all, _sealed, entries_of, limits, milliseconds, open_shown, put_network, shown, words_of
 from .errors import BrigError, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SessionLost, SetupFailed
 from .files import BYTES_MAX, SECONDS_MAX, Content, Files, Found, Transfer
 from .line import AsyncLine, Done, Line
@@ -226,11 +226,11 @@ class _Core:
                     on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Order:
         if isinstance(argv, (str, bytes)):
             raise TypeError("argv: expected a list of words, like [\"ls\", \"-l\"]")
-        request = {"op": "exec", "session": self.id, "argv": list(argv), "limits": limits(timeout, cpu_time, None, None, None, output)} # type: Dict[str, Any]
+        request = {"op": "exec", "session": self.id, "argv": words_of(argv, "argv"), "limits": limits(timeout, cpu_time, None, None, None, output)} # type: Dict[str, Any]
         if cwd is not None:
             request["cwd"] = cwd
         if env:
-            request["env"] = [f"{name}={value}" for name, value in env.items()]
+            request["env"] = entries_of(env)
         if detach:
             request["detach"] = True
         return Order(request, [], stdin, (on_stdout, on_stderr), None, None)

@@ -82,6 +82,18 @@ def test_patterns_stop_at_a_slash_and_a_directory_means_all_in_it(where, here):
     assert sorted(p.relative_to(here).as_posix() for p in here.rglob("*") if p.is_file()) == ["flat/a.txt", "flat/b.txt", "tree/g.txt"]
 
 
+SEVERAL = "import os\nos.makedirs('o/p')\nfor name in 'a', 'b', 'o/x', 'o/p/c.csv': open(name, 'w').write(name)"
+
+
+def test_patterns_may_be_written_as_people_do_and_one_that_is_odd_costs_no_other_file(where, here):
+    assert run(where, "--get", "/workspace/a", "--get", "o/", "--get", "**/c.csv:all/", code=SEVERAL).returncode == 0
+    assert sorted(p.relative_to(here).as_posix() for p in here.rglob("*") if p.is_file()) == ["a", "o/p/c.csv", "o/x"]
+    assert brig.run(SEVERAL, get=["./b", "o/", "none"], **package(where)).left_out == {"none": "none"}
+    assert set(brig.run(SEVERAL, get=["."], **package(where)).files) == {"a", "b", "o/x", "o/p/c.csv"}
+    with pytest.raises(ValueError, match="64 is the most"):
+        brig.run("1", get=[f"{n}" for n in range(65)], **package(where))
+
+
 def test_files_come_out_whatever_ended_the_run(where, here):
     late = run(where, "--get", "r", "--timeout", "0.5", code="open('r', 'w').write('half')\nwhile True: pass")
     assert late.returncode == 124 and (here / "r").read_text() == "half"
@@ -107,10 +119,11 @@ def test_the_python_package_gives_and_gets_files(where, here):
     (here / "p").write_bytes(b"path")
     result = brig.run("open('out.bin', 'wb').write(open('a').read().encode() + open('b', 'rb').read() + open('c/d').read().encode())",
                       files={"a": "text", "b": b"\0bytes", "c/d": here / "p"}, get=["*.bin", "missing"], **package(where))
-    assert (result.value, result.files, result.left_out) == (14, {"out.bin": b"text\0bytespath"}, {})
+    assert (result.value, result.files, result.left_out) == (14, {"out.bin": b"text\0bytespath"}, {"missing": "none"})
     assert brig.command(["sh", "-c", "cat in > out; mkfifo f"], files={"in": "1"}, get=["out", "f"], **package(where)).left_out == {"f": "special"}
-    with pytest.raises(brig.SetupFailed, match="a/../b.*has . or .. in it"):
-        brig.run("1", files={"a/../b": "x"}, **package(where))
+    for name in "a/../b", "/workspace/a", "main.py", "a//b", "":
+        with pytest.raises(ValueError, match="files: "):
+            brig.run("1", files={name: "x"}, **package(where))
 
 
 def test_runs_with_files_are_warm_where_the_profile_is(service, here):

@@ -49,3 +49,10 @@ def test_a_module_that_is_put_again_runs_as_it_is_now(move, tmp_path):
     assert python(*report) == "1\n"
     move({"shop/price.py": "VALUE = 2\n"})
     assert python(*report) == "2\n" and [path.name.split(".")[0] for path in (tmp_path / "shop/__pycache__").iterdir()] == ["price_list"]
+
+
+@pytest.mark.parametrize("pattern, fits", [("**/*.csv", "b.csv d/b.csv d/e/c.csv"), ("d/**/c.csv", "d/e/c.csv"), ("**/e", "d/e/c.csv"), ("d/**", "d/b.csv d/e/c.csv"), ("**/e/**/x", ""),
+                                           ("./d/", "d/b.csv d/e/c.csv"), ("/workspace/b.csv", "b.csv"), (".", "b.csv d/b.csv d/e/c.csv"), ("d//e", "d/e/c.csv")])
+def test_a_pattern_is_a_path_with_any_depth_at_two_stars(move, pattern, fits):
+    taken = move({"b.csv": "1", "d/b.csv": "1", "d/e/c.csv": "1"}, get=[pattern])
+    assert " ".join(taken.files) == fits and taken.files.left_out == ({} if fits else {pattern: "none"})

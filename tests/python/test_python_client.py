@@ -1,8 +1,11 @@
 """The package brig of Python, against a brigd of its own and a service: what a program does is a result, all else an exception that says what to do."""
 import asyncio
+import copy
+import dataclasses
 import json
 import os
 import pathlib
+import pickle
 import re
 import signal
 import socket
@@ -285,6 +288,22 @@ def test_a_program_that_takes_back_its_output_makes_nobody_wait(is_over):
     for fd in readers.values():
         os.close(fd)
     assert (result.verdict, seen, result.stdout_raw + result.stderr_raw) == ("exited", [b"x"], b"x")
+
+
+@pytest.mark.parametrize("options, words", [({"code": "x = '\ud83d'"}, "code: .* half a character"), ({"stdin": "\ud83d"}, "stdin: "), ({"args": ["\ud83d"]}, "args: "), ({"args": ["a\0b"]}, "args: .*NUL"),
+                                            ({"env": {"A": "\ud83d"}}, "env: "), ({"env": {"A=B": "x"}}, "env: 'A=B'"), ({"env": {"": "x"}}, "env: ")])
+def test_a_value_that_no_program_can_have_is_a_valueerror_that_names_the_argument(options, words):
+    with pytest.raises(ValueError, match=words):
+        brig.run(**{"code": "1", **options})
+
+
+def test_a_result_is_a_plain_dict_for_who_wants_one():
+    result = brig.run("1", get=["*"], files={"a": "1"})
+    assert dataclasses.asdict(result)["files"] == {"a": b"1"} and copy.deepcopy(result).files == pickle.loads(pickle.dumps(result)).files == {"a": b"1"}
+
+
+def test_a_file_of_proc_is_put_with_what_is_read_from_it():
+    assert brig.run("open('version').read()", files={"version": pathlib.Path("/proc/version")}).value == pathlib.Path("/proc/version").read_text()
 
 
 def test_files_that_no_pattern_of_a_run_names_are_not_in_its_result():
