@@ -11,6 +11,8 @@
 static const char *const pictures[] = { "image/png", "image/jpeg" };
 static const char *const texts[]    = { "text/plain", "text/markdown", "text/latex", "text/html" };
 
+#define PLOTLY "application/vnd.plotly.v1+json"
+
 /* No client shows these types: they are saved as a file, if there is a directory for it. */
 static const struct other {
 	const char *type, *ending;
@@ -18,7 +20,7 @@ static const struct other {
 } others[] = {
 	{ "image/svg+xml", "svg", false },
 	{ "application/pdf", "pdf", true },
-	{ "application/vnd.plotly.v1+json", "plotly.json", false },
+	{ PLOTLY, "plotly.json", false },
 	{ "application/javascript", "js", false },
 };
 
@@ -115,5 +117,7 @@ json_t *bundle_take(const json_t *bundle, struct gallery *g)
 
 	if (data)
 		return gallery_add(g, type, json_string_value(data), json_string_length(data));
+	if (json_object_get(bundle, PLOTLY))
+		return join(take_other(bundle, g), json_string("A figure of plotly is not drawn here: draw it with matplotlib, which is shown, or save it with write_html()."));
 	return join(take_text(bundle), take_other(bundle, g));
 }

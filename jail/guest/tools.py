@@ -16,13 +16,43 @@ A call that fails raises ToolError; a call that is not allowed raises ToolDenied
 HINT = 'tools.list() has all names, tools.search("words") finds some'
 
 
+class Picture(dict):
+    """An image of a tool, {"image/png": base64}: shown as an image, and printed without its bytes."""
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/plain": repr(self), **self}
+
+    def __repr__(self):
+        return "{" + ", ".join(f"{key!r}: <{len(value)} characters of base64>" if is_image(key, value) else f"{key!r}: {value!r}" for key, value in self.items()) + "}"
+
+
+class Blocks(list):
+    """What a tool has answered, where that is more than text: where it is shown, its first image stands for it."""
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        image = next((each for each in self if type(each) is Picture), {})
+        return {**image, "text/plain": repr(self)}
+
+
+def is_image(key, value):
+    return key in ("image/png", "image/jpeg") and type(value) is str
+
+
+def with_images(result):
+    if type(result) is dict and any(is_image(key, value) for key, value in result.items()):
+        return Picture(result)
+    if type(result) is list and any(type(each) is dict and type(with_images(each)) is Picture for each in result):
+        return Blocks(with_images(each) if type(each) is dict else each for each in result)
+    return result
+
+
 def result_of(name, answer):
     """The result in an answer; raises the error in it."""
     error = answer.get("error")
     if error is None:
         if "result" not in answer:
             raise ToolError(name, "the answer has no result", "lost")
-        return answer["result"]
+        return with_images(answer["result"])
     kind, message = (error.get("kind"), error.get("message")) if type(error) is dict else (None, None)
     raise error_of(name, kind if kind in KINDS else "tool", message if type(message) is str else "no reason was given")
 

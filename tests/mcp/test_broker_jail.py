@@ -33,6 +33,13 @@ tools.t.image()[1]["image/png"][:5]
     assert said["result"] == "iVBOR" and said["tool_calls"]["names"]["t.echo"] == 1 and said["tool_calls"]["denied"] == 1
 
 
+def test_an_image_of_a_tool_is_shown_as_one(start_tools):
+    mcp = start_tools()
+    for code in "print(tools.t.image())\ntools.t.image()", "display(tools.t.image()[1])":
+        result = mcp.call("execute_code", {"code": code})
+        assert [block["type"] for block in result["content"]] == ["text", "image"] and "iVBOR" not in result["content"][0]["text"], result
+
+
 def test_a_jail_with_tools_is_as_closed_as_one_without(start_tools):
     """No network, no file, nothing of the server's environment, no process of it."""
     said = start_tools().execute("""

@@ -21,7 +21,7 @@ static const struct { const char *name, *bundle, *want; size_t images; } rows[] 
 	{ "latex",                                "{\"text/latex\":\"$x^2$\"}", "$x^2$", 0 },
 	{ "json",                                 "{\"application/json\":{\"a\":[1,0.41]}}", "{\"a\":[1,0.41]}", 0 },
 	{ "what no client shows is named",        "{\"image/svg+xml\":\"<svg/>\"}", "[image/svg+xml, 6 bytes, not shown]", 0 },
-	{ "and stands behind its text",           "{\"text/plain\":\"Figure()\",\"application/vnd.plotly.v1+json\":{\"data\":[]}}", "Figure()\n[application/vnd.plotly.v1+json, 11 bytes, not shown]", 0 },
+	{ "a figure of plotly is told with what to use", "{\"text/plain\":\"Figure()\",\"application/vnd.plotly.v1+json\":{\"data\":[]}}", "[application/vnd.plotly.v1+json, 11 bytes, not shown]\nA figure of plotly is not drawn here: draw it with matplotlib, which is shown, or save it with write_html().", 0 },
 	{ "a pdf is counted in bytes",            "{\"application/pdf\":\"JVBERg==\"}", "[application/pdf, 4 bytes, not shown]", 0 },
 	{ "a damaged pdf is nothing",             "{\"application/pdf\":\"JVBER\"}", "(null)", 0 },
 	{ "nothing",                              "{}", "(null)", 0 },
