@@ -213,7 +213,7 @@ static json_t *take_if_given(const struct argument *row, const json_t *given, st
 {
 	if (given && !json_is_null(given))
 		return take_one(row, given, e);
-	if (!row->must)
+	if (row->need != REQUIRED)
 		return json_null();
 	err_set(e, ERR_BAD_SPEC, "%s: missing; %s", row->field.name, row->manual ? row->manual : row->field.doc);
 	return NULL;
@@ -271,10 +271,10 @@ json_t *arguments_schema(const struct argument *rows)
 	json_t *properties = json_object(), *must = json_array(), *schema = json_pack("{ss}", "type", "object");
 
 	for (const struct argument *row = rows; row && row->field.name; row++) {
-		if (row->unlisted)
+		if (row->need == UNLISTED)
 			continue;
 		json_object_set_new(properties, row->field.name, schema_of(&row->field));
-		if (row->must)
+		if (row->need == REQUIRED)
 			json_array_append_new(must, json_string(row->field.name));
 	}
 	if (json_object_size(properties))

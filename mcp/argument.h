@@ -8,11 +8,17 @@
 #pragma once
 #include "field_json.h"
 
+/* Rows have false, true or UNLISTED. */
+enum need {
+	OPTIONAL = false,
+	REQUIRED = true,
+	UNLISTED, /* accepted, and not in the schema: only older programs send it */
+};
+
 struct argument {
 	struct field field; /* offset: not used; preset: FIELD_UNSET if it is not fixed; doc: for models, which pay for each word */
-	bool         must;
+	enum need    need;
 	const char  *manual; /* doc for the manual; NULL: as in doc */
-	bool         unlisted; /* accepted, and not in the schema: only older programs send it */
 };
 
 /* New reference; its root has the type object. An object of a FIELD_ROWS must have the key of the first row of its table. */

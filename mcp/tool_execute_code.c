@@ -46,12 +46,12 @@ static const struct argument rows[] = {
 	  "The answer: json, one object; text, made to be read" },
 	{ { "detail",          FIELD_BOOL,   0, 0,       1,          FIELD_UNSET, "All keys and output", NULL, NULL }, false,
 	  "json: every key, and all output that was kept; else long output is cut in its middle, and what says nothing is left out" },
-	{ { "capture_output",  FIELD_BOOL,   0, 0,       1,          1,            "", NULL, NULL }, false,
-	  "false: leave stdout and stderr out of the answer", true },
-	{ { "echo_result",     FIELD_BOOL,   0, 0,       1,          FIELD_UNSET, "Also to stdout", NULL, NULL }, false,
-	  "Append the result to stdout, as an interpreter does", true },
-	{ { "use_container",   FIELD_BOOL,   0, 0,       1,          FIELD_UNSET, "Ignored", NULL, NULL }, false,
-	  "Accepted for older clients; every run is isolated", true },
+	{ { "capture_output",  FIELD_BOOL,   0, 0,       1,          1,            "", NULL, NULL }, UNLISTED,
+	  "false: leave stdout and stderr out of the answer" },
+	{ { "echo_result",     FIELD_BOOL,   0, 0,       1,          FIELD_UNSET, "Also to stdout", NULL, NULL }, UNLISTED,
+	  "Append the result to stdout, as an interpreter does" },
+	{ { "use_container",   FIELD_BOOL,   0, 0,       1,          FIELD_UNSET, "Ignored", NULL, NULL }, UNLISTED,
+	  "Accepted for older clients; every run is isolated" },
 	{ { 0 }, false, NULL },
 };
 /* clang-format on */

@@ -249,7 +249,7 @@ static void print_argument(const struct argument *a, FILE *out)
 {
 	const struct field *f = &a->field;
 
-	fprintf(out, ".It Ic %s Pq %s%s\n", f->name, f->type == FIELD_SIZE ? "size, like 128m" : field_type_text(f), a->must ? ", required" : "");
+	fprintf(out, ".It Ic %s Pq %s%s\n", f->name, f->type == FIELD_SIZE ? "size, like 128m" : field_type_text(f), a->need == REQUIRED ? ", required" : "");
 	print_sentence(a->manual ? a->manual : f->doc, out);
 	field_print_bounds(f, false, out);
 }
