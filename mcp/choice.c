@@ -2,15 +2,30 @@
 
 #include <string.h>
 
+const struct choice_switch choice_switches[CHOICE_SWITCHES] = {
+	{ SETTING_data_science, "data-science" },
+	{ SETTING_network, "network" },
+	{ SETTING_filesystem, "filesystem" },
+};
+
+bool choice_is_on(const struct settings *s, const struct choice_switch *of)
+{
+	return *(const bool *)((const char *)s + setting_rows[of->id].field.offset);
+}
+
+const struct choice_switch *choice_switch(const struct settings *s)
+{
+	for (size_t i = 0; i < CHOICE_SWITCHES && s->origin[SETTING_profile] == ORIGIN_PRESET; i++)
+		if (choice_is_on(s, &choice_switches[i]))
+			return &choice_switches[i];
+	return NULL;
+}
+
 const char *choice_profile(const struct settings *s)
 {
-	if (s->origin[SETTING_profile] != ORIGIN_PRESET)
-		return s->profile;
-	if (s->data_science)
-		return "data-science";
-	if (s->network)
-		return "network";
-	return s->filesystem ? "filesystem" : s->profile;
+	const struct choice_switch *on = choice_switch(s);
+
+	return on ? on->profile : s->profile;
 }
 
 /* Is name the module itself, or a package that has it? "os" has "os.path". */

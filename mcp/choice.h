@@ -6,6 +6,17 @@
 #pragma once
 #include "settings.h"
 
+/* The switches of the published server are profiles here. */
+struct choice_switch {
+	enum setting_id id;
+	const char     *profile;
+};
+enum { CHOICE_SWITCHES = 3 };
+extern const struct choice_switch choice_switches[CHOICE_SWITCHES];
+bool choice_is_on(const struct settings *s, const struct choice_switch *of);
+/* The one that says which profile calls get; NULL: none does. */
+const struct choice_switch *choice_switch(const struct settings *s);
+
 /* The profile of calls that name none. */
 const char *choice_profile(const struct settings *s);
 

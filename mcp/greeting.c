@@ -4,6 +4,7 @@
 #include "choice.h"
 #include "clean.h"
 #include "file.h"
+#include "trust.h"
 #include "place.h"
 #include "store.h"
 #include "text.h"
@@ -33,7 +34,7 @@ static json_t *load(const char *folder, const char *file)
 	struct err   ignored;
 
 	snprintf(path, sizeof path, "%s/%s", folder, file);
-	return file_read_rules(path, FILE_MAX, &text, &ignored) < 0 ? NULL : json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES, NULL);
+	return trust_read(path, FILE_MAX, &text, &ignored) < 0 ? NULL : json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES, NULL);
 }
 
 static bool is_built(const struct places *at, const json_t *profile)
@@ -55,12 +56,13 @@ int greeting_brief(const char *description)
 	return (int)clean_whole(description, n < WORDS_MAX ? n : WORDS_MAX);
 }
 
-/* Text from a world-writable folder must not reach the model. Runs refuse such a folder, too. */
+/* Text from a folder of other users must not reach the model. Runs refuse such a folder, too. */
 static bool is_trusted(const char *folder)
 {
 	struct stat st;
+	struct err  why;
 
-	return *folder && stat(folder, &st) == 0 && !(st.st_mode & S_IWOTH);
+	return *folder && stat(folder, &st) == 0 && trust_check(&st, folder, &why) == 0;
 }
 
 json_t *greeting_profile(const char *name)

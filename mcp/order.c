@@ -198,12 +198,30 @@ static void put_jail(json_t *message, const struct settings *s, const json_t *as
 		json_object_set(message, "network", s->net);
 }
 
+/*
+ * A file .env may pick the profiles that come with brig, which reach no host. Where a host has one of that name with hosts or secrets, a
+ * person chooses it: who wrote the file would otherwise have programs reach these hosts with these secrets.
+ */
+static int check_profile(const struct settings *s, const json_t *explained, struct err *e)
+{
+	const json_t               *network = json_object_get(explained, "network");
+	const char                 *profile = json_string_value(json_object_get(explained, "profile"));
+	const struct choice_switch *by      = choice_switch(s);
+
+	if (!by || s->origin[by->id] != ORIGIN_DOTENV || !profile || strcmp(profile, by->profile) != 0)
+		return 0;
+	if (!json_array_size(json_object_get(network, "allow")) && !json_object_size(json_object_get(network, "secrets")))
+		return 0;
+	return err_set(e, ERR_DENIED, "%s: the profile %s has hosts or secrets of its own, and such a file does not choose it; start brig-mcp with --profile %s",
+		       s->where[by->id], profile, profile);
+}
+
 int order_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message, struct answer_form *answer_form, struct err *e)
 {
 	const json_t *modules = json_object_get(explained, "modules"), *asked = json_object_get(arguments, "allowed_imports");
 
 	fill_form(s, arguments, answer_form);
-	if (check_variables(json_object_get(arguments, "env"), e) < 0)
+	if (check_profile(s, explained, e) < 0 || check_variables(json_object_get(arguments, "env"), e) < 0)
 		return -1;
 	answer_form->timeout_ms   = take_wall(s, json_object_get(arguments, "timeout"), explained, warnings);
 	answer_form->memory_bytes = take_memory(s, json_object_get(arguments, "memory_limit"), explained, warnings);
@@ -248,7 +266,7 @@ json_t *order_open(const struct settings *s, const json_t *asked, const json_t *
 	uint64_t memory_bytes;
 	json_t  *message;
 
-	if (check_variables(json_object_get(asked, "env"), e) < 0)
+	if (check_profile(s, explained, e) < 0 || check_variables(json_object_get(asked, "env"), e) < 0)
 		return NULL;
 	memory_bytes = take_memory(s, json_object_get(asked, "memory_limit"), explained, warnings);
 	message = json_pack("{ss sO s{sI} sI}", "op", "open", "profile", json_object_get(explained, "profile"), "limits", "memory_bytes", (json_int_t)memory_bytes,

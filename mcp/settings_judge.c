@@ -1,5 +1,5 @@
 /* settings_judge.c - settings that are right one by one, and wrong together; and what follows from them. */
-#include "settings.h"
+#include "choice.h"
 #include "text.h"
 #include "tool_policy.h"
 
@@ -56,24 +56,14 @@ static int judge_missing(const struct settings *s, struct err *e)
 /* The switches of the published server are profiles here, and a run has one profile. */
 static int judge_profile(struct settings *s, struct err *e)
 {
-	static const struct {
-		enum setting_id id;
-		const char     *profile;
-	} tiers[]         = { { SETTING_data_science, "data-science" }, { SETTING_network, "network" }, { SETTING_filesystem, "filesystem" } };
-	const bool  on[]  = { s->data_science, s->network, s->filesystem };
-	const char *first = NULL;
+	const struct choice_switch *first = choice_switch(s);
 
-	if (is_set(s, SETTING_profile))
-		return 0;
-	for (size_t i = 0; i < ARRAY_LEN(tiers); i++) {
-		if (on[i] && first)
+	for (size_t i = 0; first && i < CHOICE_SWITCHES; i++)
+		if (choice_switches[i].id != first->id && choice_is_on(s, &choice_switches[i]))
 			return err_set(e, ERR_BAD_SPEC, "%.120s: %.120s is switched on as well, and a run has one profile; say --profile NAME",
-				       s->where[tiers[i].id], first);
-		if (on[i]) {
-			first      = s->where[tiers[i].id];
-			s->profile = tiers[i].profile;
-		}
-	}
+				       s->where[choice_switches[i].id], s->where[first->id]);
+	if (first)
+		s->profile = first->profile;
 	return 0;
 }
 

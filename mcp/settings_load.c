@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "fd.h"
 #include "file.h"
+#include "trust.h"
 #include "settings.h"
 #include "wire.h"
 
@@ -42,16 +43,16 @@ static void note(struct settings *s, const char *text)
 	json_array_append_new(s->notes, json_string(text));
 }
 
-/* Why .env is not read; NULL: it may be read. Such a file is not an error: another user may have put it there, or it is for other programs. */
-static const char *distrust(const struct stat *st)
+/* Why .env is not read; "": it may be read. Such a file is not an error: another user may have put it there, or it is for other programs. */
+static void distrust(const struct stat *st, char *why, size_t len)
 {
-	if (st->st_uid != geteuid() && st->st_uid != 0)
-		return ".env: it belongs to another user; not read";
-	if (st->st_mode & (S_IWGRP | S_IWOTH))
-		return ".env: others may write to it; not read. Type: chmod go-w .env";
-	if ((uint64_t)st->st_size > SETTINGS_FILE_MAX)
-		return ".env: more than 64 KiB; not read. Give its settings as options, or in ~/.config/brig/mcp.json";
-	return NULL;
+	struct err e;
+
+	*why = 0;
+	if (trust_check(st, ".env", &e) < 0)
+		snprintf(why, len, "%s; not read", e.text);
+	else if ((uint64_t)st->st_size > SETTINGS_FILE_MAX)
+		snprintf(why, len, ".env: more than 64 KiB; not read. Give its settings as options, or in ~/.config/brig/mcp.json");
 }
 
 static int take_dotenv(struct settings *s, struct err *e)
@@ -59,13 +60,14 @@ static int take_dotenv(struct settings *s, struct err *e)
 	scoped_fd    fd = open(".env", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW); /* a FIFO must not block */
 	scoped_bytes b  = { 0 };
 	struct stat  st;
-	const char  *why;
+	char         why[sizeof((struct err *)0)->text + 16];
 
 	if (fd < 0 && errno != ENOENT)
 		note(s, errno == ELOOP ? ".env: a symbolic link; not read" : ".env: cannot be opened; not read");
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0; /* a folder of that name is a virtual environment */
-	if ((why = distrust(&st))) {
+	distrust(&st, why, sizeof why);
+	if (*why) {
 		note(s, why);
 		return 0;
 	}
@@ -95,7 +97,7 @@ static int take_file(struct settings *s, const char *path, bool is_named, struct
 {
 	scoped_bytes b = { 0 };
 
-	if (file_read_rules(path, SETTINGS_FILE_MAX, &b, e) < 0) {
+	if (trust_read(path, SETTINGS_FILE_MAX, &b, e) < 0) {
 		e->kind = ERR_BAD_SPEC; /* see settings_status() */
 		return is_not_there(s, path, is_named, e) ? 0 : -1;
 	}
@@ -136,9 +138,9 @@ static int check_token_file(int fd, const char *path, struct err *e)
 		return err_sys(e, "%s", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_DENIED, "%s: not a regular file", path);
-	if (st.st_mode & (S_IROTH | S_IWOTH | S_IWGRP))
-		return err_set(e, ERR_DENIED, "%s: others may read or write it; type: chmod 600 %s", path, path);
-	return 0;
+	if (st.st_mode & S_IROTH)
+		return err_set(e, ERR_DENIED, "%s: others may read it; type: chmod 600 %s", path, path);
+	return trust_check(&st, path, e) < 0 || trust_check_folder_of(path, e) < 0 ? -1 : 0;
 }
 
 static int read_token(struct settings *s, struct err *e)

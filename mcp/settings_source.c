@@ -8,23 +8,25 @@
 #include <string.h>
 
 /*
- * A file .env may come with a folder that a stranger has written. It may set how programs run, which the profile bounds. It
- * must not open a port, nor choose who may connect to it, nor start programs outside of a jail, nor say which of their tools
- * may be called, which hosts may be reached, or where files are written. It may hold the token, as it always could, but that
- * counts only where no other place names one: see is_covered() in settings_row.c.
+ * All that a file .env may set, whoever owns it: a folder that was cloned or unpacked is one's own, and what is in it a stranger's. It may
+ * set how long programs run and what replies look like, within what the profile allows, and pick a profile that comes with brig, see
+ * check_profile() in order.c. The token may be in it, as it always could, but counts only where no other place names one: see is_covered() in
+ * settings_row.c; its file may not.
  */
-static const enum setting_id never_in_dotenv[] = {
-	SETTING_http, SETTING_host, SETTING_insecure_loopback, SETTING_allow_origin, SETTING_allow_host, SETTING_server,
-	SETTING_allow_missing, SETTING_servers, SETTING_allow_tools, SETTING_ask_tools, SETTING_deny_tools, SETTING_other_tools, SETTING_tool_audit,
-	SETTING_artifacts, SETTING_net, SETTING_ro,
+static const enum setting_id dotenv_settings[] = {
+	SETTING_timeout_ms, SETTING_max_timeout_ms, SETTING_output_bytes, SETTING_memory_bytes, SETTING_code_chars, SETTING_allowed_imports,
+	SETTING_data_science, SETTING_network, SETTING_filesystem, SETTING_container_mode, SETTING_container_image,
+	SETTING_reply, SETTING_detail, SETTING_text_bytes, SETTING_yield_after_ms, SETTING_progress_ms, SETTING_echo_result,
 };
 
-static bool may_set(enum setting_id id, enum setting_origin origin)
+static bool may_set(enum setting_id id, bool older, enum setting_origin origin)
 {
-	for (size_t i = 0; i < ARRAY_LEN(never_in_dotenv); i++)
-		if (origin == ORIGIN_DOTENV && never_in_dotenv[i] == id)
-			return false;
-	return true;
+	if (origin != ORIGIN_DOTENV || (id == SETTING_token && older))
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(dotenv_settings); i++)
+		if (dotenv_settings[i] == id)
+			return true;
+	return false;
 }
 
 /* "SANDBOX_TIMEOUT in the environment", ".env, line 3: SANDBOX_TIMEOUT" */
@@ -46,7 +48,7 @@ static int take_variable(struct settings *s, enum setting_id id, const char *nam
 
 	if (!text)
 		return 0;
-	if (!may_set(id, origin) && *text)
+	if (!may_set(id, older, origin) && *text)
 		return err_set(e, ERR_BAD_SPEC, "%s: such a file does not decide that; say it as an option or in the environment", buf);
 	return setting_set(s, id, &by, text, e);
 }

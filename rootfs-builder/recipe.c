@@ -1,6 +1,7 @@
 #include "recipe.h"
 
 #include "file.h"
+#include "trust.h"
 #include "generate.h"
 #include "text.h"
 #include "tree.h"
@@ -437,7 +438,7 @@ static int load(struct recipe *ret, const char *folder, const char *text, unsign
 
 	if (find_file(folder, text, path, name, e) < 0)
 		return -1;
-	if (file_read(AT_FDCWD, path, RECIPE_MAX, &b, e) < 0)
+	if (trust_read(path, RECIPE_MAX, &b, e) < 0)
 		return e->errnum == ENOENT ? err_unknown(folder, text, path, e) : -1;
 	if (recipe_parse(&r, name, b.data, b.len, e) < 0 || settle(&r, path, e) < 0)
 		return err_wrap(e, "%s", path);

@@ -5,6 +5,7 @@
 #include "manifest.h"
 #include "store.h"
 #include "text.h"
+#include "trust.h"
 #include "tree.h"
 
 #include <errno.h>
@@ -178,7 +179,7 @@ static bool is_sound(const struct shelf *s, const char *place, const char *diges
 	snprintf(path, sizeof path, "%s/tree", place);
 	scoped_fd root = openat(s->dir, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (root < 0 || fstat(root, &st) < 0 || (st.st_uid != 0 && st.st_uid != geteuid()))
+	if (root < 0 || fstat(root, &st) < 0 || !trust_is_given(&st))
 		return false;
 	return manifest_make(root, &m, &e) == 0 && strcmp(m.digest, digest) == 0;
 }

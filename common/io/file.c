@@ -57,20 +57,6 @@ int file_read_fd(int fd, const char *path, size_t max, struct bytes *ret, struct
 	return 0;
 }
 
-int file_read_rules(const char *path, size_t max, struct bytes *ret, struct err *e)
-{
-	scoped_fd   fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* open() of a FIFO would wait for a writer */
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_sys(e, "%s", path);
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, ERR_BAD_SPEC, "%s: not a regular file", path);
-	if (st.st_mode & S_IWOTH)
-		return err_set(e, ERR_DENIED, "%s: all users may write to it; type: chmod o-w %s", path, path);
-	return file_read_fd(fd, path, max, ret, e);
-}
-
 int file_read(int dir, const char *path, size_t max, struct bytes *ret, struct err *e)
 {
 	scoped_fd fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

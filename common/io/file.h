@@ -25,12 +25,6 @@ must_use int file_read(int dir, const char *path, size_t max, struct bytes *ret,
  */
 must_use int file_fill_standard(void);
 
-/*
- * Reads a file that decides what a jail may do: it must be a regular file that not all users may write to. When it
- * does not exist, e->errnum is ENOENT, so that the caller can try the next directory.
- */
-must_use int file_read_rules(const char *path, size_t max, struct bytes *ret, struct err *e);
-
 struct statx;
 /*
  * The type and the device of a file, from the kernel's cache alone: the server of its file system (FUSE, NFS) is not

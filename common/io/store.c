@@ -3,6 +3,7 @@
 
 #include "fd.h"
 #include "text.h"
+#include "trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,12 +74,10 @@ static int check_owner(const struct store_tree *t, struct err *e)
 
 	if (fstat(t->tree_fd, &st) < 0)
 		return err_sys(e, "%s", t->path);
-	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return err_set(e, ERR_DENIED, "%s: belongs to uid %u, not to root or the caller; brig rootfs build makes one of your own",
-			       t->path, st.st_uid);
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return err_set(e, ERR_DENIED, "%s: writable by group or others (mode %04o)", t->path, st.st_mode & 07777);
-	return 0;
+	if (trust_is_given(&st))
+		return 0;
+	return err_set(e, ERR_DENIED, "%s: belongs to uid %u, mode %04o: it must be the caller's or root's, and no other may write to it; brig rootfs build makes one of your own",
+		       t->path, st.st_uid, st.st_mode & 07777);
 }
 
 static enum lock_answer open_tree_of(const char *store, struct store_tree *t, struct err *e)

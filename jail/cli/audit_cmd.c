@@ -3,6 +3,7 @@
 #include "audit_filter.h"
 #include "command.h"
 #include "file.h"
+#include "trust.h"
 #include "option.h"
 #include "text.h"
 #include "wire.h"
@@ -206,7 +207,7 @@ static int find_file(char file[4096], struct err *e)
 	const char  *name;
 	int          r = 1;
 
-	if (file_read_rules(CONFIG, WIRE_MAX, &bytes, e) < 0)
+	if (trust_read(CONFIG, WIRE_MAX, &bytes, e) < 0)
 		return e->errnum == ENOENT ? 1 : err_wrap(e, "the audit's file is not known, name it with --file");
 	json = wire_parse(bytes.data, bytes.len, WIRE_MAX, e);
 	if (!json)

@@ -1,6 +1,7 @@
 #include "policy_file.h"
 
 #include "file.h"
+#include "trust.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@ int policy_file_read(void *context, const char *name, char **text, size_t *len, 
 
 		if (!**dir || snprintf(path, sizeof path, "%s/%s.policy", *dir, name) >= (int)sizeof path)
 			continue;
-		if (file_read_rules(path, POLICY_SOURCE_MAX, &bytes, e) == 0) {
+		if (trust_read(path, POLICY_SOURCE_MAX, &bytes, e) == 0) {
 			*text = bytes.data;
 			*len  = bytes.len;
 			return 0;

@@ -2,6 +2,7 @@
 #include "profile_file.h"
 
 #include "file.h"
+#include "trust.h"
 #include "policy_file.h"
 #include "text.h"
 
@@ -116,11 +117,7 @@ static int check_folder(const char *path, unsigned place, struct err *e)
 		return 0;
 	if (stat(path, &st) < 0)
 		return err_sys(e, "BRIG_PROFILES: %s", path);
-	if (st.st_mode & S_IWOTH)
-		return err_set(e, ERR_DENIED, "%s: all users may write to it; type: chmod o-w %s", path, path);
-	if (place == PROFILES_OWN && st.st_uid != 0 && st.st_uid != geteuid())
-		return err_set(e, ERR_DENIED, "%s: belongs to uid %u, and profiles of your own must be yours", path, st.st_uid);
-	return 0;
+	return trust_check(&st, path, e);
 }
 
 int profile_folders_check(const struct places *places, struct err *e)
@@ -152,7 +149,7 @@ int profile_file_check(struct profile *ret, const char *path, struct err *e)
 {
 	scoped_bytes text = { 0 };
 
-	if (file_read_rules(path, PROFILE_MAX, &text, e) < 0)
+	if (trust_read(path, PROFILE_MAX, &text, e) < 0)
 		return -1;
 	return parse(ret, path, &text, path, e);
 }
@@ -170,7 +167,7 @@ int profile_file_load(struct profile *ret, const struct places *places, const ch
 		if (!places->profiles[i][0])
 			continue;
 		snprintf(path, sizeof path, "%s/%s.json", places->profiles[i], name);
-		if (file_read_rules(path, PROFILE_MAX, &text, e) == 0)
+		if (trust_read(path, PROFILE_MAX, &text, e) == 0)
 			return parse(ret, name, &text, path, e);
 		if (e->errnum != ENOENT)
 			return -1;

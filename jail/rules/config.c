@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "file.h"
+#include "trust.h"
 #include "keeper_protocol.h"
 #include "text.h"
 #include "wire.h"
@@ -140,23 +141,11 @@ int config_parse(struct config *ret, const void *bytes, size_t len, struct err *
 	return 0;
 }
 
-/* The owner of the file decides what other users may do. */
-static int check_owner(const char *path, struct err *e)
-{
-	struct stat st;
-
-	if (stat(path, &st) < 0)
-		return err_sys(e, "%s", path);
-	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return err_set(e, ERR_DENIED, "%s: belongs to uid %u; it must be root's", path, st.st_uid);
-	return 0;
-}
-
 int config_load(struct config *ret, const char *path, const char *name, struct err *e)
 {
 	scoped_bytes text = { 0 };
 
-	if (check_owner(path, e) < 0 || file_read_rules(path, CONFIG_MAX, &text, e) < 0)
+	if (trust_read(path, CONFIG_MAX, &text, e) < 0)
 		return -1;
 	return config_parse(ret, text.data, text.len, e) < 0 ? err_wrap(e, "%s", name) : 0;
 }

@@ -2,6 +2,7 @@
 #include "credentials.h"
 
 #include "fd.h"
+#include "trust.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,8 +28,8 @@ static int open_file(int folder, const char *name)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
-	errno = EINVAL;
-	return S_ISREG(st.st_mode) ? fd_take(&fd) : -1;
+	errno = S_ISREG(st.st_mode) ? EPERM : EINVAL;
+	return S_ISREG(st.st_mode) && trust_is_given(&st) ? fd_take(&fd) : -1;
 }
 
 static void hold(struct credentials *c, int folder, const char *name)

@@ -4,6 +4,7 @@
 #include "fd.h"
 #include "file.h"
 #include "text.h"
+#include "trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,7 @@ static int read_value(const struct net_secret_source *from, const struct credent
 	if (from->credential)
 		return read_credential(held, from->credential, ret, e);
 	if (from->file)
-		return file_read(AT_FDCWD, from->file, NET_SECRET_VALUE_MAX, ret, e) < 0 ? err_wrap(e, "file") : 0;
+		return trust_read(from->file, NET_SECRET_VALUE_MAX, ret, e) < 0 ? err_wrap(e, "file") : 0;
 	text = getenv(from->env);
 	return text ? keep(ret, text, strnlen(text, NET_SECRET_VALUE_MAX), e) : err_set(e, ERR_MISSING, "env: %s is not set where brig runs", from->env);
 }

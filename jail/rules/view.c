@@ -3,6 +3,7 @@
 
 #include "fd.h"
 #include "file.h"
+#include "trust.h"
 #include "mount_plan.h"
 
 #include <dirent.h>
@@ -16,6 +17,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 enum { FILE_BYTES_MAX = 64 * 1024, FILES_MAX = 512 };
 
@@ -49,11 +51,11 @@ static int name_in_view(const char *name, const char *place, char path[PLACE_MAX
 
 /* --- files: copied --- */
 
-static int write_copy(const char *path, const struct bytes *text, mode_t mode, struct err *e)
+static int write_copy(const char *path, const struct bytes *text, struct err *e)
 {
 	scoped_fd fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
-	return fd < 0 || file_write_all(fd, text->data, text->len) < 0 || fchmod(fd, mode) < 0 ? err_sys(e, "view: %s", path) : 0;
+	return fd < 0 || file_write_all(fd, text->data, text->len) < 0 ? err_sys(e, "view: %s", path) : 0;
 }
 
 static bool is_rule(const char *name)
@@ -61,17 +63,6 @@ static bool is_rule(const char *name)
 	const char *dot = strrchr(name, '.');
 
 	return dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".policy") == 0);
-}
-
-/*
- * The reader reads as root. From a folder of another user it copies only files of that user: a link to a file that the user cannot
- * read would copy it to where the door can read it. Another file is refused as one that is no file.
- */
-static bool is_owners(int folder, int file)
-{
-	struct stat of, st;
-
-	return fstat(folder, &of) == 0 && fstat(file, &st) == 0 && (of.st_uid == 0 || of.st_uid == st.st_uid);
 }
 
 /*
@@ -87,7 +78,10 @@ static int write_stand_in(const char *path, const struct stat *of, struct err *e
 	return 0;
 }
 
-/* A file that all users may write to becomes an empty copy of that mode; one that is no file, or too large, becomes another such one. */
+/*
+ * A file that others may write to becomes an empty copy of that mode; one that is no file, or too large, becomes another such one. One of
+ * another user becomes one that is no file: only CAP_CHOWN could make it that user's.
+ */
 static int write_rule(const char *path, int file, struct err *e)
 {
 	scoped_bytes text = { 0 };
@@ -95,10 +89,12 @@ static int write_rule(const char *path, int file, struct err *e)
 	struct stat  st;
 
 	snprintf(from, sizeof from, "/proc/self/fd/%d", file); /* this very file, even if another one has its name by now */
-	if (file_read_rules(from, FILE_BYTES_MAX, &text, e) == 0)
-		return write_copy(path, &text, 0644, e);
-	if (e->kind == ERR_DENIED)
-		return write_copy(path, &text, 0666, e);
+	if (trust_read(from, FILE_BYTES_MAX, &text, e) == 0)
+		return write_copy(path, &text, e);
+	if (fstat(file, &st) == 0 && e->kind == ERR_DENIED && st.st_uid == 0)
+		return write_copy(path, &text, e) < 0 || chmod(path, st.st_mode & 07777) < 0 ? err_sys(e, "view: %s", path) : 0;
+	if (fstat(file, &st) == 0 && e->kind == ERR_DENIED)
+		return write_stand_in(path, &(struct stat){ .st_mode = S_IFIFO }, e);
 	if (e->kind == ERR_BAD_SPEC && fstat(file, &st) == 0)
 		return write_stand_in(path, &st, e);
 	return err_set(e, e->kind, "%s", e->errnum ? strerror(e->errnum) : "it cannot be read");
@@ -117,8 +113,6 @@ static int copy_one(struct view *v, const char *to, int folder, const char *name
 	if (++v->files > FILES_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d profiles and policies", FILES_MAX);
 	snprintf(path, sizeof path, "%s/%s", to, name);
-	if (!is_owners(folder, file))
-		return write_stand_in(path, &(struct stat){ .st_mode = S_IFIFO }, e);
 	return write_rule(path, file, e) < 0 ? err_wrap(e, "%s", name) : 0;
 }
 
@@ -160,6 +154,7 @@ static int copy_folder(struct view *v, const char *name, char *place, bool is_na
 {
 	struct stat st;
 	char        path[PLACE_MAX];
+	bool        is_trusted;
 
 	if (!*place)
 		return 0;
@@ -173,19 +168,12 @@ static int copy_folder(struct view *v, const char *name, char *place, bool is_na
 	clear_folder(path);
 	if (copy_all(v, path, place, e) < 0)
 		return -1;
-	if (chmod(path, st.st_mode & S_IWOTH ? 0777 : 0755) < 0) /* the copy stays world-writable, so that the check of the copy refuses it */
+	is_trusted = trust_check(&st, place, e) == 0;
+	if (!is_trusted && st.st_uid != 0)
+		return -1; /* only CAP_CHOWN could make the copy that user's, for the process that reads the copies to refuse */
+	if (chmod(path, is_trusted ? 0755 : st.st_mode & 0777) < 0)
 		return err_sys(e, "view: %s", path);
 	strcpy(place, path);
-	return 0;
-}
-
-/* Checked here, because the copy belongs to root in any case. */
-static int check_owner(const char *config, struct err *e)
-{
-	struct stat st;
-
-	if (stat(config, &st) == 0 && st.st_uid != 0)
-		return err_set(e, ERR_DENIED, "%s: belongs to uid %u; it must be root's", config, st.st_uid);
 	return 0;
 }
 
@@ -196,14 +184,12 @@ static int copy_config(char *config, struct err *e)
 
 	if (!*config)
 		return 0;
-	if (check_owner(config, e) < 0)
-		return -1;
-	if (file_read_rules(config, FILE_BYTES_MAX, &text, e) < 0)
+	if (trust_read(config, FILE_BYTES_MAX, &text, e) < 0)
 		return e->errnum == ENOENT ? 0 : -1; /* config_load() reports a missing file */
 	if (name_in_view("config", config, path, e) < 0 || make_folders(path, false, e) < 0)
 		return -1;
 	unlink(path); /* the copy of the last reading */
-	if (write_copy(path, &text, 0644, e) < 0)
+	if (write_copy(path, &text, e) < 0)
 		return -1;
 	strcpy(config, path);
 	return 0;

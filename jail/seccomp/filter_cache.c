@@ -3,6 +3,7 @@
 
 #include "fd.h"
 #include "file.h"
+#include "trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,11 +39,6 @@ static struct file_name name_of(const struct policy_bundle *b)
 	return name;
 }
 
-static bool is_ours_alone(const struct stat *st)
-{
-	return (st->st_uid == geteuid() || st->st_uid == 0) && !(st->st_mode & (S_IWGRP | S_IWOTH));
-}
-
 /* Opens RUNTIME/filters. NULL, or the reason why it cannot be used. */
 static const char *open_folder(const char *runtime_dir, int *ret)
 {
@@ -52,7 +48,7 @@ static const char *open_folder(const char *runtime_dir, int *ret)
 
 	if (folder < 0)
 		return "there is no folder filters in the runtime directory";
-	if (fstat(folder, &st) < 0 || !is_ours_alone(&st) || (st.st_mode & 0777) != 0700)
+	if (fstat(folder, &st) < 0 || !trust_is_given(&st) || (st.st_mode & 0777) != 0700)
 		return "the folder of filters is not ours alone (0700)";
 	*ret = fd_take(&folder);
 	return NULL;
@@ -64,7 +60,7 @@ static const char *check_file(int fd)
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return "not a regular file";
-	if (!is_ours_alone(&st))
+	if (!trust_is_given(&st))
 		return "others could have written it";
 	return st.st_nlink == 1 ? NULL : "it has a second name";
 }

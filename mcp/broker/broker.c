@@ -2,6 +2,7 @@
 #include "broker.h"
 
 #include "file.h"
+#include "trust.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static int read_entries(struct broker *b, struct err *e)
 	size_t       i;
 	json_t      *note;
 
-	if (file_read_rules(b->settings.file, SERVERS_FILE_MAX, &text, e) < 0)
+	if (trust_read(b->settings.file, SERVERS_FILE_MAX, &text, e) < 0)
 		return err_wrap(e, "--servers");
 	if (server_entries_parse(&b->entries, text.data, text.len, e) < 0)
 		return err_wrap(e, "--servers: %s", b->settings.file);

@@ -202,10 +202,10 @@ def test_help_goes_to_stdout(brig, argv):
 def test_rules_that_everybody_may_write_are_refused(brig, tmp_path, file):
     for source in (pathlib.Path(__file__).parents[2] / "profiles").iterdir():
         (tmp_path / source.name).write_bytes(source.read_bytes())
-        (tmp_path / source.name).chmod(0o664)
+        (tmp_path / source.name).chmod(0o644)
     (tmp_path / file).chmod(0o666)
     done = subprocess.run([brig, "profile", "check", "basic"], capture_output=True, text=True, env={"BRIG_PRESETS": str(tmp_path)})
-    assert done.returncode == 1 and f"{tmp_path}/{file}: all users may write to it; type: chmod o-w" in done.stderr, done
+    assert done.returncode == 1 and f"{tmp_path}/{file}: all users may write to it; type: chmod go-w" in done.stderr, done
 
 
 # --- words that a terminal obeys --------------------------------------------------------------------------

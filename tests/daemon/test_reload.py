@@ -396,9 +396,20 @@ def test_profiles_of_a_folder_that_can_no_longer_be_read_are_not_gone(replacing)
 def test_a_file_that_anybody_may_write_to_is_refused(service):
     (service.profiles / "odd.json").chmod(0o646)
     assert "all users may write to it" in service.refused()
+    (service.profiles / "odd.json").chmod(0o664)
+    assert "its group may write to it" in service.refused()
     service.daemon.config.chmod(0o646)
     (service.profiles / "odd.json").chmod(0o644)
     assert "all users may write to it" in service.refused()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of somebody else")
+def test_rules_of_another_user_are_refused(service):
+    for path, said in ((service.profiles / "odd.json", "not a regular file of root"), (service.profiles, f"belongs to uid {host.own_id(0)}; it must be root's")):
+        os.chown(path, host.own_id(0), -1)
+        assert f"{path}: {said}" in service.refused()
+        os.chown(path, 0, -1)
+    assert service.reload()["reply"] == "reload"
 
 
 @pytest.mark.parametrize("key, config", [("ids", {"ids": {"base": 1500000000, "count": 4096}}), ("audit", {"audit": {"keep": 7}}),

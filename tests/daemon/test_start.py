@@ -79,7 +79,7 @@ def profiles(tmp_path):
 LEFT_OUT = [
     # profile, its mode, what is said
     ('{"rootfs":"basic","policy":"python","limits":{"pids":0}}', 0o644, "limits: pids: 0 is outside"),
-    ('{"rootfs":"basic","policy":"python"}', 0o646, "all users may write to it; type: chmod o-w"),
+    ('{"rootfs":"basic","policy":"python"}', 0o646, "all users may write to it; type: chmod go-w"),
 ]
 
 

@@ -356,6 +356,14 @@ def test_a_file_that_others_may_write_starts_nothing(tmp_path):
     assert status == 1 and "/nowhere/x.json" in said
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a file of somebody else")
+def test_a_file_of_another_user_starts_nothing(tmp_path):
+    (tmp_path / "servers.json").touch()
+    os.chown(tmp_path / "servers.json", host.own_id(0), 0)
+    status, said = start(tmp_path, {"mcpServers": {"x": {"command": "/usr/bin/touch", "args": [str(tmp_path / "started")]}}})
+    assert status == 1 and f"servers.json: belongs to uid {host.own_id(0)}; it must be root's" in said and not (tmp_path / "started").exists(), said
+
+
 def test_a_variable_that_is_not_set_leaves_the_other_servers_alone(tmp_path):
     with Brokered({"t": own_server(), "c": {"command": "x", "env": {"TOKEN": "${NOT_SET_ANYWHERE}"}}}) as b, b.run() as program:
         assert program.result("t.echo", text="x") == "x"

@@ -231,7 +231,7 @@ def test_a_token_file_is_not_read_where_there_is_no_http(place):
     assert place.run("--token-file", "/absent").returncode == 0
 
 
-@pytest.mark.parametrize("mode, wanted", [(0o644, "others may read or write it; type: chmod 600"), (0o620, "others may read or write it")])
+@pytest.mark.parametrize("mode, wanted", [(0o644, "others may read it; type: chmod 600"), (0o620, "its group may write to it")])
 def test_a_token_file_that_others_may_read_is_refused(place, mode, wanted):
     file = place.work / "token"
     file.write_text(TOKEN)
@@ -252,7 +252,7 @@ def test_a_token_file_that_is_no_file_is_refused(place):
 # --- files -----------------------------------------------------------------------------------------------
 
 @pytest.mark.requirement("A14")
-@pytest.mark.parametrize("mode, note", [(0o666, b"others may write to it"), (0o664, b"others may write to it")])
+@pytest.mark.parametrize("mode, note", [(0o666, b"all users may write to it"), (0o664, b"its group may write to it")])
 def test_a_dotenv_that_others_may_write_is_left_out_and_told(place, mode, note):
     place.dotenv.write_text("SANDBOX_TIMEOUT=5\n")
     place.dotenv.chmod(mode)
@@ -266,7 +266,7 @@ def test_a_dotenv_of_somebody_else_is_left_out_and_told(place):
     place.dotenv.write_text("SANDBOX_TIMEOUT=5\n")
     os.chown(place.dotenv, host.own_id(0), host.own_id(0))
     assert place.printed()["timeout"] == ("30", "default")
-    assert b".env: it belongs to another user; not read" in place.run().stderr
+    assert f".env: belongs to uid {host.own_id(0)}; it must be root's; not read".encode() in place.run().stderr
 
 
 def test_a_dotenv_that_is_a_link_is_left_out_and_told(place):
@@ -330,16 +330,40 @@ def test_the_home_of_another_user_is_told_and_not_read(tmp_path):
     assert done.returncode == 0 and done.stderr.decode() == f"brig-mcp: {closed}/.config/brig/mcp.json: it is closed to this user; not read\n"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of somebody else")
+@pytest.mark.parametrize("whose", ["file", "folder"])
+@pytest.mark.parametrize("variable", ["HOME", "XDG_CONFIG_HOME"])
+def test_root_starts_nothing_for_the_user_whose_home_sudo_has_left_it(place, tmp_path, variable, whose):
+    """Its servers would be commands that run as root."""
+    place.config.write_text(json.dumps({"servers": str(tmp_path / "servers.json")}))
+    (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"x": {"command": "/usr/bin/touch", "args": [str(tmp_path / "started")]}}}))
+    other = {"file": place.config, "folder": place.config.parent}[whose]
+    os.chown(other, host.own_id(0), host.own_id(0))
+    assert place.refused(env={variable: str(place.home / (".config" if variable == "XDG_CONFIG_HOME" else ""))}) == f"{other}: belongs to uid {host.own_id(0)}; it must be root's"
+    assert not (tmp_path / "started").exists()
+
+
+def test_what_a_dotenv_may_set_is_a_list_and_nothing_else_is_on_it(place):
+    """A folder that was cloned is one's own: its owner says nothing about who wrote what is in it."""
+    allowed = set()
+    for option in OPTIONS:
+        place.dotenv.write_text(f"BRIG_MCP_{option.upper().replace('-', '_')}=1\n")
+        if b"such a file does not decide that" not in place.run("--print-config").stderr:
+            allowed.add(option)
+    assert allowed == {"timeout", "max-timeout", "output", "memory", "max-code", "allowed-imports", "data-science", "network", "filesystem", "container-mode",
+                       "container-image", "reply", "detail", "text-size", "yield-after", "progress", "echo-result"}
+
+
 def test_a_configuration_that_everybody_may_write_is_refused(place):
     place.config.chmod(0o666)
-    assert place.refused() == f"{place.config}: all users may write to it; type: chmod o-w {place.config}"
+    assert place.refused() == f"{place.config}: all users may write to it; type: chmod go-w {place.config}"
 
 
 def test_print_config_tells_what_was_left_out(place):
     place.dotenv.write_text("SANDBOX_TIMEOUT=5\n")
     place.dotenv.chmod(0o666)
     done = place.run("--print-config")
-    assert done.returncode == 0 and done.stderr == b"brig-mcp: .env: others may write to it; not read. Type: chmod go-w .env\n"
+    assert done.returncode == 0 and done.stderr == b"brig-mcp: .env: all users may write to it; type: chmod go-w .env; not read\n"
 
 
 def test_a_host_that_others_reach_by_no_name_is_told(place):
@@ -413,14 +437,12 @@ def test_the_published_way_to_serve_http_with_a_dotenv(place):
             assert mcp.request("ping", revision="2025-11-25") == {}
 
 
-@pytest.mark.parametrize("name", ["SANDBOX_API_TOKEN", "BRIG_MCP_TOKEN_FILE"])
-def test_a_token_of_a_dotenv_lets_nobody_in_where_the_configuration_names_another(place, name):
+def test_a_token_of_a_dotenv_lets_nobody_in_where_the_configuration_names_another(place):
     """The directory may be a stranger's."""
     theirs = "of-whoever-wrote-the-file-dotenv-" + "x" * 32
-    for file, token in (("mine", TOKEN), ("theirs", theirs)):
-        (place.work / file).write_text(token)
-        (place.work / file).chmod(0o600)
-    place.dotenv.write_text(f"{name}={theirs if name == 'SANDBOX_API_TOKEN' else place.work / 'theirs'}\n")
+    (place.work / "mine").write_text(TOKEN)
+    (place.work / "mine").chmod(0o600)
+    place.dotenv.write_text(f"SANDBOX_API_TOKEN={theirs}\n")
     place.dotenv.chmod(0o600)
     place.config.write_text(json.dumps({"token_file": str(place.work / "mine")}))
     assert place.printed()["token-file"] == ("in a file; read for HTTP only", f"{place.config}, line 1: token_file")

@@ -1,5 +1,6 @@
 """What settings say is what programs get: each published variable, tried in a jail."""
 import errno
+import json
 
 import pytest
 
@@ -92,6 +93,21 @@ def test_a_published_switch_chooses_the_profile(server, variable, value, profile
         pytest.skip(host.lacks(f"rootfs:{rootfs}"))
     reply = server(**{variable: value}).execute("1")
     assert reply["success"] is True and reply["profile"] == profile and reply["rootfs"].startswith(f"{rootfs}@"), reply
+
+
+@pytest.mark.private("a profile of one's own")
+@pytest.mark.parametrize("session", [None, "s"])
+@pytest.mark.parametrize("network, refused", [({"allow": ["a.example"]}, True), ({"ceiling": ["a.example"]}, False)])
+def test_a_file_env_chooses_no_profile_with_hosts_of_its_own(server, tmp_path, network, refused, session):
+    """Its hosts and its secrets are for those whom a person gives the profile, and not for who wrote a folder."""
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles/network.json").write_text(json.dumps({"rootfs": "basic", "policy": "python", "network": network}))
+    (tmp_path / ".env").write_text("SANDBOX_ENABLE_NETWORK=true\n")
+    arguments = {"session": session} if session else {}
+    mcp = server(BRIG_PROFILES=str(tmp_path / "profiles"))
+    reply = mcp.execute("1", **arguments)
+    assert reply["success"] is not refused and (not refused or ".env, line 1: SANDBOX_ENABLE_NETWORK: the profile network has hosts" in reply["error"]), reply
+    assert server("--profile", "network", BRIG_PROFILES=str(tmp_path / "profiles")).execute("1")["success"] is True
 
 
 @pytest.mark.requirement("A30")

@@ -149,17 +149,17 @@ static void check_row(const struct row *r)
 
 static void check_order(void)
 {
-	struct row      r = { "", "--timeout 1", "{\"SANDBOX_TIMEOUT\":\"2\",\"SANDBOX_MAX_TIMEOUT\":\"20\"}", "SANDBOX_TIMEOUT=3\nSANDBOX_MAX_TIMEOUT=30\nBRIG_MCP_PORT=3\n",
-				"{\"timeout\":4,\"max_timeout\":40,\"port\":4,\"max_calls\":4}", NULL };
+	struct row      r = { "", "--timeout 1", "{\"SANDBOX_TIMEOUT\":\"2\",\"SANDBOX_MAX_TIMEOUT\":\"20\"}", "SANDBOX_TIMEOUT=3\nSANDBOX_MAX_TIMEOUT=30\nBRIG_MCP_PROGRESS=3\n",
+				"{\"timeout\":4,\"max_timeout\":40,\"progress\":4,\"max_calls\":4}", NULL };
 	scoped_settings s = { 0 };
 	struct err      e = { 0 };
 
 	tap_ok(take_all(&s, &r, &e) == 0 && s.timeout_ms == 1000 && s.origin[SETTING_timeout_ms] == ORIGIN_OPTION, "an option goes before everything");
 	tap_ok(s.max_timeout_ms == 20000 && s.origin[SETTING_max_timeout_ms] == ORIGIN_ENVIRONMENT, "the environment goes before .env");
-	tap_ok(s.port == 3 && s.origin[SETTING_port] == ORIGIN_DOTENV, ".env goes before the file");
+	tap_ok(s.progress_ms == 3000 && s.origin[SETTING_progress_ms] == ORIGIN_DOTENV, ".env goes before the file");
 	tap_ok(s.max_calls == 4 && s.origin[SETTING_max_calls] == ORIGIN_FILE, "the file goes before the preset");
 	tap_ok(s.max_connections == 256 && s.origin[SETTING_max_connections] == ORIGIN_PRESET && !s.where[SETTING_max_connections], "what nobody says has its preset");
-	tap_is(s.where[SETTING_port], ".env, line 3: BRIG_MCP_PORT", "where it was said is kept");
+	tap_is(s.where[SETTING_progress_ms], ".env, line 3: BRIG_MCP_PROGRESS", "where it was said is kept");
 	tap_is(s.where[SETTING_max_calls], "mcp.json, line 1: max_calls", "with the line of the file");
 }
 
