@@ -45,6 +45,11 @@ const char *file_pattern_plain(const char *pattern, char ret[FILE_NAME_BYTES + 1
 size_t file_pattern_matches(const char *pattern, const char *name);
 /* The part of a name that matched which its first ** and the rest of it stand for; NULL: it has no **. */
 const char *file_pattern_below(const char *pattern, const char *name);
+/*
+ * A file or directory whose name begins with a dot is configuration, which other programs obey: .git, .envrc, .bashrc. It comes only if the
+ * pattern has the dot, too. Returns how many bytes of a name that matches lead to the first such component that does not come; 0: it comes.
+ */
+size_t file_pattern_hides(const char *pattern, const char *name);
 
 /* Transfer exactly len bytes, and wait for them; a descriptor that does not block is polled. -1 with errno; EPIPE: the other side is gone. */
 must_use int file_stream_read(int fd, void *bytes, size_t len);

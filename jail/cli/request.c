@@ -74,6 +74,7 @@ static const struct {
 	{ BY_RUN | BY_EXEC, { { "put", FIELD_TEXTS, AT(put), 0, FILES_ASKED_MAX, 0, "Copy a file or directory into /workspace as NAME; the program may change it", NULL, NULL }, 0, "PATH[:NAME]", NULL, false } },
 	{ BY_RUN | BY_EXEC, { { "get", FIELD_TEXTS, AT(get), 0, FILES_ASKED_MAX, 0, "At the end, copy what matches out of /workspace, to LOCAL or into the current directory", NULL, NULL }, 0, "PATTERN[:LOCAL]", NULL, false } },
 	{ BY_RUN | BY_EXEC, OPTION_TEXT("out", 0, AT(out), "DIR", "At the end, copy all that the program left in /workspace/out into DIR") },
+	{ BY_RUN | BY_EXEC | BY_GET, OPTION_SWITCH("hidden", 0, AT(hidden), "Copy files too whose names, or those of their directories, begin with a dot that no PATTERN has") },
 	{ BY_RUN | BY_EXEC | BY_COMMAND | BY_SHELL, OPTION_TEXT("workdir", 'w', AT(workdir), "DIR", "Start the program in this directory of the jail; a relative one is below /workspace") },
 	{ BY_OPEN, OPTION_SWITCH("start", 0, AT(start), "Start a service of your own where no socket of one exists; it stays") },
 	{ BY_OPEN, OPTION_SWITCH("terminal", 0, AT(terminal), "Let calls have a terminal, for brig shell") },

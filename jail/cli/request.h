@@ -53,7 +53,7 @@ struct request {
 	int           record_fd;  /* owned; -1: none */
 	uint64_t      wait_ms;    /* how long to wait when a quota is used up */
 	uint64_t      max_bytes;  /* the most that brig session get copies */
-	bool          json, verbose, quiet, cold, private, why, detach, terminal, start;
+	bool          json, verbose, quiet, cold, private, why, detach, terminal, start, hidden;
 	enum run_mode mode;       /* of a program */
 
 	/* made from it */

@@ -297,6 +297,7 @@ struct target {
 	char       *dir; /* owned; NULL: path is what the user wrote */
 	const char *path;
 	bool        replace; /* it was asked for by its name */
+	size_t      hidden;  /* no target: bytes of the name that end with a component that does not come, see file_pattern_hides() */
 };
 
 static struct target target_of(const struct pair *p, const char *name, size_t matched)
@@ -316,7 +317,16 @@ static struct target target_of(const struct pair *p, const char *name, size_t ma
 	return to;
 }
 
-/* Of the first pattern that matches; all that do are found. */
+static bool hides(const struct taker *t, const char *pattern, const char *name, struct target *ret)
+{
+	size_t n = t->request->hidden ? 0 : file_pattern_hides(pattern, name);
+
+	if (n)
+		ret->hidden = n;
+	return n;
+}
+
+/* Of the first pattern that matches and does not hide it; all that match are found. */
 static bool find_target(struct taker *t, const char *name, struct target *ret)
 {
 	bool is_out = t->request->out && strncmp(name, "out", 3) == 0 && (!name[3] || name[3] == '/'), is_found = false;
@@ -328,12 +338,14 @@ static bool find_target(struct taker *t, const char *name, struct target *ret)
 		if (!n)
 			continue;
 		t->found[i] = true;
-		if (!is_found)
-			*ret = target_of(&p, name, n);
+		if (is_found || hides(t, p.first, name, ret))
+			continue;
+		*ret     = target_of(&p, name, n);
 		is_found = true;
 	}
 	t->found[FILE_GETS_MAX] |= is_out;
-	if (is_out && !is_found)
+	is_out = is_out && !is_found && !hides(t, "out", name, ret);
+	if (is_out)
 		*ret = (struct target){ .dir = strdup(t->request->out), .path = name[3] ? name + 4 : name };
 	return is_found || is_out;
 }
@@ -364,6 +376,21 @@ static int open_target(const struct target *to)
 	return dir < 0 ? -1 : file_stream_create(dir, to->path, false, to->replace);
 }
 
+/* One row for all files below a hidden directory: they come one after the other. */
+static void add_hidden(struct taker *t, const char *name, size_t n)
+{
+	size_t      rows = json_array_size(t->rows);
+	char        upto[FILE_NAME_BYTES + 1];
+	json_t     *last = rows ? json_array_get(t->rows, rows - 1) : NULL, *its;
+	const char *why  = json_string_value(json_object_get(last, "left_out"));
+
+	snprintf(upto, sizeof upto, "%.*s", (int)n, name);
+	its = text_of(upto);
+	if (!why || strcmp(why, "hidden") != 0 || !json_equal(json_object_get(last, "name"), its))
+		add_row(t, upto, json_null(), NULL, "hidden");
+	json_decref(its);
+}
+
 /* Reads all bytes of the file even if it cannot be written, because the next entry follows them. -1: nothing more can be read. */
 static int take_file(struct taker *t, int sock, const struct file_entry *entry, const char *name)
 {
@@ -390,6 +417,8 @@ static int take_file(struct taker *t, int sock, const struct file_entry *entry, 
 		add_row(t, name, bytes_of(entry), why ? NULL : saved, why == 0 ? NULL : r < 0 ? "cut" : why == EEXIST ? "exists" : strerror(why));
 	else if (r < 0)
 		(void)add_cut(t);
+	else if (to.hidden)
+		add_hidden(t, name, to.hidden);
 	free(saved);
 	free(to.dir);
 	return r;
@@ -577,6 +606,7 @@ static const char *explain(const char *left_out)
 		{ "unwritable", "it cannot be written" },
 		{ "changed", "it changed while it was read, and what was missing became NUL bytes" },
 		{ "max", "it would be more than --max" },
+		{ "hidden", "its name begins with a dot, and other programs may obey it; name it, or add --hidden" },
 		{ "cut", "it did not come as a whole: what moves files ended first, as when memory is used up" },
 	};
 
@@ -598,7 +628,7 @@ bool run_files_print_left_out(const json_t *rows, const char *done, bool is_quie
 
 		if (!why)
 			continue;
-		is_missing = true;
+		is_missing |= strcmp(why, "hidden") != 0;
 		snprintf(plain, sizeof plain, "%s", name && *name ? name : "files");
 		text_make_plain(plain);
 		if (!is_quiet)

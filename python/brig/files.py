@@ -43,12 +43,21 @@ class Found(Dict[str, T]):
 
 class Files(Found[bytes]):
     """{name below /workspace: bytes}. The program chose names and bytes: save() is the safe way to write them."""
+    _asked: Optional[_Wanted] = None
 
-    def save(self, directory: Union[str, "os.PathLike[str]"], replace: bool = False) -> List[str]:
+    def save(self, directory: Union[str, "os.PathLike[str]"], replace: bool = False, hidden: bool = False) -> List[str]:
         """Writes the files below a directory, which is made if it is missing, and returns their paths. Links below it are not followed. An existing
-        file is an error (FileExistsError), unless replace is true. No file is made executable."""
+        file is an error (FileExistsError), unless replace is true. No file is made executable. A file whose name, or that of a directory above it,
+        begins with a dot is left out (left_out says "hidden"), unless the pattern has the dot, too, or hidden is true: other programs obey such files,
+        as .git and .envrc."""
         os.makedirs(directory, exist_ok=True)
-        return [_save(os.fspath(directory), name, content, replace) for name, content in self.items()]
+        kept = [name for name in self if hidden or not self._hides(name)]
+        self.left_out.update(dict.fromkeys(self.keys() - set(kept), "hidden"))
+        return [_save(os.fspath(directory), name, self[name], replace) for name in kept]
+
+    def _hides(self, name: str) -> bool:
+        raw = os.fsencode(name)
+        return any(part.startswith(b".") for part in raw.split(b"/")) and (self._asked is None or self._asked.hides(raw))
 
 
 # --- sending ---
@@ -232,6 +241,7 @@ class _Wanted:
     def __init__(self, patterns: Sequence[bytes]) -> None:
         self._rows = [[None if part == b"**" else _pieces(part) for part in pattern.split(b"/")] for pattern in patterns]
         self._found = [False] * len(patterns)
+        self._dots = [[part.startswith((b".", b"\\.")) for part in pattern.split(b"/")] for pattern in patterns]
 
     def __contains__(self, name: object) -> bool:
         assert isinstance(name, bytes)
@@ -240,6 +250,19 @@ class _Wanted:
             if (not is_wanted or not self._found[i]) and _fits_row(row, parts):
                 is_wanted = self._found[i] = True
         return is_wanted
+
+    def hides(self, name: bytes) -> bool:
+        """Every pattern that matches lacks a dot with which a component of the name begins."""
+        parts = name.split(b"/")
+        return not any(_fits_row(row, parts) and all(self._spells(row, dots, at, part) for at, part in enumerate(parts) if part.startswith(b"."))
+                       for row, dots in zip(self._rows, self._dots))
+
+    @staticmethod
+    def _spells(row: Sequence[Optional[Pieces]], dots: Sequence[bool], at: int, part: bytes) -> bool:
+        """Behind a ** the places of name and pattern are not the same: then any component of the pattern counts that fits."""
+        if None not in row:
+            return at < len(row) and dots[at]
+        return any(dot and pieces is not None and _fits(pieces, part) for pieces, dot in zip(row, dots))
 
     def unfound(self) -> List[int]:
         """Which patterns have matched no name."""
@@ -280,6 +303,7 @@ class _Taken:
     def __init__(self, get: Sequence[bytes], listed: Sequence[bytes] = (), bytes_max: Optional[int] = None) -> None:
         self.files, self.sizes, self.is_whole = Files(), Found[int](), False
         self._get, self._listed, self._room, self._entries = _Wanted(get), _Wanted(listed), bytes_max, 0
+        self.files._asked = self._get
 
     def take(self, read: Callable[[int], bytes]) -> None:
         while True:

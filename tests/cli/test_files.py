@@ -94,6 +94,26 @@ def test_patterns_may_be_written_as_people_do_and_one_that_is_odd_costs_no_other
         brig.run("1", get=[f"{n}" for n in range(65)], **package(where))
 
 
+HIDDEN = "import os; os.makedirs('out/.git/hooks'); [open(n, 'w').write(n) for n in ('out/.git/config', 'out/.git/hooks/x', 'out/a', '.envrc', 'b')]"
+
+
+@pytest.mark.parametrize("options, come, hidden", [
+    (["--out", "o"], ["o/a"], ["out/.git"]), (["--get", "*"], ["b", "out/a"], [".envrc", "out/.git"]), (["--get", "out/.git"], ["out/.git/config", "out/.git/hooks/x"], []),
+    (["--get", ".*", "--get", "*"], [".envrc", "b", "out/a"], ["out/.git"]), (["--get", "*", "--hidden"], [".envrc", "b", "out/.git/config", "out/.git/hooks/x", "out/a"], [])])
+def test_what_other_programs_obey_comes_out_only_by_its_name(where, here, options, come, hidden):
+    """git status runs a command that out/.git/config names, and a shell what .envrc has."""
+    done = run(where, *options, code=HIDDEN)
+    assert done.returncode == 0 and sorted(p.relative_to(here).as_posix() for p in here.rglob("*") if p.is_file()) == come, done
+    assert [line.split(": ")[2] for line in done.stderr.splitlines() if "begins with a dot" in line] == hidden, done.stderr
+
+
+def test_save_of_the_python_package_writes_them_only_by_their_name(where, here):
+    result = brig.run(HIDDEN, get=["*", "out/.git/config"], **package(where))
+    assert sorted(pathlib.Path(path).relative_to(here).as_posix() for path in result.files.save(here)) == ["b", "out/.git/config", "out/a"]
+    assert result.files.left_out == {".envrc": "hidden", "out/.git/hooks/x": "hidden"}
+    assert len(result.files.save(here, replace=True, hidden=True)) == 5
+
+
 def test_files_come_out_whatever_ended_the_run(where, here):
     late = run(where, "--get", "r", "--timeout", "0.5", code="open('r', 'w').write('half')\nwhile True: pass")
     assert late.returncode == 124 and (here / "r").read_text() == "half"

@@ -307,6 +307,14 @@ def test_links_and_special_files_do_not_come_out(session, tmp_path):
     assert {line.split(": ")[2] for line in done.stderr.splitlines()} == {"l", "p", "d"}
 
 
+def test_get_brings_what_other_programs_obey_only_by_its_name(session, tmp_path):
+    session.open("work")
+    session.exec("work", "sh", "-c", "mkdir .git; echo x > .git/config; echo x > f")
+    done = session("get", "work", "*")
+    assert done.returncode == 0 and [path.name for path in tmp_path.iterdir()] == ["f"] and done.stderr.startswith("brig: not saved: .git: its name begins with a dot"), done
+    assert session("get", "work", ".git").returncode == 0 and (tmp_path / ".git/config").exists()
+
+
 def test_names_of_programs_are_bytes_and_a_terminal_obeys_none(session, tmp_path):
     session.open("work")
     session.value("work", "import os\nfor name in (b'\\xff', b'a\\nb', b'\\x1b[2J', 'é'.encode(), b'n' * 255): os.close(os.open(name, os.O_CREAT | os.O_WRONLY))")
