@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STEPS_MAX = 20000, DEPTH_MAX = 32, REFS_MAX = 16 };
+enum { STEPS_MAX = 200000, DEPTH_MAX = 32, REFS_MAX = 16 };
 
 struct check {
 	const json_t *root;
@@ -39,6 +39,12 @@ static size_t enter(struct check *c, const char *key, size_t index)
 	else
 		snprintf(c->path + n, sizeof c->path - n, "[%zu]", index);
 	return n;
+}
+
+/* What is not checked does not pass: a program would put many values before the one that is refused. */
+static int take_step(struct check *c)
+{
+	return ++c->steps > STEPS_MAX ? wrong(c, "the arguments have more than %d values to check; send fewer at once", STEPS_MAX) : 0;
 }
 
 /* --- one value --- */
@@ -80,9 +86,12 @@ static int check_type(struct check *c, const json_t *value, const json_t *type)
 
 	if (name)
 		return fits_type(value, name) ? 0 : wrong(c, "expected %.20s", name);
-	for (size_t i = 0; i < json_array_size(type) && i < 16; i++)
+	for (size_t i = 0; i < json_array_size(type); i++) {
+		if (take_step(c) < 0)
+			return -1;
 		if (!(one = json_string_value(json_array_get(type, i))) || fits_type(value, one))
 			return 0;
+	}
 	return json_array_size(type) ? wrong(c, "expected another type; see its signature") : 0;
 }
 
@@ -96,7 +105,9 @@ static int check_enum(struct check *c, const json_t *value, const json_t *list)
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const char *text = json_string_value(json_array_get(list, i));
 
-		if (++c->steps > STEPS_MAX || json_equal(value, json_array_get(list, i)))
+		if (take_step(c) < 0)
+			return -1;
+		if (json_equal(value, json_array_get(list, i)))
 			return 0;
 		if (text && n < sizeof known)
 			n += (size_t)snprintf(known + n, sizeof known - n, "%s%.40s", n ? ", " : "", text);
@@ -116,8 +127,6 @@ static int check_items(struct check *c, const json_t *list, const json_t *items,
 	if (!json_is_object(items))
 		return 0;
 	json_array_foreach((json_t *)list, i, item) {
-		if (c->steps > STEPS_MAX)
-			return 0;
 		cut = enter(c, NULL, i);
 		if (check(c, item, items, depth + 1) < 0)
 			return -1;
@@ -131,8 +140,8 @@ static int check_required(struct check *c, const json_t *object, const json_t *l
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const char *name = json_string_value(json_array_get(list, i));
 
-		if (++c->steps > STEPS_MAX)
-			return 0;
+		if (take_step(c) < 0)
+			return -1;
 		if (name && !json_object_get(object, name))
 			return wrong(c, "the argument %.60s is missing", name);
 	}
@@ -160,21 +169,29 @@ static int check_keys(struct check *c, const json_t *object, const json_t *schem
 	return 0;
 }
 
-/* References may form a cycle, so at most REFS_MAX are followed. */
-static const json_t *resolve(const struct check *c, const json_t *schema)
+/* References may form a cycle, so at most REFS_MAX are followed. One that leads to nothing here is for the server to judge. */
+static int resolve(struct check *c, const json_t **schema)
 {
 	const char *ref;
 
-	for (int i = 0; i < REFS_MAX && (ref = json_string_value(json_object_get(schema, "$ref"))); i++)
-		schema = schema_follow(c->root, ref);
-	return json_object_get(schema, "$ref") ? NULL : schema;
+	for (int i = 0; (ref = json_string_value(json_object_get(*schema, "$ref"))); i++) {
+		if (i == REFS_MAX)
+			return wrong(c, "cannot be checked: more than %d references of its schema follow each other", REFS_MAX);
+		*schema = schema_follow(c->root, ref);
+	}
+	return 0;
 }
 
 static int check(struct check *c, const json_t *value, const json_t *schema, int depth)
 {
-	schema = resolve(c, schema);
-	if (!json_is_object(schema) || depth > DEPTH_MAX || ++c->steps > STEPS_MAX)
+	if (resolve(c, &schema) < 0)
+		return -1;
+	if (!json_is_object(schema))
 		return 0;
+	if (take_step(c) < 0)
+		return -1;
+	if (depth > DEPTH_MAX)
+		return wrong(c, "nested more than %d deep", DEPTH_MAX);
 	if (check_type(c, value, json_object_get(schema, "type")) < 0 || check_enum(c, value, json_object_get(schema, "enum")) < 0)
 		return -1;
 	if (json_is_array(value))

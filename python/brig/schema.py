@@ -14,7 +14,7 @@ _UNIONS = [Union, getattr(types, "UnionType", Union)] # types.UnionType: int | s
 _SIMPLE: Dict[Any, str] = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null", None: "null"}
 _LISTS = list, tuple, set, frozenset, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection
 _DICTS = dict, collections.abc.Mapping, collections.abc.MutableMapping
-STEPS_MAX = 20000
+STEPS_MAX = 200000 # more values are refused, as what is not checked does not pass
 
 
 # --- of a function ---
@@ -127,7 +127,9 @@ class _Check:
 
     def value(self, schema: Any, value: Any, where: str) -> None:
         self.steps += 1
-        if not isinstance(schema, dict) or self.steps > STEPS_MAX:
+        if self.steps > STEPS_MAX:
+            raise Mismatch(f"{where or 'arguments'}: more than {STEPS_MAX} values to check; send fewer at once")
+        if not isinstance(schema, dict):
             return
         names = schema.get("type")
         names = names if isinstance(names, list) else [names] if isinstance(names, str) else []

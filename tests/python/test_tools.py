@@ -3,6 +3,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import importlib
 import json
 import os
 import threading
@@ -165,6 +166,15 @@ def test_a_schema_that_makes_no_sense_stops_no_call(program, name):
     value = "4" if name == "keywords" else "'" + "a" * 40 + "!'"
     done = program.against(f"import inspect; str(inspect.signature(tools.{name})), tools.{name}(**{{'class': 4}} if {name == 'keywords'} else {{'x': {value}}})", outside)
     assert done.value[1] == ({"class": 4} if name == "keywords" else {"x": "a" * 40 + "!"})
+
+
+def test_a_value_behind_more_than_can_be_checked_is_refused_and_not_passed():
+    schema = importlib.import_module("brig.schema")
+    known = schema.of_function(lambda rows, mode: None)
+    known["properties"] = {"rows": {"type": "array", "items": {"type": "integer"}}, "mode": {"enum": ["read"]}}
+    for many in (20_001, schema.STEPS_MAX + 1):
+        with pytest.raises(schema.Mismatch, match="mode: expected one of" if many < schema.STEPS_MAX else "more than 200000 values"):
+            schema.check(known, {"rows": [1] * many, "mode": "DELETE"})
 
 
 # --- at once ---
