@@ -11,15 +11,16 @@ const char *tool_verdict_name(enum tool_verdict v)
 	return names[v];
 }
 
-bool tool_pattern_fits(const char *pattern, const char *text)
+/* Up to the ends. */
+static bool fits(const char *pattern, const char *pattern_end, const char *text, const char *text_end)
 {
 	const char *star = NULL, *from = NULL; /* the last '*', and where its text ends so far */
 
-	while (*text) {
-		if (*pattern == '*') {
+	while (text < text_end) {
+		if (pattern < pattern_end && *pattern == '*') {
 			star = pattern++;
 			from = text;
-		} else if (*pattern == '?' || *pattern == *text) {
+		} else if (pattern < pattern_end && (*pattern == '?' || *pattern == *text)) {
 			pattern++;
 			text++;
 		} else if (star) {
@@ -29,7 +30,20 @@ bool tool_pattern_fits(const char *pattern, const char *text)
 			return false;
 		}
 	}
-	return !pattern[strspn(pattern, "*")];
+	return pattern + strspn(pattern, "*") >= pattern_end;
+}
+
+bool tool_pattern_fits(const char *pattern, const char *text)
+{
+	return fits(pattern, pattern + strlen(pattern), text, text + strlen(text));
+}
+
+/* Server and tool apart, at the last dot of the pattern: as one text, io.git.* would fit the tool git.wipe of a server io. */
+static bool fits_apart(const char *pattern, const char *text, const char *tool)
+{
+	const char *dot = strrchr(pattern, '.');
+
+	return dot && fits(pattern, dot, text, tool - 1) && tool_pattern_fits(dot + 1, tool);
 }
 
 bool tool_pattern_is(const char *pattern)
@@ -40,13 +54,20 @@ bool tool_pattern_is(const char *pattern)
 	return strchr(pattern, '.') || strcmp(pattern, "*") == 0;
 }
 
-/* A tool has two names, its own and the one in Python: a pattern may be written for either. */
-static const char *find(const json_t *list, const struct catalog_tool *t)
+/* A tool has two names, its own and the one in Python: a pattern may be written for either. is_strict: the pattern allows something. */
+static bool fits_tool(const char *pattern, const struct catalog_tool *t, bool is_strict)
+{
+	if (!is_strict || strcmp(pattern, "*") == 0)
+		return tool_pattern_fits(pattern, t->full) || tool_pattern_fits(pattern, t->own);
+	return fits_apart(pattern, t->full, strchr(t->full, '.') + 1) || fits_apart(pattern, t->own, t->own + strlen(t->own) - strlen(t->name));
+}
+
+static const char *find(const json_t *list, const struct catalog_tool *t, bool is_strict)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const char *pattern = json_string_value(json_array_get(list, i));
 
-		if (tool_pattern_fits(pattern, t->full) || tool_pattern_fits(pattern, t->own))
+		if (fits_tool(pattern, t, is_strict))
 			return pattern;
 	}
 	return NULL;
@@ -84,7 +105,7 @@ enum tool_verdict tool_policy_judge(const struct tool_policy *p, const struct ca
 	} rows[] = { { p->deny, TOOL_DENY }, { p->ask, TOOL_ASK }, { p->allow, TOOL_ALLOW } };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const char *pattern = find(rows[i].list, t);
+		const char *pattern = find(rows[i].list, t, rows[i].verdict == TOOL_ALLOW);
 
 		if (pattern) {
 			snprintf(why, len, "--%s-tools %.80s", tool_verdict_name(rows[i].verdict), pattern);

@@ -2,7 +2,8 @@
  * tool_policy.h - may a program call this tool? Pure.
  *
  * Patterns match "server.tool", where '*' stands for any text and '?' for one character. The strictest list with a match
- * decides: deny, then ask, then allow. A tool that no pattern matches is judged by `other`. By default (hints) it is allowed if
+ * decides: deny, then ask, then allow. A pattern that allows has the server before its last dot and the tool behind it, and never
+ * fits another server; one that denies or asks fits the whole as well. A tool that no pattern matches is judged by `other`. By default (hints) it is allowed if
  * it says that it only reads or that it destroys nothing; else a person is asked.
  */
 #pragma once

@@ -58,6 +58,17 @@ def test_a_tool_is_meant_by_its_own_name_and_by_that_in_python():
             assert ends(program, "my_server.get_env", {}) == ends(program, "my-server.get-env", {}) == "denied"
 
 
+@pytest.mark.parametrize("setting, pattern, wanted", [("allow-tools", "io.git.*", "denied"), ("allow-tools", "io.git_*", "ok"), ("allow-tools", "io.*", "ok"), ("deny-tools", "io.git.*", "denied"),
+                                                      ("deny-tools", "*.wipe", "denied")])
+def test_a_rule_that_allows_for_one_server_allows_for_no_other(setting, pattern, wanted, tmp_path):
+    """A server io that calls its tool git.wipe is not io.git; what is denied is denied however it is read."""
+    other = "allow" if setting == "deny-tools" else "deny"
+    tool = {"name": "git.wipe", "description": "x", "inputSchema": {"type": "object"}}
+    (tmp_path / "tools.json").write_text(json.dumps([tool]))
+    with Brokered({"io": own_server("--tools", tmp_path / "tools.json")}, f"--{setting}", pattern, "--other-tools", other) as b, b.run() as program:
+        assert ends(program, "io.git_wipe", {}) in (wanted, "tool" if wanted == "ok" else wanted)
+
+
 def test_a_denial_names_the_setting():
     with Brokered({"t": own_server()}, "--deny-tools", "t.ec*") as b, b.run() as program:
         assert program.error(*ECHO[:1], **ECHO[1]) == ("denied", "it is not allowed here (--deny-tools t.ec*)")
