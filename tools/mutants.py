@@ -199,7 +199,7 @@ MUTANTS = [Mutant(*row) for row in (
      "(st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode", "!(st->st_mode",
      "root starts the commands of the user whose HOME it has", ["tests/mcp/test_mcp_settings.py", "-k", "sudo_has_left"]),
     ("hidden-files-come", "common/io/file_stream.c",
-     "		if (is_hidden && (!wanted", "		if (false && is_hidden && (!wanted",
+     "		if (*part == '.' && !is_spelt(", "		if (false && !is_spelt(",
      "out/.git/config comes out of a jail, and git runs the command that it names", ["tests/cli/test_files.py", "-k", "other_programs_obey and private"]),
     ("bound-ends-in-yes", "mcp/broker/argument_check.c",
      "return ++c->steps > STEPS_MAX ? wrong(", "return ++c->steps > STEPS_MAX && false ? wrong(",

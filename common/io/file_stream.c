@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -152,34 +151,13 @@ const char *file_pattern_below(const char *pattern, const char *name)
 	return *pattern && *name ? name : NULL;
 }
 
-static size_t component_len(const char *at)
-{
-	return strcspn(at, "/");
-}
-
-static const char *next_component(const char *at)
-{
-	at += component_len(at);
-	return *at ? at + 1 : NULL;
-}
-
-/* Does a component of the pattern begin with a dot, and match this one? */
-static bool spells(const char *wanted, const char *part)
-{
-	char a[FILE_NAME_BYTES + 1], b[FILE_NAME_BYTES + 1];
-
-	snprintf(a, sizeof a, "%.*s", (int)component_len(wanted), wanted);
-	snprintf(b, sizeof b, "%.*s", (int)component_len(part), part);
-	return a[*a == '\\'] == '.' && fnmatch(a, b, FNM_PATHNAME) == 0;
-}
-
-/* Behind a ** the places of name and pattern are not the same: then any component of the pattern counts. */
+/* Behind a `**` the places of name and pattern are not the same: then any component of the pattern counts. */
 static bool is_spelt(const char *pattern, bool any_depth, size_t place, const char *part)
 {
 	size_t i = 0;
 
-	for (const char *wanted = pattern; wanted; wanted = next_component(wanted), i++)
-		if ((any_depth || i == place) && spells(wanted, part))
+	for (; *pattern; pattern = next_component(pattern), i++)
+		if ((any_depth || i == place) && pattern[*pattern == '\\'] == '.' && component_matches(pattern, part))
 			return true;
 	return false;
 }
@@ -189,11 +167,11 @@ size_t file_pattern_hides(const char *pattern, const char *name)
 	bool   any_depth = false;
 	size_t place     = 0;
 
-	for (const char *wanted = pattern; wanted; wanted = next_component(wanted))
-		any_depth |= component_len(wanted) == 2 && strncmp(wanted, "**", 2) == 0;
-	for (const char *part = name; part; part = next_component(part), place++)
+	for (const char *wanted = pattern; *wanted; wanted = next_component(wanted))
+		any_depth |= is_any_depth(wanted) > 0;
+	for (const char *part = name; *part; part = next_component(part), place++)
 		if (*part == '.' && !is_spelt(pattern, any_depth, place, part))
-			return (size_t)(part - name) + component_len(part);
+			return (size_t)(part - name) + strcspn(part, "/");
 	return 0;
 }
 

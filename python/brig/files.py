@@ -57,7 +57,9 @@ class Files(Found[bytes]):
 
     def _hides(self, name: str) -> bool:
         raw = os.fsencode(name)
-        return any(part.startswith(b".") for part in raw.split(b"/")) and (self._asked is None or self._asked.hides(raw))
+        if _name_fault(raw) or not any(part.startswith(b".") for part in raw.split(b"/")):
+            return False
+        return self._asked is None or self._asked.hides(raw)
 
 
 # --- sending ---
