@@ -15,6 +15,19 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
+/* One slip in a short word, and one more for each three letters: with more, any word of that length is as near. The beginning of a word is near. */
+static unsigned judge(const char *a, const char *b, size_t m, size_t n, unsigned distance)
+{
+	const size_t longer = m > n ? m : n, shorter = m > n ? n : m;
+	size_t       same   = 0;
+
+	while (same < shorter && plain(a[same]) == plain(b[same]))
+		same++;
+	if (shorter >= 3 && same == shorter)
+		return least(distance, 2);
+	return distance > 1 && distance > longer / 3 ? NEAREST_FAR : least(distance, NEAREST_FAR);
+}
+
 /* Keeps three rows of the table of edit distances: this letter of a, the one before, and, for swapped neighbours, the one before that. */
 unsigned nearest_distance(const char *a, const char *b)
 {
@@ -40,5 +53,5 @@ unsigned nearest_distance(const char *a, const char *b)
 		last   = now;
 		now    = free_row;
 	}
-	return least(last[n], NEAREST_FAR);
+	return judge(a, b, m, n, last[n]);
 }

@@ -4,5 +4,5 @@
 
 #define NEAREST_FAR 4 /* from this distance on, neither word is a suggestion for the other */
 
-/* Letters to insert, delete, replace or swap with their neighbour; at most NEAREST_FAR. '-' equals '_', and case does not matter. */
+/* Letters to insert, delete, replace or swap with their neighbour; NEAREST_FAR if they are many for words of this length. '-' equals '_', and case does not matter. */
 unsigned nearest_distance(const char *a, const char *b);

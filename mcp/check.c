@@ -24,6 +24,7 @@ struct check {
 	FILE          *out;
 	json_t        *answer; /* owned; NULL: none yet */
 	int            asked;
+	bool           lacks; /* a layer is missing */
 };
 
 static void keep_answer(struct channel *ch, struct call *c, const json_t *message, int http_status)
@@ -244,6 +245,7 @@ static void show_layers(struct check *k, const char *what, const json_t *layers,
 	}
 	if (n)
 		show(k, what, text);
+	k->lacks = k->lacks || (n && missing);
 }
 
 static void show_runs(struct check *k, const json_t *reply, int64_t first_ms, int64_t second_ms)
@@ -307,7 +309,7 @@ static void show_end(struct check *k)
 	path[n > 0 ? n : (ssize_t)strlen(path)] = 0;
 	file = json_pack("{s{s{ss s[ss]}}}", "mcpServers", "python", "command", path, "args", "--reply", "text");
 	text = file ? json_dumps(file, JSON_COMPACT) : NULL;
-	fprintf(k->out, "\nAll in order. For a client's file:  %s\n", text ? text : "");
+	fprintf(k->out, "\n%s For a client's file:  %s\n", k->lacks ? "It runs, without the layers that are missing above; brig doctor says how to have them." : "All in order.", text ? text : "");
 	free(text);
 	json_decref(file);
 }

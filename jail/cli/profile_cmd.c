@@ -66,7 +66,7 @@ static int check_one(const struct places *places, const char *word, struct err *
 
 	if (!policy)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	r = text_is_name(word) && !strchr(word, '.') ? profile_file_load(&p, places, word, e) : profile_file_check(&p, word, e);
+	r = text_is_name(word) && !strchr(word, '.') ? profile_file_load(&p, places, word, e) : profile_file_check(&p, places, word, e);
 	if (r == 0)
 		r = profile_policy_load(&bundle, places, &p, e);
 	if (r == 0)
@@ -97,7 +97,7 @@ static int schema(const struct places *places, char **words)
 	(void)places, (void)words;
 	json_object_set_new(j, "$schema", json_string("https://json-schema.org/draft/2020-12/schema"));
 	json_object_set_new(j, "title", json_string("brig profile"));
-	json_object_set_new(j, "required", json_pack("[ss]", "rootfs", "policy"));
+	json_object_set_new(j, "anyOf", json_pack("[{s[ss]}{s[s]}]", "required", "rootfs", "policy", "required", "extends"));
 	json_dumpf(j, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(j);

@@ -5,6 +5,7 @@
 #include "early.h"
 #include "fd.h"
 #include "file.h"
+#include "foreign.h"
 #include "profile_file.h"
 #include "sealed.h"
 #include "text.h"
@@ -483,7 +484,9 @@ static int put_file(struct request *r, const char *path, struct err *e)
 	const char  *file;
 	scoped_bytes text = { 0 };
 
-	if (place_program(r, path, buf, sizeof buf, &file, e) < 0 || read_program(r, file, &text, e) < 0)
+	if (place_program(r, path, buf, sizeof buf, &file, e) < 0 || read_program(r, file, &text, e) < 0 || foreign_check(file, &text, e) < 0)
+		return -1;
+	if (r->by != BY_CHECK && foreign_take_notebook(file, &text, e) < 0)
 		return -1;
 	return seal_program(r, text.data, text.len, e);
 }

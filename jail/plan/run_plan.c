@@ -33,12 +33,17 @@ static void print_limit(const struct field *f, uint64_t value, char *buf, size_t
 
 static int refuse_above(const struct limits *l, const struct served_profile *profile, const struct field *f, struct denial *why)
 {
-	char field[64], is[40], most[40];
+	char        field[64], is[40], most[40], asked[40];
+	const char *quote = f->type == FIELD_MS || f->type == FIELD_SIZE ? "\"" : "";
 
 	snprintf(field, sizeof field, "limits.%s", f->name);
 	print_limit(f, limits_value(l, f), is, sizeof is);
 	print_limit(f, limits_value(&profile->profile.ceilings, f), most, sizeof most);
-	return deny(why, DENIAL_above_ceiling, field, "%s is above the ceiling %s of profile %s", is, most, profile->name);
+	field_print_text(f, limits_value(l, f), asked, sizeof asked);
+	return deny(why, DENIAL_above_ceiling, field,
+		    "%s is above the ceiling %s of profile %s; %s can allow it: write {\"extends\": \"%s\", \"ceilings\": {\"%s\": %s%s%s}} into %s",
+		    is, most, profile->name, profile->is_private ? "you" : "who administers this service", profile->name, f->name, quote, asked, f->type == FIELD_MS ? "s\"" : quote,
+		    profile->is_private ? "DIR/NAME.json, and set BRIG_PROFILES=DIR and -p NAME" : "/etc/brig/profiles/NAME.json, and type brig reload; then -p NAME");
 }
 
 int run_plan_limit(struct limits *l, const struct served_profile *profile, const json_t *asked, struct denial *why)

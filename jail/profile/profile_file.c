@@ -5,6 +5,7 @@
 #include "trust.h"
 #include "policy_file.h"
 #include "text.h"
+#include "wire.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -140,39 +141,122 @@ unsigned profile_file_find(const struct places *places, const char *name)
 
 /* --- files --- */
 
-static int parse(struct profile *ret, const char *name, const struct bytes *text, const char *path, struct err *e)
+enum { EXTENDS_MAX = 8 };
+
+static int find_source(const struct places *places, const char *name, unsigned from, unsigned depth, json_t **ret, struct err *e);
+
+/* The settings of own over those of base, which becomes both. */
+static int lay_over(json_t *base, const json_t *own)
 {
-	return profile_parse(ret, name, text->data, text->len, e) < 0 ? err_wrap(e, "%s", path) : 0;
+	static const char *const tables[] = { "limits", "ceilings", "network" };
+	const char              *key;
+	json_t                  *value;
+
+	json_object_foreach((json_t *)own, key, value) {
+		json_t *below    = json_object_get(base, key);
+		bool    is_table = false;
+
+		for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+			is_table = is_table || strcmp(key, tables[i]) == 0;
+		if ((is_table && json_is_object(below) && json_is_object(value) ? json_object_update(below, value) : json_object_set(base, key, value)) < 0)
+			return -1;
+	}
+	return json_object_del(base, "extends");
 }
 
-int profile_file_check(struct profile *ret, const char *path, struct err *e)
+/* place: of the profile that extends; one of the same name is looked for in the directories behind it. */
+static int extend(const struct places *places, const char *name, unsigned place, unsigned depth, json_t **own, const char *path, struct err *e)
+{
+	const json_t *extends = json_object_get(*own, "extends");
+	const char   *base    = json_string_value(extends);
+	json_t       *both;
+
+	if (!extends)
+		return 0;
+	if (!base || !text_is_name(base))
+		return err_set(e, ERR_BAD_SPEC, "%s: extends: name a profile, like \"basic\"", path);
+	if (depth == EXTENDS_MAX)
+		return err_set(e, ERR_BAD_SPEC, "%s: extends: more than %d profiles extend each other", path, EXTENDS_MAX);
+	if (find_source(places, base, strcmp(base, name) == 0 ? place + 1 : 0, depth + 1, &both, e) < 0)
+		return depth ? -1 : err_wrap(e, "%s: extends", path);
+	if (lay_over(both, *own) < 0) {
+		json_decref(both);
+		return err_set(e, ERR_LIMIT, "out of memory");
+	}
+	json_decref(*own);
+	*own = both;
+	return 0;
+}
+
+/* The file's object, with what it extends. ENOENT in e->errnum: there is no such file. */
+static int read_source(const struct places *places, const char *name, unsigned place, unsigned depth, const char *path, json_t **ret, struct err *e)
 {
 	scoped_bytes text = { 0 };
+	json_t      *own;
 
 	if (trust_read(path, PROFILE_MAX, &text, e) < 0)
 		return -1;
-	return parse(ret, path, &text, path, e);
+	own = wire_parse(text.data, text.len, PROFILE_MAX, e);
+	if (!own)
+		return err_wrap(e, "%s", path);
+	if (extend(places, name, place, depth, &own, path, e) < 0) {
+		json_decref(own);
+		e->errnum = 0;
+		return -1;
+	}
+	*ret = own;
+	return 0;
 }
 
-int profile_file_load(struct profile *ret, const struct places *places, const char *name, struct err *e)
+static int find_source(const struct places *places, const char *name, unsigned from, unsigned depth, json_t **ret, struct err *e)
 {
-	if (profile_folders_check(places, e) < 0)
-		return -1;
-	if (!text_is_name(name))
-		return err_unknown(places, name, e);
-	for (size_t i = 0; i < ARRAY_LEN(places->profiles); i++) {
-		scoped_bytes text = { 0 };
-		char         path[PLACE_MAX + 80];
+	for (unsigned i = from; i < PROFILES_PLACES; i++) {
+		char path[PLACE_MAX + 80];
 
 		if (!places->profiles[i][0])
 			continue;
 		snprintf(path, sizeof path, "%s/%s.json", places->profiles[i], name);
-		if (trust_read(path, PROFILE_MAX, &text, e) == 0)
-			return parse(ret, name, &text, path, e);
+		if (read_source(places, name, i, depth, path, ret, e) == 0)
+			return 0;
 		if (e->errnum != ENOENT)
 			return -1;
 	}
 	return err_unknown(places, name, e);
+}
+
+static int parse(struct profile *ret, const char *name, const json_t *source, const char *path, struct err *e)
+{
+	char *text = json_dumps(source, JSON_COMPACT);
+	int   r    = text ? profile_parse(ret, name, text, strlen(text), e) : err_set(e, ERR_LIMIT, "out of memory");
+
+	free(text);
+	return r < 0 ? err_wrap(e, "%s", path) : 0;
+}
+
+int profile_file_check(struct profile *ret, const struct places *places, const char *path, struct err *e)
+{
+	scoped_json *source = NULL;
+
+	if (read_source(places, "", 0, 0, path, &source, e) < 0)
+		return -1;
+	return parse(ret, path, source, path, e);
+}
+
+int profile_file_load(struct profile *ret, const struct places *places, const char *name, struct err *e)
+{
+	scoped_json *source = NULL;
+	unsigned     place;
+	char         path[PLACE_MAX + 80];
+
+	if (profile_folders_check(places, e) < 0)
+		return -1;
+	if (!text_is_name(name))
+		return err_unknown(places, name, e);
+	if (find_source(places, name, 0, 0, &source, e) < 0)
+		return -1;
+	place = profile_file_find(places, name);
+	snprintf(path, sizeof path, "%s/%s.json", place < PROFILES_PLACES ? places->profiles[place] : "", name);
+	return parse(ret, name, source, path, e);
 }
 
 int profile_policy_load(struct policy_bundle *ret, const struct places *places, const struct profile *p, struct err *e)

@@ -2,7 +2,7 @@
  * profile_file.h - profiles on disk: a user's own override the administrator's, and these the shipped ones.
  *
  * NAME.json is taken from the first of places.profiles that has it, and NAME.policy
- * from the first that has that one, which may be another. profile_file_load() and
+ * from the first that has that one, which may be another. What a profile extends is laid under it, key by key. profile_file_load() and
  * profile_policy_load() fail when profile_folders_check() does.
  */
 #pragma once
@@ -18,7 +18,7 @@ must_use int profile_folders_check(const struct places *places, struct err *e);
 /* The index of the first of places.profiles that has it; PROFILES_PLACES: none. The caller has checked the name. */
 unsigned profile_file_find(const struct places *places, const char *name);
 /* Loads the profile at this path, whatever its directory; messages name the path. */
-must_use int profile_file_check(struct profile *ret, const char *path, struct err *e);
+must_use int profile_file_check(struct profile *ret, const struct places *places, const char *path, struct err *e);
 
 must_use int profile_policy_load(struct policy_bundle *ret, const struct places *places, const struct profile *p, struct err *e);
 

@@ -19,6 +19,7 @@ const struct field profile_fields[] = {
 	/* setting           type          where                least  most  preset        meaning */
 	{ "comment",         FIELD_NOTE,   0,                   0,     4096, 0,            "For people; brig does not read it", NULL, NULL },
 	{ "description",     FIELD_STR,    AT(description),     0,     200,  0,            "One line for brig profile list", NULL, NULL },
+	{ "extends",         FIELD_NAME,   AT(extends),         0,     63,   0,            "Another profile, whose settings this one has where it does not set them; of limits, ceilings and network each key counts for itself", NULL, NULL },
 	{ "rootfs",          FIELD_NAME,   AT(rootfs),          0,     63,   0,            "The rootfs in the store that becomes /", NULL, NULL },
 	{ "policy",          FIELD_NAME,   AT(policy),          0,     63,   0,            "The system call policy: the file NAME.policy in a directory of profiles", NULL, NULL },
 	{ "policy_extend",   FIELD_LIST,   AT(policy_extend),   0,     64,   0,            "Statements added to the policy; they cannot allow what its floor forbids", NULL, NULL },
@@ -100,6 +101,8 @@ int profile_parse(struct profile *ret, const char *name, const void *bytes, size
 	p.description = "";
 	if (fields_decode(profile_fields, p.source, &p, e) < 0)
 		return -1;
+	if (p.extends) /* whoever reads files has put both together */
+		return err_set(e, ERR_BAD_SPEC, "extends: a profile that extends another is read from a directory of profiles");
 	if (!p.rootfs)
 		return err_set(e, ERR_BAD_SPEC, "rootfs: missing; name a rootfs of the store, like \"basic\"");
 	if (!p.policy)

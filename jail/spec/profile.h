@@ -26,6 +26,7 @@ struct profile {
 	uint64_t        zygote_runs, zygote_ms; /* a zygote is replaced after so many runs, or after so long */
 	const json_t   *preload;     /* modules that its zygote imports; NULL: none */
 	uint64_t        ready;       /* cells that a service keeps ready */
+	const char     *extends; /* NULL in every profile that was read: profile_file.h has put both together */
 	struct limits   limits, ceilings;
 	struct net_settings network;
 	struct net_policy *net;      /* owned: the settings of `network`, compiled; NULL: none are set */

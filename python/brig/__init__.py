@@ -53,18 +53,18 @@ def _carry_out(order: Order, server: str, path: Optional[str], connection: Optio
 
 def _run_order(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None,
                profile: str = "basic", timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, memory: Union[int, str, None] = None,
-               pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, network: Hosts = None, cold: bool = False,
+               pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, network: Hosts = None, allow_missing: Sequence[str] = (), cold: bool = False,
                wait: Time = 60, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), tools: Any = None, allow: Patterns = None,
                deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[Time] = None, on_stdout: Optional[Sink] = None,
                on_stderr: Optional[Sink] = None) -> Order:
     said = limits(timeout, cpu_time, memory, pids, cpus, output, tool_wait)
     request = {"op": "run", "mode": "report", "args": words_of(args, "args"), "profile": profile, "limits": said}
-    return order_of(request, code, toolbox(tools, allow, deny, ask), stdin, env, ro, cwd, network, cold, wait, files, get, on_stdout, on_stderr)
+    return order_of(request, code, toolbox(tools, allow, deny, ask), stdin, env, ro, cwd, network, allow_missing, cold, wait, files, get, on_stdout, on_stderr)
 
 
 def run(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None,
         profile: str = "basic", timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, memory: Union[int, str, None] = None,
-        pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, network: Hosts = None, cold: bool = False,
+        pids: Optional[int] = None, cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, network: Hosts = None, allow_missing: Sequence[str] = (), cold: bool = False,
         wait: Time = 60, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), tools: Any = None, allow: Patterns = None,
         deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[Time] = None, on_stdout: Optional[Sink] = None,
         on_stderr: Optional[Sink] = None, server: str = "any", path: Optional[str] = None, connection: Optional[Connection] = None) -> Result:
@@ -72,6 +72,7 @@ def run(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, e
 
     timeout, cpu_time: seconds, or text like "5m"; memory, output: bytes, or text like "64M"; ro: paths, or {name: path}, shown read-only in /workspace;
     network: hosts that the program may reach, like ["pypi.org", "*.example.org"], instead of those that the profile allows; []: none;
+    allow_missing: limits that this host need not enforce, of "memory" and "cpus"; otherwise a run that asks for them is refused there;
     files: {name: content or path}, copied into /workspace; get: patterns of files that come back from there, in the result's files.
     tools: {name: function}, or an object with methods, which the program may call: tools.name(argument=value); or a Toolbox, which has
     more settings. allow, deny: patterns of names of tools; ask: a function that decides about calls that no pattern matches. While a
@@ -80,21 +81,21 @@ def run(code: Text, *, args: Sequence[str] = (), stdin: Optional[Text] = None, e
     server: "any" (a service if there is one, otherwise a private brigd), "service" or "private".
     """
     order = _run_order(code, args=args, stdin=stdin, env=env, ro=ro, profile=profile, timeout=timeout, cpu_time=cpu_time, memory=memory, pids=pids, cpus=cpus,
-                       output=output, cwd=cwd, network=network, cold=cold, wait=wait, files=files, get=get, tools=tools, allow=allow, deny=deny, ask=ask,
+                       output=output, cwd=cwd, network=network, allow_missing=allow_missing, cold=cold, wait=wait, files=files, get=get, tools=tools, allow=allow, deny=deny, ask=ask,
                        tool_wait=tool_wait, on_stdout=on_stdout, on_stderr=on_stderr)
     return _carry_out(order, server, path, connection)
 
 
 def command(argv: Sequence[str], *, stdin: Optional[Text] = None, env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, profile: str = "basic",
             timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, memory: Union[int, str, None] = None, pids: Optional[int] = None,
-            cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, network: Hosts = None, cold: bool = False, wait: Time = 60,
+            cpus: Optional[float] = None, output: Union[int, str, None] = None, cwd: Optional[str] = None, network: Hosts = None, allow_missing: Sequence[str] = (), cold: bool = False, wait: Time = 60,
             files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None,
             server: str = "any", path: Optional[str] = None, connection: Optional[Connection] = None) -> Result:
     """Runs a command of the rootfs in a jail, as `brig exec` does; the keywords are those of run()."""
     if isinstance(argv, (str, bytes)):
         raise TypeError("argv: expected a list of words, like [\"ls\", \"-l\"]")
     request = {"op": "exec", "argv": words_of(argv, "argv"), "profile": profile, "limits": limits(timeout, cpu_time, memory, pids, cpus, output)}
-    return _carry_out(order_of(request, None, None, stdin, env, ro, cwd, network, cold, wait, files, get, on_stdout, on_stderr), server, path, connection)
+    return _carry_out(order_of(request, None, None, stdin, env, ro, cwd, network, allow_missing, cold, wait, files, get, on_stdout, on_stderr), server, path, connection)
 
 
 def check(code: Text, *, imports: Optional[Sequence[str]] = None, profile: str = "basic", server: str = "any", path: Optional[str] = None,

@@ -730,7 +730,11 @@ def shown(ro: Optional[Shown]) -> List[Tuple[str, str]]:
     return [(os.path.basename(os.path.realpath(path)), os.fspath(path)) for path in ro]
 
 
-def put_network(request: Dict[str, Any], network: Hosts) -> None:
+def put_cell(request: Dict[str, Any], network: Hosts, allow_missing: Sequence[str]) -> None:
+    if isinstance(allow_missing, (str, bytes)):
+        raise TypeError("allow_missing: expected a list of limits, like [\"memory\", \"cpus\"]")
+    if allow_missing:
+        request["allow_missing"] = list(allow_missing)
     if isinstance(network, (str, bytes)):
         raise TypeError("network: expected a list of hosts, like [\"pypi.org\"]")
     if network is not None:

@@ -5,7 +5,7 @@ import dataclasses
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .bridge import Bridge
-from .client import Hosts, Loop, Run, Shown, Sink, Text, Time, _close_all, _sealed, encoded, entries_of, milliseconds, open_shown, put_network, shown
+from .client import Hosts, Loop, Run, Shown, Sink, Text, Time, _close_all, _sealed, encoded, entries_of, milliseconds, open_shown, put_cell, shown
 from .files import Content, Mover
 from .result import Result
 from .tools import Toolbox
@@ -48,7 +48,7 @@ class Order:
 
 
 def order_of(request: Dict[str, Any], code: Optional[Text], box: Optional[Toolbox], stdin: Optional[Text], env: Optional[Mapping[str, str]],
-             ro: Optional[Shown], cwd: Optional[str], network: Hosts, cold: bool, wait: Time, files: Optional[Mapping[str, Content]], get: Sequence[str],
+             ro: Optional[Shown], cwd: Optional[str], network: Hosts, allow_missing: Sequence[str], cold: bool, wait: Time, files: Optional[Mapping[str, Content]], get: Sequence[str],
              on_stdout: Optional[Sink], on_stderr: Optional[Sink]) -> Order:
     made = Order(request, [], stdin, (on_stdout, on_stderr), None, box)
     try:
@@ -66,7 +66,7 @@ def order_of(request: Dict[str, Any], code: Optional[Text], box: Optional[Toolbo
             request["cwd"] = cwd
         if cold:
             request["cold"] = True
-        put_network(request, network)
+        put_cell(request, network, allow_missing)
     except BaseException:
         made.done()
         raise

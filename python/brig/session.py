@@ -8,7 +8,7 @@ import os
 import threading
 from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from .client import Awaited, Connection, Hosts, Reply, Shown, Sink, Text, Time, _check, _close_all, _sealed, entries_of, limits, milliseconds, open_shown, put_network, shown, words_of
+from .client import Awaited, Connection, Hosts, Reply, Shown, Sink, Text, Time, _check, _close_all, _sealed, entries_of, limits, milliseconds, open_shown, put_cell, shown, words_of
 from .errors import BrigError, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SessionLost, SetupFailed
 from .files import BYTES_MAX, SECONDS_MAX, Content, Files, Found, Transfer
 from .line import AsyncLine, Done, Line
@@ -277,7 +277,7 @@ def _is_over(awaited: Awaited) -> bool:
 def _open_request(profile: str, *, name: Optional[str] = None, stays: bool = False, idle: Optional[Time] = None, lifetime: Optional[Time] = None,
                   timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, memory: Size = None, pids: Optional[int] = None,
                   cpus: Optional[float] = None, output: Size = None, workspace: Size = None, tool_wait: Optional[Time] = None,
-                  env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, network: Hosts = None, cold: bool = False,
+                  env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, network: Hosts = None, allow_missing: Sequence[str] = (), cold: bool = False,
                   wait: Time = 60) -> Tuple[Dict[str, Any], List[int]]:
     times = {key: milliseconds(seconds) for key, seconds in (("idle_ms", idle), ("lifetime_ms", lifetime)) if seconds is not None}
     said = {**limits(timeout, cpu_time, memory, pids, cpus, output, tool_wait), **times, **({} if workspace is None else {"workspace_bytes": workspace})}
@@ -290,7 +290,7 @@ def _open_request(profile: str, *, name: Optional[str] = None, stays: bool = Fal
         request["stays"] = True
     if cold:
         request["cold"] = True
-    put_network(request, network)
+    put_cell(request, network, allow_missing)
     try:
         open_shown(pairs, fds)
     except BaseException:
@@ -325,12 +325,12 @@ class Session(_Core):
     def __init__(self, profile: str = "basic", *, name: Optional[str] = None, stays: bool = False, idle: Optional[Time] = None,
                  lifetime: Optional[Time] = None, timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, memory: Size = None,
                  pids: Optional[int] = None, cpus: Optional[float] = None, output: Size = None, workspace: Size = None, tool_wait: Optional[Time] = None,
-                 env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, network: Hosts = None, cold: bool = False, wait: Time = 60, server: str = "any",
+                 env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, network: Hosts = None, allow_missing: Sequence[str] = (), cold: bool = False, wait: Time = 60, server: str = "any",
                  path: Optional[str] = None) -> None:
         super().__init__(_server_of(server, stays), path)
         self._lasts = stays
         request = _open_request(profile, name=name, stays=stays, idle=idle, lifetime=lifetime, timeout=timeout, cpu_time=cpu_time, memory=memory, pids=pids,
-                                cpus=cpus, output=output, workspace=workspace, tool_wait=tool_wait, env=env, ro=ro, network=network, cold=cold, wait=wait)
+                                cpus=cpus, output=output, workspace=workspace, tool_wait=tool_wait, env=env, ro=ro, network=network, allow_missing=allow_missing, cold=cold, wait=wait)
         self._drive(self._open(*request))
 
     @classmethod

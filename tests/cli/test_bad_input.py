@@ -57,7 +57,7 @@ def make(kind, tmp_path):
 
 PROGRAMS = [
     ("missing", ("no such file",)), ("empty", ("empty",)), ("directory", ("director",)), ("huge", ("209715200",)), ("huge text", ("209715200",)),
-    ("latin-1", ("utf-8",)), ("binary", ("text",)), ("with a NUL", ("nul",)), ("a link to nowhere", ("no such file",)), ("endless", ()),
+    ("latin-1", ("utf-8",)), ("binary", ("compiled program", "brig exec --put")), ("with a NUL", ("nul",)), ("a link to nowhere", ("no such file",)), ("endless", ()),
 ]
 
 
@@ -65,6 +65,28 @@ PROGRAMS = [
 def test_program(jail, run_brig, tmp_path, kind, words):
     path = make(kind, tmp_path)
     one_line(run_brig(file=path, json_record=False), os.path.basename(path), *words)
+
+
+@pytest.mark.parametrize("name, text, advice", [
+    ("tool", b"\x7fELF\x02\x01\x01", "is a compiled program, and brig run runs Python; type:  brig exec --put FILE -- ./tool"),
+    ("job", b"#!/usr/bin/env -S bash -e\necho hi\n", "is a program for bash, and brig run runs Python; type:  brig exec --put FILE -- bash job"),
+    ("a.ipynb", b"{}", "is no notebook of Jupyter, format 4: it has no list of cells")])
+def test_a_file_that_is_no_python_is_refused_with_what_runs_it(run_brig, tmp_path, name, text, advice):
+    file = tmp_path / name
+    file.write_bytes(text)
+    run = run_brig(file=file, json_record=False)
+    assert run.status == 125 and run.stderr == f"brig: {file}: {advice.replace('FILE', str(file))}\n", str(run)
+
+
+def test_a_notebook_runs_cell_by_cell_and_its_errors_name_the_cell(run_brig, tmp_path):
+    cells = ["%matplotlib inline\nx = 6", ["y = 7\n", "x * y"], "print('ä\"\\\\');\nNone", "x / 0", "print('never')"]
+    file = tmp_path / "a.ipynb"
+    file.write_text(json.dumps({"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "# x"}, *({"cell_type": "code", "source": text} for text in cells)]}))
+    run = run_brig(file=file, json_record=False)
+    assert (run.status, run.out) == (1, "42\nä\"\\\n") and 'File "cell 5", line 1' in run.stderr and "ZeroDivisionError" in run.stderr, str(run)
+    cells[3] = "!pip install x"
+    file.write_text(json.dumps({"nbformat": 4, "cells": [{"cell_type": "code", "source": text} for text in cells]}))
+    assert "cell 4, line 1: !pip install x: is a command of Jupyter, and brig runs Python alone" in run_brig(file=file, json_record=False).stderr
 
 
 def test_an_empty_standard_input_is_no_program(jail, run_brig):

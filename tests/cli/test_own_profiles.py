@@ -1,6 +1,7 @@
 """Profiles of one's own: BRIG_PROFILES, a plain user's directory, and what is refused about them."""
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -53,6 +54,19 @@ def test_brig_presets_is_in_place_of_them(mine, tmp_path):
 def test_a_name_of_ones_own_wins_over_a_preset(mine):
     write(mine, "basic", description="another basic")
     assert listed(tool("profile", "list", BRIG_PROFILES=str(mine)))["basic"] == f"basic          another basic (from {mine})"
+
+
+def test_a_profile_extends_another_and_a_limit_above_the_ceiling_names_the_profile_that_allows_it(tmp_path):
+    refused = tool("run", "--private", "--memory", "2G", "-c", "1")
+    assert refused.returncode == 125 and "--memory 2G is above the ceiling 1G of profile basic; " in refused.stderr, refused
+    said = re.search(r"you can allow it: write (\{.*\}) into DIR/NAME.json, and set BRIG_PROFILES=DIR and -p NAME$", refused.stderr, re.M)[1]
+    (tmp_path / "more.json").write_text(said)
+    (tmp_path / "basic.json").write_text('{"extends": "basic", "description": "mine", "limits": {"pids": 7}}')
+    found = json.loads(tool("explain", "--json", "more", BRIG_PROFILES=str(tmp_path)).stdout)
+    assert (found["ceilings"]["memory_bytes"], found["limits"]["pids"], found["ceilings"]["pids"]) == (2 << 30, 7, 256), "one's own basic extends the preset"
+    (tmp_path / "basic.json").write_text('{"extends": "more"}')
+    done = tool("profile", "check", "more", BRIG_PROFILES=str(tmp_path))
+    assert done.returncode != 0 and "more than 8 profiles extend each other" in done.stderr, done
 
 
 def test_a_time_is_written_with_its_unit_in_a_profile_and_behind_an_option(tmp_path):

@@ -29,7 +29,8 @@ def all_in_order(done):
     assert list(found)[:6] == ["server", "tools", "brigd", "program", "reply", "in"] and list(found)[-1] == "took", done.stdout
     reply = json.loads(found["reply"])
     assert reply["success"] is True and reply["stdout"] == HELLO and reply["result"] == 42 and reply["exit_reason"] == "exited"
-    assert end.startswith("All in order. For a client's file:  ")
+    lacks = "It runs, without the layers that are missing above; brig doctor says how to have them."
+    assert end.startswith(f"{lacks if 'missing' in found else 'All in order.'} For a client's file:  ")
     command = json.loads(end.split("file:")[1])["mcpServers"]["python"]["command"]
     assert command.endswith("/brig-mcp")
     return found, reply
@@ -56,6 +57,11 @@ def test_mcp_check_names_each_layer_that_is_missing(ready):
     found, reply = all_in_order(check())
     missing = [layer.removeprefix("missing:") for layer in reply["isolation"] if layer.startswith("missing:")]
     assert found.get("missing", "").split(", ") == (missing or [""])
+
+
+def test_mcp_check_is_not_all_in_order_where_a_plain_user_lacks_layers(ready):
+    found, reply = all_in_order(check(env={"HOME": "/nonexistent", "XDG_RUNTIME_DIR": None}, user=54321, group=54321, extra_groups=[]))
+    assert "missing" in found and "missing:own-ids" in reply["isolation"], reply["isolation"]
 
 
 @pytest.mark.sample(2)

@@ -54,6 +54,14 @@ def test_hosts_that_a_program_may_reach_are_a_list_and_all_others_are_refused():
         brig.run("1", network="a.example", server="private")
 
 
+def test_a_limit_that_the_host_may_lack_is_named_as_on_the_command_line(where):
+    assert brig.run("1", memory="64M", allow_missing=["memory", "cpus"], **where).ok
+    with pytest.raises(brig.Refused, match="allow_missing"):
+        brig.run("1", allow_missing=["pids"], **where)
+    with pytest.raises(TypeError, match="expected a list of limits"):
+        brig.run("1", allow_missing="memory", **where)
+
+
 @pytest.mark.parametrize("host_name, says", [("a.example:0", '"0" is no port'), ("", "is no host"), ("b\u00fccher.example", "xn--")])
 def test_what_is_no_host_is_an_exception_that_names_it(host_name, says):
     with pytest.raises(brig.Refused) as refused:

@@ -266,6 +266,8 @@ static void check_nearest(void)
 	tap_ok(nearest_distance("timeout", "timeout") == 0 && nearest_distance("max_timeout", "MAX-timeout") == 0, "the same word in any spelling is near");
 	tap_ok(nearest_distance("timeout", "tiemout") == 1 && nearest_distance("timeout", "timout") == 1, "so is one with a slip");
 	tap_ok(nearest_distance("port", "profile") == NEAREST_FAR && nearest_distance("", "profile") == NEAREST_FAR, "another word is far");
+	tap_ok(nearest_distance("cpus", "gpu") == NEAREST_FAR && nearest_distance("ro", "foo") == NEAREST_FAR && nearest_distance("memory", "mount") == NEAREST_FAR, "so is one that shares a few letters of a short word");
+	tap_ok(nearest_distance("memory", "mem") < NEAREST_FAR && nearest_distance("timeout", "time") < NEAREST_FAR, "the beginning of a word is near");
 }
 
 int main(void)

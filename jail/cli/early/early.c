@@ -226,6 +226,17 @@ static size_t build_request(const struct plain *p)
 	return ok ? n : 0;
 }
 
+/* It may be something else than Python: main() knows (foreign.h). */
+static bool is_foreign(size_t len)
+{
+	if (!begins(program, len, TEXT("#!")))
+		return program[0] == 0x7f || program[0] == '{';
+	for (size_t i = 2; i < len && program[i] != '\n'; i++)
+		if (begins(program + i, len - i, TEXT("python")))
+			return false;
+	return true;
+}
+
 /* A sealed memory file of the program, or -1 if the file is not regular, not small or not readable: main() then reads it or reports it. */
 static int seal_program(const char *path)
 {
@@ -237,7 +248,7 @@ static int seal_program(const char *path)
 	if (call(__NR_fstat, fd, (long)&st, 0, 0, 0) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size < FILE_MAX)
 		n = call(__NR_read, fd, (long)program, FILE_MAX, 0, 0);
 	call(__NR_close, fd, 0, 0, 0, 0);
-	if (n != st.st_size)
+	if (n != st.st_size || is_foreign((size_t)n))
 		return -1;
 	file = call(__NR_memfd_create, (long)"main.py", MFD_CLOEXEC | MFD_ALLOW_SEALING | 8 /* MFD_NOEXEC_SEAL, 6.3 */, 0, 0, 0);
 	if (file == -EINVAL)
