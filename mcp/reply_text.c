@@ -148,7 +148,10 @@ static struct excerpt excerpt_of(const struct outcome_stream *s, size_t len)
 	return (struct excerpt){ s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes, *s->file ? s->file : NULL };
 }
 
-/* A text is printed as Python writes it, so that 42 and '42' differ; without quotes if its repr() was cut, or if it stands for an image. */
+/*
+ * As Python writes it, so that 42 and '42', True and 1, a tuple and a list differ. JSON where images were taken out of it; a text without quotes if its repr()
+ * was cut, or if it stands for an image.
+ */
 static char *result_text(const struct outcome *o)
 {
 	const char *repr = text_of(o->record, "result_repr");
@@ -156,6 +159,8 @@ static char *result_text(const struct outcome *o)
 
 	if (!o->result || json_is_null(o->result))
 		return NULL;
+	if (!json_is_string(o->result) && *repr && json_equal(o->result, json_object_get(o->record, "result")))
+		return strdup(repr);
 	if (!json_is_string(o->result))
 		return exact_dump(o->result, JSON_COMPACT | JSON_ENCODE_ANY, &len);
 	return strdup(n > 1 && strchr("'\"", repr[0]) && repr[n - 1] == repr[0] && !json_array_size(o->gallery.content) ? repr : json_string_value(o->result));

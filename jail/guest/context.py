@@ -395,7 +395,7 @@ class Live:
         if len(self.fds) != (5 if order["tools"] else 4):
             return
         self.count += 1
-        call = RECORD(path=f"<call {self.count}>", source=pread_all(self.fds[0]), codes=[], names=self.names, value=None, results={}, before=look_at_files())
+        call = RECORD(path=f"<call {self.count}>", source=pread_all(self.fds[0]), codes=[], names=self.names, value=None, result_names=(), before=look_at_files())
         setrecursionlimit(max(getrecursionlimit(), 1000))
         self.set_streams()
         self.take_pipes()
@@ -455,9 +455,8 @@ class Live:
         code = compile_or_explain(compile_live, call.source, call.path, self.flags)
         self.flags |= code.co_flags & FUTURE # as in the interactive interpreter
         call.codes.append(code)
-        before = {name: names[name] for name in RESULTS_OF_CALL if name in names}
         self.evaluate(code)
-        call.results = {name: names[name] for name in RESULTS_OF_CALL if name in names and names[name] is not before.get(name)}
+        call.result_names = RESULTS_OF_CALL
         return names.pop(VALUE, None)
 
     def evaluate(self, code):

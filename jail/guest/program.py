@@ -104,10 +104,22 @@ def is_data(value):
     return value is not None and not is_a(value, (type, MODULE, type(is_data), type(len)))
 
 
-def find_result(value, names):
-    if value is not None:
-        return value
-    return next((names[name] for name in RESULT_NAMES if name in names and is_data(names[name])), None)
+def names_assigned_in(source, path):
+    need("tree")
+    return leaving_modules(assigned_names, source, path)
+
+
+def find_result(program):
+    """The value of the last expression, or of a variable that a plain assignment at top level has set: the variable of a loop is no result."""
+    if program.value is not None:
+        return program.value
+    names = program.names
+    found = [name for name in program.result_names if name in names and is_data(names[name])]
+    try:
+        assigned = compile_or_explain(names_assigned_in, program.source, program.path) if found else ()
+    except Exception:
+        return None # nested too deep to be a tree
+    return next((names[name] for name in found if name in assigned), None)
 
 
 def variables_of(names):
@@ -150,7 +162,7 @@ def exit_code_of(error):
 
 def begin(program):
     program.source = read_file(program.folder + MAIN_FILE) # has the program's text whatever its path is
-    program.names = program.results = fresh_main(program.path)
+    program.names = fresh_main(program.path)
     program.codes = compile_program(program.source, program.path)
     value = execute(program.codes, program.names)
     program.value = program.names.pop(VALUE, value)
@@ -175,7 +187,7 @@ def open_figures():
 
 
 def report_text(program, error, failure, blocked):
-    value = find_result(program.value, program.results) if failure == "null" else None
+    value = find_result(program) if failure == "null" else None
     result, result_repr = result_json(value)
     figures = open_figures()
     written = written_since(program.before)
@@ -211,7 +223,7 @@ def run_report(pipe, imports, main, args):
     """
     folder = WORKSPACE if main[:len(WORKSPACE)] == WORKSPACE else f"{getcwd()}/"
     beside = main not in ("", folder)
-    program = RECORD(folder=folder, path=(main if main[:1] == "/" else folder + main) + ("" if beside else MAIN_FILE), source=b"", codes=[], names={}, results={}, value=None, before=look_at_files())
+    program = RECORD(folder=folder, path=(main if main[:1] == "/" else folder + main) + ("" if beside else MAIN_FILE), source=b"", codes=[], names={}, result_names=RESULT_NAMES, value=None, before=look_at_files())
     sys.argv[:] = [program.path if main[:1] == "/" else main or MAIN_FILE, *args]
     sys.orig_argv[:] = ["python3", "-Es" if beside else "-I", *sys.argv]
     blocked = [] if imports is None else limit_imports(imports)

@@ -22,6 +22,16 @@ def compile_tree(source, path):
     return compile(tree, path, "exec", TOP_LEVEL_AWAIT, True)
 
 
+def assigned_names(source, path):
+    """The names that plain assignments at top level set: not in a loop, a branch or a function."""
+    import _ast
+    tree, found = without_warnings(compile, source, path, "exec", ONLY_AST | TOP_LEVEL_AWAIT, True), set()
+    for each in tree.body:
+        targets = each.targets if type(each) is _ast.Assign else [each.target] if type(each) is _ast.AnnAssign and each.value is not None else []
+        found.update(target.id for target in targets if type(target) is _ast.Name)
+    return found
+
+
 def without_warnings(work, *args):
     """The compiler has given them already, for the unchanged source."""
     change_filters("ignore")
