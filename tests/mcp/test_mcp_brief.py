@@ -118,7 +118,7 @@ def test_dates_and_their_like_are_written_as_print_writes_them(shared, code, res
     assert said["success"] is True and (said["result"] == result or result is None), said
 
 
-@pytest.mark.parametrize("code, shown", [("'a\\nb'", "'a\\nb'"), ("'it\\'s'", '"it\'s"'), ("42", "42"), ("'42'", "'42'"), ("['a']", '["a"]'), ("'x' * 5000", "x" * 5000)])
+@pytest.mark.parametrize("code, shown", [("'a\\nb'", "'a\\nb'"), ("'it\\'s'", '"it\'s"'), ("42", "42"), ("'42'", "'42'"), ("['a']", "['a']"), ("(True, {1: None})", "(True, {1: None})"), ("'x' * 5000", "x" * 5000)])
 def test_a_text_is_written_with_quotes_where_it_is_read(shared, code, shown):
     assert text(shared, code).split("--- result ---\n")[1] == shown + "\n"
 

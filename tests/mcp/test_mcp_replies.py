@@ -143,7 +143,7 @@ def test_the_first_line_tells_how_it_ended(shared):
 
 def test_stdout_stderr_and_result_follow(shared):
     said = text(shared, "import sys\nprint('out')\nprint('err', file=sys.stderr)\n{'a': 1.5}")
-    assert said.split("\n", 1)[1] == '--- stdout ---\nout\n--- stderr ---\nerr\n--- result ---\n{"a":1.5}\n'
+    assert said.split("\n", 1)[1] == '--- stdout ---\nout\n--- stderr ---\nerr\n--- result ---\n{\'a\': 1.5}\n'
 
 
 def test_a_result_that_is_a_text_is_shown_as_python_writes_it(shared):
