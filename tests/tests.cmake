@@ -80,3 +80,8 @@ endforeach()
 if(BRIG_FUZZ OR BRIG_SANITIZE)
   include(tests/fuzz/fuzz.cmake)
 endif()
+
+# The sanitizers of whole programs report into a file: tests/sanitizers.
+if(BRIG_SANITIZE)
+  include(tests/sanitizers/sanitizers.cmake)
+endif()

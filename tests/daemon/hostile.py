@@ -226,7 +226,8 @@ class Flat:
         return {pid: (daemons.lasting_descriptors(pid), daemons.resident(pid)) for pid in self.pids}
 
     def grown(self, bytes_=1 << 20):
-        """What has more than before in the end: descriptors, or so much more memory."""
+        """What has more than before in the end: descriptors, or so much more memory. A sanitizer keeps what was freed."""
+        bytes_ += host.SANITIZERS_KEEP
         def more():
             return {daemons.kind_of(pid): (self.before[pid], now) for pid, now in self.take().items()
                     if now[0] > self.before[pid][0] or now[1] > self.before[pid][1] + bytes_}

@@ -23,6 +23,9 @@ def build_dir():
     return pathlib.Path(os.environ.get("BRIG_BUILD", REPO / "build")).resolve()
 
 
+SANITIZERS_KEEP = 64 << 20 if build_dir().name == "asan" else 0 # bytes that a process may have more than it needs
+
+
 def own_id(n):
     """The n-th user or group id of this worker, of 16: no account of Debian has such ids."""
     return 28400 + 16 * WORKER + n
