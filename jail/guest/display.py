@@ -201,13 +201,30 @@ def bundle_json(bundle):
 
 # --- figures of matplotlib ---
 
-def draw(figure, dpi):
-    from warnings import catch_warnings, simplefilter
+def draw_in(figure, dpi, box):
     file = _io.BytesIO()
-    with catch_warnings():
-        simplefilter("ignore")
-        figure.savefig(file, format="png", dpi=dpi)
+    figure.savefig(file, format="png", dpi=dpi, bbox_inches=box)
     return file.getvalue()
+
+
+def draw(figure, dpi):
+    """Warnings that the program wants to see are printed, without the line of this file."""
+    from warnings import catch_warnings
+    with catch_warnings(record=True) as warned:
+        png = draw_whole(figure, dpi)
+    for line in dict.fromkeys(f"{each.category.__name__}: {each.message}\n" for each in warned):
+        say(line)
+    return png
+
+
+def draw_whole(figure, dpi):
+    """With all that is drawn, as in a notebook: a title or a legend beside the axes too."""
+    try:
+        png = draw_in(figure, dpi, "tight")
+    except ValueError: # larger than any image
+        png = b""
+    sides = [int.from_bytes(png[at:at + 4], "big") for at in (16, 20)] if png[12:16] == b"IHDR" else []
+    return png if png and max(sides, default=0) <= 4 * WIDTH else draw_in(figure, dpi, None) # something is drawn far away
 
 
 def put_figure(about, bundle, figure):
