@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 static const char *const schemes[] = {
 	[NET_SCHEME_HTTPS] = "https://",
@@ -54,13 +53,15 @@ static int bad_host(const char *text, size_t len, struct err *e)
 		       (int)len, text);
 }
 
-/* What people write to other programs: as a name of a host it would be a slip that nobody notices. */
-static bool is_word(const char *text, size_t len)
+/* What people write to other programs: as the name of a host, with nothing else in the rule, it would be a slip that nobody notices. */
+static bool is_word(const struct net_rule *r)
 {
 	static const char *const words[] = { "none", "no", "off", "false", "disabled", "all", "any", "yes", "on", "true", "enabled", "internet", "host", "bridge", "public" };
 
+	if (r->host_kind != NET_HOST_NAME || r->scheme != NET_SCHEME_ANY || r->port || r->paths)
+		return false;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (strlen(words[i]) == len && strncasecmp(words[i], text, len) == 0)
+		if (strcmp(words[i], r->host) == 0)
 			return true;
 	return false;
 }
@@ -76,7 +77,7 @@ static int parse_host(const char *text, size_t len, struct net_rule *r, struct e
 		r->host_kind = NET_HOST_PUBLIC;
 		return 0;
 	}
-	if (*name == '-' || (r->scheme == NET_SCHEME_ANY && !text[len] && is_word(text, len)) || !net_host_canonical(name, n, r->host, &is_address) || (is_address && below) || bracket != (is_address && strchr(r->host, ':')))
+	if (*name == '-' || !net_host_canonical(name, n, r->host, &is_address) || (is_address && below) || bracket != (is_address && strchr(r->host, ':')))
 		return bad_host(text, len, e);
 	r->host_kind = is_address ? NET_HOST_ADDRESS : below ? NET_HOST_BELOW : NET_HOST_NAME;
 	return 0;
@@ -163,6 +164,8 @@ int net_rule_parse(const char *text, struct net_rule *ret, struct err *e)
 		return err_set(e, ERR_BAD_SPEC, "a rule has characters that cannot be shown");
 	if (parse_scheme(&text, &r, e) < 0 || parse_rest(text, &r, e) < 0)
 		return -1;
+	if (is_word(&r))
+		return bad_host(text, strlen(text), e);
 	*ret = r;
 	return 0;
 }

@@ -25,6 +25,8 @@ static const struct {
 
 	{ "nothing is refused", "", "", "is no host" },
 	{ "a word of other programs is no host", "all", "", "* for all public hosts" },
+	{ "nor with a slash behind it", "off/", "", "* for all public hosts" },
+	{ "nor in another spelling", "None.", "", "* for all public hosts" },
 	{ "a host with such a name has a port", "host:8080", NULL, "" },
 	{ "two hosts in one text are refused", "a.example,b.example", "", "one name like" },
 	{ "another scheme is refused", "ftp://example.org", "", "https, http or tcp" },
