@@ -1,5 +1,5 @@
 /*
- * reply.h - the reply to one request on its way to the program: where it ends, and with asterisks for the secrets of the request
+ * server_reply.h - the reply to one request on its way to the program: where it ends, and with asterisks for the secrets of the request
  *
  * Without secrets nothing changes but chunks, which are made anew, without extensions and trailers; a head that is not plain lets all
  * bytes pass up to end of file. With secrets such a head is refused, and so is one of a part (206, multipart/byteranges) or of another form
