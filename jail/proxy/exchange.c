@@ -3,16 +3,16 @@
 
 #include "proxy.h"
 #include "proxy_port.h"
-#include "request_body.h"
 #include "server_reply.h"
+#include "request_body.h"
 
 #include <stdio.h>
 #include <sys/epoll.h>
 
 struct exchange {
 	struct request_body body;
-	bool                keeps;    /* the program may send another request */
-	size_t              counted;  /* bytes behind the last request, which the flow has counted */
+	bool                keeps;  /* the program may send another request */
+	size_t              counted; /* bytes behind the last request, which the flow has counted */
 	bool                is_again; /* this is not the first request over the connection to the server */
 	struct reply        reply;
 };
@@ -38,8 +38,7 @@ static void on_held(void *owner)
 
 	if (f->is_ended || f->is_closed)
 		return;
-	if (!f->wait || buffer_left(&f->out) || buffer_left(&f->in) ||
-	    (f->out.room < FLOW_ROOM && !buffer_make(&f->out, FLOW_ROOM))) {
+	if (!f->wait || buffer_left(&f->out) || buffer_left(&f->in) || (f->out.room < FLOW_ROOM && !buffer_make(&f->out, FLOW_ROOM))) {
 		hold(c);
 		return;
 	}
@@ -173,15 +172,13 @@ static bool may_go_on(const struct connection *c)
 {
 	const struct exchange *x = c->exchange;
 
-	return x->keeps && !x->reply.closes && !x->reply.has_switched && (x->reply.is_done || c->down.left == 0) &&
-	       x->body.is_done && c->up.is_closed && buffer_left(&c->up.out) == 0 && !c->up.failed &&
-	       buffer_left(&c->down.in) == 0 && !c->is_half_closed;
+	return x->keeps && !x->reply.closes && !x->reply.has_switched && (x->reply.is_done || c->down.left == 0) && x->body.is_done &&
+	       c->up.is_closed && buffer_left(&c->up.out) == 0 && !c->up.failed && buffer_left(&c->down.in) == 0 && !c->is_half_closed;
 }
 
 static void go_on(struct connection *c)
 {
-	if (c->deadline.kind == DEADLINE_DIAL &&
-	    server_is_ready(c)) /* the TLS handshake counts as dialing; a reply may take long */
+	if (c->deadline.kind == DEADLINE_DIAL && server_is_ready(c)) /* the TLS handshake counts as dialing; a reply may take long */
 		connection_deadline(c, DEADLINE_IDLE);
 	if (!c->down.is_closed || (is_tunnel(c) && !c->up.is_closed))
 		flow_want(c, &c->up, &c->down);
@@ -309,26 +306,25 @@ static void send_request(struct connection *c, const struct request_head *head)
 		return;
 	}
 	request_body_begin(&x->body, head);
-	reply_begin(&x->reply, has_secrets(c) ? connection_proxy(c)->config : NULL, c->host, c->port,
-		    head->method == NET_METHOD_HEAD, head->upgrades);
+	reply_begin(&x->reply, has_secrets(c) ? connection_proxy(c)->config : NULL, c->host, c->port, head->method == NET_METHOD_HEAD, head->upgrades);
 	x->keeps = head->keeps;
-	fresh    = buffer_left(&c->received) - x->counted;
+	fresh = buffer_left(&c->received) - x->counted;
 	report_line_out(&c->line, fresh);
 	run_spend(c->run, fresh);
 	buffer_take(&c->received, head->len);
-	c->up.filter              = pass_body;
-	c->up.owner               = x;
-	c->up.is_ended            = x->body.is_done;
+	c->up.filter   = pass_body;
+	c->up.owner    = x;
+	c->up.is_ended = x->body.is_done;
 	c->up.keeps_receiver_open = true; /* a server may take a half-closed connection for a closed one */
 	flow_put(&c->up, &c->received);
-	c->up.out                   = first;
-	c->down.owner               = c;
-	c->down.filter              = pass_reply;
+	c->up.out         = first;
+	c->down.owner     = c;
+	c->down.filter    = pass_reply;
 	c->down.keeps_receiver_open = true; /* connection_drain() ends it, or another reply follows */
-	c->watches_server           = false;
-	c->on_client                = on_client;
-	c->on_server                = on_server;
-	c->wake                     = wake;
+	c->watches_server = false;
+	c->on_client      = on_client;
+	c->on_server      = on_server;
+	c->wake           = wake;
 	connection_deadline(c, x->is_again ? DEADLINE_IDLE : DEADLINE_DIAL);
 	wake(c);
 }
@@ -459,8 +455,7 @@ static bool end_tls(struct connection *c)
 
 	if (!authority)
 		return false;
-	c->client.tls =
-		tls_end_serve(authority, c->client.source.fd, c->host, buffer_at(&c->received), buffer_left(&c->received));
+	c->client.tls = tls_end_serve(authority, c->client.source.fd, c->host, buffer_at(&c->received), buffer_left(&c->received));
 	c->server.tls = tls_end_dial(authority, c->server.source.fd, c->host);
 	buffer_free(&c->received);
 	return c->client.tls && c->server.tls;

@@ -5,36 +5,27 @@
 
 enum {
 	HEAD,
-	LENGTH,    /* the bytes of the body */
-	TO_END,    /* up to end of file */
-	SIZE,      /* of a chunk */
-	SIZE_REST, /* an extension */
+	LENGTH,     /* the bytes of the body */
+	TO_END,     /* up to end of file */
+	SIZE,       /* of a chunk */
+	SIZE_REST,  /* an extension */
 	SIZE_LF,
 	DATA,
-	DATA_CR, /* behind the bytes of a chunk */
+	DATA_CR,    /* behind the bytes of a chunk */
 	DATA_LF,
-	TRAILER, /* the beginning of a line behind the last chunk */
+	TRAILER,    /* the beginning of a line behind the last chunk */
 	TRAILER_REST,
 	TRAILER_LF,
 	LAST_LF,
-	FRAME, /* the head of a WebSocket frame (RFC 6455, 5.2) */
+	FRAME,      /* the head of a WebSocket frame (RFC 6455, 5.2) */
 	FRAME_DATA,
 	OVER,
 };
 
 enum { DIGITS_MAX = 15, TRAILER_MAX = 8192, CHUNK_HEAD = 10, CHUNK_FRAME = CHUNK_HEAD + 2 }; /* "0000ffff\r\n" and "\r\n" */
-enum {
-	FRAME_HEAD     = 10,
-	FRAME_LAST     = 0x80,
-	FRAME_RESERVED = 0x70,
-	FRAME_OPCODE   = 0x0f,
-	FRAME_CONTROL  = 0x08,
-	FRAME_MASKED   = 0x80,
-	CONTROL_MAX    = 125
-};
+enum { FRAME_HEAD = 10, FRAME_LAST = 0x80, FRAME_RESERVED = 0x70, FRAME_OPCODE = 0x0f, FRAME_CONTROL = 0x08, FRAME_MASKED = 0x80, CONTROL_MAX = 125 };
 
-void reply_begin(struct reply *r, const struct proxy_config *config, const char *host, uint16_t port, bool is_of_head,
-		 bool upgrades)
+void reply_begin(struct reply *r, const struct proxy_config *config, const char *host, uint16_t port, bool is_of_head, bool upgrades)
 {
 	static const struct proxy_config none;
 
@@ -443,8 +434,7 @@ bool reply_step(struct reply *r, struct span in, bool is_end, char *out, size_t 
 	bool        ok    = true;
 	unsigned    state = OVER;
 
-	for (size_t before = 0;
-	     ok && !r->is_done && s.in.len && (s.in.len != before || r->state != state) && room_for_bytes(&s);) {
+	for (size_t before = 0; ok && !r->is_done && s.in.len && (s.in.len != before || r->state != state) && room_for_bytes(&s);) {
 		before = s.in.len;
 		state  = r->state;
 		ok     = take_some(&s, is_end);

@@ -12,9 +12,7 @@
 
 enum { REPLIES_MAX = 4096, MADE_MAX = 16 * REPLIES_MAX };
 
-static struct proxy_config config = {
-	.secrets = 1, .secret[0] = { .host = "shop.example", .port = 443, .secret_len = sizeof SECRET - 1, .value = SECRET }
-};
+static struct proxy_config config = { .secrets = 1, .secret[0] = { .host = "shop.example", .port = 443, .secret_len = sizeof SECRET - 1, .value = SECRET } };
 
 static char   made[MADE_MAX];
 static size_t made_len;
@@ -34,8 +32,7 @@ static bool pass(const char *bytes, size_t len, size_t pace)
 		in   = malloc(have - from + 1);
 		must(out && in);
 		memcpy(in, bytes + from, have - from);
-		ok = reply_step(&r, (struct span){ in, have - from }, have == len, out, have - from + REPLY_ROOM, &taken,
-				&out_len);
+		ok = reply_step(&r, (struct span){ in, have - from }, have == len, out, have - from + REPLY_ROOM, &taken, &out_len);
 		must(taken <= have - from && out_len <= have - from + REPLY_ROOM && made_len + out_len <= sizeof made);
 		memcpy(made + made_len, out, out_len);
 		made_len += out_len;
@@ -74,8 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ok = pass((const char *)data + 1, size - 1, 1u + data[0]);
 	must(!memmem(made, made_len, SECRET, sizeof SECRET - 1));
 	head = memmem(made, made_len, "\r\n\r\n", 4);
-	if (ok && head && memmem(made, (size_t)(head + 2 - made), CHUNKED, sizeof CHUNKED - 1) &&
-	    made_len - (size_t)(head + 4 - made) > 10) {
+	if (ok && head && memmem(made, (size_t)(head + 2 - made), CHUNKED, sizeof CHUNKED - 1) && made_len - (size_t)(head + 4 - made) > 10) {
 		size_t n = unchunk(head + 4, made_len - (size_t)(head + 4 - made));
 
 		must(!memmem(head + 4, n, SECRET, sizeof SECRET - 1));

@@ -7,12 +7,7 @@
 #define OK     "HTTP/1.1 200 OK\r\n"
 #define CHUNKS OK "Transfer-Encoding: chunked\r\n\r\n"
 
-static struct proxy_config config = { .secrets   = 1,
-				      .secret[0] = { .host        = "api.example.org",
-						     .port        = 443,
-						     .secret_from = 7,
-						     .secret_len  = sizeof SECRET - 1,
-						     .value       = "Bearer " SECRET } };
+static struct proxy_config config = { .secrets = 1, .secret[0] = { .host = "api.example.org", .port = 443, .secret_from = 7, .secret_len = sizeof SECRET - 1, .value = "Bearer " SECRET } };
 
 /* A reader of the reply: head, then the bytes of its body. */
 static struct {
@@ -21,8 +16,7 @@ static struct {
 	bool   is_good, is_done, closes;
 } got;
 
-static void pass_of(const char *bytes, size_t len, size_t pace, const struct proxy_config *secrets, bool is_of_head,
-		    bool upgrades)
+static void pass_of(const char *bytes, size_t len, size_t pace, const struct proxy_config *secrets, bool is_of_head, bool upgrades)
 {
 	static char         out[REPLY_ROOM + (1 << 18)];
 	static struct reply r;
@@ -32,9 +26,8 @@ static void pass_of(const char *bytes, size_t len, size_t pace, const struct pro
 	got.is_good = true;
 	reply_begin(&r, secrets, "api.example.org", 443, is_of_head, upgrades);
 	while (got.is_good && !r.is_done && (have < len || taken || made)) {
-		have = have + pace < len ? have + pace : len;
-		got.is_good =
-			reply_step(&r, (struct span){ bytes + from, have - from }, have == len, out, sizeof out, &taken, &made);
+		have        = have + pace < len ? have + pace : len;
+		got.is_good = reply_step(&r, (struct span){ bytes + from, have - from }, have == len, out, sizeof out, &taken, &made);
 		from += taken;
 		memcpy(got.text + got.len, out, made);
 		got.len += made;
@@ -141,12 +134,10 @@ static void test_rows(void)
 
 static void test_early_answer(void)
 {
-	static const char early[] =
-		"HTTP/1.1 103 Early Hints\r\nX: " SECRET "\r\n\r\n" CHUNKS "4\r\nghp_\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n";
+	static const char early[] = "HTTP/1.1 103 Early Hints\r\nX: " SECRET "\r\n\r\n" CHUNKS "4\r\nghp_\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n";
 
 	pass(early, sizeof early - 1, 7);
-	tap_ok(got.is_good && got.is_done && !strstr(got.text, "0123456789abcdef") && strstr(got.text, "103 Early"),
-	       "behind an early answer the reply is still one of chunks");
+	tap_ok(got.is_good && got.is_done && !strstr(got.text, "0123456789abcdef") && strstr(got.text, "103 Early"), "behind an early answer the reply is still one of chunks");
 }
 
 static void test_large(void)
@@ -163,8 +154,7 @@ static void test_large(void)
 	memcpy(body, OK "\r\n", strlen(OK "\r\n"));
 	memcpy(body + 70000, SECRET, strlen(SECRET));
 	pass(body, sizeof body, sizeof body);
-	tap_ok(got.is_good && got.len == sizeof body && !strncmp(got.text + 70000, STARS, strlen(STARS)),
-	       "a body that is larger than the room for it");
+	tap_ok(got.is_good && got.len == sizeof body && !strncmp(got.text + 70000, STARS, strlen(STARS)), "a body that is larger than the room for it");
 }
 
 static void test_ends(void)
@@ -204,15 +194,10 @@ static const char *messages(const char *at, size_t len)
 
 static void test_websocket(void)
 {
-	static const char head[]   = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nX: " SECRET "\r\n\r\n";
-	static const char frames[] = "\x81\x16<" SECRET ">"
-				     "\x01\x05<ghp_"
-				     "\x89\x14" SECRET "\x80\x11"
-				     "0123456789abcdef>"
-				     "\x82\x01!"
-				     "\x81\x00";
+	static const char head[] = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nX: " SECRET "\r\n\r\n";
+	static const char frames[] = "\x81\x16<" SECRET ">" "\x01\x05<ghp_" "\x89\x14" SECRET "\x80\x11" "0123456789abcdef>" "\x82\x01!" "\x81\x00";
 	static char       all[1000];
-	bool              ok  = true;
+	bool              ok = true;
 	size_t            len = sizeof head - 1 + sizeof frames - 1;
 
 	memcpy(all, head, sizeof head - 1);
@@ -222,14 +207,10 @@ static void test_websocket(void)
 
 		pass_of(all, len, pace, &config, false, true);
 		body = strstr(got.text, "\r\n\r\n") + 4;
-		ok &= got.is_good && !memmem(got.text, got.len, "0123", 4) &&
-		      strstr(messages(body, got.len - (size_t)(body - got.text)), "<" STARS ">|");
+		ok &= got.is_good && !memmem(got.text, got.len, "0123", 4) && strstr(messages(body, got.len - (size_t)(body - got.text)), "<" STARS ">|");
 	}
 	tap_ok(ok, "a secret in frames of a WebSocket, at any pace");
-	tap_is(messages(strstr(got.text, "\r\n\r\n") + 4, got.len - (size_t)(strstr(got.text, "\r\n\r\n") + 4 - got.text)),
-	       "<" STARS ">|" STARS "|<" STARS ">|!|"
-	       "|",
-	       "messages and control frames stay");
+	tap_is(messages(strstr(got.text, "\r\n\r\n") + 4, got.len - (size_t)(strstr(got.text, "\r\n\r\n") + 4 - got.text)), "<" STARS ">|" STARS "|<" STARS ">|!|" "|", "messages and control frames stay");
 	memcpy(all + sizeof head - 1, "\xc1\x01x", 3);
 	pass_of(all, sizeof head + 2, 1000, &config, false, true);
 	tap_ok(!got.is_good, "a frame of an extension, as of a compressed message, is refused");
