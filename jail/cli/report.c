@@ -4,21 +4,26 @@
 #include "color.h"
 #include "command.h"
 #include "exact.h"
+#include "fd.h"
 #include "file.h"
 #include "interrupt.h"
 #include "layer.h"
 #include "network_summary.h"
+#include "place.h"
 #include "result.h"
 #include "summary.h"
 #include "text.h"
 #include "why.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { STATUS_SIGINT = 130, STATUS_SIGPIPE = 141, STATUS_NO_EXEC = 126, STATUS_NOT_FOUND = 127 };
@@ -214,21 +219,29 @@ static bool points_to_doctor(const struct run_client *c, const json_t *record)
 	return summary_reason(record, &reason) && reason == EXIT_setup_failed && type && strcmp(type, err_kind_name(ERR_SETUP)) == 0 && !is_exec_error(c);
 }
 
-/* Prints the missing layers, then the reason in brackets. */
-static void print_missing(const json_t *row)
+static void put_plain(const json_t *text, FILE *to)
 {
-	const json_t *layers = json_object_get(row, "layers");
-	char          why[256];
+	char plain[256];
+
+	snprintf(plain, sizeof plain, "%s", json_string_value(text) ? json_string_value(text) : "");
+	text_make_plain(plain);
+	fputs(plain, to);
+}
+
+/* The missing layers; with the reason in brackets for who wants to know more. */
+static void put_missing(const json_t *row, bool with_reason, FILE *to)
+{
+	const json_t *layers = json_object_get(row, "layers"), *why = json_object_get(row, "why");
 
 	for (size_t i = 0; i < json_array_size(layers); i++) {
-		snprintf(why, sizeof why, "%s", json_string_value(json_array_get(layers, i)));
-		text_make_plain(why);
-		fprintf(stderr, "%s%s", i ? ", " : " ", why);
+		fputs(i ? ", " : "", to);
+		put_plain(json_array_get(layers, i), to);
 	}
-	snprintf(why, sizeof why, "%s", json_string_value(json_object_get(row, "why")));
-	text_make_plain(why);
-	if (*why)
-		fprintf(stderr, " (%s)", why);
+	if (!with_reason || !json_string_length(why))
+		return;
+	fputs(" (", to);
+	put_plain(why, to);
+	fputc(')', to);
 }
 
 /* False for layers that this kernel lacks for root as well: only the record names them. */
@@ -242,21 +255,52 @@ static bool is_for_root(const json_t *row)
 	return *json_string_value(json_object_get(row, "why"));
 }
 
-/* Names the layers that only root has, in one line. For root there is nothing to say: its run is refused if one is missing. */
+enum { SAID_AGAIN_S = 24 * 60 * 60 };
+
+/* True once a day, and when the words have changed. They are kept in the user's own runtime directory; where there is none, it is always true. */
+static bool is_news(const char *text, size_t len)
+{
+	struct places places;
+	struct err    e;
+	char          path[PLACE_MAX + 16], before[1024];
+	struct stat   st;
+	ssize_t       n;
+
+	if (places_find(&places, &e) < 0)
+		return true;
+	snprintf(path, sizeof path, "%s/layers-said", places.runtime);
+	scoped_fd fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1)
+		return true;
+	n = read(fd, before, sizeof before);
+	if (n == (ssize_t)len && memcmp(before, text, len) == 0 && st.st_mtime <= time(NULL) && time(NULL) - st.st_mtime < SAID_AGAIN_S)
+		return false;
+	if (ftruncate(fd, 0) == 0)
+		(void)!pwrite(fd, text, len, 0);
+	return true;
+}
+
+/*
+ * Names the layers that only root has, in one short line, once a day; with -v always, and with the reasons. For root there is nothing to
+ * say: its run is refused if one is missing.
+ */
 static void print_losses(const struct run_client *c)
 {
-	const json_t *lost   = json_object_get(c->ended, "lost");
-	const char   *before = "brig: not in force without root:";
+	const json_t *lost = json_object_get(c->ended, "lost");
+	char         *text = NULL;
+	size_t        len  = 0;
+	FILE         *to   = json_array_size(lost) && geteuid() != 0 ? open_memstream(&text, &len) : NULL;
 
-	for (size_t i = 0; i < json_array_size(lost) && geteuid() != 0; i++) {
+	for (size_t i = 0; to && i < json_array_size(lost); i++) {
 		if (!is_for_root(json_array_get(lost, i)))
 			continue;
-		fputs(before, stderr);
-		print_missing(json_array_get(lost, i));
-		before = ";";
+		fputs(ftell(to) ? c->request->verbose ? "; " : ", " : "", to);
+		put_missing(json_array_get(lost, i), c->request->verbose, to);
 	}
-	if (*before == ';')
-		fputs("; brig doctor says how to get them\n", stderr);
+	if (to && fclose(to) == 0 && len && (c->request->verbose || is_news(text, len)))
+		fprintf(stderr, "brig: not in force without root: %s; brig doctor says how to get them\n", text);
+	free(text);
 }
 
 static void print_left(const struct run_client *c)

@@ -432,6 +432,8 @@ static void add_missing(struct taker *t)
 		if (!t->found[i] && p.first)
 			add_row(t, p.first, json_null(), NULL, "none");
 	}
+	if (t->request->out && !t->found[FILE_GETS_MAX])
+		add_row(t, "out", json_null(), NULL, "no_out");
 }
 
 /* The file's bytes came already, with NULs for those that had vanished: marks its row. False: the last row is of another file. */
@@ -596,6 +598,7 @@ static const char *explain(const char *left_out)
 {
 	static const char *const rows[][2] = {
 		{ "none", "there is no such file in /workspace" },
+		{ "no_out", "the program left no directory out in /workspace, or nothing in it" },
 		{ "exists", "there is a file of this name already" },
 		{ "link", "it is a link" },
 		{ "special", "it is no regular file" },
@@ -628,7 +631,7 @@ bool run_files_print_left_out(const json_t *rows, const char *done, bool is_quie
 
 		if (!why)
 			continue;
-		is_missing |= strcmp(why, "hidden") != 0;
+		is_missing |= strcmp(why, "hidden") != 0 && strcmp(why, "no_out") != 0; /* a program need not have something for --out */
 		snprintf(plain, sizeof plain, "%s", name && *name ? name : "files");
 		text_make_plain(plain);
 		if (!is_quiet)

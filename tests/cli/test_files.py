@@ -76,6 +76,11 @@ def test_out_brings_all_that_the_program_left_in_out(where, here):
     assert (here / "results" / "c").stat().st_size == 1 << 20
 
 
+def test_out_without_a_directory_out_is_told_and_is_no_failure(where, here):
+    done = run(where, "--out", "results", code="open('result.txt', 'w')")
+    assert (done.returncode, done.stderr) == (0, "brig: not saved: out: the program left no directory out in /workspace, or nothing in it\n"), done
+
+
 def test_patterns_stop_at_a_slash_and_a_directory_means_all_in_it(where, here):
     code = "import os; os.makedirs('d/e'); [open(n, 'w').write(n) for n in ('a.txt', 'b.txt', 'c.csv', 'd/f.txt', 'd/e/g.txt')]"
     assert run(where, "--get", "*.txt:flat", "--get", "d/e:tree/", code=code).returncode == 0

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -122,6 +123,14 @@ READ = "import sys; print(repr(sys.stdin.read()))"
 def test_what_is_piped_in_is_what_the_program_reads(jail, run_brig):
     run = run_brig(program=READ, input=b"a\nb", json_record=False)
     assert (run.status, run.stdout) == (0, "'a\\nb'\n"), run
+
+
+def test_a_loop_of_a_shell_whose_input_a_run_would_get_is_warned(jail, brig, tmp_path):
+    (tmp_path / "list").write_text("a\nb\n")
+    loop = 'while read -r word; do "$0" run $1 -c "import sys; sys.exit(0)"; echo "$word"; done <list'
+    said = [subprocess.run(["sh", "-c", loop, brig, option], cwd=tmp_path, capture_output=True, text=True, timeout=host.HANG) for option in ("", "--stdin=/dev/null", "-q")]
+    assert "half read, as in a loop of a shell" in said[0].stderr and "--stdin /dev/null leaves it to the loop" in said[0].stderr, said[0]
+    assert said[1].stdout == "a\nb\n" and "half read" not in said[1].stderr + said[2].stderr, said
 
 
 def test_a_file_on_standard_input_is_what_the_program_reads(jail, run_brig, tmp_path):

@@ -32,7 +32,7 @@ def nothing_left_of_users(world):
     assert left, f"left behind: {of_users(world) - before}"
 
 
-KEPT = {"brig", "slots", "filters", "groups"} # made once, used by every run
+KEPT = {"brig", "slots", "filters", "groups", "layers-said"} # made once, used by every run
 
 
 def of_users(world):
@@ -66,10 +66,18 @@ def of_cell(client):
 # --- what it is -----------------------------------------------------------------------------------------
 
 def test_a_program_runs_and_the_record_names_what_root_would_have_added(world, user):
-    run = world.run(user, program="import os; print(os.getuid(), os.getpid(), os.getcwd())")
+    run = world.run(user, "--verbose", program="import os; print(os.getuid(), os.getpid(), os.getcwd())")
     assert (run.reason, run.status, run.out) == ("exited", 0, "1000 2 /workspace\n"), str(run)
     assert missing(run) - LIMITS == (set() if user.range else {"own-ids"}), str(run)
     assert run.stderr.count("not in force") == 1 and "brig doctor" in run.stderr, str(run)
+
+
+def test_what_is_missing_is_said_once_a_day_in_one_short_line(world):
+    world.run(BARE, program="pass")
+    assert "not in force" not in world.run(BARE, program="pass").stderr
+    os.utime(world.path("run") / f"user/{BARE.uid}/brig/layers-said", (0, 0))
+    said = world.run(BARE, program="pass").stderr
+    assert said.count("not in force") == 1 and "own-ids" in said and "(" not in said and said.endswith("; brig doctor says how to get them\n"), said
 
 
 def test_two_users_and_root_at_once_have_no_host_id_in_common(jail, world, start_brig):
@@ -114,7 +122,7 @@ OVERLAPS = {
 def test_is_nobodys(needs_root, needs_rootfs, text):
     elsewhere = users.World(subids=text)
     try:
-        run = elsewhere.run(PLAIN, program="print('runs')")
+        run = elsewhere.run(PLAIN, "--verbose", program="print('runs')")
         assert run.out == "runs\n" and "own-ids" in missing(run), str(run)
         assert "/etc/subuid gives" in run.stderr, str(run)
     finally:
@@ -288,7 +296,7 @@ def test_newuidmap_gets_nothing_of_the_caller(elsewhere):
     fake(elsewhere, tell.replace("TOLD", str(told)), "newuidmap")
     fake(elsewhere, "#!/bin/sh\nexit 1\n", "newgidmap")
     os.chmod(elsewhere.path("tests"), 0o777)
-    run = elsewhere.run(PLAIN, program="print('runs')", env={"SECRET": "x", "LD_PRELOAD": ""}, popen={"pass_fds": (0,)})
+    run = elsewhere.run(PLAIN, "--verbose", program="print('runs')", env={"SECRET": "x", "LD_PRELOAD": ""}, popen={"pass_fds": (0,)})
     text = (elsewhere.path("tests") / "told").read_text()
     assert run.out == "runs\n" and "own-ids" in missing(run) and "refused" in run.stderr, str(run)
     assert text.startswith(f"/usr/bin/newuidmap PID 0 {PLAIN.uid} 1 1 {PLAIN.range[0]} {PLAIN.range[1]}\n"), text
@@ -313,14 +321,14 @@ def test_half_a_map_is_an_error(elsewhere):
 
 def test_without_newuidmap_there_is_one_id(elsewhere):
     elsewhere.change("mount --bind /dev/null /usr/bin/newuidmap")
-    run = elsewhere.run(PLAIN, program="print('runs')")
+    run = elsewhere.run(PLAIN, "--verbose", program="print('runs')")
     assert run.out == "runs\n" and "own-ids" in missing(run) and "newuidmap and newgidmap are not there" in run.stderr, str(run)
 
 
 def test_a_newuidmap_that_is_killed_did_not_refuse(elsewhere):
     for name in ("newuidmap", "newgidmap"):
         fake(elsewhere, "#!/bin/sh\nkill -9 $$\n", name)
-    run = elsewhere.run(PLAIN, program="print('runs')")
+    run = elsewhere.run(PLAIN, "--verbose", program="print('runs')")
     assert run.out == "runs\n" and "own-ids" in missing(run) and "were killed, or took longer than 5 s" in run.stderr, str(run)
 
 
@@ -337,7 +345,7 @@ def test_where_no_user_namespace_can_be_made_nobody_waits_for_newuidmap(elsewher
 
 
 def test_under_no_new_privs_there_is_one_id(world):
-    run = world.run(PLAIN, program="print('runs')", flags=("--no-new-privs",))
+    run = world.run(PLAIN, "--verbose", program="print('runs')", flags=("--no-new-privs",))
     assert run.out == "runs\n" and "own-ids" in missing(run) and "no_new_privs" in run.stderr, str(run)
 
 
@@ -347,7 +355,7 @@ def test_a_directory_is_shown_and_its_sockets_are_told(world, user):
     folder = world.path("tests") / f"shown-{user.name}"
     folder.mkdir(mode=0o755)
     (folder / "file").write_text("content")
-    run = world.run(user, "--ro", world.root / "tests" / folder.name, program=f"""
+    run = world.run(user, "--verbose", "--ro", world.root / "tests" / folder.name, program=f"""
 print(open('/workspace/{folder.name}/file').read())
 try: open('/workspace/{folder.name}/new', 'w')
 except OSError as e: print(e.errno)

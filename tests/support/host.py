@@ -462,7 +462,7 @@ class Snapshot:
             "cgroup": counted({group for group in cgroup_dirs() if not is_of_slot(group[0], groups)}, lambda group: groups and groups in group[0]),
             "process": counted(cell_processes(), lambda process: process[0] in pids),
             "store": growth(store_dir()).added(),
-            "runtime": {path for path in files_below(runtime_dir()) if not path.endswith((".bpf", "/brig/view"))}, # kept: a filter of each policy, where zygotes look
+            "runtime": {path for path in files_below(runtime_dir()) if not path.endswith((".bpf", "/brig/view", "/layers-said"))}, # kept: a filter of each policy, where zygotes look
             "tmp": {path for place in ("/tmp", "/dev/shm") for path in brig_files(place)},
         }
 
