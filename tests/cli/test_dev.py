@@ -1,12 +1,17 @@
 """./dev says what it can do, and what to type when it cannot."""
 import ast
 import collections
+import contextlib
+import os
 import pathlib
+import pty
 import re
 import shutil
 import subprocess
 
 import pytest
+
+from support import host
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMANDS = "setup build rootfs node demo test again times vm matrix compat requirements bench lint fuzz coverage mutants install uninstall deb clean help".split()
@@ -21,6 +26,29 @@ def test_help_names_every_command():
     done = dev("help")
     named = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("    ")]
     assert done.returncode == 0 and sorted(named) == sorted(COMMANDS)
+
+
+def test_the_demo_shows_what_it_is_at(tmp_path):
+    """In a terminal, while a stage goes on: the first one here waits until the test has seen it."""
+    text = (ROOT / "dev").read_text()
+    for name, body in (("setup", "echo 'step one'; read -r line <go"), ("build", "echo 'step two'; return 3")):
+        text = text.replace(f"\ncmd_{name}() {{\n", f"\ncmd_{name}() {{ {body}; }}\nold_{name}() {{\n")
+    (tmp_path / "dev").write_text(text)
+    (tmp_path / "dev").chmod(0o755)
+    os.mkfifo(tmp_path / "go")
+    ours, theirs = pty.openpty()
+    demo = subprocess.Popen([tmp_path / "dev", "demo"], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    while not re.search(rb"setup +[0-9]+ s  step one", seen):
+        seen += os.read(ours, 1000)
+    (tmp_path / "go").write_text("\n")
+    assert demo.wait(host.HANG) != 0
+    with contextlib.suppress(OSError): # the end of a terminal
+        while more := os.read(ours, 1000):
+            seen += more
+    os.close(ours)
+    assert b"step one  (" in seen and b"failed" in seen and b"step two" in seen, seen
 
 
 def test_an_unknown_command_is_refused_with_the_list():
