@@ -139,7 +139,7 @@ static void judge(struct session_call *call)
 	call->ended_ms = clock_ms(CLOCK_MONOTONIC);
 	if (call->is_decided)
 		return;
-	if (killed && WTERMSIG(call->status) == SIGXCPU)
+	if (killed && call->cpu_ms >= (double)call->limits.cpu_ms) /* RLIMIT_CPU was faster than the clock; the signal alone a program sends itself */
 		call->reason = EXIT_timeout_cpu;
 	else
 		call->reason = killed ? EXIT_signaled : EXIT_exited;

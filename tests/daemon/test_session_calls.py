@@ -137,6 +137,15 @@ def test_a_policy_that_refuses_what_the_server_can_do_without_costs_nothing(buil
             assert opened.close()["exit_reason"] == "exited"
 
 
+def test_the_signal_of_a_cpu_limit_alone_is_no_limit(session):
+    """A program can send it to itself: the record says what the time says."""
+    asked = "import os, signal; signal.signal(signal.SIGXCPU, signal.SIG_DFL); os.kill(os.getpid(), signal.SIGXCPU)"
+    assert session.run(asked).reason == "signaled"
+    spent = session.run("import signal; signal.signal(signal.SIGXCPU, signal.SIG_DFL)\nwhile True: pass", limits={"cpu_ms": 1000, "wall_ms": 30000})
+    assert spent.reason == "timeout_cpu"
+
+
+
 # --- output ---------------------------------------------------------------------------------------------------------------
 
 def test_what_c_code_prints_is_output_of_the_call_that_did_it(session):
