@@ -172,7 +172,12 @@ void asking_take_answers(struct execution *x, const json_t *responses)
 	enum consent_answer answer;
 	uint64_t            number;
 
-	json_object_foreach((json_t *)responses, key, said)
-		if (sscanf(key, "tool-%" SCNu64, &number) == 1 && read_answer(said, &answer))
+	json_object_foreach((json_t *)responses, key, said) {
+		if (sscanf(key, "tool-%" SCNu64, &number) != 1)
+			continue;
+		if (read_answer(said, &answer))
 			tool_bridge_consent(&x->tools.bridge, number, answer, NULL);
+		else
+			tool_bridge_wrong_answer(&x->tools.bridge, number);
+	}
 }

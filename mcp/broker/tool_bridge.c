@@ -569,6 +569,14 @@ void tool_bridge_consent(struct tool_bridge *b, uint64_t number, enum consent_an
 	free(name);
 }
 
+void tool_bridge_wrong_answer(struct tool_bridge *b, uint64_t number)
+{
+	struct bridge_item *i = asked(b, number, NULL);
+
+	if (i && ++i->call.wrong > 1)
+		tool_bridge_consent(b, number, CONSENT_NO, NULL);
+}
+
 /* --- what it came to --- */
 
 json_t *tool_bridge_summary(const struct tool_bridge *b)

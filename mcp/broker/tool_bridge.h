@@ -64,6 +64,8 @@ size_t tool_bridge_consents(const struct tool_bridge *b, struct consent *ret, si
  * questions about the same tool.
  */
 void   tool_bridge_consent(struct tool_bridge *b, uint64_t number, enum consent_answer answer, const char *why);
+/* An answer that is none, as an approval without a choice. The second one to a question is a no: a client would be asked for ever. */
+void   tool_bridge_wrong_answer(struct tool_bridge *b, uint64_t number);
 
 /* {"n", "failed", "denied", "names": {name: n}, "wait_ms", "bytes", "calls": [{"name", "ms", "verdict"}]}; a new reference. */
 json_t *tool_bridge_summary(const struct tool_bridge *b);

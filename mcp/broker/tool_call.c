@@ -220,10 +220,12 @@ static void on_expired(void *owner)
 static char *question_of(const struct tool_call *c, const char *why)
 {
 	size_t len  = 0;
-	char  *args = exact_dump(c->args, JSON_COMPACT | JSON_ENSURE_ASCII, &len), *text = NULL;
+	char  *args = exact_dump(c->args, JSON_COMPACT | JSON_ENSURE_ASCII, &len), *text = NULL, hidden[80] = "";
 
-	if (args && asprintf(&text, "A program wants to call the tool %s: %s.\n\nIts arguments, as the program has written them (%zu bytes, sha256 %.16s):\n%.*s%s",
-			     c->own, why, len, c->digest, ARGUMENTS_SHOWN, args, len > ARGUMENTS_SHOWN ? " ... (cut here)" : "") < 0)
+	if (len > ARGUMENTS_SHOWN) /* before the arguments: behind them it could be theirs, and is easily missed */
+		snprintf(hidden, sizeof hidden, "; ONLY THE FIRST %d BYTES ARE SHOWN, %zu are not", ARGUMENTS_SHOWN, len - ARGUMENTS_SHOWN);
+	if (args && asprintf(&text, "A program wants to call the tool %s: %s.\n\nIts arguments, as the program has written them (%zu bytes, sha256 %.16s%s):\n%.*s%s",
+			     c->own, why, len, c->digest, hidden, ARGUMENTS_SHOWN, args, *hidden ? " ... (cut here)" : "") < 0)
 		text = NULL;
 	free(args);
 	return text;

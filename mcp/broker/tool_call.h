@@ -40,6 +40,7 @@ struct tool_call {
 	struct tool_server *server;
 	struct rpc_ask     ask;
 	uint64_t           consent;    /* the number of the question; 0: none is open */
+	unsigned           wrong;      /* answers to it that were none */
 	char              *question;   /* its text */
 	struct loop_timer  expires;
 	int64_t            began_ms, last_progress_ms;

@@ -145,6 +145,7 @@ def test_what_a_person_is_shown_is_ours_and_the_arguments_are_data():
         words = question["message"]
         head, _, args = words.partition(":\n")
         assert head.startswith("A program wants to call the tool t.wipe: it may change or destroy something") and "as the program has written them" in head
+        assert re.search(r"ONLY THE FIRST 1000 BYTES ARE SHOWN, \d+ are not\)$", head), "what is not shown is said before what the program has written"
         assert args.isascii() and "\n" not in args and "\x1b" not in args and len(words) < 1500 and args.endswith("... (cut here)")
         assert question["requestedSchema"]["properties"]["answer"]["enum"] == ["no", "once", "run"] and question["requestedSchema"]["properties"]["answer"]["default"] == "no"
         b.mcp.answer(program.asked.questions[0], {"action": "decline"})
@@ -377,6 +378,17 @@ def test_a_modern_client_is_asked_again_for_what_it_has_not_answered():
         third = question_of(again(b, second, {"tool-999": {"action": "accept", "content": {"answer": "run"}}}))
         asked = again(b, third, {key: {"action": "accept", "content": {"answer": "once"}}})
         assert "result" in program.answer(wipe)
+        program.end()
+        assert data_of(asked.result())["exit_reason"] == "exited"
+
+
+def test_an_approval_without_a_choice_is_a_no_the_second_time():
+    with Brokered({"t": own_server()}) as b:
+        program, (wipe,), result = ask_modern(b, WIPE)
+        empty = {next(iter(result["inputRequests"])): {"action": "accept", "content": {}}}
+        second = question_of(again(b, result, empty))
+        asked = again(b, second, empty)
+        assert program.answer(wipe)["error"]["kind"] == "denied"
         program.end()
         assert data_of(asked.result())["exit_reason"] == "exited"
 
