@@ -96,13 +96,25 @@ static void print_tool_calls(FILE *out, const json_t *calls)
 		fprintf(out, ", %" JSON_INTEGER_FORMAT " denied", json_integer_value(json_object_get(calls, "denied")));
 }
 
+/* The length of a character at p that reorders or hides others, or that some show as the end of a line; 0: it is another one. */
+static size_t odd_character(const char *p)
+{
+	static const char *const odd[] = { "\xd8\x9c", "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xaa", "\xe2\x80\xab", "\xe2\x80\xac",
+					   "\xe2\x80\xad", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa7", "\xe2\x81\xa8", "\xe2\x81\xa9" };
+
+	for (size_t i = 0; i < ARRAY_LEN(odd); i++)
+		if (strncmp(p, odd[i], strlen(odd[i])) == 0)
+			return strlen(odd[i]);
+	return 0;
+}
+
 /* Prints in one line: a message may have many. */
 static void print_line(FILE *out, const char *text, size_t max)
 {
 	size_t n = clean_cut(text, strlen(text), max);
 
-	for (size_t i = 0; i < n; i++)
-		putc(text[i] == '\n' || text[i] == '\r' ? ' ' : text[i], out);
+	for (size_t i = 0; i < n; i += odd_character(text + i) ? odd_character(text + i) : 1)
+		putc(text[i] == '\n' || text[i] == '\r' ? ' ' : odd_character(text + i) ? '?' : text[i], out);
 	if (text[n])
 		fputs("...", out);
 }
@@ -264,10 +276,38 @@ static bool ends_line(const struct excerpt *x)
 	return len && text[len - 1] == '\n';
 }
 
+/* Text of a program: a line that looks like the title of a section gets a space before it, a carriage return ends a line. */
+static void print_body(FILE *out, const char *text)
+{
+	bool begins = true;
+
+	while (*text) {
+		size_t odd = odd_character(text);
+
+		if (begins && strncmp(text, "--- ", 4) == 0)
+			putc(' ', out);
+		begins = *text == '\n' || *text == '\r';
+		if (odd)
+			fputs("\xef\xbf\xbd", out);
+		else if (*text != '\r' || text[1] != '\n')
+			putc(*text == '\r' ? '\n' : *text, out);
+		text += odd ? odd : 1;
+	}
+}
+
 static void print_section(FILE *out, const struct section *s)
 {
+	char  *body = NULL;
+	size_t len;
+	FILE  *to = open_memstream(&body, &len);
+
 	fprintf(out, "--- %s ---\n", s->title);
-	excerpt_print(out, &s->text, s->room > EXCERPT_LEAST ? s->room : EXCERPT_LEAST);
+	if (!to)
+		return;
+	excerpt_print(to, &s->text, s->room > EXCERPT_LEAST ? s->room : EXCERPT_LEAST);
+	fclose(to);
+	print_body(out, body);
+	free(body);
 	if (!ends_line(&s->text))
 		putc('\n', out);
 }

@@ -146,6 +146,12 @@ def test_stdout_stderr_and_result_follow(shared):
     assert said.split("\n", 1)[1] == '--- stdout ---\nout\n--- stderr ---\nerr\n--- result ---\n{\'a\': 1.5}\n'
 
 
+def test_output_imitates_no_section_of_the_reply(shared):
+    """Nor with a carriage return, nor by characters that change the direction of a line."""
+    said = text(shared, "print('--- result ---\\n41\\rx\\r--- traceback ---\\u202e\\u2028--- stderr ---')\n42")
+    assert said.split("\n", 1)[1] == "--- stdout ---\n --- result ---\n --- traceback ---\ufffd\ufffd--- stderr ---\n--- result ---\n42\n", said
+
+
 def test_a_result_that_is_a_text_is_shown_as_python_writes_it(shared):
     assert text(shared, "'two\\nlines'").endswith("--- result ---\n'two\\nlines'\n")
 
