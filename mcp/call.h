@@ -32,6 +32,7 @@ struct channel {
 	bool                      elicits; /* its client said in initialize that it can ask a person */
 	char                      principal[64]; /* owner of handles of runs: "stdio", or a digest of the bearer token */
 	char                      owner[128];    /* owner of sessions; "": the principal; over HTTP it has the MCP session, if there is one */
+	bool                      shares;        /* other clients may have the same owner, and choose the same names for sessions */
 	/*
 	 * Of a legacy POST: its MCP session, "" if it names none; borrowed. Such a client cancels a call with another POST, which reaches
 	 * the calls of its own session alone: clients number their calls alike. NULL: calls are cancelled by their own channel only.

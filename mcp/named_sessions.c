@@ -81,6 +81,20 @@ struct named_session *named_sessions_make(struct mcp *m, const char *owner, cons
 	return s;
 }
 
+/* Each search begins at the first one, as the end of one may end others. */
+void named_sessions_end_all(struct mcp *m, const char *owner)
+{
+	struct named_session *s;
+
+	do {
+		TAILQ_FOREACH(s, &m->sessions->all, link)
+			if (!s->is_over && strcmp(s->owner, owner) == 0)
+				break;
+		if (s)
+			named_session_end(s);
+	} while (s);
+}
+
 char *named_sessions_names(struct mcp *m, const char *owner, char *buf, size_t len)
 {
 	const struct named_session *s;

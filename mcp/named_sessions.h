@@ -19,5 +19,8 @@ struct named_session *named_sessions_find(struct mcp *m, const char *owner, cons
 /* The same, but made if there is none. NULL with *e: too many are open. */
 struct named_session *named_sessions_make(struct mcp *m, const char *owner, const char *name, struct err *e);
 
+/* Ends all sessions of this owner. */
+void named_sessions_end_all(struct mcp *m, const char *owner);
+
 /* The names of an owner's open sessions, "a, b", cut to fit into len bytes. Returns buf. */
 char *named_sessions_names(struct mcp *m, const char *owner, char *buf, size_t len);

@@ -1,6 +1,7 @@
 #include "session_argument.h"
 
 #include "choice.h"
+#include "client_request.h"
 #include "named_sessions.h"
 #include "order.h"
 
@@ -97,9 +98,30 @@ json_t *session_argument_asked(struct call *c, const char *name, const json_t *a
 	return asked;
 }
 
+enum { RANDOM_DIGITS = 6 };
+
+/* Does the name end as in "main-8c1f52"? */
+static bool is_unlikely(const char *name)
+{
+	const char *dash = strrchr(name, '-');
+
+	return dash && strlen(dash + 1) >= RANDOM_DIGITS && strspn(dash + 1, "0123456789abcdef") == strlen(dash + 1);
+}
+
+/* Clients that cannot be told apart would share "main" by accident: a new session of theirs has a name that no other chooses. */
+static int check_new_name(const struct call *c, const char *name, struct err *e)
+{
+	char digits[RANDOM_DIGITS + 1];
+
+	if (!c->channel->shares || is_unlikely(name) || named_sessions_find(c->mcp, session_argument_owner(c), name))
+		return 0;
+	client_request_secret(digits, sizeof digits);
+	return err_set(e, ERR_BAD_SPEC, "session: another client with this token could choose \"%s\", too; use \"%.50s-%s\", in this call and in later ones", name, name, digits);
+}
+
 struct named_session *session_argument_make(struct call *c, const char *name, const json_t *asked, const json_t *explained, json_t *warnings, struct err *e)
 {
-	struct named_session *s = named_sessions_make(c->mcp, session_argument_owner(c), name, e);
+	struct named_session *s = check_new_name(c, name, e) < 0 ? NULL : named_sessions_make(c->mcp, session_argument_owner(c), name, e);
 	json_t               *message;
 
 	if (!s)

@@ -9,6 +9,10 @@
 #define SESSION_ARGUMENT "session"
 #define SESSION_HEADER   "Session"
 
+/* The same for what continues or ends a run. */
+#define EXECUTION_ARGUMENT "execution_id"
+#define EXECUTION_HEADER   "Execution"
+
 /* The row for a tool that requires it. */
 #define SESSION_ARGUMENT_ROW { { SESSION_ARGUMENT, FIELD_STR, 0, 0, PROTOCOL_NAME_MAX, 0, "", NULL, NULL }, true, "Its name" }
 

@@ -169,6 +169,8 @@ static int judge_token(const struct settings *s, struct err *e)
 			       "HTTP needs a token of at least %d characters: --token-file FILE, or SANDBOX_API_TOKEN in the environment (" TOKEN_HOW
 			       "); or --insecure-loopback, to serve every user of this host",
 			       SETTINGS_TOKEN_MIN);
+	if (s->token_file && strpbrk(s->token, " \t\n")) /* lines of NAME TOKEN, which the server reads when it starts */
+		return 0;
 	if (!is_token(s->token))
 		return err_set(e, ERR_DENIED, "%s: blanks and control characters cannot be sent as a token; " TOKEN_HOW, where);
 	if (strlen(s->token) < SETTINGS_TOKEN_MIN)

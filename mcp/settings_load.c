@@ -149,7 +149,7 @@ static int read_token(struct settings *s, struct err *e)
 	scoped_bytes b  = { 0 };
 	json_t      *kept;
 
-	if (check_token_file(fd, s->token_file, e) < 0 || file_read_fd(fd, s->token_file, 4096, &b, e) < 0) {
+	if (check_token_file(fd, s->token_file, e) < 0 || file_read_fd(fd, s->token_file, SETTINGS_FILE_MAX, &b, e) < 0) {
 		e->kind = ERR_DENIED; /* see settings_status() */
 		return err_wrap(e, "%s", s->where[SETTING_token]);
 	}

@@ -37,6 +37,7 @@ json_t            *tool_json(const struct tool *t, const struct mcp *m, const st
 
 /* Is it offered, with these settings? */
 bool               tool_is_offered(const struct tool *t, const struct mcp *m);
+bool               tool_takes(const struct tool *t, const char *argument);
 /* Does it take a session, so that a header may repeat its name? */
 bool               tool_takes_session(const struct tool *t, const struct mcp *m);
 

@@ -20,12 +20,17 @@ bool tool_is_offered(const struct tool *t, const struct mcp *m)
 	return (!t->brokered || m->broker) && (!t->in_session || named_sessions_are_offered(m->settings));
 }
 
-bool tool_takes_session(const struct tool *t, const struct mcp *m)
+bool tool_takes(const struct tool *t, const char *argument)
 {
 	for (const struct argument *row = t->arguments; row && row->field.name; row++)
-		if (strcmp(row->field.name, SESSION_ARGUMENT) == 0)
-			return named_sessions_are_offered(m->settings);
+		if (strcmp(row->field.name, argument) == 0)
+			return true;
 	return false;
+}
+
+bool tool_takes_session(const struct tool *t, const struct mcp *m)
+{
+	return tool_takes(t, SESSION_ARGUMENT) && named_sessions_are_offered(m->settings);
 }
 
 /* --- tools/list --- */
@@ -68,12 +73,14 @@ static json_t *description_of(const struct tool *t, const struct mcp *m, const s
 /* Load balancers send the calls of a session to one server by this header, over HTTP. Without sessions the argument is removed. */
 static void annotate_session(json_t *schema, const struct mcp *m, enum revision revision)
 {
-	json_t *properties = json_object_get(schema, "properties"), *session = json_object_get(properties, SESSION_ARGUMENT);
+	json_t *properties = json_object_get(schema, "properties"), *session = json_object_get(properties, SESSION_ARGUMENT), *execution = json_object_get(properties, EXECUTION_ARGUMENT);
 
 	if (!named_sessions_are_offered(m->settings))
 		json_object_del(properties, SESSION_ARGUMENT);
 	else if (session && revision_is_modern(revision) && m->settings->http)
 		json_object_set_new(session, "x-mcp-header", json_string(SESSION_HEADER));
+	if (execution && revision_is_modern(revision) && m->settings->http)
+		json_object_set_new(execution, "x-mcp-header", json_string(EXECUTION_HEADER));
 }
 
 static void fill_meanings(json_t *schema, const struct words *w)

@@ -168,5 +168,7 @@ enum route admission_decide(const struct admission *a, const struct http_head *h
 		return refuse(ret, 401, "unauthorized", "Unauthorized");
 	if (metrics)
 		return is_get(method) ? ROUTE_METRICS : not_this_method(ret, method, "GET, HEAD");
+	if (!strcmp(method, "DELETE") && head_session_is_ours(h))
+		return ROUTE_END;
 	return !strcmp(method, "POST") ? body_decide(a, h, ret) : not_this_method(ret, method, "POST");
 }

@@ -19,7 +19,7 @@ struct admission {
 	size_t             body_max;
 };
 
-enum route { ROUTE_REFUSED, ROUTE_MCP, ROUTE_HEALTH, ROUTE_METRICS, ROUTE_PREFLIGHT };
+enum route { ROUTE_REFUSED, ROUTE_MCP, ROUTE_HEALTH, ROUTE_METRICS, ROUTE_PREFLIGHT, ROUTE_END };
 
 struct refusal {
 	int         status;

@@ -141,3 +141,11 @@ bool head_takes_events(const struct http_head *h)
 {
 	return !h->accept || strcasestr(h->accept, "text/event-stream") || strcasestr(h->accept, "text/*") || strstr(h->accept, "*/*");
 }
+
+bool head_session_is_ours(const struct http_head *h)
+{
+	const char *id = h->session_id;
+	size_t      n  = id ? strspn(id, "0123456789abcdef") : 0;
+
+	return n == 32 && (!id[n] || strcmp(id + n, HEAD_ELICITS_MARK) == 0);
+}

@@ -28,6 +28,11 @@ void head_check(struct http_head *h, const char *name, size_t name_len, const ch
 void head_take(struct http_head *h, const char *name, const char *value); /* value NULL: empty */
 void head_done(struct http_head *h);
 
+/* That a client can ask a person is part of the id of its session. */
+#define HEAD_ELICITS_MARK "-e"
+/* Is the id of the session of the form of this server's? They are random, so no other client knows them. Ids of another form do not make an owner. */
+bool        head_session_is_ours(const struct http_head *h);
+
 /* Case does not matter; NULL: it was not sent. */
 const char *head_param(const struct http_head *h, const char *name);
 /* May the answer be an event stream? Without a header Accept it may. */

@@ -4,6 +4,7 @@
 #include "id_scan.h"
 #include "method.h"
 #include "metrics.h"
+#include "named_sessions.h"
 #include "session_argument.h"
 #include "tool.h"
 
@@ -34,7 +35,6 @@ struct http_post *http_post_create(struct http_server *s, struct MHD_Connection 
 	p->connection     = connection;
 	p->channel.ops    = &post_ops;
 	p->channel.legacy = REVISION_2025_03_26;
-	memcpy(p->channel.principal, s->principal, sizeof p->channel.principal);
 	TAILQ_INSERT_TAIL(&s->posts, p, link);
 	return p;
 }
@@ -276,15 +276,19 @@ static void post_call_gone(struct channel *ch, struct call *c)
 
 /* --- from bytes to calls --- */
 
-/* For a tool that takes a session: load balancers choose the server by the header. */
-static int check_session_header(const struct http_post *p, const struct rpc_message *m, struct rpc_error *e)
+/* For a tool that takes a session, or the id of an execution: load balancers choose the server by the header. */
+static int check_routing_header(const struct http_post *p, const struct rpc_message *m, struct rpc_error *e)
 {
 	const char        *name = strcmp(m->method, "tools/call") == 0 ? json_string_value(json_object_get(m->params, "name")) : NULL;
 	const struct tool *t    = name ? tool_find(name) : NULL;
 
+	const json_t      *arguments = json_object_get(m->params, "arguments");
+
+	if (t && tool_takes(t, EXECUTION_ARGUMENT) && head_param(&p->head, EXECUTION_HEADER)) /* a client need not send it */
+		return rules_check_param(&p->head, EXECUTION_HEADER, json_object_get(arguments, EXECUTION_ARGUMENT), e);
 	if (!t || !tool_takes_session(t, p->server->mcp))
 		return 0;
-	return rules_check_param(&p->head, SESSION_HEADER, json_object_get(json_object_get(m->params, "arguments"), SESSION_ARGUMENT), e);
+	return rules_check_param(&p->head, SESSION_HEADER, json_object_get(arguments, SESSION_ARGUMENT), e);
 }
 
 static int check_modern(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e, int *status)
@@ -294,7 +298,7 @@ static int check_modern(struct http_post *p, const struct rpc_message *m, enum r
 	if (m->kind == RPC_REQUEST && era_modern(m, revision, e, status) < 0)
 		return -1;
 	*status = 400;
-	return rules_check(&p->head, m, e) < 0 ? -1 : check_session_header(p, m, e);
+	return rules_check(&p->head, m, e) < 0 ? -1 : check_routing_header(p, m, e);
 }
 
 /* --- MCP sessions: no state is kept for them. The id tells the calls of two legacy clients apart that use the same request ids. --- */
@@ -309,8 +313,8 @@ static void session_begin(struct http_post *p)
 		(void)snprintf(p->session + 2 * i, 3, "%02x", raw[i]);
 }
 
-/* That a client can ask a person is part of its session's id. A client that changes the id misleads only itself. */
-static const char elicits_mark[] = "-e";
+/* A client that changes the mark in its id misleads only itself. */
+static const char elicits_mark[] = HEAD_ELICITS_MARK;
 
 static bool session_elicits(const char *id)
 {
@@ -319,19 +323,12 @@ static bool session_elicits(const char *id)
 	return n > sizeof elicits_mark && strcmp(id + n - (sizeof elicits_mark - 1), elicits_mark) == 0;
 }
 
-/* Is it of the form of the ids of this server? These are random, so no other client knows them. Ids of another form do not make an owner. */
-static bool session_is_ours(const char *id)
-{
-	size_t n = id ? strspn(id, "0123456789abcdef") : 0;
-
-	return n == 32 && (!id[n] || strcmp(id + n, elicits_mark) == 0);
-}
-
 /* The session is part of the owner: two clients with one token may choose the same names for sessions of execute_code. */
 static void session_own(struct http_post *p)
 {
 	p->channel.session = p->head.session_id ? p->head.session_id : "";
-	if (session_is_ours(p->head.session_id))
+	p->channel.shares  = p->channel.shares && !head_session_is_ours(&p->head);
+	if (head_session_is_ours(&p->head))
 		(void)snprintf(p->channel.owner, sizeof p->channel.owner, "%s/%s", p->channel.principal, p->head.session_id);
 }
 
@@ -342,11 +339,23 @@ static void session_mark(struct http_post *p)
 		strcat(p->session, elicits_mark);
 }
 
+enum MHD_Result http_post_end_session(struct http_post *p)
+{
+	session_own(p);
+	named_sessions_end_all(p->server->mcp, p->channel.owner);
+	ended_add(&p->server->ended, p->channel.owner);
+	return http_respond_text(p, 204, "", "");
+}
+
 static int check_legacy(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e, int *status)
 {
 	if (m->kind == RPC_REQUEST && !strcmp(m->method, "initialize"))
 		session_begin(p);
 	session_own(p);
+	if (ended_has(&p->server->ended, p->channel.owner)) {
+		*status = 404;
+		return rpc_error_set(e, RPC_INVALID_REQUEST, "This MCP session has ended; send initialize for a new one");
+	}
 	return m->kind == RPC_REQUEST ? era_decide(m, &p->channel, revision, e, status) : 0;
 }
 
@@ -482,9 +491,9 @@ static void add_origin(const struct http_post *p, struct MHD_Response *r)
 		return;
 	add_header(r, "Access-Control-Allow-Origin", p->head.origin);
 	add_header(r, "Access-Control-Expose-Headers", "mcp-session-id");
-	add_header(r, "Access-Control-Allow-Methods", "POST");
+	add_header(r, "Access-Control-Allow-Methods", "POST, DELETE");
 	add_header(r, "Access-Control-Allow-Headers",
-		   "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-param-session, mcp-session-id, last-event-id");
+		   "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-param-session, mcp-param-execution, mcp-session-id, last-event-id");
 	add_header(r, "Vary", "Origin");
 }
 

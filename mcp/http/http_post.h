@@ -46,6 +46,8 @@ void              http_post_leave(struct http_post *p);
 bool              http_post_take(struct http_post *p, const char *bytes, size_t len);
 /* The body is whole, or the connection was resumed: answer, or suspend it. */
 enum MHD_Result   http_post_go_on(struct http_post *p);
+/* A DELETE: ends the MCP session of the head, with its sessions of execute_code, and answers. */
+enum MHD_Result   http_post_end_session(struct http_post *p);
 /* Sends a comment if the stream has been silent for long. */
 void              http_post_keep_alive(struct http_post *p, int64_t now_ms);
 /* The client has shut down its sending side: a modern one is gone. */

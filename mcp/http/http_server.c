@@ -235,6 +235,8 @@ static void read_head(struct http_server *s, struct http_post *p, const char *me
 		p->refusal = (struct refusal){ .status = 431, .code = "header", .text = "The header has more than 16 KiB" };
 	} else {
 		p->route = admission_decide(&s->admission, &p->head, method, path, &p->refusal);
+		token_principal(&s->admission.token, p->head.authorization, p->channel.principal, sizeof p->channel.principal);
+		p->channel.shares = !token_is_named(&s->admission.token);
 		if (s->drains && p->route == ROUTE_MCP)
 			refuse_stopping(p);
 	}
@@ -308,6 +310,8 @@ static enum MHD_Result respond(struct http_post *p)
 					   http_respond_text(p, 200, "application/json", "{\"status\": \"ok\"}");
 	case ROUTE_METRICS:
 		return respond_metrics(p);
+	case ROUTE_END:
+		return http_post_end_session(p);
 	case ROUTE_PREFLIGHT:
 		return http_respond_text(p, 204, "", "");
 	}
@@ -425,7 +429,6 @@ static int admission_set(struct http_server *s, struct err *e)
 		return err_set(e, ERR_BAD_SPEC, "--insecure-loopback is for loopback addresses, and %s is none; say --host 127.0.0.1, or give a --token-file", set->host);
 	if (!(no_token && set->insecure_loopback) && token_set(&s->admission.token, no_token ? "" : set->token, e) < 0)
 		return -1;
-	token_principal(&s->admission.token, s->principal, sizeof s->principal);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 #include "http_admission.h"
 #include "http_cells.h"
+#include "http_ended.h"
 #include "mcp.h"
 
 #include <sys/socket.h>
@@ -34,13 +35,13 @@ struct http_server {
 	struct mcp        *mcp;
 	struct MHD_Daemon *daemon;
 	struct admission   admission;
-	char               principal[64];
 	char               url[300];    /* for messages to people */
 	struct loop_source source;      /* libmicrohttpd's epoll */
 	struct loop_timer  timer, tick; /* when libmicrohttpd wants to be called; checks the deadlines */
 	TAILQ_HEAD(http_connection_list, http_connection) connections;
 	TAILQ_HEAD(, http_post)       posts;
 	struct cells       cells;
+	struct ended       ended;
 	size_t             n_connections;
 	size_t             bodies;      /* bytes of those that are being received */
 	bool               resumed;     /* a connection was resumed since libmicrohttpd was last called */

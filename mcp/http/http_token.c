@@ -1,8 +1,10 @@
+#define _GNU_SOURCE
 #define OPENSSL_SUPPRESS_DEPRECATED /* the one-shot SHA256() would link half of libcrypto for its providers */
 #include "http_token.h"
 
 #include <openssl/sha.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -25,7 +27,7 @@ static bool is_plain(const char *text)
 	return true;
 }
 
-int token_set(struct token *ret, const char *text, struct err *e)
+static int take_token(unsigned char ret[32], const char *text, struct err *e)
 {
 	size_t len = strlen(text);
 
@@ -35,35 +37,114 @@ int token_set(struct token *ret, const char *text, struct err *e)
 		return err_set(e, ERR_BAD_SPEC, "the bearer token has %zu characters and needs at least %d; " TOKEN_HOW, len, TOKEN_MIN);
 	if (len > TOKEN_MAX || !is_plain(text))
 		return err_set(e, ERR_BAD_SPEC, "the bearer token must be at most %d printable ASCII characters without blanks; " TOKEN_HOW, TOKEN_MAX);
-	ret->wanted = true;
-	digest(text, ret->digest);
+	digest(text, ret);
 	return 0;
+}
+
+static int take_line(struct token *ret, char *line, unsigned number, struct err *e)
+{
+	size_t            n   = strcspn(line, " \t");
+	struct token_row *row = &ret->row[ret->n];
+
+	if (ret->n == TOKENS_MAX)
+		return err_set(e, ERR_BAD_SPEC, "line %u: more than %d tokens", number, TOKENS_MAX);
+	if (!line[n] || !n || n > TOKEN_NAME_MAX)
+		return err_set(e, ERR_BAD_SPEC, "line %u: expected NAME TOKEN, a name of 1 to %d characters; " TOKEN_HOW, number, TOKEN_NAME_MAX);
+	(void)snprintf(row->name, sizeof row->name, "%.*s", (int)n, line);
+	if (!is_plain(row->name) || take_token(row->digest, line + n + strspn(line + n, " \t"), e) < 0)
+		return err_wrap(e, "line %u", number);
+	ret->n++;
+	return 0;
+}
+
+/* Overwrites the copy of the tokens that it makes. */
+static int take_lines(struct token *ret, const char *text, struct err *e)
+{
+	char    *copy = strdup(text), *rest = copy, *line;
+	size_t   len  = strlen(text);
+	unsigned number = 0;
+	int      r      = copy ? 0 : err_set(e, ERR_LIMIT, "out of memory");
+
+	while (r == 0 && (line = strsep(&rest, "\n"))) {
+		size_t n = strlen(line);
+
+		while (n && strchr(" \t\r", line[n - 1]))
+			line[--n] = 0;
+		number++;
+		if (*line && *line != '#')
+			r = take_line(ret, line, number, e);
+	}
+	if (copy)
+		explicit_bzero(copy, len);
+	free(copy);
+	return r;
+}
+
+int token_set(struct token *ret, const char *text, struct err *e)
+{
+	struct token made = { .wanted = true, .n = 0 };
+
+	if (strpbrk(text, " \t\n") ? take_lines(&made, text, e) < 0 : take_token(made.row[made.n++].digest, text, e) < 0)
+		return -1;
+	if (!made.n)
+		return take_token(made.row[0].digest, "", e);
+	*ret = made;
+	return 0;
+}
+
+static bool is_same(const unsigned char *a, const unsigned char *b)
+{
+	unsigned char differ = 0;
+
+	for (size_t i = 0; i < 32; i++)
+		differ |= (unsigned char)(a[i] ^ b[i]);
+	return !differ;
+}
+
+/* All rows are compared, whichever fits. */
+static const struct token_row *find(const struct token *t, const char *authorization)
+{
+	const struct token_row *found = NULL;
+	unsigned char           given[32];
+
+	if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0)
+		return NULL;
+	digest(authorization + 7 + strspn(authorization + 7, " "), given);
+	for (size_t i = 0; i < t->n; i++)
+		found = is_same(given, t->row[i].digest) ? &t->row[i] : found;
+	return found;
 }
 
 bool token_fits(const struct token *t, const char *authorization)
 {
-	unsigned char given[32], differ = 0;
+	return !t->wanted || find(t, authorization);
+}
 
-	if (!t->wanted)
-		return true;
-	if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0)
-		return false;
-	digest(authorization + 7 + strspn(authorization + 7, " "), given);
-	for (size_t i = 0; i < sizeof given; i++)
-		differ |= (unsigned char)(given[i] ^ t->digest[i]);
-	return !differ;
+bool token_is_named(const struct token *t)
+{
+	return t->n && *t->row[0].name;
 }
 
 /* A digest of the digest: this name is written into logs. */
-void token_principal(const struct token *t, char *ret, size_t size)
+static void print_digest(const struct token_row *row, char *ret, size_t size)
 {
 	unsigned char name[32];
 	SHA256_CTX    sha;
-	size_t        n = (size_t)snprintf(ret, size, t->wanted ? "http-" : "http");
+	size_t        n = (size_t)snprintf(ret, size, "http-");
 
 	SHA256_Init(&sha);
-	SHA256_Update(&sha, t->digest, sizeof t->digest);
+	SHA256_Update(&sha, row->digest, sizeof row->digest);
 	SHA256_Final(name, &sha);
-	for (size_t i = 0; t->wanted && i < 16 && n + 2 < size; i++, n += 2)
+	for (size_t i = 0; i < 16 && n + 2 < size; i++, n += 2)
 		(void)snprintf(ret + n, size - n, "%02x", name[i]);
+}
+
+void token_principal(const struct token *t, const char *authorization, char *ret, size_t size)
+{
+	const struct token_row *row = t->wanted ? find(t, authorization) : NULL;
+
+	if (row && !*row->name)
+		print_digest(row, ret, size);
+	else
+		(void)snprintf(ret, size, "http%s%s", row ? ":" : "", row ? row->name : "");
 }

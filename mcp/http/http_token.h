@@ -6,18 +6,33 @@
 #pragma once
 #include "err.h"
 
-enum { TOKEN_MIN = 32, TOKEN_MAX = 4096 };
+enum { TOKEN_MIN = 32, TOKEN_MAX = 4096, TOKEN_NAME_MAX = 32, TOKENS_MAX = 64 };
 
-struct token {
-	bool          wanted; /* false: clients need none */
+struct token_row {
+	char          name[TOKEN_NAME_MAX + 1]; /* "": it is the only one, and has none */
 	unsigned char digest[32];
 };
 
-/* Refuses one that is too short, or that no header can carry, and says how to make one. */
+struct token {
+	bool             wanted; /* false: clients need none */
+	size_t           n;
+	struct token_row row[TOKENS_MAX];
+};
+
+/*
+ * text: a token, or lines of NAME TOKEN, one for each client; empty lines and those that begin with # count for nothing. Refuses a
+ * token that is too short, or that no header can carry, and says how to make one.
+ */
 must_use int token_set(struct token *ret, const char *text, struct err *e);
 
 /* authorization: the value of the header, or NULL. */
 bool token_fits(const struct token *t, const char *authorization);
 
-/* The principal for struct channel: the same for the same token. The token cannot be derived from it. */
-void token_principal(const struct token *t, char *ret, size_t size);
+/* Has each client a token of its own? */
+bool token_is_named(const struct token *t);
+
+/*
+ * The principal for struct channel: of the client that has this authorization. It has the name of its token, so that it stays the
+ * same when the token is changed; of a token without a name it is the same for the same token, which cannot be derived from it.
+ */
+void token_principal(const struct token *t, const char *authorization, char *ret, size_t size);

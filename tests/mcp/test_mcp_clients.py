@@ -139,7 +139,7 @@ class Picture:
 
 def test_a_session_keeps_its_variables_and_shows_pictures(client):
     """Over HTTP, those of 2026-07-28 repeat its name in a header, as the schema tells them; also when they have not asked for the list before."""
-    own = {"session": "work"}
+    own = {"session": "work-0a1b2c"}
     said = client(run(SHOW + "x = 41", **own), {"do": "list"}, run("x + 1", **own), run("display(Picture())\nPicture()", **own), call("write_file", arguments={**own, "path": "a.txt", "content": "hi"}),
                   call("list_files", arguments=own), call("read_file", arguments={**own, "path": "a.txt"}), call("end_session", arguments=own), run("'x' in globals()", **own))
     first, _, second, shown, _, listed, read, ended, after = said["steps"]

@@ -500,6 +500,9 @@ def header(name):
     return {"Mcp-Param-Session": name}
 
 
+NAME = "a-0a1b2c" # as clients choose it that cannot be told apart
+
+
 def test_over_http_a_header_repeats_the_name(start_http):
     server = start_http()
     with server.client() as client:
@@ -508,13 +511,16 @@ def test_over_http_a_header_repeats_the_name(start_http):
             == {"execute_code", "read_file", "write_file", "list_files", "end_session"}
         for headers, words in (({}, "is missing"), (header("b"), "is not what the body says"), (header("=?base64?YQ=?="), "is not valid base64")):
             with server.client(headers=headers) as other, pytest.raises(Refused, match=words):
-                other.call("execute_code", {"code": "1", "session": "a"})
-        with server.client(headers=header("a")) as other:
+                other.call("execute_code", {"code": "1", "session": NAME})
+        with server.client(headers=header(NAME)) as other:
             with pytest.raises(Refused, match="is not in the body"):
                 other.call("execute_code", {"code": "1"})
-            assert run(other, "x = 1")["session"]["state"] == "new" and run(other, "x")["result"] == 1
-        with server.client(headers=header("=?base64?YQ==?=")) as other:
-            assert run(other, "x")["result"] == 1
+            assert run(other, "x = 1", NAME)["session"]["state"] == "new" and run(other, "x", NAME)["result"] == 1
+        with server.client(headers=header(f"=?base64?{base64.b64encode(NAME.encode()).decode()}?=")) as other:
+            assert run(other, "x", NAME)["result"] == 1
+        assert {name for name, tool in tools.items() if tool["inputSchema"].get("properties", {}).get("execution_id", {}).get("x-mcp-header") == "Execution"} == {"wait_execution", "cancel_execution"}
+        with server.client(headers={"Mcp-Param-Execution": "b"}) as other, pytest.raises(Refused, match="is not what the body says"):
+            other.call("wait_execution", {"execution_id": "a"})
     with server.client(revision="2025-11-25") as client:
         assert "x-mcp-header" not in json.dumps(client.list_tools())
 
@@ -525,14 +531,47 @@ def test_on_stdio_no_header_is_spoken_of(shared):
 
 def test_a_session_belongs_to_the_mcp_session_that_made_it(start_http):
     server = start_http()
-    with server.client(revision="2025-11-25") as first, server.client(revision="2025-06-18") as second, server.client(headers=header("a")) as modern:
-        run(first, "x = 'first'"), run(second, "x = 'second'"), run(modern, "x = 'modern'")
-        assert [run(one, "x")["result"] for one in (first, second, modern)] == ["first", "second", "modern"]
-        second.call("end_session", {"session": "a"})
-        assert [run(one, "x")["result"] for one in (first, modern)] == ["first", "modern"]
-        assert 'there is no "a"' in refused(second, "read_file", session="a", path="x")
+    with server.client(revision="2025-11-25") as first, server.client(revision="2025-06-18") as second, server.client(headers=header(NAME)) as modern:
+        run(first, "x = 'first'", NAME), run(second, "x = 'second'", NAME), run(modern, "x = 'modern'", NAME)
+        assert [run(one, "x", NAME)["result"] for one in (first, second, modern)] == ["first", "second", "modern"]
+        second.call("end_session", {"session": NAME})
+        assert [run(one, "x", NAME)["result"] for one in (first, modern)] == ["first", "modern"]
+        assert f'there is no "{NAME}"' in refused(second, "read_file", session=NAME, path="x")
         second.session = "0" * 31 + "g" # none of ours keeps nothing apart from those of the token
-        assert run(second, "x")["result"] == "modern"
+        assert run(second, "x", NAME)["result"] == "modern"
+
+
+def test_a_client_that_ends_its_mcp_session_ends_its_sessions_and_no_others(start_http):
+    server = start_http()
+    with server.client(revision="2025-11-25") as first, server.client(revision="2025-11-25") as second:
+        run(first, "x = 'first'"), run(second, "x = 'second'")
+        ended = {"Mcp-Session-Id": first.session}
+        assert first.raw(method="DELETE", headers=ended, own=True)[0] == 204
+        status, _, body = first.raw({"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers={**first.own_headers({"method": "ping"}, "2025-11-25")})
+        assert status == 404 and "send initialize" in body.decode(), body
+        assert run(second, "x")["result"] == "second"
+
+
+def test_two_agents_with_one_token_share_no_session_by_accident(start_http):
+    server = start_http()
+    with server.client(headers=header("main")) as one:
+        said = one.data("execute_code", {"code": "x = 1", "session": "main"})
+        other = re.search('could choose "main", too; use "(main-[0-9a-f]{6})"', said["error"])[1]
+        assert said["exit_reason"] == "denied", said
+    with server.client(headers=header(other)) as one:
+        assert run(one, "x = 1", other)["session"]["state"] == "new" and run(one, "x", other)["result"] == 1
+
+
+def test_each_client_may_have_a_token_with_a_name(start_http, tmp_path):
+    tokens = {name: name * 20 for name in ("ann", "bob")}
+    (tmp_path / "tokens").write_text("".join(f"{name} {token}\n" for name, token in tokens.items()))
+    (tmp_path / "tokens").chmod(0o600)
+    server = start_http("--token-file", tmp_path / "tokens", token=None)
+    ann, bob, nobody = (server.client(headers={**header("main"), "Authorization": f"Bearer {token}"}) for token in (*tokens.values(), "x" * 40))
+    with ann, bob, nobody:
+        run(ann, "x = 'ann'", "main"), run(bob, "x = 'bob'", "main")
+        assert [run(one, "x", "main")["result"] for one in (ann, bob)] == ["ann", "bob"], "a name is enough where each client has a token"
+        assert nobody.raw(b"{}", headers={"Content-Type": "application/json"}, own=True)[0] == 401
 
 
 def test_sessions_are_counted_for_prometheus(start_http):
