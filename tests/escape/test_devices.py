@@ -29,3 +29,25 @@ def test_control_a_false_null_is_believed_without_a_jail(needs_root, tmp_path):
     script = FALSE["another device"] + f" && {host.PYTHON} -c \"print(open('/dev/null', 'rb').read(3))\""
     done = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", "", tmp_path], capture_output=True, text=True)
     assert done.stdout == "b'\\x00\\x00\\x00'\n", done
+
+
+LINKS = {"a link to a file": "rm dev/null && ln -s ../etc/passwd dev/null", "a link into /proc": "rm dev/null && ln -s /proc/self/fd/1 dev/null",
+         "a link as the folder": "rm -r dev && ln -s usr dev"}
+
+
+@pytest.mark.nightly
+@pytest.mark.private("a store of its own")
+@pytest.mark.row("B16")
+@pytest.mark.parametrize("change", LINKS.values(), ids=LINKS)
+def test_a_link_in_the_place_of_a_device_of_a_rootfs_leads_nowhere(jail, tmp_path, nothing_left, change):
+    """The program has the true device, or there is no run."""
+    tree = next((host.store_dir() / "names").glob("basic")).resolve()
+    (tmp_path / "trees").mkdir()
+    (tmp_path / "names").mkdir()
+    subprocess.run(["cp", "-a", tree, tmp_path / "trees"], check=True)
+    (tmp_path / "names/basic").symlink_to(f"../trees/{tree.name}")
+    subprocess.run(["sh", "-c", change], cwd=tmp_path / "trees" / tree.name / "tree", check=True)
+    (tmp_path / "program.py").write_text("import os\nprint(os.stat('/dev/null').st_rdev == os.makedev(1, 3), open('/dev/null').read() == '')")
+    done = subprocess.run([tool.binary(), "run", "--private", tmp_path / "program.py"], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          env=tool.environment({"BRIG_STORE": str(tmp_path)}))
+    assert (done.returncode, done.stdout) == (0, "True True\n") or (done.returncode == 125 and "set-up step base-mounts: dev/null" in done.stderr), done
