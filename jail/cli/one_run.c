@@ -71,7 +71,7 @@ static void usage(const struct option_row *rows, const struct one_run_way *way)
 	printf("usage: %s\n\n%s\n\n", way->line, way->what);
 	options_print(rows, stdout);
 	puts(way->by & (BY_CALL | BY_COMMAND) ? "\nA limit ends the call, and not the session. Python that is out of time is interrupted, and keeps its variables if it stops within two seconds." :
-						"\nbrig explain PROFILE prints the default and the ceiling of each limit.");
+						"\nA TIME is in seconds, or has a unit: 250ms, 90s, 5m, 1h, 1d. brig explain PROFILE prints the default and the ceiling of each limit.");
 }
 
 static int parse(struct request *r, const struct option_row *rows, int argc, char **argv, struct err *e)
