@@ -201,30 +201,27 @@ def bundle_json(bundle):
 
 # --- figures of matplotlib ---
 
-def draw_in(figure, dpi, box):
-    file = _io.BytesIO()
-    figure.savefig(file, format="png", dpi=dpi, bbox_inches=box)
-    return file.getvalue()
+def box_of(figure):
+    """Keywords for savefig(): a larger box where something is drawn beside the figure, such as a legend or a long label, unless it is far away."""
+    try:
+        figure.draw_without_rendering() # moves titles and labels to their places
+        own, drawn = figure.bbox_inches, figure.get_tightbbox()
+        box = type(own).union([own, drawn.padded(0.1)])
+        is_larger = drawn.x0 < own.x0 - 0.01 or drawn.y0 < own.y0 - 0.01 or drawn.x1 > own.x1 + 0.01 or drawn.y1 > own.y1 + 0.01
+        return {"bbox_inches": box} if is_larger and box.width <= 3 * own.width and box.height <= 3 * own.height else {}
+    except Exception:
+        return {} # a matplotlib that cannot tell; what is wrong with the figure is told when it is drawn
 
 
 def draw(figure, dpi):
     """Warnings that the program wants to see are printed, without the line of this file."""
     from warnings import catch_warnings
+    file = _io.BytesIO()
     with catch_warnings(record=True) as warned:
-        png = draw_whole(figure, dpi)
+        figure.savefig(file, format="png", dpi=dpi, **box_of(figure))
     for line in dict.fromkeys(f"{each.category.__name__}: {each.message}\n" for each in warned):
         say(line)
-    return png
-
-
-def draw_whole(figure, dpi):
-    """With all that is drawn, as in a notebook: a title or a legend beside the axes too."""
-    try:
-        png = draw_in(figure, dpi, "tight")
-    except ValueError: # larger than any image
-        png = b""
-    sides = [int.from_bytes(png[at:at + 4], "big") for at in (16, 20)] if png[12:16] == b"IHDR" else []
-    return png if png and max(sides, default=0) <= 4 * WIDTH else draw_in(figure, dpi, None) # something is drawn far away
+    return file.getvalue()
 
 
 def put_figure(about, bundle, figure):
@@ -304,7 +301,7 @@ def add_file(path):
     return False
 
 
-def shown_json(value, files):
+def shown_json(value, files, cut):
     """
     The keys displays, bundle and left_out of the report, each if there is something for it, and which of these image files are shown: none if
     the call shows an image anyway, which most likely is the same.
@@ -315,7 +312,7 @@ def shown_json(value, files):
     shown = () if has_image(bundle) or any(map(has_image, SHOWN.displays)) else [path for path in files if add_file(path)]
     for what, number in SHOWN.more.items():
         leave_out(f"{number} more {what}: a call shows at most {FIGURES_MAX if what == 'figures' else DISPLAYS_MAX}")
-    displays, left_out = SHOWN.displays, SHOWN.left_out
+    displays, left_out = SHOWN.displays, SHOWN.left_out + ([cut] if cut and [*bundle] in ([], ["text/plain"]) else [])
     return (f', "displays": [{", ".join(displays)}]' if displays else "") \
         + (f', "bundle": {bundle_json(bundle)}' if [*bundle] not in ([], ["text/plain"]) else "") \
         + (f', "left_out": {json_texts(left_out)}' if left_out else ""), shown

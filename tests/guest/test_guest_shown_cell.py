@@ -70,6 +70,12 @@ plt.get_fignums()
     assert between == {"text/plain": "'between'"} and size_of(second) == (1280, 640)
 
 
+def test_what_is_drawn_beside_the_axes_is_not_cut_off(shown_by):
+    report = shown_by("import matplotlib.pyplot as plt\nplt.plot([1, 2], label='outside')\nplt.legend(bbox_to_anchor=(1.6, 1))\nNone")
+    width, height = size_of(report["displays"][0])
+    assert width > 700 and height == 480
+
+
 @pytest.mark.nightly
 def test_a_figure_of_seaborn_and_one_of_pandas(shown_by):
     report = shown_by("import seaborn, pandas\nd = pandas.DataFrame({'a': [1, 2, 3], 'b': [3, 1, 2]})\nseaborn.scatterplot(d, x='a', y='b')\nd.plot()\nNone")
