@@ -176,7 +176,7 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 		.limits      = &r->limits,
 		.exec_args   = &plan->exec_args,
 		.exec_text   = plan->exec_text,
-		.code_fd     = has_code ? fds[0] : has_own_code ? plan->own_code : -1,
+		.code_fd     = (has_code || has_own_code) && plan->own_code >= 0 ? plan->own_code : has_code ? fds[0] : -1,
 		.code_len    = (uint32_t)plan->code.len,
 		.code        = plan->code.text,
 		.shown       = (const char *const *)plan->shown,

@@ -18,11 +18,26 @@ static int refuse_nul(struct denial *why)
 	return deny(why, DENIAL_bad_field, "code", "has a NUL byte; a Python program is text");
 }
 
+/* PEP 263: "coding:" or "coding=" in a comment of the first two lines. Which coding that is, and whether the text fits, Python finds out. */
+static bool names_coding(const char *text, size_t len)
+{
+	const char *end = text + len, *newline;
+
+	for (int line = 0; line < 2 && text < end; line++, text = newline + 1) {
+		newline = memchr(text, '\n', (size_t)(end - text));
+		newline = newline ? newline : end;
+		for (const char *at = memchr(text, '#', (size_t)(newline - text)); at && newline - at > 6; at++)
+			if (memcmp(at, "coding", 6) == 0 && (at[6] == ':' || at[6] == '='))
+				return true;
+	}
+	return false;
+}
+
 static int check_text(const struct program_text *t, struct denial *why)
 {
 	if (memchr(t->text, 0, t->len))
 		return refuse_nul(why);
-	if (!text_is_utf8(t->text, t->len))
+	if (!text_is_utf8(t->text, t->len) && !names_coding(t->text, t->len))
 		return deny(why, DENIAL_bad_field, "code", "is not UTF-8; save it as UTF-8");
 	return 0;
 }
@@ -33,7 +48,7 @@ static int copy(struct program_text *t, int fd, struct denial *why)
 {
 	ssize_t n;
 
-	t->text = malloc(t->len);
+	t->text = malloc(t->len + 1); /* an empty program has a text, too */
 	if (!t->text)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	n = pread(fd, t->text, t->len, 0);
@@ -72,8 +87,6 @@ int program_text_open(struct program_text *ret, int fd, struct denial *why)
 
 	if (sealed_check(fd, PROTOCOL_CODE_MAX, &t.len, &e) < 0)
 		return deny_err(why, DENIAL_bad_descriptors, "code", &e);
-	if (t.len == 0)
-		return deny(why, DENIAL_bad_field, "code", "is empty");
 	if ((t.len <= COPIED_MAX ? copy : map)(&t, fd, why) < 0 || check_text(&t, why) < 0) {
 		program_text_close(&t);
 		return -1;

@@ -348,15 +348,15 @@ static int make_exec_args(struct run_plan *p, const struct protocol_request *r, 
 
 /* --- all of it --- */
 
-/* Ready cells wait for a main.py, and a session has no program: it gets a comment instead. */
-static int take_own_code(struct run_plan *p, struct denial *why)
+/* Ready cells wait for a main.py. A session has no program, and gets a comment; an empty program becomes a newline, which does nothing either. */
+static int take_own_code(struct run_plan *p, const char *text, struct denial *why)
 {
-	static const char text[] = "# a session\n";
-	struct err        e;
+	struct err e;
 
-	p->code     = (struct program_text){ .text = strdup(text), .len = sizeof text - 1 };
-	p->own_code = p->code.text ? sealed_open("brig-session", text, sizeof text - 1, &e) : -1;
-	return p->own_code < 0 ? deny(why, DENIAL_broken, NULL, "a session's program cannot be made") : 0;
+	program_text_close(&p->code);
+	p->code     = (struct program_text){ .text = strdup(text), .len = strlen(text) };
+	p->own_code = p->code.text ? sealed_open("brig-own-code", text, strlen(text), &e) : -1;
+	return p->own_code < 0 ? deny(why, DENIAL_broken, NULL, "a program of its own cannot be made") : 0;
 }
 
 /* --- the network --- */
@@ -410,9 +410,11 @@ static int build(struct run_plan *p, const struct places *places, const struct p
 {
 	bool has_code = r->kind == REQUEST_run;
 
-	if (r->kind == REQUEST_open && take_own_code(p, why) < 0)
+	if (r->kind == REQUEST_open && take_own_code(p, "# a session\n", why) < 0)
 		return -1;
 	if (lower_limits(p, r->limits, r->allow_missing, why) < 0 || (has_code && program_text_open(&p->code, fds[0], why) < 0))
+		return -1;
+	if (has_code && !p->code.len && take_own_code(p, "\n", why) < 0)
 		return -1;
 	if (take_shown(p, r->ro, fds + has_code, why) < 0 || (r->has_files && check_files(fds[has_code + p->shown_len], why) < 0) || check_mounts(p, r->terminal, why) < 0 || plan_network(p, places, r, why) < 0)
 		return -1;

@@ -26,7 +26,7 @@ struct run_plan {
 	struct net_rules            *net_rules; /* net_rules_size() bytes; NULL: it has no network */
 	struct net_listeners         listeners; /* with net_rules; used for a private run */
 	struct net_config            net;       /* of a private run only: each profile of a service has its own */
-	int                          own_code;  /* of a session: a memory file with brig's own text, since the client sends no program; else -1 */
+	int                          own_code;  /* of a session and of an empty program: a memory file with brig's own text; else -1 */
 };
 
 #define RUN_PLAN_NONE ((struct run_plan){ .exec_args = EXEC_ARGS_NONE, .net = NET_CONFIG_NONE, .own_code = -1 })

@@ -56,7 +56,7 @@ def make(kind, tmp_path):
 
 
 PROGRAMS = [
-    ("missing", ("no such file",)), ("empty", ("empty",)), ("directory", ("director",)), ("huge", ("209715200",)), ("huge text", ("209715200",)),
+    ("missing", ("no such file",)), ("directory", ("director",)), ("huge", ("209715200",)), ("huge text", ("209715200",)),
     ("latin-1", ("utf-8",)), ("binary", ("compiled program", "brig exec --put")), ("with a NUL", ("nul",)), ("a link to nowhere", ("no such file",)), ("endless", ()),
 ]
 
@@ -65,6 +65,14 @@ PROGRAMS = [
 def test_program(jail, run_brig, tmp_path, kind, words):
     path = make(kind, tmp_path)
     one_line(run_brig(file=path, json_record=False), os.path.basename(path), *words)
+
+
+@pytest.mark.parametrize("text, out", [(b"", ""), (b"# -*- coding: latin-1 -*-\nprint('caf\xe9')\n", "café\n")], ids=["empty", "with a coding"])
+def test_what_python_runs_is_run(run_brig, tmp_path, text, out):
+    file = tmp_path / "a.py"
+    file.write_bytes(text)
+    run = run_brig(file=file, json_record=False)
+    assert (run.status, run.out, run.stderr) == (0, out, ""), str(run)
 
 
 @pytest.mark.parametrize("name, text, advice", [

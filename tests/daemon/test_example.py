@@ -47,5 +47,5 @@ def test_it_ends_a_program_that_writes_without_end(run_example):
 
 
 def test_it_says_why_a_request_was_refused(run_example):
-    done = run_example("")
-    assert done.returncode == 1 and done.stderr == "is empty\n", done
+    done = run_example("'\0'")
+    assert done.returncode == 1 and done.stderr == "has a NUL byte; a Python program is text\n", done
