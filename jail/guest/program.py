@@ -83,12 +83,12 @@ def is_rich(value):
     return type(value) not in PLAIN_TYPES and any(name in each.__dict__ for each in ancestors_of(value) for name in RICH_NAMES)
 
 
-def rich_json(value, figures, images):
+def rich_json(value, figures, images, cut):
     """What was shown, and the paths of those of these images of files that are."""
     if "SHOWN" not in OURS and not figures and not images and not is_rich(value):
-        return "", ()
+        return f', "left_out": {json_texts([cut])}' if cut else "", ()
     need("failure", "display")
-    return shown_json(value, images)
+    return shown_json(value, images, cut)
 
 
 # --- the end ---
@@ -128,21 +128,24 @@ def variables_of(names):
 
 
 def result_json(value):
+    """The value as JSON, its repr, and a sentence about what is cut, or ""."""
     if value is None:
-        return "null", "null"
+        return "null", "null", ""
     if type(value) is int and -SAFE_INTEGER <= value <= SAFE_INTEGER: # a short cut for the most common values
-        return f"{value}", f'"{value}"'
+        return f"{value}", f'"{value}"', ""
     if type(value) is str and len(value) < 1000:
-        return json_text(value), json_text(repr(value))
+        return json_text(value), json_text(repr(value)), ""
     need("value")
-    text = short(value)
+    text, cut = short(value), ""
     try:
-        return json_of(value), json_text(text)
+        result, cut = json_and_cut(value)
+        return result, json_text(text), cut
     except TooLarge:
         text += f" (as JSON it is larger than {RESULT_MAX >> 10} KiB)"
+        cut = f"the result is larger than {RESULT_MAX >> 10} KiB as JSON, and is left out; print what you need, or write it into a file"
     except BaseException as error:
         text += f" (as JSON: {type_name(type(error))})"
-    return "null", json_text(text)
+    return "null", json_text(text), cut
 
 
 def exit_code_of(error):
@@ -188,10 +191,10 @@ def open_figures():
 
 def report_text(program, error, failure, blocked):
     value = find_result(program) if failure == "null" else None
-    result, result_repr = result_json(value)
+    result, result_repr, cut = result_json(value)
     figures = open_figures()
     written = written_since(program.before)
-    rich, shown = rich_json(value, figures, images_of(written))
+    rich, shown = rich_json(value, figures, images_of(written), cut)
     return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, '
             f'"variables": {json_texts(variables_of(program.names))}, "exit_code": {exit_code_of(error)}, '
             f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": {json_texts(blocked)}'

@@ -34,7 +34,7 @@ class Json:
     """Writes one value, or raises TooLarge when it exceeds RESULT_MAX."""
 
     def __init__(self):
-        self.pieces, self.left, self.path = [], RESULT_MAX, []
+        self.pieces, self.left, self.path, self.is_cut = [], RESULT_MAX, [], False
 
     def put(self, text):
         self.left -= len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
@@ -79,6 +79,7 @@ class Json:
             self.path.append(value)
             return True
         self.text(short(value, LINE_MAX))
+        self.is_cut |= len(self.path) == DEPTH_MAX
         return False
 
     def sequence(self, value, kind):
@@ -128,9 +129,14 @@ class Json:
 
 
 def json_of(value):
+    return json_and_cut(value)[0]
+
+
+def json_and_cut(value):
+    """Its text, and a sentence if that is not all of the value, or ""."""
     json = Json()
     json.value(value)
-    return "".join(json.pieces)
+    return "".join(json.pieces), f"the result is nested deeper than {DEPTH_MAX}: what is deeper is there as a text" if json.is_cut else ""
 
 
 # --- repr ---
