@@ -32,6 +32,7 @@ static const struct row {
 	{ "FileNotFoundError",      "No such file or directory: 'apt",       ALWAYS,          NO_INSTALL },
 	{ "FileNotFoundError",      "No such file or directory: 'uv'",       ALWAYS,          NO_INSTALL },
 	{ "subprocess.CalledProcessError", "pip",                            ALWAYS,          NO_INSTALL },
+	{ "ModuleNotFoundError",    "No module named 'tkinter'",             ALWAYS,          NO_SCREEN },
 	{ "ImportError",            "interactive framework",                 ALWAYS,          NO_SCREEN },
 	{ "_tkinter.TclError",      "no display",                            ALWAYS,          NO_SCREEN },
 	{ "ConnectionRefusedError", "",                                      ALWAYS,          LOCALHOST },

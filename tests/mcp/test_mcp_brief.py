@@ -162,6 +162,7 @@ def test_who_wants_a_network_is_told_that_there_is_none(shared, code):
     ("from IPython.display import display", "display() and figures need no import here"),
     ("import subprocess; subprocess.run(['pip', 'install', 'x'])", "Nothing can be installed from inside"),
     ("raise ImportError(\"Cannot load backend 'TkAgg' which requires the 'tk' interactive framework, as 'headless' is currently running\")", "There is no screen in here"),
+    ("import tkinter", "There is no screen in here"),
     ("import socket; socket.create_connection(('localhost', 5432))", "localhost is the sandbox itself"),
     ("raise MemoryError", "Work on less data at a time"), ("df.head()", "calls without a session start fresh"),
 ])
