@@ -5,12 +5,15 @@
 #include "fd.h"
 #include "metrics_page.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #define MEMORY_MAX (16 * KIB) /* for each connection: the head of its request, and the buffer of its answer */
 enum { WAIT_MAX_MS = 60000, TICK_MS = 500, TURNS_MAX = 8 };
@@ -83,11 +86,47 @@ static enum MHD_Result respond(struct metrics_server *s, struct MHD_Connection *
 	return s->status == MHD_HTTP_OK ? answer(connection, s->status, EXPOSITION_TYPE, s->page) : refuse(connection, s->status, s->page);
 }
 
+static bool is_address(const char *text)
+{
+	char            plain[INET6_ADDRSTRLEN] = "";
+	unsigned char   bytes[16];
+	size_t          len;
+
+	if (*text != '[')
+		return inet_pton(AF_INET, text, bytes) == 1;
+	len = strlen(text) - 1;
+	if (text[len] != ']' || len - 1 >= sizeof plain)
+		return false;
+	memcpy(plain, text + 1, len - 1);
+	return inet_pton(AF_INET6, plain, bytes) == 1;
+}
+
+/*
+ * An address, localhost or the name of this host. By any other name it is asked by a page of that name in a browser, which was made to lead here
+ * (DNS rebinding). HTTP/1.0 has no Host.
+ */
+static bool is_own_host(const char *host)
+{
+	char        name[256] = "", own[256] = "";
+	const char *colon = host ? strrchr(host, ':') : NULL;
+
+	if (!host)
+		return true;
+	if (strlen(host) >= sizeof name)
+		return false;
+	memcpy(name, host, strlen(host) + 1);
+	if (colon && !strchr(colon, ']'))
+		name[colon - host] = 0;
+	return is_address(name) || strcasecmp(name, "localhost") == 0 || (gethostname(own, sizeof own - 1) == 0 && strcasecmp(name, own) == 0);
+}
+
 /* Called when the head of the request is there. The answer closes the connection, whatever the client sends after the head. */
 static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *path, const char *method, const char *version,
 				  const char *body, size_t *body_len, void **context)
 {
 	(void)version, (void)body, (void)body_len, (void)context;
+	if (!is_own_host(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host")))
+		return refuse(connection, MHD_HTTP_FORBIDDEN, "The Host of the request is none of this server's: ask by an address, localhost or the name of this host\n");
 	if (strcmp(path, "/metrics") != 0)
 		return refuse(connection, MHD_HTTP_NOT_FOUND, "There is /metrics and nothing else\n");
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)

@@ -50,6 +50,13 @@ def test_a_run_is_seen_within_a_moment(daemon, listener):
     assert host.poll(lambda: listener.page().sum("brig_runs_total") == before + 1)
 
 
+def test_a_page_in_a_browser_whose_name_leads_here_gets_no_figures(listener):
+    for name in b"evil.example", b"localhost.evil.example", b"127.0.0.1.evil.example":
+        assert listener.say(GET.replace(b"localhost", name))[0] == 403
+    for name in b"localhost:9101", b"127.0.0.1", b"[::1]:9101", socket.gethostname().encode():
+        assert listener.say(GET.replace(b"localhost", name))[0] == 200
+
+
 def test_head_has_no_body(listener):
     status, headers, _ = listener.say(GET.replace(b"GET", b"HEAD"))
     assert status == 200 and int(headers["content-length"]) > 1000 and headers["content-type"] == metrics.TYPE
