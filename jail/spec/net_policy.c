@@ -315,6 +315,14 @@ struct grant {
 	bool                     is_private;
 };
 
+/* In a jail these are the program itself: what is sent there never comes to brig-proxy. */
+static bool is_own(const struct net_rule *rule)
+{
+	if (rule->host_kind == NET_HOST_ADDRESS)
+		return strncmp(rule->host, "127.", 4) == 0 || strcmp(rule->host, "0.0.0.0") == 0 || strcmp(rule->host, "::1") == 0 || strcmp(rule->host, "::") == 0;
+	return rule->host_kind == NET_HOST_NAME && strcmp(rule->host, "localhost") == 0;
+}
+
 static int grant_one(const struct grant *g, const char *text, const char *field, struct net_rule *ret, struct denial *why)
 {
 	const struct net_policy *p = g->policy;
@@ -322,6 +330,8 @@ static int grant_one(const struct grant *g, const char *text, const char *field,
 
 	if (net_rule_parse(text, ret, &e) < 0)
 		return deny_err(why, DENIAL_bad_field, field, &e);
+	if (is_own(ret))
+		return deny(why, DENIAL_bad_field, field, "%.100s is the jail itself there, so no server of this host is reached by it; start the server in the run, or name the host by another name or address that is its own", text);
 	if (p && covers(&p->deny, ret))
 		return deny(why, DENIAL_denied, field, "%.100s is on the list of hosts that no run of profile %s may reach (network, deny)", text, g->profile);
 	if (!(p && covers(&p->allow, ret)) && !covers(&g->ceiling, ret))

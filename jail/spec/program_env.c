@@ -21,10 +21,16 @@ static const char *const thread_counts[] = {
 	"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "LOKY_MAX_CPU_COUNT",
 };
 
+/*
+ * What leads to the program's own servers: each client compares in its own way. The name is the cell's own (cell.c). requests, Go and curl know
+ * ranges; urllib wants every address, and IPv6 in brackets.
+ */
+#define NO_PROXY "localhost,127.0.0.1,127.0.0.2,127.0.0.3,127.0.1.1,127.0.0.0/8,0.0.0.0,::1,[::1],brig"
+
 /* Some libraries read the upper case names, some the lower case ones. */
 static const char *const network[] = {
-	"HTTP_PROXY=" NET_PROXY_URL, "HTTPS_PROXY=" NET_PROXY_URL, "ALL_PROXY=" NET_PROXY_URL, "NO_PROXY=localhost,127.0.0.1,::1",
-	"http_proxy=" NET_PROXY_URL, "https_proxy=" NET_PROXY_URL, "all_proxy=" NET_PROXY_URL, "no_proxy=localhost,127.0.0.1,::1",
+	"HTTP_PROXY=" NET_PROXY_URL, "HTTPS_PROXY=" NET_PROXY_URL, "ALL_PROXY=" NET_PROXY_URL, "NO_PROXY=" NO_PROXY,
+	"http_proxy=" NET_PROXY_URL, "https_proxy=" NET_PROXY_URL, "all_proxy=" NET_PROXY_URL, "no_proxy=" NO_PROXY,
 };
 
 /* For OpenSSL and Python's ssl; requests; curl; git; Node.js. */

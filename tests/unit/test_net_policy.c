@@ -77,7 +77,7 @@ static const struct {
 	{ "a service without a ceiling lets nothing be asked for", "{\"deny\":[\"a.example\"]}", "[\"b.example\"]", SERVICE, DENIAL_above_ceiling, 0, "b.example is not among the hosts " },
 	{ "nor where the profile is silent", "{}", "[\"b.example\"]", SERVICE, DENIAL_above_ceiling, 0, "b.example is not among the hosts " },
 	{ "a private run may ask for any host", "{}", "[\"b.example\",\"tcp://c.example:22\",\"*\"]", PRIVATE, OK, 3, "" },
-	{ "a private run may ask for an address", "{}", "[\"10.0.0.5:8080\",\"[::1]:80\"]", PRIVATE, OK, 2, "" },
+	{ "a private run may ask for an address", "{}", "[\"10.0.0.5:8080\",\"[fd00::1]:80\"]", PRIVATE, OK, 2, "" },
 	{ "a ceiling that is empty is one", "{\"ceiling\":[]}", "[\"b.example\"]", PRIVATE, DENIAL_above_ceiling, 0, "b.example is not among the hosts " },
 	{ "every public name may be the ceiling, and no address", "{\"ceiling\":[\"*\"]}", "[\"10.0.0.5\"]", SERVICE, DENIAL_above_ceiling, 0, "10.0.0.5 is not among the hosts " },
 	{ "what is no rule is no request", "{" ALLOW "}", "[\"pypi.org\",\"\"]", SERVICE, DENIAL_bad_field, 0, "\"\" is no host" },
