@@ -25,6 +25,7 @@ from support import brig, host  # noqa: E402
 from support import internet as internets  # noqa: E402
 
 PAGE = REPO / "docs/benchmarks.md"
+HELD = 600 # connections
 MARKS = "<!-- bench network --table: begin -->", "<!-- bench network --table: end -->"
 REQUESTS = 40
 # proxy: None, or (host, port) of one that takes CONNECT.
@@ -130,12 +131,17 @@ def of_a_service(net, rounds):
     return {key: statistics.median(ms) for key, ms in took.items()}
 
 
+def held(net):
+    """MiB in the kernel that brig-proxy's sockets hold for 600 connections of a run which are not read."""
+    return internets.most_held(net, HELD) / 2**20
+
+
 def commit():
     said = subprocess.run(["git", "-C", REPO, "describe", "--always", "--dirty", "--abbrev=8"], capture_output=True, text=True)
     return said.stdout.strip() or "unknown commit"
 
 
-def table(rows, private, service):
+def table(rows, private, service, held_mib):
     direct = rows["direct, no jail"]
     text = f"| {REQUESTS} HTTPS requests, then 1 GB each | first byte, ms | that over direct | 1 GB over HTTP, MB/s | of direct | 1 GB over HTTPS, MB/s | of direct |\n|---|---:|---:|---:|---:|---:|---:|\n"
     for name, (first, much, opened) in rows.items():
@@ -145,6 +151,7 @@ def table(rows, private, service):
                                  ("service, cold: request to record", service["none", True], service["named", True]),
                                  ("private: whole `brig run`", private["none"], private["named"])):
         text += f"| {name} | {without:.2f} | {named:.2f} | {named - without:+.2f} |\n"
+    text += f"\nSockets of brig-proxy to servers, for {HELD} connections of one run that neither side reads: {held_mib:.0f} MiB.\n"
     return text + f"\n{served.machine()}, commit {commit()}, {datetime.date.today()}. Medians of interleaved rounds.\n\n    ./dev bench network --table\n"
 
 
@@ -167,7 +174,7 @@ def main():
             for name, measure in ways.items():
                 found[name].append(measure())
         rows = {name: [statistics.median(column) for column in zip(*all_of)] for name, all_of in found.items()}
-        served.write_table(args.table, table(rows, starts(net, args.rounds * 10), of_a_service(net, args.rounds * 20)), MARKS)
+        served.write_table(args.table, table(rows, starts(net, args.rounds * 10), of_a_service(net, args.rounds * 20), held(net)), MARKS)
     finally:
         net.close()
         brig.SCRATCH.cleanup()

@@ -16,7 +16,7 @@ struct served_net {
 	struct loop         *loop;
 	struct net_proxy    *proxy;  /* the run is one of its holders; NULL: none serves the run */
 	const struct limits *limits;
-	uint64_t             number; /* of the run, for the proxy */
+	uint64_t             number, user; /* of the run, for the proxy */
 	struct net_rules    *rules;  /* owned; NULL: the run reaches nothing, or brig-proxy has them */
 	int                  report; /* memory file, which the proxy writes; -1: the network was not used */
 	bool                 is_named; /* the run has rules, or had */
@@ -27,7 +27,7 @@ struct served_net {
 
 /* Arguments of served_net_start(). */
 struct served_net_order {
-	uint64_t                     number;
+	uint64_t                     number, user; /* user: whose run it is */
 	const struct served_profile *profile;
 	const struct limits         *limits; /* lives as long as the run */
 	struct net_rules            *rules;  /* on the heap; served_net_start() takes them over; NULL: the run reaches nothing */

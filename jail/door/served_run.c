@@ -238,6 +238,7 @@ static void start_network(struct served_run *r, struct run_plan *plan)
 	const bool                    has_listeners = plan->profile->is_private ? plan->net_rules != NULL : net_policy_is_open(plan->profile->profile.net);
 	const struct served_net_order order         = {
 		.number        = ++r->door->networks,
+		.user          = r->peer.uid,
 		.profile       = plan->profile,
 		.limits        = &r->limits,
 		.has_listeners = has_listeners,

@@ -4,6 +4,7 @@
 #include "proxy.h"
 #include "refusal_text.h"
 #include "request_head.h"
+#include "socket_room.h"
 #include "socks.h"
 
 #include <stdio.h>
@@ -33,14 +34,16 @@ static void client_ready(void *owner)
 {
 	struct connection *c = owner;
 
-	c->on_client(c);
+	if (run_takes_turn(c->run))
+		c->on_client(c);
 }
 
 static void server_ready(void *owner)
 {
 	struct connection *c = owner;
 
-	c->on_server(c);
+	if (run_takes_turn(c->run))
+		c->on_server(c);
 }
 
 static void on_deadline(void *owner)
@@ -90,6 +93,7 @@ struct connection *connection_open(struct run *run, int fd, void (*next)(struct 
 	LIST_INSERT_HEAD(&run->connections, c, link);
 	run->open++;
 	run->proxy->open++;
+	socket_room_set(fd, SOCKET_OF_PROGRAM, run->proxy->open);
 	return c;
 }
 

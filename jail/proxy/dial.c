@@ -4,6 +4,7 @@
 #include "net_address.h"
 #include "own_address.h"
 #include "proxy.h"
+#include "socket_room.h"
 #include "upstream.h"
 
 #include <arpa/inet.h>
@@ -52,11 +53,13 @@ static void on_server(struct connection *c)
 /* --- one address after the other --- */
 
 /* A mapped address (::ffff:127.0.0.1) was judged as IPv6, and connect() must not make an IPv4 connection of it. */
-static int open_socket(int family)
+static int open_socket(int family, uint64_t open)
 {
 	static const int yes = 1;
 	int              fd  = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
+	if (fd >= 0)
+		socket_room_set(fd, SOCKET_OF_SERVER, open);
 	if (fd >= 0 && family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
 	return fd;
@@ -75,7 +78,7 @@ static void try_next(struct connection *c)
 	for (; d->next < d->n; d->next++) {
 		const union address *to = &d->address[d->next];
 
-		c->server.source.fd = open_socket(to->any.sa_family);
+		c->server.source.fd = open_socket(to->any.sa_family, connection_proxy(c)->open);
 		if (c->server.source.fd < 0 && errno != EAFNOSUPPORT) {
 			connection_fail(c, NET_REASON_NO_MEMORY);
 			return;

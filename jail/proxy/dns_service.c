@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { TURNS = 32, TTL_S = 300, LENGTH = 2 }; /* LENGTH: bytes of the length before each message over TCP */
+enum { TURNS = 8, TTL_S = 300, LENGTH = 2 }; /* LENGTH: bytes of the length before each message over TCP */
 
 struct dns_talk {
 	LIST_ENTRY(dns_talk) link;
@@ -47,6 +47,9 @@ static size_t answer(struct run *run, const uint8_t *asked, size_t len, uint8_t 
 		return refuse(run, &q, NET_REASON_NOT_ALLOWED, ret);
 	if (q.type != DNS_TYPE_A)
 		return dns_answer_write(&q, DNS_NOERROR, 0, 0, ret);
+	if (run->bytes + len > run->bytes_max)
+		return refuse(run, &q, NET_REASON_TOO_MUCH, ret);
+	run_spend(run, len); /* below a wildcard, the name itself carries data */
 	address = name_table_address(&run->names, q.name);
 	return dns_answer_write(&q, address ? DNS_NOERROR : DNS_SERVFAIL, address, TTL_S, ret);
 }

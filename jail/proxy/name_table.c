@@ -2,16 +2,23 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 enum { PLACES = 2 * NET_NAMES_MAX }; /* a power of two */
 
-/* FNV-1a. Names that a program makes collide cost at most NET_NAMES_MAX comparisons each: a run has its own table. */
-static uint32_t hash(const char *name)
+/* Jenkins' one-at-a-time, from a secret beginning: whichever bytes follow, what they make of it is not known. */
+static uint32_t hash(uint32_t seed, const char *name)
 {
-	uint32_t h = 2166136261u;
+	uint32_t h = seed;
 
-	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * 16777619u;
+	for (; *name; name++) {
+		h += (unsigned char)*name;
+		h += h << 10;
+		h ^= h >> 6;
+	}
+	h += h << 3;
+	h ^= h >> 11;
+	h += h << 15;
 	return h % PLACES;
 }
 
@@ -19,8 +26,10 @@ static bool make(struct name_table *t)
 {
 	if (!t->name)
 		t->name = calloc(NET_NAMES_MAX, sizeof *t->name);
-	if (!t->places)
+	if (!t->places) {
 		t->places = calloc(PLACES, sizeof *t->places);
+		(void)!getrandom(&t->seed, sizeof t->seed, 0);
+	}
 	return t->name && t->places;
 }
 
@@ -30,7 +39,7 @@ uint32_t name_table_address(struct name_table *t, const char *name)
 
 	if (!make(t))
 		return 0;
-	for (at = hash(name); t->places[at]; at = (at + 1) % PLACES)
+	for (at = hash(t->seed, name); t->places[at]; at = (at + 1) % PLACES)
 		if (strcmp(t->name[t->places[at] - 1], name) == 0)
 			return NET_NAMES + t->places[at] - 1;
 	if (t->n == NET_NAMES_MAX || !(t->name[t->n] = strdup(name)))

@@ -8,7 +8,7 @@
 #include "net_listeners.h"
 
 struct name_table {
-	uint32_t  n;
+	uint32_t  n, seed; /* drawn with the first name, so that a program cannot choose names that collide */
 	char    **name;   /* NET_NAMES_MAX entries; allocated with the first name */
 	uint16_t *places; /* of a hash table: index of the name + 1; 0: free */
 };

@@ -10,11 +10,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { ACCEPT_TURNS = 16, PAUSE_MS = 100 };
+/* New connections a second: a handshake costs brig-proxy more time than the program. A burst of a tenth of that is free. */
+enum { ACCEPT_TURNS = 4, PAUSE_MS = 100, OPENS_PER_SECOND = 500 };
 
 /* --- bounds --- */
 
@@ -83,7 +85,15 @@ static void pause_listener(struct listener *l)
 
 static int accept_one(struct listener *l)
 {
-	int fd = accept4(l->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd;
+
+	if (byte_rate_left(&l->run->opens) == 0) {
+		pause_listener(l);
+		return -1;
+	}
+	fd = accept4(l->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd >= 0)
+		byte_rate_spend(&l->run->opens, 1);
 
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
 		pause_listener(l);
@@ -212,6 +222,8 @@ static int set_up(struct run *run, const struct proxy_message *m, int fds[3], st
 	run->connections_max = m->connections_max;
 	run->bytes_max       = m->bytes_max;
 	run->accept_again    = (struct loop_timer){ .due = accept_again, .owner = run };
+	run->user            = m->user;
+	byte_rate_init(&run->opens, &run->proxy->loop, OPENS_PER_SECOND, accept_again, run);
 	byte_rate_init(&run->rate, &run->proxy->loop, m->rate_max, wake_all, run);
 	run->channel = (struct loop_source){ fds[0], on_channel, run };
 	if (loop_add(&run->proxy->loop, &run->channel, e) < 0) {
@@ -264,6 +276,7 @@ void run_end(struct run *run)
 	lookups_destroy(run->lookups);
 	dns_service_done(run);
 	byte_rate_done(&run->rate);
+	byte_rate_done(&run->opens);
 	name_table_free(&run->names);
 	if (run->policy.rules)
 		munmap((void *)(uintptr_t)run->policy.rules, net_rules_size(run->policy.rules));
@@ -271,5 +284,7 @@ void run_end(struct run *run)
 		munmap(run->report, sizeof *run->report);
 	LIST_REMOVE(run, link);
 	run->proxy->serves--;
+	if (run->proxy->open == 0)
+		(void)malloc_trim(0); /* what hundreds of connections used would stay */
 	free(run);
 }

@@ -35,6 +35,9 @@ struct run {
 	struct connections connections;
 	uint64_t           open, connections_max;
 	uint64_t           bytes, bytes_max;
+	uint64_t           turn, taken; /* the turn (proxy.h) in which the run last had events, and how many */
+	struct byte_rate   opens;       /* a byte is a new connection */
+	uint64_t           user;
 };
 
 /* fds: channel, rules, report (proxy_protocol.h). Takes ownership of all three, also when it fails. */
@@ -44,6 +47,11 @@ void         run_end(struct run *run);
 /* How many bytes may be read for the run now. 0: if *reason is NONE, the rate makes it wait; otherwise there will be no more. */
 size_t run_allowance(struct run *run, enum net_reason *reason);
 void   run_spend(struct run *run, size_t bytes);
+/*
+ * An event of one of the run's connections: false when the run has had its share of this turn of the loop. epoll reports the event again, so a
+ * run with hundreds of busy connections does not delay the others for longer.
+ */
+bool   run_takes_turn(struct run *run);
 /* May one more run begin: is its connections_max in range, and are there descriptors for its listeners? */
 must_use int run_may_begin(const struct proxy *proxy, const struct proxy_message *message, struct err *e);
 /* May the run have one more connection? NONE, or why not. */

@@ -11,6 +11,9 @@ enum {
 	FDS_OTHER  = 2 * PIPE_POOL_KEPT + 64,
 };
 
+/* Of all runs of one user in this profile; events of one run before the others have their turn. */
+enum { CONNECTIONS_OF_USER = 2048, EVENTS_OF_TURN = 32 };
+
 /* Descriptors for connections and runs that do not exist yet. */
 static uint64_t descriptors_left(const struct proxy *proxy)
 {
@@ -30,6 +33,15 @@ int run_may_begin(const struct proxy *proxy, const struct proxy_message *message
 	if (descriptors_left(proxy) < FDS_OF_RUN + FDS_OF_ONE)
 		return err_set(e, ERR_LIMIT, "no descriptors are left for it (LimitNOFILE= of brigd.service, or ulimit -n)");
 	return 0;
+}
+
+bool run_takes_turn(struct run *run)
+{
+	if (run->turn != run->proxy->turn) {
+		run->turn  = run->proxy->turn;
+		run->taken = 0;
+	}
+	return run->proxy->serves == 1 || run->taken++ < EVENTS_OF_TURN;
 }
 
 size_t run_allowance(struct run *run, enum net_reason *reason)
@@ -52,9 +64,12 @@ void run_spend(struct run *run, size_t bytes)
 
 enum net_reason run_may_open(const struct run *run)
 {
-	uint64_t more = descriptors_left(run->proxy) / FDS_OF_ONE;
+	uint64_t more = descriptors_left(run->proxy) / FDS_OF_ONE, of_user = 0;
+	const struct run *other;
 
-	if (run->open >= run->connections_max)
+	LIST_FOREACH(other, &run->proxy->runs, link)
+	of_user += other->user == run->user ? other->open : 0;
+	if (run->open >= run->connections_max || of_user >= CONNECTIONS_OF_USER)
 		return NET_REASON_TOO_MANY;
 	if (run->bytes >= run->bytes_max)
 		return NET_REASON_TOO_MUCH;

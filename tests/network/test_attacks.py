@@ -9,6 +9,7 @@ import pytest
 
 from attack import PRELUDE, allowed, attack
 from support import host, tiers
+from support import internet as internets
 
 RAW = "raw.example"
 
@@ -250,6 +251,21 @@ except requests.RequestException as error:
 
 
 # --- floods ----------------------------------------------------------------------------------------------
+
+@pytest.mark.gate # six hundred connections
+def test_hundreds_of_connections_that_are_not_read_hold_little_of_the_hosts_memory_for_tcp(net):
+    """They held 1,000 MiB, and the sockets of a host have one bound in common."""
+    held = internets.most_held(net, 600)
+    assert 1 << 20 < held <= 64 << 20, held
+
+
+def test_names_that_are_looked_up_below_a_wildcard_count_as_bytes_and_are_bounded(net):
+    """The name itself carries data to whoever serves the domain."""
+    done = attack(net, """
+said["answered"] = sum(ask(f"{n}.{'x' * 60}.shop.example")[1] for n in range(60))
+""", "*.shop.example", options=["--net-bytes", "2000"])
+    assert 5 < done.said["answered"] < 40 and done.reasons(f"59.{'x' * 60}.shop.example") == {"too_much"}, (done.said, done.network)
+
 
 @pytest.mark.nightly
 @pytest.mark.row("G12")

@@ -98,6 +98,11 @@ class Machine:
         shown = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
         assert host.poll(lambda: shown in self.run("ss", option).stdout), f"nothing listens at {shown} in {self.name}: {self.run('ss', '-lntuH').stdout}"
 
+    def held_by_tcp(self, to):
+        """(connections to this address, bytes that their sockets hold in the kernel)."""
+        shown = self.run("ss", "-tmnHO", "dst", to).stdout
+        return shown.count("skmem:"), sum(map(int, re.findall(r"skmem:\(r(\d+),", shown))) + sum(map(int, re.findall(r",w(\d+),", shown)))
+
     def close(self):
         for process in reversed(self.started):
             if process.poll() is None:
@@ -110,6 +115,45 @@ class Machine:
                 process.wait()
         self.holder.stdin.close()
         self.holder.wait()
+
+
+# A program with connections to a server that sends and does not read, while it reads nothing itself; each request has more of a body than is taken.
+UNREAD = """
+import os, socket, ssl, time
+MANY, PORT = WORDS
+held, where = [], socket.gethostbyname("shop.example")
+for n in range(MANY // 150 - 1): # a process has few descriptors
+    if os.fork() == 0: break
+for n in range(150):
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096) # so that they stay within the run's own bound
+    sock.connect((where, PORT))
+    if PORT == 443:
+        sock = ssl.create_default_context().wrap_socket(sock, server_hostname="shop.example")
+    sock.sendall(b"GET /big HTTP/1.1\\r\\nHost: shop.example\\r\\n\\r\\n")
+    held.append(sock)
+print("all", flush=True)
+time.sleep(600)
+"""
+
+
+def most_held(net, many, port=80, profile="network", **kw):
+    """Bytes that brig-proxy's sockets to servers hold for so many connections of one run, when no more come."""
+    options = ["--net", "shop.example"] if profile == "network" else []
+    flood = net.start_brig("-p", profile, *options, "--net-connections", "1024", "--net-bytes", "8G", "--timeout", "300", "--memory", "512M",
+                           through=["prlimit", "--nofile=20000:20000"], program=UNREAD.replace("WORDS", f"{many}, {port}"), **kw)
+    try:
+        last = [-1]
+        def settled():
+            assert flood.process.poll() is None, str(flood.wait())
+            there, held = net.host.held_by_tcp(address_of("shop.example"))
+            last.append(held)
+            return there >= many and len(last) > 20 and len(set(last[-20:])) == 1
+        assert host.poll(settled, host.HANG * 2), last[-20:]
+        return last[-1]
+    finally:
+        flood.process.terminate()
+        flood.wait(host.HANG)
 
 
 class Internet:
