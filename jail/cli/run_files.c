@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROWS_MAX = 10000, ENTRIES_MAX = 200000 }; /* more than the inodes of a /workspace */
+enum { ROWS_MAX = 10000, ENTRIES_MAX = 200000, SMALL = 1 << 20 }; /* more than the inodes of a /workspace */
 
 /* --- what was asked for --- */
 
@@ -153,17 +153,43 @@ struct giver {
 	const char *option; /* "--put ", or "" */
 };
 
+/* All bytes of a file that is small: the size that one of /proc or /sys reports is not the size that is read. NULL: it is large, or memory is short. */
+static char *read_small(int fd, off_t size, size_t *len)
+{
+	char   *bytes = size < SMALL ? malloc(SMALL) : NULL;
+	ssize_t n     = 1;
+
+	for (*len = 0; bytes && n > 0 && *len < SMALL; *len += n > 0 ? (size_t)n : 0)
+		n = read(fd, bytes + *len, SMALL - *len);
+	if (bytes && n == 0)
+		return bytes;
+	free(bytes);
+	(void)lseek(fd, 0, SEEK_SET);
+	return NULL;
+}
+
 static int put_file(const struct giver *g, int dir, const char *path, const char *name)
 {
 	scoped_fd   fd = openat(dir, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
+	size_t      len;
+	char       *small;
 
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		fprintf(stderr, "brig: %s%s: %m\n", g->option, name);
 		return -1;
 	}
-	if (file_stream_put(g->sock, st.st_mode & 0111 ? FILE_EXECUTABLE : FILE_REGULAR, name, (uint64_t)st.st_size) < 0)
+	small = read_small(fd, st.st_size, &len);
+	if (file_stream_put(g->sock, st.st_mode & 0111 ? FILE_EXECUTABLE : FILE_REGULAR, name, small ? len : (uint64_t)st.st_size) < 0) {
+		free(small);
 		return -1;
+	}
+	if (small) {
+		int r = file_stream_write(g->sock, small, len);
+
+		free(small);
+		return r;
+	}
 	if (file_stream_copy(g->sock, fd, (uint64_t)st.st_size) == 0)
 		return 0;
 	if (errno == ENODATA)

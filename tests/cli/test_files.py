@@ -119,6 +119,11 @@ def test_save_of_the_python_package_writes_them_only_by_their_name(where, here):
     assert len(result.files.save(here, replace=True, hidden=True)) == 5
 
 
+def test_a_file_of_proc_is_put_with_what_is_read_from_it(where, here):
+    done = run(where, "--put", "/proc/version:v", code="print(open('v').read(), end='')")
+    assert done.stdout == pathlib.Path("/proc/version").read_text(), done.stderr
+
+
 def test_files_come_out_whatever_ended_the_run(where, here):
     late = run(where, "--get", "r", "--timeout", "0.5", code="open('r', 'w').write('half')\nwhile True: pass")
     assert late.returncode == 124 and (here / "r").read_text() == "half"
