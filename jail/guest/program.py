@@ -110,7 +110,7 @@ def names_assigned_in(source, path):
 
 
 def find_result(program):
-    """The value of the last expression, or of a variable that a plain assignment at top level has set: the variable of a loop is no result."""
+    """The value of the last expression, or of a variable that a plain assignment of the module has set: the variable of a loop is no result."""
     if program.value is not None:
         return program.value
     names = program.names
@@ -119,7 +119,7 @@ def find_result(program):
         assigned = compile_or_explain(names_assigned_in, program.source, program.path) if found else ()
     except Exception:
         return None # nested too deep to be a tree
-    return next((names[name] for name in found if name in assigned), None)
+    return next((names[name] for name in found if name in assigned and (assigned[name] or names[name] is not program.earlier.get(name))), None)
 
 
 def variables_of(names):
@@ -226,7 +226,7 @@ def run_report(pipe, imports, main, args):
     """
     folder = WORKSPACE if main[:len(WORKSPACE)] == WORKSPACE else f"{getcwd()}/"
     beside = main not in ("", folder)
-    program = RECORD(folder=folder, path=(main if main[:1] == "/" else folder + main) + ("" if beside else MAIN_FILE), source=b"", codes=[], names={}, result_names=RESULT_NAMES, value=None, before=look_at_files())
+    program = RECORD(folder=folder, path=(main if main[:1] == "/" else folder + main) + ("" if beside else MAIN_FILE), source=b"", codes=[], names={}, result_names=RESULT_NAMES, earlier={}, value=None, before=look_at_files())
     sys.argv[:] = [program.path if main[:1] == "/" else main or MAIN_FILE, *args]
     sys.orig_argv[:] = ["python3", "-Es" if beside else "-I", *sys.argv]
     blocked = [] if imports is None else limit_imports(imports)

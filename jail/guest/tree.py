@@ -23,12 +23,19 @@ def compile_tree(source, path):
 
 
 def assigned_names(source, path):
-    """The names that plain assignments at top level set: not in a loop, a branch or a function."""
+    """The names that plain assignments of the module set, outside of loops and functions, and whether one is outside of any block: that one was executed."""
     import _ast
-    tree, found = without_warnings(compile, source, path, "exec", ONLY_AST | TOP_LEVEL_AWAIT, True), set()
-    for each in tree.body:
+    tree, found = without_warnings(compile, source, path, "exec", ONLY_AST | TOP_LEVEL_AWAIT, True), {}
+    left = [(each, True) for each in tree.body]
+    while left:
+        each, is_sure = left.pop()
         targets = each.targets if type(each) is _ast.Assign else [each.target] if type(each) is _ast.AnnAssign and each.value is not None else []
-        found.update(target.id for target in targets if type(target) is _ast.Name)
+        for target in targets:
+            if type(target) is _ast.Name:
+                found[target.id] = found.get(target.id, False) or is_sure
+        if type(each) in (_ast.If, _ast.With, _ast.AsyncWith, _ast.Try):
+            handlers = [inner for handler in getattr(each, "handlers", ()) for inner in handler.body]
+            left += [(inner, False) for inner in [*each.body, *handlers, *getattr(each, "orelse", ()), *getattr(each, "finalbody", ())]]
     return found
 
 

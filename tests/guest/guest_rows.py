@@ -56,7 +56,7 @@ VALUES = [
     Row("the variable output is next", "output = 'x'\nprint()", result="x"),
     Row("the variable _ is next", "_ = 3\nprint()", result=3, variables=[]),
     Row("__return_value__ is last", "__return_value__ = {'a': 1}\nprint()", result={"a": 1}),
-    Row("what a loop or a branch sets is no result", "for _ in range(3): pass\nif 1: output = 2\nwith open(__file__) as result: pass", result=None),
+    Row("what a loop or a with leaves is no result", "for _ in range(3): output = 2\nwith open(__file__) as result: pass", result=None),
     Row("result before output", "output = 1\nresult = 2", result=2),
     Row("the last expression before result", "result = 2\n3", result=3),
     Row("a result of None is passed over", "result = None\noutput = 4", result=4),

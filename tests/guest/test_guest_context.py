@@ -30,7 +30,7 @@ VALUES = [
     Row("a variable called underscore is the program's", "_ = 3", "8", ("_", dict(result=3))),
     Row("a semicolon mutes the last value", ("4;", dict(result=None)), ("x = 'a;b'; x", dict(result="a;b"))),
     Row("the variable result counts in the call that sets it", ("result = 5", dict(result=5)), ("y = 1", dict(result=None)), ("result = 6; y = 2", dict(result=6))),
-    Row("the same result again is one, and that of a loop is none", ("result = 5", dict(result=5)), ("result = 5", dict(result=5)), ("for result in 1, 2: pass", dict(result=None))),
+    Row("the same result again is one, and that of a loop is none", ("result = 5", dict(result=5)), ("result = 5", dict(result=5)), ("for result in 1, 2: pass", dict(result=None)), ("if 0: result = 3", dict(result=None)), ("if 1: result = 3", dict(result=3))),
     Row("a function of an earlier call is there", "def f(x): return x * 2", ("f(21)", dict(result=42))),
     Row("modules stay imported", "import math", ("math.floor(2.5)", dict(result=2))),
     Row("a future statement counts from there on", "from __future__ import annotations", ("def f(x: Y): pass\nf.__annotations__", dict(result={"x": "Y"}))),
