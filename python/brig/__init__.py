@@ -102,7 +102,7 @@ def check(code: Text, *, imports: Optional[Sequence[str]] = None, profile: str =
           connection: Optional[Connection] = None) -> Check:
     """Checks a program in a jail without executing it. imports: the modules that it may import."""
     request = {"op": "run", "mode": "check", "profile": profile, "limits": {}, **({} if imports is None else {"imports": list(imports)})}
-    done = _carry_out(order_of(request, code, None, None, None, None, None, None, False, 60, None, (), None, None), server, path, connection)
+    done = _carry_out(order_of(request, code, None, None, None, None, None, None, (), False, 60, None, (), None, None), server, path, connection)
     if not isinstance(done.value, dict):
         raise BrigError(f"the program could not be read: {done.report_error or done.verdict}; try again with more memory or time")
     return Check(**done.value)
