@@ -131,6 +131,9 @@ static void finish(struct session_call *call)
 	session_touch(s);
 }
 
+/* RLIMIT_CPU counts ticks of the clock, of which a process may have more than its time: its signal may come as early as this. Earlier a program has sent it to itself. */
+#define CPU_TICKS_SHARE 0.5
+
 /* The reason, if the door did not end the call itself. */
 static void judge(struct session_call *call)
 {
@@ -139,7 +142,7 @@ static void judge(struct session_call *call)
 	call->ended_ms = clock_ms(CLOCK_MONOTONIC);
 	if (call->is_decided)
 		return;
-	if (killed && call->cpu_ms >= (double)call->limits.cpu_ms) /* RLIMIT_CPU was faster than the clock; the signal alone a program sends itself */
+	if (killed && call->cpu_ms >= (double)call->limits.cpu_ms * (WTERMSIG(call->status) == SIGXCPU ? CPU_TICKS_SHARE : 1))
 		call->reason = EXIT_timeout_cpu;
 	else
 		call->reason = killed ? EXIT_signaled : EXIT_exited;

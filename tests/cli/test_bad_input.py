@@ -97,10 +97,6 @@ def test_a_notebook_runs_cell_by_cell_and_its_errors_name_the_cell(run_brig, tmp
     assert "cell 4, line 1: !pip install x: is a command of Jupyter, and brig runs Python alone" in run_brig(file=file, json_record=False).stderr
 
 
-def test_an_empty_standard_input_is_no_program(jail, run_brig):
-    one_line(run_brig(file="-", input=b"", json_record=False), "empty")
-
-
 def test_with_json_a_refused_program_still_makes_no_wrong_record(jail, run_brig, tmp_path):
     run = run_brig(file=tmp_path / "nowhere.py")
     assert run.status in FITS and (run.stdout == "" or run.reason in ("denied", "setup_failed")), str(run)

@@ -525,10 +525,17 @@ def end(*argv):
 @pytest.mark.parametrize("argv, cancelled, status, out, err", [
     (["b"], ["bb33"], 0, "", ""), (["aa"], [], 1, "", "brig kill: aa: 2 runs begin with it; write more of the id that brig ps prints\n"),
     (["c"], ["c"], 1, "", "brig kill: you have no such run\n"), (["--all"], ["aa11", "aa22", "bb33"], 0, "ended 3 runs\n", ""),
-    (["--user", "1001"], ["bb33"], 0, "ended 1 run\n", ""), (["--all", "b"], [], 2, "", "brig kill: write: brig kill [--json] RUN | --all | --user USER\n"),
-    (["--user", "no-such-user"], [], 2, "", "brig kill: --user no-such-user: there is no such user in /etc/passwd; write a number\n")], ids=lambda value: " ".join(value) if isinstance(value, list) else None)
+    (["--user", "1001"], ["bb33"], 0, "ended 1 run\n", "")], ids=lambda value: " ".join(value) if isinstance(value, list) else None)
 def test_kill_takes_the_beginning_of_one_id_all_or_a_user(argv, cancelled, status, out, err):
     assert end(*argv) == (cancelled, status, out, err)
+
+
+@pytest.mark.parametrize("argv, err", [
+    (["--all", "b"], "brig kill: write: brig kill [--json] RUN | --all | --user USER\n"),
+    (["--user", "no-such-user"], "brig kill: --user no-such-user: there is no such user in /etc/passwd; write a number\n")], ids=["all and one", "an unknown user"])
+def test_kill_asks_no_service_for_what_it_cannot_read(brig, argv, err):
+    done = tool.Child([str(brig), "kill", *argv]).wait()
+    assert (done.status, done.stdout, done.stderr) == (2, "", err)
 
 
 @pytest.mark.private("there is no service")

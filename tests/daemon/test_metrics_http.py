@@ -151,7 +151,7 @@ def test_a_silent_client_makes_room_for_others_when_all_places_are_taken(listene
         for _ in range(5):
             assert listener.get()[0] == 200
         assert quiet[0].file.read() == b"", "the oldest one"
-        quiet[-1].send(b"rics HTTP/1.1\r\nHost: x\r\n\r\n")
+        quiet[-1].send(b"rics HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert quiet[-1].reply()[0] == 200, "the newest one has its place"
     finally:
         for raw in quiet:

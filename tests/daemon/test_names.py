@@ -99,14 +99,14 @@ class Journal:
 
 
 class Told:
-    """What a service with an audit says of clients and requests with all of those names, while each client has a run."""
+    """What a service with an audit says of clients and requests with all of those names, while each client has a run whose program begins with its name."""
 
     def __init__(self, daemon, file, journal):
         self.names, self.answers, talks = [*terminal.NAMES.values(), b"\xff\xfe\xc2"], [], []
         for name in self.names:
             with called(name):
                 talks.append(daemon.connect())
-                run = talks[-1].start(SLEEP)
+                run = talks[-1].start(f"1 # {name}\n{SLEEP}" if isinstance(name, str) else SLEEP)
                 assert run.line() == "up"
                 run.close()
         for message, code in WORDS: # the audit writes so many refusals a minute: each name comes with the first ones
