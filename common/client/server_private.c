@@ -83,7 +83,7 @@ int server_start(struct server *ret, const char *program, struct err *e)
 pid_t server_start_own(const char *program, const char *path, struct err *e)
 {
 	char *const argv[] = { (char *)"brigd", (char *)"--foreground", (char *)"--socket", (char *)path, NULL };
-	pid_t       pid;
+	pid_t       pid = -1;
 
 	errno = spawn(program, argv, -1, &pid);
 	return errno ? err_sys(e, "set-up step start-brigd: %s", program) : pid;

@@ -104,7 +104,7 @@ static enum found find_place(const struct controller *c, struct place *ret)
 	snprintf(h.top, sizeof h.top, "%s", m.at);
 	if (file_read(AT_FDCWD, "/proc/self/cgroup", MIB, &text, &ignored) < 0)
 		return FOUND_BLIND;
-	if (group_path_find(text.data, h.v2 ? "" : c->v1, h.own, sizeof h.own) < 0 || !mountinfo_strip_root(m.root, h.own))
+	if (group_path_find(text.data, h.v2 || !c ? "" : c->v1, h.own, sizeof h.own) < 0 || !mountinfo_strip_root(m.root, h.own))
 		return FOUND_ELSEWHERE;
 	*ret = h;
 	return FOUND;

@@ -197,7 +197,7 @@ bool probe_runtime_dir(struct probe *p)
 /* The host ids that cells of a plain user will have. */
 static bool users_pool(struct probe *p)
 {
-	struct id_range uids, gids;
+	struct id_range uids = { 0 }, gids = { 0 };
 	struct err      e;
 
 	if (sub_ids_of_user(&uids, &gids, &e) < 0) {

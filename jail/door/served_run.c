@@ -317,7 +317,7 @@ static void describe(struct served_run *r, const struct protocol_request *reques
 int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan, const char *id,
 		     const int *fds, struct denial *why)
 {
-	int                streams[PIPES_MAX];
+	int                streams[PIPES_MAX] = { -1 };
 	double             now = clock_ms(CLOCK_MONOTONIC);
 	struct served_run *r   = calloc(1, sizeof *r);
 	struct err         e;

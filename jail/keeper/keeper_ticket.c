@@ -12,9 +12,9 @@
 
 static bool is_pair(int fd, int wanted)
 {
-	struct sockaddr_un peer;
+	struct sockaddr_un peer = { .sun_family = AF_UNSPEC };
 	socklen_t          len = sizeof peer, size = sizeof(int);
-	int                type;
+	int                type = 0;
 
 	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == wanted &&
 	       getpeername(fd, (struct sockaddr *)&peer, &len) == 0 && peer.sun_family == AF_UNIX && len == sizeof peer.sun_family;

@@ -38,15 +38,17 @@ static void name_port(struct metrics_listener *l)
 {
 	struct sockaddr_storage    address = { 0 };
 	socklen_t                  len     = sizeof address;
-	const struct sockaddr_in  *four    = (const void *)&address;
-	const struct sockaddr_in6 *six     = (const void *)&address;
+	struct sockaddr_in         four; /* its port is where that of version 6 is */
+	struct sockaddr_in6        six;
 	bool                       is_six;
 	char                       text[INET6_ADDRSTRLEN] = "";
 
 	(void)getsockname(l->fd, (struct sockaddr *)&address, &len);
 	is_six = address.ss_family == AF_INET6;
-	(void)inet_ntop(address.ss_family, is_six ? (const void *)&six->sin6_addr : &four->sin_addr, text, sizeof text);
-	snprintf(l->name, sizeof l->name, is_six ? "http://[%s]:%u/metrics" : "http://%s:%u/metrics", text, ntohs(four->sin_port));
+	memcpy(&four, &address, sizeof four);
+	memcpy(&six, &address, sizeof six);
+	(void)inet_ntop(address.ss_family, is_six ? (const void *)&six.sin6_addr : &four.sin_addr, text, sizeof text);
+	snprintf(l->name, sizeof l->name, is_six ? "http://[%s]:%u/metrics" : "http://%s:%u/metrics", text, ntohs(four.sin_port));
 }
 
 static int open_port(struct metrics_listener *l, const char *at, struct err *e)

@@ -169,7 +169,7 @@ static int extend(const struct places *places, const char *name, unsigned place,
 {
 	const json_t *extends = json_object_get(*own, "extends");
 	const char   *base    = json_string_value(extends);
-	json_t       *both;
+	json_t       *both = NULL;
 
 	if (!extends)
 		return 0;

@@ -42,7 +42,11 @@ static int read_value(const struct net_secret_source *from, const struct credent
 static int put_value(const struct net_secret_source *from, const char *value, struct net_secret *ret, struct err *e)
 {
 	const char *place = strstr(from->value, "{}");
-	int         head  = (int)(place - from->value), n;
+	int         head, n;
+
+	if (!place || !value)
+		return err_set(e, ERR_BAD_SPEC, "the text around the value has no {}");
+	head = (int)(place - from->value);
 
 	n = snprintf(ret->value, sizeof ret->value, "%.*s%s%s", head, from->value, value, place + 2);
 	if (n >= (int)sizeof ret->value)

@@ -404,15 +404,18 @@ static void url_set(struct http_server *s, int fd)
 {
 	struct sockaddr_storage address = { 0 };
 	socklen_t               len     = sizeof address;
-	const struct sockaddr_in6 *six  = (const void *)&address;
+	struct sockaddr_in      four; /* its port is where that of version 6 is */
+	struct sockaddr_in6     six;
 	char                    text[INET6_ADDRSTRLEN] = "";
 
 	(void)getsockname(fd, (struct sockaddr *)&address, &len);
+	memcpy(&four, &address, sizeof four);
+	memcpy(&six, &address, sizeof six);
 	if (address.ss_family == AF_INET6)
-		(void)inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof text);
+		(void)inet_ntop(AF_INET6, &six.sin6_addr, text, sizeof text);
 	else
-		(void)inet_ntop(AF_INET, &((const struct sockaddr_in *)&address)->sin_addr, text, sizeof text);
-	(void)snprintf(s->url, sizeof s->url, address.ss_family == AF_INET6 ? "http://[%s]:%u/mcp" : "http://%s:%u/mcp", text, ntohs(six->sin6_port));
+		(void)inet_ntop(AF_INET, &four.sin_addr, text, sizeof text);
+	(void)snprintf(s->url, sizeof s->url, address.ss_family == AF_INET6 ? "http://[%s]:%u/mcp" : "http://%s:%u/mcp", text, ntohs(four.sin_port));
 	if (strcmp(text, "0.0.0.0") != 0 && strcmp(text, "::") != 0)
 		(void)snprintf(s->admission.address, sizeof s->admission.address, "%s", text);
 }

@@ -50,7 +50,7 @@ static void must_be_a_refusal(const struct refusal *r)
 }
 
 /* Said once more, in other words than the code's. */
-static void must_be_let_in(const struct http_head *h, const char *method, const char *path)
+static void must_be_let_in(const struct http_head *h, const char *method, const char *wanted, const char *path)
 {
 	static const char *const fine[] = { "localhost", "127.", "[::1]", "[0", "[127.", "ok.example" };
 	bool                     named  = false;
@@ -60,7 +60,7 @@ static void must_be_let_in(const struct http_head *h, const char *method, const 
 		named |= !strncasecmp(h->host, fine[i], strlen(fine[i]));
 	must_about(h->host, named);
 	must_about(h->origin, !h->origin || !strncasecmp(h->origin, "http://", 7) || !strncasecmp(h->origin, "https://", 8));
-	must(!strcmp(method, "POST") && !strcmp(path, "/mcp"));
+	must(!strcmp(method, wanted) && !strcmp(path, "/mcp"));
 	must(h->authorization && strstr(h->authorization, "0123456789abcdef0123456789abcdef"));
 }
 
@@ -82,7 +82,10 @@ static void decide(const struct http_head *h, const char *method, const char *pa
 		must_be_a_refusal(&refusal);
 		break;
 	case ROUTE_MCP:
-		must_be_let_in(h, method, path);
+		must_be_let_in(h, method, "POST", path);
+		break;
+	case ROUTE_END:
+		must_be_let_in(h, method, "DELETE", path);
 		break;
 	case ROUTE_HEALTH:
 	case ROUTE_METRICS:

@@ -23,6 +23,11 @@ class GuestsFile(pytest.File):
             yield item
 
 
+def pytest_terminal_summary(terminalreporter, config):
+    if Part.how in config.stash:
+        terminalreporter.write_line(config.stash[Part.how])
+
+
 def pytest_sessionfinish(session, exitstatus):
     running = session.stash.get(Part.running, None)
     if running is None:
@@ -36,6 +41,7 @@ def pytest_sessionfinish(session, exitstatus):
 class Part(pytest.Item):
     """Its own result says whether a guest came up and went through the part. The first that runs starts the guests for all."""
     running = pytest.StashKey()
+    how = pytest.StashKey() # one sentence: what they run on, and why
 
     def __init__(self, *, part, **kw):
         super().__init__(**kw)
@@ -46,8 +52,7 @@ class Part(pytest.Item):
         if Part.running not in stash:
             parts = [item.part for item in self.session.items if isinstance(item, Part)]
             stash[Part.running] = running = fleet.Fleet(guests.BOOTS, parts, guests.SLOWER, guests.SILENCE, guests.TIERS)
-            self.config.pluginmanager.getplugin("terminalreporter").write_line(
-                f"guests: {'/dev/kvm' if running.processor is machine.KVM else 'software emulation'}, because {running.why}")
+            self.config.stash[Part.how] = f"guests: {'/dev/kvm' if running.processor is machine.KVM else 'software emulation'}, because {running.why}"
         return stash[Part.running]
 
     def runtest(self):
