@@ -64,10 +64,8 @@ static void pump_soon(struct named_session *s)
 
 /* --- its uses --- */
 
-static void take_out(struct session_use *u)
+static void take_out(struct named_session *s, struct session_use *u)
 {
-	struct named_session *s = u->session;
-
 	TAILQ_REMOVE(&s->uses, u, link);
 	if (s->turn == u)
 		s->turn = NULL;
@@ -100,7 +98,7 @@ static void refuse(struct named_session *s, const struct failure *f, bool calls_
 	struct session_use *u;
 
 	while ((u = first_that_waits(s, calls_too))) { /* searched again each time: refused() may remove other uses */
-		take_out(u);
+		take_out(s, u);
 		u->refused(u->owner, f);
 	}
 }
@@ -369,7 +367,7 @@ void named_session_leave(struct session_use *u)
 
 	if (!s)
 		return;
-	take_out(u);
+	take_out(s, u);
 	pump_soon(s); /* the next use has its turn, or the session is freed */
 }
 

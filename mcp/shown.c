@@ -17,24 +17,28 @@ static char *split(const char *text, const char **name)
 	return colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
 }
 
+/* name: "" for the last part of the path. */
+static int add_path(struct shown *s, const char *text, const char *path, const char *name, struct err *e)
+{
+	scoped_fd fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, "--ro %s", text);
+	if (strcmp(path, "/") == 0)
+		return err_set(e, ERR_BAD_SPEC, "--ro %s: show a directory or a file, not the whole host", text);
+	s->fd[s->n++] = fd_take(&fd);
+	json_array_append_new(s->names, json_string(*name ? name : strrchr(path, '/') + 1));
+	if (json_array_size(s->names) < s->n)
+		return err_set(e, ERR_BAD_SPEC, "--ro %s: the name is not UTF-8", text);
+	return 0;
+}
+
 static int add(struct shown *s, const char *text, struct err *e)
 {
 	const char *name;
 	char       *path  = split(text, &name), *whole = path ? realpath(path, NULL) : NULL;
-	int         fd    = whole ? open(whole, O_PATH | O_CLOEXEC) : -1;
-	int         r     = 0;
+	int         r     = whole ? add_path(s, text, whole, name, e) : err_sys(e, "--ro %s", text);
 
-	if (fd < 0)
-		r = err_sys(e, "--ro %s", text);
-	else if (strcmp(whole, "/") == 0)
-		r = err_set(e, ERR_BAD_SPEC, "--ro %s: show a directory or a file, not the whole host", text);
-	if (r == 0) {
-		s->fd[s->n++] = fd_take(&fd);
-		json_array_append_new(s->names, json_string(*name ? name : strrchr(whole, '/') + 1));
-		if (json_array_size(s->names) < s->n)
-			r = err_set(e, ERR_BAD_SPEC, "--ro %s: the name is not UTF-8", text);
-	}
-	fd_closep(&fd);
 	free(path);
 	free(whole);
 	return r;

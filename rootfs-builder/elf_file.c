@@ -141,7 +141,7 @@ int elf_read(const void *bytes, size_t len, struct elf *ret, struct err *e)
 {
 	struct view v   = { bytes, len };
 	struct elf  elf = { 0 };
-	Elf64_Ehdr  h;
+	Elf64_Ehdr  h   = { 0 };
 	Elf64_Phdr  p;
 
 	if (read_header(&v, &h, e) < 0 || read_needed(&v, &h, &elf, e) < 0)

@@ -169,8 +169,11 @@ static int take_layer(const struct import *i, int dir, const struct layout *im, 
 static int take_image(const struct import *i, int dir, enum layout_kind kind, struct plant *p, char sha256[DIGEST_HEX + 1], struct err *e)
 {
 	struct layout *im = malloc(sizeof *im); /* a large one */
-	int           r  = im ? layout_read(dir, kind, im, stderr, e) : err_set(e, ERR_LIMIT, "out of memory");
+	int            r;
 
+	if (!im)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	r = layout_read(dir, kind, im, stderr, e);
 	if (r == 0)
 		fprintf(stderr, "%s for %s, sha256:%.12s, %zu layer%s\n", layout_kind_name(kind), im->platform, im->sha256, im->n, im->n == 1 ? "" : "s");
 	for (size_t n = 0; r == 0 && n < im->n; n++)

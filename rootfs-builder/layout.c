@@ -256,7 +256,7 @@ static json_t *read_manifest(const struct reader *r, const json_t *index, unsign
 {
 	const json_t *list = json_object_get(index, "manifests"), *row;
 	scoped_json  *found = NULL;
-	struct blob   b;
+	struct blob   b     = { 0 };
 
 	if (!json_is_array(list) || json_array_size(list) > INDEX_MAX) {
 		err_set(e, ERR_BAD_SPEC, "index.json: \"manifests\" is no list, or has more than %d rows", INDEX_MAX);
@@ -325,7 +325,7 @@ static int read_layers(struct layout *im, const json_t *list, struct err *e)
 		return -1;
 	for (im->n = 0; im->n < json_array_size(list); im->n++) {
 		struct layout_layer *l = &im->layer[im->n];
-		struct blob         b;
+		struct blob          b = { 0 };
 
 		if (read_descriptor(json_array_get(list, im->n), "a layer", &b, e) < 0)
 			return -1;
@@ -339,7 +339,7 @@ static int read_layers(struct layout *im, const json_t *list, struct err *e)
 static int read_oci(const struct reader *r, struct layout *im, struct err *e)
 {
 	scoped_json *layout = read_json(r->dir, "/oci-layout", e), *index = NULL, *manifest = NULL, *config = NULL;
-	struct blob  b;
+	struct blob  b      = { 0 };
 
 	if (!layout)
 		return -1;
@@ -474,7 +474,7 @@ int layout_read(int dir, enum layout_kind kind, struct layout *ret, FILE *say, s
 
 int layout_open_layer(int dir, const struct layout_layer *l, struct err *e)
 {
-	struct stat st;
+	struct stat st = { 0 };
 	scoped_fd   fd = open_file(dir, l->path, &st, e);
 	uint64_t    size;
 	char        hex[DIGEST_HEX + 1];

@@ -169,14 +169,14 @@ static bool row_fits(enum tree_type type, const json_t *size, const char *sha, c
 static int parse_entry(struct manifest *m, size_t i, const json_t *json, struct err *e)
 {
 	struct tree_entry *entry = &m->tree.entry[i];
-	const char        *path = "", *type = "", *mode = "", *sha = NULL, *target = NULL;
+	const char        *before = i ? m->tree.entry[i - 1].path : "", *path = "", *type = "", *mode = "", *sha = NULL, *target = NULL;
 	json_t            *size = NULL;
 
 	if (json_unpack((json_t *)json, "{s:s, s:s, s:s, s?o, s?s, s?s !}", "path", &path, "type", &type, "mode", &mode, "size", &size,
 			"sha256", &sha, "target", &target) < 0 ||
 	    type_from(type, &entry->type) < 0 || !tree_path_is_plain(path) || !is_mode(mode) || !row_fits(entry->type, size, sha, target))
 		return err_set(e, ERR_PROTOCOL, "files: row %zu is not sound", i + 1);
-	if (i && strcmp(m->tree.entry[i - 1].path, path) >= 0)
+	if (!before || strcmp(before, path) >= 0)
 		return err_set(e, ERR_PROTOCOL, "files: row %zu is not in order", i + 1);
 	entry->mode = (unsigned)strtoul(mode, NULL, 8);
 	entry->size = (uint64_t)json_integer_value(size);

@@ -113,7 +113,7 @@ static bool is_dir(int parent, const char *name)
 
 int plant_dir(struct plant *p, const char *path, struct err *e)
 {
-	const char *name   = NULL;
+	const char *name   = "";
 	scoped_fd   parent = -1;
 
 	if (!*path) /* the root itself exists */
@@ -132,7 +132,7 @@ int plant_dir(struct plant *p, const char *path, struct err *e)
 
 int plant_file(struct plant *p, const char *path, uint64_t size, unsigned mode, struct err *e)
 {
-	const char *name   = NULL;
+	const char *name   = "";
 	scoped_fd   parent = -1, fd = -1;
 
 	if (count(p, path, size, e) < 0)
@@ -147,7 +147,7 @@ int plant_file(struct plant *p, const char *path, uint64_t size, unsigned mode, 
 
 int plant_link(struct plant *p, const char *path, const char *target, struct err *e)
 {
-	const char *name   = NULL;
+	const char *name   = "";
 	scoped_fd   parent = -1;
 
 	if (count(p, path, 0, e) < 0)

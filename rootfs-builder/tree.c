@@ -262,7 +262,7 @@ static int open_place(int root, const char *path, const char **name, struct err 
 
 int tree_write(int root, const char *path, const void *bytes, size_t len, struct err *e)
 {
-	const char *name   = NULL;
+	const char *name   = "";
 	scoped_fd   parent = open_place(root, path, &name, e);
 
 	if (parent < 0)
@@ -276,7 +276,7 @@ int tree_write(int root, const char *path, const void *bytes, size_t len, struct
 
 int tree_link(int root, const char *path, const char *target, struct err *e)
 {
-	const char *name   = NULL;
+	const char *name   = "";
 	scoped_fd   parent = open_place(root, path, &name, e);
 
 	if (parent < 0)

@@ -45,7 +45,7 @@ static int find_ids(struct id_range *ret, bool *is_one, struct err *e)
 
 static int become_other(const struct places *places, struct slot *slot, struct err *e)
 {
-	struct id_range ids;
+	struct id_range ids = { 0 };
 	bool            is_one;
 
 	if (find_ids(&ids, &is_one, e) < 0)
