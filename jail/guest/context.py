@@ -377,11 +377,11 @@ class Live:
     def take_pipes(self):
         """Makes 1 and 2 the call's pipes. The buffers are flushed first: their text was written between calls."""
         flush(self.streams["stdout"], self.streams["stderr"])
-        self.drain()
         for to, fd in (1, self.fds[1]), (2, self.fds[2]):
             dup2(fd, to)
             close(fd)
         self.fds[1:3] = []
+        self.drain() # only now: a thread that waits for room in the old pipes would wait until the call has ended
 
     def give_kept(self):
         for fd, kept in self.kept.items():
