@@ -143,7 +143,8 @@ unsigned profile_file_find(const struct places *places, const char *name)
 
 enum { EXTENDS_MAX = 8 };
 
-static int find_source(const struct places *places, const char *name, unsigned from, unsigned depth, json_t **ret, struct err *e);
+/* The profile in the first directory that has it, from the one numbered *place on; *place becomes the number of that directory. */
+static int find_source(const struct places *places, const char *name, unsigned *place, unsigned depth, json_t **ret, struct err *e);
 
 /* The settings of own over those of base, which becomes both. */
 static int lay_over(json_t *base, const json_t *own)
@@ -170,6 +171,7 @@ static int extend(const struct places *places, const char *name, unsigned place,
 	const json_t *extends = json_object_get(*own, "extends");
 	const char   *base    = json_string_value(extends);
 	json_t       *both = NULL;
+	unsigned      from;
 
 	if (!extends)
 		return 0;
@@ -177,7 +179,8 @@ static int extend(const struct places *places, const char *name, unsigned place,
 		return err_set(e, ERR_BAD_SPEC, "%s: extends: name a profile, like \"basic\"", path);
 	if (depth == EXTENDS_MAX)
 		return err_set(e, ERR_BAD_SPEC, "%s: extends: more than %d profiles extend each other", path, EXTENDS_MAX);
-	if (find_source(places, base, strcmp(base, name) == 0 ? place + 1 : 0, depth + 1, &both, e) < 0)
+	from = strcmp(base, name) == 0 ? place + 1 : 0;
+	if (find_source(places, base, &from, depth + 1, &both, e) < 0)
 		return depth ? -1 : err_wrap(e, "%s: extends", path);
 	if (lay_over(both, *own) < 0) {
 		json_decref(both);
@@ -208,15 +211,15 @@ static int read_source(const struct places *places, const char *name, unsigned p
 	return 0;
 }
 
-static int find_source(const struct places *places, const char *name, unsigned from, unsigned depth, json_t **ret, struct err *e)
+static int find_source(const struct places *places, const char *name, unsigned *place, unsigned depth, json_t **ret, struct err *e)
 {
-	for (unsigned i = from; i < PROFILES_PLACES; i++) {
+	for (; *place < PROFILES_PLACES; ++*place) {
 		char path[PLACE_MAX + 80];
 
-		if (!places->profiles[i][0])
+		if (!places->profiles[*place][0])
 			continue;
-		snprintf(path, sizeof path, "%s/%s.json", places->profiles[i], name);
-		if (read_source(places, name, i, depth, path, ret, e) == 0)
+		snprintf(path, sizeof path, "%s/%s.json", places->profiles[*place], name);
+		if (read_source(places, name, *place, depth, path, ret, e) == 0)
 			return 0;
 		if (e->errnum != ENOENT)
 			return -1;
@@ -245,17 +248,16 @@ int profile_file_check(struct profile *ret, const struct places *places, const c
 int profile_file_load(struct profile *ret, const struct places *places, const char *name, struct err *e)
 {
 	scoped_json *source = NULL;
-	unsigned     place;
+	unsigned     place   = 0;
 	char         path[PLACE_MAX + 80];
 
 	if (profile_folders_check(places, e) < 0)
 		return -1;
 	if (!text_is_name(name))
 		return err_unknown(places, name, e);
-	if (find_source(places, name, 0, 0, &source, e) < 0)
+	if (find_source(places, name, &place, 0, &source, e) < 0)
 		return -1;
-	place = profile_file_find(places, name);
-	snprintf(path, sizeof path, "%s/%s.json", place < PROFILES_PLACES ? places->profiles[place] : "", name);
+	snprintf(path, sizeof path, "%s/%s.json", places->profiles[place], name);
 	return parse(ret, name, source, path, e);
 }
 
