@@ -245,6 +245,15 @@ char *text_as_utf8(const void *bytes, size_t len, size_t *ret_len)
 	return copy;
 }
 
+int text_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 bool text_has_control(const char *text)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++)

@@ -12,3 +12,9 @@ int http_take_line(struct span *rest, struct span *line);
 const char *http_take_header(struct span line, struct span *name, struct span *value);
 /* Digits alone, and at most INT64_MAX. */
 bool http_take_length(struct span value, uint64_t *ret);
+
+/* The smaller one: of the bytes that a message still has, and of those that there are, or have room. */
+static inline size_t http_least(uint64_t a, size_t b)
+{
+	return a < b ? (size_t)a : b;
+}

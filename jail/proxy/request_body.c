@@ -1,4 +1,6 @@
 #include "request_body.h"
+#include "http_line.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,25 +27,11 @@ void request_body_begin(struct request_body *b, const struct request_head *h)
 	b->is_done = h->framing == REQUEST_NO_BODY;
 }
 
-static size_t least(uint64_t a, size_t b)
-{
-	return a < b ? (size_t)a : b;
-}
-
 /* --- chunks: one byte of their frames --- */
-
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 static int take_size(struct request_body *b, char c)
 {
-	int digit = hex(c);
+	int digit = text_hex_digit(c);
 
 	if (c == '\r' && b->digits)
 		return SIZE_LF;
@@ -126,7 +114,7 @@ static bool move_chunk(struct request_body *b, struct step *s)
 
 	if (s->room <= FRAME_MAX || !s->in.len)
 		return false;
-	n = least(b->left, least(s->in.len, s->room - FRAME_MAX));
+	n = http_least(b->left, http_least(s->in.len, s->room - FRAME_MAX));
 	put(s, size, (size_t)snprintf(size, sizeof size, "%zx\r\n", n));
 	move(s, n);
 	put(s, "\r\n", 2);
@@ -155,7 +143,7 @@ static bool move_frame(struct request_body *b, struct step *s)
 
 static void move_plain(struct request_body *b, struct step *s)
 {
-	size_t n = least(b->left, least(s->in.len, s->room));
+	size_t n = http_least(b->left, http_least(s->in.len, s->room));
 
 	if (n)
 		move(s, n);

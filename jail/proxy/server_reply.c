@@ -1,5 +1,7 @@
 #define _GNU_SOURCE
 #include "server_reply.h"
+#include "http_line.h"
+#include "text.h"
 
 #include <string.h>
 
@@ -55,11 +57,6 @@ static void take(struct step *s, size_t n)
 {
 	s->in.at += n;
 	s->in.len -= n;
-}
-
-static size_t least(uint64_t a, size_t b)
-{
-	return a < b ? (size_t)a : b;
 }
 
 static void finish(struct reply *r)
@@ -153,7 +150,7 @@ static size_t room_for_bytes(const struct step *s)
 /* Takes bytes of the body. Returns how many were written behind place(). */
 static size_t mask_some(struct step *s, uint64_t most)
 {
-	size_t n    = least(most, least(s->in.len, room_for_bytes(s)));
+	size_t n    = http_least(most, http_least(s->in.len, room_for_bytes(s)));
 	size_t made = n ? secret_mask_step(&s->r->mask, s->in.at, n, place(s)) : 0;
 
 	take(s, n);
@@ -240,15 +237,6 @@ static bool take_head(struct step *s, bool is_end)
 
 /* --- chunks --- */
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* The line of a size has ended. Of the last one, the end goes to the program at once. */
 static unsigned behind_size(struct step *s)
 {
@@ -268,8 +256,8 @@ static int take_frame_byte(struct step *s, char c)
 
 	switch (r->state) {
 	case SIZE:
-		if (hex(c) >= 0) {
-			r->left = r->left << 4 | (unsigned)hex(c);
+		if (text_hex_digit(c) >= 0) {
+			r->left = r->left << 4 | (unsigned)text_hex_digit(c);
 			return ++r->digits <= DIGITS_MAX ? SIZE : -1;
 		}
 		return !r->digits ? -1 : c == '\r' ? SIZE_LF : c == ';' || c == ' ' || c == '\t' ? SIZE_REST : -1;

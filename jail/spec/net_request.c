@@ -23,23 +23,15 @@ enum net_method net_method_parse(const char *name, size_t len)
 	return NET_METHOD_OTHER;
 }
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* A text of a path, decoded once more. What "%" cannot be decoded stays. Returns the new length. */
 static size_t decode(char *text, size_t len)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < len; n++) {
-		bool is_escape = text[i] == '%' && len - i >= 3 && hex(text[i + 1]) >= 0 && hex(text[i + 2]) >= 0;
+		bool is_escape = text[i] == '%' && len - i >= 3 && text_hex_digit(text[i + 1]) >= 0 && text_hex_digit(text[i + 2]) >= 0;
 
-		text[n] = is_escape ? (char)(hex(text[i + 1]) << 4 | hex(text[i + 2])) : text[i];
+		text[n] = is_escape ? (char)(text_hex_digit(text[i + 1]) << 4 | text_hex_digit(text[i + 2])) : text[i];
 		i += is_escape ? 3 : 1;
 	}
 	return n;
@@ -49,8 +41,8 @@ static size_t decode(char *text, size_t len)
 static bool has_wide_escape(const char *text, size_t len)
 {
 	for (size_t i = 0; i + 6 <= len; i++)
-		if (text[i] == '%' && (text[i + 1] | 0x20) == 'u' && hex(text[i + 2]) >= 0 && hex(text[i + 3]) >= 0 &&
-		    hex(text[i + 4]) >= 0 && hex(text[i + 5]) >= 0)
+		if (text[i] == '%' && (text[i + 1] | 0x20) == 'u' && text_hex_digit(text[i + 2]) >= 0 && text_hex_digit(text[i + 3]) >= 0 &&
+		    text_hex_digit(text[i + 4]) >= 0 && text_hex_digit(text[i + 5]) >= 0)
 			return true;
 	return false;
 }
