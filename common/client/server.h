@@ -16,7 +16,7 @@
 struct server {
 	int   sock;             /* SOCK_SEQPACKET */
 	pid_t pid;              /* a private brigd that server_close() waits for; 0: there is none */
-	pid_t stays;            /* a service that was started for this connection and stays; 0: there is none */
+	pid_t stays;            /* a service that was started for this connection and goes on after it; 0: none was started */
 	bool  unusual;          /* clients find its socket, name, only by BRIG_SOCKET */
 	char  name[PLACE_MAX];  /* the socket's path or the program's, for messages */
 };

@@ -17,7 +17,7 @@ bool trust_is_given(const struct stat *st)
 	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Takes from *st what those could do who can change the program that is running: they decide in any case. */
+/* A copy of *st in which the owner of the running program counts as root, and its group, if that may write to the program, as one that may not write: both can change the program itself. */
 static struct stat without_programs_own(const struct stat *st)
 {
 	struct stat program, left = *st;

@@ -12,9 +12,9 @@ struct bytes;
 struct stat;
 bool trust_is_given(const struct stat *st);
 /*
- * As above; the message names the owner or the mode, and what to type. path is for the message only. Of files that people write, those of
- * the owner of the running program are trusted, too, who decides in any case; likewise its group, if it may write to the program, as in a
- * tree that its user has built with umask 002.
+ * As above; the message names the owner or the mode, and what to type. path is for the message only. The owner of
+ * the running program is trusted as well, because that account can change the program itself; likewise the program's group, if it may write
+ * to the program, as in a tree that was built with umask 002.
  */
 must_use int trust_check(const struct stat *st, const char *path, struct err *e);
 /*

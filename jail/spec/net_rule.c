@@ -53,7 +53,7 @@ static int bad_host(const char *text, size_t len, struct err *e)
 		       (int)len, text);
 }
 
-/* What people write to other programs: as the name of a host, with nothing else in the rule, it would be a slip that nobody notices. */
+/* Words that other programs take for an option, like "none". As the name of a host, alone in a rule, each is refused: it would allow something else than was meant. */
 static bool is_word(const struct net_rule *r)
 {
 	static const char *const words[] = { "none", "no", "off", "false", "disabled", "all", "any", "yes", "on", "true", "enabled", "internet", "host", "bridge", "public" };
