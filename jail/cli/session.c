@@ -5,6 +5,7 @@
 #include "command.h"
 #include "privilege.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,8 +20,7 @@ int session_parse(const struct option_row *rows, int argc, char **argv, void *in
 	return behind < 0 ? behind : before + 1 + behind;
 }
 
-/* What the other commands need to know, or the user, to end it. */
-static void say_started(const struct server *s)
+void session_started(const struct server *s)
 {
 	if (s->stays)
 		fprintf(stderr, "brig: no service was running: started one of your own, which stays until you type:  kill %d\n", (int)s->stays);
@@ -28,14 +28,18 @@ static void say_started(const struct server *s)
 		fprintf(stderr, "brig: for the other commands, type:  export BRIG_SOCKET=%s\n", s->name);
 }
 
+void session_not_opened(const struct server *s)
+{
+	if (s->stays)
+		(void)kill(s->stays, SIGTERM);
+}
+
 int session_connect(struct server *ret, bool start, struct err *e)
 {
 	const char *named = secure_getenv("BRIG_SOCKET");
 
-	if (server_connect(ret, start ? SERVER_STARTED : SERVER_SERVICE, e) == 0) {
-		say_started(ret);
+	if (server_connect(ret, start ? SERVER_STARTED : SERVER_SERVICE, e) == 0)
 		return privilege_drop(e);
-	}
 	if (e->kind == ERR_MISSING && !start && !(named && *named))
 		return err_set(e, ERR_MISSING, "no brigd is running, and a session needs one: brig session open --start starts one of your own, systemctl %senable --now brigd.socket keeps one",
 			       geteuid() == 0 ? "" : "--user ");

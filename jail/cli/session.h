@@ -10,8 +10,11 @@
 /* Like options_parse(), but options may stand on both sides of the session's name, which is the first other word. NULL: there is no name. */
 must_use int session_parse(const struct option_row *rows, int argc, char **argv, void *into, const char **name, struct err *e);
 
-/* Connects to the service, then drops privilege. Where there is none: starts one that stays, and says so, or the error says how to. */
+/* Connects to the service, then drops privilege. Where there is none: starts one that stays, or the error says how to. */
 must_use int session_connect(struct server *ret, bool start, struct err *e);
+/* Prints what the other commands, or the user, need of a service that session_connect() has started; or ends it, where nothing was opened in it. */
+void         session_started(const struct server *s);
+void         session_not_opened(const struct server *s);
 /* Prints why session_connect() failed; returns the exit status, which is the same for all commands: nothing was asked of a session. */
 int          session_without(const char *command, const struct err *e);
 

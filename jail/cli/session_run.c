@@ -34,8 +34,11 @@ static void print_event(json_t *event)
 
 static int tell_open(const struct run_client *c)
 {
-	if (!c->opened)
+	if (!c->opened) {
+		session_not_opened(&c->server);
 		return report_run(c);
+	}
+	session_started(&c->server);
 	if (c->request->json)
 		print_event(c->opened);
 	else

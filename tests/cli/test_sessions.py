@@ -126,6 +126,14 @@ def test_open_starts_a_service_of_ones_own_where_there_is_none_and_says_so(tmp_p
         assert host.poll(lambda: plain("list", env=env).returncode == 125), "it ends"
 
 
+@pytest.mark.parametrize("words", [("no name",), ("-p", "no-such-profile")], ids=["a name", "a profile"])
+def test_a_service_that_was_started_for_a_session_which_is_refused_ends(words, tmp_path):
+    env = {"BRIG_SOCKET": str(tmp_path / "own.sock")}
+    done = plain("open", "--start", *words, env=env)
+    assert done.returncode == 125 and done.stdout == "" and "kill" not in done.stderr, done
+    assert host.poll(lambda: plain("list", env=env).returncode == 125), "a bad name or profile leaves no service behind"
+
+
 # --- open ---
 
 OPENED = {"event": "opened", "run": ID, "session": ID, "name": None, "idle_ms": 600000, "lifetime_ms": 3600000}
