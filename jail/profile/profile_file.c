@@ -213,6 +213,8 @@ static int read_source(const struct places *places, const char *name, unsigned p
 
 static int find_source(const struct places *places, const char *name, unsigned *place, unsigned depth, json_t **ret, struct err *e)
 {
+	unsigned first = *place;
+
 	for (; *place < PROFILES_PLACES; ++*place) {
 		char path[PLACE_MAX + 80];
 
@@ -224,7 +226,7 @@ static int find_source(const struct places *places, const char *name, unsigned *
 		if (e->errnum != ENOENT)
 			return -1;
 	}
-	return err_unknown(places, name, e);
+	return first ? err_set(e, ERR_BAD_SPEC, "there is no other profile \"%.63s\"", name) : err_unknown(places, name, e);
 }
 
 static int parse(struct profile *ret, const char *name, const json_t *source, const char *path, struct err *e)

@@ -64,6 +64,8 @@ def test_a_profile_extends_another_and_a_limit_above_the_ceiling_names_the_profi
     (tmp_path / "basic.json").write_text('{"extends": "basic", "description": "mine", "limits": {"pids": 7}}')
     found = json.loads(tool("explain", "--json", "more", BRIG_PROFILES=str(tmp_path)).stdout)
     assert (found["ceilings"]["memory_bytes"], found["limits"]["pids"], found["ceilings"]["pids"]) == (2 << 30, 7, 256), "one's own basic extends the preset"
+    (tmp_path / "alone.json").write_text('{"extends": "alone"}')
+    assert tool("profile", "check", "alone", BRIG_PROFILES=str(tmp_path)).stderr.endswith('alone.json: extends: there is no other profile "alone"\n')
     (tmp_path / "basic.json").write_text('{"extends": "more"}')
     done = tool("profile", "check", "more", BRIG_PROFILES=str(tmp_path))
     assert done.returncode != 0 and "more than 8 profiles extend each other" in done.stderr, done
