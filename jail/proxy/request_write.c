@@ -77,7 +77,7 @@ static bool is_framing_to_cgi(struct span name)
 	return memchr(name.at, '_', name.len) && (span_is_to_cgi(name, "content-length") || span_is_to_cgi(name, "transfer-encoding"));
 }
 
-/* Whether the name has the word somewhere, in any case of letters. */
+/* Whether the text, as a name, has the word somewhere, in any case of letters. */
 static bool name_has(struct span name, const char *word)
 {
 	for (size_t n = strlen(word); name.len >= n; name.at++, name.len--)
@@ -123,12 +123,35 @@ static bool overrides_request(struct span name)
 	return name_has(name, "override");
 }
 
+static bool has_one_of(struct span text, const char *const *words)
+{
+	for (; *words; words++)
+		if (name_has(text, *words))
+			return true;
+	return false;
+}
+
+/*
+ * A header that may carry a credential of the program's own: with it the server would act for another account than that of the secret, as
+ * the sender's own, which may collect what the program can read. Words in names, since each server has names of its own; not a list of what
+ * may pass, since each API has headers that it needs (Notion-Version). A WebSocket has its credential in the list of its protocols.
+ */
+static bool is_credential(const struct request_header *header)
+{
+	static const char *const words[]  = { "auth", "cookie", "token", "key", "secret", "passw", "passphrase", "credential", "signature", "jwt", "bearer", "otp", NULL };
+	static const char *const others[] = { "idempotency", "websocket", "partition", NULL }; /* keys that open nothing */
+
+	if (span_is_to_cgi(header->name, "sec-websocket-protocol"))
+		return has_one_of(header->value, words);
+	return has_one_of(header->name, words) && !has_one_of(header->name, others);
+}
+
 static bool is_left_out(const struct request_head *h, const struct request_edit *edit, const struct request_header *header)
 {
 	for (size_t i = 0; i < edit->sets; i++)
 		if (span_is_to_cgi(header->name, edit->set[i].name))
 			return true;
-	return is_ours(header->name) || is_framing_to_cgi(header->name) || is_nominated(h, header->name) ||
+	return is_ours(header->name) || is_framing_to_cgi(header->name) || is_nominated(h, header->name) || (edit->sets && is_credential(header)) ||
 	       (edit->plain_reply && changes_reply(header)) || (edit->is_judged && overrides_request(header->name));
 }
 

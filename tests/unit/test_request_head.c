@@ -193,21 +193,29 @@ static void test_written(void)
 	       "GET / HTTP/1.1\r\nHost: example.org\r\nSec-WebSocket-Key: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n", "a websocket goes on");
 	tap_is(written("GET / HTTP/1.1\r\n" H "Upgrade: websocket, h2c\r\nConnection: Upgrade\r\n\r\n", &plain),
 	       "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n", "a list of upgrades does not");
-	tap_is(written("GET / HTTP/1.1\r\n" H "X-Api-Key: mine\r\nx_API_key: mine\r\nX-Api-Key2: other\r\nAccept-Encoding: gzip\r\n\r\n", &secret),
-	       "GET / HTTP/1.1\r\nHost: example.org\r\nX-Api-Key2: other\r\nAccept-Encoding: identity\r\nx-api-key: s3cret\r\n\r\n",
+	tap_is(written("GET / HTTP/1.1\r\n" H "X-Api-Key: mine\r\nx_API_key: mine\r\nX-Other: stays\r\nAccept-Encoding: gzip\r\n\r\n", &secret),
+	       "GET / HTTP/1.1\r\nHost: example.org\r\nX-Other: stays\r\nAccept-Encoding: identity\r\nx-api-key: s3cret\r\n\r\n",
 	       "a header that is set takes the place of the program's own, in every spelling");
 	tap_is(written("GET / HTTP/1.1\r\n" H "Range: bytes=0-1\r\nRequest-Range: x\r\nX_Range: x\r\nIf-Range: x\r\nA-IM: vcdiff\r\na_im: x\r\nAccept-Charset: utf-16\r\n"
 		       "X-Accept-Encoding: gzip\r\nTE: gzip\r\nAccept: text/html;charset=utf-16\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n",
 		       &secret),
 	       "GET / HTTP/1.1\r\nHost: example.org\r\nAccept-Encoding: identity\r\nx-api-key: s3cret\r\n\r\n",
 	       "where a secret goes, no header that chooses a part, a form or an encoding of the reply does");
+	tap_is(written("GET / HTTP/1.1\r\n" H "Authorization: mine\r\nProxy-Authorization: mine\r\nCookie: mine\r\napi-key: mine\r\nX_Api_Key2: mine\r\nX-Goog-Api-Key: mine\r\n"
+		       "X-Auth-Token: mine\r\nPRIVATE-TOKEN: mine\r\nX-Amz-Security-Token: mine\r\nOcp-Apim-Subscription-Key: mine\r\nCB-ACCESS-PASSPHRASE: mine\r\n"
+		       "Sec-WebSocket-Protocol: realtime, openai-insecure-api-key.mine\r\nMcp-Session-Id: stays\r\n\r\n",
+		       &secret),
+	       "GET / HTTP/1.1\r\nHost: example.org\r\nMcp-Session-Id: stays\r\nAccept-Encoding: identity\r\nx-api-key: s3cret\r\n\r\n",
+	       "where a secret goes, no credential of the program's own goes, whatever its header is called");
+	tap_is(written("GET / HTTP/1.1\r\n" H "Authorization: mine\r\nCookie: mine\r\nX-Api-Key: mine\r\n\r\n", &plain),
+	       "GET / HTTP/1.1\r\nHost: example.org\r\nAuthorization: mine\r\nCookie: mine\r\nX-Api-Key: mine\r\n\r\n", "without a secret they go on");
 	tap_is(written("PUT / HTTP/1.1\r\n" H "Accept: application/vnd.github+json\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Range: bytes 0-1/2\r\n"
 		       "X-GitHub-Api-Version: 2022-11-28\r\nanthropic-version: 2023-06-01\r\nanthropic-beta: a,b\r\nOpenAI-Organization: o\r\nOpenAI-Beta: assistants=v2\r\n"
-		       "X-Stainless-Lang: python\r\nx-stainless-read-timeout: 600\r\nIdempotency-Key: k\r\nIf-None-Match: \"e\"\r\nUser-Agent: u\r\nContent-Length: 0\r\n\r\n",
+		       "X-Stainless-Lang: python\r\nx-stainless-read-timeout: 600\r\nIdempotency-Key: k\r\nSec-WebSocket-Key: w\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\nIf-None-Match: \"e\"\r\nUser-Agent: u\r\nContent-Length: 0\r\n\r\n",
 		       &secret),
 	       "PUT / HTTP/1.1\r\nHost: example.org\r\nAccept: application/vnd.github+json\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Range: bytes 0-1/2\r\n"
 	       "X-GitHub-Api-Version: 2022-11-28\r\nanthropic-version: 2023-06-01\r\nanthropic-beta: a,b\r\nOpenAI-Organization: o\r\nOpenAI-Beta: assistants=v2\r\n"
-	       "X-Stainless-Lang: python\r\nx-stainless-read-timeout: 600\r\nIdempotency-Key: k\r\nIf-None-Match: \"e\"\r\nUser-Agent: u\r\nAccept-Encoding: identity\r\nx-api-key: s3cret\r\n"
+	       "X-Stainless-Lang: python\r\nx-stainless-read-timeout: 600\r\nIdempotency-Key: k\r\nSec-WebSocket-Key: w\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\nIf-None-Match: \"e\"\r\nUser-Agent: u\r\nAccept-Encoding: identity\r\nx-api-key: s3cret\r\n"
 	       "Content-Length: 0\r\n\r\n",
 	       "the headers of the clients of Anthropic, OpenAI and GitHub go on");
 	tap_is(written("GET / HTTP/1.1\r\n" H "X-Original-URI: /b\r\nX_Original_URL: /b\r\nX-Rewrite-URL: /b\r\nX-Forwarded-Uri: /b\r\nX-Forwarded-Method: PUT\r\n"
