@@ -22,6 +22,19 @@ static bool is_killed_by_filter(const json_t *record)
 	return signal && strcmp(signal, "SIGSYS") == 0;
 }
 
+/*
+ * The C library asks netlink for the interfaces when it resolves a name, so a refusal of that alone says that the program wanted to connect. What
+ * there is to know is that it has no network.
+ */
+static bool wanted_network(const json_t *record)
+{
+	const json_t *list = json_object_get(record, "refused"), *row = json_array_get(list, 0);
+	const char   *call = json_string_value(json_object_get(row, "call")), *argument = json_string_value(json_object_get(row, "argument"));
+
+	return json_is_null(json_object_get(record, "network")) && json_array_size(list) == 1 && call && argument && strcmp(call, "socket") == 0 &&
+	       strcmp(argument, "AF_NETLINK") == 0;
+}
+
 void why_print_line(const struct run_client *c, const json_t *record)
 {
 	const char *op = json_string_value(json_object_get(c->request->message, "op"));
@@ -29,6 +42,11 @@ void why_print_line(const struct run_client *c, const json_t *record)
 
 	if (*network_summary(record, NAMED_MAX, hosts))
 		fprintf(stderr, "brig: not reached: %s; brig %s --why tells all\n", hosts, op ? op : "run");
+	if (!is_killed_by_filter(record) && wanted_network(record)) {
+		fputs("brig: this run has no network: its localhost is the jail itself, where only servers that the program has started can be reached; "
+		      "--net HOST lets it reach a host outside\n", stderr);
+		return;
+	}
 	refused_summary(record, NAMED_MAX, words);
 	if (!*words && !is_killed_by_filter(record))
 		return;

@@ -76,6 +76,36 @@ static int add_method(struct net_rule *rule, const char *name, struct err *e)
 	return 0;
 }
 
+static bool is_own_address(const char *host)
+{
+	static const char *const own[] = { "0.0.0.0", "::", "::1" };
+
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		if (strcmp(host, own[i]) == 0)
+			return true;
+	return strncmp(host, "127.", 4) == 0;
+}
+
+static bool is_own_name(const char *host)
+{
+	static const char last[] = ".localhost"; /* RFC 6761, 6.3 */
+	size_t            n      = strlen(host);
+
+	return strcmp(host, last + 1) == 0 || (n >= sizeof last && strcmp(host + n - (sizeof last - 1), last) == 0);
+}
+
+/* Refuses to open what is the jail itself: what a program sends there never comes to brig-proxy. */
+static int check_own(const struct net_rule *rule, struct err *e)
+{
+	char text[NET_RULE_TEXT_MAX];
+
+	if (rule->host_kind == NET_HOST_ADDRESS ? !is_own_address(rule->host) : rule->host_kind == NET_HOST_PUBLIC || !is_own_name(rule->host))
+		return 0;
+	net_rule_print(rule, text);
+	return err_set(e, ERR_BAD_SPEC, "%.100s is the jail itself for a program in it, and no rule leads from there to a server of this host; "
+		"start the server in the program, or name this host by a name or address of its network", text);
+}
+
 static int build_rule(const json_t *from, struct net_rule *ret, struct err *e)
 {
 	struct rule_settings s = { 0 };
@@ -108,12 +138,13 @@ static size_t count_rules(const json_t *list)
 	return only && strcmp(only, "none") == 0 ? 0 : json_array_size(list);
 }
 
-static int build_rules(const char *name, const json_t *list, struct net_rules *ret, struct err *e)
+/* is_opened: the rules let hosts through. */
+static int build_rules(const char *name, const json_t *list, bool is_opened, struct net_rules *ret, struct err *e)
 {
 	const size_t n = count_rules(list);
 
 	for (size_t i = 0; i < n; i++) {
-		if (build_rule(json_array_get(list, i), &ret->rule[ret->n], e) < 0)
+		if (build_rule(json_array_get(list, i), &ret->rule[ret->n], e) < 0 || (is_opened && check_own(&ret->rule[ret->n], e) < 0))
 			return err_wrap(e, "%s[%zu]", name, i);
 		ret->n++; /* at most NET_RULES_MAX, by net_fields */
 	}
@@ -248,8 +279,8 @@ static int build(struct net_policy *p, const struct net_settings *s, struct err 
 {
 	p->has_ceiling = s->ceiling != NULL;
 	p->upstream    = s->upstream;
-	if (build_rules("allow", s->allow, &p->allow, e) < 0 || build_rules("ceiling", s->ceiling, &p->ceiling, e) < 0 ||
-	    build_rules("deny", s->deny, &p->deny, e) < 0 || check_denied(&p->deny, e) < 0)
+	if (build_rules("allow", s->allow, true, &p->allow, e) < 0 || build_rules("ceiling", s->ceiling, true, &p->ceiling, e) < 0 ||
+	    build_rules("deny", s->deny, false, &p->deny, e) < 0 || check_denied(&p->deny, e) < 0)
 		return -1;
 	if (build_secrets(s->secrets, p, e) < 0)
 		return -1;
@@ -315,23 +346,13 @@ struct grant {
 	bool                     is_private;
 };
 
-/* In a jail these are the program itself: what is sent there never comes to brig-proxy. */
-static bool is_own(const struct net_rule *rule)
-{
-	if (rule->host_kind == NET_HOST_ADDRESS)
-		return strncmp(rule->host, "127.", 4) == 0 || strcmp(rule->host, "0.0.0.0") == 0 || strcmp(rule->host, "::1") == 0 || strcmp(rule->host, "::") == 0;
-	return rule->host_kind == NET_HOST_NAME && strcmp(rule->host, "localhost") == 0;
-}
-
 static int grant_one(const struct grant *g, const char *text, const char *field, struct net_rule *ret, struct denial *why)
 {
 	const struct net_policy *p = g->policy;
 	struct err               e;
 
-	if (net_rule_parse(text, ret, &e) < 0)
+	if (net_rule_parse(text, ret, &e) < 0 || check_own(ret, &e) < 0)
 		return deny_err(why, DENIAL_bad_field, field, &e);
-	if (is_own(ret))
-		return deny(why, DENIAL_bad_field, field, "%.100s is the jail itself there, so no server of this host is reached by it; start the server in the run, or name the host by another name or address that is its own", text);
 	if (p && covers(&p->deny, ret))
 		return deny(why, DENIAL_denied, field, "%.100s is on the list of hosts that no run of profile %s may reach (network, deny)", text, g->profile);
 	if (!(p && covers(&p->allow, ret)) && !covers(&g->ceiling, ret))

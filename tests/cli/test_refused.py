@@ -223,6 +223,13 @@ def test_of_many_the_first_are_named(run):
     assert ran.stderr == "brig: the jail refused ptrace (2 times), socket(AF_NETLINK), unshare and 2 more; brig run --why tells all\n", str(ran)
 
 
+def test_who_asks_a_server_of_the_host_for_localhost_reads_that_it_is_the_jail(run):
+    """The C library asks netlink for the interfaces when it resolves a name: that call is not what failed."""
+    ran = run(program="import socket\nsocket.create_connection(('localhost', 5432))", json_record=False)
+    assert ran.status == 1 and ran.stderr.splitlines()[-2:] == ["ConnectionRefusedError: [Errno 111] Connection refused",
+        "brig: this run has no network: its localhost is the jail itself, where only servers that the program has started can be reached; --net HOST lets it reach a host outside"], str(ran)
+
+
 def test_a_command_is_told_of_its_own_verb(run):
     ran = run(verb="exec", args=["--", "python3", "-c", TWO + "sys.exit(3)"], json_record=False)
     assert (ran.status, ran.stderr) == (3, f"brig: the jail refused {TWO_WORDS}; brig exec --why tells all\n"), str(ran)
