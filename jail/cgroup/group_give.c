@@ -139,14 +139,14 @@ static int enter_one(const struct group_trees *trees, size_t i, const char *name
  * again. If the group is locked, it belongs to a service in another pid namespace, or is being removed. If it is busy, a
  * service with our pid has left it with controllers switched on (v2). In both cases try the next name.
  */
-static int enter(const struct group_trees *trees, size_t i, struct group_leaf *top, struct err *e)
+static int enter(const struct group_trees *trees, size_t i, char name[40], struct group_leaf *top, struct err *e)
 {
 	enum { TRIES = 20 };
-	char name[40], other[16] = "";
+	char other[16] = "";
 	int  r = -1;
 
 	for (int n = 0; n < TRIES; n++) {
-		snprintf(name, sizeof name, "brigd-%d%s", getpid(), other);
+		snprintf(name, 40, "brigd-%d%s", getpid(), other);
 		r = enter_one(trees, i, name, top, e);
 		if (r >= 0 || (e->errnum != ENOENT && e->errnum != ENODEV && e->errnum != EWOULDBLOCK && e->errnum != EBUSY))
 			break;
@@ -156,24 +156,46 @@ static int enter(const struct group_trees *trees, size_t i, struct group_leaf *t
 	return r;
 }
 
+static int keep(struct group_given *ret, const struct group_leaf *top, const char *name, struct err *e)
+{
+	int above = openat(top->base_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (above < 0)
+		return err_sys(e, "the group above %s", name);
+	memcpy(ret->name[ret->n], name, sizeof ret->name[0]);
+	ret->above[ret->n++] = above;
+	return 0;
+}
+
+static int give_in(const struct group_trees *trees, size_t i, unsigned uid, unsigned gid, struct group_given *ret, struct err *e)
+{
+	struct group_leaf top;
+	char              name[40];
+	int               r = enter(trees, i, name, &top, e);
+
+	if (r)
+		return r < 0 ? -1 : 0;
+	remove_services(top.base_fd);
+	return keep(ret, &top, name, e) < 0 ? -1 : give_one(&top, uid, gid, e);
+}
+
 /* The descriptors of the groups stay open until the process ends: they hold the locks. */
-int group_give(unsigned uid, unsigned gid, struct err *e)
+int group_give(unsigned uid, unsigned gid, struct group_given *ret, struct err *e)
 {
 	struct group_trees trees;
 
+	*ret = GROUP_GIVEN_NONE;
 	group_trees_find(&trees, "/run/brig");
-	for (size_t i = 0; i < trees.n; i++) {
-		struct group_leaf top;
-		int               r = enter(&trees, i, &top, e);
-
-		if (r > 0)
-			continue;
-		if (r == 0) {
-			remove_services(top.base_fd);
-			r = give_one(&top, uid, gid, e);
-		}
-		if (r < 0)
+	for (size_t i = 0; i < trees.n; i++)
+		if (give_in(&trees, i, uid, gid, ret, e) < 0) {
+			group_given_close(ret);
 			return -1;
-	}
+		}
 	return 0;
+}
+
+void group_given_close(struct group_given *g)
+{
+	while (g->n)
+		fd_closep(&g->above[--g->n]);
 }

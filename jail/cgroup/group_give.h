@@ -4,13 +4,22 @@
  * systemd gives a unit's group to its user (Delegate=). Without systemd, a
  * brigd that root starts makes a group "brigd-PID" below its own in every
  * hierarchy, moves into it and changes its owner to the keeper's account,
- * before it gives up root. When the service ends, the group stays, empty: no
- * process that is left may remove it. The next start does. A group is locked
+ * before it gives up root. When the service ends, its sweeper removes the
+ * group; what it could not remove, the next start does. A group is locked
  * (flock) for as long as the process that called group_give() lives, which
  * tells it from a leftover in any pid namespace.
  */
 #pragma once
-#include "err.h"
+#include "group.h"
+
+/* The groups that were made. */
+struct group_given {
+	int    above[GROUP_TREES_MAX]; /* the group above, owned */
+	char   name[GROUP_TREES_MAX][40];
+	size_t n;
+};
+#define GROUP_GIVEN_NONE ((struct group_given){ .n = 0 })
 
 /* Hierarchies that cannot be written to are left out: group_limit() reports which controllers are missing. */
-must_use int group_give(unsigned uid, unsigned gid, struct err *e);
+must_use int group_give(unsigned uid, unsigned gid, struct group_given *ret, struct err *e);
+void         group_given_close(struct group_given *g);

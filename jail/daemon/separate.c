@@ -102,11 +102,23 @@ static int open_runtime(const struct places *places, struct err *e)
 	return chmod(places->runtime, 0755) < 0 ? err_sys(e, "%s", places->runtime) : 0;
 }
 
-static int prepare_host(const struct parting *p, struct places *places, struct err *e)
+static int prepare_host(const struct parting *p, struct places *places, struct group_given *groups, struct err *e)
 {
 	if (open_runtime(places, e) < 0 || view_enter(places, e) < 0)
 		return -1;
-	return group_give(p->keeper.uid, p->keeper.gid, e);
+	return group_give(p->keeper.uid, p->keeper.gid, groups, e);
+}
+
+/* The sweeper waits for the groups, also if there are none. */
+static int prepare(const struct parting *p, struct places *places, const struct sweeper *sweeper, struct err *e)
+{
+	struct group_given groups = GROUP_GIVEN_NONE;
+	int                r      = p->is_root ? prepare_host(p, places, &groups, e) : 0;
+
+	if (r == 0)
+		r = sweeper_take_groups(sweeper, &groups, e);
+	group_given_close(&groups);
+	return r;
 }
 
 /* --- the keeper --- */
@@ -213,7 +225,7 @@ static int make_sockets(struct parting *p, struct err *e)
 	return 0;
 }
 
-int separate(struct separation *ret, struct places *places, const struct reader_files *files, struct err *e)
+int separate(struct separation *ret, struct places *places, const struct reader_files *files, const struct sweeper *sweeper, struct err *e)
 {
 	struct separation s = { .keeper = -1, .reader = READER_NONE, .ids_held = -1 };
 	struct parting    p = { .keeper_file = -1, .supervisor_file = -1, .is_root = geteuid() == 0, .has_two_caps = privilege_has_id_caps() };
@@ -227,7 +239,7 @@ int separate(struct separation *ret, struct places *places, const struct reader_
 	p.proxy_file      = p.supervisor_file < 0 ? -1 : libexec_open(places, PROXY_PROGRAM, e);
 	if (p.proxy_file < 0)
 		return -1;
-	if ((p.is_root && prepare_host(&p, places, e) < 0) || make_sockets(&p, e) < 0)
+	if (prepare(&p, places, sweeper, e) < 0 || make_sockets(&p, e) < 0)
 		return -1;
 	s.mode = p.is_root || p.has_two_caps ? KEEPER_SERVICE : KEEPER_USER;
 	r      = part(&p, &s, places, files, e);

@@ -16,13 +16,14 @@
  *                  keeper makes a user namespace, as brig run would.
  *
  * Called when the listening socket is open, and before any input is read: nothing is
- * parsed here.
+ * parsed here. The sweeper is handed the groups that were made.
  */
 #pragma once
 #include "id_range.h"
 #include "keeper_protocol.h"
 #include "place.h"
 #include "reader.h"
+#include "sweeper.h"
 
 #include <sys/types.h>
 
@@ -38,4 +39,4 @@ struct separation {
 };
 
 /* May replace the stores in places by paths that door and keeper can read (view.h). */
-must_use int separate(struct separation *ret, struct places *places, const struct reader_files *files, struct err *e);
+must_use int separate(struct separation *ret, struct places *places, const struct reader_files *files, const struct sweeper *sweeper, struct err *e);

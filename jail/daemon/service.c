@@ -177,7 +177,7 @@ static enum service_end run_service(struct service *s, const struct service_opti
 {
 	enum service_end opened;
 
-	if (open_as_started(s, wanted, e) < 0 || separate(&s->parts, &s->door.places, &s->files, e) < 0)
+	if (open_as_started(s, wanted, e) < 0 || separate(&s->parts, &s->door.places, &s->files, &s->sweeper, e) < 0)
 		return SERVICE_FAILED;
 	opened = open_as_door(s, e);
 	return opened != SERVICE_ENDED ? opened : serve(s, e) < 0 ? SERVICE_FAILED : SERVICE_ENDED;

@@ -2,9 +2,11 @@
 #include "sweeper.h"
 
 #include "fd.h"
+#include "packet.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,20 +14,24 @@
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
 /* Descriptors of the sweeper. While the socket's file is held open, no other file can get its inode number. */
-enum { LIFELINE = 3, FOLDER, FILE_HELD, LOCK };
+enum { LIFELINE = 3, FOLDER, FILE_HELD, LOCK, GROUPS, CLEAR = GROUPS + GROUP_TREES_MAX };
+
+enum { DYING_MS_MAX = 6000, DYING_STEP_MS = 10 }; /* for the last processes in the groups: the keeper ends within 5 s */
 
 struct sweeper_setup {
-	int  lifeline, folder, file, lock;
-	char name[120]; /* of the file in the folder */
+	int                lifeline, folder, file, lock;
+	char               name[120]; /* of the file in the folder */
+	struct group_given groups;
 };
 
 static int restrict_calls(void)
 {
-	static const int allowed[] = { SCMP_SYS(read), SCMP_SYS(newfstatat), SCMP_SYS(unlinkat), SCMP_SYS(exit_group) };
+	static const int allowed[] = { SCMP_SYS(read), SCMP_SYS(newfstatat), SCMP_SYS(unlinkat), SCMP_SYS(close), SCMP_SYS(poll), SCMP_SYS(exit_group) };
 	scmp_filter_ctx  filter    = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	int              r         = filter ? 0 : -ENOMEM;
 
@@ -40,12 +46,18 @@ static int restrict_calls(void)
 /* Signals of a terminal, or to all processes of the service, must not end the sweeper. */
 static int confine(const struct sweeper_setup *p)
 {
+	size_t   n    = p->groups.n;
 	cap_t    none = cap_init();
 	sigset_t all;
 
 	sigfillset(&all);
 	if (dup2(p->lifeline, LIFELINE) < 0 || dup2(p->folder, FOLDER) < 0 || dup2(p->file, FILE_HELD) < 0 ||
-	    dup2(p->lock, LOCK) < 0 || close_range(LOCK + 1, ~0u, 0) < 0)
+	    dup2(p->lock, LOCK) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (dup2(p->groups.above[i], GROUPS + (int)i) < 0)
+			return -1;
+	if (close_range(GROUPS + (unsigned)n, ~0u, 0) < 0)
 		return -1;
 	if (!none || cap_set_proc(none) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -1;
@@ -62,7 +74,17 @@ static bool is_still_ours(const char *name)
 	       held.st_dev == there.st_dev && held.st_ino == there.st_ino;
 }
 
-/* The lock and its file go last: until then the next service waits. */
+static bool is_gone(const struct sweeper_setup *p)
+{
+	bool is_gone = true;
+
+	for (size_t i = 0; i < p->groups.n; i++)
+		if (unlinkat(GROUPS + (int)i, p->groups.name[i], AT_REMOVEDIR) < 0 && errno == EBUSY)
+			is_gone = false;
+	return is_gone;
+}
+
+/* The lock and its file go after the socket's: until then the next service waits. */
 static _Noreturn void wait_and_sweep(const struct sweeper_setup *p)
 {
 	char nothing, lock[sizeof p->name + 8];
@@ -75,6 +97,10 @@ static _Noreturn void wait_and_sweep(const struct sweeper_setup *p)
 	if (is_still_ours(p->name))
 		unlinkat(FOLDER, p->name, 0);
 	unlinkat(FOLDER, lock, 0);
+	close(LOCK);
+	close(LIFELINE); /* brigd waits for it, and is in the groups */
+	for (int ms = 0; ms < DYING_MS_MAX && !is_gone(p); ms += DYING_STEP_MS)
+		poll(NULL, 0, DYING_STEP_MS);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -92,7 +118,23 @@ static int open_folder(const struct listener *l, const char *slash, struct err *
 /* Above the fixed numbers, so that dup2() overwrites none of them. */
 static int move_up(int fd)
 {
-	return fcntl(fd, F_DUPFD_CLOEXEC, LOCK + 1);
+	return fcntl(fd, F_DUPFD_CLOEXEC, CLEAR);
+}
+
+/* A brigd that ends before it has sent them has made none. */
+static int receive_groups(struct sweeper_setup *p)
+{
+	int     fds[GROUP_TREES_MAX];
+	size_t  n   = 0;
+	ssize_t got = packet_receive(p->lifeline, p->groups.name, sizeof p->groups.name, fds, ARRAY_LEN(fds), &n);
+
+	for (size_t i = 0; got > 0 && i < n; i++) {
+		p->groups.above[i] = move_up(fds[i]);
+		if (p->groups.above[i] < 0)
+			return -1;
+	}
+	p->groups.n = got > 0 ? n : 0;
+	return got < 0 ? -1 : 0;
 }
 
 static _Noreturn void become_sweeper(const struct sweeper_setup *at)
@@ -103,7 +145,7 @@ static _Noreturn void become_sweeper(const struct sweeper_setup *at)
 	p.folder   = move_up(p.folder);
 	p.file     = move_up(p.file);
 	p.lock     = move_up(p.lock);
-	if (p.lifeline < 0 || p.folder < 0 || p.file < 0 || p.lock < 0)
+	if (p.lifeline < 0 || p.folder < 0 || p.file < 0 || p.lock < 0 || receive_groups(&p) < 0)
 		_exit(EXIT_FAILURE);
 	wait_and_sweep(&p);
 }
@@ -113,8 +155,8 @@ static int fork_sweeper(struct sweeper *ret, struct sweeper_setup *p, struct err
 	int   pair[2];
 	pid_t pid;
 
-	if (pipe2(pair, O_CLOEXEC) < 0)
-		return err_sys(e, "pipe");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "socketpair");
 	p->lifeline = pair[0];
 	pid         = fork();
 	if (pid == 0) {
@@ -122,7 +164,7 @@ static int fork_sweeper(struct sweeper *ret, struct sweeper_setup *p, struct err
 		become_sweeper(p);
 	}
 	close(pair[0]);
-	*ret = (struct sweeper){ pair[1], pid };
+	*ret = (struct sweeper){ pair[1] };
 	if (pid > 0)
 		return 0;
 	sweeper_end(ret);
@@ -150,10 +192,22 @@ int sweeper_start(struct sweeper *ret, const struct listener *l, struct err *e)
 	return fork_sweeper(ret, &p, e);
 }
 
+int sweeper_take_groups(const struct sweeper *s, const struct group_given *groups, struct err *e)
+{
+	int r = s->lifeline < 0 ? 0 : packet_send(s->lifeline, groups->name, sizeof groups->name, groups->above, groups->n);
+
+	errno = -r;
+	return r < 0 ? err_sys(e, "the sweeper") : 0;
+}
+
 void sweeper_end(struct sweeper *s)
 {
-	fd_closep(&s->lifeline);
-	while (s->pid > 0 && waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+	char nothing;
+
+	if (s->lifeline < 0)
+		return;
+	shutdown(s->lifeline, SHUT_WR);
+	while (read(s->lifeline, &nothing, 1) < 0 && errno == EINTR)
 		;
-	s->pid = 0;
+	fd_closep(&s->lifeline);
 }

@@ -1,6 +1,7 @@
 """What a service says that does not start, or starts with less: with the names that whoever wrote the files knows."""
 import concurrent.futures
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -112,6 +113,20 @@ def test_a_missing_rootfs_is_named_with_its_store_and_the_line_that_builds_it(st
         talk.run("print(1)", profile="odd")
     message = str(refused.value)
     assert "is not in the store /" in message and "brig rootfs build no-such" in message and "/view/" not in message, message
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_service_of_root_leaves_no_control_group_however_it_ends(start_daemon, number):
+    one = start_daemon()
+    made = {pathlib.Path(folder) for controllers in ("pids", "cpu", "") for folder in host.groups_of(one.pid, controllers) if f"/brigd-{one.pid}" in folder}
+    made = {at if at.name.startswith("brigd-") else at.parent for at in made}
+    assert made, "the control: it has made some"
+    with one.connect() as talk:
+        assert talk.run("print(1)").stdout == "1\n"
+    one.process.send_signal(number)
+    one.process.wait(host.HANG)
+    assert host.poll(lambda: not any(at.exists() for at in made), host.HANG), made
 
 
 @pytest.mark.nightly

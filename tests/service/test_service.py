@@ -155,6 +155,16 @@ def test_a_running_program_ends_with_the_service_and_its_client_is_told(spoiled,
     assert service.run(service.MEMBER, "print(3)")["stdout"] == "3\n", "the next client has none"
 
 
+def test_when_the_service_ends_its_slice_ends_with_it_and_comes_back(spoiled):
+    service.run(service.MEMBER, "pass")
+    assert service.GROUP.parent.exists() or service.GROUP_V1.parent.exists(), "the control: there is a slice"
+    service.systemctl("stop", service.UNIT, check=True)
+    assert host.poll(lambda: service.show("ActiveState", service.SLICE) == "inactive", 10), service.show("ActiveState", service.SLICE)
+    assert not service.GROUP.parent.exists() and not service.GROUP_V1.parent.exists()
+    assert service.run(service.MEMBER, "print(5)")["stdout"] == "5\n"
+    assert service.show("TasksMax", service.SLICE) not in ("infinity", ""), "its limits are back"
+
+
 @pytest.mark.parametrize("who", ["door", "keeper"])
 def test_when_one_of_the_two_is_killed_all_is_gone_and_the_service_comes_back(spoiled, start, who):
     one, before, main = start(), service.left(), service.door()
