@@ -32,6 +32,21 @@ static json_t *form_of(const struct consent *question)
 			 "answer");
 }
 
+json_t *asking_yes_form(const char *text, const char *title)
+{
+	json_t *choice = json_pack("{ss ss s[ss] s[ss] ss}", "type", "string", "title", title, "enum", "no", "yes", "enumNames", "No", "Yes", "default", "no");
+
+	return json_pack("{ss s{ss s{so} s[s]}}", "message", text, "requestedSchema", "type", "object", "properties", "answer", choice, "required", "answer");
+}
+
+bool asking_is_yes(const json_t *said)
+{
+	const char *action = json_string_value(json_object_get(said, "action"));
+	const char *answer = json_string_value(json_object_get(json_object_get(said, "content"), "answer"));
+
+	return action && answer && strcmp(action, "accept") == 0 && strcmp(answer, "yes") == 0;
+}
+
 /* false: this is not a valid answer. To decline or to cancel counts as no. */
 static bool read_answer(const json_t *said, enum consent_answer *ret)
 {

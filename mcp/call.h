@@ -30,6 +30,7 @@ struct channel {
 	const struct channel_ops *ops;
 	enum revision             legacy;  /* the revision that initialize agreed on; before, REVISION_LEGACY_NEWEST */
 	bool                      elicits; /* its client said in initialize that it can ask a person */
+	bool                      has_roots; /* it said there that it has folders to show, over stdio */
 	char                      principal[64]; /* owner of handles of runs: "stdio", or a digest of the bearer token */
 	char                      owner[128];    /* owner of sessions; "": the principal; over HTTP it has the MCP session, if there is one */
 	bool                      shares;        /* other clients may have the same owner, and choose the same names for sessions */

@@ -7,6 +7,7 @@
 #include "executions.h"
 #include "brigd_link.h"
 #include "named_sessions.h"
+#include "roots.h"
 #include "tool.h"
 
 #include <sys/resource.h>
@@ -58,7 +59,8 @@ int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e)
 	ret->brigd_link = brigd_link_create(ret);
 	ret->executions = executions_create(ret);
 	ret->sessions   = named_sessions_create(ret);
-	if (!ret->brigd_link || !ret->executions || !ret->sessions)
+	ret->roots      = settings->roots ? roots_create(ret) : NULL;
+	if (!ret->brigd_link || !ret->executions || !ret->sessions || (settings->roots && !ret->roots))
 		(void)err_set(e, ERR_LIMIT, "out of memory");
 	else if (shown_open(&ret->shown, settings->ro, e) == 0 && open_artifacts(ret, e) == 0 && open_broker(ret, e) == 0)
 		return 0;
@@ -72,6 +74,7 @@ void mcp_close(struct mcp *m)
 	named_sessions_destroy(m->sessions);
 	artifacts_destroy(m->artifacts);
 	brigd_link_destroy(m->brigd_link);
+	roots_destroy(m->roots);
 	shown_close(&m->shown);
 	broker_destroy(m->broker); /* after the runs, which have bridges to it */
 	tools_done(m);

@@ -18,6 +18,7 @@ struct executions;
 struct named_sessions;
 struct artifacts;
 struct metrics;
+struct roots;
 struct broker;
 
 struct mcp {
@@ -28,6 +29,7 @@ struct mcp {
 	struct named_sessions       *sessions;   /* sessions of clients, by name */
 	struct artifacts      *artifacts;  /* a directory for what replies cannot have; NULL: none */
 	struct shown           shown;      /* files of the host that programs can read */
+	struct roots          *roots;      /* asks the client for its folders; NULL: it is not asked */
 	struct metrics        *metrics;
 	struct broker         *broker;     /* the tools that programs can call; NULL: none */
 	TAILQ_HEAD(client_request_list, client_request) client_requests; /* that clients have not answered */

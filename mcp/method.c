@@ -1,6 +1,7 @@
 #include "method.h"
 
 #include "client_request.h"
+#include "roots.h"
 #include "self.h"
 
 #include <string.h>
@@ -108,6 +109,8 @@ static void take_notification(struct mcp *m, struct channel *ch, const struct rp
 {
 	if (strcmp(message->method, "notifications/cancelled") == 0)
 		take_cancelled(m, ch, message);
+	else if (strcmp(message->method, "notifications/roots/list_changed") == 0)
+		roots_forget(m);
 }
 
 /* --- requests --- */

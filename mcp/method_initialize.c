@@ -1,6 +1,7 @@
 /* method_initialize.c - the handshake of the legacy revisions: any number of times, also after server/discover */
 #include "asking.h"
 #include "method.h"
+#include "roots.h"
 #include "self.h"
 
 json_t *initialize_result(struct call *c, struct rpc_error *e)
@@ -16,6 +17,8 @@ json_t *initialize_result(struct call *c, struct rpc_error *e)
 		agreed = REVISION_LEGACY_NEWEST;
 	c->channel->legacy = c->revision = agreed;
 	c->channel->elicits = agreed >= REVISION_2025_06_18 && asking_is_offered(json_object_get(c->params, "capabilities"));
+	c->channel->has_roots = json_is_object(json_object_get(json_object_get(c->params, "capabilities"), "roots"));
+	roots_forget(c->mcp);
 	return json_pack("{ss so so so}", "protocolVersion", revision_name(agreed), "capabilities", self_capabilities(),
 			 "serverInfo", self_info(agreed), "instructions", self_instructions(c->mcp));
 }

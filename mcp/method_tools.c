@@ -2,6 +2,7 @@
 #include "method.h"
 #include "metrics.h"
 #include "resume.h"
+#include "roots.h"
 #include "tool.h"
 
 #include <inttypes.h>
@@ -89,6 +90,15 @@ static const json_t *take_arguments(struct call *c, struct rpc_error *e)
 	return json_is_object(given) ? given : NULL;
 }
 
+/* The tool was found, and its arguments were taken, before the call waited. */
+static void call_tool(struct call *c)
+{
+	struct rpc_error   e;
+	const struct tool *t = find_tool(c, &e);
+
+	t->call(c, json_object_get(c->params, "arguments"));
+}
+
 void method_tools_call(struct call *c)
 {
 	struct rpc_error   e = { .code = RPC_INTERNAL };
@@ -102,6 +112,6 @@ void method_tools_call(struct call *c)
 		refuse(c, t, why);
 	else if (t->resumes && json_object_get(c->params, "requestState"))
 		resume_call(c);
-	else
+	else if (t->unbounded || !roots_wait(c, call_tool))
 		t->call(c, arguments);
 }

@@ -1,6 +1,7 @@
 #include "named_session.h"
 
 #include "denial.h"
+#include "fd.h"
 #include "metrics.h"
 #include "run_talk.h"
 #include "text.h"
@@ -26,6 +27,8 @@ struct named_session *named_session_create(struct mcp *m, const char *owner, con
 	if (!s)
 		return NULL;
 	s->mcp      = m;
+	for (size_t i = 0; i < ARRAY_LEN(s->shown); i++)
+		s->shown[i] = -1;
 	s->pump     = (struct loop_timer){ .due = on_pump, .owner = s };
 	s->ask_why_again = (struct loop_timer){ .due = on_ask_why, .owner = s };
 	s->question = (struct question){ .answered = on_answer, .lost = on_lost, .owner = s };
@@ -37,6 +40,13 @@ struct named_session *named_session_create(struct mcp *m, const char *owner, con
 	return s;
 }
 
+static void close_shown(struct named_session *s)
+{
+	for (size_t i = 0; i < ARRAY_LEN(s->shown); i++)
+		fd_closep(&s->shown[i]);
+	s->question.fds_len = 0;
+}
+
 void named_session_destroy(struct named_session *s)
 {
 	brigd_link_forget(s->mcp->brigd_link, &s->question);
@@ -44,6 +54,7 @@ void named_session_destroy(struct named_session *s)
 	loop_timer_clear(&s->mcp->loop, &s->pump);
 	loop_timer_clear(&s->mcp->loop, &s->ask_why_again);
 	TAILQ_REMOVE(&s->mcp->sessions->all, s, link);
+	close_shown(s);
 	json_decref(s->asked);
 	json_decref(s->message);
 	json_decref(s->ask_why_message);
@@ -342,12 +353,17 @@ static void open_again(struct named_session *s)
 
 void named_session_prepare(struct named_session *s, json_t *asked, json_t *message)
 {
+	struct err ignored;
+
 	json_decref(s->asked);
 	json_decref(s->message);
 	s->asked   = asked;
 	s->message = message;
+	close_shown(s);
+	if (shown_copy(&s->mcp->shown, s->shown, &ignored) < 0)
+		return; /* it has none of them */
 	shown_into(&s->mcp->shown, message);
-	s->question.fds     = s->mcp->shown.fd;
+	s->question.fds     = s->shown;
 	s->question.fds_len = s->mcp->shown.n;
 }
 

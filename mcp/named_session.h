@@ -35,6 +35,7 @@ struct named_session {
 	char                 id[RUN_ID_LEN + 1];
 	json_t              *asked;    /* arguments of the call that made it, for its next jail: profile, memory_limit, env */
 	json_t              *message;  /* the request that opens it; NULL: it was never opened */
+	int                  shown[PROTOCOL_RO_MAX]; /* its own copies of what it shows: roots of the client may change; the rest is -1 */
 	struct question      question;
 	struct question      ask_why;  /* asks brigd why an earlier jail of this name has ended */
 	json_t              *ask_why_message;

@@ -2,10 +2,15 @@
 #include "shown.h"
 
 #include "fd.h"
+#include "text.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* Splits "PATH:NAME", unless the whole text is an existing path. The path is malloc'ed; the name is "" if there is none. */
@@ -44,6 +49,135 @@ static int add(struct shown *s, const char *text, struct err *e)
 	return r;
 }
 
+/* --- the client's --- */
+
+static int from_uri(const char *uri, char path[SHOWN_PATH_MAX], struct err *e)
+{
+	static const char scheme[] = "file://";
+	const char       *from     = strncmp(uri, scheme, sizeof scheme - 1) == 0 ? uri + sizeof scheme - 1 : NULL;
+	size_t            n        = 0;
+
+	if (from && strncmp(from, "localhost/", 10) == 0)
+		from += 9;
+	if (!from || *from != '/')
+		return err_set(e, ERR_BAD_SPEC, "is no folder of this host, as file:///PATH");
+	for (; *from && n < SHOWN_PATH_MAX - 1; from++) {
+		int high = *from == '%' ? text_hex_digit(from[1]) : -1, low = high < 0 ? -1 : text_hex_digit(from[2]);
+
+		if (*from == '%' && low < 0)
+			return err_set(e, ERR_BAD_SPEC, "a %% has no two hexadecimal digits behind it");
+		path[n++] = *from == '%' ? (char)(high << 4 | low) : *from;
+		from += *from == '%' ? 2 : 0;
+		if (!path[n - 1])
+			return err_set(e, ERR_BAD_SPEC, "has a NUL");
+	}
+	path[n] = 0;
+	return *from ? err_set(e, ERR_BAD_SPEC, "has more than %d bytes", SHOWN_PATH_MAX - 1) : 0;
+}
+
+/* Is whole the folder of, or above it? */
+static bool is_above(const char *whole, const char *folder)
+{
+	char  *real = folder && *folder == '/' ? realpath(folder, NULL) : NULL;
+	size_t n    = strlen(whole);
+	bool   is   = real && strncmp(real, whole, n) == 0 && (!real[n] || real[n] == '/');
+
+	free(real);
+	return is;
+}
+
+/* Keys and tokens are in a home directory, in files whose names begin with a dot: of this user, or of any other. */
+static bool is_home(const char *whole, int folder)
+{
+	static const char *const marks[] = { ".ssh", ".gnupg", ".aws", ".kube", ".netrc", ".bashrc", ".profile", ".bash_history", ".zshrc" };
+	const struct passwd     *user    = getpwuid(geteuid());
+	struct stat              st;
+
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
+		if (fstatat(folder, marks[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
+			return true;
+	return is_above(whole, "/home") || is_above(whole, getenv("HOME")) || (user && is_above(whole, user->pw_dir));
+}
+
+static bool has_name(const struct shown *s, const char *name)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(json_string_value(json_array_get(s->names, i)), name) == 0)
+			return true;
+	return false;
+}
+
+static bool is_of_kernel(int folder)
+{
+	struct statfs fs;
+
+	return fstatfs(folder, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC ||
+	       fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == DEBUGFS_MAGIC || fs.f_type == TRACEFS_MAGIC || fs.f_type == SECURITYFS_MAGIC;
+}
+
+static int judge_root(const struct shown *s, const struct shown *beside, const char *whole, struct err *e)
+{
+	const char *name   = strrchr(whole, '/') + 1;
+	scoped_fd   folder = open(whole, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (folder < 0)
+		return err_sys(e, "cannot be read");
+	if (!*name)
+		return err_set(e, ERR_DENIED, "is the whole host");
+	if (is_of_kernel(folder))
+		return err_set(e, ERR_DENIED, "holds what the kernel knows of the host, no files");
+	if (is_home(whole, folder))
+		return err_set(e, ERR_DENIED, "is a home directory, or above one; open a folder of a project, or name it with --ro");
+	if (strlen(whole) >= SHOWN_PATH_MAX || !text_is_plain(whole) || strcmp(name, "main.py") == 0)
+		return err_set(e, ERR_BAD_SPEC, "has a path that cannot be shown");
+	if (has_name(s, name) || has_name(beside, name))
+		return err_set(e, ERR_BAD_SPEC, "another folder is /workspace/%s already", name);
+	if (beside->own + s->n == PROTOCOL_RO_MAX)
+		return err_set(e, ERR_LIMIT, "%d folders are shown already", PROTOCOL_RO_MAX);
+	return 0;
+}
+
+int shown_add_root(struct shown *s, const struct shown *beside, const char *uri, struct err *e)
+{
+	char  path[SHOWN_PATH_MAX];
+	char *whole;
+	int   r = -1;
+
+	if (from_uri(uri, path, e) < 0)
+		return -1;
+	if (!s->names)
+		s->names = json_array();
+	whole = realpath(path, NULL);
+	if (!whole)
+		return err_sys(e, "cannot be read");
+	if (judge_root(s, beside, whole, e) == 0 && add_path(s, path, whole, "", e) == 0) {
+		s->path[s->n - 1] = whole;
+		return 0;
+	}
+	free(whole);
+	return r;
+}
+
+void shown_replace(struct shown *s, struct shown *by)
+{
+	while (s->n > s->own) {
+		fd_closep(&s->fd[--s->n]);
+		free(s->path[s->n]);
+		s->path[s->n] = NULL;
+		json_array_remove(s->names, s->n);
+	}
+	for (size_t i = 0; i < by->n; i++, s->n++) {
+		s->fd[s->n]   = fd_take(&by->fd[i]);
+		s->path[s->n] = by->path[i];
+		by->path[i]   = NULL;
+		json_array_append(s->names, json_array_get(by->names, i));
+	}
+	by->n = 0;
+	shown_close(by);
+}
+
+/* --- */
+
 int shown_open(struct shown *ret, const json_t *rows, struct err *e)
 {
 	*ret = (struct shown){ .names = json_array() };
@@ -53,6 +187,7 @@ int shown_open(struct shown *ret, const json_t *rows, struct err *e)
 		shown_close(ret);
 		return -1;
 	}
+	ret->own = ret->n;
 	return 0;
 }
 
@@ -60,6 +195,8 @@ void shown_close(struct shown *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		fd_closep(&s->fd[i]);
+	for (size_t i = 0; i < s->n; i++)
+		free(s->path[i]);
 	json_decref(s->names);
 	*s = (struct shown){ 0 };
 }

@@ -50,6 +50,8 @@ static void print_shown(FILE *out, const struct words *w)
 		fprintf(out, "%s/workspace/%s", i ? ", " : " Files of the host are in ", json_string_value(json_array_get(w->shown, i)));
 	if (json_array_size(w->shown))
 		fputs(", read-only.", out);
+	if (w->has_roots)
+		fputs(" Folders of the client are in /workspace, read-only.", out);
 }
 
 /* --- the rest --- */
@@ -90,7 +92,7 @@ void words_of(const struct mcp *m, struct words *ret)
 {
 	const struct settings *s = m->settings;
 
-	*ret         = (struct words){ .name = choice_profile(s), .shown = m->shown.names };
+	*ret         = (struct words){ .name = choice_profile(s), .shown = m->shown.names, .has_roots = s->roots };
 	ret->profile = greeting_profile(ret->name);
 	ret->hosts   = hosts_of(s, ret->profile);
 	text_from_milli(timeout_of(s, ret->profile), ret->timeout, sizeof ret->timeout);

@@ -11,6 +11,7 @@ struct words {
 	json_t     *profile;   /* the default profile's file, or NULL */
 	json_t     *hosts;     /* texts: what programs can reach; owned; may be empty */
 	const json_t *shown;   /* names of --ro; borrowed */
+	bool        has_roots; /* the client may show folders, too */
 	char        timeout[32], most[32]; /* seconds */
 	const char *name;      /* of the default profile; borrowed */
 };

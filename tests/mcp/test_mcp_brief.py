@@ -197,6 +197,65 @@ def test_files_of_the_host_that_a_person_shows_can_be_read(built_mcp, tmp_path):
     assert not re.search(rf"^ro.*{tmp_path}", done.stdout, re.M), "a file of a cloned folder shows nothing of the host"
 
 
+LIST = "import os\nsorted(name for name in os.listdir('/workspace') if os.path.isdir(f'/workspace/{name}'))"
+ROOTS = {"roots": {"listChanged": True}}
+
+
+def roots_of(*paths):
+    return {"roots": [{"uri": f"file://{path}"} for path in paths]}
+
+
+@pytest.fixture
+def projects(tmp_path):
+    for name in "one", "two", "a home/.ssh":
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "one/a.csv").write_text("1,2")
+    host.open_way(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("answer, shown", [(None, ["one", "two"]), ("yes", ["one", "two"]), ("no", []), ("cancel", [])])
+def test_folders_of_the_client_are_shown_if_a_person_agrees_and_those_with_keys_never(built_mcp, projects, answer, shown):
+    with mcp_client.McpStdio("--roots", "--ro", f"{projects}/one:own", revision="2025-11-25") as client:
+        client.initialize("2025-11-25", {**ROOTS, **({"elicitation": {}} if answer else {})})
+        call = client.begin_call("execute_code", {"code": LIST, "session": "a"})
+        asked = call.wait_question()
+        assert asked["method"] == "roots/list"
+        client.answer(asked, roots_of(projects / "one", f"{projects}/tw%6f", projects / "a%20home", "/", "/home", "/root", "/proc/self", projects / "none", f"{projects}/two/../one", "nonsense%2"))
+        if answer:
+            consent = call.wait_question(2)
+            assert consent["method"] == "elicitation/create" and consent["params"]["message"].endswith(f"\n{projects}/one\n{projects}/two"), consent
+            client.answer(consent, {"action": "cancel"} if answer == "cancel" else {"action": "accept", "content": {"answer": answer}})
+        assert mcp_client.data_of(call.result())["result"] == sorted(["own", *shown])
+        assert client.data("execute_code", {"code": LIST})["result"] == sorted(["own", *shown]), "it is asked once"
+        said = client.words()
+        assert all(f"root {uri}: " in said for uri in (f"file://{projects}/a%20home", "file:///", "file:///root", "file:///proc/self", "file://nonsense%2")), said
+        if not shown:
+            return
+        reads = "try:\n    open('one/new', 'w')\nexcept OSError as e:\n    print(type(e).__name__)\nopen('one/a.csv').read()"
+        said = client.data("execute_code", {"code": reads})
+        assert (said["result"], said["stdout"]) == ("1,2", "OSError\n")
+
+
+def test_folders_of_the_client_are_asked_again_when_its_list_has_changed_and_not_without_the_option(built_mcp, projects):
+    with mcp_client.McpStdio("--roots", revision="2025-11-25") as client:
+        client.initialize("2025-11-25", ROOTS)
+        for name, shown in ("one", ["one"]), ("two", ["two"]):
+            call = client.begin_call("execute_code", {"code": LIST})
+            client.answer(call.wait_question(), roots_of(projects / name))
+            assert mcp_client.data_of(call.result())["result"] == shown
+            client.notify("notifications/roots/list_changed")
+        call = client.begin_call("execute_code", {"code": LIST})
+        client.send({"jsonrpc": "2.0", "id": call.wait_question()["id"], "error": {"code": -32603, "message": "no"}})
+        assert mcp_client.data_of(call.result())["result"] == []
+        assert client.execute(LIST, revision=mcp_client.MODERN)["result"] == [], "a client of 2026-07-28, where roots are deprecated, is not asked"
+    with mcp_client.McpStdio(revision="2025-11-25") as client:
+        client.initialize("2025-11-25", ROOTS)
+        assert client.data("execute_code", {"code": LIST})["result"] == []
+    done = subprocess.run([mcp_client.binary(), "--http", "--insecure-loopback", "--roots"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "--roots: is for a server on stdio" in done.stderr and len(done.stderr.splitlines()) == 1, done
+
+
 def test_a_name_that_a_session_does_not_have_is_no_matter_of_sessions(shared):
     assert "hint" not in brief(shared, "df.head()", session="hints")
     shared.call("end_session", {"session": "hints"})
