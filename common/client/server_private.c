@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "server_private.h"
 
+#include "exec_env.h"
 #include "fd.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -43,22 +45,35 @@ static int plan_state(struct plan *p)
 	return r ? r : posix_spawnattr_setflags(&p->state, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
 }
 
+/*
+ * An installed brigd is started by brig, to which argv[0] says that: AppArmor's profile can allow user namespaces only to a program
+ * that loads no code of its caller, and brig is static.
+ */
+static const char *starter_of(const char *program)
+{
+	return strcmp(program, BRIG_SBINDIR "/brigd") == 0 && access(program, X_OK) == 0 && access(BRIG_BINDIR "/brig", X_OK) == 0 ? BRIG_BINDIR "/brig" : program;
+}
+
 /* 0 or an errno. posix_spawn() does not copy the caller's memory: the child runs on it until its exec. */
 static int spawn(const char *program, char *const *argv, int theirs, pid_t *pid)
 {
 	struct plan plan;
-	int         r = posix_spawn_file_actions_init(&plan.files);
+	char      **env = exec_env();
+	int         r   = env ? posix_spawn_file_actions_init(&plan.files) : ENOMEM;
 
-	if (r)
+	if (r) {
+		free(env);
 		return r;
+	}
 	r = posix_spawnattr_init(&plan.state);
 	if (r == 0) {
 		r = plan_files(&plan, theirs);
 		r = r ? r : plan_state(&plan);
-		r = r ? r : posix_spawn(pid, program, &plan.files, &plan.state, argv, environ);
+		r = r ? r : posix_spawn(pid, starter_of(program), &plan.files, &plan.state, argv, env);
 		posix_spawnattr_destroy(&plan.state);
 	}
 	posix_spawn_file_actions_destroy(&plan.files);
+	free(env);
 	return r;
 }
 

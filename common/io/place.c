@@ -219,7 +219,7 @@ int places_find(struct places *ret, struct err *e)
 		return -1;
 	if ((root[0] ? find_in_build(&p, root, e) : find_installed(&p, e)) < 0)
 		return -1;
-	if ((root[0] ? put(p.libexec, e, root, "/bin") : put(p.libexec, e, BRIG_BINDIR, "")) < 0)
+	if ((root[0] ? put(p.libexec, e, root, "/bin") : put(p.libexec, e, BRIG_LIBEXECDIR, "")) < 0)
 		return -1;
 	p.apart = root[0] || profiles || presets || store;
 	if (find_own_profiles(&p, e) < 0 || name_profiles(&p, profiles, presets, e) < 0)

@@ -59,7 +59,10 @@ static int become_root(uid_t uid, gid_t gid)
 	if (put("/proc/self/uid_map", map) < 0)
 		return -1;
 	snprintf(map, sizeof map, "0 %u 1\n", gid);
-	return put("/proc/self/gid_map", map);
+	if (put("/proc/self/gid_map", map) < 0)
+		return -1;
+	/* None below this one, in which a program would have capabilities again. Containers have a read-only /proc/sys. */
+	return put("/proc/sys/user/max_user_namespaces", "0") < 0 && errno != EROFS ? -1 : 0;
 }
 
 /* Opens the directory again in this mount namespace: dir refers to a mount of the parent's namespace. */
@@ -166,7 +169,8 @@ static void __attribute__((noreturn)) run_under_init(const struct process *p, in
 		_exit(p->run(p->context));
 	}
 	if (pid == 0) {
-		execvpe(p->argv[0], (char *const *)p->argv, (char *const *)p->env);
+		environ = (char **)p->env; /* whose PATH execvp() reads */
+		execvp(p->argv[0], (char *const *)p->argv);
 		child_fail(pipe_fd, "exec");
 	}
 	close(pipe_fd);

@@ -14,7 +14,7 @@
 #include "err.h"
 
 struct process {
-	const char *const *argv; /* argv[0] is looked up in the caller's PATH; absolute when the program is jailed */
+	const char *const *argv; /* argv[0] is looked up in the PATH of env, not in the caller's; absolute when the program is jailed */
 	int (*run)(void *context); /* if not NULL, called instead of executing argv, which then is for messages; its result is the exit status */
 	void *context;
 	const char *const *env;  /* the whole environment */

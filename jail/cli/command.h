@@ -18,4 +18,5 @@ int explain_main(int argc, char **argv);
 int profile_main(int argc, char **argv);
 int audit_main(int argc, char **argv);
 int doctor_command(int argc, char **argv); /* executes brig-doctor */
+int brigd_main(int argc, char **argv); /* not a command: brig under the name brigd */
 int rootfs_main(int argc, char **argv);

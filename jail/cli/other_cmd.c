@@ -1,9 +1,11 @@
-/* other_cmd.c - brig rootfs, brig doctor and brig metrics: commands that are separate programs */
+/* other_cmd.c - brig rootfs, brig doctor, brig metrics and brigd: commands that are separate programs */
 #include "command.h"
+#include "exec_env.h"
 #include "place.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,15 +13,23 @@
 static int become(const char *name, const char *installed, char **argv)
 {
 	char  path[PLACE_MAX + 32];
-	char *slash = place_of_program(path) ? strrchr(path, '/') : NULL;
+	char *slash = place_of_program(path) ? strrchr(path, '/') : NULL, **env = exec_env();
 
-	if (slash) {
+	if (env && slash) {
 		snprintf(slash, sizeof path - (size_t)(slash - path), "/%s", name);
-		execv(path, argv);
+		execve(path, argv, env);
 	}
-	execv(installed, argv);
-	fprintf(stderr, "brig %s: %s: %s\n", name + sizeof "brig-" - 1, installed, strerror(errno));
+	if (env)
+		execve(installed, argv, env);
+	fprintf(stderr, "%s: %s: %s\n", name, installed, strerror(errno));
+	free(env);
 	return STATUS_FAILED;
+}
+
+int brigd_main(int argc, char **argv)
+{
+	(void)argc;
+	return become("brigd", BRIG_SBINDIR "/brigd", argv);
 }
 
 int rootfs_main(int argc, char **argv)

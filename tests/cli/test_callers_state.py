@@ -118,3 +118,10 @@ def test_root_need_not_have_the_right_to_look_into_processes(jail, brig, tmp_pat
     without = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
     done = subprocess.run([*without, brig, "run", write(tmp_path, "print('ran')")], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "ran\n", "")
+
+
+@pytest.mark.parametrize("argv", [["brig", "rootfs", "--help"], ["brig", "doctor", "--help"], ["brig", "metrics", "--help"], ["brigd", "--help"]], ids=" ".join)
+def test_no_variable_of_the_caller_loads_code_into_what_brig_executes(brig, argv):
+    """AppArmor may let brig make user namespaces, and what it executes, too. LD_DEBUG shows what the loader reads of the variables."""
+    done = subprocess.run(argv, executable=brig, capture_output=True, text=True, env={**os.environ, "LD_DEBUG": "libs", "LD_PRELOAD": "/nowhere/evil.so"})
+    assert (done.returncode, done.stderr) == (0, "") and "usage: " in done.stdout, done

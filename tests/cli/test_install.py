@@ -141,6 +141,17 @@ def test_everything_is_compiled_with_what_hardens_stacks_and_jumps():
     assert {file: flags for file, flags in lacking.items() if flags} == {}
 
 
+def test_apparmor_lets_no_program_make_user_namespaces_that_loads_code_of_its_user():
+    """What a profile attaches to by its path, whoever starts it, has no loader that reads LD_PRELOAD; brigd.service names the other one."""
+    text = (ROOT / "packaging/apparmor/brig").read_text()
+    profiles = dict(re.findall(r"^profile (\S+) (\S*) ?flags", text, re.M))
+    assert profiles == {"brig": "/usr/{,local/}bin/brig", "brigd": ""}
+    assert "\nAppArmorProfile=-brigd\n" in (ROOT / "packaging/systemd/brigd.service.in").read_text()
+    if "BRIG_STATIC_CLIENT:BOOL=ON" not in host.read(BUILD / "CMakeCache.txt") or not re.search(r"BRIG_HAS_STATIC_LIBC:INTERNAL=1", host.read(BUILD / "CMakeCache.txt")):
+        pytest.skip("this brig is not static")
+    assert "INTERP" not in subprocess.run(["readelf", "-lW", BUILD / "bin/brig"], capture_output=True, text=True, check=True).stdout
+
+
 @pytest.mark.requirement("A104")
 def test_the_apparmor_profile_is_one():
     if not shutil.which("apparmor_parser"):

@@ -60,6 +60,7 @@ int main(void)
 	tell("mount", mount("none", "/usr", "tmpfs", 0, NULL));
 	tell("chroot", chroot("/usr"));
 	tell("unshare", unshare(CLONE_NEWNS));
+	tell("user namespace", unshare(CLONE_NEWUSER));
 	printf("python: parent: %s\n", parent());
 	tell("proc", open("/proc/1/root", O_RDONLY));
 	printf("python: descriptors: %d directories\n", directories());

@@ -170,6 +170,8 @@ def test_a_python_that_is_somebody_elses_has_no_rights_while_the_tree_is_made(bu
     done = builder.build({"one": TOP + [member("./usr/bin/", kind=FOLDER), member("./usr/bin/python3", python, mode=0o755)]})
     assert not (wrong := builder.wrong(done)), wrong
     said = [line.removeprefix("python: ") for line in done.stderr.decode().splitlines() if line.startswith("python: ")]
+    user = [said.pop(said.index(line)) for line in list(said) if line.startswith("user namespace: ")]
+    assert builder.uid == 0 or user == ["user namespace: No space left on device"], user # of root's build it would be the host's limit
     assert said == ["capabilities 0", "new privileges 1", "mknod: Operation not permitted", "mount: Operation not permitted", "chroot: Operation not permitted", "unshare: Operation not permitted",
                     "parent: none", "proc: No such file or directory", "descriptors: 0 directories", "network: Network is unreachable", "?[2Jfrom a terminal's view"], done.stderr.decode()
 

@@ -59,6 +59,7 @@ static void write_program(const char *path, const char *text)
 /* A brigd that tells what it was started with. */
 static void start_private(void)
 {
+	static const char *const loaders[] = { "LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES", "GCONV_PATH", "OPENSSL_CONF" };
 	const char    *program = in_folder("brigd");
 	char           got[256] = "", script[512];
 	struct server  s = SERVER_NONE;
@@ -69,15 +70,21 @@ static void start_private(void)
 	snprintf(script, sizeof script,
 		 "#!/bin/sh\n"
 		 "trap '' PIPE; set -- \"$@\" $(for n in 0 1 2; do readlink /proc/$$/fd/$n; done) $(readlink /proc/$$/fd/%d)\n"
+		 "printf '%%s ' \"$LD_PRELOAD$LD_AUDIT$GLIBC_TUNABLES$GCONV_PATH$OPENSSL_CONF$LDKEPT\" >&3\n"
 		 "sed -n 's/^SigBlk:.//p; s/^SigIgn:.//p' /proc/$$/status | tr '\\n' ' ' >&3\nprintf %%s \"$*\" >&3\nexit 7\n", kept);
 	write_program(program, script);
 	signal(SIGINT, SIG_IGN);
+	for (size_t i = 0; i < ARRAY_LEN(loaders); i++)
+		setenv(loaders[i], "evil", 1);
+	setenv("LDKEPT", "kept", 1);
 	tap_ok(server_start(&s, program, &e) == 0 && s.pid > 0 && strcmp(s.name, program) == 0, "a private brigd is started");
 	tap_ok(fcntl(s.sock, F_GETFD) == FD_CLOEXEC, "its socket closes on exec");
 	while ((n = read(s.sock, got + strlen(got), sizeof got - 1 - strlen(got))) > 0)
 		;
-	tap_is(got, "0000000000000000 0000000000001000 --private --fd 3 /dev/null /dev/null /dev/null", /* 1: SIGPIPE, by the script */
-	       "it has the socket and three times /dev/null, no signal is blocked or ignored");
+	for (size_t i = 0; i < ARRAY_LEN(loaders); i++)
+		unsetenv(loaders[i]);
+	tap_is(got, "kept 0000000000000000 0000000000001000 --private --fd 3 /dev/null /dev/null /dev/null", /* 1: SIGPIPE, by the script */
+	       "it has the socket and three times /dev/null, no signal is blocked or ignored, no variable makes it load code");
 	status = server_close(&s);
 	tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 7 && s.pid == 0 && s.sock < 0, "closing it waits for its end, and tells it");
 	tap_ok(server_close(&s) == 0, "closing it again does nothing");
