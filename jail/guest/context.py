@@ -144,6 +144,11 @@ def display_with_lines(error):
         return display(error)
 
 
+def check_spawned(name, module):
+    need("spawn")
+    SPAWN_HOOKS[name](module)
+
+
 # --- compiling ---
 
 def is_muted(source, node):
@@ -316,7 +321,7 @@ class Live:
         register_at_fork(after_in_child=self.leave)
         sys.argv[:], sys.orig_argv[:] = [""], ["python3", "-I"]
         sys.path.insert(0, "") # as in notebooks: modules in the working directory
-        offer_display(linecache=fill_linecache)
+        offer_display(linecache=fill_linecache, **{name: lambda module, name=name: check_spawned(name, module) for name in ("multiprocessing.reduction", "multiprocessing.pool")})
         _signal.signal(15, _signal.SIG_DFL) # SIGTERM: the server ignores it, and children inherit that
         self.set_streams()
         self.point_to_kept()
@@ -419,6 +424,7 @@ class Live:
             if getpid() != self.pid:
                 self.end_fork(error)
             report = report_text(call, error, failure, [])
+            let_go(call)
             flush(getattr(sys, "stdout", None), getattr(sys, "stderr", None))
         except BaseException:
             report = report_short(error, [])
@@ -435,7 +441,7 @@ class Live:
             self.give_kept()
             call.value = self.execute(call)
             if call.value is not None:
-                builtins._ = call.value
+                in_program(keep_last, call, builtins, call.value)
             self.interruptible = False
         except BaseException as error:
             self.interruptible = False
@@ -569,6 +575,9 @@ def forget_folder():
         sys.path_importer_cache.pop(getcwd(), None)
     except Exception:
         pass
+
+
+def keep_last(builtins, value): builtins._ = value
 
 
 def say_exit(error):

@@ -3,6 +3,7 @@ BLOCKED = '"blocked_import"'
 UNKNOWN = ('{"type": "Exception", "message": "what ended the program could not be written down", "traceback": null, '
            '"line": null, "offset": null, "text": null}')
 RESULT_NAMES = "result", "output", "_", "__return_value__"
+FUNCTION = type(is_a)
 PLAIN_TYPES = type(None), bool, int, float, str, bytes, list, tuple, dict, set
 RICH_NAMES = "_repr_html_", "_repr_png_", "_repr_svg_", "_repr_mimebundle_", "_repr_latex_", "_repr_markdown_", "_repr_jpeg_", "_repr_pdf_", "_repr_json_", "_repr_javascript_"
 
@@ -212,6 +213,21 @@ def told(program, error, write_down=None):
     return tell(error, text, program.codes) or error, failure
 
 
+def in_program(work, program, *args):
+    """Calls a function of one line so that its frame has the program's path and last line: what is destroyed there may warn, and a warning names the frame."""
+    line = program.source.count(b"\n", 0, last_start(program.source)) + 1
+    FUNCTION(work.__code__.replace(co_filename=program.path, co_name="<module>", co_firstlineno=line), program.names)(*args)
+
+
+def drop_values(program): program.value = program.earlier = None
+
+
+def let_go(program):
+    """Destroys what only the runner refers to any more: values of the program, behind the report."""
+    if type(program.value) not in PLAIN_TYPES or program.earlier:
+        in_program(drop_values, program, program)
+
+
 def report_short(error, blocked):
     """For when memory is used up, or a signal handler of the program has raised while the full report was made."""
     failure = "null" if error is None or is_a(error, SystemExit) else UNKNOWN
@@ -243,6 +259,7 @@ def run_report(pipe, imports, main, args):
             error, failure = told(program, error)
         join_threads()
         report = report_text(program, error, failure, blocked)
+        let_go(program)
     except BaseException:
         report = report_short(error, blocked)
     send(pipe, report)

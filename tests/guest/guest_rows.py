@@ -186,6 +186,7 @@ EXITS = [
     Row("atexit that raises", "import atexit\natexit.register(lambda: 1 / 0)\n5", same=False, result=5, status=0),
     Row("objects are destroyed as they always are", "class A:\n    def __init__(s, n): s.n = n\n    def __del__(s): print('del', s.n)\na = A(1)\nb = [A(2)]\nprint('end')"),
     Row("objects are destroyed after an exception, too", "class A:\n    def __del__(s): print('del')\na = A()\ndef f():\n    b = A()\n    1 / 0\nf()"),
+    Row("a last value that is destroyed warns at its line", "async def f(): pass\n\nf()\n# the end\n"),
     Row("a last value is destroyed", "class A:\n    def __del__(s): print('del')\n    def __repr__(s): return 'A'\na = A()\na", result="A"),
     Row("unflushed output of both streams is there", "import sys\nsys.stdout.write('out')\nsys.stderr.write('err')", out="out", err="err"),
     Row("output without a newline before an exception", "import sys\nsys.stdout.write('out')\n1 / 0", out="out"),

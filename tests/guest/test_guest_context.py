@@ -46,6 +46,10 @@ VALUES = [
     Row("an encoding cookie", (b"# -*- coding: latin-1 -*-\nx = 'caf\xe9'\nx", dict(result="café"))),
     Row("a docstring alone is a value", ("'hello'", dict(result="hello"))),
     Row("the source of an earlier call", "def f():\n    return 1\n", ("import inspect; inspect.getsource(f)", dict(result="def f():\n    return 1\n"))),
+    Row("what dies with the last value names the line that replaces it", ("async def f(): pass\nf()", dict(err="")),
+        ("\n1", dict(result=1, err_has="<call 2>:2: RuntimeWarning: coroutine 'f' was never awaited"))),
+    Row("what dies with an earlier result does so in the call that replaces it", ("import warnings; warnings.simplefilter('always')\nresult = open('/etc/passwd')\nNone", dict(err="")),
+        ("result = 2", dict(result=2, err_has="<call 2>:1: ResourceWarning: unclosed file"))),
     Row("a warning at the same line of two calls", "import warnings", ("warnings.warn('one')", dict(err_has="UserWarning: one")), ("warnings.warn('one')", dict(err_has="UserWarning: one"))),
 ]
 
@@ -68,6 +72,11 @@ ERRORS = [
         ("list(sys.stdin)", dict(error="EOFError: there is no input here; put the values into the code")),
         ("sys.stdin.buffer.readline()", dict(error="EOFError: there is no input here; put the values into the code"))),
     Row("a child's stdin is empty", ("import subprocess\nsubprocess.run(['cat'], stdin=None, capture_output=True).stdout.decode()", dict(result=""))),
+    Row("work of its own for processes that cannot have it is an error at once", "import multiprocessing as mp\ndef f(n): return n * n",
+        ("with mp.get_context('spawn').Pool(1) as pool: pool.map(f, [1])", dict(error_has="f is defined in this session, which processes that are started by spawn or forkserver do not have")),
+        ("with mp.get_context('spawn').Pool(1, f, (1,)) as pool: pass", dict(error_has="PicklingError: f is defined in this session")),
+        ("with mp.get_context('spawn').Pool(1) as pool: r = pool.map(abs, [-1])\nr", dict(result=[1])),
+        ("with mp.get_context('fork').Pool(1) as pool: r = pool.map(f, [2])\nr", dict(result=[4]))),
     Row("a shell line", ("x = 1\n!ls -l", dict(exit_code=1, line=2, error="SyntaxError: invalid syntax: a line that begins with ! is IPython's; here: subprocess.run([...])"))),
     Row("a shell line that is assigned", ("x = !ls", dict(error_has="subprocess.run"))),
     Row("magic lines that change nothing are passed over, and texts with such a line stay", ("%matplotlib inline\n%load_ext autoreload\nx = \"\"\"\n%config\"\"\"\nx", dict(result="\n%config"))),
