@@ -36,6 +36,7 @@ static int begin(const struct served_net *n, int sock)
 	message.run             = n->number;
 	message.bytes_max       = n->limits->net_bytes;
 	message.connections_max = n->limits->net_connections;
+	message.cpus            = n->limits->cpus;
 	message.user            = n->user;
 	message.rate_max        = n->limits->net_rate < limits_fields[LIMIT_net_rate].max ? n->limits->net_rate : 0;
 	return net_proxy_begin(n->proxy, &message, fds, ARRAY_LEN(fds));

@@ -148,6 +148,7 @@ static const int allowed[] = {
 	SCMP_SYS(epoll_wait),
 	SCMP_SYS(epoll_pwait),
 	SCMP_SYS(epoll_ctl),
+	SCMP_SYS(epoll_create1), /* each run has one */
 	SCMP_SYS(poll),
 	SCMP_SYS(ppoll),
 	SCMP_SYS(pipe2),

@@ -19,8 +19,8 @@ struct proxy *connection_proxy(const struct connection *c)
 
 void connection_want(struct connection *c, uint32_t client, uint32_t server)
 {
-	side_want(&connection_proxy(c)->loop, &c->client, client);
-	side_want(&connection_proxy(c)->loop, &c->server, server);
+	side_want(&c->run->loop, &c->client, client);
+	side_want(&c->run->loop, &c->server, server);
 }
 
 void connection_deadline(struct connection *c, enum deadline_kind kind)
@@ -34,16 +34,14 @@ static void client_ready(void *owner)
 {
 	struct connection *c = owner;
 
-	if (run_takes_turn(c->run))
-		c->on_client(c);
+	c->on_client(c);
 }
 
 static void server_ready(void *owner)
 {
 	struct connection *c = owner;
 
-	if (run_takes_turn(c->run))
-		c->on_server(c);
+	c->on_server(c);
 }
 
 static void on_deadline(void *owner)
@@ -80,7 +78,7 @@ struct connection *connection_open(struct run *run, int fd, void (*next)(struct 
 	if (!c) {
 		struct side lost = { .source = { .fd = fd } };
 
-		side_close(&run->proxy->loop, &lost, true);
+		side_close(&run->loop, &lost, true);
 		return NULL;
 	}
 	c->run      = run;
@@ -172,7 +170,7 @@ void connection_drain(struct connection *c)
 	c->wake      = NULL;
 	if (c->is_named)
 		report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
-	side_close(&connection_proxy(c)->loop, &c->server, false);
+	side_close(&c->run->loop, &c->server, false);
 	(void)side_finish(&c->client);
 	connection_want(c, EPOLLIN, 0);
 	connection_deadline(c, DEADLINE_DRAIN);
@@ -189,8 +187,8 @@ void connection_end(struct connection *c, bool is_reset)
 	deadline_clear(&proxy->deadlines, &c->deadline);
 	deadline_clear(&proxy->deadlines, &c->held);
 	free(c->exchange);
-	side_close(&proxy->loop, &c->client, is_reset);
-	side_close(&proxy->loop, &c->server, is_reset);
+	side_close(&c->run->loop, &c->client, is_reset);
+	side_close(&c->run->loop, &c->server, is_reset);
 	flow_done(&proxy->pipes, &c->up);
 	flow_done(&proxy->pipes, &c->down);
 	buffer_free(&c->received);
@@ -203,7 +201,7 @@ void connection_end(struct connection *c, bool is_reset)
 void connection_start_over(struct connection *c)
 {
 	report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
-	side_close(&connection_proxy(c)->loop, &c->server, false);
+	side_close(&c->run->loop, &c->server, false);
 	side_open(&c->server, -1, server_ready, c);
 	free(c->exchange);
 	c->exchange       = NULL;
@@ -269,7 +267,7 @@ static void stop(struct connection *c, enum net_verdict verdict, enum net_reason
 		report_refusal(c->run->report, "", c->port, reason);
 	lookup_forget(c->dial.lookup);
 	c->dial.lookup = NULL;
-	side_close(&connection_proxy(c)->loop, &c->server, true);
+	side_close(&c->run->loop, &c->server, true);
 	send_refusal(c, reason);
 }
 

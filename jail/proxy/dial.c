@@ -91,14 +91,14 @@ static void try_next(struct connection *c)
 			wait_for_it(c);
 			return;
 		}
-		side_close(&connection_proxy(c)->loop, &c->server, false);
+		side_close(&c->run->loop, &c->server, false);
 	}
 	connection_fail(c, NET_REASON_UNREACHABLE);
 }
 
 static void dial_again(struct connection *c)
 {
-	side_close(&connection_proxy(c)->loop, &c->server, false);
+	side_close(&c->run->loop, &c->server, false);
 	c->dial.next++;
 	if (loop_now_ms() < c->dial.until_ms)
 		try_next(c);
@@ -223,7 +223,7 @@ static void look_up(struct connection *c, const char *host, uint16_t port)
 	struct err  e;
 
 	if (!run->lookups)
-		run->lookups = lookups_create(&run->proxy->loop, &e);
+		run->lookups = lookups_create(&run->loop, &run->proxy->loop, &e);
 	if (run->lookups)
 		lookup_begin(run->lookups, host, port, on_addresses, c, &c->dial.lookup);
 	else

@@ -80,7 +80,7 @@ static void end(struct dns_talk *t)
 	struct proxy *proxy = t->run->proxy;
 
 	deadline_clear(&proxy->deadlines, &t->deadline);
-	side_close(&proxy->loop, &t->side, false);
+	side_close(&t->run->loop, &t->side, false);
 	LIST_REMOVE(t, link);
 	t->run->dns.n--;
 	free(t);
@@ -145,7 +145,7 @@ void dns_service_talk(struct run *run, int fd)
 	t->run      = run;
 	t->deadline = (struct deadline){ .due = on_deadline, .owner = t };
 	side_open(&t->side, fd, on_talk, t);
-	side_want(&run->proxy->loop, &t->side, EPOLLIN);
+	side_want(&run->loop, &t->side, EPOLLIN);
 	deadline_set(&run->proxy->deadlines, &t->deadline, DEADLINE_REQUEST);
 	LIST_INSERT_HEAD(&run->dns.talks, t, link);
 	run->dns.n++;

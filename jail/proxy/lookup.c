@@ -33,7 +33,7 @@ struct version {
 };
 
 struct lookups {
-	struct loop         *loop;
+	struct loop         *loop, *timers;
 	struct loop_timer    timer;
 	struct channel      *now;
 	struct channel      *old; /* at most one: a second change waits until it is destroyed */
@@ -57,9 +57,9 @@ static void set_timer(struct lookups *all)
 	int64_t        ms = next->tv_sec * 1000 + next->tv_usec / 1000 + 1;
 
 	if (all->now->pending || all->old)
-		loop_timer_set(all->loop, &all->timer, all->old && ms > TRY_MS ? TRY_MS : ms);
+		loop_timer_set(all->timers, &all->timer, all->old && ms > TRY_MS ? TRY_MS : ms);
 	else
-		loop_timer_clear(all->loop, &all->timer);
+		loop_timer_clear(all->timers, &all->timer);
 }
 
 static void drop_old(struct lookups *all)
@@ -196,7 +196,7 @@ static void refresh(struct lookups *all)
 	drop_old(all);
 }
 
-struct lookups *lookups_create(struct loop *loop, struct err *e)
+struct lookups *lookups_create(struct loop *loop, struct loop *timers, struct err *e)
 {
 	struct lookups *all = calloc(1, sizeof *all);
 
@@ -205,8 +205,9 @@ struct lookups *lookups_create(struct loop *loop, struct err *e)
 		free(all);
 		return NULL;
 	}
-	all->loop  = loop;
-	all->timer = (struct loop_timer){ .due = on_time, .owner = all };
+	all->loop   = loop;
+	all->timers = timers;
+	all->timer  = (struct loop_timer){ .due = on_time, .owner = all };
 	for (size_t i = 0; i < LOOKUP_SOCKETS_MAX; i++)
 		all->socket[i].source.fd = -1;
 	(void)look_again(all);
@@ -222,7 +223,7 @@ void lookups_destroy(struct lookups *all)
 {
 	if (!all)
 		return;
-	loop_timer_clear(all->loop, &all->timer);
+	loop_timer_clear(all->timers, &all->timer);
 	ares_destroy(all->now->ares);
 	if (all->old)
 		ares_destroy(all->old->ares);

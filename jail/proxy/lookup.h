@@ -25,7 +25,8 @@ union address {
 socklen_t address_len(const union address *a);
 
 struct lookups;
-must_use struct lookups *lookups_create(struct loop *loop, struct err *e);
+/* loop: of the sockets; timers: of the loop whose timers are served. */
+must_use struct lookups *lookups_create(struct loop *loop, struct loop *timers, struct err *e);
 void                     lookups_destroy(struct lookups *all);
 
 struct lookup;

@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-enum { EVENTS_MORE = 16 }; /* of listeners and resolvers, in one turn */
-
 /* --- what the door says --- */
 
 static struct run *find(struct proxy *proxy, uint64_t number)
@@ -138,13 +136,8 @@ int proxy_serve(struct proxy *proxy, struct err *e)
 	r = set_up(proxy, e);
 	if (r == 0)
 		r = confine(e);
-	while (r == 0 && !proxy->ends) {
+	while (r == 0 && !proxy->ends)
 		r = loop_turn(&proxy->loop, -1, e) < 0 ? -1 : 0;
-		if (++proxy->events > 2 * proxy->open + EVENTS_MORE) {
-			proxy->events = 0;
-			proxy->turn++;
-		}
-	}
 	if (proxy->fails) {
 		*e = proxy->why;
 		r  = -1;

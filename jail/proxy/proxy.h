@@ -21,7 +21,6 @@ struct proxy {
 	struct pipe_pool           pipes;
 	uint64_t                   descriptors;  /* RLIMIT_NOFILE */
 	uint64_t                   serves, open; /* runs; connections of all of them */
-	uint64_t                   turn, events; /* a turn: as many events as all connections that wait may have; how many of them came */
 	LIST_HEAD(, run) runs;
 	bool       ends, fails;
 	struct err why; /* if fails */

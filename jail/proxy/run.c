@@ -14,16 +14,75 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 
-/* New connections a second: a handshake costs brig-proxy more time than the program. A burst of a tenth of that is free. */
-enum { ACCEPT_TURNS = 4, PAUSE_MS = 100, OPENS_PER_SECOND = 500 };
+enum { ACCEPT_TURNS = 4, PAUSE_MS = 100 };
+
+/* --- its turn --- */
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000 * 1000 * 1000 + t.tv_nsec;
+}
+
+static void on_rested(void *owner)
+{
+	struct run *run = owner;
+
+	loop_want(&run->proxy->loop, &run->events, EPOLLIN);
+}
+
+/* began: of this thread's processor time, before it worked for the run. */
+static void charge(struct run *run, int64_t began)
+{
+	int64_t used = clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	int64_t ms   = cpu_share_spend(&run->cpu, cpu_share_of(run->cpus, run->proxy->serves), clock_ns(CLOCK_MONOTONIC), used);
+
+	if (ms == 0)
+		return;
+	loop_want(&run->proxy->loop, &run->events, 0);
+	loop_timer_set(&run->proxy->loop, &run->rested, ms);
+}
+
+/* One event, and then the next run has its turn. No handler ends the run: only the door does. */
+static void on_events(void *owner)
+{
+	struct run *run   = owner;
+	int64_t     began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct err  ignored;
+
+	(void)!loop_turn(&run->loop, 0, &ignored);
+	charge(run, began);
+}
+
+static int open_loop(struct run *run, struct err *e)
+{
+	if (loop_open(&run->loop, e) < 0)
+		return -1;
+	cpu_share_begin(&run->cpu, clock_ns(CLOCK_MONOTONIC));
+	run->rested = (struct loop_timer){ .due = on_rested, .owner = run };
+	run->events = (struct loop_source){ run->loop.fd, on_events, run };
+	return loop_add(&run->proxy->loop, &run->events, e);
+}
+
+static void close_loop(struct run *run)
+{
+	loop_timer_clear(&run->proxy->loop, &run->rested);
+	if (run->loop.fd >= 0)
+		loop_remove(&run->proxy->loop, &run->events);
+	loop_close(&run->loop);
+}
 
 /* --- bounds --- */
 
 /* wake() may end its own connection, but no other one: next stays valid. */
 static void wake_all(void *owner)
 {
-	struct run        *run = owner;
+	struct run        *run   = owner;
+	int64_t            began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct connection *c, *next;
 
 	for (c = LIST_FIRST(&run->connections); c; c = next) {
@@ -31,6 +90,7 @@ static void wake_all(void *owner)
 		if (c->wake)
 			c->wake(c);
 	}
+	charge(run, began);
 }
 
 /* --- listeners --- */
@@ -41,7 +101,7 @@ static void refuse(struct run *run, int fd, uint32_t address, uint16_t port, enu
 	struct side lost = { .source = { .fd = fd } };
 
 	report_refusal(run->report, name ? name : "", port, reason);
-	side_close(&run->proxy->loop, &lost, true);
+	side_close(&run->loop, &lost, true);
 }
 
 static void take(struct run *run, int fd, uint16_t port)
@@ -67,7 +127,7 @@ static void accept_again(void *owner)
 		struct listener *l = &run->listener[i];
 
 		if (l->source.fd >= 0 && l->is_paused)
-			loop_want(&run->proxy->loop, &l->source, EPOLLIN);
+			loop_want(&run->loop, &l->source, EPOLLIN);
 		l->is_paused = false;
 	}
 }
@@ -78,22 +138,14 @@ static void pause_listener(struct listener *l)
 	struct run *run = l->run;
 
 	l->is_paused = true;
-	loop_want(&run->proxy->loop, &l->source, 0);
+	loop_want(&run->loop, &l->source, 0);
 	if (!run->accept_again.set)
 		loop_timer_set(&run->proxy->loop, &run->accept_again, PAUSE_MS);
 }
 
 static int accept_one(struct listener *l)
 {
-	int fd;
-
-	if (byte_rate_left(&l->run->opens) == 0) {
-		pause_listener(l);
-		return -1;
-	}
-	fd = accept4(l->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd >= 0)
-		byte_rate_spend(&l->run->opens, 1);
+	int fd = accept4(l->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
 		pause_listener(l);
@@ -130,7 +182,7 @@ static void close_listeners(struct run *run)
 	loop_timer_clear(&run->proxy->loop, &run->accept_again);
 	for (size_t i = 0; i < NET_LISTEN_MAX; i++) {
 		if (run->listener[i].source.fd >= 0)
-			loop_remove(&run->proxy->loop, &run->listener[i].source);
+			loop_remove(&run->loop, &run->listener[i].source);
 		fd_closep(&run->listener[i].source.fd);
 	}
 }
@@ -146,7 +198,7 @@ static void listen_at(struct run *run, size_t i, int fd, uint16_t port)
 	else if (i == NET_LISTEN_DNS_TCP)
 		l->source.ready = on_dns_connect;
 	(void)fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
-	if (loop_add(&run->proxy->loop, &l->source, &e) < 0)
+	if (loop_add(&run->loop, &l->source, &e) < 0)
 		fd_closep(&l->source.fd); /* closed: programs are refused as if nothing had ever listened */
 }
 
@@ -166,7 +218,7 @@ static void on_channel(void *owner)
 			listen_at(run, i, fds[i], i < NET_LISTEN_PORTS ? 0 : what.port[i - NET_LISTEN_PORTS]);
 	else
 		packet_drop(fds, n);
-	loop_remove(&run->proxy->loop, &run->channel);
+	loop_remove(&run->loop, &run->channel);
 	fd_closep(&run->channel.fd);
 }
 
@@ -223,10 +275,12 @@ static int set_up(struct run *run, const struct proxy_message *m, int fds[3], st
 	run->bytes_max       = m->bytes_max;
 	run->accept_again    = (struct loop_timer){ .due = accept_again, .owner = run };
 	run->user            = m->user;
-	byte_rate_init(&run->opens, &run->proxy->loop, OPENS_PER_SECOND, accept_again, run);
+	run->cpus            = m->cpus;
 	byte_rate_init(&run->rate, &run->proxy->loop, m->rate_max, wake_all, run);
+	if (open_loop(run, e) < 0)
+		return -1;
 	run->channel = (struct loop_source){ fds[0], on_channel, run };
-	if (loop_add(&run->proxy->loop, &run->channel, e) < 0) {
+	if (loop_add(&run->loop, &run->channel, e) < 0) {
 		run->channel.fd = -1;
 		return -1;
 	}
@@ -244,7 +298,7 @@ static struct run *make(struct proxy *proxy, uint64_t number, struct err *e)
 	}
 	run->proxy      = proxy;
 	run->number     = number;
-	run->channel.fd = -1;
+	run->channel.fd = run->loop.fd = -1;
 	for (size_t i = 0; i < NET_LISTEN_MAX; i++)
 		run->listener[i].source.fd = -1;
 	LIST_INSERT_HEAD(&proxy->runs, run, link);
@@ -265,19 +319,17 @@ int run_begin(struct proxy *proxy, const struct proxy_message *message, int fds[
 
 void run_end(struct run *run)
 {
-	struct loop *loop = &run->proxy->loop;
-
 	close_listeners(run);
 	if (run->channel.fd >= 0)
-		loop_remove(loop, &run->channel);
+		loop_remove(&run->loop, &run->channel);
 	fd_closep(&run->channel.fd);
 	while (!LIST_EMPTY(&run->connections))
 		connection_end(LIST_FIRST(&run->connections), true);
 	lookups_destroy(run->lookups);
 	dns_service_done(run);
 	byte_rate_done(&run->rate);
-	byte_rate_done(&run->opens);
 	name_table_free(&run->names);
+	close_loop(run);
 	if (run->policy.rules)
 		munmap((void *)(uintptr_t)run->policy.rules, net_rules_size(run->policy.rules));
 	if (run->report)

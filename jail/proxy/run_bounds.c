@@ -7,12 +7,11 @@
 /* Descriptors of a connection (two sockets, a pipe for each direction), of a run without its connections, and of the process itself. */
 enum {
 	FDS_OF_ONE = 6,
-	FDS_OF_RUN = NET_LISTEN_MAX + DNS_TALKS_MAX + LOOKUP_SOCKETS_MAX + 1,
+	FDS_OF_RUN = NET_LISTEN_MAX + DNS_TALKS_MAX + LOOKUP_SOCKETS_MAX + 2,
 	FDS_OTHER  = 2 * PIPE_POOL_KEPT + 64,
 };
 
-/* Of all runs of one user in this profile; events of one run before the others have their turn. */
-enum { CONNECTIONS_OF_USER = 2048, EVENTS_OF_TURN = 32 };
+enum { CONNECTIONS_OF_USER = 2048 }; /* of all runs of one user in this profile */
 
 /* Descriptors for connections and runs that do not exist yet. */
 static uint64_t descriptors_left(const struct proxy *proxy)
@@ -23,25 +22,21 @@ static uint64_t descriptors_left(const struct proxy *proxy)
 	return used < proxy->descriptors ? proxy->descriptors - used : 0;
 }
 
+static int check(const struct field *field, const char *name, uint64_t value, struct err *e)
+{
+	if (value >= field->min && value <= field->max)
+		return 0;
+	return err_set(e, ERR_BROKEN, "%s is %" PRIu64 ", and must be from %" PRIu64 " to %" PRIu64, name, value, field->min, field->max);
+}
+
 int run_may_begin(const struct proxy *proxy, const struct proxy_message *message, struct err *e)
 {
-	const struct field *connections = &limits_fields[LIMIT_net_connections];
-
-	if (message->connections_max < connections->min || message->connections_max > connections->max)
-		return err_set(e, ERR_BROKEN, "net_connections is %" PRIu64 ", and must be from %" PRIu64 " to %" PRIu64,
-			       message->connections_max, connections->min, connections->max);
+	if (check(&limits_fields[LIMIT_net_connections], "net_connections", message->connections_max, e) < 0 ||
+	    check(&limits_fields[LIMIT_cpus], "cpus in thousandths", message->cpus, e) < 0)
+		return -1;
 	if (descriptors_left(proxy) < FDS_OF_RUN + FDS_OF_ONE)
 		return err_set(e, ERR_LIMIT, "no descriptors are left for it (LimitNOFILE= of brigd.service, or ulimit -n)");
 	return 0;
-}
-
-bool run_takes_turn(struct run *run)
-{
-	if (run->turn != run->proxy->turn) {
-		run->turn  = run->proxy->turn;
-		run->taken = 0;
-	}
-	return run->proxy->serves == 1 || run->taken++ < EVENTS_OF_TURN;
 }
 
 size_t run_allowance(struct run *run, enum net_reason *reason)

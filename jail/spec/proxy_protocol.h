@@ -57,5 +57,6 @@ struct proxy_message {
 	uint32_t kind;
 	uint64_t run;         /* the door's number for the run */
 	uint64_t bytes_max, connections_max, rate_max; /* BEGIN: net_bytes, net_connections, net_rate (bytes a second; 0: no bound) */
+	uint64_t cpus;        /* BEGIN: the limit, in thousandths: so much of one processor brig-proxy may spend for it */
 	uint64_t user;        /* BEGIN: whose run it is; connections of all runs of a user have a bound, too */
 };

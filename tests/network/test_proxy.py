@@ -301,6 +301,93 @@ def test_net_connections_bounds_what_is_open_at_once(proxy, cell):
     assert run.report.refused == 2
 
 
+# Connections to the proxy, held until the input ends; with a second argument, how a request on one more ends.
+MANY = """
+import resource, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (4096, max(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+held = [socket.create_connection(("198.18.0.1", 3128)) for _ in range(int(sys.argv[1]))]
+said = "held"
+if len(sys.argv) > 2:
+    try:
+        held[-1].sendall(b"GET http://evil.example/ HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\n")
+        said = "answered" if held[-1].recv(10) else "closed"
+    except (ConnectionResetError, BrokenPipeError): said = "reset"
+print(said, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.gate
+def test_all_runs_of_a_user_together_have_2048_connections_and_another_user_gets_more(start, cell, internet):
+    cells = [cell, proxies.Cell(internet), proxies.Cell(internet)]
+    proxy = start(allow=["shop.example"], through=["prlimit", "--nofile=20000:20000"])
+    holders = []
+    def opens(where, *words):
+        holders.append(where.machine.start(host.PYTHON, "-c", MANY, *map(str, words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        return holders[-1].stdout.readline().strip()
+    try:
+        runs = [proxy.begin(where, "shop.example", connections_max=1024, user=1) for where in cells]
+        assert opens(cells[0], 1024) == opens(cells[1], 1024) == "held"
+        assert host.poll(lambda: opens(cells[2], 1, "and one more") == "reset")
+        assert runs[2].connections()[-1] == ("", 0, "refused", "too_many") and not runs[0].report.refused and not runs[1].report.refused
+        runs[2].end()
+        assert host.poll(lambda: "198.18.0.1:3128" not in cells[2].run("ss", "-ltnH").stdout)
+        proxy.begin(cells[2], "shop.example", user=2)
+        assert opens(cells[2], 1, "and one more") == "answered"
+    finally:
+        for holder in holders:
+            holder.communicate()
+
+
+# All that a run can do to keep brig-proxy busy, until its input ends.
+FLOOD = """
+import os, socket, sys
+def connects():
+    while True:
+        try:
+            with socket.create_connection(("198.18.0.1", 3128)) as s: s.sendall(b"CONNECT evil.example:443 HTTP/1.1\\r\\n\\r\\n")
+        except OSError: pass
+def asks():
+    s = socket.socket(type=socket.SOCK_DGRAM)
+    s.connect(("198.18.0.1", 53))
+    s.settimeout(0.1)
+    n = 0
+    while True:
+        n += 1
+        try:
+            s.send(b"\\0\\1\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0\\4shop\\7example\\0\\0\\1\\0\\1")
+            if n % 64 == 0: s.recv(512)
+        except OSError: pass
+children = []
+for what in (connects, asks) * 2:
+    children.append(os.fork())
+    if not children[-1]: what()
+print("floods", flush=True)
+sys.stdin.read()
+for child in children:
+    assert os.waitpid(child, os.WNOHANG) == (0, 0)
+    os.kill(child, 9)
+"""
+
+
+def test_a_run_is_answered_while_another_one_floods_the_proxy_that_both_share(proxy, cell, internet):
+    other = proxies.Cell(internet)
+    bad = proxy.begin(other, "shop.example")
+    good = proxy.begin(cell, "shop.example")
+    flood = other.machine.start(host.PYTHON, "-c", FLOOD, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert flood.stdout.readline() == "floods\n"
+        assert host.poll(lambda: bad.report.refused > 500)
+        before = bad.report.refused
+        for _ in range(5):
+            assert WHO in cell.curl("-4", "https://shop.example/who").stdout
+        assert good.report.connections == 5 and not good.report.failed and bad.report.refused > before and flood.poll() is None
+        bad.end() # also while it waits for its share
+        assert WHO in cell.curl("-4", "https://shop.example/who").stdout
+    finally:
+        flood.communicate()
+
+
 def test_two_runs_have_rules_of_their_own_and_the_end_of_one_closes_its_own(proxy, cell):
     first = proxy.begin(cell, "shop.example")
     assert WHO in cell.curl("-4", "https://shop.example/who").stdout
@@ -371,16 +458,17 @@ def test_a_run_that_is_malformed_has_no_network_and_the_others_keep_theirs(proxy
     many.n = len(many.rule) + 1
     good = proxies.rules("shop.example")
     for n, (said, limits, rules, report) in enumerate((
-            ("net_connections is 0, and must be from 1 to 1024", (1, 0), proxies.memory(good), proxies.memory(proxies.Report(), sealed=False)),
-            ("net_connections is 1025, and must be from 1 to 1024", (1, 1025), proxies.memory(good), proxies.memory(proxies.Report(), sealed=False)),
-            ("the rules of a run are malformed", (1, 1), proxies.memory(many), proxies.memory(proxies.Report(), sealed=False)),
-            ("the rules of a run are malformed", (1, 1), proxies.memory(b""), proxies.memory(proxies.Report(), sealed=False)),
-            ("the rules of a run are malformed", (1, 1), proxies.memory(b"x"), proxies.memory(proxies.Report(), sealed=False)),
-            ("the rules of a run are malformed", (1, 1), proxies.memory(bytes(good)[:proxies.used(good) - 1]), proxies.memory(proxies.Report(), sealed=False)),
-            ("the rules of a run: has", (1, 1), proxies.memory(bytes(good) + b"x"), proxies.memory(proxies.Report(), sealed=False)),
-            ("the rules of a run", (1, 1), proxies.memory(good, sealed=False), proxies.memory(proxies.Report(), sealed=False)),
-            ("the report of a run cannot be written", (1, 1), proxies.memory(good), proxies.memory(b"", sealed=False)),
-            ("the report of a run cannot be written", (1, 1), proxies.memory(good), proxies.memory(proxies.Report())))):
+            ("net_connections is 0, and must be from 1 to 1024", (1, 0, 0, 1000), proxies.memory(good), proxies.memory(proxies.Report(), sealed=False)),
+            ("net_connections is 1025, and must be from 1 to 1024", (1, 1025, 0, 1000), proxies.memory(good), proxies.memory(proxies.Report(), sealed=False)),
+            ("cpus in thousandths is 0, and must be from 10 to 1024000", (1, 1, 0, 0), proxies.memory(good), proxies.memory(proxies.Report(), sealed=False)),
+            ("the rules of a run are malformed", (1, 1, 0, 1000), proxies.memory(many), proxies.memory(proxies.Report(), sealed=False)),
+            ("the rules of a run are malformed", (1, 1, 0, 1000), proxies.memory(b""), proxies.memory(proxies.Report(), sealed=False)),
+            ("the rules of a run are malformed", (1, 1, 0, 1000), proxies.memory(b"x"), proxies.memory(proxies.Report(), sealed=False)),
+            ("the rules of a run are malformed", (1, 1, 0, 1000), proxies.memory(bytes(good)[:proxies.used(good) - 1]), proxies.memory(proxies.Report(), sealed=False)),
+            ("the rules of a run: has", (1, 1, 0, 1000), proxies.memory(bytes(good) + b"x"), proxies.memory(proxies.Report(), sealed=False)),
+            ("the rules of a run", (1, 1, 0, 1000), proxies.memory(good, sealed=False), proxies.memory(proxies.Report(), sealed=False)),
+            ("the report of a run cannot be written", (1, 1, 0, 1000), proxies.memory(good), proxies.memory(b"", sealed=False)),
+            ("the report of a run cannot be written", (1, 1, 0, 1000), proxies.memory(good), proxies.memory(proxies.Report())))):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
             proxy.send(proxies.Message(proxies.BEGIN, 100 + n, *limits), [channel.fileno(), rules, report])
         assert host.poll(lambda n=n: proxy.said().count("\n") == n + 1), proxy.said()

@@ -80,7 +80,7 @@ static void print_proxy(void)
 #undef S
 #define S proxy_message
 	begin("proxy_message", sizeof(struct S));
-	ONE(kind); ONE(run); ONE(bytes_max); ONE(connections_max); ONE(rate_max); ONE(user);
+	ONE(kind); ONE(run); ONE(bytes_max); ONE(connections_max); ONE(rate_max); ONE(cpus); ONE(user);
 	end();
 #undef S
 #define S net_listeners

@@ -105,7 +105,7 @@ class Cell:
 class Run:
     """One run that a proxy serves: its report, as the door reads it."""
 
-    def __init__(self, proxy, number, allowed, cell, bytes_max=1 << 30, connections_max=64, rate_max=0, ports=PORTS):
+    def __init__(self, proxy, number, allowed, cell, bytes_max=1 << 30, connections_max=64, rate_max=0, cpus=1000, user=0, ports=PORTS):
         self.proxy, self.number = proxy, number
         self.report_fd = memory(Report(), sealed=False)
         self.mapped = mmap.mmap(self.report_fd, ctypes.sizeof(Report))
@@ -113,9 +113,9 @@ class Run:
         listening = cell.machine.start(host.PYTHON, "-c", LISTEN, bytes(listeners(ports)).hex(), str(theirs.fileno()), *map(str, ports), pass_fds=[theirs.fileno()])
         with ours, theirs:
             rules_fd = memory(allowed)
-            proxy.send(Message(BEGIN, number, bytes_max, connections_max, rate_max), [ours.fileno(), rules_fd, self.report_fd])
+            proxy.send(Message(BEGIN, number, bytes_max, connections_max, rate_max, cpus, user), [ours.fileno(), rules_fd, self.report_fd])
             os.close(rules_fd)
-        assert listening.wait(host.HANG) == 0, "no sockets in the cell"
+        assert listening.wait(host.HANG) == 0, f"no sockets in the cell: {proxy.said()}"
 
     @property
     def report(self):
