@@ -1,5 +1,8 @@
 #include "asking.h"
 
+#include "hosts.h"
+#include "yes_form.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,21 +33,6 @@ static json_t *form_of(const struct consent *question)
 
 	return json_pack("{ss s{ss s{so} s[s]}}", "message", question->text, "requestedSchema", "type", "object", "properties", "answer", choice, "required",
 			 "answer");
-}
-
-json_t *asking_yes_form(const char *text, const char *title)
-{
-	json_t *choice = json_pack("{ss ss s[ss] s[ss] ss}", "type", "string", "title", title, "enum", "no", "yes", "enumNames", "No", "Yes", "default", "no");
-
-	return json_pack("{ss s{ss s{so} s[s]}}", "message", text, "requestedSchema", "type", "object", "properties", "answer", choice, "required", "answer");
-}
-
-bool asking_is_yes(const json_t *said)
-{
-	const char *action = json_string_value(json_object_get(said, "action"));
-	const char *answer = json_string_value(json_object_get(json_object_get(said, "content"), "answer"));
-
-	return action && answer && strcmp(action, "accept") == 0 && strcmp(answer, "yes") == 0;
 }
 
 /* false: this is not a valid answer. To decline or to cancel counts as no. */
@@ -160,6 +148,14 @@ void asking_elicit(struct call *c, struct execution *x)
 
 /* --- modern: a result --- */
 
+static json_t *round_of(struct call *c, struct execution *x, json_t *requests)
+{
+	client_request_secret(x->round, sizeof x->round);
+	json_decref(x->round_of);
+	x->round_of = json_incref(c->params);
+	return json_pack("{ss so ss}", "resultType", "input_required", "inputRequests", requests, "requestState", x->round);
+}
+
 json_t *asking_result(struct call *c, struct execution *x)
 {
 	struct consent open[ROUND_MAX];
@@ -174,10 +170,15 @@ json_t *asking_result(struct call *c, struct execution *x)
 		json_object_set_new(form, "mode", json_string("form"));
 		json_object_set_new(requests, key, json_pack("{ss so}", "method", "elicitation/create", "params", form));
 	}
-	client_request_secret(x->round, sizeof x->round);
-	json_decref(x->round_of);
-	x->round_of = json_incref(c->params);
-	return json_pack("{ss so ss}", "resultType", "input_required", "inputRequests", requests, "requestState", x->round);
+	return round_of(c, x, requests);
+}
+
+json_t *asking_host_result(struct call *c, struct execution *x)
+{
+	json_t *form = hosts_form(x->host);
+
+	json_object_set_new(form, "mode", json_string("form"));
+	return round_of(c, x, json_pack("{s{ss so}}", "host", "method", "elicitation/create", "params", form));
 }
 
 void asking_take_answers(struct execution *x, const json_t *responses)
@@ -187,6 +188,9 @@ void asking_take_answers(struct execution *x, const json_t *responses)
 	enum consent_answer answer;
 	uint64_t            number;
 
+	if (*x->host) /* what is no answer is a no: the client would be asked for ever */
+		hosts_answer(x->mcp, x->profile, x->host, yes_form_agrees(json_object_get(responses, "host")));
+	*x->host = 0;
 	json_object_foreach((json_t *)responses, key, said) {
 		if (sscanf(key, "tool-%" SCNu64, &number) != 1)
 			continue;

@@ -27,10 +27,8 @@ void    asking_elicit(struct call *c, struct execution *x); /* to a legacy clien
 json_t *asking_result(struct call *c, struct execution *x); /* to a modern client: the call must end with this result; the run must have a handle */
 void    asking_call_ends(struct call *c, struct execution *x);
 
-/* --- questions with yes and no, outside of a run --- */
-
-json_t *asking_yes_form(const char *text, const char *title); /* text: plain. Preset to no; params of elicitation/create */
-bool    asking_is_yes(const json_t *said);                    /* to decline, to cancel, and what is no answer are no */
+/* The same as asking_result(), about x->host: the run has ended, and must be kept. */
+json_t *asking_host_result(struct call *c, struct execution *x);
 
 /* Answers to the questions of asking_result(). A question whose answer is missing or malformed stays open. */
 void asking_take_answers(struct execution *x, const json_t *responses);

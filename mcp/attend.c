@@ -4,9 +4,11 @@
 #include "clean.h"
 #include "executions.h"
 #include "facts.h"
+#include "hosts.h"
 #include "missing.h"
 #include "output_file.h"
 #include "reply.h"
+#include "yes_form.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@
 enum { LINE_MAX_SHOWN = 120 };
 
 struct visit {
+	struct client_request request; /* first: a pointer to it is one to the visit. About a host; not under way: none is asked about */
 	struct call      *call;
 	struct execution *execution;
 	struct attendant  attendant;
@@ -23,12 +26,75 @@ struct visit {
 
 static void visit_end(struct visit *v)
 {
+	client_request_forget(&v->request, v->call->mcp);
 	loop_timer_clear(&v->call->mcp->loop, &v->wait);
 	loop_timer_clear(&v->call->mcp->loop, &v->progress);
 	v->call->cancel = NULL;
 	asking_call_ends(v->call, v->execution);
 	execution_leave(v->execution, &v->attendant);
 	free(v);
+}
+
+/* --- a person is asked about a host that the run was refused --- */
+
+static void answer_or_ask(struct visit *v);
+
+static void host_is_answered(struct visit *v, bool is_allowed)
+{
+	struct execution *x = v->execution;
+
+	hosts_answer(x->mcp, x->profile, x->host, is_allowed);
+	*x->host = 0;
+	answer_or_ask(v);
+}
+
+static void on_host_answer(struct client_request *r, struct mcp *m, const struct rpc_message *response)
+{
+	(void)m;
+	host_is_answered((struct visit *)r, !response->error && yes_form_agrees(response->result));
+}
+
+static void on_no_host_answer(void *owner)
+{
+	struct visit *v = owner;
+
+	client_request_forget(&v->request, v->call->mcp);
+	host_is_answered(v, false);
+}
+
+/* The call ends with the question, and the client calls again (resume.h). */
+static bool end_with_host(struct visit *v)
+{
+	struct call *c    = v->call;
+	bool         lent = !*v->execution->handle;
+	json_t      *result;
+
+	if (!executions_keep(v->execution)) {
+		*v->execution->host = 0;
+		return false;
+	}
+	v->execution->is_lent |= lent;
+	result = asking_host_result(c, v->execution);
+	visit_end(v);
+	call_result(c, result);
+	return true;
+}
+
+static bool asks_about_host(struct visit *v)
+{
+	struct call      *c = v->call;
+	struct execution *x = v->execution;
+
+	if (x->state != EXECUTION_ENDED || !c->mcp->settings->ask_hosts || !asking_can(c) || *x->host || !hosts_next(x, x->host))
+		return false;
+	x->hosts_asked++;
+	if (revision_is_modern(c->revision))
+		return end_with_host(v);
+	v->request = (struct client_request){ .answered = on_host_answer };
+	client_request_send(&v->request, c, "elicitation/create", hosts_form(x->host));
+	v->wait.due = on_no_host_answer;
+	loop_timer_set(&c->mcp->loop, &v->wait, (int64_t)c->mcp->settings->ask_timeout_ms);
+	return true;
 }
 
 /* The outcome is made before the visit ends, which may free the run. */
@@ -53,10 +119,16 @@ static void answer(struct visit *v)
 		reply(c, &o, &answer_form);
 }
 
+static void answer_or_ask(struct visit *v)
+{
+	if (!asks_about_host(v))
+		answer(v);
+}
+
 static void on_ended(void *owner, struct execution *x)
 {
 	(void)x;
-	answer(owner);
+	answer_or_ask(owner);
 }
 
 /* If the run cannot get a handle the call goes on waiting. */
@@ -70,7 +142,11 @@ static void on_waited(void *owner)
 
 static void cancel(struct call *c)
 {
-	visit_end(c->work);
+	struct visit *v = c->work;
+
+	if (client_request_waits(&v->request))
+		*v->execution->host = 0;
+	visit_end(v);
 }
 
 /* --- a person is asked --- */
@@ -156,7 +232,7 @@ void attend(struct call *c, struct execution *x, uint64_t wait_ms)
 	c->cancel    = cancel;
 	execution_attend(x, &v->attendant);
 	if (x->state == EXECUTION_ENDED) {
-		answer(v);
+		answer_or_ask(v);
 		return;
 	}
 	if (x->tools.bridge.open) /* it may have asked before, when no call attended it */

@@ -15,7 +15,7 @@
 #include "stream.h"
 #include "turn.h"
 
-enum { EXECUTION_TAIL = 16 * 1024 };
+enum { EXECUTION_TAIL = 16 * 1024, HOST_ASKED_MAX = 262 };
 
 enum execution_state {
 	EXECUTION_WAITS, /* for brigd, for a free place, or for its turn in a session */
@@ -97,6 +97,8 @@ struct execution {
 	json_t                 *round_of;  /* the params of the call that had this result; owned */
 	bool                    is_lent;   /* its handle is for these questions only: the client was not told it */
 	TAILQ_HEAD(, attendant) attendants;
+	char                    host[HOST_ASKED_MAX]; /* about which a person is being asked (hosts.h); "": none */
+	unsigned                hosts_asked;
 	struct answer_form      answer_form;
 };
 

@@ -75,6 +75,7 @@ void mcp_close(struct mcp *m)
 	artifacts_destroy(m->artifacts);
 	brigd_link_destroy(m->brigd_link);
 	roots_destroy(m->roots);
+	json_decref(m->hosts);
 	shown_close(&m->shown);
 	broker_destroy(m->broker); /* after the runs, which have bridges to it */
 	tools_done(m);

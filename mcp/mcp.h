@@ -29,6 +29,7 @@ struct mcp {
 	struct named_sessions       *sessions;   /* sessions of clients, by name */
 	struct artifacts      *artifacts;  /* a directory for what replies cannot have; NULL: none */
 	struct shown           shown;      /* files of the host that programs can read */
+	json_t                *hosts;      /* what persons have answered about hosts, see hosts.c; owned; NULL: nothing yet */
 	struct roots          *roots;      /* asks the client for its folders; NULL: it is not asked */
 	struct metrics        *metrics;
 	struct broker         *broker;     /* the tools that programs can call; NULL: none */

@@ -8,6 +8,7 @@
 #include "image.h"
 #include "named_sessions.h"
 #include "program_report.h"
+#include "hosts.h"
 #include "network_summary.h"
 #include "refused_summary.h"
 #include "session_note.h"
@@ -177,6 +178,16 @@ static void say_network(struct outcome *o)
 
 	if (*network_summary(o->record, 2, words))
 		say(HINT_OF(o), "This program may not reach, or did not reach, %.250s. Trying again does not help where it says not_allowed: a person can allow a host with --net of brig-mcp, or in the profile.", words);
+}
+
+/* A person's answer comes before other advice, whether the program raised or not. */
+static void say_hosts(struct outcome *o, const struct execution *x)
+{
+	char words[sizeof o->hint];
+
+	hosts_hint(x, words, sizeof words);
+	if (*words)
+		say(HINT_OF(o), "%s", words);
 }
 
 /* Names what is in /workspace instead. */
@@ -543,12 +554,14 @@ void outcome_of(struct outcome *ret, const struct execution *x)
 	}
 	if (!x->answer_form.detail)
 		name_images(&ret->out);
-	if (x->state != EXECUTION_ENDED)
+	if (x->state != EXECUTION_ENDED) {
 		say_running(ret, x);
-	else if (x->record)
+	} else if (x->record) {
 		take_record(ret, x);
-	else
+		say_hosts(ret, x);
+	} else {
 		say_failure(ret, x);
+	}
 	if (*ret->session)
 		session_note_fill(ret, x->turn.lost, x->cancelled);
 }

@@ -1,7 +1,8 @@
 #include "roots.h"
 
-#include "asking.h"
+#include "client_request.h"
 #include "text.h"
+#include "yes_form.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static void take_consent(struct client_request *request, struct mcp *m, const st
 {
 	struct roots *r = (struct roots *)request;
 
-	if (!response->error && asking_is_yes(response->result))
+	if (!response->error && yes_form_agrees(response->result))
 		shown_replace(&m->shown, &r->offered);
 	else
 		note("list", "a person has not agreed");
@@ -85,7 +86,7 @@ static void ask_person(struct roots *r, struct call *c)
 	for (size_t i = 0; i < r->offered.n && at < sizeof text; i++)
 		at += (size_t)snprintf(text + at, sizeof text - at, "\n%s", r->offered.path[i]);
 	r->request = (struct client_request){ .answered = take_consent };
-	client_request_send(&r->request, c, "elicitation/create", asking_yes_form(text, "Show them?"));
+	client_request_send(&r->request, c, "elicitation/create", yes_form(text, "Show them?"));
 	loop_timer_set(&r->mcp->loop, &r->late, (int64_t)r->mcp->settings->ask_timeout_ms);
 }
 

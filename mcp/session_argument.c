@@ -2,6 +2,7 @@
 
 #include "choice.h"
 #include "client_request.h"
+#include "hosts.h"
 #include "named_sessions.h"
 #include "order.h"
 
@@ -131,6 +132,7 @@ struct named_session *session_argument_make(struct call *c, const char *name, co
 	message = order_open(c->mcp->settings, asked, explained, warnings, e);
 	if (!message)
 		return NULL;
+	hosts_into(c->mcp, message, explained);
 	named_session_prepare(s, json_incref((json_t *)asked), message);
 	return s;
 }

@@ -221,6 +221,14 @@ static int judge_roots(const struct settings *s, struct err *e)
 		       s->where[SETTING_roots]);
 }
 
+/* Clients of HTTP have no session of their own in which an answer would end. */
+static int judge_ask_hosts(const struct settings *s, struct err *e)
+{
+	if (!s->http || !s->ask_hosts)
+		return 0;
+	return err_set(e, ERR_BAD_SPEC, "%s: is for a server on stdio, which has one client; name hosts with --net", s->where[SETTING_ask_hosts]);
+}
+
 static int judge_artifacts(const struct settings *s, struct err *e)
 {
 	if (!s->http || !is_set(s, SETTING_artifacts) || !*s->artifacts)
@@ -231,7 +239,7 @@ static int judge_artifacts(const struct settings *s, struct err *e)
 int settings_judge(struct settings *s, struct err *e)
 {
 	if (judge_timeout(s, e) < 0 || judge_memory(s, e) < 0 || judge_missing(s, e) < 0 || judge_profile(s, e) < 0 || judge_lists(s, e) < 0 ||
-	    judge_tools(s, e) < 0 || judge_sessions(s, e) < 0 || judge_artifacts(s, e) < 0 || judge_roots(s, e) < 0)
+	    judge_tools(s, e) < 0 || judge_sessions(s, e) < 0 || judge_artifacts(s, e) < 0 || judge_roots(s, e) < 0 || judge_ask_hosts(s, e) < 0)
 		return -1;
 	note(s, SETTING_container_mode, "every run is jailed, whatever this says");
 	note(s, SETTING_container_image, "the profile names what a jail is made of; this is not used");

@@ -3,6 +3,7 @@
 #include "executions.h"
 #include "facts.h"
 #include "findings.h"
+#include "hosts.h"
 #include "metrics.h"
 #include "order.h"
 #include "choice.h"
@@ -151,7 +152,10 @@ static struct execution *start_alone(struct work *w, struct answer_form *answer_
 {
 	struct execution_order order = { 0 };
 
-	return order_run(w->call->mcp->settings, w->arguments, w->explained, w->warnings, &order.message, answer_form, e) < 0 ? NULL : start(w, &order, e);
+	if (order_run(w->call->mcp->settings, w->arguments, w->explained, w->warnings, &order.message, answer_form, e) < 0)
+		return NULL;
+	hosts_into(w->call->mcp, order.message, w->explained);
+	return start(w, &order, e);
 }
 
 /* A new session must be entered before the loop turns again, which start() does. */

@@ -20,7 +20,7 @@ EXPLAINED = {"reply": "explain", "profile": "basic", "rootfs": "basic", "policy"
 
 
 @contextlib.contextmanager
-def served(script, *args):
+def served(script, *args, **explained):
     """A server of MCP in front of a door that explains, and then does what the script says: script(connection, the request)."""
     def serve(connection):
         while True:
@@ -28,7 +28,7 @@ def served(script, *args):
             if request is None:
                 return
             if request["op"] == "explain":
-                connection.send({**EXPLAINED, "tag": request["tag"]})
+                connection.send({**EXPLAINED, **explained, "tag": request["tag"]})
             elif script(connection, request) == "end":
                 return
     with fake_door.door(serve) as env, mcp_client.McpStdio(*args, env=env) as mcp:
@@ -359,3 +359,77 @@ def test_a_check_that_brigd_did_not_survive_is_no_finding(tmp_path):
         result = mcp.call("execute_code", {"code": "1", "validate": True})
         said = mcp_client.data_of(result)
     assert result["isError"] is True and said["exit_reason"] == "cancelled" and "brigd was killed" in said["error"] and said["validation_errors"] is None
+
+
+# --- hosts that a person allows ---
+
+NETWORK = {"allow": ["a.example"], "ceiling": ["a.example", "*.example:8443", "b.example", "xn--e1afmkfd.example"], "deny": ["bad.example:8443"], "secrets": {}}
+YES, NO = ({"action": "accept", "content": {"answer": word}} for word in ("yes", "no"))
+
+
+def missed(*names, reason="not_allowed"):
+    rows = [{"name": name, "port": port, "address": None, "verdict": "refused", "reason": reason, "bytes_in": 0, "bytes_out": 0, "ms": 1.0, "secret": False} for name, port in names]
+    return {"network": {"connections": rows, "more": 0}}
+
+
+@contextlib.contextmanager
+def refusing(record, *args, network=NETWORK):
+    """The server, and the requests of its runs: each of these is refused what the record says."""
+    asked = []
+
+    def script(connection, request):
+        asked.append(request)
+        start(connection, request)
+        end(connection, request, **record)
+    with served(script, *args, network=network) as mcp:
+        yield mcp, asked
+
+
+def ask(mcp, revision, *answers, can=True):
+    """One call; its questions are answered in their order. What was asked, and the reply."""
+    call, can, asked = {"name": "execute_code", "arguments": {"code": "1"}}, {"elicitation": {}} if can else {}, []
+    if revision == mcp_client.MODERN:
+        result = mcp.request("tools/call", call, capabilities=can)
+        for answer in answers:
+            assert result["resultType"] == "input_required", result
+            asked += [one["params"]["message"] for one in result["inputRequests"].values()]
+            result = mcp.request("tools/call", {**call, "requestState": result["requestState"], "inputResponses": {key: answer for key in result["inputRequests"]}}, capabilities=can)
+        return asked, mcp_client.data_of(result)
+    if mcp.legacy is None:
+        mcp.initialize(revision, can)
+    begun = mcp.begin("tools/call", call, revision=revision)
+    for n, answer in enumerate(answers, 1):
+        question = begun.wait_question(n)
+        asked.append(question["params"]["message"])
+        mcp.answer(question, answer)
+    return asked, mcp_client.data_of(begun.result())
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", mcp_client.MODERN])
+def test_a_host_that_a_person_allows_is_for_later_runs_and_nothing_runs_twice(revision):
+    with refusing(missed(("B.example", 443), ("b.example", 443), ("c.example", 8443)), "--ask-hosts") as (mcp, asked):
+        questions, said = ask(mcp, revision, YES, NO)
+        assert "b.example:443, " in questions[0] and "c.example:8443, " in questions[1]
+        assert len(asked) == 1 and "network" not in asked[0] and "b.example:443 is allowed now" in said["hint"] and "run the program again" in said["hint"], said
+        assert ask(mcp, revision)[0] == [], "a host is asked about once"
+        assert asked[1]["network"] == ["a.example", "b.example:443"]
+
+
+@pytest.mark.parametrize("names, args, network, can", [
+    ([("b.example", 443)], [], NETWORK, True),                                                    # without the option
+    ([("b.example", 443)], ["--ask-hosts"], NETWORK, False),                                      # its client can ask nobody
+    ([("b.example", 443)], ["--ask-hosts"], {**NETWORK, "ceiling": None}, True),                   # a service that lets its clients widen nothing
+    ([("b.example", 443)], ["--ask-hosts"], {**NETWORK, "allow": [{"host": "a.example", "methods": ["GET"]}]}, True), # a request cannot repeat that rule
+    ([("d.example", 443), ("bad.example", 8443), ("c.example.org", 8443)], ["--ask-hosts"], NETWORK, True), # above the ceiling, denied, another domain
+    ([("b.example\u202e", 443), ("\u0431.example", 443), ("127.0.0.1", 8443), ("::1", 8443), ("localhost", 8443), ("-x.example", 8443), ("a" * 260 + ".example", 8443)], ["--ask-hosts"], NETWORK, True),
+], ids=["off", "nobody", "service", "methods", "ceiling", "no-names"])
+def test_no_person_is_asked_about_a_host_that_cannot_be_allowed_or_is_no_plain_name(names, args, network, can):
+    with refusing(missed(*names), *args, network=network) as (mcp, asked):
+        questions, said = ask(mcp, "2025-11-25", can=can)
+        assert (questions, len(asked)) == ([], 1) and "allowed now" not in said.get("hint", ""), said
+
+
+def test_a_name_that_may_look_like_another_is_shown_as_it_is_sent():
+    with refusing(missed(("xn--e1afmkfd.example", 443)), "--ask-hosts") as (mcp, _):
+        questions, said = ask(mcp, "2025-11-25", {"action": "cancel"})
+    assert "reach xn--e1afmkfd.example:443," in questions[0] and "may look like another" in questions[0] and "stays refused" in said["hint"], said
