@@ -1,6 +1,7 @@
 #include "check_report.h"
 
 #include "command.h"
+#include "foreign.h"
 #include "report.h"
 #include "summary.h"
 #include "text.h"
@@ -23,10 +24,12 @@ static void print_text(const char *text)
 
 static void print_finding(const struct run_client *c, const json_t *finding, const char *kind)
 {
-	const json_t *at = json_object_get(finding, "line");
+	const json_t *at = json_object_get(finding, "line"), *cell = json_object_get(finding, "cell");
 
 	print_text(c->request->program);
-	if (json_is_integer(at))
+	if (json_is_integer(cell))
+		printf(": cell %" JSON_INTEGER_FORMAT ", line %" JSON_INTEGER_FORMAT, json_integer_value(cell), json_integer_value(at));
+	else if (json_is_integer(at))
 		printf(":%" JSON_INTEGER_FORMAT, json_integer_value(at));
 	printf(": %s", kind);
 	print_text(json_string_value(json_object_get(finding, "message")));
@@ -44,6 +47,30 @@ static void print_findings(const struct run_client *c, const json_t *report)
 		print_finding(c, json_array_get(errors, i), "");
 	for (size_t i = 0; i < json_array_size(warnings); i++)
 		print_finding(c, json_array_get(warnings, i), "warning: ");
+}
+
+static void place_finding(const json_t *cells, json_t *finding)
+{
+	json_int_t line = json_integer_value(json_object_get(finding, "line")), cell = line > 0 ? foreign_place_line(cells, &line) : 0;
+
+	if (!cell)
+		return;
+	json_object_set_new(finding, "line", json_integer(line));
+	json_object_set_new(finding, "cell", json_integer(cell));
+}
+
+/* The checker has read the cells of a notebook as one text: makes its lines those of the cells. Its advice, which has lines in sentences, goes. */
+static void place_findings(const json_t *cells, json_t *report)
+{
+	static const char *const lists[] = { "errors", "warnings" };
+
+	if (!cells)
+		return;
+	for (size_t k = 0; k < ARRAY_LEN(lists); k++)
+		for (size_t i = 0; i < json_array_size(json_object_get(report, lists[k])); i++)
+			place_finding(cells, json_array_get(json_object_get(report, lists[k]), i));
+	place_finding(cells, json_object_get(report, "syntax_error"));
+	json_array_clear(json_object_get(report, "recommendations"));
 }
 
 /* A report that contradicts itself counts as invalid. */
@@ -80,5 +107,6 @@ int check_report(const struct run_client *c)
 	scoped_json *record = report_make_record(c), *report = NULL;
 
 	report = report_of_program(c, PROGRAM_REPORT_check, &why);
+	place_findings(c->request->cells, report);
 	return report ? print_report(c, report) : tell_failure(c, record, &why);
 }

@@ -163,18 +163,69 @@ static int replace(struct bytes *text, const json_t *code, struct err *e)
 	return 0;
 }
 
-int foreign_take_notebook(const char *path, struct bytes *text, struct err *e)
+/* 1: *cells are those of the notebook; 0: it is no notebook. */
+static int read_cells(const char *path, const struct bytes *text, json_t **cells, struct err *e)
 {
 	bool         named    = ends_in(path, ".ipynb");
 	scoped_json *notebook = named || (text->len && text->data[0] == '{') ? json_loadb(text->data, text->len, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	scoped_json *code     = NULL;
-	const json_t *cells   = json_object_get(notebook, "cells");
+	const json_t *list    = json_object_get(notebook, "cells");
 
-	if (!named && !(json_object_get(notebook, "nbformat") && cells))
+	if (!named && !(json_object_get(notebook, "nbformat") && list))
 		return 0;
-	if (!json_is_array(cells) || !(code = code_of(cells)))
+	if (!json_is_array(list) || !(*cells = code_of(list)))
 		return err_set(e, ERR_BAD_SPEC, "%.200s: is no notebook of Jupyter, format 4: it has no list of cells", path);
 	if (strcasecmp(language_of(notebook), "python") != 0)
 		return err_set(e, ERR_BAD_SPEC, "%.200s: is a notebook in %.40s, and brig run runs Python", path, language_of(notebook));
-	return replace(text, code, e);
+	return 1;
+}
+
+int foreign_take_notebook(const char *path, struct bytes *text, struct err *e)
+{
+	scoped_json *cells = NULL;
+	int          r     = read_cells(path, text, &cells, e);
+
+	return r == 1 ? replace(text, cells, e) : r;
+}
+
+/* --- to check it --- */
+
+static const char *cell_text(const json_t *cells, size_t i)
+{
+	return json_string_value(json_array_get(json_array_get(cells, i), 1));
+}
+
+int foreign_join_notebook(const char *path, struct bytes *text, json_t **cells, struct err *e)
+{
+	char  *whole = NULL;
+	size_t n     = 0;
+	FILE  *to;
+	int    r     = read_cells(path, text, cells, e);
+
+	if (r != 1)
+		return r;
+	if (!(to = open_memstream(&whole, &n)))
+		return err_set(e, ERR_LIMIT, "out of memory");
+	for (size_t i = 0; i < json_array_size(*cells); i++)
+		fprintf(to, "%s\n", cell_text(*cells, i));
+	if (fclose(to) != 0) {
+		free(whole);
+		return err_set(e, ERR_LIMIT, "out of memory");
+	}
+	bytes_done(text);
+	*text = (struct bytes){ whole, n };
+	return 0;
+}
+
+json_int_t foreign_place_line(const json_t *cells, json_int_t *line)
+{
+	for (size_t i = 0; i < json_array_size(cells); i++) {
+		json_int_t lines = 1;
+
+		for (const char *at = cell_text(cells, i); (at = strchr(at, '\n')); at++)
+			lines++;
+		if (*line <= lines)
+			return json_integer_value(json_array_get(json_array_get(cells, i), 0));
+		*line -= lines;
+	}
+	return 0;
 }

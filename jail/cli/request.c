@@ -131,6 +131,8 @@ void request_done(struct request *r)
 	fd_closep(&r->files_sock);
 	json_decref(r->message);
 	r->message = NULL;
+	json_decref(r->cells);
+	r->cells = NULL;
 	free(r->in_shown);
 	r->in_shown = NULL;
 }
@@ -498,7 +500,7 @@ static int put_file(struct request *r, const char *path, struct err *e)
 
 	if (place_program(r, path, buf, sizeof buf, &file, e) < 0 || read_program(r, file, &text, e) < 0 || foreign_check(file, &text, e) < 0)
 		return -1;
-	if (r->by != BY_CHECK && foreign_take_notebook(file, &text, e) < 0)
+	if ((r->by == BY_CHECK ? foreign_join_notebook(file, &text, &r->cells, e) : foreign_take_notebook(file, &text, e)) < 0)
 		return -1;
 	return seal_program(r, text.data, text.len, e);
 }

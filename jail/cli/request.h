@@ -58,6 +58,7 @@ struct request {
 
 	/* made from it */
 	json_t *message;
+	json_t *cells; /* of a notebook that is checked: foreign.h; else NULL */
 	int     fd[PROTOCOL_FDS_MAX]; /* owned: the descriptors of the message */
 	size_t  fds;
 	int     stdin_fd;

@@ -53,6 +53,16 @@ def test_findings_are_lines(report, status, text):
     assert (ran.status, ran.stdout, ran.stderr) == (status, text, ""), ran
 
 
+def test_of_a_notebook_the_cell_and_its_line_are_named(tmp_path):
+    file = tmp_path / "a.ipynb"
+    file.write_text(json.dumps({"nbformat": 4, "cells": [{"cell_type": "code", "source": "%matplotlib inline\nx = 1"}, {"cell_type": "markdown", "source": "# x"},
+                                                         {"cell_type": "code", "source": ["y = 2\n", "import nothing_of_this_name"]}]}))
+    ran = check("-p", "strict", file=file)
+    assert ran.status == 0 and ran.stdout.startswith(f"{file}: cell 3, line 2: warning: "), ran
+    (found,) = json.loads(check("-p", "strict", "--json", file=file).stdout)["warnings"]
+    assert (found["cell"], found["line"]) == (3, 2)
+
+
 def test_json_is_the_report_and_nothing_else():
     ran = told(FOUND, "--json")
     assert (ran.status, ran.stderr) == (1, "") and json.loads(ran.stdout) == FOUND, ran
