@@ -225,7 +225,7 @@ int file_stream_next(int fd, struct file_entry *entry, char name[FILE_NAME_BYTES
 
 	if (file_stream_read(fd, entry, sizeof *entry) < 0)
 		return errno == EPIPE ? err_set(e, ERR_PROTOCOL, "files: they ended in the middle") : err_sys(e, "files");
-	if (entry->kind > FILE_LIST || entry->name_len > FILE_NAME_BYTES)
+	if (entry->kind > FILE_FOLDER || entry->name_len > FILE_NAME_BYTES)
 		return err_set(e, ERR_PROTOCOL, "files: a header makes no sense");
 	if (file_stream_read(fd, name, entry->name_len) < 0)
 		return err_sys(e, "files");
@@ -281,28 +281,46 @@ static int create(int dir, const char *name, bool executable, bool replace)
 	return -1;
 }
 
-int file_stream_create(int dir, const char *name, bool executable, bool replace)
+/* Enters the directories of a path, and leaves *name at its last component. Returns dir, or the descriptor that *entered owns then. */
+static int enter_all(int dir, const char **name, int *entered)
 {
 	char        part[256];
 	const char *slash;
-	scoped_fd   here = -1;
 
-	while ((slash = strchr(name, '/'))) {
-		size_t n = (size_t)(slash - name);
+	while ((slash = strchr(*name, '/'))) {
+		size_t n = (size_t)(slash - *name);
 		int    next;
 
 		if (n >= sizeof part) {
 			errno = ENAMETOOLONG;
 			return -1;
 		}
-		memcpy(part, name, n);
+		memcpy(part, *name, n);
 		part[n] = 0;
-		next = enter(here < 0 ? dir : here, part);
-		fd_closep(&here);
-		here = next;
-		if (here < 0)
+		next = enter(*entered < 0 ? dir : *entered, part);
+		fd_closep(entered);
+		*entered = next;
+		if (next < 0)
 			return -1;
-		name = slash + 1;
+		*name = slash + 1;
 	}
-	return create(here < 0 ? dir : here, name, executable, replace);
+	return *entered < 0 ? dir : *entered;
+}
+
+int file_stream_create(int dir, const char *name, bool executable, bool replace)
+{
+	scoped_fd entered = -1;
+	int       above   = enter_all(dir, &name, &entered);
+
+	return above < 0 && above != AT_FDCWD ? -1 : create(above, name, executable, replace);
+}
+
+int file_stream_make_folder(int dir, const char *name)
+{
+	scoped_fd entered = -1, made = -1;
+	int       above   = enter_all(dir, &name, &entered);
+
+	if (above >= 0 || above == AT_FDCWD)
+		made = enter(above, name);
+	return made < 0 ? -1 : 0;
 }

@@ -16,10 +16,13 @@ enum file_kind {
 	FILE_END,        /* the last entry, in each direction; its name is not checked */
 	FILE_REGULAR,
 	FILE_EXECUTABLE, /* a regular file with mode 0755 instead of 0644 */
-	FILE_GET,        /* from the client, after its files: a pattern of files that it wants; no bytes */
+	FILE_GET,        /* from the client, after its files: a pattern of files that it wants; bytes may be FILE_GET_FOLDERS, none follow */
 	FILE_LEFT,       /* to the client: a file that matches and is left out; the member bytes is an enum file_left, no bytes follow */
 	FILE_LIST,       /* sessions only. From the client: a pattern of files to list. To the client: a file; bytes is its size, none follow */
+	FILE_FOLDER,     /* an empty directory: among the files of the client, and to one that sent FILE_GET_FOLDERS; no bytes */
 };
+
+enum { FILE_GET_FOLDERS = 1 }; /* the client knows FILE_FOLDER */
 
 enum file_left { FILE_LEFT_link, FILE_LEFT_special, FILE_LEFT_size, FILE_LEFT_unreadable, FILE_LEFT_deep, FILE_LEFT_room, FILE_LEFT_unwritable, FILE_LEFT_changed, FILE_LEFT_COUNT };
 
@@ -67,3 +70,5 @@ must_use int file_stream_copy(int to, int from, uint64_t len);
  * replace, the regular file is truncated and keeps its mode. The caller's descriptor, or -1 with errno.
  */
 must_use int file_stream_create(int dir, const char *name, bool executable, bool replace);
+/* Creates a directory in the same way. It may exist. */
+must_use int file_stream_make_folder(int dir, const char *name);

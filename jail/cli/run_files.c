@@ -223,6 +223,8 @@ static int put_tree(const struct giver *g, int dir, const char *name)
 	struct dirent **list;
 	int             n = scandirat(dir, ".", &list, NULL, alphasort), r = 0;
 
+	if (n == 2) /* "." and ".." */
+		r = file_stream_put(g->sock, FILE_FOLDER, name, 0);
 	for (int i = 0; i < n; i++) {
 		char *path = NULL;
 
@@ -259,10 +261,10 @@ static int send_patterns(const struct request *r, const char *list, int sock)
 	for (size_t i = 0; r->get[i]; i++) {
 		scoped_pair p = get_of(r->get[i]);
 
-		if (!p.first || file_stream_put(sock, FILE_GET, p.first, 0) < 0)
+		if (!p.first || file_stream_put(sock, FILE_GET, p.first, FILE_GET_FOLDERS) < 0)
 			return -1;
 	}
-	if (r->out && file_stream_put(sock, FILE_GET, "out", 0) < 0)
+	if (r->out && file_stream_put(sock, FILE_GET, "out", FILE_GET_FOLDERS) < 0)
 		return -1;
 	if (list && file_stream_put(sock, FILE_LIST, list, 0) < 0)
 		return -1;
@@ -388,17 +390,24 @@ static void make_folders(const char *path)
 	}
 }
 
+static int open_folder(const char *path)
+{
+	make_folders(path);
+	if (mkdir(path, 0777) < 0 && errno != EEXIST)
+		return -1;
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 /* The file is never executable, even if the program made it so. */
 static int open_target(const struct target *to)
 {
 	scoped_fd dir = -1;
 
-	make_folders(to->dir ? to->dir : to->path);
-	if (!to->dir)
+	if (!to->dir) {
+		make_folders(to->path);
 		return open(to->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-	if (mkdir(to->dir, 0777) < 0 && errno != EEXIST)
-		return -1;
-	dir = open(to->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	dir = open_folder(to->dir);
 	return dir < 0 ? -1 : file_stream_create(dir, to->path, false, to->replace);
 }
 
@@ -415,6 +424,22 @@ static void add_hidden(struct taker *t, const char *name, size_t n)
 	if (!why || strcmp(why, "hidden") != 0 || !json_equal(json_object_get(last, "name"), its))
 		add_row(t, upto, json_null(), NULL, "hidden");
 	json_decref(its);
+}
+
+/* An empty directory. It has a row only if it cannot be made. */
+static void take_folder(struct taker *t, const char *name)
+{
+	struct target to  = { .path = NULL };
+	scoped_fd     dir = -1;
+
+	if (find_target(t, name, &to)) {
+		dir = open_folder(to.dir ? to.dir : to.path);
+		if (dir < 0 || (to.dir && *to.path && file_stream_make_folder(dir, to.path) < 0))
+			add_row(t, name, json_null(), NULL, strerror(errno));
+	} else if (to.hidden) {
+		add_hidden(t, name, to.hidden);
+	}
+	free(to.dir);
 }
 
 /* Reads all bytes of the file even if it cannot be written, because the next entry follows them. -1: nothing more can be read. */
@@ -497,6 +522,9 @@ static int take_entry(struct taker *t, int sock, const struct file_entry *entry,
 		}
 		t->left -= entry->bytes;
 		return take_file(t, sock, entry, name);
+	case FILE_FOLDER:
+		take_folder(t, name);
+		return 0;
 	case FILE_LEFT:
 		take_left(t, name, entry->bytes);
 		return 0;

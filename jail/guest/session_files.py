@@ -4,7 +4,8 @@
 # without following links, and in a way that cannot block.
 from posix import ftruncate, link, mkdir, open as open_at, readv, rename, scandir, stat as stat_of, unlink as unlink_at
 
-END, REGULAR, EXECUTABLE, GET, LEFT, LIST = range(6)
+END, REGULAR, EXECUTABLE, GET, LEFT, LIST, FOLDER = range(7)
+GET_FOLDERS = 1 # a pattern's length, from a client that knows FOLDER
 LINK, SPECIAL, SIZE, UNREADABLE, DEEP, ROOM, UNWRITABLE, CHANGED = range(8)
 NAME_BYTES, FOLDERS_MAX, GETS_MAX, BLOCK_BYTES = 1024, 32, 64, 64 << 10
 O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY, O_CLOEXEC = 0o200000, 0o400000, 0o4000, 0o400, 0o2000000
@@ -57,7 +58,7 @@ def put_entry(fd, kind, name=b"", size=0):
 def next_entry(fd):
     head = read_exactly(fd, 16)
     kind, length, size = (int.from_bytes(head[at:to], sys.byteorder) for at, to in ((0, 4), (4, 8), (8, 16)))
-    if kind > LIST or length > NAME_BYTES:
+    if kind > FOLDER or length > NAME_BYTES:
         raise Ended
     return kind, read_exactly(fd, length), size
 
@@ -156,6 +157,15 @@ def put_file(fd, kind, name, size):
                 close(one)
 
 
+def put_folder(name):
+    """As put_file()."""
+    try:
+        close(open_folder(name.split(b"/"), True))
+        return None
+    except OSError as error:
+        return ROOM if error.errno in (ENOMEM, ENOSPC, EDQUOT) else UNWRITABLE
+
+
 def take_files(fd):
     """Returns the files that were left out, each with its reason."""
     left = []
@@ -163,12 +173,12 @@ def take_files(fd):
         kind, name, size = next_entry(fd)
         if kind == END:
             return left
-        if kind not in (REGULAR, EXECUTABLE):
+        if kind not in (REGULAR, EXECUTABLE, FOLDER):
             raise Ended
         if not is_plain(name):
             skip(fd, size)
             left.append((name, UNWRITABLE))
-        elif (why := put_file(fd, kind, name, size)) is not None:
+        elif (why := put_folder(name) if kind == FOLDER else put_file(fd, kind, name, size)) is not None:
             left.append((name, why))
 
 
@@ -289,8 +299,8 @@ def send_bytes(fd, file, size):
 
 
 class Sender:
-    def __init__(self, fd, patterns):
-        self.fd, self.patterns = fd, patterns
+    def __init__(self, fd, patterns, sends_folders):
+        self.fd, self.patterns, self.sends_folders = fd, patterns, sends_folders
 
     def wants(self, name):
         """GET, LIST or None; GET where both match."""
@@ -307,6 +317,8 @@ class Sender:
         try:
             with scandir(folder) as entries:
                 names = sorted(sys.modules["os"].fsencode(entry.name) for entry in entries)
+            if not names and self.sends_folders and prefix and self.wants(prefix[:-1]) == GET:
+                put_entry(self.fd, FOLDER, prefix[:-1])
             for last in names:
                 self.send_one(folder, last, prefix + last, depth)
         finally:
@@ -358,13 +370,15 @@ def room_of(folder):
 
 
 def take_patterns(fd):
-    patterns = []
+    """Returns them, and whether empty directories that match are sent, too."""
+    patterns, sends_folders = [], False
     while True:
-        kind, name, _ = next_entry(fd)
+        kind, name, size = next_entry(fd)
         if kind == END:
-            return patterns
+            return patterns, sends_folders
         if kind not in (GET, LIST) or len(patterns) == GETS_MAX:
             raise Ended
+        sends_folders |= kind == GET and size == GET_FOLDERS
         parts = plain_pattern(name)
         patterns.append((kind, parts) if parts else (kind, [b""])) # which matches nothing
 
@@ -373,11 +387,11 @@ def serve_files(fd):
     try_to_write(-1, b" ") # code needs memory when it is executed for the first time, and when this code matters there is none
     try:
         left = take_files(fd)
-        patterns = take_patterns(fd)
+        patterns, sends_folders = take_patterns(fd)
         for name, why in left:
             put_entry(fd, LEFT, name[:NAME_BYTES], why)
         if patterns:
-            Sender(fd, patterns).send()
+            Sender(fd, patterns, sends_folders).send()
         put_entry(fd, END)
     except (Ended, OSError):
         pass

@@ -45,6 +45,7 @@ struct job {
 	const struct sock_fprog *filter;
 	dev_t                    dev;
 	uint64_t                 sent;
+	bool                     sends_folders;
 	char                    *get[FILE_GETS_MAX];
 	size_t                   gets;
 };
@@ -95,6 +96,15 @@ static int take_file(const struct job *j, const struct file_entry *entry, const 
 	return err_sys(e, "files: %.80s", name);
 }
 
+static int take_folder(const struct job *j, const char *name, struct err *e)
+{
+	if (file_stream_make_folder(j->workspace, name) == 0)
+		return 0;
+	if (errno == ENOTDIR)
+		return err_set(e, ERR_BAD_SPEC, "files: %.80s comes twice, as a file and as a directory", name);
+	return errno == ENOSPC ? err_set(e, ERR_LIMIT, "files: no room in /workspace for %.80s; ask for more with --inodes", name) : err_sys(e, "files: %.80s", name);
+}
+
 static int fill(const struct job *j, struct err *e)
 {
 	struct file_entry entry;
@@ -105,9 +115,9 @@ static int fill(const struct job *j, struct err *e)
 			return -1;
 		if (entry.kind == FILE_END)
 			return 0;
-		if (entry.kind != FILE_REGULAR && entry.kind != FILE_EXECUTABLE)
+		if (entry.kind != FILE_REGULAR && entry.kind != FILE_EXECUTABLE && entry.kind != FILE_FOLDER)
 			return err_set(e, ERR_PROTOCOL, "files: only files come before the first end");
-		if (take_file(j, &entry, name, e) < 0)
+		if ((entry.kind == FILE_FOLDER ? take_folder(j, name, e) : take_file(j, &entry, name, e)) < 0)
 			return -1;
 	}
 }
@@ -153,6 +163,7 @@ static int take_patterns(struct job *j)
 			return 0;
 		if (entry.kind != FILE_GET || j->gets == FILE_GETS_MAX || !(j->get[j->gets++] = strdup(name)))
 			return -1;
+		j->sends_folders |= entry.bytes == FILE_GET_FOLDERS;
 	}
 	return -1;
 }
@@ -215,12 +226,22 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* Where a shown directory was mounted there is an empty one of the cell's PID 1 behind it. */
+static bool is_of_program(const struct job *j, int dir)
+{
+	struct stat st;
+
+	return fstat(dir, &st) == 0 && st.st_uid == j->id;
+}
+
 /* Sends the entries in the order of their names. If a path is too long for a header, its directory is named as left out. */
 static int send_tree(struct job *j, int dir, char *name, size_t len, unsigned depth)
 {
 	struct dirent **list;
 	int             n = scandirat(dir, ".", &list, NULL, by_name), r = 0;
 
+	if (n == 2 && len && j->sends_folders && is_wanted(j, name) && is_of_program(j, dir)) /* "." and ".." */
+		r = file_stream_put(j->client, FILE_FOLDER, name, 0);
 	for (int i = 0; i < n; i++) {
 		const char *last = list[i]->d_name;
 		size_t      more = strlen(last), slash = len > 0;

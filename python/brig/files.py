@@ -16,7 +16,8 @@ from .errors import FilesFailed, ProtocolError
 Content = Union[str, bytes, "os.PathLike[str]"]
 T = TypeVar("T")
 _ENTRY = struct.Struct("=IIQ")
-_END, _FILE, _EXECUTABLE, _GET, _LEFT, _LIST = range(6)
+_END, _FILE, _EXECUTABLE, _GET, _LEFT, _LIST, _FOLDER = range(7)
+_GET_FOLDERS = 1 # of a pattern: empty directories that match are wanted, too
 _WHY = ["link", "special", "size", "unreadable", "deep", "room", "unwritable", "changed"]
 _SENTENCES = {"room": "there is no room for it in /workspace; open the session with a larger one: workspace=", "unwritable": "it cannot be written there",
               "deep": "its name is too long, or has . or .. in it", "size": "it is larger than /workspace", "link": "a link is in its place",
@@ -45,6 +46,10 @@ class Files(Found[bytes]):
     """{name below /workspace: bytes}. The program chose names and bytes: save() is the safe way to write them."""
     _asked: Optional[_Wanted] = None
 
+    def __init__(self, *content: Any) -> None:
+        super().__init__(*content)
+        self.folders: List[str] = [] # empty directories that matched; save() makes them
+
     def save(self, directory: Union[str, "os.PathLike[str]"], replace: bool = False, hidden: bool = False) -> List[str]:
         """Writes the files below a directory, which is made if it is missing, and returns their paths. Links below it are not followed. An existing
         file is an error (FileExistsError), unless replace is true. No file is made executable. A file whose name, or that of a directory above it,
@@ -53,6 +58,9 @@ class Files(Found[bytes]):
         os.makedirs(directory, exist_ok=True)
         kept = [name for name in self if hidden or not self._hides(name)]
         self.left_out.update(dict.fromkeys(self.keys() - set(kept), "hidden"))
+        for folder in self.folders:
+            if hidden or not self._hides(folder):
+                os.close(_enter(os.fspath(directory), _parts(folder)))
         return [_save(os.fspath(directory), name, self[name], replace) for name in kept]
 
     def _hides(self, name: str) -> bool:
@@ -69,7 +77,7 @@ class _Sources:
 
     def __init__(self, files: Optional[Mapping[str, Content]]) -> None:
         self.held: List[int] = []
-        self.rows: List[Tuple[bytes, Union[bytes, int, str]]] = []
+        self.rows: List[Tuple[bytes, Union[bytes, int, str, None]]] = []
         try:
             for name, content in (files or {}).items():
                 self.rows += self._of(name, content)
@@ -77,7 +85,7 @@ class _Sources:
             self.close()
             raise
 
-    def _of(self, name: str, content: Content) -> Iterator[Tuple[bytes, Union[bytes, int, str]]]:
+    def _of(self, name: str, content: Content) -> Iterator[Tuple[bytes, Union[bytes, int, str, None]]]:
         if isinstance(content, (str, bytes)):
             yield os.fsencode(name), content.encode() if isinstance(content, str) else content
         elif os.path.isdir(content):
@@ -108,6 +116,9 @@ class _Sources:
 
     def give(self, put: Callable[[int, bytes, int], None], send: Callable[[bytes], None]) -> None:
         for name, content in self.rows:
+            if content is None:
+                put(_FOLDER, name, 0)
+                continue
             if isinstance(content, bytes):
                 put(_FILE, name, len(content))
                 send(content)
@@ -128,10 +139,12 @@ def _open_regular(path: str, flags: int = 0) -> int:
     return fd
 
 
-def _tree(top: str, name: str) -> Iterator[Tuple[bytes, str]]:
-    """All regular files of a directory. A link is not followed: its target may be anywhere."""
+def _tree(top: str, name: str) -> Iterator[Tuple[bytes, Optional[str]]]:
+    """All regular files of a directory, and None for each empty directory. A link is not followed: its target may be anywhere."""
     for folder, below, files in os.walk(top, onerror=_raise):
         below.sort()
+        if not below and not files:
+            yield os.fsencode(os.path.normpath(os.path.join(name, os.path.relpath(folder, top)))), None
         for each in sorted(files):
             path = os.path.join(folder, each)
             if stat.S_ISREG(os.lstat(path).st_mode):
@@ -314,7 +327,7 @@ class _Taken:
                 self.is_whole = True
                 return
             self._entries += 1
-            if kind not in (_FILE, _EXECUTABLE, _LEFT, _LIST) or name_len > NAME_MAX:
+            if kind not in (_FILE, _EXECUTABLE, _LEFT, _LIST, _FOLDER) or name_len > NAME_MAX:
                 raise _Malformed("a malformed header in the stream of files")
             raw = read(name_len)
             fault = _name_fault(raw)
@@ -336,6 +349,9 @@ class _Taken:
             why = _WHY[size] if size < len(_WHY) else "unknown"
             self.files.pop(name, None) # its bytes came before: the file changed while it was read
             self.files.left_out[name] = self.sizes.left_out[name] = why
+        elif kind == _FOLDER:
+            if raw in self._get:
+                self.files.folders.append(name)
         elif kind == _LIST:
             if raw in self._listed:
                 self.sizes[name] = size
@@ -372,12 +388,15 @@ def _recv(sock: socket.socket, size: int, before: Callable[[], Any] = lambda: No
     return bytes(data)
 
 
-def _save(directory: str, name: str, content: bytes, replace: bool) -> str:
-    """Opens one component after the other, so that no link is followed."""
+def _parts(name: str) -> List[bytes]:
     raw = os.fsencode(name)
     if _name_fault(raw):
         raise ValueError(f"{name!r} {_name_fault(raw)}")
-    *folders, last = raw.split(b"/")
+    return raw.split(b"/")
+
+
+def _enter(directory: str, folders: Sequence[bytes]) -> int:
+    """Makes directories that are missing. Opens one component after the other, so that no link is followed."""
     here = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for folder in folders:
@@ -386,6 +405,16 @@ def _save(directory: str, name: str, content: bytes, replace: bool) -> str:
             below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
             os.close(here)
             here = below
+    except BaseException:
+        os.close(here)
+        raise
+    return here
+
+
+def _save(directory: str, name: str, content: bytes, replace: bool) -> str:
+    *folders, last = _parts(name)
+    here = _enter(directory, folders)
+    try:
         with os.fdopen(_create(last, here, replace), "wb") as file:
             file.write(content)
     finally:
@@ -441,7 +470,7 @@ class Mover(threading.Thread):
             self.sources.give(self._put, self.ours.sendall)
             self._put(_END, b"", 0)
             for pattern in self.patterns:
-                self._put(_GET, pattern, 0)
+                self._put(_GET, pattern, _GET_FOLDERS)
             self._put(_END, b"", 0)
             self.taken.take(lambda size: _recv(self.ours, size))
             self.taken.tell_missing(self.asked)
@@ -540,7 +569,7 @@ class Transfer:
             self.sources.give(self._put, self._send)
             self._put(_END, b"", 0)
             for kind, pattern in self.patterns:
-                self._put(kind, pattern, 0)
+                self._put(kind, pattern, _GET_FOLDERS if kind == _GET else 0)
             self._put(_END, b"", 0)
             self.is_given = True
         except (BrokenPipeError, ConnectionResetError):

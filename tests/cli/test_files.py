@@ -90,6 +90,20 @@ def test_patterns_stop_at_a_slash_and_a_directory_means_all_in_it(where, here):
 SEVERAL = "import os\nos.makedirs('o/p')\nfor name in 'a', 'b', 'o/x', 'o/p/c.csv': open(name, 'w').write(name)"
 
 
+def test_empty_directories_go_in_and_come_out(where, here):
+    for name in "src/data/out", "src/logs", "bare":
+        (here / name).mkdir(parents=True)
+    code = "import os\nprint(sorted(p for top in ('src', 'bare') for p, _, _ in os.walk(top)))\nfor name in 'out/models/v1', 'out/.cache', 'kept/a': os.makedirs(name)"
+    done = run(where, "--put", "src", "--put", "bare", "--out", "got", "--get", "kept:far/away", code=code)
+    assert (done.returncode, done.stdout) == (0, "['bare', 'src', 'src/data', 'src/data/out', 'src/logs']\n"), done
+    assert sorted(str(path.relative_to(here)) for top in ("got", "far") for path in (here / top).rglob("*")) == ["far/away", "far/away/a", "got/models", "got/models/v1"]
+    assert done.stderr == "brig: not saved: out/.cache: its name begins with a dot, and other programs may obey it; name it, or add --hidden\n"
+    got = brig.run("import os\nos.makedirs('o/a')\nsorted(os.listdir('src'))", files={"src": here / "src"}, get=["o"], **package(where))
+    assert (got.value, got.files.folders, dict(got.files), got.left_out) == (["data", "logs"], ["o/a"], {}, {})
+    got.files.save(here / "saved")
+    assert (here / "saved/o/a").is_dir()
+
+
 def test_patterns_may_be_written_as_people_do_and_one_that_is_odd_costs_no_other_file(where, here):
     assert run(where, "--get", "/workspace/a", "--get", "o/", "--get", "**/c.csv:all/", code=SEVERAL).returncode == 0
     assert sorted(p.relative_to(here).as_posix() for p in here.rglob("*") if p.is_file()) == ["a", "o/p/c.csv", "o/x"]
@@ -316,6 +330,14 @@ def talk(where, sent, *, close=True):
 ])
 def test_a_client_that_lies_about_its_files_is_told_what_is_wrong(where, sent, answer):
     assert answer in talk(where, sent)
+
+
+def test_a_client_that_does_not_know_empty_directories_gets_none(where):
+    ours, theirs = socket.socketpair()
+    with ours, brig.Connection(**package(where)) as connection:
+        ours.sendall(entry(END) + entry(GET, b"o") + entry(END))
+        connection.carry_out({"op": "run", "files": True}, [brig.client._sealed("import os\nos.makedirs('o/a')"), theirs.detach()], None, None, None)
+        assert b"".join(iter(lambda: ours.recv(4096), b"")) == entry(END)
 
 
 def test_a_descriptor_that_is_no_pair_is_refused(service):

@@ -316,13 +316,14 @@ def test_files_and_trees_are_put_listed_and_got(session, tmp_path):
     (tree / "tool").write_text("#!/bin/sh\necho ran\n")
     (tree / "tool").chmod(0o755)
     (tree / "link").symlink_to("/etc/passwd")
+    (tree / "empty").mkdir()
     session.put({"text": "t", "bytes": b"\0b", "in/file": tree / "deep/two", "in/tree": tree, "big": bytes(3 << 20)})
     assert session.files() == {"text": 1, "bytes": 2, "in/file": 1, "in/tree/deep/two": 1, "in/tree/tool": 19, "big": 3 << 20}
     assert session.exec(["in/tree/tool"]).stdout == "ran\n"
     session.run("import os; open('text', 'a').write('!'); os.mkfifo('in/pipe'); os.symlink('/etc/passwd', 'in/link')")
     got = session.get("text", "in")
     assert got == {"text": b"t!", "in/file": b"2", "in/tree/deep/two": b"2", "in/tree/tool": b"#!/bin/sh\necho ran\n"}
-    assert got.left_out == {"in/pipe": "special", "in/link": "link"}
+    assert got.left_out == {"in/pipe": "special", "in/link": "link"} and got.folders == ["in/tree/empty"]
     assert session.files("*e*") == {"text": 2, "bytes": 2} and session.get("none") == {} and session.get("big")["big"] == bytes(3 << 20)
 
 
