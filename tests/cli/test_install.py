@@ -131,6 +131,13 @@ def test_ctest_runs_every_unit_test():
     assert {test["name"] for test in json.loads(listed)["tests"]} == {path.stem for path in (ROOT / "tests/unit").glob("test_*.c")}
 
 
+@pytest.mark.row("E17")
+def test_no_unit_has_a_core_limit_at_which_crashes_start_the_hosts_handler():
+    """0 does not stop a handler behind a pipe, and no process of the unit could raise it; where there is one, the service would refuse each run."""
+    for unit in (ROOT / "packaging/systemd").rglob("*.service.in"):
+        assert re.findall(r"^LimitCORE=(.*)$", unit.read_text(), re.M) == ["1"], unit
+
+
 HARDENING = {"x86_64": "-fcf-protection=full", "aarch64": "-mbranch-protection=standard"}
 
 

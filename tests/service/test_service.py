@@ -1,7 +1,9 @@
 """A user without privilege runs Python through the service, and whatever ends the service leaves nothing."""
 import json
 import os
+import pathlib
 import signal
+import subprocess
 
 import pytest
 
@@ -195,6 +197,25 @@ def test_a_reload_ends_no_run_and_says_what_cannot_be_used(config, start):
     service.systemctl("reload", service.UNIT, check=True)
     assert (service.door(), one.process.poll(), service.show("ActiveState")) == (door, None, "active")
     assert service.brig(service.MEMBER, "reload").returncode == 1, "a user who is not root"
+
+
+@pytest.mark.row("E17")
+def test_a_program_that_crashes_starts_no_crash_handler_whenever_the_host_got_one(anew, tmp_path):
+    """Ubuntu's apport and systemd-coredump are such handlers: root's, with input from the jail."""
+    pattern, handler, called = pathlib.Path("/proc/sys/kernel/core_pattern"), tmp_path / "handler", tmp_path / "called"
+    handler.write_text(f"#!/bin/sh\necho $1 >>{called}\n")
+    handler.chmod(0o755)
+    before, crash = pattern.read_text(), "import os; os.abort()"
+    try:
+        service.run(service.MEMBER, "pass")
+        pattern.write_text(f"|{handler} %s")
+        assert service.run(service.MEMBER, crash)["signal"] == "SIGABRT" and not called.exists(), "the service was there first"
+        service.begin_anew()
+        assert service.run(service.MEMBER, crash)["signal"] == "SIGABRT" and not called.exists(), "the handler was"
+        subprocess.run(["sh", "-c", "kill -ABRT $$"], check=False)
+        assert host.poll(called.exists), "the host's own crashes do not start it either"
+    finally:
+        pattern.write_text(before)
 
 
 def test_a_configuration_that_cannot_be_used_is_named_and_not_tried_again(anew, tmp_path):

@@ -13,10 +13,13 @@ from support import host
 REPO = host.REPO
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = HERE / "guest"  # laid over the packages' files
-SUITE, KERNEL = "bookworm", "linux-image-cloud-amd64"
+SUITE = os.environ.get("BRIG_VM_SUITE", "bookworm") # or "trixie", whose kernel and AppArmor decide about user namespaces
+KERNEL = "linux-image-cloud-amd64"
 PACKAGES = """systemd-sysv dbus dbus-user-session libpam-systemd uidmap python3 python3-pytest python3-jsonschema
               iproute2 procps util-linux libcap2-bin strace kmod libmicrohttpd12 libarchive13 systemd-container crun
               openssl ca-certificates nginx haproxy dnsmasq-base fcgiwrap git curl python3-websockets""".split()
+if SUITE != "bookworm": # no parts but those that are asked for
+    PACKAGES = [{"libmicrohttpd12": "libmicrohttpd12t64", "libarchive13": "libarchive13t64"}.get(name, name) for name in PACKAGES] + ["apparmor"]
 SIZE = "2G"
 UNUSED = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*"]
 TREE = ["tests", "profiles", "examples", "recipes", "README.md", "dev", "man", "pytest.ini", "jail", "common", "rootfs-builder",
@@ -45,6 +48,8 @@ chown -R 0:0 etc usr/lib/brig-guest
 echo guest >etc/hostname
 echo '127.0.0.1 localhost guest' >etc/hosts
 """.replace("KERNEL", KERNEL)
+if SUITE != "bookworm":
+    FURNISH = FURNISH.replace("./lib/modules", "./usr/lib/modules")
 
 
 def key():
@@ -58,14 +63,14 @@ def key():
 def base():
     """(kernel, disk) of the guest without this tree; made when it is not there."""
     kept = host.build_dir() / "vm"
-    folder = kept / f"base-{key()}"
+    folder = kept / f"{'base' if SUITE == 'bookworm' else SUITE}-{key()}"
     if not folder.exists():
         kept.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept, prefix="new-") as new:
             make_base(pathlib.Path(new))
             shutil.rmtree(folder, ignore_errors=True)
             os.rename(pathlib.Path(new) / "base", folder)
-        for old in kept.glob("base-*"):
+        for old in kept.glob(f"{folder.name.split('-')[0]}-*"):
             if old != folder:
                 shutil.rmtree(old)
     return folder / "vmlinuz", folder / "disk"
