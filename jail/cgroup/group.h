@@ -118,6 +118,13 @@ uint64_t group_socket_bytes(void);
 /* Sets this limit on a parent's base (v1). A failure is ignored: each cell has a limit of its own. */
 void group_limit_parent(const struct group_leaf *base);
 
+/*
+ * v1: one leaf for all brig-proxy of a keeper bounds what their TCP sockets hold together, whichever profile and user they serve. It has no
+ * other limit: a process joins its memory leaf alone, so that no other controller holds it back. Without such a leaf both do nothing.
+ */
+must_use int group_limit_proxies(const struct group *g, struct err *e);
+must_use int group_join_proxies(const struct group *g, struct err *e); /* the calling process */
+
 /* For clone3(CLONE_INTO_CGROUP): the v2 leaf, which g owns, or -1. */
 int group_clone_fd(const struct group *g);
 

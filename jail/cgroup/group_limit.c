@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
+#include <unistd.h>
 
 enum value { VALUE_MEMORY, VALUE_MARK, VALUE_SOCKETS, VALUE_PIDS, VALUE_CPU_MAX, VALUE_QUOTA, VALUE_PERIOD, VALUE_ZERO, VALUE_ONE, VALUE_MOST };
 enum { CPU_PERIOD_US = 100000, PAGE = 4096 };
@@ -59,6 +60,27 @@ void group_limit_parent(const struct group_leaf *base)
 		return;
 	snprintf(text, sizeof text, "%" PRIu64, group_socket_bytes());
 	(void)!file_put(base->base_fd, SOCKET_LIMIT, text);
+}
+
+/* Half, so that cells keep the other half of what their parent may hold. A kernel that does not count sockets apart has no such file. */
+int group_limit_proxies(const struct group *g, struct err *e)
+{
+	const struct group_leaf *leaf = group_leaf_with(g, GROUP_MEMORY);
+	char                     text[32];
+
+	if (!leaf || leaf->v2 || faccessat(leaf->fd, SOCKET_LIMIT, F_OK, 0) < 0)
+		return 0;
+	snprintf(text, sizeof text, "%" PRIu64, group_socket_bytes() / 2);
+	return file_put(leaf->fd, SOCKET_LIMIT, text) < 0 ? err_sys(e, "control group %s of brig-proxy: " SOCKET_LIMIT " = %s", g->name, text) : 0;
+}
+
+int group_join_proxies(const struct group *g, struct err *e)
+{
+	const struct group_leaf *leaf = group_leaf_with(g, GROUP_MEMORY);
+
+	if (!leaf || leaf->v2)
+		return 0;
+	return file_put(leaf->fd, "tasks", "0") < 0 ? err_sys(e, "control group %s of brig-proxy cannot be entered", g->name) : 0;
 }
 
 /* clang-format off */

@@ -48,7 +48,7 @@ struct keeper {
 	struct id_range     ids;
 	struct slot         own; /* USER: locked; its descriptor takes further locks. SERVICE: init_id is the host gid of group 0 in every P */
 	struct group_parent parent;
-	struct group        place; /* USER: groups without processes, so that no other run of this user finds the parent empty, and removes it */
+	struct group        place; /* of every brig-proxy (group_limit_proxies()). USER: no other run of this user finds the parent empty meanwhile, and removes it */
 	int                 parent_watch; /* group_parent_watch(); -1: no other process changes the parent */
 	struct kept_offer   offer;
 	struct kept_profile kept[KEEPER_KEPT_PROFILES_MAX];

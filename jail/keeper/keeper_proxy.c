@@ -13,8 +13,8 @@ enum { BACKOFF_MS = 100, BACKOFF_MS_MAX = 60000, LIVED_MS = 10000, AGAIN_MS = 50
 static struct kept_proxy_options options_of(const struct keeper *k, const struct kept_profile *p)
 {
 	if (k->rootless.kind == ROOTLESS_KEPT)
-		return (struct kept_proxy_options){ .id = p->userns.share->slice.base + 1, .lock_fd = k->lock_fd };
-	return (struct kept_proxy_options){ .id = k->rootless.kind == ROOTLESS_RANGE ? k->own.program_id : 0, .lock_fd = k->own.fd };
+		return (struct kept_proxy_options){ .id = p->userns.share->slice.base + 1, .lock_fd = k->lock_fd, .group = &k->place };
+	return (struct kept_proxy_options){ .id = k->rootless.kind == ROOTLESS_RANGE ? k->own.program_id : 0, .lock_fd = k->own.fd, .group = &k->place };
 }
 
 /* Does not wait for a door that is not reading: tend() tries again. */

@@ -158,9 +158,9 @@ static int open_parent(struct keeper *k, struct err *e)
 	if (is_service && group_parent_lend(&k->parent, k->own.init_id, e) < 0)
 		return -1;
 	group_parent_sweep(&k->parent, is_service ? NULL : &k->own);
-	if (!is_service)
-		(void)!group_open_in(&k->place, &k->parent, k->own.number, &ignored); /* without groups there is nothing to hold */
-	return 0;
+	if (group_open_in(&k->place, &k->parent, is_service ? id_range_reserve(&k->ids) : k->own.number, &ignored) != GROUP_MADE)
+		return 0; /* without groups there is nothing to hold */
+	return group_limit_proxies(&k->place, e);
 }
 
 /*

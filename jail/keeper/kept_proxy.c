@@ -33,7 +33,7 @@ static _Noreturn void become_proxy(const struct kept_proxy *p, const struct kept
 {
 	struct err e;
 
-	if (become_other(w, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0)
+	if (group_join_proxies(w->group, &e) < 0 || become_other(w, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0)
 		stderr_line("brig keeper: brig-proxy: %s\n", e.text);
 	else
 		execute(p, w, sock);

@@ -178,3 +178,15 @@ def test_a_proxy_that_is_killed_costs_the_network_and_not_the_run_and_nothing_op
     assert ended.record["exit_reason"] == "exited" and "refused" in lines[0] and lines[1:] == ["Connection refused", "Network is unreachable"], ended
     assert host.poll(lambda: run(service, "print(page('shop.example'))").stdout.strip() == HELLO), service.words()
     assert "brig-proxy of profile open ended" in service.words()
+
+
+def test_every_proxy_of_a_service_is_in_one_group_that_bounds_what_all_their_sockets_hold(service):
+    await_ready(service)
+    mounts = [line.split()[1] for line in host.read("/proc/mounts").splitlines() if line.split()[2] == "cgroup" and "memory" in line.split()[3].split(",")]
+    if not mounts or not os.path.exists(f"{mounts[-1]}/memory.kmem.tcp.limit_in_bytes"):
+        pytest.skip("needs control groups of version 1, whose memory controller counts sockets")
+    groups = {line.split(":", 2)[2] for pid, _ in proxies(service) for line in host.read(f"/proc/{pid}/cgroup").splitlines() if "memory" in line.split(":")[1].split(",")}
+    assert len(groups) == 1 and "/brig/" in (group := groups.pop()), groups
+    bound = int(host.read(f"{mounts[-1]}{group}/memory.kmem.tcp.limit_in_bytes"))
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 0 < bound <= whole // 64, (group, bound)
