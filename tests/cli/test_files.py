@@ -69,6 +69,13 @@ def test_a_directory_is_put_as_a_whole_under_the_name_that_was_said(where, here)
     assert done.stdout == "['./data/in/deep/two', './data/in/one', './data/in/tool', './main.py'] True False 1000\n", done.stderr
 
 
+def test_a_tool_can_be_executed_inside_without_set_user_id_and_comes_back_as_data(where, here):
+    (here / "tool").write_text("#!/bin/sh\necho ran\n")
+    (here / "tool").chmod(0o6755)
+    done = run(where, "--put", "tool", "--get", "tool:back", code="import os, subprocess\nprint(oct(os.stat('tool').st_mode), subprocess.check_output('./tool', text=True))")
+    assert (done.returncode, done.stdout) == (0, "0o100755 ran\n\n") and not (here / "back").stat().st_mode & 0o7111, done
+
+
 def test_out_brings_all_that_the_program_left_in_out(where, here):
     done = run(where, "--out", "results", code="import os; os.makedirs('out/a'); open('out/a/b', 'w').write('x'); open('out/c', 'wb').write(bytes(1 << 20)); open('not', 'w')")
     assert done.returncode == 0, done.stderr
