@@ -20,7 +20,7 @@ def test_one_in_the_place_of_another_is_refused(talk, kind):
         pytest.skip(hostile.lacks(kind))
     for message, kinds in (({"op": "run"}, [kind]), ({"op": "run", "ro": ["a"]}, [kind, "directory"])):
         say(talk, json.dumps(message).encode(), with_descriptors(kinds))
-        assert hear_out(talk) in ("bad_descriptors", "bad_field"), kinds
+        assert hear_out(talk) in (("ended",) if kind == "empty" else ("bad_descriptors", "bad_field")), kinds # an empty program is one
     for message, kinds in (({"op": "run", "ro": ["a"]}, ["code", kind]), ({"op": "exec", "argv": ["true"], "ro": ["a", "b"]}, ["directory", kind])):
         say(talk, json.dumps(message).encode(), with_descriptors(kinds))
         if kind in SHOWN:
