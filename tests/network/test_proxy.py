@@ -339,6 +339,41 @@ def test_all_runs_of_a_user_together_have_2048_connections_and_another_user_gets
             holder.communicate()
 
 
+# Connections over TLS that brig-proxy opens, each with a long reply that nobody reads, until the input ends.
+UNREAD_TLS = """
+import resource, socket, ssl, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (4096, max(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+c = ssl.create_default_context(cafile=sys.argv[2])
+held = [c.wrap_socket(socket.create_connection(("shop.example", 443)), server_hostname="shop.example") for _ in range(int(sys.argv[1]))]
+for s in held: s.sendall(b"GET /big HTTP/1.1\\r\\nHost: shop.example\\r\\n\\r\\n")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.gate
+def test_memory_of_the_proxy_comes_back_after_a_run_with_hundreds_of_connections_over_tls(start, cell, tmp_path):
+    made = subprocess.run([host.build_dir() / "bin/proxy", "--make-ca", "shop.example"], check=True, capture_output=True).stdout
+    cert, key = (b"-----BEGIN" + part for part in made.split(b"-----BEGIN")[1:])
+    host.open_way(tmp_path)
+    (tmp_path / "ca.pem").write_bytes(cert)
+    config = proxies.Config(proxies.rules("shop.example"), proxies.rules(), proxies.rules(), has_ca=1, ca_cert=cert, ca_key=key, secrets=1)
+    config.secret[0] = proxies.Secret(name=b"T", host=b"shop.example", port=443, header=b"authorization", value=b"Bearer secret", secret_from=7, secret_len=6)
+    proxy = start(config=proxies.memory(config))
+    run = proxy.begin(cell, "shop.example", connections_max=200)
+    kib = lambda: int(host.read(f"/proc/{proxy.process.pid}/status").partition("VmRSS:")[2].split()[0])
+    holder = cell.machine.start(host.PYTHON, "-c", UNREAD_TLS, "200", tmp_path / "ca.pem", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        before = kib()
+        assert holder.stdout.readline() == "held\n"
+        assert host.poll(lambda: kib() > before + 8 * 1024), "the control: they hold something"
+        assert kib() < before + 200 * 200
+        run.end()
+        assert host.poll(lambda: kib() < before + 4 * 1024), (before, kib())
+    finally:
+        holder.communicate()
+
+
 # All that a run can do to keep brig-proxy busy, until its input ends.
 FLOOD = """
 import os, socket, sys

@@ -1,6 +1,8 @@
 #include "name_table.h"
 #include "tap.h"
 
+#include <string.h>
+
 static uint32_t add(struct name_table *t, unsigned n)
 {
 	char name[64];
@@ -51,9 +53,71 @@ static void all_of_them(void)
 	name_table_free(&t);
 }
 
+/* One step of FNV-1a, which has no secret; its low bits depend on low bits alone. */
+static uint32_t fnv(uint32_t h, const char *text)
+{
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 16777619u % (2 * NET_NAMES_MAX);
+	return h;
+}
+
+/* Two blocks of three letters that lead from this state to the same one, which is returned. */
+static uint32_t find_pair(uint32_t state, char pair[2][4])
+{
+	static uint32_t seen[2 * NET_NAMES_MAX];
+
+	memset(seen, 0, sizeof seen);
+	for (uint32_t n = 1;; n++) {
+		char     block[4] = { (char)('a' + n % 26), (char)('a' + n / 26 % 26), (char)('a' + n / 676 % 26), 0 };
+		uint32_t h        = fnv(state, block), other = seen[h];
+
+		seen[h] = n;
+		if (!other)
+			continue;
+		memcpy(pair[0], block, sizeof block);
+		memcpy(pair[1], (char[4]){ (char)('a' + other % 26), (char)('a' + other / 26 % 26), (char)('a' + other / 676 % 26), 0 }, 4);
+		return h;
+	}
+}
+
+static unsigned longest_row(const struct name_table *t)
+{
+	unsigned longest = 0, row = 0;
+
+	for (unsigned i = 0; i < 2 * NET_NAMES_MAX; i++) {
+		row     = t->places[i] ? row + 1 : 0;
+		longest = row > longest ? row : longest;
+	}
+	return longest;
+}
+
+/* 4,096 names that are one place for FNV-1a: without a secret in the hash, they would be one row of as many places. */
+static void names_that_collide(void)
+{
+	struct name_table t     = { 0 };
+	uint32_t          state = 2166136261u % (2 * NET_NAMES_MAX);
+	char              pair[12][2][4];
+	bool              right = true;
+
+	for (size_t at = 0; at < ARRAY_LEN(pair); at++)
+		state = find_pair(state, pair[at]);
+	for (unsigned n = 0; n < NET_NAMES_MAX; n++) {
+		char name[64] = "";
+
+		for (size_t at = 0; at < ARRAY_LEN(pair); at++)
+			strcat(name, pair[at][n >> at & 1]);
+		right &= fnv(2166136261u % (2 * NET_NAMES_MAX), name) == state;
+		strcat(name, ".wild.example");
+		right &= name_table_address(&t, name) == NET_NAMES + n;
+	}
+	tap_ok(right && longest_row(&t) < 500, "4,096 names that collide without a secret are spread in the table");
+	name_table_free(&t);
+}
+
 int main(void)
 {
 	one_after_the_other();
 	all_of_them();
+	names_that_collide();
 	return tap_done();
 }
