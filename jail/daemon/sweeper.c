@@ -21,7 +21,8 @@
 /* Descriptors of the sweeper. While the socket's file is held open, no other file can get its inode number. */
 enum { LIFELINE = 3, FOLDER, FILE_HELD, LOCK, GROUPS, CLEAR = GROUPS + GROUP_TREES_MAX };
 
-enum { DYING_MS_MAX = 6000, DYING_STEP_MS = 10 }; /* for the last processes in the groups: the keeper ends within 5 s */
+/* For the last processes in the groups: the keeper ends within 5 s, and dead ones count until PID 1 reaps them, on some hosts once a second. */
+enum { DYING_MS_MAX = 30000, DYING_STEP_MS = 20 };
 
 struct sweeper_setup {
 	int                lifeline, folder, file, lock;

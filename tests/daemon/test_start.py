@@ -117,16 +117,23 @@ def test_a_missing_rootfs_is_named_with_its_store_and_the_line_that_builds_it(st
 
 @ROOT_ONLY
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_service_of_root_leaves_no_control_group_however_it_ends(start_daemon, number):
-    one = start_daemon()
-    made = {pathlib.Path(folder) for controllers in ("pids", "cpu", "") for folder in host.groups_of(one.pid, controllers) if f"/brigd-{one.pid}" in folder}
-    made = {at if at.name.startswith("brigd-") else at.parent for at in made}
-    assert made, "the control: it has made some"
-    with one.connect() as talk:
-        assert talk.run("print(1)").stdout == "1\n"
-    one.process.send_signal(number)
-    one.process.wait(host.HANG)
-    assert host.poll(lambda: not any(at.exists() for at in made), host.HANG), made
+def test_a_service_of_root_leaves_no_control_group_however_it_ends(built, number):
+    """In groups that root may write to without a capability, as systemd makes them: the top of a hierarchy is closed to the sweeper."""
+    above = [pathlib.Path(folder) / f"brig-test-start-{os.getpid()}" for folder in host.groups_of("self", "pids") if (pathlib.Path(folder) / "pids.max").exists() or "/pids" in folder]
+    if not above:
+        pytest.skip("needs the controller pids of control groups v1")
+    above[0].mkdir()
+    try:
+        enter = ["sh", "-ec", f'echo 0 > {above[0]}/cgroup.procs; exec "$@"', "sh"]
+        with daemons.Daemon(through=[*daemons.with_accounts(), *enter]) as one:
+            made = above[0] / f"brigd-{one.pid}"
+            assert made.exists(), "the control: it has made one"
+            one.process.send_signal(number)
+            one.process.wait(host.HANG)
+            assert host.poll(lambda: not made.exists(), host.HANG), made
+    finally:
+        host.poll(lambda: not above[0].joinpath("cgroup.procs").read_text())
+        above[0].rmdir()
 
 
 @pytest.mark.nightly
