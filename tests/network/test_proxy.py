@@ -301,44 +301,6 @@ def test_net_connections_bounds_what_is_open_at_once(proxy, cell):
     assert run.report.refused == 2
 
 
-# Connections to the proxy, held until the input ends; with a second argument, how a request on one more ends.
-MANY = """
-import resource, socket, sys
-resource.setrlimit(resource.RLIMIT_NOFILE, (4096, max(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
-held = [socket.create_connection(("198.18.0.1", 3128)) for _ in range(int(sys.argv[1]))]
-said = "held"
-if len(sys.argv) > 2:
-    try:
-        held[-1].sendall(b"GET http://evil.example/ HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\n")
-        said = "answered" if held[-1].recv(10) else "closed"
-    except (ConnectionResetError, BrokenPipeError): said = "reset"
-print(said, flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.mark.gate
-def test_all_runs_of_a_user_together_have_2048_connections_and_another_user_gets_more(start, cell, internet):
-    cells = [cell, proxies.Cell(internet), proxies.Cell(internet)]
-    proxy = start(allow=["shop.example"], through=["prlimit", "--nofile=20000:20000"])
-    holders = []
-    def opens(where, *words):
-        holders.append(where.machine.start(host.PYTHON, "-c", MANY, *map(str, words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
-        return holders[-1].stdout.readline().strip()
-    try:
-        runs = [proxy.begin(where, "shop.example", connections_max=1024, user=1) for where in cells]
-        assert opens(cells[0], 1024) == opens(cells[1], 1024) == "held"
-        assert host.poll(lambda: opens(cells[2], 1, "and one more") == "reset")
-        assert runs[2].connections()[-1] == ("", 0, "refused", "too_many") and not runs[0].report.refused and not runs[1].report.refused
-        runs[2].end()
-        assert host.poll(lambda: "198.18.0.1:3128" not in cells[2].run("ss", "-ltnH").stdout)
-        proxy.begin(cells[2], "shop.example", user=2)
-        assert opens(cells[2], 1, "and one more") == "answered"
-    finally:
-        for holder in holders:
-            holder.communicate()
-
-
 # Connections over TLS that brig-proxy opens, each with a long reply that nobody reads, until the input ends.
 UNREAD_TLS = """
 import resource, socket, ssl, sys
