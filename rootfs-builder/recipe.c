@@ -90,14 +90,14 @@ static const char *check_package(const struct recipe_row *row)
 	size_t n = strlen(row->key);
 
 	if (n < 2 || n > 100 || strspn(row->key, "abcdefghijklmnopqrstuvwxyz0123456789+.-") != n ||
-	    strchr("+.-", row->key[0]) || row->value[0])
+	    strchr("+.-", row->key[0]) || row->between)
 		return "no name of a Debian package";
 	return NULL;
 }
 
 static const char *check_path(const struct recipe_row *row)
 {
-	return tree_path_is_plain(row->key) && !row->value[0] ? NULL : "not a plain absolute path";
+	return tree_path_is_plain(row->key) && !row->between ? NULL : "not a plain absolute path";
 }
 
 static const char *check_link(const struct recipe_row *row)

@@ -332,6 +332,7 @@ ROWS = [
     ("a newline in a package", {"packages": ["netbase\nbase-files"]}, "packages: a row with a character that cannot be shown"),
     ("a way up to compile", {"compile": ["/usr/../.."]}, 'compile: "/usr/../..": not a plain absolute path'),
     ("a way up to prune last", {"prune_last": ["/usr/lib/../../*"]}, 'prune_last: "/usr/lib/../../*": not a plain absolute path'),
+    ("a second half with nothing in it", {"dirs": ["/a = b -> "]}, 'dirs: "/a = b -> ": not a plain absolute path'),
     ("a generated file above the tree", {"generate": ["/../x = empty"]}, 'generate: "/../x = empty": expected PATH = GENERATOR with a plain absolute PATH'),
     ("a way out as base", {"extends": "../basic"}, 'extends: "../basic" is no name; use a-z, 0-9, \'-\', \'_\', \'.\''),
     ("a file as base", {"extends": "basic.json"}, 'extends "basic.json": expected a name, not a file'),
