@@ -499,9 +499,7 @@ class Server:
                 ends.append(reading)
                 given.append(writing)
             word = f'{{"call": {call}, "tools": {"true" if order["tools"] else "false"}}}'.encode()
-            if number in self.contexts:
-                self.hand_over(self.contexts[number].kept, given)
-            self.hand_over(self.kept, given)
+            self.hand_over(given, *([self.contexts[number].kept] if number in self.contexts else []), self.kept)
             try:
                 self.begin(number, order, word, [fds[0], *given, *fds[1:]])
             except ConnectionError: # the context was just ending: a new one gets the call
@@ -539,7 +537,7 @@ class Server:
                 ends.append(writing)
                 given.append(reading)
             if not order.get("terminal"):
-                self.hand_over(self.kept, given)
+                self.hand_over(given, self.kept)
             ours, theirs = _socket.socketpair(_socket.AF_UNIX, SEQPACKET)
             pid = self.fork(lambda: stay_beside(order, theirs, given), theirs.fileno(), *given)
             command = self.commands[pid] = Command(pid, ours, call, ends, order)
@@ -729,19 +727,25 @@ class Server:
 
     # --- what is written after the end of a call ---
 
-    def hand_over(self, kept, pipes):
-        """Writes what was kept into the empty pipes of a call."""
-        for each, writing in zip(kept, pipes):
-            text = each.take(KEPT_MAX - NOTE_MAX) # a pipe has room for 64 KiB
-            if text:
-                set_blocking(writing, False)
-                try:
-                    text = text[write(writing, text):]
-                except BlockingIOError:
-                    pass
-                set_blocking(writing, True)
-                if text: # a pipe is small where its user has too many of them
-                    each.keep(text)
+    def hand_over(self, pipes, *kept):
+        """Writes what was kept, and what waits in pipes that were left, into the empty pipes of a call."""
+        for left in list(self.left.items()):
+            self.drain_left(*left)
+        for both in kept:
+            for each, writing in zip(both, pipes):
+                self.hand_over_one(each, writing)
+
+    def hand_over_one(self, kept, writing):
+        text = kept.take(KEPT_MAX - NOTE_MAX) # a pipe has room for 64 KiB
+        if text:
+            set_blocking(writing, False)
+            try:
+                text = text[write(writing, text):]
+            except BlockingIOError:
+                pass
+            set_blocking(writing, True)
+            if text: # a pipe is small where its user has too many of them
+                kept.keep(text)
 
     def conclude(self, owner, kept, *told):
         """Tells the end of a call, at once or when its client has read what is its own."""
