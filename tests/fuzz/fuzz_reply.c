@@ -16,6 +16,7 @@ static struct proxy_config config = { .secrets = 1, .secret[0] = { .host = "shop
 
 static char   made[MADE_MAX];
 static size_t made_len;
+static bool   has_switched;
 
 static bool pass(const char *bytes, size_t len, size_t pace)
 {
@@ -40,6 +41,7 @@ static bool pass(const char *bytes, size_t len, size_t pace)
 		free(in);
 		free(out);
 	}
+	has_switched = r.has_switched;
 	must(!ok || r.is_done || from == len || r.has_switched); /* of a WebSocket, a frame that is cut stays */
 	return ok;
 }
@@ -61,6 +63,36 @@ static size_t unchunk(char *at, size_t len)
 	return to;
 }
 
+static void must_not_have_secret(const char *at, size_t len)
+{
+	must(!memmem(at, len, SECRET, sizeof SECRET - 1));
+}
+
+/* Of the frames of a WebSocket, in place: only the bytes of messages. A control frame is looked at alone. Heads of frames are no text: the length may be an 's'. */
+static size_t unframe(char *at, size_t len)
+{
+	size_t to = 0;
+
+	for (size_t from = 0; len - from >= 2;) {
+		size_t n = (uint8_t)at[from + 1], head = n == 127 ? 10 : n == 126 ? 4 : 2;
+
+		if (head > len - from)
+			break;
+		if (head > 2)
+			n = 0;
+		for (size_t i = 2; i < head; i++)
+			n = n << 8 | (uint8_t)at[from + i];
+		must(n <= len - from - head);
+		if (at[from] & 8)
+			must_not_have_secret(at + from + head, n);
+		else
+			memmove(at + to, at + from + head, n);
+		to += at[from] & 8 ? 0 : n;
+		from += head + n;
+	}
+	return to;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *head;
@@ -69,12 +101,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 1 || size > REPLIES_MAX)
 		return 0;
 	ok = pass((const char *)data + 1, size - 1, 1u + data[0]);
-	must(!memmem(made, made_len, SECRET, sizeof SECRET - 1));
 	head = memmem(made, made_len, "\r\n\r\n", 4);
+	if (has_switched && head) {
+		must_not_have_secret(made, (size_t)(head + 4 - made));
+		must_not_have_secret(head + 4, unframe(head + 4, made_len - (size_t)(head + 4 - made)));
+		return 0;
+	}
+	must_not_have_secret(made, made_len);
 	if (ok && head && memmem(made, (size_t)(head + 2 - made), CHUNKED, sizeof CHUNKED - 1) && made_len - (size_t)(head + 4 - made) > 10) {
 		size_t n = unchunk(head + 4, made_len - (size_t)(head + 4 - made));
 
-		must(!memmem(head + 4, n, SECRET, sizeof SECRET - 1));
+		must_not_have_secret(head + 4, n);
 	}
 	return 0;
 }
