@@ -141,7 +141,6 @@ int shown_add_root(struct shown *s, const struct shown *beside, const char *uri,
 {
 	char  path[SHOWN_PATH_MAX];
 	char *whole;
-	int   r = -1;
 
 	if (from_uri(uri, path, e) < 0)
 		return -1;
@@ -155,7 +154,7 @@ int shown_add_root(struct shown *s, const struct shown *beside, const char *uri,
 		return 0;
 	}
 	free(whole);
-	return r;
+	return -1;
 }
 
 void shown_replace(struct shown *s, struct shown *by)

@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "brig: descriptors 0 to 2 cannot be filled with /dev/null: %s\n", strerror(errno));
 		return STATUS_DENIED;
 	}
-	if (strcmp(argv[0], "brigd") == 0) /* from a client's library or a user's unit: with brig's AppArmor profile and a clean environment */
+	if (argc > 0 && strcmp(argv[0], "brigd") == 0) /* from a client's library or a user's unit: with brig's AppArmor profile and a clean environment */
 		return brigd_main(argc, argv);
 	if (argc < 2) {
 		usage(stderr);
