@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "exec_env.h"
 
+#include "defs.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,12 +10,12 @@
 /* Of the loader, of the C library and of OpenSSL: all names that begin with these. */
 static const char *const loads_code[] = { "LD_", "GLIBC_TUNABLES=", "GCONV_PATH=", "LOCPATH=", "OPENSSL_" };
 
-static int is_dropped(const char *entry)
+static bool is_dropped(const char *entry)
 {
-	for (size_t i = 0; i < sizeof loads_code / sizeof *loads_code; i++)
+	for (size_t i = 0; i < ARRAY_LEN(loads_code); i++)
 		if (strncmp(entry, loads_code[i], strlen(loads_code[i])) == 0)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 char **exec_env(void)
