@@ -25,16 +25,19 @@ static char *split(const char *text, const char **name)
 /* name: "" for the last part of the path. */
 static int add_path(struct shown *s, const char *text, const char *path, const char *name, struct err *e)
 {
-	scoped_fd fd = open(path, O_PATH | O_CLOEXEC);
+	struct err why;
+	scoped_fd  fd = open(path, O_PATH | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_sys(e, "--ro %s", text);
 	if (strcmp(path, "/") == 0)
 		return err_set(e, ERR_BAD_SPEC, "--ro %s: show a directory or a file, not the whole host", text);
-	s->fd[s->n++] = fd_take(&fd);
-	json_array_append_new(s->names, json_string(*name ? name : strrchr(path, '/') + 1));
-	if (json_array_size(s->names) < s->n)
+	name = *name ? name : strrchr(path, '/') + 1;
+	if (protocol_check_shown(s->names, s->n, name, &why) < 0)
+		return err_set(e, ERR_BAD_SPEC, "--ro %.200s: %s", text, why.text);
+	if (json_array_append_new(s->names, json_string(name)) < 0)
 		return err_set(e, ERR_BAD_SPEC, "--ro %s: the name is not UTF-8", text);
+	s->fd[s->n++] = fd_take(&fd);
 	return 0;
 }
 
@@ -99,14 +102,6 @@ static bool is_home(const char *whole, int folder)
 	return is_above(whole, "/home") || is_above(whole, getenv("HOME")) || (user && is_above(whole, user->pw_dir));
 }
 
-static bool has_name(const struct shown *s, const char *name)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (strcmp(json_string_value(json_array_get(s->names, i)), name) == 0)
-			return true;
-	return false;
-}
-
 static bool is_of_kernel(int folder)
 {
 	struct statfs fs;
@@ -128,10 +123,10 @@ static int judge_root(const struct shown *s, const struct shown *beside, const c
 		return err_set(e, ERR_DENIED, "holds what the kernel knows of the host, no files");
 	if (is_home(whole, folder))
 		return err_set(e, ERR_DENIED, "is a home directory, or above one; open a folder of a project, or name it with --ro");
-	if (strlen(whole) >= SHOWN_PATH_MAX || !text_is_plain(whole) || strcmp(name, "main.py") == 0)
+	if (strlen(whole) >= SHOWN_PATH_MAX || !text_is_plain(whole))
 		return err_set(e, ERR_BAD_SPEC, "has a path that cannot be shown");
-	if (has_name(s, name) || has_name(beside, name))
-		return err_set(e, ERR_BAD_SPEC, "another folder is /workspace/%s already", name);
+	if (protocol_check_shown(s->names, s->n, name, e) < 0 || protocol_check_shown(beside->names, beside->own, name, e) < 0)
+		return -1;
 	if (beside->own + s->n == PROTOCOL_RO_MAX)
 		return err_set(e, ERR_LIMIT, "%d folders are shown already", PROTOCOL_RO_MAX);
 	return 0;

@@ -113,26 +113,31 @@ static int find_request(struct protocol_request *r, struct denial *d)
 	return deny(d, DENIAL_unknown_request, "op", "\"%.40s\" is no request", r->op);
 }
 
-/* The directory or file becomes /workspace/NAME: NAME must be one component, and not main.py, which is the program. */
-static int check_ro_name(const char *name, size_t i, struct denial *d)
+int protocol_check_shown(const json_t *before, size_t n, const char *name, struct err *e)
 {
-	char field[32];
-
-	snprintf(field, sizeof field, "ro[%zu]", i);
 	if (!*name || strlen(name) > 255 || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return deny(d, DENIAL_bad_field, field, "\"%.60s\" is no plain name", name);
+		return err_set(e, ERR_BAD_SPEC, "\"%.60s\" is no plain name", name);
 	if (text_has_control(name))
-		return deny(d, DENIAL_bad_field, field, "\"%.60s\" has a control character", name);
+		return err_set(e, ERR_BAD_SPEC, "\"%.60s\" has a control character", name);
 	if (strcmp(name, "main.py") == 0)
-		return deny(d, DENIAL_bad_field, field, "the program itself is /workspace/main.py");
+		return err_set(e, ERR_BAD_SPEC, "the program itself is /workspace/main.py");
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(json_string_value(json_array_get(before, i)), name) == 0)
+			return err_set(e, ERR_BAD_SPEC, "two of them would both be /workspace/%.60s", name);
 	return 0;
 }
 
 static int check_ro(const struct protocol_request *r, struct denial *d)
 {
-	for (size_t i = 0; i < json_array_size(r->ro); i++)
-		if (check_ro_name(json_string_value(json_array_get(r->ro, i)), i, d) < 0)
-			return -1;
+	struct err e;
+	char       field[32];
+
+	for (size_t i = 0; i < json_array_size(r->ro); i++) {
+		if (protocol_check_shown(r->ro, i, json_string_value(json_array_get(r->ro, i)), &e) == 0)
+			continue;
+		snprintf(field, sizeof field, "ro[%zu]", i);
+		return deny_err(d, DENIAL_bad_field, field, &e);
+	}
 	return 0;
 }
 

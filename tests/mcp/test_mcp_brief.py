@@ -197,6 +197,14 @@ def test_files_of_the_host_that_a_person_shows_can_be_read(built_mcp, tmp_path):
     assert not re.search(rf"^ro.*{tmp_path}", done.stdout, re.M), "a file of a cloned folder shows nothing of the host"
 
 
+def test_names_that_no_folder_can_have_in_a_jail_are_refused_before_a_server_starts(built_mcp, tmp_path):
+    for rows, why in ([":a/b"], '"a/b" is no plain name'), ([":.."], '".." is no plain name'), ([":main.py"], "the program itself is /workspace/main.py"), \
+            ([":a\tb"], '"a?b" has a control character'), ([":x", "/.:x"], "two of them would both be /workspace/x"):
+        ro = ",".join(f"{tmp_path}{row}" for row in rows)
+        done = subprocess.run([mcp_client.binary(), "--ro", ro], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        assert done.returncode and done.stderr == f"brig-mcp: --ro {tmp_path}{rows[-1].replace(chr(9), '?')}: {why}\n", done
+
+
 LIST = "import os\nsorted(name for name in os.listdir('/workspace') if os.path.isdir(f'/workspace/{name}'))"
 ROOTS = {"roots": {"listChanged": True}}
 
