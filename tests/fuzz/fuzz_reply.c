@@ -83,11 +83,12 @@ static size_t unframe(char *at, size_t len)
 		for (size_t i = 2; i < head; i++)
 			n = n << 8 | (uint8_t)at[from + i];
 		must(n <= len - from - head);
-		if (at[from] & 8)
+		if (at[from] & 8) {
 			must_not_have_secret(at + from + head, n);
-		else
-			memmove(at + to, at + from + head, n);
-		to += at[from] & 8 ? 0 : n;
+		} else {
+			memmove(at + to, at + from + head, n); /* may overwrite the head of this frame */
+			to += n;
+		}
 		from += head + n;
 	}
 	return to;

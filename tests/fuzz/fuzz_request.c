@@ -34,7 +34,7 @@ static void must_hold(const struct protocol_request *r, size_t fds)
 	must(r->kind < REQUEST_COUNT && strcmp(request_name(r->kind), r->op) == 0);
 	must_keep_bounds(request_fields(r->kind), r);
 	must(r->tag == TAG_NONE || r->tag <= TAG_MAX);
-	must(fds == (r->kind == REQUEST_run) + json_array_size(r->ro) && fds <= PROTOCOL_FDS_MAX);
+	must(fds == (r->kind == REQUEST_run) + json_array_size(r->ro) + r->has_files && fds <= PROTOCOL_FDS_MAX);
 	must(r->kind != REQUEST_exec || json_array_size(r->argv) >= 1);
 	must(r->kind != REQUEST_cancel || r->run);
 	must_be_plain_names(r->ro);
