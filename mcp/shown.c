@@ -22,31 +22,38 @@ static char *split(const char *text, const char **name)
 	return colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
 }
 
-/* name: "" for the last part of the path. */
+/* path: absolute, judged before. */
 static int add_path(struct shown *s, const char *text, const char *path, const char *name, struct err *e)
 {
-	struct err why;
-	scoped_fd  fd = open(path, O_PATH | O_CLOEXEC);
+	scoped_fd fd = open(path, O_PATH | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_sys(e, "--ro %s", text);
-	if (strcmp(path, "/") == 0)
-		return err_set(e, ERR_BAD_SPEC, "--ro %s: show a directory or a file, not the whole host", text);
-	name = *name ? name : strrchr(path, '/') + 1;
-	if (protocol_check_shown(s->names, s->n, name, &why) < 0)
-		return err_set(e, ERR_BAD_SPEC, "--ro %.200s: %s", text, why.text);
 	if (json_array_append_new(s->names, json_string(name)) < 0)
 		return err_set(e, ERR_BAD_SPEC, "--ro %s: the name is not UTF-8", text);
 	s->fd[s->n++] = fd_take(&fd);
 	return 0;
 }
 
+static int judge_own(const struct shown *s, const char *text, const char *whole, const char *name, struct err *e)
+{
+	struct err why;
+
+	if (strcmp(whole, "/") == 0)
+		return err_set(e, ERR_BAD_SPEC, "--ro %s: show a directory or a file, not the whole host", text);
+	return protocol_check_shown(s->names, s->n, name, &why) < 0 ? err_set(e, ERR_BAD_SPEC, "--ro %.200s: %s", text, why.text) : 0;
+}
+
 static int add(struct shown *s, const char *text, struct err *e)
 {
 	const char *name;
 	char       *path  = split(text, &name), *whole = path ? realpath(path, NULL) : NULL;
-	int         r     = whole ? add_path(s, text, whole, name, e) : err_sys(e, "--ro %s", text);
+	int         r     = whole ? 0 : err_sys(e, "--ro %s", text);
 
+	if (whole && !*name)
+		name = strrchr(whole, '/') + 1;
+	if (whole)
+		r = judge_own(s, text, whole, name, e) < 0 ? -1 : add_path(s, text, whole, name, e);
 	free(path);
 	free(whole);
 	return r;
@@ -144,7 +151,7 @@ int shown_add_root(struct shown *s, const struct shown *beside, const char *uri,
 	whole = realpath(path, NULL);
 	if (!whole)
 		return err_sys(e, "cannot be read");
-	if (judge_root(s, beside, whole, e) == 0 && add_path(s, path, whole, "", e) == 0) {
+	if (judge_root(s, beside, whole, e) == 0 && add_path(s, path, whole, strrchr(whole, '/') + 1, e) == 0) {
 		s->path[s->n - 1] = whole;
 		return 0;
 	}

@@ -114,6 +114,12 @@ const char *run_mode_name(enum run_mode mode);
 /* Whether a session or a context can have this name. A UUID is none: it would look like the id of a session. */
 bool protocol_is_name(const char *text);
 
+/*
+ * May a directory or file be shown as /workspace/NAME? NAME must be one component without control characters, not main.py, which is the
+ * program, and none of the first n of before, a list of texts. -1 with *e: why not.
+ */
+must_use int protocol_check_shown(const json_t *before, size_t n, const char *name, struct err *e);
+
 /* --- answers: new references; tag TAG_NONE is left out --- */
 
 json_t *protocol_reply(enum request_kind to, uint64_t tag); /* the caller adds the other keys of reply_shape() */
@@ -137,11 +143,6 @@ struct protocol_answer {
 	enum event_kind   event;
 	json_t           *source; /* has every key of its shape and no other */
 };
-/*
- * May a directory or file be shown as /workspace/NAME? NAME must be one component, plain text, not main.py, which is the program, and none of
- * the first n of before, a list of texts. -1 with *e: why not.
- */
-must_use int protocol_check_shown(const json_t *before, size_t n, const char *name, struct err *e);
 must_use int protocol_parse_answer(struct protocol_answer *ret, const void *bytes, size_t len, size_t fds, struct err *e);
 void         protocol_answer_done(struct protocol_answer *a);
 #define scoped_answer scoped(protocol_answer_done) struct protocol_answer
