@@ -10,7 +10,10 @@
 /* Like options_parse(), but options may stand on both sides of the session's name, which is the first other word. NULL: there is no name. */
 must_use int session_parse(const struct option_row *rows, int argc, char **argv, void *into, const char **name, struct err *e);
 
-/* Connects to the service, then drops privilege. Where there is none: starts one that stays, or the error names the command that does. */
+/*
+ * Connects to the service, then drops privilege. Without a service, start decides: true starts one that keeps running after brig has ended;
+ * false fails, and *e names the commands that start one.
+ */
 must_use int session_connect(struct server *ret, bool start, struct err *e);
 /* Prints what the other commands, or the user, need of a service that session_connect() has started; or ends it, where nothing was opened in it. */
 void         session_started(const struct server *s);
