@@ -6,6 +6,7 @@ import functools
 import mmap
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import time
@@ -475,4 +476,17 @@ class Snapshot:
                 left[kind] &= now
             return not any(left.values())
         poll(all_gone, seconds, every=0.05)
+        left["process"] = {described(thing) for thing in left["process"]}
         return {kind: sorted(map(str, things)) for kind, things in left.items() if things}
+
+
+def described(process):
+    """A process that is left, with what shows which run it belongs to."""
+    pid = process[0]
+    if not isinstance(pid, int):
+        return process
+    parents, parent = [], pid
+    while parent > 1 and (line := re.search(r"^PPid:\s*(\d+)$", read(f"/proc/{parent}/status"), re.M)):
+        parent = int(line[1])
+        parents.append(f"{parent} {read(f'/proc/{parent}/cmdline')[:200]!r}")
+    return (*process, read(f"/proc/{pid}/cmdline")[:200], read(f"/proc/{pid}/cgroup"), "below " + ", ".join(parents))
