@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define JOURNAL_NAME "brigd"
+#define JOURNAL_NAME         "brigd"
+#define JOURNAL_LAST_WAIT_MS 1000
 
 static int connect_to(struct sockaddr_un *at, const char *path)
 {
@@ -114,10 +115,20 @@ void journal_send(struct journal *j, const struct journal_message *m)
 	j->losing++;
 }
 
+/* brigd ends: what fills the socket must not hold it for longer than this, and the number of lost messages is worth as much. */
+static void await_room(const struct journal *j)
+{
+	struct pollfd p = { j->fd >= 0 ? j->fd : j->text_fd, POLLOUT, 0 };
+
+	poll(&p, 1, JOURNAL_LAST_WAIT_MS);
+}
+
 void journal_close(struct journal *j)
 {
-	if (j->losing)
+	if (j->losing) {
+		await_room(j);
 		send_lost(j);
+	}
 	fd_closep(&j->fd);
 	j->text_fd = -1;
 }

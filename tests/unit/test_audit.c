@@ -5,8 +5,10 @@
 #include "scratch.h"
 
 #include <endian.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 /* A journal of the test's own: what arrives is in `bytes`. */
 struct fake_journal {
@@ -179,6 +181,31 @@ static void check_journal_gone(const char *folder)
 	fake_close(j);
 }
 
+static void check_journal_full_at_the_end(const char *folder)
+{
+	struct fake_journal *j     = fake_open(folder);
+	struct audit         a     = open_with(NULL, j->path, -1);
+	struct audit_entry   entry = entry_of(1000, "x");
+	char                 words[80];
+	int                  status = -1;
+	pid_t                reader;
+
+	while (!audit_count(&a).journal_lost)
+		audit_write(&a, &entry);
+	snprintf(words, sizeof words, "audit: journal: written again, without %llu lines", (unsigned long long)audit_count(&a).journal_lost);
+	if ((reader = fork()) == 0) {
+		bool is_found = false;
+
+		usleep(50000); /* most likely, audit_close() waits by then */
+		for (struct pollfd p = { j->fd, POLLIN, 0 }; !is_found && poll(&p, 1, 2000) == 1 && fake_next(j);)
+			is_found = strcmp(fake_field(j, "MESSAGE", NULL), words) == 0;
+		_exit(is_found ? 0 : 1);
+	}
+	audit_close(&a);
+	tap_ok(waitpid(reader, &status, 0) == reader && status == 0, "one that is full at the end and is read then is told, too");
+	fake_close(j);
+}
+
 static void check_words(const char *folder)
 {
 	int                pipes[2];
@@ -326,6 +353,7 @@ int main(void)
 	scratch_make(folder);
 	check_journal(folder);
 	check_journal_gone(folder);
+	check_journal_full_at_the_end(folder);
 	check_words(folder);
 	check_file(folder);
 	check_flood(folder);
