@@ -17,6 +17,7 @@
 #include "err.h"
 #include "limits.h"
 
+#include <linux/sched.h>
 #include <sys/types.h>
 
 enum { GROUP_TREES_MAX = 5, GROUP_PATH_MAX = 256 };
@@ -119,11 +120,13 @@ uint64_t group_socket_bytes(void);
 void group_limit_parent(const struct group_leaf *base);
 
 /*
- * v1: one leaf for all brig-proxy of a keeper bounds what their TCP sockets hold together, whichever profile and user they serve. It has no
- * other limit: a process joins its memory leaf alone, so that no other controller holds it back. Without such a leaf both do nothing.
+ * One leaf for all brig-proxy of a keeper bounds what their TCP sockets hold together, whichever profile and user they serve; on v2, where
+ * sockets count as memory, together with their own memory. It has no other limit. A proxy is cloned into it (v2), or joins its memory leaf
+ * alone before exec (v1), so that no other controller holds it back. Without such a leaf there is no limit.
  */
-must_use int group_limit_proxies(const struct group *g, struct err *e);
-must_use int group_join_proxies(const struct group *g, struct err *e); /* the calling process */
+must_use int   group_limit_proxies(const struct group *g, struct err *e);
+must_use pid_t group_clone_proxy(const struct group *g, const struct clone_args *args); /* as clone_into_group() */
+must_use int   group_join_proxies(const struct group *g, struct err *e);                /* the calling process */
 
 /* For clone3(CLONE_INTO_CGROUP): the v2 leaf, which g owns, or -1. */
 int group_clone_fd(const struct group *g);

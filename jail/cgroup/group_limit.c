@@ -1,5 +1,6 @@
 /* group_limit.c - limits as rows: a knob of the control groups, and what it is turned to */
 #define _GNU_SOURCE
+#include "clone.h"
 #include "fd.h"
 #include "file.h"
 #include "group.h"
@@ -21,7 +22,7 @@ enum { CPU_PERIOD_US = 100000, PAGE = 4096 };
  * Limits on what the TCP and UDP sockets of cells hold. The kernel has one limit for the whole host (net.ipv4.tcp_mem, udp_mem) and
  * beyond it resets connections and drops packets of every process: a few cells must not come near it.
  */
-enum { SOCKET_BYTES_MAX = 32 * MIB, CELLS_THAT_FILL = 32 };
+enum { SOCKET_BYTES_MAX = 32 * MIB, CELLS_THAT_FILL = 32, PROXIES_OWN_BYTES = 128 * MIB };
 #define SOCKET_LIMIT "memory.kmem.tcp.limit_in_bytes" /* v1 counts socket buffers apart, and only once a limit is set; v2 as memory */
 
 /*
@@ -62,16 +63,28 @@ void group_limit_parent(const struct group_leaf *base)
 	(void)!file_put(base->base_fd, SOCKET_LIMIT, text);
 }
 
-/* Half, so that cells keep the other half of what their parent may hold. A kernel that does not count sockets apart has no such file. */
+/*
+ * v1: half, so that cells keep the other half of what their parent may hold. A kernel that does not count sockets apart has no such file.
+ * v2 counts sockets as memory. memory.max would let the kernel kill brig-proxy, the network of every run of a profile, for what one run
+ * did; above memory.high the kernel shrinks the windows of its sockets and slows it down (mem_cgroup_under_socket_pressure()).
+ */
 int group_limit_proxies(const struct group *g, struct err *e)
 {
 	const struct group_leaf *leaf = group_leaf_with(g, GROUP_MEMORY);
+	const char              *file = leaf && leaf->v2 ? "memory.high" : SOCKET_LIMIT;
 	char                     text[32];
 
-	if (!leaf || leaf->v2 || faccessat(leaf->fd, SOCKET_LIMIT, F_OK, 0) < 0)
+	if (!leaf || faccessat(leaf->fd, file, F_OK, 0) < 0)
 		return 0;
-	snprintf(text, sizeof text, "%" PRIu64, group_socket_bytes() / 2);
-	return file_put(leaf->fd, SOCKET_LIMIT, text) < 0 ? err_sys(e, "control group %s of brig-proxy: " SOCKET_LIMIT " = %s", g->name, text) : 0;
+	snprintf(text, sizeof text, "%" PRIu64, leaf->v2 ? group_socket_bytes() + PROXIES_OWN_BYTES : group_socket_bytes() / 2);
+	return file_put(leaf->fd, file, text) < 0 ? err_sys(e, "control group %s of brig-proxy: %s = %s", g->name, file, text) : 0;
+}
+
+pid_t group_clone_proxy(const struct group *g, const struct clone_args *args)
+{
+	const struct group_leaf *leaf = group_leaf_with(g, GROUP_MEMORY);
+
+	return clone_into_group(args, leaf && leaf->v2 ? leaf->fd : -1);
 }
 
 int group_join_proxies(const struct group *g, struct err *e)

@@ -48,7 +48,7 @@ int kept_proxy_start(struct kept_proxy *p, const struct kept_proxy_options *w, s
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "brig-proxy: socketpair");
-	pid = clone3(&args, sizeof args);
+	pid = group_clone_proxy(w->group, &args);
 	if (pid == 0) {
 		close(pair[0]); /* with a copy of it, brig-proxy would get no end of file on its own socket */
 		become_proxy(p, w, pair[1]);

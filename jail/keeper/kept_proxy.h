@@ -21,7 +21,7 @@ struct kept_proxy {
 struct kept_proxy_options {
 	uint32_t id;      /* uid and gid; 0: those of the caller, which keeps no capability either */
 	int      lock_fd; /* of the ids, or -1 */
-	const struct group *group; /* it joins this one; borrowed */
+	const struct group *group; /* of group_limit_proxies(); borrowed */
 };
 
 must_use int kept_proxy_start(struct kept_proxy *p, const struct kept_proxy_options *w, struct err *e);

@@ -2,15 +2,17 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import time
 
 import pytest
 
-from support import brig as brig_tool, host
+from support import brig as brig_tool, daemon as daemons, host
 from support.groups import GROW, SLEEP, cell_of, group_of, start
 from support.users import PLAIN
 
+REPO = pathlib.Path(__file__).resolve().parents[2]
 MIB = 1 << 20
 NOBODY = 65534
 
@@ -256,3 +258,25 @@ def test_doctor_tells_a_user_whose_systemd_did_not_start_him_what_to_type(v2, ne
     for name in ("memory-limit", "pids-limit", "cpu-limit", "cpu-time"):
         fixes = ("systemd-run --user --scope -p Delegate=yes brig ...", "as for memory-limit", "as for cpu-limit")
         assert rows[name]["result"] == "degraded" and rows[name]["fix"] in fixes, rows[name]
+
+
+# --- the network of a service ------------------------------------------------------------------------------
+
+def test_every_brig_proxy_of_a_service_is_in_one_group_with_a_mark_on_its_memory(jail, v2, new_group, tmp_path):
+    """v2 counts sockets as memory. Above memory.high the kernel shrinks their windows; memory.max would let it kill what other runs use, too."""
+    delegate(new_group)
+    for path in (REPO / "profiles").glob("*.policy"):
+        shutil.copy(path, tmp_path)
+    basic = json.loads((REPO / "profiles" / "basic.json").read_text())
+    for name in ("one", "other"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({**basic, "network": {"allow": [f"{name}.example"]}}))
+    host.open_way(tmp_path)
+    with daemons.Daemon({"ready": 0}, env={"BRIG_PROFILES": str(tmp_path)}, through=below(new_group, *daemons.with_accounts())) as daemon:
+        for name in ("one", "other"):
+            assert daemon.run("pass", profile=name).record["exit_code"] == 0
+        proxies = [pid for pid in daemon.below() if host.read(f"/proc/{pid}/comm") == "brig-proxy\n"]
+        groups = {host.read(f"/proc/{pid}/cgroup").splitlines()[-1].removeprefix("0::") for pid in proxies}
+        assert len(proxies) == 2 and len(groups) == 1 and (group := groups.pop()).startswith(f"{new_group}"[len(str(v2)):] + "/"), groups
+        mark, whole = int((pathlib.Path(f"{v2}{group}") / "memory.high").read_text()), os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        assert 128 * MIB < mark <= whole // 32 + 128 * MIB and (pathlib.Path(f"{v2}{group}") / "memory.max").read_text() == "max\n"
+    assert not os.path.exists(f"{v2}{group}"), "left behind"

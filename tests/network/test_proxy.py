@@ -301,6 +301,44 @@ def test_net_connections_bounds_what_is_open_at_once(proxy, cell):
     assert run.report.refused == 2
 
 
+# So many tunnels at once, until the input ends; prints how many there are.
+TUNNELS = """
+import resource, select, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (4096, max(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+held = [socket.create_connection(("198.18.0.1", 3128)) for _ in range(int(sys.argv[1]))]
+made = 0
+for s in held:
+    try:
+        s.sendall(b"CONNECT shop.example:443 HTTP/1.1\\r\\nHost: shop.example\\r\\n\\r\\n")
+        made += b" 200 " in s.recv(1000)
+    except (ConnectionResetError, BrokenPipeError): pass
+print(made, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.nightly
+def test_all_runs_of_one_user_have_2048_connections_at_once_and_another_user_has_its_own(proxy, internet):
+    def tunnels(user, many):
+        cell = proxies.Cell(internet)
+        run = proxy.begin(cell, "shop.example", user=user, connections_max=1024)
+        holder = cell.machine.start(host.PYTHON, "-c", TUNNELS, many, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        holders.append(holder)
+        return run, int(holder.stdout.readline())
+
+    holders = []
+    try:
+        assert [tunnels(1000, 1000)[1] for _ in range(2)] == [1000, 1000]
+        run, made = tunnels(1000, 60)
+        assert made == 48, made
+        run.comes_to("", 0, "refused", "too_many")
+        assert run.report.refused == 12
+        assert tunnels(1001, 20)[1] == 20
+    finally:
+        for holder in holders:
+            holder.communicate()
+
+
 # Connections over TLS that brig-proxy opens, each with a long reply that nobody reads, until the input ends.
 UNREAD_TLS = """
 import resource, socket, ssl, sys
