@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What a network by name costs: the first byte of an HTTPS request, a gigabyte, and a run that does not use its network; beside other proxies.
+"""What a network by name costs: the first byte of an HTTPS request, a gigabyte, a run that does not use its network, and a lookup of a name while
+another run of the same profile floods brig-proxy; beside other proxies.
 
 usage: bench/network.py [--rounds N] [--table [FILE]]
 
@@ -8,6 +9,7 @@ Servers are in a network namespace of their own (tests/support/internet.py), all
 import argparse
 import datetime
 import json
+import os
 import pathlib
 import shutil
 import statistics
@@ -22,6 +24,7 @@ sys.path.insert(0, str(REPO / "tests"))
 import lib  # noqa: E402
 import served  # noqa: E402
 from support import brig, host  # noqa: E402
+from support import daemon as daemons  # noqa: E402
 from support import internet as internets  # noqa: E402
 
 PAGE = REPO / "docs/benchmarks.md"
@@ -131,6 +134,81 @@ def of_a_service(net, rounds):
     return {key: statistics.median(ms) for key, ms in took.items()}
 
 
+# Milliseconds of a lookup, the median of many, for each line of the input.
+LOOKUPS = """
+import socket, statistics, sys, time
+def lookup():
+    began = time.perf_counter()
+    socket.gethostbyname("shop.example")
+    return (time.perf_counter() - began) * 1000
+lookup()
+print("ready", flush=True)
+for line in sys.stdin:
+    print(statistics.median(lookup() for _ in range(200)), flush=True)
+"""
+# What a run does to keep brig-proxy busy, in four processes.
+FLOODS = {"connections that send a ClientHello and close": """
+import os, socket, ssl
+incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+try:
+    ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname="shop.example").do_handshake()
+except ssl.SSLWantReadError:
+    hello = outgoing.read()
+where = socket.gethostbyname("shop.example")
+for _ in range(2): os.fork()
+print("ready", flush=True)
+while True:
+    try:
+        with socket.create_connection((where, 443)) as sock:
+            sock.sendall(hello)
+    except OSError:
+        pass
+""", "lookups of names below a wildcard": """
+import os, socket, struct
+for _ in range(2): os.fork()
+print("ready", flush=True)
+sock, n = socket.socket(type=socket.SOCK_DGRAM), 0
+sock.connect(("198.18.0.1", 53))
+sock.settimeout(0.05)
+while True:
+    n += 1
+    try:
+        label = b"n%d" % (n % 4096)
+        sock.send(struct.pack(">HHHHHH", n & 0xffff, 0x100, 1, 0, 0, 0) + bytes([len(label)]) + label + b"\\4shop\\7example\\0\\0\\1\\0\\1")
+        if n % 16 == 0:
+            sock.recv(512)
+    except OSError:
+        pass
+"""}
+
+
+def beside_floods(net, rounds):
+    """{flood, or "quiet": (ms of a lookup of another run, processors that brig-proxy uses)}: rounds take turns, so that "quiet" is of the same minutes."""
+    network = json.loads((REPO / "profiles/network.json").read_text())
+    allow = {"network": {**network.get("network", {}), "allow": ["shop.example", "*.shop.example"]}}
+    found = {name: [] for name in ("quiet", *FLOODS)}
+    with tempfile.TemporaryDirectory(prefix="brig-bench-") as folder:
+        profiles = served.profiles(pathlib.Path(folder), {"named": ("network", allow)})
+        with net.daemon({"ready": 0}, env={"BRIG_PROFILES": str(profiles)}) as daemon, daemon.connect() as good, daemon.connect() as bad:
+            asks = good.start(LOOKUPS, profile="named", stdin=True, limits={"wall_ms": 300000, "cpu_ms": 300000})
+            assert asks.line() == "ready"
+            proxy = next(pid for pid in daemon.below() if host.read(f"/proc/{pid}/comm") == "brig-proxy\n")
+            for _ in range(rounds):
+                for name in found:
+                    flood = FLOODS.get(name) and bad.start(FLOODS[name], profile="named", limits={"wall_ms": 300000, "net_bytes": 1 << 34})
+                    if flood:
+                        assert flood.line() == "ready"
+                        time.sleep(0.5) # it has used up what its share holds in advance
+                    began, used = time.perf_counter(), daemons.cpu_seconds(proxy)
+                    os.write(asks.stream["stdin"], b"\n")
+                    found[name].append((float(asks.line()), (daemons.cpu_seconds(proxy) - used) / (time.perf_counter() - began)))
+                    if flood:
+                        bad.ask("cancel", run=flood.id)
+                        flood.finish()
+            asks.finish()
+    return {name: [statistics.median(column) for column in zip(*all_of)] for name, all_of in found.items()}
+
+
 def held(net):
     """MiB in the kernel that brig-proxy's sockets hold for 600 connections of a run which are not read."""
     return internets.most_held(net, HELD) / 2**20
@@ -141,7 +219,7 @@ def commit():
     return said.stdout.strip() or "unknown commit"
 
 
-def table(rows, private, service, held_mib):
+def table(rows, private, service, beside, held_mib):
     direct = rows["direct, no jail"]
     text = f"| {REQUESTS} HTTPS requests, then 1 GB each | first byte, ms | that over direct | 1 GB over HTTP, MB/s | of direct | 1 GB over HTTPS, MB/s | of direct |\n|---|---:|---:|---:|---:|---:|---:|\n"
     for name, (first, much, opened) in rows.items():
@@ -151,6 +229,10 @@ def table(rows, private, service, held_mib):
                                  ("service, cold: request to record", service["none", True], service["named", True]),
                                  ("private: whole `brig run`", private["none"], private["named"])):
         text += f"| {name} | {without:.2f} | {named:.2f} | {named - without:+.2f} |\n"
+    quiet = beside["quiet"][0]
+    text += "\n| what another run does meanwhile | a lookup of this run, ms | that over quiet | processors used by brig-proxy |\n|---|---:|---:|---:|\n"
+    for name, (ms, used) in beside.items():
+        text += f"| {name if name != 'quiet' else 'nothing (quiet)'} | {ms:.3f} | {ms / quiet:.2f} | {used:.2f} |\n"
     text += f"\nSockets of brig-proxy to servers, for {HELD} connections of one run that neither side reads: {held_mib:.0f} MiB.\n"
     return text + f"\n{served.machine()}, commit {commit()}, {datetime.date.today()}. Medians of interleaved rounds.\n\n    ./dev bench network --table\n"
 
@@ -174,7 +256,7 @@ def main():
             for name, measure in ways.items():
                 found[name].append(measure())
         rows = {name: [statistics.median(column) for column in zip(*all_of)] for name, all_of in found.items()}
-        served.write_table(args.table, table(rows, starts(net, args.rounds * 10), of_a_service(net, args.rounds * 20), held(net)), MARKS)
+        served.write_table(args.table, table(rows, starts(net, args.rounds * 10), of_a_service(net, args.rounds * 20), beside_floods(net, args.rounds * 3), held(net)), MARKS)
     finally:
         net.close()
         brig.SCRATCH.cleanup()
