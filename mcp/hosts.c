@@ -152,6 +152,15 @@ void hosts_hint(const struct execution *x, char *ret, size_t len)
 
 /* --- requests --- */
 
+/* A rule for HOST:PORT. A rule without a scheme is for HTTP, too: none with port 443 is within "host", which allows HTTP at port 80 alone. */
+static json_t *rule_of(const char *host)
+{
+	int         len    = (int)strcspn(host, ":");
+	const char *scheme = strcmp(host + len, ":443") == 0 ? "https" : strcmp(host + len, ":80") == 0 ? "http" : NULL;
+
+	return scheme ? json_sprintf("%s://%.*s", scheme, len, host) : json_string(host);
+}
+
 void hosts_into(struct mcp *m, json_t *message, const json_t *explained)
 {
 	const char   *profile = text_of(explained, "profile"), *host;
@@ -169,7 +178,7 @@ void hosts_into(struct mcp *m, json_t *message, const json_t *explained)
 		if (!json_is_true(answer) || !own || !may_ask(m, network, host))
 			continue;
 		asked = asked ? asked : json_copy((json_t *)own);
-		json_array_append_new(asked, json_string(host));
+		json_array_append_new(asked, rule_of(host));
 	}
 	if (asked)
 		json_object_set_new(message, "network", asked);

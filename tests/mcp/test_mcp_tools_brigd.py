@@ -412,7 +412,7 @@ def test_a_host_that_a_person_allows_is_for_later_runs_and_nothing_runs_twice(re
         assert "b.example:443, " in questions[0] and "c.example:8443, " in questions[1]
         assert len(asked) == 1 and "network" not in asked[0] and "b.example:443 is allowed now" in said["hint"] and "run the program again" in said["hint"], said
         assert ask(mcp, revision)[0] == [], "a host is asked about once"
-        assert asked[1]["network"] == ["a.example", "b.example:443"]
+        assert asked[1]["network"] == ["a.example", "https://b.example"]
 
 
 @pytest.mark.parametrize("names, args, network, can", [

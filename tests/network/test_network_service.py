@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from support import client, host
+from support import mcp as mcp_client
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 PAGE = """
@@ -178,6 +179,20 @@ def test_a_proxy_that_is_killed_costs_the_network_and_not_the_run_and_nothing_op
     assert ended.record["exit_reason"] == "exited" and "refused" in lines[0] and lines[1:] == ["Connection refused", "Network is unreachable"], ended
     assert host.poll(lambda: run(service, "print(page('shop.example'))").stdout.strip() == HELLO), service.words()
     assert "brig-proxy of profile open ended" in service.words()
+
+
+def test_a_host_that_was_refused_is_reached_after_the_person_has_allowed_it(service):
+    call = {"name": "execute_code", "arguments": {"code": PAGE + "print(page('api.example'))"}}
+    with mcp_client.McpStdio("--ask-hosts", "--profile", "open", env={"BRIG_SOCKET": str(service.path)}) as mcp:
+        mcp.initialize("2025-11-25", {"elicitation": {}})
+        begun = mcp.begin("tools/call", call, revision="2025-11-25")
+        question = begun.wait_question(1)
+        assert "api.example:443" in question["params"]["message"], question
+        mcp.answer(question, {"action": "accept", "content": {"answer": "yes"}})
+        refused = mcp_client.data_of(begun.result())
+        assert HELLO not in str(refused["stdout"]) and "api.example:443 is allowed now" in refused["hint"], refused
+        reached = mcp_client.data_of(mcp.begin("tools/call", call, revision="2025-11-25").result())
+        assert HELLO in reached["stdout"], reached
 
 
 def test_every_proxy_of_a_service_is_in_one_group_that_bounds_what_all_their_sockets_hold(service):
