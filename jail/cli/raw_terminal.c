@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCONT, SIGWINCH };
@@ -15,8 +16,22 @@ static struct {
 	struct termios   before;
 	struct sigaction actions[ARRAY_LEN(numbers)];
 	sigset_t         outside; /* the mask while signals may come */
+	timer_t          again;
 } at;
 static volatile sig_atomic_t ends, stops, resized;
+
+/*
+ * A signal that comes just before a write to a terminal that accepts nothing does not interrupt it, and there is no write with a signal mask. So
+ * until the signal is taken, another one follows each AGAIN_MS: SIGWINCH, after which only the size is looked at. O_NONBLOCK would be the
+ * caller's as well, and a terminal cannot always be opened again (su).
+ */
+static void come_again(void)
+{
+	enum { AGAIN_MS = 200 };
+	struct itimerspec when = { .it_value = { .tv_nsec = AGAIN_MS * 1000000L } };
+
+	timer_settime(at.again, 0, &when, NULL);
+}
 
 static void on_signal(int number)
 {
@@ -26,6 +41,8 @@ static void on_signal(int number)
 		resized = 1;
 	else
 		ends = 1;
+	if (stops || ends)
+		come_again();
 }
 
 bool raw_terminal_is_there(void)
@@ -58,12 +75,15 @@ static void catch(sigset_t *ours)
 
 int raw_terminal_open(struct err *e)
 {
-	sigset_t ours;
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGWINCH };
+	sigset_t        ours;
 
 	if (at.is_open)
 		return 0;
 	if (tcgetattr(STDIN_FILENO, &at.before) < 0)
 		return err_sys(e, "the terminal's modes cannot be read");
+	if (!at.is_caught && timer_create(CLOCK_MONOTONIC, &event, &at.again) < 0)
+		return err_sys(e, "timer_create");
 	catch(&ours);
 	sigprocmask(SIG_BLOCK, &ours, &at.outside);
 	at.is_open = at.is_caught = true;
@@ -89,6 +109,7 @@ void raw_terminal_done(void)
 	if (!at.is_caught)
 		return;
 	at.is_caught = false;
+	timer_delete(at.again);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		sigaction(numbers[i], &at.actions[i], NULL);
 	sigprocmask(SIG_SETMASK, &at.outside, NULL);
