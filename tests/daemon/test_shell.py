@@ -3,6 +3,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -192,6 +193,27 @@ def test_a_terminal_that_shows_nothing_any_more_keeps_nothing_from_ending(shell,
     assert host.poll(lambda: at.now() == at.modes)
     assert host.poll(lambda: at.process.poll() is not None or at.send(signal.SIGTERM)) # a second one: its last words have no place either
     assert host.poll(lambda: not host.with_token(token))
+
+
+@pytest.mark.nightly
+@in_service
+@pytest.mark.parametrize("quarters", range(4, 10))
+def test_a_signal_that_comes_just_before_a_write_to_a_full_terminal_ends_it_too(shell, quarters):
+    """It waited for a second one. brig leaves each change of its signal mask late, so that a signal mostly comes between that and the write."""
+    if host.lacks("tool:strace"):
+        pytest.skip(host.lacks("tool:strace"))
+    at = shell("--", "sh", "-c", "read go; echo flo''od; exec yes")
+    assert host.poll(at.is_raw)
+    with subprocess.Popen(["strace", "-qq", "-o", "/dev/null", "-e", "trace=rt_sigprocmask", "-e", "inject=rt_sigprocmask:delay_exit=300000", "-p", str(at.process.pid)]) as strace:
+        try:
+            assert host.poll(lambda: f"TracerPid:\t{strace.pid}\n" in host.read(f"/proc/{at.process.pid}/status"))
+            at.type("\n")
+            at.until("flood")
+            time.sleep(quarters / 4) # the moment, not a wait: the terminal is full after about as long
+            at.send(signal.SIGTERM)
+            assert host.poll(lambda: at.now() == at.modes)
+        finally:
+            strace.terminate()
 
 
 def test_a_job_that_keeps_the_terminal_and_goes_on_writing_does_not_keep_the_shell(shell, token):
