@@ -98,6 +98,13 @@ class Terminal(Screen):
             if writable:
                 data = data[os.write(self.master, data[:256]):]
 
+    def fill(self):
+        """Writes until the terminal accepts nothing."""
+        fd = os.open(os.ttyname(self.slave), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        with os.fdopen(fd, "wb", 0) as slave:
+            while slave.write(b"x" * 256) or select.select([], [slave], [], 0.1)[1]: # the kernel moves what was written, and has room again
+                pass
+
     def send(self, number):
         self.process.send_signal(number)
 
