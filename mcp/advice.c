@@ -56,6 +56,7 @@ static const struct {
 	{ "ImportError",         "Use pip or conda to install the ", "", false },
 	{ "ImportError",         "Use pip or conda to install ",    "", false },
 	{ "ImportError",         "pip install ",                    "", false },
+	{ "ImportError",         "",                                " not found, please install it", true },
 	{ "AttributeError",      "accessor requires ",              "", false },
 	{ "ValueError",          "requires the ",                   "", false },
 };
