@@ -115,12 +115,16 @@ void journal_send(struct journal *j, const struct journal_message *m)
 	j->losing++;
 }
 
-/* brigd ends: what fills the socket must not hold it for longer than this, and the number of lost messages is worth as much. */
+/*
+ * brigd ends. A process that fills the socket may delay that by so much and no more. A socket without a peer is always writable, so it is
+ * connected again: the journal may have been started anew.
+ */
 static void await_room(const struct journal *j)
 {
 	struct pollfd p = { j->fd >= 0 ? j->fd : j->text_fd, POLLOUT, 0 };
 
-	poll(&p, 1, JOURNAL_LAST_WAIT_MS);
+	if (j->fd < 0 || connect(j->fd, (const struct sockaddr *)&j->at, sizeof j->at) == 0)
+		poll(&p, 1, JOURNAL_LAST_WAIT_MS);
 }
 
 void journal_close(struct journal *j)

@@ -22,7 +22,8 @@ enum { CPU_PERIOD_US = 100000, PAGE = 4096 };
  * Limits on what the TCP and UDP sockets of cells hold. The kernel has one limit for the whole host (net.ipv4.tcp_mem, udp_mem) and
  * beyond it resets connections and drops packets of every process: a few cells must not come near it.
  */
-enum { SOCKET_BYTES_MAX = 32 * MIB, CELLS_THAT_FILL = 32, PROXIES_OWN_BYTES = 128 * MIB };
+enum { SOCKET_BYTES_MAX = 32 * MIB, CELLS_THAT_FILL = 32, PROXIES_OWN_BYTES = 512 * MIB };
+#define PROXIES_WEIGHT "10000" /* the most; each leaf of a cell has 100 */
 #define SOCKET_LIMIT "memory.kmem.tcp.limit_in_bytes" /* v1 counts socket buffers apart, and only once a limit is set; v2 as memory */
 
 /*
@@ -67,6 +68,7 @@ void group_limit_parent(const struct group_leaf *base)
  * v1: half, so that cells keep the other half of what their parent may hold. A kernel that does not count sockets apart has no such file.
  * v2 counts sockets as memory. memory.max would let the kernel kill brig-proxy, the network of every run of a profile, for what one run
  * did; above memory.high the kernel shrinks the windows of its sockets and slows it down (mem_cgroup_under_socket_pressure()).
+ * That is for all runs, so what one user may have open in a profile (2,048 connections, up to 133 KiB each over TLS that brig opens) fits below.
  */
 int group_limit_proxies(const struct group *g, struct err *e)
 {
@@ -76,6 +78,8 @@ int group_limit_proxies(const struct group *g, struct err *e)
 
 	if (!leaf || faccessat(leaf->fd, file, F_OK, 0) < 0)
 		return 0;
+	if (leaf->v2 && faccessat(leaf->fd, "cpu.weight", F_OK, 0) == 0 && file_put(leaf->fd, "cpu.weight", PROXIES_WEIGHT) < 0)
+		return err_sys(e, "control group %s of brig-proxy: cpu.weight = " PROXIES_WEIGHT, g->name);
 	snprintf(text, sizeof text, "%" PRIu64, leaf->v2 ? group_socket_bytes() + PROXIES_OWN_BYTES : group_socket_bytes() / 2);
 	return file_put(leaf->fd, file, text) < 0 ? err_sys(e, "control group %s of brig-proxy: %s = %s", g->name, file, text) : 0;
 }

@@ -16,6 +16,7 @@ static struct {
 	struct termios   before;
 	struct sigaction actions[ARRAY_LEN(numbers)];
 	sigset_t         outside; /* the mask while signals may come */
+	bool             has_timer;
 	timer_t          again;
 } at;
 static volatile sig_atomic_t ends, stops, resized;
@@ -30,7 +31,8 @@ static void come_again(void)
 	enum { AGAIN_MS = 200 };
 	struct itimerspec when = { .it_value = { .tv_nsec = AGAIN_MS * 1000000L } };
 
-	timer_settime(at.again, 0, &when, NULL);
+	if (at.has_timer)
+		timer_settime(at.again, 0, &when, NULL);
 }
 
 static void on_signal(int number)
@@ -82,8 +84,8 @@ int raw_terminal_open(struct err *e)
 		return 0;
 	if (tcgetattr(STDIN_FILENO, &at.before) < 0)
 		return err_sys(e, "the terminal's modes cannot be read");
-	if (!at.is_caught && timer_create(CLOCK_MONOTONIC, &event, &at.again) < 0)
-		return err_sys(e, "timer_create");
+	if (!at.has_timer) /* without one (RLIMIT_SIGPENDING) only such a signal has to be sent twice */
+		at.has_timer = timer_create(CLOCK_MONOTONIC, &event, &at.again) == 0;
 	catch(&ours);
 	sigprocmask(SIG_BLOCK, &ours, &at.outside);
 	at.is_open = at.is_caught = true;
@@ -109,7 +111,9 @@ void raw_terminal_done(void)
 	if (!at.is_caught)
 		return;
 	at.is_caught = false;
-	timer_delete(at.again);
+	if (at.has_timer)
+		timer_delete(at.again);
+	at.has_timer = false;
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		sigaction(numbers[i], &at.actions[i], NULL);
 	sigprocmask(SIG_SETMASK, &at.outside, NULL);

@@ -285,14 +285,22 @@ static void show_rest(struct shell *s)
 
 	(void)!ioctl(s->c.out.fd, FIONREAD, &left);
 	for (uint64_t until = s->c.out.seen + (uint64_t)left; s->c.out.fd >= 0 && s->c.lost.kind == ERR_NONE && (s->shown.len || s->c.out.seen < until);) {
-		if (s->shown.len)
-			show(s);
-		else {
-			struct pollfd p = { .fd = s->c.out.fd, .events = POLLIN };
+		struct pollfd p = { .fd = s->shown.len ? STDOUT_FILENO : s->c.out.fd, .events = s->shown.len ? POLLOUT : POLLIN };
 
+		if (!s->shown.len) {
 			if (poll(&p, 1, 0) <= 0)
 				return;
 			read_output(s);
+			continue;
+		}
+		switch (raw_terminal_wait(&p, 1)) {
+		case RAW_TERMINAL_READY:
+			show(s);
+			break;
+		case RAW_TERMINAL_RESIZED:
+			break;
+		case RAW_TERMINAL_ENDS: /* a terminal that accepts nothing does not hold brig */
+			return;
 		}
 	}
 }

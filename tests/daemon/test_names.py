@@ -67,7 +67,7 @@ class Journal:
     """Whoever listens at the journal's socket; messages are [(field, value)]."""
 
     def __init__(self):
-        self.messages = []
+        self.datagrams, self.messages = [], []
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         os.makedirs(os.path.dirname(JOURNAL), exist_ok=True)
         self.sock.bind(JOURNAL)
@@ -77,7 +77,7 @@ class Journal:
 
     def read(self):
         while data := self.sock.recv(1 << 16):
-            self.messages.append(list(self.fields(data)))
+            self.datagrams.append(data) # and no more, so that few are lost
 
     @staticmethod
     def fields(data):
@@ -96,6 +96,7 @@ class Journal:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
             last.sendto(b"", JOURNAL)
         self.reader.join(host.HANG)
+        self.messages += [list(self.fields(data)) for data in self.datagrams]
         self.sock.close()
         os.unlink(JOURNAL)
 

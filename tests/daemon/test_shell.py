@@ -203,16 +203,26 @@ def test_a_signal_that_comes_just_before_a_write_to_a_full_terminal_ends_it_too(
     at = shell("--", "sh", "-c", "read go; echo much; sleep 600")
     assert host.poll(at.is_raw)
     pid = at.process.pid
-    with subprocess.Popen(["strace", "-qq", "-o", "/dev/null", "-e", "trace=rt_sigprocmask", "-e", "inject=rt_sigprocmask:delay_exit=2000000", "-p", str(pid)]) as strace:
+    with subprocess.Popen(["strace", "-qq", "-o", "/dev/null", "-e", "trace=rt_sigprocmask", "-e", "inject=rt_sigprocmask:delay_exit=60000000", "-p", str(pid)]) as strace:
         try:
             assert host.poll(lambda: f"TracerPid:\t{strace.pid}\n" in host.read(f"/proc/{pid}/status"))
             at.type("\n")
             assert host.poll(lambda: host.read(f"/proc/{pid}/syscall").startswith("14 ")) # rt_sigprocmask: brig is about to show it
             at.fill()
             at.send(signal.SIGTERM)
-            assert host.poll(lambda: at.now() == at.modes)
         finally:
-            strace.terminate()
+            strace.terminate() # brig goes on, with the signal and then with the write
+    assert host.poll(lambda: at.now() == at.modes)
+
+
+def test_a_signal_ends_a_shell_whose_command_has_ended_before_its_output_was_shown(shell):
+    at = shell("--", "sh", "-c", "stty -echo; echo re''ady; read go; echo much")
+    at.until("ready")
+    at.fill()
+    at.type("\n")
+    assert host.poll(lambda: host.rests(at.process.pid))
+    at.send(signal.SIGTERM)
+    assert host.poll(lambda: at.process.poll() is not None) and at.now() == at.modes
 
 
 def test_a_job_that_keeps_the_terminal_and_goes_on_writing_does_not_keep_the_shell(shell, token):

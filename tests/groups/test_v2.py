@@ -278,6 +278,7 @@ def test_every_brig_proxy_of_a_service_is_in_one_group_with_a_mark_on_its_memory
         groups = {host.read(f"/proc/{pid}/cgroup").splitlines()[-1].removeprefix("0::") for pid in proxies}
         assert len(proxies) == 2 and len(groups) == 1 and (group := groups.pop()).startswith(f"{new_group}"[len(str(v2)):] + "/"), groups
         mark, whole = int((pathlib.Path(f"{v2}{group}") / "memory.high").read_text()), os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        assert 128 * MIB < mark <= whole // 32 + 128 * MIB and (pathlib.Path(f"{v2}{group}") / "memory.max").read_text() == "max\n"
+        assert 512 * MIB < mark <= whole // 32 + 512 * MIB and (pathlib.Path(f"{v2}{group}") / "memory.max").read_text() == "max\n"
+        assert (pathlib.Path(f"{v2}{group}") / "cpu.weight").read_text() == "10000\n", "cells that burn hold the network of others back"
     assert not os.path.exists(f"{v2}{group}"), "left behind"
     (new_group / "brig-launcher").rmdir() # brigd was in it itself

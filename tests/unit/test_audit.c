@@ -202,7 +202,7 @@ static void check_journal_full_at_the_end(const char *folder)
 		_exit(is_found ? 0 : 1);
 	}
 	audit_close(&a);
-	tap_ok(waitpid(reader, &status, 0) == reader && status == 0, "one that is full at the end and is read then is told, too");
+	tap_ok(waitpid(reader, &status, 0) == reader && status == 0, "a journal that is full at the end and is read then gets the number of lost messages");
 	fake_close(j);
 }
 
