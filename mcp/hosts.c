@@ -125,12 +125,20 @@ bool hosts_next(const struct execution *x, char ret[HOST_ASKED_MAX])
 	return false;
 }
 
+/* The protocol that a yes allows at a port (rule_of()). */
+static const char *protocol_of(const char *host)
+{
+	const char *port = host + strcspn(host, ":");
+
+	return strcmp(port, ":443") == 0 ? " over HTTPS" : strcmp(port, ":80") == 0 ? " over HTTP" : "";
+}
+
 json_t *hosts_form(const char *host)
 {
 	char text[HOST_ASKED_MAX + 300];
 
-	snprintf(text, sizeof text, "A program in the sandbox tried to reach %s, and was refused. May programs reach it from now on, until this server ends? They can send there what they know.%s", host,
-		 strstr(host, "xn--") ? " The name has letters that are not ASCII (xn--): it may look like another one." : "");
+	snprintf(text, sizeof text, "A program in the sandbox tried to reach %s, and was refused. May programs reach it%s from now on, until this server ends? They can send there what they know.%s", host,
+		 protocol_of(host), strstr(host, "xn--") ? " The name has letters that are not ASCII (xn--): it may look like another one." : "");
 	return yes_form(text, "Allow it?");
 }
 
@@ -143,8 +151,11 @@ void hosts_hint(const struct execution *x, char *ret, size_t len)
 	for (size_t i = 0; i < json_array_size(list) && !*ret; i++) {
 		const json_t *answer = is_refused(json_array_get(list, i), host) ? json_object_get(answers_of(x->mcp, x->profile), host) : NULL;
 
-		if (json_is_true(answer))
-			snprintf(ret, len, "%.200s is allowed now, a person has agreed: run the program again, it was not repeated. A session that is open does not have it: end it first.", host);
+		if (json_is_true(answer) && x->hosts_asked)
+			snprintf(ret, len, "%.200s is allowed now%s, a person has agreed: run the program again, it was not repeated. A session that is open does not have it: end it first.", host,
+				 protocol_of(host));
+		else if (json_is_true(answer)) /* before this run ended */
+			snprintf(ret, len, "%.200s is allowed%s, to runs and sessions that began after a person had agreed; nothing else at that port is.", host, protocol_of(host));
 		else if (answer)
 			snprintf(ret, len, "%.200s stays refused: a person was asked, and has not agreed. Do without it.", host);
 	}

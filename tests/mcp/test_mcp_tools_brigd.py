@@ -410,8 +410,10 @@ def test_a_host_that_a_person_allows_is_for_later_runs_and_nothing_runs_twice(re
     with refusing(missed(("B.example", 443), ("b.example", 443), ("c.example", 8443)), "--ask-hosts") as (mcp, asked):
         questions, said = ask(mcp, revision, YES, NO)
         assert "b.example:443, " in questions[0] and "c.example:8443, " in questions[1]
-        assert len(asked) == 1 and "network" not in asked[0] and "b.example:443 is allowed now" in said["hint"] and "run the program again" in said["hint"], said
-        assert ask(mcp, revision)[0] == [], "a host is asked about once"
+        assert len(asked) == 1 and "network" not in asked[0] and "b.example:443 is allowed now over HTTPS," in said["hint"] and "run the program again" in said["hint"], said
+        questions, said = ask(mcp, revision)
+        assert questions == [], "a host is asked about once"
+        assert said["hint"].startswith("b.example:443 is allowed over HTTPS, to runs and sessions that began after"), said # it was refused again
         assert asked[1]["network"] == ["a.example", "https://b.example"]
 
 
