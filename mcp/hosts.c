@@ -39,6 +39,22 @@ static bool is_refused(const json_t *row, char host[HOST_ASKED_MAX])
 
 /* --- what may be asked for --- */
 
+/* The ports of a rule without one, and the only protocol that is asked for there. */
+struct web_port {
+	const char *port, *scheme, *over;
+};
+
+static const struct web_port *web_port(const char *host)
+{
+	static const struct web_port ports[] = { { ":443", "https", " over HTTPS" }, { ":80", "http", " over HTTP" } };
+	const char                  *port    = host + strcspn(host, ":");
+
+	for (size_t i = 0; i < ARRAY_LEN(ports); i++)
+		if (strcmp(port, ports[i].port) == 0)
+			return &ports[i];
+	return NULL;
+}
+
 /* Does the rule of a profile have that host? Rules with a scheme or a path are not compared: then `unsure` is the answer. */
 static bool has_host(const char *rule, const char *host, bool unsure)
 {
@@ -50,7 +66,7 @@ static bool has_host(const char *rule, const char *host, bool unsure)
 	n = strcspn(rule, ":");
 	if (rule[n] && strcmp(rule + n, port) != 0)
 		return false;
-	if (!rule[n] && strcmp(port, ":443") != 0 && strcmp(port, ":80") != 0)
+	if (!rule[n] && !web_port(host))
 		return false;
 	if (n == 1 && *rule == '*')
 		return true;
@@ -128,9 +144,9 @@ bool hosts_next(const struct execution *x, char ret[HOST_ASKED_MAX])
 /* The protocol that a yes allows at a port (rule_of()). */
 static const char *protocol_of(const char *host)
 {
-	const char *port = host + strcspn(host, ":");
+	const struct web_port *web = web_port(host);
 
-	return strcmp(port, ":443") == 0 ? " over HTTPS" : strcmp(port, ":80") == 0 ? " over HTTP" : "";
+	return web ? web->over : "";
 }
 
 json_t *hosts_form(const char *host)
@@ -166,10 +182,9 @@ void hosts_hint(const struct execution *x, char *ret, size_t len)
 /* A rule for HOST:PORT. A rule without a scheme is for HTTP, too: none with port 443 is within "host", which allows HTTP at port 80 alone. */
 static json_t *rule_of(const char *host)
 {
-	int         len    = (int)strcspn(host, ":");
-	const char *scheme = strcmp(host + len, ":443") == 0 ? "https" : strcmp(host + len, ":80") == 0 ? "http" : NULL;
+	const struct web_port *web = web_port(host);
 
-	return scheme ? json_sprintf("%s://%.*s", scheme, len, host) : json_string(host);
+	return web ? json_sprintf("%s://%.*s", web->scheme, (int)strcspn(host, ":"), host) : json_string(host);
 }
 
 void hosts_into(struct mcp *m, json_t *message, const json_t *explained)

@@ -48,12 +48,14 @@ static int add(struct shown *s, const char *text, struct err *e)
 {
 	const char *name;
 	char       *path  = split(text, &name), *whole = path ? realpath(path, NULL) : NULL;
-	int         r     = whole ? 0 : err_sys(e, "--ro %s", text);
+	int         r;
 
-	if (whole && !*name)
-		name = strrchr(whole, '/') + 1;
-	if (whole)
-		r = judge_own(s, text, whole, name, e) < 0 ? -1 : add_path(s, text, whole, name, e);
+	if (whole) {
+		name = *name ? name : strrchr(whole, '/') + 1;
+		r    = judge_own(s, text, whole, name, e) < 0 ? -1 : add_path(s, text, whole, name, e);
+	} else {
+		r = err_sys(e, "--ro %s", text);
+	}
 	free(path);
 	free(whole);
 	return r;
