@@ -121,8 +121,8 @@ void group_limit_parent(const struct group_leaf *base);
 
 /*
  * One leaf for all brig-proxy of a keeper bounds what their TCP sockets hold together, whichever profile and user they serve; on v2, where
- * sockets count as memory, together with their own memory. It has no other limit. A proxy joins its memory leaf alone before exec
- * (v1), or is cloned into it (v2), where it has the greatest weight for the processors, so that cells do not hold it back. Without such a leaf there is no limit.
+ * sockets count as memory, together with their own memory. It has no other limit. A proxy joins its memory leaf alone before exec (v1), or
+ * is cloned into it (v2), where it has the highest cpu.weight, so that cells do not hold it back. Without such a leaf there is no limit.
  */
 must_use int   group_limit_proxies(const struct group *g, struct err *e);
 must_use pid_t group_clone_proxy(const struct group *g, const struct clone_args *args); /* as clone_into_group() */

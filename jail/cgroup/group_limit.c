@@ -68,7 +68,8 @@ void group_limit_parent(const struct group_leaf *base)
  * v1: half, so that cells keep the other half of what their parent may hold. A kernel that does not count sockets apart has no such file.
  * v2 counts sockets as memory. memory.max would let the kernel kill brig-proxy, the network of every run of a profile, for what one run
  * did; above memory.high the kernel shrinks the windows of its sockets and slows it down (mem_cgroup_under_socket_pressure()).
- * That is for all runs, so what one user may have open in a profile (2,048 connections, up to 133 KiB each over TLS that brig opens) fits below.
+ * This slows the network of all runs down, so memory.high is above what one user can use in a profile: 2,048 connections, each with up to
+ * 133 KiB of brig-proxy's own memory.
  */
 int group_limit_proxies(const struct group *g, struct err *e)
 {
