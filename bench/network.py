@@ -113,12 +113,17 @@ def starts(net, rounds):
     return {name: statistics.median(ms) for name, ms in took.items()}
 
 
+def allowing(*hosts):
+    """What a profile like "network" has, with these hosts."""
+    network = json.loads((REPO / "profiles/network.json").read_text())
+    return {"network": {**network.get("network", {}), "allow": hosts}}
+
+
 def of_a_service(net, rounds):
     """The same of a ready fork, request to record, and of a run that starts a Python."""
-    network = json.loads((REPO / "profiles/network.json").read_text())
     took = {(name, cold): [] for name in ("none", "named") for cold in (False, True)}
     with tempfile.TemporaryDirectory(prefix="brig-bench-") as folder:
-        profiles = served.profiles(pathlib.Path(folder), {"none": ("network", {}), "named": ("network", {"network": {**network.get("network", {}), "allow": ["shop.example"]}})})
+        profiles = served.profiles(pathlib.Path(folder), {"none": ("network", {}), "named": ("network", allowing("shop.example"))})
         with net.daemon({"ready": 2}, env={"BRIG_PROFILES": str(profiles)}) as daemon:
             served.wait_warm(daemon, ("none", "named"))
             with daemon.connect() as talk:
@@ -184,11 +189,9 @@ while True:
 
 def beside_floods(net, rounds):
     """{flood, or "quiet": (ms of a lookup of another run, processors that brig-proxy uses)}: rounds take turns, so that "quiet" is of the same minutes."""
-    network = json.loads((REPO / "profiles/network.json").read_text())
-    allow = {"network": {**network.get("network", {}), "allow": ["shop.example", "*.shop.example"]}}
     found = {name: [] for name in ("quiet", *FLOODS)}
     with tempfile.TemporaryDirectory(prefix="brig-bench-") as folder:
-        profiles = served.profiles(pathlib.Path(folder), {"named": ("network", allow)})
+        profiles = served.profiles(pathlib.Path(folder), {"named": ("network", allowing("shop.example", "*.shop.example"))})
         with net.daemon({"ready": 0}, env={"BRIG_PROFILES": str(profiles)}) as daemon, daemon.connect() as good, daemon.connect() as bad:
             asks = good.start(LOOKUPS, profile="named", stdin=True, limits={"wall_ms": 300000, "cpu_ms": 300000})
             assert asks.line() == "ready"
