@@ -173,7 +173,7 @@ static void fix_caps(const struct refusal *r, const struct surroundings *at, cha
 /* clang-format off */
 /* Not installed in /etc/apparmor.d: a parser older than the rule "userns" would fail on it at every boot. */
 #define APPARMOR_FIX "as root: cp " BRIG_DATADIR "/apparmor/brig /etc/apparmor.d/ && apparmor_parser -r /etc/apparmor.d/brig " \
-                     "(a brig elsewhere: with its path in it); or, for every program: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+		     "(a brig elsewhere: with its path in it); or, for every program: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 /* clang-format on */
 
 static void fix_filter(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)

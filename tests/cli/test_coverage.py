@@ -25,20 +25,20 @@ static int killed(void) { return kill(getpid(), SIGKILL); }
 static void forked(void) { _exit(0); }
 static int confined(void)
 {
-	if (chroot("/proc/self") < 0)
-		return 1;
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    if (chroot("/proc/self") < 0)
+        return 1;
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
 }
 static int never(void) { return 2; }
 
 int main(int argc, char **argv)
 {
-	if (fork() == 0)
-		forked();
-	wait(NULL);
-	if (confined() == 0)
-		killed();
-	return argc > 5 ? never() : argv[0] == NULL;
+    if (fork() == 0)
+        forked();
+    wait(NULL);
+    if (confined() == 0)
+        killed();
+    return argc > 5 ? never() : argv[0] == NULL;
 }
 """
 

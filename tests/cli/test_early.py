@@ -275,7 +275,7 @@ cp "$2" "$1"
 mount -t tmpfs tmpfs /run
 mkdir -p /run/brig /run/user/0/brig
 for socket in /run/brig /run/user/0/brig; do
-	test "$3" != "$socket" || ln -s "$4" $socket/brig.sock
+    test "$3" != "$socket" || ln -s "$4" $socket/brig.sock
 done
 shift 4
 exec "$@"

@@ -14,10 +14,10 @@ PROBES = []
 SCRATCH = """
 set -e
 bare_dev() { # where the host has no device worth stealing
-	mount -t tmpfs dev "$1"
-	cp -ax /dev/. "$1"
-	mount --rbind /dev/pts "$1"/pts
-	mknod "$1"/kmsg c 1 11
+    mount -t tmpfs dev "$1"
+    cp -ax /dev/. "$1"
+    mount --rbind /dev/pts "$1"/pts
+    mknod "$1"/kmsg c 1 11
 }
 mount -t tmpfs scratch "$1"
 mkdir "$1"/upper "$1"/work "$1"/root "$1"/upper-tmp "$1"/work-tmp

@@ -28,7 +28,7 @@ NO_IDS = "all blocks of host ids are taken"
 ACCOUNTS = {"_brig-keeper": host.own_id(3), "_brig-door": host.own_id(4)} # packaging makes them
 WITH_ACCOUNTS = """
 for name in passwd group; do
-	mount --bind "$1/$name" /etc/$name
+    mount --bind "$1/$name" /etc/$name
 done
 shift
 exec "$@"

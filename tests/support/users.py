@@ -19,10 +19,10 @@ mount -t tmpfs -o mode=0755 users "$1"
 cd "$1"
 mkdir -p etc build profiles home run/user tests
 for name in passwd group subuid subgid; do
-	[ ! -e /etc/$name ] || cp /etc/$name etc/$name
-	[ -e /etc/$name ] || continue
-	case $name in sub*) printf '%s' "$3" >etc/$name ;; passwd) printf '%s' "$2" >>etc/$name ;; esac
-	mount --bind etc/$name /etc/$name
+    [ ! -e /etc/$name ] || cp /etc/$name etc/$name
+    [ -e /etc/$name ] || continue
+    case $name in sub*) printf '%s' "$3" >etc/$name ;; passwd) printf '%s' "$2" >>etc/$name ;; esac
+    mount --bind etc/$name /etc/$name
 done
 mount --rbind "$4" build
 cp "$5"/* profiles # a link in build/, to where a user may not go
