@@ -61,3 +61,18 @@ def test_each_decision_has_its_context_the_decision_and_the_consequences():
 
 def test_each_decision_has_at_most_a_page():
     assert {path.name: words for path in DECISIONS.glob("0*.md") if (words := len(path.read_text().split())) > 600} == {}
+
+
+def test_each_path_of_the_map_is_there():
+    rows = re.findall(r"^\|.*`.*$", re.search(r"^## To change something$(.*?)^## ", (ROOT / "ARCHITECTURE.md").read_text(), re.M | re.S)[1], re.M)
+    paths = [path for row in rows for path in re.findall(r"`([a-z-]+(?:/[^`]*)?)`", row) if path != "brig"]
+    assert len(rows) > 20 and [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_each_commit_that_a_contributor_is_to_read_is_in_the_history():
+    commits = re.findall(r"^\*\*Add a .*:\*\* `([0-9a-f]{8})` (.*)$", (ROOT / "CONTRIBUTING.md").read_text(), re.M)
+    assert len(commits) == 3
+    if subprocess.run(["git", "-C", ROOT, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True).stdout.strip() != "false":
+        pytest.skip("this clone has not the whole history")
+    for commit, subject in commits:
+        assert subprocess.run(["git", "-C", ROOT, "show", "-s", "--format=%s", commit], capture_output=True, text=True).stdout.strip() == subject
