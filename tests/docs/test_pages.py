@@ -76,3 +76,14 @@ def test_each_commit_that_a_contributor_is_to_read_is_in_the_history():
         pytest.skip("this clone has not the whole history")
     for commit, subject in commits:
         assert subprocess.run(["git", "-C", ROOT, "show", "-s", "--format=%s", commit], capture_output=True, text=True).stdout.strip() == subject
+
+
+def test_the_checklist_of_a_release_names_only_commands_and_groups_that_there_are():
+    from support import tiers
+    script, page = (ROOT / "dev").read_text(), (ROOT / "docs/releasing.md").read_text()
+    words = [line.split("#")[0].split("./dev ")[1].split() for line in page.splitlines() if "./dev " in line.split("#")[0] and line.startswith(("./dev ", "BRIG_"))]
+    assert len(words) > 10
+    for command, *rest in words:
+        assert f"\ncmd_{command}() {{" in script
+        assert command != "test" or all(word in {*tiers.TIERS, *tiers.GROUPS} or (ROOT / word).exists() for word in rest)
+    assert all((ROOT / name).exists() for name in re.findall(r"`([\w./-]+\.(?:md|log|txt)|packaging/[\w/]+)`", page))
