@@ -77,6 +77,12 @@ def test_every_option_is_in_the_page(program, name):
 
 
 @needs("mandoc")
+def test_the_page_of_threats_can_be_read_in_a_quarter_of_an_hour():
+    """What only a maintainer needs is in docs/decisions."""
+    assert len(text_of(page("brig-security.7")).split()) <= 3500
+
+
+@needs("mandoc")
 def test_every_exit_reason_is_in_the_page():
     reasons = words_of_clients("EXIT")
     known = text_of(page("brig.1"))

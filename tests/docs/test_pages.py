@@ -48,7 +48,7 @@ def test_the_index_of_decisions_lists_each_with_its_title():
 def test_a_decision_that_the_tree_names_by_number_is_there():
     numbers = {path.name[:4] for path in DECISIONS.glob("0*.md")}
     named = [(str(path.relative_to(ROOT)), number) for path in tracked("*.[ch]", "*.cmake", "CMakeLists.txt", "*.py", "*.in", "dev")
-             for number in re.findall(r"docs/decisions/(\d{4})", path.read_text(errors="replace"))]
+             for number in re.findall(r"(?:docs/decisions/|decision )(\d{4})", path.read_text(errors="replace"))]
     assert named and [one for one in named if one[1] not in numbers] == []
 
 

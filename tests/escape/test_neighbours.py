@@ -1,4 +1,4 @@
-"""What a program does to the host and its neighbours within its limits, judged on the host: brig-security(7), NEIGHBOURS."""
+"""What a program does to the host and its neighbours within its limits, judged on the host: brig-security(7), Exhaustion of resources."""
 import array
 import os
 import select

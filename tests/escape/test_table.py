@@ -95,7 +95,7 @@ def test_every_process_that_may_be_taken_over_has_tests_and_is_on_the_page():
 def test_every_process_that_the_manual_gives_to_an_attacker_has_tests_and_no_other():
     """brig-security(7) says what is gained with each; "process 1 of a cell, or the program" are two of them."""
     page = (HERE.parent.parent / "man" / "brig-security.7.in").read_text()
-    section = page.partition(".Ss What an attacker gains with each process\n")[2].partition("\n.Ss ")[0]
+    section = page.partition(".Ss A process that was taken over\n")[2].partition("\n.Ss ")[0]
     heads = [re.sub(r" ?,|\bSy ", "", line) for line in re.findall(r"^\.It Sy (.*)$", section, re.M)]
     named = [re.sub(r"^(the|a) ", "", name) for head in heads for name in head.split(" or ")]
     have = {process for process, *_ in rows.TAKEN_OVER}
