@@ -42,7 +42,7 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/brig DESTINATION ${BRIG_PYTHON_DIR}
 configure_file(${CMAKE_SOURCE_DIR}/packaging/brig.pc.in ${CMAKE_BINARY_DIR}/brig.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/brig.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)
 
-# For systemd. It reads lib/ of /usr and of /usr/local; pkg-config names /lib, wherever brig goes (docs/decisions/0050).
+# For systemd. It reads lib/ of /usr and of /usr/local; pkg-config names /lib, wherever brig goes (docs/history/0050).
 set(BRIG_SYSTEMD_DIR lib CACHE STRING "Below it: systemd/system, systemd/user, sysusers.d, tmpfiles.d")
 foreach(manager system user)
   set(from ${CMAKE_SOURCE_DIR}/packaging/systemd)

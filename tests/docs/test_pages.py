@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DECISIONS = ROOT / "docs/decisions"
+FOLDERS = ROOT / "docs/decisions", ROOT / "docs/history"
+DECIDED = [path for folder in FOLDERS for path in sorted(folder.glob("0*.md"))]
 
 
 def tracked(*patterns):
@@ -36,31 +37,30 @@ def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page):
     assert broken == []
 
 
-def test_the_index_of_decisions_lists_each_with_its_title():
-    indexed = re.findall(r"^- \[(\d{4})\]\((\S+)\) (.*)$", (DECISIONS / "README.md").read_text(), re.M)
-    files = sorted(path for path in DECISIONS.glob("*.md") if path.name != "README.md")
-    assert [(number, name) for number, name, _ in indexed] == [(path.name[:4], path.name) for path in files]
-    titles = {number: "# " + re.sub(r" \(.*superseded by .*\)$", "", title) for number, _, title in indexed}
-    assert {path.name[:4]: path.read_text().splitlines()[0] for path in files} == titles
-    assert {path.name for path in files if "\n**Superseded" in path.read_text()} == {name for _, name, title in indexed if "superseded by" in title}
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_index_of_decisions_lists_each_once_in_a_sentence(folder):
+    indexed = re.findall(r"^- \[(\d{4})\]\((\S+)\) (?=\S)", (folder / "README.md").read_text(), re.M)
+    assert sorted(indexed) == [(path.name[:4], path.name) for path in DECIDED if path.parent == folder]
 
 
-def test_a_decision_that_the_tree_names_by_number_is_there():
-    numbers = {path.name[:4] for path in DECISIONS.glob("0*.md")}
-    named = [(str(path.relative_to(ROOT)), number) for path in tracked("*.[ch]", "*.cmake", "CMakeLists.txt", "*.py", "*.in", "dev")
-             for number in re.findall(r"(?:docs/decisions/|decision )(\d{4})", path.read_text(errors="replace"))]
-    assert named and [one for one in named if one[1] not in numbers] == []
+def test_a_number_of_a_decision_is_in_one_folder_only_and_what_the_tree_names_is_there():
+    numbers = [path.name[:4] for path in DECIDED]
+    assert len(numbers) == len(set(numbers))
+    there = {f"{path.parent.name}/{path.name[:4]}" for path in DECIDED}
+    named = [(str(path.relative_to(ROOT)), place) for path in tracked("*.[ch]", "*.cmake", "CMakeLists.txt", "*.py", "*.in", "dev")
+             for place in re.findall(r"docs/((?:decisions|history)/\d{4})|decision (\d{4})", path.read_text(errors="replace"))]
+    assert named and [one for one in named if one[1][0] not in there and one[1][1] not in numbers] == []
 
 
-SHAPE = re.compile(r"^\*\*Context\.\*\* .*^\*\*Decision\.\*\* .*^\*\*Consequences\.\*\* ", re.M | re.S)
-
-
-def test_each_decision_has_its_context_the_decision_and_the_consequences():
-    assert [path.name for path in DECISIONS.glob("0*.md") if not SHAPE.search(path.read_text())] == []
+def test_some_thirty_decisions_bind_and_each_begins_with_the_rule_of_today():
+    binding = [path for path in DECIDED if path.parent.name == "decisions"]
+    assert 28 <= len(binding) <= 36, "what is settled goes to docs/history"
+    shape = re.compile(r"# [^\n]+\n\n[^*#\n].*?^\*\*Why\.\*\* ", re.M | re.S)
+    assert [path.name for path in binding if not shape.match(path.read_text())] == []
 
 
 def test_each_decision_has_at_most_a_page():
-    assert {path.name: words for path in DECISIONS.glob("0*.md") if (words := len(path.read_text().split())) > 600} == {}
+    assert {path.name: words for path in DECIDED if (words := len(path.read_text().split())) > 600} == {}
 
 
 def test_each_path_of_the_map_is_there():

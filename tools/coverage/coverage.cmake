@@ -1,5 +1,5 @@
 # What -DBRIG_COVERAGE=ON adds (./dev coverage): clang's counters of source lines and branches, each program's in a file of its own that is
-# mapped from its start to its end (docs/decisions/0041). Not counted: what has no C library, brig-init and jail/cli/early.
+# mapped from its start to its end (docs/history/0041). Not counted: what has no C library, brig-init and jail/cli/early.
 if(NOT CMAKE_C_COMPILER_ID STREQUAL Clang)
   message(FATAL_ERROR "BRIG_COVERAGE needs clang: cmake --preset coverage")
 endif()
