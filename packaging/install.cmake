@@ -22,15 +22,18 @@ foreach(shell IN ITEMS "brig bash-completion/completions" "_brig zsh/site-functi
   install(FILES ${CMAKE_SOURCE_DIR}/packaging/completions/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${dir})
 endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/packaging/apparmor/brig DESTINATION ${CMAKE_INSTALL_DATADIR}/brig/apparmor)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/mcp ${CMAKE_SOURCE_DIR}/examples/rootfs ${CMAKE_SOURCE_DIR}/examples/client ${CMAKE_SOURCE_DIR}/examples/alerts DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
+# Documentation for users: README, guides, the security model, examples. What contributors read is in the source alone.
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
+  DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE
+  PATTERN "__pycache__" EXCLUDE)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs/guide ${CMAKE_SOURCE_DIR}/docs/images DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs # pages link each other as in the clone
   FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
   DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} # pages link each other as in the clone
-  FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
-  DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-foreach(page README ARCHITECTURE STYLE CONTRIBUTING SECURITY CHANGELOG)
-  install(FILES ${CMAKE_SOURCE_DIR}/${page}.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-endforeach()
+install(FILES ${CMAKE_SOURCE_DIR}/docs/security-model.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
+install(FILES ${CMAKE_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(CODE "set(docdir \"${CMAKE_INSTALL_DOCDIR}\")")
+install(SCRIPT ${CMAKE_SOURCE_DIR}/packaging/plain_links.cmake)
 
 # The client for Python. Debian's Python looks there below /usr/local, and below /usr in lib/python3/dist-packages.
 cmake_path(GET PYTHON_INCLUDE FILENAME python)
