@@ -144,6 +144,9 @@ def display_with_lines(error):
         return display(error)
 
 
+SPAWN_WATCHED = "multiprocessing.reduction", "multiprocessing.pool", "concurrent.futures.process"
+
+
 def check_spawned(name, module):
     need("spawn")
     SPAWN_HOOKS[name](module)
@@ -321,7 +324,7 @@ class Live:
         register_at_fork(after_in_child=self.leave)
         sys.argv[:], sys.orig_argv[:] = [""], ["python3", "-I"]
         sys.path.insert(0, "") # as in notebooks: modules in the working directory
-        offer_display(linecache=fill_linecache, **{name: lambda module, name=name: check_spawned(name, module) for name in ("multiprocessing.reduction", "multiprocessing.pool")})
+        offer_display(linecache=fill_linecache, **{name: lambda module, name=name: check_spawned(name, module) for name in SPAWN_WATCHED})
         _signal.signal(15, _signal.SIG_DFL) # SIGTERM: the server ignores it, and children inherit that
         self.set_streams()
         self.point_to_kept()
