@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -314,6 +315,17 @@ static void print_left(const struct run_client *c)
 	fprintf(stderr, "brig: left behind: %s\n", e.text);
 }
 
+/* In a loop of a shell that reads the same input, what brig took and did not give back is missing. */
+static void print_stdin(const struct run_client *c)
+{
+	if (!c->request->stdin_unnamed)
+		return;
+	if (c->request->half_read && c->taken > c->unread)
+		fputs("brig: standard input was a file that is half read, as in a loop of a shell, and the program read on in it; --stdin /dev/null leaves it to the loop\n", stderr);
+	else if (c->taken && c->taken == c->unread && !c->given_back)
+		fprintf(stderr, "brig: the program did not read its standard input, and the %" PRIu64 " bytes that brig took from it are lost; in a loop of a shell, --stdin /dev/null leaves them to the loop\n", c->taken);
+}
+
 /* The limit that ended the run; "" if the run was cancelled, even if its output exceeded the limit meanwhile. */
 static const char *limit_behind(const struct run_client *c, const json_t *record)
 {
@@ -370,8 +382,10 @@ void report_print_story(const struct run_client *c, const json_t *record)
 		fprintf(stderr, "%sbrig:%s ", color(stderr, status_of(c, record) ? COLOR_BAD : COLOR_GOOD), color_end(stderr));
 		summary_print(record, limit_behind(c, record), stderr);
 	}
-	if (!c->request->quiet)
+	if (!c->request->quiet) {
 		print_losses(c);
+		print_stdin(c);
+	}
 	print_left(c);
 }
 

@@ -267,13 +267,11 @@ static int open_input(const char *path)
 	return strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-/* A file that was read up to its middle is most often that of a loop: `while read -r name; do brig run ...; done <list`. Pipes cannot tell. */
-static void warn_of_loop(const struct stat *st)
+static bool is_half_read(const struct stat *st)
 {
 	off_t at = S_ISREG(st->st_mode) ? lseek(STDIN_FILENO, 0, SEEK_CUR) : 0;
 
-	if (at > 0 && at < st->st_size)
-		fputs("brig: standard input is a file that is half read, as in a loop of a shell, and the program gets the rest of it; --stdin /dev/null leaves it to the loop\n", stderr);
+	return at > 0 && at < st->st_size;
 }
 
 /*
@@ -286,9 +284,9 @@ void request_take_stdin(struct request *r)
 
 	if (r->stdin_path || fstat(STDIN_FILENO, &st) < 0 || !(S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode)))
 		return;
-	r->stdin_path = "-";
-	if (!r->quiet)
-		warn_of_loop(&st);
+	r->stdin_path    = "-";
+	r->stdin_unnamed = true;
+	r->half_read     = is_half_read(&st);
 }
 
 static int open_stdin(struct request *r, struct err *e)

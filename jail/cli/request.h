@@ -53,6 +53,8 @@ struct request {
 	int           record_fd;  /* owned; -1: none */
 	uint64_t      wait_ms;    /* how long to wait when a quota is used up */
 	uint64_t      max_bytes;  /* the most that brig session get copies */
+	bool          stdin_unnamed; /* stdin_path is there without an option */
+	bool          half_read;     /* and is a file that was read up to its middle: most often by a loop, `while read -r name; do brig run ...; done <list` */
 	bool          json, verbose, quiet, cold, private, why, detach, terminal, start, hidden;
 	enum run_mode mode;       /* of a program */
 

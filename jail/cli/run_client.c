@@ -11,10 +11,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,10 +55,42 @@ void run_client_done(struct run_client *c)
 
 /* --- stdin --- */
 
+/*
+ * brig cannot know whether a program will read, and takes the input before it does. It gives back to a file what the program did not
+ * read, so that a loop of a shell goes on as after a command that does not read. What is in the pipe can be counted until brig closes
+ * it. So the pipe holds one page until the program has read that, and only then does brig close it at the end of the input. Once a
+ * program has read a page, the pipe gets its size, and brig closes it at once: all of it counts as read.
+ */
+static void begin_stdin(struct run_client *c)
+{
+	int size = fcntl(c->stdin_to, F_GETPIPE_SZ);
+
+	c->narrow_of = size > 0 && fcntl(c->stdin_to, F_SETPIPE_SZ, 1) > 0 ? size : 0;
+}
+
 static void close_stdin(struct run_client *c)
 {
 	fd_closep(&c->stdin_to);
 	fd_closep(&c->stdin_from);
+}
+
+static size_t pending(const struct run_client *c)
+{
+	return c->pending_len - c->pending_at;
+}
+
+/* The program reads no more. It could have written to the pipe, so no more than was taken counts. */
+static void stop_stdin(struct run_client *c)
+{
+	int in_pipe = 0;
+
+	if (c->stdin_to >= 0) {
+		(void)ioctl(c->stdin_to, FIONREAD, &in_pipe);
+		c->unread     = pending(c) + (in_pipe > 0 ? (uint64_t)in_pipe : 0);
+		c->unread     = c->unread < c->taken ? c->unread : c->taken;
+		c->given_back = c->unread && lseek(c->stdin_from, -(off_t)c->unread, SEEK_CUR) >= 0;
+	}
+	close_stdin(c);
 }
 
 static void fill_pending(struct run_client *c)
@@ -66,21 +100,29 @@ static void fill_pending(struct run_client *c)
 	if (n < 0 && errno == EINTR)
 		return;
 	if (n <= 0) {
-		close_stdin(c);
+		c->input_ended = true;
+		if (!c->narrow_of)
+			close_stdin(c);
 		return;
 	}
+	c->taken += (uint64_t)n;
 	c->pending_at  = 0;
 	c->pending_len = (size_t)n;
 }
 
 static void write_pending(struct run_client *c)
 {
-	ssize_t n = write(c->stdin_to, c->pending + c->pending_at, c->pending_len - c->pending_at);
+	ssize_t n;
 
+	if (c->narrow_of && c->taken > pending(c)) {
+		(void)fcntl(c->stdin_to, F_SETPIPE_SZ, c->narrow_of); /* EPERM when the user has many pipes: then this one stays narrow */
+		c->narrow_of = 0;
+	}
+	n = write(c->stdin_to, c->pending + c->pending_at, pending(c));
 	if (n > 0)
 		c->pending_at += (size_t)n;
 	else if (n < 0 && errno != EINTR && errno != EAGAIN)
-		close_stdin(c); /* the program closed it, or is gone */
+		stop_stdin(c); /* the program closed it, or is gone */
 }
 
 /* --- output --- */
@@ -142,6 +184,7 @@ static void on_started(void *owner, struct run_start *start)
 	c->err.fd    = fd_take(&start->fd[RUN_STDERR]);
 	c->report.fd = fd_take(&start->fd[RUN_RESULT]);
 	c->stdin_to  = fd_take(&start->fd[RUN_STDIN]);
+	begin_stdin(c);
 	snprintf(c->run, sizeof c->run, "%s", start->run);
 	interrupt_arm(c->server.sock, c->run, c->request->session);
 }
@@ -257,15 +300,15 @@ static int fd_of(const struct stream *stream, int *wait_ms)
 
 static void attend(struct run_client *c)
 {
-	bool          has_pending = c->pending_at < c->pending_len;
+	bool          has_pending = pending(c) > 0;
 	int           wait_ms     = -1;
 	struct pollfd fds[]       = {
 		{ c->server.sock, POLLIN, 0 },
 		{ fd_of(&c->out, &wait_ms), POLLIN, 0 },
 		{ fd_of(&c->err, &wait_ms), POLLIN, 0 },
 		{ fd_of(&c->report, &wait_ms), POLLIN, 0 },
-		{ has_pending ? c->stdin_to : -1, POLLOUT, 0 },
-		{ c->stdin_to >= 0 && !has_pending ? c->stdin_from : -1, POLLIN, 0 },
+		{ has_pending || c->input_ended ? c->stdin_to : -1, POLLOUT, 0 },
+		{ c->stdin_to >= 0 && !has_pending && !c->input_ended ? c->stdin_from : -1, POLLIN, 0 },
 	};
 
 	if (poll(fds, ARRAY_LEN(fds), wait_ms) < 0)
@@ -276,8 +319,10 @@ static void attend(struct run_client *c)
 		on_output(c, &c->err);
 	if (fds[3].revents)
 		on_output(c, &c->report);
-	if (fds[4].revents)
+	if (fds[4].revents && has_pending)
 		write_pending(c);
+	else if (fds[4].revents)
+		stop_stdin(c);
 	if (fds[5].revents)
 		fill_pending(c);
 	if (fds[0].revents)
@@ -368,7 +413,7 @@ void run_client_run(struct run_client *c)
 	stream_drain(&c->out);
 	stream_drain(&c->err);
 	stream_drain(&c->report);
-	close_stdin(c);
+	stop_stdin(c);
 	interrupt_disarm();
 	fd_closep(&c->server.sock); /* a private brigd ends while we print */
 	c->files = run_files_finish(&c->moving);

@@ -22,6 +22,10 @@ struct run_client {
 	int                   stdin_from, stdin_to; /* -1: closed */
 	char                 *pending; /* owned: a buffer of bytes to be written to stdin; NULL: there is no stdin */
 	size_t                pending_at, pending_len;
+	int                   narrow_of; /* the size of stdin's pipe, which holds one page until the program has read that; 0: it has its size */
+	bool                  input_ended;
+	uint64_t              taken, unread; /* bytes from stdin_from, and those of them that the program did not read */
+	bool                  given_back;    /* the unread ones are what the next reader of that file gets */
 	bool                  sent, started, cancelled;
 	char                  run[RUN_ID_LEN + 1]; /* "": not started */
 	char                  limit[48]; /* "--timeout 0.5": the limit that ended the run; "": none did */
