@@ -39,7 +39,7 @@ enum {
 #define TAG_NONE          UINT64_MAX
 
 enum request_kind {
-#define REQUEST(name, must, descriptors, doc) REQUEST_##name,
+#define REQUEST(name, ...) REQUEST_##name,
 #include "client_protocol.def"
 	REQUEST_COUNT,
 };
@@ -93,6 +93,8 @@ struct protocol_request {
 	bool              terminal; /* open: calls may have one; exec: this call has one */
 	uint64_t          rows, columns;
 	json_t           *source;
+	int              *fd; /* the descriptors that came with it, if who received it puts them here: a function that keeps one takes it (fd_take()) */
+	size_t            fds;
 };
 
 /* One call of a tool, as the client reports it. */

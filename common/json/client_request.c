@@ -81,7 +81,7 @@ static const struct request_row {
 	enum request_fds    fds;
 	const char         *doc;
 } requests[] = {
-#define REQUEST(name, must, descriptors, doc) { #name, name##_fields, must, descriptors, doc },
+#define REQUEST(name, must, descriptors, handler, reply, access, doc) { #name, name##_fields, must, descriptors, doc },
 #include "client_protocol.def"
 };
 

@@ -26,8 +26,11 @@ static void serve(struct connection *c, struct datagram *in)
 {
 	scoped_request request;
 	struct denial  why;
+	int            r = protocol_parse(&request, in->bytes, (size_t)in->len, in->fds, &why);
 
-	if (protocol_parse(&request, in->bytes, (size_t)in->len, in->fds, &why) < 0 || gate_serve(c, &request, in->fd, in->fds, &why) < 0)
+	request.fd  = in->fd;
+	request.fds = in->fds;
+	if (r < 0 || gate_serve(c, &request, &why) < 0)
 		connection_refuse(c, &request, &why);
 }
 

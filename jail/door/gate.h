@@ -2,15 +2,12 @@
 #pragma once
 #include "connection.h"
 
-/*
- * A function that keeps a descriptor takes it out of fds (fd_take()); the caller closes the others. -1 with *why: no answer was
- * sent, and the caller refuses the request.
- */
-must_use int gate_serve(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why);
+/* -1 with *why: no answer was sent, and the caller refuses the request. The caller closes the descriptors that are left in request->fd. */
+typedef int      gate_fn(struct connection *c, const struct protocol_request *request, struct denial *why);
+must_use gate_fn gate_serve;
 
-typedef int gate_fn(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why);
-gate_fn     gate_hello, gate_run, gate_cancel, gate_tools, gate_list, gate_stats, gate_metrics, gate_explain, gate_reload;
-gate_fn     gate_files, gate_interrupt, gate_resize, gate_restart, gate_close;
+#define REQUEST(name, must, descriptors, handler, ...) gate_fn gate_##handler;
+#include "client_protocol.def"
 
 /* A request for a run, from one try to start it to the next. */
 struct run_try {

@@ -4,14 +4,13 @@
 #include "served_run.h"
 #include "session.h"
 
-int gate_cancel(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+int gate_cancel(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	static const enum exit_reason reasons[] = { [CANCEL_cancelled] = EXIT_cancelled, [CANCEL_output_limit] = EXIT_output_limit };
 	struct served_run            *r         = served_run_find(c->door, request->run);
 	struct session_call          *call      = session_call_find(c->door, request->run, c->peer.uid);
 	json_t                       *reply;
 
-	(void)fds, (void)n;
 	if (call)
 		session_call_end(call, reasons[request->reason]);
 	else if (r && peer_is_shown_to(&r->peer, c->peer.uid))

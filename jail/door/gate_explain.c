@@ -12,12 +12,11 @@ static json_t *packages(const struct door *d, const struct served_profile *p)
 	return p->packages ? json_incref(p->packages) : package_list_read(&d->places, p->profile.rootfs);
 }
 
-int gate_explain(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+int gate_explain(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	const struct served_profile *p = gate_profile(c, request->profile, why);
 	json_t                      *reply;
 
-	(void)fds, (void)n;
 	if (!p)
 		return -1;
 	reply = protocol_reply(REQUEST_explain, request->tag);

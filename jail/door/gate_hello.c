@@ -13,11 +13,11 @@ static json_t *profiles(const struct connection *c)
 	return list;
 }
 
-int gate_hello(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+int gate_hello(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	json_t *reply = protocol_reply(REQUEST_hello, request->tag);
 
-	(void)fds, (void)n, (void)why;
+	(void)why;
 	json_object_set_new(reply, "version", json_integer(PROTOCOL_VERSION));
 	json_object_set_new(reply, "brig", json_string(BRIG_VERSION));
 	json_object_set_new(reply, "features", json_pack("[ssssss]", "report", "files", "tools", "sessions", "network", "terminals"));

@@ -34,12 +34,12 @@ static json_t *list_runs(const struct connection *c, json_int_t *more)
 	return runs;
 }
 
-int gate_list(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+int gate_list(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	json_t    *reply = protocol_reply(REQUEST_list, request->tag);
 	json_int_t more  = 0;
 
-	(void)fds, (void)n, (void)why;
+	(void)why;
 	json_object_set_new(reply, "runs", list_runs(c, &more));
 	json_object_set_new(reply, "left_out", json_integer(more));
 	json_object_set_new(reply, "sessions", session_list_json(c->door, c));

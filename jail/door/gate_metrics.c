@@ -1,12 +1,11 @@
 /* gate_metrics.c - what the runs of one profile have cost, for a monitoring system */
 #include "gate.h"
 
-int gate_metrics(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+int gate_metrics(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	const struct served_profile *profile = gate_profile(c, request->profile, why);
 	json_t                      *reply;
 
-	(void)fds, (void)n;
 	if (!profile)
 		return -1;
 	reply = protocol_reply(REQUEST_metrics, request->tag);

@@ -10,11 +10,10 @@ static bool may_reload(const struct connection *c)
 	return c->peer.uid == 0 || c->peer.uid == getuid();
 }
 
-int gate_reload(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+int gate_reload(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	struct reload *r = c->door->reload;
 
-	(void)fds, (void)n;
 	if (!may_reload(c))
 		return deny(why, DENIAL_denied, NULL, "only root, or the user whose own service it is, may make it read its configuration again");
 	if (!r || c->door->is_ending)

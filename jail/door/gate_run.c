@@ -25,7 +25,7 @@ static int check_turn(const struct connection *c, double now, struct run_try *tr
 	return deny(why, DENIAL_busy, NULL, "it is other users' turn");
 }
 
-static int start(struct connection *c, const struct protocol_request *request, struct run_try *try, const int *fds, struct denial *why)
+static int start(struct connection *c, const struct protocol_request *request, struct run_try *try, struct denial *why)
 {
 	const struct served_profile *profile;
 	scoped_run_plan              plan = RUN_PLAN_NONE;
@@ -39,41 +39,41 @@ static int start(struct connection *c, const struct protocol_request *request, s
 	profile = gate_profile(c, request->profile, why);
 	/* these checks come first: while the door reads a program it serves no other client */
 	if (!profile || quota_check(&c->door->quota, &c->access_rule->quota, c->peer.uid, &part, now, why) < 0 ||
-	    check_turn(c, now, try, why) < 0 || run_plan_build(&plan, &c->door->places, profile, request, fds, why) < 0)
+	    check_turn(c, now, try, why) < 0 || run_plan_build(&plan, &c->door->places, profile, request, request->fd, why) < 0)
 		return -1;
 	try->memory_bytes = plan.limits.memory_bytes;
-	if (served_run_start(c, request, &plan, try->id, fds, why) < 0)
+	if (served_run_start(c, request, &plan, try->id, request->fd, why) < 0)
 		return -1;
 	figures_take_wait(&c->door->figures, profile->name, now - try->asked_ms);
 	return 0;
 }
 
-static int try_to_start(struct connection *c, const struct protocol_request *request, struct run_try *try, const int *fds, struct denial *why)
+static int try_to_start(struct connection *c, const struct protocol_request *request, struct run_try *try, struct denial *why)
 {
-	int r = start(c, request, try, fds, why);
+	int r = start(c, request, try, why);
 
 	if (r < 0)
 		snprintf(try->why, sizeof try->why, "%.150s", why->text);
 	return r;
 }
 
-static int call(struct connection *c, const struct protocol_request *request, const int *fds, struct denial *why)
+static int call(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	struct session *s = session_find(c->door, request->session, c->peer.uid, why);
 
-	return s ? session_call_start(s, c, request, fds, why) : -1;
+	return s ? session_call_start(s, c, request, request->fd, why) : -1;
 }
 
-int gate_run(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+int gate_run(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	struct run_try try = { .asked_ms = clock_ms(CLOCK_MONOTONIC) };
 	struct err     e;
 
 	if (request->session)
-		return call(c, request, fds, why);
+		return call(c, request, why);
 	if (run_id_make(try.id, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
-	if (!queue_has_others(c, &try, why) && try_to_start(c, request, &try, fds, why) == 0)
+	if (!queue_has_others(c, &try, why) && try_to_start(c, request, &try, why) == 0)
 		return 0;
-	return why->code == DENIAL_busy && queue_enter(c, request, &try, fds, n, try_to_start, why) ? 0 : -1;
+	return why->code == DENIAL_busy && queue_enter(c, request, &try, try_to_start, why) ? 0 : -1;
 }

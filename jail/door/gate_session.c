@@ -19,12 +19,11 @@ static int reply_with(struct connection *c, const struct protocol_request *reque
 	return 0;
 }
 
-int gate_files(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+int gate_files(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	struct session *s = session_find(c->door, request->session, c->peer.uid, why);
 	int             pair[2], r;
 
-	(void)fds, (void)n;
 	if (!s)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -41,33 +40,30 @@ int gate_files(struct connection *c, const struct protocol_request *request, int
 	return r < 0 ? deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(-r)) : 0;
 }
 
-int gate_interrupt(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+int gate_interrupt(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	struct session_call *call = session_call_find(c->door, request->run, c->peer.uid);
 
-	(void)fds, (void)n;
 	if (!call)
 		return deny(why, DENIAL_not_found, "run", "you have no call \"%.40s\" in a session", request->run);
 	session_call_interrupt(call);
 	return reply_with(c, request, "run", request->run, NULL, 0);
 }
 
-int gate_resize(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+int gate_resize(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	struct session_call *call = session_call_find(c->door, request->run, c->peer.uid);
 
-	(void)fds, (void)n;
 	if (!call || !call->terminal)
 		return deny(why, DENIAL_not_found, "run", "you have no call \"%.40s\" with a terminal", request->run);
 	session_call_resize(call, request);
 	return reply_with(c, request, "run", request->run, NULL, 0);
 }
 
-int gate_restart(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+int gate_restart(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	struct session *s = session_find(c->door, request->session, c->peer.uid, why);
 
-	(void)fds, (void)n;
 	if (!s)
 		return -1;
 	for (int i = 0; i < SESSION_CONTEXTS_MAX; i++) {
@@ -89,11 +85,10 @@ int gate_restart(struct connection *c, const struct protocol_request *request, i
 	return deny(why, DENIAL_not_found, "context", "the session has no context \"%.64s\"", request->context);
 }
 
-int gate_close(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+int gate_close(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	struct session *s = session_find(c->door, request->session, c->peer.uid, why);
 
-	(void)fds, (void)n;
 	if (!s)
 		return -1;
 	reply_with(c, request, "session", s->run->id, NULL, 0);

@@ -160,12 +160,12 @@ static json_t *confinement(const struct door *d)
 	return list;
 }
 
-int gate_stats(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+int gate_stats(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	const struct door *d     = c->door;
 	json_t            *reply = protocol_reply(REQUEST_stats, request->tag);
 
-	(void)fds, (void)n, (void)why;
+	(void)why;
 	json_object_set_new(reply, "brig", json_string(BRIG_VERSION));
 	json_object_set_new(reply, "started_at", json_real(d->born_at));
 	json_object_set_new(reply, "uptime_ms", json_integer((json_int_t)(clock_ms(CLOCK_MONOTONIC) - d->born_ms)));

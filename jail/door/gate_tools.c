@@ -62,7 +62,7 @@ static struct session_call *find_call(const struct connection *c, const char *id
 	return call && call->connection == c && call->with_tools ? call : NULL;
 }
 
-int gate_tools(struct connection *c, const struct protocol_request *request, int *fds, size_t n, struct denial *why)
+int gate_tools(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	struct served_run *r     = served_run_find(c->door, request->run);
 	struct served_run *own   = r && r->connection == c && r->with_tools ? r : NULL;
@@ -71,7 +71,6 @@ int gate_tools(struct connection *c, const struct protocol_request *request, int
 	struct calls       calls;
 	json_t            *reply;
 
-	(void)fds, (void)n;
 	if (!count)
 		return deny(why, DENIAL_not_found, "run", "this connection has no run \"%.40s\" with tools", request->run);
 	if (take_calls(&calls, request->calls, why) < 0)

@@ -20,7 +20,6 @@ struct queued_run {
 	struct run_try          try;
 	queue_start_fn         *start;
 	int                     fd[PROTOCOL_FDS_MAX];
-	size_t                  fds;
 	double                  until_ms;
 };
 
@@ -39,16 +38,16 @@ static void leave(struct queued_run *q)
 
 	TAILQ_REMOVE(&u->queue, q, link);
 	u->queued--;
-	u->queued_fds -= q->fds;
+	u->queued_fds -= q->request.fds;
 	u->door->queued--;
-	u->door->queued_fds -= q->fds;
+	u->door->queued_fds -= q->request.fds;
 	q->connection->runs--;
 	q->connection->heard_ms = clock_ms(CLOCK_MONOTONIC);
 }
 
 static void destroy(struct queued_run *q)
 {
-	packet_drop(q->fd, q->fds);
+	packet_drop(q->fd, q->request.fds);
 	protocol_request_done(&q->request);
 	free(q);
 }
@@ -77,7 +76,7 @@ static void start_first(struct door_user *u)
 	struct queued_run *q = TAILQ_FIRST(&u->queue);
 	struct denial      why;
 
-	if (q->start(q->connection, &q->request, &q->try, q->fd, &why) == 0) {
+	if (q->start(q->connection, &q->request, &q->try, &why) == 0) {
 		u->turn = ++u->door->turns;
 		leave(q);
 		destroy(q);
@@ -164,24 +163,25 @@ bool queue_has_others(const struct connection *c, struct run_try *try, struct de
 	return true;
 }
 
-bool queue_enter(struct connection *c, const struct protocol_request *request, const struct run_try *try, int *fds, size_t n,
-		 queue_start_fn *start, const struct denial *why)
+bool queue_enter(struct connection *c, const struct protocol_request *request, const struct run_try *try, queue_start_fn *start,
+		 const struct denial *why)
 {
 	struct door_user  *u       = c->user;
 	uint64_t           wait_ms = request->wait_ms || !try->waits_for_turn ? request->wait_ms : TURN_WAIT_MS;
-	struct queued_run *q       = wait_ms && is_room(u, n) ? malloc(sizeof *q) : NULL;
+	struct queued_run *q       = wait_ms && is_room(u, request->fds) ? malloc(sizeof *q) : NULL;
 
 	if (!q)
 		return false;
 	*q = (struct queued_run){ .connection = c, .request = *request, .try = *try, .start = start, .until_ms = clock_ms(CLOCK_MONOTONIC) + (double)wait_ms };
 	json_incref(request->source); /* the request borrows all texts from it */
-	for (; q->fds < n; q->fds++)
-		q->fd[q->fds] = fd_take(&fds[q->fds]);
+	for (size_t i = 0; i < request->fds; i++)
+		q->fd[i] = fd_take(&request->fd[i]);
+	q->request.fd = q->fd;
 	TAILQ_INSERT_TAIL(&u->queue, q, link);
 	u->queued++;
-	u->queued_fds += n;
+	u->queued_fds += request->fds;
 	u->door->queued++;
-	u->door->queued_fds += n;
+	u->door->queued_fds += request->fds;
 	c->runs++;
 	if (request->wait_ms)
 		connection_send(c, protocol_waiting(try->id, request->tag, why->text), NULL, 0);

@@ -14,13 +14,13 @@ enum { QUEUE_MAX = 1024, QUEUE_OF_USER_MAX = 512 };
 /* True with *why: earlier runs of this user wait, and this one must wait behind them. */
 must_use bool queue_has_others(const struct connection *c, struct run_try *try, struct denial *why);
 /* Tries to start the run: 0, or -1 with *why. */
-typedef int queue_start_fn(struct connection *c, const struct protocol_request *request, struct run_try *try, const int *fds, struct denial *why);
+typedef int queue_start_fn(struct connection *c, const struct protocol_request *request, struct run_try *try, struct denial *why);
 /*
- * try, why: the result of the first try. start: makes the next ones. Takes the descriptors out of fds. False, and nothing is taken:
+ * try, why: the result of the first try. start: makes the next ones. Takes the descriptors of the request. False, and nothing is taken:
  * the request does not want to wait, or the queue is full.
  */
-must_use bool queue_enter(struct connection *c, const struct protocol_request *request, const struct run_try *try, int *fds, size_t n,
-			  queue_start_fn *start, const struct denial *why);
+must_use bool queue_enter(struct connection *c, const struct protocol_request *request, const struct run_try *try, queue_start_fn *start,
+			  const struct denial *why);
 /* Starts the runs that may start. Called by the door's queue_timer. */
 void queue_serve(void *door);
 /* After a reload: refuses waiting runs that the new rules do not allow, and tries the others again. */

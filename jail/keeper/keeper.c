@@ -25,54 +25,33 @@ enum { CLEAN_MS = 2, END_MS_MAX = 5000 };
 
 enum sender { DOOR, READER };
 
-/* Which process may send a message, and in which states the keeper takes it. */
+/* When a message may come: the reader has sent a SEAL, and neither SERVE nor DROP, while the keeper is SEALED. */
+enum { BEGINS = 1 << KEEPER_BEGINS, LEARNS = 1 << KEEPER_LEARNS, SERVES = 1 << KEEPER_SERVES, SEALED = SERVES << 1 };
+
+/* Every message that the keeper takes. The others are its own. */
+/* clang-format off */
 static const struct {
-	enum sender       sender;
-	enum keeper_state first, last;
+	enum sender sender;
+	int         when;
+	size_t    (*fds)(const struct keeper_message *m); /* how many descriptors come with it; NULL: none */
+	keeper_fn  *take;
 } messages[] = {
-	[KEEPER_SETUP] = { READER, KEEPER_BEGINS, KEEPER_BEGINS }, [KEEPER_PROFILE] = { READER, KEEPER_LEARNS, KEEPER_SERVES },
-	[KEEPER_SEAL] = { READER, KEEPER_LEARNS, KEEPER_SERVES },  [KEEPER_SERVE] = { READER, KEEPER_SERVES, KEEPER_SERVES },
-	[KEEPER_DROP] = { READER, KEEPER_BEGINS, KEEPER_SERVES },  [KEEPER_RUN] = { DOOR, KEEPER_SERVES, KEEPER_SERVES },
-	[KEEPER_STATS] = { DOOR, KEEPER_SERVES, KEEPER_SERVES },
+	[KEEPER_SETUP]   = { READER, BEGINS,                            NULL,               keeper_take_setup },
+	[KEEPER_PROFILE] = { READER, LEARNS | SERVES,                   keeper_profile_fds, keeper_take_profile },
+	[KEEPER_SEAL]    = { READER, LEARNS | SERVES,                   NULL,               keeper_take_seal },
+	[KEEPER_SERVE]   = { READER, SEALED,                            NULL,               keeper_take_serve },
+	[KEEPER_DROP]    = { READER, BEGINS | LEARNS | SERVES | SEALED, NULL,               keeper_take_drop },
+	[KEEPER_RUN]     = { DOOR,   SERVES | SEALED,                   keeper_run_fds,     keeper_take_run },
+	[KEEPER_STATS]   = { DOOR,   SERVES | SEALED,                   NULL,               keeper_answer_stats },
 };
+/* clang-format on */
 
-static bool is_allowed_now(const struct keeper *k, enum sender sender, uint32_t kind)
+static bool is_for_now(const struct keeper *k, enum sender sender, const struct keeper_message *m, size_t fds)
 {
-	if (kind < KEEPER_SETUP || kind >= ARRAY_LEN(messages) || messages[kind].sender != sender ||
-	    k->state < messages[kind].first || k->state > messages[kind].last)
-		return false;
-	if (kind == KEEPER_PROFILE || kind == KEEPER_SEAL)
-		return !k->offer.is_sealed;
-	return kind != KEEPER_SERVE || k->offer.is_sealed;
-}
+	int now = k->offer.is_sealed ? SEALED : 1 << k->state;
 
-static int carry_out(struct keeper *k, const struct keeper_message *w, int *fds, struct err *e)
-{
-	switch ((enum keeper_kind)w->kind) {
-	case KEEPER_SETUP:
-		return keeper_take_setup(k, &w->setup, e);
-	case KEEPER_PROFILE:
-		return keeper_take_profile(k, &w->profile, fds, e);
-	case KEEPER_SEAL:
-		return keeper_take_seal(k, w->reading, e);
-	case KEEPER_SERVE:
-		keeper_take_serve(k);
-		return 0;
-	case KEEPER_DROP:
-		keeper_take_drop(k);
-		return 0;
-	case KEEPER_RUN:
-		keeper_take_run(k, &w->run, fds);
-		return 0;
-	case KEEPER_STATS:
-		keeper_answer_stats(k);
-		return 0;
-	case KEEPER_TICKET:
-	case KEEPER_RECALL:
-	case KEEPER_PROXY:
-		break; /* is_allowed_now() has refused them */
-	}
-	return 0;
+	return m->kind < ARRAY_LEN(messages) && messages[m->kind].sender == sender && messages[m->kind].when & now &&
+	       fds == (messages[m->kind].fds ? messages[m->kind].fds(m) : 0);
 }
 
 /*
@@ -85,7 +64,7 @@ static void lose_reader(struct keeper *k)
 	if (k->offer.is_sealed)
 		keeper_take_both(k);
 	else
-		keeper_take_drop(k);
+		keeper_drop_offer(k);
 }
 
 /* False when the door is gone, or a message breaks the protocol: *status is then the keeper's exit status. */
@@ -106,13 +85,12 @@ static bool receive_message(struct keeper *k, enum sender sender, int *status)
 	*status = EXIT_FAILURE;
 	if (got != sizeof message)
 		err_set(&e, ERR_PROTOCOL, "the %s's word has %zd bytes", names[sender], got);
-	else if (!is_allowed_now(k, sender, message.kind) || keeper_message_fds(&message) != (int)n)
+	else if (!is_for_now(k, sender, &message, n))
 		err_set(&e, ERR_PROTOCOL, "the %s's word of kind %u with %zu descriptors is not for now", names[sender],
 			message.kind, n);
 	else
-		r = carry_out(k, &message, fds, &e);
-	for (size_t i = 0; i < n; i++)
-		fd_closep(&fds[i]);
+		r = messages[message.kind].take(k, &message, fds, &e);
+	packet_drop(fds, n);
 	if (r < 0)
 		keeper_complain(&e);
 	return r == 0;

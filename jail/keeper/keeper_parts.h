@@ -64,13 +64,12 @@ struct keeper {
 /* keeper_complain.c: a line in the service's log */
 void keeper_complain(const struct err *e);
 
+/* Carries a message out. fds: as keeper_protocol.h lists them; -1 in place of those that were taken over. -1 with *e: the keeper must end. */
+typedef int keeper_fn(struct keeper *k, const struct keeper_message *m, int *fds, struct err *e);
+
 /* keeper_rules.c: messages of the reader */
-must_use int keeper_take_setup(struct keeper *k, const struct keeper_setup *setup, struct err *e);
-/* fds: as keeper_protocol.h lists them; -1 in place of those that were taken over. */
-must_use int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int *fds, struct err *e);
-must_use int keeper_take_seal(struct keeper *k, uint64_t reading, struct err *e);
-void         keeper_take_serve(struct keeper *k);
-void         keeper_take_drop(struct keeper *k);
+keeper_fn    keeper_take_setup, keeper_take_profile, keeper_take_seal, keeper_take_serve, keeper_take_drop;
+void         keeper_drop_offer(struct keeper *k);
 void         keeper_take_both(struct keeper *k); /* the new profiles serve beside the old ones */
 /* A profile that the door may name. */
 bool         keeper_is_served(const struct keeper *k, uint32_t number);
@@ -114,8 +113,5 @@ void keeper_take_ticket_back(struct keeper *k, const struct keeper_cell_id *whic
 bool         keeper_is_pair(int fd);
 bool         keeper_is_stream(int fd); /* the same for SOCK_STREAM */
 
-/* keeper_run.c */
-void keeper_take_run(struct keeper *k, const struct keeper_run *run, const int *fds);
-
-/* keeper_stats.c */
-void keeper_answer_stats(struct keeper *k);
+/* keeper_run.c, keeper_stats.c: messages of the door */
+keeper_fn keeper_take_run, keeper_answer_stats;

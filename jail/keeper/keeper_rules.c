@@ -14,11 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-int keeper_take_setup(struct keeper *k, const struct keeper_setup *setup, struct err *e)
+int keeper_take_setup(struct keeper *k, const struct keeper_message *m, int *fds, struct err *e)
 {
-	if (keeper_check_setup(setup, e) < 0)
+	(void)fds;
+	if (keeper_check_setup(&m->setup, e) < 0)
 		return -1;
-	k->setup = *setup;
+	k->setup = m->setup;
 	k->state = KEEPER_LEARNS;
 	return 0;
 }
@@ -102,8 +103,9 @@ static struct kept_profile *learn(struct keeper *k, const struct keeper_profile 
 	return p;
 }
 
-int keeper_take_profile(struct keeper *k, const struct keeper_profile *plan, int *fds, struct err *e)
+int keeper_take_profile(struct keeper *k, const struct keeper_message *m, int *fds, struct err *e)
 {
+	const struct keeper_profile *plan = &m->profile;
 	struct kept_offer   *t = &k->offer;
 	struct kept_profile *p;
 
@@ -252,15 +254,16 @@ static int open_offered(struct keeper *k, struct err *e)
 }
 
 /* A failure at the start ends the keeper; later, the profiles that serve go on. */
-int keeper_take_seal(struct keeper *k, uint64_t reading, struct err *e)
+int keeper_take_seal(struct keeper *k, const struct keeper_message *m, int *fds, struct err *e)
 {
 	bool                 is_first = k->state == KEEPER_LEARNS;
 	struct keeper_answer answer;
 	int                  r = (is_first && begin(k, e) < 0) || open_offered(k, e) < 0 ? -1 : 0;
 
+	(void)fds;
 	memset(&answer, 0, sizeof answer);
 	answer.kind         = KEEPER_SEAL;
-	answer.seal.reading = reading;
+	answer.seal.reading = m->reading;
 	if (r < 0)
 		answer.err = *e;
 	else
@@ -284,14 +287,16 @@ static void retire(struct keeper *k, uint32_t number)
 	keeper_drop_waiting(k, number);
 }
 
-void keeper_take_serve(struct keeper *k)
+int keeper_take_serve(struct keeper *k, const struct keeper_message *m, int *fds, struct err *e)
 {
+	(void)m, (void)fds, (void)e;
 	for (uint32_t i = 0; i < k->kept_top; i++)
 		if (k->kept[i].state == KEPT_PROFILE_OFFERED)
 			k->kept[i].state = KEPT_PROFILE_SERVING;
 		else if (k->kept[i].state == KEPT_PROFILE_SERVING && !k->kept[i].is_offered)
 			retire(k, i);
 	end_offer(k);
+	return 0;
 }
 
 void keeper_take_both(struct keeper *k)
@@ -303,12 +308,19 @@ void keeper_take_both(struct keeper *k)
 }
 
 /* Retires them, because the door may have used them by now, though it should not. */
-void keeper_take_drop(struct keeper *k)
+void keeper_drop_offer(struct keeper *k)
 {
 	for (uint32_t i = 0; i < k->kept_top; i++)
 		if (k->kept[i].state == KEPT_PROFILE_OFFERED)
 			retire(k, i);
 	end_offer(k);
+}
+
+int keeper_take_drop(struct keeper *k, const struct keeper_message *m, int *fds, struct err *e)
+{
+	(void)m, (void)fds, (void)e;
+	keeper_drop_offer(k);
+	return 0;
 }
 
 bool keeper_is_served(const struct keeper *k, uint32_t number)

@@ -98,17 +98,19 @@ static int start_run(struct keeper *k, const struct keeper_run *run, const int *
 	return answer == KEPT_CELL_TOOK_IT ? 0 : -1;
 }
 
-void keeper_take_run(struct keeper *k, const struct keeper_run *run, const int *fds)
+int keeper_take_run(struct keeper *k, const struct keeper_message *m, int *fds, struct err *ignored)
 {
-	struct err e;
+	const struct keeper_run *run = &m->run;
+	struct err               e;
 
+	(void)ignored; /* whatever is wrong with a run is an error of that run */
 	keeper_take_ticket_back(k, &run->cell); /* its cell may be just what the run needs */
 	if (!keeper_is_served(k, run->profile)) {
 		err_set(&e, ERR_PROTOCOL, "run: there is no profile %u", run->profile);
 		refuse(fds[0], EXIT_denied, &e);
-		return;
-	}
-	if (keeper_check_run(run, &k->kept[run->profile].plan, &e) < 0 || check_descriptors(run, fds, &e) < 0 ||
-	    start_run(k, run, fds, &e) < 0)
+	} else if (keeper_check_run(run, &k->kept[run->profile].plan, &e) < 0 || check_descriptors(run, fds, &e) < 0 ||
+		   start_run(k, run, fds, &e) < 0) {
 		refuse(fds[0], reason_of(&e), &e);
+	}
+	return 0;
 }

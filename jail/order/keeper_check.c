@@ -108,25 +108,12 @@ size_t keeper_order_fds(const struct keeper_run *r)
 	return (size_t)2 + (r->order.head.code_len != 0) + (r->order.head.tools != 0);
 }
 
-int keeper_message_fds(const struct keeper_message *w)
+size_t keeper_profile_fds(const struct keeper_message *m)
 {
-	switch ((enum keeper_kind)w->kind) {
-	case KEEPER_SETUP:
-	case KEEPER_SEAL:
-	case KEEPER_SERVE:
-	case KEEPER_DROP:
-	case KEEPER_STATS:
-		return 0;
-	case KEEPER_TICKET:
-	case KEEPER_RECALL:
-	case KEEPER_PROXY:
-		return -1; /* only the keeper sends these */
-	case KEEPER_PROFILE:
-		return 1 + !!w->profile.has_network + !!w->profile.has_trust;
-	case KEEPER_RUN:
-		if (w->run.shown_len > MOUNT_SHOWN_MAX)
-			return -1;
-		return (int)keeper_order_fds(&w->run) + (int)w->run.shown_len + !!w->run.files;
-	}
-	return -1;
+	return 1 + (m->profile.has_network != 0) + (m->profile.has_trust != 0);
+}
+
+size_t keeper_run_fds(const struct keeper_message *m)
+{
+	return keeper_order_fds(&m->run) + m->run.shown_len + (m->run.files != 0);
 }

@@ -13,5 +13,6 @@ must_use int keeper_check_run(const struct keeper_run *r, const struct keeper_pr
 
 /* How many descriptors of a run belong to its order: client, arguments, program, tools. */
 size_t keeper_order_fds(const struct keeper_run *r);
-/* How many descriptors must come with a message to the keeper; -1: there is no such message. */
-int keeper_message_fds(const struct keeper_message *w);
+/* How many descriptors must come with a PROFILE, and with a RUN. */
+size_t keeper_profile_fds(const struct keeper_message *m);
+size_t keeper_run_fds(const struct keeper_message *m);

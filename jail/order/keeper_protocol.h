@@ -6,9 +6,10 @@
  * on the keeper's ids, and is passed on to every cell; KEEPER_SUPERVISOR_FD and
  * KEEPER_PROXY_FD are the executables of supervisors and of brig-proxy. Each
  * datagram is one struct keeper_message, of exactly that size, with exactly the
- * descriptors that its row below names. The keeper reads numbers and short names,
- * never text of a client, and trusts none of them: it checks again what the door
- * has checked, against what the reader sent.
+ * descriptors that are named below; the table in keeper.c decides which process
+ * may send it, and when. The keeper reads numbers and short names, never text of a
+ * client, and trusts none of them: it checks again what the door has checked,
+ * against what the reader sent.
  *
  * From the reader:
  *

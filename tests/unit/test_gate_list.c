@@ -63,7 +63,7 @@ static json_t *list(void)
 		return NULL;
 	client = (struct connection){ .door = &door, .source = { .fd = pair[0] } };
 	TAILQ_INIT(&client.unsent);
-	(void)gate_list(&client, &request, NULL, 0, &why);
+	(void)gate_list(&client, &request, &why);
 	n = recv(pair[1], answer, sizeof answer, MSG_DONTWAIT);
 	close(pair[0]);
 	close(pair[1]);
