@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHY_MS = 100, WHY_TIMES = 20 }; /* brigd cannot tell why a session has ended while it still closes it, so it is asked again */
+enum { END_MS_MAX = 1000 }; /* how long to wait for the end of a session that brigd closes */
 
 /* --- its life --- */
 
 static void on_pump(void *owner);
-static void on_ask_why(void *owner);
+static void on_late_end(void *owner);
 static void pump_soon(struct named_session *s);
 static void on_answer(void *owner, struct datagram *d);
 static void on_lost(void *owner, const struct err *why);
@@ -30,7 +30,7 @@ struct named_session *named_session_create(struct mcp *m, const char *owner, con
 	for (size_t i = 0; i < ARRAY_LEN(s->shown); i++)
 		s->shown[i] = -1;
 	s->pump     = (struct loop_timer){ .due = on_pump, .owner = s };
-	s->ask_why_again = (struct loop_timer){ .due = on_ask_why, .owner = s };
+	s->late_end = (struct loop_timer){ .due = on_late_end, .owner = s };
 	s->question = (struct question){ .answered = on_answer, .lost = on_lost, .owner = s };
 	snprintf(s->owner, sizeof s->owner, "%s", owner);
 	snprintf(s->name, sizeof s->name, "%s", name);
@@ -50,14 +50,12 @@ static void close_shown(struct named_session *s)
 void named_session_destroy(struct named_session *s)
 {
 	brigd_link_forget(s->mcp->brigd_link, &s->question);
-	brigd_link_forget(s->mcp->brigd_link, &s->ask_why);
 	loop_timer_clear(&s->mcp->loop, &s->pump);
-	loop_timer_clear(&s->mcp->loop, &s->ask_why_again);
+	loop_timer_clear(&s->mcp->loop, &s->late_end);
 	TAILQ_REMOVE(&s->mcp->sessions->all, s, link);
 	close_shown(s);
 	json_decref(s->asked);
 	json_decref(s->message);
-	json_decref(s->ask_why_message);
 	free(s);
 }
 
@@ -151,6 +149,7 @@ static void open_again(struct named_session *s);
 static void lose(struct named_session *s, const char *reason)
 {
 	brigd_link_forget(s->mcp->brigd_link, &s->question);
+	loop_timer_clear(&s->mcp->loop, &s->late_end);
 	metrics_session_ended(s->mcp->metrics);
 	*s->id     = 0;
 	s->lost_ms = loop_now_ms();
@@ -163,15 +162,18 @@ static void lose(struct named_session *s, const char *reason)
 		open_again(s);
 }
 
-/* --- why it ended: brigd remembers it, and says it when it is asked for a session that is gone --- */
-
-/* The reason in "session 6f0c... has ended: it was idle for 600 s". NULL: there is none, as while brigd still closes the session. */
-static const char *reason_in(const char *message)
+static void on_late_end(void *owner)
 {
-	static const char before[] = " has ended: ";
-	const char       *at       = strstr(message, before);
+	lose(owner, "");
+}
 
-	return at ? at + strlen(before) : NULL;
+/* Its end is on its way, with the reason. */
+void named_session_gone(struct named_session *s, const char *id)
+{
+	if (s->state != SESSION_OPEN || strcmp(s->id, id) != 0)
+		return;
+	s->state = SESSION_ENDS;
+	loop_timer_set(&s->mcp->loop, &s->late_end, END_MS_MAX);
 }
 
 static const char *text_of(const json_t *object, const char *key)
@@ -179,57 +181,6 @@ static const char *text_of(const json_t *object, const char *key)
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text ? text : "";
-}
-
-static void on_why(void *owner, struct datagram *d)
-{
-	struct named_session *s      = owner;
-	const char           *reason = d->answer.kind == ANSWER_ERROR ? reason_in(text_of(json_object_get(d->answer.source, "error"), "message")) : NULL;
-
-	brigd_link_forget(s->mcp->brigd_link, &s->ask_why);
-	if (!*s->lost) /* a call was told already */
-		return;
-	if (reason)
-		snprintf(s->lost, sizeof s->lost, "%s", reason);
-	else if (s->ask_why_left-- > 0)
-		loop_timer_set(&s->mcp->loop, &s->ask_why_again, WHY_MS);
-}
-
-static void on_why_lost(void *owner, const struct err *why)
-{
-	(void)owner, (void)why;
-}
-
-static void on_ask_why(void *owner)
-{
-	struct named_session *s = owner;
-	struct err            ignored;
-
-	s->ask_why = (struct question){ .answered = on_why, .lost = on_why_lost, .owner = s, .message = s->ask_why_message, .repeated = true };
-	(void)!brigd_link_ask(s->mcp->brigd_link, &s->ask_why, &ignored);
-}
-
-static void ask_why(struct named_session *s, const char *id)
-{
-	brigd_link_forget(s->mcp->brigd_link, &s->ask_why);
-	loop_timer_clear(&s->mcp->loop, &s->ask_why_again);
-	json_decref(s->ask_why_message);
-	s->ask_why_message = json_pack("{ss ss}", "op", "close", "session", id);
-	s->ask_why_left    = WHY_TIMES;
-	on_ask_why(s);
-}
-
-void named_session_gone(struct named_session *s, const char *id, const char *message)
-{
-	const char *reason = reason_in(message);
-	char        gone[RUN_ID_LEN + 1];
-
-	if (s->state != SESSION_OPEN || strcmp(s->id, id) != 0)
-		return;
-	memcpy(gone, s->id, sizeof gone);
-	lose(s, reason ? reason : "");
-	if (!reason && !s->is_over)
-		ask_why(s, gone);
 }
 
 /* --- what brigd says --- */
@@ -274,12 +225,10 @@ static void on_ended(void *owner, const json_t *event)
 {
 	struct named_session *s      = owner;
 	const json_t         *record = json_object_get(event, "record");
-	const char           *words  = text_of(json_object_get(record, "error"), "message");
+	const char           *words  = text_of(json_object_get(record, "error"), "message"), *why = text_of(record, "session_end");
 
-	if (s->state == SESSION_OPEN) {
-		if (!s->is_over)
-			ask_why(s, s->id);
-		lose(s, words);
+	if (s->state == SESSION_OPEN || s->state == SESSION_ENDS) {
+		lose(s, *why ? why : words);
 		return;
 	}
 	brigd_link_forget(s->mcp->brigd_link, &s->question);
@@ -289,9 +238,9 @@ static void on_ended(void *owner, const json_t *event)
 /* An error of brigd names a variable by its place in a list that the client never saw, "env[0]". Returns that variable, NAME=VALUE. */
 static const char *variable_of(const struct named_session *s, const char *field)
 {
-	unsigned i;
+	size_t i;
 
-	return sscanf(field, "env[%4u]", &i) == 1 ? json_string_value(json_array_get(json_object_get(s->message, "env"), i)) : NULL;
+	return denial_item(field, "env", &i) ? json_string_value(json_array_get(json_object_get(s->message, "env"), i)) : NULL;
 }
 
 static void on_refused(void *owner, const json_t *answer)
@@ -332,7 +281,7 @@ static void on_lost(void *owner, const struct err *why)
 {
 	struct named_session *s = owner;
 
-	if (s->state == SESSION_OPEN)
+	if (s->state == SESSION_OPEN || s->state == SESSION_ENDS)
 		lose(s, "brigd was restarted");
 	else if (s->state == SESSION_OPENS)
 		fail(s, why->kind == ERR_MISSING ? "missing" : "lost", NULL, why->text);

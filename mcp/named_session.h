@@ -24,7 +24,8 @@ struct session_use {
 	TAILQ_ENTRY(session_use) link;
 };
 
-enum session_state { SESSION_CLOSED, SESSION_OPENS, SESSION_OPEN };
+/* ENDS: brigd does not know it any more, and the event of its end has not come yet. */
+enum session_state { SESSION_CLOSED, SESSION_OPENS, SESSION_OPEN, SESSION_ENDS };
 
 struct named_session {
 	TAILQ_ENTRY(named_session) link;
@@ -37,10 +38,7 @@ struct named_session {
 	json_t              *message;  /* the request that opens it; NULL: it was never opened */
 	int                  shown[PROTOCOL_RO_MAX]; /* its own copies of what it shows: roots of the client may change; the rest is -1 */
 	struct question      question;
-	struct question      ask_why;  /* asks brigd why an earlier jail of this name has ended */
-	json_t              *ask_why_message;
-	struct loop_timer    ask_why_again;
-	int                  ask_why_left;
+	struct loop_timer    late_end; /* in ENDS */
 	TAILQ_HEAD(session_uses, session_use) uses; /* oldest first */
 	struct session_use  *turn;     /* the call whose turn it is; NULL: none */
 	struct loop_timer    pump;
@@ -68,7 +66,7 @@ void named_session_prepare(struct named_session *s, json_t *asked, json_t *messa
 void named_session_enter(struct named_session *s, struct session_use *u);
 void named_session_leave(struct session_use *u); /* may be called if u uses none; may free the session */
 
-/* brigd has said that it knows no session of this id any more. message: its words. */
-void named_session_gone(struct named_session *s, const char *id, const char *message);
+/* brigd has answered that it knows no session of this id any more. */
+void named_session_gone(struct named_session *s, const char *id);
 /* The client ends it: brigd ends calls under way, uses that wait are refused. It is freed soon. */
 void named_session_end(struct named_session *s);

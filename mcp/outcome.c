@@ -385,9 +385,9 @@ const char *outcome_argument(const char *field)
 static void say_variable(char *buf, size_t len, const struct execution *x)
 {
 	const json_t *list = json_object_get(x->message, "env");
-	unsigned      i;
+	size_t        i;
 
-	if (sscanf(x->failure.field, "env[%4u]", &i) == 1 && json_is_string(json_array_get(list, i))) {
+	if (denial_item(x->failure.field, "env", &i) && json_is_string(json_array_get(list, i))) {
 		const char *entry = json_string_value(json_array_get(list, i));
 
 		snprintf(buf, len, "env: %.*s", (int)strcspn(entry, "="), entry);

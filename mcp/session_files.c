@@ -70,7 +70,7 @@ static void refuse(struct session_files *f, const json_t *error)
 
 	err_set(&e, ERR_SETUP, "%s", text);
 	if (f->use.session && strcmp(code, denial_code_name(DENIAL_not_found)) == 0)
-		named_session_gone(f->use.session, json_string_value(json_object_get(f->message, "session")), text);
+		named_session_gone(f->use.session, json_string_value(json_object_get(f->message, "session")));
 	end(f, &e);
 }
 

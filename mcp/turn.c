@@ -175,7 +175,7 @@ bool turn_again(struct turn *t, const json_t *error)
 	if (!s || s->is_over || t->is_again || !is_of_session(error))
 		return false;
 	t->is_again = true;
-	named_session_gone(s, t->id, json_string_value(json_object_get(error, "message")));
+	named_session_gone(s, t->id);
 	named_session_leave(&t->use);
 	enter(t, s);
 	return true;

@@ -265,6 +265,8 @@ static const struct shape inner_error_shape[] = {
 	{ "message",        SHAPE_TEXT,  SHAPE_MUST, "A sentence for people, about the field if there is one; it does not name the field", NULL },
 	{ "field",          SHAPE_TEXT,  SHAPE_NULL, "The key of the request that it is about, like limits.pids or ro[1]", NULL },
 	{ "retry_after_ms", SHAPE_COUNT, SHAPE_MAY,  "After how long to try again", NULL },
+	{ "index",          SHAPE_COUNT, SHAPE_MAY,  "If field is an item of a list, which one: 1 for ro[1]; see VERSIONS", NULL },
+	{ "reason",         SHAPE_TEXT,  SHAPE_MAY,  "If the request is about a session that ends or has ended: why, in words; see VERSIONS", NULL },
 	{ 0 },
 };
 static const struct shape error_keys[] = {
@@ -309,6 +311,17 @@ json_t *protocol_error(const struct denial *d, uint64_t tag)
 	if (d->retry_after_ms)
 		json_object_set_new(inner, "retry_after_ms", json_integer((json_int_t)d->retry_after_ms));
 	return tagged(json_pack("{so}", "error", inner), tag);
+}
+
+void protocol_error_put_facts(json_t *error, const struct denial *d)
+{
+	json_t *inner = json_object_get(error, "error");
+	size_t  i;
+
+	if (denial_item(d->field, NULL, &i))
+		json_object_set_new(inner, "index", json_integer((json_int_t)i));
+	if (*d->reason)
+		json_object_set_new(inner, "reason", json_string(d->reason));
 }
 
 static json_t *event(enum event_kind kind, const char *run, uint64_t tag)

@@ -126,6 +126,7 @@ must_use int protocol_check_shown(const json_t *before, size_t n, const char *na
 
 json_t *protocol_reply(enum request_kind to, uint64_t tag); /* the caller adds the other keys of reply_shape() */
 json_t *protocol_error(const struct denial *d, uint64_t tag);
+void    protocol_error_put_facts(json_t *error, const struct denial *d); /* index and reason; see brig-protocol(7), VERSIONS */
 json_t *protocol_waiting(const char *run, uint64_t tag, const char *why);
 json_t *protocol_opened(const char *session, uint64_t tag, const char *name, uint64_t idle_ms, uint64_t lifetime_ms);
 json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends);

@@ -43,6 +43,18 @@ int deny_err(struct denial *d, enum denial_code code, const char *field, const s
 	return deny(d, code, field, "%s", e->text);
 }
 
+bool denial_item(const char *field, const char *list, size_t *i)
+{
+	size_t   n = list ? strlen(list) : strcspn(field, "[");
+	unsigned index;
+	int      end = 0;
+
+	if ((list && strncmp(field, list, n) != 0) || sscanf(field + n, "[%9u]%n", &index, &end) != 1 || !end || field[n + (size_t)end])
+		return false;
+	*i = index;
+	return true;
+}
+
 int deny_setting(struct denial *d, enum denial_code code, const char *above, const struct err *e)
 {
 	const char *colon = strstr(e->text, ": ");

@@ -19,6 +19,7 @@ struct denial {
 	enum denial_code code;
 	char             field[80]; /* "limits.memory_bytes", "ro[1]"; "": not about a key */
 	uint64_t         retry_after_ms; /* for DENIAL_busy; 0: not sent */
+	char             reason[120]; /* why a session has ended; "": the denial is of something else */
 	char             text[sizeof((struct err){ 0 }.text)];
 };
 
@@ -28,6 +29,9 @@ const char *denial_code_doc(enum denial_code code);
 /* All return -1. field may be NULL. */
 int deny(struct denial *d, enum denial_code code, const char *field, const char *fmt, ...) printf_like(4, 5);
 int deny_err(struct denial *d, enum denial_code code, const char *field, const struct err *e);
+
+/* True if the field is an item of this list of the request, like "ro[1]"; NULL: of any list. *i: which one. */
+bool denial_item(const char *field, const char *list, size_t *i);
 
 /* For errors of fields_decode(): "pids: 0 is outside 1..32768" becomes the field limits.pids when `above` is "limits"; it may be NULL. */
 int deny_setting(struct denial *d, enum denial_code code, const char *above, const struct err *e);

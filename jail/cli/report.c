@@ -336,17 +336,26 @@ static const char *limit_behind(const struct run_client *c, const json_t *record
 	return reason == EXIT_cancelled || reason == EXIT_client_gone ? "" : c->limit;
 }
 
+static const char *words_of_error(const char *name)
+{
+	const char *known;
+
+	for (int i = 1; (known = strerrorname_np(i)); i++)
+		if (strcmp(known, name) == 0)
+			return strerror(i);
+	return name;
+}
+
 /* brigd's message about a command that cannot be executed does not name it, to keep arguments of runs out of brigd's log. */
 static void print_refusal(const struct run_client *c, const json_t *record, const char *why)
 {
-	static const char unnamed[] = "the program ";
-	const char       *op        = json_string_value(json_object_get(c->request->message, "op"));
-	char              name[200];
+	const char *op = json_string_value(json_object_get(c->request->message, "op"));
+	char        name[200];
 
 	snprintf(name, sizeof name, "%s", c->request->program);
 	text_make_plain(name);
-	if (is_exec_error(c) && op && strcmp(op, "exec") == 0 && strncmp(why, unnamed, sizeof unnamed - 1) == 0)
-		fprintf(stderr, "brig: %s %s\n", name, why + sizeof unnamed - 1);
+	if (is_exec_error(c) && op && strcmp(op, "exec") == 0)
+		fprintf(stderr, "brig: %s (in the rootfs): %s\n", name, words_of_error(json_string_value(json_object_get(c->ended, "exec_error"))));
 	else
 		fprintf(stderr, "brig: %s%s\n", why, points_to_doctor(c, record) ? "; brig doctor says what this host lacks" : "");
 }

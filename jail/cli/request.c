@@ -616,11 +616,9 @@ int request_take_terminal(struct request *r, const char *session, char *const *w
 /* The text that a field such as "ro[3]" means; NULL if it is no item of this list. */
 static const char *item_of(const char *field, const char *list, const char *const *texts)
 {
-	char          end[2];
-	unsigned      i;
-	const size_t  n = strlen(list);
+	size_t i;
 
-	if (strncmp(field, list, n) != 0 || sscanf(field + n, "[%4u%1[]]", &i, end) != 2)
+	if (!denial_item(field, list, &i))
 		return NULL;
 	while (i && *texts)
 		i--, texts++;

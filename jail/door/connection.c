@@ -151,8 +151,12 @@ void connection_send(struct connection *c, json_t *answer, const int *fds, size_
 
 void connection_refuse(struct connection *c, const struct protocol_request *request, const struct denial *why)
 {
+	json_t *error = protocol_error(why, request->tag);
+
+	if (c->takes_facts)
+		protocol_error_put_facts(error, why);
 	c->door->counts.refused[why->code]++;
-	connection_send(c, protocol_error(why, request->tag), NULL, 0);
+	connection_send(c, error, NULL, 0);
 	attempt_refused(c, request, why);
 }
 

@@ -117,7 +117,7 @@ static void on_ended(struct served_run *r, const struct run_end *end)
 	figures_take_end(&r->door->figures, &record);
 	attempt_ended(r, &record);
 	if (r->session)
-		session_ended(r->session, &record);
+		record.session_end = session_ended(r->session, &record);
 	run_record_put_ended(&t, &record, r->tag, end);
 	send_event(r, &t, NULL, 0);
 	destroy(r);

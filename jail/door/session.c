@@ -183,7 +183,7 @@ void session_set_facts(struct session *s, const struct run_end *facts, uint32_t 
 	open_up(s);
 }
 
-static void remember(struct session *s, const struct record *record)
+static const char *remember(struct session *s, const struct record *record)
 {
 	struct door         *d   = s->run->door;
 	struct session_gone *row = &d->gone[d->gone_next++ % SESSION_GONE_MAX];
@@ -199,16 +199,19 @@ static void remember(struct session *s, const struct record *record)
 		snprintf(row->why, sizeof row->why, "the client that opened it is gone");
 	else
 		snprintf(row->why, sizeof row->why, "it was %s", record->exit_reason == EXIT_cancelled ? "cancelled" : "ended by something in it");
+	return row->why;
 }
 
-void session_ended(struct session *s, const struct record *record)
+const char *session_ended(struct session *s, const struct record *record)
 {
 	struct session_call *call;
+	const char          *why;
 
 	while ((call = TAILQ_FIRST(&s->calls)))
 		session_call_lose(call, record->exit_reason == EXIT_oom ? EXIT_oom : EXIT_cancelled);
-	remember(s, record);
+	why = remember(s, record);
 	session_free(s);
+	return why;
 }
 
 void session_close(struct session *s, const char *why)
@@ -255,13 +258,16 @@ struct session *session_find(const struct door *d, const char *id_or_name, uid_t
 		}
 	if (other) {
 		deny(why, DENIAL_not_found, "session", other->state == SESSION_STARTS ? "session %.64s is not open yet" : "session %.64s is being closed", id_or_name);
+		snprintf(why->reason, sizeof why->reason, "%s", other->why);
 		return NULL;
 	}
 	gone = why_gone(d, id_or_name, uid);
-	if (gone)
-		deny(why, DENIAL_not_found, "session", "session %.64s has ended: %s", id_or_name, gone);
-	else
+	if (!gone) {
 		deny(why, DENIAL_not_found, "session", "you have no session \"%.64s\"", id_or_name);
+		return NULL;
+	}
+	deny(why, DENIAL_not_found, "session", "session %.64s has ended: %s", id_or_name, gone);
+	snprintf(why->reason, sizeof why->reason, "%s", gone);
 	return NULL;
 }
 

@@ -76,8 +76,8 @@ void            session_free(struct session *s);
 void session_started(struct session *s, int sock);
 /* The process that watches its run has sent what it knows of the session. */
 void session_set_facts(struct session *s, const struct run_end *facts, uint32_t victims);
-/* Its run is over. Ends its calls, remembers why it ended, and frees it. */
-void session_ended(struct session *s, const struct record *record);
+/* Its run is over. Ends its calls, remembers why it ended, and frees it. Returns why; valid until other sessions end. */
+const char *session_ended(struct session *s, const struct record *record);
 /* Asks it to end. why: for clients that ask for the session later. */
 void session_close(struct session *s, const char *why);
 

@@ -329,6 +329,8 @@ void record_put(struct json_text *t, const struct record *r)
 	PUT("files", json_text_raw, "null");
 	PUT("tool_calls", json_text_raw, "null");
 	PUT("session", put_session, r);
+	if (r->session_end)
+		PUT("session_end", json_text_string, r->session_end);
 	PUT("network", put_network, r);
 	json_text_raw(t, "}");
 #undef PUT

@@ -68,6 +68,7 @@ struct record {
 		const char *id, *context, *state; /* borrowed; context NULL: a command */
 		int64_t     age_ms, idle_left_ms;
 	} session;
+	const char      *session_end; /* why a session has ended, in words; borrowed; NULL: the record is of no session as a whole */
 };
 
 void record_init(struct record *r);

@@ -114,8 +114,8 @@ class _Core:
 
     def _lost(self) -> SessionLost:
         record = self.record
-        how = f"({record.get('exit_reason')})" if record else "with its connection"
-        return SessionLost("not_found", f"the session has ended {how}", "session")
+        how = " with its connection" if not record else f": {record['session_end']}" if record.get("session_end") else f" ({record.get('exit_reason')})"
+        return SessionLost("not_found", f"the session has ended{how}", "session")
 
     def _ask(self, op: str, **keys: Any) -> Steps[Reply]:
         line, reply = (yield from self._reach()), Reply()

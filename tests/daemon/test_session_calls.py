@@ -88,6 +88,15 @@ def test_a_session_may_have_less_or_more_time_than_its_profile_says(talk):
 
 # --- calls that end early -------------------------------------------------------------------------------------------------
 
+def test_why_a_session_has_ended_is_in_its_record_and_in_the_denial_of_what_comes_later(session, talk):
+    talk.ask("hello", version=1)
+    talk.ask("close", session=session.id)
+    closing = why_not(lambda: talk.ask("close", session=session.id))
+    record = session.ended()
+    gone = why_not(lambda: talk.ask("close", session=session.id))
+    assert record["session_end"] == closing.error["reason"] == gone.error["reason"] == "its client closed it", (record, closing, gone)
+
+
 def test_to_cancel_a_call_whose_end_is_still_looked_into_does_not_end_the_session(session, talk):
     """A process that was killed may have been killed for memory: its end is held back until that is known."""
     for _ in range(3):

@@ -7,10 +7,12 @@
 static void must_be_refused_well(const struct denial *d, uint64_t tag)
 {
 	json_t       *error = protocol_error(d, tag);
-	char         *text  = json_dumps(error, JSON_COMPACT);
+	char         *text;
 	scoped_answer a     = { 0 };
 	struct err    e     = { 0 };
 
+	protocol_error_put_facts(error, d);
+	text = json_dumps(error, JSON_COMPACT);
 	must((unsigned)d->code < DENIAL_COUNT && *d->text);
 	must_about(d->text, text_is_plain(d->text));
 	must_about(d->field, text_is_plain(d->field));

@@ -180,22 +180,32 @@ def test_a_session_that_is_never_known_is_told_and_not_asked_for_for_ever(op):
 
 
 def test_the_end_of_an_idle_session_is_told_to_the_next_call_in_the_words_of_brigd():
-    def explain(connection, request):
-        refuse(connection, request, "not_found", "session x has ended: it was idle for 600 s", "session")
-    door = Sessions(close=explain)
+    door = Sessions()
     with served(door) as mcp:
         run(mcp)
         def ends(connection, request):
-            connection.send({**fake_door.ended(exit_reason="cancelled"), "run": ID(1), "tag": door.open_tag})
+            connection.send({**fake_door.ended(exit_reason="cancelled", session_end="it was idle for 600 s"), "run": ID(1), "tag": door.open_tag})
             return False
         door.answer["run"] = ends # while a call is asked for: that one still goes to the old session
         run(mcp)
         door.answer.pop("run")
-        door.wait("close")
         words = mcp_client.text_of(mcp.call("read_file", {"session": "a", "path": "x"}))
         assert host.poll(lambda: "is lost, with its variables and files: it was idle for 600 s" in mcp_client.text_of(mcp.call("read_file", {"session": "a", "path": "x"}))), words
         door.answer["run"] = lambda connection, request: door.do_run(connection, request, state="new")
         assert "the earlier one is lost, with its variables and files: it was idle for 600 s. This one is new" in run(mcp)["session"]["note"]
+    assert "close" not in door.ops()
+
+
+def test_a_call_that_comes_while_brigd_closes_its_session_is_made_in_a_new_one_that_knows_why():
+    def closes(connection, request):
+        if request["session"] != ID(1):
+            return door.do_run(connection, request, state="new")
+        refuse(connection, request, "not_found", "session 0b5e55ed is being closed", "session")
+        return connection.send({**fake_door.ended(exit_reason="cancelled", session_end="its client closed it"), "run": ID(1), "tag": door.open_tag})
+    door = Sessions(run=closes)
+    with served(door) as mcp:
+        assert "the earlier one is lost, with its variables and files: its client closed it." in run(mcp)["session"]["note"]
+    assert door.ops() == ["open", "run", "open", "run"]
 
 
 @pytest.mark.parametrize("code, field, words, reason", [

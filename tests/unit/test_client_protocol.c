@@ -134,6 +134,22 @@ static bool is_ended(const char *exec_error, const char *lost, const char *left,
 	return is_text_answer(&t, 0, e);
 }
 
+/* index -1: there must be none. */
+static void check_facts(const char *field, const char *reason, int index, struct err *e)
+{
+	struct denial d;
+	json_t       *error, *inner;
+
+	deny(&d, DENIAL_bad_field, field, "is none");
+	snprintf(d.reason, sizeof d.reason, "%s", reason);
+	error = protocol_error(&d, 5);
+	protocol_error_put_facts(error, &d);
+	inner = json_object_get(error, "error");
+	tap_ok((index < 0 ? !json_object_get(inner, "index") : json_integer_value(json_object_get(inner, "index")) == index) &&
+		       !*reason == !json_object_get(inner, "reason"), "the facts about %s and \"%s\" are keys", field, reason);
+	tap_ok(is_answer(error, 0, e), "which we accept");
+}
+
 static void check_made_answers(void)
 {
 	struct denial d;
@@ -143,6 +159,9 @@ static void check_made_answers(void)
 	tap_ok(is_answer(protocol_error(&d, TAG_NONE), 0, &e), "an error that we make is one that we accept");
 	d.retry_after_ms = 250;
 	tap_ok(is_answer(protocol_error(&d, 5), 0, &e), "so is one that says when to come back");
+	check_facts("env[3]", "it was idle", 3, &e);
+	check_facts("limits.pids", "", -1, &e);
+	check_facts("env[3]x", "", -1, &e);
 	tap_ok(is_started(5, false, false, 2, &e), "started comes with two descriptors");
 	tap_ok(is_started(TAG_NONE, true, false, 3, &e), "started with stdin comes with three");
 	tap_ok(is_started(TAG_NONE, true, true, 4, &e), "started with stdin and result comes with four");
