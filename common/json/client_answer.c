@@ -126,7 +126,7 @@ static const struct shape zygote_shape[] = {
 };
 static const struct shape profile_counts_shape[] = {
 	{ "name",     SHAPE_TEXT,  SHAPE_MUST, "The profile", NULL },
-	{ "warm",     SHAPE_TEXT,  SHAPE_MUST, "never, demand or ready, as the profile says", NULL },
+	{ "warm",     SHAPE_TEXT,  SHAPE_MUST, "never, demand or ready, as in the profile", NULL },
 	{ "ready",    SHAPE_COUNT, SHAPE_MUST, "Cells that wait for a program", NULL },
 	{ "tickets",  SHAPE_COUNT, SHAPE_MAY,  "Of these, cells that runs get at once: the keeper is not asked", NULL },
 	{ "building", SHAPE_COUNT, SHAPE_MUST, "Cells that are being built", NULL },
@@ -211,7 +211,7 @@ static const struct shape explain_shape[] = {
 	{ "ceilings",      SHAPE_OBJECT, SHAPE_MUST, "The most that a run may ask for", NULL },
 	{ "quota",         SHAPE_TABLE,  SHAPE_MUST, "What this user may use; null is without limit", quota_shape },
 	{ "filter_sha256", SHAPE_TEXT,   SHAPE_NULL, "SHA-256 of the compiled filter", NULL },
-	{ "network",       SHAPE_OBJECT, SHAPE_MAY,  "Its network, see brig-profile(5): allow, ceiling and deny, and secrets, the name and host of each; not there: the profile says nothing of one", NULL },
+	{ "network",       SHAPE_OBJECT, SHAPE_MAY,  "Its network, see brig-profile(5): allow, ceiling and deny, and secrets, the name and host of each; absent if the profile sets none", NULL },
 	{ "modules",       SHAPE_TEXTS,  SHAPE_NULL, "Modules that brig check accepts; null: any", NULL },
 	{ "calls",         SHAPE_TEXTS,  SHAPE_NULL, "Calls that brig check warns about", NULL },
 	{ "packages",      SHAPE_ROWS,   SHAPE_MUST, "Packages of the tree when the service started; may be incomplete", package_shape },
@@ -427,7 +427,7 @@ static int check_reply(struct protocol_answer *a, const char *name, struct err *
 			a->reply = (enum request_kind)i;
 			return shape_check(replies[i], a->source, e);
 		}
-	return err_set(e, ERR_PROTOCOL, "reply: \"%.40s\" is none", name);
+	return err_set(e, ERR_PROTOCOL, "invalid reply \"%.40s\"", name);
 }
 
 static int check_event(struct protocol_answer *a, const char *name, struct err *e)
@@ -437,7 +437,7 @@ static int check_event(struct protocol_answer *a, const char *name, struct err *
 			a->event = (enum event_kind)i;
 			return shape_check(events[i].shape, a->source, e);
 		}
-	return err_set(e, ERR_PROTOCOL, "event: \"%.40s\" is none", name);
+	return err_set(e, ERR_PROTOCOL, "invalid event \"%.40s\"", name);
 }
 
 static int check_answer(struct protocol_answer *a, struct err *e)

@@ -30,7 +30,7 @@ static const struct metric {
 	{ "brig_refused_total",              "counter",   of_codes,      "refused",      0, "code",    "Requests and clients that were refused, by the code of the error: busy, denied, bad_field and so on." },
 	{ "brig_tool_calls_total",           "counter",   of_calls,      "tool_calls",   0, "outcome", "Calls of tools by programs, as clients have reported them: ok, denied, or failed, which is any other end." },
 	{ "brig_network_connections_total",  "counter",   of_service,    "network.connections", 0, NULL, "Connections of programs to other hosts, with those that were refused or failed, of runs that have ended." },
-	{ "brig_network_refused_total",      "counter",   of_service,    "network.refused",     0, NULL, "Connections of programs that no rule allowed, or that were not what they said." },
+	{ "brig_network_refused_total",      "counter",   of_service,    "network.refused",     0, NULL, "Connections of programs that no rule allowed, or whose protocol or host was not the declared one." },
 	{ "brig_network_failed_total",       "counter",   of_service,    "network.failed",      0, NULL, "Connections of programs that were allowed and failed." },
 	{ "brig_network_received_bytes_total", "counter", of_service,    "network.bytes_in",    0, NULL, "Bytes that programs received from other hosts." },
 	{ "brig_network_sent_bytes_total",   "counter",   of_service,    "network.bytes_out",   0, NULL, "Bytes that programs sent to other hosts." },

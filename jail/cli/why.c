@@ -41,7 +41,7 @@ void why_print_line(const struct run_client *c, const json_t *record)
 	char        words[REFUSED_SUMMARY_MAX], hosts[NETWORK_SUMMARY_MAX];
 
 	if (*network_summary(record, NAMED_MAX, hosts))
-		fprintf(stderr, "brig: not reached: %s; brig %s --why tells all\n", hosts, op ? op : "run");
+		fprintf(stderr, "brig: not reached: %s; brig %s --why lists all\n", hosts, op ? op : "run");
 	if (!is_killed_by_filter(record) && wanted_network(record)) {
 		fputs("brig: this run has no network: its localhost is the jail itself, where only servers that the program has started can be reached; "
 		      "--net HOST lets it reach a host outside\n", stderr);
@@ -52,7 +52,7 @@ void why_print_line(const struct run_client *c, const json_t *record)
 		return;
 	fprintf(stderr, "brig: %s%s%s", is_killed_by_filter(record) ? "the jail ends with SIGSYS a program that calls by a foreign ABI" : "",
 		*words && is_killed_by_filter(record) ? "; " : "", *words ? "the jail refused " : "");
-	fprintf(stderr, "%s; brig %s --why tells all\n", words, op ? op : "run");
+	fprintf(stderr, "%s; brig %s --why lists all\n", words, op ? op : "run");
 }
 
 /* --- one policy --- */

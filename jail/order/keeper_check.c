@@ -62,14 +62,14 @@ static bool are_modules(const char *names)
 int keeper_check_profile(const struct keeper_profile *p, struct err *e)
 {
 	if (!is_text(p->name, sizeof p->name) || !text_is_name(p->name))
-		return err_set(e, ERR_PROTOCOL, "profile: its name is none");
+		return err_set(e, ERR_PROTOCOL, "profile: invalid name");
 	if (!is_text(p->rootfs, sizeof p->rootfs) || !text_is_name(p->rootfs))
 		return err_set(e, ERR_PROTOCOL, "profile %s: rootfs is no name", p->name);
 	if (p->workspace_exec > 1 || p->require_all > 1 || p->warm > WARM_READY || p->ready > KEEPER_READY_MAX || p->zygote_cells == 0 ||
 	    p->zygote_ms == 0 || !limits_must_is_sane(&p->limits))
 		return err_set(e, ERR_PROTOCOL, "profile %s: a number is out of range", p->name);
 	if (p->has_network > 1 || p->has_trust > p->has_network || !net_listeners_are_sound(&p->listeners) || (!p->has_network && p->listeners.ports))
-		return err_set(e, ERR_PROTOCOL, "profile %s: its network is none", p->name);
+		return err_set(e, ERR_PROTOCOL, "profile %s: invalid network", p->name);
 	if (!is_text(p->preload, sizeof p->preload) || !are_modules(p->preload))
 		return err_set(e, ERR_PROTOCOL, "profile %s: preload has no plain names", p->name);
 	if (check_bounds(&p->limits, e) < 0 || check_bounds(&p->ceilings, e) < 0 || check_below(&p->limits, &p->ceilings, e) < 0)

@@ -59,9 +59,9 @@ int http_take_line(struct span *rest, struct span *line)
 const char *http_take_header(struct span line, struct span *name, struct span *value)
 {
 	if (*line.at == ' ' || *line.at == '\t')
-		return "a header goes on in the next line";
+		return "a header continues in the next line";
 	if (!span_cut(&line, ':', name) || !http_is_token(*name))
-		return "the name of a header is none";
+		return "invalid header name";
 	*value = span_trim(line);
 	return http_is_value(*value) ? NULL : "a header has a control character";
 }

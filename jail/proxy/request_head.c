@@ -75,7 +75,7 @@ static const char *take_absolute(struct span target, struct request_head *h)
 	for (n = 0; n < target.len && target.at[n] != '/' && target.at[n] != '?'; n++)
 		;
 	if (!take_authority((struct span){ target.at, n }, &a))
-		return "its target has no acceptable host and port";
+		return "the target has an invalid host or port";
 	set_authority(h, &a);
 	h->path = (struct span){ target.at + n, target.len - n };
 	if (!h->path.len)
@@ -89,7 +89,7 @@ static const char *take_connect(struct span target, struct request_head *h)
 
 	h->form = REQUEST_AUTHORITY;
 	if (!take_authority(target, &a) || !a.port)
-		return "CONNECT wants host:port";
+		return "CONNECT needs host:port";
 	set_authority(h, &a);
 	return NULL;
 }
@@ -108,7 +108,7 @@ static const char *take_target(struct span target, struct request_head *h)
 	const char *why = NULL;
 
 	if (!target_is_visible(target))
-		return "its target has a blank, a control character or a \"#\"";
+		return "the target has a blank, a control character or a \"#\"";
 	if (span_is(h->method_text, "CONNECT"))
 		return take_connect(target, h);
 	h->path = target;
@@ -119,14 +119,14 @@ static const char *take_target(struct span target, struct request_head *h)
 	else if (span_is(target, "*") && h->method == NET_METHOD_OPTIONS)
 		h->form = REQUEST_ASTERISK;
 	else
-		return "its target is neither a path nor an http or https URL";
+		return "the target is neither a path nor an http or https URL";
 	return why;
 }
 
 static const char *take_version(struct span s, struct request_head *h)
 {
 	if (s.len != 8 || memcmp(s.at, "HTTP/1.", 7) != 0 || (s.at[7] != '0' && s.at[7] != '1'))
-		return "it is not HTTP/1.0 or HTTP/1.1";
+		return "not HTTP/1.0 or HTTP/1.1";
 	h->minor = (unsigned)(s.at[7] - '0');
 	return NULL;
 }
@@ -138,10 +138,10 @@ static const char *take_first_line(struct span line, struct request_head *h)
 	const char *why;
 
 	if (!span_cut(&line, ' ', &h->method_text) || !http_is_token(h->method_text))
-		return "its method is none";
+		return "invalid method";
 	h->method = net_method_parse(h->method_text.at, h->method_text.len);
 	if (!span_cut(&line, ' ', &target))
-		return "its first line has not three parts";
+		return "the first line does not have three parts";
 	why = take_target(target, h);
 	return why ? why : take_version(line, h);
 }
@@ -156,7 +156,7 @@ static const char *take_header(struct span line, struct request_head *h)
 	if (why)
 		return why;
 	if (h->headers == REQUEST_HEADERS_MAX)
-		return "it has too many headers";
+		return "too many headers";
 	h->header[h->headers++] = header;
 	return NULL;
 }
@@ -205,22 +205,22 @@ static const char *check_host(struct request_head *h)
 	unsigned         n     = find_headers(h, "host", &value);
 
 	if (n > 1)
-		return "it has more than one Host";
+		return "more than one Host";
 	if (n == 0)
 		return *h->host && (h->minor == 0 || h->form == REQUEST_AUTHORITY) ? NULL : "it has no Host";
 	if (!take_authority(value, &a))
-		return "its Host is no host and port";
+		return "Host is not a host and port";
 	if (!*h->host)
 		set_authority(h, &a);
 	else if (!is_same_authority(h, &a))
-		return "its Host is another than its target's";
+		return "Host does not match the target";
 	return NULL;
 }
 
 static const char *take_length(struct span value, struct request_head *h)
 {
 	if (!http_take_length(value, &h->body_len))
-		return "its Content-Length is no number";
+		return "Content-Length is not a number";
 	h->framing    = h->body_len ? REQUEST_LENGTH : REQUEST_NO_BODY;
 	h->has_length = true;
 	return NULL;
@@ -233,11 +233,11 @@ static const char *check_framing(struct request_head *h)
 	unsigned    codings = find_headers(h, "transfer-encoding", &coding), lengths = find_headers(h, "content-length", &length);
 
 	if (codings && lengths)
-		return "it has Content-Length and Transfer-Encoding";
+		return "both Content-Length and Transfer-Encoding";
 	if (codings > 1 || lengths > 1)
-		return "it says more than once how long its body is";
+		return "the length of the body is given more than once";
 	if (codings && (h->minor == 0 || !span_is(coding, "chunked")))
-		return "its Transfer-Encoding is not chunked alone";
+		return "Transfer-Encoding is not chunked alone";
 	if (codings)
 		h->framing = REQUEST_CHUNKED;
 	return lengths ? take_length(length, h) : NULL;

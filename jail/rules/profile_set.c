@@ -135,7 +135,7 @@ int profile_set_take(struct profile_set *s, const json_t *row, struct err *e)
 	    json_unpack((json_t *)row, "{ss ss% si ss so!}", "name", &name, "text", &text, &len, "number", &number,
 			"filter_sha256", &digest, "packages", &packages) < 0 ||
 	    number < 0 || number >= KEEPER_KEPT_PROFILES_MAX)
-		return err_set(e, ERR_PROTOCOL, "profile %zu: is none", s->n);
+		return err_set(e, ERR_PROTOCOL, "profile %zu: invalid", s->n);
 	p = item_create(name, e);
 	if (!p)
 		return -1;

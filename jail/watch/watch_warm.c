@@ -103,7 +103,7 @@ static void hand_over_streams(struct watch *w)
 	int       *client = w->cell.warm.prepared + PREPARED_CLIENT;
 	struct err e;
 
-	/* A warm order is told of at once, even if its zygote has gone. */
+	/* Report a warm start immediately, even if the zygote has exited. */
 	if (!w->ordered || w->has_given_streams || w->decided || w->cell.warm.state < WARM_PREPARED || (!w->is_warm_order && !runs(w)))
 		return;
 	w->has_given_streams = true;

@@ -58,7 +58,7 @@ def test_a_host_that_is_not_named_is_refused_and_the_record_says_so():
 
 def test_what_is_refused_is_listed_once_for_people():
     run = brig.run("--private", "--net", "a.example", program=ASK + "ask('b.example'); ask('b.example'); ask('c.example', 22); raise SystemExit(3)", json_record=False)
-    assert "brig: not reached: b.example:443 (not_allowed), c.example:22 (not_allowed); brig run --why tells all\n" in run.stderr, str(run)
+    assert "brig: not reached: b.example:443 (not_allowed), c.example:22 (not_allowed); brig run --why lists all\n" in run.stderr, str(run)
     run = brig.run("--private", "--why", "--net", "a.example", program=ASK + "ask('b.example')", json_record=False)
     assert "brig: not reached: b.example:443 (not_allowed); where it says not_allowed, --net HOST or network.allow of the profile allows it\n" in run.stderr, str(run)
 

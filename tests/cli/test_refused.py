@@ -155,7 +155,7 @@ def test_a_strict_run_of_a_service_is_told(service):
 
 def test_a_service_is_asked_by_a_brig_that_begins_early(service):
     ran = tool.run(program=TWO + "sys.exit(3)", json_record=False, env={"BRIG_SOCKET": str(service.path)})
-    assert (ran.status, ran.stderr) == (3, f"brig: the jail refused {TWO_WORDS}; brig run --why tells all\n"), str(ran)
+    assert (ran.status, ran.stderr) == (3, f"brig: the jail refused {TWO_WORDS}; brig run --why lists all\n"), str(ran)
 
 
 # --- without a listener -------------------------------------------------------------------------------------
@@ -215,12 +215,12 @@ def test_a_container_that_listens_itself_keeps_its_listener(jail):
 
 def test_a_run_that_fails_says_what_was_refused_in_one_line(run):
     ran = run(program=TWO + "sys.exit(3)", json_record=False)
-    assert (ran.status, ran.stderr) == (3, f"brig: the jail refused {TWO_WORDS}; brig run --why tells all\n"), str(ran)
+    assert (ran.status, ran.stderr) == (3, f"brig: the jail refused {TWO_WORDS}; brig run --why lists all\n"), str(ran)
 
 
 def test_of_many_the_first_are_named(run):
     ran = run(program=TWO + "libc.unshare(0x10000000); libc.setns(0, 0); libc.personality(4); sys.exit(1)", json_record=False)
-    assert ran.stderr == "brig: the jail refused ptrace (2 times), socket(AF_NETLINK), unshare and 2 more; brig run --why tells all\n", str(ran)
+    assert ran.stderr == "brig: the jail refused ptrace (2 times), socket(AF_NETLINK), unshare and 2 more; brig run --why lists all\n", str(ran)
 
 
 def test_who_asks_a_server_of_the_host_for_localhost_reads_that_it_is_the_jail(run):
@@ -232,7 +232,7 @@ def test_who_asks_a_server_of_the_host_for_localhost_reads_that_it_is_the_jail(r
 
 def test_a_command_is_told_of_its_own_verb(run):
     ran = run(verb="exec", args=["--", "python3", "-c", TWO + "sys.exit(3)"], json_record=False)
-    assert (ran.status, ran.stderr) == (3, f"brig: the jail refused {TWO_WORDS}; brig exec --why tells all\n"), str(ran)
+    assert (ran.status, ran.stderr) == (3, f"brig: the jail refused {TWO_WORDS}; brig exec --why lists all\n"), str(ran)
 
 
 QUIET = {"a program that ended well": (TWO, False), "a failure without a refusal": ("raise SystemExit(3)", False), "--json, which has it": (TWO + "sys.exit(3)", True)}
@@ -257,7 +257,7 @@ def test_sigsys_is_what_the_jail_kills_with(run):
     if host.lacks("int80"):
         pytest.skip(host.lacks("int80"))
     ran = run(program=FOREIGN, json_record=False)
-    assert "brig: the jail ends with SIGSYS a program that calls by a foreign ABI; brig run --why tells all\n" in ran.stderr and ran.status == 128 + 31, str(ran)
+    assert "brig: the jail ends with SIGSYS a program that calls by a foreign ABI; brig run --why lists all\n" in ran.stderr and ran.status == 128 + 31, str(ran)
     ran = run("--why", program=FOREIGN, json_record=False)
     assert "the jail kills for calls by a foreign ABI (i386, x32), which no profile can allow\n" in ran.stderr and "no call" not in ran.stderr, str(ran)
 

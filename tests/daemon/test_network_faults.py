@@ -14,7 +14,7 @@ from support.sessions import open_session
 pytestmark = pytest.mark.private("copies of brig beside which brig-proxy is broken, and services with profiles of their own")
 
 TRY = ASK + "print(ask('a.example'))"
-GONE = "brig: not reached: any host (proxy_gone); brig run --why tells all\n"
+GONE = "brig: not reached: any host (proxy_gone); brig run --why lists all\n"
 REFUSED = "HTTP/1.1 403"
 
 

@@ -176,8 +176,8 @@ static const struct {
 } answers[] = {
 	{ "an answer with an unknown key is refused", "{\"reply\":\"cancel\",\"run\":\"x\",\"more\":1}", "more: no such key" },
 	{ "an answer without a key is refused", "{\"reply\":\"cancel\"}", "run: missing" },
-	{ "an answer to nothing is refused", "{\"reply\":\"run\"}", "reply: \"run\" is none" },
-	{ "an event that nobody knows is refused", "{\"event\":\"paused\"}", "event: \"paused\" is none" },
+	{ "an answer to nothing is refused", "{\"reply\":\"run\"}", "invalid reply \"run\"" },
+	{ "an event that nobody knows is refused", "{\"event\":\"paused\"}", "invalid event \"paused\"" },
 	{ "a code that is not of the list is refused", "{\"error\":{\"code\":\"oops\",\"message\":\"m\",\"field\":null}}", "error: code: \"oops\" is not of the list" },
 	{ "a text where a number belongs is refused", "{\"event\":\"limit\",\"run\":\"x\",\"name\":\"pids\",\"value\":\"64\",\"ends\":true}", "value: expected whole number" },
 	{ "a row of a list is looked into", "{\"reply\":\"list\",\"left_out\":0,\"runs\":[{\"run\":\"x\"}]}", "runs[0]: profile: missing" },
