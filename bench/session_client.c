@@ -23,7 +23,7 @@
 #include "orders.h"
 #include "packet.h"
 #include "sealed.h"
-#include "server.h"
+#include "brigd_connection.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-# What `cmake --install` puts in place; tests/cli/test_install.py knows the list. Pages are installed by man/.
+# What `cmake --install` puts in place; tests/run/test_install.py knows the list. Pages are installed by man/.
 install(TARGETS brig brig-mcp brig-rootfs RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET brigd)
   install(TARGETS brigd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})

@@ -11,23 +11,23 @@ foreach(source ${unit_tests})
   target_link_libraries(${name} jail_daemon jail_supervisor jail_doctor jail_proxy common_client rootfs_floor mcp_http warnings)
   add_test(NAME ${name} COMMAND ${name})
 endforeach()
-target_sources(test_zygote PRIVATE jail/zygote/zygote.c) # of no floor: a Python loads it
-target_include_directories(test_zygote PRIVATE jail/zygote)
+target_sources(test_zygote PRIVATE jail/zygote/module/zygote.c) # of no floor: a Python loads it
+target_include_directories(test_zygote PRIVATE jail/zygote/module)
 
-# A program under a policy and nothing else, for tests/promises.
-add_executable(under_filter tests/promises/under_filter.c)
+# A program under a policy and nothing else, for tests/jail.
+add_executable(under_filter tests/jail/under_filter.c)
 set_target_properties(under_filter PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 target_link_libraries(under_filter jail_seccomp jail_profile warnings)
 
-# Doors that have gone mad, for tests/daemon.
+# Doors that have gone mad, for tests/service.
 foreach(name keeper_lies ticket_lies)
-  add_executable(${name} tests/daemon/${name}.c tests/daemon/mad_door.c)
+  add_executable(${name} tests/service/${name}.c tests/service/mad_door.c)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${name} jail_keeper warnings)
 endforeach()
 
-# A run whose cell listens for brig-proxy, for tests/escape/test_network_cell.py, which is the proxy.
-add_executable(network_cell tests/escape/network_cell.c)
+# A run whose cell listens for brig-proxy, for tests/attack/test_network_cell.py, which is the proxy.
+add_executable(network_cell tests/attack/network_cell.c)
 set_target_properties(network_cell PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 target_link_libraries(network_cell jail_launcher jail_profile jail_seccomp warnings)
 
@@ -36,12 +36,12 @@ add_executable(layouts tests/support/layouts.c)
 set_target_properties(layouts PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 target_link_libraries(layouts jail_child warnings)
 
-# What brigd tells the journal, for tests/cli/test_audit_journal.py.
-add_executable(audit_once tests/cli/audit_once.c)
+# What brigd tells the journal, for tests/run/test_audit_journal.py.
+add_executable(audit_once tests/run/audit_once.c)
 set_target_properties(audit_once PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 target_link_libraries(audit_once jail_daemon warnings)
 
-# What the official conformance suite wants of a server, for tests/conformance and tests/mcp, and a brigd that it finds beside itself.
+# What the official conformance suite wants of a server, for tests/mcp and tests/mcp, and a brigd that it finds beside itself.
 # Its tables come before those of the library, which are in files of their own.
 set(conformance ${CMAKE_BINARY_DIR}/conformance)
 file(GLOB conformance_sources CONFIGURE_DEPENDS tests/mcp/conformance/*.c)
@@ -51,10 +51,10 @@ target_link_libraries(mcp_conformance mcp_http dep_SHA256 dep_MICROHTTPD warning
 file(MAKE_DIRECTORY ${conformance})
 file(CREATE_LINK ${CMAKE_BINARY_DIR}/bin/brigd ${conformance}/brigd SYMBOLIC)
 
-# A brigd in which one step of the set-up fails, for tests/escape, and a brig that finds it beside itself. Its tables of steps come
+# A brigd in which one step of the set-up fails, for tests/attack, and a brig that finds it beside itself. Its tables of steps come
 # before those of the library, which are in a file of their own.
 set(fails ${CMAKE_BINARY_DIR}/tests/fails)
-add_executable(brigd_fails jail/daemon/main/brigd.c tests/escape/brigd_fails.c)
+add_executable(brigd_fails jail/daemon/main/brigd.c tests/attack/brigd_fails.c)
 set_target_properties(brigd_fails PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${fails} OUTPUT_NAME brigd)
 target_link_libraries(brigd_fails jail_daemon jail_cell warnings)
 add_custom_command(OUTPUT ${fails}/brig COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:brig> ${fails}/brig DEPENDS brig brigd_fails)
@@ -81,7 +81,7 @@ if(BRIG_FUZZ OR BRIG_SANITIZE)
   include(tests/fuzz/fuzz.cmake)
 endif()
 
-# The sanitizers of whole programs report into a file: tests/sanitizers.
+# The sanitizers of whole programs report into a file: tests/release.
 if(BRIG_SANITIZE)
-  include(tests/sanitizers/sanitizers.cmake)
+  include(tests/release/sanitizers.cmake)
 endif()

@@ -8,27 +8,27 @@ REPO = pathlib.Path(__file__).resolve().parent.parent
 COVERED = [
     ("tests/support/", ["tests"]), ("tests/conftest.py", ["tests"]), ("tests/worker", ["tests"]), ("CMakeLists.txt", ["tests"]),
     ("tests/vm/", []), # ./dev test nightly guests
-    ("common/json", ["tests/unit", "tests/floors", "tests/cli", "tests/mcp"]),
-    ("common", ["tests/unit", "tests/floors", "tests/cli", "tests/daemon"]),
-    ("jail/spec", ["tests/unit", "tests/floors", "tests/golden", "tests/promises", "tests/cli", "tests/escape"]),
-    ("jail/init", ["tests/floors", "tests/cli", "tests/escape"]),
-    ("jail/profile", ["tests/unit", "tests/floors", "tests/promises", "tests/cli", "tests/daemon"]), ("jail/doctor", ["tests/unit", "tests/floors", "tests/cli"]),
-    ("jail/seccomp", ["tests/unit", "tests/floors", "tests/promises", "tests/cli", "tests/escape", "tests/daemon"]),
-    ("jail/cgroup", ["tests/unit", "tests/floors", "tests/groups", "tests/cli", "tests/escape", "tests/daemon"]),
-    *[(f"jail/{floor}", ["tests/unit", "tests/floors", "tests/cli", "tests/escape", "tests/daemon"])
-      for floor in ("privilege", "order", "child", "fork", "cell", "watch", "launcher")],
-    ("jail/zygote", ["tests/floors", "tests/daemon", "tests/rootfs/test_zygote_extension.py"]),
-    ("jail/guest", ["tests/guest", "tests/cli/test_program_report.py", "tests/mcp/test_mcp_replies.py"]),
-    ("jail/supervisor", ["tests/unit", "tests/floors", "tests/daemon"]),
-    ("jail/keeper", ["tests/unit", "tests/floors", "tests/daemon"]), *[(f"jail/{floor}", ["tests/unit", "tests/floors", "tests/daemon"]) for floor in ("rules", "plan", "door", "daemon")], ("jail/audit", ["tests/unit", "tests/floors", "tests/cli/test_audit_journal.py", "tests/daemon"]),
-    ("jail/proxy", ["tests/unit", "tests/floors", "tests/network"]),
-    ("jail/metrics", ["tests/floors", "tests/daemon/test_metrics.py", "tests/daemon/test_metrics_http.py"]),
-    ("jail/cli", ["tests/unit", "tests/floors", "tests/cli"]), ("profiles", ["tests/golden", "tests/promises", "tests/escape", "tests/cli"]),
-    ("mcp", ["tests/unit", "tests/floors", "tests/mcp", "tests/conformance"]), ("rootfs-builder", ["tests/unit", "tests/floors", "tests/rootfs"]),
-    ("recipes", ["tests/rootfs"]), ("bench", ["tests/cli/test_bench.py"]), ("dev", ["tests/cli/test_dev.py"]), ("examples/mcp", ["tests/mcp/test_mcp_snippets.py"]),
-    ("examples/rootfs", ["tests/rootfs"]), ("examples", ["tests/cli/test_examples.py"]), ("man", ["tests/cli/test_man.py", "tests/golden"]), ("packaging", ["tests/cli", "tests/mcp/test_mcp_snippets.py"]),
-    ("tools/requirement", ["tests/cli/test_requirements.py"]), ("tools/docgen", ["tests/cli/test_man.py", "tests/golden"]), ("tools", ["tests/cli/test_dev.py"]),
-    ("tests/mcp/conformance", ["tests/floors", "tests/conformance", "tests/mcp"]), ("tests/daemon", ["tests/daemon"]), ("tests/escape", ["tests/escape"]), ("tests/fuzz", ["tests/fuzz"]), # what its tests share
+    ("common/json", ["tests/unit", "tests/release/test_floors.py", "tests/run", "tests/mcp"]), ("common/protocol", ["tests/unit", "tests/release/test_floors.py", "tests/run", "tests/mcp"]),
+    ("common", ["tests/unit", "tests/release/test_floors.py", "tests/run", "tests/service"]),
+    ("jail/spec", ["tests/unit", "tests/release/test_floors.py", "tests/release/test_golden.py", "tests/jail", "tests/run", "tests/attack"]),
+    ("jail/init", ["tests/release/test_floors.py", "tests/run", "tests/attack"]),
+    ("jail/profile", ["tests/unit", "tests/release/test_floors.py", "tests/jail", "tests/run", "tests/service"]), ("jail/doctor", ["tests/unit", "tests/release/test_floors.py", "tests/run"]),
+    ("jail/seccomp", ["tests/unit", "tests/release/test_floors.py", "tests/jail", "tests/run", "tests/attack", "tests/service"]),
+    ("jail/cgroup", ["tests/unit", "tests/release/test_floors.py", "tests/groups", "tests/run", "tests/attack", "tests/service"]),
+    *[(f"jail/{floor}", ["tests/unit", "tests/release/test_floors.py", "tests/run", "tests/attack", "tests/service"])
+      for floor in ("privilege", "order", "child", "zygote", "cell", "watch", "launcher")],
+    ("jail/zygote/module", ["tests/release/test_floors.py", "tests/service", "tests/rootfs/test_zygote_extension.py"]),
+    ("jail/guest", ["tests/jail", "tests/run/test_program_report.py", "tests/mcp/test_mcp_replies.py"]),
+    ("jail/supervisor", ["tests/unit", "tests/release/test_floors.py", "tests/service"]),
+    ("jail/keeper", ["tests/unit", "tests/release/test_floors.py", "tests/service"]), *[(f"jail/{floor}", ["tests/unit", "tests/release/test_floors.py", "tests/service"]) for floor in ("rules", "plan", "server", "daemon")], ("jail/audit", ["tests/unit", "tests/release/test_floors.py", "tests/run/test_audit_journal.py", "tests/service"]),
+    ("jail/proxy", ["tests/unit", "tests/release/test_floors.py", "tests/network"]),
+    ("jail/metrics", ["tests/release/test_floors.py", "tests/service/test_metrics.py", "tests/service/test_metrics_http.py"]),
+    ("jail/cli", ["tests/unit", "tests/release/test_floors.py", "tests/run"]), ("profiles", ["tests/release/test_golden.py", "tests/jail", "tests/attack", "tests/run"]),
+    ("mcp", ["tests/unit", "tests/release/test_floors.py", "tests/mcp", "tests/mcp"]), ("rootfs-builder", ["tests/unit", "tests/release/test_floors.py", "tests/rootfs"]),
+    ("recipes", ["tests/rootfs"]), ("bench", ["tests/run/test_bench.py"]), ("dev", ["tests/run/test_dev.py"]), ("examples/mcp", ["tests/mcp/test_mcp_snippets.py"]),
+    ("examples/rootfs", ["tests/rootfs"]), ("examples", ["tests/run/test_examples.py"]), ("man", ["tests/run/test_man.py", "tests/release/test_golden.py"]), ("packaging", ["tests/run", "tests/mcp/test_mcp_snippets.py"]),
+    ("tools/requirement", ["tests/run/test_requirements.py"]), ("tools/docgen", ["tests/run/test_man.py", "tests/release/test_golden.py"]), ("tools", ["tests/run/test_dev.py"]),
+    ("tests/mcp/conformance", ["tests/release/test_floors.py", "tests/mcp", "tests/mcp"]), ("tests/service", ["tests/service"]), ("tests/attack", ["tests/attack"]), ("tests/fuzz", ["tests/fuzz"]), # what its tests share
 ]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes docs/compatibility.md of tests/compat/accepted.json and docs/compatibility-run.log: ./dev compat."""
+"""Makes docs/compatibility.md of tests/soak/accepted.json and docs/compatibility-run.log: ./dev compat."""
 import json
 import pathlib
 import re
@@ -7,14 +7,14 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE, LOG = ROOT / "docs" / "compatibility.md", ROOT / "docs" / "compatibility-run.log"
-ACCEPTED, MODULES = ROOT / "tests" / "compat" / "accepted.json", ROOT / "tests" / "compat" / "modules.json"
+ACCEPTED, MODULES = ROOT / "tests" / "soak" / "accepted.json", ROOT / "tests" / "soak" / "modules.json"
 HEAD = """# Compatibility: CPython's own tests
 
 CPython's own tests, version 3.11, run in a jail (with the policy `python`, and limits raised for the tests) and in the same tree without a jail:
 as a plain user, with all devices, a whole `/proc`, no filter and no limits. The results of all methods are compared; the score says how many methods
 that pass outside pass inside. Warm runs are forks of the profile's zygote, cold runs execute a new Python; both have the same filter, mounts and limits.
 `./dev compat` makes this page; changes here are lost. `./dev test nightly compat` compares 20 modules, `./dev test long` all of them
-(tests/long/test_cpython.py; [compatibility-run.log](compatibility-run.log) is the log of the last run).
+(tests/soak/test_cpython.py; [compatibility-run.log](compatibility-run.log) is the log of the last run).
 """
 GROUPS = {
     "pure": "modules whose sources use almost nothing that a jail could change",

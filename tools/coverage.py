@@ -12,8 +12,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "coverage"
 COUNTERS, PROFILE, TABLE, PAGES = BUILD / "counters", BUILD / "profile", BUILD / "table.txt", BUILD / "html"
-AREAS = ("common", "common/json", "common/io", "common/client", "jail/spec", "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/profile",
-         "jail/order", "jail/child", "jail/fork", "jail/cell", "jail/watch", "jail/supervisor", "jail/launcher", "jail/keeper", "jail/proxy", "jail/audit", "jail/rules", "jail/plan", "jail/door", "jail/daemon", "jail/doctor", "jail/cli", "jail/metrics", "jail/zygote",
+AREAS = ("common", "common/json", "common/protocol", "common/io", "common/client", "jail/spec", "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/profile",
+         "jail/order", "jail/child", "jail/zygote", "jail/cell", "jail/watch", "jail/supervisor", "jail/launcher", "jail/keeper", "jail/proxy", "jail/audit", "jail/rules", "jail/plan", "jail/server", "jail/daemon", "jail/doctor", "jail/cli", "jail/metrics", "jail/zygote/module",
          "rootfs-builder", "mcp", "mcp/rpc", "mcp/broker", "mcp/remote", "mcp/http")
 UNCOUNTED = {"jail/init": "PID 1 of a cell, which has no C library", "jail/cli/early": "what brig does before its C library begins"}
 
@@ -22,9 +22,9 @@ NOTHING = Sum(0, 0, 0, 0)
 
 
 def area_of(path):
-    """Of a source file; None: it is none of ours. A main/ belongs to the floor that it calls."""
-    folder = path.parent.parent if path.parent.name == "main" else path.parent
-    return str(folder) if str(folder) in AREAS else None
+    """Of a source file; None: it is not ours, or not counted. A main/ and a room belong to the floor around them."""
+    area = next((str(folder) for folder in path.parents if str(folder) in (*AREAS, *UNCOUNTED)), None)
+    return area if area in AREAS else None
 
 
 def programs():

@@ -17,7 +17,7 @@
 #include "profile.h"
 #include "program_report.h"
 #include "record.h"
-#include "server.h"
+#include "brigd_connection.h"
 #include "service_metrics.h"
 #include "settings.h"
 #include "shape.h"

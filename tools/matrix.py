@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Makes docs/escape-matrix.md of the rows in tests/escape/rows.py and of what became of their tests: ./dev matrix."""
+"""Makes docs/escape-matrix.md of the rows in tests/attack/rows.py and of what became of their tests: ./dev matrix."""
 import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "escape")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "attack")]
 
 from support import host, matrix
 import outside

@@ -56,7 +56,7 @@ def marks():
 
 
 def escape_rows():
-    sys.path.insert(0, str(ROOT / "tests" / "escape"))
+    sys.path.insert(0, str(ROOT / "tests" / "attack"))
     try:
         import rows
     finally:

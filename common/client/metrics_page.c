@@ -2,7 +2,7 @@
 
 #include "datagram.h"
 #include "loop.h"
-#include "server.h"
+#include "brigd_connection.h"
 #include "service_metrics.h"
 
 #include <errno.h>

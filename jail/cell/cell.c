@@ -9,8 +9,8 @@
 #include "net.h"
 #include "packet.h"
 #include "privilege.h"
-#include "runner.h"
-#include "shown.h"
+#include "guest_runner.h"
+#include "ro_bind.h"
 #include "user_ns.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "child.h"
 #include "filter_notice.h"
 #include "packet.h"
-#include "runner.h"
+#include "guest_runner.h"
 #include "sys.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
  * failure.h - tells clients why a service that systemd started did not come up
  *
- * Clients that wait get an answer; those that come later read a file (server.h). A service that starts empties the file.
+ * Clients that wait get an answer; those that come later read a file (brigd_connection.h). A service that starts empties the file.
  */
 #pragma once
 #include "listener.h"

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "private.h"
 
-#include "door.h"
+#include "server.h"
 #include "fd.h"
 #include "file.h"
 #include "unavailable.h"

@@ -1,6 +1,6 @@
 /* service_loop.h - a service and its many clients, from the first until a signal asks for the end */
 #pragma once
-#include "door.h"
+#include "server.h"
 
 /* All are borrowed. */
 struct service_loop_fds {

@@ -3,7 +3,7 @@
  *
  * They come from the keeper and are of one profile each. The caller that takes one
  * owns it, and its descriptors. The oldest is taken first: its fork has had the time
- * to rehearse, which makes its first run fast (jail/zygote/main.py).
+ * to rehearse, which makes its first run fast (jail/zygote/module/main.py).
  */
 #pragma once
 #include "keeper_protocol.h"

@@ -5,7 +5,7 @@
 # not hang.
 #
 # _json is the C part of the package json, without the package's imports, which take longer than a run. Extensions are loaded by
-# their path, without a search: a zygote has mapped the library already (jail/zygote/main.py), so this takes a tenth of the time.
+# their path, without a search: a zygote has mapped the library already (jail/zygote/module/main.py), so this takes a tenth of the time.
 import _imp
 from _thread import allocate_lock
 

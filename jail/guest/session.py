@@ -1,6 +1,6 @@
 # session.py - the session server: forks what a session executes, and executes nothing of a program itself
 #
-# The door sends requests as JSON over one socket, and gets structs of a fixed size (jail/door/session_message.h).
+# The door sends requests as JSON over one socket, and gets structs of a fixed size (jail/server/sessions/session_message.h).
 # A context is a fork of this process that executes code of programs (context.py). A command is started and awaited by another fork, the
 # command's parent (stay_beside()). All processes of a session have the same rights as this one, so it is not dumpable: they cannot read
 # or write its memory, take its descriptors, or trace it. They can kill it, which ends the session. What they send is hostile.

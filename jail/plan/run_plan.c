@@ -7,7 +7,7 @@
 #include "libexec.h"
 #include "program_env.h"
 #include "proxy_protocol.h"
-#include "runner.h"
+#include "guest_runner.h"
 #include "sealed.h"
 
 #include <errno.h>

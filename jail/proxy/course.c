@@ -1,6 +1,6 @@
 #include "course.h"
 
-#include "exchange.h"
+#include "proxy_exchange.h"
 #include "look.h"
 #include "proxy.h"
 #include "proxy_port.h"

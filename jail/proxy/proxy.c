@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "proxy.h"
 
-#include "confine.h"
+#include "proxy_confine.h"
 #include "fd.h"
 #include "own_address.h"
 #include "packet.h"

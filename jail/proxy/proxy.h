@@ -7,7 +7,7 @@
 #pragma once
 #include "deadline.h"
 #include "pipe_pool.h"
-#include "run.h"
+#include "proxy_run.h"
 
 enum { PROXY_SCRATCH = 64 * 1024 };
 

@@ -178,7 +178,7 @@ static int plan_state(struct plan *p)
 	sigset_t all, none;
 	int      r;
 
-	memset(&all, 0xff, sizeof all); /* as in server_private.c */
+	memset(&all, 0xff, sizeof all); /* as in brigd_private.c */
 	sigemptyset(&none);
 	r = posix_spawnattr_setsigdefault(&p->state, &all);
 	r = r ? r : posix_spawnattr_setsigmask(&p->state, &none);

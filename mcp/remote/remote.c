@@ -2,7 +2,7 @@
 #include "remote.h"
 
 #include "clock.h"
-#include "exchange.h"
+#include "remote_exchange.h"
 #include "sse_turn.h"
 #include "wire.h"
 

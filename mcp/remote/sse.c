@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "sse.h"
 
-#include "exchange.h"
+#include "remote_exchange.h"
 #include "text.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "sse_turn.h"
 
-#include "exchange.h"
+#include "remote_exchange.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-"""Connects to the service, or starts a private brigd, as common/client/server.c does for brig(1)."""
+"""Connects to the service, or starts a private brigd, as common/client/brigd_connection.c does for brig(1)."""
 from __future__ import annotations
 
 import errno

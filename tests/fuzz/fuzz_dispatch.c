@@ -115,7 +115,7 @@ static const struct tool tool_hold = { .name = "hold", .description = "", .input
 #define TOOL(name) extern const struct tool tool_##name;
 #include "tools.def"
 
-/* In the place of mcp/tools.c. */
+/* In the place of mcp/tools/tools.c. */
 const struct tool *const tools[] = {
 #define TOOL(name) &tool_##name,
 #include "tools.def"

@@ -4,7 +4,7 @@ The first line is a sentence, the name of the test. After it, line by line:
 
     > {...}             says that; in it "$modern" is the _meta of a modern request, "$old" the same with a revision that nobody knows
     >= b"..."           says these bytes, a Python expression; no newline is added
-    < {...}             the next message must look like this (patterns: tests/daemon/talk.py)
+    < {...}             the next message must look like this (patterns: tests/service/talk.py)
     |                   the client's end of input; <| the server ends, with status 0, and has said nothing more
     args --a --b        options of the server
     # ...               nothing
@@ -17,7 +17,7 @@ import sys
 
 from support import host, mcp
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "daemon")) # the patterns are the daemon's
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "service")) # the patterns are those of the service
 import talk # noqa: E402  pylint: disable=wrong-import-position
 
 META = mcp.META

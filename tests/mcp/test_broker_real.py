@@ -124,7 +124,7 @@ def test_github_has_its_token_and_the_program_has_not():
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), GitHub) as github:
         github.heard = []
         threading.Thread(target=github.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        here = {"NODE_OPTIONS": f"--import={host.REPO / 'tests/node/github_here.mjs'}", "GITHUB_HERE": f"http://127.0.0.1:{github.server_port}"}
+        here = {"NODE_OPTIONS": f"--import={host.REPO / 'tests/mcp/node/github_here.mjs'}", "GITHUB_HERE": f"http://127.0.0.1:{github.server_port}"}
         entry = npm("github", env={**here, "GITHUB_PERSONAL_ACCESS_TOKEN": "${TOKEN}"})
         with Brokered({"github": entry}, "--allow-tools", "github.search_*", env={"TOKEN": "ghp_of-the-test"}) as b, b.run() as program:
             found = json.loads(program.result("github.search_issues", q="repo:me/it is:open"))
@@ -207,6 +207,6 @@ def test_clients_of_the_sdks_ask_a_person(sdk, mode, answer, ends, tmp_path):
 def test_what_a_person_reads_of_the_manual_is_what_the_servers_are_called():
     """The names in the guide are those of packages that are pinned."""
     guide = (host.REPO / "docs/guide/mcp.md").read_text()
-    pinned = json.loads((host.REPO / "tests/node/package.json").read_text())["dependencies"]
+    pinned = json.loads((host.REPO / "tests/mcp/node/package.json").read_text())["dependencies"]
     assert set(re.findall(r"@modelcontextprotocol/server-[\w-]+", guide)) <= set(pinned)
     assert pathlib.Path(node.FOLDER).exists()

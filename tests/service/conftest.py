@@ -1,97 +1,135 @@
-"""An installed brigd under systemd, shared by tests that do not spoil it; others begin with a socket that listens and nothing else."""
-import json
+"""A daemon that most tests share, and daemons of their own for those that spoil one."""
 import os
-import pathlib
+import resource
 import secrets
+import sys
 
 import pytest
 
-from support import host, service
+from support import daemon as daemons
+from support import host, warm_load
 
-CONFIG = pathlib.Path("/etc/brig/brig.json")
+sys.path.insert(0, os.path.dirname(__file__)) # for what the tests of this folder share
+
+from rules import ANN, BOB, MANY
 
 
-@pytest.fixture(scope="session", autouse=True)
-def installed():
-    lack = service.lacks()
+@pytest.fixture(scope="session")
+def built(jail):
+    """What a daemon needs of this host."""
+    lack = daemons.lacks_binaries("brigd", "keeper")
     if lack:
-        pytest.skip(lack)
+        pytest.fail(lack)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 20000)), hard))
+
+
+class Stock:
+    """One daemon that is kept from test to test: a host has ids for four services, and others may run theirs beside these tests."""
+
+    def __init__(self):
+        self.daemon, self.config = None, None
+
+    def get(self, config=None):
+        """The one that is there if it has this configuration, else another."""
+        if self.daemon is None or self.config != config or not self.daemon.alive():
+            self.close()
+            self.daemon, self.config = daemons.Daemon(config), config
+            self.daemon.settle()
+        return self.daemon
+
+    def close(self):
+        if self.daemon:
+            self.daemon.close()
+        self.daemon = None
+
+
+@pytest.fixture(scope="session")
+def stock(built):
+    made = Stock()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def no_stock(stock):
+    """For a file that keeps a daemon of its own."""
+    stock.close()
 
 
 @pytest.fixture
-def anew(installed):
-    service.begin_anew()
-    yield
-    service.systemctl("stop", service.UNIT)
-    assert host.poll(lambda: not service.left(), 5), f"left behind: {service.left()}"
-    assert not service.GROUP.exists() or not list(service.GROUP.rglob("*/cgroup.procs")), "a control group is left behind"
+def shared(stock):
+    """A daemon without a configuration; nobody may end it."""
+    return stock.get()
 
 
 @pytest.fixture
-def config(anew):
-    """config(text): /etc/brig/brig.json for this test; the socket listens."""
-    before = CONFIG.read_bytes() if CONFIG.exists() else None
-
-    def write(text, mode=0o644):
-        CONFIG.parent.mkdir(exist_ok=True)
-        CONFIG.write_text(text)
-        CONFIG.chmod(mode)
-    yield write
-    CONFIG.unlink(missing_ok=True)
-    if before is not None:
-        CONFIG.write_bytes(before)
-    service.begin_anew()
-
-
-def use():
-    record = service.run(service.MEMBER, "pass")
-    assert record["exit_reason"] == "exited", f"{record}\n{service.journal('-u', service.UNIT, lines=30)}"
+def daemon(shared):
+    """The shared one, which must be alive afterwards, the very same processes."""
+    before = shared.roles()
+    yield shared
+    assert shared.alive(), f"the daemon ended with status {shared.process.returncode}:\n{shared.words()}"
+    assert shared.roles() == before, f"one of its processes is another now:\n{shared.words()}"
 
 
 @pytest.fixture
-def running(installed):
-    """The service runs, for tests that do not spoil it: afterwards it is the same, and nobody's program is left."""
-    if service.show("ActiveState") != "active":
-        service.begin_anew()
-    use()
-    before = service.door()
-    yield
-    assert service.door() == before, "the service is another one now"
-    assert host.poll(lambda: not service.programs(), 5), f"left behind: {service.programs()}"
-
-
-@pytest.fixture
-def spoiled(anew):
-    """A service of one's own that runs, and may be ended."""
-    use()
-
-
-@pytest.fixture
-def start():
-    """start(user): a program that stays, ended with the test."""
+def start_daemon(stock):
+    """start_daemon(config, ...): one of one's own, ended with the test."""
+    stock.close()
     started = []
 
-    def begin(*args, **kw):
-        started.append(service.Running(*args, **kw))
+    def start(*args, **kw):
+        started.append(daemons.Daemon(*args, **kw))
         return started[-1]
-    yield begin
+    yield start
     for one in started:
         one.close()
 
 
+@pytest.fixture(scope="module", params=[pytest.param("demand", marks=pytest.mark.nightly), "ready"])
+def only_basic(request, built):
+    """A folder of profiles of which none but basic is warm: one zygote."""
+    scratch, profiles = warm_load.only_basic(request.param)
+    yield profiles
+    scratch.cleanup()
+
+
+@pytest.fixture
+def ann(open_door):
+    """A connection of Ann's to the door that the test file opens to her and Bob."""
+    with open_door.connect_as(ANN) as made:
+        yield made
+
+
+@pytest.fixture
+def bob(open_door):
+    with open_door.connect_as(BOB) as made:
+        yield made
+
+
+@pytest.fixture
+def talk(daemon):
+    """A connection to the shared daemon."""
+    with daemon.connect() as made:
+        yield made
+
+
+@pytest.fixture
+def many(stock):
+    """A daemon that root may ask for as much as it likes."""
+    return stock.get(MANY)
+
+
+@pytest.fixture
+def nothing_left(built):
+    """No cell's process, group, mount or file is there that was not before; daemons must have ended by then."""
+    before = host.Snapshot()
+    yield
+    left = before.left_since()
+    assert not left, f"left behind: {left}"
+
+
 @pytest.fixture
 def token():
+    """Names a program among all processes of the host."""
     return f"token-{secrets.token_hex(6)}"
-
-
-@pytest.fixture(scope="session")
-def tell():
-    """tell(text): on the terminal of who asked for the tests, beside the results."""
-    def say(text):
-        channel = os.environ.get("BRIG_VM_CHANNEL")
-        if channel:
-            with open(channel, "w") as out:
-                out.write(json.dumps({"tell": text}) + "\n")
-        else:
-            print(text)
-    return say

@@ -1,6 +1,6 @@
 """CPython's own tests, run in a jail and beside it: what became of every method, and where the two differ.
 
-Three ways: outside (tests/compat/outside.sh: the same tree, no jail), warm (a fork of the profile's zygote), cold.
+Three ways: outside (tests/soak/outside.sh: the same tree, no jail), warm (a fork of the profile's zygote), cold.
 """
 import collections
 import dataclasses
@@ -12,7 +12,7 @@ import tempfile
 
 from support import brig, client, daemon, host, longlog, warm
 
-FOLDER = host.REPO / "tests" / "compat"
+FOLDER = host.REPO / "tests" / "soak"
 RUNNER, RECIPE = FOLDER / "runner.py", FOLDER / "cpython.json"
 NAME = RECIPE.stem
 MARK = "@compat "

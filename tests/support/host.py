@@ -429,7 +429,7 @@ def open_files():
 
 
 def is_of_slot(folder, groups):
-    """Of the session's service, and empty: it rests for the next cell. How many may is said by tests/daemon/test_slots.py."""
+    """Of the session's service, and empty: it rests for the next cell. How many may is said by tests/service/test_slots.py."""
     return bool(groups and groups in folder and not read(f"{folder}/cgroup.procs"))
 
 

@@ -11,7 +11,7 @@ KINDS = ("row", "control")
 
 
 def rows():
-    sys.path.insert(0, str(host.REPO / "tests" / "escape"))
+    sys.path.insert(0, str(host.REPO / "tests" / "attack"))
     try:
         import rows as table
     finally:

@@ -1,4 +1,4 @@
-"""docs/neighbours.md: what honest runs and a process of the host get beside each bomb of tests/neighbours, from the reports of its tests."""
+"""docs/neighbours.md: what honest runs and a process of the host get beside each bomb of tests/attack, from the reports of its tests."""
 import json
 import statistics
 

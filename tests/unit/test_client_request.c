@@ -1,4 +1,4 @@
-#include "client_request.h"
+#include "server_request.h"
 #include "tap.h"
 
 #include <stdlib.h>

@@ -32,7 +32,7 @@ static const struct {
 	uint64_t    args[6];
 	int         answer; /* an errno, ALLOW or SKIP */
 } promises[] = {
-#include "../promises/promises.def"
+#include "../jail/promises.def"
 };
 #undef PROMISE
 
@@ -160,7 +160,7 @@ static bool is_listed(const char *const *list, size_t n, const char *name)
 static void check_need(const struct policy *p, const char *name)
 {
 	static const char *const strictly_refused[] = { "fchown" };
-	FILE                    *in                 = fopen(TEST_SOURCE "/tests/promises/measured-need.txt", "r");
+	FILE                    *in                 = fopen(TEST_SOURCE "/tests/jail/measured-need.txt", "r");
 	char                     call[64];
 	int                      n = 0;
 

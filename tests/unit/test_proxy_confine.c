@@ -1,6 +1,6 @@
 /* What brig-proxy can still do when it is taken over: it has confined itself before it reads what a stranger sent. */
 #define _GNU_SOURCE
-#include "../../jail/proxy/confine.h"
+#include "../../jail/proxy/proxy_confine.h"
 #include "taken_over.h"
 
 #include <arpa/inet.h>

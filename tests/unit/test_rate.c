@@ -1,4 +1,4 @@
-#include "rate.h"
+#include "rate_limit.h"
 #include "tap.h"
 
 int main(void)

@@ -1,5 +1,5 @@
 #include "method.h"
-#include "self.h"
+#include "server_info.h"
 #include "tap.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "runner.h"
+#include "guest_runner.h"
 #include "tap.h"
 
 /* What it is told, in one line. */

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "datagram.h"
 #include "fd.h"
-#include "server.h"
-#include "server_private.h"
+#include "brigd_connection.h"
+#include "brigd_private.h"
 #include "tap.h"
 
 #include <fcntl.h>

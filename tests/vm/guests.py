@@ -63,7 +63,7 @@ DAEMON_LEFT_OUT = (
     "test_workdir.py", # the same, of the order and of a path in the jail
     "test_names.py", "test_descriptors.py::test_one_in_the_place", # the same, of texts and of what the door looks at
     "test_descriptors.py::test_253_that_not_every_kernel_has", # this kernel has none that the other host lacks
-    "test_reload.py", "test_metrics_http.py", "test_metrics.py::test_fifty_runs", # files, figures and HTTP; tests/service reloads under systemd
+    "test_reload.py", "test_metrics_http.py", "test_metrics.py::test_fifty_runs", # files, figures and HTTP; tests/systemd reloads under systemd
     "test_owners.py::test_who_is_in_no_row", "test_warm_figures.py::test_after_as_many_runs", "test_warm_figures.py::test_it_is_replaced_again", # the door's rows, and its count
     "test_start.py::test_services_that_start_at_once", # four services on one processor
     "test_waiting.py::test_figures_that_the_keeper_does_not_tell", # the door's own clock
@@ -89,12 +89,12 @@ def split(folder, left_out, *groups):
     return [*([*group, *out] for group in groups), [folder, *(f"--ignore={name}" for group in groups for name in group), *out]]
 
 
-BOUNDS, ESCAPE = split("tests/escape", LEFT_OUT, "test_rootless test_exhaustion test_channels")
-WARM, STARTS, DAEMON = split("tests/daemon", DAEMON_LEFT_OUT,
+BOUNDS, ESCAPE = split("tests/attack", LEFT_OUT, "test_rootless test_exhaustion test_channels")
+WARM, STARTS, DAEMON = split("tests/service", DAEMON_LEFT_OUT,
                              "test_warm test_warm_leaks test_warm_traces test_warm_signals test_warm_before_zygote test_warm_figures test_zygote test_netpool",
                              "test_daemon_lifetime test_daemon_rootless test_hostile test_start test_kills test_zygote_moments test_owners test_kernel_log")
-FAULTS = [f"tests/escape/test_failing_steps.py::test_a_step_that_fails_starts_no_program[1-{step}]" for step in ("cell:join-groups", "enter:join-groups", "cell:die-with-parent")]
-SESSIONS = [f"tests/escape/test_session_attacks.py::test_{name}" for name in (
+FAULTS = [f"tests/attack/test_failing_steps.py::test_a_step_that_fails_starts_no_program[1-{step}]" for step in ("cell:join-groups", "enter:join-groups", "cell:die-with-parent")]
+SESSIONS = [f"tests/attack/test_session_attacks.py::test_{name}" for name in (
     "who_ends_what_holds_a_session_together_ends_the_session_and_all_hear_why[ready]",
     "nothing_that_a_command_has_started_lives_on_when_it_has_ended[ready-hidden daemons]",
     "a_fork_bomb_of_an_interpreter_ends_with_a_restart_and_the_files_stay[ready]",
@@ -102,9 +102,9 @@ SESSIONS = [f"tests/escape/test_session_attacks.py::test_{name}" for name in (
     "a_memory_bomb_ends_as_oom_and_costs_no_other_interpreter[ready]",
     "a_file_that_takes_all_memory_leaves_nothing_and_costs_no_interpreter[ready]")]
 
-VIEWS = ["tests/cli/test_program_view.py", "tests/python/test_tools_jail.py", "tests/python/test_python_sessions.py::test_tools_are_those_of_one_call_and_of_its_context_alone"] if FULL else []
+VIEWS = ["tests/run/test_program_view.py", "tests/python/test_tools_jail.py", "tests/python/test_python_sessions.py::test_tools_are_those_of_one_call_and_of_its_context_alone"] if FULL else []
 
-HELLO = "tests/cli/test_examples.py"
+HELLO = "tests/run/test_examples.py"
 CHECK = "tests/mcp/test_mcp_check.py"
 ONCE = [f"--deselect={CHECK}::test_mcp_check_{name}" for name in ( # as root; who calls has no part in it
     "works_whatever_the_settings_say", "says_what_is_missing", "of_a_program_that_is_cut_off", "finds_mistakes", "with_a_full_disk")]
@@ -119,27 +119,27 @@ BOOTS = {
     "bare": "init=/usr/lib/brig-guest/init brig-tests", # cgroup v2 and nobody who manages it
 }
 # The gate's: what a kernel, control groups of version 2 and systemd decide, each promise once, as root; then the service as it is installed.
-GATE = ["tests/escape/test_probes.py", "tests/groups/test_v2.py", *FAULTS, *SESSIONS,
-        *[f"tests/escape/test_exhaustion.py::test_{name}" for name in (
+GATE = ["tests/attack/test_probes.py", "tests/groups/test_v2.py", *FAULTS, *SESSIONS,
+        *[f"tests/attack/test_exhaustion.py::test_{name}" for name in (
             "a_memory_bomb_ends_as_oom_at_its_limit", "a_child_that_uses_up_the_memory_ends_the_whole_run_as_oom", "swap_is_no_memory_beyond_the_limit",
             "memory_is_charged", "a_fork_bomb_is_held_and_the_host_stays_responsive", "a_fork_is_refused_with_eagain_at_the_limit")],
-        *[f"tests/escape/test_lifetime.py::test_{name}" for name in (
+        *[f"tests/attack/test_lifetime.py::test_{name}" for name in (
             "nobody_dies_of_the_programs_kills", "all_endless_programs_end_at_the_wall_time", "cpu_time_counts_all_processes")],
-        *[f"tests/daemon/test_daemon_lifetime.py::test_{name}" for name in (
+        *[f"tests/service/test_daemon_lifetime.py::test_{name}" for name in (
             "a_run_dies_with_its_connection", "a_daemon_that_was_killed_with_all_it_started_finds_what_is_left")],
-        "tests/daemon/test_warm_signals.py",
-        "-k", "not (test_control or warm] or range] or single] or demand)", "--deselect=tests/escape/test_probes.py::test_jail[A21"]
-SERVICE = ["tests/service/test_service.py"]
+        "tests/service/test_warm_signals.py",
+        "-k", "not (test_control or warm] or range] or single] or demand)", "--deselect=tests/attack/test_probes.py::test_jail[A21"]
+SERVICE = ["tests/systemd/test_service.py"]
 PARTS = [ # of each boot, those that take long come first: who is free takes the next
     part("systemd", "warm runs", [*WARM, *READY], env=FEW),
-    part("service", "service", ["tests/service"], before=["tests/vm/install-brig"]),
-    part("hybrid", "cgroup v1", ["tests/service/test_service_v1.py"], before=["tests/vm/install-brig"]),
+    part("service", "service", ["tests/systemd"], before=["tests/vm/install-brig"]),
+    part("hybrid", "cgroup v1", ["tests/systemd/test_service_v1.py"], before=["tests/vm/install-brig"]),
     part("bare", "no systemd", [HELLO, CHECK, *ONCE, "tests/groups"]),
     part("systemd", "daemon", DAEMON, env=FEW),
     part("systemd", "daemon, starts and ends", STARTS, env=FEW),
     part("systemd", "escape", ESCAPE, env=FEW),
     part("systemd", "escape, bounds", BOUNDS, env=FEW),
-    part("systemd", "root", [HELLO, CHECK, "tests/groups", "tests/cli/test_run_status.py", "tests/cli/test_record.py", *VIEWS, *FAULTS, *SESSIONS]),
+    part("systemd", "root", [HELLO, CHECK, "tests/groups", "tests/run/test_run_status.py", "tests/run/test_record.py", *VIEWS, *FAULTS, *SESSIONS]),
     part("systemd", "as plain", USER, user="plain"),
     part("systemd", "as bare", USER, user="bare"),
     part("systemd", "as plain, of no systemd", USER, through=["runuser", "-u", "plain", "--"]),
@@ -150,5 +150,5 @@ PARTS = [ # of each boot, those that take long come first: who is free takes the
 ASKED = shlex.split(os.environ.get("BRIG_VM_TESTS", ""))
 TREES = ["basic", *(["network"] if any("tests/network" in word for word in ASKED) else [])] # of the rootfs store
 if ASKED: # pytest's command line: those and nothing else
-    SERVED = any(word.startswith("tests/service") for word in ASKED)
+    SERVED = any(word.startswith("tests/systemd") for word in ASKED)
     PARTS = [part("service", "asked for", ASKED, before=["tests/vm/install-brig"]) if SERVED else part("systemd", "asked for", ASKED, env=FEW)]

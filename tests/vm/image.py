@@ -106,7 +106,7 @@ def tree_disk(disk, order, trees):
             if (host.build_dir() / name).exists():
                 run("cp", "-a", host.build_dir() / name, pathlib.Path(new) / "build")
         run("cmake", "--install", host.build_dir(), env={"DESTDIR": pathlib.Path(new) / "installed"})
-        for path in (REPO / "build/deb").glob("*_*.deb"): # when ./dev deb has made them, for tests/package/test_in_guest.py
+        for path in (REPO / "build/deb").glob("*_*.deb"): # when ./dev deb has made them, for tests/release/test_in_guest.py
             if "dbgsym" not in path.name:
                 (pathlib.Path(new) / "build/deb").mkdir(exist_ok=True)
                 run("cp", path, pathlib.Path(new) / "build/deb")

@@ -7,10 +7,10 @@
  * needs a message.
  *
  * This file must call nothing outside itself; it can only jump to _start. There is no thread pointer yet, and nothing is relocated.
- * So this is the only client of brigd that uses nothing of common/client (server.h, datagram.h, run_talk.h): JSON, malloc() and
+ * So this is the only client of brigd that uses nothing of common/client (brigd_connection.h, datagram.h, run_talk.h): JSON, malloc() and
  * errno do not work yet.
  */
-#include "../early.h"
+#include "../run/early.h"
 #include "raw_call.h"
 #include "stream_rest.h"
 
@@ -279,7 +279,7 @@ static int connect_to(const char *path)
 	return (int)r;
 }
 
-/* Tries the user's own service first. If its socket exists but refuses, the host's is not tried; server.c reports that. */
+/* Tries the user's own service first. If its socket exists but refuses, the host's is not tried; brigd_connection.c reports that. */
 static int connect_usual(const char **name)
 {
 	static char own[] = "/run/user/0000000000/brig/brig.sock";

@@ -1,5 +1,5 @@
 /* ask.c - what this server asks a legacy client in the middle of a call */
-#include "client_request.h"
+#include "server_request.h"
 #include "fixture.h"
 #include "http_post.h"
 

@@ -1,7 +1,7 @@
 /*
  * conformance.h - a server that has what the official conformance suite wants: tools, resources, prompts, tasks.
  *
- * brig-mcp has none of it. Here are tables of tools and methods in the place of its own (mcp/tools.c, mcp/methods.c); all else is
+ * brig-mcp has none of it. Here are tables of tools and methods in the place of its own (mcp/tools/tools.c, mcp/protocol/methods.c); all else is
  * what the libraries offer.
  */
 #pragma once

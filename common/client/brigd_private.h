@@ -1,0 +1,9 @@
+/* brigd_private.h - starts a brigd: a private one, or one that stays */
+#pragma once
+#include "brigd_connection.h"
+
+/* Starts the program, and returns without waiting for it. server_close() ends it. */
+must_use int server_start(struct server *ret, const char *program, struct err *e);
+
+/* Starts it as a service of the caller's own, at this socket. Returns its pid, or -1. It stays. */
+must_use pid_t server_start_own(const char *program, const char *path, struct err *e);

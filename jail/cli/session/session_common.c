@@ -1,0 +1,53 @@
+/* session_common.c - the command line of brig session, and its connection to the service */
+#define _GNU_SOURCE
+#include "session_common.h"
+
+#include "command.h"
+#include "privilege.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int session_parse(const struct option_row *rows, int argc, char **argv, void *into, const char **name, struct err *e)
+{
+	int before = options_parse(rows, argc, argv, into, e), behind;
+
+	*name = before >= 0 && before + 1 < argc ? argv[before + 1] : NULL;
+	if (!*name)
+		return before;
+	behind = options_parse(rows, argc - before - 1, argv + before + 1, into, e);
+	return behind < 0 ? behind : before + 1 + behind;
+}
+
+void session_started(const struct server *s)
+{
+	if (s->stays)
+		fprintf(stderr, "brig: no service was running: started one of your own, which stays until you type:  kill %d\n", (int)s->stays);
+	if (s->unusual)
+		fprintf(stderr, "brig: for the other commands, type:  export BRIG_SOCKET=%s\n", s->name);
+}
+
+void session_not_opened(const struct server *s)
+{
+	if (s->stays)
+		(void)kill(s->stays, SIGTERM);
+}
+
+int session_connect(struct server *ret, bool start, struct err *e)
+{
+	const char *named = secure_getenv("BRIG_SOCKET");
+
+	if (server_connect(ret, start ? SERVER_STARTED : SERVER_SERVICE, e) == 0)
+		return privilege_drop(e);
+	if (e->kind == ERR_MISSING && !start && !(named && *named))
+		return err_set(e, ERR_MISSING, "no brigd is running, and a session needs one: brig session open --start starts one of your own, systemctl %senable --now brigd.socket keeps one",
+			       geteuid() == 0 ? "" : "--user ");
+	return -1;
+}
+
+int session_without(const char *command, const struct err *e)
+{
+	fprintf(stderr, "brig %s: %s\n", command, e->text);
+	return STATUS_DENIED;
+}

@@ -1,0 +1,30 @@
+/*
+ * session_common.h - brig session: what its commands have in common.
+ *
+ * A session stays in the service after brig has ended. A private brigd would end with the command, so none is started.
+ */
+#pragma once
+#include "option.h"
+#include "brigd_connection.h"
+
+/* Like options_parse(), but options may stand on both sides of the session's name, which is the first other word. NULL: there is no name. */
+must_use int session_parse(const struct option_row *rows, int argc, char **argv, void *into, const char **name, struct err *e);
+
+/*
+ * Connects to the service, then drops privilege. Without a service, start decides: true starts one that keeps running after brig has ended;
+ * false fails, and *e names the commands that start one.
+ */
+must_use int session_connect(struct server *ret, bool start, struct err *e);
+/* Prints what the other commands, or the user, need of a service that session_connect() has started; or ends it, where nothing was opened in it. */
+void         session_started(const struct server *s);
+void         session_not_opened(const struct server *s);
+/* Prints why session_connect() failed; returns the exit status, which is the same for all commands: nothing was asked of a session. */
+int          session_without(const char *command, const struct err *e);
+
+/* argv[0] is "session run" and so on. */
+int session_open_main(int argc, char **argv);
+int session_run_main(int argc, char **argv);
+int session_exec_main(int argc, char **argv);
+int session_put_main(int argc, char **argv);
+int session_get_main(int argc, char **argv);
+int session_files_main(int argc, char **argv);

@@ -1,0 +1,112 @@
+/* shell_cmd.c - brig shell: a terminal in a session */
+#include "command.h"
+#include "one_run.h"
+#include "privilege.h"
+#include "raw_terminal.h"
+#include "report.h"
+#include "session_common.h"
+#include "shell.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LINE "brig shell [OPTION]... [SESSION] [-- COMMAND [ARG]...]"
+
+static void usage(const struct option_row *rows)
+{
+	printf("usage: %s\n\nStart a shell, or COMMAND, at a terminal in a session of the service; without SESSION in one of its own, which is closed at the end.\n\n", LINE);
+	options_print(rows, stdout);
+	puts("\nOptions are for a session of its own; --env, --workdir and --quiet can be said with SESSION, too.");
+}
+
+/* [OPTION]... [SESSION [OPTION]...] [-- COMMAND [ARG]...]: returns the number of words of COMMAND, OPTIONS_FAILED or OPTIONS_HELP. */
+static int parse(struct request *r, const struct option_row *rows, int argc, char **argv, struct err *e)
+{
+	int n = options_parse(rows, argc, argv, r, e), more;
+
+	if (n < 0)
+		return n;
+	if (n + 1 < argc && strcmp(argv[n], "--") != 0) {
+		r->session = argv[++n];
+		more       = options_parse(rows, argc - n, argv + n, r, e);
+		if (more < 0)
+			return more;
+		n += more;
+	}
+	if (n + 1 < argc && strcmp(argv[n], "--") != 0)
+		return err_set(e, ERR_BAD_SPEC, "%.40s: a command stands behind --; write: %s", argv[n + 1], LINE);
+	return argc - n - 1;
+}
+
+/* Refuses options that describe a cell if the session is open already. */
+static int check_options(struct request *r, struct err *e)
+{
+	const char *option = r->profile ? "--profile" : *r->shown ? "--ro" : *r->allow_missing ? "--allow-missing" : *r->network ? "--net" : r->cold ? "--cold" : r->private ? "--private" : NULL;
+
+	if (r->session && option)
+		return err_set(e, ERR_BAD_SPEC, "%s: is for a session of its own, and %.64s is one that is there", option, r->session);
+	if (!r->session && !r->profile)
+		r->profile = "basic";
+	return 0;
+}
+
+static int reach(struct server *server, const struct request *r, struct err *e)
+{
+	if (r->session)
+		return session_connect(server, false, e);
+	return server_connect(server, r->private ? SERVER_PRIVATE : SERVER_ANY, e) < 0 ? -1 : privilege_drop(e);
+}
+
+static int carry_out(struct request *r, char **words, int n)
+{
+	struct server server = SERVER_NONE;
+	struct shell  s;
+	struct err    e;
+	int           status;
+
+	if (reach(&server, r, &e) < 0) {
+		status = one_run_failure(r, &e, report_run);
+	} else {
+		shell_init(&s, &server, r, words, n);
+		shell_run(&s);
+		status = report_run(&s.c);
+		shell_done(&s);
+	}
+	(void)server_close(&server);
+	return status;
+}
+
+static int main_of(struct request *r, int argc, char **argv)
+{
+	struct option_row rows[REQUEST_OPTIONS_MAX];
+	struct err        e;
+	int               n;
+
+	request_options(BY_SHELL, rows);
+	r->profile = NULL;
+	n          = parse(r, rows, argc, argv, &e);
+	if (n == OPTIONS_HELP) {
+		usage(rows);
+		return STATUS_OK;
+	}
+	if (n < 0 || check_options(r, &e) < 0)
+		return one_run_complain(argv[0], &e);
+	if (!raw_terminal_is_there()) {
+		err_set(&e, ERR_BAD_SPEC, "standard input and output are no terminal; for scripts there is brig session exec");
+		return one_run_complain(argv[0], &e);
+	}
+	if (!r->session && request_take_open(r, &e) < 0)
+		return one_run_failure(r, &e, report_run);
+	return carry_out(r, argv + argc - n, n);
+}
+
+int shell_main(int argc, char **argv)
+{
+	struct request r;
+	int            status;
+
+	request_init(&r, BY_SHELL);
+	status = main_of(&r, argc, argv);
+	request_done(&r);
+	return status;
+}

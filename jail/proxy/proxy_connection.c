@@ -1,0 +1,282 @@
+#define _GNU_SOURCE
+#include "proxy_connection.h"
+
+#include "proxy.h"
+#include "refusal_text.h"
+#include "request_head.h"
+#include "socket_room.h"
+#include "socks.h"
+
+#include <stdio.h>
+#include <sys/epoll.h>
+
+enum { DRAIN_MAX = 256 << 20 };
+
+struct proxy *connection_proxy(const struct connection *c)
+{
+	return c->run->proxy;
+}
+
+void connection_want(struct connection *c, uint32_t client, uint32_t server)
+{
+	side_want(&c->run->loop, &c->client, client);
+	side_want(&c->run->loop, &c->server, server);
+}
+
+void connection_deadline(struct connection *c, enum deadline_kind kind)
+{
+	deadline_set(&connection_proxy(c)->deadlines, &c->deadline, kind);
+}
+
+/* --- events --- */
+
+static void client_ready(void *owner)
+{
+	struct connection *c = owner;
+
+	c->on_client(c);
+}
+
+static void server_ready(void *owner)
+{
+	struct connection *c = owner;
+
+	c->on_server(c);
+}
+
+static void on_deadline(void *owner)
+{
+	struct connection *c = owner;
+
+	switch (c->deadline.kind) {
+	case DEADLINE_REQUEST:
+		connection_refuse(c, NET_REASON_TOO_SLOW);
+		return;
+	case DEADLINE_TRY:
+		c->try_again(c);
+		return;
+	case DEADLINE_DIAL:
+		connection_fail(c, c->dial.n ? NET_REASON_UNREACHABLE : NET_REASON_UNRESOLVED);
+		return;
+	case DEADLINE_KEPT:
+		connection_end(c, false);
+		return;
+	case DEADLINE_IDLE:
+	case DEADLINE_HALF:
+	case DEADLINE_DRAIN:
+	case DEADLINE_HELD:
+	case DEADLINE_KINDS:
+		connection_end(c, c->deadline.kind != DEADLINE_DRAIN);
+		return;
+	}
+}
+
+struct connection *connection_open(struct run *run, int fd, void (*next)(struct connection *c))
+{
+	struct connection *c = calloc(1, sizeof *c);
+
+	if (!c) {
+		struct side lost = { .source = { .fd = fd } };
+
+		side_close(&run->loop, &lost, true);
+		return NULL;
+	}
+	c->run      = run;
+	c->next     = next;
+	c->deadline = (struct deadline){ .due = on_deadline, .owner = c };
+	side_open(&c->client, fd, client_ready, c);
+	side_open(&c->server, -1, server_ready, c);
+	flow_init(&c->up, &c->client, &c->server, false);
+	flow_init(&c->down, &c->server, &c->client, true);
+	LIST_INSERT_HEAD(&run->connections, c, link);
+	run->open++;
+	run->proxy->open++;
+	socket_room_set(fd, SOCKET_OF_PROGRAM, run->proxy->open);
+	return c;
+}
+
+/* --- from step to step --- */
+
+void connection_name(struct connection *c, const char *host, uint16_t port, bool is_address, enum net_scheme scheme)
+{
+	struct net_target target = { c->host, port, scheme };
+
+	(void)snprintf(c->host, sizeof c->host, "%s", host);
+	c->port       = port;
+	c->is_address = is_address;
+	c->scheme     = scheme;
+	c->is_named   = true;
+	if (!report_line_begin(&c->line, c->run->report, c->host, port)) {
+		connection_end(c, true); /* the door's END is on its way */
+		return;
+	}
+	if (scheme == NET_SCHEME_ANY && permission_is_raw(&c->run->policy, c->host, port)) {
+		c->scheme = target.scheme = NET_SCHEME_TCP;
+		c->carry                  = CARRY_TUNNEL;
+	}
+	c->permission = permission_find(&c->run->policy, &target);
+	if (c->permission.reason != NET_REASON_NONE)
+		connection_refuse(c, c->permission.reason);
+	else
+		connection_next(c);
+}
+
+void connection_next(struct connection *c)
+{
+	c->next(c);
+}
+
+enum tls_outcome connection_read(struct connection *c, size_t max)
+{
+	enum tls_outcome result = TLS_FAILED;
+	size_t           moved  = 0;
+
+	if (!buffer_grow(&c->received, max))
+		return TLS_FAILED;
+	result = side_read(&c->client, c->received.at + c->received.len, c->received.room - c->received.len, &moved);
+	if (result == TLS_MOVED)
+		c->received.len += moved;
+	else if (result == TLS_WANT_READ || result == TLS_WANT_WRITE)
+		connection_want(c, result == TLS_WANT_READ ? EPOLLIN : EPOLLOUT, c->watches_server ? EPOLLIN : 0);
+	return result;
+}
+
+bool connection_has_line(struct connection *c)
+{
+	size_t seen = c->looked, n = buffer_left(&c->received);
+
+	c->looked = n;
+	return n >= REQUEST_HEAD_MAX || (n > seen && memchr(buffer_at(&c->received) + seen, '\n', n - seen));
+}
+
+/* --- ends --- */
+
+/* Unread bytes would turn close() into a reset, and the program could lose what was written to it. */
+static void drain(struct connection *c)
+{
+	struct proxy    *proxy = connection_proxy(c);
+	size_t           moved;
+	enum tls_outcome result = side_read(&c->client, proxy->scratch, sizeof proxy->scratch, &moved);
+
+	if (result == TLS_END || result == TLS_FAILED)
+		connection_end(c, false);
+	else if (result == TLS_MOVED && (c->drained += moved) < DRAIN_MAX)
+		connection_deadline(c, DEADLINE_DRAIN); /* a large body, of which the server did not want the rest */
+}
+
+void connection_drain(struct connection *c)
+{
+	c->on_client = drain;
+	c->wake      = NULL;
+	if (c->is_named)
+		report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
+	side_close(&c->run->loop, &c->server, false);
+	(void)side_finish(&c->client);
+	connection_want(c, EPOLLIN, 0);
+	connection_deadline(c, DEADLINE_DRAIN);
+}
+
+void connection_end(struct connection *c, bool is_reset)
+{
+	struct proxy *proxy = connection_proxy(c);
+
+	if (c->is_named)
+		report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
+	lookup_forget(c->dial.lookup);
+	c->dial.lookup = NULL;
+	deadline_clear(&proxy->deadlines, &c->deadline);
+	deadline_clear(&proxy->deadlines, &c->held);
+	free(c->exchange);
+	side_close(&c->run->loop, &c->client, is_reset);
+	side_close(&c->run->loop, &c->server, is_reset);
+	flow_done(&proxy->pipes, &c->up);
+	flow_done(&proxy->pipes, &c->down);
+	buffer_free(&c->received);
+	LIST_REMOVE(c, link);
+	c->run->open--;
+	proxy->open--;
+	free(c);
+}
+
+void connection_start_over(struct connection *c)
+{
+	report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
+	side_close(&c->run->loop, &c->server, false);
+	side_open(&c->server, -1, server_ready, c);
+	free(c->exchange);
+	c->exchange       = NULL;
+	c->carry          = CARRY_UNKNOWN;
+	c->is_named       = c->is_dialed = c->is_confirmed = c->watches_server = false;
+	c->dial           = (struct dial){ 0 };
+	c->looked         = 0;
+}
+
+static void on_client_gone(struct connection *c)
+{
+	report_line_end(&c->line, NET_VERDICT_FAILED, NET_REASON_UNREACHABLE);
+	connection_end(c, true);
+}
+
+/*
+ * A program that has shut down its sending side is not gone: it may have sent all that it has to send. But if it waits for the reply to
+ * CONNECT or SOCKS5 and has sent nothing more, the shutdown means that it gave up.
+ */
+void connection_await_server(struct connection *c, uint32_t events)
+{
+	bool is_silent = (c->via == VIA_CONNECT || c->via == VIA_SOCKS) && buffer_left(&c->received) == 0;
+
+	c->on_client = on_client_gone;
+	connection_want(c, EPOLLERR | (is_silent ? EPOLLRDHUP : 0u), events);
+}
+
+void connection_note_half_close(struct connection *c)
+{
+	if (!c->up.is_closed || c->is_half_closed || !side_is_half_closed(&c->client))
+		return;
+	c->is_half_closed = true;
+	connection_deadline(c, DEADLINE_HALF);
+}
+
+/* --- refusals --- */
+
+/* Ends the connection; after a reply, the program gets time to read it. */
+static void send_refusal(struct connection *c, enum net_reason reason)
+{
+	char             text[REFUSAL_MAX];
+	size_t           len, moved = 0;
+	enum tls_outcome result;
+
+	if (c->awaits_reply && c->down.passed == 0)
+		len = refusal_print(reason, c->host, c->port, text, sizeof text);
+	else if (c->via == VIA_SOCKS && !c->is_confirmed)
+		len = socks_print_refusal(reason, text);
+	else
+		len = 0;
+	result = len ? side_write(&c->client, text, len, &moved) : TLS_FAILED;
+	if (result == TLS_MOVED && moved == len)
+		connection_drain(c);
+	else
+		connection_end(c, true);
+}
+
+static void stop(struct connection *c, enum net_verdict verdict, enum net_reason reason)
+{
+	if (c->is_named)
+		report_line_end(&c->line, verdict, reason);
+	else
+		report_refusal(c->run->report, "", c->port, reason);
+	lookup_forget(c->dial.lookup);
+	c->dial.lookup = NULL;
+	side_close(&c->run->loop, &c->server, true);
+	send_refusal(c, reason);
+}
+
+void connection_refuse(struct connection *c, enum net_reason reason)
+{
+	stop(c, NET_VERDICT_REFUSED, reason);
+}
+
+void connection_fail(struct connection *c, enum net_reason reason)
+{
+	stop(c, NET_VERDICT_FAILED, reason);
+}

@@ -1,0 +1,478 @@
+#define _GNU_SOURCE
+#include "proxy_exchange.h"
+
+#include "proxy.h"
+#include "proxy_port.h"
+#include "server_reply.h"
+#include "request_body.h"
+
+#include <stdio.h>
+#include <sys/epoll.h>
+
+struct exchange {
+	struct request_body body;
+	bool                keeps;  /* the program may send another request */
+	size_t              counted; /* bytes behind the last request, which the flow has counted */
+	bool                is_again; /* this is not the first request over the connection to the server */
+	struct reply        reply;
+};
+_Static_assert((int)FLOW_ROOM >= (int)REPLY_ROOM, "a filter has room for a reply");
+
+/* --- bytes that are held back --- */
+
+static void hold(struct connection *c)
+{
+	struct deadlines *all = &connection_proxy(c)->deadlines;
+
+	if (reply_holds(&c->exchange->reply))
+		deadline_set(all, &c->held, DEADLINE_HELD);
+	else
+		deadline_clear(all, &c->held);
+}
+
+/* The server pauses. If bytes wait for the program, or the reply waits for the run's rate, it is the program that is slow, and more may come. */
+static void on_held(void *owner)
+{
+	struct connection *c = owner;
+	struct flow       *f = &c->down;
+
+	if (f->is_ended || f->is_closed)
+		return;
+	if (!f->wait || buffer_left(&f->out) || buffer_left(&f->in) || (f->out.room < FLOW_ROOM && !buffer_make(&f->out, FLOW_ROOM))) {
+		hold(c);
+		return;
+	}
+	f->out.len = reply_flush(&c->exchange->reply, f->out.at);
+	c->wake(c);
+}
+
+/* --- the body, up --- */
+
+static bool pass_body(void *owner, struct flow *f)
+{
+	struct exchange *x     = owner;
+	size_t           taken = 0, made = 0;
+	struct span      in = { buffer_left(&f->in) ? buffer_at(&f->in) : "", buffer_left(&f->in) };
+
+	if (!request_body_step(&x->body, in, f->out.at, f->out.room, &taken, &made))
+		return false;
+	buffer_take(&f->in, taken);
+	f->out.len = made;
+	if (x->body.is_done)
+		f->is_ended = true;
+	return x->body.is_done || !f->is_ended || taken || made; /* false: end of file before the end of the body */
+}
+
+/* --- the reply, down --- */
+
+/* The server agreed to the upgrade: from now on all bytes of the program go up. */
+static void open_up(struct connection *c)
+{
+	struct buffer early = c->up.in;
+
+	c->up.in = (struct buffer){ 0 };
+	flow_done(&connection_proxy(c)->pipes, &c->up);
+	flow_init(&c->up, &c->client, &c->server, false);
+	flow_put(&c->up, &early);
+}
+
+static bool is_tunnel(const struct connection *c)
+{
+	return !c->up.filter;
+}
+
+static bool pass_reply(void *owner, struct flow *f)
+{
+	struct connection *c     = owner;
+	struct reply      *r     = &c->exchange->reply;
+	struct span        in    = { buffer_left(&f->in) ? buffer_at(&f->in) : "", buffer_left(&f->in) };
+	size_t             taken = 0, made = 0;
+
+	if (!reply_step(r, in, f->is_ended, f->out.at, f->out.room, &taken, &made))
+		return false;
+	buffer_take(&f->in, taken);
+	f->out.len = made;
+	f->is_ended |= r->is_done;
+	if (r->has_switched && !is_tunnel(c)) {
+		f->keeps_receiver_open = false;
+		open_up(c);
+	}
+	if (!f->is_ended && buffer_left(&f->in) == 0 && reply_is_opaque(r, &f->left))
+		f->filter = NULL;
+	hold(c);
+	return true;
+}
+
+static void next_request(struct connection *c);
+static void read_request(struct connection *c);
+
+/* --- both at once --- */
+
+static bool server_is_ready(const struct connection *c)
+{
+	return !c->server.tls || tls_end_is_ready(c->server.tls);
+}
+
+static void server_failed(struct connection *c)
+{
+	bool is_untrusted = c->server.tls && tls_end_is_untrusted(c->server.tls);
+
+	if (c->down.passed == 0 && (is_untrusted || !server_is_ready(c))) {
+		connection_fail(c, is_untrusted ? NET_REASON_UPSTREAM_TLS : NET_REASON_UNREACHABLE);
+		return;
+	}
+	if (c->down.passed == 0)
+		report_line_end(&c->line, NET_VERDICT_FAILED, NET_REASON_RESET);
+	connection_end(c, true); /* a reset shows the program that the reply is incomplete */
+}
+
+static void bad_reply(struct connection *c)
+{
+	if (c->down.passed == 0) {
+		connection_fail(c, NET_REASON_BAD_REPLY);
+		return;
+	}
+	report_line_end(&c->line, NET_VERDICT_FAILED, NET_REASON_BAD_REPLY);
+	connection_end(c, true);
+}
+
+/* False: the connection has ended. A failed write of the body does not end it: a server may reply, and close, before it has read the body. */
+static bool pump(struct connection *c, struct flow *f)
+{
+	enum net_reason reason;
+
+	switch (flow_pump(c, f, &reason)) {
+	case FLOW_WAITS:
+	case FLOW_CLOSED:
+		return true;
+	case FLOW_STOPPED:
+		connection_refuse(c, reason);
+		return false;
+	case FLOW_BAD:
+		if (f->is_down)
+			bad_reply(c);
+		else
+			connection_refuse(c, NET_REASON_BAD_REQUEST);
+		return false;
+	case FLOW_BROKEN:
+		break;
+	}
+	if (f == &c->up && f->failed == &c->server && !is_tunnel(c)) {
+		f->is_closed = true;
+		return true;
+	}
+	if (f->failed == &c->server)
+		server_failed(c);
+	else
+		connection_end(c, true);
+	return false;
+}
+
+static bool may_go_on(const struct connection *c)
+{
+	const struct exchange *x = c->exchange;
+
+	return x->keeps && !x->reply.closes && !x->reply.has_switched && (x->reply.is_done || c->down.left == 0) && x->body.is_done &&
+	       c->up.is_closed && buffer_left(&c->up.out) == 0 && !c->up.failed && buffer_left(&c->down.in) == 0 && !c->is_half_closed;
+}
+
+static void go_on(struct connection *c)
+{
+	if (c->deadline.kind == DEADLINE_DIAL && server_is_ready(c)) /* the TLS handshake counts as dialing; a reply may take long */
+		connection_deadline(c, DEADLINE_IDLE);
+	if (!c->down.is_closed || (is_tunnel(c) && !c->up.is_closed))
+		flow_want(c, &c->up, &c->down);
+	else if (may_go_on(c))
+		next_request(c);
+	else if (c->up.failed && c->down.passed == 0)
+		server_failed(c); /* the failed write took the error of the socket, so reading found an end of file */
+	else
+		connection_drain(c);
+}
+
+/* A read from the server can unblock the flow up in two ways: it completes the TLS handshake, or the server agrees to an upgrade. */
+static int opened(const struct connection *c)
+{
+	return server_is_ready(c) + is_tunnel(c);
+}
+
+/* The flow up is pumped after that: it may have waited for bytes that the flow down has read, and no later event may wake it. */
+static void pump_down(struct connection *c)
+{
+	int before = opened(c);
+
+	if (pump(c, &c->down) && (opened(c) == before || pump(c, &c->up)))
+		go_on(c);
+}
+
+static void ready(struct connection *c, const struct side *side)
+{
+	if (flow_waits_for(&c->up, side) && !pump(c, &c->up))
+		return;
+	if (flow_waits_for(&c->down, side))
+		pump_down(c);
+	else
+		go_on(c);
+}
+
+static void on_client(struct connection *c)
+{
+	connection_note_half_close(c);
+	ready(c, &c->client);
+}
+
+static void on_server(struct connection *c)
+{
+	ready(c, &c->server);
+}
+
+static void wake(struct connection *c)
+{
+	if (pump(c, &c->up))
+		pump_down(c);
+}
+
+/* --- the request --- */
+
+static void print_authority(const struct connection *c, char text[NET_HOST_MAX + 16])
+{
+	bool     is_six = strchr(c->host, ':') != NULL;
+	uint16_t usual  = c->scheme == NET_SCHEME_HTTPS ? 443 : 80;
+	int      n      = snprintf(text, NET_HOST_MAX + 16, "%s%s%s", is_six ? "[" : "", c->host, is_six ? "]" : "");
+
+	if (c->port != usual)
+		(void)snprintf(text + n, (size_t)(NET_HOST_MAX + 16 - n), ":%u", c->port);
+}
+
+static bool has_secrets(const struct connection *c)
+{
+	return c->carry == CARRY_INSIDE && secret_is_for(connection_proxy(c)->config, c->host, c->port);
+}
+
+static void set_secrets(struct connection *c, struct request_edit *edit, struct request_set set[NET_SECRETS_MAX])
+{
+	if (!has_secrets(c))
+		return;
+	edit->set         = set;
+	edit->sets        = secret_headers(connection_proxy(c)->config, c->host, c->port, set);
+	edit->plain_reply = true;
+	report_line_secret(&c->line);
+}
+
+/* ret has room for the longest head and all headers of secrets. False: no memory. */
+static bool write_head(struct connection *c, const struct request_head *head, struct buffer *ret)
+{
+	char                authority[NET_HOST_MAX + 16];
+	struct request_set  set[NET_SECRETS_MAX];
+	struct net_target   target = { c->host, c->port, c->scheme };
+	struct request_edit edit   = { .authority = authority, .is_judged = permission_reads(&c->run->policy, &target) };
+
+	print_authority(c, authority);
+	set_secrets(c, &edit, set);
+	if (!buffer_make(ret,
+			 REQUEST_HEAD_MAX + NET_HOST_MAX + 1024 + edit.sets * (NET_SECRET_HEADER_MAX + NET_SECRET_VALUE_MAX)))
+		return false;
+	ret->len = request_head_write(head, &edit, ret->at, ret->room);
+	return ret->len > 0;
+}
+
+static enum net_reason judge(const struct connection *c, const struct request_head *head)
+{
+	struct net_target target = { c->host, c->port, c->scheme };
+	enum net_reason   reason;
+	char              path[REQUEST_HEAD_MAX + 1];
+
+	if (head->form == REQUEST_AUTHORITY || (head->form == REQUEST_ABSOLUTE && head->scheme != c->scheme))
+		return NET_REASON_BAD_REQUEST;
+	if (strcmp(head->host, c->host) != 0 || (head->port && head->port != c->port))
+		return NET_REASON_OTHER_NAME;
+	(void)snprintf(path, sizeof path, "%.*s", (int)head->path.len, head->path.at);
+	reason = permission_of_request(&c->run->policy, &target, head->method, path, c->dial.is_judged_private);
+	if (reason != NET_REASON_NONE)
+		return reason;
+	return has_secrets(c) && !secret_allows(head) ? NET_REASON_REQUEST : NET_REASON_NONE;
+}
+
+static void send_request(struct connection *c, const struct request_head *head)
+{
+	struct exchange *x = c->exchange;
+	struct buffer    first;
+	size_t           fresh;
+
+	first = (struct buffer){ 0 };
+	if (!write_head(c, head, &first)) {
+		buffer_free(&first);
+		connection_fail(c, NET_REASON_NO_MEMORY);
+		return;
+	}
+	request_body_begin(&x->body, head);
+	reply_begin(&x->reply, has_secrets(c) ? connection_proxy(c)->config : NULL, c->host, c->port, head->method == NET_METHOD_HEAD, head->upgrades);
+	x->keeps = head->keeps;
+	fresh = buffer_left(&c->received) - x->counted;
+	report_line_out(&c->line, fresh);
+	run_spend(c->run, fresh);
+	buffer_take(&c->received, head->len);
+	c->up.filter   = pass_body;
+	c->up.owner    = x;
+	c->up.is_ended = x->body.is_done;
+	c->up.keeps_receiver_open = true; /* a server may take a half-closed connection for a closed one */
+	flow_put(&c->up, &c->received);
+	c->up.out         = first;
+	c->down.owner     = c;
+	c->down.filter    = pass_reply;
+	c->down.keeps_receiver_open = true; /* connection_drain() ends it, or another reply follows */
+	c->watches_server = false;
+	c->on_client      = on_client;
+	c->on_server      = on_server;
+	c->wake           = wake;
+	connection_deadline(c, x->is_again ? DEADLINE_IDLE : DEADLINE_DIAL);
+	wake(c);
+}
+
+/* --- one request after the other --- */
+
+/* Between two requests a server sends nothing but what TLS needs. False: it has ended the connection, or said something out of turn. */
+static bool server_waits(struct connection *c)
+{
+	struct proxy    *proxy  = connection_proxy(c);
+	size_t           moved  = 0;
+	enum tls_outcome result = side_read(&c->server, proxy->scratch, sizeof proxy->scratch, &moved);
+
+	return result == TLS_WANT_READ || result == TLS_WANT_WRITE;
+}
+
+static void on_idle_server(struct connection *c)
+{
+	if (!server_waits(c))
+		connection_end(c, false);
+}
+
+/*
+ * The request is read in a turn of the loop of its own: with all replies there already, each would otherwise begin the next one. The
+ * program's socket can be written, so the turn comes at once; bytes that TLS or `received` has would cause no event.
+ */
+static void next_request(struct connection *c)
+{
+	struct proxy *proxy = connection_proxy(c);
+
+	c->received          = c->up.in;
+	c->up.in             = (struct buffer){ 0 };
+	c->exchange->counted = buffer_left(&c->received);
+	if (buffer_left(&c->received) == 0)
+		buffer_free(&c->received);
+	flow_done(&proxy->pipes, &c->up);
+	flow_done(&proxy->pipes, &c->down);
+	flow_init(&c->up, &c->client, &c->server, false);
+	flow_init(&c->down, &c->server, &c->client, true);
+	deadline_clear(&proxy->deadlines, &c->held);
+	c->wake               = NULL;
+	c->looked             = 0;
+	c->watches_server     = true;
+	c->exchange->is_again = true;
+	c->on_client          = read_request;
+	c->on_server          = on_idle_server;
+	connection_deadline(c, DEADLINE_KEPT);
+	connection_want(c, EPOLLIN | EPOLLOUT, EPOLLIN);
+}
+
+/* To a proxy, a program sends requests to several hosts over one connection. */
+static bool is_to_other(const struct connection *c, const struct request_head *head)
+{
+	return c->via == VIA_REQUEST && head->form == REQUEST_ABSOLUTE && head->scheme == NET_SCHEME_HTTP &&
+	       (strcmp(head->host, c->host) != 0 || (head->port ? head->port : 80) != c->port);
+}
+
+static void take_request(struct connection *c, const struct request_head *head)
+{
+	enum net_reason reason;
+
+	if (c->exchange->is_again && is_to_other(c, head)) {
+		connection_start_over(c);
+		proxy_port_again(c);
+		return;
+	}
+	reason = judge(c, head);
+	if (reason == NET_REASON_NONE && c->exchange->is_again && !server_waits(c))
+		connection_end(c, false); /* as if the server had closed it a moment ago: programs try again */
+	else if (reason == NET_REASON_NONE)
+		send_request(c, head);
+	else
+		connection_refuse(c, reason);
+}
+
+/* A request that has begun has little time for its end; until it begins, an idle connection costs no buffer. */
+static void await_rest(struct connection *c)
+{
+	if (buffer_left(&c->received) == 0)
+		buffer_free(&c->received);
+	else if (c->deadline.kind != DEADLINE_REQUEST)
+		connection_deadline(c, DEADLINE_REQUEST);
+}
+
+static void read_request(struct connection *c)
+{
+	struct request_head head;
+	const char         *why;
+	enum tls_outcome    result;
+
+	do {
+		enum request_outcome outcome = REQUEST_MORE;
+
+		if (connection_has_line(c))
+			outcome = request_head_parse(buffer_at(&c->received), buffer_left(&c->received), &head, &why);
+		switch (outcome) {
+		case REQUEST_DONE:
+			take_request(c, &head);
+			return;
+		case REQUEST_BAD:
+			connection_refuse(c, NET_REASON_BAD_REQUEST);
+			return;
+		case REQUEST_MORE:
+			break;
+		}
+		result = connection_read(c, REQUEST_HEAD_MAX);
+	} while (result == TLS_MOVED);
+	if (result == TLS_FAILED && c->client.tls && !tls_end_is_ready(c->client.tls))
+		connection_fail(c, NET_REASON_PROGRAM_TLS);
+	else if (result == TLS_END && buffer_left(&c->received) == 0)
+		connection_end(c, false);
+	else if (result == TLS_END || result == TLS_FAILED)
+		connection_refuse(c, NET_REASON_BAD_REQUEST);
+	else
+		await_rest(c);
+}
+
+static void on_server_gone(struct connection *c)
+{
+	connection_end(c, true);
+}
+
+/* --- TLS that ends here --- */
+
+static bool end_tls(struct connection *c)
+{
+	struct tls_authority *authority = connection_proxy(c)->authority;
+
+	if (!authority)
+		return false;
+	c->client.tls = tls_end_serve(authority, c->client.source.fd, c->host, buffer_at(&c->received), buffer_left(&c->received));
+	c->server.tls = tls_end_dial(authority, c->server.source.fd, c->host);
+	buffer_free(&c->received);
+	return c->client.tls && c->server.tls;
+}
+
+void exchange_begin(struct connection *c)
+{
+	c->exchange = calloc(1, sizeof *c->exchange);
+	if (!c->exchange || (c->carry == CARRY_INSIDE && !end_tls(c))) {
+		connection_fail(c, c->exchange && !connection_proxy(c)->authority ? NET_REASON_REQUEST : NET_REASON_NO_MEMORY);
+		return;
+	}
+	c->held         = (struct deadline){ .due = on_held, .owner = c };
+	c->awaits_reply = true;
+	c->looked       = 0;
+	c->on_client    = read_request;
+	c->on_server    = on_server_gone;
+	connection_deadline(c, DEADLINE_REQUEST);
+	read_request(c);
+}

@@ -1,0 +1,139 @@
+#define _GNU_SOURCE
+#include "server.h"
+
+#include "attempt.h"
+#include "clock.h"
+#include "connection.h"
+#include "server_user.h"
+#include "fd.h"
+#include "queue.h"
+#include "session.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+void door_init(struct door *d)
+{
+	LIST_INIT(&d->users);
+	LIST_INIT(&d->connections);
+	TAILQ_INIT(&d->runs);
+	TAILQ_INIT(&d->sessions);
+	figures_init(&d->figures);
+	d->loop.fd     = -1;
+	d->queue_timer  = (struct loop_timer){ .due = queue_serve, .owner = d };
+	d->memory_timer = (struct loop_timer){ .due = session_look_at_memory, .owner = d };
+}
+
+/*
+ * Called before the door is confined, whose filter forbids these calls. Most descriptors are for clients and runs, a quarter for
+ * requests that wait. A private door has one user, so it need not share processors.
+ */
+static int look_at_host(struct door *d, struct err *e)
+{
+	struct rlimit files;
+	long          n = d->is_private ? 1 : sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return err_sys(e, "the limit of open files");
+	d->processors     = n > 1 ? (size_t)n : 1;
+	d->queued_fds_max = files.rlim_cur / 4;
+	return 0;
+}
+
+int door_open(struct door *d, struct err *e)
+{
+	d->born_ms = clock_ms(CLOCK_MONOTONIC);
+	d->born_at = clock_ms(CLOCK_REALTIME) / 1000;
+	d->gone    = calloc(SESSION_GONE_MAX, sizeof *d->gone);
+	if (!d->gone)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	d->quota   = (struct quota){ .all = { .runs = d->config.runs, .memory_bytes = d->config.memory_bytes } };
+	profile_set_init(&d->profiles, &d->places, d->is_private);
+	return look_at_host(d, e) < 0 ? -1 : loop_open(&d->loop, e);
+}
+
+void door_close(struct door *d)
+{
+	while (!LIST_EMPTY(&d->connections))
+		connection_close(LIST_FIRST(&d->connections));
+	profile_set_done(&d->profiles);
+	figures_done(&d->figures);
+	config_done(&d->config);
+	config_done(&d->first_config);
+	loop_close(&d->loop);
+	free(d->gone);
+	d->gone = NULL;
+}
+
+/* --- admission --- */
+
+static void turn_away(struct door *d, int sock, const struct peer *peer, const struct denial *why)
+{
+	d->counts.refused[why->code]++;
+	connection_send_unopened(sock, protocol_error(why, TAG_NONE));
+	attempt_turned_away(d, peer, why);
+	if (!d->is_private)
+		log_line(&d->log, "a client is refused: %s", why->text);
+}
+
+/* NULL with the reason. */
+static const struct access_rule *check_peer(const struct door *d, int sock, struct peer *peer, struct denial *why)
+{
+	struct peer_groups        groups;
+	const struct access_rule *may;
+	struct err                e;
+
+	if (peer_identify(peer, &groups, sock, &e) < 0) {
+		deny_err(why, DENIAL_denied, NULL, &e);
+		return NULL;
+	}
+	may = access_find(&d->access, peer, &groups);
+	if (!may)
+		deny(why, DENIAL_denied, NULL, "user %u may not use this service; membership of the group brig, or brig.json, allows it",
+		     peer->uid);
+	return may;
+}
+
+static int check_room(const struct door *d, uid_t uid, struct denial *why)
+{
+	if (d->connections_len < CONNECTIONS_MAX && door_user_connections(d, uid) < CONNECTIONS_OF_USER_MAX)
+		return 0;
+	deny(why, DENIAL_busy, NULL, "%d connections in all, and %d of one user: there can be no more", CONNECTIONS_MAX,
+	     CONNECTIONS_OF_USER_MAX);
+	why->retry_after_ms = 1000;
+	return -1;
+}
+
+int door_admit(struct door *d, int sock, struct denial *why)
+{
+	scoped_fd                 taken = sock;
+	struct peer               peer = PEER_UNKNOWN;
+	const struct access_rule *may  = check_peer(d, sock, &peer, why);
+	struct err                e;
+
+	if (may && check_room(d, peer.uid, why) >= 0) {
+		if (connection_open(d, sock, &peer, may, &e)) {
+			fd_take(&taken);
+			return 0;
+		}
+		err_wrap(&e, "set-up step open-connection");
+		deny_err(why, DENIAL_broken, NULL, &e);
+	}
+	turn_away(d, sock, &peer, why);
+	return -1;
+}
+
+/* --- one client --- */
+
+int door_serve_one(struct door *d, int sock, struct err *e)
+{
+	struct denial why;
+
+	if (door_admit(d, sock, &why) < 0)
+		return err_set(e, ERR_DENIED, "%s", why.text);
+	while (d->connections_len || d->runs_len)
+		if (loop_turn(&d->loop, -1, e) < 0)
+			return -1;
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* server_rules.c - replaces the rules of a door that serves */
+#include "clock.h"
+#include "queue.h"
+#include "rules.h"
+
+/* A client that the rules no longer name keeps the runs that it has, and gets no others. */
+static void admit_again(struct connection *c)
+{
+	struct peer_groups groups;
+	struct err         e;
+
+	c->access_rule = peer_ask_groups(&groups, c->source.fd, &e) < 0 ? NULL : access_find(&c->door->access, &c->peer, &groups);
+}
+
+void door_set_rules(struct door *d, struct rules *r)
+{
+	struct config      old  = d->config; /* access borrows from it */
+	struct profile_set gone = d->profiles;
+	struct connection *c;
+
+	d->config       = r->config;
+	d->access       = r->access;
+	d->profiles     = r->profiles;
+	d->quota.all    = (struct quota_limits){ .runs = d->config.runs, .memory_bytes = d->config.memory_bytes };
+	d->read_ms      = clock_ms(CLOCK_MONOTONIC);
+	r->config       = (struct config){ 0 };
+	r->profiles     = (struct profile_set){ 0 };
+	if (!d->first_config.source)
+		d->first_config = config_hold(&d->config);
+	LIST_FOREACH(c, &d->connections, link)
+		admit_again(c);
+	queue_judge(d);
+	profile_set_done(&gone);
+	config_done(&old);
+}

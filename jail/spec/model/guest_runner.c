@@ -1,0 +1,51 @@
+#include "guest_runner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "a,b,c", or `otherwise` when names is NULL. On the heap; NULL when out of memory. */
+static char *join(const json_t *names, const char *otherwise)
+{
+	size_t len = sizeof "*", n = json_array_size(names);
+	char  *text, *at;
+
+	for (size_t i = 0; i < n; i++)
+		len += json_string_length(json_array_get(names, i)) + 1;
+	text = at = malloc(len);
+	if (!text)
+		return NULL;
+	strcpy(text, names ? "" : otherwise);
+	for (size_t i = 0; i < n; i++)
+		at += sprintf(at, "%s%s", i ? "," : "", json_string_value(json_array_get(names, i)));
+	return text;
+}
+
+static char *dashes(const char *main)
+{
+	char *text = malloc(strlen(main ? main : "") + 3);
+
+	if (text)
+		sprintf(text, "--%s", main ? main : "");
+	return text;
+}
+
+int runner_args_build(struct runner_args *ret, const char *mode, const struct runner_lists *lists, struct err *e)
+{
+	*ret = (struct runner_args){ .list = { join(lists->imports, "*"), join(lists->modules, "*"), join(lists->calls, ""), dashes(lists->main) } };
+	snprintf(ret->fd, sizeof ret->fd, lists->tools ? "%d,%d" : "%d", RUNNER_FD, TOOLS_FD);
+	for (size_t i = 0; i < ARRAY_LEN(ret->list); i++)
+		if (!ret->list[i])
+			return err_set(e, ERR_LIMIT, "out of memory");
+	memcpy(ret->arg, (const char *[]){ "python3", "-I", "/" RUNNER_PATH, mode, ret->fd, ret->list[0], ret->list[1], ret->list[2], ret->list[3] },
+	       RUNNER_ARGS_MAX * sizeof *ret->arg);
+	return 0;
+}
+
+void runner_args_done(struct runner_args *w)
+{
+	for (size_t i = 0; i < ARRAY_LEN(w->list); i++) {
+		free(w->list[i]);
+		w->list[i] = NULL;
+	}
+}

@@ -1,0 +1,9 @@
+/*
+ * capabilities.h - what the first generation of the published server said about itself
+ */
+#pragma once
+#include "sandbox_info.h"
+
+json_t *capabilities_json(const struct mcp *m, const struct survey *s);
+
+json_t  *capabilities_seconds(uint64_t ms);

@@ -1,0 +1,172 @@
+#include "method.h"
+
+#include "server_request.h"
+#include "roots.h"
+#include "server_info.h"
+
+#include <string.h>
+
+const struct method *method_find(const char *name, enum revision revision)
+{
+	enum method_eras era = revision_is_modern(revision) ? ERA_MODERN : ERA_LEGACY;
+
+	for (const struct method *row = methods; row->name; row++)
+		if ((row->eras & era) && strcmp(row->name, name) == 0)
+			return row;
+	return NULL;
+}
+
+/* --- which era --- */
+
+static int bad_meta(struct rpc_error *e, int *http_status, const char *key, const char *expected)
+{
+	*http_status = 400;
+	return rpc_error_set(e, RPC_INVALID_PARAMS, "_meta: %s: expected %s", key, expected);
+}
+
+static bool is_log_level(const json_t *level)
+{
+	static const char *const levels[] = { "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency" };
+
+	for (size_t i = 0; i < ARRAY_LEN(levels); i++)
+		if (json_is_string(level) && strcmp(json_string_value(level), levels[i]) == 0)
+			return true;
+	return false;
+}
+
+static int check_optional_meta(const json_t *meta, struct rpc_error *e, int *http_status)
+{
+	const json_t *token  = json_object_get(meta, "progressToken");
+	const json_t *client = json_object_get(meta, META_CLIENT);
+	const json_t *level  = json_object_get(meta, META_LOG_LEVEL);
+
+	if (token && !json_is_null(token) && !json_is_string(token) && !json_is_integer(token))
+		return bad_meta(e, http_status, "progressToken", "a text or a whole number");
+	if (client && !json_is_object(client))
+		return bad_meta(e, http_status, META_CLIENT, "an object");
+	if (level && !is_log_level(level))
+		return bad_meta(e, http_status, META_LOG_LEVEL, "one of debug, info, notice, warning, error, critical, alert, emergency");
+	return 0;
+}
+
+static int unsupported(struct rpc_error *e, int *http_status, const char *requested)
+{
+	*http_status = 400;
+	rpc_error_set(e, RPC_UNSUPPORTED_VERSION, "revision %.40s is not served here; supported: %s", requested, revision_name(REVISION_MODERN));
+	e->data = json_pack("{soso}", "supported", self_versions(), "requested", json_string(requested));
+	return -1;
+}
+
+int era_modern(const struct rpc_message *message, enum revision *ret, struct rpc_error *e, int *http_status)
+{
+	const json_t *meta = json_object_get(message->params, "_meta"), *version = json_object_get(meta, META_VERSION);
+	enum revision found;
+
+	if (!json_is_object(meta))
+		return bad_meta(e, http_status, META_VERSION, "an object _meta in params that says it");
+	if (!json_is_string(version))
+		return bad_meta(e, http_status, META_VERSION, "the revision as a text, as \"2026-07-28\"");
+	if (!revision_find(json_string_value(version), &found) || !revision_is_modern(found))
+		return unsupported(e, http_status, json_string_value(version));
+	if (!json_is_object(json_object_get(meta, META_CAPABILITIES)))
+		return bad_meta(e, http_status, META_CAPABILITIES, "an object, {} for none");
+	if (check_optional_meta(meta, e, http_status) < 0)
+		return -1;
+	*ret = found;
+	return 0;
+}
+
+static bool claims_modern(const struct rpc_message *message)
+{
+	return json_object_get(json_object_get(message->params, "_meta"), META_VERSION) || strcmp(message->method, "server/discover") == 0;
+}
+
+int era_decide(const struct rpc_message *message, const struct channel *ch, enum revision *ret, struct rpc_error *e, int *http_status)
+{
+	const json_t *meta = json_object_get(message->params, "_meta");
+
+	if (claims_modern(message))
+		return era_modern(message, ret, e, http_status);
+	if (meta && !json_is_object(meta) && !json_is_null(meta))
+		return bad_meta(e, http_status, "_meta", "an object");
+	if (check_optional_meta(meta, e, http_status) < 0)
+		return -1;
+	*ret = ch->legacy;
+	return 0;
+}
+
+/* --- notifications --- */
+
+static void take_cancelled(struct mcp *m, struct channel *ch, const struct rpc_message *message)
+{
+	struct call *c = calls_find_to_cancel(m, ch, json_object_get(message->params, "requestId"));
+
+	if (c) /* NULL: the call has just ended */
+		call_cancel(c);
+}
+
+static void take_notification(struct mcp *m, struct channel *ch, const struct rpc_message *message)
+{
+	if (strcmp(message->method, "notifications/cancelled") == 0)
+		take_cancelled(m, ch, message);
+	else if (strcmp(message->method, "notifications/roots/list_changed") == 0)
+		roots_forget(m);
+}
+
+/* --- requests --- */
+
+static void fail_at_once(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *message, enum revision revision,
+			 struct rpc_error *e, int http_status)
+{
+	struct call *c = call_begin(m, ch, channel_data, message, revision);
+
+	if (c)
+		call_failure_with(c, e, http_status);
+}
+
+static void take_request(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *message, enum revision revision)
+{
+	const struct method *method = method_find(message->method, revision);
+	bool                 twice  = calls_find(m, ch, message->id) != NULL;
+	struct call         *c      = call_begin(m, ch, channel_data, message, revision);
+	struct rpc_error     e;
+
+	if (!c)
+		return;
+	if (twice) {
+		rpc_error_set(&e, RPC_INVALID_REQUEST, "id: a request with this one is still being worked on");
+		call_failure(c, &e);
+	} else if (!method) {
+		rpc_error_set(&e, RPC_METHOD_NOT_FOUND, "Method not found: %.100s", message->method);
+		call_failure(c, &e);
+	} else {
+		method->call(c);
+	}
+}
+
+void dispatch_as(struct mcp *m, struct channel *ch, void *channel_data, struct rpc_message *message, enum revision revision)
+{
+	switch (message->kind) {
+	case RPC_REQUEST:
+		take_request(m, ch, channel_data, message, revision);
+		return;
+	case RPC_NOTIFICATION:
+		take_notification(m, ch, message);
+		return;
+	case RPC_RESPONSE:
+		client_request_take_response(m, ch, message);
+		return;
+	}
+}
+
+void dispatch(struct mcp *m, struct channel *ch, void *channel_data, struct rpc_message *message)
+{
+	enum revision    revision = ch->legacy;
+	struct rpc_error e;
+	int              http_status;
+
+	if (message->kind == RPC_REQUEST && era_decide(message, ch, &revision, &e, &http_status) < 0)
+		fail_at_once(m, ch, channel_data, message, revision, &e, http_status);
+	else
+		dispatch_as(m, ch, channel_data, message, revision);
+}

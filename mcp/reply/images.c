@@ -1,0 +1,111 @@
+#include "images.h"
+
+#include "base64.h"
+#include "program_report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The types that clients show, with their first bytes in base64. */
+static const struct kind {
+	const char *type, *ending, *begins;
+	const char *then; /* what follows at character 12; "": anything */
+} kinds[] = {
+	{ "image/png", "png", "iVBORw0KGg", "" },
+	{ "image/jpeg", "jpg", "/9j/", "" },
+	{ "image/gif", "gif", "R0lGOD", "" },
+	{ "image/webp", "webp", "UklGR", "RUJQ" },
+};
+
+void gallery_init(struct gallery *g, struct artifacts *artifacts, const char *run)
+{
+	*g = (struct gallery){ .content = json_array(), .room = GALLERY_ROOM, .artifacts = artifacts };
+	snprintf(g->like, sizeof g->like, "brig-%.8s", run);
+}
+
+void gallery_done(struct gallery *g)
+{
+	json_decref(g->content);
+	g->content = NULL;
+}
+
+static const struct kind *find_kind(const char *type)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (strcmp(kinds[i].type, type) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+static size_t padding_of(const char *data, size_t len)
+{
+	return len < 2 ? 0 : (size_t)(data[len - 1] == '=') + (data[len - 1] == '=' && data[len - 2] == '=');
+}
+
+static bool begins_with(const char *data, size_t len, const char *text)
+{
+	return len >= strlen(text) && memcmp(data, text, strlen(text)) == 0;
+}
+
+bool gallery_shows(const char *type, const char *data, size_t len)
+{
+	const struct kind *kind = find_kind(type);
+
+	if (!kind || !begins_with(data, len, kind->begins) || (*kind->then && (len <= 12 || !begins_with(data + 12, len - 12, kind->then))))
+		return false;
+	return program_report_is_base64(data, len); /* clients refuse the whole answer for one bad character */
+}
+
+/* --- where it goes --- */
+
+static char *save(struct gallery *g, const char *ending, const void *bytes, size_t len)
+{
+	char       like[ARTIFACT_NAME_MAX];
+	struct err e;
+	char      *path;
+
+	if (!g->artifacts)
+		return NULL;
+	snprintf(like, sizeof like, "%s.%s", g->like, ending);
+	path = artifacts_save(g->artifacts, like, bytes, len, &e);
+	if (!path)
+		fprintf(stderr, "brig-mcp: %s\n", e.text);
+	return path;
+}
+
+json_t *gallery_save(struct gallery *g, const char *type, const char *ending, const void *bytes, size_t len)
+{
+	char   *path  = save(g, ending, bytes, len);
+	json_t *words = path ? json_sprintf("[%s, %zu bytes, saved as %s]", type, len, path) : json_sprintf("[%s, %zu bytes, not shown]", type, len);
+
+	free(path);
+	return words;
+}
+
+static json_t *save_image(struct gallery *g, const struct kind *kind, const char *data, size_t len, size_t bytes_len)
+{
+	size_t  n     = 0;
+	char   *bytes = g->artifacts ? base64_decode(data, len, &n) : NULL, *path = bytes ? save(g, kind->ending, bytes, n) : NULL;
+	json_t *words;
+
+	if (path)
+		words = json_sprintf("[%s, %zu bytes, too large to be shown, saved as %s]", kind->type, bytes_len, path);
+	else
+		words = json_sprintf("[%s, %zu bytes, too large to be shown: a reply has room for %u KiB of images; save it smaller, as with dpi=60]", kind->type,
+				     bytes_len, (unsigned)(GALLERY_ROOM / 4 * 3 / KIB));
+	free(bytes);
+	free(path);
+	return words;
+}
+
+json_t *gallery_add(struct gallery *g, const char *type, const char *data, size_t len)
+{
+	size_t bytes = len / 4 * 3 - padding_of(data, len);
+
+	if (len > g->room)
+		return save_image(g, find_kind(type), data, len, bytes);
+	g->room -= len;
+	json_array_append_new(g->content, json_pack("{ss ss# ss}", "type", "image", "data", data, (int)len, "mimeType", type));
+	return json_sprintf("[%s, %zu bytes, shown below]", type, bytes);
+}

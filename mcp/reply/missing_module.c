@@ -1,0 +1,147 @@
+#define _GNU_SOURCE
+#include "missing_module.h"
+
+#include "hints.h"
+#include "reply.h"
+#include "sandbox_info.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_MAX_SHOWN = 60, NAMED_MAX = 12 };
+
+struct want {
+	struct outcome     outcome;
+	struct answer_form answer_form;
+	char               name[NAME_MAX_SHOWN + 1];
+};
+
+/* A module with a dot, as in numpy.linalg, has a package that is there. */
+static bool take_name(const struct outcome *o, char name[NAME_MAX_SHOWN + 1])
+{
+	return strcmp(o->exit_reason, "exited") == 0 && !*o->hint && *advice_missing_module(json_object_get(o->record, "error"), name, NAME_MAX_SHOWN);
+}
+
+/* --- where it is --- */
+
+/* Debian names a package like its module, in lower case and with '-' for '_'. */
+static bool is_packed_as(const char *package, const char *module)
+{
+	for (; *package && *module; package++, module++)
+		if (*package != (*module == '_' ? '-' : tolower((unsigned char)*module)))
+			return false;
+	return !*package && !*module;
+}
+
+static bool has(const struct survey *s, const char *profile, const char *name)
+{
+	json_t *packages = survey_packages(s, profile);
+	bool    found    = survey_lists(survey_modules(s, profile), name);
+
+	for (size_t i = 0; i < json_array_size(packages) && !found; i++)
+		found = is_packed_as(json_string_value(json_object_get(json_array_get(packages, i), "name")), name);
+	json_decref(packages);
+	return found;
+}
+
+static const char *find(const struct survey *s, const char *name, const char *but)
+{
+	const char *profile;
+	json_t     *ignored;
+
+	json_object_foreach(s->profiles, profile, ignored)
+		if (strcmp(profile, but) != 0 && has(s, profile, name))
+			return profile;
+	return NULL;
+}
+
+/* --- what is there instead --- */
+
+/* The libraries of the profile that has most, a new list, and *ret, that profile. NULL: no profile has any. */
+static json_t *find_richest(const struct survey *s, const char **ret)
+{
+	const char *profile;
+	json_t     *ignored, *best = NULL, *beyond;
+
+	json_object_foreach(s->profiles, profile, ignored) {
+		beyond = survey_modules_beyond(s, profile);
+		if (json_array_size(beyond) <= json_array_size(best)) {
+			json_decref(beyond);
+			continue;
+		}
+		json_decref(best);
+		best = beyond;
+		*ret = profile;
+	}
+	return best;
+}
+
+static void print_instead(const struct survey *s, const char *name, FILE *out)
+{
+	const char *profile = NULL;
+	json_t     *libraries = find_richest(s, &profile);
+
+	fprintf(out, "%s is not installed here, and nothing can be installed from inside.", name);
+	if (libraries)
+		fprintf(out, " Profile %s has ", profile);
+	for (size_t i = 0; i < json_array_size(libraries) && i < NAMED_MAX; i++)
+		fprintf(out, "%s%s", i ? ", " : "", json_string_value(json_array_get(libraries, i)));
+	if (libraries)
+		putc('.', out);
+	json_decref(libraries);
+}
+
+static void advise(struct want *w, const struct survey *s)
+{
+	const char *profile = find(s, w->name, w->outcome.profile);
+	FILE       *out     = fmemopen(w->outcome.hint, sizeof w->outcome.hint, "w");
+
+	if (!out)
+		return;
+	if (profile && *w->outcome.session)
+		fprintf(out, "%s is in profile %s: use another session, with profile=\"%s\".", w->name, profile, profile);
+	else if (profile)
+		fprintf(out, "%s is in profile %s: call again with profile=\"%s\".", w->name, profile, profile);
+	else
+		print_instead(s, w->name, out);
+	fclose(out);
+	w->outcome.hint[sizeof w->outcome.hint - 1] = 0;
+}
+
+/* --- */
+
+static void gone(void *owner)
+{
+	struct want *w = owner;
+
+	outcome_done(&w->outcome);
+	free(w);
+}
+
+static void known(struct call *c, const struct survey *s, const struct err *why, void *owner)
+{
+	struct want *w = owner;
+
+	(void)why; /* the reply then has the program's error without advice */
+	if (s)
+		advise(w, s);
+	reply(c, &w->outcome, &w->answer_form);
+	gone(w);
+}
+
+bool missing_answer(struct call *c, struct outcome *o, const struct answer_form *answer_form)
+{
+	static const struct survey_reader reader = { .known = known, .gone = gone };
+	char                              name[NAME_MAX_SHOWN + 1];
+	struct want                      *w = take_name(o, name) ? malloc(sizeof *w) : NULL;
+
+	if (!w)
+		return false;
+	*w = (struct want){ .outcome = *o, .answer_form = *answer_form };
+	memcpy(w->name, name, sizeof name);
+	*o = (struct outcome){ 0 };
+	survey_seek(c, &reader, w);
+	return true;
+}

@@ -1,0 +1,211 @@
+#include "ask_hosts.h"
+
+#include "brigd_link.h"
+#include "yes_form.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *text_of(const json_t *row, const char *key)
+{
+	const char *text = json_string_value(json_object_get(row, key));
+
+	return text ? text : "";
+}
+
+/* --- names, which programs choose --- */
+
+/* A name of ASCII letters, digits, '-' and '.', with a dot, that is no address. Others are not asked about. */
+static bool is_name(const char *name)
+{
+	size_t      n    = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.");
+	const char *last = strrchr(name, '.');
+
+	return n > 0 && n <= 253 && !name[n] && last && strspn(last + 1, "0123456789") < strlen(last + 1) && *name != '.' && *name != '-' && !strstr(name, "..");
+}
+
+static bool is_refused(const json_t *row, char host[HOST_ASKED_MAX])
+{
+	json_int_t port = json_integer_value(json_object_get(row, "port"));
+
+	if (strcmp(text_of(row, "verdict"), "refused") != 0 || strcmp(text_of(row, "reason"), "not_allowed") != 0 || !is_name(text_of(row, "name")) || port < 1 || port > 65535)
+		return false;
+	snprintf(host, HOST_ASKED_MAX, "%s:%d", text_of(row, "name"), (int)port);
+	for (char *p = host; *p; p++)
+		*p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
+	return true;
+}
+
+/* --- what may be asked for --- */
+
+/* The ports of a rule without one, and the only protocol that is asked for there. */
+struct web_port {
+	const char *port, *scheme, *over;
+};
+
+static const struct web_port *web_port(const char *host)
+{
+	static const struct web_port ports[] = { { ":443", "https", " over HTTPS" }, { ":80", "http", " over HTTP" } };
+	const char                  *port    = host + strcspn(host, ":");
+
+	for (size_t i = 0; i < ARRAY_LEN(ports); i++)
+		if (strcmp(port, ports[i].port) == 0)
+			return &ports[i];
+	return NULL;
+}
+
+/* Does the rule of a profile have that host? Rules with a scheme or a path are not compared: then `unsure` is the answer. */
+static bool has_host(const char *rule, const char *host, bool unsure)
+{
+	size_t      len  = strcspn(host, ":"), n;
+	const char *port = host + len;
+
+	if (strchr(rule, '/'))
+		return unsure;
+	n = strcspn(rule, ":");
+	if (rule[n] && strcmp(rule + n, port) != 0)
+		return false;
+	if (!rule[n] && !web_port(host))
+		return false;
+	if (n == 1 && *rule == '*')
+		return true;
+	if (*rule == '*')
+		return len > n - 1 && strncasecmp(host + len - (n - 1), rule + 1, n - 1) == 0;
+	return n == len && strncasecmp(rule, host, n) == 0;
+}
+
+static bool list_has(const json_t *list, const char *host, bool unsure)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *rule = json_array_get(list, i);
+
+		if (json_is_string(rule) ? has_host(json_string_value(rule), host, unsure) : unsure)
+			return true;
+	}
+	return false;
+}
+
+/* The hosts that runs have without a person's answer, or NULL: they cannot be written in a request, as rules with methods. */
+static const json_t *own_hosts(const struct mcp *m, const json_t *network)
+{
+	const json_t *own = json_array_size(m->settings->net) ? m->settings->net : json_object_get(network, "allow");
+
+	for (size_t i = 0; i < json_array_size(own); i++)
+		if (!json_is_string(json_array_get(own, i)))
+			return NULL;
+	return own;
+}
+
+static bool may_ask(const struct mcp *m, const json_t *network, const char *host)
+{
+	const json_t *ceiling    = json_object_get(network, "ceiling");
+	bool          is_private = false;
+
+	if (!own_hosts(m, network) || list_has(json_object_get(network, "deny"), host, true))
+		return false;
+	if (json_is_array(ceiling))
+		return list_has(ceiling, host, false);
+	return brigd_link_server(m->brigd_link, &is_private) && is_private;
+}
+
+/* --- answers: {PROFILE: {network, answers: {HOST: true or false}}} --- */
+
+static json_t *of_profile(const struct mcp *m, const char *profile)
+{
+	return json_object_get(m->hosts, profile);
+}
+
+static json_t *answers_of(const struct mcp *m, const char *profile)
+{
+	return json_object_get(of_profile(m, profile), "answers");
+}
+
+void hosts_answer(struct mcp *m, const char *profile, const char *host, bool is_allowed)
+{
+	json_object_set_new(answers_of(m, profile), host, json_boolean(is_allowed));
+}
+
+bool hosts_next(const struct execution *x, char ret[HOST_ASKED_MAX])
+{
+	const json_t *list    = json_object_get(json_object_get(x->record, "network"), "connections");
+	const json_t *profile = of_profile(x->mcp, x->profile), *answers = json_object_get(profile, "answers");
+
+	if (!profile || x->hosts_asked == HOSTS_OF_A_RUN)
+		return false;
+	if (json_object_size(answers) + json_array_size(own_hosts(x->mcp, json_object_get(profile, "network"))) >= PROTOCOL_NETWORK_MAX)
+		return false; /* a request has no room for more */
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (is_refused(json_array_get(list, i), ret) && !json_object_get(answers, ret) && may_ask(x->mcp, json_object_get(profile, "network"), ret))
+			return true;
+	return false;
+}
+
+/* The protocol that a yes allows at a port (rule_of()). */
+static const char *protocol_of(const char *host)
+{
+	const struct web_port *web = web_port(host);
+
+	return web ? web->over : "";
+}
+
+json_t *hosts_form(const char *host)
+{
+	char text[HOST_ASKED_MAX + 300];
+
+	snprintf(text, sizeof text, "A program in the sandbox tried to reach %s, and was refused. May programs reach it%s from now on, until this server ends? They can send there what they know.%s", host,
+		 protocol_of(host), strstr(host, "xn--") ? " The name has letters that are not ASCII (xn--): it may look like another one." : "");
+	return yes_form(text, "Allow it?");
+}
+
+void hosts_hint(const struct execution *x, char *ret, size_t len)
+{
+	const json_t *list = json_object_get(json_object_get(x->record, "network"), "connections");
+	char          host[HOST_ASKED_MAX];
+
+	*ret = 0;
+	for (size_t i = 0; i < json_array_size(list) && !*ret; i++) {
+		const json_t *answer = is_refused(json_array_get(list, i), host) ? json_object_get(answers_of(x->mcp, x->profile), host) : NULL;
+
+		if (json_is_true(answer) && x->hosts_asked)
+			snprintf(ret, len, "%.200s is allowed now%s, a person has agreed: run the program again, it was not repeated. A session that is open does not have it: end it first.", host,
+				 protocol_of(host));
+		else if (json_is_true(answer)) /* before this run ended */
+			snprintf(ret, len, "%.200s is allowed%s, to runs and sessions that began after a person had agreed; nothing else at that port is.", host, protocol_of(host));
+		else if (answer)
+			snprintf(ret, len, "%.200s stays refused: a person was asked, and has not agreed. Do without it.", host);
+	}
+}
+
+/* --- requests --- */
+
+/* A rule for HOST:PORT. A rule without a scheme is for HTTP, too: none with port 443 is within "host", which allows HTTP at port 80 alone. */
+static json_t *rule_of(const char *host)
+{
+	const struct web_port *web = web_port(host);
+
+	return web ? json_sprintf("%s://%.*s", web->scheme, (int)strcspn(host, ":"), host) : json_string(host);
+}
+
+void hosts_into(struct mcp *m, json_t *message, const json_t *explained)
+{
+	const char   *profile = text_of(explained, "profile"), *host;
+	const json_t *network = json_object_get(explained, "network"), *own = own_hosts(m, network);
+	json_t       *answer, *asked = NULL;
+
+	if (!m->settings->ask_hosts)
+		return;
+	if (!m->hosts)
+		m->hosts = json_object();
+	if (!of_profile(m, profile))
+		json_object_set_new(m->hosts, profile, json_pack("{s{}}", "answers"));
+	json_object_set(of_profile(m, profile), "network", (json_t *)network);
+	json_object_foreach(answers_of(m, profile), host, answer) {
+		if (!json_is_true(answer) || !own || !may_ask(m, network, host))
+			continue;
+		asked = asked ? asked : json_copy((json_t *)own);
+		json_array_append_new(asked, rule_of(host));
+	}
+	if (asked)
+		json_object_set_new(message, "network", asked);
+}

@@ -1,0 +1,34 @@
+/*
+ * elicitation.h - a program waits for a person's consent: sends the question to a client, and takes the answer.
+ *
+ * A client of 2025-06-18 or 2025-11-25 gets a request, elicitation/create, one at a time for each run. A client of 2026-07-28
+ * gets the question as the result of its call, and calls again with the answer (resume.h); the run goes on meanwhile. An answer
+ * has an effect only while the bridge has the question open; a late one changes nothing.
+ */
+#pragma once
+#include "call.h"
+#include "execution.h"
+
+/* Can the client ask a person, with a form? capabilities: those of initialize, or of a request. */
+bool asking_is_offered(const json_t *capabilities);
+
+/*
+ * Sends open questions to a client that attends the run. If clients attend and none of them can ask a person, they are denied;
+ * if none attends, they wait.
+ */
+void asking_look(struct execution *x);
+/* The run is over: its questions are withdrawn. */
+void asking_forget(struct execution *x);
+
+/* --- of the call that attends the run --- */
+
+bool    asking_can(const struct call *c);
+void    asking_elicit(struct call *c, struct execution *x); /* to a legacy client */
+json_t *asking_result(struct call *c, struct execution *x); /* to a modern client: the call must end with this result; the run must have a handle */
+void    asking_call_ends(struct call *c, struct execution *x);
+
+/* The same as asking_result(), about x->host: the run has ended, and must be kept. */
+json_t *asking_host_result(struct call *c, struct execution *x);
+
+/* Answers to the questions of asking_result(). A question whose answer is missing or malformed stays open. */
+void asking_take_answers(struct execution *x, const json_t *responses);

@@ -1,0 +1,135 @@
+/*
+ * execution.h - one run of a program: its request, its pipes, its record.
+ *
+ * The loop drives it. It lives as long as calls attend it or it is kept (executions.h). When the last attendant leaves one that
+ * is not kept it is cancelled, and freed when brigd has said that everything of it is gone. A cancel before the run has started
+ * is remembered, and sent as soon as it has.
+ *
+ * A call in a session is an execution, too. It waits for its turn there first, and is interrupted before it is cancelled: an
+ * interrupt keeps the interpreter, with what earlier calls have left in it.
+ */
+#pragma once
+#include "server_request.h"
+#include "brigd_link.h"
+#include "run_tools.h"
+#include "stream.h"
+#include "session_queue.h"
+
+enum { EXECUTION_TAIL = 16 * 1024, HOST_ASKED_MAX = 262 };
+
+enum execution_state {
+	EXECUTION_WAITS, /* for brigd, for a free place, or for its turn in a session */
+	EXECUTION_RUNS,
+	EXECUTION_ENDED,
+};
+
+struct execution;
+
+/* A caller that waits for the end of a run. It must leave by itself (execution_leave()), and may do so inside of ended(). */
+struct attendant {
+	void                   (*ended)(void *owner, struct execution *x);
+	/*
+	 * A program waits for a person's consent. true: the client was asked, or the call has ended with the question. NULL, or
+	 * false: the client cannot ask.
+	 */
+	bool                   (*asks)(void *owner, struct execution *x);
+	void                    *owner;
+	TAILQ_ENTRY(attendant)   link;
+};
+
+struct execution_pipe {
+	struct loop_source source;
+	struct loop_timer  rest;   /* runs out when the pipe is read again */
+	struct stream      stream;
+	struct execution  *execution;
+	size_t             told;   /* bytes of the stream that answers had while it ran */
+	char               tail[EXECUTION_TAIL];
+};
+
+/* The form of the answer; set by the call that started the run, and used by calls that continue it. */
+struct answer_form {
+	bool     as_text, echo, capture, detail; /* detail: JSON with all keys and all output */
+	uint64_t timeout_ms; /* the wall time limit of the run */
+	uint64_t memory_bytes;
+	json_t  *warnings;   /* owned; a list of texts, or NULL */
+};
+
+/* A program's question, as a legacy client was sent it (elicitation.h). */
+struct elicitation {
+	struct client_request request; /* first: a pointer to it is one to the elicitation */
+	struct execution     *execution;
+	struct call          *call;    /* with which it was sent; NULL: that call has ended */
+	uint64_t              number;  /* of the question */
+};
+
+struct execution {
+	TAILQ_ENTRY(execution)  link;
+	struct mcp             *mcp;
+	enum execution_state    state;
+	struct question         question;
+	json_t                 *message;
+	char                   *profile;
+	int                     fd[PROTOCOL_FDS_MAX]; /* to be sent to brigd: the sealed program text; what --ro shows; the socket for its files. The rest is -1 */
+	char                    id[RUN_ID_LEN + 1];     /* of the run; "": brigd has not told it yet */
+	char                    handle[RUN_ID_LEN + 1]; /* "": it has none, and is not kept */
+	char                    principal[64];
+	bool                    cancelled, is_report;
+	struct execution_pipe   out, err, report;
+	struct loop_source      input;
+	char                   *input_text;
+	size_t                  input_at, input_len;
+	char                    limit[48]; /* the limit that ended it, by its name in a profile; "": none */
+	uint64_t                limit_value;
+	json_t                 *record;    /* with the program's report, and the figures of brig-mcp; NULL: see failure */
+	json_t                 *program_report; /* the report itself; NULL: there was none, or it was invalid */
+	size_t                  program_report_bytes; /* memory that it takes, estimated */
+	char                    exec_error[24];
+	struct failure          failure;
+	int64_t                 asked_ms, ended_ms;
+	struct run_tools        tools;     /* zero: the run has no tools */
+	struct turn             turn;      /* in a session */
+	struct transfer         transfer;  /* without a session: puts its files before it runs */
+	const char             *stopped;   /* in a session: it was interrupted for this reason, and is cancelled if it goes on; NULL: it was not */
+	struct loop_timer       patience;  /* the deadline for it to end after an interrupt */
+	struct loop_timer       asks;      /* asks a person in the next turn of the loop, not inside of another callback */
+	struct elicitation      elicitation; /* one at a time */
+	char                    round[33]; /* requestState of the questions that were sent as a result (2026-07-28); "": none */
+	json_t                 *round_of;  /* the params of the call that had this result; owned */
+	bool                    is_lent;   /* its handle is for these questions only: the client was not told it */
+	TAILQ_HEAD(, attendant) attendants;
+	char                    host[HOST_ASKED_MAX]; /* about which a person is being asked (ask_hosts.h); "": none */
+	unsigned                hosts_asked;
+	struct answer_form      answer_form;
+};
+
+/* All executions of a brig-mcp. executions.h says which of them are kept, and for how long. */
+struct executions {
+	struct mcp             *mcp;
+	TAILQ_HEAD(, execution) all;   /* in the order in which they were asked for */
+	struct loop_timer       stale; /* forgets results: runs out when an execution ends, and when the oldest result is too old */
+};
+
+/* What is to be run. All of it is copied, except message and files, which are taken over. */
+struct execution_order {
+	json_t     *message; /* op run, without a tag */
+	const char *code;
+	size_t      code_len;
+	const char *input; /* stdin; NULL: none, and the message does not ask for it */
+	size_t      input_len;
+	const char *principal;
+	struct named_session *session; /* it is a call in this session; NULL: it gets a jail of its own */
+	uint64_t    patience_ms; /* how long it waits for its turn in the session */
+	char       *files;     /* what is put before it runs, as session_files.h wants it; taken over; NULL: none */
+	size_t      files_len;
+};
+
+/* Asks brigd, or for a turn in the session. NULL with *e: that was not possible; a refusal of brigd comes later. */
+must_use struct execution *execution_start(struct mcp *m, const struct execution_order *order, struct err *e);
+
+void execution_attend(struct execution *x, struct attendant *a);
+/* If this was the last attendant and the execution is not kept, it is cancelled, or freed if it has ended. */
+void execution_leave(struct execution *x, struct attendant *a);
+void execution_cancel(struct execution *x, const char *reason);
+
+/* The last line of its stdout so far, even if it is incomplete; of stderr if stdout has none; "": there is none. Hostile. */
+const char *execution_last_line(const struct execution *x, size_t *len);

@@ -1,0 +1,119 @@
+#define _GNU_SOURCE
+#include "output_file.h"
+
+#include "excerpt.h"
+#include "missing_module.h"
+#include "named_sessions.h"
+#include "reply.h"
+#include "session_argument.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NAMES = 16 }; /* names are used again after so many: the files take memory of the session */
+
+struct work {
+	struct call         *call;
+	struct outcome       outcome;
+	struct answer_form   answer_form;
+	struct session_files files;
+	bool                 left_out;
+};
+
+/* --- what is put --- */
+
+/* A text reply shares its room among its sections; half of it is more than any of them has for certain. */
+static bool is_long(const struct outcome_stream *s, size_t but, size_t room)
+{
+	struct excerpt all = { s->text ? s->text : "", s->len - but, s->tail, s->tail_len, s->bytes, NULL };
+
+	return excerpt_wants(&all) > room;
+}
+
+static void add(FILE *out, struct outcome_stream *s, const struct stream *all, const char *what, unsigned number)
+{
+	snprintf(s->file, sizeof s->file, ".brig/%s-%u.txt", what, number);
+	transfer_add(out, FILE_REGULAR, s->file, all->data ? all->data : "", all->len);
+}
+
+struct named_session *output_file_make(struct output_files *ret, struct call *c, struct outcome *o, const struct execution *x)
+{
+	struct named_session *s = *x->turn.session && x->record && !x->answer_form.detail ? named_sessions_find(c->mcp, session_argument_owner(c), x->turn.session) : NULL;
+	size_t                room = x->answer_form.as_text ? c->mcp->settings->text_bytes / 4 : BRIEF_OUTPUT;
+	bool                  out_too = is_long(&o->out, 0, room), err_too = is_long(&o->err, o->traceback_len, room);
+	FILE                 *out;
+
+	if (!s || s->state != SESSION_OPEN || !(out_too || err_too) || !(out = open_memstream(&ret->bytes, &ret->len)))
+		return NULL;
+	s->outputs = s->outputs % NAMES + 1;
+	if (out_too)
+		add(out, &o->out, &x->out.stream, "stdout", s->outputs);
+	if (err_too)
+		add(out, &o->err, &x->err.stream, "stderr", s->outputs);
+	transfer_add(out, FILE_END, "", NULL, 0);
+	transfer_add(out, FILE_END, "", NULL, 0);
+	fclose(out);
+	return ret->bytes ? s : NULL;
+}
+
+/* --- putting --- */
+
+static void work_free(struct work *w)
+{
+	w->call->cancel = NULL;
+	session_files_stop(&w->files);
+	outcome_done(&w->outcome);
+	free(w);
+}
+
+static void cancel(struct call *c)
+{
+	work_free(c->work);
+}
+
+static bool on_entry(void *owner, const struct file_entry *entry, const char *name)
+{
+	struct work *w = owner;
+
+	(void)name;
+	w->left_out |= entry->kind == FILE_LEFT;
+	return true;
+}
+
+static bool on_bytes(void *owner, const char *bytes, size_t len)
+{
+	(void)owner, (void)bytes, (void)len;
+	return true;
+}
+
+static void on_put(void *owner, const struct err *why)
+{
+	struct work *w = owner;
+	struct call *c = w->call;
+
+	if (why || w->left_out)
+		*w->outcome.out.file = *w->outcome.err.file = 0;
+	c->cancel = NULL;
+	if (!missing_answer(c, &w->outcome, &w->answer_form))
+		reply(c, &w->outcome, &w->answer_form);
+	outcome_done(&w->outcome);
+	free(w);
+}
+
+void output_file_put(struct call *c, struct named_session *s, struct output_files *files, struct outcome *o, const struct answer_form *answer_form)
+{
+	static const struct transfer_events events = { .read = { on_entry, on_bytes }, .ended = on_put };
+	struct work                        *w      = malloc(sizeof *w);
+
+	if (!w) {
+		free(files->bytes);
+		*o->out.file = *o->err.file = 0;
+		reply(c, o, answer_form);
+		return;
+	}
+	*w = (struct work){ .call = c, .outcome = *o, .answer_form = *answer_form };
+	*o = (struct outcome){ 0 };
+	c->work   = w;
+	c->cancel = cancel;
+	session_files_begin(&w->files, s, files->bytes, files->len, &events, w);
+}

@@ -1,0 +1,121 @@
+#include "profile_info.h"
+
+#include "denial.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_MAX = sizeof((struct fact){ 0 }.key) };
+
+static char *key_of(const char *what, const char *name, char *buf)
+{
+	snprintf(buf, KEY_MAX, "%s:%.63s", what, name ? name : "");
+	return buf;
+}
+
+void fact_forget(struct fact *f)
+{
+	if (f->mcp)
+		brigd_link_forget(f->mcp->brigd_link, &f->question);
+	json_decref(f->message);
+	f->message = NULL;
+}
+
+/* known() may free f: it is not touched afterwards. */
+static void deliver(struct fact *f, const json_t *reply, const struct err *why)
+{
+	fact_forget(f);
+	f->known(f->owner, reply, why);
+}
+
+/* Removes the folder from "does not exist in /etc/brig/profiles; there are: ...": paths of the host are not for clients. */
+static void set_error(struct err *why, enum err_kind kind, const char *field, const char *message)
+{
+	const char *in = strstr(message, " in /"), *list = strstr(message, "; there are: ");
+
+	if (in && list && in < list)
+		err_set(why, kind, "%.*s%s", (int)(in - message), message, list);
+	else
+		err_set(why, kind, "%s%s%s", field ? field : "", field ? ": " : "", message);
+}
+
+/* An error that the client can correct is ERR_BAD_SPEC, any other ERR_SETUP. */
+static void refuse(struct fact *f, const json_t *error)
+{
+	const char *code           = json_string_value(json_object_get(error, "code"));
+	bool        is_correctable = strcmp(code, denial_code_name(DENIAL_bad_field)) == 0 ||
+			      strcmp(code, denial_code_name(DENIAL_unknown_profile)) == 0 ||
+			      strcmp(code, denial_code_name(DENIAL_denied)) == 0;
+	struct err why;
+
+	set_error(&why, is_correctable ? ERR_BAD_SPEC : ERR_SETUP, json_string_value(json_object_get(error, "field")),
+		  json_string_value(json_object_get(error, "message")));
+	deliver(f, NULL, &why);
+}
+
+static void refuse_event(struct fact *f)
+{
+	struct err why;
+
+	err_set(&why, ERR_PROTOCOL, "brigd has answered a question with an event of a run");
+	deliver(f, NULL, &why);
+}
+
+static void on_answer(void *owner, struct datagram *d)
+{
+	struct fact *f = owner;
+	json_t      *j = d->answer.source;
+
+	if (d->answer.kind == ANSWER_EVENT) {
+		refuse_event(f);
+		return;
+	}
+	if (d->answer.kind == ANSWER_ERROR) {
+		refuse(f, json_object_get(j, "error"));
+		return;
+	}
+	json_object_set(brigd_link_facts(f->mcp->brigd_link), f->key, j);
+	deliver(f, j, NULL);
+}
+
+static void on_lost(void *owner, const struct err *why)
+{
+	deliver(owner, NULL, why);
+}
+
+void fact_ask(struct fact *f, struct mcp *m, const char *what, const char *profile)
+{
+	const json_t *known;
+	struct err    e;
+
+	f->mcp = m;
+	known  = json_object_get(brigd_link_facts(m->brigd_link), key_of(what, profile, f->key));
+	if (known) {
+		deliver(f, known, NULL);
+		return;
+	}
+	f->message  = json_pack("{ss ss*}", "op", what, "profile", profile);
+	f->question = (struct question){ .answered = on_answer, .lost = on_lost, .owner = f, .message = f->message };
+	if (brigd_link_ask(m->brigd_link, &f->question, &e) < 0)
+		deliver(f, NULL, &e);
+}
+
+const json_t *facts_isolation(const struct mcp *m, const char *profile)
+{
+	char key[KEY_MAX];
+
+	return json_object_get(brigd_link_facts(m->brigd_link), key_of("isolation", profile, key));
+}
+
+void facts_keep_isolation(struct mcp *m, const char *profile, const json_t *isolation)
+{
+	char key[KEY_MAX];
+
+	if (json_array_size(isolation))
+		json_object_set(brigd_link_facts(m->brigd_link), key_of("isolation", profile, key), (json_t *)isolation);
+}
+
+uint64_t fact_limit(const json_t *explained, const char *group, const char *name)
+{
+	return (uint64_t)json_number_value(json_object_get(json_object_get(explained, group), name));
+}

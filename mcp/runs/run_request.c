@@ -1,0 +1,286 @@
+#include "run_request.h"
+
+#include "profile_info.h"
+#include "choice.h"
+#include "text.h"
+
+#include <string.h>
+
+enum { CHECK_WALL_MS = 10 * 1000, OPEN_WAIT_MS = 60 * 1000 };
+
+static size_t count_characters(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+static bool is_blank(const char *text)
+{
+	return !text[strspn(text, " \t\r\n\f\v")];
+}
+
+int order_check_code(const struct settings *s, const json_t *code, struct err *e)
+{
+	const char *text = json_string_value(code);
+
+	if (!text || is_blank(text))
+		return err_set(e, ERR_BAD_SPEC, "Empty code provided");
+	if (count_characters(text) <= s->code_chars)
+		return 0;
+	if (s->code_chars % 1000)
+		return err_set(e, ERR_BAD_SPEC, "Code too large (max %llu characters)", (unsigned long long)s->code_chars);
+	return err_set(e, ERR_BAD_SPEC, "Code too large (max %lluKB)", (unsigned long long)(s->code_chars / 1000));
+}
+
+/* --- limits --- */
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t order_most_wall(const struct settings *s, const json_t *explained)
+{
+	return least_of(s->max_timeout_ms, fact_limit(explained, "ceilings", "wall_ms"));
+}
+
+/* A timeout that was set in the settings counts, their preset does not: the profile's limit comes before it, as it fits the profile's use. */
+uint64_t order_preset_wall(const struct settings *s, const json_t *explained)
+{
+	uint64_t own = s->origin[SETTING_timeout_ms] == ORIGIN_PRESET ? fact_limit(explained, "limits", "wall_ms") : s->timeout_ms;
+
+	return least_of(own, order_most_wall(s, explained));
+}
+
+uint64_t order_preset_memory(const struct settings *s, const json_t *explained)
+{
+	return s->memory_bytes ? least_of(s->memory_bytes, fact_limit(explained, "ceilings", "memory_bytes")) : fact_limit(explained, "limits", "memory_bytes");
+}
+
+uint64_t order_output(const struct settings *s, const json_t *explained)
+{
+	if (s->origin[SETTING_output_bytes] == ORIGIN_PRESET)
+		return fact_limit(explained, "limits", "output_bytes");
+	return least_of(s->output_bytes, fact_limit(explained, "ceilings", "output_bytes"));
+}
+
+/* What is asked for beyond the maximum becomes the maximum, and a warning. */
+static uint64_t take_wall(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings)
+{
+	uint64_t most = order_most_wall(s, explained), ms = (uint64_t)(json_number_value(asked) * 1000 + 0.5);
+	char     is[32], may[32];
+
+	if (!json_is_number(asked))
+		ms = order_preset_wall(s, explained);
+	if (ms <= most)
+		return ms;
+	json_array_append_new(warnings, json_sprintf("timeout: %s is too long; the call has the maximum, %s seconds", text_from_milli(ms, is, sizeof is),
+						     text_from_milli(most, may, sizeof may)));
+	return most;
+}
+
+static uint64_t take_memory(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings)
+{
+	uint64_t most = fact_limit(explained, "ceilings", "memory_bytes"), bytes;
+	char     is[32], may[32];
+
+	bytes = json_is_integer(asked) ? (uint64_t)json_integer_value(asked) : order_preset_memory(s, explained);
+	if (bytes <= most)
+		return bytes;
+	json_array_append_new(warnings, json_sprintf("memory_limit: %s is too much; it has the maximum, %s", text_from_size(bytes, is, sizeof is),
+						     text_from_size(most, may, sizeof may)));
+	return most;
+}
+
+/* A program that gets more wall time gets as much CPU time. */
+static uint64_t cpu_for(uint64_t wall_ms, const json_t *explained)
+{
+	uint64_t own = fact_limit(explained, "limits", "cpu_ms");
+
+	return wall_ms <= own ? own : least_of(wall_ms, fact_limit(explained, "ceilings", "cpu_ms"));
+}
+
+static json_t *limits_of(uint64_t wall_ms, uint64_t memory_bytes, uint64_t output_bytes, const json_t *explained)
+{
+	return json_pack("{sI sI sI sI}", "wall_ms", (json_int_t)wall_ms, "cpu_ms", (json_int_t)cpu_for(wall_ms, explained), "memory_bytes",
+			 (json_int_t)memory_bytes, "output_bytes", (json_int_t)output_bytes);
+}
+
+/* --- the rest --- */
+
+/* brigd gets NAME=VALUE, so a '=' in the name would set another variable. It finds other errors in a name itself. */
+static int check_variables(const json_t *map, struct err *e)
+{
+	const char   *key;
+	const json_t *value;
+
+	json_object_foreach((json_t *)map, key, value)
+		if (strchr(key, '='))
+			return err_set(e, ERR_BAD_SPEC, "env: \"%.60s\" has a '='; write {\"NAME\": \"value\"}", key);
+	return 0;
+}
+
+static json_t *variables_of(const json_t *map)
+{
+	json_t     *list = json_array(), *value;
+	const char *key;
+
+	json_object_foreach((json_t *)map, key, value)
+		json_array_append_new(list, json_sprintf("%s=%s", key, json_string_value(value)));
+	return list;
+}
+
+static json_t *message_of(const char *mode, const json_t *explained, json_t *imports)
+{
+	json_t *message = json_pack("{ss ss sO}", "op", "run", "mode", mode, "profile", json_object_get(explained, "profile"));
+
+	if (imports)
+		json_object_set_new(message, "imports", imports);
+	return message;
+}
+
+static void put_program_input(json_t *message, const json_t *arguments)
+{
+	const json_t *args = json_object_get(arguments, "args"), *env = json_object_get(arguments, "env");
+
+	if (json_array_size(args))
+		json_object_set(message, "args", (json_t *)args);
+	if (json_object_size(env))
+		json_object_set_new(message, "env", variables_of(env));
+	if (json_is_string(json_object_get(arguments, "stdin")))
+		json_object_set_new(message, "stdin", json_true());
+}
+
+static bool is_text_format(const struct settings *s, const json_t *format)
+{
+	return json_is_string(format) ? strcmp(json_string_value(format), "text") == 0 : s->reply == REPLY_TEXT;
+}
+
+static bool flag(const json_t *arguments, const char *name, bool preset)
+{
+	const json_t *value = json_object_get(arguments, name);
+
+	return json_is_boolean(value) ? json_is_true(value) : preset;
+}
+
+/* Raises the time that tool calls may take by that of a person's answer. */
+static void put_tools(json_t *message, const struct settings *s, const json_t *explained)
+{
+	uint64_t own = fact_limit(explained, "limits", "tool_wait_ms"), most = fact_limit(explained, "ceilings", "tool_wait_ms");
+
+	json_object_set_new(message, "tools", json_true());
+	if (most > own)
+		json_object_set_new(json_object_get(message, "limits"), "tool_wait_ms", json_integer((json_int_t)least_of(own + s->ask_timeout_ms, most)));
+}
+
+static void fill_form(const struct settings *s, const json_t *arguments, struct answer_form *answer_form)
+{
+	answer_form->as_text = is_text_format(s, json_object_get(arguments, "format"));
+	answer_form->detail = flag(arguments, "detail", s->detail);
+	answer_form->echo = flag(arguments, "echo_result", s->echo_result);
+	answer_form->capture = flag(arguments, "capture_output", true);
+}
+
+/*
+ * Limits of the jail, not of a call. A limit in the message must be enforced, or brigd refuses it; so memory is left out if
+ * neither the call nor the settings ask for it.
+ */
+static void put_jail(json_t *message, const struct settings *s, const json_t *asked)
+{
+	if (!json_is_integer(json_object_get(asked, "memory_limit")) && !s->memory_bytes)
+		json_object_del(json_object_get(message, "limits"), "memory_bytes");
+	if (json_array_size(s->allow_missing))
+		json_object_set(message, "allow_missing", s->allow_missing);
+	if (json_array_size(s->net))
+		json_object_set(message, "network", s->net);
+}
+
+/*
+ * A file .env may pick the profiles that come with brig, which reach no host. Where a host has one of that name with hosts or secrets, a
+ * person chooses it: who wrote the file would otherwise have programs reach these hosts with these secrets.
+ */
+static int check_profile(const struct settings *s, const json_t *explained, struct err *e)
+{
+	const json_t               *network = json_object_get(explained, "network");
+	const char                 *profile = json_string_value(json_object_get(explained, "profile"));
+	const struct choice_switch *by      = choice_switch(s);
+
+	if (!by || s->origin[by->id] != ORIGIN_DOTENV || !profile || strcmp(profile, by->profile) != 0)
+		return 0;
+	if (!json_array_size(json_object_get(network, "allow")) && !json_object_size(json_object_get(network, "secrets")))
+		return 0;
+	return err_set(e, ERR_DENIED, "%s: the profile %s has hosts or secrets of its own, and such a file does not choose it; start brig-mcp with --profile %s",
+		       s->where[by->id], profile, profile);
+}
+
+int order_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message, struct answer_form *answer_form, struct err *e)
+{
+	const json_t *modules = json_object_get(explained, "modules"), *asked = json_object_get(arguments, "allowed_imports");
+
+	fill_form(s, arguments, answer_form);
+	if (check_profile(s, explained, e) < 0 || check_variables(json_object_get(arguments, "env"), e) < 0)
+		return -1;
+	answer_form->timeout_ms   = take_wall(s, json_object_get(arguments, "timeout"), explained, warnings);
+	answer_form->memory_bytes = take_memory(s, json_object_get(arguments, "memory_limit"), explained, warnings);
+	*message = message_of("report", explained, choice_imports(s, modules, asked));
+	json_object_set_new(*message, "limits", limits_of(answer_form->timeout_ms, answer_form->memory_bytes, order_output(s, explained), explained));
+	put_jail(*message, s, arguments);
+	if (*s->servers)
+		put_tools(*message, s, explained);
+	put_program_input(*message, arguments);
+	return 0;
+}
+
+/* --- in a session --- */
+
+static int check_call(const json_t *arguments, struct err *e)
+{
+	if (json_string_length(json_object_get(arguments, "stdin")))
+		return err_set(e, ERR_BAD_SPEC, "stdin: a call in a session has none; put the text into a file, with the argument files, and open it");
+	if (json_array_size(json_object_get(arguments, "args")))
+		return err_set(e, ERR_BAD_SPEC, "args: a call in a session has none; write the values into the code");
+	if (json_array_size(json_object_get(arguments, "allowed_imports")))
+		return err_set(e, ERR_BAD_SPEC, "allowed_imports: cannot be enforced in a session; leave it out, or session");
+	return 0;
+}
+
+int order_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message, struct answer_form *answer_form, struct err *e)
+{
+	fill_form(s, arguments, answer_form);
+	if (check_call(arguments, e) < 0)
+		return -1;
+	answer_form->timeout_ms = take_wall(s, json_object_get(arguments, "timeout"), explained, warnings);
+	*message = json_pack("{ss}", "op", "run");
+	json_object_set_new(*message, "limits", limits_of(answer_form->timeout_ms, 0, order_output(s, explained), explained));
+	json_object_del(json_object_get(*message, "limits"), "memory_bytes");
+	if (*s->servers)
+		put_tools(*message, s, explained);
+	return 0;
+}
+
+json_t *order_open(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings, struct err *e)
+{
+	uint64_t memory_bytes;
+	json_t  *message;
+
+	if (check_profile(s, explained, e) < 0 || check_variables(json_object_get(asked, "env"), e) < 0)
+		return NULL;
+	memory_bytes = take_memory(s, json_object_get(asked, "memory_limit"), explained, warnings);
+	message = json_pack("{ss sO s{sI} sI}", "op", "open", "profile", json_object_get(explained, "profile"), "limits", "memory_bytes", (json_int_t)memory_bytes,
+			    "wait_ms", (json_int_t)OPEN_WAIT_MS);
+	put_jail(message, s, asked);
+	if (json_object_size(json_object_get(asked, "env")))
+		json_object_set_new(message, "env", variables_of(json_object_get(asked, "env")));
+	return message;
+}
+
+json_t *order_check(const struct settings *s, const json_t *asked_imports, const json_t *explained)
+{
+	json_t *message = message_of("check", explained, choice_imports(s, json_object_get(explained, "modules"), asked_imports));
+
+	json_object_set_new(message, "limits", json_pack("{sI}", "wall_ms", (json_int_t)least_of(CHECK_WALL_MS, fact_limit(explained, "ceilings", "wall_ms"))));
+	return message;
+}

@@ -1,0 +1,244 @@
+#include "waiter.h"
+
+#include "elicitation.h"
+#include "clean.h"
+#include "executions.h"
+#include "profile_info.h"
+#include "ask_hosts.h"
+#include "missing_module.h"
+#include "output_file.h"
+#include "reply.h"
+#include "yes_form.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_MAX_SHOWN = 120 };
+
+struct visit {
+	struct client_request request; /* first: a pointer to it is one to the visit. About a host; not under way: none is asked about */
+	struct call      *call;
+	struct execution *execution;
+	struct attendant  attendant;
+	struct loop_timer wait, progress;
+};
+
+static void visit_end(struct visit *v)
+{
+	client_request_forget(&v->request, v->call->mcp);
+	loop_timer_clear(&v->call->mcp->loop, &v->wait);
+	loop_timer_clear(&v->call->mcp->loop, &v->progress);
+	v->call->cancel = NULL;
+	asking_call_ends(v->call, v->execution);
+	execution_leave(v->execution, &v->attendant);
+	free(v);
+}
+
+/* --- a person is asked about a host that the run was refused --- */
+
+static void answer_or_ask(struct visit *v);
+
+static void host_is_answered(struct visit *v, bool is_allowed)
+{
+	struct execution *x = v->execution;
+
+	hosts_answer(x->mcp, x->profile, x->host, is_allowed);
+	*x->host = 0;
+	answer_or_ask(v);
+}
+
+static void on_host_answer(struct client_request *r, struct mcp *m, const struct rpc_message *response)
+{
+	(void)m;
+	host_is_answered((struct visit *)r, !response->error && yes_form_agrees(response->result));
+}
+
+static void on_no_host_answer(void *owner)
+{
+	struct visit *v = owner;
+
+	client_request_forget(&v->request, v->call->mcp);
+	host_is_answered(v, false);
+}
+
+/* The call ends with the question, and the client calls again (resume.h). */
+static bool end_with_host(struct visit *v)
+{
+	struct call *c    = v->call;
+	bool         lent = !*v->execution->handle;
+	json_t      *result;
+
+	if (!executions_keep(v->execution)) {
+		*v->execution->host = 0;
+		return false;
+	}
+	v->execution->is_lent |= lent;
+	result = asking_host_result(c, v->execution);
+	visit_end(v);
+	call_result(c, result);
+	return true;
+}
+
+static bool asks_about_host(struct visit *v)
+{
+	struct call      *c = v->call;
+	struct execution *x = v->execution;
+
+	if (x->state != EXECUTION_ENDED || !c->mcp->settings->ask_hosts || !asking_can(c) || *x->host || !hosts_next(x, x->host))
+		return false;
+	x->hosts_asked++;
+	if (revision_is_modern(c->revision))
+		return end_with_host(v);
+	v->request = (struct client_request){ .answered = on_host_answer };
+	client_request_send(&v->request, c, "elicitation/create", hosts_form(x->host));
+	v->wait.due = on_no_host_answer;
+	loop_timer_set(&c->mcp->loop, &v->wait, (int64_t)c->mcp->settings->ask_timeout_ms);
+	return true;
+}
+
+/* The outcome is made before the visit ends, which may free the run. */
+static void answer(struct visit *v)
+{
+	struct call          *c = v->call;
+	const struct execution *x = v->execution;
+	const struct answer_form answer_form = x->answer_form; /* its warnings must not be used: they are freed with the run */
+	struct named_session    *session;
+	struct output_files      files = { 0 };
+	scoped_outcome        o;
+
+	outcome_of(&o, x);
+	outcome_was_told(v->execution);
+	if (x->record)
+		facts_keep_isolation(c->mcp, x->profile, json_object_get(x->record, "isolation"));
+	session = output_file_make(&files, c, &o, x);
+	visit_end(v);
+	if (session)
+		output_file_put(c, session, &files, &o, &answer_form);
+	else if (!missing_answer(c, &o, &answer_form))
+		reply(c, &o, &answer_form);
+}
+
+static void answer_or_ask(struct visit *v)
+{
+	if (!asks_about_host(v))
+		answer(v);
+}
+
+static void on_ended(void *owner, struct execution *x)
+{
+	(void)x;
+	answer_or_ask(owner);
+}
+
+/* If the run cannot get a handle the call goes on waiting. */
+static void on_waited(void *owner)
+{
+	struct visit *v = owner;
+
+	if (executions_keep(v->execution))
+		answer(v);
+}
+
+static void cancel(struct call *c)
+{
+	struct visit *v = c->work;
+
+	if (client_request_waits(&v->request))
+		*v->execution->host = 0;
+	visit_end(v);
+}
+
+/* --- a person is asked --- */
+
+/* The call ends with the question. The run goes on, with a handle by which the next call finds it. */
+static void answer_with_question(struct visit *v)
+{
+	struct call *c      = v->call;
+	json_t      *result = asking_result(c, v->execution);
+
+	visit_end(v);
+	call_result(c, result);
+}
+
+static bool on_asks(void *owner, struct execution *x)
+{
+	struct visit *v    = owner;
+	bool          lent = !*x->handle;
+
+	if (!asking_can(v->call))
+		return false;
+	if (!revision_is_modern(v->call->revision)) {
+		asking_elicit(v->call, x);
+		return true;
+	}
+	if (!executions_keep(x))
+		return false;
+	x->is_lent |= lent;
+	answer_with_question(v);
+	return true;
+}
+
+/* --- progress --- */
+
+static void describe(const struct execution *x, double seconds, char *buf, size_t len)
+{
+	char        behind[TURN_BEHIND_MAX];
+	size_t      n, clean_len = 0;
+	const char *line  = execution_last_line(x, &n);
+	char       *clean = n ? clean_text(line, n < 4096 ? clean_whole(line, n) : clean_whole(line, 4096), false, &clean_len) : NULL;
+
+	if (x->state == EXECUTION_WAITS && *turn_behind(&x->turn, behind, sizeof behind))
+		snprintf(buf, len, "%.0f s, waiting for its turn in the session, behind %s", seconds, behind);
+	else if (x->state == EXECUTION_WAITS && turn_is_waiting(&x->turn))
+		snprintf(buf, len, "%.0f s, waiting for the session", seconds);
+	else if (x->state == EXECUTION_WAITS)
+		snprintf(buf, len, "%.0f s, waiting for a free place", seconds);
+	else if (clean && clean_len)
+		snprintf(buf, len, "%.0f s, last output: %.*s", seconds, (int)clean_cut(clean, clean_len, LINE_MAX_SHOWN), clean);
+	else
+		snprintf(buf, len, "%.0f s, no output yet", seconds);
+	free(clean);
+}
+
+static void on_progress(void *owner)
+{
+	struct visit           *v       = owner;
+	const struct execution *x       = v->execution;
+	double                  seconds = (double)(loop_now_ms() - x->asked_ms) / 1000;
+	char                    text[LINE_MAX_SHOWN + 128];
+
+	describe(x, seconds, text, sizeof text);
+	call_progress(v->call, seconds, (double)x->answer_form.timeout_ms / 1000, text);
+	loop_timer_set(&v->call->mcp->loop, &v->progress, (int64_t)v->call->mcp->settings->progress_ms);
+}
+
+void attend(struct call *c, struct execution *x, uint64_t wait_ms)
+{
+	struct visit *v = calloc(1, sizeof *v);
+
+	if (!v) {
+		struct rpc_error e;
+
+		rpc_error_set(&e, RPC_INTERNAL, "out of memory");
+		call_failure(c, &e);
+		return;
+	}
+	*v = (struct visit){ .call = c, .execution = x };
+	v->attendant = (struct attendant){ .ended = on_ended, .asks = on_asks, .owner = v };
+	v->wait      = (struct loop_timer){ .due = on_waited, .owner = v };
+	v->progress  = (struct loop_timer){ .due = on_progress, .owner = v };
+	c->work      = v;
+	c->cancel    = cancel;
+	execution_attend(x, &v->attendant);
+	if (x->state == EXECUTION_ENDED) {
+		answer_or_ask(v);
+		return;
+	}
+	if (x->tools.bridge.open) /* it may have asked before, when no call attended it */
+		loop_timer_set(&c->mcp->loop, &x->asks, 0);
+	if (wait_ms)
+		loop_timer_set(&c->mcp->loop, &v->wait, (int64_t)wait_ms);
+	if (c->progress_token)
+		loop_timer_set(&c->mcp->loop, &v->progress, (int64_t)c->mcp->settings->progress_ms);
+}

@@ -1,0 +1,12 @@
+/*
+ * waiter.h - one call waits for one run: progress meanwhile, then its result, or a handle if it takes longer
+ */
+#pragma once
+#include "call.h"
+#include "execution.h"
+
+/*
+ * Answers the call when the run has ended, or after wait_ms with the output so far and a handle; 0: never before the end. A
+ * call that is cancelled ends a run that has no handle. The run may have ended before.
+ */
+void attend(struct call *c, struct execution *x, uint64_t wait_ms);

@@ -1,0 +1,280 @@
+#include "sandbox_info.h"
+
+#include "execution.h"
+#include "profile_info.h"
+#include "run_request.h"
+#include "choice.h"
+#include "tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The profiles for the tiers of the published server. */
+static const char *const tiers[] = { "basic", "data-science", "network", "filesystem" };
+
+struct work {
+	struct call      *call;
+	const struct survey_reader *reader;
+	void             *owner;
+	struct fact       fact;
+	json_t           *hello, *names; /* names: of profiles that are still to be asked about */
+	char              asked[64];
+	struct survey     survey;
+	struct execution *probe;
+	struct attendant  probed;
+};
+
+static void work_free(struct work *w)
+{
+	fact_forget(&w->fact);
+	if (w->probe)
+		execution_leave(w->probe, &w->probed);
+	json_decref(w->hello);
+	json_decref(w->names);
+	json_decref(w->survey.profiles);
+	json_decref(w->survey.isolation);
+	json_decref(w->survey.why);
+	free(w);
+}
+
+static void cancel(struct call *c)
+{
+	struct work *w = c->work;
+
+	if (w->reader->gone)
+		w->reader->gone(w->owner);
+	work_free(w);
+}
+
+static void fail(struct work *w, const struct err *why)
+{
+	struct call                *c      = w->call;
+	const struct survey_reader *reader = w->reader;
+	void                       *owner  = w->owner;
+
+	c->cancel = NULL;
+	work_free(w);
+	reader->known(c, NULL, why, owner);
+}
+
+/* The call is answered while the survey is there. */
+static void answer_call(struct work *w)
+{
+	w->call->cancel = NULL;
+	w->reader->known(w->call, &w->survey, NULL, w->owner);
+	work_free(w);
+}
+
+/* --- which layers are in force --- */
+
+static void take_probe(struct work *w, const struct execution *x)
+{
+	const json_t *isolation = json_object_get(x->record, "isolation"), *error = json_object_get(x->record, "error");
+	const char   *message   = x->record ? json_string_value(json_object_get(error, "message")) : x->failure.text;
+
+	if (json_array_size(isolation))
+		json_array_extend(w->survey.isolation, (json_t *)isolation);
+	else
+		w->survey.why = json_string(message ? message : "no program could be run");
+	facts_keep_isolation(w->call->mcp, x->profile, isolation);
+}
+
+static void on_probed(void *owner, struct execution *x)
+{
+	struct work *w = owner;
+
+	take_probe(w, x);
+	answer_call(w);
+}
+
+static void probe(struct work *w)
+{
+	struct err e;
+	const struct execution_order order = {
+		.message   = json_pack("{ss ss ss}", "op", "run", "mode", "script", "profile", w->survey.preset),
+		.code      = "pass\n",
+		.code_len  = 5,
+		.principal = w->call->channel->principal,
+	};
+
+	w->probe = execution_start(w->call->mcp, &order, &e);
+	if (!w->probe) {
+		fail(w, &e);
+		return;
+	}
+	w->probed = (struct attendant){ .ended = on_probed, .owner = w };
+	execution_attend(w->probe, &w->probed);
+}
+
+static void look_at_isolation(struct work *w)
+{
+	const json_t *known = facts_isolation(w->call->mcp, w->survey.preset);
+
+	if (!known && survey_profile(&w->survey, w->survey.preset)) {
+		probe(w);
+		return;
+	}
+	if (known)
+		json_array_extend(w->survey.isolation, (json_t *)known);
+	else
+		w->survey.why = json_incref(json_object_get(json_object_get(w->survey.profiles, w->survey.preset), "error"));
+	answer_call(w);
+}
+
+/* --- the profiles, one after the other --- */
+
+static void ask_next(struct work *w);
+
+static void on_explained(void *owner, const json_t *reply, const struct err *why)
+{
+	struct work *w = owner;
+
+	if (!reply && why->kind != ERR_BAD_SPEC) {
+		fail(w, why);
+		return;
+	}
+	json_object_set_new(w->survey.profiles, w->asked, reply ? json_incref((json_t *)reply) : json_pack("{ss}", "error", why->text));
+	ask_next(w);
+}
+
+static void ask_next(struct work *w)
+{
+	size_t n = json_array_size(w->names);
+
+	if (!n && w->reader->isolation)
+		look_at_isolation(w);
+	else if (!n)
+		answer_call(w);
+	if (!n)
+		return;
+	snprintf(w->asked, sizeof w->asked, "%s", json_string_value(json_array_get(w->names, n - 1)));
+	json_array_remove(w->names, n - 1);
+	w->fact = (struct fact){ .known = on_explained, .owner = w };
+	fact_ask(&w->fact, w->call->mcp, "explain", w->asked);
+}
+
+static void add_name(json_t *names, const char *name)
+{
+	if (!survey_lists(names, name))
+		json_array_append_new(names, json_string(name));
+}
+
+static void on_hello(void *owner, const json_t *reply, const struct err *why)
+{
+	struct work  *w    = owner;
+	const json_t *more = json_object_get(reply, "profiles");
+
+	if (!reply) {
+		fail(w, why);
+		return;
+	}
+	w->survey.hello = w->hello = json_incref((json_t *)reply);
+	for (size_t i = json_array_size(more); i--;)
+		add_name(w->names, json_string_value(json_object_get(json_array_get(more, i), "name")));
+	for (size_t i = ARRAY_LEN(tiers); i--;)
+		add_name(w->names, tiers[i]);
+	add_name(w->names, w->survey.preset);
+	ask_next(w);
+}
+
+void survey_seek(struct call *c, const struct survey_reader *reader, void *owner)
+{
+	struct work *w = calloc(1, sizeof *w);
+	struct err   e;
+
+	if (!w) {
+		err_set(&e, ERR_LIMIT, "out of memory");
+		reader->known(c, NULL, &e, owner);
+		return;
+	}
+	*w = (struct work){ .call = c, .reader = reader, .owner = owner, .names = json_array() };
+	w->survey = (struct survey){ .profiles = json_object(), .isolation = json_array(), .preset = choice_profile(c->mcp->settings) };
+	w->fact   = (struct fact){ .known = on_hello, .owner = w };
+	c->work   = w;
+	c->cancel = cancel;
+	fact_ask(&w->fact, c->mcp, "hello", NULL);
+}
+
+void survey_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct survey *s), const struct survey *s, const struct err *why)
+{
+	if (s)
+		tool_answer_data(c, make(c->mcp, s), false);
+	else
+		tool_answer_text(c, why->text, true);
+}
+
+/* A rootfs that is built has a manifest with packages. */
+const json_t *survey_profile(const struct survey *s, const char *name)
+{
+	const json_t *found = json_object_get(s->profiles, name);
+
+	return json_array_size(json_object_get(found, "packages")) ? found : NULL;
+}
+
+const json_t *survey_modules(const struct survey *s, const char *name)
+{
+	return json_object_get(survey_profile(s, name), "modules");
+}
+
+bool survey_lists(const json_t *list, const char *text)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
+			return true;
+	return false;
+}
+
+json_t *survey_modules_beyond(const struct survey *s, const char *name)
+{
+	const json_t *all = survey_modules(s, name), *basic = survey_modules(s, "basic");
+	json_t       *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(all); i++)
+		if (!survey_lists(basic, json_string_value(json_array_get(all, i))))
+			json_array_append(list, json_array_get(all, i));
+	return list;
+}
+
+/* --- packages: a distribution's names and versions become those of their authors --- */
+
+/* Parts of the standard library that Debian has in packages of their own. */
+static const char *const parts[] = { "minimal", "distutils", "lib2to3", "gdbm", "tk", "venv", "pkg-resources" };
+
+static const char *python_name(const char *package)
+{
+	if (strcmp(package, "python3") == 0)
+		return "python";
+	if (strncmp(package, "python3-", 8) != 0 || strstr(package, "-lib"))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (strcmp(package + 8, parts[i]) == 0)
+			return NULL;
+	return package + 8;
+}
+
+/* "1:1.24.2+dfsg-1+deb12u1" -> "1.24.2" */
+static json_t *upstream_version(const char *version)
+{
+	const char *colon = strchr(version, ':'), *from = colon ? colon + 1 : version, *dash = strrchr(from, '-');
+	size_t      n     = dash ? (size_t)(dash - from) : strlen(from), plus = strcspn(from, "+~");
+
+	return json_stringn(from, plus < n ? plus : n);
+}
+
+json_t *survey_packages(const struct survey *s, const char *name)
+{
+	const json_t *all  = json_object_get(survey_profile(s, name), "packages");
+	json_t       *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(all); i++) {
+		const json_t *package = json_array_get(all, i);
+		const char   *known   = python_name(json_string_value(json_object_get(package, "name")));
+		json_t       *row;
+
+		if (!known)
+			continue;
+		row = json_pack("{ss so}", "name", known, "version", upstream_version(json_string_value(json_object_get(package, "version"))));
+		json_array_insert_new(list, strcmp(known, "python") == 0 ? 0 : json_array_size(list), row);
+	}
+	return list;
+}

@@ -1,0 +1,42 @@
+/*
+ * sandbox_info.h - all that is known about where programs run: brigd, its profiles, the layers that are in force.
+ *
+ * It is asked once for each connection. Which layers are in force is known from the last run in the default profile; if there
+ * was none, a program that does nothing is run to find out.
+ */
+#pragma once
+#include "call.h"
+
+struct survey {
+	const json_t *hello;
+	json_t       *profiles;  /* by name: its explain reply, or {"error": text} */
+	const char   *preset;    /* the profile of calls that name none */
+	json_t       *isolation; /* a list; empty when nothing can be run */
+	json_t       *why;       /* a text: why nothing can be run; or NULL */
+};
+
+/* The caller of a survey. Exactly one of the two functions is called, once. */
+struct survey_reader {
+	bool isolation; /* the layers are wanted; false: nothing is run, and the survey does not have them */
+	/* s: borrowed; NULL: why says why there is none. Must answer the call. */
+	void (*known)(struct call *c, const struct survey *s, const struct err *why, void *owner);
+	void (*gone)(void *owner); /* the call was cancelled; NULL: nothing must be freed */
+};
+void survey_seek(struct call *c, const struct survey_reader *reader, void *owner);
+
+/* Answers the call with the object that make() returns, as data; if s is NULL, with why. */
+void survey_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct survey *s), const struct survey *s, const struct err *why);
+
+/* The survey in words, for a model; malloc'ed. NULL: out of memory. */
+char *survey_text(const struct mcp *m, const struct survey *s);
+
+/* The explain reply of a profile; NULL if it cannot be used: it is unknown, or its rootfs is not built. */
+const json_t *survey_profile(const struct survey *s, const char *name);
+/* The modules of a profile; borrowed. NULL: it cannot be used, or lists none. */
+const json_t *survey_modules(const struct survey *s, const char *name);
+/* The modules that the profile basic does not have; a new list. */
+json_t *survey_modules_beyond(const struct survey *s, const char *name);
+/* Is the text in the list? */
+bool survey_lists(const json_t *list, const char *text);
+/* The Python packages of its rootfs, by the names and versions of their authors; a new list, the interpreter first. */
+json_t *survey_packages(const struct survey *s, const char *name);

@@ -1,0 +1,93 @@
+/* sandbox_info_text.c - a survey as a model reads it best: each thing once */
+#define _GNU_SOURCE
+#include "sandbox_info.h"
+
+#include "profile_info.h"
+#include "run_request.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+static bool has_package(const json_t *packages, const char *name)
+{
+	for (size_t i = 0; i < json_array_size(packages); i++)
+		if (strcmp(text_of(json_array_get(packages, i), "name"), name) == 0)
+			return true;
+	return false;
+}
+
+/* Python, and the packages that the profile basic does not have, with their versions. */
+static void print_libraries(FILE *out, const struct survey *s, const char *name)
+{
+	json_t     *packages = survey_packages(s, name), *basic = survey_packages(s, "basic");
+	const char *before = "";
+
+	for (size_t i = 0; i < json_array_size(packages); i++) {
+		const json_t *one = json_array_get(packages, i);
+
+		if (i && has_package(basic, text_of(one, "name")))
+			continue;
+		fprintf(out, "%s%s %s", before, i ? text_of(one, "name") : "Python", text_of(one, "version"));
+		before = ", ";
+	}
+	json_decref(packages);
+	json_decref(basic);
+}
+
+static void print_profile(FILE *out, const struct mcp *m, const struct survey *s, const char *name, const json_t *found)
+{
+	fprintf(out, "%s%s: ", name, strcmp(name, s->preset) == 0 ? " (the default)" : "");
+	print_libraries(out, s, name);
+	fprintf(out, "; %g s of time, at most %g; %" PRIu64 " MiB of memory, at most %" PRIu64 "\n", (double)order_preset_wall(m->settings, found) / 1000,
+		(double)order_most_wall(m->settings, found) / 1000, (uint64_t)(fact_limit(found, "limits", "memory_bytes") / MIB),
+		(uint64_t)(fact_limit(found, "ceilings", "memory_bytes") / MIB));
+}
+
+static void print_isolation(FILE *out, const struct survey *s, bool missing)
+{
+	static const char mark[] = "missing:";
+	const char       *before = missing ? "Not in force here: " : "In force: ", *after = "";
+
+	for (size_t i = 0; i < json_array_size(s->isolation); i++) {
+		const char *name = json_string_value(json_array_get(s->isolation, i));
+
+		if ((strncmp(name, mark, sizeof mark - 1) == 0) != missing)
+			continue;
+		fprintf(out, "%s%s", before, name + (missing ? sizeof mark - 1 : 0));
+		before = ", ";
+		after  = ".\n";
+	}
+	fputs(after, out);
+}
+
+char *survey_text(const struct mcp *m, const struct survey *s)
+{
+	const json_t *preset = json_object_get(s->profiles, s->preset), *found;
+	char         *text   = NULL;
+	size_t        len;
+	FILE         *out = open_memstream(&text, &len);
+	const char   *name;
+
+	if (!out)
+		return NULL;
+	if (s->why)
+		fprintf(out, "No program can be run here: %s\n", json_string_value(s->why));
+	fputs("Profiles, and what they have beside Python's standard library:\n", out);
+	json_object_foreach(s->profiles, name, found)
+		if (survey_profile(s, name))
+			print_profile(out, m, s, name, found);
+	fprintf(out, "There is no network, and nothing can be installed. Of the output %" PRIu64 " KiB are kept.\n", order_output(m->settings, preset) >> 10);
+	if (m->settings->imports == IMPORTS_ENFORCE)
+		fputs("Only the modules that the profile lists can be imported; validate_code names those that are not.\n", out);
+	print_isolation(out, s, false);
+	print_isolation(out, s, true);
+	return fclose(out) == 0 ? text : NULL;
+}

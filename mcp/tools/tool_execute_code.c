@@ -1,0 +1,347 @@
+/* tool_execute_code.c - run a program, and report its output, its result and how it ended */
+#include "waiter.h"
+#include "executions.h"
+#include "profile_info.h"
+#include "findings.h"
+#include "ask_hosts.h"
+#include "metrics.h"
+#include "run_request.h"
+#include "choice.h"
+#include "reply.h"
+#include "session_argument.h"
+#include "named_sessions.h"
+#include "tool.h"
+#include "workspace_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const formats[] = { "json", "text", NULL };
+
+/* clang-format off */
+static const struct argument rows[] = {
+	/* name                type             least    most        preset        meaning */
+	{ { "code",            FIELD_STR,    0, 0,       FIELD_ANY,  0,            "Python program", NULL, NULL }, true,
+	  "Python program. The value of its last expression, or its variable result, comes back as result" },
+	{ { "session",         FIELD_STR,    0, 0,       PROTOCOL_NAME_MAX, 0,     "A name of your choice", NULL, NULL }, false,
+	  "A name of 1 to 64 letters, digits and ._-: calls with the same one share variables, files and running programs, see Sessions below" },
+	{ { "files",           FIELD_ROWS,   0, 0,       WORKSPACE_FILES_MAX, 0,   "Put into /workspace first: content is text, base64 bytes", NULL, workspace_file_fields }, false,
+	  "Files that are put into /workspace before the program runs: objects with path, and content, a text, or base64, bytes. In a session they replace those that are there" },
+	{ { "timeout",         FIELD_MILLI,  0, 10,      86400000,   FIELD_UNSET, "Seconds; default {timeout}, at most {most}", NULL, NULL }, false,
+	  "Seconds until it is ended; more than --max-timeout becomes that, with a warning" },
+	{ { "memory_limit",    FIELD_SIZE,   0, 8 * MIB, 1024 * GIB, FIELD_UNSET, "As \"512m\"", NULL, NULL }, false,
+	  "Memory, as \"256m\" or \"1g\"; a number counts MiB. The default is the profile's; more than its ceiling becomes that, with a warning. In a session the first call sets it" },
+	{ { "stdin",           FIELD_STR,    0, 0,       FIELD_ANY,  0,            "", NULL, NULL }, false,
+	  "What the program reads from standard input; nothing by default. Not in a session" },
+	{ { "args",            FIELD_WORDS,  0, 0,       1024,       0,            "sys.argv[1:]", NULL, NULL }, false,
+	  "Its arguments, sys.argv[1:]. Not in a session" },
+	{ { "env",             FIELD_MAP,    0, 0,       64,         0,            "Environment variables", NULL, NULL }, false,
+	  "More environment variables. In a session the first call sets them" },
+	{ { "profile",         FIELD_STR,    0, 0,       63,         0,            "Packages and limits; default {profile}; get_sandbox_info lists others", NULL, NULL }, false,
+	  "Which packages and limits, as basic or data-science; get_sandbox_info lists them. A session has one" },
+	{ { "allowed_imports", FIELD_WORDS,  0, 0,       512,        0,            "Refuse other modules", NULL, NULL }, false,
+	  "Only these modules may be imported, as [\"math\", \"json\"]; any when empty. Not in a session" },
+	{ { "validate",        FIELD_BOOL,   0, 0,       1,          0,            "Run only what passes validate_code", NULL, NULL }, false,
+	  "Check the code first (validate_code), and run it only if it passes" },
+	{ { "format",          FIELD_CHOICE, 0, 0,       1,          FIELD_UNSET, "Of the answer", formats, NULL }, false,
+	  "The answer: json, one object; text, made to be read" },
+	{ { "detail",          FIELD_BOOL,   0, 0,       1,          FIELD_UNSET, "All keys and output", NULL, NULL }, false,
+	  "json: every key, and all output that was kept; else long output is cut in its middle, and what says nothing is left out" },
+	{ { "capture_output",  FIELD_BOOL,   0, 0,       1,          1,            "", NULL, NULL }, UNLISTED,
+	  "false: leave stdout and stderr out of the answer" },
+	{ { "echo_result",     FIELD_BOOL,   0, 0,       1,          FIELD_UNSET, "Also to stdout", NULL, NULL }, UNLISTED,
+	  "Append the result to stdout, as an interpreter does" },
+	{ { "use_container",   FIELD_BOOL,   0, 0,       1,          FIELD_UNSET, "Ignored", NULL, NULL }, UNLISTED,
+	  "Accepted for older clients; every run is isolated" },
+	{ { 0 }, false, NULL },
+};
+/* clang-format on */
+
+/* One call, until its run is started. */
+struct work {
+	struct call      *call;
+	json_t           *arguments; /* checked */
+	json_t           *warnings;
+	struct fact       fact;
+	json_t           *explained;
+	const char       *session; /* its name, borrowed from arguments; "": none */
+	json_t           *asked;   /* what the session has, or is to have; NULL: no session */
+	struct execution *check;
+	struct attendant  checked;
+};
+
+static void work_free(struct work *w)
+{
+	w->call->cancel = NULL;
+	fact_forget(&w->fact);
+	if (w->check)
+		execution_leave(w->check, &w->checked);
+	json_decref(w->arguments);
+	json_decref(w->warnings);
+	json_decref(w->explained);
+	json_decref(w->asked);
+	free(w);
+}
+
+static void cancel(struct call *c)
+{
+	work_free(c->work);
+}
+
+/* Answers a call for which nothing was run. The form of the answer is taken from unchecked arguments, as another one may be wrong. */
+static void answer_outcome(struct call *c, const struct outcome *o)
+{
+	const struct settings *s         = c->mcp->settings;
+	const json_t          *arguments = json_object_get(c->params, "arguments"), *detail = json_object_get(arguments, "detail");
+	const char            *format    = json_string_value(json_object_get(arguments, "format"));
+
+	reply(c, o, &(struct answer_form){ .as_text = format ? strcmp(format, "text") == 0 : s->reply == REPLY_TEXT,
+					   .detail = json_is_boolean(detail) ? json_is_true(detail) : s->detail });
+}
+
+static void answer_refused(struct call *c, const char *why, bool is_ours)
+{
+	scoped_outcome o;
+
+	outcome_refused(&o, why);
+	if (is_ours)
+		strcpy(o.exit_reason, "setup_failed");
+	answer_outcome(c, &o);
+}
+
+static void refuse(struct work *w, const struct err *why)
+{
+	struct call *c       = w->call;
+	bool         is_ours = why->kind != ERR_BAD_SPEC && why->kind != ERR_DENIED;
+
+	work_free(w);
+	metrics_refused(c->mcp->metrics, is_ours ? "setup_failed" : "denied");
+	answer_refused(c, why->text, is_ours);
+}
+
+/* --- the last step --- */
+
+static int take_files(const struct work *w, struct execution_order *order, struct err *e)
+{
+	const json_t *files = json_object_get(w->arguments, "files");
+
+	if (json_array_size(files))
+		order->files = workspace_file_puts(files, &order->files_len, e);
+	return json_array_size(files) && !order->files ? -1 : 0;
+}
+
+/* Fills in the rest of the order and starts it. order->message is taken over, even if it fails. */
+static struct execution *start(struct work *w, struct execution_order *order, struct err *e)
+{
+	const json_t *code = json_object_get(w->arguments, "code"), *input = json_object_get(w->arguments, "stdin");
+
+	order->code      = json_string_value(code);
+	order->code_len  = json_string_length(code);
+	order->principal = w->call->channel->principal;
+	if (!order->session) {
+		order->input     = json_string_value(input);
+		order->input_len = json_string_length(input);
+	}
+	if (take_files(w, order, e) == 0)
+		return execution_start(w->call->mcp, order, e);
+	json_decref(order->message);
+	return NULL;
+}
+
+static struct execution *start_alone(struct work *w, struct answer_form *answer_form, struct err *e)
+{
+	struct execution_order order = { 0 };
+
+	if (order_run(w->call->mcp->settings, w->arguments, w->explained, w->warnings, &order.message, answer_form, e) < 0)
+		return NULL;
+	hosts_into(w->call->mcp, order.message, w->explained);
+	return start(w, &order, e);
+}
+
+/* A new session must be entered before the loop turns again, which start() does. */
+static struct execution *start_in_session(struct work *w, struct answer_form *answer_form, struct err *e)
+{
+	struct execution_order order = { 0 };
+
+	if (order_call(w->call->mcp->settings, w->arguments, w->explained, w->warnings, &order.message, answer_form, e) < 0)
+		return NULL;
+	order.patience_ms = answer_form->timeout_ms;
+	order.session     = session_argument_make(w->call, w->session, w->asked, w->explained, w->warnings, e);
+	if (order.session) {
+		answer_form->memory_bytes = (uint64_t)json_integer_value(json_object_get(json_object_get(order.session->message, "limits"), "memory_bytes"));
+		if (!answer_form->memory_bytes)
+			answer_form->memory_bytes = order_preset_memory(w->call->mcp->settings, w->explained);
+		return start(w, &order, e);
+	}
+	json_decref(order.message);
+	return NULL;
+}
+
+static void run(struct work *w)
+{
+	struct call       *c    = w->call;
+	struct answer_form answer_form = { 0 };
+	struct err         e;
+	struct execution  *x = *w->session ? start_in_session(w, &answer_form, &e) : start_alone(w, &answer_form, &e);
+
+	if (!x) {
+		refuse(w, &e);
+		return;
+	}
+	x->answer_form   = answer_form;
+	x->answer_form.warnings = json_incref(w->warnings);
+	work_free(w);
+	attend(c, x, c->mcp->settings->yield_after_ms);
+}
+
+/* --- a check before it --- */
+
+static void refuse_findings(struct work *w, json_t *findings)
+{
+	struct call   *c = w->call;
+	scoped_outcome o;
+
+	outcome_refused(&o, "Code validation failed");
+	o.findings   = findings_short(findings);
+	o.is_failure = false; /* the program's fault */
+	work_free(w);
+	metrics_refused(c->mcp->metrics, "validation");
+	answer_outcome(c, &o);
+}
+
+/* The check could not be run, which says nothing about the program. */
+static void answer_unchecked(struct work *w, const struct execution *x)
+{
+	struct call   *c = w->call;
+	scoped_outcome o;
+
+	outcome_of(&o, x);
+	work_free(w);
+	answer_outcome(c, &o);
+}
+
+static void on_checked(void *owner, struct execution *x)
+{
+	struct work *w = owner;
+	json_t      *findings;
+
+	if (!x->record) {
+		answer_unchecked(w, x);
+		return;
+	}
+	findings = findings_json(x);
+	execution_leave(x, &w->checked);
+	w->check = NULL;
+	if (json_is_true(json_object_get(findings, "valid")))
+		run(w);
+	else
+		refuse_findings(w, findings);
+	json_decref(findings);
+}
+
+static void check(struct work *w)
+{
+	struct err e;
+
+	w->checked = (struct attendant){ .ended = on_checked, .owner = w };
+	w->check   = findings_seek(w->call, w->arguments, w->explained, &w->checked, &e);
+	if (!w->check)
+		refuse(w, &e);
+}
+
+/* --- the first step --- */
+
+static void on_explained(void *owner, const json_t *reply, const struct err *why)
+{
+	struct work *w = owner;
+
+	if (!reply) {
+		refuse(w, why);
+		return;
+	}
+	w->explained = json_incref((json_t *)reply);
+	if (json_is_true(json_object_get(w->arguments, "validate")))
+		check(w);
+	else
+		run(w);
+}
+
+static const char *profile_of(const struct work *w)
+{
+	const char *asked = json_string_value(json_object_get(w->asked ? w->asked : w->arguments, "profile"));
+
+	return asked && *asked ? asked : choice_profile(w->call->mcp->settings);
+}
+
+static int take_session(struct work *w, struct err *e)
+{
+	w->session = session_argument_name(w->arguments, e);
+	if (!w->session)
+		return -1;
+	if (*w->session && !named_sessions_are_offered(w->call->mcp->settings)) {
+		json_array_append_new(w->warnings, json_string("The argument 'session' was ignored: there are no sessions here, and nothing is kept; send the whole program"));
+		w->session = "";
+	}
+	if (*w->session)
+		w->asked = session_argument_asked(w->call, w->session, w->arguments, w->warnings, e);
+	return *w->session && !w->asked ? -1 : 0;
+}
+
+/* An empty or too long text is refused in the words of the published server. */
+static int take(struct work *w, const json_t *given, struct err *e)
+{
+	const json_t *code = json_object_get(given, "code");
+
+	if (json_is_string(code) && order_check_code(w->call->mcp->settings, code, e) < 0)
+		return -1;
+	w->arguments = arguments_take(rows, given, w->warnings, e);
+	return w->arguments ? take_session(w, e) : -1;
+}
+
+static void call(struct call *c, const json_t *given)
+{
+	struct work *w = calloc(1, sizeof *w);
+	struct err   e;
+
+	if (!w) {
+		answer_refused(c, "out of memory", true);
+		return;
+	}
+	w->call     = c;
+	w->session  = "";
+	w->warnings = json_array();
+	w->fact     = (struct fact){ .known = on_explained, .owner = w };
+	c->work     = w;
+	c->cancel   = cancel;
+	if (take(w, given, &e) < 0)
+		refuse(w, &e);
+	else
+		fact_ask(&w->fact, c->mcp, "explain", profile_of(w));
+}
+
+/* The caller has counted it in the metrics. */
+static void refuse_call(struct call *c, const char *why)
+{
+	answer_refused(c, why, false);
+}
+
+const struct tool tool_execute_code = {
+	.name        = "execute_code",
+	.title       = "Execute Python code",
+	.description = "Run Python 3 in a sandbox {network}.{packages} Each call starts fresh. The value of the last expression comes back; print() the rest; "
+		       "figures and images are shown. Files are in /workspace.{shown} If exit_reason is \"running\", go on with wait_execution.",
+	.manual      = "Run a Python 3 program in a jail and get its output, its result and what it cost. Without session each call starts fresh: nothing "
+		       "is kept, and files are gone afterwards. A program that raises is not an error of the tool. A run that takes long answers first "
+		       "with exit_reason \"running\" and an execution_id.",
+	.with_sessions = " Calls that name the same session share variables and files.",
+	.with_servers = "Call them as tools.SERVER.NAME(argument=value); find_tools tells names and signatures. Call many in one program, and print only what you need.",
+	.arguments   = rows,
+	.leaves_nothing = true,
+	.resumes     = true,
+	.read_only   = false,
+	.destructive = false,
+	.idempotent  = false,
+	.open_world  = false,
+	.call        = call,
+	.refuse      = refuse_call,
+};

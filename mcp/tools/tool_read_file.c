@@ -1,0 +1,402 @@
+/* tool_read_file.c - a file of a session: text as text, an image as an image */
+#define _GNU_SOURCE
+#include "base64.h"
+#include "clean.h"
+#include "excerpt.h"
+#include "images.h"
+#include "session_argument.h"
+#include "text.h"
+#include "tool.h"
+#include "workspace_file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes that are kept of a file: as many as an image in a reply may have, or as a file in the directory for artifacts. */
+#define KEPT_BYTES  (GALLERY_ROOM / 4 * 3)
+#define SAVED_BYTES (64 * MIB)
+enum { TAIL = 8 * 1024 };
+
+/* clang-format off */
+static const struct argument rows[] = {
+	SESSION_ARGUMENT_ROW,
+	{ { "path",    FIELD_STR, 0, 1, FILE_NAME_BYTES + 32, 0, "", NULL, NULL }, true,
+	  "Path below /workspace" },
+	{ { "offset",  FIELD_COUNT, 0, 1, INT32_MAX, FIELD_UNSET, "First line", NULL, NULL }, false,
+	  "The first line, from 1" },
+	{ { "limit",   FIELD_COUNT, 0, 1, INT32_MAX, FIELD_UNSET, "Lines", NULL, NULL }, false,
+	  "How many lines; as many as fit into a reply are shown" },
+	{ { 0 }, false, NULL },
+};
+/* clang-format on */
+
+struct work {
+	struct call         *call;
+	json_t              *arguments;
+	const char          *path; /* borrowed from arguments */
+	struct session_files files;
+	bool                 found, below; /* the file was found; it is a directory with files */
+	uint64_t             left_out;     /* the reason why it was left out + 1; 0: it was not */
+	bool                 changed;      /* while it was read: its bytes are of two moments */
+	uint64_t             bytes;
+	char                *data; /* its first bytes */
+	size_t               len, room, keep;
+	uint64_t             from, limit; /* the lines that were asked for, from 1 on; from 0: not by line */
+	uint64_t             line, upto;  /* the line that comes, and the last one that is in data, whole or in part */
+	bool                 last_is_open; /* no newline has ended the last line yet */
+	bool                 is_full;     /* of what was asked for, a part had no room */
+	char                 tail[TAIL]; /* its last bytes, of those that are not in data */
+	size_t               tail_len;
+};
+
+static void work_free(struct work *w)
+{
+	w->call->cancel = NULL;
+	session_files_stop(&w->files);
+	json_decref(w->arguments);
+	free(w->data);
+	free(w);
+}
+
+static void cancel(struct call *c)
+{
+	work_free(c->work);
+}
+
+static void answer(struct work *w, json_t *content, bool is_error)
+{
+	struct call *c = w->call;
+
+	work_free(w);
+	tool_answer_blocks(c, content, NULL, is_error);
+}
+
+/* Takes text over. */
+static void answer_text(struct work *w, json_t *text, bool is_error)
+{
+	answer(w, json_pack("[{ss so}]", "type", "text", "text", text ? text : json_string("out of memory")), is_error || !text);
+}
+
+static void refuse(struct work *w, const char *why)
+{
+	struct call *c = w->call;
+	char         text[600];
+
+	snprintf(text, sizeof text, "%s", why);
+	work_free(w);
+	tool_answer_text(c, text, true);
+}
+
+/* --- the form of the answer --- */
+
+static const char *image_type(const struct work *w)
+{
+	static const struct {
+		const char *type, *magic;
+		size_t      len;
+	} kinds[] = { { "image/png", "\x89PNG\r\n\x1a\n", 8 }, { "image/jpeg", "\xff\xd8\xff", 3 }, { "image/gif", "GIF8", 4 }, { "image/webp", "RIFF", 4 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (w->len >= kinds[i].len && memcmp(w->data, kinds[i].magic, kinds[i].len) == 0)
+			return strcmp(kinds[i].magic, "RIFF") != 0 || (w->len >= 12 && memcmp(w->data + 8, "WEBP", 4) == 0) ? kinds[i].type : NULL;
+	return NULL;
+}
+
+/* false: it is not an image that clients show. */
+static bool answer_image(struct work *w)
+{
+	const char *type   = w->len == w->bytes ? image_type(w) : NULL;
+	char       *data   = type ? base64_encode(w->data, w->len) : NULL;
+	size_t      len    = data ? strlen(data) : 0;
+	bool        is_one = data && len <= GALLERY_ROOM && gallery_shows(type, data, len);
+
+	if (is_one)
+		answer(w, json_pack("[{ss so} {ss ss ss}]", "type", "text", "text", json_sprintf("[%s, %zu bytes, shown below]", type, w->len), "type", "image", "data", data, "mimeType", type), false);
+	free(data);
+	return is_one;
+}
+
+static bool is_text(const struct work *w)
+{
+	size_t whole = w->len == w->bytes ? w->len : clean_whole(w->data, w->len);
+
+	return !w->len || (!memchr(w->data, 0, whole) && text_is_utf8(w->data, whole));
+}
+
+static void answer_as_text(struct work *w)
+{
+	size_t         head_len = 0, tail_len = 0, len = 0;
+	bool           is_cut = w->tail_len > 0;
+	char          *head   = clean_text(w->data ? w->data : "", is_cut ? clean_whole(w->data, w->len) : w->len, false, &head_len);
+	size_t         from   = is_cut ? clean_begin(w->tail, w->tail_len, 0) : 0;
+	char          *tail = is_cut ? clean_text(w->tail + from, w->tail_len - from, false, &tail_len) : NULL, *text = NULL;
+	struct excerpt x   = { head, head_len, tail, tail_len, w->bytes, NULL };
+	FILE          *out = head && (tail || !is_cut) ? open_memstream(&text, &len) : NULL;
+
+	if (out) {
+		excerpt_print(out, &x, w->call->mcp->settings->text_bytes);
+		fclose(out);
+	}
+	answer_text(w, text ? json_stringn(text, len) : NULL, false);
+	free(text);
+	free(head);
+	free(tail);
+}
+
+/* --- by line --- */
+
+static size_t keep_head(struct work *w, const char *bytes, size_t len);
+
+static bool is_asked_for(const struct work *w)
+{
+	return w->line >= w->from && (!w->limit || w->line - w->from < w->limit);
+}
+
+/* The rest of a line that has no room is left out, and all lines after it. */
+static void keep_line(struct work *w, const char *bytes, size_t len)
+{
+	size_t room = w->call->mcp->settings->text_bytes, n = w->len + len <= room ? len : room - w->len;
+
+	if (w->is_full || !is_asked_for(w) || !len)
+		return;
+	w->is_full = n < len;
+	if (w->is_full && w->upto && w->upto < w->line && n < len) /* not a part of a line that is not the first */
+		n = 0;
+	w->upto = n ? w->line : w->upto;
+	(void)keep_head(w, bytes, n);
+}
+
+static void take_lines(struct work *w, const char *bytes, size_t len)
+{
+	while (len) {
+		const char *end = memchr(bytes, '\n', len);
+		size_t      n   = end ? (size_t)(end - bytes) + 1 : len;
+
+		keep_line(w, bytes, n);
+		w->line += end != NULL;
+		w->last_is_open = !end;
+		bytes += n;
+		len -= n;
+	}
+}
+
+static void answer_lines(struct work *w)
+{
+	uint64_t total = w->line - !w->last_is_open;
+	size_t   len   = 0;
+	char    *text  = clean_text(w->data ? w->data : "", clean_whole(w->data ? w->data : "", w->len), false, &len);
+
+	if (text && w->upto < total)
+		answer_text(w, json_sprintf("%s%s[lines %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; offset=%" PRIu64 " goes on]", text, len && text[len - 1] == '\n' ? "" : "\n", w->from, w->upto, total, w->upto + 1), false);
+	else
+		answer_text(w, text ? json_stringn(text, len) : NULL, false);
+	free(text);
+}
+
+static char *save(const struct work *w)
+{
+	const char *slash = strrchr(w->path, '/');
+	struct err  e;
+	char       *path;
+
+	if (!w->call->mcp->artifacts || w->len < w->bytes)
+		return NULL;
+	path = artifacts_save(w->call->mcp->artifacts, slash ? slash + 1 : w->path, w->data, w->len, &e);
+	if (!path)
+		fprintf(stderr, "brig-mcp: %s\n", e.text);
+	return path;
+}
+
+static void answer_lines_or_say_why(struct work *w)
+{
+	char text[200];
+
+	if (w->from > w->line - !w->last_is_open && w->from > 1) {
+		snprintf(text, sizeof text, "offset: the file has %" PRIu64 " lines", w->line - !w->last_is_open);
+		refuse(w, text);
+	} else if (w->len && memchr(w->data, 0, w->len)) {
+		refuse(w, "offset: the file is no text; leave offset and limit out");
+	} else {
+		answer_lines(w);
+	}
+}
+
+static void answer_binary(struct work *w)
+{
+	const char *type = image_type(w), *kind = type ? type : "binary";
+	char       *path = save(w);
+	json_t     *text;
+
+	if (path)
+		text = json_sprintf("[%s, %" PRIu64 " bytes, saved as %s]", kind, w->bytes, path);
+	else if (type)
+		text = json_sprintf("[%s, %" PRIu64 " bytes, too large to be shown: %u KiB is the most; save it smaller with execute_code]", kind, w->bytes,
+				    (unsigned)(KEPT_BYTES / KIB));
+	else
+		text = json_sprintf("[%s, %" PRIu64 " bytes, not shown: read it with execute_code]", kind, w->bytes);
+	free(path);
+	answer_text(w, text, false);
+}
+
+/* --- what comes --- */
+
+static void on_over(void *owner, const struct err *why)
+{
+	struct work *w = owner;
+	char         text[300];
+
+	if (why) {
+		refuse(w, why->text);
+	} else if (!w->found) {
+		snprintf(text, sizeof text, "path: \"%.100s\" %s", w->path,
+			 w->left_out ? workspace_file_left_out(w->left_out - 1) : w->below ? "is a directory; list_files shows what is in it" : "is not there; list_files shows what is");
+		refuse(w, text);
+	} else if (w->changed) {
+		snprintf(text, sizeof text, "path: \"%.100s\" was changed while it was read; read it again when the program that writes it is done", w->path);
+		refuse(w, text);
+	} else if (w->from) {
+		answer_lines_or_say_why(w);
+	} else if (!answer_image(w)) {
+		if (is_text(w))
+			answer_as_text(w);
+		else
+			answer_binary(w);
+	}
+}
+
+/* Takes only the file that was asked for. */
+static bool on_entry(void *owner, const struct file_entry *entry, const char *name)
+{
+	struct work *w = owner;
+
+	if (w->found) {
+		w->changed = entry->kind == FILE_LEFT;
+		return w->changed;
+	}
+	if (strcmp(name, w->path) != 0) {
+		w->below = true;
+		return false;
+	}
+	if (entry->kind == FILE_LEFT)
+		w->left_out = entry->bytes + 1;
+	w->found = entry->kind == FILE_REGULAR || entry->kind == FILE_EXECUTABLE;
+	w->bytes = entry->bytes;
+	w->keep  = w->call->mcp->artifacts && w->bytes <= SAVED_BYTES ? SAVED_BYTES : KEPT_BYTES;
+	return w->found;
+}
+
+static size_t keep_head(struct work *w, const char *bytes, size_t len)
+{
+	size_t n = w->keep - w->len < len ? w->keep - w->len : len, room = w->room ? w->room : 4096;
+	char  *grown;
+
+	while (room < w->len + n)
+		room *= 2;
+	grown = !n ? NULL : room > w->room ? realloc(w->data, room) : w->data;
+	if (!grown)
+		return 0;
+	w->data = grown;
+	w->room = room > w->room ? room : w->room;
+	memcpy(w->data + w->len, bytes, n);
+	w->len += n;
+	return n;
+}
+
+static void keep_tail(struct work *w, const char *bytes, size_t len)
+{
+	size_t n = len < TAIL ? len : TAIL, old = w->tail_len < TAIL - n ? w->tail_len : TAIL - n;
+
+	memmove(w->tail, w->tail + w->tail_len - old, old);
+	memcpy(w->tail + old, bytes + len - n, n);
+	w->tail_len = old + n;
+}
+
+static bool on_bytes(void *owner, const char *bytes, size_t len)
+{
+	struct work *w = owner;
+	size_t       n;
+
+	if (w->from) {
+		take_lines(w, bytes, len);
+		return true;
+	}
+	n = keep_head(w, bytes, len);
+	if (n < len)
+		keep_tail(w, bytes + n, len - n);
+	return true;
+}
+
+/* --- the question --- */
+
+static void take_range(struct work *w)
+{
+	const json_t *from = json_object_get(w->arguments, "offset"), *limit = json_object_get(w->arguments, "limit");
+
+	w->line  = 1;
+	w->last_is_open = false;
+	w->limit = json_is_integer(limit) ? (uint64_t)json_integer_value(limit) : 0;
+	w->from  = json_is_integer(from) ? (uint64_t)json_integer_value(from) : w->limit ? 1 : 0;
+}
+
+static char *question_of(const char *path, size_t *len)
+{
+	char *pattern = workspace_file_pattern(path), *made = NULL;
+	FILE *out = pattern ? open_memstream(&made, len) : NULL;
+
+	if (out) {
+		transfer_add(out, FILE_END, "", NULL, 0);
+		transfer_add(out, FILE_GET, pattern, NULL, 0);
+		transfer_add(out, FILE_END, "", NULL, 0);
+		fclose(out);
+	}
+	free(pattern);
+	return made;
+}
+
+static int begin(struct work *w, struct err *e)
+{
+	static const struct transfer_events events = { .read = { on_entry, on_bytes }, .ended = on_over };
+	const char                         *name   = session_argument_name(w->arguments, e);
+	struct named_session               *s      = name ? session_argument_find(w->call, name, e) : NULL;
+	size_t                              len    = 0;
+	char                               *out;
+
+	w->path = s ? workspace_file_path(json_string_value(json_object_get(w->arguments, "path")), e) : NULL;
+	if (!w->path)
+		return -1;
+	out = question_of(w->path, &len);
+	if (!out)
+		return err_set(e, ERR_LIMIT, "path: is too long");
+	take_range(w);
+	session_files_begin(&w->files, s, out, len, &events, w);
+	return 0;
+}
+
+static void call(struct call *c, const json_t *given)
+{
+	struct work *w = tool_work(c, sizeof *w, cancel);
+	struct err   e;
+
+	if (!w)
+		return;
+	w->call      = c;
+	w->arguments = arguments_take(rows, given, NULL, &e);
+	if (!w->arguments || begin(w, &e) < 0)
+		refuse(w, e.text);
+}
+
+const struct tool tool_read_file = {
+	.name        = "read_file",
+	.description = "Read a file of a session: text (long ones cut; offset and limit count lines) or an image.",
+	.manual      = "Read a file of a session: text as text, of long ones the beginning and the end, or with offset and limit the lines that are asked for; an image as one. What is neither, or too large, "
+		       "is named with its size, and with --artifacts saved.",
+	.arguments   = rows,
+	.read_only   = true,
+	.destructive = false,
+	.idempotent  = true,
+	.open_world  = false,
+	.in_session  = true,
+	.call        = call,
+};

@@ -1,0 +1,123 @@
+/* tool_validate_code.c - check a program without executing it, and report the findings */
+#include "profile_info.h"
+#include "findings.h"
+#include "run_request.h"
+#include "choice.h"
+#include "tool.h"
+
+#include <stdlib.h>
+
+/* clang-format off */
+static const struct argument rows[] = {
+	{ { "code",            FIELD_STR,   0, 0, FIELD_ANY, 0, "", NULL, NULL }, true,
+	  "Python program; it is not executed" },
+	{ { "profile",         FIELD_STR,   0, 0, 63,        0, "", NULL, NULL }, false,
+	  "Whose list of modules counts; default as of execute_code" },
+	{ { "allowed_imports", FIELD_WORDS, 0, 0, 512,       0, "", NULL, NULL }, false,
+	  "Only these modules are allowed, as [\"math\", \"json\"]" },
+	{ { 0 }, false, NULL },
+};
+
+/* Only the key that a program looks at first: every model has to read this schema. */
+static const char schema[] = "{\"type\":\"object\",\"properties\":{\"valid\":{\"type\":\"boolean\"}},\"required\":[\"valid\"]}";
+/* clang-format on */
+
+struct work {
+	struct call      *call;
+	json_t           *arguments;
+	struct fact       fact;
+	struct execution *check;
+	struct attendant  checked;
+};
+
+static void work_free(struct work *w)
+{
+	w->call->cancel = NULL;
+	fact_forget(&w->fact);
+	if (w->check)
+		execution_leave(w->check, &w->checked);
+	json_decref(w->arguments);
+	free(w);
+}
+
+static void cancel(struct call *c)
+{
+	work_free(c->work);
+}
+
+static void refuse(struct work *w, const struct err *why)
+{
+	struct call *c = w->call;
+
+	work_free(w);
+	tool_answer_text(c, why->text, true);
+}
+
+static void on_checked(void *owner, struct execution *x)
+{
+	struct work *w        = owner;
+	struct call *c        = w->call;
+	json_t      *findings = findings_json(x);
+
+	work_free(w);
+	tool_answer_data(c, findings, false);
+}
+
+static void on_explained(void *owner, const json_t *explained, const struct err *why)
+{
+	struct work *w = owner;
+	struct err   e;
+
+	if (!explained) {
+		refuse(w, why);
+		return;
+	}
+	w->checked = (struct attendant){ .ended = on_checked, .owner = w };
+	w->check   = findings_seek(w->call, w->arguments, explained, &w->checked, &e);
+	if (!w->check)
+		refuse(w, &e);
+}
+
+static int take(struct work *w, const json_t *given, struct err *e)
+{
+	const json_t *code = json_object_get(given, "code");
+
+	if (json_is_string(code) && order_check_code(w->call->mcp->settings, code, e) < 0)
+		return -1;
+	w->arguments = arguments_take(rows, given, NULL, e);
+	return w->arguments ? 0 : -1;
+}
+
+static void call(struct call *c, const json_t *given)
+{
+	struct work *w = tool_work(c, sizeof *w, cancel);
+	const char  *profile;
+	struct err   e;
+
+	if (!w)
+		return;
+	w->call   = c;
+	w->fact   = (struct fact){ .known = on_explained, .owner = w };
+	if (take(w, given, &e) < 0) {
+		refuse(w, &e);
+		return;
+	}
+	profile = json_string_value(json_object_get(w->arguments, "profile"));
+	fact_ask(&w->fact, c->mcp, "explain", profile && *profile ? profile : choice_profile(c->mcp->settings));
+}
+
+const struct tool tool_validate_code = {
+	.name          = "validate_code",
+	.title         = "Check Python code",
+	.description   = "Check Python without running it: syntax, imports outside of the profile, risky calls. Advice only.",
+	.manual        = "Check a Python program without running it: syntax, imports outside of the profile's list, calls that deserve a look. Says line by "
+		       "line what was found, and how large and complex the program is. This is advice and policy, not what keeps anybody safe: the jail "
+		       "does not depend on it.",
+	.arguments     = rows,
+	.output_schema = schema,
+	.read_only     = true,
+	.destructive   = false,
+	.idempotent    = true,
+	.open_world    = false,
+	.call          = call,
+};

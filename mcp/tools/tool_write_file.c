@@ -1,0 +1,170 @@
+/* tool_write_file.c - put a file into a session */
+#include "profile_info.h"
+#include "named_sessions.h"
+#include "session_argument.h"
+#include "tool.h"
+#include "workspace_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+static const struct argument rows[] = {
+	{ { "session", FIELD_STR, 0, 0, PROTOCOL_NAME_MAX,    0, "", NULL, NULL }, true,
+	  "Its name; a new one is made with the profile of the server" },
+	{ { "path",    FIELD_STR, 0, 1, FILE_NAME_BYTES + 32, 0, "", NULL, NULL }, true,
+	  "Path below /workspace; directories are made, and a file that is there is replaced" },
+	{ { "content", FIELD_STR, 0, 0, FIELD_ANY,            0, "", NULL, NULL }, false,
+	  "Its text" },
+	{ { "base64",  FIELD_STR, 0, 0, FIELD_ANY,            0, "", NULL, NULL }, false,
+	  "Or its bytes" },
+	{ { 0 }, false, NULL },
+};
+/* clang-format on */
+
+struct work {
+	struct call         *call;
+	json_t              *arguments;
+	const char          *session; /* borrowed from arguments */
+	json_t              *asked;
+	struct fact          fact;
+	struct session_files files;
+	char                *out; /* until files has it */
+	size_t               out_len;
+	uint64_t             left_out; /* the reason why it was left out + 1; 0: it was not */
+};
+
+static void work_free(struct work *w)
+{
+	w->call->cancel = NULL;
+	fact_forget(&w->fact);
+	session_files_stop(&w->files);
+	json_decref(w->arguments);
+	json_decref(w->asked);
+	free(w->out);
+	free(w);
+}
+
+static void cancel(struct call *c)
+{
+	work_free(c->work);
+}
+
+static void answer(struct work *w, const char *text, bool is_error)
+{
+	struct call *c = w->call;
+
+	work_free(w);
+	tool_answer_text(c, text, is_error);
+}
+
+/* --- what comes of it --- */
+
+static bool on_entry(void *owner, const struct file_entry *entry, const char *name)
+{
+	struct work *w = owner;
+
+	(void)name;
+	if (entry->kind == FILE_LEFT)
+		w->left_out = entry->bytes + 1;
+	return true;
+}
+
+static bool on_bytes(void *owner, const char *bytes, size_t len)
+{
+	(void)owner, (void)bytes, (void)len;
+	return true;
+}
+
+static void on_over(void *owner, const struct err *why)
+{
+	struct work *w    = owner;
+	const char  *path = json_string_value(json_object_get(w->arguments, "path"));
+	json_t      *text;
+
+	if (why) {
+		answer(w, why->text, true);
+		return;
+	}
+	if (w->left_out)
+		text = json_sprintf("path: \"%s\" %s", path, workspace_file_left_out(w->left_out - 1));
+	else
+		text = json_sprintf("Written: %s, in session '%s'.", path, w->session);
+	answer(w, json_string_value(text), w->left_out > 0);
+	json_decref(text);
+}
+
+/* --- the session --- */
+
+static void on_explained(void *owner, const json_t *reply, const struct err *why)
+{
+	static const struct transfer_events events = { .read = { on_entry, on_bytes }, .ended = on_over };
+	struct work                        *w      = owner;
+	struct err                          e      = why ? *why : (struct err){ 0 };
+	struct named_session               *s      = reply ? session_argument_make(w->call, w->session, w->asked, reply, NULL, &e) : NULL;
+	char                               *out    = w->out;
+
+	if (!s) {
+		answer(w, e.text, true);
+		return;
+	}
+	w->out = NULL;
+	session_files_begin(&w->files, s, out, w->out_len, &events, w);
+}
+
+/* --- the arguments --- */
+
+static json_t *file_of(const json_t *arguments)
+{
+	static const char *const keys[] = { "path", "content", "base64" };
+	json_t                  *file   = json_object();
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (json_is_string(json_object_get(arguments, keys[i])))
+			json_object_set(file, keys[i], json_object_get(arguments, keys[i]));
+	return file;
+}
+
+static int take(struct work *w, const json_t *given, struct err *e)
+{
+	json_t *file;
+
+	w->arguments = arguments_take(rows, given, NULL, e);
+	w->session   = w->arguments ? session_argument_name(w->arguments, e) : NULL;
+	if (!w->session)
+		return -1;
+	if (!*w->session)
+		return err_set(e, ERR_BAD_SPEC, "session: is empty; choose a name");
+	file   = file_of(w->arguments);
+	w->out = workspace_file_puts(file, &w->out_len, e);
+	json_decref(file);
+	w->asked = w->out ? session_argument_asked(w->call, w->session, w->arguments, NULL, e) : NULL;
+	return w->asked ? 0 : -1;
+}
+
+static void call(struct call *c, const json_t *given)
+{
+	struct work *w = tool_work(c, sizeof *w, cancel);
+	struct err   e;
+
+	if (!w)
+		return;
+	w->call   = c;
+	w->fact   = (struct fact){ .known = on_explained, .owner = w };
+	if (take(w, given, &e) < 0)
+		answer(w, e.text, true);
+	else
+		fact_ask(&w->fact, c->mcp, "explain", json_string_value(json_object_get(w->asked, "profile")));
+}
+
+const struct tool tool_write_file = {
+	.name        = "write_file",
+	.description = "Write a file of a session: content is text, base64 bytes.",
+	.arguments   = rows,
+	.read_only   = false,
+	.destructive = false,
+	.idempotent  = true,
+	.open_world  = false,
+	.in_session  = true,
+	.call        = call,
+};

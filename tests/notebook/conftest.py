@@ -1,5 +1,0 @@
-"""What the tests of this folder share."""
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(__file__))
