@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "brigd_link.h"
+#include "broker.h"
 #include "method.h"
 #include "place.h"
 #include "tool.h"
@@ -282,20 +283,18 @@ static int show_run(struct check *k, struct err *e)
 /* Prints the tools of the servers. A server that cannot be started is an error. */
 static int show_servers(struct check *k, struct err *e)
 {
-	scoped_json *said = k->mcp.broker ? call_tool(k, "find_tools", json_pack("{ss si}", "query", "", "limit", 50), e) : json_object();
+	struct broker *b     = k->mcp.broker;
+	scoped_json   *asked = b ? call_tool(k, "find_tools", json_pack("{ss}", "query", ""), e) : json_object();
+	scoped_json   *lost  = asked && b ? broker_troubles(b) : NULL, *found = asked && b ? broker_find(b, "", 50) : NULL;
+	char           line[300];
 
-	if (!said || !k->mcp.broker)
-		return said ? 0 : -1;
-	for (const char *p = first_text(said); *p; p += strcspn(p, "\n"), p += *p == '\n') {
-		char line[300];
-
-		snprintf(line, sizeof line, "%.*s", (int)strcspn(p, "\n"), p);
-		if (strncmp(line, "not there: ", 11) == 0)
-			return err_set(e, ERR_SETUP, "--servers: %s", line + 11);
-		if (*line != ' ')
-			show(k, "for programs", line);
+	if (json_array_size(lost))
+		return err_set(e, ERR_SETUP, "--servers: %s", json_string_value(json_array_get(lost, 0)));
+	for (size_t i = 0; i < json_array_size(found); i++) {
+		snprintf(line, sizeof line, "tools.%s", json_string_value(json_object_get(json_array_get(found, i), "signature")));
+		show(k, "for programs", line);
 	}
-	return 0;
+	return asked ? 0 : -1;
 }
 
 /* Prints what to put into a client's file, with the whole path, as the client may have another PATH. */
