@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What one cold run costs through the service, against a door of one's own, and what the service itself spends.
+"""What one cold run costs through the service, against a server of one's own, and what the service itself spends.
 
 usage: bench/daemon.py [--rounds N] [--seconds S] [--json FILE]
 """
@@ -27,7 +27,7 @@ from support import warm  # noqa: E402
 BRIG = REPO / "build/bin/brig"
 PROGRAM = "print(1)\n"
 CLIENTS = (1, 2, 4, 16)
-MOST = {"v1": 500, "v2": 300}  # CPU-us of door and keeper together, for one run
+MOST = {"v1": 500, "v2": 300}  # CPU-us of server and monitor together, for one run
 LARGEST = 6.0  # MiB of each
 # Nothing here is about quotas.
 CONFIG = {"runs": 64, "access": [{"uid": 0, "profiles": ["basic"], "runs": 64, "runs_per_minute": 1000000}]}
@@ -58,7 +58,7 @@ def interleave(candidates, rounds, warmup=5):
 
 
 def private_run():
-    """A door for one run: started, asked, gone."""
+    """A server for one run: started, asked, gone."""
     with daemons.Private() as own:
         said = own.client.run(PROGRAM).stdout
     return said
@@ -70,7 +70,7 @@ def candidates_of(daemon, talk, scratch):
     env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
     found = [
         lib.Asked("service, kept connection", lambda: talk.run(PROGRAM).stdout, "one connection, a run after the other, asked by this script"),
-        lib.Asked("door of one's own", private_run, "brigd --private for each run, asked by this script"),
+        lib.Asked("server of one's own", private_run, "brigd --private for each run, asked by this script"),
         lib.Candidate("brig run, service", [BRIG, "run", file], env={**env, "BRIG_SOCKET": str(daemon.path)}),
         lib.Candidate("brig run --private", [BRIG, "run", "--private", file], env=env),
     ]
@@ -153,7 +153,7 @@ def runs_per_second(daemon, clients, seconds):
 
 def cpu_per_run(daemon, talk, runs):
     """CPU-us of each process of the service, for one run. Building the next cell is the supervisor's and its children's, and not told here."""
-    kinds = {kind: daemon.of_kind(kind) for kind in ("door", "keeper", "supervisor")}
+    kinds = {kind: daemon.of_kind(kind) for kind in ("server", "monitor", "supervisor")}
     take = lambda: {kind: sum(daemons.cpu_seconds(pid) for pid in pids) for kind, pids in kinds.items()}
     before = take()
     for _ in range(runs):
@@ -164,9 +164,9 @@ def cpu_per_run(daemon, talk, runs):
 
 
 def memory(daemon):
-    """MiB of door and keeper: resident, and their share of it."""
+    """MiB of server and monitor: resident, and their share of it."""
     found = {}
-    for kind in ("door", "keeper"):
+    for kind in ("server", "monitor"):
         pid = daemon.one(kind)
         share = [int(line.split()[1]) for line in host.read(f"/proc/{pid}/smaps_rollup").splitlines() if line.startswith("Pss:")]
         found[kind] = (daemons.resident(pid) / 2**20, share[0] / 1024 if share else 0)
@@ -215,12 +215,12 @@ def measure(daemon, talk, scratch, options):
         print(f"{kind:<8} {us:>8.0f} CPU-us a run" + (f"   {mib[kind][0]:>5.1f} MiB resident, {mib[kind][1]:.1f} its share" if kind in mib else ""))
 
     print("\nwhat it wants to reach")
-    pairs = [("service / private, asked here", "service, kept connection", "door of one's own"),
+    pairs = [("service / private, asked here", "service, kept connection", "server of one's own"),
              ("brig run: service / --private", "brig run, service", "brig run --private")]
     for words, name, base in pairs:
         if (found := ratio(candidates, name, base)) is not None:
             lib.goal(words, found, 0.90)
-    lib.goal(f"CPU-us of door and keeper for a run, cgroup {groups}", cpu["door"] + cpu["keeper"], MOST[groups])
+    lib.goal(f"CPU-us of server and monitor for a run, cgroup {groups}", cpu["server"] + cpu["monitor"], MOST[groups])
     for kind, (resident, _) in mib.items():
         lib.goal(f"MiB of the {kind}", resident, LARGEST)
     for way, ms in killed.items():

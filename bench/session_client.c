@@ -46,13 +46,13 @@ struct call {
 };
 
 struct client {
-	const char   *keys, *expect, *command;
-	char         *text;
-	size_t        len;
-	size_t        bytes;
-	unsigned      wanted; /* sessions of `each` */
-	struct server server;
-	char          session[ID_LEN + 1];
+	const char  *keys, *expect, *command;
+	char        *text;
+	size_t       len;
+	size_t       bytes;
+	unsigned     wanted; /* sessions of `each` */
+	struct brigd server;
+	char         session[ID_LEN + 1];
 	char        (*all)[ID_LEN + 1];
 	unsigned char *out, *back; /* what files sends, and what comes back */
 	char          answer[ANSWER_MAX];
@@ -146,7 +146,7 @@ static int connected(struct client *c)
 
 	if (c->server.sock >= 0)
 		return 0;
-	return server_connect(&c->server, SERVER_SERVICE, &e) < 0 ? (fprintf(stderr, "%s\n", e.text), -1) : 0;
+	return brigd_connect(&c->server, BRIGD_SERVICE, &e) < 0 ? (fprintf(stderr, "%s\n", e.text), -1) : 0;
 }
 
 static int with_session(struct client *c)

@@ -107,7 +107,7 @@ def cpu_of(daemon):
     """ms by kind of those that stay."""
     found = collections.Counter()
     for pid in [daemon.pid, *daemon.below()]:
-        if (kind := daemons.kind_of(pid)) in ("door", "keeper", "supervisor", "zygote"):
+        if (kind := daemons.kind_of(pid)) in ("server", "monitor", "supervisor", "zygote"):
             found[kind] += daemons.cpu_seconds(pid) * 1000
     return found
 

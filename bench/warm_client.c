@@ -41,7 +41,7 @@ struct client {
 	unsigned       bombs;
 	const char    *expect;
 	bool           warm;
-	struct server  server;
+	struct brigd   server;
 	int64_t        last; /* when it was asked last */
 };
 
@@ -261,7 +261,7 @@ static int serve(struct client *c, struct run *r, unsigned n, int64_t until, str
 static int sustained(void *self, int64_t until, unsigned parallel, struct figures *f)
 {
 	struct client *c = self;
-	struct server  s[PARALLEL_MAX];
+	struct brigd   s[PARALLEL_MAX];
 	struct run     r[PARALLEL_MAX] = { 0 };
 	struct err     e;
 	unsigned       n = 0;
@@ -270,8 +270,8 @@ static int sustained(void *self, int64_t until, unsigned parallel, struct figure
 	if (parallel > PARALLEL_MAX)
 		return fprintf(stderr, "at most %d at once\n", PARALLEL_MAX), -1;
 	for (; answer == 0 && n < parallel; n++) {
-		s[n] = SERVER_NONE;
-		answer = server_connect(&s[n], SERVER_SERVICE, &e);
+		s[n] = BRIGD_NONE;
+		answer = brigd_connect(&s[n], BRIGD_SERVICE, &e);
 		if (answer < 0)
 			fprintf(stderr, "%s\n", e.text);
 		r[n].sock  = s[n].sock;
@@ -283,7 +283,7 @@ static int sustained(void *self, int64_t until, unsigned parallel, struct figure
 		answer = serve(c, r, n, until, f);
 	while (n--) {
 		close_streams(&r[n]);
-		server_close(&s[n]);
+		brigd_close(&s[n]);
 	}
 	return answer;
 }
@@ -312,10 +312,10 @@ static int connected(struct client *c)
 		c->last = clock_us();
 		return 0;
 	}
-	server_close(&c->server);
-	c->server = SERVER_NONE;
+	brigd_close(&c->server);
+	c->server = BRIGD_NONE;
 	c->last   = clock_us();
-	return server_connect(&c->server, SERVER_SERVICE, &e) < 0 ? (fprintf(stderr, "%s\n", e.text), -1) : 0;
+	return brigd_connect(&c->server, BRIGD_SERVICE, &e) < 0 ? (fprintf(stderr, "%s\n", e.text), -1) : 0;
 }
 
 static int once_connected(void *self, struct figures *f)
@@ -350,7 +350,7 @@ static int parse(struct client *c, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct client c = { .server = SERVER_NONE };
+	struct client c = { .server = BRIGD_NONE };
 
 	if (parse(&c, argc, argv) < 0)
 		return 2;

@@ -3,8 +3,8 @@ install(TARGETS brig brig-mcp brig-rootfs RUNTIME DESTINATION ${CMAKE_INSTALL_BI
 if(TARGET brigd)
   install(TARGETS brigd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 endif()
-if(TARGET keeper)
-  install(TARGETS keeper supervisor proxy RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
+if(TARGET monitor)
+  install(TARGETS monitor supervisor proxy RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
 endif()
 install(TARGETS brig-doctor brig-metrics brig-mcp-http brig-mcp-remote RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/profiles ${CMAKE_SOURCE_DIR}/recipes

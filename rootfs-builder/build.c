@@ -5,8 +5,8 @@
 #include "compile.h"
 #include "fd.h"
 #include "file.h"
-#include "fit.h"
-#include "furnish.h"
+#include "adapt.h"
+#include "populate.h"
 #include "guest.h"
 #include "import.h"
 #include "lint.h"
@@ -15,7 +15,7 @@
 #include "process.h"
 #include "progress.h"
 #include "prune.h"
-#include "shelf.h"
+#include "tree_store.h"
 #include "sources.h"
 #include "store.h"
 #include "text.h"
@@ -39,7 +39,7 @@ struct build {
 	struct guest                guest;
 	struct wheels               wheels;
 	struct sources              sources;
-	struct shelf                shelf;
+	struct tree_store           tree_store;
 	struct workspace            work;
 	int                         tree, log;
 	json_t                     *packages;
@@ -51,7 +51,7 @@ static void build_done(struct build *b)
 	fd_closep(&b->tree);
 	fd_closep(&b->log);
 	workspace_close(&b->work);
-	shelf_close(&b->shelf);
+	tree_store_close(&b->tree_store);
 	manifest_done(&b->manifest);
 	json_decref(b->packages);
 	sources_done(&b->sources);
@@ -67,7 +67,7 @@ static int stage_unpack(struct build *b, struct err *e)
 	char          place[1400];
 	struct unpack u = { &b->recipe, &b->sources, place, b->work.dir, b->log, b->options->stop };
 
-	snprintf(place, sizeof place, "%s/tmp/%s/" UNPACK_PLACE, b->shelf.path, b->work.name);
+	snprintf(place, sizeof place, "%s/tmp/%s/" UNPACK_PLACE, b->tree_store.path, b->work.name);
 	if (unpack_apply(&u, e) < 0)
 		return -1;
 	b->tree = openat(b->work.dir, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -87,9 +87,9 @@ static int stage_prune(struct build *b, struct err *e)
 	return prune_apply(b->tree, b->recipe.prune, say_unmatched, e);
 }
 
-static int stage_furnish(struct build *b, struct err *e)
+static int stage_populate(struct build *b, struct err *e)
 {
-	return furnish_apply(b->tree, &b->recipe, b->log, b->options->stop, e);
+	return populate_apply(b->tree, &b->recipe, b->log, b->options->stop, e);
 }
 
 static int stage_wheels(struct build *b, struct err *e)
@@ -205,7 +205,7 @@ static int name_archive(struct build *b, struct err *e)
 static int stage_import(struct build *b, struct err *e)
 {
 	const struct build_options *o = b->options;
-	struct import i = { .source = o->source, .size_max = o->size_max, .work = &b->work, .store = b->shelf.dir, .log = b->log, .stop = o->stop };
+	struct import i = { .source = o->source, .size_max = o->size_max, .work = &b->work, .store = b->tree_store.dir, .log = b->log, .stop = o->stop };
 	char          hex[DIGEST_HEX + 1];
 
 	if (import_apply(&i, hex, e) < 0)
@@ -217,11 +217,11 @@ static int stage_import(struct build *b, struct err *e)
 	return b->recipe.sha256[0] ? 0 : name_recipe(b, hex, e);
 }
 
-static int stage_fit(struct build *b, struct err *e)
+static int stage_adapt(struct build *b, struct err *e)
 {
-	if (fit_apply(b->tree, b->log, b->options->stop, e) < 0)
+	if (adapt_apply(b->tree, b->log, b->options->stop, e) < 0)
 		return -1;
-	b->recipe.source  = fit_find_modules(b->tree, e);
+	b->recipe.source  = adapt_find_modules(b->tree, e);
 	b->recipe.compile = b->recipe.source;
 	return b->recipe.source ? 0 : -1;
 }
@@ -229,7 +229,7 @@ static int stage_fit(struct build *b, struct err *e)
 /* Files that cannot be compiled are no error here: each run that imports one compiles it. */
 static int stage_compile_most(struct build *b, struct err *e)
 {
-	if (!fit_has_python(b->tree)) {
+	if (!adapt_has_python(b->tree)) {
 		fprintf(stderr, "it has no Python: brig exec runs its programs, brig run has nothing to run a program with\n");
 		return 0;
 	}
@@ -253,7 +253,7 @@ static int stage_publish(struct build *b, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
 		if (tree_remove(b->work.dir, ours[i], e) < 0)
 			return -1;
-	return shelf_publish(&b->shelf, &b->work, b->manifest.digest, &b->recipe, e);
+	return tree_store_publish(&b->tree_store, &b->work, b->manifest.digest, &b->recipe, e);
 }
 
 struct stage {
@@ -264,12 +264,12 @@ struct stage {
 
 /* clang-format off */
 static const struct stage stages[] = {
-	{ "unpack",    stage_unpack },    /* makes the tree that all others work on */
-	{ "prune",     stage_prune },     /* before anything is made, so that no pattern removes what the recipe adds */
-	{ "files",     stage_furnish },   /* before compile: the interpreter may need its links and directories */
-	{ "wheels",    stage_wheels },    /* with the tree's own interpreter, as the next two; later stages overwrite what a wheel brought */
-	{ "runner",    stage_guest },     /* before compile, which is the only one that fails because of other authors' files */
-	{ "compile",   stage_compile },   /* the last stage that runs a program of the tree */
+	{ "unpack",    stage_unpack },     /* makes the tree that all others work on */
+	{ "prune",     stage_prune },      /* before anything is made, so that no pattern removes what the recipe adds */
+	{ "files",     stage_populate },   /* before compile: the interpreter may need its links and directories */
+	{ "wheels",    stage_wheels },     /* with the tree's own interpreter, as the next two; later stages overwrite what a wheel brought */
+	{ "runner",    stage_guest },      /* before compile, which is the only one that fails because of other authors' files */
+	{ "compile",   stage_compile },    /* the last stage that runs a program of the tree */
 	{ "clean",     stage_prune_last }, /* removes what only the stages before needed */
 	{ "normalise", stage_normalise }, /* after the last writer */
 	{ "lint",      stage_lint },      /* checks what will be published, so after the last change */
@@ -280,7 +280,7 @@ static const struct stage stages[] = {
 
 static const struct stage import_stages[] = {
 	{ "unpack",    stage_import },    /* the order as above, without the stages that a recipe controls */
-	{ "files",     stage_fit },
+	{ "files",     stage_adapt },
 	{ "runner",    stage_guest },
 	{ "compile",   stage_compile_most },
 	{ "normalise", stage_normalise },
@@ -367,7 +367,7 @@ static int prepare(struct build *b, struct err *e)
 {
 	unsigned swept = 0;
 
-	if (workspace_sweep(b->shelf.dir, false, &swept, e) < 0 || workspace_open(b->shelf.dir, &b->work, e) < 0)
+	if (workspace_sweep(b->tree_store.dir, false, &swept, e) < 0 || workspace_open(b->tree_store.dir, &b->work, e) < 0)
 		return -1;
 	b->log = openat(b->work.dir, "log", O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
 	return b->log < 0 ? err_sys(e, "log") : 0;
@@ -378,7 +378,7 @@ static bool is_built(const struct build *b)
 	scoped_store_tree t = STORE_TREE_NONE;
 	struct err        e;
 
-	return store_open(b->options->store, b->recipe.name, &t, &e) == 0 && shelf_is_marked(&b->shelf, t.digest, b->recipe.sha256);
+	return store_open(b->options->store, b->recipe.name, &t, &e) == 0 && tree_store_is_marked(&b->tree_store, t.digest, b->recipe.sha256);
 }
 
 static void say_outdated(const struct build *b)
@@ -392,11 +392,11 @@ static void say_outdated(const struct build *b)
 
 int build_run(const struct build_options *o, struct err *e)
 {
-	scoped(build_done) struct build b = { .options = o, .shelf = SHELF_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1 };
+	scoped(build_done) struct build b = { .options = o, .tree_store = TREE_STORE_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1 };
 	double                          start = now();
 
 	if (recipe_load(&b.recipe, o->recipes, o->recipe, e) < 0 || wheels_load(&b.wheels, &b.recipe, e) < 0 || guest_load(&b.guest, o->guest, e) < 0 ||
-	    guest_join(&b.guest, &b.recipe, e) < 0 || shelf_make(o->store, &b.shelf, e) < 0)
+	    guest_join(&b.guest, &b.recipe, e) < 0 || tree_store_make(o->store, &b.tree_store, e) < 0)
 		return -1;
 	if (!o->force && is_built(&b)) {
 		fprintf(stderr, "%s is already built from this recipe; --force builds it again\n", b.recipe.name);
@@ -426,14 +426,14 @@ static int check_free(const struct build *b, struct err *e)
 
 int build_import(const struct build_options *o, struct err *e)
 {
-	scoped(build_done) struct build b = { .options = o, .shelf = SHELF_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1 };
+	scoped(build_done) struct build b = { .options = o, .tree_store = TREE_STORE_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1 };
 	double                          start = now();
 
 	if (!text_is_name(o->recipe))
 		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a rootfs; use a-z, 0-9, '-', '_', '.'", o->recipe);
 	snprintf(b.recipe.name, sizeof b.recipe.name, "%s", o->recipe);
 	b.recipe.size_max = 2 * o->size_max + IMPORT_COMPILED; /* import_apply() has checked o->size_max; compiled files come on top */
-	if (guest_load(&b.guest, o->guest, e) < 0 || name_archive(&b, e) < 0 || shelf_make(o->store, &b.shelf, e) < 0)
+	if (guest_load(&b.guest, o->guest, e) < 0 || name_archive(&b, e) < 0 || tree_store_make(o->store, &b.tree_store, e) < 0)
 		return -1;
 	if (!o->force && b.recipe.sha256[0] && is_built(&b)) {
 		fprintf(stderr, "%s is already imported from this archive; --force imports it again\n", b.recipe.name);

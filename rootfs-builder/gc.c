@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 
-static bool has_name(const struct shelf_names *names, const char *digest)
+static bool has_name(const struct tree_store_names *names, const char *digest)
 {
 	for (size_t i = 0; i < names->n; i++)
 		if (strcmp(names->name[i].digest, digest) == 0)
@@ -20,7 +20,7 @@ static bool has_name(const struct shelf_names *names, const char *digest)
 
 enum lock_answer { LOCK_OURS, LOCK_USED, LOCK_FAILED };
 
-static enum lock_answer lock_tree(const struct shelf *s, const char *digest, int *lock)
+static enum lock_answer lock_tree(const struct tree_store *s, const char *digest, int *lock)
 {
 	char path[160];
 
@@ -37,7 +37,7 @@ static enum lock_answer lock_tree(const struct shelf *s, const char *digest, int
  * The lock file is removed first, while it is locked: a process that has opened
  * it before finds that it has no name, and so that the tree is gone (store.c).
  */
-static int remove_tree(const struct shelf *s, const char *digest, struct err *e)
+static int remove_tree(const struct tree_store *s, const char *digest, struct err *e)
 {
 	char path[160], aside[160];
 
@@ -51,7 +51,7 @@ static int remove_tree(const struct shelf *s, const char *digest, struct err *e)
 	return tree_remove(s->dir, aside, e);
 }
 
-static int collect(const struct shelf *s, const char *digest, bool dry, FILE *out, struct err *e)
+static int collect(const struct tree_store *s, const char *digest, bool dry, FILE *out, struct err *e)
 {
 	scoped_fd lock = -1;
 
@@ -68,13 +68,13 @@ static int collect(const struct shelf *s, const char *digest, bool dry, FILE *ou
 	return dry ? 0 : remove_tree(s, digest, e);
 }
 
-int gc_run(const struct shelf *s, bool dry, FILE *out, struct err *e)
+int gc_run(const struct tree_store *s, bool dry, FILE *out, struct err *e)
 {
-	scoped_fd          lock  = shelf_lock(s, e);
+	scoped_fd          lock  = tree_store_lock(s, e);
 	scoped_shelf_names names = { 0 }, trees = { 0 };
 	unsigned           swept = 0;
 
-	if (lock < 0 || shelf_names(s, &names, e) < 0 || shelf_trees(s, &trees, e) < 0)
+	if (lock < 0 || tree_store_names(s, &names, e) < 0 || tree_store_trees(s, &trees, e) < 0)
 		return -1;
 	for (size_t i = 0; i < trees.n; i++)
 		if (!has_name(&names, trees.name[i].digest) && collect(s, trees.name[i].digest, dry, out, e) < 0)

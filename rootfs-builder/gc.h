@@ -5,8 +5,8 @@
  * removed. A tree whose lock a process holds is in use, and stays.
  */
 #pragma once
-#include "shelf.h"
+#include "tree_store.h"
 
 #include <stdio.h>
 
-must_use int gc_run(const struct shelf *s, bool dry, FILE *out, struct err *e);
+must_use int gc_run(const struct tree_store *s, bool dry, FILE *out, struct err *e);

@@ -4,7 +4,7 @@
 #include "fd.h"
 #include "file.h"
 #include "layout.h"
-#include "plant.h"
+#include "extract.h"
 #include "process.h"
 #include "text.h"
 #include "tree.h"
@@ -22,7 +22,7 @@
 
 struct walk {
 	const struct import *import;
-	struct plant        *plant;
+	struct extraction   *plant;
 	dev_t                device; /* of the source: mounts inside it are not copied */
 	struct stat          store;
 	char                 path[PATH_MAX]; /* of the entry in the tree */
@@ -42,8 +42,8 @@ static int walk_file(struct walk *w, int dir, const char *name)
 	if (from < 0 || fstat(from, &st) < 0)
 		return err_sys(w->e, "%.200s", w->path);
 	if (!S_ISREG(st.st_mode)) /* it has changed since fstatat() */
-		return plant_nothing(w->plant, w->e);
-	to = plant_file(w->plant, w->path, (uint64_t)st.st_size, st.st_mode, w->e);
+		return extract_nothing(w->plant, w->e);
+	to = extract_file(w->plant, w->path, (uint64_t)st.st_size, st.st_mode, w->e);
 	if (to < 0)
 		return -1;
 	while (done < (uint64_t)st.st_size) { /* no more than was counted, even if the file grows */
@@ -67,7 +67,7 @@ static int walk_link(struct walk *w, int dir, const char *name)
 	if (n < 0)
 		return err_sys(w->e, "%.200s", w->path);
 	target[n] = 0;
-	return plant_link(w->plant, w->path, target, w->e);
+	return extract_link(w->plant, w->path, target, w->e);
 }
 
 static int walk_entry(struct walk *w, int dir, const char *name)
@@ -84,10 +84,10 @@ static int walk_entry(struct walk *w, int dir, const char *name)
 	if (S_ISLNK(st.st_mode))
 		return walk_link(w, dir, name);
 	if (!S_ISDIR(st.st_mode))
-		return plant_nothing(w->plant, w->e);
+		return extract_nothing(w->plant, w->e);
 	if (st.st_dev == w->store.st_dev && st.st_ino == w->store.st_ino)
 		return err_set(w->e, ERR_BAD_SPEC, "%.200s: the store itself is in there", w->path);
-	if (plant_dir(w->plant, w->path, w->e) < 0)
+	if (extract_dir(w->plant, w->path, w->e) < 0)
 		return -1;
 	if (st.st_dev != w->device)
 		return 0;
@@ -111,13 +111,13 @@ static int walk_dir(struct walk *w, int dir, size_t len)
 		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0)
 			continue;
 		snprintf(path, sizeof path, "%.*s/%s", (int)len, w->path, at->d_name);
-		if (plant_path(path, w->path, w->e) < 0 || walk_entry(w, dirfd(d), at->d_name) < 0)
+		if (extract_path(path, w->path, w->e) < 0 || walk_entry(w, dirfd(d), at->d_name) < 0)
 			return -1;
 	}
 	return errno ? err_sys(w->e, "%.200s", w->path) : 0;
 }
 
-static int take_dir(const struct import *i, int from, struct plant *p, struct err *e)
+static int take_dir(const struct import *i, int from, struct extraction *p, struct err *e)
 {
 	struct walk w = { .import = i, .plant = p, .e = e };
 	struct stat st;
@@ -131,7 +131,7 @@ static int take_dir(const struct import *i, int from, struct plant *p, struct er
 
 /* --- an archive --- */
 
-static int make_tree(const struct import *i, struct plant *p, struct err *e)
+static int make_tree(const struct import *i, struct extraction *p, struct err *e)
 {
 	if (mkdirat(i->work->dir, "tree", 0755) < 0)
 		return err_sys(e, "make the tree");
@@ -139,7 +139,7 @@ static int make_tree(const struct import *i, struct plant *p, struct err *e)
 	return p->root < 0 ? err_sys(e, "make the tree") : 0;
 }
 
-static int take_archive(const struct import *i, int from, struct plant *p, struct err *e)
+static int take_archive(const struct import *i, int from, struct extraction *p, struct err *e)
 {
 	char hex[DIGEST_HEX + 1];
 
@@ -148,7 +148,7 @@ static int take_archive(const struct import *i, int from, struct plant *p, struc
 
 /* --- an image --- */
 
-static int take_layer(const struct import *i, int dir, const struct layout *im, size_t n, struct plant *p, struct err *e)
+static int take_layer(const struct import *i, int dir, const struct layout *im, size_t n, struct extraction *p, struct err *e)
 {
 	const struct layout_layer *l = &im->layer[n];
 	char                      name[64], hex[DIGEST_HEX + 1];
@@ -166,7 +166,7 @@ static int take_layer(const struct import *i, int dir, const struct layout *im, 
 	return 0;
 }
 
-static int take_image(const struct import *i, int dir, enum layout_kind kind, struct plant *p, char sha256[DIGEST_HEX + 1], struct err *e)
+static int take_image(const struct import *i, int dir, enum layout_kind kind, struct extraction *p, char sha256[DIGEST_HEX + 1], struct err *e)
 {
 	struct layout *im = malloc(sizeof *im); /* a large one */
 	int            r;
@@ -185,11 +185,11 @@ static int take_image(const struct import *i, int dir, enum layout_kind kind, st
 }
 
 /* The unpacked archive is not a tree but an image: unpacks the image's layers into a new tree. */
-static int unpack_again(const struct import *i, enum layout_kind kind, struct plant *p, char sha256[DIGEST_HEX + 1], struct err *e)
+static int unpack_again(const struct import *i, enum layout_kind kind, struct extraction *p, char sha256[DIGEST_HEX + 1], struct err *e)
 {
-	scoped_fd    image = p->root;
-	struct plant again = { .root = -1, .bytes_max = i->size_max };
-	int          r;
+	scoped_fd         image = p->root;
+	struct extraction again = { .root = -1, .bytes_max = i->size_max };
+	int               r;
 
 	p->root = -1;
 	if (renameat(i->work->dir, "tree", i->work->dir, "image") < 0)
@@ -201,12 +201,12 @@ static int unpack_again(const struct import *i, enum layout_kind kind, struct pl
 
 /* --- the whole --- */
 
-static void plant_done(struct plant *p)
+static void extract_done(struct extraction *p)
 {
 	fd_closep(&p->root);
 }
 
-static int take(const struct import *i, int from, bool is_dir, struct plant *p, char sha256[DIGEST_HEX + 1], struct err *e)
+static int take(const struct import *i, int from, bool is_dir, struct extraction *p, char sha256[DIGEST_HEX + 1], struct err *e)
 {
 	enum layout_kind kind = is_dir ? layout_kind(from) : LAYOUT_NONE;
 
@@ -218,7 +218,7 @@ static int take(const struct import *i, int from, bool is_dir, struct plant *p, 
 	return kind == LAYOUT_NONE ? 0 : unpack_again(i, kind, p, sha256, e);
 }
 
-static void say_left_out(const struct plant *p)
+static void say_left_out(const struct extraction *p)
 {
 	if (p->left_out)
 		fprintf(stderr, "left out: %" PRIu64 " device node%s, pipes or sockets\n", p->left_out, p->left_out == 1 ? "" : "s");
@@ -229,7 +229,7 @@ static void say_left_out(const struct plant *p)
 int import_apply(const struct import *i, char sha256[DIGEST_HEX + 1], struct err *e)
 {
 	scoped_fd                       from = open(i->source, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	scoped(plant_done) struct plant p    = { .root = -1, .bytes_max = i->size_max };
+	scoped(extract_done) struct extraction p    = { .root = -1, .bytes_max = i->size_max };
 	struct stat                     st;
 
 	sha256[0] = 0;

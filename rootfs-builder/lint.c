@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "lint.h"
 
-#include "cell_place.h"
+#include "cell_path.h"
 #include "elf_file.h"
 #include "fd.h"
 #include "file.h"
@@ -148,7 +148,7 @@ static bool rule_link(const struct lint *l, const struct tree_entry *entry, word
 		return true;
 	if (climbs_out(entry))
 		return find(why, "leads out of the tree: -> %.200s", entry->target);
-	if (cell_place_is_led_to(entry))
+	if (cell_path_is_led_to(entry))
 		return true;
 	fd = tree_open(l->root, entry->path, O_PATH);
 	return fd >= 0 || find(why, "leads to nothing: -> %.200s (%s)", entry->target, strerror(errno));
@@ -341,13 +341,13 @@ static size_t look_at(struct lint *l, const struct tree_entry *entry, size_t bef
 }
 
 /* The only rule about missing entries, so it is not in the table. */
-static size_t look_for_places(const struct lint *l, const struct cell_places *list, FILE *out)
+static size_t look_for_places(const struct lint *l, const struct cell_paths *list, FILE *out)
 {
 	size_t found = 0;
 	char   why[CELL_PLACE_WORDS];
 
 	for (size_t i = 0; i < list->n; i++)
-		if (!cell_place_is_there(&list->place[i], &l->tree, why) && found++ < LINT_SHOWN)
+		if (!cell_path_is_there(&list->place[i], &l->tree, why) && found++ < LINT_SHOWN)
 			fprintf(out, "lint: %s: %s [cell]\n", list->place[i].path, why);
 	return found;
 }
@@ -355,10 +355,10 @@ static size_t look_for_places(const struct lint *l, const struct cell_places *li
 static int lint(int root, bool is_import, FILE *out, struct err *e)
 {
 	scoped(lint_done) struct lint l = { .root = root, .is_import = is_import };
-	struct cell_places            list;
+	struct cell_paths            list;
 	size_t                        missing, found = 0;
 
-	if (tree_scan(root, &l.tree, e) < 0 || find_dirs(&l, e) < 0 || cell_places_list(&list, e) < 0)
+	if (tree_scan(root, &l.tree, e) < 0 || find_dirs(&l, e) < 0 || cell_paths_list(&list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < l.tree.n; i++)
 		found += look_at(&l, &l.tree.entry[i], found, out);

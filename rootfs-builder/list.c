@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* "bytes" of the tree's manifest; -1 when that cannot be read. */
-static json_int_t size_of(const struct shelf *s, const char *digest)
+static json_int_t size_of(const struct tree_store *s, const char *digest)
 {
 	scoped_bytes b    = { 0 };
 	scoped_json *json = NULL;
@@ -22,7 +22,7 @@ static json_int_t size_of(const struct shelf *s, const char *digest)
 	return json_is_integer(json_object_get(json, "bytes")) ? json_integer_value(json_object_get(json, "bytes")) : -1;
 }
 
-static json_t *row_of(const struct shelf *s, const struct shelf_name *name)
+static json_t *row_of(const struct tree_store *s, const struct tree_store_name *name)
 {
 	json_int_t size = size_of(s, name->digest);
 	char       path[1200];
@@ -39,12 +39,12 @@ static void print_row(const json_t *row, FILE *out)
 		json_string_value(json_object_get(row, "path")));
 }
 
-int list_print(const struct shelf *s, bool json, FILE *out, struct err *e)
+int list_print(const struct tree_store *s, bool json, FILE *out, struct err *e)
 {
 	scoped_shelf_names names = { 0 };
 	scoped_json       *rows  = json_array();
 
-	if (shelf_names(s, &names, e) < 0)
+	if (tree_store_names(s, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.n; i++)
 		if (names.name[i].digest[0])

@@ -1,14 +1,14 @@
 #define _GNU_SOURCE
 #include "mount_points.h"
 
-#include "cell_place.h"
+#include "cell_path.h"
 #include "fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
-static int clear(int root, const struct cell_place *p, struct err *e)
+static int clear(int root, const struct cell_path *p, struct err *e)
 {
 	const char *name   = NULL;
 	scoped_fd   parent = tree_open_parent(root, p->path, &name);
@@ -44,12 +44,12 @@ static int make_links(int root, struct err *e)
 
 int mount_points_make(int root, struct err *e)
 {
-	struct cell_places list;
+	struct cell_paths list;
 
-	if (cell_places_list(&list, e) < 0)
+	if (cell_paths_list(&list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list.n; i++)
 		if (clear(root, &list.place[i], e) < 0)
 			return -1;
-	return cell_places_make(root, e) < 0 ? -1 : make_links(root, e);
+	return cell_paths_make(root, e) < 0 ? -1 : make_links(root, e);
 }

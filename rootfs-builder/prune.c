@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "prune.h"
 
-#include "cell_place.h"
+#include "cell_path.h"
 #include "fd.h"
 #include "tree.h"
 
@@ -40,7 +40,7 @@ static bool names_nothing(int root, const struct tree_entry *entry)
 {
 	scoped_fd fd = entry->type == TREE_LINK ? tree_open(root, entry->path, O_PATH) : -1;
 
-	return entry->type == TREE_LINK && fd < 0 && errno == ENOENT && !cell_place_is_led_to(entry);
+	return entry->type == TREE_LINK && fd < 0 && errno == ENOENT && !cell_path_is_led_to(entry);
 }
 
 /* Repeats until nothing changes, because a link may lead to another link that is removed. */

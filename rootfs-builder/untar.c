@@ -23,16 +23,16 @@
 
 /* Memory shared with the process that reads the archive. What that process writes here is as hostile as the archive. */
 struct answer {
-	struct plant count;
-	struct err   err;
-	char         hex[DIGEST_HEX + 1];
+	struct extraction count;
+	struct err        err;
+	char              hex[DIGEST_HEX + 1];
 };
 
 /* Unpacking one archive, for the process that reads it. */
 struct job {
 	const struct untar *untar;
 	struct answer      *answer;
-	struct plant        plant;
+	struct extraction   plant;
 	uint64_t            stream_max;
 };
 
@@ -148,25 +148,25 @@ static int write_blocks(struct archive *a, int fd, const char *path, uint64_t si
 	return ftruncate(fd, (off_t)size) < 0 ? err_sys(e, "%.200s", path) : 0; /* a hole at the end */
 }
 
-static int take_file(struct plant *p, struct archive *a, struct archive_entry *entry, const char *path, struct err *e)
+static int take_file(struct extraction *p, struct archive *a, struct archive_entry *entry, const char *path, struct err *e)
 {
 	int64_t   size = archive_entry_size(entry);
 	scoped_fd fd   = -1;
 
 	if (size < 0)
 		return err_set(e, ERR_BAD_SPEC, "%.200s: its size is no number", path);
-	fd = plant_file(p, path, (uint64_t)size, archive_entry_perm(entry), e);
+	fd = extract_file(p, path, (uint64_t)size, archive_entry_perm(entry), e);
 	return fd < 0 ? -1 : write_blocks(a, fd, path, (uint64_t)size, e);
 }
 
-static int take_second_name(struct plant *p, const char *path, const char *name, struct err *e)
+static int take_second_name(struct extraction *p, const char *path, const char *name, struct err *e)
 {
 	char from[PATH_MAX];
 
-	return plant_path(name, from, e) < 0 ? -1 : plant_copy(p, path, from, e);
+	return extract_path(name, from, e) < 0 ? -1 : extract_copy(p, path, from, e);
 }
 
-static int take_entry(struct plant *p, struct archive *a, struct archive_entry *entry, const char *path, struct err *e)
+static int take_entry(struct extraction *p, struct archive *a, struct archive_entry *entry, const char *path, struct err *e)
 {
 	const char *target = archive_entry_symlink(entry);
 
@@ -176,16 +176,16 @@ static int take_entry(struct plant *p, struct archive *a, struct archive_entry *
 	case AE_IFREG:
 		return take_file(p, a, entry, path, e);
 	case AE_IFDIR:
-		return plant_dir(p, path, e);
+		return extract_dir(p, path, e);
 	case AE_IFLNK:
-		return plant_link(p, path, target ? target : "", e);
+		return extract_link(p, path, target ? target : "", e);
 	default: /* a device, a pipe, a socket */
-		return plant_nothing(p, e);
+		return extract_nothing(p, e);
 	}
 }
 
 /* ".wh.NAME" removes NAME; ".wh..wh..opq" empties its directory. Other names that begin with ".wh..wh." are notes of aufs, and are ignored. */
-static int take_whiteout(struct plant *p, const char *path, const char *last, struct err *e)
+static int take_whiteout(struct extraction *p, const char *path, const char *last, struct err *e)
 {
 	const char *name = last + strlen(WHITEOUT);
 	char        gone[PATH_MAX];
@@ -193,14 +193,14 @@ static int take_whiteout(struct plant *p, const char *path, const char *last, st
 
 	if (strcmp(last, OPAQUE) == 0) {
 		snprintf(gone, sizeof gone, "%.*s", head - 1, path);
-		return plant_empty(p, gone, e);
+		return extract_empty(p, gone, e);
 	}
 	if (strncmp(name, WHITEOUT, strlen(WHITEOUT)) == 0)
 		return 0;
 	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return err_set(e, ERR_BAD_SPEC, "%.200s: a whiteout of no name", path);
 	snprintf(gone, sizeof gone, "%.*s%s", head, path, name);
-	return plant_erase(p, gone, e);
+	return extract_erase(p, gone, e);
 }
 
 static const char *name_of(struct archive_entry *entry)
@@ -218,7 +218,7 @@ static int take(struct job *j, struct archive *a, struct archive_entry *entry, b
 
 	if (!*name_of(entry))
 		return err_set(e, ERR_BAD_SPEC, "an entry without a name that can be shown");
-	if (plant_path(name_of(entry), path, e) < 0)
+	if (extract_path(name_of(entry), path, e) < 0)
 		return -1;
 	last        = *path ? strrchr(path, '/') + 1 : path;
 	is_whiteout = j->untar->is_layer && strncmp(last, WHITEOUT, strlen(WHITEOUT)) == 0;
@@ -327,7 +327,7 @@ static int run_in_utf8(const struct process *p, struct err *e)
 	return r;
 }
 
-int untar_apply(const struct untar *u, struct plant *total, char hex[DIGEST_HEX + 1], struct err *e)
+int untar_apply(const struct untar *u, struct extraction *total, char hex[DIGEST_HEX + 1], struct err *e)
 {
 	static const char *const argv[] = { "the reader of archives", NULL };
 	struct answer           *a      = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -7,7 +7,7 @@
  */
 #pragma once
 #include "digest.h"
-#include "plant.h"
+#include "extract.h"
 
 struct untar {
 	const char *name; /* for messages */
@@ -19,4 +19,4 @@ struct untar {
 };
 
 /* Fills the tree and counts its entries; hex: the SHA-256 of the uncompressed archive. */
-must_use int untar_apply(const struct untar *u, struct plant *count, char hex[DIGEST_HEX + 1], struct err *e);
+must_use int untar_apply(const struct untar *u, struct extraction *count, char hex[DIGEST_HEX + 1], struct err *e);

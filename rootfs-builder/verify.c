@@ -70,7 +70,7 @@ static void compare_all(struct verify *v, const struct manifest *was, const stru
 	}
 }
 
-static int read_manifest(const struct shelf *s, const char *digest, struct manifest *ret, struct err *e)
+static int read_manifest(const struct tree_store *s, const char *digest, struct manifest *ret, struct err *e)
 {
 	scoped_bytes b = { 0 };
 	char         path[256];
@@ -100,7 +100,7 @@ static int judge(const struct verify *v, const char *digest, struct err *e)
 	return 0;
 }
 
-int verify_tree(const struct shelf *s, const char *digest, FILE *out, struct err *e)
+int verify_tree(const struct tree_store *s, const char *digest, FILE *out, struct err *e)
 {
 	scoped_store_tree t   = STORE_TREE_NONE;
 	scoped_manifest   was = { 0 }, is = { 0 };

@@ -19,11 +19,11 @@ add_executable(under_filter tests/jail/under_filter.c)
 set_target_properties(under_filter PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 target_link_libraries(under_filter jail_seccomp jail_profile warnings)
 
-# Doors that have gone mad, for tests/service.
-foreach(name keeper_lies ticket_lies)
-  add_executable(${name} tests/service/${name}.c tests/service/mad_door.c)
+# Servers that have gone mad, for tests/service.
+foreach(name monitor_lies lease_lies)
+  add_executable(${name} tests/service/${name}.c tests/service/mad_server.c)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_link_libraries(${name} jail_keeper warnings)
+  target_link_libraries(${name} jail_monitor warnings)
 endforeach()
 
 # A run whose cell listens for brig-proxy, for tests/attack/test_network_cell.py, which is the proxy.

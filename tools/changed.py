@@ -16,11 +16,11 @@ COVERED = [
     ("jail/seccomp", ["tests/unit", "tests/release/test_floors.py", "tests/jail", "tests/run", "tests/attack", "tests/service"]),
     ("jail/cgroup", ["tests/unit", "tests/release/test_floors.py", "tests/groups", "tests/run", "tests/attack", "tests/service"]),
     *[(f"jail/{floor}", ["tests/unit", "tests/release/test_floors.py", "tests/run", "tests/attack", "tests/service"])
-      for floor in ("privilege", "order", "child", "zygote", "cell", "watch", "launcher")],
+      for floor in ("privilege", "messages", "child", "zygote", "cell", "runner", "launcher")],
     ("jail/zygote/module", ["tests/release/test_floors.py", "tests/service", "tests/rootfs/test_zygote_extension.py"]),
     ("jail/guest", ["tests/jail", "tests/run/test_program_report.py", "tests/mcp/test_mcp_replies.py"]),
     ("jail/supervisor", ["tests/unit", "tests/release/test_floors.py", "tests/service"]),
-    ("jail/keeper", ["tests/unit", "tests/release/test_floors.py", "tests/service"]), *[(f"jail/{floor}", ["tests/unit", "tests/release/test_floors.py", "tests/service"]) for floor in ("rules", "plan", "server", "daemon")], ("jail/audit", ["tests/unit", "tests/release/test_floors.py", "tests/run/test_audit_journal.py", "tests/service"]),
+    ("jail/monitor", ["tests/unit", "tests/release/test_floors.py", "tests/service"]), *[(f"jail/{floor}", ["tests/unit", "tests/release/test_floors.py", "tests/service"]) for floor in ("config", "plan", "server", "daemon")], ("jail/audit", ["tests/unit", "tests/release/test_floors.py", "tests/run/test_audit_journal.py", "tests/service"]),
     ("jail/proxy", ["tests/unit", "tests/release/test_floors.py", "tests/network"]),
     ("jail/metrics", ["tests/release/test_floors.py", "tests/service/test_metrics.py", "tests/service/test_metrics_http.py"]),
     ("jail/cli", ["tests/unit", "tests/release/test_floors.py", "tests/run"]), ("profiles", ["tests/release/test_golden.py", "tests/jail", "tests/attack", "tests/run"]),

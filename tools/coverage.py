@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "coverage"
 COUNTERS, PROFILE, TABLE, PAGES = BUILD / "counters", BUILD / "profile", BUILD / "table.txt", BUILD / "html"
 AREAS = ("common", "common/json", "common/protocol", "common/io", "common/client", "jail/spec", "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/profile",
-         "jail/order", "jail/child", "jail/zygote", "jail/cell", "jail/watch", "jail/supervisor", "jail/launcher", "jail/keeper", "jail/proxy", "jail/audit", "jail/rules", "jail/plan", "jail/server", "jail/daemon", "jail/doctor", "jail/cli", "jail/metrics", "jail/zygote/module",
+         "jail/messages", "jail/child", "jail/zygote", "jail/cell", "jail/runner", "jail/supervisor", "jail/launcher", "jail/monitor", "jail/proxy", "jail/audit", "jail/config", "jail/plan", "jail/server", "jail/daemon", "jail/doctor", "jail/cli", "jail/metrics", "jail/zygote/module",
          "rootfs-builder", "mcp", "mcp/rpc", "mcp/broker", "mcp/remote", "mcp/http")
 UNCOUNTED = {"jail/init": "PID 1 of a cell, which has no C library", "jail/cli/early": "what brig does before its C library begins"}
 

@@ -408,7 +408,7 @@ static int print_header(FILE *out)
 {
 	fprintf(out, "/* brig/protocol.h - names and numbers of brig-protocol(7), version %d; made from brig's own tables */\n#pragma once\n\n", PROTOCOL_VERSION);
 	fprintf(out, "#define BRIG_VERSION          \"%s\"\n#define BRIG_PROTOCOL_VERSION %d\n", BRIG_VERSION, PROTOCOL_VERSION);
-	fprintf(out, "#define BRIG_SOCKET_PATH      \"%s\" /* of the host's service */\n", SERVER_SOCKET);
+	fprintf(out, "#define BRIG_SOCKET_PATH      \"%s\" /* of the host's service */\n", BRIGD_SOCKET);
 	fprintf(out, "#define BRIG_MESSAGE_MAX      %d /* bytes of one message, either way */\n", PROTOCOL_MAX);
 	fprintf(out, "#define BRIG_DESCRIPTORS_MAX  %d /* with one message */\n", PROTOCOL_FDS_MAX);
 	fprintf(out, "#define BRIG_PROGRAM_MAX      %llu /* bytes of a program */\n", (unsigned long long)PROTOCOL_CODE_MAX);

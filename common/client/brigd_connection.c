@@ -27,7 +27,7 @@ enum answer { CONNECTED, NOT_LISTENING, FAILED }; /* NOT_LISTENING: no service h
  */
 static bool is_for_root_alone(const char *path)
 {
-	char        folder[PLACE_MAX];
+	char        folder[PATH_SIZE];
 	struct stat st;
 
 	snprintf(folder, sizeof folder, "%s", path);
@@ -36,9 +36,9 @@ static bool is_for_root_alone(const char *path)
 }
 
 /* --private is not suggested to a caller that needs a service. */
-static int refuse(const char *path, enum server_want want, struct err *e)
+static int refuse(const char *path, enum brigd_want want, struct err *e)
 {
-	const char *or = want == SERVER_SERVICE ? "" : ", or say --private (brig-mcp: --server private)";
+	const char *or = want == BRIGD_SERVICE ? "" : ", or say --private (brig-mcp: --server private)";
 
 	switch (errno) {
 	case EACCES:
@@ -65,7 +65,7 @@ static void be_patient(int fd, unsigned ms)
 }
 
 /* FAILED: *e is set. NOT_LISTENING: errno is. */
-static enum answer try_socket(const char *path, enum server_want want, unsigned ms, struct server *ret, struct err *e)
+static enum answer try_socket(const char *path, enum brigd_want want, unsigned ms, struct brigd *ret, struct err *e)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	scoped_fd          fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -97,7 +97,7 @@ static enum answer try_socket(const char *path, enum server_want want, unsigned 
 }
 
 /* BRIG_SOCKET: without a service there, it is an error. */
-static int connect_named(const char *path, enum server_want want, unsigned ms, struct server *ret, struct err *e)
+static int connect_named(const char *path, enum brigd_want want, unsigned ms, struct brigd *ret, struct err *e)
 {
 	if (path[0] != '/')
 		return err_set(e, ERR_BAD_SPEC, "BRIG_SOCKET: \"%.60s\" is no absolute path", path);
@@ -113,14 +113,14 @@ static int connect_named(const char *path, enum server_want want, unsigned ms, s
 	return err_wrap(e, "BRIG_SOCKET");
 }
 
-static enum answer try_usual(enum server_want want, unsigned ms, struct server *ret, struct err *e)
+static enum answer try_usual(enum brigd_want want, unsigned ms, struct brigd *ret, struct err *e)
 {
 	char        own[64];
 	enum answer answer;
 
 	snprintf(own, sizeof own, "/run/user/%u/brig/brig.sock", geteuid());
 	answer = try_socket(own, want, ms, ret, e);
-	return answer == NOT_LISTENING ? try_socket(SERVER_SOCKET, want, ms, ret, e) : answer;
+	return answer == NOT_LISTENING ? try_socket(BRIGD_SOCKET, want, ms, ret, e) : answer;
 }
 
 /* --- a service that is enabled but not running --- */
@@ -129,7 +129,7 @@ static enum answer try_usual(enum server_want want, unsigned ms, struct server *
 static bool is_enabled(const char *folder)
 {
 	static const char *const links[] = { "sockets.target.wants/brigd.socket", "multi-user.target.wants/brigd.service", "default.target.wants/brigd.service" };
-	char                     path[PLACE_MAX + 64];
+	char                     path[PATH_SIZE + 64];
 
 	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
 		snprintf(path, sizeof path, "%s/%s", folder, links[i]);
@@ -149,9 +149,9 @@ static void read_failure(const char *path, char *text, size_t len)
 	text_make_plain(text);
 }
 
-bool server_failure(const struct server *s, char *why, size_t len)
+bool brigd_failure(const struct brigd *s, char *why, size_t len)
 {
-	if (s->pid || strcmp(s->name, SERVER_SOCKET) != 0)
+	if (s->pid || strcmp(s->name, BRIGD_SOCKET) != 0)
 		return false;
 	read_failure(PLACE_FAILURE, why, len);
 	return *why;
@@ -167,17 +167,17 @@ static int refuse_without(const char *whose, const char *failure, const char *sy
 }
 
 /* Refuses when a service is enabled, for this user or for the host. 0: there is none. */
-static int miss_service(const struct places *p, struct err *e)
+static int miss_service(const struct brig_paths *p, struct err *e)
 {
 	const char *home = secure_getenv("HOME"), *config = secure_getenv("XDG_CONFIG_HOME");
-	char        folder[PLACE_MAX + 32], failure[PLACE_MAX + 16];
+	char        folder[PATH_SIZE + 32], failure[PATH_SIZE + 16];
 
 	if (p->apart || access("/run/systemd/system", F_OK) < 0) /* as sd_booted(3): a container image may have the links but no systemd that follows them */
 		return 0;
 	if (config && *config == '/')
-		snprintf(folder, sizeof folder, "%.*s/systemd/user", PLACE_MAX, config);
+		snprintf(folder, sizeof folder, "%.*s/systemd/user", PATH_SIZE, config);
 	else
-		snprintf(folder, sizeof folder, "%.*s/.config/systemd/user", PLACE_MAX, home ? home : "");
+		snprintf(folder, sizeof folder, "%.*s/.config/systemd/user", PATH_SIZE, home ? home : "");
 	snprintf(failure, sizeof failure, "%s/failure", p->runtime);
 	if (geteuid() != 0 && is_enabled(folder))
 		return refuse_without("your", failure, "systemctl --user", e);
@@ -187,35 +187,35 @@ static int miss_service(const struct places *p, struct err *e)
 /* --- a service of one's own --- */
 
 /* Where a client of this user looks, or, apart from the host's places, a socket that BRIG_SOCKET must name. */
-static int place_own(const struct places *p, const char *named, char path[PLACE_MAX], bool *unusual, struct err *e)
+static int place_own(const struct brig_paths *p, const char *named, char path[PATH_SIZE], bool *unusual, struct err *e)
 {
 	char usual[64];
 
-	snprintf(usual, sizeof usual, geteuid() == 0 ? SERVER_SOCKET : "/run/user/%u/brig/brig.sock", geteuid());
-	if (snprintf(path, PLACE_MAX, "%s%s", named && *named ? named : p->runtime, named && *named ? "" : p->apart ? "/own.sock" : "/brig.sock") >= PLACE_MAX)
+	snprintf(usual, sizeof usual, geteuid() == 0 ? BRIGD_SOCKET : "/run/user/%u/brig/brig.sock", geteuid());
+	if (snprintf(path, PATH_SIZE, "%s%s", named && *named ? named : p->runtime, named && *named ? "" : p->apart ? "/own.sock" : "/brig.sock") >= PATH_SIZE)
 		return err_set(e, ERR_LIMIT, "the path of a socket is too long");
 	*unusual = !(named && *named) && strcmp(path, usual) != 0;
 	return 0;
 }
 
 /* It listens a moment after it was started: there is no event to wait for but its end. */
-static int start_own(const struct places *p, const char *named, struct server *ret, struct err *e)
+static int start_own(const struct brig_paths *p, const char *named, struct brigd *ret, struct err *e)
 {
 	static const struct timespec moment = { .tv_nsec = 10000000 };
-	char                         path[PLACE_MAX], why[360];
+	char                         path[PATH_SIZE], why[360];
 	enum answer                  answer;
 	bool                         unusual = false;
 	pid_t                        pid     = 0;
 
 	if (place_own(p, named, path, &unusual, e) < 0)
 		return -1;
-	while ((answer = try_socket(path, SERVER_SERVICE, 0, ret, e)) != CONNECTED) {
+	while ((answer = try_socket(path, BRIGD_SERVICE, 0, ret, e)) != CONNECTED) {
 		if (answer == FAILED && !(pid && e->kind == ERR_MISSING)) /* between bind() and listen() a socket refuses */
 			return -1;
-		if (!pid && (pid = server_start_own(p->brigd, path, e)) < 0)
+		if (!pid && (pid = brigd_start_own(p->brigd, path, e)) < 0)
 			return -1;
 		if (waitpid(pid, NULL, WNOHANG) != 0) {
-			char failure[PLACE_MAX + 16];
+			char failure[PATH_SIZE + 16];
 
 			snprintf(failure, sizeof failure, "%s/failure", p->runtime);
 			read_failure(failure, why, sizeof why);
@@ -228,41 +228,41 @@ static int start_own(const struct places *p, const char *named, struct server *r
 	return 0;
 }
 
-int server_connect_within(struct server *ret, enum server_want want, unsigned ms, struct err *e)
+int brigd_connect_within(struct brigd *ret, enum brigd_want want, unsigned ms, struct err *e)
 {
-	struct places places;
-	struct server s     = SERVER_NONE;
-	const char   *named = secure_getenv("BRIG_SOCKET");
-	enum answer   found = NOT_LISTENING;
+	struct brig_paths places;
+	struct brigd      s     = BRIGD_NONE;
+	const char       *named = secure_getenv("BRIG_SOCKET");
+	enum answer       found = NOT_LISTENING;
 
-	if (places_find(&places, e) < 0)
+	if (brig_paths_find(&places, e) < 0)
 		return -1;
-	if (want != SERVER_PRIVATE && named && *named && !(want == SERVER_STARTED && access(named, F_OK) < 0 && *named == '/'))
+	if (want != BRIGD_PRIVATE && named && *named && !(want == BRIGD_STARTED && access(named, F_OK) < 0 && *named == '/'))
 		found = connect_named(named, want, ms, &s, e) < 0 ? FAILED : CONNECTED;
-	else if (want != SERVER_PRIVATE && !places.apart && !(named && *named))
+	else if (want != BRIGD_PRIVATE && !places.apart && !(named && *named))
 		found = try_usual(want, ms, &s, e);
 	if (found == FAILED)
 		return -1;
-	if (found == NOT_LISTENING && want == SERVER_SERVICE)
+	if (found == NOT_LISTENING && want == BRIGD_SERVICE)
 		return err_set(e, ERR_MISSING, "no brigd is running; start one (systemctl start brigd, or brigd --foreground)%s",
 			       places.apart ? " and name its socket in BRIG_SOCKET" : "");
-	if (found == NOT_LISTENING && want != SERVER_PRIVATE && miss_service(&places, e) < 0)
+	if (found == NOT_LISTENING && want != BRIGD_PRIVATE && miss_service(&places, e) < 0)
 		return -1;
-	if (found == NOT_LISTENING && want == SERVER_STARTED) {
+	if (found == NOT_LISTENING && want == BRIGD_STARTED) {
 		if (start_own(&places, named, &s, e) < 0)
 			return -1;
-	} else if (found == NOT_LISTENING && server_start(&s, places.brigd, e) < 0)
+	} else if (found == NOT_LISTENING && brigd_start(&s, places.brigd, e) < 0)
 		return -1;
 	*ret = s;
 	return 0;
 }
 
-int server_connect(struct server *ret, enum server_want want, struct err *e)
+int brigd_connect(struct brigd *ret, enum brigd_want want, struct err *e)
 {
-	return server_connect_within(ret, want, 0, e);
+	return brigd_connect_within(ret, want, 0, e);
 }
 
-int server_close(struct server *s)
+int brigd_close(struct brigd *s)
 {
 	int status = 0;
 

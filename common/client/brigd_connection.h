@@ -2,31 +2,31 @@
  * brigd_connection.h - connects a client to a brigd: to a service, or to a private one that it starts.
  *
  * The service's socket is $BRIG_SOCKET if it is set, else the first that exists
- * of brig.sock in the user's runtime directory and SERVER_SOCKET. If there is
+ * of brig.sock in the user's runtime directory and BRIGD_SOCKET. If there is
  * none, and no service is enabled in systemd, a private brigd is started: it has
  * the caller's rights, serves this one connection and ends with it.
  */
 #pragma once
-#include "place.h"
+#include "paths.h"
 
-#define SERVER_SOCKET "/run/brig/brig.sock" /* the host's service */
+#define BRIGD_SOCKET "/run/brig/brig.sock" /* the host's service */
 
 #include <sys/types.h>
 
-struct server {
+struct brigd {
 	int   sock;             /* SOCK_SEQPACKET */
-	pid_t pid;              /* a private brigd that server_close() waits for; 0: there is none */
+	pid_t pid;              /* a private brigd that brigd_close() waits for; 0: there is none */
 	pid_t stays;            /* a service that was started for this connection and goes on after it; 0: none was started */
 	bool  unusual;          /* clients find its socket, name, only by BRIG_SOCKET */
-	char  name[PLACE_MAX];  /* the socket's path or the program's, for messages */
+	char  name[PATH_SIZE];  /* the socket's path or the program's, for messages */
 };
-#define SERVER_NONE ((struct server){ .sock = -1 })
+#define BRIGD_NONE ((struct brigd){ .sock = -1 })
 
-enum server_want {
-	SERVER_ANY,     /* a service, else a private one; an error if a service is enabled and down */
-	SERVER_PRIVATE, /* a private brigd, even if there is a service */
-	SERVER_SERVICE, /* a service, or an error that says how to get one */
-	SERVER_STARTED, /* a service; where no socket of one exists, one's own, which is started and stays */
+enum brigd_want {
+	BRIGD_ANY,     /* a service, else a private one; an error if a service is enabled and down */
+	BRIGD_PRIVATE, /* a private brigd, even if there is a service */
+	BRIGD_SERVICE, /* a service, or an error that says how to get one */
+	BRIGD_STARTED, /* a service; where no socket of one exists, one's own, which is started and stays */
 };
 
 /*
@@ -35,12 +35,12 @@ enum server_want {
  * brigd gets its end of the connection, the caller's environment and no other
  * descriptor of the caller.
  */
-must_use int server_connect(struct server *ret, enum server_want want, struct err *e);
+must_use int brigd_connect(struct brigd *ret, enum brigd_want want, struct err *e);
 /* ms: how long to wait for a service whose backlog is full, before an error; 0: for ever. */
-must_use int server_connect_within(struct server *ret, enum server_want want, unsigned ms, struct err *e);
+must_use int brigd_connect_within(struct brigd *ret, enum brigd_want want, unsigned ms, struct err *e);
 
 /* True, with the reason in why, when s is the host's service and it could not start (failure.h). */
-bool server_failure(const struct server *s, char *why, size_t len);
+bool brigd_failure(const struct brigd *s, char *why, size_t len);
 
 /* Closes the connection and waits for the end of a private brigd. Returns its status as from wait4(), or 0. May be called twice. */
-int server_close(struct server *s);
+int brigd_close(struct brigd *s);

@@ -77,7 +77,7 @@ static int spawn(const char *program, char *const *argv, int theirs, pid_t *pid)
 	return r;
 }
 
-int server_start(struct server *ret, const char *program, struct err *e)
+int brigd_start(struct brigd *ret, const char *program, struct err *e)
 {
 	static char *const argv[] = { (char *)"brigd", (char *)"--private", (char *)"--fd", (char *)"3", NULL };
 	int                pair[2];
@@ -90,12 +90,12 @@ int server_start(struct server *ret, const char *program, struct err *e)
 	errno = spawn(program, argv, theirs, &pid);
 	if (errno)
 		return err_sys(e, "set-up step start-brigd: %s", program);
-	*ret = (struct server){ .sock = fd_take(&ours), .pid = pid };
+	*ret = (struct brigd){ .sock = fd_take(&ours), .pid = pid };
 	snprintf(ret->name, sizeof ret->name, "%s", program);
 	return 0;
 }
 
-pid_t server_start_own(const char *program, const char *path, struct err *e)
+pid_t brigd_start_own(const char *program, const char *path, struct err *e)
 {
 	char *const argv[] = { (char *)"brigd", (char *)"--foreground", (char *)"--socket", (char *)path, NULL };
 	pid_t       pid = -1;

@@ -2,8 +2,8 @@
 #pragma once
 #include "brigd_connection.h"
 
-/* Starts the program, and returns without waiting for it. server_close() ends it. */
-must_use int server_start(struct server *ret, const char *program, struct err *e);
+/* Starts the program, and returns without waiting for it. brigd_close() ends it. */
+must_use int brigd_start(struct brigd *ret, const char *program, struct err *e);
 
 /* Starts it as a service of the caller's own, at this socket. Returns its pid, or -1. It stays. */
-must_use pid_t server_start_own(const char *program, const char *path, struct err *e);
+must_use pid_t brigd_start_own(const char *program, const char *path, struct err *e);

@@ -55,13 +55,13 @@ static int print(const struct question *q, FILE *out, struct err *e)
 int metrics_page_print(FILE *out, unsigned ms, struct err *e)
 {
 	struct timeval patience = { .tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000 };
-	struct server  server   = SERVER_NONE;
+	struct brigd   server   = BRIGD_NONE;
 	int            r;
 
-	if (server_connect_within(&server, SERVER_SERVICE, ms, e) < 0)
+	if (brigd_connect_within(&server, BRIGD_SERVICE, ms, e) < 0)
 		return -1;
 	(void)setsockopt(server.sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 	r = print(&(struct question){ server.sock, ms, loop_now_ms() + ms }, out, e);
-	(void)server_close(&server);
+	(void)brigd_close(&server);
 	return r;
 }

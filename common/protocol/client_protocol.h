@@ -1,5 +1,5 @@
 /*
- * client_protocol.h - the messages between a client and the door, version 1.
+ * client_protocol.h - the messages between a client and the server, version 1.
  *
  * A message is a datagram with one JSON object, and descriptors beside it
  * (brig-protocol(7)). Pure: requests are parsed from bytes and the number of

@@ -128,7 +128,7 @@ static const struct shape profile_counts_shape[] = {
 	{ "name",     SHAPE_TEXT,  SHAPE_MUST, "The profile", NULL },
 	{ "warm",     SHAPE_TEXT,  SHAPE_MUST, "never, demand or ready, as in the profile", NULL },
 	{ "ready",    SHAPE_COUNT, SHAPE_MUST, "Cells that wait for a program", NULL },
-	{ "tickets",  SHAPE_COUNT, SHAPE_MAY,  "Of these, cells that runs get at once: the keeper is not asked", NULL },
+	{ "tickets",  SHAPE_COUNT, SHAPE_MAY,  "Of these, cells that runs get at once: the monitor is not asked", NULL },
 	{ "building", SHAPE_COUNT, SHAPE_MUST, "Cells that are being built", NULL },
 	{ "running",  SHAPE_COUNT, SHAPE_MUST, "Cells with a program", NULL },
 	{ "zygote",   SHAPE_TABLE, SHAPE_NULL, "The Python from which its runs are forked; null: each run executes a new one", zygote_shape },
@@ -165,8 +165,8 @@ static const struct shape stats_shape[] = {
 	{ "audit",       SHAPE_TABLE, SHAPE_NULL, "Counts of the audit's lines; null without an audit", audit_counts_shape },
 	{ "profiles",    SHAPE_ROWS,  SHAPE_MUST, "The state of each profile", profile_counts_shape },
 	{ "door",        SHAPE_TABLE, SHAPE_MUST, "The process that clients talk to", process_shape },
-	{ "keeper",      SHAPE_TABLE, SHAPE_NULL, "The process that starts runs; null when the door does it itself", process_shape },
-	{ "confinement", SHAPE_TEXTS, SHAPE_MUST, "The restrictions under which the door runs", NULL },
+	{ "keeper",      SHAPE_TABLE, SHAPE_NULL, "The process that starts runs; null when the server does it itself", process_shape },
+	{ "confinement", SHAPE_TEXTS, SHAPE_MUST, "The restrictions under which the server runs", NULL },
 	{ 0 },
 };
 static const struct shape histogram_shape[] = {

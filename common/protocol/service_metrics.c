@@ -47,8 +47,8 @@ static const struct metric {
 	{ "brig_audit_suppressed_total",     "counter",   of_service,    "audit.suppressed",   0, NULL, "Refusals and calls of tools that the audit did not write, because one user had too many." },
 	{ "brig_audit_journal_lost_total",   "counter",   of_service,    "audit.journal_lost", 0, NULL, "Lines that the journal did not take." },
 	{ "brig_audit_file_lost_total",      "counter",   of_service,    "audit.file_lost",    0, NULL, "Lines that are not in the audit's file." },
-	{ "brig_process_cpu_seconds_total",  "counter",   of_processes,  "cpu_ms",       0.001, "process", "CPU time of door and keeper." },
-	{ "brig_process_resident_memory_bytes", "gauge",  of_processes,  "memory_bytes", 0, "process", "Memory of door and keeper." },
+	{ "brig_process_cpu_seconds_total",  "counter",   of_processes,  "cpu_ms",       0.001, "process", "CPU time of server and monitor." },
+	{ "brig_process_resident_memory_bytes", "gauge",  of_processes,  "memory_bytes", 0, "process", "Memory of server and monitor." },
 	{ "brig_start_time_seconds",         "gauge",     of_service,    "started_at",   1, NULL,      "When the service started, in seconds since 1970." },
 	{ "brig_build_info",                 "gauge",     of_build,      "brig",         0, "version", "1, with the version of the service." },
 };

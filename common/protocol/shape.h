@@ -2,7 +2,7 @@
  * shape.h - the keys of a JSON object that brig makes, and their types.
  *
  * Settings have presets (field.h), these objects have none: a missing key is as
- * wrong as an unknown one. Clients and tests check the door's answers with these
+ * wrong as an unknown one. Clients and tests check the server's answers with these
  * rows, and the manual prints them.
  */
 #pragma once

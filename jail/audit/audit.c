@@ -67,7 +67,7 @@ static void to_file(struct audit *a, const json_t *json)
 	}
 }
 
-/* The door itself refused it: no program ran. */
+/* The server itself refused it: no program ran. */
 static bool is_refusal(const struct audit_entry *entry)
 {
 	return entry->reason == EXIT_denied || entry->reason == EXIT_busy;

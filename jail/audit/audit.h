@@ -3,13 +3,13 @@
  *
  * One line per attempt, and per call of a tool that a client reports: to the journal
  * with fields, and to a file of JSON Lines when one is configured. Opened before the
- * door confines itself. From then on nothing here blocks, and nothing fails: an entry
+ * server confines itself. From then on nothing here blocks, and nothing fails: an entry
  * that could not be kept is counted (docs/decisions/0054 says why no run is refused
  * because of it). If the file lost entries, the journal gets a message at the first
  * one, and one when the file is written again; if the journal lost entries, it gets
  * their number when it takes messages again.
  *
- * A confined door must still be allowed openat, newfstatat, renameat, write, sendto
+ * A confined server must still be allowed openat, newfstatat, renameat, write, sendto
  * and poll; and by Landlock, below audit_folder(), WRITE_FILE, MAKE_REG and
  * REMOVE_FILE (a rename needs the last two). The right to read is not needed. The
  * process must ignore SIGXFSZ.
@@ -45,7 +45,7 @@ struct audit {
 
 /* Fails when the file cannot be opened. A missing journal is not an error. */
 must_use int audit_open(struct audit *ret, const struct audit_plan *plan, struct err *e);
-/* entry->time_us AUDIT_NONE means now. a may be NULL (a private door): nothing is written. */
+/* entry->time_us AUDIT_NONE means now. a may be NULL (a private server): nothing is written. */
 void                audit_write(struct audit *a, const struct audit_entry *entry);
 void                audit_close(struct audit *a); /* a may be NULL; may be called twice */
 struct audit_counts audit_count(const struct audit *a);

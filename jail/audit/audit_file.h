@@ -4,7 +4,7 @@
  * NAME and its predecessors, NAME.1 (the youngest) to NAME.keep, lie in one folder
  * that is opened once. Together they have at most (keep + 1) * max_bytes. A line is
  * one write() and is never split between two files. Files are open for writing only:
- * an attacker who takes over the door cannot read what other users did.
+ * an attacker who takes over the server cannot read what other users did.
  */
 #pragma once
 #include "err.h"

@@ -36,7 +36,7 @@
 
 void cell_init(struct cell *c)
 {
-	*c = (struct cell){ .slot.fd = -1, .rootfs = STORE_TREE_NONE, .pidfd = -1, .report_fd = -1, .oom = GROUP_OOM_NONE };
+	*c = (struct cell){ .slot.fd = -1, .rootfs = STORE_TREE_NONE, .pidfd = -1, .report_fd = -1, .oom = CG_OOM_NONE };
 	c->warm          = WARM_NONE;
 	c->net           = NET_PLACE_NONE;
 	c->notice        = NOTICE_NONE;
@@ -127,15 +127,15 @@ static int open_groups(struct cell *c, struct err *e)
 {
 	c->layers |= c->group.layers;
 	c->missing |= c->group.missing;
-	if (group_open_joins(&c->group, e) < 0)
+	if (cg_open_joins(&c->group, e) < 0)
 		return -1;
-	c->child.join_len = group_join_fds(&c->group, c->child.join_fd);
-	return c->oom.fd >= 0 ? 0 : group_watch_oom(&c->group, &c->oom, e);
+	c->child.join_len = cg_join_fds(&c->group, c->child.join_fd);
+	return c->oom.fd >= 0 ? 0 : cg_watch_oom(&c->group, &c->oom, e);
 }
 
 /* --- the file trees, opened with the launcher's rights: a store below a 0700 directory works --- */
 
-static int open_shown(struct cell *c, const struct cell_order *order, struct err *e)
+static int open_shown(struct cell *c, const struct cell_spec *order, struct err *e)
 {
 	bool all_inert = true;
 
@@ -152,7 +152,7 @@ static int open_shown(struct cell *c, const struct cell_order *order, struct err
 	return 0;
 }
 
-int cell_open_shown(struct cell *c, const struct cell_order *order, struct err *e)
+int cell_open_shown(struct cell *c, const struct cell_spec *order, struct err *e)
 {
 	struct base_mounts *mounts = &c->base->mounts;
 
@@ -161,7 +161,7 @@ int cell_open_shown(struct cell *c, const struct cell_order *order, struct err *
 	return base_mounts_enter_host(mounts, e) < 0 || open_shown(c, order, e) < 0 ? -1 : base_mounts_enter_own(mounts, e);
 }
 
-static int open_trees(struct cell *c, const struct cell_order *order, struct err *e)
+static int open_trees(struct cell *c, const struct cell_spec *order, struct err *e)
 {
 	c->child.root_fd = base_mounts_clone(&c->base->mounts, &c->rootfs, order->rootfs, e);
 	if (c->child.root_fd < 0)
@@ -191,7 +191,7 @@ static void close_child_ends(struct cell *c)
 		fd_closep(&c->child.shown_fd[i]);
 }
 
-static void fill_child(struct cell *c, const struct cell_order *order)
+static void fill_child(struct cell *c, const struct cell_spec *order)
 {
 	struct child_ctx *child = &c->child;
 
@@ -203,7 +203,7 @@ static void fill_child(struct cell *c, const struct cell_order *order)
 	child->owner_id       = c->slot.init_id;
 	child->pipes_id       = c->slot.program_id;
 	child->user_ns_fd     = c->user_ns_fd;
-	child->is_first_victim = c->missing & LAYER_BIT(MEMORY);
+	child->is_oom_target = c->missing & LAYER_BIT(MEMORY);
 	child->slot_fd        = c->slot.fd;
 	child->init_fd        = c->base->init_fd;
 	child->workspace_exec = order->workspace_exec;
@@ -219,7 +219,7 @@ static int clone_into(struct cell *c, struct err *e)
 		.exit_signal = SIGCHLD,
 	};
 
-	c->pid = clone_into_group(&args, group_clone_fd(&c->group));
+	c->pid = clone_into_group(&args, cg_clone_fd(&c->group));
 	if (c->pid == 0)
 		child_run_cell(&c->child);
 	if (c->pid > 0)
@@ -253,7 +253,7 @@ static int enter_net(struct cell *c, struct err *e)
 }
 
 /* A network that is used again has the route already. */
-static int enter_own_net(struct cell *c, const struct cell_order *order, struct err *e)
+static int enter_own_net(struct cell *c, const struct cell_spec *order, struct err *e)
 {
 	bool is_new = c->net.net.ns_fd < 0;
 
@@ -266,7 +266,7 @@ static int enter_own_net(struct cell *c, const struct cell_order *order, struct 
 }
 
 /* PID 1 is cloned before the sockets are made, so it never has copies of them. */
-static int clone_in_net(struct cell *c, const struct cell_order *order, struct err *e)
+static int clone_in_net(struct cell *c, const struct cell_spec *order, struct err *e)
 {
 	if (enter_own_net(c, order, e) < 0 || clone_cell(c, e) < 0)
 		return -1;
@@ -275,7 +275,7 @@ static int clone_in_net(struct cell *c, const struct cell_order *order, struct e
 	return c->net.host_fd < 0 ? 0 : net_enter(c->net.host_fd, e);
 }
 
-static int open_cell(struct cell *c, const struct cell_order *order, struct err *e)
+static int open_cell(struct cell *c, const struct cell_spec *order, struct err *e)
 {
 	note_optional(c);
 	if (open_groups(c, e) < 0 || open_trees(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
@@ -292,7 +292,7 @@ static int open_cell(struct cell *c, const struct cell_order *order, struct err 
 }
 
 /* The child's ends are closed after a failure, too: PID 1 may exist by then, and its end of file must arrive. */
-int cell_open(struct cell *c, const struct cell_order *order, struct err *e)
+int cell_open(struct cell *c, const struct cell_spec *order, struct err *e)
 {
 	int r = open_cell(c, order, e);
 
@@ -304,12 +304,12 @@ int cell_open(struct cell *c, const struct cell_order *order, struct err *e)
 enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2, SESSION_CPU_S = INT32_MAX };
 
 /* A rootfs of an older brig has no guest runner, and what the interpreter would say about that does not help a user. */
-static int check_runner(const struct cell *c, const char *rootfs, const struct order_head *head, struct err *e)
+static int check_runner(const struct cell *c, const char *rootfs, const struct run_spec_head *head, struct err *e)
 {
-	if (!head->result_pipe || faccessat(c->rootfs.tree_fd, RUNNER_PATH, F_OK, 0) == 0)
+	if (!head->result_pipe || faccessat(c->rootfs.tree_fd, GUEST_RUNNER_PATH, F_OK, 0) == 0)
 		return 0;
 	if (errno != ENOENT && errno != ENOTDIR)
-		return err_sys(e, "set-up step read-order: /%s", RUNNER_PATH);
+		return err_sys(e, "set-up step read-order: /%s", GUEST_RUNNER_PATH);
 	return err_set(e, ERR_MISSING, "the rootfs has no guest runner, it is of an older brig; build it again: brig rootfs build %s",
 		       rootfs);
 }
@@ -336,14 +336,14 @@ int cell_remove_code(struct cell *c, struct err *e)
 	return 0;
 }
 
-int cell_give_order(struct cell *c, const char *rootfs, const struct order_head *head, const struct order_fds *fds, struct err *e)
+int cell_give_spec(struct cell *c, const char *rootfs, const struct run_spec_head *head, const struct run_spec_fds *fds, struct err *e)
 {
 	return check_runner(c, rootfs, head, e) < 0 ? -1 : warm_deliver(&c->warm, head, fds, e);
 }
 
 void cell_kill(const struct cell *c)
 {
-	group_kill(&c->group);
+	cg_kill(&c->group);
 	if (c->pidfd >= 0)
 		pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0);
 }
@@ -353,10 +353,10 @@ void cell_end(struct cell *c)
 	cell_kill(c);
 	close_child_ends(c);
 	warm_close(&c->warm);
-	notice_close(&c->notice);
+	seccomp_notify_close(&c->notice);
 	net_sockets_close(&c->sockets);
 	fd_closep(&c->report_fd);
-	group_oom_close(&c->oom);
+	cg_oom_close(&c->oom);
 	fd_closep(&c->user_ns_fd);
 	store_close(&c->rootfs);
 }
@@ -375,7 +375,7 @@ int cell_reap(struct cell *c, struct err *e)
 	int r;
 
 	cell_reap_init(c);
-	r = group_close(&c->group, e);
+	r = cg_close(&c->group, e);
 	slot_done(&c->slot);
 	return r;
 }

@@ -3,16 +3,16 @@
  *
  * Everything that needs privilege happens in cell_open(), except that a fork
  * server brings the program into the cell (fork_server.h). What a cell is made of
- * is decided before (jail/spec): struct cell_order.
+ * is decided before (jail/spec): struct cell_spec.
  */
 #pragma once
 #include "base_mounts.h"
 #include "child.h"
 #include "net.h"
 #include "net_sockets.h"
-#include "notice.h"
+#include "seccomp_notify.h"
 #include "rootless.h"
-#include "cell_order.h"
+#include "cell_spec.h"
 #include "slot.h"
 #include "store.h"
 #include "warm.h"
@@ -29,8 +29,8 @@ struct cell_base {
 struct cell {
 	struct cell_base *base; /* borrowed */
 	struct rootless   rootless;
-	struct slot      slot;
-	struct group     group;
+	struct slot     slot;
+	struct cg       group;
 	struct store_tree rootfs;   /* its lock keeps brig rootfs gc away */
 	struct child_ctx child;
 	int              user_ns_fd; /* of the slot (user_ns.h); -1: not made yet */
@@ -38,25 +38,25 @@ struct cell {
 	pid_t            pid;
 	int              report_fd; /* reports of PID 1 (child_report), and one byte when brig-init is ready; PID 1 ends when this is closed */
 	struct warm      warm;
-	struct group_oom oom;       /* tells that the memory of its group is used up */
+	struct cg_oom    oom;       /* tells that the memory of its group is used up */
 	struct net_place net;
-	struct net_sockets sockets; /* in that network */
-	struct notice    notice;    /* answers notices of network sockets and of refused calls */
-	bool             is_noticed; /* the program's filter sends notices: only then notice.socket_was_allowed is meaningful */
-	uint64_t         layers, missing;
+	struct net_sockets sockets;      /* in that network */
+	struct seccomp_notify    notice; /* answers notices of network sockets and of refused calls */
+	bool                     is_noticed; /* the program's filter sends notices: only then notice.socket_was_allowed is meaningful */
+	uint64_t                 layers, missing;
 };
 
 /* The caller has to call cell_end() and cell_reap() even if one of the calls below fails. */
 void         cell_init(struct cell *c);
 
 /* Opens what is shown as detached mounts (child.shown_fd). cell_open() does it if it was not done before. It may wait for a file system's server. */
-must_use int cell_open_shown(struct cell *c, const struct cell_order *order, struct err *e);
+must_use int cell_open_shown(struct cell *c, const struct cell_spec *order, struct err *e);
 /* Once in a process, before cell_open(): gives up what the cells would inherit from the process's caller, and finds out what the kernel can do. */
 must_use int cell_begin(struct cell_base *ret, enum rootless_kind kind, struct err *e);
 /* The caller has filled in base, slot, rootfs, rootless, net, and the group, whose limits are set. */
-must_use int cell_open(struct cell *c, const struct cell_order *order, struct err *e);
+must_use int cell_open(struct cell *c, const struct cell_spec *order, struct err *e);
 /* Writes what is to run into the cell's order file, and tells the fork, even if it is not there yet. rootfs: for messages. */
-must_use int cell_give_order(struct cell *c, const char *rootfs, const struct order_head *head, const struct order_fds *fds, struct err *e);
+must_use int cell_give_spec(struct cell *c, const char *rootfs, const struct run_spec_head *head, const struct run_spec_fds *fds, struct err *e);
 /* From PREPARED on, for a command: removes main.py, which a later fork then does not do. The caller has the rights of the mounts' owner. */
 must_use int cell_remove_code(struct cell *c, struct err *e);
 /* Requests a fork with these limits. The cell is PREPARED, and warm.init_is_confined is set. */

@@ -51,7 +51,7 @@ static int open_all(struct net_sockets *s, struct err *e)
 }
 
 /* -1 if that fails: fs.epoll.max_user_watches may be used up by other processes of the same user. */
-static int watch_all(const struct net_sockets *s)
+static int runner_all(const struct net_sockets *s)
 {
 	struct epoll_event can_be_read = { .events = EPOLLIN };
 	scoped_fd          fd          = epoll_create1(EPOLL_CLOEXEC);
@@ -69,7 +69,7 @@ int net_sockets_open(const struct net_listeners *what, struct net_sockets *ret, 
 	if (!net_listeners_are_sound(what))
 		return err_set(e, ERR_BROKEN, "set-up step net-namespace: ports that cannot be listened at");
 	if (open_all(ret, e) == 0) {
-		ret->used_fd = watch_all(ret);
+		ret->used_fd = runner_all(ret);
 		return 0;
 	}
 	net_sockets_close(ret);

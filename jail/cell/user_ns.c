@@ -27,7 +27,7 @@ bool user_ns_has_one_id(const struct slot *slot)
  * it can make no other namespace. On hosts that hide /proc/sys, or show it read-only, only the filter prevents this; the record says so.
  *
  * The kernel counts the inotify instances of a cell also for the owner of the namespace above: for a plain user, who has 128 in all, or
- * for the keeper of a service. A jail must not use up those of a desktop or of other jails.
+ * for the monitor of a service. A jail must not use up those of a desktop or of other jails.
  */
 static int set_quotas(void)
 {

@@ -16,13 +16,13 @@
 #define FOUR_CLOSED -1, -1, -1, -1
 #define TWELVE_CLOSED { FOUR_CLOSED, FOUR_CLOSED, FOUR_CLOSED }
 const struct warm WARM_NONE = { .has_code   = true,
-				.zygote     = { .requests = -1, .pidfd = -1 },
-				.orders     = { -1, -1 },
-				.order_file = -1,
-				.prepared   = TWELVE_CLOSED,
-				.answer_fd  = -1,
-				.program_fd = -1,
-				.report_fd  = -1 };
+				.zygote        = { .requests = -1, .pidfd = -1 },
+				.orders        = { -1, -1 },
+				.run_spec_file = -1,
+				.prepared      = TWELVE_CLOSED,
+				.answer_fd     = -1,
+				.program_fd    = -1,
+				.report_fd     = -1 };
 _Static_assert(PREPARED_FDS == 12, "WARM_NONE closes none that is not open");
 
 /* --- making ready --- */
@@ -31,8 +31,8 @@ int warm_open(struct warm *w, struct err *e)
 {
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, w->orders) < 0)
 		return err_sys(e, "set-up step channels: orders");
-	w->order_file = order_file_make(e);
-	return w->order_file < 0 ? -1 : 0;
+	w->run_spec_file = run_spec_file_make(e);
+	return w->run_spec_file < 0 ? -1 : 0;
 }
 
 /* While a zygote imports, requests fill its socket; one more would not be sent, and its run would fail. */
@@ -71,7 +71,7 @@ static int make_sockets(struct warm *w, int fds[2], struct err *e)
 static size_t fill_groups(struct fork_params *o, int *fds, const struct cell *c)
 {
 	const struct child_ctx *child = &c->child;
-	int                     group = group_clone_fd(&c->group);
+	int                     group = cg_clone_fd(&c->group);
 	size_t                  n     = 0;
 
 	o->joins       = (uint32_t)child->join_len;
@@ -86,7 +86,7 @@ static size_t fill_groups(struct fork_params *o, int *fds, const struct cell *c)
 static void fill_handed(int *fds, const struct warm *w)
 {
 	fds[HANDED_ORDERS] = w->orders[1];
-	fds[HANDED_ORDER_FILE] = w->order_file;
+	fds[HANDED_ORDER_FILE] = w->run_spec_file;
 	fds[HANDED_CODE]   = w->prepared[PREPARED_CODE];
 	fds[HANDED_IN]     = w->prepared[PREPARED_IN];
 	fds[HANDED_OUT]    = w->prepared[PREPARED_OUT];
@@ -152,14 +152,14 @@ int warm_request_fork(struct warm *w, const struct cell *c, const struct child_r
 	return r;
 }
 
-int warm_deliver(struct warm *w, const struct order_head *o, const struct order_fds *fds, struct err *e)
+int warm_deliver(struct warm *w, const struct run_spec_head *o, const struct run_spec_fds *fds, struct err *e)
 {
 	int r;
 
 	w->has_code = o->code_len != 0;
-	if (order_file_copy(w->order_file, o, fds, e) < 0)
+	if (run_spec_file_copy(w->run_spec_file, o, fds, e) < 0)
 		return -1;
-	r     = order_file_send(w->orders[0], o, fds->tools);
+	r     = run_spec_file_send(w->orders[0], o, fds->tools);
 	errno = -r;
 	return r < 0 ? err_sys(e, "set-up step order: the order") : 0;
 }
@@ -304,7 +304,7 @@ void warm_close(struct warm *w)
 	for (size_t i = 0; i < PREPARED_FDS; i++)
 		fd_closep(&w->prepared[i]);
 	fd_closep(&w->orders[0]);
-	fd_closep(&w->order_file);
+	fd_closep(&w->run_spec_file);
 	fd_closep(&w->answer_fd);
 	fd_closep(&w->program_fd);
 	fd_closep(&w->report_fd);

@@ -43,7 +43,7 @@ struct warm {
 	uint32_t        generation;   /* of the fork server that was asked */
 	bool            server_was_importing; /* that server still imported */
 	int             orders[2];    /* [0]: orders are sent here; [1]: the program's end */
-	int                 order_file;
+	int                 run_spec_file;
 	int             prepared[PREPARED_FDS];
 	int                 answer_fd;    /* struct fork_message of the fork server */
 	int             program_fd;   /* pidfd of the fork; -1: there is none (yet), or it was reaped */
@@ -82,7 +82,7 @@ bool         warm_awaits_fork(const struct warm *w);
 must_use int warm_reap(struct warm *w, int *status, struct err *e);
 
 /* The order; a fork to read it need not be there yet. The descriptors stay the caller's. */
-must_use int warm_deliver(struct warm *w, const struct order_head *o, const struct order_fds *fds, struct err *e);
+must_use int warm_deliver(struct warm *w, const struct run_spec_head *o, const struct run_spec_fds *fds, struct err *e);
 /* Kills the fork server that was asked and does not answer. The process that keeps it starts another one. */
 void         warm_kill_server(const struct warm *w);
 void         warm_close(struct warm *w);

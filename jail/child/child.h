@@ -17,9 +17,9 @@
 #include "err.h"
 #include "exec_args.h"
 #include "filter.h"
-#include "group.h"
+#include "cg.h"
 #include "mount_plan.h"
-#include "order_file.h"
+#include "run_spec_file.h"
 #include "pipes.h"
 #include "protocol.h"
 
@@ -73,18 +73,18 @@ struct child_ctx {
 	int                      root_fd;  /* detached mounts of the rootfs and of the devices in it */
 	int                      shown_fd[MOUNT_SHOWN_MAX];
 	const char              *hostname;
-	int                      join_fd[GROUP_TREES_MAX]; /* tasks of the v1 groups, as group_open_joins() opened them */
+	int                      join_fd[CG_TREES_MAX]; /* tasks of the v1 groups, as cg_open_joins() opened them */
 	int                      join_len;
 	unsigned                 init_id, program_uid, program_gid; /* as seen inside; all equal if the slot has only one id */
 	unsigned                 owner_id, pipes_id; /* PID 1's and the program's id as seen outside: the owners of what PID 1 makes */
 	int                      user_ns_fd; /* of the slot (user_ns.h); PID 1 enters it when it no longer needs power over the cell */
-	bool                     is_first_victim;
+	bool                     is_oom_target;
 	int                      report_fd; /* socket; PID 1, and the cell with it, ends when the other end is closed */
 	int                      init_fd;   /* memfd with brig-init */
 	int                      slot_fd;
 	unsigned                 landlock_abi; /* 0: the kernel has none */
 	bool                     workspace_exec;
-	const struct sock_fprog *filter, *notifying; /* as in cell_order */
+	const struct sock_fprog *filter, *notifying; /* as in cell_spec */
 	int                      cell_pidfd; /* a fork: PID 1 of the cell that it enters */
 	int                      handed_fd[HANDED_FDS]; /* a fork: by HANDED_ORDERS and so on */
 	bool                     stays;      /* a zygote's fork that goes on without an exec; cleared if its order says that it executes */
@@ -95,8 +95,8 @@ struct child_ctx {
 
 	/* filled in after the clone */
 	struct child_rlimits     rlimits;
-	struct exec_lists       *lists;      /* a fork: room for the paths, arguments and environment of its order */
-	struct order_head        order_file; /* a fork: the order, once it was read; its texts are in lists and in code */
+	struct exec_lists       *lists;         /* a fork: room for the paths, arguments and environment of its order */
+	struct run_spec_head     run_spec_file; /* a fork: the order, once it was read; its texts are in lists and in code */
 	char                    *code;
 	char                    *shown; /* a fork made ahead: two areas of CHILD_SHOWN_BYTES, its arguments and environment in /proc */
 	int64_t                  cpu_before_ns; /* CPU time before joining the groups: PID 1's; in a fork, PID 1's and its own */
@@ -118,7 +118,7 @@ void child_become_program(struct child_ctx *c);
  */
 must_use int child_report_confined(const struct child_ctx *c);
 /* True: the order has arrived, or no process can send one any more. Calls only poll(). */
-bool         child_has_order(const struct child_ctx *c, int wait_ms);
+bool         child_has_spec(const struct child_ctx *c, int wait_ms);
 /* In a fork: waits for its order, and reads it. 0 or -errno. */
 must_use int child_take_order_file(struct child_ctx *c);
 /* In a fork made ahead, after its order: enters the directory that this names. Reports a failure and exits. Calls only chdir() and write(). */

@@ -25,8 +25,8 @@
  */
 static int cell_close_descriptors(struct child_ctx *c)
 {
-	int    keep[5 + GROUP_TREES_MAX + MOUNT_SHOWN_MAX] = { c->root_fd, c->report_fd, c->init_fd, c->slot_fd, c->user_ns_fd };
-	size_t n                                           = 5;
+	int    keep[5 + CG_TREES_MAX + MOUNT_SHOWN_MAX] = { c->root_fd, c->report_fd, c->init_fd, c->slot_fd, c->user_ns_fd };
+	size_t n                                        = 5;
 
 	for (int i = 0; i < c->join_len; i++)
 		keep[n++] = c->join_fd[i];
@@ -53,11 +53,11 @@ static int cell_die_with_parent(struct child_ctx *c)
  * If no control group limits the cell's memory, the OOM killer of the host takes the cell first. The file belongs to root while
  * the process is not dumpable.
  */
-static int cell_first_victim(struct child_ctx *c)
+static int cell_oom_target(struct child_ctx *c)
 {
 	int fd, r;
 
-	if (!c->is_first_victim)
+	if (!c->is_oom_target)
 		return 0;
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -398,7 +398,7 @@ static int cell_become_init(struct child_ctx *c)
 const struct child_step child_cell_steps[] = {
 	{ "close-descriptors",  cell_close_descriptors,     "first, so that nothing of another cell stays open" },
 	{ "die-with-parent",    cell_die_with_parent,       "PID 1 ends with the process that builds the cell" },
-	{ "first-victim",       cell_first_victim,          "where no control group limits memory; needs the host's /proc" },
+	{ "first-victim",       cell_oom_target,            "where no control group limits memory; needs the host's /proc" },
 	{ "join-groups",        child_join_groups,          "before it allocates memory, so that all of it is counted" },
 	{ "group-namespace",    cell_group_namespace,       "after joining, else the namespace would show the host's path" },
 	{ "own-files",          cell_own_files,             "files made from here on belong to PID 1's id, which is unprivileged on the host" },

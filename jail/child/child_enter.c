@@ -133,13 +133,13 @@ static int show_pages(struct child_ctx *c)
 /* Sets what ps and /proc show. The texts are contiguous: paths, working directory, arguments, environment. */
 int child_show_args(struct child_ctx *c)
 {
-	const char *end = c->lists->path[0] + c->order_file.exec_args.len;
+	const char *end = c->lists->path[0] + c->run_spec_file.exec_args.len;
 
 	if (!c->stays) /* the exec sets it */
 		return 0;
 	if (c->is_ahead)
 		return show_pages(c);
-	set_shown(c->lists->argv[0], c->order_file.exec_args.envc ? c->lists->envp[0] : end, end);
+	set_shown(c->lists->argv[0], c->run_spec_file.exec_args.envc ? c->lists->envp[0] : end, end);
 	return 0;
 }
 

@@ -25,7 +25,7 @@
 enum { CLEAR_OF_LOW = 32 };
 
 /* Descriptors of a fork while it waits. Lower numbers belong to the program. */
-enum { FD_HANDED_REPORT = RUNNER_FD + 1, FD_HANDED_ORDERS, FD_HANDED_ORDER_FILE, FD_HANDED_CODE, FD_HANDED_NULL, FD_HANDED_END };
+enum { FD_HANDED_REPORT = GUEST_RUNNER_FD + 1, FD_HANDED_ORDERS, FD_HANDED_ORDER_FILE, FD_HANDED_CODE, FD_HANDED_NULL, FD_HANDED_END };
 
 /*
  * Copies the descriptors to high numbers first, so that no dup2() overwrites one of them. stdin stays open until the order says whether it is
@@ -39,7 +39,7 @@ static int program_close_descriptors(struct child_ctx *c)
 		{ &c->handed_fd[HANDED_IN], 0 },
 		{ &c->handed_fd[HANDED_OUT], 1 },
 		{ &c->handed_fd[HANDED_ERR], 2 },
-		{ &c->handed_fd[HANDED_RESULT], RUNNER_FD },
+		{ &c->handed_fd[HANDED_RESULT], GUEST_RUNNER_FD },
 		{ &c->report_fd, FD_HANDED_REPORT },
 		{ &c->handed_fd[HANDED_ORDERS], FD_HANDED_ORDERS },
 		{ &c->handed_fd[HANDED_ORDER_FILE], FD_HANDED_ORDER_FILE },
@@ -58,7 +58,7 @@ static int program_close_descriptors(struct child_ctx *c)
 			return -errno;
 		*rows[i].fd = rows[i].to;
 	}
-	if (close_range(STDERR_FILENO + 1, RUNNER_FD - 1, 0) < 0 || (!c->stays && fcntl(FD_HANDED_REPORT, F_SETFD, FD_CLOEXEC) < 0))
+	if (close_range(STDERR_FILENO + 1, GUEST_RUNNER_FD - 1, 0) < 0 || (!c->stays && fcntl(FD_HANDED_REPORT, F_SETFD, FD_CLOEXEC) < 0))
 		return -errno;
 	return child_sys(close_range(FD_HANDED_NULL, ~0u, 0));
 }
@@ -255,11 +255,11 @@ static int stop_staying(struct child_ctx *c)
 }
 
 /* A fork made ahead reads its order after all steps: child_take_order_file(). */
-static int program_read_order(struct child_ctx *c)
+static int program_read_spec(struct child_ctx *c)
 {
 	int r = c->is_ahead ? 0 : child_take_order_file(c);
 
-	return r == 0 && !c->is_ahead && c->order_file.executes && c->stays ? stop_staying(c) : r;
+	return r == 0 && !c->is_ahead && c->run_spec_file.executes && c->stays ? stop_staying(c) : r;
 }
 
 /* A fork that stays takes its streams after all steps, with child_take_streams(). */
@@ -406,7 +406,7 @@ int child_report_confined(const struct child_ctx *c)
 	return write(c->report_fd, &report, sizeof report) == sizeof report ? 0 : -errno;
 }
 
-bool child_has_order(const struct child_ctx *c, int wait_ms)
+bool child_has_spec(const struct child_ctx *c, int wait_ms)
 {
 	struct pollfd order = { .fd = c->handed_fd[HANDED_ORDERS], .events = POLLIN };
 
@@ -423,8 +423,8 @@ static void show(char *to, const char *from, const char *end)
 
 static void show_args(const struct child_ctx *c)
 {
-	const char *end = c->lists->path[0] + c->order_file.exec_args.len,
-		   *env = c->order_file.exec_args.envc ? c->lists->envp[0] : end;
+	const char *end = c->lists->path[0] + c->run_spec_file.exec_args.len,
+		   *env = c->run_spec_file.exec_args.envc ? c->lists->envp[0] : end;
 
 	show(c->shown, c->lists->argv[0], env);
 	show(c->shown + CHILD_SHOWN_BYTES, env, end);
@@ -433,7 +433,7 @@ static void show_args(const struct child_ctx *c)
 /* Moves the socket to TOOLS_FD. A hook of an imported module may have opened that number: this fails then, because the module still uses it. */
 static int take_tools(const struct child_ctx *c)
 {
-	int fd = order_file_take_tools(c->handed_fd[HANDED_ORDERS]);
+	int fd = run_spec_file_take_tools(c->handed_fd[HANDED_ORDERS]);
 
 	if (fd < 0 || fd == TOOLS_FD)
 		return fd < 0 ? fd : 0;
@@ -445,13 +445,13 @@ static int take_tools(const struct child_ctx *c)
 int child_take_order_file(struct child_ctx *c)
 {
 	char *text;
-	int   r = order_file_read(c->handed_fd[HANDED_ORDERS], c->handed_fd[HANDED_ORDER_FILE], &c->order_file, &text, &c->code);
+	int   r = run_spec_file_read(c->handed_fd[HANDED_ORDERS], c->handed_fd[HANDED_ORDER_FILE], &c->run_spec_file, &text, &c->code);
 
-	if (r == 0 && c->order_file.tools)
+	if (r == 0 && c->run_spec_file.tools)
 		r = take_tools(c);
 	if (r < 0)
 		return r;
-	if (!exec_args_split(&c->order_file.exec_args, text, c->lists))
+	if (!exec_args_split(&c->run_spec_file.exec_args, text, c->lists))
 		return -EBADMSG;
 	if (c->shown)
 		show_args(c);
@@ -460,8 +460,8 @@ int child_take_order_file(struct child_ctx *c)
 
 static int write_code(const struct child_ctx *c)
 {
-	for (size_t at = 0; at < c->order_file.code_len;) {
-		ssize_t n = write(c->handed_fd[HANDED_CODE], c->code + at, c->order_file.code_len - at);
+	for (size_t at = 0; at < c->run_spec_file.code_len;) {
+		ssize_t n = write(c->handed_fd[HANDED_CODE], c->code + at, c->run_spec_file.code_len - at);
 
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
@@ -476,9 +476,9 @@ int child_take_streams(struct child_ctx *c)
 
 	if (r < 0)
 		return r;
-	if (!c->order_file.stdin_pipe && dup2(FD_HANDED_NULL, 0) < 0)
+	if (!c->run_spec_file.stdin_pipe && dup2(FD_HANDED_NULL, 0) < 0)
 		return -errno;
-	if (!c->order_file.result_pipe && close(RUNNER_FD) < 0)
+	if (!c->run_spec_file.result_pipe && close(GUEST_RUNNER_FD) < 0)
 		return -errno;
 	for (int fd = FD_HANDED_REPORT + !c->stays; fd < FD_HANDED_END; fd++)
 		if (close(fd) < 0)
@@ -542,7 +542,7 @@ const struct child_step child_program_steps[] = {
 	{ "ids",               program_ids,               "the group first: with the new user id it would be refused" },
 	{ "capabilities",      program_capabilities,      "all sets empty, after the last step that needs one" },
 	{ "own-memory",        program_own_memory,        "for a fork, which executes nothing: else root would own its /proc/self" },
-	{ "read-order",       program_read_order,       "what to run, parsed without any privilege" },
+	{ "read-order",       program_read_spec,       "what to run, parsed without any privilege" },
 	{ "set-arguments",     child_show_args,           "for a zygote's fork: what /proc/self/cmdline shows; before the filter" },
 	{ "streams",           program_streams,           "those that were asked for, and main.py for an exec" },
 	{ "workdir",           program_workdir,           "a directory below the new root" },

@@ -1,7 +1,7 @@
-/* backend_private.c - the door forks a launcher for each run */
+/* backend_private.c - the server forks a launcher for each run */
 #include "backend.h"
 
-static int start(void *self, struct run *ret, const struct run_order *o, int streams[PIPES_MAX], struct err *e)
+static int start(void *self, struct run *ret, const struct launch_args *o, int streams[PIPES_MAX], struct err *e)
 {
 	(void)streams;
 	return exec_args_seal(o->exec_args, o->exec_text, e) < 0 ? -1 : run_start(ret, o, self, e);
@@ -20,7 +20,7 @@ static void count(void *self, const struct served_profile *profile, struct backe
 	*ret = (struct backend_counts){ 0 };
 }
 
-static pid_t keeper(void *self)
+static pid_t monitor(void *self)
 {
 	(void)self;
 	return 0;
@@ -32,9 +32,9 @@ static int lifeline(void *self)
 	return -1;
 }
 
-struct backend backend_private(const struct places *places)
+struct backend backend_private(const struct brig_paths *places)
 {
-	static const struct backend_ops ops = { .name = "private", .proxy = proxy, .start = start, .count = count, .keeper = keeper, .lifeline = lifeline };
+	static const struct backend_ops ops = { .name = "private", .proxy = proxy, .start = start, .count = count, .monitor = monitor, .lifeline = lifeline };
 
 	return (struct backend){ &ops, (void *)places };
 }

@@ -32,7 +32,7 @@ static int drop_capabilities(int folder, struct err *e)
 	return r;
 }
 
-/* Other processes of the same user can then neither read the door's memory nor take its descriptors. */
+/* Other processes of the same user can then neither read the server's memory nor take its descriptors. */
 static int hide(int folder, struct err *e)
 {
 	(void)folder;
@@ -85,7 +85,7 @@ static int restrict_files(int folder, struct err *e)
 	scoped_fd           rules = -1;
 
 	if (abi < 1)
-		return 0; /* the kernel has no Landlock: confine_door() leaves it out of the names */
+		return 0; /* the kernel has no Landlock: confine_server() leaves it out of the names */
 	attr  = handled(abi);
 	rules = landlock_create_ruleset((const void *)&attr, size_of(abi), 0);
 	if (rules < 0 || (proc >= 0 && allow(rules, proc, FS_READ_FILE) < 0) ||
@@ -98,10 +98,10 @@ static int restrict_files(int folder, struct err *e)
 
 /* clang-format off */
 static const int allowed[] = {
-	/* clients, keeper and supervisors */
+	/* clients, monitor and supervisors */
 	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(accept4), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom),
 	SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(shutdown), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(close),
-	/* descriptors that they send, and memory files of the door */
+	/* descriptors that they send, and memory files of the server */
 	SCMP_SYS(fcntl), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(readlinkat), SCMP_SYS(dup3), SCMP_SYS(memfd_create),
 	SCMP_SYS(ftruncate),
 	/* /proc, the log, the audit; Landlock says in which folders */
@@ -160,7 +160,7 @@ static const struct {
 };
 /* clang-format on */
 
-int confine_door(int folder, const char *const **names, struct err *e)
+int confine_server(int folder, const char *const **names, struct err *e)
 {
 	static const char *const with[] = { "no-new-privs", "no-caps", "not-dumpable", "landlock", "seccomp", NULL };
 	static const char *const less[] = { "no-new-privs", "no-caps", "not-dumpable", "seccomp", NULL };

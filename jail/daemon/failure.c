@@ -14,9 +14,9 @@
 
 enum { CLIENTS_MAX = 256 }; /* of brigd.socket's Backlog= */
 
-int failure_open(const struct places *p, bool is_host)
+int failure_open(const struct brig_paths *p, bool is_host)
 {
-	char path[PLACE_MAX + 16];
+	char path[PATH_SIZE + 16];
 
 	if (is_host)
 		return open(PLACE_FAILURE, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW); /* tmpfiles.d made it */

@@ -5,9 +5,9 @@
  */
 #pragma once
 #include "listener.h"
-#include "place.h"
+#include "paths.h"
 
 /* Empties the file. The caller owns the descriptor; -1: it cannot be written. Called with the rights that brigd was started with. */
-int  failure_open(const struct places *p, bool is_host);
-/* e must not name paths that only brigd sees (places_name_as_known()). l: NULL when waiting clients are not to be told. */
+int  failure_open(const struct brig_paths *p, bool is_host);
+/* e must not name paths that only brigd sees (brig_paths_name_as_known()). l: NULL when waiting clients are not to be told. */
 void failure_report(int file, const struct listener *l, const struct err *e);

@@ -36,7 +36,7 @@ static int take_socket(const char *text, int *sock, struct err *e)
  * brig.json binds an installed brig, but not root, nor a caller that uses other profiles or another store (places.apart). If it exists
  * and cannot be read, the run is refused.
  */
-static int may_run(const struct places *p, struct err *e)
+static int may_run(const struct brig_paths *p, struct err *e)
 {
 	scoped_config host = { 0 };
 
@@ -47,37 +47,37 @@ static int may_run(const struct places *p, struct err *e)
 	return host.private_runs ? 0 : err_set(e, ERR_DENIED, PLACE_CONFIG ": private_runs is false: this host's programs run through its service; leave --private out");
 }
 
-static int prepare(struct door *d, const char *fd, int *sock, struct err *e)
+static int prepare(struct server *d, const char *fd, int *sock, struct err *e)
 {
 	if (take_socket(fd, sock, e) < 0)
 		return -1;
 	if (file_fill_standard() < 0)
 		return err_sys(e, "descriptors 0 to 2 cannot be filled with /dev/null");
-	if (places_find(&d->places, e) < 0 || may_run(&d->places, e) < 0 || config_parse(&d->config, "{}", 2, e) < 0)
+	if (brig_paths_find(&d->places, e) < 0 || may_run(&d->places, e) < 0 || config_parse(&d->config, "{}", 2, e) < 0)
 		return -1;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* at the caller's file size limit a write must fail, not kill brigd */
 	setsid(); /* the terminal's signals go to the client only */
 	access_own(&d->access, geteuid());
 	d->backend = backend_private(&d->places);
-	return door_open(d, e);
+	return server_open(d, e);
 }
 
 int private_main(const char *fd, struct err *e)
 {
-	struct door d    = { .is_private = true };
-	int         sock = -1, r;
-	scoped_fd   spare = -1;
+	struct server d    = { .is_private = true };
+	int           sock = -1, r;
+	scoped_fd     spare = -1;
 
-	door_init(&d);
+	server_init(&d);
 	r     = prepare(&d, fd, &sock, e);
-	spare = fcntl(sock, F_DUPFD_CLOEXEC, 0); /* for unavailable_send(): the door has closed its own if it could not use it */
+	spare = fcntl(sock, F_DUPFD_CLOEXEC, 0); /* for unavailable_send(): the server has closed its own if it could not use it */
 	if (r == 0)
-		r = door_serve_one(&d, sock, e);
+		r = server_serve_one(&d, sock, e);
 	if (r < 0 && !d.connections_len && !d.runs_len) { /* nothing was started */
 		err_wrap(e, "set-up step start-brigd");
 		unavailable_send(spare < 0 ? sock : spare, e);
 	}
-	door_close(&d);
+	server_close(&d);
 	return r;
 }

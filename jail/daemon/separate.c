@@ -2,7 +2,7 @@
 #include "separate.h"
 
 #include "fd.h"
-#include "group_give.h"
+#include "cg_give.h"
 #include "libexec.h"
 #include "privilege.h"
 #include "proxy_protocol.h"
@@ -28,10 +28,10 @@ struct account {
 
 /* Everything that is decided before anything changes. */
 struct parting {
-	struct account keeper, door;
+	struct account monitor, server;
 	bool           is_root, has_two_caps;
-	int            keeper_file, supervisor_file, proxy_file;
-	int            pair[2], rules[2]; /* [1]: the keeper's ends; pair[0]: the door's; rules[0]: the reader's, no other process keeps it */
+	int            monitor_file, supervisor_file, proxy_file;
+	int            pair[2], rules[2]; /* [1]: the monitor's ends; pair[0]: the server's; rules[0]: the reader's, no other process keeps it */
 };
 
 /* --- which account each process gets --- */
@@ -46,8 +46,8 @@ static bool find_account(const char *name, struct account *ret)
 	return true;
 }
 
-/* The lock is held until the door, the keeper and every cell have ended. */
-static int take_ids(const struct places *places, struct separation *s, struct err *e)
+/* The lock is held until the server, the monitor and every cell have ended. */
+static int take_ids(const struct brig_paths *places, struct separation *s, struct err *e)
 {
 	struct id_range all;
 
@@ -62,19 +62,19 @@ static void borrow_ids(struct parting *p, struct separation *s)
 {
 	uint32_t last = s->ids.base + s->ids.count - IDS_PER_CELL;
 
-	p->keeper = (struct account){ last, last };
-	p->door   = (struct account){ last + 1, last + 1 };
+	p->monitor = (struct account){ last, last };
+	p->server  = (struct account){ last + 1, last + 1 };
 	snprintf(s->note, sizeof s->note, "there are no accounts _brig-keeper and _brig-door: host ids %u and %u are used instead", last, last + 1);
 }
 
-static int choose_accounts(struct parting *p, const struct places *places, struct separation *s, struct err *e)
+static int choose_accounts(struct parting *p, const struct brig_paths *places, struct separation *s, struct err *e)
 {
-	p->keeper = p->door = (struct account){ geteuid(), getegid() };
+	p->monitor = p->server = (struct account){ geteuid(), getegid() };
 	if ((p->is_root || p->has_two_caps) && take_ids(places, s, e) < 0)
 		return -1;
-	if (p->is_root && (!find_account("_brig-keeper", &p->keeper) || !find_account("_brig-door", &p->door)))
+	if (p->is_root && (!find_account("_brig-keeper", &p->monitor) || !find_account("_brig-door", &p->server)))
 		borrow_ids(p, s);
-	if (!p->is_root && p->has_two_caps && !find_account("_brig-door", &p->door))
+	if (!p->is_root && p->has_two_caps && !find_account("_brig-door", &p->server))
 		return err_set(e, ERR_MISSING, "there is no account _brig-door for the process that talks to clients; systemd-sysusers creates it");
 	return 0;
 }
@@ -83,7 +83,7 @@ static int choose_accounts(struct parting *p, const struct places *places, struc
  * The account of the unit has no places of its own: root's are used. A store of that account would be searched first, and could only
  * come from another user.
  */
-static void use_places_of_host(const struct parting *p, struct places *places)
+static void use_places_of_host(const struct parting *p, struct brig_paths *places)
 {
 	if (p->is_root || !p->has_two_caps)
 		return;
@@ -96,78 +96,78 @@ static void use_places_of_host(const struct parting *p, struct places *places)
 
 /* --- what root prepares for the other processes --- */
 
-/* Clients must reach the service's socket in this folder, and the keeper its files. */
-static int open_runtime(const struct places *places, struct err *e)
+/* Clients must reach the service's socket in this folder, and the monitor its files. */
+static int open_runtime(const struct brig_paths *places, struct err *e)
 {
 	return chmod(places->runtime, 0755) < 0 ? err_sys(e, "%s", places->runtime) : 0;
 }
 
-static int prepare_host(const struct parting *p, struct places *places, struct group_given *groups, struct err *e)
+static int prepare_host(const struct parting *p, struct brig_paths *places, struct cg_given *groups, struct err *e)
 {
 	if (open_runtime(places, e) < 0 || view_enter(places, e) < 0)
 		return -1;
-	return group_give(p->keeper.uid, p->keeper.gid, groups, e);
+	return cg_give(p->monitor.uid, p->monitor.gid, groups, e);
 }
 
 /* The sweeper waits for the groups, also if there are none. */
-static int prepare(const struct parting *p, struct places *places, const struct sweeper *sweeper, struct err *e)
+static int prepare(const struct parting *p, struct brig_paths *places, const struct sweeper *sweeper, struct err *e)
 {
-	struct group_given groups = GROUP_GIVEN_NONE;
-	int                r      = p->is_root ? prepare_host(p, places, &groups, e) : 0;
+	struct cg_given groups = CG_GIVEN_NONE;
+	int             r      = p->is_root ? prepare_host(p, places, &groups, e) : 0;
 
 	if (r == 0)
 		r = sweeper_take_groups(sweeper, &groups, e);
-	group_given_close(&groups);
+	cg_given_close(&groups);
 	return r;
 }
 
-/* --- the keeper --- */
+/* --- the monitor --- */
 
-/* A plain user's keeper is not locked: no_new_privs would take the privilege from newuidmap. */
+/* A plain user's monitor is not locked: no_new_privs would take the privilege from newuidmap. */
 static int take_role(const struct parting *p, struct err *e)
 {
-	if (p->is_root && privilege_become(p->keeper.uid, p->keeper.gid, PRIVILEGE_ID_CAPS, e) < 0)
+	if (p->is_root && privilege_become(p->monitor.uid, p->monitor.gid, PRIVILEGE_ID_CAPS, e) < 0)
 		return -1;
 	return p->is_root || p->has_two_caps ? privilege_lock(PRIVILEGE_ID_CAPS, e) : 0;
 }
 
-/* Moves all of them to high numbers first, so that dup2() to the keeper's fixed numbers overwrites none. */
+/* Moves all of them to high numbers first, so that dup2() to the monitor's fixed numbers overwrites none. */
 static int put_descriptors(const struct parting *p, int lock, int *file)
 {
 	enum { CLEAR_OF_LOW = 16 };
 	int sock = fcntl(p->pair[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW), rules = fcntl(p->rules[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 	int supervisor = fcntl(p->supervisor_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW), proxy = fcntl(p->proxy_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 
-	*file = fcntl(p->keeper_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+	*file = fcntl(p->monitor_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 	lock  = lock < 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : fcntl(lock, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
-	if (sock < 0 || rules < 0 || supervisor < 0 || proxy < 0 || *file < 0 || lock < 0 || dup2(sock, KEEPER_FD) < 0 || dup2(lock, KEEPER_LOCK_FD) < 0 ||
-	    dup2(rules, KEEPER_RULES_FD) < 0 || dup2(supervisor, KEEPER_SUPERVISOR_FD) < 0 || dup2(proxy, KEEPER_PROXY_FD) < 0)
+	if (sock < 0 || rules < 0 || supervisor < 0 || proxy < 0 || *file < 0 || lock < 0 || dup2(sock, MONITOR_FD) < 0 || dup2(lock, MONITOR_LOCK_FD) < 0 ||
+	    dup2(rules, MONITOR_RULES_FD) < 0 || dup2(supervisor, MONITOR_SUPERVISOR_FD) < 0 || dup2(proxy, MONITOR_PROXY_FD) < 0)
 		return -1;
-	return close_range(KEEPER_FDS_END, ~0u, CLOSE_RANGE_CLOEXEC);
+	return close_range(MONITOR_FDS_END, ~0u, CLOSE_RANGE_CLOEXEC);
 }
 
-static _Noreturn void become_keeper(const struct parting *p, int lock)
+static _Noreturn void become_monitor(const struct parting *p, int lock)
 {
-	char *const argv[] = { (char *)"brig-keeper", NULL }, *const none[] = { NULL };
+	char *const argv[] = { (char *)"brig-monitor", NULL }, *const none[] = { NULL };
 	struct err  e;
 	int         file;
 
 	signal(SIGPIPE, SIG_DFL);
 	if (take_role(p, &e) < 0) {
-		fprintf(stderr, "brigd: keeper: %s\n", e.text);
+		fprintf(stderr, "brigd: monitor: %s\n", e.text);
 		_exit(EXIT_FAILURE);
 	}
 	if (put_descriptors(p, lock, &file) == 0)
 		execveat(file, "", argv, none, AT_EMPTY_PATH);
-	fprintf(stderr, "brigd: the keeper cannot be executed: %m\n");
+	fprintf(stderr, "brigd: the monitor cannot be executed: %m\n");
 	_exit(EXIT_FAILURE);
 }
 
-/* --- the door --- */
+/* --- the server --- */
 
-static int become_door(const struct parting *p, struct err *e)
+static int become_server(const struct parting *p, struct err *e)
 {
-	if ((p->is_root || p->has_two_caps) && privilege_become(p->door.uid, p->door.gid, PRIVILEGE_NO_CAPS, e) < 0)
+	if ((p->is_root || p->has_two_caps) && privilege_become(p->server.uid, p->server.gid, PRIVILEGE_NO_CAPS, e) < 0)
 		return -1;
 	return privilege_lock(PRIVILEGE_NO_CAPS, e);
 }
@@ -179,21 +179,21 @@ static int become_reader(const struct parting *p, struct err *e)
 {
 	if (p->is_root)
 		return privilege_become(0, 0, PRIVILEGE_READ_CAPS, e) < 0 ? -1 : privilege_lock(PRIVILEGE_READ_CAPS, e);
-	return become_door(p, e);
+	return become_server(p, e);
 }
 
-static int part_from_reader(const struct parting *p, struct separation *s, const struct places *places, const struct reader_files *files, struct err *e)
+static int part_from_reader(const struct parting *p, struct separation *s, const struct brig_paths *places, const struct reader_files *files, struct err *e)
 {
 	struct reader_setup reader = {
-		.files    = *files,
-		.keeper   = p->rules[0],
-		.mode     = s->mode,
-		.ids      = s->ids,
-		.copies   = p->is_root,
-		.door_uid = p->door.uid,
-		.door_gid = p->door.gid,
+		.files      = *files,
+		.monitor    = p->rules[0],
+		.mode       = s->mode,
+		.ids        = s->ids,
+		.copies     = p->is_root,
+		.server_uid = p->server.uid,
+		.server_gid = p->server.gid,
 	};
-	pid_t               pid    = reader_fork(&s->reader, &reader.door, e);
+	pid_t               pid    = reader_fork(&s->reader, &reader.server, e);
 
 	if (pid != 0)
 		return pid < 0 ? -1 : 0;
@@ -206,56 +206,56 @@ static int part_from_reader(const struct parting *p, struct separation *s, const
 
 /* --- one after the other --- */
 
-static int part(const struct parting *p, struct separation *s, const struct places *places, const struct reader_files *files, struct err *e)
+static int part(const struct parting *p, struct separation *s, const struct brig_paths *places, const struct reader_files *files, struct err *e)
 {
 	pid_t pid = fork();
 
 	if (pid == 0)
-		become_keeper(p, s->ids_held);
+		become_monitor(p, s->ids_held);
 	if (pid < 0)
-		return err_sys(e, "the keeper cannot be started: fork");
-	s->keeper_pid = pid;
-	return part_from_reader(p, s, places, files, e) < 0 ? -1 : become_door(p, e);
+		return err_sys(e, "the monitor cannot be started: fork");
+	s->monitor_pid = pid;
+	return part_from_reader(p, s, places, files, e) < 0 ? -1 : become_server(p, e);
 }
 
 static int make_sockets(struct parting *p, struct err *e)
 {
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->pair) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->rules) < 0)
-		return err_sys(e, "the keeper cannot be started: socketpair");
+		return err_sys(e, "the monitor cannot be started: socketpair");
 	return 0;
 }
 
-int separate(struct separation *ret, struct places *places, const struct reader_files *files, const struct sweeper *sweeper, struct err *e)
+int separate(struct separation *ret, struct brig_paths *places, const struct reader_files *files, const struct sweeper *sweeper, struct err *e)
 {
-	struct separation s = { .keeper = -1, .reader = READER_NONE, .ids_held = -1 };
-	struct parting    p = { .keeper_file = -1, .supervisor_file = -1, .is_root = geteuid() == 0, .has_two_caps = privilege_has_id_caps() };
+	struct separation s = { .monitor = -1, .reader = READER_NONE, .ids_held = -1 };
+	struct parting    p = { .monitor_file = -1, .supervisor_file = -1, .is_root = geteuid() == 0, .has_two_caps = privilege_has_id_caps() };
 	int               r;
 
 	use_places_of_host(&p, places); /* first: the lock on ids is taken in places->runtime */
 	if (choose_accounts(&p, places, &s, e) < 0)
 		return -1;
-	p.keeper_file     = libexec_open(places, "keeper", e);
-	p.supervisor_file = p.keeper_file < 0 ? -1 : libexec_open(places, "supervisor", e);
+	p.monitor_file    = libexec_open(places, "monitor", e);
+	p.supervisor_file = p.monitor_file < 0 ? -1 : libexec_open(places, "supervisor", e);
 	p.proxy_file      = p.supervisor_file < 0 ? -1 : libexec_open(places, PROXY_PROGRAM, e);
 	if (p.proxy_file < 0)
 		return -1;
 	if (prepare(&p, places, sweeper, e) < 0 || make_sockets(&p, e) < 0)
 		return -1;
-	s.mode = p.is_root || p.has_two_caps ? KEEPER_SERVICE : KEEPER_USER;
+	s.mode = p.is_root || p.has_two_caps ? MONITOR_SERVICE : MONITOR_USER;
 	r      = part(&p, &s, places, files, e);
 	close(p.pair[1]);
 	close(p.rules[0]);
 	close(p.rules[1]);
-	close(p.keeper_file);
+	close(p.monitor_file);
 	close(p.supervisor_file);
 	close(p.proxy_file);
 	if (r < 0) {
 		close(p.pair[0]);
 		return -1;
 	}
-	s.keeper     = p.pair[0];
-	s.keeper_uid = p.keeper.uid;
-	s.door_uid   = p.door.uid;
-	*ret         = s;
+	s.monitor     = p.pair[0];
+	s.monitor_uid = p.monitor.uid;
+	s.server_uid  = p.server.uid;
+	*ret          = s;
 	return 0;
 }

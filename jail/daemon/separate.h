@@ -1,42 +1,42 @@
 /*
- * separate.h - splits brigd into three processes: a door without rights, a keeper with two capabilities, and a reader
+ * separate.h - splits brigd into three processes: a server without rights, a monitor with two capabilities, and a reader
  *
  * The caller's account decides what they become:
  *
- *   root           keeper and door get the accounts _brig-keeper and _brig-door,
+ *   root           monitor and server get the accounts _brig-keeper and _brig-door,
  *                  or, where there are none, the last two of its host ids; the
- *                  keeper keeps CAP_SETUID and CAP_SETGID. Control groups are
+ *                  monitor keeps CAP_SETUID and CAP_SETGID. Control groups are
  *                  made and given away first. The reader keeps uid 0 and, besides
  *                  those two, CAP_DAC_READ_SEARCH; it parses in forks that have
- *                  the door's account and no capability.
+ *                  the server's account and no capability.
  *   another id with those two capabilities (a unit of systemd with User= and
- *   AmbientCapabilities=): the keeper keeps that id, the door becomes
+ *   AmbientCapabilities=): the monitor keeps that id, the server becomes
  *                  _brig-door, and so does the reader.
  *   any other user all stay that user: there is no privilege to drop. The
- *                  keeper makes a user namespace, as brig run would.
+ *                  monitor makes a user namespace, as brig run would.
  *
  * Called when the listening socket is open, and before any input is read: nothing is
  * parsed here. The sweeper is handed the groups that were made.
  */
 #pragma once
 #include "id_range.h"
-#include "keeper_protocol.h"
-#include "place.h"
+#include "monitor_protocol.h"
+#include "paths.h"
 #include "reader.h"
 #include "sweeper.h"
 
 #include <sys/types.h>
 
 struct separation {
-	pid_t           keeper_pid;
-	int             keeper;      /* socket: keeper_protocol.h; end of file means that the keeper has ended */
+	pid_t           monitor_pid;
+	int             monitor;      /* socket: monitor_protocol.h; end of file means that the monitor has ended */
 	struct reader   reader;
-	enum keeper_mode mode;
-	unsigned        keeper_uid, door_uid;
+	enum monitor_mode mode;
+	unsigned        monitor_uid, server_uid;
 	struct id_range ids;         /* of a service: a block that no other process uses; the last slots are not for cells */
 	int             ids_held;    /* the lock on them, which must stay open; else -1 */
 	char            note[160];   /* for the log: how this differs from a start under systemd; "": it does not */
 };
 
-/* May replace the stores in places by paths that door and keeper can read (view.h). */
-must_use int separate(struct separation *ret, struct places *places, const struct reader_files *files, const struct sweeper *sweeper, struct err *e);
+/* May replace the stores in places by paths that server and monitor can read (view.h). */
+must_use int separate(struct separation *ret, struct brig_paths *places, const struct reader_files *files, const struct sweeper *sweeper, struct err *e);

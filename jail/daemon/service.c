@@ -23,13 +23,13 @@
 #include <sys/stat.h>
 
 struct service {
-	struct door            door;
+	struct server          server;
 	struct audit           audit;
 	struct listener        listener;
 	struct sweeper         sweeper;
 	struct reader_files    files;
 	struct separation      parts;
-	struct backend_service keeper;
+	struct backend_service monitor;
 	struct reload          reload;
 	int                    signals, notify, failure;
 	bool                   served; /* it has served clients: those that wait at the socket are left to the next brigd */
@@ -57,11 +57,11 @@ static int choose_files(struct reader_files *ret, const char *wanted, struct err
 
 static int open_listener(struct service *s, const struct service_options *wanted, struct err *e)
 {
-	char path[PLACE_MAX + 16];
+	char path[PATH_SIZE + 16];
 
 	if (!wanted->socket && listener_is_given())
 		return listener_take(&s->listener, e);
-	snprintf(path, sizeof path, "%s/brig.sock", s->door.places.runtime);
+	snprintf(path, sizeof path, "%s/brig.sock", s->server.places.runtime);
 	return listener_open(&s->listener, wanted->socket ? wanted->socket : path, !wanted->socket, e);
 }
 
@@ -79,16 +79,16 @@ static void raise_files(void)
 static int open_as_started(struct service *s, const struct service_options *wanted, struct err *e)
 {
 	raise_files();
-	if (places_find(&s->door.places, e) < 0 || choose_files(&s->files, wanted->config, e) < 0)
+	if (brig_paths_find(&s->server.places, e) < 0 || choose_files(&s->files, wanted->config, e) < 0)
 		return -1;
 	if (listener_is_given())
-		s->failure = failure_open(&s->door.places, is_host());
+		s->failure = failure_open(&s->server.places, is_host());
 	if (notify_open(&s->notify, e) < 0 || open_listener(s, wanted, e) < 0)
 		return -1;
 	return sweeper_start(&s->sweeper, &s->listener, e);
 }
 
-/* --- as the door, without privilege --- */
+/* --- as the server, without privilege --- */
 
 /* Takes the reader's first rules. *is_config: the configuration cannot be used. */
 static int take_rules(struct service *s, bool *is_config, struct err *e)
@@ -102,29 +102,29 @@ static int take_rules(struct service *s, bool *is_config, struct err *e)
 		return err_set(e, ERR_SETUP, "the reader ended; its message is above");
 	*is_config = message.kind == READER_REFUSED && message.is_config;
 	*e         = message.err;
-	if (message.kind != READER_RULES || rules_read(&rules, fd, &s->door.places, e) < 0)
+	if (message.kind != READER_RULES || rules_read(&rules, fd, &s->server.places, e) < 0)
 		return -1;
-	door_set_rules(&s->door, &rules);
+	server_set_rules(&s->server, &rules);
 	return reader_send(r, READER_TAKEN, 0) ? 0 : err_set(e, ERR_SETUP, "the reader ended; its message is above");
 }
 
 static int open_audit(struct service *s, struct err *e)
 {
-	const struct config_audit *wanted = &s->door.config.audit;
+	const struct config_audit *wanted = &s->server.config.audit;
 	struct audit_plan          plan = { wanted->file, wanted->max_bytes, (unsigned)wanted->keep, JOURNAL_SOCKET, -1 };
 
 	umask(027); /* the folder's group may read what is written there; nothing else is made from here on */
 	if (audit_open(&s->audit, &plan, e) < 0)
 		return *s->files.config ? err_wrap(e, "%s", s->files.name) : -1;
-	s->door.audit = &s->audit;
+	s->server.audit = &s->audit;
 	return 0;
 }
 
 static int open_backend(struct service *s, struct err *e)
 {
-	if (backend_service_open(&s->keeper, &s->parts, &s->door.places, e) < 0)
+	if (backend_service_open(&s->monitor, &s->parts, &s->server.places, e) < 0)
 		return -1;
-	s->door.backend = backend_service(&s->keeper);
+	s->server.backend = backend_service(&s->monitor);
 	return 0;
 }
 
@@ -144,12 +144,12 @@ static int open_signals(int *ret, struct err *e)
 	return *ret < 0 ? err_sys(e, "signalfd") : 0;
 }
 
-static enum service_end open_as_door(struct service *s, struct err *e)
+static enum service_end open_as_server(struct service *s, struct err *e)
 {
-	struct door *d         = &s->door;
-	bool         is_config = false;
+	struct server *d         = &s->server;
+	bool           is_config = false;
 
-	if (open_signals(&s->signals, e) < 0 || door_open(d, e) < 0 || open_backend(s, e) < 0)
+	if (open_signals(&s->signals, e) < 0 || server_open(d, e) < 0 || open_backend(s, e) < 0)
 		return SERVICE_FAILED;
 	if (take_rules(s, &is_config, e) < 0)
 		return is_config ? SERVICE_MISCONFIGURED : SERVICE_FAILED;
@@ -162,10 +162,10 @@ static enum service_end open_as_door(struct service *s, struct err *e)
 
 static int serve(struct service *s, struct err *e)
 {
-	struct door           *d  = &s->door;
+	struct server           *d  = &s->server;
 	struct service_loop_fds at = { s->listener.fd, s->signals, s->notify };
 
-	if (d->backend.ops->is_confinable && confine_door(audit_folder(d->audit), &d->confinement, e) < 0)
+	if (d->backend.ops->is_confinable && confine_server(audit_folder(d->audit), &d->confinement, e) < 0)
 		return -1;
 	s->served = true;
 	return service_loop_run(d, &at, e);
@@ -177,18 +177,18 @@ static enum service_end run_service(struct service *s, const struct service_opti
 {
 	enum service_end opened;
 
-	if (open_as_started(s, wanted, e) < 0 || separate(&s->parts, &s->door.places, &s->files, &s->sweeper, e) < 0)
+	if (open_as_started(s, wanted, e) < 0 || separate(&s->parts, &s->server.places, &s->files, &s->sweeper, e) < 0)
 		return SERVICE_FAILED;
-	opened = open_as_door(s, e);
+	opened = open_as_server(s, e);
 	return opened != SERVICE_ENDED ? opened : serve(s, e) < 0 ? SERVICE_FAILED : SERVICE_ENDED;
 }
 
 static void close_all(struct service *s)
 {
 	listener_close(&s->listener);
-	door_close(&s->door);
-	audit_close(s->door.audit);
-	backend_service_close(&s->keeper);
+	server_close(&s->server);
+	audit_close(s->server.audit);
+	backend_service_close(&s->monitor);
 	reader_end(&s->parts.reader);
 	fd_closep(&s->parts.ids_held);
 	fd_closep(&s->signals);
@@ -199,14 +199,14 @@ static void close_all(struct service *s)
 
 enum service_end service_main(const struct service_options *wanted, struct err *e)
 {
-	struct service   s = { .listener = LISTENER_NONE, .sweeper = SWEEPER_NONE, .parts = { .reader = READER_NONE, .ids_held = -1 }, .keeper = BACKEND_SERVICE_NONE,
+	struct service   s = { .listener = LISTENER_NONE, .sweeper = SWEEPER_NONE, .parts = { .reader = READER_NONE, .ids_held = -1 }, .monitor = BACKEND_SERVICE_NONE,
 			       .signals = -1, .notify = -1, .failure = -1 };
 	enum service_end end;
 
-	door_init(&s.door);
+	server_init(&s.server);
 	end = run_service(&s, wanted, e);
 	if (end != SERVICE_ENDED) {
-		places_name_as_known(e->text);
+		brig_paths_name_as_known(e->text);
 		failure_report(s.failure, s.served ? NULL : &s.listener, e);
 	}
 	close_all(&s);

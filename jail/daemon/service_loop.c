@@ -18,9 +18,9 @@
 enum { TICK_MS = 500 };
 
 struct service_loop {
-	struct door       *door;
+	struct server     *server;
 	struct loop_source listener, signals, lifeline;
-	bool               listens, asked_to_end, keeper_is_gone;
+	bool               listens, asked_to_end, monitor_is_gone;
 	double             tick_ms, deadline_ms; /* CLOCK_MONOTONIC: of the next tick; of the end */
 };
 
@@ -30,9 +30,9 @@ static int set_listening(struct service_loop *r, bool listens, struct err *e)
 
 	r->listens = listens;
 	if (listens && !was)
-		return loop_add(&r->door->loop, &r->listener, e);
+		return loop_add(&r->server->loop, &r->listener, e);
 	if (!listens && was)
-		loop_remove(&r->door->loop, &r->listener);
+		loop_remove(&r->server->loop, &r->listener);
 	return 0;
 }
 
@@ -45,9 +45,9 @@ static void on_client(void *owner)
 	struct err           e;
 
 	if (sock >= 0) {
-		(void)!door_admit(r->door, sock, &why);
+		(void)!server_admit(r->server, sock, &why);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-		log_line(&r->door->log, "no client can be accepted now: %s", strerror(errno));
+		log_line(&r->server->log, "no client can be accepted now: %s", strerror(errno));
 		(void)!set_listening(r, false, &e);
 	}
 }
@@ -60,7 +60,7 @@ static void on_signal(void *owner)
 	if (read(r->signals.fd, &info, sizeof info) != sizeof info)
 		return;
 	if (info.ssi_signo == SIGHUP)
-		reload_ask(r->door->reload);
+		reload_ask(r->server->reload);
 	else
 		r->asked_to_end = true;
 }
@@ -68,12 +68,12 @@ static void on_signal(void *owner)
 static void on_lifeline(void *owner)
 {
 	struct service_loop  *r = owner;
-	const struct backend *b = &r->door->backend;
+	const struct backend *b = &r->server->backend;
 
-	r->keeper_is_gone |= !b->ops->on_readable(b->self);
+	r->monitor_is_gone |= !b->ops->on_readable(b->self);
 }
 
-static void close_idle(struct door *d, double now)
+static void close_idle(struct server *d, double now)
 {
 	struct connection *c = LIST_FIRST(&d->connections), *next;
 
@@ -92,13 +92,13 @@ static int tick(struct service_loop *r, struct err *e)
 	if (now < r->tick_ms)
 		return 0;
 	r->tick_ms = now + TICK_MS;
-	close_idle(r->door, now);
-	return r->door->is_ending ? 0 : set_listening(r, true, e);
+	close_idle(r->server, now);
+	return r->server->is_ending ? 0 : set_listening(r, true, e);
 }
 
 static int turn(struct service_loop *r, struct err *e)
 {
-	return loop_turn(&r->door->loop, TICK_MS, e) < 0 ? -1 : tick(r, e);
+	return loop_turn(&r->server->loop, TICK_MS, e) < 0 ? -1 : tick(r, e);
 }
 
 static void begin_to_end(struct service_loop *r)
@@ -106,27 +106,27 @@ static void begin_to_end(struct service_loop *r)
 	struct served_run *run;
 	struct err         e;
 
-	r->deadline_ms     = clock_ms(CLOCK_MONOTONIC) + ENDING_MS_MAX;
-	r->door->is_ending = true;
+	r->deadline_ms       = clock_ms(CLOCK_MONOTONIC) + ENDING_MS_MAX;
+	r->server->is_ending = true;
 	(void)!set_listening(r, false, &e);
-	queue_end(r->door);
-	TAILQ_FOREACH(run, &r->door->runs, link)
+	queue_end(r->server);
+	TAILQ_FOREACH(run, &r->server->runs, link)
 	served_run_cancel(run, EXIT_cancelled);
 }
 
 static int until_signal(struct service_loop *r, struct err *e)
 {
-	while (!r->asked_to_end && !r->keeper_is_gone)
+	while (!r->asked_to_end && !r->monitor_is_gone)
 		if (turn(r, e) < 0)
 			return -1;
-	if (r->keeper_is_gone)
-		loop_remove(&r->door->loop, &r->lifeline); /* it stays readable for ever */
-	return r->keeper_is_gone ? err_set(e, ERR_SETUP, "the keeper is gone") : 0;
+	if (r->monitor_is_gone)
+		loop_remove(&r->server->loop, &r->lifeline); /* it stays readable for ever */
+	return r->monitor_is_gone ? err_set(e, ERR_SETUP, "the monitor is gone") : 0;
 }
 
 static int until_nothing_runs(struct service_loop *r, struct err *e)
 {
-	while (r->door->runs_len && clock_ms(CLOCK_MONOTONIC) < r->deadline_ms)
+	while (r->server->runs_len && clock_ms(CLOCK_MONOTONIC) < r->deadline_ms)
 		if (turn(r, e) < 0)
 			return -1;
 	return 0;
@@ -134,7 +134,7 @@ static int until_nothing_runs(struct service_loop *r, struct err *e)
 
 static int add_sources(struct service_loop *r, const struct service_loop_fds *at, struct err *e)
 {
-	struct door *d = r->door;
+	struct server *d = r->server;
 
 	r->listener = (struct loop_source){ at->listener, on_client, r };
 	r->signals  = (struct loop_source){ at->signals, on_signal, r };
@@ -144,9 +144,9 @@ static int add_sources(struct service_loop *r, const struct service_loop_fds *at
 	return r->lifeline.fd < 0 ? 0 : loop_add(&d->loop, &r->lifeline, e);
 }
 
-int service_loop_run(struct door *d, const struct service_loop_fds *at, struct err *e)
+int service_loop_run(struct server *d, const struct service_loop_fds *at, struct err *e)
 {
-	struct service_loop r = { .door = d };
+	struct service_loop r = { .server = d };
 	struct err          ignored;
 	int                 done, over;
 

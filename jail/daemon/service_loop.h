@@ -12,6 +12,6 @@ struct service_loop_fds {
 /*
  * Returns when a signal came and every run has ended, or ENDING_MS_MAX after the signal. Each run that was still
  * going is ended as cancelled; its client gets a record and the audit a line, also for a run that was not over by
- * then. Fails, after the same, when the keeper is gone.
+ * then. Fails, after the same, when the monitor is gone.
  */
-must_use int service_loop_run(struct door *d, const struct service_loop_fds *at, struct err *e);
+must_use int service_loop_run(struct server *d, const struct service_loop_fds *at, struct err *e);

@@ -19,15 +19,15 @@
 #include <unistd.h>
 
 /* Descriptors of the sweeper. While the socket's file is held open, no other file can get its inode number. */
-enum { LIFELINE = 3, FOLDER, FILE_HELD, LOCK, GROUPS, CLEAR = GROUPS + GROUP_TREES_MAX };
+enum { LIFELINE = 3, FOLDER, FILE_HELD, LOCK, GROUPS, CLEAR = GROUPS + CG_TREES_MAX };
 
-/* For the last processes in the groups: the keeper ends within 5 s, and dead ones count until PID 1 reaps them, on some hosts once a second. */
+/* For the last processes in the groups: the monitor ends within 5 s, and dead ones count until PID 1 reaps them, on some hosts once a second. */
 enum { DYING_MS_MAX = 30000, DYING_STEP_MS = 20 };
 
 struct sweeper_setup {
-	int                lifeline, folder, file, lock;
-	char               name[120]; /* of the file in the folder */
-	struct group_given groups;
+	int             lifeline, folder, file, lock;
+	char            name[120]; /* of the file in the folder */
+	struct cg_given groups;
 };
 
 static int restrict_calls(void)
@@ -125,7 +125,7 @@ static int move_up(int fd)
 /* A brigd that ends before it has sent them has made none. */
 static int receive_groups(struct sweeper_setup *p)
 {
-	int     fds[GROUP_TREES_MAX];
+	int     fds[CG_TREES_MAX];
 	size_t  n   = 0;
 	ssize_t got = packet_receive(p->lifeline, p->groups.name, sizeof p->groups.name, fds, ARRAY_LEN(fds), &n);
 
@@ -193,7 +193,7 @@ int sweeper_start(struct sweeper *ret, const struct listener *l, struct err *e)
 	return fork_sweeper(ret, &p, e);
 }
 
-int sweeper_take_groups(const struct sweeper *s, const struct group_given *groups, struct err *e)
+int sweeper_take_groups(const struct sweeper *s, const struct cg_given *groups, struct err *e)
 {
 	int r = s->lifeline < 0 ? 0 : packet_send(s->lifeline, groups->name, sizeof groups->name, groups->above, groups->n);
 

@@ -1,7 +1,7 @@
 /*
  * sweeper.h - removes the socket's file and the service's control groups when the service is gone, however it ended.
  *
- * The door has no right to these folders any more, and a socket file without a service
+ * The server has no right to these folders any more, and a socket file without a service
  * would keep brig(1) from starting a private brigd. So a small process waits, with the
  * ids that the service was started with, no capability, and six system calls; it takes
  * no input but the groups, while brigd still has the rights that it was started with.
@@ -9,7 +9,7 @@
  * they were made, so it is in none.
  */
 #pragma once
-#include "group_give.h"
+#include "cg_give.h"
 #include "listener.h"
 
 struct sweeper {
@@ -20,6 +20,6 @@ struct sweeper {
 /* For a socket of our own; systemd removes its own. Called before separate(). */
 must_use int sweeper_start(struct sweeper *ret, const struct listener *l, struct err *e);
 /* Once, in any case: the sweeper locks itself up when it has them. */
-must_use int sweeper_take_groups(const struct sweeper *s, const struct group_given *groups, struct err *e);
+must_use int sweeper_take_groups(const struct sweeper *s, const struct cg_given *groups, struct err *e);
 /* Waits until the file is gone. The sweeper ends a moment after the last process of the service. */
 void         sweeper_end(struct sweeper *s);

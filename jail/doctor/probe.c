@@ -204,6 +204,6 @@ void probe_run(const struct probe_row *row, const struct surroundings *at, unsig
 	run_forked(row, at, deadline_ms, ret);
 	if (ret->result != RESULT_OK && !ret->fix[0])
 		snprintf(ret->fix, sizeof ret->fix, "none known: please report it with the output of brig doctor --json");
-	ret->result = result_settle(ret->result, row->need, at->is_root || at->is_keeper);
+	ret->result = result_settle(ret->result, row->need, at->is_root || at->is_monitor);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }

@@ -3,9 +3,9 @@
 
 #include "fd.h"
 #include "file.h"
-#include "group.h"
-#include "group_path.h"
-#include "group_place.h"
+#include "cg.h"
+#include "cg_path.h"
+#include "cg_dir.h"
 #include "mountinfo.h"
 #include "surroundings.h"
 #include "sys.h"
@@ -46,7 +46,7 @@ static bool has_v2_controller(const char *top, const char *name)
 	char path[PATH_ROOM + 32], list[256];
 
 	snprintf(path, sizeof path, "%s/cgroup.controllers", top);
-	return line_read(path, list, sizeof list) && group_list_has(list, name);
+	return line_read(path, list, sizeof list) && cg_list_has(list, name);
 }
 
 /* c == NULL: any v2 hierarchy */
@@ -54,7 +54,7 @@ static bool carries(const struct mountinfo *m, const struct controller *c)
 {
 	if (strcmp(m->type, "cgroup2") == 0)
 		return !c || has_v2_controller(m->at, c->v2);
-	return c && strcmp(m->type, "cgroup") == 0 && group_list_has(m->options, c->v1);
+	return c && strcmp(m->type, "cgroup") == 0 && cg_list_has(m->options, c->v1);
 }
 
 static bool is_group_dir(const char *path)
@@ -104,7 +104,7 @@ static enum found find_place(const struct controller *c, struct place *ret)
 	snprintf(h.top, sizeof h.top, "%s", m.at);
 	if (file_read(AT_FDCWD, "/proc/self/cgroup", MIB, &text, &ignored) < 0)
 		return FOUND_BLIND;
-	if (group_path_find(text.data, h.v2 || !c ? "" : c->v1, h.own, sizeof h.own) < 0 || !mountinfo_strip_root(m.root, h.own))
+	if (cg_path_find(text.data, h.v2 || !c ? "" : c->v1, h.own, sizeof h.own) < 0 || !mountinfo_strip_root(m.root, h.own))
 		return FOUND_ELSEWHERE;
 	*ret = h;
 	return FOUND;
@@ -184,7 +184,7 @@ static void leaf_closep(struct leaf *l)
 	if (l->enabled[0])
 		(void)!file_put(l->above, "cgroup.subtree_control", l->enabled);
 	if (l->above >= 0 && l->v2)
-		group_place_leave(l->above);
+		cg_dir_leave(l->above);
 	fd_closep(&l->above); /* releases the lock of switch_on() */
 }
 #define scoped_leaf scoped(leaf_closep) struct leaf
@@ -196,7 +196,7 @@ static bool switch_on(struct leaf *l, const char *name)
 
 	if (flock(l->above, LOCK_EX) < 0)
 		return false;
-	if (group_read_file(l->above, "cgroup.subtree_control", list, sizeof list) && group_list_has(list, name))
+	if (cg_read_file(l->above, "cgroup.subtree_control", list, sizeof list) && cg_list_has(list, name))
 		return true;
 	snprintf(list, sizeof list, "+%s", name);
 	if (file_put(l->above, "cgroup.subtree_control", list) < 0)
@@ -224,7 +224,7 @@ static bool tell_denied(struct probe *p, const struct leaf *l, int errnum, const
  */
 static const char *fix_busy(const struct probe *p, const char *where, char *buf, size_t len)
 {
-	if (p->at->uid != 0 && !p->at->is_keeper)
+	if (p->at->uid != 0 && !p->at->is_monitor)
 		return "systemd-run --user --scope -p Delegate=yes brig ...";
 	if (p->at->where == WHERE_SERVICE)
 		return "systemd-run --scope -p Delegate=yes brig ..., or in the unit: DelegateSubgroup=supervisor (systemd 254)";
@@ -250,7 +250,7 @@ static bool tell_not_handed_out(struct probe *p, int errnum, const char *name, c
 	char        fix[200];
 
 	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "switch on %s in %s/cgroup.subtree_control", name, where);
-	if (!p->at->is_root && !p->at->is_keeper)
+	if (!p->at->is_root && !p->at->is_monitor)
 		return probe_advise(p, "as root: in /etc/systemd/system/user@.service.d/delegate.conf say [Service] Delegate=cpu cpuset io memory pids");
 	if (dot && strcmp(dot, ".slice") == 0 && strcmp(name, "io") == 0)
 		snprintf(fix, sizeof fix, "systemctl set-property %.80s IOAccounting=yes", unit);
@@ -278,17 +278,17 @@ static bool leaf_make(struct probe *p, const char *above, const struct controlle
 
 /*
  * The group in which a launcher would make the leaf: on v1 our own group, on v2
- * the one that group_place.h says. False, with our own group in ret and errno,
+ * the one that cg_dir.h says. False, with our own group in ret and errno,
  * when there is none.
  */
 static bool find_above(const struct place *h, char *ret, size_t len)
 {
-	struct group_place place;
+	struct cg_dir place;
 
 	snprintf(ret, len, "%s%s", h->top, h->own);
 	if (!h->v2)
 		return true;
-	if (group_place_open(h->top, h->own, &place) < 0)
+	if (cg_dir_open(h->top, h->own, &place) < 0)
 		return false;
 	snprintf(ret, len, "%s", place.path);
 	close(place.fd);
@@ -336,7 +336,7 @@ static bool turn(struct probe *p, const struct leaf *l, const char *file, const 
 
 	if (value && file_put(l->fd, file, value) < 0)
 		return errno == ENOENT ? tell_no_file(p, file) : did(p, -1, "write %s to %s", value, file);
-	if (!group_read_file(l->fd, file, back, sizeof back))
+	if (!cg_read_file(l->fd, file, back, sizeof back))
 		return errno == ENOENT ? tell_no_file(p, file) : did(p, -1, "read %s", file);
 	return !value || strncmp(back, value, strlen(value)) == 0 ||
 	       did_refused(p, (struct refusal){ .errnum = ERANGE }, "%s kept %.20s in place of %s", file, back, value);
@@ -432,7 +432,7 @@ bool probe_clone_into_group(struct probe *p)
 
 	if (!leaf_open(p, NULL, &l) || !did(p, child = clone_into(&l), "clone3(CLONE_INTO_CGROUP)"))
 		return false;
-	group_read_file(l.fd, "cgroup.procs", members, sizeof members);
+	cg_read_file(l.fd, "cgroup.procs", members, sizeof members);
 	end_child(child);
 	return strtol(members, NULL, 10) == child || probe_missing(p, "the new process is not in the group that was named", "");
 }
@@ -485,7 +485,7 @@ static void leave(const char *place)
 	scoped_fd dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir >= 0)
-		group_place_leave(dir);
+		cg_dir_leave(dir);
 }
 
 bool probe_group_version(struct probe *p)
@@ -510,7 +510,7 @@ bool probe_group_version(struct probe *p)
 /* tcp_mem is one limit for the whole host: beyond it, TCP resets connections of other processes, too. */
 bool probe_socket_memory(struct probe *p)
 {
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), ours = group_socket_bytes();
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), ours = cg_socket_bytes();
 	unsigned long long low, pressure, high;
 	char        text[96], of_jails[32], of_host[32], cause[200], fix[120];
 	struct place       h;

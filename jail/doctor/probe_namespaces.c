@@ -169,7 +169,7 @@ bool probe_id_range(struct probe *p)
 {
 	if (!needs_own_procfs(p))
 		return false;
-	return p->at->is_root || p->at->is_keeper ? map_range_of_host(p) : map_range_as_user(p);
+	return p->at->is_root || p->at->is_monitor ? map_range_of_host(p) : map_range_as_user(p);
 }
 
 bool probe_mount_namespace(struct probe *p)

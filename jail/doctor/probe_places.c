@@ -5,7 +5,7 @@
 #include "file.h"
 #include "trust.h"
 #include "id_range.h"
-#include "place.h"
+#include "paths.h"
 #include "profile.h"
 #include "profile_file.h"
 #include "proxy_protocol.h"
@@ -20,15 +20,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool find_places(struct probe *p, struct places *ret)
+static bool find_places(struct probe *p, struct brig_paths *ret)
 {
 	struct err e;
 
-	return places_find(ret, &e) == 0 || probe_missing(p, e.text, "give BRIG_PROFILES, BRIG_PRESETS, BRIG_STORE, XDG_CONFIG_HOME, XDG_DATA_HOME and HOME short, absolute paths");
+	return brig_paths_find(ret, &e) == 0 || probe_missing(p, e.text, "give BRIG_PROFILES, BRIG_PRESETS, BRIG_STORE, XDG_CONFIG_HOME, XDG_DATA_HOME and HOME short, absolute paths");
 }
 
 /* Reads the default profile from the first directory that has it. */
-static int read_profile(const struct places *at, struct bytes *ret, char *path, size_t len, struct err *e)
+static int read_profile(const struct brig_paths *at, struct bytes *ret, char *path, size_t len, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_LEN(at->profiles); i++) {
 		if (!at->profiles[i][0])
@@ -45,11 +45,11 @@ static int read_profile(const struct places *at, struct bytes *ret, char *path, 
 /* Fills *name with the profile's rootfs. */
 static bool load_profile(struct probe *p, char *name, size_t namelen, char *path, size_t len)
 {
-	struct places  at;
-	struct err     e = { 0 };
-	scoped_bytes   text = { 0 };
-	scoped_profile profile = { 0 };
-	char           cause[256];
+	struct brig_paths at;
+	struct err        e = { 0 };
+	scoped_bytes      text = { 0 };
+	scoped_profile    profile = { 0 };
+	char              cause[256];
 
 	if (!find_places(p, &at))
 		return false;
@@ -67,7 +67,7 @@ static bool load_profile(struct probe *p, char *name, size_t namelen, char *path
 
 bool probe_profile(struct probe *p)
 {
-	char rootfs[64], path[PLACE_MAX + 32];
+	char rootfs[64], path[PATH_SIZE + 32];
 
 	return load_profile(p, rootfs, sizeof rootfs, path, sizeof path) && probe_detail(p, "%.140s", path);
 }
@@ -76,10 +76,10 @@ bool probe_profile(struct probe *p)
 bool probe_rootfs(struct probe *p)
 {
 	struct finding    kept = p->finding;
-	struct places     at;
+	struct brig_paths at;
 	scoped_store_tree tree = STORE_TREE_NONE;
 	struct err        e;
-	char              name[64] = DEFAULT_PROFILE, path[PLACE_MAX + 128], fix[128];
+	char              name[64] = DEFAULT_PROFILE, path[PATH_SIZE + 128], fix[128];
 
 	if (!find_places(p, &at))
 		return false;
@@ -99,10 +99,10 @@ bool probe_rootfs(struct probe *p)
 	return probe_detail(p, "%.12s in %.120s", tree.digest, at.store[strncmp(tree.path, at.store[0], strlen(at.store[0])) != 0]);
 }
 
-/* Looks where the door does: beside brig, then in the directory of installed programs. */
-static bool find_proxy(struct probe *p, const struct places *at)
+/* Looks where the server does: beside brig, then in the directory of installed programs. */
+static bool find_proxy(struct probe *p, const struct brig_paths *at)
 {
-	char path[PLACE_MAX + 16], cause[PLACE_MAX + 64];
+	char path[PATH_SIZE + 16], cause[PATH_SIZE + 64];
 
 	snprintf(path, sizeof path, "%s/" PROXY_PROGRAM, at->libexec);
 	if (access(path, X_OK) == 0)
@@ -130,8 +130,8 @@ static int count_resolvers(void)
 /* Counts resolvers without asking one: brig doctor sends nothing to other hosts. */
 bool probe_network(struct probe *p)
 {
-	struct places at;
-	int           resolvers = count_resolvers();
+	struct brig_paths at;
+	int               resolvers = count_resolvers();
 
 	if (!find_places(p, &at) || !find_proxy(p, &at))
 		return false;
@@ -155,8 +155,8 @@ static bool is_ours_alone(struct probe *p, const char *dir)
 	return probe_missing(p, cause, fix);
 }
 
-/* The directory must be root's. The keeper writes one file in it, "slots", whose locks it shares with root's own runs. */
-static bool is_keepers(struct probe *p, const char *dir)
+/* The directory must be root's. The monitor writes one file in it, "slots", whose locks it shares with root's own runs. */
+static bool is_monitors(struct probe *p, const char *dir)
 {
 	static const char remake[] = "systemd-tmpfiles --create brig.conf";
 	struct stat       st;
@@ -179,10 +179,10 @@ static bool is_keepers(struct probe *p, const char *dir)
 /* If the directory does not exist, it is made and removed again. */
 bool probe_runtime_dir(struct probe *p)
 {
-	struct places at;
+	struct brig_paths at;
 
-	if (p->at->is_keeper)
-		return is_keepers(p, "/run/brig");
+	if (p->at->is_monitor)
+		return is_monitors(p, "/run/brig");
 	if (!find_places(p, &at))
 		return false;
 	if (mkdir(at.runtime, 0700) == 0)
@@ -210,7 +210,7 @@ static bool users_pool(struct probe *p)
 
 bool probe_id_pool(struct probe *p)
 {
-	if (!p->at->is_root && !p->at->is_keeper)
+	if (!p->at->is_root && !p->at->is_monitor)
 		return users_pool(p);
 	struct id_range range;
 	struct err      e;

@@ -3,7 +3,7 @@
 #include "probe_kit.h"
 
 #include "fd.h"
-#include "place.h"
+#include "paths.h"
 #include "sealed.h"
 #include "store.h"
 #include "text.h"
@@ -83,7 +83,7 @@ static bool try_run(struct probe *p, const char *brig)
 	return judge(p, status, said);
 }
 
-static bool has_python(const struct places *at)
+static bool has_python(const struct brig_paths *at)
 {
 	scoped_store_tree tree = STORE_TREE_NONE;
 	struct err        e;
@@ -104,16 +104,16 @@ static bool is_before_service(void)
 	return pid && text_to_u64(pid, &n) == 0 && n == (uint64_t)getppid();
 }
 
-/* Runs the program as the user who calls brig doctor. The keeper's account of a service starts no runs. */
+/* Runs the program as the user who calls brig doctor. The monitor's account of a service starts no runs. */
 bool probe_program(struct probe *p)
 {
-	struct places at;
-	struct err    e;
-	char          brig[PLACE_MAX + 8];
+	struct brig_paths at;
+	struct err        e;
+	char              brig[PATH_SIZE + 8];
 
-	if (p->at->is_keeper || is_before_service())
+	if (p->at->is_monitor || is_before_service())
 		return probe_detail(p, "not tested: the first run of the service shows it");
-	if (places_find(&at, &e) < 0)
+	if (brig_paths_find(&at, &e) < 0)
 		return probe_missing(p, e.text, "see profile");
 	snprintf(brig, sizeof brig, "%s/brig", at.libexec);
 	if (access(brig, X_OK) < 0 || !has_python(&at))

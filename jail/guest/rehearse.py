@@ -30,13 +30,13 @@ def rehearse_session(code):
 
 def rehearse_call(code, opened):
     """opened: descriptors, for the caller to close."""
-    door, servers = _socket.socketpair(_socket.AF_UNIX, SEQPACKET)
+    brigd, servers = _socket.socketpair(_socket.AF_UNIX, SEQPACKET)
     server, source, channel = Server(servers.detach()), memfd_create("call", 1), []
     opened += source, server.wake, server.woken
     write(source, code)
     server.fork = lambda work, fd: channel.append(dup(fd)) or NO_PROCESS
-    door.sendmsg([b'{"op": "run", "call": 1, "context": 0, "tools": false, "cpu_ms": 1000}'], rights([source]))
-    server.hear_door()
+    brigd.sendmsg([b'{"op": "run", "call": 1, "context": 0, "tools": false, "cpu_ms": 1000}'], rights([source]))
+    server.hear_brigd()
     live = Live(*channel)
     opened += (fd for pair in live.between.values() for fd in pair)
     live.begin()
@@ -45,5 +45,5 @@ def rehearse_call(code, opened):
     server.hear_context(0, server.contexts[0])
     if live.state != (IDLE, []) or server.contexts[0].call is not None:
         raise RuntimeError("it has not come to its end")
-    for each in door, server.door, server.contexts[0].channel, live.socket:
+    for each in brigd, server.brigd, server.contexts[0].channel, live.socket:
         each.close()

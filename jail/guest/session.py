@@ -1,6 +1,6 @@
 # session.py - the session server: forks what a session executes, and executes nothing of a program itself
 #
-# The door sends requests as JSON over one socket, and gets structs of a fixed size (jail/server/sessions/session_message.h).
+# Brigd sends requests as JSON over one socket, and gets structs of a fixed size (jail/server/sessions/session_message.h).
 # A context is a fork of this process that executes code of programs (context.py). A command is started and awaited by another fork, the
 # command's parent (stay_beside()). All processes of a session have the same rights as this one, so it is not dumpable: they cannot read
 # or write its memory, take its descriptors, or trace it. They can kill it, which ends the session. What they send is hostile.
@@ -272,7 +272,7 @@ class Context:
 
     def __init__(self, pid, channel):
         self.pid, self.channel = pid, channel
-        self.call, self.is_known, self.is_reaped = None, False, False # is_known: the door was told of it
+        self.call, self.is_known, self.is_reaped = None, False, False # is_known: brigd was told of it
         self.streams, self.kept = [], new_kept() # streams: writing ends of the call's output
 
     def begin(self, call, limit_ns):
@@ -419,16 +419,16 @@ def reap_children():
 
 class Server:
     def __init__(self, fd):
-        self.door = _socket.socket(_socket.AF_UNIX, SEQPACKET, 0, fd)
+        self.brigd = _socket.socket(_socket.AF_UNIX, SEQPACKET, 0, fd)
         self.contexts, self.commands = {}, {}
         self.others = {} # pid of a files helper, or of the parent of a command that has ended: whether the client has asked for what it does
-        self.told = 0    # the sum of these that the door was told; None: the door waits for one
+        self.told = 0    # the sum of these that brigd was told; None: brigd waits for one
         self.left = {}   # reading end of a pipe that a call has left to processes: what keeps their text
         self.endings, self.kept = [], new_kept() # kept: of commands, for any call
         self.wake, self.woken = pipe()
         self.poll = select.poll()
         self.on = {}
-        self.watch(fd, self.hear_door)
+        self.watch(fd, self.hear_brigd)
         self.watch(self.wake, self.reap)
 
     def watch(self, fd, work):
@@ -444,7 +444,7 @@ class Server:
         channel.close()
 
     def tell(self, kind, call=0, value=0, flags=0, cpu_ns=0, fds=()):
-        self.door.sendmsg([packed(kind, call, value, flags, cpu_ns)], rights(fds))
+        self.brigd.sendmsg([packed(kind, call, value, flags, cpu_ns)], rights(fds))
 
     # --- forking ---
 
@@ -479,7 +479,7 @@ class Server:
         return context
 
     def start_ahead(self):
-        """Starts the first context before the door asks for it. If that fails, the first call will report why."""
+        """Starts the first context before brigd asks for it. If that fails, the first call will report why."""
         try:
             self.start_context(0)
         except OSError:
@@ -488,7 +488,7 @@ class Server:
     # --- calls ---
 
     def run(self, order, fds):
-        """Starts a call. If that fails, the context has not received it, or is lost: it must not execute a call that the door takes for failed."""
+        """Starts a call. If that fails, the context has not received it, or is lost: it must not execute a call that brigd takes for failed."""
         number, call = order["context"], order["call"]
         ends, given = [], []
         try:
@@ -551,7 +551,7 @@ class Server:
             close_all(ends + given)
 
     def files(self, order, fds):
-        self.told = None # the door waits for BACKGROUND, also if this fails
+        self.told = None # brigd waits for BACKGROUND, also if this fails
         if not fds:
             return # this process had no room for descriptors; the client sees the end of its socket
 
@@ -595,8 +595,8 @@ class Server:
 
     # --- messages ---
 
-    def hear_door(self):
-        data, fds = receive(self.door, ORDER_MAX)
+    def hear_brigd(self):
+        data, fds = receive(self.brigd, ORDER_MAX)
         if not data:
             self.end()
         order, _ = scan(data.decode(), 0)
@@ -798,7 +798,7 @@ class Server:
                 self.tell(CPU, context.call)
 
     def tell_others(self):
-        """Tells the door how many processes still do what a client asked for. If there are none, and no call, it may freeze the session."""
+        """Tells brigd how many processes still do what a client asked for. If there are none, and no call, it may freeze the session."""
         number = sum(self.others.values())
         if self.told != number:
             self.told = number

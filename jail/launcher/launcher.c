@@ -5,13 +5,13 @@
 #include "fd.h"
 #include "filter_cache.h"
 #include "filter_notice.h"
-#include "group_sweep.h"
+#include "cg_sweep.h"
 #include "layer.h"
 #include "packet.h"
 #include "privilege.h"
 #include "reap.h"
 #include "served_cell.h"
-#include "watch_send.h"
+#include "runner_send.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -34,14 +34,14 @@ struct own_filter {
 };
 
 struct private_run {
-	const struct run_order *order;
-	const struct places    *places;
-	int                     client, signals;
-	struct rootless         rootless;
-	struct own_filter       filter;
-	struct supervisor_setup setup;
-	struct cell_kind        kind;
-	struct served_cell     *cell;
+	const struct launch_args *order;
+	const struct brig_paths  *places;
+	int                       client, signals;
+	struct rootless           rootless;
+	struct own_filter         filter;
+	struct supervisor_setup   setup;
+	struct cell_kind          kind;
+	struct served_cell       *cell;
 };
 
 /* Keys of a terminal signal the client only. A signal that would end this process ends the run instead. The caller's signal settings are replaced. */
@@ -62,14 +62,14 @@ static int take_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* --- as a keeper --- */
+/* --- as a monitor --- */
 
 /* With the number, the client can clean up if the launcher is killed. */
 static int tell_slot(int client, uint32_t number, struct err *e)
 {
 	struct launch_message message = { .kind = LAUNCH_SLOT, .number = number };
 
-	return watch_send(client, &message, NULL, 0, e) < 0 ? err_wrap(e, "set-up step take-slot") : 0;
+	return runner_send(client, &message, NULL, 0, e) < 0 ? err_wrap(e, "set-up step take-slot") : 0;
 }
 
 static int take_groups(struct private_run *l, struct cell_resources *p, struct err *e)
@@ -80,13 +80,13 @@ static int take_groups(struct private_run *l, struct cell_resources *p, struct e
 		slot_done(&p->slot);
 		if (slot_take(runtime, &l->rootless.ids, first, &p->slot, e) < 0 || tell_slot(l->client, p->slot.number, e) < 0)
 			return -1;
-		switch (group_open(&p->group, runtime, p->slot.number, e)) {
-		case GROUP_MADE:
-			group_sweep(&p->group, &p->slot, runtime);
-			return group_limit(&p->group, l->order->limits, e) < 0 ? -1 : group_holds(&p->group, l->order->limits, e);
-		case GROUP_TAKEN:
+		switch (cg_open(&p->group, runtime, p->slot.number, e)) {
+		case CG_MADE:
+			cg_sweep(&p->group, &p->slot, runtime);
+			return cg_limit(&p->group, l->order->limits, e) < 0 ? -1 : cg_holds(&p->group, l->order->limits, e);
+		case CG_TAKEN:
 			continue;
-		case GROUP_FAILED:
+		case CG_FAILED:
 			return -1;
 		}
 	}
@@ -120,7 +120,7 @@ static int open_filter(struct private_run *l, struct err *e)
 
 static void fill_setup(struct private_run *l)
 {
-	const struct run_order *o = l->order;
+	const struct launch_args *o = l->order;
 
 	l->setup = (struct supervisor_setup){
 		.workspace_exec   = o->profile->workspace_exec,
@@ -146,11 +146,11 @@ static void fill_kind(struct private_run *l, const struct cell_resources *p)
 	kind->notifying    = &l->filter.notifying;
 	kind->nets.host_fd = -1;
 	kind->forker       = (struct forker){ .requests        = -1,
-					      .pidfd           = -1,
-					      .is_for_one      = true,
-					      .is_first_victim = p->group.missing & LAYER_BIT(MEMORY),
-					      .filter          = &l->filter.program,
-					      .notifying       = &l->filter.notifying };
+					      .pidfd         = -1,
+					      .is_for_one    = true,
+					      .is_oom_target = p->group.missing & LAYER_BIT(MEMORY),
+					      .filter        = &l->filter.program,
+					      .notifying     = &l->filter.notifying };
 }
 
 /* A failure here becomes kind.unfit: the cell is not built, and tells the client why. */
@@ -163,7 +163,7 @@ static int prepare(struct private_run *l, struct cell_resources *p, struct err *
 	return 0;
 }
 
-static void fill_shown(struct supervisor_cell *message, const struct run_order *o, int fds[MOUNT_SHOWN_MAX + 1])
+static void fill_shown(struct supervisor_cell *message, const struct launch_args *o, int fds[MOUNT_SHOWN_MAX + 1])
 {
 	message->shown_len = (uint32_t)o->shown_len;
 	for (size_t i = 0; i < o->shown_len; i++) {
@@ -191,16 +191,16 @@ static int open_cell(struct private_run *l, int control)
 	return l->cell ? 0 : -1;
 }
 
-/* Sends the order as a keeper does, with the client's socket. If that fails, the cell is given the socket here, to report the failure. */
-static void give_order(struct private_run *l, int control, const struct timespec *asked)
+/* Sends the order as a monitor does, with the client's socket. If that fails, the cell is given the socket here, to report the failure. */
+static void give_spec(struct private_run *l, int control, const struct timespec *asked)
 {
-	struct watch       *w = &l->cell->watch;
-	struct launch_order order;
-	struct err          e;
-	int                 fds[RUN_ORDER_FDS], r;
-	size_t              n = run_order_fds(fds, l->order, l->client);
+	struct runner  *w = &l->cell->watch;
+	struct run_spec order;
+	struct err      e;
+	int             fds[RUN_ORDER_FDS], r;
+	size_t          n = launch_args_fds(fds, l->order, l->client);
 
-	run_order_fill(&order, l->order, (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6);
+	launch_args_fill(&order, l->order, (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6);
 	order.head.executes = true; /* there is no zygote */
 	r = packet_send(control, &order, sizeof order, fds, n);
 	if (r < 0) {
@@ -208,7 +208,7 @@ static void give_order(struct private_run *l, int control, const struct timespec
 		w->ordered = true; /* it will not come any more */
 		w->client  = fd_take(&l->client);
 		err_sys(&e, "set-up step give-order");
-		watch_fail(w, EXIT_setup_failed, &e);
+		runner_fail(w, EXIT_setup_failed, &e);
 	}
 	fd_closep(&l->client);
 }
@@ -221,7 +221,7 @@ static _Noreturn void refuse(const struct private_run *l)
 
 	message.end.reason = EXIT_setup_failed;
 	err_sys(&message.end.why, "set-up step start-launcher");
-	(void)!watch_send(l->client, &message, NULL, 0, &ignored);
+	(void)!runner_send(l->client, &message, NULL, 0, &ignored);
 	_exit(EXIT_FAILURE);
 }
 
@@ -235,45 +235,45 @@ static bool is_of_cell(const void *arg, pid_t pid)
 }
 
 /* What fails before the order was read is a failed set-up; later a program may have run. */
-static void fail_to_wait(struct watch *w)
+static void fail_to_wait(struct runner *w)
 {
 	struct err e;
 
 	err_sys(&e, w->ordered ? "the run cannot be watched: poll" : "set-up step watch-cell: poll");
-	watch_fail(w, w->ordered ? EXIT_cancelled : EXIT_setup_failed, &e);
+	runner_fail(w, w->ordered ? EXIT_cancelled : EXIT_setup_failed, &e);
 	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* it may fail again at once */
 }
 
 /* False when the cell is gone, and its end was told. */
 static bool turn(struct private_run *l)
 {
-	struct pollfd           fds[WATCH_FDS + 1];
+	struct pollfd           fds[RUNNER_FDS + 1];
 	struct signalfd_siginfo info;
 	double                  left;
 
 	if (l->cell->watch.decided || l->cell->watch.program_has_ended || l->cell->state == CELL_DIES)
 		reap_unknown(is_of_cell, l->cell); /* PID 1 cannot end before a fork that was never reported, or a child of CLONE_PARENT, is reaped */
 	served_cell_fds(l->cell, fds);
-	fds[WATCH_FDS] = (struct pollfd){ .fd = l->cell->state == CELL_LIVES ? l->signals : -1, .events = POLLIN }; /* otherwise there is no run to end */
-	left           = l->cell->wake - clock_ms(CLOCK_MONOTONIC);
+	fds[RUNNER_FDS] = (struct pollfd){ .fd = l->cell->state == CELL_LIVES ? l->signals : -1, .events = POLLIN }; /* otherwise there is no run to end */
+	left            = l->cell->wake - clock_ms(CLOCK_MONOTONIC);
 	if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > TURN_MS_MAX ? TURN_MS_MAX : (int)left + 1) < 0 && errno != EINTR)
 		fail_to_wait(&l->cell->watch);
-	if (fds[WATCH_FDS].revents && read(l->signals, &info, sizeof info) == sizeof info)
-		watch_decide(&l->cell->watch, EXIT_cancelled);
+	if (fds[RUNNER_FDS].revents && read(l->signals, &info, sizeof info) == sizeof info)
+		runner_decide(&l->cell->watch, EXIT_cancelled);
 	return served_cell_handle_events(l->cell, &l->kind, fds) == SERVED_CELL_LIVES;
 }
 
 /* The forker, started before, keeps the privilege that the program needs to enter the cell, and ends when it has forked it. */
 static void give_up_rights(struct private_run *l)
 {
-	struct watch *w = &l->cell->watch;
-	struct err    e;
+	struct runner *w = &l->cell->watch;
+	struct err     e;
 
 	if (!w->decided && (forker_start(&l->kind.forker, &e) < 0 || privilege_drop(&e) < 0))
-		watch_fail(w, EXIT_setup_failed, &e);
+		runner_fail(w, EXIT_setup_failed, &e);
 }
 
-_Noreturn void launcher_main(const struct run_order *order, const struct places *places, int sock, const struct timespec *asked)
+_Noreturn void launcher_main(const struct launch_args *order, const struct brig_paths *places, int sock, const struct timespec *asked)
 {
 	struct private_run l = { .order = order, .places = places, .client = sock };
 	bool            is_there = true;
@@ -286,7 +286,7 @@ _Noreturn void launcher_main(const struct run_order *order, const struct places 
 	while (is_there && l.cell->state == CELL_OPENS)
 		is_there = turn(&l);
 	give_up_rights(&l);
-	give_order(&l, pair[0], asked);
+	give_spec(&l, pair[0], asked);
 	while (is_there)
 		is_there = turn(&l);
 	forker_kill(&l.kind.forker);

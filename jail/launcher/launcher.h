@@ -2,7 +2,7 @@
  * launcher.h - the process that builds the one cell of a private run, watches it and takes it down.
  *
  * Forked by run_start(), in a session of its own so that Ctrl-C reaches only the
- * client. It is keeper and supervisor in one: it takes ids and control groups, builds the cell as a supervisor does
+ * client. It is monitor and supervisor in one: it takes ids and control groups, builds the cell as a supervisor does
  * (served_cell.h), and gives up its rights before anything of the run starts in it.
  */
 #pragma once
@@ -10,4 +10,4 @@
 
 #include <time.h>
 
-_Noreturn void launcher_main(const struct run_order *order, const struct places *places, int sock, const struct timespec *asked);
+_Noreturn void launcher_main(const struct launch_args *order, const struct brig_paths *places, int sock, const struct timespec *asked);

@@ -2,8 +2,8 @@
 #include "run.h"
 
 #include "fd.h"
-#include "group.h"
-#include "launch.h"
+#include "cg.h"
+#include "run_spec.h"
 #include "launcher.h"
 #include "packet.h"
 #include "slot.h"
@@ -24,7 +24,7 @@
  * Closes everything else that the caller has open: copies here would keep other
  * clients' connections alive, and other launchers would not see the caller's end.
  */
-static void keep_only(const struct run_order *order, int sock)
+static void keep_only(const struct launch_args *order, int sock)
 {
 	int    keep[6 + MOUNT_SHOWN_MAX] = { sock, order->exec_args->fd, order->code_fd, order->files_fd, order->tools_fd, order->trust_fd };
 	size_t n                         = 6;
@@ -34,7 +34,7 @@ static void keep_only(const struct run_order *order, int sock)
 	(void)!fd_keep_only(keep, n); /* the cell does it again, and fails if it cannot */
 }
 
-int run_start(struct run *ret, const struct run_order *order, const struct places *places, struct err *e)
+int run_start(struct run *ret, const struct launch_args *order, const struct brig_paths *places, struct err *e)
 {
 	struct timespec asked;
 	int             pair[2];
@@ -88,7 +88,7 @@ static bool are_figures(const struct run_end *end)
 
 /*
  * A supervisor has no more rights on the host than its cells, so its messages are checked before they are used. warm is an index of
- * the door's figures.
+ * the server's figures.
  */
 static bool is_sound(const struct run_end *end)
 {
@@ -143,10 +143,10 @@ static void clean_after_launcher(struct run *run)
 
 	shutdown(run->sock, SHUT_RDWR);
 	if (run->launcher <= 0)
-		return; /* of a service: the keeper cleans up */
+		return; /* of a service: the monitor cleans up */
 	reap_children(run);
 	if (run->has_slot && slot_take_number(run->runtime_dir, run->slot, &slot, &e) == 0) {
-		group_clear(run->runtime_dir, run->slot);
+		cg_clear(run->runtime_dir, run->slot);
 		slot_done(&slot);
 	}
 }

@@ -11,12 +11,12 @@
  *   (it becomes a child subreaper); run_next() reaps it, removes the control
  *   groups and says that the launcher was killed.
  *
- * The two exchange fixed-size structs over a socket (launch.h). In a service, a supervisor is at the other end of it.
+ * The two exchange fixed-size structs over a socket (run_spec.h). In a service, a supervisor is at the other end of it.
  */
 #pragma once
 #include "pipes.h"
-#include "place.h"
-#include "run_order.h"
+#include "paths.h"
+#include "launch_args.h"
 
 #include <sys/types.h>
 
@@ -34,7 +34,7 @@ struct run {
 enum run_event { RUN_GOES_ON, RUN_STARTED, RUN_SESSION, RUN_LIMIT, RUN_ENDED };
 
 /* Starts a private run. order->exec_args is sealed. */
-must_use int run_start(struct run *ret, const struct run_order *order, const struct places *places, struct err *e);
+must_use int run_start(struct run *ret, const struct launch_args *order, const struct brig_paths *places, struct err *e);
 
 /*
  * Waits for one message: poll run->sock to know when one is there. GOES_ON: nothing that the caller has to know. STARTED: streams has as

@@ -58,7 +58,7 @@ static int copy(struct program_text *t, int fd, struct denial *why)
 /* --- long ones --- */
 
 /*
- * A hole reads as NUL bytes. To read it through a mapping would allocate memory that is charged to the door for as long as the
+ * A hole reads as NUL bytes. To read it through a mapping would allocate memory that is charged to the server for as long as the
  * client keeps the file. New holes cannot appear: the file is sealed.
  */
 static bool has_hole(int fd, size_t len)

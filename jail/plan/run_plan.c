@@ -118,7 +118,7 @@ static int make_path_only(int fd)
 	return path_only < 0 || dup3(path_only, fd, O_CLOEXEC) < 0 ? -1 : 0;
 }
 
-/* Asks only what the kernel knows by itself: the server of the file system (FUSE, NFS) could make the door wait. */
+/* Asks only what the kernel knows by itself: the server of the file system (FUSE, NFS) could make the server wait. */
 static int check_shown(int fd, size_t i, struct denial *why)
 {
 	char         field[32];
@@ -158,7 +158,7 @@ static bool socket_has(int fd, int option, int want)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == want;
 }
 
-/* A Unix stream socket that is connected. The keeper checks that the other end has no name, as in a socketpair(). */
+/* A Unix stream socket that is connected. The monitor checks that the other end has no name, as in a socketpair(). */
 static int check_files(int fd, struct denial *why)
 {
 	struct ucred peer = { .pid = 0 };
@@ -188,8 +188,8 @@ enum { PATHS = 3 };
 
 struct command {
 	char *path[PATHS + 1];
-	char *argv[RUNNER_ARGS_MAX + PROTOCOL_ARGS_MAX + 1];
-	struct runner_args runner; /* these words are in argv */
+	char *argv[GUEST_RUNNER_ARGS_MAX + PROTOCOL_ARGS_MAX + 1];
+	struct guest_runner_args runner; /* these words are in argv */
 	const char *python[4];
 	char       *main; /* with cwd: the absolute path of the program, in place of the one in python */
 };
@@ -198,7 +198,7 @@ static void command_done(struct command *c)
 {
 	for (size_t i = 0; i < PATHS; i++)
 		free(c->path[i]);
-	runner_args_done(&c->runner);
+	guest_runner_args_done(&c->runner);
 	free(c->main);
 }
 
@@ -237,10 +237,10 @@ static int fill_argv(struct command *c, const char *const *first, const json_t *
 /* What comes before the arguments of the request. */
 static int find_first(struct command *c, const struct profile *p, const struct protocol_request *r, const char *const **ret, struct denial *why)
 {
-	static const char *const nothing[] = { NULL };
-	bool                     is_open   = r->kind == REQUEST_open;
-	struct runner_lists      lists     = { r->imports, p->modules, p->calls, r->main, r->has_tools || is_open };
-	struct err               e;
+	static const char *const  nothing[] = { NULL };
+	bool                      is_open   = r->kind == REQUEST_open;
+	struct guest_runner_lists lists     = { r->imports, p->modules, p->calls, r->main, r->has_tools || is_open };
+	struct err                e;
 
 	*ret         = r->kind == REQUEST_exec ? nothing : r->mode == MODE_script && !is_open ? c->python : c->runner.arg;
 	c->python[0] = "python3";
@@ -252,7 +252,7 @@ static int find_first(struct command *c, const struct profile *p, const struct p
 	}
 	if (r->cwd)
 		c->python[2] = lists.main = c->main;
-	if ((r->mode != MODE_script || is_open) && runner_args_build(&c->runner, is_open ? "session" : run_mode_name((enum run_mode)r->mode), &lists, &e) < 0)
+	if ((r->mode != MODE_script || is_open) && guest_runner_args_build(&c->runner, is_open ? "session" : run_mode_name((enum run_mode)r->mode), &lists, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	return 0;
 }
@@ -362,14 +362,14 @@ static int take_own_code(struct run_plan *p, const char *text, struct denial *wh
 /* --- the network --- */
 
 /* Without brig-proxy the program would run and reach nothing: the run is refused. (A service without it does not start.) */
-static int find_proxy(const struct places *places, struct err *e)
+static int find_proxy(const struct brig_paths *places, struct err *e)
 {
 	scoped_fd program = libexec_open(places, PROXY_PROGRAM, e);
 
 	return program < 0 ? err_wrap(e, "brig-proxy, which a network needs") : 0;
 }
 
-static int take_network(struct run_plan *p, const struct places *places, const struct net_rules *rules, struct denial *why)
+static int take_network(struct run_plan *p, const struct brig_paths *places, const struct net_rules *rules, struct denial *why)
 {
 	struct err e;
 
@@ -389,7 +389,7 @@ static int take_network(struct run_plan *p, const struct places *places, const s
 	return 0;
 }
 
-static int plan_network(struct run_plan *p, const struct places *places, const struct protocol_request *r, struct denial *why)
+static int plan_network(struct run_plan *p, const struct brig_paths *places, const struct protocol_request *r, struct denial *why)
 {
 	const struct net_policy *policy = p->profile->profile.net;
 	struct net_rules        *rules;
@@ -406,7 +406,7 @@ static int plan_network(struct run_plan *p, const struct places *places, const s
 	return done;
 }
 
-static int build(struct run_plan *p, const struct places *places, const struct protocol_request *r, const int *fds, struct denial *why)
+static int build(struct run_plan *p, const struct brig_paths *places, const struct protocol_request *r, const int *fds, struct denial *why)
 {
 	bool has_code = r->kind == REQUEST_run;
 
@@ -421,7 +421,7 @@ static int build(struct run_plan *p, const struct places *places, const struct p
 	return make_exec_args(p, r, why);
 }
 
-int run_plan_build(struct run_plan *ret, const struct places *places, const struct served_profile *profile, const struct protocol_request *request,
+int run_plan_build(struct run_plan *ret, const struct brig_paths *places, const struct served_profile *profile, const struct protocol_request *request,
 		   const int *fds, struct denial *why)
 {
 	*ret         = RUN_PLAN_NONE;

@@ -75,7 +75,7 @@ static int raise_oom_score(struct err *e)
 	return 0;
 }
 
-void privilege_be_first_victim(void)
+void privilege_be_oom_target(void)
 {
 	scoped_fd fd = -1;
 

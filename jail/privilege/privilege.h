@@ -32,7 +32,7 @@ must_use int privilege_become_root(struct err *e);
  * The OOM killer takes this process and its later children first when the host is out of memory. Without /proc nothing changes.
  * Not traceable afterwards.
  */
-void privilege_be_first_victim(void);
+void privilege_be_oom_target(void);
 
 /* CAP_SETUID and CAP_SETGID are effective: they allow to map ranges of ids. */
 bool privilege_has_id_caps(void);

@@ -12,7 +12,7 @@
  *   one id    the caller as 0 and no other id, where there is no range: program
  *             and PID 1 then have the caller's own host id and groups.
  *
- * The keeper of a service makes P itself, with ids that no account has (ROOTLESS_KEPT). Such a P gives
+ * The monitor of a service makes P itself, with ids that no account has (ROOTLESS_KEPT). Such a P gives
  * the same guarantees as root's launcher.
  *
  * A directory that was opened before must be opened again in P: the kernel does

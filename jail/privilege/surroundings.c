@@ -135,14 +135,14 @@ static void make_tag(char *tag, size_t len)
 	snprintf(tag, len, "brig-doctor-%d-%04x", (int)getpid(), salt & 0xffff);
 }
 
-#define KEEPER (1ull << CAP_SETUID | 1ull << CAP_SETGID)
+#define MONITOR (1ull << CAP_SETUID | 1ull << CAP_SETGID)
 
-/* The keeper's account without its capabilities: the unit lacks them, and the probes are to say so. */
-static bool is_keepers_account(unsigned uid)
+/* The monitor's account without its capabilities: the unit lacks them, and the probes are to say so. */
+static bool is_monitors_account(unsigned uid)
 {
-	const struct passwd *keeper = getpwnam("_brig-keeper");
+	const struct passwd *monitor = getpwnam("_brig-keeper");
 
-	return keeper && keeper->pw_uid == uid;
+	return monitor && monitor->pw_uid == uid;
 }
 
 void surroundings_read(struct surroundings *ret)
@@ -160,7 +160,7 @@ void surroundings_read(struct surroundings *ret)
 	s.apparmor_userns = (int)number_read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
 	s.cap_eff         = read_cap_eff();
 	s.cap_bnd         = read_cap_bnd();
-	s.is_keeper       = s.uid != 0 && ((s.cap_eff & KEEPER) == KEEPER || is_keepers_account(s.uid));
+	s.is_monitor      = s.uid != 0 && ((s.cap_eff & MONITOR) == MONITOR || is_monitors_account(s.uid));
 	make_tag(s.tag, sizeof s.tag);
 	*ret = s;
 }

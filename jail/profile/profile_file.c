@@ -68,7 +68,7 @@ static int add_names(const char *folder, char **names, size_t *n)
 	return *n < NAMES_MAX && errno ? -1 : 0;
 }
 
-char **profile_names(const struct places *places, struct err *e)
+char **profile_names(const struct brig_paths *places, struct err *e)
 {
 	char **names = calloc(NAMES_MAX + 1, sizeof *names);
 	size_t n     = 0;
@@ -87,7 +87,7 @@ char **profile_names(const struct places *places, struct err *e)
 	return names;
 }
 
-static int err_unknown(const struct places *places, const char *name, struct err *e)
+static int err_unknown(const struct brig_paths *places, const char *name, struct err *e)
 {
 	char   list[200] = "none", where[280] = "";
 	char **names     = profile_names(places, e);
@@ -121,7 +121,7 @@ static int check_folder(const char *path, unsigned place, struct err *e)
 	return trust_check(&st, path, e);
 }
 
-int profile_folders_check(const struct places *places, struct err *e)
+int profile_folders_check(const struct brig_paths *places, struct err *e)
 {
 	for (unsigned i = 0; i < PROFILES_PLACES; i++)
 		if (check_folder(places->profiles[i], i, e) < 0)
@@ -129,9 +129,9 @@ int profile_folders_check(const struct places *places, struct err *e)
 	return 0;
 }
 
-unsigned profile_file_find(const struct places *places, const char *name)
+unsigned profile_file_find(const struct brig_paths *places, const char *name)
 {
-	char path[PLACE_MAX + 80];
+	char path[PATH_SIZE + 80];
 
 	for (unsigned i = 0; i < PROFILES_PLACES; i++)
 		if (places->profiles[i][0] && snprintf(path, sizeof path, "%s/%s.json", places->profiles[i], name) && access(path, F_OK) == 0)
@@ -144,7 +144,7 @@ unsigned profile_file_find(const struct places *places, const char *name)
 enum { EXTENDS_MAX = 8 };
 
 /* The profile in the first directory that has it, from the one numbered *place on; *place becomes the number of that directory. */
-static int find_source(const struct places *places, const char *name, unsigned *place, unsigned depth, json_t **ret, struct err *e);
+static int find_source(const struct brig_paths *places, const char *name, unsigned *place, unsigned depth, json_t **ret, struct err *e);
 
 /* The settings of own over those of base, which becomes both. */
 static int lay_over(json_t *base, const json_t *own)
@@ -166,7 +166,7 @@ static int lay_over(json_t *base, const json_t *own)
 }
 
 /* place: of the profile that extends; one of the same name is looked for in the directories behind it. */
-static int extend(const struct places *places, const char *name, unsigned place, unsigned depth, json_t **own, const char *path, struct err *e)
+static int extend(const struct brig_paths *places, const char *name, unsigned place, unsigned depth, json_t **own, const char *path, struct err *e)
 {
 	const json_t *extends = json_object_get(*own, "extends");
 	const char   *base    = json_string_value(extends);
@@ -192,7 +192,7 @@ static int extend(const struct places *places, const char *name, unsigned place,
 }
 
 /* The file's object, with what it extends. ENOENT in e->errnum: there is no such file. */
-static int read_source(const struct places *places, const char *name, unsigned place, unsigned depth, const char *path, json_t **ret, struct err *e)
+static int read_source(const struct brig_paths *places, const char *name, unsigned place, unsigned depth, const char *path, json_t **ret, struct err *e)
 {
 	scoped_bytes text = { 0 };
 	json_t      *own;
@@ -211,12 +211,12 @@ static int read_source(const struct places *places, const char *name, unsigned p
 	return 0;
 }
 
-static int find_source(const struct places *places, const char *name, unsigned *place, unsigned depth, json_t **ret, struct err *e)
+static int find_source(const struct brig_paths *places, const char *name, unsigned *place, unsigned depth, json_t **ret, struct err *e)
 {
 	unsigned first = *place;
 
 	for (; *place < PROFILES_PLACES; ++*place) {
-		char path[PLACE_MAX + 80];
+		char path[PATH_SIZE + 80];
 
 		if (!places->profiles[*place][0])
 			continue;
@@ -238,7 +238,7 @@ static int parse(struct profile *ret, const char *name, const json_t *source, co
 	return r < 0 ? err_wrap(e, "%s", path) : 0;
 }
 
-int profile_file_check(struct profile *ret, const struct places *places, const char *path, struct err *e)
+int profile_file_check(struct profile *ret, const struct brig_paths *places, const char *path, struct err *e)
 {
 	scoped_json *source = NULL;
 
@@ -247,11 +247,11 @@ int profile_file_check(struct profile *ret, const struct places *places, const c
 	return parse(ret, path, source, path, e);
 }
 
-int profile_file_load(struct profile *ret, const struct places *places, const char *name, struct err *e)
+int profile_file_load(struct profile *ret, const struct brig_paths *places, const char *name, struct err *e)
 {
 	scoped_json *source = NULL;
 	unsigned     place   = 0;
-	char         path[PLACE_MAX + 80];
+	char         path[PATH_SIZE + 80];
 
 	if (profile_folders_check(places, e) < 0)
 		return -1;
@@ -263,7 +263,7 @@ int profile_file_load(struct profile *ret, const struct places *places, const ch
 	return parse(ret, name, source, path, e);
 }
 
-int profile_policy_load(struct policy_bundle *ret, const struct places *places, const struct profile *p, struct err *e)
+int profile_policy_load(struct policy_bundle *ret, const struct brig_paths *places, const struct profile *p, struct err *e)
 {
 	const char *folders[PROFILES_PLACES + 1] = { NULL };
 

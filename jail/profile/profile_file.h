@@ -7,24 +7,24 @@
  */
 #pragma once
 #include "err.h"
-#include "place.h"
+#include "paths.h"
 #include "policy_bundle.h"
 #include "profile.h"
 
 /* The error of an unknown name lists those that exist. */
-must_use int profile_file_load(struct profile *ret, const struct places *places, const char *name, struct err *e);
+must_use int profile_file_load(struct profile *ret, const struct brig_paths *places, const char *name, struct err *e);
 /* DENIED when all users may write to one of the directories, or another user than root owns the user's own one. */
-must_use int profile_folders_check(const struct places *places, struct err *e);
+must_use int profile_folders_check(const struct brig_paths *places, struct err *e);
 /* The index of the first of places.profiles that has it; PROFILES_PLACES: none. The caller has checked the name. */
-unsigned profile_file_find(const struct places *places, const char *name);
+unsigned profile_file_find(const struct brig_paths *places, const char *name);
 /* Loads the profile at this path, whatever its directory; messages name the path. */
-must_use int profile_file_check(struct profile *ret, const struct places *places, const char *path, struct err *e);
+must_use int profile_file_check(struct profile *ret, const struct brig_paths *places, const char *path, struct err *e);
 
-must_use int profile_policy_load(struct policy_bundle *ret, const struct places *places, const struct profile *p, struct err *e);
+must_use int profile_policy_load(struct policy_bundle *ret, const struct brig_paths *places, const struct profile *p, struct err *e);
 
 /*
  * Names of all profiles, sorted, each once; NULL-terminated; free with profile_names_free(). NULL with *e when a folder exists and
  * cannot be read: a profile that is only there is not gone.
  */
-char **profile_names(const struct places *places, struct err *e);
+char **profile_names(const struct brig_paths *places, struct err *e);
 void   profile_names_free(char **names);

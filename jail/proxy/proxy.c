@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-/* --- what the door says --- */
+/* --- what the server says --- */
 
 static struct run *find(struct proxy *proxy, uint64_t number)
 {
@@ -47,7 +47,7 @@ static int handle_message(struct proxy *proxy, const struct proxy_message *m, in
 	packet_drop(fds, n);
 	if (m->kind != PROXY_END || n != 0)
 		return err_set(e, ERR_BROKEN,
-			       "the door sent a message that is none of its protocol: kind %u for %s run, %" PRIu64
+			       "the server sent a message that is none of its protocol: kind %u for %s run, %" PRIu64
 			       ", with %zu descriptors",
 			       m->kind, run ? "the" : "a new", m->run, n);
 	if (run)
@@ -55,7 +55,7 @@ static int handle_message(struct proxy *proxy, const struct proxy_message *m, in
 	return 0;
 }
 
-/* 1: go on. 0: the door is gone. -1: it broke the protocol, or its socket failed. */
+/* 1: go on. 0: the server is gone. -1: it broke the protocol, or its socket failed. */
 static int receive_message(struct proxy *proxy, struct err *e)
 {
 	struct proxy_message m;
@@ -69,13 +69,13 @@ static int receive_message(struct proxy *proxy, struct err *e)
 		packet_drop(fds, n);
 	if (r > 0 || (r < 0 && errno == EMSGSIZE))
 		return err_set(e, ERR_BROKEN,
-			       "the door sent a message of another size, or with more descriptors, than its protocol has");
+			       "the server sent a message of another size, or with more descriptors, than its protocol has");
 	if (r < 0)
-		return errno == EAGAIN ? 1 : err_sys(e, "the door's socket");
+		return errno == EAGAIN ? 1 : err_sys(e, "the server's socket");
 	return 0;
 }
 
-static void on_door(void *owner)
+static void on_server(void *owner)
 {
 	struct proxy *proxy = owner;
 	int           r     = receive_message(proxy, &proxy->why);
@@ -111,8 +111,8 @@ static int set_up(struct proxy *proxy, struct err *e)
 		return -1;
 	if (proxy->config->has_ca && !(proxy->authority = tls_authority_create(proxy->config, e)))
 		return -1;
-	proxy->door = (struct loop_source){ PROXY_FD, on_door, proxy };
-	return loop_add(&proxy->loop, &proxy->door, e);
+	proxy->server = (struct loop_source){ PROXY_FD, on_server, proxy };
+	return loop_add(&proxy->loop, &proxy->server, e);
 }
 
 static void tear_down(struct proxy *proxy)

@@ -13,7 +13,7 @@ enum { PROXY_SCRATCH = 64 * 1024 };
 
 struct proxy {
 	struct loop                loop;
-	struct loop_source         door;
+	struct loop_source         server;
 	const struct proxy_config *config; /* a mapping */
 	struct deadlines           deadlines;
 	struct tls_authority      *authority; /* NULL: no TLS is terminated */

@@ -107,7 +107,7 @@ void connection_name(struct connection *c, const char *host, uint16_t port, bool
 	c->scheme     = scheme;
 	c->is_named   = true;
 	if (!report_line_begin(&c->line, c->run->report, c->host, port)) {
-		connection_end(c, true); /* the door's END is on its way */
+		connection_end(c, true); /* the server's END is on its way */
 		return;
 	}
 	if (scheme == NET_SCHEME_ANY && permission_is_raw(&c->run->policy, c->host, port)) {

@@ -47,7 +47,7 @@ static void charge(struct run *run, int64_t began)
 	loop_timer_set(&run->proxy->loop, &run->rested, ms);
 }
 
-/* One event, and then the next run has its turn. No handler ends the run: only the door does. */
+/* One event, and then the next run has its turn. No handler ends the run: only the server does. */
 static void on_events(void *owner)
 {
 	struct run *run   = owner;

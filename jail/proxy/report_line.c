@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The door reads n without a lock, so the row is complete before n counts it. */
+/* The server reads n without a lock, so the row is complete before n counts it. */
 static struct net_connection *add_row(struct net_report *report, const char *name, uint16_t port)
 {
 	struct net_connection *row = &report->connection[report->n];

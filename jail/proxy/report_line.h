@@ -1,7 +1,7 @@
 /*
- * report_line.h - one connection in the report that the door reads
+ * report_line.h - one connection in the report that the server reads
  *
- * Written as things happen: the door may read it at any moment. A refusal that has a
+ * Written as things happen: the server may read it at any moment. A refusal that has a
  * row already is only counted: a program that tries a thousand times does not push
  * its other connections out of the report.
  */

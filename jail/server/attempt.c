@@ -67,14 +67,14 @@ static void ended(struct audit *audit, const struct attempt *a, const struct pee
 
 void attempt_ended(const struct served_run *r, const struct record *record)
 {
-	ended(r->door->audit, &r->attempt, &r->peer, r->profile->name, &r->limits, NULL, record);
+	ended(r->server->audit, &r->attempt, &r->peer, r->profile->name, &r->limits, NULL, record);
 }
 
 void attempt_call_ended(const struct session_call *call, const struct record *record)
 {
 	const struct served_run *r = call->session->run;
 
-	ended(r->door->audit, &call->attempt, &call->peer, r->profile->name, &call->limits, r->id, record);
+	ended(r->server->audit, &call->attempt, &call->peer, r->profile->name, &call->limits, r->id, record);
 }
 
 static void refused(struct audit *audit, struct audit_entry *entry, const struct peer *peer, const struct denial *why)
@@ -91,17 +91,17 @@ void attempt_refused(const struct connection *c, const struct protocol_request *
 {
 	struct audit_entry entry;
 
-	if (!c->door->audit)
+	if (!c->server->audit)
 		return;
 	audit_entry_init(&entry);
 	entry.op      = request->op;
 	entry.mode    = json_string_value(json_object_get(request->source, "mode"));
 	entry.profile = json_string_value(json_object_get(request->source, "profile"));
 	read_limits(&entry.asked, json_object_get(request->source, "limits"));
-	refused(c->door->audit, &entry, &c->peer, why);
+	refused(c->server->audit, &entry, &c->peer, why);
 }
 
-void attempt_turned_away(struct door *d, const struct peer *peer, const struct denial *why)
+void attempt_turned_away(struct server *d, const struct peer *peer, const struct denial *why)
 {
 	struct audit_entry entry;
 
@@ -117,7 +117,7 @@ void attempt_called(const struct connection *c, const char *run_id, const struct
 {
 	struct audit_entry entry;
 
-	if (!c->door->audit)
+	if (!c->server->audit)
 		return;
 	audit_entry_init(&entry);
 	fill_peer(&entry, &c->peer);
@@ -128,5 +128,5 @@ void attempt_called(const struct connection *c, const char *run_id, const struct
 	entry.tool        = call->name;
 	entry.error       = strcmp(call->verdict, "ok") == 0 ? NULL : call->verdict;
 	entry.code_sha256 = call->args_sha256;
-	audit_write(c->door->audit, &entry);
+	audit_write(c->server->audit, &entry);
 }

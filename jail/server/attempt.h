@@ -11,7 +11,7 @@ struct session_call;
 void attempt_call_ended(const struct session_call *call, const struct record *record);
 void attempt_refused(const struct connection *c, const struct protocol_request *request, const struct denial *why);
 void attempt_called(const struct connection *c, const char *run_id, const struct protocol_call *call);
-void attempt_turned_away(struct door *d, const struct peer *peer, const struct denial *why);
+void attempt_turned_away(struct server *d, const struct peer *peer, const struct denial *why);
 
 /* Keeps what the entry at the end of the run needs of its request. code: looked at only when the request runs a program. */
 void attempt_note(struct attempt *ret, const struct protocol_request *request, const struct program_text *code);

@@ -155,7 +155,7 @@ void connection_refuse(struct connection *c, const struct protocol_request *requ
 
 	if (c->takes_facts)
 		protocol_error_put_facts(error, why);
-	c->door->counts.refused[why->code]++;
+	c->server->counts.refused[why->code]++;
 	connection_send(c, error, NULL, 0);
 	attempt_refused(c, request, why);
 }

@@ -1,7 +1,7 @@
 /*
  * connection.h - one client, as long as it is connected.
  *
- * The door never waits for a client. Messages that the client's socket (some 200
+ * The server never waits for a client. Messages that the client's socket (some 200
  * KiB) does not take at once are kept and sent later: one connection may have many
  * runs, whose events come at the same moment. When too much has been kept, the
  * connection is closed, and its runs end.
@@ -16,8 +16,8 @@ struct unsent;
 
 struct connection {
 	LIST_ENTRY(connection)    link;
-	struct door              *door;
-	struct door_user         *user;
+	struct server              *server;
+	struct server_user         *user;
 	struct loop_source        source;
 	struct peer               peer;
 	const struct access_rule *access_rule; /* NULL: its access was withdrawn */
@@ -37,7 +37,7 @@ struct connection {
 /* --- connection_life.c --- */
 
 /* Takes the socket over if it succeeds. */
-must_use struct connection *connection_open(struct door *d, int sock, const struct peer *peer, const struct access_rule *may,
+must_use struct connection *connection_open(struct server *d, int sock, const struct peer *peer, const struct access_rule *may,
 					    struct err *e);
 /* Frees c. Its runs are cancelled, except sessions that stay. */
 void connection_close(struct connection *c);

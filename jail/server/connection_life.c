@@ -67,7 +67,7 @@ static void on_ready(void *owner)
 
 /* --- life --- */
 
-struct connection *connection_open(struct door *d, int sock, const struct peer *peer, const struct access_rule *may, struct err *e)
+struct connection *connection_open(struct server *d, int sock, const struct peer *peer, const struct access_rule *may, struct err *e)
 {
 	struct connection *c = calloc(1, sizeof *c);
 
@@ -76,12 +76,12 @@ struct connection *connection_open(struct door *d, int sock, const struct peer *
 		return NULL;
 	}
 	*c = (struct connection){
-		.door = d, .source = { sock, on_ready, c }, .peer = *peer, .access_rule = may, .heard_ms = clock_ms(CLOCK_MONOTONIC)
+		.server = d, .source = { sock, on_ready, c }, .peer = *peer, .access_rule = may, .heard_ms = clock_ms(CLOCK_MONOTONIC)
 	};
-	c->user = door_user_join(d, peer->uid, e);
+	c->user = server_user_join(d, peer->uid, e);
 	if (!c->user || loop_add(&c->user->loop, &c->source, e) < 0) {
 		if (c->user)
-			door_user_leave(d, c->user);
+			server_user_leave(d, c->user);
 		free(c);
 		return NULL;
 	}
@@ -95,12 +95,12 @@ struct connection *connection_open(struct door *d, int sock, const struct peer *
 void connection_close(struct connection *c)
 {
 	queue_forget(c);
-	served_runs_forget(c->door, c);
-	session_calls_forget(c->door, c);
+	served_runs_forget(c->server, c);
+	session_calls_forget(c->server, c);
 	LIST_REMOVE(c, link);
-	c->door->connections_len--;
+	c->server->connections_len--;
 	loop_remove(&c->user->loop, &c->source);
-	door_user_leave(c->door, c->user);
+	server_user_leave(c->server, c->user);
 	close(c->source.fd);
 	connection_drop_unsent(c);
 	free(c);

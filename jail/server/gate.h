@@ -22,7 +22,7 @@ struct run_try {
 
 must_use int gate_check_access(const struct connection *c, struct denial *why);
 
-/* The profile of this name; NULL with *why if there is none that this client may use. It belongs to the door's set. */
+/* The profile of this name; NULL with *why if there is none that this client may use. It belongs to the server's set. */
 const struct served_profile *gate_profile(struct connection *c, const char *name, struct denial *why);
 
 /* {"runs":..,"memory_bytes":..,"runs_per_minute":..,"sessions":..,"contexts":..}: null is without bound. */

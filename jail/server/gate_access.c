@@ -19,7 +19,7 @@ const struct served_profile *gate_profile(struct connection *c, const char *name
 		deny(why, DENIAL_unknown_profile, NULL, "you may not use a profile \"%.63s\"", name);
 		return NULL;
 	}
-	p = profile_set_find(&c->door->profiles, name, &e);
+	p = profile_set_find(&c->server->profiles, name, &e);
 	if (!p)
 		deny_err(why, DENIAL_unknown_profile, NULL, &e);
 	return p;

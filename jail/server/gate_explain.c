@@ -7,7 +7,7 @@ static json_t *names(const json_t *list)
 	return list ? json_incref((json_t *)list) : json_null();
 }
 
-static json_t *packages(const struct door *d, const struct served_profile *p)
+static json_t *packages(const struct server *d, const struct served_profile *p)
 {
 	return p->packages ? json_incref(p->packages) : package_list_read(&d->places, p->profile.rootfs);
 }
@@ -31,7 +31,7 @@ int gate_explain(struct connection *c, const struct protocol_request *request, s
 		json_object_set_new(reply, "network", net_policy_json(p->profile.net, &p->profile.network));
 	json_object_set_new(reply, "modules", names(p->profile.modules));
 	json_object_set_new(reply, "calls", names(p->profile.calls));
-	json_object_set_new(reply, "packages", packages(c->door, p));
+	json_object_set_new(reply, "packages", packages(c->server, p));
 	connection_send(c, reply, NULL, 0);
 	return 0;
 }

@@ -1,10 +1,10 @@
 /* gate_hello.c - which brig this is, and what this client may use */
 #include "gate.h"
 
-/* Only profiles that were read already: a private door reads one when a request names it. */
+/* Only profiles that were read already: a private server reads one when a request names it. */
 static json_t *profiles(const struct connection *c)
 {
-	const struct profile_set *set  = &c->door->profiles;
+	const struct profile_set *set  = &c->server->profiles;
 	json_t                   *list = json_array();
 
 	for (size_t i = 0; i < set->n; i++)

@@ -21,7 +21,7 @@ static json_t *list_runs(const struct connection *c, json_int_t *more)
 	size_t                   bytes = 0;
 	const struct served_run *r;
 
-	TAILQ_FOREACH(r, &c->door->runs, link) {
+	TAILQ_FOREACH(r, &c->server->runs, link) {
 		json_t *one = peer_is_shown_to(&r->peer, c->peer.uid) ? row(r, c, now) : NULL;
 
 		bytes += one ? json_dumpb(one, NULL, 0, JSON_COMPACT) + 1 : 0;
@@ -42,7 +42,7 @@ int gate_list(struct connection *c, const struct protocol_request *request, stru
 	(void)why;
 	json_object_set_new(reply, "runs", list_runs(c, &more));
 	json_object_set_new(reply, "left_out", json_integer(more));
-	json_object_set_new(reply, "sessions", session_list_json(c->door, c));
+	json_object_set_new(reply, "sessions", session_list_json(c->server, c));
 	connection_send(c, reply, NULL, 0);
 	return 0;
 }

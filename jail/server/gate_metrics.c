@@ -10,7 +10,7 @@ int gate_metrics(struct connection *c, const struct protocol_request *request, s
 		return -1;
 	reply = protocol_reply(REQUEST_metrics, request->tag);
 	json_object_set_new(reply, "profile", json_string(profile->name));
-	figures_put_json(&c->door->figures, profile->name, reply);
+	figures_put_json(&c->server->figures, profile->name, reply);
 	connection_send(c, reply, NULL, 0);
 	return 0;
 }

@@ -12,11 +12,11 @@ static bool may_reload(const struct connection *c)
 
 int gate_reload(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
-	struct reload *r = c->door->reload;
+	struct reload *r = c->server->reload;
 
 	if (!may_reload(c))
 		return deny(why, DENIAL_denied, NULL, "only root, or the user whose own service it is, may make it read its configuration again");
-	if (!r || c->door->is_ending)
+	if (!r || c->server->is_ending)
 		return deny(why, DENIAL_unavailable, NULL, r ? "the service is about to end" : "this brigd serves one client, and has no configuration");
 	if (c->reload)
 		return deny(why, DENIAL_busy, NULL, "this connection already waits for a reload");

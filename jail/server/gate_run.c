@@ -16,7 +16,7 @@
  */
 static int check_turn(const struct connection *c, double now, struct run_try *try, struct denial *why)
 {
-	const struct door *d = c->door;
+	const struct server *d = c->server;
 
 	try->waits_for_turn = quota_is_shared(&d->quota, c->peer.uid, now) && served_runs_young(d, c->peer.uid, now) >= d->processors;
 	if (!try->waits_for_turn)
@@ -32,19 +32,19 @@ static int start(struct connection *c, const struct protocol_request *request, s
 	double                       now  = clock_ms(CLOCK_MONOTONIC);
 	const struct quota_part      part = { try->memory_bytes, request->kind == REQUEST_open };
 
-	if (c->door->is_ending)
+	if (c->server->is_ending)
 		return deny(why, DENIAL_unavailable, NULL, "the service is about to end; try again after it has restarted");
-	if (request->name && session_name_is_taken(c->door, request->name, c->peer.uid))
+	if (request->name && session_name_is_taken(c->server, request->name, c->peer.uid))
 		return deny(why, DENIAL_denied, "name", "you have a session \"%.64s\" already; close it, or use another name", request->name);
 	profile = gate_profile(c, request->profile, why);
-	/* these checks come first: while the door reads a program it serves no other client */
-	if (!profile || quota_check(&c->door->quota, &c->access_rule->quota, c->peer.uid, &part, now, why) < 0 ||
-	    check_turn(c, now, try, why) < 0 || run_plan_build(&plan, &c->door->places, profile, request, request->fd, why) < 0)
+	/* these checks come first: while the server reads a program it serves no other client */
+	if (!profile || quota_check(&c->server->quota, &c->access_rule->quota, c->peer.uid, &part, now, why) < 0 ||
+	    check_turn(c, now, try, why) < 0 || run_plan_build(&plan, &c->server->places, profile, request, request->fd, why) < 0)
 		return -1;
 	try->memory_bytes = plan.limits.memory_bytes;
 	if (served_run_start(c, request, &plan, try->id, request->fd, why) < 0)
 		return -1;
-	figures_take_wait(&c->door->figures, profile->name, now - try->asked_ms);
+	figures_take_wait(&c->server->figures, profile->name, now - try->asked_ms);
 	return 0;
 }
 
@@ -59,7 +59,7 @@ static int try_to_start(struct connection *c, const struct protocol_request *req
 
 static int call(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
-	struct session *s = session_find(c->door, request->session, c->peer.uid, why);
+	struct session *s = session_find(c->server, request->session, c->peer.uid, why);
 
 	return s ? session_call_start(s, c, request, request->fd, why) : -1;
 }

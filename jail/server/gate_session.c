@@ -21,7 +21,7 @@ static int reply_with(struct connection *c, const struct protocol_request *reque
 
 int gate_files(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
-	struct session *s = session_find(c->door, request->session, c->peer.uid, why);
+	struct session *s = session_find(c->server, request->session, c->peer.uid, why);
 	int             pair[2], r;
 
 	if (!s)
@@ -42,7 +42,7 @@ int gate_files(struct connection *c, const struct protocol_request *request, str
 
 int gate_interrupt(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
-	struct session_call *call = session_call_find(c->door, request->run, c->peer.uid);
+	struct session_call *call = session_call_find(c->server, request->run, c->peer.uid);
 
 	if (!call)
 		return deny(why, DENIAL_not_found, "run", "you have no call \"%.40s\" in a session", request->run);
@@ -52,7 +52,7 @@ int gate_interrupt(struct connection *c, const struct protocol_request *request,
 
 int gate_resize(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
-	struct session_call *call = session_call_find(c->door, request->run, c->peer.uid);
+	struct session_call *call = session_call_find(c->server, request->run, c->peer.uid);
 
 	if (!call || !call->terminal)
 		return deny(why, DENIAL_not_found, "run", "you have no call \"%.40s\" with a terminal", request->run);
@@ -62,7 +62,7 @@ int gate_resize(struct connection *c, const struct protocol_request *request, st
 
 int gate_restart(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
-	struct session *s = session_find(c->door, request->session, c->peer.uid, why);
+	struct session *s = session_find(c->server, request->session, c->peer.uid, why);
 
 	if (!s)
 		return -1;
@@ -87,7 +87,7 @@ int gate_restart(struct connection *c, const struct protocol_request *request, s
 
 int gate_close(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
-	struct session *s = session_find(c->door, request->session, c->peer.uid, why);
+	struct session *s = session_find(c->server, request->session, c->peer.uid, why);
 
 	if (!s)
 		return -1;

@@ -57,7 +57,7 @@ static json_t *process(pid_t pid)
 			 cpu_ms < 0 ? json_null() : json_real(cpu_ms));
 }
 
-static json_t *refusals(const struct door_counts *counts)
+static json_t *refusals(const struct server_counts *counts)
 {
 	json_t *refused = json_object();
 
@@ -67,14 +67,14 @@ static json_t *refusals(const struct door_counts *counts)
 	return refused;
 }
 
-static json_t *calls(const struct door_counts *counts)
+static json_t *calls(const struct server_counts *counts)
 {
 	return json_pack("{sI sI sI}", "ok", (json_int_t)counts->calls[CALL_OK], "denied", (json_int_t)counts->calls[CALL_DENIED], "failed",
 			 (json_int_t)counts->calls[CALL_FAILED]);
 }
 
 /* Sums of what brig-proxy reported, which may be any number: the mask keeps them from becoming negative. */
-static json_t *network(const struct door_counts *counts)
+static json_t *network(const struct server_counts *counts)
 {
 	static const uint64_t most = INT64_MAX;
 
@@ -92,7 +92,7 @@ static json_t *audit(const struct audit *a)
 			 (json_int_t)n.journal_lost, "file_lost", (json_int_t)n.file_lost);
 }
 
-static json_t *run_counts(const struct door_counts *counts)
+static json_t *run_counts(const struct server_counts *counts)
 {
 	json_t *ended = json_object();
 
@@ -102,7 +102,7 @@ static json_t *run_counts(const struct door_counts *counts)
 	return json_pack("{sI so}", "started", (json_int_t)counts->started, "ended", ended);
 }
 
-static json_int_t count_running(const struct door *d, const struct served_profile *p)
+static json_int_t count_running(const struct server *d, const struct served_profile *p)
 {
 	const struct served_run *r;
 	json_int_t               n = 0;
@@ -134,8 +134,8 @@ static json_t *zygote(const struct zygote_report *told)
 
 static json_t *profiles(const struct connection *c)
 {
-	const struct door *d    = c->door;
-	json_t            *list = json_array();
+	const struct server *d    = c->server;
+	json_t              *list = json_array();
 
 	for (size_t i = 0; i < d->profiles.n; i++) {
 		const struct served_profile *p = d->profiles.item[i];
@@ -145,13 +145,13 @@ static json_t *profiles(const struct connection *c)
 			continue;
 		d->backend.ops->count(d->backend.self, p, &n);
 		json_array_append_new(list, json_pack("{ss ss sI sI sI sI so}", "name", p->name, "warm", profile_warm_name(p->profile.warm), "ready",
-						      (json_int_t)n.ready, "tickets", (json_int_t)n.tickets, "building", (json_int_t)n.building, "running", count_running(d, p),
-						      "zygote", p->profile.warm == WARM_NEVER || !d->backend.ops->keeper(d->backend.self) ? json_null() : zygote(&n.zygote)));
+						      (json_int_t)n.ready, "tickets", (json_int_t)n.leases, "building", (json_int_t)n.building, "running", count_running(d, p),
+						      "zygote", p->profile.warm == WARM_NEVER || !d->backend.ops->monitor(d->backend.self) ? json_null() : zygote(&n.zygote)));
 	}
 	return list;
 }
 
-static json_t *confinement(const struct door *d)
+static json_t *confinement(const struct server *d)
 {
 	json_t *list = json_array();
 
@@ -162,8 +162,8 @@ static json_t *confinement(const struct door *d)
 
 int gate_stats(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
-	const struct door *d     = c->door;
-	json_t            *reply = protocol_reply(REQUEST_stats, request->tag);
+	const struct server *d     = c->server;
+	json_t              *reply = protocol_reply(REQUEST_stats, request->tag);
 
 	(void)why;
 	json_object_set_new(reply, "brig", json_string(BRIG_VERSION));
@@ -182,7 +182,7 @@ int gate_stats(struct connection *c, const struct protocol_request *request, str
 	json_object_set_new(reply, "audit", audit(d->audit));
 	json_object_set_new(reply, "profiles", profiles(c));
 	json_object_set_new(reply, "door", process(getpid()));
-	json_object_set_new(reply, "keeper", process(d->backend.ops->keeper(d->backend.self)));
+	json_object_set_new(reply, "keeper", process(d->backend.ops->monitor(d->backend.self)));
 	json_object_set_new(reply, "confinement", confinement(d));
 	connection_send(c, reply, NULL, 0);
 	return 0;

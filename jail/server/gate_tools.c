@@ -57,14 +57,14 @@ static int take_calls(struct calls *ret, const json_t *calls, struct denial *why
 
 static struct session_call *find_call(const struct connection *c, const char *id)
 {
-	struct session_call *call = session_call_find(c->door, id, c->peer.uid);
+	struct session_call *call = session_call_find(c->server, id, c->peer.uid);
 
 	return call && call->connection == c && call->with_tools ? call : NULL;
 }
 
 int gate_tools(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
-	struct served_run *r     = served_run_find(c->door, request->run);
+	struct served_run *r     = served_run_find(c->server, request->run);
 	struct served_run *own   = r && r->connection == c && r->with_tools ? r : NULL;
 	struct session_call *call = find_call(c, request->run);
 	uint32_t          *count = count_of(c, own, call, request->run);
@@ -80,7 +80,7 @@ int gate_tools(struct connection *c, const struct protocol_request *request, str
 	if (own)
 		served_run_pause_clock(own, request->is_waiting);
 	for (size_t i = 0; i < calls.n; i++)
-		c->door->counts.calls[outcome_of(calls.of[i].verdict)]++;
+		c->server->counts.calls[outcome_of(calls.of[i].verdict)]++;
 	for (size_t i = 0; i < calls.n && *count < CALLS_MAX; i++, ++*count)
 		attempt_called(c, request->run, &calls.of[i]);
 	reply = protocol_reply(REQUEST_tools, request->tag);

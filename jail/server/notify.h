@@ -1,7 +1,7 @@
 /*
  * notify.h - messages to systemd: READY=1, STOPPING=1, STATUS=. One datagram each; none without NOTIFY_SOCKET.
  *
- * Opened early: a confined door can open no socket.
+ * Opened early: a confined server can open no socket.
  */
 #pragma once
 #include "err.h"

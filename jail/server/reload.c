@@ -20,7 +20,7 @@ static void begin(struct reload *r)
 uint64_t reload_ask(struct reload *r)
 {
 	if (r->reader->sock < 0) {
-		log_line(&r->door->log, "configuration and profiles cannot be read again: %s", reader_is_gone);
+		log_line(&r->server->log, "configuration and profiles cannot be read again: %s", reader_is_gone);
 		return 0;
 	}
 	if (r->is_reading) {
@@ -37,7 +37,7 @@ uint64_t reload_ask(struct reload *r)
 struct outcome {
 	json_t      *changed, *removed; /* names of profiles; changed: with new ones */
 	const char  *for_life;          /* settings that differ and take effect at a restart, or NULL */
-	const char  *refused;           /* why the reading was refused; NULL: the door uses it */
+	const char  *refused;           /* why the reading was refused; NULL: the server uses it */
 };
 
 static const struct served_profile *find(const struct profile_set *s, const char *name)
@@ -48,7 +48,7 @@ static const struct served_profile *find(const struct profile_set *s, const char
 	return NULL;
 }
 
-/* The same profile: the same number in the keeper, and the same text in the door. */
+/* The same profile: the same number in the monitor, and the same text in the server. */
 static bool is_same(const struct served_profile *a, const struct served_profile *b)
 {
 	return b && a->index == b->index && json_equal(a->profile.source, b->profile.source);
@@ -74,8 +74,8 @@ static void put_names(char *text, size_t len, const char *what, const json_t *na
 
 static void log_outcome(const struct reload *r, const struct outcome *o)
 {
-	struct door *d           = r->door;
-	char         text[700] = "", status[800];
+	struct server *d           = r->server;
+	char           text[700] = "", status[800];
 
 	if (o->refused) {
 		snprintf(text, sizeof text, "configuration and profiles could not be read again, those of before hold: %s", o->refused);
@@ -102,7 +102,7 @@ static json_t *reply_to(const struct connection *c, const struct outcome *o)
 		return protocol_error(&why, c->reload_tag);
 	}
 	reply = protocol_reply(REQUEST_reload, c->reload_tag);
-	json_object_set_new(reply, "profiles", json_integer((json_int_t)c->door->profiles.n));
+	json_object_set_new(reply, "profiles", json_integer((json_int_t)c->server->profiles.n));
 	json_object_set(reply, "changed", o->changed);
 	json_object_set(reply, "removed", o->removed);
 	json_object_set_new(reply, "restart", o->for_life ? json_string(o->for_life) : json_null());
@@ -113,7 +113,7 @@ static void answer_all(const struct reload *r, const struct outcome *o, uint64_t
 {
 	struct connection *c;
 
-	LIST_FOREACH(c, &r->door->connections, link)
+	LIST_FOREACH(c, &r->server->connections, link)
 		if (c->reload && c->reload <= reading) {
 			c->reload = 0;
 			connection_send(c, reply_to(c, o), NULL, 0);
@@ -138,7 +138,7 @@ static void refuse(struct reload *r, const char *why)
 
 static void take(struct reload *r, int fd)
 {
-	struct door   *d     = r->door;
+	struct server *d     = r->server;
 	scoped_rules   rules = { .ids = { 0 } };
 	struct outcome o     = { .refused = NULL };
 	struct err     e;
@@ -152,7 +152,7 @@ static void take(struct reload *r, int fd)
 	o.removed  = json_array();
 	o.for_life = config_differs_for_life(&d->first_config, &rules.config);
 	compare(&o, &rules.profiles, &d->profiles);
-	door_set_rules(d, &rules);
+	server_set_rules(d, &rules);
 	(void)!reader_send(r->reader, READER_TAKEN, r->reading);
 	end(r, &o);
 	json_decref(o.changed);
@@ -161,7 +161,7 @@ static void take(struct reload *r, int fd)
 
 static void lose(struct reload *r)
 {
-	loop_remove(&r->door->loop, &r->source);
+	loop_remove(&r->server->loop, &r->source);
 	fd_closep(&r->reader->sock);
 	r->is_asked_again = false;
 	r->reading++; /* refuses the clients that wait for the next reading, too */
@@ -186,13 +186,13 @@ static void on_reader(void *owner)
 	}
 	(void)!reader_send(r->reader, READER_NOT_TAKEN, r->reading);
 	word.err.text[sizeof word.err.text - 1] = 0;
-	places_name_as_known(word.err.text);
+	brig_paths_name_as_known(word.err.text);
 	refuse(r, word.err.text);
 }
 
-int reload_open(struct reload *ret, struct door *d, struct reader *reader, int notify, struct err *e)
+int reload_open(struct reload *ret, struct server *d, struct reader *reader, int notify, struct err *e)
 {
-	*ret      = (struct reload){ .door = d, .reader = reader, .source = { reader->sock, on_reader, ret }, .notify = notify };
+	*ret      = (struct reload){ .server = d, .reader = reader, .source = { reader->sock, on_reader, ret }, .notify = notify };
 	d->reload = ret;
 	return loop_add(&d->loop, &ret->source, e);
 }

@@ -1,5 +1,5 @@
 /*
- * reload.h - configuration and profiles are read again while the door serves
+ * reload.h - configuration and profiles are read again while the server serves
  *
  * By a signal, or by a request that waits for the outcome. One reading at a time;
  * a client that asks while one is under way gets the answer of the next, since the
@@ -10,7 +10,7 @@
 #include "reader.h"
 
 struct reload {
-	struct door       *door;
+	struct server     *server;
 	struct reader     *reader;
 	struct loop_source source;
 	int                notify;  /* notify.h */
@@ -18,7 +18,7 @@ struct reload {
 	bool               is_reading, is_asked_again;
 };
 
-/* All of these must outlive the door's loop. */
-must_use int reload_open(struct reload *ret, struct door *d, struct reader *reader, int notify, struct err *e);
+/* All of these must outlive the server's loop. */
+must_use int reload_open(struct reload *ret, struct server *d, struct reader *reader, int notify, struct err *e);
 /* Asks for a reading. The number of the one that answers the caller; 0: the reader is gone. */
 uint64_t     reload_ask(struct reload *r);

@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-void door_init(struct door *d)
+void server_init(struct server *d)
 {
 	LIST_INIT(&d->users);
 	LIST_INIT(&d->connections);
@@ -26,10 +26,10 @@ void door_init(struct door *d)
 }
 
 /*
- * Called before the door is confined, whose filter forbids these calls. Most descriptors are for clients and runs, a quarter for
- * requests that wait. A private door has one user, so it need not share processors.
+ * Called before the server is confined, whose filter forbids these calls. Most descriptors are for clients and runs, a quarter for
+ * requests that wait. A private server has one user, so it need not share processors.
  */
-static int look_at_host(struct door *d, struct err *e)
+static int look_at_host(struct server *d, struct err *e)
 {
 	struct rlimit files;
 	long          n = d->is_private ? 1 : sysconf(_SC_NPROCESSORS_ONLN);
@@ -41,7 +41,7 @@ static int look_at_host(struct door *d, struct err *e)
 	return 0;
 }
 
-int door_open(struct door *d, struct err *e)
+int server_open(struct server *d, struct err *e)
 {
 	d->born_ms = clock_ms(CLOCK_MONOTONIC);
 	d->born_at = clock_ms(CLOCK_REALTIME) / 1000;
@@ -53,7 +53,7 @@ int door_open(struct door *d, struct err *e)
 	return look_at_host(d, e) < 0 ? -1 : loop_open(&d->loop, e);
 }
 
-void door_close(struct door *d)
+void server_close(struct server *d)
 {
 	while (!LIST_EMPTY(&d->connections))
 		connection_close(LIST_FIRST(&d->connections));
@@ -68,7 +68,7 @@ void door_close(struct door *d)
 
 /* --- admission --- */
 
-static void turn_away(struct door *d, int sock, const struct peer *peer, const struct denial *why)
+static void turn_away(struct server *d, int sock, const struct peer *peer, const struct denial *why)
 {
 	d->counts.refused[why->code]++;
 	connection_send_unopened(sock, protocol_error(why, TAG_NONE));
@@ -78,7 +78,7 @@ static void turn_away(struct door *d, int sock, const struct peer *peer, const s
 }
 
 /* NULL with the reason. */
-static const struct access_rule *check_peer(const struct door *d, int sock, struct peer *peer, struct denial *why)
+static const struct access_rule *check_peer(const struct server *d, int sock, struct peer *peer, struct denial *why)
 {
 	struct peer_groups        groups;
 	const struct access_rule *may;
@@ -95,9 +95,9 @@ static const struct access_rule *check_peer(const struct door *d, int sock, stru
 	return may;
 }
 
-static int check_room(const struct door *d, uid_t uid, struct denial *why)
+static int check_room(const struct server *d, uid_t uid, struct denial *why)
 {
-	if (d->connections_len < CONNECTIONS_MAX && door_user_connections(d, uid) < CONNECTIONS_OF_USER_MAX)
+	if (d->connections_len < CONNECTIONS_MAX && server_user_connections(d, uid) < CONNECTIONS_OF_USER_MAX)
 		return 0;
 	deny(why, DENIAL_busy, NULL, "%d connections in all, and %d of one user: there can be no more", CONNECTIONS_MAX,
 	     CONNECTIONS_OF_USER_MAX);
@@ -105,7 +105,7 @@ static int check_room(const struct door *d, uid_t uid, struct denial *why)
 	return -1;
 }
 
-int door_admit(struct door *d, int sock, struct denial *why)
+int server_admit(struct server *d, int sock, struct denial *why)
 {
 	scoped_fd                 taken = sock;
 	struct peer               peer = PEER_UNKNOWN;
@@ -126,11 +126,11 @@ int door_admit(struct door *d, int sock, struct denial *why)
 
 /* --- one client --- */
 
-int door_serve_one(struct door *d, int sock, struct err *e)
+int server_serve_one(struct server *d, int sock, struct err *e)
 {
 	struct denial why;
 
-	if (door_admit(d, sock, &why) < 0)
+	if (server_admit(d, sock, &why) < 0)
 		return err_set(e, ERR_DENIED, "%s", why.text);
 	while (d->connections_len || d->runs_len)
 		if (loop_turn(&d->loop, -1, e) < 0)

@@ -2,7 +2,7 @@
  * server.h - the process of brigd that speaks with clients.
  *
  * It parses requests, decides and answers; the backend does what needs privilege. It has
- * one thread and never waits for a client. The door owns connections and runs, which
+ * one thread and never waits for a client. The server owns connections and runs, which
  * point to each other. When a connection closes, its runs are cancelled; each is kept
  * until the process that watches it says that nothing is left of it.
  */
@@ -13,7 +13,7 @@
 #include "figures.h"
 #include "log.h"
 #include "loop.h"
-#include "place.h"
+#include "paths.h"
 #include "profile_set.h"
 #include "quota.h"
 #include "record.h"
@@ -31,23 +31,23 @@ struct queued_run;
 TAILQ_HEAD(run_queue, queued_run);
 
 /* Users take turns, and so do the connections of one user: more connections do not bring a user more turns. */
-struct door_user {
-	LIST_ENTRY(door_user) link;
-	struct door          *door;
+struct server_user {
+	LIST_ENTRY(server_user) link;
+	struct server          *server;
 	uid_t                 uid;
 	size_t                connections;
 	struct loop           loop; /* of this user's connections */
-	struct loop_source    source; /* the descriptor of `loop`, in the door's loop */
+	struct loop_source    source; /* the descriptor of `loop`, in the server's loop */
 	struct run_queue      queue; /* queue.h */
 	size_t                queued, queued_fds;
-	uint64_t              turn; /* when a queued run of this user was last started, as a value of door.turns; the lowest is next */
+	uint64_t              turn; /* when a queued run of this user was last started, as a value of server.turns; the lowest is next */
 	bool                  has_tried;
 };
 
 struct audit;
 struct reload;
 struct connection;
-LIST_HEAD(door_users, door_user);
+LIST_HEAD(server_users, server_user);
 struct served_run;
 LIST_HEAD(connection_list, connection);
 TAILQ_HEAD(run_list, served_run); /* the oldest first */
@@ -57,22 +57,22 @@ struct session_gone;
 
 enum call_outcome { CALL_OK, CALL_DENIED, CALL_FAILED, CALL_OUTCOMES };
 
-struct door_counts {
+struct server_counts {
 	uint64_t started, connections, refused[DENIAL_COUNT], ended[EXIT_REASONS], calls[CALL_OUTCOMES];
 	struct {
 		uint64_t connections, refused, failed, bytes_in, bytes_out;
 	} network; /* of runs that have ended */
 };
 
-struct door {
+struct server {
 	struct loop            loop;
-	struct places          places;
+	struct brig_paths      places;
 	struct config          config, first_config; /* first_config: the one at the start, with which settings that need a restart are compared */
 	struct access          access;
 	struct quota           quota;
 	struct profile_set     profiles;
 	struct backend         backend;
-	struct door_users      users;
+	struct server_users    users;
 	struct connection_list connections;
 	size_t                 connections_len;
 	struct run_list        runs;
@@ -86,27 +86,27 @@ struct door {
 	uint64_t               networks; /* the number of the last run, as brig-proxy knows it */
 	size_t                 processors; /* so many young runs may one user have while others ask for runs */
 	struct loop_timer      queue_timer;
-	struct door_counts     counts;
+	struct server_counts   counts;
 	struct figures         figures;
 	struct log             log;
-	struct audit          *audit; /* NULL: a private door */
-	struct reload         *reload; /* NULL: a private door */
+	struct audit          *audit; /* NULL: a private server */
+	struct reload         *reload; /* NULL: a private server */
 	double                 read_ms; /* CLOCK_MONOTONIC: when configuration and profiles were taken */
 	const char *const     *confinement; /* names, NULL at the end */
 	double                 born_ms, born_at; /* the latter in seconds since 1970 */
 	bool                   is_private, is_ending;
 };
 
-void door_init(struct door *d); /* nothing is open: door_close() may follow */
+void server_init(struct server *d); /* nothing is open: server_close() may follow */
 /* The caller has filled in places; config, access and backend must be there before the first client. */
-must_use int door_open(struct door *d, struct err *e);
-void         door_close(struct door *d);
+must_use int server_open(struct server *d, struct err *e);
+void         server_close(struct server *d);
 
-/* Moves configuration, access and profiles from r into the door. Called before the first client, and at each reload. */
+/* Moves configuration, access and profiles from r into the server. Called before the first client, and at each reload. */
 struct rules;
-void         door_set_rules(struct door *d, struct rules *r);
+void         server_set_rules(struct server *d, struct rules *r);
 
 /* Admits a client that has connected; one that is refused is told why. Takes the socket over. */
-must_use int door_admit(struct door *d, int sock, struct denial *why);
-/* Serves a private door's only client until it and its runs are gone. Takes the socket over. */
-must_use int door_serve_one(struct door *d, int sock, struct err *e);
+must_use int server_admit(struct server *d, int sock, struct denial *why);
+/* Serves a private server's only client until it and its runs are gone. Takes the socket over. */
+must_use int server_serve_one(struct server *d, int sock, struct err *e);

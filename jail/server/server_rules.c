@@ -1,4 +1,4 @@
-/* server_rules.c - replaces the rules of a door that serves */
+/* server_rules.c - replaces the rules of a server that serves */
 #include "clock.h"
 #include "queue.h"
 #include "rules.h"
@@ -9,10 +9,10 @@ static void admit_again(struct connection *c)
 	struct peer_groups groups;
 	struct err         e;
 
-	c->access_rule = peer_ask_groups(&groups, c->source.fd, &e) < 0 ? NULL : access_find(&c->door->access, &c->peer, &groups);
+	c->access_rule = peer_ask_groups(&groups, c->source.fd, &e) < 0 ? NULL : access_find(&c->server->access, &c->peer, &groups);
 }
 
-void door_set_rules(struct door *d, struct rules *r)
+void server_set_rules(struct server *d, struct rules *r)
 {
 	struct config      old  = d->config; /* access borrows from it */
 	struct profile_set gone = d->profiles;

@@ -6,9 +6,9 @@
 
 #define TURN_MS 0.2
 
-static struct door_user *find_user(const struct door *d, uid_t uid)
+static struct server_user *find_user(const struct server *d, uid_t uid)
 {
-	struct door_user *u;
+	struct server_user *u;
 
 	LIST_FOREACH(u, &d->users, link)
 		if (u->uid == uid)
@@ -16,41 +16,41 @@ static struct door_user *find_user(const struct door *d, uid_t uid)
 	return NULL;
 }
 
-size_t door_user_connections(const struct door *d, uid_t uid)
+size_t server_user_connections(const struct server *d, uid_t uid)
 {
-	const struct door_user *u = find_user(d, uid);
+	const struct server_user *u = find_user(d, uid);
 
 	return u ? u->connections : 0;
 }
 
 /*
  * One turn is a large message or several small ones. With one event a turn, a client that connects and leaves again and again would
- * fall behind: each connection has two events, while the door admits the next one between any two turns. The client would then be
+ * fall behind: each connection has two events, while the server admits the next one between any two turns. The client would then be
  * refused because of connections that it has already closed.
  */
 static void serve_user(void *owner)
 {
-	struct door_user *u     = owner;
-	double            until = clock_ms(CLOCK_MONOTONIC) + TURN_MS;
-	struct err        ignored; /* it comes again at the next turn */
+	struct server_user *u     = owner;
+	double              until = clock_ms(CLOCK_MONOTONIC) + TURN_MS;
+	struct err          ignored; /* it comes again at the next turn */
 
 	u->connections++; /* keeps u: an event may close the last connection */
 	while (loop_turn(&u->loop, 0, &ignored) > 0 && clock_ms(CLOCK_MONOTONIC) < until)
 		;
-	door_user_leave(u->door, u);
+	server_user_leave(u->server, u);
 }
 
-static struct door_user *make_user(struct door *d, uid_t uid, struct err *e)
+static struct server_user *make_user(struct server *d, uid_t uid, struct err *e)
 {
-	struct door_user *u = calloc(1, sizeof *u);
+	struct server_user *u = calloc(1, sizeof *u);
 
 	if (!u) {
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
 	TAILQ_INIT(&u->queue);
-	u->door = d;
-	u->uid  = uid;
+	u->server = d;
+	u->uid    = uid;
 	if (loop_open(&u->loop, e) < 0) {
 		free(u);
 		return NULL;
@@ -65,9 +65,9 @@ static struct door_user *make_user(struct door *d, uid_t uid, struct err *e)
 	return u;
 }
 
-struct door_user *door_user_join(struct door *d, uid_t uid, struct err *e)
+struct server_user *server_user_join(struct server *d, uid_t uid, struct err *e)
 {
-	struct door_user *u = find_user(d, uid);
+	struct server_user *u = find_user(d, uid);
 
 	if (!u)
 		u = make_user(d, uid, e);
@@ -76,7 +76,7 @@ struct door_user *door_user_join(struct door *d, uid_t uid, struct err *e)
 	return u;
 }
 
-void door_user_leave(struct door *d, struct door_user *u)
+void server_user_leave(struct server *d, struct server_user *u)
 {
 	if (--u->connections)
 		return;

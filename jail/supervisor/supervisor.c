@@ -1,6 +1,6 @@
 /*
  * One process for all cells of a profile, root of the profile's namespace P and an unprivileged id on the host. One loop: the
- * keeper's messages, the zygote's life, each cell's turn. It waits in epoll_wait() and nowhere else.
+ * monitor's messages, the zygote's life, each cell's turn. It waits in epoll_wait() and nowhere else.
  */
 #define _GNU_SOURCE
 #include "supervisor.h"
@@ -8,7 +8,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "filter_notice.h"
-#include "kept_zygote.h"
+#include "zygote_process.h"
 #include "layer.h"
 #include "packet.h"
 #include "privilege.h"
@@ -38,24 +38,24 @@ struct entry_of_cell {
 	struct served_cell *cell;
 	uint32_t            generation;
 	bool                is_due;
-	int                 armed[WATCH_FDS]; /* descriptor of each source, while epoll waits for it; -1: none, or its event has come */
-	int                 known[WATCH_FDS]; /* the descriptor that epoll was given last */
+	int                 armed[RUNNER_FDS]; /* descriptor of each source, while epoll waits for it; -1: none, or its event has come */
+	int                 known[RUNNER_FDS]; /* the descriptor that epoll was given last */
 	double              asked;            /* warm.asked at that time: after another request, new descriptors may have the old numbers */
 };
 
 struct supervisor {
 	struct supervisor_setup setup;
-	struct sock_fprog       filter, notifying; /* as in cell_order; in memory, one follows the other */
-	struct kept_zygote      zygote;
+	struct sock_fprog       filter, notifying; /* as in cell_spec; in memory, one follows the other */
+	struct zygote_process   zygote;
 	struct cell_kind        kind;
 	int                     report_fd, epoll;
 	double                  looks; /* CLOCK_MONOTONIC ms: until then all cells are polled every LOOK_EACH_MS, because epoll cannot watch all of them */
-	double                  ends; /* CLOCK_MONOTONIC ms: the keeper is gone, and the supervisor ends by then; 0: the keeper is there */
+	double                  ends; /* CLOCK_MONOTONIC ms: the monitor is gone, and the supervisor ends by then; 0: the monitor is there */
 	double                  reaped; /* CLOCK_MONOTONIC ms: when children that belong to no cell were last reaped */
 	uint32_t                answered; /* cells for whose programs this process has just answered notices */
 	bool                    is_told; /* figures were told in a quiet turn, and nothing has happened since */
 	bool                    has_freed; /* memory of cells, which malloc has not given back to the kernel */
-	struct entry_of_cell    entry[KEEPER_CELLS_MAX];
+	struct entry_of_cell    entry[MONITOR_CELLS_MAX];
 	size_t                  top; /* entries from here on are free */
 };
 
@@ -97,7 +97,7 @@ static void take_filter(struct supervisor *s, int fd)
 {
 	off_t               len  = lseek(fd, 0, SEEK_END);
 	size_t              n    = (size_t)len / sizeof *s->filter.filter;
-	struct sock_filter *both = len > 0 && n <= KEEPER_FILTER_MAX ? malloc(2 * (size_t)len) : NULL;
+	struct sock_filter *both = len > 0 && n <= MONITOR_FILTER_MAX ? malloc(2 * (size_t)len) : NULL;
 
 	if (!both || pread(fd, both, (size_t)len, 0) != len)
 		give_up("no filter");
@@ -116,7 +116,7 @@ static void take_setup(struct supervisor *s)
 	ssize_t got = packet_receive(SUPERVISOR_FD, &s->setup, sizeof s->setup, fds, ARRAY_LEN(fds), &n);
 
 	if (got < 0)
-		give_up("the keeper cannot be heard");
+		give_up("the monitor cannot be heard");
 	if (got != sizeof s->setup || n != 2u + !!s->setup.has_trust)
 		give_up("garbled setup");
 	s->report_fd = fds[1];
@@ -130,13 +130,13 @@ static void take_setup(struct supervisor *s)
 	s->kind.filter  = &s->filter;
 	s->kind.notifying = &s->notifying;
 	s->kind.forker    = (struct forker){ .requests = -1, .pidfd = -1, .filter = &s->filter, .notifying = &s->notifying };
-	kept_zygote_init(&s->zygote, &s->setup, &s->kind.base.mounts, seal_filters(s));
+	zygote_process_init(&s->zygote, &s->setup, &s->kind.base.mounts, seal_filters(s));
 }
 
 /* --- waiting --- */
 
 /* Numbers of the supervisor's own sources; those of cells follow. */
-enum { OWN_KEEPER, OWN_ZYGOTES, OWN_MAX = OWN_ZYGOTES + KEPT_ZYGOTE_FDS };
+enum { OWN_MONITOR, OWN_ZYGOTES, OWN_MAX = OWN_ZYGOTES + ZYGOTE_PROCESS_FDS };
 
 /*
  * Each source causes one event, and is armed again after the turn for it. So a descriptor that is closed here, while another process has
@@ -160,18 +160,18 @@ static bool arm(struct supervisor *s, int fd, short events, uint64_t data, bool 
 /* Generation, cell, source. */
 static uint64_t data_of(const struct supervisor *s, size_t i, size_t source)
 {
-	return (uint64_t)s->entry[i].generation << 32 | (OWN_MAX + i * WATCH_FDS + source);
+	return (uint64_t)s->entry[i].generation << 32 | (OWN_MAX + i * RUNNER_FDS + source);
 }
 
-/* After each event of the keeper or of a zygote, and when a zygote was started. */
+/* After each event of the monitor or of a zygote, and when a zygote was started. */
 static void arm_own(struct supervisor *s)
 {
-	struct pollfd zygotes[KEPT_ZYGOTE_FDS];
+	struct pollfd zygotes[ZYGOTE_PROCESS_FDS];
 
 	if (!s->ends)
-		(void)arm(s, SUPERVISOR_FD, POLLIN, OWN_KEEPER, true);
-	kept_zygote_watch(&s->zygote, zygotes);
-	for (size_t i = 0; i < KEPT_ZYGOTE_FDS; i++)
+		(void)arm(s, SUPERVISOR_FD, POLLIN, OWN_MONITOR, true);
+	zygote_process_watch(&s->zygote, zygotes);
+	for (size_t i = 0; i < ZYGOTE_PROCESS_FDS; i++)
 		(void)arm(s, zygotes[i].fd, zygotes[i].events, OWN_ZYGOTES + i, true);
 }
 
@@ -182,11 +182,11 @@ static void arm_cell(struct supervisor *s, size_t i)
 	struct entry_of_cell *entry    = &s->entry[i];
 	const struct warm    *warm     = &entry->cell->watch.cell.warm;
 	bool                  is_other = entry->asked != warm->asked;
-	struct pollfd        fds[WATCH_FDS];
+	struct pollfd        fds[RUNNER_FDS];
 
 	entry->asked = warm->asked;
 	served_cell_fds(entry->cell, fds);
-	for (size_t n = 0; n < WATCH_FDS; n++) {
+	for (size_t n = 0; n < RUNNER_FDS; n++) {
 		bool is_armed = fds[n].fd == entry->armed[n] && !is_other;
 
 		if (fds[n].fd < -1 && entry->armed[n] == ~fds[n].fd)
@@ -200,9 +200,9 @@ static void arm_cell(struct supervisor *s, size_t i)
 
 static struct zygote_status want_zygote(struct supervisor *s, int tree_fd, const char *digest)
 {
-	if (kept_zygote_want(&s->zygote, tree_fd, digest))
+	if (zygote_process_want(&s->zygote, tree_fd, digest))
 		arm_own(s);
-	return kept_zygote_status(&s->zygote, digest);
+	return zygote_process_status(&s->zygote, digest);
 }
 
 /* Builds the next cell in the same place; epoll watches nothing of the previous one. False: there is no next cell, and entry->cell is freed. */
@@ -212,7 +212,7 @@ static bool build_again(struct supervisor *s, size_t i)
 	const struct store_tree *tree  = &entry->cell->resources.rootfs;
 	struct zygote_status     zygote;
 
-	if (s->ends > 0 || strcmp(s->zygote.digest, tree->digest) != 0) { /* the keeper uses another rootfs by now */
+	if (s->ends > 0 || strcmp(s->zygote.digest, tree->digest) != 0) { /* the monitor uses another rootfs by now */
 		served_cell_free(entry->cell);
 		return false;
 	}
@@ -226,16 +226,16 @@ static bool build_again(struct supervisor *s, size_t i)
 static void turn(struct supervisor *s, size_t i)
 {
 	struct entry_of_cell *entry = &s->entry[i];
-	struct pollfd        fds[WATCH_FDS];
+	struct pollfd        fds[RUNNER_FDS];
 
 	entry->is_due                        = false;
 	entry->cell->watch.cell.notice.answered_programs = s->answered;
 	entry->cell->watch.cell.warm.zygote =
-		entry->cell->watch.cell.warm.is_wanted ? kept_zygote_status(&s->zygote, entry->cell->watch.cell.rootfs.digest) : ZYGOTE_STATUS_NONE;
+		entry->cell->watch.cell.warm.is_wanted ? zygote_process_status(&s->zygote, entry->cell->watch.cell.rootfs.digest) : ZYGOTE_STATUS_NONE;
 	served_cell_fds(entry->cell, fds);
 	if (poll(fds, ARRAY_LEN(fds), 0) < 0 && errno != EINTR)
 		give_up("poll");
-	for (size_t n = 0; n < WATCH_FDS; n++)
+	for (size_t n = 0; n < RUNNER_FDS; n++)
 		if (fds[n].revents) /* the turn may close it, and its number may become another file's */
 			entry->armed[n] = -1;
 	switch (served_cell_handle_events(entry->cell, &s->kind, fds)) {
@@ -255,25 +255,25 @@ static void turn(struct supervisor *s, size_t i)
 	while (s->top && !s->entry[s->top - 1].cell)
 		s->top--;
 	if (s->top == 0 && s->kind.unfit.kind != ERR_NONE)
-		_exit(EXIT_SUCCESS); /* each run has the reason; the keeper starts another supervisor, which may be able to build cells */
+		_exit(EXIT_SUCCESS); /* each run has the reason; the monitor starts another supervisor, which may be able to build cells */
 }
 
 static size_t free_cell(const struct supervisor *s)
 {
 	size_t i = 0;
 
-	while (i < KEEPER_CELLS_MAX && s->entry[i].cell)
+	while (i < MONITOR_CELLS_MAX && s->entry[i].cell)
 		i++;
 	return i;
 }
 
 static bool is_sound(const struct supervisor_cell *message, size_t fds)
 {
-	return message->leaves <= GROUP_TREES_MAX && message->shown_len <= MOUNT_SHOWN_MAX && message->files <= 1 &&
+	return message->leaves <= CG_TREES_MAX && message->shown_len <= MOUNT_SHOWN_MAX && message->files <= 1 &&
 	       message->has_code <= 1 && message->terminals <= 1 && fds == 3 + message->leaves + message->shown_len + message->files;
 }
 
-static void receive_from_keeper(struct supervisor *s)
+static void receive_from_monitor(struct supervisor *s)
 {
 	struct supervisor_cell message;
 	int                    fds[PACKET_FDS_MAX];
@@ -284,26 +284,26 @@ static void receive_from_keeper(struct supervisor *s)
 
 	got = packet_receive(SUPERVISOR_FD, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 	if (got < 0 && errno == EMSGSIZE)
-		return; /* no descriptors are free: the keeper sees the end of the cell's control socket */
+		return; /* no descriptors are free: the monitor sees the end of the cell's control socket */
 	if (got < 0)
-		give_up("the keeper cannot be heard");
+		give_up("the monitor cannot be heard");
 	if (got == 0) {
 		s->ends = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
 		return;
 	}
 	if (got != sizeof message || !is_sound(&message, n))
 		give_up("garbled word");
-	if (i == KEEPER_CELLS_MAX) { /* the keeper has as many entries; cells that die slowly may hold theirs here for longer */
+	if (i == MONITOR_CELLS_MAX) { /* the monitor has as many entries; cells that die slowly may hold theirs here for longer */
 		packet_drop(fds, n);
 		return;
 	}
-	s->kind.forker.is_first_victim = s->zygote.is_first_victim = message.missing & LAYER_BIT(MEMORY);
+	s->kind.forker.is_oom_target = s->zygote.is_oom_target = message.missing & LAYER_BIT(MEMORY);
 	if (message.warm)
 		zygote = want_zygote(s, fds[2], message.digest);
 	used             = cell_resources_receive(&resources, &message, fds);
 	s->entry[i].cell = served_cell_open(&s->kind, &resources, &message, fds + used, &zygote);
 	if (!s->entry[i].cell)
-		return; /* the keeper sees the end of its control socket */
+		return; /* the monitor sees the end of its control socket */
 	if (i >= s->top)
 		s->top = i + 1;
 	s->entry[i].is_due = true;
@@ -343,16 +343,16 @@ static void reap_others(struct supervisor *s)
 
 static void handle_zygotes(struct supervisor *s)
 {
-	struct pollfd fds[KEPT_ZYGOTE_FDS];
+	struct pollfd fds[ZYGOTE_PROCESS_FDS];
 	bool          was_up = s->zygote.is_up;
 
-	kept_zygote_watch(&s->zygote, fds);
+	zygote_process_watch(&s->zygote, fds);
 	if (poll(fds, ARRAY_LEN(fds), 0) > 0)
-		kept_zygote_handle_events(&s->zygote, fds);
+		zygote_process_handle_events(&s->zygote, fds);
 	for (size_t i = 0; !was_up && s->zygote.is_up && i < s->top; i++)
 		if (s->entry[i].cell && s->entry[i].cell->state == CELL_LIVES) {
-			s->entry[i].cell->watch.cell.warm.zygote = kept_zygote_status(&s->zygote, s->entry[i].cell->watch.cell.rootfs.digest);
-			watch_zygote_is_up(&s->entry[i].cell->watch);
+			s->entry[i].cell->watch.cell.warm.zygote = zygote_process_status(&s->zygote, s->entry[i].cell->watch.cell.rootfs.digest);
+			runner_zygote_is_up(&s->entry[i].cell->watch);
 			s->entry[i].is_due = true;
 		}
 }
@@ -375,7 +375,7 @@ static int wait_ms(const struct supervisor *s)
 
 static void mark(struct supervisor *s, uint64_t data)
 {
-	size_t i = ((uint32_t)data - OWN_MAX) / WATCH_FDS, source = ((uint32_t)data - OWN_MAX) % WATCH_FDS;
+	size_t i = ((uint32_t)data - OWN_MAX) / RUNNER_FDS, source = ((uint32_t)data - OWN_MAX) % RUNNER_FDS;
 
 	if (i >= s->top || !s->entry[i].cell || s->entry[i].generation != data >> 32)
 		return;
@@ -404,13 +404,13 @@ static void turn_all(struct supervisor *s)
 			turn(s, i);
 }
 
-static void handle_own_events(struct supervisor *s, bool keeper, bool zygotes)
+static void handle_own_events(struct supervisor *s, bool monitor, bool zygotes)
 {
 	if (zygotes)
 		handle_zygotes(s);
-	if (keeper)
-		receive_from_keeper(s);
-	if (zygotes || keeper)
+	if (monitor)
+		receive_from_monitor(s);
+	if (zygotes || monitor)
 		arm_own(s);
 }
 
@@ -433,31 +433,31 @@ static void write_figures(struct supervisor *s, bool is_quiet)
 {
 	struct waiting_forks waiting;
 
-	if (kept_zygote_must_measure(&s->zygote, is_quiet)) {
+	if (zygote_process_must_measure(&s->zygote, is_quiet)) {
 		waiting = waiting_forks(s);
-		kept_zygote_measure(&s->zygote, &waiting);
+		zygote_process_measure(&s->zygote, &waiting);
 	}
-	kept_zygote_write_report(&s->zygote, s->report_fd);
+	zygote_process_write_report(&s->zygote, s->report_fd);
 }
 
 static void poll_once(struct supervisor *s)
 {
 	struct epoll_event events[EVENTS_MAX];
 	int                n = epoll_wait(s->epoll, events, EVENTS_MAX, wait_ms(s));
-	bool               zygotes, keeper;
+	bool               zygotes, monitor;
 
 	if (n < 0 && errno != EINTR)
 		give_up("epoll_wait");
 	zygotes = s->looks > clock_ms(CLOCK_MONOTONIC); /* epoll does not watch everything: everything is polled */
-	keeper  = zygotes && !s->ends && packet_is_there(SUPERVISOR_FD);
+	monitor = zygotes && !s->ends && packet_is_there(SUPERVISOR_FD);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u64 >= OWN_MAX)
 			mark(s, events[i].data.u64);
-		else if (events[i].data.u64 == OWN_KEEPER)
-			keeper = true;
+		else if (events[i].data.u64 == OWN_MONITOR)
+			monitor = true;
 		else
 			zygotes = true;
-	handle_own_events(s, keeper, zygotes);
+	handle_own_events(s, monitor, zygotes);
 	turn_all(s);
 	reap_others(s);
 	s->is_told = n == 0;
@@ -482,7 +482,7 @@ static void allow_descriptors(void)
 	}
 }
 
-/* When the keeper has gone, each cell gets end of file on its control socket, and ends: the supervisor waits for that. */
+/* When the monitor has gone, each cell gets end of file on its control socket, and ends: the supervisor waits for that. */
 static bool is_over(const struct supervisor *s)
 {
 	return s->ends > 0 && (s->top == 0 || clock_ms(CLOCK_MONOTONIC) >= s->ends);

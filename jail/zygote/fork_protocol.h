@@ -4,7 +4,7 @@
  * A datagram with one struct fork_params registers a prepared cell. Its descriptors, in this order: the
  * socket for the answers; the socket on which the fork sends its child_report; the pidfd of PID 1; the
  * end of the order socket from which the fork reads; the order file; main.py; the program's ends of its
- * streams; tasks of each v1 group to join (group.h); the v2 group to clone into.
+ * streams; tasks of each v1 group to join (cg.h); the v2 group to clone into.
  *
  * The first answer is WAITS, if the fork is made only when an order arrives; then come FORKS, and FORKED with a pidfd; or FAILED.
  * FORKS is sent before there is a fork. A process that gets end of file before FORKS may register the cell again, because no
@@ -22,7 +22,7 @@ enum {
 	FORK_ANSWER, FORK_REPORT, FORK_CELL, FORK_HANDED, /* as many as HANDED_NULL, in the order of HANDED_ORDERS and so on */
 	FORK_GROUPS = FORK_HANDED + HANDED_NULL,
 };
-enum { FORK_REQUEST_FDS_MAX = FORK_GROUPS + GROUP_TREES_MAX + 1 };
+enum { FORK_REQUEST_FDS_MAX = FORK_GROUPS + CG_TREES_MAX + 1 };
 
 struct fork_params {
 	struct child_rlimits rlimits;

@@ -18,7 +18,7 @@
 
 /* --- begin --- */
 
-static int watch_signals(struct fork_server *s)
+static int runner_signals(struct fork_server *s)
 {
 	sigset_t set;
 
@@ -30,7 +30,7 @@ static int watch_signals(struct fork_server *s)
 	return s->signals < 0 ? -1 : 0;
 }
 
-static int watch_own_fds(struct fork_server *s)
+static int runner_own_fds(struct fork_server *s)
 {
 	struct epoll_event signals = { .events = EPOLLIN, .data.ptr = &s->signals }, orders = { .events = EPOLLIN, .data.ptr = &s->epoll };
 
@@ -50,7 +50,7 @@ static int make_cells(struct fork_server *s)
 
 int fork_server_open(struct fork_server *s)
 {
-	return make_cells(s) < 0 || watch_signals(s) < 0 || watch_own_fds(s) < 0 ? -1 : 0;
+	return make_cells(s) < 0 || runner_signals(s) < 0 || runner_own_fds(s) < 0 ? -1 : 0;
 }
 
 /* --- cells that wait --- */
@@ -117,12 +117,12 @@ static bool is_sound(const struct fork_request *r)
 {
 	const struct fork_params *o = &r->order;
 
-	return are_ids(o) && o->joins <= GROUP_TREES_MAX && o->clones_into <= 1 && o->ahead <= 1 && o->has_code <= 1 &&
+	return are_ids(o) && o->joins <= CG_TREES_MAX && o->clones_into <= 1 && o->ahead <= 1 && o->has_code <= 1 &&
 	       r->n == FORK_GROUPS + o->joins + o->clones_into;
 }
 
 /* The wait ends when the order can be read, or when the answer socket hangs up because the cell is gone. */
-static int watch_request(struct fork_server *s, struct fork_request *r)
+static int runner_request(struct fork_server *s, struct fork_request *r)
 {
 	struct epoll_event order = { .events = EPOLLIN, .data.ptr = r }, end = { .events = 0, .data.ptr = r };
 	int                errnum;
@@ -143,7 +143,7 @@ static struct fork_request *keep(struct fork_server *s, struct fork_request *r)
 	if (r->order.ahead)
 		return r;
 	errno = EAGAIN;
-	if (s->n == FORK_SERVER_CELLS_MAX || watch_request(s, r) < 0) {
+	if (s->n == FORK_SERVER_CELLS_MAX || runner_request(s, r) < 0) {
 		send_answer(r, FORK_FAILED, errno, NULL);
 		forget(r);
 		return NULL;

@@ -21,7 +21,7 @@ struct fork_server {
 	int               requests; /* where cells are registered */
 	int               signals; /* signalfd: SIGTERM */
 	int               epoll;
-	struct sock_fprog     filter, notifying; /* as in cell_order */
+	struct sock_fprog     filter, notifying; /* as in cell_spec */
 	bool              is_last; /* no request can come any more, or a successor takes them */
 	size_t            n;
 	struct fork_request **waiting; /* cells without an order yet: n of FORK_SERVER_CELLS_MAX; zeros in a fork */

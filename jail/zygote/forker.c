@@ -32,11 +32,11 @@ static _Noreturn void serve(struct fork_server *s, const struct forker *f)
 	struct fork_request *r;
 	struct child_ctx     none = { .detail = -1 };
 
-	if (fd_keep_only(&s->requests, 1) < 0) /* first: with copies of a launcher's sockets here, its cell and its door would not notice its end */
+	if (fd_keep_only(&s->requests, 1) < 0) /* first: with copies of a launcher's sockets here, its cell and its server would not notice its end */
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, "brig-forker");
-	if (f->is_first_victim)
-		privilege_be_first_victim();
+	if (f->is_oom_target)
+		privilege_be_oom_target();
 	if (child_fixed_rlimits(&none) < 0 || fork_server_open(s) < 0)
 		_exit(EXIT_FAILURE);
 	while (fork_server_await(s, &r)) {

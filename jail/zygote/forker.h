@@ -7,9 +7,9 @@ struct forker {
 	int                      requests; /* -1: there is none (yet) */
 	int                      pidfd;
 	uint32_t                 generation;
-	bool                     is_for_one;       /* it ends after one fork, and the privilege that forking takes ends with it */
-	bool                     is_first_victim;  /* no control group limits the memory of its forks: privilege_be_first_victim() */
-	const struct sock_fprog *filter, *notifying; /* as in cell_order */
+	bool                     is_for_one;     /* it ends after one fork, and the privilege that forking takes ends with it */
+	bool                     is_oom_target;  /* no control group limits the memory of its forks: privilege_be_oom_target() */
+	const struct sock_fprog *filter, *notifying; /* as in cell_spec */
 };
 #define FORKER_NONE ((struct forker){ .requests = -1, .pidfd = -1 })
 

@@ -2,7 +2,7 @@
 #include "server_process.h"
 
 #include "fd.h"
-#include "place.h"
+#include "paths.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -111,28 +111,28 @@ static char **argv_stdio(const struct server_entry *entry)
 /* The program of the build tree, or else the installed one. */
 static char **argv_http(const struct server_entry *entry)
 {
-	struct places places;
-	struct err    ignored;
-	char        **argv = calloc(2, sizeof *argv);
-	char          path[PLACE_MAX + 20];
+	struct brig_paths places;
+	struct err        ignored;
+	char            **argv = calloc(2, sizeof *argv);
+	char              path[PATH_SIZE + 20];
 
 	(void)entry;
 	if (!argv)
 		return NULL;
-	if (places_find(&places, &ignored) == 0 && snprintf(path, sizeof path, "%s/brig-mcp-remote", places.libexec) > 0 && access(path, X_OK) == 0)
+	if (brig_paths_find(&places, &ignored) == 0 && snprintf(path, sizeof path, "%s/brig-mcp-remote", places.libexec) > 0 && access(path, X_OK) == 0)
 		argv[0] = strdup(path);
 	else
 		argv[0] = strdup(BRIG_LIBEXECDIR "/brig-mcp-remote");
 	return argv;
 }
 
-static char *greeting_none(const struct server_entry *entry)
+static char *instructions_none(const struct server_entry *entry)
 {
 	(void)entry;
 	return NULL;
 }
 
-static char *greeting_http(const struct server_entry *entry)
+static char *instructions_http(const struct server_entry *entry)
 {
 	json_t *object = json_pack("{ss so sb}", "url", entry->url, "headers", entry->headers ? json_incref((json_t *)entry->headers) : json_object(), "sse",
 				 entry->kind == SERVER_sse);
@@ -146,9 +146,9 @@ static const struct {
 	char **(*argv)(const struct server_entry *entry);
 	char  *(*greeting)(const struct server_entry *entry);
 } kinds[] = {
-	[SERVER_stdio] = { argv_stdio, greeting_none },
-	[SERVER_http]  = { argv_http, greeting_http },
-	[SERVER_sse]   = { argv_http, greeting_http },
+	[SERVER_stdio] = { argv_stdio, instructions_none },
+	[SERVER_http]  = { argv_http, instructions_http },
+	[SERVER_sse]   = { argv_http, instructions_http },
 };
 _Static_assert(ARRAY_LEN(kinds) == SERVER_KINDS, "each kind has a row");
 

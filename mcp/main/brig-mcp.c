@@ -3,7 +3,7 @@
 #include "check.h"
 #include "file.h"
 #include "line_channel.h"
-#include "place.h"
+#include "paths.h"
 #include "settings.h"
 #include "stop.h"
 
@@ -60,10 +60,10 @@ static int say_on_stdout(int out, const struct settings *s)
 /* Executes brig-mcp-http with the same arguments, which it parses again. */
 static int become_http(char **argv, struct err *e)
 {
-	struct places places;
-	char          path[PLACE_MAX + 20];
+	struct brig_paths places;
+	char              path[PATH_SIZE + 20];
 
-	if (places_find(&places, e) < 0)
+	if (brig_paths_find(&places, e) < 0)
 		return -1;
 	snprintf(path, sizeof path, "%s/brig-mcp-http", places.libexec); /* of a build tree */
 	execv(path, argv);

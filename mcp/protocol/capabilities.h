@@ -4,6 +4,6 @@
 #pragma once
 #include "sandbox_info.h"
 
-json_t *capabilities_json(const struct mcp *m, const struct survey *s);
+json_t *capabilities_json(const struct mcp *m, const struct sandbox_info *s);
 
 json_t  *capabilities_seconds(uint64_t ms);

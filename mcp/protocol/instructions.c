@@ -5,7 +5,7 @@
 #include "clean.h"
 #include "file.h"
 #include "trust.h"
-#include "place.h"
+#include "paths.h"
 #include "store.h"
 #include "text.h"
 
@@ -30,14 +30,14 @@ static int is_profile(const struct dirent *entry)
 static json_t *load(const char *folder, const char *file)
 {
 	scoped_bytes text = { 0 };
-	char         path[PLACE_MAX + NAME_LEN_MAX + 2];
+	char         path[PATH_SIZE + NAME_LEN_MAX + 2];
 	struct err   ignored;
 
 	snprintf(path, sizeof path, "%s/%s", folder, file);
 	return trust_read(path, FILE_MAX, &text, &ignored) < 0 ? NULL : json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES, NULL);
 }
 
-static bool is_built(const struct places *at, const json_t *profile)
+static bool is_built(const struct brig_paths *at, const json_t *profile)
 {
 	const char *const store[2] = { at->store[0], at->store[1] };
 	const char       *rootfs   = json_string_value(json_object_get(profile, "rootfs"));
@@ -47,7 +47,7 @@ static bool is_built(const struct places *at, const json_t *profile)
 }
 
 /* Most descriptions begin with what the profile has; details follow after ';' or in brackets, and are left out. */
-int greeting_brief(const char *description)
+int instructions_brief(const char *description)
 {
 	const char *bracket = strstr(description, " (");
 	size_t      n       = strcspn(description, ";\n"), until = bracket ? (size_t)(bracket - description) : n;
@@ -65,14 +65,14 @@ static bool is_trusted(const char *folder)
 	return *folder && stat(folder, &st) == 0 && trust_check(&st, folder, &why) == 0;
 }
 
-json_t *greeting_profile(const char *name)
+json_t *instructions_profile(const char *name)
 {
-	struct places at;
-	struct err    ignored;
-	char          file[NAME_LEN_MAX];
-	json_t       *found = NULL;
+	struct brig_paths at;
+	struct err        ignored;
+	char              file[NAME_LEN_MAX];
+	json_t           *found = NULL;
 
-	if (places_find(&at, &ignored) < 0 || snprintf(file, sizeof file, "%s%s", name, ending) >= (int)sizeof file)
+	if (brig_paths_find(&at, &ignored) < 0 || snprintf(file, sizeof file, "%s%s", name, ending) >= (int)sizeof file)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(at.profiles) && !found; i++)
 		found = is_trusted(at.profiles[i]) ? load(at.profiles[i], file) : NULL;
@@ -80,7 +80,7 @@ json_t *greeting_profile(const char *name)
 }
 
 /* Adds {name: text for the model} to found. A profile of an earlier folder hides those of the same name in later ones. */
-static void look_into(const char *folder, const struct places *at, json_t *seen, json_t *found)
+static void look_into(const char *folder, const struct brig_paths *at, json_t *seen, json_t *found)
 {
 	struct dirent **files;
 	int             n = is_trusted(folder) ? scandir(folder, &files, is_profile, alphasort) : -1;
@@ -92,7 +92,7 @@ static void look_into(const char *folder, const struct places *at, json_t *seen,
 
 		name[strlen(name) + 1 - sizeof ending] = 0;
 		if (!json_object_get(seen, name) && text_is_name(name) && text && text_is_plain(text) && is_built(at, profile) && json_object_size(found) < PROFILES_SHOWN)
-			json_object_set_new(found, name, json_stringn(text, (size_t)greeting_brief(text)));
+			json_object_set_new(found, name, json_stringn(text, (size_t)instructions_brief(text)));
 		json_object_set_new(seen, name, json_true());
 		json_decref(profile);
 		free(files[i]);
@@ -120,14 +120,14 @@ static json_t *sentence(const json_t *found)
 	return about;
 }
 
-json_t *greeting_profiles(const struct mcp *m)
+json_t *instructions_profiles(const struct mcp *m)
 {
-	json_t       *seen = json_object(), *found = json_object(), *text = NULL;
-	struct places at;
-	struct err    ignored;
+	json_t           *seen = json_object(), *found = json_object(), *text = NULL;
+	struct brig_paths at;
+	struct err        ignored;
 
 	json_object_set_new(seen, choice_profile(m->settings), json_true()); /* the default profile need not be named */
-	if (places_find(&at, &ignored) == 0)
+	if (brig_paths_find(&at, &ignored) == 0)
 		for (size_t i = 0; i < ARRAY_LEN(at.profiles); i++)
 			look_into(at.profiles[i], &at, seen, found);
 	text = sentence(found);

@@ -16,7 +16,7 @@ json_t *initialize_result(struct call *c, struct rpc_error *e)
 	if (!revision_find(asked, &agreed) || revision_is_modern(agreed))
 		agreed = REVISION_LEGACY_NEWEST;
 	c->channel->legacy = c->revision = agreed;
-	c->channel->elicits = agreed >= REVISION_2025_06_18 && asking_is_offered(json_object_get(c->params, "capabilities"));
+	c->channel->elicits = agreed >= REVISION_2025_06_18 && elicitation_is_offered(json_object_get(c->params, "capabilities"));
 	c->channel->has_roots = json_is_object(json_object_get(json_object_get(c->params, "capabilities"), "roots"));
 	roots_forget(c->mcp);
 	return json_pack("{ss so so so}", "protocolVersion", revision_name(agreed), "capabilities", self_capabilities(),

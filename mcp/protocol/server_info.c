@@ -37,7 +37,7 @@ json_t *self_versions(void)
 json_t *self_instructions(const struct mcp *m)
 {
 	const struct settings *s        = m->settings;
-	json_t                *profiles = greeting_profiles(m), *whole;
+	json_t                *profiles = instructions_profiles(m), *whole;
 	const char            *known    = json_string_value(profiles);
 	char                   handle[200] = "", text[INSTRUCTIONS_MAX], *made;
 	scoped_words           w;

@@ -29,7 +29,7 @@ static const char *find_picture(const json_t *bundle)
 	for (size_t i = 0; i < ARRAY_LEN(pictures); i++) {
 		const json_t *data = json_object_get(bundle, pictures[i]);
 
-		if (json_is_string(data) && gallery_shows(pictures[i], json_string_value(data), json_string_length(data)))
+		if (json_is_string(data) && images_shows(pictures[i], json_string_value(data), json_string_length(data)))
 			return pictures[i];
 	}
 	return NULL;
@@ -73,7 +73,7 @@ static json_t *take_text(const json_t *bundle)
 	return json ? dump(json) : NULL;
 }
 
-static json_t *save(const struct other *o, const json_t *data, struct gallery *g)
+static json_t *save(const struct other *o, const json_t *data, struct images *g)
 {
 	size_t  len   = 0;
 	char   *bytes = json_is_string(data) ? NULL : exact_dump(data, JSON_COMPACT | JSON_ENCODE_ANY, &len);
@@ -82,14 +82,14 @@ static json_t *save(const struct other *o, const json_t *data, struct gallery *g
 	if (o->is_base64 && json_is_string(data))
 		bytes = base64_decode(json_string_value(data), json_string_length(data), &len);
 	if (bytes || !json_is_string(data))
-		words = bytes ? gallery_save(g, o->type, o->ending, bytes, len) : NULL;
+		words = bytes ? images_save(g, o->type, o->ending, bytes, len) : NULL;
 	else
-		words = o->is_base64 ? NULL : gallery_save(g, o->type, o->ending, json_string_value(data), json_string_length(data));
+		words = o->is_base64 ? NULL : images_save(g, o->type, o->ending, json_string_value(data), json_string_length(data));
 	free(bytes);
 	return words;
 }
 
-static json_t *take_other(const json_t *bundle, struct gallery *g)
+static json_t *take_other(const json_t *bundle, struct images *g)
 {
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		if (json_object_get(bundle, others[i].type))
@@ -110,13 +110,13 @@ static json_t *join(json_t *text, json_t *other)
 	return both;
 }
 
-json_t *bundle_take(const json_t *bundle, struct gallery *g)
+json_t *bundle_take(const json_t *bundle, struct images *g)
 {
 	const char   *type = find_picture(bundle);
 	const json_t *data = type ? json_object_get(bundle, type) : NULL;
 
 	if (data)
-		return gallery_add(g, type, json_string_value(data), json_string_length(data));
+		return images_add(g, type, json_string_value(data), json_string_length(data));
 	if (json_object_get(bundle, PLOTLY))
 		return join(take_other(bundle, g), json_string("A figure of plotly is not drawn here: draw it with matplotlib, which is shown, or save it with write_html()."));
 	return join(take_text(bundle), take_other(bundle, g));

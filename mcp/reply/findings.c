@@ -137,11 +137,11 @@ json_t *findings_short(const json_t *findings)
 			 json_object_get(findings, "message"));
 }
 
-struct execution *findings_seek(struct call *c, const json_t *arguments, const json_t *explained, struct attendant *a, struct err *e)
+struct execution *findings_seek(struct call *c, const json_t *arguments, const json_t *explained, struct waiter *a, struct err *e)
 {
-	const json_t                *code  = json_object_get(arguments, "code");
-	const struct execution_order order = {
-		.message   = order_check(c->mcp->settings, json_object_get(arguments, "allowed_imports"), explained),
+	const json_t                  *code  = json_object_get(arguments, "code");
+	const struct execution_request order = {
+		.message   = run_request_check(c->mcp->settings, json_object_get(arguments, "allowed_imports"), explained),
 		.code      = json_string_value(code),
 		.code_len  = json_string_length(code),
 		.principal = c->channel->principal,
@@ -149,6 +149,6 @@ struct execution *findings_seek(struct call *c, const json_t *arguments, const j
 	struct execution *x = execution_start(c->mcp, &order, e);
 
 	if (x)
-		execution_attend(x, a);
+		execution_add_waiter(x, a);
 	return x;
 }

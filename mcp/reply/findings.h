@@ -20,4 +20,4 @@ json_t *findings_short(const json_t *findings);
  * Starts a check of the code in arguments, brigd's mode check, with the modules that the arguments and the profile (explained)
  * allow; `a` attends it. NULL with *e.
  */
-must_use struct execution *findings_seek(struct call *c, const json_t *arguments, const json_t *explained, struct attendant *a, struct err *e);
+must_use struct execution *findings_seek(struct call *c, const json_t *arguments, const json_t *explained, struct waiter *a, struct err *e);

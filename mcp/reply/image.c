@@ -41,15 +41,15 @@ static bool is_image(const json_t *value, struct image *ret)
 	if (!text || strncmp(text, "data:", 5) != 0 || strlen(text) != json_string_length(value) || !take_type(text + 5, ret))
 		return false;
 	ret->len = strlen(ret->data);
-	return gallery_shows(ret->type, ret->data, ret->len);
+	return images_shows(ret->type, ret->data, ret->len);
 }
 
-static json_t *take_one(const struct image *image, struct gallery *g)
+static json_t *take_one(const struct image *image, struct images *g)
 {
-	return gallery_add(g, image->type, image->data, image->len);
+	return images_add(g, image->type, image->data, image->len);
 }
 
-static json_t *take_list(const json_t *list, struct gallery *g)
+static json_t *take_list(const json_t *list, struct images *g)
 {
 	json_t      *words = json_array();
 	struct image image;
@@ -150,7 +150,7 @@ char *image_name_in_text(const char *text, size_t len, size_t *ret_len)
 	return made;
 }
 
-json_t *image_take(const json_t *result, struct gallery *g)
+json_t *image_take(const json_t *result, struct images *g)
 {
 	struct image image;
 

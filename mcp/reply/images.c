@@ -18,13 +18,13 @@ static const struct kind {
 	{ "image/webp", "webp", "UklGR", "RUJQ" },
 };
 
-void gallery_init(struct gallery *g, struct artifacts *artifacts, const char *run)
+void images_init(struct images *g, struct artifacts *artifacts, const char *run)
 {
-	*g = (struct gallery){ .content = json_array(), .room = GALLERY_ROOM, .artifacts = artifacts };
+	*g = (struct images){ .content = json_array(), .room = IMAGES_CAPACITY, .artifacts = artifacts };
 	snprintf(g->like, sizeof g->like, "brig-%.8s", run);
 }
 
-void gallery_done(struct gallery *g)
+void images_done(struct images *g)
 {
 	json_decref(g->content);
 	g->content = NULL;
@@ -48,7 +48,7 @@ static bool begins_with(const char *data, size_t len, const char *text)
 	return len >= strlen(text) && memcmp(data, text, strlen(text)) == 0;
 }
 
-bool gallery_shows(const char *type, const char *data, size_t len)
+bool images_shows(const char *type, const char *data, size_t len)
 {
 	const struct kind *kind = find_kind(type);
 
@@ -59,7 +59,7 @@ bool gallery_shows(const char *type, const char *data, size_t len)
 
 /* --- where it goes --- */
 
-static char *save(struct gallery *g, const char *ending, const void *bytes, size_t len)
+static char *save(struct images *g, const char *ending, const void *bytes, size_t len)
 {
 	char       like[ARTIFACT_NAME_MAX];
 	struct err e;
@@ -74,7 +74,7 @@ static char *save(struct gallery *g, const char *ending, const void *bytes, size
 	return path;
 }
 
-json_t *gallery_save(struct gallery *g, const char *type, const char *ending, const void *bytes, size_t len)
+json_t *images_save(struct images *g, const char *type, const char *ending, const void *bytes, size_t len)
 {
 	char   *path  = save(g, ending, bytes, len);
 	json_t *words = path ? json_sprintf("[%s, %zu bytes, saved as %s]", type, len, path) : json_sprintf("[%s, %zu bytes, not shown]", type, len);
@@ -83,7 +83,7 @@ json_t *gallery_save(struct gallery *g, const char *type, const char *ending, co
 	return words;
 }
 
-static json_t *save_image(struct gallery *g, const struct kind *kind, const char *data, size_t len, size_t bytes_len)
+static json_t *save_image(struct images *g, const struct kind *kind, const char *data, size_t len, size_t bytes_len)
 {
 	size_t  n     = 0;
 	char   *bytes = g->artifacts ? base64_decode(data, len, &n) : NULL, *path = bytes ? save(g, kind->ending, bytes, n) : NULL;
@@ -93,13 +93,13 @@ static json_t *save_image(struct gallery *g, const struct kind *kind, const char
 		words = json_sprintf("[%s, %zu bytes, too large to be shown, saved as %s]", kind->type, bytes_len, path);
 	else
 		words = json_sprintf("[%s, %zu bytes, too large to be shown: a reply has room for %u KiB of images; save it smaller, as with dpi=60]", kind->type,
-				     bytes_len, (unsigned)(GALLERY_ROOM / 4 * 3 / KIB));
+				     bytes_len, (unsigned)(IMAGES_CAPACITY / 4 * 3 / KIB));
 	free(bytes);
 	free(path);
 	return words;
 }
 
-json_t *gallery_add(struct gallery *g, const char *type, const char *data, size_t len)
+json_t *images_add(struct images *g, const char *type, const char *data, size_t len)
 {
 	size_t bytes = len / 4 * 3 - padding_of(data, len);
 

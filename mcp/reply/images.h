@@ -10,24 +10,24 @@
 #include <jansson.h>
 
 /* Bytes of base64, in all. The most popular clients accept a result of one MiB, and its text needs room, too. */
-#define GALLERY_ROOM (960 * KIB)
+#define IMAGES_CAPACITY (960 * KIB)
 
-struct gallery {
+struct images {
 	json_t           *content; /* blocks of the reply, appended to; owned */
 	size_t            room;    /* bytes that are left */
 	struct artifacts *artifacts; /* NULL: what does not fit is not saved */
 	char              like[64];  /* the beginning of names of files there: "brig-6f0c0d5e" */
 };
 
-void gallery_init(struct gallery *g, struct artifacts *artifacts, const char *run);
-void gallery_done(struct gallery *g);
+void images_init(struct images *g, struct artifacts *artifacts, const char *run);
+void images_done(struct images *g);
 
 /* Is it an image that clients show? data: base64. type: "image/png". */
-bool gallery_shows(const char *type, const char *data, size_t len);
+bool images_shows(const char *type, const char *data, size_t len);
 /*
- * Adds an image for which gallery_shows() is true. Returns the text that stands for it in the reply, a new reference:
+ * Adds an image for which images_shows() is true. Returns the text that stands for it in the reply, a new reference:
  * "[image/png, 4711 bytes, shown below]".
  */
-json_t *gallery_add(struct gallery *g, const char *type, const char *data, size_t len);
+json_t *images_add(struct images *g, const char *type, const char *data, size_t len);
 /* For data that clients do not show: the same text, which says where it was saved, or that it is not shown. */
-json_t *gallery_save(struct gallery *g, const char *type, const char *ending, const void *bytes, size_t len);
+json_t *images_save(struct images *g, const char *type, const char *ending, const void *bytes, size_t len);

@@ -35,10 +35,10 @@ static bool is_packed_as(const char *package, const char *module)
 	return !*package && !*module;
 }
 
-static bool has(const struct survey *s, const char *profile, const char *name)
+static bool has(const struct sandbox_info *s, const char *profile, const char *name)
 {
-	json_t *packages = survey_packages(s, profile);
-	bool    found    = survey_lists(survey_modules(s, profile), name);
+	json_t *packages = sandbox_info_packages(s, profile);
+	bool    found    = sandbox_info_lists(sandbox_info_modules(s, profile), name);
 
 	for (size_t i = 0; i < json_array_size(packages) && !found; i++)
 		found = is_packed_as(json_string_value(json_object_get(json_array_get(packages, i), "name")), name);
@@ -46,7 +46,7 @@ static bool has(const struct survey *s, const char *profile, const char *name)
 	return found;
 }
 
-static const char *find(const struct survey *s, const char *name, const char *but)
+static const char *find(const struct sandbox_info *s, const char *name, const char *but)
 {
 	const char *profile;
 	json_t     *ignored;
@@ -60,13 +60,13 @@ static const char *find(const struct survey *s, const char *name, const char *bu
 /* --- what is there instead --- */
 
 /* The libraries of the profile that has most, a new list, and *ret, that profile. NULL: no profile has any. */
-static json_t *find_richest(const struct survey *s, const char **ret)
+static json_t *find_richest(const struct sandbox_info *s, const char **ret)
 {
 	const char *profile;
 	json_t     *ignored, *best = NULL, *beyond;
 
 	json_object_foreach(s->profiles, profile, ignored) {
-		beyond = survey_modules_beyond(s, profile);
+		beyond = sandbox_info_modules_beyond(s, profile);
 		if (json_array_size(beyond) <= json_array_size(best)) {
 			json_decref(beyond);
 			continue;
@@ -78,7 +78,7 @@ static json_t *find_richest(const struct survey *s, const char **ret)
 	return best;
 }
 
-static void print_instead(const struct survey *s, const char *name, FILE *out)
+static void print_instead(const struct sandbox_info *s, const char *name, FILE *out)
 {
 	const char *profile = NULL;
 	json_t     *libraries = find_richest(s, &profile);
@@ -93,7 +93,7 @@ static void print_instead(const struct survey *s, const char *name, FILE *out)
 	json_decref(libraries);
 }
 
-static void advise(struct want *w, const struct survey *s)
+static void advise(struct want *w, const struct sandbox_info *s)
 {
 	const char *profile = find(s, w->name, w->outcome.profile);
 	FILE       *out     = fmemopen(w->outcome.hint, sizeof w->outcome.hint, "w");
@@ -120,7 +120,7 @@ static void gone(void *owner)
 	free(w);
 }
 
-static void known(struct call *c, const struct survey *s, const struct err *why, void *owner)
+static void known(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner)
 {
 	struct want *w = owner;
 
@@ -133,15 +133,15 @@ static void known(struct call *c, const struct survey *s, const struct err *why,
 
 bool missing_answer(struct call *c, struct outcome *o, const struct answer_form *answer_form)
 {
-	static const struct survey_reader reader = { .known = known, .gone = gone };
-	char                              name[NAME_MAX_SHOWN + 1];
-	struct want                      *w = take_name(o, name) ? malloc(sizeof *w) : NULL;
+	static const struct sandbox_info_reader reader = { .known = known, .gone = gone };
+	char                                    name[NAME_MAX_SHOWN + 1];
+	struct want                            *w = take_name(o, name) ? malloc(sizeof *w) : NULL;
 
 	if (!w)
 		return false;
 	*w = (struct want){ .outcome = *o, .answer_form = *answer_form };
 	memcpy(w->name, name, sizeof name);
 	*o = (struct outcome){ 0 };
-	survey_seek(c, &reader, w);
+	sandbox_info_seek(c, &reader, w);
 	return true;
 }

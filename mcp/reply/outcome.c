@@ -28,7 +28,7 @@ void outcome_done(struct outcome *o)
 {
 	json_decref(o->record);
 	json_decref(o->result);
-	gallery_done(&o->gallery);
+	images_done(&o->gallery);
 	json_decref(o->displays);
 	json_decref(o->findings);
 	json_decref(o->warnings);
@@ -543,7 +543,7 @@ void outcome_was_told(struct execution *x)
 void outcome_of(struct outcome *ret, const struct execution *x)
 {
 	*ret = (struct outcome){ .displays = json_array(), .seconds = -1, .timeout_ms = x->answer_form.timeout_ms, .warnings = json_incref(x->answer_form.warnings) };
-	gallery_init(&ret->gallery, x->mcp->artifacts, x->id);
+	images_init(&ret->gallery, x->mcp->artifacts, x->id);
 	snprintf(ret->session, sizeof ret->session, "%s", x->turn.session);
 	snprintf(ret->execution_id, sizeof ret->execution_id, "%s", *x->handle ? x->handle : x->id);
 	snprintf(ret->profile, sizeof ret->profile, "%s", x->profile);
@@ -569,7 +569,7 @@ void outcome_of(struct outcome *ret, const struct execution *x)
 void outcome_refused(struct outcome *ret, const char *why)
 {
 	*ret = (struct outcome){ .displays = json_array(), .seconds = -1, .is_failure = true };
-	gallery_init(&ret->gallery, NULL, "");
+	images_init(&ret->gallery, NULL, "");
 	snprintf(ret->exit_reason, sizeof ret->exit_reason, "denied");
 	say(ERROR_OF(ret), "%s", why);
 }

@@ -19,25 +19,25 @@ struct outcome_stream {
 };
 
 struct outcome {
-	char           execution_id[RUN_ID_LEN + 1]; /* "": nothing was run */
-	char           exit_reason[24];              /* of exit.def, or "running" */
-	char           error[1200]; /* one sentence; "": no error */
-	char           hint[400];   /* advice; "": none */
-	bool           is_queued;   /* it is "running" and has not begun */
-	bool           is_failure;  /* the tool has failed, not the program: nothing was run, or it is not known how the run ended */
-	json_t        *record;      /* owned; NULL: none */
-	json_t        *result;      /* as JSON; owned; images are replaced by words */
-	struct gallery gallery;     /* pictures; its content may be empty */
-	json_t        *displays;    /* clean texts of what the program showed, in order; may be empty */
-	json_t        *findings;    /* the report of a check that refused the program; or NULL */
-	json_t        *warnings;    /* about the arguments; or NULL */
-	double         seconds;     /* since the request, while it runs; negative: the record has the time */
-	uint64_t       timeout_ms;  /* 0: not known */
-	char           profile[64];
-	char           session[PROTOCOL_NAME_MAX + 1]; /* "": not in a session */
-	char           session_state[8]; /* "new", "kept", "reset", "lost"; "": unknown */
-	char           written[500]; /* a sentence about the files that the program has written; "" */
-	char           session_note[600]; /* a sentence about what the session still has, and has lost; "" */
+	char          execution_id[RUN_ID_LEN + 1]; /* "": nothing was run */
+	char          exit_reason[24];              /* of exit.def, or "running" */
+	char          error[1200]; /* one sentence; "": no error */
+	char          hint[400];   /* advice; "": none */
+	bool          is_queued;   /* it is "running" and has not begun */
+	bool          is_failure;  /* the tool has failed, not the program: nothing was run, or it is not known how the run ended */
+	json_t       *record;      /* owned; NULL: none */
+	json_t       *result;      /* as JSON; owned; images are replaced by words */
+	struct images gallery;     /* pictures; its content may be empty */
+	json_t       *displays;    /* clean texts of what the program showed, in order; may be empty */
+	json_t       *findings;    /* the report of a check that refused the program; or NULL */
+	json_t       *warnings;    /* about the arguments; or NULL */
+	double        seconds;     /* since the request, while it runs; negative: the record has the time */
+	uint64_t      timeout_ms;  /* 0: not known */
+	char          profile[64];
+	char          session[PROTOCOL_NAME_MAX + 1]; /* "": not in a session */
+	char          session_state[8]; /* "new", "kept", "reset", "lost"; "": unknown */
+	char          written[500]; /* a sentence about the files that the program has written; "" */
+	char          session_note[600]; /* a sentence about what the session still has, and has lost; "" */
 	struct outcome_stream out, err;
 	bool           is_rest;    /* out and err are what came after an earlier answer */
 	char          *traceback;  /* owned; clean, without most library frames; NULL: the program raised nothing */

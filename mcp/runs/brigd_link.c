@@ -37,7 +37,7 @@ TAILQ_HEAD(question_list, question);
 
 struct brigd_link {
 	struct mcp          *mcp;
-	struct server        server;
+	struct brigd         server;
 	struct loop_source   source;
 	struct question_list open;
 	TAILQ_HEAD(, outgoing) outgoing_list;
@@ -58,7 +58,7 @@ struct brigd_link *brigd_link_create(struct mcp *m)
 	if (!l)
 		return NULL;
 	l->mcp    = m;
-	l->server = SERVER_NONE;
+	l->server = BRIGD_NONE;
 	l->facts = json_object();
 	TAILQ_INIT(&l->open);
 	TAILQ_INIT(&l->outgoing_list);
@@ -134,7 +134,7 @@ static void hang_up(struct brigd_link *l)
 	fd_closep(&l->server.sock);
 	if (l->server.pid > 0)
 		see_off(l, l->server.pid);
-	l->server     = SERVER_NONE;
+	l->server     = BRIGD_NONE;
 	l->blocked    = false;
 	l->unanswered = 0;
 	json_object_clear(l->facts);
@@ -259,15 +259,15 @@ enum { CONNECT_MS = 1000 };
 /* After a failed attempt no other one is made for CONNECT_MS: otherwise a hundred calls would each block the loop for as long. */
 static int reach(struct brigd_link *l, struct err *e)
 {
-	static const enum server_want wants[] = { [SETTING_SERVER_ANY]     = SERVER_ANY,
-						  [SETTING_SERVER_PRIVATE] = SERVER_PRIVATE,
-						  [SETTING_SERVER_SERVICE] = SERVER_SERVICE };
+	static const enum brigd_want wants[] = { [SETTING_SERVER_ANY]     = BRIGD_ANY,
+						  [SETTING_SERVER_PRIVATE] = BRIGD_PRIVATE,
+						  [SETTING_SERVER_SERVICE] = BRIGD_SERVICE };
 
 	if (l->closed.kind == ERR_LIMIT && loop_now_ms() - l->closed_ms < CONNECT_MS) {
 		*e = l->closed;
 		return -1;
 	}
-	if (server_connect_within(&l->server, wants[l->mcp->settings->server], CONNECT_MS, e) == 0)
+	if (brigd_connect_within(&l->server, wants[l->mcp->settings->server], CONNECT_MS, e) == 0)
 		return 0;
 	l->closed    = *e;
 	l->closed_ms = loop_now_ms();
@@ -285,8 +285,8 @@ static int connect_first(struct brigd_link *l, struct err *e)
 	l->source = (struct loop_source){ .fd = l->server.sock, .ready = on_server, .owner = l };
 	if (loop_add(&l->mcp->loop, &l->source, e) == 0)
 		return 0;
-	(void)server_close(&l->server);
-	l->server = SERVER_NONE;
+	(void)brigd_close(&l->server);
+	l->server = BRIGD_NONE;
 	return -1;
 }
 

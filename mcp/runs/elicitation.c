@@ -11,17 +11,17 @@ enum { ROUND_MAX = 8 }; /* questions in one result */
 
 /* --- the question --- */
 
-bool asking_is_offered(const json_t *capabilities)
+bool elicitation_is_offered(const json_t *capabilities)
 {
 	const json_t *offered = json_object_get(capabilities, "elicitation");
 
 	return json_is_object(offered) && (json_object_size(offered) == 0 || json_object_get(offered, "form"));
 }
 
-bool asking_can(const struct call *c)
+bool elicitation_can(const struct call *c)
 {
 	if (revision_is_modern(c->revision))
-		return asking_is_offered(json_object_get(json_object_get(c->params, "_meta"), META_CAPABILITIES));
+		return elicitation_is_offered(json_object_get(json_object_get(c->params, "_meta"), META_CAPABILITIES));
 	return c->revision >= REVISION_2025_06_18 && c->channel->elicits;
 }
 
@@ -79,7 +79,7 @@ static void take_back(struct execution *x)
 	json_decref(id);
 }
 
-void asking_forget(struct execution *x)
+void elicitation_forget(struct execution *x)
 {
 	loop_timer_clear(&x->mcp->loop, &x->asks);
 	if (client_request_waits(&x->elicitation.request))
@@ -94,17 +94,17 @@ static void deny_all(struct execution *x, const char *why)
 		tool_bridge_consent(&x->tools.bridge, open[0].number, CONSENT_CANNOT, why);
 }
 
-void asking_look(struct execution *x)
+void elicitation_look(struct execution *x)
 {
-	struct attendant *a;
-	struct consent    open[1];
-	bool              attended = false;
+	struct waiter  *a;
+	struct consent  open[1];
+	bool            attended = false;
 
 	if (client_request_waits(&x->elicitation.request) && !is_open(x, x->elicitation.number))
 		take_back(x);
 	if (!tool_bridge_consents(&x->tools.bridge, open, 1))
 		return;
-	TAILQ_FOREACH(a, &x->attendants, link) {
+	TAILQ_FOREACH(a, &x->waiters, link) {
 		if (!a->asks)
 			continue;
 		attended = true;
@@ -117,7 +117,7 @@ void asking_look(struct execution *x)
 
 /* --- legacy: a request --- */
 
-void asking_call_ends(struct call *c, struct execution *x)
+void elicitation_call_ends(struct call *c, struct execution *x)
 {
 	if (x->elicitation.call == c)
 		x->elicitation.call = NULL;
@@ -136,7 +136,7 @@ static void take_answer(struct client_request *r, struct mcp *m, const struct rp
 	loop_timer_set(&m->loop, &x->asks, 0); /* the next question */
 }
 
-void asking_elicit(struct call *c, struct execution *x)
+void elicitation_elicit(struct call *c, struct execution *x)
 {
 	struct consent open[1];
 
@@ -156,7 +156,7 @@ static json_t *round_of(struct call *c, struct execution *x, json_t *requests)
 	return json_pack("{ss so ss}", "resultType", "input_required", "inputRequests", requests, "requestState", x->round);
 }
 
-json_t *asking_result(struct call *c, struct execution *x)
+json_t *elicitation_result(struct call *c, struct execution *x)
 {
 	struct consent open[ROUND_MAX];
 	size_t         n        = tool_bridge_consents(&x->tools.bridge, open, ROUND_MAX);
@@ -173,7 +173,7 @@ json_t *asking_result(struct call *c, struct execution *x)
 	return round_of(c, x, requests);
 }
 
-json_t *asking_host_result(struct call *c, struct execution *x)
+json_t *elicitation_host_result(struct call *c, struct execution *x)
 {
 	json_t *form = hosts_form(x->host);
 
@@ -181,7 +181,7 @@ json_t *asking_host_result(struct call *c, struct execution *x)
 	return round_of(c, x, json_pack("{s{ss so}}", "host", "method", "elicitation/create", "params", form));
 }
 
-void asking_take_answers(struct execution *x, const json_t *responses)
+void elicitation_take_answers(struct execution *x, const json_t *responses)
 {
 	const char         *key;
 	json_t             *said;

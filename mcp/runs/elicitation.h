@@ -10,25 +10,25 @@
 #include "execution.h"
 
 /* Can the client ask a person, with a form? capabilities: those of initialize, or of a request. */
-bool asking_is_offered(const json_t *capabilities);
+bool elicitation_is_offered(const json_t *capabilities);
 
 /*
  * Sends open questions to a client that attends the run. If clients attend and none of them can ask a person, they are denied;
  * if none attends, they wait.
  */
-void asking_look(struct execution *x);
+void elicitation_look(struct execution *x);
 /* The run is over: its questions are withdrawn. */
-void asking_forget(struct execution *x);
+void elicitation_forget(struct execution *x);
 
 /* --- of the call that attends the run --- */
 
-bool    asking_can(const struct call *c);
-void    asking_elicit(struct call *c, struct execution *x); /* to a legacy client */
-json_t *asking_result(struct call *c, struct execution *x); /* to a modern client: the call must end with this result; the run must have a handle */
-void    asking_call_ends(struct call *c, struct execution *x);
+bool    elicitation_can(const struct call *c);
+void    elicitation_elicit(struct call *c, struct execution *x); /* to a legacy client */
+json_t *elicitation_result(struct call *c, struct execution *x); /* to a modern client: the call must end with this result; the run must have a handle */
+void    elicitation_call_ends(struct call *c, struct execution *x);
 
-/* The same as asking_result(), about x->host: the run has ended, and must be kept. */
-json_t *asking_host_result(struct call *c, struct execution *x);
+/* The same as elicitation_result(), about x->host: the run has ended, and must be kept. */
+json_t *elicitation_host_result(struct call *c, struct execution *x);
 
-/* Answers to the questions of asking_result(). A question whose answer is missing or malformed stays open. */
-void asking_take_answers(struct execution *x, const json_t *responses);
+/* Answers to the questions of elicitation_result(). A question whose answer is missing or malformed stays open. */
+void elicitation_take_answers(struct execution *x, const json_t *responses);

@@ -61,7 +61,7 @@ static void destroy(struct execution *x)
 	close_fds(x);
 	transfer_close(&x->transfer);
 	end_turn(x);
-	asking_forget(x);
+	elicitation_forget(x);
 	run_tools_done(&x->tools);
 	TAILQ_REMOVE(&x->mcp->executions->all, x, link);
 	json_decref(x->message);
@@ -76,13 +76,13 @@ static void destroy(struct execution *x)
 
 static bool is_wanted(const struct execution *x)
 {
-	return !TAILQ_EMPTY(&x->attendants) || *x->handle;
+	return !TAILQ_EMPTY(&x->waiters) || *x->handle;
 }
 
-/* Closes everything, then tells the attendants; each of them leaves inside of its ended(). */
+/* Closes everything, then tells the waiters; each of them leaves inside of its ended(). */
 static void end(struct execution *x)
 {
-	struct attendant *a, *next, last = { 0 }; /* an attendant of this function, so that x is not freed when the others have left */
+	struct waiter *a, *next, last = { 0 }; /* an waiter of this function, so that x is not freed when the others have left */
 
 	x->state    = EXECUTION_ENDED;
 	x->ended_ms = loop_now_ms();
@@ -95,13 +95,13 @@ static void end(struct execution *x)
 	transfer_close(&x->transfer);
 	end_turn(x);
 	run_tools_close(&x->tools);
-	asking_forget(x);
-	execution_attend(x, &last);
-	for (a = TAILQ_FIRST(&x->attendants); a != &last; a = next) {
+	elicitation_forget(x);
+	execution_add_waiter(x, &last);
+	for (a = TAILQ_FIRST(&x->waiters); a != &last; a = next) {
 		next = TAILQ_NEXT(a, link);
 		a->ended(a->owner, x);
 	}
-	TAILQ_REMOVE(&x->attendants, &last, link);
+	TAILQ_REMOVE(&x->waiters, &last, link);
 	loop_timer_set(&x->mcp->loop, &x->mcp->executions->stale, 0); /* in the next turn of the loop: it may free x, which callers still use */
 	if (!is_wanted(x))
 		destroy(x);
@@ -157,14 +157,14 @@ void execution_cancel(struct execution *x, const char *reason)
 		fail(x, "cancelled", NULL, "cancelled before it had started");
 }
 
-void execution_attend(struct execution *x, struct attendant *a)
+void execution_add_waiter(struct execution *x, struct waiter *a)
 {
-	TAILQ_INSERT_TAIL(&x->attendants, a, link);
+	TAILQ_INSERT_TAIL(&x->waiters, a, link);
 }
 
-void execution_leave(struct execution *x, struct attendant *a)
+void execution_leave(struct execution *x, struct waiter *a)
 {
-	TAILQ_REMOVE(&x->attendants, a, link);
+	TAILQ_REMOVE(&x->waiters, a, link);
 	if (is_wanted(x))
 		return;
 	if (x->state == EXECUTION_ENDED)
@@ -255,7 +255,7 @@ static void on_asks(void *owner)
 
 static void on_ask_now(void *owner)
 {
-	asking_look(owner);
+	elicitation_look(owner);
 }
 
 /* Without a bridge the program's calls of tools fail, and the run goes on. */
@@ -431,7 +431,7 @@ static char *copy_bytes(const char *bytes, size_t len)
 	return copy ? memcpy(copy, bytes, len) : NULL;
 }
 
-static struct execution *create(struct mcp *m, const struct execution_order *order)
+static struct execution *create(struct mcp *m, const struct execution_request *order)
 {
 	struct execution *x = calloc(1, sizeof *x);
 
@@ -448,7 +448,7 @@ static struct execution *create(struct mcp *m, const struct execution_order *ord
 	x->report   = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1 }, .execution = x };
 	x->is_report = order->session || strcmp(json_string_value(json_object_get(order->message, "mode")), "check") != 0;
 	x->question  = (struct question){ .answered = on_answer, .lost = on_lost, .owner = x, .message = x->message, .fds = x->fd, .fds_len = 1 };
-	TAILQ_INIT(&x->attendants);
+	TAILQ_INIT(&x->waiters);
 	TAILQ_INSERT_TAIL(&m->executions->all, x, link);
 	return x;
 }
@@ -472,7 +472,7 @@ static void on_files_moved(void *owner, const struct err *why)
 }
 
 /* The question is not repeated over a new connection: the brigd that went away may have read some of the files. */
-static int add_files(struct execution *x, const struct execution_order *order, struct err *e)
+static int add_files(struct execution *x, const struct execution_request *order, struct err *e)
 {
 	static const struct transfer_events events = { .read = { on_file, on_file_bytes }, .ended = on_files_moved };
 	int                                 pair[2];
@@ -490,7 +490,7 @@ static int add_files(struct execution *x, const struct execution_order *order, s
 }
 
 /* A check reads no files. Fails before add_files(), which takes order->files over. */
-static int add_shown(struct execution *x, const struct execution_order *order, struct err *e)
+static int add_shown(struct execution *x, const struct execution_request *order, struct err *e)
 {
 	const struct shown *s = &x->mcp->shown;
 
@@ -505,7 +505,7 @@ static int add_shown(struct execution *x, const struct execution_order *order, s
 }
 
 /* Asks for a run with a jail of its own, which may have to wait for a place. */
-static int ask_alone(struct execution *x, const struct execution_order *order, struct err *e)
+static int ask_alone(struct execution *x, const struct execution_request *order, struct err *e)
 {
 	json_object_set_new(x->message, "wait_ms", json_integer(PLACE_WAIT_MS));
 	return add_shown(x, order, e) < 0 || add_files(x, order, e) < 0 ? -1 : brigd_link_ask(x->mcp->brigd_link, &x->question, e);
@@ -529,15 +529,15 @@ static void on_no_turn(void *owner, const struct failure *f)
 	fail(x, f->code, f->field, f->text);
 }
 
-static int ask_in_session(struct execution *x, const struct execution_order *order)
+static int ask_in_session(struct execution *x, const struct execution_request *order)
 {
 	static const struct turn_events events = { .go = on_turn, .failed = on_no_turn };
 
-	turn_wait(&x->turn, order->session, order->files, order->files_len, order->patience_ms, &events, x);
+	turn_wait(&x->turn, order->session, order->files, order->files_len, order->timeout_ms, &events, x);
 	return 0;
 }
 
-static int fill(struct execution *x, const struct execution_order *order, struct err *e)
+static int fill(struct execution *x, const struct execution_request *order, struct err *e)
 {
 	const char *profile = json_string_value(json_object_get(order->session ? order->session->message : order->message, "profile"));
 
@@ -552,7 +552,7 @@ static int fill(struct execution *x, const struct execution_order *order, struct
 }
 
 /* ask_in_session() and ask_alone() take order->files over, even if they fail. */
-static int begin(struct execution *x, const struct execution_order *order, struct err *e)
+static int begin(struct execution *x, const struct execution_request *order, struct err *e)
 {
 	if (fill(x, order, e) == 0)
 		return order->session ? ask_in_session(x, order) : ask_alone(x, order, e);
@@ -560,7 +560,7 @@ static int begin(struct execution *x, const struct execution_order *order, struc
 	return -1;
 }
 
-struct execution *execution_start(struct mcp *m, const struct execution_order *order, struct err *e)
+struct execution *execution_start(struct mcp *m, const struct execution_request *order, struct err *e)
 {
 	struct execution *x = create(m, order);
 

@@ -1,7 +1,7 @@
 /*
  * execution.h - one run of a program: its request, its pipes, its record.
  *
- * The loop drives it. It lives as long as calls attend it or it is kept (executions.h). When the last attendant leaves one that
+ * The loop drives it. It lives as long as calls attend it or it is kept (executions.h). When the last waiter leaves one that
  * is not kept it is cancelled, and freed when brigd has said that everything of it is gone. A cancel before the run has started
  * is remembered, and sent as soon as it has.
  *
@@ -26,7 +26,7 @@ enum execution_state {
 struct execution;
 
 /* A caller that waits for the end of a run. It must leave by itself (execution_leave()), and may do so inside of ended(). */
-struct attendant {
+struct waiter {
 	void                   (*ended)(void *owner, struct execution *x);
 	/*
 	 * A program waits for a person's consent. true: the client was asked, or the call has ended with the question. NULL, or
@@ -34,7 +34,7 @@ struct attendant {
 	 */
 	bool                   (*asks)(void *owner, struct execution *x);
 	void                    *owner;
-	TAILQ_ENTRY(attendant)   link;
+	TAILQ_ENTRY(waiter)   link;
 };
 
 struct execution_pipe {
@@ -96,7 +96,7 @@ struct execution {
 	char                    round[33]; /* requestState of the questions that were sent as a result (2026-07-28); "": none */
 	json_t                 *round_of;  /* the params of the call that had this result; owned */
 	bool                    is_lent;   /* its handle is for these questions only: the client was not told it */
-	TAILQ_HEAD(, attendant) attendants;
+	TAILQ_HEAD(, waiter) waiters;
 	char                    host[HOST_ASKED_MAX]; /* about which a person is being asked (ask_hosts.h); "": none */
 	unsigned                hosts_asked;
 	struct answer_form      answer_form;
@@ -110,7 +110,7 @@ struct executions {
 };
 
 /* What is to be run. All of it is copied, except message and files, which are taken over. */
-struct execution_order {
+struct execution_request {
 	json_t     *message; /* op run, without a tag */
 	const char *code;
 	size_t      code_len;
@@ -118,17 +118,17 @@ struct execution_order {
 	size_t      input_len;
 	const char *principal;
 	struct named_session *session; /* it is a call in this session; NULL: it gets a jail of its own */
-	uint64_t    patience_ms; /* how long it waits for its turn in the session */
+	uint64_t    timeout_ms; /* how long it waits for its turn in the session */
 	char       *files;     /* what is put before it runs, as session_files.h wants it; taken over; NULL: none */
 	size_t      files_len;
 };
 
 /* Asks brigd, or for a turn in the session. NULL with *e: that was not possible; a refusal of brigd comes later. */
-must_use struct execution *execution_start(struct mcp *m, const struct execution_order *order, struct err *e);
+must_use struct execution *execution_start(struct mcp *m, const struct execution_request *order, struct err *e);
 
-void execution_attend(struct execution *x, struct attendant *a);
-/* If this was the last attendant and the execution is not kept, it is cancelled, or freed if it has ended. */
-void execution_leave(struct execution *x, struct attendant *a);
+void execution_add_waiter(struct execution *x, struct waiter *a);
+/* If this was the last waiter and the execution is not kept, it is cancelled, or freed if it has ended. */
+void execution_leave(struct execution *x, struct waiter *a);
 void execution_cancel(struct execution *x, const char *reason);
 
 /* The last line of its stdout so far, even if it is incomplete; of stderr if stdout has none; "": there is none. Hostile. */

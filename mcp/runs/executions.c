@@ -15,7 +15,7 @@ static size_t size_of(const struct execution *x)
 
 static bool is_kept(const struct execution *x)
 {
-	return *x->handle && x->state == EXECUTION_ENDED && TAILQ_EMPTY(&x->attendants);
+	return *x->handle && x->state == EXECUTION_ENDED && TAILQ_EMPTY(&x->waiters);
 }
 
 /* Counts what is kept, and returns the one that ended first. */
@@ -55,12 +55,12 @@ static void forget_stale(void *owner)
 	loop_timer_clear(&all->mcp->loop, &all->stale);
 }
 
-/* An attendant that comes and leaves at once makes execution_leave() free or cancel it. */
+/* An waiter that comes and leaves at once makes execution_leave() free or cancel it. */
 void executions_drop(struct execution *x)
 {
-	struct attendant last = { 0 };
+	struct waiter last = { 0 };
 
-	execution_attend(x, &last);
+	execution_add_waiter(x, &last);
 	*x->handle = 0;
 	execution_leave(x, &last);
 }
@@ -127,7 +127,7 @@ void executions_destroy(struct executions *all)
 		return;
 	while ((x = TAILQ_FIRST(&all->all))) {
 		x->state = EXECUTION_ENDED; /* brigd ends it with the connection */
-		TAILQ_INIT(&x->attendants);
+		TAILQ_INIT(&x->waiters);
 		executions_drop(x);
 	}
 	loop_timer_clear(&all->mcp->loop, &all->stale);

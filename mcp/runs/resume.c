@@ -32,14 +32,14 @@ static void on_ended(void *owner, struct execution *x)
 /* Takes away a handle that only the question needed, so that the run ends if this client cancels now, as with any other call. */
 static void go_on(struct call *c, struct execution *x)
 {
-	struct attendant meanwhile = { .ended = on_ended };
+	struct waiter meanwhile = { .ended = on_ended };
 
-	execution_attend(x, &meanwhile);
+	execution_add_waiter(x, &meanwhile);
 	*x->round = 0;
 	if (x->is_lent)
 		*x->handle = 0;
 	x->is_lent = false;
-	asking_take_answers(x, json_object_get(c->params, "inputResponses"));
+	elicitation_take_answers(x, json_object_get(c->params, "inputResponses"));
 	attend(c, x, c->mcp->settings->yield_after_ms);
 	execution_leave(x, &meanwhile);
 }

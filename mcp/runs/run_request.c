@@ -22,7 +22,7 @@ static bool is_blank(const char *text)
 	return !text[strspn(text, " \t\r\n\f\v")];
 }
 
-int order_check_code(const struct settings *s, const json_t *code, struct err *e)
+int run_request_check_code(const struct settings *s, const json_t *code, struct err *e)
 {
 	const char *text = json_string_value(code);
 
@@ -42,25 +42,25 @@ static uint64_t least_of(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-uint64_t order_most_wall(const struct settings *s, const json_t *explained)
+uint64_t run_request_most_wall(const struct settings *s, const json_t *explained)
 {
 	return least_of(s->max_timeout_ms, fact_limit(explained, "ceilings", "wall_ms"));
 }
 
 /* A timeout that was set in the settings counts, their preset does not: the profile's limit comes before it, as it fits the profile's use. */
-uint64_t order_preset_wall(const struct settings *s, const json_t *explained)
+uint64_t run_request_preset_wall(const struct settings *s, const json_t *explained)
 {
 	uint64_t own = s->origin[SETTING_timeout_ms] == ORIGIN_PRESET ? fact_limit(explained, "limits", "wall_ms") : s->timeout_ms;
 
-	return least_of(own, order_most_wall(s, explained));
+	return least_of(own, run_request_most_wall(s, explained));
 }
 
-uint64_t order_preset_memory(const struct settings *s, const json_t *explained)
+uint64_t run_request_preset_memory(const struct settings *s, const json_t *explained)
 {
 	return s->memory_bytes ? least_of(s->memory_bytes, fact_limit(explained, "ceilings", "memory_bytes")) : fact_limit(explained, "limits", "memory_bytes");
 }
 
-uint64_t order_output(const struct settings *s, const json_t *explained)
+uint64_t run_request_output(const struct settings *s, const json_t *explained)
 {
 	if (s->origin[SETTING_output_bytes] == ORIGIN_PRESET)
 		return fact_limit(explained, "limits", "output_bytes");
@@ -70,11 +70,11 @@ uint64_t order_output(const struct settings *s, const json_t *explained)
 /* What is asked for beyond the maximum becomes the maximum, and a warning. */
 static uint64_t take_wall(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings)
 {
-	uint64_t most = order_most_wall(s, explained), ms = (uint64_t)(json_number_value(asked) * 1000 + 0.5);
+	uint64_t most = run_request_most_wall(s, explained), ms = (uint64_t)(json_number_value(asked) * 1000 + 0.5);
 	char     is[32], may[32];
 
 	if (!json_is_number(asked))
-		ms = order_preset_wall(s, explained);
+		ms = run_request_preset_wall(s, explained);
 	if (ms <= most)
 		return ms;
 	json_array_append_new(warnings, json_sprintf("timeout: %s is too long; the call has the maximum, %s seconds", text_from_milli(ms, is, sizeof is),
@@ -87,7 +87,7 @@ static uint64_t take_memory(const struct settings *s, const json_t *asked, const
 	uint64_t most = fact_limit(explained, "ceilings", "memory_bytes"), bytes;
 	char     is[32], may[32];
 
-	bytes = json_is_integer(asked) ? (uint64_t)json_integer_value(asked) : order_preset_memory(s, explained);
+	bytes = json_is_integer(asked) ? (uint64_t)json_integer_value(asked) : run_request_preset_memory(s, explained);
 	if (bytes <= most)
 		return bytes;
 	json_array_append_new(warnings, json_sprintf("memory_limit: %s is too much; it has the maximum, %s", text_from_size(bytes, is, sizeof is),
@@ -216,7 +216,7 @@ static int check_profile(const struct settings *s, const json_t *explained, stru
 		       s->where[by->id], profile, profile);
 }
 
-int order_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message, struct answer_form *answer_form, struct err *e)
+int run_request_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message, struct answer_form *answer_form, struct err *e)
 {
 	const json_t *modules = json_object_get(explained, "modules"), *asked = json_object_get(arguments, "allowed_imports");
 
@@ -226,7 +226,7 @@ int order_run(const struct settings *s, const json_t *arguments, const json_t *e
 	answer_form->timeout_ms   = take_wall(s, json_object_get(arguments, "timeout"), explained, warnings);
 	answer_form->memory_bytes = take_memory(s, json_object_get(arguments, "memory_limit"), explained, warnings);
 	*message = message_of("report", explained, choice_imports(s, modules, asked));
-	json_object_set_new(*message, "limits", limits_of(answer_form->timeout_ms, answer_form->memory_bytes, order_output(s, explained), explained));
+	json_object_set_new(*message, "limits", limits_of(answer_form->timeout_ms, answer_form->memory_bytes, run_request_output(s, explained), explained));
 	put_jail(*message, s, arguments);
 	if (*s->servers)
 		put_tools(*message, s, explained);
@@ -247,21 +247,21 @@ static int check_call(const json_t *arguments, struct err *e)
 	return 0;
 }
 
-int order_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message, struct answer_form *answer_form, struct err *e)
+int run_request_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message, struct answer_form *answer_form, struct err *e)
 {
 	fill_form(s, arguments, answer_form);
 	if (check_call(arguments, e) < 0)
 		return -1;
 	answer_form->timeout_ms = take_wall(s, json_object_get(arguments, "timeout"), explained, warnings);
 	*message = json_pack("{ss}", "op", "run");
-	json_object_set_new(*message, "limits", limits_of(answer_form->timeout_ms, 0, order_output(s, explained), explained));
+	json_object_set_new(*message, "limits", limits_of(answer_form->timeout_ms, 0, run_request_output(s, explained), explained));
 	json_object_del(json_object_get(*message, "limits"), "memory_bytes");
 	if (*s->servers)
 		put_tools(*message, s, explained);
 	return 0;
 }
 
-json_t *order_open(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings, struct err *e)
+json_t *run_request_open(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings, struct err *e)
 {
 	uint64_t memory_bytes;
 	json_t  *message;
@@ -277,7 +277,7 @@ json_t *order_open(const struct settings *s, const json_t *asked, const json_t *
 	return message;
 }
 
-json_t *order_check(const struct settings *s, const json_t *asked_imports, const json_t *explained)
+json_t *run_request_check(const struct settings *s, const json_t *asked_imports, const json_t *explained)
 {
 	json_t *message = message_of("check", explained, choice_imports(s, json_object_get(explained, "modules"), asked_imports));
 

@@ -129,7 +129,7 @@ struct named_session *session_argument_make(struct call *c, const char *name, co
 		return NULL;
 	if (s->state != SESSION_CLOSED) /* perhaps another call has made it meanwhile */
 		return check_profile(s, asked, e) < 0 ? NULL : s;
-	message = order_open(c->mcp->settings, asked, explained, warnings, e);
+	message = run_request_open(c->mcp->settings, asked, explained, warnings, e);
 	if (!message)
 		return NULL;
 	hosts_into(c->mcp, message, explained);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 60 * 1000 }; /* the sender is in the jail, and may never end */
+enum { TIMEOUT_MS = 60 * 1000 }; /* the sender is in the jail, and may never end */
 
 void session_files_stop(struct session_files *f)
 {
@@ -34,7 +34,7 @@ static void on_late(void *owner)
 {
 	struct err e;
 
-	err_set(&e, ERR_LIMIT, "the session has not moved its files within %d s", PATIENCE_MS / 1000);
+	err_set(&e, ERR_LIMIT, "the session has not moved its files within %d s", TIMEOUT_MS / 1000);
 	end(owner, &e);
 }
 
@@ -126,6 +126,6 @@ void session_files_begin(struct session_files *f, struct named_session *s, char 
 	*f          = (struct session_files){ .mcp = s->mcp, .out = out, .out_len = out_len, .events = events, .owner = owner };
 	f->use      = (struct session_use){ .ready = on_ready, .refused = on_refused, .owner = f };
 	f->patience = (struct loop_timer){ .due = on_late, .owner = f };
-	loop_timer_set(&s->mcp->loop, &f->patience, PATIENCE_MS);
+	loop_timer_set(&s->mcp->loop, &f->patience, TIMEOUT_MS);
 	named_session_enter(s, &f->use);
 }

@@ -128,7 +128,7 @@ static void on_refused(void *owner, const struct failure *f)
 }
 
 /*
- * patience_ms limits the wait for other calls only. It begins again while the session opens, or its files are put, for which
+ * timeout_ms limits the wait for other calls only. It begins again while the session opens, or its files are put, for which
  * there are other limits.
  */
 static void on_late(void *owner)
@@ -138,7 +138,7 @@ static void on_late(void *owner)
 	char                        behind[TURN_BEHIND_MAX], text[300];
 
 	if (s->state != SESSION_OPEN || !s->turn || s->turn == &t->use) {
-		loop_timer_set(&t->mcp->loop, &t->patience, (int64_t)t->patience_ms);
+		loop_timer_set(&t->mcp->loop, &t->patience, (int64_t)t->timeout_ms);
 		return;
 	}
 	snprintf(text, sizeof text, "\"%s\" is busy with %s. Wait for it with wait_execution, end it with cancel_execution, or use another session", t->session,
@@ -149,12 +149,12 @@ static void on_late(void *owner)
 static void enter(struct turn *t, struct named_session *s)
 {
 	named_session_enter(s, &t->use);
-	loop_timer_set(&t->mcp->loop, &t->patience, (int64_t)t->patience_ms);
+	loop_timer_set(&t->mcp->loop, &t->patience, (int64_t)t->timeout_ms);
 }
 
-void turn_wait(struct turn *t, struct named_session *s, char *files, size_t files_len, uint64_t patience_ms, const struct turn_events *events, void *owner)
+void turn_wait(struct turn *t, struct named_session *s, char *files, size_t files_len, uint64_t timeout_ms, const struct turn_events *events, void *owner)
 {
-	*t = (struct turn){ .mcp = s->mcp, .files = files, .files_len = files_len, .patience_ms = patience_ms, .events = events, .owner = owner };
+	*t = (struct turn){ .mcp = s->mcp, .files = files, .files_len = files_len, .timeout_ms = timeout_ms, .events = events, .owner = owner };
 	snprintf(t->session, sizeof t->session, "%s", s->name);
 	t->use      = (struct session_use){ .ready = on_turn, .refused = on_refused, .owner = t, .is_call = true };
 	t->patience = (struct loop_timer){ .due = on_late, .owner = t };

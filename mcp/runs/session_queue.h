@@ -22,7 +22,7 @@ struct turn {
 	size_t                    files_len;
 	char                      left_out[300]; /* the first file that was not put, and why; "" */
 	struct loop_timer         patience;
-	uint64_t                  patience_ms;
+	uint64_t                  timeout_ms;
 	bool                      is_again;
 	char                      id[RUN_ID_LEN + 1]; /* of the session in which it had its turn; brigd's */
 	char                      run[RUN_ID_LEN + 1]; /* the run that it began; "": none yet */
@@ -34,7 +34,7 @@ struct turn {
 };
 
 /* files: see session_files_begin(); taken over; NULL: none. events are called later, not within this call. t must not move. */
-void turn_wait(struct turn *t, struct named_session *s, char *files, size_t files_len, uint64_t patience_ms, const struct turn_events *events, void *owner);
+void turn_wait(struct turn *t, struct named_session *s, char *files, size_t files_len, uint64_t timeout_ms, const struct turn_events *events, void *owner);
 /* Does it wait for its turn, or until its files are put? */
 bool turn_is_waiting(const struct turn *t);
 /* Its run has begun, which calls behind it are told. */

@@ -20,7 +20,7 @@ struct visit {
 	struct client_request request; /* first: a pointer to it is one to the visit. About a host; not under way: none is asked about */
 	struct call      *call;
 	struct execution *execution;
-	struct attendant  attendant;
+	struct waiter     waiter;
 	struct loop_timer wait, progress;
 };
 
@@ -30,8 +30,8 @@ static void visit_end(struct visit *v)
 	loop_timer_clear(&v->call->mcp->loop, &v->wait);
 	loop_timer_clear(&v->call->mcp->loop, &v->progress);
 	v->call->cancel = NULL;
-	asking_call_ends(v->call, v->execution);
-	execution_leave(v->execution, &v->attendant);
+	elicitation_call_ends(v->call, v->execution);
+	execution_leave(v->execution, &v->waiter);
 	free(v);
 }
 
@@ -74,7 +74,7 @@ static bool end_with_host(struct visit *v)
 		return false;
 	}
 	v->execution->is_lent |= lent;
-	result = asking_host_result(c, v->execution);
+	result = elicitation_host_result(c, v->execution);
 	visit_end(v);
 	call_result(c, result);
 	return true;
@@ -85,7 +85,7 @@ static bool asks_about_host(struct visit *v)
 	struct call      *c = v->call;
 	struct execution *x = v->execution;
 
-	if (x->state != EXECUTION_ENDED || !c->mcp->settings->ask_hosts || !asking_can(c) || *x->host || !hosts_next(x, x->host))
+	if (x->state != EXECUTION_ENDED || !c->mcp->settings->ask_hosts || !elicitation_can(c) || *x->host || !hosts_next(x, x->host))
 		return false;
 	x->hosts_asked++;
 	if (revision_is_modern(c->revision))
@@ -155,7 +155,7 @@ static void cancel(struct call *c)
 static void answer_with_question(struct visit *v)
 {
 	struct call *c      = v->call;
-	json_t      *result = asking_result(c, v->execution);
+	json_t      *result = elicitation_result(c, v->execution);
 
 	visit_end(v);
 	call_result(c, result);
@@ -166,10 +166,10 @@ static bool on_asks(void *owner, struct execution *x)
 	struct visit *v    = owner;
 	bool          lent = !*x->handle;
 
-	if (!asking_can(v->call))
+	if (!elicitation_can(v->call))
 		return false;
 	if (!revision_is_modern(v->call->revision)) {
-		asking_elicit(v->call, x);
+		elicitation_elicit(v->call, x);
 		return true;
 	}
 	if (!executions_keep(x))
@@ -225,12 +225,12 @@ void attend(struct call *c, struct execution *x, uint64_t wait_ms)
 		return;
 	}
 	*v = (struct visit){ .call = c, .execution = x };
-	v->attendant = (struct attendant){ .ended = on_ended, .asks = on_asks, .owner = v };
+	v->waiter = (struct waiter){ .ended = on_ended, .asks = on_asks, .owner = v };
 	v->wait      = (struct loop_timer){ .due = on_waited, .owner = v };
 	v->progress  = (struct loop_timer){ .due = on_progress, .owner = v };
 	c->work      = v;
 	c->cancel    = cancel;
-	execution_attend(x, &v->attendant);
+	execution_add_waiter(x, &v->waiter);
 	if (x->state == EXECUTION_ENDED) {
 		answer_or_ask(v);
 		return;

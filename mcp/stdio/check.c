@@ -4,7 +4,7 @@
 #include "brigd_link.h"
 #include "broker.h"
 #include "method.h"
-#include "place.h"
+#include "paths.h"
 #include "tool.h"
 #include "wire.h"
 
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* The time that a run may take beyond its own limit: on a slow machine, or with a rootfs that was never read before. */
-#define PATIENCE_MS 30000
+#define TIMEOUT_MS 30000
 
 #define PROGRAM "print('hello from a jail')\n6 * 7\n"
 #define SAYS    "hello from a jail\n"
@@ -63,7 +63,7 @@ static json_t *request_make(struct check *k, const char *method, json_t *params)
 
 static int wait_for_answer(struct check *k, const char *method, struct err *e)
 {
-	int64_t end = loop_now_ms() + (int64_t)k->mcp.settings->timeout_ms + PATIENCE_MS, left;
+	int64_t end = loop_now_ms() + (int64_t)k->mcp.settings->timeout_ms + TIMEOUT_MS, left;
 
 	while (!k->answer) {
 		if ((left = end - loop_now_ms()) <= 0) {
@@ -251,7 +251,7 @@ static void show_layers(struct check *k, const char *what, const json_t *layers,
 
 static void show_runs(struct check *k, const json_t *reply, int64_t first_ms, int64_t second_ms)
 {
-	char       *text = json_dumps(reply, JSON_COMPACT | JSON_REAL_PRECISION(15)), line[200 + PLACE_MAX];
+	char       *text = json_dumps(reply, JSON_COMPACT | JSON_REAL_PRECISION(15)), line[200 + PATH_SIZE];
 	bool        is_private;
 	const char *server = brigd_link_server(k->mcp.brigd_link, &is_private);
 

@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 
 #define READ_AT_ONCE (64 * KIB)
-#define PATIENCE_MS  1500 /* for calls that came before end of file */
+#define TIMEOUT_MS   1500 /* for calls that came before end of file */
 #define FLUSH_MS     300  /* for a client that reads the last answers slowly */
 
 static struct line_channel *of(struct channel *ch)
@@ -34,7 +34,7 @@ static void look_whether_done(struct line_channel *l)
 		l->mcp->ends = true;
 }
 
-static void patience_is_over(void *owner)
+static void timeout_is_over(void *owner)
 {
 	struct line_channel *l = owner;
 
@@ -51,7 +51,7 @@ static void patience_is_over(void *owner)
 static void be_patient(struct line_channel *l)
 {
 	if (!l->patience.set)
-		loop_timer_set(&l->mcp->loop, &l->patience, PATIENCE_MS);
+		loop_timer_set(&l->mcp->loop, &l->patience, TIMEOUT_MS);
 }
 
 /* --- what the loop waits for --- */
@@ -313,7 +313,7 @@ int line_channel_open(struct line_channel *l, struct mcp *m, int in, int out, st
 		.mcp      = m,
 		.lines    = { .max = RPC_MAX },
 		.again    = { .due = go_on, .owner = l },
-		.patience = { .due = patience_is_over, .owner = l },
+		.patience = { .due = timeout_is_over, .owner = l },
 	};
 	stream_end_open(&l->in, in, false);
 	output_open(&l->out, out);

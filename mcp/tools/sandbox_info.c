@@ -14,14 +14,14 @@ static const char *const tiers[] = { "basic", "data-science", "network", "filesy
 
 struct work {
 	struct call      *call;
-	const struct survey_reader *reader;
-	void             *owner;
-	struct fact       fact;
-	json_t           *hello, *names; /* names: of profiles that are still to be asked about */
-	char              asked[64];
-	struct survey     survey;
-	struct execution *probe;
-	struct attendant  probed;
+	const struct sandbox_info_reader *reader;
+	void                *owner;
+	struct fact          fact;
+	json_t              *hello, *names; /* names: of profiles that are still to be asked about */
+	char                 asked[64];
+	struct sandbox_info  survey;
+	struct execution    *probe;
+	struct waiter        probed;
 };
 
 static void work_free(struct work *w)
@@ -48,9 +48,9 @@ static void cancel(struct call *c)
 
 static void fail(struct work *w, const struct err *why)
 {
-	struct call                *c      = w->call;
-	const struct survey_reader *reader = w->reader;
-	void                       *owner  = w->owner;
+	struct call                      *c      = w->call;
+	const struct sandbox_info_reader *reader = w->reader;
+	void                             *owner  = w->owner;
 
 	c->cancel = NULL;
 	work_free(w);
@@ -90,7 +90,7 @@ static void on_probed(void *owner, struct execution *x)
 static void probe(struct work *w)
 {
 	struct err e;
-	const struct execution_order order = {
+	const struct execution_request order = {
 		.message   = json_pack("{ss ss ss}", "op", "run", "mode", "script", "profile", w->survey.preset),
 		.code      = "pass\n",
 		.code_len  = 5,
@@ -102,15 +102,15 @@ static void probe(struct work *w)
 		fail(w, &e);
 		return;
 	}
-	w->probed = (struct attendant){ .ended = on_probed, .owner = w };
-	execution_attend(w->probe, &w->probed);
+	w->probed = (struct waiter){ .ended = on_probed, .owner = w };
+	execution_add_waiter(w->probe, &w->probed);
 }
 
 static void look_at_isolation(struct work *w)
 {
 	const json_t *known = facts_isolation(w->call->mcp, w->survey.preset);
 
-	if (!known && survey_profile(&w->survey, w->survey.preset)) {
+	if (!known && sandbox_info_profile(&w->survey, w->survey.preset)) {
 		probe(w);
 		return;
 	}
@@ -155,7 +155,7 @@ static void ask_next(struct work *w)
 
 static void add_name(json_t *names, const char *name)
 {
-	if (!survey_lists(names, name))
+	if (!sandbox_info_lists(names, name))
 		json_array_append_new(names, json_string(name));
 }
 
@@ -177,7 +177,7 @@ static void on_hello(void *owner, const json_t *reply, const struct err *why)
 	ask_next(w);
 }
 
-void survey_seek(struct call *c, const struct survey_reader *reader, void *owner)
+void sandbox_info_seek(struct call *c, const struct sandbox_info_reader *reader, void *owner)
 {
 	struct work *w = calloc(1, sizeof *w);
 	struct err   e;
@@ -188,14 +188,14 @@ void survey_seek(struct call *c, const struct survey_reader *reader, void *owner
 		return;
 	}
 	*w = (struct work){ .call = c, .reader = reader, .owner = owner, .names = json_array() };
-	w->survey = (struct survey){ .profiles = json_object(), .isolation = json_array(), .preset = choice_profile(c->mcp->settings) };
+	w->survey = (struct sandbox_info){ .profiles = json_object(), .isolation = json_array(), .preset = choice_profile(c->mcp->settings) };
 	w->fact   = (struct fact){ .known = on_hello, .owner = w };
 	c->work   = w;
 	c->cancel = cancel;
 	fact_ask(&w->fact, c->mcp, "hello", NULL);
 }
 
-void survey_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct survey *s), const struct survey *s, const struct err *why)
+void sandbox_info_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct sandbox_info *s), const struct sandbox_info *s, const struct err *why)
 {
 	if (s)
 		tool_answer_data(c, make(c->mcp, s), false);
@@ -204,19 +204,19 @@ void survey_answer(struct call *c, json_t *(*make)(const struct mcp *m, const st
 }
 
 /* A rootfs that is built has a manifest with packages. */
-const json_t *survey_profile(const struct survey *s, const char *name)
+const json_t *sandbox_info_profile(const struct sandbox_info *s, const char *name)
 {
 	const json_t *found = json_object_get(s->profiles, name);
 
 	return json_array_size(json_object_get(found, "packages")) ? found : NULL;
 }
 
-const json_t *survey_modules(const struct survey *s, const char *name)
+const json_t *sandbox_info_modules(const struct sandbox_info *s, const char *name)
 {
-	return json_object_get(survey_profile(s, name), "modules");
+	return json_object_get(sandbox_info_profile(s, name), "modules");
 }
 
-bool survey_lists(const json_t *list, const char *text)
+bool sandbox_info_lists(const json_t *list, const char *text)
 {
 	for (size_t i = 0; i < json_array_size(list); i++)
 		if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
@@ -224,13 +224,13 @@ bool survey_lists(const json_t *list, const char *text)
 	return false;
 }
 
-json_t *survey_modules_beyond(const struct survey *s, const char *name)
+json_t *sandbox_info_modules_beyond(const struct sandbox_info *s, const char *name)
 {
-	const json_t *all = survey_modules(s, name), *basic = survey_modules(s, "basic");
+	const json_t *all = sandbox_info_modules(s, name), *basic = sandbox_info_modules(s, "basic");
 	json_t       *list = json_array();
 
 	for (size_t i = 0; i < json_array_size(all); i++)
-		if (!survey_lists(basic, json_string_value(json_array_get(all, i))))
+		if (!sandbox_info_lists(basic, json_string_value(json_array_get(all, i))))
 			json_array_append(list, json_array_get(all, i));
 	return list;
 }
@@ -261,9 +261,9 @@ static json_t *upstream_version(const char *version)
 	return json_stringn(from, plus < n ? plus : n);
 }
 
-json_t *survey_packages(const struct survey *s, const char *name)
+json_t *sandbox_info_packages(const struct sandbox_info *s, const char *name)
 {
-	const json_t *all  = json_object_get(survey_profile(s, name), "packages");
+	const json_t *all  = json_object_get(sandbox_info_profile(s, name), "packages");
 	json_t       *list = json_array();
 
 	for (size_t i = 0; i < json_array_size(all); i++) {

@@ -7,7 +7,7 @@
 #pragma once
 #include "call.h"
 
-struct survey {
+struct sandbox_info {
 	const json_t *hello;
 	json_t       *profiles;  /* by name: its explain reply, or {"error": text} */
 	const char   *preset;    /* the profile of calls that name none */
@@ -16,27 +16,27 @@ struct survey {
 };
 
 /* The caller of a survey. Exactly one of the two functions is called, once. */
-struct survey_reader {
+struct sandbox_info_reader {
 	bool isolation; /* the layers are wanted; false: nothing is run, and the survey does not have them */
 	/* s: borrowed; NULL: why says why there is none. Must answer the call. */
-	void (*known)(struct call *c, const struct survey *s, const struct err *why, void *owner);
+	void (*known)(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner);
 	void (*gone)(void *owner); /* the call was cancelled; NULL: nothing must be freed */
 };
-void survey_seek(struct call *c, const struct survey_reader *reader, void *owner);
+void sandbox_info_seek(struct call *c, const struct sandbox_info_reader *reader, void *owner);
 
 /* Answers the call with the object that make() returns, as data; if s is NULL, with why. */
-void survey_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct survey *s), const struct survey *s, const struct err *why);
+void sandbox_info_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct sandbox_info *s), const struct sandbox_info *s, const struct err *why);
 
 /* The survey in words, for a model; malloc'ed. NULL: out of memory. */
-char *survey_text(const struct mcp *m, const struct survey *s);
+char *sandbox_info_text(const struct mcp *m, const struct sandbox_info *s);
 
 /* The explain reply of a profile; NULL if it cannot be used: it is unknown, or its rootfs is not built. */
-const json_t *survey_profile(const struct survey *s, const char *name);
+const json_t *sandbox_info_profile(const struct sandbox_info *s, const char *name);
 /* The modules of a profile; borrowed. NULL: it cannot be used, or lists none. */
-const json_t *survey_modules(const struct survey *s, const char *name);
+const json_t *sandbox_info_modules(const struct sandbox_info *s, const char *name);
 /* The modules that the profile basic does not have; a new list. */
-json_t *survey_modules_beyond(const struct survey *s, const char *name);
+json_t *sandbox_info_modules_beyond(const struct sandbox_info *s, const char *name);
 /* Is the text in the list? */
-bool survey_lists(const json_t *list, const char *text);
+bool sandbox_info_lists(const json_t *list, const char *text);
 /* The Python packages of its rootfs, by the names and versions of their authors; a new list, the interpreter first. */
-json_t *survey_packages(const struct survey *s, const char *name);
+json_t *sandbox_info_packages(const struct sandbox_info *s, const char *name);

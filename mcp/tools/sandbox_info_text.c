@@ -25,9 +25,9 @@ static bool has_package(const json_t *packages, const char *name)
 }
 
 /* Python, and the packages that the profile basic does not have, with their versions. */
-static void print_libraries(FILE *out, const struct survey *s, const char *name)
+static void print_libraries(FILE *out, const struct sandbox_info *s, const char *name)
 {
-	json_t     *packages = survey_packages(s, name), *basic = survey_packages(s, "basic");
+	json_t     *packages = sandbox_info_packages(s, name), *basic = sandbox_info_packages(s, "basic");
 	const char *before = "";
 
 	for (size_t i = 0; i < json_array_size(packages); i++) {
@@ -42,16 +42,16 @@ static void print_libraries(FILE *out, const struct survey *s, const char *name)
 	json_decref(basic);
 }
 
-static void print_profile(FILE *out, const struct mcp *m, const struct survey *s, const char *name, const json_t *found)
+static void print_profile(FILE *out, const struct mcp *m, const struct sandbox_info *s, const char *name, const json_t *found)
 {
 	fprintf(out, "%s%s: ", name, strcmp(name, s->preset) == 0 ? " (the default)" : "");
 	print_libraries(out, s, name);
-	fprintf(out, "; %g s of time, at most %g; %" PRIu64 " MiB of memory, at most %" PRIu64 "\n", (double)order_preset_wall(m->settings, found) / 1000,
-		(double)order_most_wall(m->settings, found) / 1000, (uint64_t)(fact_limit(found, "limits", "memory_bytes") / MIB),
+	fprintf(out, "; %g s of time, at most %g; %" PRIu64 " MiB of memory, at most %" PRIu64 "\n", (double)run_request_preset_wall(m->settings, found) / 1000,
+		(double)run_request_most_wall(m->settings, found) / 1000, (uint64_t)(fact_limit(found, "limits", "memory_bytes") / MIB),
 		(uint64_t)(fact_limit(found, "ceilings", "memory_bytes") / MIB));
 }
 
-static void print_isolation(FILE *out, const struct survey *s, bool missing)
+static void print_isolation(FILE *out, const struct sandbox_info *s, bool missing)
 {
 	static const char mark[] = "missing:";
 	const char       *before = missing ? "Not in force here: " : "In force: ", *after = "";
@@ -68,7 +68,7 @@ static void print_isolation(FILE *out, const struct survey *s, bool missing)
 	fputs(after, out);
 }
 
-char *survey_text(const struct mcp *m, const struct survey *s)
+char *sandbox_info_text(const struct mcp *m, const struct sandbox_info *s)
 {
 	const json_t *preset = json_object_get(s->profiles, s->preset), *found;
 	char         *text   = NULL;
@@ -82,9 +82,9 @@ char *survey_text(const struct mcp *m, const struct survey *s)
 		fprintf(out, "No program can be run here: %s\n", json_string_value(s->why));
 	fputs("Profiles, and what they have beside Python's standard library:\n", out);
 	json_object_foreach(s->profiles, name, found)
-		if (survey_profile(s, name))
+		if (sandbox_info_profile(s, name))
 			print_profile(out, m, s, name, found);
-	fprintf(out, "There is no network, and nothing can be installed. Of the output %" PRIu64 " KiB are kept.\n", order_output(m->settings, preset) >> 10);
+	fprintf(out, "There is no network, and nothing can be installed. Of the output %" PRIu64 " KiB are kept.\n", run_request_output(m->settings, preset) >> 10);
 	if (m->settings->imports == IMPORTS_ENFORCE)
 		fputs("Only the modules that the profile lists can be imported; validate_code names those that are not.\n", out);
 	print_isolation(out, s, false);

@@ -67,7 +67,7 @@ struct work {
 	const char       *session; /* its name, borrowed from arguments; "": none */
 	json_t           *asked;   /* what the session has, or is to have; NULL: no session */
 	struct execution *check;
-	struct attendant  checked;
+	struct waiter     checked;
 };
 
 static void work_free(struct work *w)
@@ -121,7 +121,7 @@ static void refuse(struct work *w, const struct err *why)
 
 /* --- the last step --- */
 
-static int take_files(const struct work *w, struct execution_order *order, struct err *e)
+static int take_files(const struct work *w, struct execution_request *order, struct err *e)
 {
 	const json_t *files = json_object_get(w->arguments, "files");
 
@@ -131,7 +131,7 @@ static int take_files(const struct work *w, struct execution_order *order, struc
 }
 
 /* Fills in the rest of the order and starts it. order->message is taken over, even if it fails. */
-static struct execution *start(struct work *w, struct execution_order *order, struct err *e)
+static struct execution *start(struct work *w, struct execution_request *order, struct err *e)
 {
 	const json_t *code = json_object_get(w->arguments, "code"), *input = json_object_get(w->arguments, "stdin");
 
@@ -150,9 +150,9 @@ static struct execution *start(struct work *w, struct execution_order *order, st
 
 static struct execution *start_alone(struct work *w, struct answer_form *answer_form, struct err *e)
 {
-	struct execution_order order = { 0 };
+	struct execution_request order = { 0 };
 
-	if (order_run(w->call->mcp->settings, w->arguments, w->explained, w->warnings, &order.message, answer_form, e) < 0)
+	if (run_request_run(w->call->mcp->settings, w->arguments, w->explained, w->warnings, &order.message, answer_form, e) < 0)
 		return NULL;
 	hosts_into(w->call->mcp, order.message, w->explained);
 	return start(w, &order, e);
@@ -161,16 +161,16 @@ static struct execution *start_alone(struct work *w, struct answer_form *answer_
 /* A new session must be entered before the loop turns again, which start() does. */
 static struct execution *start_in_session(struct work *w, struct answer_form *answer_form, struct err *e)
 {
-	struct execution_order order = { 0 };
+	struct execution_request order = { 0 };
 
-	if (order_call(w->call->mcp->settings, w->arguments, w->explained, w->warnings, &order.message, answer_form, e) < 0)
+	if (run_request_call(w->call->mcp->settings, w->arguments, w->explained, w->warnings, &order.message, answer_form, e) < 0)
 		return NULL;
-	order.patience_ms = answer_form->timeout_ms;
-	order.session     = session_argument_make(w->call, w->session, w->asked, w->explained, w->warnings, e);
+	order.timeout_ms = answer_form->timeout_ms;
+	order.session    = session_argument_make(w->call, w->session, w->asked, w->explained, w->warnings, e);
 	if (order.session) {
 		answer_form->memory_bytes = (uint64_t)json_integer_value(json_object_get(json_object_get(order.session->message, "limits"), "memory_bytes"));
 		if (!answer_form->memory_bytes)
-			answer_form->memory_bytes = order_preset_memory(w->call->mcp->settings, w->explained);
+			answer_form->memory_bytes = run_request_preset_memory(w->call->mcp->settings, w->explained);
 		return start(w, &order, e);
 	}
 	json_decref(order.message);
@@ -243,7 +243,7 @@ static void check(struct work *w)
 {
 	struct err e;
 
-	w->checked = (struct attendant){ .ended = on_checked, .owner = w };
+	w->checked = (struct waiter){ .ended = on_checked, .owner = w };
 	w->check   = findings_seek(w->call, w->arguments, w->explained, &w->checked, &e);
 	if (!w->check)
 		refuse(w, &e);
@@ -292,7 +292,7 @@ static int take(struct work *w, const json_t *given, struct err *e)
 {
 	const json_t *code = json_object_get(given, "code");
 
-	if (json_is_string(code) && order_check_code(w->call->mcp->settings, code, e) < 0)
+	if (json_is_string(code) && run_request_check_code(w->call->mcp->settings, code, e) < 0)
 		return -1;
 	w->arguments = arguments_take(rows, given, w->warnings, e);
 	return w->arguments ? take_session(w, e) : -1;

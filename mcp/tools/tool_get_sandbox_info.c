@@ -27,17 +27,17 @@ static const struct { const char *key, *profile; } tiers[] = {
 };
 /* clang-format on */
 
-static json_t *modules_of(const struct survey *s, const char *profile)
+static json_t *modules_of(const struct sandbox_info *s, const char *profile)
 {
-	const json_t *all = survey_modules(s, profile);
+	const json_t *all = sandbox_info_modules(s, profile);
 
 	return all ? json_incref((json_t *)all) : json_array();
 }
 
-static json_t *allowed_imports(const struct survey *s)
+static json_t *allowed_imports(const struct sandbox_info *s)
 {
-	return json_pack("{so so so so}", "safe_stdlib", modules_of(s, "basic"), "data_science", survey_modules_beyond(s, "data-science"), "network",
-			 survey_modules_beyond(s, "network"), "filesystem", survey_modules_beyond(s, "filesystem"));
+	return json_pack("{so so so so}", "safe_stdlib", modules_of(s, "basic"), "data_science", sandbox_info_modules_beyond(s, "data-science"), "network",
+			 sandbox_info_modules_beyond(s, "network"), "filesystem", sandbox_info_modules_beyond(s, "filesystem"));
 }
 
 static size_t count_modules(const json_t *imports)
@@ -51,14 +51,14 @@ static size_t count_modules(const json_t *imports)
 	return n;
 }
 
-static json_t *security_profiles(const struct survey *s)
+static json_t *security_profiles(const struct sandbox_info *s)
 {
 	json_t *object = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(tiers); i++) {
 		const json_t *found = json_object_get(s->profiles, tiers[i].profile), *why = json_object_get(found, "error");
-		bool          usable = survey_profile(s, tiers[i].profile);
-		json_t       *row   = json_pack("{sb so}", "enabled", usable, "modules", i ? survey_modules_beyond(s, tiers[i].profile) : modules_of(s, "basic"));
+		bool          usable = sandbox_info_profile(s, tiers[i].profile);
+		json_t       *row   = json_pack("{sb so}", "enabled", usable, "modules", i ? sandbox_info_modules_beyond(s, tiers[i].profile) : modules_of(s, "basic"));
 
 		if (!usable)
 			json_object_set_new(row, "reason", why ? json_incref((json_t *)why) : json_sprintf("the rootfs is not built: brig rootfs build %s", json_string_value(json_object_get(found, "rootfs"))));
@@ -74,29 +74,29 @@ static json_t *size_text(const json_t *found, const char *group, const char *nam
 
 static json_t *limits_of(const struct mcp *m, const json_t *found)
 {
-	return json_pack("{so so so so}", "timeout", capabilities_seconds(order_preset_wall(m->settings, found)), "max_timeout",
-			 capabilities_seconds(order_most_wall(m->settings, found)), "memory_limit", size_text(found, "limits", "memory_bytes"),
+	return json_pack("{so so so so}", "timeout", capabilities_seconds(run_request_preset_wall(m->settings, found)), "max_timeout",
+			 capabilities_seconds(run_request_most_wall(m->settings, found)), "memory_limit", size_text(found, "limits", "memory_bytes"),
 			 "max_memory_limit", size_text(found, "ceilings", "memory_bytes"));
 }
 
-static json_t *profiles(const struct mcp *m, const struct survey *s)
+static json_t *profiles(const struct mcp *m, const struct sandbox_info *s)
 {
 	json_t     *list = json_array(), *found;
 	const char *name;
 
 	json_object_foreach(s->profiles, name, found)
-		if (survey_profile(s, name))
+		if (sandbox_info_profile(s, name))
 			json_array_append_new(list, json_pack("{ss sO so so}", "name", name, "rootfs", json_object_get(found, "rootfs"), "limits",
-							      limits_of(m, found), "packages", survey_packages(s, name)));
+							      limits_of(m, found), "packages", sandbox_info_packages(s, name)));
 	return list;
 }
 
-static bool is_preset(const struct survey *s, const char *profile)
+static bool is_preset(const struct sandbox_info *s, const char *profile)
 {
 	return strcmp(s->preset, profile) == 0;
 }
 
-static void put_second(json_t *info, const struct mcp *m, const struct survey *s)
+static void put_second(json_t *info, const struct mcp *m, const struct sandbox_info *s)
 {
 	const json_t *preset  = json_object_get(s->profiles, s->preset);
 	json_t       *imports = allowed_imports(s), *names = json_array();
@@ -104,8 +104,8 @@ static void put_second(json_t *info, const struct mcp *m, const struct survey *s
 	for (size_t i = 0; i < ARRAY_LEN(builtins); i++)
 		json_array_append_new(names, json_string(builtins[i]));
 	json_object_set_new(info, "restricted_python", json_false());
-	json_object_set_new(info, "timeout_seconds", capabilities_seconds(order_preset_wall(m->settings, preset)));
-	json_object_set_new(info, "max_output_size", json_integer((json_int_t)order_output(m->settings, preset)));
+	json_object_set_new(info, "timeout_seconds", capabilities_seconds(run_request_preset_wall(m->settings, preset)));
+	json_object_set_new(info, "max_output_size", json_integer((json_int_t)run_request_output(m->settings, preset)));
 	json_object_set_new(info, "security_capabilities",
 			    json_pack("{sb sb sb}", "network_enabled", m->settings->network || is_preset(s, "network"), "filesystem_enabled",
 				      m->settings->filesystem || is_preset(s, "filesystem"), "data_science_enabled",
@@ -116,25 +116,25 @@ static void put_second(json_t *info, const struct mcp *m, const struct survey *s
 }
 
 /* What the README of the published server promises. */
-static void put_promised(json_t *info, const struct mcp *m, const struct survey *s)
+static void put_promised(json_t *info, const struct mcp *m, const struct sandbox_info *s)
 {
 	const json_t *preset = json_object_get(s->profiles, s->preset);
 
 	json_object_set_new(info, "security_profiles", security_profiles(s));
 	json_object_set_new(info, "resource_limits",
-			    json_pack("{so so so}", "timeout", capabilities_seconds(order_preset_wall(m->settings, preset)), "max_output_size",
-				      json_integer((json_int_t)order_output(m->settings, preset)), "memory_limit",
-				      json_sprintf("%llum", (unsigned long long)(order_preset_memory(m->settings, preset) / MIB))));
+			    json_pack("{so so so}", "timeout", capabilities_seconds(run_request_preset_wall(m->settings, preset)), "max_output_size",
+				      json_integer((json_int_t)run_request_output(m->settings, preset)), "memory_limit",
+				      json_sprintf("%llum", (unsigned long long)(run_request_preset_memory(m->settings, preset) / MIB))));
 	json_object_set_new(info, "container_mode", json_pack("{sb sb}", "available", 1, "enabled", 1));
 }
 
-static json_t *make(const struct mcp *m, const struct survey *s)
+static json_t *make(const struct mcp *m, const struct sandbox_info *s)
 {
 	static const char *const policies[] = { [IMPORTS_ADVISE] = "advise", [IMPORTS_ENFORCE] = "enforce" };
 	json_t                  *info = json_pack("{sb ss}", "success", s->why == NULL, "default_profile", s->preset), *older = capabilities_json(m, s);
 
 	json_object_set_new(info, "error", s->why ? json_incref(s->why) : json_null());
-	json_object_set_new(info, "packages", survey_packages(s, s->preset));
+	json_object_set_new(info, "packages", sandbox_info_packages(s, s->preset));
 	json_object_set(info, "isolation", s->isolation);
 	json_object_set_new(info, "imports", json_string(policies[m->settings->imports]));
 	json_object_set_new(info, "profiles", profiles(m, s));
@@ -149,24 +149,24 @@ static json_t *make(const struct mcp *m, const struct survey *s)
 
 static const struct argument rows[] = { { { 0 }, false, NULL } };
 
-static void tell(struct call *c, const struct survey *s, const struct err *why, void *owner)
+static void tell(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner)
 {
-	char *text = s && c->mcp->settings->reply == REPLY_TEXT ? survey_text(c->mcp, s) : NULL;
+	char *text = s && c->mcp->settings->reply == REPLY_TEXT ? sandbox_info_text(c->mcp, s) : NULL;
 
 	(void)owner;
 	if (text)
 		tool_answer_text(c, text, false);
 	else
-		survey_answer(c, make, s, why);
+		sandbox_info_answer(c, make, s, why);
 	free(text);
 }
 
 static void call(struct call *c, const json_t *arguments)
 {
-	static const struct survey_reader reader = { .isolation = true, .known = tell };
+	static const struct sandbox_info_reader reader = { .isolation = true, .known = tell };
 
 	(void)arguments;
-	survey_seek(c, &reader, NULL);
+	sandbox_info_seek(c, &reader, NULL);
 }
 
 const struct tool tool_get_sandbox_info = {

@@ -9,18 +9,18 @@ static const char schema[] = "{\"type\":\"object\",\"properties\":{\"sandbox_typ
 
 static const struct argument rows[] = { { { 0 }, false, NULL } };
 
-static void tell(struct call *c, const struct survey *s, const struct err *why, void *owner)
+static void tell(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner)
 {
 	(void)owner;
-	survey_answer(c, capabilities_json, s, why);
+	sandbox_info_answer(c, capabilities_json, s, why);
 }
 
 static void call(struct call *c, const json_t *arguments)
 {
-	static const struct survey_reader reader = { .isolation = true, .known = tell };
+	static const struct sandbox_info_reader reader = { .isolation = true, .known = tell };
 
 	(void)arguments;
-	survey_seek(c, &reader, NULL);
+	sandbox_info_seek(c, &reader, NULL);
 }
 
 const struct tool tool_list_capabilities = {

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* Bytes that are kept of a file: as many as an image in a reply may have, or as a file in the directory for artifacts. */
-#define KEPT_BYTES  (GALLERY_ROOM / 4 * 3)
+#define KEPT_BYTES  (IMAGES_CAPACITY / 4 * 3)
 #define SAVED_BYTES (64 * MIB)
 enum { TAIL = 8 * 1024 };
 
@@ -110,7 +110,7 @@ static bool answer_image(struct work *w)
 	const char *type   = w->len == w->bytes ? image_type(w) : NULL;
 	char       *data   = type ? base64_encode(w->data, w->len) : NULL;
 	size_t      len    = data ? strlen(data) : 0;
-	bool        is_one = data && len <= GALLERY_ROOM && gallery_shows(type, data, len);
+	bool        is_one = data && len <= IMAGES_CAPACITY && images_shows(type, data, len);
 
 	if (is_one)
 		answer(w, json_pack("[{ss so} {ss ss ss}]", "type", "text", "text", json_sprintf("[%s, %zu bytes, shown below]", type, w->len), "type", "image", "data", data, "mimeType", type), false);

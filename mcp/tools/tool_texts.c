@@ -56,7 +56,7 @@ static void print_shown(FILE *out, const struct words *w)
 
 /* --- the rest --- */
 
-/* A timeout that was set counts, else that of the profile (order_preset_wall()). */
+/* A timeout that was set counts, else that of the profile (run_request_preset_wall()). */
 static uint64_t timeout_of(const struct settings *s, const json_t *profile)
 {
 	const json_t *own = json_object_get(json_object_get(profile, "limits"), "wall_ms");
@@ -70,7 +70,7 @@ static void print_packages(FILE *out, const struct words *w)
 	const char *text = json_string_value(json_object_get(w->profile, "description"));
 
 	if (text && text_is_plain(text) && strcmp(w->name, "basic") != 0)
-		fprintf(out, " It has %.*s.", greeting_brief(text), text);
+		fprintf(out, " It has %.*s.", instructions_brief(text), text);
 }
 
 static void print_timeout(FILE *out, const struct words *w)
@@ -93,7 +93,7 @@ void words_of(const struct mcp *m, struct words *ret)
 	const struct settings *s = m->settings;
 
 	*ret         = (struct words){ .name = choice_profile(s), .shown = m->shown.names, .has_roots = s->roots };
-	ret->profile = greeting_profile(ret->name);
+	ret->profile = instructions_profile(ret->name);
 	ret->hosts   = hosts_of(s, ret->profile);
 	text_from_milli(timeout_of(s, ret->profile), ret->timeout, sizeof ret->timeout);
 	text_from_milli(s->max_timeout_ms, ret->most, sizeof ret->most);

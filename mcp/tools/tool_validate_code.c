@@ -27,7 +27,7 @@ struct work {
 	json_t           *arguments;
 	struct fact       fact;
 	struct execution *check;
-	struct attendant  checked;
+	struct waiter     checked;
 };
 
 static void work_free(struct work *w)
@@ -72,7 +72,7 @@ static void on_explained(void *owner, const json_t *explained, const struct err 
 		refuse(w, why);
 		return;
 	}
-	w->checked = (struct attendant){ .ended = on_checked, .owner = w };
+	w->checked = (struct waiter){ .ended = on_checked, .owner = w };
 	w->check   = findings_seek(w->call, w->arguments, explained, &w->checked, &e);
 	if (!w->check)
 		refuse(w, &e);
@@ -82,7 +82,7 @@ static int take(struct work *w, const json_t *given, struct err *e)
 {
 	const json_t *code = json_object_get(given, "code");
 
-	if (json_is_string(code) && order_check_code(w->call->mcp->settings, code, e) < 0)
+	if (json_is_string(code) && run_request_check_code(w->call->mcp->settings, code, e) < 0)
 		return -1;
 	w->arguments = arguments_take(rows, given, NULL, e);
 	return w->arguments ? 0 : -1;

@@ -6,7 +6,7 @@
 #include "gc.h"
 #include "lint.h"
 #include "list.h"
-#include "place.h"
+#include "paths.h"
 #include "store.h"
 #include "text.h"
 #include "verify.h"
@@ -24,12 +24,12 @@
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct options {
-	bool          force, json, dry_run;
-	const char   *sources;
-	uint64_t      size_max;
-	char        **args;
-	int           n_args;
-	struct places places;
+	bool              force, json, dry_run;
+	const char       *sources;
+	uint64_t          size_max;
+	char            **args;
+	int               n_args;
+	struct brig_paths places;
 };
 
 /* --- commands --- */
@@ -70,7 +70,7 @@ static int command_import(const struct options *o, struct err *e)
 }
 
 /* Verifies one tree; text: its digest, or its name. */
-static int verify_text(const struct shelf *s, const char *text, struct err *e)
+static int verify_text(const struct tree_store *s, const char *text, struct err *e)
 {
 	scoped_store_tree t = STORE_TREE_NONE;
 
@@ -86,7 +86,7 @@ static int verify_text(const struct shelf *s, const char *text, struct err *e)
 }
 
 /* Verifies all of them, even after one has failed; each failure gets a line. */
-static int verify_texts(const struct shelf *s, const char *const *text, size_t n, struct err *e)
+static int verify_texts(const struct tree_store *s, const char *const *text, size_t n, struct err *e)
 {
 	size_t bad = 0;
 
@@ -102,13 +102,13 @@ static int verify_texts(const struct shelf *s, const char *const *text, size_t n
 	return bad ? -1 : 0;
 }
 
-static int verify_trees(const struct shelf *s, struct err *e)
+static int verify_trees(const struct tree_store *s, struct err *e)
 {
 	scoped_shelf_names trees = { 0 };
 	const char       **text;
 	int                result;
 
-	if (shelf_trees(s, &trees, e) < 0)
+	if (tree_store_trees(s, &trees, e) < 0)
 		return -1;
 	text = calloc(trees.n + 1, sizeof *text);
 	if (!text)
@@ -122,9 +122,9 @@ static int verify_trees(const struct shelf *s, struct err *e)
 
 static int command_verify(const struct options *o, struct err *e)
 {
-	scoped_shelf s = SHELF_NONE;
+	scoped_shelf s = TREE_STORE_NONE;
 
-	if (shelf_open(o->places.store[0], &s, e) < 0)
+	if (tree_store_open(o->places.store[0], &s, e) < 0)
 		return -1;
 	return o->n_args ? verify_texts(&s, (const char *const *)o->args, (size_t)o->n_args, e) : verify_trees(&s, e);
 }
@@ -132,9 +132,9 @@ static int command_verify(const struct options *o, struct err *e)
 /* A store that does not exist counts as empty, as it does for gc. */
 static int command_list(const struct options *o, struct err *e)
 {
-	scoped_shelf s = SHELF_NONE;
+	scoped_shelf s = TREE_STORE_NONE;
 
-	if (shelf_open(o->places.store[0], &s, e) < 0) {
+	if (tree_store_open(o->places.store[0], &s, e) < 0) {
 		if (e->kind != ERR_MISSING)
 			return -1;
 		if (o->json)
@@ -148,9 +148,9 @@ static int command_list(const struct options *o, struct err *e)
 
 static int command_gc(const struct options *o, struct err *e)
 {
-	scoped_shelf s = SHELF_NONE;
+	scoped_shelf s = TREE_STORE_NONE;
 
-	if (shelf_open(o->places.store[0], &s, e) < 0)
+	if (tree_store_open(o->places.store[0], &s, e) < 0)
 		return e->kind == ERR_MISSING ? 0 : -1;
 	return gc_run(&s, o->dry_run, stdout, e);
 }
@@ -308,7 +308,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 	int            letter;
 
 	make_longopts(c, longopts);
-	if (places_find(&o.places, &e) < 0)
+	if (brig_paths_find(&o.places, &e) < 0)
 		return finish(-1, &e);
 	opterr = 0;
 	while ((letter = getopt_long(argc, argv, ":h", longopts, NULL)) != -1) {

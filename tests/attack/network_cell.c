@@ -84,7 +84,7 @@ static int follow(struct run *run)
 	return WIFEXITED(end.wait_status) ? WEXITSTATUS(end.wait_status) : 128 + WTERMSIG(end.wait_status);
 }
 
-static int run_it(const struct profile *p, const struct places *places, const struct net_listeners *l, int sock, char *code)
+static int run_it(const struct profile *p, const struct brig_paths *places, const struct net_listeners *l, int sock, char *code)
 {
 	static const char *const paths[] = { "/usr/bin/python3", NULL };
 	char *const              argv[]  = { (char *)"python3", (char *)"-I", (char *)"-c", code, NULL }, *const envp[] = { NULL };
@@ -93,7 +93,7 @@ static int run_it(const struct profile *p, const struct places *places, const st
 	struct run               run;
 	struct err               e;
 	char                    *text;
-	struct run_order         order = {
+	struct launch_args       order = {
 		.profile = p, .policy = &policy, .limits = &p->limits, .exec_args = &args, .code_fd = -1, .files_fd = -1, .tools_fd = -1,
 		.listeners = l->ports ? l : NULL, .trust_fd = -1, .stdin_pipe = true,
 	};
@@ -109,7 +109,7 @@ static int run_it(const struct profile *p, const struct places *places, const st
 
 int main(int argc, char **argv)
 {
-	struct places        places;
+	struct brig_paths    places;
 	struct profile       profile;
 	struct net_listeners l;
 	struct err           e;
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 	if (argc != 5)
 		return 2;
 	l = listeners_of(argv[2]);
-	if (places_find(&places, &e) < 0 || profile_file_load(&profile, &places, argv[1], &e) < 0)
+	if (brig_paths_find(&places, &e) < 0 || profile_file_load(&profile, &places, argv[1], &e) < 0)
 		give_up(&e);
 	return run_it(&profile, &places, &l, atoi(argv[3]), argv[4]);
 }

@@ -178,7 +178,7 @@ LIMITS = {
     "F13": "two jails that want to talk can, bit by bit, through futexes on pages of the rootfs, in strict too",
     "G7": "below a wildcard (`*.example.org`), a name that is connected to is resolved outside, and tells its servers what it spells",
     "G8": "where TLS is not opened, a server with several names at one address may answer for another one inside of it (fronting, coalescing of HTTP/2, ECH)",
-    "I11": "a user with a service of his own owns the user namespaces that its jails and brig-proxy are in, and may look at what is in them; door and keeper "
+    "I11": "a user with a service of his own owns the user namespaces that its jails and brig-proxy are in, and may look at what is in them; server and monitor "
            "are outside",
     "H6": "brig sets no label of AppArmor or SELinux; the host's rules for unlabelled programs hold",
 }
@@ -198,15 +198,15 @@ UNCOVERED = [
 # What brig-security(7) says of whoever takes over a process, and the tests that act as it.
 TAKEN_OVER = [
     # process, what must hold, file::test of tests/
-    ("server", "a message that no server would send ends the monitor or starts nothing", "service/test_keeper.py::test_a_word_that_no_door_would_say_ends_the_keeper service/test_keeper.py::test_a_run_that_cannot_be_starts_nothing"),
-    ("server", "no ceiling is raised and no layer left out by a ticket", "service/test_tickets.py::test_a_ticket_is_good_for_one_run_within_its_profile"),
-    ("server", "no account but its own, no capability, a filter; it opens no file, executes nothing, reaches no network", "service/test_taken_over.py::test_a_process_has_these_rights_and_can_get_no_other service/test_taken_over.py::test_the_door_names_what_holds_it_and_owns_no_other_account systemd/test_service.py::test_the_door_has_an_account_and_nothing_else unit/test_confine.c"),
+    ("server", "a message that no server would send ends the monitor or starts nothing", "service/test_monitor.py::test_a_word_that_no_server_would_say_ends_the_monitor service/test_monitor.py::test_a_run_that_cannot_be_starts_nothing"),
+    ("server", "no ceiling is raised and no layer left out by a lease", "service/test_leases.py::test_a_lease_is_good_for_one_run_within_its_profile"),
+    ("server", "no account but its own, no capability, a filter; it opens no file, executes nothing, reaches no network", "service/test_taken_over.py::test_a_process_has_these_rights_and_can_get_no_other service/test_taken_over.py::test_the_server_names_what_holds_it_and_owns_no_other_account systemd/test_service.py::test_the_server_has_an_account_and_nothing_else unit/test_confine.c"),
     ("server", "it shows no file of the kernel's that tells of the host", "service/test_shown_directories.py::test_what_the_kernel_tells_of_the_host_is_not_shown"),
     ("server", "its account looks into no other process", "service/test_taken_over.py::test_the_account_of_a_process_looks_into_none_of_the_service"),
-    ("monitor", "two capabilities and never a third; no process traces it", "service/test_taken_over.py::test_a_process_has_these_rights_and_can_get_no_other service/test_taken_over.py::test_the_account_of_a_process_looks_into_none_of_the_service systemd/test_service.py::test_the_keeper_has_two_capabilities_and_can_get_no_other service/test_daemon_rootless.py::test_his_other_programs_cannot_trace_his_door_and_keeper"),
+    ("monitor", "two capabilities and never a third; no process traces it", "service/test_taken_over.py::test_a_process_has_these_rights_and_can_get_no_other service/test_taken_over.py::test_the_account_of_a_process_looks_into_none_of_the_service systemd/test_service.py::test_the_monitor_has_two_capabilities_and_can_get_no_other service/test_daemon_rootless.py::test_his_other_programs_cannot_trace_his_server_and_monitor"),
     ("monitor", "it holds no parser of ours, and nothing that builds a cell", "release/test_floors.py::test_what_has_privilege_holds_its_own_code_only"),
     ("monitor", "the unit confines it", "systemd/test_units.py::test_systemd_counts_little_exposure"),
-    ("monitor", "what it sends may end the service: every client is told, and nothing is left", "service/test_taken_over.py::test_a_keeper_that_lies_ends_runs_that_are_told_and_leaves_nothing"),
+    ("monitor", "what it sends may end the service: every client is told, and nothing is left", "service/test_taken_over.py::test_a_monitor_that_lies_ends_runs_that_are_told_and_leaves_nothing"),
     ("reader", "no client reaches it, and no process of the server's account", "service/test_reload.py::test_the_reader_has_no_socket_to_a_client_and_is_not_traceable service/test_taken_over.py::test_the_account_of_a_process_looks_into_none_of_the_service"),
     ("supervisor", "whatever it sends, server, monitor and other profiles go on", "service/test_taken_over.py::test_whatever_a_process_of_one_profile_says_the_others_are_served unit/test_run.c"),
     ("supervisor", "of other profiles and of the host it reaches no process and no file", "service/test_taken_over.py::test_root_of_a_profiles_user_namespace_reaches_no_other_profile_and_nothing_of_the_host"),

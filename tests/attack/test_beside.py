@@ -26,7 +26,7 @@ AT_ONCE = 2 # runs, or processes of a client
 HONEST = host.own_id(6)
 CONFIG = {"access": [{"uid": 0}, {"uid": HONEST, "runs_per_minute": 0}]} # the bomb has the presets
 ENDS = {"exited", "oom", "timeout_wall", "timeout_cpu", "output_limit"}
-SERVICE = {"door", "keeper", "supervisor", "zygote", "sweeper", "reader", "init"} # the other processes below it are programs
+SERVICE = {"server", "monitor", "supervisor", "zygote", "sweeper", "reader", "init"} # the other processes below it are programs
 
 
 def honest_runs(path, seconds):

@@ -1,4 +1,4 @@
-/* fuzz_answer.c - a number of descriptors, then any bytes, as an answer of the door: what a client accepts has every key of its row, and what it prints is a line */
+/* fuzz_answer.c - a number of descriptors, then any bytes, as an answer of the server: what a client accepts has every key of its row, and what it prints is a line */
 #include "client_protocol.h"
 #include "fuzz.h"
 #include "shape.h"

@@ -1,12 +1,12 @@
 /* fuzz_group_path.c - any bytes as /proc/self/cgroup and as a counter file: paths stay below the mount, figures are figures */
 #include "fuzz.h"
-#include "group_path.h"
+#include "cg_path.h"
 
 static void must_stay_below(const char *text, const char *controller, size_t room)
 {
 	char path[64] = "untouched";
 
-	if (group_path_find(text, controller, path, room) < 0) {
+	if (cg_path_find(text, controller, path, room) < 0) {
 		must(strcmp(path, "untouched") == 0);
 		return;
 	}
@@ -39,11 +39,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
 		must_stay_below(text, controllers[i], 64);
 		must_stay_below(text, controllers[i], 12);
-		must_about(text, !*controllers[i] || group_list_has(text, controllers[i]) == is_a_word(text, controllers[i]));
+		must_about(text, !*controllers[i] || cg_list_has(text, controllers[i]) == is_a_word(text, controllers[i]));
 	}
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		must(group_key_value(text, keys[i]) >= -1);
-	must(group_device_sum(text, "rbytes=") >= -1);
+		must(cg_key_value(text, keys[i]) >= -1);
+	must(cg_device_sum(text, "rbytes=") >= -1);
 	free(text);
 	return 0;
 }

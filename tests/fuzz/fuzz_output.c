@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool           keep, is_cut;
 	size_t         max, half;
 
-	gallery_init(&o.gallery, NULL, "");
+	images_init(&o.gallery, NULL, "");
 	if (size < 2) {
 		outcome_done(&o);
 		return 0;

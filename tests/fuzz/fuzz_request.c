@@ -45,11 +45,11 @@ static void must_hold(const struct protocol_request *r, size_t fds)
 /* Whatever is asked, nothing above a ceiling comes out of it. */
 static void must_only_lower(const struct protocol_request *r)
 {
-	static const int             none[1];
-	static struct served_profile profile = { .name = "fuzz" };
-	static const struct places   places;
-	struct run_plan              plan;
-	struct denial                d;
+	static const int               none[1];
+	static struct served_profile   profile = { .name = "fuzz" };
+	static const struct brig_paths places;
+	struct run_plan                plan;
+	struct denial                  d;
 
 	if (r->kind != REQUEST_exec || json_array_size(r->ro)) /* descriptors are not made of bytes */
 		return;

@@ -15,7 +15,7 @@
 #include "filter.h"
 #include "fuzz.h"
 #include "generate.h"
-#include "group_path.h"
+#include "cg_path.h"
 #include "id_range.h"
 #include "manifest.h"
 #include "method.h"
@@ -569,7 +569,7 @@ static void make_group_path(struct seeds *s)
 {
 	static const char *const controllers[] = { "memory", "pids", "cpu", "cpuacct", "blkio", "" };
 
-	begin(s, "group_path");
+	begin(s, "cg_path");
 	words(s, controllers, ARRAY_LEN(controllers) - 1);
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
 		put_text(s, "%zu:%s:/a/b\n", i, controllers[i]);

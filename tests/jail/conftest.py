@@ -77,7 +77,7 @@ def guest(pyc, tmp_path):
 
 @pytest.fixture(scope="module")
 def service(jail):
-    lack = daemon.lacks_binaries("brigd", "keeper")
+    lack = daemon.lacks_binaries("brigd", "monitor")
     if lack:
         pytest.fail(lack)
     with daemon.Daemon(None) as service:

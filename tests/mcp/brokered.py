@@ -1,4 +1,4 @@
-"""brig-mcp with servers, and programs whose part the test plays: before a door that is none, so that no jail is needed.
+"""brig-mcp with servers, and programs whose part the test plays: before a server that is none, so that no jail is needed.
 
     with Brokered({"t": own_server()}) as b:
         with b.run() as program:                       # a call of execute_code, and the program's end of its bridge
@@ -14,7 +14,7 @@ import queue
 import socket
 import tempfile
 
-from support import fake_door, host
+from support import fake_server, host
 from support import mcp as mcp_client
 from test_mcp_tools_brigd import EXPLAINED
 
@@ -109,7 +109,7 @@ class Program:
             self.sock.close()
         for fd in self.pipes.values():
             os.close(fd)
-        self.connection.send({**fake_door.ended(**record), "tag": self.request["tag"]})
+        self.connection.send({**fake_server.ended(**record), "tag": self.request["tag"]})
 
     def __enter__(self):
         return self
@@ -152,16 +152,16 @@ class Brokered:
         self.file = self.file or folder / "servers.json"
         if not self.file.exists():
             self.file.write_text(json.dumps({"mcpServers": self.servers}))
-        env = self.stack.enter_context(fake_door.door(self.serve))
-        self.door = env["BRIG_SOCKET"]
+        env = self.stack.enter_context(fake_server.server(self.serve))
+        self.server = env["BRIG_SOCKET"]
         self.mcp = mcp_client.McpStdio("--servers", str(self.file), *self.args, env={**env, **self.env}, cwd=self.cwd, **self.keys)
         self.stack.push(self.mcp)
         return self
 
     def __exit__(self, *error):
-        if not self.was_asked: # so that the door does not wait for anybody
+        if not self.was_asked: # so that the server does not wait for anybody
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
-                sock.connect(self.door)
+                sock.connect(self.server)
         return self.stack.__exit__(*error)
 
     @property

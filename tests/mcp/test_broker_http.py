@@ -189,12 +189,12 @@ def test_brig_mcp_itself_can_be_the_server_at_the_address(start_http):
 
 @pytest.fixture
 def http_asks(start_http, tmp_path):
-    """brig-mcp --http with servers, before a door of the test."""
+    """brig-mcp --http with servers, before a server of the test."""
     with Brokered({"t": own_server()}) as b:
-        server = start_http("--servers", str(b.file), env={"BRIG_SOCKET": b.door})
+        server = start_http("--servers", str(b.file), env={"BRIG_SOCKET": b.server})
         b.was_asked = True
         yield b, server
-        server.close() # before the door, which serves it until it goes
+        server.close() # before the server, which serves it until it goes
 
 
 @pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])

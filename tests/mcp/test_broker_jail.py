@@ -1,4 +1,4 @@
-"""Programs in real jails, with brig-mcp, brigd and a server of tools: what the tests with a door of their own leave out."""
+"""Programs in real jails, with brig-mcp, brigd and a server of tools: what the tests with a server of their own leave out."""
 import json
 import subprocess
 

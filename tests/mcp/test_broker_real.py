@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from brokered import Brokered, Program, own_server, wait_until
-from support import fake_door, host, node
+from support import fake_server, host, node
 from support import mcp as mcp_client
 from test_mcp_tools_brigd import EXPLAINED
 
@@ -197,7 +197,7 @@ def test_clients_of_the_sdks_ask_a_person(sdk, mode, answer, ends, tmp_path):
             seen.append(program.call("t.wipe", what="x"))
             program.end()
     steps = [{"do": "call", "name": "execute_code", "arguments": {"code": "1"}}]
-    with fake_door.door(serve) as env:
+    with fake_server.server(serve) as env:
         said = node.drive(steps, sdk=sdk, mode=mode, command=[mcp_client.binary(), "--servers", file], env=env, elicit=answer)
     assert said["connect"] is None and ends in seen[0], (said, seen)
     (question,) = said["asked"]

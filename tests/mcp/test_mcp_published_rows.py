@@ -429,8 +429,8 @@ def test_the_audit_has_the_same_id_and_a_hash_of_the_code(mcp_service_with_audit
 def mcp_service_with_audit(built_mcp):
     with tempfile.TemporaryDirectory(prefix="brig-test-") as scratch: # pytest's own folders are closed to the service's account
         folder = pathlib.Path(scratch)
-        door = pwd.getpwnam("_brig-door").pw_uid if daemons.has_account("_brig-door") else daemons.ACCOUNTS["_brig-door"]
-        os.chown(folder, door, door)
+        server = pwd.getpwnam("_brig-door").pw_uid if daemons.has_account("_brig-door") else daemons.ACCOUNTS["_brig-door"]
+        os.chown(folder, server, server)
         folder.chmod(0o755)
         with daemons.Daemon({"audit": {"file": str(folder / "audit.jsonl")}}) as daemon:
             yield daemon, folder / "audit.jsonl"

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from support import fake_door, host
+from support import fake_server, host
 from support import mcp as mcp_client
 from test_mcp_tools_brigd import end, served, start
 
@@ -30,7 +30,7 @@ def entries(data):
 
 
 class Sessions:
-    """A door with sessions. asked: the requests; answer: what a request gets instead of the usual, by its op."""
+    """A server with sessions. asked: the requests; answer: what a request gets instead of the usual, by its op."""
 
     def __init__(self, **answer):
         self.asked, self.opened, self.answer, self.puts, self.open_tag, self.changed = [], 0, answer, [], None, threading.Condition()
@@ -113,18 +113,18 @@ def run(mcp, **arguments):
 
 
 def refuse(connection, request, code, message, field=None):
-    connection.send({**fake_door.refusal(code, message, field), "tag": request["tag"]})
+    connection.send({**fake_server.refusal(code, message, field), "tag": request["tag"]})
 
 
 # --- what is asked for -----------------------------------------------------------------------------------------
 
 def test_what_belongs_to_a_session_is_said_when_it_is_opened_and_the_rest_with_each_call():
-    door = Sessions()
-    with served(door) as mcp:
+    server = Sessions()
+    with served(server) as mcp:
         run(mcp, timeout=60, memory_limit="512m", env={"K": "v"})
         run(mcp)
-    opened, first, second = door.asked
-    for request in door.asked:
+    opened, first, second = server.asked
+    for request in server.asked:
         request.pop("tag")
     assert opened == {"op": "open", "profile": "basic", "limits": {"memory_bytes": 512 << 20}, "env": ["K=v"], "wait_ms": 60000}, "and nothing of a name, which another of this user could use"
     assert first == {"op": "run", "session": ID(1), "limits": {"wall_ms": 60000, "cpu_ms": 60000, "output_bytes": 1 << 20}}
@@ -132,26 +132,26 @@ def test_what_belongs_to_a_session_is_said_when_it_is_opened_and_the_rest_with_e
 
 
 def test_a_preset_of_memory_need_not_be_held_and_a_missing_limit_may_be_allowed():
-    door = Sessions()
-    with served(door, "--allow-missing", "memory") as mcp:
+    server = Sessions()
+    with served(server, "--allow-missing", "memory") as mcp:
         run(mcp)
-    assert (door.asked[0]["limits"], door.asked[0]["allow_missing"]) == ({}, ["memory"])
+    assert (server.asked[0]["limits"], server.asked[0]["allow_missing"]) == ({}, ["memory"])
 
 
 def test_files_go_before_the_run_in_one_list_with_an_end_of_each():
-    door = Sessions()
-    with served(door) as mcp:
+    server = Sessions()
+    with served(server) as mcp:
         run(mcp, files=[{"path": "a", "content": "x"}, {"path": "b", "base64": "AAE="}])
-    assert door.ops() == ["open", "files", "run"] and door.puts == [[(REGULAR, b"a", b"x"), (REGULAR, b"b", b"\0\1"), (END, b"", b""), (END, b"", b"")]]
+    assert server.ops() == ["open", "files", "run"] and server.puts == [[(REGULAR, b"a", b"x"), (REGULAR, b"b", b"\0\1"), (END, b"", b""), (END, b"", b"")]]
 
 
 def test_the_end_of_a_session_is_asked_for_once_and_its_name_is_another_session_then():
-    door = Sessions()
-    with served(door) as mcp:
+    server = Sessions()
+    with served(server) as mcp:
         run(mcp)
         mcp.call("end_session", {"session": "a"})
         run(mcp)
-    assert door.ops() == ["open", "run", "close", "open", "run"] and (door.asked[2]["session"], door.asked[4]["session"]) == (ID(1), ID(2))
+    assert server.ops() == ["open", "run", "close", "open", "run"] and (server.asked[2]["session"], server.asked[4]["session"]) == (ID(1), ID(2))
 
 
 # --- a session that is gone ------------------------------------------------------------------------------------
@@ -164,65 +164,65 @@ def test_a_call_in_a_session_that_brigd_does_not_know_is_made_in_a_new_one_with_
         if request["session"] != ID(1):
             return False
         return refuse(connection, request, "not_found", GONE, "session")
-    door = Sessions(run=gone)
-    with served(door) as mcp:
+    server = Sessions(run=gone)
+    with served(server) as mcp:
         said = run(mcp, files=[{"path": "a", "content": "x"}])
-    assert door.ops() == ["open", "files", "run", "open", "files", "run"] and door.puts[0] == door.puts[1]
-    assert said["success"] is True and door.asked[5]["session"] == ID(2)
+    assert server.ops() == ["open", "files", "run", "open", "files", "run"] and server.puts[0] == server.puts[1]
+    assert said["success"] is True and server.asked[5]["session"] == ID(2)
 
 
 @pytest.mark.parametrize("op", ["run", "files"])
 def test_a_session_that_is_never_known_is_told_and_not_asked_for_for_ever(op):
-    door = Sessions(**{op: lambda connection, request: refuse(connection, request, "not_found", GONE, "session")})
-    with served(door) as mcp:
+    server = Sessions(**{op: lambda connection, request: refuse(connection, request, "not_found", GONE, "session")})
+    with served(server) as mcp:
         said = run(mcp, files=[{"path": "a", "content": "x"}])
-    assert said["success"] is False and "its lifetime of 3600 s was over" in said["error"] and door.ops().count("open") <= 2, said
+    assert said["success"] is False and "its lifetime of 3600 s was over" in said["error"] and server.ops().count("open") <= 2, said
 
 
 def test_the_end_of_an_idle_session_is_told_to_the_next_call_in_the_words_of_brigd():
-    door = Sessions()
-    with served(door) as mcp:
+    server = Sessions()
+    with served(server) as mcp:
         run(mcp)
         def ends(connection, request):
-            connection.send({**fake_door.ended(exit_reason="cancelled", session_end="it was idle for 600 s"), "run": ID(1), "tag": door.open_tag})
+            connection.send({**fake_server.ended(exit_reason="cancelled", session_end="it was idle for 600 s"), "run": ID(1), "tag": server.open_tag})
             return False
-        door.answer["run"] = ends # while a call is asked for: that one still goes to the old session
+        server.answer["run"] = ends # while a call is asked for: that one still goes to the old session
         run(mcp)
-        door.answer.pop("run")
+        server.answer.pop("run")
         words = mcp_client.text_of(mcp.call("read_file", {"session": "a", "path": "x"}))
         assert host.poll(lambda: "is lost, with its variables and files: it was idle for 600 s" in mcp_client.text_of(mcp.call("read_file", {"session": "a", "path": "x"}))), words
-        door.answer["run"] = lambda connection, request: door.do_run(connection, request, state="new")
+        server.answer["run"] = lambda connection, request: server.do_run(connection, request, state="new")
         assert "the earlier one is lost, with its variables and files: it was idle for 600 s. This one is new" in run(mcp)["session"]["note"]
-    assert "close" not in door.ops()
+    assert "close" not in server.ops()
 
 
 def test_a_call_that_comes_while_brigd_closes_its_session_is_made_in_a_new_one_that_knows_why():
     def closes(connection, request):
         if request["session"] != ID(1):
-            return door.do_run(connection, request, state="new")
+            return server.do_run(connection, request, state="new")
         refuse(connection, request, "not_found", "session 0b5e55ed is being closed", "session")
-        return connection.send({**fake_door.ended(exit_reason="cancelled", session_end="its client closed it"), "run": ID(1), "tag": door.open_tag})
-    door = Sessions(run=closes)
-    with served(door) as mcp:
+        return connection.send({**fake_server.ended(exit_reason="cancelled", session_end="its client closed it"), "run": ID(1), "tag": server.open_tag})
+    server = Sessions(run=closes)
+    with served(server) as mcp:
         assert "the earlier one is lost, with its variables and files: its client closed it." in run(mcp)["session"]["note"]
-    assert door.ops() == ["open", "run", "open", "run"]
+    assert server.ops() == ["open", "run", "open", "run"]
 
 
 @pytest.mark.parametrize("code, field, words, reason", [
     ("denied", "env[0]", "env: K: no", "denied"), ("busy", None, "no", "busy"), ("above_ceiling", "limits.memory_bytes", "memory_limit: no", "denied"),
     ("missing", None, "no", "setup_failed")])
 def test_a_session_that_cannot_be_opened_is_told_to_all_calls_that_wait(code, field, words, reason):
-    door = Sessions(open=lambda connection, request: refuse(connection, request, code, "no", field))
-    with served(door) as mcp:
+    server = Sessions(open=lambda connection, request: refuse(connection, request, code, "no", field))
+    with served(server) as mcp:
         for said in (run(mcp, env={"K": "v"}), run(mcp, env={"K": "v"})):
             assert (said["error"], said["exit_reason"]) == (words, reason), said
         assert "no" in mcp_client.text_of(mcp.call("write_file", {"session": "a", "path": "x", "content": ""}))
-    assert door.ops() == ["open"] * 3
+    assert server.ops() == ["open"] * 3
 
 
 def test_a_session_whose_jail_cannot_be_built_is_told():
     def fails(connection, request):
-        record = fake_door.ended(exit_reason="setup_failed", exit_code=None, error={"type": "SETUP", "message": "mount: no"})
+        record = fake_server.ended(exit_reason="setup_failed", exit_code=None, error={"type": "SETUP", "message": "mount: no"})
         connection.send({**record, "run": ID(1), "tag": request["tag"]})
     with served(Sessions(open=fails)) as mcp:
         said = run(mcp)
@@ -237,7 +237,7 @@ def test_a_context_that_is_busy_is_told():
 
 # --- ends ------------------------------------------------------------------------------------------------------
 
-def held(door, **record):
+def held(server, **record):
     """A run goes on until it is interrupted or cancelled; "ends": the op that ends it."""
     ends = record.pop("ends")
     kept = []
@@ -250,30 +250,30 @@ def held(door, **record):
         connection.send({"reply": request["op"], "run": request["run"], "tag": request["tag"]})
         if request["op"] == ends:
             end(connection, kept[-1], session={"id": ID(1), "context": "main", "state": record.pop("state"), "age_ms": 1, "idle_left_ms": 1000}, **record)
-    door.answer |= {"run": begins, "interrupt": stop, "cancel": stop}
-    return door
+    server.answer |= {"run": begins, "interrupt": stop, "cancel": stop}
+    return server
 
 
 def test_a_cancelled_call_is_interrupted_and_that_is_enough():
-    door = held(Sessions(), ends="interrupt", state="kept", exit_code=130)
-    with served(door, "--yield-after", "0.05") as mcp:
+    server = held(Sessions(), ends="interrupt", state="kept", exit_code=130)
+    with served(server, "--yield-after", "0.05") as mcp:
         said = run(mcp)
         ended = mcp.data("cancel_execution", {"execution_id": said["execution_id"]})
-    assert door.ops() == ["open", "run", "interrupt"] and ended["exit_reason"] == "cancelled" and ended["session"]["state"] == "kept"
+    assert server.ops() == ["open", "run", "interrupt"] and ended["exit_reason"] == "cancelled" and ended["session"]["state"] == "kept"
 
 
 def test_a_call_that_an_interrupt_does_not_end_is_cancelled():
-    door = held(Sessions(), ends="cancel", state="lost", exit_reason="cancelled", exit_code=None)
-    with served(door, "--yield-after", "0.05") as mcp:
+    server = held(Sessions(), ends="cancel", state="lost", exit_reason="cancelled", exit_code=None)
+    with served(server, "--yield-after", "0.05") as mcp:
         said = run(mcp)
         ended = mcp.data("cancel_execution", {"execution_id": said["execution_id"]})
-    assert door.ops() == ["open", "run", "interrupt", "cancel"] and door.asked[3]["reason"] == "cancelled"
+    assert server.ops() == ["open", "run", "interrupt", "cancel"] and server.asked[3]["reason"] == "cancelled"
     assert ended["session"]["note"] == "Session 'a': lost: the interpreter ended (it was cancelled); variables are gone; files are still there."
 
 
 def test_a_call_that_ended_by_itself_just_then_has_ended_by_itself():
-    door = held(Sessions(), ends="interrupt", state="kept", exit_code=0)
-    with served(door, "--yield-after", "0.05") as mcp:
+    server = held(Sessions(), ends="interrupt", state="kept", exit_code=0)
+    with served(server, "--yield-after", "0.05") as mcp:
         said = run(mcp)
         assert mcp.data("cancel_execution", {"execution_id": said["execution_id"]})["exit_reason"] == "exited"
 
@@ -281,9 +281,9 @@ def test_a_call_that_ended_by_itself_just_then_has_ended_by_itself():
 # --- files that make no sense ----------------------------------------------------------------------------------
 
 def moved(reply, close=False):
-    door = Sessions()
-    door.answer["files"] = lambda connection, request: door.do_files(connection, request, reply, close) or True
-    return door
+    server = Sessions()
+    server.answer["files"] = lambda connection, request: server.do_files(connection, request, reply, close) or True
+    return server
 
 
 BROKEN = {
@@ -355,7 +355,7 @@ def test_a_program_that_replaces_the_end_of_a_picture_has_it_not_shown():
 
 
 def test_a_call_is_cancelled_while_its_files_are_put():
-    door = Sessions()
+    server = Sessions()
     held_open = []
 
     def never(connection, request):
@@ -363,12 +363,12 @@ def test_a_call_is_cancelled_while_its_files_are_put():
         held_open.append(ours)
         connection.send({"reply": "files", "session": request["session"], "tag": request["tag"]}, [theirs.fileno()])
         theirs.close()
-    door.answer["files"] = never
-    with served(door) as mcp:
+    server.answer["files"] = never
+    with served(server) as mcp:
         call = mcp.begin_call("execute_code", {"code": "1", "session": "a", "files": [{"path": "a", "content": "x"}]})
-        door.wait("files")
+        server.wait("files")
         call.cancel()
-        assert run(mcp)["success"] is True and door.ops() == ["open", "files", "run"]
+        assert run(mcp)["success"] is True and server.ops() == ["open", "files", "run"]
         while held_open[0].recv(1 << 16):
             pass # until the socket is closed
 
@@ -382,12 +382,12 @@ def test_a_brigd_without_sessions_is_told_of():
 
 def test_who_waits_for_a_session_to_open_waits_for_no_other_call():
     """The time of its turn is that of other calls in the session: to open one may take longer than a call may."""
-    door, held_back = Sessions(), []
-    door.answer["open"] = lambda connection, request: held_back.append((connection, request)) or True
-    with served(door, "--progress", "0.25") as mcp:
+    server, held_back = Sessions(), []
+    server.answer["open"] = lambda connection, request: held_back.append((connection, request)) or True
+    with served(server, "--progress", "0.25") as mcp:
         call = mcp.begin_call("execute_code", {"code": "1", "session": "a", "timeout": 0.05}, token="t")
         call.wait_progress()
-        door.do_open(*held_back[0])
+        server.do_open(*held_back[0])
         assert mcp_client.data_of(call.result())["success"] is True
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from support import fake_door, host
+from support import fake_server, host
 from support import mcp as mcp_client
 
 LIMITS = {"wall_ms": 30000, "cpu_ms": 30000, "memory_bytes": 1 << 28, "pids": 64, "cpus": 1.0, "output_bytes": 1 << 20, "tmp_bytes": 1 << 26,
@@ -21,7 +21,7 @@ EXPLAINED = {"reply": "explain", "profile": "basic", "rootfs": "basic", "policy"
 
 @contextlib.contextmanager
 def served(script, *args, **explained):
-    """A server of MCP in front of a door that explains, and then does what the script says: script(connection, the request)."""
+    """A server of MCP in front of a server that explains, and then does what the script says: script(connection, the request)."""
     def serve(connection):
         while True:
             request = connection.receive()
@@ -31,7 +31,7 @@ def served(script, *args, **explained):
                 connection.send({**EXPLAINED, **explained, "tag": request["tag"]})
             elif script(connection, request) == "end":
                 return
-    with fake_door.door(serve) as env, mcp_client.McpStdio(*args, env=env) as mcp:
+    with fake_server.server(serve) as env, mcp_client.McpStdio(*args, env=env) as mcp:
         yield mcp
 
 
@@ -43,7 +43,7 @@ def end(connection, request, **record):
     for name in ("stdout", "stderr", "result"):
         if name in connection.pipes:
             os.close(connection.pipes.pop(name))
-    connection.send({**fake_door.ended(**record), "tag": request["tag"]})
+    connection.send({**fake_server.ended(**record), "tag": request["tag"]})
 
 
 def test_what_is_asked_for_is_what_was_said():
@@ -68,7 +68,7 @@ def test_what_is_asked_for_is_what_was_said():
     ("unavailable", None, "no", "setup_failed"), ("broken", None, "no", "setup_failed"), ("bad_field", "imports[1]", "allowed_imports: no", "denied")])
 def test_a_refusal_names_the_argument(code, field, words, reason):
     def script(connection, request):
-        connection.send({**fake_door.refusal(code, "no", field), "tag": request["tag"]})
+        connection.send({**fake_server.refusal(code, "no", field), "tag": request["tag"]})
     with served(script) as mcp:
         result = mcp.call("execute_code", {"code": "1", "env": {"K": "v"}})
         said = mcp_client.data_of(result)
@@ -76,7 +76,7 @@ def test_a_refusal_names_the_argument(code, field, words, reason):
 
 
 def waiting(tag):
-    return {"event": "waiting", "run": fake_door.STARTED["run"], "tag": tag, "why": "8 runs at once: your quota is used up"}
+    return {"event": "waiting", "run": fake_server.STARTED["run"], "tag": tag, "why": "8 runs at once: your quota is used up"}
 
 
 def test_a_program_waits_for_a_place_for_a_minute():
@@ -94,7 +94,7 @@ def test_a_program_waits_for_a_place_for_a_minute():
 
 def test_a_program_for_which_no_place_became_free_says_so():
     def script(connection, request):
-        connection.send({**fake_door.refusal("busy", "waited too long: 8 runs at once", retry_after_ms=100), "tag": request["tag"]})
+        connection.send({**fake_server.refusal("busy", "waited too long: 8 runs at once", retry_after_ms=100), "tag": request["tag"]})
     with served(script) as mcp:
         said = mcp.execute("1")
     assert said["exit_reason"] == "busy" and "waited too long" in said["error"], said
@@ -106,7 +106,7 @@ def test_a_run_that_waits_for_a_place_can_be_cancelled_and_yields():
     def script(connection, request):
         if request["op"] == "cancel":
             cancelled.append(request["run"])
-            connection.send({**fake_door.refusal("busy", "cancelled while it waited"), "tag": tags[-1]})
+            connection.send({**fake_server.refusal("busy", "cancelled while it waited"), "tag": tags[-1]})
             answered.release()
             return
         tags.append(request["tag"])
@@ -123,9 +123,9 @@ def test_a_run_that_waits_for_a_place_can_be_cancelled_and_yields():
         assert told.wait(host.HANG)
         asked.cancel()
         assert set(mcp.list_tools())
-        for _ in range(2): # else the door writes to a server that has gone
+        for _ in range(2): # else the server writes to a server that has gone
             assert answered.acquire(timeout=host.HANG)
-    assert cancelled[0] == fake_door.STARTED["run"]
+    assert cancelled[0] == fake_server.STARTED["run"]
 
 
 def test_a_run_that_is_cancelled_before_it_hears_that_there_is_no_place_is_cancelled():
@@ -133,7 +133,7 @@ def test_a_run_that_is_cancelled_before_it_hears_that_there_is_no_place_is_cance
 
     def script(connection, request):
         assert cancelled.wait(host.HANG)
-        connection.send({**fake_door.refusal("busy", "all places are taken", retry_after_ms=50), "tag": request["tag"]})
+        connection.send({**fake_server.refusal("busy", "all places are taken", retry_after_ms=50), "tag": request["tag"]})
     with served(script, "--yield-after", "0.05") as mcp:
         said = mcp.execute("1")
         asked = mcp.begin_call("cancel_execution", {"execution_id": said["execution_id"]})
@@ -160,14 +160,14 @@ def test_cancel_is_sent_as_soon_as_the_run_has_started():
         assert mcp.list_tools() # the cancel was read
         go.set()
         assert host.poll(lambda: cancelled)
-    assert [{key: value for key, value in one.items() if key != "tag"} for one in cancelled] == [{"op": "cancel", "run": fake_door.STARTED["run"], "reason": "cancelled"}]
+    assert [{key: value for key, value in one.items() if key != "tag"} for one in cancelled] == [{"op": "cancel", "run": fake_server.STARTED["run"], "reason": "cancelled"}]
 
 
 MADNESS = {
     "garbage": lambda connection, request: connection.send(b"}{"),
     "no-object": lambda connection, request: connection.send(b"[1]"),
     "unknown-event": lambda connection, request: connection.send({"event": "exploded", "run": "x", "tag": request["tag"]}),
-    "no-descriptors": lambda connection, request: connection.send({**fake_door.STARTED, "tag": request["tag"]}),
+    "no-descriptors": lambda connection, request: connection.send({**fake_server.STARTED, "tag": request["tag"]}),
     "no-record": lambda connection, request: connection.send({"event": "ended", "run": "x", "tag": request["tag"]}),
     "too-deep": lambda connection, request: connection.send(b"[" * 60000),
 }
@@ -184,9 +184,9 @@ def test_a_brigd_that_says_what_it_may_not_is_hung_up_on(name):
 
 def test_answers_to_nobody_are_dropped():
     def script(connection, request):
-        connection.send({**fake_door.ended(), "tag": 999999})
+        connection.send({**fake_server.ended(), "tag": 999999})
         reading, writing = os.pipe()
-        connection.send({**fake_door.STARTED, "tag": 888888}, [reading, writing])
+        connection.send({**fake_server.STARTED, "tag": 888888}, [reading, writing])
         os.close(reading)
         os.close(writing)
         start(connection, request)
@@ -198,7 +198,7 @@ def test_answers_to_nobody_are_dropped():
 
 def test_an_end_without_a_start_is_told():
     def script(connection, request):
-        connection.send({**fake_door.ended(exit_reason="setup_failed", exit_code=None, error={
+        connection.send({**fake_server.ended(exit_reason="setup_failed", exit_code=None, error={
             "type": "SETUP", "message": "set-up step seccomp: no", "traceback": None, "line": None, "offset": None}), "tag": request["tag"]})
     with served(script) as mcp:
         result = mcp.call("execute_code", {"code": "1", "detail": True})
@@ -217,8 +217,8 @@ def test_an_end_without_a_start_does_not_count_for_another_that_runs(tmp_path):
                 if n == 1:
                     start(connection, request)
                 else:
-                    connection.send({**fake_door.ended(exit_reason="setup_failed", exit_code=None), "tag": request["tag"]})
-    with doors(tmp_path, script) as env, mcp_client.HttpServer(env=env) as server:
+                    connection.send({**fake_server.ended(exit_reason="setup_failed", exit_code=None), "tag": request["tag"]})
+    with servers(tmp_path, script) as env, mcp_client.HttpServer(env=env) as server:
         client = server.client()
         client.begin_call("execute_code", {"code": "1"})
         assert host.poll(lambda: b"brig_mcp_running 1" in client.raw(own=True, method="GET", path="/metrics")[2])
@@ -228,7 +228,7 @@ def test_an_end_without_a_start_does_not_count_for_another_that_runs(tmp_path):
 
 def test_the_last_word_of_a_brigd_that_cannot_serve_is_told():
     def script(connection, request):
-        connection.send(fake_door.refusal("broken", "set-up step start-brigd: no control groups"))
+        connection.send(fake_server.refusal("broken", "set-up step start-brigd: no control groups"))
         return "end"
     with served(script) as mcp:
         said = mcp.execute("1")
@@ -244,14 +244,14 @@ def test_a_brigd_that_goes_in_the_middle_of_a_run():
         result = mcp.call("execute_code", {"code": "1"})
         said = mcp_client.data_of(result)
     assert result["isError"] is True and said["exit_reason"] == "cancelled" and said["stdout"] == "so far\n" and "brigd was killed" in said["error"]
-    assert said["execution_id"] == fake_door.STARTED["run"]
+    assert said["execution_id"] == fake_server.STARTED["run"]
 
 
 def test_a_stream_that_somebody_keeps_open_does_not_delay_the_end():
     def script(connection, request):
         start(connection, request)
         os.write(connection.pipes["stdout"], b"all\n")
-        connection.send({**fake_door.ended(), "tag": request["tag"]}) # the pipes stay open
+        connection.send({**fake_server.ended(), "tag": request["tag"]}) # the pipes stay open
     with served(script) as mcp:
         assert mcp.execute("1")["stdout"] == "all\n"
 
@@ -300,13 +300,13 @@ def test_an_event_is_no_answer_to_a_question():
         request = connection.receive()
         connection.start("result", tag=request["tag"])
         connection.receive()
-    with fake_door.door(script) as env, mcp_client.McpStdio(env=env) as mcp:
+    with fake_server.server(script) as env, mcp_client.McpStdio(env=env) as mcp:
         said = mcp.execute("1")
     assert said["exit_reason"] == "setup_failed" and "brigd" in said["error"]
 
 
 @contextlib.contextmanager
-def doors(folder, *scripts):
+def servers(folder, *scripts):
     """A service that serves one connection after another, each by its own script(connection)."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(str(folder / "brig.sock"))
@@ -317,7 +317,7 @@ def doors(folder, *scripts):
             for script in scripts:
                 sock, _ = listening.accept()
                 sock.settimeout(host.HANG)
-                connection = fake_door.Connection(sock)
+                connection = fake_server.Connection(sock)
                 try:
                     script(connection)
                 finally:
@@ -345,7 +345,7 @@ def test_what_was_not_sent_yet_when_brigd_hung_up_is_asked_anew(tmp_path):
         for request in runs(connection):
             start(connection, request)
             end(connection, request)
-    with doors(tmp_path, leaves, stays) as env, mcp_client.McpStdio(env=env) as mcp:
+    with servers(tmp_path, leaves, stays) as env, mcp_client.McpStdio(env=env) as mcp:
         asked = [mcp.begin_call("execute_code", {"code": "1"}) for _ in range(40)]
         said = [mcp_client.data_of(one.result()) for one in asked]
         assert [one["exit_reason"] for one in said] == ["exited"] * 40, {one["error"] for one in said}

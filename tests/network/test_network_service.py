@@ -43,9 +43,9 @@ def run(service, program, **keys):
 
 def proxies(service):
     """(pid, uid) of each brig-proxy of the service."""
-    keeper = service.one("keeper")
+    monitor = service.one("monitor")
     found = []
-    for pid in host.read(f"/proc/{keeper}/task/{keeper}/children").split():
+    for pid in host.read(f"/proc/{monitor}/task/{monitor}/children").split():
         if host.read(f"/proc/{pid}/comm") == "brig-proxy\n":
             found.append((int(pid), os.stat(f"/proc/{pid}").st_uid))
     return found

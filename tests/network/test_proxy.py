@@ -1,4 +1,4 @@
-"""brig-proxy, the real executable: what a program in a cell reaches through it, what it does not, and what the door is told of it."""
+"""brig-proxy, the real executable: what a program in a cell reaches through it, what it does not, and what the server is told of it."""
 import os
 import resource
 import socket
@@ -421,7 +421,7 @@ def test_two_runs_have_rules_of_their_own_and_the_end_of_one_closes_its_own(prox
     assert "one.example over" in cell.curl("https://one.example/").stdout
 
 
-def test_the_proxy_ends_with_its_door_and_the_cell_is_refused_at_once(proxy, cell):
+def test_the_proxy_ends_with_its_server_and_the_cell_is_refused_at_once(proxy, cell):
     proxy.begin(cell, "shop.example")
     assert WHO in cell.curl("-4", "https://shop.example/who").stdout
     assert proxy.end() == 0 and proxy.said() == ""
@@ -430,7 +430,7 @@ def test_the_proxy_ends_with_its_door_and_the_cell_is_refused_at_once(proxy, cel
 
 def test_a_message_of_another_kind_ends_the_proxy(proxy):
     proxy.send(proxies.Message(7, 1))
-    ends(proxy, "brig-proxy: the door sent a message that is none of its protocol: kind 7 for a new run, 1, with 0 descriptors\n")
+    ends(proxy, "brig-proxy: the server sent a message that is none of its protocol: kind 7 for a new run, 1, with 0 descriptors\n")
 
 
 def ends(proxy, *said):
@@ -441,14 +441,14 @@ def test_a_message_of_another_size_or_with_more_descriptors_ends_the_proxy(start
     for message, fds in ((b"x", []), (bytes(100), []), (proxies.Message(proxies.BEGIN, 1), [0] * 4)):
         proxy = start()
         proxy.send(message, fds)
-        ends(proxy, "brig-proxy: the door sent a message of another size, or with more descriptors, than its protocol has\n")
+        ends(proxy, "brig-proxy: the server sent a message of another size, or with more descriptors, than its protocol has\n")
 
 
 def test_a_run_that_begins_twice_ends_the_proxy(proxy, cell):
     run = proxy.begin(cell, "shop.example")
     fds = [proxies.memory(b"") for _ in range(3)]
     proxy.send(proxies.Message(proxies.BEGIN, run.number, 1, 1), fds)
-    ends(proxy, f"brig-proxy: the door sent a message that is none of its protocol: kind 1 for the run, {run.number}, with 3 descriptors\n")
+    ends(proxy, f"brig-proxy: the server sent a message that is none of its protocol: kind 1 for the run, {run.number}, with 3 descriptors\n")
 
 
 def malformed_configs():
@@ -692,7 +692,7 @@ def test_a_connection_that_begins_when_its_run_is_over_reaches_nothing(run, cell
     run.comes_to("shop.example", 443, "done", "")
     before = len(internet.dns_questions())
     at = proxies.Report.over.offset
-    run.mapped[at:at + 4] = (1).to_bytes(4, sys.byteorder) # as the door does
+    run.mapped[at:at + 4] = (1).to_bytes(4, sys.byteorder) # as the server does
     for way in (None, "http", "socks5h"):
         done = cell.curl("https://one.example/who", proxy=way)
         assert done.returncode != 0 and WHO not in done.stdout, done.stdout

@@ -330,7 +330,7 @@ def service(net, tmp_path_factory):
         one.chmod(0o644)
     audit = folder / "audit" / "audit.log"
     audit.parent.mkdir(mode=0o700)
-    for one in (token, audit.parent): # of the door, which reads the one and writes in the other
+    for one in (token, audit.parent): # of the server, which reads the one and writes in the other
         os.chown(one, pwd.getpwnam("_brig-door").pw_uid if daemons.has_account("_brig-door") else daemons.ACCOUNTS["_brig-door"], 0)
     with net.daemon({"ready": 1, "audit": {"file": str(audit)}}, env={"BRIG_PROFILES": str(folder)}) as daemon:
         daemon.audit = audit

@@ -17,7 +17,7 @@ import threading
 import pytest
 
 from support import daemon as daemons
-from support import fake_door as fake
+from support import fake_server as fake
 from support import host
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -259,10 +259,10 @@ def test_no_service_is_an_exception_that_says_what_to_do(tmp_path):
 @pytest.mark.parametrize("answer", [b"no json", b"[]", b"{}", b'{"event":"ended"}', b'{"event":"started","run":"x","streams":["stdout"],"output_bytes":1}'],
                          ids=["no JSON", "a list", "nothing", "an end without a record", "a start without its streams"])
 def test_a_service_that_talks_nonsense_is_one_that_is_broken(answer):
-    def script(door):
-        door.receive()
-        door.sock.send(answer)
-    with fake.door(script) as env, pytest.raises((brig.ProtocolError, brig.ServiceLost)):
+    def script(server):
+        server.receive()
+        server.sock.send(answer)
+    with fake.server(script) as env, pytest.raises((brig.ProtocolError, brig.ServiceLost)):
         brig.run("1", server="service", path=env["BRIG_SOCKET"])
 
 
@@ -270,18 +270,18 @@ def test_a_service_that_talks_nonsense_is_one_that_is_broken(answer):
 def test_a_program_that_takes_back_its_output_makes_nobody_wait(is_over):
     stolen, done, seen, readers = threading.Event(), threading.Event(), [], {}
 
-    def script(door):
-        tag = door.receive()["tag"]
+    def script(server):
+        tag = server.receive()["tag"]
         ends = [os.pipe() for _ in range(2)]
         for name, (reading, writing) in zip(("stdout", "stderr"), ends):
             os.write(writing, b"x")
             readers[name] = os.open(f"/proc/self/fd/{writing}", os.O_RDONLY) # as a program does it
-            door.pipes[name] = writing
-        door.send({**fake.STARTED, "tag": tag}, [reading for reading, _ in ends])
+            server.pipes[name] = writing
+        server.send({**fake.STARTED, "tag": tag}, [reading for reading, _ in ends])
         for reading, _ in ends:
             os.close(reading)
         assert is_over or stolen.wait(host.HANG)
-        door.send({**fake.ended(), "tag": tag})
+        server.send({**fake.ended(), "tag": tag})
         assert done.wait(host.HANG), "the client still waits for a byte"
 
     def thief(of):
@@ -290,7 +290,7 @@ def test_a_program_that_takes_back_its_output_makes_nobody_wait(is_over):
             os.read(readers[of], 1)
             stolen.set()
         return take
-    with fake.door(script) as env:
+    with fake.server(script) as env:
         result = brig.run("1", on_stdout=thief("stderr"), on_stderr=thief("stdout"), server="service", path=env["BRIG_SOCKET"])
         done.set()
     for fd in readers.values():
@@ -315,13 +315,13 @@ def test_a_file_of_proc_is_put_with_what_is_read_from_it():
 
 
 def test_files_that_no_pattern_of_a_run_names_are_not_in_its_result():
-    def script(door):
-        tag = door.receive()["tag"]
-        with socket.socket(fileno=os.dup(door.fds[-1])) as files:
+    def script(server):
+        tag = server.receive()["tag"]
+        with socket.socket(fileno=os.dup(server.fds[-1])) as files:
             files.sendall(b"".join(struct.pack("=IIQ", 1, len(name), 1) + name + b"1" for name in (b".bashrc", b"a*", b"ab", b"out/b.csv", b"out/c")) + bytes(16))
-        door.start(tag=tag)
-        door.send({**fake.ended(), "tag": tag})
-    with fake.door(script) as env:
+        server.start(tag=tag)
+        server.send({**fake.ended(), "tag": tag})
+    with fake.server(script) as env:
         result = brig.run("1", get=["out/*.csv", r"a\*"], server="service", path=env["BRIG_SOCKET"])
     assert (result.files, result.left_out) == ({"a*": b"1", "out/b.csv": b"1"}, {})
 

@@ -13,7 +13,7 @@ import threading
 import pytest
 
 from support import daemon as daemons
-from support import fake_door as fake
+from support import fake_server as fake
 from support import host
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -393,13 +393,13 @@ def entry(kind, name=b"", size=0, data=b""):
     pytest.param(b"".join(entry(LIST, b"%d" % n) for n in range(100_001)), "more than 100000 files", marks=pytest.mark.nightly),
 ], ids=["climbs", "absolute", "NUL", "kind", "long", "wrong way", "huge", "short", "half a header", "nothing", "endless"])
 def test_a_session_that_lies_about_files_is_told_and_the_client_goes_on(said, words):
-    def script(door):
+    def script(server):
         ours, theirs = socket.socketpair()
-        asked = door.receive()
-        door.send({"event": "opened", "run": "u", "session": "u", "name": None, "idle_ms": 1, "lifetime_ms": 1, "tag": asked["tag"]})
-        asked = door.receive()
+        asked = server.receive()
+        server.send({"event": "opened", "run": "u", "session": "u", "name": None, "idle_ms": 1, "lifetime_ms": 1, "tag": asked["tag"]})
+        asked = server.receive()
         with theirs:
-            door.send({"reply": "files", "session": "u", "tag": asked["tag"]}, [theirs.fileno()])
+            server.send({"reply": "files", "session": "u", "tag": asked["tag"]}, [theirs.fileno()])
         with ours:
             try:
                 ours.sendall(said)
@@ -408,9 +408,9 @@ def test_a_session_that_lies_about_files_is_told_and_the_client_goes_on(said, wo
                     pass
             except OSError: # the client has had enough
                 pass
-        asked = door.receive()
-        door.send({"reply": "list", "runs": [], "left_out": 0, "sessions": [], "tag": asked["tag"]})
-    with fake.door(script) as env:
+        asked = server.receive()
+        server.send({"reply": "list", "runs": [], "left_out": 0, "sessions": [], "tag": asked["tag"]})
+    with fake.server(script) as env:
         session = brig.Session(server="service", path=env["BRIG_SOCKET"])
         with pytest.raises(brig.FilesFailed, match=words):
             session.get("x")
@@ -426,19 +426,19 @@ NAMES = b"a", b"b.csv", b"d/b.csv", b"d/e/c", b"[x]", b"x", b".a", b"back\\slash
     ("[]ax[]", "a x"), ("[!a]", "x d/b.csv d/e/c"), ("[^b-z]", "a"), ("[[]x]", "[x]"), ("[[:alpha:]]", "a x d/b.csv d/e/c"), ("back\\slash", "back\\slash"), ("d/e/c/f", ""), ("**.csv", "b.csv \udcff.csv"), ("b*c*v", "b.csv"),
 ])
 def test_a_session_that_sends_more_than_was_asked_for_sends_it_in_vain(pattern, fits):
-    def script(door):
-        tag = door.receive()["tag"]
-        door.send({"event": "opened", "run": "u", "session": "u", "name": None, "idle_ms": 1, "lifetime_ms": 1, "tag": tag})
+    def script(server):
+        tag = server.receive()["tag"]
+        server.send({"event": "opened", "run": "u", "session": "u", "name": None, "idle_ms": 1, "lifetime_ms": 1, "tag": tag})
         for kind in FILE, LIST:
             ours, theirs = socket.socketpair()
-            asked = door.receive()
+            asked = server.receive()
             with theirs:
-                door.send({"reply": "files", "session": "u", "tag": asked["tag"]}, [theirs.fileno()])
+                server.send({"reply": "files", "session": "u", "tag": asked["tag"]}, [theirs.fileno()])
             with ours:
                 ours.sendall(b"".join(entry(each, name, 1, b"1" if each == FILE else b"") for each in (kind, FILE + LIST - kind) for name in NAMES) + entry(END))
                 while ours.recv(1 << 16):
                     pass
-    with fake.door(script) as env:
+    with fake.server(script) as env:
         session = brig.Session(server="service", path=env["BRIG_SOCKET"])
         got, listed = session.get(pattern), session.files(pattern)
         session.leave()
@@ -446,16 +446,16 @@ def test_a_session_that_sends_more_than_was_asked_for_sends_it_in_vain(pattern, 
 
 
 def test_a_session_that_sends_nothing_is_left_after_the_time_that_was_said():
-    def script(door):
+    def script(server):
         ours, theirs = socket.socketpair()
-        asked = door.receive()
-        door.send({"event": "opened", "run": "u", "session": "u", "name": None, "idle_ms": 1, "lifetime_ms": 1, "tag": asked["tag"]})
-        asked = door.receive()
+        asked = server.receive()
+        server.send({"event": "opened", "run": "u", "session": "u", "name": None, "idle_ms": 1, "lifetime_ms": 1, "tag": asked["tag"]})
+        asked = server.receive()
         with theirs:
-            door.send({"reply": "files", "session": "u", "tag": asked["tag"]}, [theirs.fileno()])
-        assert door.receive() is None
+            server.send({"reply": "files", "session": "u", "tag": asked["tag"]}, [theirs.fileno()])
+        assert server.receive() is None
         ours.close()
-    with fake.door(script) as env:
+    with fake.server(script) as env:
         session = brig.Session(server="service", path=env["BRIG_SOCKET"])
         with pytest.raises(brig.FilesFailed, match="not moved within 0.2 s"):
             session.get("x", timeout=0.2)
@@ -625,18 +625,18 @@ def test_nothing_stays_open_after_a_session(where):
 @pytest.mark.parametrize("answer", [b"no json", b"[]", b'{"event":"opened","run":"x","tag":1}', b'{"event":"ended","run":"x","tag":1}'],
                          ids=["no JSON", "a list", "no id", "an end without a record"])
 def test_a_service_that_talks_nonsense_is_one_that_is_broken(answer):
-    def script(door):
-        door.receive()
-        door.sock.send(answer)
-    with fake.door(script) as env, pytest.raises((brig.ProtocolError, brig.ServiceLost)):
+    def script(server):
+        server.receive()
+        server.sock.send(answer)
+    with fake.server(script) as env, pytest.raises((brig.ProtocolError, brig.ServiceLost)):
         brig.Session(server="service", path=env["BRIG_SOCKET"])
 
 
 def test_a_brigd_without_sessions_says_so():
-    def script(door):
-        asked = door.receive()
-        door.send({**fake.refusal("bad_field", "unknown request \"open\"", "op"), "tag": asked["tag"]})
-    with fake.door(script) as env, pytest.raises(brig.Refused, match="unknown request"):
+    def script(server):
+        asked = server.receive()
+        server.send({**fake.refusal("bad_field", "unknown request \"open\"", "op"), "tag": asked["tag"]})
+    with fake.server(script) as env, pytest.raises(brig.Refused, match="unknown request"):
         brig.Session(server="service", path=env["BRIG_SOCKET"])
 
 

@@ -14,7 +14,7 @@ PROTOCOL = [*IO, "common/protocol"]
 SPEC = [*PROTOCOL, "jail/spec"]
 CLIENT = [*PROTOCOL, "common/client"]
 MCP = [*CLIENT, "mcp/rpc", "mcp/broker"]
-CELL = [*SPEC, "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/order", "jail/child", "jail/zygote"]
+CELL = [*SPEC, "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/messages", "jail/child", "jail/zygote"]
 # Folder: the floors it stands on, each of them further up in this table. A file may include headers of its own folder and of these.
 FLOORS = {
     "common": [],
@@ -27,20 +27,20 @@ FLOORS = {
     "jail/cgroup": [*SPEC, "jail/privilege"],
     "jail/seccomp": SPEC,
     "jail/profile": SPEC,
-    "jail/order": [*SPEC, "jail/cgroup"],
-    "jail/child": [*SPEC, "jail/cgroup", "jail/seccomp", "jail/order"],
-    "jail/zygote": [*SPEC, "jail/privilege", "jail/order", "jail/child"],
-    "jail/zygote/module": [*SPEC, "jail/order", "jail/child", "jail/zygote"],
+    "jail/messages": [*SPEC, "jail/cgroup"],
+    "jail/child": [*SPEC, "jail/cgroup", "jail/seccomp", "jail/messages"],
+    "jail/zygote": [*SPEC, "jail/privilege", "jail/messages", "jail/child"],
+    "jail/zygote/module": [*SPEC, "jail/messages", "jail/child", "jail/zygote"],
     "jail/cell": CELL,
-    "jail/watch": [*CELL, "jail/cell"],
-    "jail/supervisor": [*CELL, "jail/cell", "jail/watch"],
-    "jail/launcher": [*CELL, "jail/cell", "jail/watch"],
-    "jail/keeper": [*SPEC, "jail/privilege", "jail/cgroup", "jail/order"],
+    "jail/runner": [*CELL, "jail/cell"],
+    "jail/supervisor": [*CELL, "jail/cell", "jail/runner"],
+    "jail/launcher": [*CELL, "jail/cell", "jail/runner"],
+    "jail/monitor": [*SPEC, "jail/privilege", "jail/cgroup", "jail/messages"],
     "jail/audit": SPEC,
-    "jail/rules": [*SPEC, "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/profile", "jail/order"],
-    "jail/plan": [*SPEC, "jail/privilege", "jail/order", "jail/rules"],
-    "jail/server": [*SPEC, "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/order", "jail/launcher", "jail/audit", "jail/rules", "jail/plan"],
-    "jail/daemon": [*SPEC, "jail/privilege", "jail/cgroup", "jail/order", "jail/audit", "jail/rules", "jail/server"],
+    "jail/config": [*SPEC, "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/profile", "jail/messages"],
+    "jail/plan": [*SPEC, "jail/privilege", "jail/messages", "jail/config"],
+    "jail/server": [*SPEC, "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/messages", "jail/launcher", "jail/audit", "jail/config", "jail/plan"],
+    "jail/daemon": [*SPEC, "jail/privilege", "jail/cgroup", "jail/messages", "jail/audit", "jail/config", "jail/server"],
     "jail/doctor": [*SPEC, "jail/privilege", "jail/cgroup", "jail/profile"],
     "jail/cli": [*CLIENT, "jail/spec", "jail/privilege", "jail/seccomp", "jail/profile", "jail/doctor"],
     "jail/proxy": SPEC,
@@ -56,7 +56,7 @@ FLOORS = {
     "mcp/http/main": [*MCP, "mcp", "mcp/http"],
     "tests/mcp/conformance": [*MCP, "mcp", "mcp/http"],
 }
-FLOORS |= {f"{floor}/main": [*FLOORS[floor], floor] for floor in ("jail/supervisor", "jail/keeper", "jail/proxy", "jail/daemon", "jail/cli", "jail/metrics", "rootfs-builder")}
+FLOORS |= {f"{floor}/main": [*FLOORS[floor], floor] for floor in ("jail/supervisor", "jail/monitor", "jail/proxy", "jail/daemon", "jail/cli", "jail/metrics", "rootfs-builder")}
 # Folders in the folder of a floor that belong to it: they may include each other, and no file of the floor calls in a circle.
 ROOMS = {
     "jail/spec": ["model", "policy", "net", "record"],
@@ -193,21 +193,21 @@ def test_nothing_names_the_builders_home():
 # What is linked into the programs that have privilege: whole floors, single files of others, and libraries. Whoever takes such a process over finds
 # this code there and no other; brig-security(7) promises what is not on the list.
 HOLDS = {
-    "keeper": {
-        "floors": ["common", "common/io", "jail/keeper", "jail/keeper/main"],
-        "jail/spec": "group_path id_range limits mount_plan mountinfo net_listeners refusal",
+    "monitor": {
+        "floors": ["common", "common/io", "jail/monitor", "jail/monitor/main"],
+        "jail/spec": "cg_path id_range limits mount_plan mountinfo net_listeners refusal",
         "jail/privilege": "rootless privilege slot sub_ids surroundings",
-        "jail/cgroup": "group group_leaf group_limit group_members group_parent group_place group_renew group_sweep group_trace group_trees",
-        "jail/order": "cell_fit exec_args keeper_check order_head proxy_exec zygote_report", # the last: the file of figures, which the keeper makes
+        "jail/cgroup": "cg cg_leaf cg_limit cg_members cg_parent cg_dir cg_renew cg_sweep cg_trace cg_trees",
+        "jail/messages": "cell_fit exec_args monitor_check run_spec_head proxy_exec zygote_report", # the last: the file of figures, which the monitor makes
         "libraries": ["libcgroup", "libcap"], # the first to find the hierarchies; it brings a parser of its configuration files along, which we do not call
     },
     "supervisor": {
-        "floors": ["common", "common/io", "jail/child", "jail/zygote", "jail/cell", "jail/watch", "jail/supervisor", "jail/supervisor/main"],
-        "jail/spec": "bpf filter_notice group_path layer limits mount_plan mountinfo net_listeners policy_value program_env refused_call",
+        "floors": ["common", "common/io", "jail/child", "jail/zygote", "jail/cell", "jail/runner", "jail/supervisor", "jail/supervisor/main"],
+        "jail/spec": "bpf filter_notice cg_path layer limits mount_plan mountinfo net_listeners policy_value program_env refused_call",
         "jail/privilege": "privilege slot",
-        "jail/cgroup": "group group_again group_count group_leaf group_members group_place group_trace",
-        "jail/seccomp": "notice",
-        "jail/order": "cell_fit exec_args order_file order_head zygote_report",
+        "jail/cgroup": "cg cg_again cg_count cg_leaf cg_members cg_dir cg_trace",
+        "jail/seccomp": "seccomp_notify",
+        "jail/messages": "cell_fit exec_args run_spec_file run_spec_head zygote_report",
         "libraries": ["libcap", "libnl_3"],
     },
 }
@@ -241,15 +241,15 @@ def strange(program, to):
 
 @pytest.mark.parametrize("program", HOLDS)
 def test_what_has_privilege_holds_its_own_code_only(program):
-    """No JSON, no filter compiler, nothing of the door; in the keeper nothing that builds or watches a cell, in the supervisor nothing that gives out ids."""
+    """No JSON, no filter compiler, nothing of the server; in the monitor nothing that builds or watches a cell, in the supervisor nothing that gives out ids."""
     assert strange(program, program) == set()
     assert allowed(program)[1] - linked(program)[0] == set(), "not in it any more: take it off the list"
 
 
 @pytest.mark.parametrize("program, to, seen", [
-    ("brigd", "keeper", {"server.c", "gate.c", "json_text.c", "load.o", "filter_compile.c", "watch.c", "libseccomp"}),
-    ("supervisor", "keeper", {"supervisor.c", "watch.c", "watch_warm.c", "cell.c", "child_cell.c", "notice.c", "kept_zygote.c", "init_image.c", "libnl_3"}),
-    ("keeper", "supervisor", {"keeper.c", "id_pool.c", "kept_cell.c", "profile_userns.c", "keeper_check.c", "group_parent.c", "group_trees.c", "libcgroup"}),
+    ("brigd", "monitor", {"server.c", "gate.c", "json_text.c", "load.o", "filter_compile.c", "runner.c", "libseccomp"}),
+    ("supervisor", "monitor", {"supervisor.c", "runner.c", "runner_warm.c", "cell.c", "child_cell.c", "seccomp_notify.c", "zygote_process.c", "init_image.c", "libnl_3"}),
+    ("monitor", "supervisor", {"monitor.c", "id_pool.c", "monitored_cell.c", "profile_userns.c", "monitor_check.c", "cg_parent.c", "cg_trees.c", "libcgroup"}),
 ])
 def test_control_what_does_not_belong_into_one_is_seen_in_another(program, to, seen):
     assert seen <= strange(program, to)

@@ -81,7 +81,7 @@ def test_a_purge_while_the_service_runs_leaves_nothing(guest):
     must("systemctl", "enable", "--now", "brigd.socket")
     must(*as_user("brig", "run", "-c", "pass"))
     must("dpkg", "--purge", "brig-mcp", "brig-rootfs-basic", "brig")
-    assert host.poll(lambda: do("pgrep", "-f", "brigd|brig-keeper|brig-supervisor").returncode == 1), do("ps", "-ef").stdout
+    assert host.poll(lambda: do("pgrep", "-f", "brigd|brig-monitor|brig-supervisor").returncode == 1), do("ps", "-ef").stdout
     for place in "/var/lib/brig", "/var/log/brig", "/run/brig", "/etc/brig", "/usr/share/brig", "/usr/libexec/brig":
         assert not os.path.exists(place), place
     units = must("systemctl", "list-unit-files")

@@ -59,7 +59,7 @@ def test_lintian_finds_no_error_and_no_warning(packages):
 def test_the_packages_have_what_install_installs_and_nothing_twice(packages):
     listed = {name: set(re.findall(r"^-\S+ .* \./(\S+)", subprocess.run(["dpkg-deb", "-c", path], capture_output=True, text=True, check=True).stdout, re.M))
               for name, path in packages[0].items()}
-    assert {"usr/bin/brig", "usr/sbin/brigd", "usr/libexec/brig/keeper", "lib/systemd/system/brigd.socket", "usr/lib/sysusers.d/brig.conf"} <= listed["brig"]
+    assert {"usr/bin/brig", "usr/sbin/brigd", "usr/libexec/brig/monitor", "lib/systemd/system/brigd.socket", "usr/lib/sysusers.d/brig.conf"} <= listed["brig"]
     assert {"usr/share/doc/brig/README.md", "usr/share/doc/brig/docs/guide/first-steps.md", "usr/share/doc/brig/examples/hello.py"} <= listed["brig"], "and no page is compressed"
     assert [path for path in listed["brig"] if re.search(r"\.log|docs/(decisions|history|benchmarks)", path)] == []
     assert {"usr/bin/brig-mcp", "usr/libexec/brig/brig-mcp-http", "usr/libexec/brig/brig-mcp-remote", "lib/systemd/system/brig-mcp.service"} <= listed["brig-mcp"]

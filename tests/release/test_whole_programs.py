@@ -15,12 +15,12 @@ REPORTS = pathlib.Path("/tmp/brig-sanitizer-reports") # reports.c maps it
 FRAME = re.compile(r"\((/[^()]+)\+(0x[0-9a-f]+)\)")
 ROOM = 1 << 20
 SLOWER = 3 # than other programs
-PROGRAMS = ("brig", "brigd", "supervisor", "keeper", "proxy", "brig-mcp", "brig-mcp-http", "brig-mcp-remote")
+PROGRAMS = ("brig", "brigd", "supervisor", "monitor", "proxy", "brig-mcp", "brig-mcp-http", "brig-mcp-remote")
 AREAS = {
     "cli": ["tests/run/test_run_status.py", "tests/run/test_files.py", "tests/run/test_refused.py", "tests/run/test_live_output.py",
             "tests/run/test_callers_state.py", "tests/run/test_program_report.py", "tests/run/test_check.py"],
-    "daemon": ["tests/service/test_start.py", "tests/service/test_talks.py", "tests/service/test_warm.py", "tests/service/test_tickets.py",
-               "tests/service/test_queue.py", "tests/service/test_reload.py", "tests/service/test_keeper.py", "tests/service/test_metrics.py"],
+    "daemon": ["tests/service/test_start.py", "tests/service/test_talks.py", "tests/service/test_warm.py", "tests/service/test_leases.py",
+               "tests/service/test_queue.py", "tests/service/test_reload.py", "tests/service/test_monitor.py", "tests/service/test_metrics.py"],
     "hostile": ["tests/service/test_hostile.py", "tests/service/test_descriptors.py", "tests/service/test_taken_over.py"],
     "session": ["tests/service/test_session.py", "tests/service/test_session_calls.py", "tests/service/test_session_quota.py", "tests/service/test_shell.py",
                 "tests/service/test_sessions_cli.py", "tests/run/test_sessions.py", "tests/service/test_workdir.py"],
@@ -91,7 +91,7 @@ def test_every_process_of_a_service_can_report(build, reports, monkeypatch):
         service.settle()
         seen = {(host.read(f"/proc/{pid}/comm").strip(), exe(pid).startswith(f"{build}/"), str(REPORTS) in host.read(f"/proc/{pid}/maps"))
                 for pid in [service.pid, *service.below()]}
-    assert {name for name, is_ours, can_report in seen if is_ours and can_report} >= {"brigd", "keeper", "brig-reader", "brig-supervisor", "brig-forker"}
+    assert {name for name, is_ours, can_report in seen if is_ours and can_report} >= {"brigd", "monitor", "brig-reader", "brig-supervisor", "brig-forker"}
     assert not [row for row in seen if row[1] and not row[2]], seen
 
 
@@ -103,7 +103,7 @@ def exe(pid):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("kind", ["door", "keeper", "supervisor", "forker"]) # reader and sweeper block all signals
+@pytest.mark.parametrize("kind", ["server", "monitor", "supervisor", "forker"]) # reader and sweeper block all signals
 def test_the_error_of_a_process_that_has_given_up_its_rights_is_seen(build, reports, monkeypatch, kind):
     """AddressSanitizer takes the signal for an error in memory."""
     monkeypatch.setenv("BRIG_BUILD", str(build))

@@ -1,4 +1,4 @@
-"""What a zygote loads fits the Python and the C library of every rootfs: it is built on the host, and carried in the keeper."""
+"""What a zygote loads fits the Python and the C library of every rootfs: it is built on the host, and carried in the monitor."""
 import re
 import subprocess
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from support import brig as tool
-from support import fake_door as fake
+from support import fake_server as fake
 
 FOUND = {"valid": False, "message": "m", "errors": [{"line": 3, "offset": 1, "message": "bad"}], "warnings": [{"line": None, "offset": None, "message": "odd"}],
          "syntax_error": None, "line_count": 1, "character_count": 2, "estimated_complexity": "low", "imports": ["os"], "recommendations": []}
@@ -26,13 +26,13 @@ def check(*options, text=None, **kw):
 
 def told(report, *options):
     """brig check, where the checker says this."""
-    def script(door):
-        assert door.receive() == {"op": "run", "mode": "check", "profile": "basic", "args": [], "limits": {}, "env": [], "ro": [], "wait_ms": 60000}
-        door.start("result")
-        os.write(door.pipes["result"], report if isinstance(report, bytes) else json.dumps(report).encode())
-        os.write(door.pipes["stdout"], b"not for the terminal")
-        door.send(fake.ended())
-    with fake.door(script) as env:
+    def script(server):
+        assert server.receive() == {"op": "run", "mode": "check", "profile": "basic", "args": [], "limits": {}, "env": [], "ro": [], "wait_ms": 60000}
+        server.start("result")
+        os.write(server.pipes["result"], report if isinstance(report, bytes) else json.dumps(report).encode())
+        os.write(server.pipes["stdout"], b"not for the terminal")
+        server.send(fake.ended())
+    with fake.server(script) as env:
         return check(*options, text="pass", env=env)
 
 

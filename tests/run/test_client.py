@@ -13,7 +13,7 @@ import termios
 import pytest
 
 from support import brig as tool
-from support import fake_door as fake
+from support import fake_server as fake
 from support import host
 
 SEALS = 1 | 2 | 4 | 8 # SEAL, SHRINK, GROW, WRITE
@@ -23,7 +23,7 @@ def run(script, *options, **kw):
     """One brig run against script; one without a program asks for `pass`."""
     if "program" not in kw and kw.get("verb") != "exec":
         kw["program"] = "pass"
-    with fake.door(script) as env:
+    with fake.server(script) as env:
         return tool.run(*options, env=env, **kw)
 
 
@@ -31,10 +31,10 @@ def asked(*options, answer=fake.refusal("busy", "no room"), **kw):
     """What brig sent, and what look() saw of its descriptors."""
     seen = []
 
-    def script(door):
-        request = door.receive()
-        seen.append((request, [describe(fd) for fd in door.fds]))
-        door.send(answer)
+    def script(server):
+        request = server.receive()
+        seen.append((request, [describe(fd) for fd in server.fds]))
+        server.send(answer)
     run(script, *options, **kw)
     return seen[0]
 
@@ -90,7 +90,7 @@ def test_no_text(brig, tmp_path, options, args, words):
 
 
 def test_more_than_a_message_holds_is_refused_and_says_what_to_do():
-    ran = run(lambda door: door.receive(), args=["x" * 70000], json_record=False)
+    ran = run(lambda server: server.receive(), args=["x" * 70000], json_record=False)
     assert ran.status == 125 and "of at most 65536" in ran.stderr and "arguments" in ran.stderr and len(ran.stderr.splitlines()) == 1, ran
 
 
@@ -115,9 +115,9 @@ REFUSALS = [
 
 @pytest.mark.parametrize("code, sentence, field, more, reason, says", REFUSALS, ids=[f"{row[0]} {row[2]}" for row in REFUSALS])
 def test_refusal(code, sentence, field, more, reason, says):
-    def script(door):
-        door.receive()
-        door.send(fake.refusal(code, sentence, field, **more))
+    def script(server):
+        server.receive()
+        server.send(fake.refusal(code, sentence, field, **more))
     ran = run(script, "--env", "A=1", "--env", "B=2", "--ro", "/usr", verb="run", file="-", input=b"", program=None)
     status = 75 if code == "busy" else 125
     assert (ran.status, ran.reason, ran.record["error"]["message"]) == (status, reason, says) and ran.stderr == f"brig: {says}\n", ran
@@ -137,18 +137,18 @@ def test_no_time_to_wait(brig, tmp_path, wait, words):
 WAITING = {"event": "waiting", "run": fake.STARTED["run"], "why": "16 runs at once: your\x1b[1m quota"}
 
 
-def ends_after_waiting(door):
-    door.receive()
-    door.send(WAITING)
-    door.start()
-    os.write(door.pipes["stdout"], b"1\n")
-    door.send(fake.ended())
+def ends_after_waiting(server):
+    server.receive()
+    server.send(WAITING)
+    server.start()
+    os.write(server.pipes["stdout"], b"1\n")
+    server.send(fake.ended())
 
 
 def test_in_a_terminal_it_is_told_what_is_waited_for(brig, tmp_path):
     (tmp_path / "x.py").write_text("pass")
     ours, theirs = os.openpty()
-    with fake.door(ends_after_waiting) as env:
+    with fake.server(ends_after_waiting) as env:
         done = subprocess.run([brig, "run", tmp_path / "x.py"], stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, **env}, timeout=host.HANG)
     os.close(theirs)
     told = os.read(ours, 1000).decode()
@@ -161,14 +161,14 @@ def test_the_first_ctrl_c_gives_up_a_run_that_waits(brig, tmp_path, words):
     (tmp_path / "x.py").write_text("pass")
     children, asked = [], []
 
-    def script(door):
-        asked.append(door.receive())
-        door.send(WAITING)
+    def script(server):
+        asked.append(server.receive())
+        server.send(WAITING)
         assert host.poll(lambda: children)
         children[0].send_signal(signal.SIGINT)
-        asked.append(door.receive())
-        door.send(fake.refusal("busy", "cancelled while it waited"))
-    with fake.door(script) as env:
+        asked.append(server.receive())
+        server.send(fake.refusal("busy", "cancelled while it waited"))
+    with fake.server(script) as env:
         children.append(subprocess.Popen([brig, *words, *([] if words[0] == "session" else [tmp_path / "x.py"])], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                          stderr=subprocess.PIPE, env={**os.environ, **env}))
         _, told = children[0].communicate(timeout=host.HANG)
@@ -189,20 +189,20 @@ NO_COMMAND = "the program (in the rootfs): No such file or directory"
     ("exec", ["--", "no\x1bsuch"], "brig: no?such (in the rootfs): No such file or directory\n"), ("run", [], f"brig: {NO_COMMAND}\n")],
                          ids=["a command that is not there is told by its name", "a rootfs without an interpreter is no fault of the file"])
 def test_exec_error(verb, args, told):
-    def script(door):
-        door.receive()
-        door.send(fake.ended(exec_error="ENOENT", exit_reason="setup_failed", exit_code=None, error={"type": "SETUP", "message": NO_COMMAND}))
+    def script(server):
+        server.receive()
+        server.send(fake.ended(exec_error="ENOENT", exit_reason="setup_failed", exit_code=None, error={"type": "SETUP", "message": NO_COMMAND}))
     ran = run(script, verb=verb, args=args, json_record=False)
     assert (ran.status, ran.stderr) == (127, told), ran
 
 
 def test_streams_reach_the_record():
-    def script(door):
-        door.receive()
-        door.start()
-        os.write(door.pipes["stdout"], b"out" + b"x" * 2000)
-        os.write(door.pipes["stderr"], b"err")
-        door.send(fake.ended(exit_code=3))
+    def script(server):
+        server.receive()
+        server.start()
+        os.write(server.pipes["stdout"], b"out" + b"x" * 2000)
+        os.write(server.pipes["stderr"], b"err")
+        server.send(fake.ended(exit_code=3))
     ran = run(script)
     want = {**fake.RECORD, "exit_code": 3, "stdout": "out" + "x" * 1021, "stderr": "err", "stdout_bytes": 2003, "stderr_bytes": 3, "truncated": True}
     assert ran.record == want and ran.status == 3, ran
@@ -214,12 +214,12 @@ def test_stdin_is_pumped_and_closed(tmp_path):
     (tmp_path / "input").write_bytes(text)
     came = []
 
-    def script(door):
-        assert door.receive()["stdin"] is True
-        door.start("stdin")
-        with open(door.pipes.pop("stdin"), "rb") as pipe:
+    def script(server):
+        assert server.receive()["stdin"] is True
+        server.start("stdin")
+        with open(server.pipes.pop("stdin"), "rb") as pipe:
             came.append(pipe.read())
-        door.send(fake.ended())
+        server.send(fake.ended())
     ran = run(script, "--stdin", tmp_path / "input")
     assert ran.status == 0 and came == [text]
 
@@ -239,30 +239,30 @@ ENDS = [
 
 @pytest.mark.parametrize("event, limits, status, words", ENDS, ids=[f"{row[0]['record']['exit_reason']} {row[0]['exec_error']} is {row[2]}" for row in ENDS])
 def test_end(event, limits, status, words):
-    def script(door):
-        door.receive()
+    def script(server):
+        server.receive()
         if not event["exec_error"]:
-            door.start()
+            server.start()
         for name, value, *ends in limits:
-            door.send({"event": "limit", "run": fake.STARTED["run"], "name": name, "value": value, "ends": not ends})
-        door.send(event)
+            server.send({"event": "limit", "run": fake.STARTED["run"], "name": name, "value": value, "ends": not ends})
+        server.send(event)
     ran = run(script)
     assert ran.status == status and words in ran.stderr and "doctor" not in ran.stderr, ran
 
 
 def test_a_step_that_failed_points_to_the_doctor():
-    def script(door):
-        door.receive()
-        door.send(fake.ended(exit_reason="setup_failed", exit_code=None, error={"type": "SETUP", "message": "set-up step x: no"}))
+    def script(server):
+        server.receive()
+        server.send(fake.ended(exit_reason="setup_failed", exit_code=None, error={"type": "SETUP", "message": "set-up step x: no"}))
     ran = run(script, json_record=False)
     assert (ran.status, ran.stderr) == (125, "brig: set-up step x: no; brig doctor says what this host lacks\n")
 
 
 def test_what_stays_behind_is_told():
-    def script(door):
-        door.receive()
-        door.start()
-        door.send(fake.ended(left="control group /x"))
+    def script(server):
+        server.receive()
+        server.start()
+        server.send(fake.ended(left="control group /x"))
     assert run(script, json_record=False).stderr == "brig: left behind: control group /x\n"
 
 
@@ -270,11 +270,11 @@ def test_what_stays_behind_is_told():
 
 @pytest.mark.parametrize("started", [False, True], ids=["before the start", "after it"])
 def test_a_brigd_that_vanishes_is_told(started):
-    def script(door):
-        door.receive()
+    def script(server):
+        server.receive()
         if started:
-            door.start()
-            os.write(door.pipes["stdout"], b"half")
+            server.start()
+            os.write(server.pipes["stdout"], b"half")
     ran = run(script)
     assert (ran.status, ran.reason) == (143, "cancelled") and "brigd was killed, or could not tell how the run ended" in ran.stderr, ran
     assert len(ran.stderr.splitlines()) == 1 and ran.record["stdout"] == ("half" if started else None), ran
@@ -292,30 +292,30 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda name: f"a brigd that says {name} is not believed")
 def test_lie(lie):
-    def script(door):
-        door.receive()
-        door.start()
-        door.start() if LIES[lie] is None else door.send(LIES[lie])
-        assert door.receive() is None, "brig goes away, which ends the run"
+    def script(server):
+        server.receive()
+        server.start()
+        server.start() if LIES[lie] is None else server.send(LIES[lie])
+        assert server.receive() is None, "brig goes away, which ends the run"
     ran = run(script)
     assert ran.status == 143 and "brigd broke the protocol" in ran.stderr and len(ran.stderr.splitlines()) == 1, ran
 
 
 def test_streams_of_a_later_brigd_are_let_go():
-    def script(door):
-        door.receive()
-        door.start("sound")
+    def script(server):
+        server.receive()
+        server.start("sound")
         with pytest.raises(BrokenPipeError):
             while True:
-                os.write(door.pipes["sound"], b"x" * 4096)
-        door.send(fake.ended())
+                os.write(server.pipes["sound"], b"x" * 4096)
+        server.send(fake.ended())
     assert run(script).status == 0
 
 
 def test_the_last_word_of_a_brigd_that_cannot_serve_is_told():
-    def script(door):
-        door.send(fake.refusal("broken", "no descriptor is left"))
-        door.close()
+    def script(server):
+        server.send(fake.refusal("broken", "no descriptor is left"))
+        server.close()
     ran = run(script)
     assert (ran.status, ran.reason, ran.stderr) == (125, "setup_failed", "brig: no descriptor is left\n"), ran
 
@@ -327,24 +327,24 @@ def test_a_named_brigd_that_is_not_there_is_an_error_and_no_other_is_asked(tmp_p
 
 # --- the end that brig asks for ---------------------------------------------------------------------------
 
-def cancels(door):
-    request = door.receive()
+def cancels(server):
+    request = server.receive()
     return (request["op"], request["run"], request.get("reason", "cancelled"))
 
 
 def test_a_flood_is_asked_to_end_once():
     seen = []
 
-    def script(door):
-        door.receive()
-        door.start()
+    def script(server):
+        server.receive()
+        server.start()
         for _ in range(20):
-            os.write(door.pipes["stdout"], b"x" * 1024)
-        seen.append(cancels(door))
-        os.write(door.pipes["stdout"], b"x" * 60000)
-        door.send({"reply": "cancel", "run": fake.STARTED["run"]})
-        door.send(fake.ended(exit_reason="output_limit", exit_code=None))
-        seen.append(door.receive())
+            os.write(server.pipes["stdout"], b"x" * 1024)
+        seen.append(cancels(server))
+        os.write(server.pipes["stdout"], b"x" * 60000)
+        server.send({"reply": "cancel", "run": fake.STARTED["run"]})
+        server.send(fake.ended(exit_reason="output_limit", exit_code=None))
+        seen.append(server.receive())
     ran = run(script)
     assert seen == [("cancel", fake.STARTED["run"], "output_limit"), None] and ran.status == 153 and "(--output 1K)" in ran.stderr, ran
 
@@ -354,19 +354,19 @@ def test_a_flood_is_asked_to_end_once():
 def test_a_signal_becomes_a_cancel(number, status, early):
     children, seen = queue.Queue(), []
 
-    def script(door):
-        door.receive()
+    def script(server):
+        server.receive()
         child = children.get(timeout=host.HANG)
         if early:
             interrupt(child, number)
-        door.start()
+        server.start()
         if not early:
-            os.write(door.pipes["stdout"], b"x")
-            assert host.poll(lambda: is_read(door.pipes["stdout"]))
+            os.write(server.pipes["stdout"], b"x")
+            assert host.poll(lambda: is_read(server.pipes["stdout"]))
             child.signal(number)
-        seen.append(cancels(door))
-        door.send(fake.ended(exit_reason="cancelled", exit_code=None))
-    with fake.door(script) as env:
+        seen.append(cancels(server))
+        server.send(fake.ended(exit_reason="cancelled", exit_code=None))
+    with fake.server(script) as env:
         child = tool.start(program="pass", env=env, json_record=False)
         children.put(child)
         ran = child.wait()
@@ -391,14 +391,14 @@ def status_bits(child, name):
 
 
 def test_a_cancel_that_came_too_late_changes_nothing():
-    def script(door):
-        door.receive()
-        door.start()
+    def script(server):
+        server.receive()
+        server.start()
         for _ in range(20):
-            os.write(door.pipes["stdout"], b"x" * 1024)
-        cancels(door)
-        door.send(fake.refusal("not_found", "no such run", "run"))
-        door.send(fake.ended())
+            os.write(server.pipes["stdout"], b"x" * 1024)
+        cancels(server)
+        server.send(fake.refusal("not_found", "no such run", "run"))
+        server.send(fake.ended())
     ran = run(script)
     assert (ran.status, ran.reason) == (0, "exited"), ran
 
@@ -416,10 +416,10 @@ def ask(answer, *argv):
     """(what was asked, how it ended)"""
     seen = []
 
-    def script(door):
-        seen.append(door.receive())
-        door.send(answer)
-    with fake.door(script) as env:
+    def script(server):
+        seen.append(server.receive())
+        server.send(answer)
+    with fake.server(script) as env:
         done = tool.Child([str(tool.binary()), *argv], env=env).wait()
     return seen[0], done
 
@@ -462,11 +462,11 @@ METRICS = {"reply": "metrics", "profile": "basic", "cold": {"exited": 1}, "warm"
 
 
 def ask_for_metrics(stats, answer):
-    def script(door):
+    def script(server):
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            while (request := door.receive()):
-                door.send(stats if request["op"] == "stats" else answer)
-    with fake.door(script) as env:
+            while (request := server.receive()):
+                server.send(stats if request["op"] == "stats" else answer)
+    with fake.server(script) as env:
         return tool.Child([str(tool.binary()), "metrics"], env=env).wait()
 
 
@@ -509,15 +509,15 @@ def end(*argv):
     runs = [{**RUNS["runs"][0], "run": run, "uid": uid} for run, uid in (("aa11", 1000), ("aa22", 1000), ("bb33", 1001))]
     cancelled = []
 
-    def script(door):
+    def script(server):
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            while (request := door.receive()):
+            while (request := server.receive()):
                 if request["op"] == "list":
-                    door.send({"reply": "list", "left_out": 0, "runs": runs})
+                    server.send({"reply": "list", "left_out": 0, "runs": runs})
                 else:
                     cancelled.append(request["run"])
-                    door.send({"reply": "cancel", "run": request["run"]} if len(request["run"]) == 4 else fake.refusal("not_found", "you have no such run", "run"))
-    with fake.door(script) as env:
+                    server.send({"reply": "cancel", "run": request["run"]} if len(request["run"]) == 4 else fake.refusal("not_found", "you have no such run", "run"))
+    with fake.server(script) as env:
         done = tool.Child([str(tool.binary()), "kill", *argv], env=env).wait()
     return cancelled, done.status, done.stdout, done.stderr
 

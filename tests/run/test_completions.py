@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from support import brig as tool
-from support import fake_door, host
+from support import fake_server, host
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPLETIONS = ROOT / "packaging/completions"
@@ -107,10 +107,10 @@ SESSIONS = [{"session": f"0d5e6f0c-0000-4000-8000-00000000000{n}", "name": name,
 @pytest.fixture
 def sessions(monkeypatch):
     """Of a service that is asked once for each test."""
-    def script(door):
-        door.receive()
-        door.send({"reply": "list", "runs": [], "left_out": 0, "sessions": SESSIONS})
-    with fake_door.door(script) as env:
+    def script(server):
+        server.receive()
+        server.send({"reply": "list", "runs": [], "left_out": 0, "sessions": SESSIONS})
+    with fake_server.server(script) as env:
         monkeypatch.setattr(sys.modules[__name__], "environment", lambda before=environment: {**before(), **env})
         yield {"work", SESSIONS[1]["session"]}
 

@@ -12,7 +12,7 @@ import termios
 import pytest
 
 from support import brig as tool
-from support import fake_door as fake
+from support import fake_server as fake
 from support import host
 
 OBJECT = host.build_dir() / "CMakeFiles/brig.dir/jail/cli/early/early.c.o"
@@ -27,81 +27,81 @@ def built():
         pytest.skip("this brig is linked dynamically: it has no start of its own")
 
 
-def out(door, data, name="stdout"):
-    os.write(door.pipes[name], data)
+def out(server, data, name="stdout"):
+    os.write(server.pipes[name], data)
 
 
 def output(*parts, **ended):
     """What a program writes, and how it ends."""
-    def script(door):
-        door.start()
+    def script(server):
+        server.start()
         for data in parts:
-            out(door, data)
-        door.send(fake.ended(**ended))
+            out(server, data)
+        server.send(fake.ended(**ended))
     return script
 
 
 REFUSED = [{"call": "ptrace", "argument": None, "count": 2, "answer": "EPERM"}]
 
 
-def errors(door):
-    door.start()
-    out(door, b"to stderr\n", "stderr")
-    out(door, b"to stdout\n")
-    door.send(fake.ended(exit_code=2))
+def errors(server):
+    server.start()
+    out(server, b"to stderr\n", "stderr")
+    out(server, b"to stdout\n")
+    server.send(fake.ended(exit_code=2))
 
 
-def closed_streams(door):
-    door.start()
-    out(door, b"last words")
+def closed_streams(server):
+    server.start()
+    out(server, b"last words")
     for name in ("stdout", "stderr"):
-        os.close(door.pipes.pop(name))
-    door.send(fake.ended(exit_code=9))
+        os.close(server.pipes.pop(name))
+    server.send(fake.ended(exit_code=9))
 
 
-def much(door):
-    door.start(output_bytes=MIB)
+def much(server):
+    server.start(output_bytes=MIB)
     for _ in range(16):
-        out(door, b"x" * 40000)
-    door.send(fake.ended())
+        out(server, b"x" * 40000)
+    server.send(fake.ended())
 
 
-def flood(door):
-    door.start()
-    out(door, b"x" * 20000)
-    assert door.receive()["reason"] == "output_limit"
-    door.send(fake.ended(exit_reason="output_limit", exit_code=None))
+def flood(server):
+    server.start()
+    out(server, b"x" * 20000)
+    assert server.receive()["reason"] == "output_limit"
+    server.send(fake.ended(exit_reason="output_limit", exit_code=None))
 
 
-def limit(door):
-    door.start()
-    out(door, b"so far")
-    door.send({"event": "limit", "run": fake.STARTED["run"], "name": "wall_ms", "value": 500, "ends": True})
-    door.send(fake.ended(exit_reason="timeout_wall", exit_code=None))
+def limit(server):
+    server.start()
+    out(server, b"so far")
+    server.send({"event": "limit", "run": fake.STARTED["run"], "name": "wall_ms", "value": 500, "ends": True})
+    server.send(fake.ended(exit_reason="timeout_wall", exit_code=None))
 
 
-def second_start(door):
-    door.start()
-    out(door, b"1")
-    door.start()
+def second_start(server):
+    server.start()
+    out(server, b"1")
+    server.start()
 
 
 def answers(*messages, fds=()):
-    def script(door):
+    def script(server):
         for message in messages:
-            door.send(message, fds)
+            server.send(message, fds)
     return script
 
 
-def waits(door):
-    door.send({"event": "waiting", "run": fake.STARTED["run"], "why": "8 runs at once: your quota is used up"})
-    output(b"1\n")(door)
+def waits(server):
+    server.send({"event": "waiting", "run": fake.STARTED["run"], "why": "8 runs at once: your quota is used up"})
+    output(b"1\n")(server)
 
 
-def too_large(door):
-    door.start()
-    door.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MIB)
-    door.send(b" " * 70000)
+def too_large(server):
+    server.start()
+    server.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MIB)
+    server.send(b" " * 70000)
 
 
 PLAIN = {
@@ -139,9 +139,9 @@ REST = {
     "nothing at all": answers(),
     "a start without streams": answers(fake.STARTED),
     "a second start": second_start,
-    "silence after the start": lambda door: door.start(),
-    "a start with another stream": lambda door: door.start("result"),
-    "a start of a run without a name": lambda door: door.start(run="../../../../etc/passwd-0000-00000000"),
+    "silence after the start": lambda server: server.start(),
+    "a start with another stream": lambda server: server.start("result"),
+    "a start of a run without a name": lambda server: server.start(run="../../../../etc/passwd-0000-00000000"),
     "a message that is too large": too_large,
 }
 
@@ -150,10 +150,10 @@ def ask(script, *options, args=()):
     """What brig did, and what it had asked for."""
     requests = []
 
-    def serve(door):
-        requests.append((door.receive(), [os.pread(fd, 100, 0) for fd in door.fds]))
-        script(door)
-    with fake.door(serve) as env:
+    def serve(server):
+        requests.append((server.receive(), [os.pread(fd, 100, 0) for fd in server.fds]))
+        script(server)
+    with fake.server(serve) as env:
         ran = tool.run(*options, program="print(1)\n", args=args, env=env, json_record=False)
     return (requests, ran.status, ran.stdout, re.sub(r"/\S*", "PATH", ran.stderr))
 
@@ -183,14 +183,14 @@ def has_heap(pid):
 def test_only_the_plain_case_does_without_a_c_library(options, early):
     seen, told = [], []
 
-    def serve(door):
-        door.receive()
-        door.start()
-        out(door, b"here\n")
+    def serve(server):
+        server.receive()
+        server.start()
+        out(server, b"here\n")
         host.poll(lambda: told)
         seen.append(has_heap(told[0]))
-        door.send(fake.ended())
-    with fake.door(serve) as env:
+        server.send(fake.ended())
+    with fake.server(serve) as env:
         child = tool.start(*options, program="pass", env=env, json_record=False)
         told.append(child.pid)
         assert child.wait().status == 0
@@ -200,14 +200,14 @@ def test_only_the_plain_case_does_without_a_c_library(options, early):
 def test_it_has_no_privilege_while_output_comes_in():
     seen, told = [], []
 
-    def serve(door):
-        door.receive()
-        door.start()
+    def serve(server):
+        server.receive()
+        server.start()
         host.poll(lambda: told)
         with open(f"/proc/{told[0]}/status") as f:
             seen.append(dict(line.split(":\t", 1) for line in f.read().splitlines() if line.startswith(("CapEff", "CapPrm", "NoNewPrivs"))))
-        door.send(fake.ended())
-    with fake.door(serve) as env:
+        server.send(fake.ended())
+    with fake.server(serve) as env:
         child = tool.start(program="pass", env=env, json_record=False)
         told.append(child.pid)
         assert child.wait().status == 0
@@ -220,17 +220,17 @@ def test_output_that_nobody_reads_any_more_cancels_the_run():
     os.close(reading)
     seen = []
 
-    def serve(door):
-        door.receive()
-        door.start()
-        out(door, b"1\n")
-        seen.append(door.receive()["op"])
-        door.send(fake.ended(exit_reason="cancelled", exit_code=None))
-    with fake.door(serve) as env:
+    def serve(server):
+        server.receive()
+        server.start()
+        out(server, b"1\n")
+        seen.append(server.receive()["op"])
+        server.send(fake.ended(exit_reason="cancelled", exit_code=None))
+    with fake.server(serve) as env:
         child = subprocess.run([tool.binary(), "run", "/dev/stdin"], input=b"pass", stdout=writing, stderr=subprocess.PIPE, env=tool.environment(env), timeout=host.HANG)
         assert (child.returncode, seen) == (141, ["cancel"])
     seen.clear()
-    with fake.door(serve) as env:
+    with fake.server(serve) as env:
         argv = tool.command(program="pass", json_record=False)
         child = subprocess.run(argv, stdout=writing, stderr=subprocess.PIPE, env=tool.environment(env), timeout=host.HANG)
     os.close(writing)
@@ -238,16 +238,16 @@ def test_output_that_nobody_reads_any_more_cancels_the_run():
 
 
 def test_a_signal_that_the_caller_ignores_ends_nothing():
-    def serve(door):
-        door.receive()
-        door.start()
+    def serve(server):
+        server.receive()
+        server.start()
         assert host.poll(lambda: told)
         os.kill(told[0], signal.SIGHUP)
         assert host.poll(lambda: has_heap(told[0])) # somebody took over, and looked at it
-        out(door, b"still here\n")
-        door.send(fake.ended())
+        out(server, b"still here\n")
+        server.send(fake.ended())
     told = []
-    with fake.door(serve) as env:
+    with fake.server(serve) as env:
         argv = tool.command(program="pass", json_record=False)
         child = subprocess.Popen(["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", *argv], stdout=subprocess.PIPE, env=tool.environment(env))
         told.append(child.pid)
@@ -291,10 +291,10 @@ def test_an_installed_brig_finds_the_usual_services_by_itself(needs_root, folder
     log = tmp_path / "log"
     (tmp_path / "x.py").write_text("pass")
 
-    def script(door):
-        door.receive()
-        PLAIN["an exit"](door)
-    with fake.door(script) as env:
+    def script(server):
+        server.receive()
+        PLAIN["an exit"](server)
+    with fake.server(script) as env:
         done = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-ec", INSTALLED, "sh", place, tool.binary(), folder, env["BRIG_SOCKET"],
                                "strace", "-o", log, place, "run", tmp_path / "x.py"], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=host.HANG)
     assert (done.returncode, done.stdout) == (0, "1\n"), done
@@ -307,13 +307,13 @@ def test_a_slow_reader_gets_everything(blocks):
     os.set_blocking(writing, blocks)
     sent = os.urandom(MIB // 2)
 
-    def serve(door):
-        door.receive()
-        door.start(output_bytes=MIB)
-        with open(os.dup(door.pipes["stdout"]), "wb") as pipe:
+    def serve(server):
+        server.receive()
+        server.start(output_bytes=MIB)
+        with open(os.dup(server.pipes["stdout"]), "wb") as pipe:
             pipe.write(sent)
-        door.send(fake.ended())
-    with fake.door(serve) as env:
+        server.send(fake.ended())
+    with fake.server(serve) as env:
         child = subprocess.Popen(tool.command(program="pass", json_record=False), stdout=writing, env=tool.environment(env))
         os.close(writing)
         came = b""
@@ -334,20 +334,20 @@ def test_a_signal_cancels_a_run_whose_output_nobody_reads_for_now_and_loses_none
     sent = os.urandom(MIB // 4)
     written = []
 
-    def serve(door):
-        door.receive()
-        door.start(output_bytes=MIB)
-        with open(os.dup(door.pipes["stdout"]), "wb") as pipe:
+    def serve(server):
+        server.receive()
+        server.start(output_bytes=MIB)
+        with open(os.dup(server.pipes["stdout"]), "wb") as pipe:
             pipe.write(sent[:MIB // 8])
             pipe.flush()
             assert host.poll(lambda: told and in_pipe(reading) == 1 << 16) # full
             os.kill(told[0], number)
-            assert door.receive()["op"] == "cancel"
+            assert server.receive()["op"] == "cancel"
             written.append(True)
             pipe.write(sent[MIB // 8:])
-        door.send(fake.ended(exit_reason="cancelled", exit_code=None))
+        server.send(fake.ended(exit_reason="cancelled", exit_code=None))
     told = []
-    with fake.door(serve) as env:
+    with fake.server(serve) as env:
         child = subprocess.Popen(tool.command(*option, program="pass", json_record=False), stdout=writing, stderr=subprocess.PIPE, env=tool.environment(env))
         told.append(child.pid)
         os.close(writing)
@@ -359,17 +359,17 @@ def test_a_signal_cancels_a_run_whose_output_nobody_reads_for_now_and_loses_none
 
 
 def test_stopped_and_continued_it_goes_on():
-    def serve(door):
-        door.receive()
-        door.start()
+    def serve(server):
+        server.receive()
+        server.start()
         assert host.poll(lambda: told)
         os.kill(told[0], signal.SIGSTOP)
         assert host.poll(lambda: os.waitid(os.P_PID, told[0], os.WSTOPPED | os.WNOHANG | os.WNOWAIT))
-        out(door, b"meanwhile\n")
+        out(server, b"meanwhile\n")
         os.kill(told[0], signal.SIGCONT)
-        door.send(fake.ended())
+        server.send(fake.ended())
     told = []
-    with fake.door(serve) as env:
+    with fake.server(serve) as env:
         child = tool.start(program="pass", env=env, json_record=False)
         told.append(child.pid)
         ran = child.wait()
@@ -378,16 +378,16 @@ def test_stopped_and_continued_it_goes_on():
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_two_signals_end_brig_although_nobody_answers(number):
-    def serve(door):
-        door.receive()
-        door.start()
+    def serve(server):
+        server.receive()
+        server.start()
         assert host.poll(lambda: told)
         os.kill(told[0], number)
-        assert door.receive()["op"] == "cancel"
+        assert server.receive()["op"] == "cancel"
         os.kill(told[0], number)
-        door.receive()
+        server.receive()
     told = []
-    with fake.door(serve) as env:
+    with fake.server(serve) as env:
         child = tool.start(program="pass", env=env, json_record=False)
         told.append(child.pid)
         assert child.wait().status == -number

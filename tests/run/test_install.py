@@ -17,7 +17,7 @@ BUILD = ROOT / "build"
 def expected():
     yield from ("bin/brig", "bin/brig-mcp", "bin/brig-rootfs", "libexec/brig/brig-doctor", "libexec/brig/brig-metrics", "libexec/brig/brig-mcp-http",
                 "libexec/brig/brig-mcp-remote")
-    yield from (program for program in ("sbin/brigd", "libexec/brig/keeper", "libexec/brig/supervisor", "libexec/brig/proxy") if (BUILD / "bin" / os.path.basename(program)).exists())
+    yield from (program for program in ("sbin/brigd", "libexec/brig/monitor", "libexec/brig/supervisor", "libexec/brig/proxy") if (BUILD / "bin" / os.path.basename(program)).exists())
     yield from (f"lib/systemd/{manager}/{unit}" for manager in ("system", "user") for unit in ("brigd.service", "brigd.socket", "brig-mcp.service", "brig.slice"))
     yield "lib/systemd/system/brig-metrics.service"
     yield from ("lib/sysusers.d/brig.conf", "lib/tmpfiles.d/brig.conf", "share/brig/apparmor/brig")
@@ -56,7 +56,7 @@ def test_exactly_these_files(tree):
 
 def test_everybody_may_read_them_and_nobody_but_root_write(tree):
     wrong = [str(p) for p in tree.rglob("*")
-             if p.stat().st_mode & 0o7777 not in ((0o755,) if p.is_dir() or p.parent.name in ("bin", "sbin") or p.name in ("keeper", "supervisor", "proxy", "brig-doctor", "brig-metrics", "brig-mcp-http", "brig-mcp-remote") else (0o644,))]
+             if p.stat().st_mode & 0o7777 not in ((0o755,) if p.is_dir() or p.parent.name in ("bin", "sbin") or p.name in ("monitor", "supervisor", "proxy", "brig-doctor", "brig-metrics", "brig-mcp-http", "brig-mcp-remote") else (0o644,))]
     assert wrong == []
 
 

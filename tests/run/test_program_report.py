@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from support import brig as tool
-from support import fake_door as fake
+from support import fake_server as fake
 from support import host
 
 KEYS = ("result", "result_repr", "error", "variables", "security_event", "security_warnings")
@@ -26,15 +26,15 @@ def said(record):
 
 def with_report(data, *options, streams=("result",), **kw):
     """brig run, where a runner has written these bytes."""
-    def script(door):
-        assert door.receive()["mode"] == "report"
-        door.start(*streams)
+    def script(server):
+        assert server.receive()["mode"] == "report"
+        server.start(*streams)
         with contextlib.suppress(BrokenPipeError):
             rest = memoryview(data)
             while rest:
-                rest = rest[os.write(door.pipes["result"], rest):]
-        door.send(fake.ended())
-    with fake.door(script) as env:
+                rest = rest[os.write(server.pipes["result"], rest):]
+        server.send(fake.ended())
+    with fake.server(script) as env:
         return tool.run(*options, env=env, program="pass", **kw)
 
 
@@ -87,27 +87,27 @@ def test_what_is_no_report_is_a_warning_and_nothing_else(data):
 def test_a_flood_of_reports_asks_for_the_end_once():
     asked = []
 
-    def script(door):
-        door.receive()
-        door.start("result")
+    def script(server):
+        server.receive()
+        server.start("result")
         for _ in range(66 * MIB >> 16):
-            os.write(door.pipes["result"], b"x" * 65536)
-        asked.append(door.receive())
-        door.send(fake.ended(exit_reason="output_limit", exit_code=None))
-    with fake.door(script) as env:
+            os.write(server.pipes["result"], b"x" * 65536)
+        asked.append(server.receive())
+        server.send(fake.ended(exit_reason="output_limit", exit_code=None))
+    with fake.server(script) as env:
         ran = tool.run(env=env, program="pass")
     assert asked == [{"op": "cancel", "run": fake.STARTED["run"], "reason": "output_limit"}] and ran.status == 153, ran
     assert "more than 8388608 bytes" in ran.record["security_warnings"][0] and "--output" not in ran.stderr, ran
 
 
 def test_a_pipe_that_stays_open_does_not_hold_brig():
-    def script(door):
-        door.receive()
-        door.start("result")
-        os.write(door.pipes["result"], json.dumps(REPORT).encode())
-        door.send(fake.ended())
-        assert door.receive() is None, "brig is gone while we hold the other end"
-    with fake.door(script) as env:
+    def script(server):
+        server.receive()
+        server.start("result")
+        os.write(server.pipes["result"], json.dumps(REPORT).encode())
+        server.send(fake.ended())
+        assert server.receive() is None, "brig is gone while we hold the other end"
+    with fake.server(script) as env:
         ran = tool.run(env=env, program="pass")
     assert ran.record["result"] == REPORT["result"], ran
 

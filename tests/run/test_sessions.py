@@ -14,7 +14,7 @@ import termios
 import pytest
 
 from support import brig as tool
-from support import fake_door as fake
+from support import fake_server as fake
 from support import host, terminal
 
 ID = "0d5e6f0c-0000-4000-8000-00000000000a"
@@ -37,25 +37,25 @@ def ask(script, *words, **more):
     """What brig did, and the requests that it sent."""
     asked = []
 
-    def listen(door):
-        receive = door.receive
+    def listen(server):
+        receive = server.receive
 
         def remember():
             asked.append(receive())
             return asked[-1]
-        door.receive = remember
-        script(door)
-    with fake.door(listen) as env:
+        server.receive = remember
+        script(server)
+    with fake.server(listen) as env:
         done = plain(*words, env=env, **more)
     return done, asked
 
 
 def answer(*answers):
-    def script(door):
+    def script(server):
         with contextlib.suppress(BrokenPipeError):
             for one in answers:
-                door.receive()
-                door.send(one)
+                server.receive()
+                server.send(one)
     return script
 
 
@@ -65,14 +65,14 @@ def state(of="kept", context="main"):
 
 def call(stdout=b"", report=None, raw=None, **record):
     """A call in a context from start to end."""
-    def script(door):
-        door.receive()
-        door.code = os.pread(door.fds[0], 1 << 20, 0).decode() if door.fds else None
-        door.start("result")
-        os.write(door.pipes["stdout"], stdout)
-        with os.fdopen(door.pipes.pop("result"), "wb") as pipe:
+    def script(server):
+        server.receive()
+        server.code = os.pread(server.fds[0], 1 << 20, 0).decode() if server.fds else None
+        server.start("result")
+        os.write(server.pipes["stdout"], stdout)
+        with os.fdopen(server.pipes.pop("result"), "wb") as pipe:
             pipe.write(raw if raw is not None else json.dumps({**REPORT, **(report or {})}).encode())
-        door.send(fake.ended(**{"session": state(), **record}))
+        server.send(fake.ended(**{"session": state(), **record}))
     return script
 
 
@@ -171,13 +171,13 @@ def test_open_that_is_given_up_leaves_no_session():
     """Nobody would know of it."""
     asked = []
 
-    def script(door):
-        door.receive()
-        door.child.signal(signal.SIGINT)
-        assert host.poll(lambda: "SigQ" in host.read(f"/proc/{door.child.pid}/status") and not pending(door.child.pid))
-        door.send(OPENED)
-        asked.append(door.receive())
-        door.send(fake.ended(exit_reason="cancelled", exit_code=None))
+    def script(server):
+        server.receive()
+        server.child.signal(signal.SIGINT)
+        assert host.poll(lambda: "SigQ" in host.read(f"/proc/{server.child.pid}/status") and not pending(server.child.pid))
+        server.send(OPENED)
+        asked.append(server.receive())
+        server.send(fake.ended(exit_reason="cancelled", exit_code=None))
     done = with_child(script, "open")
     assert asked == [{"op": "cancel", "run": ID}] and (done.status, done.stdout) == (130, ""), done
 
@@ -193,14 +193,14 @@ def unread(pipe):
 
 
 def with_child(script, *words):
-    """brig beside the script, which has it as door.child."""
+    """brig beside the script, which has it as server.child."""
     children = []
 
-    def with_its_child(door):
+    def with_its_child(server):
         host.poll(lambda: children)
-        door.child = children[0]
-        script(door)
-    with fake.door(with_its_child) as env:
+        server.child = children[0]
+        script(server)
+    with fake.server(with_its_child) as env:
         children.append(tool.Child([str(tool.binary()), "session", *words], env=env))
         return children[0].wait()
 
@@ -210,9 +210,9 @@ def with_child(script, *words):
 def test_run_sends_the_code_and_nothing_that_belongs_to_the_session():
     codes = []
 
-    def script(door):
-        call()(door)
-        codes.append(door.code)
+    def script(server):
+        call()(server)
+        codes.append(server.code)
     done, asked = ask(script, "run", "--context", "b", "work", "--timeout", "2", "-c", "6 * 7")
     assert asked == [{"op": "run", "session": "work", "context": "b", "limits": {"wall_ms": 2000}}] and codes == ["6 * 7"] and done.returncode == 0, (done, asked)
 
@@ -221,9 +221,9 @@ def test_run_takes_a_file_or_standard_input(tmp_path):
     (tmp_path / "p.py").write_text("one")
     codes = []
 
-    def script(door):
-        call()(door)
-        codes.append(door.code)
+    def script(server):
+        call()(server)
+        codes.append(server.code)
     ask(script, "run", "work", tmp_path / "p.py")
     with open(tmp_path / "p.py") as program:
         ask(script, "run", "work", "-", stdin=program)
@@ -294,14 +294,14 @@ def test_ctrl_c_interrupts_a_call_and_other_signals_end_it():
     for number, op in (signal.SIGINT, "interrupt"), (signal.SIGTERM, "cancel"), (signal.SIGHUP, "cancel"):
         asked = []
 
-        def script(door):
-            door.receive()
-            door.start("result")
-            os.write(door.pipes["stdout"], b"begun\n")
-            assert host.poll(lambda: not unread(door.pipes["stdout"]))
-            door.child.signal(number)
-            asked.append(door.receive())
-            door.send(fake.ended(exit_code=130, session=state()))
+        def script(server):
+            server.receive()
+            server.start("result")
+            os.write(server.pipes["stdout"], b"begun\n")
+            assert host.poll(lambda: not unread(server.pipes["stdout"]))
+            server.child.signal(number)
+            asked.append(server.receive())
+            server.send(fake.ended(exit_code=130, session=state()))
         done = with_child(script, "run", "work", "-c", "x")
         assert asked == [{"op": op, "run": RUN}] and done.status == 130, (number, asked, done)
 
@@ -349,7 +349,7 @@ def test_a_picture_that_cannot_be_written_is_an_error(tmp_path):
 
 def test_a_full_disk_is_told(tmp_path):
     limit = ["prlimit", "--fsize=10", "--", tool.binary(), "session", "run", "work", "--artifacts", tmp_path, "-c", "x"]
-    with fake.door(call(report={"displays": [picture("image/png")]})) as env:
+    with fake.server(call(report={"displays": [picture("image/png")]})) as env:
         done = subprocess.run(limit, capture_output=True, text=True, env=tool.environment(env), check=False)
     assert done.returncode == 74 and done.stderr == f"brig: {tmp_path}/call-1-1.png: File too large\n"
 
@@ -357,11 +357,11 @@ def test_a_full_disk_is_told(tmp_path):
 # --- exec ---
 
 def test_exec_sends_the_command_and_what_belongs_to_it():
-    def script(door):
-        door.receive()
-        door.start()
-        os.write(door.pipes["stdout"], b"told\n")
-        door.send(fake.ended(exit_code=3, session=state("kept", None)))
+    def script(server):
+        server.receive()
+        server.start()
+        os.write(server.pipes["stdout"], b"told\n")
+        server.send(fake.ended(exit_code=3, session=state("kept", None)))
     done, asked = ask(script, "exec", "work", "-w", "sub", "-e", "A=b", "--detach", "--timeout", "1", "--", "ls", "-l")
     assert (done.returncode, done.stdout, done.stderr) == (3, "told\n", "")
     assert asked == [{"op": "exec", "session": "work", "argv": ["ls", "-l"], "cwd": "sub", "env": ["A=b"], "detach": True, "limits": {"wall_ms": 1000}}]
@@ -388,11 +388,11 @@ def read_list(sock):
 
 
 def serve(*entries, rows=None, end=True):
-    def script(door):
-        door.receive()
+    def script(server):
+        server.receive()
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            door.send({"reply": "files", "session": ID}, [theirs.fileno()])
+            server.send({"reply": "files", "session": ID}, [theirs.fileno()])
             theirs.close()
             ours.settimeout(host.HANG)
             took = read_list(ours)
@@ -444,11 +444,11 @@ def test_many_that_found_no_place_do_not_stop_what_is_still_sent(here):
     (here / "big").write_bytes(bytes(4 << 20))
     refusals = b"".join(entry(LEFT, b"%0200d" % n, 5) for n in range(4000))
 
-    def script(door):
-        door.receive()
+    def script(server):
+        server.receive()
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            door.send({"reply": "files", "session": ID}, [theirs.fileno()])
+            server.send({"reply": "files", "session": ID}, [theirs.fileno()])
             theirs.close()
             ours.settimeout(host.HANG)
             ours.sendall(refusals)
@@ -590,6 +590,6 @@ def test_list_is_a_table_or_json():
 
 
 def test_ps_and_top_are_what_they_were():
-    with fake.door(answer(LISTED)) as env:
+    with fake.server(answer(LISTED)) as env:
         done = subprocess.run([tool.binary(), "ps"], capture_output=True, text=True, env=tool.environment(env), check=False)
     assert (done.returncode, len(done.stdout.splitlines()), done.stderr) == (0, 1, "")

@@ -15,7 +15,7 @@ import time
 import pytest
 
 from support import brig as tool
-from support import fake_door as fake
+from support import fake_server as fake
 from support import host
 
 MIB = 1 << 20
@@ -32,15 +32,15 @@ LIST = {"reply": "list", "left_out": 0, "runs": [
 
 def answering(stats=None, runs=None):
     """Whatever is asked, for as long as somebody asks."""
-    def script(door):
+    def script(server):
         with contextlib.suppress(BrokenPipeError, ConnectionResetError): # who asked was killed
-            while (request := door.receive()):
-                door.send((stats or STATS) if request["op"] == "stats" else runs or LIST)
+            while (request := server.receive()):
+                server.send((stats or STATS) if request["op"] == "stats" else runs or LIST)
     return script
 
 
 def once(*options, script=None, verb="top"):
-    with fake.door(script or answering()) as env:
+    with fake.server(script or answering()) as env:
         return tool.Child([str(tool.binary()), verb, *options], env=env).wait()
 
 
@@ -126,7 +126,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(request):
-    with fake.door(answering(*getattr(request, "param", ()))) as env:
+    with fake.server(answering(*getattr(request, "param", ()))) as env:
         t = Terminal("--delay", "0.1", env=env)
         yield t
         t.close()
@@ -183,13 +183,13 @@ def test_stopped_it_gives_the_terminal_back_and_goes_on_when_continued(terminal)
 
 
 def test_a_service_that_goes_is_told_on_the_terminal_as_it_was():
-    def script(door):
-        door.receive()
-        door.send(STATS)
-        door.receive()
-        door.send(LIST)
-        door.receive()
-    with fake.door(script) as env:
+    def script(server):
+        server.receive()
+        server.send(STATS)
+        server.receive()
+        server.send(LIST)
+        server.receive()
+    with fake.server(script) as env:
         t = Terminal("--delay", "0.1", env=env)
         said = t.read(rb"brig top: [^\r\n]*")
         status = t.process.wait(host.HANG)

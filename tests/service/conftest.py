@@ -17,7 +17,7 @@ from rules import ANN, BOB, MANY
 @pytest.fixture(scope="session")
 def built(jail):
     """What a daemon needs of this host."""
-    lack = daemons.lacks_binaries("brigd", "keeper")
+    lack = daemons.lacks_binaries("brigd", "monitor")
     if lack:
         pytest.fail(lack)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -95,15 +95,15 @@ def only_basic(request, built):
 
 
 @pytest.fixture
-def ann(open_door):
-    """A connection of Ann's to the door that the test file opens to her and Bob."""
-    with open_door.connect_as(ANN) as made:
+def ann(open_server):
+    """A connection of Ann's to the server that the test file opens to her and Bob."""
+    with open_server.connect_as(ANN) as made:
         yield made
 
 
 @pytest.fixture
-def bob(open_door):
-    with open_door.connect_as(BOB) as made:
+def bob(open_server):
+    with open_server.connect_as(BOB) as made:
         yield made
 
 

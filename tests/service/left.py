@@ -14,7 +14,7 @@ def ancestors(pid):
 
 def orphans():
     """Processes of cells that are below no living daemon or brig: nobody will end them. The dead wait for the host's first process only."""
-    ours = ("door", "keeper", "brig", "launcher")
+    ours = ("server", "monitor", "brig", "launcher")
     return {one for one in host.cell_processes() if is_alive(one[0]) and not any(daemons.kind_of(pid) in ours for pid in ancestors(one[0]))}
 
 

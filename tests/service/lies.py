@@ -1,4 +1,4 @@
-"""Programs that talk to a real keeper as a door that has gone mad (mad_door.h)."""
+"""Programs that talk to a real monitor as a server that has gone mad (mad_server.h)."""
 import contextlib
 import subprocess
 
@@ -18,7 +18,7 @@ def program(name):
 
 def tell(name, lie, *more):
     """What the program said of it."""
-    argv = [*WHERE_ALL_CAN_SEE, str(host.store_dir()), program(name), lie, daemons.binary("keeper"), "/mnt", host.runtime_dir(), *more]
+    argv = [*WHERE_ALL_CAN_SEE, str(host.store_dir()), program(name), lie, daemons.binary("monitor"), "/mnt", host.runtime_dir(), *more]
     done = subprocess.run(argv, env=brig.environment(), capture_output=True, text=True, timeout=host.HANG)
     assert done.returncode == 0, f"{lie}: {done.stdout}{done.stderr}"
     return done

@@ -18,7 +18,7 @@ MANY = {
 
 @contextlib.contextmanager
 def audit_log():
-    """Where the door of root's service may write."""
+    """Where the server of root's service may write."""
     with tempfile.TemporaryDirectory(prefix="brig-test-") as top:
         os.chmod(top, 0o711)
         folder = pathlib.Path(top, "logs")

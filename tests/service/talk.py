@@ -13,7 +13,7 @@ The first line is a sentence, the name of the test. After it, line by line:
     >stdin TEXT         writes that to its stdin; >stdin| closes it
     |                   closes the connection; <| the daemon does
     config {...}        of the daemon that is talked to, before the first word; without it one for all
-    only service        or private: the other way to reach a door is not tried
+    only service        or private: the other way to reach a server is not tried
     # ...               nothing
 
 In a pattern "*" is anything, "uuid", "number", "count", "text" and "bool" are what they say, "~RE" a text that has it, a key or element ... allows

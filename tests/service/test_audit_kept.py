@@ -32,7 +32,7 @@ def alone(built):
 
 
 def test_a_journal_that_was_started_again_gets_the_next_line_and_how_many_it_missed(alone, start_daemon):
-    """The door may make no socket and no connection any more."""
+    """The server may make no socket and no connection any more."""
     with listening() as journal:
         daemon = start_daemon(MANY)
         ended = daemon.run("pass")

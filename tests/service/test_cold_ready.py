@@ -135,7 +135,7 @@ def test_what_fails_before_it_executes_is_told_and_nothing_has_started(service, 
 
 
 def test_a_command_finds_no_main_py(service, without):
-    """By ticket, in a ready cell that only the keeper can make fit, and in a cell that is built for it."""
+    """By lease, in a ready cell that only the monitor can make fit, and in a cell that is built for it."""
     for keys in {}, {"limits": {"memory_bytes": 100 << 20}}, {"limits": {"files": 99}}:
         assert (listing(service, **keys), without[1]) == ("", ""), keys
     with service.connect() as talk: # with no time in between
@@ -151,9 +151,9 @@ def test_its_command_stood_before(service):
 
 @pytest.mark.parametrize("cold", [False, True], ids=["warm", "cold"])
 def test_a_run_that_no_cell_fits_that_stands_ready_leaves_them_to_the_next_ones(service, cold):
-    """Each such run cost the door the ticket of one, until the keeper was asked for every run."""
-    assert host.poll(lambda: service.has_all_tickets("basic", READY)), service.tree()
+    """Each such run cost the server the lease of one, until the monitor was asked for every run."""
+    assert host.poll(lambda: service.has_all_leases("basic", READY)), service.tree()
     with service.connect() as talk:
         for _ in range(2):
             assert talk.run("print(1)", cold=cold, limits={"pids": 16}).stdout == "1\n"
-    assert host.poll(lambda: service.has_all_tickets("basic", READY)), service.tree()
+    assert host.poll(lambda: service.has_all_leases("basic", READY)), service.tree()

@@ -266,7 +266,7 @@ def test_every_place_of_the_daemon_belongs_to_it_alone(daemon):
     places = [host.runtime_dir(), *(path for path in host.runtime_dir().iterdir() if path.is_dir()), host.store_dir()]
     for place in places:
         status = place.stat()
-        assert status.st_uid in (0, uid_of(daemon.one("keeper"))) and not status.st_mode & 0o022, place
+        assert status.st_uid in (0, uid_of(daemon.one("monitor"))) and not status.st_mode & 0o022, place
     zygotes = ("zygote", "python3") # each stands in a /workspace that nobody else has, as in a cell
     for pid in (pid for pid in [daemon.pid, *daemon.below()] if daemons.kind_of(pid) not in zygotes):
         cwd = os.stat(f"/proc/{pid}/cwd") if os.path.exists(f"/proc/{pid}/cwd") else None
@@ -324,7 +324,7 @@ def test_a_configuration_that_is_named_and_missing_is_refused(built, tmp_path):
     assert "other.json" in refused("--config", tmp_path / "other.json", folder=tmp_path)
 
 
-@pytest.mark.parametrize("name", ["brigd", "keeper"])
+@pytest.mark.parametrize("name", ["brigd", "monitor"])
 def test_started_by_hand_with_nothing_it_ends_with_a_sentence(built, name):
     """Row I9's spirit: an empty name, a hostile environment, no descriptor where one is expected."""
     env = {"LD_PRELOAD": "/x", "BRIG_STORE": "relative", "NOTIFY_SOCKET": "@x", "LISTEN_FDS": "99999", "LISTEN_PID": "1"}

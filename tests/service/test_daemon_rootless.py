@@ -1,4 +1,4 @@
-"""A plain user's own daemon: his door, his keeper, his jails; nobody else's, root's included."""
+"""A plain user's own daemon: his server, his monitor, his jails; nobody else's, root's included."""
 import os
 import shutil
 import subprocess
@@ -96,7 +96,7 @@ def test_what_landlock_refuses_a_warm_program_is_no_record_of_the_audit(forking)
             warm.wait(talk)
             run = talk.run(SIGNALS_TO_1)
         assert run.record["warm"] and run.stdout == 100 * "refused\n", run
-        assert [record for record in log.records() if "scope.signal" in record] == [] # the door's Landlock rules make other records
+        assert [record for record in log.records() if "scope.signal" in record] == [] # the server's Landlock rules make other records
     finally:
         log.close()
 
@@ -249,11 +249,11 @@ print("tried", len(sys.argv) - 1)
 
 @pytest.mark.parametrize("user", tiers.few(["range", "single"], "single"), indirect=True)
 @pytest.mark.row("I11")
-def test_his_other_programs_cannot_trace_his_door_and_keeper(own):
+def test_his_other_programs_cannot_trace_his_server_and_monitor(own):
     """They have his id; still no memory, descriptor or call of the two is theirs. What is in his user namespaces is his: the kernel's rule."""
     daemon, user = own
     daemon.settle()
-    pids = [daemon.one("door"), daemon.one("keeper")]
+    pids = [daemon.one("server"), daemon.one("monitor")]
     done = subprocess.run(daemon.world.as_user(user, host.PYTHON, "-c", TRACE, *pids), capture_output=True, text=True, timeout=host.HANG)
     assert done.stdout == "tried 2\n", f"{done.stdout}{done.stderr}\n{daemon.tree()}"
 

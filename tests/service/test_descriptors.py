@@ -1,4 +1,4 @@
-"""Row I4: descriptors at the door, one in the place of another, and those that not every kernel has."""
+"""Row I4: descriptors at the server, one in the place of another, and those that not every kernel has."""
 import json
 
 import pytest

@@ -171,9 +171,9 @@ def test_a_message_without_a_byte_leaves_none_of_its_descriptors_open(daemon):
 
 
 # What waits for somebody else's file system: the client mounts it (fusermount3 lets every user) and answers when he likes.
-KNOWN = pytest.mark.xfail(strict=True, reason="known: the door waits for the server of a client's file system when it closes a file of it")
+KNOWN = pytest.mark.xfail(strict=True, reason="known: the server waits for the server of a client's file system when it closes a file of it")
 SLOW = {
-    # what the door does: what comes with the request
+    # what the server does: what comes with the request
     "close": ({"op": "run"}, ["program"]), "statfs": ({"op": "run", "ro": ["a"]}, ["code", "."]),
 }
 
@@ -198,7 +198,7 @@ def test_a_file_whose_server_does_not_answer_stops_nobody_else(start_daemon, cal
 
 
 @pytest.mark.row("I4")
-def test_an_open_file_whose_server_answers_the_door_and_nothing_else_stops_no_process_behind_the_door(start_daemon):
+def test_an_open_file_whose_server_answers_the_server_and_nothing_else_stops_no_process_behind_the_server(start_daemon):
     """Each process that has it open waits when it closes it. So what is shown is passed on without being open."""
     if host.lacks("file:/dev/fuse"):
         pytest.skip(host.lacks("file:/dev/fuse"))
@@ -284,9 +284,9 @@ def serve(daemon, uid):
 
 @pytest.mark.row("I5")
 def test_two_thousand_idle_connections_of_one_user_hold_up_nobody_else(two):
-    door = two.one("door")
+    server = two.one("server")
     serve(two, ANN)
-    before = daemons.lasting_descriptors(door)
+    before = daemons.lasting_descriptors(server)
     flood = as_user(BOB, host.PYTHON, "-c", FLOOD, two.path, 2000)
     try:
         held, _ = map(int, flood.stdout.readline().split())
@@ -294,10 +294,10 @@ def test_two_thousand_idle_connections_of_one_user_hold_up_nobody_else(two):
         serve(two, ANN)
         with two.connect() as talk:
             assert talk.ask("hello")["version"] == 1
-        assert daemons.lasting_descriptors(door) < 1024, "as many as anybody likes are held"
+        assert daemons.lasting_descriptors(server) < 1024, "as many as anybody likes are held"
     finally:
         flood.communicate()
-    assert host.poll(lambda: daemons.lasting_descriptors(door) <= before), f"{daemons.lasting_descriptors(door)} descriptors, there were {before}"
+    assert host.poll(lambda: daemons.lasting_descriptors(server) <= before), f"{daemons.lasting_descriptors(server)} descriptors, there were {before}"
     serve(two, BOB) # who has stopped
 
 
@@ -332,7 +332,7 @@ def test_a_client_that_reads_no_answer_is_no_burden(daemon):
             pass
         assert sent < 50000, "the daemon keeps answers without bound"
         assert daemon.run("print('served')").stdout == "served\n"
-        assert host.poll(lambda: host.rests(daemon.one("door"))), "the door runs in circles"
+        assert host.poll(lambda: host.rests(daemon.one("server"))), "the server runs in circles"
     assert not (grown := flat.grown()), grown
 
 
@@ -344,7 +344,7 @@ def test_a_half_closed_connection_is_no_burden(daemon, token):
         talk.sock.shutdown(socket.SHUT_WR)
         assert host.poll(lambda: not host.with_token(token)), "who says nothing any more still has a run"
         run.close()
-        assert host.poll(lambda: host.rests(daemon.one("door"))), "the door runs in circles"
+        assert host.poll(lambda: host.rests(daemon.one("server"))), "the server runs in circles"
     assert daemon.run("print('served')").stdout == "served\n"
 
 
@@ -415,7 +415,7 @@ def is_served(talk):
 
 
 @pytest.mark.row("I7")
-def test_a_keeper_whose_messages_are_not_read_goes_on(start_daemon):
+def test_a_monitor_whose_messages_are_not_read_goes_on(start_daemon):
     """It prints that a supervisor ended; a process that holds the other end of its standard error must not stop it by not reading."""
     reading, writing = full_pipe()
     try:
@@ -432,7 +432,7 @@ def test_a_keeper_whose_messages_are_not_read_goes_on(start_daemon):
 
 
 @pytest.mark.row("I7")
-def test_a_door_of_ones_own_does_not_wait_for_the_callers_log(jail):
+def test_a_server_of_ones_own_does_not_wait_for_the_callers_log(jail):
     reading, writing = full_pipe()
     try:
         with daemons.Private(stderr=writing) as own:

@@ -16,7 +16,7 @@ from support import client, host, tiers, warm
 from support import daemon as daemons
 
 SEED = int(os.environ.get("BRIG_DAEMON_SEED", "1"))
-WHO = ("client", "door", "keeper", "supervisor", "zygote", "init", "program") # a profile that is never warm has no zygote
+WHO = ("client", "server", "monitor", "supervisor", "zygote", "init", "program") # a profile that is never warm has no zygote
 PROGRAMS = ["import time; time.sleep(600)", "print('hello')", "import os, time\nfor n in range(5):\n  if os.fork() == 0: os.setsid()\ntime.sleep(600)"]
 SAID = {"signaled", "cancelled", "client_gone", "exited", "setup_failed"} # how a run may end whose helper was killed; and not as a limit's
 
@@ -37,12 +37,12 @@ def client_process(daemon, program, token):
 
 
 def victims(daemon, who, started, token):
-    """There is one door and one keeper, the oldest: what the keeper has just forked has its name for a moment."""
+    """There is one server and one monitor, the oldest: what the monitor has just forked has its name for a moment."""
     if who == "client":
         return [started]
     if who == "program":
         return [pid for pid, _ in host.with_token(token)]
-    return daemon.of_kind(who)[:1 if who in ("door", "keeper") else None]
+    return daemon.of_kind(who)[:1 if who in ("server", "monitor") else None]
 
 
 def recover(daemon):
@@ -79,7 +79,7 @@ def one_kill(daemon, who, dice, token):
     finally:
         daemons.kill(started)
         os.waitpid(started, 0)
-    if hit and who in ("door", "keeper"): # a door that has not heard of it yet would still give a run to a cell that stands ready
+    if hit and who in ("server", "monitor"): # a server that has not heard of it yet would still give a run to a cell that stands ready
         host.poll(lambda: not daemon.alive())
     wrong = [recover(daemon), left.wrong(before, token)]
     return hit, [text for text in wrong if text]
@@ -129,7 +129,7 @@ def test_two_thousand_kills_leave_nothing(start_daemon, warm_mode):
 
 # --- each of them once, with a run that surely is there -----------------------------------------------------------------
 
-@pytest.mark.parametrize("helper", tiers.few(["keeper", "supervisor", "init"], "keeper"))
+@pytest.mark.parametrize("helper", tiers.few(["monitor", "supervisor", "init"], "monitor"))
 def test_a_client_hears_the_end_when_a_helper_is_killed(start_daemon, token, helper):
     daemon = start_daemon(MANY)
     with daemon.connect() as talk:
@@ -142,8 +142,8 @@ def test_a_client_hears_the_end_when_a_helper_is_killed(start_daemon, token, hel
         try:
             record = run.wait()
             assert record["exit_reason"] in SAID, record
-        except client.Closed: # the door went with its keeper
-            assert helper == "keeper"
+        except client.Closed: # the server went with its monitor
+            assert helper == "monitor"
         run.close()
     assert host.poll(lambda: not host.with_token(token)), host.with_token(token)
     assert recover(daemon) is None

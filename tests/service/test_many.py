@@ -12,7 +12,7 @@ from support import daemon as daemons
 from support import host, tiers
 
 CLIENTS = 50
-LARGEST = 6 << 20 # bytes that the door, and the keeper, may hold
+LARGEST = 6 << 20 # bytes that the server, and the monitor, may hold
 
 
 def ask_for(daemon, who, each, gate):
@@ -27,7 +27,7 @@ def ask_for(daemon, who, each, gate):
 
 
 def ask_until_not_busy(talk, n, word):
-    """As the answer says: a keeper that does not get a processor for long has as much to do as it can."""
+    """As the answer says: a monitor that does not get a processor for long has as much to do as it can."""
     while True:
         try:
             if n % 5 == 4:
@@ -74,9 +74,9 @@ def test_runs_of_fifty_clients_at_once(many, each):
     check(many, CLIENTS, each)
 
 
-def test_door_and_keeper_are_small(many):
+def test_server_and_monitor_are_small(many):
     many.run("pass")
-    for kind in ("door", "keeper"):
+    for kind in ("server", "monitor"):
         assert daemons.resident(many.one(kind)) <= LARGEST, f"{kind}: {daemons.resident(many.one(kind)) >> 10} KiB"
 
 

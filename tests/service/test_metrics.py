@@ -20,7 +20,7 @@ HISTOGRAMS = ["brig_run_wait_seconds", "brig_run_setup_seconds", "brig_run_wall_
 
 
 @pytest.fixture
-def open_door(stock):
+def open_server(stock):
     made = stock.get(RULES)
     made.path.chmod(0o666)
     rest(made)
@@ -181,20 +181,20 @@ def test_each_profile_has_its_own(daemon):
     assert after.sum("brig_runs_total", profile="basic") == before.sum("brig_runs_total", profile="basic")
 
 
-def test_what_runs_and_what_waits_is_seen(open_door, ann):
+def test_what_runs_and_what_waits_is_seen(open_server, ann):
     runs = [sleeping(ann), sleeping(ann)]
     fd = client.sealed("print(1)")
     tag = ann.begin("run", [fd], wait_ms=600_000)
     os.close(fd)
     assert ann.until(lambda body: body.get("tag") == tag).body["event"] == "waiting"
-    page = metrics.page(open_door)
+    page = metrics.page(open_server)
     assert (page("brig_runs_running", profile="basic"), page("brig_runs_running", profile="strict"), page("brig_runs_waiting")) == (2, 0, 1)
     before = page("brig_run_wait_seconds_sum", profile="basic")
     waits = page("brig_run_wait_seconds_count", profile="basic")
     for run in runs:
         end(ann, run)
     assert ann.started(tag).finish().stdout == "1\n"
-    page = metrics.page(open_door)
+    page = metrics.page(open_server)
     assert (page("brig_runs_running", profile="basic"), page("brig_runs_waiting")) == (0, 0)
     assert page("brig_run_wait_seconds_count", profile="basic") == waits + 1 and page("brig_run_wait_seconds_sum", profile="basic") > before
 
@@ -223,24 +223,24 @@ def test_no_json_is_counted(daemon, talk):
     assert grown(daemon, say, "brig_refused_total", code="bad_message") == 1
 
 
-def test_what_is_busy_is_counted_when_it_is_refused(open_door, ann):
+def test_what_is_busy_is_counted_when_it_is_refused(open_server, ann):
     runs = [sleeping(ann), sleeping(ann)]
 
     def ask_for_more():
         with pytest.raises(client.Refused):
             ann.start("pass")
-    assert grown(open_door, ask_for_more, "brig_refused_total", code="busy") == 1
-    assert metrics.page(open_door).sum("brig_runs_total", reason="busy") == 0, "it never was a run"
+    assert grown(open_server, ask_for_more, "brig_refused_total", code="busy") == 1
+    assert metrics.page(open_server).sum("brig_runs_total", reason="busy") == 0, "it never was a run"
     for run in runs:
         end(ann, run)
 
 
-def test_a_client_that_is_turned_away_is_counted(open_door):
+def test_a_client_that_is_turned_away_is_counted(open_server):
     def come():
-        with open_door.connect_as(EVE) as eve:
+        with open_server.connect_as(EVE) as eve:
             assert eve.next().body["error"]["code"] == "denied"
-    assert grown(open_door, come, "brig_refused_total", code="denied") == 1
-    assert grown(open_door, come, "brig_connections_total") == 1, "that of the page itself"
+    assert grown(open_server, come, "brig_refused_total", code="denied") == 1
+    assert grown(open_server, come, "brig_connections_total") == 1, "that of the page itself"
 
 
 # --- access -------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def as_user(uid):
     return become
 
 
-def test_a_user_of_one_profile_sees_the_figures_of_that_one(open_door, ann):
+def test_a_user_of_one_profile_sees_the_figures_of_that_one(open_server, ann):
     ann.run("pass")
     assert {row["name"] for row in ann.ask("stats")["profiles"]} == {"basic"}
     assert ann.ask("metrics", profile="basic")["profile"] == "basic"
@@ -261,9 +261,9 @@ def test_a_user_of_one_profile_sees_the_figures_of_that_one(open_door, ann):
 
 
 @pytest.mark.parametrize("uid,profiles", [(ANN, {"basic"}), (BOB, None), (EVE, None)], ids=["of the list", "of no row", "another"])
-def test_the_page_is_for_whom_the_service_lets_in_and_has_what_they_may_use(open_door, uid, profiles):
-    open_door.folder.chmod(0o755)
-    done = metrics.ask(open_door, preexec_fn=as_user(uid))
+def test_the_page_is_for_whom_the_service_lets_in_and_has_what_they_may_use(open_server, uid, profiles):
+    open_server.folder.chmod(0o755)
+    done = metrics.ask(open_server, preexec_fn=as_user(uid))
     if profiles is None:
         assert (done.returncode, done.stdout) == (1, "") and len(done.stderr.splitlines()) == 1, done
         return

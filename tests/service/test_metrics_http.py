@@ -210,12 +210,12 @@ def test_without_brigd_there_is_no_figure_and_with_it_there_is_again(start_daemo
 def test_a_brigd_that_stands_still_is_waited_for_so_long_and_no_longer(start_daemon):
     daemon = start_daemon()
     with Listener(daemon) as one:
-        os.kill(daemon.one("door"), signal.SIGSTOP)
+        os.kill(daemon.one("server"), signal.SIGSTOP)
         try:
             assert host.poll(lambda: one.get()[0] == 503)
             assert b"did not answer within 2000 ms" in one.get()[2]
         finally:
-            os.kill(daemon.one("door"), signal.SIGCONT)
+            os.kill(daemon.one("server"), signal.SIGCONT)
         assert host.poll(lambda: one.get()[0] == 200)
 
 

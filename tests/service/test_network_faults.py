@@ -126,13 +126,13 @@ def kill_proxy(service):
 def test_a_proxy_that_is_killed_again_and_again_is_told_of_twice_and_is_back_each_time(jail, tmp_path):
     with daemons.Daemon(env=profile(tmp_path, allow=["a.example"])) as service:
         service.settle()
-        before = daemons.lasting_descriptors(service.one("keeper"))
+        before = daemons.lasting_descriptors(service.one("monitor"))
         for _ in range(4):
             kill_proxy(service)
         assert host.poll(lambda: service.run(ASK + "print(ask('b.example'))", profile="netted").stdout == REFUSED + "\n"), service.words()
         assert service.words().count("brig-proxy of profile netted ended") == 2, service.words()
         service.settle()
-        assert host.poll(lambda: daemons.lasting_descriptors(service.one("keeper")) == before)
+        assert host.poll(lambda: daemons.lasting_descriptors(service.one("monitor")) == before)
 
 
 def test_a_reload_gives_new_runs_the_new_hosts_and_leaves_the_old_to_those_that_run(jail, tmp_path):

@@ -18,7 +18,7 @@ RULES = {"access": [
 
 
 @pytest.fixture
-def open_door(stock):
+def open_server(stock):
     """A daemon that Ann and Bob may use and Eve may not, whose socket everybody can reach."""
     made = stock.get(RULES)
     made.path.chmod(0o666)
@@ -26,8 +26,8 @@ def open_door(stock):
 
 
 @pytest.fixture
-def root(open_door):
-    with open_door.connect() as made:
+def root(open_server):
+    with open_server.connect() as made:
         yield made
 
 
@@ -47,14 +47,14 @@ def test_who_is_in_no_group_does_not_even_connect(shared):
 
 
 @pytest.mark.row("I3")
-def test_who_is_in_no_row_is_denied_everything_but_a_sentence(open_door):
-    with open_door.connect_as(EVE) as talk:
+def test_who_is_in_no_row_is_denied_everything_but_a_sentence(open_server):
+    with open_server.connect_as(EVE) as talk:
         assert_denied(talk)
 
 
 @pytest.mark.row("I3")
-def test_groups_and_root_in_name_are_no_way_in(open_door):
-    with open_door.connect_as(EVE, gid=0, groups=[0, BOB]) as talk:
+def test_groups_and_root_in_name_are_no_way_in(open_server):
+    with open_server.connect_as(EVE, gid=0, groups=[0, BOB]) as talk:
         assert_denied(talk)
 
 
@@ -79,9 +79,9 @@ def test_control_who_has_a_row_is_served_as_himself(ann, bob, root):
 
 
 @pytest.mark.row("I3")
-def test_a_connection_that_changes_hands_stays_its_makers(open_door, root):
+def test_a_connection_that_changes_hands_stays_its_makers(open_server, root):
     """Ann connects; root, here, speaks through her socket, and so does Eve."""
-    with open_door.connect_as(ANN) as talk:
+    with open_server.connect_as(ANN) as talk:
         run = sleeping(talk)
         assert listed(root)[run.id]["uid"] == ANN
         said = speak_as(EVE, talk.sock, b'{"op":"list","tag":77}')
@@ -92,9 +92,9 @@ def test_a_connection_that_changes_hands_stays_its_makers(open_door, root):
 
 
 @pytest.mark.row("I3")
-def test_root_gets_no_more_through_a_connection_of_ann(open_door, bob):
+def test_root_gets_no_more_through_a_connection_of_ann(open_server, bob):
     run = sleeping(bob)
-    with open_door.connect_as(ANN) as talk: # we are root
+    with open_server.connect_as(ANN) as talk: # we are root
         assert listed(talk) == {}
         with pytest.raises(client.Refused, match="not_found"):
             talk.ask("cancel", run=run.id, reason="cancelled")
@@ -105,7 +105,7 @@ def test_root_gets_no_more_through_a_connection_of_ann(open_door, bob):
 
 
 @pytest.mark.row("I3")
-def test_credentials_in_a_message_change_nothing(open_door, ann):
+def test_credentials_in_a_message_change_nothing(open_server, ann):
     """Root may put any uid and pid there; the daemon does not look."""
     import struct
     ann.sock.sendmsg([b'{"op":"hello","tag":5}'], [(socket.SOL_SOCKET, 2, struct.pack("iII", 1, 0, 0))])
@@ -127,16 +127,16 @@ def speak_as(uid, sock, data):
 
 @pytest.mark.row("I10")
 @pytest.mark.parametrize("times", tiers.amounts(20, 300))
-def test_a_client_that_is_gone_before_it_is_asked_for_is_no_one(open_door, times):
+def test_a_client_that_is_gone_before_it_is_asked_for_is_no_one(open_server, times):
     """The connection outlives the process that made it: its uid counts, which the kernel kept, and not what its pid is now."""
-    with open_door.connect_as(EVE) as talk:
+    with open_server.connect_as(EVE) as talk:
         assert_denied(talk)
-    with open_door.connect_as(ANN) as talk: # its maker is gone as well
+    with open_server.connect_as(ANN) as talk: # its maker is gone as well
         assert talk.ask("hello")["quota"]["runs"] == 2
     for _ in range(times): # and with nobody left at either end
-        with open_door.connect() as talk:
+        with open_server.connect() as talk:
             talk.send({"op": "exec", "argv": ["true"]})
-    with open_door.connect() as talk:
+    with open_server.connect() as talk:
         assert host.poll(lambda: not listed(talk)), "their runs stay"
         assert talk.run("print('served')").stdout == "served\n"
 
@@ -202,8 +202,8 @@ def refused(talk, **keys):
 
 
 @pytest.mark.requirement("A106", "B36")
-def test_a_quota_is_the_users_and_not_the_connections(open_door, ann, bob):
-    with open_door.connect_as(ANN) as other:
+def test_a_quota_is_the_users_and_not_the_connections(open_server, ann, bob):
+    with open_server.connect_as(ANN) as other:
         runs = [sleeping(talk, memory_bytes="64M") for talk in (ann, other)]
         no = refused(ann, limits={"memory_bytes": "64M"})
         assert no.code == "busy" and 0 < no.error["retry_after_ms"] <= 60000

@@ -1,4 +1,4 @@
-"""A door of one's own: it lives as long as its one connection, with the caller's rights, and takes its runs along."""
+"""A server of one's own: it lives as long as its one connection, with the caller's rights, and takes its runs along."""
 import os
 import random
 import socket
@@ -42,17 +42,17 @@ def test_it_ends_when_its_client_is_killed(jail, token):
               f"run = own.client.start({SLEEP!r}, args=[sys.argv[2]], limits={LONG})\n"
               "run.line(); print(own.pid, flush=True); signal.pause()")
     child = subprocess.Popen([host.PYTHON, "-c", script, str(host.REPO / "tests"), token], stdout=subprocess.PIPE, text=True, env=dict(os.environ))
-    door = int(child.stdout.readline())
+    server = int(child.stdout.readline())
     child.kill()
     child.communicate()
-    assert host.poll(lambda: not os.path.exists(f"/proc/{door}")), "the door outlives its client"
+    assert host.poll(lambda: not os.path.exists(f"/proc/{server}")), "the server outlives its client"
     assert host.poll(lambda: not [pid for pid, uid in host.with_token(token)]), host.with_token(token)
     assert not left.wrong(before), left.wrong(before)
 
 
 KILLED = {
     # who is killed: how the run may end for a client that is still there
-    "launcher": {"setup_failed", "cancelled", "signaled"}, "init": {"signaled", "exited", "cancelled", "setup_failed"}, "door": None,
+    "launcher": {"setup_failed", "cancelled", "signaled"}, "init": {"signaled", "exited", "cancelled", "setup_failed"}, "server": None,
 }
 
 
@@ -73,7 +73,7 @@ def test_whoever_is_killed_leaves_nothing(own, token, who):
     run.close()
 
 
-def test_fifty_doors_killed_at_random_moments_leave_nothing(jail, token):
+def test_fifty_servers_killed_at_random_moments_leave_nothing(jail, token):
     before, dice = left.Snapshot(), random.Random(1)
     for _ in range(50):
         own = daemons.Private()
@@ -90,7 +90,7 @@ def test_fifty_doors_killed_at_random_moments_leave_nothing(jail, token):
     assert not left.wrong(before, token), left.wrong(before, token)
 
 
-def test_two_doors_of_ones_own_share_nothing(own, token):
+def test_two_servers_of_ones_own_share_nothing(own, token):
     with daemons.Private() as other:
         run = sleeping(own.client, token)
         assert other.client.ask("list")["runs"] == []
@@ -126,7 +126,7 @@ def test_what_is_no_such_socket_is_refused(jail, kind):
 
 
 def test_nothing_of_the_callers_stays_open_in_it(jail, tmp_path):
-    """Only the connection, and what a door opens itself; a run of it sees less still."""
+    """Only the connection, and what a server opens itself; a run of it sees less still."""
     held = open(tmp_path / "secret", "w")
     os.set_inheritable(held.fileno(), True)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -15,7 +15,7 @@ RULES = {"access": [
 
 
 @pytest.fixture
-def open_door(stock):
+def open_server(stock):
     """A daemon that everybody can reach."""
     made = stock.get(RULES)
     made.path.chmod(0o666)
@@ -72,9 +72,9 @@ def test_who_has_waited_long_enough_is_told_what_for(ann):
         end(ann, run)
 
 
-def test_who_hangs_up_waits_no_more(open_door, ann):
+def test_who_hangs_up_waits_no_more(open_server, ann):
     runs = fill(ann)
-    with open_door.connect_as(ANN) as other:
+    with open_server.connect_as(ANN) as other:
         begin(other)
         begin(other)
         assert ann.ask("stats")["waiting"] == 2
@@ -110,9 +110,9 @@ def test_another_users_line_is_no_reason_to_wait(ann, bob):
 
 
 def test_users_take_turns_when_the_host_is_full(start_daemon):
-    door = start_daemon({**RULES, "runs": 1})
-    door.path.chmod(0o666)
-    with door.connect() as root, door.connect_as(ANN) as ann, door.connect_as(BOB) as bob:
+    server = start_daemon({**RULES, "runs": 1})
+    server.path.chmod(0o666)
+    with server.connect() as root, server.connect_as(ANN) as ann, server.connect_as(BOB) as bob:
         run = sleeping(root)
         anns, bobs = [begin(ann)[0] for _ in range(6)], [begin(bob)[0] for _ in range(3)]
         order, lock = [], threading.Lock()
@@ -133,7 +133,7 @@ def test_users_take_turns_when_the_host_is_full(start_daemon):
 
 
 def test_a_line_has_an_end(ann):
-    """Runs that wait cost the door memory and descriptors."""
+    """Runs that wait cost the server memory and descriptors."""
     runs = fill(ann)
     fd = client.sealed("print(1)")
     for _ in range(600):
@@ -147,10 +147,10 @@ def test_a_line_has_an_end(ann):
     del runs
 
 
-def test_a_service_that_ends_tells_those_who_wait(open_door, ann):
+def test_a_service_that_ends_tells_those_who_wait(open_server, ann):
     fill(ann)
     tag, _ = begin(ann)
-    assert open_door.stop() == 0
+    assert open_server.stop() == 0
     with pytest.raises(client.Refused) as no:
         ann.started(tag)
     assert no.value.code == "unavailable"
@@ -166,19 +166,19 @@ def test_no_other_value_is_taken_for_a_time_to_wait(ann, wait):
     assert (no.value.code, no.value.field) == ("bad_field", "wait_ms")
 
 
-def test_a_hundred_at_once_on_the_command_line_all_run(open_door, brig, tmp_path):
+def test_a_hundred_at_once_on_the_command_line_all_run(open_server, brig, tmp_path):
     (tmp_path / "f.py").write_text("print(1)")
     argv = [brig, "run", tmp_path / "f.py"]
-    runs = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "BRIG_SOCKET": str(open_door.path)}) for _ in range(100)]
+    runs = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "BRIG_SOCKET": str(open_server.path)}) for _ in range(100)]
     ends = [(*run.communicate(timeout=host.HANG), run.returncode) for run in runs]
     assert collections.Counter(ends) == {("1\n", "", 0): 100}
 
 
-def test_on_the_command_line_no_wait_is_a_status_of_its_own(open_door, brig, tmp_path):
+def test_on_the_command_line_no_wait_is_a_status_of_its_own(open_server, brig, tmp_path):
     (tmp_path / "f.py").write_text("print(1)")
-    with open_door.connect() as root:
+    with open_server.connect() as root:
         runs = fill(root)
-        done = subprocess.run([brig, "run", "--wait", "0", tmp_path / "f.py"], capture_output=True, text=True, env={**os.environ, "BRIG_SOCKET": str(open_door.path)})
+        done = subprocess.run([brig, "run", "--wait", "0", tmp_path / "f.py"], capture_output=True, text=True, env={**os.environ, "BRIG_SOCKET": str(open_server.path)})
         for run in runs:
             end(root, run)
     assert (done.returncode, done.stdout) == (75, "") and done.stderr.startswith("brig: 2 runs at once: your quota is used up; try again in "), done

@@ -1,4 +1,4 @@
-"""Configuration and profiles are read again: no run ends, all of it takes effect or none, and only the reader sends profiles to the keeper."""
+"""Configuration and profiles are read again: no run ends, all of it takes effect or none, and only the reader sends profiles to the monitor."""
 import json
 import os
 import random
@@ -272,8 +272,8 @@ def test_more_profiles_than_there_are_shares_of_ids_are_refused_as_a_whole(nothi
         assert service.talk.run(LIMIT, profile="new").stdout == "98\n", "a share that is not in use goes to the next profile"
 
 
-def test_a_run_that_began_a_moment_ago_without_the_keeper_goes_on(service):
-    """By ticket, into a fork that stood ready: the keeper hears of it from its supervisor, which is slow here."""
+def test_a_run_that_began_a_moment_ago_without_the_monitor_goes_on(service):
+    """By lease, into a fork that stood ready: the monitor hears of it from its supervisor, which is slow here."""
     service.profile("basic", warm="ready")
     service.reload()
     service.wait_warm()
@@ -496,13 +496,13 @@ def test_brig_reload_says_what_came_of_it(service):
 # --- privileges ---
 
 def test_the_reader_has_no_socket_to_a_client_and_is_not_traceable(service):
-    reader, door = service.daemon.one("reader"), service.daemon.pid
+    reader, server = service.daemon.one("reader"), service.daemon.pid
     status = dict(line.split(":\t", 1) for line in host.read(f"/proc/{reader}/status").splitlines() if ":\t" in line)
     assert int(status["CapEff"], 16) == (1 << 2 | 1 << 6 | 1 << 7), "to read, and to change to an account that may not" # CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID
     assert status["NoNewPrivs"].strip() == "1" and os.stat(f"/proc/{reader}/mem").st_uid == 0
-    sockets = {pid: {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")} for pid in (reader, door, service.daemon.one("keeper"))}
+    sockets = {pid: {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")} for pid in (reader, server, service.daemon.one("monitor"))}
     assert len([link for link in sockets[reader] if link.startswith("socket:")]) == 2
-    assert not sockets[reader] & sockets[door] - {"/dev/null"} - {link for link in sockets[door] if link.startswith("pipe:")}
+    assert not sockets[reader] & sockets[server] - {"/dev/null"} - {link for link in sockets[server] if link.startswith("pipe:")}
 
 
 def test_when_the_reader_is_gone_runs_go_on_and_a_reading_is_refused(service, ann):
@@ -524,7 +524,7 @@ def reading_of(reader):
 
 
 def killed_reading(service, reader, tag, dice, longest):
-    """Whether it was killed before the door had its profiles: at a random moment, and within as long as a reading takes."""
+    """Whether it was killed before the server had its profiles: at a random moment, and within as long as a reading takes."""
     service.talk.send({"op": "reload", "tag": tag})
     time.sleep(dice.uniform(0, longest)) # the random moment
     for pid in reading_of(reader):
@@ -542,7 +542,7 @@ def time_of(work):
 
 @pytest.mark.parametrize("times", tiers.amounts(4, 200))
 def test_a_reading_that_is_killed_holds_or_does_not_and_the_next_one_does(service, times):
-    """At random moments: before the keeper has the profiles, before the door has them, or after both. Where the kill came too late, it is tried again."""
+    """At random moments: before the monitor has the profiles, before the server has them, or after both. Where the kill came too late, it is tried again."""
     reader, dice = service.daemon.one("reader"), random.Random(times)
     longest, died, n = time_of(service.reload), 0, 0
     while died < times and n < 20 * times:
@@ -595,6 +595,6 @@ def test_many_readings_cost_no_run_and_leave_nothing(service, ann, times):
     end(ann, sleeper)
     assert host.poll(lambda: service.supervisors() == 2 and len(service.zygotes()) == 1), service.daemon.tree()
     service.daemon.rest()
-    for pid in (service.daemon.pid, service.daemon.one("keeper")):
+    for pid in (service.daemon.pid, service.daemon.one("monitor")):
         assert daemons.lasting_descriptors(pid) <= held[pid], (service.daemon.tree(), held)
     assert len(service.daemon.of_kind("reader")) == 1

@@ -14,7 +14,7 @@ USERS = {"runs": 64, "access": [{"uid": uid, "profiles": ["basic", "strict"], "r
 KILLED = "import os; os.kill(os.getpid(), 9)"
 
 
-class Door:
+class Server:
     """A service, or a private brigd for each connection."""
 
     def __init__(self, service):
@@ -45,8 +45,8 @@ def way(request, built, no_stock):
 
 
 @pytest.fixture
-def door(way):
-    made = Door(way)
+def server(way):
+    made = Server(way)
     yield made
     made.close()
     assert way is None or way.alive(), way.words()
@@ -61,8 +61,8 @@ def service(way):
 
 
 @pytest.fixture
-def talk(door):
-    return door.connect()
+def talk(server):
+    return server.connect()
 
 
 @pytest.fixture

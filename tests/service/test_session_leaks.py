@@ -151,7 +151,7 @@ class Asker(threading.Thread):
         try:
             for _ in range(self.count):
                 self.one_told()
-        except BaseException as e: # silence: a wait that is over, or a connection that the door has closed
+        except BaseException as e: # silence: a wait that is over, or a connection that the server has closed
             self.wrong.append(f"{self.name_}-{self.n}: {e!r}")
 
 
@@ -190,7 +190,7 @@ def test_sessions_whose_processes_are_killed_at_random_leave_nothing_and_no_call
     said = f"seed {seed}: {dict(hit)}\n" + "\n".join(f"{number:6} {end}" for end, number in sorted(ends.items()))
     print(said)
     assert not wrong, said + "\n" + "\n".join(wrong[:20])
-    assert service.alive() and service.roles()["door"] == roles["door"] and service.roles()["keeper"] == roles["keeper"], service.words()
+    assert service.alive() and service.roles()["server"] == roles["server"] and service.roles()["monitor"] == roles["monitor"], service.words()
     with service.connect() as talk:
         assert host.poll(lambda: not talk.ask("list")["sessions"]), talk.ask("list")
         assert host.poll(lambda: talk.ask("stats")["running"] == 0)

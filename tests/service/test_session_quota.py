@@ -76,7 +76,7 @@ def test_hello_tells_the_quota_of_sessions(ann):
 
 
 def test_a_context_that_is_busy_refuses_a_large_program_before_it_is_read(service, ann):
-    """It would be refused for what it is: not sealed. To read eight million bytes takes the door from all others."""
+    """It would be refused for what it is: not sealed. To read eight million bytes takes the server from all others."""
     session = open_session(ann)
     running = session.start("while True: pass")
     fd = os.memfd_create("code", os.MFD_CLOEXEC)

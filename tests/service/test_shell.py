@@ -9,7 +9,7 @@ import pytest
 from support import brig as tool
 from support import daemon as daemons
 from support import client, host, tiers, warm_load
-from support import fake_door as fake
+from support import fake_server as fake
 from support.screen import PROMPT, Terminal
 
 LEAVES = "\x1d" * 3
@@ -485,6 +485,6 @@ def test_a_program_that_writes_when_the_shell_has_ended_keeps_nobody(built, tmp_
         assert host.poll(lambda: int(re.search(r"wchar: (\d+)", host.read(f"/proc/{writing[0].pid}/io"))[1]) > 1 << 17) # brig reads it
         one.send(fake.ended(exit_code=3))
     writing = []
-    with fake.door(serve) as env, Terminal([tool.binary(), "shell", "work"], tool.environment({**env, "TERM": "xterm"}), cwd=tmp_path) as at:
+    with fake.server(serve) as env, Terminal([tool.binary(), "shell", "work"], tool.environment({**env, "TERM": "xterm"}), cwd=tmp_path) as at:
         assert at.ends_while_it_shows() == 3
         assert writing[0].wait(host.HANG) == -signal.SIGPIPE

@@ -51,7 +51,7 @@ class Silent:
 
 
 @pytest.mark.row("I4")
-def test_a_file_system_that_does_not_answer_stops_neither_door_nor_keeper(start_daemon):
+def test_a_file_system_that_does_not_answer_stops_neither_server_nor_monitor(start_daemon):
     if host.lacks("file:/dev/fuse"):
         pytest.skip(host.lacks("file:/dev/fuse"))
     daemon, served = start_daemon(MANY), Silent(ANN)
@@ -62,7 +62,7 @@ def test_a_file_system_that_does_not_answer_stops_neither_door_nor_keeper(start_
             assert host.poll(lambda: "supervisor" in served.asked), f"it was not shown: {served.asked}"
             assert daemon.run("print('others are served')").stdout == "others are served\n"
         os.close(fd)
-        assert not {"door", "keeper"} & set(served.asked), served.asked
+        assert not {"server", "monitor"} & set(served.asked), served.asked
     finally:
         served.close()
 
@@ -78,8 +78,8 @@ def test_what_the_kernel_tells_of_the_host_is_not_shown(daemon, talk, path):
 
 
 @pytest.mark.row("I4")
-def test_a_procfs_that_the_door_has_never_seen_is_not_shown_and_each_run_is_told_why(daemon):
-    """Of another mount namespace: the door does not know it, and the supervisor does not find it."""
+def test_a_procfs_that_the_server_has_never_seen_is_not_shown_and_each_run_is_told_why(daemon):
+    """Of another mount namespace: the server does not know it, and the supervisor does not find it."""
     holder = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -116,7 +116,7 @@ EITHER = {"runs": 64, "access": [{"uid": uid, "profiles": ["basic"], "runs": 64,
 @pytest.mark.parametrize("uid", [0, ANN], ids=["root", "a user"])
 @pytest.mark.parametrize("to", tiers.few(["secret", "/proc"], "secret"))
 def test_a_directory_above_that_is_exchanged_between_look_and_mount_leads_nowhere(stock, uid, to):
-    """The door has checked the directory; the supervisor opens it anew by its path, which another user has changed meanwhile."""
+    """The server has checked the directory; the supervisor opens it anew by its path, which another user has changed meanwhile."""
     daemon = stock.get(EITHER)
     daemon.path.chmod(0o666)
     with tempfile.TemporaryDirectory(prefix="brig-test-") as folder, daemon.connect_as(uid) as talk:

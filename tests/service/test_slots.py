@@ -199,14 +199,14 @@ def tried(kept, program):
 
 @pytest.mark.diagonal("kept")
 @pytest.mark.parametrize("call", tiers.few(["openat", "read", "pread64", "write", "unlinkat", "mkdirat", "fchmodat", "flock"], "openat", "write"))
-def test_a_call_of_the_keeper_that_fails_may_cost_a_run_but_makes_no_record_wrong(kept, call):
+def test_a_call_of_the_monitor_that_fails_may_cost_a_run_but_makes_no_record_wrong(kept, call):
     if host.lacks("tool:strace"):
         pytest.skip(host.lacks("tool:strace"))
     inject = ["-e", f"trace={call}", "-e", f"inject={call}:error=EIO:when=1+7"] # each seventh
-    keeper, found = kept.daemon.one("keeper"), []
-    with subprocess.Popen(["strace", "-qq", "-o", "/dev/null", *inject, "-p", str(keeper)]) as strace:
+    monitor, found = kept.daemon.one("monitor"), []
+    with subprocess.Popen(["strace", "-qq", "-o", "/dev/null", *inject, "-p", str(monitor)]) as strace:
         try:
-            assert host.poll(lambda: f"TracerPid:\t{strace.pid}\n" in host.read(f"/proc/{keeper}/status"))
+            assert host.poll(lambda: f"TracerPid:\t{strace.pid}\n" in host.read(f"/proc/{monitor}/status"))
             for _ in range(6):
                 tried(kept, "import os, time\nb = bytearray(100 << 20)\nfor n in range(8):\n  if os.fork() == 0: time.sleep(600)")
                 found += [tried(kept, SLOT), tried(kept, SLOT)]
@@ -440,7 +440,7 @@ def test_resting_slots_of_another_profile_make_room(built):
         kept = Kept(daemon, {"cold": True})
         for profile in ("basic", "filesystem", "basic"):
             assert [run.reason for run in kept.crowd(10, profile=profile)[1]] == ["exited"] * 10
-            assert host.poll(lambda: not daemon.of_kind("init") and host.rests(daemon.one("keeper"))) # it has cleaned up
+            assert host.poll(lambda: not daemon.of_kind("init") and host.rests(daemon.one("monitor"))) # it has cleaned up
         kept.talk.close()
 
 

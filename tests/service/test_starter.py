@@ -71,7 +71,7 @@ def test_profiles_that_are_no_files_hold_nobody_up(start_daemon, tmp_path):
         huge.truncate(1 << 30)
     daemon = start_daemon(MANY, env={"BRIG_PRESETS": str(folder)})
     assert daemon.run("print('served')").stdout == "served\n"
-    view = pathlib.Path(f"/proc/{daemon.one('keeper')}/root/run/brig/view/profiles-3{folder}")
+    view = pathlib.Path(f"/proc/{daemon.one('monitor')}/root/run/brig/view/profiles-3{folder}")
     stand_ins = {"fifo.json", "huge.json", "zero.json"} # which are refused as the files would be
     assert {path.name for path in view.iterdir()} == {path.name for path in (host.REPO / "profiles").iterdir()} | stand_ins
     assert not any(os.stat(view / name).st_blocks for name in stand_ins)

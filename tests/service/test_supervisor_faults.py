@@ -17,7 +17,7 @@ def service(built):
 
 
 def end_supervisor(daemon):
-    """The keeper starts another one."""
+    """The monitor starts another one."""
     before = daemon.one("supervisor")
     os.kill(before, signal.SIGKILL)
     assert host.poll(lambda: not os.path.exists(f"/proc/{before}"))
@@ -33,14 +33,14 @@ def reason(daemon):
 
 def test_a_supervisor_that_can_build_no_cell_makes_room_for_one_that_can(service, tmp_path):
     """It failed to begin, for want of memory, say; each of its runs failed, until the service was started again."""
-    with Traced(service.one("keeper"), tmp_path / "log", "-e", "trace=mount", "-e", "inject=mount:error=ENOMEM:when=2"):
+    with Traced(service.one("monitor"), tmp_path / "log", "-e", "trace=mount", "-e", "inject=mount:error=ENOMEM:when=2"):
         end_supervisor(service)
         assert host.poll(lambda: reason(service) == "setup_failed")
     assert host.poll(lambda: reason(service) == "exited"), service.words()
 
 
 def test_a_tree_that_cannot_be_put_together_is_not_left_mounted(service, tmp_path):
-    with Traced(service.one("keeper"), tmp_path / "log", "-e", "trace=move_mount", "-e", "inject=move_mount:error=ENOENT:when=2+2"):
+    with Traced(service.one("monitor"), tmp_path / "log", "-e", "trace=move_mount", "-e", "inject=move_mount:error=ENOENT:when=2+2"):
         end_supervisor(service)
         for _ in range(4):
             assert host.poll(lambda: reason(service) == "setup_failed")

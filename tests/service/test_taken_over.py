@@ -1,6 +1,6 @@
 """Somebody has taken over a process of the service, and speaks and acts as it: what brig-security(7) says they gain, and no more.
 
-Who talks to the keeper as a door is in test_keeper.py, to a supervisor in test_tickets.py; docs/escape-matrix.md has the list.
+Who talks to the monitor as a server is in test_monitor.py, to a supervisor in test_leases.py; docs/escape-matrix.md has the list.
 """
 import contextlib
 import ctypes
@@ -21,8 +21,8 @@ NONE = 0
 TWO = 1 << 6 | 1 << 7 # CAP_SETGID, CAP_SETUID
 RIGHTS = {
     # of a service that root started by hand: kind, (capabilities on the host, whether a filter is on)
-    "door": (NONE, True), "sweeper": (NONE, True), "init": (NONE, True), "python3": (NONE, True),
-    "keeper": (TWO, False), "reader": (TWO | 1 << 2, False), # CAP_DAC_READ_SEARCH
+    "server": (NONE, True), "sweeper": (NONE, True), "init": (NONE, True), "python3": (NONE, True),
+    "monitor": (TWO, False), "reader": (TWO | 1 << 2, False), # CAP_DAC_READ_SEARCH
 }
 
 
@@ -61,7 +61,7 @@ def test_a_process_has_these_rights_and_can_get_no_other(daemon, kind):
         assert (has["NoNewPrivs"], has["Seccomp"]) == ("1", "2" if is_filtered else "0"), (kind, has)
 
 
-def test_the_door_names_what_holds_it_and_owns_no_other_account(daemon):
+def test_the_server_names_what_holds_it_and_owns_no_other_account(daemon):
     with daemon.connect() as talk:
         held = talk.ask("stats")["confinement"]
     assert {"no-new-privs", "no-caps", "not-dumpable", "seccomp"} <= set(held)
@@ -117,8 +117,8 @@ def reach(uid, pids, space=""):
 
 @pytest.mark.parametrize("account", daemons.ACCOUNTS)
 def test_the_account_of_a_process_looks_into_none_of_the_service(daemon, account):
-    """Signals go to processes of the same account; nothing else does. The keeper's account has made the user namespaces: their root is below it."""
-    kinds = ["door", "keeper", "reader", "sweeper"] + ["supervisor", "zygote", "init"] * (account == "_brig-door")
+    """Signals go to processes of the same account; nothing else does. The monitor's account has made the user namespaces: their root is below it."""
+    kinds = ["server", "monitor", "reader", "sweeper"] + ["supervisor", "zygote", "init"] * (account == "_brig-door")
     pids = [pid for kind in kinds for pid in daemon.of_kind(kind)]
     found = {(daemons.kind_of(int(pid)), how) for pid, how in reach(daemons.ACCOUNTS[account], pids) if how != "signal"}
     assert found == set(), daemon.tree()
@@ -148,7 +148,7 @@ def test_root_of_a_profiles_user_namespace_reaches_no_other_profile_and_nothing_
     """As which supervisors, zygotes and forkers run."""
     ours, theirs = of_profile(daemon, "basic"), of_profile(daemon, "strict")
     daemon.settle()
-    others = [pid for kind in ("door", "keeper", "reader", "sweeper") for pid in daemon.of_kind(kind)] + [theirs, *host.below(theirs)]
+    others = [pid for kind in ("server", "monitor", "reader", "sweeper") for pid in daemon.of_kind(kind)] + [theirs, *host.below(theirs)]
     assert len(others) > 6, daemon.tree()
     assert reach(0, others, f"/proc/{ours}/ns/user") == set()
 
@@ -229,7 +229,7 @@ def is_served(talk, profile):
 def test_whatever_a_process_of_one_profile_says_the_others_are_served(daemon, kind):
     """python3: forks that wait for an order. Its own profile may lose runs and cells; it is served again afterwards."""
     dice = random.Random(kind)
-    kept = [daemon.pid, *daemon.of_kind("keeper")], [of_profile(daemon, "strict")]
+    kept = [daemon.pid, *daemon.of_kind("monitor")], [of_profile(daemon, "strict")]
     for _ in range(1 if kind == "zygote" else 3): # a zygote has one socket, from which nobody reads: it is full afterwards
         daemon.settle()
         assert host.poll(lambda: lie(daemon, kind, dice)), f"it has no socket that takes a message: {daemon.tree()}"
@@ -237,13 +237,13 @@ def test_whatever_a_process_of_one_profile_says_the_others_are_served(daemon, ki
             run = talk.run("print(1)", profile="strict")
             assert (run.reason, run.stdout) == ("exited", "1\n"), run
             assert host.poll(lambda: is_served(talk, "basic")), daemon.words()
-    assert ([daemon.pid, *daemon.of_kind("keeper")], [of_profile(daemon, "strict")]) == kept, daemon.words()
+    assert ([daemon.pid, *daemon.of_kind("monitor")], [of_profile(daemon, "strict")]) == kept, daemon.words()
     assert daemon.alive()
 
 
 def test_whatever_the_helper_of_a_runs_files_says_its_run_is_told_and_the_others_are_served(daemon):
     """It has the program's id, and is one that a file system or a client could have taken over."""
-    dice, kept = random.Random("files"), [daemon.pid, *daemon.of_kind("keeper"), of_profile(daemon, "basic")]
+    dice, kept = random.Random("files"), [daemon.pid, *daemon.of_kind("monitor"), of_profile(daemon, "basic")]
 
     def moves(): # helpers that have their filter on: before that, a helper still holds the supervisor's sockets
         return [pid for pid in daemon.of_kind("files") if status(pid).get("Seccomp") == "2"]
@@ -262,21 +262,21 @@ def test_whatever_the_helper_of_a_runs_files_says_its_run_is_told_and_the_others
             assert "files" in str(told.value) or "cell" in str(told.value), told.value
             assert host.poll(lambda: not daemon.of_kind("files")), daemon.tree()
             assert is_served(beside, "basic")
-    assert [daemon.pid, *daemon.of_kind("keeper"), of_profile(daemon, "basic")] == kept, daemon.words()
+    assert [daemon.pid, *daemon.of_kind("monitor"), of_profile(daemon, "basic")] == kept, daemon.words()
 
 
-def test_a_keeper_that_lies_ends_runs_that_are_told_and_leaves_nothing(built, no_stock):
+def test_a_monitor_that_lies_ends_runs_that_are_told_and_leaves_nothing(built, no_stock):
     """It owns the ids and the control groups of all cells, and may end the service. No client waits for ever, and no process or group stays."""
-    there, dice = left.Snapshot(), random.Random("keeper")
+    there, dice = left.Snapshot(), random.Random("monitor")
     with daemons.Daemon(MANY) as one:
         one.settle()
         with one.connect() as talk:
             run = talk.start("import time; print('up', flush=True); time.sleep(600)")
             assert run.line() == "up"
-            assert lie_as(one.one("keeper"), dice)
+            assert lie_as(one.one("monitor"), dice)
             try:
                 assert run.wait()["exit_reason"] in ("cancelled", "setup_failed", "signaled"), run
-            except client.Closed: # the door ended: end of file is what the client is told then
+            except client.Closed: # the server ended: end of file is what the client is told then
                 pass
 
         def goes_on_or_ends():

@@ -1,4 +1,4 @@
-"""Conversations with a real door, a file each: talks/*.talk, and talk.py tells how to read them."""
+"""Conversations with a real server, a file each: talks/*.talk, and talk.py tells how to read them."""
 import json
 import pathlib
 
@@ -31,7 +31,7 @@ def test_with_the_service(stock, script):
 
 
 @pytest.mark.parametrize("script", of_way("private"))
-def test_with_a_door_of_ones_own(jail, script):
+def test_with_a_server_of_ones_own(jail, script):
     lack = daemons.lacks_binaries("brigd")
     if lack:
         pytest.fail(lack)

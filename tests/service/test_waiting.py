@@ -23,7 +23,7 @@ def seconds_of(ask):
 
 
 def computed(daemon, ask):
-    """Seconds of CPU time that the door used meanwhile."""
+    """Seconds of CPU time that the server used meanwhile."""
     before = daemons.cpu_seconds(daemon.pid)
     ask()
     return daemons.cpu_seconds(daemon.pid) - before
@@ -51,7 +51,7 @@ def flood(talks, message, fd, over):
 @pytest.mark.row("I5")
 @pytest.mark.alone("uses up what the kernel lets one user have of descriptors on their way: no run of root's starts meanwhile")
 @pytest.mark.parametrize("end, runs", [("\n", 1), pytest.param("\xff", 16, marks=pytest.mark.nightly)], ids=["above the quota", "no text"])
-def test_large_programs_of_one_user_do_not_stop_the_door(start_daemon, end, runs):
+def test_large_programs_of_one_user_do_not_stop_the_server(start_daemon, end, runs):
     """They were read from their first byte to their last one before anybody asked whether they may run."""
     daemon = start_daemon({"access": [{"uid": ANN, "profiles": ["basic"], "runs": runs, **({"runs_per_minute": 1} if runs == 1 else {})},
                                       {"uid": BOB, "profiles": ["basic"]}]})
@@ -68,14 +68,14 @@ def test_large_programs_of_one_user_do_not_stop_the_door(start_daemon, end, runs
         for talk in talks:
             talk.close()
         os.close(fd)
-    assert most < 2 * host.SLOWER, f"before another user was answered the door computed for {most:.1f} s" # of ten, once
+    assert most < 2 * host.SLOWER, f"before another user was answered the server computed for {most:.1f} s" # of ten, once
 
 
 TIMESTAMP = 35 # SO_TIMESTAMPNS
 
 
 def said_at(talk):
-    """When the door sent the next answer, as the kernel noted it."""
+    """When the server sent the next answer, as the kernel noted it."""
     _, [(_, _, stamp)], _, _ = talk.sock.recvmsg(65536, 64)
     seconds, nanoseconds = struct.unpack("qq", stamp)
     return seconds * 10**9 + nanoseconds
@@ -104,7 +104,7 @@ def test_users_are_heard_in_turn_however_many_connections_one_of_them_has(start_
 
 @pytest.mark.nightly
 @pytest.mark.row("I5")
-def test_cancels_that_nobody_reads_do_not_stop_the_door(start_daemon):
+def test_cancels_that_nobody_reads_do_not_stop_the_server(start_daemon):
     """A supervisor that is stopped, or busy: its socket has room for some hundreds."""
     daemon = start_daemon(MANY)
     with daemon.connect() as talk:
@@ -149,7 +149,7 @@ def said(daemon, program, **keys):
         return None
 
 
-def test_a_stopped_supervisor_stops_neither_keeper_nor_itself_for_long(start_daemon):
+def test_a_stopped_supervisor_stops_neither_monitor_nor_itself_for_long(start_daemon):
     """It is replaced when it does not take what it is told: runs of other profiles go on at once."""
     daemon = start_daemon({**MANY, "ready": 0})
     supervisor = daemon.supervisor_of()
@@ -167,26 +167,26 @@ def test_a_stopped_supervisor_stops_neither_keeper_nor_itself_for_long(start_dae
             talk.close()
 
 
-# --- a keeper that does not answer -------------------------------------------------------------------------------------
+# --- a monitor that does not answer -------------------------------------------------------------------------------------
 
 @pytest.fixture
-def stopped_keeper(start_daemon):
+def stopped_monitor(start_daemon):
     daemon = start_daemon(MANY)
     daemon.settle()
-    keeper = daemon.one("keeper")
-    os.kill(keeper, signal.SIGSTOP)
+    monitor = daemon.one("monitor")
+    os.kill(monitor, signal.SIGSTOP)
     yield daemon
-    daemons.kill(keeper, signal.SIGCONT)
+    daemons.kill(monitor, signal.SIGCONT)
 
 
 @pytest.mark.nightly
 @pytest.mark.row("I5")
-def test_figures_that_the_keeper_does_not_tell_are_not_waited_for_again_and_again(stopped_keeper):
+def test_figures_that_the_monitor_does_not_tell_are_not_waited_for_again_and_again(stopped_monitor):
     def ask(times):
-        talks = [stopped_keeper.connect() for _ in range(times)]
+        talks = [stopped_monitor.connect() for _ in range(times)]
         for talk in talks:
             talk.send({"op": "stats"})
-        hello(stopped_keeper)
+        hello(stopped_monitor)
         for talk in talks:
             assert talk.next().body["reply"] == "stats"
             talk.close()
@@ -197,8 +197,8 @@ def test_figures_that_the_keeper_does_not_tell_are_not_waited_for_again_and_agai
 
 @pytest.mark.row("I5")
 @pytest.mark.requirement("A106")
-def test_a_keeper_with_too_much_to_do_is_busy_and_says_when_to_come_again(stopped_keeper):
-    with stopped_keeper.connect() as talk:
+def test_a_monitor_with_too_much_to_do_is_busy_and_says_when_to_come_again(stopped_monitor):
+    with stopped_monitor.connect() as talk:
         for _ in range(60):
             talk.begin("exec", argv=["true"], limits={"files": 99}) # no ready cell fits it
         error = talk.next().body["error"]
@@ -207,7 +207,7 @@ def test_a_keeper_with_too_much_to_do_is_busy_and_says_when_to_come_again(stoppe
 
 # --- memory of others ----------------------------------------------------------------------------------------------------
 
-def test_a_program_full_of_holes_costs_the_door_no_memory(daemon, talk):
+def test_a_program_full_of_holes_costs_the_server_no_memory(daemon, talk):
     """Holes become pages when they are read, and belong to who reads them for as long as the client keeps the file."""
     import fcntl
     fds = []
@@ -229,7 +229,7 @@ def test_a_program_full_of_holes_costs_the_door_no_memory(daemon, talk):
 @pytest.mark.alone("needs to itself what the kernel lets one user have of descriptors on their way")
 @pytest.mark.row("I4")
 def test_streams_that_nobody_takes_are_named_as_the_reason(start_daemon):
-    """They count for the door until the client reads or closes: above its limit the kernel takes none from it any more."""
+    """They count for the server until the client reads or closes: above its limit the kernel takes none from it any more."""
     daemon = start_daemon(MANY, through=[*daemons.with_accounts(), "prlimit", "--nofile=450:450"])
     silent = [daemon.connect() for _ in range(8)]
 
@@ -240,9 +240,9 @@ def test_streams_that_nobody_takes_are_named_as_the_reason(start_daemon):
                 assert host.poll(lambda: other.ask("stats")["running"] == 0)
         with daemon.connect() as other:
             try:
-                other.command("true", limits={"files": 99}) # no ready cell fits it: the door sends its streams to the keeper
+                other.command("true", limits={"files": 99}) # no ready cell fits it: the server sends its streams to the monitor
             except client.Refused as e:
-                return e if e.code == "busy" else None # or the door had no descriptor for what it sends to the keeper
+                return e if e.code == "busy" else None # or the server had no descriptor for what it sends to the monitor
             except (client.Closed, client.NotStarted): # its own streams were the first that did not get through; there were no descriptors for its cell
                 return None
     try:
@@ -263,7 +263,7 @@ def starts(daemon):
 
 
 def test_few_descriptors_are_few_cells_and_no_end_of_the_service(start_daemon):
-    """The keeper must have room for all that comes with a run, or it cannot tell the door's word from garbage."""
+    """The monitor must have room for all that comes with a run, or it cannot tell the server's word from garbage."""
     daemon = start_daemon({**MANY, "ready": 0}, through=[*daemons.with_accounts(), "prlimit", "--nofile=120:120"])
     talks = [daemon.connect() for _ in range(20)]
     for talk in talks:

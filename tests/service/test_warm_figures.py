@@ -76,7 +76,7 @@ def test_after_as_many_runs_as_the_profile_says_it_is_another(talk):
 
 @pytest.mark.nightly
 def test_it_is_replaced_again_and_again_while_runs_go_on_one_after_the_other(built):
-    """Each cell is built in the place of the last one, with no message of the keeper: a successor that was started then was once never listened to."""
+    """Each cell is built in the place of the last one, with no message of the monitor: a successor that was started then was once never listened to."""
     scratch, profiles = warm.scratch_profiles("basic", warm="demand", zygote_runs=10)
     with scratch, daemons.Daemon(MANY, env={"BRIG_PRESETS": str(profiles)}) as one, one.connect() as talk:
         one.settle()

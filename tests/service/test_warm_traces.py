@@ -76,7 +76,7 @@ def test_the_words_and_the_text_of_a_run_are_in_no_memory_of_the_next(talk):
 
 
 def test_no_memory_names_a_place_of_the_host(talk, kept):
-    """The zygote has been a process of the keeper's: its socket, its folder, its environment."""
+    """The zygote has been a process of the monitor's: its socket, its folder, its environment."""
     names = [f"[{name[0]}]{name[1:]}".encode() for name in (str(kept.folder), "BRIG_PRESETS", "NOTIFY_SOCKET")] # so that it does not find itself
     run = talk.run(MEMORY + f"print([(n, line) for line, data in memory() for n in {names} if re.search(n, data)])\n")
     assert run.record["warm"] and run.stdout == "[]\n", run

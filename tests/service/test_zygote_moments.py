@@ -64,7 +64,7 @@ def zygote_of(daemon, old=None):
     """The one that serves, and knows the cell that waits for an order."""
     def find():
         found = [pid for pid in daemon.of_kind("zygote") if pid != old]
-        return found if len(found) == 1 and daemon.has_all_tickets("basic", 1) and daemon.has_tickets() else None # one that is killed while it imports is not replaced at once
+        return found if len(found) == 1 and daemon.has_all_leases("basic", 1) and daemon.has_leases() else None # one that is killed while it imports is not replaced at once
     found = host.poll(find, 10)
     assert found, f"{daemon.tree()}\n{daemon.words()}"
     return found[0]

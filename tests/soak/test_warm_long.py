@@ -20,7 +20,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(params=["demand", "ready"])
 def service(request, jail):
-    lack = daemons.lacks_binaries("brigd", "keeper")
+    lack = daemons.lacks_binaries("brigd", "monitor")
     if lack:
         pytest.fail(lack)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -201,12 +201,12 @@ class Daemon:
     def settle(self):
         """Until no cell is being built: what it holds now is what it holds when nothing happens."""
         def settled():
-            return self.of_kind("init") and len(self.of_kind("keeper")) == 1
+            return self.of_kind("init") and len(self.of_kind("monitor")) == 1
         assert host.poll(settled), f"{self.tree()}\n{self.words()}"
-        host.poll(self.has_tickets) # a cell may have none, and is asked by the keeper
+        host.poll(self.has_leases) # a cell may have none, and is asked by the monitor
 
     def rest(self):
-        """The processes that stay, when they have held as many descriptors for half a second: cells are made anew a moment after a run, and the keeper
+        """The processes that stay, when they have held as many descriptors for half a second: cells are made anew a moment after a run, and the monitor
         holds some of each."""
         pids, seen = [pid for pids in self.roles().values() for pid in pids], []
 
@@ -217,8 +217,8 @@ class Daemon:
         host.poll(is_steady, every=0.02)
         return pids
 
-    def has_tickets(self):
-        """The zygotes stand, and the door may use each cell that stands ready for their forks."""
+    def has_leases(self):
+        """The zygotes stand, and the server may use each cell that stands ready for their forks."""
         try:
             with self.connect() as talk:
                 profiles = talk.ask("stats")["profiles"]
@@ -227,8 +227,8 @@ class Daemon:
         warm = [one for one in profiles if one["zygote"] and one["zygote"]["state"] != "none"]
         return all(one["zygote"]["state"] == "serving" and one["ready"] and one["tickets"] >= one["ready"] for one in warm) and not any(one["building"] for one in profiles)
 
-    def has_all_tickets(self, profile, ready):
-        """As many cells stand as the profile wants, and the door may use each of them. `settle` cannot know how many that is."""
+    def has_all_leases(self, profile, ready):
+        """As many cells stand as the profile wants, and the server may use each of them. `settle` cannot know how many that is."""
         with self.connect() as talk:
             told = next(one for one in talk.ask("stats")["profiles"] if one["name"] == profile)
         return (told["ready"], told["building"], told["tickets"]) == (ready, 0, ready)
@@ -240,14 +240,14 @@ class Daemon:
         return host.below(pid or self.pid)
 
     def of_kind(self, kind):
-        """door, keeper, supervisor, zygote, init: pids, oldest first."""
+        """server, monitor, supervisor, zygote, init: pids, oldest first."""
         return [pid for pid in [self.pid, *self.below()] if kind_of(pid) == kind]
 
     def roles(self):
-        """The processes that stay. A PID 1 and a zygote are born with their supervisor's name, but are never children of the keeper's."""
-        keepers = self.of_kind("keeper")
-        supervisors = [pid for keeper in keepers for pid in host.children(keeper) if kind_of(pid) == "supervisor"]
-        return {"door": self.of_kind("door"), "keeper": keepers, "supervisor": supervisors}
+        """The processes that stay. A PID 1 and a zygote are born with their supervisor's name, but are never children of the monitor's."""
+        monitors = self.of_kind("monitor")
+        supervisors = [pid for monitor in monitors for pid in host.children(monitor) if kind_of(pid) == "supervisor"]
+        return {"server": self.of_kind("server"), "monitor": monitors, "supervisor": supervisors}
 
     def supervisor_of(self, profile="basic"):
         """The parent of its programs: found with a run, and remembered as long as it is there."""
@@ -290,7 +290,7 @@ def kind_of(pid):
     if host.number_inside(pid) == 1:
         return "init"
     comm = host.read(f"/proc/{pid}/comm").rstrip("\n")
-    return "door" if comm == "brigd" else comm.removeprefix("brig-")
+    return "server" if comm == "brigd" else comm.removeprefix("brig-")
 
 
 def kill(pid, number=signal.SIGKILL):
@@ -311,7 +311,7 @@ SPARE = re.compile(ORDER_FILE + r"|net:\[|/proc/[0-9]+/net/(sockstat|dev)$|.*/ce
 
 
 def lasting_descriptors(pid):
-    """Without descriptors that are kept for later runs, whose number changes: tickets (7 each, with one order file), networks and
+    """Without descriptors that are kept for later runs, whose number changes: leases (7 each, with one order file), networks and
     groups that are used again, and a supervisor's cells. The name of a group that was removed does not match SPARE."""
     held = []
     for fd in listed(f"/proc/{pid}/fd"):

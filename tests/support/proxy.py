@@ -1,4 +1,4 @@
-"""brig-proxy as a door starts it, and a network namespace that is a cell's: the test is the door, and the programs in the cell are its own."""
+"""brig-proxy as a server starts it, and a network namespace that is a cell's: the test is the server, and the programs in the cell are its own."""
 import array
 import ctypes
 import fcntl
@@ -55,7 +55,7 @@ def memory(content, sealed=True):
     return fd
 
 
-# As the process that builds a cell does: sockets, sent over the socket that a door sent, and closed here.
+# As the process that builds a cell does: sockets, sent over the socket that a server sent, and closed here.
 LISTEN = """
 import array, socket, sys
 what, (there, *ports) = bytes.fromhex(sys.argv[1]), map(int, sys.argv[2:])
@@ -103,7 +103,7 @@ class Cell:
 
 
 class Run:
-    """One run that a proxy serves: its report, as the door reads it."""
+    """One run that a proxy serves: its report, as the server reads it."""
 
     def __init__(self, proxy, number, allowed, cell, bytes_max=1 << 30, connections_max=64, rate_max=0, cpus=1000, user=0, ports=PORTS):
         self.proxy, self.number = proxy, number
@@ -157,7 +157,7 @@ class Proxy:
         return self.err.read()
 
     def end(self):
-        """The door goes away."""
+        """The server goes away."""
         self.ours.close()
         return self.process.wait(host.HANG)
 

@@ -120,7 +120,7 @@ def check_unprivileged(pid):
     assert has["NoNewPrivs"] == "1" and has["Seccomp"] == "2"
 
 
-def door():
+def server():
     return int(show("MainPID"))
 
 
@@ -128,9 +128,9 @@ def words(pid):
     return host.read(f"/proc/{pid}/cmdline").replace("\0", " ").strip()
 
 
-def keeper():
-    found = [pid for pid in below() if words(pid).startswith("brig-keeper")]
-    assert found, f"no keeper among {[(pid, words(pid)) for pid in below()]}"
+def monitor():
+    found = [pid for pid in below() if words(pid).startswith("brig-monitor")]
+    assert found, f"no monitor among {[(pid, words(pid)) for pid in below()]}"
     return found[0]
 
 

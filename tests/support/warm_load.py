@@ -112,7 +112,7 @@ def is_warm_again(daemon):
 
 # --- what it holds --------------------------------------------------------------------------------------------------------
 
-KINDS = ("door", "keeper", "supervisor", "zygote")
+KINDS = ("server", "monitor", "supervisor", "zygote")
 
 
 def pss(pid):
@@ -167,10 +167,10 @@ SLACK = {"processes": 12, "namespaces": 70, "groups": 24 + OF_SLOTS, "PSS KiB": 
 
 def grown(before, after):
     """What holds more than it may, as sentences."""
-    kept = {"supervisor: descriptors": OF_SUPERVISOR, "keeper: descriptors": OF_SLOTS}
+    kept = {"supervisor: descriptors": OF_SUPERVISOR, "monitor: descriptors": OF_SLOTS}
 
     def slack(what):
-        if what == "door: descriptors": # tickets
+        if what == "server: descriptors": # leases
             return 36
         return SLACK[what.rpartition(": ")[2]] + kept.get(what, 0)
     return [f"{what}: {before[what]} -> {after[what]}" for what in before if after[what] > before[what] + slack(what)]

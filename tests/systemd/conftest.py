@@ -54,9 +54,9 @@ def running(installed):
     if service.show("ActiveState") != "active":
         service.begin_anew()
     use()
-    before = service.door()
+    before = service.server()
     yield
-    assert service.door() == before, "the service is another one now"
+    assert service.server() == before, "the service is another one now"
     assert host.poll(lambda: not service.programs(), 5), f"left behind: {service.programs()}"
 
 

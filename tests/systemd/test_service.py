@@ -93,18 +93,18 @@ def test_the_journal_has_a_line_of_each_run_with_fields(running):
 
 # --- what its processes may ---
 
-def test_the_door_has_an_account_and_nothing_else(running):
+def test_the_server_has_an_account_and_nothing_else(running):
     uid, gid = service.ids("_brig-door")
-    has = service.status(service.door())
+    has = service.status(service.server())
     assert has["Uid"].split() == [str(uid)] * 4 and has["Gid"].split() == [str(gid)] * 4 and has["Groups"] == ""
     assert [has[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")] == [NONE] * 4
     assert has["CapBnd"] == TWO_CAPABILITIES # what a process without capabilities cannot lower; nor use, see the next line
     assert (has["NoNewPrivs"], has["Seccomp"]) == ("1", "2")
 
 
-def test_the_keeper_has_two_capabilities_and_can_get_no_other(running):
+def test_the_monitor_has_two_capabilities_and_can_get_no_other(running):
     uid, gid = service.ids("_brig-keeper")
-    has = service.status(service.keeper())
+    has = service.status(service.monitor())
     assert has["Uid"].split() == [str(uid)] * 4 and has["Gid"].split()[:3] == [str(gid)] * 3
     assert int(has["Gid"].split()[3]) >= service.FIRST_OF_JAILS # what it makes is for the profiles' group, which is nobody on the host
     assert [has[name] for name in ("CapPrm", "CapEff", "CapBnd")] == [TWO_CAPABILITIES] * 3
@@ -131,14 +131,14 @@ def test_cells_are_below_the_slice_which_bounds_them_together(running, start):
 
 
 def test_when_the_slice_is_full_a_run_ends_and_the_service_goes_on(spoiled):
-    before = service.door()
+    before = service.server()
     service.systemctl("set-property", "--runtime", service.SLICE, f"MemoryMax={120 * MIB}", check=True)
     try:
         record = service.run(service.MEMBER, "x = b'x' * (200 << 20)\nprint(len(x))") # the profile would allow it
     finally:
         service.systemctl("revert", service.SLICE)
     assert record["exit_reason"] == "oom", record
-    assert service.door() == before
+    assert service.server() == before
     assert service.run(service.MEMBER, "print(2)")["stdout"] == "2\n"
 
 
@@ -167,13 +167,13 @@ def test_when_the_service_ends_its_slice_ends_with_it_and_comes_back(spoiled):
     assert service.show("TasksMax", service.SLICE) not in ("infinity", ""), "its limits are back"
 
 
-@pytest.mark.parametrize("who", ["door", "keeper"])
+@pytest.mark.parametrize("who", ["server", "monitor"])
 def test_when_one_of_the_two_is_killed_all_is_gone_and_the_service_comes_back(spoiled, start, who):
-    one, before, main = start(), service.left(), service.door()
+    one, before, main = start(), service.left(), service.server()
     os.kill(getattr(service, who)(), signal.SIGKILL)
     status, said = one.ends()
-    assert status == 143 and {"door": "brigd was killed", "keeper": "the keeper is gone"}[who] in said, (status, said)
-    assert host.poll(lambda: service.show("ActiveState") == "active" and service.door() not in (0, main), 10), service.show("ActiveState")
+    assert status == 143 and {"server": "brigd was killed", "monitor": "the monitor is gone"}[who] in said, (status, said)
+    assert host.poll(lambda: service.show("ActiveState") == "active" and service.server() not in (0, main), 10), service.show("ActiveState")
     assert host.poll(lambda: not [entry for entry in service.left() if entry in before], 5), service.left()
     assert service.run(service.MEMBER, "print(4)")["stdout"] == "4\n"
 
@@ -181,7 +181,7 @@ def test_when_one_of_the_two_is_killed_all_is_gone_and_the_service_comes_back(sp
 def test_a_reload_ends_no_run_and_says_what_cannot_be_used(config, start):
     config('{"access": [{"user": "plain", "runs": 1}]}')
     service.run(service.MEMBER, "pass")
-    one, door = start(), service.door()
+    one, server = start(), service.server()
     assert service.brig(service.MEMBER, "run", "--wait", "0", "-", stdin="pass").returncode == 75
     config('{"access": [{"user": "plain", "runs": 2}]}')
     service.systemctl("reload", service.UNIT, check=True)
@@ -195,7 +195,7 @@ def test_a_reload_ends_no_run_and_says_what_cannot_be_used(config, start):
     assert host.poll(lambda: "brig.json is gone" in service.journal("-u", service.UNIT, lines=20), 5)
     config('{"access": [{"user": "plain", "runs": 2}]}')
     service.systemctl("reload", service.UNIT, check=True)
-    assert (service.door(), one.process.poll(), service.show("ActiveState")) == (door, None, "active")
+    assert (service.server(), one.process.poll(), service.show("ActiveState")) == (server, None, "active")
     assert service.brig(service.MEMBER, "reload").returncode == 1, "a user who is not root"
 
 

@@ -35,7 +35,7 @@ def test_with_the_drop_in_a_plain_user_has_every_layer(as_root):
     assert "memory-limit" in record["isolation"]
 
 
-READER = 1 << 2 | 1 << 6 | 1 << 7 # CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID: it reads the files of root again, and becomes the door to judge them
+READER = 1 << 2 | 1 << 6 | 1 << 7 # CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID: it reads the files of root again, and becomes the server to judge them
 
 
 def test_with_the_drop_in_only_what_reads_the_rules_stays_root(as_root, start):
@@ -50,7 +50,7 @@ def test_with_the_drop_in_only_what_reads_the_rules_stays_root(as_root, start):
             continue
         uids = set(map(int, has["Uid"].split()))
         assert uids <= accounts or all(uid >= service.FIRST_OF_JAILS for uid in uids), has
-    assert service.status(service.keeper())["CapPrm"] == f"{1 << 6 | 1 << 7:016x}"
+    assert service.status(service.monitor())["CapPrm"] == f"{1 << 6 | 1 << 7:016x}"
 
 
 def test_with_the_drop_in_stop_leaves_nothing(as_root, start):

@@ -200,7 +200,7 @@ static void check_end_of_room(const char *folder)
 	scratch_empty(folder);
 }
 
-/* As the door confines itself: all that Landlock knows since its first version, but three rights below the folder. */
+/* As the server confines itself: all that Landlock knows since its first version, but three rights below the folder. */
 static bool confine_to(int folder)
 {
 	const struct landlock_ruleset_attr   all  = { .handled_access_fs = 2 * LANDLOCK_ACCESS_FS_MAKE_SYM - 1 };

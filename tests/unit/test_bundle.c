@@ -31,21 +31,21 @@ static const struct { const char *name, *bundle, *want; size_t images; } rows[] 
 
 static void check_room(void)
 {
-	struct gallery g;
-	char          *bytes = calloc(1, 500 * KIB), *data;
-	json_t        *bundle, *words;
+	struct images g;
+	char         *bytes = calloc(1, 500 * KIB), *data;
+	json_t       *bundle, *words;
 
 	memcpy(bytes, "\x89PNG\r\n\x1a\n", 8);
 	data   = base64_encode(bytes, 500 * KIB);
 	bundle = json_pack("{ss}", "image/png", data);
-	gallery_init(&g, NULL, "6f0c0d5e-0000");
+	images_init(&g, NULL, "6f0c0d5e-0000");
 	json_decref(bundle_take(bundle, &g));
 	words = bundle_take(bundle, &g);
 	tap_ok(json_array_size(g.content) == 1, "a reply has room for so many pictures");
 	tap_is(json_string_value(words), "[image/png, 512000 bytes, too large to be shown: a reply has room for 720 KiB of images; save it smaller, as with dpi=60]", "and says what to do");
 	json_decref(words);
 	json_decref(bundle);
-	gallery_done(&g);
+	images_done(&g);
 	free(data);
 	free(bytes);
 }
@@ -53,7 +53,7 @@ static void check_room(void)
 static void check_saved(const char *folder)
 {
 	struct err        e;
-	struct gallery    g;
+	struct images     g;
 	struct stat       st;
 	struct artifacts *a;
 	json_t           *bundle = json_loads("{\"image/svg+xml\":\"<svg/>\"}", 0, NULL), *words;
@@ -62,7 +62,7 @@ static void check_saved(const char *folder)
 	snprintf(path, sizeof path, "%s/new", folder);
 	a = artifacts_create(path, &e);
 	tap_ok(a != NULL, "the directory is made");
-	gallery_init(&g, a, "6f0c0d5e-0000");
+	images_init(&g, a, "6f0c0d5e-0000");
 	for (int i = 1; i <= 2; i++) {
 		snprintf(want, sizeof want, "[image/svg+xml, 6 bytes, saved as %s/brig-6f0c0d5e%s.svg]", path, i == 1 ? "" : "-2");
 		words = bundle_take(bundle, &g);
@@ -70,7 +70,7 @@ static void check_saved(const char *folder)
 		json_decref(words);
 	}
 	json_decref(bundle);
-	gallery_done(&g);
+	images_done(&g);
 	saved = artifacts_save(a, "../../etc/\n.x/.hidden", "x", 1, &e);
 	snprintf(want, sizeof want, "%s/_._.._etc__.x_.hidden", path);
 	tap_is(saved, want, "a name becomes plain, and stays in the directory");
@@ -91,16 +91,16 @@ int main(void)
 	char folder[] = "/tmp/brig-test-XXXXXX";
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct gallery g;
-		json_t        *bundle = json_loads(rows[i].bundle, JSON_ALLOW_NUL, NULL), *words;
+		struct images g;
+		json_t       *bundle = json_loads(rows[i].bundle, JSON_ALLOW_NUL, NULL), *words;
 
-		gallery_init(&g, NULL, "6f0c0d5e-0000");
+		images_init(&g, NULL, "6f0c0d5e-0000");
 		words = bundle_take(bundle, &g);
 		tap_is(json_string_value(words), rows[i].want, rows[i].name);
 		tap_ok(json_array_size(g.content) == rows[i].images && bundle_has_picture(bundle) == (rows[i].images > 0), "%s: %zu images", rows[i].name, rows[i].images);
 		json_decref(words);
 		json_decref(bundle);
-		gallery_done(&g);
+		images_done(&g);
 	}
 	check_room();
 	if (mkdtemp(folder))

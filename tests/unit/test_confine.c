@@ -44,27 +44,27 @@ static const struct {
 	int (*act)(void);
 	int errnum; /* 0: it must work */
 } rows[] = {
-	{ "a confined door cannot open /etc/passwd", try_file, EACCES },
-	{ "a confined door cannot make a file", try_to_make_a_file, EACCES },
-	{ "a confined door cannot execute a program", try_program, EPERM },
-	{ "a confined door cannot make a network socket", try_network, EPERM },
-	{ "a confined door cannot make a socket to connect to others", try_other_socket, EPERM },
-	{ "a confined door cannot fork", try_process, EPERM },
-	{ "a confined door cannot send a signal", try_signal, EPERM },
-	{ "a confined door cannot trace", try_trace, EPERM },
-	{ "a confined door cannot make a namespace", try_namespace, EPERM },
-	{ "a confined door cannot get executable memory", try_code, EPERM },
-	{ "a confined door cannot make itself readable again", try_to_be_seen, EPERM },
-	{ "a confined door reads what /proc says of processes", try_own_figures, 0 },
-	{ "a confined door makes a pair of sockets for a supervisor", try_pair, 0 },
+	{ "a confined server cannot open /etc/passwd", try_file, EACCES },
+	{ "a confined server cannot make a file", try_to_make_a_file, EACCES },
+	{ "a confined server cannot execute a program", try_program, EPERM },
+	{ "a confined server cannot make a network socket", try_network, EPERM },
+	{ "a confined server cannot make a socket to connect to others", try_other_socket, EPERM },
+	{ "a confined server cannot fork", try_process, EPERM },
+	{ "a confined server cannot send a signal", try_signal, EPERM },
+	{ "a confined server cannot trace", try_trace, EPERM },
+	{ "a confined server cannot make a namespace", try_namespace, EPERM },
+	{ "a confined server cannot get executable memory", try_code, EPERM },
+	{ "a confined server cannot make itself readable again", try_to_be_seen, EPERM },
+	{ "a confined server reads what /proc says of processes", try_own_figures, 0 },
+	{ "a confined server makes a pair of sockets for a supervisor", try_pair, 0 },
 };
 
-static int confine_as_the_door(void)
+static int confine_as_the_server(void)
 {
 	const char *const *names;
 	struct err         e;
 
-	return confine_door(-1, &names, &e);
+	return confine_server(-1, &names, &e);
 }
 
 /* The same without: a row that fails anyway proves nothing. The program replaces the process, and ends with 0. */
@@ -90,7 +90,7 @@ static int end_by_foreign_call(bool is_confined)
 		struct err         e;
 		long               r;
 
-		if (is_confined && confine_door(-1, &names, &e) < 0)
+		if (is_confined && confine_server(-1, &names, &e) < 0)
 			_exit(255);
 		__asm__ volatile("int $0x80" : "=a"(r) : "a"(20) : "memory");
 		_exit(0);
@@ -112,7 +112,7 @@ int main(void)
 			printf("ok # skip this kernel has no Landlock: %s\n", rows[i].name);
 			continue;
 		}
-		got = outcome(rows[i].act, confine_as_the_door);
+		got = outcome(rows[i].act, confine_as_the_server);
 		if (!tap_ok(got == rows[i].errnum, "%s", rows[i].name))
 			printf("#   %s\n", strerror(got));
 	}

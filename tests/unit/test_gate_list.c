@@ -11,7 +11,7 @@
 enum { RUNS = 210, SESSIONS = 30, DAYS_30 = 30 * 24 * 60 * 60 };
 
 static struct served_profile profile;
-static struct door           door;
+static struct server         server;
 static struct connection     client; /* root's: every run is listed for it */
 static struct served_run     run[RUNS];
 static struct session        session[SESSIONS];
@@ -32,7 +32,7 @@ static void add_runs(size_t comm_size)
 		r->asked_ms = clock_ms(CLOCK_MONOTONIC) - DAYS_30 * 1e3;
 		fill(r->peer.comm, comm_size, '"');
 		fill(r->id, sizeof r->id, 'i');
-		TAILQ_INSERT_TAIL(&door.runs, r, link);
+		TAILQ_INSERT_TAIL(&server.runs, r, link);
 	}
 }
 
@@ -47,7 +47,7 @@ static void add_sessions(void)
 			s->context[i].is_there = true;
 			fill(s->context[i].name, sizeof s->context[i].name, 'c');
 		}
-		TAILQ_INSERT_TAIL(&door.sessions, s, link);
+		TAILQ_INSERT_TAIL(&server.sessions, s, link);
 	}
 }
 
@@ -61,7 +61,7 @@ static json_t *list(void)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0)
 		return NULL;
-	client = (struct connection){ .door = &door, .source = { .fd = pair[0] } };
+	client = (struct connection){ .server = &server, .source = { .fd = pair[0] } };
 	TAILQ_INIT(&client.unsent);
 	(void)gate_list(&client, &request, &why);
 	n = recv(pair[1], answer, sizeof answer, MSG_DONTWAIT);
@@ -84,8 +84,8 @@ static void check(const char *what)
 
 static void check_names(size_t comm_size, const char *what)
 {
-	TAILQ_INIT(&door.runs);
-	TAILQ_INIT(&door.sessions);
+	TAILQ_INIT(&server.runs);
+	TAILQ_INIT(&server.sessions);
 	add_runs(comm_size);
 	add_sessions();
 	check(what);

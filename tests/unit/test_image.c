@@ -31,11 +31,11 @@ static const struct { const char *name, *json, *want; size_t images; } rows[] = 
 int main(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct gallery g;
-		json_t        *value = json_loads(rows[i].json, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL), *left;
-		char          *text;
+		struct images g;
+		json_t       *value = json_loads(rows[i].json, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL), *left;
+		char         *text;
 
-		gallery_init(&g, NULL, "6f0c0d5e");
+		images_init(&g, NULL, "6f0c0d5e");
 		left = image_take(value, &g);
 		text = json_dumps(left, JSON_COMPACT | JSON_ENCODE_ANY);
 
@@ -43,7 +43,7 @@ int main(void)
 		tap_ok(json_array_size(g.content) == rows[i].images, "%s: %zu images", rows[i].name, rows[i].images);
 		free(text);
 		json_decref(left);
-		gallery_done(&g);
+		images_done(&g);
 		json_decref(value);
 	}
 	return tap_done();

@@ -11,7 +11,7 @@ enum { RUNS = 100 };
 
 struct ends {
 	struct loop       loop;
-	struct net_proxy *door;
+	struct net_proxy *server;
 	int               proxy; /* where brig-proxy reads */
 };
 
@@ -22,13 +22,13 @@ static void make(struct ends *e)
 
 	must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0, "socketpair");
 	must(setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small) == 0, "SO_SNDBUF");
-	must(loop_open(&e->loop, &ignored) == 0 && (e->door = net_proxy_open(pair[0])), "a loop");
+	must(loop_open(&e->loop, &ignored) == 0 && (e->server = net_proxy_open(pair[0])), "a loop");
 	e->proxy = pair[1];
 }
 
 static void unmake(struct ends *e)
 {
-	net_proxy_release(e->door);
+	net_proxy_release(e->server);
 	loop_close(&e->loop);
 	fd_closep(&e->proxy);
 }
@@ -40,7 +40,7 @@ static int begin(struct ends *e, uint64_t run)
 	memset(&message, 0, sizeof message);
 	message.kind = PROXY_BEGIN;
 	message.run  = run;
-	return net_proxy_begin(e->door, &message, NULL, 0);
+	return net_proxy_begin(e->server, &message, NULL, 0);
 }
 
 /* Reads all that is there; how often the end of each of the runs was told is added up in told. */
@@ -70,9 +70,9 @@ static void check_full(void)
 
 	make(&e);
 	for (uint64_t i = 0; i < RUNS; i++)
-		net_proxy_end(e.door, &e.loop, i);
-	tap_ok(e.door->ended_len > 0 && begin(&e, RUNS) == -EAGAIN, "while brig-proxy cannot be told of an end, no run begins");
-	tap_ok(!turn(&e), "and the door does not try again for nothing");
+		net_proxy_end(e.server, &e.loop, i);
+	tap_ok(e.server->ended_len > 0 && begin(&e, RUNS) == -EAGAIN, "while brig-proxy cannot be told of an end, no run begins");
+	tap_ok(!turn(&e), "and the server does not try again for nothing");
 	do
 		read_all(&e, told);
 	while (turn(&e));
@@ -89,9 +89,9 @@ static void check_gone(void)
 
 	make(&e);
 	for (uint64_t i = 0; i < RUNS; i++)
-		net_proxy_end(e.door, &e.loop, i);
+		net_proxy_end(e.server, &e.loop, i);
 	fd_closep(&e.proxy);
-	tap_ok(turn(&e) && e.door->ended_len == 0 && !turn(&e), "one that has ended is told nothing, and is looked at once");
+	tap_ok(turn(&e) && e.server->ended_len == 0 && !turn(&e), "one that has ended is told nothing, and is looked at once");
 	unmake(&e);
 }
 
@@ -100,9 +100,9 @@ static void check_many(void)
 	struct ends e;
 
 	make(&e);
-	for (uint64_t i = 0; i < 10 * KEEPER_RUNS_MAX; i++)
-		net_proxy_end(e.door, &e.loop, i);
-	tap_ok(e.door->ended_len == KEEPER_RUNS_MAX, "numbers take no more room than there can be runs");
+	for (uint64_t i = 0; i < 10 * MONITOR_RUNS_MAX; i++)
+		net_proxy_end(e.server, &e.loop, i);
+	tap_ok(e.server->ended_len == MONITOR_RUNS_MAX, "numbers take no more room than there can be runs");
 	unmake(&e);
 	tap_ok(true, "and a brig-proxy that is released is no longer waited for");
 }

@@ -17,7 +17,7 @@ static const struct surroundings
 	ubuntu   = { .uid = 1000, .userns_clone = 1, .apparmor_userns = 1 },
 	debian10 = { .uid = 1000, .userns_clone = 0, .apparmor_userns = -1 },
 	chrooted = { .uid = 1000, .chrooted = true, .userns_clone = -1, .apparmor_userns = -1 },
-	keeper   = { .uid = 995, .is_keeper = true, .where = WHERE_SERVICE, .seccomp = 2, .cap_eff = CAP(SETUID) | CAP(SETGID), .userns_clone = -1, .apparmor_userns = -1 },
+	monitor  = { .uid = 995, .is_monitor = true, .where = WHERE_SERVICE, .seccomp = 2, .cap_eff = CAP(SETUID) | CAP(SETGID), .userns_clone = -1, .apparmor_userns = -1 },
 	service  = { .uid = 1000, .where = WHERE_SERVICE, .userns_clone = -1, .apparmor_userns = -1 };
 
 static const struct {
@@ -43,9 +43,9 @@ static const struct {
 	  "AmbientCapabilities=CAP_SETUID CAP_SETGID" },
 	{ "capabilities that are there are not blamed", &docker, { .errnum = EPERM, .caps = CAP(SETUID), .twin = EINVAL }, REFUSER_LSM, "" },
 	{ "a file of somebody else is told from an LSM", &user, { .errnum = EACCES, .on_file = true }, REFUSER_OWNER, "" },
-	{ "a filter of a unit is told with the setting behind it", &keeper, { .errnum = ENOSYS, .unit = "RestrictSUIDSGID=no" }, REFUSER_FILTER,
+	{ "a filter of a unit is told with the setting behind it", &monitor, { .errnum = ENOSYS, .unit = "RestrictSUIDSGID=no" }, REFUSER_FILTER,
 	  "in the unit: RestrictSUIDSGID=no" },
-	{ "or with all that it needs where that is not known", &keeper, { .errnum = ENOSYS }, REFUSER_FILTER, "SystemCallFilter=@system-service" },
+	{ "or with all that it needs where that is not known", &monitor, { .errnum = ENOSYS }, REFUSER_FILTER, "SystemCallFilter=@system-service" },
 	{ "elsewhere the unit is not mentioned", &docker, { .errnum = ENOSYS, .unit = "RestrictSUIDSGID=no" }, REFUSER_FILTER, "--security-opt seccomp=" },
 	{ "an errno that nobody understands is passed on", &user, { .errnum = EIO }, REFUSER_NONE, "" },
 };

@@ -6,7 +6,7 @@
 
 #include <sys/mman.h>
 
-static struct places places;
+static struct brig_paths places;
 
 static void on_left_out(void *context, const char *name, const struct err *why)
 {
@@ -21,7 +21,7 @@ static int text_fd(const char *text)
 	return sealed_open("rules", text, strlen(text), &e);
 }
 
-/* --- as the reader writes them, the door reads them --- */
+/* --- as the reader writes them, the server reads them --- */
 
 static bool is_same(const struct served_profile *a, const struct served_profile *b)
 {
@@ -33,28 +33,28 @@ static bool is_same(const struct served_profile *a, const struct served_profile 
 static void check_round(void)
 {
 	const struct reader_files files = { .is_optional = true };
-	const struct rules_source from  = { &places, &files, KEEPER_USER, { 0 } };
+	const struct rules_source from  = { &places, &files, MONITOR_USER, { 0 } };
 	scoped_rules              is = { .ids = { 0 } }, back = { .ids = { 0 } };
-	uint32_t                  numbers[KEEPER_PROFILES_MAX];
+	uint32_t                  numbers[MONITOR_PROFILES_MAX];
 	scoped_fd                 fd = -1;
 	bool                      is_config, same = true;
 	struct err                e;
 
-	for (uint32_t i = 0; i < KEEPER_PROFILES_MAX; i++)
+	for (uint32_t i = 0; i < MONITOR_PROFILES_MAX; i++)
 		numbers[i] = 100 + i % 20;
 	if (rules_load(&is, &from, on_left_out, NULL, &is_config, &e) < 0 || (fd = rules_write(&is, numbers, &e)) < 0)
 		exit(EXIT_FAILURE);
 	tap_ok(rules_read(&back, fd, &places, &e) == 0 && back.profiles.n == is.profiles.n && is.profiles.n >= 5, "all profiles come through");
 	for (size_t i = 0; i < back.profiles.n; i++)
 		same &= is_same(is.profiles.item[i], back.profiles.item[i]) && back.profiles.item[i]->index == numbers[i] && back.profiles.item[i]->filter_fd < 0;
-	tap_ok(same, "as they were read, with the keeper's numbers and without a filter");
+	tap_ok(same, "as they were read, with the monitor's numbers and without a filter");
 	tap_ok(back.access.n == 1 && back.access.rule[0].id == geteuid() && back.config.runs == is.config.runs, "access and quotas, too");
 }
 
 static void check_wrong_config(void)
 {
 	struct reader_files       files = { .name = "known" };
-	const struct rules_source from  = { &places, &files, KEEPER_USER, { 0 } };
+	const struct rules_source from  = { &places, &files, MONITOR_USER, { 0 } };
 	scoped_rules              is    = { .ids = { 0 } };
 	bool                      is_config;
 	struct err                e;
@@ -72,8 +72,8 @@ static void check_wrong_config(void)
 static void check_folder(void)
 {
 	const struct reader_files files = { .is_optional = true };
-	struct places             some  = places;
-	const struct rules_source from  = { &some, &files, KEEPER_USER, { 0 } };
+	struct brig_paths         some  = places;
+	const struct rules_source from  = { &some, &files, MONITOR_USER, { 0 } };
 	scoped_rules              is    = { .ids = { 0 } }, without = { .ids = { 0 } };
 	bool                      is_config;
 	struct err                e     = { 0 };
@@ -85,7 +85,7 @@ static void check_folder(void)
 	tap_ok(rules_load(&without, &from, on_left_out, NULL, &is_config, &e) == 0 && without.profiles.n >= 5, "one that does not exist is");
 }
 
-/* --- what the door does not take --- */
+/* --- what the server does not take --- */
 
 #define HEAD "{\"config\":\"{}\",\"access\":[[false,0,1,2,3,4,5]],\"profiles\":"
 #define PROFILE(name, number) "{\"name\":\"" name "\",\"text\":\"{\\\"rootfs\\\":\\\"basic\\\",\\\"policy\\\":\\\"python\\\"}\",\"number\":" number ",\"filter_sha256\":\"\",\"packages\":[]}"
@@ -99,7 +99,7 @@ static const struct {
 	{ "a configuration that is wrong is refused", "{\"config\":\"{\\\"runs\\\":0}\",\"access\":[],\"profiles\":[]}", "runs" },
 	{ "no configuration is refused", "{\"access\":[],\"profiles\":[]}", "rules" },
 	{ "an access that is no list of rules is refused", "{\"config\":\"{}\",\"access\":[7],\"profiles\":[]}", "access[0]" },
-	{ "a number that no keeper gives is refused", HEAD "[" PROFILE("a", "128") "]}", "profile 0" },
+	{ "a number that no monitor gives is refused", HEAD "[" PROFILE("a", "128") "]}", "profile 0" },
 	{ "a negative one, too", HEAD "[" PROFILE("a", "-1") "]}", "profile 0" },
 	{ "a profile without a text is refused", HEAD "[{\"name\":\"a\"}]}", "profile 0" },
 	{ "one that does not parse is named", HEAD "[{\"name\":\"a\",\"text\":\"{}\",\"number\":1,\"filter_sha256\":\"\",\"packages\":[]}]}", "profile a" },
@@ -133,7 +133,7 @@ int main(void)
 	struct err e;
 
 	setenv("BRIG_PRESETS", TEST_SOURCE "/profiles", 1);
-	if (places_find(&places, &e) < 0)
+	if (brig_paths_find(&places, &e) < 0)
 		return EXIT_FAILURE;
 	check_round();
 	check_wrong_config();

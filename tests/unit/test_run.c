@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "launch.h"
+#include "run_spec.h"
 #include "packet.h"
 #include "run.h"
 #include "tap.h"
@@ -72,7 +72,7 @@ static void check(const struct said *row)
 	close(pair[1]);
 }
 
-/* Ends that a supervisor that was taken over could make up: each would harm the door, or its figures. */
+/* Ends that a supervisor that was taken over could make up: each would harm the server, or its figures. */
 static void spoil_warm(struct run_end *end) { end->warm = 255; }
 static void spoil_refused(struct run_end *end) { end->refused_known = 2; }
 static void spoil_reason(struct run_end *end) { end->reason = (enum exit_reason)10000; }

@@ -38,11 +38,11 @@ static int listen_at(const char *path, int type)
 
 static void refuse_named(const char *path, const char *says, const char *name)
 {
-	struct server s = SERVER_NONE;
-	struct err    e = { 0 };
+	struct brigd s = BRIGD_NONE;
+	struct err   e = { 0 };
 
 	setenv("BRIG_SOCKET", path, 1);
-	tap_ok(server_connect(&s, SERVER_ANY, &e) < 0 && strstr(e.text, says) && strstr(e.text, "BRIG_SOCKET"), "%s", name);
+	tap_ok(brigd_connect(&s, BRIGD_ANY, &e) < 0 && strstr(e.text, says) && strstr(e.text, "BRIG_SOCKET"), "%s", name);
 	if (!strstr(e.text, says))
 		printf("#   says: %s\n", e.text);
 }
@@ -60,12 +60,12 @@ static void write_program(const char *path, const char *text)
 static void start_private(void)
 {
 	static const char *const loaders[] = { "LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES", "GCONV_PATH", "OPENSSL_CONF" };
-	const char    *program = in_folder("brigd");
-	char           got[256] = "", script[512];
-	struct server  s = SERVER_NONE;
-	struct err     e;
-	int            status, kept = fcntl(1, F_DUPFD, 20); /* not close-on-exec: a caller's */
-	ssize_t        n;
+	const char   *program = in_folder("brigd");
+	char          got[256] = "", script[512];
+	struct brigd  s = BRIGD_NONE;
+	struct err    e;
+	int           status, kept = fcntl(1, F_DUPFD, 20); /* not close-on-exec: a caller's */
+	ssize_t       n;
 
 	snprintf(script, sizeof script,
 		 "#!/bin/sh\n"
@@ -77,7 +77,7 @@ static void start_private(void)
 	for (size_t i = 0; i < ARRAY_LEN(loaders); i++)
 		setenv(loaders[i], "evil", 1);
 	setenv("LDKEPT", "kept", 1);
-	tap_ok(server_start(&s, program, &e) == 0 && s.pid > 0 && strcmp(s.name, program) == 0, "a private brigd is started");
+	tap_ok(brigd_start(&s, program, &e) == 0 && s.pid > 0 && strcmp(s.name, program) == 0, "a private brigd is started");
 	tap_ok(fcntl(s.sock, F_GETFD) == FD_CLOEXEC, "its socket closes on exec");
 	while ((n = read(s.sock, got + strlen(got), sizeof got - 1 - strlen(got))) > 0)
 		;
@@ -85,21 +85,21 @@ static void start_private(void)
 		unsetenv(loaders[i]);
 	tap_is(got, "kept 0000000000000000 0000000000001000 --private --fd 3 /dev/null /dev/null /dev/null", /* 1: SIGPIPE, by the script */
 	       "it has the socket and three times /dev/null, no signal is blocked or ignored, no variable makes it load code");
-	status = server_close(&s);
+	status = brigd_close(&s);
 	tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 7 && s.pid == 0 && s.sock < 0, "closing it waits for its end, and tells it");
-	tap_ok(server_close(&s) == 0, "closing it again does nothing");
+	tap_ok(brigd_close(&s) == 0, "closing it again does nothing");
 	signal(SIGINT, SIG_DFL);
 	close(kept);
 	unlink(program);
-	tap_ok(server_start(&s, program, &e) < 0 && strstr(e.text, program) && strstr(e.text, "No such file"), "one that is not there is named");
+	tap_ok(brigd_start(&s, program, &e) < 0 && strstr(e.text, program) && strstr(e.text, "No such file"), "one that is not there is named");
 }
 
 int main(void)
 {
-	struct server s = SERVER_NONE;
-	struct err    e;
-	int           listening, stream;
-	const char   *path;
+	struct brigd s = BRIGD_NONE;
+	struct err   e;
+	int          listening, stream;
+	const char  *path;
 
 	if (!mkdtemp(folder))
 		return EXIT_FAILURE;
@@ -107,10 +107,10 @@ int main(void)
 	path      = in_folder("sock");
 	listening = listen_at(path, SOCK_SEQPACKET);
 	setenv("BRIG_SOCKET", path, 1);
-	tap_ok(server_connect(&s, SERVER_ANY, &e) == 0 && s.pid == 0 && strcmp(s.name, path) == 0, "BRIG_SOCKET is connected to");
-	tap_ok(server_close(&s) == 0, "and let go");
-	tap_ok(server_connect(&s, SERVER_SERVICE, &e) == 0, "also by who wants a service");
-	server_close(&s);
+	tap_ok(brigd_connect(&s, BRIGD_ANY, &e) == 0 && s.pid == 0 && strcmp(s.name, path) == 0, "BRIG_SOCKET is connected to");
+	tap_ok(brigd_close(&s) == 0, "and let go");
+	tap_ok(brigd_connect(&s, BRIGD_SERVICE, &e) == 0, "also by who wants a service");
+	brigd_close(&s);
 	close(listening);
 	refuse_named(path, "no brigd listens", "a socket without a listener is an error");
 	unlink(path);
@@ -123,7 +123,7 @@ int main(void)
 	close(stream);
 	unlink(path);
 	unsetenv("BRIG_SOCKET");
-	tap_ok(server_connect(&s, SERVER_SERVICE, &e) < 0 && strstr(e.text, "no brigd is running") && strstr(e.text, "BRIG_SOCKET"),
+	tap_ok(brigd_connect(&s, BRIGD_SERVICE, &e) < 0 && strstr(e.text, "no brigd is running") && strstr(e.text, "BRIG_SOCKET"),
 	       "who wants a service and has none hears how to get one");
 	start_private();
 	rmdir(folder);

@@ -28,7 +28,7 @@ static const struct {
 	{ "no program becomes root of its cell",               { .init_id = CELL_ROOT, .program_id = CELL_ROOT, .ahead = 1 }, 0, false, "refused" },
 	{ "nor with another PID 1",                            { .init_id = PROGRAM, .program_id = CELL_ROOT, .ahead = 1 }, 0, false, "refused" },
 	{ "no cell is entered as somebody else",               { .init_id = 1, .program_id = PROGRAM, .ahead = 1 }, 0, false, "refused" },
-	{ "more groups than there are trees are refused",      { .program_id = PROGRAM, .ahead = 1, .joins = GROUP_TREES_MAX + 1 }, 0, false, "refused" },
+	{ "more groups than there are trees are refused",      { .program_id = PROGRAM, .ahead = 1, .joins = CG_TREES_MAX + 1 }, 0, false, "refused" },
 	{ "two groups to be cloned into are refused",          { .program_id = PROGRAM, .ahead = 1, .clones_into = 2 }, 0, false, "refused" },
 	{ "a flag of 2 is refused",                            { .program_id = PROGRAM, .ahead = 2 }, 0, false, "refused" },
 	{ "another flag of 2 as well",                         { .program_id = PROGRAM, .ahead = 1, .has_code = 2 }, 0, false, "refused" },

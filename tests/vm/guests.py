@@ -54,21 +54,21 @@ DAEMON_LEFT_OUT = (
     "test_zygote.py::test_a_zygote_is_replaced_and_no_run_notices[rule1", # after a second, which is less than a start takes there
     "test_waiting.py::test_large_programs", "test_waiting.py::test_streams_that_nobody_takes", # seconds that are ten times as many
     "test_hostile.py::test_hostile_datagrams", # as on the other host
-    "test_hostile.py::test_a_file_whose_server_does_not_answer", # known to stop the door; here it stops the test, too
+    "test_hostile.py::test_a_file_whose_server_does_not_answer", # known to stop the server; here it stops the test, too
     "test_daemon_lifetime.py::test_control_what_is_killed", # of version 1: with version 2 nothing stays
-    "test_keeper.py::test_a_run_that_cannot_be", "test_keeper.py::test_a_word_that_no_door", # looked at before any group or namespace
+    "test_monitor.py::test_a_run_that_cannot_be", "test_monitor.py::test_a_word_that_no_server", # looked at before any group or namespace
     "test_limits.py", "test_queue.py", # the same, of messages, profiles and quotas
     "test_warm_interpreter.py", "test_warm_random.py", # the same, of the interpreter and of what it draws
     "test_shown_directories.py::test_a_directory_above", "test_shown_directories.py::test_control_the_exchange", "test_daemon_rootless.py::test_a_directory_above", # many launches
     "test_workdir.py", # the same, of the order and of a path in the jail
-    "test_names.py", "test_descriptors.py::test_one_in_the_place", # the same, of texts and of what the door looks at
+    "test_names.py", "test_descriptors.py::test_one_in_the_place", # the same, of texts and of what the server looks at
     "test_descriptors.py::test_253_that_not_every_kernel_has", # this kernel has none that the other host lacks
     "test_reload.py", "test_metrics_http.py", "test_metrics.py::test_fifty_runs", # files, figures and HTTP; tests/systemd reloads under systemd
-    "test_owners.py::test_who_is_in_no_row", "test_warm_figures.py::test_after_as_many_runs", "test_warm_figures.py::test_it_is_replaced_again", # the door's rows, and its count
+    "test_owners.py::test_who_is_in_no_row", "test_warm_figures.py::test_after_as_many_runs", "test_warm_figures.py::test_it_is_replaced_again", # the server's rows, and its count
     "test_start.py::test_services_that_start_at_once", # four services on one processor
-    "test_waiting.py::test_figures_that_the_keeper_does_not_tell", # the door's own clock
+    "test_waiting.py::test_figures_that_the_monitor_does_not_tell", # the server's own clock
     "test_hostile.py::test_253_descriptors", "test_hostile.py::test_connections_one_after", # as on the other host
-    "test_slots.py::test_a_call_of_the_keeper", "test_slots.py::test_events_of_cells", "test_slots.py::test_keys_of_a_slot", # of slots that
+    "test_slots.py::test_a_call_of_the_monitor", "test_slots.py::test_events_of_cells", "test_slots.py::test_keys_of_a_slot", # of slots that
     "test_slots.py::test_nothing_of_a_hungry_run", "test_slots.py::test_a_crowd_leaves", # are used again, which with version 2 none is
 )
 # What neither the kernel nor control groups, systemd or a user have a part in, both modes of a zygote (a fork that stands ready is the harder
@@ -77,7 +77,7 @@ FULL = "nightly" in TIERS.split(",")
 READY = () if FULL else ("-k", "not demand")
 DAEMON_LEFT_OUT += () if FULL else (
     "test_shell.py", # keys, sizes and words of a terminal
-    "test_metrics.py", "test_talks.py", "test_tickets.py", "test_network_profiles.py", # of messages, counts and quotas
+    "test_metrics.py", "test_talks.py", "test_leases.py", "test_network_profiles.py", # of messages, counts and quotas
     "test_warm.py::test_a_warm_run_is_the_same_as_a_cold_one", # of the interpreter
 )
 

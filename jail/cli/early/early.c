@@ -161,7 +161,7 @@ static const char *find_env(char **env, struct text name)
 	return "";
 }
 
-/* A brig in a build tree does not use the host's service (place.h). */
+/* A brig in a build tree does not use the host's service (paths.h). */
 static bool is_installed(void)
 {
 	static const char where[] = BRIG_BINDIR "/brig";
@@ -329,7 +329,7 @@ static void ignore(int number)
  * The signals stay blocked, so that they are still pending when main() takes over. The signalfd also reports a signal that brig's
  * caller ignores: it causes a needless handover, and is dropped when main() unblocks it.
  */
-static bool watch_signals(struct plain *p)
+static bool runner_signals(struct plain *p)
 {
 	const uint64_t ending = 1ull << (SIGINT - 1) | 1ull << (SIGTERM - 1) | 1ull << (SIGHUP - 1);
 
@@ -558,7 +558,7 @@ static void run(struct plain *p)
 	early_run.sock = *p->socket ? connect_to(p->socket) : connect_usual(&early_run.name);
 	if (early_run.sock >= 0 && drop_privilege()) {
 		early_run.connected = true;
-		if (watch_signals(p)) {
+		if (runner_signals(p)) {
 			ignore(SIGPIPE);
 			early_run.sent = send_request(len, file);
 			while (early_run.sent && status == GOES_ON)

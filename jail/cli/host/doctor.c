@@ -65,7 +65,7 @@ static int checkup_run(struct checkup *c)
 		return -1;
 	for (size_t i = 0; i < probe_rows_len; i++) {
 		probe_one(&probe_rows[i], &c->at, &c->finding[i]);
-		verdict_add(&c->verdict, i, probe_rows[i].need, c->finding[i].result, c->at.is_root || c->at.is_keeper);
+		verdict_add(&c->verdict, i, probe_rows[i].need, c->finding[i].result, c->at.is_root || c->at.is_monitor);
 	}
 	verdict_sentence(&c->verdict, probe_rows[c->verdict.first].name, c->sentence, sizeof c->sentence);
 	return 0;
@@ -142,11 +142,11 @@ static void print_row(const struct finding *all, size_t i)
 
 static const struct {
 	const char *name, *words;
-} modes[] = { { "user", "a plain user" }, { "root", "root" }, { "service", "the service's keeper" } };
+} modes[] = { { "user", "a plain user" }, { "root", "root" }, { "service", "the service's monitor" } };
 
 static size_t mode_of(const struct surroundings *at)
 {
-	return at->is_keeper ? 2 : at->is_root;
+	return at->is_monitor ? 2 : at->is_root;
 }
 
 static bool is_told(const struct finding *f, enum need need, bool quiet)

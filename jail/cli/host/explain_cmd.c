@@ -17,7 +17,7 @@
 
 struct explain {
 	bool                 json, all;
-	struct places        places;
+	struct brig_paths    places;
 	struct profile       profile;
 	struct policy_bundle bundle;
 	struct policy       *policy;
@@ -48,7 +48,7 @@ static int load(struct explain *x, const char *name, struct err *e)
 	x->policy = malloc(sizeof *x->policy);
 	if (!x->policy)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (places_find(&x->places, e) < 0 || profile_file_load(&x->profile, &x->places, name, e) < 0 ||
+	if (brig_paths_find(&x->places, e) < 0 || profile_file_load(&x->profile, &x->places, name, e) < 0 ||
 	    profile_policy_load(&x->bundle, &x->places, &x->profile, e) < 0 || policy_parse(x->policy, &x->bundle, call_number, e) < 0)
 		return -1;
 	x->place = profile_file_find(&x->places, name);

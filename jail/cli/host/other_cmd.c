@@ -1,7 +1,7 @@
 /* other_cmd.c - brig rootfs, brig doctor, brig metrics and brigd: commands that are separate programs */
 #include "command.h"
 #include "exec_env.h"
-#include "place.h"
+#include "paths.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 /* Executes the program that is in brig's own directory, as for brigd, or else the installed one. */
 static int become(const char *name, const char *installed, char **argv)
 {
-	char  path[PLACE_MAX + 32];
+	char  path[PATH_SIZE + 32];
 	char *slash = place_of_program(path) ? strrchr(path, '/') : NULL, **env = exec_env();
 
 	if (env && slash) {

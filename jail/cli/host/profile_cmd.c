@@ -16,7 +16,7 @@ static int fail(const struct err *e)
 }
 
 /* Names the directory of a profile that did not come with brig. */
-static void print_origin(const struct places *places, const char *name)
+static void print_origin(const struct brig_paths *places, const char *name)
 {
 	unsigned place = profile_file_find(places, name);
 
@@ -25,7 +25,7 @@ static void print_origin(const struct places *places, const char *name)
 	putchar('\n');
 }
 
-static int list(const struct places *places, char **words)
+static int list(const struct brig_paths *places, char **words)
 {
 	struct err why;
 	char     **names;
@@ -57,7 +57,7 @@ static int list(const struct places *places, char **words)
 }
 
 /* Checks a profile, and the policy that it names. */
-static int check_one(const struct places *places, const char *word, struct err *e)
+static int check_one(const struct brig_paths *places, const char *word, struct err *e)
 {
 	scoped_profile       p      = { 0 };
 	scoped_policy_bundle bundle = { 0 };
@@ -75,7 +75,7 @@ static int check_one(const struct places *places, const char *word, struct err *
 	return r;
 }
 
-static int check(const struct places *places, char **words)
+static int check(const struct brig_paths *places, char **words)
 {
 	int status = STATUS_OK;
 
@@ -90,7 +90,7 @@ static int check(const struct places *places, char **words)
 	return status;
 }
 
-static int schema(const struct places *places, char **words)
+static int schema(const struct brig_paths *places, char **words)
 {
 	json_t *j = fields_schema(profile_fields);
 
@@ -107,7 +107,7 @@ static int schema(const struct places *places, char **words)
 /* clang-format off */
 static const struct {
 	const char *name;
-	int (*run)(const struct places *, char **words);
+	int (*run)(const struct brig_paths *, char **words);
 	bool        wants_args;
 	const char *usage, *doc;
 } verbs[] = {
@@ -141,14 +141,14 @@ static int complain(const char *word, const char *what)
 
 static int run_verb(size_t verb, char **words)
 {
-	struct places places;
-	struct err    e;
+	struct brig_paths places;
+	struct err        e;
 
 	if (words[0] && words[0][0] == '-' && words[0][1])
 		return complain(words[0], "no such option");
 	if (verbs[verb].wants_args != (words[0] != NULL))
 		return complain(words[0] ? words[0] : verbs[verb].name, words[0] ? "one argument too many" : "name a profile or a file");
-	return places_find(&places, &e) < 0 ? fail(&e) : verbs[verb].run(&places, words);
+	return brig_paths_find(&places, &e) < 0 ? fail(&e) : verbs[verb].run(&places, words);
 }
 
 int profile_main(int argc, char **argv)

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-static int carry_out(struct server *server, struct request *r, report_fn *report)
+static int carry_out(struct brigd *server, struct request *r, report_fn *report)
 {
 	struct run_client c;
 	int               status;
@@ -24,7 +24,7 @@ static int carry_out(struct server *server, struct request *r, report_fn *report
 }
 
 /* Connects and drops privilege, unless early.c has done both. */
-static int reach(struct server *server, const struct request *r, struct err *e)
+static int reach(struct brigd *server, const struct request *r, struct err *e)
 {
 	if (early_run.connected) {
 		server->sock = early_run.sock;
@@ -33,7 +33,7 @@ static int reach(struct server *server, const struct request *r, struct err *e)
 	}
 	if (r->by & IN_SESSION)
 		return session_connect(server, r->start, e);
-	return server_connect(server, r->private ? SERVER_PRIVATE : SERVER_ANY, e) < 0 ? -1 : privilege_drop(e);
+	return brigd_connect(server, r->private ? BRIGD_PRIVATE : BRIGD_ANY, e) < 0 ? -1 : privilege_drop(e);
 }
 
 int one_run_failure(struct request *r, const struct err *why, report_fn *report)
@@ -46,15 +46,15 @@ int one_run_failure(struct request *r, const struct err *why, report_fn *report)
 /* Privilege is dropped before any data from the program, which is hostile, or from brigd arrives. */
 int one_run(struct request *r, report_fn *report)
 {
-	struct server server = SERVER_NONE;
-	struct err    e;
-	int           status;
+	struct brigd server = BRIGD_NONE;
+	struct err   e;
+	int          status;
 
 	if (reach(&server, r, &e) < 0)
 		status = one_run_failure(r, &e, report);
 	else
 		status = carry_out(&server, r, report);
-	(void)server_close(&server);
+	(void)brigd_close(&server);
 	return status;
 }
 

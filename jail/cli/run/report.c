@@ -9,7 +9,7 @@
 #include "interrupt.h"
 #include "layer.h"
 #include "network_summary.h"
-#include "place.h"
+#include "paths.h"
 #include "result.h"
 #include "summary.h"
 #include "text.h"
@@ -261,13 +261,13 @@ enum { SAID_AGAIN_S = 24 * 60 * 60 };
 /* True once a day, and when the words have changed. They are kept in the user's own runtime directory; where there is none, it is always true. */
 static bool is_news(const char *text, size_t len)
 {
-	struct places places;
-	struct err    e;
-	char          path[PLACE_MAX + 16], before[1024];
-	struct stat   st;
-	ssize_t       n;
+	struct brig_paths places;
+	struct err        e;
+	char              path[PATH_SIZE + 16], before[1024];
+	struct stat       st;
+	ssize_t           n;
 
-	if (places_find(&places, &e) < 0)
+	if (brig_paths_find(&places, &e) < 0)
 		return true;
 	snprintf(path, sizeof path, "%s/layers-said", places.runtime);
 	scoped_fd fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);

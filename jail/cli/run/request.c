@@ -177,11 +177,11 @@ static int put_env(struct request *r, struct err *e)
 /* A value that is no name of a profile may not be UTF-8 either. Loading it fails, with an error that lists the profiles. */
 static int put_profile(struct request *r, struct err *e)
 {
-	struct profile unused;
-	struct places  places;
+	struct profile    unused;
+	struct brig_paths places;
 
 	if (!text_is_name(r->profile))
-		return places_find(&places, e) < 0 ? -1 : profile_file_load(&unused, &places, r->profile, e);
+		return brig_paths_find(&places, e) < 0 ? -1 : profile_file_load(&unused, &places, r->profile, e);
 	return json_object_set_new(r->message, "profile", json_string(r->profile));
 }
 

@@ -24,7 +24,7 @@ static_assert((int)EARLY_ID_LEN == RUN_ID_LEN && (int)EARLY_DATAGRAM_MAX == PROT
 
 enum { PENDING_MAX = 64 * 1024 };
 
-void run_client_init(struct run_client *c, struct server *server, struct request *request)
+void run_client_init(struct run_client *c, struct brigd *server, struct request *request)
 {
 	bool keep = request->json || request->mode == MODE_check;
 
@@ -32,7 +32,7 @@ void run_client_init(struct run_client *c, struct server *server, struct request
 	c->out    = (struct stream){ .fd = -1, .to = keep ? -1 : STDOUT_FILENO };
 	c->err    = (struct stream){ .fd = -1, .to = keep ? -1 : STDERR_FILENO };
 	c->report = (struct stream){ .fd = -1, .to = -1, .keep = PROGRAM_REPORT_MAX };
-	*server   = SERVER_NONE;
+	*server   = BRIGD_NONE;
 	if (c->stdin_from >= 0 && !(c->pending = malloc(PENDING_MAX)))
 		err_set(&c->lost, ERR_LIMIT, "out of memory");
 }
@@ -50,7 +50,7 @@ void run_client_done(struct run_client *c)
 	json_decref(c->ended);
 	json_decref(c->files);
 	json_decref(c->refused);
-	(void)server_close(&c->server);
+	(void)brigd_close(&c->server);
 }
 
 /* --- stdin --- */
@@ -251,7 +251,7 @@ static bool blame_service(struct run_client *c)
 {
 	char why[360];
 
-	if (c->started || !server_failure(&c->server, why, sizeof why))
+	if (c->started || !brigd_failure(&c->server, why, sizeof why))
 		return false;
 	c->sent = false;
 	err_set(&c->lost, ERR_MISSING, "%.60s: the service cannot start: %s", c->server.name, why);
@@ -266,7 +266,7 @@ static void on_silence(struct run_client *c)
 	interrupt_disarm();
 	if (blame_service(c))
 		return;
-	exit_text(server_close(&c->server), how, sizeof how);
+	exit_text(brigd_close(&c->server), how, sizeof how);
 	err_set(&c->lost, ERR_SETUP, "brigd was killed, or could not tell how the run ended: %.200s%s", c->server.name, how);
 }
 

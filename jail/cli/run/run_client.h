@@ -15,7 +15,7 @@
 #include "stream.h"
 
 struct run_client {
-	struct server         server;
+	struct brigd          server;
 	struct request       *request;
 	struct stream         out, err;
 	struct stream         report; /* from the guest runner; as hostile as output */
@@ -38,7 +38,7 @@ struct run_client {
 };
 
 /* Takes over the server and the request's stdin_fd. */
-void run_client_init(struct run_client *c, struct server *server, struct request *request);
+void run_client_init(struct run_client *c, struct brigd *server, struct request *request);
 /* Takes up a run that began early (early.h). Call it after interrupt_catch(). */
 void run_client_take_up(struct run_client *c, const struct early *early);
 void run_client_run(struct run_client *c);

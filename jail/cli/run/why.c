@@ -58,7 +58,7 @@ void why_print_line(const struct run_client *c, const json_t *record)
 /* --- one policy --- */
 
 struct reading {
-	struct places        places;
+	struct brig_paths    places;
 	struct profile       profile;
 	struct policy_bundle bundle;
 	struct policy       *policy; /* NULL: it cannot be read */
@@ -77,7 +77,7 @@ static int read_policy(struct reading *r, const char *name, struct err *e)
 
 	if (!policy)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (places_find(&r->places, e) < 0 || profile_file_load(&r->profile, &r->places, name, e) < 0 ||
+	if (brig_paths_find(&r->places, e) < 0 || profile_file_load(&r->profile, &r->places, name, e) < 0 ||
 	    profile_policy_load(&r->bundle, &r->places, &r->profile, e) < 0 || policy_parse(policy, &r->bundle, call_number, e) < 0) {
 		free(policy);
 		return -1;
@@ -116,7 +116,7 @@ static void print_source(const struct policy *p, const struct call *c)
 		fputs("    by default: no line of the policy names it\n", stderr);
 }
 
-static void print_profiles(const struct places *places, const char *but, const struct call *c)
+static void print_profiles(const struct brig_paths *places, const char *but, const struct call *c)
 {
 	struct err e;
 	char     **names  = profile_names(places, &e);

@@ -34,12 +34,12 @@ int ask_parse(struct ask *a, int argc, char **argv, int wanted, const char *line
 	return n + 1;
 }
 
-int ask_open(struct server *ret, struct err *e)
+int ask_open(struct brigd *ret, struct err *e)
 {
-	return server_connect(ret, SERVER_SERVICE, e) < 0 ? -1 : privilege_drop(e);
+	return brigd_connect(ret, BRIGD_SERVICE, e) < 0 ? -1 : privilege_drop(e);
 }
 
-json_t *ask_on(struct server *server, json_t *request, struct err *e)
+json_t *ask_on(struct brigd *server, json_t *request, struct err *e)
 {
 	json_t *reply = datagram_exchange(server->sock, request, e);
 
@@ -49,8 +49,8 @@ json_t *ask_on(struct server *server, json_t *request, struct err *e)
 
 json_t *ask(json_t *request, struct err *e)
 {
-	struct server server = SERVER_NONE;
-	json_t       *reply  = NULL;
+	struct brigd server = BRIGD_NONE;
+	json_t      *reply  = NULL;
 
 	if (!request)
 		err_set(e, ERR_BAD_SPEC, "the arguments are not UTF-8");
@@ -58,7 +58,7 @@ json_t *ask(json_t *request, struct err *e)
 		reply = ask_on(&server, request, e);
 	else
 		json_decref(request);
-	(void)server_close(&server);
+	(void)brigd_close(&server);
 	return reply;
 }
 

@@ -22,9 +22,9 @@ int ask_parse(struct ask *a, int argc, char **argv, int wanted, const char *line
 /* Consumes the reference to request; NULL is an error. Returns a new reference to the reply, or NULL. */
 must_use json_t *ask(json_t *request, struct err *e);
 
-/* Several requests over one connection: ask_open(), any number of ask_on(), server_close(). */
-must_use int     ask_open(struct server *ret, struct err *e);
-must_use json_t *ask_on(struct server *server, json_t *request, struct err *e);
+/* Several requests over one connection: ask_open(), any number of ask_on(), brigd_close(). */
+must_use int     ask_open(struct brigd *ret, struct err *e);
+must_use json_t *ask_on(struct brigd *server, json_t *request, struct err *e);
 
 /* The integer of a row; a text of it in buf, made safe for a terminal, because a process chooses its own comm. */
 json_int_t ask_figure(const json_t *row, const char *key);

@@ -24,7 +24,7 @@ static const char line[] = "brig kill [--json] RUN | --all | --user USER";
 
 /* --- one run --- */
 
-static json_t *cancel(struct server *server, const char *run, struct err *e)
+static json_t *cancel(struct brigd *server, const char *run, struct err *e)
 {
 	json_t *request = run_talk_cancel(run, NULL);
 
@@ -70,7 +70,7 @@ static const char *complete(const json_t *list, const char *word, struct err *e)
 	return m.n ? m.found : word;
 }
 
-static json_t *end_one(struct server *server, const char *word, struct err *e)
+static json_t *end_one(struct brigd *server, const char *word, struct err *e)
 {
 	json_t     *list = strlen(word) < RUN_ID_LEN && *word ? ask_on(server, json_pack("{ss}", "op", "list"), e) : NULL, *reply;
 	const char *id   = list ? complete(list, word, e) : word;
@@ -88,7 +88,7 @@ static bool is_meant(const struct killing *k, const json_t *run)
 }
 
 /* A run that has ended meanwhile is no error. Appends the replies. False: *e. */
-static bool end_listed(struct server *server, const struct killing *k, const json_t *runs, json_t *replies, struct err *e)
+static bool end_listed(struct brigd *server, const struct killing *k, const json_t *runs, json_t *replies, struct err *e)
 {
 	for (size_t i = 0; i < json_array_size(runs); i++) {
 		const json_t *run   = json_array_get(runs, i);
@@ -103,7 +103,7 @@ static bool end_listed(struct server *server, const struct killing *k, const jso
 }
 
 /* A list has the oldest runs: what it left out comes with the next one, as long as there is something to end. */
-static json_t *end_all(struct server *server, const struct killing *k, struct err *e)
+static json_t *end_all(struct brigd *server, const struct killing *k, struct err *e)
 {
 	json_t *replies = json_array(), *list;
 	size_t  before;
@@ -175,7 +175,7 @@ static void print(const struct killing *k, json_t *reply)
 int kill_main(int argc, char **argv)
 {
 	struct killing k      = { .a = { 0 } };
-	struct server  server = SERVER_NONE;
+	struct brigd   server = BRIGD_NONE;
 	struct err     e;
 	json_t        *reply  = NULL;
 	int            word   = parse(&k, argc, argv, &e);
@@ -191,7 +191,7 @@ int kill_main(int argc, char **argv)
 	}
 	if (ask_open(&server, &e) == 0)
 		reply = k.all || k.user ? end_all(&server, &k, &e) : end_one(&server, argv[word], &e);
-	(void)server_close(&server);
+	(void)brigd_close(&server);
 	if (!reply) {
 		fprintf(stderr, "brig kill: %s\n", e.text);
 		return STATUS_FAILED;

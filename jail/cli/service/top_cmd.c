@@ -101,7 +101,7 @@ static void figures_done(struct figures *f)
 	*f = (struct figures){ 0 };
 }
 
-static int figures_ask(struct figures *f, struct server *server, struct err *e)
+static int figures_ask(struct figures *f, struct brigd *server, struct err *e)
 {
 	f->stats = ask_on(server, json_pack("{ss}", "op", "stats"), e);
 	f->list  = f->stats ? ask_on(server, json_pack("{ss}", "op", "list"), e) : NULL;
@@ -157,7 +157,7 @@ static bool wait_for_next(const struct figures *f, int ms)
 		}
 }
 
-static int live(struct server *server, int ms, struct err *e)
+static int live(struct brigd *server, int ms, struct err *e)
 {
 	struct figures f = { 0 };
 	int            r;
@@ -175,7 +175,7 @@ static int live(struct server *server, int ms, struct err *e)
 	return r;
 }
 
-static int once(struct server *server, bool json, struct err *e)
+static int once(struct brigd *server, bool json, struct err *e)
 {
 	struct figures f = { 0 };
 	int            r = figures_ask(&f, server, e);
@@ -188,10 +188,10 @@ static int once(struct server *server, bool json, struct err *e)
 
 int top_main(int argc, char **argv)
 {
-	struct top    t      = { .delay_ms = 1000 };
-	struct server server = SERVER_NONE;
-	struct err    e;
-	int           n = options_parse(options, argc, argv, &t, &e), r;
+	struct top   t      = { .delay_ms = 1000 };
+	struct brigd server = BRIGD_NONE;
+	struct err   e;
+	int          n = options_parse(options, argc, argv, &t, &e), r;
 
 	if (n == OPTIONS_HELP) {
 		puts("usage: brig top [OPTION]...\n\nShow the service's runs, its ready cells, and their memory, each second anew; q quits.\n");
@@ -207,7 +207,7 @@ int top_main(int argc, char **argv)
 	r = ask_open(&server, &e);
 	if (r == 0)
 		r = t.once || t.json || !isatty(STDOUT_FILENO) ? once(&server, t.json, &e) : live(&server, (int)t.delay_ms, &e);
-	(void)server_close(&server);
+	(void)brigd_close(&server);
 	if (r < 0)
 		fprintf(stderr, "brig top: %s\n", e.text);
 	return r < 0 ? STATUS_FAILED : STATUS_OK;

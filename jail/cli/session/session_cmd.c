@@ -24,11 +24,11 @@ static int tell(const char *command, const struct ask *a, json_t *reply, const s
 
 static int close_main(int argc, char **argv)
 {
-	struct server server = SERVER_NONE;
-	struct ask    a      = { 0 };
-	struct err    e;
-	json_t       *reply  = NULL;
-	int           status, word;
+	struct brigd server = BRIGD_NONE;
+	struct ask   a      = { 0 };
+	struct err   e;
+	json_t      *reply  = NULL;
+	int          status, word;
 
 	word = ask_parse(&a, argc, argv, 1, "brig session close [--json] SESSION", "Close a session: everything in it ends, and its files are gone.", &status);
 	if (word < 0)
@@ -36,7 +36,7 @@ static int close_main(int argc, char **argv)
 	if (session_connect(&server, false, &e) < 0)
 		return session_without(argv[0], &e);
 	reply = ask_on(&server, json_pack("{ss ss}", "op", "close", "session", argv[word]), &e);
-	(void)server_close(&server);
+	(void)brigd_close(&server);
 	return tell(argv[0], &a, reply, &e);
 }
 
@@ -60,7 +60,7 @@ static const json_t *find_session(const json_t *list, const char *word)
 	return NULL;
 }
 
-static json_t *interrupt_run(struct server *server, const char *run, struct err *e)
+static json_t *interrupt_run(struct brigd *server, const char *run, struct err *e)
 {
 	json_t *request = json_pack("{ss ss}", "op", "interrupt", "run", run);
 
@@ -71,7 +71,7 @@ static json_t *interrupt_run(struct server *server, const char *run, struct err 
 }
 
 /* Interrupts every call of a session. A call that has ended meanwhile is no error. Returns the last reply. */
-static json_t *interrupt_all(struct server *server, const json_t *session, const char *word, struct err *e)
+static json_t *interrupt_all(struct brigd *server, const json_t *session, const char *word, struct err *e)
 {
 	const json_t *running = json_object_get(session, "running");
 	json_t       *last    = NULL;
@@ -88,7 +88,7 @@ static json_t *interrupt_all(struct server *server, const json_t *session, const
 	return last;
 }
 
-static json_t *interrupt(struct server *server, const char *word, struct err *e)
+static json_t *interrupt(struct brigd *server, const char *word, struct err *e)
 {
 	json_t       *list    = ask_on(server, json_pack("{ss}", "op", "list"), e), *reply;
 	const json_t *session = find_session(list, word);
@@ -102,11 +102,11 @@ static json_t *interrupt(struct server *server, const char *word, struct err *e)
 
 static int interrupt_main(int argc, char **argv)
 {
-	struct server server = SERVER_NONE;
-	struct ask    a      = { 0 };
-	struct err    e;
-	json_t       *reply  = NULL;
-	int           status, word;
+	struct brigd server = BRIGD_NONE;
+	struct ask   a      = { 0 };
+	struct err   e;
+	json_t      *reply  = NULL;
+	int          status, word;
 
 	word = ask_parse(&a, argc, argv, 1, "brig session interrupt [--json] SESSION|RUN",
 			 "Interrupt the calls that are under way in a session, or one of them by its id, as Ctrl-C does.", &status);
@@ -115,7 +115,7 @@ static int interrupt_main(int argc, char **argv)
 	if (session_connect(&server, false, &e) < 0)
 		return session_without(argv[0], &e);
 	reply = interrupt(&server, argv[word], &e);
-	(void)server_close(&server);
+	(void)brigd_close(&server);
 	return tell(argv[0], &a, reply, &e);
 }
 
@@ -166,18 +166,18 @@ static void keep_sessions(json_t *reply)
 
 static int list_main(int argc, char **argv)
 {
-	struct server server = SERVER_NONE;
-	struct ask    a      = { 0 };
-	struct err    e;
-	json_t       *reply;
-	int           status;
+	struct brigd server = BRIGD_NONE;
+	struct ask   a      = { 0 };
+	struct err   e;
+	json_t      *reply;
+	int          status;
 
 	if (ask_parse(&a, argc, argv, 0, "brig session list [--json]", "List your sessions in the service; root sees those of all users.", &status) < 0)
 		return status;
 	if (session_connect(&server, false, &e) < 0)
 		return session_without(argv[0], &e);
 	reply = ask_on(&server, json_pack("{ss}", "op", "list"), &e);
-	(void)server_close(&server);
+	(void)brigd_close(&server);
 	if (reply)
 		keep_sessions(reply);
 	if (reply && !a.json)

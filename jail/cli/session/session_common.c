@@ -20,7 +20,7 @@ int session_parse(const struct option_row *rows, int argc, char **argv, void *in
 	return behind < 0 ? behind : before + 1 + behind;
 }
 
-void session_started(const struct server *s)
+void session_started(const struct brigd *s)
 {
 	if (s->stays)
 		fprintf(stderr, "brig: no service was running: started one of your own, which stays until you type:  kill %d\n", (int)s->stays);
@@ -28,17 +28,17 @@ void session_started(const struct server *s)
 		fprintf(stderr, "brig: for the other commands, type:  export BRIG_SOCKET=%s\n", s->name);
 }
 
-void session_not_opened(const struct server *s)
+void session_not_opened(const struct brigd *s)
 {
 	if (s->stays)
 		(void)kill(s->stays, SIGTERM);
 }
 
-int session_connect(struct server *ret, bool start, struct err *e)
+int session_connect(struct brigd *ret, bool start, struct err *e)
 {
 	const char *named = secure_getenv("BRIG_SOCKET");
 
-	if (server_connect(ret, start ? SERVER_STARTED : SERVER_SERVICE, e) == 0)
+	if (brigd_connect(ret, start ? BRIGD_STARTED : BRIGD_SERVICE, e) == 0)
 		return privilege_drop(e);
 	if (e->kind == ERR_MISSING && !start && !(named && *named))
 		return err_set(e, ERR_MISSING, "no brigd is running, and a session needs one: brig session open --start starts one of your own, systemctl %senable --now brigd.socket keeps one",

@@ -14,10 +14,10 @@ must_use int session_parse(const struct option_row *rows, int argc, char **argv,
  * Connects to the service, then drops privilege. Without a service, start decides: true starts one that keeps running after brig has ended;
  * false fails, and *e names the commands that start one.
  */
-must_use int session_connect(struct server *ret, bool start, struct err *e);
+must_use int session_connect(struct brigd *ret, bool start, struct err *e);
 /* Prints what the other commands, or the user, need of a service that session_connect() has started; or ends it, where nothing was opened in it. */
-void         session_started(const struct server *s);
-void         session_not_opened(const struct server *s);
+void         session_started(const struct brigd *s);
+void         session_not_opened(const struct brigd *s);
 /* Prints why session_connect() failed; returns the exit status, which is the same for all commands: nothing was asked of a session. */
 int          session_without(const char *command, const struct err *e);
 

@@ -150,7 +150,7 @@ static int tell_get(const struct request *r, json_t *rows)
 
 /* --- brig session put, get and files --- */
 
-static int open_socket(struct server *server, const struct request *r, struct err *e)
+static int open_socket(struct brigd *server, const struct request *r, struct err *e)
 {
 	json_t *request = json_pack("{ss ss}", "op", "files", "session", r->session);
 	int     sock    = -1;
@@ -173,10 +173,10 @@ static int fail(const char *command, const struct err *e)
 /* The connection stays open until everything is copied: a session may end with it. */
 static int move(const char *command, struct request *r, const char *list, const struct way *way)
 {
-	struct server server = SERVER_NONE;
-	struct err    e;
-	scoped_fd     sock = -1;
-	int           sent, status;
+	struct brigd server = BRIGD_NONE;
+	struct err   e;
+	scoped_fd    sock = -1;
+	int          sent, status;
 
 	if (session_connect(&server, false, &e) < 0)
 		return session_without(command, &e);
@@ -190,7 +190,7 @@ static int move(const char *command, struct request *r, const char *list, const 
 		if (status == STATUS_OK && sent < 0)
 			status = STATUS_NOT_SAVED;
 	}
-	(void)server_close(&server);
+	(void)brigd_close(&server);
 	return status;
 }
 

@@ -352,7 +352,7 @@ static void close_own(struct shell *s)
 	s->c.lost = lost;
 }
 
-void shell_init(struct shell *s, struct server *server, struct request *request, char *const *words, int words_len)
+void shell_init(struct shell *s, struct brigd *server, struct request *request, char *const *words, int words_len)
 {
 	*s = (struct shell){ .words = words_len ? words : NULL, .words_len = words_len };
 	run_client_init(&s->c, server, request);

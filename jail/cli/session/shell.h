@@ -24,7 +24,7 @@ struct shell {
 };
 
 /* Takes over the server; words stay the caller's. Without a session in the request, its message must be one that opens a session. */
-void shell_init(struct shell *s, struct server *server, struct request *request, char *const *words, int words_len);
+void shell_init(struct shell *s, struct brigd *server, struct request *request, char *const *words, int words_len);
 /* Returns when the command has ended, with the terminal restored; s->c says how it ended, as after run_client_run(). */
 void shell_run(struct shell *s);
 void shell_done(struct shell *s);

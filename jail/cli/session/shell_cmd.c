@@ -50,19 +50,19 @@ static int check_options(struct request *r, struct err *e)
 	return 0;
 }
 
-static int reach(struct server *server, const struct request *r, struct err *e)
+static int reach(struct brigd *server, const struct request *r, struct err *e)
 {
 	if (r->session)
 		return session_connect(server, false, e);
-	return server_connect(server, r->private ? SERVER_PRIVATE : SERVER_ANY, e) < 0 ? -1 : privilege_drop(e);
+	return brigd_connect(server, r->private ? BRIGD_PRIVATE : BRIGD_ANY, e) < 0 ? -1 : privilege_drop(e);
 }
 
 static int carry_out(struct request *r, char **words, int n)
 {
-	struct server server = SERVER_NONE;
-	struct shell  s;
-	struct err    e;
-	int           status;
+	struct brigd server = BRIGD_NONE;
+	struct shell s;
+	struct err   e;
+	int          status;
 
 	if (reach(&server, r, &e) < 0) {
 		status = one_run_failure(r, &e, report_run);
@@ -72,7 +72,7 @@ static int carry_out(struct request *r, char **words, int n)
 		status = report_run(&s.c);
 		shell_done(&s);
 	}
-	(void)server_close(&server);
+	(void)brigd_close(&server);
 	return status;
 }
 

@@ -1,4 +1,4 @@
-/* brig-proxy.c - the program that a door starts for the network of its runs (proxy_protocol.h) */
+/* brig-proxy.c - the program that a server starts for the network of its runs (proxy_protocol.h) */
 #define _GNU_SOURCE
 #include "packet.h"
 #include "proxy.h"

@@ -1,8 +1,8 @@
 /*
- * backend.h - what starts a run for the door.
+ * backend.h - what starts a run for the server.
  *
- * A private door forks a launcher. The door of a service uses a ticket, or asks the
- * keeper, which asks the profile's supervisor. Either way the door gets a socket to
+ * A private server forks a launcher. The server of a service uses a lease, or asks the
+ * monitor, which asks the profile's supervisor. Either way the server gets a socket to
  * the process that watches the run, and reads it with run_next().
  */
 #pragma once
@@ -13,7 +13,7 @@
 
 /* For stats. */
 struct backend_counts {
-	uint64_t             ready, building, tickets; /* cells of one profile; tickets: of the ready ones, as far as the door knows */
+	uint64_t             ready, building, leases; /* cells of one profile; leases: of the ready ones, as far as the server knows */
 	struct zygote_report zygote;
 };
 
@@ -24,19 +24,19 @@ struct backend {
 
 struct backend_ops {
 	const char *name;
-	bool        is_confinable; /* the door needs no privilege and forks nothing */
+	bool        is_confinable; /* the server needs no privilege and forks nothing */
 	/* The brig-proxy of a profile, or one for a private run with this config (net_config.h). The caller releases it. NULL: there is none. */
 	struct net_proxy *(*proxy)(void *self, const struct served_profile *profile, int config);
 	/* streams: all -1; but as from run_next() if the run has already started, and RUN_STARTED will not come. */
-	int (*start)(void *self, struct run *ret, const struct run_order *order, int streams[PIPES_MAX], struct err *e);
+	int (*start)(void *self, struct run *ret, const struct launch_args *order, int streams[PIPES_MAX], struct err *e);
 	void (*settle)(void *self); /* does what can wait until the client was told that its run has started; NULL: nothing */
 	void (*count)(void *self, const struct served_profile *profile, struct backend_counts *ret);
-	pid_t (*keeper)(void *self); /* its pid; 0: there is none */
+	pid_t (*monitor)(void *self); /* its pid; 0: there is none */
 	int (*lifeline)(void *self); /* call on_readable() when this descriptor is readable; borrowed; -1: there is none */
-	bool (*on_readable)(void *self); /* false: the keeper is gone, and the service must end */
+	bool (*on_readable)(void *self); /* false: the monitor is gone, and the service must end */
 };
 
-static inline int backend_start(const struct backend *b, struct run *ret, const struct run_order *order, int streams[PIPES_MAX], struct err *e)
+static inline int backend_start(const struct backend *b, struct run *ret, const struct launch_args *order, int streams[PIPES_MAX], struct err *e)
 {
 	for (int i = 0; i < PIPES_MAX; i++)
 		streams[i] = -1;
@@ -50,4 +50,4 @@ static inline void backend_settle(const struct backend *b)
 }
 
 /* places must outlive it. */
-struct backend backend_private(const struct places *places);
+struct backend backend_private(const struct brig_paths *places);

@@ -22,7 +22,7 @@ struct net_proxy *net_proxy_open(int sock)
 	return p;
 }
 
-struct net_proxy *net_proxy_later(const struct places *places, int config)
+struct net_proxy *net_proxy_later(const struct brig_paths *places, int config)
 {
 	struct err        e;
 	scoped_fd         program = libexec_open(places, PROXY_PROGRAM, &e), own = fcntl(config, F_DUPFD_CLOEXEC, 3);

@@ -1,25 +1,25 @@
 /*
- * net_proxy.h - the door's end of a brig-proxy, with a count of its holders
+ * net_proxy.h - the server's end of a brig-proxy, with a count of its holders
  *
- * The runs of a profile share one socket (proxy_protocol.h), over which the door says when each of them begins and ends. When the
+ * The runs of a profile share one socket (proxy_protocol.h), over which the server says when each of them begins and ends. When the
  * last holder releases it, the socket is closed, and that ends brig-proxy: so one whose profile was replaced serves its runs to
  * their end. The brig-proxy of a private run is started with its first message.
  */
 #pragma once
 #include "loop.h"
-#include "place.h"
+#include "paths.h"
 #include "proxy_protocol.h"
 #include "supervisor_protocol.h"
 
 struct net_proxy {
-	int                  sock;   /* -1: not started yet, or the start failed */
-	unsigned             holders;
-	const struct places *places; /* until it is started: where its executable is; then NULL */
-	int                  program, config; /* likewise: that executable, of the same version as this one, and its configuration; then -1 */
-	struct loop         *loop;   /* waits for room in the socket; NULL: nothing is unsent */
-	struct loop_source   source;
-	uint64_t             ended[KEEPER_RUNS_MAX]; /* numbers of runs that are over, for which the socket had no room yet */
-	size_t               ended_len;
+	int                      sock;   /* -1: not started yet, or the start failed */
+	unsigned                 holders;
+	const struct brig_paths *places; /* until it is started: where its executable is; then NULL */
+	int                      program, config; /* likewise: that executable, of the same version as this one, and its configuration; then -1 */
+	struct loop             *loop;   /* waits for room in the socket; NULL: nothing is unsent */
+	struct loop_source       source;
+	uint64_t                 ended[MONITOR_RUNS_MAX]; /* numbers of runs that are over, for which the socket had no room yet */
+	size_t                   ended_len;
 };
 
 /* Takes the socket over. The caller is the first holder. NULL: memory is short, and the socket is closed. */
@@ -28,7 +28,7 @@ struct net_proxy *net_proxy_open(int sock);
  * One for a private run, not started yet. places must outlive it. config: a sealed memory file with struct proxy_config; it is
  * duplicated. NULL: there is no executable, or memory or descriptors are short.
  */
-struct net_proxy *net_proxy_later(const struct places *places, int config);
+struct net_proxy *net_proxy_later(const struct brig_paths *places, int config);
 struct net_proxy *net_proxy_hold(struct net_proxy *p);
 void              net_proxy_release(struct net_proxy *p); /* p may be NULL */
 

@@ -18,7 +18,7 @@
 /* --- the process itself, before it is brig-proxy --- */
 
 /* A slot that is reserved from cells; where a service holds all of those, any other. */
-static int take_slot(const struct places *places, const struct id_range *ids, struct slot *ret, struct err *e)
+static int take_slot(const struct brig_paths *places, const struct id_range *ids, struct slot *ret, struct err *e)
 {
 	if (slot_take(places->runtime, ids, id_range_reserve(ids), ret, e) == 0)
 		return 0;
@@ -43,7 +43,7 @@ static int find_ids(struct id_range *ret, bool *is_one, struct err *e)
 	return 0;
 }
 
-static int become_other(const struct places *places, struct slot *slot, struct err *e)
+static int become_other(const struct brig_paths *places, struct slot *slot, struct err *e)
 {
 	struct id_range ids = { 0 };
 	bool            is_one;
@@ -62,13 +62,13 @@ static void execute(int program, int sock, int config, int lock)
 	fprintf(stderr, "brigd: brig-proxy: exec: %m\n");
 }
 
-static _Noreturn void become_proxy(const struct places *places, int program, int sock, int config)
+static _Noreturn void become_proxy(const struct brig_paths *places, int program, int sock, int config)
 {
 	struct slot slot   = { .fd = -1 };
 	int         keep[] = { program, sock, config };
 	struct err  e;
 
-	(void)!fd_keep_only(keep, ARRAY_LEN(keep)); /* first: with copies of the door's sockets here, the other ends would not see end of file */
+	(void)!fd_keep_only(keep, ARRAY_LEN(keep)); /* first: with copies of the server's sockets here, the other ends would not see end of file */
 	if (become_other(places, &slot, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0)
 		fprintf(stderr, "brigd: brig-proxy: %s\n", e.text);
 	else
@@ -76,9 +76,9 @@ static _Noreturn void become_proxy(const struct places *places, int program, int
 	_exit(EXIT_FAILURE);
 }
 
-/* --- the door's side --- */
+/* --- the server's side --- */
 
-int proxy_start(const struct places *places, int program, int config, int *ret_sock, struct err *e)
+int proxy_start(const struct brig_paths *places, int program, int config, int *ret_sock, struct err *e)
 {
 	scoped_fd ours = -1, theirs = -1;
 	int       pair[2];

@@ -25,22 +25,22 @@ struct queued_run {
 
 /* --- in and out --- */
 
-static bool is_room(const struct door_user *u, size_t fds)
+static bool is_room(const struct server_user *u, size_t fds)
 {
-	const struct door *d = u->door;
+	const struct server *d = u->server;
 
 	return d->queued < QUEUE_MAX && u->queued < QUEUE_OF_USER_MAX && u->queued_fds + fds <= d->queued_fds_max / 2 && d->queued_fds + fds <= d->queued_fds_max;
 }
 
 static void leave(struct queued_run *q)
 {
-	struct door_user *u = q->connection->user;
+	struct server_user *u = q->connection->user;
 
 	TAILQ_REMOVE(&u->queue, q, link);
 	u->queued--;
 	u->queued_fds -= q->request.fds;
-	u->door->queued--;
-	u->door->queued_fds -= q->request.fds;
+	u->server->queued--;
+	u->server->queued_fds -= q->request.fds;
 	q->connection->runs--;
 	q->connection->heard_ms = clock_ms(CLOCK_MONOTONIC);
 }
@@ -61,9 +61,9 @@ static void refuse(struct queued_run *q, const struct denial *why)
 
 /* --- turns --- */
 
-static struct door_user *next_user(const struct door *d)
+static struct server_user *next_user(const struct server *d)
 {
-	struct door_user *u, *next = NULL;
+	struct server_user *u, *next = NULL;
 
 	LIST_FOREACH(u, &d->users, link)
 		if (u->queued && !u->has_tried && (!next || u->turn < next->turn))
@@ -71,13 +71,13 @@ static struct door_user *next_user(const struct door *d)
 	return next;
 }
 
-static void start_first(struct door_user *u)
+static void start_first(struct server_user *u)
 {
 	struct queued_run *q = TAILQ_FIRST(&u->queue);
 	struct denial      why;
 
 	if (q->start(q->connection, &q->request, &q->try, &why) == 0) {
-		u->turn = ++u->door->turns;
+		u->turn = ++u->server->turns;
 		leave(q);
 		destroy(q);
 	} else if (why.code == DENIAL_busy) {
@@ -87,7 +87,7 @@ static void start_first(struct door_user *u)
 	}
 }
 
-static void refuse_late(struct door_user *u, double now)
+static void refuse_late(struct server_user *u, double now)
 {
 	struct queued_run *q = TAILQ_FIRST(&u->queue), *next;
 	struct denial      why;
@@ -102,12 +102,12 @@ static void refuse_late(struct door_user *u, double now)
 	}
 }
 
-void queue_serve(void *door)
+void queue_serve(void *server)
 {
-	struct door      *d   = door;
-	double            now = clock_ms(CLOCK_MONOTONIC);
-	bool              by_turn = false;
-	struct door_user *u;
+	struct server      *d   = server;
+	double              now = clock_ms(CLOCK_MONOTONIC);
+	bool                by_turn = false;
+	struct server_user *u;
 
 	LIST_FOREACH(u, &d->users, link) {
 		u->has_tried = false;
@@ -121,7 +121,7 @@ void queue_serve(void *door)
 		loop_timer_set(&d->loop, &d->queue_timer, by_turn ? TURN_AGAIN_MS : AGAIN_MS);
 }
 
-static void judge_user(struct door_user *u)
+static void judge_user(struct server_user *u)
 {
 	struct queued_run *q = TAILQ_FIRST(&u->queue), *next;
 	struct denial      why;
@@ -133,16 +133,16 @@ static void judge_user(struct door_user *u)
 	}
 }
 
-void queue_judge(struct door *d)
+void queue_judge(struct server *d)
 {
-	struct door_user *u;
+	struct server_user *u;
 
 	LIST_FOREACH(u, &d->users, link)
 		judge_user(u);
 	queue_wake(d);
 }
 
-void queue_wake(struct door *d)
+void queue_wake(struct server *d)
 {
 	if (d->queued)
 		loop_timer_set(&d->loop, &d->queue_timer, 0);
@@ -166,9 +166,9 @@ bool queue_has_others(const struct connection *c, struct run_try *try, struct de
 bool queue_enter(struct connection *c, const struct protocol_request *request, const struct run_try *try, queue_start_fn *start,
 		 const struct denial *why)
 {
-	struct door_user  *u       = c->user;
-	uint64_t           wait_ms = request->wait_ms || !try->waits_for_turn ? request->wait_ms : TURN_WAIT_MS;
-	struct queued_run *q       = wait_ms && is_room(u, request->fds) ? malloc(sizeof *q) : NULL;
+	struct server_user *u       = c->user;
+	uint64_t            wait_ms = request->wait_ms || !try->waits_for_turn ? request->wait_ms : TURN_WAIT_MS;
+	struct queued_run  *q       = wait_ms && is_room(u, request->fds) ? malloc(sizeof *q) : NULL;
 
 	if (!q)
 		return false;
@@ -180,21 +180,21 @@ bool queue_enter(struct connection *c, const struct protocol_request *request, c
 	TAILQ_INSERT_TAIL(&u->queue, q, link);
 	u->queued++;
 	u->queued_fds += request->fds;
-	u->door->queued++;
-	u->door->queued_fds += request->fds;
+	u->server->queued++;
+	u->server->queued_fds += request->fds;
 	c->runs++;
 	if (request->wait_ms)
 		connection_send(c, protocol_waiting(try->id, request->tag, why->text), NULL, 0);
-	if (!u->door->queue_timer.set)
-		loop_timer_set(&u->door->loop, &u->door->queue_timer, try->waits_for_turn ? TURN_AGAIN_MS : AGAIN_MS);
+	if (!u->server->queue_timer.set)
+		loop_timer_set(&u->server->loop, &u->server->queue_timer, try->waits_for_turn ? TURN_AGAIN_MS : AGAIN_MS);
 	return true;
 }
 
-bool queue_cancel(struct door *d, const char *id, uid_t uid)
+bool queue_cancel(struct server *d, const char *id, uid_t uid)
 {
-	struct door_user  *u;
-	struct queued_run *q;
-	struct denial      why;
+	struct server_user *u;
+	struct queued_run  *q;
+	struct denial       why;
 
 	LIST_FOREACH(u, &d->users, link)
 		TAILQ_FOREACH(q, &u->queue, link) {
@@ -220,10 +220,10 @@ void queue_forget(struct connection *c)
 	}
 }
 
-void queue_end(struct door *d)
+void queue_end(struct server *d)
 {
-	struct door_user *u;
-	struct denial     why;
+	struct server_user *u;
+	struct denial       why;
 
 	deny(&why, DENIAL_unavailable, NULL, "the service is about to end; try again after it has restarted");
 	LIST_FOREACH(u, &d->users, link)

@@ -21,15 +21,15 @@ typedef int queue_start_fn(struct connection *c, const struct protocol_request *
  */
 must_use bool queue_enter(struct connection *c, const struct protocol_request *request, const struct run_try *try, queue_start_fn *start,
 			  const struct denial *why);
-/* Starts the runs that may start. Called by the door's queue_timer. */
-void queue_serve(void *door);
+/* Starts the runs that may start. Called by the server's queue_timer. */
+void queue_serve(void *server);
 /* After a reload: refuses waiting runs that the new rules do not allow, and tries the others again. */
-void queue_judge(struct door *d);
+void queue_judge(struct server *d);
 /* A run has ended: another one may be able to start. */
-void queue_wake(struct door *d);
+void queue_wake(struct server *d);
 /* Cancels a waiting run by its id. False: there is none that belongs to this user (root: to any user). */
-must_use bool queue_cancel(struct door *d, const char *id, uid_t uid);
+must_use bool queue_cancel(struct server *d, const char *id, uid_t uid);
 /* Drops the runs of a connection that is about to close. */
 void queue_forget(struct connection *c);
 /* The service ends: refuses all waiting runs. */
-void queue_end(struct door *d);
+void queue_end(struct server *d);

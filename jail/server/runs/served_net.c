@@ -82,10 +82,10 @@ static int wait_for_use(struct served_net *n, int sock)
 }
 
 /*
- * The listening sockets of a cell are asked for in any case. If the door has closed its end, the process that watches the run closes
+ * The listening sockets of a cell are asked for in any case. If the server has closed its end, the process that watches the run closes
  * them, so that a program that may reach nothing, or has no brig-proxy, is refused at once.
  */
-void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run, const struct served_net_order *o)
+void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run, const struct served_net_request *o)
 {
 	int pair[2];
 

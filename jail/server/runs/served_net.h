@@ -1,8 +1,8 @@
 /*
- * served_net.h - the network of one run, as the door knows it
+ * served_net.h - the network of one run, as the server knows it
  *
- * The door reads nothing that a program sends. It asks the process that watches the run for the cell's listening sockets. They
- * come when the program first uses one; the door passes them to brig-proxy unread, with the run's rules, and reads the report of
+ * The server reads nothing that a program sends. It asks the process that watches the run for the cell's listening sockets. They
+ * come when the program first uses one; the server passes them to brig-proxy unread, with the run's rules, and reads the report of
  * brig-proxy when the run has ended. If anything fails, nothing listens, and the program's connections are refused at once.
  */
 #pragma once
@@ -26,7 +26,7 @@ struct served_net {
 #define SERVED_NET_NONE ((struct served_net){ .source.fd = -1, .report = -1 })
 
 /* Arguments of served_net_start(). */
-struct served_net_order {
+struct served_net_request {
 	uint64_t                     number, user; /* user: whose run it is */
 	const struct served_profile *profile;
 	const struct limits         *limits; /* lives as long as the run */
@@ -36,7 +36,7 @@ struct served_net_order {
 };
 
 /* Called after the run was started. *ret must not move until served_net_end(). */
-void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run, const struct served_net_order *order);
+void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run, const struct served_net_request *order);
 /* The run has a network, or should have had one. */
 bool served_net_is_there(const struct served_net *n);
 /* The run has ended: a connection that is not in the report by now reaches nothing. served_net_read() and served_net_end() follow. */

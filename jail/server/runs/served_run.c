@@ -5,7 +5,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "queue.h"
-#include "launch.h"
+#include "run_spec.h"
 #include "run_record.h"
 #include "session.h"
 #include "text.h"
@@ -61,7 +61,7 @@ static void on_limit(struct served_run *r, const struct run_hit *hit)
 
 static void destroy(struct served_run *r)
 {
-	struct door *d = r->door;
+	struct server *d = r->server;
 
 	if (r->connection && r->with_tools)
 		connection_remember(r->connection, r->id, r->calls);
@@ -79,7 +79,7 @@ static void destroy(struct served_run *r)
 	queue_wake(d);
 }
 
-static void count_network(struct door_counts *counts, const struct net_report *n)
+static void count_network(struct server_counts *counts, const struct net_report *n)
 {
 	counts->network.connections += n->connections;
 	counts->network.refused += n->refused;
@@ -99,7 +99,7 @@ static void take_network(struct served_run *r, struct record *record, struct net
 	served_net_stop(&r->net);
 	served_net_read(&r->net, network);
 	record->network = network;
-	count_network(&r->door->counts, network);
+	count_network(&r->server->counts, network);
 }
 
 static void on_ended(struct served_run *r, const struct run_end *end)
@@ -109,12 +109,12 @@ static void on_ended(struct served_run *r, const struct run_end *end)
 	char             text[RUN_RECORD_ENDED_MAX];
 	struct json_text t = json_text_in(text, sizeof text);
 
-	loop_remove(&r->door->loop, &r->source);
+	loop_remove(&r->server->loop, &r->source);
 	run_done(&r->run);
 	run_record_fill(&record, r->id, r->profile, end);
 	take_network(r, &record, &network);
-	r->door->counts.ended[end->reason]++;
-	figures_take_end(&r->door->figures, &record);
+	r->server->counts.ended[end->reason]++;
+	figures_take_end(&r->server->figures, &record);
 	attempt_ended(r, &record);
 	if (r->session)
 		record.session_end = session_ended(r->session, &record);
@@ -168,8 +168,8 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 		 int streams[PIPES_MAX], struct err *e)
 {
 	bool                 has_code = request->kind == REQUEST_run;
-	bool                 has_own_code = r->session && !r->door->is_private; /* a launcher has no right to remove the main.py from the cell */
-	struct run_order order    = {
+	bool                 has_own_code = r->session && !r->server->is_private; /* a launcher has no right to remove the main.py from the cell */
+	struct launch_args order    = {
 		.profile     = &plan->profile->profile,
 		.policy      = &plan->profile->policy,
 		.number      = plan->profile->index,
@@ -192,18 +192,18 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 		.terminals   = request->terminal,
 	};
 
-	if (backend_start(&r->door->backend, &r->run, &order, streams, e) < 0)
+	if (backend_start(&r->server->backend, &r->run, &order, streams, e) < 0)
 		return -1;
 	r->source = (struct loop_source){ r->run.sock, on_ready, r };
-	if (loop_add(&r->door->loop, &r->source, e) == 0)
+	if (loop_add(&r->server->loop, &r->source, e) == 0)
 		return 0;
 	run_done(&r->run); /* this closes the socket, and the process that watches the run ends it */
 	close_streams(streams);
-	backend_settle(&r->door->backend);
+	backend_settle(&r->server->backend);
 	return -1;
 }
 
-/* No descriptor of the client enters a jail: the door makes the socket to its tools, one end for the program and one for the client. */
+/* No descriptor of the client enters a jail: the server makes the socket to its tools, one end for the program and one for the client. */
 static int start_with_tools(struct served_run *r, const struct protocol_request *request, struct run_plan *plan, const int *fds,
 			    int streams[PIPES_MAX], struct err *e)
 {
@@ -223,7 +223,7 @@ static int start_with_tools(struct served_run *r, const struct protocol_request 
 
 static void enter(struct served_run *r)
 {
-	struct door *d = r->door;
+	struct server *d = r->server;
 
 	TAILQ_INSERT_TAIL(&d->runs, r, link);
 	d->runs_len++;
@@ -235,9 +235,9 @@ static void enter(struct served_run *r)
 /* In a service, all cells of a profile that may have a network listen; a private cell listens if its run has rules. */
 static void start_network(struct served_run *r, struct run_plan *plan)
 {
-	const bool                    has_listeners = plan->profile->is_private ? plan->net_rules != NULL : net_policy_is_open(plan->profile->profile.net);
-	const struct served_net_order order         = {
-		.number        = ++r->door->networks,
+	const bool                      has_listeners = plan->profile->is_private ? plan->net_rules != NULL : net_policy_is_open(plan->profile->profile.net);
+	const struct served_net_request order         = {
+		.number        = ++r->server->networks,
 		.user          = r->peer.uid,
 		.profile       = plan->profile,
 		.limits        = &r->limits,
@@ -246,7 +246,7 @@ static void start_network(struct served_run *r, struct run_plan *plan)
 		.config        = plan->net.proxy_fd,
 	};
 
-	served_net_start(&r->net, &r->door->loop, &r->door->backend, &r->run, &order);
+	served_net_start(&r->net, &r->server->loop, &r->server->backend, &r->run, &order);
 	plan->net_rules = NULL;
 }
 
@@ -324,7 +324,7 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 
 	if (!r)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
-	*r = (struct served_run){ .door = c->door, .connection = c, .peer = c->peer, .profile = plan->profile, .limits = plan->limits,
+	*r = (struct served_run){ .server = c->server, .connection = c, .peer = c->peer, .profile = plan->profile, .limits = plan->limits,
 		.tag = request->tag, .with_stdin = request->wants_stdin, .with_result = request->mode != MODE_script && request->kind == REQUEST_run, .with_tools = request->has_tools,
 		.tools = -1, .asked_ms = now, .part = { plan->limits.memory_bytes, request->kind == REQUEST_open },
 		.run = { .sock = -1 }, .net = SERVED_NET_NONE };
@@ -334,25 +334,25 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 		free(r);
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	}
-	if (quota_take(&c->door->quota, &c->access_rule->quota, c->peer.uid, &r->part, now, why) < 0) {
+	if (quota_take(&c->server->quota, &c->access_rule->quota, c->peer.uid, &r->part, now, why) < 0) {
 		drop(r);
 		return -1;
 	}
 	if (start_with_tools(r, request, plan, fds, streams, &e) < 0) {
-		quota_take_back(&c->door->quota, c->peer.uid, &r->part);
+		quota_take_back(&c->server->quota, c->peer.uid, &r->part);
 		drop(r);
 		return refuse(&e, why);
 	}
 	enter(r);
 	if (r->session) {
 		run_make_session(&r->run, r->limits.lifetime_ms + SESSION_GRACE_MS);
-		session_watch_memory(c->door);
+		session_watch_memory(c->server);
 	}
 	if (streams[0] >= 0)
 		on_started(r, streams);
 	start_network(r, plan); /* after the client was told: most programs have started by now, and what they send waits */
-	backend_settle(&c->door->backend);
-	if (c->door->audit)
+	backend_settle(&c->server->backend);
+	if (c->server->audit)
 		attempt_note(&r->attempt, request, &plan->code); /* the run has started: it does not wait for the digest */
 	return 0;
 }
@@ -362,7 +362,7 @@ void served_run_cancel(struct served_run *r, enum exit_reason reason)
 	run_cancel(&r->run, reason);
 }
 
-void served_runs_give_up(struct door *d)
+void served_runs_give_up(struct server *d)
 {
 	struct run_end     end = RUN_END_NONE;
 	struct served_run *r;
@@ -380,7 +380,7 @@ void served_run_pause_clock(struct served_run *r, bool waits)
 	r->is_waiting = waits;
 }
 
-size_t served_runs_young(const struct door *d, uid_t uid, double now_ms)
+size_t served_runs_young(const struct server *d, uid_t uid, double now_ms)
 {
 	struct served_run *r;
 	size_t             n = 0;
@@ -393,7 +393,7 @@ size_t served_runs_young(const struct door *d, uid_t uid, double now_ms)
 	return n;
 }
 
-struct served_run *served_run_find(const struct door *d, const char *id)
+struct served_run *served_run_find(const struct server *d, const char *id)
 {
 	struct served_run *r;
 
@@ -403,7 +403,7 @@ struct served_run *served_run_find(const struct door *d, const char *id)
 	return NULL;
 }
 
-void served_runs_forget(struct door *d, struct connection *c)
+void served_runs_forget(struct server *d, struct connection *c)
 {
 	struct served_run *r;
 

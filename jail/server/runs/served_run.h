@@ -1,5 +1,5 @@
 /*
- * served_run.h - one run as the door knows it, from its start until nothing is left of it.
+ * served_run.h - one run as the server knows it, from its start until nothing is left of it.
  *
  * It may outlive its connection: its end then goes to the audit alone.
  */
@@ -26,7 +26,7 @@ enum { SERVED_PROGRAM_MAX = 96 };
 
 struct served_run {
 	TAILQ_ENTRY(served_run)      link;
-	struct door                 *door;
+	struct server                 *server;
 	struct connection           *connection; /* NULL: gone */
 	struct peer                  peer;       /* the client that asked for it */
 	const struct served_profile *profile;
@@ -52,14 +52,14 @@ must_use int served_run_start(struct connection *c, const struct protocol_reques
 			      const char *id, const int *fds, struct denial *why);
 void         served_run_cancel(struct served_run *r, enum exit_reason reason);
 /* The service ends: for each run that is left, and its calls, the client gets a record and the audit a line, as cancelled and without figures. */
-void         served_runs_give_up(struct door *d);
+void         served_runs_give_up(struct server *d);
 /* True: a call of a tool takes long, and the wall clock stops. False: none does any more. */
 void         served_run_pause_clock(struct served_run *r, bool waits);
 
 /* How many runs of this user began within the last 50 ms: most of what their start costs is counted for no run. */
-size_t served_runs_young(const struct door *d, uid_t uid, double now_ms);
+size_t served_runs_young(const struct server *d, uid_t uid, double now_ms);
 
-struct served_run *served_run_find(const struct door *d, const char *id); /* or NULL */
+struct served_run *served_run_find(const struct server *d, const char *id); /* or NULL */
 
 /* The connection is about to close: cancels its runs, except sessions that stay, and sends it nothing more. */
-void served_runs_forget(struct door *d, struct connection *c);
+void served_runs_forget(struct server *d, struct connection *c);

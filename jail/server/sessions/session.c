@@ -44,7 +44,7 @@ static void on_time(void *owner)
 static void refuse_server(struct session *s)
 {
 	snprintf(s->why, sizeof s->why, "what holds it together in the jail said something that makes no sense, as a program made it do");
-	loop_remove(&s->run->door->loop, &s->source);
+	loop_remove(&s->run->server->loop, &s->source);
 	fd_closep(&s->source.fd);
 	run_cancel(&s->run->run, EXIT_cancelled);
 }
@@ -118,7 +118,7 @@ static void on_server(void *owner)
 	if (got < 0 && errno == EAGAIN)
 		return;
 	if (got == 0) { /* the server has ended, or is about to: the end of the run will tell how */
-		loop_remove(&s->run->door->loop, &s->source);
+		loop_remove(&s->run->server->loop, &s->source);
 		fd_closep(&s->source.fd);
 		return;
 	}
@@ -147,13 +147,13 @@ struct session *session_new(struct served_run *run, const struct protocol_reques
 	TAILQ_INIT(&s->calls);
 	if (request->name)
 		snprintf(s->name, sizeof s->name, "%s", request->name);
-	TAILQ_INSERT_TAIL(&run->door->sessions, s, link);
+	TAILQ_INSERT_TAIL(&run->server->sessions, s, link);
 	return s;
 }
 
 void session_free(struct session *s)
 {
-	struct door *d = s->run->door;
+	struct server *d = s->run->server;
 
 	loop_timer_clear(&d->loop, &s->timer);
 	if (s->source.fd >= 0) {
@@ -169,7 +169,7 @@ void session_started(struct session *s, int sock)
 	struct err e;
 
 	s->source.fd = sock;
-	if (loop_add(&s->run->door->loop, &s->source, &e) == 0)
+	if (loop_add(&s->run->server->loop, &s->source, &e) == 0)
 		return;
 	fd_closep(&s->source.fd);
 	run_cancel(&s->run->run, EXIT_cancelled);
@@ -185,7 +185,7 @@ void session_set_facts(struct session *s, const struct run_end *facts, uint32_t 
 
 static const char *remember(struct session *s, const struct record *record)
 {
-	struct door         *d   = s->run->door;
+	struct server       *d   = s->run->server;
 	struct session_gone *row = &d->gone[d->gone_next++ % SESSION_GONE_MAX];
 
 	snprintf(row->id, sizeof row->id, "%s", s->run->id);
@@ -222,7 +222,7 @@ void session_close(struct session *s, const char *why)
 	if (s->state == SESSION_STARTS || session_send(s, json_pack("{ss}", "op", "end"), NULL, 0) < 0)
 		run_cancel(&s->run->run, EXIT_cancelled);
 	s->state = SESSION_CLOSES;
-	loop_timer_set(&s->run->door->loop, &s->timer, CLOSE_MS_MAX);
+	loop_timer_set(&s->run->server->loop, &s->timer, CLOSE_MS_MAX);
 }
 
 /* --- finding sessions --- */
@@ -234,7 +234,7 @@ static bool is_named(const struct session *s, const char *id_or_name, uid_t uid)
 	return s->run->peer.uid == uid && *s->name && strcmp(s->name, id_or_name) == 0;
 }
 
-static const char *why_gone(const struct door *d, const char *id_or_name, uid_t uid)
+static const char *why_gone(const struct server *d, const char *id_or_name, uid_t uid)
 {
 	for (unsigned i = 1; i <= SESSION_GONE_MAX; i++) {
 		const struct session_gone *row = &d->gone[(d->gone_next - i) % SESSION_GONE_MAX];
@@ -245,7 +245,7 @@ static const char *why_gone(const struct door *d, const char *id_or_name, uid_t 
 	return NULL;
 }
 
-struct session *session_find(const struct door *d, const char *id_or_name, uid_t uid, struct denial *why)
+struct session *session_find(const struct server *d, const char *id_or_name, uid_t uid, struct denial *why)
 {
 	const char     *gone;
 	struct session *s, *other = NULL; /* the newest of those that take no calls */
@@ -272,7 +272,7 @@ struct session *session_find(const struct door *d, const char *id_or_name, uid_t
 }
 
 /* A session that is being closed does not count: its client may open the next one at once. */
-bool session_name_is_taken(const struct door *d, const char *name, uid_t uid)
+bool session_name_is_taken(const struct server *d, const char *name, uid_t uid)
 {
 	const struct session *s;
 
@@ -310,7 +310,7 @@ static json_t *row(const struct session *s, const struct connection *c, double n
 			 (json_int_t)s->calls_made, "running", running_json(s), "contexts", contexts_json(s), "mine", s->run->peer.uid == c->peer.uid, "frozen", s->run->run.is_frozen);
 }
 
-json_t *session_list_json(const struct door *d, const struct connection *c)
+json_t *session_list_json(const struct server *d, const struct connection *c)
 {
 	json_t               *list  = json_array();
 	size_t                bytes = 0;

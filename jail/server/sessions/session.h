@@ -1,16 +1,16 @@
 /*
- * session.h - a session as the door knows it: one run that stays, and the calls that are made in it.
+ * session.h - a session as the server knows it: one run that stays, and the calls that are made in it.
  *
  * The program of that run is the session server (jail/guest/session.py). It is in the jail, has the rights of every program there,
- * and is connected to the door by a socket (session_message.h). It forks what a call executes: so no process enters a cell from
+ * and is connected to the server by a socket (session_message.h). It forks what a call executes: so no process enters a cell from
  * outside while an untrusted program runs there. The server is not dumpable: programs beside it can end or stop it, but cannot
- * take its socket and speak for it. The door keeps the clocks: a call that takes too long is interrupted, then killed; if that
+ * take its socket and speak for it. The server keeps the clocks: a call that takes too long is interrupted, then killed; if that
  * fails, the whole session is ended.
  *
  *   STARTS -> OPEN -> CLOSES -> gone
  *
  * A session ends when its client closes it, or disconnects and the session does not stay; when it was idle too long, its lifetime is
- * over, or the host is short of memory; and with the service. The door remembers the reason for a while, for clients that ask.
+ * over, or the host is short of memory; and with the service. The server remembers the reason for a while, for clients that ask.
  */
 #pragma once
 #include "attempt.h"
@@ -54,7 +54,7 @@ struct session {
 	bool                 awaits_room; /* in the socket: a size is kept until then, see session_call_resize() */
 	bool                 is_ready, is_known; /* its server takes calls; facts are filled in */
 	int32_t              background; /* processes that work beside calls (files, detached commands), as its server says */
-	uint64_t             background_messages; /* so many such messages its server may still send: a flood would keep the door from other work */
+	uint64_t             background_messages; /* so many such messages its server may still send: a flood would keep the server from other work */
 	bool                 is_to_be_frozen; /* the process that watches it was told to freeze it: thaw it before its server is sent anything */
 	struct session_context context[SESSION_CONTEXTS_MAX];
 	struct session_calls calls;
@@ -72,7 +72,7 @@ struct session_gone {
 /* For a run that is about to be started. NULL: memory is short. session_ended() frees it; if the run is not started, session_free(). */
 struct session *session_new(struct served_run *run, const struct protocol_request *request);
 void            session_free(struct session *s);
-/* Its program has started. Takes over sock, the door's end of the socket to the server. */
+/* Its program has started. Takes over sock, the server's end of the socket to the server. */
 void session_started(struct session *s, int sock);
 /* The process that watches its run has sent what it knows of the session. */
 void session_set_facts(struct session *s, const struct run_end *facts, uint32_t victims);
@@ -82,9 +82,9 @@ const char *session_ended(struct session *s, const struct record *record);
 void session_close(struct session *s, const char *why);
 
 /* By id or name, of this user; root finds those of all users by id. NULL with *why. */
-struct session *session_find(const struct door *d, const char *id_or_name, uid_t uid, struct denial *why);
-bool            session_name_is_taken(const struct door *d, const char *name, uid_t uid);
-json_t         *session_list_json(const struct door *d, const struct connection *c);
+struct session *session_find(const struct server *d, const char *id_or_name, uid_t uid, struct denial *why);
+bool            session_name_is_taken(const struct server *d, const char *name, uid_t uid);
+json_t         *session_list_json(const struct server *d, const struct connection *c);
 
 /* --- session_send.c --- */
 
@@ -112,8 +112,8 @@ double session_lifetime_left(const struct session *s, double now_ms);
 /* --- session_memory.c --- */
 
 /* While the host has less memory available than spare_memory_bytes, the session that was idle for longest is closed, one a second. */
-void session_watch_memory(struct door *d); /* a session is about to open: the timer must run */
-void session_look_at_memory(void *door);   /* called by the door's memory_timer */
+void session_watch_memory(struct server *d); /* a session is about to open: the timer must run */
+void session_look_at_memory(void *server);   /* called by the server's memory_timer */
 
 /* --- session_call_start.c, session_call.c: what is done in it --- */
 
@@ -155,7 +155,7 @@ must_use int  session_call_start(struct session *s, struct connection *c, const 
 void          session_call_await_start(struct session_call *call);
 /* Takes a message of the session server about a call. False: it makes no sense. fds stay the caller's. */
 bool          session_call_handle(struct session *s, const struct session_message *message, int *fds, size_t n);
-struct session_call *session_call_find(const struct door *d, const char *id, uid_t uid); /* or NULL */
+struct session_call *session_call_find(const struct server *d, const char *id, uid_t uid); /* or NULL */
 void          session_call_interrupt(struct session_call *call);
 /* Sets the rows and columns of the call's terminal. While the server has no room for the message, only the last size is kept for it. */
 void          session_call_resize(struct session_call *call, const struct protocol_request *request);
@@ -165,4 +165,4 @@ void          session_call_end(struct session_call *call, enum exit_reason reaso
 void          session_call_pause_clock(struct session_call *call, bool waits);
 /* The session is over: ends the call with this reason, and frees it. */
 void          session_call_lose(struct session_call *call, enum exit_reason reason);
-void          session_calls_forget(struct door *d, struct connection *c);
+void          session_calls_forget(struct server *d, struct connection *c);

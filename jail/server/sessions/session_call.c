@@ -36,7 +36,7 @@ static void send_op(struct session_call *call, const char *op)
 
 static void set_timer(struct session_call *call, double ms)
 {
-	loop_timer_set(&call->session->run->door->loop, &call->timer, (int64_t)(ms > 0 ? ms : 0) + 1);
+	loop_timer_set(&call->session->run->server->loop, &call->timer, (int64_t)(ms > 0 ? ms : 0) + 1);
 }
 
 /* --- its end --- */
@@ -107,7 +107,7 @@ static void send_ended(struct session_call *call)
 static void finish(struct session_call *call)
 {
 	struct session *s = call->session;
-	struct door    *d = s->run->door;
+	struct server  *d = s->run->server;
 
 	loop_timer_clear(&d->loop, &call->timer);
 	if (call->context) {
@@ -134,7 +134,7 @@ static void finish(struct session_call *call)
 /* RLIMIT_CPU counts ticks of the clock, of which a process may have more than its time: its signal may come as early as this. Earlier a program has sent it to itself. */
 #define CPU_TICKS_SHARE 0.5
 
-/* The reason, if the door did not end the call itself. */
+/* The reason, if the server did not end the call itself. */
 static void judge(struct session_call *call)
 {
 	bool killed = call->status >= 0 && WIFSIGNALED(call->status);
@@ -154,13 +154,13 @@ static void judge(struct session_call *call)
  */
 static void end(struct session_call *call)
 {
-	bool may_be_victim = !call->is_decided && call->status >= 0 && WIFSIGNALED(call->status) && WTERMSIG(call->status) == SIGKILL;
+	bool may_be_oom_target = !call->is_decided && call->status >= 0 && WIFSIGNALED(call->status) && WTERMSIG(call->status) == SIGKILL;
 
 	judge(call);
 	call->state = CALL_ENDED;
-	if (may_be_victim && call->session->victims != call->victims)
+	if (may_be_oom_target && call->session->victims != call->victims)
 		call->reason = EXIT_oom;
-	else if (may_be_victim) {
+	else if (may_be_oom_target) {
 		set_timer(call, VICTIM_MS);
 		return;
 	}
@@ -240,7 +240,7 @@ void session_calls_send_sizes(struct session *s)
 	if (s->source.fd < 0 || is_full == s->awaits_room)
 		return;
 	s->awaits_room = is_full;
-	loop_want(&s->run->door->loop, &s->source, EPOLLIN | (is_full ? EPOLLOUT : 0));
+	loop_want(&s->run->server->loop, &s->source, EPOLLIN | (is_full ? EPOLLOUT : 0));
 }
 
 void session_call_resize(struct session_call *call, const struct protocol_request *request)
@@ -423,7 +423,7 @@ static bool on_cpu(struct session_call *call)
 
 	call->cpu_is_used_up = true;
 	if (call->state != CALL_RUNS)
-		return call->clock.started > 0 && is_first; /* the server says it once: a flood would keep the door from other work */
+		return call->clock.started > 0 && is_first; /* the server says it once: a flood would keep the server from other work */
 	send_limit(call, LIMIT_cpu_ms);
 	session_call_end(call, EXIT_timeout_cpu);
 	return true;
@@ -447,7 +447,7 @@ bool session_call_handle(struct session *s, const struct session_message *messag
 
 /* --- all of them --- */
 
-struct session_call *session_call_find(const struct door *d, const char *id, uid_t uid)
+struct session_call *session_call_find(const struct server *d, const char *id, uid_t uid)
 {
 	struct session      *s;
 	struct session_call *call;
@@ -459,7 +459,7 @@ struct session_call *session_call_find(const struct door *d, const char *id, uid
 	return NULL;
 }
 
-void session_calls_forget(struct door *d, struct connection *c)
+void session_calls_forget(struct server *d, struct connection *c)
 {
 	struct session      *s;
 	struct session_call *call, *next;

@@ -170,7 +170,7 @@ static int ask(struct session_call *call, const struct protocol_request *request
 			r             = ask_for_run(call, &code, why);
 		}
 	}
-	if (r == 0 && call->session->run->door->audit)
+	if (r == 0 && call->session->run->server->audit)
 		attempt_note(&call->attempt, request, &code);
 	program_text_close(&code);
 	return r;
@@ -184,7 +184,7 @@ static void enter(struct session_call *call)
 	s->calls_len++;
 	s->calls_made++;
 	call->connection->runs++;
-	quota_count_call(&s->run->door->quota, &call->connection->access_rule->quota, call->peer.uid);
+	quota_count_call(&s->run->server->quota, &call->connection->access_rule->quota, call->peer.uid);
 	if (call->context)
 		call->context->call = call;
 	session_call_await_start(call);
@@ -203,7 +203,7 @@ static int check_start(struct session *s, const struct connection *c, const stru
 		return deny(why, DENIAL_denied, "terminal", "session %.64s was opened without terminals; open one with them (brig session open --terminal)", *s->name ? s->name : s->run->id);
 	if (request->kind == REQUEST_run && check_context(s, request->context, c->access_rule->quota.contexts, why) < 0)
 		return -1;
-	return quota_check_call(&c->door->quota, &c->access_rule->quota, c->peer.uid, clock_ms(CLOCK_MONOTONIC), why);
+	return quota_check_call(&c->server->quota, &c->access_rule->quota, c->peer.uid, clock_ms(CLOCK_MONOTONIC), why);
 }
 
 int session_call_start(struct session *s, struct connection *c, const struct protocol_request *request, const int *fds, struct denial *why)

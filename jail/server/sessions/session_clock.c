@@ -21,12 +21,12 @@ double session_idle_left(const struct session *s, double now_ms)
 static bool may_freeze(const struct session *s)
 {
 	return s->state == SESSION_OPEN && !s->is_to_be_frozen && !s->calls_len && !s->background &&
-	       s->run->door->config.freeze_ms;
+	       s->run->server->config.freeze_ms;
 }
 
 double session_freeze_left(const struct session *s, double now_ms)
 {
-	return may_freeze(s) ? s->used_ms + (double)s->run->door->config.freeze_ms - now_ms : HUGE_VAL;
+	return may_freeze(s) ? s->used_ms + (double)s->run->server->config.freeze_ms - now_ms : HUGE_VAL;
 }
 
 double session_lifetime_left(const struct session *s, double now_ms)
@@ -45,7 +45,7 @@ void session_set_clock(struct session *s)
 	if (!s->calls_len)
 		left = least(left, session_idle_left(s, now));
 	left = least(left, session_freeze_left(s, now));
-	loop_timer_set(&s->run->door->loop, &s->timer, (int64_t)(left > 0 ? left : 0) + 1);
+	loop_timer_set(&s->run->server->loop, &s->timer, (int64_t)(left > 0 ? left : 0) + 1);
 }
 
 void session_touch(struct session *s)

@@ -26,7 +26,7 @@ static uint64_t available(void)
 }
 
 /* Sessions are closed one after the other: NULL also while one is closing. */
-static struct session *find_longest_idle(const struct door *d)
+static struct session *find_longest_idle(const struct server *d)
 {
 	struct session *s, *longest = NULL;
 
@@ -47,9 +47,9 @@ static void close_for_memory(struct session *s, uint64_t spare)
 	session_close(s, why);
 }
 
-void session_look_at_memory(void *door)
+void session_look_at_memory(void *server)
 {
-	struct door    *d = door;
+	struct server  *d = server;
 	struct session *s = d->config.spare_memory_bytes && available() < d->config.spare_memory_bytes ? find_longest_idle(d) : NULL;
 
 	if (s)
@@ -58,7 +58,7 @@ void session_look_at_memory(void *door)
 		loop_timer_set(&d->loop, &d->memory_timer, LOOK_MS);
 }
 
-void session_watch_memory(struct door *d)
+void session_watch_memory(struct server *d)
 {
 	if (!d->memory_timer.set)
 		loop_timer_set(&d->loop, &d->memory_timer, LOOK_MS);

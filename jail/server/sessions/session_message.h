@@ -1,10 +1,10 @@
 /*
- * session_message.h - what the session server in the jail says to the door
+ * session_message.h - what the session server in the jail says to the server
  *
  * A process of a jail sends it, so it is hostile: a message of another size, of a kind that does not fit, or of a call that is
  * not under way ends the session. The numbers are in the byte order of the machine; jail/guest/session.py packs them.
  *
- * What the door says to the server is JSON, an object a datagram, with descriptors. Its keys are where session_send() is called:
+ * What the server says to the server is JSON, an object a datagram, with descriptors. Its keys are where session_send() is called:
  * session.c, session_call.c, gate_session.c.
  *
  * STARTED brings the read ends of stdout and stderr; then, for a context, the read end of result, or for a command that has a stdin

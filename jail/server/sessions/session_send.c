@@ -1,4 +1,4 @@
-/* session_send.c - what the door says to a session server */
+/* session_send.c - what the server says to a session server */
 #include "packet.h"
 #include "served_run.h"
 #include "session.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGE_MAX = 160 * 1024 }; /* ORDER_MAX in jail/guest/session.py */
+enum { MESSAGE_MAX = 160 * 1024 }; /* RUN_SPEC_MAX in jail/guest/session.py */
 
 void session_freeze(struct session *s)
 {

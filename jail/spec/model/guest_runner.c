@@ -30,19 +30,19 @@ static char *dashes(const char *main)
 	return text;
 }
 
-int runner_args_build(struct runner_args *ret, const char *mode, const struct runner_lists *lists, struct err *e)
+int guest_runner_args_build(struct guest_runner_args *ret, const char *mode, const struct guest_runner_lists *lists, struct err *e)
 {
-	*ret = (struct runner_args){ .list = { join(lists->imports, "*"), join(lists->modules, "*"), join(lists->calls, ""), dashes(lists->main) } };
-	snprintf(ret->fd, sizeof ret->fd, lists->tools ? "%d,%d" : "%d", RUNNER_FD, TOOLS_FD);
+	*ret = (struct guest_runner_args){ .list = { join(lists->imports, "*"), join(lists->modules, "*"), join(lists->calls, ""), dashes(lists->main) } };
+	snprintf(ret->fd, sizeof ret->fd, lists->tools ? "%d,%d" : "%d", GUEST_RUNNER_FD, TOOLS_FD);
 	for (size_t i = 0; i < ARRAY_LEN(ret->list); i++)
 		if (!ret->list[i])
 			return err_set(e, ERR_LIMIT, "out of memory");
-	memcpy(ret->arg, (const char *[]){ "python3", "-I", "/" RUNNER_PATH, mode, ret->fd, ret->list[0], ret->list[1], ret->list[2], ret->list[3] },
-	       RUNNER_ARGS_MAX * sizeof *ret->arg);
+	memcpy(ret->arg, (const char *[]){ "python3", "-I", "/" GUEST_RUNNER_PATH, mode, ret->fd, ret->list[0], ret->list[1], ret->list[2], ret->list[3] },
+	       GUEST_RUNNER_ARGS_MAX * sizeof *ret->arg);
 	return 0;
 }
 
-void runner_args_done(struct runner_args *w)
+void guest_runner_args_done(struct guest_runner_args *w)
 {
 	for (size_t i = 0; i < ARRAY_LEN(w->list); i++) {
 		free(w->list[i]);

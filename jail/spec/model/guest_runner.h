@@ -15,27 +15,27 @@
 
 #include <jansson.h>
 
-#define RUNNER_PATH "usr/lib/brig/guest.pyc" /* below the root */
+#define GUEST_RUNNER_PATH "usr/lib/brig/guest.pyc" /* below the root */
 
 enum {
-	RUNNER_FD       = 5, /* the runner writes its report here; 0 to 2 are the program's */
-	TOOLS_FD        = 4, /* the bridge, if the program has tools */
-	RUNNER_ARGS_MAX = 9,
+	GUEST_RUNNER_FD       = 5, /* the runner writes its report here; 0 to 2 are the program's */
+	TOOLS_FD              = 4, /* the bridge, if the program has tools */
+	GUEST_RUNNER_ARGS_MAX = 9,
 };
 
-struct runner_lists {
+struct guest_runner_lists {
 	const json_t *imports, *modules, *calls; /* lists of texts without commas; NULL: not set */
 	const char   *main;                      /* NULL: main.py */
 	bool          tools;
 };
 
-struct runner_args {
-	const char *arg[RUNNER_ARGS_MAX + 1]; /* NULL at the end */
+struct guest_runner_args {
+	const char *arg[GUEST_RUNNER_ARGS_MAX + 1]; /* NULL at the end */
 	char        fd[8];
 	char       *list[4]; /* heap; `word` points to them */
 };
 
-/* *ret must not be moved afterwards: its words point into it. Call runner_args_done() after a failure, too. */
-must_use int runner_args_build(struct runner_args *ret, const char *mode, const struct runner_lists *lists, struct err *e);
-void         runner_args_done(struct runner_args *w);
-#define scoped_runner_args scoped(runner_args_done) struct runner_args
+/* *ret must not be moved afterwards: its words point into it. Call guest_runner_args_done() after a failure, too. */
+must_use int guest_runner_args_build(struct guest_runner_args *ret, const char *mode, const struct guest_runner_lists *lists, struct err *e);
+void         guest_runner_args_done(struct guest_runner_args *w);
+#define scoped_guest_runner_args scoped(guest_runner_args_done) struct guest_runner_args

@@ -1,4 +1,4 @@
-/* limits_json.c - limits to and from JSON. Not in limits.c, so that the keeper links no JSON parser. */
+/* limits_json.c - limits to and from JSON. Not in limits.c, so that the monitor links no JSON parser. */
 #include "layer.h"
 #include "limits.h"
 

@@ -43,7 +43,7 @@ struct mount_step {
 
 enum { MOUNT_MAX = 32, MOUNT_SHOWN_MAX = 16 };
 
-/* Terminals of one cell at once. KEEPER_RUNS_MAX times this is less than kernel.pty.max - kernel.pty.reserve, so cells cannot use up the host's. */
+/* Terminals of one cell at once. MONITOR_RUNS_MAX times this is less than kernel.pty.max - kernel.pty.reserve, so cells cannot use up the host's. */
 #define MOUNT_TERMINALS_MAX 8
 
 struct mount_plan {
@@ -65,7 +65,7 @@ must_use int mount_plan_build(struct mount_plan *plan, const struct mount_option
 void         mount_plan_print(const struct mount_plan *plan, FILE *out);
 const char  *mount_kind_name(enum mount_kind kind);
 
-/* mode: an st_mode. True for directories and regular files. Door, keeper and launcher each check the client's descriptor with it. */
+/* mode: an st_mode. True for directories and regular files. Server, monitor and launcher each check the client's descriptor with it. */
 bool         mount_can_show(unsigned mode);
 
 /* MOUNT_ATTR_* of a step. */

@@ -1,12 +1,12 @@
 /*
  * net_report.h - what a run did with its network
  *
- * A memory file for each run. The door makes it, and brig-proxy writes it through a
- * mapping. The door may read it at any time: it copies it and then checks the copy,
+ * A memory file for each run. The server makes it, and brig-proxy writes it through a
+ * mapping. The server may read it at any time: it copies it and then checks the copy,
  * since brig-proxy handles untrusted data and may be compromised.
  *
  * When the program has ended, a connection that it opened may still wait in a
- * listening socket. So the door sets `over` and then reads the report; brig-proxy
+ * listening socket. So the server sets `over` and then reads the report; brig-proxy
  * adds a row and then reads `over`. A connection is either in the report, or refused.
  */
 #pragma once
@@ -38,7 +38,7 @@ struct net_connection {
 struct net_report {
 	uint32_t n, left_out; /* n: used rows; left_out: connections without a row */
 	uint64_t connections, refused, failed, bytes_in, bytes_out; /* totals, with left_out */
-	uint32_t over; /* the door sets it to 1 at the end of the run: brig-proxy refuses a connection whose row comes later */
+	uint32_t over; /* the server sets it to 1 at the end of the run: brig-proxy refuses a connection whose row comes later */
 	struct net_connection connection[NET_REPORT_MAX];
 };
 

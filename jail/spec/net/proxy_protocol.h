@@ -1,15 +1,15 @@
 /*
- * proxy_protocol.h - the messages of the door to brig-proxy
+ * proxy_protocol.h - the messages of the server to brig-proxy
  *
  * PROXY_CONFIG_FD: a sealed memory file with one struct proxy_config, read once.
- * PROXY_FD: a SOCK_SEQPACKET socket from the door; structs of a fixed size, no
+ * PROXY_FD: a SOCK_SEQPACKET socket from the server; structs of a fixed size, no
  * answers. End of file ends brig-proxy, and every connection with it. A message of
  * another size, kind or number of descriptors ends it, too.
  *
  *   BEGIN   three descriptors: a socket, over which one struct net_listeners comes with the listening sockets of
  *           the cell (net_listeners.h); a sealed memory file with net_rules_size() bytes of the run's struct
  *           net_rules; a memory file of the size of struct net_report, which brig-proxy writes
- *   END     no descriptors. The run has ended; the door no longer waits for changes of the report
+ *   END     no descriptors. The run has ended; the server no longer waits for changes of the report
  *
  * A run reaches a target that its own rules match, that allow or ceiling of the profile matches, and that deny does not match.
  */
@@ -55,7 +55,7 @@ enum proxy_kind { PROXY_BEGIN = 1, PROXY_END };
 
 struct proxy_message {
 	uint32_t kind;
-	uint64_t run;         /* the door's number for the run */
+	uint64_t run;         /* the server's number for the run */
 	uint64_t bytes_max, connections_max, rate_max; /* BEGIN: net_bytes, net_connections, net_rate (bytes a second; 0: no bound) */
 	uint64_t cpus;        /* BEGIN: the limit, in thousandths: so much of one processor brig-proxy may spend for it */
 	uint64_t user;        /* BEGIN: whose run it is; connections of all runs of a user have a bound, too */

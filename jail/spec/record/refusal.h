@@ -34,7 +34,7 @@ enum where {
 struct surroundings {
 	enum where where;
 	bool       is_root;
-	bool       is_keeper;       /* the keeper of a service: not root, but may map ids that are not its own */
+	bool       is_monitor;       /* the monitor of a service: not root, but may map ids that are not its own */
 	bool       chrooted;
 	int        seccomp;         /* 0 none, 1 strict, 2 filter, -1 unknown */
 	int        userns_clone;    /* kernel.unprivileged_userns_clone (Debian); -1: no such sysctl */

@@ -48,13 +48,13 @@ static PyObject *text_or_none(const char *text, size_t len)
 }
 
 /* An exception ends the fork: the process that would send an order is gone, or sent something that is no order. */
-static PyObject *await_order(PyObject *self)
+static PyObject *await_spec(PyObject *self)
 {
 	struct state      *state = PyModule_GetState(self);
 	struct zygote_run *run   = &state->run;
 	PyObject          *argv, *env, *code;
 
-	if (zygote_take_order(run) < 0)
+	if (zygote_take_spec(run) < 0)
 		return PyErr_SetFromErrno(PyExc_OSError);
 	argv = list_of(run->argv);
 	env  = list_of_environ(state);
@@ -154,7 +154,7 @@ static _Noreturn void live_as_fork(PyObject *self, PyObject *const works[])
 
 	if (begun && !zygote_report_confined(run))
 		begun = PyErr_SetFromErrno(PyExc_OSError);
-	order   = begun && rehearse_when_idle(run, works[REHEARSE]) ? await_order(self) : NULL;
+	order   = begun && rehearse_when_idle(run, works[REHEARSE]) ? await_spec(self) : NULL;
 	program = order ? PyObject_CallObject(works[BECOME], order) : NULL;
 	Py_XDECREF(order); /* it must not hold the program's text while the program runs */
 	if (!program || !PyArg_ParseTuple(program, "yO", &path, &code))

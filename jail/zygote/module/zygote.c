@@ -78,17 +78,17 @@ bool zygote_report_confined(const struct zygote_run *run)
 
 bool zygote_is_idle(const struct zygote_run *run)
 {
-	return run->child.is_ahead && !child_has_order(&run->child, IDLE_MS);
+	return run->child.is_ahead && !child_has_spec(&run->child, IDLE_MS);
 }
 
-int zygote_take_order(struct zygote_run *run)
+int zygote_take_spec(struct zygote_run *run)
 {
 	struct child_ctx *c = &run->child;
 	int               r = c->is_ahead ? child_take_order_file(c) : 0;
 
 	if (r == 0 && c->is_ahead)
 		child_enter_workdir(c);
-	if (r == 0 && c->order_file.executes)
+	if (r == 0 && c->run_spec_file.executes)
 		child_execute(c);
 	if (r == 0)
 		r = child_take_streams(c);
@@ -96,11 +96,11 @@ int zygote_take_order(struct zygote_run *run)
 	environ       = c->lists->envp;
 	run->argv     = c->lists->argv;
 	run->envp     = c->lists->envp;
-	run->env_len    = r < 0 || !c->order_file.exec_args.envc
+	run->env_len    = r < 0 || !c->run_spec_file.exec_args.envc
 				  ? 0
-				  : (size_t)(c->lists->path[0] + c->order_file.exec_args.len - c->lists->envp[0]);
+				  : (size_t)(c->lists->path[0] + c->run_spec_file.exec_args.len - c->lists->envp[0]);
 	run->code     = c->code;
-	run->code_len   = c->order_file.code_len;
-	run->stdin_pipe = c->order_file.stdin_pipe;
+	run->code_len   = c->run_spec_file.code_len;
+	run->stdin_pipe = c->run_spec_file.stdin_pipe;
 	return r < 0 ? -1 : 0;
 }

@@ -32,4 +32,4 @@ bool zygote_report_confined(const struct zygote_run *run);
 /* True: the fork was made ahead, and its order has not come for a while. */
 bool zygote_is_idle(const struct zygote_run *run);
 /* In the fork: waits for its order, and takes it. 0 or -1 with errno; does not return if the order says that the fork executes. */
-int  zygote_take_order(struct zygote_run *run);
+int  zygote_take_spec(struct zygote_run *run);

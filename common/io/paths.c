@@ -1,0 +1,248 @@
+#define _GNU_SOURCE
+#include "paths.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int put(char *at, struct err *e, const char *dir, const char *tail)
+{
+	int n = snprintf(at, PATH_SIZE, "%s%s", dir, tail);
+
+	if (n < 0 || n >= PATH_SIZE)
+		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", dir);
+	return 0;
+}
+
+/* A variable that is not brig's own, like HOME. NULL when it is unset, empty or relative. */
+static const char *env_path(const char *name)
+{
+	const char *value = secure_getenv(name);
+
+	return value && value[0] == '/' ? value : NULL;
+}
+
+/*
+ * A variable of brig's own. A relative path is an error: it would mean another
+ * place after the next cd, and to ignore it would use profiles that the user did
+ * not choose.
+ */
+static int own_path(const char *name, const char **ret, struct err *e)
+{
+	const char *value = secure_getenv(name);
+
+	*ret = value && *value ? value : NULL;
+	if (*ret && value[0] != '/')
+		return err_set(e, ERR_BAD_SPEC, "%s: \"%.60s\" is no absolute path", name, value);
+	return 0;
+}
+
+bool place_of_program(char path[PATH_SIZE])
+{
+	char    whole[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, PATH_SIZE - 1);
+
+	if (n >= 0) {
+		path[n] = 0;
+		return true;
+	}
+	if (!realpath((const char *)getauxval(AT_EXECFN), whole) || strlen(whole) >= PATH_SIZE)
+		return false;
+	strcpy(path, whole);
+	return true;
+}
+
+/* In the directory of this program: a user who can write there could replace this program as well. */
+static int find_brigd(char *path, struct err *e)
+{
+	char *slash;
+
+	if (place_of_program(path) && (slash = strrchr(path, '/')) && slash + sizeof "/brigd" <= path + PATH_SIZE) {
+		strcpy(slash, "/brigd");
+		if (access(path, X_OK) == 0)
+			return 0;
+	}
+	return put(path, e, BRIG_SBINDIR, "/brigd");
+}
+
+/* The root of the build tree when this program runs from its bin/, else "". */
+static int find_build(char *root, struct err *e)
+{
+	char        mark[PATH_SIZE + 32];
+	struct stat st;
+	char       *slash;
+
+	if (!place_of_program(root)) {
+		root[0] = 0;
+		return 0;
+	}
+	for (int up = 0; up < 2; up++)
+		if ((slash = strrchr(root, '/')))
+			*slash = 0;
+	if (snprintf(mark, sizeof mark, "%s/CMakeCache.txt", root) >= (int)sizeof mark)
+		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", root);
+	if (stat(mark, &st) < 0)
+		root[0] = 0;
+	return 0;
+}
+
+static bool is_own_directory(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+/* A plain user's own store, when HOME or XDG_DATA_HOME names a place for it, is searched before the shared one. */
+static int find_stores(struct brig_paths *p, const char *shared, struct err *e)
+{
+	const char *home = env_path("HOME"), *data = env_path("XDG_DATA_HOME");
+
+	if (geteuid() == 0 || (!data && !home))
+		return put(p->store[0], e, shared, "");
+	if ((data ? put(p->store[0], e, data, "/brig/rootfs") : put(p->store[0], e, home, "/.local/share/brig/rootfs")) < 0)
+		return -1;
+	if (access(p->store[0], X_OK) < 0 && errno == EACCES) /* runuser and sudo may leave HOME at a directory that the user cannot enter */
+		return put(p->store[0], e, shared, "");
+	return put(p->store[1], e, shared, "");
+}
+
+/* A plain user's own profiles, unless the user cannot enter the directory. */
+static int find_own_profiles(struct brig_paths *p, struct err *e)
+{
+	const char *home = env_path("HOME"), *config = env_path("XDG_CONFIG_HOME");
+	char       *own = p->profiles[PROFILES_OWN];
+
+	if (geteuid() == 0 || (!config && !home))
+		return 0;
+	if ((config ? put(own, e, config, "/brig/profiles") : put(own, e, home, "/.config/brig/profiles")) < 0)
+		return -1;
+	if (access(own, X_OK) < 0 && errno == EACCES)
+		own[0] = 0;
+	return 0;
+}
+
+/* BRIG_PROFILES comes before all other directories; BRIG_PRESETS replaces them. */
+static int name_profiles(struct brig_paths *p, const char *profiles, const char *presets, struct err *e)
+{
+	if (presets) {
+		p->profiles[PROFILES_OWN][0] = p->profiles[PROFILES_HOST][0] = 0;
+		if (put(p->profiles[PROFILES_PRESET], e, presets, "") < 0)
+			return -1;
+	}
+	return profiles ? put(p->profiles[PROFILES_NAMED], e, profiles, "") : 0;
+}
+
+static int find_installed(struct brig_paths *p, struct err *e)
+{
+	if (put(p->profiles[PROFILES_HOST], e, "/etc/brig/profiles", "") < 0 ||
+	    put(p->profiles[PROFILES_PRESET], e, BRIG_DATADIR "/profiles", "") < 0 ||
+	    put(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0 ||
+	    put(p->guest, e, BRIG_DATADIR "/guest", "") < 0)
+		return -1;
+	return find_stores(p, "/var/lib/brig/rootfs", e);
+}
+
+static int find_in_build(struct brig_paths *p, const char *root, struct err *e)
+{
+	char store[PATH_SIZE];
+
+	if (put(p->profiles[PROFILES_PRESET], e, root, "/profiles") < 0 || put(p->recipes, e, root, "/recipes") < 0 ||
+	    put(p->guest, e, root, "/guest") < 0)
+		return -1;
+	if (snprintf(store, sizeof store, "%s/store", root) >= (int)sizeof store)
+		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", root);
+	return geteuid() == 0 || is_own_directory(root) ? put(p->store[0], e, store, "") : find_stores(p, store, e);
+}
+
+static bool is_there(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0;
+}
+
+/* ".brig" in the home directory of /etc/passwd; accounts from elsewhere need NSS libraries, which a static brig does not have. */
+static bool find_in_home(char path[PATH_SIZE])
+{
+	FILE                *file = fopen("/etc/passwd", "re");
+	const struct passwd *account;
+	struct stat          home;
+	bool                 found = false;
+
+	if (!file)
+		return false;
+	while (!found && (account = fgetpwent(file)))
+		found = account->pw_uid == geteuid() && snprintf(path, PATH_SIZE, "%s/.brig", account->pw_dir) < PATH_SIZE &&
+			stat(account->pw_dir, &home) == 0 && S_ISDIR(home.st_mode) && home.st_uid == geteuid();
+	fclose(file);
+	return found;
+}
+
+/*
+ * Does not read the environment: two launchers with different runtime directories
+ * would use the same host ids. XDG_RUNTIME_DIR is set in a login session but not in
+ * a cron job; both find /run/user/UID, which logind creates. In /tmp another user
+ * may have created the directory first. ~/.brig is used then, and also later when it
+ * exists: the other user may remove the directory in /tmp again.
+ */
+static int find_runtime(struct brig_paths *p, struct err *e)
+{
+	char path[64], in_home[PATH_SIZE];
+
+	if (geteuid() == 0)
+		return put(p->runtime, e, "/run/brig", "");
+	snprintf(path, sizeof path, "/run/user/%u", geteuid());
+	if (is_own_directory(path))
+		return put(p->runtime, e, path, "/brig");
+	snprintf(path, sizeof path, "/tmp/brig-%u", geteuid());
+	if (!is_own_directory(path) && find_in_home(in_home) && (is_there(path) || is_own_directory(in_home)))
+		return put(p->runtime, e, in_home, "");
+	return put(p->runtime, e, path, "");
+}
+
+int brig_paths_find(struct brig_paths *ret, struct err *e)
+{
+	struct brig_paths p = { 0 };
+	char              root[PATH_SIZE];
+	const char       *profiles, *presets, *store;
+
+	if (own_path("BRIG_PROFILES", &profiles, e) < 0 || own_path("BRIG_PRESETS", &presets, e) < 0 || own_path("BRIG_STORE", &store, e) < 0)
+		return -1;
+	if (find_build(root, e) < 0 || find_runtime(&p, e) < 0 || find_brigd(p.brigd, e) < 0)
+		return -1;
+	if ((root[0] ? find_in_build(&p, root, e) : find_installed(&p, e)) < 0)
+		return -1;
+	if ((root[0] ? put(p.libexec, e, root, "/bin") : put(p.libexec, e, BRIG_LIBEXECDIR, "")) < 0)
+		return -1;
+	p.apart = root[0] || profiles || presets || store;
+	if (find_own_profiles(&p, e) < 0 || name_profiles(&p, profiles, presets, e) < 0)
+		return -1;
+	if (store) {
+		p.store[1][0] = 0;
+		if (put(p.store[0], e, store, "") < 0)
+			return -1;
+	}
+	*ret = p;
+	return 0;
+}
+
+/* PLACE_VIEW "/store-0/home/alice/store" becomes "/home/alice/store". */
+void brig_paths_name_as_known(char *text)
+{
+	static const char view[] = PLACE_VIEW "/";
+
+	while ((text = strstr(text, view))) {
+		char *name = text + sizeof view - 1, *known = name + strcspn(name, "/ :;,\"");
+
+		if (*known == '/')
+			memmove(text, known, strlen(known) + 1);
+		text++;
+	}
+}

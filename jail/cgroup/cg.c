@@ -1,0 +1,305 @@
+#define _GNU_SOURCE
+#include "cg.h"
+
+#include "fd.h"
+#include "file.h"
+#include "cg_members.h"
+#include "cg_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+int cg_clone_fd(const struct cg *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->leaf[i].v2)
+			return g->leaf[i].fd;
+	return -1;
+}
+
+int cg_join_fds(const struct cg *g, int fds[CG_TREES_MAX])
+{
+	int n = 0;
+
+	for (size_t i = 0; i < g->n; i++)
+		if (!g->leaf[i].v2)
+			fds[n++] = g->leaf[i].join_fd;
+	return n;
+}
+
+int cg_open_joins(struct cg *g, struct err *e)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		struct cg_leaf *leaf = &g->leaf[i];
+
+		if (leaf->v2 || leaf->join_fd >= 0)
+			continue;
+		leaf->join_fd = openat(leaf->fd, "tasks", O_WRONLY | O_CLOEXEC);
+		if (leaf->join_fd < 0)
+			return err_sys(e, "set-up step join-groups: tasks");
+	}
+	return 0;
+}
+
+void cg_kill(const struct cg *g)
+{
+	int fd = cg_clone_fd(g);
+
+	if (fd >= 0)
+		(void)!file_put(fd, "cgroup.kill", "1");
+}
+
+bool cg_freeze(const struct cg *g, bool is)
+{
+	int fd = cg_clone_fd(g);
+
+	return fd >= 0 && file_put(fd, "cgroup.freeze", is ? "1" : "0") == 0;
+}
+
+static void kill_members(int dir)
+{
+	scoped_bytes list = { 0 };
+	const char  *at;
+
+	if (file_put(dir, "cgroup.kill", "1") == 0 || !cg_members_read(dir, &list))
+		return;
+	at = list.data;
+	for (pid_t pid; (pid = cg_members_next(&at)) > 0;)
+		(void)cg_member_kill(dir, pid);
+}
+
+/* A leaf becomes empty a moment after its last process is reaped, so rmdir is tried each millisecond for two seconds. */
+static int remove_leaf(int base, const char *name)
+{
+	for (int ms = 0; ms < 2000; ms++) {
+		if (unlinkat(base, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+			return 0;
+		if (errno != EBUSY)
+			return -1;
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+	errno = EBUSY;
+	return -1;
+}
+
+/*
+ * A lock is on a directory, but a removal is by name: a launcher that does not share our runtime directory may remove the
+ * directory and make another of the same name between our open() and our lock.
+ */
+static enum cg_answer lock_named(int dir, int base, const char *name)
+{
+	struct stat ours, named;
+
+	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? CG_TAKEN : CG_FAILED;
+	if (fstat(dir, &ours) < 0)
+		return CG_FAILED;
+	if (fstatat(base, name, &named, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? CG_TAKEN : CG_FAILED;
+	return ours.st_ino == named.st_ino ? CG_MADE : CG_TAKEN;
+}
+
+/* Removes the leaf of a process that crashed: the kernel has released its lock. MADE: the name is free. */
+static enum cg_answer clear_leftover(int base, const char *name)
+{
+	enum cg_answer answer;
+	scoped_fd      dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir < 0)
+		return errno == ENOENT ? CG_MADE : CG_FAILED;
+	answer = lock_named(dir, base, name);
+	if (answer != CG_MADE)
+		return answer;
+	kill_members(dir);
+	return remove_leaf(base, name) < 0 ? CG_FAILED : CG_MADE;
+}
+
+enum { LEAF_MODE = 0700 }; /* any process that can open the leaf could lock it */
+
+static enum cg_answer make_leaf(struct cg_leaf *leaf, const char *name)
+{
+	enum cg_answer answer = CG_MADE;
+
+	if (mkdirat(leaf->base_fd, name, LEAF_MODE) < 0) {
+		answer = errno == EEXIST ? clear_leftover(leaf->base_fd, name) : CG_FAILED;
+		if (answer == CG_MADE && mkdirat(leaf->base_fd, name, LEAF_MODE) < 0)
+			answer = errno == EEXIST ? CG_TAKEN : CG_FAILED;
+	}
+	if (answer != CG_MADE)
+		return answer;
+	leaf->made = true;
+	leaf->fd   = openat(leaf->base_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (leaf->fd < 0)
+		return CG_FAILED;
+	if (leaf->kept)
+		return flock(leaf->fd, LOCK_EX | LOCK_NB) < 0 ? CG_FAILED : CG_MADE;
+	answer     = lock_named(leaf->fd, leaf->base_fd, name);
+	leaf->made = answer != CG_TAKEN; /* TAKEN: the name is another process's leaf by now, and not ours to remove */
+	return answer;
+}
+
+/* The group above belongs to another user, or the tree is mounted read-only. */
+static bool is_not_ours(int errnum)
+{
+	return errnum == EACCES || errnum == EPERM || errnum == EROFS;
+}
+
+static void close_base(struct cg_leaf *leaf)
+{
+	if (!leaf->kept)
+		fd_closep(&leaf->base_fd);
+	leaf->base_fd = -1;
+}
+
+static enum cg_answer make_leaves(struct cg *g, const struct cg_parent *parent)
+{
+	for (size_t i = 0; i < parent->n; i++) {
+		struct cg_leaf *leaf = &g->leaf[g->n];
+		enum cg_answer  answer;
+
+		*leaf = parent->base[i];
+		if (!leaf->kept && (leaf->base_fd = fcntl(leaf->base_fd, F_DUPFD_CLOEXEC, 3)) < 0)
+			return CG_FAILED;
+		g->n++;
+		answer = make_leaf(leaf, g->name);
+		if (answer == CG_FAILED && !leaf->made && is_not_ours(errno)) { /* go on without its controllers */
+			close_base(leaf);
+			g->n--;
+			continue;
+		}
+		if (answer != CG_MADE)
+			return answer;
+	}
+	return CG_MADE;
+}
+
+enum cg_answer cg_open_in(struct cg *ret, const struct cg_parent *parent, uint32_t slot, struct err *e)
+{
+	struct cg      g = { 0 };
+	enum cg_answer answer;
+	struct err     ignored;
+
+	snprintf(g.name, sizeof g.name, "cell-%u", slot);
+	snprintf(g.why, sizeof g.why, "%s", parent->why);
+	answer = make_leaves(&g, parent);
+	if (answer == CG_FAILED)
+		err_sys(e, "set-up step make-groups: %s", g.name);
+	if (answer != CG_MADE) {
+		(void)!cg_close(&g, &ignored);
+		return answer;
+	}
+	*ret = g;
+	return CG_MADE;
+}
+
+int cg_close(struct cg *g, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < g->n; i++) {
+		struct cg_leaf *leaf = &g->leaf[i];
+
+		if (leaf->made && remove_leaf(leaf->base_fd, g->name) < 0)
+			r = err_sys(e, "control group %s cannot be removed", g->name);
+		if (leaf->borrowed)
+			cg_dir_remove(leaf->base_fd, leaf->v2);
+		fd_closep(&leaf->join_fd);
+		fd_closep(&leaf->fd);
+		close_base(leaf);
+	}
+	g->n = 0;
+	return r;
+}
+
+bool cg_remove(struct cg *g)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < g->n; i++) {
+		struct cg_leaf *leaf = &g->leaf[i];
+
+		if (leaf->made && unlinkat(leaf->base_fd, g->name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
+			all = false;
+			continue;
+		}
+		leaf->made = false;
+		fd_closep(&leaf->fd);
+		close_base(leaf);
+	}
+	return all;
+}
+
+void cg_kill_members(const struct cg *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->leaf[i].fd >= 0)
+			kill_members(g->leaf[i].fd);
+}
+
+/* --- for supervisors with other ids --- */
+
+static int lend_file(int dir, const char *name, mode_t mode, struct err *e)
+{
+	return fchmodat(dir, name, mode, 0) < 0 ? err_sys(e, "set-up step make-groups: %s", name) : 0;
+}
+
+/* memory.high may be lent because it is no limit: memory.max is, and stays ours. */
+static int lend_leaf_v2(const struct cg_leaf *leaf, struct err *e)
+{
+	if (fchmodat(leaf->fd, "cgroup.kill", 0220, 0) < 0 && errno != ENOENT) /* since 5.14; without it, PID 1 is killed */
+		return err_sys(e, "set-up step make-groups: cgroup.kill");
+	if (lend_file(leaf->fd, "cgroup.freeze", 0664, e) < 0 || lend_file(leaf->fd, "cgroup.procs", 0664, e) < 0)
+		return -1;
+	return leaf->controllers & CG_MEMORY ? lend_file(leaf->fd, "memory.high", 0664, e) : 0;
+}
+
+static int lend_leaf(const struct cg_leaf *leaf, struct err *e)
+{
+	if (fchmod(leaf->fd, 0750) < 0)
+		return err_sys(e, "set-up step make-groups: leaf");
+	if (leaf->v2)
+		return lend_leaf_v2(leaf, e);
+	if (lend_file(leaf->fd, "tasks", 0664, e) < 0)
+		return -1;
+	if (leaf->controllers & CG_CPUACCT && lend_file(leaf->fd, "cpuacct.usage", 0664, e) < 0) /* cg_reset() resets it */
+		return -1;
+	if (!(leaf->controllers & CG_MEMORY))
+		return 0;
+	return lend_file(leaf->fd, "memory.max_usage_in_bytes", 0664, e) < 0 ? -1 : lend_file(leaf->fd, "cgroup.event_control", 0220, e);
+}
+
+int cg_lend(const struct cg *g, struct err *e)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (lend_leaf(&g->leaf[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+bool cg_leaf_recreate(struct cg *g, struct cg_leaf *leaf)
+{
+	struct err ignored;
+
+	if (leaf->made && unlinkat(leaf->base_fd, g->name, AT_REMOVEDIR) < 0)
+		return false;
+	leaf->made   = false;
+	g->held.pids = 0;
+	fd_closep(&leaf->fd);
+	return make_leaf(leaf, g->name) == CG_MADE && lend_leaf(leaf, &ignored) == 0;
+}
+
+void cg_clear_in(const struct cg_parent *parent, uint32_t slot)
+{
+	char name[32];
+
+	snprintf(name, sizeof name, "cell-%u", slot);
+	for (size_t i = 0; i < parent->n; i++)
+		(void)!clear_leftover(parent->base[i].base_fd, name);
+}

@@ -1,0 +1,54 @@
+/* cg_again.c - leaves that a supervisor uses again, without the monitor, for its next cell */
+#define _GNU_SOURCE
+#include "cg.h"
+#include "cg_path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int64_t count_throttled(const struct cg *g)
+{
+	const struct cg_leaf *leaf = cg_leaf_with(g, CG_CPU);
+	char                  text[512];
+
+	return leaf && cg_read_count(g, leaf, "cpu.stat", text, sizeof text) ? cg_key_value(text, "nr_throttled") : -1;
+}
+
+void cg_keep_files(struct cg *g, struct cg_files *none)
+{
+	struct cg_usage ignored;
+
+	g->files        = none;
+	none->throttled = count_throttled(g);
+	cg_read(g, &ignored); /* opens all files now, so that each cell has the same number of descriptors, used or not */
+	(void)cg_pids_now(g);
+	for (size_t i = 0; i < g->n; i++)
+		cg_open_traces(g, &g->leaf[i]);
+}
+
+bool cg_reset(struct cg *g)
+{
+	bool is = count_throttled(g) == g->files->throttled; /* a throttled group gets no CPU until the next period: the next cell would wait, too */
+
+	for (size_t i = 0; i < g->n && is; i++)
+		is = cg_leaf_reset(g, &g->leaf[i], true);
+	return is;
+}
+
+bool cg_begin_peak(struct cg *g)
+{
+	const struct cg_leaf *leaf = cg_leaf_with(g, CG_MEMORY);
+	int                   fd   = leaf ? cg_kept_file(g->files, leaf, "memory.max_usage_in_bytes") : -ENOENT;
+	char                  text[32] = "";
+	int64_t               charged;
+
+	if (!leaf)
+		return true;
+	if (fd < 0 || write(fd, "0", 1) != 1 || pread(fd, text, sizeof text - 1, 0) <= 0)
+		return false;
+	charged = strtoll(text, NULL, 10);
+	if (!g->files->charged)
+		g->files->charged = charged;
+	return charged <= g->files->charged + CG_CHARGED_MAX;
+}

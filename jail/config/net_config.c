@@ -1,0 +1,104 @@
+#define _GNU_SOURCE
+#include "net_config.h"
+
+#include "fd.h"
+#include "net_ca.h"
+#include "net_secret_read.h"
+#include "sealed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* text: "http://HOST:PORT/" or "HOST:PORT", which other programs take too. */
+static int take_variable(const char *name, const char *text, struct proxy_config *ret, struct err *e)
+{
+	const char *host = strncmp(text, "http://", 7) == 0 ? text + 7 : text;
+	size_t      len  = strcspn(host, "/");
+
+	if (host[len] && host[len + 1])
+		return err_set(e, ERR_BAD_SPEC, "upstream: %s of your environment is not understood; write http://HOST:PORT", name);
+	snprintf(ret->upstream, sizeof ret->upstream, "%.*s", (int)len, host);
+	return net_policy_check_upstream(ret->upstream, e) < 0 ? err_wrap(e, "%s of your environment", name) : 0;
+}
+
+/* From the profile; else, for a private run, from the environment, as the user's other programs take it. */
+static int take_upstream(const struct net_policy *p, bool is_private, struct proxy_config *ret, struct err *e)
+{
+	static const char *const names[] = { "HTTPS_PROXY", "https_proxy" };
+
+	if (p && p->upstream) {
+		snprintf(ret->upstream, sizeof ret->upstream, "%s", p->upstream);
+		return 0;
+	}
+	for (size_t i = 0; is_private && i < ARRAY_LEN(names); i++) {
+		const char *text = getenv(names[i]);
+
+		if (text && *text)
+			return take_variable(names[i], text, ret, e);
+	}
+	return 0;
+}
+
+static int take_ca(const struct brig_paths *places, const struct net_policy *p, const struct net_rules *asked, struct proxy_config *ret, struct err *e)
+{
+	net_read_host *hosts = calloc(NET_READ_MAX, sizeof *hosts);
+	size_t         n     = hosts ? net_policy_read_hosts(p, asked, hosts) : 0;
+	int            done  = !hosts ? err_set(e, ERR_LIMIT, "out of memory") : n ? net_ca_make(places, hosts, n, ret->ca_cert, ret->ca_key, e) : 0;
+
+	ret->has_ca = n > 0;
+	free(hosts);
+	return done;
+}
+
+static int take_policy(struct proxy_config *c, const struct brig_paths *places, const struct net_policy *p, struct err *e)
+{
+	net_rules_copy(&c->allow, &p->allow);
+	net_rules_copy(&c->deny, &p->deny);
+	for (; c->secrets < p->secrets; c->secrets++)
+		if (net_secret_read(&p->secret[c->secrets], places->credentials, &c->secret[c->secrets], e) < 0)
+			return err_wrap(e, "network: secrets: %s", p->secret[c->secrets].name);
+	return 0;
+}
+
+/* Arguments of net_config_make(). */
+struct making {
+	struct net_config       *ret;
+	const struct brig_paths *places;
+	const struct net_policy *policy;
+	const struct net_rules  *asked;
+};
+
+static int fill(void *bytes, void *arg, struct err *e)
+{
+	struct proxy_config *c = bytes;
+	const struct making *m = arg;
+
+	net_policy_ceiling(m->policy, m->asked != NULL, &c->ceiling);
+	if ((m->policy && take_policy(c, m->places, m->policy, e) < 0) || take_upstream(m->policy, m->asked != NULL, c, e) < 0)
+		return -1;
+	if (!m->asked) /* a private run has no other configuration to compare with, and a digest takes half a millisecond */
+		code_digest(c, sizeof *c, m->ret->digest);
+	if (take_ca(m->places, m->policy, m->asked, c, e) < 0)
+		return -1;
+	m->ret->trust_fd = c->has_ca ? sealed_open("brig-trust", c->ca_cert, strlen(c->ca_cert), e) : -1;
+	return c->has_ca && m->ret->trust_fd < 0 ? -1 : 0;
+}
+
+int net_config_make(struct net_config *ret, const struct brig_paths *places, const struct net_policy *policy, const struct net_rules *asked, struct err *e)
+{
+	struct making making = { ret, places, policy, asked };
+
+	*ret          = NET_CONFIG_NONE;
+	ret->proxy_fd = sealed_fill("brig-network", sizeof(struct proxy_config), fill, &making, e);
+	if (ret->proxy_fd >= 0)
+		return 0;
+	net_config_close(ret);
+	return -1;
+}
+
+void net_config_close(struct net_config *c)
+{
+	fd_closep(&c->proxy_fd);
+	fd_closep(&c->trust_fd);
+}

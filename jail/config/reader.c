@@ -1,0 +1,289 @@
+#define _GNU_SOURCE
+#include "reader.h"
+
+#include "clock.h"
+#include "fd.h"
+#include "packet.h"
+#include "privilege.h"
+#include "rules_offer.h"
+#include "stderr_line.h"
+#include "view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { READING_MS_MAX = 60000 };
+
+/* --- the server's side --- */
+
+pid_t reader_fork(struct reader *ret, int *theirs, struct err *e)
+{
+	int   pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "the reader cannot be started: socketpair");
+	pid = fork();
+	if (pid == 0) {
+		close(pair[0]);
+		*theirs = pair[1];
+		return 0;
+	}
+	close(pair[1]);
+	*ret = (struct reader){ pair[0], pid };
+	if (pid > 0)
+		return pid;
+	err_sys(e, "the reader cannot be started: fork");
+	reader_end(ret);
+	return -1;
+}
+
+bool reader_send(struct reader *r, enum reader_kind kind, uint64_t reading)
+{
+	struct reader_message message;
+
+	memset(&message, 0, sizeof message);
+	message.kind    = kind;
+	message.reading = reading;
+	return r->sock >= 0 && packet_send(r->sock, &message, sizeof message, NULL, 0) == 0;
+}
+
+bool reader_receive(struct reader *r, struct reader_message *ret, int *fd)
+{
+	size_t n;
+
+	*fd = -1;
+	if (r->sock >= 0 && packet_receive(r->sock, ret, sizeof *ret, fd, 1, &n) == sizeof *ret && n == (ret->kind == READER_RULES))
+		return true;
+	fd_closep(fd);
+	return false;
+}
+
+void reader_end(struct reader *r)
+{
+	fd_closep(&r->sock);
+	while (r->pid > 0 && waitpid(r->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	r->pid = 0;
+}
+
+/* --- one reading, in a process of its own --- */
+
+struct reading {
+	const char        *folder; /* of profiles, by its name outside of the view */
+	struct reader_setup setup;  /* a copy: places become those of the view */
+	uint64_t           number;
+	bool               is_first, is_config;
+	struct err         left_out; /* the first profile that cannot be used; kind NONE: there is none */
+};
+
+static void refuse(int server, uint64_t reading, bool is_config, const struct err *why)
+{
+	struct reader_message message;
+
+	memset(&message, 0, sizeof message);
+	message.kind      = READER_REFUSED;
+	message.reading   = reading;
+	message.is_config = is_config;
+	message.err       = *why;
+	(void)packet_send(server, &message, sizeof message, NULL, 0);
+}
+
+/* At the start the other profiles are served all the same; at a reload, one bad profile refuses the reload. */
+static void on_left_out(void *context, const char *name, const struct err *why)
+{
+	struct reading *r = context;
+	struct err      e = *why;
+
+	brig_paths_name_as_known(e.text);
+	if (r->is_first)
+		stderr_line("brigd: profile %s is left out: %s\n", name, e.text);
+	else if (r->left_out.kind == ERR_NONE && err_wrap(&e, "profile %s", name) < 0)
+		r->left_out = e;
+}
+
+/* Files are copied as root, then parsed under the server's account. */
+static int come_to_files(struct reading *r, struct err *e)
+{
+	const struct reader_setup *p = &r->setup;
+
+	rules_look_for_config(&r->setup.files);
+	if (p->had_config && !*r->setup.files.config)
+		return err_set(e, ERR_MISSING, "%s is gone; a restart uses the defaults instead", p->files.name);
+	if (!p->copies)
+		return 0;
+	if (view_copy(&r->setup.places, r->setup.files.config, e) < 0 ||
+	    privilege_become(p->server_uid, p->server_gid, PRIVILEGE_NO_CAPS, e) < 0)
+		return -1;
+	if (privilege_lock(PRIVILEGE_NO_CAPS, e) < 0 || privilege_hide(e) < 0)
+		return -1;
+	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? err_sys(e, "prctl") : 0; /* the change of account has cleared it */
+}
+
+/* A folder that is gone refuses the reload; it does not mean "no profiles". */
+static int judge(const struct reading *r, const struct rules *rules, struct err *e)
+{
+	if (r->is_first)
+		return 0;
+	if (r->left_out.kind != ERR_NONE) {
+		*e = r->left_out;
+		return -1;
+	}
+	return rules->profiles.n ? 0 : err_set(e, ERR_MISSING, "there is no profile in %s", r->folder);
+}
+
+static int load(struct reading *r, struct rules *ret, struct err *e)
+{
+	const struct rules_source from = { &r->setup.places, &r->setup.files, r->setup.mode, r->setup.ids };
+
+	return come_to_files(r, e) < 0 || rules_load(ret, &from, on_left_out, r, &r->is_config, e) < 0 ? -1 : judge(r, ret, e);
+}
+
+static int offer(const struct reading *r, const struct rules *rules, struct err *e)
+{
+	const enum monitor_mode     mode = r->setup.mode;
+	uint32_t                    numbers[MONITOR_PROFILES_MAX];
+	struct reader_message       message;
+	scoped_fd                   text = -1;
+
+	if (rules_offer(r->setup.monitor, &r->setup.places, r->is_first ? &mode : NULL, r->number, rules, numbers, e) < 0)
+		return -1;
+	text = rules_write(rules, numbers, e);
+	memset(&message, 0, sizeof message);
+	message.kind    = READER_RULES;
+	message.reading = r->number;
+	if (text < 0)
+		return -1;
+	errno = -packet_send(r->setup.server, &message, sizeof message, &text, 1);
+	return errno ? err_sys(e, "the server cannot be reached") : 0;
+}
+
+/* parent: if it ends, this process ends too, since no other process would read its status. */
+static _Noreturn void read_once(const struct reader_setup *setup, uint64_t number, bool is_first, pid_t parent)
+{
+	struct reading r = {
+		.folder = setup->places.profiles[PROFILES_PRESET], .setup = *setup, .number = number, .is_first = is_first
+	};
+	struct rules   rules = { .ids = { 0 } };
+	struct err     e;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE);
+	if (load(&r, &rules, &e) < 0 || offer(&r, &rules, &e) < 0)
+		refuse(setup->server, number, r.is_config, &e);
+	_exit(EXIT_SUCCESS);
+}
+
+/* --- the process that stays --- */
+
+/* A reading may block: names of users, and files, may come from a server. False: it took too long, or the server has gone. */
+static bool await_reading(pid_t pid, int server)
+{
+	scoped_fd     ended = pidfd_open(pid, 0);
+	struct pollfd p[2]  = { { .fd = ended, .events = POLLIN }, { .fd = server } };
+	double        end   = clock_ms(CLOCK_MONOTONIC) + READING_MS_MAX;
+
+	for (double left = READING_MS_MAX; ended >= 0 && left > 0 && !p[0].revents && !p[1].revents; left = end - clock_ms(CLOCK_MONOTONIC))
+		(void)poll(p, ARRAY_LEN(p), (int)left + 1);
+	if (p[0].revents || ended < 0)
+		return true;
+	kill(pid, SIGKILL);
+	return false;
+}
+
+static void fork_reading(const struct reader_setup *setup, uint64_t number, bool is_first)
+{
+	pid_t      self   = getpid(), pid = fork();
+	int        status = -1;
+	bool       in_time;
+	struct err e;
+
+	if (pid == 0)
+		read_once(setup, number, is_first, self);
+	in_time = pid < 0 || await_reading(pid, setup->server);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pid > 0 && status == 0)
+		return;
+	if (pid < 0)
+		err_sys(&e, "the reader: fork");
+	else if (!in_time)
+		err_set(&e, ERR_BROKEN, "reading them took longer than %d s", READING_MS_MAX / 1000);
+	else
+		err_set(&e, ERR_BROKEN, "the process that read them died (wait status %d)", status);
+	refuse(setup->server, number, false, &e);
+}
+
+/* Waits without a limit: the monitor must do what the server decides, or the two would serve different profiles. */
+static void settle(const struct reader_setup *setup, uint64_t number)
+{
+	struct reader_message message;
+	size_t             n;
+
+	do
+		if (packet_receive(setup->server, &message, sizeof message, NULL, 0, &n) != sizeof message)
+			_exit(EXIT_SUCCESS);
+	while (message.reading != number);
+	if (message.kind == READER_TAKEN)
+		rules_serve(setup->monitor);
+	else
+		rules_drop(setup->monitor);
+}
+
+/* The only descriptors of the reader beyond the standard ones and credentials. */
+enum { SERVER = 3, MONITOR };
+
+static int arrange(struct reader_setup *p)
+{
+	int server = fcntl(p->server, F_DUPFD_CLOEXEC, MONITOR + 1), monitor = fcntl(p->monitor, F_DUPFD_CLOEXEC, MONITOR + 1);
+
+	if (server < 0 || monitor < 0 || dup2(server, SERVER) < 0 || dup2(monitor, MONITOR) < 0)
+		return -1;
+	p->server  = SERVER;
+	p->monitor = MONITOR;
+	return close_range(MONITOR + 1, ~0u, 0);
+}
+
+int reader_open(struct reader_setup *setup, struct err *e)
+{
+	if (arrange(setup) < 0)
+		return err_sys(e, "its descriptors");
+	credentials_open(&setup->credentials);
+	return 0;
+}
+
+/* No signal but SIGKILL ends this process, and no process of the same account can trace it. */
+_Noreturn void reader_main(const struct reader_setup *setup)
+{
+	struct reader_setup   p = *setup;
+	struct reader_message message;
+	struct err            e;
+	sigset_t              all;
+	size_t                n;
+
+	p.places.credentials = &p.credentials;
+	sigfillset(&all);
+	setsid();
+	prctl(PR_SET_NAME, "brig-reader");
+	if (sigprocmask(SIG_BLOCK, &all, NULL) < 0 || privilege_hide(&e) < 0) {
+		stderr_line("brigd: reader: %s\n", strerror(errno));
+		_exit(EXIT_FAILURE);
+	}
+	p.had_config = *p.files.config && access(p.files.config, F_OK) == 0;
+	for (bool is_first = true; packet_receive(p.server, &message, sizeof message, NULL, 0, &n) == sizeof message;
+	     is_first      = false) {
+		fork_reading(&p, message.reading, is_first);
+		settle(&p, message.reading);
+	}
+	_exit(EXIT_SUCCESS);
+}

@@ -1,0 +1,121 @@
+#define _GNU_SOURCE
+#include "lease.h"
+
+#include "fd.h"
+#include "packet.h"
+
+#include <stdlib.h>
+
+enum { PART_OF_FILES = 4 };
+
+void lease_box_init(struct lease_box *b, uint64_t files)
+{
+	for (size_t i = 0; i < ARRAY_LEN(b->of); i++)
+		TAILQ_INIT(&b->of[i]);
+	b->n    = 0;
+	b->most = files / PART_OF_FILES / LEASE_FDS;
+}
+
+static void close_all(int fds[LEASE_FDS])
+{
+	for (size_t i = 0; i < LEASE_FDS; i++)
+		fd_closep(&fds[i]);
+}
+
+void lease_free(struct lease *t)
+{
+	if (t)
+		close_all(t->fd);
+	free(t);
+}
+
+void lease_box_put(struct lease_box *b, const struct monitor_lease *message, int fds[LEASE_FDS])
+{
+	bool          fits = message->profile < ARRAY_LEN(b->of) && b->n < b->most;
+	struct lease *t    = fits ? malloc(sizeof *t) : NULL;
+
+	if (!t) {
+		close_all(fds);
+		return;
+	}
+	t->message = *message;
+	for (size_t i = 0; i < LEASE_FDS; i++)
+		t->fd[i] = fd_take(&fds[i]);
+	TAILQ_INSERT_TAIL(&b->of[message->profile], t, link);
+	b->n++;
+}
+
+static void take_out(struct lease_box *b, struct lease *t)
+{
+	TAILQ_REMOVE(&b->of[t->message.profile], t, link);
+	b->n--;
+}
+
+uint64_t lease_box_count(const struct lease_box *b, unsigned profile)
+{
+	const struct lease *t;
+	uint64_t            n = 0;
+
+	if (profile < ARRAY_LEN(b->of))
+		TAILQ_FOREACH(t, &b->of[profile], link)
+			n++;
+	return n;
+}
+
+struct lease *lease_box_take(struct lease_box *b, unsigned profile)
+{
+	struct lease *t = profile < ARRAY_LEN(b->of) ? TAILQ_FIRST(&b->of[profile]) : NULL;
+
+	if (t)
+		take_out(b, t);
+	return t;
+}
+
+void lease_box_put_back(struct lease_box *b, struct lease *t)
+{
+	TAILQ_INSERT_HEAD(&b->of[t->message.profile], t, link);
+	b->n++;
+}
+
+void lease_box_void(struct lease_box *b, const struct monitor_lease *message)
+{
+	struct lease *t;
+
+	if (message->profile >= ARRAY_LEN(b->of))
+		return;
+	TAILQ_FOREACH(t, &b->of[message->profile], link)
+	if (t->message.cell.number == message->cell.number && t->message.cell.generation == message->cell.generation) {
+		take_out(b, t);
+		lease_free(t);
+		return;
+	}
+}
+
+void lease_box_done(struct lease_box *b)
+{
+	struct lease *t;
+
+	for (unsigned i = 0; i < ARRAY_LEN(b->of); i++)
+		while ((t = lease_box_take(b, i)))
+			lease_free(t);
+}
+
+/* --- using one --- */
+
+/*
+ * The supervisor gets the order first, so that it has it when the program begins. If the fork then cannot be sent its order, the caller
+ * closes the lease: the supervisor sees the end of its client and ends the cell, so nothing begins. A command's fork is told by the
+ * supervisor, once it has removed main.py.
+ */
+bool lease_use(const struct lease *t, const struct run_spec *order, const char *exec_args, const char *code, int tools)
+{
+	const struct run_spec_head *head = &order->head;
+	struct err                  ignored;
+
+	if (!head->code_len)
+		return run_spec_file_write(t->fd[LEASE_ORDER_FILE], head, exec_args, NULL, &ignored) == 0 &&
+		       packet_offer(t->fd[LEASE_SUPERVISOR], order, sizeof *order, NULL, 0) == 0;
+	return packet_offer(t->fd[LEASE_SUPERVISOR], order, sizeof *order, NULL, 0) == 0 &&
+	       run_spec_file_write(t->fd[LEASE_ORDER_FILE], head, exec_args, code, &ignored) == 0 &&
+	       run_spec_file_send(t->fd[LEASE_ORDERS], head, tools) == 0;
+}

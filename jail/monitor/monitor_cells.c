@@ -1,0 +1,406 @@
+/* monitor_cells.c - profiles at work, and cells that stand ready */
+#define _GNU_SOURCE
+#include "monitor_parts.h"
+
+#include "cell_fit.h"
+#include "clock.h"
+#include "packet.h"
+#include "profile_warm.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+enum { BACKOFF_MS = 1000, BACKOFF_MS_MAX = 60000, START_MS = 20, REFILL_MS_MAX = 60000 };
+
+/* --- one profile --- */
+
+int monitor_open_userns(struct monitor *k, uint32_t number, struct err *e)
+{
+	struct monitored_profile               *p = &k->kept[number];
+	const struct profile_userns_options w = {
+		.setup     = &k->setup,
+		.profile   = &p->plan,
+		.rootless  = &k->rootless,
+		.gid       = k->own.init_id,
+		.lock_fd   = k->lock_fd,
+		.filter_fd = p->filter_fd,
+		.trust_fd  = p->trust_fd,
+	};
+
+	return p->userns.supervisor >= 0 ? 0 : profile_userns_start(&p->userns, &w, e);
+}
+
+static bool is_waiting(const struct monitored_cell *s)
+{
+	return s->is_for_any_run && !s->leaves_after_lease && (s->state == MONITORED_CELL_READY || s->state == MONITORED_CELL_BUILDING);
+}
+
+/* The server may have used the lease a moment ago, and only the server knows: a cell whose lease is out ends when the lease is returned. */
+static void drop(struct monitor *k, struct monitored_cell *s)
+{
+	s->leaves_after_lease = true;
+	monitor_recall_lease(k, s);
+	if (!s->lease_is_out)
+		monitored_cell_leave(s);
+}
+
+void monitor_drop_waiting(struct monitor *k, uint32_t number)
+{
+	for (size_t i = 0; i < k->top; i++)
+		if (k->cell[i].profile == number && is_waiting(&k->cell[i]))
+			drop(k, &k->cell[i]);
+}
+
+/* From another profile: its tree was opened before the monitor entered its user namespace, while the owners of files were still visible. */
+static bool copy_tree(const struct monitor *k, const char *rootfs, struct store_tree *ret)
+{
+	for (uint32_t i = 0; i < k->monitored_top && k->rootless.kind != ROOTLESS_KEPT; i++) {
+		const struct monitored_profile *p = &k->kept[i];
+
+		if (p->tree.tree_fd < 0 || strcmp(p->plan.rootfs, rootfs) != 0)
+			continue;
+		*ret         = p->tree;
+		ret->tree_fd = fcntl(p->tree.tree_fd, F_DUPFD_CLOEXEC, 0);
+		ret->lock_fd = p->tree.lock_fd < 0 ? -1 : fcntl(p->tree.lock_fd, F_DUPFD_CLOEXEC, 0);
+		return ret->tree_fd >= 0;
+	}
+	return false;
+}
+
+/*
+ * Opens the tree again when the rootfs was built anew; cells that wait with the old tree are dropped. A plain user's monitor
+ * goes on using the trees of its start.
+ */
+int monitor_open_tree(struct monitor *k, uint32_t number, struct err *e)
+{
+	struct monitored_profile *p        = &k->kept[number];
+	const char         *store[2] = { k->setup.store[0], k->setup.store[1] };
+	struct timespec     rootfs_since = { 0 }; /* when there is no such name */
+	struct store_tree   tree;
+
+	store_name_time(store, p->plan.rootfs, &rootfs_since);
+	if (p->tree.tree_fd >= 0 && (k->rootless.kind != ROOTLESS_KEPT || memcmp(&rootfs_since, &p->rootfs_since, sizeof rootfs_since) == 0))
+		return 0;
+	if (!copy_tree(k, p->plan.rootfs, &tree) && store_open_first(store, p->plan.rootfs, &tree, e) < 0)
+		return -1;
+	monitor_drop_waiting(k, number);
+	store_close(&p->tree);
+	p->tree  = tree;
+	p->rootfs_since = rootfs_since;
+	return 0;
+}
+
+/* --- one cell --- */
+
+/* Waiting cells leave as many entries free as there may be runs. */
+static bool is_room_to_wait(const struct monitor *k)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < k->top; i++)
+		n += is_waiting(&k->cell[i]);
+	return n < MONITOR_CELLS_MAX - MONITOR_RUNS_MAX;
+}
+
+/* For how many cells so many descriptors are enough. */
+static size_t cells_within(rlim_t files, rlim_t beside, rlim_t each)
+{
+	rlim_t n = files > beside ? (files - beside) / each : 0;
+
+	return n < MONITOR_CELLS_MAX ? (size_t)n : MONITOR_CELLS_MAX;
+}
+
+/* Some descriptors stay free for those that the server sends: a message that arrived without its descriptors would end the monitor. */
+static size_t count_cells(const struct monitor *k)
+{
+	enum { OF_CELL = 2 + CG_TREES_MAX, OF_PROFILE = 10 /* with a network */, BESIDE = 10 + CG_TREES_MAX + PACKET_FDS_MAX };
+	struct rlimit files;
+
+	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0
+						    : cells_within(files.rlim_cur, BESIDE + k->monitored_top * OF_PROFILE, OF_CELL);
+}
+
+enum fitness { NO_USE, OF_ANOTHER, IS_FREE, OF_PROFILE };
+
+static enum fitness fitness_of(const struct monitored_cell *s, uint32_t number)
+{
+	if (s->state == MONITORED_CELL_FREE)
+		return IS_FREE;
+	if (s->state != MONITORED_CELL_RESTING)
+		return NO_USE;
+	return s->profile == number ? OF_PROFILE : OF_ANOTHER;
+}
+
+/*
+ * Of resting entries, the one that has rested longest: by then the kernel has freed memory of its groups that it frees late. All entries from
+ * the top on are free, so only the first of them is looked at.
+ */
+static struct monitored_cell *find_best(struct monitor *k, uint32_t number, size_t cells)
+{
+	struct monitored_cell *best = NULL;
+	enum fitness most      = NO_USE;
+
+	for (size_t i = 0; i < cells && i <= k->top; i++) {
+		struct monitored_cell *s   = &k->cell[i];
+		enum fitness fit = fitness_of(s, number);
+
+		if (fit > most || (fit == most && best && s->since < best->since)) {
+			best = s;
+			most = fit;
+		}
+	}
+	return best;
+}
+
+/* A resting entry that cannot be used again is cleaned, and the search begins anew. */
+static struct monitored_cell *find_cell(struct monitor *k, uint32_t number, size_t cells)
+{
+	struct monitored_cell *s;
+
+	while ((s = find_best(k, number, cells)) && s->state == MONITORED_CELL_RESTING &&
+	       !(s->profile == number && cg_renew(&s->group))) {
+		monitored_cell_leave(s);
+		(void)monitored_cell_clean(s, false);
+	}
+	return s;
+}
+
+/* How many cells one supervisor can watch: it holds some fifty descriptors for each, and raises its limit to the hard one. */
+static size_t count_watched(void)
+{
+	enum { OF_CELL = 56, BESIDE = 64 };
+	struct rlimit files;
+
+	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0 : cells_within(files.rlim_max, BESIDE, OF_CELL);
+}
+
+static size_t count_used(const struct monitor *k, uint32_t number)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->top; i++) {
+		enum monitored_cell_state state = k->cell[i].state;
+
+		n += k->cell[i].profile == number &&
+		     (state == MONITORED_CELL_BUILDING || state == MONITORED_CELL_READY || state == MONITORED_CELL_TAKEN);
+	}
+	return n;
+}
+
+struct monitored_cell *monitor_open_cell(struct monitor *k, uint32_t number, const struct monitor_run *run, const int *shown_fd,
+				   struct err *e)
+{
+	struct monitored_profile    *p     = &k->kept[number];
+	size_t                       cells = count_cells(k), watched = count_watched();
+	bool                         fits = watched >= cells || count_used(k, number) < watched;
+	struct monitored_cell       *cell = fits && (run || is_room_to_wait(k)) ? find_cell(k, number, cells) : NULL;
+	struct monitored_cell_options w   = {
+		.tree     = &p->tree,
+		.userns   = &p->userns,
+		.parent   = &k->parent,
+		.limits   = run ? &run->order.limits : &p->plan.limits,
+		.rootfs_since = p->rootfs_since,
+		.run      = run,
+		.shown_fd = shown_fd,
+		.warm     = p->plan.warm != WARM_NEVER && (!run || !run->order.head.executes),
+		.lends    = k->rootless.kind == ROOTLESS_KEPT,
+	};
+
+	if (!cell) {
+		cells = fits ? cells : watched;
+		err_set(e, ERR_LIMIT, "%zu cells are in use, and there %s", cells,
+			cells < MONITOR_CELLS_MAX ? "are no descriptors for more (LimitNOFILE= of brigd.service, or ulimit -n)"
+						 : "is no room for more");
+		return NULL;
+	}
+	if (monitor_open_userns(k, number, e) < 0 || monitored_cell_open(cell, number, &w, e) < 0)
+		return NULL;
+	cell->generation = ++k->made;
+	if (cell >= k->cell + k->top)
+		k->top = (size_t)(cell - k->cell) + 1;
+	return cell;
+}
+
+/* --- cells that wait --- */
+
+static bool is_free_for(const struct monitored_cell *s, const struct monitor_run *run, const struct limits *built)
+{
+	return s->profile == run->profile && s->is_for_any_run && !s->lease_is_out &&
+	       cell_fit(&run->order.limits, built, s->warm, s->group.missing) != CELL_FIT_NONE;
+}
+
+static struct monitored_cell *find_in(struct monitor *k, const struct monitor_run *run, enum monitored_cell_state state)
+{
+	for (size_t i = 0; i < k->top; i++)
+		if (k->cell[i].state == state && is_free_for(&k->cell[i], run, &k->kept[run->profile].plan.limits))
+			return &k->cell[i];
+	return NULL;
+}
+
+struct monitored_cell *monitor_find_waiting(struct monitor *k, const struct monitor_run *run)
+{
+	struct monitored_cell *ready = find_in(k, run, MONITORED_CELL_READY);
+
+	return ready || !run->order.head.code_len ? ready : find_in(k, run, MONITORED_CELL_BUILDING); /* a command needs no zygote, and does not wait for one */
+}
+
+static uint32_t count_waiting(const struct monitor *k, uint32_t number)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < k->top; i++)
+		n += k->cell[i].profile == number && is_waiting(&k->cell[i]);
+	return n;
+}
+
+/*
+ * A run that has just begun needs the CPU more than cells for later runs do, and most runs are over soon. Returns in how many ms
+ * to build again.
+ */
+static double until_idle(const struct monitor *k)
+{
+	double now = clock_ms(CLOCK_MONOTONIC), wait = 0;
+
+	for (size_t i = 0; i < k->top; i++)
+		if (k->cell[i].state == MONITORED_CELL_TAKEN && k->cell[i].since + START_MS - now > wait)
+			wait = k->cell[i].since + START_MS - now;
+	return wait;
+}
+
+static void back_off(struct monitored_profile *p, const struct err *why)
+{
+	struct err message = *why;
+
+	err_wrap(&message, "no cell stands ready for profile %s", p->plan.name);
+	if (p->backoff == 0)
+		monitor_complain(&message);
+	p->backoff    = p->backoff == 0 ? BACKOFF_MS : p->backoff * 2 > BACKOFF_MS_MAX ? BACKOFF_MS_MAX : p->backoff * 2;
+	p->not_before = clock_ms(CLOCK_MONOTONIC) + p->backoff;
+}
+
+static void refill_one(struct monitor *k, uint32_t number)
+{
+	struct monitored_profile *p = &k->kept[number];
+	struct err   e;
+
+	for (uint32_t have = count_waiting(k, number); have < p->plan.ready; have++)
+		if (monitor_open_tree(k, number, &e) < 0 || !monitor_open_cell(k, number, NULL, NULL, &e)) {
+			back_off(p, &e);
+			return;
+		}
+}
+
+double monitor_refill(struct monitor *k)
+{
+	double now = clock_ms(CLOCK_MONOTONIC), busy = until_idle(k), wait = REFILL_MS_MAX;
+
+	for (uint32_t i = 0; i < k->monitored_top; i++) {
+		double left = k->kept[i].not_before - now;
+
+		if (k->kept[i].state != MONITORED_PROFILE_SERVING)
+			continue;
+		if (left < busy)
+			left = count_waiting(k, i) < k->kept[i].plan.ready ? busy : wait;
+		if (left <= 0)
+			refill_one(k, i);
+		else if (left < wait)
+			wait = left;
+	}
+	return wait;
+}
+
+/* --- messages and ends of supervisors --- */
+
+/* Since it was built the profile may have been retired, or its rootfs built anew, or enough other cells may wait. */
+static bool is_wanted(const struct monitor *k, const struct monitored_cell *s)
+{
+	const struct monitored_profile *p = &k->kept[s->profile];
+
+	return p->state == MONITORED_PROFILE_SERVING && memcmp(&s->rootfs_since, &p->rootfs_since, sizeof s->rootfs_since) == 0 &&
+	       count_waiting(k, s->profile) <= p->plan.ready;
+}
+
+/* The next cell in a place gets a generation of its own. False: it is not wanted. It has no lease while there is no zygote. */
+static bool take_next(struct monitor *k, struct monitored_cell *s)
+{
+	s->generation = ++k->made;
+	s->ready_is_next_cell = false;
+	return is_wanted(k, s);
+}
+
+void monitor_receive_cell(struct monitor *k, struct monitored_cell *s)
+{
+	struct err e;
+	bool       was_waiting = is_waiting(s);
+	int        lease[LEASE_FDS];
+	size_t     n;
+
+	if (monitored_cell_receive(s, lease, &n, &e)) {
+		if (e.kind != ERR_NONE && was_waiting)
+			back_off(&k->kept[s->profile], &e);
+		else if (s->state == MONITORED_CELL_READY)
+			k->kept[s->profile].backoff = 0;
+		if ((s->ready_is_next_cell && !take_next(k, s)) || (s->leaves_after_lease && s->state == MONITORED_CELL_READY && !s->lease_is_out)) {
+			packet_drop(lease, n);
+			monitored_cell_leave(s);
+		} else if (n) {
+			monitor_give_lease(k, s, lease);
+		}
+		return;
+	}
+	monitor_recall_lease(k, s);
+	if (was_waiting && clock_ms(CLOCK_MONOTONIC) >= k->kept[s->profile].not_before) { /* the supervisor was killed, and sent no reason */
+		err_set(&e, ERR_SETUP, "the supervisor ended before the cell was used");
+		back_off(&k->kept[s->profile], &e);
+	}
+	monitored_cell_leave(s);
+}
+
+void monitor_on_supervisor_end(struct monitored_profile *p)
+{
+	struct err e;
+
+	profile_userns_stop(&p->userns); /* it sends nothing over this socket: this is end of file */
+	err_set(&e, ERR_SETUP, "the supervisor of profile %s ended; another one is started when it is needed", p->plan.name);
+	monitor_complain(&e);
+}
+
+/*
+ * As many entries rest as the profile has ready cells, and MORE; after a crowd of runs the others are removed. In a profile that is
+ * never warm no run gets anything that another run has had. A plain user's ids are also used by other runs of that user, so they do not rest.
+ */
+static bool may_rest(const struct monitor *k, uint32_t number)
+{
+	enum { MORE = 8 };
+	const struct monitored_profile *p = &k->kept[number];
+	uint32_t           n = 0;
+
+	for (size_t i = 0; i < k->top; i++)
+		n += k->cell[i].state == MONITORED_CELL_RESTING && k->cell[i].profile == number;
+	return k->rootless.kind == ROOTLESS_KEPT && p->plan.warm != WARM_NEVER && p->state == MONITORED_PROFILE_SERVING &&
+	       n < p->plan.ready + MORE;
+}
+
+bool monitor_clean(struct monitor *k)
+{
+	bool left = false;
+
+	for (size_t i = 0; i < k->top; i++) {
+		struct monitored_cell *s = &k->cell[i];
+
+		if (s->state == MONITORED_CELL_READY && s->leaves_after_lease) {
+			monitor_recall_lease(k, s);
+			left |= !s->recall_was_sent;
+		}
+		if (s->state == MONITORED_CELL_RESTING && k->kept[s->profile].state != MONITORED_PROFILE_SERVING)
+			monitored_cell_leave(s);
+		if (s->state == MONITORED_CELL_LEAVING)
+			left |= !monitored_cell_clean(s, may_rest(k, s->profile));
+	}
+	while (k->top && k->cell[k->top - 1].state == MONITORED_CELL_FREE)
+		k->top--;
+	return !left;
+}

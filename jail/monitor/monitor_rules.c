@@ -1,0 +1,359 @@
+/* monitor_rules.c - messages of the reader: the profiles that are served, at the start and after each reload */
+#include "monitor_check.h"
+#include "monitor_parts.h"
+
+#include "fd.h"
+#include "cg_sweep.h"
+#include "packet.h"
+#include "privilege.h"
+#include "proxy_protocol.h"
+#include "sealed.h"
+
+#include <linux/filter.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+int monitor_take_setup(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
+{
+	(void)fds;
+	if (monitor_check_setup(&m->setup, e) < 0)
+		return -1;
+	k->setup = m->setup;
+	k->state = MONITOR_LEARNS;
+	return 0;
+}
+
+/* --- a profile --- */
+
+static int check_filter(int fd, struct err *e)
+{
+	size_t len;
+
+	if (sealed_check(fd, MONITOR_FILTER_MAX * sizeof(struct sock_filter), &len, e) < 0)
+		return err_wrap(e, "filter");
+	return len && len % sizeof(struct sock_filter) == 0 ? 0 : err_set(e, ERR_PROTOCOL, "filter: %zu bytes are no program", len);
+}
+
+/* Both are sealed, and no longer than a filter may be. */
+static bool has_same_bytes(int a, int b)
+{
+	enum { BYTES = MONITOR_FILTER_MAX * sizeof(struct sock_filter) };
+	char   *text = malloc(2 * BYTES);
+	ssize_t n    = text ? pread(a, text, BYTES, 0) : -1;
+	bool    same = n > 0 && pread(b, text + BYTES, BYTES, 0) == n && memcmp(text, text + BYTES, (size_t)n) == 0;
+
+	free(text);
+	return same;
+}
+
+/* The serving profile that is equal to what the reader sent; else NULL. */
+static struct monitored_profile *find_same(struct monitor *k, const struct monitor_profile *plan, int filter_fd)
+{
+	for (uint32_t i = 0; i < k->monitored_top; i++) {
+		struct monitored_profile *p = &k->kept[i];
+
+		if (p->state == MONITORED_PROFILE_SERVING && memcmp(&p->plan, plan, sizeof *plan) == 0 &&
+		    has_same_bytes(p->filter_fd, filter_fd))
+			return p;
+	}
+	return NULL;
+}
+
+static struct monitored_profile *find_free(struct monitor *k)
+{
+	for (uint32_t i = 0; i < MONITOR_ALL_PROFILES_MAX; i++)
+		if (k->kept[i].state == MONITORED_PROFILE_FREE)
+			return &k->kept[i];
+	return NULL;
+}
+
+/* The monitor only passes these files on, so it checks nothing but their seals and sizes. */
+static int check_network(const struct monitor_profile *plan, const int *fds, struct err *e)
+{
+	size_t len;
+
+	if (plan->has_network && sealed_check(fds[1], sizeof(struct proxy_config), &len, e) < 0)
+		return err_wrap(e, "network");
+	if (plan->has_network && len != sizeof(struct proxy_config))
+		return err_set(e, ERR_PROTOCOL, "network: %zu bytes are no configuration of brig-proxy", len);
+	return plan->has_trust && sealed_check(fds[2], MONITOR_TRUST_MAX, &len, e) < 0 ? err_wrap(e, "certificates") : 0;
+}
+
+static struct monitored_profile *learn(struct monitor *k, const struct monitor_profile *plan, int *fds)
+{
+	struct monitored_profile *p = find_free(k);
+
+	if (!p) {
+		err_set(&k->offer.refused, ERR_LIMIT,
+			"profile %s: there are %d profiles with those of before whose runs go on; wait for their end", plan->name,
+			MONITOR_ALL_PROFILES_MAX);
+		return NULL;
+	}
+	*p           = MONITORED_PROFILE_NONE;
+	p->state     = MONITORED_PROFILE_OFFERED;
+	p->plan      = *plan;
+	p->filter_fd = fd_take(&fds[0]);
+	if (plan->has_network)
+		p->proxy.config_fd = fd_take(&fds[1]);
+	if (plan->has_trust)
+		p->trust_fd = fd_take(&fds[2]);
+	if (p >= k->kept + k->monitored_top)
+		k->monitored_top = (uint32_t)(p - k->kept) + 1;
+	return p;
+}
+
+int monitor_take_profile(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
+{
+	const struct monitor_profile *plan = &m->profile;
+	struct kept_offer        *t = &k->offer;
+	struct monitored_profile *p;
+
+	if (t->n == MONITOR_PROFILES_MAX)
+		return err_set(e, ERR_PROTOCOL, "more than %d profiles", MONITOR_PROFILES_MAX);
+	if (monitor_check_profile(plan, e) < 0 || check_filter(fds[0], e) < 0 || check_network(plan, fds, e) < 0)
+		return -1;
+	p = find_same(k, plan, fds[0]);
+	p = p ? p : learn(k, plan, fds);
+	if (!p)
+		return 0; /* the answer to SEAL tells why */
+	p->is_offered     = true;
+	t->number[t->n++] = (uint32_t)(p - k->kept);
+	return 0;
+}
+
+/* --- at the first SEAL --- */
+
+/* Inside a plain user's namespace the owners of files look the same, so the trees were opened before. */
+static int enter(struct monitor *k, struct err *e)
+{
+	if (k->setup.mode == MONITOR_USER) {
+		int r = privilege_show(e) < 0 ? -1 : rootless_enter(&k->rootless, e); /* newuidmap writes to the monitor's files in /proc */
+
+		k->ids = k->rootless.ids;
+		return privilege_hide(e) < 0 ? -1 : r;
+	}
+	k->rootless.kind = ROOTLESS_KEPT;
+	k->ids        = (struct id_range){ .base = k->setup.id_base, .count = k->setup.id_count };
+	return 0;
+}
+
+/* The control groups that the monitor makes belong to group 0 of every P. */
+static int take_group(struct monitor *k, struct err *e)
+{
+	k->own.init_id = k->ids.base + id_range_reserve(&k->ids) * IDS_PER_CELL;
+	return privilege_make_for_group(k->own.init_id) < 0 ? err_sys(e, "group of the profiles (CAP_SETGID is needed)") : 0;
+}
+
+/* All leaves in a service's parent group are the monitor's; in a plain user's parent group other runs of that user have leaves, too. */
+static int open_parent(struct monitor *k, struct err *e)
+{
+	bool       is_service = k->rootless.kind == ROOTLESS_KEPT;
+	struct err ignored;
+
+	if ((is_service ? take_group(k, e) : slot_take(k->setup.runtime, &k->ids, id_range_reserve(&k->ids), &k->own, e)) < 0)
+		return -1;
+	cg_parent_open(&k->parent, k->setup.runtime);
+	cg_parent_keep(&k->parent);
+	if (is_service)
+		k->parent_watch = cg_parent_watch(&k->parent);
+	if (is_service && cg_parent_lend(&k->parent, k->own.init_id, e) < 0)
+		return -1;
+	cg_parent_sweep(&k->parent, is_service ? NULL : &k->own);
+	if (cg_open_in(&k->place, &k->parent, is_service ? id_range_reserve(&k->ids) : k->own.number, &ignored) != CG_MADE)
+		return 0; /* without groups there is nothing to hold */
+	return cg_limit_proxies(&k->place, e);
+}
+
+/*
+ * Makes a share for each profile. If all runs together could not use up one share, makes more of them, for profiles that come
+ * later: the share of a namespace that exists cannot be made smaller.
+ */
+static void divide_ids(struct monitor *k)
+{
+	enum { ENOUGH = MONITOR_RUNS_MAX + 2 * MONITOR_READY_MAX };
+	uint32_t most = id_range_reserve(&k->ids) / ENOUGH;
+
+	k->shares = MONITOR_ALL_PROFILES_MAX;
+	if (k->rootless.kind == ROOTLESS_KEPT)
+		k->shares = most > MONITOR_PROFILES_MAX ? MONITOR_PROFILES_MAX : most > k->offer.n ? most : k->offer.n;
+	for (uint32_t i = 0; i < k->shares; i++)
+		if (k->rootless.kind == ROOTLESS_KEPT)
+			share_of_block(&k->share[i], &k->ids, i, k->shares, k->lock_fd);
+		else
+			share_of_file(&k->share[i], &k->ids, k->setup.runtime);
+}
+
+/* A rootfs that is missing is an error of each run, not of the start. */
+static void open_trees(struct monitor *k)
+{
+	struct err ignored;
+
+	for (uint32_t i = 0; i < k->monitored_top; i++)
+		if (k->kept[i].state == MONITORED_PROFILE_OFFERED)
+			(void)!monitor_open_tree(k, i, &ignored);
+}
+
+static int begin(struct monitor *k, struct err *e)
+{
+	open_trees(k);
+	if (enter(k, e) < 0 || open_parent(k, e) < 0)
+		return -1;
+	divide_ids(k);
+	signal(SIGCHLD, SIG_IGN); /* the kernel reaps supervisors and orphans of killed ones; the status of newuidmap was needed before */
+	k->state = MONITOR_SERVES;
+	return 0;
+}
+
+/* --- the profiles that were sent --- */
+
+static bool is_in_use(const struct monitor *k, const struct share *s)
+{
+	for (uint32_t i = 0; i < k->monitored_top; i++)
+		if (k->kept[i].userns.share == s)
+			return true;
+	return false;
+}
+
+/* The share of this name, even while it is in use; else one that is not in use. */
+static struct share *find_share(struct monitor *k, const char *name)
+{
+	struct share *unused = NULL;
+
+	for (uint32_t i = 0; i < k->shares; i++) {
+		if (strcmp(k->share[i].name, name) == 0)
+			return &k->share[i];
+		if (!unused && !is_in_use(k, &k->share[i]))
+			unused = &k->share[i];
+	}
+	return unused;
+}
+
+static int open_one(struct monitor *k, uint32_t number, struct err *e)
+{
+	struct monitored_profile *p = &k->kept[number];
+	struct share *s = find_share(k, p->plan.name);
+
+	if (!s)
+		return err_set(e, ERR_LIMIT, "profile %s: all %u shares of the host ids are in use; a restart divides them anew", p->plan.name, k->shares);
+	memcpy(s->name, p->plan.name, sizeof s->name);
+	p->userns.share = s;
+	return monitor_open_proxy(k, number, e) < 0 ? -1 : monitor_open_userns(k, number, e);
+}
+
+static int open_offered(struct monitor *k, struct err *e)
+{
+	if (k->offer.refused.kind != ERR_NONE) {
+		*e = k->offer.refused;
+		return -1;
+	}
+	for (uint32_t i = 0; i < k->monitored_top; i++)
+		if (k->kept[i].state == MONITORED_PROFILE_OFFERED && open_one(k, i, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* A failure at the start ends the monitor; later, the profiles that serve go on. */
+int monitor_take_seal(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
+{
+	bool                  is_first = k->state == MONITOR_LEARNS;
+	struct monitor_answer answer;
+	int                   r = (is_first && begin(k, e) < 0) || open_offered(k, e) < 0 ? -1 : 0;
+
+	(void)fds;
+	memset(&answer, 0, sizeof answer);
+	answer.kind         = MONITOR_SEAL;
+	answer.seal.reading = m->reading;
+	if (r < 0)
+		answer.err = *e;
+	else
+		memcpy(answer.seal.number, k->offer.number, sizeof answer.seal.number);
+	k->offer.is_sealed = r == 0;
+	if (packet_offer(k->reader, &answer, sizeof answer, NULL, 0) < 0 && is_first && r == 0)
+		return err_set(e, ERR_SETUP, "the reader cannot be reached");
+	return is_first ? r : 0;
+}
+
+static void end_offer(struct monitor *k)
+{
+	for (uint32_t i = 0; i < k->monitored_top; i++)
+		k->kept[i].is_offered = false;
+	k->offer = (struct kept_offer){ .n = 0 };
+}
+
+static void retire(struct monitor *k, uint32_t number)
+{
+	k->kept[number].state = MONITORED_PROFILE_RETIRED;
+	monitor_drop_waiting(k, number);
+}
+
+int monitor_take_serve(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
+{
+	(void)m, (void)fds, (void)e;
+	for (uint32_t i = 0; i < k->monitored_top; i++)
+		if (k->kept[i].state == MONITORED_PROFILE_OFFERED)
+			k->kept[i].state = MONITORED_PROFILE_SERVING;
+		else if (k->kept[i].state == MONITORED_PROFILE_SERVING && !k->kept[i].is_offered)
+			retire(k, i);
+	end_offer(k);
+	return 0;
+}
+
+void monitor_take_both(struct monitor *k)
+{
+	for (uint32_t i = 0; i < k->monitored_top; i++)
+		if (k->kept[i].state == MONITORED_PROFILE_OFFERED)
+			k->kept[i].state = MONITORED_PROFILE_SERVING;
+	end_offer(k);
+}
+
+/* Retires them, because the server may have used them by now, though it should not. */
+void monitor_drop_offer(struct monitor *k)
+{
+	for (uint32_t i = 0; i < k->monitored_top; i++)
+		if (k->kept[i].state == MONITORED_PROFILE_OFFERED)
+			retire(k, i);
+	end_offer(k);
+}
+
+int monitor_take_drop(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
+{
+	(void)m, (void)fds, (void)e;
+	monitor_drop_offer(k);
+	return 0;
+}
+
+bool monitor_is_served(const struct monitor *k, uint32_t number)
+{
+	return number < k->monitored_top && (k->kept[number].state == MONITORED_PROFILE_SERVING ||
+					(k->kept[number].state == MONITORED_PROFILE_OFFERED && k->offer.is_sealed));
+}
+
+/* --- retired profiles --- */
+
+static bool has_cells(const struct monitor *k, uint32_t number)
+{
+	for (size_t i = 0; i < k->top; i++)
+		if (k->cell[i].state != MONITORED_CELL_FREE && k->cell[i].profile == number)
+			return true;
+	return false;
+}
+
+void monitor_clear_retired(struct monitor *k)
+{
+	for (uint32_t i = 0; i < k->monitored_top; i++) {
+		struct monitored_profile *p = &k->kept[i];
+
+		if (p->state != MONITORED_PROFILE_RETIRED || has_cells(k, i))
+			continue;
+		profile_userns_stop(&p->userns);
+		store_close(&p->tree);
+		monitored_proxy_stop(&p->proxy);
+		fd_closep(&p->proxy.config_fd);
+		fd_closep(&p->trust_fd);
+		fd_closep(&p->filter_fd);
+		*p = MONITORED_PROFILE_NONE;
+	}
+	while (k->monitored_top && k->kept[k->monitored_top - 1].state == MONITORED_PROFILE_FREE)
+		k->monitored_top--;
+}

@@ -1,0 +1,116 @@
+/* monitor_run.c - a run is checked once more, and given to a cell */
+#define _GNU_SOURCE
+#include "monitor_check.h"
+#include "monitor_parts.h"
+
+#include "file.h"
+#include "run_spec.h"
+#include "packet.h"
+#include "sealed.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+static void refuse(int client, enum exit_reason reason, const struct err *why)
+{
+	struct launch_message message;
+
+	memset(&message, 0, sizeof message);
+	message.kind       = LAUNCH_ENDED;
+	message.end        = RUN_END_NONE;
+	message.end.reason = reason;
+	message.end.why    = *why;
+	brig_paths_name_as_known(message.end.why.text);
+	(void)packet_offer(client, &message, sizeof message, NULL, 0); /* the server chose this socket, and may have filled it */
+}
+
+static int check_descriptors(const struct monitor_run *run, const int *fds, struct err *e)
+{
+	size_t       len, at = monitor_order_fds(run);
+	struct statx st;
+
+	if (!monitor_is_pair(fds[0]))
+		return err_set(e, ERR_PROTOCOL, "run: its client is no socket of a pair");
+	if (sealed_check(fds[1], EXEC_ARGS_BYTES_MAX, &len, e) < 0 ||
+	    (len != run->order.head.exec_args.len && err_set(e, ERR_PROTOCOL, "are of another size") < 0))
+		return err_wrap(e, "run: words");
+	if (run->order.head.code_len &&
+	    (sealed_check(fds[2], RUN_SPEC_CODE_MAX, &len, e) < 0 || (len != run->order.head.code_len && err_set(e, ERR_PROTOCOL, "is of another size") < 0)))
+		return err_wrap(e, "run: program");
+	if (run->order.head.tools && !monitor_is_stream(fds[at - 1]) && !monitor_is_pair(fds[at - 1]))
+		return err_set(e, ERR_PROTOCOL, "run: what leads to its tools is no socket of a pair");
+	for (uint32_t i = 0; i < run->shown_len; i++) {
+		if (file_look(fds[at + i], &st) < 0 || !mount_can_show(st.stx_mode))
+			return err_set(e, ERR_PROTOCOL, "run: what it shows is neither a directory nor a regular file");
+		if (!(fcntl(fds[at + i], F_GETFL) & O_PATH)) /* its close could wait for the server of its file system */
+			return err_set(e, ERR_PROTOCOL, "run: what it shows is an open file");
+	}
+	if (run->files && !monitor_is_stream(fds[at + run->shown_len]))
+		return err_set(e, ERR_PROTOCOL, "run: where its files come from is no socket of a pair");
+	return 0;
+}
+
+static enum exit_reason reason_of(const struct err *e)
+{
+	return e->kind == ERR_DENIED || e->kind == ERR_PROTOCOL || e->kind == ERR_BAD_SPEC ? EXIT_denied : EXIT_setup_failed;
+}
+
+/* Tries the waiting cells in turn: one may have died without the monitor having read of it. GONE: none is left. */
+static enum monitored_cell_answer take_waiting(struct monitor *k, const struct monitor_run *run, const int *fds, struct err *e)
+{
+	enum monitored_cell_answer answer = MONITORED_CELL_IS_GONE;
+	struct monitored_cell     *s;
+
+	while (answer == MONITORED_CELL_IS_GONE && (s = monitor_find_waiting(k, run))) {
+		answer = monitored_cell_take(s, run, fds, e);
+		if (answer != MONITORED_CELL_TOOK_IT)
+			monitored_cell_leave(s);
+	}
+	return answer;
+}
+
+static enum monitored_cell_answer take_new(struct monitor *k, const struct monitor_run *run, const int *fds, struct err *e)
+{
+	struct monitored_cell     *s = monitor_open_cell(k, run->profile, run, fds + monitor_order_fds(run), e);
+	enum monitored_cell_answer answer;
+
+	if (!s)
+		return MONITORED_CELL_REFUSED;
+	answer = monitored_cell_take(s, run, fds, e);
+	if (answer == MONITORED_CELL_IS_GONE)
+		err_set(e, ERR_SETUP, "the supervisor of the profile was killed");
+	if (answer != MONITORED_CELL_TOOK_IT)
+		monitored_cell_leave(s);
+	return answer;
+}
+
+static int start_run(struct monitor *k, const struct monitor_run *run, const int *fds, struct err *e)
+{
+	enum monitored_cell_answer answer = MONITORED_CELL_IS_GONE;
+
+	if (monitor_open_tree(k, run->profile, e) < 0)
+		return -1;
+	if (!run->shown_len && !run->files && !run->terminals)
+		answer = take_waiting(k, run, fds, e);
+	if (answer == MONITORED_CELL_IS_GONE)
+		answer = take_new(k, run, fds, e);
+	return answer == MONITORED_CELL_TOOK_IT ? 0 : -1;
+}
+
+int monitor_take_run(struct monitor *k, const struct monitor_message *m, int *fds, struct err *ignored)
+{
+	const struct monitor_run *run = &m->run;
+	struct err                e;
+
+	(void)ignored; /* whatever is wrong with a run is an error of that run */
+	monitor_take_lease_back(k, &run->cell); /* its cell may be just what the run needs */
+	if (!monitor_is_served(k, run->profile)) {
+		err_set(&e, ERR_PROTOCOL, "run: there is no profile %u", run->profile);
+		refuse(fds[0], EXIT_denied, &e);
+	} else if (monitor_check_run(run, &k->kept[run->profile].plan, &e) < 0 || check_descriptors(run, fds, &e) < 0 ||
+		   start_run(k, run, fds, &e) < 0) {
+		refuse(fds[0], reason_of(&e), &e);
+	}
+	return 0;
+}

@@ -1,0 +1,48 @@
+/*
+ * profile_userns.h - the user namespace P of one profile, and the supervisor in it
+ *
+ * All ids of P, its root among them, are ids without rights on the host: a slice of
+ * the monitor's range that no other profile has. Whatever is built in P is built
+ * without any right on the host. The supervisor is executed inside P, so that its
+ * memory belongs to P as well.
+ *
+ * A plain user's monitor is in a user namespace of its own already, which is the
+ * P of all its profiles.
+ */
+#pragma once
+#include "id_pool.h"
+#include "monitor_protocol.h"
+#include "rootless.h"
+
+/* The ids of one profile. A profile that replaces one of the same name uses the same share, so that no id is in two cells. */
+struct share {
+	char            name[MONITOR_NAME_MAX]; /* of the profile that has the share, or had it last */
+	struct id_range slice;                  /* SERVICE: the first id is P's root on the host, the second its brig-proxy's, which is not in P */
+	struct id_pool  ids;                    /* of cells */
+};
+
+struct profile_userns {
+	struct share *share;      /* borrowed */
+	int           supervisor; /* socket to the supervisor; -1: there is none */
+	int           pidfd;      /* of the supervisor */
+	int           report_fd;  /* where the supervisor writes about its zygote (zygote_report.h) */
+};
+#define PROFILE_USERNS_NONE ((struct profile_userns){ .supervisor = -1, .pidfd = -1, .report_fd = -1 })
+
+struct profile_userns_options {
+	const struct monitor_setup   *setup;
+	const struct monitor_profile *profile;
+	const struct rootless        *rootless; /* of a plain user's monitor; else kind KEPT */
+	uint32_t                      gid;      /* host gid of P's group 0, to which the control groups are lent */
+	int                           lock_fd;
+	int                           filter_fd, trust_fd; /* trust_fd: -1, there is none */
+};
+
+/* SERVICE: part `number` of `of` equal parts of a block. Else the whole range, whose slots are locked one by one in runtime. */
+void share_of_block(struct share *ret, const struct id_range *ids, uint32_t number, uint32_t of, int lock_fd);
+void share_of_file(struct share *ret, const struct id_range *ids, const char *runtime);
+
+/* r->share is set. May be called again after profile_userns_stop(). */
+must_use int profile_userns_start(struct profile_userns *r, const struct profile_userns_options *w, struct err *e);
+/* Kills the supervisor, even a stopped one. Descriptors in messages that it has not read are closed, and their other ends get end of file. */
+void profile_userns_stop(struct profile_userns *r);

@@ -1,8 +1,0 @@
-/* order_head.c - the check of an order's numbers, which processes make that never open an order file */
-#include "order_file.h"
-
-bool order_head_is_bounded(const struct order_head *o)
-{
-	return exec_args_are_bounded(&o->exec_args) && o->code_len <= ORDER_CODE_MAX && o->stdin_pipe <= 1 &&
-	       o->result_pipe <= 1 && o->tools <= 1 && o->executes <= 1 && (o->code_len || o->executes);
-}

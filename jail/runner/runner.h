@@ -1,0 +1,92 @@
+/*
+ * runner.h - one run, from the clone of PID 1 to the last process, as the supervisor or launcher watches it
+ *
+ * Everything that can end a run is handled here: messages of the cell, its control groups, the clocks, the client. The first reason
+ * is the one in the record; later ones are consequences of it.
+ */
+#pragma once
+#include "cell.h"
+#include "files.h"
+#include "run_spec.h"
+#include "wall_clock.h"
+
+#include <poll.h>
+
+/* How the program ended, and the free space at that moment of each mount that it could fill. */
+struct program_end {
+	int      status; /* as from wait4() */
+	unsigned mounts_read;
+	uint64_t free_bytes[CELL_MOUNTS], free_inodes[CELL_MOUNTS];
+};
+
+struct runner {
+	struct cell_spec          order;
+	struct limits             limits; /* of the order */
+	struct run_spec_head      head;   /* of the order, when it has come */
+	struct cell               cell;
+	struct run_end            end;
+	int                       client; /* -1: not known yet, or gone */
+	bool                      for_one_run; /* as in supervisor_protocol.h */
+	int                       control;  /* brings the order; end of file: the monitor has ended, or gives the cell up */
+	int                       lease;    /* brings the order without descriptors, from the holder of the other end; -1: no lease is out */
+	uint64_t                  wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* the most that an order by lease, or LAUNCH_MAKE_SESSION, may ask for */
+	uint64_t                  session_ms; /* wall time of a session (LAUNCH_MAKE_SESSION); 0: the run is no session */
+	bool                      is_frozen; /* the session */
+	uint32_t                  victims;  /* processes of a session that were killed because it had no memory left */
+	int                       streams[PIPES_MAX];
+	double                    asked; /* CLOCK_MONOTONIC ms */
+	struct wall_clock         clock; /* of the program */
+	double                    next_cpu; /* CLOCK_MONOTONIC ms: when CPU time is looked at again */
+	double                    next_oom; /* CLOCK_MONOTONIC ms: until then memory events of the group are not read; 0: they are */
+	double                    started_at;
+	int64_t                   setup_cpu_ns; /* CPU time of the cell's set-up, which is not the program's */
+	bool                      ordered, ready, execs, decided, program_has_ended, oom;
+	bool                      is_warm_spec, has_lease_spec; /* the fork runs the program without an exec; the order came by lease */
+	double                    taken_due_ms; /* CLOCK_MONOTONIC ms: when to tell the monitor that the lease was used; 0: told, or nothing to tell */
+	uint32_t                  cells_before; /* as number of LAUNCH_READY */
+	bool                      has_streams; /* the client has them from its lease */
+	bool                      has_given_streams; /* the streams were given to the client, or it has them */
+	bool                      is_blameless; /* it ended before it had an order, and the cell did nothing wrong: the monitor is not told why */
+	bool                      only_init_is_left; /* the program has ended, and PID 1 has no other process */
+	struct program_end        program;
+	struct files              files;
+};
+
+void runner_init(struct runner *w);
+/* After cell_reap(): closes the descriptors that are left. */
+void runner_close(struct runner *w);
+
+/* Ends the run for this reason, or for the one that was first: the cell takes no order any more, and is killed. */
+void runner_decide(struct runner *w, enum exit_reason reason);
+void runner_fail(struct runner *w, enum exit_reason reason, const struct err *why);
+
+/* False: a group above the cell's ran out of memory, that of the service or of the host. */
+bool runner_reached_memory(const struct runner *w);
+
+/* Tells the client the limit behind this reason, if there is one. */
+void runner_report_limit(const struct runner *w, enum exit_reason reason);
+
+/*
+ * One turn of the caller's loop: how long to wait at most (ms), for which descriptors, and what to do after poll(). False: PID 1 has ended, and
+ * every process of the cell with it; or PID 1 is the only one left (only_init_is_left).
+ */
+enum { RUNNER_FDS = 13 };
+
+double runner_left(struct runner *w);
+/* A descriptor of which nothing need be known now, not even its end, is given as ~fd, which poll() ignores. */
+void   runner_fds(const struct runner *w, struct pollfd fds[RUNNER_FDS]);
+bool   runner_handle_events(struct runner *w, const struct pollfd fds[RUNNER_FDS]);
+/* A zygote is up now: a cell that was built before asks it for a fork. */
+void   runner_zygote_is_up(struct runner *w);
+
+/* The cell was built for a run whose order is on its way. A failure can be told only on the socket that the order brings. */
+bool runner_awaits_spec(const struct runner *w);
+
+/*
+ * The cell has ended. An order that came before that was decided is taken, so that its client is told the reason; nothing of the order
+ * is carried out.
+ */
+void runner_take_late_spec(struct runner *w);
+
+/* CPU time of the program, from what its group has counted; RECORD_NONE where this host does not count. */
+double runner_cpu_ms(const struct runner *w, int64_t cg_ns);

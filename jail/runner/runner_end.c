@@ -1,0 +1,88 @@
+/* runner_end.c - what ends a run: the first reason */
+#define _GNU_SOURCE
+#include "runner.h"
+
+#include "fd.h"
+#include "runner_send.h"
+
+#include <sys/socket.h>
+
+void runner_init(struct runner *w)
+{
+	*w = (struct runner){ .client = -1, .control = -1, .lease = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE, .files = FILES_INIT };
+	cell_init(&w->cell);
+}
+
+void runner_close(struct runner *w)
+{
+	fd_closep(&w->client);
+	fd_closep(&w->control);
+	fd_closep(&w->lease);
+	files_close(&w->files);
+	for (size_t i = 0; i < ARRAY_LEN(w->streams); i++)
+		fd_closep(&w->streams[i]);
+}
+
+/* A run that meets its limit has less than an eighth of it left: the mark of version 2 is below the limit, and a huge page may not fit. */
+bool runner_reached_memory(const struct runner *w)
+{
+	struct cg_usage u;
+
+	cg_read(&w->cell.group, &u);
+	return u.memory_peak < 0 || (uint64_t)u.memory_peak >= w->order.limits->memory_bytes / 8 * 7;
+}
+
+void runner_report_limit(const struct runner *w, enum exit_reason reason)
+{
+	static const struct {
+		enum exit_reason reason;
+		enum limit_id    limit;
+	} rows[] = {
+		{ EXIT_timeout_wall, LIMIT_wall_ms },
+		{ EXIT_timeout_cpu, LIMIT_cpu_ms },
+		{ EXIT_oom, LIMIT_memory_bytes },
+	};
+
+	if (reason == EXIT_oom && !runner_reached_memory(w))
+		return; /* not a limit of the run */
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].reason == reason)
+			runner_send_limit(w, rows[i].limit);
+}
+
+bool runner_awaits_spec(const struct runner *w)
+{
+	return w->for_one_run && !w->ordered && w->control >= 0;
+}
+
+/* A sender of a later order gets EPIPE, and uses another cell. An order that is there already is taken when the cell has ended. */
+static void stop_orders(const struct runner *w)
+{
+	if (w->ordered || runner_awaits_spec(w))
+		return;
+	if (w->lease >= 0)
+		shutdown(w->lease, SHUT_RD);
+	if (w->control >= 0)
+		shutdown(w->control, SHUT_RD);
+}
+
+void runner_decide(struct runner *w, enum exit_reason reason)
+{
+	bool is_first = !w->decided;
+
+	stop_orders(w);
+	if (is_first) {
+		w->decided    = true;
+		w->end.reason = reason;
+	}
+	cell_kill(&w->cell);
+	if (is_first)
+		runner_report_limit(w, reason);
+}
+
+void runner_fail(struct runner *w, enum exit_reason reason, const struct err *why)
+{
+	if (!w->decided)
+		w->end.why = *why;
+	runner_decide(w, reason);
+}

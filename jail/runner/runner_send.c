@@ -1,0 +1,117 @@
+#define _GNU_SOURCE
+#include "runner_send.h"
+
+#include "fd.h"
+#include "packet.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int runner_send(int sock, const struct launch_message *message, const int *fds, size_t n, struct err *e)
+{
+	int r = packet_offer(sock, message, sizeof *message, fds, n); /* a client that does not listen is not waited for */
+
+	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
+		return 0;
+	errno = -r;
+	return err_sys(e, "the client cannot be told");
+}
+
+static void send_or_ignore(int sock, const struct launch_message *message)
+{
+	struct err ignored; /* the other end sees this end close */
+
+	if (sock >= 0)
+		(void)!runner_send(sock, message, NULL, 0, &ignored);
+}
+
+int runner_send_started(struct runner *w, struct err *e)
+{
+	struct launch_message message = { .kind = LAUNCH_STARTED };
+	size_t             n    = pipes_count(w->head.stdin_pipe, w->head.result_pipe);
+	int                   r       = runner_send(w->client, &message, w->streams, n, e);
+
+	for (size_t i = 0; i < ARRAY_LEN(w->streams); i++)
+		fd_closep(&w->streams[i]);
+	return r;
+}
+
+void runner_send_limit(const struct runner *w, enum limit_id limit)
+{
+	struct launch_message message = { .kind   = LAUNCH_LIMIT,
+					  .number = limit,
+					  .value  = limits_value(w->order.limits, &limits_fields[limit]) };
+
+	send_or_ignore(w->client, &message);
+}
+
+void runner_fill_layers(const struct runner *w, struct run_end *ret)
+{
+	ret->layers  = w->cell.layers;
+	ret->missing = w->cell.missing;
+	snprintf(ret->missing_why[0], sizeof ret->missing_why[0], "%s", w->cell.rootless.why);
+	snprintf(ret->missing_why[1], sizeof ret->missing_why[1], "%s", w->cell.group.why);
+}
+
+void runner_send_session(const struct runner *w)
+{
+	struct launch_message message = { .kind = LAUNCH_SESSION, .number = w->victims, .value = w->is_frozen, .end = RUN_END_NONE };
+
+	runner_fill_layers(w, &message.end);
+	memcpy(message.end.rootfs_digest, w->cell.rootfs.digest, sizeof message.end.rootfs_digest);
+	send_or_ignore(w->client, &message);
+}
+
+/* The descriptors are in the order of run_spec.h; the client's ends among them, in that of pipes.h. */
+static int make_lease(struct runner *w, int fds[LEASE_FDS])
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	w->lease            = pair[0];
+	fds[LEASE_SUPERVISOR] = pair[1];
+	fds[LEASE_ORDERS]   = w->cell.warm.orders[0];
+	fds[LEASE_ORDER_FILE] = w->cell.warm.run_spec_file;
+	memcpy(fds + LEASE_STDOUT, w->cell.warm.prepared + PREPARED_CLIENT, PIPES_MAX * sizeof *fds);
+	return 0;
+}
+
+void runner_send_ready(struct runner *w)
+{
+	struct launch_message message = { .kind = LAUNCH_READY, .number = w->cells_before };
+	int                fds[LEASE_FDS];
+
+	if (w->lease >= 0)
+		return; /* another zygote was asked: the lease that is out stays valid. A second one would leave the first without a reader */
+	if (w->cell.warm.state == WARM_PREPARED || make_lease(w, fds) < 0) {
+		send_or_ignore(w->control, &message);
+		return;
+	}
+	(void)!packet_send(w->control, &message, sizeof message, fds, LEASE_FDS);
+	close(fds[LEASE_SUPERVISOR]);
+}
+
+void runner_send_taken(struct runner *w)
+{
+	if (w->taken_due_ms > 0)
+		send_or_ignore(w->control, &(struct launch_message){ .kind = LAUNCH_TAKEN });
+	w->taken_due_ms = 0;
+}
+
+void runner_send_returned(const struct runner *w)
+{
+	send_or_ignore(w->control, &(struct launch_message){ .kind = LAUNCH_READY, .number = w->cells_before });
+}
+
+void runner_send_ended(const struct runner *w)
+{
+	struct launch_message message = { .kind = LAUNCH_ENDED, .end = w->end };
+
+	if (w->client < 0 && w->is_blameless)
+		message.end.why.kind = ERR_NONE;
+	send_or_ignore(w->client >= 0 ? w->client : w->control, &message);
+}

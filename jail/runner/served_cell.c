@@ -1,0 +1,480 @@
+#define _GNU_SOURCE
+#include "served_cell.h"
+
+#include "clock.h"
+#include "fd.h"
+#include "packet.h"
+#include "privilege.h"
+#include "stderr_line.h"
+#include "verdict.h"
+#include "runner_send.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { RUN_SPEC_MS_MAX = 2000, DIE_MS = 1000, OPEN_MS_MAX = 10000 };
+
+/* --- what it is made of --- */
+
+static const int *take_leaves(struct cg *g, const struct supervisor_cell *message, const int *fds)
+{
+	*g = (struct cg){ .n = message->leaves, .lent = true, .layers = message->layers, .missing = message->missing };
+	memcpy(g->why, message->cg_why, sizeof g->why);
+	for (uint32_t i = 0; i < message->leaves; i++)
+		g->leaf[i] = (struct cg_leaf){ .base_fd     = -1,
+						  .fd          = *fds++,
+						  .join_fd     = -1,
+						  .v2          = message->leaf[i].v2,
+						  .controllers = message->leaf[i].controllers };
+	return fds;
+}
+
+size_t cell_resources_receive(struct cell_resources *ret, const struct supervisor_cell *message, const int *fds)
+{
+	struct cell_resources p = CELL_RESOURCES_NONE;
+
+	p.control        = fds[0];
+	p.slot           = (struct slot){ .fd = fds[1], .number = message->number, .init_id = message->init_id, .program_id = message->program_id };
+	p.rootfs.tree_fd = fds[2];
+	p.limits         = message->limits;
+	memcpy(p.rootfs.digest, message->digest, sizeof p.rootfs.digest);
+	*ret = p;
+	return (size_t)(take_leaves(&ret->group, message, fds + 3) - fds);
+}
+
+static void take_options(struct served_cell *c, const struct supervisor_cell *message, const int *fds)
+{
+	c->shown_len = message->shown_len;
+	for (uint32_t i = 0; i < message->shown_len; i++) {
+		snprintf(c->shown[i], sizeof c->shown[i], "workspace/%s", message->shown[i]);
+		c->shown_to[i] = c->shown[i];
+		c->shown_fd[i] = *fds++;
+	}
+	c->files_fd = message->files ? *fds : -1;
+	c->has_code = message->has_code;
+	c->is_warm  = message->warm;
+	c->terminals = message->terminals;
+}
+
+static void fill_spec(struct served_cell *c, const struct cell_kind *kind)
+{
+	struct runner *w = &c->watch;
+
+	w->limits = c->resources.limits;
+	w->order  = (struct cell_spec){
+		.limits         = &w->limits,
+		.mounts         = &c->mounts,
+		.shown_fd       = c->shown_fd,
+		.shown_len      = c->shown_len,
+		.workspace_exec = kind->setup->workspace_exec,
+		.require_all    = kind->setup->require_all,
+		.rootfs         = kind->setup->rootfs,
+		.filter         = kind->filter,
+		.notifying      = kind->notifying,
+		.listeners      = kind->setup->has_network ? &kind->setup->listeners : NULL,
+		.has_code       = c->has_code,
+	};
+}
+
+static void fill_cell(struct cell *cell, struct cell_kind *kind, struct cell_resources *p)
+{
+	cell->slot   = p->slot;
+	cell->rootfs = p->rootfs;
+	cell->group  = p->group;
+	cell->oom        = p->oom;
+	cell->user_ns_fd = p->user_ns_fd;
+	cell->rootless   = (struct rootless){ .kind = kind->setup->rootless_kind };
+	cell->net    = net_pool_take(&kind->nets);
+	memcpy(cell->rootless.why, kind->setup->rootless_why, sizeof cell->rootless.why);
+}
+
+/* The place is the cell's from here on. */
+static void fill(struct served_cell *c, struct cell_kind *kind, bool for_one_run, const struct zygote_status *zygote)
+{
+	struct runner *w = &c->watch;
+
+	runner_init(w);
+	w->control             = fd_take(&c->resources.control);
+	w->for_one_run         = for_one_run;
+	w->asked               = clock_ms(CLOCK_MONOTONIC);
+	w->wall_ms_max         = kind->setup->wall_ms_max;
+	w->tool_wait_ms_max    = kind->setup->tool_wait_ms_max;
+	w->lifetime_ms_max     = kind->setup->lifetime_ms_max + SESSION_GRACE_MS;
+	w->cell.warm.is_wanted = c->is_warm;
+	w->cell.warm.forker    = &kind->forker;
+	w->cell.warm.zygote    = *zygote;
+	fill_cell(&w->cell, kind, &c->resources);
+	fill_spec(c, kind);
+	w->cells_before = c->cells_before;
+	c->is_left = false;
+}
+
+static int plan_mounts(struct served_cell *c, struct err *e)
+{
+	struct mount_options mount_options = mount_options_of(&c->watch.limits, c->watch.order.workspace_exec);
+
+	mount_options.terminals = c->terminals;
+	mount_options.shown = c->shown_to;
+	mount_options.shown_len = c->watch.order.shown_len;
+	return mount_plan_build(&c->mounts, &mount_options, e);
+}
+
+/*
+ * The cell failed while this process was in the cell's network or in the host's mounts, or had the cell's id. A supervisor that cannot
+ * go back must end.
+ */
+static void go_back(const struct served_cell *c)
+{
+	struct err e;
+
+	if (setresuid(0, 0, 0) == 0 && net_enter(c->watch.cell.net.host_fd, &e) == 0 &&
+	    base_mounts_enter_own(&c->watch.cell.base->mounts, &e) == 0 && privilege_hide(&e) == 0)
+		return;
+	stderr_line("brig: a supervisor cannot leave a cell that could not be built\n");
+	_exit(EXIT_FAILURE);
+}
+
+static int start_files(struct served_cell *c, struct err *e)
+{
+	scoped_fd client = fd_take(&c->files_fd);
+
+	return client < 0 ? 0 : files_start(&c->watch.files, client, &c->watch.cell, &c->watch.order, e);
+}
+
+static void build(struct served_cell *c, struct cell_kind *kind)
+{
+	struct err e = kind->unfit;
+
+	c->state           = CELL_LIVES;
+	c->watch.cell.base = &kind->base;
+	if (c->watch.decided) /* while what it shows was opened */
+		return;
+	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.order, &e) == 0 && start_files(c, &e) == 0)
+		return;
+	if (kind->unfit.kind == ERR_NONE && kind->nets.host_fd >= 0) /* else no other cell will be built */
+		go_back(c);
+	runner_fail(&c->watch, EXIT_setup_failed, &e);
+}
+
+/* --- what is shown --- */
+
+/* The helper's answer. If there is no error, the mounts come with it. */
+struct opened {
+	uint64_t   layers, missing;
+	struct err err;
+};
+
+static _Noreturn void open_shown(struct served_cell *c, int sock)
+{
+	struct cell  *cell = &c->watch.cell;
+	struct opened answer;
+	int           keep[3 + MOUNT_SHOWN_MAX] = { sock, cell->base->mounts.host_fd, cell->base->mounts.own_fd };
+	size_t        n                         = c->watch.order.shown_len;
+
+	memset(&answer, 0, sizeof answer); /* padding too */
+	memcpy(keep + 3, c->shown_fd, n * sizeof *keep);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fd_keep_only(keep, n + 3) < 0)
+		err_sys(&answer.err, "set-up step open-trees: --ro");
+	else
+		(void)!cell_open_shown(cell, &c->watch.order, &answer.err);
+	answer.layers  = cell->layers;
+	answer.missing = cell->missing;
+	(void)!packet_send(sock, &answer, sizeof answer, cell->child.shown_fd, answer.err.kind == ERR_NONE ? n : 0);
+	_exit(EXIT_SUCCESS);
+}
+
+static int start_opening(struct served_cell *c, struct cell_kind *kind, struct err *e)
+{
+	int pair[2];
+
+	c->watch.cell.base = &kind->base;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "set-up step open-trees: --ro");
+	c->state   = CELL_OPENS;
+	c->opening = pair[0];
+	c->wake    = clock_ms(CLOCK_MONOTONIC) + OPEN_MS_MAX;
+	c->helper  = fork();
+	if (c->helper == 0)
+		open_shown(c, pair[1]);
+	close(pair[1]);
+	return c->helper < 0 ? err_sys(e, "set-up step open-trees: --ro") : 0;
+}
+
+static int take_opened(struct served_cell *c, struct err *e)
+{
+	struct cell  *cell = &c->watch.cell;
+	struct opened answer;
+	int           fds[MOUNT_SHOWN_MAX];
+	size_t        n;
+	ssize_t       got = packet_receive(c->opening, &answer, sizeof answer, fds, ARRAY_LEN(fds), &n);
+
+	if (got == sizeof answer && answer.err.kind == ERR_NONE && n == c->watch.order.shown_len) {
+		memcpy(cell->child.shown_fd, fds, n * sizeof *fds);
+		cell->layers |= answer.layers;
+		cell->missing |= answer.missing;
+		return 0;
+	}
+	packet_drop(fds, got < 0 ? 0 : n);
+	if (got == sizeof answer && answer.err.kind != ERR_NONE)
+		*e = answer.err;
+	else
+		err_set(e, ERR_SETUP, "set-up step open-trees: --ro: the process that opens it was killed");
+	return -1;
+}
+
+/* The helper has answered, or took too long. It is reaped with other children. */
+static void end_opening(struct served_cell *c, struct cell_kind *kind, bool is_answered)
+{
+	struct err e;
+
+	if (is_answered && take_opened(c, &e) == 0) {
+		fd_closep(&c->opening);
+		c->helper = 0;
+		build(c, kind);
+		return;
+	}
+	if (!is_answered)
+		err_set(&e, ERR_SETUP, "set-up step open-trees: --ro: its file system did not answer within %d s", OPEN_MS_MAX / 1000);
+	kill(c->helper, SIGKILL); /* its pid is still valid: children that a cell knows are not reaped elsewhere */
+	fd_closep(&c->opening);
+	c->helper = 0;
+	c->state = CELL_LIVES;
+	runner_fail(&c->watch, EXIT_setup_failed, &e);
+}
+
+static void close_resources(struct cell_resources *p)
+{
+	struct err ignored;
+
+	fd_closep(&p->control);
+	fd_closep(&p->user_ns_fd);
+	cg_oom_close(&p->oom);
+	store_close(&p->rootfs);
+	(void)!cg_close(&p->group, &ignored); /* the monitor removes them; this closes descriptors only */
+	slot_done(&p->slot);
+}
+
+struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_resources *resources, const struct supervisor_cell *message, const int *fds,
+				     const struct zygote_status *zygote)
+{
+	struct served_cell *c = calloc(1, sizeof *c);
+	struct err          e;
+
+	if (!c) {
+		struct cell_resources left = *resources;
+
+		close_resources(&left);
+		packet_drop((int *)fds, message->shown_len + message->files);
+		return NULL;
+	}
+	c->resources = *resources;
+	take_options(c, message, fds);
+	c->may_stay = kind->setup->warm && message->warm && !message->for_one_run && cg_is_renewable(&c->resources.group);
+	if (c->may_stay)
+		cg_keep_files(&c->resources.group, &c->files);
+	fill(c, kind, message->for_one_run, zygote);
+	c->opening = -1;
+	if (!message->shown_len || kind->unfit.kind != ERR_NONE)
+		build(c, kind);
+	else if (start_opening(c, kind, &e) < 0) {
+		c->state = CELL_LIVES;
+		runner_fail(&c->watch, EXIT_setup_failed, &e);
+	}
+	for (uint32_t i = 0; i < message->shown_len; i++)
+		fd_closep(&c->shown_fd[i]);
+	return c;
+}
+
+/* --- its place, for the next cell --- */
+
+/*
+ * Only after a run of which the monitor was not told: after a longer one the monitor has had another cell built. The program must have
+ * ended by itself and left no process, so that the groups are empty once PID 1 is reaped.
+ */
+static bool keeps_resources(const struct served_cell *c)
+{
+	const struct runner *w = &c->watch;
+
+	return c->may_stay && c->is_left && !w->session_ms && w->has_lease_spec && w->control >= 0 && w->taken_due_ms > 0;
+}
+
+static void take_resources_back(struct served_cell *c)
+{
+	struct cell *cell = &c->watch.cell;
+
+	c->resources.control = fd_take(&c->watch.control);
+	c->resources.slot = cell->slot;
+	c->resources.rootfs = cell->rootfs;
+	c->resources.group = cell->group;
+	c->resources.user_ns_fd = fd_take(&cell->user_ns_fd);
+	c->resources.oom = cell->oom;
+	cell->oom        = CG_OOM_NONE;
+	cell->slot.fd    = -1;
+	cell->rootfs     = STORE_TREE_NONE;
+	cell->group.n    = 0;
+	c->is_kept       = true;
+}
+
+bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote)
+{
+	if (!cg_reset(&c->resources.group)) {
+		served_cell_free(c);
+		return false;
+	}
+	c->is_kept = false;
+	c->cells_before++;
+	fill(c, kind, false, zygote);
+	build(c, kind);
+	return true;
+}
+
+void served_cell_free(struct served_cell *c)
+{
+	if (c->is_kept) {
+		c->watch.control = c->resources.control; /* else the monitor would take this for the end of an unused cell */
+		runner_send_taken(&c->watch);
+		close_resources(&c->resources);
+	}
+	cg_files_close(&c->files);
+	free(c);
+}
+
+/* --- its turns --- */
+
+static void only(struct pollfd fds[RUNNER_FDS], int fd)
+{
+	for (size_t i = 0; i < RUNNER_FDS; i++)
+		fds[i] = (struct pollfd){ .fd = -1 };
+	fds[RUNNER_FDS - 1] = (struct pollfd){ .fd = fd, .events = POLLIN };
+}
+
+/* It could not be built: there is no PID 1 to wait for. */
+static bool is_over(const struct served_cell *c)
+{
+	return c->watch.decided && c->watch.cell.pidfd < 0;
+}
+
+void served_cell_fds(struct served_cell *c, struct pollfd fds[RUNNER_FDS])
+{
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	switch (c->state) {
+	case CELL_OPENS:
+		only(fds, c->opening);
+		fds[0] = (struct pollfd){ .fd = c->watch.control }; /* only to see its end */
+		return;
+	case CELL_LIVES:
+		c->wake = is_over(c) ? now : now + runner_left(&c->watch);
+		runner_fds(&c->watch, fds);
+		return;
+	case CELL_AWAITS:
+		only(fds, c->watch.control);
+		return;
+	case CELL_DIES:
+		c->wake = now + DIE_MS;
+		only(fds, c->watch.cell.pidfd);
+		return;
+	case CELL_SENDS:
+		only(fds, c->watch.files.sock);
+		fds[0] = (struct pollfd){ .fd = c->watch.client }; /* only to see its end */
+		return;
+	}
+}
+
+/* Closes all that belongs to the cell, except a place that is kept. */
+static enum served_turn leave(struct served_cell *c, struct cell_kind *kind)
+{
+	struct runner *w        = &c->watch;
+	bool           is_clean = cell_reap(&w->cell, &w->end.left) == 0;
+
+	if (!c->is_left)
+		runner_send_ended(w);
+	if (is_clean && cell_left_net_alone(&w->cell))
+		net_pool_give(&kind->nets, &w->cell.net.net);
+	net_close(&w->cell.net.net);
+	fd_closep(&c->opening);
+	packet_close(&c->files_fd);
+	runner_close(w);
+	if (c->is_kept)
+		return SERVED_CELL_MAY_FOLLOW;
+	served_cell_free(c);
+	return SERVED_CELL_IS_GONE;
+}
+
+/* PID 1 is gone, and with it every process of the cell. */
+static enum served_turn after_death(struct served_cell *c, struct cell_kind *kind)
+{
+	struct runner *w = &c->watch;
+
+	if (!files_send(&w->files, w->clock.started > 0 && w->client >= 0))
+		return leave(c, kind);
+	cell_reap_init(&w->cell); /* the client may read slowly: until then reap_unknown() would stop at this child */
+	c->state = CELL_SENDS;
+	c->wake  = clock_ms(CLOCK_MONOTONIC) + FILES_SEND_MS_MAX;
+	return SERVED_CELL_LIVES;
+}
+
+static enum served_turn handle_files(struct served_cell *c, struct cell_kind *kind, bool is_told, bool is_client_gone)
+{
+	struct err e;
+
+	if (is_told && files_receive(&c->watch.files, &e) == FILES_GO_ON)
+		is_told = false;
+	return is_told || is_client_gone || clock_ms(CLOCK_MONOTONIC) >= c->wake ? leave(c, kind) : SERVED_CELL_LIVES;
+}
+
+/*
+ * If only PID 1 is left, the record is sent before PID 1 is reaped, which takes a moment. If this process removes the groups itself, the
+ * record is sent after that, because it tells what could not be removed.
+ */
+static enum served_turn end(struct served_cell *c, struct cell_kind *kind)
+{
+	struct runner *w = &c->watch;
+
+	runner_take_late_spec(w); /* the cell may have ended by itself */
+	verdict_fill(w);
+	c->is_left = w->only_init_is_left && w->files.state == FILES_NONE && w->cell.group.lent;
+	if (c->is_left) {
+		runner_send_ended(w);
+		fd_closep(&w->client);
+	}
+	if (keeps_resources(c))
+		take_resources_back(c);
+	else
+		runner_send_taken(w);
+	cell_end(&w->cell);
+	c->state = CELL_DIES;
+	return w->cell.pidfd >= 0 && !packet_is_there(w->cell.pidfd) ? SERVED_CELL_LIVES : after_death(c, kind);
+}
+
+enum served_turn served_cell_handle_events(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[RUNNER_FDS])
+{
+	switch (c->state) {
+	case CELL_OPENS:
+		if (fds[RUNNER_FDS - 1].revents || fds[0].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake)
+			end_opening(c, kind, fds[RUNNER_FDS - 1].revents);
+		return SERVED_CELL_LIVES;
+	case CELL_LIVES:
+		if (runner_handle_events(&c->watch, fds) && !is_over(c))
+			return SERVED_CELL_LIVES;
+		if (!runner_awaits_spec(&c->watch) || packet_is_there(c->watch.control))
+			return end(c, kind);
+		c->state = CELL_AWAITS;
+		c->wake  = clock_ms(CLOCK_MONOTONIC) + RUN_SPEC_MS_MAX;
+		return SERVED_CELL_LIVES;
+	case CELL_AWAITS:
+		return fds[RUNNER_FDS - 1].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake ? end(c, kind) : SERVED_CELL_LIVES;
+	case CELL_DIES:
+		return fds[RUNNER_FDS - 1].revents ? after_death(c, kind) : SERVED_CELL_LIVES;
+	case CELL_SENDS:
+		return handle_files(c, kind, fds[RUNNER_FDS - 1].revents, fds[0].revents);
+	}
+	return SERVED_CELL_LIVES;
+}

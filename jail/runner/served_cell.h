@@ -1,0 +1,80 @@
+/*
+ * served_cell.h - one cell of a supervisor, from the monitor's message to its last trace
+ *
+ *   (OPENS) -> LIVES -> (AWAITS) -> DIES -> (SENDS) -> gone
+ *
+ * OPENS: a helper process opens what --ro shows, because a file system that does not answer would make this process wait.
+ * LIVES: the watch (runner.h) has its turns. AWAITS: the cell has failed before its order came; the order brings the socket on which
+ * the reason is told. DIES: PID 1 was killed, and its end is waited for. SENDS: files for the client are being sent (files.h).
+ */
+#pragma once
+#include "net_pool.h"
+#include "supervisor_protocol.h"
+#include "runner.h"
+
+/* What all cells of a profile share, or what the one cell of a launcher has. */
+struct cell_kind {
+	const struct supervisor_setup *setup;
+	const struct sock_fprog       *filter, *notifying; /* as in cell_spec */
+	struct net_pool                nets;
+	struct cell_base               base;
+	struct err                     unfit; /* why no cell can be built; kind NONE: they can */
+	struct forker                  forker;
+};
+
+/* What the monitor has given for a cell. It outlives the cell if the next one is built in the same place. */
+struct cell_resources {
+	int               control;
+	struct slot       slot;
+	int               user_ns_fd; /* of the slot, made with its first cell; else -1 */
+	struct store_tree rootfs;
+	struct cg         group;
+	struct cg_oom     oom;        /* watched with the first cell */
+	struct limits     limits;
+};
+
+#define CELL_RESOURCES_NONE ((struct cell_resources){ .control = -1, .slot.fd = -1, .user_ns_fd = -1, .rootfs = STORE_TREE_NONE, .oom = CG_OOM_NONE })
+
+struct served_cell {
+	enum { CELL_OPENS, CELL_LIVES, CELL_AWAITS, CELL_DIES, CELL_SENDS } state;
+	bool              is_left; /* LAUNCH_ENDED was sent before PID 1 was reaped */
+	double            wake;    /* CLOCK_MONOTONIC ms: when it needs a turn, even without an event */
+	struct runner     watch;
+	struct mount_plan mounts;
+	struct cell_resources resources; /* while there is no cell in it, and is_kept */
+	bool              is_kept;
+	uint32_t          cells_before; /* how many cells were in the place before */
+	bool              may_stay; /* a next cell may come into its place */
+	bool              has_code, is_warm, terminals; /* as in supervisor_cell */
+	struct cg_files files;
+	size_t            shown_len;
+	char              shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX + 16];
+	const char       *shown_to[MOUNT_SHOWN_MAX];
+	int               shown_fd[MOUNT_SHOWN_MAX];
+	int               files_fd;  /* the client's socket for files, until the cell is built; -1 */
+	int               opening;   /* OPENS: socket to the helper, the process below */
+	pid_t             helper;
+};
+
+/* Fills in a place from the monitor's message. Returns how many of fds were taken over for it; the others are for served_cell_open(). */
+must_use size_t cell_resources_receive(struct cell_resources *ret, const struct supervisor_cell *message, const int *fds);
+/*
+ * Takes over the place, and as many descriptors as the message says: those of what is shown, then the socket for files. Reads only warm,
+ * awaited, and the members behind leaf of the message. NULL: out of memory; all descriptors are closed.
+ */
+struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_resources *resources, const struct supervisor_cell *message, const int *fds,
+				     const struct zygote_status *zygote);
+
+/* What to poll for; entries with fd -1 are unused. Sets ->wake. */
+void served_cell_fds(struct served_cell *c, struct pollfd fds[RUNNER_FDS]);
+
+enum served_turn {
+	SERVED_CELL_LIVES,
+	SERVED_CELL_MAY_FOLLOW, /* the cell is gone, and its place is kept: call served_cell_again() or served_cell_free() */
+	SERVED_CELL_IS_GONE,  /* it is freed */
+};
+/* After served_cell_fds() and poll(). */
+must_use enum served_turn served_cell_handle_events(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[RUNNER_FDS]);
+/* Builds the next cell in the place. False: the groups could not be reset; c is freed, and the monitor sees the end of the control socket. */
+must_use bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote);
+void served_cell_free(struct served_cell *c);

@@ -1,0 +1,136 @@
+#include "verdict.h"
+
+#include "clock.h"
+#include "runner_send.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static void add_hit(struct run_end *end, enum limit_id limit, int64_t value, int64_t peak, int64_t times)
+{
+	if (end->hits < ARRAY_LEN(end->hit))
+		end->hit[end->hits++] = (struct run_hit){ limit, value, peak, times };
+}
+
+/* tmpfs does not count what it refused: that it was full when the program ended is all that can be known. */
+static void note_full_mounts(struct runner *w)
+{
+	const struct limits *l    = w->order.limits;
+	uint64_t             full = 0, inodes = 0;
+
+	for (uint32_t i = 0; i < w->program.mounts_read && i < CELL_MOUNTS; i++) {
+		if (w->program.free_bytes[i] == 0)
+			full |= 1u << i;
+		inodes |= w->program.free_inodes[i] == 0;
+	}
+	if (full & 3)
+		add_hit(&w->end, LIMIT_tmp_bytes, (int64_t)l->tmp_bytes, (int64_t)l->tmp_bytes, -1);
+	if (full & 4)
+		add_hit(&w->end, LIMIT_workspace_bytes, (int64_t)l->workspace_bytes, (int64_t)l->workspace_bytes, -1);
+	if (inodes)
+		add_hit(&w->end, LIMIT_inodes, (int64_t)l->inodes, (int64_t)l->inodes, -1);
+}
+
+static void note_usage(struct runner *w)
+{
+	struct cg_usage u;
+
+	cg_read(&w->cell.group, &u);
+	w->end.cpu_ms            = runner_cpu_ms(w, u.cpu_ns);
+	w->end.memory_peak_bytes = u.memory_peak;
+	w->end.pids_peak         = u.pids_peak > 0 ? u.pids_peak - 1 : u.pids_peak; /* without PID 1, which is brig-init */
+	w->end.io_read_bytes     = u.io_read;
+	w->end.io_write_bytes    = u.io_write;
+	if (u.pids_refused > 0)
+		add_hit(&w->end, LIMIT_pids, (int64_t)w->order.limits->pids, w->end.pids_peak, u.pids_refused);
+	w->oom |= u.oom_kills > 0;
+}
+
+/* PID 1 has not been reaped yet. */
+static bool was_killed(const struct cell *c)
+{
+	siginfo_t info;
+
+	return waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT) == 0 && info.si_code == CLD_KILLED;
+}
+
+/*
+ * Either PID 1 was killed from outside, and the program with it: nothing in the cell can kill it, because PID 1 has an id of its own.
+ * Or PID 1 has ended by itself.
+ */
+static void judge_without_report(struct runner *w)
+{
+	w->end.reason      = w->oom ? EXIT_oom : EXIT_signaled;
+	w->end.wait_status = SIGKILL;
+	if (!w->clock.started && !w->oom) {
+		w->end.reason      = EXIT_setup_failed;
+		w->end.wait_status = -1;
+		err_set(&w->end.why, ERR_SETUP, "set-up step fork-program: PID 1 of the cell died before there was a program");
+		return;
+	}
+	if (w->oom || was_killed(&w->cell))
+		return;
+	w->end.reason = EXIT_cancelled;
+	err_set(&w->end.why, ERR_BROKEN, "the run was cut short: PID 1 of its cell ended before the program did");
+}
+
+/*
+ * With version 1 a process that needs memory waits until this process has acted (cg_oom). The kernel cannot wait when it touches
+ * a page itself, for rseq or a signal frame, often right after a fork: then the process gets SIGSEGV, and no event comes. Its group is
+ * full to the last page. So is the group of a program that has read large files: if that crashes for another reason, it is reported as oom, too.
+ */
+static bool crashed_for_memory(const struct runner *w)
+{
+	return WTERMSIG(w->program.status) == SIGSEGV && w->cell.oom.events == POLLIN && w->end.memory_peak_bytes >= (int64_t)w->order.limits->memory_bytes;
+}
+
+/* What ended the program, if this process did not: from what the kernel says alone. */
+static void judge(struct runner *w)
+{
+	bool killed;
+
+	if (w->decided)
+		return;
+	if (!w->program_has_ended) {
+		judge_without_report(w);
+		return;
+	}
+	w->end.wait_status = w->program.status;
+	killed             = WIFSIGNALED(w->program.status);
+	w->oom |= killed && crashed_for_memory(w);
+	if (w->oom)
+		w->end.reason = EXIT_oom;
+	else if (killed && w->end.cpu_ms >= (double)w->order.limits->cpu_ms)
+		w->end.reason = EXIT_timeout_cpu; /* RLIMIT_CPU was faster than the supervisor's clock */
+	else
+		w->end.reason = killed ? EXIT_signaled : EXIT_exited;
+}
+
+static void fill(struct runner *w)
+{
+	if (w->clock.started) {
+		w->end.wall_ms    = clock_ms(CLOCK_MONOTONIC) - w->clock.started;
+		w->end.started_at = w->started_at;
+		w->end.refused_known = w->cell.is_noticed;
+		runner_fill_layers(w, &w->end);
+		note_usage(w);
+		note_full_mounts(w);
+	}
+	judge(w);
+	if (w->end.reason == EXIT_oom && w->end.why.kind == ERR_NONE && !runner_reached_memory(w))
+		err_set(&w->end.why, ERR_LIMIT, "a control group above the run was full: the service or the host is short of memory, the run had not reached its limit");
+	if (w->end.reason != EXIT_exited && w->end.reason != EXIT_signaled)
+		w->end.wait_status = -1;
+}
+
+void verdict_fill(struct runner *w)
+{
+	fill(w);
+	if (!w->decided) /* the kernel ended it: with version 2 it kills for memory without asking */
+		runner_report_limit(w, w->end.reason);
+	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest); /* of a cell without a program, too */
+	w->end.warm = w->clock.started > 0 && w->is_warm_spec;
+}

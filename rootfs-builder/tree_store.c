@@ -1,0 +1,310 @@
+#define _GNU_SOURCE
+#include "tree_store.h"
+
+#include "fd.h"
+#include "manifest.h"
+#include "store.h"
+#include "text.h"
+#include "trust.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+/* The mark for a recipe's digest and the builder's version: when the number changes, trees are built again. */
+#define MARK "recipes/%s.1"
+
+void tree_store_close(struct tree_store *s)
+{
+	fd_closep(&s->dir);
+}
+
+static int make_parents(const char *path, struct err *e)
+{
+	char step[1024];
+
+	for (const char *end = path; *end;) {
+		end += 1 + strcspn(end + 1, "/");
+		snprintf(step, sizeof step, "%.*s", (int)(end - path), path);
+		if (mkdir(step, 0755) < 0 && errno != EEXIST)
+			return err_sys(e, "make the store %s", step);
+	}
+	return 0;
+}
+
+static int make_inside(const struct tree_store *s, struct err *e)
+{
+	/* Builders lock trees and tmp. A user who can open one of them for reading could lock it, and they would wait for ever. */
+	static const struct {
+		const char *name;
+		mode_t      mode;
+	} parts[] = { { "trees", 0711 }, { "names", 0755 }, { "tmp", 0700 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (mkdirat(s->dir, parts[i].name, parts[i].mode) == 0)
+			continue;
+		if (errno != EEXIST || fchmodat(s->dir, parts[i].name, parts[i].mode, 0) < 0) /* made by an older version */
+			return err_sys(e, "make %s/%s", s->path, parts[i].name);
+	}
+	return 0;
+}
+
+int tree_store_open(const char *path, struct tree_store *ret, struct err *e)
+{
+	scoped_shelf s = TREE_STORE_NONE;
+	char         full[PATH_MAX];
+
+	s.dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s.dir < 0 && errno == ENOENT)
+		return err_set(e, ERR_MISSING, "no store %s yet; brig rootfs build basic makes it", path);
+	if (s.dir < 0)
+		return err_sys(e, "the store %s", path);
+	if (!realpath(path, full) || strlen(full) >= sizeof s.path)
+		return err_set(e, ERR_BAD_SPEC, "the store %.60s...: path too long", path);
+	memcpy(s.path, full, strlen(full) + 1);
+	*ret = s;
+	s    = TREE_STORE_NONE;
+	return 0;
+}
+
+int tree_store_make(const char *path, struct tree_store *ret, struct err *e)
+{
+	scoped_shelf s = TREE_STORE_NONE;
+
+	if (strlen(path) >= sizeof s.path - 100)
+		return err_set(e, ERR_BAD_SPEC, "the store %.60s...: path too long", path);
+	if (make_parents(path, e) < 0 || tree_store_open(path, &s, e) < 0 || make_inside(&s, e) < 0)
+		return -1;
+	*ret = s;
+	s    = TREE_STORE_NONE;
+	return 0;
+}
+
+int tree_store_lock(const struct tree_store *s, struct err *e)
+{
+	scoped_fd trees = openat(s->dir, "trees", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (trees < 0 || flock(trees, LOCK_EX) < 0)
+		return err_sys(e, "lock %s/trees", s->path);
+	return fd_take(&trees);
+}
+
+/* --- marks --- */
+
+int tree_store_mark(int tree_dir, const char *recipe_sha256, struct err *e)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, MARK, recipe_sha256);
+	if (mkdirat(tree_dir, "recipes", 0755) < 0 && errno != EEXIST)
+		return err_sys(e, "recipes/");
+	scoped_fd fd = openat(tree_dir, path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+
+	return fd < 0 ? err_sys(e, "%s", path) : 0;
+}
+
+bool tree_store_is_marked(const struct tree_store *s, const char *digest, const char *recipe_sha256)
+{
+	char path[256];
+
+	snprintf(path, sizeof path, "trees/%s/" MARK, digest, recipe_sha256);
+	return faccessat(s->dir, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* --- publishing --- */
+
+/* Renames a new link over the old one, so that a reader of the name sees one or the other. */
+static int set_name(const struct tree_store *s, const struct workspace *w, const char *name, const char *digest, struct err *e)
+{
+	char target[128], path[128];
+
+	snprintf(target, sizeof target, "../trees/%s", digest);
+	snprintf(path, sizeof path, "names/%s", name);
+	if (symlinkat(target, w->dir, "name") < 0)
+		return err_sys(e, "link %s", name);
+	if (renameat(w->dir, "name", s->dir, path) < 0)
+		return err_sys(e, "%s/%s", s->path, path);
+	return 0;
+}
+
+static int sync_dir(const struct tree_store *s, const char *name, struct err *e)
+{
+	scoped_fd fd = openat(s->dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 || fsync(fd) < 0 ? err_sys(e, "sync %s/%s", s->path, name) : 0;
+}
+
+/*
+ * From here on other users can read the tree. The lock file stays the owner's
+ * alone (0600), because a user who can open it could hold the lock for ever.
+ * Changing an exclusive lock to a shared one drops it for a moment, in which a
+ * sweep would take the workspace for a dead one: the lock on tmp/ prevents that.
+ */
+static int move_in(const struct tree_store *s, struct workspace *w, const char *place, struct err *e)
+{
+	if (flock(w->tmp, LOCK_EX) < 0)
+		return err_sys(e, "lock %s/tmp", s->path);
+	if (fchmod(w->dir, 0755) < 0 || flock(w->lock, LOCK_SH | LOCK_NB) < 0)
+		return err_sys(e, "open %s to others", place);
+	if (renameat2(w->tmp, w->name, s->dir, place, RENAME_NOREPLACE) < 0)
+		return err_sys(e, "publish %s/%s", s->path, place);
+	w->name[0] = 0;
+	flock(w->tmp, LOCK_UN);
+	return 0;
+}
+
+/* Runs that use the old tree go on. workspace_sweep() removes it when the last of them has ended. */
+static int move_aside(const struct tree_store *s, const struct workspace *w, const char *place, struct err *e)
+{
+	char aside[WORKSPACE_NAME + 32];
+
+	snprintf(aside, sizeof aside, "tmp/damaged-%s", w->name);
+	return renameat(s->dir, place, s->dir, aside) < 0 ? err_sys(e, "move the old %s aside", place) : 0;
+}
+
+/* False also if this user's runs would refuse the tree because of its owner, as root's runs refuse a tree that another user built. */
+static bool is_sound(const struct tree_store *s, const char *place, const char *digest)
+{
+	scoped_manifest m = { 0 };
+	struct stat     st;
+	struct err      e;
+	char            path[160];
+
+	snprintf(path, sizeof path, "%s/tree", place);
+	scoped_fd root = openat(s->dir, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (root < 0 || fstat(root, &st) < 0 || !trust_is_given(&st))
+		return false;
+	return manifest_make(root, &m, &e) == 0 && strcmp(m.digest, digest) == 0;
+}
+
+/*
+ * The same content may be in the store already, from another recipe or an
+ * earlier build: then that tree is only marked with this recipe. It is checked
+ * first, so that building again repairs a damaged tree, or one that belongs to
+ * another user.
+ */
+static int place_tree(const struct tree_store *s, struct workspace *w, const char *digest, const struct recipe *r, struct err *e)
+{
+	char place[128];
+
+	snprintf(place, sizeof place, "trees/%s", digest);
+	scoped_fd there = openat(s->dir, place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (there >= 0 && is_sound(s, place, digest))
+		return tree_store_mark(there, r->sha256, e);
+	if (there >= 0 && move_aside(s, w, place, e) < 0)
+		return -1;
+	return move_in(s, w, place, e);
+}
+
+int tree_store_publish(const struct tree_store *s, struct workspace *w, const char *digest, const struct recipe *r, struct err *e)
+{
+	if (tree_store_mark(w->dir, r->sha256, e) < 0)
+		return -1;
+	if (syncfs(w->dir) < 0) /* one call for four thousand files; fsync() of each would take minutes on a slow disk */
+		return err_sys(e, "sync the tree");
+	scoped_fd lock = tree_store_lock(s, e);
+
+	if (lock < 0 || place_tree(s, w, digest, r, e) < 0)
+		return -1;
+	if (sync_dir(s, "trees", e) < 0 || set_name(s, w, r->name, digest, e) < 0)
+		return -1;
+	return sync_dir(s, "names", e);
+}
+
+/* --- lists --- */
+
+void tree_store_names_done(struct tree_store_names *n)
+{
+	free(n->name);
+	*n = (struct tree_store_names){ 0 };
+}
+
+static int add_name(struct tree_store_names *to, const char *name, const char *digest, struct err *e)
+{
+	struct tree_store_name *more = realloc(to->name, (to->n + 1) * sizeof *more);
+
+	if (!more)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	to->name = more;
+	snprintf(more[to->n].name, sizeof more->name, "%s", name);
+	snprintf(more[to->n].digest, sizeof more->digest, "%s", digest);
+	to->n++;
+	return 0;
+}
+
+static DIR *open_list(const struct tree_store *s, const char *part, struct err *e)
+{
+	scoped_fd fd = openat(s->dir, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR      *d  = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d) {
+		err_sys(e, "%s/%s", s->path, part);
+		return NULL;
+	}
+	fd_take(&fd);
+	return d;
+}
+
+static const char *digest_of_link(int dir, const char *name, char target[128])
+{
+	static const char head[] = "../trees/";
+	ssize_t           n      = readlinkat(dir, name, target, 127);
+
+	target[n < 0 ? 0 : n] = 0;
+	return strncmp(target, head, strlen(head)) == 0 && store_is_digest(target + strlen(head)) ? target + strlen(head) : "";
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct tree_store_name *x = a, *y = b;
+	int                           d = strcmp(x->name, y->name);
+
+	return d ? d : strcmp(x->digest, y->digest);
+}
+
+static void sort(struct tree_store_names *n)
+{
+	if (n->n)
+		qsort(n->name, n->n, sizeof *n->name, by_name);
+}
+
+int tree_store_names(const struct tree_store *s, struct tree_store_names *ret, struct err *e)
+{
+	scoped_shelf_names names = { 0 };
+	scoped_dir        *d     = open_list(s, "names", e);
+	char               target[128];
+
+	if (!d)
+		return -1;
+	for (struct dirent *at; (at = readdir(d));)
+		if (text_is_name(at->d_name) && add_name(&names, at->d_name, digest_of_link(dirfd(d), at->d_name, target), e) < 0)
+			return -1;
+	sort(&names);
+	*ret  = names;
+	names = (struct tree_store_names){ 0 };
+	return 0;
+}
+
+int tree_store_trees(const struct tree_store *s, struct tree_store_names *ret, struct err *e)
+{
+	scoped_shelf_names trees = { 0 };
+	scoped_dir        *d     = open_list(s, "trees", e);
+
+	if (!d)
+		return -1;
+	for (struct dirent *at; (at = readdir(d));)
+		if (store_is_digest(at->d_name) && add_name(&trees, "", at->d_name, e) < 0)
+			return -1;
+	sort(&trees);
+	*ret  = trees;
+	trees = (struct tree_store_names){ 0 };
+	return 0;
+}
