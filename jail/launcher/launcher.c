@@ -216,7 +216,7 @@ static void give_spec(struct private_run *l, int control, const struct timespec 
 /* The launcher itself reports the failure, because there is no cell to do it. */
 static _Noreturn void refuse(const struct private_run *l)
 {
-	struct launch_message message = { .kind = LAUNCH_ENDED, .end = RUN_END_NONE };
+	struct launch_message message = { .kind = LAUNCH_ENDED, .end = RUN_RESULT_NONE };
 	struct err            ignored;
 
 	message.end.reason = EXIT_setup_failed;

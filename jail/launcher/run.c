@@ -81,16 +81,18 @@ static bool is_text(const char *text, size_t size)
 }
 
 /* Neither NaN nor infinite: a figure that is added up would stay so for ever. */
-static bool are_figures(const struct run_end *end)
+static bool are_figures(const struct run_result *end)
 {
-	return isfinite(end->wall_ms) && isfinite(end->cpu_ms) && isfinite(end->setup_ms) && fabs(end->started_at) < 1e12;
+	const struct run_figures *f = &end->figures;
+
+	return isfinite(f->wall_ms) && isfinite(f->cpu_ms) && isfinite(f->setup_ms) && fabs(end->started_at) < 1e12;
 }
 
 /*
  * A supervisor has no more rights on the host than its cells, so its messages are checked before they are used. warm is an index of
  * the server's figures.
  */
-static bool is_sound(const struct run_end *end)
+static bool is_sound(const struct run_result *end)
 {
 	if (end->warm > 1 || end->refused_known > 1 || !are_figures(end))
 		return false;
@@ -104,7 +106,7 @@ static bool is_sound(const struct run_end *end)
 }
 
 /* So that the texts can be written into JSON and to a terminal. */
-static void make_plain(struct run_end *end)
+static void make_plain(struct run_result *end)
 {
 	text_make_plain(end->missing_why[0]);
 	text_make_plain(end->missing_why[1]);
@@ -122,9 +124,9 @@ static bool is_in_order(const struct run *run, const struct launch_message *mess
 }
 
 /* Not setup_failed: whether the program had started is not known. */
-static void judge_silence(bool cut_off, struct run_end *end)
+static void judge_silence(bool cut_off, struct run_result *end)
 {
-	*end        = RUN_END_NONE;
+	*end        = RUN_RESULT_NONE;
 	end->reason = EXIT_cancelled;
 	if (cut_off)
 		err_sys(&end->why, "the launcher cannot be heard");
@@ -151,7 +153,7 @@ static void clean_after_launcher(struct run *run)
 	}
 }
 
-enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end *end)
+enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_result *end)
 {
 	struct launch_message message;
 	size_t             n;

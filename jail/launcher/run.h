@@ -42,7 +42,7 @@ must_use int run_start(struct run *ret, const struct launch_args *order, const s
  * end->layers, ->missing and ->rootfs_digest, in run->victims and run->is_frozen. LIMIT: end->hit[0] is the limit that is about to end the
  * run; nothing else of *end is set. ENDED comes exactly once, also when the launcher died, and nothing of the cell is left then.
  */
-must_use enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_end *end);
+must_use enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_result *end);
 
 /* Asks for the end of the run; more than once does no harm. */
 void run_cancel(const struct run *run, enum exit_reason reason);

@@ -7,7 +7,7 @@
 #pragma once
 #include "limits.h"
 #include "run_spec_file.h"
-#include "run_end.h"
+#include "run_result.h"
 
 enum launch_kind {
 	LAUNCH_SLOT,    /* of a launcher. number: the slot, which the client cleans up if the launcher is killed */
@@ -25,7 +25,7 @@ struct launch_message {
 	enum launch_kind kind;
 	uint32_t         number;
 	uint64_t         value;
-	struct run_end   end;
+	struct run_result   end;
 };
 
 /*

@@ -18,7 +18,7 @@ static void refuse(int client, enum exit_reason reason, const struct err *why)
 
 	memset(&message, 0, sizeof message);
 	message.kind       = LAUNCH_ENDED;
-	message.end        = RUN_END_NONE;
+	message.end        = RUN_RESULT_NONE;
 	message.end.reason = reason;
 	message.end.why    = *why;
 	brig_paths_name_as_known(message.end.why.text);

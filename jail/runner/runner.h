@@ -24,7 +24,7 @@ struct runner {
 	struct limits             limits; /* of the order */
 	struct run_spec_head      head;   /* of the order, when it has come */
 	struct cell               cell;
-	struct run_end            end;
+	struct run_result         end;
 	int                       client; /* -1: not known yet, or gone */
 	bool                      for_one_run; /* as in supervisor_protocol.h */
 	int                       control;  /* brings the order; end of file: the monitor has ended, or gives the cell up */

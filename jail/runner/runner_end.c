@@ -9,7 +9,7 @@
 
 void runner_init(struct runner *w)
 {
-	*w = (struct runner){ .client = -1, .control = -1, .lease = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_END_NONE, .files = FILES_INIT };
+	*w = (struct runner){ .client = -1, .control = -1, .lease = -1, .streams = { -1, -1, -1, -1 }, .end = RUN_RESULT_NONE, .files = FILES_INIT };
 	cell_init(&w->cell);
 }
 

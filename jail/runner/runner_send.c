@@ -48,7 +48,7 @@ void runner_send_limit(const struct runner *w, enum limit_id limit)
 	send_or_ignore(w->client, &message);
 }
 
-void runner_fill_layers(const struct runner *w, struct run_end *ret)
+void runner_fill_layers(const struct runner *w, struct run_result *ret)
 {
 	ret->layers  = w->cell.layers;
 	ret->missing = w->cell.missing;
@@ -58,7 +58,7 @@ void runner_fill_layers(const struct runner *w, struct run_end *ret)
 
 void runner_send_session(const struct runner *w)
 {
-	struct launch_message message = { .kind = LAUNCH_SESSION, .number = w->victims, .value = w->is_frozen, .end = RUN_END_NONE };
+	struct launch_message message = { .kind = LAUNCH_SESSION, .number = w->victims, .value = w->is_frozen, .end = RUN_RESULT_NONE };
 
 	runner_fill_layers(w, &message.end);
 	memcpy(message.end.rootfs_digest, w->cell.rootfs.digest, sizeof message.end.rootfs_digest);

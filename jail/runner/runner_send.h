@@ -9,7 +9,7 @@ must_use int runner_send(int sock, const struct launch_message *message, const i
 must_use int runner_send_started(struct runner *w, struct err *e);
 void         runner_send_limit(const struct runner *w, enum limit_id limit);
 /* Fills in which layers are in force, and why others are not. */
-void         runner_fill_layers(const struct runner *w, struct run_end *ret);
+void         runner_fill_layers(const struct runner *w, struct run_result *ret);
 void         runner_send_session(const struct runner *w);
 void         runner_send_ready(struct runner *w);
 /* To the monitor, once. */

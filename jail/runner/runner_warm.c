@@ -37,7 +37,7 @@ static void start_clock(struct runner *w)
 {
 	w->clock.started      = clock_ms(CLOCK_MONOTONIC);
 	w->started_at   = clock_ms(CLOCK_REALTIME) / 1000;
-	w->end.setup_ms = w->clock.started - w->asked;
+	w->end.figures.setup_ms = w->clock.started - w->asked;
 	if (w->session_ms)
 		runner_begin_session(w);
 }

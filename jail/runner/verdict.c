@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-static void add_hit(struct run_end *end, enum limit_id limit, int64_t value, int64_t peak, int64_t times)
+static void add_hit(struct run_result *end, enum limit_id limit, int64_t value, int64_t peak, int64_t times)
 {
 	if (end->hits < ARRAY_LEN(end->hit))
 		end->hit[end->hits++] = (struct run_hit){ limit, value, peak, times };
@@ -36,16 +36,17 @@ static void note_full_mounts(struct runner *w)
 
 static void note_usage(struct runner *w)
 {
-	struct cg_usage u;
+	struct run_figures *f = &w->end.figures;
+	struct cg_usage     u;
 
 	cg_read(&w->cell.group, &u);
-	w->end.cpu_ms            = runner_cpu_ms(w, u.cpu_ns);
-	w->end.memory_peak_bytes = u.memory_peak;
-	w->end.pids_peak         = u.pids_peak > 0 ? u.pids_peak - 1 : u.pids_peak; /* without PID 1, which is brig-init */
-	w->end.io_read_bytes     = u.io_read;
-	w->end.io_write_bytes    = u.io_write;
+	f->cpu_ms            = runner_cpu_ms(w, u.cpu_ns);
+	f->memory_peak_bytes = u.memory_peak;
+	f->pids_peak         = u.pids_peak > 0 ? u.pids_peak - 1 : u.pids_peak; /* without PID 1, which is brig-init */
+	f->io_read_bytes     = u.io_read;
+	f->io_write_bytes    = u.io_write;
 	if (u.pids_refused > 0)
-		add_hit(&w->end, LIMIT_pids, (int64_t)w->order.limits->pids, w->end.pids_peak, u.pids_refused);
+		add_hit(&w->end, LIMIT_pids, (int64_t)w->order.limits->pids, f->pids_peak, u.pids_refused);
 	w->oom |= u.oom_kills > 0;
 }
 
@@ -84,7 +85,8 @@ static void judge_without_report(struct runner *w)
  */
 static bool crashed_for_memory(const struct runner *w)
 {
-	return WTERMSIG(w->program.status) == SIGSEGV && w->cell.oom.events == POLLIN && w->end.memory_peak_bytes >= (int64_t)w->order.limits->memory_bytes;
+	return WTERMSIG(w->program.status) == SIGSEGV && w->cell.oom.events == POLLIN &&
+	       w->end.figures.memory_peak_bytes >= (int64_t)w->order.limits->memory_bytes;
 }
 
 /* What ended the program, if this process did not: from what the kernel says alone. */
@@ -103,7 +105,7 @@ static void judge(struct runner *w)
 	w->oom |= killed && crashed_for_memory(w);
 	if (w->oom)
 		w->end.reason = EXIT_oom;
-	else if (killed && w->end.cpu_ms >= (double)w->order.limits->cpu_ms)
+	else if (killed && w->end.figures.cpu_ms >= (double)w->order.limits->cpu_ms)
 		w->end.reason = EXIT_timeout_cpu; /* RLIMIT_CPU was faster than the supervisor's clock */
 	else
 		w->end.reason = killed ? EXIT_signaled : EXIT_exited;
@@ -112,8 +114,8 @@ static void judge(struct runner *w)
 static void fill(struct runner *w)
 {
 	if (w->clock.started) {
-		w->end.wall_ms    = clock_ms(CLOCK_MONOTONIC) - w->clock.started;
-		w->end.started_at = w->started_at;
+		w->end.figures.wall_ms = clock_ms(CLOCK_MONOTONIC) - w->clock.started;
+		w->end.started_at      = w->started_at;
 		w->end.refused_known = w->cell.is_noticed;
 		runner_fill_layers(w, &w->end);
 		note_usage(w);

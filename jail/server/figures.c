@@ -85,17 +85,17 @@ void figures_take_wait(struct figures *f, const char *profile, double ms)
 		observe(row, FIGURE_WAIT, ms / 1000);
 }
 
-void figures_take_end(struct figures *f, const struct record *record)
+void figures_take_end(struct figures *f, const char *profile, const struct run_result *result)
 {
-	struct profile_figures *row = row_of(f, record->profile);
+	struct profile_figures *row = row_of(f, profile);
 
 	if (!row)
 		return;
-	row->ended[record->warm][record->exit_reason]++;
-	observe(row, FIGURE_SETUP, record->setup_ms / 1000);
-	observe(row, FIGURE_WALL, record->wall_ms / 1000);
-	observe(row, FIGURE_CPU, record->cpu_ms / 1000);
-	observe(row, FIGURE_MEMORY, (double)record->memory_peak_bytes);
+	row->ended[result->warm][result->reason]++;
+	observe(row, FIGURE_SETUP, result->figures.setup_ms / 1000);
+	observe(row, FIGURE_WALL, result->figures.wall_ms / 1000);
+	observe(row, FIGURE_CPU, result->figures.cpu_ms / 1000);
+	observe(row, FIGURE_MEMORY, (double)result->figures.memory_peak_bytes);
 }
 
 /* --- as JSON --- */

@@ -6,7 +6,9 @@
  * memory is short, a run is not counted.
  */
 #pragma once
-#include "record.h"
+#include "run_result.h"
+
+#include <jansson.h>
 
 #include <sys/queue.h>
 
@@ -35,8 +37,8 @@ void figures_done(struct figures *f);
 
 /* A run of this profile was started, ms after it was asked for. */
 void figures_take_wait(struct figures *f, const char *profile, double ms);
-/* A run has ended. Once for each record. */
-void figures_take_end(struct figures *f, const struct record *record);
+/* A run has ended. Once for each run. */
+void figures_take_end(struct figures *f, const char *profile, const struct run_result *result);
 
 /* Adds the keys of the reply to `metrics` (protocol_answer.c). They are 0 for a profile that had no run. */
 void figures_put_json(struct figures *f, const char *profile, json_t *reply);

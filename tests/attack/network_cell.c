@@ -46,7 +46,7 @@ static void copy(int *from, int to)
 static int follow(struct run *run)
 {
 	int            streams[PIPES_MAX], out[2] = { -1, -1 }, to = -1, from = STDIN_FILENO;
-	struct run_end end   = RUN_END_NONE;
+	struct run_result end   = RUN_RESULT_NONE;
 	bool           ended = false;
 
 	while (!ended || out[0] >= 0 || out[1] >= 0) {

@@ -56,11 +56,10 @@ static void must_be_shown(const json_t *report)
 
 static void must_fit_a_record(const json_t *report)
 {
-	struct record r;
+	struct record r = { .result = &RUN_RESULT_NONE };
 	json_t       *record, *before;
 	char         *text;
 
-	record_init(&r);
 	record = record_json(&r);
 	before = json_deep_copy(record);
 	program_report_into(record, report);

@@ -363,7 +363,8 @@ static void put_ended(struct seeds *s, const struct record *record, const char *
 static void make_answer(struct seeds *s)
 {
 	struct denial d;
-	struct record record;
+	struct run_result result = RUN_RESULT_NONE;
+	struct record record = { .result = &result };
 
 	begin(s, "answer");
 	words(s, json_words, ARRAY_LEN(json_words));
@@ -381,11 +382,10 @@ static void make_answer(struct seeds *s)
 	}
 	put_started(s);
 	put_answer(s, protocol_limit("r", 1, "pids", 64, true), '@');
-	record_init(&record);
-	record_add_hit(&record, "pids", 1, 2, 3);
+	result.hit[result.hits++] = (struct run_hit){ LIMIT_pids, 1, 2, 3 };
 	for (int i = 0; i < EXIT_REASONS; i++) {
-		record.exit_reason = (enum exit_reason)i;
-		record.exit_code = record.signal = i;
+		result.reason      = (enum exit_reason)i;
+		result.wait_status = i;
 		put_ended(s, &record, NULL, "[]", NULL);
 		word(s, exit_reason_name((enum exit_reason)i));
 	}

@@ -29,23 +29,21 @@ static json_int_t ended(const char *profile, const char *how, const char *reason
 	return json_integer_value(json_object_get(json_object_get(tell(profile), how), reason));
 }
 
-static struct record record(const char *profile, enum exit_reason reason, bool warm)
+static struct run_result result(enum exit_reason reason, bool warm)
 {
-	struct record r;
+	struct run_result r = RUN_RESULT_NONE;
 
-	record_init(&r);
-	r.profile     = profile;
-	r.exit_reason = reason;
-	r.warm        = warm;
+	r.reason = reason;
+	r.warm   = warm;
 	return r;
 }
 
 static void check_ends(void)
 {
-	struct record cold = record("basic", EXIT_exited, false), warm = record("basic", EXIT_oom, true);
+	struct run_result cold = result(EXIT_exited, false), warm = result(EXIT_oom, true);
 
-	figures_take_end(&f, &cold);
-	figures_take_end(&f, &warm);
+	figures_take_end(&f, "basic", &cold);
+	figures_take_end(&f, "basic", &warm);
 	tap_ok(ended("basic", "cold", "exited") == 1 && ended("basic", "warm", "exited") == 0, "a run is counted as it began");
 	tap_ok(ended("basic", "warm", "oom") == 1 && ended("basic", "cold", "oom") == 0, "and as it ended");
 	tap_ok(ended("strict", "cold", "exited") == 0 && json_object_size(json_object_get(tell("strict"), "cold")) == EXIT_REASONS,
@@ -54,12 +52,12 @@ static void check_ends(void)
 
 static void check_bounds(void)
 {
-	struct record r = record("basic", EXIT_exited, false);
+	struct run_result r = result(EXIT_exited, false);
 
-	r.wall_ms           = 1;
-	r.cpu_ms            = 300001;
-	r.memory_peak_bytes = 1048577;
-	figures_take_end(&f, &r);
+	r.figures.wall_ms           = 1;
+	r.figures.cpu_ms            = 300001;
+	r.figures.memory_peak_bytes = 1048577;
+	figures_take_end(&f, "basic", &r);
 	tap_ok(bucket("basic", "wall_seconds", "0.0005") == 0 && bucket("basic", "wall_seconds", "0.001") == 1, "a bound belongs to its bucket");
 	tap_ok(bucket("basic", "wall_seconds", "300") == 1 && bucket("basic", "wall_seconds", "+Inf") == 1, "what is below a bound is below those above it");
 	tap_ok(bucket("basic", "cpu_seconds", "300") == 0 && bucket("basic", "cpu_seconds", "+Inf") == 1, "what is above all is in the last");
@@ -69,9 +67,9 @@ static void check_bounds(void)
 
 static void check_unknown(void)
 {
-	struct record r = record("unknown", EXIT_setup_failed, false);
+	struct run_result r = result(EXIT_setup_failed, false);
 
-	figures_take_end(&f, &r);
+	figures_take_end(&f, "unknown", &r);
 	tap_ok(ended("unknown", "cold", "setup_failed") == 1, "a run of which nothing could be measured is counted");
 	tap_ok(bucket("unknown", "setup_seconds", "+Inf") == 0 && bucket("unknown", "wall_seconds", "+Inf") == 0 && bucket("unknown", "cpu_seconds", "+Inf") == 0 &&
 		       bucket("unknown", "memory_peak_bytes", "+Inf") == 0 && sum("unknown", "cpu_seconds") == 0,
@@ -82,14 +80,14 @@ static void check_unknown(void)
 
 static void check_names(void)
 {
-	struct record r = record("basic", EXIT_exited, false);
-	char          name[64];
+	struct run_result r = result(EXIT_exited, false);
+	char              name[64];
 
 	for (int i = 0; i < 300; i++) {
 		snprintf(name, sizeof name, "p%d", i);
 		figures_take_wait(&f, name, i);
 	}
-	figures_take_end(&f, &r);
+	figures_take_end(&f, "basic", &r);
 	tap_ok(sum("p7", "wait_seconds") == 0.007 && sum("p299", "wait_seconds") == 0.299, "each profile has its own");
 	tap_ok(ended("basic", "cold", "exited") == 3, "a profile that comes again counts on");
 }

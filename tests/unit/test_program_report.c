@@ -203,19 +203,19 @@ static void check_nul(void)
 
 static void check_record(void)
 {
-	struct record r;
+	struct run_result result = RUN_RESULT_NONE;
+	struct record r      = { .result = &result };
 	struct err    e      = { 0 };
 	scoped_json  *report = parse_text(PROGRAM_REPORT_run, RUN("{\"a\":1}", RAISED, ""), &e), *record = NULL, *failed = NULL;
 
-	record_init(&r);
-	r.exit_code = 1;
-	record      = record_json(&r);
+	result.wait_status = 1 << 8;
+	record = record_json(&r);
 	program_report_into(record, report);
 	tap_ok(json_equal(json_object_get(record, "result"), json_object_get(report, "result")), "a record takes the result over");
 	tap_is(json_string_value(json_object_get(json_object_get(record, "error"), "type")), "ValueError", "and the exception");
 	tap_ok(json_integer_value(json_object_get(record, "exit_code")) == 1, "but no exit code");
 	tap_ok(json_object_size(record) == json_object_size(failed = record_json(&r)), "and no key that it did not have");
-	err_set(&r.why, ERR_SETUP, "ours");
+	err_set(&result.why, ERR_SETUP, "ours");
 	json_decref(failed);
 	failed = record_json(&r);
 	program_report_into(failed, report);

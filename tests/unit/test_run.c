@@ -50,7 +50,7 @@ static int count_open(void)
 static void check(const struct said *row)
 {
 	struct launch_message word;
-	struct run_end     end;
+	struct run_result     end;
 	struct run         run = { .started = row->started, .pipes = row->pipes };
 	int                pair[2], fds[5] = { 0, 1, 2, 0, 1 }, streams[PIPES_MAX], before, left;
 	enum run_event     event;
@@ -73,18 +73,18 @@ static void check(const struct said *row)
 }
 
 /* Ends that a supervisor that was taken over could make up: each would harm the server, or its figures. */
-static void spoil_warm(struct run_end *end) { end->warm = 255; }
-static void spoil_refused(struct run_end *end) { end->refused_known = 2; }
-static void spoil_reason(struct run_end *end) { end->reason = (enum exit_reason)10000; }
-static void spoil_time(struct run_end *end) { end->wall_ms = __builtin_nan(""); }
-static void spoil_cpu(struct run_end *end) { end->cpu_ms = __builtin_inf(); }
-static void spoil_date(struct run_end *end) { end->started_at = 1e300; }
-static void spoil_hits(struct run_end *end) { end->hits = 9; }
-static void spoil_text(struct run_end *end) { memset(end->why.text, 'x', sizeof end->why.text); }
+static void spoil_warm(struct run_result *end) { end->warm = 255; }
+static void spoil_refused(struct run_result *end) { end->refused_known = 2; }
+static void spoil_reason(struct run_result *end) { end->reason = (enum exit_reason)10000; }
+static void spoil_time(struct run_result *end) { end->figures.wall_ms = __builtin_nan(""); }
+static void spoil_cpu(struct run_result *end) { end->figures.cpu_ms = __builtin_inf(); }
+static void spoil_date(struct run_result *end) { end->started_at = 1e300; }
+static void spoil_hits(struct run_result *end) { end->hits = 9; }
+static void spoil_text(struct run_result *end) { memset(end->why.text, 'x', sizeof end->why.text); }
 
 static const struct {
 	const char *name;
-	void (*spoil)(struct run_end *);
+	void (*spoil)(struct run_result *);
 } ends[] = {
 	{ "warm is an index of two figures, and nothing else", spoil_warm },
 	{ "a yes that is neither yes nor no is refused", spoil_refused },
@@ -96,16 +96,16 @@ static const struct {
 	{ "so is a text without an end", spoil_text },
 };
 
-static void check_end(const char *name, void (*spoil)(struct run_end *), bool is_taken)
+static void check_end(const char *name, void (*spoil)(struct run_result *), bool is_taken)
 {
 	struct launch_message message;
-	struct run_end        end;
+	struct run_result        end;
 	struct run            run = { .started = true, .pipes = 2 };
 	int                   pair[2], streams[PIPES_MAX];
 
 	memset(&message, 0, sizeof message);
 	message.kind       = LAUNCH_ENDED;
-	message.end        = RUN_END_NONE;
+	message.end        = RUN_RESULT_NONE;
 	message.end.reason = EXIT_oom;
 	if (spoil)
 		spoil(&message.end);

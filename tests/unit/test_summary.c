@@ -14,35 +14,29 @@ static const char *printed(const json_t *record, const char *limit)
 
 static void check_lines(void)
 {
-	struct record r;
-	json_t       *j;
+	struct run_result result = RUN_RESULT_NONE;
+	struct record     r      = { .result = &result };
+	json_t           *j;
 
-	record_init(&r);
-	r.exit_reason       = EXIT_timeout_wall;
-	r.wall_ms           = 501.26;
-	r.cpu_ms            = 3;
-	r.setup_ms          = 7.4;
-	r.memory_peak_bytes = 10 << 20;
-	r.pids_peak         = 3;
-	r.truncated         = 1;
-	record_add_hit(&r, "pids", 64, 64, 3);
+	result.reason            = EXIT_timeout_wall;
+	result.figures           = (struct run_figures){ .wall_ms = 501.26, .cpu_ms = 3, .setup_ms = 7.4, .memory_peak_bytes = 10 << 20, .pids_peak = 3 };
+	result.hit[result.hits++] = (struct run_hit){ LIMIT_pids, 64, 64, 3 };
 	j = record_json(&r);
+	json_object_set_new(j, "truncated", json_true());
 	tap_is(printed(j, "--timeout 0.5"),
 	       "timeout_wall (--timeout 0.5), wall 501.3 ms, cpu 3.0 ms, memory peak 10.0 MiB, pids peak 3, set-up 7.4 ms; limit hit: pids 64; output truncated\n",
 	       "everything that is known is on one line");
 	json_decref(j);
 
-	record_init(&r);
-	r.exit_code = 3;
-	j           = record_json(&r);
+	result             = RUN_RESULT_NONE;
+	result.wait_status = 3 << 8;
+	j                  = record_json(&r);
 	tap_is(printed(j, ""), "exited 3\n", "what is not known is not there");
 	json_decref(j);
 
-	record_init(&r);
-	r.exit_reason = EXIT_signaled;
-	r.exit_code   = 139;
-	r.signal      = 11;
-	j             = record_json(&r);
+	result.reason      = EXIT_signaled;
+	result.wait_status = 11;
+	j                  = record_json(&r);
 	tap_is(printed(j, ""), "signaled SIGSEGV\n", "a signal is named");
 	tap_ok(summary_status(j) == 139, "its status is 128 and its number");
 	json_decref(j);
@@ -80,11 +74,11 @@ static void check_statuses(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct record r;
-		json_t       *j;
+		struct run_result result = RUN_RESULT_NONE;
+		struct record     r      = { .result = &result };
+		json_t           *j;
 
-		record_init(&r);
-		r.exit_reason = rows[i].reason;
+		result.reason = rows[i].reason;
 		j             = record_json(&r);
 		tap_ok(summary_status(j) == rows[i].status, "%s exits with %d", exit_reason_name(rows[i].reason), rows[i].status);
 		json_decref(j);

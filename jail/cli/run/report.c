@@ -46,16 +46,15 @@ static void make_run_id(char id[RUN_ID_LEN + 1])
 /* A record of a run of which only the reason for its end is known. */
 static json_t *bare_record(const struct request *r, const char *run, enum exit_reason reason, const struct err *why)
 {
-	struct record record;
+	struct run_result result = RUN_RESULT_NONE;
+	struct record     record = { .profile = r->profile, .result = &result };
 
-	record_init(&record);
 	if (*run)
 		snprintf(record.run_id, sizeof record.run_id, "%s", run);
 	else
 		make_run_id(record.run_id);
-	record.profile     = r->profile;
-	record.exit_reason = reason;
-	record.why         = *why;
+	result.reason = reason;
+	result.why    = *why;
 	return record_json(&record);
 }
 

@@ -6,48 +6,13 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
-static void fill_outcome(struct record *r, const struct run_end *end)
+struct record run_record_of(const struct served_run *r, const char *id, const struct run_result *result)
 {
-	if (end->wait_status < 0)
-		return;
-	if (WIFSIGNALED(end->wait_status)) {
-		r->signal    = WTERMSIG(end->wait_status);
-		r->exit_code = 128 + r->signal;
-	} else {
-		r->exit_code = WEXITSTATUS(end->wait_status);
-	}
-}
+	struct record ret = { .profile = r->profile->name, .rootfs = r->profile->profile.rootfs, .result = result, .call_name = call_name };
 
-void run_record_fill(struct record *ret, const char *id, const struct served_profile *profile, const struct run_end *end)
-{
-	char name[32];
-
-	record_init(ret);
-	snprintf(ret->run_id, sizeof ret->run_id, "%s", id);
-	ret->profile           = profile->name;
-	ret->rootfs            = profile->profile.rootfs;
-	ret->rootfs_digest     = end->rootfs_digest[0] ? end->rootfs_digest : NULL;
-	ret->exit_reason       = end->reason;
-	ret->wall_ms           = end->wall_ms;
-	ret->cpu_ms            = end->cpu_ms;
-	ret->setup_ms          = end->setup_ms;
-	ret->started_at        = end->started_at;
-	ret->memory_peak_bytes = end->memory_peak_bytes;
-	ret->pids_peak         = end->pids_peak;
-	ret->io_read_bytes     = end->io_read_bytes;
-	ret->io_write_bytes    = end->io_write_bytes;
-	ret->layers            = end->layers;
-	ret->layers_missing    = end->missing;
-	ret->why               = end->why;
-	ret->warm              = end->warm;
-	for (unsigned i = 0; i < end->hits; i++)
-		record_add_hit(ret, limits_fields[end->hit[i].limit].name, end->hit[i].value, end->hit[i].peak, end->hit[i].times);
-	ret->refused_known = end->refused_known;
-	for (unsigned i = 0; i < end->refused.n; i++)
-		record_add_refusal(ret, &end->refused.row[i], call_name(end->refused.row[i].call, name, sizeof name));
-	fill_outcome(ret, end);
+	memcpy(ret.run_id, id, sizeof ret.run_id);
+	return ret;
 }
 
 static void put_layers(struct json_text *t, uint64_t layers)
@@ -75,7 +40,7 @@ static void put_loss(struct json_text *t, uint64_t layers, const char *why)
 }
 
 /* Each missing layer once, with the reason on this host. */
-static void put_lost(struct json_text *t, const struct run_end *end)
+static void put_lost(struct json_text *t, const struct run_result *end)
 {
 	const struct {
 		uint64_t    layers;
@@ -96,8 +61,9 @@ static void put_lost(struct json_text *t, const struct run_end *end)
 	json_text_raw(t, "]");
 }
 
-void run_record_put_ended(struct json_text *t, const struct record *record, uint64_t tag, const struct run_end *end)
+void run_record_put_ended(struct json_text *t, const struct record *record, uint64_t tag)
 {
+	const struct run_result *end = record->result;
 	const char      *exec_error = end->exec_errno ? strerrorname_np(end->exec_errno) : NULL;
 	const char      *left       = end->left.kind != ERR_NONE ? end->left.text : NULL;
 	char             text[RECORD_TEXT_MAX], lost[RECORD_TEXT_MAX];

@@ -102,7 +102,7 @@ static void take_network(struct served_run *r, struct record *record, struct net
 	count_network(&r->server->counts, network);
 }
 
-static void on_ended(struct served_run *r, const struct run_end *end)
+static void on_ended(struct served_run *r, const struct run_result *end)
 {
 	struct record    record;
 	struct net_report network;
@@ -111,14 +111,14 @@ static void on_ended(struct served_run *r, const struct run_end *end)
 
 	loop_remove(&r->server->loop, &r->source);
 	run_done(&r->run);
-	run_record_fill(&record, r->id, r->profile, end);
+	record = run_record_of(r, r->id, end);
 	take_network(r, &record, &network);
 	r->server->counts.ended[end->reason]++;
-	figures_take_end(&r->server->figures, &record);
+	figures_take_end(&r->server->figures, r->profile->name, end);
 	attempt_ended(r, &record);
 	if (r->session)
-		record.session_end = session_ended(r->session, &record);
-	run_record_put_ended(&t, &record, r->tag, end);
+		record.session_end = session_ended(r->session, end->reason);
+	run_record_put_ended(&t, &record, r->tag);
 	send_event(r, &t, NULL, 0);
 	destroy(r);
 }
@@ -126,7 +126,7 @@ static void on_ended(struct served_run *r, const struct run_end *end)
 static void on_ready(void *owner)
 {
 	struct served_run *r = owner;
-	struct run_end     end;
+	struct run_result     end;
 	int                streams[PIPES_MAX];
 
 	switch (run_next(&r->run, streams, &end)) {
@@ -364,7 +364,7 @@ void served_run_cancel(struct served_run *r, enum exit_reason reason)
 
 void served_runs_give_up(struct server *d)
 {
-	struct run_end     end = RUN_END_NONE;
+	struct run_result     end = RUN_RESULT_NONE;
 	struct served_run *r;
 
 	end.reason = EXIT_cancelled;

@@ -142,7 +142,7 @@ struct session *session_new(struct served_run *run, const struct protocol_reques
 	s->terminal = request->terminal;
 	s->source = (struct loop_source){ -1, on_server, s };
 	s->timer  = (struct loop_timer){ .due = on_time, .owner = s };
-	s->facts  = RUN_END_NONE;
+	s->facts  = RUN_RESULT_NONE;
 	s->opened_ms = s->used_ms = clock_ms(CLOCK_MONOTONIC);
 	TAILQ_INIT(&s->calls);
 	if (request->name)
@@ -175,7 +175,7 @@ void session_started(struct session *s, int sock)
 	run_cancel(&s->run->run, EXIT_cancelled);
 }
 
-void session_set_facts(struct session *s, const struct run_end *facts, uint32_t victims)
+void session_set_facts(struct session *s, const struct run_result *facts, uint32_t victims)
 {
 	s->facts    = *facts;
 	s->victims  = victims;
@@ -183,7 +183,7 @@ void session_set_facts(struct session *s, const struct run_end *facts, uint32_t 
 	open_up(s);
 }
 
-static const char *remember(struct session *s, const struct record *record)
+static const char *remember(struct session *s, enum exit_reason reason)
 {
 	struct server       *d   = s->run->server;
 	struct session_gone *row = &d->gone[d->gone_next++ % SESSION_GONE_MAX];
@@ -193,23 +193,23 @@ static const char *remember(struct session *s, const struct record *record)
 	row->uid = s->run->peer.uid;
 	if (*s->why)
 		snprintf(row->why, sizeof row->why, "%s", s->why);
-	else if (record->exit_reason == EXIT_oom)
+	else if (reason == EXIT_oom)
 		snprintf(row->why, sizeof row->why, "its memory was used up");
-	else if (record->exit_reason == EXIT_client_gone)
+	else if (reason == EXIT_client_gone)
 		snprintf(row->why, sizeof row->why, "the client that opened it is gone");
 	else
-		snprintf(row->why, sizeof row->why, "it was %s", record->exit_reason == EXIT_cancelled ? "cancelled" : "ended by something in it");
+		snprintf(row->why, sizeof row->why, "it was %s", reason == EXIT_cancelled ? "cancelled" : "ended by something in it");
 	return row->why;
 }
 
-const char *session_ended(struct session *s, const struct record *record)
+const char *session_ended(struct session *s, enum exit_reason reason)
 {
 	struct session_call *call;
 	const char          *why;
 
 	while ((call = TAILQ_FIRST(&s->calls)))
-		session_call_lose(call, record->exit_reason == EXIT_oom ? EXIT_oom : EXIT_cancelled);
-	why = remember(s, record);
+		session_call_lose(call, reason == EXIT_oom ? EXIT_oom : EXIT_cancelled);
+	why = remember(s, reason);
 	session_free(s);
 	return why;
 }

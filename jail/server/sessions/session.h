@@ -50,7 +50,7 @@ struct session {
 	double               opened_ms, used_ms; /* CLOCK_MONOTONIC; used_ms: when a request last began or ended */
 	uint32_t             calls_made;
 	uint32_t             victims;  /* processes that were killed because the session had no memory left */
-	struct run_end       facts;    /* layers, missing, rootfs_digest */
+	struct run_result       facts;    /* layers, missing, rootfs_digest */
 	bool                 awaits_room; /* in the socket: a size is kept until then, see session_call_resize() */
 	bool                 is_ready, is_known; /* its server takes calls; facts are filled in */
 	int32_t              background; /* processes that work beside calls (files, detached commands), as its server says */
@@ -75,9 +75,9 @@ void            session_free(struct session *s);
 /* Its program has started. Takes over sock, the server's end of the socket to the server. */
 void session_started(struct session *s, int sock);
 /* The process that watches its run has sent what it knows of the session. */
-void session_set_facts(struct session *s, const struct run_end *facts, uint32_t victims);
+void session_set_facts(struct session *s, const struct run_result *facts, uint32_t victims);
 /* Its run is over. Ends its calls, remembers why it ended, and frees it. Returns why; valid until other sessions end. */
-const char *session_ended(struct session *s, const struct record *record);
+const char *session_ended(struct session *s, enum exit_reason reason);
 /* Asks it to end. why: for clients that ask for the session later. */
 void session_close(struct session *s, const char *why);
 

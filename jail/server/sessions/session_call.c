@@ -52,27 +52,27 @@ static const char *state_of(const struct session_call *call)
 	return !call->context->was_lost ? "new" : call->is_fresh ? "reset" : "lost"; /* lost: the old one was, and no new one could be started */
 }
 
-static void fill_record(struct session_call *call, struct record *record, struct run_end *end)
+static void fill_record(struct session_call *call, struct record *record, struct run_result *end)
 {
 	const struct session *s = call->session;
 
 	*end             = s->facts;
 	end->reason      = call->reason;
 	end->wait_status = call->reason == EXIT_exited || call->reason == EXIT_signaled ? call->status : -1;
-	end->wall_ms     = call->clock.started > 0 ? call->ended_ms - call->clock.started : -1;
-	end->setup_ms    = call->clock.started > 0 ? call->clock.started - call->asked_ms : -1;
+	end->figures.wall_ms     = call->clock.started > 0 ? call->ended_ms - call->clock.started : -1;
+	end->figures.setup_ms    = call->clock.started > 0 ? call->clock.started - call->asked_ms : -1;
 	end->started_at  = call->clock.started > 0 ? call->started_at : -1;
-	end->cpu_ms      = call->cpu_ms;
+	end->figures.cpu_ms      = call->cpu_ms;
 	end->exec_errno  = call->exec_errno;
 	end->why         = call->why;
-	run_record_fill(record, call->id, s->run->profile, end);
+	end->warm        = false;
+	*record          = run_record_of(s->run, call->id, end);
 	record->session.is_there     = true;
 	record->session.id           = s->run->id;
 	record->session.context      = call->context ? call->context->name : NULL;
 	record->session.state        = state_of(call);
 	record->session.age_ms       = (int64_t)(call->ended_ms - s->opened_ms);
 	record->session.idle_left_ms = s->state == SESSION_OPEN ? (int64_t)s->limits.idle_ms : 0;
-	record->warm                 = false;
 }
 
 /* Each of several calls at the same time reports all that changed while it ran. *network must live as long as *record. */
@@ -89,7 +89,7 @@ static void take_network(const struct session_call *call, struct record *record,
 static void send_ended(struct session_call *call)
 {
 	struct record    record;
-	struct run_end   end;
+	struct run_result   end;
 	struct net_report network;
 	char             text[RUN_RECORD_ENDED_MAX];
 	struct json_text t = json_text_in(text, sizeof text);
@@ -99,7 +99,7 @@ static void send_ended(struct session_call *call)
 	attempt_call_ended(call, &record);
 	if (!call->connection)
 		return;
-	run_record_put_ended(&t, &record, call->tag, &end);
+	run_record_put_ended(&t, &record, call->tag);
 	json_text_end(&t);
 	connection_send_text(call->connection, t.to, t.len, NULL, 0);
 }

@@ -39,13 +39,9 @@ const struct audit_row audit_rows[] = {
 	{ "tool",              AUDIT_TEXT,   AT(tool),              64,  "tool",              "The tool that a program called; the client reports this, error and code_sha256 of a tool call" },
 	{ "limits_asked",      AUDIT_LIMITS, AT(asked),             0,   NULL,                "The limits of the request, as in a profile" },
 	{ "limits_granted",    AUDIT_LIMITS, AT(granted),           0,   NULL,                "All limits of the run; null for a refusal" },
-	{ "wall_ms",           AUDIT_MS,     AT(wall_ms),           0,   "wall_ms",           "Wall time of the program" },
-	{ "cpu_ms",            AUDIT_MS,     AT(cpu_ms),            0,   "cpu_ms",            "CPU time of all processes of the run" },
-	{ "setup_ms",          AUDIT_MS,     AT(setup_ms),          0,   "setup_ms",          "Time to build the jail" },
-	{ "memory_peak_bytes", AUDIT_COUNT,  AT(memory_peak_bytes), 0,   "memory_peak_bytes", "The most memory at any moment" },
-	{ "pids_peak",         AUDIT_COUNT,  AT(pids_peak),         0,   "pids_peak",         "The most processes and threads" },
-	{ "io_read_bytes",     AUDIT_COUNT,  AT(io_read_bytes),     0,   NULL,                "Bytes read from block devices" },
-	{ "io_write_bytes",    AUDIT_COUNT,  AT(io_write_bytes),    0,   NULL,                "Bytes written to block devices" },
+#define FIGURE(key, type, unit, label, doc) { #key, AUDIT_##unit, AT(figures.key), 0, label, doc },
+#include "run_figures.def"
+#undef FIGURE
 	{ "refused",           AUDIT_TEXT,   AT(refused),           240, "refused",           "System calls that the filter refused to the program, and how often, the first of them: CALL=TIMES, or CALL(ARGUMENTS)=TIMES where it was for these; null where there were none" },
 	{ "network",           AUDIT_TEXT,   AT(network),           480, "network",           "What the program connected to through brig-proxy, the first of it: NAME:PORT, and the reason where it was refused or failed; null without a network" },
 	{ "network_connections", AUDIT_COUNT, AT(network_connections), 0, NULL,              "How many connections these were, with those that were refused or failed" },
@@ -67,13 +63,7 @@ void audit_entry_init(struct audit_entry *entry)
 		.peer_uid          = AUDIT_NONE,
 		.peer_pid          = AUDIT_NONE,
 		.code_bytes        = AUDIT_NONE,
-		.wall_ms           = AUDIT_NONE,
-		.cpu_ms            = AUDIT_NONE,
-		.setup_ms          = AUDIT_NONE,
-		.memory_peak_bytes = AUDIT_NONE,
-		.pids_peak         = AUDIT_NONE,
-		.io_read_bytes     = AUDIT_NONE,
-		.io_write_bytes    = AUDIT_NONE,
+		.figures           = run_figures_none,
 		.suppressed        = AUDIT_NONE,
 		.network_connections = AUDIT_NONE,
 		.network_refused     = AUDIT_NONE,
@@ -130,7 +120,7 @@ static void take_network(struct audit_entry *entry, const struct net_report *rep
 }
 
 /* "socket(AF_PACKET,SOCK_RAW)=3": without blanks, since blanks separate the calls. */
-static void add_refusal(struct words *w, const struct record_refusal *r)
+static void add_refusal(struct words *w, const struct record_refusal *r, uint32_t count)
 {
 	char  argument[REFUSED_TEXT_MAX];
 	char *end = argument;
@@ -139,37 +129,36 @@ static void add_refusal(struct words *w, const struct record_refusal *r)
 		if (*from != ' ')
 			*end++ = *from;
 	*end = 0;
-	add_word(w, "%s%s%s%s=%u", r->call, *argument ? "(" : "", argument, *argument ? ")" : "", r->count);
+	add_word(w, "%s%s%s%s=%u", r->call, *argument ? "(" : "", argument, *argument ? ")" : "", count);
 }
 
 static void take_refused(struct audit_entry *entry, const struct record *record)
 {
-	struct words w = { entry->calls, sizeof entry->calls, 0 };
+	struct words          w = { entry->calls, sizeof entry->calls, 0 };
+	struct record_refusal refusal;
 
-	for (size_t i = 0; i < record->refusals; i++)
-		add_refusal(&w, &record->refused[i]);
+	for (uint32_t i = 0; i < record->result->refused.n; i++) {
+		record_refusal(record, i, &refusal);
+		add_refusal(&w, &refusal, record->result->refused.row[i].count);
+	}
 	entry->refused = w.len ? entry->calls : NULL;
 }
 
 void audit_entry_take_record(struct audit_entry *entry, const struct record *record)
 {
-	entry->run_id            = record->run_id;
-	entry->reason            = (int)record->exit_reason;
-	entry->exit_code         = record->exit_code;
-	entry->signal            = record->signal;
-	entry->wall_ms           = record->wall_ms;
-	entry->cpu_ms            = record->cpu_ms;
-	entry->setup_ms          = record->setup_ms;
-	entry->memory_peak_bytes = record->memory_peak_bytes;
-	entry->pids_peak         = record->pids_peak;
-	entry->io_read_bytes     = record->io_read_bytes;
-	entry->io_write_bytes    = record->io_write_bytes;
+	const struct run_result *result = record->result;
+
+	entry->run_id    = record->run_id;
+	entry->reason    = (int)result->reason;
+	entry->exit_code = run_result_exit_code(result);
+	entry->signal    = run_result_signal(result);
+	entry->figures   = result->figures;
 	take_refused(entry, record);
 	if (record->network)
 		take_network(entry, record->network);
-	if (record->exit_reason == EXIT_setup_failed && record->why.kind != ERR_NONE) {
-		entry->why          = record->why.text;
-		entry->is_callers = record->why.kind == ERR_BAD_SPEC;
+	if (result->reason == EXIT_setup_failed && result->why.kind != ERR_NONE) {
+		entry->why        = result->why.text;
+		entry->is_callers = result->why.kind == ERR_BAD_SPEC;
 	}
 }
 

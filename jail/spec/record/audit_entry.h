@@ -43,8 +43,7 @@ struct audit_entry {
 	const char         *code_sha256; /* of the program; for "tool" of the arguments. NULL: a command, or refused before the code was read */
 	int64_t             code_bytes;
 	struct audit_limits asked, granted;
-	double              wall_ms, cpu_ms, setup_ms;
-	int64_t             memory_peak_bytes, pids_peak, io_read_bytes, io_write_bytes;
+	struct run_figures  figures;
 	const char         *refused;           /* NULL: no system call was refused. audit_entry_take_record() points it at calls */
 	char                calls[AUDIT_CALLS_MAX];
 	const char         *network;           /* NULL: no network. audit_entry_take_record() points it at hosts */
