@@ -95,6 +95,7 @@ struct protocol_request {
 	json_t           *source;
 	int              *fd; /* the descriptors that came with it, if who received it puts them here: a function that keeps one takes it (fd_take()) */
 	size_t            fds;
+	bool              takes_additions; /* whoever received it says so: its answers and its report may have keys that clients of earlier releases refuse */
 };
 
 /* One call of a tool, as the client reports it. */
@@ -121,6 +122,9 @@ bool protocol_is_name(const char *text);
  * program, and none of the first n of before, a list of texts. -1 with *e: why not.
  */
 must_use int protocol_check_shown(const json_t *before, size_t n, const char *name, struct err *e);
+
+/* A hello with a version: answers and reports then have the keys that later releases have added (brig-protocol(7), VERSIONS). A new reference. */
+json_t *protocol_hello(void);
 
 /* --- answers: new references; tag TAG_NONE is left out --- */
 

@@ -52,8 +52,8 @@ static const struct shape run_shape[] = {
 	{ "displays",          SHAPE_ROWS,  SHAPE_MAY,  "What was shown, by the function display and as figures, in order; each is a bundle, with a key for each MIME type in which there is something", bundle_shape },
 	{ "bundle",            SHAPE_OBJECT, SHAPE_MAY, "The value of the last expression as such a bundle, if there is more to it than text", NULL },
 	{ "left_out",          SHAPE_TEXTS, SHAPE_MAY,  "Sentences about what was too large or too much to be shown", NULL },
-	{ "written",           SHAPE_ROWS,  SHAPE_MAY,  "The files below /workspace that the program has written, by name, at most 200", written_shape },
-	{ "workspace",         SHAPE_TEXTS, SHAPE_MAY,  "Names in /workspace, at most 20, if the program missed a file", NULL },
+	{ "written",           SHAPE_ROWS,  SHAPE_MAY,  "The files below /workspace that the program has written, by name, at most 200; see VERSIONS", written_shape },
+	{ "workspace",         SHAPE_TEXTS, SHAPE_MAY,  "Names in /workspace, at most 20, if the program missed a file; see VERSIONS", NULL },
 	{ 0 },
 };
 static const struct shape finding_shape[] = {

@@ -76,7 +76,7 @@ static const struct shape listed_shape[] = {
 	{ "uid",     SHAPE_COUNT, SHAPE_MUST, "The id of its user", NULL },
 	{ "pid",     SHAPE_COUNT, SHAPE_MUST, "The process that asked for it", NULL },
 	{ "comm",    SHAPE_TEXT,  SHAPE_MUST, "The name of that process", NULL },
-	{ "program", SHAPE_TEXT,  SHAPE_MAY,  "The beginning of what runs: a command, a session, or the first line of a program", NULL },
+	{ "program", SHAPE_TEXT,  SHAPE_MAY,  "The beginning of what runs: a command, a session, or the first line of a program; see VERSIONS", NULL },
 	{ "state",   SHAPE_TEXT,  SHAPE_MUST, "starting or running", NULL },
 	{ "age_ms",  SHAPE_COUNT, SHAPE_MUST, "Milliseconds since the request", NULL },
 	{ "mine",    SHAPE_BOOL,  SHAPE_MUST, "Whether it belongs to the user who asks", NULL },

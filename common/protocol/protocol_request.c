@@ -325,6 +325,11 @@ void protocol_request_done(struct protocol_request *r)
 	r->source = NULL;
 }
 
+json_t *protocol_hello(void)
+{
+	return json_pack("{ss si}", "op", request_name(REQUEST_hello), "version", PROTOCOL_VERSION);
+}
+
 const char *run_mode_name(enum run_mode mode)
 {
 	return run_modes[mode];

@@ -403,7 +403,7 @@ class Live:
         if len(self.fds) != (5 if order["tools"] else 4):
             return
         self.count += 1
-        call = RECORD(path=f"<call {self.count}>", source=pread_all(self.fds[0]), codes=[], names=self.names, value=None, result_names=(), earlier={name: self.names[name] for name in RESULTS_OF_CALL if name in self.names}, before=look_at_files())
+        call = RECORD(path=f"<call {self.count}>", source=pread_all(self.fds[0]), codes=[], names=self.names, value=None, result_names=(), earlier={name: self.names[name] for name in RESULTS_OF_CALL if name in self.names}, before=look_at_files(), tells_written=order["written"])
         setrecursionlimit(max(getrecursionlimit(), 1000))
         self.set_streams()
         self.take_pipes()

@@ -37,7 +37,7 @@ def start(argv):
     need("last", "written", "program", *() if imports == "*" else ("policy",), *("value", "bridge", "schema", "tools") if bridge else ())
     if bridge:
         open_tools(int(bridge))
-    return run_report(pipe, names_of(imports), argv[6][2:], argv[7:])
+    return run_report(pipe, mode == "report-written", names_of(imports), argv[6][2:], argv[7:])
 
 
 OURS = globals()

@@ -199,7 +199,7 @@ def report_text(program, error, failure, blocked):
     return (f'{{"result": {result}, "result_repr": {result_repr}, "error": {failure}, '
             f'"variables": {json_texts(variables_of(program.names))}, "exit_code": {exit_code_of(error)}, '
             f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": {json_texts(blocked)}'
-            + (f', "figures": {figures}' if figures else "") + rich + written_json(written, shown) + folder_json(error) + "}")
+            + (f', "figures": {figures}' if figures else "") + rich + (written_json(written, shown) + folder_json(error) if program.tells_written else "") + "}")
 
 
 def told(program, error, write_down=None):
@@ -235,14 +235,15 @@ def report_short(error, blocked):
             f'"security_event": {BLOCKED if blocked else "null"}, "security_warnings": []}}')
 
 
-def run_report(pipe, imports, main, args):
+def run_report(pipe, tells_written, imports, main, args):
     """
+    tells_written: whether the report may have the keys written and workspace.
     main: the program's path, from the working directory on, or absolute if that is not /workspace. "" and "/workspace/" mean the
     main.py that was sent. Any other path is a file in a directory of --ro: that directory then comes first in sys.path.
     """
     folder = WORKSPACE if main[:len(WORKSPACE)] == WORKSPACE else f"{getcwd()}/"
     beside = main not in ("", folder)
-    program = RECORD(folder=folder, path=(main if main[:1] == "/" else folder + main) + ("" if beside else MAIN_FILE), source=b"", codes=[], names={}, result_names=RESULT_NAMES, earlier={}, value=None, before=look_at_files())
+    program = RECORD(folder=folder, path=(main if main[:1] == "/" else folder + main) + ("" if beside else MAIN_FILE), source=b"", codes=[], names={}, result_names=RESULT_NAMES, earlier={}, value=None, before=look_at_files(), tells_written=tells_written)
     sys.argv[:] = [program.path if main[:1] == "/" else main or MAIN_FILE, *args]
     sys.orig_argv[:] = ["python3", "-Es" if beside else "-I", *sys.argv]
     blocked = [] if imports is None else limit_imports(imports)

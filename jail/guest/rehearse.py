@@ -35,7 +35,7 @@ def rehearse_call(code, opened):
     opened += source, server.wake, server.woken
     write(source, code)
     server.fork = lambda work, fd: channel.append(dup(fd)) or NO_PROCESS
-    brigd.sendmsg([b'{"op": "run", "call": 1, "context": 0, "tools": false, "cpu_ms": 1000}'], rights([source]))
+    brigd.sendmsg([b'{"op": "run", "call": 1, "context": 0, "tools": false, "written": true, "cpu_ms": 1000}'], rights([source]))
     server.hear_brigd()
     live = Live(*channel)
     opened += (fd for pair in live.between.values() for fd in pair)

@@ -498,7 +498,7 @@ class Server:
                 reading, writing = pipe()
                 ends.append(reading)
                 given.append(writing)
-            word = f'{{"call": {call}, "tools": {"true" if order["tools"] else "false"}}}'.encode()
+            word = f'{{"call": {call}, "tools": {"true" if order["tools"] else "false"}, "written": {"true" if order.get("written") else "false"}}}'.encode()
             self.hand_over(given, *([self.contexts[number].kept] if number in self.contexts else []), self.kept)
             try:
                 self.begin(number, order, word, [fds[0], *given, *fds[1:]])

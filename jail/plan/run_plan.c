@@ -234,6 +234,13 @@ static int fill_argv(struct command *c, const char *const *first, const json_t *
 	return 0;
 }
 
+static const char *runner_mode(const struct protocol_request *r)
+{
+	if (r->kind == REQUEST_open)
+		return "session";
+	return r->mode == MODE_report && r->takes_additions ? "report-written" : run_mode_name((enum run_mode)r->mode);
+}
+
 /* What comes before the arguments of the request. */
 static int find_first(struct command *c, const struct profile *p, const struct protocol_request *r, const char *const **ret, struct denial *why)
 {
@@ -252,7 +259,7 @@ static int find_first(struct command *c, const struct profile *p, const struct p
 	}
 	if (r->cwd)
 		c->python[2] = lists.main = c->main;
-	if ((r->mode != MODE_script || is_open) && guest_runner_args_build(&c->runner, is_open ? "session" : run_mode_name((enum run_mode)r->mode), &lists, &e) < 0)
+	if ((r->mode != MODE_script || is_open) && guest_runner_args_build(&c->runner, runner_mode(r), &lists, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	return 0;
 }

@@ -153,7 +153,7 @@ void connection_refuse(struct connection *c, const struct protocol_request *requ
 {
 	json_t *error = protocol_error(why, request->tag);
 
-	if (c->takes_facts)
+	if (c->takes_additions)
 		protocol_error_put_facts(error, why);
 	c->server->counts.refused[why->code]++;
 	connection_send(c, error, NULL, 0);

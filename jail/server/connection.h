@@ -21,7 +21,7 @@ struct connection {
 	struct loop_source        source;
 	struct peer               peer;
 	const struct access_rule *access_rule; /* NULL: its access was withdrawn */
-	bool                      takes_facts; /* in denials: its hello had a version */
+	bool                      takes_additions; /* its hello had a version: see brig-protocol(7), VERSIONS */
 	size_t                    runs; /* that have not ended: waiting runs and calls in sessions count too */
 	struct {
 		char     id[RUN_ID_LEN + 1];

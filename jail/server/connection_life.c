@@ -28,8 +28,9 @@ static void serve(struct connection *c, struct datagram *in)
 	struct denial  why;
 	int            r = protocol_parse(&request, in->bytes, (size_t)in->len, in->fds, &why);
 
-	request.fd  = in->fd;
-	request.fds = in->fds;
+	request.fd              = in->fd;
+	request.fds             = in->fds;
+	request.takes_additions = c->takes_additions;
 	if (r < 0 || gate_serve(c, &request, &why) < 0)
 		connection_refuse(c, &request, &why);
 }

@@ -18,10 +18,10 @@ int gate_hello(struct connection *c, const struct protocol_request *request, str
 	json_t *reply = protocol_reply(REQUEST_hello, request->tag);
 
 	(void)why;
-	c->takes_facts |= json_object_get(request->source, "version") != NULL;
+	c->takes_additions |= json_object_get(request->source, "version") != NULL;
 	json_object_set_new(reply, "version", json_integer(PROTOCOL_VERSION));
 	json_object_set_new(reply, "brig", json_string(BRIG_VERSION));
-	json_object_set_new(reply, "features", json_pack("[sssssss]", "report", "files", "tools", "sessions", "network", "terminals", "denials"));
+	json_object_set_new(reply, "features", json_pack("[sssssssss]", "report", "files", "tools", "sessions", "network", "terminals", "denials", "programs", "written"));
 	json_object_set_new(reply, "profiles", profiles(c));
 	json_object_set_new(reply, "quota", gate_quota_json(&c->access_rule->quota));
 	connection_send(c, reply, NULL, 0);

@@ -8,8 +8,8 @@ enum { KEYS_BYTES = 256, RUNS_BYTES = PROTOCOL_MAX - SESSION_LIST_BYTES - KEYS_B
 
 static json_t *row(const struct served_run *r, const struct connection *c, double now)
 {
-	return json_pack("{ss ss sI sI ss ss ss sI sb}", "run", r->id, "profile", r->profile->name, "uid", (json_int_t)r->peer.uid, "pid",
-			 (json_int_t)r->peer.pid, "comm", r->peer.comm, "program", r->program, "state", r->run.started ? "running" : "starting", "age_ms",
+	return json_pack("{ss ss sI sI ss ss* ss sI sb}", "run", r->id, "profile", r->profile->name, "uid", (json_int_t)r->peer.uid, "pid",
+			 (json_int_t)r->peer.pid, "comm", r->peer.comm, "program", c->takes_additions ? r->program : NULL, "state", r->run.started ? "running" : "starting", "age_ms",
 			 (json_int_t)(now - r->asked_ms), "mine", r->peer.uid == c->peer.uid);
 }
 

@@ -283,8 +283,10 @@ static int connect_first(struct brigd_link *l, struct err *e)
 		return -1;
 	fcntl(l->server.sock, F_SETFL, O_NONBLOCK);
 	l->source = (struct loop_source){ .fd = l->server.sock, .ready = on_server, .owner = l };
-	if (loop_add(&l->mcp->loop, &l->source, e) == 0)
+	if (loop_add(&l->mcp->loop, &l->source, e) == 0) {
+		brigd_link_send(l, protocol_hello()); /* for reports that tell what was written */
 		return 0;
+	}
 	(void)brigd_close(&l->server);
 	l->server = BRIGD_NONE;
 	return -1;

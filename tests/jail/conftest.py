@@ -42,7 +42,7 @@ class Guest:
         self.write(source)
         return Done(*self.start(["main.py", *args], stdin), None)
 
-    def __call__(self, source, mode="report", imports="*", modules="*", calls="", args=(), stdin=""):
+    def __call__(self, source, mode="report-written", imports="*", modules="*", calls="", args=(), stdin=""):
         self.write(source)
         reading, writing = os.pipe()
         pieces = []

@@ -71,7 +71,7 @@ class Call:
                 self.text[reading] = b""
                 fds.append(writing)
                 ours.callback(os.close, writing)
-            order = json.dumps({"call": self.number, "tools": tools is not None}).encode()
+            order = json.dumps({"call": self.number, "tools": tools is not None, "written": True}).encode()
             socket.send_fds(live.socket, [order], fds + ([] if tools is None else [tools]))
         self.streams, self.open = list(self.text), set(self.text)
 

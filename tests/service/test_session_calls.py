@@ -1,11 +1,12 @@
 """Sessions by the protocol: what a client hears of its calls, whatever becomes of what executes them."""
+import json
 import os
 import signal
 
 import pytest
 
 from rules import ANN, BOB, SLEEP
-from support import client, host, tiers, warm, warm_load
+from support import client, first_clients, host, tiers, warm, warm_load
 from support import daemon as daemons
 from support.sessions import open_session
 
@@ -84,6 +85,32 @@ def test_a_session_may_have_less_or_more_time_than_its_profile_says(talk):
     assert (opened.opened["idle_ms"], opened.opened["lifetime_ms"]) == (12000, 80000)
     assert opened.value("1 + 1") == 2 and opened.close()["exit_reason"] == "exited"
     assert open_session(talk, limits={"idle_ms": 86400000, "lifetime_ms": 86400000}).value("1 + 1") == 2
+
+
+# --- clients of the first release -----------------------------------------------------------------------------------------
+
+def test_a_client_without_a_version_gets_no_key_that_clients_of_the_first_release_refuse(service, monkeypatch):
+    """Each answer of every test is compared with theirs; here each kind of answer comes, but for waiting, and the reports, which no other test compares."""
+    heard, check = set(), first_clients.check
+    monkeypatch.setattr(first_clients, "check", lambda answer: heard.add(check(answer)))
+    with service.connect() as talk:
+        session = open_session(talk, terminal=True)
+        for told in (*(one.run(program, mode="report") for one in (talk, session) for program in ("open('made', 'w').write('x')", "open('missing')")),):
+            first_clients.check_report("run", json.loads(told.result) if isinstance(told, client.Ended) else told.report)
+        first_clients.check_report("check", json.loads(talk.run("import os", mode="check").result))
+        assert talk.run("import time; time.sleep(60)", limits={"wall_ms": 100}).reason == "timeout_wall"
+        shell = session.start_command("cat", terminal=True)
+        for op in ("resize", "interrupt"):
+            talk.ask(op, run=shell.id, **({"rows": 9, "columns": 9} if op == "resize" else {}))
+        run = talk.start(SLEEP, mode="report", tools=True)
+        for op, keys in (("tools", {"run": run.id}), *((op, {}) for op in ("hello", "list", "stats", "metrics", "explain", "reload")), ("cancel", {"run": run.id})):
+            talk.ask(op, **keys)
+        assert run.finish().reason == "cancelled" and session.put({"a": b"1"}) == {}
+        session.restart()
+        session.close()
+        assert why_not(lambda: talk.ask("close", session=session.id)).code == "not_found"
+    shapes = first_clients.shapes()
+    assert heard == {*shapes["reply"], *shapes["event"], "error"} - {"waiting"}
 
 
 # --- calls that end early -------------------------------------------------------------------------------------------------

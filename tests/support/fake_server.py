@@ -12,6 +12,7 @@ from support import host
 
 FDS_MAX = 17
 STARTED = {"event": "started", "run": "6f0c0d5e-0000-4000-8000-000000000001", "streams": ["stdout", "stderr"], "output_bytes": 1024}
+HELLO = {"reply": "hello", "version": 1, "brig": "0.1.0", "features": [], "profiles": [], "quota": {"runs": None, "memory_bytes": None, "runs_per_minute": None, "sessions": None, "contexts": 16}}
 RECORD = {
     "run_id": STARTED["run"], "profile": "basic", "rootfs": "basic@sha256:00", "exit_reason": "exited", "exit_code": 0, "signal": None, "limits_hit": [], "refused": [],
     "wall_ms": 1.5, "cpu_ms": 1.0, "memory_peak_bytes": 1 << 20, "pids_peak": 1, "io_read_bytes": None, "io_write_bytes": None, "stdout_bytes": None,
@@ -37,7 +38,12 @@ class Connection:
         self.pipes = {}
 
     def receive(self):
-        """The next request, or None when the client is gone; its descriptors are in fds."""
+        """The next request, or None when the client is gone; its descriptors are in fds. A hello with a version, which asks for newer keys, is answered here."""
+        while (request := self.receive_any()) and request["op"] == "hello" and "version" in request:
+            self.send({**HELLO, **({"tag": request["tag"]} if "tag" in request else {})})
+        return request
+
+    def receive_any(self):
         try:
             data, control, _, _ = self.sock.recvmsg(1 << 16, socket.CMSG_SPACE(FDS_MAX * 4))
         except ConnectionResetError: # it has gone without reading its last answer

@@ -6,6 +6,8 @@
 #include "privilege.h"
 #include "text.h"
 
+#include <string.h>
+
 const struct option_row ask_options[] = {
 	OPTION_SWITCH("json", 0, offsetof(struct ask, json), "Print the answer as JSON"),
 	OPTION_END,
@@ -39,9 +41,19 @@ int ask_open(struct brigd *ret, struct err *e)
 	return brigd_connect(ret, BRIGD_SERVICE, e) < 0 ? -1 : privilege_drop(e);
 }
 
+/* Rows of runs have the key program only on a connection whose hello had a version. */
+static int greet(struct brigd *server, const json_t *request, struct err *e)
+{
+	const char  *op    = json_string_value(json_object_get(request, "op"));
+	scoped_json *hello = op && strcmp(op, request_name(REQUEST_list)) == 0 ? protocol_hello() : NULL;
+	scoped_json *reply = hello ? datagram_exchange(server->sock, hello, e) : NULL;
+
+	return hello && !reply ? -1 : 0;
+}
+
 json_t *ask_on(struct brigd *server, json_t *request, struct err *e)
 {
-	json_t *reply = datagram_exchange(server->sock, request, e);
+	json_t *reply = greet(server, request, e) < 0 ? NULL : datagram_exchange(server->sock, request, e);
 
 	json_decref(request);
 	return reply;

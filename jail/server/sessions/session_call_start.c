@@ -110,7 +110,7 @@ static struct session_context *take_context(struct session *s, const char *name)
 /* --- the call --- */
 
 /* No descriptor of the client enters the jail: the text is copied, the socket to its tools is made here. */
-static int ask_for_run(struct session_call *call, const struct program_text *code, struct denial *why)
+static int ask_for_run(struct session_call *call, const struct program_text *code, bool with_written, struct denial *why)
 {
 	struct session *s = call->session;
 	struct err      e;
@@ -124,8 +124,8 @@ static int ask_for_run(struct session_call *call, const struct program_text *cod
 	fds[1]      = pair[1];
 	call->tools = pair[0];
 	if (r == 0)
-		r = session_send(s, json_pack("{ss sI si sI sb}", "op", "run", "call", (json_int_t)call->number, "context", (int)(call->context - s->context), "cpu_ms",
-					     (json_int_t)call->limits.cpu_ms, "tools", call->with_tools), fds, (size_t)1 + call->with_tools);
+		r = session_send(s, json_pack("{ss sI si sI sb sb}", "op", "run", "call", (json_int_t)call->number, "context", (int)(call->context - s->context), "cpu_ms",
+					     (json_int_t)call->limits.cpu_ms, "tools", call->with_tools, "written", with_written), fds, (size_t)1 + call->with_tools);
 	fd_closep(&pair[1]);
 	return r < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-r)) : 0;
 }
@@ -167,7 +167,7 @@ static int ask(struct session_call *call, const struct protocol_request *request
 		r = program_text_open(&code, fds[0], why);
 		if (r == 0) {
 			call->context = take_context(call->session, request->context);
-			r             = ask_for_run(call, &code, why);
+			r             = ask_for_run(call, &code, request->takes_additions, why);
 		}
 	}
 	if (r == 0 && call->session->run->server->audit)

@@ -217,7 +217,7 @@ def rehearse_guest():
     muted = {"register_at_fork": lambda **_: None, "read_file": lambda _: REHEARSAL, "join_threads": lambda: None, "offer_display": lambda: None}
     kept, length = {name: names[name] for name in muted if name in names}, len(names)
     names.update({name: muted[name] for name in kept})
-    act([GUEST.encode(), b"report", b"%d" % fd, b"*", b"*", b"", b"--"], None)
+    act([GUEST.encode(), b"report-written", b"%d" % fd, b"*", b"*", b"", b"--"], None)
     names.update(kept)
     while len(names) > length: # what the rehearsal has added comes last
         names.popitem()
