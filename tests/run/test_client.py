@@ -440,7 +440,7 @@ def test_stats_prints_what_is_known():
     request, done = ask(STATS, "stats")
     assert request == {"op": "stats"} and done.status == 0, done
     assert done.stdout == ("up          1 d 02:03:04, connections 4\nruns        started 5, running 1, waiting 3, refused 2\nended       exited 3, oom 1\n"
-                           "profile     basic: ready 2, building 0, running 1, warm never\ndoor        pid 9, memory 3.0 MiB, cpu 12 ms\nconfined by seccomp, no-caps\n")
+                           "profile     basic: ready 2, building 0, running 1, warm never\nserver      pid 9, memory 3.0 MiB, cpu 12 ms\nconfined by seccomp, no-caps\n")
 
 
 def test_stats_prints_calls_of_tools_where_there_are_some():

@@ -105,13 +105,13 @@ static void print_profiles(const json_t *profiles, FILE *out)
 	}
 }
 
-static void print_process(const json_t *reply, const char *key, FILE *out)
+static void print_process(const json_t *reply, const char *key, const char *name, FILE *out)
 {
 	const json_t *row = json_object_get(reply, key), *cpu = json_object_get(row, "cpu_ms");
 
 	if (!json_is_object(row))
 		return;
-	fprintf(out, "%-11s pid %" JSON_INTEGER_FORMAT, key, ask_figure(row, "pid"));
+	fprintf(out, "%-11s pid %" JSON_INTEGER_FORMAT, name, ask_figure(row, "pid"));
 	print_memory(row, "memory_bytes", "own_bytes", out);
 	if (json_is_number(cpu))
 		fprintf(out, ", cpu %.0f ms", json_number_value(cpu));
@@ -146,8 +146,8 @@ void stats_print_service(const json_t *reply, FILE *out)
 
 void stats_print_processes(const json_t *reply, FILE *out)
 {
-	print_process(reply, "door", out);
-	print_process(reply, "keeper", out);
+	print_process(reply, "door", "server", out); /* keys of version 1 */
+	print_process(reply, "keeper", "monitor", out);
 }
 
 static void print_stats(const json_t *reply)
