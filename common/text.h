@@ -8,6 +8,13 @@
 #pragma once
 #include "defs.h"
 
+#include <string.h>
+
+static inline bool begins_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
 must_use int text_to_u64(const char *text, uint64_t *ret);      /* "64" */
 must_use int text_to_size(const char *text, uint64_t *ret);     /* "64M", "1G", "4096": 1024-based K M G T, optional B or iB */
 must_use int text_to_milli(const char *text, uint64_t *ret);    /* "0.5" -> 500, at most three decimals */

@@ -1,7 +1,7 @@
 /*
  * probe.h - each thing that brig needs of this host, tried for real.
  *
- * A row is a name, which runs need it, and a function that tries it. The
+ * A row (probe.def) is a name, which runs need it, and a function that tries it. The
  * function runs in a forked child of a single-threaded process, may change its
  * own namespaces as it likes, and sends one struct finding through a pipe. A
  * probe that hangs or dies is a finding, too. Nothing outlives probe_run():

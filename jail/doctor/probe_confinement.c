@@ -25,7 +25,7 @@ static bool set_no_new_privs(struct probe *p)
 bool probe_no_new_privs(struct probe *p)
 {
 	return set_no_new_privs(p) &&
-	       (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || probe_missing(p, "no_new_privs said yes and is off", ""));
+	       (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || probe_missing(p, "no_new_privs was set and is off", ""));
 }
 
 /* clang-format off */
@@ -37,14 +37,6 @@ static const struct {
 	{ SECCOMP_RET_ERRNO,        "SECCOMP_RET_ERRNO" },
 };
 /* clang-format on */
-
-static bool has_actions(struct probe *p)
-{
-	for (size_t i = 0; i < ARRAY_LEN(actions); i++)
-		if (!did(p, syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &actions[i].action), "%s", actions[i].name))
-			return false;
-	return true;
-}
 
 /* getppid answers EXDEV, getpgid kills, everything else is allowed. */
 static bool install_filter(struct probe *p)
@@ -82,8 +74,12 @@ static bool filter_bites(struct probe *p)
 
 bool probe_seccomp(struct probe *p)
 {
-	return set_no_new_privs(p) && has_actions(p) && install_filter(p) && filter_bites(p) &&
-	       probe_detail(p, p->at->seccomp == 2 ? "filters, below the one under which brig was started" : "errno and kill-process filters");
+	for (size_t i = 0; i < ARRAY_LEN(actions); i++)
+		if (!did(p, syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &actions[i].action), "%s", actions[i].name))
+			return false;
+	return set_no_new_privs(p) && install_filter(p) && filter_bites(p) &&
+	       probe_detail(p, p->at->seccomp == 2 ? "filters, below the one under which brig was started" :
+	                                             "errno and kill-process filters");
 }
 
 bool probe_landlock(struct probe *p)
@@ -116,22 +112,16 @@ static bool empty_bounding_set(struct probe *p)
 	return true;
 }
 
-static bool empty_sets(struct probe *p)
+bool probe_capabilities(struct probe *p)
 {
 	struct __user_cap_header_struct head    = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct   none[2] = { { 0 } };
-
-	return did(p, syscall(SYS_capset, &head, none), "capset");
-}
-
-bool probe_capabilities(struct probe *p)
-{
 	unsigned long locks = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
 	                      SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 
 	return room_enter(p, 0) && did(p, prctl(PR_SET_SECUREBITS, locks, 0, 0, 0), "prctl(PR_SET_SECUREBITS)") &&
 	       did(p, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "prctl(PR_CAP_AMBIENT_CLEAR_ALL)") &&
-	       empty_bounding_set(p) && empty_sets(p) &&
+	       empty_bounding_set(p) && did(p, syscall(SYS_capset, &head, none), "capset") &&
 	       (unshare(CLONE_NEWUTS) < 0 || probe_missing(p, "capabilities were dropped and still work", "")) &&
 	       probe_detail(p, "bounding set empty, securebits locked");
 }

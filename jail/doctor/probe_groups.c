@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { PATH_ROOM = 1024 };
+enum { PATH_BYTES = 1024 };
 
 /* clang-format off */
 static const struct controller {
@@ -35,33 +35,21 @@ static const struct controller {
 enum { C_MEMORY, C_PIDS, C_CPU, C_CPUACCT, C_IO };
 
 /* The group that we are in, in the hierarchy of one controller. */
-struct place {
-	char top[PATH_ROOM]; /* where the hierarchy is mounted */
-	char own[PATH_ROOM]; /* our group below it: "" or "/a/b" */
+struct group_place {
+	char top[PATH_BYTES]; /* where the hierarchy is mounted */
+	char own[PATH_BYTES]; /* our group below it: "" or "/a/b" */
 	bool v2;
 };
-
-static bool has_v2_controller(const char *top, const char *name)
-{
-	char path[PATH_ROOM + 32], list[256];
-
-	snprintf(path, sizeof path, "%s/cgroup.controllers", top);
-	return line_read(path, list, sizeof list) && cg_list_has(list, name);
-}
 
 /* c == NULL: any v2 hierarchy */
 static bool carries(const struct mountinfo *m, const struct controller *c)
 {
-	if (strcmp(m->type, "cgroup2") == 0)
-		return !c || has_v2_controller(m->at, c->v2);
-	return c && strcmp(m->type, "cgroup") == 0 && cg_list_has(m->options, c->v1);
-}
+	char path[sizeof m->at + 32], list[256];
 
-static bool is_group_dir(const char *path)
-{
-	struct statfs s;
-
-	return statfs(path, &s) == 0 && (s.f_type == CGROUP_SUPER_MAGIC || s.f_type == CGROUP2_SUPER_MAGIC);
+	if (strcmp(m->type, "cgroup2") != 0)
+		return c && strcmp(m->type, "cgroup") == 0 && cg_list_has(m->options, c->v1);
+	snprintf(path, sizeof path, "%s/cgroup.controllers", m->at);
+	return !c || (line_read(path, list, sizeof list) && cg_list_has(list, c->v2));
 }
 
 enum found { FOUND, FOUND_NONE, FOUND_HIDDEN, FOUND_ELSEWHERE, FOUND_BLIND };
@@ -72,15 +60,16 @@ static enum found find_mount(const struct controller *c, struct mountinfo *ret)
 	scoped_bytes     text = { 0 };
 	struct mountinfo m;
 	struct err       ignored;
+	struct statfs    s;
 	size_t           at    = 0;
 	enum found       found = FOUND_NONE;
 
 	if (file_read(AT_FDCWD, "/proc/self/mountinfo", MIB, &text, &ignored) < 0)
 		return FOUND_BLIND;
 	while (mountinfo_next(text.data, text.len, &at, &m)) {
-		if (strncmp(m.type, "cgroup", 6) != 0 || (found == FOUND && strcmp(m.at, ret->at) != 0))
+		if (!begins_with(m.type, "cgroup") || (found == FOUND && strcmp(m.at, ret->at) != 0))
 			continue;
-		if (!is_group_dir(m.at)) {
+		if (statfs(m.at, &s) < 0 || (s.f_type != CGROUP_SUPER_MAGIC && s.f_type != CGROUP2_SUPER_MAGIC)) {
 			found = FOUND_HIDDEN;
 		} else if (carries(&m, c)) {
 			found = FOUND;
@@ -90,17 +79,17 @@ static enum found find_mount(const struct controller *c, struct mountinfo *ret)
 	return found;
 }
 
-static enum found find_place(const struct controller *c, struct place *ret)
+static enum found find_place(const struct controller *c, struct group_place *ret)
 {
 	scoped_bytes     text = { 0 };
 	struct mountinfo m;
-	struct place     h;
+	struct group_place     h;
 	struct err       ignored;
 	enum found       found = find_mount(c, &m);
 
 	if (found != FOUND)
 		return found;
-	h = (struct place){ .v2 = strcmp(m.type, "cgroup2") == 0 };
+	h = (struct group_place){ .v2 = strcmp(m.type, "cgroup2") == 0 };
 	snprintf(h.top, sizeof h.top, "%s", m.at);
 	if (file_read(AT_FDCWD, "/proc/self/cgroup", MIB, &text, &ignored) < 0)
 		return FOUND_BLIND;
@@ -126,21 +115,15 @@ static bool is_switched_off(const char *v1)
 	return off;
 }
 
-static bool tell_off(struct probe *p, const char *name)
-{
-	char cause[160], fix[160];
-
-	snprintf(cause, sizeof cause, "the controller %s was disabled when this kernel booted", name);
-	snprintf(fix, sizeof fix, "boot with cgroup_enable=%s and without cgroup_disable=%s", name, name);
-	return probe_missing(p, cause, fix);
-}
-
-static bool tell_absent(struct probe *p, const struct controller *c, enum found found)
+static bool miss_hierarchy(struct probe *p, const struct controller *c, enum found found)
 {
 	char cause[200], fix[200];
 
-	if (c && found == FOUND_NONE && is_switched_off(c->v1))
-		return tell_off(p, c->v1);
+	if (c && found == FOUND_NONE && is_switched_off(c->v1)) {
+		snprintf(cause, sizeof cause, "the controller %s was disabled when this kernel booted", c->v1);
+		snprintf(fix, sizeof fix, "boot with cgroup_enable=%s and without cgroup_disable=%s", c->v1, c->v1);
+		return probe_missing(p, cause, fix);
+	}
 	if (found == FOUND_BLIND)
 		return probe_missing(p, "cannot read /proc/self: no way to find the cgroup tree", "mount -t proc proc /proc");
 	if (found == FOUND_HIDDEN)
@@ -148,7 +131,8 @@ static bool tell_absent(struct probe *p, const struct controller *c, enum found 
 		                     "umount /sys/fs/cgroup (what lies over it), or start brig where the tree can be seen");
 	if (found == FOUND_ELSEWHERE)
 		return probe_missing(p, "the cgroup tree that is mounted does not contain our own group",
-		                     "mount the tree of our own cgroup namespace, or start brig where /proc/self/cgroup names a group below the mount");
+		                     "mount the tree of our own cgroup namespace, or start brig where /proc/self/cgroup names a group "
+		                     "below the mount");
 	snprintf(cause, sizeof cause, "no cgroup file system with %s is mounted", c ? c->v2 : "version 2");
 	if (c && p->at->where == WHERE_PLAIN)
 		snprintf(fix, sizeof fix, "mount -t cgroup2 cgroup2 /sys/fs/cgroup (v1: mount -t cgroup -o %s cgroup DIR)", c->v1);
@@ -159,7 +143,7 @@ static bool tell_absent(struct probe *p, const struct controller *c, enum found 
 
 /* A child group, which is removed at the end of the variable's scope. */
 struct leaf {
-	char path[2 * PATH_ROOM]; /* "" when there is none */
+	char path[2 * PATH_BYTES]; /* "" when there is none */
 	int  above, fd;           /* the group above, and the child group */
 	bool v2;
 	char enabled[16];         /* "-memory" when we switched it on in the group above: written there to switch it off again */
@@ -205,13 +189,13 @@ static bool switch_on(struct leaf *l, const char *name)
 	return true;
 }
 
-static bool tell_denied(struct probe *p, const struct leaf *l, int errnum, const char *what, const char *where)
+static bool leaf_refused(struct probe *p, const struct leaf *l, int errnum, const char *what, const char *where)
 {
 	const char *fix = where_writable(p->at->where);
 
 	if ((errnum == EACCES || errnum == EPERM) && !p->at->is_root)
-		fix = !l->v2 ? "plain users get no control groups with cgroup v1: boot with systemd.unified_cgroup_hierarchy=1, or run brig as root "
-		               "(the service: brigd(8), HOSTS WITH CGROUP V1)" :
+		fix = !l->v2 ? "plain users get no control groups with cgroup v1: boot with systemd.unified_cgroup_hierarchy=1, "
+		               "or run brig as root (the service: brigd(8), HOSTS WITH CGROUP V1)" :
 		      p->at->where == WHERE_SERVICE ? fix : "systemd-run --user --scope -p Delegate=yes brig ...";
 	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "%s %s", what, where);
 	return p->finding.by != REFUSER_FILTER && probe_advise(p, fix);
@@ -234,24 +218,16 @@ static const char *fix_busy(const struct probe *p, const char *where, char *buf,
 	return buf;
 }
 
-static bool tell_busy(struct probe *p, const char *where)
-{
-	char cause[PATH_ROOM + 80], fix[320];
-
-	snprintf(cause, sizeof cause, "%.900s is delegated to this user, but has other processes, so it cannot enable controllers: EBUSY", where);
-	p->finding.errnum = EBUSY;
-	return probe_missing(p, cause, fix_busy(p, where, fix, sizeof fix));
-}
-
 /* A group can only hand out the controllers that the group above has switched on. */
-static bool tell_not_handed_out(struct probe *p, int errnum, const char *name, const char *where)
+static bool controller_refused(struct probe *p, int errnum, const char *name, const char *where)
 {
 	const char *unit = strrchr(where, '/') + 1, *dot = strrchr(unit, '.');
 	char        fix[200];
 
 	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "switch on %s in %s/cgroup.subtree_control", name, where);
 	if (!p->at->is_root && !p->at->is_monitor)
-		return probe_advise(p, "as root: in /etc/systemd/system/user@.service.d/delegate.conf say [Service] Delegate=cpu cpuset io memory pids");
+		return probe_advise(p, "as root: in /etc/systemd/system/user@.service.d/delegate.conf write "
+		                       "[Service] Delegate=cpu cpuset io memory pids");
 	if (dot && strcmp(dot, ".slice") == 0 && strcmp(name, "io") == 0)
 		snprintf(fix, sizeof fix, "systemctl set-property %.80s IOAccounting=yes", unit);
 	else if (dot && strcmp(dot, ".service") == 0)
@@ -265,11 +241,11 @@ static bool leaf_make(struct probe *p, const char *above, const struct controlle
 {
 	l->above = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (l->above < 0)
-		return tell_denied(p, l, errno, "open", above);
+		return leaf_refused(p, l, errno, "open", above);
 	if (l->v2 && c && !switch_on(l, c->v2))
-		return tell_not_handed_out(p, errno, c->v2, above);
+		return controller_refused(p, errno, c->v2, above);
 	if (mkdirat(l->above, p->at->tag, 0755) < 0)
-		return tell_denied(p, l, errno, "mkdir in", above);
+		return leaf_refused(p, l, errno, "mkdir in", above);
 	snprintf(l->name, sizeof l->name, "%s", p->at->tag);
 	snprintf(l->path, sizeof l->path, "%.*s/%s", (int)(sizeof l->path - sizeof l->name - 2), above, l->name);
 	l->fd = openat(l->above, l->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -278,10 +254,10 @@ static bool leaf_make(struct probe *p, const char *above, const struct controlle
 
 /*
  * The group in which a launcher would make the leaf: on v1 our own group, on v2
- * the one that cg_dir.h says. False, with our own group in ret and errno,
+ * the one that cg_dir.h names. False, with our own group in ret and errno,
  * when there is none.
  */
-static bool find_above(const struct place *h, char *ret, size_t len)
+static bool find_above(const struct group_place *h, char *ret, size_t len)
 {
 	struct cg_dir place;
 
@@ -297,29 +273,24 @@ static bool find_above(const struct place *h, char *ret, size_t len)
 
 static bool leaf_open(struct probe *p, const struct controller *c, struct leaf *l)
 {
-	struct place h;
-	char        above[2 * PATH_ROOM];
-	enum found   found = find_place(c, &h);
+	struct group_place h;
+	char        above[2 * PATH_BYTES], cause[PATH_BYTES + 80], fix[320];
+	enum found  found = find_place(c, &h);
 
 	if (found != FOUND)
-		return tell_absent(p, c, found);
+		return miss_hierarchy(p, c, found);
 	l->v2 = h.v2;
 	if (find_above(&h, above, sizeof above))
 		return leaf_make(p, above, c, l);
-	if (errno == EBUSY)
-		return tell_busy(p, above);
-	return leaf_make(p, above, NULL, l) && probe_missing(p, "no group that may hold jails", ""); /* mostly leaf_make() fails and says why */
+	if (errno != EBUSY) /* mostly leaf_make() fails and writes the reason */
+		return leaf_make(p, above, NULL, l) && probe_missing(p, "no group that may hold jails", "");
+	snprintf(cause, sizeof cause,
+	         "%.900s is delegated to this user, but has other processes, so it cannot enable controllers: EBUSY", above);
+	p->finding.errnum = EBUSY;
+	return probe_missing(p, cause, fix_busy(p, above, fix, sizeof fix));
 }
 
-/* clang-format off */
-struct knob {
-	unsigned    controller;
-	const char *v1, *v2;        /* the file */
-	const char *v1_set, *v2_set; /* the value to write and read back; NULL: the file is only read */
-};
-/* clang-format on */
-
-static bool tell_no_file(struct probe *p, const char *file)
+static bool miss_file(struct probe *p, const char *file)
 {
 	struct refusal r = { .config = p->row->config, .since = p->row->since };
 	char           cause[96], fix[160];
@@ -330,46 +301,45 @@ static bool tell_no_file(struct probe *p, const char *file)
 	return probe_missing(p, cause, refusal_fix(&r, REFUSER_KERNEL, p->at, fix, sizeof fix));
 }
 
-static bool turn(struct probe *p, const struct leaf *l, const char *file, const char *value)
+static bool knob_write(struct probe *p, const struct leaf *l, const char *file, const char *value)
 {
 	char back[64];
 
 	if (value && file_put(l->fd, file, value) < 0)
-		return errno == ENOENT ? tell_no_file(p, file) : did(p, -1, "write %s to %s", value, file);
+		return errno == ENOENT ? miss_file(p, file) : did(p, -1, "write %s to %s", value, file);
 	if (!cg_read_file(l->fd, file, back, sizeof back))
-		return errno == ENOENT ? tell_no_file(p, file) : did(p, -1, "read %s", file);
+		return errno == ENOENT ? miss_file(p, file) : did(p, -1, "read %s", file);
 	return !value || strncmp(back, value, strlen(value)) == 0 ||
 	       did_refused(p, (struct refusal){ .errnum = ERANGE }, "%s kept %.20s in place of %s", file, back, value);
 }
 
-static bool try_knob(struct probe *p, const struct knob *k)
-{
-	scoped_leaf l = LEAF_NONE;
+/* clang-format off */
+static const struct knob {
+	const char *row;
+	unsigned    controller;
+	const char *v1, *v2;         /* the file */
+	const char *v1_set, *v2_set; /* the value to write and read back; NULL: the file is only read */
+} knobs[] = {
+	{ "memory-limit", C_MEMORY,  "memory.limit_in_bytes",     "memory.max",  "16777216", "16777216" },
+	{ "pids-limit",   C_PIDS,    "pids.max",                  "pids.max",    "16",       "16" },
+	{ "cpu-limit",    C_CPU,     "cpu.cfs_quota_us",          "cpu.max",     "50000",    "50000 100000" },
+	{ "cpu-time",     C_CPUACCT, "cpuacct.usage",             "cpu.stat",    NULL,       NULL },
+	{ "memory-peak",  C_MEMORY,  "memory.max_usage_in_bytes", "memory.peak", NULL,       NULL },
+	{ "pids-peak",    C_PIDS,    "pids.peak",                 "pids.peak",   NULL,       NULL },
+};
+/* clang-format on */
 
+bool probe_knob(struct probe *p)
+{
+	const struct knob *k = knobs;
+	scoped_leaf        l = LEAF_NONE;
+
+	while (strcmp(k->row, p->row->name) != 0)
+		k++;
 	if (!leaf_open(p, &controllers[k->controller], &l) ||
-	    !turn(p, &l, l.v2 ? k->v2 : k->v1, l.v2 ? k->v2_set : k->v1_set))
+	    !knob_write(p, &l, l.v2 ? k->v2 : k->v1, l.v2 ? k->v2_set : k->v1_set))
 		return false;
 	return probe_detail(p, "%s, %s", l.v2 ? "v2" : "v1", l.v2 ? k->v2 : k->v1);
-}
-
-bool probe_memory_limit(struct probe *p)
-{
-	return try_knob(p, &(struct knob){ C_MEMORY, "memory.limit_in_bytes", "memory.max", "16777216", "16777216" });
-}
-
-bool probe_pids_limit(struct probe *p)
-{
-	return try_knob(p, &(struct knob){ C_PIDS, "pids.max", "pids.max", "16", "16" });
-}
-
-bool probe_cpu_limit(struct probe *p)
-{
-	return try_knob(p, &(struct knob){ C_CPU, "cpu.cfs_quota_us", "cpu.max", "50000", "50000 100000" });
-}
-
-bool probe_cpu_time(struct probe *p)
-{
-	return try_knob(p, &(struct knob){ C_CPUACCT, "cpuacct.usage", "cpu.stat", NULL, NULL });
 }
 
 bool probe_io_figures(struct probe *p)
@@ -381,17 +351,7 @@ bool probe_io_figures(struct probe *p)
 	if (!l.v2)
 		return probe_degraded(p, "blkio of cgroup v1 does not know whose a write-back is: the figures are null",
 				      "boot with systemd.unified_cgroup_hierarchy=1");
-	return turn(p, &l, "io.stat", NULL) && probe_detail(p, "v2, io.stat");
-}
-
-bool probe_memory_peak(struct probe *p)
-{
-	return try_knob(p, &(struct knob){ C_MEMORY, "memory.max_usage_in_bytes", "memory.peak", NULL, NULL });
-}
-
-bool probe_pids_peak(struct probe *p)
-{
-	return try_knob(p, &(struct knob){ C_PIDS, "pids.peak", "pids.peak", NULL, NULL });
+	return knob_write(p, &l, "io.stat", NULL) && probe_detail(p, "v2, io.stat");
 }
 
 bool probe_swap_limit(struct probe *p)
@@ -403,8 +363,8 @@ bool probe_swap_limit(struct probe *p)
 	if (faccessat(l.fd, l.v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes", F_OK, 0) < 0)
 		return probe_missing(p, "this kernel does not account for swap", "boot with swapaccount=1, or: swapoff -a");
 	if (l.v2)
-		return turn(p, &l, "memory.swap.max", "0") && probe_detail(p, "v2, memory.swap.max");
-	return turn(p, &l, "memory.limit_in_bytes", "16777216") && turn(p, &l, "memory.memsw.limit_in_bytes", "16777216") &&
+		return knob_write(p, &l, "memory.swap.max", "0") && probe_detail(p, "v2, memory.swap.max");
+	return knob_write(p, &l, "memory.limit_in_bytes", "16777216") && knob_write(p, &l, "memory.memsw.limit_in_bytes", "16777216") &&
 	       probe_detail(p, "v1, memory.memsw.limit_in_bytes");
 }
 
@@ -477,10 +437,10 @@ bool probe_group_kill(struct probe *p)
 		return false;
 	}
 	return did(p, waitpid(child, &status, 0), "waitpid") &&
-	       (WIFSIGNALED(status) || probe_missing(p, "cgroup.kill said yes and killed nothing", ""));
+	       (WIFSIGNALED(status) || probe_missing(p, "cgroup.kill was written and killed nothing", ""));
 }
 
-static void leave(const char *place)
+static void group_leave(const char *place)
 {
 	scoped_fd dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -490,9 +450,9 @@ static void leave(const char *place)
 
 bool probe_group_version(struct probe *p)
 {
-	char        above[2 * PATH_ROOM];
+	char        above[2 * PATH_BYTES];
 	unsigned    on[2] = { 0, 0 }; /* controllers by version */
-	struct place h;
+	struct group_place h;
 
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
 		if (find_place(&controllers[i], &h) == FOUND)
@@ -503,7 +463,7 @@ bool probe_group_version(struct probe *p)
 		return probe_detail(p, "hybrid: of %u controllers that brig uses, %u are on v1", on[0] + on[1], on[0]);
 	if (!find_above(&h, above, sizeof above))
 		return probe_detail(p, "v2, %u controllers; no group for jails from %s upwards", on[1], above + strlen(h.top));
-	leave(above);
+	group_leave(above);
 	return probe_detail(p, "v2, %u controllers; jails are below %s/brig", on[1], above + strlen(h.top));
 }
 
@@ -512,42 +472,42 @@ bool probe_socket_memory(struct probe *p)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), ours = cg_socket_bytes();
 	unsigned long long low, pressure, high;
-	char        text[96], of_jails[32], of_host[32], cause[200], fix[120];
-	struct place       h;
+	char               text[96], of_jails[32], of_host[32], cause[200], fix[120];
+	struct group_place h;
 
 	if (!line_read("/proc/sys/net/ipv4/tcp_mem", text, sizeof text) || sscanf(text, "%llu %llu %llu", &low, &pressure, &high) != 3)
 		return probe_detail(p, "unknown: /proc/sys/net/ipv4/tcp_mem cannot be read");
 	text_from_size(pressure * page, of_host, sizeof of_host);
 	if (find_place(&controllers[C_MEMORY], &h) != FOUND || h.v2)
-		return probe_detail(p, "TCP of this host slows down from %s; sockets of a jail count as its memory, if anything counts them", of_host);
+		return probe_detail(p, "TCP of this host slows down from %s; "
+		                       "sockets of a jail count as its memory, if anything counts them", of_host);
 	text_from_size(ours, of_jails, sizeof of_jails);
 	probe_detail(p, "at most %s, TCP of this host slows down from %s", of_jails, of_host);
 	if (ours <= pressure * page)
 		return true;
-	snprintf(cause, sizeof cause, "sockets of all jails may hold %s, and all TCP of this host slows down from %s (net.ipv4.tcp_mem)", of_jails, of_host);
-	snprintf(fix, sizeof fix, "sysctl -w net.ipv4.tcp_mem='%llu %llu %llu'", (unsigned long long)(ours / page * 3 / 2), (unsigned long long)(ours / page * 2),
-		 (unsigned long long)(ours / page * 3));
+	snprintf(cause, sizeof cause, "sockets of all jails may hold %s, and all TCP of this host slows down from %s (net.ipv4.tcp_mem)",
+	         of_jails, of_host);
+	snprintf(fix, sizeof fix, "sysctl -w net.ipv4.tcp_mem='%llu %llu %llu'", (unsigned long long)(ours / page * 3 / 2),
+	         (unsigned long long)(ours / page * 2), (unsigned long long)(ours / page * 3));
 	return probe_degraded(p, cause, fix);
 }
 
-static void sweep(const struct controller *c, const char *tag)
+static void group_sweep(const struct controller *c, const char *tag)
 {
-	struct place h;
-	char        above[2 * PATH_ROOM], path[2 * PATH_ROOM + 64];
+	struct group_place h;
+	char               above[2 * PATH_BYTES], path[2 * PATH_BYTES + 64];
 
-	if (find_place(c, &h) != FOUND)
-		return;
-	if (!find_above(&h, above, sizeof above))
+	if (find_place(c, &h) != FOUND || !find_above(&h, above, sizeof above))
 		return;
 	snprintf(path, sizeof path, "%s/%s", above, tag);
 	remove_group(AT_FDCWD, path);
 	if (h.v2)
-		leave(above);
+		group_leave(above);
 }
 
 void groups_sweep(const struct surroundings *at)
 {
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		sweep(&controllers[i], at->tag);
-	sweep(NULL, at->tag);
+		group_sweep(&controllers[i], at->tag);
+	group_sweep(NULL, at->tag);
 }

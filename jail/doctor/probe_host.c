@@ -65,7 +65,8 @@ bool probe_namespace_limits(struct probe *p)
 		return probe_detail(p, "unknown: /proc/sys/user cannot be read");
 	probe_detail(p, "at most %lld jails at once, by user.max_%s_namespaces", fewest, which);
 	if (statvfs("/proc/sys/user", &fs) == 0 && fs.f_flag & ST_RDONLY)
-		return probe_degraded(p, "/proc/sys/user is read-only: a program is kept from making namespaces by the filter alone, and profile strict is refused",
+		return probe_degraded(p, "/proc/sys/user is read-only: a program is kept from making namespaces by the filter alone, and "
+		                         "profile strict is refused",
 				      "mount -o remount,bind,rw /proc/sys, or start the container with a /proc/sys that can be written to");
 	if (fewest == 0 || fewest >= 64)
 		return true;
@@ -90,5 +91,6 @@ bool probe_protected_hardlinks(struct probe *p)
 
 	probe_detail(p, value < 0 ? "unknown" : "fs.protected_hardlinks is %lld", value);
 	return value != 0 ||
-	       probe_degraded(p, "the sysctl fs.protected_hardlinks is 0: any user may link to any file", "sysctl -w fs.protected_hardlinks=1");
+	       probe_degraded(p, "the sysctl fs.protected_hardlinks is 0: any user may link to any file",
+	                      "sysctl -w fs.protected_hardlinks=1");
 }

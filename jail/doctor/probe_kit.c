@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "probe_kit.h"
 
+#include "child_wait.h"
 #include "fd.h"
 #include "file.h"
 
@@ -31,15 +32,7 @@ static const struct {
 };
 /* clang-format on */
 
-static const char *unit_settings(const char *row)
-{
-	for (size_t i = 0; i < ARRAY_LEN(units); i++)
-		if (strcmp(units[i].row, row) == 0)
-			return units[i].settings;
-	return NULL;
-}
-
-static bool printf_like(3, 0) tell(struct probe *p, struct refusal r, const char *fmt, va_list ap)
+static bool printf_like(3, 0) refusal_report(struct probe *p, struct refusal r, const char *fmt, va_list ap)
 {
 	struct finding *f = &p->finding;
 	char            why[160];
@@ -47,10 +40,11 @@ static bool printf_like(3, 0) tell(struct probe *p, struct refusal r, const char
 
 	r.config  = r.config ? r.config : p->row->config;
 	r.since   = r.since ? r.since : p->row->since;
-	r.unit    = r.unit ? r.unit : unit_settings(p->row->name);
+	for (size_t i = 0; !r.unit && i < ARRAY_LEN(units); i++)
+		r.unit = strcmp(units[i].row, p->row->name) == 0 ? units[i].settings : NULL;
 	f->result = RESULT_MISSING;
 	f->errnum = r.errnum;
-	f->by  = refusal_by(&r, p->at);
+	f->by     = refusal_by(&r, p->at);
 	n         = vsnprintf(f->cause, sizeof f->cause, fmt, ap);
 	refusal_cause(&r, f->by, why, sizeof why);
 	if (n >= 0 && (size_t)n < sizeof f->cause)
@@ -67,7 +61,7 @@ bool did(struct probe *p, long r, const char *fmt, ...)
 	if (r >= 0)
 		return true;
 	va_start(ap, fmt);
-	tell(p, (struct refusal){ .errnum = saved }, fmt, ap);
+	refusal_report(p, (struct refusal){ .errnum = saved }, fmt, ap);
 	va_end(ap);
 	return false;
 }
@@ -77,7 +71,7 @@ bool did_refused(struct probe *p, struct refusal r, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	tell(p, r, fmt, ap);
+	refusal_report(p, r, fmt, ap);
 	va_end(ap);
 	return false;
 }
@@ -120,7 +114,7 @@ bool mounted(struct probe *p, const char *what, const char *on, const char *type
 	if (mount(what, on, type, flags, options) == 0)
 		return true;
 	r.errnum = errno;
-	if (mount("brig", "/nowhere-brig-doctor", type, flags, NULL) < 0) /* the kernel looks up the path first: it answers ENOENT */
+	if (mount("brig", "/nowhere-brig-doctor", type, flags, NULL) < 0) /* the kernel looks up the path first: ENOENT */
 		r.twin = errno;
 	return did_refused(p, r, "mount %s on %s", type ? type : what ? what : "propagation", on);
 }
@@ -147,7 +141,7 @@ static bool unshare_one(struct probe *p, size_t i)
 	if (unshare(namespaces[i].flag) == 0)
 		return true;
 	r.errnum = errno;
-	if (unshare(namespaces[i].flag | CLONE_PTRACE) < 0) /* CLONE_PTRACE is invalid for unshare: the kernel answers EINVAL */
+	if (unshare(namespaces[i].flag | CLONE_PTRACE) < 0) /* an invalid flag: the kernel answers EINVAL */
 		r.twin = errno;
 	return did_refused(p, r, "unshare(%s)", namespaces[i].name);
 }
@@ -207,10 +201,8 @@ bool room_enter(struct probe *p, int flags)
 /* Ends as the child has ended, so that a child killed by a seccomp filter is reported as such. */
 static _Noreturn void end_like(pid_t child)
 {
-	int status = 0;
+	int status = child_wait(child);
 
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
 	if (WIFSIGNALED(status)) {
 		signal(WTERMSIG(status), SIG_DFL);
 		raise(WTERMSIG(status));

@@ -3,6 +3,8 @@
 
 #include "fd.h"
 #include "file.h"
+#include "mountinfo.h"
+#include "text.h"
 #include "sys.h"
 
 #include <fcntl.h>
@@ -18,22 +20,22 @@
 /* Lists up to three mounts that cover parts of /proc, as "/proc/sys, /proc/kcore"; returns how many there are. */
 static unsigned list_masks(char *buf, size_t len)
 {
-	FILE    *f = fopen("/proc/self/mountinfo", "re");
-	char     line[1024], at[256];
-	unsigned n = 0;
-	size_t   used = 0;
+	scoped_bytes     text = { 0 };
+	struct mountinfo m;
+	struct err       ignored;
+	size_t           at = 0, used = 0;
+	unsigned         n  = 0;
 
 	buf[0] = 0;
-	while (f && fgets(line, sizeof line, f)) {
-		if (sscanf(line, "%*s %*s %*s %*s %255s", at) != 1 || strncmp(at, "/proc/", 6) != 0)
+	if (file_read(AT_FDCWD, "/proc/self/mountinfo", MIB, &text, &ignored) < 0)
+		return 0;
+	while (mountinfo_next(text.data, text.len, &at, &m)) {
+		/* The directory below binfmt_misc is empty: the kernel allows a mount there. */
+		if (!begins_with(m.at, "/proc/") || strcmp(m.at, "/proc/sys/fs/binfmt_misc") == 0)
 			continue;
-		if (strcmp(at, "/proc/sys/fs/binfmt_misc") == 0)
-			continue; /* the directory below is empty: the kernel allows a mount there */
 		if (n++ < 3 && used < len)
-			used += (size_t)snprintf(buf + used, len - used, "%s%s", n > 1 ? ", " : "", at);
+			used += (size_t)snprintf(buf + used, len - used, "%s%s", n > 1 ? ", " : "", m.at);
 	}
-	if (f)
-		fclose(f);
 	return n;
 }
 
@@ -42,7 +44,7 @@ static unsigned list_masks(char *buf, size_t len)
  * procfs only to a process that can see all of a first one. It answers EPERM,
  * which has a dozen other causes, so the masks were counted in mountinfo.
  */
-static bool tell_masked(struct probe *p, bool is_root, const char *masks, unsigned n)
+static bool procfs_masked(struct probe *p, bool is_root, const char *masks, unsigned n)
 {
 	char cause[256];
 
@@ -69,24 +71,24 @@ static bool is_root_of_host(const struct probe *p)
 	return p->at->is_root && inside == 0 && outside == 0 && count == UINT32_MAX;
 }
 
-static bool mount_proc(struct probe *p, bool is_root, const char *on, const char *options)
+#define PROC_OPTIONS "hidepid=2,subset=pid"
+
+static bool mount_proc(struct probe *p, bool is_root)
 {
 	char     masks[160];
 	unsigned n = list_masks(masks, sizeof masks);
 
-	if (mount("proc", on, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) == 0)
+	if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, PROC_OPTIONS) == 0)
 		return true;
 	/* room_dir() has just mounted a tmpfs: so neither a filter nor an LSM nor a missing capability refuses mount() */
 	if (errno == EPERM && n)
-		return tell_masked(p, is_root, masks, n);
-	return mounted(p, "proc", on, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, options);
+		return procfs_masked(p, is_root, masks, n);
+	return mounted(p, "proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, PROC_OPTIONS);
 }
 
-static bool shows_only_pids(struct probe *p)
+static bool room_mkdir(struct probe *p, const char *name)
 {
-	if (access("proc/1/status", R_OK) < 0)
-		return did(p, -1, "read the status of PID 1 in the new procfs");
-	return access("proc/sys", F_OK) < 0 || probe_degraded(p, "the new procfs shows /proc/sys in spite of subset=pid", "boot Linux 5.8 or newer");
+	return did(p, mkdir(name, 0755), "mkdir on a tmpfs");
 }
 
 bool probe_proc(struct probe *p)
@@ -94,19 +96,26 @@ bool probe_proc(struct probe *p)
 	bool is_root;
 
 	if (!has_procfs())
-		return probe_missing(p, "/proc is absent or hidden by another mount: the kernel gives a jail no second procfs without a first",
-		                     "mount -t proc proc /proc");
+		return probe_missing(p, "/proc is absent or hidden by another mount: the kernel gives a jail no second procfs without a "
+		                        "first", "mount -t proc proc /proc");
 	is_root = is_root_of_host(p);
-	return room_enter(p, CLONE_NEWNS | CLONE_NEWPID) && room_become_child(p) && room_dir(p) &&
-	       did(p, mkdir("proc", 0755), "mkdir on a tmpfs") && mount_proc(p, is_root, "proc", "hidepid=2,subset=pid") &&
-	       (p->finding.result == RESULT_DEGRADED || (shows_only_pids(p) && probe_detail(p, "hidepid=2,subset=pid")));
+	if (!room_enter(p, CLONE_NEWNS | CLONE_NEWPID) || !room_become_child(p) || !room_dir(p) ||
+	    !room_mkdir(p, "proc") || !mount_proc(p, is_root))
+		return false;
+	if (p->finding.result == RESULT_DEGRADED)
+		return true;
+	if (!did(p, access("proc/1/status", R_OK), "read the status of PID 1 in the new procfs"))
+		return false;
+	if (access("proc/sys", F_OK) == 0)
+		probe_degraded(p, "the new procfs shows /proc/sys in spite of subset=pid", "boot Linux 5.8 or newer");
+	return probe_detail(p, PROC_OPTIONS);
 }
 
 bool probe_tmpfs(struct probe *p)
 {
 	struct statfs s;
 
-	if (!room_enter(p, CLONE_NEWNS) || !room_dir(p) || !did(p, mkdir("t", 0755), "mkdir on a tmpfs") ||
+	if (!room_enter(p, CLONE_NEWNS) || !room_dir(p) || !room_mkdir(p, "t") ||
 	    !mounted(p, "brig", "t", "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,nr_inodes=10000,mode=0755") ||
 	    !did(p, statfs("t", &s), "statfs"))
 		return false;
@@ -119,7 +128,7 @@ bool probe_fsmount(struct probe *p)
 {
 	scoped_fd fs = -1, mnt = -1;
 
-	if (!room_enter(p, CLONE_NEWNS) || !room_dir(p) || !did(p, mkdir("m", 0755), "mkdir on a tmpfs"))
+	if (!room_enter(p, CLONE_NEWNS) || !room_dir(p) || !room_mkdir(p, "m"))
 		return false;
 	fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
 	if (!did(p, fs, "fsopen") || !did(p, fsconfig(fs, FSCONFIG_SET_STRING, "size", "1m", 0), "fsconfig") ||
@@ -129,21 +138,22 @@ bool probe_fsmount(struct probe *p)
 	return did(p, mnt, "fsmount") && did(p, move_mount(mnt, "", AT_FDCWD, "m", MOVE_MOUNT_F_EMPTY_PATH), "move_mount");
 }
 
+/* -1, with a finding, when there is none. */
 static int clone_tree(struct probe *p)
 {
-	if (!room_enter(p, CLONE_NEWNS) || !room_dir(p) || !did(p, mkdir("from", 0755), "mkdir on a tmpfs") ||
-	    !did(p, mkdir("to", 0755), "mkdir on a tmpfs") || !did(p, mkdir("from/inside", 0755), "mkdir on a tmpfs"))
+	int tree;
+
+	if (!room_enter(p, CLONE_NEWNS) || !room_dir(p) || !room_mkdir(p, "from") || !room_mkdir(p, "to") || !room_mkdir(p, "from/inside"))
 		return -1;
-	return open_tree(AT_FDCWD, "from", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	tree = open_tree(AT_FDCWD, "from", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	return did(p, tree, "open_tree(OPEN_TREE_CLONE)") ? tree : -1;
 }
 
 bool probe_open_tree(struct probe *p)
 {
 	scoped_fd tree = clone_tree(p);
 
-	if (tree < 0 && p->finding.cause[0])
-		return false;
-	return did(p, tree, "open_tree(OPEN_TREE_CLONE)") &&
+	return tree >= 0 &&
 	       did(p, move_mount(tree, "", AT_FDCWD, "to", MOVE_MOUNT_F_EMPTY_PATH), "move_mount of a cloned tree") &&
 	       did(p, access("to/inside", F_OK), "look into the cloned tree");
 }
@@ -154,12 +164,8 @@ bool probe_mount_setattr(struct probe *p)
 	scoped_fd         tree = clone_tree(p);
 	struct statvfs    s;
 
-	if (tree < 0 && p->finding.cause[0])
-		return false;
-	if (!did(p, tree, "open_tree(OPEN_TREE_CLONE)") ||
-	    !did(p, mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr), "mount_setattr"))
-		return false;
-	if (!did(p, fstatvfs(tree, &s), "fstatvfs"))
+	if (tree < 0 || !did(p, mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr), "mount_setattr") ||
+	    !did(p, fstatvfs(tree, &s), "fstatvfs"))
 		return false;
 	if (!(s.f_flag & ST_RDONLY) || !(s.f_flag & ST_NOSUID) || mkdirat(tree, "forbidden", 0755) == 0)
 		return probe_missing(p, "a tree made read-only by mount_setattr can still be written", "");
@@ -169,7 +175,7 @@ bool probe_mount_setattr(struct probe *p)
 bool probe_pivot_root(struct probe *p)
 {
 	if (!room_enter(p, CLONE_NEWNS) || !mounted(p, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || !room_dir(p) ||
-	    !did(p, mkdir("here", 0755), "mkdir on a tmpfs") || !did(p, pivot_root(".", "."), "pivot_root into a tmpfs") ||
+	    !room_mkdir(p, "here") || !did(p, pivot_root(".", "."), "pivot_root into a tmpfs") ||
 	    !did(p, umount2(".", MNT_DETACH), "detach the old root") || !did(p, chdir("/"), "chdir /"))
 		return false;
 	if (access("/here", F_OK) < 0 || access("/usr", F_OK) == 0 || access("/proc", F_OK) == 0)

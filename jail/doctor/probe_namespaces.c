@@ -26,42 +26,35 @@
 
 #define CAP(name) (1ull << CAP_##name)
 
-/* Root without CAP_SETFCAP may not map itself. For host root that does not matter: its jails map other ids. */
-static bool maps_or_may_not(struct probe *p)
-{
-	if (p->at->uid != 0 || p->at->cap_eff & CAP(SETFCAP))
-		return room_map_self(p);
-	return p->at->is_root || probe_missing(p, ROOTLESS_ROOT_CAUSE, ROOTLESS_ROOT_FIX);
-}
-
-/* Ubuntu allows the namespace and then denies every capability in it. */
-static bool has_power_inside(struct probe *p)
-{
-	return room_unshare(p, CLONE_NEWUTS) &&
-	       did(p, sethostname("brig", 4), "a capability used inside the new user namespace (sethostname)");
-}
-
 bool probe_user_namespace(struct probe *p)
 {
-	return room_unshare(p, CLONE_NEWUSER) && needs_procfs(p) && maps_or_may_not(p) && has_power_inside(p) &&
+	bool can_map_self = p->at->uid != 0 || p->at->cap_eff & CAP(SETFCAP);
+
+	if (!room_unshare(p, CLONE_NEWUSER) || !needs_procfs(p) || (can_map_self && !room_map_self(p)))
+		return false;
+	if (!can_map_self && !p->at->is_root) /* host root does not need it: its jails map other ids */
+		return probe_missing(p, ROOTLESS_ROOT_CAUSE, ROOTLESS_ROOT_FIX);
+	/* Ubuntu allows the namespace and then denies every capability in it. */
+	return room_unshare(p, CLONE_NEWUTS) &&
+	       did(p, sethostname("brig", 4), "a capability used inside the new user namespace (sethostname)") &&
 	       room_unshare(p, CLONE_NEWUSER) && probe_detail(p, "two levels deep");
 }
 
 /* A process in a user namespace of its own, which changes to uid 1 and gid 1 once its maps are written. */
 struct inner {
 	pid_t pid;
-	int   go, came; /* pipes: a byte to it says that the maps are written; it sends an errno after each of its two steps */
+	int   go, came; /* pipes: a byte to it means that the maps are written; it sends an errno after each of its two steps */
 };
 
 static _Noreturn void inner_main(int go, int came)
 {
 	char byte;
-	int  said = unshare(CLONE_NEWUSER) < 0 ? errno : 0;
+	int  errnum = unshare(CLONE_NEWUSER) < 0 ? errno : 0;
 
-	if (write(came, &said, sizeof said) != sizeof said || read(go, &byte, 1) != 1)
+	if (write(came, &errnum, sizeof errnum) != sizeof errnum || read(go, &byte, 1) != 1)
 		_exit(1);
-	said = setresgid(1, 1, 1) < 0 || setresuid(1, 1, 1) < 0 ? errno : 0;
-	_exit(write(came, &said, sizeof said) != sizeof said);
+	errnum = setresgid(1, 1, 1) < 0 || setresuid(1, 1, 1) < 0 ? errno : 0;
+	_exit(write(came, &errnum, sizeof errnum) != sizeof errnum);
 }
 
 static bool inner_start(struct probe *p, struct inner *ret)
@@ -82,13 +75,13 @@ static bool inner_start(struct probe *p, struct inner *ret)
 	return did(p, ret->pid, "fork");
 }
 
-static bool inner_says(struct probe *p, const struct inner *in, const char *what)
+static bool inner_did(struct probe *p, const struct inner *in, const char *what)
 {
-	int said;
+	struct refusal r = { .limit = "user.max_user_namespaces" };
 
-	if (read(in->came, &said, sizeof said) != sizeof said)
+	if (read(in->came, &r.errnum, sizeof r.errnum) != sizeof r.errnum)
 		return probe_missing(p, "the process in the new user namespace was killed", "see user-namespace: it comes first");
-	return said == 0 || did_refused(p, (struct refusal){ .errnum = said, .limit = "user.max_user_namespaces" }, "%s", what);
+	return r.errnum == 0 || did_refused(p, r, "%s", what);
 }
 
 static bool put_map(struct probe *p, pid_t pid, const char *name, uint64_t base)
@@ -133,13 +126,13 @@ static bool map_range_of_host(struct probe *p)
 	uint64_t     base = 0;
 	struct inner in;
 
-	return pick_base(p, &base) && inner_start(p, &in) && inner_says(p, &in, "unshare(CLONE_NEWUSER)") &&
+	return pick_base(p, &base) && inner_start(p, &in) && inner_did(p, &in, "unshare(CLONE_NEWUSER)") &&
 	       put_map(p, in.pid, "uid_map", base) && put_map(p, in.pid, "gid_map", base) &&
-	       did(p, write(in.go, "", 1), "pipe") && inner_says(p, &in, "setresuid to the second id of the range") &&
+	       did(p, write(in.go, "", 1), "pipe") && inner_did(p, &in, "setresuid to the second id of the range") &&
 	       probe_detail(p, "host uids %" PRIu64 " and %" PRIu64 " mapped", base, base + 1);
 }
 
-/* Does what brig run does and reports its reason. Without a range, PID 1 and program share one id: the detail says what that costs. */
+/* Does what brig run does and reports its reason. Without a range, PID 1 and program share one id: the detail has the price. */
 static bool map_range_as_user(struct probe *p)
 {
 	struct rootless o;
@@ -155,20 +148,15 @@ static bool map_range_as_user(struct probe *p)
 	return probe_detail(p, "a single id, this user's own: a program may renice its PID 1 and uses up the user's own quotas");
 }
 
-/* If /proc belongs to another pid namespace, /proc/PID is another process there. */
-static bool needs_own_procfs(struct probe *p)
+bool probe_id_range(struct probe *p)
 {
 	char    self[16] = "";
 	ssize_t n        = readlink("/proc/self", self, sizeof self - 1);
 
-	return needs_procfs(p) && ((n > 0 && strtol(self, NULL, 10) == getpid()) ||
-	                           probe_missing(p, "/proc belongs to another pid namespace than we do", "mount -t proc proc /proc"));
-}
-
-bool probe_id_range(struct probe *p)
-{
-	if (!needs_own_procfs(p))
+	if (!needs_procfs(p))
 		return false;
+	if (n <= 0 || strtol(self, NULL, 10) != getpid()) /* then /proc/PID is another process */
+		return probe_missing(p, "/proc belongs to another pid namespace than we do", "mount -t proc proc /proc");
 	return p->at->is_root || p->at->is_monitor ? map_range_of_host(p) : map_range_as_user(p);
 }
 
@@ -183,16 +171,6 @@ bool probe_pid_namespace(struct probe *p)
 	       (getpid() == 1 || probe_missing(p, "the first process of a new pid namespace is not PID 1", ""));
 }
 
-/* A new network namespace has no firewall rules: an EPERM comes from a BPF program of the control group. */
-static bool tell_unsent(struct probe *p)
-{
-	if (errno != EPERM)
-		return did(p, -1, "send over lo");
-	return probe_missing(p, "send over lo: EPERM (layer: a filter of addresses that our control group has)",
-	                     p->at->where == WHERE_SERVICE ? "in the unit: no IPAddressDeny=, or IPAddressAllow=localhost beside it" :
-	                                                     "bpftool cgroup tree names the filter: start brig outside of that group");
-}
-
 /* Sends a datagram to itself: that the interface is marked UP does not prove that it works. */
 static bool talks_to_itself(struct probe *p, int s)
 {
@@ -200,10 +178,16 @@ static bool talks_to_itself(struct probe *p, int s)
 	socklen_t          len = sizeof at;
 	char               byte;
 
-	return did(p, bind(s, (struct sockaddr *)&at, len), "bind to 127.0.0.1") &&
-	       did(p, getsockname(s, (struct sockaddr *)&at, &len), "getsockname") &&
-	       (sendto(s, "", 1, 0, (struct sockaddr *)&at, len) == 1 || tell_unsent(p)) &&
-	       did(p, recv(s, &byte, 1, MSG_DONTWAIT), "receive over lo");
+	if (!did(p, bind(s, (struct sockaddr *)&at, len), "bind to 127.0.0.1") ||
+	    !did(p, getsockname(s, (struct sockaddr *)&at, &len), "getsockname"))
+		return false;
+	/* A new network namespace has no firewall rules: an EPERM comes from a BPF program of the control group. */
+	if (sendto(s, "", 1, 0, (struct sockaddr *)&at, len) < 0 && errno == EPERM)
+		return probe_missing(p, "send over lo: EPERM (layer: a filter of addresses that our control group has)",
+		                     p->at->where == WHERE_SERVICE ?
+		                             "in the unit: no IPAddressDeny=, or IPAddressAllow=localhost beside it" :
+		                             "bpftool cgroup tree names the filter: start brig outside of that group");
+	return did(p, recv(s, &byte, 1, MSG_DONTWAIT), "send and receive over lo");
 }
 
 bool probe_net_namespace(struct probe *p)
@@ -268,15 +252,6 @@ bool probe_clone3(struct probe *p)
 	return did_refused(p, r, "clone3 of a process with namespaces of its own");
 }
 
-static _Noreturn void host_main(int ready)
-{
-	if (unshare(CLONE_NEWUSER) == 0)
-		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* otherwise setns() to this process is refused with EPERM */
-	if (unshare(CLONE_NEWUTS | CLONE_NEWIPC) == 0 && write(ready, "", 1) == 1)
-		wait_for_death();
-	_exit(0);
-}
-
 /* Enters several namespaces of another process in one call, as the fork of a zygote enters its cell. */
 bool probe_setns_pidfd(struct probe *p)
 {
@@ -288,8 +263,13 @@ bool probe_setns_pidfd(struct probe *p)
 
 	if (!room_enter(p, 0) || !did(p, pipe2(ready, O_CLOEXEC), "pipe") || !did(p, host = fork(), "fork"))
 		return false;
-	if (host == 0)
-		host_main(ready[1]);
+	if (host == 0) {
+		if (unshare(CLONE_NEWUSER) == 0)
+			prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* otherwise setns() to this process is refused with EPERM */
+		if (unshare(both) == 0 && write(ready[1], "", 1) == 1)
+			wait_for_death();
+		_exit(0);
+	}
 	close(ready[1]);
 	if (read(ready[0], &byte, 1) != 1)
 		return probe_missing(p, "unshare(CLONE_NEWUTS | CLONE_NEWIPC) was refused", "see uts-namespace and ipc-namespace");
@@ -332,5 +312,5 @@ bool probe_fork_into_pid_ns(struct probe *p)
 		_exit(getpid() == 2 ? 0 : 1);
 	if (!did(p, child, "fork into another's process ids") || !did(p, waitpid(child, &status, 0), "wait for it"))
 		return false;
-	return status == 0 || probe_missing(p, "setns said yes, and a child has other process ids", "");
+	return status == 0 || probe_missing(p, "setns worked, and a child has other process ids", "");
 }

@@ -11,6 +11,7 @@
 #include "proxy_protocol.h"
 #include "store.h"
 #include "sub_ids.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,9 @@ static bool find_places(struct probe *p, struct brig_paths *ret)
 {
 	struct err e;
 
-	return brig_paths_find(ret, &e) == 0 || probe_missing(p, e.text, "give BRIG_PROFILES, BRIG_PRESETS, BRIG_STORE, XDG_CONFIG_HOME, XDG_DATA_HOME and HOME short, absolute paths");
+	return brig_paths_find(ret, &e) == 0 ||
+	       probe_missing(p, e.text, "give BRIG_PROFILES, BRIG_PRESETS, BRIG_STORE, XDG_CONFIG_HOME, XDG_DATA_HOME and HOME short, "
+	                                "absolute paths");
 }
 
 /* Reads the default profile from the first directory that has it. */
@@ -96,7 +99,7 @@ bool probe_rootfs(struct probe *p)
 		snprintf(fix, sizeof fix, "brig-rootfs build --force %s", name);
 		return did(p, -1, "%.200s/usr", tree.path) || probe_advise(p, fix);
 	}
-	return probe_detail(p, "%.12s in %.120s", tree.digest, at.store[strncmp(tree.path, at.store[0], strlen(at.store[0])) != 0]);
+	return probe_detail(p, "%.12s in %.120s", tree.digest, at.store[!begins_with(tree.path, at.store[0])]);
 }
 
 /* Looks where the server does: beside brig, then in the directory of installed programs. */
@@ -121,7 +124,7 @@ static int count_resolvers(void)
 	int   n = 0;
 
 	while (file && fgets(line, sizeof line, file))
-		n += strncmp(line, "nameserver", 10) == 0 && (line[10] == ' ' || line[10] == '\t');
+		n += begins_with(line, "nameserver ") || begins_with(line, "nameserver\t");
 	if (file)
 		fclose(file);
 	return n;
@@ -136,9 +139,10 @@ bool probe_network(struct probe *p)
 	if (!find_places(p, &at) || !find_proxy(p, &at))
 		return false;
 	if (resolvers > 0)
-		return probe_detail(p, "brig-proxy is there, and /etc/resolv.conf names %d resolver%s", resolvers, resolvers == 1 ? "" : "s");
-	return probe_degraded(p, "/etc/resolv.conf names no resolver: of the hosts that --net names, only addresses and those of /etc/hosts are found",
-			      "write nameserver ADDRESS into /etc/resolv.conf");
+		return probe_detail(p, "brig-proxy is there, and /etc/resolv.conf names %d resolver%s", resolvers,
+		                    resolvers == 1 ? "" : "s");
+	return probe_degraded(p, "/etc/resolv.conf names no resolver: of the hosts that --net names, only addresses and those of "
+	                         "/etc/hosts are found", "write nameserver ADDRESS into /etc/resolv.conf");
 }
 
 static bool is_ours_alone(struct probe *p, const char *dir)

@@ -30,7 +30,7 @@ bool probe_close_range(struct probe *p)
 	high = fcntl(low, F_DUPFD_CLOEXEC, 100);
 	if (!did(p, high, "duplicate a descriptor") || !did(p, close_range((unsigned)high, (unsigned)high, 0), "close_range"))
 		return false;
-	return fcntl(high, F_GETFD) < 0 || probe_missing(p, "close_range said yes and closed nothing", "");
+	return fcntl(high, F_GETFD) < 0 || probe_missing(p, "close_range worked and closed nothing", "");
 }
 
 /* The smallest program there is: exit(77). */
@@ -73,7 +73,7 @@ static const struct tiny tiny = {
 	.code = TINY_CODE,
 };
 
-static bool tell_noexec(struct probe *p, const char *what)
+static bool memfd_refused(struct probe *p, const char *what)
 {
 	long long value = number_read("/proc/sys/vm/memfd_noexec");
 	char      cause[200];
@@ -81,16 +81,9 @@ static bool tell_noexec(struct probe *p, const char *what)
 	if (errno != EACCES || value <= 0)
 		return did(p, -1, "%s", what);
 	p->finding.errnum = EACCES;
-	p->finding.by  = REFUSER_SYSCTL;
+	p->finding.by     = REFUSER_SYSCTL;
 	snprintf(cause, sizeof cause, "%s: EACCES (the sysctl vm.memfd_noexec is %lld in this pid namespace)", what, value);
 	return probe_missing(p, cause, "sysctl -w vm.memfd_noexec=1 (of the pid namespace, and of those above it)");
-}
-
-static int make_memfd(void)
-{
-	int fd = memfd_create("brig-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-
-	return fd < 0 && errno == EINVAL ? memfd_create("brig-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd; /* before 6.3 */
 }
 
 static int run_memfd(int fd, int *status)
@@ -107,12 +100,15 @@ static int run_memfd(int fd, int *status)
 
 bool probe_memfd_exec(struct probe *p)
 {
-	scoped_fd fd    = make_memfd();
+	scoped_fd fd    = memfd_create("brig-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 	int       seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, status = 0;
 
+	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
+		fd = memfd_create("brig-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
-		return tell_noexec(p, "memfd_create");
-	if (!did(p, file_write_all(fd, &tiny, sizeof tiny), "write to a memfd") || !did(p, fcntl(fd, F_ADD_SEALS, seals), "seal a memfd"))
+		return memfd_refused(p, "memfd_create");
+	if (!did(p, file_write_all(fd, &tiny, sizeof tiny), "write to a memfd") ||
+	    !did(p, fcntl(fd, F_ADD_SEALS, seals), "seal a memfd"))
 		return false;
 	if (pwrite(fd, "x", 1, 0) >= 0)
 		return probe_missing(p, "a sealed memfd can still be written", "");
@@ -122,7 +118,7 @@ bool probe_memfd_exec(struct probe *p)
 		return probe_detail(p, "sealed and executed");
 	if (WIFEXITED(status)) {
 		errno = WEXITSTATUS(status);
-		return tell_noexec(p, "execveat of a memfd");
+		return memfd_refused(p, "execveat of a memfd");
 	}
 	return probe_missing(p, "the program in a memfd was killed", "");
 }
@@ -150,6 +146,6 @@ bool probe_pidfd(struct probe *p)
 	opened = pidfd_open(child, 0);
 	return did(p, opened, "pidfd_open") && did(p, pidfd_send_signal(opened, SIGKILL, NULL, 0), "pidfd_send_signal") &&
 	       did(p, waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED), "waitid(P_PIDFD)") &&
-	       (info.si_status == SIGKILL || probe_missing(p, "pidfd_send_signal said yes and killed nothing", "")) &&
+	       (info.si_status == SIGKILL || probe_missing(p, "pidfd_send_signal worked and killed nothing", "")) &&
 	       probe_detail(p, "open, send_signal, waitid, CLONE_PIDFD");
 }

@@ -2,7 +2,9 @@
 #define _GNU_SOURCE
 #include "probe_kit.h"
 
+#include "child_wait.h"
 #include "fd.h"
+#include "file.h"
 #include "paths.h"
 #include "sealed.h"
 #include "store.h"
@@ -12,58 +14,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define PROGRAM "print('ran')\n"
 
-/* Executes "brig run -" with the program on its standard input; its output goes to `to`. */
-static _Noreturn void become_run(const char *brig, int program, int to)
+static bool check_run(struct probe *p, int status, char *output)
 {
-	if (lseek(program, 0, SEEK_SET) == 0 && dup2(program, STDIN_FILENO) >= 0 && dup2(to, STDOUT_FILENO) >= 0 && dup2(to, STDERR_FILENO) >= 0)
-		execl(brig, "brig", "run", "-", NULL);
-	_exit(127);
-}
+	char        cause[256], *end = output + strlen(output);
+	const char *last;
 
-/* The last line of brig's output, which gives the reason of a failure. */
-static const char *last_line(char *text)
-{
-	char *end = text + strlen(text);
-
-	while (end > text && end[-1] == '\n')
-		*--end = 0;
-	return strrchr(text, '\n') ? strrchr(text, '\n') + 1 : text;
-}
-
-static size_t read_all(int from, char *text, size_t len)
-{
-	size_t  n = 0;
-	ssize_t got;
-
-	while (n < len - 1 && ((got = read(from, text + n, len - 1 - n)) > 0 || (got < 0 && errno == EINTR)))
-		n += got > 0 ? (size_t)got : 0;
-	text[n] = 0;
-	return n;
-}
-
-static bool judge(struct probe *p, int status, char *said)
-{
-	char cause[256];
-
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && strncmp(said, "ran\n", 4) == 0)
+	if (status == 0 && begins_with(output, "ran\n"))
 		return probe_detail(p, "brig run has run a program");
-	snprintf(cause, sizeof cause, "brig run ends with %d: %.200s", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), last_line(said));
+	while (end > output && end[-1] == '\n')
+		*--end = 0;
+	last = strrchr(output, '\n') ? strrchr(output, '\n') + 1 : output; /* the reason of a failure */
+	snprintf(cause, sizeof cause, "brig run ends with %d: %.200s", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+	         last);
 	text_make_plain(cause);
 	return probe_missing(p, cause, "repair what the message names, and the rows above that are not ok");
 }
 
+/* Executes "brig run -" with the program on its standard input. */
 static bool try_run(struct probe *p, const char *brig)
 {
-	char       said[2048];
-	int        ends[2], status;
-	struct err e;
-	scoped_fd  program = sealed_open("main.py", PROGRAM, sizeof PROGRAM - 1, &e), from = -1, to = -1;
-	pid_t      pid;
+	scoped_bytes output = { 0 };
+	int          ends[2], status;
+	struct err   e;
+	scoped_fd    program = sealed_open("main.py", PROGRAM, sizeof PROGRAM - 1, &e), from = -1, to = -1;
+	pid_t        pid;
 
 	if (program < 0)
 		return probe_missing(p, e.text, "see memfd-exec");
@@ -72,15 +50,19 @@ static bool try_run(struct probe *p, const char *brig)
 	from = ends[0];
 	to   = ends[1];
 	pid  = fork();
-	if (pid == 0)
-		become_run(brig, program, to);
+	if (pid == 0) {
+		if (lseek(program, 0, SEEK_SET) == 0 && dup2(program, STDIN_FILENO) >= 0 && dup2(to, STDOUT_FILENO) >= 0 &&
+		    dup2(to, STDERR_FILENO) >= 0)
+			execl(brig, "brig", "run", "-", NULL);
+		_exit(127);
+	}
 	fd_closep(&to);
 	if (!did(p, pid, "fork"))
 		return false;
-	read_all(from, said, sizeof said);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return judge(p, status, said);
+	if (file_read_fd(from, "the output of brig run", MIB, &output, &e) < 0)
+		return probe_missing(p, e.text, "");
+	status = child_wait(pid);
+	return check_run(p, status, output.data);
 }
 
 static bool has_python(const struct brig_paths *at)
@@ -93,8 +75,8 @@ static bool has_python(const struct brig_paths *at)
 }
 
 /*
- * systemd has executed our parent, brig doctor, before the service starts. The service's socket listens already, so brig run would
- * connect and wait in vain.
+ * systemd has executed our parent, brig doctor, before the service starts. The service's socket listens already, so brig run
+ * would connect and wait in vain.
  */
 static bool is_before_service(void)
 {

@@ -43,7 +43,7 @@ static size_t padding_of(const char *data, size_t len)
 	return len < 2 ? 0 : (size_t)(data[len - 1] == '=') + (data[len - 1] == '=' && data[len - 2] == '=');
 }
 
-static bool begins_with(const char *data, size_t len, const char *text)
+static bool data_begins_with(const char *data, size_t len, const char *text)
 {
 	return len >= strlen(text) && memcmp(data, text, strlen(text)) == 0;
 }
@@ -52,7 +52,7 @@ bool images_shows(const char *type, const char *data, size_t len)
 {
 	const struct kind *kind = find_kind(type);
 
-	if (!kind || !begins_with(data, len, kind->begins) || (*kind->then && (len <= 12 || !begins_with(data + 12, len - 12, kind->then))))
+	if (!kind || !data_begins_with(data, len, kind->begins) || (*kind->then && (len <= 12 || !data_begins_with(data + 12, len - 12, kind->then))))
 		return false;
 	return program_report_is_base64(data, len); /* clients refuse the whole answer for one bad character */
 }

@@ -66,7 +66,7 @@ static const struct {
 };
 /* clang-format on */
 
-static bool begins_with(const uint8_t *address, const uint8_t *first, unsigned bits)
+static bool is_within(const uint8_t *address, const uint8_t *first, unsigned bits)
 {
 	unsigned whole = bits / 8, rest = bits % 8;
 
@@ -76,7 +76,7 @@ static bool begins_with(const uint8_t *address, const uint8_t *first, unsigned b
 static const char *range_of_v4(const uint8_t address[4])
 {
 	for (size_t i = 0; i < ARRAY_LEN(v4); i++)
-		if (begins_with(address, v4[i].first, v4[i].bits))
+		if (is_within(address, v4[i].first, v4[i].bits))
 			return v4[i].name;
 	return NULL;
 }
@@ -86,7 +86,7 @@ static size_t row_of_v6(const uint8_t address[16])
 {
 	size_t i = 0;
 
-	while (i < ARRAY_LEN(v6) && !begins_with(address, v6[i].first, v6[i].bits))
+	while (i < ARRAY_LEN(v6) && !is_within(address, v6[i].first, v6[i].bits))
 		i++;
 	return i;
 }
