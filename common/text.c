@@ -282,6 +282,13 @@ static bool take_plain(const unsigned char **p, const unsigned char *end)
 	return n && !is_obeyed(c);
 }
 
+bool text_ends_in(const char *text, const char *tail)
+{
+	size_t n = strlen(text), m = strlen(tail);
+
+	return n > m && strcmp(text + n - m, tail) == 0;
+}
+
 bool text_is_plain(const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text, *end = p + strlen(text);

@@ -29,6 +29,7 @@ bool text_is_name(const char *text);
 /* Name of a Python module, ASCII only: "os.path"; at most 100 bytes. */
 bool text_is_module(const char *text);
 bool text_is_utf8(const void *bytes, size_t len);
+bool text_ends_in(const char *text, const char *tail); /* with something before it */
 int  text_hex_digit(char c); /* 0 to 15, of either case; -1: it is another character */
 bool text_has_control(const char *text); /* any byte below 0x20, or 0x7f */
 

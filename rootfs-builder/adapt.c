@@ -17,12 +17,13 @@
 #define PYTHON       "/usr/bin/python3" /* what a cell executes */
 #define LOCAL_PYTHON "/usr/local/bin/python3" /* comes first in PATH, as in the python images of docker */
 
-static bool is_file(int root, const char *path, bool may_be_empty)
+/* A file that has bytes. */
+static bool is_file(int root, const char *path)
 {
 	scoped_fd   fd = tree_open(root, path, O_PATH);
 	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (may_be_empty || st.st_size);
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size;
 }
 
 /* A container runtime writes these files, so images lack them, or have empty ones. */
@@ -44,7 +45,7 @@ static int make_files(int root, int log, int stop, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		const struct generator *g = generator_find(files[i].generator);
 
-		if (!files[i].always && is_file(root, files[i].path, false))
+		if (!files[i].always && is_file(root, files[i].path))
 			continue;
 		if (tree_make_dir(root, files[i].dir, e) < 0 || g->make(&(struct generator_use){ root, log, stop, files[i].path }, g->text, e) < 0)
 			return -1;
@@ -52,23 +53,20 @@ static int make_files(int root, int log, int stop, struct err *e)
 	return 0;
 }
 
-static int name_python(int root, struct err *e)
-{
-	if (!is_file(root, LOCAL_PYTHON, false))
-		return 0;
-	fprintf(stderr, "its Python is " LOCAL_PYTHON "\n");
-	return tree_make_dir(root, "/usr/bin", e) < 0 ? -1 : tree_link(root, PYTHON, "../local/bin/python3", e);
-}
-
 bool adapt_has_python(int root)
 {
-	return is_file(root, PYTHON, false);
+	return is_file(root, PYTHON);
 }
 
 int adapt_apply(int root, int log, int stop, struct err *e)
 {
-	if (usr_merge_apply(root, e) < 0 || mount_points_make(root, e) < 0 || make_files(root, log, stop, e) < 0 || name_python(root, e) < 0)
+	if (usr_merge_apply(root, e) < 0 || mount_points_make(root, e) < 0 || make_files(root, log, stop, e) < 0)
 		return -1;
+	if (is_file(root, LOCAL_PYTHON)) {
+		fprintf(stderr, "its Python is " LOCAL_PYTHON "\n");
+		if (tree_make_dir(root, "/usr/bin", e) < 0 || tree_link(root, PYTHON, "../local/bin/python3", e) < 0)
+			return -1;
+	}
 	return prune_apply(root, NULL, NULL, e);
 }
 

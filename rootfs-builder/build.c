@@ -77,14 +77,14 @@ static int stage_unpack(struct build *b, struct err *e)
 	return b->packages ? 0 : -1;
 }
 
-static void say_unmatched(const char *row)
+static void print_unmatched(const char *row)
 {
 	fprintf(stderr, "  prune: %s matched nothing\n", row);
 }
 
 static int stage_prune(struct build *b, struct err *e)
 {
-	return prune_apply(b->tree, b->recipe.prune, say_unmatched, e);
+	return prune_apply(b->tree, b->recipe.prune, print_unmatched, e);
 }
 
 static int stage_populate(struct build *b, struct err *e)
@@ -109,7 +109,7 @@ static int stage_compile(struct build *b, struct err *e)
 
 static int stage_prune_last(struct build *b, struct err *e)
 {
-	return prune_apply(b->tree, b->recipe.prune_last, say_unmatched, e);
+	return prune_apply(b->tree, b->recipe.prune_last, print_unmatched, e);
 }
 
 static int stage_normalise(struct build *b, struct err *e)
@@ -123,26 +123,12 @@ static int stage_lint(struct build *b, struct err *e)
 	return lint_tree(b->tree, stderr, e);
 }
 
-static int err_size(const struct build *b, uint64_t bytes, struct err *e)
-{
-	uint64_t most = field_find(recipe_fields, "size_max")->max, enough = bytes / MIB + 1;
-	char     is[32], more[32];
-
-	text_from_size(b->recipe.size_max, is, sizeof is);
-	if (b->options->source)
-		return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, now that its own Python has run, of at most %s; more by --size-max", bytes, is);
-	if (bytes >= most)
-		return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, size_max of the recipe is %s, and no recipe may have more than %s", bytes, is,
-			       text_from_size(most, more, sizeof more));
-	return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, size_max of the recipe is %s; raise it: \"size_max\": \"%s\"", bytes, is,
-		       text_from_size(enough * MIB, more, sizeof more));
-}
-
 /* Checks the size before anything is hashed: a sparse file of a terabyte takes no room, but hours to hash. */
 static int check_size(const struct build *b, struct err *e)
 {
 	scoped_tree t     = { 0 };
-	uint64_t    bytes = 0;
+	uint64_t    bytes = 0, most = field_find(recipe_fields, "size_max")->max;
+	char        is[32], more[32];
 
 	if (tree_scan(b->tree, &t, e) < 0)
 		return -1;
@@ -151,19 +137,14 @@ static int check_size(const struct build *b, struct err *e)
 			bytes = UINT64_MAX;
 	if (bytes <= b->recipe.size_max)
 		return 0;
-	return err_size(b, bytes, e);
-}
-
-static int write_manifest(const struct build *b, const struct manifest_origin *from, struct err *e)
-{
-	scoped_json *json = manifest_to_json(&b->manifest, from);
-	scoped_fd    fd   = openat(b->work.dir, "manifest.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-
-	if (!json)
-		return err_set(e, ERR_BROKEN, "manifest.json: the tree cannot be told as JSON");
-	if (fd < 0 || json_dumpfd(json, fd, JSON_INDENT(1)) < 0 || file_write_all(fd, "\n", 1) < 0)
-		return err_sys(e, "write manifest.json");
-	return 0;
+	text_from_size(b->recipe.size_max, is, sizeof is);
+	if (b->options->source)
+		return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, now that its own Python has run, of at most %s; more by --size-max", bytes, is);
+	if (bytes >= most)
+		return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, size_max of the recipe is %s, and no recipe may have more than %s", bytes, is,
+			       text_from_size(most, more, sizeof more));
+	return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, size_max of the recipe is %s; raise it: \"size_max\": \"%s\"", bytes, is,
+		       text_from_size((bytes / MIB + 1) * MIB, more, sizeof more));
 }
 
 static int stage_manifest(struct build *b, struct err *e)
@@ -174,7 +155,15 @@ static int stage_manifest(struct build *b, struct err *e)
 		return err_sys(e, "uname");
 	if (check_size(b, e) < 0 || manifest_make(b->tree, &b->manifest, e) < 0)
 		return -1;
-	return write_manifest(b, &(struct manifest_origin){ b->recipe.name, b->recipe.sha256, host.machine, b->packages }, e);
+	struct manifest_origin from = { b->recipe.name, b->recipe.sha256, host.machine, b->packages };
+	scoped_json           *json = manifest_to_json(&b->manifest, &from);
+	scoped_fd              fd   = openat(b->work.dir, "manifest.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	if (!json)
+		return err_set(e, ERR_BROKEN, "manifest.json: the tree cannot be written as JSON");
+	if (fd < 0 || json_dumpfd(json, fd, JSON_INDENT(1)) < 0 || file_write_all(fd, "\n", 1) < 0)
+		return err_sys(e, "write manifest.json");
+	return 0;
 }
 
 /* --- stages of an import --- */
@@ -301,48 +290,32 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static const char *last_lines(const char *text, size_t len, unsigned lines)
-{
-	const char *p = text + len;
-
-	while (p > text && (p[-1] != '\n' || lines--))
-		p--;
-	return p;
-}
-
 /* The lines are not trusted: programs of the tree have written them, and others that print names from archives. */
-static void print_lines(char *text)
+static void print_log_tail(const struct build *b)
 {
-	for (char *line; (line = strsep(&text, "\n")) && (*line || text);) {
-		text_make_plain(line);
-		fprintf(stderr, "%s\n", line);
-	}
-}
-
-static void show_log(const struct build *b)
-{
-	scoped_bytes log = { 0 };
+	scoped_bytes log   = { 0 };
+	unsigned     lines = LOG_TAIL;
+	char        *tail;
 
 	if (!build_log_read(b->log, &log))
 		return;
 	sources_hide(&b->sources, log.data);
 	fputs("the last lines of its log:\n", stderr);
-	print_lines((char *)last_lines(log.data, strlen(log.data), LOG_TAIL));
-}
-
-static unsigned count_stages(const struct stage *stage)
-{
-	unsigned n = 0;
-
-	while (stage[n].name)
-		n++;
-	return n;
+	for (tail = log.data + strlen(log.data); tail > log.data && (tail[-1] != '\n' || lines--);)
+		tail--;
+	for (char *line; (line = strsep(&tail, "\n")) && (*line || tail);) {
+		text_make_plain(line);
+		fprintf(stderr, "%s\n", line);
+	}
 }
 
 static int run_stages(struct build *b, const struct stage *stage, struct err *e)
 {
 	const struct stage *first = stage;
+	unsigned            n     = 0;
 
+	while (stage[n].name)
+		n++;
 	for (; stage->name; stage++) {
 		double          start = now();
 		struct progress progress;
@@ -350,12 +323,12 @@ static int run_stages(struct build *b, const struct stage *stage, struct err *e)
 
 		if (process_stopped(b->options->stop, e) < 0)
 			return -1;
-		progress_begin(&progress, stage->name, (unsigned)(stage - first) + 1, count_stages(first));
+		progress_begin(&progress, stage->name, (unsigned)(stage - first) + 1, n);
 		r = stage->run(b, e);
 		progress_end(&progress);
 		if (r < 0) {
 			if (e->kind == ERR_SETUP && !e->errnum) /* a program failed: its output says why */
-				show_log(b);
+				print_log_tail(b);
 			return err_wrap(e, "%s", stage->name);
 		}
 		fprintf(stderr, "  %-10s %5.1f s\n", stage->name, now() - start);
@@ -363,7 +336,7 @@ static int run_stages(struct build *b, const struct stage *stage, struct err *e)
 	return 0;
 }
 
-static int prepare(struct build *b, struct err *e)
+static int open_work(struct build *b, struct err *e)
 {
 	unsigned swept = 0;
 
@@ -381,19 +354,11 @@ static bool is_built(const struct build *b)
 	return store_open(b->options->store, b->recipe.name, &t, &e) == 0 && tree_store_is_marked(&b->tree_store, t.digest, b->recipe.sha256);
 }
 
-static void say_outdated(const struct build *b)
-{
-	scoped_store_tree t = STORE_TREE_NONE;
-	struct err        e;
-
-	if (!b->options->force && store_open(b->options->store, b->recipe.name, &t, &e) == 0)
-		fprintf(stderr, "%s in the store was built from another recipe or by another brig\n", b->recipe.name);
-}
-
 int build_run(const struct build_options *o, struct err *e)
 {
 	scoped(build_done) struct build b = { .options = o, .tree_store = TREE_STORE_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1 };
 	double                          start = now();
+	scoped_store_tree               old   = STORE_TREE_NONE;
 
 	if (recipe_load(&b.recipe, o->recipes, o->recipe, e) < 0 || wheels_load(&b.wheels, &b.recipe, e) < 0 || guest_load(&b.guest, o->guest, e) < 0 ||
 	    guest_join(&b.guest, &b.recipe, e) < 0 || tree_store_make(o->store, &b.tree_store, e) < 0)
@@ -402,8 +367,9 @@ int build_run(const struct build_options *o, struct err *e)
 		fprintf(stderr, "%s is already built from this recipe; --force builds it again\n", b.recipe.name);
 		return 0;
 	}
-	say_outdated(&b);
-	if (wheels_find(&b.wheels, e) < 0 || sources_load(&b.sources, o->sources, b.recipe.suite, e) < 0 || prepare(&b, e) < 0)
+	if (!o->force && store_open(o->store, b.recipe.name, &old, e) == 0)
+		fprintf(stderr, "%s in the store was built from another recipe or by another brig\n", b.recipe.name);
+	if (wheels_find(&b.wheels, e) < 0 || sources_load(&b.sources, o->sources, b.recipe.suite, e) < 0 || open_work(&b, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);
 	fprintf(stderr, "building %s from %zu packages and what they need\n", b.recipe.name, json_array_size(b.recipe.packages));
 	if (run_stages(&b, stages, e) < 0)
@@ -413,21 +379,11 @@ int build_run(const struct build_options *o, struct err *e)
 	return 0;
 }
 
-/* Refuses a name that is in use: every profile that has it would use another tree from now on. */
-static int check_free(const struct build *b, struct err *e)
-{
-	scoped_store_tree t = STORE_TREE_NONE;
-	struct err        none;
-
-	if (b->options->force || store_open(b->options->store, b->recipe.name, &t, &none) < 0)
-		return 0;
-	return err_set(e, ERR_BAD_SPEC, "%s is in the store already, as %.12s; --force gives its name to this tree", b->recipe.name, t.digest);
-}
-
 int build_import(const struct build_options *o, struct err *e)
 {
 	scoped(build_done) struct build b = { .options = o, .tree_store = TREE_STORE_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1 };
 	double                          start = now();
+	scoped_store_tree               old   = STORE_TREE_NONE;
 
 	if (!text_is_name(o->recipe))
 		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a rootfs; use a-z, 0-9, '-', '_', '.'", o->recipe);
@@ -439,9 +395,10 @@ int build_import(const struct build_options *o, struct err *e)
 		fprintf(stderr, "%s is already imported from this archive; --force imports it again\n", b.recipe.name);
 		return 0;
 	}
-	if (check_free(&b, e) < 0)
-		return -1;
-	if (prepare(&b, e) < 0 || run_stages(&b, import_stages, e) < 0)
+	/* A name in use: every profile that has it would use another tree from now on. */
+	if (!o->force && store_open(o->store, b.recipe.name, &old, e) == 0)
+		return err_set(e, ERR_BAD_SPEC, "%s is in the store already, as %.12s; --force gives its name to this tree", b.recipe.name, old.digest);
+	if (open_work(&b, e) < 0 || run_stages(&b, import_stages, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);
 	fprintf(stderr, "%s is %.12s: %zu entries, %.1f MB, %.1f s\n", b.recipe.name, b.manifest.digest, b.manifest.tree.n,
 		(double)b.manifest.bytes / 1e6, now() - start);

@@ -54,20 +54,6 @@ bool cell_path_is_led_to(const struct tree_entry *link)
 	return strncmp(link->target, "/proc/", 6) == 0 || (strcmp(link->path, ptmx) == 0 && strcmp(link->target, to_ptmx) == 0);
 }
 
-/*
- * Programs make a terminal with /dev/ptmx. The link has a target only in a session with terminals. It replaces an existing entry,
- * because a cell has no device of that name.
- */
-static int link_terminals(int root, struct err *e)
-{
-	const char *name   = NULL;
-	scoped_fd   parent = tree_open_parent(root, ptmx, &name);
-
-	if (parent < 0)
-		return err_sys(e, "%s", ptmx);
-	return tree_remove(parent, name, e) < 0 ? -1 : tree_link(root, ptmx, to_ptmx, e);
-}
-
 int cell_paths_make(int root, struct err *e)
 {
 	struct cell_paths list;
@@ -77,7 +63,11 @@ int cell_paths_make(int root, struct err *e)
 	for (size_t i = 0; i < list.n; i++)
 		if (make(root, &list.place[i], e) < 0)
 			return -1;
-	return link_terminals(root, e);
+	/*
+	 * Programs make a terminal with /dev/ptmx. The link has a target only in a session with terminals. It replaces an existing
+	 * entry, because a cell has no device of that name.
+	 */
+	return tree_remove_path(root, ptmx, e) < 0 ? -1 : tree_link(root, ptmx, to_ptmx, e);
 }
 
 bool cell_path_is_there(const struct cell_path *p, const struct tree *t, char why[CELL_PLACE_WORDS])

@@ -14,7 +14,7 @@
 
 static const char *const proxies[] = { "http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY" };
 
-static int run(int root, const char *const *argv, const char *const *env, bool online, int log, int stop, struct err *e)
+static int run_jailed(int root, const char *const *argv, const char *const *env, bool online, int log, int stop, struct err *e)
 {
 	int       ends[2];
 	scoped_fd nothing = -1;
@@ -31,7 +31,7 @@ int chroot_run(int root, const char *const *argv, int log, int stop, struct err 
 {
 	static const char *const env[] = { CLEAN, NULL };
 
-	return run(root, argv, env, false, log, stop, e);
+	return run_jailed(root, argv, env, false, log, stop, e);
 }
 
 int chroot_run_online(int root, const char *const *argv, int log, int stop, struct err *e)
@@ -49,7 +49,7 @@ int chroot_run_online(int root, const char *const *argv, int log, int stop, stru
 			n++;
 		}
 	}
-	result = run(root, argv, env, true, log, stop, e);
+	result = run_jailed(root, argv, env, true, log, stop, e);
 	while (n)
 		free(own[--n]);
 	return result;

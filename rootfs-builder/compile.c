@@ -67,7 +67,7 @@ struct dirs {
 	size_t      n;
 };
 
-static int run(int root, const char *which, const struct dirs *dirs, int log, int stop, struct err *e)
+static int run_compiler(int root, const char *which, const struct dirs *dirs, int log, int stop, struct err *e)
 {
 	const char *argv[HEAD + DIRS_MAX + 1] = { "/usr/bin/python3", "-I", "-S", "-B", "-c", program, WORKERS, which };
 
@@ -102,12 +102,12 @@ int compile_apply(int root, const struct recipe *r, int log, int stop, struct er
 		if (add_matching(&dirs, &t, row.key, e) < 0)
 			return -1;
 	}
-	return run(root, "all", &dirs, log, stop, e);
+	return run_compiler(root, "all", &dirs, log, stop, e);
 }
 
 int compile_wheels(int root, const char *dir, int log, int stop, struct err *e)
 {
 	scoped_fd is = tree_open(root, dir, O_PATH | O_DIRECTORY);
 
-	return is < 0 ? 0 : run(root, "some", &(struct dirs){ .path = { dir }, .n = 1 }, log, stop, e);
+	return is < 0 ? 0 : run_compiler(root, "some", &(struct dirs){ .path = { dir }, .n = 1 }, log, stop, e);
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int failed(struct err *e)
+static int err_digest(struct err *e)
 {
 	return err_set(e, ERR_BROKEN, "libcrypto cannot do SHA-256");
 }
@@ -14,13 +14,13 @@ int digest_init(struct digest *d, struct err *e)
 {
 	d->state = EVP_MD_CTX_new();
 	if (!d->state || EVP_DigestInit_ex(d->state, EVP_sha256(), NULL) != 1)
-		return failed(e);
+		return err_digest(e);
 	return 0;
 }
 
 int digest_add(struct digest *d, const void *bytes, size_t len, struct err *e)
 {
-	return EVP_DigestUpdate(d->state, bytes, len) == 1 ? 0 : failed(e);
+	return EVP_DigestUpdate(d->state, bytes, len) == 1 ? 0 : err_digest(e);
 }
 
 int digest_end(struct digest *d, char hex[DIGEST_HEX + 1], struct err *e)
@@ -29,7 +29,7 @@ int digest_end(struct digest *d, char hex[DIGEST_HEX + 1], struct err *e)
 	unsigned      n;
 
 	if (EVP_DigestFinal_ex(d->state, raw, &n) != 1 || n * 2 != DIGEST_HEX)
-		return failed(e);
+		return err_digest(e);
 	for (unsigned i = 0; i < n; i++)
 		snprintf(hex + 2 * i, 3, "%02x", raw[i]);
 	return 0;

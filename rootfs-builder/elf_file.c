@@ -13,13 +13,13 @@ bool elf_is(const void *bytes, size_t len)
 	return len >= SELFMAG && memcmp(bytes, ELFMAG, SELFMAG) == 0;
 }
 
-static int broken(struct err *e, const char *what)
+static int err_elf(struct err *e, const char *what)
 {
 	return err_set(e, ERR_BAD_SPEC, "not a sound ELF file: %s", what);
 }
 
 /* Copies size bytes from offset, because nothing in the file need be aligned. False: they are outside of the file. */
-static bool take(const struct view *v, uint64_t offset, void *into, size_t size)
+static bool elf_read_at(const struct view *v, uint64_t offset, void *into, size_t size)
 {
 	if (offset > v->len || size > v->len - offset)
 		return false;
@@ -37,14 +37,14 @@ static const char *text_at(const struct view *v, uint64_t offset)
 
 static int read_header(const struct view *v, Elf64_Ehdr *h, struct err *e)
 {
-	if (!elf_is(v->bytes, v->len) || !take(v, 0, h, sizeof *h))
-		return broken(e, "too short");
+	if (!elf_is(v->bytes, v->len) || !elf_read_at(v, 0, h, sizeof *h))
+		return err_elf(e, "too short");
 	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB)
-		return broken(e, "not 64-bit little-endian");
+		return err_elf(e, "not 64-bit little-endian");
 	if (h->e_phnum && h->e_phentsize != sizeof(Elf64_Phdr))
-		return broken(e, "odd program headers");
+		return err_elf(e, "odd program headers");
 	if (h->e_phoff > v->len || h->e_phnum * sizeof(Elf64_Phdr) > v->len - h->e_phoff)
-		return broken(e, "its program headers are outside of it");
+		return err_elf(e, "its program headers are outside of it");
 	return 0;
 }
 
@@ -52,7 +52,7 @@ static bool read_segment(const struct view *v, const Elf64_Ehdr *h, unsigned i, 
 {
 	uint64_t offset;
 
-	return !__builtin_add_overflow(h->e_phoff, (uint64_t)i * sizeof *p, &offset) && take(v, offset, p, sizeof *p);
+	return !__builtin_add_overflow(h->e_phoff, (uint64_t)i * sizeof *p, &offset) && elf_read_at(v, offset, p, sizeof *p);
 }
 
 static bool find_segment(const struct view *v, const Elf64_Ehdr *h, uint32_t type, Elf64_Phdr *p)
@@ -82,35 +82,20 @@ static bool read_dynamic(const struct view *v, const Elf64_Phdr *p, size_t i, El
 	uint64_t offset;
 
 	return (i + 1) * sizeof *d <= p->p_filesz && !__builtin_add_overflow(p->p_offset, i * sizeof *d, &offset) &&
-	       take(v, offset, d, sizeof *d) && d->d_tag != DT_NULL;
-}
-
-static int find_strings(const struct view *v, const Elf64_Ehdr *h, const Elf64_Phdr *p, uint64_t *ret, struct err *e)
-{
-	Elf64_Dyn d;
-
-	for (size_t i = 0; read_dynamic(v, p, i, &d); i++)
-		if (d.d_tag == DT_STRTAB)
-			return to_offset(v, h, d.d_un.d_val, ret) ? 0 : broken(e, "its string table is outside of it");
-	return broken(e, "no string table");
-}
-
-static const char *dynamic_text(const struct view *v, uint64_t strings, const Elf64_Dyn *d)
-{
-	uint64_t at;
-
-	return __builtin_add_overflow(strings, d->d_un.d_val, &at) ? NULL : text_at(v, at);
+	       elf_read_at(v, offset, d, sizeof *d) && d->d_tag != DT_NULL;
 }
 
 static int add_dynamic(const struct view *v, uint64_t strings, const Elf64_Dyn *d, struct elf *elf, struct err *e)
 {
-	const char *text;
+	const char *text = NULL;
+	uint64_t    at;
 
 	if (d->d_tag != DT_NEEDED && d->d_tag != DT_RUNPATH && d->d_tag != DT_RPATH)
 		return 0;
-	text = dynamic_text(v, strings, d);
+	if (!__builtin_add_overflow(strings, d->d_un.d_val, &at))
+		text = text_at(v, at);
 	if (!text)
-		return broken(e, "a name is outside of it");
+		return err_elf(e, "a name is outside of it");
 	if (d->d_tag == DT_RUNPATH || (d->d_tag == DT_RPATH && !elf->runpath))
 		elf->runpath = text;
 	if (d->d_tag != DT_NEEDED)
@@ -125,12 +110,16 @@ static int read_needed(const struct view *v, const Elf64_Ehdr *h, struct elf *el
 {
 	Elf64_Phdr p;
 	Elf64_Dyn  d;
-	uint64_t   strings = 0;
+	uint64_t   table = 0, strings = 0;
 
 	if (!find_segment(v, h, PT_DYNAMIC, &p))
 		return 0; /* static, or an object file */
-	if (find_strings(v, h, &p, &strings, e) < 0)
-		return -1;
+	for (size_t i = 0; !table && read_dynamic(v, &p, i, &d); i++)
+		table = d.d_tag == DT_STRTAB ? d.d_un.d_val : 0;
+	if (!table)
+		return err_elf(e, "no string table");
+	if (!to_offset(v, h, table, &strings))
+		return err_elf(e, "its string table is outside of it");
 	for (size_t i = 0; read_dynamic(v, &p, i, &d); i++)
 		if (add_dynamic(v, strings, &d, elf, e) < 0)
 			return -1;
@@ -147,7 +136,7 @@ int elf_read(const void *bytes, size_t len, struct elf *ret, struct err *e)
 	if (read_header(&v, &h, e) < 0 || read_needed(&v, &h, &elf, e) < 0)
 		return -1;
 	if (find_segment(&v, &h, PT_INTERP, &p) && !(elf.interpreter = text_at(&v, p.p_offset)))
-		return broken(e, "its interpreter's name is outside of it");
+		return err_elf(e, "its interpreter's name is outside of it");
 	*ret = elf;
 	return 0;
 }

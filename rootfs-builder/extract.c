@@ -23,11 +23,6 @@ static int err_name(const char *name, const char *why, struct err *e)
 	return err_set(e, ERR_BAD_SPEC, "\"%s\": %s", shown, why);
 }
 
-static bool is_word(const char *at, size_t n, const char *word)
-{
-	return n == strlen(word) && memcmp(at, word, n) == 0;
-}
-
 int extract_path(const char *name, char path[PATH_MAX], struct err *e)
 {
 	size_t len = 0, depth = 0;
@@ -37,9 +32,9 @@ int extract_path(const char *name, char path[PATH_MAX], struct err *e)
 	for (const char *at = name; *at;) {
 		size_t n = strcspn(at, "/");
 
-		if (is_word(at, n, ".."))
+		if (n == 2 && at[0] == '.' && at[1] == '.')
 			return err_name(name, "its name climbs out of the tree", e);
-		if (n && !is_word(at, n, ".")) {
+		if (n && !(n == 1 && at[0] == '.')) {
 			if (n > NAME_MAX || len + 1 + n >= PATH_MAX - 256 || ++depth > TREE_DEPTH_MAX)
 				return err_name(name, "its name is too long, or more than 64 directories deep", e);
 			path[len++] = '/';
@@ -54,7 +49,7 @@ int extract_path(const char *name, char path[PATH_MAX], struct err *e)
 
 /* --- bounds --- */
 
-static int count(struct extraction *p, const char *path, uint64_t bytes, struct err *e)
+static int extract_count(struct extraction *p, const char *path, uint64_t bytes, struct err *e)
 {
 	char most[32];
 
@@ -69,7 +64,7 @@ static int count(struct extraction *p, const char *path, uint64_t bytes, struct 
 int extract_nothing(struct extraction *p, struct err *e)
 {
 	p->left_out++;
-	return count(p, "", 0, e);
+	return extract_count(p, "", 0, e);
 }
 
 /* --- places --- */
@@ -104,26 +99,20 @@ static int open_place(struct extraction *p, const char *path, const char **name,
 	return fd_take(&parent);
 }
 
-static bool is_dir(int parent, const char *name)
-{
-	struct stat st;
-
-	return fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
-}
-
 int extract_dir(struct extraction *p, const char *path, struct err *e)
 {
 	const char *name   = "";
 	scoped_fd   parent = -1;
+	struct stat st;
 
 	if (!*path) /* the root itself exists */
 		return 0;
-	if (count(p, path, 0, e) < 0)
+	if (extract_count(p, path, 0, e) < 0)
 		return -1;
 	parent = open_parent(p, path, &name, e);
 	if (parent < 0)
 		return -1;
-	if (is_dir(parent, name))
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
 		return 0;
 	if (tree_remove(parent, name, e) < 0)
 		return -1;
@@ -135,7 +124,7 @@ int extract_file(struct extraction *p, const char *path, uint64_t size, unsigned
 	const char *name   = "";
 	scoped_fd   parent = -1, fd = -1;
 
-	if (count(p, path, size, e) < 0)
+	if (extract_count(p, path, size, e) < 0)
 		return -1;
 	parent = open_place(p, path, &name, e);
 	if (parent < 0)
@@ -150,7 +139,7 @@ int extract_link(struct extraction *p, const char *path, const char *target, str
 	const char *name   = "";
 	scoped_fd   parent = -1;
 
-	if (count(p, path, 0, e) < 0)
+	if (extract_count(p, path, 0, e) < 0)
 		return -1;
 	if (!*target || !text_is_plain(target))
 		return err_name(path, "its target is not printable UTF-8", e);
@@ -160,46 +149,26 @@ int extract_link(struct extraction *p, const char *path, const char *target, str
 	return symlinkat(target, parent, name) < 0 ? err_sys(e, "%.200s", path) : 0;
 }
 
-static int copy_bytes(int from, int to, const char *path, struct err *e)
-{
-	char    block[64 * 1024];
-	ssize_t n;
-
-	while ((n = read(from, block, sizeof block)) > 0)
-		if (file_write_all(to, block, (size_t)n) < 0)
-			return err_sys(e, "%.200s", path);
-	return n < 0 ? err_sys(e, "%.200s", path) : 0;
-}
-
-/* A hard link to a symbolic link becomes another symbolic link. */
-static int copy_link(struct extraction *p, const char *path, int parent, const char *name, struct err *e)
-{
-	char    target[PATH_MAX];
-	ssize_t n = readlinkat(parent, name, target, sizeof target - 1);
-
-	if (n < 0)
-		return err_sys(e, "%.200s", path);
-	target[n] = 0;
-	return extract_link(p, path, target, e);
-}
-
 int extract_copy(struct extraction *p, const char *path, const char *from, struct err *e)
 {
 	const char *name   = "";
 	scoped_fd   parent = *from ? tree_open_parent(p->root, from, &name) : -1, in = -1, out = -1;
+	char        target[PATH_MAX];
 	struct stat st;
 
 	if (parent < 0 || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)))
 		return err_set(e, ERR_BAD_SPEC, "%.150s: another name of \"%.150s\", which is no file of the tree", path, from);
 	if (strcmp(path, from) == 0)
 		return 0;
-	if (S_ISLNK(st.st_mode))
-		return copy_link(p, path, parent, name, e);
+	if (S_ISLNK(st.st_mode)) /* a hard link to a symbolic link becomes another symbolic link */
+		return tree_read_link(parent, name, target) < 0 ? err_sys(e, "%.200s", path) : extract_link(p, path, target, e);
 	in = openat(parent, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (in < 0)
 		return err_sys(e, "%.200s", from);
 	out = extract_file(p, path, (uint64_t)st.st_size, st.st_mode, e);
-	return out < 0 ? -1 : copy_bytes(in, out, path, e);
+	if (out < 0)
+		return -1;
+	return tree_copy_bytes(in, out, UINT64_MAX) < 0 ? err_sys(e, "%.200s", path) : 0;
 }
 
 /* --- whiteouts --- */
@@ -227,21 +196,17 @@ int extract_erase(const struct extraction *p, const char *path, struct err *e)
 	return dir < 0 ? 0 : tree_remove(dir, name, e);
 }
 
+static int empty_entry(void *context, int dir, const char *name, struct err *e)
+{
+	(void)context;
+	return tree_remove(dir, name, e);
+}
+
 int extract_empty(const struct extraction *p, const char *path, struct err *e)
 {
-	scoped_fd dir = -1;
+	int dir;
 
 	if (open_dir_itself(p, path, &dir, e) < 0)
 		return -1;
-	scoped_dir *d = dir < 0 ? NULL : fdopendir(dir);
-
-	if (dir < 0)
-		return 0;
-	if (!d)
-		return err_sys(e, "%.200s", path);
-	fd_take(&dir);
-	for (struct dirent *at; (at = readdir(d));)
-		if (strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0 && tree_remove(dirfd(d), at->d_name, e) < 0)
-			return -1;
-	return 0;
+	return dir < 0 ? 0 : tree_each(dir, path, empty_entry, NULL, e);
 }

@@ -10,14 +10,6 @@
 #include <string.h>
 #include <sys/file.h>
 
-static bool has_name(const struct tree_store_names *names, const char *digest)
-{
-	for (size_t i = 0; i < names->n; i++)
-		if (strcmp(names->name[i].digest, digest) == 0)
-			return true;
-	return false;
-}
-
 enum lock_answer { LOCK_OURS, LOCK_USED, LOCK_FAILED };
 
 static enum lock_answer lock_tree(const struct tree_store *s, const char *digest, int *lock)
@@ -51,10 +43,13 @@ static int remove_tree(const struct tree_store *s, const char *digest, struct er
 	return tree_remove(s->dir, aside, e);
 }
 
-static int collect(const struct tree_store *s, const char *digest, bool dry, FILE *out, struct err *e)
+static int collect_tree(const struct tree_store *s, const struct tree_store_names *names, const char *digest, bool dry, FILE *out, struct err *e)
 {
 	scoped_fd lock = -1;
 
+	for (size_t i = 0; i < names->n; i++)
+		if (strcmp(names->name[i].digest, digest) == 0)
+			return 0;
 	switch (lock_tree(s, digest, &lock)) {
 	case LOCK_USED:
 		fprintf(out, "kept %s: in use\n", digest);
@@ -77,7 +72,7 @@ int gc_run(const struct tree_store *s, bool dry, FILE *out, struct err *e)
 	if (lock < 0 || tree_store_names(s, &names, e) < 0 || tree_store_trees(s, &trees, e) < 0)
 		return -1;
 	for (size_t i = 0; i < trees.n; i++)
-		if (!has_name(&names, trees.name[i].digest) && collect(s, trees.name[i].digest, dry, out, e) < 0)
+		if (collect_tree(s, &names, trees.name[i].digest, dry, out, e) < 0)
 			return -1;
 	if (workspace_sweep(s->dir, dry, &swept, e) < 0)
 		return -1;

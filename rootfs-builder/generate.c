@@ -5,6 +5,7 @@
 #include "fd.h"
 #include "file.h"
 #include "net_listeners.h"
+#include "text.h"
 #include "tree.h"
 
 #include <errno.h>
@@ -42,25 +43,25 @@ static void file_closep(FILE **f)
 		fclose(*f);
 }
 
-static bool is_certificate(const struct tree_entry *entry)
-{
-	size_t n = strlen(entry->path);
-
-	return entry->type == TREE_FILE && strncmp(entry->path, CA_FOLDER, strlen(CA_FOLDER)) == 0 && n > 4 &&
-	       strcmp(entry->path + n - 4, ".crt") == 0;
-}
-
 /* Joins all certificates in the order of their names, as update-ca-certificates does. */
-static int write_bundle(const struct generator_use *use, const struct tree *t, struct err *e)
+static int make_ca_bundle(const struct generator_use *use, const char *text, struct err *e)
 {
+	scoped_tree              t      = { 0 };
 	scoped_bytes             bundle = { 0 };
 	scoped(file_closep) FILE *out   = open_memstream(&bundle.data, &bundle.len);
 
+	(void)text;
+	if (tree_scan(use->root, &t, e) < 0)
+		return -1;
 	if (!out)
 		return err_sys(e, "make the CA bundle");
-	for (size_t i = 0; i < t->n; i++)
-		if (is_certificate(&t->entry[i]) && append_file(use->root, &t->entry[i], out, e) < 0)
+	for (size_t i = 0; i < t.n; i++) {
+		const struct tree_entry *entry = &t.entry[i];
+		bool is_certificate = entry->type == TREE_FILE && strncmp(entry->path, CA_FOLDER, strlen(CA_FOLDER)) == 0 && text_ends_in(entry->path, ".crt");
+
+		if (is_certificate && append_file(use->root, entry, out, e) < 0)
 			return -1;
+	}
 	if (fflush(out) != 0)
 		return err_sys(e, "make the CA bundle");
 	if (bundle.len == 0)
@@ -68,26 +69,15 @@ static int write_bundle(const struct generator_use *use, const struct tree *t, s
 	return tree_write(use->root, use->path, bundle.data, bundle.len, e);
 }
 
-static int make_ca_bundle(const struct generator_use *use, const char *text, struct err *e)
-{
-	scoped_tree t = { 0 };
-
-	(void)text;
-	return tree_scan(use->root, &t, e) < 0 ? -1 : write_bundle(use, &t, e);
-}
-
 /* -X: packages bring their links. ldconfig always writes an auxiliary cache, with inode numbers and times: it is removed. */
 static int make_ld_cache(const struct generator_use *use, const char *text, struct err *e)
 {
 	const char *argv[] = { "/sbin/ldconfig", "-X", "-C", use->path, NULL };
-	const char *name;
 
 	(void)text;
 	if (chroot_run(use->root, argv, use->log, use->stop, e) < 0)
 		return err_wrap(e, "%s", use->path);
-	scoped_fd parent = tree_open_parent(use->root, "/var/cache/ldconfig", &name);
-
-	return parent < 0 ? 0 : tree_remove(parent, name, e);
+	return tree_remove_path(use->root, "/var/cache/ldconfig", e);
 }
 
 /* clang-format off */

@@ -22,114 +22,72 @@
 
 struct walk {
 	const struct import *import;
-	struct extraction   *plant;
+	struct extraction   *into;
 	dev_t                device; /* of the source: mounts inside it are not copied */
 	struct stat          store;
 	char                 path[PATH_MAX]; /* of the entry in the tree */
-	struct err          *e;
 };
 
-static int walk_dir(struct walk *w, int dir, size_t len);
-
-static int walk_file(struct walk *w, int dir, const char *name)
+static int walk_file(struct walk *w, int dir, const char *name, struct err *e)
 {
-	char        block[64 * 1024];
-	uint64_t    done = 0;
 	struct stat st;
-	ssize_t     n;
 	scoped_fd   from = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), to = -1;
 
 	if (from < 0 || fstat(from, &st) < 0)
-		return err_sys(w->e, "%.200s", w->path);
+		return err_sys(e, "%.200s", w->path);
 	if (!S_ISREG(st.st_mode)) /* it has changed since fstatat() */
-		return extract_nothing(w->plant, w->e);
-	to = extract_file(w->plant, w->path, (uint64_t)st.st_size, st.st_mode, w->e);
+		return extract_nothing(w->into, e);
+	to = extract_file(w->into, w->path, (uint64_t)st.st_size, st.st_mode, e);
 	if (to < 0)
 		return -1;
-	while (done < (uint64_t)st.st_size) { /* no more than was counted, even if the file grows */
-		uint64_t left = (uint64_t)st.st_size - done;
-
-		n = read(from, block, left < sizeof block ? (size_t)left : sizeof block);
-		if (n == 0)
-			break;
-		if (n < 0 || file_write_all(to, block, (size_t)n) < 0)
-			return err_sys(w->e, "%.200s", w->path);
-		done += (uint64_t)n;
-	}
-	return 0;
+	/* No more than was counted, even if the file grows. */
+	return tree_copy_bytes(from, to, (uint64_t)st.st_size) < 0 ? err_sys(e, "%.200s", w->path) : 0;
 }
 
-static int walk_link(struct walk *w, int dir, const char *name)
+static int walk_entry(void *context, int dir, const char *name, struct err *e);
+
+static int walk_dir(struct walk *w, int dir, const char *name, const struct stat *st, struct err *e)
 {
-	char    target[PATH_MAX];
-	ssize_t n = readlinkat(dir, name, target, sizeof target - 1);
-
-	if (n < 0)
-		return err_sys(w->e, "%.200s", w->path);
-	target[n] = 0;
-	return extract_link(w->plant, w->path, target, w->e);
-}
-
-static int walk_entry(struct walk *w, int dir, const char *name)
-{
-	size_t      len = strlen(w->path);
-	struct stat st;
-
-	if (process_stopped(w->import->stop, w->e) < 0)
+	if (st->st_dev == w->store.st_dev && st->st_ino == w->store.st_ino)
+		return err_set(e, ERR_BAD_SPEC, "%.200s: the store itself is in there", w->path);
+	if (extract_dir(w->into, w->path, e) < 0)
 		return -1;
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_sys(w->e, "%.200s", w->path);
-	if (S_ISREG(st.st_mode))
-		return walk_file(w, dir, name);
-	if (S_ISLNK(st.st_mode))
-		return walk_link(w, dir, name);
-	if (!S_ISDIR(st.st_mode))
-		return extract_nothing(w->plant, w->e);
-	if (st.st_dev == w->store.st_dev && st.st_ino == w->store.st_ino)
-		return err_set(w->e, ERR_BAD_SPEC, "%.200s: the store itself is in there", w->path);
-	if (extract_dir(w->plant, w->path, w->e) < 0)
-		return -1;
-	if (st.st_dev != w->device)
+	if (st->st_dev != w->device)
 		return 0;
-	scoped_fd below = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	return below < 0 ? err_sys(w->e, "%.200s", w->path) : walk_dir(w, fd_take(&below), len);
+	return tree_each(openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), w->path, walk_entry, w, e);
 }
 
-/* Closes dir. */
-static int walk_dir(struct walk *w, int dir, size_t len)
+static int walk_entry(void *context, int dir, const char *name, struct err *e)
 {
-	scoped_dir *d = fdopendir(dir);
+	struct walk *w   = context;
+	size_t       len = strlen(w->path);
+	char         text[PATH_MAX + 256];
+	struct stat  st;
+	int          r;
 
-	if (!d) {
-		close(dir);
-		return err_sys(w->e, "%.200s", w->path);
-	}
-	for (struct dirent *at; errno = 0, at = readdir(d);) {
-		char path[PATH_MAX + 256];
-
-		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0)
-			continue;
-		snprintf(path, sizeof path, "%.*s/%s", (int)len, w->path, at->d_name);
-		if (extract_path(path, w->path, w->e) < 0 || walk_entry(w, dirfd(d), at->d_name) < 0)
-			return -1;
-	}
-	return errno ? err_sys(w->e, "%.200s", w->path) : 0;
+	snprintf(text, sizeof text, "%s/%s", w->path, name);
+	if (extract_path(text, w->path, e) < 0 || process_stopped(w->import->stop, e) < 0)
+		return -1;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (S_ISLNK(st.st_mode) && tree_read_link(dir, name, text) < 0))
+		return err_sys(e, "%.200s", w->path);
+	r = S_ISREG(st.st_mode)   ? walk_file(w, dir, name, e)
+	    : S_ISLNK(st.st_mode) ? extract_link(w->into, w->path, text, e)
+	    : S_ISDIR(st.st_mode) ? walk_dir(w, dir, name, &st, e)
+				  : extract_nothing(w->into, e);
+	w->path[len] = 0;
+	return r;
 }
 
-static int take_dir(const struct import *i, int from, struct extraction *p, struct err *e)
+static int import_dir(const struct import *i, int from, struct extraction *p, struct err *e)
 {
-	struct walk w = { .import = i, .plant = p, .e = e };
+	struct walk w = { .import = i, .into = p };
 	struct stat st;
-	scoped_fd   dir = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (dir < 0 || fstat(dir, &st) < 0 || fstat(i->store, &w.store) < 0)
+	if (fstat(from, &st) < 0 || fstat(i->store, &w.store) < 0)
 		return err_sys(e, "%.200s", i->source);
 	w.device = st.st_dev;
-	return walk_dir(&w, fd_take(&dir), 0);
+	return tree_each(openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), i->source, walk_entry, &w, e);
 }
-
-/* --- an archive --- */
 
 static int make_tree(const struct import *i, struct extraction *p, struct err *e)
 {
@@ -139,16 +97,9 @@ static int make_tree(const struct import *i, struct extraction *p, struct err *e
 	return p->root < 0 ? err_sys(e, "make the tree") : 0;
 }
 
-static int take_archive(const struct import *i, int from, struct extraction *p, struct err *e)
-{
-	char hex[DIGEST_HEX + 1];
-
-	return untar_apply(&(struct untar){ .name = i->source, .from = from, .place = p->root, .log = i->log, .stop = i->stop }, p, hex, e);
-}
-
 /* --- an image --- */
 
-static int take_layer(const struct import *i, int dir, const struct layout *im, size_t n, struct extraction *p, struct err *e)
+static int import_layer(const struct import *i, int dir, const struct layout *im, size_t n, struct extraction *p, struct err *e)
 {
 	const struct layout_layer *l = &im->layer[n];
 	char                      name[64], hex[DIGEST_HEX + 1];
@@ -166,7 +117,7 @@ static int take_layer(const struct import *i, int dir, const struct layout *im, 
 	return 0;
 }
 
-static int take_image(const struct import *i, int dir, enum layout_kind kind, struct extraction *p, char sha256[DIGEST_HEX + 1], struct err *e)
+static int import_image(const struct import *i, int dir, enum layout_kind kind, struct extraction *p, char sha256[DIGEST_HEX + 1], struct err *e)
 {
 	struct layout *im = malloc(sizeof *im); /* a large one */
 	int            r;
@@ -177,7 +128,7 @@ static int take_image(const struct import *i, int dir, enum layout_kind kind, st
 	if (r == 0)
 		fprintf(stderr, "%s for %s, sha256:%.12s, %zu layer%s\n", layout_kind_name(kind), im->platform, im->sha256, im->n, im->n == 1 ? "" : "s");
 	for (size_t n = 0; r == 0 && n < im->n; n++)
-		r = take_layer(i, dir, im, n, p, e);
+		r = import_layer(i, dir, im, n, p, e);
 	if (r == 0)
 		memcpy(sha256, im->sha256, sizeof im->sha256);
 	free(im);
@@ -194,7 +145,7 @@ static int unpack_again(const struct import *i, enum layout_kind kind, struct ex
 	p->root = -1;
 	if (renameat(i->work->dir, "tree", i->work->dir, "image") < 0)
 		return err_sys(e, "put the image aside");
-	r = make_tree(i, &again, e) < 0 ? -1 : take_image(i, image, kind, &again, sha256, e);
+	r = make_tree(i, &again, e) < 0 ? -1 : import_image(i, image, kind, &again, sha256, e);
 	*p = again;
 	return r < 0 ? -1 : tree_remove(i->work->dir, "image", e);
 }
@@ -206,24 +157,18 @@ static void extract_done(struct extraction *p)
 	fd_closep(&p->root);
 }
 
-static int take(const struct import *i, int from, bool is_dir, struct extraction *p, char sha256[DIGEST_HEX + 1], struct err *e)
+static int import_source(const struct import *i, int from, bool is_dir, struct extraction *p, char sha256[DIGEST_HEX + 1], struct err *e)
 {
-	enum layout_kind kind = is_dir ? layout_kind(from) : LAYOUT_NONE;
+	enum layout_kind kind    = is_dir ? layout_kind(from) : LAYOUT_NONE;
+	struct untar     archive = { .name = i->source, .from = from, .place = p->root, .log = i->log, .stop = i->stop };
+	char             hex[DIGEST_HEX + 1];
 
 	if (kind != LAYOUT_NONE)
-		return take_image(i, from, kind, p, sha256, e);
-	if ((is_dir ? take_dir(i, from, p, e) : take_archive(i, from, p, e)) < 0)
+		return import_image(i, from, kind, p, sha256, e);
+	if ((is_dir ? import_dir(i, from, p, e) : untar_apply(&archive, p, hex, e)) < 0)
 		return -1;
 	kind = is_dir ? LAYOUT_NONE : layout_kind(p->root);
 	return kind == LAYOUT_NONE ? 0 : unpack_again(i, kind, p, sha256, e);
-}
-
-static void say_left_out(const struct extraction *p)
-{
-	if (p->left_out)
-		fprintf(stderr, "left out: %" PRIu64 " device node%s, pipes or sockets\n", p->left_out, p->left_out == 1 ? "" : "s");
-	if (p->set_id)
-		fprintf(stderr, "not set any more: set-user-ID and set-group-ID bits of %" PRIu64 " file%s\n", p->set_id, p->set_id == 1 ? "" : "s");
 }
 
 int import_apply(const struct import *i, char sha256[DIGEST_HEX + 1], struct err *e)
@@ -237,8 +182,11 @@ int import_apply(const struct import *i, char sha256[DIGEST_HEX + 1], struct err
 		return err_sys(e, "%.200s", i->source);
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return err_set(e, ERR_BAD_SPEC, "%.200s: neither a directory nor a regular file", i->source);
-	if (make_tree(i, &p, e) < 0 || take(i, from, S_ISDIR(st.st_mode), &p, sha256, e) < 0)
+	if (make_tree(i, &p, e) < 0 || import_source(i, from, S_ISDIR(st.st_mode), &p, sha256, e) < 0)
 		return -1;
-	say_left_out(&p);
+	if (p.left_out)
+		fprintf(stderr, "left out: %" PRIu64 " device node%s, pipes or sockets\n", p.left_out, p.left_out == 1 ? "" : "s");
+	if (p.set_id)
+		fprintf(stderr, "not set any more: set-user-ID and set-group-ID bits of %" PRIu64 " file%s\n", p.set_id, p.set_id == 1 ? "" : "s");
 	return 0;
 }

@@ -29,7 +29,7 @@ struct reader {
 
 /* --- files of the image --- */
 
-static bool has(int dir, const char *path, mode_t type)
+static bool has_type(int dir, const char *path, mode_t type)
 {
 	scoped_fd   fd = tree_open(dir, path, O_PATH);
 	struct stat st;
@@ -39,9 +39,9 @@ static bool has(int dir, const char *path, mode_t type)
 
 enum layout_kind layout_kind(int dir)
 {
-	if (has(dir, "oci-layout", S_IFREG) && has(dir, "index.json", S_IFREG))
+	if (has_type(dir, "oci-layout", S_IFREG) && has_type(dir, "index.json", S_IFREG))
 		return LAYOUT_OCI;
-	if (has(dir, "manifest.json", S_IFREG) && !has(dir, "usr", S_IFDIR) && !has(dir, "bin", S_IFDIR))
+	if (has_type(dir, "manifest.json", S_IFREG) && !has_type(dir, "usr", S_IFDIR) && !has_type(dir, "bin", S_IFDIR))
 		return LAYOUT_DOCKER;
 	return LAYOUT_NONE;
 }
@@ -76,7 +76,7 @@ static int read_text(int dir, const char *path, struct bytes *ret, struct err *e
 	return fd < 0 ? -1 : file_read_fd(fd, path, LAYOUT_JSON_MAX, ret, e);
 }
 
-static json_t *parse(const char *path, const char *text, size_t len, struct err *e)
+static json_t *parse_json(const char *path, const char *text, size_t len, struct err *e)
 {
 	json_t *json = NULL;
 
@@ -93,7 +93,7 @@ static json_t *read_json(int dir, const char *path, struct err *e)
 {
 	scoped_bytes b = { 0 };
 
-	return read_text(dir, path, &b, e) < 0 ? NULL : parse(path, b.data, b.len, e);
+	return read_text(dir, path, &b, e) < 0 ? NULL : parse_json(path, b.data, b.len, e);
 }
 
 /* --- descriptors --- */
@@ -156,7 +156,7 @@ static json_t *read_blob(int dir, const struct blob *b, struct err *e)
 		err_sum(b->path, hex, e);
 		return NULL;
 	}
-	return parse(b->path, text.data, text.len, e);
+	return parse_json(b->path, text.data, text.len, e);
 }
 
 /* --- which image --- */
@@ -189,15 +189,6 @@ static const char *platform_of(const json_t *row, char text[100])
 	return text;
 }
 
-static bool is_ours(const struct reader *r, const json_t *row)
-{
-	char        mine[64], text[100];
-	const char *platform = platform_of(row, text);
-
-	snprintf(mine, sizeof mine, "linux/%s", r->arch);
-	return !platform || strcmp(platform, mine) == 0;
-}
-
 static int err_no_platform(const struct reader *r, const json_t *list, struct err *e)
 {
 	struct words has = { 0 };
@@ -225,17 +216,18 @@ static int err_several(const json_t *list, struct err *e)
 }
 
 /* The only image for this machine. The same image may be listed under several names. */
-static const json_t *choose(const struct reader *r, const json_t *list, struct err *e)
+static const json_t *choose_image(const struct reader *r, const json_t *list, struct err *e)
 {
 	const json_t *chosen = NULL;
-	char          text[100];
+	char          text[100], mine[64];
 	struct words  others = { 0 };
 
+	snprintf(mine, sizeof mine, "linux/%s", r->arch);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *row      = json_array_get(list, i);
 		const char   *platform = platform_of(row, text);
 
-		if (!is_ours(r, row)) {
+		if (platform && strcmp(platform, mine) != 0) {
 			add_words(&others, "%s%s", others.len ? ", " : "", platform);
 			continue;
 		}
@@ -262,7 +254,7 @@ static json_t *read_manifest(const struct reader *r, const json_t *index, unsign
 		err_set(e, ERR_BAD_SPEC, "index.json: \"manifests\" is no list, or has more than %d rows", INDEX_MAX);
 		return NULL;
 	}
-	row = choose(r, list, e);
+	row = choose_image(r, list, e);
 	if (!row || read_descriptor(row, "the image", &b, e) < 0)
 		return NULL;
 	found = read_blob(r->dir, &b, e);
@@ -277,20 +269,17 @@ static json_t *read_manifest(const struct reader *r, const json_t *index, unsign
 
 /* --- its configuration --- */
 
-static int check_platform(const struct reader *r, struct layout *im, const json_t *config, struct err *e)
+/* Checks its platform, and reads the digests of the layers. */
+static int read_config(const struct reader *r, struct layout *im, const json_t *config, struct err *e)
 {
-	struct words has = { 0 };
-	const char  *os = text_at(config, "os"), *arch = text_at(config, "architecture");
+	const json_t *list = json_object_get(json_object_get(config, "rootfs"), "diff_ids");
+	struct words  has  = { 0 };
+	const char   *os = text_at(config, "os"), *arch = text_at(config, "architecture");
 
 	add_words(&has, "%.40s/%.40s", *os ? os : "linux", arch);
 	snprintf(im->platform, sizeof im->platform, "linux/%s", r->arch);
-	return strcmp(has.text, im->platform) == 0 ? 0 : err_set(e, ERR_BAD_SPEC, "it is an image for %s, this machine is %s", has.text, im->platform);
-}
-
-static int read_diff_ids(struct layout *im, const json_t *config, struct err *e)
-{
-	const json_t *list = json_object_get(json_object_get(config, "rootfs"), "diff_ids");
-
+	if (strcmp(has.text, im->platform) != 0)
+		return err_set(e, ERR_BAD_SPEC, "it is an image for %s, this machine is %s", has.text, im->platform);
 	if (!json_is_array(list) || json_array_size(list) != im->n)
 		return err_set(e, ERR_BAD_SPEC, "its manifest names %zu layers, its configuration %zu", im->n, json_array_size(list));
 	for (size_t i = 0; i < im->n; i++) {
@@ -301,11 +290,6 @@ static int read_diff_ids(struct layout *im, const json_t *config, struct err *e)
 		snprintf(im->layer[i].diff_id, sizeof im->layer[i].diff_id, "%s", hex);
 	}
 	return 0;
-}
-
-static int read_config(const struct reader *r, struct layout *im, const json_t *config, struct err *e)
-{
-	return check_platform(r, im, config, e) < 0 ? -1 : read_diff_ids(im, config, e);
 }
 
 static int check_layers(const json_t *list, struct err *e)
@@ -386,7 +370,7 @@ static json_t *read_docker_config(const struct reader *r, const struct layout *i
 	if (read_text(r->dir, path, &b, e) < 0 || digest_bytes(b.data, b.len, hex, e) < 0)
 		return NULL;
 	if (strcmp(hex, im->sha256) == 0)
-		return parse(path, b.data, b.len, e);
+		return parse_json(path, b.data, b.len, e);
 	err_sum(path, hex, e);
 	return NULL;
 }
@@ -405,7 +389,7 @@ static json_t *read_list(const struct reader *r, struct err *e)
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	return parse("/manifest.json", object.data, (size_t)n, e);
+	return parse_json("/manifest.json", object.data, (size_t)n, e);
 }
 
 static const json_t *only_image(const json_t *list, struct err *e)

@@ -28,13 +28,13 @@ struct lint {
 	char       *dirs[DIRS_MAX]; /* where the loader looks for libraries */
 	size_t      n_dirs;
 	bool        is_import;
-	size_t      told; /* findings that are counted, and are no error */
+	size_t      counted; /* findings that are counted, and are no error */
 };
 
 /* The text of a finding. A rule returns true if it finds nothing, and then leaves the text as it is. */
 typedef char words[WORDS_MAX];
 
-static bool printf_like(2, 3) find(words why, const char *fmt, ...)
+static bool printf_like(2, 3) finding(words why, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -50,16 +50,16 @@ static bool rule_name(const struct lint *l, const struct tree_entry *entry, word
 {
 	(void)l;
 	if (!text_is_plain(entry->path))
-		return find(why, "its name is not printable UTF-8");
+		return finding(why, "its name is not printable UTF-8");
 	if (entry->target && !text_is_plain(entry->target))
-		return find(why, "its target is not printable UTF-8");
+		return finding(why, "its target is not printable UTF-8");
 	return true;
 }
 
 static bool rule_type(const struct lint *l, const struct tree_entry *entry, words why)
 {
 	(void)l;
-	return entry->type != TREE_OTHER || find(why, "a device node, socket or pipe");
+	return entry->type != TREE_OTHER || finding(why, "a device node, socket or pipe");
 }
 
 static bool rule_setid(const struct lint *l, const struct tree_entry *entry, words why)
@@ -67,7 +67,7 @@ static bool rule_setid(const struct lint *l, const struct tree_entry *entry, wor
 	(void)l;
 	if (entry->type == TREE_LINK || !(entry->mode & (S_ISUID | S_ISGID)))
 		return true;
-	return find(why, "%s (mode %04o)", entry->mode & S_ISUID ? "setuid" : "setgid", entry->mode);
+	return finding(why, "%s (mode %04o)", entry->mode & S_ISUID ? "setuid" : "setgid", entry->mode);
 }
 
 static bool rule_writable(const struct lint *l, const struct tree_entry *entry, words why)
@@ -75,7 +75,7 @@ static bool rule_writable(const struct lint *l, const struct tree_entry *entry, 
 	(void)l;
 	if (entry->type == TREE_LINK || !(entry->mode & (S_IWGRP | S_IWOTH)))
 		return true;
-	return find(why, "writable by group or others (mode %04o)", entry->mode);
+	return finding(why, "writable by group or others (mode %04o)", entry->mode);
 }
 
 static bool rule_owner(const struct lint *l, const struct tree_entry *entry, words why)
@@ -83,21 +83,13 @@ static bool rule_owner(const struct lint *l, const struct tree_entry *entry, wor
 	(void)l;
 	if (entry->uid == 0 || entry->uid == geteuid())
 		return true;
-	return find(why, "belongs to uid %u", entry->uid);
+	return finding(why, "belongs to uid %u", entry->uid);
 }
 
 static bool rule_hardlink(const struct lint *l, const struct tree_entry *entry, words why)
 {
 	(void)l;
-	return entry->type != TREE_FILE || entry->links == 1 || find(why, "has %u names (hard links)", entry->links);
-}
-
-static bool judge_attributes(char *list, ssize_t n, words why)
-{
-	for (char *at = list; at < list + n; at += strlen(at) + 1)
-		if (strcmp(at, "security.selinux") != 0) /* the host puts its label on every new file */
-			return find(why, "has the extended attribute %s", at);
-	return true;
+	return entry->type != TREE_FILE || entry->links == 1 || finding(why, "has %u names (hard links)", entry->links);
 }
 
 static bool rule_attributes(const struct lint *l, const struct tree_entry *entry, words why)
@@ -111,9 +103,12 @@ static bool rule_attributes(const struct lint *l, const struct tree_entry *entry
 	fd = tree_open_entry(l->root, entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
 	n  = fd < 0 ? -1 : flistxattr(fd, list, sizeof list - 1);
 	if (n < 0)
-		return (fd >= 0 && errno == ENOTSUP) || find(why, "cannot be read: %s", strerror(errno));
+		return (fd >= 0 && errno == ENOTSUP) || finding(why, "cannot be read: %s", strerror(errno));
 	list[n] = 0;
-	return judge_attributes(list, n, why);
+	for (char *at = list; at < list + n; at += strlen(at) + 1)
+		if (strcmp(at, "security.selinux") != 0) /* the host puts its label on every new file */
+			return finding(why, "has the extended attribute %s", at);
+	return true;
 }
 
 /* --- links --- */
@@ -147,11 +142,11 @@ static bool rule_link(const struct lint *l, const struct tree_entry *entry, word
 	if (entry->type != TREE_LINK)
 		return true;
 	if (climbs_out(entry))
-		return find(why, "leads out of the tree: -> %.200s", entry->target);
+		return finding(why, "leads out of the tree: -> %.200s", entry->target);
 	if (cell_path_is_led_to(entry))
 		return true;
 	fd = tree_open(l->root, entry->path, O_PATH);
-	return fd >= 0 || find(why, "leads to nothing: -> %.200s (%s)", entry->target, strerror(errno));
+	return fd >= 0 || finding(why, "leads to nothing: -> %.200s (%s)", entry->target, strerror(errno));
 }
 
 /* --- libraries --- */
@@ -204,7 +199,7 @@ static bool is_found(const struct lint *l, const struct elf *elf, const struct t
 	return false;
 }
 
-static bool judge_elf(const struct lint *l, const struct tree_entry *entry, const void *bytes, words why)
+static bool elf_is_complete(const struct lint *l, const struct tree_entry *entry, const void *bytes, words why)
 {
 	struct elf elf;
 	struct err e;
@@ -212,12 +207,12 @@ static bool judge_elf(const struct lint *l, const struct tree_entry *entry, cons
 	if (!elf_is(bytes, entry->size))
 		return true;
 	if (elf_read(bytes, entry->size, &elf, &e) < 0)
-		return find(why, "%s", e.text);
+		return finding(why, "%s", e.text);
 	if (elf.interpreter && !has_library(l, "", 0, elf.interpreter))
-		return find(why, "its loader is not in the tree: %.200s", elf.interpreter);
+		return finding(why, "its loader is not in the tree: %.200s", elf.interpreter);
 	for (size_t i = 0; i < elf.n; i++)
 		if (!is_found(l, &elf, entry, elf.needed[i]))
-			return find(why, "needs a library that is not in the tree: %.200s", elf.needed[i]);
+			return finding(why, "needs a library that is not in the tree: %.200s", elf.needed[i]);
 	return true;
 }
 
@@ -232,13 +227,13 @@ static bool rule_libraries(const struct lint *l, const struct tree_entry *entry,
 	scoped_fd fd = tree_open_entry(l->root, entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd < 0 || pread(fd, magic, sizeof magic, 0) != sizeof magic)
-		return find(why, "cannot be read: %s", strerror(errno));
+		return finding(why, "cannot be read: %s", strerror(errno));
 	if (!elf_is(magic, sizeof magic))
 		return true;
 	bytes = mmap(NULL, entry->size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
-		return find(why, "cannot be read: %s", strerror(errno));
-	fine = judge_elf(l, entry, bytes, why);
+		return finding(why, "cannot be read: %s", strerror(errno));
+	fine = elf_is_complete(l, entry, bytes, why);
 	munmap(bytes, entry->size);
 	return fine;
 }
@@ -280,13 +275,9 @@ static int add_conf(struct lint *l, const struct tree_entry *entry, struct err *
 		return err_sys(e, "%s", entry->path);
 	if (file_read_fd(fd, entry->path, CONF_MAX, &b, e) < 0)
 		return -1;
-	for (const char *p = b.data; *p;) {
-		size_t n = strcspn(p, "\n");
-
-		if (p[0] == '/' && add_dir(l, p, n, e) < 0)
+	for (char *rest = b.data, *line; (line = strsep(&rest, "\n"));)
+		if (line[0] == '/' && add_dir(l, line, strlen(line), e) < 0)
 			return -1;
-		p += n + (p[n] == '\n');
-	}
 	return 0;
 }
 
@@ -313,13 +304,7 @@ static void lint_done(struct lint *l)
 	tree_done(&l->tree);
 }
 
-/* Images have tools that are never started, and whose libraries are missing. */
-static bool is_told_only(const struct lint *l, size_t rule)
-{
-	return l->is_import && rules[rule].look == rule_libraries;
-}
-
-static size_t look_at(struct lint *l, const struct tree_entry *entry, size_t before, FILE *out)
+static size_t lint_entry(struct lint *l, const struct tree_entry *entry, size_t before, FILE *out)
 {
 	size_t found = 0;
 
@@ -328,8 +313,8 @@ static size_t look_at(struct lint *l, const struct tree_entry *entry, size_t bef
 
 		if (rules[i].look(l, entry, why))
 			continue;
-		if (is_told_only(l, i)) {
-			l->told++;
+		if (l->is_import && rules[i].look == rule_libraries) { /* images have tools that are never started */
+			l->counted++;
 			continue;
 		}
 		text_make_plain(why); /* it has texts from links and programs */
@@ -340,33 +325,24 @@ static size_t look_at(struct lint *l, const struct tree_entry *entry, size_t bef
 	return found;
 }
 
-/* The only rule about missing entries, so it is not in the table. */
-static size_t look_for_places(const struct lint *l, const struct cell_paths *list, FILE *out)
-{
-	size_t found = 0;
-	char   why[CELL_PLACE_WORDS];
-
-	for (size_t i = 0; i < list->n; i++)
-		if (!cell_path_is_there(&list->place[i], &l->tree, why) && found++ < LINT_SHOWN)
-			fprintf(out, "lint: %s: %s [cell]\n", list->place[i].path, why);
-	return found;
-}
-
 static int lint(int root, bool is_import, FILE *out, struct err *e)
 {
 	scoped(lint_done) struct lint l = { .root = root, .is_import = is_import };
 	struct cell_paths            list;
-	size_t                        missing, found = 0;
+	size_t                        missing = 0, found = 0;
+	char                          why[CELL_PLACE_WORDS];
 
 	if (tree_scan(root, &l.tree, e) < 0 || find_dirs(&l, e) < 0 || cell_paths_list(&list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < l.tree.n; i++)
-		found += look_at(&l, &l.tree.entry[i], found, out);
+		found += lint_entry(&l, &l.tree.entry[i], found, out);
 	if (found > LINT_SHOWN)
 		fprintf(out, "lint: and %zu more\n", found - LINT_SHOWN);
-	missing = look_for_places(&l, &list, out);
-	if (l.told)
-		fprintf(out, "%zu program%s or libraries lack a library; brig rootfs lint names them\n", l.told, l.told == 1 ? "" : "s");
+	for (size_t i = 0; i < list.n; i++) /* the only rule about missing entries, so it is not in the table */
+		if (!cell_path_is_there(&list.place[i], &l.tree, why) && missing++ < LINT_SHOWN)
+			fprintf(out, "lint: %s: %s [cell]\n", list.place[i].path, why);
+	if (l.counted)
+		fprintf(out, "%zu program%s or libraries lack a library; brig rootfs lint names them\n", l.counted, l.counted == 1 ? "" : "s");
 	if (found + missing)
 		return err_set(e, ERR_BAD_SPEC, "%zu finding%s%s", found + missing, found + missing == 1 ? "" : "s",
 			       is_import || !found ? "" : "; a row of prune takes such a thing out, one of packages brings what it lacks");

@@ -22,23 +22,6 @@ static json_int_t size_of(const struct tree_store *s, const char *digest)
 	return json_is_integer(json_object_get(json, "bytes")) ? json_integer_value(json_object_get(json, "bytes")) : -1;
 }
 
-static json_t *row_of(const struct tree_store *s, const struct tree_store_name *name)
-{
-	json_int_t size = size_of(s, name->digest);
-	char       path[1200];
-
-	snprintf(path, sizeof path, "%s/trees/%s/tree", s->path, name->digest);
-	return json_pack("{s:s, s:s, s:s, s:o}", "name", name->name, "digest", name->digest, "path", path, "size",
-			 size < 0 ? json_null() : json_integer(size));
-}
-
-static void print_row(const json_t *row, FILE *out)
-{
-	fprintf(out, "%-20s %.12s  %6.1f MB  %s\n", json_string_value(json_object_get(row, "name")),
-		json_string_value(json_object_get(row, "digest")), json_number_value(json_object_get(row, "size")) / 1e6,
-		json_string_value(json_object_get(row, "path")));
-}
-
 int list_print(const struct tree_store *s, bool json, FILE *out, struct err *e)
 {
 	scoped_shelf_names names = { 0 };
@@ -46,12 +29,24 @@ int list_print(const struct tree_store *s, bool json, FILE *out, struct err *e)
 
 	if (tree_store_names(s, &names, e) < 0)
 		return -1;
-	for (size_t i = 0; i < names.n; i++)
-		if (names.name[i].digest[0])
-			json_array_append_new(rows, row_of(s, &names.name[i]));
+	for (size_t i = 0; i < names.n; i++) {
+		const struct tree_store_name *name = &names.name[i];
+		json_int_t                    size = name->digest[0] ? size_of(s, name->digest) : -1;
+		char                          path[1200];
+
+		snprintf(path, sizeof path, "%s/trees/%s/tree", s->path, name->digest);
+		if (name->digest[0])
+			json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:o}", "name", name->name, "digest", name->digest, "path", path, "size",
+							      size < 0 ? json_null() : json_integer(size)));
+	}
 	if (json)
 		return json_dumpf(rows, out, JSON_INDENT(1)) < 0 || fputc('\n', out) < 0 ? err_sys(e, "list") : 0;
-	for (size_t i = 0; i < json_array_size(rows); i++)
-		print_row(json_array_get(rows, i), out);
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		const json_t *row = json_array_get(rows, i);
+
+		fprintf(out, "%-20s %.12s  %6.1f MB  %s\n", json_string_value(json_object_get(row, "name")),
+			json_string_value(json_object_get(row, "digest")), json_number_value(json_object_get(row, "size")) / 1e6,
+			json_string_value(json_object_get(row, "path")));
+	}
 	return 0;
 }

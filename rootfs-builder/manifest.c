@@ -139,22 +139,6 @@ json_t *manifest_to_json(const struct manifest *m, const struct manifest_origin 
 			 "packages", from->packages, "files", files);
 }
 
-static int type_from(const char *text, enum tree_type *ret)
-{
-	for (size_t i = 0; i < TREE_OTHER; i++)
-		if (strcmp(text, manifest_types[i]) == 0) {
-			*ret = (enum tree_type)i;
-			return 0;
-		}
-	return -1;
-}
-
-/* Four octal digits, as manifest_mode() writes them. */
-static bool is_mode(const char *text)
-{
-	return strspn(text, "01234567") == 4 && !text[4];
-}
-
 /* A row has the keys of its type and no others: otherwise two different manifests could have the same digest. */
 static bool row_fits(enum tree_type type, const json_t *size, const char *sha, const char *target)
 {
@@ -171,10 +155,14 @@ static int parse_entry(struct manifest *m, size_t i, const json_t *json, struct 
 	struct tree_entry *entry = &m->tree.entry[i];
 	const char        *before = i ? m->tree.entry[i - 1].path : "", *path = "", *type = "", *mode = "", *sha = NULL, *target = NULL;
 	json_t            *size = NULL;
+	bool               bad;
 
-	if (json_unpack((json_t *)json, "{s:s, s:s, s:s, s?o, s?s, s?s !}", "path", &path, "type", &type, "mode", &mode, "size", &size,
-			"sha256", &sha, "target", &target) < 0 ||
-	    type_from(type, &entry->type) < 0 || !tree_path_is_plain(path) || !is_mode(mode) || !row_fits(entry->type, size, sha, target))
+	bad = json_unpack((json_t *)json, "{s:s, s:s, s:s, s?o, s?s, s?s !}", "path", &path, "type", &type, "mode", &mode, "size", &size,
+			  "sha256", &sha, "target", &target) < 0;
+	while (entry->type < TREE_OTHER && strcmp(type, manifest_types[entry->type]) != 0)
+		entry->type++;
+	if (bad ||
+	    entry->type == TREE_OTHER || !tree_path_is_plain(path) || strspn(mode, "01234567") != 4 || mode[4] || !row_fits(entry->type, size, sha, target))
 		return err_set(e, ERR_PROTOCOL, "files: row %zu is not sound", i + 1);
 	if (!before || strcmp(before, path) >= 0)
 		return err_set(e, ERR_PROTOCOL, "files: row %zu is not in order", i + 1);

@@ -30,15 +30,9 @@ static int make_links(int root, struct err *e)
 		{ "/dev/stderr", "/proc/self/fd/2" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
-		const char *name   = NULL;
-		scoped_fd   parent = tree_open_parent(root, links[i][0], &name);
-
-		if (parent < 0 || tree_remove(parent, name, e) < 0)
-			return parent < 0 ? err_sys(e, "%s", links[i][0]) : -1;
-		if (tree_link(root, links[i][0], links[i][1], e) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(links); i++)
+		if (tree_remove_path(root, links[i][0], e) < 0 || tree_link(root, links[i][0], links[i][1], e) < 0)
 			return -1;
-	}
 	return 0;
 }
 

@@ -11,17 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The tree was read before the first row: an earlier row may have removed the entry, or a directory above it. */
-static int remove_entry(int root, const struct tree_entry *entry, struct err *e)
-{
-	const char *name;
-	scoped_fd   parent = tree_open_parent(root, entry->path, &name);
-
-	if (parent < 0 || faccessat(parent, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : err_sys(e, "prune %s", entry->path);
-	return tree_remove(parent, name, e) < 0 ? err_wrap(e, "prune %s", entry->path) : 0;
-}
-
 static int prune_row(int root, const struct tree *t, const char *pattern, bool *matched, struct err *e)
 {
 	for (size_t i = 0; i < t->n; i++) {
@@ -30,8 +19,8 @@ static int prune_row(int root, const struct tree *t, const char *pattern, bool *
 		if (fnmatch(pattern, entry->path, FNM_PATHNAME | FNM_NOESCAPE) != 0)
 			continue;
 		*matched = true;
-		if (remove_entry(root, entry, e) < 0)
-			return -1;
+		if (tree_remove_path(root, entry->path, e) < 0) /* an earlier row may have removed it, or a directory above it */
+			return err_wrap(e, "prune %s", entry->path);
 	}
 	return 0;
 }
@@ -56,8 +45,8 @@ static int prune_links(int root, struct err *e)
 			if (!names_nothing(root, &t.entry[i]))
 				continue;
 			again = true;
-			if (remove_entry(root, &t.entry[i], e) < 0)
-				return -1;
+			if (tree_remove_path(root, t.entry[i].path, e) < 0)
+				return err_wrap(e, "prune %s", t.entry[i].path);
 		}
 	}
 	return 0;

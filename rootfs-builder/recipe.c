@@ -55,21 +55,15 @@ static const struct {
 	char        name;
 } splits[] = { { " -> ", '>' }, { " = ", '=' } };
 
-/* The length of the row without its reason. A row may end in " #" without a reason. */
-static size_t row_len(const char *text)
-{
-	const char *end = strstr(text, " #");
-
-	while (end && end[2] && end[2] != ' ')
-		end = strstr(end + 1, " #");
-	return end ? (size_t)(end - text) : strlen(text);
-}
-
 void recipe_row_read(const json_t *row, struct recipe_row *ret)
 {
 	const char *text = json_string_value(row), *cut;
-	size_t      len  = row_len(text);
+	const char *end  = strstr(text, " #");
+	size_t      len;
 
+	while (end && end[2] && end[2] != ' ') /* the reason. A row may end in " #" without one */
+		end = strstr(end + 1, " #");
+	len = end ? (size_t)(end - text) : strlen(text);
 	put_half(ret->key, text, len);
 	ret->value[0] = 0;
 	ret->between  = 0;
@@ -129,6 +123,11 @@ static const struct {
 	{ "prune_last", check_path     },
 };
 
+static const json_t *list_of(const struct recipe *r, const struct field *f)
+{
+	return *(const json_t *const *)((const char *)r + f->offset);
+}
+
 static int check_row(size_t i, const json_t *json, struct err *e)
 {
 	struct recipe_row row;
@@ -146,7 +145,7 @@ static int check_row(size_t i, const json_t *json, struct err *e)
 static int check_rows(const struct recipe *r, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
-		const json_t *list = *(const json_t *const *)((const char *)r + field_find(recipe_fields, checks[i].list)->offset);
+		const json_t *list = list_of(r, field_find(recipe_fields, checks[i].list));
 
 		for (size_t j = 0; j < json_array_size(list); j++)
 			if (check_row(i, json_array_get(list, j), e) < 0)
@@ -167,19 +166,6 @@ static bool has_row(const json_t *list, const char *key)
 			return true;
 	}
 	return false;
-}
-
-/* Refuses a package that is both in packages and in omit: it would be missing without a message. */
-static int check_omitted(const struct recipe *r, struct err *e)
-{
-	struct recipe_row row;
-	size_t            i;
-
-	recipe_foreach(r->omit, row, i) {
-		if (has_row(r->packages, row.key))
-			return err_set(e, ERR_BAD_SPEC, "omit: \"%s\": is in packages as well", row.key);
-	}
-	return 0;
 }
 
 bool recipe_has_package(const struct recipe *r, const char *name)
@@ -216,11 +202,18 @@ static int check_wheels(const struct recipe *r, struct err *e)
 
 static int check_whole(const struct recipe *r, struct err *e)
 {
+	struct recipe_row row;
+	size_t            i;
+
 	if (!r->suite)
 		return err_set(e, ERR_BAD_SPEC, "suite: missing; name a Debian release, like \"bookworm\"");
 	if (json_array_size(r->packages) == 0)
 		return err_set(e, ERR_BAD_SPEC, "packages: missing; a rootfs without a package is empty");
-	return check_omitted(r, e) < 0 ? -1 : check_wheels(r, e);
+	recipe_foreach(r->omit, row, i) { /* it would be missing without a message */
+		if (has_row(r->packages, row.key))
+			return err_set(e, ERR_BAD_SPEC, "omit: \"%s\": is in packages as well", row.key);
+	}
+	return check_wheels(r, e);
 }
 
 /* --- a recipe on top of another --- */
@@ -259,19 +252,6 @@ static json_t *join_rows(const json_t *base, const json_t *without, const json_t
 	return NULL;
 }
 
-static const json_t *list_of(const struct recipe *r, const struct field *f)
-{
-	return *(const json_t *const *)((const char *)r + f->offset);
-}
-
-/* The base's size_max is for the base alone; the recipe on top gets the preset in addition. */
-static json_t *join_size(const struct recipe *base, const struct field *f)
-{
-	uint64_t room = f->max - base->size_max;
-
-	return json_integer((json_int_t)(base->size_max + (f->preset < room ? f->preset : room)));
-}
-
 /* requirements, wheels and index belong together: r inherits all of them, or none. */
 static bool is_inherited(const struct recipe *r, const struct field *f)
 {
@@ -283,32 +263,28 @@ static bool is_inherited(const struct recipe *r, const struct field *f)
 /* Joins lists of rows (packages and paths). Of the other fields, r inherits those that it does not have. */
 static int join_field(struct recipe *r, const struct recipe *base, const struct field *f)
 {
-	/* Rows of the base that r takes back. packages comes before omit in recipe_fields, so r->omit has only r's own rows here. */
+	/* without: rows of the base that r takes back. packages comes before omit in recipe_fields, so r->omit has only r's own rows here. */
+	uint64_t      left    = f->max - base->size_max;
 	const json_t *without = f->offset == AT(prune) ? r->keep : f->offset == AT(packages) ? r->omit : NULL;
 
 	if (f->type == FIELD_LIST && f->offset != AT(keep))
 		return json_object_set_new(r->source, f->name, join_rows(list_of(base, f), without, list_of(r, f)));
 	if (json_object_get(r->source, f->name))
 		return 0;
-	if (f->type == FIELD_SIZE)
-		return json_object_set_new(r->source, f->name, join_size(base, f));
+	if (f->type == FIELD_SIZE) /* the base's size_max is for the base alone; the recipe on top gets the preset in addition */
+		return json_object_set_new(r->source, f->name, json_integer((json_int_t)(base->size_max + (f->preset < left ? f->preset : left))));
 	if (is_inherited(r, f) && json_object_get(base->source, f->name))
 		return json_object_set(r->source, f->name, json_object_get(base->source, f->name));
 	return 0;
 }
 
-/* Another base makes another digest, so that "is it built already?" has the right answer. */
-static int join_sums(struct recipe *r, const struct recipe *base, struct err *e)
+int recipe_extend(struct recipe *r, const struct recipe *base, struct err *e)
 {
 	char both[2 * DIGEST_HEX + 1];
 	int  n = snprintf(both, sizeof both, "%s%s", base->sha256, r->sha256);
 
-	return digest_bytes(both, (size_t)n, r->sha256, e);
-}
-
-int recipe_extend(struct recipe *r, const struct recipe *base, struct err *e)
-{
-	if (check_kept(r, base, e) < 0 || join_sums(r, base, e) < 0)
+	/* Another base makes another digest, so that "is it built already?" has the right answer. */
+	if (check_kept(r, base, e) < 0 || digest_bytes(both, (size_t)n, r->sha256, e) < 0)
 		return -1;
 	for (const struct field *f = recipe_fields; f->name; f++)
 		if (join_field(r, base, f) < 0)
@@ -348,13 +324,6 @@ int recipe_parse(struct recipe *ret, const char *name, const void *bytes, size_t
 	return 0;
 }
 
-static bool ends_in_json(const char *text)
-{
-	size_t n = strlen(text);
-
-	return n > 5 && strcmp(text + n - 5, ".json") == 0;
-}
-
 /* "basic" -> FOLDER/basic.json; "./x/web.json" -> itself, named web. */
 static int find_file(const char *folder, const char *text, char path[1280], char name[64], struct err *e)
 {
@@ -362,7 +331,7 @@ static int find_file(const char *folder, const char *text, char path[1280], char
 	int         n;
 
 	last = last ? last + 1 : text;
-	if (ends_in_json(text)) {
+	if (text_ends_in(text, ".json")) {
 		n = snprintf(path, 1280, "%s", text);
 		snprintf(name, 64, "%.*s", (int)strlen(last) - 5, last);
 	} else if (text_is_name(text)) {
@@ -376,14 +345,14 @@ static int find_file(const char *folder, const char *text, char path[1280], char
 
 static int is_recipe(const struct dirent *entry)
 {
-	return ends_in_json(entry->d_name);
+	return text_ends_in(entry->d_name, ".json");
 }
 
 /* If text is a name, and not a file, the error lists the recipes of the folder. */
 static int err_unknown(const char *folder, const char *text, const char *path, struct err *e)
 {
 	struct dirent **found = NULL;
-	int             count = ends_in_json(text) ? 0 : scandir(folder, &found, is_recipe, alphasort);
+	int             count = text_ends_in(text, ".json") ? 0 : scandir(folder, &found, is_recipe, alphasort);
 	char            list[200] = "";
 	size_t          n     = 0;
 
@@ -397,25 +366,25 @@ static int err_unknown(const char *folder, const char *text, const char *path, s
 	return err_set(e, ERR_MISSING, "no recipe %s%s", path, list);
 }
 
-static int load(struct recipe *ret, const char *folder, const char *text, unsigned depth, struct err *e);
+static int recipe_load_at(struct recipe *ret, const char *folder, const char *text, unsigned depth, struct err *e);
 
 /* Only from the folder: a file beside the recipe may belong to another user. */
 static int load_base(struct recipe *r, const char *folder, unsigned depth, struct err *e)
 {
 	scoped_recipe base = { 0 };
 
-	if (ends_in_json(r->extends))
+	if (text_ends_in(r->extends, ".json"))
 		return err_set(e, ERR_BAD_SPEC, "extends \"%s\": expected a name, not a file", r->extends);
 	if (depth == RECIPE_DEPTH)
 		return err_set(e, ERR_LIMIT, "extends \"%s\": more than %d recipes on top of each other; does one extend itself?", r->extends,
 			       RECIPE_DEPTH);
-	if (load(&base, folder, r->extends, depth + 1, e) < 0)
+	if (recipe_load_at(&base, folder, r->extends, depth + 1, e) < 0)
 		return depth == 1 ? err_wrap(e, "extends \"%s\"", r->extends) : -1;
 	return recipe_extend(r, &base, e);
 }
 
 /* Makes relative paths in a recipe relative to the recipe's directory. */
-static int settle(struct recipe *r, const char *path, struct err *e)
+static int settle_paths(struct recipe *r, const char *path, struct err *e)
 {
 	static const char *const names[] = { "requirements", "wheels" };
 	const char              *slash   = strrchr(path, '/');
@@ -430,7 +399,7 @@ static int settle(struct recipe *r, const char *path, struct err *e)
 	return fields_decode(recipe_fields, r->source, r, e);
 }
 
-static int load(struct recipe *ret, const char *folder, const char *text, unsigned depth, struct err *e)
+static int recipe_load_at(struct recipe *ret, const char *folder, const char *text, unsigned depth, struct err *e)
 {
 	scoped_recipe r = { 0 };
 	scoped_bytes  b = { 0 };
@@ -440,7 +409,7 @@ static int load(struct recipe *ret, const char *folder, const char *text, unsign
 		return -1;
 	if (trust_read(path, RECIPE_MAX, &b, e) < 0)
 		return e->errnum == ENOENT ? err_unknown(folder, text, path, e) : -1;
-	if (recipe_parse(&r, name, b.data, b.len, e) < 0 || settle(&r, path, e) < 0)
+	if (recipe_parse(&r, name, b.data, b.len, e) < 0 || settle_paths(&r, path, e) < 0)
 		return err_wrap(e, "%s", path);
 	if (r.extends && load_base(&r, folder, depth, e) < 0)
 		return depth == 1 ? err_wrap(e, "%s", path) : -1; /* only the first recipe's path goes into the message */
@@ -451,5 +420,5 @@ static int load(struct recipe *ret, const char *folder, const char *text, unsign
 
 int recipe_load(struct recipe *ret, const char *folder, const char *text, struct err *e)
 {
-	return load(ret, folder, text, 1, e);
+	return recipe_load_at(ret, folder, text, 1, e);
 }

@@ -2,6 +2,7 @@
 #include "sources.h"
 
 #include "file.h"
+#include "text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -273,27 +274,20 @@ int sources_add_deb822(struct sources *s, const char *text, const char *suite, s
 
 /* --- the machine's --- */
 
-static bool ends_in(const char *name, const char *tail)
-{
-	size_t n = strlen(name), m = strlen(tail);
-
-	return n > m && strcmp(name + n - m, tail) == 0;
-}
-
 static int add_file(struct sources *s, const char *path, const char *suite, struct err *e)
 {
 	scoped_bytes b = { 0 };
 
 	if (file_read(AT_FDCWD, path, FILE_MAX, &b, e) < 0)
 		return -1;
-	if ((ends_in(path, ".sources") ? sources_add_deb822(s, b.data, suite, e) : sources_add_list(s, b.data, suite, e)) < 0)
+	if ((text_ends_in(path, ".sources") ? sources_add_deb822(s, b.data, suite, e) : sources_add_list(s, b.data, suite, e)) < 0)
 		return err_wrap(e, "%s", path);
 	return 0;
 }
 
 static int is_apt_file(const struct dirent *at)
 {
-	return ends_in(at->d_name, ".list") || ends_in(at->d_name, ".sources");
+	return text_ends_in(at->d_name, ".list") || text_ends_in(at->d_name, ".sources");
 }
 
 static int add_folder(struct sources *s, const char *folder, const char *suite, struct err *e)

@@ -5,6 +5,7 @@
 #include "file.h"
 #include "text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/limits.h>
@@ -55,30 +56,51 @@ int tree_open_parent(int root, const char *path, const char **name)
 	return tree_open(root, parent, O_PATH | O_DIRECTORY);
 }
 
+/* --- all entries of a directory --- */
+
+static void tree_closedirp(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+int tree_each(int dir, const char *path, tree_visit visit, void *context, struct err *e)
+{
+	scoped(tree_closedirp) DIR *d = dir < 0 ? NULL : fdopendir(dir);
+	int                         r = 0;
+
+	if (!d) {
+		err_sys(e, "%.300s", path);
+		if (dir >= 0)
+			close(dir);
+		return -1;
+	}
+	for (struct dirent *at; r == 0 && (errno = 0, at = readdir(d));)
+		if (strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0)
+			r = visit(context, dirfd(d), at->d_name, e);
+	return r == 0 && errno ? err_sys(e, "%.300s", path) : r;
+}
+
+int tree_read_link(int dir, const char *name, char target[PATH_MAX])
+{
+	ssize_t n = readlinkat(dir, name, target, PATH_MAX - 1);
+
+	target[n < 0 ? 0 : n] = 0;
+	return n < 0 ? -1 : 0;
+}
+
 /* --- scanning --- */
 
 struct scan {
 	struct tree tree;
 	char        path[PATH_MAX];
-	struct err *e;
+	unsigned    depth;
 };
 
-static int scan_failed(struct scan *s)
+static struct tree_entry *add_entry(struct tree *t, struct err *e)
 {
-	return err_sys(s->e, "scan the tree: %.300s", s->path);
-}
-
-static enum tree_type type_of(mode_t mode)
-{
-	return S_ISREG(mode) ? TREE_FILE : S_ISDIR(mode) ? TREE_DIR : S_ISLNK(mode) ? TREE_LINK : TREE_OTHER;
-}
-
-static struct tree_entry *add_entry(struct scan *s)
-{
-	struct tree *t = &s->tree;
-
 	if (t->n == TREE_ENTRIES_MAX) {
-		err_set(s->e, ERR_LIMIT, "more than %d entries in the tree", TREE_ENTRIES_MAX);
+		err_set(e, ERR_LIMIT, "more than %d entries in the tree", TREE_ENTRIES_MAX);
 		return NULL;
 	}
 	if (t->n == t->room) {
@@ -86,7 +108,7 @@ static struct tree_entry *add_entry(struct scan *s)
 		struct tree_entry *more = realloc(t->entry, room * sizeof *more);
 
 		if (!more) {
-			err_set(s->e, ERR_LIMIT, "scan the tree: out of memory");
+			err_set(e, ERR_LIMIT, "scan the tree: out of memory");
 			return NULL;
 		}
 		t->entry = more;
@@ -95,74 +117,46 @@ static struct tree_entry *add_entry(struct scan *s)
 	return memset(&t->entry[t->n++], 0, sizeof *t->entry);
 }
 
-static int read_target(struct scan *s, int dir, const char *name, struct tree_entry *entry)
+static int scan_entry(void *context, int dir, const char *name, struct err *e)
 {
-	char    target[PATH_MAX];
-	ssize_t n = readlinkat(dir, name, target, sizeof target - 1);
-
-	if (n < 0)
-		return scan_failed(s);
-	target[n]     = 0;
-	entry->target = strdup(target);
-	return entry->target ? 0 : err_set(s->e, ERR_LIMIT, "scan the tree: out of memory");
-}
-
-static int scan_dir(struct scan *s, int dir, size_t len, int depth);
-
-static int scan_entry(struct scan *s, int dir, const char *name, size_t len, int depth)
-{
+	struct scan       *s   = context;
+	size_t             len = strlen(s->path);
+	char               target[PATH_MAX];
 	struct stat        st;
 	struct tree_entry *entry;
+	int                r = 0;
 
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return scan_failed(s);
-	entry = add_entry(s);
+	if (len + 1 + strlen(name) >= sizeof s->path)
+		return err_set(e, ERR_LIMIT, "path too long below %.200s", s->path);
+	snprintf(s->path + len, sizeof s->path - len, "/%s", name);
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (S_ISLNK(st.st_mode) && tree_read_link(dir, name, target) < 0))
+		return err_sys(e, "scan the tree: %.300s", s->path);
+	entry = add_entry(&s->tree, e);
 	if (!entry)
 		return -1;
 	*entry = (struct tree_entry){
-		.path  = strdup(s->path),
-		.type  = type_of(st.st_mode),
-		.mode  = st.st_mode & 07777,
-		.links = (unsigned)st.st_nlink,
-		.uid   = st.st_uid,
-		.gid   = st.st_gid,
-		.size  = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
+		.path   = strdup(s->path),
+		.target = S_ISLNK(st.st_mode) ? strdup(target) : NULL,
+		.type   = S_ISREG(st.st_mode)   ? TREE_FILE
+			  : S_ISDIR(st.st_mode) ? TREE_DIR
+			  : S_ISLNK(st.st_mode) ? TREE_LINK
+						: TREE_OTHER,
+		.mode   = st.st_mode & 07777,
+		.links  = (unsigned)st.st_nlink,
+		.uid    = st.st_uid,
+		.gid    = st.st_gid,
+		.size   = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
 	};
-	if (!entry->path)
-		return err_set(s->e, ERR_LIMIT, "scan the tree: out of memory");
-	if (entry->type == TREE_LINK)
-		return read_target(s, dir, name, entry);
-	if (entry->type != TREE_DIR)
-		return 0;
-	scoped_fd below = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	return below < 0 ? scan_failed(s) : scan_dir(s, fd_take(&below), len, depth + 1);
-}
-
-/* Closes dir. */
-static int scan_dir(struct scan *s, int dir, size_t len, int depth)
-{
-	scoped_dir *d = fdopendir(dir);
-
-	if (!d) {
-		close(dir);
-		return scan_failed(s);
+	if (!entry->path || (entry->type == TREE_LINK && !entry->target))
+		return err_set(e, ERR_LIMIT, "scan the tree: out of memory");
+	if (entry->type == TREE_DIR) {
+		if (++s->depth > TREE_DEPTH_MAX)
+			return err_set(e, ERR_LIMIT, "more than %d directories deep: %.200s", TREE_DEPTH_MAX, s->path);
+		r = tree_each(openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), s->path, scan_entry, s, e);
+		s->depth--;
 	}
-	if (depth > TREE_DEPTH_MAX)
-		return err_set(s->e, ERR_LIMIT, "more than %d directories deep: %.200s", TREE_DEPTH_MAX, s->path);
-	for (struct dirent *at; errno = 0, at = readdir(d);) {
-		size_t end = len + 1 + strlen(at->d_name);
-
-		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0)
-			continue;
-		if (end >= sizeof s->path)
-			return err_set(s->e, ERR_LIMIT, "path too long below %.200s", s->path);
-		snprintf(s->path + len, sizeof s->path - len, "/%s", at->d_name);
-		if (scan_entry(s, dirfd(d), at->d_name, end, depth) < 0)
-			return -1;
-		s->path[len] = 0;
-	}
-	return errno ? scan_failed(s) : 0;
+	s->path[len] = 0;
+	return r;
 }
 
 static int by_path(const void *a, const void *b)
@@ -172,12 +166,9 @@ static int by_path(const void *a, const void *b)
 
 int tree_scan(int root, struct tree *ret, struct err *e)
 {
-	struct scan s   = { .e = e };
-	scoped_fd   top = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct scan s = { 0 };
 
-	if (top < 0)
-		return err_sys(e, "scan the tree");
-	if (scan_dir(&s, fd_take(&top), 0, 0) < 0) {
+	if (tree_each(openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "/ of the tree", scan_entry, &s, e) < 0) {
 		tree_done(&s.tree);
 		return -1;
 	}
@@ -220,30 +211,22 @@ bool tree_path_is_plain(const char *path)
 	return true;
 }
 
-/* Makes one directory. An existing entry must be a directory, or a link to one inside the tree. */
-static int make_step(int root, const char *path, struct err *e)
-{
-	const char *name;
-	scoped_fd   is = tree_open(root, path, O_PATH | O_DIRECTORY);
-
-	if (is >= 0)
-		return 0;
-	scoped_fd parent = errno == ENOENT ? tree_open_parent(root, path, &name) : -1;
-
-	if (parent < 0 || mkdirat(parent, name, 0755) < 0)
-		return err_sys(e, "make the directory %s", path);
-	return 0;
-}
-
 int tree_make_dir(int root, const char *path, struct err *e)
 {
-	char step[PATH_MAX];
+	char        step[PATH_MAX];
+	const char *name = "";
 
 	for (const char *end = path; *end;) {
 		end += 1 + strcspn(end + 1, "/");
 		snprintf(step, sizeof step, "%.*s", (int)(end - path), path);
-		if (make_step(root, step, e) < 0)
-			return -1;
+		scoped_fd is = tree_open(root, step, O_PATH | O_DIRECTORY); /* a directory, or a link to one inside the tree */
+
+		if (is >= 0)
+			continue;
+		scoped_fd parent = errno == ENOENT ? tree_open_parent(root, step, &name) : -1;
+
+		if (parent < 0 || mkdirat(parent, name, 0755) < 0)
+			return err_sys(e, "make the directory %s", step);
 	}
 	return 0;
 }
@@ -258,6 +241,24 @@ static int open_place(int root, const char *path, const char **name, struct err 
 	if (unlinkat(parent, *name, 0) < 0 && errno != ENOENT)
 		return err_sys(e, "replace %s", path);
 	return fd_take(&parent);
+}
+
+int tree_copy_bytes(int from, int to, uint64_t most)
+{
+	char block[64 * 1024];
+
+	while (most) {
+		ssize_t n = read(from, block, most < sizeof block ? (size_t)most : sizeof block);
+
+		if (n == 0)
+			break;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 || file_write_all(to, block, (size_t)n) < 0)
+			return -1;
+		most -= (uint64_t)n;
+	}
+	return 0;
 }
 
 int tree_write(int root, const char *path, const void *bytes, size_t len, struct err *e)
@@ -288,28 +289,10 @@ int tree_link(int root, const char *path, const char *target, struct err *e)
 
 /* A directory that is too deep to keep all those above it open is moved next to the removed one, and removed after it. */
 struct removal {
-	int         top;
-	unsigned    aside;
-	struct err *e;
+	int      top;
+	unsigned aside, depth;
 };
-
-static void name_aside(char name[32], unsigned n)
-{
-	snprintf(name, 32, ".remove-%u", n);
-}
-
-static int put_aside(struct removal *r, int dir, const char *name)
-{
-	char to[32];
-
-	name_aside(to, r->aside);
-	if ((geteuid() != 0 && fchmodat(dir, name, 0700, 0) < 0) || renameat(dir, name, r->top, to) < 0)
-		return err_sys(r->e, "remove %s", name);
-	r->aside++;
-	return 0;
-}
-
-static int remove_at(struct removal *r, int dir, const char *name, int depth);
+#define ASIDE ".remove-%u"
 
 /* An archive can make directories that even their owner can neither read nor write to. */
 static int open_dir(int dir, const char *name)
@@ -323,49 +306,53 @@ static int open_dir(int dir, const char *name)
 	return fd;
 }
 
-static int remove_below(struct removal *r, int dir, const char *name, int depth)
+static int remove_entry(void *context, int dir, const char *name, struct err *e)
 {
-	scoped_fd fd = open_dir(dir, name);
+	struct removal *r = context;
+	char            aside[32];
+	int             below, bad;
 
-	if (fd < 0)
-		return errno == ENOENT ? 0 : err_sys(r->e, "remove %s", name);
-	scoped_dir *d = fdopendir(fd);
-
-	if (!d)
-		return err_sys(r->e, "remove %s", name);
-	fd_take(&fd);
-	for (struct dirent *at; (at = readdir(d));)
-		if (strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0 && remove_at(r, dirfd(d), at->d_name, depth + 1) < 0)
-			return -1;
-	return 0;
-}
-
-static int remove_at(struct removal *r, int dir, const char *name, int depth)
-{
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
-		return err_sys(r->e, "remove %s", name);
-	if (depth > 2 * TREE_DEPTH_MAX)
-		return put_aside(r, dir, name);
-	if (remove_below(r, dir, name, depth) < 0)
-		return -1;
-	if (unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-		return err_sys(r->e, "remove %s", name);
-	return 0;
+		return err_sys(e, "remove %s", name);
+	if (r->depth > 2 * TREE_DEPTH_MAX) {
+		snprintf(aside, sizeof aside, ASIDE, r->aside++);
+		bad = (geteuid() != 0 && fchmodat(dir, name, 0700, 0) < 0) || renameat(dir, name, r->top, aside) < 0;
+		return bad ? err_sys(e, "remove %s", name) : 0;
+	}
+	below = open_dir(dir, name);
+	if (below < 0)
+		return errno == ENOENT ? 0 : err_sys(e, "remove %s", name);
+	r->depth++;
+	bad = tree_each(below, name, remove_entry, r, e);
+	r->depth--;
+	if (bad == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		return err_sys(e, "remove %s", name);
+	return bad;
 }
 
 int tree_remove(int dir, const char *name, struct err *e)
 {
-	struct removal r = { .top = dir, .e = e };
+	struct removal r = { .top = dir };
 	char           aside[32];
 
-	if (remove_at(&r, dir, name, 0) < 0)
+	if (remove_entry(&r, dir, name, e) < 0)
 		return -1;
 	for (unsigned n = 0; n < r.aside; n++) {
-		name_aside(aside, n);
-		if (remove_at(&r, dir, aside, 0) < 0)
+		snprintf(aside, sizeof aside, ASIDE, n);
+		if (remove_entry(&r, dir, aside, e) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+int tree_remove_path(int root, const char *path, struct err *e)
+{
+	const char *name   = "";
+	scoped_fd   parent = tree_open_parent(root, path, &name);
+
+	if (parent < 0)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : err_sys(e, "remove %.200s", path);
+	return tree_remove(parent, name, e);
 }

@@ -8,7 +8,7 @@
 #pragma once
 #include "err.h"
 
-#include <dirent.h>
+#include <linux/limits.h>
 #include <sys/types.h>
 
 enum tree_type { TREE_FILE, TREE_DIR, TREE_LINK, TREE_OTHER };
@@ -51,15 +51,18 @@ must_use int tree_make_dir(int root, const char *path, struct err *e);
 must_use int tree_write(int root, const char *path, const void *bytes, size_t len, struct err *e);
 must_use int tree_link(int root, const char *path, const char *target, struct err *e);
 
-/* Removes name in dir, and all below it. A missing name is no error. */
-must_use int tree_remove(int dir, const char *name, struct err *e);
+/* Copies at most so many bytes. -1 with errno. */
+must_use int tree_copy_bytes(int from, int to, uint64_t most);
 
-static inline void tree_closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-#define scoped_dir scoped(tree_closedirp) DIR
+/* Removes name in dir, or path in the tree, and all below it. A missing one is no error. */
+must_use int tree_remove(int dir, const char *name, struct err *e);
+must_use int tree_remove_path(int root, const char *path, struct err *e);
+
+/* Visits each entry of a directory until a visit returns other than 0, and returns that. Closes dir; -1 is an error with errno. */
+typedef int (*tree_visit)(void *context, int dir, const char *name, struct err *e);
+must_use int tree_each(int dir, const char *path, tree_visit visit, void *context, struct err *e);
+/* -1 with errno. */
+must_use int tree_read_link(int dir, const char *name, char target[PATH_MAX]);
 
 /* "/a/b": absolute, printable, without an empty, "." or ".." component, and without a slash at the end. */
 bool tree_path_is_plain(const char *path);

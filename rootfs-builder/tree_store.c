@@ -240,26 +240,21 @@ static int add_name(struct tree_store_names *to, const char *name, const char *d
 	return 0;
 }
 
-static DIR *open_list(const struct tree_store *s, const char *part, struct err *e)
-{
-	scoped_fd fd = openat(s->dir, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR      *d  = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d) {
-		err_sys(e, "%s/%s", s->path, part);
-		return NULL;
-	}
-	fd_take(&fd);
-	return d;
-}
-
-static const char *digest_of_link(int dir, const char *name, char target[128])
+/* Adds a link of names/. Its digest is empty if it does not point to a tree. */
+static int add_named(void *names, int dir, const char *name, struct err *e)
 {
 	static const char head[] = "../trees/";
-	ssize_t           n      = readlinkat(dir, name, target, 127);
+	char              target[PATH_MAX];
+	bool              is_tree = tree_read_link(dir, name, target) == 0 && strncmp(target, head, strlen(head)) == 0 &&
+		       store_is_digest(target + strlen(head));
 
-	target[n < 0 ? 0 : n] = 0;
-	return strncmp(target, head, strlen(head)) == 0 && store_is_digest(target + strlen(head)) ? target + strlen(head) : "";
+	return text_is_name(name) ? add_name(names, name, is_tree ? target + strlen(head) : "", e) : 0;
+}
+
+static int add_tree(void *names, int dir, const char *name, struct err *e)
+{
+	(void)dir;
+	return store_is_digest(name) ? add_name(names, "", name, e) : 0;
 }
 
 static int by_name(const void *a, const void *b)
@@ -270,41 +265,27 @@ static int by_name(const void *a, const void *b)
 	return d ? d : strcmp(x->digest, y->digest);
 }
 
-static void sort(struct tree_store_names *n)
-{
-	if (n->n)
-		qsort(n->name, n->n, sizeof *n->name, by_name);
-}
-
-int tree_store_names(const struct tree_store *s, struct tree_store_names *ret, struct err *e)
+static int list_names(const struct tree_store *s, const char *part, tree_visit add, struct tree_store_names *ret, struct err *e)
 {
 	scoped_shelf_names names = { 0 };
-	scoped_dir        *d     = open_list(s, "names", e);
-	char               target[128];
+	char               path[sizeof s->path + 8];
 
-	if (!d)
+	snprintf(path, sizeof path, "%s/%s", s->path, part);
+	if (tree_each(openat(s->dir, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path, add, &names, e) < 0)
 		return -1;
-	for (struct dirent *at; (at = readdir(d));)
-		if (text_is_name(at->d_name) && add_name(&names, at->d_name, digest_of_link(dirfd(d), at->d_name, target), e) < 0)
-			return -1;
-	sort(&names);
+	if (names.n)
+		qsort(names.name, names.n, sizeof *names.name, by_name);
 	*ret  = names;
 	names = (struct tree_store_names){ 0 };
 	return 0;
 }
 
+int tree_store_names(const struct tree_store *s, struct tree_store_names *ret, struct err *e)
+{
+	return list_names(s, "names", add_named, ret, e);
+}
+
 int tree_store_trees(const struct tree_store *s, struct tree_store_names *ret, struct err *e)
 {
-	scoped_shelf_names trees = { 0 };
-	scoped_dir        *d     = open_list(s, "trees", e);
-
-	if (!d)
-		return -1;
-	for (struct dirent *at; (at = readdir(d));)
-		if (store_is_digest(at->d_name) && add_name(&trees, "", at->d_name, e) < 0)
-			return -1;
-	sort(&trees);
-	*ret  = trees;
-	trees = (struct tree_store_names){ 0 };
-	return 0;
+	return list_names(s, "trees", add_tree, ret, e);
 }

@@ -5,6 +5,7 @@
 #include "fd.h"
 #include "file.h"
 #include "process.h"
+#include "text.h"
 #include "tree.h"
 #include "wire.h"
 
@@ -95,16 +96,6 @@ static int write_settings(const struct unpack *u, struct err *e)
 
 /* --- packages that are not there --- */
 
-/* Looks for the whole line that apt prints, because one name can be part of another. */
-static bool is_missed(const char *log, const char *name)
-{
-	char unknown[1100], virtual[1100];
-
-	snprintf(unknown, sizeof unknown, "E: Unable to locate package %s\n", name);
-	snprintf(virtual, sizeof virtual, "E: Package '%s' has no installation candidate\n", name);
-	return strstr(log, unknown) || strstr(log, virtual);
-}
-
 /* Names the recipe's packages that apt did not find. If apt complains of something else, *e stays as it is. */
 static int name_missed(const struct unpack *u, struct err *e)
 {
@@ -116,7 +107,12 @@ static int name_missed(const struct unpack *u, struct err *e)
 	if (!build_log_read(u->log, &log))
 		return -1;
 	recipe_foreach(u->recipe->packages, row, i) {
-		if (n < sizeof list && is_missed(log.data, row.key))
+		/* The whole line that apt prints, because one name can be part of another. */
+		char unknown[1100], virtual[1100];
+
+		snprintf(unknown, sizeof unknown, "E: Unable to locate package %s\n", row.key);
+		snprintf(virtual, sizeof virtual, "E: Package '%s' has no installation candidate\n", row.key);
+		if (n < sizeof list && (strstr(log.data, unknown) || strstr(log.data, virtual)))
 			n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", row.key);
 	}
 	if (!n)
@@ -167,17 +163,6 @@ static int write_omitted(const struct unpack *u, struct err *e)
 	return 0;
 }
 
-static int write_sources(const struct unpack *u, struct err *e)
-{
-	scoped_fd fd = new_file(u->work, "sources", e);
-
-	if (fd < 0)
-		return -1;
-	if (file_write_all(fd, u->sources->lines, u->sources->len) < 0 || lseek(fd, 0, SEEK_SET) < 0)
-		return err_sys(e, "sources");
-	return fd_take(&fd);
-}
-
 /* mmdebstrap can write only to the place: a hostile package that escapes its tree cannot reach the builder's files, which are beside it. */
 static int run_mmdebstrap(const struct unpack *u, int place, const char *packages, const char *into, const char *aptopt, const char *tmpdir, int in,
 			  struct err *e)
@@ -209,21 +194,6 @@ static int run_mmdebstrap(const struct unpack *u, int place, const char *package
 	return e->errnum ? -1 : name_missed(u, e);
 }
 
-static int make_place(const struct unpack *u, struct err *e)
-{
-	int fd = mkdirat(u->work, UNPACK_PLACE, 0700) < 0 ? -1 : openat(u->work, UNPACK_PLACE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	return fd < 0 ? err_sys(e, "make a place to unpack in") : fd;
-}
-
-/* Takes the tree out of the place. Anything else there was put there by hostile packages, and is removed. */
-static int take_tree(const struct unpack *u, int place, struct err *e)
-{
-	if (renameat(place, "tree", u->work, "tree") < 0)
-		return err_sys(e, "the tree that mmdebstrap made");
-	return tree_remove(u->work, UNPACK_PLACE, e);
-}
-
 int unpack_apply(const struct unpack *u, struct err *e)
 {
 	scoped(free_textp) char *packages = join_packages(u->recipe);
@@ -235,14 +205,23 @@ int unpack_apply(const struct unpack *u, struct err *e)
 		return err_set(e, ERR_MISSING, SOURCES_KEYRING " is not on this machine; apt install debian-archive-keyring");
 	if (write_settings(u, e) < 0 || write_omitted(u, e) < 0)
 		return -1;
-	in    = write_sources(u, e);
-	place = in < 0 ? -1 : make_place(u, e);
-	if (place < 0)
+	in = new_file(u->work, "sources", e);
+	if (in < 0)
 		return -1;
+	if (file_write_all(in, u->sources->lines, u->sources->len) < 0 || lseek(in, 0, SEEK_SET) < 0)
+		return err_sys(e, "sources");
+	place = mkdirat(u->work, UNPACK_PLACE, 0700) < 0 ? -1 : openat(u->work, UNPACK_PLACE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (place < 0)
+		return err_sys(e, "make a place to unpack in");
 	if (!packages || asprintf(&into, "%s/tree", u->place) < 0 || asprintf(&aptopt, "--aptopt=%.*s/apt.conf", head, u->place) < 0 ||
 	    asprintf(&tmpdir, "TMPDIR=%s", u->place) < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	return run_mmdebstrap(u, place, packages, into, aptopt, tmpdir, in, e) < 0 ? -1 : take_tree(u, place, e);
+	if (run_mmdebstrap(u, place, packages, into, aptopt, tmpdir, in, e) < 0)
+		return -1;
+	/* Takes the tree out of the place. Anything else there was put there by hostile packages, and is removed. */
+	if (renameat(place, "tree", u->work, "tree") < 0)
+		return err_sys(e, "the tree that mmdebstrap made");
+	return tree_remove(u->work, UNPACK_PLACE, e);
 }
 
 /* --- what came --- */
@@ -272,10 +251,9 @@ static json_t *list_archives(const struct tree *t)
 
 	for (size_t i = 0; i < t->n; i++) {
 		const char *path = t->entry[i].path;
-		size_t      n    = strlen(path);
 		json_t     *one;
 
-		if (strncmp(path, ARCHIVES "/", strlen(ARCHIVES "/")) != 0 || n < 4 || strcmp(path + n - 4, ".deb") != 0)
+		if (strncmp(path, ARCHIVES "/", strlen(ARCHIVES "/")) != 0 || !text_ends_in(path, ".deb"))
 			continue;
 		one = read_archive_name(path + strlen(ARCHIVES "/"));
 		if (one)
@@ -292,13 +270,9 @@ static const char *const traces[] = {
 
 static int remove_traces(int root, struct err *e)
 {
-	for (size_t i = 0; i < ARRAY_LEN(traces); i++) {
-		const char *name;
-		scoped_fd   parent = tree_open_parent(root, traces[i], &name);
-
-		if (parent >= 0 && tree_remove(parent, name, e) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(traces); i++)
+		if (tree_remove_path(root, traces[i], e) < 0)
 			return -1;
-	}
 	return 0;
 }
 

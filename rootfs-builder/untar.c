@@ -32,7 +32,7 @@ struct answer {
 struct job {
 	const struct untar *untar;
 	struct answer      *answer;
-	struct extraction   plant;
+	struct extraction   into;
 	uint64_t            stream_max;
 };
 
@@ -82,7 +82,7 @@ static int open_file(struct stream *s, struct err *e)
 	return r == ARCHIVE_OK || s->ended ? 0 : err_set(e, ERR_BAD_SPEC, "%.300s", words_of(a));
 }
 
-static int refuse(struct stream *s, struct archive *a)
+static int stream_refuse(struct stream *s, struct archive *a)
 {
 	s->refused = true;
 	archive_set_error(a, EINVAL, "refused");
@@ -101,26 +101,15 @@ static la_ssize_t stream_read(struct archive *a, void *context, const void **ret
 		return 0;
 	if (r != ARCHIVE_OK) {
 		err_set(&s->why, ERR_BAD_SPEC, "%.300s", words_of(s->file));
-		return refuse(s, a);
+		return stream_refuse(s, a);
 	}
 	s->bytes += n;
 	if (s->bytes > s->bytes_max) {
 		err_set(&s->why, ERR_LIMIT, "it has more than %s when it is not compressed; --size-max allows more",
 			text_from_size(s->bytes_max, most, sizeof most));
-		return refuse(s, a);
+		return stream_refuse(s, a);
 	}
-	return digest_add(&s->sum, *ret, n, &s->why) < 0 ? refuse(s, a) : (la_ssize_t)n;
-}
-
-/* Reads the bytes after the end of the archive, which belong to its digest. */
-static int stream_drain(struct stream *s, struct archive *a)
-{
-	const void *bytes;
-	la_ssize_t  n;
-
-	while ((n = stream_read(a, s, &bytes)) > 0)
-		;
-	return n < 0 ? -1 : 0;
+	return digest_add(&s->sum, *ret, n, &s->why) < 0 ? stream_refuse(s, a) : (la_ssize_t)n;
 }
 
 /* --- entries --- */
@@ -148,33 +137,21 @@ static int write_blocks(struct archive *a, int fd, const char *path, uint64_t si
 	return ftruncate(fd, (off_t)size) < 0 ? err_sys(e, "%.200s", path) : 0; /* a hole at the end */
 }
 
-static int take_file(struct extraction *p, struct archive *a, struct archive_entry *entry, const char *path, struct err *e)
+static int unpack_entry(struct extraction *p, struct archive *a, struct archive_entry *entry, const char *path, struct err *e)
 {
-	int64_t   size = archive_entry_size(entry);
-	scoped_fd fd   = -1;
+	const char *target = archive_entry_symlink(entry), *other = archive_entry_hardlink(entry);
+	int64_t     size = archive_entry_size(entry);
+	scoped_fd   fd   = -1;
+	char        from[PATH_MAX];
 
-	if (size < 0)
-		return err_set(e, ERR_BAD_SPEC, "%.200s: its size is no number", path);
-	fd = extract_file(p, path, (uint64_t)size, archive_entry_perm(entry), e);
-	return fd < 0 ? -1 : write_blocks(a, fd, path, (uint64_t)size, e);
-}
-
-static int take_second_name(struct extraction *p, const char *path, const char *name, struct err *e)
-{
-	char from[PATH_MAX];
-
-	return extract_path(name, from, e) < 0 ? -1 : extract_copy(p, path, from, e);
-}
-
-static int take_entry(struct extraction *p, struct archive *a, struct archive_entry *entry, const char *path, struct err *e)
-{
-	const char *target = archive_entry_symlink(entry);
-
-	if (archive_entry_hardlink(entry))
-		return take_second_name(p, path, archive_entry_hardlink(entry), e);
+	if (other)
+		return extract_path(other, from, e) < 0 ? -1 : extract_copy(p, path, from, e);
 	switch (archive_entry_filetype(entry)) {
 	case AE_IFREG:
-		return take_file(p, a, entry, path, e);
+		if (size < 0)
+			return err_set(e, ERR_BAD_SPEC, "%.200s: invalid size", path);
+		fd = extract_file(p, path, (uint64_t)size, archive_entry_perm(entry), e);
+		return fd < 0 ? -1 : write_blocks(a, fd, path, (uint64_t)size, e);
 	case AE_IFDIR:
 		return extract_dir(p, path, e);
 	case AE_IFLNK:
@@ -185,7 +162,7 @@ static int take_entry(struct extraction *p, struct archive *a, struct archive_en
 }
 
 /* ".wh.NAME" removes NAME; ".wh..wh..opq" empties its directory. Other names that begin with ".wh..wh." are notes of aufs, and are ignored. */
-static int take_whiteout(struct extraction *p, const char *path, const char *last, struct err *e)
+static int apply_whiteout(struct extraction *p, const char *path, const char *last, struct err *e)
 {
 	const char *name = last + strlen(WHITEOUT);
 	char        gone[PATH_MAX];
@@ -203,28 +180,21 @@ static int take_whiteout(struct extraction *p, const char *path, const char *las
 	return extract_erase(p, gone, e);
 }
 
-static const char *name_of(struct archive_entry *entry)
-{
-	const char *name = archive_entry_pathname(entry);
-
-	return name ? name : "";
-}
-
-static int take(struct job *j, struct archive *a, struct archive_entry *entry, bool whiteouts, struct err *e)
+static int read_entry(struct job *j, struct archive *a, struct archive_entry *entry, bool whiteouts, struct err *e)
 {
 	char        path[PATH_MAX];
-	const char *last;
+	const char *name = archive_entry_pathname(entry), *last;
 	bool        is_whiteout;
 
-	if (!*name_of(entry))
+	if (!name || !*name)
 		return err_set(e, ERR_BAD_SPEC, "an entry without a name that can be shown");
-	if (extract_path(name_of(entry), path, e) < 0)
+	if (extract_path(name, path, e) < 0)
 		return -1;
 	last        = *path ? strrchr(path, '/') + 1 : path;
 	is_whiteout = j->untar->is_layer && strncmp(last, WHITEOUT, strlen(WHITEOUT)) == 0;
 	if (is_whiteout != whiteouts)
 		return 0;
-	return whiteouts ? take_whiteout(&j->plant, path, last, e) : take_entry(&j->plant, a, entry, path, e);
+	return whiteouts ? apply_whiteout(&j->into, path, last, e) : unpack_entry(&j->into, a, entry, path, e);
 }
 
 /* --- the archive --- */
@@ -232,14 +202,17 @@ static int take(struct job *j, struct archive *a, struct archive_entry *entry, b
 static int read_entries(struct job *j, struct archive *a, struct stream *s, bool whiteouts, struct err *e)
 {
 	struct archive_entry *entry;
+	const void           *bytes;
+	la_ssize_t            left = 0;
 	int                   r;
 
 	while ((r = archive_read_next_header(a, &entry)) == ARCHIVE_OK || r == ARCHIVE_WARN)
-		if (take(j, a, entry, whiteouts, e) < 0)
+		if (read_entry(j, a, entry, whiteouts, e) < 0)
 			return -1;
 	if (r == ARCHIVE_EOF)
-		return stream_drain(s, a);
-	return err_set(e, ERR_BAD_SPEC, "no sound tar archive: %.300s", words_of(a));
+		while ((left = stream_read(a, s, &bytes)) > 0) /* bytes after the end of the archive belong to its digest, too */
+			;
+	return r == ARCHIVE_EOF && left == 0 ? 0 : err_set(e, ERR_BAD_SPEC, "no sound tar archive: %.300s", words_of(a));
 }
 
 static int read_once(struct job *j, struct stream *s, bool whiteouts, struct err *e)
@@ -279,29 +252,24 @@ static int read_archive(struct job *j, struct err *e)
 	return 0;
 }
 
-static int bound_memory(void)
-{
-	return setrlimit(RLIMIT_AS, &(struct rlimit){ MEMORY_MAX, MEMORY_MAX });
-}
-
 /* The process that reads the archive: its / is the tree, and it can reach nothing else. */
-static int run(void *context)
+static int run_reader(void *context)
 {
 	struct job *j = context;
 	struct err  e = { 0 };
 	int         r;
 
-	j->plant.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (j->plant.root < 0 || bound_memory() < 0)
+	j->into.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (j->into.root < 0 || setrlimit(RLIMIT_AS, &(struct rlimit){ MEMORY_MAX, MEMORY_MAX }) < 0)
 		r = err_sys(&e, "prepare");
 	else
 		r = read_archive(j, &e);
-	j->answer->count = j->plant;
+	j->answer->count = j->into;
 	j->answer->err   = e;
 	return r < 0 ? 1 : 0;
 }
 
-static int judge(const struct untar *u, struct answer *a, const struct err *why, struct err *e)
+static int err_reader(const struct untar *u, struct answer *a, const struct err *why, struct err *e)
 {
 	a->err.text[sizeof a->err.text - 1] = 0;
 	if (why->errnum || !a->err.text[0]) { /* a signal, a full disk, or the process was killed: it left no message */
@@ -331,8 +299,8 @@ int untar_apply(const struct untar *u, struct extraction *total, char hex[DIGEST
 {
 	static const char *const argv[] = { "the reader of archives", NULL };
 	struct answer           *a      = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct job               j      = { .untar = u, .answer = a, .plant = *total, .stream_max = 2 * total->bytes_max + 64 * MIB };
-	struct process p = { .argv = argv, .run = run, .context = &j, .place = u->place, .jailed = true, .in = u->from, .out = u->log, .stop = u->stop };
+	struct job               j      = { .untar = u, .answer = a, .into = *total, .stream_max = 2 * total->bytes_max + 64 * MIB };
+	struct process p = { .argv = argv, .run = run_reader, .context = &j, .place = u->place, .jailed = true, .in = u->from, .out = u->log, .stop = u->stop };
 	struct err     why;
 	int            r;
 
@@ -340,7 +308,7 @@ int untar_apply(const struct untar *u, struct extraction *total, char hex[DIGEST
 		return err_sys(e, "memory to share");
 	r = run_in_utf8(&p, &why);
 	if (r < 0)
-		r = judge(u, a, &why, e);
+		r = err_reader(u, a, &why, e);
 	a->count.root      = total->root;
 	a->count.bytes_max = total->bytes_max;
 	*total             = a->count;

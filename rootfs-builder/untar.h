@@ -14,7 +14,7 @@ struct untar {
 	int         from; /* a file, read from its beginning */
 	bool        is_layer; /* names that begin with ".wh." are whiteouts, which remove entries */
 	bool        is_first; /* the first layer: a whiteout could remove nothing */
-	int         place; /* the tree; `root` of the plant is not used */
+	int         place; /* the tree; `root` of the extraction is not used */
 	int         log, stop;
 };
 

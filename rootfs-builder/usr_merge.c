@@ -65,7 +65,7 @@ static bool leaves_top(const char *path, const char *target, char whole[PATH_MAX
 
 /* --- moving --- */
 
-static int move(int root, const struct tree_entry *entry, const char *to, struct err *e)
+static int move_entry(int root, const struct tree_entry *entry, const char *to, struct err *e)
 {
 	const char *old = NULL, *new = NULL;
 	char        whole[PATH_MAX];
@@ -86,18 +86,10 @@ static int merge_entry(int root, const struct tree_entry *entry, struct err *e)
 	if (entry->type == TREE_DIR)
 		return tree_make_dir(root, to, e);
 	if (is_type(root, to, S_IFLNK) && entry->type == TREE_FILE && is_same(root, to, entry->path))
-		return move(root, entry, to, e); /* /usr/bin/sh -> /bin/sh */
+		return move_entry(root, entry, to, e); /* /usr/bin/sh -> /bin/sh */
 	if (is_type(root, to, S_IFLNK) || is_type(root, to, S_IFREG) || is_type(root, to, S_IFDIR))
 		return 0;
-	return move(root, entry, to, e);
-}
-
-static int remove_entry(int root, const char *path, struct err *e)
-{
-	const char *name   = NULL;
-	scoped_fd   parent = tree_open_parent(root, path, &name);
-
-	return parent < 0 ? err_sys(e, "%s", path) : tree_remove(parent, name, e);
+	return move_entry(root, entry, to, e);
 }
 
 static int merge_top(int root, const struct tree *t, const char *top, struct err *e)
@@ -109,7 +101,7 @@ static int merge_top(int root, const struct tree *t, const char *top, struct err
 		return 0;
 	snprintf(to, sizeof to, "/usr%s", top);
 	snprintf(target, sizeof target, "usr%s", top);
-	if (is_type(root, to, S_IFLNK) && is_same(root, to, top) && remove_entry(root, to, e) < 0) /* merged the other way round: /usr/bin -> /bin */
+	if (is_type(root, to, S_IFLNK) && is_same(root, to, top) && tree_remove_path(root, to, e) < 0) /* merged the other way round: /usr/bin -> /bin */
 		return -1;
 	if (tree_make_dir(root, to, e) < 0)
 		return -1;

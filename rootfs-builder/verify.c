@@ -32,7 +32,7 @@ static void printf_like(3, 4) found(struct verify *v, const char *path, const ch
 	fprintf(v->out, "verify: %s: %s\n", text_is_plain(path) ? path : "(a name that cannot be shown)", what);
 }
 
-static void compare(struct verify *v, const struct manifest *was, size_t i, const struct manifest *is, size_t j)
+static void compare_entry(struct verify *v, const struct manifest *was, size_t i, const struct manifest *is, size_t j)
 {
 	const struct tree_entry *a = &was->tree.entry[i], *b = &is->tree.entry[j];
 	char                     mode_a[8], mode_b[8];
@@ -66,31 +66,11 @@ static void compare_all(struct verify *v, const struct manifest *was, const stru
 		else if (order > 0)
 			found(v, is->tree.entry[j++].path, "is extra");
 		else
-			compare(v, was, i++, is, j++);
+			compare_entry(v, was, i++, is, j++);
 	}
 }
 
-static int read_manifest(const struct tree_store *s, const char *digest, struct manifest *ret, struct err *e)
-{
-	scoped_bytes b = { 0 };
-	char         path[256];
-
-	snprintf(path, sizeof path, "trees/%s/manifest.json", digest);
-	if (file_read(s->dir, path, MANIFEST_MAX, &b, e) < 0)
-		return -1;
-	return manifest_parse(b.data, b.len, ret, e) < 0 ? err_wrap(e, "%s", path) : 0;
-}
-
-/* The manifest has no entry for the root directory. */
-static void check_root(struct verify *v, int root)
-{
-	struct stat st;
-
-	if (fstat(root, &st) == 0 && (st.st_mode & 07777) != 0755)
-		found(v, "/", "mode is %04o, was 0755", st.st_mode & 07777);
-}
-
-static int judge(const struct verify *v, const char *digest, struct err *e)
+static int verify_result(const struct verify *v, const char *digest, struct err *e)
 {
 	if (v->found > VERIFY_SHOWN)
 		fprintf(v->out, "verify: and %zu more\n", v->found - VERIFY_SHOWN);
@@ -104,17 +84,22 @@ int verify_tree(const struct tree_store *s, const char *digest, FILE *out, struc
 {
 	scoped_store_tree t   = STORE_TREE_NONE;
 	scoped_manifest   was = { 0 }, is = { 0 };
+	scoped_bytes      b = { 0 };
 	struct verify     v = { .out = out };
+	struct stat       st;
+	char              path[256];
 
 	if (store_open_digest(s->path, digest, &t, e) < 0 || manifest_make(t.tree_fd, &is, e) < 0)
 		return -1;
-	check_root(&v, t.tree_fd);
+	if (fstat(t.tree_fd, &st) == 0 && (st.st_mode & 07777) != 0755) /* the manifest has no entry for the root directory */
+		found(&v, "/", "mode is %04o, was 0755", st.st_mode & 07777);
 	if (strcmp(is.digest, digest) == 0) /* the digest proves it, so manifest.json need not be trusted */
-		return judge(&v, digest, e);
-	if (read_manifest(s, digest, &was, e) < 0)
+		return verify_result(&v, digest, e);
+	snprintf(path, sizeof path, "trees/%s/manifest.json", digest);
+	if (file_read(s->dir, path, MANIFEST_MAX, &b, e) < 0 || manifest_parse(b.data, b.len, &was, e) < 0)
 		return err_wrap(e, "tree %.12s: it changed, and its manifest cannot tell how", digest);
 	if (strcmp(was.digest, digest) != 0)
 		found(&v, "manifest.json", "was changed as well: its digest is %.12s", was.digest);
 	compare_all(&v, &was, &is);
-	return judge(&v, digest, e);
+	return verify_result(&v, digest, e);
 }

@@ -35,13 +35,6 @@ int wheels_load(struct wheels *ret, struct recipe *r, struct err *e)
 
 /* --- a folder of wheels --- */
 
-static bool ends_in(const char *name, const char *tail)
-{
-	size_t n = strlen(name), m = strlen(tail);
-
-	return n > m && strcmp(name + n - m, tail) == 0;
-}
-
 /* "NAME-VERSION-....whl"; there is no '-' in names and versions. */
 static bool is_wheel_of(const char *file, const struct requirement *r)
 {
@@ -50,33 +43,17 @@ static bool is_wheel_of(const char *file, const struct requirement *r)
 	bool   same = name && strcmp(name, r->name) == 0;
 
 	free(name);
-	return same && ends_in(file, ".whl") && text_is_plain(file);
+	return same && text_ends_in(file, ".whl") && text_is_plain(file);
 }
 
-static bool is_version_of(const char *file, const struct requirement *r)
-{
-	const char *version = file + strcspn(file, "-") + 1;
-	size_t      n       = strlen(r->version);
-
-	return strncmp(version, r->version, n) == 0 && version[n] == '-';
-}
-
-static bool has_hash(const struct requirement *r, const char *hash)
-{
-	for (size_t i = 0; i < r->n_hashes; i++)
-		if (strcmp(r->hash[i], hash) == 0)
-			return true;
-	return false;
-}
-
-static int keep_file(struct wheels *w, const char *folder, const char *name, struct err *e)
+static int keep_file(struct wheels *w, const char *name, struct err *e)
 {
 	char **more = realloc(w->file, (w->n + 1) * sizeof *more);
 
 	if (!more)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	w->file = more;
-	if (asprintf(&w->file[w->n], "%s/%s", folder, name) < 0)
+	if (asprintf(&w->file[w->n], "%s/%s", w->recipe->wheels, name) < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	w->n++;
 	return 0;
@@ -84,26 +61,34 @@ static int keep_file(struct wheels *w, const char *folder, const char *name, str
 
 /* The search for one requirement. `other` and `hash` are the last wheel of that version with another hash, for the error. */
 struct search {
+	struct wheels            *wheels;
 	const struct requirement *asked;
 	size_t                    found;
 	char                      other[256], hash[DIGEST_HEX + 1];
 };
 
-static int look_at(struct wheels *w, int folder, const char *name, struct search *s, struct err *e)
+static int look_at(void *search, int folder, const char *name, struct err *e)
 {
-	char      hash[DIGEST_HEX + 1];
-	uint64_t  size;
-	scoped_fd fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct search            *s     = search;
+	const struct requirement *asked = s->asked;
+	const char               *version = name + strcspn(name, "-") + 1;
+	size_t                    n       = strlen(asked->version);
+	char                      hash[DIGEST_HEX + 1];
+	uint64_t                  size;
+	scoped_fd                 fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
+	if (!is_wheel_of(name, asked))
+		return 0;
 	if (fd < 0)
 		return err_sys(e, "%s", name);
 	if (digest_fd(fd, name, &size, hash, e) < 0)
 		return -1;
-	if (has_hash(s->asked, hash)) {
-		s->found++;
-		return keep_file(w, w->recipe->wheels, name, e);
-	}
-	if (is_version_of(name, s->asked)) {
+	for (size_t i = 0; i < asked->n_hashes; i++)
+		if (strcmp(asked->hash[i], hash) == 0) {
+			s->found++;
+			return keep_file(s->wheels, name, e);
+		}
+	if (strncmp(version, asked->version, n) == 0 && version[n] == '-') {
 		snprintf(s->other, sizeof s->other, "%s", name);
 		memcpy(s->hash, hash, sizeof hash);
 	}
@@ -123,14 +108,10 @@ static int err_not_found(const struct wheels *w, const struct search *s, struct 
 
 static int find_one(struct wheels *w, const struct requirement *asked, struct err *e)
 {
-	scoped_dir   *d = opendir(w->recipe->wheels);
-	struct search s = { .asked = asked };
+	struct search s = { .wheels = w, .asked = asked };
 
-	if (!d)
-		return err_sys(e, "wheels: %s", w->recipe->wheels);
-	for (struct dirent *at; (at = readdir(d));)
-		if (is_wheel_of(at->d_name, asked) && look_at(w, dirfd(d), at->d_name, &s, e) < 0)
-			return err_wrap(e, "wheels: %s", w->recipe->wheels);
+	if (tree_each(open(w->recipe->wheels, O_RDONLY | O_DIRECTORY | O_CLOEXEC), w->recipe->wheels, look_at, &s, e) < 0)
+		return err_wrap(e, "wheels");
 	return s.found || asked->marker ? 0 : err_not_found(w, &s, e);
 }
 

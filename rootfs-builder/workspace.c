@@ -25,38 +25,25 @@ static int open_tmp(int store, struct err *e)
 	return fd_take(&tmp);
 }
 
-static int make_name(char name[WORKSPACE_NAME], struct err *e)
-{
-	uint64_t dice;
-
-	if (getrandom(&dice, sizeof dice, 0) != sizeof dice)
-		return err_sys(e, "getrandom");
-	snprintf(name, WORKSPACE_NAME, "build-%016llx", (unsigned long long)dice);
-	return 0;
-}
-
-static int fill(struct workspace *w, struct err *e)
-{
-	w->dir = openat(w->tmp, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (w->dir < 0)
-		return err_sys(e, "tmp/%s", w->name);
-	w->lock = openat(w->dir, "lock", O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* 0600: a user who can open it could hold the lock */
-	if (w->lock < 0 || flock(w->lock, LOCK_EX | LOCK_NB) < 0)
-		return err_sys(e, "tmp/%s/lock", w->name);
-	return 0;
-}
-
 int workspace_open(int store, struct workspace *ret, struct err *e)
 {
 	scoped_workspace w = WORKSPACE_NONE;
+	uint64_t         dice;
 
 	w.tmp = open_tmp(store, e);
-	if (w.tmp < 0 || make_name(w.name, e) < 0)
+	if (w.tmp < 0)
 		return -1;
+	if (getrandom(&dice, sizeof dice, 0) != sizeof dice)
+		return err_sys(e, "getrandom");
+	snprintf(w.name, sizeof w.name, "build-%016llx", (unsigned long long)dice);
 	if (mkdirat(w.tmp, w.name, 0700) < 0)
 		return err_sys(e, "make tmp/%s in the store", w.name);
-	if (fill(&w, e) < 0)
-		return -1;
+	w.dir = openat(w.tmp, w.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (w.dir < 0)
+		return err_sys(e, "tmp/%s", w.name);
+	w.lock = openat(w.dir, "lock", O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* 0600: a user who can open it could hold the lock */
+	if (w.lock < 0 || flock(w.lock, LOCK_EX | LOCK_NB) < 0)
+		return err_sys(e, "tmp/%s/lock", w.name);
 	flock(w.tmp, LOCK_UN);
 	*ret = w;
 	w    = WORKSPACE_NONE;
@@ -75,33 +62,31 @@ void workspace_close(struct workspace *w)
 	fd_closep(&w->tmp);
 }
 
-static bool is_dead(int tmp, const char *name)
+struct sweep {
+	bool      dry;
+	unsigned *n;
+};
+
+static int sweep_entry(void *context, int tmp, const char *name, struct err *e)
 {
-	char path[WORKSPACE_NAME + 300];
+	const struct sweep *s = context;
+	char                path[WORKSPACE_NAME + 300];
 
 	snprintf(path, sizeof path, "%.255s/lock", name);
 	scoped_fd lock = openat(tmp, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
-	return lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0;
+	if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) < 0) /* its builder lives */
+		return 0;
+	++*s->n;
+	return s->dry ? 0 : tree_remove(tmp, name, e);
 }
 
 int workspace_sweep(int store, bool dry, unsigned *n, struct err *e)
 {
-	scoped_fd   tmp  = open_tmp(store, e);
-	scoped_fd   list = tmp < 0 ? -1 : openat(tmp, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	scoped_dir *d    = list < 0 ? NULL : fdopendir(list);
+	scoped_fd    tmp = open_tmp(store, e);
+	struct sweep s   = { dry, n };
 
 	if (tmp < 0)
 		return -1;
-	if (!d)
-		return err_sys(e, "the store's tmp/");
-	fd_take(&list);
-	for (struct dirent *at; (at = readdir(d));) {
-		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0 || !is_dead(tmp, at->d_name))
-			continue;
-		++*n;
-		if (!dry && tree_remove(tmp, at->d_name, e) < 0)
-			return -1;
-	}
-	return 0;
+	return tree_each(openat(tmp, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "the store's tmp/", sweep_entry, &s, e);
 }
