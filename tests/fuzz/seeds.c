@@ -565,7 +565,7 @@ static void make_id_range(struct seeds *s)
 	word(s, "1001:");
 }
 
-static void make_group_path(struct seeds *s)
+static void make_cg_path(struct seeds *s)
 {
 	static const char *const controllers[] = { "memory", "pids", "cpu", "cpuacct", "blkio", "" };
 
@@ -1072,7 +1072,7 @@ int main(int argc, char **argv)
 	make_policy(&s, "filter");
 	make_manifest(&s);
 	make_id_range(&s);
-	make_group_path(&s);
+	make_cg_path(&s);
 	make_mountinfo(&s);
 	make_numbers(&s);
 	make_options(&s);

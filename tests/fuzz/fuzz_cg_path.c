@@ -1,4 +1,4 @@
-/* fuzz_group_path.c - any bytes as /proc/self/cgroup and as a counter file: paths stay below the mount, figures are figures */
+/* fuzz_cg_path.c - any bytes as /proc/self/cgroup and as a counter file: paths stay below the mount, figures are figures */
 #include "fuzz.h"
 #include "cg_path.h"
 
