@@ -4,6 +4,7 @@
 #include "fd.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { BACKLOG = 128 };
@@ -28,6 +29,36 @@ bool inet_address(const char *host, uint64_t port, struct sockaddr_storage *ret,
 		return false;
 	}
 	return true;
+}
+
+bool inet_is_loopback(const struct sockaddr_storage *address)
+{
+	if (address->ss_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+	return address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+bool inet_host_is_loopback(const char *host)
+{
+	struct sockaddr_storage address;
+	socklen_t               len;
+
+	return inet_address(host, 0, &address, &len) && inet_is_loopback(&address);
+}
+
+void inet_url(int fd, const char *path, char *url, size_t len, char *host)
+{
+	struct sockaddr_storage    address = { 0 };
+	const struct sockaddr_in  *four    = (const void *)&address; /* its port is where that of version 6 is */
+	const struct sockaddr_in6 *six     = (const void *)&address;
+	socklen_t                  size    = sizeof address;
+	bool                       is_six;
+
+	*host = 0;
+	(void)getsockname(fd, (struct sockaddr *)&address, &size);
+	is_six = address.ss_family == AF_INET6;
+	(void)inet_ntop(address.ss_family, is_six ? (const void *)&six->sin6_addr : &four->sin_addr, host, INET6_ADDRSTRLEN);
+	(void)snprintf(url, len, is_six ? "http://[%s]:%u%s" : "http://%s:%u%s", host, ntohs(four->sin_port), path);
 }
 
 int inet_listen(const char *host, uint64_t port, struct err *e)

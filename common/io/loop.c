@@ -120,3 +120,11 @@ int loop_turn(struct loop *l, int ms, struct err *e)
 	serve_timers(l);
 	return n > 0;
 }
+
+int loop_run(struct loop *l, const bool *ends, struct err *e)
+{
+	while (!*ends)
+		if (loop_turn(l, -1, e) < 0)
+			return -1;
+	return 0;
+}

@@ -40,6 +40,7 @@ void         loop_want(struct loop *l, struct loop_source *source, uint32_t even
 void         loop_remove(struct loop *l, struct loop_source *source);
 /* Waits at most ms (negative: for ever). Serves at most one source, then the timers that are due. 1: a source was served; 0: none; -1 with *e. */
 must_use int loop_turn(struct loop *l, int ms, struct err *e);
+must_use int loop_run(struct loop *l, const bool *ends, struct err *e); /* until *ends is set */
 
 /* A timer is due once; setting it again moves it. The caller fills in due and owner, and zeroes the rest. */
 int64_t loop_now_ms(void);

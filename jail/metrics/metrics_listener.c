@@ -5,8 +5,8 @@
 #include "inet.h"
 #include "text.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,40 +15,23 @@ enum { BACKLOG = 128, HOST_MAX = INET6_ADDRSTRLEN + 2 };
 
 /* --- a port --- */
 
-static int refuse(const char *at, struct err *e)
+static int listen_at_refuse(const char *at, struct err *e)
 {
-	return err_set(e, ERR_BAD_SPEC, "--listen %.100s: expected an address with a port, as 127.0.0.1:9464 or [::1]:9464, or the absolute path of a socket", at);
+	return err_set(e, ERR_BAD_SPEC, "--listen %.100s: expected an address with a port, as 127.0.0.1:9464 or [::1]:9464, "
+		       "or the absolute path of a socket", at);
 }
 
 /* "[::1]:9464": an IPv6 address is in brackets, as in a URL, so that its colons are not taken for the one before the port. */
-static int split(const char *at, char host[HOST_MAX], uint64_t *port, struct err *e)
+static int listen_at_split(const char *at, char host[HOST_MAX], uint64_t *port, struct err *e)
 {
 	const char *colon = strrchr(at, ':');
 	size_t      len   = colon ? (size_t)(colon - at) : 0;
 	bool        six   = len > 2 && at[0] == '[' && at[len - 1] == ']';
 
 	if (!len || len >= HOST_MAX || text_to_u64(colon + 1, port) < 0 || *port > UINT16_MAX)
-		return refuse(at, e);
+		return listen_at_refuse(at, e);
 	snprintf(host, HOST_MAX, "%.*s", (int)(len - 2 * six), at + six);
-	return !six == !strchr(host, ':') ? 0 : refuse(at, e);
-}
-
-/* The address that the kernel has bound: the port may have been 0. */
-static void name_port(struct metrics_listener *l)
-{
-	struct sockaddr_storage    address = { 0 };
-	socklen_t                  len     = sizeof address;
-	struct sockaddr_in         four; /* its port is where that of version 6 is */
-	struct sockaddr_in6        six;
-	bool                       is_six;
-	char                       text[INET6_ADDRSTRLEN] = "";
-
-	(void)getsockname(l->fd, (struct sockaddr *)&address, &len);
-	is_six = address.ss_family == AF_INET6;
-	memcpy(&four, &address, sizeof four);
-	memcpy(&six, &address, sizeof six);
-	(void)inet_ntop(address.ss_family, is_six ? (const void *)&six.sin6_addr : &four.sin_addr, text, sizeof text);
-	snprintf(l->name, sizeof l->name, is_six ? "http://[%s]:%u/metrics" : "http://%s:%u/metrics", text, ntohs(four.sin_port));
+	return !six == !strchr(host, ':') ? 0 : listen_at_refuse(at, e);
 }
 
 static int open_port(struct metrics_listener *l, const char *at, struct err *e)
@@ -56,12 +39,12 @@ static int open_port(struct metrics_listener *l, const char *at, struct err *e)
 	char     host[HOST_MAX];
 	uint64_t port = 0;
 
-	if (split(at, host, &port, e) < 0)
+	if (listen_at_split(at, host, &port, e) < 0)
 		return -1;
 	l->fd = inet_listen(host, port, e);
 	if (l->fd < 0)
 		return err_wrap(e, "--listen %.100s", at);
-	name_port(l);
+	inet_url(l->fd, "/metrics", l->name, sizeof l->name, host);
 	return 0;
 }
 
@@ -98,8 +81,6 @@ static int open_path(struct metrics_listener *l, const char *path, struct err *e
 	snprintf(l->name, sizeof l->name, "/metrics at the socket %s", path);
 	return listen(l->fd, BACKLOG) < 0 ? err_sys(e, "--listen %s", path) : 0;
 }
-
-/* --- either --- */
 
 int metrics_listener_open(struct metrics_listener *ret, const char *at, struct err *e)
 {

@@ -1,8 +1,9 @@
 #include "http_admission.h"
 
+#include "http_daemon.h"
+#include "inet.h"
 #include "text.h"
 
-#include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,44 +23,6 @@ static enum route refuse(struct refusal *ret, int status, const char *code, cons
 	return ROUTE_REFUSED;
 }
 
-bool address_is_loopback(const char *address)
-{
-	struct in_addr  four;
-	struct in6_addr six;
-
-	if (!strcasecmp(address, "localhost"))
-		return true;
-	if (inet_pton(AF_INET, address, &four) == 1)
-		return ntohl(four.s_addr) >> 24 == 127;
-	return inet_pton(AF_INET6, address, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
-}
-
-/* "name:port", "[::1]:port": the name, without brackets. false: it is neither. */
-static bool authority_split(const char *text, char name[256])
-{
-	const char *end, *port;
-	size_t      len;
-
-	if (*text == '[') {
-		end = strchr(text, ']');
-		if (!end)
-			return false;
-		text++;
-		port = end + 1;
-	} else {
-		end  = text + strcspn(text, ":");
-		port = end;
-	}
-	len = (size_t)(end - text);
-	if (!len || len >= 256 || (*port && *port != ':'))
-		return false;
-	if (*port && (strlen(port) > 6 || strspn(port + 1, "0123456789") != strlen(port + 1)))
-		return false;
-	memcpy(name, text, len);
-	name[len] = '\0';
-	return true;
-}
-
 static bool listed(const json_t *list, const char *text)
 {
 	size_t  i;
@@ -75,9 +38,9 @@ bool admission_host(const struct admission *a, const char *host)
 {
 	char name[256];
 
-	if (!host || !authority_split(host, name))
+	if (!host || !http_authority_name(host, name))
 		return false;
-	return address_is_loopback(name) || listed(a->allow_host, host) || listed(a->allow_host, name) ||
+	return inet_host_is_loopback(name) || listed(a->allow_host, host) || listed(a->allow_host, name) ||
 	       (*a->address && !strcasecmp(a->address, name));
 }
 
@@ -100,7 +63,7 @@ bool admission_origin(const struct admission *a, const char *origin)
 		rest = origin + 8;
 	else
 		return false;
-	return authority_split(rest, name) && address_is_loopback(name);
+	return http_authority_name(rest, name) && inet_host_is_loopback(name);
 }
 
 static enum route not_this_method(struct refusal *ret, const char *method, const char *allow)

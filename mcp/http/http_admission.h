@@ -34,6 +34,3 @@ bool admission_host(const struct admission *a, const char *host);
 bool admission_origin(const struct admission *a, const char *origin);
 /* Is this an origin of --allow-origin? Its pages are told (CORS) that they may read the answer. */
 bool admission_foreign(const struct admission *a, const char *origin);
-
-/* An address that only this host can reach; "localhost" is one. */
-bool address_is_loopback(const char *address);

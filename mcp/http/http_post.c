@@ -84,7 +84,7 @@ static void resume(struct http_post *p)
 		return;
 	p->suspended = false;
 	MHD_resume_connection(p->connection);
-	http_server_soon(p->server);
+	http_daemon_soon(&p->server->http);
 }
 
 void http_post_abort(struct http_post *p)

@@ -10,8 +10,6 @@
 #include "http_head.h"
 #include "http_server.h"
 
-#include <microhttpd.h>
-
 struct http_post {
 	struct channel         channel;    /* first: a pointer to it is one to the post */
 	TAILQ_ENTRY(http_post) link;

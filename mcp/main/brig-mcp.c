@@ -77,14 +77,6 @@ static void end(void *owner)
 	line_channel_end(owner);
 }
 
-static int turn(struct mcp *m, struct err *e)
-{
-	while (!m->ends)
-		if (loop_turn(&m->loop, -1, e) < 0)
-			return -1;
-	return 0;
-}
-
 /* A user at a terminal would wait for a prompt, which a server does not show. */
 static void say_what_it_waits_for(int in)
 {
@@ -101,7 +93,7 @@ static int serve_client(struct mcp *m, int in, int out, struct err *e)
 
 	say_what_it_waits_for(in);
 	if (line_channel_open(&client, m, in, out, e) == 0 && stop_open(&stop, &m->loop, end, &client, e) == 0) {
-		r = turn(m, e);
+		r = loop_run(&m->loop, &m->ends, e);
 		stop_close(&stop);
 	}
 	line_channel_close(&client);

@@ -1,5 +1,6 @@
 /* test_http_admission.c - who is let in by his head alone */
 #include "http_admission.h"
+#include "inet.h"
 #include "tap.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
@@ -82,8 +83,8 @@ int main(void)
 	tap_ok(token_set(&a.token, TOKEN, &e) == 0, "a token");
 	test_rows(&a);
 	test_tokens();
-	tap_ok(address_is_loopback("127.1.2.3") && address_is_loopback("::1") && address_is_loopback("localhost"), "loopback addresses");
-	tap_ok(!address_is_loopback("0.0.0.0") && !address_is_loopback("::") && !address_is_loopback("128.0.0.1") && !address_is_loopback("localhost.x"), "others");
+	tap_ok(inet_host_is_loopback("127.1.2.3") && inet_host_is_loopback("::1") && inet_host_is_loopback("localhost"), "loopback addresses");
+	tap_ok(!inet_host_is_loopback("0.0.0.0") && !inet_host_is_loopback("::") && !inet_host_is_loopback("128.0.0.1") && !inet_host_is_loopback("localhost.x"), "others");
 	json_decref((json_t *)a.allow_origin);
 	json_decref((json_t *)a.allow_host);
 	return tap_done();

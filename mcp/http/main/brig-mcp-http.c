@@ -13,7 +13,7 @@
 
 enum { STATUS_OK = 0, STATUS_FAILED = 1 };
 
-static void end(void *owner)
+static void on_signal(void *owner)
 {
 	struct http_server *server = owner;
 
@@ -32,41 +32,27 @@ static void forget_token(const struct settings *s)
 	settings_hide_token();
 }
 
-static int turn(struct mcp *m, struct err *e)
-{
-	while (!m->ends)
-		if (loop_turn(&m->loop, -1, e) < 0)
-			return -1;
-	return 0;
-}
-
-static int serve_open(struct mcp *m, struct http_server *server, struct err *e)
-{
-	struct stop stop;
-	int         r;
-
-	if (stop_open(&stop, &m->loop, end, server, e) < 0)
-		return -1;
-	fprintf(stderr, "brig-mcp: serving %s%s\n", server->url, server->admission.token.wanted ? "" : " without a token, to every user of this host");
-	r = turn(m, e);
-	stop_close(&stop);
-	return r;
-}
-
 static int serve(struct mcp *m, struct err *e)
 {
 	struct http_server server;
+	struct stop        stop;
 	int                r;
 
 	if (http_open(&server, m, e) < 0)
 		return -1;
 	forget_token(m->settings);
-	r = serve_open(m, &server, e);
+	r = stop_open(&stop, &m->loop, on_signal, &server, e);
+	if (r == 0) {
+		fprintf(stderr, "brig-mcp: serving %s%s\n", server.url,
+			server.admission.token.wanted ? "" : " without a token, to every user of this host");
+		r = loop_run(&m->loop, &m->ends, e);
+		stop_close(&stop);
+	}
 	http_close(&server);
 	return r;
 }
 
-static int run(const struct settings *s, struct err *e)
+static int mcp_run(const struct settings *s, struct err *e)
 {
 	struct mcp m;
 	int        r;
@@ -96,7 +82,7 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < json_array_size(s.notes); i++)
 		fprintf(stderr, "brig-mcp: %s\n", json_string_value(json_array_get(s.notes, i)));
-	if (run(&s, &e) == 0)
+	if (mcp_run(&s, &e) == 0)
 		return STATUS_OK;
 	fprintf(stderr, "brig-mcp: %s\n", e.text);
 	return STATUS_FAILED;

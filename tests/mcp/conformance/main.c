@@ -9,14 +9,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int turn(struct mcp *m, struct err *e)
-{
-	while (!m->ends)
-		if (loop_turn(&m->loop, -1, e) < 0)
-			return -1;
-	return 0;
-}
-
 static void end_lines(void *owner)
 {
 	line_channel_end(owner);
@@ -29,7 +21,7 @@ static int serve_lines(struct mcp *m, struct err *e)
 	int                 r = -1;
 
 	if (line_channel_open(&client, m, STDIN_FILENO, STDOUT_FILENO, e) == 0 && stop_open(&stop, &m->loop, end_lines, &client, e) == 0) {
-		r = turn(m, e);
+		r = loop_run(&m->loop, &m->ends, e);
 		stop_close(&stop);
 	}
 	line_channel_close(&client);
@@ -53,7 +45,7 @@ static int serve_http(struct mcp *m, struct err *e)
 		return -1;
 	if (stop_open(&stop, &m->loop, end_http, &server, e) == 0) {
 		fprintf(stderr, "mcp_conformance: serving %s\n", server.url);
-		r = turn(m, e);
+		r = loop_run(&m->loop, &m->ends, e);
 		stop_close(&stop);
 	}
 	http_close(&server);

@@ -2,7 +2,7 @@
  * stop.h - SIGTERM, SIGINT and SIGHUP end the server: they become an event of the loop.
  */
 #pragma once
-#include "mcp.h"
+#include "loop.h"
 
 struct stop {
 	struct loop       *loop;
