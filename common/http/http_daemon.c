@@ -18,7 +18,10 @@ enum {
 
 /* --- libmicrohttpd in the loop --- */
 
-/* It does not consider connections that were resumed while it ran. Other sources of the loop are served after at most 8 runs. */
+/*
+ * It does not consider connections that were resumed while it ran. Other sources of the loop are served after at most 8
+ * runs.
+ */
 static void daemon_run(void *owner)
 {
 	struct http_daemon    *d = owner;
@@ -135,7 +138,8 @@ static void connection_begin(struct http_daemon *d, struct MHD_Connection *conne
 	http_daemon_soon(d);
 }
 
-static void on_connection(void *owner, struct MHD_Connection *connection, void **context, enum MHD_ConnectionNotificationCode code)
+static void on_connection(void *owner, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode code)
 {
 	struct http_connection *c = *context;
 

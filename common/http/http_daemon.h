@@ -1,9 +1,10 @@
 /*
  * http_daemon.h - libmicrohttpd in the caller's loop, and the connections of its clients.
  *
- * libmicrohttpd reads and writes, in the only thread: its epoll descriptor is a source of the loop. A connection that passes its
- * deadline is closed, so that slow senders cannot take all the places. When all places are taken, the connection that was quiet
- * longest is closed. An address gets at most half of the places, except on loopback, where all clients have one, as behind a proxy.
+ * libmicrohttpd reads and writes, in the only thread: its epoll descriptor is a source of the loop. A connection that
+ * passes its deadline is closed, so that slow senders cannot take all the places. When all places are taken, the
+ * connection that was quiet longest is closed. An address gets at most half of the places, except on loopback, where
+ * all clients have one, as behind a proxy.
  */
 #pragma once
 #include "loop.h"
@@ -12,8 +13,8 @@
 #include <sys/socket.h>
 
 /*
- * The loop watches the socket as well: libmicrohttpd does not see that a peer has closed while its request is being worked on,
- * or after half a request.
+ * The loop watches the socket as well: libmicrohttpd does not see that a peer has closed while its request is being
+ * worked on, or after half a request.
  */
 struct http_connection {
 	TAILQ_ENTRY(http_connection) link; /* the one that was quiet longest is first */
@@ -47,7 +48,10 @@ struct http_daemon {
 	bool                      resumed;     /* a connection was resumed since libmicrohttpd was last called */
 };
 
-/* The caller sets loop, events, owner, connections_max and first_ms. Takes listener over unless d->mhd is NULL. memory: of one connection. */
+/*
+ * The caller sets loop, events, owner, connections_max and first_ms. Takes listener over unless d->mhd is NULL. memory:
+ * of one connection.
+ */
 must_use int http_daemon_open(struct http_daemon *d, int listener, size_t memory, struct err *e);
 /* No connection may be suspended: libmicrohttpd would abort the process. */
 void         http_daemon_close(struct http_daemon *d);

@@ -35,7 +35,8 @@ bool inet_is_loopback(const struct sockaddr_storage *address)
 {
 	if (address->ss_family == AF_INET)
 		return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
-	return address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+	return address->ss_family == AF_INET6 &&
+	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
 }
 
 bool inet_host_is_loopback(const char *host)
@@ -57,7 +58,8 @@ void inet_url(int fd, const char *path, char *url, size_t len, char *host)
 	*host = 0;
 	(void)getsockname(fd, (struct sockaddr *)&address, &size);
 	is_six = address.ss_family == AF_INET6;
-	(void)inet_ntop(address.ss_family, is_six ? (const void *)&six->sin6_addr : &four->sin_addr, host, INET6_ADDRSTRLEN);
+	(void)inet_ntop(address.ss_family, is_six ? (const void *)&six->sin6_addr : &four->sin_addr, host,
+			INET6_ADDRSTRLEN);
 	(void)snprintf(url, len, is_six ? "http://[%s]:%u%s" : "http://%s:%u%s", host, ntohs(four->sin_port), path);
 }
 

@@ -13,7 +13,7 @@ bool inet_host_is_loopback(const char *host);                  /* as in inet_add
 /* The caller's socket, non-blocking and close-on-exec; -1 with *e. */
 must_use int inet_listen(const char *host, uint64_t port, struct err *e);
 /*
- * What the kernel has bound: the port may have been 0. url: "http://[::1]:9464" and path behind it; host: the address alone, of
- * INET6_ADDRSTRLEN bytes.
+ * What the kernel has bound: the port may have been 0. url: "http://[::1]:9464" and path behind it; host: the address
+ * alone, of INET6_ADDRSTRLEN bytes.
  */
 void inet_url(int fd, const char *path, char *url, size_t len, char *host);

@@ -27,7 +27,9 @@ int stop_open(struct stop *s, struct loop *loop, void (*asked)(void *owner), voi
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	s->source = (struct loop_source){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = ready, .owner = s };
+	s->source = (struct loop_source){ .fd    = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
+					  .ready = ready,
+					  .owner = s };
 	if (s->source.fd < 0)
 		return err_sys(e, "signalfd");
 	return loop_add(loop, &s->source, e);

@@ -17,11 +17,16 @@ enum { BACKLOG = 128, HOST_MAX = INET6_ADDRSTRLEN + 2 };
 
 static int listen_at_refuse(const char *at, struct err *e)
 {
-	return err_set(e, ERR_BAD_SPEC, "--listen %.100s: expected an address with a port, as 127.0.0.1:9464 or [::1]:9464, "
-		       "or the absolute path of a socket", at);
+	return err_set(e, ERR_BAD_SPEC,
+		       "--listen %.100s: expected an address with a port, as 127.0.0.1:9464 or [::1]:9464, "
+		       "or the absolute path of a socket",
+		       at);
 }
 
-/* "[::1]:9464": an IPv6 address is in brackets, as in a URL, so that its colons are not taken for the one before the port. */
+/*
+ * "[::1]:9464": an IPv6 address is in brackets, as in a URL, so that its colons are not taken for the one before the
+ * port.
+ */
 static int listen_at_split(const char *at, char host[HOST_MAX], uint64_t *port, struct err *e)
 {
 	const char *colon = strrchr(at, ':');
@@ -70,7 +75,8 @@ static int open_path(struct metrics_listener *l, const char *path, struct err *e
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 
 	if (strlen(path) >= sizeof at.sun_path)
-		return err_set(e, ERR_BAD_SPEC, "--listen %.60s...: a socket's path has at most %zu bytes", path, sizeof at.sun_path - 1);
+		return err_set(e, ERR_BAD_SPEC, "--listen %.60s...: a socket's path has at most %zu bytes", path,
+			       sizeof at.sun_path - 1);
 	strcpy(at.sun_path, path);
 	if (remove_stale(&at, e) < 0)
 		return -1;

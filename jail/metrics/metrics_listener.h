@@ -11,7 +11,8 @@
 
 struct metrics_listener {
 	int  fd;
-	char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* of a socket of the file system, which metrics_listener_close() removes; or "" */
+	/* of a socket of the file system, which metrics_listener_close() removes; or "" */
+	char path[sizeof((struct sockaddr_un *)0)->sun_path];
 	char name[160]; /* for messages */
 };
 #define METRICS_LISTENER_NONE ((struct metrics_listener){ .fd = -1 })

@@ -18,7 +18,8 @@
 struct metrics_server {
 	struct loop        loop;
 	struct http_daemon http;
-	char              *page; /* the figures of brigd, or the reason why there are none; NULL: brigd was not asked yet */
+	/* the figures of brigd, or the reason why there are none; NULL: brigd was not asked yet */
+	char              *page;
 	unsigned           status;
 	int64_t            page_ms;
 	bool               ends;
@@ -53,14 +54,16 @@ static void page_refresh(struct metrics_server *s)
 
 /* --- requests --- */
 
-static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status, const char *type, const char *text)
+static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status, const char *type,
+				   const char *text)
 {
 	struct MHD_Response *r    = MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY);
 	enum MHD_Result      done = MHD_NO;
 
 	if (!r)
 		return MHD_NO;
-	if (MHD_add_response_header(r, "Content-Type", type) == MHD_YES && MHD_add_response_header(r, "Connection", "close") == MHD_YES &&
+	if (MHD_add_response_header(r, "Content-Type", type) == MHD_YES &&
+	    MHD_add_response_header(r, "Connection", "close") == MHD_YES &&
 	    (status != MHD_HTTP_METHOD_NOT_ALLOWED || MHD_add_response_header(r, "Allow", "GET, HEAD") == MHD_YES))
 		done = MHD_queue_response(connection, status, r);
 	MHD_destroy_response(r);
@@ -73,8 +76,8 @@ static enum MHD_Result answer_error(struct MHD_Connection *connection, unsigned 
 }
 
 /*
- * An address, localhost or the name of this host. By any other name it is asked by a page of that name in a browser, which was
- * made to lead here (DNS rebinding). HTTP/1.0 has no Host.
+ * An address, localhost or the name of this host. By any other name it is asked by a page of that name in a browser,
+ * which was made to lead here (DNS rebinding). HTTP/1.0 has no Host.
  */
 static bool is_own_host(const char *host)
 {
@@ -86,10 +89,14 @@ static bool is_own_host(const char *host)
 		return true;
 	if (!http_authority_name(host, name))
 		return false;
-	return inet_address(name, 0, &address, &len) || (gethostname(own, sizeof own - 1) == 0 && strcasecmp(name, own) == 0);
+	return inet_address(name, 0, &address, &len) ||
+	       (gethostname(own, sizeof own - 1) == 0 && strcasecmp(name, own) == 0);
 }
 
-/* Called when the head of the request is there. The answer closes the connection, whatever the client sends after the head. */
+/*
+ * Called when the head of the request is there. The answer closes the connection, whatever the client sends after the
+ * head.
+ */
 static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *path, const char *method,
 				  const char *version, const char *body, size_t *body_len, void **context)
 {
@@ -99,12 +106,14 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
 	(void)version, (void)body, (void)body_len, (void)context;
 	if (!is_own_host(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host")))
 		return answer_error(connection, MHD_HTTP_FORBIDDEN,
-				    "The Host of the request is none of this server's: ask by an address, localhost or the name of this host\n");
+				    "The Host of the request is none of this server's: ask by an address, localhost or "
+				    "the name of this host\n");
 	if (strcmp(path, "/metrics") != 0)
 		return answer_error(connection, MHD_HTTP_NOT_FOUND, "There is /metrics and nothing else\n");
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		return answer_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD, and nothing else\n");
-	if ((len && strcmp(len, "0") != 0) || MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding"))
+	if ((len && strcmp(len, "0") != 0) ||
+	    MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding"))
 		return answer_error(connection, MHD_HTTP_BAD_REQUEST, "A request for figures has no body\n");
 	page_refresh(s);
 	if (!s->page)
@@ -128,8 +137,11 @@ int metrics_serve(struct metrics_listener *l, struct err *e)
 	struct stop                     stop   = { .source = { .fd = -1 } };
 	int                             r      = -1;
 
-	s.http = (struct http_daemon){ .loop = &s.loop, .events = &events, .owner = &s, .connections_max = METRICS_CONNECTIONS_MAX,
-				       .first_ms = METRICS_SCRAPE_MS };
+	s.http = (struct http_daemon){ .loop            = &s.loop,
+				       .events          = &events,
+				       .owner           = &s,
+				       .connections_max = METRICS_CONNECTIONS_MAX,
+				       .first_ms        = METRICS_SCRAPE_MS };
 	if (loop_open(&s.loop, e) == 0 && stop_open(&stop, &s.loop, on_signal, &s, e) == 0)
 		r = http_daemon_open(&s.http, l->fd, MEMORY_MAX, e);
 	if (s.http.mhd)

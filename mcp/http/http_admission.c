@@ -82,10 +82,14 @@ static bool is_json(const char *type)
 {
 	static const char json[] = "application/json";
 
-	return type && !strncasecmp(type, json, sizeof json - 1) && (!type[sizeof json - 1] || strchr("; \t", type[sizeof json - 1]));
+	return type && !strncasecmp(type, json, sizeof json - 1) &&
+	       (!type[sizeof json - 1] || strchr("; \t", type[sizeof json - 1]));
 }
 
-/* With two lengths, a proxy in front of this server might see another end of the request than this server does: request smuggling. */
+/*
+ * With two lengths, a proxy in front of this server might see another end of the request than this server does: request
+ * smuggling.
+ */
 static bool length_is_plain(const struct http_head *h)
 {
 	const char *length = h->content_length;
@@ -102,7 +106,8 @@ static enum route body_decide(const struct admission *a, const struct http_head 
 	if (!length_is_plain(h))
 		return refuse(ret, 400, "length", "Send either one Content-Length or Transfer-Encoding: chunked");
 	if (h->content_length && strtoull(h->content_length, NULL, 10) > a->body_max)
-		return refuse(ret, 413, "size", "A message may have %zu bytes, this one has %.19s", a->body_max, h->content_length);
+		return refuse(ret, 413, "size", "A message may have %zu bytes, this one has %.19s", a->body_max,
+			      h->content_length);
 	return ROUTE_MCP;
 }
 
@@ -111,7 +116,8 @@ static bool is_preflight(const struct admission *a, const struct http_head *h, c
 	return !strcmp(method, "OPTIONS") && admission_foreign(a, h->origin);
 }
 
-enum route admission_decide(const struct admission *a, const struct http_head *h, const char *method, const char *path, struct refusal *ret)
+enum route admission_decide(const struct admission *a, const struct http_head *h, const char *method, const char *path,
+			    struct refusal *ret)
 {
 	bool metrics = !strcmp(path, "/metrics");
 

@@ -2,8 +2,8 @@
  * http_admission.h - is a request let in? Decided from its head alone.
  *
  * Pure. Host and Origin are both compared with fixed lists. A check of Host alone would let a page of any site post to
- * localhost. A check that Origin equals Host could be defeated by DNS rebinding: the name of an attacker's page is made to
- * point at this host afterwards.
+ * localhost. A check that Origin equals Host could be defeated by DNS rebinding: the name of an attacker's page is made
+ * to point at this host afterwards.
  */
 #pragma once
 #include "http_head.h"
@@ -12,7 +12,8 @@
 #include <jansson.h>
 
 struct admission {
-	char               address[256];  /* that the server listens at, allowed in Host; "": it listens at all, and none is allowed by this */
+	/* that the server listens at, allowed in Host; "": it listens at all, and none is allowed by this */
+	char               address[256];
 	const json_t      *allow_origin;  /* texts, exactly as browsers write them; borrowed */
 	const json_t      *allow_host;    /* names, or name:port; borrowed */
 	struct token       token;
@@ -28,7 +29,8 @@ struct refusal {
 	char        text[320]; /* what to do instead */
 };
 
-enum route admission_decide(const struct admission *a, const struct http_head *h, const char *method, const char *path, struct refusal *ret);
+enum route admission_decide(const struct admission *a, const struct http_head *h, const char *method, const char *path,
+			    struct refusal *ret);
 
 bool admission_host(const struct admission *a, const char *host);
 bool admission_origin(const struct admission *a, const char *origin);

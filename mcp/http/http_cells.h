@@ -1,8 +1,8 @@
 /*
  * http_cells.h - how many cells of brigd are ready, for the metrics.
  *
- * brigd is asked when the metrics are read; they have its answer when they are read again. So reading them neither waits for
- * brigd nor starts one.
+ * brigd is asked when the metrics are read; they have its answer when they are read again. So reading them neither
+ * waits for brigd nor starts one.
  */
 #pragma once
 #include "brigd_link.h"

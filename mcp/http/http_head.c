@@ -77,7 +77,8 @@ static void accept_take(struct http_head *h, const char *value)
 static bool is_name(const char *name, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (!name[i] || !strchr("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", name[i]))
+		if (!name[i] ||
+		    !strchr("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", name[i]))
 			return false;
 	return len > 0;
 }
@@ -139,7 +140,8 @@ const char *head_param(const struct http_head *h, const char *name)
 
 bool head_takes_events(const struct http_head *h)
 {
-	return !h->accept || strcasestr(h->accept, "text/event-stream") || strcasestr(h->accept, "text/*") || strstr(h->accept, "*/*");
+	return !h->accept || strcasestr(h->accept, "text/event-stream") || strcasestr(h->accept, "text/*") ||
+	       strstr(h->accept, "*/*");
 }
 
 bool head_session_is_ours(const struct http_head *h)

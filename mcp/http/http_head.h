@@ -1,8 +1,8 @@
 /*
  * http_head.h - the header fields of a request that the server uses.
  *
- * Pure. Values are without the blanks around them. A field that appears twice is a fault: a proxy and this server might each
- * use another one.
+ * Pure. Values are without the blanks around them. A field that appears twice is a fault: a proxy and this server might
+ * each use another one.
  */
 #pragma once
 #include "defs.h"
@@ -22,7 +22,10 @@ struct http_head {
 	char              fault[128];         /* a sentence; empty: none */
 };
 
-/* Sets the fault if the name is not a token, or the value has a control character: another server could read such a field differently. */
+/*
+ * Sets the fault if the name is not a token, or the value has a control character: another server could read such a
+ * field differently.
+ */
 void head_check(struct http_head *h, const char *name, size_t name_len, const char *value, size_t value_len);
 
 void head_take(struct http_head *h, const char *name, const char *value); /* value NULL: empty */
@@ -30,7 +33,10 @@ void head_done(struct http_head *h);
 
 /* That a client can ask a person is part of the id of its session. */
 #define HEAD_ELICITS_MARK "-e"
-/* Is the id of the session of the form of this server's? They are random, so no other client knows them. Ids of another form do not make an owner. */
+/*
+ * Is the id of the session of the form of this server's? They are random, so no other client knows them. Ids of another
+ * form do not make an owner.
+ */
 bool        head_session_is_ours(const struct http_head *h);
 
 /* Case does not matter; NULL: it was not sent. */

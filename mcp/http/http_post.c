@@ -132,11 +132,16 @@ static void refuse_busy(struct http_post *p)
 {
 	body_drop(p);
 	p->route   = ROUTE_REFUSED;
-	p->refusal = (struct refusal){ .status = 503, .code = "busy", .text = "Too much is being sent at once; try again in a second" };
+	p->refusal = (struct refusal){ .status = 503,
+				       .code   = "busy",
+				       .text   = "Too much is being sent at once; try again in a second" };
 	metrics_refused(p->server->mcp->metrics, p->refusal.code);
 }
 
-/* The body of a refused request is read to its end, if it is no longer than twice the limit: the client might lose an answer that was sent before. */
+/*
+ * The body of a refused request is read to its end, if it is no longer than twice the limit: the client might lose an
+ * answer that was sent before.
+ */
 bool http_post_take(struct http_post *p, const char *bytes, size_t len)
 {
 	size_t max = p->server->admission.body_max;
@@ -146,7 +151,8 @@ bool http_post_take(struct http_post *p, const char *bytes, size_t len)
 		return false;
 	if (p->seen > max)
 		p->too_large = true;
-	if (p->too_large || p->route != ROUTE_MCP) /* nothing else has a body: it is not kept for a client that need not even have a token */
+	/* nothing else has a body: it is not kept for a client that need not even have a token */
+	if (p->too_large || p->route != ROUTE_MCP)
 		return true;
 	if (body_grow(p, len) < 0) {
 		refuse_busy(p);
@@ -170,7 +176,9 @@ static void fail(struct http_post *p, const json_t *id, struct rpc_error *e, int
 {
 	json_t *message = rpc_failure(id, e);
 
-	metrics_refused(p->server->mcp->metrics, e->code == RPC_PARSE_ERROR ? "json" : e->code == RPC_HEADER_MISMATCH ? "headers" : "message");
+	metrics_refused(p->server->mcp->metrics, e->code == RPC_PARSE_ERROR       ? "json"
+						 : e->code == RPC_HEADER_MISMATCH ? "headers"
+										  : "message");
 	set_answer(p, message, status);
 	json_decref(message);
 }
@@ -279,19 +287,22 @@ static void post_call_gone(struct channel *ch, struct call *c)
 /* For a tool that takes a session, or the id of an execution: load balancers choose the server by the header. */
 static int check_routing_header(const struct http_post *p, const struct rpc_message *m, struct rpc_error *e)
 {
-	const char        *name = strcmp(m->method, "tools/call") == 0 ? json_string_value(json_object_get(m->params, "name")) : NULL;
+	const char *name =
+		strcmp(m->method, "tools/call") == 0 ? json_string_value(json_object_get(m->params, "name")) : NULL;
 	const struct tool *t    = name ? tool_find(name) : NULL;
 
 	const json_t      *arguments = json_object_get(m->params, "arguments");
 
-	if (t && tool_takes(t, EXECUTION_ARGUMENT) && head_param(&p->head, EXECUTION_HEADER)) /* a client need not send it */
+	/* a client need not send it */
+	if (t && tool_takes(t, EXECUTION_ARGUMENT) && head_param(&p->head, EXECUTION_HEADER))
 		return rules_check_param(&p->head, EXECUTION_HEADER, json_object_get(arguments, EXECUTION_ARGUMENT), e);
 	if (!t || !tool_takes_session(t, p->server->mcp))
 		return 0;
 	return rules_check_param(&p->head, SESSION_HEADER, json_object_get(arguments, SESSION_ARGUMENT), e);
 }
 
-static int check_modern(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e, int *status)
+static int check_modern(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e,
+			int *status)
 {
 	*status   = 400;
 	p->modern = true;
@@ -301,7 +312,10 @@ static int check_modern(struct http_post *p, const struct rpc_message *m, enum r
 	return rules_check(&p->head, m, e) < 0 ? -1 : check_routing_header(p, m, e);
 }
 
-/* --- MCP sessions: no state is kept for them. The id tells the calls of two legacy clients apart that use the same request ids. --- */
+/*
+ * --- MCP sessions: no state is kept for them. The id tells the calls of two legacy clients apart that use the same
+ * request ids. ---
+ */
 
 static void session_begin(struct http_post *p)
 {
@@ -323,13 +337,16 @@ static bool session_elicits(const char *id)
 	return n > sizeof elicits_mark && strcmp(id + n - (sizeof elicits_mark - 1), elicits_mark) == 0;
 }
 
-/* The session is part of the owner: two clients with one token may choose the same names for sessions of execute_code. */
+/*
+ * The session is part of the owner: two clients with one token may choose the same names for sessions of execute_code.
+ */
 static void session_own(struct http_post *p)
 {
 	p->channel.session = p->head.session_id ? p->head.session_id : "";
 	p->channel.shares  = p->channel.shares && !head_session_is_ours(&p->head);
 	if (head_session_is_ours(&p->head))
-		(void)snprintf(p->channel.owner, sizeof p->channel.owner, "%s/%s", p->channel.principal, p->head.session_id);
+		(void)snprintf(p->channel.owner, sizeof p->channel.owner, "%s/%s", p->channel.principal,
+			       p->head.session_id);
 }
 
 /* Called after initialize, which has set channel.elicits. */
@@ -347,14 +364,16 @@ enum MHD_Result http_post_end_session(struct http_post *p)
 	return http_respond_text(p, 204, "", "");
 }
 
-static int check_legacy(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e, int *status)
+static int check_legacy(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e,
+			int *status)
 {
 	if (m->kind == RPC_REQUEST && !strcmp(m->method, "initialize"))
 		session_begin(p);
 	session_own(p);
 	if (ended_has(&p->server->ended, p->channel.owner)) {
 		*status = 404;
-		return rpc_error_set(e, RPC_INVALID_REQUEST, "This MCP session has ended; send initialize for a new one");
+		return rpc_error_set(e, RPC_INVALID_REQUEST,
+				     "This MCP session has ended; send initialize for a new one");
 	}
 	return m->kind == RPC_REQUEST ? era_decide(m, &p->channel, revision, e, status) : 0;
 }
@@ -381,7 +400,8 @@ static void dispatch_one(struct http_post *p, struct rpc_message *m)
 		return;
 	}
 	p->pending += m->kind == RPC_REQUEST;
-	p->channel.elicits = !p->modern && p->channel.legacy >= REVISION_2025_06_18 && head_takes_events(&p->head) && session_elicits(p->head.session_id);
+	p->channel.elicits = !p->modern && p->channel.legacy >= REVISION_2025_06_18 && head_takes_events(&p->head) &&
+			     session_elicits(p->head.session_id);
 	dispatch_as(p->server->mcp, &p->channel, NULL, m, revision);
 	session_mark(p);
 }
@@ -445,7 +465,9 @@ static void take_batch(struct http_post *p, json_t *list)
 	json_t          *one;
 
 	if (!may_batch(p) || !json_array_size(list) || json_array_size(list) > RPC_BATCH) {
-		rpc_error_set(&e, RPC_INVALID_REQUEST, "an array: only revision 2025-03-26 has batches, of 1 to %d messages; send one object", RPC_BATCH);
+		rpc_error_set(&e, RPC_INVALID_REQUEST,
+			      "an array: only revision 2025-03-26 has batches, of 1 to %d messages; send one object",
+			      RPC_BATCH);
 		fail(p, NULL, &e, 400);
 		return;
 	}
@@ -493,7 +515,8 @@ static void add_origin(const struct http_post *p, struct MHD_Response *r)
 	add_header(r, "Access-Control-Expose-Headers", "mcp-session-id");
 	add_header(r, "Access-Control-Allow-Methods", "POST, DELETE");
 	add_header(r, "Access-Control-Allow-Headers",
-		   "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-param-session, mcp-param-execution, mcp-session-id, last-event-id");
+		   "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, "
+		   "mcp-param-session, mcp-param-execution, mcp-session-id, last-event-id");
 	add_header(r, "Vary", "Origin");
 }
 
@@ -522,9 +545,11 @@ enum MHD_Result http_respond_text(struct http_post *p, int status, const char *t
 enum MHD_Result http_respond_refusal(struct http_post *p)
 {
 	bool                 unknown = p->refusal.status == 401;
-	json_t              *said    = json_pack("{ss ss*}", "error", p->refusal.text, "hint", unknown ? "send the header Authorization: Bearer TOKEN" : NULL);
+	json_t              *said    = json_pack("{ss ss*}", "error", p->refusal.text, "hint",
+                                 unknown ? "send the header Authorization: Bearer TOKEN" : NULL);
 	char                *text = said ? json_dumps(said, 0) : NULL;
-	struct MHD_Response *r    = text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
+	struct MHD_Response *r =
+		text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
 
 	json_decref(said);
 	if (!r)
@@ -572,8 +597,9 @@ static enum MHD_Result respond_events(struct http_post *p)
 
 static enum MHD_Result respond_json(struct http_post *p)
 {
-	struct MHD_Response *r = p->answer ? MHD_create_response_from_buffer(p->answer_len, p->answer, MHD_RESPMEM_MUST_FREE) :
-					     MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *r =
+		p->answer ? MHD_create_response_from_buffer(p->answer_len, p->answer, MHD_RESPMEM_MUST_FREE)
+			  : MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
 
 	if (r && p->answer)
 		add_header(r, "Content-Type", "application/json");
@@ -595,7 +621,7 @@ enum MHD_Result http_post_go_on(struct http_post *p)
 	if (p->too_large)
 		return refuse_size(p);
 	if (!p->began)
-		take_body(p); /* a static analyser reports that this frees p: it does not, as the connection holds p until http_post_leave() */
+		take_body(p); /* does not free p, as a static analyser reports: the connection holds it until http_post_leave() */
 	if (p->gone)
 		return MHD_NO;
 	if (p->streams)

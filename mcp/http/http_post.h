@@ -1,9 +1,9 @@
 /*
  * http_post.h - one POST to /mcp: its body becomes calls, their answers one response.
  *
- * The connection is suspended while calls are under way. The response is JSON, unless a message has to be sent before the
- * answer: then it is a stream of events. A post lives until both its connection and its last call have ended. When a modern
- * client closes the connection, its calls are cancelled.
+ * The connection is suspended while calls are under way. The response is JSON, unless a message has to be sent before
+ * the answer: then it is a stream of events. A post lives until both its connection and its last call have ended. When
+ * a modern client closes the connection, its calls are cancelled.
  */
 #pragma once
 #include "call.h"
@@ -24,7 +24,8 @@ struct http_post {
 	bool                   began, modern, batch, too_large;
 	bool                   suspended;
 	char                   session[36];    /* given out with the answer to initialize; else empty */
-	bool                   streams, gone;  /* the response is a stream of events, which has begun; the client is gone */
+	/* the response is a stream of events, which has begun; the client is gone */
+	bool                   streams, gone;
 	size_t                 pending;        /* calls that have not ended */
 	json_t                *answers;        /* of a batch */
 	int                    status;         /* 0: no answer yet */

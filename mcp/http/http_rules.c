@@ -55,10 +55,13 @@ static enum http_era claimless(const struct http_head *h, enum revision *legacy,
 		return unsupported(e, h->protocol_version);
 	if (!revision_is_modern(*legacy))
 		return HTTP_ERA_LEGACY;
-	return rpc_error_set(e, RPC_INVALID_PARAMS, "params._meta lacks \"" META_VERSION "\": write the version of the header MCP-Protocol-Version there, too");
+	return rpc_error_set(e, RPC_INVALID_PARAMS,
+			     "params._meta lacks \"" META_VERSION
+			     "\": write the version of the header MCP-Protocol-Version there, too");
 }
 
-enum http_era rules_era(const struct http_head *h, const struct rpc_message *m, enum revision *legacy, struct rpc_error *e)
+enum http_era rules_era(const struct http_head *h, const struct rpc_message *m, enum revision *legacy,
+			struct rpc_error *e)
 {
 	const json_t *claimed = claim(m);
 	const char   *version = json_string_value(claimed);
@@ -69,8 +72,10 @@ enum http_era rules_era(const struct http_head *h, const struct rpc_message *m, 
 		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header MCP-Protocol-Version is missing; send %.40s",
 				     version ? version : modern);
 	if (version && strcmp(version, h->protocol_version) != 0)
-		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header MCP-Protocol-Version says %.40s, params._meta says %.40s; send the same in both",
-				     h->protocol_version, version);
+		return rpc_error_set(
+			e, RPC_HEADER_MISMATCH,
+			"The header MCP-Protocol-Version says %.40s, params._meta says %.40s; send the same in both",
+			h->protocol_version, version);
 	return HTTP_ERA_MODERN;
 }
 
@@ -87,7 +92,8 @@ static int header_equals(const char *name, const char *header, const json_t *bod
 	bool  same;
 
 	if (!header)
-		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is missing; it must say what the body says", name);
+		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is missing; it must say what the body says",
+				     name);
 	said = rules_decode(header);
 	if (!said)
 		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is not valid base64 of UTF-8 text", name);
@@ -116,7 +122,8 @@ static int standard_check(const struct http_head *h, const struct rpc_message *m
 	const json_t *name = key ? json_object_get(m->params, key) : NULL;
 
 	if (!h->mcp_method)
-		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header Mcp-Method is missing; it must say what the body says");
+		return rpc_error_set(e, RPC_HEADER_MISMATCH,
+				     "The header Mcp-Method is missing; it must say what the body says");
 	if (strcmp(h->mcp_method, m->method) != 0)
 		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header Mcp-Method is not what the body says");
 	return json_is_string(name) ? header_equals("Mcp-Name", h->mcp_name, name, e) : 0;
@@ -125,7 +132,8 @@ static int standard_check(const struct http_head *h, const struct rpc_message *m
 int rules_check(const struct http_head *h, const struct rpc_message *m, struct rpc_error *e)
 {
 	if (m->kind == RPC_RESPONSE)
-		return rpc_error_set(e, RPC_INVALID_REQUEST, "This revision has no requests of the server, so there is nothing to respond to");
+		return rpc_error_set(e, RPC_INVALID_REQUEST,
+				     "This revision has no requests of the server, so there is nothing to respond to");
 	return standard_check(h, m, e);
 }
 
@@ -138,6 +146,7 @@ int rules_check_param(const struct http_head *h, const char *name, const json_t 
 	if (json_is_string(argument))
 		return header_equals(header, said, argument, e);
 	if (said && (!argument || json_is_null(argument)))
-		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s repeats an argument that is not in the body", header);
+		return rpc_error_set(e, RPC_HEADER_MISMATCH,
+				     "The header %s repeats an argument that is not in the body", header);
 	return 0;
 }

@@ -48,7 +48,8 @@ static void on_tick(void *owner)
 
 /* --- requests --- */
 
-static enum MHD_Result take_header(void *owner, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value, size_t value_len)
+static enum MHD_Result take_header(void *owner, enum MHD_ValueKind kind, const char *name, size_t name_len,
+				   const char *value, size_t value_len)
 {
 	(void)kind;
 	head_check(owner, name, name_len, value ? value : "", value ? value_len : 0);
@@ -58,19 +59,24 @@ static enum MHD_Result take_header(void *owner, enum MHD_ValueKind kind, const c
 
 static void read_head(struct http_server *s, struct http_post *p, const char *method, const char *path)
 {
-	const union MHD_ConnectionInfo *size = MHD_get_connection_info(p->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	const union MHD_ConnectionInfo *size =
+		MHD_get_connection_info(p->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 
 	(void)MHD_get_connection_values_n(p->connection, MHD_HEADER_KIND, take_header, &p->head);
 	if (size && size->header_size > HEAD_MAX) {
 		p->route   = ROUTE_REFUSED;
-		p->refusal = (struct refusal){ .status = 431, .code = "header", .text = "The header has more than 16 KiB" };
+		p->refusal =
+			(struct refusal){ .status = 431, .code = "header", .text = "The header has more than 16 KiB" };
 	} else {
 		p->route = admission_decide(&s->admission, &p->head, method, path, &p->refusal);
-		token_principal(&s->admission.token, p->head.authorization, p->channel.principal, sizeof p->channel.principal);
+		token_principal(&s->admission.token, p->head.authorization, p->channel.principal,
+				sizeof p->channel.principal);
 		p->channel.shares = !token_is_named(&s->admission.token);
 		if (s->drains && p->route == ROUTE_MCP) {
 			p->route   = ROUTE_REFUSED;
-			p->refusal = (struct refusal){ .status = 503, .code = "stopping", .text = "This server is stopping; try again in a while" };
+			p->refusal = (struct refusal){ .status = 503,
+						       .code   = "stopping",
+						       .text   = "This server is stopping; try again in a while" };
 		}
 	}
 	if (p->route == ROUTE_REFUSED)
@@ -78,9 +84,9 @@ static void read_head(struct http_server *s, struct http_post *p, const char *me
 }
 
 /*
- * May the request be refused before its body is read? The connection is closed then. A body that is already being sent is read
- * first, up to a limit: data that arrives at a closed socket makes the kernel reset the connection, and the client loses the
- * answer.
+ * May the request be refused before its body is read? The connection is closed then. A body that is already being sent
+ * is read first, up to a limit: data that arrives at a closed socket makes the kernel reset the connection, and the
+ * client loses the answer.
  */
 static bool refuse_early(const struct http_server *s, const struct http_post *p)
 {
@@ -97,7 +103,8 @@ static bool refuse_early(const struct http_server *s, const struct http_post *p)
 	}
 }
 
-static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *connection, const char *path, const char *method, void **post)
+static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *connection, const char *path,
+			     const char *method, void **post)
 {
 	struct http_connection *c = http_connection_of(connection);
 	struct http_post       *p = http_post_create(s, connection);
@@ -151,8 +158,8 @@ static enum MHD_Result respond(struct http_post *p)
 	return MHD_NO;
 }
 
-static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *path, const char *method, const char *version,
-				  const char *body, size_t *body_len, void **post)
+static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *path, const char *method,
+				  const char *version, const char *body, size_t *body_len, void **post)
 {
 	struct http_connection *c = http_connection_of(connection);
 	struct http_post       *p = *post;
@@ -216,7 +223,8 @@ void http_drain(struct http_server *s, uint64_t ms)
 	end_if_drained(s);
 }
 
-static void on_completed(void *owner, struct MHD_Connection *connection, void **post, enum MHD_RequestTerminationCode how)
+static void on_completed(void *owner, struct MHD_Connection *connection, void **post,
+			 enum MHD_RequestTerminationCode how)
 {
 	struct http_connection *c = http_connection_of(connection);
 
@@ -242,7 +250,10 @@ static int admission_set(struct http_server *s, struct err *e)
 	s->admission.allow_host   = set->allow_host;
 	s->admission.body_max     = RPC_MAX;
 	if (no_token && set->insecure_loopback && !inet_host_is_loopback(set->host))
-		return err_set(e, ERR_BAD_SPEC, "--insecure-loopback is for loopback addresses, and %s is none; say --host 127.0.0.1, or give a --token-file", set->host);
+		return err_set(e, ERR_BAD_SPEC,
+			       "--insecure-loopback is for loopback addresses, and %s is none; say --host 127.0.0.1, "
+			       "or give a --token-file",
+			       set->host);
 	if (!(no_token && set->insecure_loopback) && token_set(&s->admission.token, no_token ? "" : set->token, e) < 0)
 		return -1;
 	return 0;
@@ -250,13 +261,20 @@ static int admission_set(struct http_server *s, struct err *e)
 
 int http_open(struct http_server *ret, struct mcp *m, struct err *e)
 {
-	static const struct http_events events = { .request = on_request, .completed = on_completed, .peer_ended = on_peer_end,
-						   .refused = on_refused_connection, .tick = on_tick };
+	static const struct http_events events = { .request    = on_request,
+						   .completed  = on_completed,
+						   .peer_ended = on_peer_end,
+						   .refused    = on_refused_connection,
+						   .tick       = on_tick };
 	char                            host[INET6_ADDRSTRLEN];
 	int                             listener;
 
-	*ret = (struct http_server){ .mcp = m, .http = { .loop = &m->loop, .events = &events, .owner = ret, .first_ms = FIRST_HEAD_MS,
-							 .connections_max = m->settings->max_connections } };
+	*ret = (struct http_server){ .mcp  = m,
+				     .http = { .loop            = &m->loop,
+					       .events          = &events,
+					       .owner           = ret,
+					       .first_ms        = FIRST_HEAD_MS,
+					       .connections_max = m->settings->max_connections } };
 	TAILQ_INIT(&ret->posts);
 	if (admission_set(ret, e) < 0)
 		return -1;

@@ -32,11 +32,17 @@ static int take_token(unsigned char ret[32], const char *text, struct err *e)
 	size_t len = strlen(text);
 
 	if (!len)
-		return err_set(e, ERR_BAD_SPEC, "HTTP needs a bearer token; " TOKEN_HOW "; or, on a loopback address only:  --insecure-loopback");
+		return err_set(e, ERR_BAD_SPEC,
+			       "HTTP needs a bearer token; " TOKEN_HOW
+			       "; or, on a loopback address only:  --insecure-loopback");
 	if (len < TOKEN_MIN)
-		return err_set(e, ERR_BAD_SPEC, "the bearer token has %zu characters and needs at least %d; " TOKEN_HOW, len, TOKEN_MIN);
+		return err_set(e, ERR_BAD_SPEC, "the bearer token has %zu characters and needs at least %d; " TOKEN_HOW,
+			       len, TOKEN_MIN);
 	if (len > TOKEN_MAX || !is_plain(text))
-		return err_set(e, ERR_BAD_SPEC, "the bearer token must be at most %d printable ASCII characters without blanks; " TOKEN_HOW, TOKEN_MAX);
+		return err_set(
+			e, ERR_BAD_SPEC,
+			"the bearer token must be at most %d printable ASCII characters without blanks; " TOKEN_HOW,
+			TOKEN_MAX);
 	digest(text, ret);
 	return 0;
 }
@@ -49,7 +55,9 @@ static int take_line(struct token *ret, char *line, unsigned number, struct err 
 	if (ret->n == TOKENS_MAX)
 		return err_set(e, ERR_BAD_SPEC, "line %u: more than %d tokens", number, TOKENS_MAX);
 	if (!line[n] || !n || n > TOKEN_NAME_MAX)
-		return err_set(e, ERR_BAD_SPEC, "line %u: expected NAME TOKEN, a name of 1 to %d characters; " TOKEN_HOW, number, TOKEN_NAME_MAX);
+		return err_set(e, ERR_BAD_SPEC,
+			       "line %u: expected NAME TOKEN, a name of 1 to %d characters; " TOKEN_HOW, number,
+			       TOKEN_NAME_MAX);
 	(void)snprintf(row->name, sizeof row->name, "%.*s", (int)n, line);
 	if (!is_plain(row->name) || take_token(row->digest, line + n + strspn(line + n, " \t"), e) < 0)
 		return err_wrap(e, "line %u", number);
@@ -84,7 +92,8 @@ int token_set(struct token *ret, const char *text, struct err *e)
 {
 	struct token made = { .wanted = true, .n = 0 };
 
-	if (strpbrk(text, " \t\n") ? take_lines(&made, text, e) < 0 : take_token(made.row[made.n++].digest, text, e) < 0)
+	if (strpbrk(text, " \t\n") ? take_lines(&made, text, e) < 0
+				   : take_token(made.row[made.n++].digest, text, e) < 0)
 		return -1;
 	if (!made.n)
 		return take_token(made.row[0].digest, "", e);

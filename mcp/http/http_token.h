@@ -20,8 +20,8 @@ struct token {
 };
 
 /*
- * text: a token, or lines of NAME TOKEN, one for each client; empty lines and those that begin with # count for nothing. Refuses a
- * token that is too short, or that no header can carry, and says how to make one.
+ * text: a token, or lines of NAME TOKEN, one for each client; empty lines and those that begin with # count for
+ * nothing. Refuses a token that is too short, or that no header can carry, and says how to make one.
  */
 must_use int token_set(struct token *ret, const char *text, struct err *e);
 
@@ -32,7 +32,8 @@ bool token_fits(const struct token *t, const char *authorization);
 bool token_is_named(const struct token *t);
 
 /*
- * The principal for struct channel: of the client that has this authorization. It has the name of its token, so that it stays the
- * same when the token is changed; of a token without a name it is the same for the same token, which cannot be derived from it.
+ * The principal for struct channel: of the client that has this authorization. It has the name of its token, so that it
+ * stays the same when the token is changed; of a token without a name it is the same for the same token, which cannot
+ * be derived from it.
  */
 void token_principal(const struct token *t, const char *authorization, char *ret, size_t size);

@@ -1,4 +1,7 @@
-/* brig-metrics.c - brig metrics: the page that Prometheus reads, once or over HTTP; a program of its own, because libmicrohttpd loads GnuTLS */
+/*
+ * brig-metrics.c - brig metrics: the page that Prometheus reads, once or over HTTP; a program of its own, because
+ * libmicrohttpd loads GnuTLS
+ */
 #include "file.h"
 #include "metrics_page.h"
 #include "metrics_server.h"
@@ -12,8 +15,10 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
 static int usage(void)
 {
-	puts("usage: brig metrics [--listen ADDRESS]\n\nPrint the figures of the brigd that runs here, in the text format of Prometheus.\n\n"
-	     "      --listen ADDRESS  Serve them over HTTP, as /metrics, at 127.0.0.1:9464 or the like or at the absolute path of a socket\n"
+	puts("usage: brig metrics [--listen ADDRESS]\n\nPrint the figures of the brigd that runs here, in the text "
+	     "format of Prometheus.\n\n"
+	     "      --listen ADDRESS  Serve them over HTTP, as /metrics, at 127.0.0.1:9464 or the like or at the "
+	     "absolute path of a socket\n"
 	     "  -h, --help            This text");
 	return STATUS_OK;
 }
@@ -78,7 +83,8 @@ int main(int argc, char **argv)
 	if (argc < 1)
 		return STATUS_USAGE;
 	if (file_fill_standard() < 0) {
-		fprintf(stderr, "brig metrics: descriptors 0 to 2 cannot be filled with /dev/null: %s\n", strerror(errno));
+		fprintf(stderr, "brig metrics: descriptors 0 to 2 cannot be filled with /dev/null: %s\n",
+			strerror(errno));
 		return STATUS_FAILED;
 	}
 	if (parse(argc, argv, &listen, &help, &e) < 0)
