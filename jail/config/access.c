@@ -25,7 +25,7 @@ static int find_id(const struct config_access *row, struct access_rule *rule, st
 	return 0;
 }
 
-static void add(struct access *a, bool is_group, uint32_t id, struct quota_limits quota)
+static void access_add(struct access *a, bool is_group, uint32_t id, struct quota_limits quota)
 {
 	a->rule[a->n++] = (struct access_rule){ .is_group = is_group, .id = id, .quota = quota };
 }
@@ -48,7 +48,7 @@ int access_build(struct access *ret, const struct config *c, struct err *e)
 		if (find_id(&c->access[i], &a.rule[i], e) < 0)
 			return err_wrap(e, "access[%zu]", i);
 	}
-	add(&a, false, 0, preset_quota()); /* last, so that a row for root in the file comes first */
+	access_add(&a, false, 0, preset_quota()); /* last, so that a row for root in the file comes first */
 	*ret = a;
 	return 0;
 }
@@ -58,9 +58,9 @@ void access_preset(struct access *ret)
 	const struct group *group = getgrnam(SERVICE_GROUP);
 
 	*ret = (struct access){ 0 };
-	add(ret, false, 0, preset_quota());
+	access_add(ret, false, 0, preset_quota());
 	if (group)
-		add(ret, true, group->gr_gid, preset_quota());
+		access_add(ret, true, group->gr_gid, preset_quota());
 }
 
 void access_own(struct access *ret, uid_t own)
@@ -69,7 +69,7 @@ void access_own(struct access *ret, uid_t own)
 
 	quota.runs_per_minute = 0; /* no other user shares these runs */
 	*ret = (struct access){ 0 };
-	add(ret, false, own, quota);
+	access_add(ret, false, own, quota);
 }
 
 const struct access_rule *access_find(const struct access *a, const struct peer *p, const struct peer_groups *groups)
@@ -97,8 +97,9 @@ json_t *access_to_json(const struct access *a)
 	for (size_t i = 0; i < a->n; i++) {
 		const struct access_rule *r = &a->rule[i];
 
-		json_array_append_new(rows, json_pack("[b I I I I I I]", r->is_group, (json_int_t)r->id, (json_int_t)r->quota.runs, (json_int_t)r->quota.memory_bytes,
-						      (json_int_t)r->quota.runs_per_minute, (json_int_t)r->quota.sessions, (json_int_t)r->quota.contexts));
+		json_array_append_new(rows, json_pack("[b I I I I I I]", r->is_group, (json_int_t)r->id, (json_int_t)r->quota.runs,
+						      (json_int_t)r->quota.memory_bytes, (json_int_t)r->quota.runs_per_minute,
+						      (json_int_t)r->quota.sessions, (json_int_t)r->quota.contexts));
 	}
 	return rows;
 }
@@ -113,8 +114,9 @@ int access_from_json(struct access *ret, const struct config *c, const json_t *r
 		int        is_group;
 		json_int_t id, runs, memory, starts, sessions, contexts;
 
-		if (json_unpack(json_array_get(rows, i), "[b I I I I I I!]", &is_group, &id, &runs, &memory, &starts, &sessions, &contexts) < 0)
-			return err_set(e, ERR_PROTOCOL, "access[%zu]: is no rule", i);
+		if (json_unpack(json_array_get(rows, i), "[b I I I I I I!]", &is_group, &id, &runs, &memory, &starts, &sessions,
+				&contexts) < 0)
+			return err_set(e, ERR_PROTOCOL, "access[%zu]: not a rule", i);
 		a.rule[i] = (struct access_rule){ is_group, (uint32_t)id, i < c->access_len ? c->access[i].profiles : NULL,
 						  { (uint64_t)runs, (uint64_t)memory, (uint64_t)starts, (uint64_t)sessions, (uint64_t)contexts } };
 	}

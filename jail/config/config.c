@@ -73,54 +73,37 @@ struct config config_hold(const struct config *c)
 	return *c;
 }
 
-static bool has_same_audit(const struct config_audit *a, const struct config_audit *b)
-{
-	return (a->file && b->file ? strcmp(a->file, b->file) == 0 : a->file == b->file) && a->max_bytes == b->max_bytes && a->keep == b->keep;
-}
-
 const char *config_differs_for_life(const struct config *is, const struct config *wish)
 {
-	bool ids = is->ids.base != wish->ids.base || is->ids.count != wish->ids.count, audit = !has_same_audit(&is->audit, &wish->audit);
+	const struct config_audit *a = &is->audit, *b = &wish->audit;
+	bool is_same_file = a->file && b->file ? strcmp(a->file, b->file) == 0 : a->file == b->file;
+	bool audit        = !is_same_file || a->max_bytes != b->max_bytes || a->keep != b->keep;
+	bool ids          = is->ids.base != wish->ids.base || is->ids.count != wish->ids.count;
 
 	return ids && audit ? "ids, audit" : ids ? "ids" : audit ? "audit" : NULL;
-}
-
-static int check_profiles(const struct config_access *a, struct err *e)
-{
-	for (size_t i = 0; i < json_array_size(a->profiles); i++) {
-		const char *name = json_string_value(json_array_get(a->profiles, i));
-
-		if (!text_is_name(name))
-			return err_set(e, ERR_BAD_SPEC, "profiles: \"%.63s\" is no name", name);
-	}
-	return 0;
 }
 
 static int decode_row(struct config_access *a, const json_t *row, struct err *e)
 {
 	*a = (struct config_access){ 0 };
 	fields_preset(config_access_fields, a);
-	if (fields_decode(config_access_fields, row, a, e) < 0 || check_profiles(a, e) < 0)
+	if (fields_decode(config_access_fields, row, a, e) < 0)
 		return -1;
+	for (size_t i = 0; i < json_array_size(a->profiles); i++)
+		if (!text_is_name(json_string_value(json_array_get(a->profiles, i))))
+			return err_set(e, ERR_BAD_SPEC, "profiles: \"%.63s\" is no name", json_string_value(json_array_get(a->profiles, i)));
 	if (!!a->user + !!a->group + (a->uid != CONFIG_NO_UID) != 1)
 		return err_set(e, ERR_BAD_SPEC, "give exactly one of user, group and uid");
 	return 0;
 }
 
-static int decode_access(struct config *c, struct err *e)
-{
-	for (size_t i = 0; i < json_array_size(c->access_rows); i++, c->access_len++)
-		if (decode_row(&c->access[i], json_array_get(c->access_rows, i), e) < 0)
-			return err_wrap(e, "access[%zu]", i);
-	return 0;
-}
-
-static int check(const struct config *c, struct err *e)
+static int config_check(const struct config *c, struct err *e)
 {
 	if (!c->ids.base != !c->ids.count)
-		return err_set(e, ERR_BAD_SPEC, "ids: say both base and count");
+		return err_set(e, ERR_BAD_SPEC, "ids: give both base and count");
 	if (c->ids.base + c->ids.count > INT32_MAX)
-		return err_set(e, ERR_BAD_SPEC, "ids: base and count lead beyond %d; some programs read a negative number there", INT32_MAX);
+		return err_set(e, ERR_BAD_SPEC, "ids: base and count lead beyond %d; some programs read a negative number there",
+			       INT32_MAX);
 	if (c->audit.file && c->audit.file[0] != '/')
 		return err_set(e, ERR_BAD_SPEC, "audit: file: \"%.60s\" is no absolute path", c->audit.file);
 	return 0;
@@ -134,7 +117,12 @@ int config_parse(struct config *ret, const void *bytes, size_t len, struct err *
 	if (!c.source)
 		return -1;
 	fields_preset(config_fields, &c);
-	if (fields_decode(config_fields, c.source, &c, e) < 0 || decode_access(&c, e) < 0 || check(&c, e) < 0)
+	if (fields_decode(config_fields, c.source, &c, e) < 0)
+		return -1;
+	for (; c.access_len < json_array_size(c.access_rows); c.access_len++)
+		if (decode_row(&c.access[c.access_len], json_array_get(c.access_rows, c.access_len), e) < 0)
+			return err_wrap(e, "access[%zu]", c.access_len);
+	if (config_check(&c, e) < 0)
 		return -1;
 	*ret = c;
 	c    = (struct config){ 0 };

@@ -32,25 +32,20 @@ static int open_file(int folder, const char *name)
 	return S_ISREG(st.st_mode) && trust_is_given(&st) ? fd_take(&fd) : -1;
 }
 
-static void hold(struct credentials *c, int folder, const char *name)
-{
-	int fd = c->n < CREDENTIALS_MAX && strlen(name) <= CREDENTIAL_NAME_MAX ? open_file(folder, name) : -1;
-
-	if (fd < 0)
-		return;
-	strcpy(c->item[c->n].name, name);
-	c->item[c->n++].fd = fd;
-}
-
 void credentials_open(struct credentials *ret)
 {
-	int            folder = open_folder();
+	int            folder = open_folder(), fd;
 	DIR           *dir    = folder < 0 ? NULL : fdopendir(folder);
 	struct dirent *entry;
 
 	ret->n = 0;
-	while (dir && (entry = readdir(dir)))
-		hold(ret, folder, entry->d_name);
+	while (dir && ret->n < CREDENTIALS_MAX && (entry = readdir(dir))) {
+		fd = strlen(entry->d_name) <= CREDENTIAL_NAME_MAX ? open_file(folder, entry->d_name) : -1;
+		if (fd < 0)
+			continue;
+		strcpy(ret->item[ret->n].name, entry->d_name);
+		ret->item[ret->n++].fd = fd;
+	}
 	if (dir)
 		closedir(dir);
 	else
@@ -67,18 +62,14 @@ static int open_held(const struct credentials *held, const char *name)
 	return -1;
 }
 
-static int open_now(const char *name)
-{
-	scoped_fd folder = open_folder();
-
-	return folder < 0 ? -1 : open_file(folder, name);
-}
-
 int credential_open(const struct credentials *held, const char *name, struct err *e)
 {
-	int fd = held ? open_held(held, name) : open_now(name);
+	scoped_fd folder = held ? -1 : open_folder();
+	int       fd     = held ? open_held(held, name) : folder < 0 ? -1 : open_file(folder, name);
 
-	if (fd < 0 && errno != ENOENT)
+	if (fd >= 0)
+		return fd;
+	if (errno != ENOENT)
 		return err_sys(e, "credential %s", name);
-	return fd < 0 ? err_set(e, ERR_MISSING, "credential %s: systemd gave none to brigd: LoadCredential=%s:FILE in brigd.service does", name, name) : fd;
+	return err_set(e, ERR_MISSING, "credential %s: systemd gave none to brigd: LoadCredential=%s:FILE in brigd.service does", name, name);
 }

@@ -8,18 +8,11 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* execveat() would fail too, but only when it is too late to refuse. */
-static bool can_be_executed(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH);
-}
-
 int libexec_open(const struct brig_paths *places, const char *name, struct err *e)
 {
-	char      path[PATH_SIZE + 16], installed[PATH_SIZE];
-	scoped_fd fd = -1;
+	char        path[PATH_SIZE + 16], installed[PATH_SIZE];
+	struct stat st;
+	scoped_fd   fd = -1;
 
 	snprintf(path, sizeof path, "%s/%s", places->libexec, name);
 	snprintf(installed, sizeof installed, BRIG_LIBEXECDIR "/%s", name);
@@ -28,7 +21,8 @@ int libexec_open(const struct brig_paths *places, const char *name, struct err *
 		fd = open(installed, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, "%s", path);
-	if (!can_be_executed(fd)) {
+	/* execveat() would fail too, but only when it is too late to refuse. */
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !(st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH))) {
 		errno = EACCES;
 		return err_sys(e, "%s: cannot be executed", path);
 	}

@@ -8,4 +8,5 @@
 #include "paths.h"
 
 /* cert, key: PEM, NUL-terminated. Waits for that process, for at most 10 s. */
-must_use int net_ca_make(const struct brig_paths *places, net_read_host *hosts, size_t n, char cert[NET_PEM_MAX], char key[NET_PEM_MAX], struct err *e);
+must_use int net_ca_make(const struct brig_paths *places, net_read_host *hosts, size_t n, char cert[NET_PEM_MAX], char key[NET_PEM_MAX],
+			 struct err *e);

@@ -5,15 +5,16 @@
 #include "net_ca.h"
 #include "net_secret_read.h"
 #include "sealed.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* text: "http://HOST:PORT/" or "HOST:PORT", which other programs take too. */
-static int take_variable(const char *name, const char *text, struct proxy_config *ret, struct err *e)
+static int parse_upstream(const char *name, const char *text, struct proxy_config *ret, struct err *e)
 {
-	const char *host = strncmp(text, "http://", 7) == 0 ? text + 7 : text;
+	const char *host = begins_with(text, "http://") ? text + 7 : text;
 	size_t      len  = strcspn(host, "/");
 
 	if (host[len] && host[len + 1])
@@ -23,7 +24,7 @@ static int take_variable(const char *name, const char *text, struct proxy_config
 }
 
 /* From the profile; else, for a private run, from the environment, as the user's other programs take it. */
-static int take_upstream(const struct net_policy *p, bool is_private, struct proxy_config *ret, struct err *e)
+static int find_upstream(const struct net_policy *p, bool is_private, struct proxy_config *ret, struct err *e)
 {
 	static const char *const names[] = { "HTTPS_PROXY", "https_proxy" };
 
@@ -35,30 +36,23 @@ static int take_upstream(const struct net_policy *p, bool is_private, struct pro
 		const char *text = getenv(names[i]);
 
 		if (text && *text)
-			return take_variable(names[i], text, ret, e);
+			return parse_upstream(names[i], text, ret, e);
 	}
 	return 0;
 }
 
-static int take_ca(const struct brig_paths *places, const struct net_policy *p, const struct net_rules *asked, struct proxy_config *ret, struct err *e)
+static int make_ca(const struct brig_paths *places, const struct net_policy *p, const struct net_rules *asked, struct proxy_config *ret,
+		   struct err *e)
 {
 	net_read_host *hosts = calloc(NET_READ_MAX, sizeof *hosts);
 	size_t         n     = hosts ? net_policy_read_hosts(p, asked, hosts) : 0;
-	int            done  = !hosts ? err_set(e, ERR_LIMIT, "out of memory") : n ? net_ca_make(places, hosts, n, ret->ca_cert, ret->ca_key, e) : 0;
+	int            done  = n ? net_ca_make(places, hosts, n, ret->ca_cert, ret->ca_key, e) : 0;
 
+	if (!hosts)
+		return err_set(e, ERR_LIMIT, "out of memory");
 	ret->has_ca = n > 0;
 	free(hosts);
 	return done;
-}
-
-static int take_policy(struct proxy_config *c, const struct brig_paths *places, const struct net_policy *p, struct err *e)
-{
-	net_rules_copy(&c->allow, &p->allow);
-	net_rules_copy(&c->deny, &p->deny);
-	for (; c->secrets < p->secrets; c->secrets++)
-		if (net_secret_read(&p->secret[c->secrets], places->credentials, &c->secret[c->secrets], e) < 0)
-			return err_wrap(e, "network: secrets: %s", p->secret[c->secrets].name);
-	return 0;
 }
 
 /* Arguments of net_config_make(). */
@@ -69,28 +63,37 @@ struct making {
 	const struct net_rules  *asked;
 };
 
-static int fill(void *bytes, void *arg, struct err *e)
+static int fill_config(void *bytes, void *arg, struct err *e)
 {
-	struct proxy_config *c = bytes;
-	const struct making *m = arg;
+	struct proxy_config     *c = bytes;
+	const struct making     *m = arg;
+	const struct net_policy *p = m->policy;
 
-	net_policy_ceiling(m->policy, m->asked != NULL, &c->ceiling);
-	if ((m->policy && take_policy(c, m->places, m->policy, e) < 0) || take_upstream(m->policy, m->asked != NULL, c, e) < 0)
+	net_policy_ceiling(p, m->asked != NULL, &c->ceiling);
+	if (p) {
+		net_rules_copy(&c->allow, &p->allow);
+		net_rules_copy(&c->deny, &p->deny);
+	}
+	for (; p && c->secrets < p->secrets; c->secrets++)
+		if (net_secret_read(&p->secret[c->secrets], m->places->credentials, &c->secret[c->secrets], e) < 0)
+			return err_wrap(e, "network: secrets: %s", p->secret[c->secrets].name);
+	if (find_upstream(p, m->asked != NULL, c, e) < 0)
 		return -1;
 	if (!m->asked) /* a private run has no other configuration to compare with, and a digest takes half a millisecond */
 		code_digest(c, sizeof *c, m->ret->digest);
-	if (take_ca(m->places, m->policy, m->asked, c, e) < 0)
+	if (make_ca(m->places, p, m->asked, c, e) < 0)
 		return -1;
 	m->ret->trust_fd = c->has_ca ? sealed_open("brig-trust", c->ca_cert, strlen(c->ca_cert), e) : -1;
 	return c->has_ca && m->ret->trust_fd < 0 ? -1 : 0;
 }
 
-int net_config_make(struct net_config *ret, const struct brig_paths *places, const struct net_policy *policy, const struct net_rules *asked, struct err *e)
+int net_config_make(struct net_config *ret, const struct brig_paths *places, const struct net_policy *policy, const struct net_rules *asked,
+		    struct err *e)
 {
 	struct making making = { ret, places, policy, asked };
 
 	*ret          = NET_CONFIG_NONE;
-	ret->proxy_fd = sealed_fill("brig-network", sizeof(struct proxy_config), fill, &making, e);
+	ret->proxy_fd = sealed_fill("brig-network", sizeof(struct proxy_config), fill_config, &making, e);
 	if (ret->proxy_fd >= 0)
 		return 0;
 	net_config_close(ret);

@@ -20,5 +20,6 @@ struct net_config {
  * policy: of the profile, or NULL. asked: the rules of the private run for which it is made; NULL in a service. Reads secrets and, if
  * some TLS is to be read, waits for brig-proxy to make a CA. Errors name the settings as the profile does.
  */
-must_use int net_config_make(struct net_config *ret, const struct brig_paths *places, const struct net_policy *policy, const struct net_rules *asked, struct err *e);
+must_use int net_config_make(struct net_config *ret, const struct brig_paths *places, const struct net_policy *policy,
+			     const struct net_rules *asked, struct err *e);
 void         net_config_close(struct net_config *c);

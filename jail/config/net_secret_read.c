@@ -12,34 +12,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int keep(struct bytes *ret, const char *text, size_t len, struct err *e)
+static int read_value(const struct net_secret_source *from, const struct credentials *held, struct bytes *ret, struct err *e)
 {
-	ret->data = strndup(text, len);
-	ret->len  = len;
+	const char *text = from->env ? getenv(from->env) : NULL;
+
+	if (from->credential) {
+		scoped_fd fd = credential_open(held, from->credential, e);
+
+		return fd < 0 ? -1 : file_read_fd(fd, from->credential, NET_SECRET_VALUE_MAX, ret, e) < 0 ? err_wrap(e, "credential") : 0;
+	}
+	if (from->file)
+		return trust_read(from->file, NET_SECRET_VALUE_MAX, ret, e) < 0 ? err_wrap(e, "file") : 0;
+	if (!text)
+		return err_set(e, ERR_MISSING, "env: %s is not set where brig runs", from->env);
+	ret->len  = strnlen(text, NET_SECRET_VALUE_MAX);
+	ret->data = strndup(text, ret->len);
 	return ret->data ? 0 : err_set(e, ERR_LIMIT, "out of memory");
 }
 
-static int read_credential(const struct credentials *held, const char *name, struct bytes *ret, struct err *e)
-{
-	scoped_fd fd = credential_open(held, name, e);
-
-	return fd < 0 ? -1 : file_read_fd(fd, name, NET_SECRET_VALUE_MAX, ret, e) < 0 ? err_wrap(e, "credential") : 0;
-}
-
-static int read_value(const struct net_secret_source *from, const struct credentials *held, struct bytes *ret, struct err *e)
-{
-	const char *text;
-
-	if (from->credential)
-		return read_credential(held, from->credential, ret, e);
-	if (from->file)
-		return trust_read(from->file, NET_SECRET_VALUE_MAX, ret, e) < 0 ? err_wrap(e, "file") : 0;
-	text = getenv(from->env);
-	return text ? keep(ret, text, strnlen(text, NET_SECRET_VALUE_MAX), e) : err_set(e, ERR_MISSING, "env: %s is not set where brig runs", from->env);
-}
-
 /* net_policy.c has checked the text around {}. */
-static int put_value(const struct net_secret_source *from, const char *value, struct net_secret *ret, struct err *e)
+static int fill_value(const struct net_secret_source *from, const char *value, struct net_secret *ret, struct err *e)
 {
 	const char *place = strstr(from->value, "{}");
 	int         head, n;
@@ -64,14 +56,16 @@ static int check_value(struct bytes *b, struct err *e)
 		b->data[--b->len] = 0;
 	if (!b->len)
 		return err_set(e, ERR_BAD_SPEC, "the value is empty");
-	return strlen(b->data) != b->len || text_has_control(b->data) ? err_set(e, ERR_BAD_SPEC, "the value has control characters or more than one line") : 0;
+	if (strlen(b->data) != b->len || text_has_control(b->data))
+		return err_set(e, ERR_BAD_SPEC, "the value has control characters or more than one line");
+	return 0;
 }
 
 int net_secret_read(const struct net_secret_source *from, const struct credentials *held, struct net_secret *ret, struct err *e)
 {
 	struct bytes      b    = { NULL, 0 };
 	struct net_secret made = { .port = from->port };
-	int               done = read_value(from, held, &b, e) < 0 || check_value(&b, e) < 0 ? -1 : put_value(from, b.data, &made, e);
+	int done = read_value(from, held, &b, e) < 0 || check_value(&b, e) < 0 ? -1 : fill_value(from, b.data, &made, e);
 
 	if (b.data)
 		explicit_bzero(b.data, b.len);

@@ -4,4 +4,5 @@
 #include "net_policy.h"
 
 /* held: as in credential_open(). One line end after the value is dropped. The error never contains a part of the value. */
-must_use int net_secret_read(const struct net_secret_source *from, const struct credentials *held, struct net_secret *ret, struct err *e);
+must_use int net_secret_read(const struct net_secret_source *from, const struct credentials *held, struct net_secret *ret,
+			     struct err *e);

@@ -13,16 +13,6 @@
 
 enum { HEAD_MAX = 128 * 1024, PACKAGE_TEXT_MAX = 100, LIST_BYTES_MAX = 20 * 1024, ROW_BYTES = 32 };
 
-/* The manifest lists packages before files, of which there are thousands: so its head is enough. NULL when there are none. */
-static json_t *parse_head(const char *head, size_t len)
-{
-	static const char key[] = "\"packages\":";
-	const char       *at    = memmem(head, len, key, sizeof key - 1);
-
-	at = at ? at + sizeof key - 1 : head + len;
-	return json_loadb(at, len - (size_t)(at - head), JSON_DISABLE_EOF_CHECK, NULL);
-}
-
 /* The manifest belongs to root or to the service's user, as the tree does, but its texts are shown to other users. */
 static bool is_plain(const json_t *text)
 {
@@ -30,13 +20,14 @@ static bool is_plain(const json_t *text)
 	       !strpbrk(json_string_value(text), "\"\\"); /* JSON would make them twice as long */
 }
 
-static json_t *take_rows(const json_t *from)
+static json_t *copy_rows(const json_t *from)
 {
 	json_t *list  = json_array();
 	size_t  bytes = 0;
 
 	for (size_t i = 0; i < json_array_size(from); i++) {
-		json_t *name = json_object_get(json_array_get(from, i), "name"), *version = json_object_get(json_array_get(from, i), "version");
+		json_t *row  = json_array_get(from, i);
+		json_t *name = json_object_get(row, "name"), *version = json_object_get(row, "version");
 
 		if (!is_plain(name) || !is_plain(version))
 			continue;
@@ -65,10 +56,18 @@ static size_t read_head(const struct brig_paths *places, const char *rootfs, cha
 
 json_t *package_list_read(const struct brig_paths *places, const char *rootfs)
 {
-	char   *head = malloc(HEAD_MAX);
-	json_t *all  = head ? parse_head(head, read_head(places, rootfs, head)) : NULL;
-	json_t *list = take_rows(all);
+	/* The manifest lists packages before files, of which there are thousands: so its head is enough. */
+	static const char key[] = "\"packages\":";
+	char             *head  = malloc(HEAD_MAX);
+	size_t            len   = head ? read_head(places, rootfs, head) : 0;
+	const char       *at    = len ? memmem(head, len, key, sizeof key - 1) : NULL;
+	json_t           *all   = NULL, *list;
 
+	if (at) {
+		at += sizeof key - 1;
+		all = json_loadb(at, len - (size_t)(at - head), JSON_DISABLE_EOF_CHECK, NULL);
+	}
+	list = copy_rows(all);
 	json_decref(all);
 	free(head);
 	return list;

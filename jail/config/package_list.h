@@ -1,5 +1,5 @@
 /*
- * package_list.h - which packages a rootfs is made of, as its manifest says: for people who ask what they may import
+ * package_list.h - which packages a rootfs is made of, from its manifest: for people who ask what they may import
  *
  * A list of {"name", "version"}, bounded, so that a message has room for it. No
  * run depends on it: if the manifest cannot be read, the list is empty.

@@ -25,32 +25,19 @@ int peer_ask_groups(struct peer_groups *groups, int sock, struct err *e)
 	return 0;
 }
 
-/* The pid of a process that has ended may belong to another one. Before Linux 6.5 there is no pidfd with which to check this. */
-static bool is_alive(int pidfd)
-{
-	struct pollfd p = { .fd = pidfd, .events = POLLIN };
-
-	return pidfd >= 0 && poll(&p, 1, 0) == 0;
-}
-
-static int open_pidfd(int sock)
-{
-	socklen_t len = sizeof(int);
-	int       fd  = -1;
-
-	return getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) < 0 ? -1 : fd;
-}
-
 static void read_comm(struct peer *p, int sock)
 {
-	scoped_fd pidfd = open_pidfd(sock), fd = -1;
+	scoped_fd pidfd = -1, fd = -1;
+	socklen_t len = sizeof pidfd;
 	char      path[32], comm[sizeof p->comm];
 	ssize_t   n;
 
+	(void)getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len);
 	snprintf(path, sizeof path, "/proc/%d/comm", p->pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n  = fd < 0 ? -1 : read(fd, comm, sizeof comm - 1);
-	if (n <= 0 || (pidfd >= 0 && !is_alive(pidfd)))
+	/* The pid of a process that has ended may belong to another one. Before Linux 6.5 no pidfd can show this. */
+	if (n <= 0 || (pidfd >= 0 && poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, 0) != 0))
 		return;
 	comm[n - (comm[n - 1] == '\n')] = 0;
 	text_make_plain(comm);

@@ -53,21 +53,18 @@ int profile_check_network(const struct served_profile *p, const struct brig_path
 
 	if (filter_open(&p->policy, places->runtime, &filter, e) < 0)
 		return -1;
-	return filter_lets_connect(&filter) ? 0 : err_set(e, ERR_BAD_SPEC, "policy \"%s\" lets no program open a socket of IPv4: it would reach nothing", p->profile.policy);
+	if (filter_lets_connect(&filter))
+		return 0;
+	return err_set(e, ERR_BAD_SPEC, "policy \"%s\" lets no program open a socket of IPv4: it would reach nothing", p->profile.policy);
 }
 
-static int prepare_network(struct served_profile *p, const struct brig_paths *places, struct err *e)
-{
-	if (profile_check_network(p, places, e) < 0)
-		return err_wrap(e, "network");
-	return net_config_make(&p->net, places, p->profile.net, NULL, e);
-}
-
-static int prepare(struct served_profile *p, const struct brig_paths *places, struct err *e)
+static int item_prepare(struct served_profile *p, const struct brig_paths *places, struct err *e)
 {
 	scoped_filter filter = { 0 };
 
-	if (net_policy_is_open(p->profile.net) && prepare_network(p, places, e) < 0)
+	if (net_policy_is_open(p->profile.net) && profile_check_network(p, places, e) < 0)
+		return err_wrap(e, "network");
+	if (net_policy_is_open(p->profile.net) && net_config_make(&p->net, places, p->profile.net, NULL, e) < 0)
 		return -1;
 	if (filter_open(&p->policy, places->runtime, &filter, e) < 0)
 		return -1;
@@ -99,14 +96,14 @@ static struct served_profile *item_load(const struct profile_set *s, const char 
 
 	if (!p)
 		return NULL;
-	if (profile_file_load(&p->profile, places, p->name, e) == 0 && profile_policy_load(&p->policy, places, &p->profile, e) == 0 &&
-	    (s->on_demand || prepare(p, places, e) == 0))
+	if (profile_file_load(&p->profile, places, p->name, e) == 0 &&
+	    profile_policy_load(&p->policy, places, &p->profile, e) == 0 && (s->on_demand || item_prepare(p, places, e) == 0))
 		return p;
 	item_destroy(p);
 	return NULL;
 }
 
-static struct served_profile *add(struct profile_set *s, const char *name, struct err *e)
+static struct served_profile *item_add(struct profile_set *s, const char *name, struct err *e)
 {
 	struct served_profile *p;
 
@@ -158,30 +155,25 @@ int profile_set_load(struct profile_set *s, profile_left_out_fn *left_out, void 
 	if (!names)
 		return -1;
 	for (size_t i = 0; names[i]; i++)
-		if (!add(s, names[i], &why))
+		if (!item_add(s, names[i], &why))
 			left_out(context, names[i], &why);
 	profile_names_free(names);
 	return 0;
 }
 
-/* The error of profile_file_load(), with the profiles of this set. */
-static void err_unknown(const struct profile_set *s, const char *name, struct err *e)
+const struct served_profile *profile_set_find(struct profile_set *s, const char *name, struct err *e)
 {
 	char   list[256] = "none";
 	size_t n         = 0;
 
-	for (size_t i = 0; i < s->n && n < sizeof list; i++)
-		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", s->item[i]->name);
-	err_set(e, ERR_BAD_SPEC, "profile \"%.63s\" does not exist here; there are: %s; brig run --private reads those of your own", name, list);
-}
-
-const struct served_profile *profile_set_find(struct profile_set *s, const char *name, struct err *e)
-{
 	for (size_t i = 0; i < s->n; i++)
 		if (strcmp(s->item[i]->name, name) == 0)
 			return s->item[i];
 	if (s->on_demand)
-		return add(s, name, e);
-	err_unknown(s, name, e);
+		return item_add(s, name, e);
+	for (size_t i = 0; i < s->n && n < sizeof list; i++)
+		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", s->item[i]->name);
+	err_set(e, ERR_BAD_SPEC, "profile \"%.63s\" does not exist here; there are: %s; brig run --private reads those of your own", name,
+		list);
 	return NULL;
 }

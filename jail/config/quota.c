@@ -8,19 +8,10 @@
 #define MINUTE_MS 60000.0
 #define SHARED_MS 1000.0
 
-static struct quota_user *find(struct quota *q, uint32_t uid)
+static struct quota_user *user_find(struct quota *q, uint32_t uid)
 {
 	for (size_t i = 0; i < q->n; i++)
 		if (q->user[i].uid == uid)
-			return &q->user[i];
-	return NULL;
-}
-
-/* A user that has no run and asked for none within a minute is forgotten: the bucket is full again. */
-static struct quota_user *find_idle(struct quota *q, double now_ms)
-{
-	for (size_t i = 0; i < q->n; i++)
-		if (q->user[i].runs == 0 && now_ms - q->user[i].since_ms > MINUTE_MS)
 			return &q->user[i];
 	return NULL;
 }
@@ -31,13 +22,18 @@ static double most_at_once(uint64_t per_minute)
 	return per_minute > 600 ? (double)per_minute / 6 : per_minute > 100 ? 100 : (double)per_minute;
 }
 
-static struct quota_user *enter(struct quota *q, const struct quota_limits *limits, uint32_t uid, double now_ms)
+static struct quota_user *user_enter(struct quota *q, const struct quota_limits *limits, uint32_t uid, double now_ms)
 {
-	struct quota_user *u = find(q, uid);
+	struct quota_user *u = user_find(q, uid);
 
 	if (u)
 		return u;
-	u = q->n < QUOTA_USERS_MAX ? &q->user[q->n++] : find_idle(q, now_ms);
+	if (q->n < QUOTA_USERS_MAX)
+		u = &q->user[q->n++];
+	/* A user that has no run and asked for none within a minute is forgotten: the bucket is full again. */
+	for (size_t i = 0; !u && i < q->n; i++)
+		if (q->user[i].runs == 0 && now_ms - q->user[i].since_ms > MINUTE_MS)
+			u = &q->user[i];
 	if (u)
 		*u = (struct quota_user){ .uid = uid, .starts = most_at_once(limits->runs_per_minute), .since_ms = now_ms };
 	return u;
@@ -61,7 +57,8 @@ static int check_sums(const struct quota_limits *limits, uint64_t runs, uint64_t
 		return busy(d, QUOTA_RETRY_MS, " runs at once", text, whose);
 	}
 	if (limits->memory_bytes && (more > limits->memory_bytes || memory > limits->memory_bytes - more))
-		return busy(d, QUOTA_RETRY_MS, " of memory for all runs together", text_from_size(limits->memory_bytes, text, sizeof text), whose);
+		return busy(d, QUOTA_RETRY_MS, " of memory for all runs together", text_from_size(limits->memory_bytes, text, sizeof text),
+			    whose);
 	return 0;
 }
 
@@ -94,38 +91,35 @@ static int deny_new_user(struct denial *d)
 	return busy(d, MINUTE_MS, " users at once", "1024", "the quota of this host is used up");
 }
 
-static int check_sessions(const struct quota_limits *limits, const struct quota_user *u, struct denial *d)
+static int check_part(struct quota *q, const struct quota_limits *limits, struct quota_user *u, const struct quota_part *part,
+		      double now_ms, struct denial *d)
 {
 	char text[32];
 
-	if (!limits->sessions || u->sessions < limits->sessions)
-		return 0;
-	snprintf(text, sizeof text, "%" PRIu64, limits->sessions);
-	return busy(d, QUOTA_RETRY_MS, " sessions at once", text, "your quota is used up; close one, or wait until one has ended");
-}
-
-static int check_room(struct quota *q, const struct quota_limits *limits, struct quota_user *u, const struct quota_part *part, double now_ms, struct denial *d)
-{
-	if ((part->is_session && check_sessions(limits, u, d) < 0) ||
-	    check_sums(limits, u->runs, u->memory_bytes, part->memory_bytes, "your quota is used up", d) < 0 ||
+	if (part->is_session && limits->sessions && u->sessions >= limits->sessions) {
+		snprintf(text, sizeof text, "%" PRIu64, limits->sessions);
+		return busy(d, QUOTA_RETRY_MS, " sessions at once", text, "your quota is used up; close one, or wait until one has ended");
+	}
+	if (check_sums(limits, u->runs, u->memory_bytes, part->memory_bytes, "your quota is used up", d) < 0 ||
 	    check_sums(&q->all, q->runs, q->memory_bytes, part->memory_bytes, "the quota of this host is used up", d) < 0)
 		return -1;
 	return check_starts(u, limits->runs_per_minute, now_ms, d);
 }
 
-int quota_check(struct quota *q, const struct quota_limits *limits, uint32_t uid, const struct quota_part *part, double now_ms, struct denial *d)
+int quota_check(struct quota *q, const struct quota_limits *limits, uint32_t uid, const struct quota_part *part, double now_ms,
+		struct denial *d)
 {
-	struct quota_user *u = enter(q, limits, uid, now_ms);
+	struct quota_user *u = user_enter(q, limits, uid, now_ms);
 
 	if (!u)
 		return deny_new_user(d);
 	u->asked_ms = now_ms;
-	return check_room(q, limits, u, part, now_ms, d);
+	return check_part(q, limits, u, part, now_ms, d);
 }
 
 int quota_check_call(struct quota *q, const struct quota_limits *limits, uint32_t uid, double now_ms, struct denial *d)
 {
-	struct quota_user *u = enter(q, limits, uid, now_ms);
+	struct quota_user *u = user_enter(q, limits, uid, now_ms);
 
 	return u ? check_starts(u, limits->runs_per_minute, now_ms, d) : deny_new_user(d);
 }
@@ -138,7 +132,7 @@ static void count_start(struct quota_user *u, const struct quota_limits *limits)
 
 void quota_count_call(struct quota *q, const struct quota_limits *limits, uint32_t uid)
 {
-	struct quota_user *u = find(q, uid);
+	struct quota_user *u = user_find(q, uid);
 
 	if (u)
 		count_start(u, limits);
@@ -152,15 +146,16 @@ bool quota_is_shared(const struct quota *q, uint32_t uid, double now_ms)
 	return false;
 }
 
-int quota_take(struct quota *q, const struct quota_limits *limits, uint32_t uid, const struct quota_part *part, double now_ms, struct denial *d)
+int quota_take(struct quota *q, const struct quota_limits *limits, uint32_t uid, const struct quota_part *part, double now_ms,
+	       struct denial *d)
 {
-	struct quota_user *u = enter(q, limits, uid, now_ms);
+	struct quota_user *u = user_enter(q, limits, uid, now_ms);
 
 	if (!u)
 		return deny_new_user(d);
 	if (check_fits(limits, part->memory_bytes, "your quota", d) < 0 || check_fits(&q->all, part->memory_bytes, "this host", d) < 0)
 		return -1;
-	if (check_room(q, limits, u, part, now_ms, d) < 0)
+	if (check_part(q, limits, u, part, now_ms, d) < 0)
 		return -1;
 	count_start(u, limits);
 	u->runs++;
@@ -173,7 +168,7 @@ int quota_take(struct quota *q, const struct quota_limits *limits, uint32_t uid,
 
 void quota_take_back(struct quota *q, uint32_t uid, const struct quota_part *part)
 {
-	struct quota_user *u = find(q, uid);
+	struct quota_user *u = user_find(q, uid);
 
 	quota_give(q, uid, part);
 	if (u)
@@ -182,7 +177,7 @@ void quota_take_back(struct quota *q, uint32_t uid, const struct quota_part *par
 
 void quota_give(struct quota *q, uint32_t uid, const struct quota_part *part)
 {
-	struct quota_user *u = find(q, uid);
+	struct quota_user *u = user_find(q, uid);
 
 	if (!u)
 		return;

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "reader.h"
 
+#include "child_wait.h"
 #include "clock.h"
 #include "fd.h"
 #include "packet.h"
@@ -18,7 +19,6 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { READING_MS_MAX = 60000 };
@@ -49,11 +49,8 @@ pid_t reader_fork(struct reader *ret, int *theirs, struct err *e)
 
 bool reader_send(struct reader *r, enum reader_kind kind, uint64_t reading)
 {
-	struct reader_message message;
+	struct reader_message message = { .kind = kind, .reading = reading };
 
-	memset(&message, 0, sizeof message);
-	message.kind    = kind;
-	message.reading = reading;
 	return r->sock >= 0 && packet_send(r->sock, &message, sizeof message, NULL, 0) == 0;
 }
 
@@ -71,8 +68,8 @@ bool reader_receive(struct reader *r, struct reader_message *ret, int *fd)
 void reader_end(struct reader *r)
 {
 	fd_closep(&r->sock);
-	while (r->pid > 0 && waitpid(r->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (r->pid > 0)
+		child_wait(r->pid);
 	r->pid = 0;
 }
 
@@ -86,15 +83,10 @@ struct reading {
 	struct err         left_out; /* the first profile that cannot be used; kind NONE: there is none */
 };
 
-static void refuse(int server, uint64_t reading, bool is_config, const struct err *why)
+static void reading_refuse(int server, uint64_t reading, bool is_config, const struct err *why)
 {
-	struct reader_message message;
+	struct reader_message message = { .kind = READER_REFUSED, .reading = reading, .is_config = is_config, .err = *why };
 
-	memset(&message, 0, sizeof message);
-	message.kind      = READER_REFUSED;
-	message.reading   = reading;
-	message.is_config = is_config;
-	message.err       = *why;
 	(void)packet_send(server, &message, sizeof message, NULL, 0);
 }
 
@@ -129,38 +121,30 @@ static int come_to_files(struct reading *r, struct err *e)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? err_sys(e, "prctl") : 0; /* the change of account has cleared it */
 }
 
-/* A folder that is gone refuses the reload; it does not mean "no profiles". */
-static int judge(const struct reading *r, const struct rules *rules, struct err *e)
+static int reading_load(struct reading *r, struct rules *ret, struct err *e)
 {
-	if (r->is_first)
-		return 0;
+	const struct rules_source from = { &r->setup.places, &r->setup.files, r->setup.mode, r->setup.ids };
+
+	if (come_to_files(r, e) < 0 || rules_load(ret, &from, on_left_out, r, &r->is_config, e) < 0)
+		return -1;
 	if (r->left_out.kind != ERR_NONE) {
 		*e = r->left_out;
 		return -1;
 	}
-	return rules->profiles.n ? 0 : err_set(e, ERR_MISSING, "there is no profile in %s", r->folder);
+	/* At a reload, a folder that is gone does not mean "no profiles". */
+	return r->is_first || ret->profiles.n ? 0 : err_set(e, ERR_MISSING, "there is no profile in %s", r->folder);
 }
 
-static int load(struct reading *r, struct rules *ret, struct err *e)
+static int reading_offer(const struct reading *r, const struct rules *rules, struct err *e)
 {
-	const struct rules_source from = { &r->setup.places, &r->setup.files, r->setup.mode, r->setup.ids };
-
-	return come_to_files(r, e) < 0 || rules_load(ret, &from, on_left_out, r, &r->is_config, e) < 0 ? -1 : judge(r, ret, e);
-}
-
-static int offer(const struct reading *r, const struct rules *rules, struct err *e)
-{
-	const enum monitor_mode     mode = r->setup.mode;
-	uint32_t                    numbers[MONITOR_PROFILES_MAX];
-	struct reader_message       message;
-	scoped_fd                   text = -1;
+	const enum monitor_mode mode = r->setup.mode;
+	struct reader_message   message = { .kind = READER_RULES, .reading = r->number };
+	uint32_t                numbers[MONITOR_PROFILES_MAX];
+	scoped_fd               text = -1;
 
 	if (rules_offer(r->setup.monitor, &r->setup.places, r->is_first ? &mode : NULL, r->number, rules, numbers, e) < 0)
 		return -1;
 	text = rules_write(rules, numbers, e);
-	memset(&message, 0, sizeof message);
-	message.kind    = READER_RULES;
-	message.reading = r->number;
 	if (text < 0)
 		return -1;
 	errno = -packet_send(r->setup.server, &message, sizeof message, &text, 1);
@@ -179,8 +163,8 @@ static _Noreturn void read_once(const struct reader_setup *setup, uint64_t numbe
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(EXIT_FAILURE);
-	if (load(&r, &rules, &e) < 0 || offer(&r, &rules, &e) < 0)
-		refuse(setup->server, number, r.is_config, &e);
+	if (reading_load(&r, &rules, &e) < 0 || reading_offer(&r, &rules, &e) < 0)
+		reading_refuse(setup->server, number, r.is_config, &e);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -193,7 +177,8 @@ static bool await_reading(pid_t pid, int server)
 	struct pollfd p[2]  = { { .fd = ended, .events = POLLIN }, { .fd = server } };
 	double        end   = clock_ms(CLOCK_MONOTONIC) + READING_MS_MAX;
 
-	for (double left = READING_MS_MAX; ended >= 0 && left > 0 && !p[0].revents && !p[1].revents; left = end - clock_ms(CLOCK_MONOTONIC))
+	for (double left = READING_MS_MAX; ended >= 0 && left > 0 && !p[0].revents && !p[1].revents;
+	     left        = end - clock_ms(CLOCK_MONOTONIC))
 		(void)poll(p, ARRAY_LEN(p), (int)left + 1);
 	if (p[0].revents || ended < 0)
 		return true;
@@ -204,15 +189,14 @@ static bool await_reading(pid_t pid, int server)
 static void fork_reading(const struct reader_setup *setup, uint64_t number, bool is_first)
 {
 	pid_t      self   = getpid(), pid = fork();
-	int        status = -1;
+	int        status;
 	bool       in_time;
 	struct err e;
 
 	if (pid == 0)
 		read_once(setup, number, is_first, self);
 	in_time = pid < 0 || await_reading(pid, setup->server);
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	status  = pid < 0 ? -1 : child_wait(pid);
 	if (pid > 0 && status == 0)
 		return;
 	if (pid < 0)
@@ -221,43 +205,34 @@ static void fork_reading(const struct reader_setup *setup, uint64_t number, bool
 		err_set(&e, ERR_BROKEN, "reading them took longer than %d s", READING_MS_MAX / 1000);
 	else
 		err_set(&e, ERR_BROKEN, "the process that read them died (wait status %d)", status);
-	refuse(setup->server, number, false, &e);
+	reading_refuse(setup->server, number, false, &e);
 }
 
 /* Waits without a limit: the monitor must do what the server decides, or the two would serve different profiles. */
-static void settle(const struct reader_setup *setup, uint64_t number)
+static void reading_settle(const struct reader_setup *setup, uint64_t number)
 {
 	struct reader_message message;
-	size_t             n;
+	size_t                n;
 
 	do
 		if (packet_receive(setup->server, &message, sizeof message, NULL, 0, &n) != sizeof message)
 			_exit(EXIT_SUCCESS);
 	while (message.reading != number);
-	if (message.kind == READER_TAKEN)
-		rules_serve(setup->monitor);
-	else
-		rules_drop(setup->monitor);
+	rules_decide(setup->monitor, message.kind == READER_TAKEN);
 }
 
 /* The only descriptors of the reader beyond the standard ones and credentials. */
 enum { SERVER = 3, MONITOR };
 
-static int arrange(struct reader_setup *p)
-{
-	int server = fcntl(p->server, F_DUPFD_CLOEXEC, MONITOR + 1), monitor = fcntl(p->monitor, F_DUPFD_CLOEXEC, MONITOR + 1);
-
-	if (server < 0 || monitor < 0 || dup2(server, SERVER) < 0 || dup2(monitor, MONITOR) < 0)
-		return -1;
-	p->server  = SERVER;
-	p->monitor = MONITOR;
-	return close_range(MONITOR + 1, ~0u, 0);
-}
-
 int reader_open(struct reader_setup *setup, struct err *e)
 {
-	if (arrange(setup) < 0)
+	int server  = fcntl(setup->server, F_DUPFD_CLOEXEC, MONITOR + 1);
+	int monitor = fcntl(setup->monitor, F_DUPFD_CLOEXEC, MONITOR + 1);
+
+	if (server < 0 || monitor < 0 || dup2(server, SERVER) < 0 || dup2(monitor, MONITOR) < 0 || close_range(MONITOR + 1, ~0u, 0) < 0)
 		return err_sys(e, "its descriptors");
+	setup->server  = SERVER;
+	setup->monitor = MONITOR;
 	credentials_open(&setup->credentials);
 	return 0;
 }
@@ -283,7 +258,7 @@ _Noreturn void reader_main(const struct reader_setup *setup)
 	for (bool is_first = true; packet_receive(p.server, &message, sizeof message, NULL, 0, &n) == sizeof message;
 	     is_first      = false) {
 		fork_reading(&p, message.reading, is_first);
-		settle(&p, message.reading);
+		reading_settle(&p, message.reading);
 	}
 	_exit(EXIT_SUCCESS);
 }

@@ -32,18 +32,8 @@ static int choose_ids(const struct config *c, const struct rules_source *from, s
 	if (sub_ids_of_root(&others, e) < 0)
 		return -1;
 	if (ret->base < others.base + others.count && others.base < ret->base + ret->count)
-		return err_set(e, ERR_BAD_SPEC, "ids: %u to %u are those that brig run of root takes from; name others, or none", others.base, others.base + others.count - 1);
-	return 0;
-}
-
-static int load_access(struct rules *r, const struct rules_source *from, struct err *e)
-{
-	if (r->config.access_rows)
-		return access_build(&r->access, &r->config, e);
-	if (from->mode == MONITOR_SERVICE)
-		access_preset(&r->access);
-	else
-		access_own(&r->access, geteuid());
+		return err_set(e, ERR_BAD_SPEC, "ids: %u to %u are those that brig run of root takes from; name others, or none", others.base,
+			       others.base + others.count - 1);
 	return 0;
 }
 
@@ -53,21 +43,21 @@ void rules_look_for_config(struct reader_files *f)
 		*f->config = 0;
 }
 
-static int load_config(struct config *ret, const struct reader_files *f, struct err *e)
-{
-	return *f->config ? config_load(ret, f->config, f->name, e) : config_parse(ret, "{}", 2, e);
-}
-
 int rules_load(struct rules *ret, const struct rules_source *from, profile_left_out_fn *left_out, void *context, bool *is_config,
 	       struct err *e)
 {
-	scoped_rules r = { .ids = { 0 } };
+	const struct reader_files *f = from->files;
+	scoped_rules               r = { .ids = { 0 } };
 
 	*is_config = true;
-	if (load_config(&r.config, from->files, e) < 0)
+	if ((*f->config ? config_load(&r.config, f->config, f->name, e) : config_parse(&r.config, "{}", 2, e)) < 0)
 		return -1;
-	if (choose_ids(&r.config, from, &r.ids, e) < 0 || load_access(&r, from, e) < 0)
-		return err_wrap(e, "%s", from->files->name);
+	if (choose_ids(&r.config, from, &r.ids, e) < 0 || (r.config.access_rows && access_build(&r.access, &r.config, e) < 0))
+		return err_wrap(e, "%s", f->name);
+	if (!r.config.access_rows && from->mode == MONITOR_SERVICE)
+		access_preset(&r.access);
+	else if (!r.config.access_rows)
+		access_own(&r.access, geteuid());
 	*is_config = false;
 	profile_set_init(&r.profiles, from->places, false);
 	if (profile_set_load(&r.profiles, left_out, context, e) < 0)
@@ -100,15 +90,16 @@ static json_t *profiles_json(const struct profile_set *s, const uint32_t *number
 	for (size_t i = 0; i < s->n; i++) {
 		const struct served_profile *p = s->item[i];
 
-		json_array_append_new(list, json_pack("{ss so sI ss sO}", "name", p->name, "text", text_of(p->profile.source), "number", (json_int_t)numbers[i],
-						      "filter_sha256", p->filter_sha256, "packages", p->packages));
+		json_array_append_new(list, json_pack("{ss so sI ss sO}", "name", p->name, "text", text_of(p->profile.source), "number",
+						      (json_int_t)numbers[i], "filter_sha256", p->filter_sha256, "packages", p->packages));
 	}
 	return list;
 }
 
 int rules_write(const struct rules *r, const uint32_t *numbers, struct err *e)
 {
-	json_t *all  = json_pack("{so so so}", "config", text_of(r->config.source), "access", access_to_json(&r->access), "profiles", profiles_json(&r->profiles, numbers));
+	json_t *all  = json_pack("{so so so}", "config", text_of(r->config.source), "access", access_to_json(&r->access), "profiles",
+				 profiles_json(&r->profiles, numbers));
 	char   *text = json_dumps(all, JSON_COMPACT);
 	int     fd   = text ? sealed_open("rules", text, strlen(text), e) : err_set(e, ERR_LIMIT, "out of memory");
 
@@ -119,52 +110,40 @@ int rules_write(const struct rules *r, const uint32_t *numbers, struct err *e)
 
 /* --- from text --- */
 
-static int take_config(struct rules *r, const json_t *all, struct err *e)
+static int rules_parse(struct rules *r, const json_t *all, struct err *e)
 {
-	const json_t *text = json_object_get(all, "config");
+	const json_t *config = json_object_get(all, "config"), *list = json_object_get(all, "profiles");
 
-	return config_parse(&r->config, json_string_value(text), json_string_length(text), e) < 0 ||
-	       access_from_json(&r->access, &r->config, json_object_get(all, "access"), e) < 0 ? -1 : 0;
-}
-
-static int take_profiles(struct rules *r, const json_t *all, struct err *e)
-{
-	const json_t *list = json_object_get(all, "profiles");
-
+	if (config_parse(&r->config, json_string_value(config), json_string_length(config), e) < 0 ||
+	    access_from_json(&r->access, &r->config, json_object_get(all, "access"), e) < 0)
+		return -1;
 	for (size_t i = 0; i < json_array_size(list); i++)
 		if (profile_set_take(&r->profiles, json_array_get(list, i), e) < 0)
 			return -1;
 	return 0;
 }
 
-static int take_all(struct rules *ret, const char *bytes, size_t len, const struct brig_paths *places, struct err *e)
-{
-	scoped_rules r   = { .ids = { 0 } };
-	json_t      *all = wire_parse(bytes, len, RULES_BYTES_MAX, e);
-	int          done;
-
-	profile_set_init(&r.profiles, places, false);
-	done = all && take_config(&r, all, e) == 0 ? take_profiles(&r, all, e) : -1;
-	json_decref(all);
-	if (done < 0)
-		return err_wrap(e, "rules");
-	*ret = r;
-	r    = (struct rules){ .ids = { 0 } };
-	return 0;
-}
-
 int rules_read(struct rules *ret, int fd, const struct brig_paths *places, struct err *e)
 {
-	size_t len;
-	void  *bytes;
-	int    r;
+	scoped_rules r = { .ids = { 0 } };
+	size_t       len;
+	void        *bytes;
+	json_t      *all;
+	int          done;
 
 	if (sealed_check(fd, RULES_BYTES_MAX, &len, e) < 0)
 		return err_wrap(e, "rules");
 	bytes = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
 		return err_sys(e, "rules");
-	r = take_all(ret, bytes, len, places, e);
+	all = wire_parse(bytes, len, RULES_BYTES_MAX, e);
 	munmap(bytes, len);
-	return r;
+	profile_set_init(&r.profiles, places, false);
+	done = all ? rules_parse(&r, all, e) : -1;
+	json_decref(all);
+	if (done < 0)
+		return err_wrap(e, "rules");
+	*ret = r;
+	r    = (struct rules){ .ids = { 0 } };
+	return 0;
 }

@@ -18,15 +18,6 @@ static int send_to_monitor(int monitor, const struct monitor_message *message, c
 	return r < 0 ? err_sys(e, "the monitor cannot be reached") : 0;
 }
 
-static int send_kind(int monitor, uint32_t kind, struct err *e)
-{
-	struct monitor_message message;
-
-	memset(&message, 0, sizeof message);
-	message.kind = kind;
-	return send_to_monitor(monitor, &message, NULL, 0, e);
-}
-
 static int send_setup(int monitor, const struct brig_paths *places, enum monitor_mode mode, const struct id_range *ids, struct err *e)
 {
 	struct monitor_message message;
@@ -43,46 +34,31 @@ static int send_setup(int monitor, const struct brig_paths *places, enum monitor
 
 /* --- a profile --- */
 
-static uint64_t ready_of(const struct profile *p, uint64_t otherwise)
-{
-	uint64_t ready = json_object_get(p->source, "ready") ? p->ready : otherwise;
-
-	return ready < MONITOR_READY_MAX ? ready : MONITOR_READY_MAX;
-}
-
-/* Names between commas. They fit: profile_parse() checks that. */
-static void fill_preload(char text[MONITOR_PRELOAD_MAX], const json_t *names)
-{
-	for (size_t i = 0, n = 0; i < json_array_size(names) && n < MONITOR_PRELOAD_MAX; i++)
-		n += (size_t)snprintf(text + n, MONITOR_PRELOAD_MAX - n, "%s%s", i ? "," : "",
-				      json_string_value(json_array_get(names, i)));
-}
-
-static void fill(struct monitor_profile *message, const struct served_profile *served, uint64_t ready)
+static void fill_profile(struct monitor_profile *message, const struct served_profile *served, uint64_t ready)
 {
 	const struct profile *p = &served->profile;
 
+	ready                   = json_object_get(p->source, "ready") ? p->ready : ready;
 	message->limits         = p->limits;
 	message->ceilings       = p->ceilings;
 	message->workspace_exec = p->workspace_exec;
 	message->require_all    = p->require == REQUIRE_ALL;
 	message->warm           = p->warm;
-	message->ready          = (uint32_t)ready_of(p, ready);
+	message->ready          = (uint32_t)(ready < MONITOR_READY_MAX ? ready : MONITOR_READY_MAX);
 	message->zygote_cells   = (uint32_t)p->zygote_runs;
 	message->zygote_ms      = (uint32_t)p->zygote_ms;
-	fill_preload(message->preload, p->preload);
+	/* Names between commas. They fit: profile_parse() checks that. */
+	for (size_t i = 0, n = 0; i < json_array_size(p->preload) && n < sizeof message->preload; i++)
+		n += (size_t)snprintf(message->preload + n, sizeof message->preload - n, "%s%s", i ? "," : "",
+				      json_string_value(json_array_get(p->preload, i)));
 	memcpy(message->name, served->name, strlen(served->name)); /* names are shorter */
 	memcpy(message->rootfs, p->rootfs, strlen(p->rootfs));
-}
-
-static void fill_network(struct monitor_profile *message, const struct net_policy *policy, const struct net_config *config)
-{
-	message->has_network = config->proxy_fd >= 0;
-	message->has_trust   = config->trust_fd >= 0;
+	message->has_network = served->net.proxy_fd >= 0;
+	message->has_trust   = served->net.trust_fd >= 0;
 	if (!message->has_network)
 		return;
-	net_policy_ports(policy, message->listeners.port, &message->listeners.ports);
-	memcpy(message->proxy_digest, config->digest, sizeof message->proxy_digest);
+	net_policy_ports(p->net, message->listeners.port, &message->listeners.ports);
+	memcpy(message->proxy_digest, served->net.digest, sizeof message->proxy_digest);
 }
 
 /* Checked here first: the monitor ends at a profile that fails its check, and every run ends with it. */
@@ -93,34 +69,29 @@ static int send_profile(int monitor, const struct served_profile *served, uint64
 
 	memset(&message, 0, sizeof message); /* padding too: the monitor compares the bytes with those of the profile that it has */
 	message.kind = MONITOR_PROFILE;
-	fill(&message.profile, served, ready);
-	fill_network(&message.profile, served->profile.net, &served->net);
-	return monitor_check_profile(&message.profile, e) < 0 ? -1 : send_to_monitor(monitor, &message, fds, 1u + message.profile.has_network + message.profile.has_trust, e);
+	fill_profile(&message.profile, served, ready);
+	if (monitor_check_profile(&message.profile, e) < 0)
+		return -1;
+	return send_to_monitor(monitor, &message, fds, 1u + message.profile.has_network + message.profile.has_trust, e);
 }
 
 /* --- all of them --- */
 
-static int receive_answer(int monitor, uint64_t reading, struct monitor_answer *ret, struct err *e)
-{
-	size_t n;
-
-	do
-		if (packet_receive(monitor, ret, sizeof *ret, NULL, 0, &n) != sizeof *ret)
-			return err_set(e, ERR_SETUP, "the monitor ended; its message is above");
-	while (ret->seal.reading != reading); /* answers to a reading that was killed */
-	return 0;
-}
-
-static int seal(int monitor, uint64_t reading, uint32_t numbers[MONITOR_PROFILES_MAX], struct err *e)
+static int seal_rules(int monitor, uint64_t reading, uint32_t numbers[MONITOR_PROFILES_MAX], struct err *e)
 {
 	struct monitor_answer  answer;
 	struct monitor_message message;
+	size_t                 n;
 
 	memset(&message, 0, sizeof message);
 	message.kind    = MONITOR_SEAL;
 	message.reading = reading;
-	if (send_to_monitor(monitor, &message, NULL, 0, e) < 0 || receive_answer(monitor, reading, &answer, e) < 0)
+	if (send_to_monitor(monitor, &message, NULL, 0, e) < 0)
 		return -1;
+	do
+		if (packet_receive(monitor, &answer, sizeof answer, NULL, 0, &n) != sizeof answer)
+			return err_set(e, ERR_SETUP, "the monitor ended; its message is above");
+	while (answer.seal.reading != reading); /* answers to a reading that was killed */
 	memcpy(numbers, answer.seal.number, sizeof answer.seal.number);
 	if (answer.err.kind == ERR_NONE)
 		return 0;
@@ -136,19 +107,15 @@ int rules_offer(int monitor, const struct brig_paths *places, const enum monitor
 	for (size_t i = 0; i < r->profiles.n; i++)
 		if (send_profile(monitor, r->profiles.item[i], r->config.ready, e) < 0)
 			return err_wrap(e, "profile %s", r->profiles.item[i]->name);
-	return seal(monitor, reading, numbers, e);
+	return seal_rules(monitor, reading, numbers, e);
 }
 
-void rules_serve(int monitor)
+void rules_decide(int monitor, bool is_served)
 {
-	struct err ignored;
+	struct monitor_message message;
+	struct err             ignored;
 
-	(void)!send_kind(monitor, MONITOR_SERVE, &ignored);
-}
-
-void rules_drop(int monitor)
-{
-	struct err ignored;
-
-	(void)!send_kind(monitor, MONITOR_DROP, &ignored);
+	memset(&message, 0, sizeof message);
+	message.kind = is_served ? MONITOR_SERVE : MONITOR_DROP;
+	(void)!send_to_monitor(monitor, &message, NULL, 0, &ignored);
 }

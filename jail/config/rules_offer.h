@@ -12,6 +12,5 @@
  */
 must_use int rules_offer(int monitor, const struct brig_paths *places, const enum monitor_mode *mode, uint64_t reading, const struct rules *r,
 			 uint32_t numbers[MONITOR_PROFILES_MAX], struct err *e);
-/* The server uses them now, or never will. No error when the monitor is gone: the server notices that. */
-void rules_serve(int monitor);
-void rules_drop(int monitor);
+/* Whether the server uses them from now on, or never. No error when the monitor is gone: the server notices that. */
+void rules_decide(int monitor, bool is_served);

@@ -21,10 +21,6 @@
 
 enum { FILE_BYTES_MAX = 64 * 1024, FILES_MAX = 512 };
 
-struct view {
-	int files;
-};
-
 /* Creates the folders above a path in the view; with `whole`, the path itself too. */
 static int make_folders(char *path, bool whole, struct err *e)
 {
@@ -100,7 +96,7 @@ static int write_rule(const char *path, int file, struct err *e)
 	return err_set(e, e->kind, "%s", e->errnum ? strerror(e->errnum) : "it cannot be read");
 }
 
-static int copy_one(struct view *v, const char *to, int folder, const char *name, struct err *e)
+static int copy_one(unsigned *files, const char *to, int folder, const char *name, struct err *e)
 {
 	scoped_fd file = -1;
 	char      path[PATH_SIZE + 256];
@@ -110,13 +106,13 @@ static int copy_one(struct view *v, const char *to, int folder, const char *name
 	file = openat(folder, name, O_PATH | O_CLOEXEC);
 	if (file < 0)
 		return errno == ENOENT ? 0 : err_sys(e, "%s", name); /* ENOENT: a link to nothing, which is no profile anywhere */
-	if (++v->files > FILES_MAX)
+	if (++*files > FILES_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d profiles and policies", FILES_MAX);
 	snprintf(path, sizeof path, "%s/%s", to, name);
 	return write_rule(path, file, e) < 0 ? err_wrap(e, "%s", name) : 0;
 }
 
-static int copy_all(struct view *v, const char *to, const char *folder, struct err *e)
+static int copy_all(unsigned *files, const char *to, const char *folder, struct err *e)
 {
 	DIR           *dir = opendir(folder);
 	struct dirent *entry;
@@ -125,7 +121,7 @@ static int copy_all(struct view *v, const char *to, const char *folder, struct e
 	if (!dir)
 		return err_sys(e, "%s", folder);
 	while (r == 0 && (errno = 0, entry = readdir(dir)))
-		r = copy_one(v, to, dirfd(dir), entry->d_name, e);
+		r = copy_one(files, to, dirfd(dir), entry->d_name, e);
 	if (r == 0 && errno)
 		r = err_sys(e, "not all of it could be read");
 	closedir(dir);
@@ -150,7 +146,7 @@ static void clear_folder(const char *path)
  * copies. That process may not be able to see that there is no folder: then place becomes "", unless it is_named, by BRIG_PROFILES,
  * whose folder must exist.
  */
-static int copy_folder(struct view *v, const char *name, char *place, bool is_named, struct err *e)
+static int copy_folder(unsigned *files, const char *name, char *place, bool is_named, struct err *e)
 {
 	struct stat st;
 	char        path[PATH_SIZE];
@@ -166,7 +162,7 @@ static int copy_folder(struct view *v, const char *name, char *place, bool is_na
 	if (name_in_view(name, place, path, e) < 0 || make_folders(path, true, e) < 0)
 		return -1;
 	clear_folder(path);
-	if (copy_all(v, path, place, e) < 0)
+	if (copy_all(files, path, place, e) < 0)
 		return -1;
 	is_trusted = trust_check(&st, place, e) == 0;
 	if (!is_trusted && st.st_uid != 0)
@@ -213,13 +209,6 @@ static int bind_store(const char *name, char *place, struct err *e)
 
 /* --- devices: our own --- */
 
-/* False, as without CAP_MKNOD. */
-static bool make_node(const struct mount_step *device, char path[PATH_SIZE])
-{
-	snprintf(path, PATH_SIZE, PLACE_VIEW "/%s", device->to);
-	return mknod(path, S_IFCHR | 0666, makedev(device->major, device->minor)) == 0 && chmod(path, 0666) == 0;
-}
-
 /*
  * A lock on /dev/null is a lock on its inode: with the host's node, programs of the host and of jails would see each other's locks.
  * Where no node can be made, as in a container, the host's nodes stay.
@@ -235,8 +224,14 @@ static int make_devices(struct err *e)
 	if (mkdir(folder, 0755) < 0 || mount("brig-dev", folder, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755,size=64k") < 0)
 		return err_sys(e, "%s", folder);
 	for (size_t i = 0; i < plan.n; i++) {
-		snprintf(host, sizeof host, "/%s", plan.step[i].to);
-		if (plan.step[i].kind == MOUNT_DEVICE && make_node(&plan.step[i], own) && mount(own, host, NULL, MS_BIND, NULL) < 0)
+		const struct mount_step *device = &plan.step[i];
+
+		snprintf(own, sizeof own, PLACE_VIEW "/%s", device->to);
+		snprintf(host, sizeof host, "/%s", device->to);
+		if (device->kind != MOUNT_DEVICE || mknod(own, S_IFCHR | 0666, makedev(device->major, device->minor)) < 0 ||
+		    chmod(own, 0666) < 0)
+			continue; /* as without CAP_MKNOD */
+		if (mount(own, host, NULL, MS_BIND, NULL) < 0)
 			return err_sys(e, "%s over %s", own, host);
 	}
 	return 0;
@@ -244,7 +239,7 @@ static int make_devices(struct err *e)
 
 /* --- all of it --- */
 
-static int make_room(struct err *e)
+static int enter_namespace(struct err *e)
 {
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return err_sys(e, "a mount namespace for the service");
@@ -255,40 +250,29 @@ static int make_room(struct err *e)
 	return 0;
 }
 
-static int bind_all(struct brig_paths *places, struct err *e)
-{
-	if (bind_store("store-0", places->store[0], e) < 0 || bind_store("store-1", places->store[1], e) < 0)
-		return -1;
-	return make_devices(e);
-}
-
 int view_enter(struct brig_paths *places, struct err *e)
 {
 	mode_t before = umask(022);
-	int    r      = make_room(e) < 0 ? -1 : bind_all(places, e);
+	bool   done   = enter_namespace(e) == 0 && bind_store("store-0", places->store[0], e) == 0 &&
+		      bind_store("store-1", places->store[1], e) == 0 && make_devices(e) == 0;
 
 	umask(before);
-	return r;
-}
-
-static int copy_profiles(struct view *v, struct brig_paths *places, struct err *e)
-{
-	for (unsigned i = 0; i < PROFILES_PLACES; i++) {
-		char name[32];
-
-		snprintf(name, sizeof name, "profiles-%u", i);
-		if (copy_folder(v, name, places->profiles[i], i == PROFILES_NAMED, e) < 0)
-			return -1;
-	}
-	return 0;
+	return done ? 0 : -1;
 }
 
 int view_copy(struct brig_paths *places, char *config, struct err *e)
 {
-	mode_t      before = umask(022);
-	struct view v      = { .files = 0 };
-	int         r      = copy_profiles(&v, places, e) < 0 ? -1 : copy_config(config, e);
+	mode_t   before = umask(022);
+	unsigned files  = 0;
+	int      r      = 0;
+	char     name[32];
 
+	for (unsigned i = 0; r == 0 && i < PROFILES_PLACES; i++) {
+		snprintf(name, sizeof name, "profiles-%u", i);
+		r = copy_folder(&files, name, places->profiles[i], i == PROFILES_NAMED, e);
+	}
+	if (r == 0)
+		r = copy_config(config, e);
 	umask(before);
 	return r;
 }

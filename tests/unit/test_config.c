@@ -23,7 +23,7 @@ static const struct {
 	{ "a profile that is no name is refused", "{\"access\":[{\"uid\":1,\"profiles\":[\"../x\"]}]}", "access[0]: profiles: \"../x\" is no name" },
 	{ "an id that means nobody is refused", "{\"access\":[{\"uid\":4294967295}]}", "access[0]: uid: 4294967295 is outside 0..4294967294" },
 	{ "no runs at all is refused", "{\"runs\":0}", "runs: 0 is outside 1..512" },
-	{ "a base of ids without a count is refused", "{\"ids\":{\"base\":100000}}", "ids: say both base and count" },
+	{ "a base of ids without a count is refused", "{\"ids\":{\"base\":100000}}", "ids: give both base and count" },
 	{ "ids beyond the last are refused", "{\"ids\":{\"base\":2147483000,\"count\":1000}}", "ids: base and count lead beyond 2147483647" },
 	{ "ids of accounts are refused", "{\"ids\":{\"base\":65535,\"count\":1000}}", "ids: base: 65535 is outside" },
 	{ "fewer ids than a cell for each profile takes are refused", "{\"ids\":{\"base\":100000,\"count\":383}}", "ids: count: 383 is outside" },
