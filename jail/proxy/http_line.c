@@ -4,15 +4,15 @@
 
 #include <string.h>
 
-static bool is_token_byte(char c)
+static bool is_alphanumeric(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c != 0 && strchr("!#$%&'*+-.^_`|~", c));
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 bool http_is_token(struct span s)
 {
 	for (size_t i = 0; i < s.len; i++)
-		if (!is_token_byte(s.at[i]))
+		if (!is_alphanumeric(s.at[i]) && (s.at[i] == 0 || !strchr("!#$%&'*+-.^_`|~", s.at[i])))
 			return false;
 	return s.len > 0;
 }
@@ -35,7 +35,8 @@ bool http_list_has(struct span list, const char *word)
 	return false;
 }
 
-int http_take_line(struct span *rest, struct span *line)
+/* Takes the line up to CR LF, and drops these. 1: a line; 0: its end is not there yet; -1: CR or LF alone, or a NUL. */
+static int take_line(struct span *rest, struct span *line)
 {
 	for (size_t i = 0; i < rest->len; i++) {
 		char c = rest->at[i];
@@ -54,6 +55,24 @@ int http_take_line(struct span *rest, struct span *line)
 		return 1;
 	}
 	return 0;
+}
+
+enum http_outcome http_read_head(struct span bytes, http_reader read, void *head, size_t *head_len, const char **why)
+{
+	struct span rest = { bytes.at, bytes.len < HTTP_HEAD_MAX ? bytes.len : HTTP_HEAD_MAX }, line;
+	int         got;
+
+	for (unsigned n = 0; (got = take_line(&rest, &line)) > 0; n++) {
+		if (n > 0 && line.len == 0) {
+			*head_len = (size_t)(rest.at - bytes.at);
+			return HTTP_DONE;
+		}
+		*why = read(head, line, n == 0);
+		if (*why)
+			return HTTP_BAD;
+	}
+	*why = got < 0 ? "a line of it has a NUL, or a CR or an LF alone" : "it is longer than 64 KiB";
+	return got < 0 || bytes.len >= HTTP_HEAD_MAX ? HTTP_BAD : HTTP_MORE;
 }
 
 const char *http_take_header(struct span line, struct span *name, struct span *value)

@@ -6,8 +6,17 @@ bool http_is_token(struct span s);   /* RFC 9110, 5.6.2 */
 bool http_is_value(struct span s);   /* RFC 9110, 5.5: a tab, what is visible, and bytes above ASCII */
 bool http_list_has(struct span list, const char *word);
 
-/* Takes the line up to CR LF, and drops these. 1: a line; 0: its end is not there yet; -1: CR or LF alone, or a NUL. */
-int http_take_line(struct span *rest, struct span *line);
+enum { HTTP_HEAD_MAX = 64 * 1024 };
+
+enum http_outcome { HTTP_MORE, HTTP_BAD, HTTP_DONE };
+
+/* Reads one line of a head, the first one or a header. NULL, or what is wrong with it. */
+typedef const char *(*http_reader)(void *head, struct span line, bool is_first);
+/*
+ * Reads the lines of a head up to the empty one. DONE: *head_len counts all of them. BAD: *why is a sentence, which fits behind "the head
+ * is malformed: ". Stateless: the caller passes all bytes since the head began, and calls again when more have come.
+ */
+enum http_outcome http_read_head(struct span bytes, http_reader read, void *head, size_t *head_len, const char **why);
 /* NULL, or what is wrong with the line of a header. */
 const char *http_take_header(struct span line, struct span *name, struct span *value);
 /* Digits alone, and at most INT64_MAX. */

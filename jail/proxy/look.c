@@ -73,12 +73,12 @@ static bool look_at(struct connection *c)
 	if (!connection_has_line(c))
 		return false;
 	switch (request_head_parse(bytes, len, &head, &why)) {
-	case REQUEST_MORE:
+	case HTTP_MORE:
 		return false;
-	case REQUEST_BAD:
+	case HTTP_BAD:
 		connection_refuse(c, NET_REASON_BAD_REQUEST);
 		return true;
-	case REQUEST_DONE:
+	case HTTP_DONE:
 		break;
 	}
 	look_http(c, &head);
@@ -92,7 +92,7 @@ static void look(struct connection *c)
 	do {
 		if (buffer_left(&c->received) && look_at(c))
 			return;
-		result = connection_read(c, REQUEST_HEAD_MAX);
+		result = connection_read(c, HTTP_HEAD_MAX);
 	} while (result == TLS_MOVED);
 	if (result == TLS_END && buffer_left(&c->received) == 0)
 		connection_end(c, false); /* nothing was sent: a probe of the port */

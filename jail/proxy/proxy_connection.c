@@ -146,7 +146,7 @@ bool connection_has_line(struct connection *c)
 	size_t seen = c->looked, n = buffer_left(&c->received);
 
 	c->looked = n;
-	return n >= REQUEST_HEAD_MAX || (n > seen && memchr(buffer_at(&c->received) + seen, '\n', n - seen));
+	return n >= HTTP_HEAD_MAX || (n > seen && memchr(buffer_at(&c->received) + seen, '\n', n - seen));
 }
 
 /* --- ends --- */

@@ -270,7 +270,7 @@ static bool write_head(struct connection *c, const struct request_head *head, st
 	print_authority(c, authority);
 	set_secrets(c, &edit, set);
 	if (!buffer_make(ret,
-			 REQUEST_HEAD_MAX + NET_HOST_MAX + 1024 + edit.sets * (NET_SECRET_HEADER_MAX + NET_SECRET_VALUE_MAX)))
+			 HTTP_HEAD_MAX + NET_HOST_MAX + 1024 + edit.sets * (NET_SECRET_HEADER_MAX + NET_SECRET_VALUE_MAX)))
 		return false;
 	ret->len = request_head_write(head, &edit, ret->at, ret->room);
 	return ret->len > 0;
@@ -280,7 +280,7 @@ static enum net_reason judge(const struct connection *c, const struct request_he
 {
 	struct net_target target = { c->host, c->port, c->scheme };
 	enum net_reason   reason;
-	char              path[REQUEST_HEAD_MAX + 1];
+	char              path[HTTP_HEAD_MAX + 1];
 
 	if (head->form == REQUEST_AUTHORITY || (head->form == REQUEST_ABSOLUTE && head->scheme != c->scheme))
 		return NET_REASON_BAD_REQUEST;
@@ -416,21 +416,21 @@ static void read_request(struct connection *c)
 	enum tls_outcome    result;
 
 	do {
-		enum request_outcome outcome = REQUEST_MORE;
+		enum http_outcome outcome = HTTP_MORE;
 
 		if (connection_has_line(c))
 			outcome = request_head_parse(buffer_at(&c->received), buffer_left(&c->received), &head, &why);
 		switch (outcome) {
-		case REQUEST_DONE:
+		case HTTP_DONE:
 			take_request(c, &head);
 			return;
-		case REQUEST_BAD:
+		case HTTP_BAD:
 			connection_refuse(c, NET_REASON_BAD_REQUEST);
 			return;
-		case REQUEST_MORE:
+		case HTTP_MORE:
 			break;
 		}
-		result = connection_read(c, REQUEST_HEAD_MAX);
+		result = connection_read(c, HTTP_HEAD_MAX);
 	} while (result == TLS_MOVED);
 	if (result == TLS_FAILED && c->client.tls && !tls_end_is_ready(c->client.tls))
 		connection_fail(c, NET_REASON_PROGRAM_TLS);

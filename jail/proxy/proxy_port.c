@@ -58,20 +58,20 @@ static void read_http(struct connection *c)
 
 	c->awaits_reply = true;
 	do {
-		enum request_outcome outcome = REQUEST_MORE;
+		enum http_outcome outcome = HTTP_MORE;
 
 		if (connection_has_line(c))
 			outcome = request_head_parse(buffer_at(&c->received), buffer_left(&c->received), &head, &why);
 
-		if (outcome == REQUEST_DONE) {
+		if (outcome == HTTP_DONE) {
 			take_request(c, &head);
 			return;
 		}
-		if (outcome == REQUEST_BAD) {
+		if (outcome == HTTP_BAD) {
 			connection_refuse(c, NET_REASON_BAD_REQUEST);
 			return;
 		}
-		result = connection_read(c, REQUEST_HEAD_MAX);
+		result = connection_read(c, HTTP_HEAD_MAX);
 	} while (result == TLS_MOVED);
 	if (result == TLS_END || result == TLS_FAILED)
 		cut_short(c);
@@ -163,7 +163,7 @@ static void read_greeting(struct connection *c)
 
 static void read_first(struct connection *c)
 {
-	enum tls_outcome result = connection_read(c, REQUEST_HEAD_MAX);
+	enum tls_outcome result = connection_read(c, HTTP_HEAD_MAX);
 
 	if (result == TLS_END || result == TLS_FAILED) {
 		connection_end(c, false);

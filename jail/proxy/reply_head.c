@@ -1,17 +1,16 @@
 #include "reply_head.h"
 
-#include "http_line.h"
-
 #include <string.h>
 #include <strings.h>
 
-struct seen {
-	unsigned codings, lengths;
-	bool     is_chunked;
+struct parse {
+	struct reply_head *head;
+	unsigned           codings, lengths;
+	bool               is_chunked;
 };
 
 /* "HTTP/1.1 200", and a text behind a blank */
-static bool take_first_line(struct span line, struct reply_head *h)
+static bool read_first_line(struct span line, struct reply_head *h)
 {
 	if (line.len < 12 || memcmp(line.at, "HTTP/1.", 7) != 0 || (line.at[7] != '0' && line.at[7] != '1') || line.at[8] != ' ' ||
 	    (line.len > 12 && line.at[12] != ' ') || !http_is_value(line))
@@ -27,11 +26,6 @@ static bool take_first_line(struct span line, struct reply_head *h)
 	return h->status >= 100;
 }
 
-static bool begins(struct span s, const char *word)
-{
-	return s.len >= strlen(word) && strncasecmp(s.at, word, strlen(word)) == 0;
-}
-
 /* A list of what keeps ASCII as it is: a list of what does not would never be complete. */
 static bool is_like_ascii(struct span charset)
 {
@@ -40,7 +34,7 @@ static bool is_like_ascii(struct span charset)
 	if (charset.len > 1 && *charset.at == '"')
 		charset = (struct span){ charset.at + 1, charset.len - 2 };
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (begins(charset, known[i]))
+		if (span_begins(charset, known[i]))
 			return true;
 	return false;
 }
@@ -49,11 +43,11 @@ static void look_at_type(struct span value, struct reply_head *h)
 {
 	struct span part;
 
-	h->is_part |= begins(value, "multipart/byteranges");
+	h->is_part |= span_begins(value, "multipart/byteranges");
 	while (span_cut(&value, ';', &part)) {
 		struct span next = span_trim(value), name;
 
-		if (begins(next, "charset") && span_cut(&next, '=', &name)) {
+		if (span_begins(next, "charset") && span_cut(&next, '=', &name)) {
 			struct span charset = span_trim(next), first;
 
 			h->is_other_form |= !is_like_ascii(span_cut(&charset, ';', &first) ? span_trim(first) : charset);
@@ -61,17 +55,18 @@ static void look_at_type(struct span value, struct reply_head *h)
 	}
 }
 
-static bool take_header(struct span line, struct reply_head *h, struct seen *seen)
+static bool read_header(struct span line, struct parse *p)
 {
-	struct span name, value;
+	struct reply_head *h = p->head;
+	struct span        name, value;
 
 	if (http_take_header(line, &name, &value))
 		return false;
 	if (span_is(name, "transfer-encoding")) {
-		seen->codings++;
-		seen->is_chunked = span_is(value, "chunked");
+		p->codings++;
+		p->is_chunked = span_is(value, "chunked");
 	} else if (span_is(name, "content-length")) {
-		seen->lengths++;
+		p->lengths++;
 		return http_take_length(value, &h->body_len);
 	} else if (span_is(name, "connection")) {
 		h->closes |= http_list_has(value, "close");
@@ -85,29 +80,26 @@ static bool take_header(struct span line, struct reply_head *h, struct seen *see
 	return true;
 }
 
-/* RFC 9112, 6.3, but what a client may repair is refused. */
-static bool set_framing(struct reply_head *h, const struct seen *seen)
+static const char *read_line(void *parse, struct span line, bool is_first)
 {
-	if (seen->codings > 1 || seen->lengths > 1 || (seen->codings && (seen->lengths || !seen->is_chunked || h->minor == 0)))
-		return false;
-	h->framing = seen->codings ? REPLY_CHUNKED : seen->lengths ? REPLY_LENGTH : REPLY_TO_END;
-	return true;
+	struct parse *p = parse;
+
+	return (is_first ? read_first_line(line, p->head) : read_header(line, p)) ? NULL : "malformed";
 }
 
-enum reply_outcome reply_head_parse(const char *bytes, size_t len, struct reply_head *ret)
+/* RFC 9112, 6.3, but what a client may repair is refused. */
+enum http_outcome reply_head_parse(const char *bytes, size_t len, struct reply_head *ret)
 {
-	struct span rest = { bytes, len < REPLY_HEAD_MAX ? len : REPLY_HEAD_MAX }, line;
-	struct seen seen = { 0 };
-	int         got;
+	struct parse      p = { .head = ret };
+	const char       *why;
+	enum http_outcome outcome;
 
-	*ret = (struct reply_head){ 0 };
-	for (unsigned n = 0; (got = http_take_line(&rest, &line)) > 0; n++) {
-		if (n > 0 && line.len == 0) {
-			ret->len = (size_t)(rest.at - bytes);
-			return set_framing(ret, &seen) ? REPLY_DONE : REPLY_BAD;
-		}
-		if (!(n == 0 ? take_first_line(line, ret) : take_header(line, ret, &seen)))
-			return REPLY_BAD;
-	}
-	return got < 0 || len >= REPLY_HEAD_MAX ? REPLY_BAD : REPLY_MORE;
+	*ret    = (struct reply_head){ 0 };
+	outcome = http_read_head((struct span){ bytes, len }, read_line, &p, &ret->len, &why);
+	if (outcome != HTTP_DONE)
+		return outcome;
+	if (p.codings > 1 || p.lengths > 1 || (p.codings && (p.lengths || !p.is_chunked || ret->minor == 0)))
+		return HTTP_BAD;
+	ret->framing = p.codings ? REPLY_CHUNKED : p.lengths ? REPLY_LENGTH : REPLY_TO_END;
+	return HTTP_DONE;
 }

@@ -5,9 +5,7 @@
  * that the other does not see. Pure and stateless.
  */
 #pragma once
-#include "span.h"
-
-enum { REPLY_HEAD_MAX = 64 * 1024 };
+#include "http_line.h"
 
 enum reply_framing { REPLY_TO_END, REPLY_LENGTH, REPLY_CHUNKED };
 
@@ -21,5 +19,4 @@ struct reply_head {
 	bool               is_other_form; /* a coding, or a charset in which ASCII is not ASCII */
 };
 
-enum reply_outcome { REPLY_MORE, REPLY_BAD, REPLY_DONE };
-enum reply_outcome reply_head_parse(const char *bytes, size_t len, struct reply_head *ret);
+enum http_outcome reply_head_parse(const char *bytes, size_t len, struct reply_head *ret);

@@ -6,15 +6,15 @@
  * checked and left out.
  */
 #pragma once
+#include "chunk_reader.h"
 #include "request_head.h"
 
 enum { REQUEST_BODY_ROOM = 64 }; /* the smallest out_size */
 
 struct request_body {
 	enum request_framing framing;
-	unsigned             state;   /* of REQUEST_CHUNKED: where the next byte belongs */
-	uint64_t             left;    /* of the body, or of this chunk */
-	unsigned             digits, trailer;
+	struct chunk_reader  chunk;
+	uint64_t             left; /* of REQUEST_LENGTH */
 	bool                 is_done, has_failed;
 };
 

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "request_head.h"
 
-#include "http_line.h"
 #include "text.h"
 
 #include <string.h>
@@ -15,7 +14,7 @@ struct authority {
 	bool     is_address;
 };
 
-static bool take_port(struct span s, uint16_t *port)
+static bool read_port(struct span s, uint16_t *port)
 {
 	char     digits[6] = { 0 };
 	uint64_t x         = 0;
@@ -30,7 +29,7 @@ static bool take_port(struct span s, uint16_t *port)
 }
 
 /* "host", "host:port", "[IPv6]", "[IPv6]:port". User and password are refused. */
-static bool take_authority(struct span s, struct authority *a)
+static bool read_authority(struct span s, struct authority *a)
 {
 	bool        bracket = s.len && *s.at == '[';
 	const char *close   = bracket ? memchr(s.at, ']', s.len) : NULL;
@@ -48,7 +47,7 @@ static bool take_authority(struct span s, struct authority *a)
 		rest     = (struct span){ s.at + host.len, s.len - host.len };
 	}
 	a->port = 0;
-	if (rest.len && (*rest.at != ':' || !take_port((struct span){ rest.at + 1, rest.len - 1 }, &a->port)))
+	if (rest.len && (*rest.at != ':' || !read_port((struct span){ rest.at + 1, rest.len - 1 }, &a->port)))
 		return false;
 	return net_host_canonical(host.at, host.len, a->host, &a->is_address) && bracket == (strchr(a->host, ':') != NULL);
 }
@@ -62,7 +61,7 @@ static void set_authority(struct request_head *h, const struct authority *a)
 	h->is_address = a->is_address;
 }
 
-static const char *take_absolute(struct span target, struct request_head *h)
+static const char *read_absolute(struct span target, struct request_head *h)
 {
 	bool             https  = target.len > 8 && strncasecmp(target.at, "https://", 8) == 0;
 	size_t           scheme = https ? 8 : 7, n;
@@ -74,24 +73,13 @@ static const char *take_absolute(struct span target, struct request_head *h)
 	target.len -= scheme;
 	for (n = 0; n < target.len && target.at[n] != '/' && target.at[n] != '?'; n++)
 		;
-	if (!take_authority((struct span){ target.at, n }, &a))
+	if (!read_authority((struct span){ target.at, n }, &a))
 		return "the target has an invalid host or port";
 	set_authority(h, &a);
 	h->path = (struct span){ target.at + n, target.len - n };
 	if (!h->path.len)
 		h->path = (struct span){ "/", 1 };
 	return *h->path.at == '/' ? NULL : "its target has a query without a path";
-}
-
-static const char *take_connect(struct span target, struct request_head *h)
-{
-	struct authority a;
-
-	h->form = REQUEST_AUTHORITY;
-	if (!take_authority(target, &a) || !a.port)
-		return "CONNECT needs host:port";
-	set_authority(h, &a);
-	return NULL;
 }
 
 /* Bytes above ASCII pass: programs send UTF-8. */
@@ -103,19 +91,25 @@ static bool target_is_visible(struct span s)
 	return s.len > 0;
 }
 
-static const char *take_target(struct span target, struct request_head *h)
+static const char *read_target(struct span target, struct request_head *h)
 {
-	const char *why = NULL;
+	struct authority a;
+	const char      *why = NULL;
 
 	if (!target_is_visible(target))
 		return "the target has a blank, a control character or a \"#\"";
-	if (span_is(h->method_text, "CONNECT"))
-		return take_connect(target, h);
+	if (span_is(h->method_text, "CONNECT")) {
+		h->form = REQUEST_AUTHORITY;
+		if (!read_authority(target, &a) || !a.port)
+			return "CONNECT needs host:port";
+		set_authority(h, &a);
+		return NULL;
+	}
 	h->path = target;
 	if (*target.at == '/')
 		h->form = REQUEST_ORIGIN;
 	else if (target.len > 7 && (strncasecmp(target.at, "http://", 7) == 0 || strncasecmp(target.at, "https://", 8) == 0))
-		why = take_absolute(target, h);
+		why = read_absolute(target, h);
 	else if (span_is(target, "*") && h->method == NET_METHOD_OPTIONS)
 		h->form = REQUEST_ASTERISK;
 	else
@@ -123,16 +117,8 @@ static const char *take_target(struct span target, struct request_head *h)
 	return why;
 }
 
-static const char *take_version(struct span s, struct request_head *h)
-{
-	if (s.len != 8 || memcmp(s.at, "HTTP/1.", 7) != 0 || (s.at[7] != '0' && s.at[7] != '1'))
-		return "not HTTP/1.0 or HTTP/1.1";
-	h->minor = (unsigned)(s.at[7] - '0');
-	return NULL;
-}
-
 /* RFC 9112, 3: exactly one blank between the three. */
-static const char *take_first_line(struct span line, struct request_head *h)
+static const char *read_first_line(struct span line, struct request_head *h)
 {
 	struct span target;
 	const char *why;
@@ -142,13 +128,18 @@ static const char *take_first_line(struct span line, struct request_head *h)
 	h->method = net_method_parse(h->method_text.at, h->method_text.len);
 	if (!span_cut(&line, ' ', &target))
 		return "the first line does not have three parts";
-	why = take_target(target, h);
-	return why ? why : take_version(line, h);
+	why = read_target(target, h);
+	if (why)
+		return why;
+	if (line.len != 8 || memcmp(line.at, "HTTP/1.", 7) != 0 || (line.at[7] != '0' && line.at[7] != '1'))
+		return "not HTTP/1.0 or HTTP/1.1";
+	h->minor = (unsigned)(line.at[7] - '0');
+	return NULL;
 }
 
 /* --- headers --- */
 
-static const char *take_header(struct span line, struct request_head *h)
+static const char *read_header(struct span line, struct request_head *h)
 {
 	struct request_header header;
 	const char           *why = http_take_header(line, &header.name, &header.value);
@@ -208,21 +199,12 @@ static const char *check_host(struct request_head *h)
 		return "more than one Host";
 	if (n == 0)
 		return *h->host && (h->minor == 0 || h->form == REQUEST_AUTHORITY) ? NULL : "it has no Host";
-	if (!take_authority(value, &a))
+	if (!read_authority(value, &a))
 		return "Host is not a host and port";
 	if (!*h->host)
 		set_authority(h, &a);
 	else if (!is_same_authority(h, &a))
 		return "Host does not match the target";
-	return NULL;
-}
-
-static const char *take_length(struct span value, struct request_head *h)
-{
-	if (!http_take_length(value, &h->body_len))
-		return "Content-Length is not a number";
-	h->framing    = h->body_len ? REQUEST_LENGTH : REQUEST_NO_BODY;
-	h->has_length = true;
 	return NULL;
 }
 
@@ -240,61 +222,40 @@ static const char *check_framing(struct request_head *h)
 		return "Transfer-Encoding is not chunked alone";
 	if (codings)
 		h->framing = REQUEST_CHUNKED;
-	return lengths ? take_length(length, h) : NULL;
+	if (lengths && !http_take_length(length, &h->body_len))
+		return "Content-Length is not a number";
+	if (lengths)
+		h->framing = h->body_len ? REQUEST_LENGTH : REQUEST_NO_BODY;
+	h->has_length = lengths;
+	return NULL;
 }
 
-static void check_upgrade(struct request_head *h)
+static const char *check_whole(struct request_head *h)
 {
 	struct span value = { 0 };
-
-	h->upgrades = h->method == NET_METHOD_GET && h->framing == REQUEST_NO_BODY && h->minor == 1 && find_headers(h, "upgrade", &value) == 1 &&
-		      span_is(value, "websocket") && headers_have(h, "connection", "upgrade");
-}
-
-static const char *check(struct request_head *h)
-{
-	const char *why = check_host(h);
+	const char *why   = check_host(h);
 
 	why = why ? why : check_framing(h);
 	if (!why && h->form == REQUEST_AUTHORITY && h->framing != REQUEST_NO_BODY)
 		why = "CONNECT has no body";
-	if (!why)
-		check_upgrade(h);
+	h->upgrades = !why && h->method == NET_METHOD_GET && h->framing == REQUEST_NO_BODY && h->minor == 1 &&
+		      find_headers(h, "upgrade", &value) == 1 && span_is(value, "websocket") && headers_have(h, "connection", "upgrade");
 	h->keeps = h->minor == 1 && !headers_have(h, "connection", "close") && !headers_have(h, "proxy-connection", "close");
 	return why;
 }
 
-/* --- */
-
-static enum request_outcome set_bad(const char **why, const char *sentence)
+static const char *read_line(void *head, struct span line, bool is_first)
 {
-	*why = sentence;
-	return REQUEST_BAD;
+	return is_first ? read_first_line(line, head) : read_header(line, head);
 }
 
-static void forget(struct request_head *h)
+enum http_outcome request_head_parse(const char *bytes, size_t len, struct request_head *ret, const char **why)
 {
-	memset(h, 0, offsetof(struct request_head, header));
-}
+	enum http_outcome outcome;
 
-enum request_outcome request_head_parse(const char *bytes, size_t len, struct request_head *ret, const char **why)
-{
-	struct span rest = { bytes, len < REQUEST_HEAD_MAX ? len : REQUEST_HEAD_MAX }, line;
-	const char *wrong;
-	int         got;
-
-	forget(ret);
-	for (unsigned n = 0; (got = http_take_line(&rest, &line)) > 0; n++) {
-		if (n > 0 && line.len == 0) {
-			ret->len = (size_t)(rest.at - bytes);
-			wrong    = check(ret);
-			return wrong ? set_bad(why, wrong) : REQUEST_DONE;
-		}
-		wrong = n == 0 ? take_first_line(line, ret) : take_header(line, ret);
-		if (wrong)
-			return set_bad(why, wrong);
-	}
-	if (got < 0)
-		return set_bad(why, "a line of it has a NUL, or a CR or an LF alone");
-	return len >= REQUEST_HEAD_MAX ? set_bad(why, "it is longer than 64 KiB") : REQUEST_MORE;
+	memset(ret, 0, offsetof(struct request_head, header));
+	outcome = http_read_head((struct span){ bytes, len }, read_line, ret, &ret->len, why);
+	if (outcome == HTTP_DONE)
+		*why = check_whole(ret);
+	return outcome == HTTP_DONE && *why ? HTTP_BAD : outcome;
 }

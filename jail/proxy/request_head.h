@@ -6,10 +6,10 @@
  * Pure and stateless: the caller passes all bytes since the request began, and calls again when more have come.
  */
 #pragma once
+#include "http_line.h"
 #include "net_rule.h"
-#include "span.h"
 
-enum { REQUEST_HEAD_MAX = 64 * 1024, REQUEST_HEADERS_MAX = 128 };
+enum { REQUEST_HEADERS_MAX = 128 };
 
 enum request_form {
 	REQUEST_ORIGIN,    /* GET /path */
@@ -44,10 +44,8 @@ struct request_head {
 	struct request_header header[REQUEST_HEADERS_MAX];
 };
 
-enum request_outcome { REQUEST_MORE, REQUEST_BAD, REQUEST_DONE };
-
 /* On BAD *why is a sentence, which fits behind "the request is malformed: ". ret is large: not for small stacks. */
-enum request_outcome request_head_parse(const char *bytes, size_t len, struct request_head *ret, const char **why);
+enum http_outcome request_head_parse(const char *bytes, size_t len, struct request_head *ret, const char **why);
 
 /* A header that brig sets instead of the program's own. */
 struct request_set {

@@ -8,6 +8,7 @@
  * reversed) is not found.
  */
 #pragma once
+#include "chunk_reader.h"
 #include "reply_head.h"
 #include "secret.h"
 
@@ -16,8 +17,8 @@ enum { REPLY_ROOM = NET_SECRET_VALUE_MAX + 64 }; /* beyond the bytes that come i
 struct reply {
 	struct secret_mask mask;
 	unsigned           state;
-	uint64_t           left; /* bytes of the body, of this chunk or of this frame */
-	unsigned           digits, trailer;
+	struct chunk_reader chunk;
+	uint64_t           left; /* bytes of the body, or of this frame */
 	bool               is_of_head, upgrades; /* the request */
 	bool               has_switched; /* "101 Switching Protocols": from here on, all bytes of the program go to the server */
 	bool               closes;       /* the server takes no further request */

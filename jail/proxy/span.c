@@ -8,6 +8,11 @@ bool span_is(struct span s, const char *text)
 	return s.len == strlen(text) && strncasecmp(s.at, text, s.len) == 0;
 }
 
+bool span_begins(struct span s, const char *text)
+{
+	return s.len >= strlen(text) && strncasecmp(s.at, text, strlen(text)) == 0;
+}
+
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';

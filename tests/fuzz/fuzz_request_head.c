@@ -9,17 +9,17 @@
 
 #include <strings.h>
 
-enum { WRITTEN_MAX = REQUEST_HEAD_MAX + 1024, OURS_MAX = 8, OUR_BYTES_MAX = 512 }; /* OURS: headers that are added */
+enum { WRITTEN_MAX = HTTP_HEAD_MAX + 1024, OURS_MAX = 8, OUR_BYTES_MAX = 512 }; /* OURS: headers that are added */
 
 static struct request_head whole, begun, again; /* large */
 
-static enum request_outcome parse(const char *bytes, size_t len, struct request_head *ret)
+static enum http_outcome parse(const char *bytes, size_t len, struct request_head *ret)
 {
 	const char          *why = NULL;
-	enum request_outcome o   = request_head_parse(bytes, len, ret, &why);
+	enum http_outcome o   = request_head_parse(bytes, len, ret, &why);
 
-	must(o != REQUEST_BAD || (why && *why && text_is_plain(why)));
-	must(o != REQUEST_MORE || len < REQUEST_HEAD_MAX);
+	must(o != HTTP_BAD || (why && *why && text_is_plain(why)));
+	must(o != HTTP_MORE || len < HTTP_HEAD_MAX);
 	return o;
 }
 
@@ -79,7 +79,7 @@ static void must_mean_the_same(const struct request_head *h)
 	static char              less[256];
 
 	must(len > 0 && len <= sizeof text);
-	must(parse(text, len, &again) == REQUEST_DONE && again.len == len);
+	must(parse(text, len, &again) == HTTP_DONE && again.len == len);
 	must(is_same(h->method_text, again.method_text) && is_same(h->path, again.path) && h->minor == again.minor);
 	must(strcmp(again.host, "shop.example") == 0 && again.port == 8443);
 	must(h->framing == again.framing && h->body_len == again.body_len && h->upgrades == again.upgrades);
@@ -93,7 +93,7 @@ static void must_mean_the_same(const struct request_head *h)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	enum request_outcome o, early;
+	enum http_outcome o, early;
 	size_t               len, cut;
 	char                *exact;
 
@@ -106,11 +106,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(exact, data + 2, len);
 	o     = parse(exact, len, &whole);
 	early = parse(exact, cut, &begun);
-	must(early == REQUEST_MORE || early == o);
-	must(early != REQUEST_DONE || begun.len == whole.len);
-	if (o == REQUEST_DONE) {
+	must(early == HTTP_MORE || early == o);
+	must(early != HTTP_DONE || begun.len == whole.len);
+	if (o == HTTP_DONE) {
 		must_be_sound(&whole, len);
-		if (whole.form != REQUEST_AUTHORITY && whole.headers + OURS_MAX <= REQUEST_HEADERS_MAX && whole.len + OUR_BYTES_MAX <= REQUEST_HEAD_MAX)
+		if (whole.form != REQUEST_AUTHORITY && whole.headers + OURS_MAX <= REQUEST_HEADERS_MAX && whole.len + OUR_BYTES_MAX <= HTTP_HEAD_MAX)
 			must_mean_the_same(&whole);
 	}
 	free(exact);

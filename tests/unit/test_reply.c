@@ -142,7 +142,7 @@ static void test_early_answer(void)
 
 static void test_large(void)
 {
-	static char head[REPLY_HEAD_MAX + 100], body[100000];
+	static char head[HTTP_HEAD_MAX + 100], body[100000];
 
 	memset(head, 'a', sizeof head);
 	memcpy(head, OK, strlen(OK));

@@ -93,7 +93,7 @@ static const struct {
 };
 /* clang-format on */
 
-static enum request_outcome parse(const char *text, const char **why)
+static enum http_outcome parse(const char *text, const char **why)
 {
 	*why = "";
 	return request_head_parse(text, strlen(text), &head, why);
@@ -103,7 +103,7 @@ static void test_rows(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const char *why;
-		bool        fine = parse(rows[i].bytes, &why) == REQUEST_DONE;
+		bool        fine = parse(rows[i].bytes, &why) == HTTP_DONE;
 
 		if (!tap_ok(fine ? !*rows[i].says && head.len == strlen(rows[i].bytes) : *rows[i].says && strstr(why, rows[i].says), "%s", rows[i].name))
 			printf("#   %s\n", fine ? "fine" : why);
@@ -115,7 +115,7 @@ static bool waits_for_all(const char *text)
 	const char *why;
 
 	for (size_t i = 0; i < strlen(text); i++)
-		if (request_head_parse(text, i, &head, &why) != REQUEST_MORE)
+		if (request_head_parse(text, i, &head, &why) != HTTP_MORE)
 			return false;
 	return true;
 }
@@ -129,33 +129,33 @@ static void test_parts(void)
 {
 	const char *why, *text = "POST http://Example.org:8080/a/b?c HTTP/1.1\r\nHost: example.org:8080\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\n";
 
-	tap_ok(parse(text, &why) == REQUEST_DONE && head.form == REQUEST_ABSOLUTE && head.scheme == NET_SCHEME_HTTP && head.method == NET_METHOD_POST &&
+	tap_ok(parse(text, &why) == HTTP_DONE && head.form == REQUEST_ABSOLUTE && head.scheme == NET_SCHEME_HTTP && head.method == NET_METHOD_POST &&
 		       !strcmp(head.host, "example.org") && head.port == 8080 && is(head.path, "/a/b?c") && head.framing == REQUEST_LENGTH && head.body_len == 5,
 	       "the parts of a request");
 	tap_ok(is((struct span){ text + head.len, 5 }, "hello"), "the body begins behind the empty line");
 	tap_ok(waits_for_all("GET /a HTTP/1.1\r\n" H "X: y\r\n\r\n"), "every byte is waited for");
-	tap_ok(parse("GET / HTTP/1.1\r\nHost: [2001:DB8::1]:8080\r\n\r\n", &why) == REQUEST_DONE && head.is_address && !strcmp(head.host, "2001:db8::1"), "an address in Host");
-	tap_ok(parse("TRACE / HTTP/1.1\r\n" H "\r\n", &why) == REQUEST_DONE && head.method == 0, "TRACE is no method that may be let through");
-	tap_ok(parse("PROPFIND / HTTP/1.1\r\n" H "\r\n", &why) == REQUEST_DONE && head.method == NET_METHOD_OTHER, "another method is another");
-	tap_ok(parse("POST / HTTP/1.1\r\n" H "Content-Length: 0\r\n\r\n", &why) == REQUEST_DONE && head.framing == REQUEST_NO_BODY && head.has_length, "a length of 0");
+	tap_ok(parse("GET / HTTP/1.1\r\nHost: [2001:DB8::1]:8080\r\n\r\n", &why) == HTTP_DONE && head.is_address && !strcmp(head.host, "2001:db8::1"), "an address in Host");
+	tap_ok(parse("TRACE / HTTP/1.1\r\n" H "\r\n", &why) == HTTP_DONE && head.method == 0, "TRACE is no method that may be let through");
+	tap_ok(parse("PROPFIND / HTTP/1.1\r\n" H "\r\n", &why) == HTTP_DONE && head.method == NET_METHOD_OTHER, "another method is another");
+	tap_ok(parse("POST / HTTP/1.1\r\n" H "Content-Length: 0\r\n\r\n", &why) == HTTP_DONE && head.framing == REQUEST_NO_BODY && head.has_length, "a length of 0");
 }
 
 static void test_bounds(void)
 {
-	static char big[REQUEST_HEAD_MAX + 100];
+	static char big[HTTP_HEAD_MAX + 100];
 	const char *why = "";
 	size_t      n;
 
 	n = (size_t)snprintf(big, sizeof big, "GET / HTTP/1.1\r\n" H "X: ");
 	memset(big + n, 'x', sizeof big - n);
-	tap_ok(request_head_parse(big, REQUEST_HEAD_MAX - 1, &head, &why) == REQUEST_MORE, "up to 64 KiB are waited for");
-	tap_ok(request_head_parse(big, REQUEST_HEAD_MAX, &head, &why) == REQUEST_BAD && strstr(why, "64 KiB"), "a longer head is refused");
+	tap_ok(request_head_parse(big, HTTP_HEAD_MAX - 1, &head, &why) == HTTP_MORE, "up to 64 KiB are waited for");
+	tap_ok(request_head_parse(big, HTTP_HEAD_MAX, &head, &why) == HTTP_BAD && strstr(why, "64 KiB"), "a longer head is refused");
 	n = (size_t)snprintf(big, sizeof big, "GET / HTTP/1.1\r\n" H);
 	for (int i = 0; i < REQUEST_HEADERS_MAX; i++)
 		n += (size_t)snprintf(big + n, sizeof big - n, "X: y\r\n");
 	snprintf(big + n, sizeof big - n, "\r\n");
-	tap_ok(parse(big, &why) == REQUEST_BAD && strstr(why, "too many"), "one header too many is refused");
-	tap_ok(request_head_parse("GET / HTTP/1.1\r\nX: a\0b\r\n\r\n", 26, &head, &why) == REQUEST_BAD && strstr(why, "NUL"), "a NUL is refused");
+	tap_ok(parse(big, &why) == HTTP_BAD && strstr(why, "too many"), "one header too many is refused");
+	tap_ok(request_head_parse("GET / HTTP/1.1\r\nX: a\0b\r\n\r\n", 26, &head, &why) == HTTP_BAD && strstr(why, "NUL"), "a NUL is refused");
 }
 
 /* --- written anew --- */
@@ -164,7 +164,7 @@ static const char *written(const char *text, const struct request_edit *edit)
 {
 	static char out[4000];
 	const char *why;
-	size_t      n = parse(text, &why) == REQUEST_DONE ? request_head_write(&head, edit, out, sizeof out - 1) : 0;
+	size_t      n = parse(text, &why) == HTTP_DONE ? request_head_write(&head, edit, out, sizeof out - 1) : 0;
 
 	out[n] = 0;
 	return out;
