@@ -4,7 +4,6 @@
 #include "look.h"
 #include "proxy.h"
 #include "proxy_port.h"
-#include "tunnel.h"
 
 static void carry(struct connection *c)
 {
@@ -27,9 +26,9 @@ static void next(struct connection *c)
 {
 	if (c->carry == CARRY_UNKNOWN && c->via == VIA_ADDRESS)
 		look_begin(c);
-	else if (!c->is_dialed)
+	else if (c->reached < REACHED_SERVER)
 		dial_begin(c);
-	else if (!c->is_confirmed && (c->via == VIA_CONNECT || c->via == VIA_SOCKS))
+	else if (c->reached < REACHED_CONFIRMED && (c->via == VIA_CONNECT || c->via == VIA_SOCKS))
 		proxy_port_confirm(c);
 	else if (c->carry == CARRY_UNKNOWN)
 		look_begin(c);

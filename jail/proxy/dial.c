@@ -18,24 +18,19 @@ static void dial_again(struct connection *c);
 
 /* --- connected --- */
 
-static void set_up(int fd)
+static void connected(struct connection *c)
 {
 	static const int yes = 1;
 
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-}
-
-static void connected(struct connection *c)
-{
-	set_up(c->server.source.fd);
+	(void)setsockopt(c->server.source.fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+	(void)setsockopt(c->server.source.fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
 	connection_want(c, 0, 0);
 	if (upstream_is_used(c)) {
 		upstream_begin(c);
 		return;
 	}
 	report_line_address(&c->line, &c->dial.address[c->dial.next].any);
-	c->is_dialed = true;
+	c->reached = REACHED_SERVER;
 	connection_next(c);
 }
 
@@ -65,12 +60,6 @@ static int open_socket(int family, uint64_t open)
 	return fd;
 }
 
-static void wait_for_it(struct connection *c)
-{
-	connection_await_server(c, EPOLLOUT);
-	connection_deadline(c, c->dial.next + 1 < c->dial.n ? DEADLINE_TRY : DEADLINE_DIAL);
-}
-
 static void try_next(struct connection *c)
 {
 	struct dial *d = &c->dial;
@@ -88,7 +77,8 @@ static void try_next(struct connection *c)
 			return;
 		}
 		if (c->server.source.fd >= 0 && errno == EINPROGRESS) {
-			wait_for_it(c);
+			connection_await_server(c, EPOLLOUT);
+			connection_deadline(c, d->next + 1 < d->n ? DEADLINE_TRY : DEADLINE_DIAL);
 			return;
 		}
 		side_close(&c->run->loop, &c->server, false);
@@ -127,27 +117,22 @@ static bool is_denied_inside(const struct connection *c, const union address *ad
 	return net_address_inner(&address->any, &inner.four) && is_denied(c, &inner);
 }
 
-static enum own_answer look_whose(const struct connection *c, const union address *address)
-{
-	int           kernel = connection_proxy(c)->kernel;
-	union address inner;
-
-	if (net_address_inner(&address->any, &inner.four) && own_address_look(kernel, &inner.any) == OWN_IS)
-		return OWN_IS;
-	return own_address_look(kernel, &address->any);
-}
-
 /*
  * One bad address refuses the name: it is an attempt to reach that address, or an answer that was meant for another network. An
  * address to which the kernel knows no route, or of which it did not say whether it is the host's own, is passed over.
  */
-static enum net_reason judge(struct connection *c, const union address *addresses, size_t n)
+static enum net_reason judge_addresses(struct connection *c, const union address *addresses, size_t n)
 {
-	struct dial *d = &c->dial;
+	struct dial  *d      = &c->dial;
+	int           kernel = connection_proxy(c)->kernel;
+	union address inner;
 
 	for (size_t i = 0; i < n; i++) {
-		enum own_answer own = look_whose(c, &addresses[i]);
+		bool            has_inner = net_address_inner(&addresses[i].any, &inner.four);
+		enum own_answer own       = has_inner ? own_address_look(kernel, &inner.any) : OWN_NOT;
 
+		if (own != OWN_IS)
+			own = own_address_look(kernel, &addresses[i].any);
 		if (own == OWN_IS)
 			return NET_REASON_OWN_ADDRESS;
 		if (is_denied(c, &addresses[i]) || is_denied_inside(c, &addresses[i]))
@@ -160,7 +145,7 @@ static enum net_reason judge(struct connection *c, const union address *addresse
 	return d->is_judged_private && !c->permission.is_private ? NET_REASON_NOT_PUBLIC : NET_REASON_NONE;
 }
 
-static void keep(struct connection *c, const union address *addresses, size_t n)
+static void keep_addresses(struct connection *c, const union address *addresses, size_t n)
 {
 	memcpy(c->dial.address, addresses, n * sizeof *addresses);
 	c->dial.n = n;
@@ -176,9 +161,9 @@ static void on_addresses(void *owner, const union address *addresses, size_t n)
 		return;
 	}
 	if (upstream_is_used(c))
-		keep(c, addresses, n);
+		keep_addresses(c, addresses, n);
 	else
-		reason = judge(c, addresses, n);
+		reason = judge_addresses(c, addresses, n);
 	if (reason != NET_REASON_NONE)
 		connection_refuse(c, reason);
 	else
@@ -213,7 +198,7 @@ static void dial_literal(struct connection *c, const char *host, uint16_t port)
 		connection_refuse(c, NET_REASON_DENIED);
 		return;
 	}
-	keep(c, &address, 1);
+	keep_addresses(c, &address, 1);
 	try_next(c);
 }
 

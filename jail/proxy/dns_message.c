@@ -40,7 +40,7 @@ static bool add_label(char *name, size_t *len, const uint8_t *label, size_t n)
 }
 
 /* shown gets the name as text. False: malformed. */
-static bool take_name(struct bytes_left *b, char shown[NAME_MAX_WIRE + 1], bool *is_plain)
+static bool read_name(struct bytes_left *b, char shown[NAME_MAX_WIRE + 1], bool *is_plain)
 {
 	const uint8_t *from = b->at;
 	size_t         len = 0, n;
@@ -57,23 +57,14 @@ static bool take_name(struct bytes_left *b, char shown[NAME_MAX_WIRE + 1], bool 
 	return !b->has_failed;
 }
 
-static void name_the_host(struct dns_question *q, const char *shown, bool is_plain)
-{
-	bool is_address;
-
-	strcpy(q->shown, shown); /* 255 bytes on the wire are 253 as text */
-	if (!is_plain || !net_host_canonical(shown, strlen(shown), q->name, &is_address) || is_address)
-		q->name[0] = 0;
-}
-
-static bool take_question(struct bytes_left *b, struct dns_question *q)
+static bool read_question(struct bytes_left *b, struct dns_question *q)
 {
 	const uint8_t *from = b->at;
 	char           shown[NAME_MAX_WIRE + 1];
-	bool           is_plain;
+	bool           is_plain, is_address;
 	unsigned       class;
 
-	if (!take_name(b, shown, &is_plain))
+	if (!read_name(b, shown, &is_plain))
 		return false;
 	q->type = (uint16_t)take_number(b, 2);
 	class   = take_number(b, 2);
@@ -81,14 +72,16 @@ static bool take_question(struct bytes_left *b, struct dns_question *q)
 		return false;
 	q->asked_len = (uint16_t)(b->at - from);
 	memcpy(q->asked, from, q->asked_len);
-	name_the_host(q, shown, is_plain);
+	strcpy(q->shown, shown); /* 255 bytes on the wire are 253 as text */
+	if (!is_plain || !net_host_canonical(shown, strlen(shown), q->name, &is_address) || is_address)
+		q->name[0] = 0;
 	if (class != CLASS_IN)
 		q->wrong = DNS_REFUSED;
 	return true;
 }
 
 /* OPT is the only record that may follow the question. Its options (cookies, subnets) are ignored. */
-static bool take_opt(struct bytes_left *b, struct dns_question *q)
+static bool read_opt(struct bytes_left *b, struct dns_question *q)
 {
 	uint32_t version;
 
@@ -121,8 +114,8 @@ enum dns_outcome dns_question_parse(const uint8_t *bytes, size_t len, struct dns
 		return DNS_IGNORE;
 	if (q.flags & OPCODE) {
 		q.wrong = DNS_NOTIMP;
-	} else if (len > DNS_QUESTION_MAX || questions != 1 || answers || authorities || additional > 1 || !take_question(&b, &q) ||
-		   (additional && !take_opt(&b, &q)) || b.left) {
+	} else if (len > DNS_QUESTION_MAX || questions != 1 || answers || authorities || additional > 1 || !read_question(&b, &q) ||
+		   (additional && !read_opt(&b, &q)) || b.left) {
 		q = (struct dns_question){ .id = q.id, .flags = q.flags, .wrong = DNS_FORMERR };
 	}
 	*ret = q;
@@ -131,31 +124,11 @@ enum dns_outcome dns_question_parse(const uint8_t *bytes, size_t len, struct dns
 
 /* --- the answer --- */
 
-static uint8_t *put(uint8_t *at, uint32_t x, unsigned n)
+static uint8_t *put_number(uint8_t *at, uint32_t x, unsigned n)
 {
 	while (n-- > 0)
 		*at++ = (uint8_t)(x >> 8 * n);
 	return at;
-}
-
-static uint8_t *put_address(uint8_t *at, uint32_t address, uint32_t ttl)
-{
-	at = put(at, 0xc000 | HEADER, 2); /* a pointer to the question's name */
-	at = put(at, DNS_TYPE_A, 2);
-	at = put(at, CLASS_IN, 2);
-	at = put(at, ttl, 4);
-	at = put(at, 4, 2);
-	return put(at, address, 4);
-}
-
-static uint8_t *put_opt(uint8_t *at, enum dns_rcode rcode)
-{
-	at = put(at, 0, 1);
-	at = put(at, TYPE_OPT, 2);
-	at = put(at, OUR_PAYLOAD, 2);
-	at = put(at, (uint32_t)rcode >> 4, 1);
-	at = put(at, 0, 3);
-	return put(at, 0, 2);
 }
 
 size_t dns_answer_write(const struct dns_question *q, enum dns_rcode rcode, uint32_t address, uint32_t ttl, uint8_t ret[DNS_ANSWER_MAX])
@@ -164,17 +137,29 @@ size_t dns_answer_write(const struct dns_question *q, enum dns_rcode rcode, uint
 	unsigned keeps       = FLAG_RD | FLAG_CD | (rcode == DNS_NOTIMP ? OPCODE : 0);
 	uint8_t *at          = ret;
 
-	at = put(at, q->id, 2);
-	at = put(at, FLAG_QR | FLAG_RA | (q->flags & keeps) | ((unsigned)rcode & 0xf), 2);
-	at = put(at, q->asked_len != 0, 2);
-	at = put(at, has_address, 2);
-	at = put(at, 0, 2);
-	at = put(at, q->has_edns, 2);
+	at = put_number(at, q->id, 2);
+	at = put_number(at, FLAG_QR | FLAG_RA | (q->flags & keeps) | ((unsigned)rcode & 0xf), 2);
+	at = put_number(at, q->asked_len != 0, 2);
+	at = put_number(at, has_address, 2);
+	at = put_number(at, 0, 2);
+	at = put_number(at, q->has_edns, 2);
 	memcpy(at, q->asked, q->asked_len);
 	at += q->asked_len;
-	if (has_address)
-		at = put_address(at, address, ttl);
-	if (q->has_edns)
-		at = put_opt(at, rcode);
+	if (has_address) {
+		at = put_number(at, 0xc000 | HEADER, 2); /* a pointer to the question's name */
+		at = put_number(at, DNS_TYPE_A, 2);
+		at = put_number(at, CLASS_IN, 2);
+		at = put_number(at, ttl, 4);
+		at = put_number(at, 4, 2);
+		at = put_number(at, address, 4);
+	}
+	if (q->has_edns) {
+		at = put_number(at, 0, 1);
+		at = put_number(at, TYPE_OPT, 2);
+		at = put_number(at, OUR_PAYLOAD, 2);
+		at = put_number(at, (uint32_t)rcode >> 4, 1);
+		at = put_number(at, 0, 3);
+		at = put_number(at, 0, 2);
+	}
 	return (size_t)(at - ret);
 }

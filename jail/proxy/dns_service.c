@@ -21,14 +21,14 @@ struct dns_talk {
 
 /* --- one question --- */
 
-static size_t refuse(struct run *run, const struct dns_question *q, enum net_reason reason, uint8_t ret[DNS_ANSWER_MAX])
+static size_t dns_refuse(struct run *run, const struct dns_question *q, enum net_reason reason, uint8_t ret[DNS_ANSWER_MAX])
 {
 	report_refusal(run->report, q->shown, 0, reason);
 	return dns_answer_write(q, DNS_NXDOMAIN, 0, 0, ret);
 }
 
 /* 0: no answer. */
-static size_t answer(struct run *run, const uint8_t *asked, size_t len, uint8_t ret[DNS_ANSWER_MAX])
+static size_t dns_answer(struct run *run, const uint8_t *asked, size_t len, uint8_t ret[DNS_ANSWER_MAX])
 {
 	struct dns_question q;
 	uint32_t            address;
@@ -42,13 +42,13 @@ static size_t answer(struct run *run, const uint8_t *asked, size_t len, uint8_t 
 		break;
 	}
 	if (!q.name[0])
-		return refuse(run, &q, NET_REASON_BAD_NAME, ret);
+		return dns_refuse(run, &q, NET_REASON_BAD_NAME, ret);
 	if (!permission_knows(&run->policy, q.name))
-		return refuse(run, &q, NET_REASON_NOT_ALLOWED, ret);
+		return dns_refuse(run, &q, NET_REASON_NOT_ALLOWED, ret);
 	if (q.type != DNS_TYPE_A)
 		return dns_answer_write(&q, DNS_NOERROR, 0, 0, ret);
 	if (run->bytes + len > run->bytes_max)
-		return refuse(run, &q, NET_REASON_TOO_MUCH, ret);
+		return dns_refuse(run, &q, NET_REASON_TOO_MUCH, ret);
 	run_spend(run, len); /* below a wildcard, the name itself carries data */
 	address = name_table_address(&run->names, q.name);
 	return dns_answer_write(&q, address ? DNS_NOERROR : DNS_SERVFAIL, address, TTL_S, ret);
@@ -64,7 +64,7 @@ void dns_service_read(struct run *run, int udp)
 	for (int turn = 0; turn < TURNS; turn++) {
 		socklen_t room = sizeof from;
 		ssize_t   n    = recvfrom(udp, asked, sizeof asked, MSG_DONTWAIT, (struct sockaddr *)&from, &room);
-		size_t    len  = n > 0 ? answer(run, asked, (size_t)n, message) : 0;
+		size_t    len  = n > 0 ? dns_answer(run, asked, (size_t)n, message) : 0;
 
 		if (n < 0)
 			return;
@@ -75,7 +75,7 @@ void dns_service_read(struct run *run, int udp)
 
 /* --- TCP: one question after the other --- */
 
-static void end(struct dns_talk *t)
+static void talk_end(struct dns_talk *t)
 {
 	struct proxy *proxy = t->run->proxy;
 
@@ -88,23 +88,15 @@ static void end(struct dns_talk *t)
 
 static void on_deadline(void *owner)
 {
-	end(owner);
-}
-
-/* No answer is buffered: when the socket has no room for it, because the program does not read, the connection ends. */
-static bool send_answer(struct dns_talk *t, const uint8_t *asked, size_t len)
-{
-	uint8_t message[LENGTH + DNS_ANSWER_MAX];
-	size_t  moved = 0, n = answer(t->run, asked, len, message + LENGTH);
-
-	message[0] = (uint8_t)(n >> 8);
-	message[1] = (uint8_t)n;
-	return n && side_write(&t->side, message, LENGTH + n, &moved) == TLS_MOVED && moved == LENGTH + n;
+	talk_end(owner);
 }
 
 /* False: end the connection. */
-static bool take(struct dns_talk *t)
+static bool talk_answer_all(struct dns_talk *t)
 {
+	uint8_t message[LENGTH + DNS_ANSWER_MAX];
+	size_t  moved = 0, n;
+
 	while (t->have >= LENGTH) {
 		size_t len = (size_t)t->asked[0] << 8 | t->asked[1];
 
@@ -112,7 +104,11 @@ static bool take(struct dns_talk *t)
 			return false;
 		if (t->have < LENGTH + len)
 			return true;
-		if (!send_answer(t, t->asked + LENGTH, len))
+		n          = dns_answer(t->run, t->asked + LENGTH, len, message + LENGTH);
+		message[0] = (uint8_t)(n >> 8);
+		message[1] = (uint8_t)n;
+		/* No answer is buffered: when the socket has no room for it, because the program does not read, the connection ends. */
+		if (!n || side_write(&t->side, message, LENGTH + n, &moved) != TLS_MOVED || moved != LENGTH + n)
 			return false;
 		t->have -= LENGTH + len;
 		memmove(t->asked, t->asked + LENGTH + len, t->have);
@@ -130,8 +126,8 @@ static void on_talk(void *owner)
 	if (result == TLS_WANT_READ)
 		return;
 	t->have += moved;
-	if (result != TLS_MOVED || !take(t))
-		end(t);
+	if (result != TLS_MOVED || !talk_answer_all(t))
+		talk_end(t);
 }
 
 void dns_service_talk(struct run *run, int fd)
@@ -154,5 +150,5 @@ void dns_service_talk(struct run *run, int fd)
 void dns_service_done(struct run *run)
 {
 	while (!LIST_EMPTY(&run->dns.talks))
-		end(LIST_FIRST(&run->dns.talks));
+		talk_end(LIST_FIRST(&run->dns.talks));
 }

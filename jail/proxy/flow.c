@@ -31,7 +31,7 @@ static enum step wait_for(struct flow *f, struct side *side, uint32_t events)
 	return STEP_WAIT;
 }
 
-static enum step broken(struct flow *f, struct side *side)
+static enum step flow_broken(struct flow *f, struct side *side)
 {
 	f->failed = side;
 	return STEP_BROKEN;
@@ -39,7 +39,7 @@ static enum step broken(struct flow *f, struct side *side)
 
 /* --- bytes, counted when they are read --- */
 
-static void count(struct connection *c, struct flow *f, size_t n)
+static void count_read(struct connection *c, struct flow *f, size_t n)
 {
 	f->moved += n;
 	if (f->left != UINT64_MAX)
@@ -97,7 +97,7 @@ static enum step after(struct flow *f, struct side *side, enum tls_outcome outco
 	case TLS_FAILED:
 		break;
 	}
-	return broken(f, side);
+	return flow_broken(f, side);
 }
 
 static enum step write_out(struct flow *f)
@@ -132,19 +132,9 @@ static enum step read_in(struct connection *c, struct flow *f, enum net_reason *
 	}
 	if (result == TLS_MOVED) {
 		to->len += moved;
-		count(c, f, moved);
+		count_read(c, f, moved);
 	}
 	return after(f, f->from, result);
-}
-
-/* An idle direction keeps no buffer. */
-static enum step rest(struct flow *f, enum step step)
-{
-	if (step == STEP_WAIT && buffer_left(&f->out) == 0)
-		buffer_free(&f->out);
-	if (step == STEP_WAIT && buffer_left(&f->in) == 0)
-		buffer_free(&f->in);
-	return step;
 }
 
 static enum step filter_in(struct flow *f)
@@ -152,7 +142,7 @@ static enum step filter_in(struct flow *f)
 	size_t before = buffer_left(&f->in);
 
 	if (f->out.room < before + FLOW_ROOM && !buffer_make(&f->out, before + FLOW_ROOM))
-		return broken(f, f->to);
+		return flow_broken(f, f->to);
 	if (!f->filter(f->owner, f))
 		return STEP_BAD;
 	if (buffer_left(&f->out) || buffer_left(&f->in) != before)
@@ -160,7 +150,7 @@ static enum step filter_in(struct flow *f)
 	return f->is_ended ? close_to(f) : STEP_WAIT;
 }
 
-static enum step copy(struct connection *c, struct flow *f, enum net_reason *reason)
+static enum step copy_step(struct connection *c, struct flow *f, enum net_reason *reason)
 {
 	enum step step;
 
@@ -173,23 +163,28 @@ static enum step copy(struct connection *c, struct flow *f, enum net_reason *rea
 	} else if (f->is_ended) {
 		return close_to(f);
 	}
-	return rest(f, read_in(c, f, reason));
+	step = read_in(c, f, reason);
+	if (step == STEP_WAIT && buffer_left(&f->out) == 0) /* an idle direction keeps no buffer */
+		buffer_free(&f->out);
+	if (step == STEP_WAIT && buffer_left(&f->in) == 0)
+		buffer_free(&f->in);
+	return step;
 }
 
 /* --- moved by the kernel --- */
 
-static enum step pour_out(struct flow *f)
+static enum step splice_out(struct flow *f)
 {
 	ssize_t n = splice(f->pipe.out, NULL, f->to->source.fd, NULL, f->in_pipe, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
 	if (n < 0)
-		return errno == EAGAIN ? wait_for(f, f->to, EPOLLOUT) : broken(f, f->to);
+		return errno == EAGAIN ? wait_for(f, f->to, EPOLLOUT) : flow_broken(f, f->to);
 	f->in_pipe -= (size_t)n;
 	f->passed += (size_t)n;
 	return STEP_AGAIN;
 }
 
-static enum step pour_in(struct connection *c, struct flow *f, enum net_reason *reason)
+static enum step splice_in(struct connection *c, struct flow *f, enum net_reason *reason)
 {
 	size_t  n = allowed(c, f, PIPE_BYTES, reason);
 	ssize_t moved;
@@ -203,26 +198,26 @@ static enum step pour_in(struct connection *c, struct flow *f, enum net_reason *
 	moved = splice(f->from->source.fd, NULL, f->pipe.in, NULL, n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (moved > 0) {
 		f->in_pipe = (size_t)moved;
-		count(c, f, (size_t)moved);
+		count_read(c, f, (size_t)moved);
 		return STEP_AGAIN;
 	}
 	pipe_pool_put(&connection_proxy(c)->pipes, &f->pipe, true);
 	if (moved == 0)
 		f->is_ended = true;
 	else if (errno != EAGAIN)
-		return broken(f, f->from);
+		return flow_broken(f, f->from);
 	else if (packet_is_there(f->from->source.fd)) /* splice() stops before an urgent byte, for ever; recv() passes it over */
 		return read_in(c, f, reason);
 	return moved == 0 ? STEP_AGAIN : wait_for(f, f->from, EPOLLIN);
 }
 
-static enum step move(struct connection *c, struct flow *f, enum net_reason *reason)
+static enum step splice_step(struct connection *c, struct flow *f, enum net_reason *reason)
 {
 	if (buffer_left(&f->out))
 		return write_out(f);
 	if (f->in_pipe)
-		return pour_out(f);
-	return f->is_ended ? close_to(f) : pour_in(c, f, reason);
+		return splice_out(f);
+	return f->is_ended ? close_to(f) : splice_in(c, f, reason);
 }
 
 /* --- both --- */
@@ -236,7 +231,7 @@ enum flow_outcome flow_pump(struct connection *c, struct flow *f, enum net_reaso
 	if (f->is_closed)
 		return FLOW_CLOSED;
 	for (int turn = 0; step == STEP_AGAIN && turn < TURNS; turn++)
-		step = copies ? copy(c, f, reason) : move(c, f, reason);
+		step = copies ? copy_step(c, f, reason) : splice_step(c, f, reason);
 	switch (step) {
 	case STEP_AGAIN: /* let other connections have a turn. Waiting to read could hang: TLS may hold bytes that epoll does not see */
 		wait_for(f, f->to, EPOLLOUT);

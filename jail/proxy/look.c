@@ -5,7 +5,7 @@
 #include "proxy.h"
 #include "request_head.h"
 
-static void judge(struct connection *c, enum net_scheme scheme, enum carry carry)
+static void look_found(struct connection *c, enum net_scheme scheme, enum carry carry)
 {
 	struct net_target target = { c->host, c->port, scheme };
 
@@ -31,7 +31,7 @@ static void look_tls(struct connection *c, const struct client_hello *hello)
 	else if (hello->has_sni && strcmp(hello->sni, c->host) != 0)
 		connection_refuse(c, NET_REASON_OTHER_NAME);
 	else
-		judge(c, NET_SCHEME_HTTPS, CARRY_TUNNEL);
+		look_found(c, NET_SCHEME_HTTPS, CARRY_TUNNEL);
 }
 
 static void look_http(struct connection *c, const struct request_head *head)
@@ -41,7 +41,7 @@ static void look_http(struct connection *c, const struct request_head *head)
 	else if (strcmp(head->host, c->host) != 0 || (head->port && head->port != c->port))
 		connection_refuse(c, NET_REASON_OTHER_NAME);
 	else
-		judge(c, NET_SCHEME_HTTP, CARRY_REQUEST);
+		look_found(c, NET_SCHEME_HTTP, CARRY_REQUEST);
 }
 
 /* True: the connection went on or was refused. False: more bytes are needed. */
@@ -100,17 +100,11 @@ static void look(struct connection *c)
 		connection_refuse(c, buffer_left(&c->received) ? NET_REASON_BAD_REQUEST : NET_REASON_NO_MEMORY);
 }
 
-/* A server may stop waiting for a silent client. */
-static void on_server_gone(struct connection *c)
-{
-	connection_end(c, true);
-}
-
 void look_begin(struct connection *c)
 {
 	c->looked    = 0;
 	c->on_client = look;
-	c->on_server = on_server_gone;
+	c->on_server = connection_reset;
 	connection_deadline(c, DEADLINE_REQUEST);
 	look(c);
 }

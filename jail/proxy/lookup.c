@@ -94,7 +94,7 @@ static void on_socket(void *owner)
 	set_timer(all);
 }
 
-static struct lookup_socket *find(struct lookups *all, int fd)
+static struct lookup_socket *find_socket(struct lookups *all, int fd)
 {
 	for (size_t i = 0; i < LOOKUP_SOCKETS_MAX; i++)
 		if (all->socket[i].source.fd == fd)
@@ -106,7 +106,7 @@ static void on_state(void *owner, ares_socket_t fd, int reads, int writes)
 {
 	struct channel       *channel = owner;
 	struct loop          *loop    = channel->all->loop;
-	struct lookup_socket *s       = find(channel->all, fd);
+	struct lookup_socket *s       = find_socket(channel->all, fd);
 	uint32_t              events  = (reads ? EPOLLIN : 0) | (writes ? EPOLLOUT : 0);
 	struct err            e;
 
@@ -115,7 +115,7 @@ static void on_state(void *owner, ares_socket_t fd, int reads, int writes)
 	} else if (s) {
 		loop_remove(loop, &s->source);
 		s->source.fd = -1;
-	} else if (events && (s = find(channel->all, -1))) {
+	} else if (events && (s = find_socket(channel->all, -1))) {
 		*s = (struct lookup_socket){ .source = { fd, on_socket, s }, .channel = channel };
 		if (loop_add_for(loop, &s->source, events, &e) < 0)
 			s->source.fd = -1; /* the question times out */
@@ -124,30 +124,19 @@ static void on_state(void *owner, ares_socket_t fd, int reads, int writes)
 
 /* --- channels --- */
 
-static struct version version_of(const char *path)
-{
-	struct stat st = { 0 };
-
-	(void)stat(path, &st); /* a missing file has version 0 */
-	return (struct version){ st.st_dev, st.st_ino, st.st_mtim };
-}
-
-static bool version_is(const struct version *a, const struct version *b)
-{
-	return a->device == b->device && a->inode == b->inode && a->written.tv_sec == b->written.tv_sec &&
-	       a->written.tv_nsec == b->written.tv_nsec;
-}
-
 /* True: a file has changed since the last call. */
 static bool look_again(struct lookups *all)
 {
 	bool changed = false;
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		struct version now = version_of(files[i]);
+		struct version *read = &all->read[i];
+		struct stat     st   = { 0 };
 
-		changed |= !version_is(&now, &all->read[i]);
-		all->read[i] = now;
+		(void)stat(files[i], &st); /* a missing file has version 0 */
+		changed |= st.st_dev != read->device || st.st_ino != read->inode || st.st_mtim.tv_sec != read->written.tv_sec ||
+			   st.st_mtim.tv_nsec != read->written.tv_nsec;
+		*read = (struct version){ st.st_dev, st.st_ino, st.st_mtim };
 	}
 	return changed;
 }
@@ -179,7 +168,7 @@ static struct channel *channel_open(struct lookups *all, struct err *e)
 	return channel;
 }
 
-static void refresh(struct lookups *all)
+static void refresh_channel(struct lookups *all)
 {
 	struct channel *fresh;
 	struct err      e;
@@ -288,7 +277,7 @@ void lookup_begin(struct lookups *all, const char *name, uint16_t port, lookup_d
 		done(owner, NULL, 0);
 		return;
 	}
-	refresh(all);
+	refresh_channel(all);
 	*l    = (struct lookup){ .channel = all->now, .done = done, .owner = owner, .slot = slot, .port = port };
 	*slot = l;
 	all->now->pending++;

@@ -22,7 +22,7 @@ static uint32_t hash(uint32_t seed, const char *name)
 	return h % PLACES;
 }
 
-static bool make(struct name_table *t)
+static bool make_row(struct name_table *t)
 {
 	if (!t->name)
 		t->name = calloc(NET_NAMES_MAX, sizeof *t->name);
@@ -37,7 +37,7 @@ uint32_t name_table_address(struct name_table *t, const char *name)
 {
 	uint32_t at;
 
-	if (!make(t))
+	if (!make_row(t))
 		return 0;
 	for (at = hash(t->seed, name); t->places[at]; at = (at + 1) % PLACES)
 		if (strcmp(t->name[t->places[at] - 1], name) == 0)

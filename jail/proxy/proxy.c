@@ -14,34 +14,21 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-/* --- what the server says --- */
-
-static struct run *find(struct proxy *proxy, uint64_t number)
-{
-	struct run *run;
-
-	LIST_FOREACH(run, &proxy->runs, link)
-	if (run->number == number)
-		break;
-	return run;
-}
-
-/* A run that cannot be served gets no listeners: its programs are refused at once, and other runs go on. */
-static void begin(struct proxy *proxy, const struct proxy_message *m, int fds[3])
-{
-	struct err e;
-
-	if (run_begin(proxy, m, fds, &e) < 0)
-		fprintf(stderr, "brig-proxy: a run has no network: %s\n", e.text);
-}
+/* --- messages of the server --- */
 
 /* -1: not a message of this protocol. */
 static int handle_message(struct proxy *proxy, const struct proxy_message *m, int fds[3], size_t n, struct err *e)
 {
-	struct run *run = find(proxy, m->run);
+	struct run *run;
+	struct err  why;
 
+	LIST_FOREACH(run, &proxy->runs, link)
+	if (run->number == m->run)
+		break;
 	if (m->kind == PROXY_BEGIN && n == 3 && !run) {
-		begin(proxy, m, fds);
+		/* A run that cannot be served gets no listeners: its programs are refused at once, and other runs go on. */
+		if (run_begin(proxy, m, fds, &why) < 0)
+			fprintf(stderr, "brig-proxy: a run has no network: %s\n", why.text);
 		return 0;
 	}
 	packet_drop(fds, n);

@@ -18,35 +18,24 @@ static bool secret_is_sound(const struct net_secret *s)
 	       s->secret_len <= strlen(s->value) - s->secret_from;
 }
 
-static bool secrets_are_sound(const struct proxy_config *c)
-{
-	if (c->secrets > NET_SECRETS_MAX)
-		return false;
-	for (uint32_t i = 0; i < c->secrets; i++)
-		if (!secret_is_sound(&c->secret[i]))
-			return false;
-	return true;
-}
-
-static bool upstream_is_sound(const struct proxy_config *c)
+static const char *what_is_wrong(const struct proxy_config *c)
 {
 	char     host[NET_HOST_MAX];
 	uint16_t port;
 	bool     is_address;
 
-	return ends(c->upstream, sizeof c->upstream) &&
-	       (!c->upstream[0] || upstream_parse(c->upstream, host, &port, &is_address));
-}
-
-static const char *what_is_wrong(const struct proxy_config *c)
-{
 	if (!net_rules_are_sound(&c->allow) || !net_rules_are_sound(&c->ceiling) || !net_rules_are_sound(&c->deny))
 		return "its rules are malformed";
 	if (!ends(c->ca_cert, sizeof c->ca_cert) || !ends(c->ca_key, sizeof c->ca_key))
 		return "its CA is malformed";
-	if (!secrets_are_sound(c))
+	if (c->secrets > NET_SECRETS_MAX)
 		return "its secrets are malformed";
-	return upstream_is_sound(c) ? NULL : "its upstream is not HOST:PORT";
+	for (uint32_t i = 0; i < c->secrets; i++)
+		if (!secret_is_sound(&c->secret[i]))
+			return "its secrets are malformed";
+	if (!ends(c->upstream, sizeof c->upstream) || (c->upstream[0] && !upstream_parse(c->upstream, host, &port, &is_address)))
+		return "its upstream is not HOST:PORT";
+	return NULL;
 }
 
 const struct proxy_config *proxy_config_map(int fd, struct err *e)

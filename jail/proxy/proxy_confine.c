@@ -13,25 +13,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-/* --- rights and bounds of the process --- */
-
-static int drop_capabilities(struct err *e)
-{
-	struct __user_cap_header_struct head    = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct   none[2] = { 0 };
-
-	return syscall(SYS_capset, &head, none) < 0 ? err_sys(e, "capset") : 0;
-}
-
-static int set_bounds(struct err *e)
-{
-	static const struct rlimit none = { 0, 0 }, no_handler = { 1, 1 }; /* with 0 the kernel starts a crash handler behind a pipe, which reads secrets */
-
-	if ((setrlimit(RLIMIT_CORE, &no_handler) < 0 && errno != EPERM) || setrlimit(RLIMIT_NPROC, &none) < 0 || setrlimit(RLIMIT_MEMLOCK, &none) < 0)
-		return err_sys(e, "setrlimit");
-	return 0;
-}
-
 /* --- files --- */
 
 #define FS_ALL_1     ((1ull << 13) - 1) /* ABI 1 */
@@ -78,7 +59,7 @@ static int allow_read(int rules, const char *path)
 	return r;
 }
 
-static struct ruleset_attr handled(int abi, size_t *size)
+static struct ruleset_attr landlock_attr(int abi, size_t *size)
 {
 	struct ruleset_attr attr = { .handled_access_fs = FS_ALL_1 };
 
@@ -96,7 +77,7 @@ static int restrict_files(struct err *e)
 {
 	int                 abi = landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION), rules, r = 0;
 	size_t              size;
-	struct ruleset_attr attr = handled(abi, &size);
+	struct ruleset_attr attr = landlock_attr(abi, &size);
 
 	if (abi < 1)
 		return 0;
@@ -178,15 +159,6 @@ static const int allowed[] = {
 	SCMP_SYS(restart_syscall),
 };
 
-static int allow_all(scmp_filter_ctx filter)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < ARRAY_LEN(allowed); i++)
-		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
-	return r;
-}
-
 /* Calls that an argument allows: memory that is not executable, files that are only read, IPv4 and IPv6 sockets. */
 static int allow_some(scmp_filter_ctx filter)
 {
@@ -208,8 +180,10 @@ static int allow_some(scmp_filter_ctx filter)
 static int filter_calls(struct err *e)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int             r      = filter ? allow_all(filter) : -ENOMEM;
+	int             r      = filter ? 0 : -ENOMEM;
 
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(allowed); i++)
+		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
 	if (r == 0)
 		r = allow_some(filter);
 	if (r == 0)
@@ -222,9 +196,18 @@ static int filter_calls(struct err *e)
 
 int confine(struct err *e)
 {
+	struct __user_cap_header_struct head         = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct   no_rights[2] = { 0 };
+	static const struct rlimit      none         = { 0, 0 };
+	static const struct rlimit      no_handler   = { 1, 1 }; /* with 0 the kernel starts a crash handler behind a pipe, which reads secrets */
+
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_sys(e, "prctl");
-	if (drop_capabilities(e) < 0 || set_bounds(e) < 0 || restrict_files(e) < 0)
+	if (syscall(SYS_capset, &head, no_rights) < 0)
+		return err_sys(e, "capset");
+	if ((setrlimit(RLIMIT_CORE, &no_handler) < 0 && errno != EPERM) || setrlimit(RLIMIT_NPROC, &none) < 0 || setrlimit(RLIMIT_MEMLOCK, &none) < 0)
+		return err_sys(e, "setrlimit");
+	if (restrict_files(e) < 0)
 		return -1;
 	return filter_calls(e);
 }

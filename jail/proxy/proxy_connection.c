@@ -3,7 +3,6 @@
 
 #include "proxy.h"
 #include "refusal_text.h"
-#include "request_head.h"
 #include "socket_room.h"
 #include "socks.h"
 
@@ -105,7 +104,7 @@ void connection_name(struct connection *c, const char *host, uint16_t port, bool
 	c->port       = port;
 	c->is_address = is_address;
 	c->scheme     = scheme;
-	c->is_named   = true;
+	c->reached    = REACHED_NAME;
 	if (!report_line_begin(&c->line, c->run->report, c->host, port)) {
 		connection_end(c, true); /* the server's END is on its way */
 		return;
@@ -149,10 +148,24 @@ bool connection_has_line(struct connection *c)
 	return n >= HTTP_HEAD_MAX || (n > seen && memchr(buffer_at(&c->received) + seen, '\n', n - seen));
 }
 
+enum http_outcome connection_read_request(struct connection *c, struct request_head *head, enum tls_outcome *result)
+{
+	enum http_outcome outcome = HTTP_MORE;
+	const char       *why;
+
+	do {
+		if (connection_has_line(c))
+			outcome = request_head_parse(buffer_at(&c->received), buffer_left(&c->received), head, &why);
+		if (outcome == HTTP_MORE)
+			*result = connection_read(c, HTTP_HEAD_MAX);
+	} while (outcome == HTTP_MORE && *result == TLS_MOVED);
+	return outcome;
+}
+
 /* --- ends --- */
 
 /* Unread bytes would turn close() into a reset, and the program could lose what was written to it. */
-static void drain(struct connection *c)
+static void read_and_drop(struct connection *c)
 {
 	struct proxy    *proxy = connection_proxy(c);
 	size_t           moved;
@@ -166,9 +179,9 @@ static void drain(struct connection *c)
 
 void connection_drain(struct connection *c)
 {
-	c->on_client = drain;
+	c->on_client = read_and_drop;
 	c->wake      = NULL;
-	if (c->is_named)
+	if (c->reached >= REACHED_NAME)
 		report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
 	side_close(&c->run->loop, &c->server, false);
 	(void)side_finish(&c->client);
@@ -180,7 +193,7 @@ void connection_end(struct connection *c, bool is_reset)
 {
 	struct proxy *proxy = connection_proxy(c);
 
-	if (c->is_named)
+	if (c->reached >= REACHED_NAME)
 		report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
 	lookup_forget(c->dial.lookup);
 	c->dial.lookup = NULL;
@@ -198,6 +211,11 @@ void connection_end(struct connection *c, bool is_reset)
 	free(c);
 }
 
+void connection_reset(struct connection *c)
+{
+	connection_end(c, true);
+}
+
 void connection_start_over(struct connection *c)
 {
 	report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
@@ -206,7 +224,8 @@ void connection_start_over(struct connection *c)
 	free(c->exchange);
 	c->exchange       = NULL;
 	c->carry          = CARRY_UNKNOWN;
-	c->is_named       = c->is_dialed = c->is_confirmed = c->watches_server = false;
+	c->reached        = REACHED_NOTHING;
+	c->watches_server = false;
 	c->dial           = (struct dial){ 0 };
 	c->looked         = 0;
 }
@@ -248,7 +267,7 @@ static void send_refusal(struct connection *c, enum net_reason reason)
 
 	if (c->awaits_reply && c->down.passed == 0)
 		len = refusal_print(reason, c->host, c->port, text, sizeof text);
-	else if (c->via == VIA_SOCKS && !c->is_confirmed)
+	else if (c->via == VIA_SOCKS && c->reached < REACHED_CONFIRMED)
 		len = socks_print_refusal(reason, text);
 	else
 		len = 0;
@@ -259,9 +278,9 @@ static void send_refusal(struct connection *c, enum net_reason reason)
 		connection_end(c, true);
 }
 
-static void stop(struct connection *c, enum net_verdict verdict, enum net_reason reason)
+static void end_with_verdict(struct connection *c, enum net_verdict verdict, enum net_reason reason)
 {
-	if (c->is_named)
+	if (c->reached >= REACHED_NAME)
 		report_line_end(&c->line, verdict, reason);
 	else
 		report_refusal(c->run->report, "", c->port, reason);
@@ -273,10 +292,10 @@ static void stop(struct connection *c, enum net_verdict verdict, enum net_reason
 
 void connection_refuse(struct connection *c, enum net_reason reason)
 {
-	stop(c, NET_VERDICT_REFUSED, reason);
+	end_with_verdict(c, NET_VERDICT_REFUSED, reason);
 }
 
 void connection_fail(struct connection *c, enum net_reason reason)
 {
-	stop(c, NET_VERDICT_FAILED, reason);
+	end_with_verdict(c, NET_VERDICT_FAILED, reason);
 }

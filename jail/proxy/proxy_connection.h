@@ -17,9 +17,16 @@
 #include "flow.h"
 #include "permission.h"
 #include "report_line.h"
+#include "request_head.h"
 #include "side.h"
 
 enum via { VIA_ADDRESS, VIA_CONNECT, VIA_SOCKS, VIA_REQUEST };
+enum reached { /* each has all before it */
+	REACHED_NOTHING,
+	REACHED_NAME,      /* the report line is open */
+	REACHED_SERVER,    /* dialed */
+	REACHED_CONFIRMED, /* the program has the reply to CONNECT or SOCKS5 */
+};
 enum carry {
 	CARRY_UNKNOWN,
 	CARRY_TUNNEL,
@@ -38,7 +45,7 @@ struct connection {
 	void (*wake)(struct connection *c);      /* the run's rate allows more bytes again; NULL: nothing is carried */
 	enum via           via;
 	enum carry         carry;
-	bool               is_named, is_dialed, is_confirmed;
+	enum reached       reached;
 	bool               is_half_closed; /* the program has shut down its sending side, or is gone */
 	bool               watches_server; /* between two requests: its end of the connection may end, too */
 	bool               awaits_reply; /* the program speaks HTTP, so a refusal can be an HTTP reply */
@@ -75,6 +82,9 @@ enum tls_outcome connection_read(struct connection *c, size_t max);
  */
 bool             connection_has_line(struct connection *c);
 
+/* Reads the head of a request into received. MORE: *result has why no more bytes are there. head is large. */
+enum http_outcome connection_read_request(struct connection *c, struct request_head *head, enum tls_outcome *result);
+
 /* Ends with the verdict REFUSED and this reason. The program gets an HTTP or SOCKS5 reply where it can, otherwise a reset. */
 void connection_refuse(struct connection *c, enum net_reason reason);
 /* The same with the verdict FAILED: the rules allowed it, but it did not succeed. */
@@ -85,6 +95,9 @@ void connection_drain(struct connection *c);
 void connection_start_over(struct connection *c);
 /* Closes both sides and frees c. is_reset: with RST, so that neither peer takes what it has for complete. */
 void connection_end(struct connection *c, bool is_reset);
+
+/* As on_server: a server may stop waiting for a silent client. */
+void connection_reset(struct connection *c);
 
 struct proxy *connection_proxy(const struct connection *c);
 void          connection_want(struct connection *c, uint32_t client, uint32_t server);

@@ -20,7 +20,7 @@ _Static_assert((int)FLOW_ROOM >= (int)REPLY_ROOM, "a filter has room for a reply
 
 /* --- bytes that are held back --- */
 
-static void hold(struct connection *c)
+static void set_held_deadline(struct connection *c)
 {
 	struct deadlines *all = &connection_proxy(c)->deadlines;
 
@@ -39,7 +39,7 @@ static void on_held(void *owner)
 	if (f->is_ended || f->is_closed)
 		return;
 	if (!f->wait || buffer_left(&f->out) || buffer_left(&f->in) || (f->out.room < FLOW_ROOM && !buffer_make(&f->out, FLOW_ROOM))) {
-		hold(c);
+		set_held_deadline(c);
 		return;
 	}
 	f->out.len = reply_flush(&c->exchange->reply, f->out.at);
@@ -65,17 +65,6 @@ static bool pass_body(void *owner, struct flow *f)
 
 /* --- the reply, down --- */
 
-/* The server agreed to the upgrade: from now on all bytes of the program go up. */
-static void open_up(struct connection *c)
-{
-	struct buffer early = c->up.in;
-
-	c->up.in = (struct buffer){ 0 };
-	flow_done(&connection_proxy(c)->pipes, &c->up);
-	flow_init(&c->up, &c->client, &c->server, false);
-	flow_put(&c->up, &early);
-}
-
 static bool is_tunnel(const struct connection *c)
 {
 	return !c->up.filter;
@@ -94,12 +83,17 @@ static bool pass_reply(void *owner, struct flow *f)
 	f->out.len = made;
 	f->is_ended |= r->is_done;
 	if (r->has_switched && !is_tunnel(c)) {
+		struct buffer early = c->up.in; /* the server agreed to the upgrade: from now on all bytes of the program go up */
+
 		f->keeps_receiver_open = false;
-		open_up(c);
+		c->up.in               = (struct buffer){ 0 };
+		flow_done(&connection_proxy(c)->pipes, &c->up);
+		flow_init(&c->up, &c->client, &c->server, false);
+		flow_put(&c->up, &early);
 	}
 	if (!f->is_ended && buffer_left(&f->in) == 0 && reply_is_opaque(r, &f->left))
 		f->filter = NULL;
-	hold(c);
+	set_held_deadline(c);
 	return true;
 }
 
@@ -126,18 +120,8 @@ static void server_failed(struct connection *c)
 	connection_end(c, true); /* a reset shows the program that the reply is incomplete */
 }
 
-static void bad_reply(struct connection *c)
-{
-	if (c->down.passed == 0) {
-		connection_fail(c, NET_REASON_BAD_REPLY);
-		return;
-	}
-	report_line_end(&c->line, NET_VERDICT_FAILED, NET_REASON_BAD_REPLY);
-	connection_end(c, true);
-}
-
 /* False: the connection has ended. A failed write of the body does not end it: a server may reply, and close, before it has read the body. */
-static bool pump(struct connection *c, struct flow *f)
+static bool exchange_pump(struct connection *c, struct flow *f)
 {
 	enum net_reason reason;
 
@@ -149,13 +133,21 @@ static bool pump(struct connection *c, struct flow *f)
 		connection_refuse(c, reason);
 		return false;
 	case FLOW_BAD:
-		if (f->is_down)
-			bad_reply(c);
-		else
+		if (!f->is_down) {
 			connection_refuse(c, NET_REASON_BAD_REQUEST);
+		} else if (c->down.passed == 0) {
+			connection_fail(c, NET_REASON_BAD_REPLY);
+		} else {
+			report_line_end(&c->line, NET_VERDICT_FAILED, NET_REASON_BAD_REPLY);
+			connection_end(c, true);
+		}
 		return false;
 	case FLOW_BROKEN:
 		break;
+	}
+	if (!c->exchange) {
+		connection_end(c, true); /* a reset shows the other side that it was cut off */
+		return false;
 	}
 	if (f == &c->up && f->failed == &c->server && !is_tunnel(c)) {
 		f->is_closed = true;
@@ -182,6 +174,8 @@ static void go_on(struct connection *c)
 		connection_deadline(c, DEADLINE_IDLE);
 	if (!c->down.is_closed || (is_tunnel(c) && !c->up.is_closed))
 		flow_want(c, &c->up, &c->down);
+	else if (!c->exchange)
+		connection_end(c, false);
 	else if (may_go_on(c))
 		next_request(c);
 	else if (c->up.failed && c->down.passed == 0)
@@ -201,13 +195,13 @@ static void pump_down(struct connection *c)
 {
 	int before = opened(c);
 
-	if (pump(c, &c->down) && (opened(c) == before || pump(c, &c->up)))
+	if (exchange_pump(c, &c->down) && (opened(c) == before || exchange_pump(c, &c->up)))
 		go_on(c);
 }
 
-static void ready(struct connection *c, const struct side *side)
+static void side_ready(struct connection *c, const struct side *side)
 {
-	if (flow_waits_for(&c->up, side) && !pump(c, &c->up))
+	if (flow_waits_for(&c->up, side) && !exchange_pump(c, &c->up))
 		return;
 	if (flow_waits_for(&c->down, side))
 		pump_down(c);
@@ -218,18 +212,30 @@ static void ready(struct connection *c, const struct side *side)
 static void on_client(struct connection *c)
 {
 	connection_note_half_close(c);
-	ready(c, &c->client);
+	side_ready(c, &c->client);
 }
 
 static void on_server(struct connection *c)
 {
-	ready(c, &c->server);
+	side_ready(c, &c->server);
 }
 
-static void wake(struct connection *c)
+static void pump_both(struct connection *c)
 {
-	if (pump(c, &c->up))
+	if (exchange_pump(c, &c->up))
 		pump_down(c);
+}
+
+void tunnel_begin(struct connection *c)
+{
+	c->on_client = on_client;
+	c->on_server = on_server;
+	c->wake      = pump_both;
+	report_line_out(&c->line, buffer_left(&c->received));
+	run_spend(c->run, buffer_left(&c->received));
+	flow_put(&c->up, &c->received);
+	connection_deadline(c, DEADLINE_IDLE);
+	pump_both(c);
 }
 
 /* --- the request --- */
@@ -249,16 +255,6 @@ static bool has_secrets(const struct connection *c)
 	return c->carry == CARRY_INSIDE && secret_is_for(connection_proxy(c)->config, c->host, c->port);
 }
 
-static void set_secrets(struct connection *c, struct request_edit *edit, struct request_set set[NET_SECRETS_MAX])
-{
-	if (!has_secrets(c))
-		return;
-	edit->set         = set;
-	edit->sets        = secret_headers(connection_proxy(c)->config, c->host, c->port, set);
-	edit->plain_reply = true;
-	report_line_secret(&c->line);
-}
-
 /* ret has room for the longest head and all headers of secrets. False: no memory. */
 static bool write_head(struct connection *c, const struct request_head *head, struct buffer *ret)
 {
@@ -268,7 +264,12 @@ static bool write_head(struct connection *c, const struct request_head *head, st
 	struct request_edit edit   = { .authority = authority, .is_judged = permission_reads(&c->run->policy, &target) };
 
 	print_authority(c, authority);
-	set_secrets(c, &edit, set);
+	if (has_secrets(c)) {
+		edit.set         = set;
+		edit.sets        = secret_headers(connection_proxy(c)->config, c->host, c->port, set);
+		edit.plain_reply = true;
+		report_line_secret(&c->line);
+	}
 	if (!buffer_make(ret,
 			 HTTP_HEAD_MAX + NET_HOST_MAX + 1024 + edit.sets * (NET_SECRET_HEADER_MAX + NET_SECRET_VALUE_MAX)))
 		return false;
@@ -276,7 +277,7 @@ static bool write_head(struct connection *c, const struct request_head *head, st
 	return ret->len > 0;
 }
 
-static enum net_reason judge(const struct connection *c, const struct request_head *head)
+static enum net_reason judge_request(const struct connection *c, const struct request_head *head)
 {
 	struct net_target target = { c->host, c->port, c->scheme };
 	enum net_reason   reason;
@@ -324,9 +325,9 @@ static void send_request(struct connection *c, const struct request_head *head)
 	c->watches_server = false;
 	c->on_client      = on_client;
 	c->on_server      = on_server;
-	c->wake           = wake;
+	c->wake           = pump_both;
 	connection_deadline(c, x->is_again ? DEADLINE_IDLE : DEADLINE_DIAL);
-	wake(c);
+	pump_both(c);
 }
 
 /* --- one request after the other --- */
@@ -382,7 +383,7 @@ static bool is_to_other(const struct connection *c, const struct request_head *h
 	       (strcmp(head->host, c->host) != 0 || (head->port ? head->port : 80) != c->port);
 }
 
-static void take_request(struct connection *c, const struct request_head *head)
+static void handle_request(struct connection *c, const struct request_head *head)
 {
 	enum net_reason reason;
 
@@ -391,7 +392,7 @@ static void take_request(struct connection *c, const struct request_head *head)
 		proxy_port_again(c);
 		return;
 	}
-	reason = judge(c, head);
+	reason = judge_request(c, head);
 	if (reason == NET_REASON_NONE && c->exchange->is_again && !server_waits(c))
 		connection_end(c, false); /* as if the server had closed it a moment ago: programs try again */
 	else if (reason == NET_REASON_NONE)
@@ -400,51 +401,31 @@ static void take_request(struct connection *c, const struct request_head *head)
 		connection_refuse(c, reason);
 }
 
-/* A request that has begun has little time for its end; until it begins, an idle connection costs no buffer. */
-static void await_rest(struct connection *c)
-{
-	if (buffer_left(&c->received) == 0)
-		buffer_free(&c->received);
-	else if (c->deadline.kind != DEADLINE_REQUEST)
-		connection_deadline(c, DEADLINE_REQUEST);
-}
-
 static void read_request(struct connection *c)
 {
 	struct request_head head;
-	const char         *why;
 	enum tls_outcome    result;
 
-	do {
-		enum http_outcome outcome = HTTP_MORE;
-
-		if (connection_has_line(c))
-			outcome = request_head_parse(buffer_at(&c->received), buffer_left(&c->received), &head, &why);
-		switch (outcome) {
-		case HTTP_DONE:
-			take_request(c, &head);
-			return;
-		case HTTP_BAD:
-			connection_refuse(c, NET_REASON_BAD_REQUEST);
-			return;
-		case HTTP_MORE:
-			break;
-		}
-		result = connection_read(c, HTTP_HEAD_MAX);
-	} while (result == TLS_MOVED);
+	switch (connection_read_request(c, &head, &result)) {
+	case HTTP_DONE:
+		handle_request(c, &head);
+		return;
+	case HTTP_BAD:
+		connection_refuse(c, NET_REASON_BAD_REQUEST);
+		return;
+	case HTTP_MORE:
+		break;
+	}
 	if (result == TLS_FAILED && c->client.tls && !tls_end_is_ready(c->client.tls))
 		connection_fail(c, NET_REASON_PROGRAM_TLS);
 	else if (result == TLS_END && buffer_left(&c->received) == 0)
 		connection_end(c, false);
 	else if (result == TLS_END || result == TLS_FAILED)
 		connection_refuse(c, NET_REASON_BAD_REQUEST);
-	else
-		await_rest(c);
-}
-
-static void on_server_gone(struct connection *c)
-{
-	connection_end(c, true);
+	else if (buffer_left(&c->received) == 0)
+		buffer_free(&c->received); /* until a request begins, an idle connection costs no buffer */
+	else if (c->deadline.kind != DEADLINE_REQUEST)
+		connection_deadline(c, DEADLINE_REQUEST); /* one that has begun has little time for its end */
 }
 
 /* --- TLS that ends here --- */
@@ -472,7 +453,7 @@ void exchange_begin(struct connection *c)
 	c->awaits_reply = true;
 	c->looked       = 0;
 	c->on_client    = read_request;
-	c->on_server    = on_server_gone;
+	c->on_server    = connection_reset;
 	connection_deadline(c, DEADLINE_REQUEST);
 	read_request(c);
 }

@@ -11,3 +11,5 @@
 struct connection;
 
 void exchange_begin(struct connection *c);
+/* Bytes of any protocol. */
+void tunnel_begin(struct connection *c);

@@ -11,7 +11,7 @@
 /* --- HTTP and SOCKS --- */
 
 /* An address from the run's name table stands for its name: a program may resolve the name before it asks the proxy. */
-static void name(struct connection *c, const char *host, uint16_t port, bool is_address, enum net_scheme scheme)
+static void name_host(struct connection *c, const char *host, uint16_t port, bool is_address, enum net_scheme scheme)
 {
 	struct in_addr four;
 	const char    *meant = NULL;
@@ -35,16 +35,16 @@ static void cut_short(struct connection *c)
 
 /* --- HTTP --- */
 
-static void take_request(struct connection *c, const struct request_head *head)
+static void handle_first_request(struct connection *c, const struct request_head *head)
 {
 	if (head->form == REQUEST_AUTHORITY && head->port) {
 		c->via = VIA_CONNECT;
 		buffer_take(&c->received, head->len);
-		name(c, head->host, head->port, head->is_address, NET_SCHEME_ANY);
+		name_host(c, head->host, head->port, head->is_address, NET_SCHEME_ANY);
 	} else if (head->form == REQUEST_ABSOLUTE && head->scheme == NET_SCHEME_HTTP) {
 		c->via   = VIA_REQUEST;
 		c->carry = CARRY_REQUEST;
-		name(c, head->host, head->port ? head->port : 80, head->is_address, NET_SCHEME_HTTP);
+		name_host(c, head->host, head->port ? head->port : 80, head->is_address, NET_SCHEME_HTTP);
 	} else {
 		connection_refuse(c, NET_REASON_BAD_REQUEST);
 	}
@@ -53,26 +53,19 @@ static void take_request(struct connection *c, const struct request_head *head)
 static void read_http(struct connection *c)
 {
 	struct request_head head;
-	const char         *why;
 	enum tls_outcome    result;
 
 	c->awaits_reply = true;
-	do {
-		enum http_outcome outcome = HTTP_MORE;
-
-		if (connection_has_line(c))
-			outcome = request_head_parse(buffer_at(&c->received), buffer_left(&c->received), &head, &why);
-
-		if (outcome == HTTP_DONE) {
-			take_request(c, &head);
-			return;
-		}
-		if (outcome == HTTP_BAD) {
-			connection_refuse(c, NET_REASON_BAD_REQUEST);
-			return;
-		}
-		result = connection_read(c, HTTP_HEAD_MAX);
-	} while (result == TLS_MOVED);
+	switch (connection_read_request(c, &head, &result)) {
+	case HTTP_DONE:
+		handle_first_request(c, &head);
+		return;
+	case HTTP_BAD:
+		connection_refuse(c, NET_REASON_BAD_REQUEST);
+		return;
+	case HTTP_MORE:
+		break;
+	}
 	if (result == TLS_END || result == TLS_FAILED)
 		cut_short(c);
 }
@@ -96,7 +89,7 @@ static void write_or_end(struct connection *c, const char *text, size_t len, voi
 		connection_end(c, true);
 }
 
-static void take_socks(struct connection *c, const struct socks_request *r)
+static void handle_socks_request(struct connection *c, const struct socks_request *r)
 {
 	char host[NET_HOST_MAX];
 	bool is_address;
@@ -107,7 +100,7 @@ static void take_socks(struct connection *c, const struct socks_request *r)
 	else if (!net_host_canonical(r->host, r->host_len, host, &is_address))
 		connection_refuse(c, NET_REASON_BAD_NAME);
 	else
-		name(c, host, r->port, is_address, NET_SCHEME_ANY);
+		name_host(c, host, r->port, is_address, NET_SCHEME_ANY);
 }
 
 static void read_socks_request(struct connection *c)
@@ -121,7 +114,7 @@ static void read_socks_request(struct connection *c)
 			socks_request_parse((const uint8_t *)buffer_at(&c->received), buffer_left(&c->received), &r);
 
 		if (outcome == SOCKS_DONE) {
-			take_socks(c, &r);
+			handle_socks_request(c, &r);
 			return;
 		}
 		if (outcome == SOCKS_BAD) {
@@ -134,7 +127,7 @@ static void read_socks_request(struct connection *c)
 		cut_short(c);
 }
 
-static void read_greeting(struct connection *c)
+static void read_socks_methods(struct connection *c)
 {
 	static const char no_password[] = { SOCKS_VERSION, 0 };
 	size_t            len;
@@ -173,7 +166,7 @@ static void read_first(struct connection *c)
 		return;
 	if (*buffer_at(&c->received) == SOCKS_VERSION) {
 		c->via       = VIA_SOCKS;
-		c->on_client = read_greeting;
+		c->on_client = read_socks_methods;
 	} else {
 		c->via       = VIA_CONNECT;
 		c->on_client = read_http;
@@ -191,7 +184,7 @@ void proxy_port_begin(struct connection *c)
 
 static void on_confirmed(struct connection *c)
 {
-	c->is_confirmed = true;
+	c->reached      = REACHED_CONFIRMED;
 	c->awaits_reply = false;
 	connection_next(c);
 }

@@ -68,14 +68,6 @@ static int open_loop(struct run *run, struct err *e)
 	return loop_add(&run->proxy->loop, &run->events, e);
 }
 
-static void close_loop(struct run *run)
-{
-	loop_timer_clear(&run->proxy->loop, &run->rested);
-	if (run->loop.fd >= 0)
-		loop_remove(&run->proxy->loop, &run->events);
-	loop_close(&run->loop);
-}
-
 /* --- bounds --- */
 
 /* wake() may end its own connection, but no other one: next stays valid. */
@@ -95,16 +87,7 @@ static void wake_all(void *owner)
 
 /* --- listeners --- */
 
-static void refuse(struct run *run, int fd, uint32_t address, uint16_t port, enum net_reason reason)
-{
-	const char *name = port ? name_table_name(&run->names, address) : NULL;
-	struct side lost = { .source = { .fd = fd } };
-
-	report_refusal(run->report, name ? name : "", port, reason);
-	side_close(&run->loop, &lost, true);
-}
-
-static void take(struct run *run, int fd, uint16_t port)
+static void run_accept(struct run *run, int fd, uint16_t port)
 {
 	struct sockaddr_in meant  = { 0 };
 	socklen_t          len    = sizeof meant;
@@ -113,10 +96,15 @@ static void take(struct run *run, int fd, uint16_t port)
 
 	(void)getsockname(fd, (struct sockaddr *)&meant, &len);
 	address = ntohl(meant.sin_addr.s_addr);
-	if (reason != NET_REASON_NONE)
-		refuse(run, fd, address, port, reason);
-	else
+	if (reason != NET_REASON_NONE) {
+		const char *name = port ? name_table_name(&run->names, address) : NULL;
+		struct side lost = { .source = { .fd = fd } };
+
+		report_refusal(run->report, name ? name : "", port, reason);
+		side_close(&run->loop, &lost, true);
+	} else {
 		course_begin(run, fd, address, port);
+	}
 }
 
 static void accept_again(void *owner)
@@ -132,23 +120,18 @@ static void accept_again(void *owner)
 	}
 }
 
-/* accept4() fails for want of descriptors or memory: epoll would report the waiting connection again and again, and slow down all runs. */
-static void pause_listener(struct listener *l)
-{
-	struct run *run = l->run;
-
-	l->is_paused = true;
-	loop_want(&run->loop, &l->source, 0);
-	if (!run->accept_again.set)
-		loop_timer_set(&run->proxy->loop, &run->accept_again, PAUSE_MS);
-}
-
 static int accept_one(struct listener *l)
 {
-	int fd = accept4(l->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct run *run = l->run;
+	int         fd  = accept4(l->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
-		pause_listener(l);
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+		/* epoll would report the waiting connection again and again, and slow down all runs. */
+		l->is_paused = true;
+		loop_want(&run->loop, &l->source, 0);
+		if (!run->accept_again.set)
+			loop_timer_set(&run->proxy->loop, &run->accept_again, PAUSE_MS);
+	}
 	return fd;
 }
 
@@ -158,7 +141,7 @@ static void on_connect(void *owner)
 	int              fd;
 
 	for (int turn = 0; turn < ACCEPT_TURNS && (fd = accept_one(l)) >= 0; turn++)
-		take(l->run, fd, l->port);
+		run_accept(l->run, fd, l->port);
 }
 
 static void on_dns_connect(void *owner)
@@ -175,16 +158,6 @@ static void on_dns_question(void *owner)
 	struct listener *l = owner;
 
 	dns_service_read(l->run, l->source.fd);
-}
-
-static void close_listeners(struct run *run)
-{
-	loop_timer_clear(&run->proxy->loop, &run->accept_again);
-	for (size_t i = 0; i < NET_LISTEN_MAX; i++) {
-		if (run->listener[i].source.fd >= 0)
-			loop_remove(&run->loop, &run->listener[i].source);
-		fd_closep(&run->listener[i].source.fd);
-	}
 }
 
 static void listen_at(struct run *run, size_t i, int fd, uint16_t port)
@@ -224,11 +197,6 @@ static void on_channel(void *owner)
 
 /* --- beginning and end --- */
 
-static bool rules_are_sound(const struct net_rules *rules, size_t len)
-{
-	return len >= sizeof rules->n && rules->n <= NET_RULES_MAX && len == net_rules_size(rules) && net_rules_are_sound(rules);
-}
-
 /* The file is only as long as its number of rules needs. */
 static const struct net_rules *map_rules(int fd, struct err *e)
 {
@@ -241,7 +209,7 @@ static const struct net_rules *map_rules(int fd, struct err *e)
 	}
 	if (len)
 		rules = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
-	if (rules != MAP_FAILED && rules_are_sound(rules, len))
+	if (rules != MAP_FAILED && len >= sizeof rules->n && rules->n <= NET_RULES_MAX && len == net_rules_size(rules) && net_rules_are_sound(rules))
 		return rules;
 	if (rules != MAP_FAILED)
 		munmap(rules, len);
@@ -263,7 +231,7 @@ static struct net_report *map_report(int fd, struct err *e)
 	return report;
 }
 
-static int set_up(struct run *run, const struct proxy_message *m, int fds[3], struct err *e)
+static int run_set_up(struct run *run, const struct proxy_message *m, int fds[3], struct err *e)
 {
 	run->policy = (struct policy){ run->proxy->config, map_rules(fds[1], e) };
 	if (!run->policy.rules)
@@ -288,7 +256,7 @@ static int set_up(struct run *run, const struct proxy_message *m, int fds[3], st
 	return 0;
 }
 
-static struct run *make(struct proxy *proxy, uint64_t number, struct err *e)
+static struct run *run_create(struct proxy *proxy, uint64_t number, struct err *e)
 {
 	struct run *run = calloc(1, sizeof *run);
 
@@ -308,8 +276,8 @@ static struct run *make(struct proxy *proxy, uint64_t number, struct err *e)
 
 int run_begin(struct proxy *proxy, const struct proxy_message *message, int fds[3], struct err *e)
 {
-	struct run *run = run_may_begin(proxy, message, e) == 0 ? make(proxy, message->run, e) : NULL;
-	int         r   = run ? set_up(run, message, fds, e) : -1;
+	struct run *run = run_may_begin(proxy, message, e) == 0 ? run_create(proxy, message->run, e) : NULL;
+	int         r   = run ? run_set_up(run, message, fds, e) : -1;
 
 	packet_drop(fds, 3);
 	if (run && r < 0)
@@ -319,7 +287,12 @@ int run_begin(struct proxy *proxy, const struct proxy_message *message, int fds[
 
 void run_end(struct run *run)
 {
-	close_listeners(run);
+	loop_timer_clear(&run->proxy->loop, &run->accept_again);
+	for (size_t i = 0; i < NET_LISTEN_MAX; i++) {
+		if (run->listener[i].source.fd >= 0)
+			loop_remove(&run->loop, &run->listener[i].source);
+		fd_closep(&run->listener[i].source.fd);
+	}
 	if (run->channel.fd >= 0)
 		loop_remove(&run->loop, &run->channel);
 	fd_closep(&run->channel.fd);
@@ -329,7 +302,10 @@ void run_end(struct run *run)
 	dns_service_done(run);
 	byte_rate_done(&run->rate);
 	name_table_free(&run->names);
-	close_loop(run);
+	loop_timer_clear(&run->proxy->loop, &run->rested);
+	if (run->loop.fd >= 0)
+		loop_remove(&run->proxy->loop, &run->events);
+	loop_close(&run->loop);
 	if (run->policy.rules)
 		munmap((void *)(uintptr_t)run->policy.rules, net_rules_size(run->policy.rules));
 	if (run->report)

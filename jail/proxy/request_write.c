@@ -11,7 +11,7 @@ struct out {
 	bool   is_short;
 };
 
-static void put(struct out *o, const char *bytes, size_t len)
+static void put_bytes(struct out *o, const char *bytes, size_t len)
 {
 	if (len > o->left) {
 		o->is_short = true;
@@ -26,12 +26,12 @@ static void put(struct out *o, const char *bytes, size_t len)
 
 static void put_text(struct out *o, const char *text)
 {
-	put(o, text, strlen(text));
+	put_bytes(o, text, strlen(text));
 }
 
 static void put_span(struct out *o, struct span s)
 {
-	put(o, s.at, s.len);
+	put_bytes(o, s.at, s.len);
 }
 
 static void put_header(struct out *o, const char *name, const char *value)
@@ -146,21 +146,17 @@ static bool is_credential(const struct request_header *header)
 	return has_one_of(header->name, words) && !has_one_of(header->name, others);
 }
 
-static bool is_left_out(const struct request_head *h, const struct request_edit *edit, const struct request_header *header)
-{
-	for (size_t i = 0; i < edit->sets; i++)
-		if (span_is_to_cgi(header->name, edit->set[i].name))
-			return true;
-	return is_ours(header->name) || is_framing_to_cgi(header->name) || is_nominated(h, header->name) || (edit->sets && is_credential(header)) ||
-	       (edit->plain_reply && changes_reply(header)) || (edit->is_judged && overrides_request(header->name));
-}
-
 static void put_headers(struct out *o, const struct request_head *h, const struct request_edit *edit)
 {
 	for (unsigned i = 0; i < h->headers; i++) {
 		const struct request_header *header = &h->header[i];
+		struct span                  name   = header->name;
+		bool is_left_out = is_ours(name) || is_framing_to_cgi(name) || is_nominated(h, name) || (edit->sets && is_credential(header)) ||
+				   (edit->plain_reply && changes_reply(header)) || (edit->is_judged && overrides_request(name));
 
-		if (is_left_out(h, edit, header))
+		for (size_t j = 0; j < edit->sets; j++)
+			is_left_out |= span_is_to_cgi(name, edit->set[j].name);
+		if (is_left_out)
 			continue;
 		put_span(o, header->name);
 		put_text(o, ": ");
@@ -171,47 +167,30 @@ static void put_headers(struct out *o, const struct request_head *h, const struc
 
 /* --- */
 
-static void put_first_line(struct out *o, const struct request_head *h)
-{
-	put_span(o, h->method_text);
-	put_text(o, " ");
-	put_span(o, h->path);
-	put_text(o, h->minor ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n");
-}
-
-static void put_framing(struct out *o, const struct request_head *h)
-{
-	char digits[24];
-
-	if (h->framing == REQUEST_CHUNKED)
-		put_header(o, "Transfer-Encoding", "chunked");
-	snprintf(digits, sizeof digits, "%llu", (unsigned long long)h->body_len);
-	if (h->has_length)
-		put_header(o, "Content-Length", digits);
-}
-
-/* Without a header, a connection of HTTP/1.1 stays. */
-static void put_hop(struct out *o, const struct request_head *h)
-{
-	if (h->upgrades)
-		put_text(o, "Connection: upgrade\r\nUpgrade: websocket\r\n");
-	else if (!h->keeps)
-		put_header(o, "Connection", "close");
-}
-
 size_t request_head_write(const struct request_head *h, const struct request_edit *edit, char *ret, size_t size)
 {
 	struct out o = { ret, size, false };
+	char       digits[24];
 
-	put_first_line(&o, h);
+	put_span(&o, h->method_text);
+	put_text(&o, " ");
+	put_span(&o, h->path);
+	put_text(&o, h->minor ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n");
 	put_header(&o, "Host", edit->authority);
 	put_headers(&o, h, edit);
 	if (edit->plain_reply)
 		put_header(&o, "Accept-Encoding", "identity");
 	for (size_t i = 0; i < edit->sets; i++)
 		put_header(&o, edit->set[i].name, edit->set[i].value);
-	put_framing(&o, h);
-	put_hop(&o, h);
+	if (h->framing == REQUEST_CHUNKED)
+		put_header(&o, "Transfer-Encoding", "chunked");
+	snprintf(digits, sizeof digits, "%llu", (unsigned long long)h->body_len);
+	if (h->has_length)
+		put_header(&o, "Content-Length", digits);
+	if (h->upgrades)
+		put_text(&o, "Connection: upgrade\r\nUpgrade: websocket\r\n");
+	else if (!h->keeps) /* without a header, a connection of HTTP/1.1 stays */
+		put_header(&o, "Connection", "close");
 	put_text(&o, "\r\n");
 	return o.is_short ? 0 : (size_t)(o.at - ret);
 }

@@ -22,7 +22,7 @@ static uint64_t descriptors_left(const struct proxy *proxy)
 	return used < proxy->descriptors ? proxy->descriptors - used : 0;
 }
 
-static int check(const struct field *field, const char *name, uint64_t value, struct err *e)
+static int check_range(const struct field *field, const char *name, uint64_t value, struct err *e)
 {
 	if (value >= field->min && value <= field->max)
 		return 0;
@@ -31,8 +31,8 @@ static int check(const struct field *field, const char *name, uint64_t value, st
 
 int run_may_begin(const struct proxy *proxy, const struct proxy_message *message, struct err *e)
 {
-	if (check(&limits_fields[LIMIT_net_connections], "net_connections", message->connections_max, e) < 0 ||
-	    check(&limits_fields[LIMIT_cpus], "cpus in thousandths", message->cpus, e) < 0)
+	if (check_range(&limits_fields[LIMIT_net_connections], "net_connections", message->connections_max, e) < 0 ||
+	    check_range(&limits_fields[LIMIT_cpus], "cpus in thousandths", message->cpus, e) < 0)
 		return -1;
 	if (descriptors_left(proxy) < FDS_OF_RUN + FDS_OF_ONE)
 		return err_set(e, ERR_LIMIT, "no descriptors are left for it (LimitNOFILE= of brigd.service, or ulimit -n)");

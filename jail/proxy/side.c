@@ -47,7 +47,7 @@ bool side_is_half_closed(const struct side *s)
 	return poll(&p, 1, 0) == 1;
 }
 
-static enum tls_outcome outcome(ssize_t n, enum tls_outcome otherwise, size_t *moved)
+static enum tls_outcome socket_outcome(ssize_t n, enum tls_outcome otherwise, size_t *moved)
 {
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? otherwise : TLS_FAILED;
@@ -57,13 +57,13 @@ static enum tls_outcome outcome(ssize_t n, enum tls_outcome otherwise, size_t *m
 
 enum tls_outcome side_read(struct side *s, void *buf, size_t size, size_t *moved)
 {
-	return s->tls ? tls_end_read(s->tls, buf, size, moved) : outcome(recv(s->source.fd, buf, size, 0), TLS_WANT_READ, moved);
+	return s->tls ? tls_end_read(s->tls, buf, size, moved) : socket_outcome(recv(s->source.fd, buf, size, 0), TLS_WANT_READ, moved);
 }
 
 enum tls_outcome side_write(struct side *s, const void *bytes, size_t len, size_t *moved)
 {
 	return s->tls ? tls_end_write(s->tls, bytes, len, moved)
-		      : outcome(send(s->source.fd, bytes, len, MSG_NOSIGNAL), TLS_WANT_WRITE, moved);
+		      : socket_outcome(send(s->source.fd, bytes, len, MSG_NOSIGNAL), TLS_WANT_WRITE, moved);
 }
 
 enum tls_outcome side_finish(struct side *s)

@@ -62,7 +62,7 @@ enum socks_outcome socks_request_parse(const uint8_t *bytes, size_t have, struct
 	return read_host(bytes, ret) ? SOCKS_DONE : SOCKS_BAD;
 }
 
-static size_t print(uint8_t code, char text[SOCKS_REPLY_MAX])
+static size_t print_reply(uint8_t code, char text[SOCKS_REPLY_MAX])
 {
 	const char reply[SOCKS_REPLY_MAX] = { SOCKS_VERSION, (char)code, 0, FOUR };
 
@@ -75,17 +75,17 @@ size_t socks_print_refusal(enum net_reason reason, char text[SOCKS_REPLY_MAX])
 	switch (reason) {
 	case NET_REASON_UNRESOLVED:
 	case NET_REASON_UNREACHABLE:
-		return print(REPLY_UNREACHABLE, text);
+		return print_reply(REPLY_UNREACHABLE, text);
 	case NET_REASON_NO_MEMORY:
 	case NET_REASON_TOO_SLOW:
 	case NET_REASON_BAD_REQUEST:
-		return print(REPLY_FAILURE, text);
+		return print_reply(REPLY_FAILURE, text);
 	default:
-		return print(REPLY_NOT_ALLOWED, text);
+		return print_reply(REPLY_NOT_ALLOWED, text);
 	}
 }
 
 size_t socks_print_success(char text[SOCKS_REPLY_MAX])
 {
-	return print(0, text);
+	return print_reply(0, text);
 }

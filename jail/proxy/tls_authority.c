@@ -65,17 +65,6 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
 	return find_protocol("http/1.1", in, in_len, out, out_len) || find_protocol("http/1.0", in, in_len, out, out_len) ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-static SSL_CTX *make_server(void)
-{
-	SSL_CTX *c = make_context(TLS_server_method());
-
-	if (!c)
-		return NULL;
-	SSL_CTX_set_num_tickets(c, 0);
-	SSL_CTX_set_alpn_select_cb(c, choose_protocol, NULL);
-	return c;
-}
-
 /* Files in which distributions keep all CA certificates: one is read whole, before confine(). */
 static bool load_trust(SSL_CTX *c)
 {
@@ -109,25 +98,22 @@ static int no_password(char *buf, int size, int is_write, void *context)
 	return -1;
 }
 
-static void read_issuer(const struct proxy_config *config, struct tls_issuer *ret)
+static const char *authority_set_up(struct tls_authority *a, const struct proxy_config *config)
 {
 	BIO *cert = BIO_new_mem_buf(config->ca_cert, -1), *key = BIO_new_mem_buf(config->ca_key, -1);
 
-	ret->cert = cert ? PEM_read_bio_X509(cert, NULL, no_password, NULL) : NULL;
-	ret->key  = key ? PEM_read_bio_PrivateKey(key, NULL, no_password, NULL) : NULL;
+	a->issuer.cert = cert ? PEM_read_bio_X509(cert, NULL, no_password, NULL) : NULL;
+	a->issuer.key  = key ? PEM_read_bio_PrivateKey(key, NULL, no_password, NULL) : NULL;
 	BIO_free(cert);
 	BIO_free(key);
-}
-
-static const char *set_up(struct tls_authority *a, const struct proxy_config *config)
-{
-	read_issuer(config, &a->issuer);
 	if (!a->issuer.cert || !a->issuer.key || X509_check_private_key(a->issuer.cert, a->issuer.key) != 1)
 		return "the CA of the configuration is of no use";
 	a->key    = tls_key_make();
-	a->server = make_server();
+	a->server = make_context(TLS_server_method());
 	if (!a->key || !a->server)
 		return "OpenSSL makes no server";
+	SSL_CTX_set_num_tickets(a->server, 0);
+	SSL_CTX_set_alpn_select_cb(a->server, choose_protocol, NULL);
 	a->client = make_client();
 	return a->client ? NULL : "the CA certificates of this host cannot be read";
 }
@@ -135,7 +121,7 @@ static const char *set_up(struct tls_authority *a, const struct proxy_config *co
 struct tls_authority *tls_authority_create(const struct proxy_config *config, struct err *e)
 {
 	struct tls_authority *a   = calloc(1, sizeof *a);
-	const char           *why = a ? set_up(a, config) : "no memory";
+	const char           *why = a ? authority_set_up(a, config) : "no memory";
 
 	ERR_clear_error();
 	if (!why)
@@ -161,19 +147,16 @@ void tls_authority_destroy(struct tls_authority *a)
 
 /* --- leaves --- */
 
-static bool is_fresh(const struct leaf *leaf, const char *host, time_t now)
-{
-	return leaf->cert && strcmp(leaf->host, host) == 0 && now >= leaf->made && now - leaf->made < TLS_LEAF_SECONDS / 2;
-}
-
 static X509 *find_leaf(struct tls_authority *a, const char *host)
 {
 	time_t       now = time(NULL);
 	struct leaf *leaf;
 
-	for (size_t i = 0; i < LEAVES_MAX; i++)
-		if (is_fresh(&a->leaf[i], host, now))
-			return a->leaf[i].cert;
+	for (size_t i = 0; i < LEAVES_MAX; i++) {
+		leaf = &a->leaf[i];
+		if (leaf->cert && strcmp(leaf->host, host) == 0 && now >= leaf->made && now - leaf->made < TLS_LEAF_SECONDS / 2)
+			return leaf->cert;
+	}
 	leaf = &a->leaf[a->next++ % LEAVES_MAX];
 	X509_free(leaf->cert);
 	leaf->cert = tls_cert_make_leaf(&a->issuer, a->key, host);
@@ -184,7 +167,7 @@ static X509 *find_leaf(struct tls_authority *a, const char *host)
 
 /* --- connections --- */
 
-static SSL *give(SSL *ssl, bool is_whole)
+static SSL *ssl_or_free(SSL *ssl, bool is_whole)
 {
 	ERR_clear_error();
 	if (is_whole)
@@ -200,10 +183,10 @@ SSL *tls_authority_serve(struct tls_authority *a, const char *host)
 
 	if (ssl)
 		SSL_set_accept_state(ssl);
-	return give(ssl, ssl && SSL_use_certificate(ssl, leaf) == 1 && SSL_use_PrivateKey(ssl, a->key) == 1);
+	return ssl_or_free(ssl, ssl && SSL_use_certificate(ssl, leaf) == 1 && SSL_use_PrivateKey(ssl, a->key) == 1);
 }
 
-static bool expect(SSL *ssl, const char *host)
+static bool expect_host(SSL *ssl, const char *host)
 {
 	unsigned char address[16];
 
@@ -219,5 +202,5 @@ SSL *tls_authority_dial(struct tls_authority *a, const char *host)
 
 	if (ssl)
 		SSL_set_connect_state(ssl);
-	return give(ssl, ssl && expect(ssl, host));
+	return ssl_or_free(ssl, ssl && expect_host(ssl, host));
 }

@@ -44,14 +44,6 @@ static GENERAL_NAME *general_name(int kind, const void *bytes, size_t len)
 	return name;
 }
 
-static GENERAL_NAME *host_name(const char *host)
-{
-	unsigned char bytes[16];
-	size_t        len = address_of(host, bytes);
-
-	return len ? general_name(GEN_IPADD, bytes, len) : general_name(GEN_DNS, host, strlen(host));
-}
-
 /* --- what a CA can sign --- */
 
 static bool add_subtree(STACK_OF(GENERAL_SUBTREE) * *list, int kind, const void *bytes, size_t len)
@@ -70,29 +62,21 @@ static bool add_subtree(STACK_OF(GENERAL_SUBTREE) * *list, int kind, const void 
 	return false;
 }
 
-/* An address with a full mask: exactly this one. */
-static bool permit_address(NAME_CONSTRAINTS *limits, const unsigned char *bytes, size_t len)
-{
-	unsigned char both[32];
-
-	memcpy(both, bytes, len);
-	memset(both + len, 0xff, len);
-	return add_subtree(&limits->permittedSubtrees, GEN_IPADD, both, 2 * len);
-}
-
 struct kinds {
 	bool name, every_name, four, six;
 };
 
 static bool permit(NAME_CONSTRAINTS *limits, const char *host, struct kinds *seen)
 {
-	unsigned char bytes[16];
+	unsigned char bytes[32];
 	size_t        len = address_of(host, bytes);
 
 	seen->four |= len == 4;
 	seen->six |= len == 16;
-	if (len)
-		return permit_address(limits, bytes, len);
+	if (len) { /* an address with a full mask: exactly this one */
+		memset(bytes + len, 0xff, len);
+		return add_subtree(&limits->permittedSubtrees, GEN_IPADD, bytes, 2 * len);
+	}
 	seen->name = true;
 	if (strcmp(host, "*") == 0) {
 		seen->every_name = true;
@@ -100,13 +84,6 @@ static bool permit(NAME_CONSTRAINTS *limits, const char *host, struct kinds *see
 	}
 	host += strncmp(host, "*.", 2) == 0 ? 2 : 0;
 	return add_subtree(&limits->permittedSubtrees, GEN_DNS, host, strlen(host));
-}
-
-static void forget_names(NAME_CONSTRAINTS *limits)
-{
-	for (int i = sk_GENERAL_SUBTREE_num(limits->permittedSubtrees) - 1; i >= 0; i--)
-		if (sk_GENERAL_SUBTREE_value(limits->permittedSubtrees, i)->base->type == GEN_DNS)
-			GENERAL_SUBTREE_free(sk_GENERAL_SUBTREE_delete(limits->permittedSubtrees, i));
 }
 
 /* Permitted subtrees limit only names of their own kind: a kind that has none is excluded as a whole. */
@@ -127,8 +104,9 @@ static bool add_limits(X509 *cert, char *const *hosts, int n)
 
 	for (int i = 0; done && i < n; i++)
 		done = permit(limits, hosts[i], &seen);
-	if (done && seen.every_name)
-		forget_names(limits);
+	for (int i = done && seen.every_name ? sk_GENERAL_SUBTREE_num(limits->permittedSubtrees) : 0; i-- > 0;)
+		if (sk_GENERAL_SUBTREE_value(limits->permittedSubtrees, i)->base->type == GEN_DNS)
+			GENERAL_SUBTREE_free(sk_GENERAL_SUBTREE_delete(limits->permittedSubtrees, i));
 	if (done && sk_GENERAL_SUBTREE_num(limits->permittedSubtrees) == 0) {
 		sk_GENERAL_SUBTREE_free(limits->permittedSubtrees); /* an empty list is malformed */
 		limits->permittedSubtrees = NULL;
@@ -169,7 +147,7 @@ static X509 *begin_cert(EVP_PKEY *key, const char *name, long seconds)
 	return NULL;
 }
 
-static bool add(X509 *cert, X509 *issuer, int kind, const char *value)
+static bool add_extension(X509 *cert, X509 *issuer, int kind, const char *value)
 {
 	X509V3_CTX      context;
 	X509_EXTENSION *extension;
@@ -182,7 +160,7 @@ static bool add(X509 *cert, X509 *issuer, int kind, const char *value)
 	return done;
 }
 
-static X509 *sign(X509 *cert, bool is_whole, EVP_PKEY *key)
+static X509 *sign_cert(X509 *cert, bool is_whole, EVP_PKEY *key)
 {
 	if (is_whole && X509_sign(cert, key, EVP_sha256()) > 0)
 		return cert;
@@ -193,17 +171,19 @@ static X509 *sign(X509 *cert, bool is_whole, EVP_PKEY *key)
 X509 *tls_cert_make_ca(EVP_PKEY *key, char *const *hosts, int n)
 {
 	X509 *cert = begin_cert(key, "brig, a CA for single hosts", CA_SECONDS);
-	bool  done = cert && X509_set_issuer_name(cert, X509_get_subject_name(cert)) && add(cert, cert, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
-		    add(cert, cert, NID_key_usage, "critical,keyCertSign") && add(cert, cert, NID_ext_key_usage, "serverAuth") &&
-		    add(cert, cert, NID_subject_key_identifier, "hash") && add_limits(cert, hosts, n);
+	bool  done = cert && X509_set_issuer_name(cert, X509_get_subject_name(cert)) && add_extension(cert, cert, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+		    add_extension(cert, cert, NID_key_usage, "critical,keyCertSign") && add_extension(cert, cert, NID_ext_key_usage, "serverAuth") &&
+		    add_extension(cert, cert, NID_subject_key_identifier, "hash") && add_limits(cert, hosts, n);
 
-	return sign(cert, done, key);
+	return sign_cert(cert, done, key);
 }
 
 static bool add_host(X509 *cert, const char *host)
 {
 	GENERAL_NAMES *names = sk_GENERAL_NAME_new_null();
-	GENERAL_NAME  *name  = host_name(host);
+	unsigned char  bytes[16];
+	size_t         len   = address_of(host, bytes);
+	GENERAL_NAME  *name  = len ? general_name(GEN_IPADD, bytes, len) : general_name(GEN_DNS, host, strlen(host));
 	bool           done  = names && name && sk_GENERAL_NAME_push(names, name) > 0;
 
 	if (!done)
@@ -216,12 +196,12 @@ static bool add_host(X509 *cert, const char *host)
 X509 *tls_cert_make_leaf(const struct tls_issuer *issuer, EVP_PKEY *key, const char *host)
 {
 	X509 *cert = begin_cert(key, "brig, for one host", TLS_LEAF_SECONDS);
-	bool  done = cert && X509_set_issuer_name(cert, X509_get_subject_name(issuer->cert)) && add(cert, issuer->cert, NID_basic_constraints, "critical,CA:FALSE") &&
-		    add(cert, issuer->cert, NID_key_usage, "critical,digitalSignature") && add(cert, issuer->cert, NID_ext_key_usage, "serverAuth") &&
-		    add(cert, issuer->cert, NID_subject_key_identifier, "hash") && add(cert, issuer->cert, NID_authority_key_identifier, "keyid:always") &&
+	bool  done = cert && X509_set_issuer_name(cert, X509_get_subject_name(issuer->cert)) && add_extension(cert, issuer->cert, NID_basic_constraints, "critical,CA:FALSE") &&
+		    add_extension(cert, issuer->cert, NID_key_usage, "critical,digitalSignature") && add_extension(cert, issuer->cert, NID_ext_key_usage, "serverAuth") &&
+		    add_extension(cert, issuer->cert, NID_subject_key_identifier, "hash") && add_extension(cert, issuer->cert, NID_authority_key_identifier, "keyid:always") &&
 		    add_host(cert, host);
 
-	return sign(cert, done, issuer->key);
+	return sign_cert(cert, done, issuer->key);
 }
 
 /* --- --make-ca --- */
@@ -239,7 +219,7 @@ static int print_one(BIO *text, int out_fd, struct err *e)
 	return file_write_all(out_fd, bytes, (size_t)len) < 0 ? err_sys(e, "write") : 0;
 }
 
-static int print(const struct tls_issuer *ca, int out_fd, struct err *e)
+static int print_ca(const struct tls_issuer *ca, int out_fd, struct err *e)
 {
 	BIO *cert = BIO_new(BIO_s_mem()), *key = BIO_new(BIO_s_secmem());
 	int  done = -1;
@@ -259,7 +239,7 @@ int tls_make_ca(char *const *hosts, int n, int out_fd, struct err *e)
 	int               done = -1;
 
 	ca.cert = ca.key ? tls_cert_make_ca(ca.key, hosts, n) : NULL;
-	done    = print(&ca, out_fd, e);
+	done    = print_ca(&ca, out_fd, e);
 	X509_free(ca.cert);
 	EVP_PKEY_free(ca.key);
 	ERR_clear_error();

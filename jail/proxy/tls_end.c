@@ -22,27 +22,23 @@ struct tls_end {
 
 /* --- a BIO over the socket, which first gives the early bytes --- */
 
-static int read_early(struct tls_end *t, char *buf, size_t size)
-{
-	size_t n = buffer_left(&t->early) < size ? buffer_left(&t->early) : size;
-
-	memcpy(buf, buffer_at(&t->early), n);
-	buffer_take(&t->early, n);
-	if (buffer_left(&t->early) == 0)
-		buffer_free(&t->early);
-	return (int)n;
-}
-
 static int on_read(BIO *bio, char *buf, int size)
 {
 	struct tls_end *t = BIO_get_data(bio);
+	size_t          early = buffer_left(&t->early);
 	ssize_t         n;
 
 	BIO_clear_retry_flags(bio);
 	if (size <= 0)
 		return 0;
-	if (buffer_left(&t->early))
-		return read_early(t, buf, (size_t)size);
+	if (early) {
+		early = early < (size_t)size ? early : (size_t)size;
+		memcpy(buf, buffer_at(&t->early), early);
+		buffer_take(&t->early, early);
+		if (buffer_left(&t->early) == 0)
+			buffer_free(&t->early);
+		return (int)early;
+	}
 	n = recv(t->fd, buf, (size_t)size, 0);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		BIO_set_retry_read(bio);
@@ -88,7 +84,7 @@ static BIO *make_bio(struct tls_end *t)
 /* --- from the beginning to the end --- */
 
 /* Takes ownership of ssl. */
-static struct tls_end *begin(SSL *ssl, int fd)
+static struct tls_end *tls_end_create(SSL *ssl, int fd)
 {
 	struct tls_end *t   = ssl ? calloc(1, sizeof *t) : NULL;
 	BIO            *bio = t ? make_bio(t) : NULL;
@@ -109,7 +105,7 @@ static struct tls_end *begin(SSL *ssl, int fd)
 
 struct tls_end *tls_end_serve(struct tls_authority *a, int fd, const char *host, const void *early, size_t early_len)
 {
-	struct tls_end *t = begin(tls_authority_serve(a, host), fd);
+	struct tls_end *t = tls_end_create(tls_authority_serve(a, host), fd);
 
 	if (t && early_len && !buffer_make(&t->early, early_len)) {
 		tls_end_destroy(t);
@@ -124,7 +120,7 @@ struct tls_end *tls_end_serve(struct tls_authority *a, int fd, const char *host,
 
 struct tls_end *tls_end_dial(struct tls_authority *a, int fd, const char *host)
 {
-	return begin(tls_authority_dial(a, host), fd);
+	return tls_end_create(tls_authority_dial(a, host), fd);
 }
 
 void tls_end_destroy(struct tls_end *t)
@@ -139,15 +135,8 @@ void tls_end_destroy(struct tls_end *t)
 
 /* --- bytes --- */
 
-static enum tls_outcome failed(struct tls_end *t)
-{
-	t->has_failed   = true;
-	t->is_untrusted = !SSL_is_init_finished(t->ssl) && !SSL_is_server(t->ssl) && SSL_get_verify_result(t->ssl) != X509_V_OK;
-	return TLS_FAILED;
-}
-
 /* The outcome of an OpenSSL call that moved nothing. Empties the error queue: the next call would take an old error for its own. */
-static enum tls_outcome outcome(struct tls_end *t, int r, bool is_read)
+static enum tls_outcome ssl_outcome(struct tls_end *t, int r, bool is_read)
 {
 	int error = SSL_get_error(t->ssl, r);
 
@@ -161,8 +150,11 @@ static enum tls_outcome outcome(struct tls_end *t, int r, bool is_read)
 		t->is_over = true;
 		return TLS_END;
 	default:
-		if (!is_read || !t->is_at_end || !SSL_is_init_finished(t->ssl))
-			return failed(t);
+		if (!is_read || !t->is_at_end || !SSL_is_init_finished(t->ssl)) {
+				t->has_failed   = true;
+				t->is_untrusted = !SSL_is_init_finished(t->ssl) && !SSL_is_server(t->ssl) && SSL_get_verify_result(t->ssl) != X509_V_OK;
+				return TLS_FAILED;
+			}
 		t->is_over = t->is_cut = true;
 		return TLS_END;
 	}
@@ -176,7 +168,7 @@ enum tls_outcome tls_end_read(struct tls_end *t, void *buf, size_t size, size_t 
 		return t->has_failed ? TLS_FAILED : TLS_END;
 	ERR_clear_error();
 	r = SSL_read_ex(t->ssl, buf, size, moved);
-	return r > 0 ? TLS_MOVED : outcome(t, r, true);
+	return r > 0 ? TLS_MOVED : ssl_outcome(t, r, true);
 }
 
 enum tls_outcome tls_end_write(struct tls_end *t, const void *bytes, size_t len, size_t *moved)
@@ -191,7 +183,7 @@ enum tls_outcome tls_end_write(struct tls_end *t, const void *bytes, size_t len,
 		ERR_clear_error();
 		return TLS_FAILED;
 	}
-	return r > 0 ? TLS_MOVED : outcome(t, r, false);
+	return r > 0 ? TLS_MOVED : ssl_outcome(t, r, false);
 }
 
 /* Calls SSL_shutdown() once: a second call would wait for the peer's close_notify. */
@@ -204,7 +196,7 @@ enum tls_outcome tls_end_finish(struct tls_end *t)
 	ERR_clear_error();
 	r = SSL_shutdown(t->ssl);
 	if (r < 0)
-		return outcome(t, r, false);
+		return ssl_outcome(t, r, false);
 	t->is_finished = true;
 	return TLS_MOVED;
 }

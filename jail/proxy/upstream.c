@@ -42,19 +42,6 @@ void upstream_host(const struct connection *c, char host[NET_HOST_MAX], uint16_t
 
 /* --- its answer --- */
 
-static void accepted(struct connection *c)
-{
-	c->is_dialed = true;
-	connection_want(c, 0, 0);
-	connection_next(c);
-}
-
-/* "HTTP/1.x 2xx"; any other answer is a refusal. */
-static bool is_yes(const char *answer)
-{
-	return strncmp(answer, "HTTP/1.", 7) == 0 && answer[8] == ' ' && answer[9] == '2';
-}
-
 /* epoll wakes when one byte more is there. False: it woke without one, so this is end of file, and it would wake again and again. */
 static bool wait_for_more(int fd, int least)
 {
@@ -83,12 +70,14 @@ static void on_answer(struct connection *c)
 	end       = strstr(answer, "\r\n\r\n");
 	if (!end && n < ANSWER_MAX && wait_for_more(c->server.source.fd, (int)n + 1))
 		return;
-	if (!end || !is_yes(answer) || recv(c->server.source.fd, answer, (size_t)(end + 4 - answer), 0) < 0) {
+	if (!end || strncmp(answer, "HTTP/1.", 7) != 0 || answer[8] != ' ' || answer[9] != '2' || recv(c->server.source.fd, answer, (size_t)(end + 4 - answer), 0) < 0) {
 		connection_fail(c, NET_REASON_UNREACHABLE);
 		return;
 	}
 	(void)setsockopt(c->server.source.fd, SOL_SOCKET, SO_RCVLOWAT, &(int){ 1 }, sizeof(int));
-	accepted(c);
+	c->reached = REACHED_SERVER;
+	connection_want(c, 0, 0);
+	connection_next(c);
 }
 
 void upstream_begin(struct connection *c)
