@@ -26,7 +26,7 @@ char *base64_encode(const void *bytes, size_t len)
 	return made;
 }
 
-static int digit(char c)
+int base64_digit(char c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return c - 'A';
@@ -46,7 +46,7 @@ static int quad_decode(const char quad[4], bool last, unsigned char ret[3])
 	if (n < 3 && (!last || (n == 1 && quad[3] != '=')))
 		return -1;
 	for (int i = 0; i < 4; i++) {
-		int d = i <= n ? digit(quad[i]) : 0;
+		int d = i <= n ? base64_digit(quad[i]) : 0;
 
 		if (d < 0)
 			return -1;

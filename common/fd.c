@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "fd.h"
 
-static void sort(int *fds, size_t n)
+static void sort_fds(int *fds, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
 		for (size_t at = i; at > 0 && fds[at] < fds[at - 1]; at--) {
@@ -16,7 +16,7 @@ int fd_keep_only(int *keep, size_t n)
 {
 	int next = STDERR_FILENO + 1;
 
-	sort(keep, n);
+	sort_fds(keep, n);
 	for (size_t i = 0; i < n; i++) {
 		if (keep[i] < next)
 			continue;

@@ -6,11 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-static void *at(const struct field *f, void *into)
-{
-	return (char *)into + f->offset;
-}
-
 const struct field *field_find(const struct field *table, const char *name)
 {
 	for (; table->name; table++)
@@ -33,39 +28,36 @@ void fields_preset(const struct field *table, void *into)
 {
 	for (const struct field *f = table; f->name; f++) {
 		if (field_is_number(f))
-			*(uint64_t *)at(f, into) = f->preset;
+			*(uint64_t *)field_at(f, into) = f->preset;
 		else if (f->type == FIELD_BOOL)
-			*(bool *)at(f, into) = f->preset;
+			*(bool *)field_at(f, into) = f->preset;
 		else if (f->type == FIELD_CHOICE)
-			*(unsigned *)at(f, into) = (unsigned)f->preset;
+			*(unsigned *)field_at(f, into) = (unsigned)f->preset;
 		else if (f->type == FIELD_TABLE)
-			fields_preset(f->table, at(f, into));
+			fields_preset(f->table, field_at(f, into));
 	}
 }
 
 /* --- from values to text --- */
 
-void field_print_value(const struct field *f, uint64_t value, char *buf, size_t len)
+static void print_number(const struct field *f, uint64_t value, bool is_text, char *buf, size_t len)
 {
 	if (f->type == FIELD_SIZE)
 		text_from_size(value, buf, len);
-	else if (f->type == FIELD_MILLI)
+	else if (f->type == FIELD_MILLI || (f->type == FIELD_MS && is_text))
 		text_from_milli(value, buf, len);
 	else
 		snprintf(buf, len, "%" PRIu64, value);
 }
 
-void field_print_text(const struct field *f, uint64_t value, char *buf, size_t len)
+void field_print_value(const struct field *f, uint64_t value, char *buf, size_t len)
 {
-	if (f->type == FIELD_MS)
-		text_from_milli(value, buf, len);
-	else
-		field_print_value(f, value, buf, len);
+	print_number(f, value, false, buf, len);
 }
 
-static void print_number(const struct field *f, uint64_t value, bool is_text, char *buf, size_t len)
+void field_print_text(const struct field *f, uint64_t value, char *buf, size_t len)
 {
-	(is_text ? field_print_text : field_print_value)(f, value, buf, len);
+	print_number(f, value, true, buf, len);
 }
 
 void field_print(const struct field *f, const void *from, FILE *out)
@@ -102,7 +94,7 @@ int field_set_number(const struct field *f, uint64_t x, bool is_text, void *into
 		print_number(f, f->max, is_text, most, sizeof most);
 		return err_set(e, ERR_BAD_SPEC, "%s is outside %s..%s", is, least, most);
 	}
-	*(uint64_t *)at(f, into) = x;
+	*(uint64_t *)field_at(f, into) = x;
 	return 0;
 }
 
@@ -122,7 +114,7 @@ static int take_bool(const struct field *f, const char *text, void *into, struct
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (strcasecmp(words[i], text) == 0) {
-			*(bool *)at(f, into) = i % 2;
+			*(bool *)field_at(f, into) = i % 2;
 			return 0;
 		}
 	return not_like(f, text, e);
@@ -132,7 +124,7 @@ static int take_str(const struct field *f, const char *text, void *into, struct 
 {
 	if (strlen(text) > f->max)
 		return err_set(e, ERR_BAD_SPEC, "expected text of at most %" PRIu64 " bytes, not %zu", f->max, strlen(text));
-	*(const char **)at(f, into) = text;
+	*(const char **)field_at(f, into) = text;
 	return 0;
 }
 
@@ -140,7 +132,7 @@ static int take_name(const struct field *f, const char *text, void *into, struct
 {
 	if (!text_is_name(text))
 		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name; use a-z, 0-9, '-', '_', '.'", text);
-	*(const char **)at(f, into) = text;
+	*(const char **)field_at(f, into) = text;
 	return 0;
 }
 
@@ -151,7 +143,7 @@ static int take_choice(const struct field *f, const char *text, void *into, stru
 
 	for (unsigned i = 0; f->choices[i]; i++) {
 		if (strcmp(f->choices[i], text) == 0) {
-			*(unsigned *)at(f, into) = i;
+			*(unsigned *)field_at(f, into) = i;
 			return 0;
 		}
 		if (n < sizeof list)
@@ -162,7 +154,7 @@ static int take_choice(const struct field *f, const char *text, void *into, stru
 
 static int take_another(const struct field *f, const char *text, void *into, struct err *e)
 {
-	const char **list = at(f, into);
+	const char **list = field_at(f, into);
 	uint64_t     n    = 0;
 
 	while (list[n])
@@ -222,32 +214,22 @@ const char *field_arg(const struct field *f)
 	return types[f->type].arg;
 }
 
-static bool is_list(const struct field *f)
-{
-	return f->type == FIELD_LIST || f->type == FIELD_WORDS || f->type == FIELD_MAP || f->type == FIELD_ROWS || f->type == FIELD_MIXED;
-}
-
-static void print_range(const struct field *f, bool is_text, FILE *out)
+void field_print_bounds(const struct field *f, bool is_text, FILE *out)
 {
 	char least[32], most[32], preset[32];
 
-	print_number(f, f->min, is_text, least, sizeof least);
-	print_number(f, f->max, is_text, most, sizeof most);
-	print_number(f, f->preset, is_text, preset, sizeof preset);
-	fprintf(out, field_has_preset(f) ? "From %s to %s, default %s.\n" : "From %s to %s.\n", least, most, preset);
-}
-
-void field_print_bounds(const struct field *f, bool is_text, FILE *out)
-{
 	if (field_is_number(f)) {
-		print_range(f, is_text, out);
+		print_number(f, f->min, is_text, least, sizeof least);
+		print_number(f, f->max, is_text, most, sizeof most);
+		print_number(f, f->preset, is_text, preset, sizeof preset);
+		fprintf(out, field_has_preset(f) ? "From %s to %s, default %s.\n" : "From %s to %s.\n", least, most, preset);
 	} else if (f->type == FIELD_BOOL && field_has_preset(f)) {
 		fprintf(out, "Default %s.\n", f->preset ? "true" : "false");
 	} else if (f->type == FIELD_CHOICE) {
 		for (unsigned i = 0; f->choices[i]; i++)
 			fprintf(out, i ? ", %s" : "One of %s", f->choices[i]);
 		fprintf(out, field_has_preset(f) ? "; default %s.\n" : ".\n", f->choices[field_has_preset(f) ? f->preset : 0]);
-	} else if (is_list(f) && f->max) {
+	} else if (f->type >= FIELD_LIST && f->type <= FIELD_MIXED && f->type != FIELD_OBJECT && f->max) {
 		fprintf(out, "At most %" PRIu64 ".\n", f->max);
 	}
 }

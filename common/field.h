@@ -48,6 +48,12 @@ struct field {
 	const struct field *table;
 };
 
+/* Where the value is in the struct. */
+static inline void *field_at(const struct field *f, void *into)
+{
+	return (char *)into + f->offset;
+}
+
 const struct field *field_find(const struct field *table, const char *name);
 bool                field_is_number(const struct field *f);
 bool                field_has_preset(const struct field *f);

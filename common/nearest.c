@@ -5,27 +5,27 @@
 
 enum { LONGEST = 64 };
 
-static char plain(char c)
+static char plain_letter(char c)
 {
 	return c == '_' ? '-' : (char)tolower((unsigned char)c);
 }
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned smaller(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
 
 /* One slip in a short word, and one more for each three letters: with more, any word of that length is as near. The beginning of a word is near. */
-static unsigned judge(const char *a, const char *b, size_t m, size_t n, unsigned distance)
+static unsigned usable_distance(const char *a, const char *b, size_t m, size_t n, unsigned distance)
 {
 	const size_t longer = m > n ? m : n, shorter = m > n ? n : m;
 	size_t       same   = 0;
 
-	while (same < shorter && plain(a[same]) == plain(b[same]))
+	while (same < shorter && plain_letter(a[same]) == plain_letter(b[same]))
 		same++;
 	if (shorter >= 3 && same == shorter)
-		return least(distance, 2);
-	return distance > 1 && distance > longer / 3 ? NEAREST_FAR : least(distance, NEAREST_FAR);
+		return smaller(distance, 2);
+	return distance > 1 && distance > longer / 3 ? NEAREST_FAR : smaller(distance, NEAREST_FAR);
 }
 
 /* Keeps three rows of the table of edit distances: this letter of a, the one before, and, for swapped neighbours, the one before that. */
@@ -43,15 +43,15 @@ unsigned nearest_distance(const char *a, const char *b)
 
 		now[0] = i;
 		for (unsigned j = 1; j <= n; j++) {
-			bool same = plain(a[i - 1]) == plain(b[j - 1]);
+			bool same = plain_letter(a[i - 1]) == plain_letter(b[j - 1]);
 
-			now[j] = least(least(last[j] + 1, now[j - 1] + 1), last[j - 1] + !same);
-			if (i > 1 && j > 1 && plain(a[i - 1]) == plain(b[j - 2]) && plain(a[i - 2]) == plain(b[j - 1]))
-				now[j] = least(now[j], before[j - 2] + 1);
+			now[j] = smaller(smaller(last[j] + 1, now[j - 1] + 1), last[j - 1] + !same);
+			if (i > 1 && j > 1 && plain_letter(a[i - 1]) == plain_letter(b[j - 2]) && plain_letter(a[i - 2]) == plain_letter(b[j - 1]))
+				now[j] = smaller(now[j], before[j - 2] + 1);
 		}
 		before = last;
 		last   = now;
 		now    = free_row;
 	}
-	return judge(a, b, m, n, last[n]);
+	return usable_distance(a, b, m, n, last[n]);
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const struct option_row *find(const struct option_row *rows, const char *word, size_t len)
+static const struct option_row *find_option(const struct option_row *rows, const char *word, size_t len)
 {
 	for (; rows->field.name; rows++)
 		if (strlen(rows->field.name) == len && memcmp(rows->field.name, word, len) == 0)
@@ -34,7 +34,7 @@ static const char *nearest(const struct option_row *rows, const char *word)
 	return found;
 }
 
-static int refuse(const struct option_row *rows, const char *word, size_t len, struct err *e)
+static int refuse_option(const struct option_row *rows, const char *word, size_t len, struct err *e)
 {
 	char        name[60];
 	const char *near;
@@ -46,7 +46,7 @@ static int refuse(const struct option_row *rows, const char *word, size_t len, s
 	return err_set(e, ERR_BAD_SPEC, "%s: no such option; see --help", name);
 }
 
-static int set(const struct option_row *row, const char *value, void *into, struct err *e)
+static int set_option(const struct option_row *row, const char *value, void *into, struct err *e)
 {
 	if (row->set)
 		return row->set(into, row, value, e);
@@ -54,18 +54,18 @@ static int set(const struct option_row *row, const char *value, void *into, stru
 }
 
 /* Reads the option at word[0]; left: how many words there are from there on. Returns how many it used. *ends: options end after it. */
-static int take(const struct option_row *rows, int left, char **word, void *into, bool *ends, struct err *e)
+static int parse_option(const struct option_row *rows, int left, char **word, void *into, bool *ends, struct err *e)
 {
 	bool                     is_long = word[0][1] == '-';
 	const char              *equals  = is_long ? strchr(word[0], '=') : NULL;
 	size_t                   len     = equals ? (size_t)(equals - word[0]) : strlen(word[0]);
-	const struct option_row *row     = is_long ? find(rows, word[0] + 2, len - 2) : find_letter(rows, word[0][1]);
+	const struct option_row *row     = is_long ? find_option(rows, word[0] + 2, len - 2) : find_letter(rows, word[0][1]);
 	const char              *value   = equals ? equals + 1 : NULL;
 	bool                     is_bool = row && row->field.type == FIELD_BOOL;
 	int                      taken   = 1;
 
 	if (!row || (!is_long && is_bool && word[0][2]))
-		return refuse(rows, word[0], len, e);
+		return refuse_option(rows, word[0], len, e);
 	if (!is_long && word[0][2])
 		value = word[0] + 2;
 	if (is_bool && value && !row->arg)
@@ -79,7 +79,7 @@ static int take(const struct option_row *rows, int left, char **word, void *into
 		taken = 2;
 	}
 	*ends = row->ends;
-	return set(row, value, into, e) < 0 ? -1 : taken;
+	return set_option(row, value, into, e) < 0 ? -1 : taken;
 }
 
 int options_parse(const struct option_row *rows, int argc, char **argv, void *into, struct err *e)
@@ -94,7 +94,7 @@ int options_parse(const struct option_row *rows, int argc, char **argv, void *in
 			return i;
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
 			return OPTIONS_HELP;
-		n = take(rows, argc - i, argv + i, into, &ends, e);
+		n = parse_option(rows, argc - i, argv + i, into, &ends, e);
 		if (n < 0)
 			return OPTIONS_FAILED;
 		i += n;

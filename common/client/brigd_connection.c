@@ -36,7 +36,7 @@ static bool is_for_root_alone(const char *path)
 }
 
 /* --private is not suggested to a caller that needs a service. */
-static int refuse(const char *path, enum brigd_want want, struct err *e)
+static int refuse_connection(const char *path, enum brigd_want want, struct err *e)
 {
 	const char *or = want == BRIGD_SERVICE ? "" : ", or say --private (brig-mcp: --server private)";
 
@@ -57,7 +57,7 @@ static int refuse(const char *path, enum brigd_want want, struct err *e)
 }
 
 /* How long connect() waits while the service's backlog is full; 0: for ever. */
-static void be_patient(int fd, unsigned ms)
+static void set_connect_timeout(int fd, unsigned ms)
 {
 	struct timeval time = { .tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000 };
 
@@ -80,17 +80,17 @@ static enum answer try_socket(const char *path, enum brigd_want want, unsigned m
 	}
 	strcpy(at.sun_path, path);
 	if (ms)
-		be_patient(fd, ms);
+		set_connect_timeout(fd, ms);
 	while (connect(fd, (struct sockaddr *)&at, sizeof at) < 0) {
 		if (errno == EINTR)
 			continue;
 		if (errno == ENOENT || (errno == EACCES && is_for_root_alone(path)))
 			return NOT_LISTENING;
-		refuse(path, want, e);
+		refuse_connection(path, want, e);
 		return FAILED;
 	}
 	if (ms)
-		be_patient(fd, 0);
+		set_connect_timeout(fd, 0);
 	ret->sock = fd_take(&fd);
 	snprintf(ret->name, sizeof ret->name, "%s", path);
 	return CONNECTED;
@@ -105,7 +105,7 @@ static int connect_named(const char *path, enum brigd_want want, unsigned ms, st
 	case CONNECTED:
 		return 0;
 	case NOT_LISTENING:
-		refuse(path, want, e);
+		refuse_connection(path, want, e);
 		break;
 	case FAILED:
 		break;

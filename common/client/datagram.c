@@ -15,20 +15,19 @@ void datagram_done(struct datagram *d)
 	*d = DATAGRAM_NONE;
 }
 
-static int send_text(int sock, const char *text, size_t len, const int *fds, size_t n, struct err *e)
-{
-	if (len > PROTOCOL_MAX || n > PROTOCOL_FDS_MAX)
-		return err_set(e, ERR_BAD_SPEC, "the request has %zu bytes and %zu descriptors, of at most %d and %d: fewer or shorter arguments and variables",
-			       len, n, PROTOCOL_MAX, PROTOCOL_FDS_MAX);
-	errno = -packet_send(sock, text, len, fds, n);
-	return errno ? err_sys(e, "set-up step ask-brigd") : 0;
-}
-
 int datagram_send(int sock, const json_t *request, const int *fds, size_t n, struct err *e)
 {
-	char *text = json_dumps(request, JSON_COMPACT);
-	int   r    = text ? send_text(sock, text, strlen(text), fds, n, e) : err_set(e, ERR_LIMIT, "out of memory");
+	char  *text = json_dumps(request, JSON_COMPACT);
+	size_t len  = text ? strlen(text) : 0;
+	int    r    = 0;
 
+	if (!text)
+		r = err_set(e, ERR_LIMIT, "out of memory");
+	else if (len > PROTOCOL_MAX || n > PROTOCOL_FDS_MAX)
+		r = err_set(e, ERR_BAD_SPEC, "the request has %zu bytes and %zu descriptors, of at most %d and %d: fewer or shorter arguments and variables",
+			    len, n, PROTOCOL_MAX, PROTOCOL_FDS_MAX);
+	else if ((errno = -packet_send(sock, text, len, fds, n)))
+		r = err_sys(e, "set-up step ask-brigd");
 	free(text);
 	return r;
 }
@@ -64,41 +63,43 @@ enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err
 	return datagram_parse(ret, text, (size_t)got, fd, fds, e) < 0 ? DATAGRAM_BROKEN : DATAGRAM_RECEIVED;
 }
 
-static json_t *take_reply(struct datagram *d, int *fd, struct err *e)
-{
-	const json_t *error = json_object_get(d->answer.source, "error");
-
-	if (d->answer.kind == ANSWER_REPLY) {
-		if (fd)
-			*fd = fd_take(&d->fd[0]);
-		return json_incref(d->answer.source);
-	}
-	if (d->answer.kind == ANSWER_ERROR)
-		err_set(e, ERR_DENIED, "%s", json_string_value(json_object_get(error, "message")));
-	else
-		err_set(e, ERR_PROTOCOL, "brigd sent an event where a reply was expected");
-	return NULL;
-}
-
 json_t *datagram_exchange_fd(int sock, const json_t *request, int *fd, struct err *e)
 {
-	scoped_datagram d = DATAGRAM_NONE;
+	scoped_datagram      d = DATAGRAM_NONE;
+	enum datagram_answer answer;
 
 	if (datagram_send(sock, request, NULL, 0, e) < 0)
 		return NULL;
-	switch (datagram_receive(sock, &d, e)) {
-	case DATAGRAM_RECEIVED:
-		return take_reply(&d, fd, e);
-	case DATAGRAM_END:
+	answer = datagram_receive(sock, &d, e);
+	if (answer == DATAGRAM_END)
 		err_set(e, ERR_SETUP, "brigd gave no answer, and closed the connection");
+	if (answer != DATAGRAM_RECEIVED)
 		return NULL;
-	case DATAGRAM_BROKEN:
-		return NULL;
+	if (d.answer.kind == ANSWER_REPLY) {
+		if (fd)
+			*fd = fd_take(&d.fd[0]);
+		return json_incref(d.answer.source);
 	}
+	if (d.answer.kind == ANSWER_ERROR)
+		err_set(e, ERR_DENIED, "%s", json_string_value(json_object_get(json_object_get(d.answer.source, "error"), "message")));
+	else
+		err_set(e, ERR_PROTOCOL, "brigd sent an event where a reply was expected");
 	return NULL;
 }
 
 json_t *datagram_exchange(int sock, const json_t *request, struct err *e)
 {
 	return datagram_exchange_fd(sock, request, NULL, e);
+}
+
+int datagram_open_files(int sock, const char *session, struct err *e)
+{
+	json_t *request = json_pack("{ss ss}", "op", "files", "session", session);
+	int     fd      = -1;
+
+	if (!request)
+		return err_set(e, ERR_BAD_SPEC, "the session's name is not UTF-8");
+	json_decref(datagram_exchange_fd(sock, request, &fd, e));
+	json_decref(request);
+	return fd;
 }

@@ -38,3 +38,5 @@ must_use enum datagram_answer datagram_receive(int sock, struct datagram *ret, s
 must_use json_t *datagram_exchange(int sock, const json_t *request, struct err *e);
 /* With the descriptor of the reply in *fd, which the caller owns; -1: there was none; untouched on failure. fd NULL: it is closed. */
 must_use json_t *datagram_exchange_fd(int sock, const json_t *request, int *fd, struct err *e);
+/* The socket for files of a session (file_stream.h), or -1. */
+must_use int datagram_open_files(int sock, const char *session, struct err *e);

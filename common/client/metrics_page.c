@@ -15,7 +15,7 @@ struct question {
 };
 
 /* Consumes the reference to the request. */
-static json_t *ask(const struct question *q, json_t *request, struct err *e)
+static json_t *metrics_ask(const struct question *q, json_t *request, struct err *e)
 {
 	bool    late  = loop_now_ms() > q->until_ms;
 	json_t *reply = late ? NULL : datagram_exchange(q->sock, request, e);
@@ -31,7 +31,7 @@ static int ask_runs(const struct question *q, const json_t *profiles, json_t *re
 {
 	for (size_t i = 0; i < json_array_size(profiles); i++) {
 		json_t *name  = json_object_get(json_array_get(profiles, i), "name");
-		json_t *reply = ask(q, json_pack("{ss sO}", "op", "metrics", "profile", name), e);
+		json_t *reply = metrics_ask(q, json_pack("{ss sO}", "op", "metrics", "profile", name), e);
 
 		if (!reply && e->kind != ERR_DENIED)
 			return -1;
@@ -41,27 +41,22 @@ static int ask_runs(const struct question *q, const json_t *profiles, json_t *re
 	return 0;
 }
 
-static int print(const struct question *q, FILE *out, struct err *e)
-{
-	scoped_json *stats = ask(q, json_pack("{ss}", "op", "stats"), e);
-	scoped_json *runs  = json_array();
-
-	if (!stats || ask_runs(q, json_object_get(stats, "profiles"), runs, e) < 0)
-		return -1;
-	service_metrics_print(stats, runs, out);
-	return 0;
-}
-
 int metrics_page_print(FILE *out, unsigned ms, struct err *e)
 {
-	struct timeval patience = { .tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000 };
-	struct brigd   server   = BRIGD_NONE;
-	int            r;
+	struct timeval  timeout = { .tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000 };
+	struct brigd    server  = BRIGD_NONE;
+	struct question q;
+	scoped_json    *stats = NULL, *runs = json_array();
+	int             r;
 
 	if (brigd_connect_within(&server, BRIGD_SERVICE, ms, e) < 0)
 		return -1;
-	(void)setsockopt(server.sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-	r = print(&(struct question){ server.sock, ms, loop_now_ms() + ms }, out, e);
+	(void)setsockopt(server.sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+	q     = (struct question){ server.sock, ms, loop_now_ms() + ms };
+	stats = metrics_ask(&q, json_pack("{ss}", "op", "stats"), e);
+	r     = stats ? ask_runs(&q, json_object_get(stats, "profiles"), runs, e) : -1;
+	if (r == 0)
+		service_metrics_print(stats, runs, out);
 	(void)brigd_close(&server);
 	return r;
 }

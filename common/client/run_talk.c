@@ -15,16 +15,10 @@ static uint64_t number_of(const json_t *event, const char *key)
 	return (uint64_t)json_integer_value(json_object_get(event, key));
 }
 
-/* Not blocking: the program can open its pipe again, read back the bytes that poll() has reported, and hold a writing end open. (See stream.h.) */
-static int take_stream(struct datagram *d, size_t i)
-{
-	int fd = fd_take(&d->fd[i]);
-
-	fcntl(fd, F_SETFL, O_NONBLOCK);
-	return fd;
-}
-
-/* Streams with names that a later brigd may add stay in d, which closes them. */
+/*
+ * Not blocking: the program can open its pipe again, read back the bytes that poll() has reported, and hold a writing end open (stream.h).
+ * Streams with names that a later brigd may add stay in d, which closes them.
+ */
 static void take_streams(struct run_start *start, struct datagram *d)
 {
 	static const char *const ours[RUN_STREAMS] = { "stdout", "stderr", "result", "stdin", "tools" };
@@ -32,8 +26,10 @@ static void take_streams(struct run_start *start, struct datagram *d)
 
 	for (size_t i = 0; i < json_array_size(names) && i < d->fds; i++)
 		for (size_t k = 0; k < RUN_STREAMS; k++)
-			if (start->fd[k] < 0 && strcmp(json_string_value(json_array_get(names, i)), ours[k]) == 0)
-				start->fd[k] = take_stream(d, i);
+			if (start->fd[k] < 0 && strcmp(json_string_value(json_array_get(names, i)), ours[k]) == 0) {
+				fcntl(d->fd[i], F_SETFL, O_NONBLOCK);
+				start->fd[k] = fd_take(&d->fd[i]);
+			}
 }
 
 static void handle_start(const struct run_talk *to, void *owner, struct datagram *d)
@@ -54,7 +50,8 @@ static void handle_event(const struct run_talk *to, void *owner, struct datagram
 
 	switch (d->answer.event) {
 	case EVENT_waiting:
-		to->waiting(owner, text_of(event, "run"), text_of(event, "why"));
+		if (to->waiting)
+			to->waiting(owner, text_of(event, "run"), text_of(event, "why"));
 		return;
 	case EVENT_opened:
 		if (to->opened)
@@ -64,7 +61,7 @@ static void handle_event(const struct run_talk *to, void *owner, struct datagram
 		handle_start(to, owner, d);
 		return;
 	case EVENT_limit:
-		if (json_is_true(json_object_get(event, "ends")))
+		if (to->limit && json_is_true(json_object_get(event, "ends")))
 			to->limit(owner, text_of(event, "name"), number_of(event, "value"));
 		return;
 	case EVENT_ended:
@@ -87,6 +84,16 @@ void run_talk_handle(const struct run_talk *to, void *owner, struct datagram *d)
 	case ANSWER_REPLY: /* to a cancel */
 		return;
 	}
+}
+
+enum datagram_answer run_talk_receive(const struct run_talk *to, void *owner, int sock, struct err *e)
+{
+	scoped_datagram      d      = DATAGRAM_NONE;
+	enum datagram_answer answer = datagram_receive(sock, &d, e);
+
+	if (answer == DATAGRAM_RECEIVED)
+		run_talk_handle(to, owner, &d);
+	return answer;
 }
 
 json_t *run_talk_cancel(const char *run, const char *reason)

@@ -14,10 +14,10 @@ struct run_start {
 	int         fd[RUN_STREAMS]; /* non-blocking; -1: there is none. Those that started() does not take (fd_take()) are closed */
 };
 
-/* Each callback may free its owner. */
+/* Each callback may free its owner. NULL: the caller does not need it. */
 struct run_talk {
 	void (*waiting)(void *owner, const char *run, const char *why);
-	void (*opened)(void *owner, const json_t *event); /* of a session; NULL when the caller opens none */
+	void (*opened)(void *owner, const json_t *event); /* of a session */
 	void (*started)(void *owner, struct run_start *start);
 	void (*limit)(void *owner, const char *name, uint64_t value); /* the limit that ends the run */
 	void (*ended)(void *owner, const json_t *event);
@@ -25,6 +25,8 @@ struct run_talk {
 };
 
 void run_talk_handle(const struct run_talk *to, void *owner, struct datagram *d);
+/* Waits for a datagram and handles it. */
+must_use enum datagram_answer run_talk_receive(const struct run_talk *to, void *owner, int sock, struct err *e);
 
 /* The request cancel. reason: one of the protocol's, or NULL. A new reference; NULL when run is not UTF-8. */
 json_t *run_talk_cancel(const char *run, const char *reason);

@@ -13,7 +13,7 @@
 enum { FLOOD_FACTOR = 8, CHUNK = 64 * 1024 };
 
 /* When memory is short, the bytes are dropped; seen still counts them. */
-static void append(struct stream *s, const char *bytes, size_t n)
+static void stream_append(struct stream *s, const char *bytes, size_t n)
 {
 	if (s->len + n > s->room) {
 		size_t room = s->room ? s->room * 2 : CHUNK;
@@ -33,10 +33,10 @@ static void append(struct stream *s, const char *bytes, size_t n)
 	s->len += n;
 }
 
-static void keep(struct stream *s, const char *bytes, size_t n)
+static void stream_keep(struct stream *s, const char *bytes, size_t n)
 {
 	if (s->to < 0)
-		append(s, bytes, n);
+		stream_append(s, bytes, n);
 	else if (!s->broken && file_write_all(s->to, bytes, n) < 0)
 		s->broken = errno;
 }
@@ -85,7 +85,7 @@ enum stream_answer stream_read(struct stream *s)
 		return STREAM_BROKEN;
 	}
 	if (left)
-		keep(s, chunk, (uint64_t)n < left ? (size_t)n : (size_t)left);
+		stream_keep(s, chunk, (uint64_t)n < left ? (size_t)n : (size_t)left);
 	if (s->tail && (uint64_t)n > left)
 		keep_tail(s, chunk + left, (size_t)n - (size_t)left);
 	s->seen += (uint64_t)n;

@@ -2,6 +2,7 @@
 #include "file_stream.h"
 
 #include "fd.h"
+#include "file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,22 +55,17 @@ const char *file_name_fault(const char *name, size_t len)
 
 /* --- patterns --- */
 
-static const char *skip_workspace(const char *pattern)
-{
-	static const char workspace[] = "/workspace";
-	size_t            n           = sizeof workspace - 1;
-
-	return strncmp(pattern, workspace, n) == 0 && (!pattern[n] || pattern[n] == '/') ? pattern + n : pattern;
-}
-
 const char *file_pattern_plain(const char *pattern, char ret[FILE_NAME_BYTES + 1])
 {
-	const char *at = skip_workspace(pattern);
-	size_t      n, len = 0;
+	static const char workspace[] = "/workspace";
+	const char       *at          = pattern;
+	size_t            n           = sizeof workspace - 1, len = 0;
 
 	*ret = 0;
 	if (!*pattern)
 		return "is empty";
+	if (strncmp(pattern, workspace, n) == 0 && (!pattern[n] || pattern[n] == '/'))
+		at += n;
 	if (at == pattern && *at == '/')
 		return "begins with a slash, and is not below /workspace";
 	for (; *at; at += n + (at[n] == '/')) {
@@ -177,9 +173,9 @@ size_t file_pattern_hides(const char *pattern, const char *name)
 
 /* --- bytes --- */
 
-static bool may_try_again(int fd, short events)
+static bool may_read_again(int fd)
 {
-	struct pollfd p = { .fd = fd, .events = events };
+	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	if (errno == EINTR)
 		return true;
@@ -193,7 +189,7 @@ int file_stream_read(int fd, void *bytes, size_t len)
 
 		if (n == 0)
 			errno = EPIPE;
-		if (n == 0 || (n < 0 && !may_try_again(fd, POLLIN)))
+		if (n == 0 || (n < 0 && !may_read_again(fd)))
 			return -1;
 		done += n > 0 ? (size_t)n : 0;
 	}
@@ -202,14 +198,7 @@ int file_stream_read(int fd, void *bytes, size_t len)
 
 int file_stream_write(int fd, const void *bytes, size_t len)
 {
-	for (size_t done = 0; done < len;) {
-		ssize_t n = write(fd, (const char *)bytes + done, len - done);
-
-		if (n < 0 && !may_try_again(fd, POLLOUT))
-			return -1;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	return file_write_all(fd, bytes, len);
 }
 
 int file_stream_put(int fd, enum file_kind kind, const char *name, uint64_t bytes)
@@ -250,7 +239,7 @@ int file_stream_copy(int to, int from, uint64_t len)
 
 		if (n == 0)
 			errno = ENODATA;
-		if (n == 0 || (n < 0 && !may_try_again(from, POLLIN)) || (n > 0 && file_stream_write(to, block, (size_t)n) < 0))
+		if (n == 0 || (n < 0 && !may_read_again(from)) || (n > 0 && file_stream_write(to, block, (size_t)n) < 0))
 			return -1;
 		len -= n > 0 ? (uint64_t)n : 0;
 	}
@@ -259,14 +248,14 @@ int file_stream_copy(int to, int from, uint64_t len)
 
 /* --- files --- */
 
-static int enter(int dir, const char *name)
+static int enter_folder(int dir, const char *name)
 {
 	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
 		return -1;
 	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static int create(int dir, const char *name, bool executable, bool replace)
+static int create_file(int dir, const char *name, bool executable, bool replace)
 {
 	int         fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, executable ? 0755 : 0644);
 	struct stat st;
@@ -297,7 +286,7 @@ static int enter_all(int dir, const char **name, int *entered)
 		}
 		memcpy(part, *name, n);
 		part[n] = 0;
-		next = enter(*entered < 0 ? dir : *entered, part);
+		next = enter_folder(*entered < 0 ? dir : *entered, part);
 		fd_closep(entered);
 		*entered = next;
 		if (next < 0)
@@ -312,7 +301,7 @@ int file_stream_create(int dir, const char *name, bool executable, bool replace)
 	scoped_fd entered = -1;
 	int       above   = enter_all(dir, &name, &entered);
 
-	return above < 0 && above != AT_FDCWD ? -1 : create(above, name, executable, replace);
+	return above < 0 && above != AT_FDCWD ? -1 : create_file(above, name, executable, replace);
 }
 
 int file_stream_make_folder(int dir, const char *name)
@@ -321,6 +310,6 @@ int file_stream_make_folder(int dir, const char *name)
 	int       above   = enter_all(dir, &name, &entered);
 
 	if (above >= 0 || above == AT_FDCWD)
-		made = enter(above, name);
+		made = enter_folder(above, name);
 	return made < 0 ? -1 : 0;
 }

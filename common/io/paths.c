@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int put(char *at, struct err *e, const char *dir, const char *tail)
+static int put_path(char *at, struct err *e, const char *dir, const char *tail)
 {
 	int n = snprintf(at, PATH_SIZE, "%s%s", dir, tail);
 
@@ -68,7 +68,7 @@ static int find_brigd(char *path, struct err *e)
 		if (access(path, X_OK) == 0)
 			return 0;
 	}
-	return put(path, e, BRIG_SBINDIR, "/brigd");
+	return put_path(path, e, BRIG_SBINDIR, "/brigd");
 }
 
 /* The root of the build tree when this program runs from its bin/, else "". */
@@ -105,12 +105,12 @@ static int find_stores(struct brig_paths *p, const char *shared, struct err *e)
 	const char *home = env_path("HOME"), *data = env_path("XDG_DATA_HOME");
 
 	if (geteuid() == 0 || (!data && !home))
-		return put(p->store[0], e, shared, "");
-	if ((data ? put(p->store[0], e, data, "/brig/rootfs") : put(p->store[0], e, home, "/.local/share/brig/rootfs")) < 0)
+		return put_path(p->store[0], e, shared, "");
+	if ((data ? put_path(p->store[0], e, data, "/brig/rootfs") : put_path(p->store[0], e, home, "/.local/share/brig/rootfs")) < 0)
 		return -1;
 	if (access(p->store[0], X_OK) < 0 && errno == EACCES) /* runuser and sudo may leave HOME at a directory that the user cannot enter */
-		return put(p->store[0], e, shared, "");
-	return put(p->store[1], e, shared, "");
+		return put_path(p->store[0], e, shared, "");
+	return put_path(p->store[1], e, shared, "");
 }
 
 /* A plain user's own profiles, unless the user cannot enter the directory. */
@@ -121,7 +121,7 @@ static int find_own_profiles(struct brig_paths *p, struct err *e)
 
 	if (geteuid() == 0 || (!config && !home))
 		return 0;
-	if ((config ? put(own, e, config, "/brig/profiles") : put(own, e, home, "/.config/brig/profiles")) < 0)
+	if ((config ? put_path(own, e, config, "/brig/profiles") : put_path(own, e, home, "/.config/brig/profiles")) < 0)
 		return -1;
 	if (access(own, X_OK) < 0 && errno == EACCES)
 		own[0] = 0;
@@ -133,18 +133,18 @@ static int name_profiles(struct brig_paths *p, const char *profiles, const char 
 {
 	if (presets) {
 		p->profiles[PROFILES_OWN][0] = p->profiles[PROFILES_HOST][0] = 0;
-		if (put(p->profiles[PROFILES_PRESET], e, presets, "") < 0)
+		if (put_path(p->profiles[PROFILES_PRESET], e, presets, "") < 0)
 			return -1;
 	}
-	return profiles ? put(p->profiles[PROFILES_NAMED], e, profiles, "") : 0;
+	return profiles ? put_path(p->profiles[PROFILES_NAMED], e, profiles, "") : 0;
 }
 
 static int find_installed(struct brig_paths *p, struct err *e)
 {
-	if (put(p->profiles[PROFILES_HOST], e, "/etc/brig/profiles", "") < 0 ||
-	    put(p->profiles[PROFILES_PRESET], e, BRIG_DATADIR "/profiles", "") < 0 ||
-	    put(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0 ||
-	    put(p->guest, e, BRIG_DATADIR "/guest", "") < 0)
+	if (put_path(p->profiles[PROFILES_HOST], e, "/etc/brig/profiles", "") < 0 ||
+	    put_path(p->profiles[PROFILES_PRESET], e, BRIG_DATADIR "/profiles", "") < 0 ||
+	    put_path(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0 ||
+	    put_path(p->guest, e, BRIG_DATADIR "/guest", "") < 0)
 		return -1;
 	return find_stores(p, "/var/lib/brig/rootfs", e);
 }
@@ -153,19 +153,12 @@ static int find_in_build(struct brig_paths *p, const char *root, struct err *e)
 {
 	char store[PATH_SIZE];
 
-	if (put(p->profiles[PROFILES_PRESET], e, root, "/profiles") < 0 || put(p->recipes, e, root, "/recipes") < 0 ||
-	    put(p->guest, e, root, "/guest") < 0)
+	if (put_path(p->profiles[PROFILES_PRESET], e, root, "/profiles") < 0 || put_path(p->recipes, e, root, "/recipes") < 0 ||
+	    put_path(p->guest, e, root, "/guest") < 0)
 		return -1;
 	if (snprintf(store, sizeof store, "%s/store", root) >= (int)sizeof store)
 		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", root);
-	return geteuid() == 0 || is_own_directory(root) ? put(p->store[0], e, store, "") : find_stores(p, store, e);
-}
-
-static bool is_there(const char *path)
-{
-	struct stat st;
-
-	return lstat(path, &st) == 0;
+	return geteuid() == 0 || is_own_directory(root) ? put_path(p->store[0], e, store, "") : find_stores(p, store, e);
 }
 
 /* ".brig" in the home directory of /etc/passwd; accounts from elsewhere need NSS libraries, which a static brig does not have. */
@@ -194,17 +187,18 @@ static bool find_in_home(char path[PATH_SIZE])
  */
 static int find_runtime(struct brig_paths *p, struct err *e)
 {
-	char path[64], in_home[PATH_SIZE];
+	char        path[64], in_home[PATH_SIZE];
+	struct stat st;
 
 	if (geteuid() == 0)
-		return put(p->runtime, e, "/run/brig", "");
+		return put_path(p->runtime, e, "/run/brig", "");
 	snprintf(path, sizeof path, "/run/user/%u", geteuid());
 	if (is_own_directory(path))
-		return put(p->runtime, e, path, "/brig");
+		return put_path(p->runtime, e, path, "/brig");
 	snprintf(path, sizeof path, "/tmp/brig-%u", geteuid());
-	if (!is_own_directory(path) && find_in_home(in_home) && (is_there(path) || is_own_directory(in_home)))
-		return put(p->runtime, e, in_home, "");
-	return put(p->runtime, e, path, "");
+	if (!is_own_directory(path) && find_in_home(in_home) && (lstat(path, &st) == 0 || is_own_directory(in_home)))
+		return put_path(p->runtime, e, in_home, "");
+	return put_path(p->runtime, e, path, "");
 }
 
 int brig_paths_find(struct brig_paths *ret, struct err *e)
@@ -219,14 +213,14 @@ int brig_paths_find(struct brig_paths *ret, struct err *e)
 		return -1;
 	if ((root[0] ? find_in_build(&p, root, e) : find_installed(&p, e)) < 0)
 		return -1;
-	if ((root[0] ? put(p.libexec, e, root, "/bin") : put(p.libexec, e, BRIG_LIBEXECDIR, "")) < 0)
+	if ((root[0] ? put_path(p.libexec, e, root, "/bin") : put_path(p.libexec, e, BRIG_LIBEXECDIR, "")) < 0)
 		return -1;
 	p.apart = root[0] || profiles || presets || store;
 	if (find_own_profiles(&p, e) < 0 || name_profiles(&p, profiles, presets, e) < 0)
 		return -1;
 	if (store) {
 		p.store[1][0] = 0;
-		if (put(p.store[0], e, store, "") < 0)
+		if (put_path(p.store[0], e, store, "") < 0)
 			return -1;
 	}
 	*ret = p;

@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include "fd.h"
+#include "file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,28 +42,21 @@ static void __attribute__((noreturn)) child_fail(int pipe_fd, const char *step)
 	_exit(127);
 }
 
-static int put(const char *path, const char *text)
-{
-	scoped_fd fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
-}
-
 /* /proc is still that of the outer pid namespace; its "self" is this process. */
 static int become_root(uid_t uid, gid_t gid)
 {
 	char map[64];
 
-	if (put("/proc/self/setgroups", "deny") < 0)
+	if (file_put(AT_FDCWD, "/proc/self/setgroups", "deny") < 0)
 		return -1;
 	snprintf(map, sizeof map, "0 %u 1\n", uid);
-	if (put("/proc/self/uid_map", map) < 0)
+	if (file_put(AT_FDCWD, "/proc/self/uid_map", map) < 0)
 		return -1;
 	snprintf(map, sizeof map, "0 %u 1\n", gid);
-	if (put("/proc/self/gid_map", map) < 0)
+	if (file_put(AT_FDCWD, "/proc/self/gid_map", map) < 0)
 		return -1;
 	/* None below this one, in which a program would have capabilities again. Containers have a read-only /proc/sys. */
-	return put("/proc/sys/user/max_user_namespaces", "0") < 0 && errno != EROFS ? -1 : 0;
+	return file_put(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0") < 0 && errno != EROFS ? -1 : 0;
 }
 
 /* Opens the directory again in this mount namespace: dir refers to a mount of the parent's namespace. */
@@ -106,24 +100,20 @@ static int wall_in(int place, int *ret)
 }
 
 /* After pivot_root(".", ".") the old root is mounted on top of the new one, and is unmounted there. */
-static int enter(int tree)
+static int enter_root(int tree)
 {
 	return fchdir(tree) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ? -1 : 0;
 }
 
-/* The program still owns all files in the place, but cannot chroot, mount or make devices. exec() gives root nothing back: no_new_privs. */
-static int drop_rights(void)
+/*
+ * A jailed program gets no /proc. Others get a new one: the outer /proc does not have the pids of the new namespace. A jailed program
+ * still owns all files in the place, but cannot chroot, mount or make devices. exec() gives root nothing back: no_new_privs.
+ */
+static int enter_place(const struct process *p, const char **step)
 {
 	struct __user_cap_header_struct head    = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct   none[2] = { 0 };
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &head, none) < 0 ? -1 : 0;
-}
-
-/* A jailed program gets no /proc. Others get a new one: the outer /proc does not have the pids of the new namespace. */
-static int enter_place(const struct process *p, const char **step)
-{
-	scoped_fd tree = -1;
+	scoped_fd                       tree    = -1;
 
 	*step = "close the host";
 	if (wall_in(p->place, &tree) < 0)
@@ -131,22 +121,9 @@ static int enter_place(const struct process *p, const char **step)
 	*step = "enter the root";
 	if (!p->jailed)
 		return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
-	return enter(tree) < 0 ? -1 : drop_rights();
-}
-
-static int set_streams(int in, int out)
-{
-	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
+	if (enter_root(tree) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -1;
-	return 0;
-}
-
-/* Open directories of the host would be a way out for the function that runs here, and for a program that traces PID 1. */
-static int close_others(int pipe_fd)
-{
-	if (pipe_fd > 3 && close_range(3, (unsigned)pipe_fd - 1, 0) < 0)
-		return -1;
-	return close_range((unsigned)pipe_fd + 1, ~0u, 0);
+	return syscall(SYS_capset, &head, none) < 0 ? -1 : 0;
 }
 
 /*
@@ -159,7 +136,8 @@ static void __attribute__((noreturn)) run_under_init(const struct process *p, in
 	pid_t pid, gone;
 	int   status = 0;
 
-	if (close_others(pipe_fd) < 0)
+	/* Open directories of the host would be a way out for the function that runs here, and for a program that traces PID 1. */
+	if ((pipe_fd > 3 && close_range(3, (unsigned)pipe_fd - 1, 0) < 0) || close_range((unsigned)pipe_fd + 1, ~0u, 0) < 0)
 		child_fail(pipe_fd, "close descriptors");
 	pid = fork();
 	if (pid < 0)
@@ -194,12 +172,12 @@ static void __attribute__((noreturn)) child(const struct process *p, uid_t uid, 
 		child_fail(pipe_fd, "make mounts private");
 	if (enter_place(p, &step) < 0)
 		child_fail(pipe_fd, step);
-	if (set_streams(p->in, p->out) < 0)
+	if (dup2(p->in, 0) < 0 || dup2(p->out, 1) < 0 || dup2(p->out, 2) < 0)
 		child_fail(pipe_fd, "set streams");
 	run_under_init(p, pipe_fd);
 }
 
-static pid_t start(const struct process *p, int *pidfd, int pipe_fd)
+static pid_t process_start(const struct process *p, int *pidfd, int pipe_fd)
 {
 	uid_t             uid  = geteuid();
 	gid_t             gid  = getegid();
@@ -263,15 +241,10 @@ static int await(const struct process *p, int pidfd, struct err *e)
 	}
 }
 
-/* NULL: an exit status, 255 among them, which is no signal's. */
-static const char *signal_of(int status)
+static int check_status(const struct process *p, int status, int report_fd, struct err *e)
 {
-	return sigabbrev_np(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128);
-}
-
-static int judge(const struct process *p, int status, int report_fd, struct err *e)
-{
-	const char   *signal = signal_of(status);
+	/* NULL: an exit status, 255 among them, which is no signal's. */
+	const char   *signal = sigabbrev_np(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128);
 	struct report r;
 
 	if (read(report_fd, &r, sizeof r) == sizeof r) {
@@ -297,12 +270,12 @@ int process_run(const struct process *p, struct err *e)
 		return err_sys(e, "pipe");
 	scoped_fd reading = ends[0], writing = ends[1];
 
-	pid = start(p, &pidfd, writing);
+	pid = process_start(p, &pidfd, writing);
 	if (pid < 0)
 		return err_sys(e, "%s: new namespaces%s", p->argv[0], geteuid() ? " (not root, so they need user namespaces)" : "");
 	fd_closep(&writing);
 	stopped = await(p, pidfd, e);
 	if (waitpid(pid, &status, 0) < 0)
 		return err_sys(e, "wait for %s", p->argv[0]);
-	return stopped < 0 ? -1 : judge(p, status, reading, e);
+	return stopped < 0 ? -1 : check_status(p, status, reading, e);
 }

@@ -16,7 +16,7 @@
 
 enum { SEALS = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW };
 
-static int create(const char *name)
+static int create_memory(const char *name)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
 
@@ -25,7 +25,7 @@ static int create(const char *name)
 
 int sealed_open(const char *name, const void *bytes, size_t len, struct err *e)
 {
-	scoped_fd fd = create(name);
+	scoped_fd fd = create_memory(name);
 
 	if (fd < 0 || file_write_all(fd, bytes, len) < 0 || fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0)
 		return err_sys(e, "memory file \"%s\"", name);
@@ -48,7 +48,7 @@ static int fill_mapped(int fd, const char *name, size_t len, int (*fill)(void *b
 
 int sealed_fill(const char *name, size_t len, int (*fill)(void *bytes, void *arg, struct err *e), void *arg, struct err *e)
 {
-	scoped_fd fd = create(name);
+	scoped_fd fd = create_memory(name);
 
 	if (fd < 0)
 		return err_sys(e, "memory file \"%s\"", name);
@@ -59,7 +59,7 @@ int sealed_fill(const char *name, size_t len, int (*fill)(void *bytes, void *arg
 
 int memory_open(const char *name, size_t size, struct err *e)
 {
-	scoped_fd fd = create(name);
+	scoped_fd fd = create_memory(name);
 
 	if (fd < 0 || ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return err_sys(e, "memory file \"%s\"", name);

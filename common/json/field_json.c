@@ -8,13 +8,8 @@
 
 enum { LIST_ITEM_MAX = 4096, WORD_MAX = 63, SHOWN_MAX = 60 };
 
-static void *at(const struct field *f, void *into)
-{
-	return (char *)into + f->offset;
-}
-
 /* "stdin: expected true or false, not 1" */
-static int refuse(const char *name, const char *what, const json_t *v, struct err *e)
+static int refuse_value(const char *name, const char *what, const json_t *v, struct err *e)
 {
 	char *is = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
 
@@ -31,7 +26,7 @@ static int refuse_number(const struct field *f, const json_t *v, const char *wha
 	field_print_value(f, f->min, least, sizeof least);
 	field_print_value(f, f->max, most, sizeof most);
 	snprintf(range, sizeof range, "%s from %s to %s", what, least, most);
-	return refuse(f->name, range, v, e);
+	return refuse_value(f->name, range, v, e);
 }
 
 static int set_number(const struct field *f, uint64_t x, void *into, struct err *e)
@@ -53,7 +48,7 @@ static int decode_size(const struct field *f, const json_t *v, void *into, struc
 	uint64_t x;
 
 	if (json_is_integer(v) && json_integer_value(v) >= 0)
-		return set_number(f, (uint64_t)json_integer_value(v), into, e);
+		return decode_integer(f, v, into, e);
 	if (!json_is_string(v) || text_to_size(json_string_value(v), &x) < 0)
 		return refuse_number(f, v, "a size (\"64M\")", e);
 	return set_number(f, x, into, e);
@@ -68,7 +63,7 @@ static int decode_ms(const struct field *f, const json_t *v, void *into, struct 
 	if (!text)
 		return json_is_integer(v) ? decode_integer(f, v, into, e) : refuse_number(f, v, "milliseconds, or a time (\"5m\"),", e);
 	if (!*text || strchr("0123456789.", text[strlen(text) - 1]) || text_to_duration_ms(text, &x) < 0)
-		return refuse(f->name, "milliseconds as a number, or a time with its unit: \"250ms\", \"90s\", \"5m\", \"1h\", \"1d\"", v, e);
+		return refuse_value(f->name, "milliseconds as a number, or a time with its unit: \"250ms\", \"90s\", \"5m\", \"1h\", \"1d\"", v, e);
 	return set_number(f, x, into, e);
 }
 
@@ -85,8 +80,8 @@ static int decode_milli(const struct field *f, const json_t *v, void *into, stru
 static int decode_bool(const struct field *f, const json_t *v, void *into, struct err *e)
 {
 	if (!json_is_boolean(v))
-		return refuse(f->name, "true or false", v, e);
-	*(bool *)at(f, into) = json_is_true(v);
+		return refuse_value(f->name, "true or false", v, e);
+	*(bool *)field_at(f, into) = json_is_true(v);
 	return 0;
 }
 
@@ -96,7 +91,7 @@ static int check_string(const char *name, const json_t *v, uint64_t max, struct 
 	size_t len = json_string_length(v);
 
 	if (!json_is_string(v))
-		return refuse(name, "text", v, e);
+		return refuse_value(name, "text", v, e);
 	if (len > max)
 		return err_set(e, ERR_BAD_SPEC, "%s: expected text of at most %" PRIu64 " bytes, not %zu", name, max, len);
 	if (strlen(json_string_value(v)) != len)
@@ -108,7 +103,7 @@ static int decode_str(const struct field *f, const json_t *v, void *into, struct
 {
 	if (check_string(f->name, v, f->max, e) < 0)
 		return -1;
-	*(const char **)at(f, into) = json_string_value(v);
+	*(const char **)field_at(f, into) = json_string_value(v);
 	return 0;
 }
 
@@ -149,15 +144,15 @@ static int check_size(const struct field *f, const json_t *v, struct err *e)
 		snprintf(least, sizeof least, "%" PRIu64 " to", f->min);
 	snprintf(what, sizeof what, "%s of %s %" PRIu64 " %s%s%s", words[f->type].kind, least, f->max, words[f->type].items, is_one ? "" : ", as ",
 		 is_one ? "" : words[f->type].like);
-	return is_one ? err_set(e, ERR_BAD_SPEC, "%s: expected %s, not %zu", f->name, what, n) : refuse(f->name, what, v, e);
+	return is_one ? err_set(e, ERR_BAD_SPEC, "%s: expected %s, not %zu", f->name, what, n) : refuse_value(f->name, what, v, e);
 }
 
 static int check_item(const struct field *f, const char *name, const json_t *v, struct err *e)
 {
 	if (f->type == FIELD_ROWS)
-		return json_is_object(v) ? 0 : refuse(name, "an object", v, e);
+		return json_is_object(v) ? 0 : refuse_value(name, "an object", v, e);
 	if (f->type == FIELD_MIXED && !json_is_string(v))
-		return json_is_object(v) ? 0 : refuse(name, "a text or an object", v, e);
+		return json_is_object(v) ? 0 : refuse_value(name, "a text or an object", v, e);
 	return check_string(name, v, f->type == FIELD_LIST || f->type == FIELD_MIXED ? LIST_ITEM_MAX : FIELD_ANY, e);
 }
 
@@ -180,7 +175,7 @@ static int decode_many(const struct field *f, const json_t *v, void *into, struc
 		if (check_item(f, name, item, e) < 0)
 			return -1;
 	}
-	*(const json_t **)at(f, into) = v;
+	*(const json_t **)field_at(f, into) = v;
 	return 0;
 }
 
@@ -189,16 +184,16 @@ static int decode_many(const struct field *f, const json_t *v, void *into, struc
 static int decode_object(const struct field *f, const json_t *v, void *into, struct err *e)
 {
 	if (!json_is_object(v))
-		return refuse(f->name, "an object", v, e);
-	*(const json_t **)at(f, into) = v;
+		return refuse_value(f->name, "an object", v, e);
+	*(const json_t **)field_at(f, into) = v;
 	return 0;
 }
 
 static int decode_table(const struct field *f, const json_t *v, void *into, struct err *e)
 {
 	if (!json_is_object(v))
-		return refuse(f->name, "an object", v, e);
-	return fields_decode(f->table, v, at(f, into), e) < 0 ? err_wrap(e, "%s", f->name) : 0;
+		return refuse_value(f->name, "an object", v, e);
+	return fields_decode(f->table, v, field_at(f, into), e) < 0 ? err_wrap(e, "%s", f->name) : 0;
 }
 
 /* clang-format off */
@@ -258,25 +253,6 @@ json_t *field_json(const struct field *f, uint64_t value)
 
 /* --- the schema --- */
 
-static void describe_number(json_t *s, const struct field *f)
-{
-	json_object_set_new(s, "minimum", field_json(f, f->min));
-	json_object_set_new(s, "maximum", field_json(f, f->max));
-	if (field_has_preset(f))
-		json_object_set_new(s, "default", field_json(f, f->preset));
-}
-
-static void describe_choice(json_t *s, const struct field *f)
-{
-	json_t *names = json_array();
-
-	for (unsigned i = 0; f->choices[i]; i++)
-		json_array_append_new(names, json_string(f->choices[i]));
-	json_object_set_new(s, "enum", names);
-	if (field_has_preset(f))
-		json_object_set_new(s, "default", json_string(f->choices[f->preset]));
-}
-
 json_t *field_schema(const struct field *f)
 {
 	json_t *s;
@@ -288,10 +264,19 @@ json_t *field_schema(const struct field *f)
 	else
 		s = json_pack("{ss}", "type", types[f->type].schema);
 	json_object_set_new(s, "description", json_string(f->doc));
-	if (field_is_number(f))
-		describe_number(s, f);
-	if (f->type == FIELD_CHOICE)
-		describe_choice(s, f);
+	if (field_is_number(f)) {
+		json_object_set_new(s, "minimum", field_json(f, f->min));
+		json_object_set_new(s, "maximum", field_json(f, f->max));
+		json_object_set_new(s, "default", field_has_preset(f) ? field_json(f, f->preset) : NULL);
+	}
+	if (f->type == FIELD_CHOICE) {
+		json_t *names = json_array();
+
+		for (unsigned i = 0; f->choices[i]; i++)
+			json_array_append_new(names, json_string(f->choices[i]));
+		json_object_set_new(s, "enum", names);
+		json_object_set_new(s, "default", field_has_preset(f) ? json_string(f->choices[f->preset]) : NULL);
+	}
 	if (f->type == FIELD_BOOL && field_has_preset(f))
 		json_object_set_new(s, "default", json_boolean(f->preset));
 	if (f->type == FIELD_LIST || f->type == FIELD_WORDS)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put(struct json_text *t, const char *bytes, size_t len)
+static void json_text_put(struct json_text *t, const char *bytes, size_t len)
 {
 	if (len > t->max - t->len)
 		t->full = true;
@@ -17,7 +17,7 @@ static void put(struct json_text *t, const char *bytes, size_t len)
 
 void json_text_raw(struct json_text *t, const char *text)
 {
-	put(t, text, strlen(text));
+	json_text_put(t, text, strlen(text));
 }
 
 void json_text_next(struct json_text *t)
@@ -25,15 +25,15 @@ void json_text_next(struct json_text *t)
 	char last = t->len ? t->to[t->len - 1] : '{';
 
 	if (last != '{' && last != '[' && last != ':')
-		put(t, ",", 1);
+		json_text_put(t, ",", 1);
 }
 
 void json_text_key(struct json_text *t, const char *name)
 {
 	json_text_next(t);
-	put(t, "\"", 1);
+	json_text_put(t, "\"", 1);
 	json_text_raw(t, name);
-	put(t, "\":", 2);
+	json_text_put(t, "\":", 2);
 }
 
 /* --- strings --- */
@@ -45,29 +45,27 @@ static void put_escaped(struct json_text *t, unsigned char c)
 	const char        byte[] = { '\\', 'u', '0', '0', digits[c >> 4], digits[c & 15] };
 
 	if (letter)
-		put(t, (const char[]){ '\\', names[letter - letters] }, 2);
+		json_text_put(t, (const char[]){ '\\', names[letter - letters] }, 2);
 	else
-		put(t, byte, sizeof byte);
-}
-
-static bool is_plain(unsigned char c)
-{
-	return c >= ' ' && c != '"' && c != '\\';
+		json_text_put(t, byte, sizeof byte);
 }
 
 static void put_utf8(struct json_text *t, const char *text, size_t len)
 {
 	size_t done = 0;
 
-	put(t, "\"", 1);
-	for (size_t i = 0; i < len; i++)
-		if (!is_plain((unsigned char)text[i])) {
-			put(t, text + done, i - done);
-			put_escaped(t, (unsigned char)text[i]);
-			done = i + 1;
-		}
-	put(t, text + done, len - done);
-	put(t, "\"", 1);
+	json_text_put(t, "\"", 1);
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c >= ' ' && c != '"' && c != '\\')
+			continue;
+		json_text_put(t, text + done, i - done);
+		put_escaped(t, c);
+		done = i + 1;
+	}
+	json_text_put(t, text + done, len - done);
+	json_text_put(t, "\"", 1);
 }
 
 /* A text that is not UTF-8, as a client may send it: its invalid bytes are replaced, the text is not left out. */
@@ -105,13 +103,13 @@ static void put_number(struct json_text *t, uint64_t value)
 	do
 		*--at = (char)('0' + value % 10);
 	while (value /= 10);
-	put(t, at, (size_t)(digits + sizeof digits - at));
+	json_text_put(t, at, (size_t)(digits + sizeof digits - at));
 }
 
 void json_text_integer(struct json_text *t, int64_t value)
 {
 	if (value < 0)
-		put(t, "-", 1);
+		json_text_put(t, "-", 1);
 	put_number(t, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
@@ -136,10 +134,10 @@ void json_text_ms(struct json_text *t, double ms)
 	}
 	us = (uint64_t)(ms * 1000 + 0.5);
 	put_number(t, us / 1000);
-	put(t, ".", 1);
+	json_text_put(t, ".", 1);
 	us %= 1000;
 	for (unsigned weight = 100; weight == 100 || (us && weight); us %= weight, weight /= 10)
-		put(t, (const char[]){ (char)('0' + us / weight) }, 1);
+		json_text_put(t, (const char[]){ (char)('0' + us / weight) }, 1);
 }
 
 void json_text_bool(struct json_text *t, bool value)

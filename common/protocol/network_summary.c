@@ -23,17 +23,18 @@ static bool is_lost(const json_t *row)
 	return strcmp(text_of(row, "reason"), "proxy_gone") == 0;
 }
 
-static bool is_same(const json_t *a, const json_t *b)
-{
-	return strcmp(text_of(a, "name"), text_of(b, "name")) == 0 && json_equal(json_object_get(a, "port"), json_object_get(b, "port")) &&
-	       strcmp(text_of(a, "reason"), text_of(b, "reason")) == 0;
-}
-
 /* Programs try again: each host is named once. */
 static bool was_before(const json_t *list, size_t i)
 {
-	for (size_t k = 0; k < i; k++)
-		if (is_missed(json_array_get(list, k)) && is_same(json_array_get(list, k), json_array_get(list, i)))
+	const json_t *row = json_array_get(list, i), *before;
+	size_t        k;
+
+	json_array_foreach(list, k, before)
+		if (k >= i)
+			break;
+		else if (is_missed(before) && strcmp(text_of(before, "name"), text_of(row, "name")) == 0 &&
+			 json_equal(json_object_get(before, "port"), json_object_get(row, "port")) &&
+			 strcmp(text_of(before, "reason"), text_of(row, "reason")) == 0)
 			return true;
 	return false;
 }

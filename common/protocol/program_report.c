@@ -1,5 +1,6 @@
 #include "program_report.h"
 
+#include "base64.h"
 #include "text.h"
 #include "wire.h"
 
@@ -137,18 +138,6 @@ static size_t text_bytes(const json_t *value)
 	return sum;
 }
 
-static int check_free(const char *key, const json_t *value, struct err *e)
-{
-	size_t most = strcmp(key, "result") == 0 ? PROGRAM_REPORT_RESULT_MAX : PROGRAM_REPORT_DATUM_MAX;
-
-	return text_bytes(value) <= most ? 0 : err_set(e, ERR_PROTOCOL, "%s: more than %zu bytes of text", key, most);
-}
-
-static bool is_digit(char c)
-{
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/';
-}
-
 bool program_report_is_base64(const char *text, size_t len)
 {
 	size_t n = len;
@@ -156,7 +145,7 @@ bool program_report_is_base64(const char *text, size_t len)
 	while (n && len - n < 2 && text[n - 1] == '=')
 		n--;
 	for (size_t i = 0; i < n; i++)
-		if (!is_digit(text[i]))
+		if (base64_digit(text[i]) < 0)
 			return false;
 	return len && len % 4 == 0;
 }
@@ -173,24 +162,19 @@ static int check_base64(const char *key, const json_t *text, struct err *e)
 
 static int check_bounds(const char *key, const json_t *value, struct err *e);
 
-static int check_list(const char *key, const json_t *list, struct err *e)
-{
-	if (json_array_size(list) > bound_of(key)->items)
-		return err_set(e, ERR_PROTOCOL, "%s: more than %zu", key, bound_of(key)->items);
-	for (size_t i = 0; i < json_array_size(list); i++)
-		if (check_bounds(key, json_array_get(list, i), e) < 0)
-			return -1;
-	return 0;
-}
-
 static int check_members(const json_t *object, struct err *e)
 {
 	const char *key;
 	json_t     *value;
 
-	json_object_foreach((json_t *)object, key, value)
-		if ((is_free(key) ? check_free : check_bounds)(key, value, e) < 0 || check_base64(key, value, e) < 0)
+	json_object_foreach((json_t *)object, key, value) {
+		size_t most = strcmp(key, "result") == 0 ? PROGRAM_REPORT_RESULT_MAX : PROGRAM_REPORT_DATUM_MAX;
+
+		if (is_free(key) && text_bytes(value) > most)
+			return err_set(e, ERR_PROTOCOL, "%s: more than %zu bytes of text", key, most);
+		if ((!is_free(key) && check_bounds(key, value, e) < 0) || check_base64(key, value, e) < 0)
 			return -1;
+	}
 	return 0;
 }
 
@@ -198,7 +182,12 @@ static int check_bounds(const char *key, const json_t *value, struct err *e)
 {
 	if (json_string_length(value) > bound_of(key)->bytes)
 		return err_set(e, ERR_PROTOCOL, "%s: more than %zu bytes", key, bound_of(key)->bytes);
-	return json_is_array(value) ? check_list(key, value, e) : json_is_object(value) ? check_members(value, e) : 0;
+	if (json_array_size(value) > bound_of(key)->items)
+		return err_set(e, ERR_PROTOCOL, "%s: more than %zu", key, bound_of(key)->items);
+	for (size_t i = 0; i < json_array_size(value); i++)
+		if (check_bounds(key, json_array_get(value, i), e) < 0)
+			return -1;
+	return json_is_object(value) ? check_members(value, e) : 0;
 }
 
 static bool is_one_of(const json_t *text, const char *const *words)
@@ -255,38 +244,32 @@ static void replace_all_nul(json_t *value)
 			replace_all_nul(member);
 }
 
-/* --- */
+/* --- all of it --- */
 
-static int check_bundle(const json_t *bundle, struct err *e)
+static int check_report(enum program_report_kind kind, const json_t *report, struct err *e)
 {
-	return !bundle || shape_check(bundle_shape, bundle, e) == 0 ? 0 : err_wrap(e, "bundle");
-}
+	const json_t *bundle = json_object_get(report, "bundle");
 
-static int check(enum program_report_kind kind, json_t *report, struct err *e)
-{
-	if (shape_check(shapes[kind], report, e) < 0 || check_bundle(json_object_get(report, "bundle"), e) < 0 || check_members(report, e) < 0)
+	if (shape_check(shapes[kind], report, e) < 0)
 		return -1;
-	replace_all_nul(report);
-	return check_words(kind, report, e);
-}
-
-static json_t *read_all(const void *bytes, size_t len, struct err *e)
-{
-	if (wire_weight(bytes, len) <= PROGRAM_REPORT_WEIGHT)
-		return wire_parse_with_nul(bytes, len, PROGRAM_REPORT_MAX, e);
-	err_set(e, ERR_PROTOCOL, "it has too many values");
-	return NULL;
+	if (bundle && shape_check(bundle_shape, bundle, e) < 0)
+		return err_wrap(e, "bundle");
+	return check_members(report, e);
 }
 
 json_t *program_report_parse(enum program_report_kind kind, const void *bytes, size_t len, struct err *e)
 {
-	scoped_json *report = read_all(bytes, len, e);
+	scoped_json *report = NULL;
 
-	if (!report || check(kind, report, e) < 0) {
-		text_make_plain(e->text);
-		return NULL;
+	if (wire_weight(bytes, len) > PROGRAM_REPORT_WEIGHT)
+		err_set(e, ERR_PROTOCOL, "it has too many values");
+	else if ((report = wire_parse_with_nul(bytes, len, PROGRAM_REPORT_MAX, e)) && check_report(kind, report, e) == 0) {
+		replace_all_nul(report);
+		if (check_words(kind, report, e) == 0)
+			return json_incref(report);
 	}
-	return json_incref(report);
+	text_make_plain(e->text);
+	return NULL;
 }
 
 void program_report_into(json_t *record, const json_t *report)

@@ -169,45 +169,31 @@ static int check_main(const struct protocol_request *r, struct denial *d)
 	return 0;
 }
 
-static int check_cwd(const struct protocol_request *r, struct denial *d)
+/* The mode "check" only reads the program. */
+static int check_mode(const struct protocol_request *r, struct denial *d)
 {
-	if (r->cwd && r->kind == REQUEST_run && r->mode == MODE_check)
-		return deny(d, DENIAL_bad_field, "cwd", "has no effect with the mode \"check\", which only reads the program");
-	return r->cwd && !*r->cwd ? deny(d, DENIAL_bad_field, "cwd", "is empty; name a directory of the jail, like /tmp") : 0;
-}
+	static const char unused[] = "has no effect with the mode \"check\", which only reads the program";
+	bool              is_check = r->kind == REQUEST_run && r->mode == MODE_check;
+	char              field[32];
 
-static int check_files(const struct protocol_request *r, struct denial *d)
-{
-	return r->has_files && r->kind == REQUEST_run && r->mode == MODE_check ? deny(d, DENIAL_bad_field, "files", "has no effect with the mode \"check\", which only reads the program") : 0;
-}
-
-static int check_tools(const struct protocol_request *r, struct denial *d)
-{
-	return r->has_tools && r->kind == REQUEST_run && r->mode == MODE_check ? deny(d, DENIAL_bad_field, "tools", "a program that is only read calls nothing") : 0;
-}
-
-static int check_network(const struct protocol_request *r, struct denial *d)
-{
-	return json_array_size(r->network) && r->kind == REQUEST_run && r->mode == MODE_check ? deny(d, DENIAL_bad_field, "network", "a program that is only read reaches nothing") : 0;
-}
-
-static int check_import(const char *name, size_t i, struct denial *d)
-{
-	char field[32];
-
-	if (text_is_module(name))
-		return 0;
-	snprintf(field, sizeof field, "imports[%zu]", i);
-	return deny(d, DENIAL_bad_field, field, "\"%.60s\" is no name of a module; write one as Python does, like \"json\" or \"os.path\"", name);
-}
-
-static int check_imports(const struct protocol_request *r, struct denial *d)
-{
+	if (r->cwd && !*r->cwd)
+		return deny(d, DENIAL_bad_field, "cwd", "is empty; name a directory of the jail, like /tmp");
+	if (is_check && (r->cwd || r->has_files))
+		return deny(d, DENIAL_bad_field, r->cwd ? "cwd" : "files", "%s", unused);
+	if (is_check && r->has_tools)
+		return deny(d, DENIAL_bad_field, "tools", "a program that is only read calls nothing");
+	if (is_check && json_array_size(r->network))
+		return deny(d, DENIAL_bad_field, "network", "a program that is only read reaches nothing");
 	if (r->imports && r->mode == MODE_script)
 		return deny(d, DENIAL_bad_field, "imports", "needs the mode \"report\" or \"check\"");
-	for (size_t i = 0; i < json_array_size(r->imports); i++)
-		if (check_import(json_string_value(json_array_get(r->imports, i)), i, d) < 0)
-			return -1;
+	for (size_t i = 0; i < json_array_size(r->imports); i++) {
+		const char *name = json_string_value(json_array_get(r->imports, i));
+
+		if (text_is_module(name))
+			continue;
+		snprintf(field, sizeof field, "imports[%zu]", i);
+		return deny(d, DENIAL_bad_field, field, "\"%.60s\" is no name of a module; write one as Python does, like \"json\" or \"os.path\"", name);
+	}
 	return 0;
 }
 
@@ -288,7 +274,7 @@ static int check_fds(const struct protocol_request *r, size_t fds, struct denial
 	return deny(d, DENIAL_bad_descriptors, NULL, "%s: %zu descriptors came, %zu are wanted: %s", row->name, fds, want, fds_texts[row->fds]);
 }
 
-static int decode(struct protocol_request *r, struct denial *d)
+static int decode_request(struct protocol_request *r, struct denial *d)
 {
 	const struct request_row *row = &requests[r->kind];
 	uint64_t                  tag = r->tag;
@@ -316,7 +302,9 @@ int protocol_parse(struct protocol_request *ret, const void *bytes, size_t len, 
 		return deny_err(d, DENIAL_bad_message, NULL, &e);
 	r->op  = json_string_value(json_object_get(r->source, "op"));
 	r->tag = read_tag(r->source);
-	return find_request(r, d) < 0 || decode(r, d) < 0 || check_session(r, d) < 0 || check_ro(r, d) < 0 || check_main(r, d) < 0 || check_cwd(r, d) < 0 || check_files(r, d) < 0 || check_tools(r, d) < 0 || check_network(r, d) < 0 || check_imports(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
+	if (find_request(r, d) < 0 || decode_request(r, d) < 0 || check_session(r, d) < 0)
+		return -1;
+	return check_ro(r, d) < 0 || check_main(r, d) < 0 || check_mode(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
 }
 
 void protocol_request_done(struct protocol_request *r)

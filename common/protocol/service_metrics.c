@@ -57,15 +57,15 @@ static const struct metric {
 /* --- single figures --- */
 
 /* The value at a path like "audit.entries"; NULL when a key on it is missing, or its parent is null. */
-static const json_t *find(const json_t *object, const char *path)
+static const json_t *find_value(const json_t *object, const char *path)
 {
 	size_t n = strcspn(path, ".");
 
 	object = json_object_getn(object, path, n);
-	return path[n] ? find(object, path + n + 1) : object;
+	return path[n] ? find_value(object, path + n + 1) : object;
 }
 
-static void put(const struct metric *m, const struct exposition_label *labels, const json_t *value, FILE *out)
+static void put_sample(const struct metric *m, const struct exposition_label *labels, const json_t *value, FILE *out)
 {
 	if (m->scale == 0 && json_is_integer(value))
 		exposition_count(out, m->name, labels, (uint64_t)json_integer_value(value));
@@ -74,11 +74,11 @@ static void put(const struct metric *m, const struct exposition_label *labels, c
 }
 
 /* is: the label's value; label NULL: no label. */
-static void put_with(const struct metric *m, const char *label, const char *is, const json_t *value, FILE *out)
+static void put_labelled(const struct metric *m, const char *label, const char *is, const json_t *value, FILE *out)
 {
 	const struct exposition_label labels[] = { { label, is }, { NULL, NULL } };
 
-	put(m, labels, value, out);
+	put_sample(m, labels, value, out);
 }
 
 static const char *name_of(const json_t *row, const char *key)
@@ -99,13 +99,13 @@ static void of_build(const struct metric *m, const json_t *stats, const json_t *
 static void of_service(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
 {
 	(void)runs;
-	put(m, NULL, find(stats, m->key), out);
+	put_sample(m, NULL, find_value(stats, m->key), out);
 }
 
 /* All codes, also those with a count of 0: Prometheus sees the first increase only if there was a sample before. */
 static void of_codes(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
 {
-	const json_t *refused = find(stats, m->key);
+	const json_t *refused = find_value(stats, m->key);
 
 	(void)runs;
 	for (int i = 0; i < DENIAL_COUNT; i++) {
@@ -122,8 +122,8 @@ static void of_calls(const struct metric *m, const json_t *stats, const json_t *
 	json_t     *times;
 
 	(void)runs;
-	json_object_foreach((json_t *)find(stats, m->key), outcome, times)
-		put_with(m, "outcome", outcome, times, out);
+	json_object_foreach((json_t *)find_value(stats, m->key), outcome, times)
+		put_labelled(m, "outcome", outcome, times, out);
 }
 
 static void of_processes(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
@@ -132,7 +132,7 @@ static void of_processes(const struct metric *m, const json_t *stats, const json
 
 	(void)runs;
 	for (size_t i = 0; i < ARRAY_LEN(processes); i++)
-		put_with(m, "process", processes[i], find(json_object_get(stats, processes[i]), m->key), out);
+		put_labelled(m, "process", processes[i], find_value(json_object_get(stats, processes[i]), m->key), out);
 }
 
 static void of_profiles(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
@@ -143,7 +143,7 @@ static void of_profiles(const struct metric *m, const json_t *stats, const json_
 	for (size_t i = 0; i < json_array_size(profiles); i++) {
 		const json_t *row = json_array_get(profiles, i);
 
-		put_with(m, "profile", name_of(row, "name"), find(row, m->key), out);
+		put_labelled(m, "profile", name_of(row, "name"), find_value(row, m->key), out);
 	}
 }
 
@@ -155,7 +155,7 @@ static void of_zygotes(const struct metric *m, const json_t *stats, const json_t
 	(void)runs;
 	for (size_t i = 0; i < json_array_size(profiles); i++) {
 		const json_t                 *row      = json_array_get(profiles, i);
-		const char                   *state    = json_string_value(find(row, m->key));
+		const char                   *state    = json_string_value(find_value(row, m->key));
 		const struct exposition_label labels[] = { { "profile", name_of(row, "name") }, { NULL, NULL } };
 
 		if (state)
@@ -171,7 +171,7 @@ static void put_ends(const struct metric *m, const json_t *row, bool warm, FILE 
 	json_t                 *times;
 
 	json_object_foreach(json_object_get(row, warm ? "warm" : "cold"), labels[1].value, times)
-		put(m, labels, times, out);
+		put_sample(m, labels, times, out);
 }
 
 static void of_ends(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)

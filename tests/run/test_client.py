@@ -276,7 +276,7 @@ def test_a_brigd_that_vanishes_is_told(started):
             server.start()
             os.write(server.pipes["stdout"], b"half")
     ran = run(script)
-    assert (ran.status, ran.reason) == (143, "cancelled") and "brigd was killed, or could not tell how the run ended" in ran.stderr, ran
+    assert (ran.status, ran.reason) == (143, "cancelled") and "brigd was killed, or could not report how the run ended" in ran.stderr, ran
     assert len(ran.stderr.splitlines()) == 1 and ran.record["stdout"] == ("half" if started else None), ran
 
 

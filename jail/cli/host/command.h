@@ -1,7 +1,18 @@
 /* command.h - the subcommands of brig: argv[0] is the subcommand's name; the return value is brig's exit status */
 #pragma once
+#include "option.h"
 
 enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_NOT_SAVED = 74, STATUS_DENIED = 125 };
+
+/* For --help: the usage line, what the command does, and what follows the options (NULL: nothing). */
+struct command_help {
+	const char *line, *what, *after;
+};
+
+/* n: a negative result of options_parse(). Prints the help, or the error in *e; returns brig's exit status. */
+int command_stop(int n, const char *command, const struct option_row *rows, const struct command_help *help, const struct err *e);
+/* Prints the error, and returns the status. */
+int command_fail(const char *command, const struct err *e, int status);
 
 int run_main(int argc, char **argv);
 int exec_main(int argc, char **argv);

@@ -2,6 +2,7 @@
 #include "doctor.h"
 
 #include "color.h"
+#include "command.h"
 #include "option.h"
 #include "probe.h"
 #include "surroundings.h"
@@ -31,13 +32,12 @@ static const struct option_row options[] = {
 	OPTION_END,
 };
 
-static int help(void)
-{
-	puts("usage: brig doctor [--json | --quiet]\n\nTest what jails need on this host, and print what to change where something is missing.\n"
-	     "The status is 0 when the default profile can run, 1 when it cannot.\n");
-	options_print(options, stdout);
-	return 0;
-}
+static const struct command_help help = {
+	"brig doctor [--json | --quiet]",
+	"Test what jails need on this host, and print what to change where something is missing.\n"
+	"The status is 0 when the default profile can run, 1 when it cannot.",
+	NULL,
+};
 
 /* Paths come from the environment: they may have any bytes, and where they were cut they may end inside a UTF-8 character. */
 static void make_printable(char *text)
@@ -206,14 +206,10 @@ int doctor_main(int argc, char **argv)
 	struct err     e;
 	int            n = options_parse(options, argc, argv, &choice, &e), status;
 
-	if (n == OPTIONS_HELP)
-		return help();
 	if (n >= 0 && n + 1 < argc)
 		n = err_set(&e, ERR_BAD_SPEC, "%.60s: one argument too many; see --help", argv[n + 1]);
-	if (n < 0) {
-		fprintf(stderr, "brig doctor: %s\n", e.text);
-		return 2;
-	}
+	if (n < 0)
+		return command_stop(n, "doctor", options, &help, &e);
 	if (checkup_run(&c) < 0) {
 		perror("brig doctor");
 		return 1;

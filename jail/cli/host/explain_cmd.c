@@ -31,6 +31,11 @@ static const struct option_row options[] = {
 	OPTION_SWITCH("json", 0, offsetof(struct explain, json), "Print everything as one JSON object"),
 	OPTION_END,
 };
+static const struct command_help help = {
+	"brig explain [OPTION]... [PROFILE]",
+	"Print what a profile gives a run: its limits, its layers, and with --all everything. Default: basic.",
+	NULL,
+};
 
 static const char *need_words(enum layer_need need)
 {
@@ -348,23 +353,16 @@ int explain_main(int argc, char **argv)
 		more = options_parse(options, argc - n - 1, argv + n + 1, &x, &e);
 		n    = more < 0 ? more : n + 1 + more;
 	}
-	if (n == OPTIONS_HELP) {
-		puts("usage: brig explain [OPTION]... [PROFILE]\n\nPrint what a profile gives a run: its limits, its layers, and with --all everything. Default: basic.\n");
-		options_print(options, stdout);
-		return STATUS_OK;
-	}
-	if (n < 0 || n + 1 < argc) {
-		fprintf(stderr, "brig explain: %s\n", n < 0 ? e.text : "name one profile");
-		return STATUS_USAGE;
-	}
-	if (load(&x, name, &e) < 0) {
-		fprintf(stderr, "brig explain: %s\n", e.text);
-		status = STATUS_FAILED;
-	} else if (x.json) {
+	if (n >= 0 && n + 1 < argc)
+		n = err_set(&e, ERR_BAD_SPEC, "name one profile");
+	if (n < 0)
+		return command_stop(n, argv[0], options, &help, &e);
+	if (load(&x, name, &e) < 0)
+		status = command_fail(argv[0], &e, STATUS_FAILED);
+	else if (x.json)
 		print_json(&x, stdout);
-	} else {
+	else
 		print_text(&x, stdout);
-	}
 	done(&x);
 	return status;
 }

@@ -23,15 +23,15 @@ static int carry_out(struct brigd *server, struct request *r, report_fn *report)
 	return status;
 }
 
-/* Connects and drops privilege, unless early.c has done both. */
-static int reach(struct brigd *server, const struct request *r, struct err *e)
+/* early.c has connected and dropped privilege already, if it began the run. */
+int one_run_connect(struct brigd *server, const struct request *r, struct err *e)
 {
 	if (early_run.connected) {
 		server->sock = early_run.sock;
 		snprintf(server->name, sizeof server->name, "%s", early_run.name);
 		return 0;
 	}
-	if (r->by & IN_SESSION)
+	if (r->by & IN_SESSION || r->session)
 		return session_connect(server, r->start, e);
 	return brigd_connect(server, r->private ? BRIGD_PRIVATE : BRIGD_ANY, e) < 0 ? -1 : privilege_drop(e);
 }
@@ -50,7 +50,7 @@ int one_run(struct request *r, report_fn *report)
 	struct err   e;
 	int          status;
 
-	if (reach(&server, r, &e) < 0)
+	if (one_run_connect(&server, r, &e) < 0)
 		status = one_run_failure(r, &e, report);
 	else
 		status = carry_out(&server, r, report);
@@ -58,21 +58,7 @@ int one_run(struct request *r, report_fn *report)
 	return status;
 }
 
-int one_run_complain(const char *command, const struct err *e)
-{
-	fprintf(stderr, "brig %s: %s\n", command, e->text);
-	return STATUS_USAGE;
-}
-
 /* --- from words --- */
-
-static void usage(const struct option_row *rows, const struct one_run_way *way)
-{
-	printf("usage: %s\n\n%s\n\n", way->line, way->what);
-	options_print(rows, stdout);
-	puts(way->by & (BY_CALL | BY_COMMAND) ? "\nA limit ends the call, and not the session. Python that is out of time is interrupted, and keeps its variables if it stops within two seconds." :
-						"\nA TIME is in seconds, or has a unit: 250ms, 90s, 5m, 1h, 1d. brig explain PROFILE prints the default and the ceiling of each limit.");
-}
 
 static int parse(struct request *r, const struct option_row *rows, int argc, char **argv, struct err *e)
 {
@@ -89,13 +75,22 @@ static int parse(struct request *r, const struct option_row *rows, int argc, cha
 /* left: the number of words after the options and the session. */
 static int check_args(const struct request *r, int left, const struct one_run_way *way, struct err *e)
 {
-	bool has_program = r->code || r->module;
+	bool        has_program = r->code || r->module, moves_files = r->by & (BY_PUT | BY_GET | BY_FILES);
+	const char *fault       = NULL;
 
 	if (r->by == BY_OPEN)
-		return left ? err_set(e, ERR_BAD_SPEC, "a session has one name; write: %s", way->line) : 0;
-	if ((r->by & IN_SESSION && !r->session) || (left <= 0 && !has_program))
-		return err_set(e, ERR_BAD_SPEC, "%s; write: %s", r->by & IN_SESSION ? "name a session, and what to run in it" : "nothing to run", way->line);
-	return r->by == BY_CALL && left > !has_program ? err_set(e, ERR_BAD_SPEC, "a call has no arguments; write: %s", way->line) : 0;
+		fault = left ? "a session has one name" : NULL;
+	else if (r->by == BY_CHECK)
+		fault = left != 1 ? "name one file" : NULL;
+	else if (moves_files)
+		fault = r->session ? NULL : "name a session";
+	else if (r->by & IN_SESSION && (!r->session || (left <= 0 && !has_program)))
+		fault = "name a session, and what to run in it";
+	else if (left <= 0 && !has_program)
+		fault = "nothing to run";
+	else if (r->by == BY_CALL && left > !has_program)
+		fault = "a call has no arguments";
+	return fault ? err_set(e, ERR_BAD_SPEC, "%s; write: %s", fault, way->help.line) : 0;
 }
 
 static int main_of(struct request *r, int argc, char **argv, const struct one_run_way *way)
@@ -106,15 +101,13 @@ static int main_of(struct request *r, int argc, char **argv, const struct one_ru
 
 	request_options(way->by, rows);
 	n = parse(r, rows, argc, argv, &e);
-	if (n == OPTIONS_HELP) {
-		usage(rows, way);
-		return STATUS_OK;
-	}
-	if (n < 0 || check_args(r, argc - n - 1, way, &e) < 0)
-		return one_run_complain(argv[0], &e);
+	if (n >= 0 && check_args(r, argc - n - 1, way, &e) < 0)
+		n = -1;
+	if (n < 0)
+		return command_stop(n, argv[0], rows, &way->help, &e);
 	if (way->take(r, argv + n + 1, argc - n - 1, &e) < 0)
-		return one_run_failure(r, &e, way->report);
-	return one_run(r, way->report);
+		return way->report ? one_run_failure(r, &e, way->report) : command_fail(argv[0], &e, STATUS_USAGE);
+	return way->carry_out ? way->carry_out(r, argv[0]) : one_run(r, way->report);
 }
 
 int one_run_main(int argc, char **argv, const struct one_run_way *way)

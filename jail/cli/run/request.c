@@ -553,6 +553,7 @@ int request_take_program(struct request *r, const char *path, char **words, int 
 
 int request_take_command(struct request *r, char **words, int n, struct err *e)
 {
+	request_take_stdin(r);
 	r->program = words[0];
 	r->message = json_pack("{ss}", "op", "exec");
 	if (put_argv(r, "argv", words, n, e) < 0)

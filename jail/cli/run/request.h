@@ -42,6 +42,7 @@ struct request {
 	const char   *env[PROTOCOL_ENV_MAX + 1];  /* every array of texts here ends with NULL */
 	const char   *shown[PROTOCOL_RO_MAX + 1]; /* --ro */
 	const char   *put[FILES_ASKED_MAX + 1], *get[FILES_ASKED_MAX + 1], *out; /* --put, --get, --out */
+	const char   *list;       /* a pattern of files to list; NULL: none are listed */
 	const char   *allow_missing[3];
 	const char   *network[PROTOCOL_NETWORK_MAX + 1]; /* --net */
 	const char   *code, *module; /* -c and -m */

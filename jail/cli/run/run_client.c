@@ -61,13 +61,6 @@ void run_client_done(struct run_client *c)
  * it. So the pipe holds one page until the program has read that, and only then does brig close it at the end of the input. Once a
  * program has read a page, the pipe gets its size, and brig closes it at once: all of it counts as read.
  */
-static void begin_stdin(struct run_client *c)
-{
-	int size = fcntl(c->stdin_to, F_GETPIPE_SZ);
-
-	c->narrow_of = size > 0 && fcntl(c->stdin_to, F_SETPIPE_SZ, 1) > 0 ? size : 0;
-}
-
 static void close_stdin(struct run_client *c)
 {
 	fd_closep(&c->stdin_to);
@@ -127,8 +120,9 @@ static void write_pending(struct run_client *c)
 
 /* --- output --- */
 
-static void name_limit(struct run_client *c, const char *name, uint64_t value)
+static void name_limit(void *owner, const char *name, uint64_t value)
 {
+	struct run_client  *c = owner;
 	const struct field *f = field_find(limits_fields, name);
 	char                text[32];
 
@@ -168,11 +162,12 @@ static void on_output(struct run_client *c, struct stream *stream)
 	}
 }
 
-/* --- what brigd says --- */
+/* --- messages of brigd --- */
 
 static void on_started(void *owner, struct run_start *start)
 {
-	struct run_client *c = owner;
+	struct run_client *c    = owner;
+	int                size = fcntl(start->fd[RUN_STDIN], F_GETPIPE_SZ);
 
 	if (c->started) {
 		err_set(&c->lost, ERR_PROTOCOL, "brigd broke the protocol: a second start");
@@ -184,13 +179,13 @@ static void on_started(void *owner, struct run_start *start)
 	c->err.fd    = fd_take(&start->fd[RUN_STDERR]);
 	c->report.fd = fd_take(&start->fd[RUN_RESULT]);
 	c->stdin_to  = fd_take(&start->fd[RUN_STDIN]);
-	begin_stdin(c);
+	c->narrow_of = size > 0 && fcntl(c->stdin_to, F_SETPIPE_SZ, 1) > 0 ? size : 0;
 	snprintf(c->run, sizeof c->run, "%s", start->run);
 	interrupt_arm(c->server.sock, c->run, c->request->session);
 }
 
 /* Tells a user at a terminal why nothing happens. */
-static void on_waiting(void *owner, const char *run, const char *why)
+void run_client_on_waiting(void *owner, const char *run, const char *why)
 {
 	const struct run_client *c = owner;
 	char                     plain[200];
@@ -215,17 +210,12 @@ static void on_opened(void *owner, const json_t *event)
 		c->opened = json_incref((json_t *)event);
 }
 
-static void on_limit(void *owner, const char *name, uint64_t value)
-{
-	name_limit(owner, name, value);
-}
-
 static void on_ended(void *owner, const json_t *event)
 {
 	((struct run_client *)owner)->ended = json_incref((json_t *)event);
 }
 
-static void on_refused(void *owner, const json_t *answer)
+void run_client_on_refused(void *owner, const json_t *answer)
 {
 	struct run_client *c = owner;
 
@@ -233,18 +223,14 @@ static void on_refused(void *owner, const json_t *answer)
 		c->refused = json_incref((json_t *)answer);
 }
 
-static const struct run_talk talk = { .waiting = on_waiting, .opened = on_opened, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused };
-
-/* How a private brigd ended, as " (killed by SIGKILL)"; "" for exit status 0, and for a service. */
-static const char *exit_text(int status, char *buf, size_t len)
-{
-	*buf = 0;
-	if (WIFSIGNALED(status))
-		snprintf(buf, len, " (killed by SIG%s)", sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "?");
-	else if (WEXITSTATUS(status))
-		snprintf(buf, len, " (exit status %d)", WEXITSTATUS(status));
-	return buf;
-}
+static const struct run_talk talk = {
+	.waiting = run_client_on_waiting,
+	.opened  = on_opened,
+	.started = on_started,
+	.limit   = name_limit,
+	.ended   = on_ended,
+	.refused = run_client_on_refused,
+};
 
 /* True if systemd failed to start the service: then the request was never read. */
 static bool blame_service(struct run_client *c)
@@ -261,22 +247,24 @@ static bool blame_service(struct run_client *c)
 /* The connection ended without an answer. This is not a refusal: the program may have started. */
 static void on_silence(struct run_client *c)
 {
-	char how[48];
+	char how[48] = "";
+	int  status;
 
 	interrupt_disarm();
 	if (blame_service(c))
 		return;
-	exit_text(brigd_close(&c->server), how, sizeof how);
-	err_set(&c->lost, ERR_SETUP, "brigd was killed, or could not tell how the run ended: %.200s%s", c->server.name, how);
+	status = brigd_close(&c->server); /* of a private brigd; 0 for a service */
+	if (WIFSIGNALED(status))
+		snprintf(how, sizeof how, " (killed by SIG%s)", sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "?");
+	else if (WEXITSTATUS(status))
+		snprintf(how, sizeof how, " (exit status %d)", WEXITSTATUS(status));
+	err_set(&c->lost, ERR_SETUP, "brigd was killed, or could not report how the run ended: %.200s%s", c->server.name, how);
 }
 
-static void on_server(struct run_client *c)
+void run_client_receive(struct run_client *c, const struct run_talk *to)
 {
-	scoped_datagram d = DATAGRAM_NONE;
-
-	switch (datagram_receive(c->server.sock, &d, &c->lost)) {
+	switch (run_talk_receive(to, c, c->server.sock, &c->lost)) {
 	case DATAGRAM_RECEIVED:
-		run_talk_handle(&talk, c, &d);
 		return;
 	case DATAGRAM_END:
 		on_silence(c);
@@ -326,27 +314,23 @@ static void attend(struct run_client *c)
 	if (fds[5].revents)
 		fill_pending(c);
 	if (fds[0].revents)
-		on_server(c);
+		run_client_receive(c, &talk);
 }
 
-/* The request could not be sent. A brigd that cannot serve says why before it closes the connection, so that is read here. */
-static void read_final_error(struct run_client *c)
-{
-	struct err    sent = c->lost;
-	struct pollfd p    = { .fd = c->server.sock, .events = POLLIN };
-
-	if (poll(&p, 1, 0) > 0)
-		on_server(c);
-	if (!blame_service(c))
-		c->lost = sent;
-}
-
+/* A brigd that cannot serve sends its reason before it closes the connection: when the request cannot be sent, that is read. */
 static void send_request(struct run_client *c)
 {
-	if (datagram_send(c->server.sock, c->request->message, c->request->fd, c->request->fds, &c->lost) < 0)
-		read_final_error(c);
-	else
-		c->sent = true;
+	struct pollfd p = { .fd = c->server.sock, .events = POLLIN };
+	struct err    failure;
+
+	c->sent = datagram_send(c->server.sock, c->request->message, c->request->fd, c->request->fds, &c->lost) == 0;
+	if (c->sent)
+		return;
+	failure = c->lost;
+	if (poll(&p, 1, 0) > 0)
+		run_client_receive(c, &talk);
+	if (!blame_service(c))
+		c->lost = failure;
 }
 
 /* --- what began early --- */
@@ -361,15 +345,6 @@ static void take_up_stream(struct stream *s, const struct early_stream *early, u
 	s->unread = early->unread;
 }
 
-static void take_up_start(struct run_client *c, const struct early *early)
-{
-	c->started = true;
-	snprintf(c->run, sizeof c->run, "%s", early->run);
-	take_up_stream(&c->out, &early->out, early->keep);
-	take_up_stream(&c->err, &early->err, early->keep);
-	interrupt_arm(c->server.sock, c->run, c->request->session);
-}
-
 /* It may wait for a reader, so the signals must be let in before. */
 static void write_rest(struct stream *s, const struct early_stream *early)
 {
@@ -382,8 +357,13 @@ void run_client_take_up(struct run_client *c, const struct early *early)
 	scoped_datagram d = DATAGRAM_NONE;
 
 	c->sent = early->sent;
-	if (early->started)
-		take_up_start(c, early);
+	if (early->started) {
+		c->started = true;
+		snprintf(c->run, sizeof c->run, "%s", early->run);
+		take_up_stream(&c->out, &early->out, early->keep);
+		take_up_stream(&c->err, &early->err, early->keep);
+		interrupt_arm(c->server.sock, c->run, c->request->session);
+	}
 	if (early->masked)
 		interrupt_let_in(early->mask);
 	write_rest(&c->out, &early->out);

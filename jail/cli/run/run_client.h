@@ -12,6 +12,7 @@
 #include "request.h"
 #include "run_files.h"
 #include "brigd_connection.h"
+#include "run_talk.h"
 #include "stream.h"
 
 struct run_client {
@@ -43,3 +44,8 @@ void run_client_init(struct run_client *c, struct brigd *server, struct request 
 void run_client_take_up(struct run_client *c, const struct early *early);
 void run_client_run(struct run_client *c);
 void run_client_done(struct run_client *c);
+
+/* The parts that other clients of a run share. The callbacks are those of run_talk.h; their owner begins with a struct run_client. */
+void run_client_receive(struct run_client *c, const struct run_talk *to);
+void run_client_on_waiting(void *owner, const char *run, const char *why);
+void run_client_on_refused(void *owner, const json_t *answer);

@@ -104,15 +104,23 @@ static int check_put(const struct request *r, const char *text, struct err *e)
 	return fault ? err_set(e, ERR_BAD_SPEC, "%s%.60s: the name %.60s %s", put, text, p.second, fault) : 0;
 }
 
+int run_files_check_pattern(const char *pattern, const char *get, struct err *e)
+{
+	char        plain[FILE_NAME_BYTES + 1];
+	const char *fault = file_pattern_plain(pattern, plain);
+
+	if (!fault)
+		return 0;
+	return err_set(e, ERR_BAD_SPEC, "%s%.60s: the pattern %s; name files as they lie below /workspace, like out/*.csv", get, pattern, fault);
+}
+
 static int check_get(const struct request *r, const char *text, struct err *e)
 {
-	const char *get   = option(r, "--get ");
-	scoped_pair p     = split(text);
-	char        plain[FILE_NAME_BYTES + 1];
-	const char *fault = p.first ? file_pattern_plain(p.first, plain) : "out of memory";
+	const char *get = option(r, "--get ");
+	scoped_pair p   = split(text);
 
-	if (fault)
-		return err_set(e, ERR_BAD_SPEC, "%s%.60s: the pattern %s; name files as they lie below /workspace, like out/*.csv", get, text, fault);
+	if (run_files_check_pattern(p.first ? p.first : "", get, e) < 0)
+		return -1;
 	return p.second && !*p.second ? err_set(e, ERR_BAD_SPEC, "%s%s: nothing follows the colon; name a directory or a file", get, text) : 0;
 }
 
@@ -587,10 +595,10 @@ static _Noreturn void give(const struct request *r, const char *list, int sock)
 }
 
 /* One process sends while the other receives: the other side may answer at length before it has read everything. */
-json_t *run_files_exchange(const struct request *r, const char *list, int sock, int *sent)
+json_t *run_files_exchange(const struct request *r, int sock, int *sent)
 {
-	char         plain[FILE_NAME_BYTES + 1]; /* was checked: session_files.c */
-	const char  *pattern = list && !file_pattern_plain(list, plain) ? plain : NULL;
+	char         plain[FILE_NAME_BYTES + 1]; /* was checked: run_files_check_pattern() */
+	const char  *pattern = r->list && !file_pattern_plain(r->list, plain) ? plain : NULL;
 	struct taker t       = { .request = r, .list = pattern, .rows = json_array(), .left = r->max_bytes };
 	int          status  = 0;
 	pid_t        giver   = fork();

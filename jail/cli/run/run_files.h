@@ -13,6 +13,8 @@ must_use int run_files_open(struct request *r, struct err *e);
 bool         run_files_are_wanted(const struct request *r);
 /* Only the check: files to put must exist, names and patterns must be valid. */
 must_use int run_files_check(const struct request *r, struct err *e);
+/* option: "--get " or "", for the message. */
+must_use int run_files_check_pattern(const char *pattern, const char *option, struct err *e);
 
 struct run_files {
 	pid_t pid;  /* of the process that moves files; 0: none */
@@ -28,10 +30,10 @@ void         run_files_sent(struct request *r);
 json_t      *run_files_finish(struct run_files *f);
 
 /*
- * In a session: puts and gets what the request says, and lists what matches `list` (NULL: nothing); "saved" of listed rows is null.
+ * In a session: puts, gets and lists what the request says; "saved" of listed rows is null.
  * Returns the rows, a new reference, when everything has come. *sent is -1 if not everything was put; the message is then printed.
  */
-json_t      *run_files_exchange(const struct request *r, const char *list, int sock, int *sent);
+json_t      *run_files_exchange(const struct request *r, int sock, int *sent);
 
 /* Says on stderr which files were left out; done: "saved" or "put", for the message. True when one was. */
 bool         run_files_print_left_out(const json_t *rows, const char *done, bool is_quiet);

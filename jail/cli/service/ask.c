@@ -16,24 +16,14 @@ const struct option_row ask_options[] = {
 int ask_parse(struct ask *a, int argc, char **argv, int wanted, const char *line, const char *what, int *status)
 {
 	struct err e;
-	int        n = options_parse(ask_options, argc, argv, a, &e), words = argc - 1 - n;
+	int        n = options_parse(ask_options, argc, argv, a, &e);
 
-	*status = STATUS_USAGE;
-	if (n == OPTIONS_HELP) {
-		printf("usage: %s\n\n%s\n\n", line, what);
-		options_print(ask_options, stdout);
-		*status = STATUS_OK;
-		return -1;
-	}
-	if (n < 0) {
-		fprintf(stderr, "brig %s: %s\n", argv[0], e.text);
-		return -1;
-	}
-	if (words != wanted) {
-		fprintf(stderr, "brig %s: write: %s\n", argv[0], line);
-		return -1;
-	}
-	return n + 1;
+	if (n >= 0 && argc - 1 - n != wanted)
+		n = err_set(&e, ERR_BAD_SPEC, "write: %s", line);
+	if (n >= 0)
+		return n + 1;
+	*status = command_stop(n, argv[0], ask_options, &(struct command_help){ line, what, NULL }, &e);
+	return -1;
 }
 
 int ask_open(struct brigd *ret, struct err *e)
@@ -86,7 +76,7 @@ char *ask_text(const json_t *text, char *buf, size_t len)
 	return buf;
 }
 
-static int put(const char *bytes, size_t len, void *into)
+int ask_put_bytes(const char *bytes, size_t len, void *into)
 {
 	return fwrite(bytes, 1, len, into) == len ? 0 : -1;
 }
@@ -96,7 +86,7 @@ void ask_print_json(json_t *reply)
 {
 	json_object_del(reply, "reply");
 	json_object_del(reply, "tag");
-	ascii_dump(reply, JSON_INDENT(2) | JSON_REAL_PRECISION(12), put, stdout);
+	ascii_dump(reply, JSON_INDENT(2) | JSON_REAL_PRECISION(12), ask_put_bytes, stdout);
 	putchar('\n');
 }
 
@@ -105,10 +95,8 @@ int ask_and_print(const struct ask *a, const char *command, const char *op, void
 	struct err e;
 	json_t    *reply = ask(json_pack("{ss}", "op", op), &e);
 
-	if (!reply) {
-		fprintf(stderr, "brig %s: %s\n", command, e.text);
-		return STATUS_FAILED;
-	}
+	if (!reply)
+		return command_fail(command, &e, STATUS_FAILED);
 	if (a->json)
 		ask_print_json(reply);
 	else

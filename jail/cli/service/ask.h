@@ -32,6 +32,7 @@ char      *ask_text(const json_t *text, char *buf, size_t len);
 
 /* Prints a reply, or a list of rows, as JSON in ASCII, after removing the keys that only the protocol needs. */
 void ask_print_json(json_t *reply);
+int  ask_put_bytes(const char *bytes, size_t len, void *into); /* of ascii_dump(): into is a FILE */
 
 /* Sends a request without arguments. Prints the reply as JSON with --json, otherwise with print(). Returns brig's exit status. */
 int ask_and_print(const struct ask *a, const char *command, const char *op, void (*print)(const json_t *reply));

@@ -34,6 +34,10 @@ struct found {
 
 /* --- the command line --- */
 
+static const struct command_help help = {
+	"brig audit [OPTION]...", "Print what the service ran or refused on this host, oldest first.", NULL,
+};
+
 static int set_filter(void *into, const struct option_row *row, const char *value, struct err *e)
 {
 	const struct audit_filter_row *filter = audit_filter_rows;
@@ -228,19 +232,6 @@ static int print_journal_hint(const struct asked *a)
 	return STATUS_FAILED;
 }
 
-static int fail(const struct err *e, int status)
-{
-	fprintf(stderr, "brig audit: %s%s\n", e->text, status == STATUS_USAGE ? "; see brig audit --help" : "");
-	return status;
-}
-
-static void usage(const struct option_row *rows)
-{
-	fputs("usage: brig audit [OPTION]...\n\nPrint what the service ran or refused on this host, oldest first.\n\n",
-	      stdout);
-	options_print(rows, stdout);
-}
-
 static int64_t now_us(void)
 {
 	struct timespec now;
@@ -259,21 +250,17 @@ int audit_main(int argc, char **argv)
 
 	make_options(rows);
 	taken = options_parse(rows, argc, argv, &a, &e);
-	if (taken == OPTIONS_HELP) {
-		usage(rows);
-		return STATUS_OK;
-	}
 	if (taken >= 0 && taken < argc - 1)
 		taken = err_set(&e, ERR_BAD_SPEC, "%.60s: one argument too many", argv[taken + 1]);
 	if (taken >= 0 && a.file && !*a.file)
 		taken = err_set(&e, ERR_BAD_SPEC, "--file: the name is empty");
 	if (taken < 0)
-		return fail(&e, STATUS_USAGE);
+		return command_stop(taken, argv[0], rows, &help, &e);
 	if (!a.file) {
 		r = find_file(file, &e);
 		if (r != 0)
-			return r > 0 ? print_journal_hint(&a) : fail(&e, STATUS_FAILED);
+			return r > 0 ? print_journal_hint(&a) : command_fail(argv[0], &e, STATUS_FAILED);
 		a.file = file;
 	}
-	return read_all(&a, &e) < 0 ? fail(&e, STATUS_FAILED) : STATUS_OK;
+	return read_all(&a, &e) < 0 ? command_fail(argv[0], &e, STATUS_FAILED) : STATUS_OK;
 }

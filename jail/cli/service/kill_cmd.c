@@ -20,7 +20,11 @@ static const struct option_row options[] = {
 	OPTION_SWITCH("json", 0, offsetof(struct killing, a.json), "Print the answers as JSON"),
 	OPTION_END,
 };
-static const char line[] = "brig kill [--json] RUN | --all | --user USER";
+static const struct command_help help = {
+	"brig kill [--json] RUN | --all | --user USER",
+	"End one of your runs, by the id that brig ps prints or its beginning, or all of them; root can end those of all users.",
+	NULL,
+};
 
 /* --- one run --- */
 
@@ -159,17 +163,8 @@ static int parse(struct killing *k, int argc, char **argv, struct err *e)
 	if (n < 0)
 		return n;
 	if (words != !(k->all || k->user) || (k->all && k->user))
-		return err_set(e, ERR_BAD_SPEC, "write: %s", line);
+		return err_set(e, ERR_BAD_SPEC, "write: %s", help.line);
 	return find_user(k, e) < 0 ? -1 : n + 1;
-}
-
-static void print(const struct killing *k, json_t *reply)
-{
-	if (k->a.json)
-		ask_print_json(reply);
-	else if (json_is_array(reply))
-		printf("ended %zu run%s\n", json_array_size(reply), json_array_size(reply) == 1 ? "" : "s");
-	json_decref(reply);
 }
 
 int kill_main(int argc, char **argv)
@@ -180,22 +175,17 @@ int kill_main(int argc, char **argv)
 	json_t        *reply  = NULL;
 	int            word   = parse(&k, argc, argv, &e);
 
-	if (word == OPTIONS_HELP) {
-		printf("usage: %s\n\nEnd one of your runs, by the id that brig ps prints or its beginning, or all of them; root can end those of all users.\n\n", line);
-		options_print(options, stdout);
-		return STATUS_OK;
-	}
-	if (word < 0) {
-		fprintf(stderr, "brig kill: %s\n", e.text);
-		return STATUS_USAGE;
-	}
+	if (word < 0)
+		return command_stop(word, argv[0], options, &help, &e);
 	if (ask_open(&server, &e) == 0)
 		reply = k.all || k.user ? end_all(&server, &k, &e) : end_one(&server, argv[word], &e);
 	(void)brigd_close(&server);
-	if (!reply) {
-		fprintf(stderr, "brig kill: %s\n", e.text);
-		return STATUS_FAILED;
-	}
-	print(&k, reply);
+	if (!reply)
+		return command_fail(argv[0], &e, STATUS_FAILED);
+	if (k.a.json)
+		ask_print_json(reply);
+	else if (json_is_array(reply))
+		printf("ended %zu run%s\n", json_array_size(reply), json_array_size(reply) == 1 ? "" : "s");
+	json_decref(reply);
 	return STATUS_OK;
 }

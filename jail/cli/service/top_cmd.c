@@ -19,6 +19,9 @@ static const struct option_row options[] = {
 	{ { "delay", FIELD_MS, offsetof(struct top, delay_ms), 100, 3600000, 1000, "Time between two pages, 0.1 to 3600 seconds; default 1", NULL, NULL }, 'd', NULL, NULL, false },
 	OPTION_END,
 };
+static const struct command_help help = {
+	"brig top [OPTION]...", "Show the service's runs, its ready cells, and their memory, each second anew; q quits.", NULL,
+};
 
 /* --- one page --- */
 
@@ -193,22 +196,13 @@ int top_main(int argc, char **argv)
 	struct err   e;
 	int          n = options_parse(options, argc, argv, &t, &e), r;
 
-	if (n == OPTIONS_HELP) {
-		puts("usage: brig top [OPTION]...\n\nShow the service's runs, its ready cells, and their memory, each second anew; q quits.\n");
-		options_print(options, stdout);
-		return STATUS_OK;
-	}
 	if (n >= 0 && n + 1 < argc)
-		n = err_set(&e, ERR_BAD_SPEC, "write: brig top [OPTION]...");
-	if (n < 0) {
-		fprintf(stderr, "brig top: %s\n", e.text);
-		return STATUS_USAGE;
-	}
+		n = err_set(&e, ERR_BAD_SPEC, "write: %s", help.line);
+	if (n < 0)
+		return command_stop(n, argv[0], options, &help, &e);
 	r = ask_open(&server, &e);
 	if (r == 0)
 		r = t.once || t.json || !isatty(STDOUT_FILENO) ? once(&server, t.json, &e) : live(&server, (int)t.delay_ms, &e);
 	(void)brigd_close(&server);
-	if (r < 0)
-		fprintf(stderr, "brig top: %s\n", e.text);
-	return r < 0 ? STATUS_FAILED : STATUS_OK;
+	return r < 0 ? command_fail(argv[0], &e, STATUS_FAILED) : STATUS_OK;
 }

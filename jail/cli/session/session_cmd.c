@@ -8,36 +8,62 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- commands that are one request --- */
+/* A command that is one exchange with the service, whose reply it prints. */
+struct exchange {
+	const char *line, *what;
+	int         words; /* how many follow the options */
+	json_t   *(*ask)(struct brigd *server, const char *word, struct err *e); /* a new reference to the reply, or NULL */
+	void      (*print)(const json_t *reply);                                /* without --json; NULL: prints nothing */
+};
 
-static int tell(const char *command, const struct ask *a, json_t *reply, const struct err *e)
-{
-	if (!reply) {
-		fprintf(stderr, "brig %s: %s\n", command, e->text);
-		return STATUS_FAILED;
-	}
-	if (a->json)
-		ask_print_json(reply);
-	json_decref(reply);
-	return STATUS_OK;
-}
-
-static int close_main(int argc, char **argv)
+static int exchange_main(int argc, char **argv, const struct exchange *x)
 {
 	struct brigd server = BRIGD_NONE;
 	struct ask   a      = { 0 };
 	struct err   e;
-	json_t      *reply  = NULL;
-	int          status, word;
+	json_t      *reply;
+	int          status, word = ask_parse(&a, argc, argv, x->words, x->line, x->what, &status);
 
-	word = ask_parse(&a, argc, argv, 1, "brig session close [--json] SESSION", "Close a session: everything in it ends, and its files are gone.", &status);
 	if (word < 0)
 		return status;
 	if (session_connect(&server, false, &e) < 0)
-		return session_without(argv[0], &e);
-	reply = ask_on(&server, json_pack("{ss ss}", "op", "close", "session", argv[word]), &e);
+		return command_fail(argv[0], &e, STATUS_DENIED);
+	reply = x->ask(&server, argv[word], &e);
 	(void)brigd_close(&server);
-	return tell(argv[0], &a, reply, &e);
+	if (!reply)
+		return command_fail(argv[0], &e, STATUS_FAILED);
+	if (a.json)
+		ask_print_json(reply);
+	else if (x->print)
+		x->print(reply);
+	json_decref(reply);
+	return STATUS_OK;
+}
+
+/* The request {op, key: word}. */
+static json_t *ask_about(struct brigd *server, const char *op, const char *key, const char *word, struct err *e)
+{
+	json_t *request = json_pack("{ss ss}", "op", op, key, word);
+
+	if (request)
+		return ask_on(server, request, e);
+	err_set(e, ERR_BAD_SPEC, "the arguments are not UTF-8");
+	return NULL;
+}
+
+static json_t *ask_close(struct brigd *server, const char *session, struct err *e)
+{
+	return ask_about(server, "close", "session", session, e);
+}
+
+static int close_main(int argc, char **argv)
+{
+	return exchange_main(argc, argv, &(struct exchange){
+		.line  = "brig session close [--json] SESSION",
+		.what  = "Close a session: everything in it ends, and its files are gone.",
+		.words = 1,
+		.ask   = ask_close,
+	});
 }
 
 /* --- interrupt --- */
@@ -60,16 +86,6 @@ static const json_t *find_session(const json_t *list, const char *word)
 	return NULL;
 }
 
-static json_t *interrupt_run(struct brigd *server, const char *run, struct err *e)
-{
-	json_t *request = json_pack("{ss ss}", "op", "interrupt", "run", run);
-
-	if (request)
-		return ask_on(server, request, e);
-	err_set(e, ERR_BAD_SPEC, "the arguments are not UTF-8");
-	return NULL;
-}
-
 /* Interrupts every call of a session. A call that has ended meanwhile is no error. Returns the last reply. */
 static json_t *interrupt_all(struct brigd *server, const json_t *session, const char *word, struct err *e)
 {
@@ -78,7 +94,7 @@ static json_t *interrupt_all(struct brigd *server, const json_t *session, const 
 
 	err_set(e, ERR_BAD_SPEC, "%.80s: no call is under way", word);
 	for (size_t i = 0; i < json_array_size(running); i++) {
-		json_t *reply = interrupt_run(server, json_string_value(json_array_get(running, i)), e);
+		json_t *reply = ask_about(server, "interrupt", "run", json_string_value(json_array_get(running, i)), e);
 
 		if (!reply && e->kind != ERR_DENIED)
 			return NULL;
@@ -88,35 +104,26 @@ static json_t *interrupt_all(struct brigd *server, const json_t *session, const 
 	return last;
 }
 
-static json_t *interrupt(struct brigd *server, const char *word, struct err *e)
+static json_t *ask_interrupt(struct brigd *server, const char *word, struct err *e)
 {
 	json_t       *list    = ask_on(server, json_pack("{ss}", "op", "list"), e), *reply;
 	const json_t *session = find_session(list, word);
 
 	if (!list)
 		return NULL;
-	reply = session ? interrupt_all(server, session, word, e) : interrupt_run(server, word, e);
+	reply = session ? interrupt_all(server, session, word, e) : ask_about(server, "interrupt", "run", word, e);
 	json_decref(list);
 	return reply;
 }
 
 static int interrupt_main(int argc, char **argv)
 {
-	struct brigd server = BRIGD_NONE;
-	struct ask   a      = { 0 };
-	struct err   e;
-	json_t      *reply  = NULL;
-	int          status, word;
-
-	word = ask_parse(&a, argc, argv, 1, "brig session interrupt [--json] SESSION|RUN",
-			 "Interrupt the calls that are under way in a session, or one of them by its id, as Ctrl-C does.", &status);
-	if (word < 0)
-		return status;
-	if (session_connect(&server, false, &e) < 0)
-		return session_without(argv[0], &e);
-	reply = interrupt(&server, argv[word], &e);
-	(void)brigd_close(&server);
-	return tell(argv[0], &a, reply, &e);
+	return exchange_main(argc, argv, &(struct exchange){
+		.line  = "brig session interrupt [--json] SESSION|RUN",
+		.what  = "Interrupt the calls that are under way in a session, or one of them by its id, as Ctrl-C does.",
+		.words = 1,
+		.ask   = ask_interrupt,
+	});
 }
 
 /* --- list --- */
@@ -126,63 +133,53 @@ static double seconds(const json_t *row, const char *key)
 	return (double)ask_figure(row, key) / 1000;
 }
 
-static void print_names(const json_t *names)
-{
-	char text[PROTOCOL_NAME_MAX + 1];
-
-	for (size_t i = 0; i < json_array_size(names); i++)
-		printf("%s%s", i ? "," : "", ask_text(json_array_get(names, i), text, sizeof text));
-	putchar('\n');
-}
-
 static void print_session(const json_t *row)
 {
-	char   id[RUN_ID_LEN + 1], name[PROTOCOL_NAME_MAX + 1], profile[64];
-	double idle = seconds(row, "idle_left_ms"), lifetime = seconds(row, "lifetime_left_ms");
+	char          id[RUN_ID_LEN + 1], name[PROTOCOL_NAME_MAX + 1], profile[64], context[PROTOCOL_NAME_MAX + 1];
+	const json_t *contexts = json_object_get(row, "contexts"), *running = json_object_get(row, "running");
+	double        idle = seconds(row, "idle_left_ms"), lifetime = seconds(row, "lifetime_left_ms");
 
 	ask_text(json_object_get(row, "name"), name, sizeof name);
 	printf("%-*s %-12s ", RUN_ID_LEN, ask_text(json_object_get(row, "session"), id, sizeof id), *name ? name : "-");
 	printf("%-12s ", ask_text(json_object_get(row, "profile"), profile, sizeof profile));
 	printf("%8.1f %8.1f %8.1f ", seconds(row, "age_ms"), seconds(row, "idle_ms"), idle < lifetime ? idle : lifetime);
-	printf("%6" JSON_INTEGER_FORMAT " %6" JSON_INTEGER_FORMAT " %7zu ", ask_figure(row, "uid"), ask_figure(row, "calls"), json_array_size(json_object_get(row, "running")));
-	print_names(json_object_get(row, "contexts"));
+	printf("%6" JSON_INTEGER_FORMAT " %6" JSON_INTEGER_FORMAT " %7zu ", ask_figure(row, "uid"), ask_figure(row, "calls"), json_array_size(running));
+	for (size_t i = 0; i < json_array_size(contexts); i++)
+		printf("%s%s", i ? "," : "", ask_text(json_array_get(contexts, i), context, sizeof context));
+	putchar('\n');
 }
 
-static void print_sessions(const json_t *sessions)
+static void print_sessions(const json_t *reply)
 {
-	printf("%-*s %-12s %-12s %8s %8s %8s %6s %6s %7s CONTEXTS\n", RUN_ID_LEN, "SESSION", "NAME", "PROFILE", "SECONDS", "IDLE", "LEFT", "UID", "CALLS", "RUNNING");
+	const json_t *sessions = json_object_get(reply, "sessions");
+
+	printf("%-*s %-12s %-12s %8s %8s %8s ", RUN_ID_LEN, "SESSION", "NAME", "PROFILE", "SECONDS", "IDLE", "LEFT");
+	printf("%6s %6s %7s CONTEXTS\n", "UID", "CALLS", "RUNNING");
 	for (size_t i = 0; i < json_array_size(sessions); i++)
 		print_session(json_array_get(sessions, i));
 }
 
 /* Removes the runs from the reply; brig ps prints them. */
-static void keep_sessions(json_t *reply)
+static json_t *ask_sessions(struct brigd *server, const char *word, struct err *e)
 {
+	json_t *reply = ask_on(server, json_pack("{ss}", "op", "list"), e);
+
+	(void)word;
 	json_object_del(reply, "runs");
 	json_object_del(reply, "left_out");
-	if (!json_object_get(reply, "sessions"))
+	if (reply && !json_object_get(reply, "sessions"))
 		json_object_set_new(reply, "sessions", json_array());
+	return reply;
 }
 
 static int list_main(int argc, char **argv)
 {
-	struct brigd server = BRIGD_NONE;
-	struct ask   a      = { 0 };
-	struct err   e;
-	json_t      *reply;
-	int          status;
-
-	if (ask_parse(&a, argc, argv, 0, "brig session list [--json]", "List your sessions in the service; root sees those of all users.", &status) < 0)
-		return status;
-	if (session_connect(&server, false, &e) < 0)
-		return session_without(argv[0], &e);
-	reply = ask_on(&server, json_pack("{ss}", "op", "list"), &e);
-	(void)brigd_close(&server);
-	if (reply)
-		keep_sessions(reply);
-	if (reply && !a.json)
-		print_sessions(json_object_get(reply, "sessions"));
-	return tell(argv[0], &a, reply, &e);
+	return exchange_main(argc, argv, &(struct exchange){
+		.line  = "brig session list [--json]",
+		.what  = "List your sessions in the service; root sees those of all users.",
+		.ask   = ask_sessions,
+		.print = print_sessions,
+	});
 }
 
 /* --- brig session --- */
@@ -214,18 +211,9 @@ static void usage(FILE *out)
 	fputs("\nbrig session COMMAND --help says more\n", out);
 }
 
-static const struct verb *find(const char *name)
-{
-	const struct verb *v = verbs;
-
-	while (v->name && strcmp(v->name, name) != 0)
-		v++;
-	return v->name ? v : NULL;
-}
-
 int session_main(int argc, char **argv)
 {
-	const struct verb *v = argc > 1 ? find(argv[1]) : NULL;
+	const struct verb *v = verbs;
 	struct err         e;
 
 	if (argc < 2) {
@@ -236,10 +224,11 @@ int session_main(int argc, char **argv)
 		usage(stdout);
 		return STATUS_OK;
 	}
-	if (!v) {
+	while (v->name && strcmp(v->name, argv[1]) != 0)
+		v++;
+	if (!v->name) {
 		err_set(&e, ERR_BAD_SPEC, "%.40s: no such command; see brig session --help", argv[1]);
-		fprintf(stderr, "brig session: %s\n", e.text);
-		return STATUS_USAGE;
+		return command_fail("session", &e, STATUS_USAGE);
 	}
 	argv[1] = (char *)v->called;
 	return v->main(argc - 1, argv + 1);

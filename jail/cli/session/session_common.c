@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "session_common.h"
 
-#include "command.h"
 #include "privilege.h"
 
 #include <signal.h>
@@ -46,8 +45,3 @@ int session_connect(struct brigd *ret, bool start, struct err *e)
 	return -1;
 }
 
-int session_without(const char *command, const struct err *e)
-{
-	fprintf(stderr, "brig %s: %s\n", command, e->text);
-	return STATUS_DENIED;
-}

@@ -18,8 +18,6 @@ must_use int session_connect(struct brigd *ret, bool start, struct err *e);
 /* Prints what the other commands, or the user, need of a service that session_connect() has started; or ends it, where nothing was opened in it. */
 void         session_started(const struct brigd *s);
 void         session_not_opened(const struct brigd *s);
-/* Prints why session_connect() failed; returns the exit status, which is the same for all commands: nothing was asked of a session. */
-int          session_without(const char *command, const struct err *e);
 
 /* argv[0] is "session run" and so on. */
 int session_open_main(int argc, char **argv);

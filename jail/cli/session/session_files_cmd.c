@@ -6,7 +6,7 @@
 #include "command.h"
 #include "datagram.h"
 #include "fd.h"
-#include "file_stream.h"
+#include "one_run.h"
 #include "run_files.h"
 #include "text.h"
 
@@ -14,48 +14,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What differs between the three commands. */
-struct way {
-	enum request_by by;
-	const char     *line, *what;
-	int           (*take)(struct request *, const char **list, char **words, int n, struct err *);
-	int           (*report)(const struct request *, json_t *rows);
-};
-
 /* --- the command line --- */
 
 static int take_words(const char **into, char **words, int n, struct err *e)
 {
 	if (n < 1 || n > FILES_ASKED_MAX)
-		return n ? err_set(e, ERR_BAD_SPEC, "more than %d at once; name a directory or a pattern", FILES_ASKED_MAX) : err_set(e, ERR_BAD_SPEC, "name a file");
-	for (int i = 0; i < n; i++)
-		into[i] = words[i];
+		return n ? err_set(e, ERR_BAD_SPEC, "more than %d at once; name a directory or a pattern", FILES_ASKED_MAX)
+			 : err_set(e, ERR_BAD_SPEC, "name a file");
+	memcpy(into, words, (size_t)n * sizeof *into);
 	return 0;
 }
 
-static int take_put(struct request *r, const char **list, char **words, int n, struct err *e)
+static int take_put(struct request *r, char **words, int n, struct err *e)
 {
-	(void)list;
 	return take_words(r->put, words, n, e);
 }
 
-static int take_get(struct request *r, const char **list, char **words, int n, struct err *e)
+static int take_get(struct request *r, char **words, int n, struct err *e)
 {
-	(void)list;
 	return take_words(r->get, words, n, e);
 }
 
-static int take_list(struct request *r, const char **list, char **words, int n, struct err *e)
+static int take_list(struct request *r, char **words, int n, struct err *e)
 {
-	char        plain[FILE_NAME_BYTES + 1];
-	const char *fault;
-
-	(void)r;
-	*list = n ? words[0] : "*";
-	fault = file_pattern_plain(*list, plain);
-	if (n > 1)
-		return err_set(e, ERR_BAD_SPEC, "one pattern at most");
-	return fault ? err_set(e, ERR_BAD_SPEC, "%.60s: the pattern %s; name files as they lie below /workspace, like out/*.csv", *list, fault) : 0;
+	r->list = n ? words[0] : "*";
+	return n > 1 ? err_set(e, ERR_BAD_SPEC, "one pattern at most") : run_files_check_pattern(r->list, "", e);
 }
 
 /* --- output --- */
@@ -80,11 +63,6 @@ static json_t *sort(const json_t *rows)
 	return list;
 }
 
-static int put_bytes(const char *bytes, size_t len, void *into)
-{
-	return fwrite(bytes, 1, len, into) == len ? 0 : -1;
-}
-
 /* Prints the name unchanged, or in quotes with escapes if a terminal would not show it. */
 static void print_file_name(const json_t *name)
 {
@@ -93,7 +71,7 @@ static void print_file_name(const json_t *name)
 	if (text_is_plain(text) && *text != '"')
 		fputs(text, stdout);
 	else
-		ascii_dump(name, JSON_ENCODE_ANY, put_bytes, stdout);
+		ascii_dump(name, JSON_ENCODE_ANY, ask_put_bytes, stdout);
 	putchar('\n');
 }
 
@@ -108,13 +86,7 @@ static void print_row(const json_t *row)
 	print_file_name(json_object_get(row, "name"));
 }
 
-/* A row with an empty name says that the list was cut. */
-static bool is_cut(const json_t *row)
-{
-	return !*json_string_value(json_object_get(row, "name"));
-}
-
-static int tell_list(const struct request *r, json_t *rows)
+static int print_list(const struct request *r, json_t *rows)
 {
 	scoped_json *sorted = sort(rows);
 	int          status = STATUS_OK;
@@ -126,7 +98,7 @@ static int tell_list(const struct request *r, json_t *rows)
 	for (size_t i = 0; i < json_array_size(sorted); i++) {
 		const json_t *row = json_array_get(sorted, i);
 
-		if (is_cut(row)) {
+		if (!json_string_length(json_object_get(row, "name"))) { /* a row for the end of a list that was cut */
 			fputs("brig: the list did not come as a whole\n", stderr);
 			status = STATUS_FAILED;
 		} else if (!r->json) {
@@ -136,57 +108,36 @@ static int tell_list(const struct request *r, json_t *rows)
 	return status;
 }
 
-static int tell_put(const struct request *r, json_t *rows)
-{
-	return run_files_print_left_out(rows, "put", r->quiet) ? STATUS_NOT_SAVED : STATUS_OK;
-}
-
-static int tell_get(const struct request *r, json_t *rows)
-{
-	if (r->json)
-		ask_print_json(rows);
-	return run_files_print_left_out(rows, "saved", r->quiet) ? STATUS_NOT_SAVED : STATUS_OK;
-}
-
 /* --- brig session put, get and files --- */
 
-static int open_socket(struct brigd *server, const struct request *r, struct err *e)
+static int report_files(const struct request *r, json_t *rows)
 {
-	json_t *request = json_pack("{ss ss}", "op", "files", "session", r->session);
-	int     sock    = -1;
-	json_t *reply;
-
-	if (!request)
-		return err_set(e, ERR_BAD_SPEC, "the session's name is not UTF-8");
-	reply = datagram_exchange_fd(server->sock, request, &sock, e);
-	json_decref(request);
-	json_decref(reply);
-	return sock;
-}
-
-static int fail(const char *command, const struct err *e)
-{
-	fprintf(stderr, "brig %s: %s\n", command, e->text);
-	return STATUS_FAILED;
+	if (r->by == BY_FILES)
+		return print_list(r, rows);
+	if (r->by == BY_GET && r->json)
+		ask_print_json(rows);
+	return run_files_print_left_out(rows, r->by == BY_PUT ? "put" : "saved", r->quiet) ? STATUS_NOT_SAVED : STATUS_OK;
 }
 
 /* The connection stays open until everything is copied: a session may end with it. */
-static int move(const char *command, struct request *r, const char *list, const struct way *way)
+static int move_files(struct request *r, const char *command)
 {
 	struct brigd server = BRIGD_NONE;
 	struct err   e;
 	scoped_fd    sock = -1;
-	int          sent, status;
+	int          sent, status = STATUS_FAILED;
 
+	if (run_files_check(r, &e) < 0)
+		return command_fail(command, &e, STATUS_FAILED);
 	if (session_connect(&server, false, &e) < 0)
-		return session_without(command, &e);
-	sock = open_socket(&server, r, &e);
+		return command_fail(command, &e, STATUS_DENIED);
+	sock = datagram_open_files(server.sock, r->session, &e);
 	if (sock < 0) {
-		status = fail(command, &e);
+		command_fail(command, &e, status);
 	} else {
-		scoped_json *rows = run_files_exchange(r, list, sock, &sent);
+		scoped_json *rows = run_files_exchange(r, sock, &sent);
 
-		status = way->report(r, rows);
+		status = report_files(r, rows);
 		if (status == STATUS_OK && sent < 0)
 			status = STATUS_NOT_SAVED;
 	}
@@ -194,58 +145,35 @@ static int move(const char *command, struct request *r, const char *list, const 
 	return status;
 }
 
-static int usage(const struct option_row *rows, const struct way *way)
-{
-	printf("usage: %s\n\n%s\n\n", way->line, way->what);
-	options_print(rows, stdout);
-	return STATUS_OK;
-}
-
-static int main_of(struct request *r, int argc, char **argv, const struct way *way)
-{
-	struct option_row rows[REQUEST_OPTIONS_MAX];
-	const char       *list = NULL;
-	struct err        e;
-	int               n;
-
-	request_options(way->by, rows);
-	n = session_parse(rows, argc, argv, r, &r->session, &e);
-	if (n == OPTIONS_HELP)
-		return usage(rows, way);
-	if (n >= 0 && !r->session)
-		n = err_set(&e, ERR_BAD_SPEC, "name a session; write: %s", way->line);
-	if (n < 0 || way->take(r, &list, argv + n + 1, argc - n - 1, &e) < 0) {
-		fprintf(stderr, "brig %s: %s\n", argv[0], e.text);
-		return STATUS_USAGE;
-	}
-	return run_files_check(r, &e) < 0 ? fail(argv[0], &e) : move(argv[0], r, list, way);
-}
-
-static int way_main(int argc, char **argv, const struct way *way)
-{
-	struct request r;
-	int            status;
-
-	request_init(&r, way->by);
-	status = main_of(&r, argc, argv, way);
-	request_done(&r);
-	return status;
-}
-
 int session_put_main(int argc, char **argv)
 {
-	return way_main(argc, argv, &(struct way){ BY_PUT, "brig session put SESSION [OPTION]... PATH[:NAME]...",
-						   "Copy files and directories into /workspace of a session; a file that is there is replaced.", take_put, tell_put });
+	return one_run_main(argc, argv, &(struct one_run_way){
+		.by        = BY_PUT,
+		.help      = { "brig session put SESSION [OPTION]... PATH[:NAME]...",
+			       "Copy files and directories into /workspace of a session; a file that is there is replaced.", NULL },
+		.take      = take_put,
+		.carry_out = move_files,
+	});
 }
 
 int session_get_main(int argc, char **argv)
 {
-	return way_main(argc, argv, &(struct way){ BY_GET, "brig session get SESSION [OPTION]... PATTERN[:LOCAL]...",
-						   "Copy what matches out of /workspace of a session, to LOCAL or into the current directory.", take_get, tell_get });
+	return one_run_main(argc, argv, &(struct one_run_way){
+		.by        = BY_GET,
+		.help      = { "brig session get SESSION [OPTION]... PATTERN[:LOCAL]...",
+			       "Copy what matches out of /workspace of a session, to LOCAL or into the current directory.", NULL },
+		.take      = take_get,
+		.carry_out = move_files,
+	});
 }
 
 int session_files_main(int argc, char **argv)
 {
-	return way_main(argc, argv, &(struct way){ BY_FILES, "brig session files SESSION [OPTION]... [PATTERN]",
-						   "List the files in /workspace of a session: all, or those that match.", take_list, tell_list });
+	return one_run_main(argc, argv, &(struct one_run_way){
+		.by        = BY_FILES,
+		.help      = { "brig session files SESSION [OPTION]... [PATTERN]",
+			       "List the files in /workspace of a session: all, or those that match.", NULL },
+		.take      = take_list,
+		.carry_out = move_files,
+	});
 }

@@ -17,42 +17,41 @@ static int take_open(struct request *r, char **words, int n, struct err *e)
 }
 
 /* Prints what later commands call the session: its name, or else its id. */
-static void print_name(const json_t *event)
+static int report_opened(const struct run_client *c)
 {
-	const json_t *name = json_object_get(event, "name");
+	const json_t *name = json_object_get(c->opened, "name");
 	char          text[PROTOCOL_NAME_MAX + 1];
 
-	puts(ask_text(json_is_string(name) ? name : json_object_get(event, "session"), text, sizeof text));
-}
-
-static void print_event(json_t *event)
-{
-	json_object_del(event, "event");
-	json_object_del(event, "run");
-	ask_print_json(event);
-}
-
-static int tell_open(const struct run_client *c)
-{
 	if (!c->opened) {
 		session_not_opened(&c->server);
 		return report_run(c);
 	}
 	session_started(&c->server);
-	if (c->request->json)
-		print_event(c->opened);
-	else
-		print_name(c->opened);
+	if (c->request->json) {
+		json_object_del(c->opened, "event");
+		json_object_del(c->opened, "run");
+		ask_print_json(c->opened);
+	} else {
+		puts(ask_text(json_is_string(name) ? name : json_object_get(c->opened, "session"), text, sizeof text));
+	}
 	return STATUS_OK;
 }
 
 int session_open_main(int argc, char **argv)
 {
-	return one_run_main(argc, argv, &(struct one_run_way){ BY_OPEN, "brig session open [NAME] [OPTION]...",
-							       "Open a session, and print its name, or its id if it has none.", take_open, tell_open });
+	return one_run_main(argc, argv, &(struct one_run_way){
+		.by     = BY_OPEN,
+		.help   = { "brig session open [NAME] [OPTION]...", "Open a session, and print its name, or its id if it has none.",
+			    "A TIME is in seconds, or has a unit: 250ms, 90s, 5m, 1h, 1d. brig explain PROFILE prints the default and the ceiling of each limit." },
+		.take   = take_open,
+		.report = report_opened,
+	});
 }
 
-/* --- run --- */
+/* --- calls --- */
+
+#define ABOUT_CALLS \
+	"A limit ends the call, and not the session. Python that is out of time is interrupted, and keeps its variables if it stops within two seconds."
 
 static int take_call(struct request *r, char **words, int n, struct err *e)
 {
@@ -62,20 +61,21 @@ static int take_call(struct request *r, char **words, int n, struct err *e)
 
 int session_run_main(int argc, char **argv)
 {
-	return one_run_main(argc, argv, &(struct one_run_way){ BY_CALL, "brig session run SESSION [OPTION]... FILE|-|-c CODE",
-							       "Run Python in an interpreter of a session, and print the value of the last expression.", take_call, report_run });
-}
-
-/* --- exec --- */
-
-static int take_command(struct request *r, char **words, int n, struct err *e)
-{
-	request_take_stdin(r);
-	return request_take_command(r, words, n, e);
+	return one_run_main(argc, argv, &(struct one_run_way){
+		.by     = BY_CALL,
+		.help   = { "brig session run SESSION [OPTION]... FILE|-|-c CODE",
+			    "Run Python in an interpreter of a session, and print the value of the last expression.", ABOUT_CALLS },
+		.take   = take_call,
+		.report = report_run,
+	});
 }
 
 int session_exec_main(int argc, char **argv)
 {
-	return one_run_main(argc, argv, &(struct one_run_way){ BY_COMMAND, "brig session exec SESSION [OPTION]... -- COMMAND [ARG]...",
-							       "Run a command of the rootfs in a session.", take_command, report_run });
+	return one_run_main(argc, argv, &(struct one_run_way){
+		.by     = BY_COMMAND,
+		.help   = { "brig session exec SESSION [OPTION]... -- COMMAND [ARG]...", "Run a command of the rootfs in a session.", ABOUT_CALLS },
+		.take   = request_take_command,
+		.report = report_run,
+	});
 }

@@ -4,8 +4,6 @@
 #include "clock.h"
 #include "fd.h"
 #include "raw_terminal.h"
-#include "run_talk.h"
-#include "text.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,23 +17,13 @@ enum { KEY_ESCAPE = 0x1d, ESCAPES = 3, ESCAPE_MS = 1000 }; /* Ctrl-], as with ma
 /* Without a command, the first of these that the rootfs has is started. */
 static char *const shells[][3] = { { (char *)"bash" }, { (char *)"sh" }, { (char *)"python3", (char *)"-q" } };
 
-static bool is_over(const struct shell *s)
-{
-	return s->c.ended || s->c.refused || s->c.lost.kind != ERR_NONE;
-}
-
 /* --- requests --- */
 
-static void send_message(struct shell *s, const json_t *message)
+static void send_message(struct shell *s, json_t *message)
 {
 	struct err ignored; /* a service that is gone is noticed by the loop */
 
 	(void)!datagram_send(s->c.server.sock, message, NULL, 0, &ignored);
-}
-
-static void ask(struct shell *s, json_t *message)
-{
-	send_message(s, message);
 	json_decref(message);
 }
 
@@ -68,7 +56,7 @@ static void resize(struct shell *s)
 
 	raw_terminal_size(&rows, &columns);
 	if (s->c.started)
-		ask(s, json_pack("{ss ss sI sI}", "op", "resize", "run", s->c.run, "rows", (json_int_t)rows, "columns", (json_int_t)columns));
+		send_message(s, json_pack("{ss ss sI sI}", "op", "resize", "run", s->c.run, "rows", (json_int_t)rows, "columns", (json_int_t)columns));
 }
 
 /*
@@ -87,10 +75,10 @@ static void leave(struct shell *s)
 	s->is_escaping = true;
 	s->typed.len  = 0;
 	fd_closep(&s->c.stdin_to);
-	ask(s, run_talk_cancel(s->c.run, NULL));
+	send_message(s, run_talk_cancel(s->c.run, NULL));
 }
 
-/* --- what brigd says --- */
+/* --- messages of brigd --- */
 
 static void print_banner(const struct shell *s)
 {
@@ -119,27 +107,12 @@ static void on_started(void *owner, struct run_start *start)
 	resize(s); /* the size may have changed since the request */
 }
 
-static void on_waiting(void *owner, const char *run, const char *why)
-{
-	char plain[200];
-
-	(void)owner, (void)run;
-	snprintf(plain, sizeof plain, "%s", why);
-	text_make_plain(plain);
-	fprintf(stderr, "brig: waiting (%s); Ctrl-C gives up\n", plain);
-}
-
 static void on_opened(void *owner, const json_t *event)
 {
 	struct shell *s = owner;
 
 	snprintf(s->own, sizeof s->own, "%s", json_string_value(json_object_get(event, "session")));
 	start_command(s);
-}
-
-static void on_limit(void *owner, const char *name, uint64_t value)
-{
-	(void)owner, (void)name, (void)value; /* the record has the reason */
 }
 
 static bool has_no_such_program(const struct shell *s, const json_t *event)
@@ -166,31 +139,14 @@ static void on_ended(void *owner, const json_t *event)
 	s->c.ended = json_incref((json_t *)event);
 }
 
-static void on_refused(void *owner, const json_t *answer)
-{
-	struct shell *s = owner;
-
-	if (!s->c.started)
-		s->c.refused = json_incref((json_t *)answer);
-}
-
-static const struct run_talk talk = { .waiting = on_waiting, .opened = on_opened, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused };
-
-static void receive_from_server(struct shell *s)
-{
-	scoped_datagram d = DATAGRAM_NONE;
-
-	switch (datagram_receive(s->c.server.sock, &d, &s->c.lost)) {
-	case DATAGRAM_RECEIVED:
-		run_talk_handle(&talk, s, &d);
-		return;
-	case DATAGRAM_END:
-		err_set(&s->c.lost, ERR_SETUP, "brigd was killed, or could not tell how the call ended: %.200s", s->c.server.name);
-		return;
-	case DATAGRAM_BROKEN:
-		return;
-	}
-}
+/* Without `limit`: the record has the reason for an end. */
+static const struct run_talk talk = {
+	.waiting = run_client_on_waiting,
+	.opened  = on_opened,
+	.started = on_started,
+	.ended   = on_ended,
+	.refused = run_client_on_refused,
+};
 
 /* --- keys --- */
 
@@ -336,7 +292,7 @@ static void attend(struct shell *s)
 	if (fds[4].revents && s->c.stdin_to >= 0)
 		type(s);
 	if (fds[0].revents)
-		receive_from_server(s);
+		run_client_receive(&s->c, &talk);
 }
 
 /* Closes the session that this command opened, and waits for its end, so that nothing of it is left. Its record is not printed. */
@@ -346,7 +302,7 @@ static void close_own(struct shell *s)
 
 	if (!*s->own || lost.kind != ERR_NONE)
 		return;
-	ask(s, json_pack("{ss ss}", "op", "close", "session", s->own));
+	send_message(s, json_pack("{ss ss}", "op", "close", "session", s->own));
 	while (!s->is_own_over && s->c.lost.kind == ERR_NONE)
 		attend(s);
 	s->c.lost = lost;
@@ -366,7 +322,7 @@ void shell_run(struct shell *s)
 		start_command(s);
 	else
 		send_request(s);
-	while (!is_over(s))
+	while (!s->c.ended && !s->c.refused && s->c.lost.kind == ERR_NONE)
 		attend(s);
 	show_rest(s);
 	raw_terminal_close();

@@ -8,7 +8,7 @@
 #include "run_client.h"
 
 struct shell {
-	struct run_client c;           /* its ended, refused or lost says how the shell ends; c.request: options, and the last message sent */
+	struct run_client c;           /* first: run_client_receive(). Its ended, refused or lost says how the shell ends; c.request: options, and the last message sent */
 	char        *const *words;     /* the command; NULL: the first shell that the rootfs has */
 	int                 words_len;
 	char                own[RUN_ID_LEN + 1]; /* the session that this command opened and closes; "": it was open before */

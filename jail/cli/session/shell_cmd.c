@@ -1,7 +1,6 @@
 /* shell_cmd.c - brig shell: a terminal in a session */
 #include "command.h"
 #include "one_run.h"
-#include "privilege.h"
 #include "raw_terminal.h"
 #include "report.h"
 #include "session_common.h"
@@ -10,14 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINE "brig shell [OPTION]... [SESSION] [-- COMMAND [ARG]...]"
-
-static void usage(const struct option_row *rows)
-{
-	printf("usage: %s\n\nStart a shell, or COMMAND, at a terminal in a session of the service; without SESSION in one of its own, which is closed at the end.\n\n", LINE);
-	options_print(rows, stdout);
-	puts("\nOptions are for a session of its own; --env, --workdir and --quiet can be said with SESSION, too.");
-}
+static const struct command_help help = {
+	"brig shell [OPTION]... [SESSION] [-- COMMAND [ARG]...]",
+	"Start a shell, or COMMAND, at a terminal in a session of the service; without SESSION in one of its own, which is closed at the end.",
+	"Options are for a session of its own; --env, --workdir and --quiet can be given with SESSION, too.",
+};
 
 /* [OPTION]... [SESSION [OPTION]...] [-- COMMAND [ARG]...]: returns the number of words of COMMAND, OPTIONS_FAILED or OPTIONS_HELP. */
 static int parse(struct request *r, const struct option_row *rows, int argc, char **argv, struct err *e)
@@ -34,7 +30,7 @@ static int parse(struct request *r, const struct option_row *rows, int argc, cha
 		n += more;
 	}
 	if (n + 1 < argc && strcmp(argv[n], "--") != 0)
-		return err_set(e, ERR_BAD_SPEC, "%.40s: a command stands behind --; write: %s", argv[n + 1], LINE);
+		return err_set(e, ERR_BAD_SPEC, "%.40s: a command stands behind --; write: %s", argv[n + 1], help.line);
 	return argc - n - 1;
 }
 
@@ -50,13 +46,6 @@ static int check_options(struct request *r, struct err *e)
 	return 0;
 }
 
-static int reach(struct brigd *server, const struct request *r, struct err *e)
-{
-	if (r->session)
-		return session_connect(server, false, e);
-	return brigd_connect(server, r->private ? BRIGD_PRIVATE : BRIGD_ANY, e) < 0 ? -1 : privilege_drop(e);
-}
-
 static int carry_out(struct request *r, char **words, int n)
 {
 	struct brigd server = BRIGD_NONE;
@@ -64,7 +53,7 @@ static int carry_out(struct request *r, char **words, int n)
 	struct err   e;
 	int          status;
 
-	if (reach(&server, r, &e) < 0) {
+	if (one_run_connect(&server, r, &e) < 0) {
 		status = one_run_failure(r, &e, report_run);
 	} else {
 		shell_init(&s, &server, r, words, n);
@@ -85,16 +74,12 @@ static int main_of(struct request *r, int argc, char **argv)
 	request_options(BY_SHELL, rows);
 	r->profile = NULL;
 	n          = parse(r, rows, argc, argv, &e);
-	if (n == OPTIONS_HELP) {
-		usage(rows);
-		return STATUS_OK;
-	}
-	if (n < 0 || check_options(r, &e) < 0)
-		return one_run_complain(argv[0], &e);
-	if (!raw_terminal_is_there()) {
-		err_set(&e, ERR_BAD_SPEC, "standard input and output are no terminal; for scripts there is brig session exec");
-		return one_run_complain(argv[0], &e);
-	}
+	if (n >= 0 && check_options(r, &e) < 0)
+		n = -1;
+	if (n >= 0 && !raw_terminal_is_there())
+		n = err_set(&e, ERR_BAD_SPEC, "standard input and output are no terminal; for scripts there is brig session exec");
+	if (n < 0)
+		return command_stop(n, argv[0], rows, &help, &e);
 	if (!r->session && request_take_open(r, &e) < 0)
 		return one_run_failure(r, &e, report_run);
 	return carry_out(r, argv + argc - n, n);
