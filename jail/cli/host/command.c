@@ -8,7 +8,8 @@ int command_fail(const char *command, const struct err *e, int status)
 	return status;
 }
 
-int command_stop(int n, const char *command, const struct option_row *rows, const struct command_help *help, const struct err *e)
+int command_stop(int n, const char *command, const struct option_row *rows, const struct command_help *help,
+		 const struct err *e)
 {
 	if (n != OPTIONS_HELP)
 		return command_fail(command, e, STATUS_USAGE);
