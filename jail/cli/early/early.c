@@ -89,7 +89,7 @@ static size_t length(const char *text)
 	return n;
 }
 
-static bool begins(const char *text, size_t len, struct text with)
+static bool begins_with(const char *text, size_t len, struct text with)
 {
 	if (len < with.len)
 		return false;
@@ -101,10 +101,10 @@ static bool begins(const char *text, size_t len, struct text with)
 
 static bool is(const char *text, struct text other)
 {
-	return length(text) == other.len && begins(text, other.len, other);
+	return length(text) == other.len && begins_with(text, other.len, other);
 }
 
-static bool put(char *buf, size_t room, size_t *n, struct text text)
+static bool put_text(char *buf, size_t room, size_t *n, struct text text)
 {
 	if (text.len > room - *n)
 		return false;
@@ -156,7 +156,7 @@ static bool is_secure(const unsigned long *auxv)
 static const char *find_env(char **env, struct text name)
 {
 	for (; *env; env++)
-		if (begins(*env, length(*env), name))
+		if (begins_with(*env, length(*env), name))
 			return *env + name.len;
 	return "";
 }
@@ -168,7 +168,7 @@ static bool is_installed(void)
 	char              path[sizeof where + 1];
 	long              n = call(__NR_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path, sizeof path, 0);
 
-	return n == sizeof where - 1 && begins(path, (size_t)n, TEXT(where));
+	return n == sizeof where - 1 && begins_with(path, (size_t)n, TEXT(where));
 }
 
 static bool find_socket(struct plain *p, char **env)
@@ -192,7 +192,7 @@ static bool is_input(void)
 	return call(__NR_fstat, 0, (long)&st, 0, 0, 0) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || (st.st_mode & S_IFMT) == S_IFSOCK);
 }
 
-static bool parse(struct plain *p, char **argv)
+static bool parse_plain(struct plain *p, char **argv)
 {
 	if (!argv[0] || !argv[1] || !is(argv[1], TEXT("run")))
 		return false;
@@ -214,25 +214,25 @@ static bool parse(struct plain *p, char **argv)
 static size_t build_request(const struct plain *p)
 {
 	size_t n  = 0;
-	bool   ok = put(request, sizeof request, &n, TEXT("{\"op\":\"run\",\"args\":["));
+	bool   ok = put_text(request, sizeof request, &n, TEXT("{\"op\":\"run\",\"args\":["));
 
 	for (char **word = p->words; ok && *word; word++)
-		ok = is_simple(*word) && (word == p->words || put(request, sizeof request, &n, TEXT(","))) &&
-		     put(request, sizeof request, &n, TEXT("\"")) && put(request, sizeof request, &n, (struct text){ *word, length(*word) }) &&
-		     put(request, sizeof request, &n, TEXT("\""));
-	ok = ok && put(request, sizeof request, &n, TEXT("],\"profile\":\"")) &&
-	     put(request, sizeof request, &n, (struct text){ p->profile, length(p->profile) }) &&
-	     put(request, sizeof request, &n, TEXT("\",\"limits\":{},\"env\":[],\"ro\":[],\"wait_ms\":" TO_TEXT(EARLY_WAIT_MS) "}"));
+		ok = is_simple(*word) && (word == p->words || put_text(request, sizeof request, &n, TEXT(","))) &&
+		     put_text(request, sizeof request, &n, TEXT("\"")) && put_text(request, sizeof request, &n, (struct text){ *word, length(*word) }) &&
+		     put_text(request, sizeof request, &n, TEXT("\""));
+	ok = ok && put_text(request, sizeof request, &n, TEXT("],\"profile\":\"")) &&
+	     put_text(request, sizeof request, &n, (struct text){ p->profile, length(p->profile) }) &&
+	     put_text(request, sizeof request, &n, TEXT("\",\"limits\":{},\"env\":[],\"ro\":[],\"wait_ms\":" TO_TEXT(EARLY_WAIT_MS) "}"));
 	return ok ? n : 0;
 }
 
 /* It may be something else than Python: main() knows (foreign.h). */
 static bool is_foreign(size_t len)
 {
-	if (!begins(program, len, TEXT("#!")))
+	if (!begins_with(program, len, TEXT("#!")))
 		return program[0] == 0x7f || program[0] == '{';
 	for (size_t i = 2; i < len && program[i] != '\n'; i++)
-		if (begins(program + i, len - i, TEXT("python")))
+		if (begins_with(program + i, len - i, TEXT("python")))
 			return false;
 	return true;
 }
@@ -421,7 +421,7 @@ static bool pass_on_at_ease(struct early_stream *s, int to, int signals)
 }
 
 /* Passes on what is in the pipe, without waiting for more. */
-static bool drain(struct early_stream *s, int to, int signals)
+static bool drain_stream(struct early_stream *s, int to, int signals)
 {
 	for (bool empty = false; s->fd >= 0 && !empty;)
 		if (!pass_on(s, to, signals, &empty))
@@ -465,7 +465,7 @@ static bool take_start(void)
 	size_t   at = before.len + EARLY_ID_LEN + after.len, n;
 	uint64_t keep;
 
-	if (early_run.started || early_run.fds != 2 || early_run.len < at || !begins(early_run.text, early_run.len, before) || !begins(early_run.text + before.len + EARLY_ID_LEN, after.len, after))
+	if (early_run.started || early_run.fds != 2 || early_run.len < at || !begins_with(early_run.text, early_run.len, before) || !begins_with(early_run.text + before.len + EARLY_ID_LEN, after.len, after))
 		return false;
 	for (size_t i = 0; i < EARLY_ID_LEN; i++) {
 		char c = early_run.text[before.len + i];
@@ -492,7 +492,7 @@ static bool was_refused(size_t at)
 {
 	const struct text none = TEXT(",\"refused\":[],");
 
-	while (at < early_run.len && !begins(early_run.text + at, early_run.len - at, none))
+	while (at < early_run.len && !begins_with(early_run.text + at, early_run.len - at, none))
 		at++;
 	return at == early_run.len;
 }
@@ -509,17 +509,17 @@ static int plain_end(void)
 	size_t   at = before.len + EARLY_ID_LEN + after.len;
 	uint64_t code;
 
-	if (!early_run.started || early_run.fds || early_run.len < at + end.len || !begins(early_run.text, early_run.len, before) ||
-	    !begins(early_run.text + before.len, EARLY_ID_LEN, (struct text){ early_run.run, EARLY_ID_LEN }) ||
-	    !begins(early_run.text + before.len + EARLY_ID_LEN, after.len, after) || !begins(early_run.text + early_run.len - end.len, end.len, end))
+	if (!early_run.started || early_run.fds || early_run.len < at + end.len || !begins_with(early_run.text, early_run.len, before) ||
+	    !begins_with(early_run.text + before.len, EARLY_ID_LEN, (struct text){ early_run.run, EARLY_ID_LEN }) ||
+	    !begins_with(early_run.text + before.len + EARLY_ID_LEN, after.len, after) || !begins_with(early_run.text + early_run.len - end.len, end.len, end))
 		return -1;
-	while (at < early_run.len && !begins(early_run.text + at, early_run.len - at, how))
+	while (at < early_run.len && !begins_with(early_run.text + at, early_run.len - at, how))
 		at++;
 	if (at == early_run.len)
 		return -1;
 	at += how.len;
 	at += number(early_run.text + at, early_run.len - at, &code);
-	if (!begins(early_run.text + at, early_run.len - at, then) || code > 255)
+	if (!begins_with(early_run.text + at, early_run.len - at, then) || code > 255)
 		return -1;
 	return code && was_refused(at) ? -1 : (int)code;
 }
@@ -527,7 +527,7 @@ static int plain_end(void)
 /* --- the run --- */
 
 /* Handles one event. Returns brig's exit status, GOES_ON or HAND_OVER. */
-static int attend(const struct plain *p)
+static int early_attend(const struct plain *p)
 {
 	struct pollfd fds[] = { { early_run.sock, POLLIN, 0 }, { early_run.started ? early_run.out.fd : -1, POLLIN, 0 },
 				{ early_run.started ? early_run.err.fd : -1, POLLIN, 0 }, { p->signals, POLLIN, 0 } };
@@ -544,10 +544,10 @@ static int attend(const struct plain *p)
 	if (take_start())
 		return GOES_ON;
 	status = plain_end();
-	return status >= 0 && drain(&early_run.out, 1, p->signals) && drain(&early_run.err, 2, p->signals) ? status : HAND_OVER;
+	return status >= 0 && drain_stream(&early_run.out, 1, p->signals) && drain_stream(&early_run.err, 2, p->signals) ? status : HAND_OVER;
 }
 
-static void run(struct plain *p)
+static void run_early(struct plain *p)
 {
 	size_t len  = build_request(p);
 	int    file = len ? seal_program(p->file) : -1, status = GOES_ON;
@@ -562,7 +562,7 @@ static void run(struct plain *p)
 			ignore(SIGPIPE);
 			early_run.sent = send_request(len, file);
 			while (early_run.sent && status == GOES_ON)
-				status = attend(p);
+				status = early_attend(p);
 			if (status >= 0)
 				call(__NR_exit_group, status, 0, 0, 0, 0);
 			call(__NR_close, p->signals, 0, 0, 0, 0);
@@ -582,11 +582,11 @@ void early_main(unsigned long *stack)
 
 	while (*end)
 		end++;
-	if (stack[0] < 3 || !parse(&p, argv) || is_secure((unsigned long *)(end + 1)) || !find_socket(&p, env))
+	if (stack[0] < 3 || !parse_plain(&p, argv) || is_secure((unsigned long *)(end + 1)) || !find_socket(&p, env))
 		return;
 	for (int fd = 0; fd <= 2; fd++)
 		if (call(__NR_fcntl, fd, F_GETFD, 0, 0, 0) < 0)
 			return;
 	ignore(SIGXFSZ);
-	run(&p);
+	run_early(&p);
 }

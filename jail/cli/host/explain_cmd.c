@@ -46,7 +46,7 @@ static const char *need_words(enum layer_need need)
 	return words[need];
 }
 
-static int load(struct explain *x, const char *name, struct err *e)
+static int explain_load(struct explain *x, const char *name, struct err *e)
 {
 	struct mount_options mount_options;
 
@@ -65,7 +65,7 @@ static int load(struct explain *x, const char *name, struct err *e)
 	return program_env_build(&x->env, &x->profile.limits, NULL, 0, e);
 }
 
-static void done(struct explain *x)
+static void explain_done(struct explain *x)
 {
 	program_env_done(&x->env);
 	policy_bundle_done(&x->bundle);
@@ -357,12 +357,12 @@ int explain_main(int argc, char **argv)
 		n = err_set(&e, ERR_BAD_SPEC, "name one profile");
 	if (n < 0)
 		return command_stop(n, argv[0], options, &help, &e);
-	if (load(&x, name, &e) < 0)
+	if (explain_load(&x, name, &e) < 0)
 		status = command_fail(argv[0], &e, STATUS_FAILED);
 	else if (x.json)
 		print_json(&x, stdout);
 	else
 		print_text(&x, stdout);
-	done(&x);
+	explain_done(&x);
 	return status;
 }

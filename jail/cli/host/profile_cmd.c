@@ -9,20 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int fail(const struct err *e)
+static int profile_fail(const struct err *e)
 {
-	fprintf(stderr, "brig profile: %s\n", e->text);
-	return STATUS_FAILED;
-}
-
-/* Names the directory of a profile that did not come with brig. */
-static void print_origin(const struct brig_paths *places, const char *name)
-{
-	unsigned place = profile_file_find(places, name);
-
-	if (place < PROFILES_PRESET)
-		printf(" (from %s)", places->profiles[place]);
-	putchar('\n');
+	return command_fail("profile", e, STATUS_FAILED);
 }
 
 static int list(const struct brig_paths *places, char **words)
@@ -33,24 +22,28 @@ static int list(const struct brig_paths *places, char **words)
 
 	(void)words;
 	if (profile_folders_check(places, &why) < 0)
-		return fail(&why);
+		return profile_fail(&why);
 	names = profile_names(places, &why);
 	if (!names)
-		return fail(&why);
+		return profile_fail(&why);
 	if (!names[0]) {
 		fprintf(stderr, "brig profile: no profiles in %s\n", places->profiles[PROFILES_PRESET]);
 		status = STATUS_FAILED;
 	}
 	for (size_t i = 0; names[i]; i++) {
 		scoped_profile p = { 0 };
+		unsigned       place;
 		struct err     e;
 
 		if (profile_file_load(&p, places, names[i], &e) < 0) {
-			status = fail(&e);
+			status = profile_fail(&e);
 			continue;
 		}
 		printf("%-*s%s%s", *p.description ? 14 : 0, names[i], *p.description ? " " : "", p.description);
-		print_origin(places, names[i]);
+		place = profile_file_find(places, names[i]);
+		if (place < PROFILES_PRESET) /* it did not come with brig */
+			printf(" (from %s)", places->profiles[place]);
+		putchar('\n');
 	}
 	profile_names_free(names);
 	return status;
@@ -83,7 +76,7 @@ static int check(const struct brig_paths *places, char **words)
 		struct err e;
 
 		if (check_one(places, *words, &e) < 0)
-			status = fail(&e);
+			status = profile_fail(&e);
 		else
 			printf("%s: fine\n", *words);
 	}
@@ -130,12 +123,12 @@ static bool is_help(const char *word)
 	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-static int complain(const char *word, const char *what)
+static int profile_usage_error(const char *word, const char *what)
 {
 	struct err e;
 
 	err_set(&e, ERR_BAD_SPEC, "%.60s: %s; see brig profile --help", word, what);
-	fail(&e);
+	profile_fail(&e);
 	return STATUS_USAGE;
 }
 
@@ -145,10 +138,10 @@ static int run_verb(size_t verb, char **words)
 	struct err        e;
 
 	if (words[0] && words[0][0] == '-' && words[0][1])
-		return complain(words[0], "no such option");
+		return profile_usage_error(words[0], "no such option");
 	if (verbs[verb].wants_args != (words[0] != NULL))
-		return complain(words[0] ? words[0] : verbs[verb].name, words[0] ? "one argument too many" : "name a profile or a file");
-	return brig_paths_find(&places, &e) < 0 ? fail(&e) : verbs[verb].run(&places, words);
+		return profile_usage_error(words[0] ? words[0] : verbs[verb].name, words[0] ? "one argument too many" : "name a profile or a file");
+	return brig_paths_find(&places, &e) < 0 ? profile_fail(&e) : verbs[verb].run(&places, words);
 }
 
 int profile_main(int argc, char **argv)
@@ -164,5 +157,5 @@ int profile_main(int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
 		if (strcmp(argv[1], verbs[i].name) == 0)
 			return run_verb(i, argv + 2);
-	return complain(argv[1], "no such command");
+	return profile_usage_error(argv[1], "no such command");
 }

@@ -35,7 +35,7 @@ static const struct command {
 };
 /* clang-format on */
 
-static const struct command *find(const char *name)
+static const struct command *find_command(const char *name)
 {
 	const struct command *c = commands;
 
@@ -44,7 +44,7 @@ static const struct command *find(const char *name)
 	return c->name ? c : NULL;
 }
 
-static void usage(FILE *out)
+static void print_commands(FILE *out)
 {
 	fputs("usage: brig COMMAND [OPTION]...\n\nRuns untrusted Python programs in jails.\n\n", out);
 	for (const struct command *c = commands; c->name; c++)
@@ -53,7 +53,7 @@ static void usage(FILE *out)
 }
 
 /* If the output could not be written, as on a full disk, brig has failed. */
-static int flush(int status)
+static int flush_output(int status)
 {
 	if (status != STATUS_OK || (fflush(stdout) == 0 && !ferror(stdout)))
 		return status;
@@ -61,7 +61,7 @@ static int flush(int status)
 	return STATUS_FAILED;
 }
 
-static int complain(const char *name)
+static int unknown_command(const char *name)
 {
 	struct err e;
 
@@ -74,14 +74,14 @@ static int complain(const char *name)
 static int help_main(int argc, char **argv)
 {
 	const char           *name    = argc > 1 ? argv[1] : "help";
-	const struct command *c       = find(name[0] == '-' ? "help" : name);
+	const struct command *c       = find_command(name[0] == '-' ? "help" : name);
 	char                 *words[] = { (char *)name, (char *)"--help", NULL };
 
 	if (c && c->main != help_main)
 		return c->main(2, words);
 	if (!c)
-		return complain(name);
-	usage(stdout);
+		return unknown_command(name);
+	print_commands(stdout);
 	return STATUS_OK;
 }
 
@@ -103,15 +103,15 @@ int main(int argc, char **argv)
 	if (argc > 0 && strcmp(argv[0], "brigd") == 0) /* from a client's library or a user's unit: with brig's AppArmor profile and a clean environment */
 		return brigd_main(argc, argv);
 	if (argc < 2) {
-		usage(stderr);
+		print_commands(stderr);
 		return STATUS_USAGE;
 	}
 	if (is_either(argv[1], "--help", "-h"))
-		return flush(help_main(1, argv));
+		return flush_output(help_main(1, argv));
 	if (is_either(argv[1], "--version", "-V")) {
 		puts("brig " BRIG_VERSION);
-		return flush(STATUS_OK);
+		return flush_output(STATUS_OK);
 	}
-	c = find(argv[1]);
-	return c ? flush(c->main(argc - 1, argv + 1)) : complain(argv[1]);
+	c = find_command(argv[1]);
+	return c ? flush_output(c->main(argc - 1, argv + 1)) : unknown_command(argv[1]);
 }

@@ -73,40 +73,27 @@ static void place_findings(const json_t *cells, json_t *report)
 	json_array_clear(json_object_get(report, "recommendations"));
 }
 
-/* A report that contradicts itself counts as invalid. */
-static bool is_valid(const json_t *report)
+int check_report(const struct run_client *c)
 {
-	return json_is_true(json_object_get(report, "valid")) && json_array_size(json_object_get(report, "errors")) == 0 &&
-	       json_is_null(json_object_get(report, "syntax_error"));
-}
+	struct err       why    = { 0 };
+	scoped_json     *record = report_make_record(c), *report = report_of_program(c, PROGRAM_REPORT_check, &why);
+	enum exit_reason reason;
+	bool             is_valid;
 
-static int print_report(const struct run_client *c, const json_t *report)
-{
+	if (!report) { /* a program that the checker could not finish is known neither to be valid nor to be invalid */
+		if (summary_reason(record, &reason) && reason == EXIT_exited)
+			fprintf(stderr, "brig: %s cannot be checked: the report of the checker cannot be used: %s\n", c->request->program, why.text);
+		else
+			report_print_story(c, record);
+		return STATUS_DENIED;
+	}
+	place_findings(c->request->cells, report);
 	if (!c->request->json)
 		print_findings(c, report);
 	else if (report_print_json(report) < 0)
 		return STATUS_DENIED;
-	return is_valid(report) ? STATUS_OK : STATUS_FAILED;
-}
-
-/* STATUS_DENIED, for a program that the checker could not finish is known neither to be valid nor to be invalid. */
-static int tell_failure(const struct run_client *c, const json_t *record, const struct err *why)
-{
-	enum exit_reason reason;
-
-	if (summary_reason(record, &reason) && reason == EXIT_exited)
-		fprintf(stderr, "brig: %s cannot be checked: the report of the checker cannot be used: %s\n", c->request->program, why->text);
-	else
-		report_print_story(c, record);
-	return STATUS_DENIED;
-}
-
-int check_report(const struct run_client *c)
-{
-	struct err   why    = { 0 };
-	scoped_json *record = report_make_record(c), *report = NULL;
-
-	report = report_of_program(c, PROGRAM_REPORT_check, &why);
-	place_findings(c->request->cells, report);
-	return report ? print_report(c, report) : tell_failure(c, record, &why);
+	/* a report that contradicts itself counts as invalid */
+	is_valid = json_is_true(json_object_get(report, "valid")) && json_array_size(json_object_get(report, "errors")) == 0 &&
+		   json_is_null(json_object_get(report, "syntax_error"));
+	return is_valid ? STATUS_OK : STATUS_FAILED;
 }

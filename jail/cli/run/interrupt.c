@@ -48,7 +48,7 @@ void interrupt_catch(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static void fill(struct message *m, const char *op, const char *run)
+static void fill_message(struct message *m, const char *op, const char *run)
 {
 	m->len = (size_t)snprintf(m->text, sizeof m->text, "{\"op\":\"%s\",\"run\":\"%.36s\"}", op, run);
 }
@@ -63,8 +63,8 @@ void interrupt_arm(int sock, const char *run, bool is_call)
 	interrupt_disarm(); /* it may be armed already, from when the run waited */
 	atomic_signal_fence(memory_order_seq_cst);
 	to.sock = sock;
-	fill(&to.cancel, "cancel", run);
-	fill(&to.interrupt, is_call ? "interrupt" : "cancel", run);
+	fill_message(&to.cancel, "cancel", run);
+	fill_message(&to.interrupt, is_call ? "interrupt" : "cancel", run);
 	atomic_signal_fence(memory_order_release); /* the handler must not see `armed` before the messages */
 	armed = 1;
 	if (caught)

@@ -60,7 +60,7 @@ int one_run(struct request *r, report_fn *report)
 
 /* --- from words --- */
 
-static int parse(struct request *r, const struct option_row *rows, int argc, char **argv, struct err *e)
+static int parse_options(struct request *r, const struct option_row *rows, int argc, char **argv, struct err *e)
 {
 	const char *word = NULL;
 	int         n;
@@ -100,7 +100,7 @@ static int main_of(struct request *r, int argc, char **argv, const struct one_ru
 	int               n;
 
 	request_options(way->by, rows);
-	n = parse(r, rows, argc, argv, &e);
+	n = parse_options(r, rows, argc, argv, &e);
 	if (n >= 0 && check_args(r, argc - n - 1, way, &e) < 0)
 		n = -1;
 	if (n < 0)

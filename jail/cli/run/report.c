@@ -102,16 +102,6 @@ static json_t *record_of_refusal(const struct run_client *c)
 	return bare_record(c->request, "", EXIT_setup_failed, &e);
 }
 
-/* Only the client reads the output, so brigd cannot count it. */
-static void fill_output(const struct run_client *c, json_t *record)
-{
-	if (!c->started)
-		return;
-	json_object_set_new(record, "stdout_bytes", json_integer((json_int_t)c->out.seen));
-	json_object_set_new(record, "stderr_bytes", json_integer((json_int_t)c->err.seen));
-	json_object_set_new(record, "truncated", json_boolean(stream_is_truncated(&c->out) || stream_is_truncated(&c->err)));
-}
-
 json_t *report_make_record(const struct run_client *c)
 {
 	json_t *record;
@@ -121,7 +111,11 @@ json_t *report_make_record(const struct run_client *c)
 	if (!c->ended && !c->sent)
 		return bare_record(c->request, "", EXIT_denied, &c->lost);
 	record = c->ended ? json_incref(json_object_get(c->ended, "record")) : bare_record(c->request, c->run, EXIT_cancelled, &c->lost);
-	fill_output(c, record);
+	if (c->started) { /* only the client reads the output, so brigd cannot count it */
+		json_object_set_new(record, "stdout_bytes", json_integer((json_int_t)c->out.seen));
+		json_object_set_new(record, "stderr_bytes", json_integer((json_int_t)c->err.seen));
+		json_object_set_new(record, "truncated", json_boolean(stream_is_truncated(&c->out) || stream_is_truncated(&c->err)));
+	}
 	if (c->files)
 		json_object_set(record, "files", c->files);
 	return record;
@@ -173,12 +167,6 @@ json_t *report_of_program(const struct run_client *c, enum program_report_kind k
 	return NULL;
 }
 
-/* NULL: the program did not get that far, or ran without the guest runner (a command or a script); otherwise *why says what is wrong. */
-static json_t *read_report(const struct run_client *c, struct err *why)
-{
-	return c->report.seen || c->report.unread ? report_of_program(c, PROGRAM_REPORT_run, why) : NULL;
-}
-
 static int print_record(const struct run_client *c, const json_t *record, const json_t *report, const struct err *why)
 {
 	json_t *whole = json_copy((json_t *)record);
@@ -193,14 +181,6 @@ static int print_record(const struct run_client *c, const json_t *record, const 
 	r = report_print_json(whole);
 	json_decref(whole);
 	return r;
-}
-
-/* Writes the record for --json and --record. */
-static int put_record(const struct run_client *c, const json_t *record, const json_t *report, const struct err *why)
-{
-	int printed = c->request->json ? print_record(c, record, report, why) : 0;
-
-	return c->request->record_fd >= 0 && write_json(c->request->record_fd, record) < 0 ? -1 : printed;
 }
 
 /* --- messages for people --- */
@@ -303,17 +283,6 @@ static void print_losses(const struct run_client *c)
 	free(text);
 }
 
-static void print_left(const struct run_client *c)
-{
-	const json_t *left = json_object_get(c->ended, "left");
-	struct err    e;
-
-	if (!json_is_string(left))
-		return;
-	err_set(&e, ERR_SETUP, "%s", json_string_value(left));
-	fprintf(stderr, "brig: left behind: %s\n", e.text);
-}
-
 /* In a loop of a shell that reads the same input, what brig took and did not give back is missing. */
 static void print_stdin(const struct run_client *c)
 {
@@ -323,16 +292,6 @@ static void print_stdin(const struct run_client *c)
 		fputs("brig: standard input was a file that is half read, as in a loop of a shell, and the program read on in it; --stdin /dev/null leaves it to the loop\n", stderr);
 	else if (c->taken && c->taken == c->unread && !c->given_back)
 		fprintf(stderr, "brig: the program did not read its standard input, and the %" PRIu64 " bytes that brig took from it are lost; in a loop of a shell, --stdin /dev/null leaves them to the loop\n", c->taken);
-}
-
-/* The limit that ended the run; "" if the run was cancelled, even if its output exceeded the limit meanwhile. */
-static const char *limit_behind(const struct run_client *c, const json_t *record)
-{
-	enum exit_reason reason;
-
-	if (!summary_reason(record, &reason))
-		return "";
-	return reason == EXIT_cancelled || reason == EXIT_client_gone ? "" : c->limit;
 }
 
 static const char *words_of_error(const char *name)
@@ -375,9 +334,12 @@ static int status_of(const struct run_client *c, const json_t *record)
 /* Prints why there was no run, or the summary of an unusual end. */
 void report_print_story(const struct run_client *c, const json_t *record)
 {
+	const json_t    *left   = json_object_get(c->ended, "left");
 	int              broken = c->out.broken ? c->out.broken : c->err.broken;
 	char             why[sizeof c->lost.text];
-	enum exit_reason reason;
+	enum exit_reason reason     = EXIT_cancelled;
+	bool             has_reason = summary_reason(record, &reason);
+	struct err       e;
 
 	if (broken == EPIPE && !c->request->verbose)
 		return; /* brig run ... | head: like other commands, brig ends without a message */
@@ -385,16 +347,20 @@ void report_print_story(const struct run_client *c, const json_t *record)
 		fprintf(stderr, "brig: the output cannot be %s: %s\n", c->out.unread || c->err.unread ? "read" : "written", strerror(broken));
 	if (*summary_error(record, why, sizeof why) && !c->started) {
 		print_refusal(c, record, why);
-	} else if (!c->request->quiet && (!summary_reason(record, &reason) || reason != EXIT_exited ||
+	} else if (!c->request->quiet && (!has_reason || reason != EXIT_exited ||
 					  json_is_true(json_object_get(record, "truncated")) || c->request->verbose)) {
 		fprintf(stderr, "%sbrig:%s ", color(stderr, status_of(c, record) ? COLOR_BAD : COLOR_GOOD), color_end(stderr));
-		summary_print(record, limit_behind(c, record), stderr);
+		/* a run that was cancelled may have exceeded a limit meanwhile */
+		summary_print(record, !has_reason || reason == EXIT_cancelled || reason == EXIT_client_gone ? "" : c->limit, stderr);
 	}
 	if (!c->request->quiet) {
 		print_losses(c);
 		print_stdin(c);
 	}
-	print_left(c);
+	if (json_is_string(left)) {
+		err_set(&e, ERR_SETUP, "%s", json_string_value(left));
+		fprintf(stderr, "brig: left behind: %s\n", e.text);
+	}
 }
 
 /* Prints the value of a call, unless --json prints it, and saves its pictures. */
@@ -413,18 +379,24 @@ static int print_result(const struct run_client *c, const json_t *report, const 
 
 int report_run(const struct run_client *c)
 {
-	struct err   why     = { 0 };
-	scoped_json *record  = report_make_record(c), *report = read_report(c, &why);
-	int          printed = put_record(c, record, report, &why), status, told = STATUS_OK;
+	struct err   why    = { 0 };
+	scoped_json *record = report_make_record(c), *report = NULL;
+	int          status, written = 0, shown = STATUS_OK;
 
+	if (c->report.seen || c->report.unread) /* else the program did not get that far, or ran without the guest runner */
+		report = report_of_program(c, PROGRAM_REPORT_run, &why);
+	if (c->request->json && print_record(c, record, report, &why) < 0)
+		written = -1;
+	if (c->request->record_fd >= 0 && write_json(c->request->record_fd, record) < 0)
+		written = -1;
 	if (c->request->by == BY_CALL)
-		told = print_result(c, report, &why);
+		shown = print_result(c, report, &why);
 	if (!c->request->quiet)
 		result_print_state(json_object_get(record, "session"));
 	report_print_story(c, record);
-	status = printed < 0 ? STATUS_SIGPIPE : status_of(c, record);
+	status = written < 0 ? STATUS_SIGPIPE : status_of(c, record);
 	if (status == STATUS_OK)
-		status = told;
+		status = shown;
 	if (run_files_print_left_out(c->files, "saved", c->request->quiet) && status == 0)
 		status = STATUS_NOT_SAVED;
 	if (c->request->why)

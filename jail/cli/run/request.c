@@ -139,21 +139,23 @@ void request_done(struct request *r)
 
 /* --- the message --- */
 
-/* -1: text is not UTF-8, which JSON needs; a shell can pass any bytes. */
-static int put_text(json_t *list, const char *text)
+/* A list of texts, up to the n-th or NULL. Returns the first that is not UTF-8, which JSON needs (a shell can pass any bytes), or NULL. */
+static const char *put_list(struct request *r, const char *key, const char *const *texts, size_t n)
 {
-	return json_array_append_new(list, json_string(text));
+	json_t *list = json_array();
+	size_t  i    = 0;
+
+	while (i < n && texts[i] && json_array_append_new(list, json_string(texts[i])) == 0)
+		i++;
+	json_object_set_new(r->message, key, list);
+	return i < n ? texts[i] : NULL;
 }
 
 static int put_argv(struct request *r, const char *key, char *const *words, int n, struct err *e)
 {
-	json_t *list = json_array();
-	int     i    = 0;
+	const char *bad = put_list(r, key, (const char *const *)words, (size_t)n);
 
-	while (i < n && put_text(list, words[i]) == 0)
-		i++;
-	json_object_set_new(r->message, key, list);
-	return i < n ? err_set(e, ERR_BAD_SPEC, "arguments: \"%.40s\" is not UTF-8", words[i]) : 0;
+	return bad ? err_set(e, ERR_BAD_SPEC, "arguments: \"%.40s\" is not UTF-8", bad) : 0;
 }
 
 static int name_length(const char *entry)
@@ -165,13 +167,9 @@ static int name_length(const char *entry)
 
 static int put_env(struct request *r, struct err *e)
 {
-	json_t *list = json_array();
-	size_t  i    = 0;
+	const char *bad = put_list(r, "env", r->env, ARRAY_LEN(r->env));
 
-	while (r->env[i] && put_text(list, r->env[i]) == 0)
-		i++;
-	json_object_set_new(r->message, "env", list);
-	return r->env[i] ? err_set(e, ERR_DENIED, "--env %.*s: the value is not UTF-8", name_length(r->env[i]), r->env[i]) : 0;
+	return bad ? err_set(e, ERR_DENIED, "--env %.*s: the value is not UTF-8", name_length(bad), bad) : 0;
 }
 
 /* A value that is no name of a profile may not be UTF-8 either. Loading it fails, with an error that lists the profiles. */
@@ -255,7 +253,7 @@ static int put_shown(struct request *r, struct err *e)
 		r->fd[r->fds++] = fd;
 		if (strcmp(s.whole, "/") == 0)
 			return err_set(e, ERR_BAD_SPEC, "--ro %s: show a directory or a file, not the whole host", r->shown[i]);
-		if (put_text(names, s.name) < 0)
+		if (json_array_append_new(names, json_string(s.name)) < 0)
 			return err_set(e, ERR_BAD_SPEC, "--ro %s: the name is not UTF-8", r->shown[i]);
 	}
 	return 0;
@@ -267,13 +265,6 @@ static int open_input(const char *path)
 	return strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-static bool is_half_read(const struct stat *st)
-{
-	off_t at = S_ISREG(st->st_mode) ? lseek(STDIN_FILENO, 0, SEEK_CUR) : 0;
-
-	return at > 0 && at < st->st_size;
-}
-
 /*
  * As with python3 on the host, a pipe, a socket or a file is the program's input. A terminal is not, because a program that
  * reads its input would wait for keys; nor is a device like /dev/null.
@@ -281,12 +272,14 @@ static bool is_half_read(const struct stat *st)
 void request_take_stdin(struct request *r)
 {
 	struct stat st;
+	off_t       at;
 
 	if (r->stdin_path || fstat(STDIN_FILENO, &st) < 0 || !(S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode)))
 		return;
 	r->stdin_path    = "-";
 	r->stdin_unnamed = true;
-	r->half_read     = is_half_read(&st);
+	at               = S_ISREG(st.st_mode) ? lseek(STDIN_FILENO, 0, SEEK_CUR) : 0;
+	r->half_read     = at > 0 && at < st.st_size;
 }
 
 static int open_stdin(struct request *r, struct err *e)
@@ -306,17 +299,9 @@ static int open_stdin(struct request *r, struct err *e)
 /* An empty list is left out of the message. */
 static int put_texts(struct request *r, const char *key, const char *option, const char *const *texts, struct err *e)
 {
-	json_t *list = json_array();
+	const char *bad = *texts ? put_list(r, key, texts, SIZE_MAX) : NULL;
 
-	for (size_t i = 0; texts[i]; i++)
-		if (put_text(list, texts[i]) < 0) {
-			json_decref(list);
-			return err_set(e, ERR_BAD_SPEC, "%s: the value is not UTF-8", option);
-		}
-	if (*texts)
-		json_object_set(r->message, key, list);
-	json_decref(list);
-	return 0;
+	return bad ? err_set(e, ERR_BAD_SPEC, "%s: the value is not UTF-8", option) : 0;
 }
 
 /* A number is a descriptor. 0 to 2 are refused: the program's output goes there, so the program could forge a record. */
@@ -382,25 +367,16 @@ static int put_call(struct request *r, struct err *e)
 
 /* --- a program in a directory of --ro --- */
 
-/* The part of path after folder, from the slash on, or NULL. Both are absolute and without symbolic links. */
-static const char *path_below(const char *path, const char *folder)
-{
-	size_t n = strlen(folder);
-
-	return strncmp(path, folder, n) == 0 && path[n] == '/' ? path + n : NULL;
-}
-
-/* "proj/pkg/main.py" of /home/ann/proj/pkg/main.py, with --ro proj. */
+/* "proj/pkg/main.py" of /home/ann/proj/pkg/main.py, with --ro proj. Both paths are absolute and without symbolic links. */
 static int find_in_shown(struct request *r, const char *whole, struct err *e)
 {
 	for (size_t i = 0; r->shown[i] && !r->in_shown; i++) {
 		scoped_shown s = shown_of(r->shown[i]);
-		const char  *rest;
+		size_t       n = s.whole ? strlen(s.whole) : 0;
 
 		if (!s.whole)
 			return err_sys(e, "--ro %s", r->shown[i]);
-		rest = path_below(whole, s.whole);
-		if (rest && asprintf(&r->in_shown, "%s%s", s.name, rest) < 0)
+		if (strncmp(whole, s.whole, n) == 0 && whole[n] == '/' && asprintf(&r->in_shown, "%s%s", s.name, whole + n) < 0)
 			r->in_shown = NULL;
 	}
 	return r->in_shown && strlen(r->in_shown) > PROTOCOL_MAIN_MAX ? err_set(e, ERR_BAD_SPEC, "%s: its path is too long", r->program) : 0;
@@ -524,31 +500,27 @@ static int put_module(struct request *r, struct err *e)
 	return result;
 }
 
-static int put_program(struct request *r, const char *path, struct err *e)
+int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e)
 {
-	if (r->module)
-		return put_module(r, e);
-	return r->code ? seal_program(r, r->code, strlen(r->code), e) : put_file(r, path, e);
-}
+	int program;
 
-static int put_arguments(struct request *r, char **words, int n, struct err *e)
-{
+	r->program = r->module ? "--module" : r->code ? "--code" : strcmp(path, "-") == 0 ? "stdin" : path;
+	r->message = json_pack("{ss}", "op", "run");
+	if (early_run.sent)
+		program = 0; /* with the program */
+	else if (r->module)
+		program = put_module(r, e);
+	else
+		program = r->code ? seal_program(r, r->code, strlen(r->code), e) : put_file(r, path, e);
+	if (program < 0)
+		return -1;
+	if (r->session)
+		return put_call(r, e);
 	if (r->mode != MODE_script)
 		json_object_set_new(r->message, "mode", json_string(run_mode_name(r->mode)));
 	if (r->in_shown && json_object_set_new(r->message, "main", json_string(r->in_shown)) < 0)
 		return err_set(e, ERR_BAD_SPEC, "%s: its path is not UTF-8", r->program);
-	return put_argv(r, "args", words, n, e);
-}
-
-int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e)
-{
-	r->program = r->module ? "--module" : r->code ? "--code" : strcmp(path, "-") == 0 ? "stdin" : path;
-	r->message = json_pack("{ss}", "op", "run");
-	if (!early_run.sent && put_program(r, path, e) < 0)
-		return -1;
-	if (r->session)
-		return put_call(r, e);
-	return put_arguments(r, words, n, e) < 0 ? -1 : put_run(r, e);
+	return put_argv(r, "args", words, n, e) < 0 ? -1 : put_run(r, e);
 }
 
 int request_take_command(struct request *r, char **words, int n, struct err *e)
@@ -575,40 +547,27 @@ int request_take_open(struct request *r, struct err *e)
 	return put_cell(r, e) < 0 ? -1 : put_env(r, e);
 }
 
-/* Removes the limits that a call does not have. */
-static void keep_limits_of_call(json_t *limits)
-{
-	for (const struct field *f = limits_fields; f->name; f++)
-		if (f->offset != offsetof(struct limits, wall_ms) && f->offset != offsetof(struct limits, cpu_ms))
-			json_object_del(limits, f->name);
-}
-
-/* Programs read TERM to learn what the terminal can do. A value that is not UTF-8 is left out: no program knows it. */
-static void put_kind_of_terminal(json_t *message)
-{
-	const char *entry = find_own("TERM");
-
-	if (entry)
-		json_array_append_new(json_object_get(message, "env"), json_string(entry));
-}
-
 int request_take_terminal(struct request *r, const char *session, char *const *words, int n, uint64_t rows, uint64_t columns, struct err *e)
 {
+	const char *term = find_own("TERM");
+
 	while (r->fds)
 		close(r->fd[--r->fds]);
 	json_decref(r->message);
 	r->program = words[0];
 	r->message = json_pack("{ss sb sI sI}", "op", "exec", "terminal", 1, "rows", (json_int_t)rows, "columns", (json_int_t)columns);
 	put_limits(r);
-	if (!r->session) /* this command opened the session, with the other limits */
-		keep_limits_of_call(json_object_get(r->message, "limits"));
+	for (const struct field *f = limits_fields; !r->session && f->name; f++) /* this command opened the session, with the other limits */
+		if (f->offset != offsetof(struct limits, wall_ms) && f->offset != offsetof(struct limits, cpu_ms))
+			json_object_del(json_object_get(r->message, "limits"), f->name);
 	if (json_object_set_new(r->message, "session", json_string(session)) < 0)
 		return err_set(e, ERR_BAD_SPEC, "the session's name is not UTF-8");
 	if (put_argv(r, "argv", words, n, e) < 0 || put_env(r, e) < 0)
 		return -1;
 	if (r->workdir && json_object_set_new(r->message, "cwd", json_string(r->workdir)) < 0)
 		return err_set(e, ERR_BAD_SPEC, "--workdir: the value is not UTF-8");
-	put_kind_of_terminal(r->message);
+	if (term) /* programs read it to learn what the terminal can do; a value that is not UTF-8 is left out: no program knows it */
+		json_array_append_new(json_object_get(r->message, "env"), json_string(term));
 	return 0;
 }
 

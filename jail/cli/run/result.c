@@ -106,7 +106,7 @@ static int open_gallery(struct gallery *g, const char *folder)
 }
 
 /* Another brig may write to this directory at the same time: its files are not overwritten. */
-static int create(struct gallery *g, const char *extension, char *name, size_t len)
+static int create_picture(struct gallery *g, const char *extension, char *name, size_t len)
 {
 	int fd = -1;
 
@@ -117,38 +117,25 @@ static int create(struct gallery *g, const char *extension, char *name, size_t l
 	return fd;
 }
 
-static int write_bytes(struct gallery *g, const struct form *form, const void *bytes, size_t len, char *name, size_t room)
-{
-	scoped_fd fd = create(g, form->extension, name, room);
-
-	return fd < 0 ? -1 : file_write_all(fd, bytes, len);
-}
-
 /* -1: a message was printed. */
 static int write_form(struct gallery *g, const struct form *form, const json_t *datum)
 {
 	size_t len     = json_string_length(datum);
 	char  *decoded = form->is_base64 ? base64_decode(json_string_value(datum), len, &len) : NULL;
 	char   name[48] = "call";
+	bool   damaged  = form->is_base64 && !decoded;
 	int    r        = -1;
 
-	if (form->is_base64 && !decoded)
+	scoped_fd fd = damaged ? -1 : create_picture(g, form->extension, name, sizeof name);
+
+	if (damaged)
 		fprintf(stderr, "brig: a picture of the type %s is damaged\n", form->mime);
-	else if ((r = write_bytes(g, form, decoded ? decoded : json_string_value(datum), len, name, sizeof name)) < 0)
+	else if (fd < 0 || (r = file_write_all(fd, decoded ? decoded : json_string_value(datum), len)) < 0)
 		fprintf(stderr, "brig: %s/%s: %m\n", g->folder, name);
 	else
 		fprintf(stderr, "brig: picture: %s/%s\n", g->folder, name);
 	free(decoded);
 	return r;
-}
-
-/* Writes all forms of a picture, with the same number. */
-static void write_picture(struct gallery *g, const json_t *bundle)
-{
-	for (const struct form *f = forms; f->mime; f++)
-		if (json_object_get(bundle, f->mime) && write_form(g, f, json_object_get(bundle, f->mime)) < 0)
-			g->is_complete = false;
-	g->n++;
 }
 
 /* New reference: a list. */
@@ -172,8 +159,13 @@ static bool write_pictures(const json_t *pictures, const char *folder)
 		fprintf(stderr, "brig: --artifacts %s: %m\n", folder);
 		return false;
 	}
-	for (size_t i = 0; i < json_array_size(pictures); i++)
-		write_picture(&g, json_array_get(pictures, i));
+	for (size_t i = 0; i < json_array_size(pictures); i++, g.n++) /* all forms of a picture have the same number */
+		for (const struct form *f = forms; f->mime; f++) {
+			const json_t *datum = json_object_get(json_array_get(pictures, i), f->mime);
+
+			if (datum && write_form(&g, f, datum) < 0)
+				g.is_complete = false;
+		}
 	close(g.dir);
 	return g.is_complete;
 }

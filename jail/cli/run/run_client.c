@@ -133,7 +133,7 @@ static void name_limit(void *owner, const char *name, uint64_t value)
 }
 
 /* Sends one request only: output that is read until the program is dead would send it again and again. */
-static void cancel(struct run_client *c, const char *reason)
+static void cancel_run(struct run_client *c, const char *reason)
 {
 	json_t    *request = run_talk_cancel(c->run, reason);
 	struct err ignored; /* the loop notices a closed connection */
@@ -153,11 +153,11 @@ static void on_output(struct run_client *c, struct stream *stream)
 	case STREAM_FLOOD:
 		if (stream != &c->report)
 			name_limit(c, "output_bytes", stream->keep);
-		cancel(c, "output_limit");
+		cancel_run(c, "output_limit");
 		return;
 	case STREAM_BROKEN:
 		if (stream != &c->report) /* the run goes on without a report; --json says why it is missing */
-			cancel(c, "cancelled");
+			cancel_run(c, "cancelled");
 		return;
 	}
 }
@@ -286,7 +286,7 @@ static int fd_of(const struct stream *stream, int *wait_ms)
 	return -1;
 }
 
-static void attend(struct run_client *c)
+static void run_attend(struct run_client *c)
 {
 	bool          has_pending = pending(c) > 0;
 	int           wait_ms     = -1;
@@ -369,7 +369,7 @@ void run_client_take_up(struct run_client *c, const struct early *early)
 	write_rest(&c->out, &early->out);
 	write_rest(&c->err, &early->err);
 	if (c->out.broken || c->err.broken)
-		cancel(c, "cancelled");
+		cancel_run(c, "cancelled");
 	errno = early->lost;
 	if (errno)
 		err_sys(&c->lost, "brigd cannot be heard");
@@ -389,7 +389,7 @@ void run_client_run(struct run_client *c)
 		send_request(c);
 	run_files_sent(c->request);
 	while (!c->opened && !c->ended && !c->refused && c->lost.kind == ERR_NONE)
-		attend(c);
+		run_attend(c);
 	stream_drain(&c->out);
 	stream_drain(&c->err);
 	stream_drain(&c->report);

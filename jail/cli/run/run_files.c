@@ -37,7 +37,7 @@ static void pair_done(struct pair *p)
 }
 #define scoped_pair scoped(pair_done) struct pair
 
-static struct pair split(const char *text)
+static struct pair split_pair(const char *text)
 {
 	const char *colon = strrchr(text, ':');
 
@@ -47,7 +47,7 @@ static struct pair split(const char *text)
 /* The pattern is made plain; "": it cannot be. */
 static struct pair get_of(const char *text)
 {
-	struct pair p = split(text);
+	struct pair p = split_pair(text);
 	char        plain[FILE_NAME_BYTES + 1];
 
 	if (p.first && file_pattern_plain(p.first, plain))
@@ -66,7 +66,7 @@ static struct pair put_of(const char *text)
 	struct pair p;
 
 	if (stat(text, &st) < 0)
-		return split(text);
+		return split_pair(text);
 	p = (struct pair){ .first = strdup(text) };
 	for (size_t n = strlen(text); !p.second && n > 0; n--)
 		if (text[n - 1] == '/' && text[n] && text[n] != '/' && strcmp(text + n, ".") != 0 && strcmp(text + n, "..") != 0)
@@ -117,7 +117,7 @@ int run_files_check_pattern(const char *pattern, const char *get, struct err *e)
 static int check_get(const struct request *r, const char *text, struct err *e)
 {
 	const char *get = option(r, "--get ");
-	scoped_pair p   = split(text);
+	scoped_pair p   = split_pair(text);
 
 	if (run_files_check_pattern(p.first ? p.first : "", get, e) < 0)
 		return -1;
@@ -246,21 +246,17 @@ static int put_tree(const struct giver *g, int dir, const char *name)
 	return n < 0 ? -1 : r;
 }
 
-static int put_one(const struct giver *g, const char *text)
-{
-	scoped_pair p     = put_of(text);
-	scoped_fd   below = p.first ? open(p.first, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-
-	return below >= 0 ? put_tree(g, below, p.second) : p.first ? put_file(g, AT_FDCWD, p.first, p.second) : -1;
-}
-
 static int send_files(const struct request *r, int sock)
 {
 	const struct giver g = { sock, option(r, "--put ") };
 
-	for (size_t i = 0; r->put[i]; i++)
-		if (put_one(&g, r->put[i]) < 0)
+	for (size_t i = 0; r->put[i]; i++) {
+		scoped_pair p     = put_of(r->put[i]);
+		scoped_fd   below = p.first ? open(p.first, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+		if (!p.first || (below >= 0 ? put_tree(&g, below, p.second) : put_file(&g, AT_FDCWD, p.first, p.second)) < 0)
 			return -1;
+	}
 	return file_stream_put(sock, FILE_END, "", 0);
 }
 
@@ -321,13 +317,6 @@ static json_t *bytes_of(const struct file_entry *entry)
 	return json_integer(entry->bytes > INT64_MAX ? INT64_MAX : (json_int_t)entry->bytes);
 }
 
-static bool is_directory(const char *path)
-{
-	struct stat st;
-
-	return path[strlen(path) - 1] == '/' || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
-}
-
 /* Where a file is written: below dir, which is created, or to the file that the user named. */
 struct target {
 	char       *dir; /* owned; NULL: path is what the user wrote */
@@ -340,11 +329,12 @@ static struct target target_of(const struct pair *p, const char *name, size_t ma
 {
 	bool          is_same = strcmp(p->first, name) == 0;
 	const char   *slash = strrchr(name, '/'), *below = file_pattern_below(p->first, name);
+	struct stat   st;
 	struct target to = { .path = name, .replace = is_same };
 
 	if (!p->second)
 		to.dir = strdup(".");
-	else if (is_same && !is_directory(p->second))
+	else if (is_same && p->second[strlen(p->second) - 1] != '/' && (stat(p->second, &st) < 0 || !S_ISDIR(st.st_mode)))
 		to.path = p->second; /* points into the request's text */
 	else {
 		to.dir  = strdup(p->second);
@@ -508,19 +498,11 @@ static bool mark_changed(struct taker *t, const char *name)
 	return is_same;
 }
 
-static void take_left(struct taker *t, const char *name, uint64_t why)
-{
-	struct target to = { .dir = NULL };
-
-	(void)find_target(t, name, &to);
-	free(to.dir);
-	if (why != FILE_LEFT_changed || !mark_changed(t, name))
-		add_row(t, name, json_null(), NULL, file_left_name((enum file_left)why));
-}
-
 /* -1: stop reading; a row says why. */
 static int take_entry(struct taker *t, int sock, const struct file_entry *entry, const char *name)
 {
+	struct target left = { .dir = NULL };
+
 	switch (entry->kind) {
 	case FILE_REGULAR:
 	case FILE_EXECUTABLE:
@@ -534,7 +516,10 @@ static int take_entry(struct taker *t, int sock, const struct file_entry *entry,
 		take_folder(t, name);
 		return 0;
 	case FILE_LEFT:
-		take_left(t, name, entry->bytes);
+		(void)find_target(t, name, &left);
+		free(left.dir);
+		if (entry->bytes != FILE_LEFT_changed || !mark_changed(t, name))
+			add_row(t, name, json_null(), NULL, file_left_name((enum file_left)entry->bytes));
 		return 0;
 	case FILE_LIST:
 		if (t->list && file_pattern_matches(t->list, name))
@@ -564,7 +549,7 @@ static void take_files(struct taker *t, int sock)
 }
 
 /* Ignores SIGINT and SIGTERM, which brig itself handles: this process copies until the stream ends. */
-static _Noreturn void move(const struct request *r, int sock, int rows)
+static _Noreturn void move_files(const struct request *r, int sock, int rows)
 {
 	struct taker t    = { .request = r, .rows = json_array(), .left = UINT64_MAX };
 	size_t       len  = 0;
@@ -584,16 +569,6 @@ static _Noreturn void move(const struct request *r, int sock, int rows)
 
 /* --- in a session --- */
 
-static _Noreturn void give(const struct request *r, const char *list, int sock)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGPIPE, SIG_IGN);
-	if (send_files(r, sock) == 0 && send_patterns(r, list, sock) == 0)
-		_exit(EXIT_SUCCESS);
-	shutdown(sock, SHUT_WR); /* otherwise both sides would wait for each other */
-	_exit(EXIT_FAILURE);
-}
-
 /* One process sends while the other receives: the other side may answer at length before it has read everything. */
 json_t *run_files_exchange(const struct request *r, int sock, int *sent)
 {
@@ -603,8 +578,14 @@ json_t *run_files_exchange(const struct request *r, int sock, int *sent)
 	int          status  = 0;
 	pid_t        giver   = fork();
 
-	if (giver == 0)
-		give(r, pattern, sock);
+	if (giver == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		signal(SIGPIPE, SIG_IGN);
+		if (send_files(r, sock) == 0 && send_patterns(r, pattern, sock) == 0)
+			_exit(EXIT_SUCCESS);
+		shutdown(sock, SHUT_WR); /* otherwise both sides would wait for each other */
+		_exit(EXIT_FAILURE);
+	}
 	if (giver > 0)
 		take_files(&t, sock);
 	else
@@ -626,7 +607,7 @@ int run_files_start(struct run_files *f, struct request *r, struct err *e)
 	f->pid  = f->rows < 0 ? -1 : fork();
 	if (f->pid == 0) {
 		fd_closep(&r->fd[r->fds - 1]);
-		move(r, r->files_sock, f->rows);
+		move_files(r, r->files_sock, f->rows);
 	}
 	fd_closep(&r->files_sock);
 	if (f->pid > 0)
@@ -656,7 +637,7 @@ json_t *run_files_finish(struct run_files *f)
 	return rows;
 }
 
-static const char *explain(const char *left_out)
+static const char *left_out_text(const char *left_out)
 {
 	static const char *const rows[][2] = {
 		{ "none", "there is no such file in /workspace" },
@@ -697,7 +678,7 @@ bool run_files_print_left_out(const json_t *rows, const char *done, bool is_quie
 		snprintf(plain, sizeof plain, "%s", name && *name ? name : "files");
 		text_make_plain(plain);
 		if (!is_quiet)
-			fprintf(stderr, "brig: not %s: %s: %s\n", done, plain, explain(why));
+			fprintf(stderr, "brig: not %s: %s: %s\n", done, plain, left_out_text(why));
 	}
 	return is_missing;
 }

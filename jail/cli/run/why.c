@@ -64,7 +64,7 @@ struct reading {
 	struct policy       *policy; /* NULL: it cannot be read */
 };
 
-static void done(struct reading *r)
+static void reading_done(struct reading *r)
 {
 	free(r->policy);
 	policy_bundle_done(&r->bundle);
@@ -132,14 +132,14 @@ static void print_profiles(const struct brig_paths *places, const char *but, con
 
 		if (strcmp(names[i], but) != 0 && read_policy(&other, names[i], &unread) == 0 && policy_may_allow(other.policy, (unsigned)c->number, &c->look))
 			fprintf(stderr, "%s%s", listed++ ? ", " : "    allowed by these profiles: ", names[i]);
-		done(&other);
+		reading_done(&other);
 	}
 	profile_names_free(names);
 	fputs(listed ? "; one of your own can allow it, too (brig-profile(5), policy_extend)\n" :
 		       "    no other profile allows it; one of your own can (brig-profile(5), policy_extend)\n", stderr);
 }
 
-static void explain(const struct reading *r, const json_t *row)
+static void print_verdict(const struct reading *r, const json_t *row)
 {
 	struct policy_floor floor = policy_floor_init(call_number);
 	struct call         c;
@@ -168,7 +168,7 @@ static void print_call(const struct reading *r, const json_t *row)
 	snprintf(errnum, sizeof errnum, "%s", answer ? answer : "?");
 	text_make_plain(errnum);
 	fprintf(stderr, "  %s: %" JSON_INTEGER_FORMAT " %s, answered with %s\n", refused_call_summary(row, words, sizeof words), count, count == 1 ? "time" : "times", errnum);
-	explain(r, row);
+	print_verdict(r, row);
 }
 
 /* --- all --- */
@@ -187,18 +187,14 @@ static void print_calls(const struct reading *r, const json_t *record)
 		print_call(r, json_array_get(list, i));
 }
 
-static bool kills_some(const struct policy *p)
+static void print_kill(const struct policy *p)
 {
-	for (size_t i = 0; p && i < POLICY_CALLS; i++)
-		if (p->call[i].verdict == POLICY_KILL)
-			return true;
-	return false;
-}
+	bool kills = !p;
 
-static void print_kill(const struct reading *r)
-{
+	for (size_t i = 0; p && i < POLICY_CALLS; i++)
+		kills |= p->call[i].verdict == POLICY_KILL;
 	fprintf(stderr, "brig: SIGSYS: the jail kills for calls by a foreign ABI (i386, x32), which no profile can allow%s\n",
-		!r->policy || kills_some(r->policy) ? ", and for calls that a policy says \"kill\" of (brig explain)" : "");
+		kills ? ", and for calls that a policy kills for (brig explain)" : "");
 }
 
 static void print_limits(const struct run_client *c, const json_t *record)
@@ -242,11 +238,11 @@ void why_print_all(const struct run_client *c, const json_t *record)
 	if (read_policy(&r, c->request->profile, &e) < 0)
 		fprintf(stderr, "brig: the reasons cannot be read: %s\n", e.text);
 	if (is_killed_by_filter(record))
-		print_kill(&r);
+		print_kill(r.policy);
 	if (!is_killed_by_filter(record) || json_array_size(json_object_get(record, "refused")))
 		print_calls(&r, record);
 	print_network(record);
 	print_limits(c, record);
 	fputs("brig: not in this list: refusals by file modes and Landlock, missing files, and calls answered with ENOSYS\n", stderr);
-	done(&r);
+	reading_done(&r);
 }

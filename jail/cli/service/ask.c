@@ -32,7 +32,7 @@ int ask_open(struct brigd *ret, struct err *e)
 }
 
 /* Rows of runs have the key program only on a connection whose hello had a version. */
-static int greet(struct brigd *server, const json_t *request, struct err *e)
+static int send_greeting(struct brigd *server, const json_t *request, struct err *e)
 {
 	const char  *op    = json_string_value(json_object_get(request, "op"));
 	scoped_json *hello = op && strcmp(op, request_name(REQUEST_list)) == 0 ? protocol_hello() : NULL;
@@ -43,8 +43,12 @@ static int greet(struct brigd *server, const json_t *request, struct err *e)
 
 json_t *ask_on(struct brigd *server, json_t *request, struct err *e)
 {
-	json_t *reply = greet(server, request, e) < 0 ? NULL : datagram_exchange(server->sock, request, e);
+	json_t *reply = NULL;
 
+	if (!request)
+		err_set(e, ERR_BAD_SPEC, "the arguments are not UTF-8");
+	else if (send_greeting(server, request, e) == 0)
+		reply = datagram_exchange(server->sock, request, e);
 	json_decref(request);
 	return reply;
 }
@@ -54,9 +58,7 @@ json_t *ask(json_t *request, struct err *e)
 	struct brigd server = BRIGD_NONE;
 	json_t      *reply  = NULL;
 
-	if (!request)
-		err_set(e, ERR_BAD_SPEC, "the arguments are not UTF-8");
-	else if (ask_open(&server, e) == 0)
+	if (ask_open(&server, e) == 0)
 		reply = ask_on(&server, request, e);
 	else
 		json_decref(request);
@@ -90,7 +92,8 @@ void ask_print_json(json_t *reply)
 	putchar('\n');
 }
 
-int ask_and_print(const struct ask *a, const char *command, const char *op, void (*print)(const json_t *reply))
+int ask_and_print(const struct ask *a, const char *command, const char *op,
+		  void (*print)(const json_t *reply, FILE *out))
 {
 	struct err e;
 	json_t    *reply = ask(json_pack("{ss}", "op", op), &e);
@@ -100,7 +103,7 @@ int ask_and_print(const struct ask *a, const char *command, const char *op, void
 	if (a->json)
 		ask_print_json(reply);
 	else
-		print(reply);
+		print(reply, stdout);
 	json_decref(reply);
 	return STATUS_OK;
 }

@@ -22,7 +22,7 @@ int ask_parse(struct ask *a, int argc, char **argv, int wanted, const char *line
 /* Consumes the reference to request; NULL is an error. Returns a new reference to the reply, or NULL. */
 must_use json_t *ask(json_t *request, struct err *e);
 
-/* Several requests over one connection: ask_open(), any number of ask_on(), brigd_close(). */
+/* A request is NULL where a word of it is not UTF-8. Several requests over one connection: ask_open(), any number of ask_on(), brigd_close(). */
 must_use int     ask_open(struct brigd *ret, struct err *e);
 must_use json_t *ask_on(struct brigd *server, json_t *request, struct err *e);
 
@@ -35,4 +35,4 @@ void ask_print_json(json_t *reply);
 int  ask_put_bytes(const char *bytes, size_t len, void *into); /* of ascii_dump(): into is a FILE */
 
 /* Sends a request without arguments. Prints the reply as JSON with --json, otherwise with print(). Returns brig's exit status. */
-int ask_and_print(const struct ask *a, const char *command, const char *op, void (*print)(const json_t *reply));
+int ask_and_print(const struct ask *a, const char *command, const char *op, void (*print)(const json_t *reply, FILE *out));

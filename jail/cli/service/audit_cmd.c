@@ -120,12 +120,6 @@ static int open_all(struct files *f, const char *file, struct err *e)
 	return f->n ? 0 : err_set(e, ERR_MISSING, "%s: %s", file, strerror(ENOENT));
 }
 
-static void close_all(struct files *f)
-{
-	while (f->n)
-		fclose(f->in[--f->n]);
-}
-
 /* --- lines --- */
 
 /* Reads the next line, without its newline. False: end of file. Of a line longer than max the rest is skipped, and *len is max + 1. */
@@ -196,7 +190,8 @@ static int read_all(const struct asked *a, struct err *e)
 	if (found.garbled)
 		fprintf(stderr, "brig audit: %llu line%s could not be read, the first is %s\n", found.garbled,
 			found.garbled == 1 ? "" : "s", found.first);
-	close_all(f);
+	while (f->n)
+		fclose(f->in[--f->n]);
 	free(f);
 	return r;
 }
@@ -222,14 +217,6 @@ static int find_file(char file[4096], struct err *e)
 		r = 0;
 	}
 	return r;
-}
-
-static int print_journal_hint(const struct asked *a)
-{
-	fputs("brig audit: " CONFIG " names no audit.file, so the audit of this host is in the journal only; type: ", stderr);
-	audit_filter_print_journalctl(&a->filter, stderr);
-	fputs("\n  (or name a file with --file)\n", stderr);
-	return STATUS_FAILED;
 }
 
 static int64_t now_us(void)
@@ -258,8 +245,14 @@ int audit_main(int argc, char **argv)
 		return command_stop(taken, argv[0], rows, &help, &e);
 	if (!a.file) {
 		r = find_file(file, &e);
-		if (r != 0)
-			return r > 0 ? print_journal_hint(&a) : command_fail(argv[0], &e, STATUS_FAILED);
+		if (r < 0)
+			return command_fail(argv[0], &e, STATUS_FAILED);
+		if (r > 0) {
+			fputs("brig audit: " CONFIG " names no audit.file, so the audit of this host is in the journal only; type: ", stderr);
+			audit_filter_print_journalctl(&a.filter, stderr);
+			fputs("\n  (or name a file with --file)\n", stderr);
+			return STATUS_FAILED;
+		}
 		a.file = file;
 	}
 	return read_all(&a, &e) < 0 ? command_fail(argv[0], &e, STATUS_FAILED) : STATUS_OK;

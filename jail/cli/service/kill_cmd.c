@@ -28,16 +28,6 @@ static const struct command_help help = {
 
 /* --- one run --- */
 
-static json_t *cancel(struct brigd *server, const char *run, struct err *e)
-{
-	json_t *request = run_talk_cancel(run, NULL);
-
-	if (request)
-		return ask_on(server, request, e);
-	err_set(e, ERR_BAD_SPEC, "the arguments are not UTF-8");
-	return NULL;
-}
-
 struct match {
 	const char *word, *found;
 	size_t      n;
@@ -79,7 +69,7 @@ static json_t *end_one(struct brigd *server, const char *word, struct err *e)
 	json_t     *list = strlen(word) < RUN_ID_LEN && *word ? ask_on(server, json_pack("{ss}", "op", "list"), e) : NULL, *reply;
 	const char *id   = list ? complete(list, word, e) : word;
 
-	reply = id ? cancel(server, id, e) : NULL;
+	reply = id ? ask_on(server, run_talk_cancel(id, NULL), e) : NULL;
 	json_decref(list);
 	return reply;
 }
@@ -96,7 +86,8 @@ static bool end_listed(struct brigd *server, const struct killing *k, const json
 {
 	for (size_t i = 0; i < json_array_size(runs); i++) {
 		const json_t *run   = json_array_get(runs, i);
-		json_t       *reply = is_meant(k, run) ? cancel(server, json_string_value(json_object_get(run, "run")), e) : NULL;
+		const char   *id    = json_string_value(json_object_get(run, "run"));
+		json_t       *reply = is_meant(k, run) ? ask_on(server, run_talk_cancel(id, NULL), e) : NULL;
 
 		if (reply)
 			json_array_append_new(replies, reply);

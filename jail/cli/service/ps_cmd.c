@@ -33,11 +33,6 @@ void ps_print_runs(const json_t *reply, FILE *out)
 		fprintf(out, "and %" JSON_INTEGER_FORMAT " more\n", ask_figure(reply, "left_out"));
 }
 
-static void print_runs(const json_t *reply)
-{
-	ps_print_runs(reply, stdout);
-}
-
 int ps_main(int argc, char **argv)
 {
 	struct ask a = { 0 };
@@ -45,5 +40,5 @@ int ps_main(int argc, char **argv)
 
 	if (ask_parse(&a, argc, argv, 0, "brig ps [--json]", "List your runs in the service; root sees the runs of all users.", &status) < 0)
 		return status;
-	return ask_and_print(&a, argv[0], "list", print_runs);
+	return ask_and_print(&a, argv[0], "list", ps_print_runs);
 }

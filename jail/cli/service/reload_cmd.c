@@ -2,22 +2,22 @@
 #include "ask.h"
 #include "command.h"
 
-static void print_names(const char *what, const json_t *names)
+static void print_names(const char *what, const json_t *names, FILE *out)
 {
 	char text[64];
 
 	for (size_t i = 0; i < json_array_size(names); i++)
-		printf("%s%s", i ? ", " : what, ask_text(json_array_get(names, i), text, sizeof text));
+		fprintf(out, "%s%s", i ? ", " : what, ask_text(json_array_get(names, i), text, sizeof text));
 }
 
-static void print_reload(const json_t *reply)
+static void print_reload(const json_t *reply, FILE *out)
 {
 	char text[64];
 
-	printf("%" JSON_INTEGER_FORMAT " profiles", ask_figure(reply, "profiles"));
-	print_names("; changed: ", json_object_get(reply, "changed"));
-	print_names("; gone: ", json_object_get(reply, "removed"));
-	putchar('\n');
+	fprintf(out, "%" JSON_INTEGER_FORMAT " profiles", ask_figure(reply, "profiles"));
+	print_names("; changed: ", json_object_get(reply, "changed"), out);
+	print_names("; gone: ", json_object_get(reply, "removed"), out);
+	fputc('\n', out);
 	if (json_is_string(json_object_get(reply, "restart")))
 		fprintf(stderr, "brig reload: changes of %s in the configuration take effect at the next start\n",
 			ask_text(json_object_get(reply, "restart"), text, sizeof text));

@@ -150,13 +150,13 @@ void stats_print_processes(const json_t *reply, FILE *out)
 	print_process(reply, "keeper", "monitor", out);
 }
 
-static void print_stats(const json_t *reply)
+static void print_stats(const json_t *reply, FILE *out)
 {
-	stats_print_service(reply, stdout);
-	print_profiles(json_object_get(reply, "profiles"), stdout);
-	stats_print_processes(reply, stdout);
-	print_audit(json_object_get(reply, "audit"), stdout);
-	print_confinement(json_object_get(reply, "confinement"), stdout);
+	stats_print_service(reply, out);
+	print_profiles(json_object_get(reply, "profiles"), out);
+	stats_print_processes(reply, out);
+	print_audit(json_object_get(reply, "audit"), out);
+	print_confinement(json_object_get(reply, "confinement"), out);
 }
 
 int stats_main(int argc, char **argv)

@@ -29,7 +29,7 @@ static void write_text(const char *text)
 	(void)!file_write_all(STDOUT_FILENO, text, strlen(text));
 }
 
-static void enter(void)
+static void enter_page(void)
 {
 	struct termios keys = at.before;
 
@@ -41,7 +41,7 @@ static void enter(void)
 	write_text(ENTER);
 }
 
-static void leave(void)
+static void leave_page(void)
 {
 	write_text(LEAVE);
 	if (at.has_keys)
@@ -61,13 +61,13 @@ int terminal_open(struct err *e)
 		return err_sys(e, "signalfd");
 	signal(SIGPIPE, SIG_IGN);
 	at.has_keys = tcgetattr(STDIN_FILENO, &at.before) == 0;
-	enter();
+	enter_page();
 	return 0;
 }
 
 void terminal_close(void)
 {
-	leave();
+	leave_page();
 	close(at.signals);
 	sigprocmask(SIG_SETMASK, &at.mask, NULL);
 }
@@ -119,31 +119,18 @@ void terminal_draw(const char *text, size_t len)
 
 /* --- waiting --- */
 
-/* Uses SIGSTOP, because SIGTSTP is blocked. The terminal is restored before, and taken again after. */
-static void stop(void)
-{
-	leave();
-	raise(SIGSTOP);
-	enter();
-}
-
 static enum terminal_event take_signal(void)
 {
 	struct signalfd_siginfo info;
 
 	if (read(at.signals, &info, sizeof info) != sizeof info)
 		return TERMINAL_RESIZED;
-	if (info.ssi_signo == SIGTSTP)
-		stop();
+	if (info.ssi_signo == SIGTSTP) { /* which is blocked, so SIGSTOP stops; the terminal is restored meanwhile */
+		leave_page();
+		raise(SIGSTOP);
+		enter_page();
+	}
 	return info.ssi_signo == SIGTSTP || info.ssi_signo == SIGWINCH ? TERMINAL_RESIZED : TERMINAL_END;
-}
-
-/* End of file ends the page: no key could end it any more. */
-static enum terminal_event take_key(char *key)
-{
-	if (read(STDIN_FILENO, key, 1) == 1)
-		return TERMINAL_KEY;
-	return TERMINAL_END;
 }
 
 enum terminal_event terminal_wait(int ms, char *key)
@@ -156,5 +143,7 @@ enum terminal_event terminal_wait(int ms, char *key)
 		return TERMINAL_END; /* the terminal has gone */
 	if (fds[0].revents)
 		return take_signal();
-	return fds[1].revents ? take_key(key) : TERMINAL_TIME;
+	if (!fds[1].revents)
+		return TERMINAL_TIME;
+	return read(STDIN_FILENO, key, 1) == 1 ? TERMINAL_KEY : TERMINAL_END; /* end of file: no key could end the page any more */
 }

@@ -111,17 +111,6 @@ static int figures_ask(struct figures *f, struct brigd *server, struct err *e)
 	return f->list ? 0 : -1;
 }
 
-static void print_once(const struct figures *f, bool json)
-{
-	if (!json) {
-		print_page(f->stats, f->list, stdout);
-		return;
-	}
-	json_object_del(f->list, "reply");
-	json_object_set(f->stats, "list", f->list);
-	ask_print_json(f->stats);
-}
-
 /* --- again and again --- */
 
 static void draw(const struct figures *f)
@@ -160,7 +149,7 @@ static bool wait_for_next(const struct figures *f, int ms)
 		}
 }
 
-static int live(struct brigd *server, int ms, struct err *e)
+static int show_live(struct brigd *server, int ms, struct err *e)
 {
 	struct figures f = { 0 };
 	int            r;
@@ -178,13 +167,18 @@ static int live(struct brigd *server, int ms, struct err *e)
 	return r;
 }
 
-static int once(struct brigd *server, bool json, struct err *e)
+static int show_once(struct brigd *server, bool json, struct err *e)
 {
 	struct figures f = { 0 };
 	int            r = figures_ask(&f, server, e);
 
-	if (r == 0)
-		print_once(&f, json);
+	if (r == 0 && json) {
+		json_object_del(f.list, "reply");
+		json_object_set(f.stats, "list", f.list);
+		ask_print_json(f.stats);
+	} else if (r == 0) {
+		print_page(f.stats, f.list, stdout);
+	}
 	figures_done(&f);
 	return r;
 }
@@ -202,7 +196,7 @@ int top_main(int argc, char **argv)
 		return command_stop(n, argv[0], options, &help, &e);
 	r = ask_open(&server, &e);
 	if (r == 0)
-		r = t.once || t.json || !isatty(STDOUT_FILENO) ? once(&server, t.json, &e) : live(&server, (int)t.delay_ms, &e);
+		r = t.once || t.json || !isatty(STDOUT_FILENO) ? show_once(&server, t.json, &e) : show_live(&server, (int)t.delay_ms, &e);
 	(void)brigd_close(&server);
 	return r < 0 ? command_fail(argv[0], &e, STATUS_FAILED) : STATUS_OK;
 }

@@ -52,7 +52,7 @@ bool raw_terminal_is_there(void)
 	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
-static int enter(void)
+static int make_raw(void)
 {
 	struct termios raw = at.before;
 
@@ -89,7 +89,7 @@ int raw_terminal_open(struct err *e)
 	catch(&ours);
 	sigprocmask(SIG_BLOCK, &ours, &at.outside);
 	at.is_open = at.is_caught = true;
-	if (enter() == 0)
+	if (make_raw() == 0)
 		return 0;
 	raw_terminal_close();
 	return err_sys(e, "the terminal's modes cannot be set");
@@ -129,27 +129,21 @@ void raw_terminal_size(uint64_t *rows, uint64_t *columns)
 	*columns = size.ws_col;
 }
 
-/* Uses SIGSTOP, because SIGTSTP is caught. Meanwhile the shell that started brig has the terminal, in the modes from before. */
-static void stop(void)
-{
-	stops = 0;
-	if (at.is_open)
-		tcsetattr(STDIN_FILENO, TCSANOW, &at.before);
-	raise(SIGSTOP);
-	resized = 1;
-}
-
 static enum raw_terminal_event take_signals(void)
 {
 	if (ends) {
 		ends = 0;
 		return RAW_TERMINAL_ENDS;
 	}
-	if (stops)
-		stop();
+	if (stops) { /* SIGTSTP is caught, so SIGSTOP stops; the shell that started brig gets the terminal in the modes from before */
+		stops = 0;
+		if (at.is_open)
+			tcsetattr(STDIN_FILENO, TCSANOW, &at.before);
+		raise(SIGSTOP);
+	}
 	resized = 0;
 	if (at.is_open)
-		enter(); /* also after a SIGSTOP from outside, when the shell has changed the modes */
+		make_raw(); /* also after a SIGSTOP from outside, when the shell has changed the modes */
 	return RAW_TERMINAL_RESIZED;
 }
 

@@ -40,20 +40,9 @@ static int exchange_main(int argc, char **argv, const struct exchange *x)
 	return STATUS_OK;
 }
 
-/* The request {op, key: word}. */
-static json_t *ask_about(struct brigd *server, const char *op, const char *key, const char *word, struct err *e)
-{
-	json_t *request = json_pack("{ss ss}", "op", op, key, word);
-
-	if (request)
-		return ask_on(server, request, e);
-	err_set(e, ERR_BAD_SPEC, "the arguments are not UTF-8");
-	return NULL;
-}
-
 static json_t *ask_close(struct brigd *server, const char *session, struct err *e)
 {
-	return ask_about(server, "close", "session", session, e);
+	return ask_on(server, json_pack("{ss ss}", "op", "close", "session", session), e);
 }
 
 static int close_main(int argc, char **argv)
@@ -86,6 +75,11 @@ static const json_t *find_session(const json_t *list, const char *word)
 	return NULL;
 }
 
+static json_t *interrupt_run(struct brigd *server, const char *run, struct err *e)
+{
+	return ask_on(server, json_pack("{ss ss}", "op", "interrupt", "run", run), e);
+}
+
 /* Interrupts every call of a session. A call that has ended meanwhile is no error. Returns the last reply. */
 static json_t *interrupt_all(struct brigd *server, const json_t *session, const char *word, struct err *e)
 {
@@ -94,7 +88,7 @@ static json_t *interrupt_all(struct brigd *server, const json_t *session, const 
 
 	err_set(e, ERR_BAD_SPEC, "%.80s: no call is under way", word);
 	for (size_t i = 0; i < json_array_size(running); i++) {
-		json_t *reply = ask_about(server, "interrupt", "run", json_string_value(json_array_get(running, i)), e);
+		json_t *reply = interrupt_run(server, json_string_value(json_array_get(running, i)), e);
 
 		if (!reply && e->kind != ERR_DENIED)
 			return NULL;
@@ -111,7 +105,7 @@ static json_t *ask_interrupt(struct brigd *server, const char *word, struct err 
 
 	if (!list)
 		return NULL;
-	reply = session ? interrupt_all(server, session, word, e) : ask_about(server, "interrupt", "run", word, e);
+	reply = session ? interrupt_all(server, session, word, e) : interrupt_run(server, word, e);
 	json_decref(list);
 	return reply;
 }
@@ -203,7 +197,7 @@ static const struct verb {
 };
 /* clang-format on */
 
-static void usage(FILE *out)
+static void print_verbs(FILE *out)
 {
 	fputs("usage: brig session COMMAND [OPTION]...\n\nKeeps a jail with its files and interpreters from one call to the next; needs a service, which\nbrig session open --start starts where there is none.\n\n", out);
 	for (const struct verb *v = verbs; v->name; v++)
@@ -217,11 +211,11 @@ int session_main(int argc, char **argv)
 	struct err         e;
 
 	if (argc < 2) {
-		usage(stderr);
+		print_verbs(stderr);
 		return STATUS_USAGE;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-		usage(stdout);
+		print_verbs(stdout);
 		return STATUS_OK;
 	}
 	while (v->name && strcmp(v->name, argv[1]) != 0)

@@ -48,7 +48,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(json_string_value(json_object_get(*(json_t *const *)a, "name")), json_string_value(json_object_get(*(json_t *const *)b, "name")));
 }
 
-static json_t *sort(const json_t *rows)
+static json_t *sort_rows(const json_t *rows)
 {
 	size_t   n      = json_array_size(rows);
 	json_t **sorted = calloc(n + 1, sizeof(json_t *)), *list = json_array();
@@ -88,7 +88,7 @@ static void print_row(const json_t *row)
 
 static int print_list(const struct request *r, json_t *rows)
 {
-	scoped_json *sorted = sort(rows);
+	scoped_json *sorted = sort_rows(rows);
 	int          status = STATUS_OK;
 
 	if (r->json)

@@ -63,7 +63,7 @@ static void resize(struct shell *s)
  * The first time it cancels the command, and brig waits for its end; the second time brig does not wait. The rest of the output is
  * dropped, because the terminal may accept no more.
  */
-static void leave(struct shell *s)
+static void shell_leave(struct shell *s)
 {
 	raw_terminal_close();
 	s->shown.len = 0;
@@ -178,7 +178,7 @@ static void read_keys(struct shell *s)
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n <= 0 || asks_to_leave(s, text, (size_t)n)) { /* the terminal has gone */
-		leave(s);
+		shell_leave(s);
 		return;
 	}
 	fits = (size_t)n < room ? (size_t)n : room;
@@ -186,7 +186,7 @@ static void read_keys(struct shell *s)
 	s->typed.len += fits;
 }
 
-static void type(struct shell *s)
+static void type_keys(struct shell *s)
 {
 	ssize_t n = write(s->c.stdin_to, s->typed.text, s->typed.len);
 
@@ -217,14 +217,14 @@ static void read_output(struct shell *s)
 	s->shown.len = (size_t)n;
 }
 
-static void show(struct shell *s)
+static void show_output(struct shell *s)
 {
 	ssize_t n = raw_terminal_show(s->shown.text, s->shown.len);
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n < 0) { /* the terminal has gone */
-		leave(s);
+		shell_leave(s);
 		return;
 	}
 	s->shown.len -= (size_t)n;
@@ -251,7 +251,7 @@ static void show_rest(struct shell *s)
 		}
 		switch (raw_terminal_wait(&p, 1)) {
 		case RAW_TERMINAL_READY:
-			show(s);
+			show_output(s);
 			break;
 		case RAW_TERMINAL_RESIZED:
 			break;
@@ -263,7 +263,7 @@ static void show_rest(struct shell *s)
 
 /* --- the loop --- */
 
-static void attend(struct shell *s)
+static void shell_attend(struct shell *s)
 {
 	struct pollfd fds[] = {
 		{ s->c.server.sock, POLLIN, 0 },
@@ -278,7 +278,7 @@ static void attend(struct shell *s)
 		resize(s);
 		return;
 	case RAW_TERMINAL_ENDS:
-		leave(s);
+		shell_leave(s);
 		return;
 	case RAW_TERMINAL_READY:
 		break;
@@ -286,11 +286,11 @@ static void attend(struct shell *s)
 	if (fds[1].revents)
 		read_output(s);
 	if (fds[2].revents)
-		show(s);
+		show_output(s);
 	if (fds[3].revents)
 		read_keys(s);
 	if (fds[4].revents && s->c.stdin_to >= 0)
-		type(s);
+		type_keys(s);
 	if (fds[0].revents)
 		run_client_receive(&s->c, &talk);
 }
@@ -304,7 +304,7 @@ static void close_own(struct shell *s)
 		return;
 	send_message(s, json_pack("{ss ss}", "op", "close", "session", s->own));
 	while (!s->is_own_over && s->c.lost.kind == ERR_NONE)
-		attend(s);
+		shell_attend(s);
 	s->c.lost = lost;
 }
 
@@ -323,7 +323,7 @@ void shell_run(struct shell *s)
 	else
 		send_request(s);
 	while (!s->c.ended && !s->c.refused && s->c.lost.kind == ERR_NONE)
-		attend(s);
+		shell_attend(s);
 	show_rest(s);
 	raw_terminal_close();
 	fd_closep(&s->c.out.fd);

@@ -16,7 +16,7 @@ static const struct command_help help = {
 };
 
 /* [OPTION]... [SESSION [OPTION]...] [-- COMMAND [ARG]...]: returns the number of words of COMMAND, OPTIONS_FAILED or OPTIONS_HELP. */
-static int parse(struct request *r, const struct option_row *rows, int argc, char **argv, struct err *e)
+static int parse_words(struct request *r, const struct option_row *rows, int argc, char **argv, struct err *e)
 {
 	int n = options_parse(rows, argc, argv, r, e), more;
 
@@ -73,7 +73,7 @@ static int main_of(struct request *r, int argc, char **argv)
 
 	request_options(BY_SHELL, rows);
 	r->profile = NULL;
-	n          = parse(r, rows, argc, argv, &e);
+	n          = parse_words(r, rows, argc, argv, &e);
 	if (n >= 0 && check_options(r, &e) < 0)
 		n = -1;
 	if (n >= 0 && !raw_terminal_is_there())
