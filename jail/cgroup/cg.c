@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -145,12 +144,6 @@ static enum cg_answer make_leaf(struct cg_leaf *leaf, const char *name)
 	return answer;
 }
 
-/* The group above belongs to another user, or the tree is mounted read-only. */
-static bool is_not_ours(int errnum)
-{
-	return errnum == EACCES || errnum == EPERM || errnum == EROFS;
-}
-
 static void close_base(struct cg_leaf *leaf)
 {
 	if (!leaf->kept)
@@ -169,7 +162,8 @@ static enum cg_answer make_leaves(struct cg *g, const struct cg_parent *parent)
 			return CG_FAILED;
 		g->n++;
 		answer = make_leaf(leaf, g->name);
-		if (answer == CG_FAILED && !leaf->made && is_not_ours(errno)) { /* go on without its controllers */
+		/* The group above belongs to another user, or the tree is mounted read-only: go on without its controllers. */
+		if (answer == CG_FAILED && !leaf->made && (errno == EACCES || errno == EPERM || errno == EROFS)) {
 			close_base(leaf);
 			g->n--;
 			continue;
@@ -245,34 +239,33 @@ void cg_kill_members(const struct cg *g)
 
 /* --- for supervisors with other ids --- */
 
-static int lend_file(int dir, const char *name, mode_t mode, struct err *e)
-{
-	return fchmodat(dir, name, mode, 0) < 0 ? err_sys(e, "set-up step make-groups: %s", name) : 0;
-}
-
-/* memory.high may be lent because it is no limit: memory.max is, and stays ours. */
-static int lend_leaf_v2(const struct cg_leaf *leaf, struct err *e)
-{
-	if (fchmodat(leaf->fd, "cgroup.kill", 0220, 0) < 0 && errno != ENOENT) /* since 5.14; without it, PID 1 is killed */
-		return err_sys(e, "set-up step make-groups: cgroup.kill");
-	if (lend_file(leaf->fd, "cgroup.freeze", 0664, e) < 0 || lend_file(leaf->fd, "cgroup.procs", 0664, e) < 0)
-		return -1;
-	return leaf->controllers & CG_MEMORY ? lend_file(leaf->fd, "memory.high", 0664, e) : 0;
-}
-
 static int lend_leaf(const struct cg_leaf *leaf, struct err *e)
 {
+	static const struct {
+		bool        v2;
+		unsigned    controller; /* 0: every leaf has the file */
+		const char *file;
+		mode_t      mode;
+	} rows[] = {
+		{ true, 0, "cgroup.kill", 0220 }, /* since 5.14; without it, PID 1 is killed */
+		{ true, 0, "cgroup.freeze", 0664 },
+		{ true, 0, "cgroup.procs", 0664 },
+		{ true, CG_MEMORY, "memory.high", 0664 }, /* no limit: memory.max is, and stays ours */
+		{ false, 0, "tasks", 0664 },
+		{ false, CG_CPUACCT, "cpuacct.usage", 0664 }, /* cg_reset() resets it */
+		{ false, CG_MEMORY, "memory.max_usage_in_bytes", 0664 },
+		{ false, CG_MEMORY, "cgroup.event_control", 0220 },
+	};
+
 	if (fchmod(leaf->fd, 0750) < 0)
 		return err_sys(e, "set-up step make-groups: leaf");
-	if (leaf->v2)
-		return lend_leaf_v2(leaf, e);
-	if (lend_file(leaf->fd, "tasks", 0664, e) < 0)
-		return -1;
-	if (leaf->controllers & CG_CPUACCT && lend_file(leaf->fd, "cpuacct.usage", 0664, e) < 0) /* cg_reset() resets it */
-		return -1;
-	if (!(leaf->controllers & CG_MEMORY))
-		return 0;
-	return lend_file(leaf->fd, "memory.max_usage_in_bytes", 0664, e) < 0 ? -1 : lend_file(leaf->fd, "cgroup.event_control", 0220, e);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (rows[i].v2 != leaf->v2 || (rows[i].controller && !(leaf->controllers & rows[i].controller)))
+			continue;
+		if (fchmodat(leaf->fd, rows[i].file, rows[i].mode, 0) < 0 && !(errno == ENOENT && i == 0))
+			return err_sys(e, "set-up step make-groups: %s", rows[i].file);
+	}
+	return 0;
 }
 
 int cg_lend(const struct cg *g, struct err *e)
@@ -283,7 +276,20 @@ int cg_lend(const struct cg *g, struct err *e)
 	return 0;
 }
 
-bool cg_leaf_recreate(struct cg *g, struct cg_leaf *leaf)
+/* --- again for the next cell --- */
+
+bool cg_is_empty(const struct cg *g)
+{
+	char first[2];
+
+	for (size_t i = 0; i < g->n; i++)
+		if (!cg_read_file(g->leaf[i].fd, "cgroup.procs", first, sizeof first) || first[0])
+			return false;
+	return true;
+}
+
+/* Removes an empty leaf, makes another with the same name, and lends it. */
+static bool recreate_leaf(struct cg *g, struct cg_leaf *leaf)
 {
 	struct err ignored;
 
@@ -293,6 +299,14 @@ bool cg_leaf_recreate(struct cg *g, struct cg_leaf *leaf)
 	g->held.pids = 0;
 	fd_closep(&leaf->fd);
 	return make_leaf(leaf, g->name) == CG_MADE && lend_leaf(leaf, &ignored) == 0;
+}
+
+bool cg_renew(struct cg *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (!cg_leaf_reset(g, &g->leaf[i], false) && !recreate_leaf(g, &g->leaf[i]))
+			return false;
+	return true;
 }
 
 void cg_clear_in(const struct cg_parent *parent, uint32_t slot)

@@ -9,7 +9,7 @@
  * share our runtime directory (another mount namespace), so another slot must
  * be tried.
  *
- * Processes are never moved in from outside: writing a pid into cgroup.procs
+ * Processes are never moved in from outside: a write of a pid to cgroup.procs
  * waits for an RCU grace period, measured as 11.6 ms on an idle machine. On v2
  * PID 1 is cloned into its leaf, on v1 it writes "0" into the leaf's tasks.
  */
@@ -227,9 +227,6 @@ enum { CG_CHARGED_MAX = 256 * KIB };
 bool cg_leaf_reset(const struct cg *g, const struct cg_leaf *leaf, bool at_once);
 /* Opens the files that cg_leaf_reset() reads at_once, and keeps them in ->files. */
 void cg_open_traces(struct cg *g, const struct cg_leaf *leaf);
-
-/* For cg_renew.c: removes an empty leaf, makes another with the same name, and lends it. */
-must_use bool cg_leaf_recreate(struct cg *g, struct cg_leaf *leaf);
 
 /* --- cg_leaf.c --- */
 

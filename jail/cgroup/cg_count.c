@@ -128,7 +128,7 @@ static bool is_past_mark(const struct cg_leaf *leaf)
  * returns when usage is below the mark or no more can be reclaimed. What is still charged then is really in use. The program can make
  * this write take long, so a process of its own does it.
  */
-static _Noreturn void take_back(const struct cg_leaf *leaf, int mark_fd)
+static _Noreturn void test_reclaim(const struct cg_leaf *leaf, int mark_fd)
 {
 	int  keep[] = { leaf->fd, mark_fd };
 	char mark[32];
@@ -147,17 +147,17 @@ static void start_helper(const struct cg_leaf *leaf, struct cg_oom *oom)
 		return;
 	pid = fork();
 	if (pid == 0)
-		take_back(leaf, oom->mark_fd);
+		test_reclaim(leaf, oom->mark_fd);
 	oom->helper_fd = pid < 0 ? -1 : pidfd_open(pid, 0);
 	oom->helper    = oom->helper_fd < 0 ? 0 : pid;
 }
 
 bool cg_reap_oom_helper(struct cg_oom *oom)
 {
-	siginfo_t end = { 0 };
-	bool      is_used_up;
+	siginfo_t end        = { 0 };
+	bool      is_reaped  = waitid(P_PIDFD, (id_t)oom->helper_fd, &end, WEXITED) == 0;
+	bool      is_used_up = is_reaped && end.si_code == CLD_EXITED && end.si_status == USED_UP;
 
-	is_used_up = waitid(P_PIDFD, (id_t)oom->helper_fd, &end, WEXITED) == 0 && end.si_code == CLD_EXITED && end.si_status == USED_UP;
 	fd_closep(&oom->helper_fd);
 	oom->helper = 0;
 	return is_used_up;
@@ -181,7 +181,7 @@ void cg_rearm_oom(const struct cg_oom *oom)
 		(void)!eventfd_write(oom->fd, 1);
 }
 
-static int runner_v1(const struct cg_leaf *leaf, struct cg_oom *ret)
+static int watch_oom_v1(const struct cg_leaf *leaf, struct cg_oom *ret)
 {
 	scoped_fd event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), control = openat(leaf->fd, "memory.oom_control", O_RDONLY | O_CLOEXEC);
 	char      text[32];
@@ -194,7 +194,7 @@ static int runner_v1(const struct cg_leaf *leaf, struct cg_oom *ret)
 	return 0;
 }
 
-static int runner_v2(const struct cg_leaf *leaf, struct cg_oom *ret)
+static int watch_oom_v2(const struct cg_leaf *leaf, struct cg_oom *ret)
 {
 	ret->fd      = openat(leaf->fd, "memory.events", O_RDONLY | O_CLOEXEC);
 	ret->mark_fd = openat(leaf->fd, "memory.high", O_WRONLY | O_CLOEXEC);
@@ -207,7 +207,7 @@ int cg_watch_oom(const struct cg *g, struct cg_oom *ret, struct err *e)
 	const struct cg_leaf *leaf = cg_leaf_with(g, CG_MEMORY);
 
 	*ret = CG_OOM_NONE;
-	if (leaf && (leaf->v2 ? runner_v2(leaf, ret) : runner_v1(leaf, ret)) < 0)
+	if (leaf && (leaf->v2 ? watch_oom_v2(leaf, ret) : watch_oom_v1(leaf, ret)) < 0)
 		return err_sys(e, "set-up step watch-memory");
 	return 0;
 }

@@ -41,7 +41,7 @@ static unsigned read_controllers(int dir, const char *file)
 }
 
 /* One by one: the kernel refuses a write of several as a whole when it refuses one of them. */
-static unsigned turn(int dir, char sign, unsigned which)
+unsigned cg_switch(int dir, char sign, unsigned which)
 {
 	unsigned done = 0;
 	char     text[16];
@@ -60,7 +60,7 @@ unsigned cg_switch_on(int dir, unsigned wanted)
 {
 	unsigned on = wanted & read_controllers(dir, "cgroup.subtree_control");
 
-	return on | turn(dir, '+', wanted & ~on);
+	return on | cg_switch(dir, '+', wanted & ~on);
 }
 
 /* --- members and owners of a group --- */
@@ -182,7 +182,8 @@ void cg_dir_leave(int place)
 
 	if (aside < 0)
 		return;
-	turn(place, '-', read_controllers(place, "cgroup.subtree_control")); /* a group with controllers on cannot take processes */
+	/* A group with controllers on cannot take processes. */
+	cg_switch(place, '-', read_controllers(place, "cgroup.subtree_control"));
 	move_all(aside, place);
 	unlinkat(place, ASIDE, AT_REMOVEDIR);
 }
@@ -216,16 +217,16 @@ static bool can_hand_out(int dir)
 	return is_hierarchy_top(dir) || (read_members(dir, first, sizeof first) && !*first);
 }
 
-static int count(unsigned bits)
+static int count_wanted(unsigned controllers_on)
 {
-	return __builtin_popcount(bits & WANTED);
+	return __builtin_popcount(controllers_on & WANTED);
 }
 
 static void keep_better(struct cg_dir *best, const char *path, int *dir)
 {
 	unsigned offers = read_controllers(*dir, "cgroup.controllers");
 
-	if (best->fd >= 0 && count(offers) <= count(best->offers))
+	if (best->fd >= 0 && count_wanted(offers) <= count_wanted(best->offers))
 		return;
 	fd_closep(&best->fd);
 	*best = (struct cg_dir){ .offers = offers, .is_top = is_hierarchy_top(*dir) };
@@ -243,11 +244,6 @@ static bool go_up(char *path, const char *mount)
 	return slash;
 }
 
-static bool is_aside(const char *path)
-{
-	return strcmp(strrchr(path, '/') + 1, ASIDE) == 0;
-}
-
 int cg_dir_open(const char *mount, const char *own, struct cg_dir *ret)
 {
 	struct cg_dir best = { .fd = -1 };
@@ -258,7 +254,7 @@ int cg_dir_open(const char *mount, const char *own, struct cg_dir *ret)
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	if (is_aside(path)) /* we have stepped aside already: the group above is the one we came from */
+	if (strcmp(strrchr(path, '/') + 1, ASIDE) == 0) /* we have stepped aside already: the group above is the one we came from */
 		go_up(path, mount);
 	do {
 		scoped_fd dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -272,7 +268,7 @@ int cg_dir_open(const char *mount, const char *own, struct cg_dir *ret)
 		if (can_hand_out(dir))
 			keep_better(&best, path, &dir);
 		is_own = false;
-	} while (!is_last && count(best.offers) < count(WANTED) && go_up(path, mount));
+	} while (!is_last && count_wanted(best.offers) < count_wanted(WANTED) && go_up(path, mount));
 	if (best.fd < 0) {
 		errno = is_busy ? EBUSY : EACCES;
 		return -1;

@@ -31,5 +31,7 @@ void cg_dir_leave(int place);
 /* Removes `base`, the group "brig" that we made in a place, and leaves the place. Without effect while other processes use it. */
 void cg_dir_remove(int base, bool v2);
 
-/* Switches controllers on for the groups below dir; returns those that are on. */
+/* Switches controllers on ('+') or off ('-') for the groups below dir; returns those for which that was possible. */
+unsigned cg_switch(int dir, char sign, unsigned which);
+/* Switches those on that are off; returns those that are on. */
 unsigned cg_switch_on(int dir, unsigned wanted);

@@ -3,6 +3,7 @@
 
 #include "fd.h"
 #include "file.h"
+#include "cg_dir.h"
 #include "cg_trees.h"
 
 #include <dirent.h>
@@ -26,23 +27,6 @@ static int hand_over(int group, unsigned uid, unsigned gid)
 	if (fchmod(group, 0711) < 0) /* other users could open it otherwise, and lock it */
 		return -1;
 	return fchown(group, uid, gid);
-}
-
-/*
- * cg_trees_open_below() has switched controllers on, for cells below. But no process can enter a v2 group whose controllers are on, so
- * they are switched off again. The monitor steps aside and switches them on later.
- */
-static void hand_out_nothing(int group)
-{
-	static const char *const controllers[] = { "-memory", "-pids", "-cpu", "-io" };
-
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		(void)!file_put(group, "cgroup.subtree_control", controllers[i]); /* fails for a controller that is not available */
-}
-
-static int give_one(const struct cg_leaf *top, unsigned uid, unsigned gid, struct err *e)
-{
-	return hand_over(top->base_fd, uid, gid) < 0 ? err_sys(e, "a control group cannot be given to uid %u", uid) : 0;
 }
 
 /* --- what ended services have left --- */
@@ -86,13 +70,13 @@ static bool has_helpers(int top)
  * A service that is alive holds the lock of its group; the pid in the name cannot tell, because it may be from another pid
  * namespace. When a service dies, its other processes and its cells die too, but a moment later.
  */
-static void remove_service(int above, const char *name, int *patience_ms)
+static void remove_service(int above, const char *name, int *wait_ms)
 {
 	scoped_fd top = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (top < 0 || flock(top, LOCK_EX | LOCK_NB) < 0)
 		return;
-	for (; (has_helpers(top) || !remove_below(top, "brig")) && *patience_ms > 0; --*patience_ms)
+	for (; (has_helpers(top) || !remove_below(top, "brig")) && *wait_ms > 0; --*wait_ms)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	remove_below(top, "brig-launcher");
 	unlinkat(above, name, AT_REMOVEDIR);
@@ -103,11 +87,11 @@ static void remove_services(int top)
 	int            fd  = openat(top, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR           *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
-	int            patience_ms = DYING_MS_MAX;
+	int            wait_ms = DYING_MS_MAX;
 
 	while (dir && (entry = readdir(dir)))
 		if (strncmp(entry->d_name, "brigd-", 6) == 0)
-			remove_service(fd, entry->d_name, &patience_ms);
+			remove_service(fd, entry->d_name, &wait_ms);
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)
@@ -125,8 +109,12 @@ static int enter_one(const struct cg_trees *trees, size_t i, const char *name, s
 		close(top->base_fd);
 		return -1;
 	}
+	/*
+	 * cg_trees_open_below() has switched controllers on, for cells below. But no process can enter a v2 group whose controllers are
+	 * on, so they are switched off again. The monitor steps aside and switches them on later.
+	 */
 	if (top->v2)
-		hand_out_nothing(top->base_fd);
+		(void)cg_switch(top->base_fd, '-', ~0u);
 	if (file_put(top->base_fd, "cgroup.procs", "0") == 0)
 		return 0;
 	err_sys(e, "a control group of our own cannot be entered");
@@ -139,7 +127,7 @@ static int enter_one(const struct cg_trees *trees, size_t i, const char *name, s
  * again. If the group is locked, it belongs to a service in another pid namespace, or is being removed. If it is busy, a
  * service with our pid has left it with controllers switched on (v2). In both cases try the next name.
  */
-static int enter(const struct cg_trees *trees, size_t i, char name[40], struct cg_leaf *top, struct err *e)
+static int enter_own_group(const struct cg_trees *trees, size_t i, char name[40], struct cg_leaf *top, struct err *e)
 {
 	enum { TRIES = 20 };
 	char other[16] = "";
@@ -156,27 +144,21 @@ static int enter(const struct cg_trees *trees, size_t i, char name[40], struct c
 	return r;
 }
 
-static int keep(struct cg_given *ret, const struct cg_leaf *top, const char *name, struct err *e)
-{
-	int above = openat(top->base_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (above < 0)
-		return err_sys(e, "the group above %s", name);
-	memcpy(ret->name[ret->n], name, sizeof ret->name[0]);
-	ret->above[ret->n++] = above;
-	return 0;
-}
-
 static int give_in(const struct cg_trees *trees, size_t i, unsigned uid, unsigned gid, struct cg_given *ret, struct err *e)
 {
 	struct cg_leaf top;
 	char           name[40];
-	int            r = enter(trees, i, name, &top, e);
+	int            r = enter_own_group(trees, i, name, &top, e), above;
 
 	if (r)
 		return r < 0 ? -1 : 0;
 	remove_services(top.base_fd);
-	return keep(ret, &top, name, e) < 0 ? -1 : give_one(&top, uid, gid, e);
+	above = openat(top.base_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (above < 0)
+		return err_sys(e, "the group above %s", name);
+	memcpy(ret->name[ret->n], name, sizeof name);
+	ret->above[ret->n++] = above;
+	return hand_over(top.base_fd, uid, gid) < 0 ? err_sys(e, "a control group cannot be given to uid %u", uid) : 0;
 }
 
 /* The descriptors of the groups stay open until the process ends: they hold the locks. */

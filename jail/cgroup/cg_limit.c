@@ -188,13 +188,6 @@ static int turn_knob(const struct cg_leaf *leaf, const struct knob *k, const str
 	return 0;
 }
 
-static void note_missing(struct cg *g, enum layer layer, const char *controller)
-{
-	if (!g->missing && !g->why[0])
-		snprintf(g->why, sizeof g->why, "no usable %s controller in the control groups", controller);
-	g->missing |= 1ull << layer;
-}
-
 static void note_controllers(struct cg *g)
 {
 	static const struct {
@@ -209,10 +202,11 @@ static void note_controllers(struct cg *g)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		if (cg_leaf_with(g, rows[i].controller))
-			g->layers |= 1ull << rows[i].layer;
-		else
-			note_missing(g, rows[i].layer, rows[i].name);
+		bool is_there = cg_leaf_with(g, rows[i].controller);
+
+		if (!is_there && !g->missing && !g->why[0])
+			snprintf(g->why, sizeof g->why, "no usable %s controller in the control groups", rows[i].name);
+		*(is_there ? &g->layers : &g->missing) |= 1ull << rows[i].layer;
 	}
 }
 

@@ -12,27 +12,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void open_parent(struct cg_parent *parent, const struct cg_trees *trees)
-{
-	*parent = (struct cg_parent){ 0 };
-	for (size_t i = 0; i < trees->n; i++) {
-		struct cg_leaf *base = &parent->base[parent->n];
-
-		*base = (struct cg_leaf){ .base_fd = -1, .fd = -1, .join_fd = -1, .v2 = trees->tree[i].v2 };
-		if (cg_trees_open_below(trees, i, "brig", base) == 0) {
-			cg_limit_parent(base);
-			parent->n++;
-		} else if (errno == EBUSY)
-			snprintf(parent->why, sizeof parent->why, "our control group is delegated, but holds other processes");
-	}
-}
-
 void cg_parent_open(struct cg_parent *ret, const char *cache_dir)
 {
 	struct cg_trees trees;
 
+	*ret = (struct cg_parent){ 0 };
 	cg_trees_find(&trees, cache_dir);
-	open_parent(ret, &trees);
+	for (size_t i = 0; i < trees.n; i++) {
+		struct cg_leaf *base = &ret->base[ret->n];
+
+		*base = (struct cg_leaf){ .base_fd = -1, .fd = -1, .join_fd = -1, .v2 = trees.tree[i].v2 };
+		if (cg_trees_open_below(&trees, i, "brig", base) == 0) {
+			cg_limit_parent(base);
+			ret->n++;
+		} else if (errno == EBUSY)
+			snprintf(ret->why, sizeof ret->why, "our control group is delegated, but holds other processes");
+	}
 }
 
 void cg_parent_keep(struct cg_parent *parent)

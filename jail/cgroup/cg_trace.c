@@ -42,7 +42,7 @@ static bool read_text(int fd, char *text, size_t len)
 	return n > 0;
 }
 
-static bool reset(int fd, const char *value)
+static bool write_reset(int fd, const char *value)
 {
 	char same[32];
 
@@ -61,7 +61,7 @@ static bool is_reset(const struct cg *g, const struct cg_leaf *leaf, const struc
 
 	if (fd < 0)
 		return fd == -ENOENT;
-	if ((t->reset && !reset(fd, t->reset)) || !read_text(fd, text, sizeof text))
+	if ((t->reset && !write_reset(fd, t->reset)) || !read_text(fd, text, sizeof text))
 		return false;
 	value = t->key ? cg_key_value(text, t->key) : strtoll(text, NULL, 10);
 	return value >= 0 && value <= t->most;

@@ -60,24 +60,13 @@ static void add_controller(struct cg_trees *t, const char *mount, enum cg_contro
 	tree->controllers |= bit;
 }
 
-static void ask_for(struct cg_trees *t, const char *name, enum cg_controller bit)
+static void add_from_libcgroup(struct cg_trees *t, const char *name, enum cg_controller bit)
 {
 	char *mount = NULL;
 
 	if (name && cgroup_get_subsys_mount_point(name, &mount) == 0)
 		add_controller(t, mount, bit);
 	free(mount);
-}
-
-static void ask_libcgroup(struct cg_trees *t)
-{
-	if (cgroup_init() != 0)
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
-		ask_for(t, controllers[i].v1, controllers[i].bit);
-		if (controllers[i].v2 && strcmp(controllers[i].v1, controllers[i].v2) != 0)
-			ask_for(t, controllers[i].v2, controllers[i].bit);
-	}
 }
 
 /* libcgroup does not tell which part of a hierarchy is mounted. Of several mounts at one path the last is the visible one. */
@@ -149,28 +138,15 @@ static void write_cache(const struct cg_trees *t, int dir)
 		unlinkat(dir, name, 0);
 }
 
-static void read_own(struct cg_trees *t)
-{
-	scoped_fd fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
-	ssize_t   n  = fd < 0 ? 0 : read(fd, t->own, sizeof t->own - 1);
-
-	t->own[n < 0 ? 0 : n] = 0;
-}
-
-static int find_in_hierarchy(const struct cg_trees *t, const struct cg_tree *tree, char *path, size_t len)
-{
-	if (tree->v2)
-		return cg_path_find(t->own, "", path, len);
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		if (tree->controllers & controllers[i].bit)
-			return cg_path_find(t->own, controllers[i].v1, path, len);
-	return -1;
-}
-
 /* The path of our own group below the mount, "" for the mount itself. -1 when it is not below. */
 static int find_own(const struct cg_trees *t, const struct cg_tree *tree, char *path, size_t len)
 {
-	return find_in_hierarchy(t, tree, path, len) == 0 && mountinfo_strip_root(tree->root, path) ? 0 : -1;
+	const char *name = tree->v2 ? "" : NULL;
+
+	for (size_t i = 0; !name && i < ARRAY_LEN(controllers); i++)
+		if (tree->controllers & controllers[i].bit)
+			name = controllers[i].v1;
+	return name && cg_path_find(t->own, name, path, len) == 0 && mountinfo_strip_root(tree->root, path) ? 0 : -1;
 }
 
 /* A cached answer is about the mounts that we see if our own group is below each of them. */
@@ -193,12 +169,16 @@ void cg_trees_find(struct cg_trees *ret, const char *cache_dir)
 	scoped_fd dir = open(cache_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	*ret = (struct cg_trees){ 0 };
-	read_own(ret);
+	(void)cg_read_file(AT_FDCWD, "/proc/self/cgroup", ret->own, sizeof ret->own);
 	if (dir >= 0 && read_cache(ret, dir) && is_ours(ret))
 		return;
 	memset(ret->tree, 0, sizeof ret->tree);
 	ret->n = 0;
-	ask_libcgroup(ret);
+	for (size_t i = 0, found = cgroup_init() == 0; found && i < ARRAY_LEN(controllers); i++) {
+		add_from_libcgroup(ret, controllers[i].v1, controllers[i].bit);
+		if (controllers[i].v2 && strcmp(controllers[i].v1, controllers[i].v2) != 0)
+			add_from_libcgroup(ret, controllers[i].v2, controllers[i].bit);
+	}
 	find_roots(ret);
 	if (dir >= 0 && is_whole(ret))
 		write_cache(ret, dir);

@@ -198,7 +198,7 @@ HOLDS = {
         "floors": ["common", "common/io", "jail/monitor", "jail/monitor/main"],
         "jail/spec": "cg_path id_range limits mount_plan mountinfo net_listeners refusal",
         "jail/privilege": "rootless privilege slot sub_ids surroundings",
-        "jail/cgroup": "cg cg_leaf cg_limit cg_members cg_parent cg_dir cg_renew cg_sweep cg_trace cg_trees",
+        "jail/cgroup": "cg cg_leaf cg_limit cg_members cg_parent cg_dir cg_sweep cg_trace cg_trees",
         "jail/messages": "cell_fit exec_args monitor_check run_spec_head proxy_exec zygote_report", # the last: the file of figures, which the monitor makes
         "libraries": ["libcgroup", "libcap"], # the first to find the hierarchies; it brings a parser of its configuration files along, which we do not call
     },
