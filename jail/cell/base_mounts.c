@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-static int failed(const char *what, struct err *e)
+static int base_mounts_fail(const char *what, struct err *e)
 {
 	return err_sys(e, "set-up step base-mounts: %s", what);
 }
@@ -28,22 +28,22 @@ static int failed(const char *what, struct err *e)
  * In containers parts of /proc are covered, but another procfs may be mounted elsewhere: so all of them are kept, up to PROCS_MAX.
  */
 enum { PROCS_MAX = 4 };
-static const char *const proc_places[PROCS_MAX] = { "proc", "proc-1", "proc-2", "proc-3" };
+static const char *const proc_names[PROCS_MAX] = { "proc", "proc-1", "proc-2", "proc-3" };
 
-/* It has room for exactly its six directories. */
+/* Its size allows exactly its six directories. */
 static int make_root(struct err *e)
 {
 	scoped_fd fs = fsopen("tmpfs", FSOPEN_CLOEXEC), root = -1;
 
 	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "size", "4096", 0) < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", "6", 0) < 0 ||
 	    fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return failed("tmpfs", e);
+		return base_mounts_fail("tmpfs", e);
 	root = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 	if (root < 0 || mkdirat(root, "tree", 0755) < 0)
-		return failed("root", e);
+		return base_mounts_fail("root", e);
 	for (size_t i = 0; i < PROCS_MAX; i++)
-		if (mkdirat(root, proc_places[i], 0555) < 0)
-			return failed("root", e);
+		if (mkdirat(root, proc_names[i], 0555) < 0)
+			return base_mounts_fail("root", e);
 	return fd_take(&root);
 }
 
@@ -60,7 +60,7 @@ static int open_procs(int proc[PROCS_MAX], struct err *e)
 
 	proc[n] = clone_mount("/proc");
 	if (proc[n++] < 0)
-		return failed("/proc", e);
+		return base_mounts_fail("/proc", e);
 	if (file_read(AT_FDCWD, "/proc/self/mountinfo", 4 * MIB, &text, e) < 0)
 		return -1;
 	while (n < PROCS_MAX && mountinfo_next(text.data, text.len, &at, &m))
@@ -72,10 +72,10 @@ static int open_procs(int proc[PROCS_MAX], struct err *e)
 static int attach_procs(int root, const int proc[PROCS_MAX], struct err *e)
 {
 	for (size_t i = 0; i < PROCS_MAX; i++) {
-		scoped_fd at = proc[i] < 0 ? -1 : openat(root, proc_places[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		scoped_fd at = proc[i] < 0 ? -1 : openat(root, proc_names[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 		if (proc[i] >= 0 && (at < 0 || move_mount(proc[i], "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0))
-			return failed("/proc", e);
+			return base_mounts_fail("/proc", e);
 	}
 	return 0;
 }
@@ -87,11 +87,11 @@ static int move_in(const int proc[PROCS_MAX], struct err *e)
 	if (root < 0)
 		return -1;
 	if (move_mount(root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		return failed("root", e);
+		return base_mounts_fail("root", e);
 	if (attach_procs(root, proc, e) < 0)
 		return -1;
 	if (fchdir(root) < 0 || pivot_root(".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
-		return failed("pivot_root", e);
+		return base_mounts_fail("pivot_root", e);
 	return 0;
 }
 
@@ -109,7 +109,7 @@ static int open_own(struct err *e)
 {
 	int fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 
-	return fd < 0 ? failed("/proc/self/ns/mnt", e) : fd;
+	return fd < 0 ? base_mounts_fail("/proc/self/ns/mnt", e) : fd;
 }
 
 int base_mounts_open(struct base_mounts *ret, bool is_root, struct err *e)
@@ -121,7 +121,7 @@ int base_mounts_open(struct base_mounts *ret, bool is_root, struct err *e)
 	if (b.host_fd < 0)
 		return -1;
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		return failed("unshare", e);
+		return base_mounts_fail("unshare", e);
 	if (leave_host(e) < 0)
 		return -1;
 	b.own_fd = open_own(e);
@@ -132,19 +132,14 @@ int base_mounts_open(struct base_mounts *ret, bool is_root, struct err *e)
 }
 
 /* setns() also sets root and working directory to the root of the namespace. */
-static int go(int namespace, struct err *e)
-{
-	return setns(namespace, CLONE_NEWNS) < 0 ? failed("setns", e) : 0;
-}
-
 int base_mounts_enter_host(const struct base_mounts *b, struct err *e)
 {
-	return go(b->host_fd, e);
+	return setns(b->host_fd, CLONE_NEWNS) < 0 ? base_mounts_fail("setns", e) : 0;
 }
 
 int base_mounts_enter_own(const struct base_mounts *b, struct err *e)
 {
-	return b->own_fd < 0 ? 0 : go(b->own_fd, e);
+	return b->own_fd >= 0 && setns(b->own_fd, CLONE_NEWNS) < 0 ? base_mounts_fail("setns", e) : 0;
 }
 
 int base_mounts_reach(const struct base_mounts *b, int from, const char *what, struct err *e)
@@ -164,17 +159,7 @@ struct parts {
 	int               tree, part[MOUNT_MAX]; /* detached mounts; -1: none */
 };
 
-static void close_parts(struct parts *p)
-{
-	fd_closep(&p->tree);
-	for (size_t i = 0; i < MOUNT_MAX; i++)
-		fd_closep(&p->part[i]);
-}
-
-/*
- * The node is checked by the descriptor that is mounted: /dev/null of the host
- * may have been replaced (CVE-2025-31133).
- */
+/* The node is checked by the descriptor that is mounted: /dev/null of the host may have been replaced (CVE-2025-31133). */
 static int open_device(const struct mount_step *m, struct err *e)
 {
 	char        path[32];
@@ -184,20 +169,10 @@ static int open_device(const struct mount_step *m, struct err *e)
 	snprintf(path, sizeof path, "/%s", m->to);
 	host = open(path, O_PATH | O_CLOEXEC);
 	if (host < 0 || fstat(host, &st) < 0)
-		return failed(path, e);
+		return base_mounts_fail(path, e);
 	if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(m->major, m->minor))
-		return err_set(e, ERR_SETUP, "set-up step base-mounts: %s is not the device that it should be (%u, %u)", path, m->major, m->minor);
+		return err_set(e, ERR_SETUP, "set-up step base-mounts: %s is not the device %u, %u", path, m->major, m->minor);
 	return detach_mount(host, mount_step_attrs(m), path, e);
-}
-
-static int open_part(const struct base_mounts *b, const struct store_tree *tree, const struct mount_step *m, struct err *e)
-{
-	return m->kind == MOUNT_DEVICE ? open_device(m, e) : trust_mount_make(b->trust_fd, tree->tree_fd, m, e);
-}
-
-static bool has_part(const struct mount_step *m)
-{
-	return m->kind == MOUNT_DEVICE || m->kind == MOUNT_TRUST;
 }
 
 static int open_parts(struct parts *p, const struct base_mounts *b, const struct store_tree *tree, const char *name, struct err *e)
@@ -211,28 +186,37 @@ static int open_parts(struct parts *p, const struct base_mounts *b, const struct
 		return -1;
 	here    = base_mounts_reach(b, tree->tree_fd, name, e);
 	p->tree = here < 0 ? -1 : detach_mount(here, mount_step_attrs(&p->plan.step[0]), name, e);
-	for (size_t i = 0; p->tree >= 0 && i < p->plan.n; i++)
-		if (has_part(&p->plan.step[i]) && (p->part[i] = open_part(b, tree, &p->plan.step[i], e)) < 0)
+	if (p->tree < 0)
+		return -1;
+	for (size_t i = 0; i < p->plan.n; i++) {
+		const struct mount_step *m = &p->plan.step[i];
+
+		if (m->kind != MOUNT_DEVICE && m->kind != MOUNT_TRUST)
+			continue;
+		p->part[i] = m->kind == MOUNT_DEVICE ? open_device(m, e) : trust_mount_make(b->trust_fd, tree->tree_fd, m, e);
+		if (p->part[i] < 0)
 			return -1;
-	return p->tree < 0 ? -1 : base_mounts_enter_own(b, e);
+	}
+	return base_mounts_enter_own(b, e);
 }
 
 /* Attaches only inside the tree: no symbolic link is followed. */
 static int attach_part(int tree, int part, const char *to, struct err *e)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags   = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
 	scoped_fd       at  = openat2(tree, to, &how, sizeof how);
 
-	return at < 0 || move_mount(part, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? failed(to, e) : 0;
+	return at < 0 || move_mount(part, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? base_mounts_fail(to, e) : 0;
 }
 
 static int attach_parts(struct base_mounts *b, struct parts *p, struct err *e)
 {
 	if (b->tree_fd >= 0 && umount2("/tree", MNT_DETACH) < 0)
-		return failed("/tree", e);
+		return base_mounts_fail("/tree", e);
 	fd_closep(&b->tree_fd);
 	if (move_mount(p->tree, "", AT_FDCWD, "/tree", MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		return failed("/tree", e);
+		return base_mounts_fail("/tree", e);
 	for (size_t i = 0; i < p->plan.n; i++)
 		if (p->part[i] >= 0 && attach_part(p->tree, p->part[i], p->plan.step[i].to, e) < 0) {
 			(void)umount2("/tree", MNT_DETACH); /* the next try would put another one on top */
@@ -249,7 +233,9 @@ static int replace_tree(struct base_mounts *b, const struct store_tree *tree, co
 
 	if (r == 0)
 		r = attach_parts(b, &p, e);
-	close_parts(&p);
+	fd_closep(&p.tree);
+	for (size_t i = 0; i < MOUNT_MAX; i++)
+		fd_closep(&p.part[i]);
 	if (r == 0)
 		memcpy(b->digest, tree->digest, sizeof b->digest);
 	return r;
@@ -262,5 +248,5 @@ int base_mounts_clone(struct base_mounts *b, const struct store_tree *tree, cons
 	if ((b->tree_fd < 0 || strcmp(b->digest, tree->digest) != 0) && replace_tree(b, tree, name, e) < 0)
 		return -1;
 	fd = open_tree(b->tree_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
-	return fd < 0 ? failed(name, e) : fd;
+	return fd < 0 ? base_mounts_fail(name, e) : fd;
 }

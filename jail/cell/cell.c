@@ -7,7 +7,6 @@
 #include "init_image.h"
 #include "layer.h"
 #include "net.h"
-#include "packet.h"
 #include "privilege.h"
 #include "guest_runner.h"
 #include "ro_bind.h"
@@ -17,8 +16,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
@@ -41,15 +38,15 @@ void cell_init(struct cell *c)
 	c->net           = NET_PLACE_NONE;
 	c->notice        = NOTICE_NONE;
 	c->sockets       = NET_SOCKETS_NONE;
-	c->child.root_fd = c->child.report_fd = -1;
+	c->child.build.root_fd = c->child.report_fd = -1;
 	c->user_ns_fd = -1;
-	for (size_t i = 0; i < ARRAY_LEN(c->child.shown_fd); i++)
-		c->child.shown_fd[i] = -1;
+	for (size_t i = 0; i < ARRAY_LEN(c->child.build.shown_fd); i++)
+		c->child.build.shown_fd[i] = -1;
 }
 
 /* --- what must be there --- */
 
-static void note(struct cell *c, bool there, uint64_t layer)
+static void note_layer(struct cell *c, bool there, uint64_t layer)
 {
 	*(there ? &c->layers : &c->missing) |= layer;
 }
@@ -70,22 +67,6 @@ int cell_begin(struct cell_base *ret, enum rootless_kind kind, struct err *e)
 	return base_mounts_open(&ret->mounts, kind == ROOTLESS_NONE, e);
 }
 
-static void note_optional(struct cell *c)
-{
-	c->child.landlock_abi = c->base->landlock_abi;
-	note(c, c->base->landlock_abi, LAYER_BIT(LANDLOCK));
-	note(c, c->base->quotas, LAYER_BIT(NO_NESTED_NS));
-	note(c, c->base->no_groups, LAYER_BIT(NO_GROUPS));
-	note(c, c->rootless.kind != ROOTLESS_SINGLE, LAYER_BIT(OWN_IDS));
-}
-
-static const char *why_missing(const struct cell *c, unsigned layer)
-{
-	if (c->group.missing & (1ull << layer))
-		return c->group.why;
-	return layer == LAYER_OWN_IDS || layer == LAYER_NO_GROUPS ? c->rootless.why : "";
-}
-
 static bool is_required(const struct cell *c, unsigned layer, bool all)
 {
 	switch (layer_need(layer)) {
@@ -103,11 +84,14 @@ static bool is_required(const struct cell *c, unsigned layer, bool all)
 static int check_required(const struct cell *c, bool all, struct err *e)
 {
 	for (unsigned i = 0; i < LAYER_COUNT; i++) {
-		const char *why = why_missing(c, i);
+		const char *why = i == LAYER_OWN_IDS || i == LAYER_NO_GROUPS ? c->rootless.why : "";
 
-		if (c->missing & (1ull << i) && is_required(c, i, all))
-			return err_set(e, ERR_MISSING, "%s cannot be applied here%s%s; brig doctor says what to change", layer_name(i),
-				       *why ? ": " : "", why);
+		if (!(c->missing & (1ull << i)) || !is_required(c, i, all))
+			continue;
+		if (c->group.missing & (1ull << i))
+			why = c->group.why;
+		return err_set(e, ERR_MISSING, "%s cannot be applied here%s%s; brig doctor says what to change", layer_name(i),
+			       *why ? ": " : "", why);
 	}
 	return 0;
 }
@@ -117,11 +101,6 @@ static int check_required(const struct cell *c, bool all, struct err *e)
  * private memory without ever touching it.
  */
 #define DATA_ROOM (512 * MIB)
-
-static uint64_t data_limit(const struct cell *c, const struct limits *l)
-{
-	return c->missing & LAYER_BIT(MEMORY) && !(l->waived & LAYER_BIT(MEMORY)) ? l->memory_bytes + DATA_ROOM : RLIM_INFINITY;
-}
 
 static int open_groups(struct cell *c, struct err *e)
 {
@@ -135,80 +114,55 @@ static int open_groups(struct cell *c, struct err *e)
 
 /* --- the file trees, opened with the launcher's rights: a store below a 0700 directory works --- */
 
-static int open_shown(struct cell *c, const struct cell_spec *order, struct err *e)
+static int open_shown(struct cell *c, const struct cell_spec *spec, struct err *e)
 {
 	bool all_inert = true;
 
-	for (size_t i = 0; i < order->shown_len; i++) {
+	for (size_t i = 0; i < spec->shown_len; i++) {
 		bool      inert = false;
-		scoped_fd dir   = base_mounts_reach(&c->base->mounts, order->shown_fd[i], "--ro", e);
+		scoped_fd dir   = base_mounts_reach(&c->base->mounts, spec->shown_fd[i], "--ro", e);
 
-		c->child.shown_fd[i] = dir < 0 ? -1 : shown_open(dir, c->slot.init_id, &inert, e);
-		if (c->child.shown_fd[i] < 0)
+		c->child.build.shown_fd[i] = dir < 0 ? -1 : ro_bind_open(dir, c->slot.init_id, &inert, e);
+		if (c->child.build.shown_fd[i] < 0)
 			return -1;
 		all_inert &= inert;
 	}
-	note(c, all_inert, LAYER_BIT(INERT_RO));
+	note_layer(c, all_inert, LAYER_BIT(INERT_RO));
 	return 0;
 }
 
-int cell_open_shown(struct cell *c, const struct cell_spec *order, struct err *e)
+int cell_open_shown(struct cell *c, const struct cell_spec *spec, struct err *e)
 {
 	struct base_mounts *mounts = &c->base->mounts;
 
-	if (!order->shown_len)
+	if (!spec->shown_len)
 		return 0;
-	return base_mounts_enter_host(mounts, e) < 0 || open_shown(c, order, e) < 0 ? -1 : base_mounts_enter_own(mounts, e);
-}
-
-static int open_trees(struct cell *c, const struct cell_spec *order, struct err *e)
-{
-	c->child.root_fd = base_mounts_clone(&c->base->mounts, &c->rootfs, order->rootfs, e);
-	if (c->child.root_fd < 0)
-		return -1;
-	return c->child.shown_fd[0] < 0 ? cell_open_shown(c, order, e) : 0;
+	return base_mounts_enter_host(mounts, e) < 0 || open_shown(c, spec, e) < 0 ? -1 : base_mounts_enter_own(mounts, e);
 }
 
 /* --- from one process to two --- */
-
-static int make_channels(struct cell *c, struct err *e)
-{
-	int report[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, report) < 0)
-		return err_sys(e, "set-up step channels");
-	c->report_fd       = report[0];
-	c->child.report_fd = report[1];
-	return warm_open(&c->warm, e);
-}
 
 /* While this process has them open, too, end of file does not arrive when PID 1 ends. */
 static void close_child_ends(struct cell *c)
 {
 	fd_closep(&c->child.report_fd);
-	fd_closep(&c->child.root_fd);
-	for (size_t i = 0; i < ARRAY_LEN(c->child.shown_fd); i++)
-		fd_closep(&c->child.shown_fd[i]);
+	fd_closep(&c->child.build.root_fd);
+	for (size_t i = 0; i < ARRAY_LEN(c->child.build.shown_fd); i++)
+		fd_closep(&c->child.build.shown_fd[i]);
 }
 
-static void fill_child(struct cell *c, const struct cell_spec *order)
+static void fill_child(struct cell *c, const struct cell_spec *spec)
 {
-	struct child_ctx *child = &c->child;
+	struct child_build *build = &c->child.build;
 
-	child->mounts         = order->mounts;
-	child->hostname       = "brig";
-	child->init_id        = user_ns_has_one_id(&c->slot) ? USER_NS_PROGRAM_ID : 0;
-	child->program_uid    = USER_NS_PROGRAM_ID;
-	child->program_gid    = USER_NS_PROGRAM_ID;
-	child->owner_id       = c->slot.init_id;
-	child->pipes_id       = c->slot.program_id;
-	child->user_ns_fd     = c->user_ns_fd;
-	child->is_oom_target = c->missing & LAYER_BIT(MEMORY);
-	child->slot_fd        = c->slot.fd;
-	child->init_fd        = c->base->init_fd;
-	child->workspace_exec = order->workspace_exec;
-	child->filter         = order->filter;
-	child->notifying       = order->notifying;
+	c->child.init_id     = user_ns_has_one_id(&c->slot) ? USER_NS_PROGRAM_ID : 0;
+	build->mounts        = spec->mounts;
+	build->owner_id      = c->slot.init_id;
+	build->pipes_id      = c->slot.program_id;
+	build->user_ns_fd    = c->user_ns_fd;
+	build->is_oom_target = c->missing & LAYER_BIT(MEMORY);
+	build->slot_fd       = c->slot.fd;
+	build->init_fd       = c->base->init_fd;
 }
 
 static int clone_into(struct cell *c, struct err *e)
@@ -242,59 +196,61 @@ static int clone_cell(struct cell *c, struct err *e)
 }
 
 /*
- * PID 1 is cloned into the network that its parent is in, so this process has to enter the cell's network: for that it needs rights over it,
- * which PID 1 must not have. If it keeps networks, it goes back afterwards, so that no socket that it makes later is taken for the program's.
+ * PID 1 is cloned into the network that its parent is in, so this process has to enter the cell's network: for that it needs
+ * rights over it, which PID 1 must not have. If it keeps networks, it goes back afterwards, so that no socket that it makes later
+ * is taken for the program's.
  */
-static int enter_net(struct cell *c, struct err *e)
+static int enter_net(struct cell *c, const struct cell_spec *spec, struct err *e)
 {
-	if (c->net.host_fd < 0)
-		return net_enter_empty(e);
-	return c->net.net.ns_fd < 0 ? net_make(&c->net.net, e) : net_enter(c->net.net.ns_fd, e);
-}
-
-/* A network that is used again has the route already. */
-static int enter_own_net(struct cell *c, const struct cell_spec *order, struct err *e)
-{
-	bool is_new = c->net.net.ns_fd < 0;
-
-	if (enter_net(c, e) < 0)
+	if (c->net.net.ns_fd >= 0)
+		return net_enter(c->net.net.ns_fd, e); /* it is used again, and has the route already */
+	if ((c->net.host_fd < 0 ? net_enter_empty(e) : net_make(&c->net.net, e)) < 0)
 		return -1;
-	if (!order->listeners || !is_new || net_add_route(e) == 0)
+	if (!spec->listeners || net_add_route(e) == 0)
 		return 0;
 	net_close(&c->net.net); /* no other cell may use it */
 	return -1;
 }
 
-/* PID 1 is cloned before the sockets are made, so it never has copies of them. */
-static int clone_in_net(struct cell *c, const struct cell_spec *order, struct err *e)
+static int open_cell(struct cell *c, const struct cell_spec *spec, struct err *e)
 {
-	if (enter_own_net(c, order, e) < 0 || clone_cell(c, e) < 0)
-		return -1;
-	if (order->listeners && net_sockets_open(order->listeners, &c->sockets, e) < 0)
-		return -1;
-	return c->net.host_fd < 0 ? 0 : net_enter(c->net.host_fd, e);
-}
+	int report[2];
 
-static int open_cell(struct cell *c, const struct cell_spec *order, struct err *e)
-{
-	note_optional(c);
-	if (open_groups(c, e) < 0 || open_trees(c, order, e) < 0 || check_required(c, order->require_all, e) < 0)
+	note_layer(c, c->base->landlock_abi, LAYER_BIT(LANDLOCK));
+	note_layer(c, c->base->quotas, LAYER_BIT(NO_NESTED_NS));
+	note_layer(c, c->base->no_groups, LAYER_BIT(NO_GROUPS));
+	note_layer(c, c->rootless.kind != ROOTLESS_SINGLE, LAYER_BIT(OWN_IDS));
+	if (open_groups(c, e) < 0)
+		return -1;
+	c->child.build.root_fd = base_mounts_clone(&c->base->mounts, &c->rootfs, spec->rootfs, e);
+	if (c->child.build.root_fd < 0 || (c->child.build.shown_fd[0] < 0 && cell_open_shown(c, spec, e) < 0))
+		return -1;
+	if (check_required(c, spec->require_all, e) < 0)
 		return -1;
 	if (c->user_ns_fd < 0 && (c->user_ns_fd = user_ns_make(&c->slot, c->base->quotas, e)) < 0)
 		return -1;
-	if (make_channels(c, e) < 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, report) < 0)
+		return err_sys(e, "set-up step channels");
+	c->report_fd       = report[0];
+	c->child.report_fd = report[1];
+	if (warm_open(&c->warm, e) < 0)
 		return -1;
-	fill_child(c, order);
-	if (clone_in_net(c, order, e) < 0)
+	fill_child(c, spec);
+	if (enter_net(c, spec, e) < 0 || clone_cell(c, e) < 0)
+		return -1;
+	/* PID 1 was cloned before the sockets are made, so it never has copies of them. */
+	if (spec->listeners && net_sockets_open(spec->listeners, &c->sockets, e) < 0)
+		return -1;
+	if (c->net.host_fd >= 0 && net_enter(c->net.host_fd, e) < 0)
 		return -1;
 	c->layers |= LAYERS_OF_STEPS;
 	return 0;
 }
 
 /* The child's ends are closed after a failure, too: PID 1 may exist by then, and its end of file must arrive. */
-int cell_open(struct cell *c, const struct cell_spec *order, struct err *e)
+int cell_open(struct cell *c, const struct cell_spec *spec, struct err *e)
 {
-	int r = open_cell(c, order, e);
+	int r = open_cell(c, spec, e);
 
 	close_child_ends(c);
 	return r;
@@ -303,42 +259,38 @@ int cell_open(struct cell *c, const struct cell_spec *order, struct err *e)
 /* Where a control group limits and counts, the rlimit is higher by this much, so that the group's limit is reached first. */
 enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2, SESSION_CPU_S = INT32_MAX };
 
-/* A rootfs of an older brig has no guest runner, and what the interpreter would say about that does not help a user. */
-static int check_runner(const struct cell *c, const char *rootfs, const struct run_spec_head *head, struct err *e)
+int cell_request_fork(struct cell *c, const struct cell_spec *spec, struct err *e)
 {
-	if (!head->result_pipe || faccessat(c->rootfs.tree_fd, GUEST_RUNNER_PATH, F_OK, 0) == 0)
-		return 0;
-	if (errno != ENOENT && errno != ENOTDIR)
-		return err_sys(e, "set-up step read-order: /%s", GUEST_RUNNER_PATH);
-	return err_set(e, ERR_MISSING, "the rootfs has no guest runner, it is of an older brig; build it again: brig rootfs build %s",
-		       rootfs);
-}
-
-int cell_request_fork(struct cell *c, const struct limits *l, struct err *e)
-{
+	const struct limits       *l       = spec->limits;
 	const uint64_t             cpu_s   = (l->cpu_ms + 999) / 1000 + (c->missing & LAYER_BIT(CPU_TIME) ? 0 : BEHIND_CPU_S);
 	const struct child_rlimits rlimits = {
 		.files     = l->files,
 		.processes = l->pids + (c->missing & LAYER_BIT(PIDS) ? user_ns_has_one_id(&c->slot) : BEHIND_PIDS),
-		.data      = data_limit(c, l),
+		.data      = c->missing & LAYER_BIT(MEMORY) && !(l->waived & LAYER_BIT(MEMORY)) ? l->memory_bytes + DATA_ROOM : RLIM_INFINITY,
 		.cpu_s     = cpu_s,
 		.cpu_s_max = cpu_s + (c->missing & LAYER_BIT(CPU_TIME) ? 1 : (uint64_t)SESSION_CPU_S),
 	};
 
-	return warm_request_fork(&c->warm, c, &rlimits, e);
+	return warm_request_fork(&c->warm, c, spec->workspace_exec, &rlimits, e);
 }
 
 int cell_remove_code(struct cell *c, struct err *e)
 {
 	if (unlinkat(c->warm.prepared[PREPARED_MOUNTS + CELL_MOUNTS - 1], "main.py", 0) < 0)
 		return err_sys(e, "set-up step remove-code");
-	c->warm.code_is_removed = true;
+	c->warm.code = CODE_REMOVED;
 	return 0;
 }
 
 int cell_give_spec(struct cell *c, const char *rootfs, const struct run_spec_head *head, const struct run_spec_fds *fds, struct err *e)
 {
-	return check_runner(c, rootfs, head, e) < 0 ? -1 : warm_deliver(&c->warm, head, fds, e);
+	if (!head->result_pipe || faccessat(c->rootfs.tree_fd, GUEST_RUNNER_PATH, F_OK, 0) == 0)
+		return warm_deliver(&c->warm, head, fds, e);
+	if (errno != ENOENT && errno != ENOTDIR)
+		return err_sys(e, "set-up step read-order: /%s", GUEST_RUNNER_PATH);
+	/* The interpreter's own message about that would not help a user. */
+	return err_set(e, ERR_MISSING,
+		       "the rootfs has no guest runner, it is of an older brig; build it again: brig rootfs build %s", rootfs);
 }
 
 void cell_kill(const struct cell *c)

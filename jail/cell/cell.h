@@ -50,17 +50,17 @@ struct cell {
 void         cell_init(struct cell *c);
 
 /* Opens what is shown as detached mounts (child.shown_fd). cell_open() does it if it was not done before. It may wait for a file system's server. */
-must_use int cell_open_shown(struct cell *c, const struct cell_spec *order, struct err *e);
+must_use int cell_open_shown(struct cell *c, const struct cell_spec *spec, struct err *e);
 /* Once in a process, before cell_open(): gives up what the cells would inherit from the process's caller, and finds out what the kernel can do. */
 must_use int cell_begin(struct cell_base *ret, enum rootless_kind kind, struct err *e);
 /* The caller has filled in base, slot, rootfs, rootless, net, and the group, whose limits are set. */
-must_use int cell_open(struct cell *c, const struct cell_spec *order, struct err *e);
+must_use int cell_open(struct cell *c, const struct cell_spec *spec, struct err *e);
 /* Writes what is to run into the cell's order file, and tells the fork, even if it is not there yet. rootfs: for messages. */
 must_use int cell_give_spec(struct cell *c, const char *rootfs, const struct run_spec_head *head, const struct run_spec_fds *fds, struct err *e);
 /* From PREPARED on, for a command: removes main.py, which a later fork then does not do. The caller has the rights of the mounts' owner. */
 must_use int cell_remove_code(struct cell *c, struct err *e);
-/* Requests a fork with these limits. The cell is PREPARED, and warm.init_is_confined is set. */
-must_use int cell_request_fork(struct cell *c, const struct limits *l, struct err *e);
+/* Requests a fork with the limits of spec. The cell is PREPARED, and warm.init_is_confined is set. */
+must_use int cell_request_fork(struct cell *c, const struct cell_spec *spec, struct err *e);
 
 /* Kills every process of the cell. Harmless when they are dead already. */
 void cell_kill(const struct cell *c);

@@ -22,18 +22,12 @@ __asm__(".section .rodata\n"
 extern const char init_image_start[] __attribute__((visibility("hidden")));
 extern const char init_image_end[] __attribute__((visibility("hidden")));
 
-static int create(void)
-{
-	int fd = memfd_create("brig-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-
-	/* kernels before 6.3 do not know the flag, and need none */
-	return fd < 0 && errno == EINVAL ? memfd_create("brig-init", MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
-}
-
 int init_image_open(struct err *e)
 {
-	scoped_fd fd = create();
+	scoped_fd fd = memfd_create("brig-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 
+	if (fd < 0 && errno == EINVAL) /* kernels before 6.3 do not know the flag, and need none */
+		fd = memfd_create("brig-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return err_sys(e, "set-up step init-image: memfd_create (vm.memfd_noexec must not be 2)");
 	/* cppcheck-suppress comparePointers ; two labels around the same bytes */

@@ -40,13 +40,6 @@ static int request(int type, int flags, void *message, size_t len, const char *w
 	return r < 0 ? err_set(e, ERR_SETUP, "set-up step net-namespace: %s: %s", what, nl_geterror(r)) : 0;
 }
 
-static int raise_loopback(struct err *e)
-{
-	struct ifinfomsg lo = { .ifi_family = AF_UNSPEC, .ifi_index = LOOPBACK, .ifi_flags = IFF_UP, .ifi_change = IFF_UP };
-
-	return request(RTM_NEWLINK, 0, &lo, sizeof lo, "lo up", e);
-}
-
 /* The kernel takes every address of the route for its own (RTN_LOCAL), so a packet to one never leaves lo. */
 int net_add_route(struct err *e)
 {
@@ -98,9 +91,11 @@ static int bound_sockets(struct err *e)
 
 int net_enter_empty(struct err *e)
 {
+	struct ifinfomsg lo = { .ifi_family = AF_UNSPEC, .ifi_index = LOOPBACK, .ifi_flags = IFF_UP, .ifi_change = IFF_UP };
+
 	if (unshare(CLONE_NEWNET) < 0)
 		return err_sys(e, "set-up step net-namespace");
-	return bound_sockets(e) < 0 ? -1 : raise_loopback(e);
+	return bound_sockets(e) < 0 ? -1 : request(RTM_NEWLINK, 0, &lo, sizeof lo, "lo up", e);
 }
 
 /* --- a network that is kept --- */
@@ -110,21 +105,18 @@ int net_open_own(void)
 	return open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 }
 
-static int open_files(struct net *n, struct err *e)
-{
-	n->ns_fd      = net_open_own();
-	n->sockets_fd = open("/proc/self/net/sockstat", O_RDONLY | O_CLOEXEC);
-	n->traffic_fd = open("/proc/self/net/dev", O_RDONLY | O_CLOEXEC);
-	if (n->ns_fd >= 0 && n->sockets_fd >= 0 && n->traffic_fd >= 0)
-		return 0;
-	err_sys(e, "set-up step net-namespace: /proc/self/net");
-	net_close(n);
-	return -1;
-}
-
 int net_make(struct net *ret, struct err *e)
 {
-	return net_enter_empty(e) < 0 ? -1 : open_files(ret, e);
+	if (net_enter_empty(e) < 0)
+		return -1;
+	ret->ns_fd      = net_open_own();
+	ret->sockets_fd = open("/proc/self/net/sockstat", O_RDONLY | O_CLOEXEC);
+	ret->traffic_fd = open("/proc/self/net/dev", O_RDONLY | O_CLOEXEC);
+	if (ret->ns_fd >= 0 && ret->sockets_fd >= 0 && ret->traffic_fd >= 0)
+		return 0;
+	err_sys(e, "set-up step net-namespace: /proc/self/net");
+	net_close(ret);
+	return -1;
 }
 
 int net_enter(int ns_fd, struct err *e)

@@ -15,43 +15,33 @@
 enum { BACKLOG = 128, QUESTIONS = 64 * 1024 };
 
 /*
- * Accepted connections inherit the congestion control. Where the host's default is BBR, a program received HTTPS at half the rate at which
- * brig-proxy did: BBR paces for a path, and there is none between two sockets of one namespace. Every kernel has Reno, and any process may set it.
+ * Accepted connections inherit the congestion control. Where the host's default is BBR, a program received HTTPS at half the rate
+ * at which brig-proxy did: BBR paces for a path, and between two sockets of one namespace there is no path. Every kernel has Reno,
+ * and any process may set it.
  */
 static void send_unpaced(int fd)
 {
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", sizeof "reno" - 1);
 }
 
-static int open_one(struct net_sockets *s, int type, uint32_t address, uint16_t port, struct err *e)
+static int open_socket(struct net_sockets *s, int type, uint32_t address, uint16_t port, struct err *e)
 {
 	struct sockaddr_in at   = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address) };
-	int                room = QUESTIONS;
+	int                bytes = QUESTIONS;
 	scoped_fd          fd   = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0)
 		return err_sys(e, "set-up step net-namespace: port %u", port);
 	if (type == SOCK_STREAM)
 		send_unpaced(fd);
-	if ((type == SOCK_DGRAM ? setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room) : listen(fd, BACKLOG)) < 0)
+	if ((type == SOCK_DGRAM ? setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes) : listen(fd, BACKLOG)) < 0)
 		return err_sys(e, "set-up step net-namespace: port %u", port);
 	s->fd[s->n++] = fd_take(&fd);
 	return 0;
 }
 
-static int open_all(struct net_sockets *s, struct err *e)
-{
-	if (open_one(s, SOCK_DGRAM, NET_GATEWAY, NET_DNS_PORT, e) < 0 || open_one(s, SOCK_STREAM, NET_GATEWAY, NET_DNS_PORT, e) < 0 ||
-	    open_one(s, SOCK_STREAM, NET_GATEWAY, NET_PROXY_PORT, e) < 0)
-		return -1;
-	for (uint32_t i = 0; i < s->what.ports; i++)
-		if (open_one(s, SOCK_STREAM, INADDR_ANY, s->what.port[i], e) < 0)
-			return -1;
-	return 0;
-}
-
 /* -1 if that fails: fs.epoll.max_user_watches may be used up by other processes of the same user. */
-static int runner_all(const struct net_sockets *s)
+static int watch_sockets(const struct net_sockets *s)
 {
 	struct epoll_event can_be_read = { .events = EPOLLIN };
 	scoped_fd          fd          = epoll_create1(EPOLL_CLOEXEC);
@@ -64,16 +54,24 @@ static int runner_all(const struct net_sockets *s)
 
 int net_sockets_open(const struct net_listeners *what, struct net_sockets *ret, struct err *e)
 {
+	int r;
+
 	*ret      = NET_SOCKETS_NONE;
 	ret->what = *what;
 	if (!net_listeners_are_sound(what))
 		return err_set(e, ERR_BROKEN, "set-up step net-namespace: ports that cannot be listened at");
-	if (open_all(ret, e) == 0) {
-		ret->used_fd = runner_all(ret);
-		return 0;
-	}
-	net_sockets_close(ret);
-	return -1;
+	r = open_socket(ret, SOCK_DGRAM, NET_GATEWAY, NET_DNS_PORT, e);
+	if (r == 0)
+		r = open_socket(ret, SOCK_STREAM, NET_GATEWAY, NET_DNS_PORT, e);
+	if (r == 0)
+		r = open_socket(ret, SOCK_STREAM, NET_GATEWAY, NET_PROXY_PORT, e);
+	for (uint32_t i = 0; r == 0 && i < what->ports; i++)
+		r = open_socket(ret, SOCK_STREAM, INADDR_ANY, what->port[i], e);
+	if (r == 0)
+		ret->used_fd = watch_sockets(ret);
+	else
+		net_sockets_close(ret);
+	return r;
 }
 
 void net_sockets_ask(struct net_sockets *s, int sock)

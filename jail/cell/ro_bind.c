@@ -58,7 +58,7 @@ static int make_namespace(uint32_t spare_id)
 	return fd;
 }
 
-/* The kernel's own file systems tell about the host what the cell's namespaces hide. With FUSE or NFS, only this run waits for fstatfs(). */
+/* The kernel's own file systems show of the host what the namespaces hide. With FUSE or NFS, only this run waits for fstatfs(). */
 static int check_kind(int fd, struct err *e)
 {
 	static const long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
@@ -76,9 +76,10 @@ static int check_kind(int fd, struct err *e)
 	return 0;
 }
 
-static int open_inert(int fd, uint32_t spare_id, bool *inert, struct err *e)
+int ro_bind_open(int fd, uint32_t spare_id, bool *inert, struct err *e)
 {
-	scoped_fd         tree = detach_mount(fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, "--ro", e);
+	enum { ATTRS = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC };
+	scoped_fd         tree = check_kind(fd, e) < 0 ? -1 : detach_mount(fd, ATTRS, "--ro", e);
 	scoped_fd         ns   = tree < 0 ? -1 : make_namespace(spare_id);
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)ns };
 
@@ -92,7 +93,3 @@ static int open_inert(int fd, uint32_t spare_id, bool *inert, struct err *e)
 	return fd_take(&tree);
 }
 
-int shown_open(int fd, uint32_t spare_id, bool *inert, struct err *e)
-{
-	return check_kind(fd, e) < 0 ? -1 : open_inert(fd, spare_id, inert, e);
-}

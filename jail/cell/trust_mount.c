@@ -14,9 +14,10 @@
 #include <unistd.h>
 
 enum { BUNDLE_MAX = 4 * MIB, TRUST_MAX = 64 * KIB };
-static const char bundle[] = "etc/ssl/certs/ca-certificates.crt"; /* of Debian; where a rootfs has it elsewhere, its programs trust the CA alone */
+/* Of Debian; where a rootfs has it elsewhere, its programs trust the CA alone. */
+static const char bundle[] = "etc/ssl/certs/ca-certificates.crt";
 
-static int failed(const char *what, struct err *e)
+static int trust_mount_fail(const char *what, struct err *e)
 {
 	return err_sys(e, "set-up step base-mounts: " NET_TRUST_PATH ": %s", what);
 }
@@ -28,9 +29,9 @@ static int make_fs(struct err *e)
 
 	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "size", "5M", 0) < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", "4", 0) < 0 ||
 	    fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return failed("tmpfs", e);
+		return trust_mount_fail("tmpfs", e);
 	tree = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID);
-	return tree < 0 ? failed("tmpfs", e) : tree;
+	return tree < 0 ? trust_mount_fail("tmpfs", e) : tree;
 }
 
 /* Follows no link out of the tree, and does not wait for a FIFO or a device. -1 with errno. */
@@ -48,7 +49,7 @@ static int open_bundle(int tree_fd)
 	return -1;
 }
 
-static int copy(int to, int from, size_t most, struct err *e)
+static int copy_certificates(int to, int from, size_t most, struct err *e)
 {
 	char    block[16 * KIB];
 	off_t   at = 0;
@@ -59,36 +60,32 @@ static int copy(int to, int from, size_t most, struct err *e)
 		if ((size_t)at > most)
 			return err_set(e, ERR_LIMIT, "set-up step base-mounts: " NET_TRUST_PATH ": more than %zu bytes of certificates", most);
 		if (write(to, block, (size_t)n) != n)
-			return failed("write", e);
+			return trust_mount_fail("write", e);
 	}
-	return n < 0 ? failed("read", e) : 0;
-}
-
-static int fill(int file, int trust_fd, int tree_fd, struct err *e)
-{
-	scoped_fd own = open_bundle(tree_fd);
-
-	if (own < 0 && errno != ENOENT && errno != ENOTDIR)
-		return failed(bundle, e);
-	if (own >= 0 && copy(file, own, BUNDLE_MAX, e) < 0)
-		return -1;
-	return write(file, "\n", 1) != 1 ? failed("write", e) : copy(file, trust_fd, TRUST_MAX, e);
+	return n < 0 ? trust_mount_fail("read", e) : 0;
 }
 
 int trust_mount_make(int trust_fd, int tree_fd, const struct mount_step *step, struct err *e)
 {
 	struct mount_attr attr = { .attr_set = mount_step_attrs(step) };
-	scoped_fd         tree = make_fs(e), file = -1;
+	scoped_fd         tree = make_fs(e), file = -1, own = -1;
 
 	if (tree < 0)
 		return -1;
 	file = openat(tree, strrchr(NET_TRUST_PATH, '/') + 1, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (file < 0)
-		return failed("open", e);
-	if (fill(file, trust_fd, tree_fd, e) < 0)
+		return trust_mount_fail("open", e);
+	own = open_bundle(tree_fd);
+	if (own < 0 && errno != ENOENT && errno != ENOTDIR)
+		return trust_mount_fail(bundle, e);
+	if (own >= 0 && copy_certificates(file, own, BUNDLE_MAX, e) < 0)
+		return -1;
+	if (write(file, "\n", 1) != 1)
+		return trust_mount_fail("write", e);
+	if (copy_certificates(file, trust_fd, TRUST_MAX, e) < 0)
 		return -1;
 	fd_closep(&file); /* while a file is open for writing, the mount cannot become read-only */
 	if (mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
-		return failed("read-only", e);
+		return trust_mount_fail("read-only", e);
 	return fd_take(&tree);
 }

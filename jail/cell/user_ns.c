@@ -43,15 +43,6 @@ static int set_quotas(void)
 	return 0;
 }
 
-/* The exit status is 0 or an errno. The descriptor that the parent has opened keeps the namespace. */
-static _Noreturn void furnish(int go, bool quotas)
-{
-	char byte;
-
-	errno = ECANCELED;
-	_exit(prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || read(go, &byte, 1) != 1 || (quotas && set_quotas() < 0) ? errno : 0);
-}
-
 /* --- outside --- */
 
 /* The pid is that of an unreaped child: it cannot have become another process's. */
@@ -83,14 +74,6 @@ static int write_maps(pid_t pid, const struct slot *slot, struct err *e)
 	return file_put(proc, "gid_map", text) < 0 ? err_sys(e, "set-up step user-namespace: gid_map") : 0;
 }
 
-static int open_ns(pid_t pid, struct err *e)
-{
-	scoped_fd proc = open_proc(pid, e);
-	int       fd   = proc < 0 ? -1 : openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
-
-	return proc >= 0 && fd < 0 ? err_sys(e, "set-up step user-namespace: ns/user") : fd;
-}
-
 /*
  * The namespace is made with the id of PID 1, which then owns it. The owner may open and enter it without CAP_SYS_PTRACE, which root of a
  * container lacks: this process opens it with that id, and a fork server enters the cell with it (fork_server.h).
@@ -98,24 +81,30 @@ static int open_ns(pid_t pid, struct err *e)
 static pid_t clone_owner(uint32_t id, int go[2], bool quotas, int *ns, struct err *e)
 {
 	struct err second;
-	pid_t      pid = -1;
+	scoped_fd  proc = -1;
+	pid_t      pid  = -1;
+	char       byte;
 
 	if (privilege_become_owner(id, e) == 0 && privilege_show(e) == 0) {
 		pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
 		if (pid < 0)
 			err_sys(e, "set-up step user-namespace: clone");
 	}
-	if (pid == 0) {
+	if (pid == 0) { /* the exit status is 0 or an errno; the descriptor that the parent has opened keeps the namespace */
 		close(go[1]);
-		furnish(go[0], quotas);
+		errno = ECANCELED;
+		_exit(prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || read(go[0], &byte, 1) != 1 || (quotas && set_quotas() < 0) ? errno : 0);
 	}
-	*ns = pid < 0 ? -1 : open_ns(pid, e);
+	proc = pid < 0 ? -1 : open_proc(pid, e);
+	*ns  = proc < 0 ? -1 : openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
+	if (proc >= 0 && *ns < 0)
+		err_sys(e, "set-up step user-namespace: ns/user");
 	if (privilege_become_root(*ns < 0 ? &second : e) < 0)
 		fd_closep(ns);
 	return pid;
 }
 
-static int end_of(pid_t pid, struct err *e)
+static int reap_owner(pid_t pid, struct err *e)
 {
 	int status;
 
@@ -140,7 +129,7 @@ int user_ns_make(const struct slot *slot, bool quotas, struct err *e)
 		err_sys(e, "set-up step user-namespace: write");
 	close(go[0]);
 	close(go[1]); /* end of file ends the child, too */
-	if (pid > 0 && end_of(pid, r == 0 ? e : &second) < 0)
+	if (pid > 0 && reap_owner(pid, r == 0 ? e : &second) < 0)
 		r = -1;
 	return privilege_hide(r == 0 ? e : &second) < 0 || r < 0 ? -1 : fd_take(&fd);
 }

@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "packet.h"
+#include "user_ns.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,8 +16,7 @@
 
 #define FOUR_CLOSED -1, -1, -1, -1
 #define TWELVE_CLOSED { FOUR_CLOSED, FOUR_CLOSED, FOUR_CLOSED }
-const struct warm WARM_NONE = { .has_code   = true,
-				.zygote        = { .requests = -1, .pidfd = -1 },
+const struct warm WARM_NONE = { .zygote        = { .requests = -1, .pidfd = -1 },
 				.orders        = { -1, -1 },
 				.run_spec_file = -1,
 				.prepared      = TWELVE_CLOSED,
@@ -68,30 +68,27 @@ static int make_sockets(struct warm *w, int fds[2], struct err *e)
 	return 0;
 }
 
-static size_t fill_groups(struct fork_params *o, int *fds, const struct cell *c)
+/* The descriptors of a request, except ours; returns how many they are. */
+static size_t fill_fds(struct fork_params *o, int fds[FORK_REQUEST_FDS_MAX], const struct warm *w, const struct cell *c)
 {
-	const struct child_ctx *child = &c->child;
-	int                     group = cg_clone_fd(&c->group);
-	size_t                  n     = 0;
+	int   *handed = fds + FORK_HANDED, group = cg_clone_fd(&c->group);
+	size_t n      = FORK_GROUPS;
 
-	o->joins       = (uint32_t)child->join_len;
-	o->clones_into = group >= 0;
-	for (int i = 0; i < child->join_len; i++)
-		fds[n++] = child->join_fd[i];
+	fds[FORK_CELL]            = c->pidfd;
+	handed[HANDED_ORDERS]     = w->orders[1];
+	handed[HANDED_ORDER_FILE] = w->run_spec_file;
+	handed[HANDED_CODE]       = w->prepared[PREPARED_CODE];
+	handed[HANDED_IN]         = w->prepared[PREPARED_IN];
+	handed[HANDED_OUT]        = w->prepared[PREPARED_OUT];
+	handed[HANDED_ERR]        = w->prepared[PREPARED_ERR];
+	handed[HANDED_RESULT]     = w->prepared[PREPARED_RESULT];
+	o->joins                  = (uint32_t)c->child.join_len;
+	o->clones_into            = group >= 0;
+	for (int i = 0; i < c->child.join_len; i++)
+		fds[n++] = c->child.join_fd[i];
 	if (group >= 0)
 		fds[n++] = group;
 	return n;
-}
-
-static void fill_handed(int *fds, const struct warm *w)
-{
-	fds[HANDED_ORDERS] = w->orders[1];
-	fds[HANDED_ORDER_FILE] = w->run_spec_file;
-	fds[HANDED_CODE]   = w->prepared[PREPARED_CODE];
-	fds[HANDED_IN]     = w->prepared[PREPARED_IN];
-	fds[HANDED_OUT]    = w->prepared[PREPARED_OUT];
-	fds[HANDED_ERR]    = w->prepared[PREPARED_ERR];
-	fds[HANDED_RESULT] = w->prepared[PREPARED_RESULT];
 }
 
 /* For messages. */
@@ -100,29 +97,28 @@ static const char *server_name(const struct warm *w)
 	return w->by_forker ? "the fork server" : "the zygote";
 }
 
-static int send_request(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, int ours[2], struct err *e)
+static int send_request(struct warm *w, const struct cell *c, bool workspace_exec, const struct child_rlimits *rlimits, int ours[2],
+			struct err *e)
 {
 	struct fork_params o;
-	int               fds[FORK_REQUEST_FDS_MAX], r;
-	size_t            n;
+	int                fds[FORK_REQUEST_FDS_MAX], r;
+	size_t             n;
 
 	if (make_sockets(w, ours, e) < 0)
 		return -1;
 	memset(&o, 0, sizeof o); /* padding too */
 	o.rlimits        = *rlimits;
 	o.init_id        = c->child.init_id;
-	o.program_id     = c->child.program_uid;
-	o.workspace_exec = c->child.workspace_exec;
+	o.program_id     = USER_NS_PROGRAM_ID;
+	o.workspace_exec = workspace_exec;
 	o.ahead          = w->ahead;
-	o.has_code       = w->has_code || w->code_is_removed;
-	o.landlock_abi   = c->child.landlock_abi;
+	o.has_code       = w->code != CODE_TO_REMOVE;
+	o.landlock_abi   = c->base->landlock_abi;
 	o.owner_id       = c->slot.init_id;
 	o.cpu_before_ns  = w->cpu_before_ns;
 	fds[FORK_ANSWER] = ours[0];
 	fds[FORK_REPORT] = ours[1];
-	fds[FORK_CELL]   = c->pidfd;
-	fill_handed(fds + FORK_HANDED, w);
-	n = FORK_GROUPS + fill_groups(&o, fds + FORK_GROUPS, c);
+	n                = fill_fds(&o, fds, w, c);
 	r = packet_send(w->by_forker ? w->forker->requests : w->zygote.requests, &o, sizeof o, fds, n);
 	if (r == -EPIPE && w->by_forker) { /* it died a moment ago */
 		forker_stop(w->forker);
@@ -134,7 +130,7 @@ static int send_request(struct warm *w, const struct cell *c, const struct child
 	return r < 0 ? err_sys(e, "%s%s cannot be reached", w->by_forker ? "set-up step fork-program: " : "", server_name(w)) : 0;
 }
 
-int warm_request_fork(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, struct err *e)
+int warm_request_fork(struct warm *w, const struct cell *c, bool workspace_exec, const struct child_rlimits *rlimits, struct err *e)
 {
 	int ours[2] = { -1, -1 }, r;
 
@@ -143,12 +139,12 @@ int warm_request_fork(struct warm *w, const struct cell *c, const struct child_r
 	if (w->by_forker && forker_start(w->forker, e) < 0)
 		return -1;
 	w->server_was_importing = !w->by_forker && w->zygote.starts;
-	r = send_request(w, c, rlimits, ours, e);
+	r = send_request(w, c, workspace_exec, rlimits, ours, e);
 	fd_closep(&ours[0]);
 	fd_closep(&ours[1]);
 	w->generation = w->by_forker ? w->forker->generation : w->zygote.generation;
-	w->state = WARM_ASKED;
-	w->asked = clock_ms(CLOCK_MONOTONIC);
+	w->state      = WARM_ASKED;
+	w->asked      = clock_ms(CLOCK_MONOTONIC);
 	return r;
 }
 
@@ -156,7 +152,8 @@ int warm_deliver(struct warm *w, const struct run_spec_head *o, const struct run
 {
 	int r;
 
-	w->has_code = o->code_len != 0;
+	if (!o->code_len && w->code == CODE_STAYS)
+		w->code = CODE_TO_REMOVE;
 	if (run_spec_file_copy(w->run_spec_file, o, fds, e) < 0)
 		return -1;
 	r     = run_spec_file_send(w->orders[0], o, fds->tools);
@@ -164,7 +161,7 @@ int warm_deliver(struct warm *w, const struct run_spec_head *o, const struct run
 	return r < 0 ? err_sys(e, "set-up step order: the order") : 0;
 }
 
-/* --- hearing --- */
+/* --- receiving --- */
 
 /* The fork has these. A copy here would keep ends of file from arriving. */
 static void close_handed(struct warm *w)
@@ -185,15 +182,7 @@ static enum warm_answer return_to_prepared(struct warm *w)
 	return WARM_AGAIN;
 }
 
-static enum warm_answer refused(struct warm *w, int errnum, struct err *e)
-{
-	fd_closep(&w->answer_fd);
-	errno = errnum;
-	err_sys(e, "%s%s cannot fork into the cell", w->by_forker ? "set-up step fork-program: " : "", server_name(w));
-	return WARM_CANNOT;
-}
-
-static enum warm_answer lost(struct warm *w, struct err *e)
+static enum warm_answer fork_is_lost(struct warm *w, struct err *e)
 {
 	fd_closep(&w->answer_fd);
 	err_set(e, ERR_SETUP, "the run cannot be watched: %s ended, and with it what is known of the program", server_name(w));
@@ -205,59 +194,56 @@ static bool is_before_fork(const struct warm *w)
 	return w->state == WARM_ASKED || w->state == WARM_WAITS;
 }
 
-static enum warm_answer forks(struct warm *w)
-{
-	w->state = WARM_FORKS;
-	w->asked = clock_ms(CLOCK_MONOTONIC);
-	close_handed(w);
-	return WARM_GOES_ON;
-}
-
-/* The fork server sends nothing more about this cell. */
-static enum warm_answer forked(struct warm *w, pid_t pid, int *fds, size_t n, struct err *e)
-{
-	if (w->state != WARM_FORKS || n != 1)
-		return lost(w, e);
-	w->program    = pid;
-	w->program_fd = fd_take(&fds[0]);
-	fd_closep(&w->answer_fd);
-	if (w->by_forker && w->forker->is_for_one)
-		forker_stop(w->forker);
-	return WARM_GOES_ON;
-}
-
+/* After FORKED or FAILED the fork server sends nothing more about this cell. */
 static enum warm_answer handle_message(struct warm *w, const struct fork_message *message, int *fds, size_t n, struct err *e)
 {
 	switch ((enum fork_message_kind)message->kind) {
 	case FORK_WAITS:
-		w->state        = w->state == WARM_ASKED ? WARM_WAITS : w->state;
+		w->state                = w->state == WARM_ASKED ? WARM_WAITS : w->state;
 		w->server_was_importing = false;
-		w->asked        = clock_ms(CLOCK_MONOTONIC); /* an order may be there already: the wait for its fork begins now, after the imports */
+		w->asked                = clock_ms(CLOCK_MONOTONIC); /* a spec may be there already: the wait for its fork begins now */
 		return WARM_GOES_ON;
 	case FORK_FORKS:
-		return is_before_fork(w) ? forks(w) : lost(w, e);
+		if (!is_before_fork(w))
+			return fork_is_lost(w, e);
+		w->state = WARM_FORKS;
+		w->asked = clock_ms(CLOCK_MONOTONIC);
+		close_handed(w);
+		return WARM_GOES_ON;
 	case FORK_FORKED:
-		return forked(w, message->value, fds, n, e);
+		if (w->state != WARM_FORKS || n != 1)
+			return fork_is_lost(w, e);
+		w->program    = message->value;
+		w->program_fd = fd_take(&fds[0]);
+		fd_closep(&w->answer_fd);
+		if (w->by_forker && w->forker->is_for_one)
+			forker_stop(w->forker);
+		return WARM_GOES_ON;
 	case FORK_FAILED:
-		return w->fork_is_confined ? lost(w, e) : refused(w, message->value, e);
+		if (w->fork_is_confined)
+			return fork_is_lost(w, e);
+		fd_closep(&w->answer_fd);
+		errno = message->value;
+		err_sys(e, "%s%s cannot fork into the cell", w->by_forker ? "set-up step fork-program: " : "", server_name(w));
+		return WARM_CANNOT;
 	case FORK_RETIRES:
-		return is_before_fork(w) ? return_to_prepared(w) : lost(w, e);
+		return is_before_fork(w) ? return_to_prepared(w) : fork_is_lost(w, e);
 	}
-	return lost(w, e);
+	return fork_is_lost(w, e);
 }
 
 enum warm_answer warm_receive(struct warm *w, struct err *e)
 {
 	struct fork_message message;
-	enum warm_answer answer;
-	int              fds[1] = { -1 };
-	size_t           n;
+	enum warm_answer    answer;
+	int                 fds[1] = { -1 };
+	size_t              n;
 	ssize_t             got = packet_receive(w->answer_fd, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 
 	if ((got > 0 && got != sizeof message) || (got < 0 && errno == EMSGSIZE))
 		warm_kill_server(w); /* it does not keep to the protocol */
 	if (got != sizeof message)
-		answer = is_before_fork(w) ? return_to_prepared(w) : lost(w, e);
+		answer = is_before_fork(w) ? return_to_prepared(w) : fork_is_lost(w, e);
 	else
 		answer = handle_message(w, &message, fds, n, e);
 	fd_closep(&fds[0]);

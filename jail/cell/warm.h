@@ -28,6 +28,9 @@ struct zygote_status {
 
 enum warm_state { WARM_BUILDING, WARM_PREPARED, WARM_ASKED, WARM_WAITS, WARM_FORKS };
 
+/* main.py, which PID 1 makes before it is known what will run: a command has none, and then the fork or its supervisor removes it. */
+enum warm_code { CODE_STAYS, CODE_TO_REMOVE, CODE_REMOVED };
+
 struct warm {
 	enum warm_state state;
 	bool            ahead;        /* the fork was asked for before there was an order */
@@ -37,8 +40,7 @@ struct warm {
 	struct zygote_status zygote;  /* the caller sets it before each turn; its descriptors are borrowed */
 	struct forker  *forker;       /* borrowed: of the process that watches this cell */
 	bool            by_forker;    /* the forker was asked, not the zygote */
-	bool            has_code;     /* the program is main.py; false: a command */
-	bool            code_is_removed; /* main.py is gone: the fork must not remove it */
+	enum warm_code  code;
 	unsigned        asked_times;  /* how often a fork was requested since a fork server last waited for an order */
 	uint32_t        generation;   /* of the fork server that was asked */
 	bool            server_was_importing; /* that server still imported */
@@ -65,7 +67,8 @@ bool         warm_is_possible(const struct warm *w);
 /* In BUILDING: takes over what PID 1 made. After a failure the descriptors stay the caller's. */
 must_use int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e);
 /* In PREPARED, when init_is_confined is set: requests a fork with these rlimits. */
-must_use int warm_request_fork(struct warm *w, const struct cell *c, const struct child_rlimits *rlimits, struct err *e);
+must_use int warm_request_fork(struct warm *w, const struct cell *c, bool workspace_exec, const struct child_rlimits *rlimits,
+			       struct err *e);
 
 /* When answer_fd is readable. */
 enum warm_answer {

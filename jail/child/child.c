@@ -38,23 +38,24 @@ int child_build_zygote(struct child_ctx *c, unsigned *step)
 	return r;
 }
 
-static unsigned table_len(enum child_table table)
+/* The last row, which has no name, if the table has no such step. */
+static const struct child_step *find_step(enum child_table table, unsigned step)
 {
-	unsigned n = 0;
+	const struct child_step *row = child_tables[table];
 
-	while (child_tables[table][n].name)
-		n++;
-	return n;
+	while (row->name && step-- > 0)
+		row++;
+	return row;
 }
 
 const char *child_step_name(enum child_table table, unsigned step)
 {
-	return step < table_len(table) ? child_tables[table][step].name : NULL;
+	return find_step(table, step)->name;
 }
 
 const char *child_step_reason(enum child_table table, unsigned step)
 {
-	return step < table_len(table) ? child_tables[table][step].reason : NULL;
+	return find_step(table, step)->reason;
 }
 
 static bool is_exec(const struct child_report *r)
@@ -83,7 +84,7 @@ int child_explain(const struct child_report *r, const struct child_ctx *c, struc
 		return err_sys(e, "set-up step exec: the caller's limit of processes (ulimit -u) is too small");
 	if (strcmp(name, "workdir") == 0 && r->detail == CHILD_DETAIL_ASKED) /* the caller's choice, and no flaw of the host */
 		return err_set(e, ERR_BAD_SPEC, "working directory: %s (in the jail)", strerror(errno));
-	if (r->table == CHILD_CELL && r->detail >= 0 && (size_t)r->detail < c->mounts->n)
-		return err_sys(e, "set-up step %s: /%s", name, c->mounts->step[r->detail].to);
+	if (r->table == CHILD_CELL && r->detail >= 0 && (size_t)r->detail < c->build.mounts->n)
+		return err_sys(e, "set-up step %s: /%s", name, c->build.mounts->step[r->detail].to);
 	return err_sys(e, "set-up step %s", name);
 }

@@ -24,10 +24,12 @@
 #include "protocol.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 /*
- * Messages over report_fd. CHILD_PREPARED carries the descriptors below, CHILD_LISTENER the seccomp listener. If the kernel lets the fork send
- * none, detail is the listener's number in the fork, which waits for one byte: 1, the listener was taken (pidfd_getfd); 0, it cannot be.
+ * Messages over report_fd. CHILD_PREPARED carries the descriptors below, CHILD_LISTENER the seccomp listener. If the kernel does not
+ * let the fork send it, detail is the listener's number in the fork, which waits for one byte: 1, the listener was taken
+ * (pidfd_getfd); 0, it cannot be.
  */
 enum child_message { CHILD_FAILED, CHILD_PREPARED, CHILD_EXECS, CHILD_LISTENER };
 
@@ -68,40 +70,54 @@ struct child_report {
 	int64_t          cpu_before_ns; /* with CHILD_PREPARED: PID 1's, for the fork, which reports CHILD_EXECS */
 };
 
-struct child_ctx {
+/* What PID 1 builds its cell from; a zygote has only the mounts. */
+struct child_build {
 	const struct mount_plan *mounts;
-	int                      root_fd;  /* detached mounts of the rootfs and of the devices in it */
+	int                      root_fd; /* detached mounts of the rootfs and of the devices in it */
 	int                      shown_fd[MOUNT_SHOWN_MAX];
-	const char              *hostname;
-	int                      join_fd[CG_TREES_MAX]; /* tasks of the v1 groups, as cg_open_joins() opened them */
-	int                      join_len;
-	unsigned                 init_id, program_uid, program_gid; /* as seen inside; all equal if the slot has only one id */
-	unsigned                 owner_id, pipes_id; /* PID 1's and the program's id as seen outside: the owners of what PID 1 makes */
-	int                      user_ns_fd; /* of the slot (user_ns.h); PID 1 enters it when it no longer needs power over the cell */
+	unsigned                 owner_id, pipes_id; /* PID 1's and the program's id as seen outside: they own what PID 1 makes */
+	int                      user_ns_fd; /* of the slot (user_ns.h); entered when PID 1 no longer needs power over the cell */
 	bool                     is_oom_target;
-	int                      report_fd; /* socket; PID 1, and the cell with it, ends when the other end is closed */
-	int                      init_fd;   /* memfd with brig-init */
+	int                      init_fd;    /* memfd with brig-init */
 	int                      slot_fd;
+};
+
+/* A zygote's main.py, and the extension that this loads: sealed memory files. */
+struct child_zygote {
+	int      code_fd, extension_fd;
+	uint32_t code_len, extension_len;
+};
+
+/* A fork that becomes a program: what it was requested with, then what it has read. */
+struct child_fork {
+	unsigned                 program_id; /* as seen inside; equal to init_id if the slot has only one id */
 	unsigned                 landlock_abi; /* 0: the kernel has none */
 	bool                     workspace_exec;
 	const struct sock_fprog *filter, *notifying; /* as in cell_spec */
-	int                      cell_pidfd; /* a fork: PID 1 of the cell that it enters */
-	int                      handed_fd[HANDED_FDS]; /* a fork: by HANDED_ORDERS and so on */
-	bool                     stays;      /* a zygote's fork that goes on without an exec; cleared if its order says that it executes */
-	bool                     is_ahead;   /* a fork made ahead: it reads its order after all steps */
-	bool                     has_code;   /* false: main.py is removed */
-	int                      code_fd, extension_fd; /* a zygote: its main.py, and the extension that this loads; sealed memory files */
-	uint32_t                 code_len, extension_len;
-
-	/* filled in after the clone */
 	struct child_rlimits     rlimits;
-	struct exec_lists       *lists;         /* a fork: room for the paths, arguments and environment of its order */
-	struct run_spec_head     run_spec_file; /* a fork: the order, once it was read; its texts are in lists and in code */
+	int                      cell_pidfd;            /* PID 1 of the cell that it enters */
+	int                      handed_fd[HANDED_FDS]; /* by HANDED_ORDERS and so on */
+	bool                     stays;    /* a zygote's fork that goes on without an exec; cleared if its spec asks for one */
+	bool                     is_ahead; /* it reads its spec after all steps */
+	bool                     has_code; /* false: main.py is removed */
+
+	struct exec_lists       *lists; /* memory for the paths, arguments and environment of its spec */
+	struct run_spec_head     spec;  /* once it was read; its texts are in lists and in code */
 	char                    *code;
-	char                    *shown; /* a fork made ahead: two areas of CHILD_SHOWN_BYTES, its arguments and environment in /proc */
-	int64_t                  cpu_before_ns; /* CPU time before joining the groups: PID 1's; in a fork, PID 1's and its own */
-	int64_t                  init_cpu_ns; /* a zygote's fork: PID 1's CPU time, read before the filter is installed */
-	int                      detail;
+	char                    *shown; /* if is_ahead: two areas of CHILD_SHOWN_BYTES, its arguments and environment in /proc */
+	int64_t                  init_cpu_ns; /* if it stays: PID 1's CPU time, read before the filter is installed */
+};
+
+struct child_ctx {
+	int      report_fd; /* socket; PID 1, and the cell with it, ends when the other end is closed */
+	int      join_fd[CG_TREES_MAX]; /* tasks of the v1 groups, as cg_open_joins() opened them */
+	int      join_len;
+	unsigned init_id; /* PID 1's id as seen inside */
+	int64_t  cpu_before_ns; /* CPU time before joining the groups: PID 1's; in a fork, PID 1's and its own */
+	int      detail;  /* for the report of a step that fails */
+	struct child_build  build;
+	struct child_fork   fork;
+	struct child_zygote zygote;
 };
 
 _Noreturn void child_run_cell(struct child_ctx *c);
@@ -168,6 +184,20 @@ int child_fixed_rlimits(struct child_ctx *c);
 static inline int child_sys(long r)
 {
 	return r < 0 ? -errno : 0;
+}
+
+/* The same for the whole text. */
+static inline int child_write_all(int fd, const char *text, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, text, len);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		text += n;
+		len -= (size_t)n;
+	}
+	return 0;
 }
 
 /* --- child_report.c --- */

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "child.h"
 #include "file.h"
-#include "packet.h"
 #include "protocol.h"
 #include "sys.h"
 
@@ -25,13 +24,13 @@
  */
 static int cell_close_descriptors(struct child_ctx *c)
 {
-	int    keep[5 + CG_TREES_MAX + MOUNT_SHOWN_MAX] = { c->root_fd, c->report_fd, c->init_fd, c->slot_fd, c->user_ns_fd };
+	int    keep[5 + CG_TREES_MAX + MOUNT_SHOWN_MAX] = { c->build.root_fd, c->report_fd, c->build.init_fd, c->build.slot_fd, c->build.user_ns_fd };
 	size_t n                                        = 5;
 
 	for (int i = 0; i < c->join_len; i++)
 		keep[n++] = c->join_fd[i];
 	for (size_t i = 0; i < MOUNT_SHOWN_MAX; i++)
-		keep[n++] = c->shown_fd[i];
+		keep[n++] = c->build.shown_fd[i];
 	return child_sys(fd_keep_only(keep, n));
 }
 
@@ -57,7 +56,7 @@ static int cell_oom_target(struct child_ctx *c)
 {
 	int fd, r;
 
-	if (!c->is_oom_target)
+	if (!c->build.is_oom_target)
 		return 0;
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -73,10 +72,10 @@ static int cell_oom_target(struct child_ctx *c)
 /* Files made from here on belong to PID 1's id. Its user namespace is entered later, because root there has no power over the cell's mounts. */
 static int cell_own_files(struct child_ctx *c)
 {
-	if (setresgid(c->owner_id, c->owner_id, c->owner_id) < 0)
+	if (setresgid(c->build.owner_id, c->build.owner_id, c->build.owner_id) < 0)
 		return -errno;
-	setfsuid(c->owner_id);
-	return (unsigned)setfsuid(c->owner_id) == c->owner_id ? 0 : -EPERM;
+	setfsuid(c->build.owner_id);
+	return (unsigned)setfsuid(c->build.owner_id) == c->build.owner_id ? 0 : -EPERM;
 }
 
 static int cell_group_namespace(struct child_ctx *c)
@@ -102,7 +101,7 @@ static int open_place(const struct child_ctx *c, const char *path, uint64_t flag
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
 
-	return openat2(c->root_fd, path, &how, sizeof how);
+	return openat2(c->build.root_fd, path, &how, sizeof how);
 }
 
 /* Closes `tree`, also after a failure. */
@@ -117,11 +116,6 @@ static int attach(const struct child_ctx *c, const struct mount_step *m, int tre
 		close(at);
 	close(tree);
 	return r;
-}
-
-static int mount_root(const struct child_ctx *c)
-{
-	return child_sys(move_mount(c->root_fd, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH));
 }
 
 struct option {
@@ -168,13 +162,6 @@ static int mount_tmpfs(const struct child_ctx *c, const struct mount_step *m)
 	return mount_fresh(c, m, "tmpfs", options);
 }
 
-static int mount_proc(const struct child_ctx *c, const struct mount_step *m)
-{
-	static const struct option options[] = { { "hidepid", "invisible" }, { "subset", "pid" }, { NULL, NULL } };
-
-	return mount_fresh(c, m, "proc", options);
-}
-
 /* Each devpts mount is a new instance: it has no terminals of the host or of other cells. */
 static int mount_terminals(const struct child_ctx *c, const struct mount_step *m)
 {
@@ -194,22 +181,24 @@ static int mount_shown(const struct child_ctx *c, const struct mount_step *m)
 	struct statx st;
 	int          r;
 
-	if (file_look(c->shown_fd[m->shown], &st) < 0)
+	if (file_look(c->build.shown_fd[m->shown], &st) < 0)
 		return -errno;
-	r = S_ISDIR(st.stx_mode) ? mkdirat(c->root_fd, m->to, 0755) : mknodat(c->root_fd, m->to, S_IFREG | 0444, 0);
-	return r < 0 ? -errno : attach(c, m, c->shown_fd[m->shown]);
+	r = S_ISDIR(st.stx_mode) ? mkdirat(c->build.root_fd, m->to, 0755) : mknodat(c->build.root_fd, m->to, S_IFREG | 0444, 0);
+	return r < 0 ? -errno : attach(c, m, c->build.shown_fd[m->shown]);
 }
 
 static int mount_one(const struct child_ctx *c, const struct mount_step *m)
 {
+	static const struct option of_proc[] = { { "hidepid", "invisible" }, { "subset", "pid" }, { NULL, NULL } };
+
 	switch (m->kind) {
 	case MOUNT_ROOT:
-		return mount_root(c);
+		return child_sys(move_mount(c->build.root_fd, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH));
 	case MOUNT_DEVICE: /* both come with the root (base_mounts.h) */
 	case MOUNT_TRUST:
 		return 0;
 	case MOUNT_PROC:
-		return mount_proc(c, m);
+		return mount_fresh(c, m, "proc", of_proc);
 	case MOUNT_TMPFS:
 		return mount_tmpfs(c, m);
 	case MOUNT_TERMINALS:
@@ -222,11 +211,11 @@ static int mount_one(const struct child_ctx *c, const struct mount_step *m)
 
 static int cell_mounts(struct child_ctx *c)
 {
-	for (size_t i = 0; i < c->mounts->n; i++) {
+	for (size_t i = 0; i < c->build.mounts->n; i++) {
 		int r;
 
 		c->detail = (int)i;
-		r         = mount_one(c, &c->mounts->step[i]);
+		r         = mount_one(c, &c->build.mounts->step[i]);
 		if (r < 0)
 			return r;
 	}
@@ -234,19 +223,6 @@ static int cell_mounts(struct child_ctx *c)
 }
 
 /* --- what the program finds --- */
-
-static int write_all(int fd, const char *text, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, text, len);
-
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		text += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
 
 /* Copies a sealed memory file to a new file below the new root. */
 static int write_file(const struct child_ctx *c, const char *path, int from, uint32_t len)
@@ -257,7 +233,7 @@ static int write_file(const struct child_ctx *c, const char *path, int from, uin
 	if (text == MAP_FAILED)
 		return -errno;
 	fd = open_place(c, path, O_WRONLY | O_CREAT | O_EXCL, 0444);
-	r  = fd < 0 ? -errno : write_all(fd, text, len);
+	r  = fd < 0 ? -errno : child_write_all(fd, text, len);
 	if (fd >= 0 && close(fd) < 0 && r == 0)
 		r = -errno;
 	munmap(text, len);
@@ -293,13 +269,13 @@ static int make_program_pipes(const struct child_ctx *c, int fds[PREPARED_FDS])
 {
 	int r;
 
-	setfsuid(c->pipes_id);
-	setfsgid(c->pipes_id);
-	if ((unsigned)setfsuid(c->pipes_id) != c->pipes_id || (unsigned)setfsgid(c->pipes_id) != c->pipes_id)
+	setfsuid(c->build.pipes_id);
+	setfsgid(c->build.pipes_id);
+	if ((unsigned)setfsuid(c->build.pipes_id) != c->build.pipes_id || (unsigned)setfsgid(c->build.pipes_id) != c->build.pipes_id)
 		return -EPERM;
 	r = make_pipes(fds);
-	setfsuid(c->owner_id);
-	setfsgid(c->owner_id);
+	setfsuid(c->build.owner_id);
+	setfsgid(c->build.owner_id);
 	return r;
 }
 
@@ -329,25 +305,28 @@ static int cell_prepare(struct child_ctx *c)
 
 static int zygote_write_code(struct child_ctx *c)
 {
-	return write_file(c, "workspace/main.py", c->code_fd, c->code_len);
+	return write_file(c, "workspace/main.py", c->zygote.code_fd, c->zygote.code_len);
 }
 
 static int zygote_write_extension(struct child_ctx *c)
 {
-	return write_file(c, "workspace/zygote.so", c->extension_fd, c->extension_len);
+	return write_file(c, "workspace/zygote.so", c->zygote.extension_fd, c->zygote.extension_len);
 }
 
 /* Pivot onto itself, then detach what lies beneath: no put_old directory to forget, no way back. */
 static int cell_enter_root(struct child_ctx *c)
 {
-	if (fchdir(c->root_fd) < 0 || pivot_root(".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
+	if (fchdir(c->build.root_fd) < 0 || pivot_root(".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
 		return -errno;
 	return child_sys(chdir("/"));
 }
 
 static int cell_set_hostname(struct child_ctx *c)
 {
-	if (sethostname(c->hostname, strlen(c->hostname)) < 0)
+	static const char name[] = "brig";
+
+	(void)c;
+	if (sethostname(name, sizeof name - 1) < 0)
 		return -errno;
 	return child_sys(setdomainname("", 0));
 }
@@ -363,7 +342,7 @@ static int cell_ignore_orphans(struct child_ctx *c)
 static int cell_hand_over_descriptors(struct child_ctx *c)
 {
 	enum { CLEAR_OF_LOW = 16 };
-	const int from[] = { c->slot_fd, c->init_fd, c->report_fd };
+	const int from[] = { c->build.slot_fd, c->build.init_fd, c->report_fd };
 	int       high[ARRAY_LEN(from)];
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
@@ -371,7 +350,7 @@ static int cell_hand_over_descriptors(struct child_ctx *c)
 		if (high[i] < 0)
 			return -errno;
 	}
-	c->init_fd   = high[1];
+	c->build.init_fd   = high[1];
 	c->report_fd = high[2]; /* for reports until the exec, which closes it; brig-init has INIT_FD_LIFE */
 	if (dup2(c->report_fd, INIT_FD_LIFE) < 0 || dup2(high[0], INIT_FD_SLOT) < 0)
 		return -errno;
@@ -383,14 +362,14 @@ static int cell_hand_over_descriptors(struct child_ctx *c)
 /* No other namespace of the cell belongs to this one: root in it has no power over the cell's mounts, network or host name. */
 static int cell_enter_user_namespace(struct child_ctx *c)
 {
-	return child_sys(setns(c->user_ns_fd, CLONE_NEWUSER));
+	return child_sys(setns(c->build.user_ns_fd, CLONE_NEWUSER));
 }
 
 static int cell_become_init(struct child_ctx *c)
 {
 	char *const none[] = { NULL };
 
-	return child_sys(execveat(c->init_fd, "", none, none, AT_EMPTY_PATH));
+	return child_sys(execveat(c->build.init_fd, "", none, none, AT_EMPTY_PATH));
 }
 
 /* clang-format off */

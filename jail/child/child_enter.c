@@ -53,13 +53,13 @@ static int enter_groups(struct child_ctx *c)
  */
 static int enter_namespaces(struct child_ctx *c)
 {
-	return child_sys(setns(c->cell_pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP));
+	return child_sys(setns(c->fork.cell_pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP));
 }
 
 /* PID 1 creates main.py before it is known what will run, and a command has none. At this step the fork has the id that owns the file. */
 static int remove_code(struct child_ctx *c)
 {
-	return c->has_code ? 0 : child_sys(unlink("/workspace/main.py"));
+	return c->fork.has_code ? 0 : child_sys(unlink("/workspace/main.py"));
 }
 
 /* --- what /proc shows as our arguments and environment --- */
@@ -126,20 +126,20 @@ static int show_pages(struct child_ctx *c)
 		return -errno;
 	memset(at, 0, 2 * CHILD_SHOWN_BYTES);
 	set_shown(at, at + CHILD_SHOWN_BYTES, at + 2 * CHILD_SHOWN_BYTES);
-	c->shown = at;
+	c->fork.shown = at;
 	return 0;
 }
 
 /* Sets what ps and /proc show. The texts are contiguous: paths, working directory, arguments, environment. */
 int child_show_args(struct child_ctx *c)
 {
-	const char *end = c->lists->path[0] + c->run_spec_file.exec_args.len;
+	const char *end = c->fork.lists->path[0] + c->fork.spec.exec_args.len;
 
-	if (!c->stays) /* the exec sets it */
+	if (!c->fork.stays) /* the exec sets it */
 		return 0;
-	if (c->is_ahead)
+	if (c->fork.is_ahead)
 		return show_pages(c);
-	set_shown(c->lists->argv[0], c->run_spec_file.exec_args.envc ? c->lists->envp[0] : end, end);
+	set_shown(c->fork.lists->argv[0], c->fork.spec.exec_args.envc ? c->fork.lists->envp[0] : end, end);
 	return 0;
 }
 

@@ -36,14 +36,14 @@ static int program_close_descriptors(struct child_ctx *c)
 	struct {
 		int *fd, to;
 	} rows[] = {
-		{ &c->handed_fd[HANDED_IN], 0 },
-		{ &c->handed_fd[HANDED_OUT], 1 },
-		{ &c->handed_fd[HANDED_ERR], 2 },
-		{ &c->handed_fd[HANDED_RESULT], GUEST_RUNNER_FD },
+		{ &c->fork.handed_fd[HANDED_IN], 0 },
+		{ &c->fork.handed_fd[HANDED_OUT], 1 },
+		{ &c->fork.handed_fd[HANDED_ERR], 2 },
+		{ &c->fork.handed_fd[HANDED_RESULT], GUEST_RUNNER_FD },
 		{ &c->report_fd, FD_HANDED_REPORT },
-		{ &c->handed_fd[HANDED_ORDERS], FD_HANDED_ORDERS },
-		{ &c->handed_fd[HANDED_ORDER_FILE], FD_HANDED_ORDER_FILE },
-		{ &c->handed_fd[HANDED_CODE], FD_HANDED_CODE },
+		{ &c->fork.handed_fd[HANDED_ORDERS], FD_HANDED_ORDERS },
+		{ &c->fork.handed_fd[HANDED_ORDER_FILE], FD_HANDED_ORDER_FILE },
+		{ &c->fork.handed_fd[HANDED_CODE], FD_HANDED_CODE },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -58,7 +58,7 @@ static int program_close_descriptors(struct child_ctx *c)
 			return -errno;
 		*rows[i].fd = rows[i].to;
 	}
-	if (close_range(STDERR_FILENO + 1, GUEST_RUNNER_FD - 1, 0) < 0 || (!c->stays && fcntl(FD_HANDED_REPORT, F_SETFD, FD_CLOEXEC) < 0))
+	if (close_range(STDERR_FILENO + 1, GUEST_RUNNER_FD - 1, 0) < 0 || (!c->fork.stays && fcntl(FD_HANDED_REPORT, F_SETFD, FD_CLOEXEC) < 0))
 		return -errno;
 	return child_sys(close_range(FD_HANDED_NULL, ~0u, 0));
 }
@@ -115,7 +115,7 @@ static int default_dispositions(void)
 static int program_signals(struct child_ctx *c)
 {
 	sigset_t none;
-	int      r = c->stays ? 0 : default_dispositions();
+	int      r = c->fork.stays ? 0 : default_dispositions();
 
 	sigemptyset(&none);
 	return r < 0 ? r : child_sys(sigprocmask(SIG_SETMASK, &none, NULL));
@@ -140,9 +140,9 @@ int child_securebits(struct child_ctx *c)
 
 static int program_ids(struct child_ctx *c)
 {
-	if (setresgid(c->program_gid, c->program_gid, c->program_gid) < 0)
+	if (setresgid(c->fork.program_id, c->fork.program_id, c->fork.program_id) < 0)
 		return -errno;
-	return child_sys(setresuid(c->program_uid, c->program_uid, c->program_uid));
+	return child_sys(setresuid(c->fork.program_id, c->fork.program_id, c->fork.program_id));
 }
 
 static int program_capabilities(struct child_ctx *c)
@@ -159,7 +159,7 @@ static int program_capabilities(struct child_ctx *c)
 /* Makes a fork that stays dumpable, as an exec would. Not sooner: until now it may have held what no process of the cell may look at. */
 static int program_own_memory(struct child_ctx *c)
 {
-	return c->stays ? child_sys(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)) : 0;
+	return c->fork.stays ? child_sys(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)) : 0;
 }
 
 struct rlimit_row {
@@ -220,7 +220,7 @@ int child_fixed_rlimits(struct child_ctx *c)
 /* The fork server has set the others. RTTIME comes after the step scheduling: it would kill a process with real-time priority. */
 static int program_rlimits(struct child_ctx *c)
 {
-	const struct child_rlimits *o      = &c->rlimits;
+	const struct child_rlimits *o      = &c->fork.rlimits;
 	const struct rlimit_row     rows[] = {
 		{ RLIMIT_NOFILE,     o->files,       o->files },
 		{ RLIMIT_CPU,        o->cpu_s,       o->cpu_s_max }, /* per process; the control group counts the tree */
@@ -232,24 +232,13 @@ static int program_rlimits(struct child_ctx *c)
 	return set_rlimits(c, rows, ARRAY_LEN(rows));
 }
 
-/* Opens the /dev/null of the cell, not the zygote's. */
-static int open_null(struct child_ctx *c)
-{
-	int fd = open("/dev/null", O_RDONLY);
-
-	if (fd < 0 || dup2(fd, FD_HANDED_NULL) < 0)
-		return -errno;
-	c->handed_fd[HANDED_NULL] = FD_HANDED_NULL;
-	return child_sys(close(fd));
-}
-
 /*
  * Makes a zygote's fork whose order says that it executes go on like a forker's. Closes what after-fork hooks of imported modules
  * have opened since the fork entered the cell; where the policy refuses close_range(), that stays open.
  */
 static int stop_staying(struct child_ctx *c)
 {
-	c->stays = false;
+	c->fork.stays = false;
 	(void)!close_range(FD_HANDED_END, ~0u, 0);
 	return fcntl(FD_HANDED_REPORT, F_SETFD, FD_CLOEXEC) < 0 ? -errno : default_dispositions();
 }
@@ -257,23 +246,26 @@ static int stop_staying(struct child_ctx *c)
 /* A fork made ahead reads its order after all steps: child_take_order_file(). */
 static int program_read_spec(struct child_ctx *c)
 {
-	int r = c->is_ahead ? 0 : child_take_order_file(c);
+	int r = c->fork.is_ahead ? 0 : child_take_order_file(c);
 
-	return r == 0 && !c->is_ahead && c->run_spec_file.executes && c->stays ? stop_staying(c) : r;
+	return r == 0 && !c->fork.is_ahead && c->fork.spec.executes && c->fork.stays ? stop_staying(c) : r;
 }
 
-/* A fork that stays takes its streams after all steps, with child_take_streams(). */
+/* A fork that stays takes its streams after all steps, with child_take_streams(). The /dev/null is the cell's, not the zygote's. */
 static int program_streams(struct child_ctx *c)
 {
-	int r = open_null(c);
+	int fd = open("/dev/null", O_RDONLY);
 
-	return r < 0 || c->stays ? r : child_take_streams(c);
+	if (fd < 0 || dup2(fd, FD_HANDED_NULL) < 0 || close(fd) < 0)
+		return -errno;
+	c->fork.handed_fd[HANDED_NULL] = FD_HANDED_NULL;
+	return c->fork.stays ? 0 : child_take_streams(c);
 }
 
 static int enter_workdir(struct child_ctx *c)
 {
 	c->detail = CHILD_DETAIL_ASKED;
-	return c->lists->cwd[0] ? child_sys(chdir(c->lists->cwd[0])) : 0;
+	return c->fork.lists->cwd[0] ? child_sys(chdir(c->fork.lists->cwd[0])) : 0;
 }
 
 /* The order may name another directory, relative to /workspace or absolute. */
@@ -282,7 +274,7 @@ static int program_workdir(struct child_ctx *c)
 	umask(022);
 	if (chdir("/workspace") < 0)
 		return -errno;
-	return c->is_ahead ? 0 : enter_workdir(c);
+	return c->fork.is_ahead ? 0 : enter_workdir(c);
 }
 
 static int program_no_new_privs(struct child_ctx *c)
@@ -293,24 +285,24 @@ static int program_no_new_privs(struct child_ctx *c)
 
 static int program_say_exec(struct child_ctx *c)
 {
-	if (!c->stays)
+	if (!c->fork.stays)
 		return child_send_report(c, CHILD_EXECS, NULL, 0);
-	c->init_cpu_ns = child_cpu_ns(1);
+	c->fork.init_cpu_ns = child_cpu_ns(1);
 	return 0;
 }
 
-static int filter_that_asks(const struct child_ctx *c, unsigned flags)
+static int install_notifying(const struct child_ctx *c, unsigned flags)
 {
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, c->notifying);
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, c->fork.notifying);
 }
 
 /* WAIT_KILLABLE_RECV: no signal interrupts a call whose notice the supervisor has received. Programs do not expect EINTR of socket(). */
 static int filter_with_listener(const struct child_ctx *c)
 {
-	int listener = filter_that_asks(c, SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+	int listener = install_notifying(c, SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 
 	if (listener < 0 && errno == EINVAL) /* before 5.19 */
-		listener = filter_that_asks(c, 0);
+		listener = install_notifying(c, 0);
 	return listener < 0 ? -errno : listener;
 }
 
@@ -368,10 +360,10 @@ static bool has_no_listeners(int answer)
  */
 static int program_filter(struct child_ctx *c)
 {
-	int listener = filter_notice_is_in(c->notifying->filter, c->notifying->len) ? filter_with_listener(c) : -EBUSY, r;
+	int listener = filter_notice_is_in(c->fork.notifying->filter, c->fork.notifying->len) ? filter_with_listener(c) : -EBUSY, r;
 
 	if (has_no_listeners(listener))
-		return child_sys(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, c->filter, 0, 0));
+		return child_sys(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, c->fork.filter, 0, 0));
 	if (listener < 0)
 		return listener;
 	r = send_listener(c, listener);
@@ -382,10 +374,10 @@ static int program_exec(struct child_ctx *c)
 {
 	int r = -ENOENT;
 
-	if (c->stays)
+	if (c->fork.stays)
 		return 0;
-	for (int i = 0; c->lists->path[i]; i++) {
-		execve(c->lists->path[i], c->lists->argv, c->lists->envp);
+	for (int i = 0; c->fork.lists->path[i]; i++) {
+		execve(c->fork.lists->path[i], c->fork.lists->argv, c->fork.lists->envp);
 		if (errno != ENOENT && errno != ENOTDIR)
 			return -errno;
 		r = -errno;
@@ -401,39 +393,33 @@ int child_report_confined(const struct child_ctx *c)
 
 	memset(&report, 0, sizeof report);
 	report.message = CHILD_EXECS;
-	report.detail = c->stays ? 0 : CHILD_DETAIL_EXECS;
-	report.cpu_ns = child_cpu_ns(0) + c->init_cpu_ns - c->cpu_before_ns;
+	report.detail = c->fork.stays ? 0 : CHILD_DETAIL_EXECS;
+	report.cpu_ns = child_cpu_ns(0) + c->fork.init_cpu_ns - c->cpu_before_ns;
 	return write(c->report_fd, &report, sizeof report) == sizeof report ? 0 : -errno;
 }
 
 bool child_has_spec(const struct child_ctx *c, int wait_ms)
 {
-	struct pollfd order = { .fd = c->handed_fd[HANDED_ORDERS], .events = POLLIN };
+	struct pollfd order = { .fd = c->fork.handed_fd[HANDED_ORDERS], .events = POLLIN };
 
 	return poll(&order, 1, wait_ms) != 0;
 }
 
 /* Copies what fits. The last byte of the area stays zero. */
-static void show(char *to, const char *from, const char *end)
+static void copy_shown(char *to, const char *from, const char *end)
 {
 	size_t len = (size_t)(end - from);
 
 	memcpy(to, from, len < CHILD_SHOWN_BYTES ? len : CHILD_SHOWN_BYTES - 1);
 }
 
-static void show_args(const struct child_ctx *c)
+/*
+ * Moves the socket to TOOLS_FD. A hook of an imported module may have opened that number: this fails then, because the module still
+ * uses it.
+ */
+static int receive_tools(const struct child_ctx *c)
 {
-	const char *end = c->lists->path[0] + c->run_spec_file.exec_args.len,
-		   *env = c->run_spec_file.exec_args.envc ? c->lists->envp[0] : end;
-
-	show(c->shown, c->lists->argv[0], env);
-	show(c->shown + CHILD_SHOWN_BYTES, env, end);
-}
-
-/* Moves the socket to TOOLS_FD. A hook of an imported module may have opened that number: this fails then, because the module still uses it. */
-static int take_tools(const struct child_ctx *c)
-{
-	int fd = run_spec_file_take_tools(c->handed_fd[HANDED_ORDERS]);
+	int fd = run_spec_file_take_tools(c->fork.handed_fd[HANDED_ORDERS]);
 
 	if (fd < 0 || fd == TOOLS_FD)
 		return fd < 0 ? fd : 0;
@@ -444,43 +430,37 @@ static int take_tools(const struct child_ctx *c)
 
 int child_take_order_file(struct child_ctx *c)
 {
-	char *text;
-	int   r = run_spec_file_read(c->handed_fd[HANDED_ORDERS], c->handed_fd[HANDED_ORDER_FILE], &c->run_spec_file, &text, &c->code);
+	const struct exec_args *args = &c->fork.spec.exec_args;
+	const int              *fds  = c->fork.handed_fd;
+	char                   *text;
+	int r = run_spec_file_read(fds[HANDED_ORDERS], fds[HANDED_ORDER_FILE], &c->fork.spec, &text, &c->fork.code);
 
-	if (r == 0 && c->run_spec_file.tools)
-		r = take_tools(c);
+	if (r == 0 && c->fork.spec.tools)
+		r = receive_tools(c);
 	if (r < 0)
 		return r;
-	if (!exec_args_split(&c->run_spec_file.exec_args, text, c->lists))
+	if (!exec_args_split(args, text, c->fork.lists))
 		return -EBADMSG;
-	if (c->shown)
-		show_args(c);
-	return 0;
-}
+	if (c->fork.shown) {
+		const char *end = c->fork.lists->path[0] + args->len, *env = args->envc ? c->fork.lists->envp[0] : end;
 
-static int write_code(const struct child_ctx *c)
-{
-	for (size_t at = 0; at < c->run_spec_file.code_len;) {
-		ssize_t n = write(c->handed_fd[HANDED_CODE], c->code + at, c->run_spec_file.code_len - at);
-
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		at += (size_t)n;
+		copy_shown(c->fork.shown, c->fork.lists->argv[0], env);
+		copy_shown(c->fork.shown + CHILD_SHOWN_BYTES, env, end);
 	}
 	return 0;
 }
 
 int child_take_streams(struct child_ctx *c)
 {
-	int r = write_code(c);
+	int r = child_write_all(c->fork.handed_fd[HANDED_CODE], c->fork.code, c->fork.spec.code_len);
 
 	if (r < 0)
 		return r;
-	if (!c->run_spec_file.stdin_pipe && dup2(FD_HANDED_NULL, 0) < 0)
+	if (!c->fork.spec.stdin_pipe && dup2(FD_HANDED_NULL, 0) < 0)
 		return -errno;
-	if (!c->run_spec_file.result_pipe && close(GUEST_RUNNER_FD) < 0)
+	if (!c->fork.spec.result_pipe && close(GUEST_RUNNER_FD) < 0)
 		return -errno;
-	for (int fd = FD_HANDED_REPORT + !c->stays; fd < FD_HANDED_END; fd++)
+	for (int fd = FD_HANDED_REPORT + !c->fork.stays; fd < FD_HANDED_END; fd++)
 		if (close(fd) < 0)
 			return -errno;
 	return 0;

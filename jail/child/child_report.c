@@ -29,7 +29,7 @@ int child_send_report(const struct child_ctx *c, enum child_message message, con
 	return packet_send(c->report_fd, &report, sizeof report, fds, n);
 }
 
-static void send_failure(const struct child_ctx *c, enum child_table table, unsigned step, int errnum)
+void child_fail(const struct child_ctx *c, enum child_table table, unsigned step, int errnum)
 {
 	struct child_report report;
 
@@ -40,10 +40,5 @@ static void send_failure(const struct child_ctx *c, enum child_table table, unsi
 	report.detail = c->detail;
 	report.errnum = errnum;
 	(void)!write(c->report_fd, &report, sizeof report); /* not sendmsg(): the program's filter may be on */
-}
-
-void child_fail(const struct child_ctx *c, enum child_table table, unsigned step, int errnum)
-{
-	send_failure(c, table, step, errnum);
 	_exit(CHILD_EXIT_SETUP);
 }

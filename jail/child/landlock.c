@@ -38,7 +38,7 @@ int landlock_abi(void)
 	return abi < ABI_LEAST ? 0 : abi;
 }
 
-static int allow(int rules, const char *path, uint64_t access)
+static int allow_below(int rules, const char *path, uint64_t access)
 {
 	struct landlock_path_beneath_attr attr = { .allowed_access = access };
 	int                               r;
@@ -53,7 +53,7 @@ static int allow(int rules, const char *path, uint64_t access)
 
 static int add_rules(int rules, const struct child_ctx *c)
 {
-	uint64_t all = handled_fs(c->landlock_abi), change = all & ~FS_EXECUTE;
+	uint64_t all = handled_fs(c->fork.landlock_abi), change = all & ~FS_EXECUTE;
 	const struct {
 		const char *path;
 		uint64_t    access;
@@ -62,11 +62,11 @@ static int add_rules(int rules, const struct child_ctx *c)
 		{ "/dev", FS_WRITE },
 		{ "/dev/shm", change },
 		{ "/tmp", change },
-		{ "/workspace", c->workspace_exec ? all : change },
+		{ "/workspace", c->fork.workspace_exec ? all : change },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		int r = allow(rules, rows[i].path, rows[i].access);
+		int r = allow_below(rules, rows[i].path, rows[i].access);
 
 		if (r < 0)
 			return r;
@@ -77,15 +77,15 @@ static int add_rules(int rules, const struct child_ctx *c)
 int child_landlock(struct child_ctx *c)
 {
 	struct ruleset_attr attr = {
-		.handled_access_fs = handled_fs(c->landlock_abi),
-		.scoped            = c->landlock_abi >= 6 ? SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL : 0,
+		.handled_access_fs = handled_fs(c->fork.landlock_abi),
+		.scoped            = c->fork.landlock_abi >= 6 ? SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL : 0,
 	};
-	unsigned quiet = c->landlock_abi >= 7 ? LOG_SAME_EXEC_OFF | LOG_SUBDOMAINS_OFF : 0;
+	unsigned quiet = c->fork.landlock_abi >= 7 ? LOG_SAME_EXEC_OFF | LOG_SUBDOMAINS_OFF : 0;
 	int      rules, r;
 
-	if (c->landlock_abi == 0)
+	if (c->fork.landlock_abi == 0)
 		return 0;
-	rules = landlock_create_ruleset((const void *)&attr, c->landlock_abi >= 6 ? sizeof attr : sizeof(uint64_t), 0);
+	rules = landlock_create_ruleset((const void *)&attr, c->fork.landlock_abi >= 6 ? sizeof attr : sizeof(uint64_t), 0);
 	if (rules < 0)
 		return -errno;
 	r = add_rules(rules, c);

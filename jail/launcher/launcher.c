@@ -205,7 +205,7 @@ static void give_spec(struct private_run *l, int control, const struct timespec 
 	r = packet_send(control, &order, sizeof order, fds, n);
 	if (r < 0) {
 		errno      = -r;
-		w->ordered = true; /* it will not come any more */
+		w->spec_from = SPEC_FROM_MONITOR; /* it will not come any more */
 		w->client  = fd_take(&l->client);
 		err_sys(&e, "set-up step give-order");
 		runner_fail(w, EXIT_setup_failed, &e);
@@ -239,8 +239,8 @@ static void fail_to_wait(struct runner *w)
 {
 	struct err e;
 
-	err_sys(&e, w->ordered ? "the run cannot be watched: poll" : "set-up step watch-cell: poll");
-	runner_fail(w, w->ordered ? EXIT_cancelled : EXIT_setup_failed, &e);
+	err_sys(&e, w->spec_from ? "the run cannot be watched: poll" : "set-up step watch-cell: poll");
+	runner_fail(w, w->spec_from ? EXIT_cancelled : EXIT_setup_failed, &e);
 	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* it may fail again at once */
 }
 
@@ -251,8 +251,9 @@ static bool turn(struct private_run *l)
 	struct signalfd_siginfo info;
 	double                  left;
 
-	if (l->cell->watch.decided || l->cell->watch.program_has_ended || l->cell->state == CELL_DIES)
-		reap_unknown(is_of_cell, l->cell); /* PID 1 cannot end before a fork that was never reported, or a child of CLONE_PARENT, is reaped */
+	/* PID 1 cannot end before a fork that was never reported, or a child of CLONE_PARENT, is reaped. */
+	if (l->cell->watch.decided || l->cell->watch.program_state != PROGRAM_NOT_ENDED || l->cell->state == CELL_DIES)
+		reap_unknown(is_of_cell, l->cell);
 	served_cell_fds(l->cell, fds);
 	fds[RUNNER_FDS] = (struct pollfd){ .fd = l->cell->state == CELL_LIVES ? l->signals : -1, .events = POLLIN }; /* otherwise there is no run to end */
 	left            = l->cell->wake - clock_ms(CLOCK_MONOTONIC);

@@ -1,7 +1,6 @@
 #include "monitor_check.h"
 #include "profile_warm.h"
 
-#include "id_range.h"
 #include "text.h"
 
 #include <string.h>

@@ -12,11 +12,6 @@ void id_pool_of_file(struct id_pool *ret, const struct id_range *range, const ch
 	*ret = (struct id_pool){ .range = *range, .runtime = runtime, .lock_fd = -1 };
 }
 
-static bool is_used(const struct id_pool *p, uint32_t number)
-{
-	return p->used[number / 64] >> (number % 64) & 1;
-}
-
 static void turn(struct id_pool *p, uint32_t number)
 {
 	p->used[number / 64] ^= 1ull << (number % 64);
@@ -27,7 +22,7 @@ static int take_of_block(struct id_pool *p, struct slot *ret, struct err *e)
 	for (uint32_t i = 0; i < p->slots; i++) {
 		uint32_t number = (p->next + i) % p->slots, id = p->range.base + number * IDS_PER_CELL;
 
-		if (is_used(p, number))
+		if (p->used[number / 64] >> (number % 64) & 1)
 			continue;
 		turn(p, number);
 		p->next = number + 1;

@@ -7,7 +7,6 @@
 #include "monitor_parts.h"
 #include "packet.h"
 #include "privilege.h"
-#include "stderr_line.h"
 
 #include <errno.h>
 #include <poll.h>

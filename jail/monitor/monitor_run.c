@@ -51,11 +51,6 @@ static int check_descriptors(const struct monitor_run *run, const int *fds, stru
 	return 0;
 }
 
-static enum exit_reason reason_of(const struct err *e)
-{
-	return e->kind == ERR_DENIED || e->kind == ERR_PROTOCOL || e->kind == ERR_BAD_SPEC ? EXIT_denied : EXIT_setup_failed;
-}
-
 /* Tries the waiting cells in turn: one may have died without the monitor having read of it. GONE: none is left. */
 static enum monitored_cell_answer take_waiting(struct monitor *k, const struct monitor_run *run, const int *fds, struct err *e)
 {
@@ -110,7 +105,7 @@ int monitor_take_run(struct monitor *k, const struct monitor_message *m, int *fd
 		refuse(fds[0], EXIT_denied, &e);
 	} else if (monitor_check_run(run, &k->kept[run->profile].plan, &e) < 0 || check_descriptors(run, fds, &e) < 0 ||
 		   start_run(k, run, fds, &e) < 0) {
-		refuse(fds[0], reason_of(&e), &e);
+		refuse(fds[0], e.kind == ERR_DENIED || e.kind == ERR_PROTOCOL || e.kind == ERR_BAD_SPEC ? EXIT_denied : EXIT_setup_failed, &e);
 	}
 	return 0;
 }

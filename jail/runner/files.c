@@ -327,18 +327,18 @@ static _Noreturn void helper(struct job *j)
 
 /* --- the process that watches the run --- */
 
-static void fill_job(struct job *j, const struct cell *c, const struct cell_spec *order)
+static void fill_job(struct job *j, const struct cell *c, const struct cell_spec *spec)
 {
 	j->owner_id       = c->slot.init_id;
 	j->id             = c->slot.program_id;
-	j->bytes_max      = order->limits->workspace_bytes;
-	j->has_code       = order->has_code;
+	j->bytes_max      = spec->limits->workspace_bytes;
+	j->has_code       = spec->has_code;
 	j->group          = cg_clone_fd(&c->group);
 	j->joins.join_len = cg_join_fds(&c->group, j->joins.join_fd);
-	j->filter         = order->filter;
+	j->filter         = spec->filter;
 }
 
-int files_start(struct files *f, int client, const struct cell *c, const struct cell_spec *order, struct err *e)
+int files_start(struct files *f, int client, const struct cell *c, const struct cell_spec *spec, struct err *e)
 {
 	struct clone_args args = { .flags = CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&f->pidfd, .exit_signal = SIGCHLD };
 	struct job        job;
@@ -350,7 +350,7 @@ int files_start(struct files *f, int client, const struct cell *c, const struct 
 	memset(&job, 0, sizeof job);
 	job.sock   = pair[1];
 	job.client = client;
-	fill_job(&job, c, order);
+	fill_job(&job, c, spec);
 	pid = clone3(&args, sizeof args);
 	if (pid == 0)
 		helper(&job);

@@ -3,7 +3,6 @@
 #include "runner_parts.h"
 
 #include "cg_members.h"
-#include "cg_path.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -43,7 +42,7 @@ static long own_pages(pid_t pid, const struct figures *server)
 static pid_t find_oom_target(const struct runner *w, const char *members)
 {
 	const struct figures server  = figures_of(w->cell.warm.program);
-	long                 most    = (long)(w->order.limits->memory_bytes / OF_ONE) / getpagesize(), own;
+	long                 most    = (long)(w->spec.limits->memory_bytes / OF_ONE) / getpagesize(), own;
 	pid_t                largest = 0, last = 0;
 
 	for (pid_t pid; (pid = cg_members_next(&members)) > 0;) {

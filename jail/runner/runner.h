@@ -19,17 +19,27 @@ struct program_end {
 	uint64_t free_bytes[CELL_MOUNTS], free_inodes[CELL_MOUNTS];
 };
 
+/* Which process has sent what to run: the monitor (or launcher) over the control socket, or the holder of the lease. */
+enum spec_from { SPEC_NONE, SPEC_FROM_MONITOR, SPEC_FROM_LEASE };
+
+/* Where the client's ends of the pipes are. HERE: in cell.warm.prepared, once PID 1 has made them. */
+enum streams { STREAMS_HERE, STREAMS_IN_LEASE, STREAMS_GIVEN };
+
+/* PROGRAM_LEFT_NONE: it has ended, and PID 1 has no other process. */
+enum program_state { PROGRAM_NOT_ENDED, PROGRAM_ENDED, PROGRAM_LEFT_NONE };
+
 struct runner {
-	struct cell_spec          order;
-	struct limits             limits; /* of the order */
-	struct run_spec_head      head;   /* of the order, when it has come */
+	struct cell_spec          spec;
+	struct limits             limits; /* of the spec */
+	enum spec_from            spec_from;
+	struct run_spec_head      head;   /* what to run, once it has come */
 	struct cell               cell;
 	struct run_result         end;
 	int                       client; /* -1: not known yet, or gone */
 	bool                      for_one_run; /* as in supervisor_protocol.h */
-	int                       control;  /* brings the order; end of file: the monitor has ended, or gives the cell up */
-	int                       lease;    /* brings the order without descriptors, from the holder of the other end; -1: no lease is out */
-	uint64_t                  wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* the most that an order by lease, or LAUNCH_MAKE_SESSION, may ask for */
+	int                       control;  /* brings what to run; end of file: the monitor has ended, or gives the cell up */
+	int                       lease;    /* the same without descriptors, from the holder of the other end; -1: no lease is out */
+	uint64_t                  wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* the most that a lease or session may ask for */
 	uint64_t                  session_ms; /* wall time of a session (LAUNCH_MAKE_SESSION); 0: the run is no session */
 	bool                      is_frozen; /* the session */
 	uint32_t                  victims;  /* processes of a session that were killed because it had no memory left */
@@ -40,14 +50,13 @@ struct runner {
 	double                    next_oom; /* CLOCK_MONOTONIC ms: until then memory events of the group are not read; 0: they are */
 	double                    started_at;
 	int64_t                   setup_cpu_ns; /* CPU time of the cell's set-up, which is not the program's */
-	bool                      ordered, ready, execs, decided, program_has_ended, oom;
-	bool                      is_warm_spec, has_lease_spec; /* the fork runs the program without an exec; the order came by lease */
-	double                    taken_due_ms; /* CLOCK_MONOTONIC ms: when to tell the monitor that the lease was used; 0: told, or nothing to tell */
+	bool                      ready, execs, decided, oom;
+	bool                      is_warm_spec; /* the fork runs the program without an exec */
+	double                    taken_due_ms; /* CLOCK_MONOTONIC ms: when to send LAUNCH_TAKEN; 0: it was sent, or need not be */
 	uint32_t                  cells_before; /* as number of LAUNCH_READY */
-	bool                      has_streams; /* the client has them from its lease */
-	bool                      has_given_streams; /* the streams were given to the client, or it has them */
-	bool                      is_blameless; /* it ended before it had an order, and the cell did nothing wrong: the monitor is not told why */
-	bool                      only_init_is_left; /* the program has ended, and PID 1 has no other process */
+	enum streams              client_streams;
+	bool                      is_blameless; /* it ended unused, and the cell did nothing wrong: the monitor gets no reason */
+	enum program_state        program_state;
 	struct program_end        program;
 	struct files              files;
 };
@@ -56,19 +65,19 @@ void runner_init(struct runner *w);
 /* After cell_reap(): closes the descriptors that are left. */
 void runner_close(struct runner *w);
 
-/* Ends the run for this reason, or for the one that was first: the cell takes no order any more, and is killed. */
+/* Ends the run for this reason, or for the one that was first: the cell takes no spec any more, and is killed. */
 void runner_decide(struct runner *w, enum exit_reason reason);
 void runner_fail(struct runner *w, enum exit_reason reason, const struct err *why);
 
 /* False: a group above the cell's ran out of memory, that of the service or of the host. */
 bool runner_reached_memory(const struct runner *w);
 
-/* Tells the client the limit behind this reason, if there is one. */
+/* Sends the client the limit behind this reason, if there is one. */
 void runner_report_limit(const struct runner *w, enum exit_reason reason);
 
 /*
- * One turn of the caller's loop: how long to wait at most (ms), for which descriptors, and what to do after poll(). False: PID 1 has ended, and
- * every process of the cell with it; or PID 1 is the only one left (only_init_is_left).
+ * For the caller's loop: how long to wait at most (ms), for which descriptors, and what to do after poll(). False: PID 1 has ended,
+ * and every process of the cell with it; or PID 1 is the only one left (PROGRAM_LEFT_NONE).
  */
 enum { RUNNER_FDS = 13 };
 
@@ -79,13 +88,10 @@ bool   runner_handle_events(struct runner *w, const struct pollfd fds[RUNNER_FDS
 /* A zygote is up now: a cell that was built before asks it for a fork. */
 void   runner_zygote_is_up(struct runner *w);
 
-/* The cell was built for a run whose order is on its way. A failure can be told only on the socket that the order brings. */
+/* The cell was built for a run whose spec is on its way. A failure can be reported only on the socket that comes with the spec. */
 bool runner_awaits_spec(const struct runner *w);
 
-/*
- * The cell has ended. An order that came before that was decided is taken, so that its client is told the reason; nothing of the order
- * is carried out.
- */
+/* The cell has ended. A spec that came before that is read, so that its client gets the reason; nothing of it is carried out. */
 void runner_take_late_spec(struct runner *w);
 
 /* CPU time of the program, from what its group has counted; RECORD_NONE where this host does not count. */

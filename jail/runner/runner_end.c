@@ -29,7 +29,7 @@ bool runner_reached_memory(const struct runner *w)
 	struct cg_usage u;
 
 	cg_read(&w->cell.group, &u);
-	return u.memory_peak < 0 || (uint64_t)u.memory_peak >= w->order.limits->memory_bytes / 8 * 7;
+	return u.memory_peak < 0 || (uint64_t)u.memory_peak >= w->spec.limits->memory_bytes / 8 * 7;
 }
 
 void runner_report_limit(const struct runner *w, enum exit_reason reason)
@@ -52,13 +52,13 @@ void runner_report_limit(const struct runner *w, enum exit_reason reason)
 
 bool runner_awaits_spec(const struct runner *w)
 {
-	return w->for_one_run && !w->ordered && w->control >= 0;
+	return w->for_one_run && !w->spec_from && w->control >= 0;
 }
 
 /* A sender of a later order gets EPIPE, and uses another cell. An order that is there already is taken when the cell has ended. */
 static void stop_orders(const struct runner *w)
 {
-	if (w->ordered || runner_awaits_spec(w))
+	if (w->spec_from || runner_awaits_spec(w))
 		return;
 	if (w->lease >= 0)
 		shutdown(w->lease, SHUT_RD);

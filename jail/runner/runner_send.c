@@ -43,7 +43,7 @@ void runner_send_limit(const struct runner *w, enum limit_id limit)
 {
 	struct launch_message message = { .kind   = LAUNCH_LIMIT,
 					  .number = limit,
-					  .value  = limits_value(w->order.limits, &limits_fields[limit]) };
+					  .value  = limits_value(w->spec.limits, &limits_fields[limit]) };
 
 	send_or_ignore(w->client, &message);
 }

@@ -8,40 +8,36 @@
 #include "packet.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The order comes from a process of brig. It is checked all the same, because the cell gets its descriptors. */
-static bool is_sound(const struct run_spec_head *head, size_t fds)
-{
-	return run_spec_head_is_bounded(head) && fds == 2 + !!head->code_len + head->tools;
-}
-
-static void take_figures(struct runner *w, const struct run_spec *o)
+static void adopt_spec(struct runner *w, const struct run_spec *o, enum spec_from from)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
 
-	w->ordered            = true;
-	w->asked              = o->asked <= now ? o->asked : now; /* a time in the future, or NaN, would put off the deadline of the set-up */
-	w->limits             = o->limits;
-	w->head               = o->head;
+	w->spec_from = from;
+	w->asked     = o->asked <= now ? o->asked : now; /* a time in the future, or NaN, would put off the deadline of the set-up */
+	w->limits    = o->limits;
+	w->head      = o->head;
 }
 
 /* If a zygote was asked already, its fork executes the command, and expects a main.py. So this process removes it. */
-static int give_spec(struct runner *w, const struct run_spec_fds *fds, struct err *e)
+static void carry_out(struct runner *w, const struct run_spec_fds *fds)
 {
-	bool is_asked = w->cell.warm.state > WARM_PREPARED;
+	bool       is_asked = w->cell.warm.state > WARM_PREPARED;
+	struct err e;
 
 	w->is_warm_spec = !w->head.executes && (is_asked || warm_is_possible(&w->cell.warm));
-	if (is_asked && !w->head.code_len && cell_remove_code(&w->cell, e) < 0)
-		return -1;
-	return cell_give_spec(&w->cell, w->order.rootfs, &w->head, fds, e);
+	if ((is_asked && !w->head.code_len && cell_remove_code(&w->cell, &e) < 0) ||
+	    cell_give_spec(&w->cell, w->spec.rootfs, &w->head, fds, &e) < 0)
+		runner_fail(w, EXIT_setup_failed, &e);
+	else
+		runner_order_taken(w);
 }
 
 /*
- * A command by lease: the holder has written the order file, and this process tells the fork, after it has removed main.py. The fork
- * has given up the right to do that. The holder waits for LAUNCH_STARTED, because the rootfs may not have the command.
+ * A command by lease: the holder has written the order file, and this process sends its head to the fork, after it has removed main.py.
+ * The fork has given up the right to do that. The holder waits for LAUNCH_STARTED, because the rootfs may not have the command.
  */
 static int pass_on_command(struct runner *w, struct err *e)
 {
@@ -52,30 +48,6 @@ static int pass_on_command(struct runner *w, struct err *e)
 	r     = run_spec_file_send(w->cell.warm.orders[0], &w->head, -1);
 	errno = -r;
 	return r < 0 ? err_sys(e, "set-up step order: the order") : 0;
-}
-
-static void carry_out(struct runner *w, const struct run_spec_fds *fds)
-{
-	struct err e;
-
-	if (give_spec(w, fds, &e) < 0)
-		runner_fail(w, EXIT_setup_failed, &e);
-	else
-		runner_order_taken(w);
-}
-
-static void take_spec(struct runner *w, const struct run_spec *o, const int *fds, bool is_late)
-{
-	const struct run_spec_head *head  = &o->head;
-	const struct run_spec_fds   given = { .exec_args = fds[1], .code = head->code_len ? fds[2] : -1, .tools = head->tools ? fds[2 + !!head->code_len] : -1 };
-
-	take_figures(w, o);
-	fd_closep(&w->lease); /* no order can come by lease any more */
-	w->client = fds[0];
-	if (!is_late)
-		carry_out(w, &given);
-	for (size_t i = 1; i < 2u + !!head->code_len + head->tools; i++)
-		close(fds[i]);
 }
 
 /* The clocks start with the program, so an order by lease may ask for as much time as the profile allows. */
@@ -100,22 +72,21 @@ bool runner_take_lease(struct runner *w)
 
 	if (has_no_memory(got))
 		return true;
-	if (got != sizeof o || w->ordered) {
+	if (got != sizeof o || w->spec_from) {
 		fd_closep(&w->lease);
 		return false;
 	}
 	w->client      = fd_take(&w->lease);
 	w->taken_due_ms = clock_ms(CLOCK_MONOTONIC) + LAUNCH_TAKEN_MS;
 	if (!is_within_lease(w, &o.limits) || !run_spec_head_is_bounded(&o.head)) {
-		w->ordered = true;
+		w->spec_from = SPEC_FROM_LEASE;
 		err_set(&e, ERR_DENIED, "more was asked of a cell that stands ready than it was built for");
 		runner_fail(w, EXIT_denied, &e);
 		return true;
 	}
-	take_figures(w, &o);
-	w->is_warm_spec    = !o.head.executes;
-	w->has_lease_spec = true;
-	w->has_streams      = o.head.code_len != 0;
+	adopt_spec(w, &o, SPEC_FROM_LEASE);
+	w->is_warm_spec   = !o.head.executes;
+	w->client_streams = o.head.code_len ? STREAMS_IN_LEASE : STREAMS_HERE;
 	if (o.head.code_len || w->decided || pass_on_command(w, &e) == 0)
 		runner_order_taken(w);
 	else
@@ -123,23 +94,35 @@ bool runner_take_lease(struct runner *w)
 	return true;
 }
 
-/* False: end of file, or no valid order. */
+/* False: end of file, or no valid spec. It comes from a process of brig; it is checked all the same: the cell gets its descriptors. */
 static bool receive_spec(struct runner *w, bool is_late)
 {
-	struct run_spec order;
-	int             fds[4];
-	size_t          n;
-	ssize_t         got = packet_receive(w->control, &order, sizeof order, fds, ARRAY_LEN(fds), &n);
+	struct run_spec     spec;
+	struct run_spec_fds given = RUN_SPEC_FDS_NONE;
+	int                 fds[4];
+	size_t              n;
+	ssize_t             got = packet_receive(w->control, &spec, sizeof spec, fds, ARRAY_LEN(fds), &n);
 
 	if (has_no_memory(got))
 		return true;
-	if (got == sizeof order && !w->ordered && is_sound(&order.head, n)) {
-		take_spec(w, &order, fds, is_late);
-		return true;
+	if (got != sizeof spec || w->spec_from || !run_spec_head_is_bounded(&spec.head) ||
+	    n != 2 + !!spec.head.code_len + spec.head.tools) {
+		packet_drop(fds, n);
+		return false;
 	}
-	while (n)
+	adopt_spec(w, &spec, SPEC_FROM_MONITOR);
+	fd_closep(&w->lease); /* no spec can come by lease any more */
+	w->client       = fds[0];
+	given.exec_args = fds[1];
+	if (spec.head.code_len)
+		given.code = fds[2];
+	if (spec.head.tools)
+		given.tools = fds[n - 1];
+	if (!is_late)
+		carry_out(w, &given);
+	while (n > 1)
 		close(fds[--n]);
-	return false;
+	return true;
 }
 
 bool runner_take_spec(struct runner *w)
@@ -149,11 +132,11 @@ bool runner_take_spec(struct runner *w)
 
 void runner_take_late_spec(struct runner *w)
 {
-	if (w->lease >= 0 && !w->ordered) {
+	if (w->lease >= 0 && !w->spec_from) {
 		shutdown(w->lease, SHUT_RD);
 		(void)runner_take_lease(w);
 	}
-	if (w->control < 0 || w->ordered)
+	if (w->control < 0 || w->spec_from)
 		return;
 	shutdown(w->control, SHUT_RD);
 	(void)receive_spec(w, true);

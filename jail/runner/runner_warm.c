@@ -7,20 +7,18 @@
 #include "packet.h"
 #include "runner_send.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
 /*
- * Ends a cell that is not to blame. Without an order the monitor just builds another cell, and is not told why. A client whose order is
- * on its way is told.
+ * Ends a cell that is not to blame. Without a spec the monitor just builds another cell, and gets no reason. A client whose spec is
+ * on its way gets it.
  */
-static void leave(struct runner *w, const struct err *why)
+static void end_unused(struct runner *w, const struct err *why)
 {
-	w->is_blameless = !w->ordered && !runner_awaits_spec(w);
+	w->is_blameless = !w->spec_from && !runner_awaits_spec(w);
 	runner_fail(w, EXIT_cancelled, why);
 }
 
@@ -31,15 +29,6 @@ void runner_begin_session(struct runner *w)
 
 	(void)!unlinkat(workspace, "main.py", 0);
 	runner_send_session(w);
-}
-
-static void start_clock(struct runner *w)
-{
-	w->clock.started      = clock_ms(CLOCK_MONOTONIC);
-	w->started_at   = clock_ms(CLOCK_REALTIME) / 1000;
-	w->end.figures.setup_ms = w->clock.started - w->asked;
-	if (w->session_ms)
-		runner_begin_session(w);
 }
 
 /* Called twice for a cell that was built before there was a zygote: the second time it has a lease. */
@@ -70,22 +59,22 @@ static void request_fork(struct runner *w)
 
 	if (warm->state != WARM_PREPARED || !warm->init_is_confined || w->decided)
 		return;
-	if (!w->ordered && !is_possible) {
+	if (!w->spec_from && !is_possible) {
 		report_ready(w);
 		return;
 	}
 	w->is_warm_spec &= is_possible;
-	if (warm->by_forker != (w->ordered && !w->is_warm_spec))
+	if (warm->by_forker != (w->spec_from && !w->is_warm_spec))
 		warm->asked_times = 0;
-	warm->by_forker = w->ordered && !w->is_warm_spec;
-	warm->ahead    = warm->zygote.ahead && !w->ordered;
-	if (cell_request_fork(&w->cell, w->order.limits, &e) < 0)
+	warm->by_forker = w->spec_from && !w->is_warm_spec;
+	warm->ahead    = warm->zygote.ahead && !w->spec_from;
+	if (cell_request_fork(&w->cell, &w->spec, &e) < 0)
 		runner_fail(w, EXIT_setup_failed, &e);
 }
 
 void runner_zygote_is_up(struct runner *w)
 {
-	if (w->ready && !w->ordered)
+	if (w->ready && !w->spec_from)
 		request_fork(w);
 }
 
@@ -93,25 +82,30 @@ void runner_zygote_is_up(struct runner *w)
  * The fork has given up its rights and has the filter on. A fork that executes has succeeded when its report socket closes: until then the
  * exec can fail, and nothing has started.
  */
-static bool runs(const struct runner *w)
+static bool program_runs(const struct runner *w)
 {
-	return w->ordered && w->cell.warm.fork_is_confined && (w->is_warm_spec || (w->execs && w->cell.warm.report_fd < 0));
+	return w->spec_from && w->cell.warm.fork_is_confined && (w->is_warm_spec || (w->execs && w->cell.warm.report_fd < 0));
 }
 
 static void hand_over_streams(struct runner *w)
 {
 	int       *client = w->cell.warm.prepared + PREPARED_CLIENT;
 	struct err e;
+	bool       is_here;
 
 	/* Report a warm start immediately, even if the zygote has exited. */
-	if (!w->ordered || w->has_given_streams || w->decided || w->cell.warm.state < WARM_PREPARED || (!w->is_warm_spec && !runs(w)))
+	if (!w->spec_from || w->client_streams == STREAMS_GIVEN || w->decided || w->cell.warm.state < WARM_PREPARED)
 		return;
-	w->has_given_streams = true;
-	if (!w->has_streams)
+	if (!w->is_warm_spec && !program_runs(w))
+		return;
+	is_here           = w->client_streams == STREAMS_HERE;
+	w->client_streams = STREAMS_GIVEN;
+	if (is_here)
 		pipes_take(w->streams, client, w->head.stdin_pipe, w->head.result_pipe);
 	for (size_t i = 0; i < PIPES_MAX; i++)
 		fd_closep(&client[i]);
-	if (!w->has_streams && runner_send_started(w, &e) < 0) /* the holder of a lease has its streams, and need not be woken for what it knows */
+	/* The holder of a lease has its streams, and need not be woken for what it knows. */
+	if (is_here && runner_send_started(w, &e) < 0)
 		runner_fail(w, EXIT_cancelled, &e); /* its output would go nowhere */
 }
 
@@ -130,37 +124,25 @@ static void take_prepared(struct runner *w, const int *fds, size_t n)
 	request_fork(w);
 }
 
-static void on_init_confined(struct runner *w)
-{
-	w->cell.warm.init_is_confined = true;
-	request_fork(w);
-}
-
 /* --- the program begins --- */
 
-static void begin(struct runner *w)
+/* Starts the clock, once the program runs. */
+static void start_clock(struct runner *w)
 {
-	if (!runs(w) || w->clock.started || w->decided)
+	if (!program_runs(w) || w->clock.started || w->decided)
 		return;
-	start_clock(w);
+	w->clock.started = clock_ms(CLOCK_MONOTONIC);
+	w->started_at    = clock_ms(CLOCK_REALTIME) / 1000;
+	w->end.figures.setup_ms  = w->clock.started - w->asked;
+	if (w->session_ms)
+		runner_begin_session(w);
 	fd_closep(&w->cell.warm.run_spec_file); /* the program has read it, and its memory is charged to no group */
 }
 
-/* Does nothing until the program runs. */
 static void begin_if_it_runs(struct runner *w)
 {
 	hand_over_streams(w);
-	begin(w);
-}
-
-static void on_fork_confined(struct runner *w)
-{
-	if (w->cell.warm.fork_is_confined)
-		return; /* the fork reports its CPU time once more */
-	w->cell.warm.fork_is_confined = true;
-	if (!w->ordered)
-		report_ready(w);
-	begin_if_it_runs(w);
+	start_clock(w);
 }
 
 /* An order, for a cell that is or will be prepared. */
@@ -170,30 +152,10 @@ void runner_order_taken(struct runner *w)
 		w->cell.warm.asked = clock_ms(CLOCK_MONOTONIC);
 	hand_over_streams(w);
 	request_fork(w);
-	begin(w);
-}
-
-/* A message could not be read. The program may have started, so this is no failure of the set-up. */
-static void fail_to_watch(struct runner *w, const char *what)
-{
-	struct err e;
-
-	err_sys(&e, "the run cannot be watched: %s", what);
-	runner_fail(w, EXIT_cancelled, &e);
+	start_clock(w);
 }
 
 /* --- what PID 1 and the fork report --- */
-
-static void on_failed_step(struct runner *w, const struct child_report *report)
-{
-	struct err e;
-	int        errnum = child_exec_errno(report);
-
-	child_explain(report, &w->cell.child, &e);
-	if (errnum)
-		w->end.exec_errno = errnum;
-	runner_fail(w, EXIT_setup_failed, &e);
-}
 
 /* End of file: PID 1 has died; or a fork has executed its program, which is its last step (every earlier step reports its failure). */
 static void on_report_end(struct runner *w, int *fd)
@@ -213,7 +175,7 @@ static void on_report_end(struct runner *w, int *fd)
  * Without a listener this process cannot know whether the network was used, so the network is not used again. The same holds after a
  * second fork, which has a filter of its own.
  */
-static void take_listener(struct runner *w, const int *fds, size_t n)
+static void adopt_listener(struct runner *w, const int *fds, size_t n)
 {
 	if (w->cell.is_noticed || n != 1)
 		w->cell.notice.socket_was_allowed = true;
@@ -238,54 +200,37 @@ static void fetch_listener(struct runner *w)
 	is_taken      = fd >= 0;
 	warm->offered = 0;
 	if (is_taken)
-		take_listener(w, &fd, 1);
+		adopt_listener(w, &fd, 1);
 	(void)!send(warm->report_fd, &is_taken, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-static void on_listener(struct runner *w, const struct child_report *report, const int *fds, size_t n)
-{
-	if (n || report->detail <= 0 || w->cell.is_noticed) {
-		take_listener(w, fds, n);
-		return;
-	}
-	w->cell.warm.offered = report->detail;
-	fetch_listener(w);
-}
-
-/* It is taken off the program's CPU time. PID 1 and modules that a zygote has imported could report any number. */
-static int64_t setup_time(int64_t cpu_ns)
-{
-	enum { NS_MAX = 1000000000 };
-
-	return cpu_ns < 0 ? 0 : cpu_ns < NS_MAX ? cpu_ns : NS_MAX;
-}
-
-/* PID 1 prepares the cell; only a fork confines itself as the program. Each could be taken over, and speak for the other. */
-static bool is_senders(const struct child_report *r, bool is_init)
-{
-	return r->message == CHILD_FAILED || (r->message == CHILD_PREPARED) == is_init;
 }
 
 static void on_report(struct runner *w, int *fd)
 {
+	enum { SETUP_NS_MAX = 1000000000 };
 	struct child_report report;
+	struct err          e;
 	int                 fds[PREPARED_FDS];
 	size_t              n;
-	ssize_t             got = packet_receive(*fd, &report, sizeof report, fds, ARRAY_LEN(fds), &n);
+	ssize_t             got     = packet_receive(*fd, &report, sizeof report, fds, ARRAY_LEN(fds), &n);
+	bool                is_init = fd == &w->cell.report_fd;
 
-	if (got == 1 && fd == &w->cell.report_fd) {
+	if (got == 1 && is_init) {
 		packet_drop(fds, n);
-		on_init_confined(w);
+		w->cell.warm.init_is_confined = true;
+		request_fork(w);
 		return;
 	}
 	if (got != sizeof report) {
+		if (got < 0) { /* the program may have started, so this is no failure of the set-up */
+			err_sys(&e, "the run cannot be watched: the cell's report");
+			runner_fail(w, EXIT_cancelled, &e);
+		}
 		packet_drop(fds, n);
-		if (got < 0)
-			fail_to_watch(w, "the cell's report");
 		on_report_end(w, fd);
 		return;
 	}
-	if (!is_senders(&report, fd == &w->cell.report_fd)) {
+	/* PID 1 prepares the cell; only a fork confines itself as the program. Each could be taken over, and send for the other. */
+	if (report.message != CHILD_FAILED && (report.message == CHILD_PREPARED) != is_init) {
 		packet_drop(fds, n);
 		return;
 	}
@@ -293,19 +238,36 @@ static void on_report(struct runner *w, int *fd)
 		packet_drop(fds, n);
 	switch (report.message) {
 	case CHILD_FAILED:
-		on_failed_step(w, &report);
+		child_explain(&report, &w->cell.child, &e);
+		if (child_exec_errno(&report))
+			w->end.exec_errno = child_exec_errno(&report);
+		runner_fail(w, EXIT_setup_failed, &e);
 		return;
 	case CHILD_PREPARED:
 		w->cell.warm.cpu_before_ns = report.cpu_before_ns;
 		take_prepared(w, fds, n);
 		return;
 	case CHILD_LISTENER:
-		on_listener(w, &report, fds, n);
+		if (n || report.detail <= 0 || w->cell.is_noticed) {
+			adopt_listener(w, fds, n);
+			return;
+		}
+		w->cell.warm.offered = report.detail;
+		fetch_listener(w);
 		return;
 	case CHILD_EXECS:
-		w->setup_cpu_ns = setup_time(report.cpu_ns); /* read from the group now, it would include time of the program */
+		/*
+		 * Taken off the program's CPU time. Read from the group now, it would include time of the program. Modules that a zygote
+		 * has imported could report any number.
+		 */
+		w->setup_cpu_ns = report.cpu_ns < 0 ? 0 : report.cpu_ns < SETUP_NS_MAX ? report.cpu_ns : SETUP_NS_MAX;
 		w->execs        = report.detail == CHILD_DETAIL_EXECS;
-		on_fork_confined(w);
+		if (w->cell.warm.fork_is_confined)
+			return; /* the fork reports its CPU time once more */
+		w->cell.warm.fork_is_confined = true;
+		if (!w->spec_from)
+			report_ready(w);
+		begin_if_it_runs(w);
 		return;
 	}
 }
@@ -326,9 +288,9 @@ void runner_receive_all_of_fork(struct runner *w)
 		runner_receive_fork(w);
 }
 
-/* --- what the fork server says --- */
+/* --- what the fork server reports --- */
 
-static void look_at_mounts(struct runner *w)
+static void read_mounts(struct runner *w)
 {
 	struct program_end *r = &w->program;
 
@@ -356,19 +318,18 @@ void runner_program_ended(struct runner *w)
 	runner_receive_all_of_fork(w);
 	fd_closep(&w->cell.warm.report_fd); /* end of file may come later, because the fork server has the socket open for a moment longer */
 	begin_if_it_runs(w);
-	if (w->ordered ? !runs(w) : !w->cell.warm.fork_is_confined) {
+	if (w->spec_from ? !program_runs(w) : !w->cell.warm.fork_is_confined) {
 		err_set(&e, ERR_SETUP, "the program died while it was set up");
 		runner_fail(w, EXIT_setup_failed, &e);
 	}
-	if (!w->ordered) {
+	if (!w->spec_from) {
 		err_set(&e, ERR_SETUP, "the fork of the zygote ended before it had an order");
-		leave(w, &e);
+		end_unused(w, &e);
 	}
 	w->program.status = status;
-	w->program_has_ended = true;
-	look_at_mounts(w);
-	w->only_init_is_left = !w->decided && cg_pids_now(&w->cell.group) == 1;
-	if (!w->only_init_is_left)
+	read_mounts(w);
+	w->program_state = !w->decided && cg_pids_now(&w->cell.group) == 1 ? PROGRAM_LEFT_NONE : PROGRAM_ENDED;
+	if (w->program_state == PROGRAM_ENDED)
 		cell_kill(&w->cell);
 }
 
@@ -380,29 +341,18 @@ void runner_fork_is_gone(struct runner *w)
 {
 	struct err e;
 
-	if (!w->ordered && w->cell.warm.fork_is_confined) {
+	if (!w->spec_from && w->cell.warm.fork_is_confined) {
 		err_set(&e, ERR_SETUP, "the fork of the zygote has read what its supervisor had no order for, or has ended");
-		leave(w, &e);
+		end_unused(w, &e);
 	}
 }
 
 static void on_cannot(struct runner *w, enum exit_reason reason, const struct err *e)
 {
-	if (w->ordered || reason == EXIT_setup_failed)
+	if (w->spec_from || reason == EXIT_setup_failed)
 		runner_fail(w, reason, e);
 	else
-		leave(w, e);
-}
-
-/* A zygote that waits for the order has not died of the request: the count of zygotes that died of it starts again. */
-static void on_fork_server_message(struct runner *w)
-{
-	if (w->ordered)
-		return;
-	if (w->cell.warm.state == WARM_WAITS) {
-		w->cell.warm.asked_times = 0;
-		report_ready(w);
-	}
+		end_unused(w, e);
 }
 
 void runner_receive_fork_server(struct runner *w)
@@ -412,7 +362,10 @@ void runner_receive_fork_server(struct runner *w)
 	switch (warm_receive(&w->cell.warm, &e)) {
 	case WARM_GOES_ON:
 		fetch_listener(w);
-		on_fork_server_message(w);
+		if (!w->spec_from && w->cell.warm.state == WARM_WAITS) {
+			w->cell.warm.asked_times = 0; /* a zygote that waits for the spec has not died of the request */
+			report_ready(w);
+		}
 		return;
 	case WARM_AGAIN:
 		request_fork(w);
@@ -430,9 +383,18 @@ static bool is_answer_due(const struct runner *w)
 {
 	const struct warm *warm = &w->cell.warm;
 
-	if (warm->state == WARM_WAITS) /* the fork server has nothing to do until the order can be read */
-		return w->ordered && packet_is_there(warm->orders[1]);
-	return warm->state == WARM_ASKED || (warm->state == WARM_FORKS && warm->answer_fd >= 0);
+	switch (warm->state) {
+	case WARM_BUILDING:
+	case WARM_PREPARED:
+		return false;
+	case WARM_ASKED:
+		return true;
+	case WARM_WAITS: /* the fork server has nothing to do until the spec can be read */
+		return w->spec_from && packet_is_there(warm->orders[1]);
+	case WARM_FORKS:
+		return warm->answer_fd >= 0;
+	}
+	return false;
 }
 
 /* Kills a fork server that has not answered in time, because it is stopped or overloaded: another one is started then. */
@@ -441,9 +403,7 @@ double runner_fork_server_timeout(struct runner *w, double now)
 	double end         = w->cell.warm.asked + (w->cell.warm.server_was_importing ? WARM_START_MS_MAX : WARM_MS_MAX);
 	bool   is_only_one = w->cell.warm.by_forker && w->cell.warm.forker->is_for_one; /* another one cannot be started */
 
-	if (is_only_one)
-		return WARM_MS_MAX;
-	if (!is_answer_due(w))
+	if (is_only_one || !is_answer_due(w))
 		return WARM_MS_MAX;
 	if (now < end)
 		return end - now;

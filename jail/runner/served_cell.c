@@ -67,7 +67,7 @@ static void fill_spec(struct served_cell *c, const struct cell_kind *kind)
 	struct runner *w = &c->watch;
 
 	w->limits = c->resources.limits;
-	w->order  = (struct cell_spec){
+	w->spec   = (struct cell_spec){
 		.limits         = &w->limits,
 		.mounts         = &c->mounts,
 		.shown_fd       = c->shown_fd,
@@ -117,11 +117,11 @@ static void fill(struct served_cell *c, struct cell_kind *kind, bool for_one_run
 
 static int plan_mounts(struct served_cell *c, struct err *e)
 {
-	struct mount_options mount_options = mount_options_of(&c->watch.limits, c->watch.order.workspace_exec);
+	struct mount_options mount_options = mount_options_of(&c->watch.limits, c->watch.spec.workspace_exec);
 
 	mount_options.terminals = c->terminals;
 	mount_options.shown = c->shown_to;
-	mount_options.shown_len = c->watch.order.shown_len;
+	mount_options.shown_len = c->watch.spec.shown_len;
 	return mount_plan_build(&c->mounts, &mount_options, e);
 }
 
@@ -144,7 +144,7 @@ static int start_files(struct served_cell *c, struct err *e)
 {
 	scoped_fd client = fd_take(&c->files_fd);
 
-	return client < 0 ? 0 : files_start(&c->watch.files, client, &c->watch.cell, &c->watch.order, e);
+	return client < 0 ? 0 : files_start(&c->watch.files, client, &c->watch.cell, &c->watch.spec, e);
 }
 
 static void build(struct served_cell *c, struct cell_kind *kind)
@@ -155,7 +155,7 @@ static void build(struct served_cell *c, struct cell_kind *kind)
 	c->watch.cell.base = &kind->base;
 	if (c->watch.decided) /* while what it shows was opened */
 		return;
-	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.order, &e) == 0 && start_files(c, &e) == 0)
+	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.spec, &e) == 0 && start_files(c, &e) == 0)
 		return;
 	if (kind->unfit.kind == ERR_NONE && kind->nets.host_fd >= 0) /* else no other cell will be built */
 		go_back(c);
@@ -175,17 +175,17 @@ static _Noreturn void open_shown(struct served_cell *c, int sock)
 	struct cell  *cell = &c->watch.cell;
 	struct opened answer;
 	int           keep[3 + MOUNT_SHOWN_MAX] = { sock, cell->base->mounts.host_fd, cell->base->mounts.own_fd };
-	size_t        n                         = c->watch.order.shown_len;
+	size_t        n                         = c->watch.spec.shown_len;
 
 	memset(&answer, 0, sizeof answer); /* padding too */
 	memcpy(keep + 3, c->shown_fd, n * sizeof *keep);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fd_keep_only(keep, n + 3) < 0)
 		err_sys(&answer.err, "set-up step open-trees: --ro");
 	else
-		(void)!cell_open_shown(cell, &c->watch.order, &answer.err);
+		(void)!cell_open_shown(cell, &c->watch.spec, &answer.err);
 	answer.layers  = cell->layers;
 	answer.missing = cell->missing;
-	(void)!packet_send(sock, &answer, sizeof answer, cell->child.shown_fd, answer.err.kind == ERR_NONE ? n : 0);
+	(void)!packet_send(sock, &answer, sizeof answer, cell->child.build.shown_fd, answer.err.kind == ERR_NONE ? n : 0);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -215,8 +215,8 @@ static int take_opened(struct served_cell *c, struct err *e)
 	size_t        n;
 	ssize_t       got = packet_receive(c->opening, &answer, sizeof answer, fds, ARRAY_LEN(fds), &n);
 
-	if (got == sizeof answer && answer.err.kind == ERR_NONE && n == c->watch.order.shown_len) {
-		memcpy(cell->child.shown_fd, fds, n * sizeof *fds);
+	if (got == sizeof answer && answer.err.kind == ERR_NONE && n == c->watch.spec.shown_len) {
+		memcpy(cell->child.build.shown_fd, fds, n * sizeof *fds);
 		cell->layers |= answer.layers;
 		cell->missing |= answer.missing;
 		return 0;
@@ -302,7 +302,7 @@ static bool keeps_resources(const struct served_cell *c)
 {
 	const struct runner *w = &c->watch;
 
-	return c->may_stay && c->is_left && !w->session_ms && w->has_lease_spec && w->control >= 0 && w->taken_due_ms > 0;
+	return c->may_stay && c->is_left && !w->session_ms && w->spec_from == SPEC_FROM_LEASE && w->control >= 0 && w->taken_due_ms > 0;
 }
 
 static void take_resources_back(struct served_cell *c)
@@ -440,7 +440,7 @@ static enum served_turn end(struct served_cell *c, struct cell_kind *kind)
 
 	runner_take_late_spec(w); /* the cell may have ended by itself */
 	verdict_fill(w);
-	c->is_left = w->only_init_is_left && w->files.state == FILES_NONE && w->cell.group.lent;
+	c->is_left = w->program_state == PROGRAM_LEFT_NONE && w->files.state == FILES_NONE && w->cell.group.lent;
 	if (c->is_left) {
 		runner_send_ended(w);
 		fd_closep(&w->client);

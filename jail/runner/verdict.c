@@ -18,7 +18,7 @@ static void add_hit(struct run_result *end, enum limit_id limit, int64_t value, 
 /* tmpfs does not count what it refused: that it was full when the program ended is all that can be known. */
 static void note_full_mounts(struct runner *w)
 {
-	const struct limits *l    = w->order.limits;
+	const struct limits *l    = w->spec.limits;
 	uint64_t             full = 0, inodes = 0;
 
 	for (uint32_t i = 0; i < w->program.mounts_read && i < CELL_MOUNTS; i++) {
@@ -46,7 +46,7 @@ static void note_usage(struct runner *w)
 	f->io_read_bytes     = u.io_read;
 	f->io_write_bytes    = u.io_write;
 	if (u.pids_refused > 0)
-		add_hit(&w->end, LIMIT_pids, (int64_t)w->order.limits->pids, f->pids_peak, u.pids_refused);
+		add_hit(&w->end, LIMIT_pids, (int64_t)w->spec.limits->pids, f->pids_peak, u.pids_refused);
 	w->oom |= u.oom_kills > 0;
 }
 
@@ -86,7 +86,7 @@ static void judge_without_report(struct runner *w)
 static bool crashed_for_memory(const struct runner *w)
 {
 	return WTERMSIG(w->program.status) == SIGSEGV && w->cell.oom.events == POLLIN &&
-	       w->end.figures.memory_peak_bytes >= (int64_t)w->order.limits->memory_bytes;
+	       w->end.figures.memory_peak_bytes >= (int64_t)w->spec.limits->memory_bytes;
 }
 
 /* What ended the program, if this process did not: from what the kernel says alone. */
@@ -96,7 +96,7 @@ static void judge(struct runner *w)
 
 	if (w->decided)
 		return;
-	if (!w->program_has_ended) {
+	if (w->program_state == PROGRAM_NOT_ENDED) {
 		judge_without_report(w);
 		return;
 	}
@@ -105,7 +105,7 @@ static void judge(struct runner *w)
 	w->oom |= killed && crashed_for_memory(w);
 	if (w->oom)
 		w->end.reason = EXIT_oom;
-	else if (killed && w->end.figures.cpu_ms >= (double)w->order.limits->cpu_ms)
+	else if (killed && w->end.figures.cpu_ms >= (double)w->spec.limits->cpu_ms)
 		w->end.reason = EXIT_timeout_cpu; /* RLIMIT_CPU was faster than the supervisor's clock */
 	else
 		w->end.reason = killed ? EXIT_signaled : EXIT_exited;

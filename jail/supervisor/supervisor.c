@@ -421,7 +421,7 @@ static struct waiting_forks waiting_forks(const struct supervisor *s)
 	for (size_t i = 0; i < s->top; i++) {
 		const struct warm *warm = s->entry[i].cell ? &s->entry[i].cell->watch.cell.warm : NULL;
 
-		if (!warm || warm->program_fd < 0 || !warm->fork_is_confined || s->entry[i].cell->watch.ordered)
+		if (!warm || warm->program_fd < 0 || !warm->fork_is_confined || s->entry[i].cell->watch.spec_from)
 			continue;
 		waiting = (struct waiting_forks){ .n = waiting.n + 1, .pid = warm->program, .pidfd = warm->program_fd };
 	}

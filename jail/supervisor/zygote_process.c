@@ -30,7 +30,7 @@ enum { RETRY_MS = 10000, MEASURE_MS = 10000 };
 /* Zygotes that may end at once after they were ready; afterwards one in ENDS_EACH_MS. A module may end its process a moment after it was imported. */
 enum { ENDS_MAX = 64, ENDS_EACH_MS = 2500 };
 /* Of the zygote's own tmpfs mounts, which no run sees: no setting gives their size. */
-enum { PLACE_BYTES = 64 * 1024 * 1024, PLACE_INODES = 4096 };
+enum { TMPFS_BYTES = 64 * 1024 * 1024, TMPFS_INODES = 4096 };
 
 void zygote_process_init(struct zygote_process *z, const struct supervisor_setup *setup, struct base_mounts *mounts, int filter_fd)
 {
@@ -43,9 +43,9 @@ void zygote_process_init(struct zygote_process *z, const struct supervisor_setup
 /* A cell's mounts without /proc: to mount one, the zygote would need a pid namespace of its own. */
 static int plan_mounts(struct mount_plan *plan, struct err *e)
 {
-	const struct mount_options mount_options = { .tmp_bytes = PLACE_BYTES,
-					     .workspace_bytes = PLACE_BYTES,
-					     .inodes          = PLACE_INODES,
+	const struct mount_options mount_options = { .tmp_bytes = TMPFS_BYTES,
+					     .workspace_bytes = TMPFS_BYTES,
+					     .inodes          = TMPFS_INODES,
 					     .workspace_exec  = true }; /* the extension is loaded from there */
 	size_t                    n = 0;
 
@@ -58,49 +58,39 @@ static int plan_mounts(struct mount_plan *plan, struct err *e)
 	return 0;
 }
 
-/* main.py, with the environment for programs that ask for no other. */
-static int open_program(const struct zygote_process *z, uint32_t *len, struct err *e)
+static int build_mounts(const struct zygote_process *z, int root, struct err *e)
 {
-	const struct limits limits = { .cpus = z->setup->cpus };
-	struct program_env  env;
+	const struct limits  limits = { .cpus = z->setup->cpus };
+	struct program_env   env; /* for programs that ask for no other */
+	struct mount_plan    plan;
+	struct child_ctx     c     = { .build = { .mounts = &plan, .root_fd = root } };
+	struct child_zygote *image = &c.zygote;
+	unsigned             step;
+	int                  r;
 
-	return program_env_init(&env, &limits, e) < 0 ? -1 : zygote_image_program(z->setup->preload, &env, len, e);
-}
-
-static int build_place(const struct zygote_process *z, int root, struct err *e)
-{
-	struct mount_plan plan;
-	struct child_ctx  c = { .mounts = &plan, .hostname = "brig" };
-	unsigned          step;
-	int               r;
-
-	if (plan_mounts(&plan, e) < 0)
+	if (plan_mounts(&plan, e) < 0 || program_env_init(&env, &limits, e) < 0)
 		return -1;
-	c.root_fd       = root;
-	c.code_fd       = open_program(z, &c.code_len, e);
-	c.extension_fd  = c.code_fd < 0 ? -1 : zygote_image_extension(&c.extension_len, e);
-	if (c.extension_fd < 0 || net_enter_empty(e) < 0)
+	image->code_fd      = zygote_image_program(z->setup->preload, &env, &image->code_len, e);
+	image->extension_fd = image->code_fd < 0 ? -1 : zygote_image_extension(&image->extension_len, e);
+	if (image->extension_fd < 0 || net_enter_empty(e) < 0)
 		return -1;
 	r     = child_build_zygote(&c, &step);
 	errno = -r;
 	return r < 0 ? err_sys(e, "set-up step %s", child_step_name(CHILD_ZYGOTE, step)) : 0;
 }
 
-/* The zygote does not use them. stdout and stderr are pipes so that the interpreter sets them up as it does in a run. */
-static int open_streams(void)
-{
-	int null = open("/dev/null", O_RDONLY | O_CLOEXEC), out[2], err[2];
-
-	if (null < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0)
-		return -1;
-	return dup2(null, 0) < 0 || dup2(out[1], 1) < 0 || dup2(err[1], 2) < 0 ? -1 : 0;
-}
-
-/* Every descriptor first gets a high number, so that no dup2() closes one that is still to be moved. */
-static int arrange(const struct zygote_process *z, int ready)
+/*
+ * Every descriptor first gets a high number, so that no dup2() closes one that is still to be moved. The zygote does not use its
+ * streams: stdout and stderr are pipes so that the interpreter sets them up as it does in a run.
+ */
+static int put_zygote_fds(const struct zygote_process *z, int ready)
 {
 	enum { CLEAR_OF_LOW = 16 };
-	int high[] = { [ZYGOTE_FD_REQUESTS] = z->requests[1], [ZYGOTE_FD_READY] = ready, [ZYGOTE_FD_LOG] = 2, [ZYGOTE_FD_FILTER] = z->filter_fd };
+	int null, out[2], err[2];
+	int high[] = { [ZYGOTE_FD_REQUESTS] = z->requests[1],
+		       [ZYGOTE_FD_READY]    = ready,
+		       [ZYGOTE_FD_LOG]      = 2,
+		       [ZYGOTE_FD_FILTER]   = z->filter_fd };
 
 	for (int i = ZYGOTE_FD_REQUESTS; i < ZYGOTE_FDS_END; i++)
 		if ((high[i] = fcntl(high[i], F_DUPFD_CLOEXEC, CLEAR_OF_LOW)) < 0)
@@ -108,24 +98,31 @@ static int arrange(const struct zygote_process *z, int ready)
 	for (int i = ZYGOTE_FD_REQUESTS; i < ZYGOTE_FDS_END; i++)
 		if (dup2(high[i], i) < 0)
 			return -1;
-	return open_streams() < 0 ? -1 : close_range(ZYGOTE_FDS_END, ~0u, CLOSE_RANGE_CLOEXEC);
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (null < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0)
+		return -1;
+	if (dup2(null, 0) < 0 || dup2(out[1], 1) < 0 || dup2(err[1], 2) < 0)
+		return -1;
+	return close_range(ZYGOTE_FDS_END, ~0u, CLOSE_RANGE_CLOEXEC);
 }
 
-static int execute(const struct zygote_process *z, int root, int ready, struct err *e)
+static int execute_python(const struct zygote_process *z, int root, int ready, struct err *e)
 {
 	char *const         argv[] = { (char *)"python3", (char *)"-I", (char *)"main.py", NULL };
-	const struct limits limits = { .cpus = 1000 }; /* one CPU: numeric libraries start a thread for each when imported; a zygote may have only one */
-	static char         bind_now[] = "LD_BIND_NOW=1"; /* otherwise each fork would resolve anew the functions that the zygote never called */
+	/* One CPU: numeric libraries start a thread for each when imported; a zygote may have only one thread. */
+	const struct limits limits = { .cpus = 1000 };
+	/* Otherwise each fork would resolve anew the functions that the zygote never called. */
+	static char         bind_now[] = "LD_BIND_NOW=1";
 	struct program_env  env;
 	size_t              n = 0;
 
-	if (program_env_init(&env, &limits, e) < 0 || build_place(z, root, e) < 0)
+	if (program_env_init(&env, &limits, e) < 0 || build_mounts(z, root, e) < 0)
 		return -1;
 	while (env.entry[n])
 		n++;
-	env.entry[n] = bind_now; /* there is room: no entries of a caller were added */
+	env.entry[n] = bind_now; /* it fits: no entries of a caller were added */
 	umask(022);
-	if (chdir("/workspace") < 0 || arrange(z, ready) < 0)
+	if (chdir("/workspace") < 0 || put_zygote_fds(z, ready) < 0)
 		return err_sys(e, "its descriptors");
 	execve("/usr/bin/python3", argv, env.entry);
 	return err_sys(e, "/usr/bin/python3");
@@ -149,20 +146,13 @@ static _Noreturn void become_zygote(const struct zygote_process *z, int root, in
 	for (int number = 1; number < NSIG; number++) /* a signal that the caller of brigd ignored would stay ignored in Python and its forks */
 		signal(number, SIG_DFL);
 	setsid();
-	(void)!execute(z, root, ready, &e);
+	(void)!execute_python(z, root, ready, &e);
 	dup2(log, 2);
 	stderr_line("brig zygote of profile %s: %s\n", z->setup->profile, e.text);
 	_exit(EXIT_FAILURE);
 }
 
 /* --- the supervisor's side --- */
-
-static int make_requests_socket(struct zygote_process *z)
-{
-	if (z->requests[0] >= 0)
-		return 0;
-	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, z->requests);
-}
 
 /* After a failure the supervisor may be in the host's mounts: if it cannot leave them, it must not build cells. */
 static int clone_tree(struct zygote_process *z)
@@ -182,7 +172,7 @@ static int clone_tree(struct zygote_process *z)
 	return -1;
 }
 
-static int start(struct zygote_process *z, struct one_zygote *one)
+static int start_zygote(struct zygote_process *z, struct one_zygote *one)
 {
 	scoped_fd         root = clone_tree(z);
 	int               ready[2];
@@ -193,7 +183,8 @@ static int start(struct zygote_process *z, struct one_zygote *one)
 	};
 	pid_t pid;
 
-	if (root < 0 || make_requests_socket(z) < 0 || pipe2(ready, O_CLOEXEC) < 0)
+	if (root < 0 || (z->requests[0] < 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, z->requests) < 0) ||
+	    pipe2(ready, O_CLOEXEC) < 0)
 		return -1;
 	pid = clone3(&args, sizeof args);
 	if (pid == 0)
@@ -205,7 +196,7 @@ static int start(struct zygote_process *z, struct one_zygote *one)
 	return pid < 0 ? -1 : 0;
 }
 
-static void forget(struct one_zygote *one)
+static void close_zygote(struct one_zygote *one)
 {
 	fd_closep(&one->pidfd);
 	fd_closep(&one->ready_fd);
@@ -228,7 +219,7 @@ static void do_without(struct zygote_process *z)
 {
 	if (z->next.pidfd >= 0)
 		pidfd_send_signal(z->next.pidfd, SIGKILL, NULL, 0); /* a successor has the socket that is closed now */
-	forget(&z->next);
+	close_zygote(&z->next);
 	close_requests_socket(z);
 	z->not_before = retry_time();
 	stderr_line("brig supervisor: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile,
@@ -243,53 +234,29 @@ static void try_to_start(struct zygote_process *z)
 		return;
 	}
 	z->generation++;
-	if (start(z, &z->now) == 0)
+	if (start_zygote(z, &z->now) == 0)
 		return;
 	stderr_line("brig supervisor: zygote of profile %s: %m\n", z->setup->profile);
 	do_without(z);
 }
 
-/* The zygote gets end of file on the orders, and ends. */
-static void let_go(struct zygote_process *z)
-{
-	forget(&z->now);
-	forget(&z->next);
-	fd_closep(&z->tree_fd);
-	close_requests_socket(z);
-}
-
 /* --- successors --- */
 
-static bool is_old(const struct zygote_process *z)
+static bool is_old(const struct zygote_process *z, double now)
 {
-	double now = clock_ms(CLOCK_MONOTONIC);
-
-	return (z->now.cells >= z->setup->zygote_cells || now - z->now.started >= (double)z->setup->zygote_ms) && now >= z->next_not_before;
-}
-
-static void start_successor(struct zygote_process *z)
-{
-	if (start(z, &z->next) == 0)
-		return;
-	stderr_line("brig supervisor: successor of the zygote of profile %s: %m\n", z->setup->profile);
-	z->next_not_before = retry_time();
-}
-
-/* SIGTERM: the old zygote takes no more orders, and ends. */
-static void succeed(struct zygote_process *z)
-{
-	if (z->now.pidfd >= 0)
-		pidfd_send_signal(z->now.pidfd, SIGTERM, NULL, 0);
-	forget(&z->now);
-	z->now  = z->next;
-	z->next = ONE_ZYGOTE_NONE;
-	z->generation++;
+	return z->now.cells >= z->setup->zygote_cells || now - z->now.started >= (double)z->setup->zygote_ms;
 }
 
 bool zygote_process_want(struct zygote_process *z, int tree_fd, const char *digest)
 {
-	if (z->tree_fd >= 0 && strcmp(z->digest, digest) != 0)
-		let_go(z);
+	double now = clock_ms(CLOCK_MONOTONIC);
+
+	if (z->tree_fd >= 0 && strcmp(z->digest, digest) != 0) { /* the zygote gets end of file on the requests, and ends */
+		close_zygote(&z->now);
+		close_zygote(&z->next);
+		fd_closep(&z->tree_fd);
+		close_requests_socket(z);
+	}
 	if (z->tree_fd < 0) {
 		z->tree_fd = fcntl(tree_fd, F_DUPFD_CLOEXEC, 0);
 		snprintf(z->digest, sizeof z->digest, "%s", digest);
@@ -299,10 +266,13 @@ bool zygote_process_want(struct zygote_process *z, int tree_fd, const char *dige
 		try_to_start(z);
 		return z->now.pidfd >= 0;
 	}
-	if (z->next.pidfd >= 0 || z->now.ready_fd >= 0 || !is_old(z))
+	if (z->next.pidfd >= 0 || z->now.ready_fd >= 0 || !is_old(z, now) || now < z->next_not_before)
 		return false;
-	start_successor(z);
-	return z->next.pidfd >= 0;
+	if (start_zygote(z, &z->next) == 0)
+		return true;
+	stderr_line("brig supervisor: successor of the zygote of profile %s: %m\n", z->setup->profile);
+	z->next_not_before = retry_time();
+	return false;
 }
 
 /* --- reports --- */
@@ -350,32 +320,22 @@ void zygote_process_write_report(struct zygote_process *z, int report_fd)
 	z->told = z->report;
 }
 
-/* --- hearing --- */
+/* --- ready, and ended --- */
 
-static bool ends_too_often(struct zygote_process *z)
+static void on_end(struct zygote_process *z)
 {
-	double now = clock_ms(CLOCK_MONOTONIC);
+	bool   was_ready = z->now.ready_fd < 0;
+	double now       = clock_ms(CLOCK_MONOTONIC);
 
-	z->ends_until = (z->ends_until > now ? z->ends_until : now) + ENDS_EACH_MS;
-	return z->ends_until > now + ENDS_MAX * ENDS_EACH_MS;
-}
-
-static void on_end(struct zygote_process *z, bool was_ready)
-{
-	forget(&z->now);
-	if (!was_ready || ends_too_often(z)) {
+	close_zygote(&z->now);
+	if (was_ready)
+		z->ends_until = (z->ends_until > now ? z->ends_until : now) + ENDS_EACH_MS;
+	if (!was_ready || z->ends_until > now + ENDS_MAX * ENDS_EACH_MS) {
 		do_without(z);
 		return;
 	}
 	stderr_line("brig supervisor: the zygote of profile %s ended; another one is started\n", z->setup->profile);
 	try_to_start(z);
-}
-
-static void on_end_of_next(struct zygote_process *z)
-{
-	forget(&z->next);
-	z->next_not_before = retry_time();
-	stderr_line("brig supervisor: a successor of the zygote of profile %s ended before it was ready; the old one stays\n", z->setup->profile);
 }
 
 /* A byte in the pipe says that the zygote is ready; end of file, that it ended before. */
@@ -387,15 +347,6 @@ static bool became_ready(struct one_zygote *one)
 	if (is_ready)
 		fd_closep(&one->ready_fd);
 	return is_ready;
-}
-
-/* is_up stays true while the zygote is replaced: requests then wait for the new one. */
-static bool first_became_ready(struct zygote_process *z)
-{
-	if (!became_ready(&z->now))
-		return false;
-	z->is_up = true;
-	return true;
 }
 
 struct zygote_status zygote_process_status(const struct zygote_process *z, const char *digest)
@@ -419,11 +370,22 @@ void zygote_process_watch(const struct zygote_process *z, struct pollfd fds[ZYGO
 void zygote_process_handle_events(struct zygote_process *z, const struct pollfd fds[ZYGOTE_PROCESS_FDS])
 {
 	if (fds[1].revents && became_ready(&z->next)) {
-		succeed(z);
+		if (z->now.pidfd >= 0)
+			pidfd_send_signal(z->now.pidfd, SIGTERM, NULL, 0); /* the old zygote takes no more requests, and ends */
+		close_zygote(&z->now);
+		z->now  = z->next;
+		z->next = ONE_ZYGOTE_NONE;
+		z->generation++;
 		return; /* fds[0] was of the old zygote */
 	}
-	if (fds[1].revents)
-		on_end_of_next(z);
-	if (fds[0].revents && !first_became_ready(z))
-		on_end(z, z->now.ready_fd < 0);
+	if (fds[1].revents) {
+		close_zygote(&z->next);
+		z->next_not_before = retry_time();
+		stderr_line("brig supervisor: a successor of the zygote of profile %s ended before it was ready; the old one stays\n",
+			    z->setup->profile);
+	}
+	if (fds[0].revents && became_ready(&z->now))
+		z->is_up = true; /* it stays true while the zygote is replaced: requests then wait for the new one */
+	else if (fds[0].revents)
+		on_end(z);
 }

@@ -18,39 +18,26 @@
 
 /* --- begin --- */
 
-static int runner_signals(struct fork_server *s)
+/* A fork must not learn of other cells: it finds zeros in s->waiting. */
+int fork_server_open(struct fork_server *s)
 {
-	sigset_t set;
+	struct epoll_event signals  = { .events = EPOLLIN, .data.ptr = &s->signals };
+	struct epoll_event requests = { .events = EPOLLIN, .data.ptr = &s->epoll };
+	size_t             len      = FORK_SERVER_CELLS_MAX * sizeof(void *);
+	sigset_t           set;
 
+	s->waiting = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (s->waiting == MAP_FAILED || madvise(s->waiting, len, MADV_WIPEONFORK) < 0)
+		return -1;
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -1;
 	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->signals < 0 ? -1 : 0;
-}
-
-static int runner_own_fds(struct fork_server *s)
-{
-	struct epoll_event signals = { .events = EPOLLIN, .data.ptr = &s->signals }, orders = { .events = EPOLLIN, .data.ptr = &s->epoll };
-
-	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	return s->epoll < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->signals, &signals) < 0 ||
-	       epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->requests, &orders) < 0 ? -1 : 0;
-}
-
-/* A fork must not learn of other cells: it finds zeros in this list. */
-static int make_cells(struct fork_server *s)
-{
-	size_t len = FORK_SERVER_CELLS_MAX * sizeof(void *);
-
-	s->waiting = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return s->waiting == MAP_FAILED ? -1 : madvise(s->waiting, len, MADV_WIPEONFORK);
-}
-
-int fork_server_open(struct fork_server *s)
-{
-	return make_cells(s) < 0 || runner_signals(s) < 0 || runner_own_fds(s) < 0 ? -1 : 0;
+	s->epoll   = epoll_create1(EPOLL_CLOEXEC);
+	if (s->signals < 0 || s->epoll < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->signals, &signals) < 0)
+		return -1;
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->requests, &requests);
 }
 
 /* --- cells that wait --- */
@@ -78,7 +65,7 @@ static void close_fds(struct fork_request *r, size_t stays)
 	}
 }
 
-static void forget(struct fork_request *r)
+static void request_free(struct fork_request *r)
 {
 	close_fds(r, 0);
 	free(r);
@@ -95,7 +82,7 @@ static void unwatch_request(struct fork_server *s, size_t i)
 }
 
 /* The supervisor registers the cells that wait with the successor. */
-static void retire(struct fork_server *s)
+static void retire_server(struct fork_server *s)
 {
 	s->is_last = true;
 	while (s->n) {
@@ -103,7 +90,7 @@ static void retire(struct fork_server *s)
 
 		send_answer(r, FORK_RETIRES, 0, NULL);
 		unwatch_request(s, 0);
-		forget(r);
+		request_free(r);
 	}
 }
 
@@ -115,14 +102,14 @@ static bool are_ids(const struct fork_params *o)
 
 static bool is_sound(const struct fork_request *r)
 {
-	const struct fork_params *o = &r->order;
+	const struct fork_params *o = &r->params;
 
 	return are_ids(o) && o->joins <= CG_TREES_MAX && o->clones_into <= 1 && o->ahead <= 1 && o->has_code <= 1 &&
 	       r->n == FORK_GROUPS + o->joins + o->clones_into;
 }
 
-/* The wait ends when the order can be read, or when the answer socket hangs up because the cell is gone. */
-static int runner_request(struct fork_server *s, struct fork_request *r)
+/* The wait ends when the spec can be read, or when the answer socket hangs up because the cell is gone. */
+static int watch_request(struct fork_server *s, struct fork_request *r)
 {
 	struct epoll_event order = { .events = EPOLLIN, .data.ptr = r }, end = { .events = 0, .data.ptr = r };
 	int                errnum;
@@ -132,20 +119,21 @@ static int runner_request(struct fork_server *s, struct fork_request *r)
 	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, r->fds[FORK_ANSWER], &end) == 0)
 		return 0;
 	errnum = errno;
-	(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, r->fds[FORK_HANDED + HANDED_ORDERS], NULL); /* the supervisor has it open, too: a close would not end it */
+	/* The supervisor has it open, too: a close would not remove it. */
+	(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, r->fds[FORK_HANDED + HANDED_ORDERS], NULL);
 	errno = errnum;
 	return -1;
 }
 
 /* Takes the request over, unless its fork is to be made now: returns it then, else NULL. */
-static struct fork_request *keep(struct fork_server *s, struct fork_request *r)
+static struct fork_request *accept_request(struct fork_server *s, struct fork_request *r)
 {
-	if (r->order.ahead)
+	if (r->params.ahead)
 		return r;
 	errno = EAGAIN;
-	if (s->n == FORK_SERVER_CELLS_MAX || runner_request(s, r) < 0) {
+	if (s->n == FORK_SERVER_CELLS_MAX || watch_request(s, r) < 0) {
 		send_answer(r, FORK_FAILED, errno, NULL);
-		forget(r);
+		request_free(r);
 		return NULL;
 	}
 	s->waiting[s->n++] = r;
@@ -153,21 +141,21 @@ static struct fork_request *keep(struct fork_server *s, struct fork_request *r)
 	return NULL;
 }
 
-static struct fork_request *take_request(struct fork_server *s)
+static struct fork_request *receive_request(struct fork_server *s)
 {
 	struct fork_request *r = calloc(1, sizeof *r);
 	ssize_t              got;
 
 	if (!r)
 		return NULL;
-	got = packet_receive(s->requests, &r->order, sizeof r->order, r->fds, FORK_REQUEST_FDS_MAX, &r->n);
-	if (got == sizeof r->order && is_sound(r))
-		return keep(s, r);
+	got = packet_receive(s->requests, &r->params, sizeof r->params, r->fds, FORK_REQUEST_FDS_MAX, &r->n);
+	if (got == sizeof r->params && is_sound(r))
+		return accept_request(s, r);
 	if (got < 0)
 		r->n = 0;
-	forget(r);
+	request_free(r);
 	if (got == 0)
-		retire(s);
+		retire_server(s);
 	return NULL;
 }
 
@@ -183,7 +171,7 @@ static struct fork_request *handle_cell_event(struct fork_server *s, struct fork
 	unwatch_request(s, i);
 	if (!(events & (EPOLLHUP | EPOLLERR)))
 		return r;
-	forget(r);
+	request_free(r);
 	return NULL;
 }
 
@@ -197,9 +185,9 @@ bool fork_server_await(struct fork_server *s, struct fork_request **ret)
 		if (epoll_wait(s->epoll, &e, 1, -1) < 1)
 			continue;
 		if (e.data.ptr == &s->signals)
-			retire(s);
+			retire_server(s);
 		else if (e.data.ptr == &s->epoll)
-			*ret = take_request(s);
+			*ret = receive_request(s);
 		else
 			*ret = handle_cell_event(s, e.data.ptr, e.events);
 	}
@@ -232,55 +220,45 @@ static pid_t fork_beside(int group, int *pidfd)
 	return pid;
 }
 
-static pid_t fork_into_cell(const struct fork_request *r, int *pidfd)
+pid_t fork_server_fork(struct fork_request *r)
 {
-	if (setns(r->fds[FORK_CELL], CLONE_NEWPID) < 0)
-		return -1;
-	return fork_beside(r->order.clones_into ? r->fds[FORK_GROUPS + r->order.joins] : -1, pidfd);
-}
+	int   pidfd = -1, group = r->params.clones_into ? r->fds[FORK_GROUPS + r->params.joins] : -1;
+	pid_t pid = -1;
 
-static pid_t fork_for(struct fork_request *r)
-{
-	int   pidfd = -1;
-	pid_t pid   = send_answer(r, FORK_FORKS, 0, NULL) ? fork_into_cell(r, &pidfd) : -1;
-
-	if (pid < 0)
+	if (send_answer(r, FORK_FORKS, 0, NULL) && setns(r->fds[FORK_CELL], CLONE_NEWPID) == 0)
+		pid = fork_beside(group, &pidfd);
+	if (pid == 0)
+		return 0;
+	if (pid < 0) {
 		send_answer(r, FORK_FAILED, errno, NULL);
-	if (pid > 0) {
+	} else {
 		close_fds(r, FORK_ANSWER + 1); /* before FORKED: copies here must not delay the end of file of its report */
 		send_answer(r, FORK_FORKED, pid, &pidfd);
 		close(pidfd);
 	}
-	return pid;
-}
-
-pid_t fork_server_fork(struct fork_request *r)
-{
-	pid_t pid = fork_for(r);
-
-	if (pid != 0)
-		forget(r);
+	request_free(r);
 	return pid;
 }
 
 void fork_server_fill(struct child_ctx *c, struct exec_lists *lists, const struct fork_server *s, const struct fork_request *r)
 {
 	memset(c, 0, sizeof *c);
-	c->lists          = lists;
-	c->rlimits        = r->order.rlimits;
-	c->init_id        = r->order.init_id;
-	c->program_uid    = r->order.program_id;
-	c->program_gid    = r->order.program_id;
-	c->landlock_abi   = r->order.landlock_abi;
-	c->workspace_exec = r->order.workspace_exec;
-	c->cpu_before_ns  = r->order.cpu_before_ns;
-	c->join_len       = (int)r->order.joins;
-	c->report_fd      = r->fds[FORK_REPORT];
-	c->cell_pidfd     = r->fds[FORK_CELL];
-	c->filter         = &s->filter;
-	c->notifying      = &s->notifying;
-	c->is_ahead       = r->order.ahead;
-	c->has_code       = r->order.has_code;
-	memcpy(c->handed_fd, r->fds + FORK_HANDED, HANDED_NULL * sizeof *r->fds);
-	memcpy(c->join_fd, r->fds + FORK_GROUPS, r->order.joins * sizeof *r->fds);
+	c->init_id       = r->params.init_id;
+	c->cpu_before_ns = r->params.cpu_before_ns;
+	c->join_len      = (int)r->params.joins;
+	c->report_fd     = r->fds[FORK_REPORT];
+	c->fork          = (struct child_fork){
+		.program_id     = r->params.program_id,
+		.landlock_abi   = r->params.landlock_abi,
+		.workspace_exec = r->params.workspace_exec,
+		.filter         = &s->filter,
+		.notifying      = &s->notifying,
+		.rlimits        = r->params.rlimits,
+		.cell_pidfd     = r->fds[FORK_CELL],
+		.is_ahead       = r->params.ahead,
+		.has_code       = r->params.has_code,
+		.lists          = lists,
+	};
+	memcpy(c->fork.handed_fd, r->fds + FORK_HANDED, HANDED_NULL * sizeof *r->fds);
+	memcpy(c->join_fd, r->fds + FORK_GROUPS, r->params.joins * sizeof *r->fds);
 }

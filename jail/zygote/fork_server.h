@@ -12,9 +12,9 @@ enum { FORK_SERVER_CELLS_MAX = 1024 };
 
 /* A cell as it was registered. */
 struct fork_request {
-	struct fork_params order;
-	int               fds[FORK_REQUEST_FDS_MAX];
-	size_t            n;
+	struct fork_params params;
+	int                fds[FORK_REQUEST_FDS_MAX];
+	size_t             n;
 };
 
 struct fork_server {
@@ -24,7 +24,7 @@ struct fork_server {
 	struct sock_fprog     filter, notifying; /* as in cell_spec */
 	bool              is_last; /* no request can come any more, or a successor takes them */
 	size_t            n;
-	struct fork_request **waiting; /* cells without an order yet: n of FORK_SERVER_CELLS_MAX; zeros in a fork */
+	struct fork_request **waiting; /* cells without a spec yet: n of FORK_SERVER_CELLS_MAX; zeros in a fork */
 };
 
 /* The caller has set orders and the filters. 0 or -1 with errno. */

@@ -19,7 +19,7 @@ static pid_t fork_as_owner(struct fork_request *r)
 	struct err e;
 	pid_t      pid;
 
-	if (privilege_become_owner(r->order.owner_id, &e) < 0)
+	if (privilege_become_owner(r->params.owner_id, &e) < 0)
 		_exit(EXIT_FAILURE);
 	pid = fork_server_fork(r);
 	if (pid != 0 && privilege_become_root(&e) < 0)
@@ -27,12 +27,13 @@ static pid_t fork_as_owner(struct fork_request *r)
 	return pid;
 }
 
-static _Noreturn void serve(struct fork_server *s, const struct forker *f)
+static _Noreturn void forker_main(struct fork_server *s, const struct forker *f)
 {
 	struct fork_request *r;
 	struct child_ctx     none = { .detail = -1 };
 
-	if (fd_keep_only(&s->requests, 1) < 0) /* first: with copies of a launcher's sockets here, its cell and its server would not notice its end */
+	/* First: with copies of a launcher's sockets here, its cell and its server would not notice its end. */
+	if (fd_keep_only(&s->requests, 1) < 0)
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, "brig-forker");
 	if (f->is_oom_target)
@@ -82,7 +83,7 @@ int forker_start(struct forker *f, struct err *e)
 		return err_sys(e, "set-up step fork-server");
 	pid = clone3(&args, sizeof args);
 	if (pid == 0)
-		serve(&(struct fork_server){ .requests = pair[1], .filter = *f->filter, .notifying = *f->notifying }, f);
+		forker_main(&(struct fork_server){ .requests = pair[1], .filter = *f->filter, .notifying = *f->notifying }, f);
 	close(pair[1]);
 	f->requests = pair[0];
 	f->generation++;

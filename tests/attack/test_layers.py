@@ -23,7 +23,7 @@ TREE = host.build_dir() / "layers"
 PAGE = host.REPO / "docs" / "security-model.md"
 BINARIES = ("bin/brig", "bin/brigd", "bin/brig-init")
 
-ENTER = "jail/child/child_enter.c", "	return child_sys(setns(c->cell_pidfd, CLONE_NEWUSER | ", "	return child_sys(setns(c->cell_pidfd, "
+ENTER = "jail/child/child_enter.c", "	return child_sys(setns(c->fork.cell_pidfd, CLONE_NEWUSER | ", "	return child_sys(setns(c->fork.cell_pidfd, "
 CELL = "jail/cell/cell.c"
 pytestmark = [pytest.mark.nightly, pytest.mark.private("the builds have no service"),
               pytest.mark.skipif(host.landlock_abi() < 6, reason="missing kernel feature: Landlock with scopes, Linux 6.12"),

@@ -36,19 +36,14 @@ static int map_filters(struct fork_server *s)
 	return both == MAP_FAILED ? -1 : close(ZYGOTE_FD_FILTER);
 }
 
-/*
- * A thread that an import has left would be missing in each fork, and its locks would stay locked. The kernel refuses this call in
- * a process with several threads, and otherwise does nothing.
- */
-static int check_threads(void)
-{
-	return unshare(CLONE_THREAD);
-}
-
 int zygote_open(struct zygote *z)
 {
 	z->server.requests = ZYGOTE_FD_REQUESTS;
-	if (check_threads() < 0 || chdir("/") < 0 || map_filters(&z->server) < 0 || fork_server_open(&z->server) < 0)
+	/*
+	 * A thread that an import has left would be missing in each fork, and its locks would stay locked. The kernel refuses this call in
+	 * a process with several threads, and otherwise does nothing.
+	 */
+	if (unshare(CLONE_THREAD) < 0 || chdir("/") < 0 || map_filters(&z->server) < 0 || fork_server_open(&z->server) < 0)
 		return -1;
 	if (prctl(PR_GET_NAME, z->name) < 0 || prctl(PR_SET_NAME, "brig-zygote") < 0)
 		return -1;
@@ -63,7 +58,7 @@ bool zygote_fork(const struct zygote *z, struct fork_request *request, struct zy
 		return false;
 	prctl(PR_SET_NAME, z->name);
 	fork_server_fill(&ret->child, &ret->lists, &z->server, request);
-	ret->child.stays = true;
+	ret->child.fork.stays = true;
 	child_become_program(&ret->child);
 	return true;
 }
@@ -78,29 +73,29 @@ bool zygote_report_confined(const struct zygote_run *run)
 
 bool zygote_is_idle(const struct zygote_run *run)
 {
-	return run->child.is_ahead && !child_has_spec(&run->child, IDLE_MS);
+	return run->child.fork.is_ahead && !child_has_spec(&run->child, IDLE_MS);
 }
 
 int zygote_take_spec(struct zygote_run *run)
 {
 	struct child_ctx *c = &run->child;
-	int               r = c->is_ahead ? child_take_order_file(c) : 0;
+	int               r = c->fork.is_ahead ? child_take_order_file(c) : 0;
 
-	if (r == 0 && c->is_ahead)
+	if (r == 0 && c->fork.is_ahead)
 		child_enter_workdir(c);
-	if (r == 0 && c->run_spec_file.executes)
+	if (r == 0 && c->fork.spec.executes)
 		child_execute(c);
 	if (r == 0)
 		r = child_take_streams(c);
 	errno         = -r;
-	environ       = c->lists->envp;
-	run->argv     = c->lists->argv;
-	run->envp     = c->lists->envp;
-	run->env_len    = r < 0 || !c->run_spec_file.exec_args.envc
+	environ       = c->fork.lists->envp;
+	run->argv     = c->fork.lists->argv;
+	run->envp     = c->fork.lists->envp;
+	run->env_len    = r < 0 || !c->fork.spec.exec_args.envc
 				  ? 0
-				  : (size_t)(c->lists->path[0] + c->run_spec_file.exec_args.len - c->lists->envp[0]);
-	run->code     = c->code;
-	run->code_len   = c->run_spec_file.code_len;
-	run->stdin_pipe = c->run_spec_file.stdin_pipe;
+				  : (size_t)(c->fork.lists->path[0] + c->fork.spec.exec_args.len - c->fork.lists->envp[0]);
+	run->code     = c->fork.code;
+	run->code_len   = c->fork.spec.code_len;
+	run->stdin_pipe = c->fork.spec.stdin_pipe;
 	return r < 0 ? -1 : 0;
 }
