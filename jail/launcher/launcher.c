@@ -34,8 +34,8 @@ struct own_filter {
 };
 
 struct private_run {
-	const struct launch_args *order;
-	const struct brig_paths  *places;
+	const struct launch_args *args;
+	const struct brig_paths  *paths;
 	int                       client, signals;
 	struct rootless           rootless;
 	struct own_filter         filter;
@@ -44,13 +44,16 @@ struct private_run {
 	struct served_cell       *cell;
 };
 
-/* Keys of a terminal signal the client only. A signal that would end this process ends the run instead. The caller's signal settings are replaced. */
-static int take_signals(void)
+/*
+ * Keys of a terminal signal the client only. A signal that would end this process ends the run instead. The caller's signal settings
+ * are replaced.
+ */
+static int watch_signals(void)
 {
 	sigset_t set;
 
 	setsid();
-	umask(022); /* the cell inherits it: under 077 the program could not read main.py, under 0777 we could not remove what we made */
+	umask(022); /* the cell inherits it: under 077 the program could not read main.py, under 0777 nothing could be removed */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a caller's file size limit is an error to report, not a death */
 	signal(SIGCHLD, SIG_DFL);
@@ -64,43 +67,30 @@ static int take_signals(void)
 
 /* --- as a monitor --- */
 
-/* With the number, the client can clean up if the launcher is killed. */
-static int tell_slot(int client, uint32_t number, struct err *e)
+/* With the slot's number, the client can clean up if the launcher is killed. */
+static int take_slot_and_groups(struct private_run *l, struct cell_resources *p, struct err *e)
 {
-	struct launch_message message = { .kind = LAUNCH_SLOT, .number = number };
-
-	return runner_send(client, &message, NULL, 0, e) < 0 ? err_wrap(e, "set-up step take-slot") : 0;
-}
-
-static int take_groups(struct private_run *l, struct cell_resources *p, struct err *e)
-{
-	const char *runtime = l->places->runtime;
+	const char *runtime = l->paths->runtime;
 
 	for (uint32_t first = 0;; first = p->slot.number + 1) {
+		struct launch_message message = { .kind = LAUNCH_SLOT };
+
 		slot_done(&p->slot);
-		if (slot_take(runtime, &l->rootless.ids, first, &p->slot, e) < 0 || tell_slot(l->client, p->slot.number, e) < 0)
+		if (slot_take(runtime, &l->rootless.ids, first, &p->slot, e) < 0)
 			return -1;
+		message.number = p->slot.number;
+		if (runner_send(l->client, &message, NULL, 0, e) < 0)
+			return err_wrap(e, "set-up step take-slot");
 		switch (cg_open(&p->group, runtime, p->slot.number, e)) {
 		case CG_MADE:
 			cg_sweep(&p->group, &p->slot, runtime);
-			return cg_limit(&p->group, l->order->limits, e) < 0 ? -1 : cg_holds(&p->group, l->order->limits, e);
+			return cg_limit(&p->group, l->args->limits, e) < 0 ? -1 : cg_holds(&p->group, l->args->limits, e);
 		case CG_TAKEN:
 			continue;
 		case CG_FAILED:
 			return -1;
 		}
 	}
-}
-
-/* The rootfs is opened on the host; then a plain user's launcher enters a user namespace of its own. */
-static int take_place(struct private_run *l, struct cell_resources *p, struct err *e)
-{
-	const char *const store[] = { l->places->store[0], l->places->store[1] };
-
-	p->limits = *l->order->limits;
-	if (store_open_first(store, l->order->profile->rootfs, &p->rootfs, e) < 0 || rootless_enter(&l->rootless, e) < 0)
-		return -1;
-	return take_groups(l, p, e);
 }
 
 /* --- as a supervisor --- */
@@ -110,7 +100,7 @@ static int open_filter(struct private_run *l, struct err *e)
 {
 	struct own_filter *f = &l->filter;
 
-	if (filter_open(l->order->policy, l->places->runtime, &f->filter, e) < 0 || filter_copy(&f->copy, &f->filter, e) < 0)
+	if (filter_open(l->args->policy, l->paths->runtime, &f->filter, e) < 0 || filter_copy(&f->copy, &f->filter, e) < 0)
 		return -1;
 	(void)!refusal_notice_add(f->copy.insn, f->copy.len);
 	f->program   = (struct sock_fprog){ .len = f->filter.len, .filter = f->filter.insn };
@@ -120,7 +110,7 @@ static int open_filter(struct private_run *l, struct err *e)
 
 static void fill_setup(struct private_run *l)
 {
-	const struct launch_args *o = l->order;
+	const struct launch_args *o = l->args;
 
 	l->setup = (struct supervisor_setup){
 		.workspace_exec   = o->profile->workspace_exec,
@@ -153,56 +143,62 @@ static void fill_kind(struct private_run *l, const struct cell_resources *p)
 					      .notifying     = &l->filter.notifying };
 }
 
-/* A failure here becomes kind.unfit: the cell is not built, and tells the client why. */
-static int prepare(struct private_run *l, struct cell_resources *p, struct err *e)
+/*
+ * The rootfs is opened on the host; then a plain user's launcher enters a user namespace of its own. A failure here becomes kind.unfit:
+ * the cell is not built, and sends the client the reason.
+ */
+static int take_resources(struct private_run *l, struct cell_resources *p, struct err *e)
 {
-	if ((l->signals < 0 && err_sys(e, "set-up step watch-signals") < 0) || take_place(l, p, e) < 0 || open_filter(l, e) < 0 ||
-	    cell_begin(&l->kind.base, l->rootless.kind, e) < 0)
-		return -1;
-	l->kind.base.mounts.trust_fd = l->order->trust_fd;
-	return 0;
-}
+	const char *const store[] = { l->paths->store[0], l->paths->store[1] };
 
-static void fill_shown(struct supervisor_cell *message, const struct launch_args *o, int fds[MOUNT_SHOWN_MAX + 1])
-{
-	message->shown_len = (uint32_t)o->shown_len;
-	for (size_t i = 0; i < o->shown_len; i++) {
-		snprintf(message->shown[i], sizeof message->shown[i], "%s", strrchr(o->shown[i], '/') + 1); /* behind "workspace/" */
-		fds[i] = o->shown_fd[i];
-	}
-	message->files        = o->files_fd >= 0;
-	fds[o->shown_len]     = o->files_fd;
+	p->limits = *l->args->limits;
+	if (l->signals < 0)
+		return err_sys(e, "set-up step watch-signals");
+	if (store_open_first(store, l->args->profile->rootfs, &p->rootfs, e) < 0 || rootless_enter(&l->rootless, e) < 0 ||
+	    take_slot_and_groups(l, p, e) < 0 || open_filter(l, e) < 0 || cell_begin(&l->kind.base, l->rootless.kind, e) < 0)
+		return -1;
+	l->kind.base.mounts.trust_fd = l->args->trust_fd;
+	return 0;
 }
 
 static int open_cell(struct private_run *l, int control)
 {
-	struct supervisor_cell message = { .for_one_run = true, .terminals = l->order->terminals, .has_code = l->order->code_len > 0 };
-	struct cell_resources  resources = CELL_RESOURCES_NONE;
-	int                    fds[MOUNT_SHOWN_MAX + 1];
+	const struct launch_args *o         = l->args;
+	struct cell_resources     resources = CELL_RESOURCES_NONE;
+	struct supervisor_cell    message   = { .for_one_run = true,
+						.terminals   = o->terminals,
+						.has_code    = o->code_len > 0,
+						.shown_len   = (uint32_t)o->shown_len,
+						.files       = o->files_fd >= 0 };
+	int                       fds[MOUNT_SHOWN_MAX + 1];
 
 	l->kind.base = (struct cell_base){ .init_fd = -1, .mounts = BASE_MOUNTS_NONE };
-	if (prepare(l, &resources, &l->kind.unfit) == 0)
+	if (take_resources(l, &resources, &l->kind.unfit) == 0)
 		l->kind.unfit.kind = ERR_NONE;
 	resources.control = control;
 	fill_setup(l);
 	fill_kind(l, &resources);
-	fill_shown(&message, l->order, fds);
+	for (size_t i = 0; i < o->shown_len; i++) {
+		snprintf(message.shown[i], sizeof message.shown[i], "%s", strrchr(o->shown[i], '/') + 1); /* behind "workspace/" */
+		fds[i] = o->shown_fd[i];
+	}
+	fds[o->shown_len] = o->files_fd;
 	l->cell = served_cell_open(&l->kind, &resources, &message, fds, &ZYGOTE_STATUS_NONE);
 	return l->cell ? 0 : -1;
 }
 
-/* Sends the order as a monitor does, with the client's socket. If that fails, the cell is given the socket here, to report the failure. */
-static void give_spec(struct private_run *l, int control, const struct timespec *asked)
+/* Sends the spec as a monitor does, with the client's socket. If that fails, the cell gets the socket here, to report the failure. */
+static void send_spec(struct private_run *l, int control, const struct timespec *asked)
 {
 	struct runner  *w = &l->cell->watch;
-	struct run_spec order;
+	struct run_spec spec;
 	struct err      e;
 	int             fds[RUN_ORDER_FDS], r;
-	size_t          n = launch_args_fds(fds, l->order, l->client);
+	size_t          n = launch_args_fds(fds, l->args, l->client);
 
-	launch_args_fill(&order, l->order, (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6);
-	order.head.executes = true; /* there is no zygote */
-	r = packet_send(control, &order, sizeof order, fds, n);
+	launch_args_fill(&spec, l->args, (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6);
+	spec.head.executes = true; /* there is no zygote */
+	r = packet_send(control, &spec, sizeof spec, fds, n);
 	if (r < 0) {
 		errno      = -r;
 		w->spec_from = SPEC_FROM_MONITOR; /* it will not come any more */
@@ -214,7 +210,7 @@ static void give_spec(struct private_run *l, int control, const struct timespec 
 }
 
 /* The launcher itself reports the failure, because there is no cell to do it. */
-static _Noreturn void refuse(const struct private_run *l)
+static _Noreturn void report_and_exit(const struct private_run *l)
 {
 	struct launch_message message = { .kind = LAUNCH_ENDED, .end = RUN_RESULT_NONE };
 	struct err            ignored;
@@ -225,7 +221,7 @@ static _Noreturn void refuse(const struct private_run *l)
 	_exit(EXIT_FAILURE);
 }
 
-/* --- its turns --- */
+/* --- the loop --- */
 
 static bool is_of_cell(const void *arg, pid_t pid)
 {
@@ -234,7 +230,7 @@ static bool is_of_cell(const void *arg, pid_t pid)
 	return cell_has_child(&c->watch.cell, pid) || c->helper == pid;
 }
 
-/* What fails before the order was read is a failed set-up; later a program may have run. */
+/* What fails before the spec was read is a failed set-up; later a program may have run. */
 static void fail_to_wait(struct runner *w)
 {
 	struct err e;
@@ -244,8 +240,8 @@ static void fail_to_wait(struct runner *w)
 	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* it may fail again at once */
 }
 
-/* False when the cell is gone, and its end was told. */
-static bool turn(struct private_run *l)
+/* False when the cell is gone, and its end was reported. */
+static bool poll_once(struct private_run *l)
 {
 	struct pollfd           fds[RUNNER_FDS + 1];
 	struct signalfd_siginfo info;
@@ -255,7 +251,8 @@ static bool turn(struct private_run *l)
 	if (l->cell->watch.decided || l->cell->watch.program_state != PROGRAM_NOT_ENDED || l->cell->state == CELL_DIES)
 		reap_unknown(is_of_cell, l->cell);
 	served_cell_fds(l->cell, fds);
-	fds[RUNNER_FDS] = (struct pollfd){ .fd = l->cell->state == CELL_LIVES ? l->signals : -1, .events = POLLIN }; /* otherwise there is no run to end */
+	/* In other states there is no run for a signal to end. */
+	fds[RUNNER_FDS] = (struct pollfd){ .fd = l->cell->state == CELL_LIVES ? l->signals : -1, .events = POLLIN };
 	left            = l->cell->wake - clock_ms(CLOCK_MONOTONIC);
 	if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > TURN_MS_MAX ? TURN_MS_MAX : (int)left + 1) < 0 && errno != EINTR)
 		fail_to_wait(&l->cell->watch);
@@ -274,22 +271,22 @@ static void give_up_rights(struct private_run *l)
 		runner_fail(w, EXIT_setup_failed, &e);
 }
 
-_Noreturn void launcher_main(const struct launch_args *order, const struct brig_paths *places, int sock, const struct timespec *asked)
+_Noreturn void launcher_main(const struct launch_args *args, const struct brig_paths *paths, int sock, const struct timespec *asked)
 {
-	struct private_run l = { .order = order, .places = places, .client = sock };
+	struct private_run l = { .args = args, .paths = paths, .client = sock };
 	bool            is_there = true;
 	int             pair[2];
 
 	prctl(PR_SET_NAME, "brig-launcher");
-	l.signals = take_signals();
+	l.signals = watch_signals();
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || open_cell(&l, pair[1]) < 0)
-		refuse(&l);
+		report_and_exit(&l);
 	while (is_there && l.cell->state == CELL_OPENS)
-		is_there = turn(&l);
+		is_there = poll_once(&l);
 	give_up_rights(&l);
-	give_spec(&l, pair[0], asked);
+	send_spec(&l, pair[0], asked);
 	while (is_there)
-		is_there = turn(&l);
+		is_there = poll_once(&l);
 	forker_kill(&l.kind.forker);
 	reap_all();
 	_exit(EXIT_SUCCESS);

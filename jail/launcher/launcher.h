@@ -10,4 +10,4 @@
 
 #include <time.h>
 
-_Noreturn void launcher_main(const struct launch_args *order, const struct brig_paths *places, int sock, const struct timespec *asked);
+_Noreturn void launcher_main(const struct launch_args *args, const struct brig_paths *paths, int sock, const struct timespec *asked);

@@ -24,17 +24,18 @@
  * Closes everything else that the caller has open: copies here would keep other
  * clients' connections alive, and other launchers would not see the caller's end.
  */
-static void keep_only(const struct launch_args *order, int sock)
+static void keep_only(const struct launch_args *args, int sock)
 {
-	int    keep[6 + MOUNT_SHOWN_MAX] = { sock, order->exec_args->fd, order->code_fd, order->files_fd, order->tools_fd, order->trust_fd };
+	int    keep[6 + MOUNT_SHOWN_MAX] = { sock,           args->exec_args->fd, args->code_fd,
+					     args->files_fd, args->tools_fd,      args->trust_fd };
 	size_t n                         = 6;
 
-	for (size_t i = 0; i < order->shown_len && n < ARRAY_LEN(keep); i++)
-		keep[n++] = order->shown_fd[i];
+	for (size_t i = 0; i < args->shown_len && n < ARRAY_LEN(keep); i++)
+		keep[n++] = args->shown_fd[i];
 	(void)!fd_keep_only(keep, n); /* the cell does it again, and fails if it cannot */
 }
 
-int run_start(struct run *ret, const struct launch_args *order, const struct brig_paths *places, struct err *e)
+int run_start(struct run *ret, const struct launch_args *args, const struct brig_paths *paths, struct err *e)
 {
 	struct timespec asked;
 	int             pair[2];
@@ -47,16 +48,16 @@ int run_start(struct run *ret, const struct launch_args *order, const struct bri
 		return err_sys(e, "set-up step start-launcher: socketpair");
 	pid = fork();
 	if (pid == 0) {
-		keep_only(order, pair[1]);
-		launcher_main(order, places, pair[1], &asked);
+		keep_only(args, pair[1]);
+		launcher_main(args, paths, pair[1], &asked);
 	}
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
 		return err_sys(e, "set-up step start-launcher: fork");
 	}
-	*ret = (struct run){ .sock = pair[0], .launcher = pid, .runtime_dir = places->runtime,
-			     .pipes = pipes_count(order->stdin_pipe, order->result_pipe) };
+	*ret = (struct run){ .sock = pair[0], .launcher = pid, .runtime_dir = paths->runtime,
+			     .pipes = pipes_count(args->stdin_pipe, args->result_pipe) };
 	return 0;
 }
 
@@ -123,17 +124,6 @@ static bool is_in_order(const struct run *run, const struct launch_message *mess
 	return fds == 0 && ((message->kind != LAUNCH_ENDED && message->kind != LAUNCH_SESSION) || is_sound(&message->end));
 }
 
-/* Not setup_failed: whether the program had started is not known. */
-static void judge_silence(bool cut_off, struct run_result *end)
-{
-	*end        = RUN_RESULT_NONE;
-	end->reason = EXIT_cancelled;
-	if (cut_off)
-		err_sys(&end->why, "the launcher cannot be heard");
-	else
-		err_set(&end->why, ERR_SETUP, "the launcher was killed, or could not tell how the run ended");
-}
-
 /*
  * If the launcher was killed, PID 1 of its cell dies with it. If it lives and its messages cannot be received, it ends its cell
  * because the socket is shut down. The control groups are left to this process.
@@ -164,7 +154,12 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_resu
 	got = packet_receive(run->sock, &message, sizeof message, streams, PIPES_MAX, &n);
 	if (got != sizeof message || !is_in_order(run, &message, n)) {
 		packet_drop(streams, n);
-		judge_silence(got < 0, end);
+		*end        = RUN_RESULT_NONE;
+		end->reason = EXIT_cancelled; /* not setup_failed: whether the program had started is not known */
+		if (got < 0)
+			err_sys(&end->why, "no message of the launcher can be received");
+		else
+			err_set(&end->why, ERR_SETUP, "the launcher was killed, or could not report how the run ended");
 		clean_after_launcher(run);
 		return RUN_ENDED;
 	}
@@ -196,46 +191,41 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_resu
 	return RUN_GOES_ON;
 }
 
-/* Does not wait: when the socket is full, the request is dropped. */
-static void ask_with(const struct run *run, enum launch_request_kind kind, enum exit_reason reason, uint64_t ms, const int *fds, size_t n)
+/* Does not wait: when the socket is full, the request is dropped. reason and ms: of the kinds that have them. sock: sent with it, or -1. */
+static void run_request(const struct run *run, enum launch_request_kind kind, enum exit_reason reason, uint64_t ms, int sock)
 {
-	struct launch_request ask;
+	struct launch_request request;
 
-	memset(&ask, 0, sizeof ask); /* padding too */
-	ask.kind   = kind;
-	ask.reason = reason;
-	ask.ms     = ms;
-	(void)!packet_offer(run->sock, &ask, sizeof ask, fds, n);
-}
-
-static void ask(const struct run *run, enum launch_request_kind kind, enum exit_reason reason, uint64_t ms)
-{
-	ask_with(run, kind, reason, ms, NULL, 0);
+	memset(&request, 0, sizeof request); /* padding too */
+	request.kind   = kind;
+	request.reason = reason;
+	request.ms     = ms;
+	(void)!packet_offer(run->sock, &request, sizeof request, &sock, sock >= 0);
 }
 
 void run_cancel(const struct run *run, enum exit_reason reason)
 {
-	ask(run, LAUNCH_CANCEL, reason, 0);
+	run_request(run, LAUNCH_CANCEL, reason, 0, -1);
 }
 
 void run_pause_clock(const struct run *run, bool waits)
 {
-	ask(run, waits ? LAUNCH_PAUSE_CLOCK : LAUNCH_RESUME_CLOCK, EXIT_cancelled, 0);
+	run_request(run, waits ? LAUNCH_PAUSE_CLOCK : LAUNCH_RESUME_CLOCK, EXIT_cancelled, 0, -1);
 }
 
 void run_make_session(const struct run *run, uint64_t ms)
 {
-	ask(run, LAUNCH_MAKE_SESSION, EXIT_cancelled, ms);
+	run_request(run, LAUNCH_MAKE_SESSION, EXIT_cancelled, ms, -1);
 }
 
 void run_freeze(const struct run *run, bool is)
 {
-	ask(run, is ? LAUNCH_FREEZE : LAUNCH_THAW, EXIT_cancelled, 0);
+	run_request(run, is ? LAUNCH_FREEZE : LAUNCH_THAW, EXIT_cancelled, 0, -1);
 }
 
 void run_network(const struct run *run, int sock)
 {
-	ask_with(run, LAUNCH_NETWORK, EXIT_cancelled, 0, &sock, 1);
+	run_request(run, LAUNCH_NETWORK, EXIT_cancelled, 0, sock);
 }
 
 void run_done(struct run *run)

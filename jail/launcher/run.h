@@ -33,8 +33,8 @@ struct run {
 
 enum run_event { RUN_GOES_ON, RUN_STARTED, RUN_SESSION, RUN_LIMIT, RUN_ENDED };
 
-/* Starts a private run. order->exec_args is sealed. */
-must_use int run_start(struct run *ret, const struct launch_args *order, const struct brig_paths *places, struct err *e);
+/* Starts a private run. args->exec_args is sealed. */
+must_use int run_start(struct run *ret, const struct launch_args *args, const struct brig_paths *paths, struct err *e);
 
 /*
  * Waits for one message: poll run->sock to know when one is there. GOES_ON: nothing that the caller has to know. STARTED: streams has as

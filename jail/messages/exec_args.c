@@ -36,7 +36,7 @@ static uint32_t pack(struct packer *p, char *const *list)
 	return n;
 }
 
-static size_t count(char *const *list)
+static size_t count_bytes(char *const *list)
 {
 	size_t len = 0;
 
@@ -45,19 +45,13 @@ static size_t count(char *const *list)
 	return len;
 }
 
-/* At least one byte: malloc(0) may return NULL, which here means a failure. */
-static char *make_room(const char *const *paths, const char *const *cwds, char *const *argv, char *const *envp)
-{
-	size_t len = count((char *const *)paths) + count((char *const *)cwds) + count(argv) + count(envp);
-
-	return malloc(len == 0 ? 1 : len < EXEC_ARGS_BYTES_MAX ? len : EXEC_ARGS_BYTES_MAX);
-}
-
 int exec_args_pack(struct exec_args *ret, char **text, const char *const *paths, const char *cwd, char *const *argv,
 		   char *const *envp, struct err *e)
 {
 	const char *const         cwds[] = { cwd, NULL };
-	scoped(block_freep) char *block  = make_room(paths, cwds, argv, envp);
+	size_t                    len    = count_bytes((char *const *)paths) + count_bytes((char *const *)cwds) + count_bytes(argv) +
+					   count_bytes(envp) + 1; /* malloc(0) may return NULL, which here means a failure */
+	scoped(block_freep) char *block  = malloc(len < EXEC_ARGS_BYTES_MAX ? len : EXEC_ARGS_BYTES_MAX);
 	struct packer             p      = { .text = block };
 	struct exec_args          w      = EXEC_ARGS_NONE;
 
@@ -101,7 +95,7 @@ struct splitter {
 	char *at, *end;
 };
 
-static bool take(struct splitter *s, uint32_t n, char **list)
+static bool split_list(struct splitter *s, uint32_t n, char **list)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		list[i] = s->at;
@@ -119,6 +113,6 @@ bool exec_args_split(const struct exec_args *w, char *text, struct exec_lists *r
 {
 	struct splitter s = { text, text + w->len };
 
-	return exec_args_are_bounded(w) && take(&s, w->paths, (char **)ret->path) && take(&s, w->cwds, (char **)ret->cwd) &&
-	       take(&s, w->argc, ret->argv) && take(&s, w->envc, ret->envp) && s.at == s.end;
+	return exec_args_are_bounded(w) && split_list(&s, w->paths, (char **)ret->path) && split_list(&s, w->cwds, (char **)ret->cwd) &&
+	       split_list(&s, w->argc, ret->argv) && split_list(&s, w->envc, ret->envp) && s.at == s.end;
 }

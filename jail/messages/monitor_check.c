@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-static bool is_text(const char *text, size_t room)
+static bool is_text(const char *text, size_t size)
 {
-	return memchr(text, 0, room);
+	return memchr(text, 0, size);
 }
 
-static bool is_place(const char *path)
+static bool is_absolute(const char *path)
 {
 	return is_text(path, PATH_SIZE) && path[0] == '/';
 }
@@ -25,11 +25,12 @@ int monitor_check_setup(const struct monitor_setup *s, struct err *e)
 {
 	if (s->mode != MONITOR_SERVICE && s->mode != MONITOR_USER)
 		return err_set(e, ERR_PROTOCOL, "setup: mode %u", s->mode);
-	if (!is_place(s->store[0]) || !is_place(s->runtime) || !is_text(s->store[1], PATH_SIZE) || (s->store[1][0] && !is_place(s->store[1])))
-		return err_set(e, ERR_PROTOCOL, "setup: a place is no absolute path");
+	if (!is_absolute(s->store[0]) || !is_absolute(s->runtime) || !is_text(s->store[1], PATH_SIZE) ||
+	    (s->store[1][0] && !is_absolute(s->store[1])))
+		return err_set(e, ERR_PROTOCOL, "setup: a path is not absolute");
 	if (s->mode == MONITOR_SERVICE && !are_ids(s->id_base, s->id_count))
-		return err_set(e, ERR_PROTOCOL, "setup: ids from %u on, %u of them: at least %d are needed, from %d to %d", s->id_base, s->id_count,
-			       MONITOR_IDS_LEAST, MONITOR_ID_LEAST, INT32_MAX);
+		return err_set(e, ERR_PROTOCOL, "setup: ids from %u on, %u of them: at least %d are needed, from %d to %d", s->id_base,
+			       s->id_count, MONITOR_IDS_LEAST, MONITOR_ID_LEAST, INT32_MAX);
 	return 0;
 }
 
@@ -83,23 +84,19 @@ static bool is_component(const char *name)
 	       strcmp(name, "main.py") != 0;
 }
 
-static int check_shown(const struct monitor_run *r, struct err *e)
+int monitor_check_run(const struct monitor_run *r, const struct monitor_profile *profile, struct err *e)
 {
+	if (check_bounds(&r->order.limits, e) < 0 || check_below(&r->order.limits, &profile->ceilings, e) < 0)
+		return err_wrap(e, "run");
+	if (!run_spec_head_is_bounded(&r->order.head) || r->files > 1 || r->terminals > 1 || !limits_must_is_sane(&r->order.limits) ||
+	    !(r->order.asked >= 0) /* or NaN */)
+		return err_set(e, ERR_PROTOCOL, "run: a number is out of range");
 	if (r->shown_len > MOUNT_SHOWN_MAX)
 		return err_set(e, ERR_PROTOCOL, "run: more than %d directories to show", MOUNT_SHOWN_MAX);
 	for (uint32_t i = 0; i < r->shown_len; i++)
 		if (!is_component(r->shown[i]))
 			return err_set(e, ERR_PROTOCOL, "run: directory %u has no plain name", i);
 	return 0;
-}
-
-int monitor_check_run(const struct monitor_run *r, const struct monitor_profile *profile, struct err *e)
-{
-	if (check_bounds(&r->order.limits, e) < 0 || check_below(&r->order.limits, &profile->ceilings, e) < 0)
-		return err_wrap(e, "run");
-	if (!run_spec_head_is_bounded(&r->order.head) || r->files > 1 || r->terminals > 1 || !limits_must_is_sane(&r->order.limits) || !(r->order.asked >= 0) /* or NaN */)
-		return err_set(e, ERR_PROTOCOL, "run: a number is out of range");
-	return check_shown(r, e);
 }
 
 size_t monitor_order_fds(const struct monitor_run *r)

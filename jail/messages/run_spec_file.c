@@ -48,7 +48,7 @@ int run_spec_file_write(int run_spec_file, const struct run_spec_head *o, const 
 	return n == all ? 0 : err_sys(e, "set-up step order");
 }
 
-static int copy(int to, off_t at, int from, size_t len)
+static int copy_bytes(int to, off_t at, int from, size_t len)
 {
 	char   block[COPY_BYTES];
 	size_t done = 0;
@@ -69,8 +69,8 @@ static int copy(int to, off_t at, int from, size_t len)
 
 int run_spec_file_copy(int run_spec_file, const struct run_spec_head *o, const struct run_spec_fds *from, struct err *e)
 {
-	if (copy(run_spec_file, 0, from->exec_args, o->exec_args.len) < 0 ||
-	    (o->code_len && copy(run_spec_file, (off_t)code_at(o), from->code, o->code_len) < 0))
+	if (copy_bytes(run_spec_file, 0, from->exec_args, o->exec_args.len) < 0 ||
+	    (o->code_len && copy_bytes(run_spec_file, (off_t)code_at(o), from->code, o->code_len) < 0))
 		return err_sys(e, "set-up step order");
 	return 0;
 }

@@ -76,23 +76,17 @@ static bool measure(pid_t pid, uint64_t *shared, uint64_t *own)
 	return true;
 }
 
-static void measure_forks(struct zygote_report *report, const struct waiting_forks *waiting)
-{
-	struct pollfd gone = { .fd = waiting->pidfd, .events = POLLIN };
-
-	report->forks = waiting->n;
-	if (waiting->n == 0 || !measure(waiting->pid, &report->fork_shared_bytes, &report->fork_own_bytes) || poll(&gone, 1, 0) != 0)
-		report->fork_shared_bytes = report->fork_own_bytes = ZYGOTE_UNKNOWN;
-}
-
 void zygote_report_measure(struct zygote_report *report, pid_t pid, int pidfd, const struct waiting_forks *waiting)
 {
-	struct zygote_report r    = *report;
-	struct pollfd        gone = { .fd = pidfd, .events = POLLIN };
+	struct zygote_report r         = *report;
+	struct pollfd        gone      = { .fd = pidfd, .events = POLLIN };
+	struct pollfd        fork_gone = { .fd = waiting->pidfd, .events = POLLIN };
 
 	if (!measure(pid, &r.shared_bytes, &r.own_bytes))
 		r.shared_bytes = r.own_bytes = ZYGOTE_UNKNOWN;
-	measure_forks(&r, waiting);
+	r.forks = waiting->n;
+	if (waiting->n == 0 || !measure(waiting->pid, &r.fork_shared_bytes, &r.fork_own_bytes) || poll(&fork_gone, 1, 0) != 0)
+		r.fork_shared_bytes = r.fork_own_bytes = ZYGOTE_UNKNOWN;
 	if (poll(&gone, 1, 0) == 0)
 		*report = r;
 }

@@ -12,7 +12,7 @@ void id_pool_of_file(struct id_pool *ret, const struct id_range *range, const ch
 	*ret = (struct id_pool){ .range = *range, .runtime = runtime, .lock_fd = -1 };
 }
 
-static void turn(struct id_pool *p, uint32_t number)
+static void flip_used(struct id_pool *p, uint32_t number)
 {
 	p->used[number / 64] ^= 1ull << (number % 64);
 }
@@ -24,7 +24,7 @@ static int take_of_block(struct id_pool *p, struct slot *ret, struct err *e)
 
 		if (p->used[number / 64] >> (number % 64) & 1)
 			continue;
-		turn(p, number);
+		flip_used(p, number);
 		p->next = number + 1;
 		*ret    = (struct slot){ .fd = p->lock_fd, .number = p->first + number, .init_id = id, .program_id = id + 1 };
 		return 0;
@@ -33,17 +33,15 @@ static int take_of_block(struct id_pool *p, struct slot *ret, struct err *e)
 }
 
 /* Searches from p->next to the end of the range, then from its beginning. */
-static int take_of_file(struct id_pool *p, struct slot *ret, struct err *e)
+int id_pool_take(struct id_pool *p, struct slot *ret, struct err *e)
 {
-	if (slot_take(p->runtime, &p->range, p->next, ret, e) < 0 && (e->kind != ERR_LIMIT || slot_take(p->runtime, &p->range, 0, ret, e) < 0))
+	if (!p->runtime)
+		return take_of_block(p, ret, e);
+	if (slot_take(p->runtime, &p->range, p->next, ret, e) < 0 &&
+	    (e->kind != ERR_LIMIT || slot_take(p->runtime, &p->range, 0, ret, e) < 0))
 		return -1;
 	p->next = ret->number + 1;
 	return 0;
-}
-
-int id_pool_take(struct id_pool *p, struct slot *ret, struct err *e)
-{
-	return p->runtime ? take_of_file(p, ret, e) : take_of_block(p, ret, e);
 }
 
 void id_pool_give(struct id_pool *p, struct slot *s)
@@ -51,6 +49,6 @@ void id_pool_give(struct id_pool *p, struct slot *s)
 	if (p->runtime)
 		slot_done(s);
 	else if (s->fd >= 0)
-		turn(p, s->number - p->first);
+		flip_used(p, s->number - p->first);
 	s->fd = -1;
 }

@@ -45,7 +45,7 @@ static const struct {
 };
 /* clang-format on */
 
-static bool is_for_now(const struct monitor *k, enum sender sender, const struct monitor_message *m, size_t fds)
+static bool message_may_come(const struct monitor *k, enum sender sender, const struct monitor_message *m, size_t fds)
 {
 	int now = k->offer.is_sealed ? SEALED : 1 << k->state;
 
@@ -83,9 +83,9 @@ static bool receive_message(struct monitor *k, enum sender sender, int *status)
 		return sender == READER;
 	*status = EXIT_FAILURE;
 	if (got != sizeof message)
-		err_set(&e, ERR_PROTOCOL, "the %s's word has %zd bytes", names[sender], got);
-	else if (!is_for_now(k, sender, &message, n))
-		err_set(&e, ERR_PROTOCOL, "the %s's word of kind %u with %zu descriptors is not for now", names[sender],
+		err_set(&e, ERR_PROTOCOL, "a message of the %s has %zd bytes", names[sender], got);
+	else if (!message_may_come(k, sender, &message, n))
+		err_set(&e, ERR_PROTOCOL, "the %s may not send a message of kind %u with %zu descriptors now", names[sender],
 			message.kind, n);
 	else
 		r = messages[message.kind].take(k, &message, fds, &e);
@@ -129,6 +129,7 @@ static bool receive_in_order(struct monitor *k, bool server, bool reader, int *s
 	return !server || receive_message(k, SERVER, status);
 }
 
+/* systemd has changed the owner of the groups (cg_parent_watch()). */
 static void lend_again(struct monitor *k)
 {
 	char       events[4096];
@@ -182,7 +183,7 @@ static bool has_children(void)
 }
 
 /* Every cell dies when its control socket closes; then its groups can be removed. */
-static void end(struct monitor *k)
+static void end_cells(struct monitor *k)
 {
 	double     deadline = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
 	struct err ignored;
@@ -197,19 +198,8 @@ static void end(struct monitor *k)
 	}
 	while ((!monitor_clean(k) || has_children()) && clock_ms(CLOCK_MONOTONIC) < deadline)
 		poll(NULL, 0, CLEAN_MS);
-	(void)!cg_close(&k->place, &ignored);
+	(void)!cg_close(&k->proxies, &ignored);
 	cg_parent_remove(&k->parent);
-}
-
-static void init(struct monitor *k)
-{
-	*k = (struct monitor){
-		.server = MONITOR_FD, .reader = MONITOR_RULES_FD, .lock_fd = MONITOR_LOCK_FD, .own.fd = -1, .parent_watch = -1
-	};
-	for (size_t i = 0; i < MONITOR_CELLS_MAX; i++)
-		k->cell[i] = MONITORED_CELL_NONE;
-	for (size_t i = 0; i < MONITOR_ALL_PROFILES_MAX; i++)
-		k->kept[i] = MONITORED_PROFILE_NONE;
 }
 
 int monitor_main(void)
@@ -224,7 +214,13 @@ int monitor_main(void)
 		fprintf(stderr, "monitor: cannot begin: %m\n");
 		return EXIT_FAILURE;
 	}
-	init(k);
+	*k = (struct monitor){
+		.server = MONITOR_FD, .reader = MONITOR_RULES_FD, .lock_fd = MONITOR_LOCK_FD, .own.fd = -1, .parent_watch = -1
+	};
+	for (size_t i = 0; i < MONITOR_CELLS_MAX; i++)
+		k->cell[i] = MONITORED_CELL_NONE;
+	for (size_t i = 0; i < MONITOR_ALL_PROFILES_MAX; i++)
+		k->kept[i] = MONITORED_PROFILE_NONE;
 	for (bool goes_on = true; goes_on;) {
 		bool is_clean = monitor_clean(k);
 		double cells = monitor_refill(k), proxies = monitor_tend_proxies(k);
@@ -233,7 +229,7 @@ int monitor_main(void)
 		monitor_clear_retired(k);
 		goes_on = poll_once(k, is_clean ? wait : CLEAN_MS, &status);
 	}
-	end(k);
+	end_cells(k);
 	free(k);
 	return status;
 }

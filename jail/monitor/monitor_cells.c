@@ -39,19 +39,18 @@ static bool is_waiting(const struct monitored_cell *s)
 }
 
 /* The server may have used the lease a moment ago, and only the server knows: a cell whose lease is out ends when the lease is returned. */
-static void drop(struct monitor *k, struct monitored_cell *s)
-{
-	s->leaves_after_lease = true;
-	monitor_recall_lease(k, s);
-	if (!s->lease_is_out)
-		monitored_cell_leave(s);
-}
-
 void monitor_drop_waiting(struct monitor *k, uint32_t number)
 {
-	for (size_t i = 0; i < k->top; i++)
-		if (k->cell[i].profile == number && is_waiting(&k->cell[i]))
-			drop(k, &k->cell[i]);
+	for (size_t i = 0; i < k->top; i++) {
+		struct monitored_cell *s = &k->cell[i];
+
+		if (s->profile != number || !is_waiting(s))
+			continue;
+		s->leaves_after_lease = true;
+		monitor_recall_lease(k, s);
+		if (!s->lease_is_out)
+			monitored_cell_leave(s);
+	}
 }
 
 /* From another profile: its tree was opened before the monitor entered its user namespace, while the owners of files were still visible. */
@@ -95,16 +94,6 @@ int monitor_open_tree(struct monitor *k, uint32_t number, struct err *e)
 
 /* --- one cell --- */
 
-/* Waiting cells leave as many entries free as there may be runs. */
-static bool is_room_to_wait(const struct monitor *k)
-{
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < k->top; i++)
-		n += is_waiting(&k->cell[i]);
-	return n < MONITOR_CELLS_MAX - MONITOR_RUNS_MAX;
-}
-
 /* For how many cells so many descriptors are enough. */
 static size_t cells_within(rlim_t files, rlim_t beside, rlim_t each)
 {
@@ -113,25 +102,20 @@ static size_t cells_within(rlim_t files, rlim_t beside, rlim_t each)
 	return n < MONITOR_CELLS_MAX ? (size_t)n : MONITOR_CELLS_MAX;
 }
 
-/* Some descriptors stay free for those that the server sends: a message that arrived without its descriptors would end the monitor. */
-static size_t count_cells(const struct monitor *k)
+/*
+ * How many cells the monitor can hold, and how many one supervisor can watch, which has some fifty descriptors for each and raises its
+ * limit to the hard one. Some descriptors stay free for those that the server sends: a message that arrived without its descriptors
+ * would end the monitor.
+ */
+static void count_possible(const struct monitor *k, size_t *cells, size_t *watched)
 {
 	enum { OF_CELL = 2 + CG_TREES_MAX, OF_PROFILE = 10 /* with a network */, BESIDE = 10 + CG_TREES_MAX + PACKET_FDS_MAX };
-	struct rlimit files;
+	enum { OF_WATCHED = 56, BESIDE_WATCHED = 64 };
+	struct rlimit files = { 0 };
 
-	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0
-						    : cells_within(files.rlim_cur, BESIDE + k->monitored_top * OF_PROFILE, OF_CELL);
-}
-
-enum fitness { NO_USE, OF_ANOTHER, IS_FREE, OF_PROFILE };
-
-static enum fitness fitness_of(const struct monitored_cell *s, uint32_t number)
-{
-	if (s->state == MONITORED_CELL_FREE)
-		return IS_FREE;
-	if (s->state != MONITORED_CELL_RESTING)
-		return NO_USE;
-	return s->profile == number ? OF_PROFILE : OF_ANOTHER;
+	(void)!getrlimit(RLIMIT_NOFILE, &files);
+	*cells   = cells_within(files.rlim_cur, BESIDE + k->monitored_top * OF_PROFILE, OF_CELL);
+	*watched = cells_within(files.rlim_max, BESIDE_WATCHED, OF_WATCHED);
 }
 
 /*
@@ -140,13 +124,17 @@ static enum fitness fitness_of(const struct monitored_cell *s, uint32_t number)
  */
 static struct monitored_cell *find_best(struct monitor *k, uint32_t number, size_t cells)
 {
+	enum { NO_USE, OF_ANOTHER, IS_FREE, OF_PROFILE } fit, most = NO_USE;
 	struct monitored_cell *best = NULL;
-	enum fitness most      = NO_USE;
 
 	for (size_t i = 0; i < cells && i <= k->top; i++) {
-		struct monitored_cell *s   = &k->cell[i];
-		enum fitness fit = fitness_of(s, number);
+		struct monitored_cell *s = &k->cell[i];
 
+		fit = NO_USE;
+		if (s->state == MONITORED_CELL_FREE)
+			fit = IS_FREE;
+		else if (s->state == MONITORED_CELL_RESTING)
+			fit = s->profile == number ? OF_PROFILE : OF_ANOTHER;
 		if (fit > most || (fit == most && best && s->since < best->since)) {
 			best = s;
 			most = fit;
@@ -168,36 +156,15 @@ static struct monitored_cell *find_cell(struct monitor *k, uint32_t number, size
 	return s;
 }
 
-/* How many cells one supervisor can watch: it holds some fifty descriptors for each, and raises its limit to the hard one. */
-static size_t count_watched(void)
-{
-	enum { OF_CELL = 56, BESIDE = 64 };
-	struct rlimit files;
-
-	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 0 : cells_within(files.rlim_max, BESIDE, OF_CELL);
-}
-
-static size_t count_used(const struct monitor *k, uint32_t number)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < k->top; i++) {
-		enum monitored_cell_state state = k->cell[i].state;
-
-		n += k->cell[i].profile == number &&
-		     (state == MONITORED_CELL_BUILDING || state == MONITORED_CELL_READY || state == MONITORED_CELL_TAKEN);
-	}
-	return n;
-}
 
 struct monitored_cell *monitor_open_cell(struct monitor *k, uint32_t number, const struct monitor_run *run, const int *shown_fd,
 				   struct err *e)
 {
-	struct monitored_profile    *p     = &k->kept[number];
-	size_t                       cells = count_cells(k), watched = count_watched();
-	bool                         fits = watched >= cells || count_used(k, number) < watched;
-	struct monitored_cell       *cell = fits && (run || is_room_to_wait(k)) ? find_cell(k, number, cells) : NULL;
-	struct monitored_cell_options w   = {
+	struct monitored_profile     *p = &k->kept[number];
+	size_t                        cells, watched, used = 0, waiting = 0;
+	struct monitored_cell        *cell = NULL;
+	bool                          fits;
+	struct monitored_cell_options w = {
 		.tree     = &p->tree,
 		.userns   = &p->userns,
 		.parent   = &k->parent,
@@ -209,6 +176,17 @@ struct monitored_cell *monitor_open_cell(struct monitor *k, uint32_t number, con
 		.lends    = k->rootless.kind == ROOTLESS_KEPT,
 	};
 
+	count_possible(k, &cells, &watched);
+	for (size_t i = 0; i < k->top; i++) {
+		enum monitored_cell_state state = k->cell[i].state;
+
+		used += k->cell[i].profile == number &&
+			(state == MONITORED_CELL_BUILDING || state == MONITORED_CELL_READY || state == MONITORED_CELL_TAKEN);
+		waiting += is_waiting(&k->cell[i]);
+	}
+	fits = watched >= cells || used < watched;
+	if (fits && (run || waiting < MONITOR_CELLS_MAX - MONITOR_RUNS_MAX)) /* as many entries stay free as there may be runs */
+		cell = find_cell(k, number, cells);
 	if (!cell) {
 		cells = fits ? cells : watched;
 		err_set(e, ERR_LIMIT, "%zu cells are in use, and there %s", cells,
@@ -226,25 +204,23 @@ struct monitored_cell *monitor_open_cell(struct monitor *k, uint32_t number, con
 
 /* --- cells that wait --- */
 
-static bool is_free_for(const struct monitored_cell *s, const struct monitor_run *run, const struct limits *built)
-{
-	return s->profile == run->profile && s->is_for_any_run && !s->lease_is_out &&
-	       cell_fit(&run->order.limits, built, s->warm, s->group.missing) != CELL_FIT_NONE;
-}
-
-static struct monitored_cell *find_in(struct monitor *k, const struct monitor_run *run, enum monitored_cell_state state)
-{
-	for (size_t i = 0; i < k->top; i++)
-		if (k->cell[i].state == state && is_free_for(&k->cell[i], run, &k->kept[run->profile].plan.limits))
-			return &k->cell[i];
-	return NULL;
-}
-
 struct monitored_cell *monitor_find_waiting(struct monitor *k, const struct monitor_run *run)
 {
-	struct monitored_cell *ready = find_in(k, run, MONITORED_CELL_READY);
+	const struct limits   *built    = &k->kept[run->profile].plan.limits;
+	struct monitored_cell *building = NULL;
 
-	return ready || !run->order.head.code_len ? ready : find_in(k, run, MONITORED_CELL_BUILDING); /* a command needs no zygote, and does not wait for one */
+	for (size_t i = 0; i < k->top; i++) {
+		struct monitored_cell *s = &k->cell[i];
+
+		if ((s->state != MONITORED_CELL_READY && (s->state != MONITORED_CELL_BUILDING || building)) || s->lease_is_out ||
+		    s->profile != run->profile || !s->is_for_any_run ||
+		    cell_fit(&run->order.limits, built, s->warm, s->group.missing) == CELL_FIT_NONE)
+			continue;
+		if (s->state == MONITORED_CELL_READY)
+			return s;
+		building = s;
+	}
+	return run->order.head.code_len ? building : NULL; /* a command needs no zygote, and does not wait for one */
 }
 
 static uint32_t count_waiting(const struct monitor *k, uint32_t number)
@@ -314,21 +290,18 @@ double monitor_refill(struct monitor *k)
 
 /* --- messages and ends of supervisors --- */
 
-/* Since it was built the profile may have been retired, or its rootfs built anew, or enough other cells may wait. */
-static bool is_wanted(const struct monitor *k, const struct monitored_cell *s)
+/*
+ * The next cell in the place of another gets a generation of its own. False: it is not wanted. Since it was built the profile may have
+ * been retired, or its rootfs built anew, or enough other cells may wait. It has no lease while there is no zygote.
+ */
+static bool accept_next_cell(struct monitor *k, struct monitored_cell *s)
 {
 	const struct monitored_profile *p = &k->kept[s->profile];
 
+	s->generation         = ++k->made;
+	s->ready_is_next_cell = false;
 	return p->state == MONITORED_PROFILE_SERVING && memcmp(&s->rootfs_since, &p->rootfs_since, sizeof s->rootfs_since) == 0 &&
 	       count_waiting(k, s->profile) <= p->plan.ready;
-}
-
-/* The next cell in a place gets a generation of its own. False: it is not wanted. It has no lease while there is no zygote. */
-static bool take_next(struct monitor *k, struct monitored_cell *s)
-{
-	s->generation = ++k->made;
-	s->ready_is_next_cell = false;
-	return is_wanted(k, s);
 }
 
 void monitor_receive_cell(struct monitor *k, struct monitored_cell *s)
@@ -343,7 +316,8 @@ void monitor_receive_cell(struct monitor *k, struct monitored_cell *s)
 			back_off(&k->kept[s->profile], &e);
 		else if (s->state == MONITORED_CELL_READY)
 			k->kept[s->profile].backoff = 0;
-		if ((s->ready_is_next_cell && !take_next(k, s)) || (s->leaves_after_lease && s->state == MONITORED_CELL_READY && !s->lease_is_out)) {
+		if ((s->ready_is_next_cell && !accept_next_cell(k, s)) ||
+		    (s->leaves_after_lease && s->state == MONITORED_CELL_READY && !s->lease_is_out)) {
 			packet_drop(lease, n);
 			monitored_cell_leave(s);
 		} else if (n) {
@@ -352,7 +326,8 @@ void monitor_receive_cell(struct monitor *k, struct monitored_cell *s)
 		return;
 	}
 	monitor_recall_lease(k, s);
-	if (was_waiting && clock_ms(CLOCK_MONOTONIC) >= k->kept[s->profile].not_before) { /* the supervisor was killed, and sent no reason */
+	/* The supervisor was killed, and sent no reason. */
+	if (was_waiting && clock_ms(CLOCK_MONOTONIC) >= k->kept[s->profile].not_before) {
 		err_set(&e, ERR_SETUP, "the supervisor ended before the cell was used");
 		back_off(&k->kept[s->profile], &e);
 	}

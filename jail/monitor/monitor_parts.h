@@ -48,7 +48,7 @@ struct monitor {
 	struct id_range     ids;
 	struct slot         own; /* USER: locked; its descriptor takes further locks. SERVICE: init_id is the host gid of group 0 in every P */
 	struct cg_parent parent;
-	struct cg        place; /* of every brig-proxy (cg_limit_proxies()). USER: no other run of this user finds the parent empty meanwhile, and removes it */
+	struct cg           proxies; /* of every brig-proxy (cg_limit_proxies()). USER: while it is there, no other run removes the parent */
 	int                 parent_watch; /* cg_parent_watch(); -1: no other process changes the parent */
 	struct kept_offer   offer;
 	struct monitored_profile kept[MONITOR_ALL_PROFILES_MAX];

@@ -9,15 +9,7 @@
 
 enum { BACKOFF_MS = 100, BACKOFF_MS_MAX = 60000, LIVED_MS = 10000, AGAIN_MS = 50, TEND_MS_MAX = 60000 };
 
-/* In a service, the profile's share has an id for it. A plain user's monitor uses the second id of its own slot, if it has a range of ids. */
-static struct monitored_proxy_options options_of(const struct monitor *k, const struct monitored_profile *p)
-{
-	if (k->rootless.kind == ROOTLESS_KEPT)
-		return (struct monitored_proxy_options){ .id = p->userns.share->slice.base + 1, .lock_fd = k->lock_fd, .group = &k->place };
-	return (struct monitored_proxy_options){ .id = k->rootless.kind == ROOTLESS_RANGE ? k->own.program_id : 0, .lock_fd = k->own.fd, .group = &k->place };
-}
-
-/* Does not wait for a server that is not reading: tend() tries again. */
+/* Does not wait for a server that is not reading: tend_proxy() tries again. */
 static void announce_to_server(struct monitor *k, uint32_t number)
 {
 	struct monitored_proxy *p = &k->kept[number].proxy;
@@ -41,42 +33,43 @@ static void back_off(struct monitored_proxy *p)
 
 int monitor_open_proxy(struct monitor *k, uint32_t number, struct err *e)
 {
-	struct monitored_profile     *p = &k->kept[number];
-	struct monitored_proxy_options w;
+	struct monitored_profile      *p = &k->kept[number];
+	struct monitored_proxy_options w = { .lock_fd = k->own.fd, .group = &k->proxies };
 
 	if (p->proxy.config_fd < 0 || p->proxy.sock >= 0)
 		return 0;
-	w = options_of(k, p);
+	if (k->rootless.kind == ROOTLESS_KEPT) { /* in a service, the profile's share has an id for it */
+		w.id      = p->userns.share->slice.base + 1;
+		w.lock_fd = k->lock_fd;
+	} else if (k->rootless.kind == ROOTLESS_RANGE) {
+		w.id = k->own.program_id; /* the second id of a plain user's monitor */
+	}
 	if (monitored_proxy_start(&p->proxy, &w, e) < 0)
 		return -1;
 	announce_to_server(k, number);
 	return 0;
 }
 
-/* The log tells the first two ends in a row, and then nothing until a brig-proxy has lived for LIVED_MS. */
-static void complain(const struct monitored_profile *p)
+/* The log has the first two ends in a row, and then nothing until a brig-proxy has lived for LIVED_MS. */
+void monitor_on_proxy_end(struct monitored_profile *p)
 {
 	struct err e;
 
+	monitored_proxy_stop(&p->proxy);
+	back_off(&p->proxy);
 	if (p->proxy.backoff == BACKOFF_MS)
-		err_set(&e, ERR_SETUP, "brig-proxy of profile %s ended, and the network of its runs with it; another one is started", p->plan.name);
+		err_set(&e, ERR_SETUP, "brig-proxy of profile %s ended, and the network of its runs with it; another one is started",
+			p->plan.name);
 	else if (p->proxy.backoff == 2 * BACKOFF_MS)
-		err_set(&e, ERR_SETUP, "brig-proxy of profile %s ended again at once: its runs have no network; another one is started every %d s at last", p->plan.name,
-			BACKOFF_MS_MAX / 1000);
+		err_set(&e, ERR_SETUP, "brig-proxy of profile %s ended again at once: its runs have no network; "
+			"another one is started every %d s at last", p->plan.name, BACKOFF_MS_MAX / 1000);
 	else
 		return;
 	monitor_complain(&e);
 }
 
-void monitor_on_proxy_end(struct monitored_profile *p)
-{
-	monitored_proxy_stop(&p->proxy);
-	back_off(&p->proxy);
-	complain(p);
-}
-
 /* Returns in how many ms to call it again. */
-static double tend(struct monitor *k, uint32_t number)
+static double tend_proxy(struct monitor *k, uint32_t number)
 {
 	struct monitored_proxy *p    = &k->kept[number].proxy;
 	double                  left = p->not_before - clock_ms(CLOCK_MONOTONIC);
@@ -103,7 +96,7 @@ double monitor_tend_proxies(struct monitor *k)
 		double                          left = wait;
 
 		if (p->proxy.config_fd >= 0 && p->userns.share && p->state != MONITORED_PROFILE_OFFERED)
-			left = tend(k, i);
+			left = tend_proxy(k, i);
 		wait = left < wait ? left : wait;
 	}
 	return wait;

@@ -26,15 +26,6 @@ int monitor_take_setup(struct monitor *k, const struct monitor_message *m, int *
 
 /* --- a profile --- */
 
-static int check_filter(int fd, struct err *e)
-{
-	size_t len;
-
-	if (sealed_check(fd, MONITOR_FILTER_MAX * sizeof(struct sock_filter), &len, e) < 0)
-		return err_wrap(e, "filter");
-	return len && len % sizeof(struct sock_filter) == 0 ? 0 : err_set(e, ERR_PROTOCOL, "filter: %zu bytes are no program", len);
-}
-
 /* Both are sealed, and no longer than a filter may be. */
 static bool has_same_bytes(int a, int b)
 {
@@ -60,19 +51,15 @@ static struct monitored_profile *find_same(struct monitor *k, const struct monit
 	return NULL;
 }
 
-static struct monitored_profile *find_free(struct monitor *k)
-{
-	for (uint32_t i = 0; i < MONITOR_ALL_PROFILES_MAX; i++)
-		if (k->kept[i].state == MONITORED_PROFILE_FREE)
-			return &k->kept[i];
-	return NULL;
-}
-
 /* The monitor only passes these files on, so it checks nothing but their seals and sizes. */
-static int check_network(const struct monitor_profile *plan, const int *fds, struct err *e)
+static int check_files(const struct monitor_profile *plan, const int *fds, struct err *e)
 {
 	size_t len;
 
+	if (sealed_check(fds[0], MONITOR_FILTER_MAX * sizeof(struct sock_filter), &len, e) < 0)
+		return err_wrap(e, "filter");
+	if (!len || len % sizeof(struct sock_filter))
+		return err_set(e, ERR_PROTOCOL, "filter: %zu bytes are no program", len);
 	if (plan->has_network && sealed_check(fds[1], sizeof(struct proxy_config), &len, e) < 0)
 		return err_wrap(e, "network");
 	if (plan->has_network && len != sizeof(struct proxy_config))
@@ -80,11 +67,13 @@ static int check_network(const struct monitor_profile *plan, const int *fds, str
 	return plan->has_trust && sealed_check(fds[2], MONITOR_TRUST_MAX, &len, e) < 0 ? err_wrap(e, "certificates") : 0;
 }
 
-static struct monitored_profile *learn(struct monitor *k, const struct monitor_profile *plan, int *fds)
+static struct monitored_profile *add_profile(struct monitor *k, const struct monitor_profile *plan, int *fds)
 {
-	struct monitored_profile *p = find_free(k);
+	struct monitored_profile *p = k->kept;
 
-	if (!p) {
+	while (p < k->kept + MONITOR_ALL_PROFILES_MAX && p->state != MONITORED_PROFILE_FREE)
+		p++;
+	if (p == k->kept + MONITOR_ALL_PROFILES_MAX) {
 		err_set(&k->offer.refused, ERR_LIMIT,
 			"profile %s: there are %d profiles with those of before whose runs go on; wait for their end", plan->name,
 			MONITOR_ALL_PROFILES_MAX);
@@ -111,12 +100,12 @@ int monitor_take_profile(struct monitor *k, const struct monitor_message *m, int
 
 	if (t->n == MONITOR_PROFILES_MAX)
 		return err_set(e, ERR_PROTOCOL, "more than %d profiles", MONITOR_PROFILES_MAX);
-	if (monitor_check_profile(plan, e) < 0 || check_filter(fds[0], e) < 0 || check_network(plan, fds, e) < 0)
+	if (monitor_check_profile(plan, e) < 0 || check_files(plan, fds, e) < 0)
 		return -1;
 	p = find_same(k, plan, fds[0]);
-	p = p ? p : learn(k, plan, fds);
+	p = p ? p : add_profile(k, plan, fds);
 	if (!p)
-		return 0; /* the answer to SEAL tells why */
+		return 0; /* the answer to SEAL has the reason */
 	p->is_offered     = true;
 	t->number[t->n++] = (uint32_t)(p - k->kept);
 	return 0;
@@ -125,7 +114,7 @@ int monitor_take_profile(struct monitor *k, const struct monitor_message *m, int
 /* --- at the first SEAL --- */
 
 /* Inside a plain user's namespace the owners of files look the same, so the trees were opened before. */
-static int enter(struct monitor *k, struct err *e)
+static int enter_userns(struct monitor *k, struct err *e)
 {
 	if (k->setup.mode == MONITOR_USER) {
 		int r = privilege_show(e) < 0 ? -1 : rootless_enter(&k->rootless, e); /* newuidmap writes to the monitor's files in /proc */
@@ -138,21 +127,19 @@ static int enter(struct monitor *k, struct err *e)
 	return 0;
 }
 
-/* The control groups that the monitor makes belong to group 0 of every P. */
-static int take_group(struct monitor *k, struct err *e)
-{
-	k->own.init_id = k->ids.base + id_range_reserve(&k->ids) * IDS_PER_CELL;
-	return privilege_make_for_group(k->own.init_id) < 0 ? err_sys(e, "group of the profiles (CAP_SETGID is needed)") : 0;
-}
-
 /* All leaves in a service's parent group are the monitor's; in a plain user's parent group other runs of that user have leaves, too. */
 static int open_parent(struct monitor *k, struct err *e)
 {
 	bool       is_service = k->rootless.kind == ROOTLESS_KEPT;
 	struct err ignored;
 
-	if ((is_service ? take_group(k, e) : slot_take(k->setup.runtime, &k->ids, id_range_reserve(&k->ids), &k->own, e)) < 0)
+	if (!is_service && slot_take(k->setup.runtime, &k->ids, id_range_reserve(&k->ids), &k->own, e) < 0)
 		return -1;
+	if (is_service) { /* the control groups that the monitor makes belong to group 0 of every P */
+		k->own.init_id = k->ids.base + id_range_reserve(&k->ids) * IDS_PER_CELL;
+		if (privilege_make_for_group(k->own.init_id) < 0)
+			return err_sys(e, "group of the profiles (CAP_SETGID is needed)");
+	}
 	cg_parent_open(&k->parent, k->setup.runtime);
 	cg_parent_keep(&k->parent);
 	if (is_service)
@@ -160,9 +147,9 @@ static int open_parent(struct monitor *k, struct err *e)
 	if (is_service && cg_parent_lend(&k->parent, k->own.init_id, e) < 0)
 		return -1;
 	cg_parent_sweep(&k->parent, is_service ? NULL : &k->own);
-	if (cg_open_in(&k->place, &k->parent, is_service ? id_range_reserve(&k->ids) : k->own.number, &ignored) != CG_MADE)
+	if (cg_open_in(&k->proxies, &k->parent, is_service ? id_range_reserve(&k->ids) : k->own.number, &ignored) != CG_MADE)
 		return 0; /* without groups there is nothing to hold */
-	return cg_limit_proxies(&k->place, e);
+	return cg_limit_proxies(&k->proxies, e);
 }
 
 /*
@@ -184,20 +171,14 @@ static void divide_ids(struct monitor *k)
 			share_of_file(&k->share[i], &k->ids, k->setup.runtime);
 }
 
-/* A rootfs that is missing is an error of each run, not of the start. */
-static void open_trees(struct monitor *k)
+static int begin_to_serve(struct monitor *k, struct err *e)
 {
 	struct err ignored;
 
 	for (uint32_t i = 0; i < k->monitored_top; i++)
 		if (k->kept[i].state == MONITORED_PROFILE_OFFERED)
-			(void)!monitor_open_tree(k, i, &ignored);
-}
-
-static int begin(struct monitor *k, struct err *e)
-{
-	open_trees(k);
-	if (enter(k, e) < 0 || open_parent(k, e) < 0)
+			(void)!monitor_open_tree(k, i, &ignored); /* a rootfs that is missing is an error of each run */
+	if (enter_userns(k, e) < 0 || open_parent(k, e) < 0)
 		return -1;
 	divide_ids(k);
 	signal(SIGCHLD, SIG_IGN); /* the kernel reaps supervisors and orphans of killed ones; the status of newuidmap was needed before */
@@ -229,13 +210,14 @@ static struct share *find_share(struct monitor *k, const char *name)
 	return unused;
 }
 
-static int open_one(struct monitor *k, uint32_t number, struct err *e)
+static int open_profile(struct monitor *k, uint32_t number, struct err *e)
 {
 	struct monitored_profile *p = &k->kept[number];
 	struct share *s = find_share(k, p->plan.name);
 
 	if (!s)
-		return err_set(e, ERR_LIMIT, "profile %s: all %u shares of the host ids are in use; a restart divides them anew", p->plan.name, k->shares);
+		return err_set(e, ERR_LIMIT, "profile %s: all %u shares of the host ids are in use; a restart divides them anew",
+			       p->plan.name, k->shares);
 	memcpy(s->name, p->plan.name, sizeof s->name);
 	p->userns.share = s;
 	return monitor_open_proxy(k, number, e) < 0 ? -1 : monitor_open_userns(k, number, e);
@@ -248,7 +230,7 @@ static int open_offered(struct monitor *k, struct err *e)
 		return -1;
 	}
 	for (uint32_t i = 0; i < k->monitored_top; i++)
-		if (k->kept[i].state == MONITORED_PROFILE_OFFERED && open_one(k, i, e) < 0)
+		if (k->kept[i].state == MONITORED_PROFILE_OFFERED && open_profile(k, i, e) < 0)
 			return -1;
 	return 0;
 }
@@ -258,7 +240,7 @@ int monitor_take_seal(struct monitor *k, const struct monitor_message *m, int *f
 {
 	bool                  is_first = k->state == MONITOR_LEARNS;
 	struct monitor_answer answer;
-	int                   r = (is_first && begin(k, e) < 0) || open_offered(k, e) < 0 ? -1 : 0;
+	int                   r = (is_first && begin_to_serve(k, e) < 0) || open_offered(k, e) < 0 ? -1 : 0;
 
 	(void)fds;
 	memset(&answer, 0, sizeof answer);
@@ -281,7 +263,7 @@ static void end_offer(struct monitor *k)
 	k->offer = (struct kept_offer){ .n = 0 };
 }
 
-static void retire(struct monitor *k, uint32_t number)
+static void retire_profile(struct monitor *k, uint32_t number)
 {
 	k->kept[number].state = MONITORED_PROFILE_RETIRED;
 	monitor_drop_waiting(k, number);
@@ -294,7 +276,7 @@ int monitor_take_serve(struct monitor *k, const struct monitor_message *m, int *
 		if (k->kept[i].state == MONITORED_PROFILE_OFFERED)
 			k->kept[i].state = MONITORED_PROFILE_SERVING;
 		else if (k->kept[i].state == MONITORED_PROFILE_SERVING && !k->kept[i].is_offered)
-			retire(k, i);
+			retire_profile(k, i);
 	end_offer(k);
 	return 0;
 }
@@ -312,7 +294,7 @@ void monitor_drop_offer(struct monitor *k)
 {
 	for (uint32_t i = 0; i < k->monitored_top; i++)
 		if (k->kept[i].state == MONITORED_PROFILE_OFFERED)
-			retire(k, i);
+			retire_profile(k, i);
 	end_offer(k);
 }
 

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-static void refuse(int client, enum exit_reason reason, const struct err *why)
+static void refuse_run(int client, enum exit_reason reason, const struct err *why)
 {
 	struct launch_message message;
 
@@ -102,10 +102,12 @@ int monitor_take_run(struct monitor *k, const struct monitor_message *m, int *fd
 	monitor_take_lease_back(k, &run->cell); /* its cell may be just what the run needs */
 	if (!monitor_is_served(k, run->profile)) {
 		err_set(&e, ERR_PROTOCOL, "run: there is no profile %u", run->profile);
-		refuse(fds[0], EXIT_denied, &e);
+		refuse_run(fds[0], EXIT_denied, &e);
 	} else if (monitor_check_run(run, &k->kept[run->profile].plan, &e) < 0 || check_descriptors(run, fds, &e) < 0 ||
 		   start_run(k, run, fds, &e) < 0) {
-		refuse(fds[0], e.kind == ERR_DENIED || e.kind == ERR_PROTOCOL || e.kind == ERR_BAD_SPEC ? EXIT_denied : EXIT_setup_failed, &e);
+		bool is_denied = e.kind == ERR_DENIED || e.kind == ERR_PROTOCOL || e.kind == ERR_BAD_SPEC;
+
+		refuse_run(fds[0], is_denied ? EXIT_denied : EXIT_setup_failed, &e);
 	}
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static uint64_t resident_bytes(void)
+static uint64_t read_resident_bytes(void)
 {
 	scoped_fd fd       = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	char      text[64] = "";
@@ -39,7 +39,7 @@ int monitor_answer_stats(struct monitor *k, const struct monitor_message *m, int
 	getrusage(RUSAGE_SELF, &used);
 	a.stats.made         = k->made;
 	a.stats.cpu_us       = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 + (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-	a.stats.memory_bytes = resident_bytes();
+	a.stats.memory_bytes = read_resident_bytes();
 	a.kind = MONITOR_STATS;
 	(void)packet_offer(k->server, &a, sizeof a, NULL, 0); /* a server that does not read has no figures */
 	return 0;

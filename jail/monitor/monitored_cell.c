@@ -82,7 +82,7 @@ static int call_supervisor(const struct monitored_cell *s, const struct monitore
 	return r < 0 ? err_sys(e, "the supervisor cannot be reached") : 0;
 }
 
-static int start(struct monitored_cell *s, const struct monitored_cell_options *w, struct err *e)
+static int start_cell(struct monitored_cell *s, const struct monitored_cell_options *w, struct err *e)
 {
 	int pair[2], r;
 
@@ -106,7 +106,7 @@ int monitored_cell_open(struct monitored_cell *s, uint32_t profile, const struct
 	s->state   = MONITORED_CELL_BUILDING;
 	s->since   = clock_ms(CLOCK_MONOTONIC);
 	s->rootfs_since = w->rootfs_since;
-	if (start(s, w, e) == 0)
+	if (start_cell(s, w, e) == 0)
 		return 0;
 	fd_closep(&s->control);
 	(void)!cg_close(&s->group, &ignored); /* no process is in them yet */
@@ -141,15 +141,7 @@ enum monitored_cell_answer monitored_cell_take(struct monitored_cell *s, const s
 	return MONITORED_CELL_TOOK_IT;
 }
 
-/* A supervisor is trusted in its own profile only: what reaches the service's log is one line of text, whatever was sent. */
-static void take_reason(const struct err *why, struct err *e)
-{
-	*e                          = *why;
-	e->text[sizeof e->text - 1] = 0;
-	text_make_plain(e->text);
-}
-
-static void drop(int *fds, size_t *n)
+static void drop_fds(int *fds, size_t *n)
 {
 	packet_drop(fds, *n);
 	*n = 0;
@@ -168,19 +160,9 @@ static void on_ready(struct monitored_cell *s, uint32_t cells_before, int *fds, 
 	if (s->ready_is_next_cell || (s->state == MONITORED_CELL_READY && *n == 0 && cells_before == s->cells_before))
 		s->lease_is_out = false;
 	if (!(is_expected || s->ready_is_next_cell) || *n != LEASE_FDS)
-		drop(fds, n);
+		drop_fds(fds, n);
 	if (is_expected)
 		s->state = MONITORED_CELL_READY;
-}
-
-/* A supervisor that sends TAKEN for a cell without a lease harms only its own cell. */
-static void on_taken(struct monitored_cell *s)
-{
-	if (s->state != MONITORED_CELL_READY)
-		return;
-	s->state    = MONITORED_CELL_TAKEN;
-	s->lease_is_out = false;
-	s->since    = clock_ms(CLOCK_MONOTONIC) - LAUNCH_TAKEN_MS;
 }
 
 bool monitored_cell_receive(struct monitored_cell *s, int fds[LEASE_FDS], size_t *n, struct err *e)
@@ -191,22 +173,29 @@ bool monitored_cell_receive(struct monitored_cell *s, int fds[LEASE_FDS], size_t
 	e->kind = ERR_NONE;
 	if (got != sizeof message) {
 		s->ended = got == 0;
-		drop(fds, n);
+		drop_fds(fds, n);
 		return false;
 	}
 	if (message.kind != LAUNCH_READY)
-		drop(fds, n);
+		drop_fds(fds, n);
 	switch (message.kind) {
 	case LAUNCH_READY:
 		on_ready(s, message.number, fds, n);
 		return true;
 	case LAUNCH_TAKEN:
-		on_taken(s);
+		if (s->state != MONITORED_CELL_READY)
+			return true;
+		s->state        = MONITORED_CELL_TAKEN; /* if it has no lease, its supervisor harms only its own cell */
+		s->lease_is_out = false;
+		s->since        = clock_ms(CLOCK_MONOTONIC) - LAUNCH_TAKEN_MS;
 		return true;
 	case LAUNCH_ENDED:
-		take_reason(&message.end.why, e);
+		/* A supervisor is trusted in its own profile only: what reaches the service's log is one line of text, whatever was sent. */
+		*e                          = message.end.why;
+		e->text[sizeof e->text - 1] = 0;
+		text_make_plain(e->text);
 		if (e->kind == ERR_NONE)
-			s->state = MONITORED_CELL_TAKEN; /* the cell did nothing wrong, its zygote ended for example: there is no error to report */
+			s->state = MONITORED_CELL_TAKEN; /* the cell did nothing wrong, its zygote ended for example */
 		return true;
 	case LAUNCH_SLOT:
 	case LAUNCH_STARTED:
@@ -228,28 +217,25 @@ void monitored_cell_leave(struct monitored_cell *s)
 
 enum { KILL_AFTER_MS = 100 };
 
-static bool rest(struct monitored_cell *s)
-{
-	struct monitored_cell rests = MONITORED_CELL_NONE;
-
-	if (!cg_is_empty(&s->group))
-		return false;
-	rests.state   = MONITORED_CELL_RESTING;
-	rests.profile = s->profile;
-	rests.since   = clock_ms(CLOCK_MONOTONIC);
-	rests.ids     = s->ids;
-	rests.slot    = s->slot;
-	rests.group   = s->group;
-	*s            = rests;
-	return true;
-}
-
 bool monitored_cell_clean(struct monitored_cell *s, bool may_rest)
 {
-	bool is_late = clock_ms(CLOCK_MONOTONIC) - s->since > KILL_AFTER_MS;
+	double now     = clock_ms(CLOCK_MONOTONIC);
+	bool   is_late = now - s->since > KILL_AFTER_MS;
 
-	if (may_rest && s->ended && !is_late && cg_is_renewable(&s->group))
-		return rest(s);
+	if (may_rest && s->ended && !is_late && cg_is_renewable(&s->group)) {
+		struct monitored_cell rests = MONITORED_CELL_NONE;
+
+		if (!cg_is_empty(&s->group))
+			return false;
+		rests.state   = MONITORED_CELL_RESTING;
+		rests.profile = s->profile;
+		rests.since   = now;
+		rests.ids     = s->ids;
+		rests.slot    = s->slot;
+		rests.group   = s->group;
+		*s            = rests;
+		return true;
+	}
 	if (!cg_remove(&s->group)) {
 		if (is_late)
 			cg_kill_members(&s->group);

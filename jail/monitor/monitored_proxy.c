@@ -15,28 +15,19 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static int become_other(const struct monitored_proxy_options *w, struct err *e)
-{
-	if (w->id == 0)
-		return privilege_leave_caps(e);
-	return privilege_become(w->id, w->id, PRIVILEGE_NO_CAPS, e);
-}
-
-/* Returns only on failure. */
-static void execute(const struct monitored_proxy *p, const struct monitored_proxy_options *w, int sock)
-{
-	proxy_exec(MONITOR_PROXY_FD, sock, p->config_fd, w->lock_fd);
-	stderr_line("brig monitor: brig-proxy: exec: %s\n", strerror(errno));
-}
-
 static _Noreturn void become_proxy(const struct monitored_proxy *p, const struct monitored_proxy_options *w, int sock)
 {
 	struct err e;
+	int        r = cg_join_proxies(w->group, &e);
 
-	if (cg_join_proxies(w->group, &e) < 0 || become_other(w, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0)
+	if (r == 0)
+		r = w->id == 0 ? privilege_leave_caps(&e) : privilege_become(w->id, w->id, PRIVILEGE_NO_CAPS, &e);
+	if (r < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0) {
 		stderr_line("brig monitor: brig-proxy: %s\n", e.text);
-	else
-		execute(p, w, sock);
+		_exit(EXIT_FAILURE);
+	}
+	proxy_exec(MONITOR_PROXY_FD, sock, p->config_fd, w->lock_fd);
+	stderr_line("brig monitor: brig-proxy: exec: %s\n", strerror(errno));
 	_exit(EXIT_FAILURE);
 }
 

@@ -21,13 +21,6 @@
 
 /* --- the supervisor's side of the fork --- */
 
-static int enter(void)
-{
-	if (privilege_leave_groups() < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
-		return -1;
-	return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL); /* what is unmounted outside is unmounted here as well */
-}
-
 /* Waits for a byte from the monitor, which writes the id maps first. */
 static _Noreturn void become_supervisor(int sock, int go, bool is_new)
 {
@@ -36,7 +29,9 @@ static _Noreturn void become_supervisor(int sock, int go, bool is_new)
 	int  file;
 
 	signal(SIGCHLD, SIG_DFL);
-	if (is_new && (read(go, &byte, 1) != 1 || enter() < 0))
+	if (is_new && (read(go, &byte, 1) != 1 || privilege_leave_groups() < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0))
+		_exit(EXIT_FAILURE);
+	if (is_new && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) /* what is unmounted outside is unmounted here as well */
 		_exit(EXIT_FAILURE);
 	file = fcntl(MONITOR_SUPERVISOR_FD, F_DUPFD_CLOEXEC, MONITOR_FDS_END);
 	if (file >= 0 && dup2(sock, SUPERVISOR_FD) == SUPERVISOR_FD &&
@@ -91,7 +86,7 @@ static pid_t clone_supervisor(struct profile_userns *r, int sock, int go[2], con
 }
 
 /* The monitor must be dumpable when it clones the child, or the child's files in /proc would not be the monitor's to write. */
-static int start(struct profile_userns *r, const struct profile_userns_options *w, int sock, struct err *e)
+static int start_supervisor(struct profile_userns *r, const struct profile_userns_options *w, int sock, struct err *e)
 {
 	int   go[2], result = 0;
 	pid_t pid;
@@ -153,23 +148,23 @@ void share_of_file(struct share *ret, const struct id_range *ids, const char *ru
 	id_pool_of_file(&ret->ids, ids, runtime);
 }
 
-/* The socket has room for some dozens of messages, and a supervisor needs about a millisecond for each: one that does not read for a second hangs. */
-static int set_send_timeout(int sock)
-{
-	const struct timeval second = { .tv_sec = 1 };
-
-	return setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
-}
-
+/*
+ * The socket holds some dozens of messages, and a supervisor needs about a millisecond for each: one that does not read for a second
+ * hangs.
+ */
 int profile_userns_start(struct profile_userns *r, const struct profile_userns_options *w, struct err *e)
 {
-	int pair[2], result;
+	const struct timeval second = { .tv_sec = 1 };
+	int                  pair[2], result;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "supervisor: socketpair");
 	r->report_fd  = zygote_report_open(); /* what the previous supervisor has written is not true any more */
 	r->supervisor = pair[0];
-	result        = set_send_timeout(r->supervisor) < 0 ? err_sys(e, "supervisor: patience") : start(r, w, pair[1], e);
+	if (setsockopt(r->supervisor, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second) < 0)
+		result = err_sys(e, "supervisor: time limit for sending");
+	else
+		result = start_supervisor(r, w, pair[1], e);
 	close(pair[1]);
 	if (result == 0 && r->report_fd < 0)
 		result = err_sys(e, "supervisor: report");

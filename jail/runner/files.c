@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* From the helper, which sends it by write(): a policy may forbid send() and sendmsg() to the program, and so to the helper. */
+/* From the helper, by write(): a policy may forbid send() and sendmsg() to the program, and so to the helper. */
 struct files_message {
 	enum files_answer kind;
 	struct err        err;
@@ -50,7 +50,7 @@ struct job {
 	size_t                   gets;
 };
 
-static void send_to_watcher(const struct job *j, enum files_answer kind, const struct err *why)
+static void send_to_runner(const struct job *j, enum files_answer kind, const struct err *why)
 {
 	struct files_message message;
 
@@ -80,7 +80,7 @@ static int give_up_rights(const struct job *j)
 
 /* --- in --- */
 
-static int take_file(const struct job *j, const struct file_entry *entry, const char *name, struct err *e)
+static int receive_file(const struct job *j, const struct file_entry *entry, const char *name, struct err *e)
 {
 	scoped_fd fd = -1;
 
@@ -96,16 +96,18 @@ static int take_file(const struct job *j, const struct file_entry *entry, const 
 	return err_sys(e, "files: %.80s", name);
 }
 
-static int take_folder(const struct job *j, const char *name, struct err *e)
+static int receive_folder(const struct job *j, const char *name, struct err *e)
 {
 	if (file_stream_make_folder(j->workspace, name) == 0)
 		return 0;
 	if (errno == ENOTDIR)
 		return err_set(e, ERR_BAD_SPEC, "files: %.80s comes twice, as a file and as a directory", name);
-	return errno == ENOSPC ? err_set(e, ERR_LIMIT, "files: no room in /workspace for %.80s; ask for more with --inodes", name) : err_sys(e, "files: %.80s", name);
+	if (errno == ENOSPC)
+		return err_set(e, ERR_LIMIT, "files: no room in /workspace for %.80s; ask for more with --inodes", name);
+	return err_sys(e, "files: %.80s", name);
 }
 
-static int fill(const struct job *j, struct err *e)
+static int receive_all(const struct job *j, struct err *e)
 {
 	struct file_entry entry;
 	char              name[FILE_NAME_BYTES + 1];
@@ -117,7 +119,7 @@ static int fill(const struct job *j, struct err *e)
 			return 0;
 		if (entry.kind != FILE_REGULAR && entry.kind != FILE_EXECUTABLE && entry.kind != FILE_FOLDER)
 			return err_set(e, ERR_PROTOCOL, "files: only files come before the first end");
-		if ((entry.kind == FILE_FOLDER ? take_folder(j, name, e) : take_file(j, &entry, name, e)) < 0)
+		if ((entry.kind == FILE_FOLDER ? receive_folder(j, name, e) : receive_file(j, &entry, name, e)) < 0)
 			return -1;
 	}
 }
@@ -129,9 +131,9 @@ static _Noreturn void filler(struct job *j)
 
 	if (child_join_groups(&j->joins) < 0 || give_up_rights(j) < 0)
 		err_sys(&e, "set-up step files");
-	else if (fill(j, &e) == 0)
+	else if (receive_all(j, &e) == 0)
 		_exit(EXIT_SUCCESS);
-	send_to_watcher(j, FILES_FAILED, &e);
+	send_to_runner(j, FILES_FAILED, &e);
 	_exit(EXIT_FAILURE);
 }
 
@@ -152,7 +154,7 @@ static pid_t fork_filler(struct job *j)
 
 /* --- out --- */
 
-static int take_patterns(struct job *j)
+static int receive_patterns(struct job *j)
 {
 	struct file_entry entry;
 	char              name[FILE_NAME_BYTES + 1];
@@ -270,7 +272,7 @@ static void send_all(struct job *j)
 	scoped_fd   top                       = openat(j->workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
 
-	if (take_patterns(j) < 0 || top < 0 || fstat(top, &st) < 0)
+	if (receive_patterns(j) < 0 || top < 0 || fstat(top, &st) < 0)
 		return;
 	j->dev = st.st_dev;
 	if (!j->gets || send_tree(j, top, name, 0, 1) == 0)
@@ -289,7 +291,7 @@ static bool is_filled(const struct job *j, pid_t filler_pid)
 			return false;
 	if (WIFSIGNALED(status)) {
 		err_set(&e, ERR_LIMIT, "files: no memory for them; ask for more with --memory");
-		send_to_watcher(j, FILES_FAILED, &e);
+		send_to_runner(j, FILES_FAILED, &e);
 	}
 	return status == 0;
 }
@@ -312,31 +314,20 @@ static _Noreturn void helper(struct job *j)
 	pid = fork_filler(j);
 	if (pid < 0 || give_up_rights(j) < 0) {
 		err_sys(&e, "set-up step files");
-		send_to_watcher(j, FILES_FAILED, &e);
+		send_to_runner(j, FILES_FAILED, &e);
 		_exit(EXIT_FAILURE);
 	}
 	if (!is_filled(j, pid))
 		_exit(EXIT_FAILURE);
-	send_to_watcher(j, FILES_FILLED, NULL);
+	send_to_runner(j, FILES_FILLED, NULL);
 	if (read(j->sock, &go, sizeof go) == sizeof go) {
 		send_all(j);
-		send_to_watcher(j, FILES_DONE, NULL);
+		send_to_runner(j, FILES_DONE, NULL);
 	}
 	_exit(EXIT_SUCCESS);
 }
 
 /* --- the process that watches the run --- */
-
-static void fill_job(struct job *j, const struct cell *c, const struct cell_spec *spec)
-{
-	j->owner_id       = c->slot.init_id;
-	j->id             = c->slot.program_id;
-	j->bytes_max      = spec->limits->workspace_bytes;
-	j->has_code       = spec->has_code;
-	j->group          = cg_clone_fd(&c->group);
-	j->joins.join_len = cg_join_fds(&c->group, j->joins.join_fd);
-	j->filter         = spec->filter;
-}
 
 int files_start(struct files *f, int client, const struct cell *c, const struct cell_spec *spec, struct err *e)
 {
@@ -348,10 +339,16 @@ int files_start(struct files *f, int client, const struct cell *c, const struct 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "set-up step files");
 	memset(&job, 0, sizeof job);
-	job.sock   = pair[1];
-	job.client = client;
-	fill_job(&job, c, spec);
-	pid = clone3(&args, sizeof args);
+	job.sock           = pair[1];
+	job.client         = client;
+	job.owner_id       = c->slot.init_id;
+	job.id             = c->slot.program_id;
+	job.bytes_max      = spec->limits->workspace_bytes;
+	job.has_code       = spec->has_code;
+	job.group          = cg_clone_fd(&c->group);
+	job.joins.join_len = cg_join_fds(&c->group, job.joins.join_fd);
+	job.filter         = spec->filter;
+	pid                = clone3(&args, sizeof args);
 	if (pid == 0)
 		helper(&job);
 	close(pair[1]);

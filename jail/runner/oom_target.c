@@ -10,12 +10,12 @@
 enum { OF_ONE = 16 }; /* if no process has this part of the limit, files have used up the memory */
 
 /* In pages. */
-struct figures {
+struct memory {
 	long anonymous, text;
 };
 
 /* From statm: a read of other files may wait for the process, which waits for memory, and so for this process. */
-static struct figures figures_of(pid_t pid)
+static struct memory read_memory(pid_t pid)
 {
 	char path[64];
 	long resident, shared, text;
@@ -27,28 +27,26 @@ static struct figures figures_of(pid_t pid)
 	is_read = f && fscanf(f, "%*d %ld %ld %ld", &resident, &shared, &text) == 3;
 	if (f)
 		fclose(f);
-	return is_read ? (struct figures){ resident - shared, text } : (struct figures){ 0, 0 };
+	return is_read ? (struct memory){ resident - shared, text } : (struct memory){ 0, 0 };
 }
 
-/* A fork of the session server also has the server's pages, which do not count for it. It is known by its text: it executes the same file. */
-static long own_pages(pid_t pid, const struct figures *server)
-{
-	struct figures f = figures_of(pid);
-
-	return f.text == server->text ? f.anonymous - server->anonymous : f.anonymous;
-}
-
-/* PID 1 and the session server are never chosen: the session ends with either. */
+/*
+ * PID 1 and the session server are never chosen: the session ends with either. A fork of the session server also has the server's
+ * pages, which do not count for it. It is known by its text: it executes the same file.
+ */
 static pid_t find_oom_target(const struct runner *w, const char *members)
 {
-	const struct figures server  = figures_of(w->cell.warm.program);
-	long                 most    = (long)(w->spec.limits->memory_bytes / OF_ONE) / getpagesize(), own;
-	pid_t                largest = 0, last = 0;
+	const struct memory server  = read_memory(w->cell.warm.program);
+	long                most    = (long)(w->spec.limits->memory_bytes / OF_ONE) / getpagesize(), own;
+	pid_t               largest = 0, last = 0;
 
 	for (pid_t pid; (pid = cg_members_next(&members)) > 0;) {
+		struct memory m;
+
 		if (pid == w->cell.pid || pid == w->cell.warm.program)
 			continue;
-		own  = own_pages(pid, &server);
+		m    = read_memory(pid);
+		own  = m.text == server.text ? m.anonymous - server.anonymous : m.anonymous;
 		last = pid;
 		if (own > most) {
 			largest = pid;

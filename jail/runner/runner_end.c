@@ -55,22 +55,15 @@ bool runner_awaits_spec(const struct runner *w)
 	return w->for_one_run && !w->spec_from && w->control >= 0;
 }
 
-/* A sender of a later order gets EPIPE, and uses another cell. An order that is there already is taken when the cell has ended. */
-static void stop_orders(const struct runner *w)
-{
-	if (w->spec_from || runner_awaits_spec(w))
-		return;
-	if (w->lease >= 0)
-		shutdown(w->lease, SHUT_RD);
-	if (w->control >= 0)
-		shutdown(w->control, SHUT_RD);
-}
-
+/* The sender of a later spec gets EPIPE, and uses another cell. A spec that is there already is read when the cell has ended. */
 void runner_decide(struct runner *w, enum exit_reason reason)
 {
-	bool is_first = !w->decided;
+	bool is_first = !w->decided, is_unused = !w->spec_from && !runner_awaits_spec(w);
 
-	stop_orders(w);
+	if (is_unused && w->lease >= 0)
+		shutdown(w->lease, SHUT_RD);
+	if (is_unused && w->control >= 0)
+		shutdown(w->control, SHUT_RD);
 	if (is_first) {
 		w->decided    = true;
 		w->end.reason = reason;

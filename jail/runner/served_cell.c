@@ -22,33 +22,32 @@ enum { RUN_SPEC_MS_MAX = 2000, DIE_MS = 1000, OPEN_MS_MAX = 10000 };
 
 /* --- what it is made of --- */
 
-static const int *take_leaves(struct cg *g, const struct supervisor_cell *message, const int *fds)
+size_t cell_resources_receive(struct cell_resources *ret, const struct supervisor_cell *message, const int *fds)
 {
+	struct cg *g = &ret->group;
+	size_t     n = 0;
+
+	*ret             = CELL_RESOURCES_NONE;
+	ret->control     = fds[n++];
+	ret->slot        = (struct slot){ .fd         = fds[n++],
+					  .number     = message->number,
+					  .init_id    = message->init_id,
+					  .program_id = message->program_id };
+	ret->rootfs.tree_fd = fds[n++];
+	ret->limits         = message->limits;
+	memcpy(ret->rootfs.digest, message->digest, sizeof ret->rootfs.digest);
 	*g = (struct cg){ .n = message->leaves, .lent = true, .layers = message->layers, .missing = message->missing };
 	memcpy(g->why, message->cg_why, sizeof g->why);
 	for (uint32_t i = 0; i < message->leaves; i++)
 		g->leaf[i] = (struct cg_leaf){ .base_fd     = -1,
-						  .fd          = *fds++,
-						  .join_fd     = -1,
-						  .v2          = message->leaf[i].v2,
-						  .controllers = message->leaf[i].controllers };
-	return fds;
+					       .fd          = fds[n++],
+					       .join_fd     = -1,
+					       .v2          = message->leaf[i].v2,
+					       .controllers = message->leaf[i].controllers };
+	return n;
 }
 
-size_t cell_resources_receive(struct cell_resources *ret, const struct supervisor_cell *message, const int *fds)
-{
-	struct cell_resources p = CELL_RESOURCES_NONE;
-
-	p.control        = fds[0];
-	p.slot           = (struct slot){ .fd = fds[1], .number = message->number, .init_id = message->init_id, .program_id = message->program_id };
-	p.rootfs.tree_fd = fds[2];
-	p.limits         = message->limits;
-	memcpy(p.rootfs.digest, message->digest, sizeof p.rootfs.digest);
-	*ret = p;
-	return (size_t)(take_leaves(&ret->group, message, fds + 3) - fds);
-}
-
-static void take_options(struct served_cell *c, const struct supervisor_cell *message, const int *fds)
+static void adopt_options(struct served_cell *c, const struct supervisor_cell *message, const int *fds)
 {
 	c->shown_len = message->shown_len;
 	for (uint32_t i = 0; i < message->shown_len; i++) {
@@ -62,12 +61,23 @@ static void take_options(struct served_cell *c, const struct supervisor_cell *me
 	c->terminals = message->terminals;
 }
 
-static void fill_spec(struct served_cell *c, const struct cell_kind *kind)
+/* The resources are the cell's from here on. */
+static void fill_runner(struct served_cell *c, struct cell_kind *kind, bool for_one_run, const struct zygote_status *zygote)
 {
-	struct runner *w = &c->watch;
+	struct cell_resources *p    = &c->resources;
+	struct runner         *w    = &c->watch;
+	struct cell           *cell = &w->cell;
 
-	w->limits = c->resources.limits;
-	w->spec   = (struct cell_spec){
+	runner_init(w);
+	w->control          = fd_take(&p->control);
+	w->for_one_run      = for_one_run;
+	w->cells_before     = c->cells_before;
+	w->asked            = clock_ms(CLOCK_MONOTONIC);
+	w->wall_ms_max      = kind->setup->wall_ms_max;
+	w->tool_wait_ms_max = kind->setup->tool_wait_ms_max;
+	w->lifetime_ms_max  = kind->setup->lifetime_ms_max + SESSION_GRACE_MS;
+	w->limits           = p->limits;
+	w->spec             = (struct cell_spec){
 		.limits         = &w->limits,
 		.mounts         = &c->mounts,
 		.shown_fd       = c->shown_fd,
@@ -80,38 +90,17 @@ static void fill_spec(struct served_cell *c, const struct cell_kind *kind)
 		.listeners      = kind->setup->has_network ? &kind->setup->listeners : NULL,
 		.has_code       = c->has_code,
 	};
-}
-
-static void fill_cell(struct cell *cell, struct cell_kind *kind, struct cell_resources *p)
-{
-	cell->slot   = p->slot;
-	cell->rootfs = p->rootfs;
-	cell->group  = p->group;
-	cell->oom        = p->oom;
-	cell->user_ns_fd = p->user_ns_fd;
-	cell->rootless   = (struct rootless){ .kind = kind->setup->rootless_kind };
-	cell->net    = net_pool_take(&kind->nets);
+	cell->warm.is_wanted = c->is_warm;
+	cell->warm.forker    = &kind->forker;
+	cell->warm.zygote    = *zygote;
+	cell->slot           = p->slot;
+	cell->rootfs         = p->rootfs;
+	cell->group          = p->group;
+	cell->oom            = p->oom;
+	cell->user_ns_fd     = p->user_ns_fd;
+	cell->rootless       = (struct rootless){ .kind = kind->setup->rootless_kind };
+	cell->net            = net_pool_take(&kind->nets);
 	memcpy(cell->rootless.why, kind->setup->rootless_why, sizeof cell->rootless.why);
-}
-
-/* The place is the cell's from here on. */
-static void fill(struct served_cell *c, struct cell_kind *kind, bool for_one_run, const struct zygote_status *zygote)
-{
-	struct runner *w = &c->watch;
-
-	runner_init(w);
-	w->control             = fd_take(&c->resources.control);
-	w->for_one_run         = for_one_run;
-	w->asked               = clock_ms(CLOCK_MONOTONIC);
-	w->wall_ms_max         = kind->setup->wall_ms_max;
-	w->tool_wait_ms_max    = kind->setup->tool_wait_ms_max;
-	w->lifetime_ms_max     = kind->setup->lifetime_ms_max + SESSION_GRACE_MS;
-	w->cell.warm.is_wanted = c->is_warm;
-	w->cell.warm.forker    = &kind->forker;
-	w->cell.warm.zygote    = *zygote;
-	fill_cell(&w->cell, kind, &c->resources);
-	fill_spec(c, kind);
-	w->cells_before = c->cells_before;
 	c->is_left = false;
 }
 
@@ -140,23 +129,20 @@ static void go_back(const struct served_cell *c)
 	_exit(EXIT_FAILURE);
 }
 
-static int start_files(struct served_cell *c, struct err *e)
+static void build_cell(struct served_cell *c, struct cell_kind *kind)
 {
-	scoped_fd client = fd_take(&c->files_fd);
-
-	return client < 0 ? 0 : files_start(&c->watch.files, client, &c->watch.cell, &c->watch.spec, e);
-}
-
-static void build(struct served_cell *c, struct cell_kind *kind)
-{
-	struct err e = kind->unfit;
+	scoped_fd  client = -1;
+	struct err e      = kind->unfit;
 
 	c->state           = CELL_LIVES;
 	c->watch.cell.base = &kind->base;
 	if (c->watch.decided) /* while what it shows was opened */
 		return;
-	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.spec, &e) == 0 && start_files(c, &e) == 0)
-		return;
+	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.spec, &e) == 0) {
+		client = fd_take(&c->files_fd);
+		if (client < 0 || files_start(&c->watch.files, client, &c->watch.cell, &c->watch.spec, &e) == 0)
+			return;
+	}
 	if (kind->unfit.kind == ERR_NONE && kind->nets.host_fd >= 0) /* else no other cell will be built */
 		go_back(c);
 	runner_fail(&c->watch, EXIT_setup_failed, &e);
@@ -207,7 +193,7 @@ static int start_opening(struct served_cell *c, struct cell_kind *kind, struct e
 	return c->helper < 0 ? err_sys(e, "set-up step open-trees: --ro") : 0;
 }
 
-static int take_opened(struct served_cell *c, struct err *e)
+static int receive_opened(struct served_cell *c, struct err *e)
 {
 	struct cell  *cell = &c->watch.cell;
 	struct opened answer;
@@ -234,14 +220,15 @@ static void end_opening(struct served_cell *c, struct cell_kind *kind, bool is_a
 {
 	struct err e;
 
-	if (is_answered && take_opened(c, &e) == 0) {
+	if (is_answered && receive_opened(c, &e) == 0) {
 		fd_closep(&c->opening);
 		c->helper = 0;
-		build(c, kind);
+		build_cell(c, kind);
 		return;
 	}
 	if (!is_answered)
-		err_set(&e, ERR_SETUP, "set-up step open-trees: --ro: its file system did not answer within %d s", OPEN_MS_MAX / 1000);
+		err_set(&e, ERR_SETUP, "set-up step open-trees: --ro: its file system did not answer within %d s",
+			OPEN_MS_MAX / 1000);
 	kill(c->helper, SIGKILL); /* its pid is still valid: children that a cell knows are not reaped elsewhere */
 	fd_closep(&c->opening);
 	c->helper = 0;
@@ -261,8 +248,8 @@ static void close_resources(struct cell_resources *p)
 	slot_done(&p->slot);
 }
 
-struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_resources *resources, const struct supervisor_cell *message, const int *fds,
-				     const struct zygote_status *zygote)
+struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_resources *resources,
+				     const struct supervisor_cell *message, const int *fds, const struct zygote_status *zygote)
 {
 	struct served_cell *c = calloc(1, sizeof *c);
 	struct err          e;
@@ -275,14 +262,14 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_r
 		return NULL;
 	}
 	c->resources = *resources;
-	take_options(c, message, fds);
+	adopt_options(c, message, fds);
 	c->may_stay = kind->setup->warm && message->warm && !message->for_one_run && cg_is_renewable(&c->resources.group);
 	if (c->may_stay)
 		cg_keep_files(&c->resources.group, &c->files);
-	fill(c, kind, message->for_one_run, zygote);
+	fill_runner(c, kind, message->for_one_run, zygote);
 	c->opening = -1;
 	if (!message->shown_len || kind->unfit.kind != ERR_NONE)
-		build(c, kind);
+		build_cell(c, kind);
 	else if (start_opening(c, kind, &e) < 0) {
 		c->state = CELL_LIVES;
 		runner_fail(&c->watch, EXIT_setup_failed, &e);
@@ -307,19 +294,20 @@ static bool keeps_resources(const struct served_cell *c)
 
 static void take_resources_back(struct served_cell *c)
 {
-	struct cell *cell = &c->watch.cell;
+	struct cell_resources *p    = &c->resources;
+	struct cell           *cell = &c->watch.cell;
 
-	c->resources.control = fd_take(&c->watch.control);
-	c->resources.slot = cell->slot;
-	c->resources.rootfs = cell->rootfs;
-	c->resources.group = cell->group;
-	c->resources.user_ns_fd = fd_take(&cell->user_ns_fd);
-	c->resources.oom = cell->oom;
-	cell->oom        = CG_OOM_NONE;
-	cell->slot.fd    = -1;
-	cell->rootfs     = STORE_TREE_NONE;
-	cell->group.n    = 0;
-	c->is_kept       = true;
+	p->control    = fd_take(&c->watch.control);
+	p->slot       = cell->slot;
+	p->rootfs     = cell->rootfs;
+	p->group      = cell->group;
+	p->user_ns_fd = fd_take(&cell->user_ns_fd);
+	p->oom        = cell->oom;
+	cell->oom     = CG_OOM_NONE;
+	cell->slot.fd = -1;
+	cell->rootfs  = STORE_TREE_NONE;
+	cell->group.n = 0;
+	c->is_kept    = true;
 }
 
 bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote)
@@ -330,8 +318,8 @@ bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const stru
 	}
 	c->is_kept = false;
 	c->cells_before++;
-	fill(c, kind, false, zygote);
-	build(c, kind);
+	fill_runner(c, kind, false, zygote);
+	build_cell(c, kind);
 	return true;
 }
 
@@ -389,7 +377,7 @@ void served_cell_fds(struct served_cell *c, struct pollfd fds[RUNNER_FDS])
 }
 
 /* Closes all that belongs to the cell, except a place that is kept. */
-static enum served_turn leave(struct served_cell *c, struct cell_kind *kind)
+static enum served_turn close_cell(struct served_cell *c, struct cell_kind *kind)
 {
 	struct runner *w        = &c->watch;
 	bool           is_clean = cell_reap(&w->cell, &w->end.left) == 0;
@@ -414,27 +402,18 @@ static enum served_turn after_death(struct served_cell *c, struct cell_kind *kin
 	struct runner *w = &c->watch;
 
 	if (!files_send(&w->files, w->clock.started > 0 && w->client >= 0))
-		return leave(c, kind);
+		return close_cell(c, kind);
 	cell_reap_init(&w->cell); /* the client may read slowly: until then reap_unknown() would stop at this child */
 	c->state = CELL_SENDS;
 	c->wake  = clock_ms(CLOCK_MONOTONIC) + FILES_SEND_MS_MAX;
 	return SERVED_CELL_LIVES;
 }
 
-static enum served_turn handle_files(struct served_cell *c, struct cell_kind *kind, bool is_told, bool is_client_gone)
-{
-	struct err e;
-
-	if (is_told && files_receive(&c->watch.files, &e) == FILES_GO_ON)
-		is_told = false;
-	return is_told || is_client_gone || clock_ms(CLOCK_MONOTONIC) >= c->wake ? leave(c, kind) : SERVED_CELL_LIVES;
-}
-
 /*
  * If only PID 1 is left, the record is sent before PID 1 is reaped, which takes a moment. If this process removes the groups itself, the
  * record is sent after that, because it tells what could not be removed.
  */
-static enum served_turn end(struct served_cell *c, struct cell_kind *kind)
+static enum served_turn end_cell(struct served_cell *c, struct cell_kind *kind)
 {
 	struct runner *w = &c->watch;
 
@@ -456,25 +435,32 @@ static enum served_turn end(struct served_cell *c, struct cell_kind *kind)
 
 enum served_turn served_cell_handle_events(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[RUNNER_FDS])
 {
+	bool       has_come = fds[RUNNER_FDS - 1].revents; /* what only() waits for */
+	struct err ignored;
+
 	switch (c->state) {
 	case CELL_OPENS:
-		if (fds[RUNNER_FDS - 1].revents || fds[0].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake)
-			end_opening(c, kind, fds[RUNNER_FDS - 1].revents);
+		if (has_come || fds[0].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake)
+			end_opening(c, kind, has_come);
 		return SERVED_CELL_LIVES;
 	case CELL_LIVES:
 		if (runner_handle_events(&c->watch, fds) && !is_over(c))
 			return SERVED_CELL_LIVES;
 		if (!runner_awaits_spec(&c->watch) || packet_is_there(c->watch.control))
-			return end(c, kind);
+			return end_cell(c, kind);
 		c->state = CELL_AWAITS;
 		c->wake  = clock_ms(CLOCK_MONOTONIC) + RUN_SPEC_MS_MAX;
 		return SERVED_CELL_LIVES;
 	case CELL_AWAITS:
-		return fds[RUNNER_FDS - 1].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake ? end(c, kind) : SERVED_CELL_LIVES;
+		return has_come || clock_ms(CLOCK_MONOTONIC) >= c->wake ? end_cell(c, kind) : SERVED_CELL_LIVES;
 	case CELL_DIES:
-		return fds[RUNNER_FDS - 1].revents ? after_death(c, kind) : SERVED_CELL_LIVES;
+		return has_come ? after_death(c, kind) : SERVED_CELL_LIVES;
 	case CELL_SENDS:
-		return handle_files(c, kind, fds[RUNNER_FDS - 1].revents, fds[0].revents);
+		if (has_come && files_receive(&c->watch.files, &ignored) == FILES_GO_ON)
+			has_come = false;
+		if (has_come || fds[0].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake)
+			return close_cell(c, kind);
+		return SERVED_CELL_LIVES;
 	}
 	return SERVED_CELL_LIVES;
 }

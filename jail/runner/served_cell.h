@@ -62,8 +62,8 @@ must_use size_t cell_resources_receive(struct cell_resources *ret, const struct 
  * Takes over the place, and as many descriptors as the message says: those of what is shown, then the socket for files. Reads only warm,
  * awaited, and the members behind leaf of the message. NULL: out of memory; all descriptors are closed.
  */
-struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_resources *resources, const struct supervisor_cell *message, const int *fds,
-				     const struct zygote_status *zygote);
+struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_resources *resources,
+				     const struct supervisor_cell *message, const int *fds, const struct zygote_status *zygote);
 
 /* What to poll for; entries with fd -1 are unused. Sets ->wake. */
 void served_cell_fds(struct served_cell *c, struct pollfd fds[RUNNER_FDS]);

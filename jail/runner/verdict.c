@@ -50,20 +50,14 @@ static void note_usage(struct runner *w)
 	w->oom |= u.oom_kills > 0;
 }
 
-/* PID 1 has not been reaped yet. */
-static bool was_killed(const struct cell *c)
-{
-	siginfo_t info;
-
-	return waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT) == 0 && info.si_code == CLD_KILLED;
-}
-
 /*
  * Either PID 1 was killed from outside, and the program with it: nothing in the cell can kill it, because PID 1 has an id of its own.
  * Or PID 1 has ended by itself.
  */
-static void judge_without_report(struct runner *w)
+static void find_reason_of_init(struct runner *w)
 {
+	siginfo_t init; /* not reaped yet */
+
 	w->end.reason      = w->oom ? EXIT_oom : EXIT_signaled;
 	w->end.wait_status = SIGKILL;
 	if (!w->clock.started && !w->oom) {
@@ -72,7 +66,7 @@ static void judge_without_report(struct runner *w)
 		err_set(&w->end.why, ERR_SETUP, "set-up step fork-program: PID 1 of the cell died before there was a program");
 		return;
 	}
-	if (w->oom || was_killed(&w->cell))
+	if (w->oom || (waitid(P_PID, (id_t)w->cell.pid, &init, WEXITED | WNOWAIT) == 0 && init.si_code == CLD_KILLED))
 		return;
 	w->end.reason = EXIT_cancelled;
 	err_set(&w->end.why, ERR_BROKEN, "the run was cut short: PID 1 of its cell ended before the program did");
@@ -89,15 +83,15 @@ static bool crashed_for_memory(const struct runner *w)
 	       w->end.figures.memory_peak_bytes >= (int64_t)w->spec.limits->memory_bytes;
 }
 
-/* What ended the program, if this process did not: from what the kernel says alone. */
-static void judge(struct runner *w)
+/* What ended the program, if this process did not: from what the kernel reports alone. */
+static void find_reason(struct runner *w)
 {
 	bool killed;
 
 	if (w->decided)
 		return;
 	if (w->program_state == PROGRAM_NOT_ENDED) {
-		judge_without_report(w);
+		find_reason_of_init(w);
 		return;
 	}
 	w->end.wait_status = w->program.status;
@@ -111,7 +105,7 @@ static void judge(struct runner *w)
 		w->end.reason = killed ? EXIT_signaled : EXIT_exited;
 }
 
-static void fill(struct runner *w)
+void verdict_fill(struct runner *w)
 {
 	if (w->clock.started) {
 		w->end.figures.wall_ms = clock_ms(CLOCK_MONOTONIC) - w->clock.started;
@@ -121,16 +115,12 @@ static void fill(struct runner *w)
 		note_usage(w);
 		note_full_mounts(w);
 	}
-	judge(w);
+	find_reason(w);
 	if (w->end.reason == EXIT_oom && w->end.why.kind == ERR_NONE && !runner_reached_memory(w))
-		err_set(&w->end.why, ERR_LIMIT, "a control group above the run was full: the service or the host is short of memory, the run had not reached its limit");
+		err_set(&w->end.why, ERR_LIMIT, "a control group above the run was full: the service or the host is short of memory, "
+			"the run had not reached its limit");
 	if (w->end.reason != EXIT_exited && w->end.reason != EXIT_signaled)
 		w->end.wait_status = -1;
-}
-
-void verdict_fill(struct runner *w)
-{
-	fill(w);
 	if (!w->decided) /* the kernel ended it: with version 2 it kills for memory without asking */
 		runner_report_limit(w, w->end.reason);
 	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest); /* of a cell without a program, too */

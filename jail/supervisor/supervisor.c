@@ -53,7 +53,7 @@ struct supervisor {
 	double                  ends; /* CLOCK_MONOTONIC ms: the monitor is gone, and the supervisor ends by then; 0: the monitor is there */
 	double                  reaped; /* CLOCK_MONOTONIC ms: when children that belong to no cell were last reaped */
 	uint32_t                answered; /* cells for whose programs this process has just answered notices */
-	bool                    is_told; /* figures were told in a quiet turn, and nothing has happened since */
+	bool                    is_reported; /* figures were written when nothing had happened, and nothing has happened since */
 	bool                    has_freed; /* memory of cells, which malloc has not given back to the kernel */
 	struct entry_of_cell    entry[MONITOR_CELLS_MAX];
 	size_t                  top; /* entries from here on are free */
@@ -65,35 +65,15 @@ static _Noreturn void give_up(const char *what)
 	_exit(EXIT_FAILURE);
 }
 
-static _Noreturn void refuse(const struct err *e)
+static _Noreturn void give_up_for(const struct err *e)
 {
 	stderr_line("brig supervisor: %s\n", e->text);
 	_exit(EXIT_FAILURE);
 }
 
-/* --- what it is told first --- */
+/* --- the setup, which the monitor sends first --- */
 
-/* Both filters in a sealed memory file, for zygotes. */
-static int seal_filters(const struct supervisor *s)
-{
-	struct err e;
-	int        fd = sealed_open("filter", s->filter.filter, 2 * s->filter.len * sizeof *s->filter.filter, &e);
-
-	if (fd < 0)
-		refuse(&e);
-	return fd;
-}
-
-/* In a profile that never starts warm, a run gets nothing that another run has used: no networks are kept. */
-static void keep_networks(struct supervisor *s)
-{
-	struct err e;
-
-	if (net_pool_open(&s->kind.nets, s->setup.warm, &s->notifying, &e) < 0)
-		refuse(&e);
-}
-
-static void take_filter(struct supervisor *s, int fd)
+static void adopt_filter(struct supervisor *s, int fd)
 {
 	off_t               len  = lseek(fd, 0, SEEK_END);
 	size_t              n    = (size_t)len / sizeof *s->filter.filter;
@@ -109,28 +89,34 @@ static void take_filter(struct supervisor *s, int fd)
 	close(fd);
 }
 
-static void take_setup(struct supervisor *s)
+static void receive_setup(struct supervisor *s)
 {
-	int     fds[3];
-	size_t  n;
-	ssize_t got = packet_receive(SUPERVISOR_FD, &s->setup, sizeof s->setup, fds, ARRAY_LEN(fds), &n);
+	struct err e;
+	int        fds[3], both_filters;
+	size_t     n;
+	ssize_t    got = packet_receive(SUPERVISOR_FD, &s->setup, sizeof s->setup, fds, ARRAY_LEN(fds), &n);
 
 	if (got < 0)
-		give_up("the monitor cannot be heard");
+		give_up("no message of the monitor can be received");
 	if (got != sizeof s->setup || n != 2u + !!s->setup.has_trust)
 		give_up("garbled setup");
 	s->report_fd = fds[1];
-	take_filter(s, fds[0]);
-	keep_networks(s);
+	adopt_filter(s, fds[0]);
+	/* In a profile that never starts warm, a run gets nothing that another run has used: no networks are kept. */
+	if (net_pool_open(&s->kind.nets, s->setup.warm, &s->notifying, &e) < 0)
+		give_up_for(&e);
 	(void)!refusal_notice_add(s->notifying.filter, s->notifying.len);
 	if (cell_begin(&s->kind.base, s->setup.rootless_kind, &s->kind.unfit) == 0) /* zygotes inherit its effect, too */
 		s->kind.unfit.kind = ERR_NONE;
 	s->kind.base.mounts.trust_fd = s->setup.has_trust ? fds[2] : -1;
-	s->kind.setup   = &s->setup;
-	s->kind.filter  = &s->filter;
+	s->kind.setup     = &s->setup;
+	s->kind.filter    = &s->filter;
 	s->kind.notifying = &s->notifying;
 	s->kind.forker    = (struct forker){ .requests = -1, .pidfd = -1, .filter = &s->filter, .notifying = &s->notifying };
-	zygote_process_init(&s->zygote, &s->setup, &s->kind.base.mounts, seal_filters(s));
+	both_filters      = sealed_open("filter", s->filter.filter, 2 * s->filter.len * sizeof *s->filter.filter, &e);
+	if (both_filters < 0)
+		give_up_for(&e);
+	zygote_process_init(&s->zygote, &s->setup, &s->kind.base.mounts, both_filters);
 }
 
 /* --- waiting --- */
@@ -157,12 +143,6 @@ static bool arm(struct supervisor *s, int fd, short events, uint64_t data, bool 
 	return false;
 }
 
-/* Generation, cell, source. */
-static uint64_t data_of(const struct supervisor *s, size_t i, size_t source)
-{
-	return (uint64_t)s->entry[i].generation << 32 | (OWN_MAX + i * RUNNER_FDS + source);
-}
-
 /* After each event of the monitor or of a zygote, and when a zygote was started. */
 static void arm_own(struct supervisor *s)
 {
@@ -187,12 +167,13 @@ static void arm_cell(struct supervisor *s, size_t i)
 	entry->asked = warm->asked;
 	served_cell_fds(entry->cell, fds);
 	for (size_t n = 0; n < RUNNER_FDS; n++) {
-		bool is_armed = fds[n].fd == entry->armed[n] && !is_other;
+		uint64_t data     = (uint64_t)entry->generation << 32 | (OWN_MAX + i * RUNNER_FDS + n);
+		bool     is_armed = fds[n].fd == entry->armed[n] && !is_other;
 
 		if (fds[n].fd < -1 && entry->armed[n] == ~fds[n].fd)
 			(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, ~fds[n].fd, NULL); /* its end would wake this process, and delay the program */
 		if (!is_armed)
-			is_armed = arm(s, fds[n].fd, fds[n].events, data_of(s, i, n), fds[n].fd == entry->known[n]);
+			is_armed = arm(s, fds[n].fd, fds[n].events, data, fds[n].fd == entry->known[n]);
 		entry->known[n] = fds[n].fd;
 		entry->armed[n] = is_armed ? fds[n].fd : -1; /* -1: the next turn tries again, and looks until then */
 	}
@@ -223,15 +204,15 @@ static bool build_again(struct supervisor *s, size_t i)
 }
 
 /* Polls all sources of the cell again, because they must be handled in their own order, not in that in which events came. */
-static void turn(struct supervisor *s, size_t i)
+static void handle_cell(struct supervisor *s, size_t i)
 {
 	struct entry_of_cell *entry = &s->entry[i];
-	struct pollfd        fds[RUNNER_FDS];
+	struct cell          *cell  = &entry->cell->watch.cell;
+	struct pollfd         fds[RUNNER_FDS];
 
-	entry->is_due                        = false;
-	entry->cell->watch.cell.notice.answered_programs = s->answered;
-	entry->cell->watch.cell.warm.zygote =
-		entry->cell->watch.cell.warm.is_wanted ? zygote_process_status(&s->zygote, entry->cell->watch.cell.rootfs.digest) : ZYGOTE_STATUS_NONE;
+	entry->is_due                  = false;
+	cell->notice.answered_programs = s->answered;
+	cell->warm.zygote = cell->warm.is_wanted ? zygote_process_status(&s->zygote, cell->rootfs.digest) : ZYGOTE_STATUS_NONE;
 	served_cell_fds(entry->cell, fds);
 	if (poll(fds, ARRAY_LEN(fds), 0) < 0 && errno != EINTR)
 		give_up("poll");
@@ -258,16 +239,7 @@ static void turn(struct supervisor *s, size_t i)
 		_exit(EXIT_SUCCESS); /* each run has the reason; the monitor starts another supervisor, which may be able to build cells */
 }
 
-static size_t free_cell(const struct supervisor *s)
-{
-	size_t i = 0;
-
-	while (i < MONITOR_CELLS_MAX && s->entry[i].cell)
-		i++;
-	return i;
-}
-
-static bool is_sound(const struct supervisor_cell *message, size_t fds)
+static bool cell_message_is_sound(const struct supervisor_cell *message, size_t fds)
 {
 	return message->leaves <= CG_TREES_MAX && message->shown_len <= MOUNT_SHOWN_MAX && message->files <= 1 &&
 	       message->has_code <= 1 && message->terminals <= 1 && fds == 3 + message->leaves + message->shown_len + message->files;
@@ -277,22 +249,24 @@ static void receive_from_monitor(struct supervisor *s)
 {
 	struct supervisor_cell message;
 	int                    fds[PACKET_FDS_MAX];
-	size_t                 n, used, i = free_cell(s);
+	size_t                 n, used, i = 0;
 	ssize_t                got;
 	struct zygote_status   zygote = ZYGOTE_STATUS_NONE;
 	struct cell_resources  resources;
 
+	while (i < MONITOR_CELLS_MAX && s->entry[i].cell)
+		i++;
 	got = packet_receive(SUPERVISOR_FD, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 	if (got < 0 && errno == EMSGSIZE)
 		return; /* no descriptors are free: the monitor sees the end of the cell's control socket */
 	if (got < 0)
-		give_up("the monitor cannot be heard");
+		give_up("no message of the monitor can be received");
 	if (got == 0) {
 		s->ends = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
 		return;
 	}
-	if (got != sizeof message || !is_sound(&message, n))
-		give_up("garbled word");
+	if (got != sizeof message || !cell_message_is_sound(&message, n))
+		give_up("garbled message");
 	if (i == MONITOR_CELLS_MAX) { /* the monitor has as many entries; cells that die slowly may hold theirs here for longer */
 		packet_drop(fds, n);
 		return;
@@ -361,7 +335,7 @@ static void handle_zygotes(struct supervisor *s)
 
 static int wait_ms(const struct supervisor *s)
 {
-	double first = s->has_freed || !(s->is_told || !s->setup.warm) ? QUIET_MS : WAIT_MS_MAX, now = clock_ms(CLOCK_MONOTONIC);
+	double first = s->has_freed || (s->setup.warm && !s->is_reported) ? QUIET_MS : WAIT_MS_MAX, now = clock_ms(CLOCK_MONOTONIC);
 
 	for (size_t i = 0; i < s->top; i++)
 		if (s->entry[i].cell && s->entry[i].cell->wake - now < first)
@@ -373,7 +347,7 @@ static int wait_ms(const struct supervisor *s)
 	return first < 0 ? 0 : (int)first + 1;
 }
 
-static void mark(struct supervisor *s, uint64_t data)
+static void mark_due(struct supervisor *s, uint64_t data)
 {
 	size_t i = ((uint32_t)data - OWN_MAX) / RUNNER_FDS, source = ((uint32_t)data - OWN_MAX) % RUNNER_FDS;
 
@@ -383,35 +357,17 @@ static void mark(struct supervisor *s, uint64_t data)
 	s->entry[i].armed[source] = -1;
 }
 
-/* How many cells have programs for which a notice was answered a moment ago. */
-static uint32_t count_answered(const struct supervisor *s, double now)
+static void handle_cells(struct supervisor *s)
 {
 	enum { MOMENT_MS = 250 };
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < s->top; i++)
-		n += s->entry[i].cell && s->entry[i].cell->watch.cell.notice.answered > now - MOMENT_MS;
-	return n;
-}
-
-static void turn_all(struct supervisor *s)
-{
 	double now = clock_ms(CLOCK_MONOTONIC);
 
-	s->answered = count_answered(s, now);
+	s->answered = 0;
+	for (size_t i = 0; i < s->top; i++)
+		s->answered += s->entry[i].cell && s->entry[i].cell->watch.cell.notice.answered > now - MOMENT_MS;
 	for (size_t i = 0; i < s->top; i++)
 		if (s->entry[i].cell && (s->entry[i].is_due || s->entry[i].cell->wake <= now || s->looks > now))
-			turn(s, i);
-}
-
-static void handle_own_events(struct supervisor *s, bool monitor, bool zygotes)
-{
-	if (zygotes)
-		handle_zygotes(s);
-	if (monitor)
-		receive_from_monitor(s);
-	if (zygotes || monitor)
-		arm_own(s);
+			handle_cell(s, i);
 }
 
 static struct waiting_forks waiting_forks(const struct supervisor *s)
@@ -428,18 +384,6 @@ static struct waiting_forks waiting_forks(const struct supervisor *s)
 	return waiting;
 }
 
-/* Memory is not measured in each turn, because that takes some tenths of a millisecond. The other figures are told at once. */
-static void write_figures(struct supervisor *s, bool is_quiet)
-{
-	struct waiting_forks waiting;
-
-	if (zygote_process_must_measure(&s->zygote, is_quiet)) {
-		waiting = waiting_forks(s);
-		zygote_process_measure(&s->zygote, &waiting);
-	}
-	zygote_process_write_report(&s->zygote, s->report_fd);
-}
-
 static void poll_once(struct supervisor *s)
 {
 	struct epoll_event events[EVENTS_MAX];
@@ -452,35 +396,36 @@ static void poll_once(struct supervisor *s)
 	monitor = zygotes && !s->ends && packet_is_there(SUPERVISOR_FD);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u64 >= OWN_MAX)
-			mark(s, events[i].data.u64);
+			mark_due(s, events[i].data.u64);
 		else if (events[i].data.u64 == OWN_MONITOR)
 			monitor = true;
 		else
 			zygotes = true;
-	handle_own_events(s, monitor, zygotes);
-	turn_all(s);
+	if (zygotes)
+		handle_zygotes(s);
+	if (monitor)
+		receive_from_monitor(s);
+	if (zygotes || monitor)
+		arm_own(s);
+	handle_cells(s);
 	reap_others(s);
-	s->is_told = n == 0;
+	s->is_reported = n == 0;
 	if (n == 0 && s->has_freed) {
 		malloc_trim(0); /* many cells may have gone */
 		s->has_freed = false;
 	}
-	if (s->setup.warm)
-		write_figures(s, n == 0);
+	if (!s->setup.warm)
+		return;
+	/* Memory is not measured each time, because that takes some tenths of a millisecond. The other figures are written at once. */
+	if (zygote_process_must_measure(&s->zygote, n == 0)) {
+		struct waiting_forks waiting = waiting_forks(s);
+
+		zygote_process_measure(&s->zygote, &waiting);
+	}
+	zygote_process_write_report(&s->zygote, s->report_fd);
 }
 
 /* --- begin --- */
-
-/* Each cell takes some fifty descriptors. */
-static void allow_descriptors(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-}
 
 /* When the monitor has gone, each cell gets end of file on its control socket, and ends: the supervisor waits for that. */
 static bool is_over(const struct supervisor *s)
@@ -491,6 +436,7 @@ static bool is_over(const struct supervisor *s)
 _Noreturn void supervisor_main(void)
 {
 	static struct supervisor s;
+	struct rlimit            files;
 	struct err               e;
 
 	signal(SIGCHLD, SIG_DFL);
@@ -499,13 +445,16 @@ _Noreturn void supervisor_main(void)
 	setsid();
 	umask(022); /* a cell inherits it: under 077 its program could not read main.py */
 	prctl(PR_SET_NAME, "brig-supervisor");
-	allow_descriptors();
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) { /* each cell takes some fifty descriptors */
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 	s.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || s.epoll < 0)
 		give_up("it cannot begin");
 	if (privilege_hide(&e) < 0)
-		refuse(&e);
-	take_setup(&s);
+		give_up_for(&e);
+	receive_setup(&s);
 	for (arm_own(&s); !is_over(&s);)
 		poll_once(&s);
 	_exit(EXIT_SUCCESS); /* PR_SET_PDEATHSIG: zygotes, and every PID 1 that is left, end with it */

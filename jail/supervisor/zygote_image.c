@@ -23,15 +23,6 @@ extern const char zygote_extension_start[] __attribute__((visibility("hidden")))
 extern const char zygote_extension_end[] __attribute__((visibility("hidden")));
 
 /* The environment has brig's own entries and none of a caller: nothing in it has to be escaped. */
-static void print_program(FILE *out, const char *preload, const struct program_env *env)
-{
-	fprintf(out, "PRELOAD = \"%s\"\nENVIRON = [", preload);
-	for (size_t i = 0; env->entry[i]; i++)
-		fprintf(out, "b\"%s\", ", env->entry[i]);
-	fputs("]\n", out);
-	fwrite(zygote_program_start, 1, (size_t)(zygote_program_end - zygote_program_start), out);
-}
-
 int zygote_image_program(const char *preload, const struct program_env *env, uint32_t *len, struct err *e)
 {
 	char  *text = NULL;
@@ -39,9 +30,14 @@ int zygote_image_program(const char *preload, const struct program_env *env, uin
 	FILE  *out = open_memstream(&text, &size);
 	int    fd  = -1;
 
-	if (out)
-		print_program(out, preload, env);
-	if (!out || fclose(out) != 0) {
+	if (!out)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	fprintf(out, "PRELOAD = \"%s\"\nENVIRON = [", preload);
+	for (size_t i = 0; env->entry[i]; i++)
+		fprintf(out, "b\"%s\", ", env->entry[i]);
+	fputs("]\n", out);
+	fwrite(zygote_program_start, 1, (size_t)(zygote_program_end - zygote_program_start), out);
+	if (fclose(out) != 0) {
 		free(text);
 		return err_set(e, ERR_LIMIT, "out of memory");
 	}
