@@ -24,8 +24,9 @@ static int base_mounts_fail(const char *what, struct err *e)
 /* --- a namespace with nothing but procfs and a place for a tree --- */
 
 /*
- * The kernel lets a cell mount a procfs only if its mount namespace has one that hides no more than the new one (mount_too_revealing()).
- * In containers parts of /proc are covered, but another procfs may be mounted elsewhere: so all of them are kept, up to PROCS_MAX.
+ * The kernel lets a cell mount a procfs only if its mount namespace has one that hides no more than the new one
+ * (mount_too_revealing()). In containers parts of /proc are covered, but another procfs may be mounted elsewhere: so
+ * all of them are kept, up to PROCS_MAX.
  */
 enum { PROCS_MAX = 4 };
 static const char *const proc_names[PROCS_MAX] = { "proc", "proc-1", "proc-2", "proc-3" };
@@ -159,7 +160,7 @@ struct parts {
 	int               tree, part[MOUNT_MAX]; /* detached mounts; -1: none */
 };
 
-/* The node is checked by the descriptor that is mounted: /dev/null of the host may have been replaced (CVE-2025-31133). */
+/* The node is checked by its descriptor: /dev/null of the host may have been replaced (CVE-2025-31133). */
 static int open_device(const struct mount_step *m, struct err *e)
 {
 	char        path[32];

@@ -97,8 +97,8 @@ static int check_required(const struct cell *c, bool all, struct err *e)
 }
 
 /*
- * Where no control group limits memory, RLIMIT_DATA does, with this much on top: numpy, pandas, scipy and matplotlib map so much
- * private memory without ever touching it.
+ * Where no control group limits memory, RLIMIT_DATA does, with this much on top: numpy, pandas, scipy and matplotlib
+ * map so much private memory without ever touching it.
  */
 #define DATA_ROOM (512 * MIB)
 
@@ -196,9 +196,9 @@ static int clone_cell(struct cell *c, struct err *e)
 }
 
 /*
- * PID 1 is cloned into the network that its parent is in, so this process has to enter the cell's network: for that it needs
- * rights over it, which PID 1 must not have. If it keeps networks, it goes back afterwards, so that no socket that it makes later
- * is taken for the program's.
+ * PID 1 is cloned into the network that its parent is in, so this process has to enter the cell's network: for that
+ * it needs rights over it, which PID 1 must not have. If it keeps networks, it goes back afterwards, so that no
+ * socket that it makes later is taken for the program's.
  */
 static int enter_net(struct cell *c, const struct cell_spec *spec, struct err *e)
 {
@@ -256,7 +256,7 @@ int cell_open(struct cell *c, const struct cell_spec *spec, struct err *e)
 	return r;
 }
 
-/* Where a control group limits and counts, the rlimit is higher by this much, so that the group's limit is reached first. */
+/* Where a control group limits and counts, the rlimit is higher by this much: the group's limit is reached first. */
 enum { BEHIND_PIDS = 16, BEHIND_CPU_S = 2, SESSION_CPU_S = INT32_MAX };
 
 int cell_request_fork(struct cell *c, const struct cell_spec *spec, struct err *e)

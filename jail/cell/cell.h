@@ -36,28 +36,28 @@ struct cell {
 	int              user_ns_fd; /* of the slot (user_ns.h); -1: not made yet */
 	int              pidfd;     /* PID 1; -1 when there is none (yet, or any more) */
 	pid_t            pid;
-	int              report_fd; /* reports of PID 1 (child_report), and one byte when brig-init is ready; PID 1 ends when this is closed */
+	int              report_fd; /* child_report of PID 1, a byte when brig-init is ready; its close ends PID 1 */
 	struct warm      warm;
 	struct cg_oom    oom;       /* tells that the memory of its group is used up */
 	struct net_place net;
 	struct net_sockets sockets;      /* in that network */
 	struct seccomp_notify    notice; /* answers notices of network sockets and of refused calls */
-	bool                     is_noticed; /* the program's filter sends notices: only then notice.socket_was_allowed is meaningful */
+	bool                     is_noticed; /* the filter sends notices: only then notice.socket_was_allowed counts */
 	uint64_t                 layers, missing;
 };
 
 /* The caller has to call cell_end() and cell_reap() even if one of the calls below fails. */
 void         cell_init(struct cell *c);
 
-/* Opens what is shown as detached mounts (child.shown_fd). cell_open() does it if it was not done before. It may wait for a file system's server. */
+/* Opens detached mounts of what --ro shows, unless that was done. It may wait for a file system's server. */
 must_use int cell_open_shown(struct cell *c, const struct cell_spec *spec, struct err *e);
-/* Once in a process, before cell_open(): gives up what the cells would inherit from the process's caller, and finds out what the kernel can do. */
+/* Once in a process, first: gives up what cells would inherit from its caller, and finds out what the kernel can do. */
 must_use int cell_begin(struct cell_base *ret, enum rootless_kind kind, struct err *e);
 /* The caller has filled in base, slot, rootfs, rootless, net, and the group, whose limits are set. */
 must_use int cell_open(struct cell *c, const struct cell_spec *spec, struct err *e);
-/* Writes what is to run into the cell's order file, and tells the fork, even if it is not there yet. rootfs: for messages. */
+/* Writes what is to run into the cell's order file, and its head to the fork's socket. rootfs: for messages. */
 must_use int cell_give_spec(struct cell *c, const char *rootfs, const struct run_spec_head *head, const struct run_spec_fds *fds, struct err *e);
-/* From PREPARED on, for a command: removes main.py, which a later fork then does not do. The caller has the rights of the mounts' owner. */
+/* From PREPARED on, for a command: removes main.py; a later fork does not. The caller may write to the mounts. */
 must_use int cell_remove_code(struct cell *c, struct err *e);
 /* Requests a fork with the limits of spec. The cell is PREPARED, and warm.init_is_confined is set. */
 must_use int cell_request_fork(struct cell *c, const struct cell_spec *spec, struct err *e);
@@ -65,7 +65,7 @@ must_use int cell_request_fork(struct cell *c, const struct cell_spec *spec, str
 /* Kills every process of the cell. Harmless when they are dead already. */
 void cell_kill(const struct cell *c);
 
-/* Kills the cell, and closes all but PID 1 (pidfd), the ids, the groups and the network. Counters must have been read before. */
+/* Kills the cell, and closes all but pidfd, the ids, the groups and the network. Counters must have been read. */
 void         cell_end(struct cell *c);
 /* Then waits for PID 1, which ends after every other process of the cell. */
 void         cell_reap_init(struct cell *c);
@@ -73,5 +73,5 @@ void         cell_reap_init(struct cell *c);
 must_use int cell_reap(struct cell *c, struct err *e);
 /* True for a child of this process that the functions of the cell reap: other code must not. */
 bool         cell_has_child(const struct cell *c, pid_t pid);
-/* True: no process of the cell ever had a network socket. If net_is_quiet() is true as well, now or later, the network is like a new one. */
+/* True: no process of the cell ever had a network socket. If net_is_quiet(), too, the network is like a new one. */
 bool         cell_left_net_alone(const struct cell *c);

@@ -13,8 +13,8 @@ struct cell_spec {
 	size_t                   shown_len;
 	const char              *rootfs; /* for messages */
 	const struct sock_fprog *filter;
-	const struct sock_fprog *notifying; /* the same filter with notices for the listener (filter_notice.h); without them if none are possible */
+	const struct sock_fprog *notifying; /* the same with notices for the listener (filter_notice.h), if possible */
 	const struct net_listeners *listeners; /* where the cell listens for brig-proxy; NULL: it has no network */
-	bool                     workspace_exec, require_all; /* require_all: every layer, also those that kernels may lack */
+	bool                     workspace_exec, require_all; /* require_all: also layers that kernels may lack */
 	bool                     has_code; /* a run with files: it will have a main.py, which is none of them */
 };

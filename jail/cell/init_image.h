@@ -2,5 +2,5 @@
 #pragma once
 #include "err.h"
 
-/* A memory file, the caller's. Not the file on disk: no process of a cell may find or change what PID 1 executes (CVE-2019-5736). */
+/* A memory file, the caller's. No process of a cell may find or change what PID 1 executes (CVE-2019-5736). */
 must_use int init_image_open(struct err *e);

@@ -68,9 +68,9 @@ static bool is_closed_to_us(int errnum)
 }
 
 /*
- * All networks of the host share one limit of memory for TCP (net.ipv4.tcp_mem), so a connection gets no more here than a
- * loopback needs. Fast open would keep a key, and is of no use on a loopback. Where /proc/sys cannot be written to, only the
- * control groups limit a cell.
+ * All networks of the host share one limit of memory for TCP (net.ipv4.tcp_mem), so a connection gets no more here
+ * than a loopback needs. Fast open would keep a key, and is of no use on a loopback. Where /proc/sys cannot be
+ * written to, only the control groups limit a cell.
  */
 static int bound_sockets(struct err *e)
 {

@@ -18,7 +18,7 @@ struct net {
 /* The network of a cell, and of the process that builds the cell. */
 struct net_place {
 	struct net net;     /* of the cell; NONE: a new one is made */
-	int        host_fd; /* borrowed: the process's own, to which it goes back; -1: it keeps no networks, and stays in the cell's */
+	int        host_fd; /* borrowed: the process's own, to go back to; -1: it stays in the cell's */
 	bool       is_needless; /* the filter allows no network socket */
 };
 #define NET_PLACE_NONE ((struct net_place){ NET_NONE, -1, false })
@@ -36,7 +36,8 @@ must_use int net_open_own(void);
 void         net_close(struct net *n);
 
 /*
- * True: no socket of any family is left in it, and no packet was ever sent. If also every process of the cell is gone, and none ever had
- * a socket that is not local (filter_notice.h), the next program cannot tell the network from a new one.
+ * True: no socket of any family is left in it, and no packet was ever sent. If also every process of the cell is
+ * gone, and none ever had a socket that is not local (filter_notice.h), the next program cannot tell the network from
+ * a new one.
  */
 must_use bool net_is_quiet(const struct net *n);

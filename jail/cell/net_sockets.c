@@ -15,9 +15,9 @@
 enum { BACKLOG = 128, QUESTIONS = 64 * 1024 };
 
 /*
- * Accepted connections inherit the congestion control. Where the host's default is BBR, a program received HTTPS at half the rate
- * at which brig-proxy did: BBR paces for a path, and between two sockets of one namespace there is no path. Every kernel has Reno,
- * and any process may set it.
+ * Accepted connections inherit the congestion control. Where the host's default is BBR, a program received HTTPS at
+ * half the rate at which brig-proxy did: BBR paces for a path, and between two sockets of one namespace there is no
+ * path. Every kernel has Reno, and any process may set it.
  */
 static void send_unpaced(int fd)
 {

@@ -14,15 +14,15 @@ struct net_sockets {
 	struct net_listeners what;
 	uint32_t             n; /* descriptors, in the order of net_listeners.h; 0: there are none, or not any more */
 	int                  fd[NET_LISTEN_MAX];
-	int                  used_fd; /* an epoll instance, readable when one of them is; -1: there are none, or the kernel had no room for it */
-	int                  to;      /* SOCK_SEQPACKET socket over which they are to be sent; -1: not asked for yet, or closed */
+	int                  used_fd; /* epoll, readable when one of them is; -1: there are none, or it failed */
+	int                  to;      /* SOCK_SEQPACKET, over which they are sent; -1: not asked for yet, or closed */
 };
 #define NET_SOCKETS_NONE ((struct net_sockets){ .used_fd = -1, .to = -1 })
 
-/* The caller is in the cell's network, which has its route (net_add_route()), and may bind ports below 1024. The sockets do not block. */
+/* The caller is in the cell's network, which has its route, and may bind ports below 1024. The sockets do not block. */
 must_use int net_sockets_open(const struct net_listeners *what, struct net_sockets *ret, struct err *e);
-/* Takes over sock, over which net_sockets_give() sends them: now, if used_fd is -1. If the other end of sock is closed, they are closed. */
+/* Takes over sock, for net_sockets_give(); sends now if used_fd is -1. If its other end is closed, they are closed. */
 void         net_sockets_ask(struct net_sockets *s, int sock);
-/* After net_sockets_ask(), without waiting for room. They are closed here in any case: if they could not be sent, the kernel refuses connections. */
+/* After net_sockets_ask(); does not block. They are closed here: if not sent, the kernel refuses connections. */
 void         net_sockets_give(struct net_sockets *s);
 void         net_sockets_close(struct net_sockets *s);

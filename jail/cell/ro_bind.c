@@ -58,7 +58,7 @@ static int make_namespace(uint32_t spare_id)
 	return fd;
 }
 
-/* The kernel's own file systems show of the host what the namespaces hide. With FUSE or NFS, only this run waits for fstatfs(). */
+/* The kernel's own file systems show what the namespaces hide. With FUSE or NFS, only this run waits for fstatfs(). */
 static int check_kind(int fd, struct err *e)
 {
 	static const long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,

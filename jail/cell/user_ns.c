@@ -23,11 +23,12 @@ bool user_ns_has_one_id(const struct slot *slot)
 /* --- inside --- */
 
 /*
- * Limits that the kernel keeps for each user namespace. A process that can make no user namespace gets no capability, and without one
- * it can make no other namespace. On hosts that hide /proc/sys, or show it read-only, only the filter prevents this; the record says so.
+ * Limits that the kernel keeps for each user namespace. A process that can make no user namespace gets no capability,
+ * and without one it can make no other namespace. On hosts that hide /proc/sys, or show it read-only, only the filter
+ * prevents this; the record says so.
  *
- * The kernel counts the inotify instances of a cell also for the owner of the namespace above: for a plain user, who has 128 in all, or
- * for the monitor of a service. A jail must not use up those of a desktop or of other jails.
+ * The kernel counts the inotify instances of a cell also for the owner of the namespace above: for a plain user, who
+ * has 128 in all, or for the monitor of a service. A jail must not use up those of a desktop or of other jails.
  */
 static int set_quotas(void)
 {
@@ -75,8 +76,9 @@ static int write_maps(pid_t pid, const struct slot *slot, struct err *e)
 }
 
 /*
- * The namespace is made with the id of PID 1, which then owns it. The owner may open and enter it without CAP_SYS_PTRACE, which root of a
- * container lacks: this process opens it with that id, and a fork server enters the cell with it (fork_server.h).
+ * The namespace is made with the id of PID 1, which then owns it. The owner may open and enter it without
+ * CAP_SYS_PTRACE, which root of a container lacks: this process opens it with that id, and a fork server enters the
+ * cell with it (fork_server.h).
  */
 static pid_t clone_owner(uint32_t id, int go[2], bool quotas, int *ns, struct err *e)
 {

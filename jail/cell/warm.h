@@ -5,9 +5,9 @@
  *                           ASKED ----------> FORKS    ahead of any order
  *               PREPARED <- ASKED, WAITS               the fork server died, or has a successor: the next one is asked
  *
- * The fork server is the profile's zygote, or a forker (fork_server.h); which one is decided when the fork is requested. An order is
- * written into the cell's order file, then announced on its order socket: the fork server or its fork holds the other end. The program
- * is a child of the process that watches the cell, which reaps it.
+ * The fork server is the profile's zygote, or a forker (fork_server.h); which one is decided when the fork is
+ * requested. An order is written into the cell's order file, then announced on its order socket: the fork server or
+ * its fork holds the other end. The program is a child of the process that watches the cell, which reaps it.
  */
 #pragma once
 #include "forker.h"
@@ -16,7 +16,7 @@ struct cell;
 
 /* The state of the profile's zygote, as its supervisor knows it at this moment. */
 struct zygote_status {
-	int      requests;   /* socket for requests; one that is sent while there is no zygote waits for the next. -1: no zygote can be started now */
+	int      requests;   /* a request sent while there is no zygote waits for the next; -1: none can be started now */
 	int      pidfd;      /* -1: there is none */
 	pid_t    pid;
 	uint32_t generation; /* of this zygote; the next has another */
@@ -28,13 +28,13 @@ struct zygote_status {
 
 enum warm_state { WARM_BUILDING, WARM_PREPARED, WARM_ASKED, WARM_WAITS, WARM_FORKS };
 
-/* main.py, which PID 1 makes before it is known what will run: a command has none, and then the fork or its supervisor removes it. */
+/* PID 1 makes main.py before it is known what will run; for a command, the fork or its supervisor removes it. */
 enum warm_code { CODE_STAYS, CODE_TO_REMOVE, CODE_REMOVED };
 
 struct warm {
 	enum warm_state state;
 	bool            ahead;        /* the fork was asked for before there was an order */
-	bool            fork_is_confined; /* the fork has reported that it has given up all rights and has the filter on */
+	bool            fork_is_confined; /* the fork has reported that it has no rights and its filter on */
 	bool            init_is_confined; /* brig-init has reported that it has no capability and has its filter on */
 	bool            is_wanted;    /* a zygote may fork into this cell */
 	struct zygote_status zygote;  /* the caller sets it before each turn; its descriptors are borrowed */
@@ -51,18 +51,18 @@ struct warm {
 	int             program_fd;   /* pidfd of the fork; -1: there is none (yet), or it was reaped */
 	pid_t           program;
 	int             report_fd;    /* child_report of the fork */
-	int             offered;      /* the number that the listener has in the fork, which could not send it; 0: none */
+	int             offered;      /* the listener's number in the fork, which could not send it; 0: none */
 	int64_t         cpu_before_ns; /* CPU time of PID 1 before it joined its groups */
 	double          asked;        /* CLOCK_MONOTONIC ms */
 };
 extern const struct warm WARM_NONE;
 
-/* A fork server without an answer for WARM_MS_MAX, or WARM_START_MS_MAX while it imports, is killed. At most WARM_ASKED_MAX are asked in turn. */
+/* A fork server that is silent for so long (START: while it imports) is killed. At most ASKED_MAX are asked in turn. */
 enum { WARM_MS_MAX = 3000, WARM_START_MS_MAX = 9000, WARM_ASKED_MAX = 3 };
 
 /* Before PID 1 is cloned: makes the order socket and the order file. */
 must_use int warm_open(struct warm *w, struct err *e);
-/* True: a zygote may fork into this cell, one is there or is being started again, and not too many requests wait for it. */
+/* True: a zygote may fork into this cell, is there or is being started, and not too many requests wait for it. */
 bool         warm_is_possible(const struct warm *w);
 /* In BUILDING: takes over what PID 1 made. After a failure the descriptors stay the caller's. */
 must_use int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e);
@@ -75,7 +75,7 @@ enum warm_answer {
 	WARM_GOES_ON,
 	WARM_AGAIN,   /* this fork server has ended or retires, and has forked nothing: the state is PREPARED again */
 	WARM_CANNOT,  /* *e says why */
-	WARM_IS_LOST, /* the fork server failed after it began to fork: whether there is a program, and how it ends, is not known */
+	WARM_IS_LOST, /* the fork server failed after it began to fork: nothing is known of the program */
 };
 must_use enum warm_answer warm_receive(struct warm *w, struct err *e);
 

@@ -74,7 +74,7 @@ static void kill_members(int dir)
 		(void)cg_member_kill(dir, pid);
 }
 
-/* A leaf becomes empty a moment after its last process is reaped, so rmdir is tried each millisecond for two seconds. */
+/* A leaf becomes empty a moment after its last process is reaped: rmdir is tried each millisecond for two seconds. */
 static int remove_leaf(int base, const char *name)
 {
 	for (int ms = 0; ms < 2000; ms++) {
@@ -89,8 +89,8 @@ static int remove_leaf(int base, const char *name)
 }
 
 /*
- * A lock is on a directory, but a removal is by name: a launcher that does not share our runtime directory may remove the
- * directory and make another of the same name between our open() and our lock.
+ * A lock is on a directory, but a removal is by name: a launcher that does not share our runtime directory may remove
+ * the directory and make another of the same name between our open() and our lock.
  */
 static enum cg_answer lock_named(int dir, int base, const char *name)
 {
@@ -162,7 +162,7 @@ static enum cg_answer make_leaves(struct cg *g, const struct cg_parent *parent)
 			return CG_FAILED;
 		g->n++;
 		answer = make_leaf(leaf, g->name);
-		/* The group above belongs to another user, or the tree is mounted read-only: go on without its controllers. */
+		/* The group above is another user's, or the tree is read-only: go on without its controllers. */
 		if (answer == CG_FAILED && !leaf->made && (errno == EACCES || errno == EPERM || errno == EROFS)) {
 			close_base(leaf);
 			g->n--;

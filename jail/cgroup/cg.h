@@ -33,9 +33,9 @@ enum cg_controller {
 struct cg {
 	struct cg_leaf {
 		int      base_fd, fd; /* the group above, and the leaf */
-		int      join_fd;     /* v1, in the process that builds cells: the leaf's tasks, open for writing; else -1 */
+		int      join_fd;     /* v1, where cells are built: the leaf's tasks, open for writing; else -1 */
 		bool     v2, made;    /* made: the leaf exists and is ours to remove */
-		bool     borrowed;    /* the group above is in a group that brig did not make: it is removed when it is empty */
+		bool     borrowed;    /* the group above is in one that brig did not make: removed when empty */
 		bool     kept;        /* the group above is a kept parent (cg_parent_keep()), which owns base_fd */
 		unsigned controllers; /* bits of enum cg_controller */
 	} leaf[CG_TREES_MAX];
@@ -44,8 +44,8 @@ struct cg {
 	bool     lent;            /* another process made the leaves, set their limits, and removes them */
 	struct cg_held {
 		uint64_t memory_bytes, pids, cpus;
-	} held;                   /* the limits that cg_limit() has set; pids 0: a limit or a leaf lacks them, so all must be written */
-	struct cg_files *files; /* cached descriptors, for a process that reads the counters often; NULL: files are opened for each read */
+	} held;                   /* set by cg_limit(); pids 0: a limit or a leaf lacks them, so all must be written */
+	struct cg_files *files; /* cached descriptors, if the counters are read often; NULL: opened for each read */
 	uint64_t layers, missing; /* bits of enum layer that cg_limit() put in force, or could not */
 	char     why[160];        /* why the first of the missing layers is missing */
 };
@@ -84,8 +84,9 @@ enum cg_answer { CG_MADE, CG_TAKEN, CG_FAILED };
 must_use enum cg_answer cg_open(struct cg *ret, const char *cache_dir, uint32_t slot, struct err *e);
 
 /*
- * The two halves of cg_open(), to make many groups in one parent. A kept parent stays open longer than its leaves and is not removed
- * with the last one. Launchers with another runtime directory make no leaves there, so a leaf's name is not checked again after it is locked.
+ * The two halves of cg_open(), to make many groups in one parent. A kept parent stays open longer than its leaves and
+ * is not removed with the last one. Launchers with another runtime directory make no leaves there, so a leaf's name
+ * is not checked again after it is locked.
  */
 void                    cg_parent_open(struct cg_parent *ret, const char *cache_dir);
 void                    cg_parent_keep(struct cg_parent *parent);
@@ -93,25 +94,27 @@ must_use enum cg_answer cg_open_in(struct cg *ret, const struct cg_parent *paren
 void                    cg_parent_close(struct cg_parent *parent);
 
 /*
- * For a supervisor with other ids than ours: members of the gid that owns the leaves (privilege_make_for_group() before they are
- * made) may enter them, and on v2 freeze and kill their processes and write memory.high, on v1 reset CPU time and peak memory.
- * The limits stay ours. To let a process enter, v2 also asks for write access to cgroup.procs of the common ancestor: cg_parent_lend().
+ * For a supervisor with other ids than ours: members of the gid that owns the leaves (privilege_make_for_group()
+ * before they are made) may enter them, and on v2 freeze and kill their processes and write memory.high, on v1 reset
+ * CPU time and peak memory. The limits stay ours. To let a process enter, v2 also asks for write access to
+ * cgroup.procs of the common ancestor: cg_parent_lend().
  */
 must_use int cg_lend(const struct cg *g, struct err *e);
 must_use int cg_parent_lend(const struct cg_parent *parent, unsigned gid, struct err *e);
 /*
- * Whenever systemd starts a process of a unit, as for ExecReload=, it changes the owner of the unit's control group back to the
- * unit's user and gid, which undoes cg_parent_lend(). Returns a descriptor that becomes readable when this has happened; the
- * caller closes it, and calls cg_parent_lend() again. -1: there is no v2 group, or it cannot be watched.
+ * Whenever systemd starts a process of a unit, as for ExecReload=, it changes the owner of the unit's control group
+ * back to the unit's user and gid, which undoes cg_parent_lend(). Returns a descriptor that becomes readable when
+ * this has happened; the caller closes it, and calls cg_parent_lend() again. -1: there is no v2 group, or it cannot
+ * be watched.
  */
 int cg_parent_watch(const struct cg_parent *parent);
 
 /*
- * Writes every knob and reads it back; does nothing when the same limits are set already. On v1, processes that get no memory wait
- * from now on instead of being killed: see struct cg_oom.
+ * Writes every knob and reads it back; does nothing when the same limits are set already. On v1, processes that get
+ * no memory wait from now on instead of being killed: see struct cg_oom.
  */
 must_use int cg_limit(struct cg *g, const struct limits *limits, struct err *e);
-/* Call after cg_limit(). -1: a limit that the caller insists on (limits->must) is missing, because its controller is. */
+/* After cg_limit(). -1: a limit that the caller insists on (limits->must) is missing, because its controller is. */
 must_use int cg_holds(const struct cg *g, const struct limits *limits, struct err *e);
 
 /* Bytes that sockets of all cells below one parent may hold together. Only v1 counts them apart from other memory. */
@@ -120,9 +123,10 @@ uint64_t cg_socket_bytes(void);
 void cg_limit_parent(const struct cg_leaf *base);
 
 /*
- * One leaf for all brig-proxy of a monitor bounds what their TCP sockets hold together, whichever profile and user they serve; on v2, where
- * sockets count as memory, together with their own memory. It has no other limit. A proxy joins its memory leaf alone before exec (v1), or
- * is cloned into it (v2), where it has the highest cpu.weight, so that cells do not hold it back. Without such a leaf there is no limit.
+ * One leaf for all brig-proxy of a monitor bounds what their TCP sockets hold together, whichever profile and user
+ * they serve; on v2, where sockets count as memory, together with their own memory. It has no other limit. A proxy
+ * joins its memory leaf alone before exec (v1), or is cloned into it (v2), where it has the highest cpu.weight, so
+ * that cells do not hold it back. Without such a leaf there is no limit.
  */
 must_use int   cg_limit_proxies(const struct cg *g, struct err *e);
 must_use pid_t cg_clone_proxy(const struct cg *g, const struct clone_args *args); /* as clone_into_group() */
@@ -132,23 +136,24 @@ must_use int   cg_join_proxies(const struct cg *g, struct err *e);              
 int cg_clone_fd(const struct cg *g);
 
 /*
- * v1: a process joins by writing "0" into the tasks of each leaf. The kernel checks the effective uid of the process that opened the
- * file: it must be the real or the saved uid of the process that joins (cgroup1_procs_write()), or the host's root.
+ * v1: a process joins by writing "0" into the tasks of each leaf. The kernel checks the effective uid of the process
+ * that opened the file: it must be the real or the saved uid of the process that joins (cgroup1_procs_write()), or
+ * the host's root.
  */
 must_use int cg_open_joins(struct cg *g, struct err *e);
 /* The descriptors still belong to g; returns how many there are. */
 int cg_join_fds(const struct cg *g, int fds[CG_TREES_MAX]);
 
 /*
- * A run that is out of memory is ended by its supervisor or launcher: the kernel's OOM killer would write a hundred lines into the
- * host's log. v1: a process that needs memory waits, and an eventfd reports it. v2: above a mark below the limit (memory.high) the
- * kernel slows processes down, and memory.events reports it.
+ * A run that is out of memory is ended by its supervisor or launcher: the kernel's OOM killer would write a hundred
+ * lines into the host's log. v1: a process that needs memory waits, and an eventfd reports it. v2: above a mark below
+ * the limit (memory.high) the kernel slows processes down, and memory.events reports it.
  */
 struct cg_oom {
 	int   fd;     /* to be polled; -1: nothing bounds memory */
 	short events; /* what to poll fd for */
 	int   mark_fd; /* v2: memory.high, open for writing; -1 on v1 */
-	int   helper_fd; /* v2: pidfd of a process that tests if the kernel can reclaim memory; fd is not polled meanwhile. -1: none */
+	int   helper_fd; /* v2: pidfd of a process that tests if memory can be reclaimed; fd is not polled then. -1: none */
 	pid_t helper;    /* its pid, until cg_reap_oom_helper() or cg_oom_close(); 0: none */
 };
 
@@ -157,11 +162,12 @@ struct cg_oom {
 /* The caller closes it with cg_oom_close(). */
 must_use int cg_watch_oom(const struct cg *g, struct cg_oom *ret, struct err *e);
 /*
- * Call when fd is ready; consumes the event. v1: true when the cell's own group is out of memory: a group above causes events, too.
- * v2: always false; may start the helper, and when helper_fd is readable, cg_reap_oom_helper() has the answer.
+ * Call when fd is ready; consumes the event. v1: true when the cell's own group is out of memory: a group above
+ * causes events, too. v2: always false; may start the helper, and when helper_fd is readable, cg_reap_oom_helper()
+ * has the answer.
  */
 must_use bool cg_take_oom_event(const struct cg *g, struct cg_oom *oom);
-/* v1: causes an event, so that the caller checks again later. On v2 there is an event each time usage passes the mark. */
+/* v1: causes an event, so that the caller checks again. On v2 there is one each time usage passes the mark. */
 void          cg_rearm_oom(const struct cg_oom *oom);
 /* Reaps the helper and closes helper_fd. True: the kernel cannot reclaim enough, so the group is out of memory. */
 must_use bool cg_reap_oom_helper(struct cg_oom *oom);
@@ -171,38 +177,40 @@ void          cg_oom_close(struct cg_oom *oom);
 int64_t cg_cpu_ns(const struct cg *g);
 int64_t cg_pids_now(const struct cg *g); /* processes and threads; -1: no group counts them */
 void    cg_read(const struct cg *g, struct cg_usage *ret);
-/* v2: stops (or continues) all processes of the group; stopped ones can still be killed. False: this host cannot do that. */
+/* v2: stops or continues all processes of the group; stopped ones can still be killed. False: impossible here. */
 must_use bool cg_freeze(const struct cg *g, bool is);
 void    cg_kill(const struct cg *g); /* v2: cgroup.kill. v1: nothing; the caller kills PID 1, which ends the cell */
 
-/* Waits (at most 2 s for each leaf) until the leaves are empty, removes them and closes g. -1: one could not be removed. */
+/* Waits until the leaves are empty, at most 2 s each, removes them and closes g. -1: one could not be removed. */
 must_use int cg_close(struct cg *g, struct err *e);
 
 /* Removes the leaves without waiting; true when all are gone. After false it can be called again. */
 bool cg_remove(struct cg *g);
 /*
- * Whether the leaves can be used again for another cell. Not with v2: a write to memory.peak resets it for that one open descriptor
- * only, and before Linux 6.12 not at all. Not without leaves either: only an empty leaf shows that the cell is gone.
+ * Whether the leaves can be used again for another cell. Not with v2: a write to memory.peak resets it for that one
+ * open descriptor only, and before Linux 6.12 not at all. Not without leaves either: only an empty leaf shows that
+ * the cell is gone.
  */
 bool cg_is_renewable(const struct cg *g);
 /* No process is in any leaf. */
 bool cg_is_empty(const struct cg *g);
 /*
- * Makes empty leaves that are renewable and were lent as new, except for their limits. A leaf that the kernel cannot reset is removed
- * and made again. False when that fails: the caller removes all of them.
+ * Makes empty leaves that are renewable and were lent as new, except for their limits. A leaf that the kernel cannot
+ * reset is removed and made again. False when that fails: the caller removes all of them.
  */
 must_use bool cg_renew(struct cg *g);
 /*
- * The supervisor's part of cg_renew(), through ->files: resets what an ended cell left in leaves that the supervisor keeps for its
- * next cell. False: the leaves go back to the monitor. Does not check the charged memory, because the kernel frees it late;
- * cg_begin_peak() does.
+ * The supervisor's part of cg_renew(), through ->files: resets what an ended cell left in leaves that the supervisor
+ * keeps for its next cell. False: the leaves go back to the monitor. Does not check the charged memory, because the
+ * kernel frees it late; cg_begin_peak() does.
  */
 must_use bool cg_reset(struct cg *g);
 /* Makes g use `none`, which is all zero and must outlive g, and opens every file that will be read. */
 void          cg_keep_files(struct cg *g, struct cg_files *none);
 /*
- * Call when the next program exists and waits: resets the peak of memory to what is charged now. False when that is more than
- * CG_CHARGED_MAX above what was charged when the first program of these leaves waited: earlier cells left it.
+ * Call when the next program exists and waits: resets the peak of memory to what is charged now. False when that is
+ * more than CG_CHARGED_MAX above what was charged when the first program of these leaves waited: earlier cells left
+ * it.
  */
 must_use bool cg_begin_peak(struct cg *g);
 void          cg_files_close(struct cg_files *f);
@@ -218,12 +226,12 @@ void cg_parent_remove(struct cg_parent *parent);
 /* --- cg_trace.c --- */
 
 /*
- * The most memory that an empty group may still be charged for: pages that were read from a disk, objects that the kernel frees later,
- * and the reserve of each CPU (256 KiB). It counts against the limit of the next cell.
+ * The most memory that an empty group may still be charged for: pages that were read from a disk, objects that the
+ * kernel frees later, and the reserve of each CPU (256 KiB). It counts against the limit of the next cell.
  */
 enum { CG_CHARGED_MAX = 256 * KIB };
 
-/* Resets the counters that can be reset; false when one is too high all the same. at_once: only those that cg_reset() checks. */
+/* Resets the counters that can be reset; false when one stays too high. at_once: only those that cg_reset() checks. */
 bool cg_leaf_reset(const struct cg *g, const struct cg_leaf *leaf, bool at_once);
 /* Opens the files that cg_leaf_reset() reads at_once, and keeps them in ->files. */
 void cg_open_traces(struct cg *g, const struct cg_leaf *leaf);
@@ -234,7 +242,7 @@ const struct cg_leaf *cg_leaf_with(const struct cg *g, unsigned controller); /* 
 
 /* Reads a kernel file of up to len - 1 bytes; NUL-terminated. When it cannot be read: "" and false. */
 bool cg_read_file(int dir, const char *name, char *buf, size_t len);
-/* The same for a file of a leaf of g, through ->files if it is set, which keeps the pointer `name`: pass a string constant. */
+/* The same for a leaf of g, through ->files if it is set, which keeps the pointer `name`: pass a string constant. */
 bool cg_read_count(const struct cg *g, const struct cg_leaf *leaf, const char *name, char *buf, size_t len);
 /* Opened for reading, and for writing if that is allowed. Returns a descriptor that f owns, or -errno. */
 int  cg_kept_file(struct cg_files *f, const struct cg_leaf *leaf, const char *name);

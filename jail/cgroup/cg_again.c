@@ -21,7 +21,7 @@ void cg_keep_files(struct cg *g, struct cg_files *none)
 
 	g->files        = none;
 	none->throttled = count_throttled(g);
-	cg_read(g, &ignored); /* opens all files now, so that each cell has the same number of descriptors, used or not */
+	cg_read(g, &ignored); /* opens all files now: each cell has the same number of descriptors */
 	(void)cg_pids_now(g);
 	for (size_t i = 0; i < g->n; i++)
 		cg_open_traces(g, &g->leaf[i]);

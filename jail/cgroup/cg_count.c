@@ -100,7 +100,7 @@ int64_t cg_pids_now(const struct cg *g)
 
 enum { USED_UP = 1 }; /* the helper's exit status when the memory is really in use */
 
-/* Processes of the leaf wait for memory. Also true when the kernel's OOM killer is on: it does not tell in which group it kills. */
+/* Processes of the leaf wait for memory. Also true when the kernel's OOM killer is on: in which group is not known. */
 static bool is_under_oom(const struct cg_leaf *leaf, int event)
 {
 	uint64_t count;
@@ -112,8 +112,8 @@ static bool is_under_oom(const struct cg_leaf *leaf, int event)
 }
 
 /*
- * More than half of the way from the mark to the limit. Nearer to the mark, the kernel may still be reclaiming, or the counter may lack
- * what one CPU has not yet added to it.
+ * More than half of the way from the mark to the limit. Nearer to the mark, the kernel may still be reclaiming, or
+ * the counter may lack what one CPU has not yet added to it.
  */
 static bool is_past_mark(const struct cg_leaf *leaf)
 {
@@ -123,10 +123,10 @@ static bool is_past_mark(const struct cg_leaf *leaf)
 }
 
 /*
- * The page cache counts as well: a program that reads a large file is at the mark all the time, though it could have more memory.
- * Writing the same value to memory.high again makes the kernel reclaim all it can, with the reserves of the CPUs; the write
- * returns when usage is below the mark or no more can be reclaimed. What is still charged then is really in use. The program can make
- * this write take long, so a process of its own does it.
+ * The page cache counts as well: a program that reads a large file is at the mark all the time, though it could have
+ * more memory. Writing the same value to memory.high again makes the kernel reclaim all it can, with the reserves of
+ * the CPUs; the write returns when usage is below the mark or no more can be reclaimed. What is still charged then is
+ * really in use. The program can make this write take long, so a process of its own does it.
  */
 static _Noreturn void test_reclaim(const struct cg_leaf *leaf, int mark_fd)
 {

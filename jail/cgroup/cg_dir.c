@@ -129,8 +129,8 @@ static bool is_brigd_descendant(long pid)
 }
 
 /*
- * The client of a private brigd: it started brigd, which is in the client's group. It is recognized by its name, because the
- * parent of any other brigd, a shell or systemd, must not be moved. 0: there is none.
+ * The client of a private brigd: it started brigd, which is in the client's group. It is recognized by its name,
+ * because the parent of any other brigd, a shell or systemd, must not be moved. 0: there is none.
  */
 static long find_client(void)
 {
@@ -158,7 +158,7 @@ static bool holds_only_us(int dir)
 
 /* --- stepping aside --- */
 
-/* Ends at a process that cannot be moved. Ends also at a 0, a process that we cannot see: writing "0" would move the caller. */
+/* Ends at a process that cannot be moved or seen, which is listed as 0: writing "0" would move the caller. */
 static void move_all(int from, int to)
 {
 	char text[128], line[24];
@@ -200,7 +200,7 @@ static void step_aside(int place)
 		move_all(place, aside);
 }
 
-/* A user's systemd (before 254) cannot mark what it delegates, so for any but the host's root a group that it owns counts as delegated. */
+/* A user's systemd before 254 marks nothing: for any but the host's root a group that it owns counts as delegated. */
 static bool may_step_aside(int dir, bool delegated)
 {
 	return is_ours(dir) && (delegated || !is_host_root()) && !is_hierarchy_top(dir) && holds_only_us(dir);

@@ -21,14 +21,14 @@ struct cg_dir {
 };
 
 /*
- * `own`: our own group below the mount, "" for the mount itself. The caller closes ret->fd. -1 when there is no place: errno is
- * EBUSY when our group was delegated but holds other processes, which brig must not move.
+ * `own`: our own group below the mount, "" for the mount itself. The caller closes ret->fd. -1 when there is no
+ * place: errno is EBUSY when our group was delegated but holds other processes, which brig must not move.
  */
 must_use int cg_dir_open(const char *mount, const char *own, struct cg_dir *ret);
 
-/* Moves the processes that stepped aside back into the place. Without effect while a group below the place uses its controllers. */
+/* Moves the processes that stepped aside back. Without effect while a group below the place uses its controllers. */
 void cg_dir_leave(int place);
-/* Removes `base`, the group "brig" that we made in a place, and leaves the place. Without effect while other processes use it. */
+/* Removes `base`, our group "brig" in a place, and leaves the place. Without effect while other processes use it. */
 void cg_dir_remove(int base, bool v2);
 
 /* Switches controllers on ('+') or off ('-') for the groups below dir; returns those for which that was possible. */

@@ -67,8 +67,8 @@ static bool has_helpers(int top)
 }
 
 /*
- * A service that is alive holds the lock of its group; the pid in the name cannot tell, because it may be from another pid
- * namespace. When a service dies, its other processes and its cells die too, but a moment later.
+ * A service that is alive holds the lock of its group; the pid in the name cannot tell, because it may be from
+ * another pid namespace. When a service dies, its other processes and its cells die too, but a moment later.
  */
 static void remove_service(int above, const char *name, int *wait_ms)
 {
@@ -110,8 +110,9 @@ static int enter_one(const struct cg_trees *trees, size_t i, const char *name, s
 		return -1;
 	}
 	/*
-	 * cg_trees_open_below() has switched controllers on, for cells below. But no process can enter a v2 group whose controllers are
-	 * on, so they are switched off again. The monitor steps aside and switches them on later.
+	 * cg_trees_open_below() has switched controllers on, for cells below. But no process can enter a v2 group
+	 * whose controllers are on, so they are switched off again. The monitor steps aside and switches them on
+	 * later.
 	 */
 	if (top->v2)
 		(void)cg_switch(top->base_fd, '-', ~0u);
@@ -123,9 +124,10 @@ static int enter_one(const struct cg_trees *trees, size_t i, const char *name, s
 }
 
 /*
- * Another service that starts removes a group without a lock as a leftover. If it removes ours before we have entered it, make it
- * again. If the group is locked, it belongs to a service in another pid namespace, or is being removed. If it is busy, a
- * service with our pid has left it with controllers switched on (v2). In both cases try the next name.
+ * Another service that starts removes a group without a lock as a leftover. If it removes ours before we have entered
+ * it, make it again. If the group is locked, it belongs to a service in another pid namespace, or is being removed.
+ * If it is busy, a service with our pid has left it with controllers switched on (v2). In both cases try the next
+ * name.
  */
 static int enter_own_group(const struct cg_trees *trees, size_t i, char name[40], struct cg_leaf *top, struct err *e)
 {

@@ -19,16 +19,17 @@ enum value { VALUE_MEMORY, VALUE_MARK, VALUE_SOCKETS, VALUE_PIDS, VALUE_CPU_MAX,
 enum { CPU_PERIOD_US = 100000, PAGE = 4096 };
 
 /*
- * Limits on what the TCP and UDP sockets of cells hold. The kernel has one limit for the whole host (net.ipv4.tcp_mem, udp_mem) and
- * beyond it resets connections and drops packets of every process: a few cells must not come near it.
+ * Limits on what the TCP and UDP sockets of cells hold. The kernel has one limit for the whole host
+ * (net.ipv4.tcp_mem, udp_mem) and beyond it resets connections and drops packets of every process: a few cells must
+ * not come near it.
  */
 enum { SOCKET_BYTES_MAX = 32 * MIB, CELLS_THAT_FILL = 32, PROXIES_OWN_BYTES = 512 * MIB };
 #define PROXIES_WEIGHT "10000" /* the most; each leaf of a cell has 100 */
-#define SOCKET_LIMIT "memory.kmem.tcp.limit_in_bytes" /* v1 counts socket buffers apart, and only once a limit is set; v2 as memory */
+#define SOCKET_LIMIT "memory.kmem.tcp.limit_in_bytes" /* v1 counts sockets apart, once a limit is set; v2 as memory */
 
 /*
- * Half of what all sockets may hold before TCP comes under pressure. By default that is a sixteenth of the host's memory
- * (net.ipv4.tcp_mem, which cannot be read in a network namespace of our own).
+ * Half of what all sockets may hold before TCP comes under pressure. By default that is a sixteenth of the host's
+ * memory (net.ipv4.tcp_mem, which cannot be read in a network namespace of our own).
  */
 uint64_t cg_socket_bytes(void)
 {
@@ -46,8 +47,8 @@ static uint64_t socket_bytes(const struct limits *l)
 
 /*
  * How far the mark is below the limit. Above the mark the kernel delays allocations, the longer the more is used
- * (mem_cgroup_handle_over_high(): 10 ms for 256 KiB at 1.1 % above it, 60 ms at 3 %), so the supervisor or launcher can end the run
- * before it reaches the limit.
+ * (mem_cgroup_handle_over_high(): 10 ms for 256 KiB at 1.1 % above it, 60 ms at 3 %), so the supervisor or launcher
+ * can end the run before it reaches the limit.
  */
 static uint64_t memory_margin(uint64_t limit)
 {
@@ -65,11 +66,11 @@ void cg_limit_parent(const struct cg_leaf *base)
 }
 
 /*
- * v1: half, so that cells keep the other half of what their parent may hold. A kernel that does not count sockets apart has no such file.
- * v2 counts sockets as memory. memory.max would let the kernel kill brig-proxy, the network of every run of a profile, for what one run
- * did; above memory.high the kernel shrinks the windows of its sockets and slows it down (mem_cgroup_under_socket_pressure()).
- * This slows the network of all runs down, so memory.high is above what one user can use in a profile: 2,048 connections, each with up to
- * 133 KiB of brig-proxy's own memory.
+ * v1: half, so that cells keep the other half of what their parent may hold. A kernel that does not count sockets
+ * apart has no such file. v2 counts sockets as memory. memory.max would let the kernel kill brig-proxy, the network
+ * of every run of a profile, for what one run did; above memory.high the kernel shrinks the windows of its sockets
+ * and slows it down (mem_cgroup_under_socket_pressure()). This slows the network of all runs down, so memory.high is
+ * above what one user can use in a profile: 2,048 connections, each with up to 133 KiB of brig-proxy's own memory.
  */
 int cg_limit_proxies(const struct cg *g, struct err *e)
 {
@@ -211,8 +212,8 @@ static void note_controllers(struct cg *g)
 }
 
 /*
- * v1: a process that gets no memory waits until the supervisor or launcher ends the run (cg_watch_oom()); the kernel's OOM killer
- * would write a hundred lines into the host's log. Where it cannot be switched off, it kills.
+ * v1: a process that gets no memory waits until the supervisor or launcher ends the run (cg_watch_oom()); the
+ * kernel's OOM killer would write a hundred lines into the host's log. Where it cannot be switched off, it kills.
  */
 static void end_runs_ourselves(const struct cg *g)
 {

@@ -5,11 +5,11 @@
 #include <sys/types.h>
 
 /*
- * The whole list: half a number at the end of a part of it would be another process's. False: it cannot be read. The caller frees *ret
- * with bytes_done().
+ * The whole list: half a number at the end of a part of it would be another process's. False: it cannot be read. The
+ * caller frees *ret with bytes_done().
  */
 must_use bool cg_members_read(int dir, struct bytes *ret);
-/* The next pid of the list, from *at on, which it moves; 0 at the end. A process outside of our pid namespace has none, and is left out. */
+/* The next pid from *at on, which it moves; 0 at the end. Processes outside of our pid namespace are left out. */
 pid_t cg_members_next(const char **at);
 /* SIGKILL, if the process is still a member when it can no longer be mistaken for another. Whether it was sent. */
 bool cg_member_kill(int dir, pid_t pid);

@@ -95,8 +95,8 @@ int cg_parent_watch(const struct cg_parent *parent)
 }
 
 /*
- * Tries again when another launcher has just removed the empty base. A launcher removes one in each hierarchy, and several may end
- * at the same moment: two tries were not enough (1 of 500 runs failed, with four at a time).
+ * Tries again when another launcher has just removed the empty base. A launcher removes one in each hierarchy, and
+ * several may end at the same moment: two tries were not enough (1 of 500 runs failed, with four at a time).
  */
 enum cg_answer cg_open(struct cg *ret, const char *cache_dir, uint32_t slot, struct err *e)
 {

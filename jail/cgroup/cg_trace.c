@@ -17,7 +17,7 @@ enum { PIDS_OF_ANY_RUN = 2 }; /* PID 1 and a program */
 /* clang-format off */
 static const struct trace {
 	unsigned    controller;
-	bool        at_once;  /* cg_reset() does it, too, as soon as the cell is gone; it can write only to what was lent (cg_lend()) */
+	bool        at_once;  /* cg_reset() does it, too, when the cell is gone; it can write only to what was lent */
 	const char *file;
 	const char *key;      /* NULL: the file is one number */
 	const char *reset; /* what is written first; "": its own value; NULL: nothing */

@@ -69,7 +69,7 @@ static void add_from_libcgroup(struct cg_trees *t, const char *name, enum cg_con
 	free(mount);
 }
 
-/* libcgroup does not tell which part of a hierarchy is mounted. Of several mounts at one path the last is the visible one. */
+/* libcgroup does not know which part of a hierarchy is mounted. Of mounts at one path the last is the visible one. */
 static void find_roots(struct cg_trees *t)
 {
 	scoped_bytes     text = { 0 };
@@ -192,8 +192,9 @@ static int open_group(int above, const char *name)
 }
 
 /*
- * The group nearly always exists, so open it first. A service that starts may take an empty group for a leftover and remove it
- * between our mkdir and our open: then it is made again. A failure would leave the caller in the group above.
+ * The group nearly always exists, so open it first. A service that starts may take an empty group for a leftover and
+ * remove it between our mkdir and our open: then it is made again. A failure would leave the caller in the group
+ * above.
  */
 static int open_or_make(int above, const char *name)
 {

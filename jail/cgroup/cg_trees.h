@@ -12,7 +12,7 @@
 struct cg_trees {
 	struct cg_tree {
 		char     mount[CG_PATH_MAX];
-		char     root[CG_PATH_MAX]; /* which group of the hierarchy is mounted there; in a container often not "/" */
+		char     root[CG_PATH_MAX]; /* which group is mounted there; in a container often not "/" */
 		bool     v2;
 		unsigned controllers; /* bits of enum cg_controller */
 	} tree[CG_TREES_MAX];

@@ -27,9 +27,9 @@
 #include <unistd.h>
 
 /*
- * Messages over report_fd. CHILD_PREPARED carries the descriptors below, CHILD_LISTENER the seccomp listener. If the kernel does not
- * let the fork send it, detail is the listener's number in the fork, which waits for one byte: 1, the listener was taken
- * (pidfd_getfd); 0, it cannot be.
+ * Messages over report_fd. CHILD_PREPARED carries the descriptors below, CHILD_LISTENER the seccomp listener. If the
+ * kernel does not let the fork send it, detail is the listener's number in the fork, which waits for one byte: 1, the
+ * listener was taken (pidfd_getfd); 0, it cannot be.
  */
 enum child_message { CHILD_FAILED, CHILD_PREPARED, CHILD_EXECS, CHILD_LISTENER };
 
@@ -37,8 +37,8 @@ enum child_message { CHILD_FAILED, CHILD_PREPARED, CHILD_EXECS, CHILD_LISTENER }
 enum { CELL_MOUNTS = 3 };
 
 /*
- * Descriptors that PID 1 sends with CHILD_PREPARED: main.py, empty and open for writing; the program's ends of its pipes;
- * the client's ends of all four pipes, in the order of pipes.h; and the mounts that a run can fill.
+ * Descriptors that PID 1 sends with CHILD_PREPARED: main.py, empty and open for writing; the program's ends of its
+ * pipes; the client's ends of all four pipes, in the order of pipes.h; and the mounts that a run can fill.
  */
 enum {
 	PREPARED_CODE, PREPARED_IN, PREPARED_OUT, PREPARED_ERR, PREPARED_RESULT, PREPARED_CLIENT,
@@ -52,21 +52,21 @@ enum { CHILD_SHOWN_BYTES = 4096 };
 /* The descriptors that a fork is handed, besides its report socket. It opens the last one itself. */
 enum { HANDED_ORDERS, HANDED_ORDER_FILE, HANDED_CODE, HANDED_IN, HANDED_OUT, HANDED_ERR, HANDED_RESULT, HANDED_NULL, HANDED_FDS };
 
-/* The program's rlimits. processes counts all processes of the program's id in the cell; the others hold for each process. */
+/* The program's rlimits. processes: all of the program's id in the cell; the others hold for each process. */
 struct child_rlimits {
-	uint64_t files, cpu_s, cpu_s_max, data, processes; /* cpu_s_max: the hard limit, to which a session raises cpu_s */
+	uint64_t files, cpu_s, cpu_s_max, data, processes; /* cpu_s_max: hard limit, to which a session raises cpu_s */
 };
 
-enum { CHILD_DETAIL_EXECS = 1 }; /* the exec follows, or the report of a failure; 0: a zygote's fork that has given up its rights */
+enum { CHILD_DETAIL_EXECS = 1 }; /* the exec or a failure follows; 0: a zygote's fork without rights */
 enum { CHILD_DETAIL_ASKED = 0 }; /* of the step workdir: the directory that the order names failed, not /workspace */
 
 struct child_report {
 	enum child_message message;
 	enum child_table table;
 	unsigned         step;
-	int              detail; /* the mount or limit that failed, -1 if the step has no parts; the listener; or one of the above */
+	int              detail; /* the mount or limit that failed, -1: no parts; the listener; or one of the above */
 	int              errnum;
-	int64_t          cpu_ns; /* CPU time of the set-up since the cell joined its groups: not charged to the program */
+	int64_t          cpu_ns; /* of the set-up since the cell joined its groups: not charged to the program */
 	int64_t          cpu_before_ns; /* with CHILD_PREPARED: PID 1's, for the fork, which reports CHILD_EXECS */
 };
 
@@ -75,8 +75,8 @@ struct child_build {
 	const struct mount_plan *mounts;
 	int                      root_fd; /* detached mounts of the rootfs and of the devices in it */
 	int                      shown_fd[MOUNT_SHOWN_MAX];
-	unsigned                 owner_id, pipes_id; /* PID 1's and the program's id as seen outside: they own what PID 1 makes */
-	int                      user_ns_fd; /* of the slot (user_ns.h); entered when PID 1 no longer needs power over the cell */
+	unsigned                 owner_id, pipes_id; /* PID 1's and the program's, seen outside: they own what it makes */
+	int                      user_ns_fd; /* of the slot (user_ns.h); entered when power over the cell is not needed */
 	bool                     is_oom_target;
 	int                      init_fd;    /* memfd with brig-init */
 	int                      slot_fd;
@@ -97,14 +97,14 @@ struct child_fork {
 	struct child_rlimits     rlimits;
 	int                      cell_pidfd;            /* PID 1 of the cell that it enters */
 	int                      handed_fd[HANDED_FDS]; /* by HANDED_ORDERS and so on */
-	bool                     stays;    /* a zygote's fork that goes on without an exec; cleared if its spec asks for one */
+	bool                     stays;    /* a zygote's fork that goes on without an exec, unless its spec asks for one */
 	bool                     is_ahead; /* it reads its spec after all steps */
 	bool                     has_code; /* false: main.py is removed */
 
 	struct exec_lists       *lists; /* memory for the paths, arguments and environment of its spec */
 	struct run_spec_head     spec;  /* once it was read; its texts are in lists and in code */
 	char                    *code;
-	char                    *shown; /* if is_ahead: two areas of CHILD_SHOWN_BYTES, its arguments and environment in /proc */
+	char                    *shown; /* if is_ahead: CHILD_SHOWN_BYTES of arguments and of environment in /proc */
 	int64_t                  init_cpu_ns; /* if it stays: PID 1's CPU time, read before the filter is installed */
 };
 
@@ -123,28 +123,28 @@ struct child_ctx {
 _Noreturn void child_run_cell(struct child_ctx *c);
 
 /*
- * In a fork: enters the cell, then walks the program's table. Returns only in a fork that stays, which then has no rights and has
- * the filter on. After a failure it reports the step and exits.
+ * In a fork: enters the cell, then walks the program's table. Returns only in a fork that stays, which then has no
+ * rights and has the filter on. After a failure it reports the step and exits.
  */
 void child_become_program(struct child_ctx *c);
 /*
- * After child_become_program(), before anything of the run is executed: reports that the fork has given up its rights, and the CPU
- * time so far, which is not charged to the program. May be called again: the last report counts. Calls only write() and
- * clock_gettime(). 0 or -errno.
+ * After child_become_program(), before anything of the run is executed: reports that the fork has given up its
+ * rights, and the CPU time so far, which is not charged to the program. May be called again: the last report counts.
+ * Calls only write() and clock_gettime(). 0 or -errno.
  */
 must_use int child_report_confined(const struct child_ctx *c);
 /* True: the order has arrived, or no process can send one any more. Calls only poll(). */
 bool         child_has_spec(const struct child_ctx *c, int wait_ms);
 /* In a fork: waits for its order, and reads it. 0 or -errno. */
 must_use int child_take_order_file(struct child_ctx *c);
-/* In a fork made ahead, after its order: enters the directory that this names. Reports a failure and exits. Calls only chdir() and write(). */
+/* In a fork made ahead: enters the directory of its spec, or reports a failure and exits. Only chdir() and write(). */
 void         child_enter_workdir(struct child_ctx *c);
-/* After the order: writes main.py, keeps the streams that the order asks for, and closes all else that the fork was handed. 0 or -errno. */
+/* Writes main.py, keeps the streams that the spec asks for, and closes all else that was handed. 0 or -errno. */
 must_use int child_take_streams(struct child_ctx *c);
 /* Sets up the process and the mounts in which a zygote is executed. 0 or -errno; *step: the row that failed. */
 must_use int child_build_zygote(struct child_ctx *c, unsigned *step);
 
-/* In a zygote's fork whose order says that it executes: child_take_streams(), then the exec. Reports a failure and exits. */
+/* In a zygote's fork whose spec asks for an exec: child_take_streams(), then the exec. Reports a failure and exits. */
 _Noreturn void child_execute(struct child_ctx *c);
 
 /* In the parent: the errno of a failed exec, if it is about the file; else 0. */
@@ -207,7 +207,7 @@ enum { CHILD_EXIT_SETUP = 125 };
 /* Reports that this step failed, and exits. Calls only write(). */
 _Noreturn void child_fail(const struct child_ctx *c, enum child_table table, unsigned step, int errnum);
 
-/* Sends a report, with n descriptors. 0 or -errno: then the step must fail, because nothing may run without its report. */
+/* Sends a report, with n descriptors. 0 or -errno: then the step must fail: nothing may run without its report. */
 int child_send_report(const struct child_ctx *c, enum child_message message, const int *fds, size_t n);
 
 /* CPU time of a process, by its number in the caller's pid namespace; 0: the caller. Returns 0 if it cannot be read. */

@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 
 /*
- * PID 1 is a clone of a process that watches other cells, too. Copies of that process's descriptors would keep end of file from
- * those cells and from this one.
+ * PID 1 is a clone of a process that watches other cells, too. Copies of that process's descriptors would keep end of
+ * file from those cells and from this one.
  */
 static int cell_close_descriptors(struct child_ctx *c)
 {
@@ -49,8 +49,8 @@ static int cell_die_with_parent(struct child_ctx *c)
 }
 
 /*
- * If no control group limits the cell's memory, the OOM killer of the host takes the cell first. The file belongs to root while
- * the process is not dumpable.
+ * If no control group limits the cell's memory, the OOM killer of the host takes the cell first. The file belongs to
+ * root while the process is not dumpable.
  */
 static int cell_oom_target(struct child_ctx *c)
 {
@@ -69,7 +69,7 @@ static int cell_oom_target(struct child_ctx *c)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Files made from here on belong to PID 1's id. Its user namespace is entered later, because root there has no power over the cell's mounts. */
+/* Files made from here on belong to PID 1's id. Root of its user namespace, entered later, has no power over mounts. */
 static int cell_own_files(struct child_ctx *c)
 {
 	if (setresgid(c->build.owner_id, c->build.owner_id, c->build.owner_id) < 0)
@@ -264,7 +264,7 @@ static int make_pipes(int fds[PREPARED_FDS])
 	return 0;
 }
 
-/* The pipes belong to the program's id: a program opens /dev/stdout through /proc, where the kernel compares the ids. */
+/* The pipes belong to the program's id: it opens /dev/stdout through /proc, where the kernel compares the ids. */
 static int make_program_pipes(const struct child_ctx *c, int fds[PREPARED_FDS])
 {
 	int r;
@@ -331,14 +331,14 @@ static int cell_set_hostname(struct child_ctx *c)
 	return child_sys(setdomainname("", 0));
 }
 
-/* The program's parent is outside the cell. Processes that it leaves behind become children of PID 1; with SIG_IGN the kernel reaps them. */
+/* Processes that the program leaves behind become children of PID 1; with SIG_IGN the kernel reaps them. */
 static int cell_ignore_orphans(struct child_ctx *c)
 {
 	(void)c;
 	return signal(SIGCHLD, SIG_IGN) == SIG_ERR ? -errno : 0;
 }
 
-/* Copies the descriptors to numbers from 16 up, so that no dup2() overwrites one of them, and then to those that brig-init expects. */
+/* First to numbers from 16 up, so that no dup2() overwrites one, then to those that brig-init expects. */
 static int cell_hand_over_descriptors(struct child_ctx *c)
 {
 	enum { CLEAR_OF_LOW = 16 };
@@ -359,7 +359,7 @@ static int cell_hand_over_descriptors(struct child_ctx *c)
 	return child_sys(close_range(INIT_FD_SLOT + 1, ~0u, CLOSE_RANGE_CLOEXEC));
 }
 
-/* No other namespace of the cell belongs to this one: root in it has no power over the cell's mounts, network or host name. */
+/* It owns no other namespace of the cell: root in it has no power over the cell's mounts, network or host name. */
 static int cell_enter_user_namespace(struct child_ctx *c)
 {
 	return child_sys(setns(c->build.user_ns_fd, CLONE_NEWUSER));

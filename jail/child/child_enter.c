@@ -1,4 +1,4 @@
-/* child_enter.c - the steps that lead a process into its cell: PID 1 takes some of them, and a fork all; the program's own table follows */
+/* child_enter.c - the steps that lead a process into its cell: PID 1 takes some, and a fork all before the program's */
 #define _GNU_SOURCE
 #include "child.h"
 
@@ -17,11 +17,11 @@ int child_join_groups(struct child_ctx *c)
 	for (int i = 0; i < c->join_len; i++)
 		if (write(c->join_fd[i], "0", 1) != 1)
 			return -errno;
-	c->cpu_before_ns = c->join_len ? child_cpu_ns(0) : 0; /* v2: a process cloned into its group is counted from its start */
+	c->cpu_before_ns = c->join_len ? child_cpu_ns(0) : 0; /* v2 counts a process cloned into its group from its start */
 	return 0;
 }
 
-/* Also makes the process non-dumpable, so that it cannot be traced: the kernel does that itself only when an id changes. */
+/* Also makes the process non-dumpable: it cannot be traced. The kernel does that itself only when an id changes. */
 int child_take_ids(struct child_ctx *c)
 {
 	if (setresgid(c->init_id, c->init_id, c->init_id) < 0 || setresuid(c->init_id, c->init_id, c->init_id) < 0)
@@ -37,7 +37,7 @@ int child_new_keyring(struct child_ctx *c)
 	return r < 0 && errno != ENOSYS ? -errno : 0; /* a kernel without keys has none to leak */
 }
 
-/* The groups count from here on. CPU time before that is the fork's own and PID 1's, which came with the request for this fork. */
+/* The groups count from here on. Before that: the fork's own CPU time and PID 1's, which came with the request. */
 static int enter_groups(struct child_ctx *c)
 {
 	int64_t before = c->cpu_before_ns;
@@ -48,15 +48,15 @@ static int enter_groups(struct child_ctx *c)
 }
 
 /*
- * The fork was made in the cell's pid namespace. The other namespaces are entered in one call, which the kernel checks with the
- * rights from before it: after the user namespace alone the fork would have none over the rest.
+ * The fork was made in the cell's pid namespace. The other namespaces are entered in one call, which the kernel
+ * checks with the rights from before it: after the user namespace alone the fork would have none over the rest.
  */
 static int enter_namespaces(struct child_ctx *c)
 {
 	return child_sys(setns(c->fork.cell_pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP));
 }
 
-/* PID 1 creates main.py before it is known what will run, and a command has none. At this step the fork has the id that owns the file. */
+/* PID 1 makes main.py before it is known what will run. At this step the fork has the id that owns the file. */
 static int remove_code(struct child_ctx *c)
 {
 	return c->fork.has_code ? 0 : child_sys(unlink("/workspace/main.py"));
@@ -117,7 +117,7 @@ static void set_shown(const char *argv, const char *envp, const char *end)
 	prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0);
 }
 
-/* show_args() fills these pages when the order comes. Their addresses are set now, before the filter forbids that, and the pages are touched. */
+/* Filled when the spec comes. Their addresses are set now, before the filter forbids that, and they are touched. */
 static int show_pages(struct child_ctx *c)
 {
 	char *at = mmap(NULL, 2 * CHILD_SHOWN_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -28,8 +28,8 @@ enum { CLEAR_OF_LOW = 32 };
 enum { FD_HANDED_REPORT = GUEST_RUNNER_FD + 1, FD_HANDED_ORDERS, FD_HANDED_ORDER_FILE, FD_HANDED_CODE, FD_HANDED_NULL, FD_HANDED_END };
 
 /*
- * Copies the descriptors to high numbers first, so that no dup2() overwrites one of them. stdin stays open until the order says whether it is
- * wanted. In a fork that execs, the exec closes the report socket.
+ * Copies the descriptors to high numbers first, so that no dup2() overwrites one of them. stdin stays open until the
+ * order says whether it is wanted. In a fork that execs, the exec closes the report socket.
  */
 static int program_close_descriptors(struct child_ctx *c)
 {
@@ -70,9 +70,10 @@ static int program_session(struct child_ctx *c)
 }
 
 /*
- * Forty processes that sleep for a microsecond each wake so often that Linux 6.18 does not run the tasks that they preempt for half a
- * second, even in other groups. With this slack every timed wait may take half a millisecond longer, and wakes together with
- * others. The filter of the shipped policies and a read-only /proc keep the program from lowering it.
+ * Forty processes that sleep for a microsecond each wake so often that Linux 6.18 does not run the tasks that they
+ * preempt for half a second, even in other groups. With this slack every timed wait may take half a millisecond
+ * longer, and wakes together with others. The filter of the shipped policies and a read-only /proc keep the program
+ * from lowering it.
  */
 #define TIMER_SLACK_NS 500000ul
 
@@ -87,7 +88,7 @@ static int program_scheduling(struct child_ctx *c)
 	if (policy < 0)
 		return -errno;
 	policy &= ~SCHED_RESET_ON_FORK;
-	/* SCHED_IDLE and SCHED_BATCH are kept: they take less than SCHED_OTHER, and the kernel lets a plain id leave SCHED_IDLE only with RLIMIT_NICE. */
+	/* IDLE and BATCH are kept: they take less than OTHER, and a plain id may leave IDLE only with RLIMIT_NICE. */
 	if (policy != SCHED_IDLE && policy != SCHED_BATCH && sched_setscheduler(0, SCHED_OTHER, &zero) < 0)
 		return -errno;
 	errno = 0;
@@ -156,7 +157,7 @@ static int program_capabilities(struct child_ctx *c)
 	return child_sys(syscall(SYS_capset, &head, none));
 }
 
-/* Makes a fork that stays dumpable, as an exec would. Not sooner: until now it may have held what no process of the cell may look at. */
+/* Makes a fork that stays dumpable, as an exec would. Until now it may have held what no process of the cell may see. */
 static int program_own_memory(struct child_ctx *c)
 {
 	return c->fork.stays ? child_sys(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)) : 0;
@@ -168,8 +169,8 @@ struct rlimit_row {
 };
 
 /*
- * Never sets more than the hard limit that the process had. The kernel raises a limit for a privileged process, and answers EPERM to
- * others: in both cases the old hard limit is set again.
+ * Never sets more than the hard limit that the process had. The kernel raises a limit for a privileged process, and
+ * answers EPERM to others: in both cases the old hard limit is set again.
  */
 static int set_rlimit(const struct rlimit_row *row)
 {
@@ -203,7 +204,7 @@ static int set_rlimits(struct child_ctx *c, const struct rlimit_row *rows, size_
 int child_fixed_rlimits(struct child_ctx *c)
 {
 	static const struct rlimit_row rows[] = {
-		{ RLIMIT_CORE,       1,              1 },          /* exactly 1: piped handlers are skipped, 0 would still run them as root */
+		{ RLIMIT_CORE,       1,              1 },          /* 1: skips piped handlers, 0 would run them as root */
 		{ RLIMIT_STACK,      8 * MIB,        64 * MIB },
 		{ RLIMIT_MEMLOCK,    64 * KIB,       64 * KIB },
 		{ RLIMIT_MSGQUEUE,   0,              0 },
@@ -211,21 +212,21 @@ int child_fixed_rlimits(struct child_ctx *c)
 		{ RLIMIT_RTPRIO,     0,              0 },
 		{ RLIMIT_SIGPENDING, 1024,           1024 },
 		{ RLIMIT_AS,         RLIM_INFINITY,  RLIM_INFINITY },
-		{ RLIMIT_FSIZE,      RLIM_INFINITY,  RLIM_INFINITY }, /* the tmpfs answers ENOSPC, which programs understand */
+		{ RLIMIT_FSIZE,      RLIM_INFINITY,  RLIM_INFINITY }, /* the tmpfs answers ENOSPC */
 	};
 
 	return set_rlimits(c, rows, ARRAY_LEN(rows));
 }
 
-/* The fork server has set the others. RTTIME comes after the step scheduling: it would kill a process with real-time priority. */
+/* The fork server has set the others. RTTIME would kill a process with real-time priority: after scheduling. */
 static int program_rlimits(struct child_ctx *c)
 {
 	const struct child_rlimits *o      = &c->fork.rlimits;
 	const struct rlimit_row     rows[] = {
 		{ RLIMIT_NOFILE,     o->files,       o->files },
-		{ RLIMIT_CPU,        o->cpu_s,       o->cpu_s_max }, /* per process; the control group counts the tree */
+		{ RLIMIT_CPU,        o->cpu_s,       o->cpu_s_max }, /* per process; the group counts the tree */
 		{ RLIMIT_NPROC,      o->processes,   o->processes }, /* of this id, in this user namespace */
-		{ RLIMIT_DATA,       o->data,        o->data },    /* infinite where a control group limits the memory of all processes */
+		{ RLIMIT_DATA,       o->data,        o->data },    /* infinite where a control group limits memory */
 		{ RLIMIT_RTTIME,     0,              0 },
 	};
 
@@ -233,8 +234,9 @@ static int program_rlimits(struct child_ctx *c)
 }
 
 /*
- * Makes a zygote's fork whose order says that it executes go on like a forker's. Closes what after-fork hooks of imported modules
- * have opened since the fork entered the cell; where the policy refuses close_range(), that stays open.
+ * Makes a zygote's fork whose order says that it executes go on like a forker's. Closes what after-fork hooks of
+ * imported modules have opened since the fork entered the cell; where the policy refuses close_range(), that stays
+ * open.
  */
 static int stop_staying(struct child_ctx *c)
 {
@@ -251,7 +253,7 @@ static int program_read_spec(struct child_ctx *c)
 	return r == 0 && !c->fork.is_ahead && c->fork.spec.executes && c->fork.stays ? stop_staying(c) : r;
 }
 
-/* A fork that stays takes its streams after all steps, with child_take_streams(). The /dev/null is the cell's, not the zygote's. */
+/* A fork that stays takes its streams after all steps. The /dev/null is the cell's, not the zygote's. */
 static int program_streams(struct child_ctx *c)
 {
 	int fd = open("/dev/null", O_RDONLY);
@@ -296,7 +298,7 @@ static int install_notifying(const struct child_ctx *c, unsigned flags)
 	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, c->fork.notifying);
 }
 
-/* WAIT_KILLABLE_RECV: no signal interrupts a call whose notice the supervisor has received. Programs do not expect EINTR of socket(). */
+/* WAIT_KILLABLE_RECV: no signal interrupts a call that the supervisor answers. No program expects EINTR of socket(). */
 static int filter_with_listener(const struct child_ctx *c)
 {
 	int listener = install_notifying(c, SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
@@ -306,7 +308,7 @@ static int filter_with_listener(const struct child_ctx *c)
 	return listener < 0 ? -errno : listener;
 }
 
-/* The supervisor takes the listener from here, or says that it may not. 0, -ETOOMANYREFS if it may not, or another -errno. */
+/* The supervisor fetches the listener from here, or replies that it may not: -ETOOMANYREFS. 0 or another -errno. */
 static int offer_listener(const struct child_ctx *c, struct child_report *report, int listener)
 {
 	char    is_taken = 0;
@@ -327,10 +329,10 @@ static int offer_listener(const struct child_ctx *c, struct child_report *report
 }
 
 /*
- * Must be the first thing under the filter: a call that notifies the listener before the supervisor has it would wait for ever, so
- * this makes no call but those that no filter refuses. ETOOMANYREFS: an earlier program with this id has left so many descriptors in queues of
- * sockets that it may have no more there. Those that no process can receive any more the kernel finds some milliseconds after its end; those
- * that another process holds stay.
+ * Must be the first thing under the filter: a call that notifies the listener before the supervisor has it would wait
+ * for ever, so this makes no call but those that no filter refuses. ETOOMANYREFS: an earlier program with this id has
+ * left so many descriptors in queues of sockets that it may have no more there. Those that no process can receive any
+ * more the kernel finds some milliseconds after its end; those that another process holds stay.
  */
 static int send_listener(const struct child_ctx *c, int listener)
 {
@@ -348,15 +350,16 @@ static int send_listener(const struct child_ctx *c, int listener)
 	return r;
 }
 
-/* As in containers: the process has a listener already and can have but one (EBUSY), a filter refuses seccomp(), or the kernel has no listeners. */
+/* As in containers: it has a listener and can have but one (EBUSY), a filter refuses seccomp(), or an old kernel. */
 static bool has_no_listeners(int answer)
 {
 	return answer == -EBUSY || answer == -EINVAL || answer == -EPERM || answer == -ENOSYS || answer == -EOPNOTSUPP;
 }
 
 /*
- * seccomp() makes the listener, so the listener is sent when the filter is on already. Where there can be no listener, a
- * filter that refuses the same calls is installed, and the record says that the refused calls are not known.
+ * seccomp() makes the listener, so the listener is sent when the filter is on already. Where there can be no
+ * listener, a filter that refuses the same calls is installed, and the record says that the refused calls are not
+ * known.
  */
 static int program_filter(struct child_ctx *c)
 {
@@ -414,8 +417,8 @@ static void copy_shown(char *to, const char *from, const char *end)
 }
 
 /*
- * Moves the socket to TOOLS_FD. A hook of an imported module may have opened that number: this fails then, because the module still
- * uses it.
+ * Moves the socket to TOOLS_FD. A hook of an imported module may have opened that number: this fails then, because
+ * the module still uses it.
  */
 static int receive_tools(const struct child_ctx *c)
 {

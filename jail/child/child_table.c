@@ -1,4 +1,4 @@
-/* child_table.c - the tables by their numbers; a program of the tests has tables with a row that fails in the place of this file */
+/* child_table.c - the tables by their numbers; tests link tables with a row that fails in its place */
 #include "child.h"
 
 const struct child_step *const child_tables[] = {

@@ -16,7 +16,7 @@
 #define SCOPE_ABSTRACT_UNIX (1ull << 0) /* ABI 6, 6.12 */
 #define SCOPE_SIGNAL        (1ull << 1)
 
-/* No audit records of refusals: of this process, which in a zygote's fork becomes the program without an exec, and of rulesets that it nests. */
+/* No audit records of refusals: of this process, which in a zygote's fork becomes the program, and of nested rulesets. */
 #define LOG_SAME_EXEC_OFF  (1u << 0) /* ABI 7, 6.15 */
 #define LOG_SUBDOMAINS_OFF (1u << 2)
 

@@ -1,8 +1,8 @@
 /*
  * raw_call.h - a system call, for programs without a C library
  *
- * call() returns the kernel's result: a negative errno after failure. No caller needs more than five arguments. For other processors
- * neither brig-init nor the early part of `brig run` can be built (CMakeLists.txt).
+ * call() returns the kernel's result: a negative errno after failure. No caller needs more than five arguments. For
+ * other processors neither brig-init nor the early part of `brig run` can be built (CMakeLists.txt).
  */
 #pragma once
 #include <asm/unistd.h>

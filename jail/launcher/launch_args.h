@@ -23,12 +23,12 @@ struct launch_args {
 	int                         files_fd;  /* where its files come from and go to, see files.h; -1: it has none */
 	int                         tools_fd;  /* the program's end of the socket to its tools; -1: it has none */
 	const struct net_listeners *listeners; /* of a private run; NULL: no network. A service's are the profile's */
-	int                         trust_fd;  /* of a private run: certificates for programs, PEM, a sealed memory file; -1: none beyond the rootfs's own */
+	int                         trust_fd;  /* of a private run: certificates, PEM, sealed; -1: only the rootfs's own */
 	bool                        stdin_pipe, result_pipe, cold, terminals;
 };
 
 /* The message to the process that watches the run. asked: when the run was asked for, CLOCK_MONOTONIC ms. */
 void launch_args_fill(struct run_spec *ret, const struct launch_args *o, double asked);
-/* The descriptors that are sent with that message (run_spec.h), borrowed. Returns how many. o->exec_args is sealed; client: the socket to it. */
+/* The descriptors of that message (run_spec.h), borrowed; returns how many. o->exec_args is sealed; client: its socket. */
 enum { RUN_ORDER_FDS = 4 };
 size_t launch_args_fds(int fds[RUN_ORDER_FDS], const struct launch_args *o, int client);

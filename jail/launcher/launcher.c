@@ -45,15 +45,15 @@ struct private_run {
 };
 
 /*
- * Keys of a terminal signal the client only. A signal that would end this process ends the run instead. The caller's signal settings
- * are replaced.
+ * Keys of a terminal signal the client only. A signal that would end this process ends the run instead. The caller's
+ * signal settings are replaced.
  */
 static int watch_signals(void)
 {
 	sigset_t set;
 
 	setsid();
-	umask(022); /* the cell inherits it: under 077 the program could not read main.py, under 0777 nothing could be removed */
+	umask(022); /* inherited: under 077 the program could not read main.py, under 0777 nothing be removed */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a caller's file size limit is an error to report, not a death */
 	signal(SIGCHLD, SIG_DFL);
@@ -144,8 +144,8 @@ static void fill_kind(struct private_run *l, const struct cell_resources *p)
 }
 
 /*
- * The rootfs is opened on the host; then a plain user's launcher enters a user namespace of its own. A failure here becomes kind.unfit:
- * the cell is not built, and sends the client the reason.
+ * The rootfs is opened on the host; then a plain user's launcher enters a user namespace of its own. A failure here
+ * becomes kind.unfit: the cell is not built, and sends the client the reason.
  */
 static int take_resources(struct private_run *l, struct cell_resources *p, struct err *e)
 {
@@ -187,7 +187,7 @@ static int open_cell(struct private_run *l, int control)
 	return l->cell ? 0 : -1;
 }
 
-/* Sends the spec as a monitor does, with the client's socket. If that fails, the cell gets the socket here, to report the failure. */
+/* Sends the spec as a monitor does, with the client's socket. If that fails, the cell reports it over the socket. */
 static void send_spec(struct private_run *l, int control, const struct timespec *asked)
 {
 	struct runner  *w = &l->cell->watch;
@@ -261,7 +261,7 @@ static bool poll_once(struct private_run *l)
 	return served_cell_handle_events(l->cell, &l->kind, fds) == SERVED_CELL_LIVES;
 }
 
-/* The forker, started before, keeps the privilege that the program needs to enter the cell, and ends when it has forked it. */
+/* The forker, started before, keeps the privilege for the program's way into the cell, and ends after its fork. */
 static void give_up_rights(struct private_run *l)
 {
 	struct runner *w = &l->cell->watch;

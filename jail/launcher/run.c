@@ -61,7 +61,7 @@ int run_start(struct run *ret, const struct launch_args *args, const struct brig
 	return 0;
 }
 
-/* Waits at most 2 s for all children: the launcher, and PID 1 of its cell, of which this process has become the parent. */
+/* Waits at most 2 s for all children: the launcher, and PID 1 of its cell, which this process inherits. */
 static void reap_children(struct run *run)
 {
 	for (int ms = 0; ms < 2000; ms++) {
@@ -90,8 +90,8 @@ static bool are_figures(const struct run_result *end)
 }
 
 /*
- * A supervisor has no more rights on the host than its cells, so its messages are checked before they are used. warm is an index of
- * the server's figures.
+ * A supervisor has no more rights on the host than its cells, so its messages are checked before they are used. warm
+ * is an index of the server's figures.
  */
 static bool is_sound(const struct run_result *end)
 {
@@ -125,8 +125,8 @@ static bool is_in_order(const struct run *run, const struct launch_message *mess
 }
 
 /*
- * If the launcher was killed, PID 1 of its cell dies with it. If it lives and its messages cannot be received, it ends its cell
- * because the socket is shut down. The control groups are left to this process.
+ * If the launcher was killed, PID 1 of its cell dies with it. If it lives and its messages cannot be received, it
+ * ends its cell because the socket is shut down. The control groups are left to this process.
  */
 static void clean_after_launcher(struct run *run)
 {
@@ -191,7 +191,7 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_resu
 	return RUN_GOES_ON;
 }
 
-/* Does not wait: when the socket is full, the request is dropped. reason and ms: of the kinds that have them. sock: sent with it, or -1. */
+/* Does not wait: a full socket drops the request. reason and ms: of the kinds that have them. sock: sent, or -1. */
 static void run_request(const struct run *run, enum launch_request_kind kind, enum exit_reason reason, uint64_t ms, int sock)
 {
 	struct launch_request request;

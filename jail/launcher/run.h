@@ -37,10 +37,11 @@ enum run_event { RUN_GOES_ON, RUN_STARTED, RUN_SESSION, RUN_LIMIT, RUN_ENDED };
 must_use int run_start(struct run *ret, const struct launch_args *args, const struct brig_paths *paths, struct err *e);
 
 /*
- * Waits for one message: poll run->sock to know when one is there. GOES_ON: nothing that the caller has to know. STARTED: streams has as
- * many ends as were asked for, in the order of pipes.h, and the caller owns them; the others are -1. SESSION: the state of a session, in
- * end->layers, ->missing and ->rootfs_digest, in run->victims and run->is_frozen. LIMIT: end->hit[0] is the limit that is about to end the
- * run; nothing else of *end is set. ENDED comes exactly once, also when the launcher died, and nothing of the cell is left then.
+ * Waits for one message: poll run->sock to know when one is there. GOES_ON: nothing that the caller has to know.
+ * STARTED: streams has as many ends as were asked for, in the order of pipes.h, and the caller owns them; the others
+ * are -1. SESSION: the state of a session, in end->layers, ->missing and ->rootfs_digest, in run->victims and
+ * run->is_frozen. LIMIT: end->hit[0] is the limit that is about to end the run; nothing else of *end is set. ENDED
+ * comes exactly once, also when the launcher died, and nothing of the cell is left then.
  */
 must_use enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_result *end);
 
@@ -48,14 +49,15 @@ must_use enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct
 void run_cancel(const struct run *run, enum exit_reason reason);
 /* Stops the wall clock (waits) while a call of a tool takes long, and starts it again. */
 void run_pause_clock(const struct run *run, bool waits);
-/* The run is a session: its wall time is ms from its start, CPU time does not end it, and a lack of memory ends its largest process. */
+/* The run is a session: it lasts ms from its start, CPU time does not end it, a lack of memory its largest process. */
 void run_make_session(const struct run *run, uint64_t ms);
 /* Freezes a session that has nothing to do. To thaw it, call this before anything is sent to its program. */
 void run_freeze(const struct run *run, bool is);
 /*
- * Asks for the cell's listening sockets. sock: one end of a SOCK_SEQPACKET pair; it stays the caller's. When the program first uses one of
- * the sockets, the other end of the pair gets one struct net_listeners with all of them (net_listeners.h), or one byte if they could not be
- * sent; end of file, when there are none or the run is over. If that end is closed, the sockets are closed. At any time after the start, once.
+ * Asks for the cell's listening sockets. sock: one end of a SOCK_SEQPACKET pair; it stays the caller's. When the
+ * program first uses one of the sockets, the other end of the pair gets one struct net_listeners with all of them
+ * (net_listeners.h), or one byte if they could not be sent; end of file, when there are none or the run is over. If
+ * that end is closed, the sockets are closed. At any time after the start, once.
  */
 void run_network(const struct run *run, int sock);
 void run_done(struct run *run);

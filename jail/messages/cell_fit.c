@@ -7,7 +7,7 @@ enum enforced_by {
 	BY_MOUNTS, /* fixed when the cell is built; a limit without a row below counts as this */
 	BY_FORK,   /* fixed when the fork has set its rlimits */
 	BY_GROUPS, /* the monitor can lower it until the run begins */
-	BY_CLOCK,  /* CPU time: the supervisor counts it, and the fork has set an rlimit behind that: it can be lowered, but not raised */
+	BY_CLOCK,  /* CPU time: counted by the supervisor, with a fork's rlimit behind it: can be lowered, not raised */
 	BY_OTHERS, /* begins with the run, or is enforced outside of the cell: anything within the ceilings */
 };
 

@@ -1,8 +1,9 @@
 /*
  * cell_fit.h - may a run use a cell that was built before it was asked for?
  *
- * The one answer to that question. The server asks it for a lease, the monitor for a cell that it is about to give away, and the supervisor
- * when an order comes by lease: a server that was taken over gets no more out of a lease than the cell was built with.
+ * The one answer to that question. The server asks it for a lease, the monitor for a cell that it is about to give
+ * away, and the supervisor when an order comes by lease: a server that was taken over gets no more out of a lease
+ * than the cell was built with.
  */
 #pragma once
 #include "limits.h"
@@ -14,7 +15,7 @@ enum cell_fit {
 };
 
 /*
- * built: the limits with which the cell was built. warm: it has a fork of a zygote, or gets one, whose rlimits cannot be raised any
- * more. missing: layers that its control groups do not give; the fork enforces them instead.
+ * built: the limits with which the cell was built. warm: it has a fork of a zygote, or gets one, whose rlimits cannot
+ * be raised any more. missing: layers that its control groups do not give; the fork enforces them instead.
  */
 enum cell_fit cell_fit(const struct limits *asked, const struct limits *built, bool warm, uint64_t missing);

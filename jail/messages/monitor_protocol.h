@@ -79,7 +79,7 @@ enum {
 };
 enum {
 	MONITOR_ID_LEAST  = 65536, /* smaller ids may be those of accounts */
-	MONITOR_IDS_LEAST = (ID_SLOTS_RESERVED + 2 * MONITOR_PROFILES_MAX) * IDS_PER_CELL, /* each profile has its root and a cell */
+	MONITOR_IDS_LEAST = (ID_SLOTS_RESERVED + 2 * MONITOR_PROFILES_MAX) * IDS_PER_CELL, /* a root and a cell each */
 };
 enum { MONITOR_TRUST_MAX = 64 * 1024, MONITOR_PROXY_DIGEST = 65 };
 
@@ -111,7 +111,7 @@ struct monitor_profile {
 	uint32_t             has_network; /* its cells listen for a brig-proxy, which is started */
 	struct net_listeners listeners;
 	uint32_t             has_trust;   /* 0 or 1, and only with a network */
-	char                 proxy_digest[MONITOR_PROXY_DIGEST]; /* of both files, without what each reading makes anew: have they changed? */
+	char                 proxy_digest[MONITOR_PROXY_DIGEST]; /* of both files, without what each reading makes anew */
 };
 
 /* A cell: an entry of the monitor, and which of the cells that it has had. */

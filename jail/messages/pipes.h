@@ -1,8 +1,8 @@
 /*
  * pipes.h - the pipes between a program and its client, and the order in which their ends travel
  *
- * stdout and stderr always; then stdin, then result, if the run asked for them. PID 1 of the cell makes all four. The server makes the socket
- * of a run with tools, and the program's end of it travels with the order (run_spec_file.h).
+ * stdout and stderr always; then stdin, then result, if the run asked for them. PID 1 of the cell makes all four. The
+ * server makes the socket of a run with tools, and the program's end of it travels with the order (run_spec_file.h).
  */
 #pragma once
 #include "fd.h"

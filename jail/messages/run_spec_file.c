@@ -121,7 +121,7 @@ static int read_all(int fd, char *to, size_t len)
 	return 0;
 }
 
-/* New memory is zero, so the text of the program ends with a NUL, and so do the arguments, or exec_args_split() fails. */
+/* New memory is zero: the program's text ends with a NUL, and so do the arguments, or exec_args_split() fails. */
 int run_spec_file_read(int orders, int run_spec_file, struct run_spec_head *ret, char **text, char **code)
 {
 	int    r = read_spec(orders, ret);

@@ -1,10 +1,10 @@
 /*
  * run_spec_file.h - what a cell is to run, as it reaches the fork that will run it
  *
- * A struct run_spec_head goes over the cell's order socket, the bytes into its order file: a
- * memory file that was made with the cell, so that no descriptor travels with an
- * order. The exception is the socket of a run with tools, which follows in a datagram of its own: a socket that was made with
- * each ready cell would cost every run. In the file the arguments come first, then, at the next multiple of 16, the text of the program.
+ * A struct run_spec_head goes over the cell's order socket, the bytes into its order file: a memory file that was
+ * made with the cell, so that no descriptor travels with an order. The exception is the socket of a run with tools,
+ * which follows in a datagram of its own: a socket that was made with each ready cell would cost every run. In the
+ * file the arguments come first, then, at the next multiple of 16, the text of the program.
  *
  * An order file is not sealed, and its writer may be a server that was taken over: the
  * fork takes a private copy before it looks at anything.
@@ -19,7 +19,7 @@ struct run_spec_head {
 	uint32_t         code_len; /* of /workspace/main.py; 0: a command */
 	uint32_t         stdin_pipe, result_pipe;
 	uint32_t         tools;    /* 1: a socket follows */
-	uint32_t         executes; /* 1: the fork executes one of the paths, even if it is a zygote's fork; every command does */
+	uint32_t         executes; /* 1: executes one of the paths, even a zygote's fork; every command does */
 };
 
 /* What comes with a head before it is in an order file. */
@@ -38,7 +38,7 @@ must_use int run_spec_file_make(struct err *e);
 must_use int run_spec_file_write(int run_spec_file, const struct run_spec_head *o, const char *exec_args, const char *code, struct err *e);
 /* The same from memory files. */
 must_use int run_spec_file_copy(int run_spec_file, const struct run_spec_head *o, const struct run_spec_fds *from, struct err *e);
-/* Sends *o to the fork that waits. tools: the program's end of the socket, if the order has one; borrowed. 0 or -errno; sending *o does not block. */
+/* Sends *o to the fork, without blocking. tools: the program's end of its socket, borrowed, or -1. 0 or -errno. */
 must_use int run_spec_file_send(int orders, const struct run_spec_head *o, int tools);
 
 /*
@@ -48,8 +48,9 @@ must_use int run_spec_file_send(int orders, const struct run_spec_head *o, int t
  */
 must_use int run_spec_file_read(int orders, int run_spec_file, struct run_spec_head *ret, char **text, char **code);
 /*
- * In the fork, after an order that has tools. Returns the socket, which a program that is executed inherits, or -errno. Any other kind of
- * descriptor, above all a directory, would be a way out of the jail. It is refused here, because no other process has checked what the
- * holder of a lease sent. Calls only recvmsg(), getsockopt() and close().
+ * In the fork, after an order that has tools. Returns the socket, which a program that is executed inherits, or
+ * -errno. Any other kind of descriptor, above all a directory, would be a way out of the jail. It is refused here,
+ * because no other process has checked what the holder of a lease sent. Calls only recvmsg(), getsockopt() and
+ * close().
  */
 must_use int run_spec_file_take_tools(int orders);

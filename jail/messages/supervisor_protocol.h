@@ -1,9 +1,10 @@
 /*
  * supervisor_protocol.h - what the monitor sends to the supervisor of a profile
  *
- * One way, over descriptor SUPERVISOR_FD: first a supervisor_setup with the filter, a file for figures (zygote_report.h), and certificates
- * if has_trust; then a supervisor_cell for each cell, with its control socket, the lock on its ids, the rootfs, its control groups' leaves,
- * the directories to show and the socket for files. The answers come over the control sockets (run_spec.h). The supervisor ends with the monitor.
+ * One way, over descriptor SUPERVISOR_FD: first a supervisor_setup with the filter, a file for figures
+ * (zygote_report.h), and certificates if has_trust; then a supervisor_cell for each cell, with its control socket,
+ * the lock on its ids, the rootfs, its control groups' leaves, the directories to show and the socket for files. The
+ * answers come over the control sockets (run_spec.h). The supervisor ends with the monitor.
  */
 #pragma once
 #include "cg.h"

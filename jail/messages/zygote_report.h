@@ -1,10 +1,12 @@
 /*
  * zygote_report.h - what a supervisor tells about its profile's zygote, for brig stats and brig top
  *
- * A memory file that the monitor makes: the supervisor writes the whole struct, the monitor reads it when the server asks for figures,
- * and no process is woken. Nothing is decided by it. A figure that is not known is ZYGOTE_UNKNOWN, never 0.
+ * A memory file that the monitor makes: the supervisor writes the whole struct, the monitor reads it when the server
+ * asks for figures, and no process is woken. Nothing is decided by it. A figure that is not known is ZYGOTE_UNKNOWN,
+ * never 0.
  *
- * The supervisor measures a zygote's memory because it is root of P; monitor and server have other ids, and no right over P's processes.
+ * The supervisor measures a zygote's memory because it is root of P; monitor and server have other ids, and no right
+ * over P's processes.
  */
 #pragma once
 #include "defs.h"
@@ -39,5 +41,5 @@ struct waiting_forks {
 	pid_t    pid;
 	int      pidfd;
 };
-/* Measures the zygote pid. If pidfd says that it has ended, *report stays unchanged: its number may be another process's. */
+/* Measures the zygote pid. If pidfd shows its end, *report stays unchanged: the number may be another process's. */
 void zygote_report_measure(struct zygote_report *report, pid_t pid, int pidfd, const struct waiting_forks *waiting);

@@ -54,8 +54,8 @@ static bool message_may_come(const struct monitor *k, enum sender sender, const 
 }
 
 /*
- * No other profiles will come: those that serve go on. After a SEAL the monitor cannot find out whether the server uses the new
- * numbers already: then both the old and the new profiles serve.
+ * No other profiles will come: those that serve go on. After a SEAL the monitor cannot find out whether the server
+ * uses the new numbers already: then both the old and the new profiles serve.
  */
 static void lose_reader(struct monitor *k)
 {
@@ -97,7 +97,7 @@ static bool receive_message(struct monitor *k, enum sender sender, int *status)
 
 /* --- the loop --- */
 
-/* The server, the reader, the parent of the groups, then a supervisor and a brig-proxy of each profile, then the control sockets of the cells. */
+/* The server, the reader, the groups' parent, a supervisor and a brig-proxy of each profile, the cells' control sockets. */
 enum { GROUPS = READER + 1, FIRST_PROFILE, POLL_SET_MAX = FIRST_PROFILE + 2 * MONITOR_ALL_PROFILES_MAX + MONITOR_CELLS_MAX };
 
 struct poll_set {
@@ -113,8 +113,9 @@ static void poll_set_add(struct poll_set *l, int fd, struct monitored_cell *cell
 }
 
 /*
- * Messages that the server sent before the reader's message are read first: they may name profiles that the reader's message retires.
- * After SERVER_FIRST of them, more than the socket can hold, the reader's message is read: a server that sends without end cannot delay it.
+ * Messages that the server sent before the reader's message are read first: they may name profiles that the reader's
+ * message retires. After SERVER_FIRST of them, more than the socket can hold, the reader's message is read: a server
+ * that sends without end cannot delay it.
  */
 static bool receive_in_order(struct monitor *k, bool server, bool reader, int *status)
 {

@@ -38,7 +38,7 @@ static bool is_waiting(const struct monitored_cell *s)
 	return s->is_for_any_run && !s->leaves_after_lease && (s->state == MONITORED_CELL_READY || s->state == MONITORED_CELL_BUILDING);
 }
 
-/* The server may have used the lease a moment ago, and only the server knows: a cell whose lease is out ends when the lease is returned. */
+/* The server may have used the lease a moment ago: a cell whose lease is out ends when the lease is returned. */
 void monitor_drop_waiting(struct monitor *k, uint32_t number)
 {
 	for (size_t i = 0; i < k->top; i++) {
@@ -53,7 +53,7 @@ void monitor_drop_waiting(struct monitor *k, uint32_t number)
 	}
 }
 
-/* From another profile: its tree was opened before the monitor entered its user namespace, while the owners of files were still visible. */
+/* From another profile, whose tree was opened before the monitor entered its user namespace, where owners are hidden. */
 static bool copy_tree(const struct monitor *k, const char *rootfs, struct store_tree *ret)
 {
 	for (uint32_t i = 0; i < k->monitored_top && k->rootless.kind != ROOTLESS_KEPT; i++) {
@@ -70,8 +70,8 @@ static bool copy_tree(const struct monitor *k, const char *rootfs, struct store_
 }
 
 /*
- * Opens the tree again when the rootfs was built anew; cells that wait with the old tree are dropped. A plain user's monitor
- * goes on using the trees of its start.
+ * Opens the tree again when the rootfs was built anew; cells that wait with the old tree are dropped. A plain user's
+ * monitor goes on using the trees of its start.
  */
 int monitor_open_tree(struct monitor *k, uint32_t number, struct err *e)
 {
@@ -103,9 +103,9 @@ static size_t cells_within(rlim_t files, rlim_t beside, rlim_t each)
 }
 
 /*
- * How many cells the monitor can hold, and how many one supervisor can watch, which has some fifty descriptors for each and raises its
- * limit to the hard one. Some descriptors stay free for those that the server sends: a message that arrived without its descriptors
- * would end the monitor.
+ * How many cells the monitor can hold, and how many one supervisor can watch, which has some fifty descriptors for
+ * each and raises its limit to the hard one. Some descriptors stay free for those that the server sends: a message
+ * that arrived without its descriptors would end the monitor.
  */
 static void count_possible(const struct monitor *k, size_t *cells, size_t *watched)
 {
@@ -119,8 +119,8 @@ static void count_possible(const struct monitor *k, size_t *cells, size_t *watch
 }
 
 /*
- * Of resting entries, the one that has rested longest: by then the kernel has freed memory of its groups that it frees late. All entries from
- * the top on are free, so only the first of them is looked at.
+ * Of resting entries, the one that has rested longest: by then the kernel has freed memory of its groups that it
+ * frees late. All entries from the top on are free, so only the first of them is looked at.
  */
 static struct monitored_cell *find_best(struct monitor *k, uint32_t number, size_t cells)
 {
@@ -185,7 +185,7 @@ struct monitored_cell *monitor_open_cell(struct monitor *k, uint32_t number, con
 		waiting += is_waiting(&k->cell[i]);
 	}
 	fits = watched >= cells || used < watched;
-	if (fits && (run || waiting < MONITOR_CELLS_MAX - MONITOR_RUNS_MAX)) /* as many entries stay free as there may be runs */
+	if (fits && (run || waiting < MONITOR_CELLS_MAX - MONITOR_RUNS_MAX)) /* entries for as many runs stay free */
 		cell = find_cell(k, number, cells);
 	if (!cell) {
 		cells = fits ? cells : watched;
@@ -233,8 +233,8 @@ static uint32_t count_waiting(const struct monitor *k, uint32_t number)
 }
 
 /*
- * A run that has just begun needs the CPU more than cells for later runs do, and most runs are over soon. Returns in how many ms
- * to build again.
+ * A run that has just begun needs the CPU more than cells for later runs do, and most runs are over soon. Returns in
+ * how many ms to build again.
  */
 static double until_idle(const struct monitor *k)
 {
@@ -291,8 +291,9 @@ double monitor_refill(struct monitor *k)
 /* --- messages and ends of supervisors --- */
 
 /*
- * The next cell in the place of another gets a generation of its own. False: it is not wanted. Since it was built the profile may have
- * been retired, or its rootfs built anew, or enough other cells may wait. It has no lease while there is no zygote.
+ * The next cell in the place of another gets a generation of its own. False: it is not wanted. Since it was built the
+ * profile may have been retired, or its rootfs built anew, or enough other cells may wait. It has no lease while
+ * there is no zygote.
  */
 static bool accept_next_cell(struct monitor *k, struct monitored_cell *s)
 {
@@ -344,8 +345,9 @@ void monitor_on_supervisor_end(struct monitored_profile *p)
 }
 
 /*
- * As many entries rest as the profile has ready cells, and MORE; after a crowd of runs the others are removed. In a profile that is
- * never warm no run gets anything that another run has had. A plain user's ids are also used by other runs of that user, so they do not rest.
+ * As many entries rest as the profile has ready cells, and MORE; after a crowd of runs the others are removed. In a
+ * profile that is never warm no run gets anything that another run has had. A plain user's ids are also used by other
+ * runs of that user, so they do not rest.
  */
 static bool may_rest(const struct monitor *k, uint32_t number)
 {

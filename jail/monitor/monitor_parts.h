@@ -27,7 +27,7 @@ struct monitored_profile {
 	int                   filter_fd, trust_fd; /* trust_fd: -1, it has none */
 	struct profile_userns   userns;
 	struct monitored_proxy       proxy;
-	double                not_before, backoff; /* ms: when to build ready cells again after a failure, how long to wait */
+	double                not_before, backoff; /* ms: after a failure, when to build again, how long to wait */
 	struct store_tree     tree;
 	struct timespec       rootfs_since; /* when the name of the rootfs got that tree */
 };
@@ -46,9 +46,9 @@ struct monitor {
 	struct monitor_setup setup;
 	struct rootless     rootless;
 	struct id_range     ids;
-	struct slot         own; /* USER: locked; its descriptor takes further locks. SERVICE: init_id is the host gid of group 0 in every P */
+	struct slot         own; /* USER: locked, for further locks, too. SERVICE: init_id is the host gid of P's group 0 */
 	struct cg_parent parent;
-	struct cg           proxies; /* of every brig-proxy (cg_limit_proxies()). USER: while it is there, no other run removes the parent */
+	struct cg           proxies; /* of every brig-proxy (cg_limit_proxies()). USER: keeps the parent, too */
 	int                 parent_watch; /* cg_parent_watch(); -1: no other process changes the parent */
 	struct kept_offer   offer;
 	struct monitored_profile kept[MONITOR_ALL_PROFILES_MAX];
@@ -57,14 +57,14 @@ struct monitor {
 	uint32_t            shares;
 	struct monitored_cell    cell[MONITOR_CELLS_MAX];
 	size_t              top;          /* entries from here on are free, and skipped */
-	uint32_t            reader_waits; /* messages of the server that were read while one of the reader was waiting */
+	uint32_t            reader_waits; /* messages of the server read while one of the reader waited */
 	uint64_t            made;
 };
 
 /* monitor_complain.c: a line in the service's log */
 void monitor_complain(const struct err *e);
 
-/* Carries a message out. fds: as monitor_protocol.h lists them; -1 in place of those that were taken over. -1 with *e: the monitor must end. */
+/* Carries a message out. fds: of monitor_protocol.h; those that it takes over become -1. -1 with *e: the monitor ends. */
 typedef int monitor_fn(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e);
 
 /* monitor_rules.c: messages of the reader */
@@ -80,9 +80,9 @@ void monitor_clear_retired(struct monitor *k);
 must_use int monitor_open_userns(struct monitor *k, uint32_t number, struct err *e);
 /* Ends the cells that wait for a run. One whose lease the server has ends when the lease comes back. */
 void         monitor_drop_waiting(struct monitor *k, uint32_t number);
-/* Opens the tree to which the name of the rootfs leads now. If it is a new one, waiting cells with the old tree are dropped. */
+/* Opens the tree that the rootfs has now. If it is a new one, waiting cells with the old tree are dropped. */
 must_use int monitor_open_tree(struct monitor *k, uint32_t number, struct err *e);
-/* NULL with *e on failure. run: the run that the cell is for; NULL: it waits for any run. shown_fd: what run shows, then its socket for files. */
+/* NULL with *e on failure. run: what the cell is for; NULL: any. shown_fd: what run shows, then its socket for files. */
 struct monitored_cell *monitor_open_cell(struct monitor *k, uint32_t number, const struct monitor_run *run, const int *shown_fd,
 				   struct err *e);
 /* A cell that may be given to this run: a ready one, else one that is being built; NULL: none. */
@@ -91,7 +91,7 @@ struct monitored_cell *monitor_find_waiting(struct monitor *k, const struct moni
 double       monitor_refill(struct monitor *k);
 void         monitor_receive_cell(struct monitor *k, struct monitored_cell *s);
 void         monitor_on_supervisor_end(struct monitored_profile *p);
-/* Cleans up after cells that are gone, and repeats recalls that the server did not get. True when nothing of this is left to do. */
+/* Cleans up after cells that are gone, and repeats recalls that the server did not get. True when all is done. */
 bool         monitor_clean(struct monitor *k);
 
 /* monitor_proxy.c: brig-proxy of each profile that has a network */
@@ -109,7 +109,7 @@ void monitor_give_lease(struct monitor *k, struct monitored_cell *s, int fds[LEA
 void monitor_recall_lease(struct monitor *k, struct monitored_cell *s);
 /* The server gives the lease back with a run. Does nothing if the entry is not READY, or has another cell by now. */
 void monitor_take_lease_back(struct monitor *k, const struct monitor_cell_id *which);
-/* One end of a socketpair() of SOCK_SEQPACKET. A named server at the other end would get a message with the monitor's credentials. */
+/* One end of a SOCK_SEQPACKET pair. A named server at the other end would get the monitor's credentials. */
 bool         monitor_is_pair(int fd);
 bool         monitor_is_stream(int fd); /* the same for SOCK_STREAM */
 

@@ -1,4 +1,4 @@
-/* monitor_proxy.c - brig-proxy of each profile that has a network: started, announced to the server, and started again */
+/* monitor_proxy.c - brig-proxy of each profile with a network: started, announced to the server, started again */
 #define _GNU_SOURCE
 #include "monitor_parts.h"
 

@@ -127,7 +127,7 @@ static int enter_userns(struct monitor *k, struct err *e)
 	return 0;
 }
 
-/* All leaves in a service's parent group are the monitor's; in a plain user's parent group other runs of that user have leaves, too. */
+/* All leaves in a service's parent group are the monitor's; in a plain user's, other runs of that user have some, too. */
 static int open_parent(struct monitor *k, struct err *e)
 {
 	bool       is_service = k->rootless.kind == ROOTLESS_KEPT;
@@ -153,8 +153,8 @@ static int open_parent(struct monitor *k, struct err *e)
 }
 
 /*
- * Makes a share for each profile. If all runs together could not use up one share, makes more of them, for profiles that come
- * later: the share of a namespace that exists cannot be made smaller.
+ * Makes a share for each profile. If all runs together could not use up one share, makes more of them, for profiles
+ * that come later: the share of a namespace that exists cannot be made smaller.
  */
 static void divide_ids(struct monitor *k)
 {

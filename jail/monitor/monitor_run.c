@@ -22,7 +22,7 @@ static void refuse_run(int client, enum exit_reason reason, const struct err *wh
 	message.end.reason = reason;
 	message.end.why    = *why;
 	brig_paths_name_as_known(message.end.why.text);
-	(void)packet_offer(client, &message, sizeof message, NULL, 0); /* the server chose this socket, and may have filled it */
+	(void)packet_offer(client, &message, sizeof message, NULL, 0); /* the server may have filled it */
 }
 
 static int check_descriptors(const struct monitor_run *run, const int *fds, struct err *e)
@@ -43,7 +43,7 @@ static int check_descriptors(const struct monitor_run *run, const int *fds, stru
 	for (uint32_t i = 0; i < run->shown_len; i++) {
 		if (file_look(fds[at + i], &st) < 0 || !mount_can_show(st.stx_mode))
 			return err_set(e, ERR_PROTOCOL, "run: what it shows is neither a directory nor a regular file");
-		if (!(fcntl(fds[at + i], F_GETFL) & O_PATH)) /* its close could wait for the server of its file system */
+		if (!(fcntl(fds[at + i], F_GETFL) & O_PATH)) /* its close could wait for a file system */
 			return err_set(e, ERR_PROTOCOL, "run: what it shows is an open file");
 	}
 	if (run->files && !monitor_is_stream(fds[at + run->shown_len]))

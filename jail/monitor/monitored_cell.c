@@ -148,8 +148,8 @@ static void drop_fds(int *fds, size_t *n)
 }
 
 /*
- * READY comes once for a cell; again with a lease, if the cell was built before there was a zygote; again without a lease, when the
- * lease was closed unused; and then for the next cell in the place of one whose lease was used.
+ * READY comes once for a cell; again with a lease, if the cell was built before there was a zygote; again without a
+ * lease, when the lease was closed unused; and then for the next cell in the place of one whose lease was used.
  */
 static void on_ready(struct monitored_cell *s, uint32_t cells_before, int *fds, size_t *n)
 {
@@ -190,7 +190,7 @@ bool monitored_cell_receive(struct monitored_cell *s, int fds[LEASE_FDS], size_t
 		s->since        = clock_ms(CLOCK_MONOTONIC) - LAUNCH_TAKEN_MS;
 		return true;
 	case LAUNCH_ENDED:
-		/* A supervisor is trusted in its own profile only: what reaches the service's log is one line of text, whatever was sent. */
+		/* A supervisor is trusted in its own profile only: the service's log gets one line of text, whatever it sent. */
 		*e                          = message.end.why;
 		e->text[sizeof e->text - 1] = 0;
 		text_make_plain(e->text);

@@ -5,10 +5,11 @@
  *              ^                             |
  *              +----------- RESTING <--------+
  *
- * An entry is opened ahead of any run, or for one; its cell is taken once. After a short run by lease the supervisor builds the next
- * cell in the same place and sends READY again; the monitor hears nothing else of that run. When a cell is gone and its groups are
- * empty, groups and ids rest for the next cell of the profile (cg_renew()). The groups are removed instead, as soon as they are
- * empty, if enough entries rest already, or if the supervisor has not closed its end of the socket: it may still kill what is in them.
+ * An entry is opened ahead of any run, or for one; its cell is taken once. After a short run by lease the supervisor
+ * builds the next cell in the same place and sends READY again; the monitor hears nothing else of that run. When a
+ * cell is gone and its groups are empty, groups and ids rest for the next cell of the profile (cg_renew()). The
+ * groups are removed instead, as soon as they are empty, if enough entries rest already, or if the supervisor has not
+ * closed its end of the socket: it may still kill what is in them.
  */
 #pragma once
 #include "cg.h"
@@ -29,17 +30,17 @@ enum monitored_cell_state {
 struct monitored_cell {
 	enum monitored_cell_state state;
 	uint32_t                  profile;
-	bool                      is_for_any_run; /* opened ahead of any run: built with the profile's limits, shows nothing */
+	bool                      is_for_any_run; /* built ahead with the profile's limits; shows nothing */
 	bool                      warm;     /* a zygote forks into it */
 	int                       control;  /* socket to the supervisor, for this cell alone */
 	bool                      lease_is_out; /* READY: the server has its lease, and decides which run gets it */
-	bool                      leaves_after_lease; /* READY, lease_is_out: the cell leaves when the lease is returned, and its place gets no next cell */
+	bool                      leaves_after_lease; /* READY: leaves when the lease is returned, without a next cell */
 	bool                      recall_was_sent; /* RECALL was sent to the server */
 	uint64_t                  generation; /* tells the cells that have been in this entry apart */
 	uint32_t                  cells_before; /* cells that were in this place before; as number of LAUNCH_READY */
 	bool                      ready_is_next_cell; /* the last READY was that of the next cell in the place */
 	struct timespec           rootfs_since; /* when the name of the rootfs got the tree that the cell has */
-	bool                      ended;      /* the supervisor has closed its end: it does nothing with the cell any more */
+	bool                      ended;      /* the supervisor has closed its end, and does nothing more */
 	double                    since;      /* CLOCK_MONOTONIC ms: when this state began */
 	struct id_pool           *ids;        /* the pool of the slot; NULL: there is no slot */
 	struct slot               slot;
@@ -55,20 +56,21 @@ struct monitored_cell_options {
 	const struct limits      *limits;
 	const struct monitor_run *run;      /* the run that the cell is for; NULL: it waits for any */
 	const int                *shown_fd; /* what run shows, then its socket for files if it has one */
-	bool                      lends;    /* the supervisor has other ids than the monitor, so the groups are lent to it */
+	bool                      lends;    /* the supervisor has other ids: the groups are lent to it */
 	bool                      warm;     /* for a zygote's fork */
 };
 
-/* s is FREE, or RESTING for this profile with renewed groups. Has the supervisor begin to build. On failure s is FREE, and nothing is left. */
+/* s is FREE, or RESTING for this profile with renewed groups. The supervisor begins to build. After a failure s is FREE. */
 must_use int monitored_cell_open(struct monitored_cell *s, uint32_t profile, const struct monitored_cell_options *w, struct err *e);
 
 enum monitored_cell_answer { MONITORED_CELL_TOOK_IT, MONITORED_CELL_IS_GONE, MONITORED_CELL_REFUSED };
-/* Sets the groups to the limits of the run, and sends its order to the supervisor. GONE: the order could not be sent; try another cell. */
+/* Sets the groups to the limits of the run, and sends its spec to the supervisor. GONE: that failed; try another cell. */
 must_use enum monitored_cell_answer monitored_cell_take(struct monitored_cell *s, const struct monitor_run *run, const int *fds, struct err *e);
 
 /*
- * Reads one message of the supervisor. False: the cell is gone. *e: why the cell failed, if the message says so; else kind NONE. If the
- * cell has become READY with a lease, *n is LEASE_FDS and the caller owns the descriptors; else *n is 0.
+ * Reads one message of the supervisor. False: the cell is gone. *e: why the cell failed, if the message says so; else
+ * kind NONE. If the cell has become READY with a lease, *n is LEASE_FDS and the caller owns the descriptors; else *n
+ * is 0.
  */
 must_use bool monitored_cell_receive(struct monitored_cell *s, int fds[LEASE_FDS], size_t *n, struct err *e);
 

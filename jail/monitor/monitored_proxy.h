@@ -1,8 +1,8 @@
 /*
  * monitored_proxy.h - brig-proxy of one profile, as the monitor sees it
  *
- * A process without capabilities; in a service with a host id of its own, outside of P. The monitor may have no right to signal it:
- * it ends at the end of file on its socket, which both the server and the monitor can cause.
+ * A process without capabilities; in a service with a host id of its own, outside of P. The monitor may have no right
+ * to signal it: it ends at the end of file on its socket, which both the server and the monitor can cause.
  */
 #pragma once
 #include "cg.h"
@@ -14,7 +14,7 @@ struct monitored_proxy {
 	int    pidfd;     /* -1: there is none */
 	int    sock;      /* a copy of the server's end; -1: none */
 	bool   is_announced; /* the server has its own copy */
-	double began, backoff, not_before; /* ms: when it was started, how long to wait before the next start, until when (CLOCK_MONOTONIC) */
+	double began, backoff, not_before; /* ms: when it was started, how long the next start waits, until when (CLOCK_MONOTONIC) */
 };
 #define MONITORED_PROXY_NONE ((struct monitored_proxy){ .config_fd = -1, .pidfd = -1, .sock = -1 })
 

@@ -48,7 +48,7 @@ static void print_map(char *text, size_t len, uint32_t root, const struct id_ran
 	snprintf(text, len, "0 %u 1\n%u %u %u\n", root, cells->base, cells->base, cells->count);
 }
 
-/* The second id of the slice is not in P: a process that has become root of P has no power over the profile's brig-proxy. */
+/* The second id of the slice is not in P: a process that became root of P has no power over the brig-proxy. */
 static int write_maps(pid_t pid, const struct id_range *slice, uint32_t gid, struct err *e)
 {
 	struct id_range cells = { .base = slice->base + IDS_PER_CELL, .count = slice->count - IDS_PER_CELL };
@@ -85,7 +85,7 @@ static pid_t clone_supervisor(struct profile_userns *r, int sock, int go[2], con
 	become_supervisor(sock, go[0], is_new);
 }
 
-/* The monitor must be dumpable when it clones the child, or the child's files in /proc would not be the monitor's to write. */
+/* The monitor must be dumpable when it clones the child, or it could not write to the child's files in /proc. */
 static int start_supervisor(struct profile_userns *r, const struct profile_userns_options *w, int sock, struct err *e)
 {
 	int   go[2], result = 0;
@@ -149,8 +149,8 @@ void share_of_file(struct share *ret, const struct id_range *ids, const char *ru
 }
 
 /*
- * The socket holds some dozens of messages, and a supervisor needs about a millisecond for each: one that does not read for a second
- * hangs.
+ * The socket holds some dozens of messages, and a supervisor needs about a millisecond for each: one that does not
+ * read for a second hangs.
  */
 int profile_userns_start(struct profile_userns *r, const struct profile_userns_options *w, struct err *e)
 {

@@ -14,10 +14,10 @@
 #include "monitor_protocol.h"
 #include "rootless.h"
 
-/* The ids of one profile. A profile that replaces one of the same name uses the same share, so that no id is in two cells. */
+/* The ids of one profile. One that replaces another of the same name has its share: no id is in two cells. */
 struct share {
 	char            name[MONITOR_NAME_MAX]; /* of the profile that has the share, or had it last */
-	struct id_range slice;                  /* SERVICE: the first id is P's root on the host, the second its brig-proxy's, which is not in P */
+	struct id_range slice;                  /* SERVICE: first P's root on the host, then its brig-proxy's, not in P */
 	struct id_pool  ids;                    /* of cells */
 };
 
@@ -38,11 +38,11 @@ struct profile_userns_options {
 	int                           filter_fd, trust_fd; /* trust_fd: -1, there is none */
 };
 
-/* SERVICE: part `number` of `of` equal parts of a block. Else the whole range, whose slots are locked one by one in runtime. */
+/* SERVICE: part `number` of `of` parts of a block. Else the whole range, whose slots are locked one by one in runtime. */
 void share_of_block(struct share *ret, const struct id_range *ids, uint32_t number, uint32_t of, int lock_fd);
 void share_of_file(struct share *ret, const struct id_range *ids, const char *runtime);
 
 /* r->share is set. May be called again after profile_userns_stop(). */
 must_use int profile_userns_start(struct profile_userns *r, const struct profile_userns_options *w, struct err *e);
-/* Kills the supervisor, even a stopped one. Descriptors in messages that it has not read are closed, and their other ends get end of file. */
+/* Kills the supervisor, even a stopped one. The other ends of descriptors that it has not read get end of file. */
 void profile_userns_stop(struct profile_userns *r);

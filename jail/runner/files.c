@@ -137,7 +137,7 @@ static _Noreturn void filler(struct job *j)
 	_exit(EXIT_FAILURE);
 }
 
-/* Forks with the ids that PID 1 of the cell had when it was cloned: the kernel compares them with the owner of the groups. */
+/* Forks with the ids that PID 1 had when it was cloned: the kernel compares them with the owner of the groups. */
 static pid_t fork_filler(struct job *j)
 {
 	struct clone_args args = { .exit_signal = SIGCHLD };
@@ -236,7 +236,7 @@ static bool is_of_program(const struct job *j, int dir)
 	return fstat(dir, &st) == 0 && st.st_uid == j->id;
 }
 
-/* Sends the entries in the order of their names. If a path is too long for a header, its directory is named as left out. */
+/* Sends the entries by name. If a path is too long for a header, its directory is named as left out. */
 static int send_tree(struct job *j, int dir, char *name, size_t len, unsigned depth)
 {
 	struct dirent **list;

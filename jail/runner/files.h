@@ -1,10 +1,10 @@
 /*
  * files.h - files that a run's client puts into /workspace before the run, and gets from there after it
  *
- * A helper process reads the client's socket (file_stream.h), and nothing else of brig does. It has the program's id, no
- * capability and the program's system call filter, and reaches /workspace by a descriptor of it, without following a link. What
- * it writes there is counted for the cell. It fills /workspace before the program is started, and sends what was asked for
- * when every process of the cell is dead.
+ * A helper process reads the client's socket (file_stream.h), and nothing else of brig does. It has the program's id,
+ * no capability and the program's system call filter, and reaches /workspace by a descriptor of it, without following
+ * a link. What it writes there is counted for the cell. It fills /workspace before the program is started, and sends
+ * what was asked for when every process of the cell is dead.
  *
  *   FILLS -> WAITS -> SENDS -> NONE
  */
@@ -20,7 +20,7 @@ struct files {
 };
 #define FILES_INIT ((struct files){ .sock = -1, .pidfd = -1 })
 
-/* Starts the helper, which waits for /workspace. client: borrowed. The caller must have the right to take any id of the cell. */
+/* Starts the helper, which waits for /workspace. client: borrowed. The caller may take any id of the cell. */
 must_use int files_start(struct files *f, int client, const struct cell *c, const struct cell_spec *spec, struct err *e);
 /* Sends the helper dir, which is /workspace of the prepared cell; borrowed. */
 void files_give_workspace(struct files *f, int dir);
@@ -29,7 +29,7 @@ void files_give_workspace(struct files *f, int dir);
 enum files_answer { FILES_GO_ON, FILES_FILLED, FILES_FAILED, FILES_DONE };
 enum files_answer files_receive(struct files *f, struct err *e);
 
-/* Every process of the cell is dead. True: the helper sends files now. False: it is closed; a program that never ran has left no files. */
+/* The cell is dead. True: the helper sends files now. False: it is closed; a program that never ran left no files. */
 must_use bool files_send(struct files *f, bool has_run);
 /* Kills the helper. */
 void          files_close(struct files *f);

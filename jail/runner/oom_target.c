@@ -31,8 +31,8 @@ static struct memory read_memory(pid_t pid)
 }
 
 /*
- * PID 1 and the session server are never chosen: the session ends with either. A fork of the session server also has the server's
- * pages, which do not count for it. It is known by its text: it executes the same file.
+ * PID 1 and the session server are never chosen: the session ends with either. A fork of the session server also has
+ * the server's pages, which do not count for it. It is known by its text: it executes the same file.
  */
 static pid_t find_oom_target(const struct runner *w, const char *members)
 {

@@ -36,7 +36,7 @@ static bool handle_request(struct runner *w, const struct launch_request *reques
 	case LAUNCH_THAW:
 		if (!w->session_ms)
 			return false;
-		/* A frozen session can still be killed, and other processes keep its clocks. Only a message to it waits for the thaw. */
+		/* A frozen session can be killed, and its clocks run outside. Only a message to it waits for the thaw. */
 		if (w->is_frozen != (request->kind == LAUNCH_FREEZE) && cg_freeze(&w->cell.group, !w->is_frozen)) {
 			w->is_frozen = !w->is_frozen;
 			runner_send_session(w);
@@ -73,8 +73,8 @@ static void on_client(struct runner *w)
 }
 
 /*
- * The event comes as well when a group above the cell's has no memory left. The kernel then chooses what to kill, in the cell or
- * elsewhere.
+ * The event comes as well when a group above the cell's has no memory left. The kernel then chooses what to kill, in
+ * the cell or elsewhere.
  */
 static void end_for_memory(struct runner *w)
 {
@@ -186,7 +186,7 @@ double runner_cpu_ms(const struct runner *w, int64_t cg_ns)
 	return cg_ns < 0 ? RECORD_NONE : (double)(cg_ns - w->setup_cpu_ns) / 1e6;
 }
 
-/* Returns in how many ms to read the counter again: the limit is reached soonest if the program uses all of its CPUs. */
+/* Returns in how many ms to read it again: the limit is reached soonest if the program uses all of its CPUs. */
 static double check_cpu(struct runner *w)
 {
 	double used, cpus = (double)w->spec.limits->cpus / 1000, wait;
@@ -259,7 +259,7 @@ static const struct source {
 	{ AT(cell.oom.fd), on_oom },
 	{ AT(cell.oom.helper_fd), on_oom_helper },
 	{ AT(files.sock), on_files },
-	{ AT(control), on_control }, /* before the client: the monitor's end is the reason, a cancel of the server a consequence */
+	{ AT(control), on_control }, /* before the client, whose cancel is a consequence of the monitor's end */
 	{ AT(client), on_client },
 	{ AT(cell.warm.answer_fd), runner_receive_fork_server },
 	{ AT(cell.warm.program_fd), on_program },
@@ -321,7 +321,7 @@ bool runner_handle_events(struct runner *w, const struct pollfd fds[RUNNER_FDS])
 	bool init_has_ended = fds[ARRAY_LEN(sources)].revents;
 
 	for (size_t i = 0; i < ARRAY_LEN(sources); i++)
-		if (fds[i].revents && fd_of(w, &sources[i]) == fds[i].fd) /* else an earlier one has closed or replaced it */
+		if (fds[i].revents && fd_of(w, &sources[i]) == fds[i].fd) /* an earlier one may have closed it */
 			sources[i].handle(w);
 	if (w->program_state == PROGRAM_LEFT_NONE)
 		return false;

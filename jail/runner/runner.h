@@ -1,8 +1,8 @@
 /*
  * runner.h - one run, from the clone of PID 1 to the last process, as the supervisor or launcher watches it
  *
- * Everything that can end a run is handled here: messages of the cell, its control groups, the clocks, the client. The first reason
- * is the one in the record; later ones are consequences of it.
+ * Everything that can end a run is handled here: messages of the cell, its control groups, the clocks, the client.
+ * The first reason is the one in the record; later ones are consequences of it.
  */
 #pragma once
 #include "cell.h"
@@ -37,25 +37,25 @@ struct runner {
 	struct run_result         end;
 	int                       client; /* -1: not known yet, or gone */
 	bool                      for_one_run; /* as in supervisor_protocol.h */
-	int                       control;  /* brings what to run; end of file: the monitor has ended, or gives the cell up */
-	int                       lease;    /* the same without descriptors, from the holder of the other end; -1: no lease is out */
-	uint64_t                  wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* the most that a lease or session may ask for */
-	uint64_t                  session_ms; /* wall time of a session (LAUNCH_MAKE_SESSION); 0: the run is no session */
+	int                       control;  /* brings what to run; end of file: the monitor gives the cell up */
+	int                       lease;    /* the same without descriptors, from its holder; -1: none is out */
+	uint64_t                  wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* what a lease or session may ask for */
+	uint64_t                  session_ms; /* wall time of a session (LAUNCH_MAKE_SESSION); 0: none */
 	bool                      is_frozen; /* the session */
 	uint32_t                  victims;  /* processes of a session that were killed because it had no memory left */
 	int                       streams[PIPES_MAX];
 	double                    asked; /* CLOCK_MONOTONIC ms */
 	struct wall_clock         clock; /* of the program */
 	double                    next_cpu; /* CLOCK_MONOTONIC ms: when CPU time is looked at again */
-	double                    next_oom; /* CLOCK_MONOTONIC ms: until then memory events of the group are not read; 0: they are */
+	double                    next_oom; /* CLOCK_MONOTONIC ms: no memory events are read until then; 0: they are */
 	double                    started_at;
 	int64_t                   setup_cpu_ns; /* CPU time of the cell's set-up, which is not the program's */
 	bool                      ready, execs, decided, oom;
 	bool                      is_warm_spec; /* the fork runs the program without an exec */
-	double                    taken_due_ms; /* CLOCK_MONOTONIC ms: when to send LAUNCH_TAKEN; 0: it was sent, or need not be */
+	double                    taken_due_ms; /* CLOCK_MONOTONIC ms: when to send LAUNCH_TAKEN; 0: no need */
 	uint32_t                  cells_before; /* as number of LAUNCH_READY */
 	enum streams              client_streams;
-	bool                      is_blameless; /* it ended unused, and the cell did nothing wrong: the monitor gets no reason */
+	bool                      is_blameless; /* it ended unused and did nothing wrong: the monitor gets no reason */
 	enum program_state        program_state;
 	struct program_end        program;
 	struct files              files;
@@ -76,8 +76,8 @@ bool runner_reached_memory(const struct runner *w);
 void runner_report_limit(const struct runner *w, enum exit_reason reason);
 
 /*
- * For the caller's loop: how long to wait at most (ms), for which descriptors, and what to do after poll(). False: PID 1 has ended,
- * and every process of the cell with it; or PID 1 is the only one left (PROGRAM_LEFT_NONE).
+ * For the caller's loop: how long to wait at most (ms), for which descriptors, and what to do after poll(). False:
+ * PID 1 has ended, and every process of the cell with it; or PID 1 is the only one left (PROGRAM_LEFT_NONE).
  */
 enum { RUNNER_FDS = 13 };
 
@@ -88,10 +88,10 @@ bool   runner_handle_events(struct runner *w, const struct pollfd fds[RUNNER_FDS
 /* A zygote is up now: a cell that was built before asks it for a fork. */
 void   runner_zygote_is_up(struct runner *w);
 
-/* The cell was built for a run whose spec is on its way. A failure can be reported only on the socket that comes with the spec. */
+/* The cell was built for a run whose spec is on its way. The spec brings the socket on which a failure is reported. */
 bool runner_awaits_spec(const struct runner *w);
 
-/* The cell has ended. A spec that came before that is read, so that its client gets the reason; nothing of it is carried out. */
+/* The cell has ended. A spec that came before is read: its client gets the reason, and nothing is carried out. */
 void runner_take_late_spec(struct runner *w);
 
 /* CPU time of the program, from what its group has counted; RECORD_NONE where this host does not count. */

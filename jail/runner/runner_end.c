@@ -23,7 +23,7 @@ void runner_close(struct runner *w)
 		fd_closep(&w->streams[i]);
 }
 
-/* A run that meets its limit has less than an eighth of it left: the mark of version 2 is below the limit, and a huge page may not fit. */
+/* At its limit a run has less than an eighth left: version 2 has a mark below it, and a huge page may not fit. */
 bool runner_reached_memory(const struct runner *w)
 {
 	struct cg_usage u;
@@ -55,7 +55,7 @@ bool runner_awaits_spec(const struct runner *w)
 	return w->for_one_run && !w->spec_from && w->control >= 0;
 }
 
-/* The sender of a later spec gets EPIPE, and uses another cell. A spec that is there already is read when the cell has ended. */
+/* The sender of a later spec gets EPIPE, and uses another cell. One that is there is read when the cell has ended. */
 void runner_decide(struct runner *w, enum exit_reason reason)
 {
 	bool is_first = !w->decided, is_unused = !w->spec_from && !runner_awaits_spec(w);

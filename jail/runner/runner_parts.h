@@ -1,8 +1,8 @@
 /*
  * runner_parts.h - what the files of a watch know of each other
  *
- * Each calls those below it: runner.c, the turns; runner_spec.c; runner_warm.c, the program; oom_target.c; runner_end.c, the first reason;
- * runner_send.c, messages.
+ * Each calls those below it: runner.c, the turns; runner_spec.c; runner_warm.c, the program; oom_target.c;
+ * runner_end.c, the first reason; runner_send.c, messages.
  */
 #pragma once
 #include "runner.h"
@@ -29,5 +29,5 @@ void runner_begin_session(struct runner *w);
 /* For how long (ms) the fork server may be silent. */
 double runner_fork_server_timeout(struct runner *w, double now);
 
-/* oom_target.c. A session has no memory left: kills the process with most of its own, or the youngest if files have used it up. False: none. */
+/* oom_target.c. A session is out of memory: kills the process with the most, or the youngest if files use it up. */
 must_use bool runner_kill_oom_target(struct runner *w);

@@ -36,8 +36,9 @@ static void carry_out(struct runner *w, const struct run_spec_fds *fds)
 }
 
 /*
- * A command by lease: the holder has written the order file, and this process sends its head to the fork, after it has removed main.py.
- * The fork has given up the right to do that. The holder waits for LAUNCH_STARTED, because the rootfs may not have the command.
+ * A command by lease: the holder has written the order file, and this process sends its head to the fork, after it
+ * has removed main.py. The fork has given up the right to do that. The holder waits for LAUNCH_STARTED, because the
+ * rootfs may not have the command.
  */
 static int pass_on_command(struct runner *w, struct err *e)
 {
@@ -94,7 +95,7 @@ bool runner_take_lease(struct runner *w)
 	return true;
 }
 
-/* False: end of file, or no valid spec. It comes from a process of brig; it is checked all the same: the cell gets its descriptors. */
+/* False: end of file, or no valid spec. It comes from brig, and is checked all the same: the cell gets its descriptors. */
 static bool receive_spec(struct runner *w, bool is_late)
 {
 	struct run_spec     spec;

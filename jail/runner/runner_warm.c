@@ -1,4 +1,4 @@
-/* runner_warm.c - from a cell that is built to the end of its program: what PID 1 and the fork report, and how a fork is asked for */
+/* runner_warm.c - from a built cell to the end of its program: reports of PID 1 and the fork, requests for forks */
 #define _GNU_SOURCE
 #include "runner_parts.h"
 
@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 /*
- * Ends a cell that is not to blame. Without a spec the monitor just builds another cell, and gets no reason. A client whose spec is
- * on its way gets it.
+ * Ends a cell that is not to blame. Without a spec the monitor just builds another cell, and gets no reason. A client
+ * whose spec is on its way gets it.
  */
 static void end_unused(struct runner *w, const struct err *why)
 {
@@ -22,7 +22,7 @@ static void end_unused(struct runner *w, const struct err *why)
 	runner_fail(w, EXIT_cancelled, why);
 }
 
-/* A session has no main.py: programs in it may make a file of that name. A launcher has no right to remove it: there the fork did. */
+/* A session has no main.py: programs may make a file of that name. A launcher may not remove it: there the fork did. */
 void runner_begin_session(struct runner *w)
 {
 	int workspace = w->cell.warm.prepared[PREPARED_MOUNTS + CELL_MOUNTS - 1];
@@ -48,8 +48,8 @@ static void report_ready(struct runner *w)
 /* --- preparing --- */
 
 /*
- * Asks a fork server for the program. Without an order only a zygote is asked: a cell without a zygote waits for an order or for a
- * zygote, whichever comes first. A fork ahead of the order is asked for only while there is no order.
+ * Asks a fork server for the program. Without an order only a zygote is asked: a cell without a zygote waits for an
+ * order or for a zygote, whichever comes first. A fork ahead of the order is asked for only while there is no order.
  */
 static void request_fork(struct runner *w)
 {
@@ -79,8 +79,8 @@ void runner_zygote_is_up(struct runner *w)
 }
 
 /*
- * The fork has given up its rights and has the filter on. A fork that executes has succeeded when its report socket closes: until then the
- * exec can fail, and nothing has started.
+ * The fork has given up its rights and has the filter on. A fork that executes has succeeded when its report socket
+ * closes: until then the exec can fail, and nothing has started.
  */
 static bool program_runs(const struct runner *w)
 {
@@ -157,7 +157,7 @@ void runner_order_taken(struct runner *w)
 
 /* --- what PID 1 and the fork report --- */
 
-/* End of file: PID 1 has died; or a fork has executed its program, which is its last step (every earlier step reports its failure). */
+/* End of file: PID 1 has died; or a fork has executed its program, its last step: earlier ones report their failure. */
 static void on_report_end(struct runner *w, int *fd)
 {
 	struct err e;
@@ -172,8 +172,8 @@ static void on_report_end(struct runner *w, int *fd)
 }
 
 /*
- * Without a listener this process cannot know whether the network was used, so the network is not used again. The same holds after a
- * second fork, which has a filter of its own.
+ * Without a listener this process cannot know whether the network was used, so the network is not used again. The
+ * same holds after a second fork, which has a filter of its own.
  */
 static void adopt_listener(struct runner *w, const int *fds, size_t n)
 {
@@ -229,7 +229,7 @@ static void on_report(struct runner *w, int *fd)
 		on_report_end(w, fd);
 		return;
 	}
-	/* PID 1 prepares the cell; only a fork confines itself as the program. Each could be taken over, and send for the other. */
+	/* PID 1 prepares the cell; only a fork confines itself. Each could be taken over, and send for the other. */
 	if (report.message != CHILD_FAILED && (report.message == CHILD_PREPARED) != is_init) {
 		packet_drop(fds, n);
 		return;
@@ -257,8 +257,8 @@ static void on_report(struct runner *w, int *fd)
 		return;
 	case CHILD_EXECS:
 		/*
-		 * Taken off the program's CPU time. Read from the group now, it would include time of the program. Modules that a zygote
-		 * has imported could report any number.
+		 * Taken off the program's CPU time. Read from the group now, it would include time of the program.
+		 * Modules that a zygote has imported could report any number.
 		 */
 		w->setup_cpu_ns = report.cpu_ns < 0 ? 0 : report.cpu_ns < SETUP_NS_MAX ? report.cpu_ns : SETUP_NS_MAX;
 		w->execs        = report.detail == CHILD_DETAIL_EXECS;
@@ -316,7 +316,7 @@ void runner_program_ended(struct runner *w)
 		return;
 	}
 	runner_receive_all_of_fork(w);
-	fd_closep(&w->cell.warm.report_fd); /* end of file may come later, because the fork server has the socket open for a moment longer */
+	fd_closep(&w->cell.warm.report_fd); /* end of file may come later, as the fork server has it open for a moment longer */
 	begin_if_it_runs(w);
 	if (w->spec_from ? !program_runs(w) : !w->cell.warm.fork_is_confined) {
 		err_set(&e, ERR_SETUP, "the program died while it was set up");
@@ -334,8 +334,8 @@ void runner_program_ended(struct runner *w)
 }
 
 /*
- * A fork closes its report socket when it has read what it is to run. The holder of a lease sends its order to the supervisor first:
- * without one there are no limits to hold the program to.
+ * A fork closes its report socket when it has read what it is to run. The holder of a lease sends its order to the
+ * supervisor first: without one there are no limits to hold the program to.
  */
 void runner_fork_is_gone(struct runner *w)
 {
@@ -397,11 +397,11 @@ static bool is_answer_due(const struct runner *w)
 	return false;
 }
 
-/* Kills a fork server that has not answered in time, because it is stopped or overloaded: another one is started then. */
+/* Kills a fork server that has not answered in time, as it is stopped or overloaded: another one is started then. */
 double runner_fork_server_timeout(struct runner *w, double now)
 {
 	double end         = w->cell.warm.asked + (w->cell.warm.server_was_importing ? WARM_START_MS_MAX : WARM_MS_MAX);
-	bool   is_only_one = w->cell.warm.by_forker && w->cell.warm.forker->is_for_one; /* another one cannot be started */
+	bool   is_only_one = w->cell.warm.by_forker && w->cell.warm.forker->is_for_one; /* no other can be started */
 
 	if (is_only_one || !is_answer_due(w))
 		return WARM_MS_MAX;

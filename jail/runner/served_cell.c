@@ -115,8 +115,8 @@ static int plan_mounts(struct served_cell *c, struct err *e)
 }
 
 /*
- * The cell failed while this process was in the cell's network or in the host's mounts, or had the cell's id. A supervisor that cannot
- * go back must end.
+ * The cell failed while this process was in the cell's network or in the host's mounts, or had the cell's id. A
+ * supervisor that cannot go back must end.
  */
 static void go_back(const struct served_cell *c)
 {
@@ -282,8 +282,8 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_r
 /* --- its place, for the next cell --- */
 
 /*
- * Only after a run of which the monitor was not told: after a longer one the monitor has had another cell built. The program must have
- * ended by itself and left no process, so that the groups are empty once PID 1 is reaped.
+ * Only after a run of which the monitor was not told: after a longer one the monitor has had another cell built. The
+ * program must have ended by itself and left no process, so that the groups are empty once PID 1 is reaped.
  */
 static bool keeps_resources(const struct served_cell *c)
 {
@@ -326,7 +326,7 @@ bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const stru
 void served_cell_free(struct served_cell *c)
 {
 	if (c->is_kept) {
-		c->watch.control = c->resources.control; /* else the monitor would take this for the end of an unused cell */
+		c->watch.control = c->resources.control; /* else the cell would seem to end unused */
 		runner_send_taken(&c->watch);
 		close_resources(&c->resources);
 	}
@@ -410,8 +410,8 @@ static enum served_turn after_death(struct served_cell *c, struct cell_kind *kin
 }
 
 /*
- * If only PID 1 is left, the record is sent before PID 1 is reaped, which takes a moment. If this process removes the groups itself, the
- * record is sent after that, because it tells what could not be removed.
+ * If only PID 1 is left, the record is sent before PID 1 is reaped, which takes a moment. If this process removes the
+ * groups itself, the record is sent after that, because it tells what could not be removed.
  */
 static enum served_turn end_cell(struct served_cell *c, struct cell_kind *kind)
 {

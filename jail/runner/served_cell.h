@@ -3,9 +3,10 @@
  *
  *   (OPENS) -> LIVES -> (AWAITS) -> DIES -> (SENDS) -> gone
  *
- * OPENS: a helper process opens what --ro shows, because a file system that does not answer would make this process wait.
- * LIVES: the watch (runner.h) has its turns. AWAITS: the cell has failed before its order came; the order brings the socket on which
- * the reason is told. DIES: PID 1 was killed, and its end is waited for. SENDS: files for the client are being sent (files.h).
+ * OPENS: a helper process opens what --ro shows, because a file system that does not answer would make this process
+ * wait. LIVES: the watch (runner.h) has its turns. AWAITS: the cell has failed before its order came; the order
+ * brings the socket on which the reason is told. DIES: PID 1 was killed, and its end is waited for. SENDS: files for
+ * the client are being sent (files.h).
  */
 #pragma once
 #include "net_pool.h"
@@ -56,11 +57,12 @@ struct served_cell {
 	pid_t             helper;
 };
 
-/* Fills in a place from the monitor's message. Returns how many of fds were taken over for it; the others are for served_cell_open(). */
+/* From the monitor's message. Returns how many of fds were taken over; the others are for served_cell_open(). */
 must_use size_t cell_resources_receive(struct cell_resources *ret, const struct supervisor_cell *message, const int *fds);
 /*
- * Takes over the place, and as many descriptors as the message says: those of what is shown, then the socket for files. Reads only warm,
- * awaited, and the members behind leaf of the message. NULL: out of memory; all descriptors are closed.
+ * Takes over the place, and as many descriptors as the message says: those of what is shown, then the socket for
+ * files. Reads only warm, awaited, and the members behind leaf of the message. NULL: out of memory; all descriptors
+ * are closed.
  */
 struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_resources *resources,
 				     const struct supervisor_cell *message, const int *fds, const struct zygote_status *zygote);
@@ -70,11 +72,11 @@ void served_cell_fds(struct served_cell *c, struct pollfd fds[RUNNER_FDS]);
 
 enum served_turn {
 	SERVED_CELL_LIVES,
-	SERVED_CELL_MAY_FOLLOW, /* the cell is gone, and its place is kept: call served_cell_again() or served_cell_free() */
+	SERVED_CELL_MAY_FOLLOW, /* gone, its place is kept: call served_cell_again() or served_cell_free() */
 	SERVED_CELL_IS_GONE,  /* it is freed */
 };
 /* After served_cell_fds() and poll(). */
 must_use enum served_turn served_cell_handle_events(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[RUNNER_FDS]);
-/* Builds the next cell in the place. False: the groups could not be reset; c is freed, and the monitor sees the end of the control socket. */
+/* Builds the next cell in the place. False: its groups cannot be reset; c is freed, and its control socket closed. */
 must_use bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote);
 void served_cell_free(struct served_cell *c);

@@ -51,8 +51,8 @@ static void note_usage(struct runner *w)
 }
 
 /*
- * Either PID 1 was killed from outside, and the program with it: nothing in the cell can kill it, because PID 1 has an id of its own.
- * Or PID 1 has ended by itself.
+ * Either PID 1 was killed from outside, and the program with it: nothing in the cell can kill it, because PID 1 has
+ * an id of its own. Or PID 1 has ended by itself.
  */
 static void find_reason_of_init(struct runner *w)
 {
@@ -73,9 +73,10 @@ static void find_reason_of_init(struct runner *w)
 }
 
 /*
- * With version 1 a process that needs memory waits until this process has acted (cg_oom). The kernel cannot wait when it touches
- * a page itself, for rseq or a signal frame, often right after a fork: then the process gets SIGSEGV, and no event comes. Its group is
- * full to the last page. So is the group of a program that has read large files: if that crashes for another reason, it is reported as oom, too.
+ * With version 1 a process that needs memory waits until this process has acted (cg_oom). The kernel cannot wait when
+ * it touches a page itself, for rseq or a signal frame, often right after a fork: then the process gets SIGSEGV, and
+ * no event comes. Its group is full to the last page. So is the group of a program that has read large files: if that
+ * crashes for another reason, it is reported as oom, too.
  */
 static bool crashed_for_memory(const struct runner *w)
 {
@@ -123,6 +124,6 @@ void verdict_fill(struct runner *w)
 		w->end.wait_status = -1;
 	if (!w->decided) /* the kernel ended it: with version 2 it kills for memory without asking */
 		runner_report_limit(w, w->end.reason);
-	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest); /* of a cell without a program, too */
+	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest); /* without a program, too */
 	w->end.warm = w->clock.started > 0 && w->is_warm_spec;
 }

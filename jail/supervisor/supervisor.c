@@ -1,6 +1,6 @@
 /*
- * One process for all cells of a profile, root of the profile's namespace P and an unprivileged id on the host. One loop: the
- * monitor's messages, the zygote's life, each cell's turn. It waits in epoll_wait() and nowhere else.
+ * One process for all cells of a profile, root of the profile's namespace P and an unprivileged id on the host. One
+ * loop: the monitor's messages, the zygote's life, each cell's turn. It waits in epoll_wait() and nowhere else.
  */
 #define _GNU_SOURCE
 #include "supervisor.h"
@@ -38,9 +38,9 @@ struct entry_of_cell {
 	struct served_cell *cell;
 	uint32_t            generation;
 	bool                is_due;
-	int                 armed[RUNNER_FDS]; /* descriptor of each source, while epoll waits for it; -1: none, or its event has come */
+	int                 armed[RUNNER_FDS]; /* of each source, while epoll waits for it; -1: none, or its event has come */
 	int                 known[RUNNER_FDS]; /* the descriptor that epoll was given last */
-	double              asked;            /* warm.asked at that time: after another request, new descriptors may have the old numbers */
+	double              asked;            /* warm.asked then: later descriptors may have the same numbers */
 };
 
 struct supervisor {
@@ -49,11 +49,11 @@ struct supervisor {
 	struct zygote_process   zygote;
 	struct cell_kind        kind;
 	int                     report_fd, epoll;
-	double                  looks; /* CLOCK_MONOTONIC ms: until then all cells are polled every LOOK_EACH_MS, because epoll cannot watch all of them */
-	double                  ends; /* CLOCK_MONOTONIC ms: the monitor is gone, and the supervisor ends by then; 0: the monitor is there */
+	double                  looks; /* CLOCK_MONOTONIC ms: until then all are polled each LOOK_EACH_MS: epoll cannot watch all */
+	double                  ends; /* CLOCK_MONOTONIC ms: the monitor is gone, and this ends by then; 0: it is there */
 	double                  reaped; /* CLOCK_MONOTONIC ms: when children that belong to no cell were last reaped */
 	uint32_t                answered; /* cells for whose programs this process has just answered notices */
-	bool                    is_reported; /* figures were written when nothing had happened, and nothing has happened since */
+	bool                    is_reported; /* figures were written, and nothing has happened since */
 	bool                    has_freed; /* memory of cells, which malloc has not given back to the kernel */
 	struct entry_of_cell    entry[MONITOR_CELLS_MAX];
 	size_t                  top; /* entries from here on are free */
@@ -106,7 +106,7 @@ static void receive_setup(struct supervisor *s)
 	if (net_pool_open(&s->kind.nets, s->setup.warm, &s->notifying, &e) < 0)
 		give_up_for(&e);
 	(void)!refusal_notice_add(s->notifying.filter, s->notifying.len);
-	if (cell_begin(&s->kind.base, s->setup.rootless_kind, &s->kind.unfit) == 0) /* zygotes inherit its effect, too */
+	if (cell_begin(&s->kind.base, s->setup.rootless_kind, &s->kind.unfit) == 0) /* zygotes inherit it, too */
 		s->kind.unfit.kind = ERR_NONE;
 	s->kind.base.mounts.trust_fd = s->setup.has_trust ? fds[2] : -1;
 	s->kind.setup     = &s->setup;
@@ -125,8 +125,9 @@ static void receive_setup(struct supervisor *s)
 enum { OWN_MONITOR, OWN_ZYGOTES, OWN_MAX = OWN_ZYGOTES + ZYGOTE_PROCESS_FDS };
 
 /*
- * Each source causes one event, and is armed again after the turn for it. So a descriptor that is closed here, while another process has
- * the same file open, causes one turn at most. If a source cannot be watched, the supervisor ends: a run that is not watched has no limits.
+ * Each source causes one event, and is armed again after the turn for it. So a descriptor that is closed here, while
+ * another process has the same file open, causes one turn at most. If a source cannot be watched, the supervisor
+ * ends: a run that is not watched has no limits.
  */
 static bool arm(struct supervisor *s, int fd, short events, uint64_t data, bool is_known)
 {
@@ -186,7 +187,7 @@ static struct zygote_status want_zygote(struct supervisor *s, int tree_fd, const
 	return zygote_process_status(&s->zygote, digest);
 }
 
-/* Builds the next cell in the same place; epoll watches nothing of the previous one. False: there is no next cell, and entry->cell is freed. */
+/* Builds the next cell in the place; epoll watches nothing of the previous one. False: none; entry->cell is freed. */
 static bool build_again(struct supervisor *s, size_t i)
 {
 	struct entry_of_cell    *entry = &s->entry[i];
@@ -203,7 +204,7 @@ static bool build_again(struct supervisor *s, size_t i)
 	return served_cell_again(entry->cell, &s->kind, &zygote);
 }
 
-/* Polls all sources of the cell again, because they must be handled in their own order, not in that in which events came. */
+/* Polls all sources of the cell again, to handle them in their own order, not in that in which events came. */
 static void handle_cell(struct supervisor *s, size_t i)
 {
 	struct entry_of_cell *entry = &s->entry[i];
@@ -301,8 +302,8 @@ static bool is_of_cell(const void *arg, pid_t pid)
 }
 
 /*
- * A cell reaps its PID 1 and its program. Other children are fork servers, helpers, and forks whose server was killed before it had reported
- * them: the cell of such a fork cannot end before the fork is reaped.
+ * A cell reaps its PID 1 and its program. Other children are fork servers, helpers, and forks whose server was killed
+ * before it had reported them: the cell of such a fork cannot end before the fork is reaped.
  */
 static void reap_others(struct supervisor *s)
 {
@@ -416,7 +417,7 @@ static void poll_once(struct supervisor *s)
 	}
 	if (!s->setup.warm)
 		return;
-	/* Memory is not measured each time, because that takes some tenths of a millisecond. The other figures are written at once. */
+	/* Measuring memory takes some tenths of a millisecond. The other figures are written each time. */
 	if (zygote_process_must_measure(&s->zygote, n == 0)) {
 		struct waiting_forks waiting = waiting_forks(s);
 
@@ -427,7 +428,7 @@ static void poll_once(struct supervisor *s)
 
 /* --- begin --- */
 
-/* When the monitor has gone, each cell gets end of file on its control socket, and ends: the supervisor waits for that. */
+/* When the monitor is gone, each cell gets end of file on its control socket, and ends: that is waited for. */
 static bool is_over(const struct supervisor *s)
 {
 	return s->ends > 0 && (s->top == 0 || clock_ms(CLOCK_MONOTONIC) >= s->ends);

@@ -27,7 +27,7 @@
 #include <sys/stat.h>
 
 enum { RETRY_MS = 10000, MEASURE_MS = 10000 };
-/* Zygotes that may end at once after they were ready; afterwards one in ENDS_EACH_MS. A module may end its process a moment after it was imported. */
+/* So many ready zygotes may end at once, then one in ENDS_EACH_MS: an imported module may end its process later. */
 enum { ENDS_MAX = 64, ENDS_EACH_MS = 2500 };
 /* Of the zygote's own tmpfs mounts, which no run sees: no setting gives their size. */
 enum { TMPFS_BYTES = 64 * 1024 * 1024, TMPFS_INODES = 4096 };
@@ -80,8 +80,8 @@ static int build_mounts(const struct zygote_process *z, int root, struct err *e)
 }
 
 /*
- * Every descriptor first gets a high number, so that no dup2() closes one that is still to be moved. The zygote does not use its
- * streams: stdout and stderr are pipes so that the interpreter sets them up as it does in a run.
+ * Every descriptor first gets a high number, so that no dup2() closes one that is still to be moved. The zygote does
+ * not use its streams: stdout and stderr are pipes so that the interpreter sets them up as it does in a run.
  */
 static int put_zygote_fds(const struct zygote_process *z, int ready)
 {
@@ -207,7 +207,7 @@ static double retry_time(void)
 	return clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
 }
 
-/* Requests in the socket are dropped, and their cells get end of file. Cells that are built later do without a zygote. */
+/* Requests in the socket are dropped, and their cells get end of file. Later cells do without a zygote. */
 static void close_requests_socket(struct zygote_process *z)
 {
 	fd_closep(&z->requests[0]);
@@ -371,7 +371,7 @@ void zygote_process_handle_events(struct zygote_process *z, const struct pollfd 
 {
 	if (fds[1].revents && became_ready(&z->next)) {
 		if (z->now.pidfd >= 0)
-			pidfd_send_signal(z->now.pidfd, SIGTERM, NULL, 0); /* the old zygote takes no more requests, and ends */
+			pidfd_send_signal(z->now.pidfd, SIGTERM, NULL, 0); /* it takes no more requests, and ends */
 		close_zygote(&z->now);
 		z->now  = z->next;
 		z->next = ONE_ZYGOTE_NONE;

@@ -50,14 +50,14 @@ struct zygote_process {
 
 /* All are borrowed. */
 void zygote_process_init(struct zygote_process *z, const struct supervisor_setup *setup, struct base_mounts *mounts, int filter_fd);
-/* Its state now, for a cell with this rootfs; NONE if the zygote has another: its Python would have other files. The descriptors are borrowed. */
+/* For a cell with this rootfs; NONE if the zygote has another, and so other files. The descriptors are borrowed. */
 struct zygote_status zygote_process_status(const struct zygote_process *z, const char *digest);
 /*
- * For each cell that a zygote may fork into: starts a zygote of this tree if there is none, or a successor if it is time. tree_fd stays the
- * caller's. True: one was started, and is to be watched.
+ * For each cell that a zygote may fork into: starts a zygote of this tree if there is none, or a successor if it is
+ * time. tree_fd stays the caller's. True: one was started, and is to be watched.
  */
 must_use bool zygote_process_want(struct zygote_process *z, int tree_fd, const char *digest);
-/* True: it serves, and there is time (is_quiet) or its memory was not measured for a while. To measure it, the kernel walks its pages. */
+/* True: it serves, and is_quiet or was not measured for a while. To measure it, the kernel walks its pages. */
 must_use bool zygote_process_must_measure(const struct zygote_process *z, bool is_quiet);
 void zygote_process_measure(struct zygote_process *z, const struct waiting_forks *waiting);
 /* Writes the report into the monitor's file (zygote_report.h), if it has changed. */

@@ -175,7 +175,7 @@ static struct fork_request *handle_cell_event(struct fork_server *s, struct fork
 	return NULL;
 }
 
-/* Takes one event at a time: in a batch, a later event may be of a request that was freed. After SIGTERM a successor takes the orders. */
+/* One event at a time: in a batch, a later one may be of a freed request. After SIGTERM a successor gets requests. */
 bool fork_server_await(struct fork_server *s, struct fork_request **ret)
 {
 	*ret = NULL;
@@ -197,9 +197,9 @@ bool fork_server_await(struct fork_server *s, struct fork_request **ret)
 /* --- forking --- */
 
 /*
- * Makes a child of this process's parent, in the cell's pid namespace and control group, which glibc's fork() cannot do. The
- * kernel writes the child's thread id to where glibc keeps it, or it would be stale. The child sets its robust list again,
- * because a clone does not inherit it.
+ * Makes a child of this process's parent, in the cell's pid namespace and control group, which glibc's fork() cannot
+ * do. The kernel writes the child's thread id to where glibc keeps it, or it would be stale. The child sets its
+ * robust list again, because a clone does not inherit it.
  */
 static pid_t fork_beside(int group, int *pidfd)
 {
@@ -232,7 +232,7 @@ pid_t fork_server_fork(struct fork_request *r)
 	if (pid < 0) {
 		send_answer(r, FORK_FAILED, errno, NULL);
 	} else {
-		close_fds(r, FORK_ANSWER + 1); /* before FORKED: copies here must not delay the end of file of its report */
+		close_fds(r, FORK_ANSWER + 1); /* before FORKED: copies here must not delay its end of file */
 		send_answer(r, FORK_FORKED, pid, &pidfd);
 		close(pidfd);
 	}

@@ -1,9 +1,9 @@
 /*
  * fork_server.h - a process that only forks: it knows the cells that wait for a program, and forks one into each
  *
- * There are two kinds. A zygote has a Python with its imports: its forks run bytecode without an exec, unless their order says that they
- * execute. A forker is a fork of the process that watches the cells: its forks execute a file of the rootfs. Both speak the same protocol
- * (fork_protocol.h), and their forks take the same steps (child.h).
+ * There are two kinds. A zygote has a Python with its imports: its forks run bytecode without an exec, unless their
+ * order says that they execute. A forker is a fork of the process that watches the cells: its forks execute a file of
+ * the rootfs. Both speak the same protocol (fork_protocol.h), and their forks take the same steps (child.h).
  */
 #pragma once
 #include "fork_protocol.h"
@@ -31,7 +31,7 @@ struct fork_server {
 must_use int fork_server_open(struct fork_server *s);
 /* Waits for a cell to fork into now: *ret. False: no request can come any more, or a successor takes them. */
 must_use bool fork_server_await(struct fork_server *s, struct fork_request **ret);
-/* 0 in the fork, which still has everything of its parent. In the parent the result was sent, and the request is freed. */
+/* 0 in the fork, which still has all of its parent. In the parent the result was sent, and the request is freed. */
 must_use pid_t fork_server_fork(struct fork_request *r);
 /* In the fork: fills in what its steps need. lists: memory for the texts of its order. */
 void fork_server_fill(struct child_ctx *ret, struct exec_lists *lists, const struct fork_server *s, const struct fork_request *r);

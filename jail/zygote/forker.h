@@ -7,15 +7,15 @@ struct forker {
 	int                      requests; /* -1: there is none (yet) */
 	int                      pidfd;
 	uint32_t                 generation;
-	bool                     is_for_one;     /* it ends after one fork, and the privilege that forking takes ends with it */
-	bool                     is_oom_target;  /* no control group limits the memory of its forks: privilege_be_oom_target() */
+	bool                     is_for_one;     /* ends after one fork, and its privilege with it */
+	bool                     is_oom_target;  /* no group limits its forks' memory: privilege_be_oom_target() */
 	const struct sock_fprog *filter, *notifying; /* as in cell_spec */
 };
 #define FORKER_NONE ((struct forker){ .requests = -1, .pidfd = -1 })
 
 /*
- * Starts a forker, unless there is one. It ends with its parent. If it has died, a request fails with EPIPE or the answer is end of file;
- * the caller then calls forker_stop(), too.
+ * Starts a forker, unless there is one. It ends with its parent. If it has died, a request fails with EPIPE or the
+ * answer is end of file; the caller then calls forker_stop(), too.
  */
 must_use int forker_start(struct forker *f, struct err *e);
 /* Closes the socket, at whose end of file the forker ends. A parent that reaps all its children reaps it with them. */

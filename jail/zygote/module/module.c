@@ -68,8 +68,8 @@ static PyObject *await_spec(PyObject *self)
 }
 
 /*
- * True in a fork. The after-fork hooks run when the fork has given up its rights: what a module does in one of them, it does in
- * the cell and with the cell's memory. False in the zygote, with an exception set: it cannot begin.
+ * True in a fork. The after-fork hooks run when the fork has given up its rights: what a module does in one of them,
+ * it does in the cell and with the cell's memory. False in the zygote, with an exception set: it cannot begin.
  */
 static bool serve(PyObject *self)
 {
@@ -163,9 +163,9 @@ static _Noreturn void live_as_fork(PyObject *self, PyObject *const works[])
 }
 
 /*
- * live(environ, begin, tell, begin_fork, rehearse, become, run_exits, collect) does not return. The zygote calls begin(), and tell(exception) if it
- * cannot begin. A fork calls begin_fork(), rehearse() if its order does not come soon, and become(argv, env, has_stdin, code) -> (path, code);
- * env: None if it is as in environ.
+ * live(environ, begin, tell, begin_fork, rehearse, become, run_exits, collect) does not return. The zygote calls
+ * begin(), and tell(exception) if it cannot begin. A fork calls begin_fork(), rehearse() if its order does not come
+ * soon, and become(argv, env, has_stdin, code) -> (path, code); env: None if it is as in environ.
  */
 static PyObject *live(PyObject *self, PyObject *args)
 {
@@ -196,7 +196,7 @@ static PyObject *rehearse(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* prctl(option, value): for processes of a session, which other programs of the cell must not be able to read (PR_SET_DUMPABLE). */
+/* prctl(option, value): for processes of a session, which programs of the cell must not read (PR_SET_DUMPABLE). */
 static PyObject *set_process(PyObject *self, PyObject *args)
 {
 	int option, value;
@@ -209,7 +209,7 @@ static PyObject *set_process(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* For contexts of sessions: what C code has printed is output of the call that did it. A client that does not read makes it wait. */
+/* For sessions: what C code has printed is output of the call that did it. A client that does not read makes it wait. */
 static PyObject *flush(PyObject *self, PyObject *args)
 {
 	(void)self;

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /*
- * A fork that gets no order for so long is not part of a stream of runs. It has time to rehearse, and so to copy the pages that a run
- * writes to before its run begins. Beside other runs a rehearsal would cost more than it saves.
+ * A fork that gets no order for so long is not part of a stream of runs. It has time to rehearse, and so to copy the
+ * pages that a run writes to before its run begins. Beside other runs a rehearsal would cost more than it saves.
  */
 enum { IDLE_MS = 4 };
 
@@ -40,8 +40,8 @@ int zygote_open(struct zygote *z)
 {
 	z->server.requests = ZYGOTE_FD_REQUESTS;
 	/*
-	 * A thread that an import has left would be missing in each fork, and its locks would stay locked. The kernel refuses this call in
-	 * a process with several threads, and otherwise does nothing.
+	 * A thread that an import has left would be missing in each fork, and its locks would stay locked. The kernel
+	 * refuses this call in a process with several threads, and otherwise does nothing.
 	 */
 	if (unshare(CLONE_THREAD) < 0 || chdir("/") < 0 || map_filters(&z->server) < 0 || fork_server_open(&z->server) < 0)
 		return -1;

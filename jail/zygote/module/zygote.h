@@ -25,11 +25,11 @@ struct zygote_run {
 
 /* Takes over the descriptors of fork_protocol.h, and says that it is ready. 0 or -1 with errno. */
 int  zygote_open(struct zygote *z);
-/* True in the fork, which has given up its rights; if a step fails, the fork reports it and exits. False in the zygote. */
+/* True in the fork, which has given up its rights; after a failed step it reports and exits. False in the zygote. */
 bool zygote_fork(const struct zygote *z, struct fork_request *request, struct zygote_run *ret);
-/* In the fork: reports that it has given up its rights, and its CPU time so far, which is not charged to the program. False with errno. */
+/* In the fork: reports that it has no rights, and its CPU time, which is not charged to the program. False with errno. */
 bool zygote_report_confined(const struct zygote_run *run);
 /* True: the fork was made ahead, and its order has not come for a while. */
 bool zygote_is_idle(const struct zygote_run *run);
-/* In the fork: waits for its order, and takes it. 0 or -1 with errno; does not return if the order says that the fork executes. */
+/* In the fork: waits for its spec, and reads it. 0 or -1 with errno; does not return if the spec asks for an exec. */
 int  zygote_take_spec(struct zygote_run *run);

@@ -19,8 +19,9 @@ static void replace_thread_state(PyInterpreterState *interpreter)
 }
 
 /*
- * Frames belong to a thread state. It is replaced twice, because PyGILState_Ensure() finds the first state that a thread has made and not
- * deleted: the first new one is made while the old one still exists, so that only the second one is found.
+ * Frames belong to a thread state. It is replaced twice, because PyGILState_Ensure() finds the first state that a
+ * thread has made and not deleted: the first new one is made while the old one still exists, so that only the second
+ * one is found.
  */
 bool program_leave_frames(void)
 {
@@ -192,8 +193,8 @@ static void clear_names(PyObject *names, bool private)
 }
 
 /*
- * Objects that only the module holds are destroyed at once, in the order in which they were bound; the rest with their cycles. If the module
- * survives because something else holds it, it is emptied.
+ * Objects that only the module holds are destroyed at once, in the order in which they were bound; the rest with
+ * their cycles. If the module survives because something else holds it, it is emptied.
  */
 static void drop_main(PyObject *collect)
 {
@@ -213,8 +214,8 @@ static void drop_main(PyObject *collect)
 }
 
 /*
- * False when output is lost, as at the end of the interpreter. A failure to flush what finalisers have printed is ignored, because the streams go
- * with the rest.
+ * False when output is lost, as at the end of the interpreter. A failure to flush what finalisers have printed is
+ * ignored, because the streams go with the rest.
  */
 bool program_wind_up(PyObject *collect)
 {

@@ -10,14 +10,14 @@
 #include <Python.h>
 #include <stdbool.h>
 
-/* Replaces the thread state: code that is called from here on has no frame below it. The caller must never return. False: nothing has changed. */
+/* Replaces the thread state: later calls have no frame below them. The caller must never return. False: no change. */
 bool program_leave_frames(void);
 
-/* Executes in the __main__ of sys.modules. code: compiled, or the source as bytes. Returns its value, or NULL with an exception set. */
+/* Executes in __main__ of sys.modules. code: compiled, or bytes of source. Returns its value, or NULL with an exception. */
 PyObject *program_execute(const char *path, PyObject *code);
 
 /* run_exits, collect: atexit._run_exitfuncs and gc.collect, as they were before the program. */
 _Noreturn void program_run(const char *path, PyObject *code, PyObject *run_exits, PyObject *collect);
 
-/* The part of the end that affects only the program: its output is flushed, its objects are destroyed, cycles too. False: output was lost. */
+/* The program's part of the end: its output is flushed, its objects and cycles are destroyed. False: output was lost. */
 bool program_wind_up(PyObject *collect);
