@@ -20,15 +20,6 @@ static const struct {
 	[BRIDGE_NAMES]    = { "names", "under", false, false },
 };
 
-static enum bridge_op op_of(const json_t *name)
-{
-	int op = 0;
-
-	while (op < BRIDGE_OPS && (!json_is_string(name) || strcmp(ops[op].name, json_string_value(name)) != 0))
-		op++;
-	return (enum bridge_op)op;
-}
-
 static int take_text(struct bridge_request *r, struct err *e)
 {
 	const char   *key  = ops[r->op].key;
@@ -56,24 +47,23 @@ static int take_max(struct bridge_request *r, struct err *e)
 	return 0;
 }
 
-static int take_args(struct bridge_request *r, struct err *e)
-{
-	r->args = json_object_get(r->source, "args");
-	return json_is_object(r->args) ? 0 : err_set(e, ERR_PROTOCOL, "args: expected an object");
-}
-
-static int take(struct bridge_request *r, struct err *e)
+static int request_parse(struct bridge_request *r, struct err *e)
 {
 	const json_t *id   = json_object_get(r->source, "id");
+	const char   *name = json_string_value(json_object_get(r->source, "op"));
 	size_t        keys = 2;
 
-	r->op = op_of(json_object_get(r->source, "op"));
+	for (int op = 0; op < BRIDGE_OPS && name && r->op == BRIDGE_OPS; op++)
+		if (strcmp(ops[op].name, name) == 0)
+			r->op = (enum bridge_op)op;
 	if (!json_is_integer(id) || (r->id = json_integer_value(id)) <= 0)
 		return err_set(e, ERR_PROTOCOL, "id: expected a positive whole number");
 	if (r->op == BRIDGE_OPS)
 		return err_set(e, ERR_PROTOCOL, "op: there is no such one");
-	if (take_text(r, e) < 0 || (ops[r->op].args && take_args(r, e) < 0) || (ops[r->op].max && take_max(r, e) < 0))
+	if (take_text(r, e) < 0 || (ops[r->op].max && take_max(r, e) < 0))
 		return -1;
+	if (ops[r->op].args && !json_is_object(r->args = json_object_get(r->source, "args")))
+		return err_set(e, ERR_PROTOCOL, "args: expected an object");
 	keys += ops[r->op].key != NULL;
 	keys += ops[r->op].args || (ops[r->op].max && json_object_get(r->source, "max"));
 	return json_object_size(r->source) == keys ? 0 : err_set(e, ERR_PROTOCOL, "there is a key that %s does not have", ops[r->op].name);
@@ -91,7 +81,7 @@ int bridge_request_parse(struct bridge_request *ret, const char *line, size_t le
 	ret->source = json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
 	if (!json_is_object(ret->source))
 		return err_set(e, ERR_PROTOCOL, "no object of JSON: %.120s", ret->source ? "" : why.text);
-	return take(ret, e);
+	return request_parse(ret, e);
 }
 
 void bridge_request_done(struct bridge_request *r)

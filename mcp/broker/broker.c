@@ -31,16 +31,6 @@ static int read_entries(struct broker *b, struct err *e)
 	return 0;
 }
 
-static int make_servers(struct broker *b, struct err *e)
-{
-	b->server = calloc(b->entries.n + 1, sizeof *b->server);
-	if (!b->server)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	for (size_t i = 0; i < b->entries.n; i++)
-		tool_server_init(&b->server[i], &b->entries.entry[i], b->loop, log_line, NULL);
-	return 0;
-}
-
 struct broker *broker_create(struct loop *loop, const struct broker_settings *settings, struct err *e)
 {
 	struct broker *b = calloc(1, sizeof *b);
@@ -50,11 +40,19 @@ struct broker *broker_create(struct loop *loop, const struct broker_settings *se
 		return NULL;
 	}
 	*b = (struct broker){ .loop = loop, .settings = *settings, .audit = { .end = { .fd = -1 } } };
-	if (read_entries(b, e) == 0 && make_servers(b, e) == 0) {
-		if (tool_audit_open(&b->audit, settings->audit, settings->audit_arguments, e) == 0)
-			return b;
-		(void)err_wrap(e, "--tool-audit");
+	if (read_entries(b, e) < 0) {
+		broker_destroy(b);
+		return NULL;
 	}
+	b->server = calloc(b->entries.n + 1, sizeof *b->server);
+	for (size_t i = 0; b->server && i < b->entries.n; i++)
+		tool_server_init(&b->server[i], &b->entries.entry[i], b->loop, log_line, NULL);
+	if (!b->server)
+		(void)err_set(e, ERR_LIMIT, "out of memory");
+	else if (tool_audit_open(&b->audit, settings->audit, settings->audit_arguments, e) == 0)
+		return b;
+	else
+		(void)err_wrap(e, "--tool-audit");
 	broker_destroy(b);
 	return NULL;
 }
@@ -74,7 +72,7 @@ void broker_destroy(struct broker *b)
 
 /* --- looking up --- */
 
-static bool begins(const char *name, const char *with)
+static bool name_begins(const char *name, const char *with)
 {
 	size_t n = strlen(with);
 
@@ -84,7 +82,7 @@ static bool begins(const char *name, const char *with)
 struct tool_server *broker_server_of(struct broker *b, const char *name)
 {
 	for (size_t i = 0; i < b->entries.n; i++)
-		if (begins(name, b->entries.entry[i].identifier) || begins(name, b->entries.entry[i].name))
+		if (name_begins(name, b->entries.entry[i].identifier) || name_begins(name, b->entries.entry[i].name))
 			return &b->server[i];
 	return NULL;
 }
@@ -149,7 +147,7 @@ static int by_rank(const void *a, const void *b)
 	return x->rank != y->rank ? (x->rank < y->rank ? 1 : -1) : strcmp(x->tool->full, y->tool->full);
 }
 
-static size_t count(const struct broker *b)
+static size_t count_tools(const struct broker *b)
 {
 	size_t n = 0;
 
@@ -175,7 +173,7 @@ static size_t rank_all(const struct broker *b, const char *words, struct found *
 
 json_t *broker_find(struct broker *b, const char *words, size_t max)
 {
-	struct found *list = calloc(count(b) + 1, sizeof *list);
+	struct found *list = calloc(count_tools(b) + 1, sizeof *list);
 	size_t        n    = list ? rank_all(b, words, list) : 0;
 	json_t       *made = json_array();
 
@@ -194,13 +192,13 @@ static int by_name(const void *a, const void *b)
 
 json_t *broker_names(struct broker *b, const char *under)
 {
-	const char **list = calloc(count(b) + 1, sizeof *list);
+	const char **list = calloc(count_tools(b) + 1, sizeof *list);
 	size_t       n    = 0;
 	json_t      *made = json_array();
 
 	for (size_t i = 0; list && i < b->entries.n; i++)
 		for (size_t k = 0; k < b->server[i].catalog.n; k++)
-			if (!*under || begins(b->server[i].catalog.tool[k].full, under))
+			if (!*under || name_begins(b->server[i].catalog.tool[k].full, under))
 				list[n++] = b->server[i].catalog.tool[k].full;
 	if (n)
 		qsort(list, n, sizeof *list, by_name);

@@ -2,7 +2,7 @@
 #include "catalog.h"
 
 #include "clean.h"
-#include "signature.h"
+#include "tool_schema.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static char *line_of(const char *about)
 
 /* --- one tool --- */
 
-static bool hint(const json_t *definition, const char *name, bool unsaid)
+static bool tool_hint(const json_t *definition, const char *name, bool unsaid)
 {
 	const json_t *value = json_object_get(json_object_get(definition, "annotations"), name);
 
@@ -64,22 +64,15 @@ static bool is_usable(const json_t *name)
 	return true;
 }
 
-static bool is_small(const json_t *definition)
-{
-	size_t len = json_dumpb(definition, NULL, 0, JSON_COMPACT);
-
-	return len && len <= TOOL_DEFINITION_MAX;
-}
-
-static bool fill(struct catalog_tool *t, const struct server_entry *server, json_t *definition)
+static bool tool_fill(struct catalog_tool *t, const struct server_entry *server, json_t *definition)
 {
 	const char *about = json_string_value(json_object_get(definition, "description"));
 	char        word[TOOL_NAME_MAX + 8];
 
 	*t = (struct catalog_tool){ .name = json_string_value(json_object_get(definition, "name")), .definition = json_incref(definition) };
 	python_identifier(t->name, word, TOOL_NAME_MAX);
-	t->read_only   = hint(definition, "readOnlyHint", false);
-	t->destructive = hint(definition, "destructiveHint", true);
+	t->read_only   = tool_hint(definition, "readOnlyHint", false);
+	t->destructive = tool_hint(definition, "destructiveHint", true);
 	if (asprintf(&t->full, "%s.%s", server->identifier, word) < 0)
 		t->full = NULL;
 	if (asprintf(&t->own, "%s.%s", server->name, t->name) < 0)
@@ -146,13 +139,6 @@ static void drop_twins(struct catalog *c)
 	c->n = kept;
 }
 
-static bool is_taken(const json_t *seen, const json_t *definition)
-{
-	const json_t *name = json_object_get(definition, "name"), *schema = json_object_get(definition, "inputSchema");
-
-	return is_usable(name) && (!schema || json_is_object(schema)) && is_small(definition) && !json_object_get(seen, json_string_value(name));
-}
-
 static int take_all(struct catalog *c, const struct server_entry *server, const json_t *definitions)
 {
 	json_t *seen = json_object(), *one;
@@ -160,12 +146,16 @@ static int take_all(struct catalog *c, const struct server_entry *server, const 
 	bool    ok = true;
 
 	json_array_foreach((json_t *)definitions, i, one) {
-		if (c->n == CATALOG_MAX || !is_taken(seen, one)) {
+		const json_t *name = json_object_get(one, "name"), *schema = json_object_get(one, "inputSchema");
+		size_t        len  = json_dumpb(one, NULL, 0, JSON_COMPACT);
+
+		if (c->n == CATALOG_MAX || !is_usable(name) || (schema && !json_is_object(schema)) || !len ||
+		    len > TOOL_DEFINITION_MAX || json_object_get(seen, json_string_value(name))) {
 			c->left_out++;
 			continue;
 		}
-		json_object_set_new(seen, json_string_value(json_object_get(one, "name")), json_true());
-		ok &= fill(&c->tool[c->n++], server, one);
+		json_object_set_new(seen, json_string_value(name), json_true());
+		ok &= tool_fill(&c->tool[c->n++], server, one);
 	}
 	json_decref(seen);
 	return ok ? 0 : -1;

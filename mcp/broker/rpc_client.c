@@ -13,7 +13,7 @@
 
 /* --- out --- */
 
-static void update(struct rpc_client *c)
+static void output_watch(struct rpc_client *c)
 {
 	bool        wants = output_waits(&c->out) && !c->out.broken;
 	struct err  ignored;
@@ -33,7 +33,7 @@ void rpc_client_send_line(struct rpc_client *c, char *line, size_t len)
 		return;
 	}
 	output_add(&c->out, line, len);
-	update(c);
+	output_watch(c);
 }
 
 /* Takes the message over. */
@@ -56,7 +56,7 @@ static void writes_ready(void *owner)
 	struct rpc_client *c = owner;
 
 	output_send(&c->out);
-	update(c);
+	output_watch(c);
 }
 
 /* --- asking --- */
@@ -115,7 +115,7 @@ void rpc_ask_forget(struct rpc_ask *a, bool cancel)
 		rpc_client_notify(c, "notifications/cancelled", json_pack("{sI}", "requestId", (json_int_t)a->id));
 }
 
-static struct rpc_ask *find(const struct rpc_client *c, const json_t *id)
+static struct rpc_ask *ask_find(const struct rpc_client *c, const json_t *id)
 {
 	struct rpc_ask *a;
 
@@ -145,7 +145,7 @@ static void end_all(struct rpc_client *c, enum rpc_end end, const char *why, boo
 /* A result is an object in this protocol, an error has a code and a text. */
 static void take_response(struct rpc_client *c, const struct rpc_message *m)
 {
-	struct rpc_ask *a = find(c, m->id);
+	struct rpc_ask *a = ask_find(c, m->id);
 
 	if (!a)
 		return;
@@ -177,7 +177,7 @@ static void take_notification(struct rpc_client *c, const struct rpc_message *m)
 		c->events->notified(c->owner, m);
 		return;
 	}
-	a = find(c, json_object_get(m->params, "progressToken"));
+	a = ask_find(c, json_object_get(m->params, "progressToken"));
 	if (a && a->progress)
 		a->progress(a->owner, m->params);
 }
@@ -204,25 +204,11 @@ static void take_message(struct rpc_client *c, json_t *source, const char *line,
  */
 static struct rpc_ask *guess(const struct rpc_client *c, const char *line, size_t len)
 {
-	json_t         *found = id_scan_find(line, len, false);
-	json_int_t      id    = json_integer_value(found); /* 0 is the id of none */
-	struct rpc_ask *a;
+	json_t         *id = id_scan_find(line, len, false);
+	struct rpc_ask *a  = ask_find(c, id);
 
-	json_decref(found);
-	TAILQ_FOREACH(a, &c->asks, link)
-		if (a->id == id)
-			break;
+	json_decref(id);
 	return a;
-}
-
-static void take_unreadable(struct rpc_client *c, const char *line, size_t len, const struct rpc_error *e)
-{
-	struct rpc_ask *a = *line == '{' ? guess(c, line, len) : NULL;
-
-	if (a)
-		end_ask(a, RPC_END_LIMIT, NULL, e->text);
-	else
-		c->events->noise(c->owner, line, len);
 }
 
 static void take_line(struct rpc_client *c, const char *line, size_t len)
@@ -231,12 +217,17 @@ static void take_line(struct rpc_client *c, const char *line, size_t len)
 	json_t          *source = *line == '{' || *line == '[' ? rpc_load(line, len, &e) : NULL;
 	size_t           i;
 	json_t          *one;
+	struct rpc_ask  *a;
 
-	if (!json_is_array(source)) {
-		if (source)
-			take_message(c, source, line, len);
+	if (!source) {
+		if (*line == '{' && (a = guess(c, line, len)))
+			end_ask(a, RPC_END_LIMIT, NULL, e.text);
 		else
-			take_unreadable(c, line, len, &e);
+			c->events->noise(c->owner, line, len);
+		return;
+	}
+	if (!json_is_array(source)) {
+		take_message(c, source, line, len);
 		return;
 	}
 	for (i = 0; c->open && (one = json_array_get(source, i)); i++) /* a batch, of 2025-03-26; a callback may close the client, and free the line */
@@ -258,13 +249,6 @@ static void take_lines(struct rpc_client *c)
 	}
 }
 
-static void on_end(struct rpc_client *c)
-{
-	loop_remove(c->loop, &c->reads);
-	c->ended = true;
-	c->events->ended(c->owner);
-}
-
 static void reads_ready(void *owner)
 {
 	struct rpc_client *c    = owner;
@@ -275,7 +259,9 @@ static void reads_ready(void *owner)
 		lines_filled(&c->lines, (size_t)n);
 		take_lines(c);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		on_end(c);
+		loop_remove(c->loop, &c->reads);
+		c->ended = true;
+		c->events->ended(c->owner);
 	}
 }
 

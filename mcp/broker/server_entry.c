@@ -98,7 +98,7 @@ struct parse {
 	struct err            *e;
 };
 
-static void note(struct server_entries *s, const char *name, const char *what)
+static void entry_note(struct server_entries *s, const char *name, const char *what)
 {
 	json_array_append_new(s->notes, json_sprintf("servers: %s: %s", name, what));
 }
@@ -193,15 +193,6 @@ static int take_command(struct parse *p, const json_t *entry_json)
 	return args ? take_list(p, "args", args, argv) : 0;
 }
 
-static int take_url(struct parse *p, const json_t *entry_json)
-{
-	if (take_word(p, "url", json_object_get(entry_json, "url"), &p->entry->url) < 0)
-		return -1;
-	if (*p->entry->broken || strncmp(p->entry->url, "https://", 8) == 0 || strncmp(p->entry->url, "http://", 7) == 0)
-		return 0;
-	return wrong(p, "url", "an address that begins with https:// or http://");
-}
-
 /* --- its kind, and the other keys --- */
 
 static const struct {
@@ -246,7 +237,7 @@ static void note_unknown_keys(struct parse *p, const json_t *entry_json)
 		snprintf(text, sizeof text, "the key \"%.60s\" is not known here, and not used", key);
 		text_make_plain(text);
 		if (!found)
-			note(p->all, p->entry->name, text);
+			entry_note(p->all, p->entry->name, text);
 	}
 }
 
@@ -258,7 +249,11 @@ static int take_kind(struct parse *p, const json_t *entry_json)
 		return take_command(p, entry_json);
 	case SERVER_http:
 	case SERVER_sse:
-		return take_url(p, entry_json);
+		if (take_word(p, "url", json_object_get(entry_json, "url"), &p->entry->url) < 0)
+			return -1;
+		if (*p->entry->broken || strncmp(p->entry->url, "https://", 8) == 0 || strncmp(p->entry->url, "http://", 7) == 0)
+			return 0;
+		return wrong(p, "url", "an address that begins with https:// or http://");
 	case SERVER_KINDS:
 		break;
 	}
@@ -277,29 +272,24 @@ static int take_entry(struct parse *p, const json_t *entry_json)
 		return -1;
 	note_unknown_keys(p, entry_json);
 	if (*p->entry->broken)
-		note(p->all, p->entry->name, p->entry->broken);
+		entry_note(p->all, p->entry->name, p->entry->broken);
 	return 0;
 }
 
 /* --- all of them --- */
 
 /* A client's own file may list brig-mcp, too, which would then start itself, again and again. */
-static bool is_ourselves(const json_t *entry_json)
-{
-	const char *command = json_string_value(json_object_get(entry_json, "command")), *name = command ? strrchr(command, '/') : NULL;
-
-	return command && strcmp(name ? name + 1 : command, "brig-mcp") == 0;
-}
-
 static bool is_left_out(struct server_entries *s, const char *name, const json_t *entry_json)
 {
+	const char *command = json_string_value(json_object_get(entry_json, "command")), *slash = command ? strrchr(command, '/') : NULL;
+
 	if (json_is_true(json_object_get(entry_json, "disabled"))) {
-		note(s, name, "it is switched off");
+		entry_note(s, name, "it is switched off");
 		return true;
 	}
-	if (!is_ourselves(entry_json))
+	if (!command || strcmp(slash ? slash + 1 : command, "brig-mcp") != 0)
 		return false;
-	note(s, name, "it is brig-mcp itself, and left out");
+	entry_note(s, name, "it is brig-mcp itself, and left out");
 	return true;
 }
 

@@ -26,29 +26,21 @@ static bool is_handed_on(const char *variable)
 	for (size_t i = 0; i < ARRAY_LEN(handed_on); i++) {
 		size_t n = strcspn(handed_on[i], "*");
 
-		if (strncmp(variable, handed_on[i], n) == 0 && (handed_on[i][n] == '*' || variable[n] == '='))
+		if (strncmp(variable, handed_on[i], n) == 0 && (handed_on[i][n] == '*' ? strchr(variable, '=') != NULL : variable[n] == '='))
 			return true;
 	}
 	return false;
-}
-
-static void put_variable(json_t *env, const char *variable)
-{
-	size_t n = strcspn(variable, "=");
-	char   name[128];
-
-	if (snprintf(name, sizeof name, "%.*s", (int)n, variable) < (int)sizeof name && variable[n] == '=')
-		json_object_set_new(env, name, json_string(variable + n + 1)); /* one that is not UTF-8 is left out */
 }
 
 /* {name: value}; a new reference. */
 static json_t *environment_of(const struct server_entry *entry)
 {
 	json_t *env = json_object();
+	char    name[128];
 
 	for (char **p = environ; *p; p++)
-		if (is_handed_on(*p))
-			put_variable(env, *p);
+		if (is_handed_on(*p) && snprintf(name, sizeof name, "%.*s", (int)strcspn(*p, "="), *p) < (int)sizeof name)
+			json_object_set_new(env, name, json_string(strchr(*p, '=') + 1)); /* one that is not UTF-8 is left out */
 	if (entry->env)
 		json_object_update(env, (json_t *)entry->env);
 	return env;
@@ -126,12 +118,6 @@ static char **argv_http(const struct server_entry *entry)
 	return argv;
 }
 
-static char *instructions_none(const struct server_entry *entry)
-{
-	(void)entry;
-	return NULL;
-}
-
 static char *instructions_http(const struct server_entry *entry)
 {
 	json_t *object = json_pack("{ss so sb}", "url", entry->url, "headers", entry->headers ? json_incref((json_t *)entry->headers) : json_object(), "sse",
@@ -146,7 +132,7 @@ static const struct {
 	char **(*argv)(const struct server_entry *entry);
 	char  *(*greeting)(const struct server_entry *entry);
 } kinds[] = {
-	[SERVER_stdio] = { argv_stdio, instructions_none },
+	[SERVER_stdio] = { argv_stdio, NULL },
 	[SERVER_http]  = { argv_http, instructions_http },
 	[SERVER_sse]   = { argv_http, instructions_http },
 };
@@ -154,7 +140,7 @@ _Static_assert(ARRAY_LEN(kinds) == SERVER_KINDS, "each kind has a row");
 
 char *server_process_greeting(const struct server_entry *entry)
 {
-	return kinds[entry->kind].greeting(entry);
+	return kinds[entry->kind].greeting ? kinds[entry->kind].greeting(entry) : NULL;
 }
 
 /* --- starting it --- */
@@ -163,15 +149,6 @@ struct plan {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t          state;
 };
-
-static int plan_files(struct plan *p, const int theirs[3], const char *cwd)
-{
-	int r = cwd ? posix_spawn_file_actions_addchdir_np(&p->files, cwd) : 0;
-
-	for (int fd = 0; fd < 3; fd++)
-		r = r ? r : posix_spawn_file_actions_adddup2(&p->files, theirs[fd], fd);
-	return r ? r : posix_spawn_file_actions_addclosefrom_np(&p->files, 3);
-}
 
 static int plan_state(struct plan *p)
 {
@@ -185,7 +162,7 @@ static int plan_state(struct plan *p)
 	return r ? r : posix_spawnattr_setflags(&p->state, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
 }
 
-static int spawn(pid_t *pid, const char *program, char **argv, char **env, const int theirs[3], const char *cwd)
+static int process_spawn(pid_t *pid, const char *program, char **argv, char **env, const int theirs[3], const char *cwd)
 {
 	struct plan plan;
 	int         r = posix_spawn_file_actions_init(&plan.files);
@@ -194,7 +171,10 @@ static int spawn(pid_t *pid, const char *program, char **argv, char **env, const
 		return r;
 	r = posix_spawnattr_init(&plan.state);
 	if (r == 0) {
-		r = plan_files(&plan, theirs, cwd);
+		r = cwd ? posix_spawn_file_actions_addchdir_np(&plan.files, cwd) : 0;
+		for (int fd = 0; fd < 3; fd++)
+			r = r ? r : posix_spawn_file_actions_adddup2(&plan.files, theirs[fd], fd);
+		r = r ? r : posix_spawn_file_actions_addclosefrom_np(&plan.files, 3);
 		r = r ? r : plan_state(&plan);
 		r = r ? r : posix_spawn(pid, program, &plan.files, &plan.state, argv, env);
 		posix_spawnattr_destroy(&plan.state);
@@ -223,11 +203,12 @@ static void close_three(int fd[3])
 		fd_closep(&fd[i]);
 }
 
-static int start(struct server_process *ret, const struct server_entry *entry, char **argv, char **env, const char *program, struct err *e)
+static int process_start(struct server_process *ret, const struct server_entry *entry, char **argv, char **env, const char *program,
+			 struct err *e)
 {
 	int ours[3] = { -1, -1, -1 }, theirs[3] = { -1, -1, -1 };
 
-	errno = open_pipes(ours, theirs) < 0 ? errno : spawn(&ret->pid, program, argv, env, theirs, entry->cwd);
+	errno = open_pipes(ours, theirs) < 0 ? errno : process_spawn(&ret->pid, program, argv, env, theirs, entry->cwd);
 	close_three(theirs);
 	if (errno) {
 		close_three(ours);
@@ -251,7 +232,7 @@ int server_process_start(struct server_process *ret, const struct server_entry *
 
 	*ret = SERVER_PROCESS_NONE;
 	if (argv && argv[0] && words && program)
-		r = start(ret, entry, argv, words, program, e);
+		r = process_start(ret, entry, argv, words, program, e);
 	else if (argv && argv[0] && words)
 		err_set(e, ERR_MISSING, "there is no program %.100s in PATH", argv[0]);
 	else

@@ -52,7 +52,7 @@ static bool write_line(struct tool_audit *a, const char *line, size_t len)
 	return stream_end_write(&a->end, line, len) == (ssize_t)len;
 }
 
-static void put(struct tool_audit *a, json_t *entry)
+static void audit_put(struct tool_audit *a, json_t *entry)
 {
 	size_t len  = 0;
 	char  *line = exact_dump(entry, JSON_COMPACT | JSON_ENSURE_ASCII, &len), *with_nl = line ? realloc(line, len + 1) : NULL;
@@ -119,7 +119,7 @@ void tool_audit_call(struct tool_audit *a, const char *run, int64_t call, const 
 	json_object_set_new(entry, "args_sha256", json_string(digest));
 	if (a->arguments && (a->is_file || json_dumpb(arguments, NULL, 0, JSON_ENSURE_ASCII) < PIPE_BUF / 2)) /* stderr takes so much in one write */
 		json_object_set(entry, "args", (json_t *)arguments);
-	put(a, entry);
+	audit_put(a, entry);
 }
 
 void tool_audit_end(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *outcome, int64_t ms, size_t bytes)
@@ -129,5 +129,5 @@ void tool_audit_end(struct tool_audit *a, const char *run, int64_t call, const c
 	json_object_set_new(entry, "outcome", json_string(outcome));
 	json_object_set_new(entry, "ms", json_integer((json_int_t)ms));
 	json_object_set_new(entry, "bytes", json_integer((json_int_t)bytes));
-	put(a, entry);
+	audit_put(a, entry);
 }

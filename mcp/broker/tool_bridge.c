@@ -60,23 +60,19 @@ static void item_free(void *owner)
 	free(i);
 }
 
-static void count_name(struct tool_bridge *b, const char *name)
-{
-	const char *key = json_object_size(b->names) < BRIDGE_NAMES_KEPT || json_object_get(b->names, name) ? name : "others";
-
-	json_object_set_new(b->names, key, json_integer(json_integer_value(json_object_get(b->names, key)) + 1));
-}
-
 static void call_over(struct bridge_item *i, enum tool_outcome outcome)
 {
 	struct tool_bridge *b = i->bridge;
+	const char         *name;
 
 	b->failed += outcome != TOOL_OUTCOME_ok && outcome != TOOL_OUTCOME_denied;
 	b->denied += outcome == TOOL_OUTCOME_denied;
 	if (!i->call.name) /* it never began: it was held, or beyond a limit */
 		return;
-	if (i->call.own) /* the tool exists */
-		count_name(b, i->call.name);
+	if (i->call.own) { /* the tool exists */
+		name = json_object_size(b->names) < BRIDGE_NAMES_KEPT || json_object_get(b->names, i->call.name) ? i->call.name : "others";
+		json_object_set_new(b->names, name, json_integer(json_integer_value(json_object_get(b->names, name)) + 1));
+	}
 	if (json_array_size(b->listed) < BRIDGE_LISTED)
 		json_array_append_new(b->listed, json_pack("{ss sf ss}", "name", i->call.name, "ms", (double)(now_us() - i->began_us) / 1000, "verdict",
 							   outcome == TOOL_OUTCOME_tool ? "failed" : tool_outcome_name(outcome)));
@@ -104,7 +100,7 @@ static void item_over(struct bridge_item *i, enum tool_outcome outcome)
 
 /* --- out --- */
 
-static void update(struct tool_bridge *b)
+static void bridge_update(struct tool_bridge *b)
 {
 	bool       wants = b->open && output_waits(&b->out), rests = b->out.waiting > OUTPUT_ENOUGH;
 	struct err ignored;
@@ -128,11 +124,11 @@ static void send_line(struct tool_bridge *b, char *line, size_t len)
 	}
 	b->bytes_out += len + 1;
 	output_add(&b->out, line, len);
-	update(b);
+	bridge_update(b);
 }
 
 /* The one answer of an id; takes body over. */
-static void answer(struct bridge_item *i, json_t *body, enum tool_outcome outcome)
+static void item_answer(struct bridge_item *i, json_t *body, enum tool_outcome outcome)
 {
 	struct tool_bridge *b   = i->bridge;
 	size_t              len = 0;
@@ -156,7 +152,7 @@ static void go_on(struct tool_bridge *b);
 
 static void on_call_ended(void *owner, struct tool_call *c, json_t *body, enum tool_outcome outcome)
 {
-	answer(item_of(c), body, outcome);
+	item_answer(item_of(c), body, outcome);
 	go_on(owner);
 }
 
@@ -239,14 +235,6 @@ static bool is_due(struct tool_bridge *b)
 	return false;
 }
 
-static void begin_held(struct bridge_item *i)
-{
-	json_t *args = json_loads(i->args, JSON_ALLOW_NUL, NULL);
-
-	begin_call(i, i->text, args);
-	json_decref(args);
-}
-
 static struct bridge_item *first_held(const struct tool_bridge *b)
 {
 	struct bridge_item *i;
@@ -265,8 +253,11 @@ static void go_on(struct tool_bridge *b)
 	if (b->goes_on)
 		return;
 	b->goes_on = true;
-	while (b->open && (i = first_held(b)) && has_room(b, i) && is_due(b))
-		begin_held(i);
+	while (b->open && (i = first_held(b)) && has_room(b, i) && is_due(b)) {
+		scoped_json *args = json_loads(i->args, JSON_ALLOW_NUL, NULL);
+
+		begin_call(i, i->text, args);
+	}
 	b->goes_on = false;
 }
 
@@ -275,7 +266,7 @@ static void on_paced(void *owner)
 	go_on(owner);
 }
 
-static void hold(struct bridge_item *i, const struct bridge_request *r)
+static void item_hold(struct bridge_item *i, const struct bridge_request *r)
 {
 	size_t len;
 
@@ -283,7 +274,7 @@ static void hold(struct bridge_item *i, const struct bridge_request *r)
 	i->args  = rpc_dump(r->args, &len);
 	i->state = ITEM_HELD;
 	if (!i->text || !i->args)
-		answer(i, bridge_error(TOOL_OUTCOME_limit, "out of memory"), TOOL_OUTCOME_limit);
+		item_answer(i, bridge_error(TOOL_OUTCOME_limit, "out of memory"), TOOL_OUTCOME_limit);
 }
 
 static void take_call(struct bridge_item *i, const struct bridge_request *r)
@@ -292,43 +283,32 @@ static void take_call(struct bridge_item *i, const struct bridge_request *r)
 	uint64_t            most = b->calls.broker->settings.calls_max;
 
 	if (b->n++ >= most)
-		answer(i, bridge_error(TOOL_OUTCOME_limit, "a run may call tools %llu times (--tool-calls)", (unsigned long long)most), TOOL_OUTCOME_limit);
+		item_answer(i, bridge_error(TOOL_OUTCOME_limit, "a run may call tools %llu times (--tool-calls)", (unsigned long long)most), TOOL_OUTCOME_limit);
 	else if (b->bytes_in > BRIDGE_BYTES)
-		answer(i, bridge_error(TOOL_OUTCOME_limit, "this run has sent its tools 64 MiB, and that is the most"), TOOL_OUTCOME_limit);
+		item_answer(i, bridge_error(TOOL_OUTCOME_limit, "this run has sent its tools 64 MiB, and that is the most"), TOOL_OUTCOME_limit);
 	else if (first_held(b) || !has_room(b, i) || !is_due(b))
-		hold(i, r);
+		item_hold(i, r);
 	else
 		begin_call(i, r->text, r->args);
 }
 
 /* --- looking up --- */
 
-static json_t *names_body(struct broker *broker, const char *under)
-{
-	return bridge_answer("names", broker_names(broker, under));
-}
-
-static json_t *tool_body(struct broker *broker, const char *name)
-{
-	const struct catalog_tool *t = broker_tool(broker, name);
-
-	return t ? bridge_answer("tool", catalog_whole(t)) : bridge_error(TOOL_OUTCOME_not_found, "there is no such tool");
-}
-
 static void on_gathered(void *owner)
 {
 	struct bridge_item *i      = owner;
 	struct broker      *broker = i->bridge->calls.broker;
+	const struct catalog_tool *t = i->op == BRIDGE_DESCRIBE ? broker_tool(broker, i->text) : NULL;
 
 	switch (i->op) {
 	case BRIDGE_FIND:
-		answer(i, bridge_answer("tools", broker_find(broker, i->text, i->max)), TOOL_OUTCOME_ok);
+		item_answer(i, bridge_answer("tools", broker_find(broker, i->text, i->max)), TOOL_OUTCOME_ok);
 		return;
 	case BRIDGE_DESCRIBE:
-		answer(i, tool_body(broker, i->text), TOOL_OUTCOME_ok);
+		item_answer(i, t ? bridge_answer("tool", catalog_whole(t)) : bridge_error(TOOL_OUTCOME_not_found, "there is no such tool"), TOOL_OUTCOME_ok);
 		return;
 	case BRIDGE_NAMES:
-		answer(i, names_body(broker, i->text), TOOL_OUTCOME_ok);
+		item_answer(i, bridge_answer("names", broker_names(broker, i->text)), TOOL_OUTCOME_ok);
 		return;
 	case BRIDGE_CALL:
 	case BRIDGE_CANCEL:
@@ -344,14 +324,14 @@ static void look_up(struct bridge_item *i, const struct bridge_request *r)
 	i->max       = r->max;
 	i->gathering = (struct gathering){ .done = on_gathered, .owner = i };
 	if (i->bridge->lookups++ >= BRIDGE_LOOKUPS || !i->text)
-		answer(i, bridge_error(TOOL_OUTCOME_limit, "a run may look for tools %d times", BRIDGE_LOOKUPS), TOOL_OUTCOME_limit);
+		item_answer(i, bridge_error(TOOL_OUTCOME_limit, "a run may look for tools %d times", BRIDGE_LOOKUPS), TOOL_OUTCOME_limit);
 	else
 		broker_gather(i->bridge->calls.broker, &i->gathering, r->op == BRIDGE_FIND ? "" : i->text);
 }
 
 /* --- in --- */
 
-static struct bridge_item *find(const struct tool_bridge *b, int64_t id)
+static struct bridge_item *item_find(const struct tool_bridge *b, int64_t id)
 {
 	struct bridge_item *i;
 
@@ -361,13 +341,13 @@ static struct bridge_item *find(const struct tool_bridge *b, int64_t id)
 	return i;
 }
 
-static void cancel(struct bridge_item *i)
+static void item_cancel(struct bridge_item *i)
 {
 	switch (i->state) {
 	case ITEM_HELD:
 	case ITEM_LOOKS:
 		gathering_leave(&i->gathering);
-		answer(i, bridge_error(TOOL_OUTCOME_cancelled, "the program has cancelled it"), TOOL_OUTCOME_cancelled);
+		item_answer(i, bridge_error(TOOL_OUTCOME_cancelled, "the program has cancelled it"), TOOL_OUTCOME_cancelled);
 		return;
 	case ITEM_UNDER_WAY:
 		tool_call_cancel(&i->call);
@@ -386,11 +366,11 @@ static void end_broken(struct tool_bridge *b, const char *why)
 
 static void take_request(struct tool_bridge *b, const struct bridge_request *r, size_t weight)
 {
-	struct bridge_item *i = find(b, r->id);
+	struct bridge_item *i = item_find(b, r->id);
 
 	if (r->op == BRIDGE_CANCEL) {
 		if (i)
-			cancel(i);
+			item_cancel(i);
 		return;
 	}
 	if (i) {
@@ -412,28 +392,24 @@ static void take_request(struct tool_bridge *b, const struct bridge_request *r, 
 		look_up(i, r);
 }
 
-static void take_line(struct tool_bridge *b, const char *line, size_t len)
-{
-	scoped_bridge_request r;
-	struct err            e;
-
-	if (bridge_request_parse(&r, line, len, &e) < 0)
-		end_broken(b, e.text);
-	else
-		take_request(b, &r, wire_weight(line, len));
-}
-
 static void take_lines(struct tool_bridge *b)
 {
 	const char     *line;
 	size_t          len;
 	enum lines_next kind;
+	struct err      e;
 
 	while (b->open && (kind = lines_next(&b->lines, &line, &len)) != LINES_NONE) {
-		if (kind == LINES_LINE)
-			take_line(b, line, len);
-		else if (kind == LINES_TOO_LONG)
+		scoped_bridge_request r = { .op = BRIDGE_OPS };
+
+		if (kind == LINES_TOO_LONG)
 			end_broken(b, "a line has more than 1 MiB");
+		if (kind != LINES_LINE)
+			continue;
+		if (bridge_request_parse(&r, line, len, &e) < 0)
+			end_broken(b, e.text);
+		else
+			take_request(b, &r, wire_weight(line, len));
 	}
 }
 
@@ -460,7 +436,7 @@ static void writes_ready(void *owner)
 	if (b->out.broken)
 		tool_bridge_close(b);
 	else
-		update(b);
+		bridge_update(b);
 }
 
 /* --- open and close --- */

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "tool_call.h"
 
-#include "argument_check.h"
+#include "tool_schema.h"
 #include "clean.h"
 #include "exact.h"
 #include "tool_value.h"
@@ -34,7 +34,7 @@ static void audit_end(struct tool_call *c, enum tool_outcome outcome, const json
 	c->is_audited = false;
 }
 
-static void end(struct tool_call *c, enum tool_outcome outcome, json_t *body)
+static void call_end(struct tool_call *c, enum tool_outcome outcome, json_t *body)
 {
 	let_go(c);
 	audit_end(c, outcome, body);
@@ -42,11 +42,11 @@ static void end(struct tool_call *c, enum tool_outcome outcome, json_t *body)
 }
 
 /* The call is not sent to the server; the audit gets the reason instead. */
-static void refuse(struct tool_call *c, enum tool_outcome outcome, const char *why)
+static void call_refuse(struct tool_call *c, enum tool_outcome outcome, const char *why)
 {
 	if (!c->is_audited)
 		tool_audit_call(&c->all->broker->audit, c->all->run, c->number, c->name, outcome == TOOL_OUTCOME_denied ? "deny" : "none", why, c->args, c->digest);
-	end(c, outcome, bridge_error(outcome, "%s", why));
+	call_end(c, outcome, bridge_error(outcome, "%s", why));
 }
 
 void tool_call_drop(struct tool_call *c)
@@ -60,7 +60,7 @@ void tool_call_drop(struct tool_call *c)
 void tool_call_cancel(struct tool_call *c)
 {
 	if (!c->is_over)
-		end(c, TOOL_OUTCOME_cancelled, bridge_error(TOOL_OUTCOME_cancelled, "the program has cancelled it"));
+		call_end(c, TOOL_OUTCOME_cancelled, bridge_error(TOOL_OUTCOME_cancelled, "the program has cancelled it"));
 }
 
 void tool_call_done(struct tool_call *c)
@@ -87,9 +87,9 @@ static void end_by_result(struct tool_call *c, const json_t *result)
 
 	tool_server_is_well(c->server);
 	if (value)
-		end(c, TOOL_OUTCOME_ok, bridge_answer("result", value));
+		call_end(c, TOOL_OUTCOME_ok, bridge_answer("result", value));
 	else
-		end(c, TOOL_OUTCOME_tool, bridge_error(TOOL_OUTCOME_tool, "%s", text_or(error, "out of memory")));
+		call_end(c, TOOL_OUTCOME_tool, bridge_error(TOOL_OUTCOME_tool, "%s", text_or(error, "out of memory")));
 	free(error);
 }
 
@@ -101,11 +101,11 @@ static void end_by_error(struct tool_call *c, const json_t *error)
 	char       *text = clean_text(reply, clean_cut(reply, n, TOOL_ERROR_MAX), false, &n);
 
 	if (code == RPC_NO_ANSWER)
-		end(c, TOOL_OUTCOME_lost, bridge_error(TOOL_OUTCOME_lost, "%s; whether it was done is not known", text_or(text, "")));
+		call_end(c, TOOL_OUTCOME_lost, bridge_error(TOOL_OUTCOME_lost, "%s; whether it was done is not known", text_or(text, "")));
 	else if (code == RPC_TOO_LARGE)
-		end(c, TOOL_OUTCOME_limit, bridge_error(TOOL_OUTCOME_limit, "%s", text_or(text, "")));
+		call_end(c, TOOL_OUTCOME_limit, bridge_error(TOOL_OUTCOME_limit, "%s", text_or(text, "")));
 	else
-		end(c, TOOL_OUTCOME_tool, bridge_error(TOOL_OUTCOME_tool, "%s (error %" JSON_INTEGER_FORMAT " of the server)", text_or(text, ""), code));
+		call_end(c, TOOL_OUTCOME_tool, bridge_error(TOOL_OUTCOME_tool, "%s (error %" JSON_INTEGER_FORMAT " of the server)", text_or(text, ""), code));
 	free(text);
 }
 
@@ -121,13 +121,13 @@ static void on_answered(void *owner, enum rpc_end how, const json_t *reply, cons
 		end_by_error(c, reply);
 		return;
 	case RPC_END_TIMEOUT:
-		end(c, TOOL_OUTCOME_timeout, bridge_error(TOOL_OUTCOME_timeout, "no answer in %" PRIu64 " ms (--tool-timeout)", c->all->broker->settings.call_ms));
+		call_end(c, TOOL_OUTCOME_timeout, bridge_error(TOOL_OUTCOME_timeout, "no answer in %" PRIu64 " ms (--tool-timeout)", c->all->broker->settings.call_ms));
 		return;
 	case RPC_END_LIMIT:
-		end(c, TOOL_OUTCOME_limit, bridge_error(TOOL_OUTCOME_limit, "the server's answer cannot be taken: %s", why));
+		call_end(c, TOOL_OUTCOME_limit, bridge_error(TOOL_OUTCOME_limit, "the server's answer cannot be taken: %s", why));
 		return;
 	case RPC_END_LOST:
-		end(c, TOOL_OUTCOME_lost, bridge_error(TOOL_OUTCOME_lost, "%s; whether it was done is not known", why));
+		call_end(c, TOOL_OUTCOME_lost, bridge_error(TOOL_OUTCOME_lost, "%s; whether it was done is not known", why));
 		return;
 	}
 }
@@ -148,7 +148,7 @@ static void send_call(struct tool_call *c)
 	c->ask        = (struct rpc_ask){ .answered = on_answered, .progress = on_progress, .owner = c };
 	c->is_audited = true;
 	if (!tool_server_call(c->server, &c->ask, c->tool, json_incref(c->args), c->all->broker->settings.call_ms))
-		end(c, TOOL_OUTCOME_lost, bridge_error(TOOL_OUTCOME_lost, "the server does not read what it is sent"));
+		call_end(c, TOOL_OUTCOME_lost, bridge_error(TOOL_OUTCOME_lost, "the server does not read what it is sent"));
 }
 
 static void write_down(struct tool_call *c, const char *verdict, const char *why)
@@ -169,11 +169,11 @@ static bool is_the_same(const struct tool_call *c)
 static void go_on(struct tool_call *c, const char *why)
 {
 	if (c->all->is_gone(c->all->owner)) {
-		refuse(c, TOOL_OUTCOME_cancelled, "the program has ended");
+		call_refuse(c, TOOL_OUTCOME_cancelled, "the program has ended");
 	} else if (!is_the_same(c)) {
-		refuse(c, TOOL_OUTCOME_denied, "the tool has changed since it was asked for; call it again");
+		call_refuse(c, TOOL_OUTCOME_denied, "the tool has changed since it was asked for; call it again");
 	} else if (c->server->state != TOOL_SERVER_READY) {
-		refuse(c, TOOL_OUTCOME_lost, "the server has ended since it was asked for");
+		call_refuse(c, TOOL_OUTCOME_lost, "the server has ended since it was asked for");
 	} else {
 		write_down(c, "allow", why);
 		send_call(c);
@@ -199,11 +199,11 @@ void tool_call_consent(struct tool_call *c, enum consent_answer answer, const ch
 		return;
 	case CONSENT_NO:
 		json_object_set_new(all->refused, c->name, json_true());
-		refuse(c, TOOL_OUTCOME_denied, "a person was asked, and has not allowed it");
+		call_refuse(c, TOOL_OUTCOME_denied, "a person was asked, and has not allowed it");
 		return;
 	case CONSENT_CANNOT:
 		snprintf(text, sizeof text, "a person must be asked before, and %.150s; --allow-tools %.120s allows it without asking", why, c->own);
-		refuse(c, TOOL_OUTCOME_denied, text);
+		call_refuse(c, TOOL_OUTCOME_denied, text);
 		return;
 	}
 }
@@ -236,7 +236,7 @@ static void ask_person(struct tool_call *c, const char *why)
 	struct broker *b = c->all->broker;
 
 	if (json_object_get(c->all->refused, c->name)) {
-		refuse(c, TOOL_OUTCOME_denied, "a person has refused this tool to this run before");
+		call_refuse(c, TOOL_OUTCOME_denied, "a person has refused this tool to this run before");
 		return;
 	}
 	if (json_equal(json_object_get(c->all->granted, c->name), c->definition)) {
@@ -244,7 +244,7 @@ static void ask_person(struct tool_call *c, const char *why)
 		return;
 	}
 	if (c->all->asked++ >= QUESTIONS_MAX || !(c->question = question_of(c, why))) {
-		refuse(c, TOOL_OUTCOME_denied, "this run has asked for more than a person can answer");
+		call_refuse(c, TOOL_OUTCOME_denied, "this run has asked for more than a person can answer");
 		return;
 	}
 	write_down(c, "ask", why);
@@ -272,7 +272,7 @@ static bool take_tool(struct tool_call *c, const struct catalog_tool *t)
 	return true;
 }
 
-static void judge(struct tool_call *c, const struct catalog_tool *t)
+static void call_judge(struct tool_call *c, const struct catalog_tool *t)
 {
 	char why[200], text[400];
 
@@ -286,35 +286,28 @@ static void judge(struct tool_call *c, const struct catalog_tool *t)
 		return;
 	case TOOL_DENY:
 		snprintf(text, sizeof text, "it is not allowed here (%s)", why);
-		refuse(c, TOOL_OUTCOME_denied, text);
+		call_refuse(c, TOOL_OUTCOME_denied, text);
 		return;
 	}
 }
 
-static void take_server(struct tool_call *c)
-{
-	const struct catalog_tool *t = catalog_find(&c->server->catalog, c->name);
-	struct err                 e;
-
-	if (!t)
-		refuse(c, TOOL_OUTCOME_not_found, "there is no such tool; tools.search(\"words\") finds those that there are");
-	else if (!take_tool(c, t))
-		refuse(c, TOOL_OUTCOME_limit, "out of memory");
-	else if (argument_check(c->args, json_object_get(t->definition, "inputSchema"), &e) < 0)
-		refuse(c, TOOL_OUTCOME_bad_arguments, e.text);
-	else
-		judge(c, t);
-}
-
 static void on_server(void *owner, struct tool_server *s, const char *why)
 {
-	struct tool_call *c = owner;
+	struct tool_call          *c = owner;
+	const struct catalog_tool *t = why ? NULL : catalog_find(&s->catalog, c->name);
+	struct err                 e;
 
 	c->server = s;
 	if (why)
-		refuse(c, TOOL_OUTCOME_lost, why);
+		call_refuse(c, TOOL_OUTCOME_lost, why);
+	else if (!t)
+		call_refuse(c, TOOL_OUTCOME_not_found, "there is no such tool; tools.search(\"words\") finds those that there are");
+	else if (!take_tool(c, t))
+		call_refuse(c, TOOL_OUTCOME_limit, "out of memory");
+	else if (argument_check(c->args, json_object_get(t->definition, "inputSchema"), &e) < 0)
+		call_refuse(c, TOOL_OUTCOME_bad_arguments, e.text);
 	else
-		take_server(c);
+		call_judge(c, t);
 }
 
 void tool_call_start(struct tool_call *c, struct tool_calls *all, const char *name, const json_t *args)
@@ -326,7 +319,7 @@ void tool_call_start(struct tool_call *c, struct tool_calls *all, const char *na
 	c->name = strndup(name, clean_cut(name, strlen(name), BRIDGE_NAME_MAX));
 	tool_audit_digest(args, c->digest);
 	if (!c->name || strlen(name) > BRIDGE_NAME_MAX || !s)
-		refuse(c, TOOL_OUTCOME_not_found, "there is no server of that name");
+		call_refuse(c, TOOL_OUTCOME_not_found, "there is no server of that name");
 	else
 		tool_server_need(s, &c->wait);
 }

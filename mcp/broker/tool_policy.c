@@ -62,17 +62,6 @@ static bool fits_tool(const char *pattern, const struct catalog_tool *t, bool is
 	return fits_apart(pattern, t->full, strchr(t->full, '.') + 1) || fits_apart(pattern, t->own, t->own + strlen(t->own) - strlen(t->name));
 }
 
-static const char *find(const json_t *list, const struct catalog_tool *t, bool is_strict)
-{
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const char *pattern = json_string_value(json_array_get(list, i));
-
-		if (fits_tool(pattern, t, is_strict))
-			return pattern;
-	}
-	return NULL;
-}
-
 static enum tool_verdict by_hints(const struct catalog_tool *t, char *why, size_t len)
 {
 	if (t->read_only) {
@@ -105,10 +94,13 @@ enum tool_verdict tool_policy_judge(const struct tool_policy *p, const struct ca
 	} rows[] = { { p->deny, TOOL_DENY }, { p->ask, TOOL_ASK }, { p->allow, TOOL_ALLOW } };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const char *pattern = find(rows[i].list, t, rows[i].verdict == TOOL_ALLOW);
+		size_t  k;
+		json_t *pattern;
 
-		if (pattern) {
-			snprintf(why, len, "--%s-tools %.80s", tool_verdict_name(rows[i].verdict), pattern);
+		json_array_foreach(rows[i].list, k, pattern) {
+			if (!fits_tool(json_string_value(pattern), t, rows[i].verdict == TOOL_ALLOW))
+				continue;
+			snprintf(why, len, "--%s-tools %.80s", tool_verdict_name(rows[i].verdict), json_string_value(pattern));
 			return rows[i].verdict;
 		}
 	}

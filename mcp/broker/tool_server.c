@@ -50,11 +50,6 @@ static void hide_secrets(const struct tool_server *s, char *text)
 	hide_values(text, s->entry->headers);
 }
 
-static void log_line(struct tool_server *s, const char *line)
-{
-	s->log(s->log_owner, line);
-}
-
 static void count_anew_after_a_while(struct tool_server *s)
 {
 	int64_t now = loop_now_ms();
@@ -81,21 +76,10 @@ static void log_server_line(struct tool_server *s, const char *what, const char 
 	text[clean_cut(text, n, LINE_SHOWN)] = 0;
 	text_make_plain(text);
 	if (asprintf(&line, "%s: %s%s%s", s->entry->name, what, text, s->lines_logged == LINES_LOGGED_MAX ? " (more of it is left out for a while)" : "") >= 0) {
-		log_line(s, line);
+		s->log(s->log_owner, line);
 		free(line);
 	}
 	free(text);
-}
-
-static void log_rest(struct tool_server *s)
-{
-	const char     *line;
-	size_t          len;
-	enum lines_next found;
-
-	while ((found = lines_next(&s->error_lines, &line, &len)) != LINES_NONE)
-		if (found == LINES_LINE)
-			log_server_line(s, "", line, len);
 }
 
 static void close_errors(struct tool_server *s)
@@ -112,10 +96,15 @@ static void on_errors(void *owner)
 	struct tool_server *s    = owner;
 	char               *room = lines_room(&s->error_lines, 4096);
 	ssize_t             n    = room ? read(s->errors.fd, room, 4096) : 0;
+	const char         *line;
+	size_t              len;
+	enum lines_next     found;
 
 	if (n > 0) {
 		lines_filled(&s->error_lines, (size_t)n);
-		log_rest(s);
+		while ((found = lines_next(&s->error_lines, &line, &len)) != LINES_NONE)
+			if (found == LINES_LINE)
+				log_server_line(s, "", line, len);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		close_errors(s);
 	}
@@ -131,7 +120,7 @@ void server_wait_leave(struct server_wait *w)
 }
 
 /* A callback adds no waiter: the server is ready or rests, so tool_server_need() answers at once. */
-static void wake(struct tool_server *s, const char *why)
+static void waits_end(struct tool_server *s, const char *why)
 {
 	struct server_wait *w;
 
@@ -170,7 +159,7 @@ static void put_away(struct tool_server *s, char *how, size_t len)
 }
 
 /* The list that it had is kept: names can be looked up while it rests. */
-static void fail(struct tool_server *s, const char *why)
+static void server_fail(struct tool_server *s, const char *why)
 {
 	char     how[64] = "", text[sizeof s->why];
 	unsigned doubled = s->failures < RESTS_MAX ? s->failures : RESTS_MAX;
@@ -186,10 +175,10 @@ static void fail(struct tool_server *s, const char *why)
 	snprintf(s->why, sizeof s->why, "%s", text);
 	log_server_line(s, "", text, strlen(text));
 	rpc_client_close(&s->rpc, s->why); /* ends the open calls */
-	wake(s, s->why);
+	waits_end(s, s->why);
 }
 
-static void start(struct tool_server *s);
+static void server_start(struct tool_server *s);
 
 static void on_exit_of(void *owner)
 {
@@ -205,13 +194,13 @@ static void on_exit_of(void *owner)
 	if (s->state != TOOL_SERVER_READY && s->state != TOOL_SERVER_STARTS)
 		return;
 	if (!probing) {
-		fail(s, why);
+		server_fail(s, why);
 		return;
 	}
 	s->no_probe = true; /* an older server, which exits at a request that it does not know */
 	put_away(s, how, sizeof how);
 	rpc_client_close(&s->rpc, why);
-	start(s);
+	server_start(s);
 }
 
 static void on_silence(void *owner)
@@ -219,7 +208,7 @@ static void on_silence(void *owner)
 	struct tool_server *s = owner;
 
 	if (s->process.pidfd < 0 && s->process.pid > 0)
-		fail(s, "the server has closed its output");
+		server_fail(s, "the server has closed its output");
 	else if (s->state == TOOL_SERVER_READY || s->state == TOOL_SERVER_STARTS)
 		server_process_signal(&s->process, SIGTERM); /* its output has ended: on_exit_of() is called soon, or on_late() */
 	if (s->state == TOOL_SERVER_READY) {
@@ -232,7 +221,7 @@ static void on_late(void *owner)
 {
 	struct tool_server *s = owner;
 
-	fail(s, s->rpc.ended ? "the server has closed its output" : "the server was not ready in 30 s");
+	server_fail(s, s->rpc.ended ? "the server has closed its output" : "the server was not ready in 30 s");
 }
 
 /* --- its list of tools --- */
@@ -249,7 +238,7 @@ static json_t *with_meta(const struct tool_server *s, json_t *params)
 }
 
 /* A tool that was once not read-only, or once destructive, stays so whatever a later list says: the policy relies on it. */
-static void remember(struct tool_server *s)
+static void strict_remember(struct tool_server *s)
 {
 	for (size_t i = 0; i < s->catalog.n && json_object_size(s->strict) < 5 * CATALOG_MAX; i++) {
 		struct catalog_tool *t = &s->catalog.tool[i];
@@ -268,7 +257,7 @@ static void is_ready(struct tool_server *s)
 		return;
 	loop_timer_clear(s->loop, &s->patience);
 	s->state = TOOL_SERVER_READY;
-	wake(s, NULL);
+	waits_end(s, NULL);
 }
 
 static void on_relist(void *owner)
@@ -286,7 +275,7 @@ static void take_list(struct tool_server *s)
 	char           text[100];
 
 	if (catalog_make(&made, s->entry, s->pages, &e) < 0) {
-		fail(s, e.text);
+		server_fail(s, e.text);
 		return;
 	}
 	json_decref(s->pages);
@@ -297,7 +286,7 @@ static void take_list(struct tool_server *s)
 		snprintf(text, sizeof text, "%zu of its tools are left out: no usable name, or too large", made.left_out);
 		log_server_line(s, "", text, strlen(text));
 	}
-	remember(s);
+	strict_remember(s);
 	s->listed_ms = loop_now_ms();
 	if (s->stale)
 		loop_timer_set(s->loop, &s->relist, RELIST_MS);
@@ -305,19 +294,9 @@ static void take_list(struct tool_server *s)
 	is_ready(s);
 }
 
-/* false: the list is too large, and this page and those behind it are left out. */
-static bool add_page(struct tool_server *s, const json_t *tools)
-{
-	static const char too_large[] = "its list of tools has more than 8 MiB, and the rest of it is left out";
-
-	s->pages_size += json_dumpb(tools, NULL, 0, JSON_COMPACT);
-	if (s->pages_size > LIST_MAX)
-		log_server_line(s, "", too_large, strlen(too_large));
-	return s->pages_size <= LIST_MAX && json_array_extend(s->pages, (json_t *)tools) == 0;
-}
-
 static void on_listed(void *owner, enum rpc_end end, const json_t *reply, const char *why)
 {
+	static const char   too_large[] = "its list of tools has more than 8 MiB, and the rest of it is left out";
 	struct tool_server *s      = owner;
 	const json_t       *tools  = json_object_get(reply, "tools");
 	const char         *cursor = json_string_value(json_object_get(reply, "nextCursor"));
@@ -329,12 +308,18 @@ static void on_listed(void *owner, enum rpc_end end, const json_t *reply, const 
 
 		snprintf(text, sizeof text, "tools/list: %.150s", why ? why : end == RPC_END_ERROR ? json_string_value(json_object_get(reply, "message")) : "no list of tools");
 		if (s->state == TOOL_SERVER_STARTS)
-			fail(s, text);
+			server_fail(s, text);
 		else
 			log_server_line(s, "", text, strlen(text)); /* the earlier list stays in use */
 		return;
 	}
-	if (add_page(s, tools) && cursor && ++s->page < PAGES_MAX && json_array_size(s->pages) <= CATALOG_MAX)
+	s->pages_size += json_dumpb(tools, NULL, 0, JSON_COMPACT);
+	if (s->pages_size > LIST_MAX) { /* this page and those behind it are left out */
+		log_server_line(s, "", too_large, strlen(too_large));
+		take_list(s);
+		return;
+	}
+	if (json_array_extend(s->pages, (json_t *)tools) == 0 && cursor && ++s->page < PAGES_MAX && json_array_size(s->pages) <= CATALOG_MAX)
 		list_page(s, cursor);
 	else
 		take_list(s);
@@ -354,18 +339,7 @@ static void list_page(struct tool_server *s, const char *cursor)
 	}
 	s->listing = (struct rpc_ask){ .answered = on_listed, .owner = s };
 	if (!rpc_client_ask(&s->rpc, &s->listing, "tools/list", with_meta(s, params), START_MS))
-		fail(s, "the server does not read");
-}
-
-/* At most one list is fetched in RELIST_MS, however often the server says that it has changed. */
-static void list_again(struct tool_server *s)
-{
-	int64_t since = loop_now_ms() - s->listed_ms;
-
-	if (s->state != TOOL_SERVER_READY || s->listing.client)
-		s->stale = true;
-	else if (!s->relist.set)
-		loop_timer_set(s->loop, &s->relist, since < RELIST_MS ? RELIST_MS - since : 0);
+		server_fail(s, "the server does not read");
 }
 
 /* --- greeting --- */
@@ -373,15 +347,6 @@ static void list_again(struct tool_server *s)
 static void on_unsubscribed(void *owner, enum rpc_end end, const json_t *reply, const char *why)
 {
 	(void)owner, (void)end, (void)reply, (void)why; /* the server does not report changes of its list any more */
-}
-
-/* A modern server reports changes of its list to subscribers only; a legacy one does it unasked. */
-static void subscribe(struct tool_server *s)
-{
-	json_t *params = json_pack("{s{sb}}", "notifications", "toolsListChanged", 1);
-
-	s->subscription = (struct rpc_ask){ .answered = on_unsubscribed, .owner = s, .slow = true };
-	(void)!rpc_client_ask(&s->rpc, &s->subscription, "subscriptions/listen", with_meta(s, params), 0);
 }
 
 static void is_greeted(struct tool_server *s, const json_t *reply)
@@ -395,8 +360,12 @@ static void is_greeted(struct tool_server *s, const json_t *reply)
 		return;
 	}
 	list_page(s, NULL);
-	if (revision_is_modern(s->revision) && json_is_true(json_object_get(tools, "listChanged")) && s->state == TOOL_SERVER_STARTS)
-		subscribe(s);
+	if (revision_is_modern(s->revision) && json_is_true(json_object_get(tools, "listChanged")) && s->state == TOOL_SERVER_STARTS) { /* a legacy one reports changes of its list unasked */
+		json_t *wanted = json_pack("{s{sb}}", "notifications", "toolsListChanged", 1);
+
+		s->subscription = (struct rpc_ask){ .answered = on_unsubscribed, .owner = s, .slow = true };
+		(void)!rpc_client_ask(&s->rpc, &s->subscription, "subscriptions/listen", with_meta(s, wanted), 0);
+	}
 }
 
 static void on_initialized(void *owner, enum rpc_end end, const json_t *reply, const char *why)
@@ -416,7 +385,7 @@ static void on_initialized(void *owner, enum rpc_end end, const json_t *reply, c
 		snprintf(text, sizeof text, "initialize: it speaks the revision %.40s, and this client does not", version ? version : "of no name");
 	else
 		snprintf(text, sizeof text, "initialize: %.150s", why ? why : json_string_value(json_object_get(reply, "message")));
-	fail(s, text);
+	server_fail(s, text);
 }
 
 static void initialize(struct tool_server *s)
@@ -428,7 +397,7 @@ static void initialize(struct tool_server *s)
 	s->revision = REVISION_LEGACY_NEWEST;
 	s->greeting = (struct rpc_ask){ .answered = on_initialized, .owner = s };
 	if (!rpc_client_ask(&s->rpc, &s->greeting, "initialize", params, START_MS))
-		fail(s, "the server does not read");
+		server_fail(s, "the server does not read");
 }
 
 static bool has_modern(const json_t *versions)
@@ -454,7 +423,7 @@ static void on_discovered(void *owner, enum rpc_end end, const json_t *reply, co
 	initialize(s);
 }
 
-static void greet(struct tool_server *s)
+static void server_greet(struct tool_server *s)
 {
 	s->revision = REVISION_MODERN;
 	if (s->no_probe || s->entry->kind == SERVER_sse) {
@@ -464,15 +433,23 @@ static void greet(struct tool_server *s)
 	s->probing  = true;
 	s->greeting = (struct rpc_ask){ .answered = on_discovered, .owner = s };
 	if (!rpc_client_ask(&s->rpc, &s->greeting, "server/discover", with_meta(s, json_object()), PROBE_MS))
-		fail(s, "the server does not read");
+		server_fail(s, "the server does not read");
 }
 
 /* --- starting --- */
 
+/* At most one list is fetched in RELIST_MS, however often the server reports that it has changed. */
 static void on_notified(void *owner, const struct rpc_message *m)
 {
-	if (strcmp(m->method, "notifications/tools/list_changed") == 0)
-		list_again(owner);
+	struct tool_server *s     = owner;
+	int64_t             since = loop_now_ms() - s->listed_ms;
+
+	if (strcmp(m->method, "notifications/tools/list_changed") != 0)
+		return;
+	if (s->state != TOOL_SERVER_READY || s->listing.client)
+		s->stale = true;
+	else if (!s->relist.set)
+		loop_timer_set(s->loop, &s->relist, since < RELIST_MS ? RELIST_MS - since : 0);
 }
 
 static void on_noise(void *owner, const char *bytes, size_t len)
@@ -503,7 +480,7 @@ static int open_process(struct tool_server *s, struct err *e)
 	return 0;
 }
 
-static void start(struct tool_server *s)
+static void server_start(struct tool_server *s)
 {
 	struct err e;
 
@@ -513,11 +490,11 @@ static void start(struct tool_server *s)
 	s->stale    = false;
 	loop_timer_set(s->loop, &s->patience, START_MS);
 	if (*s->entry->broken)
-		fail(s, s->entry->broken);
+		server_fail(s, s->entry->broken);
 	else if (open_process(s, &e) < 0)
-		fail(s, e.text);
+		server_fail(s, e.text);
 	else
-		greet(s);
+		server_greet(s);
 }
 
 static void wait_for(struct tool_server *s, struct server_wait *w)
@@ -544,7 +521,7 @@ void tool_server_need(struct tool_server *s, struct server_wait *w)
 		return;
 	case TOOL_SERVER_OFF:
 		wait_for(s, w);
-		start(s);
+		server_start(s);
 		return;
 	}
 }
@@ -608,7 +585,7 @@ void tool_servers_close(struct tool_server *s, size_t n)
 	}
 	for (size_t i = 0; i < n; i++) {
 		put_away(&s[i], how, sizeof how);
-		wake(&s[i], "the server is ended");
+		waits_end(&s[i], "the server is ended");
 		catalog_done(&s[i].catalog);
 		json_decref(s[i].strict);
 	}

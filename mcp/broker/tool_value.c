@@ -58,7 +58,7 @@ static const char *type_of(const json_t *of, const char *unsaid)
 	return *type ? type : unsaid;
 }
 
-static void put(json_t *bundle, const char *key, const json_t *value)
+static void bundle_put(json_t *bundle, const char *key, const json_t *value)
 {
 	if (json_is_string(value))
 		json_object_set(bundle, key, (json_t *)value);
@@ -70,13 +70,13 @@ static json_t *bundle_of(const json_t *block)
 	const json_t *file = json_object_get(block, "resource"), *of = json_is_object(file) ? file : block;
 	json_t       *made = json_object();
 
-	put(made, type_of(of, "application/octet-stream"), json_object_get(block, "data"));
-	put(made, type_of(of, "application/octet-stream"), json_object_get(file, "blob"));
-	put(made, type_of(of, "text/plain"), json_object_get(file, "text"));
-	put(made, "uri", json_object_get(of, "uri"));
-	put(made, "name", json_object_get(of, "name"));
+	bundle_put(made, type_of(of, "application/octet-stream"), json_object_get(block, "data"));
+	bundle_put(made, type_of(of, "application/octet-stream"), json_object_get(file, "blob"));
+	bundle_put(made, type_of(of, "text/plain"), json_object_get(file, "text"));
+	bundle_put(made, "uri", json_object_get(of, "uri"));
+	bundle_put(made, "name", json_object_get(of, "name"));
 	if (strcmp(kind, "resource_link") == 0)
-		put(made, "mimeType", json_object_get(of, "mimeType"));
+		bundle_put(made, "mimeType", json_object_get(of, "mimeType"));
 	return made;
 }
 

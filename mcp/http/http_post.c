@@ -546,7 +546,7 @@ enum MHD_Result http_respond_refusal(struct http_post *p)
 {
 	bool                 unknown = p->refusal.status == 401;
 	json_t              *said    = json_pack("{ss ss*}", "error", p->refusal.text, "hint",
-                                 unknown ? "send the header Authorization: Bearer TOKEN" : NULL);
+				 unknown ? "send the header Authorization: Bearer TOKEN" : NULL);
 	char                *text = said ? json_dumps(said, 0) : NULL;
 	struct MHD_Response *r =
 		text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;

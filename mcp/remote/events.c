@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool append(char **to, size_t *len, size_t *room, size_t max, const char *bytes, size_t n)
+static bool event_append(char **to, size_t *len, size_t *room, size_t max, const char *bytes, size_t n)
 {
 	size_t wanted = *len + n + 1;
 	char  *larger;
@@ -20,15 +20,6 @@ static bool append(char **to, size_t *len, size_t *room, size_t max, const char 
 	memcpy(*to + *len, bytes, n);
 	*len += n;
 	return true;
-}
-
-static void dispatch(struct events *e)
-{
-	if (e->has_data && e->data_len)
-		e->event(e->owner, e->data, e->data_len);
-	e->data_len = 0;
-	e->has_data = false;
-	*e->name    = 0;
 }
 
 /* The value of this field, or NULL if the line has another one; *n: the length of the line, then of the value. */
@@ -51,7 +42,11 @@ static bool take_line(struct events *e)
 
 	e->line_len = 0;
 	if (!n) {
-		dispatch(e);
+		if (e->has_data && e->data_len)
+			e->event(e->owner, e->data, e->data_len);
+		e->data_len = 0;
+		e->has_data = false;
+		*e->name    = 0;
 		return true;
 	}
 	if ((value = value_of(e->line, &n, "event:"))) {
@@ -60,10 +55,10 @@ static bool take_line(struct events *e)
 	}
 	if (!(value = value_of(e->line, &n, "data:")))
 		return true;
-	if (e->has_data && !append(&e->data, &e->data_len, &e->data_room, e->max, "\n", 1))
+	if (e->has_data && !event_append(&e->data, &e->data_len, &e->data_room, e->max, "\n", 1))
 		return false;
 	e->has_data = true;
-	return append(&e->data, &e->data_len, &e->data_room, e->max, value, n);
+	return event_append(&e->data, &e->data_len, &e->data_room, e->max, value, n);
 }
 
 bool events_take(struct events *e, const char *bytes, size_t len)
@@ -78,7 +73,7 @@ bool events_take(struct events *e, const char *bytes, size_t len)
 		e->after_return = false;
 		while (bytes + n < end && bytes[n] != '\n' && bytes[n] != '\r')
 			n++;
-		if (!append(&e->line, &e->line_len, &e->line_room, e->max, bytes, n))
+		if (!event_append(&e->line, &e->line_len, &e->line_room, e->max, bytes, n))
 			return false;
 		bytes += n;
 		if (bytes == end)

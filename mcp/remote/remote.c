@@ -3,7 +3,6 @@
 
 #include "clock.h"
 #include "remote_exchange.h"
-#include "sse_turn.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -12,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CONNECTIONS_MAX = 128, WAIT_MS = 60 * 1000, DELETE_TIMEOUT_MS = 400, LISTEN_AGAIN_MS = 1000, LISTEN_AGAIN_MAX_MS = 60 * 1000 };
+enum { CONNECTIONS_MAX = 128, WAIT_MS = 60 * 1000, DELETE_TIMEOUT_MS = 400, LISTEN_AGAIN_MS = 1000, LISTEN_AGAIN_MAX_MS = 60 * 1000, ENDPOINT_MS = 10 * 1000 };
 #define READ_AT_ONCE (64 * KIB)
 
 /* --- the first line --- */
@@ -48,22 +47,18 @@ static int configure(struct remote *r, const char *line, size_t len)
 
 /* --- lines --- */
 
-static struct exchange *find(const struct remote *r, const json_t *id)
-{
-	struct exchange *x;
-
-	TAILQ_FOREACH(x, &r->exchanges, link)
-		if (x->id && id && json_equal(x->id, id))
-			break;
-	return x;
-}
-
 /* A modern server notices that the connection is closed; a legacy server must be sent the notification. true: it is not to be sent. */
 static bool take_cancel(struct remote *r, const struct rpc_message *m)
 {
-	struct exchange *x = m->method && strcmp(m->method, "notifications/cancelled") == 0 ? find(r, json_object_get(m->params, "requestId")) : NULL;
+	const json_t    *id = json_object_get(m->params, "requestId");
+	struct exchange *x;
 	bool             modern;
 
+	if (!m->method || strcmp(m->method, "notifications/cancelled") != 0 || !id)
+		return false;
+	TAILQ_FOREACH(x, &r->exchanges, link)
+		if (x->id && json_equal(x->id, id))
+			break;
 	if (!x)
 		return false;
 	modern = x->modern;
@@ -82,16 +77,6 @@ static void take_message(struct remote *r, const char *line, size_t len)
 		(void)exchange_post(r, &m, strndup(line, len));
 }
 
-static void take_line(struct remote *r, const char *line, size_t len)
-{
-	if (r->url) {
-		take_message(r, line, len);
-	} else if (configure(r, line, len) < 0) {
-		r->ends   = true;
-		r->status = 1;
-	}
-}
-
 static void take_input(struct remote *r)
 {
 	char       *room = lines_room(&r->lines, READ_AT_ONCE);
@@ -105,9 +90,63 @@ static void take_input(struct remote *r)
 		return;
 	}
 	lines_filled(&r->lines, (size_t)n);
-	while (!r->ends && (found = lines_next(&r->lines, &line, &len)) != LINES_NONE)
-		if (found == LINES_LINE)
-			take_line(r, line, len);
+	while (!r->ends && (found = lines_next(&r->lines, &line, &len)) != LINES_NONE) {
+		if (found == LINES_LINE && r->url)
+			take_message(r, line, len);
+		else if (found == LINES_LINE && configure(r, line, len) < 0)
+			r->ends = true, r->status = 1;
+	}
+}
+
+/* --- HTTP+SSE --- */
+
+/* Answers every request with an error and ends the process; brig-mcp starts it again like any server that has ended. */
+static void sse_give_up(struct remote *r, const char *why)
+{
+	struct exchange *x, *next;
+	char             text[sizeof r->sse.why + 20];
+
+	snprintf(text, sizeof text, "HTTP+SSE: %s", why);
+	fprintf(stderr, "%s\n", text);
+	for (x = TAILQ_FIRST(&r->exchanges); x; x = next) {
+		next = TAILQ_NEXT(x, link);
+		if (x->is_held || x->id)
+			exchange_refuse(x, text);
+	}
+	r->ends   = true;
+	r->status = 1;
+}
+
+/* Opens the stream, then sends the POSTs that wait for its endpoint. */
+static void sse_turn(struct remote *r, int64_t now_ms)
+{
+	struct exchange *x, *next;
+
+	if (r->sse.is_over) {
+		sse_give_up(r, r->sse.why);
+		return;
+	}
+	switch (r->sse.state) {
+	case SSE_NO:
+		return;
+	case SSE_WANTED:
+		r->sse.state    = SSE_OPENS;
+		r->sse.until_ms = now_ms + ENDPOINT_MS;
+		if (!exchange_stream(r))
+			sse_give_up(r, "out of memory");
+		return;
+	case SSE_OPENS:
+		if (now_ms >= r->sse.until_ms)
+			sse_give_up(r, "no endpoint in 10 s");
+		return;
+	case SSE_OPEN:
+		for (x = TAILQ_FIRST(&r->exchanges); x; x = next) {
+			next = TAILQ_NEXT(x, link);
+			if (x->is_held)
+				exchange_release(x);
+		}
+		return;
+	}
 }
 
 /* --- the loop --- */
@@ -115,17 +154,6 @@ static void take_input(struct remote *r)
 static int64_t now_ms(void)
 {
 	return (int64_t)clock_ms(CLOCK_MONOTONIC);
-}
-
-static void take_ends(struct remote *r)
-{
-	struct CURLMsg  *said;
-	struct exchange *x;
-	int              left;
-
-	while ((said = curl_multi_info_read(r->multi, &left)))
-		if (said->msg == CURLMSG_DONE && curl_easy_getinfo(said->easy_handle, CURLINFO_PRIVATE, &x) == CURLE_OK)
-			exchange_over(x, said->data.result);
 }
 
 /* Opens the stream for messages that a legacy server sends without being asked; it is opened again when it ends. */
@@ -154,14 +182,18 @@ static int wait_ms(const struct remote *r)
 	return left < 0 ? 0 : left > WAIT_MS ? WAIT_MS : (int)left;
 }
 
-static void turn(struct remote *r)
+static void remote_turn(struct remote *r)
 {
 	struct curl_waitfd input = { .fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN };
-	int                running;
+	struct CURLMsg    *message;
+	struct exchange   *x;
+	int                running, left;
 
 	if (curl_multi_perform(r->multi, &running) != CURLM_OK)
 		r->ends = true;
-	take_ends(r);
+	while ((message = curl_multi_info_read(r->multi, &left)))
+		if (message->msg == CURLMSG_DONE && curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &x) == CURLE_OK)
+			exchange_over(x, message->data.result);
 	sse_turn(r, now_ms());
 	listen_if_due(r);
 	if (r->ends)
@@ -208,7 +240,7 @@ int remote_serve(void)
 	}
 	curl_multi_setopt(r.multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CONNECTIONS_MAX);
 	while (!r.ends)
-		turn(&r);
+		remote_turn(&r);
 	drop_all(&r);
 	delete_session(&r);
 	drop_all(&r);

@@ -43,7 +43,7 @@ static void write_failure(struct exchange *x, int code, const char *why)
 
 /* --- what is answered --- */
 
-static void learn(struct exchange *x, const json_t *result)
+static void exchange_learn(struct exchange *x, const json_t *result)
 {
 	const char *version = json_string_value(json_object_get(result, "protocolVersion"));
 
@@ -64,7 +64,7 @@ static void take_one(struct exchange *x, json_t *message)
 		json_object_set(message, "id", x->id); /* an error without an id belongs to the request that this response answers */
 	if (ends && x->id && json_equal(json_object_get(message, "id"), x->id)) {
 		x->answered = true;
-		learn(x, result);
+		exchange_learn(x, result);
 	}
 	write_message(x->remote, message);
 }
@@ -357,7 +357,7 @@ static bool set_options(struct exchange *x)
 	       curl_easy_setopt(c, CURLOPT_POSTFIELDS, x->body) == CURLE_OK;
 }
 
-static struct exchange *create(struct remote *r)
+static struct exchange *exchange_create(struct remote *r)
 {
 	struct exchange *x = calloc(1, sizeof *x);
 
@@ -369,7 +369,7 @@ static struct exchange *create(struct remote *r)
 	return x;
 }
 
-static struct exchange *begin(struct exchange *x, const json_t *params)
+static struct exchange *exchange_begin(struct exchange *x, const json_t *params)
 {
 	x->is_held = !x->is_listen && (x->remote->sse.state == SSE_WANTED || x->remote->sse.state == SSE_OPENS);
 	if (x->easy && add_headers(x, params) && set_options(x) && (x->is_held || curl_multi_add_handle(x->remote->multi, x->easy) == CURLM_OK))
@@ -399,7 +399,7 @@ static void drop_answered(struct remote *r)
 
 struct exchange *exchange_post(struct remote *r, const struct rpc_message *message, char *line)
 {
-	struct exchange *x       = create(r);
+	struct exchange *x       = exchange_create(r);
 	const json_t    *version = json_object_get(json_object_get(message->params, "_meta"), META_VERSION);
 
 	drop_answered(r);
@@ -412,27 +412,27 @@ struct exchange *exchange_post(struct remote *r, const struct rpc_message *messa
 	x->id     = message->kind == RPC_REQUEST ? json_incref((json_t *)message->id) : NULL;
 	snprintf(x->method, sizeof x->method, "%s", message->method ? message->method : "response");
 	x->is_initialize = strcmp(x->method, "initialize") == 0;
-	return begin(x, message->params);
+	return exchange_begin(x, message->params);
 }
 
 struct exchange *exchange_listen(struct remote *r)
 {
-	struct exchange *x = create(r);
+	struct exchange *x = exchange_create(r);
 
 	if (!x)
 		return NULL;
 	x->is_listen = true;
-	return begin(x, NULL);
+	return exchange_begin(x, NULL);
 }
 
 struct exchange *exchange_stream(struct remote *r)
 {
-	struct exchange *x = create(r);
+	struct exchange *x = exchange_create(r);
 
 	if (!x)
 		return NULL;
 	x->is_listen = x->is_stream = true;
-	return begin(x, NULL);
+	return exchange_begin(x, NULL);
 }
 
 void exchange_release(struct exchange *x)

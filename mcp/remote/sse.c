@@ -30,7 +30,7 @@ static bool has_same_origin(CURLU *a, CURLU *b)
 }
 
 /* Resolves text relative to url. libcurl does it: a second URL parser might take another host from the same text than libcurl connects to. */
-static char *resolve(CURLU *from, CURLU *to, const char *url, const char *text)
+static char *endpoint_resolve(CURLU *from, CURLU *to, const char *url, const char *text)
 {
 	char *full = NULL, *made;
 
@@ -52,7 +52,7 @@ char *sse_endpoint(const char *url, const char *text, size_t len, char *why, siz
 		snprintf(why, why_len, "its endpoint has more than %d bytes", ENDPOINT_MAX);
 	else if (!from || !to || !copy)
 		snprintf(why, why_len, "out of memory");
-	else if (strlen(copy) != len || text_has_control(copy) || !(made = resolve(from, to, url, copy)))
+	else if (strlen(copy) != len || text_has_control(copy) || !(made = endpoint_resolve(from, to, url, copy)))
 		snprintf(why, why_len, "its endpoint is no address");
 	else if (!has_same_origin(from, to))
 		snprintf(why, why_len, "its endpoint %.200s has another origin than its address, and is not used", copy);

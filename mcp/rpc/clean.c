@@ -76,7 +76,7 @@ static size_t unwanted(const unsigned char *p, const unsigned char *end, bool ke
 	return (*p < 0x20 && !is_blank_control(*p)) || *p == DEL;
 }
 
-static size_t strip(char *text, size_t len, bool keep_escapes)
+static size_t escapes_strip(char *text, size_t len, bool keep_escapes)
 {
 	const unsigned char *p = (unsigned char *)text, *end = p + len;
 	char                *to = text;
@@ -99,7 +99,7 @@ char *clean_text(const void *bytes, size_t len, bool keep_escapes, size_t *ret_l
 	char  *text = text_as_utf8(bytes ? bytes : "", len, &n);
 
 	if (text)
-		*ret_len = strip(text, n, keep_escapes);
+		*ret_len = escapes_strip(text, n, keep_escapes);
 	return text;
 }
 

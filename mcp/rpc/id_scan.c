@@ -8,22 +8,12 @@ static bool key_is(const struct id_scan *s, const char *name)
 }
 
 /* A byte of a key or a value of the outermost object. What does not fit is counted all the same, and is no id then. */
-static void keep(struct id_scan *s, char byte)
+static void id_scan_keep(struct id_scan *s, char byte)
 {
 	if (s->before == ':' && key_is(s, "id") && s->ids == 1 && s->id_len < sizeof s->id)
 		s->id[s->id_len++] = byte;
 	else if (s->before != ':' && byte != '"' && s->key_len < sizeof s->key)
 		s->key[s->key_len++] = byte;
-}
-
-static void take_text(struct id_scan *s, char byte)
-{
-	if (s->depth == 1)
-		keep(s, byte);
-	if (s->escaped || byte == '\\')
-		s->escaped = !s->escaped;
-	else if (byte == '"')
-		s->in_text = false;
 }
 
 static void take_mark(struct id_scan *s, char byte)
@@ -37,12 +27,17 @@ static void take_mark(struct id_scan *s, char byte)
 		s->methods++;
 }
 
-static void take(struct id_scan *s, char byte)
+static void id_scan_byte(struct id_scan *s, char byte)
 {
 	bool is_outer = s->depth == 1;
 
 	if (s->in_text) {
-		take_text(s, byte);
+		if (is_outer)
+			id_scan_keep(s, byte);
+		if (s->escaped || byte == '\\')
+			s->escaped = !s->escaped;
+		else if (byte == '"')
+			s->in_text = false;
 	} else if (s->depth == 0) { /* before the object, or behind it */
 		s->is_dead = byte != '{' || s->before;
 		s->depth   = 1;
@@ -54,7 +49,7 @@ static void take(struct id_scan *s, char byte)
 		s->depth -= byte == '}' || byte == ']';
 		s->in_text = byte == '"';
 		if (is_outer && s->depth)
-			keep(s, byte);
+			id_scan_keep(s, byte);
 	}
 }
 
@@ -67,7 +62,7 @@ void id_scan_add(struct id_scan *s, const char *bytes, size_t len)
 {
 	for (size_t i = 0; i < len && !s->is_dead; i++)
 		if (s->in_text || !is_blank(bytes[i]))
-			take(s, bytes[i]);
+			id_scan_byte(s, bytes[i]);
 }
 
 json_t *id_scan_end(const struct id_scan *s, bool is_request)

@@ -7,19 +7,15 @@
 /* A larger buffer, which one long line has needed, is freed as soon as it is empty. */
 #define KEPT (128 * KIB)
 
-static void forget(struct lines *l)
-{
-	l->begin = l->end = l->seen = 0;
-	if (l->cap > KEPT)
-		lines_done(l);
-}
-
 char *lines_room(struct lines *l, size_t wanted)
 {
 	char *larger;
 
-	if (l->begin == l->end)
-		forget(l);
+	if (l->begin == l->end) {
+		l->begin = l->end = l->seen = 0;
+		if (l->cap > KEPT)
+			lines_done(l);
+	}
 	if (l->begin) {
 		memmove(l->data, l->data + l->begin, l->end - l->begin);
 		l->end -= l->begin;
@@ -61,7 +57,7 @@ static bool is_blank(const char *line, size_t len)
 }
 
 /* The bytes [begin, begin + len) are of a line that is too long. */
-static enum lines_next skip(struct lines *l, size_t len)
+static enum lines_next line_skip(struct lines *l, size_t len)
 {
 	bool is_told = l->skips;
 
@@ -74,36 +70,23 @@ static enum lines_next skip(struct lines *l, size_t len)
 	return is_told ? LINES_NONE : LINES_TOO_LONG;
 }
 
-static enum lines_next end_skip(struct lines *l, size_t len, size_t newline)
-{
-	(void)skip(l, len);
-	l->begin += newline;
-	l->skips = false;
-	return LINES_END_OF_TOO_LONG;
-}
-
 /* Consumes len bytes, and the newline after them if there is one. LINES_NONE: they are blank. */
-static enum lines_next give(struct lines *l, size_t len, size_t newline, const char **ret, size_t *ret_len)
+static enum lines_next line_give(struct lines *l, size_t len, size_t newline, const char **ret, size_t *ret_len)
 {
-	if (l->skips)
-		return end_skip(l, len, newline);
+	if (l->skips) {
+		(void)line_skip(l, len);
+		l->begin += newline;
+		l->skips = false;
+		return LINES_END_OF_TOO_LONG;
+	}
 	*ret     = l->data + l->begin;
 	*ret_len = len;
 	trim(ret, ret_len);
 	if (*ret_len > l->max)
-		return skip(l, len); /* its newline is left, and ends it */
+		return line_skip(l, len); /* its newline is left, and ends it */
 	l->begin += len + newline;
 	l->seen = 0;
 	return is_blank(*ret, *ret_len) ? LINES_NONE : LINES_LINE;
-}
-
-/* No newline yet: is it too long already? */
-static enum lines_next look_at_half(struct lines *l)
-{
-	l->seen = l->end - l->begin;
-	if (!l->skips && l->seen <= l->max + 4) /* a byte order mark, and \r */
-		return LINES_NONE;
-	return skip(l, l->seen);
 }
 
 enum lines_next lines_next(struct lines *l, const char **ret, size_t *len)
@@ -113,9 +96,11 @@ enum lines_next lines_next(struct lines *l, const char **ret, size_t *len)
 
 	while (l->begin < l->end) {
 		newline = memchr(l->data + l->begin + l->seen, '\n', l->end - l->begin - l->seen);
-		if (!newline)
-			return look_at_half(l);
-		found = give(l, (size_t)(newline - l->data) - l->begin, 1, ret, len);
+		if (!newline) { /* is it too long already? A byte order mark and \r do not count */
+			l->seen = l->end - l->begin;
+			return l->skips || l->seen > l->max + 4 ? line_skip(l, l->seen) : LINES_NONE;
+		}
+		found = line_give(l, (size_t)(newline - l->data) - l->begin, 1, ret, len);
 		if (found != LINES_NONE)
 			return found;
 	}
@@ -124,7 +109,7 @@ enum lines_next lines_next(struct lines *l, const char **ret, size_t *len)
 
 enum lines_next lines_last(struct lines *l, const char **ret, size_t *len)
 {
-	return l->begin < l->end || l->skips ? give(l, l->end - l->begin, 0, ret, len) : LINES_NONE;
+	return l->begin < l->end || l->skips ? line_give(l, l->end - l->begin, 0, ret, len) : LINES_NONE;
 }
 
 void lines_done(struct lines *l)

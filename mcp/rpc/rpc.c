@@ -73,7 +73,7 @@ static bool mend_halves(char *bytes, size_t len)
 	return mended;
 }
 
-static json_t *load(const char *bytes, size_t len, json_error_t *why)
+static json_t *json_text_load(const char *bytes, size_t len, json_error_t *why)
 {
 	return json_loadb(bytes, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, why);
 }
@@ -86,7 +86,7 @@ static json_t *load_mended(const char *bytes, size_t len, json_error_t *why)
 	if (!copy)
 		return NULL;
 	memcpy(copy, bytes, len);
-	found = mend_halves(copy, len) ? load(copy, len, why) : NULL;
+	found = mend_halves(copy, len) ? json_text_load(copy, len, why) : NULL;
 	free(copy);
 	return found;
 }
@@ -108,7 +108,7 @@ json_t *rpc_load(const void *bytes, size_t len, struct rpc_error *e)
 		rpc_error_set(e, RPC_PARSE_ERROR, "too many values in one message; send large data as one text");
 		return NULL;
 	}
-	found = load(bytes, len, &why);
+	found = json_text_load(bytes, len, &why);
 	if (!found)
 		found = load_mended(bytes, len, &why);
 	if (!found)
@@ -142,26 +142,6 @@ static int take_params(struct rpc_message *m, struct rpc_error *e)
 	return 0;
 }
 
-static int take_request(struct rpc_message *m, struct rpc_error *e)
-{
-	const json_t *method = json_object_get(m->source, "method");
-	const char   *name   = json_string_value(method);
-
-	if (!name || !*name || json_string_length(method) != strlen(name))
-		return rpc_error_set(e, RPC_INVALID_REQUEST, "method: expected the name of one");
-	m->method = name;
-	return take_params(m, e);
-}
-
-static int take_response(struct rpc_message *m, struct rpc_error *e)
-{
-	m->result = json_object_get(m->source, "result");
-	m->error  = json_object_get(m->source, "error");
-	if (!m->id || !m->result == !m->error)
-		return rpc_error_set(e, RPC_INVALID_REQUEST, "a response has an id, and a result or an error");
-	return 0;
-}
-
 /* Decided by the keys alone, before their values are checked: what must not be answered is known even if the rest is wrong. */
 static enum rpc_kind kind_of(const json_t *message)
 {
@@ -172,7 +152,8 @@ static enum rpc_kind kind_of(const json_t *message)
 
 int rpc_parse_json(struct rpc_message *ret, json_t *source, struct rpc_error *e)
 {
-	const char *version = json_string_value(json_object_get(source, "jsonrpc"));
+	const char   *version = json_string_value(json_object_get(source, "jsonrpc")), *name;
+	const json_t *method;
 
 	*ret = (struct rpc_message){ .kind = RPC_REQUEST, .source = source };
 	if (json_is_array(source))
@@ -184,7 +165,19 @@ int rpc_parse_json(struct rpc_message *ret, json_t *source, struct rpc_error *e)
 		return -1;
 	if (!version || strcmp(version, "2.0") != 0)
 		return rpc_error_set(e, RPC_INVALID_REQUEST, "jsonrpc: expected \"2.0\"");
-	return ret->kind == RPC_RESPONSE ? take_response(ret, e) : take_request(ret, e);
+	if (ret->kind == RPC_RESPONSE) {
+		ret->result = json_object_get(source, "result");
+		ret->error  = json_object_get(source, "error");
+		if (!ret->id || !ret->result == !ret->error)
+			return rpc_error_set(e, RPC_INVALID_REQUEST, "a response has an id, and a result or an error");
+		return 0;
+	}
+	method = json_object_get(source, "method");
+	name   = json_string_value(method);
+	if (!name || !*name || json_string_length(method) != strlen(name))
+		return rpc_error_set(e, RPC_INVALID_REQUEST, "method: expected the name of one");
+	ret->method = name;
+	return take_params(ret, e);
 }
 
 int rpc_parse(struct rpc_message *ret, const void *bytes, size_t len, struct rpc_error *e)

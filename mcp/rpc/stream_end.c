@@ -11,18 +11,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* Opens the same pipe or terminal again, with an open file description of its own. -1: it belongs to another user, or its other end is closed. */
-static int open_again(int fd, bool writes)
-{
-	char path[40];
-
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	return open(path, (writes ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-}
-
 void stream_end_open(struct stream_end *ret, int fd, bool writes)
 {
 	struct stat st = { 0 };
+	char        path[40];
 	int         again;
 
 	*ret = (struct stream_end){ .fd = fd };
@@ -31,8 +23,9 @@ void stream_end_open(struct stream_end *ret, int fd, bool writes)
 	ret->is_socket = S_ISSOCK(st.st_mode);
 	if (!S_ISFIFO(st.st_mode) && !isatty(fd))
 		return;
-	again = open_again(fd, writes);
-	if (again < 0)
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	again = open(path, (writes ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (again < 0) /* it belongs to another user, or its other end is closed */
 		return;
 	ret->is_ours = dup3(again, fd, O_CLOEXEC) == fd; /* under the number that was chosen for it */
 	close(again);

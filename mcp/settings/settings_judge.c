@@ -1,9 +1,9 @@
 /* settings_judge.c - settings that are right one by one, and wrong together; and what follows from them. */
 #include "choice.h"
+#include "inet.h"
 #include "text.h"
 #include "tool_policy.h"
 
-#include <arpa/inet.h>
 #include <string.h>
 
 /* "--timeout", "SANDBOX_TIMEOUT in the environment", or of a preset its option. */
@@ -105,43 +105,28 @@ static int judge_list(const struct settings *s, enum setting_id id, const json_t
 	return 0;
 }
 
-static int judge_tools(const struct settings *s, struct err *e)
-{
-	static const char like[] = "a pattern of server.tool, like github.get_* or fs.*";
-
-	if (judge_list(s, SETTING_allow_tools, s->allow_tools, tool_pattern_is, like, e) < 0 ||
-	    judge_list(s, SETTING_ask_tools, s->ask_tools, tool_pattern_is, like, e) < 0)
-		return -1;
-	return judge_list(s, SETTING_deny_tools, s->deny_tools, tool_pattern_is, like, e);
-}
-
 static int judge_lists(const struct settings *s, struct err *e)
 {
-	if (judge_list(s, SETTING_allowed_imports, s->allowed_imports, is_module, "the name of a module, like math or os.path", e) < 0)
-		return -1;
-	if (judge_list(s, SETTING_allow_origin, s->allow_origin, is_origin, "an origin, like https://app.example:8443", e) < 0)
-		return -1;
-	return judge_list(s, SETTING_allow_host, s->allow_host, is_host, "a host name, like python.example or python.example:9015", e);
-}
+	static const char tools[] = "a pattern of server.tool, like github.get_* or fs.*";
 
-static bool is_loopback(const char *host)
-{
-	struct in_addr  v4;
-	struct in6_addr v6;
-
-	if (inet_pton(AF_INET, host, &v4) == 1)
-		return (ntohl(v4.s_addr) >> 24) == 127;
-	return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+	if (judge_list(s, SETTING_allowed_imports, s->allowed_imports, is_module, "the name of a module, like math or os.path", e) < 0 ||
+	    judge_list(s, SETTING_allow_origin, s->allow_origin, is_origin, "an origin, like https://app.example:8443", e) < 0 ||
+	    judge_list(s, SETTING_allow_host, s->allow_host, is_host, "a host name, like python.example or python.example:9015", e) < 0 ||
+	    judge_list(s, SETTING_allow_tools, s->allow_tools, tool_pattern_is, tools, e) < 0 ||
+	    judge_list(s, SETTING_ask_tools, s->ask_tools, tool_pattern_is, tools, e) < 0)
+		return -1;
+	return judge_list(s, SETTING_deny_tools, s->deny_tools, tool_pattern_is, tools, e);
 }
 
 static int judge_host(struct settings *s, struct err *e)
 {
-	unsigned char any[sizeof(struct in6_addr)];
-	char          option[SETTING_NAME_MAX];
+	struct sockaddr_storage address;
+	socklen_t               len;
+	char                    option[SETTING_NAME_MAX];
 
 	if (strcmp(s->host, "localhost") == 0)
 		s->host = "127.0.0.1";
-	if (inet_pton(AF_INET, s->host, any) == 1 || inet_pton(AF_INET6, s->host, any) == 1)
+	if (inet_address(s->host, 0, &address, &len))
 		return 0;
 	return err_set(e, ERR_BAD_SPEC, "%s: \"%.80s\" is no address; write one like 127.0.0.1, ::1 or 0.0.0.0",
 		       name_of(s, SETTING_host, option, sizeof option), s->host);
@@ -179,7 +164,7 @@ static int judge_token(const struct settings *s, struct err *e)
 	return 0;
 }
 
-static void note(struct settings *s, enum setting_id id, const char *text)
+static void note_if_set(struct settings *s, enum setting_id id, const char *text)
 {
 	if (is_set(s, id))
 		json_array_append_new(s->notes, json_sprintf("%s: %s", s->where[id], text));
@@ -191,11 +176,11 @@ static int judge_http(struct settings *s, struct err *e)
 		return 0;
 	if (judge_host(s, e) < 0)
 		return -1;
-	if (s->insecure_loopback && !s->where[SETTING_token] && !is_loopback(s->host))
+	if (s->insecure_loopback && !s->where[SETTING_token] && !inet_host_is_loopback(s->host))
 		return err_set(e, ERR_BAD_SPEC, "%s: %s can be reached from elsewhere, which needs a token; say --host 127.0.0.1 or --token-file FILE",
 			       s->where[SETTING_insecure_loopback], s->host);
-	if (!is_loopback(s->host) && !json_array_size(s->allow_host))
-		note(s, SETTING_host, "who calls by another name than localhost or this address is refused; --allow-host NAME lets them in");
+	if (!inet_host_is_loopback(s->host) && !json_array_size(s->allow_host))
+		note_if_set(s, SETTING_host, "who calls by another name than localhost or this address is refused; --allow-host NAME lets them in");
 	return judge_token(s, e);
 }
 
@@ -213,35 +198,32 @@ static int judge_sessions(struct settings *s, struct err *e)
 	return 0;
 }
 
-static int judge_roots(const struct settings *s, struct err *e)
+/* Clients of HTTP are on other hosts, and have no session of their own in which an answer would end. */
+static int judge_stdio_only(const struct settings *s, struct err *e)
 {
-	if (!s->http || !s->roots)
-		return 0;
-	return err_set(e, ERR_BAD_SPEC, "%s: is for a server on stdio: the folders of a client of HTTP are those of its own host; name folders of this one with --ro",
-		       s->where[SETTING_roots]);
-}
+	const struct {
+		bool            is_on;
+		enum setting_id id;
+		const char     *why;
+	} rows[] = {
+		{ *s->artifacts, SETTING_artifacts, ", whose client is on this host" },
+		{ s->roots, SETTING_roots,
+		  ": the folders of a client of HTTP are those of its own host; name folders of this one with --ro" },
+		{ s->ask_hosts, SETTING_ask_hosts, ", which has one client; name hosts with --net" },
+	};
 
-/* Clients of HTTP have no session of their own in which an answer would end. */
-static int judge_ask_hosts(const struct settings *s, struct err *e)
-{
-	if (!s->http || !s->ask_hosts)
-		return 0;
-	return err_set(e, ERR_BAD_SPEC, "%s: is for a server on stdio, which has one client; name hosts with --net", s->where[SETTING_ask_hosts]);
-}
-
-static int judge_artifacts(const struct settings *s, struct err *e)
-{
-	if (!s->http || !is_set(s, SETTING_artifacts) || !*s->artifacts)
-		return 0;
-	return err_set(e, ERR_BAD_SPEC, "%s: is for a server on stdio, whose client is on this host", s->where[SETTING_artifacts]);
+	for (size_t i = 0; s->http && i < ARRAY_LEN(rows); i++)
+		if (rows[i].is_on)
+			return err_set(e, ERR_BAD_SPEC, "%s: is for a server on stdio%s", s->where[rows[i].id], rows[i].why);
+	return 0;
 }
 
 int settings_judge(struct settings *s, struct err *e)
 {
 	if (judge_timeout(s, e) < 0 || judge_memory(s, e) < 0 || judge_missing(s, e) < 0 || judge_profile(s, e) < 0 || judge_lists(s, e) < 0 ||
-	    judge_tools(s, e) < 0 || judge_sessions(s, e) < 0 || judge_artifacts(s, e) < 0 || judge_roots(s, e) < 0 || judge_ask_hosts(s, e) < 0)
+	    judge_sessions(s, e) < 0 || judge_stdio_only(s, e) < 0)
 		return -1;
-	note(s, SETTING_container_mode, "every run is jailed, whatever this says");
-	note(s, SETTING_container_image, "the profile names what a jail is made of; this is not used");
+	note_if_set(s, SETTING_container_mode, "every run is jailed, whatever this says");
+	note_if_set(s, SETTING_container_image, "the profile names what a jail is made of; this is not used");
 	return judge_http(s, e);
 }

@@ -1,5 +1,4 @@
 /* fuzz_dotenv.c - any bytes as .env: rows stand in their lines, settings keep their bounds, no port is opened, nothing is expanded */
-#include "dotenv.h"
 #include "fuzz_settings.h"
 
 static void must_be_a_name(const char *name)

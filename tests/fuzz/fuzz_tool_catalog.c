@@ -1,5 +1,5 @@
 /* fuzz_tool_catalog.c - what a server says about its tools, and arguments for them: {"tools": [...], "args": {...}} */
-#include "argument_check.h"
+#include "tool_schema.h"
 #include "catalog.h"
 #include "fuzz.h"
 #include "text.h"

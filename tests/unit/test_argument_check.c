@@ -1,5 +1,5 @@
 /* Arguments against the schema of a tool, as a server may write it. */
-#include "argument_check.h"
+#include "tool_schema.h"
 #include "tap.h"
 
 #include <string.h>

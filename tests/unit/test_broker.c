@@ -1,7 +1,6 @@
 /* What the broker of tools decides without a machine: entries, patterns, signatures, arguments, lines of programs. */
-#include "argument_check.h"
+#include "tool_schema.h"
 #include "bridge_line.h"
-#include "signature.h"
 #include "tap.h"
 #include "tool_policy.h"
 #include "tool_value.h"
