@@ -65,38 +65,28 @@ static const char *check_file(int fd)
 	return st.st_nlink == 1 ? NULL : "it has a second name";
 }
 
-static const char *check_bytes(const struct bytes *file, const struct policy_bundle *b)
+static const char *check_bytes(const struct bytes *file, const struct policy_bundle *b, struct header *h)
 {
-	struct header h;
-
-	if (file->len < sizeof h)
+	if (file->len < sizeof *h)
 		return "shorter than its header";
-	memcpy(&h, file->data, sizeof h);
-	if (memcmp(h.magic, MAGIC, sizeof h.magic) != 0)
+	memcpy(h, file->data, sizeof *h);
+	if (memcmp(h->magic, MAGIC, sizeof h->magic) != 0)
 		return "another format";
-	size_t program = h.instructions * sizeof(struct sock_filter);
-	if (h.instructions > BPF_PROGRAM_MAX || file->len != sizeof h + program + h.key_len)
+	size_t program = h->instructions * sizeof(struct sock_filter);
+	if (h->instructions > BPF_PROGRAM_MAX || file->len != sizeof *h + program + h->key_len)
 		return "not as long as its header says";
-	if (h.key_len != b->key_len || memcmp(file->data + sizeof h + program, b->key, b->key_len) != 0)
+	if (h->key_len != b->key_len || memcmp(file->data + sizeof *h + program, b->key, b->key_len) != 0)
 		return "compiled from another text";
-	return bpf_check((const struct sock_filter *)(const void *)(file->data + sizeof h), h.instructions);
-}
-
-static void take_filter(struct bytes *file, struct filter *ret)
-{
-	struct header h;
-
-	memcpy(&h, file->data, sizeof h);
-	*ret = (struct filter){ .insn = (void *)(file->data + sizeof h), .len = (unsigned short)h.instructions, .block = file->data };
-	*file = (struct bytes){ 0 };
+	return bpf_check((const struct sock_filter *)(const void *)(file->data + sizeof *h), h->instructions);
 }
 
 const char *filter_cache_find(const struct policy_bundle *b, const char *runtime_dir, struct filter *ret)
 {
-	scoped_bytes file   = { 0 };
-	scoped_fd    folder = -1;
-	struct err   ignored;
-	const char  *no = open_folder(runtime_dir, &folder);
+	scoped_bytes  file   = { 0 };
+	scoped_fd     folder = -1;
+	struct err    ignored;
+	struct header h;
+	const char   *no = open_folder(runtime_dir, &folder);
 
 	if (no)
 		return no;
@@ -108,27 +98,20 @@ const char *filter_cache_find(const struct policy_bundle *b, const char *runtime
 		return no;
 	if (file_read_fd(fd, "filter", FILE_MAX, &file, &ignored) < 0)
 		return "it cannot be read";
-	if ((no = check_bytes(&file, b)))
+	if ((no = check_bytes(&file, b, &h)))
 		return no;
-	take_filter(&file, ret);
+	*ret = (struct filter){ .insn = (void *)(file.data + sizeof h), .len = (unsigned short)h.instructions, .block = file.data };
+	file = (struct bytes){ 0 };
 	return NULL;
-}
-
-static int write_file(int fd, const struct policy_bundle *b, const struct filter *f)
-{
-	struct header h = { MAGIC, f->len, (uint32_t)b->key_len };
-
-	if (file_write_all(fd, &h, sizeof h) < 0 || file_write_all(fd, f->insn, f->len * sizeof *f->insn) < 0)
-		return -1;
-	return file_write_all(fd, b->key, b->key_len);
 }
 
 const char *filter_cache_keep(const struct policy_bundle *b, const char *runtime_dir, const struct filter *f)
 {
-	scoped_fd   folder = -1, runtime = open(runtime_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char        temporary[48];
-	uint64_t    unique = 0;
-	const char *no;
+	scoped_fd     folder = -1, runtime = open(runtime_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct header h      = { MAGIC, f->len, (uint32_t)b->key_len };
+	char          temporary[48];
+	uint64_t      unique = 0;
+	const char   *no;
 
 	if (runtime >= 0)
 		(void)!mkdirat(runtime, "filters", 0700); /* mostly it exists; open_folder() checks it */
@@ -141,7 +124,8 @@ const char *filter_cache_keep(const struct policy_bundle *b, const char *runtime
 	scoped_fd fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return "its file cannot be made";
-	if (write_file(fd, b, f) == 0 && renameat(folder, temporary, folder, name_of(b).text) == 0)
+	if (file_write_all(fd, &h, sizeof h) == 0 && file_write_all(fd, f->insn, f->len * sizeof *f->insn) == 0 &&
+	    file_write_all(fd, b->key, b->key_len) == 0 && renameat(folder, temporary, folder, name_of(b).text) == 0)
 		return NULL;
 	unlinkat(folder, temporary, 0);
 	return "its file cannot be written";

@@ -1,9 +1,6 @@
 #include "filter.h"
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -23,19 +20,8 @@
  * uses in these calls (in CVE-2019-10063 and CVE-2019-9893 all 64 bits were compared).
  */
 
-#if defined(__x86_64__)
-#define NATIVE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define NATIVE AUDIT_ARCH_AARCH64
-#endif
 #define X32_BIT 0x40000000u
 #define NO_CALL 0xffffffffu /* a tracer replaces the number by -1 to skip a call */
-
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define LOW_HALF 0
-#else
-#define LOW_HALF 4
-#endif
 
 struct program {
 	struct sock_filter insn[BPF_PROGRAM_MAX];
@@ -43,7 +29,7 @@ struct program {
 	bool               overflow;
 };
 
-static void emit(struct program *out, struct sock_filter insn)
+static void emit_insn(struct program *out, struct sock_filter insn)
 {
 	if (out->n == BPF_PROGRAM_MAX)
 		out->overflow = true;
@@ -56,7 +42,7 @@ static void emit_prefix(struct program *out)
 	/* clang-format off */
 	const struct sock_filter prefix[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 0, 4),                  /* i386 and others have other numbers for everything */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, BPF_NATIVE, 0, 4),              /* i386 and others have other numbers for everything */
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, POLICY_NEWEST_CALL, 0, 4),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NO_CALL, 2, 0),
@@ -67,7 +53,7 @@ static void emit_prefix(struct program *out)
 	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_LEN(prefix); i++)
-		emit(out, prefix[i]);
+		emit_insn(out, prefix[i]);
 }
 
 /* --- the search --- */
@@ -99,16 +85,6 @@ static uint32_t answer_of(const struct policy *p, unsigned call)
 	return SECCOMP_RET_ERRNO | (unsigned)p->default_errnum;
 }
 
-static size_t find_ranges(const struct policy *p, struct range range[POLICY_CALLS])
-{
-	size_t n = 0;
-
-	for (unsigned call = 0; call <= POLICY_NEWEST_CALL; call++)
-		if (n == 0 || answer_of(p, call) != range[n - 1].answer)
-			range[n++] = (struct range){ call, answer_of(p, call) };
-	return n;
-}
-
 /* A branch of a test that leads to an answer. */
 struct leaf {
 	size_t   test;
@@ -137,7 +113,7 @@ static void emit_tests(struct program *out, const struct range *range, size_t n,
 {
 	size_t test = out->n, left = n / 2;
 
-	emit(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, range[left].first, 0, 0));
+	emit_insn(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, range[left].first, 0, 0));
 	if (left > 1)
 		emit_tests(out, range, left, l);
 	else
@@ -153,7 +129,7 @@ static void emit_tests(struct program *out, const struct range *range, size_t n,
 /* A jump to a block of conditions has the value BLOCK | call until link_block() sets it. */
 static void emit_answer(struct program *out, uint32_t answer)
 {
-	emit(out, (struct sock_filter)BPF_STMT((answer & ~0xffffu) == BLOCK ? BPF_JMP | BPF_JA : BPF_RET | BPF_K, answer));
+	emit_insn(out, (struct sock_filter)BPF_STMT((answer & ~0xffffu) == BLOCK ? BPF_JMP | BPF_JA : BPF_RET | BPF_K, answer));
 }
 
 /* Emits each answer once, and sets the jumps of all leaves that have it. */
@@ -189,8 +165,8 @@ static void emit_search(struct program *out, const struct range *range, size_t n
 		emit_answers(out, &leaves);
 		return;
 	}
-	emit(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, range[left].first, 0, 1));
-	emit(out, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
+	emit_insn(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, range[left].first, 0, 1));
+	emit_insn(out, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
 	jump = out->n - 1;
 	emit_search(out, range, left);
 	out->insn[jump].k = (uint32_t)(out->n - jump - 1);
@@ -205,42 +181,28 @@ static void emit_search(struct program *out, const struct range *range, size_t n
  */
 static size_t emit_test(struct program *out, const struct policy_test *t)
 {
-	uint32_t at = (uint32_t)(offsetof(struct seccomp_data, args) + t->arg * sizeof(uint64_t) + LOW_HALF);
-
-	emit(out, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at));
+	emit_insn(out, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)BPF_AT_ARGUMENT(t->arg)));
 	if (t->mask != UINT32_MAX)
-		emit(out, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, t->mask));
+		emit_insn(out, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, t->mask));
 	for (size_t i = 0; i < t->n; i++)
-		emit(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, t->value[i], (uint8_t)(t->n - i - 1), 0));
+		emit_insn(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, t->value[i], (uint8_t)(t->n - i - 1), 0));
 	return out->n - 1;
-}
-
-/* A "deny" can remove the last value from a test: then no argument passes it, and the clause allows nothing. */
-static bool can_hold(const struct policy_clause *c)
-{
-	for (size_t i = 0; i < c->n; i++)
-		if (c->test[i].n == 0)
-			return false;
-	return true;
-}
-
-static void emit_clause(struct program *out, const struct policy_clause *c)
-{
-	size_t miss[POLICY_CLAUSE_TESTS];
-
-	for (size_t i = 0; i < c->n; i++)
-		miss[i] = emit_test(out, &c->test[i]);
-	emit(out, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-	for (size_t i = 0; i < c->n; i++)
-		set_jump(out, miss[i], false);
 }
 
 static void emit_conditions(struct program *out, const struct policy *p, unsigned call)
 {
-	for (size_t i = 0; i < p->clauses; i++)
-		if (p->clause[i].call == call && can_hold(&p->clause[i]))
-			emit_clause(out, &p->clause[i]);
-	emit(out, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)policy_call_errnum(p, &p->call[call])));
+	size_t miss[POLICY_CLAUSE_TESTS];
+
+	for (const struct policy_clause *c = p->clause; c < p->clause + p->clauses; c++) {
+		if (c->call != call || !policy_clause_can_hold(c))
+			continue;
+		for (size_t i = 0; i < c->n; i++)
+			miss[i] = emit_test(out, &c->test[i]);
+		emit_insn(out, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+		for (size_t i = 0; i < c->n; i++)
+			set_jump(out, miss[i], false);
+	}
+	emit_insn(out, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)policy_call_errnum(p, &p->call[call])));
 }
 
 static void link_block(struct program *out, size_t search, size_t search_end, unsigned call)
@@ -250,43 +212,36 @@ static void link_block(struct program *out, size_t search, size_t search_end, un
 			out->insn[i].k = (uint32_t)(out->n - i - 1);
 }
 
-static int take_program(const struct program *program, struct filter *ret, struct err *e)
-{
-	const char *wrong = bpf_check(program->insn, program->n);
-
-	if (program->overflow)
-		return err_set(e, ERR_BAD_SPEC, "filter: more than %d instructions", BPF_PROGRAM_MAX);
-	if (wrong)
-		return err_set(e, ERR_BROKEN, "filter: %s", wrong);
-	struct sock_filter *insn = malloc(program->n * sizeof *insn);
-	if (!insn)
-		return err_sys(e, "filter: memory for its program");
-	memcpy(insn, program->insn, program->n * sizeof *insn);
-	*ret = (struct filter){ .insn = insn, .len = (unsigned short)program->n, .block = insn };
-	return 0;
-}
-
 int filter_compile(const struct policy *p, struct filter *ret, struct err *e)
 {
 	struct program program = { .n = 0 };
 	struct range   range[POLICY_CALLS];
-	size_t         search, search_end;
+	size_t         search, search_end, ranges = 0;
+	const char    *wrong;
 
+	for (unsigned call = 0; call <= POLICY_NEWEST_CALL; call++)
+		if (ranges == 0 || answer_of(p, call) != range[ranges - 1].answer)
+			range[ranges++] = (struct range){ call, answer_of(p, call) };
 	emit_prefix(&program);
 	search = program.n;
-	emit_search(&program, range, find_ranges(p, range));
+	emit_search(&program, range, ranges);
 	search_end = program.n;
 	for (unsigned call = 0; call < POLICY_CALLS; call++)
 		if (p->call[call].verdict == POLICY_WHEN) {
 			link_block(&program, search, search_end, call);
 			emit_conditions(&program, p, call);
 		}
-	return take_program(&program, ret, e);
+	wrong = bpf_check(program.insn, program.n);
+	if (program.overflow)
+		return err_set(e, ERR_BAD_SPEC, "filter: more than %d instructions", BPF_PROGRAM_MAX);
+	if (wrong)
+		return err_set(e, ERR_BROKEN, "filter: %s", wrong);
+	return filter_copy(ret, &(struct filter){ .insn = program.insn, .len = (unsigned short)program.n }, e);
 }
 
 bool filter_lets_connect(const struct filter *f)
 {
-	struct seccomp_data socket = { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, SOCK_STREAM } };
+	struct seccomp_data socket = { .nr = SYS_socket, .arch = BPF_NATIVE, .args = { AF_INET, SOCK_STREAM } };
 	uint32_t            answer = filter_run(f, &socket) & SECCOMP_RET_ACTION_FULL;
 
 	return answer == SECCOMP_RET_ALLOW || answer == SECCOMP_RET_USER_NOTIF;

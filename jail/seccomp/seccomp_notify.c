@@ -18,8 +18,8 @@
  */
 enum { ANSWERS_MAX = 16, REST_MS = 2 };
 
-/* Room for a struct seccomp_notif of a newer kernel, which may be larger. Asking for its size would cost a system call. */
-enum { ROOM = 1024 };
+/* Fits a struct seccomp_notif of a newer kernel, which may be larger. Asking for its size would cost a system call. */
+enum { NOTIF_BYTES = 1024 };
 
 static double rest_ms(const struct seccomp_notify *n)
 {
@@ -42,27 +42,24 @@ double seccomp_notify_turn(struct seccomp_notify *n, double wait)
 	return rest < wait ? rest : wait;
 }
 
-/* The only calls that the filter stops and would have allowed (filter_notice.h). */
-static bool makes_socket(const struct seccomp_data *data)
-{
-	return data->nr == SYS_socket || data->nr == SYS_socketpair;
-}
-
-/* The filter's own answer. It was computed outside of the kernel from a copy, so only calls that create a socket may continue. */
+/*
+ * The filter's own answer. It was computed outside of the kernel from a copy, so only calls that create a socket may continue: they
+ * are the only ones that the filter stops and would have allowed (filter_notice.h).
+ */
 static struct seccomp_notif_resp response(uint32_t answer_of_filter, const struct seccomp_data *data)
 {
 	uint32_t action = answer_of_filter & SECCOMP_RET_ACTION_FULL;
 
-	if ((action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG) && makes_socket(data))
+	if ((action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG) && (data->nr == SYS_socket || data->nr == SYS_socketpair))
 		return (struct seccomp_notif_resp){ .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
 	return (struct seccomp_notif_resp){ .error = action == SECCOMP_RET_ERRNO ? -(int)(answer_of_filter & SECCOMP_RET_DATA) : -EPERM };
 }
 
-static void answer(struct seccomp_notify *n, const struct sock_fprog *filter, struct refused_calls *refused)
+static void notify_answer(struct seccomp_notify *n, const struct sock_fprog *filter, struct refused_calls *refused)
 {
 	union {
 		struct seccomp_notif asked;
-		char                 room[ROOM];
+		char                 bytes[NOTIF_BYTES];
 	} in;
 	struct seccomp_notif_resp out;
 	double                    now = clock_ms(CLOCK_MONOTONIC);
@@ -87,7 +84,7 @@ void seccomp_notify_answer(struct seccomp_notify *n, const struct sock_fprog *fi
 	if (poll(&p, 1, 0) != 1)
 		return;
 	if (p.revents & POLLIN)
-		answer(n, filter, refused);
+		notify_answer(n, filter, refused);
 	else if (p.revents & (POLLHUP | POLLNVAL)) /* POLLERR: a signal interrupted the poll */
 		seccomp_notify_close(n);
 }

@@ -11,13 +11,6 @@
 #define IF_BITS (BPF_JMP | BPF_JSET | BPF_K)
 #define RETURN  (BPF_RET | BPF_K)
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define LOW_HALF 0
-#else
-#define LOW_HALF 4
-#endif
-#define AT_ARGUMENT(i) (offsetof(struct seccomp_data, args) + (i) * sizeof(uint64_t) + LOW_HALF)
-
 /* Jumps only go forward, so every path ends if every jump stays inside the program. */
 static const char *check_one(const struct sock_filter *i, size_t left)
 {
@@ -52,7 +45,7 @@ const char *bpf_check(const struct sock_filter *insn, size_t n)
 	return insn[n - 1].code == RETURN ? NULL : "no return at the end";
 }
 
-static bool holds(const struct sock_filter *i, uint32_t a)
+bool bpf_branch_holds(const struct sock_filter *i, uint32_t a)
 {
 	switch (i->code) {
 	case IF_EQ:
@@ -70,7 +63,7 @@ static bool holds(const struct sock_filter *i, uint32_t a)
 static void look_at(struct bpf_look *look, uint32_t from, bool masked, uint32_t a)
 {
 	for (unsigned i = 0; i < BPF_ARGS; i++)
-		if (from == AT_ARGUMENT(i)) {
+		if (from == BPF_AT_ARGUMENT(i)) {
 			look->seen |= (uint8_t)(1u << i);
 			look->masked |= (uint8_t)(masked << i);
 			look->arg[i] |= a;
@@ -101,7 +94,7 @@ uint32_t bpf_run_looking(const struct sock_filter *insn, size_t n, const struct 
 			return insn[i].k;
 		default:
 			look_at(ret, from, masked, a);
-			i += holds(&insn[i], a) ? insn[i].jt : insn[i].jf;
+			i += bpf_branch_holds(&insn[i], a) ? insn[i].jt : insn[i].jf;
 		}
 	}
 	return SECCOMP_RET_KILL_PROCESS;

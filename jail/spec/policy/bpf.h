@@ -8,8 +8,22 @@
 #pragma once
 #include "defs.h"
 
+#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+
+#if defined(__x86_64__)
+#define BPF_NATIVE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define BPF_NATIVE AUDIT_ARCH_AARCH64
+#endif
+
+/* Where the low half of argument i is: classic BPF loads words of 32 bits. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define BPF_AT_ARGUMENT(i) (offsetof(struct seccomp_data, args) + (i) * sizeof(uint64_t))
+#else
+#define BPF_AT_ARGUMENT(i) (offsetof(struct seccomp_data, args) + (i) * sizeof(uint64_t) + 4)
+#endif
 
 #define BPF_PROGRAM_MAX 4096 /* the kernel's own limit (BPF_MAXINSNS) */
 
@@ -18,6 +32,9 @@ const char *bpf_check(const struct sock_filter *insn, size_t n);
 
 /* The answer (SECCOMP_RET_*) to one system call. Only for filters that bpf_check() accepts. */
 uint32_t bpf_run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data);
+
+/* Whether a conditional jump is taken when the accumulator has this value. */
+bool bpf_branch_holds(const struct sock_filter *insn, uint32_t value);
 
 enum { BPF_ARGS = 6 };
 

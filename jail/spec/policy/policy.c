@@ -8,27 +8,21 @@
 
 /* --- what statements do --- */
 
-static void forget_clauses(struct policy *policy, unsigned call)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < policy->clauses; i++)
-		if (policy->clause[i].call != call)
-			policy->clause[kept++] = policy->clause[i];
-	policy->clauses = kept;
-}
-
-/* Replaces all that earlier statements said about the call. */
+/* Replaces all that earlier statements decided about the call. */
 static void set_verdict(struct policy_parser *p, unsigned number, enum policy_verdict verdict, int errnum)
 {
-	struct policy_call *call = &p->policy->call[number];
+	struct policy *policy = p->policy;
+	size_t         kept   = 0;
 
-	forget_clauses(p->policy, number);
-	call->verdict = verdict;
-	call->errnum  = errnum;
+	for (size_t i = 0; i < policy->clauses; i++)
+		if (policy->clause[i].call != number)
+			policy->clause[kept++] = policy->clause[i];
+	policy->clauses              = kept;
+	policy->call[number].verdict = verdict;
+	policy->call[number].errnum  = errnum;
 }
 
-static void sign(struct policy_parser *p, unsigned number)
+static void set_source(struct policy_parser *p, unsigned number)
 {
 	p->policy->call[number].source = (int)(p->source - p->bundle->source);
 	p->policy->call[number].line   = p->words->word[0].line;
@@ -65,11 +59,12 @@ static int allow_when(struct policy_parser *p, unsigned number, struct policy_cl
 
 static int read_allow(struct policy_parser *p)
 {
-	struct policy_clause clause;
-	struct policy_call_set      set;
-	int                  errnum;
+	struct policy_clause   clause;
+	struct policy_call_set set;
+	int                    errnum;
 
-	if (policy_take_calls(p, &set) < 0 || policy_take_condition(p, &clause) < 0 || policy_take_else(p, &errnum) < 0 || policy_take_end(p) < 0)
+	if (policy_take_calls(p, &set) < 0 || policy_take_condition(p, &clause) < 0 || policy_take_else(p, &errnum) < 0 ||
+	    policy_take_end(p) < 0)
 		return -1;
 	if (errnum && clause.n == 0)
 		return policy_refuse(p, "\"else\" without \"if\"");
@@ -78,7 +73,7 @@ static int read_allow(struct policy_parser *p)
 			continue;
 		if ((clause.n ? allow_when(p, i, clause, errnum) : allow_always(p, i)) < 0)
 			return -1;
-		sign(p, i);
+		set_source(p, i);
 	}
 	return 0;
 }
@@ -98,14 +93,6 @@ static void remove_values(struct policy_test *from, const struct policy_test *wh
 	from->n = kept;
 }
 
-static struct policy_test *find_test(struct policy_clause *c, unsigned arg, uint32_t mask)
-{
-	for (size_t i = 0; i < c->n; i++)
-		if (c->test[i].arg == arg && c->test[i].mask == mask)
-			return &c->test[i];
-	return NULL;
-}
-
 /* Values can only be removed from lists of values: a test cannot express "all but these". */
 static int deny_values(struct policy_parser *p, unsigned number, const struct policy_clause *what)
 {
@@ -117,10 +104,13 @@ static int deny_values(struct policy_parser *p, unsigned number, const struct po
 		return policy_refuse(p, "%s is allowed with all arguments; deny it, then allow values", call->name);
 	for (size_t i = 0; i < p->policy->clauses; i++) {
 		struct policy_clause *clause = &p->policy->clause[i];
-		struct policy_test   *test   = find_test(clause, what->test[0].arg, what->test[0].mask);
+		struct policy_test   *test   = NULL;
 
 		if (clause->call != number)
 			continue;
+		for (size_t k = 0; k < clause->n && !test; k++)
+			if (clause->test[k].arg == what->test[0].arg && clause->test[k].mask == what->test[0].mask)
+				test = &clause->test[k];
 		if (!test)
 			return policy_refuse(p, "%s is allowed by a condition on other bits; deny it, then allow values", call->name);
 		remove_values(test, &what->test[0]);
@@ -130,8 +120,8 @@ static int deny_values(struct policy_parser *p, unsigned number, const struct po
 
 static int read_deny(struct policy_parser *p)
 {
-	struct policy_clause what;
-	struct policy_call_set      set;
+	struct policy_clause   what;
+	struct policy_call_set set;
 
 	if (policy_take_calls(p, &set) < 0 || policy_take_condition(p, &what) < 0 || policy_take_end(p) < 0)
 		return -1;
@@ -142,16 +132,21 @@ static int read_deny(struct policy_parser *p)
 			set_verdict(p, i, POLICY_REFUSE, 0);
 		else if (deny_values(p, i, &what) < 0)
 			return -1;
-		sign(p, i);
+		set_source(p, i);
 	}
 	return 0;
 }
 
-/* The rest of the statement names calls without a condition; all get this verdict. */
-static int take_with_verdict(struct policy_parser *p, enum policy_verdict verdict, int errnum)
+/* "errno NAME CALLS", "skip CALLS", "kill CALLS" */
+static int read_verdict(struct policy_parser *p)
 {
+	const char            *word    = p->words->word[0].text;
+	enum policy_verdict    verdict = strcmp(word, "skip") == 0 ? POLICY_SKIP : strcmp(word, "kill") == 0 ? POLICY_KILL : POLICY_REFUSE;
 	struct policy_call_set set;
+	int                    errnum = 0;
 
+	if (verdict == POLICY_REFUSE && policy_take_errno(p, &errnum) < 0)
+		return -1;
 	if (policy_take_calls(p, &set) < 0 || policy_take_end(p) < 0)
 		return -1;
 	for (unsigned i = 0; i < POLICY_CALLS; i++) {
@@ -162,27 +157,10 @@ static int take_with_verdict(struct policy_parser *p, enum policy_verdict verdic
 			return policy_refuse(p, "%s cannot be skipped: the floor forbids it (%s)", p->policy->call[i].name, reason);
 		if (set.has[i]) {
 			set_verdict(p, i, verdict, errnum);
-			sign(p, i);
+			set_source(p, i);
 		}
 	}
 	return 0;
-}
-
-static int read_errno(struct policy_parser *p)
-{
-	int errnum;
-
-	return policy_take_errno(p, &errnum) < 0 ? -1 : take_with_verdict(p, POLICY_REFUSE, errnum);
-}
-
-static int read_skip(struct policy_parser *p)
-{
-	return take_with_verdict(p, POLICY_SKIP, 0);
-}
-
-static int read_kill(struct policy_parser *p)
-{
-	return take_with_verdict(p, POLICY_KILL, 0);
 }
 
 static int read_default(struct policy_parser *p)
@@ -198,9 +176,9 @@ static int read_default(struct policy_parser *p)
 /* A second "group NAME: ..." adds to the group. */
 static int read_group(struct policy_parser *p)
 {
-	const char      *word = policy_take(p);
-	size_t           len  = word ? strlen(word) : 0;
-	char             name[POLICY_WORD_MAX + 1];
+	const char             *word = policy_take(p);
+	size_t                  len  = word ? strlen(word) : 0;
+	char                    name[POLICY_WORD_MAX + 1];
 	struct policy_call_set *known, set;
 
 	if (len < 2 || word[len - 1] != ':')
@@ -247,9 +225,9 @@ static const struct {
 } statements[] = {
 	{ "allow",   read_allow,   true },
 	{ "deny",    read_deny,    true },
-	{ "errno",   read_errno,   true },
-	{ "skip",    read_skip,    true },
-	{ "kill",    read_kill,    true },
+	{ "errno",   read_verdict, true },
+	{ "skip",    read_verdict, true },
+	{ "kill",    read_verdict, true },
 	{ "default", read_default, false },
 	{ "group",   read_group,   false },
 	{ "include", read_include, false },
@@ -264,7 +242,7 @@ static int read_statement(struct policy_parser *p)
 		if (strcmp(statements[i].word, word) != 0)
 			continue;
 		if (p->source->extends && !statements[i].may_extend)
-			return policy_refuse(p, "\"%s\" is for policy files; a profile may say allow, deny, errno, skip or kill", word);
+			return policy_refuse(p, "\"%s\" is for policy files; a profile may use allow, deny, errno, skip or kill", word);
 		return statements[i].read(p);
 	}
 	return policy_refuse(p, "\"%s\": expected allow, deny, errno, skip, kill, default, group or include", word);
@@ -305,7 +283,7 @@ static int read_source(struct policy_parser *p, const struct policy_source *sour
 	return answer;
 }
 
-static int parse(struct policy_parser *p)
+static int read_bundle(struct policy_parser *p)
 {
 	policy_floor_apply(&p->floor, p->policy);
 	if (read_source(p, &p->bundle->source[0]) < 0)
@@ -316,37 +294,39 @@ static int parse(struct policy_parser *p)
 	return 0;
 }
 
-static void policy_preset(struct policy *policy, const struct policy_bundle *b)
-{
-	memset(policy, 0, sizeof *policy);
-	policy->default_errnum = EPERM;
-	policy->sources        = b->n;
-	for (size_t i = 0; i < b->n; i++)
-		memcpy(policy->source[i], b->source[i].where, sizeof policy->source[i]);
-	for (size_t i = 0; i < POLICY_CALLS; i++)
-		policy->call[i].source = POLICY_BY_DEFAULT;
-}
-
 int policy_parse(struct policy *ret, const struct policy_bundle *b, policy_number_fn *number, struct err *e)
 {
-	struct policy *policy = malloc(sizeof *policy);
+	struct policy        *policy = calloc(1, sizeof *policy);
 	struct policy_parser *p      = calloc(1, sizeof *p);
-	int            answer = -1;
+	int                   answer = -1;
 
 	if (b->n == 0)
 		err_set(e, ERR_BROKEN, "a policy without a text");
 	else if (!policy || !p)
 		err_sys(e, "parse %s", b->source[0].where);
 	else {
-		policy_preset(policy, b);
+		policy->default_errnum = EPERM;
+		policy->sources        = b->n;
+		for (size_t i = 0; i < b->n; i++)
+			memcpy(policy->source[i], b->source[i].where, sizeof policy->source[i]);
+		for (size_t i = 0; i < POLICY_CALLS; i++)
+			policy->call[i].source = POLICY_BY_DEFAULT;
 		*p = (struct policy_parser){ .policy = policy, .bundle = b, .number = number, .floor = policy_floor_init(number), .e = e };
-		answer = parse(p);
+		answer = read_bundle(p);
 	}
 	if (answer == 0)
 		*ret = *policy;
 	free(p);
 	free(policy);
 	return answer;
+}
+
+bool policy_clause_can_hold(const struct policy_clause *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->test[i].n == 0)
+			return false;
+	return true;
 }
 
 static bool test_may_hold(const struct policy_test *t, const struct bpf_look *look)

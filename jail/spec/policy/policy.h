@@ -1,5 +1,5 @@
 /*
- * policy.h - which system calls a program may make, and what it is told when it may not.
+ * policy.h - which system calls a program may make, and the answer when it may not.
  *
  * Plain data of fixed size, one entry per call number: no heap, no pointers,
  * may be copied and compared. policy_parse() starts from the floor
@@ -28,7 +28,7 @@ enum policy_verdict { POLICY_UNSET, POLICY_ALLOW, POLICY_REFUSE, POLICY_SKIP, PO
 struct policy_call {
 	enum policy_verdict verdict;
 	int                 errnum; /* for REFUSE, and for WHEN when no clause holds; 0: default_errnum */
-	int                 source; /* of the last statement about the call: index into source[], POLICY_BY_FLOOR or POLICY_BY_DEFAULT */
+	int                 source; /* of the last statement about it: index into source[], POLICY_BY_FLOOR or POLICY_BY_DEFAULT */
 	unsigned            line;
 	char                name[32];
 };
@@ -65,6 +65,9 @@ must_use int policy_parse(struct policy *ret, const struct policy_bundle *b, pol
 
 /* Whether the policy may allow a call with these arguments. An argument that is not in look->seen counts as matching. */
 bool policy_may_allow(const struct policy *p, unsigned call, const struct bpf_look *look);
+
+/* A "deny" can remove the last value from a test: then no argument passes it, and the clause allows nothing. */
+bool policy_clause_can_hold(const struct policy_clause *c);
 
 /* The errno of a refused call. */
 int policy_call_errnum(const struct policy *p, const struct policy_call *call);

@@ -71,18 +71,11 @@ static int add_includes(struct policy_bundle *b, const struct policy_source *s, 
 	return more;
 }
 
-static int check_line(const char *line, size_t i, struct err *e)
-{
-	if (!line || !*line || text_has_control(line) || *line == ' ')
-		return err_set(e, ERR_BAD_SPEC, POLICY_EXTEND ":%zu: expected one line of text, as in a policy file", i + 1);
-	return 0;
-}
-
 static int add_extend(struct policy_bundle *b, const json_t *extend, struct err *e)
 {
 	struct policy_source *s = &b->source[b->n];
 	size_t                i;
-	json_t               *line;
+	json_t               *item;
 
 	FILE *out = open_memstream(&s->text, &s->len);
 	if (!out)
@@ -92,12 +85,14 @@ static int add_extend(struct policy_bundle *b, const json_t *extend, struct err 
 	s->extends = true;
 	b->n++;
 	int refused = 0;
-	json_array_foreach(extend, i, line)
+	json_array_foreach(extend, i, item)
 	{
+		const char *line = json_string_value(item);
+
+		if (refused == 0 && (!line || !*line || text_has_control(line) || *line == ' '))
+			refused = err_set(e, ERR_BAD_SPEC, POLICY_EXTEND ":%zu: expected one line of text, as in a policy file", i + 1);
 		if (refused == 0)
-			refused = check_line(json_string_value(line), i, e);
-		if (refused == 0)
-			fprintf(out, "%s\n", json_string_value(line));
+			fprintf(out, "%s\n", line);
 	}
 	if (fclose(out) != 0)
 		return err_sys(e, "gather " POLICY_EXTEND);

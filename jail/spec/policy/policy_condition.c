@@ -83,11 +83,11 @@ static int take_test_in(struct policy_parser *p, struct policy_test *ret)
 	return 0;
 }
 
-static int policy_take_test(struct policy_parser *p, struct policy_test *ret)
+static int take_test(struct policy_parser *p, struct policy_test *ret)
 {
 	const char *word = policy_take(p);
 
-	if (!word || strncmp(word, "arg", 3) != 0 || word[3] < '0' || word[3] > '5' || word[4])
+	if (!word || !begins_with(word, "arg") || word[3] < '0' || word[3] > '5' || word[4])
 		return policy_refuse(p, "expected arg0 to arg5 after \"if\" and \"and\"");
 	*ret = (struct policy_test){ .arg = (unsigned)(word[3] - '0') };
 	return policy_take_if(p, "has") ? take_test_has_no(p, ret) : take_test_in(p, ret);
@@ -102,7 +102,7 @@ int policy_take_condition(struct policy_parser *p, struct policy_clause *ret)
 	do {
 		if (ret->n == POLICY_CLAUSE_TESTS)
 			return policy_refuse(p, "more than %d tests in a condition", POLICY_CLAUSE_TESTS);
-		if (policy_take_test(p, &ret->test[ret->n++]) < 0)
+		if (take_test(p, &ret->test[ret->n++]) < 0)
 			return -1;
 	} while (policy_take_if(p, "and"));
 	return 0;

@@ -193,33 +193,17 @@ static bool test_stays_within(const struct policy_test *t, const struct floor_va
 	return true;
 }
 
-static bool test_is_of(const struct policy_test *t, uint32_t value)
-{
-	return t->mask == ALL_BITS && t->n == 1 && t->value[0] == value;
-}
-
 static bool clause_obeys(const struct policy_clause *c, const struct floor_value *row)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct policy_test *t = &c->test[i];
 
-		if (row->kind == NEVER_BUT_UNIX && t->arg == 0 && test_is_of(t, AF_UNIX))
+		if (row->kind == NEVER_BUT_UNIX && t->arg == 0 && t->mask == ALL_BITS && t->n == 1 && t->value[0] == AF_UNIX)
 			return true;
 		if (t->arg == row->arg && (row->kind == ONLY ? test_stays_within(t, row) : !test_lets_in(t, row->mask, row->value[0])))
 			return true;
 	}
 	return false;
-}
-
-const char *policy_floor_forbids(const struct policy_floor *floor, unsigned call, const struct policy_clause *clause)
-{
-	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
-		if (floor->number[i] == (int)call)
-			return calls[i].reason;
-	for (size_t i = 0; i < ARRAY_LEN(values); i++)
-		if (floor->number[ARRAY_LEN(calls) + i] == (int)call && !(clause && clause_obeys(clause, &values[i])))
-			return values[i].reason;
-	return NULL;
 }
 
 static bool row_forbids(const struct floor_value *row, const struct bpf_look *look)
@@ -229,15 +213,28 @@ static bool row_forbids(const struct floor_value *row, const struct bpf_look *lo
 	return look->seen & 1u << row->arg && row_has(row, look->arg[row->arg] & row->mask) == (row->kind != ONLY);
 }
 
-const char *policy_floor_forbids_call(const struct policy_floor *floor, unsigned call, const struct bpf_look *look)
+/* look NULL: of a statement, with its clause; else of a call that was made. */
+static const char *find_reason(const struct policy_floor *floor, unsigned call, const struct policy_clause *clause,
+                               const struct bpf_look *look)
 {
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
 		if (floor->number[i] == (int)call)
 			return calls[i].reason;
 	for (size_t i = 0; i < ARRAY_LEN(values); i++)
-		if (floor->number[ARRAY_LEN(calls) + i] == (int)call && row_forbids(&values[i], look))
+		if (floor->number[ARRAY_LEN(calls) + i] == (int)call &&
+		    (look ? row_forbids(&values[i], look) : !clause || !clause_obeys(clause, &values[i])))
 			return values[i].reason;
 	return NULL;
+}
+
+const char *policy_floor_forbids(const struct policy_floor *floor, unsigned call, const struct policy_clause *clause)
+{
+	return find_reason(floor, call, clause, NULL);
+}
+
+const char *policy_floor_forbids_call(const struct policy_floor *floor, unsigned call, const struct bpf_look *look)
+{
+	return find_reason(floor, call, NULL, look);
 }
 
 static uint64_t mix(uint64_t digest, const void *bytes, size_t len)

@@ -3,29 +3,9 @@
 
 #include <string.h>
 
-static void print_value(const char *call, unsigned arg, uint32_t value, FILE *out)
-{
-	const char *name = policy_value_name(call, arg, value);
-
-	if (name)
-		fprintf(out, " %s", name);
-	else
-		fprintf(out, value < 10 ? " %u" : " 0x%x", value);
-}
-
-static void print_mask(const char *call, const struct policy_test *t, FILE *out)
-{
-	bool most = __builtin_popcount(t->mask) > 16;
-	char bits[400];
-
-	if (t->mask == UINT32_MAX)
-		return;
-	policy_value_print_bits(call, t->arg, most ? ~t->mask : t->mask, bits, sizeof bits);
-	fprintf(out, " %s %s", most ? "without" : "of", bits);
-}
-
 static void print_test(const char *call, const struct policy_test *t, FILE *out)
 {
+	bool most = __builtin_popcount(t->mask) > 16;
 	char bits[400];
 
 	fprintf(out, " arg%u", t->arg);
@@ -34,18 +14,19 @@ static void print_test(const char *call, const struct policy_test *t, FILE *out)
 		fprintf(out, " has no %s", bits);
 		return;
 	}
-	print_mask(call, t, out);
+	if (t->mask != UINT32_MAX) {
+		policy_value_print_bits(call, t->arg, most ? ~t->mask : t->mask, bits, sizeof bits);
+		fprintf(out, " %s %s", most ? "without" : "of", bits);
+	}
 	fputs(" in", out);
-	for (size_t i = 0; i < t->n; i++)
-		print_value(call, t->arg, t->value[i], out);
-}
+	for (size_t i = 0; i < t->n; i++) {
+		const char *name = policy_value_name(call, t->arg, t->value[i]);
 
-static bool clause_is_empty(const struct policy_clause *c)
-{
-	for (size_t i = 0; i < c->n; i++)
-		if (c->test[i].n == 0)
-			return true;
-	return false;
+		if (name)
+			fprintf(out, " %s", name);
+		else
+			fprintf(out, t->value[i] < 10 ? " %u" : " 0x%x", t->value[i]);
+	}
 }
 
 static void print_clauses(const struct policy *p, unsigned number, const char *before, FILE *out)
@@ -55,7 +36,7 @@ static void print_clauses(const struct policy *p, unsigned number, const char *b
 	for (size_t i = 0; i < p->clauses; i++) {
 		const struct policy_clause *c = &p->clause[i];
 
-		if (c->call != number || clause_is_empty(c))
+		if (c->call != number || !policy_clause_can_hold(c))
 			continue;
 		fprintf(out, "%sallow %s if", before, call->name);
 		for (size_t k = 0; k < c->n; k++) {
@@ -66,31 +47,22 @@ static void print_clauses(const struct policy *p, unsigned number, const char *b
 	}
 }
 
+static const char *const verdicts[] = {
+	[POLICY_ALLOW] = "allow", [POLICY_REFUSE] = "errno", [POLICY_SKIP] = "skip", [POLICY_KILL] = "kill", [POLICY_WHEN] = "errno",
+};
+
 static void print_call(const struct policy *p, unsigned number, FILE *out)
 {
-	const struct policy_call *call = &p->call[number];
+	const struct policy_call *call      = &p->call[number];
+	bool                      has_errno = call->verdict == POLICY_REFUSE || call->verdict == POLICY_WHEN;
 
-	switch (call->verdict) {
-	case POLICY_UNSET:
+	if (call->verdict == POLICY_UNSET)
 		return;
-	case POLICY_ALLOW:
-		fprintf(out, "allow %s\n", call->name);
-		return;
-	case POLICY_SKIP:
-		fprintf(out, "skip %s\n", call->name);
-		return;
-	case POLICY_KILL:
-		fprintf(out, "kill %s\n", call->name);
-		return;
-	case POLICY_REFUSE:
-		fprintf(out, "errno %s %s\n", policy_errno_name(policy_call_errnum(p, call)), call->name);
-		return;
-	case POLICY_WHEN:
-		/* The errno comes first: "deny" may have removed all values, so that no clause is printed. */
-		fprintf(out, "errno %s %s\n", policy_errno_name(policy_call_errnum(p, call)), call->name);
+	fprintf(out, "%s%s%s %s\n", verdicts[call->verdict], has_errno ? " " : "",
+	        has_errno ? policy_errno_name(policy_call_errnum(p, call)) : "", call->name);
+	/* The errno comes first: "deny" may have removed all values, so that no clause is printed. */
+	if (call->verdict == POLICY_WHEN)
 		print_clauses(p, number, "", out);
-		return;
-	}
 }
 
 int policy_print(const struct policy *p, FILE *out)
@@ -107,9 +79,7 @@ static size_t print_names(const struct policy *p, int source, enum policy_verdic
 	char   head[64];
 	size_t column = 0, n = 0;
 
-	static const char *const said[] = { [POLICY_ALLOW] = "allow", [POLICY_REFUSE] = "errno ", [POLICY_SKIP] = "skip", [POLICY_KILL] = "kill" };
-
-	snprintf(head, sizeof head, "  %s%s", said[verdict], verdict == POLICY_REFUSE ? policy_errno_name(errnum) : "");
+	snprintf(head, sizeof head, "  %s%s%s", verdicts[verdict], errnum ? " " : "", errnum ? policy_errno_name(errnum) : "");
 	for (unsigned i = 0; i < POLICY_CALLS; i++) {
 		const struct policy_call *call = &p->call[i];
 
@@ -126,19 +96,14 @@ static size_t print_names(const struct policy *p, int source, enum policy_verdic
 	return n;
 }
 
-static bool layer_is_empty(const struct policy *p, int source)
-{
-	for (unsigned i = 0; i < POLICY_CALLS; i++)
-		if (p->call[i].source == source)
-			return false;
-	return true;
-}
-
 static void explain_layer(const struct policy *p, int source, const char *title, FILE *out)
 {
 	char before[32];
+	bool is_empty = true;
 
-	fprintf(out, "%s%s\n", title, layer_is_empty(p, source) ? ": only groups, and statements that later files replace" : "");
+	for (unsigned i = 0; i < POLICY_CALLS; i++)
+		is_empty &= p->call[i].source != source;
+	fprintf(out, "%s%s\n", title, is_empty ? ": only groups, and statements that later files replace" : "");
 	print_names(p, source, POLICY_ALLOW, 0, out);
 	for (unsigned i = 0; i < POLICY_CALLS; i++)
 		if (p->call[i].source == source && p->call[i].verdict == POLICY_WHEN) {

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE /* strerrorname_np, F_OFD_SETLK */
 #include "policy_value.h"
 
+#include "text.h"
+
 #include <asm/ioctls.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +40,7 @@ static const struct policy_value values[] = {
 
 static bool word_is_number(const char *word, uint32_t *ret)
 {
-	bool        hex    = strncmp(word, "0x", 2) == 0;
+	bool        hex    = begins_with(word, "0x");
 	const char *digits = hex ? word + 2 : word;
 	size_t      len    = strlen(digits);
 
@@ -71,7 +73,7 @@ bool policy_value_each(const char *word, void (*each)(void *context, uint32_t va
 
 static bool row_fits(const struct policy_value *row, const char *call, unsigned arg)
 {
-	return strncmp(call, row->call, strlen(row->call)) == 0 && (row->arg < 0 || row->arg == (int)arg);
+	return begins_with(call, row->call) && (row->arg < 0 || row->arg == (int)arg);
 }
 
 /* NULL if several names fit: the meaning of a socket option depends on its level. */
@@ -98,7 +100,7 @@ const char *policy_value_option(const char *call, uint32_t level, uint32_t value
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		for (size_t k = 0; rows[i].level == level && k < ARRAY_LEN(values); k++)
-			if (values[k].value == value && row_fits(&values[k], call, 2) && strncmp(values[k].name, rows[i].prefix, strlen(rows[i].prefix)) == 0)
+			if (values[k].value == value && row_fits(&values[k], call, 2) && begins_with(values[k].name, rows[i].prefix))
 				return values[k].name;
 	return NULL;
 }

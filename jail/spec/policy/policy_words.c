@@ -12,11 +12,6 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-static bool is_word(char c)
-{
-	return c > ' ' && c < 0x7f;
-}
-
 static void skip_blanks(struct policy_reader *r)
 {
 	while (r->at < r->end && is_blank(*r->at))
@@ -30,7 +25,7 @@ static int take_word(struct policy_reader *r, struct policy_words *ret, struct e
 {
 	const char *from = r->at;
 
-	while (r->at < r->end && is_word(*r->at))
+	while (r->at < r->end && *r->at > ' ' && *r->at < 0x7f)
 		r->at++;
 	size_t len = (size_t)(r->at - from);
 	if (len == 0)
@@ -59,12 +54,6 @@ static int take_line(struct policy_reader *r, struct policy_words *ret, struct e
 	return 0;
 }
 
-/* Whether the next line continues the statement: it begins with a blank, is empty, or is a comment. */
-static bool line_continues(const struct policy_reader *r)
-{
-	return r->at < r->end && (is_blank(*r->at) || *r->at == '\n' || *r->at == '#');
-}
-
 int policy_words_next(struct policy_reader *r, struct policy_words *ret, struct err *e)
 {
 	ret->n = 0;
@@ -76,7 +65,8 @@ int policy_words_next(struct policy_reader *r, struct policy_words *ret, struct 
 		if (indented && ret->n)
 			return err_set(e, ERR_BAD_SPEC, "%s:%u: continues a line, but there is none before it", r->name, ret->word[0].line);
 	}
-	while (ret->n && line_continues(r))
+	/* A line continues the statement if it begins with a blank, is empty, or is a comment. */
+	while (ret->n && r->at < r->end && (is_blank(*r->at) || *r->at == '\n' || *r->at == '#'))
 		if (take_line(r, ret, e) < 0)
 			return -1;
 	return ret->n > 0;
