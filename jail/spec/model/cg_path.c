@@ -1,23 +1,25 @@
 #define _GNU_SOURCE
 #include "cg_path.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether `word` is one of the comma-separated words of the list that ends at `end`. */
+/* Whether `word` is one of the words of the list that ends at `end`. An empty list has the word "". */
 static bool list_has(const char *list, const char *end, const char *word)
 {
-	size_t len = strlen(word);
+	static const char between[] = " ,\n";
+	size_t            len       = strlen(word);
 
 	if (len == 0)
 		return list == end;
-	while (list < end) {
-		const char *comma = memchr(list, ',', (size_t)(end - list));
-		const char *stop  = comma ? comma : end;
+	for (list += strspn(list, between); list < end; list += strspn(list, between)) {
+		size_t n = strcspn(list, between), left = (size_t)(end - list);
 
-		if ((size_t)(stop - list) == len && memcmp(list, word, len) == 0)
+		n = n < left ? n : left;
+		if (n == len && memcmp(list, word, n) == 0)
 			return true;
-		list = comma ? comma + 1 : end;
+		list += n;
 	}
 	return false;
 }
@@ -47,8 +49,8 @@ int cg_path_find(const char *text, const char *controller, char *ret, size_t len
 	return -1;
 }
 
-/* -1 for a negative number; no counter is. A text that is no number gives 0. */
-static int64_t take_figure(const char *text)
+/* -1 for a negative number; no counter is. Text without a number gives 0. */
+static int64_t parse_figure(const char *text)
 {
 	int64_t value = strtoll(text, NULL, 10);
 
@@ -57,17 +59,7 @@ static int64_t take_figure(const char *text)
 
 bool cg_list_has(const char *list, const char *word)
 {
-	static const char between[] = " ,\n";
-	size_t            len       = strlen(word);
-
-	for (const char *at = list + strspn(list, between); *at; at += strspn(at, between)) {
-		size_t n = strcspn(at, between);
-
-		if (n == len && memcmp(at, word, n) == 0)
-			return true;
-		at += n;
-	}
-	return false;
+	return list_has(list, list + strlen(list), word);
 }
 
 int64_t cg_key_value(const char *text, const char *key)
@@ -75,8 +67,8 @@ int64_t cg_key_value(const char *text, const char *key)
 	size_t len = strlen(key);
 
 	while (*text) {
-		if (strncmp(text, key, len) == 0 && text[len] == ' ')
-			return take_figure(text + len + 1);
+		if (begins_with(text, key) && text[len] == ' ')
+			return parse_figure(text + len + 1);
 		text += strcspn(text, "\n");
 		text += *text == '\n';
 	}
@@ -88,7 +80,7 @@ int64_t cg_device_sum(const char *text, const char *key)
 	int64_t sum = 0;
 
 	for (const char *at = strstr(text, key); at; at = strstr(at + 1, key)) {
-		int64_t value = take_figure(at + strlen(key));
+		int64_t value = parse_figure(at + strlen(key));
 
 		if (value < 0 || __builtin_add_overflow(sum, value, &sum))
 			return -1;

@@ -22,22 +22,20 @@ uint64_t limits_asked(const json_t *asked)
 	return bits;
 }
 
-static int waive(const char *name, uint64_t *ret, struct err *e)
-{
-	for (size_t i = 0; i < ARRAY_LEN(by_groups); i++)
-		if (strcmp(limits_option(limits_fields[by_groups[i].limit].name), name) == 0) {
-			*ret |= by_groups[i].layer;
-			return 0;
-		}
-	return err_set(e, ERR_BAD_SPEC, "\"%.60s\" is not a limit that can be missing; there are: memory, cpus", name);
-}
-
 int limits_waived(const json_t *names, uint64_t *ret, struct err *e)
 {
 	*ret = 0;
-	for (size_t i = 0; i < json_array_size(names); i++)
-		if (waive(json_string_value(json_array_get(names, i)), ret, e) < 0)
-			return -1;
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		const char *name  = json_string_value(json_array_get(names, i));
+		uint64_t    layer = 0;
+
+		for (size_t k = 0; k < ARRAY_LEN(by_groups); k++)
+			if (strcmp(limits_option(limits_fields[by_groups[k].limit].name), name) == 0)
+				layer = by_groups[k].layer;
+		if (!layer)
+			return err_set(e, ERR_BAD_SPEC, "\"%.60s\" is not a limit that can be missing; there are: memory, cpus", name);
+		*ret |= layer;
+	}
 	return 0;
 }
 

@@ -22,7 +22,10 @@ static const struct mount_step of_every_cell[] = {
 	{ MOUNT_TMPFS,  "workspace",    MF_NODEV,                    .major = 0 },
 };
 
-/* Without MF_NODEV, since its nodes are devices. Read-only, so no process can change mode or owner of a terminal; the kernel still creates them. */
+/*
+ * Without MF_NODEV, since its nodes are devices. Read-only, so no process can change mode or owner of a terminal; the kernel still
+ * creates them.
+ */
 static const struct mount_step of_terminals = { MOUNT_TERMINALS, "dev/pts", MF_RO | MF_NOEXEC, .major = 0 };
 /* clang-format on */
 
@@ -39,7 +42,7 @@ struct mount_options mount_options_of(const struct limits *limits, bool workspac
 /* The directory of NET_TRUST_PATH. */
 static const struct mount_step of_trust = { MOUNT_TRUST, "etc/brig", MF_RO | MF_NODEV | MF_NOEXEC, .major = 0 };
 
-static int add(struct mount_plan *plan, struct mount_step step, struct err *e)
+static int plan_add(struct mount_plan *plan, struct mount_step step, struct err *e)
 {
 	if (plan->n == ARRAY_LEN(plan->step))
 		return err_set(e, ERR_LIMIT, "more than %zu mounts", ARRAY_LEN(plan->step));
@@ -47,28 +50,17 @@ static int add(struct mount_plan *plan, struct mount_step step, struct err *e)
 	return 0;
 }
 
-static void fit_tmpfs(struct mount_step *step, const struct mount_options *mount_options)
-{
-	bool workspace = strcmp(step->to, "workspace") == 0;
-
-	step->bytes  = workspace ? mount_options->workspace_bytes : mount_options->tmp_bytes;
-	step->inodes = mount_options->inodes;
-	if (workspace && !mount_options->workspace_exec)
-		step->flags |= MF_NOEXEC;
-}
-
 static int add_shown(struct mount_plan *plan, const struct mount_options *mount_options, int i, struct err *e)
 {
 	static const char under[] = "workspace/";
-	const char       *to      = mount_options->shown[i];
+	const char       *to      = mount_options->shown[i], *name = begins_with(to, under) ? to + sizeof under - 1 : "";
 
-	if (strncmp(to, under, sizeof under - 1) != 0 || strchr(to + sizeof under - 1, '/') || !to[sizeof under - 1] ||
-	    strcmp(to + sizeof under - 1, ".") == 0 || strcmp(to + sizeof under - 1, "..") == 0)
+	if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return err_set(e, ERR_BAD_SPEC, "%s: not a plain name under /workspace", to);
 	for (int j = 0; j < i; j++)
 		if (strcmp(mount_options->shown[j], to) == 0)
 			return err_set(e, ERR_BAD_SPEC, "two of them would both be /%s", to);
-	return add(plan, (struct mount_step){ .kind = MOUNT_SHOWN, .to = to, .flags = MF_RO | MF_NODEV | MF_NOEXEC, .shown = i }, e);
+	return plan_add(plan, (struct mount_step){ .kind = MOUNT_SHOWN, .to = to, .flags = MF_RO | MF_NODEV | MF_NOEXEC, .shown = i }, e);
 }
 
 int mount_plan_build(struct mount_plan *plan, const struct mount_options *mount_options, struct err *e)
@@ -77,16 +69,21 @@ int mount_plan_build(struct mount_plan *plan, const struct mount_options *mount_
 	if (mount_options->shown_len > MOUNT_SHOWN_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d directories", MOUNT_SHOWN_MAX);
 	for (size_t i = 0; i < ARRAY_LEN(of_every_cell); i++) {
-		struct mount_step step = of_every_cell[i];
+		struct mount_step step      = of_every_cell[i];
+		bool              workspace = strcmp(step.to, "workspace") == 0;
 
-		if (step.kind == MOUNT_TMPFS)
-			fit_tmpfs(&step, mount_options);
-		if (add(plan, step, e) < 0)
+		if (step.kind == MOUNT_TMPFS) {
+			step.bytes  = workspace ? mount_options->workspace_bytes : mount_options->tmp_bytes;
+			step.inodes = mount_options->inodes;
+		}
+		if (workspace && !mount_options->workspace_exec)
+			step.flags |= MF_NOEXEC;
+		if (plan_add(plan, step, e) < 0)
 			return -1;
 	}
-	if (mount_options->trust && add(plan, of_trust, e) < 0)
+	if (mount_options->trust && plan_add(plan, of_trust, e) < 0)
 		return -1;
-	if (mount_options->terminals && add(plan, of_terminals, e) < 0)
+	if (mount_options->terminals && plan_add(plan, of_terminals, e) < 0)
 		return -1;
 	for (size_t i = 0; i < mount_options->shown_len; i++)
 		if (add_shown(plan, mount_options, (int)i, e) < 0)

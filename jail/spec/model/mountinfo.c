@@ -24,21 +24,13 @@ static struct field next_field(const char **at, const char *end)
 	return f;
 }
 
-static bool copy(struct field f, char *ret, size_t room)
+static bool field_copy(struct field f, char *ret, size_t room)
 {
 	if (!f.len || f.len >= room || memchr(f.text, 0, f.len))
 		return false;
 	memcpy(ret, f.text, f.len);
 	ret[f.len] = 0;
 	return true;
-}
-
-/* "98:0" */
-static bool take_device(struct field f, struct mountinfo *ret)
-{
-	char text[24];
-
-	return copy(f, text, sizeof text) && sscanf(text, "%u:%u", &ret->major, &ret->minor) == 2;
 }
 
 static bool is_octal(char c)
@@ -51,7 +43,7 @@ static bool copy_unescaped(struct field f, char *ret, size_t room)
 {
 	char *to = ret;
 
-	if (!copy(f, ret, room))
+	if (!field_copy(f, ret, room))
 		return false;
 	for (const char *from = ret; *from; to++) {
 		if (from[0] == '\\' && is_octal(from[1]) && is_octal(from[2]) && is_octal(from[3])) {
@@ -67,19 +59,16 @@ static bool copy_unescaped(struct field f, char *ret, size_t room)
 	return true;
 }
 
-static bool is_dash(struct field f)
-{
-	return f.len == 1 && *f.text == '-';
-}
-
 static bool parse_line(const char *at, const char *end, struct mountinfo *ret)
 {
 	struct mountinfo m;
 	struct field     f, after[AFTER_DASH];
+	char             device[24]; /* "98:0" */
 	size_t           n = 0;
 
-	for (f = next_field(&at, end); f.len && !(n >= FIELDS_LEAST && is_dash(f)); f = next_field(&at, end), n++) {
-		if ((n == FIELD_DEVICE && !take_device(f, &m)) || (n == FIELD_ROOT && !copy_unescaped(f, m.root, sizeof m.root)) ||
+	for (f = next_field(&at, end); f.len && !(n >= FIELDS_LEAST && f.len == 1 && *f.text == '-'); f = next_field(&at, end), n++) {
+		if ((n == FIELD_DEVICE && (!field_copy(f, device, sizeof device) || sscanf(device, "%u:%u", &m.major, &m.minor) != 2)) ||
+		    (n == FIELD_ROOT && !copy_unescaped(f, m.root, sizeof m.root)) ||
 		    (n == FIELD_AT && !copy_unescaped(f, m.at, sizeof m.at)))
 			return false;
 	}
@@ -87,7 +76,7 @@ static bool parse_line(const char *at, const char *end, struct mountinfo *ret)
 		return false;
 	for (size_t i = 0; i < AFTER_DASH; i++)
 		after[i] = next_field(&at, end);
-	if (!copy(after[0], m.type, sizeof m.type) || !copy(after[2], m.options, sizeof m.options))
+	if (!field_copy(after[0], m.type, sizeof m.type) || !field_copy(after[2], m.options, sizeof m.options))
 		return false;
 	*ret = m;
 	return true;

@@ -3,6 +3,7 @@
 #include "text.h"
 #include "wire.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const require_names[] = { "mode", "all", NULL };
@@ -42,7 +43,7 @@ const struct field profile_fields[] = {
 
 void profile_done(struct profile *p)
 {
-	net_policy_free(p->net);
+	free(p->net);
 	json_decref(p->source);
 	*p = (struct profile){ 0 };
 }

@@ -35,7 +35,8 @@ static const char *const network[] = {
 
 /* For OpenSSL and Python's ssl; requests; curl; git; Node.js. */
 static const char *const trust[] = {
-	"SSL_CERT_FILE=" NET_TRUST_PATH, "REQUESTS_CA_BUNDLE=" NET_TRUST_PATH, "CURL_CA_BUNDLE=" NET_TRUST_PATH, "GIT_SSL_CAINFO=" NET_TRUST_PATH, "NODE_EXTRA_CA_CERTS=" NET_TRUST_PATH,
+	"SSL_CERT_FILE=" NET_TRUST_PATH,  "REQUESTS_CA_BUNDLE=" NET_TRUST_PATH,  "CURL_CA_BUNDLE=" NET_TRUST_PATH,
+	"GIT_SSL_CAINFO=" NET_TRUST_PATH, "NODE_EXTRA_CA_CERTS=" NET_TRUST_PATH,
 };
 
 static const char *const refused[] = { "LD_*", "PYTHON*", "PATH", "GLIBC_TUNABLES" };
@@ -48,13 +49,6 @@ void program_env_done(struct program_env *env)
 	*env = (struct program_env){ 0 };
 }
 
-static bool matches(const char *rule, const char *name, size_t len)
-{
-	size_t n = strlen(rule);
-
-	return rule[n - 1] == '*' ? len >= n - 1 && memcmp(rule, name, n - 1) == 0 : len == n && memcmp(rule, name, n) == 0;
-}
-
 static int check_name(const char *entry, size_t len, struct err *e)
 {
 	if (len == 0 || (entry[0] >= '0' && entry[0] <= '9'))
@@ -65,9 +59,13 @@ static int check_name(const char *entry, size_t len, struct err *e)
 		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'))
 			return err_set(e, ERR_DENIED, "a name has letters, digits and '_' only");
 	}
-	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
-		if (matches(refused[i], entry, len))
+	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+		size_t n    = strcspn(refused[i], "*");
+		bool   fits = len == n || (len > n && refused[i][n] == '*');
+
+		if (fits && memcmp(refused[i], entry, n) == 0)
 			return err_set(e, ERR_DENIED, "refused (%s would change how the interpreter starts)", refused[i]);
+	}
 	return 0;
 }
 
@@ -87,7 +85,7 @@ static int check_entry(const char *entry, struct err *e)
 }
 
 /* Replaces the entry with the same name. Takes ownership of `entry`, also on failure. */
-static int put(struct program_env *env, char *entry, struct err *e)
+static int env_put(struct program_env *env, char *entry, struct err *e)
 {
 	size_t i = 0, name = entry ? (size_t)(strchr(entry, '=') - entry) + 1 : 0;
 
@@ -104,39 +102,36 @@ static int put(struct program_env *env, char *entry, struct err *e)
 	return 0;
 }
 
-static int put_all(struct program_env *env, const char *const *entries, size_t n, struct err *e)
+static int env_put_all(struct program_env *env, const char *const *entries, size_t n, struct err *e)
 {
 	for (size_t i = 0; i < n; i++)
-		if (put(env, strdup(entries[i]), e) < 0)
-			return -1;
-	return 0;
-}
-
-static int put_thread_counts(struct program_env *env, const struct limits *limits, struct err *e)
-{
-	uint64_t threads = (limits->cpus + 999) / 1000;
-	char    *entry;
-
-	for (size_t i = 0; i < ARRAY_LEN(thread_counts); i++)
-		if (put(env, asprintf(&entry, "%s=%" PRIu64, thread_counts[i], threads) < 0 ? NULL : entry, e) < 0)
+		if (env_put(env, strdup(entries[i]), e) < 0)
 			return -1;
 	return 0;
 }
 
 int program_env_init(struct program_env *ret, const struct limits *limits, struct err *e)
 {
+	uint64_t threads = (limits->cpus + 999) / 1000;
+	char    *entry;
+
 	*ret = (struct program_env){ 0 };
-	return put_all(ret, base, ARRAY_LEN(base), e) < 0 ? -1 : put_thread_counts(ret, limits, e);
+	if (env_put_all(ret, base, ARRAY_LEN(base), e) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(thread_counts); i++)
+		if (env_put(ret, asprintf(&entry, "%s=%" PRIu64, thread_counts[i], threads) < 0 ? NULL : entry, e) < 0)
+			return -1;
+	return 0;
 }
 
 int program_env_add_network(struct program_env *env, const struct net_policy *policy, bool is_read, struct err *e)
 {
 	char *entry;
 
-	if (put_all(env, network, ARRAY_LEN(network), e) < 0 || (is_read && put_all(env, trust, ARRAY_LEN(trust), e) < 0))
+	if (env_put_all(env, network, ARRAY_LEN(network), e) < 0 || (is_read && env_put_all(env, trust, ARRAY_LEN(trust), e) < 0))
 		return -1;
 	for (uint32_t i = 0; policy && i < policy->secrets; i++)
-		if (put(env, asprintf(&entry, "%s=brig-secret-%s", policy->secret[i].name, policy->secret[i].name) < 0 ? NULL : entry, e) < 0)
+		if (env_put(env, asprintf(&entry, "%s=brig-secret-%s", policy->secret[i].name, policy->secret[i].name) < 0 ? NULL : entry, e) < 0)
 			return -1;
 	return 0;
 }
@@ -146,7 +141,7 @@ int program_env_add(struct program_env *env, const char *entry, struct err *e)
 	env->added += strlen(entry) + 1;
 	if (env->added > PROGRAM_ENV_BYTES)
 		return err_set(e, ERR_DENIED, "more than %d bytes in all", PROGRAM_ENV_BYTES);
-	return check_entry(entry, e) < 0 ? -1 : put(env, strdup(entry), e);
+	return check_entry(entry, e) < 0 ? -1 : env_put(env, strdup(entry), e);
 }
 
 int program_env_build(struct program_env *ret, const struct limits *limits, const char *const *added, size_t n, struct err *e)

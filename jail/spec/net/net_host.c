@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "net_rule.h"
+#include "text.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -11,23 +12,15 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static bool is_hex_digit(char c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'f');
-}
-
-static bool is_label_byte(char c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'z') || c == '-' || c == '_';
-}
-
 /* Lower case, labels of allowed length and bytes, no trailing dot. */
 static bool is_name(const char *host)
 {
 	size_t label = 0;
 
 	for (; *host; host++) {
-		if (*host != '.' && (!is_label_byte(*host) || ++label > LABEL_MAX))
+		bool is_of_label = is_digit(*host) || (*host >= 'a' && *host <= 'z') || *host == '-' || *host == '_';
+
+		if (*host != '.' && (!is_of_label || ++label > LABEL_MAX))
 			return false;
 		if (*host == '.' && label == 0)
 			return false;
@@ -41,20 +34,18 @@ static bool is_name(const char *host)
 static bool ends_in_number(const char *host)
 {
 	const char *dot = strrchr(host, '.'), *last = dot ? dot + 1 : host;
-	bool        hex = last[0] == '0' && last[1] == 'x';
+	bool        hex = begins_with(last, "0x");
 
-	for (last += hex ? 2 : 0; *last; last++)
-		if (hex ? !is_hex_digit(*last) : !is_digit(*last))
-			return false;
-	return true;
+	last += hex ? 2 : 0;
+	return last[strspn(last, hex ? "0123456789abcdef" : "0123456789")] == 0;
 }
 
+/* Compared with the text of the result: inet_pton() may accept other spellings, and only one may pass. */
 static bool is_quad(const char *host)
 {
 	struct in_addr address;
 	char           text[INET_ADDRSTRLEN];
 
-	/* Compared with the text of the result: inet_pton() may accept other spellings, and only one may pass. */
 	return inet_pton(AF_INET, host, &address) == 1 && inet_ntop(AF_INET, &address, text, sizeof text) && strcmp(text, host) == 0;
 }
 
@@ -73,13 +64,6 @@ static bool make_ipv6(const char *text, char ret[NET_HOST_MAX])
 	return true;
 }
 
-static void lower(const char *text, size_t len, char *ret)
-{
-	for (size_t i = 0; i < len; i++)
-		ret[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] + ('a' - 'A')) : text[i];
-	ret[len] = 0;
-}
-
 bool net_host_canonical(const char *text, size_t len, char ret[NET_HOST_MAX], bool *is_address)
 {
 	char host[NET_HOST_MAX + 1] = { 0 };
@@ -87,7 +71,8 @@ bool net_host_canonical(const char *text, size_t len, char ret[NET_HOST_MAX], bo
 
 	if (len == 0 || len > NET_HOST_MAX || memchr(text, 0, len))
 		return false;
-	lower(text, len, host);
+	for (size_t i = 0; i < len; i++)
+		host[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] + ('a' - 'A')) : text[i];
 	if (strchr(host, ':')) {
 		*is_address = true;
 		return make_ipv6(host, ret);

@@ -1,4 +1,5 @@
 #include "net_rule.h"
+#include "text.h"
 
 #include <string.h>
 
@@ -98,9 +99,7 @@ static bool begins_path(const char *prefix, const char *path)
 {
 	size_t n = strlen(prefix);
 
-	if (strncmp(prefix, path, n) != 0)
-		return false;
-	return prefix[n - 1] == '/' || path[n] == 0 || path[n] == '/' || path[n] == '?';
+	return begins_with(path, prefix) && (prefix[n - 1] == '/' || path[n] == 0 || path[n] == '/' || path[n] == '?');
 }
 
 /* "/" allows every path, also one that servers may take for several. */
@@ -120,21 +119,13 @@ static bool covers_paths(const struct net_rule *outer, const struct net_rule *in
 	return inner->paths > 0 || outer->paths == 0;
 }
 
-static bool covers_methods(const struct net_rule *outer, const struct net_rule *inner)
-{
-	return outer->methods == 0 || (inner->methods != 0 && (inner->methods & ~outer->methods) == 0);
-}
-
-/* A rule with an address needs no is_private: it names a private address itself. */
-static bool covers_private(const struct net_rule *outer, const struct net_rule *inner)
-{
-	return !inner->is_private || outer->is_private || inner->host_kind == NET_HOST_ADDRESS;
-}
-
 bool net_rule_covers(const struct net_rule *outer, const struct net_rule *inner)
 {
-	return covers_host(outer, inner) && covers_port(outer, inner) && covers_methods(outer, inner) && covers_paths(outer, inner) &&
-	       covers_private(outer, inner);
+	bool methods = outer->methods == 0 || (inner->methods != 0 && (inner->methods & ~outer->methods) == 0);
+	/* A rule with an address needs no is_private: it names a private address itself. */
+	bool is_private = !inner->is_private || outer->is_private || inner->host_kind == NET_HOST_ADDRESS;
+
+	return methods && is_private && covers_host(outer, inner) && covers_port(outer, inner) && covers_paths(outer, inner);
 }
 
 /* --- what a program asks for --- */
@@ -160,11 +151,6 @@ bool net_rules_know(const struct net_rules *rules, const char *host)
 	return false;
 }
 
-static bool allows_method(const struct net_rule *r, enum net_method method)
-{
-	return method != 0 && (r->methods == 0 || (r->methods & method) != 0);
-}
-
 bool net_rules_lead_private(const struct net_rules *rules, const struct net_target *target)
 {
 	for (unsigned i = 0; i < rules->n; i++)
@@ -173,25 +159,21 @@ bool net_rules_lead_private(const struct net_rules *rules, const struct net_targ
 	return false;
 }
 
-bool net_rules_allow_request(const struct net_rules *rules, const struct net_target *target, enum net_method method, const char *path, bool is_private)
+bool net_rules_allow_request(const struct net_rules *rules, const struct net_target *target, enum net_method method, const char *path,
+			     bool is_private)
 {
-	for (unsigned i = 0; i < rules->n; i++) {
-		const struct net_rule *r = &rules->rule[i];
-
-		if ((r->is_private || !is_private) && net_rule_matches(r, target) && allows_method(r, method) && allows_path(r, path))
+	for (const struct net_rule *r = rules->rule; method && r < rules->rule + rules->n; r++)
+		if ((r->is_private || !is_private) && (r->methods == 0 || r->methods & method) && net_rule_matches(r, target) &&
+		    allows_path(r, path))
 			return true;
-	}
 	return false;
 }
 
 bool net_rules_read(const struct net_rules *rules, const struct net_target *target)
 {
-	for (unsigned i = 0; i < rules->n; i++) {
-		const struct net_rule *r = &rules->rule[i];
-
+	for (const struct net_rule *r = rules->rule; r < rules->rule + rules->n; r++)
 		if (net_rule_matches(r, target) && (r->methods || r->paths))
 			return true;
-	}
 	return false;
 }
 

@@ -66,44 +66,31 @@ const struct field net_fields[] = {
 
 /* --- rules --- */
 
-static int add_method(struct net_rule *rule, const char *name, struct err *e)
+/* What is the jail itself for a program in it: an address of the loopback, or "localhost" and the names below it (RFC 6761, 6.3). */
+static bool is_own(const struct net_rule *rule)
 {
-	enum net_method method = net_method_parse(name, strlen(name));
-
-	if (!method || method == NET_METHOD_OTHER)
-		return err_set(e, ERR_BAD_SPEC, "methods: \"%.20s\" is none of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS", name);
-	rule->methods |= method;
-	return 0;
-}
-
-static bool is_own_address(const char *host)
-{
-	static const char *const own[] = { "0.0.0.0", "::", "::1" };
-
-	for (size_t i = 0; i < ARRAY_LEN(own); i++)
-		if (strcmp(host, own[i]) == 0)
-			return true;
-	return strncmp(host, "127.", 4) == 0;
-}
-
-static bool is_own_name(const char *host)
-{
-	static const char last[] = ".localhost"; /* RFC 6761, 6.3 */
+	static const char last[] = ".localhost";
+	const char       *host   = rule->host;
 	size_t            n      = strlen(host);
 
+	if (rule->host_kind == NET_HOST_PUBLIC)
+		return false;
+	if (rule->host_kind == NET_HOST_ADDRESS)
+		return begins_with(host, "127.") || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0 || strcmp(host, "::1") == 0;
 	return strcmp(host, last + 1) == 0 || (n >= sizeof last && strcmp(host + n - (sizeof last - 1), last) == 0);
 }
 
-/* Refuses to open what is the jail itself: what a program sends there never comes to brig-proxy. */
+/* What a program sends to itself never comes to brig-proxy. */
 static int check_own(const struct net_rule *rule, struct err *e)
 {
 	char text[NET_RULE_TEXT_MAX];
 
-	if (rule->host_kind == NET_HOST_ADDRESS ? !is_own_address(rule->host) : rule->host_kind == NET_HOST_PUBLIC || !is_own_name(rule->host))
+	if (!is_own(rule))
 		return 0;
 	net_rule_print(rule, text);
-	return err_set(e, ERR_BAD_SPEC, "%.100s is the jail itself for a program in it, and no rule leads from there to a server of this host; "
-		"start the server in the program, or name this host by a name or address of its network", text);
+	return err_set(e, ERR_BAD_SPEC,
+		       "%.100s is the jail itself for a program in it, and no rule leads from there to a server of this host; "
+		       "start the server in the program, or name this host by a name or address of its network", text);
 }
 
 static int build_rule(const json_t *from, struct net_rule *ret, struct err *e)
@@ -118,9 +105,14 @@ static int build_rule(const json_t *from, struct net_rule *ret, struct err *e)
 		return err_set(e, ERR_BAD_SPEC, "host: missing; name one, like \"api.example.org\"");
 	if (net_rule_parse(s.host, ret, e) < 0)
 		return err_wrap(e, "host");
-	for (size_t i = 0; i < json_array_size(s.methods); i++)
-		if (add_method(ret, json_string_value(json_array_get(s.methods, i)), e) < 0)
-			return -1;
+	for (size_t i = 0; i < json_array_size(s.methods); i++) {
+		const char     *name   = json_string_value(json_array_get(s.methods, i));
+		enum net_method method = net_method_parse(name, strlen(name));
+
+		if (!method || method == NET_METHOD_OTHER)
+			return err_set(e, ERR_BAD_SPEC, "methods: \"%.20s\" is none of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS", name);
+		ret->methods |= method;
+	}
 	for (size_t i = 0; i < json_array_size(s.paths); i++)
 		if (net_rule_add_path(ret, json_string_value(json_array_get(s.paths, i)), e) < 0)
 			return err_wrap(e, "paths");
@@ -154,12 +146,11 @@ static int build_rules(const char *name, const json_t *list, bool is_opened, str
 /* --- secrets --- */
 
 /* Headers that frame a message, or that are for the next hop only. */
-static const char *const framing[] = { "host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect", "keep-alive", "proxy-authorization", "proxy-connection" };
-
-static bool is_token(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c && strchr("!#$%&'*+-.^_`|~", c));
-}
+static const char *const framing[] = {
+	"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect", "keep-alive",
+	"proxy-authorization", "proxy-connection",
+};
+static const char token[] = "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~"; /* in lower case */
 
 /* "Authorization: Bearer {}" */
 static int split_header(const char *text, struct net_secret_source *ret, struct err *e)
@@ -169,11 +160,10 @@ static int split_header(const char *text, struct net_secret_source *ret, struct 
 
 	if (!text[n] || n == 0 || n >= NET_SECRET_HEADER_MAX)
 		return err_set(e, ERR_BAD_SPEC, "header: \"%.60s\" is none; write \"Authorization: Bearer {}\"", text);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		ret->header[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + 32 : text[i]);
-		if (!is_token(ret->header[i]))
-			return err_set(e, ERR_BAD_SPEC, "header: \"%.*s\" is no name of a header", (int)n, text);
-	}
+	if (strspn(ret->header, token) != n)
+		return err_set(e, ERR_BAD_SPEC, "header: \"%.*s\" is not the name of a header", (int)n, text);
 	for (size_t i = 0; i < ARRAY_LEN(framing); i++)
 		if (strcmp(framing[i], ret->header) == 0)
 			return err_set(e, ERR_BAD_SPEC, "header: %s is HTTP's own, and carries no secret", ret->header);
@@ -184,31 +174,28 @@ static int split_header(const char *text, struct net_secret_source *ret, struct 
 	return 0;
 }
 
-static int take_host(const char *text, struct net_secret_source *ret, struct err *e)
+static int parse_secret_host(const char *text, struct net_secret_source *ret, struct err *e)
 {
 	struct net_rule rule;
 
 	if (net_rule_parse(text, &rule, e) < 0)
 		return err_wrap(e, "host");
 	if (rule.host_kind != NET_HOST_NAME || rule.paths || rule.scheme == NET_SCHEME_HTTP || rule.scheme == NET_SCHEME_TCP)
-		return err_set(e, ERR_BAD_SPEC, "host: \"%.60s\": a secret goes to one host by its name, over HTTPS; write HOST or HOST:PORT", text);
+		return err_set(e, ERR_BAD_SPEC, "host: \"%.60s\": a secret goes to one host by its name, over HTTPS; write HOST or HOST:PORT",
+			       text);
 	memcpy(ret->host, rule.host, sizeof ret->host);
 	ret->port = rule.port ? rule.port : 443;
 	return 0;
 }
 
-static bool is_variable(const char *name)
-{
-	size_t n = strlen(name);
-
-	return n > 0 && n < NET_SECRET_NAME_MAX && strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789abcdefghijklmnopqrstuvwxyz") == n && (name[0] < '0' || name[0] > '9');
-}
+static const char of_variable[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789abcdefghijklmnopqrstuvwxyz";
 
 static int build_secret(const char *name, const json_t *from, struct net_secret_source *ret, struct err *e)
 {
 	struct secret_settings s = { .host = NULL };
+	size_t                 n = strlen(name);
 
-	if (!is_variable(name))
+	if (n == 0 || n >= NET_SECRET_NAME_MAX || strspn(name, of_variable) != n || (name[0] >= '0' && name[0] <= '9'))
 		return err_set(e, ERR_BAD_SPEC, "is no name of a variable: letters, digits and '_', at most %d", NET_SECRET_NAME_MAX - 1);
 	if (!json_is_object(from))
 		return err_set(e, ERR_BAD_SPEC, "expected an object with from, host and header");
@@ -223,31 +210,27 @@ static int build_secret(const char *name, const json_t *from, struct net_secret_
 		return err_set(e, ERR_BAD_SPEC, "from: credential: \"%.60s\" is a path; name it as LoadCredential= does", ret->credential);
 	if (!s.host || !s.header)
 		return err_set(e, ERR_BAD_SPEC, "%s: missing", s.host ? "header" : "host");
-	return take_host(s.host, ret, e) < 0 ? -1 : split_header(s.header, ret, e);
-}
-
-/* A secret for a host that no run may reach is useless; its host is probably misspelt. */
-static int check_reach(const struct net_policy *p, const struct net_secret_source *secret, struct err *e)
-{
-	struct net_target target = { secret->host, secret->port, NET_SCHEME_HTTPS };
-
-	if (net_rules_find(&p->allow, &target) || net_rules_find(&p->ceiling, &target))
-		return 0;
-	return err_set(e, ERR_BAD_SPEC, "host: no rule of allow or ceiling allows %s at port %u by HTTPS", secret->host, secret->port);
+	return parse_secret_host(s.host, ret, e) < 0 ? -1 : split_header(s.header, ret, e);
 }
 
 static int build_secrets(const json_t *from, struct net_policy *ret, struct err *e)
 {
-	const char *name;
-	json_t     *value;
+	const char       *name;
+	json_t           *value;
+	struct net_target target;
 
 	json_object_foreach((json_t *)from, name, value) {
 		struct net_secret_source *secret = &ret->secret[ret->secrets];
 
 		if (ret->secrets == NET_SECRETS_MAX)
 			return err_set(e, ERR_BAD_SPEC, "secrets: at most %d", NET_SECRETS_MAX);
-		if (build_secret(name, value, secret, e) < 0 || check_reach(ret, secret, e) < 0)
+		if (build_secret(name, value, secret, e) < 0)
 			return err_wrap(e, "secrets: %.60s", name);
+		/* A secret for a host that no run may reach is useless; its host is probably misspelt. */
+		target = (struct net_target){ secret->host, secret->port, NET_SCHEME_HTTPS };
+		if (!net_rules_find(&ret->allow, &target) && !net_rules_find(&ret->ceiling, &target))
+			return err_set(e, ERR_BAD_SPEC, "secrets: %.60s: host: no rule of allow or ceiling allows %s at port %u by HTTPS", name,
+				       secret->host, secret->port);
 		ret->secrets++;
 	}
 	return 0;
@@ -255,33 +238,30 @@ static int build_secrets(const json_t *from, struct net_policy *ret, struct err 
 
 /* --- all of it --- */
 
-/* A connection is refused by its host and port, before anything is read of it. */
-static int check_denied(const struct net_rules *deny, struct err *e)
-{
-	for (unsigned i = 0; i < deny->n; i++)
-		if (deny->rule[i].methods || deny->rule[i].paths || deny->rule[i].is_private)
-			return err_set(e, ERR_BAD_SPEC, "deny[%u]: has methods, paths or private, and deny refuses a host as a whole; to open a part of a host, name that part in allow", i);
-	return 0;
-}
-
 int net_policy_check_upstream(const char *text, struct err *e)
 {
 	struct net_rule rule;
 
 	if (net_rule_parse(text, &rule, e) < 0)
 		return err_wrap(e, "upstream");
-	if ((rule.host_kind != NET_HOST_NAME && rule.host_kind != NET_HOST_ADDRESS) || !rule.port || rule.scheme != NET_SCHEME_ANY || rule.paths)
+	if ((rule.host_kind != NET_HOST_NAME && rule.host_kind != NET_HOST_ADDRESS) || !rule.port || rule.scheme != NET_SCHEME_ANY ||
+	    rule.paths)
 		return err_set(e, ERR_BAD_SPEC, "upstream: \"%.60s\": write HOST:PORT", text);
 	return 0;
 }
 
-static int build(struct net_policy *p, const struct net_settings *s, struct err *e)
+static int build_policy(struct net_policy *p, const struct net_settings *s, struct err *e)
 {
 	p->has_ceiling = s->ceiling != NULL;
 	p->upstream    = s->upstream;
 	if (build_rules("allow", s->allow, true, &p->allow, e) < 0 || build_rules("ceiling", s->ceiling, true, &p->ceiling, e) < 0 ||
-	    build_rules("deny", s->deny, false, &p->deny, e) < 0 || check_denied(&p->deny, e) < 0)
+	    build_rules("deny", s->deny, false, &p->deny, e) < 0)
 		return -1;
+	/* A connection is refused by its host and port, before anything is read of it. */
+	for (unsigned i = 0; i < p->deny.n; i++)
+		if (p->deny.rule[i].methods || p->deny.rule[i].paths || p->deny.rule[i].is_private)
+			return err_set(e, ERR_BAD_SPEC, "deny[%u]: has methods, paths or private, and deny refuses a host as a whole; "
+			               "to open a part of a host, name that part in allow", i);
 	if (build_secrets(s->secrets, p, e) < 0)
 		return -1;
 	return s->upstream ? net_policy_check_upstream(s->upstream, e) : 0;
@@ -297,17 +277,12 @@ int net_policy_build(struct net_policy **ret, const struct net_settings *s, stru
 	p = calloc(1, sizeof *p);
 	if (!p)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (build(p, s, e) < 0) {
+	if (build_policy(p, s, e) < 0) {
 		free(p);
 		return -1;
 	}
 	*ret = p;
 	return 0;
-}
-
-void net_policy_free(struct net_policy *p)
-{
-	free(p);
 }
 
 /* --- what a run gets --- */
@@ -354,17 +329,19 @@ static int grant_one(const struct grant *g, const char *text, const char *field,
 	if (net_rule_parse(text, ret, &e) < 0 || check_own(ret, &e) < 0)
 		return deny_err(why, DENIAL_bad_field, field, &e);
 	if (p && covers(&p->deny, ret))
-		return deny(why, DENIAL_denied, field, "%.100s is on the list of hosts that no run of profile %s may reach (network, deny)", text, g->profile);
-	if (!(p && covers(&p->allow, ret)) && !covers(&g->ceiling, ret))
-		return deny(why, DENIAL_above_ceiling, field, "%.100s is not among the hosts that runs of profile %s may ask for; \"network\": {\"ceiling\": [\"%.100s\"]} in %s.json allows it", text, g->profile,
+		return deny(why, DENIAL_denied, field, "%.100s is on the list of hosts that no run of profile %s may reach (network, deny)",
 			    text, g->profile);
+	if (!(p && covers(&p->allow, ret)) && !covers(&g->ceiling, ret))
+		return deny(why, DENIAL_above_ceiling, field, "%.100s is not among the hosts that runs of profile %s may ask for; "
+			    "\"network\": {\"ceiling\": [\"%.100s\"]} in %s.json allows it", text, g->profile, text, g->profile);
 	if (!g->is_private && !net_policy_can_read(p, ret))
-		return deny(why, DENIAL_above_ceiling, field, "%.100s has a path, and a service reads those of hosts alone for which the profile %s has paths, methods or a secret; leave the path out", text,
-			    g->profile);
+		return deny(why, DENIAL_above_ceiling, field, "%.100s has a path, and a service reads those of hosts alone for which the "
+			    "profile %s has paths, methods or a secret; leave the path out", text, g->profile);
 	return 0;
 }
 
-int net_policy_grant(const struct net_policy *p, const char *profile, bool is_private, const json_t *asked, struct net_rules *ret, struct denial *why)
+int net_policy_grant(const struct net_policy *p, const char *profile, bool is_private, const json_t *asked, struct net_rules *ret,
+		     struct denial *why)
 {
 	struct grant *g;
 	char          field[32];
@@ -410,7 +387,8 @@ json_t *net_policy_json(const struct net_policy *p, const struct net_settings *s
 	if (!p)
 		return json_null();
 	secrets = json_object();
-	for (uint32_t i = 0; i < p->secrets; i++)
-		json_object_set_new(secrets, p->secret[i].name, p->secret[i].port == 443 ? json_string(p->secret[i].host) : json_sprintf("%s:%u", p->secret[i].host, p->secret[i].port));
-	return json_pack("{so so so so}", "allow", list_json(settings->allow), "ceiling", p->has_ceiling ? list_json(settings->ceiling) : json_null(), "deny", list_json(settings->deny), "secrets", secrets);
+	for (const struct net_secret_source *s = p->secret; s < p->secret + p->secrets; s++)
+		json_object_set_new(secrets, s->name, s->port == 443 ? json_string(s->host) : json_sprintf("%s:%u", s->host, s->port));
+	return json_pack("{so so so so}", "allow", list_json(settings->allow), "ceiling",
+			 p->has_ceiling ? list_json(settings->ceiling) : json_null(), "deny", list_json(settings->deny), "secrets", secrets);
 }

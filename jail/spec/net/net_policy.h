@@ -36,9 +36,8 @@ struct net_policy {
 	const char              *upstream; /* NULL: none */
 };
 
-/* On the heap; texts are borrowed from the settings. *ret is NULL when no setting is there: runs have no network. */
+/* On the heap, for free(); texts are borrowed from the settings. *ret is NULL when no setting is there: runs have no network. */
 must_use int net_policy_build(struct net_policy **ret, const struct net_settings *settings, struct err *e);
-void         net_policy_free(struct net_policy *p);
 
 /*
  * What runs may ask for besides allow. Without a ceiling in the profile: nothing in a service; in a private run every public

@@ -24,7 +24,7 @@ enum net_method net_method_parse(const char *name, size_t len)
 }
 
 /* A text of a path, decoded once more. What "%" cannot be decoded stays. Returns the new length. */
-static size_t decode(char *text, size_t len)
+static size_t decode_once(char *text, size_t len)
 {
 	size_t n = 0;
 
@@ -78,12 +78,6 @@ static bool has_dots(const char *text, size_t len)
 	return false;
 }
 
-/* text_is_utf8() refuses overlong forms: "%c0%ae" is a dot to a careless server. */
-static bool is_unclear(const char *text, size_t len)
-{
-	return has_control(text, len) || has_wide_escape(text, len) || !text_is_utf8(text, len) || has_dots(text, len);
-}
-
 bool net_path_is_clear(const char *path, size_t len)
 {
 	char        text[NET_PATH_JUDGED_MAX];
@@ -96,8 +90,9 @@ bool net_path_is_clear(const char *path, size_t len)
 	for (unsigned round = 0; round < DECODED_TIMES_MAX; round++) {
 		size_t before = len;
 
-		len = decode(text, len);
-		if (is_unclear(text, len))
+		len = decode_once(text, len);
+		/* text_is_utf8() refuses overlong forms: "%c0%ae" is a dot to a careless server. */
+		if (has_control(text, len) || has_wide_escape(text, len) || !text_is_utf8(text, len) || has_dots(text, len))
 			return false;
 		if (len == before)
 			return true;

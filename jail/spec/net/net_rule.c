@@ -17,7 +17,7 @@ static int parse_scheme(const char **text, struct net_rule *r, struct err *e)
 	size_t      len;
 
 	for (unsigned i = NET_SCHEME_HTTPS; i < ARRAY_LEN(schemes); i++)
-		if (strncmp(*text, schemes[i], strlen(schemes[i])) == 0) {
+		if (begins_with(*text, schemes[i])) {
 			r->scheme = i;
 			*text += strlen(schemes[i]);
 			return 0;
@@ -48,15 +48,20 @@ static int bad_host(const char *text, size_t len, struct err *e)
 	for (size_t i = 0; i < len; i++)
 		if (text[i] & 0x80)
 			return err_set(e, ERR_BAD_SPEC, "\"%.*s\": write an international name as it is in the DNS, xn--...", (int)len, text);
-	return err_set(e, ERR_BAD_SPEC,
-		       "\"%.*s\" is no host: write one name like pypi.org, *.NAME for all below it, * for all public hosts, an IPv4 address as four decimal numbers, [IPv6], or \"none\" alone",
-		       (int)len, text);
+	return err_set(e, ERR_BAD_SPEC, "\"%.*s\" is no host: write one name like pypi.org, *.NAME for all below it, * for all public hosts, "
+		       "an IPv4 address as four decimal numbers, [IPv6], or \"none\" alone", (int)len, text);
 }
 
-/* Words that other programs take for an option, like "none". As the name of a host, alone in a rule, each is refused: it would allow something else than was meant. */
-static bool is_word(const struct net_rule *r)
+/*
+ * Words that other programs take for an option, like "none". As the name of a host, alone in a rule, each is refused: it would allow
+ * something else than was meant.
+ */
+static bool is_option_word(const struct net_rule *r)
 {
-	static const char *const words[] = { "none", "no", "off", "false", "disabled", "all", "any", "yes", "on", "true", "enabled", "internet", "host", "bridge", "public" };
+	static const char *const words[] = {
+		"none", "no",   "off",     "false",    "disabled", "all",    "any",    "yes",
+		"on",   "true", "enabled", "internet", "host",     "bridge", "public",
+	};
 
 	if (r->host_kind != NET_HOST_NAME || r->scheme != NET_SCHEME_ANY || r->port || r->paths)
 		return false;
@@ -68,8 +73,8 @@ static bool is_word(const struct net_rule *r)
 
 static int parse_host(const char *text, size_t len, struct net_rule *r, struct err *e)
 {
-	bool        below = len > 2 && text[0] == '*' && text[1] == '.', bracket = len > 2 && text[0] == '[' && text[len - 1] == ']';
-	bool        is_address;
+	bool        below   = len > 2 && begins_with(text, "*.");
+	bool        bracket = len > 2 && text[0] == '[' && text[len - 1] == ']', is_address;
 	const char *name = text + (below ? 2 : bracket);
 	size_t      n    = len - (below ? 2 : bracket ? 2 : 0);
 
@@ -77,7 +82,8 @@ static int parse_host(const char *text, size_t len, struct net_rule *r, struct e
 		r->host_kind = NET_HOST_PUBLIC;
 		return 0;
 	}
-	if (*name == '-' || !net_host_canonical(name, n, r->host, &is_address) || (is_address && below) || bracket != (is_address && strchr(r->host, ':')))
+	if (*name == '-' || !net_host_canonical(name, n, r->host, &is_address) || (is_address && below) ||
+	    bracket != (is_address && strchr(r->host, ':')))
 		return bad_host(text, len, e);
 	r->host_kind = is_address ? NET_HOST_ADDRESS : below ? NET_HOST_BELOW : NET_HOST_NAME;
 	return 0;
@@ -100,9 +106,8 @@ int net_rule_add_path(struct net_rule *rule, const char *path, struct err *e)
 	if (rule->scheme == NET_SCHEME_TCP)
 		return err_set(e, ERR_BAD_SPEC, "\"%s\": tcp has no paths, since nothing looks inside", path);
 	if (!path_is_plain(path))
-		return err_set(e, ERR_BAD_SPEC,
-			       "\"%.200s\" is no beginning of a path: write \"/...\" in visible ASCII, at most %d bytes, without ?, #, \\, \".\" and \"..\"",
-			       path, NET_PATH_MAX - 1);
+		return err_set(e, ERR_BAD_SPEC, "\"%.200s\" is no beginning of a path: write \"/...\" in visible ASCII, at most %d bytes, "
+			       "without ?, #, \\, \".\" and \"..\"", path, NET_PATH_MAX - 1);
 	if (rule->paths == NET_PATHS_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d paths in one rule", NET_PATHS_MAX);
 	strcpy(rule->path[rule->paths++], path);
@@ -116,7 +121,8 @@ static size_t host_length(const char *text, size_t len)
 	size_t      from    = bracket ? (size_t)(bracket - text) : 0;
 	const char *colon   = memchr(text + from, ':', len - from), *last = memrchr(text + from, ':', len - from);
 
-	return colon && colon == last ? (size_t)(colon - text) : len; /* two colons: IPv6 without brackets, which parse_host() refuses */
+	/* Two colons: IPv6 without brackets, which parse_host() refuses. */
+	return colon && colon == last ? (size_t)(colon - text) : len;
 }
 
 /* Refuses what looks like a path but is probably "//HOST" without a scheme, or the length of an address range ("10.0.0.0/8"). */
@@ -164,7 +170,7 @@ int net_rule_parse(const char *text, struct net_rule *ret, struct err *e)
 		return err_set(e, ERR_BAD_SPEC, "a rule has characters that cannot be shown");
 	if (parse_scheme(&text, &r, e) < 0 || parse_rest(text, &r, e) < 0)
 		return -1;
-	if (is_word(&r))
+	if (is_option_word(&r))
 		return bad_host(text, strlen(text), e);
 	*ret = r;
 	return 0;
@@ -207,28 +213,18 @@ static bool host_is_sound(const struct net_rule *r)
 	       memcmp(canonical, r->host, sizeof canonical) == 0 && is_address == (r->host_kind == NET_HOST_ADDRESS);
 }
 
-static bool paths_are_sound(const struct net_rule *r)
+static bool rule_is_sound(const struct net_rule *r)
 {
-	if (r->paths > NET_PATHS_MAX)
+	bool is_bare = r->methods == 0 && r->paths == 0;
+
+	if (!host_is_sound(r) || r->paths > NET_PATHS_MAX || r->scheme > NET_SCHEME_TCP || r->methods > NET_METHOD_ALL || r->is_private > 1)
 		return false;
 	for (unsigned i = 0; i < r->paths; i++)
 		if (!memchr(r->path[i], 0, NET_PATH_MAX) || !path_is_plain(r->path[i]))
 			return false;
-	return true;
-}
-
-static bool is_bare(const struct net_rule *r)
-{
-	return r->methods == 0 && r->paths == 0;
-}
-
-static bool rule_is_sound(const struct net_rule *r)
-{
-	if (!host_is_sound(r) || !paths_are_sound(r) || r->scheme > NET_SCHEME_TCP || r->methods > NET_METHOD_ALL || r->is_private > 1)
-		return false;
 	if (r->host_kind == NET_HOST_ANYTHING)
-		return is_bare(r) && r->scheme == NET_SCHEME_ANY && r->port == 0;
-	return r->scheme != NET_SCHEME_TCP || (is_bare(r) && r->port != 0);
+		return is_bare && r->scheme == NET_SCHEME_ANY && r->port == 0;
+	return r->scheme != NET_SCHEME_TCP || (is_bare && r->port != 0);
 }
 
 bool net_rules_are_sound(const struct net_rules *rules)

@@ -64,7 +64,7 @@ static inline void net_rules_copy(struct net_rules *ret, const struct net_rules 
 	memcpy(ret, rules, net_rules_size(rules));
 }
 
-/* "[SCHEME://]HOST[:PORT][/PATH]"; ERR_BAD_SPEC says what is wrong with text, and what to write. */
+/* "[SCHEME://]HOST[:PORT][/PATH]". The message of ERR_BAD_SPEC has what is wrong with text, and what to write. */
 must_use int net_rule_parse(const char *text, struct net_rule *ret, struct err *e);
 /* The text of a rule, without methods; text has room for NET_RULE_TEXT_MAX bytes. */
 enum { NET_RULE_TEXT_MAX = NET_HOST_MAX + NET_PATH_MAX + 32 };
@@ -100,7 +100,8 @@ bool net_rules_lead_private(const struct net_rules *rules, const struct net_targ
  * "/" allows none that is not clear. is_private: the name led to an address that is not public, so only rules with
  * is_private count.
  */
-bool net_rules_allow_request(const struct net_rules *rules, const struct net_target *target, enum net_method method, const char *path, bool is_private);
+bool net_rules_allow_request(const struct net_rules *rules, const struct net_target *target, enum net_method method, const char *path,
+			     bool is_private);
 /* Whether some rule for the target has methods or paths, so that TLS must be terminated. */
 bool net_rules_read(const struct net_rules *rules, const struct net_target *target);
 
