@@ -6,19 +6,11 @@
 #include <fcntl.h>
 #include <string.h>
 
-static bool is_of_kernel(const char *type)
+bool device_is_of_kernel(unsigned major, unsigned minor)
 {
 	static const char *const types[] = { "proc",  "sysfs",   "cgroup",     "cgroup2", "debugfs",
 		                             "tracefs", "securityfs", "bpf",     "efivarfs" };
 
-	for (size_t i = 0; i < ARRAY_LEN(types); i++)
-		if (strcmp(type, types[i]) == 0)
-			return true;
-	return false;
-}
-
-bool device_is_of_kernel(unsigned major, unsigned minor)
-{
 	scoped_bytes     text = { 0 };
 	struct mountinfo m;
 	struct err       ignored;
@@ -27,7 +19,8 @@ bool device_is_of_kernel(unsigned major, unsigned minor)
 	if (file_read(AT_FDCWD, "/proc/self/mountinfo", 4 * MIB, &text, &ignored) < 0)
 		return false;
 	while (mountinfo_next(text.data, text.len, &at, &m))
-		if (m.major == major && m.minor == minor && is_of_kernel(m.type))
-			return true;
+		for (size_t i = 0; m.major == major && m.minor == minor && i < ARRAY_LEN(types); i++)
+			if (strcmp(m.type, types[i]) == 0)
+				return true;
 	return false;
 }

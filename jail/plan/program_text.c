@@ -13,12 +13,10 @@
 
 enum { COPIED_MAX = 64 * 1024 };
 
-static int refuse_nul(struct denial *why)
-{
-	return deny(why, DENIAL_bad_field, "code", "has a NUL byte; a Python program is text");
-}
-
-/* PEP 263: "coding:" or "coding=" in a comment of the first two lines. Which coding that is, and whether the text fits, Python finds out. */
+/*
+ * PEP 263: "coding:" or "coding=" in a comment of the first two lines. Which coding that is, and whether the text fits, Python finds
+ * out.
+ */
 static bool names_coding(const char *text, size_t len)
 {
 	const char *end = text + len, *newline;
@@ -33,18 +31,9 @@ static bool names_coding(const char *text, size_t len)
 	return false;
 }
 
-static int check_text(const struct program_text *t, struct denial *why)
-{
-	if (memchr(t->text, 0, t->len))
-		return refuse_nul(why);
-	if (!text_is_utf8(t->text, t->len) && !names_coding(t->text, t->len))
-		return deny(why, DENIAL_bad_field, "code", "is not UTF-8; save it as UTF-8");
-	return 0;
-}
-
 /* --- short ones --- */
 
-static int copy(struct program_text *t, int fd, struct denial *why)
+static int program_text_copy(struct program_text *t, int fd, struct denial *why)
 {
 	ssize_t n;
 
@@ -52,27 +41,17 @@ static int copy(struct program_text *t, int fd, struct denial *why)
 	if (!t->text)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	n = pread(fd, t->text, t->len, 0);
-	return n == (ssize_t)t->len ? 0 : deny(why, DENIAL_bad_descriptors, "code", "cannot be read: %s", n < 0 ? strerror(errno) : "it is shorter than it says");
+	if (n == (ssize_t)t->len)
+		return 0;
+	return deny(why, DENIAL_bad_descriptors, "code", "cannot be read: %s", n < 0 ? strerror(errno) : "it is shorter than it was");
 }
 
 /* --- long ones --- */
 
-/*
- * A hole reads as NUL bytes. To read it through a mapping would allocate memory that is charged to the server for as long as the
- * client keeps the file. New holes cannot appear: the file is sealed.
- */
-static bool has_hole(int fd, size_t len)
+static int program_text_map(struct program_text *t, int fd, struct denial *why)
 {
-	return lseek(fd, 0, SEEK_HOLE) < (off_t)len;
-}
+	void *text = mmap(NULL, t->len, PROT_READ, MAP_PRIVATE, fd, 0);
 
-static int map(struct program_text *t, int fd, struct denial *why)
-{
-	void *text;
-
-	if (has_hole(fd, t->len))
-		return refuse_nul(why);
-	text = mmap(NULL, t->len, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (text == MAP_FAILED)
 		return deny(why, DENIAL_bad_descriptors, "code", "cannot be mapped: %s", strerror(errno));
 	t->text      = text;
@@ -84,15 +63,32 @@ int program_text_open(struct program_text *ret, int fd, struct denial *why)
 {
 	struct program_text t = { 0 };
 	struct err          e;
+	bool                is_short, has_nul;
+	int                 done = -1;
 
 	if (sealed_check(fd, PROTOCOL_CODE_MAX, &t.len, &e) < 0)
 		return deny_err(why, DENIAL_bad_descriptors, "code", &e);
-	if ((t.len <= COPIED_MAX ? copy : map)(&t, fd, why) < 0 || check_text(&t, why) < 0) {
+	is_short = t.len <= COPIED_MAX;
+	/*
+	 * A hole reads as NUL bytes. To read it through a mapping would allocate memory that is charged to the server for as long as
+	 * the client keeps the file. New holes cannot appear: the file is sealed.
+	 */
+	has_nul = !is_short && lseek(fd, 0, SEEK_HOLE) < (off_t)t.len;
+	if (!has_nul && (is_short ? program_text_copy : program_text_map)(&t, fd, why) < 0) {
 		program_text_close(&t);
 		return -1;
 	}
-	*ret = t;
-	return 0;
+	if (has_nul || memchr(t.text, 0, t.len))
+		deny(why, DENIAL_bad_field, "code", "has a NUL byte; a Python program is text");
+	else if (!text_is_utf8(t.text, t.len) && !names_coding(t.text, t.len))
+		deny(why, DENIAL_bad_field, "code", "is not UTF-8; save it as UTF-8");
+	else
+		done = 0;
+	if (done < 0)
+		program_text_close(&t);
+	else
+		*ret = t;
+	return done;
 }
 
 void program_text_close(struct program_text *t)

@@ -41,8 +41,10 @@ static int refuse_above(const struct limits *l, const struct served_profile *pro
 	print_limit(f, limits_value(&profile->profile.ceilings, f), most, sizeof most);
 	field_print_text(f, limits_value(l, f), asked, sizeof asked);
 	return deny(why, DENIAL_above_ceiling, field,
-		    "%s is above the ceiling %s of profile %s; %s can allow it: write {\"extends\": \"%s\", \"ceilings\": {\"%s\": %s%s%s}} into %s",
-		    is, most, profile->name, profile->is_private ? "you" : "who administers this service", profile->name, f->name, quote, asked, f->type == FIELD_MS ? "s\"" : quote,
+		    "%s is above the ceiling %s of profile %s; %s can allow it: write {\"extends\": \"%s\", \"ceilings\": {\"%s\": %s%s%s}} "
+		    "into %s",
+		    is, most, profile->name, profile->is_private ? "you" : "who administers this service", profile->name, f->name, quote,
+		    asked, f->type == FIELD_MS ? "s\"" : quote,
 		    profile->is_private ? "DIR/NAME.json, and set BRIG_PROFILES=DIR and -p NAME" : "/etc/brig/profiles/NAME.json, and type brig reload; then -p NAME");
 }
 
@@ -104,8 +106,8 @@ static bool has_path(int fd)
 }
 
 /*
- * In place: a descriptor that can only be mounted. The close of an open file can wait for the server of its file system, and later processes
- * serve many users.
+ * In place: a descriptor that can only be mounted. The close of an open file can wait for the server of its file system, and later
+ * processes serve many users.
  */
 static int make_path_only(int fd)
 {
@@ -118,8 +120,8 @@ static int make_path_only(int fd)
 	return path_only < 0 || dup3(path_only, fd, O_CLOEXEC) < 0 ? -1 : 0;
 }
 
-/* Asks only what the kernel knows by itself: the server of the file system (FUSE, NFS) could make the server wait. */
-static int check_shown(int fd, size_t i, struct denial *why)
+/* Asks only for what the kernel has by itself: the server of the file system (FUSE, NFS) could make the server wait. */
+static int check_ro_bind(int fd, size_t i, struct denial *why)
 {
 	char         field[32];
 	struct statx st;
@@ -136,10 +138,10 @@ static int check_shown(int fd, size_t i, struct denial *why)
 	return 0;
 }
 
-static int take_shown(struct run_plan *p, const json_t *names, const int *fds, struct denial *why)
+static int fill_ro_binds(struct run_plan *p, const json_t *names, const int *fds, struct denial *why)
 {
 	for (size_t i = 0; i < json_array_size(names); i++) {
-		if (check_shown(fds[i], i, why) < 0)
+		if (check_ro_bind(fds[i], i, why) < 0)
 			return -1;
 		if (asprintf(&p->shown[i], "workspace/%s", json_string_value(json_array_get(names, i))) < 0) {
 			p->shown[i] = NULL;
@@ -164,7 +166,8 @@ static int check_files(int fd, struct denial *why)
 	struct ucred peer = { .pid = 0 };
 	socklen_t    len  = sizeof peer;
 
-	if (socket_has(fd, SO_DOMAIN, AF_UNIX) && socket_has(fd, SO_TYPE, SOCK_STREAM) && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid > 0)
+	if (socket_has(fd, SO_DOMAIN, AF_UNIX) && socket_has(fd, SO_TYPE, SOCK_STREAM) &&
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid > 0)
 		return 0;
 	return deny(why, DENIAL_bad_descriptors, "files", "is no end of socketpair(AF_UNIX, SOCK_STREAM)");
 }
@@ -242,7 +245,8 @@ static const char *runner_mode(const struct protocol_request *r)
 }
 
 /* What comes before the arguments of the request. */
-static int find_first(struct command *c, const struct profile *p, const struct protocol_request *r, const char *const **ret, struct denial *why)
+static int find_first(struct command *c, const struct profile *p, const struct protocol_request *r, const char *const **ret,
+		      struct denial *why)
 {
 	static const char *const  nothing[] = { NULL };
 	bool                      is_open   = r->kind == REQUEST_open;
@@ -253,7 +257,8 @@ static int find_first(struct command *c, const struct profile *p, const struct p
 	c->python[0] = "python3";
 	c->python[1] = r->main ? "-Es" : "-I"; /* -I without -P: the program's own directory is the first of sys.path */
 	c->python[2] = r->main ? r->main : "main.py";
-	if (r->cwd && asprintf(&c->main, "/workspace/%s", r->mode == MODE_script ? c->python[2] : r->main ? r->main : "") < 0) {
+	if (r->cwd &&
+	    asprintf(&c->main, "/workspace/%s", r->mode == MODE_script ? c->python[2] : r->main ? r->main : "") < 0) {
 		c->main = NULL;
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	}
@@ -279,12 +284,6 @@ static int fill_command(struct command *c, const struct profile *p, const struct
 	return fill_argv(c, first, is_run ? r->args : r->argv, is_run ? "args" : "argv", why);
 }
 
-/* Does BRIG_TOOLS name the socket to the tools? The guest runner gets its number in an argument instead. */
-static bool names_socket(const struct protocol_request *r)
-{
-	return r->has_tools && (r->kind == REQUEST_exec || r->mode == MODE_script);
-}
-
 static int add_env(struct program_env *env, const json_t *added, struct denial *why)
 {
 	struct err e;
@@ -305,49 +304,39 @@ int run_plan_env(struct program_env *env, const struct limits *limits, const jso
 	return program_env_init(env, limits, &e) < 0 ? deny_err(why, DENIAL_broken, NULL, &e) : add_env(env, added, why);
 }
 
-/* Does brig-proxy read TLS of this run? If so, a private run has a CA of its own. */
-static bool is_read(const struct run_plan *p)
-{
-	return p->profile->is_private ? p->net.trust_fd >= 0 : net_policy_is_read(p->profile->profile.net);
-}
-
 /* A variable of the client replaces brig's of the same name. */
 static int fill_env(struct program_env *env, const struct run_plan *p, const struct protocol_request *r, struct denial *why)
 {
+	const struct net_policy *policy = p->profile->profile.net;
+	/* Does brig-proxy read TLS of this run? If so, a private run has a CA of its own. */
+	bool       is_read = p->profile->is_private ? p->net.trust_fd >= 0 : net_policy_is_read(policy);
 	struct err e;
 	char       tools[24];
 
-	if (program_env_init(env, &p->limits, &e) < 0 ||
-	    (p->net_rules && program_env_add_network(env, p->profile->profile.net, is_read(p), &e) < 0))
+	if (program_env_init(env, &p->limits, &e) < 0 || (p->net_rules && program_env_add_network(env, policy, is_read, &e) < 0))
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	if (add_env(env, r->env, why) < 0)
 		return -1;
-	snprintf(tools, sizeof tools, "BRIG_TOOLS=%d", TOOLS_FD);
-	return names_socket(r) && program_env_add(env, tools, &e) < 0 ? deny_err(why, DENIAL_bad_field, "env", &e) : 0;
-}
-
-static int pack_exec_args(struct run_plan *p, const struct command *c, const char *cwd, const struct program_env *env, struct denial *why)
-{
-	struct err e;
-
-	if (exec_args_pack(&p->exec_args, &p->exec_text, (const char *const *)c->path, cwd, c->argv, env->entry, &e) == 0)
+	/* The guest runner gets the number of the socket to the tools in an argument instead. */
+	if (!r->has_tools || (r->kind != REQUEST_exec && r->mode != MODE_script))
 		return 0;
-	if (e.kind == ERR_BAD_SPEC)
-		return deny_err(why, DENIAL_bad_field, NULL, &e);
-	return deny(why, DENIAL_broken, NULL, "set-up step pack-words: %s", e.text);
+	snprintf(tools, sizeof tools, "BRIG_TOOLS=%d", TOOLS_FD);
+	return program_env_add(env, tools, &e) < 0 ? deny_err(why, DENIAL_bad_field, "env", &e) : 0;
 }
 
 static int make_exec_args(struct run_plan *p, const struct protocol_request *r, struct denial *why)
 {
 	struct command     c   = { 0 };
 	struct program_env env = { 0 };
+	struct err         e;
 	int                done;
 
 	done = fill_command(&c, &p->profile->profile, r, why);
 	if (done == 0)
 		done = fill_env(&env, p, r, why);
-	if (done == 0)
-		done = pack_exec_args(p, &c, r->cwd, &env, why);
+	if (done == 0 && exec_args_pack(&p->exec_args, &p->exec_text, (const char *const *)c.path, r->cwd, c.argv, env.entry, &e) < 0)
+		done = e.kind == ERR_BAD_SPEC ? deny_err(why, DENIAL_bad_field, NULL, &e) :
+		                                deny(why, DENIAL_broken, NULL, "set-up step pack-words: %s", e.text);
 	command_done(&c);
 	program_env_done(&env);
 	return done;
@@ -355,8 +344,11 @@ static int make_exec_args(struct run_plan *p, const struct protocol_request *r, 
 
 /* --- all of it --- */
 
-/* Ready cells wait for a main.py. A session has no program, and gets a comment; an empty program becomes a newline, which does nothing either. */
-static int take_own_code(struct run_plan *p, const char *text, struct denial *why)
+/*
+ * Ready cells wait for a main.py. A session has no program, and gets a comment; an empty program becomes a newline, which does nothing
+ * either.
+ */
+static int make_own_code(struct run_plan *p, const char *text, struct denial *why)
 {
 	struct err e;
 
@@ -368,24 +360,20 @@ static int take_own_code(struct run_plan *p, const char *text, struct denial *wh
 
 /* --- the network --- */
 
-/* Without brig-proxy the program would run and reach nothing: the run is refused. (A service without it does not start.) */
-static int find_proxy(const struct brig_paths *places, struct err *e)
+static int make_network(struct run_plan *p, const struct brig_paths *places, const struct net_rules *rules, struct denial *why)
 {
-	scoped_fd program = libexec_open(places, PROXY_PROGRAM, e);
-
-	return program < 0 ? err_wrap(e, "brig-proxy, which a network needs") : 0;
-}
-
-static int take_network(struct run_plan *p, const struct brig_paths *places, const struct net_rules *rules, struct denial *why)
-{
+	scoped_fd  program = -1;
 	struct err e;
 
 	if (!rules->n)
 		return 0;
 	if (p->profile->is_private && profile_check_network(p->profile, places, &e) < 0)
 		return deny_err(why, DENIAL_denied, "network", &e);
-	if (p->profile->is_private && find_proxy(places, &e) < 0)
+	/* Without brig-proxy the program would run and reach nothing. (A service without it does not start.) */
+	if (p->profile->is_private && (program = libexec_open(places, PROXY_PROGRAM, &e)) < 0) {
+		err_wrap(&e, "brig-proxy, which a network needs");
 		return deny_err(why, DENIAL_broken, NULL, &e);
+	}
 	if (p->profile->is_private && net_config_make(&p->net, places, p->profile->profile.net, rules, &e) < 0)
 		return deny_err(why, e.kind == ERR_BAD_SPEC || e.kind == ERR_MISSING ? DENIAL_missing : DENIAL_broken, NULL, &e);
 	p->net_rules = malloc(net_rules_size(rules));
@@ -408,32 +396,34 @@ static int plan_network(struct run_plan *p, const struct brig_paths *places, con
 	if (!rules)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	done = net_policy_grant(policy, p->profile->name, p->profile->is_private, r->network, rules, why);
-	done = done < 0 ? -1 : take_network(p, places, rules, why);
+	done = done < 0 ? -1 : make_network(p, places, rules, why);
 	free(rules);
 	return done;
 }
 
-static int build(struct run_plan *p, const struct brig_paths *places, const struct protocol_request *r, const int *fds, struct denial *why)
+static int run_plan_fill(struct run_plan *p, const struct brig_paths *places, const struct protocol_request *r, const int *fds, struct denial *why)
 {
 	bool has_code = r->kind == REQUEST_run;
 
-	if (r->kind == REQUEST_open && take_own_code(p, "# a session\n", why) < 0)
+	if (r->kind == REQUEST_open && make_own_code(p, "# a session\n", why) < 0)
 		return -1;
 	if (lower_limits(p, r->limits, r->allow_missing, why) < 0 || (has_code && program_text_open(&p->code, fds[0], why) < 0))
 		return -1;
-	if (has_code && !p->code.len && take_own_code(p, "\n", why) < 0)
+	if (has_code && !p->code.len && make_own_code(p, "\n", why) < 0)
 		return -1;
-	if (take_shown(p, r->ro, fds + has_code, why) < 0 || (r->has_files && check_files(fds[has_code + p->shown_len], why) < 0) || check_mounts(p, r->terminal, why) < 0 || plan_network(p, places, r, why) < 0)
+	if (fill_ro_binds(p, r->ro, fds + has_code, why) < 0 ||
+	    (r->has_files && check_files(fds[has_code + p->shown_len], why) < 0) || check_mounts(p, r->terminal, why) < 0 ||
+	    plan_network(p, places, r, why) < 0)
 		return -1;
 	return make_exec_args(p, r, why);
 }
 
-int run_plan_build(struct run_plan *ret, const struct brig_paths *places, const struct served_profile *profile, const struct protocol_request *request,
-		   const int *fds, struct denial *why)
+int run_plan_build(struct run_plan *ret, const struct brig_paths *places, const struct served_profile *profile,
+		   const struct protocol_request *request, const int *fds, struct denial *why)
 {
 	*ret         = RUN_PLAN_NONE;
 	ret->profile = profile;
-	if (build(ret, places, request, fds, why) == 0)
+	if (run_plan_fill(ret, places, request, fds, why) == 0)
 		return 0;
 	run_plan_done(ret);
 	return -1;

@@ -32,8 +32,8 @@ struct run_plan {
 #define RUN_PLAN_NONE ((struct run_plan){ .exec_args = EXEC_ARGS_NONE, .net = NET_CONFIG_NONE, .own_code = -1 })
 
 /* fds: those of the request, borrowed. places: where a private run finds brig-proxy. On failure nothing is left to free. */
-must_use int run_plan_build(struct run_plan *ret, const struct brig_paths *places, const struct served_profile *profile, const struct protocol_request *request,
-			    const int *fds, struct denial *why);
+must_use int run_plan_build(struct run_plan *ret, const struct brig_paths *places, const struct served_profile *profile,
+			    const struct protocol_request *request, const int *fds, struct denial *why);
 void         run_plan_done(struct run_plan *p);
 
 /*

@@ -137,14 +137,6 @@ static const struct kept {
 	[PRIVILEGE_READ_CAPS] = { read_caps, ARRAY_LEN(read_caps) },
 };
 
-static bool is_kept(enum privilege_kept kept, cap_value_t cap)
-{
-	for (int i = 0; i < kept_caps[kept].n; i++)
-		if (kept_caps[kept].cap[i] == cap)
-			return true;
-	return false;
-}
-
 /* -1 with errno: the capabilities cannot be read. */
 static int has_both(cap_value_t one, cap_value_t other)
 {
@@ -186,22 +178,30 @@ static int keep_caps(enum privilege_kept kept)
 /* Needs CAP_SETPCAP. A process without it keeps its bounding set, which its parent or its unit has limited. */
 static int keep_bounding_set(enum privilege_kept kept)
 {
-	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
-		if (!is_kept(kept, cap) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM)
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++) {
+		bool is_kept = false;
+
+		for (int i = 0; i < kept_caps[kept].n; i++)
+			is_kept |= kept_caps[kept].cap[i] == cap;
+		if (!is_kept && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM)
 			return -1;
+	}
 	return 0;
 }
 
 int privilege_become(unsigned uid, unsigned gid, enum privilege_kept kept, struct err *e)
 {
-	if (keep_bounding_set(kept) < 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+	if (keep_bounding_set(kept) < 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 ||
+	    setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
 		return err_sys(e, "uid %u and gid %u cannot be taken", uid, gid);
 	return keep_caps(kept) < 0 ? err_sys(e, "capabilities of uid %u", uid) : 0;
 }
 
 int privilege_leave_caps(struct err *e)
 {
-	return keep_bounding_set(PRIVILEGE_NO_CAPS) < 0 || keep_caps(PRIVILEGE_NO_CAPS) < 0 ? err_sys(e, "capabilities cannot be left") : 0;
+	if (keep_bounding_set(PRIVILEGE_NO_CAPS) < 0 || keep_caps(PRIVILEGE_NO_CAPS) < 0)
+		return err_sys(e, "capabilities cannot be left");
+	return 0;
 }
 
 int privilege_lock(enum privilege_kept kept, struct err *e)
@@ -230,15 +230,6 @@ int privilege_make_for_group(unsigned gid)
 	return (unsigned)setfsgid(gid) == gid ? 0 : -1;
 }
 
-/* Whether there are supplementary groups; one that is the same as the gid does not count. */
-static bool has_other_groups(void)
-{
-	gid_t one;
-	int   n = getgroups(1, &one); /* more: EINVAL */
-
-	return n < 0 || (n == 1 && one != getegid());
-}
-
 /* Version 1 of control groups lets no process with a real-time policy into a group without a share of real time (EINVAL). */
 static int leave_real_time(struct err *e)
 {
@@ -255,10 +246,14 @@ static int leave_real_time(struct err *e)
 
 int privilege_forget_caller(bool on_host, bool *no_groups, struct err *e)
 {
+	gid_t one;
+	int   n;
+
 	if (on_host && privilege_hide(e) < 0)
 		return -1;
 	if (setgroups(0, NULL) < 0 && (on_host || errno != EPERM))
 		return err_sys(e, "set-up step forget-caller: setgroups");
-	*no_groups = !has_other_groups();
+	n          = getgroups(1, &one); /* more than one: EINVAL */
+	*no_groups = n == 0 || (n == 1 && one == getegid());
 	return leave_real_time(e) < 0 || raise_core_limit(e) < 0 ? -1 : raise_oom_score(e);
 }

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "rootless.h"
 
+#include "child_wait.h"
 #include "clock.h"
 #include "fd.h"
 #include "file.h"
@@ -19,7 +20,6 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* --- newuidmap and newgidmap: outside of P, where their setuid bit has an effect --- */
@@ -74,21 +74,14 @@ static int mapper_end(struct mapper *m, double deadline)
 {
 	scoped_fd pin  = pidfd_open(m->pid, 0);
 	double    left = deadline - clock_ms(CLOCK_MONOTONIC);
-	int       status = -1; /* as of one that was killed */
+	int       status;
 
 	fd_closep(&m->go);
 	if (pin < 0 || poll(&(struct pollfd){ pin, POLLIN, 0 }, 1, left > 0 ? (int)left : 0) <= 0)
 		kill(m->pid, SIGKILL);
-	while (waitpid(m->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	status = child_wait(m->pid);
 	m->pid = 0;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static void mapper_done(struct mapper *m)
-{
-	if (m->pid > 0)
-		(void)mapper_end(m, 0);
 }
 
 struct mappers {
@@ -97,8 +90,10 @@ struct mappers {
 
 static void mappers_done(struct mappers *m)
 {
-	mapper_done(&m->uid);
-	mapper_done(&m->gid);
+	if (m->uid.pid > 0)
+		(void)mapper_end(&m->uid, 0);
+	if (m->gid.pid > 0)
+		(void)mapper_end(&m->gid, 0);
 }
 
 /* --- a range or one id --- */
@@ -116,7 +111,7 @@ static void set_reason(struct rootless *o, const char *why, const char *fix)
 	o->fix = fix;
 }
 
-static enum rootless_kind choose(struct rootless *o, const struct mappers *m, struct id_range *uids, struct id_range *gids)
+static enum rootless_kind rootless_choose(struct rootless *o, const struct mappers *m, struct id_range *uids, struct id_range *gids)
 {
 	struct err e;
 
@@ -134,7 +129,7 @@ static enum rootless_kind choose(struct rootless *o, const struct mappers *m, st
 /* --- refusals of the host --- */
 
 /* Cause and fix in the words of brig doctor. The capabilities that we have in P now do not count: on the host we had none. */
-static int refused(const char *what, struct refusal r, struct err *e)
+static int host_refused(const char *what, struct refusal r, struct err *e)
 {
 	struct surroundings at;
 	enum refuser        by;
@@ -150,15 +145,6 @@ static int refused(const char *what, struct refusal r, struct err *e)
 	return err_set(e, ERR_SETUP, "set-up step rootless-namespace: %s: %s%s%s", what, cause, fix[0] ? "; " : "", fix);
 }
 
-static int unshare_refused(int errnum, struct err *e)
-{
-	struct refusal r = { .errnum = errnum, .limit = "user.max_user_namespaces", .config = "CONFIG_USER_NS" };
-
-	if (unshare(CLONE_NEWUSER | CLONE_PTRACE) < 0) /* an invalid flag: EINVAL from the kernel, another errno from a filter */
-		r.twin = errno;
-	return refused("unshare(CLONE_NEWUSER)", r, e);
-}
-
 /* --- the maps --- */
 
 static int map_single(uint32_t uid, uint32_t gid, struct err *e)
@@ -172,23 +158,8 @@ static int map_single(uint32_t uid, uint32_t gid, struct err *e)
 		return uid == 0 && errno == EPERM
 			       ? err_set(e, ERR_SETUP,
 					 "set-up step rootless-namespace: id maps: " ROOTLESS_ROOT_CAUSE "; " ROOTLESS_ROOT_FIX)
-			       : refused("id maps", (struct refusal){ .errnum = errno }, e);
+			       : host_refused("id maps", (struct refusal){ .errnum = errno }, e);
 	return 0;
-}
-
-enum mapped { MAPPED, MAPPED_NOT, MAPPED_HALF };
-
-static enum mapped let_map(struct mappers *m, int *uid_status, int *gid_status)
-{
-	double deadline = clock_ms(CLOCK_MONOTONIC) + MAPPERS_MS_MAX;
-
-	(void)!write(m->uid.go, "", 1);
-	(void)!write(m->gid.go, "", 1);
-	*uid_status = mapper_end(&m->uid, deadline);
-	*gid_status = mapper_end(&m->gid, deadline);
-	if (*uid_status == 0 && *gid_status == 0)
-		return MAPPED;
-	return *uid_status && *gid_status ? MAPPED_NOT : MAPPED_HALF;
 }
 
 static int err_one_mapper(const char *program, int status, struct err *e)
@@ -200,40 +171,41 @@ static int err_one_mapper(const char *program, int status, struct err *e)
 		       status);
 }
 
-static void set_reason_both_failed(struct rootless *o, int uid_status, int gid_status)
-{
-	char why[100];
-
-	if (uid_status < 0 && gid_status < 0)
-		snprintf(why, sizeof why, "newuidmap and newgidmap were killed, or took longer than %d s", MAPPERS_MS_MAX / 1000);
-	else
-		snprintf(why, sizeof why, "newuidmap and newgidmap refused (status %d and %d)", uid_status, gid_status);
-	set_reason(o, why, uid_status < 0 && gid_status < 0 ? FIX_SLOW : FIX_SETUID);
-}
-
+/* Where both refuse, a single id is mapped instead. */
 static int map_range(struct rootless *o, struct mappers *m, struct err *e)
 {
-	int uid_status, gid_status;
+	double deadline = clock_ms(CLOCK_MONOTONIC) + MAPPERS_MS_MAX;
+	int    uid, gid;
+	char   why[100];
 
-	switch (let_map(m, &uid_status, &gid_status)) {
-	case MAPPED:
+	(void)!write(m->uid.go, "", 1);
+	(void)!write(m->gid.go, "", 1);
+	uid = mapper_end(&m->uid, deadline);
+	gid = mapper_end(&m->gid, deadline);
+	if (!uid != !gid)
+		return uid ? err_one_mapper(m->uid.program, uid, e) : err_one_mapper(m->gid.program, gid, e);
+	if (uid == 0)
 		return 0;
-	case MAPPED_NOT:
-		o->kind = ROOTLESS_SINGLE;
-		set_reason_both_failed(o, uid_status, gid_status);
-		return 0;
-	case MAPPED_HALF:
-		break;
-	}
-	return uid_status ? err_one_mapper(m->uid.program, uid_status, e) : err_one_mapper(m->gid.program, gid_status, e);
+	o->kind = ROOTLESS_SINGLE;
+	if (uid < 0 && gid < 0)
+		snprintf(why, sizeof why, "newuidmap and newgidmap were killed, or took longer than %d s", MAPPERS_MS_MAX / 1000);
+	else
+		snprintf(why, sizeof why, "newuidmap and newgidmap refused (status %d and %d)", uid, gid);
+	set_reason(o, why, uid < 0 && gid < 0 ? FIX_SLOW : FIX_SETUID);
+	return 0;
 }
 
-static int enter(struct rootless *o, struct mappers *m, struct err *e)
+static int namespace_enter(struct rootless *o, struct mappers *m, struct err *e)
 {
 	uint32_t uid = geteuid(), gid = getegid();
 
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-		return unshare_refused(errno, e);
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) {
+		struct refusal r = { .errnum = errno, .limit = "user.max_user_namespaces", .config = "CONFIG_USER_NS" };
+
+		/* An invalid flag: EINVAL from the kernel, another errno from a filter. */
+		r.twin = unshare(CLONE_NEWUSER | CLONE_PTRACE) < 0 ? errno : 0;
+		return host_refused("unshare(CLONE_NEWUSER)", r, e);
+	}
 	if (o->kind == ROOTLESS_RANGE && map_range(o, m, e) < 0)
 		return -1;
 	if (o->kind == ROOTLESS_SINGLE) {
@@ -246,7 +218,7 @@ static int enter(struct rootless *o, struct mappers *m, struct err *e)
 	 * capability in it; this is the first call that needs one.
 	 */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-		return refused("slave mounts", (struct refusal){ .errnum = errno }, e);
+		return host_refused("slave mounts", (struct refusal){ .errnum = errno }, e);
 	return 0;
 }
 
@@ -255,13 +227,13 @@ static int enter_as_user(struct rootless *o, struct err *e)
 	scoped(mappers_done) struct mappers m = { { "/usr/bin/newuidmap", 0, -1 }, { "/usr/bin/newgidmap", 0, -1 } };
 	struct id_range                     uids, gids;
 
-	o->kind = choose(o, &m, &uids, &gids);
+	o->kind = rootless_choose(o, &m, &uids, &gids);
 	if (o->kind == ROOTLESS_RANGE) {
 		o->ids = (struct id_range){ .base = 1, .count = uids.count };
 		if (mapper_start(&m.uid, getuid(), &uids, e) < 0 || mapper_start(&m.gid, getgid(), &gids, e) < 0)
 			return -1;
 	}
-	return enter(o, &m, e);
+	return namespace_enter(o, &m, e);
 }
 
 int rootless_enter(struct rootless *ret, struct err *e)

@@ -2,6 +2,8 @@
 #include "surroundings.h"
 
 #include "fd.h"
+#include "file.h"
+#include "mountinfo.h"
 #include "privilege.h"
 
 #include <fcntl.h>
@@ -61,18 +63,12 @@ static bool is_layered(void)
 	return statfs("/", &s) == 0 && s.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-/* Processes of the host are in the initial cgroup namespace; container runtimes give every container another one. */
-static bool has_own_groups(void)
+/* The most specific first: a pod consists of containers, and a container may run systemd. */
+static enum where find_where(const char *kernel)
 {
 	enum { FIRST_GROUP_NS = 0xEFFFFFFBu }; /* PROC_CGROUP_INIT_INO */
 	struct stat st;
 
-	return stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino != FIRST_GROUP_NS;
-}
-
-/* The most specific first: a pod consists of containers, and a container may run systemd. */
-static enum where find_where(const char *kernel)
-{
 	if (env_is("KUBERNETES_SERVICE_HOST", NULL))
 		return WHERE_KUBERNETES;
 	if ((exists("/run/.containerenv") && is_layered()) || env_is("container", "podman"))
@@ -83,7 +79,8 @@ static enum where find_where(const char *kernel)
 		return WHERE_NSPAWN;
 	if (env_is("container", "lxc"))
 		return WHERE_LXC;
-	if (has_own_groups())
+	/* Processes of the host are in the initial cgroup namespace; container runtimes give every container another one. */
+	if (stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino != FIRST_GROUP_NS)
 		return WHERE_CONTAINER;
 	if (env_is("INVOCATION_ID", NULL) && !isatty(STDIN_FILENO) && !isatty(STDERR_FILENO))
 		return WHERE_SERVICE;
@@ -93,62 +90,32 @@ static enum where find_where(const char *kernel)
 /* mountinfo lists mounts below our root: in a chroot, "/" itself is not one of them. */
 static bool find_chroot(void)
 {
-	FILE *f = fopen("/proc/self/mountinfo", "re");
-	char  line[1200], at[4];
-	bool  rooted = false, any = false;
+	scoped_bytes     text = { 0 };
+	struct mountinfo m;
+	struct err       ignored;
+	size_t           at = 0;
+	bool             any = false;
 
-	while (f && !rooted && fgets(line, sizeof line, f)) {
-		any    = true;
-		rooted = sscanf(line, "%*s %*s %*s %*s %3s", at) == 1 && strcmp(at, "/") == 0;
+	if (file_read(AT_FDCWD, "/proc/self/mountinfo", MIB, &text, &ignored) < 0)
+		return false;
+	while (mountinfo_next(text.data, text.len, &at, &m)) {
+		if (strcmp(m.at, "/") == 0)
+			return false;
+		any = true;
 	}
-	if (f)
-		fclose(f);
-	return any && !rooted;
-}
-
-static uint64_t read_cap_eff(void)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct   set[2] = { { 0 } };
-
-	if (syscall(SYS_capget, &head, set) < 0)
-		return 0;
-	return set[0].effective | (uint64_t)set[1].effective << 32;
-}
-
-static uint64_t read_cap_bnd(void)
-{
-	uint64_t set = 0;
-
-	for (int cap = 0; cap < 64; cap++)
-		if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1)
-			set |= 1ull << cap;
-	return set;
-}
-
-static void make_tag(char *tag, size_t len)
-{
-	unsigned salt = 0; /* two pid namespaces may share one cgroup tree: the pid alone is not unique there */
-
-	if (getrandom(&salt, sizeof salt, GRND_NONBLOCK) < 0)
-		salt = 0;
-	snprintf(tag, len, "brig-doctor-%d-%04x", (int)getpid(), salt & 0xffff);
+	return any;
 }
 
 #define MONITOR (1ull << CAP_SETUID | 1ull << CAP_SETGID)
 
-/* The monitor's account without its capabilities: the unit lacks them, and the probes are to say so. */
-static bool is_monitors_account(unsigned uid)
-{
-	const struct passwd *monitor = getpwnam("_brig-keeper");
-
-	return monitor && monitor->pw_uid == uid;
-}
-
 void surroundings_read(struct surroundings *ret)
 {
-	struct utsname      name;
-	struct surroundings s = { .uid = geteuid(), .gid = getegid() };
+	struct __user_cap_header_struct head   = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct   set[2] = { { 0 } };
+	struct utsname                  name;
+	struct surroundings             s       = { .uid = geteuid(), .gid = getegid() };
+	const struct passwd            *monitor = NULL;
+	unsigned                        salt    = 0; /* two pid namespaces may share one cgroup tree */
 
 	if (uname(&name) == 0)
 		snprintf(s.kernel, sizeof s.kernel, "%s", name.release);
@@ -158,9 +125,16 @@ void surroundings_read(struct surroundings *ret)
 	s.seccomp         = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
 	s.userns_clone    = (int)number_read("/proc/sys/kernel/unprivileged_userns_clone");
 	s.apparmor_userns = (int)number_read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
-	s.cap_eff         = read_cap_eff();
-	s.cap_bnd         = read_cap_bnd();
-	s.is_monitor      = s.uid != 0 && ((s.cap_eff & MONITOR) == MONITOR || is_monitors_account(s.uid));
-	make_tag(s.tag, sizeof s.tag);
+	if (syscall(SYS_capget, &head, set) == 0)
+		s.cap_eff = set[0].effective | (uint64_t)set[1].effective << 32;
+	for (int cap = 0; cap < 64; cap++)
+		if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1)
+			s.cap_bnd |= 1ull << cap;
+	s.is_monitor = s.uid != 0 && (s.cap_eff & MONITOR) == MONITOR;
+	if (s.uid != 0 && !s.is_monitor) /* its account without its capabilities: the unit lacks them, and the probes report it */
+		monitor = getpwnam("_brig-keeper");
+	s.is_monitor |= monitor && monitor->pw_uid == s.uid;
+	(void)!getrandom(&salt, sizeof salt, GRND_NONBLOCK);
+	snprintf(s.tag, sizeof s.tag, "brig-doctor-%d-%04x", (int)getpid(), salt & 0xffff);
 	*ret = s;
 }

@@ -25,24 +25,13 @@ void profile_names_free(char **names)
 	free(names);
 }
 
-static bool is_known(char **names, size_t n, const char *name)
+/* False: it is the name of no profile, or is there. */
+static bool is_new_name(const char *name, char **names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(names[i], name) == 0)
-			return true;
-	return false;
-}
-
-/* "basic.json" -> "basic" in buf; false for any other file. */
-static bool name_of(const char *file, char *buf, size_t len)
-{
-	size_t n = strlen(file);
-
-	if (n < 6 || n - 5 >= len || strcmp(file + n - 5, ".json") != 0)
-		return false;
-	memcpy(buf, file, n - 5);
-	buf[n - 5] = 0;
-	return text_is_name(buf);
+			return false;
+	return text_is_name(name);
 }
 
 static int by_name(const void *a, const void *b)
@@ -57,13 +46,18 @@ static int add_names(const char *folder, char **names, size_t *n)
 {
 	DIR           *dir = opendir(folder);
 	struct dirent *entry;
-	char           name[64];
 
 	if (!dir)
 		return errno == ENOENT ? 0 : -1;
-	while (*n < NAMES_MAX && (errno = 0, entry = readdir(dir)))
-		if (name_of(entry->d_name, name, sizeof name) && !is_known(names, *n, name) && (names[*n] = strdup(name)))
+	while (*n < NAMES_MAX && (errno = 0, entry = readdir(dir))) {
+		char *dot = strrchr(entry->d_name, '.');
+
+		if (!dot || strcmp(dot, ".json") != 0)
+			continue;
+		*dot = 0;
+		if (is_new_name(entry->d_name, names, *n) && (names[*n] = strdup(entry->d_name)))
 			++*n;
+	}
 	closedir(dir); /* of a folder that was only read: errno stays */
 	return *n < NAMES_MAX && errno ? -1 : 0;
 }
@@ -99,7 +93,8 @@ static int err_unknown(const struct brig_paths *places, const char *name, struct
 		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", names[i]);
 	profile_names_free(names);
 	if (strchr(name, '/') || strstr(name, ".json"))
-		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a profile; name one: %s; BRIG_PROFILES=DIRECTORY is for those of your own", name, list);
+		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a profile; name one: %s; BRIG_PROFILES=DIRECTORY is for those of "
+			       "your own", name, list);
 	n = 0;
 	for (size_t i = 0; i < PROFILES_PLACES && n < sizeof where; i++)
 		if (places->profiles[i][0])
@@ -110,22 +105,21 @@ static int err_unknown(const struct brig_paths *places, const char *name, struct
 /* --- folders --- */
 
 /* A user who may write to such a folder could put a profile or a policy of any name there. */
-static int check_folder(const char *path, unsigned place, struct err *e)
-{
-	struct stat st;
-
-	if (!*path || (stat(path, &st) < 0 && place != PROFILES_NAMED))
-		return 0;
-	if (stat(path, &st) < 0)
-		return err_sys(e, "BRIG_PROFILES: %s", path);
-	return trust_check(&st, path, e);
-}
-
 int profile_folders_check(const struct brig_paths *places, struct err *e)
 {
-	for (unsigned i = 0; i < PROFILES_PLACES; i++)
-		if (check_folder(places->profiles[i], i, e) < 0)
+	for (unsigned i = 0; i < PROFILES_PLACES; i++) {
+		const char *path = places->profiles[i];
+		struct stat st;
+
+		if (!*path)
+			continue;
+		if (stat(path, &st) < 0) {
+			if (i == PROFILES_NAMED)
+				return err_sys(e, "BRIG_PROFILES: %s", path);
+		} else if (trust_check(&st, path, e) < 0) {
 			return -1;
+		}
+	}
 	return 0;
 }
 
@@ -134,7 +128,8 @@ unsigned profile_file_find(const struct brig_paths *places, const char *name)
 	char path[PATH_SIZE + 80];
 
 	for (unsigned i = 0; i < PROFILES_PLACES; i++)
-		if (places->profiles[i][0] && snprintf(path, sizeof path, "%s/%s.json", places->profiles[i], name) && access(path, F_OK) == 0)
+		if (places->profiles[i][0] && snprintf(path, sizeof path, "%s/%s.json", places->profiles[i], name) &&
+		    access(path, F_OK) == 0)
 			return i;
 	return PROFILES_PLACES;
 }
@@ -159,14 +154,16 @@ static int lay_over(json_t *base, const json_t *own)
 
 		for (size_t i = 0; i < ARRAY_LEN(tables); i++)
 			is_table = is_table || strcmp(key, tables[i]) == 0;
-		if ((is_table && json_is_object(below) && json_is_object(value) ? json_object_update(below, value) : json_object_set(base, key, value)) < 0)
+		is_table = is_table && json_is_object(below) && json_is_object(value);
+		if ((is_table ? json_object_update(below, value) : json_object_set(base, key, value)) < 0)
 			return -1;
 	}
 	return json_object_del(base, "extends");
 }
 
 /* place: of the profile that extends; one of the same name is looked for in the directories behind it. */
-static int extend(const struct brig_paths *places, const char *name, unsigned place, unsigned depth, json_t **own, const char *path, struct err *e)
+static int extend(const struct brig_paths *places, const char *name, unsigned place, unsigned depth, json_t **own, const char *path,
+		  struct err *e)
 {
 	const json_t *extends = json_object_get(*own, "extends");
 	const char   *base    = json_string_value(extends);
@@ -192,7 +189,8 @@ static int extend(const struct brig_paths *places, const char *name, unsigned pl
 }
 
 /* The file's object, with what it extends. ENOENT in e->errnum: there is no such file. */
-static int read_source(const struct brig_paths *places, const char *name, unsigned place, unsigned depth, const char *path, json_t **ret, struct err *e)
+static int read_source(const struct brig_paths *places, const char *name, unsigned place, unsigned depth, const char *path, json_t **ret,
+		       struct err *e)
 {
 	scoped_bytes text = { 0 };
 	json_t      *own;
@@ -229,7 +227,7 @@ static int find_source(const struct brig_paths *places, const char *name, unsign
 	return first ? err_set(e, ERR_BAD_SPEC, "there is no other profile \"%.63s\"", name) : err_unknown(places, name, e);
 }
 
-static int parse(struct profile *ret, const char *name, const json_t *source, const char *path, struct err *e)
+static int source_parse(struct profile *ret, const char *name, const json_t *source, const char *path, struct err *e)
 {
 	char *text = json_dumps(source, JSON_COMPACT);
 	int   r    = text ? profile_parse(ret, name, text, strlen(text), e) : err_set(e, ERR_LIMIT, "out of memory");
@@ -244,7 +242,7 @@ int profile_file_check(struct profile *ret, const struct brig_paths *places, con
 
 	if (read_source(places, "", 0, 0, path, &source, e) < 0)
 		return -1;
-	return parse(ret, path, source, path, e);
+	return source_parse(ret, path, source, path, e);
 }
 
 int profile_file_load(struct profile *ret, const struct brig_paths *places, const char *name, struct err *e)
@@ -260,7 +258,7 @@ int profile_file_load(struct profile *ret, const struct brig_paths *places, cons
 	if (find_source(places, name, &place, 0, &source, e) < 0)
 		return -1;
 	snprintf(path, sizeof path, "%s/%s.json", places->profiles[place], name);
-	return parse(ret, name, source, path, e);
+	return source_parse(ret, name, source, path, e);
 }
 
 int profile_policy_load(struct policy_bundle *ret, const struct brig_paths *places, const struct profile *p, struct err *e)
