@@ -37,7 +37,10 @@ int base64_digit(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Decodes four digits; the last quad may end in one or two '='. Unused bits must be zero. Returns the number of bytes, or -1. */
+/*
+ * Decodes four digits; the last quad may end in one or two '='. Unused bits must be zero. Returns the number of bytes,
+ * or -1.
+ */
 static int quad_decode(const char quad[4], bool last, unsigned char ret[3])
 {
 	int      n    = quad[3] != '=' ? 3 : quad[2] != '=' ? 2 : 1;

@@ -176,11 +176,14 @@ bool text_is_name(const char *text)
 	return true;
 }
 
-/* Decodes the character at p and returns its length in bytes; 0: invalid, which includes overlong forms, surrogates and a truncated one. */
+/*
+ * Decodes the character at p and returns its length in bytes; 0: invalid, which includes overlong forms, surrogates and
+ * a truncated one.
+ */
 static size_t utf8_take(const unsigned char *p, const unsigned char *end, uint32_t *ret)
 {
 	static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
-	unsigned              more    = *p < 0x80 ? 0 : (*p >> 5) == 6 ? 1 : (*p >> 4) == 14 ? 2 : (*p >> 3) == 30 ? 3 : 9;
+	unsigned              more = *p < 0x80 ? 0 : (*p >> 5) == 6 ? 1 : (*p >> 4) == 14 ? 2 : (*p >> 3) == 30 ? 3 : 9;
 	uint32_t              c;
 
 	if (more == 9 || (size_t)(end - p) <= more)
@@ -263,13 +266,14 @@ bool text_has_control(const char *text)
 }
 
 /*
- * Characters that a terminal obeys instead of showing: C0, DEL and C1 (U+009B begins an escape sequence), separators of lines and
- * paragraphs, and marks that change the direction of text, so that a name reads as another one (CVE-2021-42574).
+ * Characters that a terminal obeys instead of showing: C0, DEL and C1 (U+009B begins an escape sequence), separators of
+ * lines and paragraphs, and marks that change the direction of text, so that a name reads as another one
+ * (CVE-2021-42574).
  */
 static bool is_obeyed(uint32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
-	       (c >= 0x2066 && c <= 0x2069);
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
 /* Moves *p over the next character; true when it can be shown. A byte that is not UTF-8 cannot, and is passed alone. */

@@ -16,35 +16,6 @@
 
 enum { THEIRS = 3 }; /* brigd's end of the socket has this number there; argv has it too */
 
-struct plan {
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t          state;
-};
-
-/* brigd gets no other open file of the caller, not even its standard streams: errors come through the connection. */
-static int plan_files(struct plan *p, int theirs)
-{
-	int r = theirs < 0 ? 0 : posix_spawn_file_actions_adddup2(&p->files, theirs, THEIRS);
-
-	r = r ? r : posix_spawn_file_actions_addclosefrom_np(&p->files, theirs < 0 ? THEIRS : THEIRS + 1);
-	r = r ? r : posix_spawn_file_actions_addopen(&p->files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
-	r = r ? r : posix_spawn_file_actions_adddup2(&p->files, STDIN_FILENO, STDOUT_FILENO);
-	return r ? r : posix_spawn_file_actions_adddup2(&p->files, STDIN_FILENO, STDERR_FILENO);
-}
-
-/* A new session, so that keys of the terminal signal only the caller. Signals that the caller ignores or blocks are reset. */
-static int plan_state(struct plan *p)
-{
-	sigset_t all, none;
-	int      r;
-
-	memset(&all, 0xff, sizeof all); /* sigfillset() leaves out the C library's own two, which posix_spawn() would then ignore for good */
-	sigemptyset(&none);
-	r = posix_spawnattr_setsigdefault(&p->state, &all);
-	r = r ? r : posix_spawnattr_setsigmask(&p->state, &none);
-	return r ? r : posix_spawnattr_setflags(&p->state, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
-}
-
 /*
  * An installed brigd is started by brig, to which argv[0] says that: AppArmor's profile can allow user namespaces only to a program
  * that loads no code of its caller, and brig is static.
@@ -54,25 +25,37 @@ static const char *starter_of(const char *program)
 	return strcmp(program, BRIG_SBINDIR "/brigd") == 0 && access(program, X_OK) == 0 && access(BRIG_BINDIR "/brig", X_OK) == 0 ? BRIG_BINDIR "/brig" : program;
 }
 
-/* 0 or an errno. posix_spawn() does not copy the caller's memory: the child runs on it until its exec. */
-static int spawn(const char *program, char *const *argv, int theirs, pid_t *pid)
+/*
+ * 0 or an errno. posix_spawn() does not copy the caller's memory: the child runs on it until its exec. brigd gets no other open file of
+ * the caller, not even its standard streams: errors come through the connection. It gets a new session, so that keys of the terminal
+ * signal only the caller. Signals that the caller ignores or blocks are reset.
+ */
+static int spawn_brigd(const char *program, char *const *argv, int theirs, pid_t *pid)
 {
-	struct plan plan;
-	char      **env = exec_env();
-	int         r   = env ? posix_spawn_file_actions_init(&plan.files) : ENOMEM;
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t          state;
+	sigset_t                   all, none;
+	char                     **env = exec_env();
+	int                        r   = env ? posix_spawn_file_actions_init(&files) : ENOMEM;
 
 	if (r) {
 		free(env);
 		return r;
 	}
-	r = posix_spawnattr_init(&plan.state);
-	if (r == 0) {
-		r = plan_files(&plan, theirs);
-		r = r ? r : plan_state(&plan);
-		r = r ? r : posix_spawn(pid, starter_of(program), &plan.files, &plan.state, argv, env);
-		posix_spawnattr_destroy(&plan.state);
-	}
-	posix_spawn_file_actions_destroy(&plan.files);
+	r = posix_spawnattr_init(&state); /* does not fail with glibc */
+	memset(&all, 0xff, sizeof all); /* sigfillset() leaves out the C library's own two, which posix_spawn() would then ignore for good */
+	sigemptyset(&none);
+	r = r || theirs < 0 ? r : posix_spawn_file_actions_adddup2(&files, theirs, THEIRS);
+	r = r ? r : posix_spawn_file_actions_addclosefrom_np(&files, theirs < 0 ? THEIRS : THEIRS + 1);
+	r = r ? r : posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+	r = r ? r : posix_spawn_file_actions_adddup2(&files, STDIN_FILENO, STDOUT_FILENO);
+	r = r ? r : posix_spawn_file_actions_adddup2(&files, STDIN_FILENO, STDERR_FILENO);
+	r = r ? r : posix_spawnattr_setsigdefault(&state, &all);
+	r = r ? r : posix_spawnattr_setsigmask(&state, &none);
+	r = r ? r : posix_spawnattr_setflags(&state, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+	r = r ? r : posix_spawn(pid, starter_of(program), &files, &state, argv, env);
+	posix_spawnattr_destroy(&state);
+	posix_spawn_file_actions_destroy(&files);
 	free(env);
 	return r;
 }
@@ -87,7 +70,7 @@ int brigd_start(struct brigd *ret, const char *program, struct err *e)
 		return err_sys(e, "set-up step start-brigd: socketpair");
 	scoped_fd ours = pair[0], theirs = pair[1];
 
-	errno = spawn(program, argv, theirs, &pid);
+	errno = spawn_brigd(program, argv, theirs, &pid);
 	if (errno)
 		return err_sys(e, "set-up step start-brigd: %s", program);
 	*ret = (struct brigd){ .sock = fd_take(&ours), .pid = pid };
@@ -100,6 +83,6 @@ pid_t brigd_start_own(const char *program, const char *path, struct err *e)
 	char *const argv[] = { (char *)"brigd", (char *)"--foreground", (char *)"--socket", (char *)path, NULL };
 	pid_t       pid = -1;
 
-	errno = spawn(program, argv, -1, &pid);
+	errno = spawn_brigd(program, argv, -1, &pid);
 	return errno ? err_sys(e, "set-up step start-brigd: %s", program) : pid;
 }

@@ -24,7 +24,9 @@ int datagram_send(int sock, const json_t *request, const int *fds, size_t n, str
 	if (!text)
 		r = err_set(e, ERR_LIMIT, "out of memory");
 	else if (len > PROTOCOL_MAX || n > PROTOCOL_FDS_MAX)
-		r = err_set(e, ERR_BAD_SPEC, "the request has %zu bytes and %zu descriptors, of at most %d and %d: fewer or shorter arguments and variables",
+		r = err_set(e, ERR_BAD_SPEC,
+			    "the request has %zu bytes and %zu descriptors, of at most %d and %d: fewer or shorter "
+			    "arguments and variables",
 			    len, n, PROTOCOL_MAX, PROTOCOL_FDS_MAX);
 	else if ((errno = -packet_send(sock, text, len, fds, n)))
 		r = err_sys(e, "set-up step ask-brigd");
@@ -81,7 +83,8 @@ json_t *datagram_exchange_fd(int sock, const json_t *request, int *fd, struct er
 		return json_incref(d.answer.source);
 	}
 	if (d.answer.kind == ANSWER_ERROR)
-		err_set(e, ERR_DENIED, "%s", json_string_value(json_object_get(json_object_get(d.answer.source, "error"), "message")));
+		err_set(e, ERR_DENIED, "%s",
+			json_string_value(json_object_get(json_object_get(d.answer.source, "error"), "message")));
 	else
 		err_set(e, ERR_PROTOCOL, "brigd sent an event where a reply was expected");
 	return NULL;

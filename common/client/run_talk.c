@@ -16,29 +16,23 @@ static uint64_t number_of(const json_t *event, const char *key)
 }
 
 /*
- * Not blocking: the program can open its pipe again, read back the bytes that poll() has reported, and hold a writing end open (stream.h).
- * Streams with names that a later brigd may add stay in d, which closes them.
+ * Not blocking: the program can open its pipe again, read back the bytes that poll() has reported, and hold a writing
+ * end open (stream.h). Streams with names that a later brigd may add stay in d, which closes them.
  */
-static void take_streams(struct run_start *start, struct datagram *d)
+static void handle_start(const struct run_talk *to, void *owner, struct datagram *d)
 {
 	static const char *const ours[RUN_STREAMS] = { "stdout", "stderr", "result", "stdin", "tools" };
 	const json_t            *names             = json_object_get(d->answer.source, "streams");
-
-	for (size_t i = 0; i < json_array_size(names) && i < d->fds; i++)
-		for (size_t k = 0; k < RUN_STREAMS; k++)
-			if (start->fd[k] < 0 && strcmp(json_string_value(json_array_get(names, i)), ours[k]) == 0) {
-				fcntl(d->fd[i], F_SETFL, O_NONBLOCK);
-				start->fd[k] = fd_take(&d->fd[i]);
-			}
-}
-
-static void handle_start(const struct run_talk *to, void *owner, struct datagram *d)
-{
-	struct run_start start = { .fd = { -1, -1, -1, -1, -1 } };
+	struct run_start         start             = { .fd = { -1, -1, -1, -1, -1 } };
 
 	start.run          = text_of(d->answer.source, "run");
 	start.output_bytes = number_of(d->answer.source, "output_bytes");
-	take_streams(&start, d);
+	for (size_t i = 0; i < json_array_size(names) && i < d->fds; i++)
+		for (size_t k = 0; k < RUN_STREAMS; k++)
+			if (start.fd[k] < 0 && strcmp(json_string_value(json_array_get(names, i)), ours[k]) == 0) {
+				fcntl(d->fd[i], F_SETFL, O_NONBLOCK);
+				start.fd[k] = fd_take(&d->fd[i]);
+			}
 	to->started(owner, &start);
 	for (size_t k = 0; k < RUN_STREAMS; k++)
 		fd_closep(&start.fd[k]);

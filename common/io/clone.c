@@ -15,7 +15,8 @@ pid_t clone_into_group(const struct clone_args *args, int group)
 		all.flags |= CLONE_INTO_CGROUP;
 		all.cgroup = (uint64_t)group;
 	}
-	for (int tries = 0; (pid = clone3(&all, sizeof all)) < 0 && errno == EACCES && group >= 0 && tries < CLONE_LENT_MS; tries++)
+	for (int tries = 0;
+	     (pid = clone3(&all, sizeof all)) < 0 && errno == EACCES && group >= 0 && tries < CLONE_LENT_MS; tries++)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	return pid;
 }

@@ -15,7 +15,10 @@ static bool wants_color(FILE *out)
 const char *color(FILE *out, enum color color)
 {
 	static const char *const begins[] = {
-		[COLOR_GOOD] = "\033[32m", [COLOR_WARNING] = "\033[33m", [COLOR_BAD] = "\033[31m", [COLOR_HEADING] = "\033[1m",
+		[COLOR_GOOD]    = "\033[32m",
+		[COLOR_WARNING] = "\033[33m",
+		[COLOR_BAD]     = "\033[31m",
+		[COLOR_HEADING] = "\033[1m",
 	};
 
 	return wants_color(out) ? begins[color] : "";

@@ -128,17 +128,6 @@ static int find_own_profiles(struct brig_paths *p, struct err *e)
 	return 0;
 }
 
-/* BRIG_PROFILES comes before all other directories; BRIG_PRESETS replaces them. */
-static int name_profiles(struct brig_paths *p, const char *profiles, const char *presets, struct err *e)
-{
-	if (presets) {
-		p->profiles[PROFILES_OWN][0] = p->profiles[PROFILES_HOST][0] = 0;
-		if (put_path(p->profiles[PROFILES_PRESET], e, presets, "") < 0)
-			return -1;
-	}
-	return profiles ? put_path(p->profiles[PROFILES_NAMED], e, profiles, "") : 0;
-}
-
 static int find_installed(struct brig_paths *p, struct err *e)
 {
 	if (put_path(p->profiles[PROFILES_HOST], e, "/etc/brig/profiles", "") < 0 ||
@@ -216,8 +205,15 @@ int brig_paths_find(struct brig_paths *ret, struct err *e)
 	if ((root[0] ? put_path(p.libexec, e, root, "/bin") : put_path(p.libexec, e, BRIG_LIBEXECDIR, "")) < 0)
 		return -1;
 	p.apart = root[0] || profiles || presets || store;
-	if (find_own_profiles(&p, e) < 0 || name_profiles(&p, profiles, presets, e) < 0)
+	if (find_own_profiles(&p, e) < 0)
 		return -1;
+	if (profiles && put_path(p.profiles[PROFILES_NAMED], e, profiles, "") < 0) /* before all other directories */
+		return -1;
+	if (presets) { /* instead of all other directories */
+		p.profiles[PROFILES_OWN][0] = p.profiles[PROFILES_HOST][0] = 0;
+		if (put_path(p.profiles[PROFILES_PRESET], e, presets, "") < 0)
+			return -1;
+	}
 	if (store) {
 		p.store[1][0] = 0;
 		if (put_path(p.store[0], e, store, "") < 0)

@@ -80,44 +80,36 @@ static int check_owner(const struct store_tree *t, struct err *e)
 		       t->path, st.st_uid, st.st_mode & 07777);
 }
 
-static enum lock_answer open_tree_of(const char *store, struct store_tree *t, struct err *e)
-{
-	char             lock[STORE_PATH_MAX];
-	enum lock_answer answer;
-
-	if (snprintf(t->path, sizeof t->path, "%s/trees/%s/tree", store, t->digest) >= (int)sizeof t->path) {
-		err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", store);
-		return LOCK_FAILED;
-	}
-	snprintf(lock, sizeof lock, "%.*slock", (int)(strlen(t->path) - strlen("tree")), t->path);
-	answer = take_lock(lock, t);
-	if (answer == LOCK_FAILED)
-		err_sys(e, "%s", lock);
-	if (answer != LOCK_TAKEN)
-		return answer;
-	t->tree_fd = open(t->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (t->tree_fd < 0 && errno == ENOENT && t->lock_fd < 0)
-		return LOCK_GONE;
-	if (t->tree_fd < 0) {
-		err_sys(e, "%s", t->path);
-		return LOCK_FAILED;
-	}
-	return check_owner(t, e) < 0 ? LOCK_FAILED : LOCK_TAKEN;
-}
-
 /* LOCK_TAKEN: *ret has the tree, and the caller owns it. */
 static enum lock_answer try_open(const char *store, const char *digest, struct store_tree *ret, struct err *e)
 {
 	scoped_store_tree t = STORE_TREE_NONE;
+	char              lock[STORE_PATH_MAX];
 	enum lock_answer  answer;
 
 	memcpy(t.digest, digest, sizeof t.digest);
-	answer = open_tree_of(store, &t, e);
-	if (answer == LOCK_TAKEN) {
-		*ret = t;
-		t    = STORE_TREE_NONE;
+	if (snprintf(t.path, sizeof t.path, "%s/trees/%s/tree", store, t.digest) >= (int)sizeof t.path) {
+		err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", store);
+		return LOCK_FAILED;
 	}
-	return answer;
+	snprintf(lock, sizeof lock, "%.*slock", (int)(strlen(t.path) - strlen("tree")), t.path);
+	answer = take_lock(lock, &t);
+	if (answer == LOCK_FAILED)
+		err_sys(e, "%s", lock);
+	if (answer != LOCK_TAKEN)
+		return answer;
+	t.tree_fd = open(t.path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (t.tree_fd < 0 && errno == ENOENT && t.lock_fd < 0)
+		return LOCK_GONE;
+	if (t.tree_fd < 0) {
+		err_sys(e, "%s", t.path);
+		return LOCK_FAILED;
+	}
+	if (check_owner(&t, e) < 0)
+		return LOCK_FAILED;
+	*ret = t;
+	t    = STORE_TREE_NONE;
+	return LOCK_TAKEN;
 }
 
 int store_open(const char *store, const char *name, struct store_tree *ret, struct err *e)

@@ -49,7 +49,8 @@ bool denial_item(const char *field, const char *list, size_t *i)
 	unsigned index;
 	int      end = 0;
 
-	if ((list && strncmp(field, list, n) != 0) || sscanf(field + n, "[%9u]%n", &index, &end) != 1 || !end || field[n + (size_t)end])
+	if ((list && strncmp(field, list, n) != 0) || sscanf(field + n, "[%9u]%n", &index, &end) != 1 || !end ||
+	    field[n + (size_t)end])
 		return false;
 	*i = index;
 	return true;

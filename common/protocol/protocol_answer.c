@@ -402,14 +402,6 @@ void protocol_put_ended(struct json_text *t, const char *run, uint64_t tag, cons
 
 /* --- checking answers --- */
 
-static bool is_code(const char *name)
-{
-	for (int i = 0; i < DENIAL_COUNT; i++)
-		if (strcmp(denial_code_name((enum denial_code)i), name) == 0)
-			return true;
-	return false;
-}
-
 static int check_error(const json_t *j, struct err *e)
 {
 	const char *code;
@@ -417,52 +409,40 @@ static int check_error(const json_t *j, struct err *e)
 	if (shape_check(error_keys, j, e) < 0)
 		return -1;
 	code = json_string_value(json_object_get(json_object_get(j, "error"), "code"));
-	return is_code(code) ? 0 : err_set(e, ERR_PROTOCOL, "error: code: \"%.40s\" is not of the list", code);
+	for (int i = 0; i < DENIAL_COUNT; i++)
+		if (strcmp(denial_code_name((enum denial_code)i), code) == 0)
+			return 0;
+	return err_set(e, ERR_PROTOCOL, "error: code: \"%.40s\" is not of the list", code);
 }
 
-static int check_reply(struct protocol_answer *a, const char *name, struct err *e)
-{
-	for (size_t i = 0; i < ARRAY_LEN(replies); i++)
-		if (replies[i] && strcmp(request_name((enum request_kind)i), name) == 0) {
-			a->reply = (enum request_kind)i;
-			return shape_check(replies[i], a->source, e);
-		}
-	return err_set(e, ERR_PROTOCOL, "invalid reply \"%.40s\"", name);
-}
-
-static int check_event(struct protocol_answer *a, const char *name, struct err *e)
-{
-	for (size_t i = 0; i < ARRAY_LEN(events); i++)
-		if (strcmp(events[i].name, name) == 0) {
-			a->event = (enum event_kind)i;
-			return shape_check(events[i].shape, a->source, e);
-		}
-	return err_set(e, ERR_PROTOCOL, "invalid event \"%.40s\"", name);
-}
-
-static int check_answer(struct protocol_answer *a, struct err *e)
+static int check_answer(struct protocol_answer *a, size_t fds, struct err *e)
 {
 	const char *reply = json_string_value(json_object_get(a->source, "reply"));
-	const char *name  = json_string_value(json_object_get(a->source, "event"));
+	const char *event = json_string_value(json_object_get(a->source, "event"));
+	size_t      kind = 0, want = 0;
 
+	a->kind = reply ? ANSWER_REPLY : event ? ANSWER_EVENT : ANSWER_ERROR;
 	if (reply) {
-		a->kind = ANSWER_REPLY;
-		return check_reply(a, reply, e);
+		while (kind < ARRAY_LEN(replies) && !(replies[kind] && strcmp(request_name((enum request_kind)kind), reply) == 0))
+			kind++;
+		if (kind == ARRAY_LEN(replies))
+			return err_set(e, ERR_PROTOCOL, "invalid reply \"%.40s\"", reply);
+		a->reply = (enum request_kind)kind;
+		want     = a->reply == REQUEST_files;
+		if (shape_check(replies[kind], a->source, e) < 0)
+			return -1;
+	} else if (event) {
+		while (kind < ARRAY_LEN(events) && strcmp(events[kind].name, event) != 0)
+			kind++;
+		if (kind == ARRAY_LEN(events))
+			return err_set(e, ERR_PROTOCOL, "invalid event \"%.40s\"", event);
+		a->event = (enum event_kind)kind;
+		if (shape_check(events[kind].shape, a->source, e) < 0)
+			return -1;
+		want = a->event == EVENT_started ? json_array_size(json_object_get(a->source, "streams")) : 0;
+	} else if (check_error(a->source, e) < 0) {
+		return -1;
 	}
-	if (name) {
-		a->kind = ANSWER_EVENT;
-		return check_event(a, name, e);
-	}
-	a->kind = ANSWER_ERROR;
-	return check_error(a->source, e);
-}
-
-static int check_answer_fds(const struct protocol_answer *a, size_t fds, struct err *e)
-{
-	bool   started = a->kind == ANSWER_EVENT && a->event == EVENT_started;
-	bool   files   = a->kind == ANSWER_REPLY && a->reply == REQUEST_files;
-	size_t want    = started ? json_array_size(json_object_get(a->source, "streams")) : files;
-
 	return fds == want ? 0 : err_set(e, ERR_PROTOCOL, "%zu descriptors came, %zu are wanted", fds, want);
 }
 
@@ -472,7 +452,7 @@ int protocol_parse_answer(struct protocol_answer *ret, const void *bytes, size_t
 
 	if (!(a.source = wire_parse(bytes, len, PROTOCOL_MAX, e)))
 		return -1;
-	if (check_answer(&a, e) < 0 || check_answer_fds(&a, fds, e) < 0)
+	if (check_answer(&a, fds, e) < 0)
 		return -1;
 	*ret     = a;
 	a.source = NULL;

@@ -7,11 +7,13 @@
 
 char *refused_call_summary(const json_t *row, char *buf, size_t len)
 {
-	const char *call = json_string_value(json_object_get(row, "call")), *argument = json_string_value(json_object_get(row, "argument"));
+	const char *call     = json_string_value(json_object_get(row, "call")),
+		   *argument = json_string_value(json_object_get(row, "argument"));
 
 	if (!call)
 		call = "?";
-	snprintf(buf, len, argument ? "%s%.31s(%.200s)" : "%s%.31s", *call >= '0' && *call <= '9' ? "call " : "", call, argument);
+	snprintf(buf, len, argument ? "%s%.31s(%.200s)" : "%s%.31s", *call >= '0' && *call <= '9' ? "call " : "", call,
+		 argument);
 	text_make_plain(buf);
 	return buf;
 }

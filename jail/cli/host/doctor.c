@@ -49,14 +49,6 @@ static void make_printable(char *text)
 			*c = '?';
 }
 
-static void probe_one(const struct probe_row *row, const struct surroundings *at, struct finding *f)
-{
-	probe_run(row, at, probe_deadline_ms(row), f);
-	make_printable(f->detail);
-	make_printable(f->cause);
-	make_printable(f->fix);
-}
-
 static int checkup_run(struct checkup *c)
 {
 	surroundings_read(&c->at);
@@ -64,8 +56,13 @@ static int checkup_run(struct checkup *c)
 	if (!c->finding)
 		return -1;
 	for (size_t i = 0; i < probe_rows_len; i++) {
-		probe_one(&probe_rows[i], &c->at, &c->finding[i]);
-		verdict_add(&c->verdict, i, probe_rows[i].need, c->finding[i].result, c->at.is_root || c->at.is_monitor);
+		struct finding *f = &c->finding[i];
+
+		probe_run(&probe_rows[i], &c->at, probe_deadline_ms(&probe_rows[i]), f);
+		make_printable(f->detail);
+		make_printable(f->cause);
+		make_printable(f->fix);
+		verdict_add(&c->verdict, i, probe_rows[i].need, f->result, c->at.is_root || c->at.is_monitor);
 	}
 	verdict_sentence(&c->verdict, probe_rows[c->verdict.first].name, c->sentence, sizeof c->sentence);
 	return 0;
@@ -92,7 +89,7 @@ static void print_wrapped(int at, const char *text)
 
 enum same { SAME_CAUSE = 1, SAME_FIX = 2 };
 
-static unsigned compare(const struct finding *a, const struct finding *b)
+static unsigned compare_findings(const struct finding *a, const struct finding *b)
 {
 	if (a->result == RESULT_OK)
 		return 0;
@@ -103,7 +100,7 @@ static unsigned compare(const struct finding *a, const struct finding *b)
 static const char *told_by(const struct finding *all, size_t i, unsigned what)
 {
 	for (size_t j = 0; j < i; j++)
-		if ((compare(&all[j], &all[i]) & what) == what)
+		if ((compare_findings(&all[j], &all[i]) & what) == what)
 			return probe_rows[j].name;
 	return NULL;
 }
@@ -149,17 +146,12 @@ static size_t mode_of(const struct surroundings *at)
 	return at->is_monitor ? 2 : at->is_root;
 }
 
-static bool is_told(const struct finding *f, enum need need, bool quiet)
-{
-	return !quiet || (f->result != RESULT_OK && need != NEED_INFO);
-}
-
 static void print_table(const struct checkup *c, bool quiet)
 {
 	if (!quiet)
 		printf("%-19s  %-8s  %-8s  DETAIL (as %s)\n", "WHAT", "RESULT", "NEEDED", modes[mode_of(&c->at)].words);
 	for (size_t i = 0; i < probe_rows_len; i++)
-		if (is_told(&c->finding[i], probe_rows[i].need, quiet))
+		if (!quiet || (c->finding[i].result != RESULT_OK && probe_rows[i].need != NEED_INFO))
 			print_row(c->finding, i);
 	printf("%s%s%s\n", color(stdout, verdict_can_run(&c->verdict) ? COLOR_GOOD : COLOR_BAD), c->sentence, color_end(stdout));
 }
@@ -188,17 +180,6 @@ static int print_json(const struct checkup *c)
 	return r;
 }
 
-static int print_checkup(const struct checkup *c, struct choice choice)
-{
-	if (!choice.json)
-		print_table(c, choice.quiet);
-	if ((choice.json && print_json(c) < 0) || fflush(stdout) != 0) {
-		perror("brig doctor: write");
-		return 1;
-	}
-	return verdict_can_run(&c->verdict) ? 0 : 1;
-}
-
 int doctor_main(int argc, char **argv)
 {
 	struct checkup c      = { .finding = NULL };
@@ -214,7 +195,13 @@ int doctor_main(int argc, char **argv)
 		perror("brig doctor");
 		return 1;
 	}
-	status = print_checkup(&c, choice);
+	if (!choice.json)
+		print_table(&c, choice.quiet);
+	status = verdict_can_run(&c.verdict) ? 0 : 1;
+	if ((choice.json && print_json(&c) < 0) || fflush(stdout) != 0) {
+		perror("brig doctor: write");
+		status = 1;
+	}
 	free(c.finding);
 	return status;
 }

@@ -59,7 +59,8 @@ static int check_one(const struct brig_paths *places, const char *word, struct e
 
 	if (!policy)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	r = text_is_name(word) && !strchr(word, '.') ? profile_file_load(&p, places, word, e) : profile_file_check(&p, places, word, e);
+	r = text_is_name(word) && !strchr(word, '.') ? profile_file_load(&p, places, word, e)
+						     : profile_file_check(&p, places, word, e);
 	if (r == 0)
 		r = profile_policy_load(&bundle, places, &p, e);
 	if (r == 0)
@@ -68,7 +69,7 @@ static int check_one(const struct brig_paths *places, const char *word, struct e
 	return r;
 }
 
-static int check(const struct brig_paths *places, char **words)
+static int check_all(const struct brig_paths *places, char **words)
 {
 	int status = STATUS_OK;
 
@@ -90,7 +91,8 @@ static int schema(const struct brig_paths *places, char **words)
 	(void)places, (void)words;
 	json_object_set_new(j, "$schema", json_string("https://json-schema.org/draft/2020-12/schema"));
 	json_object_set_new(j, "title", json_string("brig profile"));
-	json_object_set_new(j, "anyOf", json_pack("[{s[ss]}{s[s]}]", "required", "rootfs", "policy", "required", "extends"));
+	json_object_set_new(j, "anyOf",
+			    json_pack("[{s[ss]}{s[s]}]", "required", "rootfs", "policy", "required", "extends"));
 	json_dumpf(j, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(j);
@@ -104,13 +106,13 @@ static const struct {
 	bool        wants_args;
 	const char *usage, *doc;
 } verbs[] = {
-	{ "list",   list,   false, "list",                    "list the profiles" },
-	{ "check",  check,  true,  "check NAME|FILE.json...", "check profiles and their policies for mistakes" },
-	{ "schema", schema, false, "schema",                  "print the JSON schema of a profile" },
+	{ "list",   list,      false, "list",                    "list the profiles" },
+	{ "check",  check_all, true,  "check NAME|FILE.json...", "check profiles and their policies for mistakes" },
+	{ "schema", schema,    false, "schema",                  "print the JSON schema of a profile" },
 };
 /* clang-format on */
 
-static void usage(FILE *out)
+static void print_usage(FILE *out)
 {
 	fputs("usage: brig profile list | check NAME|FILE.json... | schema\n\n", out);
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
@@ -140,18 +142,19 @@ static int run_verb(size_t verb, char **words)
 	if (words[0] && words[0][0] == '-' && words[0][1])
 		return profile_usage_error(words[0], "no such option");
 	if (verbs[verb].wants_args != (words[0] != NULL))
-		return profile_usage_error(words[0] ? words[0] : verbs[verb].name, words[0] ? "one argument too many" : "name a profile or a file");
+		return profile_usage_error(words[0] ? words[0] : verbs[verb].name,
+					   words[0] ? "one argument too many" : "name a profile or a file");
 	return brig_paths_find(&places, &e) < 0 ? profile_fail(&e) : verbs[verb].run(&places, words);
 }
 
 int profile_main(int argc, char **argv)
 {
 	if (argc < 2) {
-		usage(stderr);
+		print_usage(stderr);
 		return STATUS_USAGE;
 	}
 	if (is_help(argv[1]) || (argc > 2 && is_help(argv[2]))) {
-		usage(stdout);
+		print_usage(stdout);
 		return STATUS_OK;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)

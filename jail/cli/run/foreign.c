@@ -42,6 +42,7 @@ static void find_interpreter(const char *text, char *ret, size_t len)
 	}
 }
 
+/* Whether another interpreter than Python runs it. */
 static bool runs_other(const char *interpreter)
 {
 	static const char *const others[] = { "sh", "bash", "dash", "zsh", "ksh", "fish", "perl", "ruby", "node", "php", "lua", "Rscript", "awk", "gawk", "tclsh", "make", "deno", "bun" };

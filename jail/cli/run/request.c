@@ -587,8 +587,16 @@ static const char *item_of(const char *field, const char *list, const char *cons
 
 char *request_name_field(const struct request *r, const char *field, char *buf, size_t len)
 {
+	/* keys of the message, up to a bracket, and what the user wrote for them; NULL: the program's name */
+	static const char *const names[][2] = {
+		{ "code", NULL }, { "main", NULL }, { "name", NULL }, { "args", "arguments" }, { "argv", "arguments" },
+		{ "cwd", "--workdir" }, { "files", "--put, --get and --out" }, { "allow_missing", "--allow-missing" },
+		{ "network", "--net" }, { "context", "--context" },
+		{ "detach", "--detach" },
+	};
 	const char *option = strncmp(field, "limits.", 7) == 0 ? limits_option(field + 7) : NULL;
 	const char *shown = item_of(field, "ro", r->shown), *variable = item_of(field, "env", r->env);
+	size_t      n = strcspn(field, "[");
 
 	*buf = 0;
 	if (option)
@@ -597,21 +605,10 @@ char *request_name_field(const struct request *r, const char *field, char *buf, 
 		snprintf(buf, len, "--ro %s", shown);
 	else if (variable)
 		snprintf(buf, len, "--env %.*s", name_length(variable), variable);
-	else if (strcmp(field, "code") == 0 || strcmp(field, "main") == 0)
-		snprintf(buf, len, "%s", r->program);
-	else if (strncmp(field, "arg", 3) == 0) /* args, argv and their items */
-		snprintf(buf, len, "arguments");
-	else if (strcmp(field, "name") == 0)
-		snprintf(buf, len, "%s", r->program);
-	else if (strcmp(field, "cwd") == 0)
-		snprintf(buf, len, "--workdir");
-	else if (strcmp(field, "files") == 0)
-		snprintf(buf, len, "--put, --get and --out");
-	else if (strncmp(field, "allow_missing", 13) == 0)
-		snprintf(buf, len, "--allow-missing");
-	else if (strncmp(field, "network", 7) == 0)
-		snprintf(buf, len, "--net");
-	else if (strcmp(field, "env") == 0 || strcmp(field, "ro") == 0 || strcmp(field, "context") == 0 || strcmp(field, "detach") == 0)
+	else if (strcmp(field, "env") == 0 || strcmp(field, "ro") == 0)
 		snprintf(buf, len, "--%s", field);
+	for (size_t i = 0; !*buf && i < ARRAY_LEN(names); i++)
+		if (strlen(names[i][0]) == n && strncmp(field, names[i][0], n) == 0)
+			snprintf(buf, len, "%s", names[i][1] ? names[i][1] : r->program);
 	return buf;
 }

@@ -105,17 +105,6 @@ static bool find_call(const json_t *row, struct call *ret)
 	return ret->number >= 0 && ret->number < POLICY_CALLS && refused_call_read(argument ? argument : "", &ret->look);
 }
 
-static void print_source(const struct policy *p, const struct call *c)
-{
-	const struct policy_call *said = &p->call[c->number];
-
-	if (said->source >= 0)
-		fprintf(stderr, "    by %s, line %u%s\n", p->source[said->source], said->line,
-			said->verdict == POLICY_WHEN ? ", which allows it with other arguments" : "");
-	else
-		fputs("    by default: no line of the policy names it\n", stderr);
-}
-
 static void print_profiles(const struct brig_paths *places, const char *but, const struct call *c)
 {
 	struct err e;
@@ -141,9 +130,10 @@ static void print_profiles(const struct brig_paths *places, const char *but, con
 
 static void print_verdict(const struct reading *r, const json_t *row)
 {
-	struct policy_floor floor = policy_floor_init(call_number);
-	struct call         c;
-	const char         *reason;
+	struct policy_floor       floor = policy_floor_init(call_number);
+	const struct policy_call *by;
+	struct call               c;
+	const char               *reason;
 
 	if (!r->policy || !find_call(row, &c))
 		return;
@@ -152,7 +142,12 @@ static void print_verdict(const struct reading *r, const json_t *row)
 		fprintf(stderr, "    by the floor: %s; no profile can allow it\n", reason);
 		return;
 	}
-	print_source(r->policy, &c);
+	by = &r->policy->call[c.number];
+	if (by->source >= 0)
+		fprintf(stderr, "    by %s, line %u%s\n", r->policy->source[by->source], by->line,
+			by->verdict == POLICY_WHEN ? ", which allows it with other arguments" : "");
+	else
+		fputs("    by default: no line of the policy names it\n", stderr);
 	if (policy_may_allow(r->policy, (unsigned)c.number, &c.look))
 		fputs("    the policy of this profile allows it here: the service that ran it has another one\n", stderr);
 	else

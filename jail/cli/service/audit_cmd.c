@@ -163,29 +163,25 @@ static void take_line(const struct asked *a, const char *path, unsigned long lon
 	json_decref(from);
 }
 
-/* Skips empty lines: after a start brigd writes a newline first, because a crash may have cut the last line. */
-static int read_file(const struct asked *a, FILE *in, const char *path, struct found *found, struct err *e)
-{
-	char   line[AUDIT_LINE_MAX];
-	size_t len;
-
-	for (unsigned long long number = 1; !ferror(stdout) && next_line(in, line, sizeof line, &len); number++)
-		if (len)
-			take_line(a, path, number, line, len, found);
-	return ferror(in) ? err_sys(e, "%s", path) : 0;
-}
-
 static int read_all(const struct asked *a, struct err *e)
 {
 	struct files *f     = calloc(1, sizeof *f);
 	struct found  found = { 0 };
+	char          line[AUDIT_LINE_MAX];
+	size_t        len;
 	int           r;
 
 	if (!f)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	r = open_all(f, a->file, e);
-	for (size_t i = f->n; r == 0 && i > 0; i--)
-		r = read_file(a, f->in[i - 1], f->path[i - 1], &found, e);
+	for (size_t i = f->n; r == 0 && i-- > 0;) {
+		FILE *in = f->in[i];
+
+		for (unsigned long long number = 1; !ferror(stdout) && next_line(in, line, sizeof line, &len); number++)
+			if (len) /* after a start brigd writes a newline first, because a crash may have cut the last line */
+				take_line(a, f->path[i], number, line, len, &found);
+		r = ferror(in) ? err_sys(e, "%s", f->path[i]) : 0;
+	}
 	text_make_plain(found.first);
 	if (found.garbled)
 		fprintf(stderr, "brig audit: %llu line%s could not be read, the first is %s\n", found.garbled,

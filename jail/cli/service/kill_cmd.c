@@ -147,7 +147,7 @@ static int find_user(struct killing *k, struct err *e)
 	return 0;
 }
 
-static int parse(struct killing *k, int argc, char **argv, struct err *e)
+static int parse_words(struct killing *k, int argc, char **argv, struct err *e)
 {
 	int n = options_parse(options, argc, argv, k, e), words = argc - 1 - n;
 
@@ -164,7 +164,7 @@ int kill_main(int argc, char **argv)
 	struct brigd   server = BRIGD_NONE;
 	struct err     e;
 	json_t        *reply  = NULL;
-	int            word   = parse(&k, argc, argv, &e);
+	int            word   = parse_words(&k, argc, argv, &e);
 
 	if (word < 0)
 		return command_stop(word, argv[0], options, &help, &e);

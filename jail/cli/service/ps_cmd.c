@@ -18,7 +18,8 @@ static void print_run(const json_t *run, FILE *out)
 	print_text(run, "run", RUN_ID_LEN, out);
 	print_text(run, "profile", 12, out);
 	print_text(run, "state", 8, out);
-	fprintf(out, "%8.1f %6" JSON_INTEGER_FORMAT " %7" JSON_INTEGER_FORMAT " ", (double)ask_figure(run, "age_ms") / 1000, ask_figure(run, "uid"), ask_figure(run, "pid"));
+	fprintf(out, "%8.1f %6" JSON_INTEGER_FORMAT " %7" JSON_INTEGER_FORMAT " ",
+		(double)ask_figure(run, "age_ms") / 1000, ask_figure(run, "uid"), ask_figure(run, "pid"));
 	fprintf(out, "%s\n", ask_text(program ? program : json_object_get(run, "comm"), what, sizeof what));
 }
 
@@ -26,7 +27,8 @@ void ps_print_runs(const json_t *reply, FILE *out)
 {
 	const json_t *runs = json_object_get(reply, "runs");
 
-	fprintf(out, "%-*s %-12s %-8s %8s %6s %7s COMMAND\n", RUN_ID_LEN, "RUN", "PROFILE", "STATE", "SECONDS", "UID", "PID");
+	fprintf(out, "%-*s %-12s %-8s %8s %6s %7s COMMAND\n", RUN_ID_LEN, "RUN", "PROFILE", "STATE", "SECONDS", "UID",
+		"PID");
 	for (size_t i = 0; i < json_array_size(runs); i++)
 		print_run(json_array_get(runs, i), out);
 	if (ask_figure(reply, "left_out"))
@@ -38,7 +40,8 @@ int ps_main(int argc, char **argv)
 	struct ask a = { 0 };
 	int        status;
 
-	if (ask_parse(&a, argc, argv, 0, "brig ps [--json]", "List your runs in the service; root sees the runs of all users.", &status) < 0)
+	if (ask_parse(&a, argc, argv, 0, "brig ps [--json]",
+		      "List your runs in the service; root sees the runs of all users.", &status) < 0)
 		return status;
 	return ask_and_print(&a, argv[0], "list", ps_print_runs);
 }

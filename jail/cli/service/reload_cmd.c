@@ -29,7 +29,9 @@ int reload_main(int argc, char **argv)
 	int        status;
 
 	if (ask_parse(&a, argc, argv, 0, "brig reload [--json]",
-		      "Make the service read its configuration and profiles again. No run ends. If a file has a mistake, nothing changes.", &status) < 0)
+		      "Make the service read its configuration and profiles again. No run ends. If a file has a "
+		      "mistake, nothing changes.",
+		      &status) < 0)
 		return status;
 	return ask_and_print(&a, argv[0], "reload", print_reload);
 }

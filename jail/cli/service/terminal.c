@@ -57,7 +57,8 @@ int terminal_open(struct err *e)
 	sigemptyset(&ours);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		sigaddset(&ours, numbers[i]);
-	if (sigprocmask(SIG_BLOCK, &ours, &at.mask) < 0 || (at.signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
+	if (sigprocmask(SIG_BLOCK, &ours, &at.mask) < 0 ||
+	    (at.signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
 		return err_sys(e, "signalfd");
 	signal(SIGPIPE, SIG_IGN);
 	at.has_keys = tcgetattr(STDIN_FILENO, &at.before) == 0;
@@ -135,7 +136,9 @@ static enum terminal_event take_signal(void)
 
 enum terminal_event terminal_wait(int ms, char *key)
 {
-	struct pollfd fds[] = { { at.signals, POLLIN, 0 }, { at.has_keys ? STDIN_FILENO : -1, POLLIN, 0 }, { STDOUT_FILENO, 0, 0 } };
+	struct pollfd fds[] = { { at.signals, POLLIN, 0 },
+				{ at.has_keys ? STDIN_FILENO : -1, POLLIN, 0 },
+				{ STDOUT_FILENO, 0, 0 } };
 
 	if (poll(fds, ARRAY_LEN(fds), ms) < 0)
 		return TERMINAL_RESIZED;
@@ -145,5 +148,6 @@ enum terminal_event terminal_wait(int ms, char *key)
 		return take_signal();
 	if (!fds[1].revents)
 		return TERMINAL_TIME;
-	return read(STDIN_FILENO, key, 1) == 1 ? TERMINAL_KEY : TERMINAL_END; /* end of file: no key could end the page any more */
+	/* end of file: no key could end the page any more */
+	return read(STDIN_FILENO, key, 1) == 1 ? TERMINAL_KEY : TERMINAL_END;
 }

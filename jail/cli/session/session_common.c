@@ -22,7 +22,9 @@ int session_parse(const struct option_row *rows, int argc, char **argv, void *in
 void session_started(const struct brigd *s)
 {
 	if (s->stays)
-		fprintf(stderr, "brig: no service was running: started one of your own, which stays until you type:  kill %d\n", (int)s->stays);
+		fprintf(stderr,
+			"brig: no service was running: started one of your own, which stays until you type:  kill %d\n",
+			(int)s->stays);
 	if (s->unusual)
 		fprintf(stderr, "brig: for the other commands, type:  export BRIG_SOCKET=%s\n", s->name);
 }
@@ -40,7 +42,9 @@ int session_connect(struct brigd *ret, bool start, struct err *e)
 	if (brigd_connect(ret, start ? BRIGD_STARTED : BRIGD_SERVICE, e) == 0)
 		return privilege_drop(e);
 	if (e->kind == ERR_MISSING && !start && !(named && *named))
-		return err_set(e, ERR_MISSING, "no brigd is running, and a session needs one: brig session open --start starts one of your own, systemctl %senable --now brigd.socket keeps one",
+		return err_set(e, ERR_MISSING,
+			       "no brigd is running, and a session needs one: brig session open --start starts one of "
+			       "your own, systemctl %senable --now brigd.socket keeps one",
 			       geteuid() == 0 ? "" : "--user ");
 	return -1;
 }
