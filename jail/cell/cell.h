@@ -56,7 +56,8 @@ must_use int cell_begin(struct cell_base *ret, enum rootless_kind kind, struct e
 /* The caller has filled in base, slot, rootfs, rootless, net, and the group, whose limits are set. */
 must_use int cell_open(struct cell *c, const struct cell_spec *spec, struct err *e);
 /* Writes what is to run into the cell's order file, and its head to the fork's socket. rootfs: for messages. */
-must_use int cell_give_spec(struct cell *c, const char *rootfs, const struct run_spec_head *head, const struct run_spec_fds *fds, struct err *e);
+must_use int cell_give_spec(struct cell *c, const char *rootfs, const struct run_spec_head *head,
+			    const struct run_spec_fds *fds, struct err *e);
 /* From PREPARED on, for a command: removes main.py; a later fork does not. The caller may write to the mounts. */
 must_use int cell_remove_code(struct cell *c, struct err *e);
 /* Requests a fork with the limits of spec. The cell is PREPARED, and warm.init_is_confined is set. */

@@ -27,14 +27,15 @@ static void send_unpaced(int fd)
 static int open_socket(struct net_sockets *s, int type, uint32_t address, uint16_t port, struct err *e)
 {
 	struct sockaddr_in at   = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address) };
-	int                bytes = QUESTIONS;
+	int                bytes = QUESTIONS, r;
 	scoped_fd          fd   = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0)
 		return err_sys(e, "set-up step net-namespace: port %u", port);
 	if (type == SOCK_STREAM)
 		send_unpaced(fd);
-	if ((type == SOCK_DGRAM ? setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes) : listen(fd, BACKLOG)) < 0)
+	r = type == SOCK_DGRAM ? setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes) : listen(fd, BACKLOG);
+	if (r < 0)
 		return err_sys(e, "set-up step net-namespace: port %u", port);
 	s->fd[s->n++] = fd_take(&fd);
 	return 0;
@@ -92,7 +93,8 @@ void net_sockets_give(struct net_sockets *s)
 	what.ports = s->what.ports;
 	memcpy(what.port, s->what.port, sizeof what.port);
 	if (s->n && packet_offer(s->to, &what, sizeof what, s->fd, s->n) < 0)
-		(void)packet_offer(s->to, "", 1, NULL, 0); /* no struct net_listeners: the other end learns that they were used, but could not be sent */
+		/* No struct net_listeners: the other end learns that they were used, but could not be sent. */
+		(void)packet_offer(s->to, "", 1, NULL, 0);
 	net_sockets_close(s);
 }
 

@@ -61,8 +61,9 @@ static int make_namespace(uint32_t spare_id)
 /* The kernel's own file systems show what the namespaces hide. With FUSE or NFS, only this run waits for fstatfs(). */
 static int check_kind(int fd, struct err *e)
 {
-	static const long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
-		                      TRACEFS_MAGIC, SECURITYFS_MAGIC, BPF_FS_MAGIC, EFIVARFS_MAGIC, NSFS_MAGIC };
+	static const long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC,   CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
+				      DEBUGFS_MAGIC,    TRACEFS_MAGIC, SECURITYFS_MAGIC,   BPF_FS_MAGIC,
+				      EFIVARFS_MAGIC,   NSFS_MAGIC };
 	struct statfs fs;
 	struct statx  st;
 
@@ -88,7 +89,8 @@ int ro_bind_open(int fd, uint32_t spare_id, bool *inert, struct err *e)
 	if (ns < 0)
 		return err_sys(e, "set-up step open-trees: --ro: user namespace");
 	*inert = mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) == 0;
-	if (!*inert && errno != EINVAL && errno != EPERM) /* the file system does not support it, or belongs to another user namespace */
+	/* The file system does not support it, or belongs to another user namespace. */
+	if (!*inert && errno != EINVAL && errno != EPERM)
 		return err_sys(e, "set-up step open-trees: --ro: id map");
 	return fd_take(&tree);
 }

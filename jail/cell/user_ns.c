@@ -39,7 +39,8 @@ static int set_quotas(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (file_put(AT_FDCWD, rows[i][0], rows[i][1]) < 0 && (errno != ENOENT || i == 0)) /* a kernel may lack the inotify limits */
+		/* A kernel may lack the inotify limits. */
+		if (file_put(AT_FDCWD, rows[i][0], rows[i][1]) < 0 && (errno != ENOENT || i == 0))
 			return -1;
 	return 0;
 }
@@ -92,10 +93,13 @@ static pid_t clone_owner(uint32_t id, int go[2], bool quotas, int *ns, struct er
 		if (pid < 0)
 			err_sys(e, "set-up step user-namespace: clone");
 	}
-	if (pid == 0) { /* the exit status is 0 or an errno; the descriptor that the parent has opened keeps the namespace */
+	/* The exit status is 0 or an errno; the descriptor that the parent has opened keeps the namespace. */
+	if (pid == 0) {
 		close(go[1]);
 		errno = ECANCELED;
-		_exit(prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || read(go[0], &byte, 1) != 1 || (quotas && set_quotas() < 0) ? errno : 0);
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || read(go[0], &byte, 1) != 1 || (quotas && set_quotas() < 0))
+			_exit(errno);
+		_exit(0);
 	}
 	proc = pid < 0 ? -1 : open_proc(pid, e);
 	*ns  = proc < 0 ? -1 : openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);

@@ -67,8 +67,8 @@ bool         warm_is_possible(const struct warm *w);
 /* In BUILDING: takes over what PID 1 made. After a failure the descriptors stay the caller's. */
 must_use int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e);
 /* In PREPARED, when init_is_confined is set: requests a fork with these rlimits. */
-must_use int warm_request_fork(struct warm *w, const struct cell *c, bool workspace_exec, const struct child_rlimits *rlimits,
-			       struct err *e);
+must_use int warm_request_fork(struct warm *w, const struct cell *c, bool workspace_exec,
+			       const struct child_rlimits *rlimits, struct err *e);
 
 /* When answer_fd is readable. */
 enum warm_answer {

@@ -29,7 +29,8 @@ void cg_keep_files(struct cg *g, struct cg_files *none)
 
 bool cg_reset(struct cg *g)
 {
-	bool is = count_throttled(g) == g->files->throttled; /* a throttled group gets no CPU until the next period: the next cell would wait, too */
+	/* A throttled group gets no CPU until the next period: the next cell would wait, too. */
+	bool is = count_throttled(g) == g->files->throttled;
 
 	for (size_t i = 0; i < g->n && is; i++)
 		is = cg_leaf_reset(g, &g->leaf[i], true);

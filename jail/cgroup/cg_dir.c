@@ -75,7 +75,8 @@ static bool is_ours(int dir)
 {
 	struct stat st;
 
-	return fstat(dir, &st) == 0 && st.st_uid == geteuid() && faccessat(dir, "cgroup.subtree_control", W_OK, AT_EACCESS) == 0;
+	return fstat(dir, &st) == 0 && st.st_uid == geteuid() &&
+	       faccessat(dir, "cgroup.subtree_control", W_OK, AT_EACCESS) == 0;
 }
 
 /* uid 0 of another user namespace is not the host's root: what it may write to was given to it. */
@@ -117,7 +118,9 @@ static long parent_of(long pid)
 	long parent;
 
 	snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-	return cg_read_file(AT_FDCWD, path, text, sizeof text) && (at = strrchr(text, ')')) && sscanf(at, ") %*c %ld", &parent) == 1 ? parent : 0;
+	if (!cg_read_file(AT_FDCWD, path, text, sizeof text) || !(at = strrchr(text, ')')))
+		return 0;
+	return sscanf(at, ") %*c %ld", &parent) == 1 ? parent : 0;
 }
 
 /* Children and grandchildren of brigd, our parent: its reader, and the processes that the reader forks. */
@@ -254,7 +257,8 @@ int cg_dir_open(const char *mount, const char *own, struct cg_dir *ret)
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	if (strcmp(strrchr(path, '/') + 1, ASIDE) == 0) /* we have stepped aside already: the group above is the one we came from */
+	/* We have stepped aside already: the group above is the one we came from. */
+	if (strcmp(strrchr(path, '/') + 1, ASIDE) == 0)
 		go_up(path, mount);
 	do {
 		scoped_fd dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -138,7 +138,8 @@ static int enter_own_group(const struct cg_trees *trees, size_t i, char name[40]
 	for (int n = 0; n < TRIES; n++) {
 		snprintf(name, 40, "brigd-%d%s", getpid(), other);
 		r = enter_one(trees, i, name, top, e);
-		if (r >= 0 || (e->errnum != ENOENT && e->errnum != ENODEV && e->errnum != EWOULDBLOCK && e->errnum != EBUSY))
+		if (r >= 0 ||
+		    (e->errnum != ENOENT && e->errnum != ENODEV && e->errnum != EWOULDBLOCK && e->errnum != EBUSY))
 			break;
 		if (e->errnum == EWOULDBLOCK || e->errnum == EBUSY)
 			snprintf(other, sizeof other, "-%d", n + 1);
@@ -146,7 +147,8 @@ static int enter_own_group(const struct cg_trees *trees, size_t i, char name[40]
 	return r;
 }
 
-static int give_in(const struct cg_trees *trees, size_t i, unsigned uid, unsigned gid, struct cg_given *ret, struct err *e)
+static int give_in(const struct cg_trees *trees, size_t i, unsigned uid, unsigned gid, struct cg_given *ret,
+		   struct err *e)
 {
 	struct cg_leaf top;
 	char           name[40];

@@ -26,7 +26,8 @@ void cg_parent_open(struct cg_parent *ret, const char *cache_dir)
 			cg_limit_parent(base);
 			ret->n++;
 		} else if (errno == EBUSY)
-			snprintf(ret->why, sizeof ret->why, "our control group is delegated, but holds other processes");
+			snprintf(ret->why, sizeof ret->why,
+				 "our control group is delegated, but holds other processes");
 	}
 }
 

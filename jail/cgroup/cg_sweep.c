@@ -26,7 +26,8 @@ static void sweep_base(int base, const struct cg_parent *parent, const struct sl
 	unsigned       number;
 
 	while (dir && (entry = readdir(dir))) {
-		if (sscanf(entry->d_name, "cell-%u", &number) != 1 || (own && (number == own->number || !slot_borrow(own, number))))
+		if (sscanf(entry->d_name, "cell-%u", &number) != 1 ||
+		    (own && (number == own->number || !slot_borrow(own, number))))
 			continue;
 		cg_clear_in(parent, number);
 		if (own)

@@ -82,7 +82,8 @@ int child_explain(const struct child_report *r, const struct child_ctx *c, struc
 		return err_sys(e, "%s (in the rootfs)", "the program");
 	if (is_exec(r))
 		return err_sys(e, "set-up step exec: the caller's limit of processes (ulimit -u) is too small");
-	if (strcmp(name, "workdir") == 0 && r->detail == CHILD_DETAIL_ASKED) /* the caller's choice, and no flaw of the host */
+	/* The caller's choice, and no flaw of the host. */
+	if (strcmp(name, "workdir") == 0 && r->detail == CHILD_DETAIL_ASKED)
 		return err_set(e, ERR_BAD_SPEC, "working directory: %s (in the jail)", strerror(errno));
 	if (r->table == CHILD_CELL && r->detail >= 0 && (size_t)r->detail < c->build.mounts->n)
 		return err_sys(e, "set-up step %s: /%s", name, c->build.mounts->step[r->detail].to);

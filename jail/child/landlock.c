@@ -85,7 +85,8 @@ int child_landlock(struct child_ctx *c)
 
 	if (c->fork.landlock_abi == 0)
 		return 0;
-	rules = landlock_create_ruleset((const void *)&attr, c->fork.landlock_abi >= 6 ? sizeof attr : sizeof(uint64_t), 0);
+	rules = landlock_create_ruleset((const void *)&attr, c->fork.landlock_abi >= 6 ? sizeof attr : sizeof(uint64_t),
+					0);
 	if (rules < 0)
 		return -errno;
 	r = add_rules(rules, c);

@@ -10,4 +10,5 @@
 
 #include <time.h>
 
-_Noreturn void launcher_main(const struct launch_args *args, const struct brig_paths *paths, int sock, const struct timespec *asked);
+_Noreturn void launcher_main(const struct launch_args *args, const struct brig_paths *paths, int sock,
+			     const struct timespec *asked);

@@ -48,7 +48,8 @@ static enum cell_fit fit_of(enum limit_id limit, uint64_t asked, uint64_t built,
 	case BY_GROUPS:
 		if (limit == LIMIT_cpus)
 			return CELL_FIT_LOWERED;
-		return lowered_if(asked < built && !(warm && missing & LAYER_BIT(MEMORY))); /* else the fork has set RLIMIT_DATA */
+		/* Else the fork has set RLIMIT_DATA. */
+		return lowered_if(asked < built && !(warm && missing & LAYER_BIT(MEMORY)));
 	case BY_CLOCK:
 		if (!warm)
 			return CELL_FIT_AS_IT_IS;
@@ -66,7 +67,8 @@ enum cell_fit cell_fit(const struct limits *asked, const struct limits *built, b
 	if (warm && (missing & asked->must || (missing & LAYER_BIT(MEMORY) && asked->waived != built->waived)))
 		return CELL_FIT_NONE;
 	for (int i = 0; i < LIMIT_COUNT; i++) {
-		one = fit_of((enum limit_id)i, limits_value(asked, &limits_fields[i]), limits_value(built, &limits_fields[i]), warm, missing);
+		one = fit_of((enum limit_id)i, limits_value(asked, &limits_fields[i]),
+			     limits_value(built, &limits_fields[i]), warm, missing);
 		if (one < least)
 			least = one;
 	}

@@ -18,8 +18,8 @@ struct exec_args {
 #define EXEC_ARGS_NONE ((struct exec_args){ .fd = -1 })
 
 /* Lists end with NULL; cwd may be NULL. *text: one text after the other, which the caller frees. ret->fd is -1. */
-must_use int exec_args_pack(struct exec_args *ret, char **text, const char *const *paths, const char *cwd, char *const *argv,
-			    char *const *envp, struct err *e);
+must_use int exec_args_pack(struct exec_args *ret, char **text, const char *const *paths, const char *cwd,
+			    char *const *argv, char *const *envp, struct err *e);
 /* Opens w->fd: the same text as a sealed file, to be passed on. */
 must_use int exec_args_seal(struct exec_args *w, const char *text, struct err *e);
 void         exec_args_done(struct exec_args *w);

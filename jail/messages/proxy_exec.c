@@ -21,7 +21,8 @@ static int put_descriptors(int *program, int sock, int config, int lock)
 	lock     = fcntl(lock < 0 ? null : lock, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 	if (null < 0 || *program < 0 || sock < 0 || config < 0 || lock < 0)
 		return -1;
-	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0) /* or a reader of the caller's output would wait until brig-proxy ends */
+	/* Or a reader of the caller's output would wait until brig-proxy ends. */
+	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		return -1;
 	if (dup2(sock, PROXY_FD) < 0 || dup2(config, PROXY_CONFIG_FD) < 0 || dup2(lock, PROXY_LOCK_FD) < 0)
 		return -1;

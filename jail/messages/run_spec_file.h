@@ -35,9 +35,11 @@ bool run_spec_head_is_bounded(const struct run_spec_head *o);
 /* Makes an order file. -1 with *e. */
 must_use int run_spec_file_make(struct err *e);
 /* exec_args and code are as long as *o says. */
-must_use int run_spec_file_write(int run_spec_file, const struct run_spec_head *o, const char *exec_args, const char *code, struct err *e);
+must_use int run_spec_file_write(int run_spec_file, const struct run_spec_head *o, const char *exec_args,
+				 const char *code, struct err *e);
 /* The same from memory files. */
-must_use int run_spec_file_copy(int run_spec_file, const struct run_spec_head *o, const struct run_spec_fds *from, struct err *e);
+must_use int run_spec_file_copy(int run_spec_file, const struct run_spec_head *o, const struct run_spec_fds *from,
+				struct err *e);
 /* Sends *o to the fork, without blocking. tools: the program's end of its socket, borrowed, or -1. 0 or -errno. */
 must_use int run_spec_file_send(int orders, const struct run_spec_head *o, int tools);
 

@@ -17,7 +17,8 @@ static bool is_pair(int fd, int wanted)
 	int                type = 0;
 
 	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == wanted &&
-	       getpeername(fd, (struct sockaddr *)&peer, &len) == 0 && peer.sun_family == AF_UNIX && len == sizeof peer.sun_family;
+	       getpeername(fd, (struct sockaddr *)&peer, &len) == 0 && peer.sun_family == AF_UNIX &&
+	       len == sizeof peer.sun_family;
 }
 
 bool monitor_is_pair(int fd)

@@ -28,7 +28,7 @@ static void back_off(struct monitored_proxy *p)
 	if (now - p->began > LIVED_MS)
 		p->backoff = 0;
 	p->not_before = now + p->backoff;
-	p->backoff    = p->backoff == 0 ? BACKOFF_MS : p->backoff * 2 > BACKOFF_MS_MAX ? BACKOFF_MS_MAX : p->backoff * 2;
+	p->backoff = p->backoff == 0 ? BACKOFF_MS : p->backoff * 2 > BACKOFF_MS_MAX ? BACKOFF_MS_MAX : p->backoff * 2;
 }
 
 int monitor_open_proxy(struct monitor *k, uint32_t number, struct err *e)
@@ -58,7 +58,8 @@ void monitor_on_proxy_end(struct monitored_profile *p)
 	monitored_proxy_stop(&p->proxy);
 	back_off(&p->proxy);
 	if (p->proxy.backoff == BACKOFF_MS)
-		err_set(&e, ERR_SETUP, "brig-proxy of profile %s ended, and the network of its runs with it; another one is started",
+		err_set(&e, ERR_SETUP,
+			"brig-proxy of profile %s ended, and the network of its runs with it; another one is started",
 			p->plan.name);
 	else if (p->proxy.backoff == 2 * BACKOFF_MS)
 		err_set(&e, ERR_SETUP, "brig-proxy of profile %s ended again at once: its runs have no network; "

@@ -36,7 +36,8 @@ static int check_descriptors(const struct monitor_run *run, const int *fds, stru
 	    (len != run->order.head.exec_args.len && err_set(e, ERR_PROTOCOL, "are of another size") < 0))
 		return err_wrap(e, "run: words");
 	if (run->order.head.code_len &&
-	    (sealed_check(fds[2], RUN_SPEC_CODE_MAX, &len, e) < 0 || (len != run->order.head.code_len && err_set(e, ERR_PROTOCOL, "is of another size") < 0)))
+	    (sealed_check(fds[2], RUN_SPEC_CODE_MAX, &len, e) < 0 ||
+	     (len != run->order.head.code_len && err_set(e, ERR_PROTOCOL, "is of another size") < 0)))
 		return err_wrap(e, "run: program");
 	if (run->order.head.tools && !monitor_is_stream(fds[at - 1]) && !monitor_is_pair(fds[at - 1]))
 		return err_set(e, ERR_PROTOCOL, "run: what leads to its tools is no socket of a pair");
@@ -52,7 +53,8 @@ static int check_descriptors(const struct monitor_run *run, const int *fds, stru
 }
 
 /* Tries the waiting cells in turn: one may have died without the monitor having read of it. GONE: none is left. */
-static enum monitored_cell_answer take_waiting(struct monitor *k, const struct monitor_run *run, const int *fds, struct err *e)
+static enum monitored_cell_answer take_waiting(struct monitor *k, const struct monitor_run *run, const int *fds,
+					       struct err *e)
 {
 	enum monitored_cell_answer answer = MONITORED_CELL_IS_GONE;
 	struct monitored_cell     *s;
@@ -65,7 +67,8 @@ static enum monitored_cell_answer take_waiting(struct monitor *k, const struct m
 	return answer;
 }
 
-static enum monitored_cell_answer take_new(struct monitor *k, const struct monitor_run *run, const int *fds, struct err *e)
+static enum monitored_cell_answer take_new(struct monitor *k, const struct monitor_run *run, const int *fds,
+					   struct err *e)
 {
 	struct monitored_cell     *s = monitor_open_cell(k, run->profile, run, fds + monitor_order_fds(run), e);
 	enum monitored_cell_answer answer;

@@ -38,7 +38,8 @@ int monitor_answer_stats(struct monitor *k, const struct monitor_message *m, int
 		zygote_report_read(k->kept[i].userns.report_fd, &a.stats.zygote[i]);
 	getrusage(RUSAGE_SELF, &used);
 	a.stats.made         = k->made;
-	a.stats.cpu_us       = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 + (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+	a.stats.cpu_us       = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
+			 (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 	a.stats.memory_bytes = read_resident_bytes();
 	a.kind = MONITOR_STATS;
 	(void)packet_offer(k->server, &a, sizeof a, NULL, 0); /* a server that does not read has no figures */

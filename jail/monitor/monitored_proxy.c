@@ -33,7 +33,9 @@ static _Noreturn void become_proxy(const struct monitored_proxy *p, const struct
 
 int monitored_proxy_start(struct monitored_proxy *p, const struct monitored_proxy_options *w, struct err *e)
 {
-	struct clone_args args = { .flags = CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&p->pidfd, .exit_signal = SIGCHLD };
+	struct clone_args args = { .flags       = CLONE_PIDFD,
+				   .pidfd       = (uint64_t)(uintptr_t)&p->pidfd,
+				   .exit_signal = SIGCHLD };
 	int               pair[2];
 	pid_t             pid;
 
@@ -60,7 +62,8 @@ int monitored_proxy_start(struct monitored_proxy *p, const struct monitored_prox
 void monitored_proxy_stop(struct monitored_proxy *p)
 {
 	if (p->sock >= 0)
-		(void)shutdown(p->sock, SHUT_RDWR); /* the server has a copy of this end: closing this one causes no end of file */
+		/* The server has a copy of this end: closing this one causes no end of file. */
+		(void)shutdown(p->sock, SHUT_RDWR);
 	fd_closep(&p->sock);
 	fd_closep(&p->pidfd);
 }

@@ -21,7 +21,8 @@ struct files {
 #define FILES_INIT ((struct files){ .sock = -1, .pidfd = -1 })
 
 /* Starts the helper, which waits for /workspace. client: borrowed. The caller may take any id of the cell. */
-must_use int files_start(struct files *f, int client, const struct cell *c, const struct cell_spec *spec, struct err *e);
+must_use int files_start(struct files *f, int client, const struct cell *c, const struct cell_spec *spec,
+			 struct err *e);
 /* Sends the helper dir, which is /workspace of the prepared cell; borrowed. */
 void files_give_workspace(struct files *f, int dir);
 

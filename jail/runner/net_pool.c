@@ -9,7 +9,8 @@
 
 int net_pool_open(struct net_pool *p, bool keeps, struct sock_fprog *filter, struct err *e)
 {
-	enum network_notice notice = keeps ? network_notice_add(filter->filter, filter->len) : NETWORK_NOTICE_IMPOSSIBLE;
+	enum network_notice notice =
+		keeps ? network_notice_add(filter->filter, filter->len) : NETWORK_NOTICE_IMPOSSIBLE;
 
 	*p = (struct net_pool){ .max         = notice == NETWORK_NOTICE_IMPOSSIBLE ? 0 : NET_POOL_MAX,
 				.is_needless = notice == NETWORK_NOTICE_NEEDLESS };

@@ -60,7 +60,7 @@ bool runner_kill_oom_target(struct runner *w)
 {
 	const struct cg_leaf *leaf    = cg_leaf_with(&w->cell.group, CG_MEMORY);
 	scoped_bytes          members = { 0 };
-	pid_t                 pid     = leaf && cg_members_read(leaf->fd, &members) ? find_oom_target(w, members.data) : 0;
+	pid_t                 pid = leaf && cg_members_read(leaf->fd, &members) ? find_oom_target(w, members.data) : 0;
 
 	if (pid <= 0 || !cg_member_kill(leaf->fd, pid))
 		return false;

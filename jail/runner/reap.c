@@ -8,7 +8,8 @@ void reap_unknown(bool (*is_known)(const void *, pid_t), const void *arg)
 {
 	siginfo_t child = { 0 };
 
-	while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 && child.si_pid && !is_known(arg, child.si_pid)) {
+	while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 && child.si_pid &&
+	       !is_known(arg, child.si_pid)) {
 		waitpid(child.si_pid, NULL, WNOHANG);
 		child.si_pid = 0;
 	}

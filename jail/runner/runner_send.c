@@ -58,7 +58,9 @@ void runner_fill_layers(const struct runner *w, struct run_result *ret)
 
 void runner_send_session(const struct runner *w)
 {
-	struct launch_message message = { .kind = LAUNCH_SESSION, .number = w->victims, .value = w->is_frozen, .end = RUN_RESULT_NONE };
+	struct launch_message message = {
+		.kind = LAUNCH_SESSION, .number = w->victims, .value = w->is_frozen, .end = RUN_RESULT_NONE
+	};
 
 	runner_fill_layers(w, &message.end);
 	memcpy(message.end.rootfs_digest, w->cell.rootfs.digest, sizeof message.end.rootfs_digest);

@@ -63,7 +63,8 @@ static void find_reason_of_init(struct runner *w)
 	if (!w->clock.started && !w->oom) {
 		w->end.reason      = EXIT_setup_failed;
 		w->end.wait_status = -1;
-		err_set(&w->end.why, ERR_SETUP, "set-up step fork-program: PID 1 of the cell died before there was a program");
+		err_set(&w->end.why, ERR_SETUP,
+			"set-up step fork-program: PID 1 of the cell died before there was a program");
 		return;
 	}
 	if (w->oom || (waitid(P_PID, (id_t)w->cell.pid, &init, WEXITED | WNOWAIT) == 0 && init.si_code == CLD_KILLED))
@@ -118,7 +119,8 @@ void verdict_fill(struct runner *w)
 	}
 	find_reason(w);
 	if (w->end.reason == EXIT_oom && w->end.why.kind == ERR_NONE && !runner_reached_memory(w))
-		err_set(&w->end.why, ERR_LIMIT, "a control group above the run was full: the service or the host is short of memory, "
+		err_set(&w->end.why, ERR_LIMIT,
+			"a control group above the run was full: the service or the host is short of memory, "
 			"the run had not reached its limit");
 	if (w->end.reason != EXIT_exited && w->end.reason != EXIT_signaled)
 		w->end.wait_status = -1;

@@ -49,7 +49,8 @@ struct zygote_process {
 };
 
 /* All are borrowed. */
-void zygote_process_init(struct zygote_process *z, const struct supervisor_setup *setup, struct base_mounts *mounts, int filter_fd);
+void zygote_process_init(struct zygote_process *z, const struct supervisor_setup *setup, struct base_mounts *mounts,
+			 int filter_fd);
 /* For a cell with this rootfs; NONE if the zygote has another, and so other files. The descriptors are borrowed. */
 struct zygote_status zygote_process_status(const struct zygote_process *z, const char *digest);
 /*

@@ -58,7 +58,8 @@ static void close_fds(struct fork_request *r, size_t stays)
 
 		while (first > stays && r->fds[first - 1] + 1 == r->fds[first])
 			first--;
-		if (close_range((unsigned)r->fds[first], (unsigned)r->fds[last], 0) < 0) /* an end left open here would keep end of file from the cell */
+		/* An end left open here would keep end of file from the cell. */
+		if (close_range((unsigned)r->fds[first], (unsigned)r->fds[last], 0) < 0)
 			while (r->n > first)
 				close(r->fds[--r->n]);
 		r->n = first;
@@ -240,7 +241,8 @@ pid_t fork_server_fork(struct fork_request *r)
 	return pid;
 }
 
-void fork_server_fill(struct child_ctx *c, struct exec_lists *lists, const struct fork_server *s, const struct fork_request *r)
+void fork_server_fill(struct child_ctx *c, struct exec_lists *lists, const struct fork_server *s,
+		      const struct fork_request *r)
 {
 	memset(c, 0, sizeof *c);
 	c->init_id       = r->params.init_id;

@@ -34,4 +34,5 @@ must_use bool fork_server_await(struct fork_server *s, struct fork_request **ret
 /* 0 in the fork, which still has all of its parent. In the parent the result was sent, and the request is freed. */
 must_use pid_t fork_server_fork(struct fork_request *r);
 /* In the fork: fills in what its steps need. lists: memory for the texts of its order. */
-void fork_server_fill(struct child_ctx *ret, struct exec_lists *lists, const struct fork_server *s, const struct fork_request *r);
+void fork_server_fill(struct child_ctx *ret, struct exec_lists *lists, const struct fork_server *s,
+		      const struct fork_request *r);

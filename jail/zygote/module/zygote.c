@@ -43,7 +43,8 @@ int zygote_open(struct zygote *z)
 	 * A thread that an import has left would be missing in each fork, and its locks would stay locked. The kernel
 	 * refuses this call in a process with several threads, and otherwise does nothing.
 	 */
-	if (unshare(CLONE_THREAD) < 0 || chdir("/") < 0 || map_filters(&z->server) < 0 || fork_server_open(&z->server) < 0)
+	if (unshare(CLONE_THREAD) < 0 || chdir("/") < 0 || map_filters(&z->server) < 0 ||
+	    fork_server_open(&z->server) < 0)
 		return -1;
 	if (prctl(PR_GET_NAME, z->name) < 0 || prctl(PR_SET_NAME, "brig-zygote") < 0)
 		return -1;
