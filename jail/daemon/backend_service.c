@@ -127,7 +127,7 @@ int backend_service_open(struct backend_service *ret, const struct separation *p
 	return fcntl(ret->monitor, F_SETFL, O_NONBLOCK) < 0 ? err_sys(e, "the monitor's socket") : 0;
 }
 
-static void settle(void *self)
+static void free_spent_lease(void *self)
 {
 	struct backend_service *b = self;
 
@@ -166,7 +166,7 @@ void backend_service_close(struct backend_service *b)
 {
 	if (b->monitor < 0)
 		return;
-	settle(b);
+	free_spent_lease(b);
 	lease_box_done(&b->leases);
 	for (size_t i = 0; i < MONITOR_ALL_PROFILES_MAX; i++)
 		net_proxy_release(b->proxy[i]);
@@ -190,7 +190,7 @@ static int fill_shown(struct monitor_run *run, const struct launch_args *o, stru
 }
 
 /* cell: of the lease that is given back with the request, or MONITOR_ANY_CELL. */
-static int fill(struct monitor_message *message, const struct launch_args *o, const struct monitor_cell_id *cell, struct err *e)
+static int fill_run(struct monitor_message *message, const struct launch_args *o, const struct monitor_cell_id *cell, struct err *e)
 {
 	struct monitor_run *run = &message->run;
 
@@ -210,7 +210,7 @@ static int send_run(int monitor, int client, const struct launch_args *o, const 
 	int                    fds[PACKET_FDS_MAX], r;
 	size_t                 n;
 
-	if (exec_args_seal(o->exec_args, o->exec_text, e) < 0 || fill(&message, o, cell, e) < 0)
+	if (exec_args_seal(o->exec_args, o->exec_text, e) < 0 || fill_run(&message, o, cell, e) < 0)
 		return -1;
 	n = launch_args_fds(fds, o, client);
 	for (size_t i = 0; i < o->shown_len; i++)
@@ -317,7 +317,7 @@ static bool start_by_lease(struct backend_service *b, struct run *ret, const str
 	return false;
 }
 
-static int start(void *self, struct run *ret, const struct launch_args *o, int streams[PIPES_MAX], struct err *e)
+static int start_run(void *self, struct run *ret, const struct launch_args *o, int streams[PIPES_MAX], struct err *e)
 {
 	struct backend_service *b    = self;
 	struct monitor_cell_id  cell = { .number = MONITOR_ANY_CELL };
@@ -338,7 +338,7 @@ static void receive_pending(struct backend_service *b)
 			return; /* the loop sees the end of file, too */
 }
 
-static struct net_proxy *proxy(void *self, const struct served_profile *profile, int config)
+static struct net_proxy *proxy_of_profile(void *self, const struct served_profile *profile, int config)
 {
 	struct backend_service *b = self;
 
@@ -350,7 +350,7 @@ static struct net_proxy *proxy(void *self, const struct served_profile *profile,
 
 /* --- figures --- */
 
-static void refresh(struct backend_service *b)
+static void refresh_stats(struct backend_service *b)
 {
 	double                now = clock_ms(CLOCK_MONOTONIC);
 	struct monitor_answer answer;
@@ -368,24 +368,14 @@ static void refresh(struct backend_service *b)
 	b->stats_ms = now;
 }
 
-static void count(void *self, const struct served_profile *profile, struct backend_counts *ret)
+static void count_cells(void *self, const struct served_profile *profile, struct backend_counts *ret)
 {
 	struct backend_service *b = self;
 
-	refresh(b);
+	refresh_stats(b);
 	*ret = (struct backend_counts){ .ready = b->stats.ready[profile->index], .building = b->stats.building[profile->index],
 					.leases = lease_box_count(&b->leases, profile->index),
 					.zygote = b->stats.zygote[profile->index] };
-}
-
-static pid_t monitor(void *self)
-{
-	return ((struct backend_service *)self)->pid;
-}
-
-static int lifeline(void *self)
-{
-	return ((struct backend_service *)self)->monitor;
 }
 
 /* An answer that comes here is late, and is dropped. */
@@ -396,8 +386,6 @@ static bool on_readable(void *self)
 
 struct backend backend_service(struct backend_service *self)
 {
-	static const struct backend_ops ops = { .name = "monitor", .is_confinable = true, .proxy = proxy, .start = start, .settle = settle, .count = count, .monitor = monitor,
-						.lifeline = lifeline, .on_readable = on_readable };
-
-	return (struct backend){ &ops, self };
+	return (struct backend){ .self = self, .monitor = self->pid, .proxy = proxy_of_profile, .start = start_run,
+				 .settle = free_spent_lease, .count = count_cells, .on_readable = on_readable };
 }

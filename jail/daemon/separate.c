@@ -46,36 +46,29 @@ static bool find_account(const char *name, struct account *ret)
 	return true;
 }
 
-/* The lock is held until the server, the monitor and every cell have ended. */
-static int take_ids(const struct brig_paths *places, struct separation *s, struct err *e)
+/* Decides whose ids each process gets. The lock on host ids is held until the server, the monitor and every cell have ended. */
+static int choose_accounts(struct parting *p, const struct brig_paths *places, struct separation *s, struct err *e)
 {
 	struct id_range all;
+	uint32_t        last;
 
+	p->monitor = p->server = (struct account){ geteuid(), getegid() };
+	if (!p->is_root && !p->has_two_caps)
+		return 0;
 	if (sub_ids_of_root(&all, e) < 0)
 		return -1;
 	s->ids_held = slot_block_take(places->runtime, &all, &s->ids, e);
-	return s->ids_held < 0 ? -1 : 0;
-}
-
-/* Root on a machine without the accounts. */
-static void borrow_ids(struct parting *p, struct separation *s)
-{
-	uint32_t last = s->ids.base + s->ids.count - IDS_PER_CELL;
-
+	if (s->ids_held < 0)
+		return -1;
+	if (!p->is_root)
+		return find_account("_brig-door", &p->server) ? 0 :
+			err_set(e, ERR_MISSING, "there is no account _brig-door for the process that talks to clients; systemd-sysusers creates it");
+	if (find_account("_brig-keeper", &p->monitor) && find_account("_brig-door", &p->server))
+		return 0;
+	last       = s->ids.base + s->ids.count - IDS_PER_CELL;
 	p->monitor = (struct account){ last, last };
 	p->server  = (struct account){ last + 1, last + 1 };
 	snprintf(s->note, sizeof s->note, "there are no accounts _brig-keeper and _brig-door: host ids %u and %u are used instead", last, last + 1);
-}
-
-static int choose_accounts(struct parting *p, const struct brig_paths *places, struct separation *s, struct err *e)
-{
-	p->monitor = p->server = (struct account){ geteuid(), getegid() };
-	if ((p->is_root || p->has_two_caps) && take_ids(places, s, e) < 0)
-		return -1;
-	if (p->is_root && (!find_account("_brig-keeper", &p->monitor) || !find_account("_brig-door", &p->server)))
-		borrow_ids(p, s);
-	if (!p->is_root && p->has_two_caps && !find_account("_brig-door", &p->server))
-		return err_set(e, ERR_MISSING, "there is no account _brig-door for the process that talks to clients; systemd-sysusers creates it");
 	return 0;
 }
 
@@ -96,25 +89,17 @@ static void use_places_of_host(const struct parting *p, struct brig_paths *place
 
 /* --- what root prepares for the other processes --- */
 
-/* Clients must reach the service's socket in this folder, and the monitor its files. */
-static int open_runtime(const struct brig_paths *places, struct err *e)
-{
-	return chmod(places->runtime, 0755) < 0 ? err_sys(e, "%s", places->runtime) : 0;
-}
-
-static int prepare_host(const struct parting *p, struct brig_paths *places, struct cg_given *groups, struct err *e)
-{
-	if (open_runtime(places, e) < 0 || view_enter(places, e) < 0)
-		return -1;
-	return cg_give(p->monitor.uid, p->monitor.gid, groups, e);
-}
-
 /* The sweeper waits for the groups, also if there are none. */
-static int prepare(const struct parting *p, struct brig_paths *places, const struct sweeper *sweeper, struct err *e)
+static int prepare_host(const struct parting *p, struct brig_paths *places, const struct sweeper *sweeper, struct err *e)
 {
 	struct cg_given groups = CG_GIVEN_NONE;
-	int             r      = p->is_root ? prepare_host(p, places, &groups, e) : 0;
+	int             r      = 0;
 
+	/* Clients must reach the service's socket in this folder, and the monitor its files. */
+	if (p->is_root && chmod(places->runtime, 0755) < 0)
+		return err_sys(e, "%s", places->runtime);
+	if (p->is_root && (view_enter(places, e) < 0 || cg_give(p->monitor.uid, p->monitor.gid, &groups, e) < 0))
+		r = -1;
 	if (r == 0)
 		r = sweeper_take_groups(sweeper, &groups, e);
 	cg_given_close(&groups);
@@ -122,14 +107,6 @@ static int prepare(const struct parting *p, struct brig_paths *places, const str
 }
 
 /* --- the monitor --- */
-
-/* A plain user's monitor is not locked: no_new_privs would take the privilege from newuidmap. */
-static int take_role(const struct parting *p, struct err *e)
-{
-	if (p->is_root && privilege_become(p->monitor.uid, p->monitor.gid, PRIVILEGE_ID_CAPS, e) < 0)
-		return -1;
-	return p->is_root || p->has_two_caps ? privilege_lock(PRIVILEGE_ID_CAPS, e) : 0;
-}
 
 /* Moves all of them to high numbers first, so that dup2() to the monitor's fixed numbers overwrites none. */
 static int put_descriptors(const struct parting *p, int lock, int *file)
@@ -153,7 +130,9 @@ static _Noreturn void become_monitor(const struct parting *p, int lock)
 	int         file;
 
 	signal(SIGPIPE, SIG_DFL);
-	if (take_role(p, &e) < 0) {
+	/* A plain user's monitor is not locked: no_new_privs would take the privilege from newuidmap. */
+	if ((p->is_root && privilege_become(p->monitor.uid, p->monitor.gid, PRIVILEGE_ID_CAPS, &e) < 0) ||
+	    ((p->is_root || p->has_two_caps) && privilege_lock(PRIVILEGE_ID_CAPS, &e) < 0)) {
 		fprintf(stderr, "brigd: monitor: %s\n", e.text);
 		_exit(EXIT_FAILURE);
 	}
@@ -218,13 +197,6 @@ static int part(const struct parting *p, struct separation *s, const struct brig
 	return part_from_reader(p, s, places, files, e) < 0 ? -1 : become_server(p, e);
 }
 
-static int make_sockets(struct parting *p, struct err *e)
-{
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->pair) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->rules) < 0)
-		return err_sys(e, "the monitor cannot be started: socketpair");
-	return 0;
-}
-
 int separate(struct separation *ret, struct brig_paths *places, const struct reader_files *files, const struct sweeper *sweeper, struct err *e)
 {
 	struct separation s = { .monitor = -1, .reader = READER_NONE, .ids_held = -1 };
@@ -239,8 +211,11 @@ int separate(struct separation *ret, struct brig_paths *places, const struct rea
 	p.proxy_file      = p.supervisor_file < 0 ? -1 : libexec_open(places, PROXY_PROGRAM, e);
 	if (p.proxy_file < 0)
 		return -1;
-	if (prepare(&p, places, sweeper, e) < 0 || make_sockets(&p, e) < 0)
+	if (prepare_host(&p, places, sweeper, e) < 0)
 		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p.pair) < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p.rules) < 0)
+		return err_sys(e, "the monitor cannot be started: socketpair");
 	s.mode = p.is_root || p.has_two_caps ? MONITOR_SERVICE : MONITOR_USER;
 	r      = part(&p, &s, places, files, e);
 	close(p.pair[1]);

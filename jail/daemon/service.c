@@ -37,24 +37,6 @@ struct service {
 
 /* --- with the rights that brigd was started with --- */
 
-/* Is it the host's service? A plain user's can have a socket of systemd, too. */
-static bool is_host(void)
-{
-	return geteuid() == 0 || privilege_has_id_caps();
-}
-
-/* A plain user's own service does not read the host's configuration. */
-static int choose_files(struct reader_files *ret, const char *wanted, struct err *e)
-{
-	ret->is_optional = !wanted;
-	if (!wanted && !is_host())
-		return 0;
-	ret->name = wanted ? wanted : PLACE_CONFIG;
-	if (snprintf(ret->config, sizeof ret->config, "%s", ret->name) >= (int)sizeof ret->config)
-		return err_set(e, ERR_BAD_SPEC, "--config %.60s...: path too long", wanted);
-	return 0;
-}
-
 static int open_listener(struct service *s, const struct service_options *wanted, struct err *e)
 {
 	char path[PATH_SIZE + 16];
@@ -65,24 +47,25 @@ static int open_listener(struct service *s, const struct service_options *wanted
 	return listener_open(&s->listener, wanted->socket ? wanted->socket : path, !wanted->socket, e);
 }
 
-/* Only brigd's own limits shall bound the number of clients and runs. */
-static void raise_files(void)
+static int open_as_started(struct service *s, const struct service_options *wanted, struct err *e)
 {
+	/* Is it the host's service? A plain user's own can have a socket of systemd, too, but does not read the host's configuration. */
+	const bool    is_host = geteuid() == 0 || privilege_has_id_caps();
+	const char   *config  = wanted->config ? wanted->config : is_host ? PLACE_CONFIG : NULL;
 	struct rlimit files;
 
+	/* Only brigd's own limits shall bound the number of clients and runs. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
-}
-
-static int open_as_started(struct service *s, const struct service_options *wanted, struct err *e)
-{
-	raise_files();
-	if (brig_paths_find(&s->server.places, e) < 0 || choose_files(&s->files, wanted->config, e) < 0)
+	if (brig_paths_find(&s->server.places, e) < 0)
 		return -1;
+	s->files = (struct reader_files){ .is_optional = !wanted->config, .name = config };
+	if (config && snprintf(s->files.config, sizeof s->files.config, "%s", config) >= (int)sizeof s->files.config)
+		return err_set(e, ERR_BAD_SPEC, "--config %.60s...: path too long", config);
 	if (listener_is_given())
-		s->failure = failure_open(&s->server.places, is_host());
+		s->failure = failure_open(&s->server.places, is_host);
 	if (notify_open(&s->notify, e) < 0 || open_listener(s, wanted, e) < 0)
 		return -1;
 	return sweeper_start(&s->sweeper, &s->listener, e);
@@ -120,14 +103,6 @@ static int open_audit(struct service *s, struct err *e)
 	return 0;
 }
 
-static int open_backend(struct service *s, struct err *e)
-{
-	if (backend_service_open(&s->monitor, &s->parts, &s->server.places, e) < 0)
-		return -1;
-	s->server.backend = backend_service(&s->monitor);
-	return 0;
-}
-
 /* Signals are read from a descriptor. Called after the other processes were forked, which would inherit the blocked mask. */
 static int open_signals(int *ret, struct err *e)
 {
@@ -149,8 +124,10 @@ static enum service_end open_as_server(struct service *s, struct err *e)
 	struct server *d         = &s->server;
 	bool           is_config = false;
 
-	if (open_signals(&s->signals, e) < 0 || server_open(d, e) < 0 || open_backend(s, e) < 0)
+	if (open_signals(&s->signals, e) < 0 || server_open(d, e) < 0 ||
+	    backend_service_open(&s->monitor, &s->parts, &d->places, e) < 0)
 		return SERVICE_FAILED;
+	d->backend = backend_service(&s->monitor);
 	if (take_rules(s, &is_config, e) < 0)
 		return is_config ? SERVICE_MISCONFIGURED : SERVICE_FAILED;
 	if (s->parts.note[0])
@@ -160,27 +137,23 @@ static enum service_end open_as_server(struct service *s, struct err *e)
 	return SERVICE_ENDED;
 }
 
-static int serve(struct service *s, struct err *e)
-{
-	struct server           *d  = &s->server;
-	struct service_loop_fds at = { s->listener.fd, s->signals, s->notify };
-
-	if (d->backend.ops->is_confinable && confine_server(audit_folder(d->audit), &d->confinement, e) < 0)
-		return -1;
-	s->served = true;
-	return service_loop_run(d, &at, e);
-}
-
 /* --- from beginning to end --- */
 
 static enum service_end run_service(struct service *s, const struct service_options *wanted, struct err *e)
 {
+	struct server   *d = &s->server;
 	enum service_end opened;
 
-	if (open_as_started(s, wanted, e) < 0 || separate(&s->parts, &s->server.places, &s->files, &s->sweeper, e) < 0)
+	if (open_as_started(s, wanted, e) < 0 || separate(&s->parts, &d->places, &s->files, &s->sweeper, e) < 0)
 		return SERVICE_FAILED;
 	opened = open_as_server(s, e);
-	return opened != SERVICE_ENDED ? opened : serve(s, e) < 0 ? SERVICE_FAILED : SERVICE_ENDED;
+	if (opened != SERVICE_ENDED)
+		return opened;
+	if (confine_server(audit_folder(d->audit), &d->confinement, e) < 0)
+		return SERVICE_FAILED;
+	s->served = true;
+	return service_loop_run(d, &(struct service_loop_fds){ s->listener.fd, s->signals, s->parts.monitor, s->notify }, e) < 0
+		       ? SERVICE_FAILED : SERVICE_ENDED;
 }
 
 static void close_all(struct service *s)
@@ -199,8 +172,8 @@ static void close_all(struct service *s)
 
 enum service_end service_main(const struct service_options *wanted, struct err *e)
 {
-	struct service   s = { .listener = LISTENER_NONE, .sweeper = SWEEPER_NONE, .parts = { .reader = READER_NONE, .ids_held = -1 }, .monitor = BACKEND_SERVICE_NONE,
-			       .signals = -1, .notify = -1, .failure = -1 };
+	struct service   s = { .listener = LISTENER_NONE, .sweeper = SWEEPER_NONE, .monitor = BACKEND_SERVICE_NONE,
+			       .parts = { .reader = READER_NONE, .ids_held = -1 }, .signals = -1, .notify = -1, .failure = -1 };
 	enum service_end end;
 
 	server_init(&s.server);

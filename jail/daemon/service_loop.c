@@ -21,7 +21,7 @@ struct service_loop {
 	struct server     *server;
 	struct loop_source listener, signals, lifeline;
 	bool               listens, asked_to_end, monitor_is_gone;
-	double             tick_ms, deadline_ms; /* CLOCK_MONOTONIC: of the next tick; of the end */
+	double             tick_ms; /* CLOCK_MONOTONIC: of the next tick */
 };
 
 static int set_listening(struct service_loop *r, bool listens, struct err *e)
@@ -70,66 +70,54 @@ static void on_lifeline(void *owner)
 	struct service_loop  *r = owner;
 	const struct backend *b = &r->server->backend;
 
-	r->monitor_is_gone |= !b->ops->on_readable(b->self);
+	r->monitor_is_gone |= !b->on_readable(b->self);
 }
 
-static void close_idle(struct server *d, double now)
+/* Serves what is ready. At most twice a second it does work that no event triggers, because that looks at every connection. */
+static int serve_events(struct service_loop *r, struct err *e)
 {
-	struct connection *c = LIST_FIRST(&d->connections), *next;
+	struct connection *c, *next;
+	double             now;
 
-	for (; c; c = next) {
+	if (loop_turn(&r->server->loop, TICK_MS, e) < 0)
+		return -1;
+	now = clock_ms(CLOCK_MONOTONIC);
+	if (now < r->tick_ms)
+		return 0;
+	r->tick_ms = now + TICK_MS;
+	for (c = LIST_FIRST(&r->server->connections); c; c = next) {
 		next = LIST_NEXT(c, link);
 		if (c->runs == 0 && now - c->heard_ms > IDLE_MS_MAX)
 			connection_close(c);
 	}
-}
-
-/* Work that no event triggers, at most twice a second, because it looks at every connection. */
-static int tick(struct service_loop *r, struct err *e)
-{
-	double now = clock_ms(CLOCK_MONOTONIC);
-
-	if (now < r->tick_ms)
-		return 0;
-	r->tick_ms = now + TICK_MS;
-	close_idle(r->server, now);
 	return r->server->is_ending ? 0 : set_listening(r, true, e);
 }
 
-static int turn(struct service_loop *r, struct err *e)
-{
-	return loop_turn(&r->server->loop, TICK_MS, e) < 0 ? -1 : tick(r, e);
-}
-
-static void begin_to_end(struct service_loop *r)
+/* Ends all runs, and serves until none is left or ENDING_MS_MAX have passed. */
+static int end_runs(struct service_loop *r, struct err *e)
 {
 	struct served_run *run;
-	struct err         e;
+	double             deadline_ms = clock_ms(CLOCK_MONOTONIC) + ENDING_MS_MAX;
 
-	r->deadline_ms       = clock_ms(CLOCK_MONOTONIC) + ENDING_MS_MAX;
 	r->server->is_ending = true;
-	(void)!set_listening(r, false, &e);
+	(void)!set_listening(r, false, e);
 	queue_end(r->server);
 	TAILQ_FOREACH(run, &r->server->runs, link)
-	served_run_cancel(run, EXIT_cancelled);
+		run_cancel(&run->run, EXIT_cancelled);
+	while (r->server->runs_len && clock_ms(CLOCK_MONOTONIC) < deadline_ms)
+		if (serve_events(r, e) < 0)
+			return -1;
+	return 0;
 }
 
 static int until_signal(struct service_loop *r, struct err *e)
 {
 	while (!r->asked_to_end && !r->monitor_is_gone)
-		if (turn(r, e) < 0)
+		if (serve_events(r, e) < 0)
 			return -1;
 	if (r->monitor_is_gone)
 		loop_remove(&r->server->loop, &r->lifeline); /* it stays readable for ever */
 	return r->monitor_is_gone ? err_set(e, ERR_SETUP, "the monitor is gone") : 0;
-}
-
-static int until_nothing_runs(struct service_loop *r, struct err *e)
-{
-	while (r->server->runs_len && clock_ms(CLOCK_MONOTONIC) < r->deadline_ms)
-		if (turn(r, e) < 0)
-			return -1;
-	return 0;
 }
 
 static int add_sources(struct service_loop *r, const struct service_loop_fds *at, struct err *e)
@@ -138,10 +126,8 @@ static int add_sources(struct service_loop *r, const struct service_loop_fds *at
 
 	r->listener = (struct loop_source){ at->listener, on_client, r };
 	r->signals  = (struct loop_source){ at->signals, on_signal, r };
-	r->lifeline = (struct loop_source){ d->backend.ops->lifeline(d->backend.self), on_lifeline, r };
-	if (set_listening(r, true, e) < 0 || loop_add(&d->loop, &r->signals, e) < 0)
-		return -1;
-	return r->lifeline.fd < 0 ? 0 : loop_add(&d->loop, &r->lifeline, e);
+	r->lifeline = (struct loop_source){ at->monitor, on_lifeline, r };
+	return set_listening(r, true, e) < 0 || loop_add(&d->loop, &r->signals, e) < 0 || loop_add(&d->loop, &r->lifeline, e) < 0 ? -1 : 0;
 }
 
 int service_loop_run(struct server *d, const struct service_loop_fds *at, struct err *e)
@@ -155,8 +141,7 @@ int service_loop_run(struct server *d, const struct service_loop_fds *at, struct
 	notify_send(at->notify, "READY=1");
 	done = until_signal(&r, e);
 	notify_send(at->notify, "STOPPING=1");
-	begin_to_end(&r);
-	over = until_nothing_runs(&r, done < 0 ? &ignored : e);
+	over = end_runs(&r, done < 0 ? &ignored : e);
 	served_runs_give_up(d);
 	return done < 0 ? -1 : over;
 }

@@ -6,6 +6,7 @@
 struct service_loop_fds {
 	int listener;
 	int signals; /* a signalfd */
+	int monitor; /* readable: backend.on_readable() is called */
 	int notify;  /* see notify.h */
 };
 

@@ -10,7 +10,16 @@ static const struct {
 
 int gate_serve(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
+	json_t *reply;
+	int     r;
+
 	if (requests[request->kind].needs_access && gate_check_access(c, why) < 0)
 		return -1;
-	return requests[request->kind].serve(c, request, why);
+	reply = reply_shape(request->kind) ? protocol_reply(request->kind, request->tag) : NULL;
+	r     = requests[request->kind].serve(c, request, reply, why);
+	if (r == GATE_ANSWERED)
+		connection_send(c, reply, NULL, 0);
+	else
+		json_decref(reply);
+	return r;
 }

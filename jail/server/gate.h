@@ -2,9 +2,13 @@
 #pragma once
 #include "connection.h"
 
-/* -1 with *why: no answer was sent, and the caller refuses the request. The caller closes the descriptors that are left in request->fd. */
-typedef int      gate_fn(struct connection *c, const struct protocol_request *request, struct denial *why);
-must_use gate_fn gate_serve;
+enum { GATE_ANSWERED = 0, GATE_ANSWERS_ITSELF = 1 };
+
+/* Answers the request. -1 with *why: the caller refuses it. The caller closes the descriptors that are left in request->fd. */
+must_use int gate_serve(struct connection *c, const struct protocol_request *request, struct denial *why);
+
+/* GATE_ANSWERED: reply is complete, and is sent. GATE_ANSWERS_ITSELF: by events, or later. reply is NULL where events answer. */
+typedef int gate_fn(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why);
 
 #define REQUEST(name, must, descriptors, handler, ...) gate_fn gate_##handler;
 #include "client_protocol.def"

@@ -4,21 +4,18 @@
 #include "served_run.h"
 #include "session.h"
 
-int gate_cancel(struct connection *c, const struct protocol_request *request, struct denial *why)
+int gate_cancel(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	static const enum exit_reason reasons[] = { [CANCEL_cancelled] = EXIT_cancelled, [CANCEL_output_limit] = EXIT_output_limit };
 	struct served_run            *r         = served_run_find(c->server, request->run);
 	struct session_call          *call      = session_call_find(c->server, request->run, c->peer.uid);
-	json_t                       *reply;
 
 	if (call)
 		session_call_end(call, reasons[request->reason]);
 	else if (r && peer_is_shown_to(&r->peer, c->peer.uid))
-		served_run_cancel(r, reasons[request->reason]);
+		run_cancel(&r->run, reasons[request->reason]);
 	else if (!queue_cancel(c->server, request->run, c->peer.uid))
 		return deny(why, DENIAL_not_found, "run", "you have no run \"%.40s\"", request->run);
-	reply = protocol_reply(REQUEST_cancel, request->tag);
 	json_object_set_new(reply, "run", json_string(request->run));
-	connection_send(c, reply, NULL, 0);
-	return 0;
+	return GATE_ANSWERED;
 }

@@ -12,14 +12,12 @@ static json_t *packages(const struct server *d, const struct served_profile *p)
 	return p->packages ? json_incref(p->packages) : package_list_read(&d->places, p->profile.rootfs);
 }
 
-int gate_explain(struct connection *c, const struct protocol_request *request, struct denial *why)
+int gate_explain(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	const struct served_profile *p = gate_profile(c, request->profile, why);
-	json_t                      *reply;
 
 	if (!p)
 		return -1;
-	reply = protocol_reply(REQUEST_explain, request->tag);
 	json_object_set_new(reply, "profile", json_string(p->name));
 	json_object_set_new(reply, "rootfs", json_string(p->profile.rootfs));
 	json_object_set_new(reply, "policy", json_string(p->profile.policy));
@@ -32,6 +30,5 @@ int gate_explain(struct connection *c, const struct protocol_request *request, s
 	json_object_set_new(reply, "modules", names(p->profile.modules));
 	json_object_set_new(reply, "calls", names(p->profile.calls));
 	json_object_set_new(reply, "packages", packages(c->server, p));
-	connection_send(c, reply, NULL, 0);
-	return 0;
+	return GATE_ANSWERED;
 }

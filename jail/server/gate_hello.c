@@ -13,10 +13,8 @@ static json_t *profiles(const struct connection *c)
 	return list;
 }
 
-int gate_hello(struct connection *c, const struct protocol_request *request, struct denial *why)
+int gate_hello(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
-	json_t *reply = protocol_reply(REQUEST_hello, request->tag);
-
 	(void)why;
 	c->takes_additions |= json_object_get(request->source, "version") != NULL;
 	json_object_set_new(reply, "version", json_integer(PROTOCOL_VERSION));
@@ -24,6 +22,5 @@ int gate_hello(struct connection *c, const struct protocol_request *request, str
 	json_object_set_new(reply, "features", json_pack("[sssssssss]", "report", "files", "tools", "sessions", "network", "terminals", "denials", "programs", "written"));
 	json_object_set_new(reply, "profiles", profiles(c));
 	json_object_set_new(reply, "quota", gate_quota_json(&c->access_rule->quota));
-	connection_send(c, reply, NULL, 0);
-	return 0;
+	return GATE_ANSWERED;
 }

@@ -34,15 +34,13 @@ static json_t *list_runs(const struct connection *c, json_int_t *more)
 	return runs;
 }
 
-int gate_list(struct connection *c, const struct protocol_request *request, struct denial *why)
+int gate_list(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
-	json_t    *reply = protocol_reply(REQUEST_list, request->tag);
 	json_int_t more  = 0;
 
-	(void)why;
+	(void)request, (void)why;
 	json_object_set_new(reply, "runs", list_runs(c, &more));
 	json_object_set_new(reply, "left_out", json_integer(more));
 	json_object_set_new(reply, "sessions", session_list_json(c->server, c));
-	connection_send(c, reply, NULL, 0);
-	return 0;
+	return GATE_ANSWERED;
 }

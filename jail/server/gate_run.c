@@ -57,23 +57,20 @@ static int try_to_start(struct connection *c, const struct protocol_request *req
 	return r;
 }
 
-static int call(struct connection *c, const struct protocol_request *request, struct denial *why)
+int gate_run(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
-	struct session *s = session_find(c->server, request->session, c->peer.uid, why);
+	struct run_try  try = { .asked_ms = clock_ms(CLOCK_MONOTONIC) };
+	struct session *s;
+	struct err      e;
 
-	return s ? session_call_start(s, c, request, request->fd, why) : -1;
-}
-
-int gate_run(struct connection *c, const struct protocol_request *request, struct denial *why)
-{
-	struct run_try try = { .asked_ms = clock_ms(CLOCK_MONOTONIC) };
-	struct err     e;
-
-	if (request->session)
-		return call(c, request, why);
+	(void)reply;
+	if (request->session) {
+		s = session_find(c->server, request->session, c->peer.uid, why);
+		return s && session_call_start(s, c, request, request->fd, why) == 0 ? GATE_ANSWERS_ITSELF : -1;
+	}
 	if (run_id_make(try.id, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	if (!queue_has_others(c, &try, why) && try_to_start(c, request, &try, why) == 0)
-		return 0;
-	return why->code == DENIAL_busy && queue_enter(c, request, &try, try_to_start, why) ? 0 : -1;
+		return GATE_ANSWERS_ITSELF;
+	return why->code == DENIAL_busy && queue_enter(c, request, &try, try_to_start, why) ? GATE_ANSWERS_ITSELF : -1;
 }

@@ -8,18 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static int reply_with(struct connection *c, const struct protocol_request *request, const char *key, const char *value, const int *fds, size_t n)
-{
-	json_t *reply = protocol_reply(request->kind, request->tag);
-
-	json_object_set_new(reply, key, json_string(value));
-	if (request->kind == REQUEST_restart)
-		json_object_set_new(reply, "context", json_string(request->context));
-	connection_send(c, reply, fds, n);
-	return 0;
-}
-
-int gate_files(struct connection *c, const struct protocol_request *request, struct denial *why)
+int gate_files(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	struct session *s = session_find(c->server, request->session, c->peer.uid, why);
 	int             pair[2], r;
@@ -33,34 +22,37 @@ int gate_files(struct connection *c, const struct protocol_request *request, str
 		s->background++; /* until its server has sent the real number (SESSION_BACKGROUND) */
 		session_expect_background(s);
 		session_touch(s);
-		reply_with(c, request, "session", s->run->id, &pair[0], 1);
+		json_object_set_new(reply, "session", json_string(s->run->id));
+		connection_send(c, json_incref(reply), &pair[0], 1);
 	}
 	fd_closep(&pair[0]);
 	fd_closep(&pair[1]);
-	return r < 0 ? deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(-r)) : 0;
+	return r == 0 ? GATE_ANSWERS_ITSELF : deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(-r));
 }
 
-int gate_interrupt(struct connection *c, const struct protocol_request *request, struct denial *why)
+int gate_interrupt(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	struct session_call *call = session_call_find(c->server, request->run, c->peer.uid);
 
 	if (!call)
 		return deny(why, DENIAL_not_found, "run", "you have no call \"%.40s\" in a session", request->run);
 	session_call_interrupt(call);
-	return reply_with(c, request, "run", request->run, NULL, 0);
+	json_object_set_new(reply, "run", json_string(request->run));
+	return GATE_ANSWERED;
 }
 
-int gate_resize(struct connection *c, const struct protocol_request *request, struct denial *why)
+int gate_resize(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	struct session_call *call = session_call_find(c->server, request->run, c->peer.uid);
 
 	if (!call || !call->terminal)
 		return deny(why, DENIAL_not_found, "run", "you have no call \"%.40s\" with a terminal", request->run);
 	session_call_resize(call, request);
-	return reply_with(c, request, "run", request->run, NULL, 0);
+	json_object_set_new(reply, "run", json_string(request->run));
+	return GATE_ANSWERED;
 }
 
-int gate_restart(struct connection *c, const struct protocol_request *request, struct denial *why)
+int gate_restart(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	struct session *s = session_find(c->server, request->session, c->peer.uid, why);
 
@@ -80,18 +72,20 @@ int gate_restart(struct connection *c, const struct protocol_request *request, s
 				return deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(-r));
 		}
 		session_touch(s);
-		return reply_with(c, request, "session", s->run->id, NULL, 0);
+		json_object_set_new(reply, "session", json_string(s->run->id));
+		json_object_set_new(reply, "context", json_string(request->context));
+		return GATE_ANSWERED;
 	}
 	return deny(why, DENIAL_not_found, "context", "the session has no context \"%.64s\"", request->context);
 }
 
-int gate_close(struct connection *c, const struct protocol_request *request, struct denial *why)
+int gate_close(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	struct session *s = session_find(c->server, request->session, c->peer.uid, why);
 
 	if (!s)
 		return -1;
-	reply_with(c, request, "session", s->run->id, NULL, 0);
 	session_close(s, "its client closed it");
-	return 0;
+	json_object_set_new(reply, "session", json_string(s->run->id));
+	return GATE_ANSWERED;
 }

@@ -139,14 +139,15 @@ static json_t *profiles(const struct connection *c)
 
 	for (size_t i = 0; i < d->profiles.n; i++) {
 		const struct served_profile *p = d->profiles.item[i];
-		struct backend_counts        n;
+		struct backend_counts        n = { 0 };
 
 		if (!access_allows(c->access_rule, p->name))
 			continue;
-		d->backend.ops->count(d->backend.self, p, &n);
+		if (d->backend.monitor)
+			d->backend.count(d->backend.self, p, &n);
 		json_array_append_new(list, json_pack("{ss ss sI sI sI sI so}", "name", p->name, "warm", profile_warm_name(p->profile.warm), "ready",
 						      (json_int_t)n.ready, "tickets", (json_int_t)n.leases, "building", (json_int_t)n.building, "running", count_running(d, p),
-						      "zygote", p->profile.warm == WARM_NEVER || !d->backend.ops->monitor(d->backend.self) ? json_null() : zygote(&n.zygote)));
+						      "zygote", p->profile.warm == WARM_NEVER || !d->backend.monitor ? json_null() : zygote(&n.zygote)));
 	}
 	return list;
 }
@@ -160,12 +161,11 @@ static json_t *confinement(const struct server *d)
 	return list;
 }
 
-int gate_stats(struct connection *c, const struct protocol_request *request, struct denial *why)
+int gate_stats(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	const struct server *d     = c->server;
-	json_t              *reply = protocol_reply(REQUEST_stats, request->tag);
 
-	(void)why;
+	(void)request, (void)why;
 	json_object_set_new(reply, "brig", json_string(BRIG_VERSION));
 	json_object_set_new(reply, "started_at", json_real(d->born_at));
 	json_object_set_new(reply, "uptime_ms", json_integer((json_int_t)(clock_ms(CLOCK_MONOTONIC) - d->born_ms)));
@@ -182,8 +182,7 @@ int gate_stats(struct connection *c, const struct protocol_request *request, str
 	json_object_set_new(reply, "audit", audit(d->audit));
 	json_object_set_new(reply, "profiles", profiles(c));
 	json_object_set_new(reply, "door", process(getpid()));
-	json_object_set_new(reply, "keeper", process(d->backend.ops->monitor(d->backend.self)));
+	json_object_set_new(reply, "keeper", process(d->backend.monitor));
 	json_object_set_new(reply, "confinement", confinement(d));
-	connection_send(c, reply, NULL, 0);
-	return 0;
+	return GATE_ANSWERED;
 }

@@ -62,14 +62,13 @@ static struct session_call *find_call(const struct connection *c, const char *id
 	return call && call->connection == c && call->with_tools ? call : NULL;
 }
 
-int gate_tools(struct connection *c, const struct protocol_request *request, struct denial *why)
+int gate_tools(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	struct served_run *r     = served_run_find(c->server, request->run);
 	struct served_run *own   = r && r->connection == c && r->with_tools ? r : NULL;
 	struct session_call *call = find_call(c, request->run);
 	uint32_t          *count = count_of(c, own, call, request->run);
 	struct calls       calls;
-	json_t            *reply;
 
 	if (!count)
 		return deny(why, DENIAL_not_found, "run", "this connection has no run \"%.40s\" with tools", request->run);
@@ -83,8 +82,6 @@ int gate_tools(struct connection *c, const struct protocol_request *request, str
 		c->server->counts.calls[outcome_of(calls.of[i].verdict)]++;
 	for (size_t i = 0; i < calls.n && *count < CALLS_MAX; i++, ++*count)
 		attempt_called(c, request->run, &calls.of[i]);
-	reply = protocol_reply(REQUEST_tools, request->tag);
 	json_object_set_new(reply, "run", json_string(request->run));
-	connection_send(c, reply, NULL, 0);
-	return 0;
+	return GATE_ANSWERED;
 }

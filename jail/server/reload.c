@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char reader_is_gone[] = "the process that reads configuration and profiles has ended; restart brigd";
+const char reload_reader_is_gone[] = "the process that reads configuration and profiles has ended; restart brigd";
 
 static void begin(struct reload *r)
 {
@@ -20,7 +20,7 @@ static void begin(struct reload *r)
 uint64_t reload_ask(struct reload *r)
 {
 	if (r->reader->sock < 0) {
-		log_line(&r->server->log, "configuration and profiles cannot be read again: %s", reader_is_gone);
+		log_line(&r->server->log, "configuration and profiles cannot be read again: %s", reload_reader_is_gone);
 		return 0;
 	}
 	if (r->is_reading) {
@@ -165,7 +165,7 @@ static void lose(struct reload *r)
 	fd_closep(&r->reader->sock);
 	r->is_asked_again = false;
 	r->reading++; /* refuses the clients that wait for the next reading, too */
-	refuse(r, reader_is_gone);
+	refuse(r, reload_reader_is_gone);
 }
 
 static void on_reader(void *owner)

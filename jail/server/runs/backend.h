@@ -18,21 +18,14 @@ struct backend_counts {
 };
 
 struct backend {
-	const struct backend_ops *ops;
-	void                     *self;
-};
-
-struct backend_ops {
-	const char *name;
-	bool        is_confinable; /* the server needs no privilege and forks nothing */
+	void *self;
+	pid_t monitor; /* 0: there is none, nothing is built ahead, and the last three functions are NULL */
 	/* The brig-proxy of a profile, or one for a private run with this config (net_config.h). The caller releases it. NULL: there is none. */
 	struct net_proxy *(*proxy)(void *self, const struct served_profile *profile, int config);
 	/* streams: all -1; but as from run_next() if the run has already started, and RUN_STARTED will not come. */
 	int (*start)(void *self, struct run *ret, const struct launch_args *order, int streams[PIPES_MAX], struct err *e);
-	void (*settle)(void *self); /* does what can wait until the client was told that its run has started; NULL: nothing */
+	void (*settle)(void *self); /* does what can wait until the client was told that its run has started */
 	void (*count)(void *self, const struct served_profile *profile, struct backend_counts *ret);
-	pid_t (*monitor)(void *self); /* its pid; 0: there is none */
-	int (*lifeline)(void *self); /* call on_readable() when this descriptor is readable; borrowed; -1: there is none */
 	bool (*on_readable)(void *self); /* false: the monitor is gone, and the service must end */
 };
 
@@ -40,13 +33,13 @@ static inline int backend_start(const struct backend *b, struct run *ret, const 
 {
 	for (int i = 0; i < PIPES_MAX; i++)
 		streams[i] = -1;
-	return b->ops->start(b->self, ret, order, streams, e);
+	return b->start(b->self, ret, order, streams, e);
 }
 
 static inline void backend_settle(const struct backend *b)
 {
-	if (b->ops->settle)
-		b->ops->settle(b->self);
+	if (b->settle)
+		b->settle(b->self);
 }
 
 /* places must outlive it. */

@@ -99,7 +99,7 @@ void served_net_start(struct served_net *ret, struct loop *loop, const struct ba
 	if (!o->has_listeners || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return;
 	if (o->rules)
-		ret->proxy = backend->ops->proxy(backend->self, o->profile, o->config);
+		ret->proxy = backend->proxy(backend->self, o->profile, o->config);
 	ret->is_lost = o->rules && wait_for_use(ret, pair[0]) < 0;
 	if (ret->source.fd < 0)
 		close(pair[0]); /* before run_network(): the other process looks whether this end is open */

@@ -357,11 +357,6 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 	return 0;
 }
 
-void served_run_cancel(struct served_run *r, enum exit_reason reason)
-{
-	run_cancel(&r->run, reason);
-}
-
 void served_runs_give_up(struct server *d)
 {
 	struct run_result     end = RUN_RESULT_NONE;
@@ -412,6 +407,6 @@ void served_runs_forget(struct server *d, struct connection *c)
 			continue;
 		r->connection = NULL;
 		if (!r->session || !r->session->stays)
-			served_run_cancel(r, EXIT_client_gone);
+			run_cancel(&r->run, EXIT_client_gone);
 	}
 }

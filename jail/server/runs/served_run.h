@@ -50,7 +50,6 @@ struct served_run {
 /* Takes the quota and asks the backend; gives the quota back on failure. fds: those of the request, borrowed. */
 must_use int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan,
 			      const char *id, const int *fds, struct denial *why);
-void         served_run_cancel(struct served_run *r, enum exit_reason reason);
 /* The service ends: for each run that is left, and its calls, the client gets a record and the audit a line, as cancelled and without figures. */
 void         served_runs_give_up(struct server *d);
 /* True: a call of a tool takes long, and the wall clock stops. False: none does any more. */
