@@ -42,8 +42,8 @@ static int64_t now_us(void)
 	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* The journal is told once when lines begin to be lost, and once when they no longer are. */
-static void to_file(struct audit *a, const json_t *json)
+/* The journal gets a message when lines begin to be lost, and one when they no longer are. */
+static void audit_to_file(struct audit *a, const json_t *json)
 {
 	char   line[AUDIT_LINE_MAX + 1];
 	size_t len;
@@ -67,35 +67,10 @@ static void to_file(struct audit *a, const json_t *json)
 	}
 }
 
-/* The server itself refused it: no program ran. */
-static bool is_refusal(const struct audit_entry *entry)
-{
-	return entry->reason == EXIT_denied || entry->reason == EXIT_busy;
-}
-
-static enum journal_priority priority_of(const struct audit_entry *entry)
-{
-	if (is_refusal(entry) || entry->is_callers)
-		return JOURNAL_NOTICE;
-	return entry->reason == EXIT_setup_failed ? JOURNAL_WARNING : JOURNAL_INFO;
-}
-
-/* "peer_uid" -> "BRIG_PEER_UID" */
-static const char *field_name(const struct audit_row *row, char buf[64])
-{
-	size_t n = 0;
-
-	strcpy(buf, "BRIG_");
-	for (n = 0; row->name[n] && n < 50; n++)
-		buf[5 + n] = row->name[n] >= 'a' && row->name[n] <= 'z' ? (char)(row->name[n] - 32) : row->name[n];
-	buf[5 + n] = 0;
-	return buf;
-}
-
-static void to_journal(struct audit *a, const json_t *json, enum journal_priority priority)
+static void audit_to_journal(struct audit *a, const json_t *json, enum journal_priority priority)
 {
 	struct journal_message m;
-	char                   text[AUDIT_LINE_MAX + 1], name[64];
+	char                   text[AUDIT_LINE_MAX + 1], name[AUDIT_FIELD_MAX];
 	size_t                 len;
 
 	if (!journal_listens(&a->journal))
@@ -104,30 +79,26 @@ static void to_journal(struct audit *a, const json_t *json, enum journal_priorit
 	journal_begin(&m, priority, text);
 	for (const struct audit_row *row = audit_rows; row->name; row++)
 		if ((len = audit_value_text(json_object_get(json, row->name), text)) > 0)
-			journal_add(&m, field_name(row, name), text, len);
+			journal_add(&m, audit_row_field(row, name), text, len);
 	journal_send(&a->journal, &m);
-}
-
-/* Refusals cost the client nothing, and calls of tools are what the client says they are. Every run has its line. */
-static bool is_too_much(struct audit *a, const struct audit_entry *entry, uint64_t *before)
-{
-	if (is_refusal(entry))
-		return !audit_throttle_take(&a->refusals, entry->peer_uid, now_us(), AUDIT_REFUSALS, before);
-	return entry->tool && !audit_throttle_take(&a->calls, entry->peer_uid, now_us(), AUDIT_CALLS, before);
 }
 
 void audit_write(struct audit *a, const struct audit_entry *from)
 {
-	struct audit_entry entry  = *from;
-	uint64_t           before = 0;
-	json_t            *json;
+	struct audit_entry    entry  = *from;
+	bool                  refusal = from->reason == EXIT_denied || from->reason == EXIT_busy; /* by the server itself: no program ran */
+	enum journal_priority priority;
+	uint64_t              before = 0;
+	json_t               *json;
 
 	if (!a)
 		return;
 	a->entries++;
 	if (entry.time_us < 0)
 		entry.time_us = now_us();
-	if (is_too_much(a, &entry, &before)) {
+	/* Refusals cost the client nothing, and a client can report any calls of tools. Every run has its line. */
+	if ((refusal && !audit_throttle_take(&a->refusals, entry.peer_uid, now_us(), AUDIT_REFUSALS, &before)) ||
+	    (!refusal && entry.tool && !audit_throttle_take(&a->calls, entry.peer_uid, now_us(), AUDIT_CALLS, &before))) {
 		a->suppressed++;
 		return;
 	}
@@ -135,8 +106,9 @@ void audit_write(struct audit *a, const struct audit_entry *from)
 		entry.suppressed = (int64_t)before;
 	if (a->file.folder < 0 && !journal_listens(&a->journal))
 		return;
-	json = audit_entry_json(&entry);
-	to_file(a, json);
-	to_journal(a, json, priority_of(&entry));
+	priority = refusal || entry.is_callers ? JOURNAL_NOTICE : entry.reason == EXIT_setup_failed ? JOURNAL_WARNING : JOURNAL_INFO;
+	json     = audit_entry_json(&entry);
+	audit_to_file(a, json);
+	audit_to_journal(a, json, priority);
 	json_decref(json);
 }

@@ -9,21 +9,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { NAME_ROOM = sizeof(((struct audit_file *)0)->name) + 16, PATH_ROOM = 4096 };
+enum { NAME_SIZE = sizeof(((struct audit_file *)0)->name) + 16, FOLDER_SIZE = 4096 };
 
 /* NAME.3; NAME itself for 0 */
-static const char *name_of(const struct audit_file *f, unsigned n, char buf[NAME_ROOM])
+static const char *name_of(const struct audit_file *f, unsigned n, char buf[NAME_SIZE])
 {
 	if (n == 0)
 		return f->name;
-	snprintf(buf, NAME_ROOM, "%s.%u", f->name, n);
+	snprintf(buf, NAME_SIZE, "%s.%u", f->name, n);
 	return buf;
-}
-
-/* A file with a second link may be one that another user linked here so that lines are written into it. */
-static bool is_ours(const struct stat *st)
-{
-	return S_ISREG(st->st_mode) && st->st_nlink == 1;
 }
 
 /* Appends to a file that exists. A crash may have left its last line incomplete, and without the right to read this cannot be checked. */
@@ -35,7 +29,8 @@ static int open_current(struct audit_file *f)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	if (!is_ours(&st))
+	/* A file with a second link may be one that another user linked here so that lines are written into it. */
+	if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
 		return -EBADF;
 	fd_closep(&f->fd);
 	f->fd   = fd_take(&fd);
@@ -45,31 +40,24 @@ static int open_current(struct audit_file *f)
 	return 0;
 }
 
-/* The lowest number that is free, or keep. A crash between two renames leaves a gap; to fill it loses no file. */
-static unsigned find_gap(const struct audit_file *f)
-{
-	struct stat st;
-	char        name[NAME_ROOM];
-
-	for (unsigned n = 1; n < f->keep; n++)
-		if (fstatat(f->folder, name_of(f, n, name), &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
-			return n;
-	return f->keep;
-}
-
 /* Renames the oldest file first, so that at every moment each line is in one file. NAME.keep is replaced. */
 static int rotate(struct audit_file *f)
 {
-	char from[NAME_ROOM], to[NAME_ROOM];
+	char        from[NAME_SIZE], to[NAME_SIZE];
+	struct stat st;
+	unsigned    n = 1;
 
-	for (unsigned n = find_gap(f); n > 0; n--)
+	/* Up to the lowest number that is free: a crash between two renames leaves a gap, and to fill it loses no file. */
+	while (n < f->keep && (fstatat(f->folder, name_of(f, n, to), &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
+		n++;
+	for (; n > 0; n--)
 		if (renameat(f->folder, name_of(f, n - 1, from), f->folder, name_of(f, n, to)) < 0)
 			return -errno;
 	return open_current(f);
 }
 
 /* Opens the file again if NAME is no longer the one that is open, and rotates if the line does not fit. */
-static int make_room(struct audit_file *f, size_t len)
+static int prepare_for(struct audit_file *f, size_t len)
 {
 	struct stat st;
 	int         r;
@@ -97,7 +85,7 @@ static int write_whole(struct audit_file *f, const char *bytes, size_t len)
 
 int audit_file_add(struct audit_file *f, const char *line, size_t len)
 {
-	int r = make_room(f, len);
+	int r = prepare_for(f, len);
 
 	if (r == 0 && f->torn)
 		r = write_whole(f, "\n", 1); /* a torn line must not garble the next one */
@@ -108,7 +96,7 @@ int audit_file_add(struct audit_file *f, const char *line, size_t len)
 static int open_folder(struct audit_file *f, const char *path, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
-	char        folder[PATH_ROOM];
+	char        folder[FOLDER_SIZE];
 	struct stat st;
 	int         n;
 
@@ -127,18 +115,10 @@ static int open_folder(struct audit_file *f, const char *path, struct err *e)
 	return 0;
 }
 
-/* Predecessors of a time when keep was larger. */
-static void remove_beyond(const struct audit_file *f)
-{
-	char name[NAME_ROOM];
-
-	for (unsigned n = f->keep + 1; n <= AUDIT_KEEP_MAX; n++)
-		unlinkat(f->folder, name_of(f, n, name), 0);
-}
-
 static int open_file(struct audit_file *f, const char *path, struct err *e)
 {
-	int r;
+	char name[NAME_SIZE];
+	int  r;
 
 	if (f->keep < 1 || f->keep > AUDIT_KEEP_MAX)
 		return err_set(e, ERR_BAD_SPEC, "keep %u is outside 1..%d", f->keep, AUDIT_KEEP_MAX);
@@ -153,7 +133,8 @@ static int open_file(struct audit_file *f, const char *path, struct err *e)
 		errno = -r;
 		return err_sys(e, "%s", path);
 	}
-	remove_beyond(f);
+	for (unsigned n = f->keep + 1; n <= AUDIT_KEEP_MAX; n++) /* predecessors of a time when keep was larger */
+		unlinkat(f->folder, name_of(f, n, name), 0);
 	return 0;
 }
 

@@ -14,24 +14,19 @@
 #define JOURNAL_NAME         "brigd"
 #define JOURNAL_LAST_WAIT_MS 1000
 
-static int connect_to(struct sockaddr_un *at, const char *path)
-{
-	scoped_fd fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0 || strlen(path) >= sizeof at->sun_path)
-		return -1;
-	strcpy(at->sun_path, path);
-	return connect(fd, (struct sockaddr *)at, sizeof *at) < 0 ? -1 : fd_take(&fd);
-}
-
 void journal_open(struct journal *ret, const char *path, int text_fd)
 {
+	scoped_fd fd = path ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+
 	*ret = (struct journal){ .at = { .sun_family = AF_UNIX }, .fd = -1, .text_fd = text_fd };
-	if (path)
-		ret->fd = connect_to(&ret->at, path);
+	if (fd < 0 || strlen(path) >= sizeof ret->at.sun_path)
+		return;
+	strcpy(ret->at.sun_path, path);
+	if (connect(fd, (struct sockaddr *)&ret->at, sizeof ret->at) == 0)
+		ret->fd = fd_take(&fd);
 }
 
-static void put(struct journal_message *m, const void *bytes, size_t len)
+static void message_put(struct journal_message *m, const void *bytes, size_t len)
 {
 	if (len > sizeof m->bytes - m->len)
 		m->full = true;
@@ -46,11 +41,11 @@ void journal_add(struct journal_message *m, const char *field, const void *value
 {
 	uint64_t size = htole64(len);
 
-	put(m, field, strlen(field));
-	put(m, "\n", 1);
-	put(m, &size, sizeof size);
-	put(m, value, len);
-	put(m, "\n", 1);
+	message_put(m, field, strlen(field));
+	message_put(m, "\n", 1);
+	message_put(m, &size, sizeof size);
+	message_put(m, value, len);
+	message_put(m, "\n", 1);
 }
 
 void journal_begin(struct journal_message *m, enum journal_priority priority, const char *words)
@@ -66,32 +61,27 @@ void journal_begin(struct journal_message *m, enum journal_priority priority, co
 	m->words     = m->full ? 0 : m->len - m->words_len;
 }
 
-/* Never waits: a pipe that can be written to takes a whole page, and a terminal or pipe that is full gets nothing. */
-static bool write_if_ready(int fd, const char *words, size_t len)
-{
-	struct pollfd p = { fd, POLLOUT, 0 };
-
-	return fd >= 0 && poll(&p, 1, 0) == 1 && p.revents == POLLOUT && write(fd, words, len) == (ssize_t)len;
-}
-
-/* After the first ECONNREFUSED the kernel has forgotten the connection, and every send() fails with ENOTCONN. */
-static bool send_datagram(const struct journal *j, const void *bytes, size_t len)
-{
-	ssize_t n = send(j->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-	if (n < 0 && (errno == ECONNREFUSED || errno == ENOTCONN || errno == EPIPE))
-		n = sendto(j->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&j->at, sizeof j->at);
-	return n == (ssize_t)len;
-}
-
 static bool is_taken(const struct journal *j, const struct journal_message *m)
 {
+	struct pollfd p = { j->text_fd, POLLOUT, 0 };
+	ssize_t       n;
+
 	if (m->full)
 		return false;
-	return j->fd >= 0 ? send_datagram(j, m->bytes, m->len) : write_if_ready(j->text_fd, m->bytes + m->words, m->words_len);
+	if (j->fd < 0) /* never waits: a pipe that can be written to takes a whole page, and a terminal or pipe that is full gets nothing */
+		return j->text_fd >= 0 && poll(&p, 1, 0) == 1 && p.revents == POLLOUT &&
+		       write(j->text_fd, m->bytes + m->words, m->words_len) == (ssize_t)m->words_len;
+	n = send(j->fd, m->bytes, m->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	/* After the first ECONNREFUSED the kernel has forgotten the connection, and every send() fails with ENOTCONN. */
+	if (n < 0 && (errno == ECONNREFUSED || errno == ENOTCONN || errno == EPIPE))
+		n = sendto(j->fd, m->bytes, m->len, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&j->at, sizeof j->at);
+	return n == (ssize_t)m->len;
 }
 
-/* Sends the number of lost messages. Any user can fill the journal's socket for a while: readers of the audit must see that lines are missing, and where. */
+/*
+ * Sends the number of lost messages. Any user can fill the journal's socket for a while: readers of the audit must see that lines are
+ * missing, and where.
+ */
 static void send_lost(struct journal *j)
 {
 	struct journal_message m;
@@ -115,22 +105,17 @@ void journal_send(struct journal *j, const struct journal_message *m)
 	j->losing++;
 }
 
-/*
- * brigd ends. A process that fills the socket may delay that by so much and no more. A socket without a peer is always writable, so it is
- * connected again: the journal may have been started anew.
- */
-static void await_room(const struct journal *j)
+void journal_close(struct journal *j)
 {
 	struct pollfd p = { j->fd >= 0 ? j->fd : j->text_fd, POLLOUT, 0 };
 
-	if (j->fd < 0 || connect(j->fd, (const struct sockaddr *)&j->at, sizeof j->at) == 0)
-		poll(&p, 1, JOURNAL_LAST_WAIT_MS);
-}
-
-void journal_close(struct journal *j)
-{
 	if (j->losing) {
-		await_room(j);
+		/*
+		 * brigd ends. A process that fills the socket may delay that by so much and no more. A socket without a peer is always
+		 * writable, so it is connected again: the journal may have been started anew.
+		 */
+		if (j->fd < 0 || connect(j->fd, (const struct sockaddr *)&j->at, sizeof j->at) == 0)
+			poll(&p, 1, JOURNAL_LAST_WAIT_MS);
 		send_lost(j);
 	}
 	fd_closep(&j->fd);

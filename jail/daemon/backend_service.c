@@ -293,22 +293,22 @@ static void leave_to_monitor(struct backend_service *b, struct lease *t, enum ce
 static bool start_by_lease(struct backend_service *b, struct run *ret, const struct launch_args *o, int streams[PIPES_MAX],
 			    struct monitor_cell_id *cell)
 {
-	struct run_spec order;
+	struct run_spec spec;
 	struct lease   *t;
 	enum cell_fit   fit;
 
 	if (o->profile->warm == WARM_NEVER || o->shown_len || o->files_fd >= 0 || o->terminals)
 		return false; /* a cell with a lease was built without these */
 	if (o->code_fd < 0 && o->tools_fd >= 0)
-		return false; /* the supervisor passes a command's order on (lease_use()), and gets no descriptor over a lease */
-	launch_args_fill(&order, o, clock_ms(CLOCK_MONOTONIC));
+		return false; /* the supervisor passes a command's spec on (lease_use()), and gets no descriptor over a lease */
+	launch_args_fill(&spec, o, clock_ms(CLOCK_MONOTONIC));
 	while ((t = take_valid(b, o))) {
 		fit = cell_fit(o->limits, &o->profile->limits, true, t->message.missing);
 		if (fit != CELL_FIT_AS_IT_IS) {
 			leave_to_monitor(b, t, fit, cell);
 			return false;
 		}
-		if (lease_use(t, &order, o->exec_text, o->code, o->tools_fd)) {
+		if (lease_use(t, &spec, o->exec_text, o->code, o->tools_fd)) {
 			take_over(b->spent = t, ret, o, streams);
 			return true;
 		}

@@ -15,7 +15,7 @@
 
 /* --- privilege --- */
 
-static int forbid_new(int folder, struct err *e)
+static int forbid_new_privileges(int folder, struct err *e)
 {
 	(void)folder;
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? err_sys(e, "no-new-privs") : 0;
@@ -33,7 +33,7 @@ static int drop_capabilities(int folder, struct err *e)
 }
 
 /* Other processes of the same user can then neither read the server's memory nor take its descriptors. */
-static int hide(int folder, struct err *e)
+static int make_undumpable(int folder, struct err *e)
 {
 	(void)folder;
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? err_sys(e, "not-dumpable") : 0;
@@ -53,8 +53,8 @@ struct ruleset_attr {
 	uint64_t handled_access_fs, handled_access_net, scoped;
 };
 
-/* Every right that this version of Landlock's ABI knows; size_of() is the size of the struct that it takes. */
-static struct ruleset_attr handled(int abi)
+/* Every right that this version of Landlock's ABI knows; attr_size() is the size of the struct that it takes. */
+static struct ruleset_attr all_rights(int abi)
 {
 	static const uint64_t fs[] = { 0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff };
 
@@ -65,12 +65,12 @@ static struct ruleset_attr handled(int abi)
 	};
 }
 
-static size_t size_of(int abi)
+static size_t attr_size(int abi)
 {
 	return abi >= 6 ? sizeof(struct ruleset_attr) : abi >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
 }
 
-static int allow(int rules, int folder, uint64_t access)
+static int allow_folder(int rules, int folder, uint64_t access)
 {
 	struct landlock_path_beneath_attr attr = { .allowed_access = access, .parent_fd = folder };
 
@@ -86,10 +86,10 @@ static int restrict_files(int folder, struct err *e)
 
 	if (abi < 1)
 		return 0; /* the kernel has no Landlock: confine_server() leaves it out of the names */
-	attr  = handled(abi);
-	rules = landlock_create_ruleset((const void *)&attr, size_of(abi), 0);
-	if (rules < 0 || (proc >= 0 && allow(rules, proc, FS_READ_FILE) < 0) ||
-	    (folder >= 0 && allow(rules, folder, FS_WRITE_FILE | FS_MAKE_REG | FS_REMOVE_FILE) < 0) || landlock_restrict_self(rules, 0) < 0)
+	attr  = all_rights(abi);
+	rules = landlock_create_ruleset((const void *)&attr, attr_size(abi), 0);
+	if (rules < 0 || (proc >= 0 && allow_folder(rules, proc, FS_READ_FILE) < 0) ||
+	    (folder >= 0 && allow_folder(rules, folder, FS_WRITE_FILE | FS_MAKE_REG | FS_REMOVE_FILE) < 0) || landlock_restrict_self(rules, 0) < 0)
 		return err_sys(e, "landlock");
 	return 0;
 }
@@ -152,9 +152,9 @@ static const struct {
 	const char *name;
 	int (*apply)(int folder, struct err *e);
 } steps[] = {
-	{ "no-new-privs", forbid_new },        /* Landlock and seccomp need it, without privilege */
+	{ "no-new-privs", forbid_new_privileges },        /* Landlock and seccomp need it, without privilege */
 	{ "no-caps",      drop_capabilities },
-	{ "not-dumpable", hide },              /* after no-caps: a change of credentials can undo it */
+	{ "not-dumpable", make_undumpable },              /* after no-caps: a change of credentials can undo it */
 	{ "landlock",     restrict_files },    /* opens /proc */
 	{ "seccomp",      restrict_calls },    /* last: it forbids all of the above */
 };

@@ -2,6 +2,7 @@
 #include "failure.h"
 
 #include "client_protocol.h"
+#include "fd.h"
 #include "packet.h"
 #include "unavailable.h"
 
@@ -24,28 +25,23 @@ int failure_open(const struct brig_paths *p, bool is_host)
 	return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* Reads the request before the caller closes the socket: to close it with unread data resets the connection, and the answer is lost. */
-static void send_to_client(int sock, const struct err *e)
-{
-	char   request[PROTOCOL_MAX];
-	int    fds[PROTOCOL_FDS_MAX];
-	size_t n = 0;
-
-	unavailable_send(sock, e);
-	if (packet_is_there(sock) && packet_receive(sock, request, sizeof request, fds, ARRAY_LEN(fds), &n) >= 0)
-		packet_drop(fds, n);
-}
-
 static void send_to_clients(int listener, const struct err *e)
 {
 	struct pollfd p = { .fd = listener, .events = POLLIN };
+	char          request[PROTOCOL_MAX];
+	int           fds[PROTOCOL_FDS_MAX];
+	size_t        n;
 
-	for (int i = 0, sock; i < CLIENTS_MAX && poll(&p, 1, 0) > 0; i++) {
-		sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	for (int i = 0; i < CLIENTS_MAX && poll(&p, 1, 0) > 0; i++) {
+		scoped_fd sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
 		if (sock < 0)
 			return;
-		send_to_client(sock, e);
-		close(sock);
+		unavailable_send(sock, e);
+		/* The request is read before the socket is closed: to close it with unread data resets the connection, and the answer is lost. */
+		n = 0;
+		if (packet_is_there(sock) && packet_receive(sock, request, sizeof request, fds, ARRAY_LEN(fds), &n) >= 0)
+			packet_drop(fds, n);
 	}
 }
 

@@ -103,19 +103,19 @@ void lease_box_done(struct lease_box *b)
 /* --- using one --- */
 
 /*
- * The supervisor gets the order first, so that it has it when the program begins. If the fork then cannot be sent its order, the caller
+ * The supervisor gets the spec first, so that it has it when the program begins. If the fork then cannot be sent its spec, the caller
  * closes the lease: the supervisor sees the end of its client and ends the cell, so nothing begins. A command's fork is told by the
  * supervisor, once it has removed main.py.
  */
-bool lease_use(const struct lease *t, const struct run_spec *order, const char *exec_args, const char *code, int tools)
+bool lease_use(const struct lease *t, const struct run_spec *spec, const char *exec_args, const char *code, int tools)
 {
-	const struct run_spec_head *head = &order->head;
+	const struct run_spec_head *head = &spec->head;
 	struct err                  ignored;
 
 	if (!head->code_len)
 		return run_spec_file_write(t->fd[LEASE_ORDER_FILE], head, exec_args, NULL, &ignored) == 0 &&
-		       packet_offer(t->fd[LEASE_SUPERVISOR], order, sizeof *order, NULL, 0) == 0;
-	return packet_offer(t->fd[LEASE_SUPERVISOR], order, sizeof *order, NULL, 0) == 0 &&
+		       packet_offer(t->fd[LEASE_SUPERVISOR], spec, sizeof *spec, NULL, 0) == 0;
+	return packet_offer(t->fd[LEASE_SUPERVISOR], spec, sizeof *spec, NULL, 0) == 0 &&
 	       run_spec_file_write(t->fd[LEASE_ORDER_FILE], head, exec_args, code, &ignored) == 0 &&
 	       run_spec_file_send(t->fd[LEASE_ORDERS], head, tools) == 0;
 }

@@ -36,9 +36,9 @@ void lease_box_void(struct lease_box *b, const struct monitor_lease *message);
 void lease_box_done(struct lease_box *b);
 
 /*
- * Sends the order to the supervisor and to the fork that waits. tools: the program's end of their socket, if the order has one;
+ * Sends the spec to the supervisor and to the fork that waits. tools: the program's end of their socket, if the run has one;
  * borrowed. False: the lease is void, and nothing has begun.
  */
-must_use bool lease_use(const struct lease *t, const struct run_spec *order, const char *exec_args, const char *code,
+must_use bool lease_use(const struct lease *t, const struct run_spec *spec, const char *exec_args, const char *code,
 			 int tools);
 void lease_free(struct lease *t); /* closes the descriptors that were not taken; t may be NULL */

@@ -56,15 +56,6 @@ int listener_take(struct listener *ret, struct err *e)
 
 /* --- our own --- */
 
-static int set_address(struct sockaddr_un *at, const char *path, struct err *e)
-{
-	*at = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	if (strlen(path) >= sizeof at->sun_path)
-		return err_set(e, ERR_BAD_SPEC, "%.120s: longer than the %zu bytes that a socket's path can have", path, sizeof at->sun_path - 1);
-	strcpy(at->sun_path, path);
-	return 0;
-}
-
 /* "/run/brig/brig.sock" -> "/run/brig". Only the usual folder is created: another path may be a typing mistake. */
 static int open_folder(const char *path, bool is_usual, struct err *e)
 {
@@ -90,14 +81,6 @@ static void lock_name(const char *path, char *buf, size_t len)
 	snprintf(buf, len, "%s.lock", path);
 }
 
-/* A lock on a file that was removed meanwhile keeps no other service out. */
-static bool is_at(int fd, const char *path)
-{
-	struct stat held, there;
-
-	return fstat(fd, &held) == 0 && lstat(path, &there) == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
-}
-
 /*
  * Two services must not remove each other's socket: one that is bound and does not
  * listen yet looks stale. The service holds the lock as long as it lives, and then its
@@ -109,27 +92,18 @@ static int take_lock(const char *path, struct err *e)
 
 	lock_name(path, lock, sizeof lock);
 	for (int tries = 0; tries < LOCK_TRIES; tries++) {
-		scoped_fd fd = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		scoped_fd   fd = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		struct stat held, there;
 
 		if (fd < 0)
 			return err_sys(e, "%s", lock);
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_at(fd, lock))
+		/* a lock on a file that was removed meanwhile keeps no other service out */
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &held) == 0 && lstat(lock, &there) == 0 &&
+		    held.st_dev == there.st_dev && held.st_ino == there.st_ino)
 			return fd_take(&fd);
 		poll(NULL, 0, LOCK_WAIT_MS); /* the sweeper of the last service may still hold it */
 	}
 	return err_set(e, ERR_LIMIT, "%s: another brigd is just starting, or ending", path);
-}
-
-/* Lets all users pass through root's folder. It may exist already, created for the lock on host ids and closed. */
-static int let_pass(int folder, struct err *e)
-{
-	struct stat st;
-
-	if (fstat(folder, &st) < 0)
-		return err_sys(e, "the socket's folder");
-	if (st.st_uid != 0 || (st.st_mode & 0011) == 0011)
-		return 0;
-	return fchmodat(folder, ".", (st.st_mode & 07777) | 0011, 0) < 0 ? err_sys(e, "the socket's folder") : 0;
 }
 
 /* 0 if there is nothing, or a socket on which no process listens. *there: it exists. */
@@ -151,7 +125,7 @@ static int check_stale(const struct sockaddr_un *at, bool *there, struct err *e)
 }
 
 /* Also checked before the wait for the lock: a service that listens holds it and keeps it. */
-static int take_place(struct listener *l, const struct sockaddr_un *at, struct err *e)
+static int claim_path(struct listener *l, const struct sockaddr_un *at, struct err *e)
 {
 	bool there;
 
@@ -163,25 +137,19 @@ static int take_place(struct listener *l, const struct sockaddr_un *at, struct e
 	return there && unlink(at->sun_path) < 0 ? err_sys(e, "%s", at->sun_path) : 0;
 }
 
-/*
- * Creates the socket with its final mode: chmod() would follow a link by which another user has replaced it, where others may write
- * to the folder. Until the file has its group no client can connect, because no process listens yet.
- */
-static int bind_with_mode(int sock, const struct sockaddr_un *at, bool for_group, struct err *e)
-{
-	mode_t before = umask(for_group ? 0117 : 0177);
-	int    r      = bind(sock, (const void *)at, sizeof *at);
-
-	umask(before);
-	return r < 0 ? err_sys(e, "%s", at->sun_path) : 0;
-}
-
 static int publish(int sock, const struct sockaddr_un *at, struct err *e)
 {
 	const struct group *group = geteuid() == 0 ? getgrnam("brig") : NULL;
+	/*
+	 * Creates the socket with its final mode: chmod() would follow a link by which another user has replaced it, where others may
+	 * write to the folder. Until the file has its group no client can connect, because no process listens yet.
+	 */
+	mode_t before = umask(group ? 0117 : 0177);
+	int    r      = bind(sock, (const void *)at, sizeof *at);
 
-	if (bind_with_mode(sock, at, group, e) < 0)
-		return -1;
+	umask(before);
+	if (r < 0)
+		return err_sys(e, "%s", at->sun_path);
 	if ((!group || lchown(at->sun_path, (uid_t)-1, group->gr_gid) == 0) && listen(sock, BACKLOG) == 0)
 		return 0;
 	err_sys(e, "%s", at->sun_path);
@@ -203,13 +171,23 @@ static int listen_there(struct listener *l, const struct sockaddr_un *at, struct
 
 int listener_open(struct listener *ret, const char *path, bool is_usual, struct err *e)
 {
-	struct sockaddr_un at;
+	struct sockaddr_un at     = { .sun_family = AF_UNIX };
 	scoped_fd          folder = -1;
+	struct stat        st;
 
 	*ret = LISTENER_NONE;
-	if (set_address(&at, path, e) < 0 || (folder = open_folder(path, is_usual, e)) < 0)
+	if (strlen(path) >= sizeof at.sun_path)
+		return err_set(e, ERR_BAD_SPEC, "%.120s: longer than the %zu bytes that a socket's path can have", path, sizeof at.sun_path - 1);
+	strcpy(at.sun_path, path);
+	folder = open_folder(path, is_usual, e);
+	if (folder < 0)
 		return -1;
-	if ((is_usual && geteuid() == 0 && let_pass(folder, e) < 0) || take_place(ret, &at, e) < 0 || listen_there(ret, &at, e) < 0)
+	/* Lets all users pass through root's folder. It may exist already, created for the lock on host ids and closed. */
+	if (is_usual && geteuid() == 0 &&
+	    (fstat(folder, &st) < 0 ||
+	     (st.st_uid == 0 && (st.st_mode & 0011) != 0011 && fchmodat(folder, ".", (st.st_mode & 07777) | 0011, 0) < 0)))
+		return err_sys(e, "the socket's folder");
+	if (claim_path(ret, &at, e) < 0 || listen_there(ret, &at, e) < 0)
 		return -1;
 	strcpy(ret->path, at.sun_path);
 	return 0;

@@ -14,8 +14,8 @@
 
 enum { SOCKET = 3 };
 
-/* Sets *sock as soon as there is a client that can be told an error, also on failure. */
-static int take_socket(const char *text, int *sock, struct err *e)
+/* Sets *sock as soon as there is a client that an error can be sent to, also on failure. */
+static int adopt_socket(const char *text, int *sock, struct err *e)
 {
 	uint64_t n;
 
@@ -44,12 +44,13 @@ static int may_run(const struct brig_paths *p, struct err *e)
 		return 0;
 	if (config_load(&host, PLACE_CONFIG, PLACE_CONFIG, e) < 0)
 		return -1;
-	return host.private_runs ? 0 : err_set(e, ERR_DENIED, PLACE_CONFIG ": private_runs is false: this host's programs run through its service; leave --private out");
+	return host.private_runs ? 0 :
+		err_set(e, ERR_DENIED, PLACE_CONFIG ": private_runs is false: this host's programs run through its service; leave --private out");
 }
 
-static int prepare(struct server *d, const char *fd, int *sock, struct err *e)
+static int prepare_server(struct server *d, const char *fd, int *sock, struct err *e)
 {
-	if (take_socket(fd, sock, e) < 0)
+	if (adopt_socket(fd, sock, e) < 0)
 		return -1;
 	if (file_fill_standard() < 0)
 		return err_sys(e, "descriptors 0 to 2 cannot be filled with /dev/null");
@@ -70,7 +71,7 @@ int private_main(const char *fd, struct err *e)
 	scoped_fd     spare = -1;
 
 	server_init(&d);
-	r     = prepare(&d, fd, &sock, e);
+	r     = prepare_server(&d, fd, &sock, e);
 	spare = fcntl(sock, F_DUPFD_CLOEXEC, 0); /* for unavailable_send(): the server has closed its own if it could not use it */
 	if (r == 0)
 		r = server_serve_one(&d, sock, e);

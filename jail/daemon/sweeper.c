@@ -67,14 +67,6 @@ static int confine(const struct sweeper_setup *p)
 	return sigprocmask(SIG_BLOCK, &all, NULL) < 0 ? -1 : restrict_calls();
 }
 
-static bool is_still_ours(const char *name)
-{
-	struct stat held, there;
-
-	return fstatat(FILE_HELD, "", &held, AT_EMPTY_PATH) == 0 && fstatat(FOLDER, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       held.st_dev == there.st_dev && held.st_ino == there.st_ino;
-}
-
 static bool is_gone(const struct sweeper_setup *p)
 {
 	bool is_gone = true;
@@ -88,14 +80,16 @@ static bool is_gone(const struct sweeper_setup *p)
 /* The lock and its file go after the socket's: until then the next service waits. */
 static _Noreturn void wait_and_sweep(const struct sweeper_setup *p)
 {
-	char nothing, lock[sizeof p->name + 8];
+	char        nothing, lock[sizeof p->name + 8];
+	struct stat held, there;
 
 	snprintf(lock, sizeof lock, "%s.lock", p->name);
 	if (confine(p) < 0)
 		_exit(EXIT_FAILURE);
 	while (read(LIFELINE, &nothing, 1) > 0)
 		;
-	if (is_still_ours(p->name))
+	if (fstatat(FILE_HELD, "", &held, AT_EMPTY_PATH) == 0 && fstatat(FOLDER, p->name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    held.st_dev == there.st_dev && held.st_ino == there.st_ino) /* it is still ours */
 		unlinkat(FOLDER, p->name, 0);
 	unlinkat(FOLDER, lock, 0);
 	close(LOCK);
@@ -103,17 +97,6 @@ static _Noreturn void wait_and_sweep(const struct sweeper_setup *p)
 	for (int ms = 0; ms < DYING_MS_MAX && !is_gone(p); ms += DYING_STEP_MS)
 		poll(NULL, 0, DYING_STEP_MS);
 	_exit(EXIT_SUCCESS);
-}
-
-static int open_folder(const struct listener *l, const char *slash, struct err *e)
-{
-	char folder[sizeof l->path];
-	int  fd;
-
-	memcpy(folder, l->path, sizeof folder);
-	folder[slash - l->path] = 0;
-	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? err_sys(e, "%s", folder) : fd;
 }
 
 /* Above the fixed numbers, so that dup2() overwrites none of them. */
@@ -177,13 +160,15 @@ int sweeper_start(struct sweeper *ret, const struct listener *l, struct err *e)
 	const char *slash  = strrchr(l->path, '/');
 	scoped_fd   folder = -1, file = -1;
 	struct sweeper_setup p = { .lock = l->lock };
+	char        path[sizeof l->path];
 
 	*ret = SWEEPER_NONE;
 	if (!slash)
 		return 0;
-	folder = open_folder(l, slash, e);
+	snprintf(path, sizeof path, "%.*s", (int)(slash - l->path), l->path);
+	folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (folder < 0)
-		return -1;
+		return err_sys(e, "%s", path);
 	file = openat(folder, slash + 1, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (file < 0)
 		return err_sys(e, "%s", l->path);

@@ -36,54 +36,53 @@ void attempt_note(struct attempt *ret, const struct protocol_request *request, c
 	code_digest(code->text, code->len, ret->code_sha256);
 }
 
-static void fill_peer(struct audit_entry *entry, const struct peer *peer)
+static struct audit_entry entry_of(const struct peer *peer, int64_t time_us, const char *op)
 {
-	entry->peer_uid  = peer->uid;
-	entry->peer_pid  = peer->pid;
-	entry->peer_comm = peer->comm;
+	struct audit_entry ret;
+
+	audit_entry_init(&ret);
+	ret.time_us   = time_us;
+	ret.op        = op;
+	ret.peer_uid  = peer->uid;
+	ret.peer_pid  = peer->pid;
+	ret.peer_comm = peer->comm;
+	return ret;
 }
 
-static void ended(struct audit *audit, const struct attempt *a, const struct peer *peer, const char *profile, const struct limits *limits, const char *session,
-		  const struct record *record)
+static void write_ended(const struct served_run *r, const struct attempt *a, const struct peer *peer, const struct limits *limits,
+			const char *session, const struct record *record)
 {
 	struct audit_entry entry;
 
-	if (!audit)
+	if (!r->server->audit)
 		return;
-	audit_entry_init(&entry);
+	entry = entry_of(peer, a->time_us, a->op);
 	audit_entry_take_record(&entry, record);
-	fill_peer(&entry, peer);
-	entry.time_us     = a->time_us;
-	entry.op          = a->op;
 	entry.mode        = a->mode;
-	entry.profile     = profile;
+	entry.profile     = r->profile->name;
 	entry.session     = session;
 	entry.code_sha256 = *a->code_sha256 ? a->code_sha256 : NULL;
 	entry.code_bytes  = a->code_bytes;
 	entry.asked       = a->asked;
 	entry.granted     = (struct audit_limits){ AUDIT_LIMITS_ALL, *limits };
-	audit_write(audit, &entry);
+	audit_write(r->server->audit, &entry);
 }
 
 void attempt_ended(const struct served_run *r, const struct record *record)
 {
-	ended(r->server->audit, &r->attempt, &r->peer, r->profile->name, &r->limits, NULL, record);
+	write_ended(r, &r->attempt, &r->peer, &r->limits, NULL, record);
 }
 
 void attempt_call_ended(const struct session_call *call, const struct record *record)
 {
-	const struct served_run *r = call->session->run;
-
-	ended(r->server->audit, &call->attempt, &call->peer, r->profile->name, &call->limits, r->id, record);
+	write_ended(call->session->run, &call->attempt, &call->peer, &call->limits, call->session->run->id, record);
 }
 
-static void refused(struct audit *audit, struct audit_entry *entry, const struct peer *peer, const struct denial *why)
+static void write_refused(struct audit *audit, struct audit_entry *entry, const struct denial *why)
 {
-	fill_peer(entry, peer);
-	entry->time_us = now_us();
-	entry->reason  = why->code == DENIAL_busy ? EXIT_busy : EXIT_denied;
-	entry->error   = denial_code_name(why->code);
-	entry->field   = why->field;
+	entry->reason = why->code == DENIAL_busy ? EXIT_busy : EXIT_denied;
+	entry->error  = denial_code_name(why->code);
+	entry->field  = why->field;
 	audit_write(audit, entry);
 }
 
@@ -93,12 +92,11 @@ void attempt_refused(const struct connection *c, const struct protocol_request *
 
 	if (!c->server->audit)
 		return;
-	audit_entry_init(&entry);
-	entry.op      = request->op;
+	entry         = entry_of(&c->peer, now_us(), request->op);
 	entry.mode    = json_string_value(json_object_get(request->source, "mode"));
 	entry.profile = json_string_value(json_object_get(request->source, "profile"));
 	read_limits(&entry.asked, json_object_get(request->source, "limits"));
-	refused(c->server->audit, &entry, &c->peer, why);
+	write_refused(c->server->audit, &entry, why);
 }
 
 void attempt_turned_away(struct server *d, const struct peer *peer, const struct denial *why)
@@ -107,9 +105,8 @@ void attempt_turned_away(struct server *d, const struct peer *peer, const struct
 
 	if (!d->audit)
 		return;
-	audit_entry_init(&entry);
-	entry.op = "connect";
-	refused(d->audit, &entry, peer, why);
+	entry = entry_of(peer, now_us(), "connect");
+	write_refused(d->audit, &entry, why);
 }
 
 /* A denied call counts as a refusal: the audit writes a limited number of them for each user and minute. */
@@ -119,11 +116,8 @@ void attempt_called(const struct connection *c, const char *run_id, const struct
 
 	if (!c->server->audit)
 		return;
-	audit_entry_init(&entry);
-	fill_peer(&entry, &c->peer);
-	entry.time_us     = now_us();
+	entry             = entry_of(&c->peer, now_us(), "tool");
 	entry.reason      = strcmp(call->verdict, "denied") == 0 ? EXIT_denied : EXIT_exited;
-	entry.op          = "tool";
 	entry.run_id      = run_id;
 	entry.tool        = call->name;
 	entry.error       = strcmp(call->verdict, "ok") == 0 ? NULL : call->verdict;

@@ -22,32 +22,13 @@ struct datagram {
 	size_t  fds;
 };
 
-static void serve(struct connection *c, struct datagram *in)
-{
-	scoped_request request;
-	struct denial  why;
-	int            r = protocol_parse(&request, in->bytes, (size_t)in->len, in->fds, &why);
-
-	request.fd              = in->fd;
-	request.fds             = in->fds;
-	request.takes_additions = c->takes_additions;
-	if (r < 0 || gate_serve(c, &request, &why) < 0)
-		connection_refuse(c, &request, &why);
-}
-
-static void refuse_unread(struct connection *c)
-{
-	struct protocol_request unknown = { .tag = TAG_NONE };
-	struct denial           why;
-
-	deny(&why, DENIAL_bad_message, NULL, "more than %d bytes, or more than %d descriptors", PROTOCOL_MAX, PROTOCOL_FDS_MAX);
-	connection_refuse(c, &unknown, &why);
-}
-
 static void on_ready(void *owner)
 {
 	struct connection *c = owner;
 	struct datagram    in;
+	scoped_request     request = { .tag = TAG_NONE };
+	struct denial      why;
+	int                r;
 
 	if (!TAILQ_EMPTY(&c->unsent))
 		connection_send_unsent(c);
@@ -59,10 +40,13 @@ static void on_ready(void *owner)
 		return;
 	}
 	c->heard_ms = clock_ms(CLOCK_MONOTONIC);
-	if (in.len < 0)
-		refuse_unread(c);
-	else
-		serve(c, &in);
+	r = in.len < 0 ? deny(&why, DENIAL_bad_message, NULL, "more than %d bytes, or more than %d descriptors", PROTOCOL_MAX, PROTOCOL_FDS_MAX)
+		       : protocol_parse(&request, in.bytes, (size_t)in.len, in.fds, &why);
+	request.fd              = in.fd;
+	request.fds             = in.fds;
+	request.takes_additions = c->takes_additions;
+	if (r < 0 || gate_serve(c, &request, &why) < 0)
+		connection_refuse(c, &request, &why);
 	packet_drop(in.fd, in.fds);
 }
 

@@ -2,7 +2,7 @@
 #include "gate.h"
 
 /* Only profiles that were read already: a private server reads one when a request names it. */
-static json_t *profiles(const struct connection *c)
+static json_t *profiles_for(const struct connection *c)
 {
 	const struct profile_set *set  = &c->server->profiles;
 	json_t                   *list = json_array();
@@ -19,8 +19,9 @@ int gate_hello(struct connection *c, const struct protocol_request *request, jso
 	c->takes_additions |= json_object_get(request->source, "version") != NULL;
 	json_object_set_new(reply, "version", json_integer(PROTOCOL_VERSION));
 	json_object_set_new(reply, "brig", json_string(BRIG_VERSION));
-	json_object_set_new(reply, "features", json_pack("[sssssssss]", "report", "files", "tools", "sessions", "network", "terminals", "denials", "programs", "written"));
-	json_object_set_new(reply, "profiles", profiles(c));
+	json_object_set_new(reply, "features", json_pack("[sssssssss]", "report", "files", "tools", "sessions", "network", "terminals",
+							 "denials", "programs", "written"));
+	json_object_set_new(reply, "profiles", profiles_for(c));
 	json_object_set_new(reply, "quota", gate_quota_json(&c->access_rule->quota));
 	return GATE_ANSWERED;
 }

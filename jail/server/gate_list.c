@@ -6,14 +6,14 @@
 
 enum { KEYS_BYTES = 256, RUNS_BYTES = PROTOCOL_MAX - SESSION_LIST_BYTES - KEYS_BYTES }; /* KEYS: what the reply has beside both lists */
 
-static json_t *row(const struct served_run *r, const struct connection *c, double now)
+static json_t *run_json(const struct served_run *r, const struct connection *c, double now)
 {
 	return json_pack("{ss ss sI sI ss ss* ss sI sb}", "run", r->id, "profile", r->profile->name, "uid", (json_int_t)r->peer.uid, "pid",
 			 (json_int_t)r->peer.pid, "comm", r->peer.comm, "program", c->takes_additions ? r->program : NULL, "state", r->run.started ? "running" : "starting", "age_ms",
 			 (json_int_t)(now - r->asked_ms), "mine", r->peer.uid == c->peer.uid);
 }
 
-/* The oldest, as many as have room; *more: the others. */
+/* The oldest, as many as fit into the reply; *more: how many others there are. */
 static json_t *list_runs(const struct connection *c, json_int_t *more)
 {
 	double                   now   = clock_ms(CLOCK_MONOTONIC);
@@ -22,7 +22,7 @@ static json_t *list_runs(const struct connection *c, json_int_t *more)
 	const struct served_run *r;
 
 	TAILQ_FOREACH(r, &c->server->runs, link) {
-		json_t *one = peer_is_shown_to(&r->peer, c->peer.uid) ? row(r, c, now) : NULL;
+		json_t *one = peer_is_shown_to(&r->peer, c->peer.uid) ? run_json(r, c, now) : NULL;
 
 		bytes += one ? json_dumpb(one, NULL, 0, JSON_COMPACT) + 1 : 0;
 		if (one && json_array_size(runs) < PROTOCOL_LIST_MAX && bytes <= RUNS_BYTES)

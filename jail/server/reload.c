@@ -9,7 +9,7 @@
 
 const char reload_reader_is_gone[] = "the process that reads configuration and profiles has ended; restart brigd";
 
-static void begin(struct reload *r)
+static void reload_begin(struct reload *r)
 {
 	r->reading++;
 	r->is_reading     = true;
@@ -27,7 +27,7 @@ uint64_t reload_ask(struct reload *r)
 		r->is_asked_again = true;
 		return r->reading + 1;
 	}
-	begin(r);
+	reload_begin(r);
 	return r->reading;
 }
 
@@ -40,7 +40,7 @@ struct outcome {
 	const char  *refused;           /* why the reading was refused; NULL: the server uses it */
 };
 
-static const struct served_profile *find(const struct profile_set *s, const char *name)
+static const struct served_profile *find_profile(const struct profile_set *s, const char *name)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (strcmp(s->item[i]->name, name) == 0)
@@ -48,19 +48,17 @@ static const struct served_profile *find(const struct profile_set *s, const char
 	return NULL;
 }
 
-/* The same profile: the same number in the monitor, and the same text in the server. */
-static bool is_same(const struct served_profile *a, const struct served_profile *b)
+static void compare_profiles(struct outcome *o, const struct profile_set *is, const struct profile_set *was)
 {
-	return b && a->index == b->index && json_equal(a->profile.source, b->profile.source);
-}
+	for (size_t i = 0; i < is->n; i++) {
+		const struct served_profile *now = is->item[i], *before = find_profile(was, now->name);
 
-static void compare(struct outcome *o, const struct profile_set *is, const struct profile_set *was)
-{
-	for (size_t i = 0; i < is->n; i++)
-		if (!is_same(is->item[i], find(was, is->item[i]->name)))
-			json_array_append_new(o->changed, json_string(is->item[i]->name));
+		/* the same profile: the same number in the monitor, and the same text in the server */
+		if (!before || before->index != now->index || !json_equal(before->profile.source, now->profile.source))
+			json_array_append_new(o->changed, json_string(now->name));
+	}
 	for (size_t i = 0; i < was->n; i++)
-		if (!find(is, was->item[i]->name))
+		if (!find_profile(is, was->item[i]->name))
 			json_array_append_new(o->removed, json_string(was->item[i]->name));
 }
 
@@ -109,34 +107,29 @@ static json_t *reply_to(const struct connection *c, const struct outcome *o)
 	return reply;
 }
 
-static void answer_all(const struct reload *r, const struct outcome *o, uint64_t reading)
+static void reload_end(struct reload *r, const struct outcome *o)
 {
 	struct connection *c;
 
+	log_outcome(r, o);
+	r->is_reading = false;
 	LIST_FOREACH(c, &r->server->connections, link)
-		if (c->reload && c->reload <= reading) {
+		if (c->reload && c->reload <= r->reading) {
 			c->reload = 0;
 			connection_send(c, reply_to(c, o), NULL, 0);
 		}
-}
-
-static void end(struct reload *r, const struct outcome *o)
-{
-	log_outcome(r, o);
-	r->is_reading = false;
-	answer_all(r, o, r->reading);
 	if (r->is_asked_again)
-		begin(r);
+		reload_begin(r);
 }
 
 /* --- messages of the reader --- */
 
-static void refuse(struct reload *r, const char *why)
+static void reload_refuse(struct reload *r, const char *why)
 {
-	end(r, &(struct outcome){ .refused = why });
+	reload_end(r, &(struct outcome){ .refused = why });
 }
 
-static void take(struct reload *r, int fd)
+static void use_rules(struct reload *r, int fd)
 {
 	struct server *d     = r->server;
 	scoped_rules   rules = { .ids = { 0 } };
@@ -145,49 +138,44 @@ static void take(struct reload *r, int fd)
 
 	if (rules_read(&rules, fd, &d->places, &e) < 0) {
 		(void)!reader_send(r->reader, READER_NOT_TAKEN, r->reading);
-		refuse(r, e.text);
+		reload_refuse(r, e.text);
 		return;
 	}
 	o.changed  = json_array();
 	o.removed  = json_array();
 	o.for_life = config_differs_for_life(&d->first_config, &rules.config);
-	compare(&o, &rules.profiles, &d->profiles);
+	compare_profiles(&o, &rules.profiles, &d->profiles);
 	server_set_rules(d, &rules);
 	(void)!reader_send(r->reader, READER_TAKEN, r->reading);
-	end(r, &o);
+	reload_end(r, &o);
 	json_decref(o.changed);
 	json_decref(o.removed);
-}
-
-static void lose(struct reload *r)
-{
-	loop_remove(&r->server->loop, &r->source);
-	fd_closep(&r->reader->sock);
-	r->is_asked_again = false;
-	r->reading++; /* refuses the clients that wait for the next reading, too */
-	refuse(r, reload_reader_is_gone);
 }
 
 static void on_reader(void *owner)
 {
 	struct reload     *r = owner;
-	struct reader_message word;
+	struct reader_message message;
 	scoped_fd          fd = -1;
 
-	if (!reader_receive(r->reader, &word, &fd)) {
-		lose(r);
+	if (!reader_receive(r->reader, &message, &fd)) {
+		loop_remove(&r->server->loop, &r->source);
+		fd_closep(&r->reader->sock);
+		r->is_asked_again = false;
+		r->reading++; /* refuses the clients that wait for the next reading, too */
+		reload_refuse(r, reload_reader_is_gone);
 		return;
 	}
-	if (!r->is_reading || word.reading != r->reading)
+	if (!r->is_reading || message.reading != r->reading)
 		return; /* a reading that was answered already */
-	if (word.kind == READER_RULES) {
-		take(r, fd);
+	if (message.kind == READER_RULES) {
+		use_rules(r, fd);
 		return;
 	}
 	(void)!reader_send(r->reader, READER_NOT_TAKEN, r->reading);
-	word.err.text[sizeof word.err.text - 1] = 0;
-	brig_paths_name_as_known(word.err.text);
-	refuse(r, word.err.text);
+	message.err.text[sizeof message.err.text - 1] = 0;
+	brig_paths_name_as_known(message.err.text);
+	reload_refuse(r, message.err.text);
 }
 
 int reload_open(struct reload *ret, struct server *d, struct reader *reader, int notify, struct err *e)

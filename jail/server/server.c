@@ -95,16 +95,6 @@ static const struct access_rule *check_peer(const struct server *d, int sock, st
 	return may;
 }
 
-static int check_room(const struct server *d, uid_t uid, struct denial *why)
-{
-	if (d->connections_len < CONNECTIONS_MAX && server_user_connections(d, uid) < CONNECTIONS_OF_USER_MAX)
-		return 0;
-	deny(why, DENIAL_busy, NULL, "%d connections in all, and %d of one user: there can be no more", CONNECTIONS_MAX,
-	     CONNECTIONS_OF_USER_MAX);
-	why->retry_after_ms = 1000;
-	return -1;
-}
-
 int server_admit(struct server *d, int sock, struct denial *why)
 {
 	scoped_fd                 taken = sock;
@@ -112,7 +102,11 @@ int server_admit(struct server *d, int sock, struct denial *why)
 	const struct access_rule *may  = check_peer(d, sock, &peer, why);
 	struct err                e;
 
-	if (may && check_room(d, peer.uid, why) >= 0) {
+	if (may && (d->connections_len >= CONNECTIONS_MAX || server_user_connections(d, peer.uid) >= CONNECTIONS_OF_USER_MAX)) {
+		deny(why, DENIAL_busy, NULL, "%d connections in all, and %d of one user: there can be no more", CONNECTIONS_MAX,
+		     CONNECTIONS_OF_USER_MAX);
+		why->retry_after_ms = 1000;
+	} else if (may) {
 		if (connection_open(d, sock, &peer, may, &e)) {
 			fd_take(&taken);
 			return 0;

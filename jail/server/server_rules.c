@@ -3,20 +3,13 @@
 #include "queue.h"
 #include "rules.h"
 
-/* A client that the rules no longer name keeps the runs that it has, and gets no others. */
-static void admit_again(struct connection *c)
-{
-	struct peer_groups groups;
-	struct err         e;
-
-	c->access_rule = peer_ask_groups(&groups, c->source.fd, &e) < 0 ? NULL : access_find(&c->server->access, &c->peer, &groups);
-}
-
 void server_set_rules(struct server *d, struct rules *r)
 {
 	struct config      old  = d->config; /* access borrows from it */
 	struct profile_set gone = d->profiles;
 	struct connection *c;
+	struct peer_groups groups;
+	struct err         e;
 
 	d->config       = r->config;
 	d->access       = r->access;
@@ -27,8 +20,9 @@ void server_set_rules(struct server *d, struct rules *r)
 	r->profiles     = (struct profile_set){ 0 };
 	if (!d->first_config.source)
 		d->first_config = config_hold(&d->config);
+	/* A client that the rules no longer name keeps the runs that it has, and gets no others. */
 	LIST_FOREACH(c, &d->connections, link)
-		admit_again(c);
+		c->access_rule = peer_ask_groups(&groups, c->source.fd, &e) < 0 ? NULL : access_find(&d->access, &c->peer, &groups);
 	queue_judge(d);
 	profile_set_done(&gone);
 	config_done(&old);

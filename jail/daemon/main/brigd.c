@@ -12,7 +12,7 @@
 
 enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_MISCONFIGURED = 78 /* EX_CONFIG: a restart does not mend it */ };
 
-struct exec_args {
+struct brigd_options {
 	struct service_options wanted;
 	const char         *private_fd;
 	bool                foreground, private, help, version;
@@ -24,17 +24,17 @@ static const struct option {
 	size_t      offset; /* of a bool, or of a text */
 	const char *doc;
 } options[] = {
-	{ "--foreground", NULL,   offsetof(struct exec_args, foreground)     , "serve without systemd, until SIGINT or SIGTERM" },
-	{ "--socket",     "PATH", offsetof(struct exec_args, wanted.socket),   "listen at this socket" },
-	{ "--config",     "FILE", offsetof(struct exec_args, wanted.config),   "read this configuration instead of /etc/brig/brig.json" },
-	{ "--private",    NULL,   offsetof(struct exec_args, private),         "serve one client alone; used by brig, together with --fd" },
-	{ "--fd",         "N",    offsetof(struct exec_args, private_fd),      "the descriptor of the connection to that client" },
-	{ "--help",       NULL,   offsetof(struct exec_args, help),            "this text" },
-	{ "--version",    NULL,   offsetof(struct exec_args, version),         "print the version" },
+	{ "--foreground", NULL,   offsetof(struct brigd_options, foreground)     , "serve without systemd, until SIGINT or SIGTERM" },
+	{ "--socket",     "PATH", offsetof(struct brigd_options, wanted.socket),   "listen at this socket" },
+	{ "--config",     "FILE", offsetof(struct brigd_options, wanted.config),   "read this configuration instead of /etc/brig/brig.json" },
+	{ "--private",    NULL,   offsetof(struct brigd_options, private),         "serve one client alone; used by brig, together with --fd" },
+	{ "--fd",         "N",    offsetof(struct brigd_options, private_fd),      "the descriptor of the connection to that client" },
+	{ "--help",       NULL,   offsetof(struct brigd_options, help),            "this text" },
+	{ "--version",    NULL,   offsetof(struct brigd_options, version),         "print the version" },
 };
 /* clang-format on */
 
-static int usage(FILE *out, int status)
+static int print_usage(FILE *out, int status)
 {
 	fputs("usage: brigd [--foreground] [--socket PATH] [--config FILE]\n       brigd --private --fd N\n\nRuns programs in jails for the users of this host. Manual: man brigd\n\n", out);
 	for (size_t i = 0; i < ARRAY_LEN(options); i++)
@@ -42,20 +42,14 @@ static int usage(FILE *out, int status)
 	return status;
 }
 
-static const struct option *find(const char *word)
-{
-	for (size_t i = 0; i < ARRAY_LEN(options); i++)
-		if (strcmp(options[i].name, word) == 0)
-			return &options[i];
-	return NULL;
-}
-
-static int parse(struct exec_args *w, int argc, char **argv, struct err *e)
+static int parse_options(struct brigd_options *w, int argc, char **argv, struct err *e)
 {
 	for (int i = 1; i < argc; i++) {
-		const struct option *o = find(argv[i]);
+		const struct option *o = options;
 
-		if (!o)
+		while (o < options + ARRAY_LEN(options) && strcmp(o->name, argv[i]) != 0)
+			o++;
+		if (o == options + ARRAY_LEN(options))
 			return err_set(e, ERR_BAD_SPEC, "%.60s: no such option; see brigd --help", argv[i]);
 		if (!o->arg)
 			*(bool *)((char *)w + o->offset) = true;
@@ -71,41 +65,41 @@ static int parse(struct exec_args *w, int argc, char **argv, struct err *e)
 	return 0;
 }
 
-static int complain(const struct err *e, int status)
+static int print_error(const struct err *e, int status)
 {
 	fprintf(stderr, "brigd: %s\n", e->text);
 	return status;
 }
 
-static int serve(const struct exec_args *w)
+static int run_brigd(const struct brigd_options *w)
 {
 	static const int statuses[] = { [SERVICE_ENDED] = STATUS_OK, [SERVICE_FAILED] = STATUS_FAILED, [SERVICE_MISCONFIGURED] = STATUS_MISCONFIGURED };
 	struct err       e;
 	enum service_end end;
 
 	if (w->private) /* first: private_main() can tell the client what goes wrong */
-		return private_main(w->private_fd, &e) < 0 ? complain(&e, STATUS_FAILED) : STATUS_OK;
+		return private_main(w->private_fd, &e) < 0 ? print_error(&e, STATUS_FAILED) : STATUS_OK;
 	if (file_fill_standard() < 0)
 		return STATUS_FAILED;
 	if (!w->foreground && !listener_is_given() && err_set(&e, ERR_BAD_SPEC, "systemd gave no socket; type: brigd --foreground") < 0)
-		return complain(&e, STATUS_FAILED);
+		return print_error(&e, STATUS_FAILED);
 	end = service_main(&w->wanted, &e);
-	return end == SERVICE_ENDED ? STATUS_OK : complain(&e, statuses[end]);
+	return end == SERVICE_ENDED ? STATUS_OK : print_error(&e, statuses[end]);
 }
 
 int main(int argc, char **argv)
 {
-	struct exec_args w = { 0 };
+	struct brigd_options w = { 0 };
 	struct err   e;
 
 	if (argc < 1)
 		return STATUS_USAGE; /* only an attacker starts a program without argv[0] (CVE-2021-4034) */
 	signal(SIGCHLD, SIG_DFL); /* if it is ignored, as some callers leave it, the kernel keeps no status of a child */
-	if (parse(&w, argc, argv, &e) < 0)
-		return complain(&e, STATUS_USAGE);
+	if (parse_options(&w, argc, argv, &e) < 0)
+		return print_error(&e, STATUS_USAGE);
 	if (w.help)
-		return usage(stdout, STATUS_OK);
+		return print_usage(stdout, STATUS_OK);
 	if (w.version)
 		return puts("brigd " BRIG_VERSION) < 0 ? STATUS_FAILED : STATUS_OK;
-	return serve(&w);
+	return run_brigd(&w);
 }

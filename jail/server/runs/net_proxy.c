@@ -25,7 +25,8 @@ struct net_proxy *net_proxy_open(int sock)
 struct net_proxy *net_proxy_later(const struct brig_paths *places, int config)
 {
 	struct err        e;
-	scoped_fd         program = libexec_open(places, PROXY_PROGRAM, &e), own = fcntl(config, F_DUPFD_CLOEXEC, 3);
+	scoped_fd         program = libexec_open(places, PROXY_PROGRAM, &e);
+	scoped_fd         own     = fcntl(config, F_DUPFD_CLOEXEC, 3);
 	struct net_proxy *p       = program < 0 || own < 0 ? NULL : calloc(1, sizeof *p);
 
 	if (p)
@@ -57,19 +58,10 @@ void net_proxy_release(struct net_proxy *p)
 	free(p);
 }
 
-/* Tried once. If it fails, the log says why, and the program finds that nothing listens. */
-static void start(struct net_proxy *p)
-{
-	struct err e;
-
-	if (proxy_start(p->places, p->program, p->config, &p->sock, &e) < 0)
-		stderr_line("brigd: %s\n", e.text);
-	p->places = NULL;
-	fd_closep(&p->program);
-	fd_closep(&p->config);
-}
-
-/* The last one first: their order does not matter. Any error but a full socket: brig-proxy has ended, and with it the sockets of all runs. */
+/*
+ * The last one first: their order does not matter. Any error but a full socket: brig-proxy has ended, and with it the sockets of all
+ * runs.
+ */
 static void send_ended(struct net_proxy *p)
 {
 	struct proxy_message message;
@@ -88,34 +80,37 @@ static void send_ended(struct net_proxy *p)
 	stop_waiting(p);
 }
 
-static void on_room(void *owner)
+static void on_writable(void *owner)
 {
 	send_ended(owner);
 }
 
-/* Without the loop, the numbers are sent when the next run begins or ends. */
-static void wait_for_room(struct net_proxy *p, struct loop *loop)
+void net_proxy_end(struct net_proxy *p, struct loop *loop, uint64_t run)
 {
 	struct err ignored;
 
-	p->source = (struct loop_source){ p->sock, on_room, p };
+	if (p->ended_len < ARRAY_LEN(p->ended))
+		p->ended[p->ended_len++] = run;
+	send_ended(p);
+	if (!p->ended_len || p->loop)
+		return;
+	/* Without the loop, the numbers are sent when the next run begins or ends. */
+	p->source = (struct loop_source){ p->sock, on_writable, p };
 	if (loop_add_for(loop, &p->source, EPOLLOUT, &ignored) == 0)
 		p->loop = loop;
 }
 
-void net_proxy_end(struct net_proxy *p, struct loop *loop, uint64_t run)
-{
-	if (p->ended_len < ARRAY_LEN(p->ended))
-		p->ended[p->ended_len++] = run;
-	send_ended(p);
-	if (p->ended_len && !p->loop)
-		wait_for_room(p, loop);
-}
-
 int net_proxy_begin(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n)
 {
-	if (p->places)
-		start(p);
+	struct err e;
+
+	if (p->places) { /* Started once. If that fails, the log shows why, and the program finds that nothing listens. */
+		if (proxy_start(p->places, p->program, p->config, &p->sock, &e) < 0)
+			stderr_line("brigd: %s\n", e.text);
+		p->places = NULL;
+		fd_closep(&p->program);
+		fd_closep(&p->config);
+	}
 	send_ended(p);
 	return p->ended_len ? -EAGAIN : packet_offer(p->sock, message, sizeof *message, fds, n);
 }

@@ -17,14 +17,6 @@
 
 /* --- the process itself, before it is brig-proxy --- */
 
-/* A slot that is reserved from cells; where a service holds all of those, any other. */
-static int take_slot(const struct brig_paths *places, const struct id_range *ids, struct slot *ret, struct err *e)
-{
-	if (slot_take(places->runtime, ids, id_range_reserve(ids), ret, e) == 0)
-		return 0;
-	return e->kind == ERR_LIMIT ? slot_take(places->runtime, ids, 0, ret, e) : -1;
-}
-
 /* *is_one: there is no id but the caller's. */
 static int find_ids(struct id_range *ret, bool *is_one, struct err *e)
 {
@@ -52,14 +44,11 @@ static int become_other(const struct brig_paths *places, struct slot *slot, stru
 		return -1;
 	if (is_one)
 		return privilege_leave_caps(e);
-	return take_slot(places, &ids, slot, e) < 0 ? -1 : privilege_become(slot->program_id, slot->program_id, PRIVILEGE_NO_CAPS, e);
-}
-
-/* Returns only when the exec has failed. */
-static void execute(int program, int sock, int config, int lock)
-{
-	proxy_exec(program, sock, config, lock);
-	fprintf(stderr, "brigd: brig-proxy: exec: %m\n");
+	/* A slot that is reserved from cells; where a service holds all of those, any other. */
+	if (slot_take(places->runtime, &ids, id_range_reserve(&ids), slot, e) < 0 &&
+	    (e->kind != ERR_LIMIT || slot_take(places->runtime, &ids, 0, slot, e) < 0))
+		return -1;
+	return privilege_become(slot->program_id, slot->program_id, PRIVILEGE_NO_CAPS, e);
 }
 
 static _Noreturn void become_proxy(const struct brig_paths *places, int program, int sock, int config)
@@ -68,11 +57,14 @@ static _Noreturn void become_proxy(const struct brig_paths *places, int program,
 	int         keep[] = { program, sock, config };
 	struct err  e;
 
-	(void)!fd_keep_only(keep, ARRAY_LEN(keep)); /* first: with copies of the server's sockets here, the other ends would not see end of file */
-	if (become_other(places, &slot, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0)
+	/* first: with copies of the server's sockets here, the other ends would not see end of file */
+	(void)!fd_keep_only(keep, ARRAY_LEN(keep));
+	if (become_other(places, &slot, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0) {
 		fprintf(stderr, "brigd: brig-proxy: %s\n", e.text);
-	else
-		execute(program, sock, config, slot.fd);
+		_exit(EXIT_FAILURE);
+	}
+	proxy_exec(program, sock, config, slot.fd);
+	fprintf(stderr, "brigd: brig-proxy: exec: %m\n");
 	_exit(EXIT_FAILURE);
 }
 

@@ -25,14 +25,7 @@ struct queued_run {
 
 /* --- in and out --- */
 
-static bool is_room(const struct server_user *u, size_t fds)
-{
-	const struct server *d = u->server;
-
-	return d->queued < QUEUE_MAX && u->queued < QUEUE_OF_USER_MAX && u->queued_fds + fds <= d->queued_fds_max / 2 && d->queued_fds + fds <= d->queued_fds_max;
-}
-
-static void leave(struct queued_run *q)
+static void queue_leave(struct queued_run *q)
 {
 	struct server_user *u = q->connection->user;
 
@@ -45,31 +38,21 @@ static void leave(struct queued_run *q)
 	q->connection->heard_ms = clock_ms(CLOCK_MONOTONIC);
 }
 
-static void destroy(struct queued_run *q)
+static void queued_run_free(struct queued_run *q)
 {
+	queue_leave(q);
 	packet_drop(q->fd, q->request.fds);
 	protocol_request_done(&q->request);
 	free(q);
 }
 
-static void refuse(struct queued_run *q, const struct denial *why)
+static void queued_run_refuse(struct queued_run *q, const struct denial *why)
 {
-	leave(q);
 	connection_refuse(q->connection, &q->request, why);
-	destroy(q);
+	queued_run_free(q);
 }
 
 /* --- turns --- */
-
-static struct server_user *next_user(const struct server *d)
-{
-	struct server_user *u, *next = NULL;
-
-	LIST_FOREACH(u, &d->users, link)
-		if (u->queued && !u->has_tried && (!next || u->turn < next->turn))
-			next = u;
-	return next;
-}
 
 static void start_first(struct server_user *u)
 {
@@ -78,12 +61,11 @@ static void start_first(struct server_user *u)
 
 	if (q->start(q->connection, &q->request, &q->try, &why) == 0) {
 		u->turn = ++u->server->turns;
-		leave(q);
-		destroy(q);
+		queued_run_free(q);
 	} else if (why.code == DENIAL_busy) {
 		u->has_tried = true;
 	} else {
-		refuse(q, &why);
+		queued_run_refuse(q, &why);
 	}
 }
 
@@ -98,7 +80,7 @@ static void refuse_late(struct server_user *u, double now)
 			continue;
 		deny(&why, DENIAL_busy, NULL, "waited too long: %s", q->try.why);
 		why.retry_after_ms = QUOTA_RETRY_MS;
-		refuse(q, &why);
+		queued_run_refuse(q, &why);
 	}
 }
 
@@ -107,38 +89,38 @@ void queue_serve(void *server)
 	struct server      *d   = server;
 	double              now = clock_ms(CLOCK_MONOTONIC);
 	bool                by_turn = false;
-	struct server_user *u;
+	struct server_user *u, *next;
 
 	LIST_FOREACH(u, &d->users, link) {
 		u->has_tried = false;
 		refuse_late(u, now);
 	}
-	while ((u = next_user(d)))
-		start_first(u);
+	do {
+		next = NULL;
+		LIST_FOREACH(u, &d->users, link)
+			if (u->queued && !u->has_tried && (!next || u->turn < next->turn))
+				next = u;
+		if (next)
+			start_first(next);
+	} while (next);
 	LIST_FOREACH(u, &d->users, link)
 		by_turn |= u->queued && TAILQ_FIRST(&u->queue)->try.waits_for_turn;
 	if (d->queued)
 		loop_timer_set(&d->loop, &d->queue_timer, by_turn ? TURN_AGAIN_MS : AGAIN_MS);
 }
 
-static void judge_user(struct server_user *u)
-{
-	struct queued_run *q = TAILQ_FIRST(&u->queue), *next;
-	struct denial      why;
-
-	for (; q; q = next) {
-		next = TAILQ_NEXT(q, link);
-		if (!gate_profile(q->connection, q->request.profile, &why))
-			refuse(q, &why);
-	}
-}
-
 void queue_judge(struct server *d)
 {
 	struct server_user *u;
+	struct queued_run  *q, *next;
+	struct denial       why;
 
 	LIST_FOREACH(u, &d->users, link)
-		judge_user(u);
+		for (q = TAILQ_FIRST(&u->queue); q; q = next) {
+			next = TAILQ_NEXT(q, link);
+			if (!gate_profile(q->connection, q->request.profile, &why))
+				queued_run_refuse(q, &why);
+		}
 	queue_wake(d);
 }
 
@@ -168,7 +150,10 @@ bool queue_enter(struct connection *c, const struct protocol_request *request, c
 {
 	struct server_user *u       = c->user;
 	uint64_t            wait_ms = request->wait_ms || !try->waits_for_turn ? request->wait_ms : TURN_WAIT_MS;
-	struct queued_run  *q       = wait_ms && is_room(u, request->fds) ? malloc(sizeof *q) : NULL;
+	struct server      *d       = u->server;
+	bool                fits    = d->queued < QUEUE_MAX && u->queued < QUEUE_OF_USER_MAX &&
+		    u->queued_fds + request->fds <= d->queued_fds_max / 2 && d->queued_fds + request->fds <= d->queued_fds_max;
+	struct queued_run *q = wait_ms && fits ? malloc(sizeof *q) : NULL;
 
 	if (!q)
 		return false;
@@ -201,7 +186,7 @@ bool queue_cancel(struct server *d, const char *id, uid_t uid)
 			if ((uid != 0 && u->uid != uid) || strcmp(q->try.id, id) != 0)
 				continue;
 			deny(&why, DENIAL_busy, NULL, "cancelled while it waited");
-			refuse(q, &why);
+			queued_run_refuse(q, &why);
 			return true;
 		}
 	return false;
@@ -215,8 +200,7 @@ void queue_forget(struct connection *c)
 		next = TAILQ_NEXT(q, link);
 		if (q->connection != c)
 			continue;
-		leave(q);
-		destroy(q);
+		queued_run_free(q);
 	}
 }
 
@@ -228,5 +212,5 @@ void queue_end(struct server *d)
 	deny(&why, DENIAL_unavailable, NULL, "the service is about to end; try again after it has restarted");
 	LIST_FOREACH(u, &d->users, link)
 		while (u->queued)
-			refuse(TAILQ_FIRST(&u->queue), &why);
+			queued_run_refuse(TAILQ_FIRST(&u->queue), &why);
 }

@@ -12,17 +12,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Its size never changes: a process that reads it, or has it mapped, cannot run into a new end. */
-static int make_report(void)
-{
-	struct err e;
-	scoped_fd  fd = memory_open("brig-network", sizeof(struct net_report), &e);
-
-	return fd_take(&fd);
-}
-
 /* sock: brig-proxy receives the listening sockets from it. */
-static int begin(const struct served_net *n, int sock)
+static int begin_in_proxy(const struct served_net *n, int sock)
 {
 	struct err           ignored;
 	scoped_fd            rules = sealed_open("brig-rules", n->rules, net_rules_size(n->rules), &ignored);
@@ -56,12 +47,15 @@ static void stop_waiting(struct served_net *n)
 static void on_sockets(void *owner)
 {
 	struct served_net *n = owner;
+	struct err         ignored;
 	char               byte;
 	ssize_t            len = recv(n->source.fd, &byte, 1, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 
 	if (len > 0) {
-		n->report  = make_report();
-		n->is_lost = len != sizeof(struct net_listeners) || n->report < 0 || net_proxy_is_gone(n->proxy) || begin(n, n->source.fd) < 0;
+		/* its size never changes: a process that reads it, or has it mapped, cannot run into a new end */
+		n->report  = memory_open("brig-network", sizeof(struct net_report), &ignored);
+		n->is_lost = len != sizeof(struct net_listeners) || n->report < 0 || net_proxy_is_gone(n->proxy) ||
+			     begin_in_proxy(n, n->source.fd) < 0;
 		if (n->is_lost)
 			fd_closep(&n->report);
 	}
@@ -183,20 +177,6 @@ static uint64_t grown(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-/*
- * Is it the same connection in a later report? brig-proxy takes back rows that repeat an earlier one, so another connection may be at
- * the same place.
- */
-static bool is_later(const struct net_connection *a, const struct net_connection *b)
-{
-	return a->port == b->port && strcmp(a->name, b->name) == 0;
-}
-
-static bool is_same(const struct net_connection *a, const struct net_connection *b)
-{
-	return a->verdict == b->verdict && a->bytes_in == b->bytes_in && a->bytes_out == b->bytes_out && a->again_ms == b->again_ms;
-}
-
 static void subtract(const struct net_report *now, const struct net_report *before, struct net_report *ret)
 {
 	memset(ret, 0, sizeof *ret);
@@ -207,12 +187,17 @@ static void subtract(const struct net_report *now, const struct net_report *befo
 	ret->bytes_in    = grown(now->bytes_in, before->bytes_in);
 	ret->bytes_out   = grown(now->bytes_out, before->bytes_out);
 	for (uint32_t i = 0; i < now->n; i++) {
-		const struct net_connection *was = i < before->n && is_later(&now->connection[i], &before->connection[i]) ? &before->connection[i] : NULL;
+		const struct net_connection *is  = &now->connection[i];
+		const struct net_connection *was = i < before->n ? &before->connection[i] : NULL;
 		struct net_connection       *to  = &ret->connection[ret->n];
 
-		if (was && is_same(was, &now->connection[i]))
+		/* brig-proxy takes back rows that repeat an earlier one, so another connection may be at the same place */
+		if (was && (was->port != is->port || strcmp(was->name, is->name) != 0))
+			was = NULL;
+		if (was && was->verdict == is->verdict && was->bytes_in == is->bytes_in && was->bytes_out == is->bytes_out &&
+		    was->again_ms == is->again_ms)
 			continue;
-		*to = now->connection[i];
+		*to = *is;
 		ret->n++;
 		if (was) {
 			to->bytes_in  = grown(to->bytes_in, was->bytes_in);

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* --- what is told --- */
+/* --- events --- */
 
 enum { STARTED_MAX = 512, YOUNG_MS = 50 };
 
@@ -53,13 +53,7 @@ static void on_started(struct served_run *r, int streams[PIPES_MAX])
 	fd_closep(&r->tools);
 }
 
-static void on_limit(struct served_run *r, const struct run_hit *hit)
-{
-	if (r->connection)
-		connection_send(r->connection, protocol_limit(r->id, r->tag, limits_fields[hit->limit].name, (uint64_t)hit->value, true), NULL, 0);
-}
-
-static void destroy(struct served_run *r)
+static void served_run_destroy(struct served_run *r)
 {
 	struct server *d = r->server;
 
@@ -79,27 +73,24 @@ static void destroy(struct served_run *r)
 	queue_wake(d);
 }
 
-static void count_network(struct server_counts *counts, const struct net_report *n)
-{
-	counts->network.connections += n->connections;
-	counts->network.refused += n->refused;
-	counts->network.failed += n->failed;
-	counts->network.bytes_in += n->bytes_in;
-	counts->network.bytes_out += n->bytes_out;
-}
-
 /*
- * *network must live as long as *record. brig-proxy is told of the end only after the client was: after served_net_stop() the run
+ * *network must live as long as *record. brig-proxy gets a message of the end only after the client: after served_net_stop() the run
  * reaches nothing more.
  */
-static void take_network(struct served_run *r, struct record *record, struct net_report *network)
+static void add_network(struct served_run *r, struct record *record, struct net_report *network)
 {
+	struct server_counts *counts = &r->server->counts;
+
 	if (!served_net_is_there(&r->net))
 		return;
 	served_net_stop(&r->net);
 	served_net_read(&r->net, network);
 	record->network = network;
-	count_network(&r->server->counts, network);
+	counts->network.connections += network->connections;
+	counts->network.refused += network->refused;
+	counts->network.failed += network->failed;
+	counts->network.bytes_in += network->bytes_in;
+	counts->network.bytes_out += network->bytes_out;
 }
 
 static void on_ended(struct served_run *r, const struct run_result *end)
@@ -112,7 +103,7 @@ static void on_ended(struct served_run *r, const struct run_result *end)
 	loop_remove(&r->server->loop, &r->source);
 	run_done(&r->run);
 	record = run_record_of(r, r->id, end);
-	take_network(r, &record, &network);
+	add_network(r, &record, &network);
 	r->server->counts.ended[end->reason]++;
 	figures_take_end(&r->server->figures, r->profile->name, end);
 	attempt_ended(r, &record);
@@ -120,7 +111,7 @@ static void on_ended(struct served_run *r, const struct run_result *end)
 		record.session_end = session_ended(r->session, end->reason);
 	run_record_put_ended(&t, &record, r->tag);
 	send_event(r, &t, NULL, 0);
-	destroy(r);
+	served_run_destroy(r);
 }
 
 static void on_ready(void *owner)
@@ -140,7 +131,9 @@ static void on_ready(void *owner)
 			session_set_facts(r->session, &end, r->run.victims);
 		return;
 	case RUN_LIMIT:
-		on_limit(r, &end.hit[0]);
+		if (r->connection)
+			connection_send(r->connection, protocol_limit(r->id, r->tag, limits_fields[end.hit[0].limit].name,
+								      (uint64_t)end.hit[0].value, true), NULL, 0);
 		return;
 	case RUN_ENDED:
 		on_ended(r, &end);
@@ -151,7 +144,7 @@ static void on_ready(void *owner)
 /* --- life --- */
 
 /* The backend's error as a denial. */
-static int refuse(const struct err *e, struct denial *why)
+static int deny_start(const struct err *e, struct denial *why)
 {
 	static const enum denial_code codes[] = {
 		[ERR_DENIED] = DENIAL_denied, [ERR_MISSING] = DENIAL_missing,     [ERR_LIMIT] = DENIAL_busy,
@@ -164,12 +157,12 @@ static int refuse(const struct err *e, struct denial *why)
 	return -1;
 }
 
-static int start(struct served_run *r, const struct protocol_request *request, struct run_plan *plan, const int *fds, int tools,
+static int start_run(struct served_run *r, const struct protocol_request *request, struct run_plan *plan, const int *fds, int tools,
 		 int streams[PIPES_MAX], struct err *e)
 {
-	bool                 has_code = request->kind == REQUEST_run;
-	bool                 has_own_code = r->session && !r->server->is_private; /* a launcher has no right to remove the main.py from the cell */
-	struct launch_args order    = {
+	bool               has_code     = request->kind == REQUEST_run;
+	bool               has_own_code = r->session && !r->server->is_private; /* a launcher may not remove main.py from the cell */
+	struct launch_args spec         = {
 		.profile     = &plan->profile->profile,
 		.policy      = &plan->profile->policy,
 		.number      = plan->profile->index,
@@ -192,7 +185,7 @@ static int start(struct served_run *r, const struct protocol_request *request, s
 		.terminals   = request->terminal,
 	};
 
-	if (backend_start(&r->server->backend, &r->run, &order, streams, e) < 0)
+	if (backend_start(&r->server->backend, &r->run, &spec, streams, e) < 0)
 		return -1;
 	r->source = (struct loop_source){ r->run.sock, on_ready, r };
 	if (loop_add(&r->server->loop, &r->source, e) == 0)
@@ -210,33 +203,22 @@ static int start_with_tools(struct served_run *r, const struct protocol_request 
 	int pair[2], done;
 
 	if (!request->has_tools && !r->session)
-		return start(r, request, plan, fds, -1, streams, e);
+		return start_run(r, request, plan, fds, -1, streams, e);
 	if (socketpair(AF_UNIX, (r->session ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "the socket for tools");
 	r->tools = pair[0];
-	done     = start(r, request, plan, fds, pair[1], streams, e);
+	done     = start_run(r, request, plan, fds, pair[1], streams, e);
 	close(pair[1]);
 	if (done < 0)
 		fd_closep(&r->tools);
 	return done;
 }
 
-static void enter(struct served_run *r)
-{
-	struct server *d = r->server;
-
-	TAILQ_INSERT_TAIL(&d->runs, r, link);
-	d->runs_len++;
-	d->counts.started++;
-	profile_hold(r->profile);
-	r->connection->runs++;
-}
-
 /* In a service, all cells of a profile that may have a network listen; a private cell listens if its run has rules. */
 static void start_network(struct served_run *r, struct run_plan *plan)
 {
 	const bool                      has_listeners = plan->profile->is_private ? plan->net_rules != NULL : net_policy_is_open(plan->profile->profile.net);
-	const struct served_net_request order         = {
+	const struct served_net_request request       = {
 		.number        = ++r->server->networks,
 		.user          = r->peer.uid,
 		.profile       = plan->profile,
@@ -246,12 +228,12 @@ static void start_network(struct served_run *r, struct run_plan *plan)
 		.config        = plan->net.proxy_fd,
 	};
 
-	served_net_start(&r->net, &r->server->loop, &r->server->backend, &r->run, &order);
+	served_net_start(&r->net, &r->server->loop, &r->server->backend, &r->run, &request);
 	plan->net_rules = NULL;
 }
 
 /* For a run that was not started. */
-static void drop(struct served_run *r)
+static void served_run_free(struct served_run *r)
 {
 	if (r->session)
 		session_free(r->session);
@@ -279,37 +261,37 @@ static const char *first_line(const struct program_text *code, size_t *n)
 	return "";
 }
 
-static void add(struct served_run *r, const char *text, size_t n)
+static void add_text(struct served_run *r, const char *text, size_t n)
 {
-	size_t at = strlen(r->program), room = sizeof r->program - 1 - at;
+	size_t at = strlen(r->program), free_bytes = sizeof r->program - 1 - at;
 
-	memcpy(r->program + at, text, n < room ? n : room);
+	memcpy(r->program + at, text, n < free_bytes ? n : free_bytes);
 }
 
 static void add_words(struct served_run *r, const json_t *words)
 {
 	for (size_t i = 0; i < json_array_size(words); i++) {
-		add(r, " ", *r->program != 0);
-		add(r, json_string_value(json_array_get(words, i)), json_string_length(json_array_get(words, i)));
+		add_text(r, " ", *r->program != 0);
+		add_text(r, json_string_value(json_array_get(words, i)), json_string_length(json_array_get(words, i)));
 	}
 }
 
-static void describe(struct served_run *r, const struct protocol_request *request, const struct program_text *code)
+static void describe_program(struct served_run *r, const struct protocol_request *request, const struct program_text *code)
 {
 	const char *line;
 	size_t      n;
 
 	if (request->kind == REQUEST_open) {
-		add(r, "session ", request->name ? 8 : 7);
-		add(r, request->name ? request->name : "", request->name ? strlen(request->name) : 0);
+		add_text(r, "session ", request->name ? 8 : 7);
+		add_text(r, request->name ? request->name : "", request->name ? strlen(request->name) : 0);
 	} else if (request->kind == REQUEST_exec) {
 		add_words(r, request->argv);
 	} else if (request->main) {
-		add(r, request->main, strlen(request->main));
+		add_text(r, request->main, strlen(request->main));
 		add_words(r, request->args);
 	} else {
 		line = first_line(code, &n);
-		add(r, line, n);
+		add_text(r, line, n);
 	}
 	text_make_plain(r->program);
 }
@@ -324,26 +306,42 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 
 	if (!r)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
-	*r = (struct served_run){ .server = c->server, .connection = c, .peer = c->peer, .profile = plan->profile, .limits = plan->limits,
-		.tag = request->tag, .with_stdin = request->wants_stdin, .with_result = request->mode != MODE_script && request->kind == REQUEST_run, .with_tools = request->has_tools,
-		.tools = -1, .asked_ms = now, .part = { plan->limits.memory_bytes, request->kind == REQUEST_open },
-		.run = { .sock = -1 }, .net = SERVED_NET_NONE };
+	*r = (struct served_run){
+		.server      = c->server,
+		.connection  = c,
+		.peer        = c->peer,
+		.profile     = plan->profile,
+		.limits      = plan->limits,
+		.tag         = request->tag,
+		.with_stdin  = request->wants_stdin,
+		.with_result = request->mode != MODE_script && request->kind == REQUEST_run,
+		.with_tools  = request->has_tools,
+		.tools       = -1,
+		.asked_ms    = now,
+		.part        = { plan->limits.memory_bytes, request->kind == REQUEST_open },
+		.run         = { .sock = -1 },
+		.net         = SERVED_NET_NONE,
+	};
 	memcpy(r->id, id, sizeof r->id);
-	describe(r, request, &plan->code);
+	describe_program(r, request, &plan->code);
 	if (request->kind == REQUEST_open && !(r->session = session_new(r, request))) {
 		free(r);
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	}
 	if (quota_take(&c->server->quota, &c->access_rule->quota, c->peer.uid, &r->part, now, why) < 0) {
-		drop(r);
+		served_run_free(r);
 		return -1;
 	}
 	if (start_with_tools(r, request, plan, fds, streams, &e) < 0) {
 		quota_take_back(&c->server->quota, c->peer.uid, &r->part);
-		drop(r);
-		return refuse(&e, why);
+		served_run_free(r);
+		return deny_start(&e, why);
 	}
-	enter(r);
+	TAILQ_INSERT_TAIL(&c->server->runs, r, link);
+	c->server->runs_len++;
+	c->server->counts.started++;
+	profile_hold(r->profile);
+	c->runs++;
 	if (r->session) {
 		run_make_session(&r->run, r->limits.lifetime_ms + SESSION_GRACE_MS);
 		session_watch_memory(c->server);

@@ -38,26 +38,31 @@ static void on_time(void *owner)
 	session_close(s, why);
 }
 
-/* --- what its server says --- */
+/* --- messages of its server --- */
 
-/* A message that makes no sense ends the session: the jail is not trusted. */
-static void refuse_server(struct session *s)
+/* One of the two reports has come for which a session waits before it opens. */
+static void session_take_report(struct session *s, enum session_state with)
 {
-	snprintf(s->why, sizeof s->why, "what holds it together in the jail said something that makes no sense, as a program made it do");
-	loop_remove(&s->run->server->loop, &s->source);
-	fd_closep(&s->source.fd);
-	run_cancel(&s->run->run, EXIT_cancelled);
-}
+	const char *name = *s->name ? s->name : NULL;
 
-/* Opens when both the server and the process that watches the run have said so: the latter has removed main.py by then. */
-static void open_up(struct session *s)
-{
-	if (s->state != SESSION_STARTS || !s->is_ready || !s->is_known)
+	switch (s->state) {
+	case SESSION_STARTS:
+		s->state = with;
 		return;
-	s->state = SESSION_OPEN;
-	session_touch(s);
-	if (s->run->connection)
-		connection_send(s->run->connection, protocol_opened(s->run->id, s->run->tag, *s->name ? s->name : NULL, s->limits.idle_ms, s->limits.lifetime_ms), NULL, 0);
+	case SESSION_AWAITS_FACTS:
+	case SESSION_AWAITS_SERVER:
+		if (s->state == with)
+			return;
+		s->state = SESSION_OPEN;
+		session_touch(s);
+		if (s->run->connection)
+			connection_send(s->run->connection,
+					protocol_opened(s->run->id, s->run->tag, name, s->limits.idle_ms, s->limits.lifetime_ms), NULL, 0);
+		return;
+	case SESSION_OPEN:
+	case SESSION_CLOSES:
+		return;
+	}
 }
 
 /* A call that has not started is no contradiction: the server had not read it yet, and gives it a new interpreter. */
@@ -72,29 +77,23 @@ static bool lose_context(struct session *s, int32_t number)
 	return true;
 }
 
-static bool handle_background(struct session *s, int32_t number)
-{
-	if (number < 0 || number > SESSION_BACKGROUND_MAX || !s->background_messages)
-		return false;
-	s->background_messages--;
-	s->background = number;
-	session_set_clock(s);
-	return true;
-}
-
 static bool handle_message(struct session *s, const struct session_message *message, int *fds, size_t n)
 {
 	switch ((enum session_message_kind)message->kind) {
 	case SESSION_READY:
-		if (s->is_ready || n)
-			return false;
-		s->is_ready = true;
-		open_up(s);
+		if (n || s->state == SESSION_AWAITS_FACTS || s->state == SESSION_OPEN)
+			return false; /* it was ready before */
+		session_take_report(s, SESSION_AWAITS_FACTS);
 		return true;
 	case SESSION_LOST:
 		return n == 0 && lose_context(s, message->value);
 	case SESSION_BACKGROUND:
-		return n == 0 && handle_background(s, message->value);
+		if (n || message->value < 0 || message->value > SESSION_BACKGROUND_MAX || !s->background_messages)
+			return false;
+		s->background_messages--;
+		s->background = message->value;
+		session_set_clock(s);
+		return true;
 	case SESSION_STARTED:
 	case SESSION_ENDED:
 	case SESSION_FAILED:
@@ -102,6 +101,13 @@ static bool handle_message(struct session *s, const struct session_message *mess
 		return session_call_handle(s, message, fds, n);
 	}
 	return false;
+}
+
+static void close_socket(struct session *s)
+{
+	if (s->source.fd >= 0)
+		loop_remove(&s->run->server->loop, &s->source);
+	fd_closep(&s->source.fd);
 }
 
 static void on_server(void *owner)
@@ -117,15 +123,19 @@ static void on_server(void *owner)
 	got = packet_receive(s->source.fd, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 	if (got < 0 && errno == EAGAIN)
 		return;
-	if (got == 0) { /* the server has ended, or is about to: the end of the run will tell how */
-		loop_remove(&s->run->server->loop, &s->source);
-		fd_closep(&s->source.fd);
+	if (got == 0) { /* the server has ended, or is about to: the end of the run shows how */
+		close_socket(s);
 		return;
 	}
 	is_good = got == sizeof message && handle_message(s, &message, fds, n);
 	packet_drop(fds, got < 0 ? 0 : n);
-	if (!is_good)
-		refuse_server(s);
+	if (is_good)
+		return;
+	/* The jail is not trusted: an invalid message ends the session. */
+	snprintf(s->why, sizeof s->why,
+		 "what holds it together in the jail said something that makes no sense, as a program made it do");
+	close_socket(s);
+	run_cancel(&s->run->run, EXIT_cancelled);
 }
 
 /* --- life --- */
@@ -156,10 +166,7 @@ void session_free(struct session *s)
 	struct server *d = s->run->server;
 
 	loop_timer_clear(&d->loop, &s->timer);
-	if (s->source.fd >= 0) {
-		loop_remove(&d->loop, &s->source);
-		fd_closep(&s->source.fd);
-	}
+	close_socket(s);
 	TAILQ_REMOVE(&d->sessions, s, link);
 	free(s);
 }
@@ -177,13 +184,12 @@ void session_started(struct session *s, int sock)
 
 void session_set_facts(struct session *s, const struct run_result *facts, uint32_t victims)
 {
-	s->facts    = *facts;
-	s->victims  = victims;
-	s->is_known = true;
-	open_up(s);
+	s->facts   = *facts;
+	s->victims = victims;
+	session_take_report(s, SESSION_AWAITS_SERVER);
 }
 
-static const char *remember(struct session *s, enum exit_reason reason)
+static const char *session_remember(struct session *s, enum exit_reason reason)
 {
 	struct server       *d   = s->run->server;
 	struct session_gone *row = &d->gone[d->gone_next++ % SESSION_GONE_MAX];
@@ -209,7 +215,7 @@ const char *session_ended(struct session *s, enum exit_reason reason)
 
 	while ((call = TAILQ_FIRST(&s->calls)))
 		session_call_lose(call, reason == EXIT_oom ? EXIT_oom : EXIT_cancelled);
-	why = remember(s, reason);
+	why = session_remember(s, reason);
 	session_free(s);
 	return why;
 }
@@ -219,7 +225,7 @@ void session_close(struct session *s, const char *why)
 	if (s->state == SESSION_CLOSES)
 		return;
 	snprintf(s->why, sizeof s->why, "%s", why);
-	if (s->state == SESSION_STARTS || session_send(s, json_pack("{ss}", "op", "end"), NULL, 0) < 0)
+	if (s->state < SESSION_OPEN || session_send(s, json_pack("{ss}", "op", "end"), NULL, 0) < 0)
 		run_cancel(&s->run->run, EXIT_cancelled);
 	s->state = SESSION_CLOSES;
 	loop_timer_set(&s->run->server->loop, &s->timer, CLOSE_MS_MAX);
@@ -257,7 +263,8 @@ struct session *session_find(const struct server *d, const char *id_or_name, uid
 			other = s;
 		}
 	if (other) {
-		deny(why, DENIAL_not_found, "session", other->state == SESSION_STARTS ? "session %.64s is not open yet" : "session %.64s is being closed", id_or_name);
+		deny(why, DENIAL_not_found, "session", "session %.64s is %s", id_or_name,
+		     other->state < SESSION_OPEN ? "not open yet" : "being closed");
 		snprintf(why->reason, sizeof why->reason, "%s", other->why);
 		return NULL;
 	}
@@ -302,7 +309,7 @@ static json_t *contexts_json(const struct session *s)
 	return list;
 }
 
-static json_t *row(const struct session *s, const struct connection *c, double now)
+static json_t *session_json(const struct session *s, const struct connection *c, double now)
 {
 	return json_pack("{ss ss? ss sI sI sI sI sI sb sI so so sb sb}", "session", s->run->id, "name", *s->name ? s->name : NULL, "profile", s->run->profile->name, "uid",
 			 (json_int_t)s->run->peer.uid, "age_ms", (json_int_t)(now - s->run->asked_ms), "idle_ms", (json_int_t)(s->calls_len ? 0 : now - s->used_ms), "idle_left_ms",
@@ -318,7 +325,7 @@ json_t *session_list_json(const struct server *d, const struct connection *c)
 	const struct session *s;
 
 	TAILQ_FOREACH(s, &d->sessions, link) {
-		json_t *one = s->state == SESSION_OPEN && peer_is_shown_to(&s->run->peer, c->peer.uid) && json_array_size(list) < PROTOCOL_SESSIONS_MAX ? row(s, c, now) : NULL;
+		json_t *one = s->state == SESSION_OPEN && peer_is_shown_to(&s->run->peer, c->peer.uid) && json_array_size(list) < PROTOCOL_SESSIONS_MAX ? session_json(s, c, now) : NULL;
 
 		bytes += one ? json_dumpb(one, NULL, 0, JSON_COMPACT) + 1 : 0;
 		if (one && bytes <= SESSION_LIST_BYTES)

@@ -7,7 +7,7 @@
  * take its socket and speak for it. The server keeps the clocks: a call that takes too long is interrupted, then killed; if that
  * fails, the whole session is ended.
  *
- *   STARTS -> OPEN -> CLOSES -> gone
+ *   STARTS -> AWAITS_FACTS or AWAITS_SERVER -> OPEN -> CLOSES -> gone
  *
  * A session ends when its client closes it, or disconnects and the session does not stay; when it was idle too long, its lifetime is
  * over, or the host is short of memory; and with the service. The server remembers the reason for a while, for clients that ask.
@@ -38,9 +38,18 @@ struct session_context {
 	struct session_call *call; /* under way, or NULL */
 };
 
+/* In this order. It opens when both its server and the process that watches its run have reported: the latter has removed main.py by then. */
+enum session_state {
+	SESSION_STARTS,
+	SESSION_AWAITS_FACTS,  /* its server takes calls */
+	SESSION_AWAITS_SERVER, /* its facts are filled in */
+	SESSION_OPEN,
+	SESSION_CLOSES,
+};
+
 struct session {
 	TAILQ_ENTRY(session) link;
-	enum { SESSION_STARTS, SESSION_OPEN, SESSION_CLOSES } state;
+	enum session_state   state;
 	struct served_run   *run;      /* the run that this session is; its end frees the session */
 	char                 name[PROTOCOL_NAME_MAX + 1]; /* "": none */
 	struct limits        limits;   /* of each call; idle_ms and lifetime_ms are those of the session */
@@ -52,7 +61,6 @@ struct session {
 	uint32_t             victims;  /* processes that were killed because the session had no memory left */
 	struct run_result       facts;    /* layers, missing, rootfs_digest */
 	bool                 awaits_room; /* in the socket: a size is kept until then, see session_call_resize() */
-	bool                 is_ready, is_known; /* its server takes calls; facts are filled in */
 	int32_t              background; /* processes that work beside calls (files, detached commands), as its server says */
 	uint64_t             background_messages; /* so many such messages its server may still send: a flood would keep the server from other work */
 	bool                 is_to_be_frozen; /* the process that watches it was told to freeze it: thaw it before its server is sent anything */
@@ -117,6 +125,8 @@ void session_look_at_memory(void *server);   /* called by the server's memory_ti
 
 /* --- session_call_start.c, session_call.c: what is done in it --- */
 
+enum { CALL_UNDECIDED = -1 };
+
 struct session_call {
 	TAILQ_ENTRY(session_call) link;
 	struct session         *session;
@@ -130,13 +140,13 @@ struct session_call {
 	char                    id[RUN_ID_LEN + 1];
 	uint64_t                tag;
 	struct limits           limits;
-	bool                    with_stdin, with_tools, is_fresh, is_lost, is_told;
+	bool                    with_stdin, with_tools;
+	enum { CALL_KEEPS, CALL_STARTS_NEW, CALL_LOSES } interpreter; /* of its context; for a command STARTS_NEW: the first call of the session */
 	int                     tools;      /* the client's end of their socket, until it is sent; then -1 */
 	uint32_t                calls;      /* of tools, which the client has reported */
 	enum { CALL_ASKED, CALL_RUNS, CALL_INTERRUPTED, CALL_KILLED, CALL_ENDED } state;
-	bool                    is_decided; /* reason says why it ends */
-	bool                    cpu_is_used_up; /* the server has said that its CPU time is used up */
-	enum exit_reason        reason;
+	bool                    cpu_is_used_up; /* its server has reported that */
+	int                     reason;     /* enum exit_reason: why it ends; CALL_UNDECIDED: nothing has ended it yet */
 	int                     status;     /* as from wait4(); -1: none */
 	int                     exec_errno;
 	struct err              why;        /* why it could not be started */

@@ -26,7 +26,7 @@ enum {
 	STARTED_MAX      = 512,
 };
 
-/* --- what the server is told --- */
+/* --- messages to the session server --- */
 
 static void send_op(struct session_call *call, const char *op)
 {
@@ -41,28 +41,32 @@ static void set_timer(struct session_call *call, double ms)
 
 /* --- its end --- */
 
-static const char *state_of(const struct session_call *call)
+static const char *context_state(const struct session_call *call)
 {
-	if (call->is_lost)
+	bool is_new = call->interpreter == CALL_STARTS_NEW;
+
+	if (call->interpreter == CALL_LOSES)
 		return "lost";
 	if (!call->context)
-		return call->is_fresh ? "new" : "kept";
-	if (!call->is_fresh && call->context->is_there)
+		return is_new ? "new" : "kept";
+	if (!is_new && call->context->is_there)
 		return "kept";
-	return !call->context->was_lost ? "new" : call->is_fresh ? "reset" : "lost"; /* lost: the old one was, and no new one could be started */
+	/* lost: the old one was, and no new one could be started */
+	return !call->context->was_lost ? "new" : is_new ? "reset" : "lost";
 }
 
-static void fill_record(struct session_call *call, struct record *record, struct run_result *end)
+static void fill_record(const struct session_call *call, struct record *record, struct run_result *end)
 {
-	const struct session *s = call->session;
+	const struct session *s           = call->session;
+	const bool            has_started = call->clock.started > 0;
 
 	*end             = s->facts;
-	end->reason      = call->reason;
+	end->reason      = (enum exit_reason)call->reason;
 	end->wait_status = call->reason == EXIT_exited || call->reason == EXIT_signaled ? call->status : -1;
-	end->figures.wall_ms     = call->clock.started > 0 ? call->ended_ms - call->clock.started : -1;
-	end->figures.setup_ms    = call->clock.started > 0 ? call->clock.started - call->asked_ms : -1;
-	end->started_at  = call->clock.started > 0 ? call->started_at : -1;
-	end->figures.cpu_ms      = call->cpu_ms;
+	end->started_at  = has_started ? call->started_at : -1;
+	end->figures.wall_ms  = has_started ? call->ended_ms - call->clock.started : -1;
+	end->figures.setup_ms = has_started ? call->clock.started - call->asked_ms : -1;
+	end->figures.cpu_ms   = call->cpu_ms;
 	end->exec_errno  = call->exec_errno;
 	end->why         = call->why;
 	end->warm        = false;
@@ -70,32 +74,25 @@ static void fill_record(struct session_call *call, struct record *record, struct
 	record->session.is_there     = true;
 	record->session.id           = s->run->id;
 	record->session.context      = call->context ? call->context->name : NULL;
-	record->session.state        = state_of(call);
+	record->session.state        = context_state(call);
 	record->session.age_ms       = (int64_t)(call->ended_ms - s->opened_ms);
 	record->session.idle_left_ms = s->state == SESSION_OPEN ? (int64_t)s->limits.idle_ms : 0;
 }
 
-/* Each of several calls at the same time reports all that changed while it ran. *network must live as long as *record. */
-static void take_network(const struct session_call *call, struct record *record, struct net_report *network)
+static void send_ended(const struct session_call *call)
 {
 	struct served_net *net = &call->session->run->net;
-
-	if (!served_net_is_there(net))
-		return;
-	served_net_read_since(net, call->net_mark, network);
-	record->network = network;
-}
-
-static void send_ended(struct session_call *call)
-{
-	struct record    record;
-	struct run_result   end;
-	struct net_report network;
-	char             text[RUN_RECORD_ENDED_MAX];
-	struct json_text t = json_text_in(text, sizeof text);
+	struct record      record;
+	struct run_result  end;
+	struct net_report  network;
+	char               text[RUN_RECORD_ENDED_MAX];
+	struct json_text   t = json_text_in(text, sizeof text);
 
 	fill_record(call, &record, &end);
-	take_network(call, &record, &network);
+	if (served_net_is_there(net)) { /* each of several calls at the same time reports all that changed while it ran */
+		served_net_read_since(net, call->net_mark, &network);
+		record.network = &network;
+	}
 	attempt_call_ended(call, &record);
 	if (!call->connection)
 		return;
@@ -104,19 +101,19 @@ static void send_ended(struct session_call *call)
 	connection_send_text(call->connection, t.to, t.len, NULL, 0);
 }
 
-static void finish(struct session_call *call)
+static void call_finish(struct session_call *call)
 {
-	struct session *s = call->session;
-	struct server  *d = s->run->server;
+	struct session *s       = call->session;
+	bool            is_lost = call->interpreter == CALL_LOSES;
 
-	loop_timer_clear(&d->loop, &call->timer);
+	loop_timer_clear(&s->run->server->loop, &call->timer);
 	if (call->context) {
 		call->context->call      = NULL;
-		call->context->is_there &= !call->is_lost;
+		call->context->is_there &= !is_lost;
 	}
 	send_ended(call);
 	if (call->context)
-		call->context->was_lost = call->is_lost || (call->context->was_lost && !(call->clock.started > 0));
+		call->context->was_lost = is_lost || (call->context->was_lost && !(call->clock.started > 0));
 	fd_closep(&call->tools);
 	if (call->connection) {
 		if (call->with_tools)
@@ -131,51 +128,48 @@ static void finish(struct session_call *call)
 	session_touch(s);
 }
 
-/* RLIMIT_CPU counts ticks of the clock, of which a process may have more than its time: its signal may come as early as this. Earlier a program has sent it to itself. */
-#define CPU_TICKS_SHARE 0.5
-
-/* The reason, if the server did not end the call itself. */
-static void judge(struct session_call *call)
+/* The first reason holds. */
+static void call_decide(struct session_call *call, enum exit_reason reason)
 {
-	bool killed = call->status >= 0 && WIFSIGNALED(call->status);
-
-	call->ended_ms = clock_ms(CLOCK_MONOTONIC);
-	if (call->is_decided)
-		return;
-	if (killed && call->cpu_ms >= (double)call->limits.cpu_ms * (WTERMSIG(call->status) == SIGXCPU ? CPU_TICKS_SHARE : 1))
-		call->reason = EXIT_timeout_cpu;
-	else
-		call->reason = killed ? EXIT_signaled : EXIT_exited;
+	if (call->reason == CALL_UNDECIDED)
+		call->reason = (int)reason;
 }
+
+/*
+ * RLIMIT_CPU counts ticks of the clock, of which a process may have more than its time: its signal may come as early as this. Earlier a
+ * program has sent it to itself.
+ */
+#define CPU_TICKS_SHARE 0.5
 
 /*
  * The process that watches the session reports over another socket that it has killed a process for memory: after a SIGKILL this
  * waits for that message.
  */
-static void end(struct session_call *call)
+static void call_end(struct session_call *call)
 {
-	bool may_be_oom_target = !call->is_decided && call->status >= 0 && WIFSIGNALED(call->status) && WTERMSIG(call->status) == SIGKILL;
+	bool killed            = call->status >= 0 && WIFSIGNALED(call->status);
+	bool may_be_oom_target = call->reason == CALL_UNDECIDED && killed && WTERMSIG(call->status) == SIGKILL;
 
-	judge(call);
+	call->ended_ms = clock_ms(CLOCK_MONOTONIC);
+	if (killed && call->cpu_ms >= (double)call->limits.cpu_ms * (WTERMSIG(call->status) == SIGXCPU ? CPU_TICKS_SHARE : 1))
+		call_decide(call, EXIT_timeout_cpu);
+	call_decide(call, killed ? EXIT_signaled : EXIT_exited);
 	call->state = CALL_ENDED;
-	if (may_be_oom_target && call->session->victims != call->victims)
-		call->reason = EXIT_oom;
-	else if (may_be_oom_target) {
+	if (may_be_oom_target && call->session->victims == call->victims) {
 		set_timer(call, VICTIM_MS);
 		return;
 	}
-	finish(call);
+	if (may_be_oom_target)
+		call->reason = EXIT_oom;
+	call_finish(call);
 }
 
 void session_call_lose(struct session_call *call, enum exit_reason reason)
 {
-	call->is_lost = true;
-	if (!call->is_decided) {
-		call->is_decided = true;
-		call->reason     = reason;
-	}
+	call->interpreter = CALL_LOSES;
+	call_decide(call, reason);
 	call->ended_ms = clock_ms(CLOCK_MONOTONIC);
-	finish(call);
+	call_finish(call);
 }
 
 /* --- its clocks --- */
@@ -188,30 +182,19 @@ static void kill_call(struct session_call *call)
 	set_timer(call, KILL_MS);
 }
 
-static void interrupt(struct session_call *call)
+void session_call_end(struct session_call *call, enum exit_reason reason)
 {
+	/* ENDED: only the reason is waited for, see call_end() */
+	if (call->state == CALL_ENDED || (call->reason != CALL_UNDECIDED && call->state == CALL_KILLED))
+		return;
+	call_decide(call, reason);
+	if (!call->context || call->state != CALL_RUNS || reason == EXIT_cancelled) {
+		kill_call(call);
+		return;
+	}
 	call->state = CALL_INTERRUPTED;
 	send_op(call, "interrupt");
 	set_timer(call, INTERRUPT_MS_MAX);
-}
-
-static bool may_be_interrupted(const struct session_call *call, enum exit_reason reason)
-{
-	return call->context && call->state == CALL_RUNS && reason != EXIT_cancelled;
-}
-
-void session_call_end(struct session_call *call, enum exit_reason reason)
-{
-	if (call->state == CALL_ENDED || (call->is_decided && call->state == CALL_KILLED)) /* ENDED: only the reason is waited for, see end() */
-		return;
-	if (!call->is_decided) {
-		call->is_decided = true;
-		call->reason     = reason;
-	}
-	if (may_be_interrupted(call, reason))
-		interrupt(call);
-	else
-		kill_call(call);
 }
 
 void session_call_interrupt(struct session_call *call)
@@ -220,21 +203,15 @@ void session_call_interrupt(struct session_call *call)
 		send_op(call, "interrupt");
 }
 
-/* False: its server has no room for the message. */
-static bool send_size(struct session_call *call)
-{
-	if (call->state != CALL_RUNS)
-		return true;
-	return session_send(call->session, json_pack("{ss sI s[II]}", "op", "resize", "call", (json_int_t)call->number, "size", (json_int_t)call->rows, (json_int_t)call->columns), NULL, 0) != -EAGAIN;
-}
-
 void session_calls_send_sizes(struct session *s)
 {
 	struct session_call *call;
 	bool                 is_full = false;
 
 	TAILQ_FOREACH(call, &s->calls, link) {
-		call->has_size = call->has_size && !send_size(call);
+		call->has_size = call->has_size && call->state == CALL_RUNS &&
+				 session_send(s, json_pack("{ss sI s[II]}", "op", "resize", "call", (json_int_t)call->number, "size",
+							   (json_int_t)call->rows, (json_int_t)call->columns), NULL, 0) == -EAGAIN;
 		is_full |= call->has_size;
 	}
 	if (s->source.fd < 0 || is_full == s->awaits_room)
@@ -312,7 +289,7 @@ static void on_time(void *owner)
 	case CALL_ENDED:
 		if (call->session->victims != call->victims)
 			call->reason = EXIT_oom;
-		finish(call);
+		call_finish(call);
 		return;
 	}
 }
@@ -323,21 +300,13 @@ void session_call_await_start(struct session_call *call)
 	set_timer(call, START_MS_MAX);
 }
 
-/* --- what the server says of it --- */
+/* --- messages of the session server about it --- */
 
 static bool is_pipe(int fd, int mode)
 {
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && (fcntl(fd, F_GETFL) & O_ACCMODE) == mode;
-}
-
-/* Nothing but ends of pipes gets from the jail to a client. */
-static bool are_streams(const struct session_call *call, const int *fds, size_t n)
-{
-	if (n != (size_t)2 + (call->context || call->with_stdin) || !is_pipe(fds[0], O_RDONLY) || !is_pipe(fds[1], O_RDONLY))
-		return false;
-	return n == 2 || is_pipe(fds[2], call->context ? O_RDONLY : O_WRONLY);
 }
 
 static void send_started(struct session_call *call, int *streams, size_t n)
@@ -358,11 +327,16 @@ static void send_started(struct session_call *call, int *streams, size_t n)
 
 static bool on_started(struct session_call *call, const struct session_message *message, int *fds, size_t n)
 {
-	if (call->clock.started > 0 || (call->state != CALL_ASKED && call->state != CALL_KILLED) || !are_streams(call, fds, n))
+	if (call->clock.started > 0 || (call->state != CALL_ASKED && call->state != CALL_KILLED))
 		return false;
-	call->is_fresh |= call->context && message->flags & SESSION_FRESH;
+	/* Nothing but ends of pipes gets from the jail to a client. */
+	if (n != (size_t)2 + (call->context || call->with_stdin) || !is_pipe(fds[0], O_RDONLY) || !is_pipe(fds[1], O_RDONLY) ||
+	    (n == 3 && !is_pipe(fds[2], call->context ? O_RDONLY : O_WRONLY)))
+		return false;
+	if (call->context && message->flags & SESSION_FRESH)
+		call->interpreter = CALL_STARTS_NEW;
 	call->clock.started = clock_ms(CLOCK_MONOTONIC);
-	call->started_at = clock_ms(CLOCK_REALTIME) / 1000;
+	call->started_at    = clock_ms(CLOCK_REALTIME) / 1000;
 	send_started(call, fds, n);
 	if (call->context)
 		call->context->is_there = true;
@@ -379,8 +353,9 @@ static bool on_ended(struct session_call *call, const struct session_message *me
 		return false;
 	call->status  = message->value & 0xffff;
 	call->cpu_ms  = (double)(message->cpu_ns < (1ull << 62) ? message->cpu_ns : 0) / 1e6;
-	call->is_lost = call->context && message->flags & SESSION_GONE;
-	end(call);
+	if (call->context && message->flags & SESSION_GONE)
+		call->interpreter = CALL_LOSES;
+	call_end(call);
 	return true;
 }
 
@@ -405,15 +380,12 @@ static bool on_failed(struct session_call *call, const struct session_message *m
 
 	if (message->value <= 0 || message->value > 4095)
 		return false;
-	if (!call->is_decided) {
-		call->is_decided = true;
-		call->reason     = EXIT_setup_failed;
-	}
+	call_decide(call, EXIT_setup_failed);
 	errno            = message->value;
 	call->ended_ms   = clock_ms(CLOCK_MONOTONIC);
 	call->exec_errno = executes ? message->value : 0;
 	err_sys(&call->why, "%s", why_failed(call, executes, message->value));
-	finish(call);
+	call_finish(call);
 	return true;
 }
 

@@ -18,15 +18,6 @@
 
 /* --- limits --- */
 
-/* A call at a terminal has no limit of time but the session's life, unless one was asked for: the person at it ends the call. */
-static void lift_limits(struct limits *l, const struct session *s, const json_t *asked)
-{
-	if (!json_object_get(asked, "wall_ms"))
-		l->wall_ms = s->limits.lifetime_ms;
-	if (!json_object_get(asked, "cpu_ms"))
-		l->cpu_ms = s->limits.lifetime_ms;
-}
-
 static int lower_limits(struct session_call *call, const struct session *s, const json_t *asked, struct denial *why)
 {
 	static const char *const may[] = { "wall_ms", "cpu_ms", "output_bytes", "tool_wait_ms", NULL };
@@ -46,8 +37,11 @@ static int lower_limits(struct session_call *call, const struct session *s, cons
 	call->limits = s->limits;
 	if (run_plan_limit(&call->limits, s->run->profile, asked, why) < 0)
 		return -1;
-	if (call->terminal)
-		lift_limits(&call->limits, s, asked);
+	/* A call at a terminal has no limit of time but the session's life, unless one was asked for: the person at it ends the call. */
+	if (call->terminal && !json_object_get(asked, "wall_ms"))
+		call->limits.wall_ms = s->limits.lifetime_ms;
+	if (call->terminal && !json_object_get(asked, "cpu_ms"))
+		call->limits.cpu_ms = s->limits.lifetime_ms;
 	return 0;
 }
 
@@ -66,31 +60,25 @@ static bool is_in_use(const struct session_context *c)
 	return c->is_there || c->call;
 }
 
-static size_t count_contexts(const struct session *s)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < SESSION_CONTEXTS_MAX; i++)
-		n += is_in_use(&s->context[i]);
-	return n;
-}
-
 static int check_context(struct session *s, const char *name, uint64_t most, struct denial *why)
 {
 	const struct session_context *c = find_context(s, name);
+	size_t                        n = 0;
 
 	if (c && c->call) {
 		deny(why, DENIAL_busy, "context", "%.64s is busy with call %s; interrupt it, wait, or use another context", c->name, c->call->id);
 		why->retry_after_ms = QUOTA_RETRY_MS;
 		return -1;
 	}
-	if ((c && is_in_use(c)) || count_contexts(s) < most)
+	for (size_t i = 0; i < SESSION_CONTEXTS_MAX; i++)
+		n += is_in_use(&s->context[i]);
+	if ((c && is_in_use(c)) || n < most)
 		return 0;
 	return deny(why, DENIAL_denied, "context", "a session of yours has at most %d contexts; use one of those that are there", (int)most);
 }
 
 /* Called after check_context(). If no row is free, takes one whose interpreter is gone. */
-static struct session_context *take_context(struct session *s, const char *name)
+static struct session_context *claim_context(struct session *s, const char *name)
 {
 	struct session_context *c = find_context(s, name), *gone = NULL;
 
@@ -156,7 +144,7 @@ static int check_command(const struct session_call *call, const struct protocol_
 	return done;
 }
 
-static int ask(struct session_call *call, const struct protocol_request *request, const int *fds, struct denial *why)
+static int ask_session_server(struct session_call *call, const struct protocol_request *request, const int *fds, struct denial *why)
 {
 	struct program_text code = { 0 };
 	int                 r;
@@ -166,7 +154,7 @@ static int ask(struct session_call *call, const struct protocol_request *request
 	} else {
 		r = program_text_open(&code, fds[0], why);
 		if (r == 0) {
-			call->context = take_context(call->session, request->context);
+			call->context = claim_context(call->session, request->context);
 			r             = ask_for_run(call, &code, request->takes_additions, why);
 		}
 	}
@@ -176,7 +164,7 @@ static int ask(struct session_call *call, const struct protocol_request *request
 	return r;
 }
 
-static void enter(struct session_call *call)
+static void call_enter(struct session_call *call)
 {
 	struct session *s = call->session;
 
@@ -217,13 +205,13 @@ int session_call_start(struct session *s, struct connection *c, const struct pro
 	if (!call)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	*call = (struct session_call){ .session = s, .connection = c, .peer = c->peer, .tag = request->tag, .with_stdin = request->wants_stdin, .with_tools = request->has_tools, .terminal = request->terminal,
-		.tools = -1, .status = -1, .cpu_ms = -1, .asked_ms = clock_ms(CLOCK_MONOTONIC), .victims = s->victims, .number = s->calls_made + 1,
-		.is_fresh = request->kind == REQUEST_exec && s->calls_made == 0 };
+		.tools = -1, .reason = CALL_UNDECIDED, .status = -1, .cpu_ms = -1, .asked_ms = clock_ms(CLOCK_MONOTONIC), .victims = s->victims, .number = s->calls_made + 1,
+		.interpreter = request->kind == REQUEST_exec && s->calls_made == 0 ? CALL_STARTS_NEW : CALL_KEEPS };
 	call->net_mark = served_net_mark(&s->run->net); /* before the program may begin */
 	if (run_id_make(call->id, &e) < 0)
 		deny_err(why, DENIAL_broken, NULL, &e);
-	else if (lower_limits(call, s, request->limits, why) == 0 && ask(call, request, fds, why) == 0) {
-		enter(call);
+	else if (lower_limits(call, s, request->limits, why) == 0 && ask_session_server(call, request, fds, why) == 0) {
+		call_enter(call);
 		return 0;
 	}
 	fd_closep(&call->tools);

@@ -5,35 +5,34 @@
 
 #include <math.h>
 
-static double least(double a, double b)
+static double lesser(double a, double b)
 {
 	return a < b ? a : b;
 }
 
+static double greater(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 double session_idle_left(const struct session *s, double now_ms)
 {
-	double left = s->calls_len ? (double)s->limits.idle_ms : s->used_ms + (double)s->limits.idle_ms - now_ms;
-
-	return left > 0 ? left : 0;
+	return s->calls_len ? (double)s->limits.idle_ms : greater(s->used_ms + (double)s->limits.idle_ms - now_ms, 0);
 }
 
 /* Requested work beside calls keeps a session from being frozen; processes that calls have left behind do not. */
-static bool may_freeze(const struct session *s)
-{
-	return s->state == SESSION_OPEN && !s->is_to_be_frozen && !s->calls_len && !s->background &&
-	       s->run->server->config.freeze_ms;
-}
-
 double session_freeze_left(const struct session *s, double now_ms)
 {
-	return may_freeze(s) ? s->used_ms + (double)s->run->server->config.freeze_ms - now_ms : HUGE_VAL;
+	uint64_t freeze_ms = s->run->server->config.freeze_ms;
+
+	if (s->state != SESSION_OPEN || s->is_to_be_frozen || s->calls_len || s->background || !freeze_ms)
+		return HUGE_VAL;
+	return s->used_ms + (double)freeze_ms - now_ms;
 }
 
 double session_lifetime_left(const struct session *s, double now_ms)
 {
-	double left = s->opened_ms + (double)s->limits.lifetime_ms - now_ms;
-
-	return left > 0 ? left : 0;
+	return greater(s->opened_ms + (double)s->limits.lifetime_ms - now_ms, 0);
 }
 
 void session_set_clock(struct session *s)
@@ -43,9 +42,9 @@ void session_set_clock(struct session *s)
 	if (s->state != SESSION_OPEN) /* a session that closes uses the timer for CLOSE_MS_MAX */
 		return;
 	if (!s->calls_len)
-		left = least(left, session_idle_left(s, now));
-	left = least(left, session_freeze_left(s, now));
-	loop_timer_set(&s->run->server->loop, &s->timer, (int64_t)(left > 0 ? left : 0) + 1);
+		left = lesser(left, session_idle_left(s, now));
+	left = lesser(left, session_freeze_left(s, now));
+	loop_timer_set(&s->run->server->loop, &s->timer, (int64_t)greater(left, 0) + 1);
 }
 
 void session_touch(struct session *s)

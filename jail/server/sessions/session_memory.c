@@ -13,7 +13,7 @@
 enum { LOOK_MS = 1000 }; /* a session that was closed has given its memory back by then */
 
 /* Bytes, as the kernel estimates them, with caches that it can drop. UINT64_MAX: not known. */
-static uint64_t available(void)
+static uint64_t available_memory(void)
 {
 	char        text[512];
 	scoped_fd   fd  = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
@@ -39,21 +39,18 @@ static struct session *find_longest_idle(const struct server *d)
 	return longest;
 }
 
-static void close_for_memory(struct session *s, uint64_t spare)
-{
-	char size[32], why[SESSION_WHY_MAX];
-
-	snprintf(why, sizeof why, "the host had less than %s of memory available, and it was idle for longest", text_from_size(spare, size, sizeof size));
-	session_close(s, why);
-}
-
 void session_look_at_memory(void *server)
 {
-	struct server  *d = server;
-	struct session *s = d->config.spare_memory_bytes && available() < d->config.spare_memory_bytes ? find_longest_idle(d) : NULL;
+	struct server  *d     = server;
+	uint64_t        spare = d->config.spare_memory_bytes;
+	struct session *s     = spare && available_memory() < spare ? find_longest_idle(d) : NULL;
+	char            size[32], why[SESSION_WHY_MAX];
 
-	if (s)
-		close_for_memory(s, d->config.spare_memory_bytes);
+	if (s) {
+		snprintf(why, sizeof why, "the host had less than %s of memory available, and it was idle for longest",
+			 text_from_size(spare, size, sizeof size));
+		session_close(s, why);
+	}
 	if (!TAILQ_EMPTY(&d->sessions))
 		loop_timer_set(&d->loop, &d->memory_timer, LOOK_MS);
 }

@@ -1,4 +1,4 @@
-/* session_send.c - what the server says to a session server */
+/* session_send.c - messages to a session server */
 #include "packet.h"
 #include "served_run.h"
 #include "session.h"
@@ -20,21 +20,15 @@ void session_expect_background(struct session *s)
 	s->background_messages += 2; /* when it begins and when it ends */
 }
 
-/* A frozen server would not read the message. */
-static void thaw(struct session *s)
-{
-	if (s->is_to_be_frozen)
-		run_freeze(&s->run->run, false);
-	s->is_to_be_frozen = false;
-}
-
 int session_send(struct session *s, json_t *message, const int *fds, size_t n)
 {
 	char  *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
 	size_t len  = text ? strlen(text) : 0;
 	int    r;
 
-	thaw(s);
+	if (s->is_to_be_frozen) /* a frozen server would not read the message */
+		run_freeze(&s->run->run, false);
+	s->is_to_be_frozen = false;
 	r = !text ? -ENOMEM : s->source.fd < 0 ? -EPIPE : len > MESSAGE_MAX ? -EMSGSIZE : packet_offer(s->source.fd, text, len, fds, n);
 
 	free(text);

@@ -54,6 +54,23 @@ const struct audit_row audit_rows[] = {
 };
 /* clang-format on */
 
+const struct audit_row *audit_row_find(const char *name)
+{
+	for (const struct audit_row *row = audit_rows; row->name; row++)
+		if (strcmp(row->name, name) == 0)
+			return row;
+	return NULL;
+}
+
+char *audit_row_field(const struct audit_row *row, char buf[AUDIT_FIELD_MAX])
+{
+	snprintf(buf, AUDIT_FIELD_MAX, "BRIG_%s", row->name);
+	for (char *c = buf; *c; c++)
+		if (*c >= 'a' && *c <= 'z')
+			*c -= 'a' - 'A';
+	return buf;
+}
+
 void audit_entry_init(struct audit_entry *entry)
 {
 	*entry = (struct audit_entry){
@@ -260,14 +277,14 @@ static json_t *json_of_limits(const struct audit_row *row, const void *at)
 
 /* --- JSON becomes an entry --- */
 
-static int refuse(const struct audit_row *row, const char *what, struct err *e)
+static int refuse_row(const struct audit_row *row, const char *what, struct err *e)
 {
 	return err_set(e, ERR_BAD_SPEC, "%s: not %s", row->name, what);
 }
 
 static int time_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
 {
-	return json_is_string(v) && moment_parse(json_string_value(v), at) == 0 ? 0 : refuse(row, "a time", e);
+	return json_is_string(v) && moment_parse(json_string_value(v), at) == 0 ? 0 : refuse_row(row, "a time", e);
 }
 
 static int text_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
@@ -280,12 +297,12 @@ static int text_of_json(const struct audit_row *row, const json_t *v, void *at, 
 
 static int reason_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
 {
-	for (int i = 0; i < EXIT_REASONS && json_is_string(v); i++)
-		if (strcmp(exit_reason_name((enum exit_reason)i), json_string_value(v)) == 0) {
-			*(int *)at = i;
-			return 0;
-		}
-	return refuse(row, "an exit reason", e);
+	enum exit_reason reason;
+
+	if (!json_is_string(v) || !exit_reason_find(json_string_value(v), &reason))
+		return refuse_row(row, "an exit reason", e);
+	*(int *)at = (int)reason;
+	return 0;
 }
 
 enum { SIGNALS = 64 };
@@ -299,7 +316,7 @@ static int signal_of_json(const struct audit_row *row, const json_t *v, void *at
 			*(int *)at = i;
 			return 0;
 		}
-	return refuse(row, "a signal", e);
+	return refuse_row(row, "a signal", e);
 }
 
 static int status_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
@@ -307,7 +324,7 @@ static int status_of_json(const struct audit_row *row, const json_t *v, void *at
 	json_int_t status = json_integer_value(v);
 
 	if (!json_is_integer(v) || status < 0 || status > INT32_MAX)
-		return refuse(row, "an exit status", e);
+		return refuse_row(row, "an exit status", e);
 	*(int *)at = (int)status;
 	return 0;
 }
@@ -315,7 +332,7 @@ static int status_of_json(const struct audit_row *row, const json_t *v, void *at
 static int count_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
 {
 	if (!json_is_integer(v) || json_integer_value(v) < 0)
-		return refuse(row, "a whole number", e);
+		return refuse_row(row, "a whole number", e);
 	*(int64_t *)at = json_integer_value(v);
 	return 0;
 }
@@ -325,7 +342,7 @@ static int ms_of_json(const struct audit_row *row, const json_t *v, void *at, st
 	double ms = json_number_value(v);
 
 	if (!json_is_number(v) || !(ms >= 0 && ms <= MS_MAX))
-		return refuse(row, "milliseconds", e);
+		return refuse_row(row, "milliseconds", e);
 	*(double *)at = ms;
 	return 0;
 }
@@ -339,7 +356,7 @@ static int limit_of_json(const struct audit_row *row, const struct field *f, con
 		return 0;
 	}
 	if (f->type == FIELD_MILLI || !json_is_integer(v) || json_integer_value(v) < 0)
-		return refuse(row, "limits", e);
+		return refuse_row(row, "limits", e);
 	*ret = (uint64_t)json_integer_value(v);
 	return 0;
 }
@@ -351,13 +368,13 @@ static int limits_of_json(const struct audit_row *row, const json_t *v, void *at
 	json_t              *value;
 
 	if (!json_is_object(v))
-		return refuse(row, "limits", e);
+		return refuse_row(row, "limits", e);
 	json_object_foreach((json_t *)v, key, value)
 	{
 		const struct field *f = field_find(limits_fields, key);
 
 		if (!f)
-			return refuse(row, "limits", e);
+			return refuse_row(row, "limits", e);
 		if (limit_of_json(row, f, value, (uint64_t *)((char *)&limits->value + f->offset), e) < 0)
 			return -1;
 		limits->given |= 1ull << (f - limits_fields);
@@ -395,14 +412,6 @@ json_t *audit_entry_json(const struct audit_entry *entry)
 	return json;
 }
 
-static const struct audit_row *row_find(const char *name)
-{
-	for (const struct audit_row *row = audit_rows; row->name; row++)
-		if (strcmp(row->name, name) == 0)
-			return row;
-	return NULL;
-}
-
 static int entry_take(struct audit_entry *entry, const json_t *json, struct err *e)
 {
 	const char *key;
@@ -410,7 +419,7 @@ static int entry_take(struct audit_entry *entry, const json_t *json, struct err 
 
 	json_object_foreach((json_t *)json, key, value)
 	{
-		const struct audit_row *row = row_find(key);
+		const struct audit_row *row = audit_row_find(key);
 
 		if (!row)
 			return err_set(e, ERR_BAD_SPEC, "a key that no line of the audit has");

@@ -75,6 +75,11 @@ struct audit_row {
 };
 extern const struct audit_row audit_rows[]; /* ends with a NULL name */
 
+/* "peer_uid" -> "BRIG_PEER_UID", the journal's field. Returns buf. */
+enum { AUDIT_FIELD_MAX = 64 };
+char *audit_row_field(const struct audit_row *row, char buf[AUDIT_FIELD_MAX]);
+const struct audit_row *audit_row_find(const char *name); /* or NULL */
+
 /* All rows in order, texts cut and valid UTF-8. New reference; NULL when out of memory. */
 json_t *audit_entry_json(const struct audit_entry *entry);
 /* The line with its newline, from the result of audit_entry_json(). Returns its length, or 0 when out of memory. */

@@ -19,23 +19,6 @@ const struct audit_filter_row audit_filter_rows[] = {
 /* clang-format on */
 _Static_assert(ARRAY_LEN(audit_filter_rows) == AUDIT_FILTERS + 1, "a filter for every row");
 
-static const struct audit_row *about(const struct audit_filter_row *filter)
-{
-	const struct audit_row *row = audit_rows;
-
-	while (strcmp(row->name, filter->about) != 0)
-		row++;
-	return row;
-}
-
-static bool is_exit_reason(const char *text)
-{
-	for (int i = 0; i < EXIT_REASONS; i++)
-		if (strcmp(exit_reason_name((enum exit_reason)i), text) == 0)
-			return true;
-	return false;
-}
-
 static bool is_denial(const char *text)
 {
 	for (int i = 0; i < DENIAL_COUNT; i++)
@@ -56,7 +39,8 @@ static int refuse_reason(const char *value, struct err *e)
 
 static int parse(const struct audit_row *row, const char *value, int64_t now_us, int64_t *number, struct err *e)
 {
-	uint64_t n;
+	enum exit_reason ignored;
+	uint64_t         n;
 
 	switch (row->how) {
 	case AUDIT_TIME:
@@ -70,7 +54,7 @@ static int parse(const struct audit_row *row, const char *value, int64_t now_us,
 		*number = (int64_t)n;
 		return 0;
 	case AUDIT_REASON:
-		return is_exit_reason(value) || is_denial(value) ? 0 : refuse_reason(value, e);
+		return exit_reason_find(value, &ignored) || is_denial(value) ? 0 : refuse_reason(value, e);
 	default:
 		return *value && strlen(value) <= row->max
 			       ? 0
@@ -81,13 +65,14 @@ static int parse(const struct audit_row *row, const char *value, int64_t now_us,
 int audit_filter_set(struct audit_filter *filter, const struct audit_filter_row *row, const char *value, int64_t now_us,
 		     struct err *e)
 {
-	size_t i = (size_t)(row - audit_filter_rows);
+	size_t                  i     = (size_t)(row - audit_filter_rows);
+	const struct audit_row *about = audit_row_find(row->about);
 
 	if (filter->of[i].about)
 		return err_set(e, ERR_BAD_SPEC, "given twice");
-	if (parse(about(row), value, now_us, &filter->of[i].number, e) < 0)
+	if (parse(about, value, now_us, &filter->of[i].number, e) < 0)
 		return -1;
-	filter->of[i].about = about(row);
+	filter->of[i].about = about;
 	filter->of[i].text  = value;
 	return 0;
 }
@@ -121,32 +106,24 @@ bool audit_filter_holds(const struct audit_filter *filter, const struct audit_en
 	return true;
 }
 
-static bool shell_is_blind_to(const char *text)
-{
-	return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(text);
-}
-
-static void print_upper(const char *text, FILE *out)
-{
-	for (; *text; text++)
-		fputc(*text >= 'a' && *text <= 'z' ? *text - 32 : *text, out);
-}
-
 /* By _SYSTEMD_UNIT, which the journal sets itself: any process on the host can log under the same identifier. */
 void audit_filter_print_journalctl(const struct audit_filter *filter, FILE *out)
 {
 	fputs("journalctl _SYSTEMD_UNIT=brigd.service", out);
 	for (size_t i = 0; i < AUDIT_FILTERS; i++) {
-		const struct audit_row *row = filter->of[i].about;
+		const struct audit_row *row  = filter->of[i].about;
+		const char             *text = filter->of[i].text;
+		enum exit_reason        ignored;
+		char                    field[AUDIT_FIELD_MAX];
 
-		if (!row || !shell_is_blind_to(filter->of[i].text))
-			continue;
+		if (!row || text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")])
+			continue; /* the text has a character that is special to a shell */
 		if (row->how == AUDIT_TIME) {
 			fprintf(out, " --since @%" PRId64, filter->of[i].number / 1000000);
 			continue;
 		}
-		fputs(" BRIG_", out);
-		print_upper(row->how == AUDIT_REASON && !is_exit_reason(filter->of[i].text) ? "error" : row->name, out);
-		fprintf(out, "=%s", filter->of[i].text);
+		if (row->how == AUDIT_REASON && !exit_reason_find(text, &ignored))
+			row = audit_row_find("error");
+		fprintf(out, " %s=%s", audit_row_field(row, field), text);
 	}
 }

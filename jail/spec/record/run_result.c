@@ -1,5 +1,6 @@
 #include "run_result.h"
 
+#include <string.h>
 #include <sys/wait.h>
 
 static const struct {
@@ -15,6 +16,16 @@ static const struct {
 const char *exit_reason_name(enum exit_reason reason)
 {
 	return reasons[reason].name;
+}
+
+bool exit_reason_find(const char *name, enum exit_reason *ret)
+{
+	for (int i = 0; i < EXIT_REASONS; i++)
+		if (strcmp(reasons[i].name, name) == 0) {
+			*ret = (enum exit_reason)i;
+			return true;
+		}
+	return false;
 }
 
 const char *exit_reason_doc(enum exit_reason reason)

@@ -16,6 +16,7 @@ enum exit_reason {
 #undef EXIT
 };
 const char *exit_reason_name(enum exit_reason reason);
+bool        exit_reason_find(const char *name, enum exit_reason *ret); /* false: not a name of exit.def */
 const char *exit_reason_doc(enum exit_reason reason);
 int         exit_reason_status(enum exit_reason reason); /* of brig itself; -1: the program's own */
 enum { EXIT_REASONS = EXIT_denied + 1 };

@@ -8,12 +8,7 @@ bool summary_reason(const json_t *record, enum exit_reason *ret)
 {
 	const char *name = json_string_value(json_object_get(record, "exit_reason"));
 
-	for (int i = 0; name && i < EXIT_REASONS; i++)
-		if (strcmp(exit_reason_name((enum exit_reason)i), name) == 0) {
-			*ret = (enum exit_reason)i;
-			return true;
-		}
-	return false;
+	return name && exit_reason_find(name, ret);
 }
 
 int summary_status(const json_t *record)
