@@ -89,7 +89,7 @@ MUTANTS = [Mutant(*row) for row in (
      "	if (c->peer.uid != 0 && c->peer.uid != getuid())", "	if (getuid() == 0)",
      "every user can make the service read its files again", ["tests/service/test_reload.py", "-k", "only_root"]),
     ("withdrawn-runs-on", "jail/server/server_rules.c",
-     "		c->access_rule = peer_ask_groups(", "		if (!c)\n			c->access_rule = peer_ask_groups(",
+     "		c->access_rule = is_known ?", "		if (!is_known)\n			c->access_rule = is_known ?",
      "a user whose access a reload withdraws keeps it on connections that are open", ["tests/service/test_reload.py", "-k", "withdrawn"]),
     ("used-leases-end", "jail/monitor/monitor_cells.c",
      "		if (!s->lease_is_out)\n			monitored_cell_leave(s);", "		if (!s->lease_is_out || s->is_for_any_run)\n			monitored_cell_leave(s);",

@@ -31,7 +31,8 @@ int audit_folder(const struct audit *a)
 
 struct audit_counts audit_count(const struct audit *a)
 {
-	return a ? (struct audit_counts){ a->entries, a->suppressed, a->journal.lost, a->file_lost } : (struct audit_counts){ 0 };
+	return a ? (struct audit_counts){ a->entries, a->suppressed, a->journal.lost, a->file_lost }
+		 : (struct audit_counts){ 0 };
 }
 
 static int64_t now_us(void)
@@ -57,7 +58,8 @@ static void audit_to_file(struct audit *a, const json_t *json)
 		a->file_lost++;
 		if (a->losing++ == 0)
 			journal_log(&a->journal, JOURNAL_ERROR,
-				    "audit: %s: %s; lines are not in the file until it can be written again (if its folder was "
+				    "audit: %s: %s; lines are not in the file until it can be written again (if its "
+				    "folder was "
 				    "replaced, restart brigd)",
 				    a->file.name, strerror(-r));
 	} else if (a->losing) {
@@ -86,7 +88,8 @@ static void audit_to_journal(struct audit *a, const json_t *json, enum journal_p
 void audit_write(struct audit *a, const struct audit_entry *from)
 {
 	struct audit_entry    entry  = *from;
-	bool                  refusal = from->reason == EXIT_denied || from->reason == EXIT_busy; /* by the server itself: no program ran */
+	/* by the server itself: no program ran */
+	bool                  refusal = from->reason == EXIT_denied || from->reason == EXIT_busy;
 	enum journal_priority priority;
 	uint64_t              before = 0;
 	json_t               *json;
@@ -98,7 +101,8 @@ void audit_write(struct audit *a, const struct audit_entry *from)
 		entry.time_us = now_us();
 	/* Refusals cost the client nothing, and a client can report any calls of tools. Every run has its line. */
 	if ((refusal && !audit_throttle_take(&a->refusals, entry.peer_uid, now_us(), AUDIT_REFUSALS, &before)) ||
-	    (!refusal && entry.tool && !audit_throttle_take(&a->calls, entry.peer_uid, now_us(), AUDIT_CALLS, &before))) {
+	    (!refusal && entry.tool &&
+	     !audit_throttle_take(&a->calls, entry.peer_uid, now_us(), AUDIT_CALLS, &before))) {
 		a->suppressed++;
 		return;
 	}
@@ -106,7 +110,9 @@ void audit_write(struct audit *a, const struct audit_entry *from)
 		entry.suppressed = (int64_t)before;
 	if (a->file.folder < 0 && !journal_listens(&a->journal))
 		return;
-	priority = refusal || entry.is_callers ? JOURNAL_NOTICE : entry.reason == EXIT_setup_failed ? JOURNAL_WARNING : JOURNAL_INFO;
+	priority = refusal || entry.is_callers         ? JOURNAL_NOTICE
+		   : entry.reason == EXIT_setup_failed ? JOURNAL_WARNING
+						       : JOURNAL_INFO;
 	json     = audit_entry_json(&entry);
 	audit_to_file(a, json);
 	audit_to_journal(a, json, priority);

@@ -30,7 +30,8 @@ struct audit_plan {
 
 struct audit_counts {
 	uint64_t entries;      /* all attempts, with those that were suppressed or lost */
-	uint64_t suppressed;   /* refusals and calls of tools of one uid beyond the most of a minute: counted, not written */
+	/* refusals and calls of tools of one uid beyond the most of a minute: counted, not written */
+	uint64_t suppressed;
 	uint64_t journal_lost; /* messages that the journal, or text_fd, did not take */
 	uint64_t file_lost;    /* lines that are not in the file */
 };

@@ -20,11 +20,14 @@ static const char *name_of(const struct audit_file *f, unsigned n, char buf[NAME
 	return buf;
 }
 
-/* Appends to a file that exists. A crash may have left its last line incomplete, and without the right to read this cannot be checked. */
+/*
+ * Appends to a file that exists. A crash may have left its last line incomplete, and without the right to read this
+ * cannot be checked.
+ */
 static int open_current(struct audit_file *f)
 {
-	scoped_fd fd =
-		openat(f->folder, f->name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
+	scoped_fd   fd = openat(f->folder, f->name,
+				O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -47,7 +50,9 @@ static int rotate(struct audit_file *f)
 	struct stat st;
 	unsigned    n = 1;
 
-	/* Up to the lowest number that is free: a crash between two renames leaves a gap, and to fill it loses no file. */
+	/*
+	 * Up to the lowest number that is free: a crash between two renames leaves a gap, and to fill it loses no file.
+	 */
 	while (n < f->keep && (fstatat(f->folder, name_of(f, n, to), &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
 		n++;
 	for (; n > 0; n--)
@@ -111,7 +116,8 @@ static int open_folder(struct audit_file *f, const char *path, struct err *e)
 	if (f->folder < 0 || fstat(f->folder, &st) < 0)
 		return err_sys(e, "%s", folder);
 	if (st.st_mode & S_IWOTH)
-		return err_set(e, ERR_DENIED, "%s: all users may write to it; the audit needs a directory of its own", folder);
+		return err_set(e, ERR_DENIED, "%s: all users may write to it; the audit needs a directory of its own",
+			       folder);
 	return 0;
 }
 
@@ -128,7 +134,8 @@ static int open_file(struct audit_file *f, const char *path, struct err *e)
 	if (r == -EBADF || r == -ELOOP || r == -ENXIO)
 		return err_set(e, ERR_DENIED, "%s: not a regular file with one name", path);
 	if (r == -EACCES)
-		return err_set(e, ERR_DENIED, "%s: uid %u may not write it; the folder must be that user's", path, geteuid());
+		return err_set(e, ERR_DENIED, "%s: uid %u may not write it; the folder must be that user's", path,
+			       geteuid());
 	if (r < 0) {
 		errno = -r;
 		return err_sys(e, "%s", path);

@@ -8,8 +8,8 @@ static bool is_over(const struct audit_refuser *row, int64_t now_us)
 }
 
 /*
- * Whether another uid takes over a before b. The uid that loses its row starts again from 0: when its minute is over, it loses only
- * its count of suppressed refusals; while it is suppressed, its refusals would be written again.
+ * Whether another uid takes over a before b. The uid that loses its row starts again from 0: when its minute is over,
+ * it loses only its count of suppressed refusals; while it is suppressed, its refusals would be written again.
  */
 static bool is_lost_sooner(const struct audit_refuser *a, const struct audit_refuser *b, int64_t now_us)
 {

@@ -24,5 +24,8 @@ struct audit_throttle {
 	size_t len;
 };
 
-/* True: write this line of uid, which has at most `most` a minute. *suppressed is then how many were not written since the last one that was. */
+/*
+ * True: write this line of uid, which has at most `most` a minute. *suppressed is then how many were not written since
+ * the last one that was.
+ */
 bool audit_throttle_take(struct audit_throttle *t, int64_t uid, int64_t now_us, unsigned most, uint64_t *suppressed);

@@ -68,26 +68,31 @@ static bool is_taken(const struct journal *j, const struct journal_message *m)
 
 	if (m->full)
 		return false;
-	if (j->fd < 0) /* never waits: a pipe that can be written to takes a whole page, and a terminal or pipe that is full gets nothing */
+	/* Never waits: a pipe that can be written to takes a whole page; what is full gets nothing. */
+	if (j->fd < 0)
 		return j->text_fd >= 0 && poll(&p, 1, 0) == 1 && p.revents == POLLOUT &&
 		       write(j->text_fd, m->bytes + m->words, m->words_len) == (ssize_t)m->words_len;
 	n = send(j->fd, m->bytes, m->len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	/* After the first ECONNREFUSED the kernel has forgotten the connection, and every send() fails with ENOTCONN. */
+	/*
+	 * After the first ECONNREFUSED the kernel has forgotten the connection, and every send() fails with ENOTCONN.
+	 */
 	if (n < 0 && (errno == ECONNREFUSED || errno == ENOTCONN || errno == EPIPE))
-		n = sendto(j->fd, m->bytes, m->len, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&j->at, sizeof j->at);
+		n = sendto(j->fd, m->bytes, m->len, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&j->at,
+			   sizeof j->at);
 	return n == (ssize_t)m->len;
 }
 
 /*
- * Sends the number of lost messages. Any user can fill the journal's socket for a while: readers of the audit must see that lines are
- * missing, and where.
+ * Sends the number of lost messages. Any user can fill the journal's socket for a while: readers of the audit must see
+ * that lines are missing, and where.
  */
 static void send_lost(struct journal *j)
 {
 	struct journal_message m;
 	char                   words[80];
 
-	snprintf(words, sizeof words, "audit: journal: written again, without %llu lines", (unsigned long long)j->losing);
+	snprintf(words, sizeof words, "audit: journal: written again, without %llu lines",
+		 (unsigned long long)j->losing);
 	journal_begin(&m, JOURNAL_NOTICE, words);
 	if (is_taken(j, &m))
 		j->losing = 0;
@@ -111,8 +116,8 @@ void journal_close(struct journal *j)
 
 	if (j->losing) {
 		/*
-		 * brigd ends. A process that fills the socket may delay that by so much and no more. A socket without a peer is always
-		 * writable, so it is connected again: the journal may have been started anew.
+		 * brigd ends. A process that fills the socket may delay that by so much and no more. A socket without a
+		 * peer is always writable, so it is connected again: the journal may have been started anew.
 		 */
 		if (j->fd < 0 || connect(j->fd, (const struct sockaddr *)&j->at, sizeof j->at) == 0)
 			poll(&p, 1, JOURNAL_LAST_WAIT_MS);

@@ -27,7 +27,10 @@ struct journal {
 
 /* If path is NULL, or no process receives there, messages go to text_fd. */
 void journal_open(struct journal *ret, const char *path, int text_fd);
-/* Sends how many messages were lost, for which it waits one second at most: only a process that fills the socket keeps it that long. */
+/*
+ * Sends how many messages were lost, for which it waits one second at most: only a process that fills the socket keeps
+ * it that long.
+ */
 void journal_close(struct journal *j);
 
 static inline bool journal_listens(const struct journal *j)

@@ -1,7 +1,8 @@
 /* backend_private.c - the server forks a launcher for each run */
 #include "backend.h"
 
-static int start_launcher(void *self, struct run *ret, const struct launch_args *o, int streams[PIPES_MAX], struct err *e)
+static int start_launcher(void *self, struct run *ret, const struct launch_args *o, int streams[PIPES_MAX],
+			  struct err *e)
 {
 	(void)streams;
 	return exec_args_seal(o->exec_args, o->exec_text, e) < 0 ? -1 : run_start(ret, o, self, e);

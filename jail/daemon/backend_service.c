@@ -20,7 +20,7 @@
 enum { END_MS_MAX = 3000, STATS_MS_MAX = 500, STATS_AGE_MS = 50, STATS_PAUSE_MS = 10000,
        PENDING_MESSAGES_MAX = 256 };
 
-/* --- what the monitor says --- */
+/* --- messages of the monitor --- */
 
 union monitor_received {
 	uint32_t              kind;
@@ -32,35 +32,29 @@ union monitor_received {
 enum { MONITOR_WAIT_MS = 200 };
 
 /*
- * Many requests at once fill the socket long before they use up a quota. The monitor takes a message in a fraction of a millisecond
- * and never blocks, so the server waits for it; for a limited time, since a monitor that hangs must not stop the server.
+ * Many requests at once fill the socket long before they use up a quota. The monitor takes a message in a fraction of a
+ * millisecond and never blocks, so the server waits for it; for a limited time, since a monitor that hangs must not
+ * stop the server.
  */
 static int send_to_monitor(int monitor, const struct monitor_message *message, const int *fds, size_t n)
 {
 	struct pollfd p = { .fd = monitor, .events = POLLOUT };
 	int           r = packet_send(monitor, message, sizeof *message, fds, n);
 
-	for (double end = clock_ms(CLOCK_MONOTONIC) + MONITOR_WAIT_MS; r == -EAGAIN && clock_ms(CLOCK_MONOTONIC) < end;) {
+	for (double end = clock_ms(CLOCK_MONOTONIC) + MONITOR_WAIT_MS;
+	     r == -EAGAIN && clock_ms(CLOCK_MONOTONIC) < end;) {
 		poll(&p, 1, MONITOR_WAIT_MS);
 		r = packet_send(monitor, message, sizeof *message, fds, n);
 	}
 	return r;
 }
 
-/* If the server had no free descriptors for it, what came of the lease is closed: the supervisor sees that, and tells the monitor. */
-static void take_lease(struct backend_service *b, const struct monitor_lease *message, int *fds, size_t n)
-{
-	if (n == LEASE_FDS)
-		lease_box_put(&b->leases, message, fds);
-	else
-		packet_drop(fds, n);
-}
-
 /* Runs that the previous brig-proxy serves are among its holders, and keep it. */
-static void take_proxy(struct backend_service *b, const struct monitor_proxy *message, int *fds, size_t n)
+static void adopt_proxy(struct backend_service *b, const struct monitor_proxy *message, int *fds, size_t n)
 {
 	if (n != 1 || message->profile >= MONITOR_ALL_PROFILES_MAX) {
-		packet_drop(fds, n); /* the server had no free descriptor: runs have no network until the monitor announces the next one */
+		/* the server had no free descriptor: runs have no network until the monitor announces the next one */
+		packet_drop(fds, n);
 		return;
 	}
 	net_proxy_release(b->proxy[message->profile]);
@@ -81,15 +75,18 @@ static enum received_kind receive_message(struct backend_service *b, struct moni
 		return RECEIVED_NONE;
 	if (got == 0 || (got < 0 && errno != EMSGSIZE))
 		return RECEIVED_END;
-	if (received.kind == MONITOR_LEASE) {
-		take_lease(b, &received.lease, fds, n);
+	if (received.kind == MONITOR_LEASE && n == LEASE_FDS) {
+		lease_box_put(&b->leases, &received.lease, fds);
 		return RECEIVED_NONE;
 	}
 	if (received.kind == MONITOR_PROXY) {
-		take_proxy(b, &received.proxy, fds, n);
+		adopt_proxy(b, &received.proxy, fds, n);
 		return RECEIVED_NONE;
 	}
+	/* of a lease, if the server had no free descriptors for all: the supervisor sees that, and reports it */
 	packet_drop(fds, n);
+	if (received.kind == MONITOR_LEASE)
+		return RECEIVED_NONE;
 	if (received.kind == MONITOR_RECALL) {
 		lease_box_void(&b->leases, &received.lease);
 		return RECEIVED_NONE;
@@ -113,17 +110,17 @@ static bool await_stats(struct backend_service *b, struct monitor_answer *ret)
 	return false;
 }
 
-static uint64_t most_files(void)
+int backend_service_open(struct backend_service *ret, const struct separation *parts, const struct brig_paths *places,
+			 struct err *e)
 {
 	struct rlimit files;
 
-	return getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 0;
-}
-
-int backend_service_open(struct backend_service *ret, const struct separation *parts, const struct brig_paths *places, struct err *e)
-{
-	*ret = (struct backend_service){ .monitor = parts->monitor, .pid = parts->monitor_pid, .mode = parts->mode, .places = places, .stats_ms = -STATS_AGE_MS };
-	lease_box_init(&ret->leases, most_files());
+	*ret = (struct backend_service){ .monitor  = parts->monitor,
+					 .pid      = parts->monitor_pid,
+					 .mode     = parts->mode,
+					 .places   = places,
+					 .stats_ms = -STATS_AGE_MS };
+	lease_box_init(&ret->leases, getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 0);
 	return fcntl(ret->monitor, F_SETFL, O_NONBLOCK) < 0 ? err_sys(e, "the monitor's socket") : 0;
 }
 
@@ -136,8 +133,8 @@ static void free_spent_lease(void *self)
 }
 
 /*
- * The monitor ends cells, zygotes and groups when our end of the socket closes, and then exits. Without this wait systemd
- * would find them and kill them, with a line of the journal for each.
+ * The monitor ends cells, zygotes and groups when our end of the socket closes, and then exits. Without this wait
+ * systemd would find them and kill them, with a line of the journal for each.
  */
 static void wait_for_end(int monitor, pid_t pid)
 {
@@ -147,7 +144,8 @@ static void wait_for_end(int monitor, pid_t pid)
 	ssize_t           got = 1;
 
 	(void)shutdown(monitor, SHUT_WR);
-	for (double end = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX, left = END_MS_MAX; got && left > 0; left = end - clock_ms(CLOCK_MONOTONIC)) {
+	for (double end = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX, left = END_MS_MAX; got && left > 0;
+	     left = end - clock_ms(CLOCK_MONOTONIC)) {
 		struct pollfd p = { .fd = monitor, .events = POLLIN };
 
 		if (poll(&p, 1, (int)left + 1) <= 0)
@@ -176,9 +174,20 @@ void backend_service_close(struct backend_service *b)
 
 /* --- runs --- */
 
-static int fill_shown(struct monitor_run *run, const struct launch_args *o, struct err *e)
+/* cell: of the lease that is given back with the request, or MONITOR_ANY_CELL. */
+static int fill_run(struct monitor_message *message, const struct launch_args *o, const struct monitor_cell_id *cell,
+		    struct err *e)
 {
+	struct monitor_run *run = &message->run;
+
+	memset(message, 0, sizeof *message);
+	message->kind  = MONITOR_RUN;
+	run->profile   = o->number;
+	run->cell      = *cell;
+	run->files     = o->files_fd >= 0;
+	run->terminals = o->terminals;
 	run->shown_len = (uint32_t)o->shown_len;
+	launch_args_fill(&run->order, o, clock_ms(CLOCK_MONOTONIC));
 	for (size_t i = 0; i < o->shown_len; i++) {
 		const char *name = strrchr(o->shown[i], '/') + 1; /* behind "workspace/" */
 
@@ -189,22 +198,8 @@ static int fill_shown(struct monitor_run *run, const struct launch_args *o, stru
 	return 0;
 }
 
-/* cell: of the lease that is given back with the request, or MONITOR_ANY_CELL. */
-static int fill_run(struct monitor_message *message, const struct launch_args *o, const struct monitor_cell_id *cell, struct err *e)
-{
-	struct monitor_run *run = &message->run;
-
-	memset(message, 0, sizeof *message);
-	message->kind  = MONITOR_RUN;
-	run->profile   = o->number;
-	run->cell      = *cell;
-	run->files     = o->files_fd >= 0;
-	run->terminals = o->terminals;
-	launch_args_fill(&run->order, o, clock_ms(CLOCK_MONOTONIC));
-	return fill_shown(run, o, e);
-}
-
-static int send_run(int monitor, int client, const struct launch_args *o, const struct monitor_cell_id *cell, struct err *e)
+static int send_run(int monitor, int client, const struct launch_args *o, const struct monitor_cell_id *cell,
+		    struct err *e)
 {
 	struct monitor_message message;
 	int                    fds[PACKET_FDS_MAX], r;
@@ -246,20 +241,22 @@ static int start_by_monitor(const struct backend_service *b, struct run *ret, co
 /* --- runs by lease --- */
 
 /*
- * Does the name of the rootfs still lead to the tree with which the cell was built? The monitor checks the same for each run that it
- * starts. A plain user's monitor goes on using the trees that it found at its start.
+ * Does the name of the rootfs still lead to the tree with which the cell was built? The monitor checks the same for
+ * each run that it starts. A plain user's monitor goes on using the trees that it found at its start.
  */
-static bool tree_is_current(const struct backend_service *b, const struct profile *profile, const struct monitor_lease *message)
+static bool tree_is_current(const struct backend_service *b, const struct profile *profile,
+			    const struct monitor_lease *message)
 {
 	const char *const store[2] = { b->places->store[0], b->places->store[1] };
 	struct timespec   named;
 
-	return b->mode == MONITOR_USER || (store_name_time(store, profile->rootfs, &named) &&
-					  named.tv_sec == message->rootfs_since_s && named.tv_nsec == message->rootfs_since_ns);
+	return b->mode == MONITOR_USER ||
+	       (store_name_time(store, profile->rootfs, &named) && named.tv_sec == message->rootfs_since_s &&
+		named.tv_nsec == message->rootfs_since_ns);
 }
 
 /* NULL: the monitor must be asked. Leases for an old tree are closed, and the monitor drops their cells. */
-static struct lease *take_valid(struct backend_service *b, const struct launch_args *o)
+static struct lease *take_valid_lease(struct backend_service *b, const struct launch_args *o)
 {
 	struct lease *t;
 
@@ -268,30 +265,9 @@ static struct lease *take_valid(struct backend_service *b, const struct launch_a
 	return t;
 }
 
-/* The run gets the streams of the lease at once; a command, which may not be there, when it has started. */
-static void take_over(struct lease *t, struct run *ret, const struct launch_args *o, int streams[PIPES_MAX])
-{
-	if (o->code_len)
-		pipes_take(streams, &t->fd[LEASE_STDOUT], o->stdin_pipe, o->result_pipe);
-	*ret = (struct run){ .sock    = fd_take(&t->fd[LEASE_SUPERVISOR]),
-			     .started = o->code_len != 0, /* the supervisor sends no LAUNCH_STARTED then */
-			     .pipes   = pipes_count(o->stdin_pipe, o->result_pipe) };
-}
-
-/* The run cannot use the cell as it is. If the monitor can make it fit, *cell names it; else the lease is left to the next run. */
-static void leave_to_monitor(struct backend_service *b, struct lease *t, enum cell_fit fit, struct monitor_cell_id *cell)
-{
-	if (fit == CELL_FIT_NONE) {
-		lease_box_put_back(&b->leases, t);
-		return;
-	}
-	*cell = t->message.cell;
-	lease_free(t);
-}
-
-/* True: the run was started. */
-static bool start_by_lease(struct backend_service *b, struct run *ret, const struct launch_args *o, int streams[PIPES_MAX],
-			    struct monitor_cell_id *cell)
+/* True: the run was started. *cell: the cell of a lease that was closed, which the monitor can make fit. */
+static bool start_by_lease(struct backend_service *b, struct run *ret, const struct launch_args *o,
+			   int streams[PIPES_MAX], struct monitor_cell_id *cell)
 {
 	struct run_spec spec;
 	struct lease   *t;
@@ -300,16 +276,32 @@ static bool start_by_lease(struct backend_service *b, struct run *ret, const str
 	if (o->profile->warm == WARM_NEVER || o->shown_len || o->files_fd >= 0 || o->terminals)
 		return false; /* a cell with a lease was built without these */
 	if (o->code_fd < 0 && o->tools_fd >= 0)
-		return false; /* the supervisor passes a command's spec on (lease_use()), and gets no descriptor over a lease */
+		/* the supervisor passes a command's spec on (lease_use()), and gets no descriptor over a lease */
+		return false;
 	launch_args_fill(&spec, o, clock_ms(CLOCK_MONOTONIC));
-	while ((t = take_valid(b, o))) {
+	while ((t = take_valid_lease(b, o))) {
 		fit = cell_fit(o->limits, &o->profile->limits, true, t->message.missing);
-		if (fit != CELL_FIT_AS_IT_IS) {
-			leave_to_monitor(b, t, fit, cell);
+		if (fit == CELL_FIT_NONE) { /* the next run may use it */
+			lease_box_put_back(&b->leases, t);
+			return false;
+		}
+		if (fit != CELL_FIT_AS_IT_IS) { /* the monitor can make it fit */
+			*cell = t->message.cell;
+			lease_free(t);
 			return false;
 		}
 		if (lease_use(t, &spec, o->exec_text, o->code, o->tools_fd)) {
-			take_over(b->spent = t, ret, o, streams);
+			/*
+			 * The run gets the streams of the lease at once; a command, which may not be there, when it has
+			 * started.
+			 */
+			if (o->code_len)
+				pipes_take(streams, &t->fd[LEASE_STDOUT], o->stdin_pipe, o->result_pipe);
+			*ret = (struct run){ .sock    = fd_take(&t->fd[LEASE_SUPERVISOR]),
+					/* the supervisor sends no LAUNCH_STARTED then */
+					     .started = o->code_len != 0,
+					     .pipes   = pipes_count(o->stdin_pipe, o->result_pipe) };
+			b->spent = t;
 			return true;
 		}
 		lease_free(t);
@@ -325,27 +317,23 @@ static int start_run(void *self, struct run *ret, const struct launch_args *o, i
 	return start_by_lease(b, ret, o, streams, &cell) ? 0 : start_by_monitor(b, ret, o, &cell, e);
 }
 
-/*
- * Reads messages of the monitor that the loop has not read yet: they may announce a brig-proxy. A client that waited for the service
- * to start may come before the first one was read.
- */
-static void receive_pending(struct backend_service *b)
-{
-	struct pollfd p = { .fd = b->monitor, .events = POLLIN };
-
-	for (int i = 0; i < PENDING_MESSAGES_MAX && poll(&p, 1, 0) > 0; i++)
-		if (receive_message(b, NULL) == RECEIVED_END)
-			return; /* the loop sees the end of file, too */
-}
-
 static struct net_proxy *proxy_of_profile(void *self, const struct served_profile *profile, int config)
 {
 	struct backend_service *b = self;
+	struct net_proxy      **p = &b->proxy[profile->index];
+	struct pollfd     unread  = { .fd = b->monitor, .events = POLLIN };
 
 	(void)config; /* the monitor has it */
-	if (!b->proxy[profile->index] || net_proxy_is_gone(b->proxy[profile->index]))
-		receive_pending(b);
-	return b->proxy[profile->index] ? net_proxy_hold(b->proxy[profile->index]) : NULL;
+	/*
+	 * Messages of the monitor that the loop has not read yet may announce it. A client that waited for the service
+	 * to start may come before the first one was read. The loop sees the end of file, too.
+	 */
+	if (!*p || net_proxy_is_gone(*p))
+		for (int i = 0;
+		     i < PENDING_MESSAGES_MAX && poll(&unread, 1, 0) > 0 && receive_message(b, NULL) != RECEIVED_END;
+		     i++)
+			;
+	return *p ? net_proxy_hold(*p) : NULL;
 }
 
 /* --- figures --- */
@@ -361,7 +349,8 @@ static void refresh_stats(struct backend_service *b)
 	memset(&message, 0, sizeof message);
 	message.kind = MONITOR_STATS;
 	if (packet_send(b->monitor, &message, sizeof message, NULL, 0) < 0 || !await_stats(b, &answer)) {
-		b->stats_ms = now + STATS_PAUSE_MS; /* uses the old figures for a while: all clients wait while the server waits */
+		/* uses the old figures for a while: all clients wait while the server waits */
+		b->stats_ms = now + STATS_PAUSE_MS;
 		return;
 	}
 	b->stats    = answer.stats;
@@ -373,9 +362,12 @@ static void count_cells(void *self, const struct served_profile *profile, struct
 	struct backend_service *b = self;
 
 	refresh_stats(b);
-	*ret = (struct backend_counts){ .ready = b->stats.ready[profile->index], .building = b->stats.building[profile->index],
-					.leases = lease_box_count(&b->leases, profile->index),
-					.zygote = b->stats.zygote[profile->index] };
+	*ret = (struct backend_counts){
+		.ready    = b->stats.ready[profile->index],
+		.building = b->stats.building[profile->index],
+		.leases   = lease_box_count(&b->leases, profile->index),
+		.zygote   = b->stats.zygote[profile->index],
+	};
 }
 
 /* An answer that comes here is late, and is dropped. */

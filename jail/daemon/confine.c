@@ -21,7 +21,9 @@ static int forbid_new_privileges(int folder, struct err *e)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? err_sys(e, "no-new-privs") : 0;
 }
 
-/* The bounding set stays: to empty it takes a capability, and a process that cannot call execve gets nothing from it. */
+/*
+ * The bounding set stays: to empty it takes a capability, and a process that cannot call execve gets nothing from it.
+ */
 static int drop_capabilities(int folder, struct err *e)
 {
 	cap_t none = cap_init();
@@ -89,7 +91,8 @@ static int restrict_files(int folder, struct err *e)
 	attr  = all_rights(abi);
 	rules = landlock_create_ruleset((const void *)&attr, attr_size(abi), 0);
 	if (rules < 0 || (proc >= 0 && allow_folder(rules, proc, FS_READ_FILE) < 0) ||
-	    (folder >= 0 && allow_folder(rules, folder, FS_WRITE_FILE | FS_MAKE_REG | FS_REMOVE_FILE) < 0) || landlock_restrict_self(rules, 0) < 0)
+	    (folder >= 0 && allow_folder(rules, folder, FS_WRITE_FILE | FS_MAKE_REG | FS_REMOVE_FILE) < 0) ||
+	    landlock_restrict_self(rules, 0) < 0)
 		return err_sys(e, "landlock");
 	return 0;
 }
@@ -99,18 +102,21 @@ static int restrict_files(int folder, struct err *e)
 /* clang-format off */
 static const int allowed[] = {
 	/* clients, monitor and supervisors */
-	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(accept4), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom),
-	SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(shutdown), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(close),
+	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(accept4),
+	SCMP_SYS(recvmsg), SCMP_SYS(recvfrom), SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(shutdown),
+	SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(close),
 	/* descriptors that they send, and memory files of the server */
-	SCMP_SYS(fcntl), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(readlinkat), SCMP_SYS(dup3), SCMP_SYS(memfd_create),
-	SCMP_SYS(ftruncate),
+	SCMP_SYS(fcntl), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(readlinkat), SCMP_SYS(dup3),
+	SCMP_SYS(memfd_create), SCMP_SYS(ftruncate),
 	/* /proc, the log, the audit; Landlock says in which folders */
-	SCMP_SYS(openat), SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(pwritev), SCMP_SYS(lseek), SCMP_SYS(renameat), SCMP_SYS(unlinkat),
+	SCMP_SYS(openat), SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(pwritev),
+	SCMP_SYS(lseek), SCMP_SYS(renameat), SCMP_SYS(unlinkat),
 	/* the C library */
-	SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(futex), SCMP_SYS(getrandom), SCMP_SYS(clock_gettime),
-	SCMP_SYS(clock_nanosleep), SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getuid),
-	SCMP_SYS(geteuid), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
-	SCMP_SYS(restart_syscall), SCMP_SYS(wait4), SCMP_SYS(exit), SCMP_SYS(exit_group),
+	SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(futex), SCMP_SYS(getrandom),
+	SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep), SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(getpid),
+	SCMP_SYS(gettid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(restart_syscall), SCMP_SYS(wait4), SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
 };
 /* clang-format on */
 
@@ -121,20 +127,24 @@ static int add_rules(scmp_filter_ctx filter)
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(allowed); i++)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
 	/* memory, but none that can be executed */
-	r = r ? r : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	r = r ? r : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	r = r ? r
+	      : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	r = r ? r
+	      : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+				 SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	/* pairs of sockets, for supervisors and for streams of runs */
-	return r ? r : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
+	return r ? r
+		 : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
 }
 
 /*
- * A call that is not listed fails with EPERM: a rarely used path in a library should not cost every client its run. No library
- * uses a foreign ABI, so that kills the process.
+ * A call that is not listed fails with EPERM: a rarely used path in a library should not cost every client its run. No
+ * library uses a foreign ABI, so that kills the process.
  */
 static int restrict_calls(int folder, struct err *e)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int             r      = filter ? seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) : -ENOMEM;
+	int             r = filter ? seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) : -ENOMEM;
 
 	(void)folder;
 	r = r ? r : add_rules(filter);

@@ -9,5 +9,8 @@
 #pragma once
 #include "err.h"
 
-/* folder: where the audit may write; borrowed; -1: nowhere. *names: the steps that are in force, for stats; NULL at the end. */
+/*
+ * folder: where the audit may write; borrowed; -1: nowhere. *names: the steps that are in force, for stats; NULL at the
+ * end.
+ */
 must_use int confine_server(int folder, const char *const **names, struct err *e);

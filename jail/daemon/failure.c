@@ -38,9 +38,13 @@ static void send_to_clients(int listener, const struct err *e)
 		if (sock < 0)
 			return;
 		unavailable_send(sock, e);
-		/* The request is read before the socket is closed: to close it with unread data resets the connection, and the answer is lost. */
+		/*
+		 * The request is read before the socket is closed: to close it with unread data resets the connection,
+		 * and the answer is lost.
+		 */
 		n = 0;
-		if (packet_is_there(sock) && packet_receive(sock, request, sizeof request, fds, ARRAY_LEN(fds), &n) >= 0)
+		if (packet_is_there(sock) &&
+		    packet_receive(sock, request, sizeof request, fds, ARRAY_LEN(fds), &n) >= 0)
 			packet_drop(fds, n);
 	}
 }

@@ -25,7 +25,10 @@ struct lease_box {
 
 /* files: the process's limit of open files; leases get a quarter, the rest is for clients. */
 void lease_box_init(struct lease_box *b, uint64_t files);
-/* Takes the descriptors over. They are closed if there is no room, or no such profile: the supervisor sees that, and tells the monitor. */
+/*
+ * Takes the descriptors over. They are closed if there is no room, or no such profile: the supervisor sees that, and
+ * tells the monitor.
+ */
 void           lease_box_put(struct lease_box *b, const struct monitor_lease *message, int fds[LEASE_FDS]);
 struct lease *lease_box_take(struct lease_box *b, unsigned profile); /* NULL: there is none */
 uint64_t       lease_box_count(const struct lease_box *b, unsigned profile);
@@ -36,8 +39,8 @@ void lease_box_void(struct lease_box *b, const struct monitor_lease *message);
 void lease_box_done(struct lease_box *b);
 
 /*
- * Sends the spec to the supervisor and to the fork that waits. tools: the program's end of their socket, if the run has one;
- * borrowed. False: the lease is void, and nothing has begun.
+ * Sends the spec to the supervisor and to the fork that waits. tools: the program's end of their socket, if the run has
+ * one; borrowed. False: the lease is void, and nothing has begun.
  */
 must_use bool lease_use(const struct lease *t, const struct run_spec *spec, const char *exec_args, const char *code,
 			 int tools);

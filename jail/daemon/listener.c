@@ -141,8 +141,9 @@ static int publish(int sock, const struct sockaddr_un *at, struct err *e)
 {
 	const struct group *group = geteuid() == 0 ? getgrnam("brig") : NULL;
 	/*
-	 * Creates the socket with its final mode: chmod() would follow a link by which another user has replaced it, where others may
-	 * write to the folder. Until the file has its group no client can connect, because no process listens yet.
+	 * Creates the socket with its final mode: chmod() would follow a link by which another user has replaced it,
+	 * where others may write to the folder. Until the file has its group no client can connect, because no process
+	 * listens yet.
 	 */
 	mode_t before = umask(group ? 0117 : 0177);
 	int    r      = bind(sock, (const void *)at, sizeof *at);
@@ -177,15 +178,18 @@ int listener_open(struct listener *ret, const char *path, bool is_usual, struct 
 
 	*ret = LISTENER_NONE;
 	if (strlen(path) >= sizeof at.sun_path)
-		return err_set(e, ERR_BAD_SPEC, "%.120s: longer than the %zu bytes that a socket's path can have", path, sizeof at.sun_path - 1);
+		return err_set(e, ERR_BAD_SPEC, "%.120s: longer than the %zu bytes that a socket's path can have", path,
+			       sizeof at.sun_path - 1);
 	strcpy(at.sun_path, path);
 	folder = open_folder(path, is_usual, e);
 	if (folder < 0)
 		return -1;
-	/* Lets all users pass through root's folder. It may exist already, created for the lock on host ids and closed. */
+	/*
+	 * Lets all users pass through root's folder. It may exist already, created for the lock on host ids and closed.
+	 */
 	if (is_usual && geteuid() == 0 &&
-	    (fstat(folder, &st) < 0 ||
-	     (st.st_uid == 0 && (st.st_mode & 0011) != 0011 && fchmodat(folder, ".", (st.st_mode & 07777) | 0011, 0) < 0)))
+	    (fstat(folder, &st) < 0 || (st.st_uid == 0 && (st.st_mode & 0011) != 0011 &&
+					fchmodat(folder, ".", (st.st_mode & 07777) | 0011, 0) < 0)))
 		return err_sys(e, "the socket's folder");
 	if (claim_path(ret, &at, e) < 0 || listen_there(ret, &at, e) < 0)
 		return -1;

@@ -17,8 +17,8 @@ struct listener {
 bool         listener_is_given(void);
 must_use int listener_take(struct listener *ret, struct err *e);
 /*
- * Root's socket belongs to the group brig and has mode 0660; other sockets have mode 0600. is_usual: creates the folder, and lets
- * all users pass through root's. After a failure, too, listener_close() must follow.
+ * Root's socket belongs to the group brig and has mode 0660; other sockets have mode 0600. is_usual: creates the
+ * folder, and lets all users pass through root's. After a failure, too, listener_close() must follow.
  */
 must_use int listener_open(struct listener *ret, const char *path, bool is_usual, struct err *e);
 void         listener_close(struct listener *l);

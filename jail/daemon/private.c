@@ -27,14 +27,15 @@ static int adopt_socket(const char *text, int *sock, struct err *e)
 	if (n != SOCKET && dup2((int)n, SOCKET) < 0)
 		return err_sys(e, "--fd %.20s", text);
 	*sock = SOCKET;
-	if (close_range(SOCKET + 1, ~0u, 0) < 0 || fcntl(SOCKET, F_SETFD, FD_CLOEXEC) < 0 || fcntl(SOCKET, F_SETFL, O_NONBLOCK) < 0)
+	if (close_range(SOCKET + 1, ~0u, 0) < 0 || fcntl(SOCKET, F_SETFD, FD_CLOEXEC) < 0 ||
+	    fcntl(SOCKET, F_SETFL, O_NONBLOCK) < 0)
 		return err_sys(e, "--fd %.20s", text);
 	return 0;
 }
 
 /*
- * brig.json binds an installed brig, but not root, nor a caller that uses other profiles or another store (places.apart). If it exists
- * and cannot be read, the run is refused.
+ * brig.json binds an installed brig, but not root, nor a caller that uses other profiles or another store
+ * (places.apart). If it exists and cannot be read, the run is refused.
  */
 static int may_run(const struct brig_paths *p, struct err *e)
 {
@@ -44,8 +45,10 @@ static int may_run(const struct brig_paths *p, struct err *e)
 		return 0;
 	if (config_load(&host, PLACE_CONFIG, PLACE_CONFIG, e) < 0)
 		return -1;
-	return host.private_runs ? 0 :
-		err_set(e, ERR_DENIED, PLACE_CONFIG ": private_runs is false: this host's programs run through its service; leave --private out");
+	return host.private_runs ? 0
+				 : err_set(e, ERR_DENIED,
+					   PLACE_CONFIG ": private_runs is false: this host's programs run through its "
+							"service; leave --private out");
 }
 
 static int prepare_server(struct server *d, const char *fd, int *sock, struct err *e)
@@ -54,7 +57,8 @@ static int prepare_server(struct server *d, const char *fd, int *sock, struct er
 		return -1;
 	if (file_fill_standard() < 0)
 		return err_sys(e, "descriptors 0 to 2 cannot be filled with /dev/null");
-	if (brig_paths_find(&d->places, e) < 0 || may_run(&d->places, e) < 0 || config_parse(&d->config, "{}", 2, e) < 0)
+	if (brig_paths_find(&d->places, e) < 0 || may_run(&d->places, e) < 0 ||
+	    config_parse(&d->config, "{}", 2, e) < 0)
 		return -1;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* at the caller's file size limit a write must fail, not kill brigd */
@@ -72,7 +76,8 @@ int private_main(const char *fd, struct err *e)
 
 	server_init(&d);
 	r     = prepare_server(&d, fd, &sock, e);
-	spare = fcntl(sock, F_DUPFD_CLOEXEC, 0); /* for unavailable_send(): the server has closed its own if it could not use it */
+	/* for unavailable_send(): the server has closed its own if it could not use it */
+	spare = fcntl(sock, F_DUPFD_CLOEXEC, 0);
 	if (r == 0)
 		r = server_serve_one(&d, sock, e);
 	if (r < 0 && !d.connections_len && !d.runs_len) { /* nothing was started */

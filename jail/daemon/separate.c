@@ -31,7 +31,8 @@ struct parting {
 	struct account monitor, server;
 	bool           is_root, has_two_caps;
 	int            monitor_file, supervisor_file, proxy_file;
-	int            pair[2], rules[2]; /* [1]: the monitor's ends; pair[0]: the server's; rules[0]: the reader's, no other process keeps it */
+	/* [1]: the monitor's ends; pair[0]: the server's; rules[0]: the reader's, no other process keeps it */
+	int            pair[2], rules[2];
 };
 
 /* --- which account each process gets --- */
@@ -46,7 +47,10 @@ static bool find_account(const char *name, struct account *ret)
 	return true;
 }
 
-/* Decides whose ids each process gets. The lock on host ids is held until the server, the monitor and every cell have ended. */
+/*
+ * Decides whose ids each process gets. The lock on host ids is held until the server, the monitor and every cell have
+ * ended.
+ */
 static int choose_accounts(struct parting *p, const struct brig_paths *places, struct separation *s, struct err *e)
 {
 	struct id_range all;
@@ -62,19 +66,22 @@ static int choose_accounts(struct parting *p, const struct brig_paths *places, s
 		return -1;
 	if (!p->is_root)
 		return find_account("_brig-door", &p->server) ? 0 :
-			err_set(e, ERR_MISSING, "there is no account _brig-door for the process that talks to clients; systemd-sysusers creates it");
+			err_set(e, ERR_MISSING, "there is no account _brig-door for the process that talks to clients; "
+						"systemd-sysusers creates it");
 	if (find_account("_brig-keeper", &p->monitor) && find_account("_brig-door", &p->server))
 		return 0;
 	last       = s->ids.base + s->ids.count - IDS_PER_CELL;
 	p->monitor = (struct account){ last, last };
 	p->server  = (struct account){ last + 1, last + 1 };
-	snprintf(s->note, sizeof s->note, "there are no accounts _brig-keeper and _brig-door: host ids %u and %u are used instead", last, last + 1);
+	snprintf(s->note, sizeof s->note,
+		 "there are no accounts _brig-keeper and _brig-door: host ids %u and %u are used instead", last,
+		 last + 1);
 	return 0;
 }
 
 /*
- * The account of the unit has no places of its own: root's are used. A store of that account would be searched first, and could only
- * come from another user.
+ * The account of the unit has no places of its own: root's are used. A store of that account would be searched first,
+ * and could only come from another user.
  */
 static void use_places_of_host(const struct parting *p, struct brig_paths *places)
 {
@@ -90,7 +97,8 @@ static void use_places_of_host(const struct parting *p, struct brig_paths *place
 /* --- what root prepares for the other processes --- */
 
 /* The sweeper waits for the groups, also if there are none. */
-static int prepare_host(const struct parting *p, struct brig_paths *places, const struct sweeper *sweeper, struct err *e)
+static int prepare_host(const struct parting *p, struct brig_paths *places, const struct sweeper *sweeper,
+			struct err *e)
 {
 	struct cg_given groups = CG_GIVEN_NONE;
 	int             r      = 0;
@@ -112,13 +120,16 @@ static int prepare_host(const struct parting *p, struct brig_paths *places, cons
 static int put_descriptors(const struct parting *p, int lock, int *file)
 {
 	enum { CLEAR_OF_LOW = 16 };
-	int sock = fcntl(p->pair[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW), rules = fcntl(p->rules[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
-	int supervisor = fcntl(p->supervisor_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW), proxy = fcntl(p->proxy_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+	int sock       = fcntl(p->pair[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW),
+	    rules      = fcntl(p->rules[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
+	int supervisor = fcntl(p->supervisor_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW),
+	    proxy      = fcntl(p->proxy_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 
 	*file = fcntl(p->monitor_file, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
 	lock  = lock < 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : fcntl(lock, F_DUPFD_CLOEXEC, CLEAR_OF_LOW);
-	if (sock < 0 || rules < 0 || supervisor < 0 || proxy < 0 || *file < 0 || lock < 0 || dup2(sock, MONITOR_FD) < 0 || dup2(lock, MONITOR_LOCK_FD) < 0 ||
-	    dup2(rules, MONITOR_RULES_FD) < 0 || dup2(supervisor, MONITOR_SUPERVISOR_FD) < 0 || dup2(proxy, MONITOR_PROXY_FD) < 0)
+	if (sock < 0 || rules < 0 || supervisor < 0 || proxy < 0 || *file < 0 || lock < 0 ||
+	    dup2(sock, MONITOR_FD) < 0 || dup2(lock, MONITOR_LOCK_FD) < 0 || dup2(rules, MONITOR_RULES_FD) < 0 ||
+	    dup2(supervisor, MONITOR_SUPERVISOR_FD) < 0 || dup2(proxy, MONITOR_PROXY_FD) < 0)
 		return -1;
 	return close_range(MONITOR_FDS_END, ~0u, CLOSE_RANGE_CLOEXEC);
 }
@@ -161,7 +172,8 @@ static int become_reader(const struct parting *p, struct err *e)
 	return become_server(p, e);
 }
 
-static int part_from_reader(const struct parting *p, struct separation *s, const struct brig_paths *places, const struct reader_files *files, struct err *e)
+static int part_from_reader(const struct parting *p, struct separation *s, const struct brig_paths *places,
+			    const struct reader_files *files, struct err *e)
 {
 	struct reader_setup reader = {
 		.files      = *files,
@@ -185,7 +197,8 @@ static int part_from_reader(const struct parting *p, struct separation *s, const
 
 /* --- one after the other --- */
 
-static int part(const struct parting *p, struct separation *s, const struct brig_paths *places, const struct reader_files *files, struct err *e)
+static int part(const struct parting *p, struct separation *s, const struct brig_paths *places,
+		const struct reader_files *files, struct err *e)
 {
 	pid_t pid = fork();
 
@@ -197,10 +210,14 @@ static int part(const struct parting *p, struct separation *s, const struct brig
 	return part_from_reader(p, s, places, files, e) < 0 ? -1 : become_server(p, e);
 }
 
-int separate(struct separation *ret, struct brig_paths *places, const struct reader_files *files, const struct sweeper *sweeper, struct err *e)
+int separate(struct separation *ret, struct brig_paths *places, const struct reader_files *files,
+	     const struct sweeper *sweeper, struct err *e)
 {
 	struct separation s = { .monitor = -1, .reader = READER_NONE, .ids_held = -1 };
-	struct parting    p = { .monitor_file = -1, .supervisor_file = -1, .is_root = geteuid() == 0, .has_two_caps = privilege_has_id_caps() };
+	struct parting    p = { .monitor_file    = -1,
+				.supervisor_file = -1,
+				.is_root         = geteuid() == 0,
+				.has_two_caps    = privilege_has_id_caps() };
 	int               r;
 
 	use_places_of_host(&p, places); /* first: the lock on ids is taken in places->runtime */

@@ -1,5 +1,6 @@
 /*
- * separate.h - splits brigd into three processes: a server without rights, a monitor with two capabilities, and a reader
+ * separate.h - splits brigd into three processes: a server without rights, a monitor with two capabilities, and a
+ * reader
  *
  * The caller's account decides what they become:
  *
@@ -33,10 +34,12 @@ struct separation {
 	struct reader   reader;
 	enum monitor_mode mode;
 	unsigned        monitor_uid, server_uid;
-	struct id_range ids;         /* of a service: a block that no other process uses; the last slots are not for cells */
+	/* of a service: a block that no other process uses; the last slots are not for cells */
+	struct id_range ids;
 	int             ids_held;    /* the lock on them, which must stay open; else -1 */
 	char            note[160];   /* for the log: how this differs from a start under systemd; "": it does not */
 };
 
 /* May replace the stores in places by paths that server and monitor can read (view.h). */
-must_use int separate(struct separation *ret, struct brig_paths *places, const struct reader_files *files, const struct sweeper *sweeper, struct err *e);
+must_use int separate(struct separation *ret, struct brig_paths *places, const struct reader_files *files,
+		      const struct sweeper *sweeper, struct err *e);

@@ -32,7 +32,8 @@ struct service {
 	struct backend_service monitor;
 	struct reload          reload;
 	int                    signals, notify, failure;
-	bool                   served; /* it has served clients: those that wait at the socket are left to the next brigd */
+	/* it has served clients: those that wait at the socket are left to the next brigd */
+	bool                   served;
 };
 
 /* --- with the rights that brigd was started with --- */
@@ -49,7 +50,10 @@ static int open_listener(struct service *s, const struct service_options *wanted
 
 static int open_as_started(struct service *s, const struct service_options *wanted, struct err *e)
 {
-	/* Is it the host's service? A plain user's own can have a socket of systemd, too, but does not read the host's configuration. */
+	/*
+	 * Is it the host's service? A plain user's own can have a socket of systemd, too, but does not read the host's
+	 * configuration.
+	 */
 	const bool    is_host = geteuid() == 0 || privilege_has_id_caps();
 	const char   *config  = wanted->config ? wanted->config : is_host ? PLACE_CONFIG : NULL;
 	struct rlimit files;
@@ -94,7 +98,7 @@ static int take_rules(struct service *s, bool *is_config, struct err *e)
 static int open_audit(struct service *s, struct err *e)
 {
 	const struct config_audit *wanted = &s->server.config.audit;
-	struct audit_plan          plan = { wanted->file, wanted->max_bytes, (unsigned)wanted->keep, JOURNAL_SOCKET, -1 };
+	struct audit_plan plan = { wanted->file, wanted->max_bytes, (unsigned)wanted->keep, JOURNAL_SOCKET, -1 };
 
 	umask(027); /* the folder's group may read what is written there; nothing else is made from here on */
 	if (audit_open(&s->audit, &plan, e) < 0)
@@ -103,7 +107,10 @@ static int open_audit(struct service *s, struct err *e)
 	return 0;
 }
 
-/* Signals are read from a descriptor. Called after the other processes were forked, which would inherit the blocked mask. */
+/*
+ * Signals are read from a descriptor. Called after the other processes were forked, which would inherit the blocked
+ * mask.
+ */
 static int open_signals(int *ret, struct err *e)
 {
 	sigset_t set;
@@ -152,8 +159,10 @@ static enum service_end run_service(struct service *s, const struct service_opti
 	if (confine_server(audit_folder(d->audit), &d->confinement, e) < 0)
 		return SERVICE_FAILED;
 	s->served = true;
-	return service_loop_run(d, &(struct service_loop_fds){ s->listener.fd, s->signals, s->parts.monitor, s->notify }, e) < 0
-		       ? SERVICE_FAILED : SERVICE_ENDED;
+	return service_loop_run(
+		       d, &(struct service_loop_fds){ s->listener.fd, s->signals, s->parts.monitor, s->notify }, e) < 0
+		       ? SERVICE_FAILED
+		       : SERVICE_ENDED;
 }
 
 static void close_all(struct service *s)
@@ -172,8 +181,13 @@ static void close_all(struct service *s)
 
 enum service_end service_main(const struct service_options *wanted, struct err *e)
 {
-	struct service   s = { .listener = LISTENER_NONE, .sweeper = SWEEPER_NONE, .monitor = BACKEND_SERVICE_NONE,
-			       .parts = { .reader = READER_NONE, .ids_held = -1 }, .signals = -1, .notify = -1, .failure = -1 };
+	struct service   s = { .listener = LISTENER_NONE,
+			       .sweeper  = SWEEPER_NONE,
+			       .monitor  = BACKEND_SERVICE_NONE,
+			       .parts    = { .reader = READER_NONE, .ids_held = -1 },
+			       .signals  = -1,
+			       .notify   = -1,
+			       .failure  = -1 };
 	enum service_end end;
 
 	server_init(&s.server);

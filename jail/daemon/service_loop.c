@@ -73,7 +73,10 @@ static void on_lifeline(void *owner)
 	r->monitor_is_gone |= !b->on_readable(b->self);
 }
 
-/* Serves what is ready. At most twice a second it does work that no event triggers, because that looks at every connection. */
+/*
+ * Serves what is ready. At most twice a second it does work that no event triggers, because that looks at every
+ * connection.
+ */
 static int serve_events(struct service_loop *r, struct err *e)
 {
 	struct connection *c, *next;
@@ -127,7 +130,9 @@ static int add_sources(struct service_loop *r, const struct service_loop_fds *at
 	r->listener = (struct loop_source){ at->listener, on_client, r };
 	r->signals  = (struct loop_source){ at->signals, on_signal, r };
 	r->lifeline = (struct loop_source){ at->monitor, on_lifeline, r };
-	return set_listening(r, true, e) < 0 || loop_add(&d->loop, &r->signals, e) < 0 || loop_add(&d->loop, &r->lifeline, e) < 0 ? -1 : 0;
+	if (set_listening(r, true, e) < 0 || loop_add(&d->loop, &r->signals, e) < 0)
+		return -1;
+	return loop_add(&d->loop, &r->lifeline, e);
 }
 
 int service_loop_run(struct server *d, const struct service_loop_fds *at, struct err *e)

@@ -21,7 +21,10 @@
 /* Descriptors of the sweeper. While the socket's file is held open, no other file can get its inode number. */
 enum { LIFELINE = 3, FOLDER, FILE_HELD, LOCK, GROUPS, CLEAR = GROUPS + CG_TREES_MAX };
 
-/* For the last processes in the groups: the monitor ends within 5 s, and dead ones count until PID 1 reaps them, on some hosts once a second. */
+/*
+ * For the last processes in the groups: the monitor ends within 5 s, and dead ones count until PID 1 reaps them, on
+ * some hosts once a second.
+ */
 enum { DYING_MS_MAX = 30000, DYING_STEP_MS = 20 };
 
 struct sweeper_setup {
@@ -32,7 +35,8 @@ struct sweeper_setup {
 
 static int restrict_calls(void)
 {
-	static const int allowed[] = { SCMP_SYS(read), SCMP_SYS(newfstatat), SCMP_SYS(unlinkat), SCMP_SYS(close), SCMP_SYS(poll), SCMP_SYS(exit_group) };
+	static const int allowed[] = { SCMP_SYS(read),  SCMP_SYS(newfstatat), SCMP_SYS(unlinkat),
+				       SCMP_SYS(close), SCMP_SYS(poll),       SCMP_SYS(exit_group) };
 	scmp_filter_ctx  filter    = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	int              r         = filter ? 0 : -ENOMEM;
 
@@ -60,7 +64,8 @@ static int confine(const struct sweeper_setup *p)
 			return -1;
 	if (close_range(GROUPS + (unsigned)n, ~0u, 0) < 0)
 		return -1;
-	if (!none || cap_set_proc(none) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+	if (!none || cap_set_proc(none) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -1;
 	setsid();
 	prctl(PR_SET_NAME, "brig-sweeper");
@@ -88,8 +93,9 @@ static _Noreturn void wait_and_sweep(const struct sweeper_setup *p)
 		_exit(EXIT_FAILURE);
 	while (read(LIFELINE, &nothing, 1) > 0)
 		;
-	if (fstatat(FILE_HELD, "", &held, AT_EMPTY_PATH) == 0 && fstatat(FOLDER, p->name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    held.st_dev == there.st_dev && held.st_ino == there.st_ino) /* it is still ours */
+	if (fstatat(FILE_HELD, "", &held, AT_EMPTY_PATH) == 0 &&
+	    fstatat(FOLDER, p->name, &there, AT_SYMLINK_NOFOLLOW) == 0 && held.st_dev == there.st_dev &&
+	    held.st_ino == there.st_ino) /* it is still ours */
 		unlinkat(FOLDER, p->name, 0);
 	unlinkat(FOLDER, lock, 0);
 	close(LOCK);
@@ -180,7 +186,8 @@ int sweeper_start(struct sweeper *ret, const struct listener *l, struct err *e)
 
 int sweeper_take_groups(const struct sweeper *s, const struct cg_given *groups, struct err *e)
 {
-	int r = s->lifeline < 0 ? 0 : packet_send(s->lifeline, groups->name, sizeof groups->name, groups->above, groups->n);
+	int r = s->lifeline < 0 ? 0
+				: packet_send(s->lifeline, groups->name, sizeof groups->name, groups->above, groups->n);
 
 	errno = -r;
 	return r < 0 ? err_sys(e, "the sweeper") : 0;

@@ -49,8 +49,8 @@ static struct audit_entry entry_of(const struct peer *peer, int64_t time_us, con
 	return ret;
 }
 
-static void write_ended(const struct served_run *r, const struct attempt *a, const struct peer *peer, const struct limits *limits,
-			const char *session, const struct record *record)
+static void write_ended(const struct served_run *r, const struct attempt *a, const struct peer *peer,
+			const struct limits *limits, const char *session, const struct record *record)
 {
 	struct audit_entry entry;
 

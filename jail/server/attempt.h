@@ -1,7 +1,8 @@
 /*
  * attempt.h - writes to the audit: runs and calls that ended, calls of tools, refused requests, refused peers
  *
- * Without an audit these functions do nothing. Arguments, environment and code are never written; of the code only its SHA-256.
+ * Without an audit these functions do nothing. Arguments, environment and code are never written; of the code only its
+ * SHA-256.
  */
 #pragma once
 #include "served_run.h"
@@ -13,5 +14,8 @@ void attempt_refused(const struct connection *c, const struct protocol_request *
 void attempt_called(const struct connection *c, const char *run_id, const struct protocol_call *call);
 void attempt_turned_away(struct server *d, const struct peer *peer, const struct denial *why);
 
-/* Keeps what the entry at the end of the run needs of its request. code: looked at only when the request runs a program. */
+/*
+ * Keeps what the entry at the end of the run needs of its request. code: looked at only when the request runs a
+ * program.
+ */
 void attempt_note(struct attempt *ret, const struct protocol_request *request, const struct program_text *code);

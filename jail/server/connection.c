@@ -118,7 +118,8 @@ void connection_send_unsent(struct connection *c)
 /* -1: too much is kept already, or memory or descriptors are short. */
 static int keep_unsent(struct connection *c, const char *text, size_t len, const int *fds, size_t n)
 {
-	struct unsent *u = c->unsent_len < UNSENT_MAX && c->unsent_bytes < UNSENT_BYTES_MAX ? unsent_new(text, len, fds, n) : NULL;
+	struct unsent *u =
+		c->unsent_len < UNSENT_MAX && c->unsent_bytes < UNSENT_BYTES_MAX ? unsent_new(text, len, fds, n) : NULL;
 
 	if (!u)
 		return -1;

@@ -28,7 +28,8 @@ struct connection {
 		uint32_t calls; /* of tools, which the client has reported */
 	} ended[ENDED_MAX];               /* the last runs with tools that have ended */
 	unsigned                  ended_next;
-	uint64_t                  reload, reload_tag; /* number of the reading that it waits for (reload.h), or 0; tag of its request */
+	/* number of the reading that it waits for (reload.h), or 0; tag of its request */
+	uint64_t                  reload, reload_tag;
 	double                    heard_ms;
 	TAILQ_HEAD(, unsent)      unsent;
 	size_t                    unsent_len, unsent_bytes;
@@ -37,7 +38,8 @@ struct connection {
 /* --- connection_life.c --- */
 
 /* Takes the socket over if it succeeds. */
-must_use struct connection *connection_open(struct server *d, int sock, const struct peer *peer, const struct access_rule *may,
+must_use struct connection *connection_open(struct server *d, int sock, const struct peer *peer,
+					    const struct access_rule *may,
 					    struct err *e);
 /* Frees c. Its runs are cancelled, except sessions that stay. */
 void connection_close(struct connection *c);
@@ -47,7 +49,10 @@ void connection_close(struct connection *c);
 /* A run with tools has ended: the client may still report its last calls. calls: how many it has reported. */
 void connection_remember(struct connection *c, const char *run, uint32_t calls);
 
-/* Takes answer over. If it can be neither sent nor kept, the connection ends at the loop's next turn; c is valid until then. */
+/*
+ * Takes answer over. If it can be neither sent nor kept, the connection ends at the loop's next turn; c is valid until
+ * then.
+ */
 void connection_send(struct connection *c, json_t *answer, const int *fds, size_t n);
 /* The same for a text. len 0 stands for a text that did not fit into its buffer: it ends the connection. */
 void connection_send_text(struct connection *c, const char *text, size_t len, const int *fds, size_t n);

@@ -40,7 +40,8 @@ static void on_ready(void *owner)
 		return;
 	}
 	c->heard_ms = clock_ms(CLOCK_MONOTONIC);
-	r = in.len < 0 ? deny(&why, DENIAL_bad_message, NULL, "more than %d bytes, or more than %d descriptors", PROTOCOL_MAX, PROTOCOL_FDS_MAX)
+	r = in.len < 0 ? deny(&why, DENIAL_bad_message, NULL, "more than %d bytes, or more than %d descriptors",
+			      PROTOCOL_MAX, PROTOCOL_FDS_MAX)
 		       : protocol_parse(&request, in.bytes, (size_t)in.len, in.fds, &why);
 	request.fd              = in.fd;
 	request.fds             = in.fds;
@@ -52,7 +53,8 @@ static void on_ready(void *owner)
 
 /* --- life --- */
 
-struct connection *connection_open(struct server *d, int sock, const struct peer *peer, const struct access_rule *may, struct err *e)
+struct connection *connection_open(struct server *d, int sock, const struct peer *peer, const struct access_rule *may,
+				   struct err *e)
 {
 	struct connection *c = calloc(1, sizeof *c);
 
@@ -60,9 +62,11 @@ struct connection *connection_open(struct server *d, int sock, const struct peer
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	*c = (struct connection){
-		.server = d, .source = { sock, on_ready, c }, .peer = *peer, .access_rule = may, .heard_ms = clock_ms(CLOCK_MONOTONIC)
-	};
+	*c      = (struct connection){ .server      = d,
+				       .source      = { sock, on_ready, c },
+				       .peer        = *peer,
+				       .access_rule = may,
+				       .heard_ms    = clock_ms(CLOCK_MONOTONIC) };
 	c->user = server_user_join(d, peer->uid, e);
 	if (!c->user || loop_add(&c->user->loop, &c->source, e) < 0) {
 		if (c->user)

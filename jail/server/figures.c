@@ -12,12 +12,14 @@ struct bound {
 
 /* clang-format off */
 static const struct bound seconds[] = { /* a warm start is below one millisecond, a ceiling of wall time is minutes */
-	BOUND(0.0005), BOUND(0.001), BOUND(0.0025), BOUND(0.005), BOUND(0.01), BOUND(0.025), BOUND(0.05), BOUND(0.1), BOUND(0.25),
-	BOUND(0.5), BOUND(1), BOUND(2.5), BOUND(5), BOUND(10), BOUND(30), BOUND(60), BOUND(300), { 0, NULL },
+	BOUND(0.0005), BOUND(0.001), BOUND(0.0025), BOUND(0.005), BOUND(0.01), BOUND(0.025), BOUND(0.05), BOUND(0.1),
+	BOUND(0.25), BOUND(0.5), BOUND(1), BOUND(2.5), BOUND(5), BOUND(10), BOUND(30), BOUND(60), BOUND(300),
+	{ 0, NULL },
 };
 static const struct bound bytes[] = { /* 1 MiB, twice as much each time, to 8 GiB */
-	BOUND(1048576), BOUND(2097152), BOUND(4194304), BOUND(8388608), BOUND(16777216), BOUND(33554432), BOUND(67108864), BOUND(134217728),
-	BOUND(268435456), BOUND(536870912), BOUND(1073741824), BOUND(2147483648), BOUND(4294967296), BOUND(8589934592), { 0, NULL },
+	BOUND(1048576), BOUND(2097152), BOUND(4194304), BOUND(8388608), BOUND(16777216), BOUND(33554432),
+	BOUND(67108864), BOUND(134217728), BOUND(268435456), BOUND(536870912), BOUND(1073741824), BOUND(2147483648),
+	BOUND(4294967296), BOUND(8589934592), { 0, NULL },
 };
 static const struct figure_row {
 	const char         *key; /* of the reply */
@@ -30,7 +32,8 @@ static const struct figure_row {
 	[FIGURE_MEMORY] = { "memory_peak_bytes", bytes   },
 };
 /* clang-format on */
-_Static_assert(ARRAY_LEN(seconds) <= HISTOGRAM_BOUNDS_MAX + 1 && ARRAY_LEN(bytes) <= HISTOGRAM_BOUNDS_MAX + 1, "each bound has its count");
+_Static_assert(ARRAY_LEN(seconds) <= HISTOGRAM_BOUNDS_MAX + 1 && ARRAY_LEN(bytes) <= HISTOGRAM_BOUNDS_MAX + 1,
+	       "each bound has its count");
 
 void figures_init(struct figures *f)
 {

@@ -1,9 +1,9 @@
 /*
  * figures.h - what the runs of each profile have cost since the service began: how they ended, and histograms.
  *
- * One row for each name of a profile, so that figures survive a reload. The names come from profiles that exist, never from
- * a client: so the administrator's files limit the number of rows. A figure that the host could not measure is left out. When
- * memory is short, a run is not counted.
+ * One row for each name of a profile, so that figures survive a reload. The names come from profiles that exist, never
+ * from a client: so the administrator's files limit the number of rows. A figure that the host could not measure is
+ * left out. When memory is short, a run is not counted.
  */
 #pragma once
 #include "run_result.h"

@@ -4,10 +4,16 @@
 
 enum { GATE_ANSWERED = 0, GATE_ANSWERS_ITSELF = 1 };
 
-/* Answers the request. -1 with *why: the caller refuses it. The caller closes the descriptors that are left in request->fd. */
+/*
+ * Answers the request. -1 with *why: the caller refuses it. The caller closes the descriptors that are left in
+ * request->fd.
+ */
 must_use int gate_serve(struct connection *c, const struct protocol_request *request, struct denial *why);
 
-/* GATE_ANSWERED: reply is complete, and is sent. GATE_ANSWERS_ITSELF: by events, or later. reply is NULL where events answer. */
+/*
+ * GATE_ANSWERED: reply is complete, and is sent. GATE_ANSWERS_ITSELF: by events, or later. reply is NULL where events
+ * answer.
+ */
 typedef int gate_fn(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why);
 
 #define REQUEST(name, must, descriptors, handler, ...) gate_fn gate_##handler;
@@ -26,7 +32,9 @@ struct run_try {
 
 must_use int gate_check_access(const struct connection *c, struct denial *why);
 
-/* The profile of this name; NULL with *why if there is none that this client may use. It belongs to the server's set. */
+/*
+ * The profile of this name; NULL with *why if there is none that this client may use. It belongs to the server's set.
+ */
 const struct served_profile *gate_profile(struct connection *c, const char *name, struct denial *why);
 
 /* {"runs":..,"memory_bytes":..,"runs_per_minute":..,"sessions":..,"contexts":..}: null is without bound. */

@@ -4,7 +4,8 @@
 /* A client whose access was withdrawn keeps its runs, and may cancel them. */
 int gate_check_access(const struct connection *c, struct denial *why)
 {
-	return c->access_rule ? 0 : deny(why, DENIAL_denied, NULL, "user %u may no longer use this service", c->peer.uid);
+	return c->access_rule ? 0
+			      : deny(why, DENIAL_denied, NULL, "user %u may no longer use this service", c->peer.uid);
 }
 
 /* A client that may not use a profile gets the same answer whether or not the profile exists. */
@@ -32,6 +33,7 @@ static json_t *bound(uint64_t value)
 
 json_t *gate_quota_json(const struct quota_limits *quota)
 {
-	return json_pack("{so so so so sI}", "runs", bound(quota->runs), "memory_bytes", bound(quota->memory_bytes), "runs_per_minute",
-			 bound(quota->runs_per_minute), "sessions", bound(quota->sessions), "contexts", (json_int_t)quota->contexts);
+	return json_pack("{so so so so sI}", "runs", bound(quota->runs), "memory_bytes", bound(quota->memory_bytes),
+			 "runs_per_minute", bound(quota->runs_per_minute), "sessions", bound(quota->sessions),
+			 "contexts", (json_int_t)quota->contexts);
 }

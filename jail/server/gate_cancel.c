@@ -6,7 +6,8 @@
 
 int gate_cancel(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
-	static const enum exit_reason reasons[] = { [CANCEL_cancelled] = EXIT_cancelled, [CANCEL_output_limit] = EXIT_output_limit };
+	static const enum exit_reason
+		reasons[] = { [CANCEL_cancelled] = EXIT_cancelled, [CANCEL_output_limit] = EXIT_output_limit };
 	struct served_run            *r         = served_run_find(c->server, request->run);
 	struct session_call          *call      = session_call_find(c->server, request->run, c->peer.uid);
 

@@ -9,7 +9,8 @@ static json_t *profiles_for(const struct connection *c)
 
 	for (size_t i = 0; i < set->n; i++)
 		if (access_allows(c->access_rule, set->item[i]->name))
-			json_array_append_new(list, json_pack("{ss ss}", "name", set->item[i]->name, "description", set->item[i]->profile.description));
+			json_array_append_new(list, json_pack("{ss ss}", "name", set->item[i]->name, "description",
+							      set->item[i]->profile.description));
 	return list;
 }
 
@@ -19,8 +20,9 @@ int gate_hello(struct connection *c, const struct protocol_request *request, jso
 	c->takes_additions |= json_object_get(request->source, "version") != NULL;
 	json_object_set_new(reply, "version", json_integer(PROTOCOL_VERSION));
 	json_object_set_new(reply, "brig", json_string(BRIG_VERSION));
-	json_object_set_new(reply, "features", json_pack("[sssssssss]", "report", "files", "tools", "sessions", "network", "terminals",
-							 "denials", "programs", "written"));
+	json_object_set_new(reply, "features",
+			    json_pack("[sssssssss]", "report", "files", "tools", "sessions", "network", "terminals",
+				      "denials", "programs", "written"));
 	json_object_set_new(reply, "profiles", profiles_for(c));
 	json_object_set_new(reply, "quota", gate_quota_json(&c->access_rule->quota));
 	return GATE_ANSWERED;

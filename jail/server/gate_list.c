@@ -4,13 +4,17 @@
 #include "served_run.h"
 #include "session.h"
 
-enum { KEYS_BYTES = 256, RUNS_BYTES = PROTOCOL_MAX - SESSION_LIST_BYTES - KEYS_BYTES }; /* KEYS: what the reply has beside both lists */
+enum {
+	KEYS_BYTES = 256,
+	RUNS_BYTES = PROTOCOL_MAX - SESSION_LIST_BYTES - KEYS_BYTES
+}; /* KEYS: what the reply has beside both lists */
 
 static json_t *run_json(const struct served_run *r, const struct connection *c, double now)
 {
-	return json_pack("{ss ss sI sI ss ss* ss sI sb}", "run", r->id, "profile", r->profile->name, "uid", (json_int_t)r->peer.uid, "pid",
-			 (json_int_t)r->peer.pid, "comm", r->peer.comm, "program", c->takes_additions ? r->program : NULL, "state", r->run.started ? "running" : "starting", "age_ms",
-			 (json_int_t)(now - r->asked_ms), "mine", r->peer.uid == c->peer.uid);
+	return json_pack("{ss ss sI sI ss ss* ss sI sb}", "run", r->id, "profile", r->profile->name, "uid",
+			 (json_int_t)r->peer.uid, "pid", (json_int_t)r->peer.pid, "comm", r->peer.comm, "program",
+			 c->takes_additions ? r->program : NULL, "state", r->run.started ? "running" : "starting",
+			 "age_ms", (json_int_t)(now - r->asked_ms), "mine", r->peer.uid == c->peer.uid);
 }
 
 /* The oldest, as many as fit into the reply; *more: how many others there are. */

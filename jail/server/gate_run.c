@@ -9,7 +9,8 @@
 
 #include <stdio.h>
 
-static int start_run(struct connection *c, const struct protocol_request *request, struct run_try *try, struct denial *why)
+static int start_run(struct connection *c, const struct protocol_request *request, struct run_try *try,
+		     struct denial *why)
 {
 	struct server               *d    = c->server;
 	const struct served_profile *profile;
@@ -18,19 +19,22 @@ static int start_run(struct connection *c, const struct protocol_request *reques
 	const struct quota_part      part = { try->memory_bytes, request->kind == REQUEST_open };
 
 	if (d->is_ending)
-		return deny(why, DENIAL_unavailable, NULL, "the service is about to end; try again after it has restarted");
+		return deny(why, DENIAL_unavailable, NULL,
+			    "the service is about to end; try again after it has restarted");
 	if (request->name && session_name_is_taken(d, request->name, c->peer.uid))
-		return deny(why, DENIAL_denied, "name", "you have a session \"%.64s\" already; close it, or use another name", request->name);
+		return deny(why, DENIAL_denied, "name",
+			    "you have a session \"%.64s\" already; close it, or use another name", request->name);
 	profile = gate_profile(c, request->profile, why);
 	/* these checks come first: while the server reads a program it serves no other client */
 	if (!profile || quota_check(&d->quota, &c->access_rule->quota, c->peer.uid, &part, now, why) < 0)
 		return -1;
 	/*
-	 * Users share the processors, and the CPU time that it takes to start and clean up a run is counted for no run. So while others
-	 * ask for runs, a user may have as many young runs as there are processors; the next run waits until one of them has ended or
-	 * is no longer young.
+	 * Users share the processors, and the CPU time that it takes to start and clean up a run is counted for no run.
+	 * So while others ask for runs, a user may have as many young runs as there are processors; the next run waits
+	 * until one of them has ended or is no longer young.
 	 */
-	try->waits_for_turn = quota_is_shared(&d->quota, c->peer.uid, now) && served_runs_young(d, c->peer.uid, now) >= d->processors;
+	try->waits_for_turn =
+		quota_is_shared(&d->quota, c->peer.uid, now) && served_runs_young(d, c->peer.uid, now) >= d->processors;
 	if (try->waits_for_turn) {
 		why->retry_after_ms = QUOTA_RETRY_MS;
 		return deny(why, DENIAL_busy, NULL, "it is other users' turn");
@@ -44,7 +48,8 @@ static int start_run(struct connection *c, const struct protocol_request *reques
 	return 0;
 }
 
-static int try_to_start(struct connection *c, const struct protocol_request *request, struct run_try *try, struct denial *why)
+static int try_to_start(struct connection *c, const struct protocol_request *request, struct run_try *try,
+			struct denial *why)
 {
 	int r = start_run(c, request, try, why);
 

@@ -27,7 +27,8 @@ int gate_files(struct connection *c, const struct protocol_request *request, jso
 	}
 	fd_closep(&pair[0]);
 	fd_closep(&pair[1]);
-	return r == 0 ? GATE_ANSWERS_ITSELF : deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(-r));
+	return r == 0 ? GATE_ANSWERS_ITSELF
+		      : deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(-r));
 }
 
 int gate_interrupt(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)

@@ -39,8 +39,8 @@ static json_t *process_json(pid_t pid)
 
 static json_t *calls_json(const struct server_counts *counts)
 {
-	return json_pack("{sI sI sI}", "ok", (json_int_t)counts->calls[CALL_OK], "denied", (json_int_t)counts->calls[CALL_DENIED], "failed",
-			 (json_int_t)counts->calls[CALL_FAILED]);
+	return json_pack("{sI sI sI}", "ok", (json_int_t)counts->calls[CALL_OK], "denied",
+			 (json_int_t)counts->calls[CALL_DENIED], "failed", (json_int_t)counts->calls[CALL_FAILED]);
 }
 
 /* Sums of what brig-proxy reported, which may be any number: the mask keeps them from becoming negative. */
@@ -48,10 +48,11 @@ static json_t *network_json(const struct server_counts *counts)
 {
 	static const uint64_t most = INT64_MAX;
 
-	return json_pack("{sI sI sI sI sI}", "connections", (json_int_t)(counts->network.connections & most), "refused",
-			 (json_int_t)(counts->network.refused & most), "failed", (json_int_t)(counts->network.failed & most),
-			 "bytes_in", (json_int_t)(counts->network.bytes_in & most), "bytes_out",
-			 (json_int_t)(counts->network.bytes_out & most));
+	return json_pack("{sI sI sI sI sI}", "connections", (json_int_t)(counts->network.connections & most),
+			 "refused", (json_int_t)(counts->network.refused & most),
+			 "failed", (json_int_t)(counts->network.failed & most),
+			 "bytes_in", (json_int_t)(counts->network.bytes_in & most),
+			 "bytes_out", (json_int_t)(counts->network.bytes_out & most));
 }
 
 static json_t *audit_json(const struct audit *a)
@@ -60,8 +61,8 @@ static json_t *audit_json(const struct audit *a)
 
 	if (!a)
 		return json_null();
-	return json_pack("{sI sI sI sI}", "entries", (json_int_t)n.entries, "suppressed", (json_int_t)n.suppressed, "journal_lost",
-			 (json_int_t)n.journal_lost, "file_lost", (json_int_t)n.file_lost);
+	return json_pack("{sI sI sI sI}", "entries", (json_int_t)n.entries, "suppressed", (json_int_t)n.suppressed,
+			 "journal_lost", (json_int_t)n.journal_lost, "file_lost", (json_int_t)n.file_lost);
 }
 
 /* A figure that the supervisor reported, which is not trusted: null if JSON cannot hold it. */
@@ -72,16 +73,19 @@ static json_t *figure_json(uint64_t figure)
 
 static json_t *zygote_json(const struct zygote_report *reported)
 {
-	static const char *const states[] = { [ZYGOTE_NONE] = "none", [ZYGOTE_STARTING] = "starting", [ZYGOTE_SERVING] = "serving",
-					      [ZYGOTE_REPLACED] = "replaced" };
+	static const char *const states[] = { [ZYGOTE_NONE] = "none", [ZYGOTE_STARTING] = "starting",
+					      [ZYGOTE_SERVING] = "serving", [ZYGOTE_REPLACED] = "replaced" };
 	bool                        is  = reported->state > ZYGOTE_NONE && reported->state < ARRAY_LEN(states);
 	const struct zygote_report *z   = is ? reported : &zygote_report_none;
 	double                      age = clock_ms(CLOCK_MONOTONIC) - z->started_ms;
 
-	return json_pack("{ss sI so so so so so so so}", "state", states[z->state], "generation", (json_int_t)reported->generation,
-			 "age_ms", is && age >= 0 && age < (double)TAG_MAX ? figure_json((uint64_t)age) : json_null(), "runs", is ? figure_json(z->cells) : json_null(),
-			 "memory_bytes", figure_json(z->shared_bytes), "own_bytes", figure_json(z->own_bytes), "forks", figure_json(z->forks),
-			 "fork_memory_bytes", figure_json(z->fork_shared_bytes), "fork_own_bytes", figure_json(z->fork_own_bytes));
+	return json_pack("{ss sI so so so so so so so}", "state", states[z->state],
+			 "generation", (json_int_t)reported->generation,
+			 "age_ms", is && age >= 0 && age < (double)TAG_MAX ? figure_json((uint64_t)age) : json_null(),
+			 "runs", is ? figure_json(z->cells) : json_null(), "memory_bytes", figure_json(z->shared_bytes),
+			 "own_bytes", figure_json(z->own_bytes), "forks", figure_json(z->forks),
+			 "fork_memory_bytes", figure_json(z->fork_shared_bytes),
+			 "fork_own_bytes", figure_json(z->fork_own_bytes));
 }
 
 static json_t *profiles_json(const struct connection *c)
@@ -93,6 +97,7 @@ static json_t *profiles_json(const struct connection *c)
 		const struct served_profile *p       = d->profiles.item[i];
 		struct backend_counts        n       = { 0 };
 		json_int_t                   running = 0;
+		json_t                      *zygote;
 		const struct served_run     *r;
 
 		if (!access_allows(c->access_rule, p->name))
@@ -101,10 +106,12 @@ static json_t *profiles_json(const struct connection *c)
 			d->backend.count(d->backend.self, p, &n);
 		TAILQ_FOREACH(r, &d->runs, link)
 			running += strcmp(r->profile->name, p->name) == 0;
-		json_array_append_new(list, json_pack("{ss ss sI sI sI sI so}", "name", p->name, "warm", profile_warm_name(p->profile.warm),
-						      "ready", (json_int_t)n.ready, "tickets", (json_int_t)n.leases, "building",
-						      (json_int_t)n.building, "running", running, "zygote",
-						      p->profile.warm == WARM_NEVER || !d->backend.monitor ? json_null() : zygote_json(&n.zygote)));
+		zygote = p->profile.warm == WARM_NEVER || !d->backend.monitor ? json_null() : zygote_json(&n.zygote);
+		json_array_append_new(list, json_pack("{ss ss sI sI sI sI so}", "name", p->name,
+						      "warm", profile_warm_name(p->profile.warm),
+						      "ready", (json_int_t)n.ready, "tickets", (json_int_t)n.leases,
+						      "building", (json_int_t)n.building, "running", running,
+						      "zygote", zygote));
 	}
 	return list;
 }
@@ -126,16 +133,20 @@ int gate_stats(struct connection *c, const struct protocol_request *request, jso
 	(void)request, (void)why;
 	for (int i = 0; i < DENIAL_COUNT; i++)
 		if (d->counts.refused[i])
-			json_object_set_new(refused, denial_code_name((enum denial_code)i), json_integer((json_int_t)d->counts.refused[i]));
+			json_object_set_new(refused, denial_code_name((enum denial_code)i),
+					    json_integer((json_int_t)d->counts.refused[i]));
 	for (int i = 0; i < EXIT_REASONS; i++)
 		if (d->counts.ended[i])
-			json_object_set_new(ended, exit_reason_name((enum exit_reason)i), json_integer((json_int_t)d->counts.ended[i]));
+			json_object_set_new(ended, exit_reason_name((enum exit_reason)i),
+					    json_integer((json_int_t)d->counts.ended[i]));
 	json_object_set_new(reply, "brig", json_string(BRIG_VERSION));
 	json_object_set_new(reply, "started_at", json_real(d->born_at));
 	json_object_set_new(reply, "uptime_ms", json_integer((json_int_t)(clock_ms(CLOCK_MONOTONIC) - d->born_ms)));
 	if (d->read_ms > 0)
-		json_object_set_new(reply, "rules_age_ms", json_integer((json_int_t)(clock_ms(CLOCK_MONOTONIC) - d->read_ms)));
-	json_object_set_new(reply, "runs", json_pack("{sI so}", "started", (json_int_t)d->counts.started, "ended", ended));
+		json_object_set_new(reply, "rules_age_ms",
+				    json_integer((json_int_t)(clock_ms(CLOCK_MONOTONIC) - d->read_ms)));
+	json_object_set_new(reply, "runs",
+			    json_pack("{sI so}", "started", (json_int_t)d->counts.started, "ended", ended));
 	json_object_set_new(reply, "running", json_integer((json_int_t)d->runs_len));
 	json_object_set_new(reply, "waiting", json_integer((json_int_t)d->queued));
 	json_object_set_new(reply, "refused", refused);

@@ -1,4 +1,7 @@
-/* gate_tools.c - a client reports the calls of tools that its run makes: for the clock, the audit and the figures; nothing checks it */
+/*
+ * gate_tools.c - a client reports the calls of tools that its run makes: for the clock, the audit and the figures;
+ * nothing checks it
+ */
 #include "attempt.h"
 #include "gate.h"
 #include "served_run.h"
@@ -37,7 +40,8 @@ static int parse_calls(struct calls *ret, const json_t *list, struct err *e)
 		if (!call->name || !call->verdict || !call->args_sha256)
 			return err_set(e, ERR_BAD_SPEC, "name, verdict and args_sha256 must be there");
 		if (strspn(call->args_sha256, "0123456789abcdef") != DIGEST_HEX || call->args_sha256[DIGEST_HEX])
-			return err_set(e, ERR_BAD_SPEC, "args_sha256 is no digest; it has %d hexadecimal digits", DIGEST_HEX);
+			return err_set(e, ERR_BAD_SPEC, "args_sha256 is no digest; it has %d hexadecimal digits",
+				       DIGEST_HEX);
 	}
 	return 0;
 }
@@ -54,7 +58,8 @@ int gate_tools(struct connection *c, const struct protocol_request *request, jso
 	struct err           e;
 
 	if (!count)
-		return deny(why, DENIAL_not_found, "run", "this connection has no run \"%.40s\" with tools", request->run);
+		return deny(why, DENIAL_not_found, "run", "this connection has no run \"%.40s\" with tools",
+			    request->run);
 	if (parse_calls(&calls, request->calls, &e) < 0)
 		return deny_setting(why, DENIAL_bad_field, "calls", &e);
 	if (own_call)
@@ -64,8 +69,9 @@ int gate_tools(struct connection *c, const struct protocol_request *request, jso
 	/* The client may send any text; it becomes one of three, as the outcome is a label of a figure. */
 	for (size_t i = 0; i < calls.n; i++) {
 		const char *verdict = calls.of[i].verdict;
+		bool        is_ok = strcmp(verdict, "ok") == 0, is_denied = strcmp(verdict, "denied") == 0;
 
-		outcomes[strcmp(verdict, "ok") == 0 ? CALL_OK : strcmp(verdict, "denied") == 0 ? CALL_DENIED : CALL_FAILED]++;
+		outcomes[is_ok ? CALL_OK : is_denied ? CALL_DENIED : CALL_FAILED]++;
 	}
 	for (size_t i = 0; i < calls.n && *count < CALLS_MAX; i++, ++*count)
 		attempt_called(c, request->run, &calls.of[i]);

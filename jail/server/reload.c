@@ -67,7 +67,8 @@ static void put_names(char *text, size_t len, const char *what, const json_t *na
 	size_t n = strlen(text);
 
 	for (size_t i = 0; i < json_array_size(names) && n < len; i++)
-		n += (size_t)snprintf(text + n, len - n, "%s%s", i ? ", " : what, json_string_value(json_array_get(names, i)));
+		n += (size_t)snprintf(text + n, len - n, "%s%s", i ? ", " : what,
+				      json_string_value(json_array_get(names, i)));
 }
 
 static void log_outcome(const struct reload *r, const struct outcome *o)
@@ -76,7 +77,8 @@ static void log_outcome(const struct reload *r, const struct outcome *o)
 	char           text[700] = "", status[800];
 
 	if (o->refused) {
-		snprintf(text, sizeof text, "configuration and profiles could not be read again, those of before hold: %s", o->refused);
+		snprintf(text, sizeof text,
+			 "configuration and profiles could not be read again, those of before hold: %s", o->refused);
 	} else {
 		snprintf(text, sizeof text, "configuration and profiles were read again: %zu profiles", d->profiles.n);
 		put_names(text, sizeof text, "; changed: ", o->changed);
@@ -180,7 +182,9 @@ static void on_reader(void *owner)
 
 int reload_open(struct reload *ret, struct server *d, struct reader *reader, int notify, struct err *e)
 {
-	*ret      = (struct reload){ .server = d, .reader = reader, .source = { reader->sock, on_reader, ret }, .notify = notify };
+	*ret = (struct reload){
+		.server = d, .reader = reader, .source = { reader->sock, on_reader, ret }, .notify = notify
+	};
 	d->reload = ret;
 	return loop_add(&d->loop, &ret->source, e);
 }

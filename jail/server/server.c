@@ -26,8 +26,8 @@ void server_init(struct server *d)
 }
 
 /*
- * Called before the server is confined, whose filter forbids these calls. Most descriptors are for clients and runs, a quarter for
- * requests that wait. A private server has one user, so it need not share processors.
+ * Called before the server is confined, whose filter forbids these calls. Most descriptors are for clients and runs, a
+ * quarter for requests that wait. A private server has one user, so it need not share processors.
  */
 static int look_at_host(struct server *d, struct err *e)
 {
@@ -90,7 +90,8 @@ static const struct access_rule *check_peer(const struct server *d, int sock, st
 	}
 	may = access_find(&d->access, peer, &groups);
 	if (!may)
-		deny(why, DENIAL_denied, NULL, "user %u may not use this service; membership of the group brig, or brig.json, allows it",
+		deny(why, DENIAL_denied, NULL,
+		     "user %u may not use this service; membership of the group brig, or brig.json, allows it",
 		     peer->uid);
 	return may;
 }
@@ -102,9 +103,10 @@ int server_admit(struct server *d, int sock, struct denial *why)
 	const struct access_rule *may  = check_peer(d, sock, &peer, why);
 	struct err                e;
 
-	if (may && (d->connections_len >= CONNECTIONS_MAX || server_user_connections(d, peer.uid) >= CONNECTIONS_OF_USER_MAX)) {
-		deny(why, DENIAL_busy, NULL, "%d connections in all, and %d of one user: there can be no more", CONNECTIONS_MAX,
-		     CONNECTIONS_OF_USER_MAX);
+	if (may && (d->connections_len >= CONNECTIONS_MAX ||
+		    server_user_connections(d, peer.uid) >= CONNECTIONS_OF_USER_MAX)) {
+		deny(why, DENIAL_busy, NULL, "%d connections in all, and %d of one user: there can be no more",
+		     CONNECTIONS_MAX, CONNECTIONS_OF_USER_MAX);
 		why->retry_after_ms = 1000;
 	} else if (may) {
 		if (connection_open(d, sock, &peer, may, &e)) {

@@ -24,7 +24,8 @@ enum {
 	CONNECTIONS_MAX         = 1024,
 	CONNECTIONS_OF_USER_MAX = 128,
 	IDLE_MS_MAX             = 5 * 60 * 1000, /* after that a connection without a run is closed */
-	ENDING_MS_MAX           = 5000,          /* at its end the service waits so long for its runs to be cleaned up */
+	/* at its end the service waits so long for its runs to be cleaned up */
+	ENDING_MS_MAX           = 5000,
 };
 
 struct queued_run;
@@ -40,7 +41,8 @@ struct server_user {
 	struct loop_source    source; /* the descriptor of `loop`, in the server's loop */
 	struct run_queue      queue; /* queue.h */
 	size_t                queued, queued_fds;
-	uint64_t              turn; /* when a queued run of this user was last started, as a value of server.turns; the lowest is next */
+	/* when a queued run of this user was last started, as a value of server.turns; the lowest is next */
+	uint64_t              turn;
 	bool                  has_tried;
 };
 
@@ -67,7 +69,8 @@ struct server_counts {
 struct server {
 	struct loop            loop;
 	struct brig_paths      places;
-	struct config          config, first_config; /* first_config: the one at the start, with which settings that need a restart are compared */
+	/* first_config: the one at the start, with which settings that need a restart are compared */
+	struct config          config, first_config;
 	struct access          access;
 	struct quota           quota;
 	struct profile_set     profiles;
@@ -102,7 +105,9 @@ void server_init(struct server *d); /* nothing is open: server_close() may follo
 must_use int server_open(struct server *d, struct err *e);
 void         server_close(struct server *d);
 
-/* Moves configuration, access and profiles from r into the server. Called before the first client, and at each reload. */
+/*
+ * Moves configuration, access and profiles from r into the server. Called before the first client, and at each reload.
+ */
 struct rules;
 void         server_set_rules(struct server *d, struct rules *r);
 

@@ -21,8 +21,11 @@ void server_set_rules(struct server *d, struct rules *r)
 	if (!d->first_config.source)
 		d->first_config = config_hold(&d->config);
 	/* A client that the rules no longer name keeps the runs that it has, and gets no others. */
-	LIST_FOREACH(c, &d->connections, link)
-		c->access_rule = peer_ask_groups(&groups, c->source.fd, &e) < 0 ? NULL : access_find(&d->access, &c->peer, &groups);
+	LIST_FOREACH(c, &d->connections, link) {
+		bool is_known = peer_ask_groups(&groups, c->source.fd, &e) == 0;
+
+		c->access_rule = is_known ? access_find(&d->access, &c->peer, &groups) : NULL;
+	}
 	queue_judge(d);
 	profile_set_done(&gone);
 	config_done(&old);

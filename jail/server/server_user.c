@@ -24,9 +24,9 @@ size_t server_user_connections(const struct server *d, uid_t uid)
 }
 
 /*
- * One turn is a large message or several small ones. With one event a turn, a client that connects and leaves again and again would
- * fall behind: each connection has two events, while the server admits the next one between any two turns. The client would then be
- * refused because of connections that it has already closed.
+ * One turn is a large message or several small ones. With one event a turn, a client that connects and leaves again and
+ * again would fall behind: each connection has two events, while the server admits the next one between any two turns.
+ * The client would then be refused because of connections that it has already closed.
  */
 static void serve_user(void *owner)
 {

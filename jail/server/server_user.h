@@ -1,4 +1,7 @@
-/* server_user.h - the users that are connected: each has a turn, whatever the number of its connections (struct server_user) */
+/*
+ * server_user.h - the users that are connected: each has a turn, whatever the number of its connections (struct
+ * server_user)
+ */
 #pragma once
 #include "server.h"
 

@@ -10,7 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_MISCONFIGURED = 78 /* EX_CONFIG: a restart does not mend it */ };
+enum {
+	STATUS_OK            = 0,
+	STATUS_FAILED        = 1,
+	STATUS_USAGE         = 2,
+	STATUS_MISCONFIGURED = 78 /* EX_CONFIG: a restart does not mend it */
+};
 
 struct brigd_options {
 	struct service_options wanted;
@@ -18,27 +23,31 @@ struct brigd_options {
 	bool                foreground, private, help, version;
 };
 
+#define AT(member) offsetof(struct brigd_options, member)
 /* clang-format off */
 static const struct option {
 	const char *name, *arg;
 	size_t      offset; /* of a bool, or of a text */
 	const char *doc;
 } options[] = {
-	{ "--foreground", NULL,   offsetof(struct brigd_options, foreground)     , "serve without systemd, until SIGINT or SIGTERM" },
-	{ "--socket",     "PATH", offsetof(struct brigd_options, wanted.socket),   "listen at this socket" },
-	{ "--config",     "FILE", offsetof(struct brigd_options, wanted.config),   "read this configuration instead of /etc/brig/brig.json" },
-	{ "--private",    NULL,   offsetof(struct brigd_options, private),         "serve one client alone; used by brig, together with --fd" },
-	{ "--fd",         "N",    offsetof(struct brigd_options, private_fd),      "the descriptor of the connection to that client" },
-	{ "--help",       NULL,   offsetof(struct brigd_options, help),            "this text" },
-	{ "--version",    NULL,   offsetof(struct brigd_options, version),         "print the version" },
+	{ "--foreground", NULL,   AT(foreground),     "serve without systemd, until SIGINT or SIGTERM" },
+	{ "--socket",     "PATH", AT(wanted.socket),  "listen at this socket" },
+	{ "--config",     "FILE", AT(wanted.config),  "read this configuration instead of /etc/brig/brig.json" },
+	{ "--private",    NULL,   AT(private),        "serve one client alone; used by brig, together with --fd" },
+	{ "--fd",         "N",    AT(private_fd),     "the descriptor of the connection to that client" },
+	{ "--help",       NULL,   AT(help),           "this text" },
+	{ "--version",    NULL,   AT(version),        "print the version" },
 };
 /* clang-format on */
 
 static int print_usage(FILE *out, int status)
 {
-	fputs("usage: brigd [--foreground] [--socket PATH] [--config FILE]\n       brigd --private --fd N\n\nRuns programs in jails for the users of this host. Manual: man brigd\n\n", out);
+	fputs("usage: brigd [--foreground] [--socket PATH] [--config FILE]\n       brigd --private --fd N\n\nRuns "
+	      "programs in jails for the users of this host. Manual: man brigd\n\n",
+	      out);
 	for (size_t i = 0; i < ARRAY_LEN(options); i++)
-		fprintf(out, "  %-13s %-5s %s\n", options[i].name, options[i].arg ? options[i].arg : "", options[i].doc);
+		fprintf(out, "  %-13s %-5s %s\n", options[i].name, options[i].arg ? options[i].arg : "",
+			options[i].doc);
 	return status;
 }
 
@@ -73,7 +82,9 @@ static int print_error(const struct err *e, int status)
 
 static int run_brigd(const struct brigd_options *w)
 {
-	static const int statuses[] = { [SERVICE_ENDED] = STATUS_OK, [SERVICE_FAILED] = STATUS_FAILED, [SERVICE_MISCONFIGURED] = STATUS_MISCONFIGURED };
+	static const int statuses[] = { [SERVICE_ENDED]         = STATUS_OK,
+					[SERVICE_FAILED]        = STATUS_FAILED,
+					[SERVICE_MISCONFIGURED] = STATUS_MISCONFIGURED };
 	struct err       e;
 	enum service_end end;
 
@@ -81,7 +92,8 @@ static int run_brigd(const struct brigd_options *w)
 		return private_main(w->private_fd, &e) < 0 ? print_error(&e, STATUS_FAILED) : STATUS_OK;
 	if (file_fill_standard() < 0)
 		return STATUS_FAILED;
-	if (!w->foreground && !listener_is_given() && err_set(&e, ERR_BAD_SPEC, "systemd gave no socket; type: brigd --foreground") < 0)
+	if (!w->foreground && !listener_is_given() &&
+	    err_set(&e, ERR_BAD_SPEC, "systemd gave no socket; type: brigd --foreground") < 0)
 		return print_error(&e, STATUS_FAILED);
 	end = service_main(&w->wanted, &e);
 	return end == SERVICE_ENDED ? STATUS_OK : print_error(&e, statuses[end]);
@@ -94,7 +106,8 @@ int main(int argc, char **argv)
 
 	if (argc < 1)
 		return STATUS_USAGE; /* only an attacker starts a program without argv[0] (CVE-2021-4034) */
-	signal(SIGCHLD, SIG_DFL); /* if it is ignored, as some callers leave it, the kernel keeps no status of a child */
+	/* if it is ignored, as some callers leave it, the kernel keeps no status of a child */
+	signal(SIGCHLD, SIG_DFL);
 	if (parse_options(&w, argc, argv, &e) < 0)
 		return print_error(&e, STATUS_USAGE);
 	if (w.help)

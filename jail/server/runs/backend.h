@@ -13,23 +13,29 @@
 
 /* For stats. */
 struct backend_counts {
-	uint64_t             ready, building, leases; /* cells of one profile; leases: of the ready ones, as far as the server knows */
+	/* cells of one profile; leases: of the ready ones, as far as the server knows */
+	uint64_t             ready, building, leases;
 	struct zygote_report zygote;
 };
 
 struct backend {
 	void *self;
 	pid_t monitor; /* 0: there is none, nothing is built ahead, and the last three functions are NULL */
-	/* The brig-proxy of a profile, or one for a private run with this config (net_config.h). The caller releases it. NULL: there is none. */
+	/*
+	 * The brig-proxy of a profile, or one for a private run with this config (net_config.h). The caller releases
+	 * it. NULL: there is none.
+	 */
 	struct net_proxy *(*proxy)(void *self, const struct served_profile *profile, int config);
 	/* streams: all -1; but as from run_next() if the run has already started, and RUN_STARTED will not come. */
-	int (*start)(void *self, struct run *ret, const struct launch_args *order, int streams[PIPES_MAX], struct err *e);
+	int (*start)(void *self, struct run *ret, const struct launch_args *order, int streams[PIPES_MAX],
+	     struct err *e);
 	void (*settle)(void *self); /* does what can wait until the client was told that its run has started */
 	void (*count)(void *self, const struct served_profile *profile, struct backend_counts *ret);
 	bool (*on_readable)(void *self); /* false: the monitor is gone, and the service must end */
 };
 
-static inline int backend_start(const struct backend *b, struct run *ret, const struct launch_args *order, int streams[PIPES_MAX], struct err *e)
+static inline int backend_start(const struct backend *b, struct run *ret, const struct launch_args *order,
+				int streams[PIPES_MAX], struct err *e)
 {
 	for (int i = 0; i < PIPES_MAX; i++)
 		streams[i] = -1;

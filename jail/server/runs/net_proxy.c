@@ -30,7 +30,11 @@ struct net_proxy *net_proxy_later(const struct brig_paths *places, int config)
 	struct net_proxy *p       = program < 0 || own < 0 ? NULL : calloc(1, sizeof *p);
 
 	if (p)
-		*p = (struct net_proxy){ .sock = -1, .holders = 1, .places = places, .program = fd_take(&program), .config = fd_take(&own) };
+		*p = (struct net_proxy){ .sock    = -1,
+					 .holders = 1,
+					 .places  = places,
+					 .program = fd_take(&program),
+					 .config  = fd_take(&own) };
 	return p;
 }
 
@@ -59,8 +63,8 @@ void net_proxy_release(struct net_proxy *p)
 }
 
 /*
- * The last one first: their order does not matter. Any error but a full socket: brig-proxy has ended, and with it the sockets of all
- * runs.
+ * The last one first: their order does not matter. Any error but a full socket: brig-proxy has ended, and with it the
+ * sockets of all runs.
  */
 static void send_ended(struct net_proxy *p)
 {
@@ -104,7 +108,8 @@ int net_proxy_begin(struct net_proxy *p, const struct proxy_message *message, co
 {
 	struct err e;
 
-	if (p->places) { /* Started once. If that fails, the log shows why, and the program finds that nothing listens. */
+	/* Started once. If that fails, the log shows why, and the program finds that nothing listens. */
+	if (p->places) {
 		if (proxy_start(p->places, p->program, p->config, &p->sock, &e) < 0)
 			stderr_line("brigd: %s\n", e.text);
 		p->places = NULL;

@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum {
-	TURN_WAIT_MS = 10 * 1000, /* how long a request without wait_ms waits for its user's turn, which takes milliseconds */
+	/* how long a request without wait_ms waits for its user's turn, which takes milliseconds */
+	TURN_WAIT_MS = 10 * 1000,
 	AGAIN_MS = 100, TURN_AGAIN_MS = 5, /* until the next try, if no run ends before */
 };
 
@@ -145,19 +146,24 @@ bool queue_has_others(const struct connection *c, struct run_try *try, struct de
 	return true;
 }
 
-bool queue_enter(struct connection *c, const struct protocol_request *request, const struct run_try *try, queue_start_fn *start,
-		 const struct denial *why)
+bool queue_enter(struct connection *c, const struct protocol_request *request, const struct run_try *try,
+		 queue_start_fn *start, const struct denial *why)
 {
 	struct server_user *u       = c->user;
 	uint64_t            wait_ms = request->wait_ms || !try->waits_for_turn ? request->wait_ms : TURN_WAIT_MS;
 	struct server      *d       = u->server;
 	bool                fits    = d->queued < QUEUE_MAX && u->queued < QUEUE_OF_USER_MAX &&
-		    u->queued_fds + request->fds <= d->queued_fds_max / 2 && d->queued_fds + request->fds <= d->queued_fds_max;
+		    u->queued_fds + request->fds <= d->queued_fds_max / 2 &&
+		    d->queued_fds + request->fds <= d->queued_fds_max;
 	struct queued_run *q = wait_ms && fits ? malloc(sizeof *q) : NULL;
 
 	if (!q)
 		return false;
-	*q = (struct queued_run){ .connection = c, .request = *request, .try = *try, .start = start, .until_ms = clock_ms(CLOCK_MONOTONIC) + (double)wait_ms };
+	*q = (struct queued_run){ .connection = c,
+				  .request    = *request,
+				  .try        = *try,
+				  .start      = start,
+				  .until_ms   = clock_ms(CLOCK_MONOTONIC) + (double)wait_ms };
 	json_incref(request->source); /* the request borrows all texts from it */
 	for (size_t i = 0; i < request->fds; i++)
 		q->fd[i] = fd_take(&request->fd[i]);
@@ -171,7 +177,8 @@ bool queue_enter(struct connection *c, const struct protocol_request *request, c
 	if (request->wait_ms)
 		connection_send(c, protocol_waiting(try->id, request->tag, why->text), NULL, 0);
 	if (!u->server->queue_timer.set)
-		loop_timer_set(&u->server->loop, &u->server->queue_timer, try->waits_for_turn ? TURN_AGAIN_MS : AGAIN_MS);
+		loop_timer_set(&u->server->loop, &u->server->queue_timer,
+			       try->waits_for_turn ? TURN_AGAIN_MS : AGAIN_MS);
 	return true;
 }
 

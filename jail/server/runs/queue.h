@@ -2,8 +2,8 @@
  * queue.h - runs that wait until they may start.
  *
  * Each user has a queue, first come, first served; users take turns. An entry is the request as it came, with its
- * descriptors, and is checked in full when it can start. It leaves the queue when it is started or refused, when its wait_ms
- * is over, and when its client disconnects.
+ * descriptors, and is checked in full when it can start. It leaves the queue when it is started or refused, when its
+ * wait_ms is over, and when its client disconnects.
  */
 #pragma once
 #include "connection.h"
@@ -14,12 +14,14 @@ enum { QUEUE_MAX = 1024, QUEUE_OF_USER_MAX = 512 };
 /* True with *why: earlier runs of this user wait, and this one must wait behind them. */
 must_use bool queue_has_others(const struct connection *c, struct run_try *try, struct denial *why);
 /* Tries to start the run: 0, or -1 with *why. */
-typedef int queue_start_fn(struct connection *c, const struct protocol_request *request, struct run_try *try, struct denial *why);
+typedef int queue_start_fn(struct connection *c, const struct protocol_request *request, struct run_try *try,
+			   struct denial *why);
 /*
- * try, why: the result of the first try. start: makes the next ones. Takes the descriptors of the request. False, and nothing is taken:
- * the request does not want to wait, or the queue is full.
+ * try, why: the result of the first try. start: makes the next ones. Takes the descriptors of the request. False, and
+ * nothing is taken: the request does not want to wait, or the queue is full.
  */
-must_use bool queue_enter(struct connection *c, const struct protocol_request *request, const struct run_try *try, queue_start_fn *start,
+must_use bool queue_enter(struct connection *c, const struct protocol_request *request, const struct run_try *try,
+			  queue_start_fn *start,
 			  const struct denial *why);
 /* Starts the runs that may start. Called by the server's queue_timer. */
 void queue_serve(void *server);

@@ -9,7 +9,10 @@
 
 struct record run_record_of(const struct served_run *r, const char *id, const struct run_result *result)
 {
-	struct record ret = { .profile = r->profile->name, .rootfs = r->profile->profile.rootfs, .result = result, .call_name = call_name };
+	struct record ret = { .profile   = r->profile->name,
+			      .rootfs    = r->profile->profile.rootfs,
+			      .result    = result,
+			      .call_name = call_name };
 
 	memcpy(ret.run_id, id, sizeof ret.run_id);
 	return ret;

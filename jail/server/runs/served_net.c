@@ -76,10 +76,11 @@ static int wait_for_use(struct served_net *n, int sock)
 }
 
 /*
- * The listening sockets of a cell are asked for in any case. If the server has closed its end, the process that watches the run closes
- * them, so that a program that may reach nothing, or has no brig-proxy, is refused at once.
+ * The listening sockets of a cell are asked for in any case. If the server has closed its end, the process that watches
+ * the run closes them, so that a program that may reach nothing, or has no brig-proxy, is refused at once.
  */
-void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run, const struct served_net_request *o)
+void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run,
+		      const struct served_net_request *o)
 {
 	int pair[2];
 
@@ -191,11 +192,13 @@ static void subtract(const struct net_report *now, const struct net_report *befo
 		const struct net_connection *was = i < before->n ? &before->connection[i] : NULL;
 		struct net_connection       *to  = &ret->connection[ret->n];
 
-		/* brig-proxy takes back rows that repeat an earlier one, so another connection may be at the same place */
+		/*
+		 * brig-proxy takes back rows that repeat an earlier one, so another connection may be at the same place
+		 */
 		if (was && (was->port != is->port || strcmp(was->name, is->name) != 0))
 			was = NULL;
-		if (was && was->verdict == is->verdict && was->bytes_in == is->bytes_in && was->bytes_out == is->bytes_out &&
-		    was->again_ms == is->again_ms)
+		if (was && was->verdict == is->verdict && was->bytes_in == is->bytes_in &&
+		    was->bytes_out == is->bytes_out && was->again_ms == is->again_ms)
 			continue;
 		*to = *is;
 		ret->n++;

@@ -1,9 +1,10 @@
 /*
  * served_net.h - the network of one run, as the server knows it
  *
- * The server reads nothing that a program sends. It asks the process that watches the run for the cell's listening sockets. They
- * come when the program first uses one; the server passes them to brig-proxy unread, with the run's rules, and reads the report of
- * brig-proxy when the run has ended. If anything fails, nothing listens, and the program's connections are refused at once.
+ * The server reads nothing that a program sends. It asks the process that watches the run for the cell's listening
+ * sockets. They come when the program first uses one; the server passes them to brig-proxy unread, with the run's
+ * rules, and reads the report of brig-proxy when the run has ended. If anything fails, nothing listens, and the
+ * program's connections are refused at once.
  */
 #pragma once
 #include "backend.h"
@@ -30,24 +31,29 @@ struct served_net_request {
 	uint64_t                     number, user; /* user: whose run it is */
 	const struct served_profile *profile;
 	const struct limits         *limits; /* lives as long as the run */
-	struct net_rules            *rules;  /* on the heap; served_net_start() takes them over; NULL: the run reaches nothing */
+	/* on the heap; served_net_start() takes them over; NULL: the run reaches nothing */
+	struct net_rules            *rules;
 	int                          config; /* of a private run: net_config.h; borrowed */
 	bool                         has_listeners; /* its cell has listening sockets */
 };
 
 /* Called after the run was started. *ret must not move until served_net_end(). */
-void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run, const struct served_net_request *order);
+void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run,
+		      const struct served_net_request *order);
 /* The run has a network, or should have had one. */
 bool served_net_is_there(const struct served_net *n);
-/* The run has ended: a connection that is not in the report by now reaches nothing. served_net_read() and served_net_end() follow. */
+/*
+ * The run has ended: a connection that is not in the report by now reaches nothing. served_net_read() and
+ * served_net_end() follow.
+ */
 void served_net_stop(const struct served_net *n);
 /* The report as it is now, copied and checked: brig-proxy, which writes it, reads untrusted data. */
 void served_net_read(const struct served_net *n, struct net_report *ret);
 /* For a later served_net_read_since(): on the heap; NULL: there is no report yet, or memory is short. */
 struct net_report *served_net_mark(const struct served_net *n);
 /*
- * The changes since mark (NULL: since the beginning): connections that are new or have changed, and figures less those of mark. A
- * brig-proxy that is gone is reported once.
+ * The changes since mark (NULL: since the beginning): connections that are new or have changed, and figures less those
+ * of mark. A brig-proxy that is gone is reported once.
  */
 void served_net_read_since(struct served_net *n, const struct net_report *mark, struct net_report *ret);
 /* The run is over: brig-proxy closes all of its connections. */

@@ -74,8 +74,8 @@ static void served_run_destroy(struct served_run *r)
 }
 
 /*
- * *network must live as long as *record. brig-proxy gets a message of the end only after the client: after served_net_stop() the run
- * reaches nothing more.
+ * *network must live as long as *record. brig-proxy gets a message of the end only after the client: after
+ * served_net_stop() the run reaches nothing more.
  */
 static void add_network(struct served_run *r, struct record *record, struct net_report *network)
 {
@@ -132,8 +132,10 @@ static void on_ready(void *owner)
 		return;
 	case RUN_LIMIT:
 		if (r->connection)
-			connection_send(r->connection, protocol_limit(r->id, r->tag, limits_fields[end.hit[0].limit].name,
-								      (uint64_t)end.hit[0].value, true), NULL, 0);
+			connection_send(r->connection,
+					protocol_limit(r->id, r->tag, limits_fields[end.hit[0].limit].name,
+						       (uint64_t)end.hit[0].value, true),
+					NULL, 0);
 		return;
 	case RUN_ENDED:
 		on_ended(r, &end);
@@ -157,11 +159,14 @@ static int deny_start(const struct err *e, struct denial *why)
 	return -1;
 }
 
-static int start_run(struct served_run *r, const struct protocol_request *request, struct run_plan *plan, const int *fds, int tools,
-		 int streams[PIPES_MAX], struct err *e)
+static int start_run(struct served_run *r, const struct protocol_request *request, struct run_plan *plan,
+		     const int *fds, int tools, int streams[PIPES_MAX], struct err *e)
 {
 	bool               has_code     = request->kind == REQUEST_run;
-	bool               has_own_code = r->session && !r->server->is_private; /* a launcher may not remove main.py from the cell */
+	/* a launcher may not remove main.py from the cell */
+	bool               has_own_code = r->session && !r->server->is_private;
+	bool               has_plans    = (has_code || has_own_code) && plan->own_code >= 0;
+	int                code_fd      = has_plans ? plan->own_code : has_code ? fds[0] : -1;
 	struct launch_args spec         = {
 		.profile     = &plan->profile->profile,
 		.policy      = &plan->profile->policy,
@@ -169,7 +174,7 @@ static int start_run(struct served_run *r, const struct protocol_request *reques
 		.limits      = &r->limits,
 		.exec_args   = &plan->exec_args,
 		.exec_text   = plan->exec_text,
-		.code_fd     = (has_code || has_own_code) && plan->own_code >= 0 ? plan->own_code : has_code ? fds[0] : -1,
+		.code_fd     = code_fd,
 		.code_len    = (uint32_t)plan->code.len,
 		.code        = plan->code.text,
 		.shown       = (const char *const *)plan->shown,
@@ -196,9 +201,12 @@ static int start_run(struct served_run *r, const struct protocol_request *reques
 	return -1;
 }
 
-/* No descriptor of the client enters a jail: the server makes the socket to its tools, one end for the program and one for the client. */
-static int start_with_tools(struct served_run *r, const struct protocol_request *request, struct run_plan *plan, const int *fds,
-			    int streams[PIPES_MAX], struct err *e)
+/*
+ * No descriptor of the client enters a jail: the server makes the socket to its tools, one end for the program and one
+ * for the client.
+ */
+static int start_with_tools(struct served_run *r, const struct protocol_request *request, struct run_plan *plan,
+			    const int *fds, int streams[PIPES_MAX], struct err *e)
 {
 	int pair[2], done;
 
@@ -217,7 +225,8 @@ static int start_with_tools(struct served_run *r, const struct protocol_request 
 /* In a service, all cells of a profile that may have a network listen; a private cell listens if its run has rules. */
 static void start_network(struct served_run *r, struct run_plan *plan)
 {
-	const bool                      has_listeners = plan->profile->is_private ? plan->net_rules != NULL : net_policy_is_open(plan->profile->profile.net);
+	const bool has_listeners =
+		plan->profile->is_private ? plan->net_rules != NULL : net_policy_is_open(plan->profile->profile.net);
 	const struct served_net_request request       = {
 		.number        = ++r->server->networks,
 		.user          = r->peer.uid,
@@ -276,7 +285,8 @@ static void add_words(struct served_run *r, const json_t *words)
 	}
 }
 
-static void describe_program(struct served_run *r, const struct protocol_request *request, const struct program_text *code)
+static void describe_program(struct served_run *r, const struct protocol_request *request,
+			     const struct program_text *code)
 {
 	const char *line;
 	size_t      n;
@@ -296,8 +306,8 @@ static void describe_program(struct served_run *r, const struct protocol_request
 	text_make_plain(r->program);
 }
 
-int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan, const char *id,
-		     const int *fds, struct denial *why)
+int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan,
+		     const char *id, const int *fds, struct denial *why)
 {
 	int                streams[PIPES_MAX] = { -1 };
 	double             now = clock_ms(CLOCK_MONOTONIC);
@@ -348,10 +358,12 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 	}
 	if (streams[0] >= 0)
 		on_started(r, streams);
-	start_network(r, plan); /* after the client was told: most programs have started by now, and what they send waits */
+	/* after the client was told: most programs have started by now, and what they send waits */
+	start_network(r, plan);
 	backend_settle(&c->server->backend);
 	if (c->server->audit)
-		attempt_note(&r->attempt, request, &plan->code); /* the run has started: it does not wait for the digest */
+		/* the run has started: it does not wait for the digest */
+		attempt_note(&r->attempt, request, &plan->code);
 	return 0;
 }
 

@@ -34,11 +34,13 @@ struct served_run {
 	struct quota_part            part;       /* what it has taken of the quota */
 	uint64_t                     tag;
 	bool                         with_stdin, with_result;
-	int                          tools;      /* the client's end of their socket, or a session's end to its server, until handed on; then -1 */
+	/* the client's end of their socket, or a session's end to its server, until handed on; then -1 */
+	int                          tools;
 	bool                         with_tools, is_waiting;
 	uint32_t                     calls;      /* of tools, which the client has reported */
 	char                         id[RUN_ID_LEN + 1];
-	char                         program[SERVED_PROGRAM_MAX]; /* the beginning of what runs, for people; it is theirs: not trusted */
+	/* the beginning of what runs, for people; it is theirs: not trusted */
+	char                         program[SERVED_PROGRAM_MAX];
 	double                       asked_ms;
 	struct run                   run;
 	struct served_net            net;
@@ -50,7 +52,10 @@ struct served_run {
 /* Takes the quota and asks the backend; gives the quota back on failure. fds: those of the request, borrowed. */
 must_use int served_run_start(struct connection *c, const struct protocol_request *request, struct run_plan *plan,
 			      const char *id, const int *fds, struct denial *why);
-/* The service ends: for each run that is left, and its calls, the client gets a record and the audit a line, as cancelled and without figures. */
+/*
+ * The service ends: for each run that is left, and its calls, the client gets a record and the audit a line, as
+ * cancelled and without figures.
+ */
 void         served_runs_give_up(struct server *d);
 /* True: a call of a tool takes long, and the wall clock stops. False: none does any more. */
 void         served_run_pause_clock(struct served_run *r, bool waits);

@@ -57,7 +57,9 @@ static void session_take_report(struct session *s, enum session_state with)
 		session_touch(s);
 		if (s->run->connection)
 			connection_send(s->run->connection,
-					protocol_opened(s->run->id, s->run->tag, name, s->limits.idle_ms, s->limits.lifetime_ms), NULL, 0);
+					protocol_opened(s->run->id, s->run->tag, name, s->limits.idle_ms,
+							s->limits.lifetime_ms),
+					NULL, 0);
 		return;
 	case SESSION_OPEN:
 	case SESSION_CLOSES:
@@ -204,7 +206,8 @@ static const char *session_remember(struct session *s, enum exit_reason reason)
 	else if (reason == EXIT_client_gone)
 		snprintf(row->why, sizeof row->why, "the client that opened it is gone");
 	else
-		snprintf(row->why, sizeof row->why, "it was %s", reason == EXIT_cancelled ? "cancelled" : "ended by something in it");
+		snprintf(row->why, sizeof row->why, "it was %s",
+			 reason == EXIT_cancelled ? "cancelled" : "ended by something in it");
 	return row->why;
 }
 
@@ -245,7 +248,8 @@ static const char *why_gone(const struct server *d, const char *id_or_name, uid_
 	for (unsigned i = 1; i <= SESSION_GONE_MAX; i++) {
 		const struct session_gone *row = &d->gone[(d->gone_next - i) % SESSION_GONE_MAX];
 
-		if (row->uid == uid && *row->id && (strcmp(row->id, id_or_name) == 0 || (*row->name && strcmp(row->name, id_or_name) == 0)))
+		if (row->uid == uid && *row->id &&
+		    (strcmp(row->id, id_or_name) == 0 || (*row->name && strcmp(row->name, id_or_name) == 0)))
 			return row->why;
 	}
 	return NULL;
@@ -289,32 +293,26 @@ bool session_name_is_taken(const struct server *d, const char *name, uid_t uid)
 	return false;
 }
 
-static json_t *running_json(const struct session *s)
-{
-	json_t                    *list = json_array();
-	const struct session_call *call;
-
-	TAILQ_FOREACH(call, &s->calls, link)
-		json_array_append_new(list, json_string(call->id));
-	return list;
-}
-
-static json_t *contexts_json(const struct session *s)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < SESSION_CONTEXTS_MAX; i++)
-		if (s->context[i].is_there)
-			json_array_append_new(list, json_string(s->context[i].name));
-	return list;
-}
-
 static json_t *session_json(const struct session *s, const struct connection *c, double now)
 {
-	return json_pack("{ss ss? ss sI sI sI sI sI sb sI so so sb sb}", "session", s->run->id, "name", *s->name ? s->name : NULL, "profile", s->run->profile->name, "uid",
-			 (json_int_t)s->run->peer.uid, "age_ms", (json_int_t)(now - s->run->asked_ms), "idle_ms", (json_int_t)(s->calls_len ? 0 : now - s->used_ms), "idle_left_ms",
-			 (json_int_t)session_idle_left(s, now), "lifetime_left_ms", (json_int_t)session_lifetime_left(s, now), "stays", s->stays, "calls",
-			 (json_int_t)s->calls_made, "running", running_json(s), "contexts", contexts_json(s), "mine", s->run->peer.uid == c->peer.uid, "frozen", s->run->run.is_frozen);
+	const struct session_call *call;
+	json_t                    *running = json_array(), *contexts = json_array();
+
+	TAILQ_FOREACH(call, &s->calls, link)
+		json_array_append_new(running, json_string(call->id));
+	for (size_t i = 0; i < SESSION_CONTEXTS_MAX; i++)
+		if (s->context[i].is_there)
+			json_array_append_new(contexts, json_string(s->context[i].name));
+	return json_pack("{ss ss? ss sI sI sI sI sI sb sI so so sb sb}", "session", s->run->id,
+			 "name", *s->name ? s->name : NULL, "profile", s->run->profile->name,
+			 "uid", (json_int_t)s->run->peer.uid,
+			 "age_ms", (json_int_t)(now - s->run->asked_ms),
+			 "idle_ms", (json_int_t)(s->calls_len ? 0 : now - s->used_ms),
+			 "idle_left_ms", (json_int_t)session_idle_left(s, now),
+			 "lifetime_left_ms", (json_int_t)session_lifetime_left(s, now),
+			 "stays", s->stays, "calls", (json_int_t)s->calls_made, "running", running,
+			 "contexts", contexts, "mine", s->run->peer.uid == c->peer.uid,
+			 "frozen", s->run->run.is_frozen);
 }
 
 json_t *session_list_json(const struct server *d, const struct connection *c)
@@ -325,8 +323,11 @@ json_t *session_list_json(const struct server *d, const struct connection *c)
 	const struct session *s;
 
 	TAILQ_FOREACH(s, &d->sessions, link) {
-		json_t *one = s->state == SESSION_OPEN && peer_is_shown_to(&s->run->peer, c->peer.uid) && json_array_size(list) < PROTOCOL_SESSIONS_MAX ? session_json(s, c, now) : NULL;
+		json_t *one = NULL;
 
+		if (s->state == SESSION_OPEN && peer_is_shown_to(&s->run->peer, c->peer.uid) &&
+		    json_array_size(list) < PROTOCOL_SESSIONS_MAX)
+			one = session_json(s, c, now);
 		bytes += one ? json_dumpb(one, NULL, 0, JSON_COMPACT) + 1 : 0;
 		if (one && bytes <= SESSION_LIST_BYTES)
 			json_array_append(list, one);

@@ -1,16 +1,17 @@
 /*
  * session.h - a session as the server knows it: one run that stays, and the calls that are made in it.
  *
- * The program of that run is the session server (jail/guest/session.py). It is in the jail, has the rights of every program there,
- * and is connected to the server by a socket (session_message.h). It forks what a call executes: so no process enters a cell from
- * outside while an untrusted program runs there. The server is not dumpable: programs beside it can end or stop it, but cannot
- * take its socket and speak for it. The server keeps the clocks: a call that takes too long is interrupted, then killed; if that
- * fails, the whole session is ended.
+ * The program of that run is the session server (jail/guest/session.py). It is in the jail, has the rights of every
+ * program there, and is connected to the server by a socket (session_message.h). It forks what a call executes: so no
+ * process enters a cell from outside while an untrusted program runs there. The server is not dumpable: programs beside
+ * it can end or stop it, but cannot take its socket and speak for it. The server keeps the clocks: a call that takes
+ * too long is interrupted, then killed; if that fails, the whole session is ended.
  *
  *   STARTS -> AWAITS_FACTS or AWAITS_SERVER -> OPEN -> CLOSES -> gone
  *
- * A session ends when its client closes it, or disconnects and the session does not stay; when it was idle too long, its lifetime is
- * over, or the host is short of memory; and with the service. The server remembers the reason for a while, for clients that ask.
+ * A session ends when its client closes it, or disconnects and the session does not stay; when it was idle too long,
+ * its lifetime is over, or the host is short of memory; and with the service. The server remembers the reason for a
+ * while, for clients that ask.
  */
 #pragma once
 #include "attempt.h"
@@ -38,7 +39,10 @@ struct session_context {
 	struct session_call *call; /* under way, or NULL */
 };
 
-/* In this order. It opens when both its server and the process that watches its run have reported: the latter has removed main.py by then. */
+/*
+ * In this order. It opens when both its server and the process that watches its run have reported: the latter has
+ * removed main.py by then.
+ */
 enum session_state {
 	SESSION_STARTS,
 	SESSION_AWAITS_FACTS,  /* its server takes calls */
@@ -53,7 +57,8 @@ struct session {
 	struct served_run   *run;      /* the run that this session is; its end frees the session */
 	char                 name[PROTOCOL_NAME_MAX + 1]; /* "": none */
 	struct limits        limits;   /* of each call; idle_ms and lifetime_ms are those of the session */
-	bool                 stays, terminal; /* stays: outlives its client's connection; terminal: its calls may have one */
+	/* stays: outlives its client's connection; terminal: its calls may have one */
+	bool                 stays, terminal;
 	struct loop_source   source;   /* the socket to its server; fd -1: not there yet, or closed */
 	struct loop_timer    timer;
 	double               opened_ms, used_ms; /* CLOCK_MONOTONIC; used_ms: when a request last began or ended */
@@ -61,9 +66,12 @@ struct session {
 	uint32_t             victims;  /* processes that were killed because the session had no memory left */
 	struct run_result       facts;    /* layers, missing, rootfs_digest */
 	bool                 awaits_room; /* in the socket: a size is kept until then, see session_call_resize() */
-	int32_t              background; /* processes that work beside calls (files, detached commands), as its server says */
-	uint64_t             background_messages; /* so many such messages its server may still send: a flood would keep the server from other work */
-	bool                 is_to_be_frozen; /* the process that watches it was told to freeze it: thaw it before its server is sent anything */
+	/* processes that work beside calls (files, detached commands), as its server says */
+	int32_t              background;
+	/* so many such messages its server may still send: a flood would keep the server from other work */
+	uint64_t             background_messages;
+	/* the process that watches it was told to freeze it: thaw it before its server is sent anything */
+	bool                 is_to_be_frozen;
 	struct session_context context[SESSION_CONTEXTS_MAX];
 	struct session_calls calls;
 	size_t               calls_len;
@@ -77,14 +85,19 @@ struct session_gone {
 
 /* --- session.c: its life --- */
 
-/* For a run that is about to be started. NULL: memory is short. session_ended() frees it; if the run is not started, session_free(). */
+/*
+ * For a run that is about to be started. NULL: memory is short. session_ended() frees it; if the run is not started,
+ * session_free().
+ */
 struct session *session_new(struct served_run *run, const struct protocol_request *request);
 void            session_free(struct session *s);
 /* Its program has started. Takes over sock, the server's end of the socket to the server. */
 void session_started(struct session *s, int sock);
 /* The process that watches its run has sent what it knows of the session. */
 void session_set_facts(struct session *s, const struct run_result *facts, uint32_t victims);
-/* Its run is over. Ends its calls, remembers why it ended, and frees it. Returns why; valid until other sessions end. */
+/*
+ * Its run is over. Ends its calls, remembers why it ended, and frees it. Returns why; valid until other sessions end.
+ */
 const char *session_ended(struct session *s, enum exit_reason reason);
 /* Asks it to end. why: for clients that ask for the session later. */
 void session_close(struct session *s, const char *why);
@@ -97,8 +110,8 @@ json_t         *session_list_json(const struct server *d, const struct connectio
 /* --- session_send.c --- */
 
 /*
- * Sends a message to its server, which is thawed first. Takes the message over; NULL: memory was short. The descriptors stay the
- * caller's. 0 or -errno; does not wait.
+ * Sends a message to its server, which is thawed first. Takes the message over; NULL: memory was short. The descriptors
+ * stay the caller's. 0 or -errno; does not wait.
  */
 must_use int session_send(struct session *s, json_t *message, const int *fds, size_t n);
 /* Its processes use no CPU until its server is sent a message, where control groups can do that. */
@@ -114,12 +127,16 @@ void session_touch(struct session *s);
 void session_set_clock(struct session *s);
 /* Milliseconds that are left. */
 double session_idle_left(const struct session *s, double now_ms);
-double session_freeze_left(const struct session *s, double now_ms); /* HUGE_VAL: it may not be frozen now, or is already */
+/* HUGE_VAL: it may not be frozen now, or is already */
+double session_freeze_left(const struct session *s, double now_ms);
 double session_lifetime_left(const struct session *s, double now_ms);
 
 /* --- session_memory.c --- */
 
-/* While the host has less memory available than spare_memory_bytes, the session that was idle for longest is closed, one a second. */
+/*
+ * While the host has less memory available than spare_memory_bytes, the session that was idle for longest is closed,
+ * one a second.
+ */
 void session_watch_memory(struct server *d); /* a session is about to open: the timer must run */
 void session_look_at_memory(void *server);   /* called by the server's memory_timer */
 
@@ -141,12 +158,14 @@ struct session_call {
 	uint64_t                tag;
 	struct limits           limits;
 	bool                    with_stdin, with_tools;
-	enum { CALL_KEEPS, CALL_STARTS_NEW, CALL_LOSES } interpreter; /* of its context; for a command STARTS_NEW: the first call of the session */
+	/* of its context; for a command STARTS_NEW: the first call of the session */
+	enum { CALL_KEEPS, CALL_STARTS_NEW, CALL_LOSES } interpreter;
 	int                     tools;      /* the client's end of their socket, until it is sent; then -1 */
 	uint32_t                calls;      /* of tools, which the client has reported */
 	enum { CALL_ASKED, CALL_RUNS, CALL_INTERRUPTED, CALL_KILLED, CALL_ENDED } state;
 	bool                    cpu_is_used_up; /* its server has reported that */
-	int                     reason;     /* enum exit_reason: why it ends; CALL_UNDECIDED: nothing has ended it yet */
+	/* enum exit_reason: why it ends; CALL_UNDECIDED: nothing has ended it yet */
+	int                     reason;
 	int                     status;     /* as from wait4(); -1: none */
 	int                     exec_errno;
 	struct err              why;        /* why it could not be started */
@@ -160,16 +179,21 @@ struct session_call {
 };
 
 /* For a request run or exec with the key session. fds: those of the request, borrowed. */
-must_use int  session_call_start(struct session *s, struct connection *c, const struct protocol_request *request, const int *fds, struct denial *why);
+must_use int  session_call_start(struct session *s, struct connection *c, const struct protocol_request *request,
+				 const int *fds, struct denial *why);
 /* The server was asked to start it, and has a time for that. */
 void          session_call_await_start(struct session_call *call);
 /* Takes a message of the session server about a call. False: it makes no sense. fds stay the caller's. */
 bool          session_call_handle(struct session *s, const struct session_message *message, int *fds, size_t n);
 struct session_call *session_call_find(const struct server *d, const char *id, uid_t uid); /* or NULL */
 void          session_call_interrupt(struct session_call *call);
-/* Sets the rows and columns of the call's terminal. While the server has no room for the message, only the last size is kept for it. */
+/*
+ * Sets the rows and columns of the call's terminal. While the server has no room for the message, only the last size is
+ * kept for it.
+ */
 void          session_call_resize(struct session_call *call, const struct protocol_request *request);
-void          session_calls_send_sizes(struct session *s); /* sends the sizes that were kept, as far as there is room now */
+/* sends the sizes that were kept, as far as there is room now */
+void          session_calls_send_sizes(struct session *s);
 /* Kills the call; a program in a context is interrupted first, unless it was cancelled. */
 void          session_call_end(struct session_call *call, enum exit_reason reason);
 void          session_call_pause_clock(struct session_call *call, bool waits);

@@ -1,4 +1,6 @@
-/* session_call.c - a call in a session while it is under way: its clocks, what the session server says of it, its end */
+/*
+ * session_call.c - a call in a session while it is under way: its clocks, what the session server says of it, its end
+ */
 #define _GNU_SOURCE
 #include "session.h"
 
@@ -89,7 +91,8 @@ static void send_ended(const struct session_call *call)
 	struct json_text   t = json_text_in(text, sizeof text);
 
 	fill_record(call, &record, &end);
-	if (served_net_is_there(net)) { /* each of several calls at the same time reports all that changed while it ran */
+	/* each of several calls at the same time reports all that changed while it ran */
+	if (served_net_is_there(net)) {
 		served_net_read_since(net, call->net_mark, &network);
 		record.network = &network;
 	}
@@ -136,14 +139,14 @@ static void call_decide(struct session_call *call, enum exit_reason reason)
 }
 
 /*
- * RLIMIT_CPU counts ticks of the clock, of which a process may have more than its time: its signal may come as early as this. Earlier a
- * program has sent it to itself.
+ * RLIMIT_CPU counts ticks of the clock, of which a process may have more than its time: its signal may come as early as
+ * this. Earlier a program has sent it to itself.
  */
 #define CPU_TICKS_SHARE 0.5
 
 /*
- * The process that watches the session reports over another socket that it has killed a process for memory: after a SIGKILL this
- * waits for that message.
+ * The process that watches the session reports over another socket that it has killed a process for memory: after a
+ * SIGKILL this waits for that message.
  */
 static void call_end(struct session_call *call)
 {
@@ -151,7 +154,8 @@ static void call_end(struct session_call *call)
 	bool may_be_oom_target = call->reason == CALL_UNDECIDED && killed && WTERMSIG(call->status) == SIGKILL;
 
 	call->ended_ms = clock_ms(CLOCK_MONOTONIC);
-	if (killed && call->cpu_ms >= (double)call->limits.cpu_ms * (WTERMSIG(call->status) == SIGXCPU ? CPU_TICKS_SHARE : 1))
+	if (killed &&
+	    call->cpu_ms >= (double)call->limits.cpu_ms * (WTERMSIG(call->status) == SIGXCPU ? CPU_TICKS_SHARE : 1))
 		call_decide(call, EXIT_timeout_cpu);
 	call_decide(call, killed ? EXIT_signaled : EXIT_exited);
 	call->state = CALL_ENDED;
@@ -209,9 +213,14 @@ void session_calls_send_sizes(struct session *s)
 	bool                 is_full = false;
 
 	TAILQ_FOREACH(call, &s->calls, link) {
-		call->has_size = call->has_size && call->state == CALL_RUNS &&
-				 session_send(s, json_pack("{ss sI s[II]}", "op", "resize", "call", (json_int_t)call->number, "size",
-							   (json_int_t)call->rows, (json_int_t)call->columns), NULL, 0) == -EAGAIN;
+		if (call->has_size && call->state == CALL_RUNS) {
+			json_t *message = json_pack("{ss sI s[II]}", "op", "resize", "call", (json_int_t)call->number,
+						    "size", (json_int_t)call->rows, (json_int_t)call->columns);
+
+			call->has_size = session_send(s, message, NULL, 0) == -EAGAIN;
+		} else {
+			call->has_size = false;
+		}
 		is_full |= call->has_size;
 	}
 	if (s->source.fd < 0 || is_full == s->awaits_room)
@@ -247,7 +256,9 @@ static void send_limit(struct session_call *call, enum limit_id limit)
 	const struct field *f = &limits_fields[limit];
 
 	if (call->connection)
-		connection_send(call->connection, protocol_limit(call->id, call->tag, f->name, limits_value(&call->limits, f), true), NULL, 0);
+		connection_send(call->connection,
+				protocol_limit(call->id, call->tag, f->name, limits_value(&call->limits, f), true),
+				NULL, 0);
 }
 
 /* The session server does not end the call. */
@@ -318,7 +329,8 @@ static void send_started(struct session_call *call, int *streams, size_t n)
 	memcpy(fds, streams, n * sizeof *fds);
 	if (call->with_tools)
 		fds[n++] = call->tools;
-	protocol_put_started(&t, call->id, call->tag, call->with_stdin, call->context != NULL, call->with_tools, call->limits.output_bytes);
+	protocol_put_started(&t, call->id, call->tag, call->with_stdin, call->context != NULL, call->with_tools,
+			     call->limits.output_bytes);
 	json_text_end(&t);
 	if (call->connection)
 		connection_send_text(call->connection, t.to, t.len, fds, n);
@@ -330,8 +342,8 @@ static bool on_started(struct session_call *call, const struct session_message *
 	if (call->clock.started > 0 || (call->state != CALL_ASKED && call->state != CALL_KILLED))
 		return false;
 	/* Nothing but ends of pipes gets from the jail to a client. */
-	if (n != (size_t)2 + (call->context || call->with_stdin) || !is_pipe(fds[0], O_RDONLY) || !is_pipe(fds[1], O_RDONLY) ||
-	    (n == 3 && !is_pipe(fds[2], call->context ? O_RDONLY : O_WRONLY)))
+	if (n != (size_t)2 + (call->context || call->with_stdin) || !is_pipe(fds[0], O_RDONLY) ||
+	    !is_pipe(fds[1], O_RDONLY) || (n == 3 && !is_pipe(fds[2], call->context ? O_RDONLY : O_WRONLY)))
 		return false;
 	if (call->context && message->flags & SESSION_FRESH)
 		call->interpreter = CALL_STARTS_NEW;
@@ -371,7 +383,9 @@ static const char *why_failed(const struct session_call *call, bool executes, in
 	if (errnum == ENOSPC)
 		return "no terminal is left in the session, programs of it have them all";
 	/* EINVAL: what unlockpt() makes of ENOTTY */
-	return errnum == ENOTTY || errnum == EPERM || errnum == EINVAL ? "no terminal: the policy of the profile does not allow it" : "the terminal could not be made";
+	return errnum == ENOTTY || errnum == EPERM || errnum == EINVAL
+		       ? "no terminal: the policy of the profile does not allow it"
+		       : "the terminal could not be made";
 }
 
 static bool on_failed(struct session_call *call, const struct session_message *message)
@@ -395,7 +409,8 @@ static bool on_cpu(struct session_call *call)
 
 	call->cpu_is_used_up = true;
 	if (call->state != CALL_RUNS)
-		return call->clock.started > 0 && is_first; /* the server says it once: a flood would keep the server from other work */
+		/* the server says it once: a flood would keep the server from other work */
+		return call->clock.started > 0 && is_first;
 	send_limit(call, LIMIT_cpu_ms);
 	session_call_end(call, EXIT_timeout_cpu);
 	return true;
@@ -414,7 +429,9 @@ bool session_call_handle(struct session *s, const struct session_message *messag
 		return on_started(call, message, fds, n);
 	if (n)
 		return false;
-	return message->kind == SESSION_ENDED ? on_ended(call, message) : message->kind == SESSION_FAILED ? on_failed(call, message) : on_cpu(call);
+	if (message->kind == SESSION_ENDED)
+		return on_ended(call, message);
+	return message->kind == SESSION_FAILED ? on_failed(call, message) : on_cpu(call);
 }
 
 /* --- all of them --- */

@@ -37,7 +37,10 @@ static int lower_limits(struct session_call *call, const struct session *s, cons
 	call->limits = s->limits;
 	if (run_plan_limit(&call->limits, s->run->profile, asked, why) < 0)
 		return -1;
-	/* A call at a terminal has no limit of time but the session's life, unless one was asked for: the person at it ends the call. */
+	/*
+	 * A call at a terminal has no limit of time but the session's life, unless one was asked for: the person at it
+	 * ends the call.
+	 */
 	if (call->terminal && !json_object_get(asked, "wall_ms"))
 		call->limits.wall_ms = s->limits.lifetime_ms;
 	if (call->terminal && !json_object_get(asked, "cpu_ms"))
@@ -66,7 +69,8 @@ static int check_context(struct session *s, const char *name, uint64_t most, str
 	size_t                        n = 0;
 
 	if (c && c->call) {
-		deny(why, DENIAL_busy, "context", "%.64s is busy with call %s; interrupt it, wait, or use another context", c->name, c->call->id);
+		deny(why, DENIAL_busy, "context",
+		     "%.64s is busy with call %s; interrupt it, wait, or use another context", c->name, c->call->id);
 		why->retry_after_ms = QUOTA_RETRY_MS;
 		return -1;
 	}
@@ -74,7 +78,8 @@ static int check_context(struct session *s, const char *name, uint64_t most, str
 		n += is_in_use(&s->context[i]);
 	if ((c && is_in_use(c)) || n < most)
 		return 0;
-	return deny(why, DENIAL_denied, "context", "a session of yours has at most %d contexts; use one of those that are there", (int)most);
+	return deny(why, DENIAL_denied, "context",
+		    "a session of yours has at most %d contexts; use one of those that are there", (int)most);
 }
 
 /* Called after check_context(). If no row is free, takes one whose interpreter is gone. */
@@ -98,7 +103,8 @@ static struct session_context *claim_context(struct session *s, const char *name
 /* --- the call --- */
 
 /* No descriptor of the client enters the jail: the text is copied, the socket to its tools is made here. */
-static int ask_for_run(struct session_call *call, const struct program_text *code, bool with_written, struct denial *why)
+static int ask_for_run(struct session_call *call, const struct program_text *code, bool with_written,
+		       struct denial *why)
 {
 	struct session *s = call->session;
 	struct err      e;
@@ -112,20 +118,26 @@ static int ask_for_run(struct session_call *call, const struct program_text *cod
 	fds[1]      = pair[1];
 	call->tools = pair[0];
 	if (r == 0)
-		r = session_send(s, json_pack("{ss sI si sI sb sb}", "op", "run", "call", (json_int_t)call->number, "context", (int)(call->context - s->context), "cpu_ms",
-					     (json_int_t)call->limits.cpu_ms, "tools", call->with_tools, "written", with_written), fds, (size_t)1 + call->with_tools);
+		r = session_send(s,
+				 json_pack("{ss sI si sI sb sb}", "op", "run", "call", (json_int_t)call->number,
+					   "context", (int)(call->context - s->context), "cpu_ms",
+					   (json_int_t)call->limits.cpu_ms, "tools", call->with_tools, "written",
+					   with_written),
+				 fds, (size_t)1 + call->with_tools);
 	fd_closep(&pair[1]);
 	return r < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-r)) : 0;
 }
 
 static int ask_for_exec(struct session_call *call, const struct protocol_request *r, struct denial *why)
 {
-	json_t *message = json_pack("{ss sI sI sO sO? ss? sb sb}", "op", "exec", "call", (json_int_t)call->number, "cpu_ms", (json_int_t)call->limits.cpu_ms, "argv", r->argv, "env",
-				    r->env, "cwd", r->cwd, "stdin", r->wants_stdin, "detach", r->detach);
+	json_t *message = json_pack("{ss sI sI sO sO? ss? sb sb}", "op", "exec", "call", (json_int_t)call->number,
+				    "cpu_ms", (json_int_t)call->limits.cpu_ms, "argv", r->argv, "env", r->env, "cwd",
+				    r->cwd, "stdin", r->wants_stdin, "detach", r->detach);
 	int     done;
 
 	if (message && call->terminal)
-		json_object_set_new(message, "terminal", json_pack("[II]", (json_int_t)r->rows, (json_int_t)r->columns));
+		json_object_set_new(message, "terminal",
+				    json_pack("[II]", (json_int_t)r->rows, (json_int_t)r->columns));
 	done = session_send(call->session, message, NULL, 0);
 	if (done == 0 && r->detach)
 		session_expect_background(call->session);
@@ -144,7 +156,8 @@ static int check_command(const struct session_call *call, const struct protocol_
 	return done;
 }
 
-static int ask_session_server(struct session_call *call, const struct protocol_request *request, const int *fds, struct denial *why)
+static int ask_session_server(struct session_call *call, const struct protocol_request *request, const int *fds,
+			      struct denial *why)
 {
 	struct program_text code = { 0 };
 	int                 r;
@@ -180,7 +193,8 @@ static void call_enter(struct session_call *call)
 }
 
 /* Called before the program is read: a refusal costs little, whatever its size. */
-static int check_start(struct session *s, const struct connection *c, const struct protocol_request *request, struct denial *why)
+static int check_start(struct session *s, const struct connection *c, const struct protocol_request *request,
+		       struct denial *why)
 {
 	if (s->calls_len >= SESSION_CALLS_MAX) {
 		deny(why, DENIAL_busy, "session", "%d calls are under way in it", SESSION_CALLS_MAX);
@@ -188,13 +202,17 @@ static int check_start(struct session *s, const struct connection *c, const stru
 		return -1;
 	}
 	if (request->terminal && !s->terminal)
-		return deny(why, DENIAL_denied, "terminal", "session %.64s was opened without terminals; open one with them (brig session open --terminal)", *s->name ? s->name : s->run->id);
+		return deny(why, DENIAL_denied, "terminal",
+			    "session %.64s was opened without terminals; "
+			    "open one with them (brig session open --terminal)",
+			    *s->name ? s->name : s->run->id);
 	if (request->kind == REQUEST_run && check_context(s, request->context, c->access_rule->quota.contexts, why) < 0)
 		return -1;
 	return quota_check_call(&c->server->quota, &c->access_rule->quota, c->peer.uid, clock_ms(CLOCK_MONOTONIC), why);
 }
 
-int session_call_start(struct session *s, struct connection *c, const struct protocol_request *request, const int *fds, struct denial *why)
+int session_call_start(struct session *s, struct connection *c, const struct protocol_request *request, const int *fds,
+		       struct denial *why)
 {
 	struct session_call *call;
 	struct err           e;
@@ -204,9 +222,23 @@ int session_call_start(struct session *s, struct connection *c, const struct pro
 	call = calloc(1, sizeof *call);
 	if (!call)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
-	*call = (struct session_call){ .session = s, .connection = c, .peer = c->peer, .tag = request->tag, .with_stdin = request->wants_stdin, .with_tools = request->has_tools, .terminal = request->terminal,
-		.tools = -1, .reason = CALL_UNDECIDED, .status = -1, .cpu_ms = -1, .asked_ms = clock_ms(CLOCK_MONOTONIC), .victims = s->victims, .number = s->calls_made + 1,
-		.interpreter = request->kind == REQUEST_exec && s->calls_made == 0 ? CALL_STARTS_NEW : CALL_KEEPS };
+	*call = (struct session_call){
+		.session     = s,
+		.connection  = c,
+		.peer        = c->peer,
+		.tag         = request->tag,
+		.with_stdin  = request->wants_stdin,
+		.with_tools  = request->has_tools,
+		.terminal    = request->terminal,
+		.tools       = -1,
+		.reason      = CALL_UNDECIDED,
+		.status      = -1,
+		.cpu_ms      = -1,
+		.asked_ms    = clock_ms(CLOCK_MONOTONIC),
+		.victims     = s->victims,
+		.number      = s->calls_made + 1,
+		.interpreter = request->kind == REQUEST_exec && s->calls_made == 0 ? CALL_STARTS_NEW : CALL_KEEPS,
+	};
 	call->net_mark = served_net_mark(&s->run->net); /* before the program may begin */
 	if (run_id_make(call->id, &e) < 0)
 		deny_err(why, DENIAL_broken, NULL, &e);

@@ -1,15 +1,16 @@
 /*
  * session_message.h - what the session server in the jail says to the server
  *
- * A process of a jail sends it, so it is hostile: a message of another size, of a kind that does not fit, or of a call that is
- * not under way ends the session. The numbers are in the byte order of the machine; jail/guest/session.py packs them.
+ * A process of a jail sends it, so it is hostile: a message of another size, of a kind that does not fit, or of a call
+ * that is not under way ends the session. The numbers are in the byte order of the machine; jail/guest/session.py packs
+ * them.
  *
- * What the server says to the server is JSON, an object a datagram, with descriptors. Its keys are where session_send() is called:
- * session.c, session_call.c, gate_session.c.
+ * What the server says to the server is JSON, an object a datagram, with descriptors. Its keys are where session_send()
+ * is called: session.c, session_call.c, gate_session.c.
  *
- * STARTED brings the read ends of stdout and stderr; then, for a context, the read end of result, or for a command that has a stdin
- * its write end. BACKGROUND comes after each request for files and when the number changes: at most twice for each request for files or
- * with detach.
+ * STARTED brings the read ends of stdout and stderr; then, for a context, the read end of result, or for a command that
+ * has a stdin its write end. BACKGROUND comes after each request for files and when the number changes: at most twice
+ * for each request for files or with detach.
  */
 #pragma once
 #include <stdint.h>
@@ -18,7 +19,8 @@ enum session_message_kind {
 	SESSION_READY = 1, /* it takes calls */
 	SESSION_STARTED,   /* call, and pipes (see above). FRESH: a new interpreter */
 	SESSION_ENDED,     /* call; value as from wait4(), cpu_ns. GONE: its interpreter has ended */
-	SESSION_FAILED,    /* call; value: the errno with which it could not be started. NO_EXEC: of a command, before it was executed */
+	/* call; value: the errno with which it could not be started. NO_EXEC: of a command, before it was executed */
+	SESSION_FAILED,
 	SESSION_LOST,      /* value: number of a context whose interpreter has ended between two calls */
 	SESSION_CPU,       /* call: its CPU time is used up */
 	SESSION_BACKGROUND, /* value: number of files helpers and detached commands (see above) */

@@ -29,7 +29,10 @@ int session_send(struct session *s, json_t *message, const int *fds, size_t n)
 	if (s->is_to_be_frozen) /* a frozen server would not read the message */
 		run_freeze(&s->run->run, false);
 	s->is_to_be_frozen = false;
-	r = !text ? -ENOMEM : s->source.fd < 0 ? -EPIPE : len > MESSAGE_MAX ? -EMSGSIZE : packet_offer(s->source.fd, text, len, fds, n);
+	r                  = !text               ? -ENOMEM
+			     : s->source.fd < 0  ? -EPIPE
+			     : len > MESSAGE_MAX ? -EMSGSIZE
+						 : packet_offer(s->source.fd, text, len, fds, n);
 
 	free(text);
 	json_decref(message);

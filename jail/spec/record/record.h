@@ -25,7 +25,8 @@ struct record {
 		const char *id, *context, *state; /* borrowed; context NULL: a command */
 		int64_t     age_ms, idle_left_ms;
 	} session;
-	const char *session_end; /* why a session has ended, in words; borrowed; NULL: the record is of no session as a whole */
+	/* why a session has ended, in words; borrowed; NULL: the record is of no session as a whole */
+	const char *session_end;
 };
 
 /* A call that the filter refused with an errno. */

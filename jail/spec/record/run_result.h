@@ -1,7 +1,8 @@
 /*
  * run_result.h - how a run ended and what it used.
  *
- * Fixed size, no pointers: the process that watches the run sends it to the server. Record, audit and metrics are written from it.
+ * Fixed size, no pointers: the process that watches the run sends it to the server. Record, audit and metrics are
+ * written from it.
  */
 #pragma once
 #include "err.h"
@@ -49,9 +50,11 @@ struct run_result {
 	struct refused_calls refused;
 	uint32_t         refused_known; /* 0 or 1: there was a seccomp listener */
 	uint64_t         layers, missing; /* bits of enum layer */
-	char             missing_why[2][200]; /* [0]: of the layers own-ids and no-groups; [1]: of the limits; "": not known, or none is missing */
+	/* [0]: of the layers own-ids and no-groups; [1]: of the limits; "": not known, or none is missing */
+	char             missing_why[2][200];
 	uint32_t         warm; /* 0 or 1 */
-	int              exec_errno; /* why the program itself could not be executed: status 126 or 127, as in the shell; else 0 */
+	/* why the program itself could not be executed: status 126 or 127, as in the shell; else 0 */
+	int              exec_errno;
 	char             rootfs_digest[65]; /* hex; "": the run did not come that far */
 	struct err       why;
 	struct err       left;       /* what could not be cleaned up; kind NONE when all was */
