@@ -25,11 +25,6 @@ _Noreturn static inline void broken(const char *file, int line, const char *prom
 	abort();
 }
 
-static inline bool begins_with(const char *text, const char *head)
-{
-	return strncmp(text, head, strlen(head)) == 0;
-}
-
 /* A refusal says why: one line of text that a terminal and a JSON record can hold. */
 static inline void must_say_why(const struct err *e)
 {
