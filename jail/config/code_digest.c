@@ -1,6 +1,6 @@
 /*
- * OpenSSL's old interface: EVP would link the whole library into brigd, 4 MB, or a shared one, which costs every start 0.55 ms.
- * These three functions are 24 KB (docs/history/0058).
+ * OpenSSL's old interface: EVP would link the whole library into brigd, 4 MB, or a shared one, which costs every start
+ * 0.55 ms. These three functions are 24 KB (docs/history/0058).
  */
 #define OPENSSL_API_COMPAT 10100
 #include "code_digest.h"

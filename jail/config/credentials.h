@@ -1,8 +1,8 @@
 /*
  * credentials.h - the credentials that systemd gave to the unit (LoadCredential=)
  *
- * Only the unit's account may read them. A service's reader gives that account up before it reads the first profile, so it opens all
- * of them before that. A private brigd opens one when it needs it.
+ * Only the unit's account may read them. A service's reader gives that account up before it reads the first profile, so
+ * it opens all of them before that. A private brigd opens one when it needs it.
  */
 #pragma once
 #include "err.h"
@@ -21,7 +21,7 @@ struct credentials {
 void credentials_open(struct credentials *ret);
 
 /*
- * The caller owns the descriptor, whose offset is 0. held: from credentials_open(), or NULL: the credential is opened now. The error says
- * which LoadCredential= is missing.
+ * The caller owns the descriptor, whose offset is 0. held: from credentials_open(), or NULL: the credential is opened
+ * now. The error says which LoadCredential= is missing.
  */
 must_use int credential_open(const struct credentials *held, const char *name, struct err *e);

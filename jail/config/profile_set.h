@@ -38,8 +38,8 @@ typedef void profile_left_out_fn(void *context, const char *name, const struct e
 
 void profile_set_init(struct profile_set *ret, const struct brig_paths *places, bool on_demand);
 /*
- * Loads all profiles. One that cannot be read, whose policy cannot be compiled, or whose secrets are missing, is passed to left_out
- * and skipped. Fails when it cannot be known which there are.
+ * Loads all profiles. One that cannot be read, whose policy cannot be compiled, or whose secrets are missing, is passed
+ * to left_out and skipped. Fails when it cannot be known which there are.
  */
 must_use int profile_set_load(struct profile_set *s, profile_left_out_fn *left_out, void *context, struct err *e);
 void profile_set_done(struct profile_set *s);

@@ -7,8 +7,8 @@
 #include "rules.h"
 
 /*
- * mode: for SETUP, which is sent first; NULL: the monitor has it already. reading: a unique number; answers to other readings are ignored.
- * numbers: one for each profile. On failure nothing has changed for runs.
+ * mode: for SETUP, which is sent first; NULL: the monitor has it already. reading: a unique number; answers to other
+ * readings are ignored. numbers: one for each profile. On failure nothing has changed for runs.
  */
 must_use int rules_offer(int monitor, const struct brig_paths *places, const enum monitor_mode *mode, uint64_t reading, const struct rules *r,
 			 uint32_t numbers[MONITOR_PROFILES_MAX], struct err *e);

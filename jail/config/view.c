@@ -62,8 +62,8 @@ static bool is_rule(const char *name)
 }
 
 /*
- * Stands for a file that is not read: the process that parses the copies refuses it as it would the file, in the same words. Without it
- * that process would take the profile of this name from a later folder, which may allow more.
+ * Stands for a file that is not read: the process that parses the copies refuses it as it would the file, in the same
+ * words. Without it that process would take the profile of this name from a later folder, which may allow more.
  */
 static int write_stand_in(const char *path, const struct stat *of, struct err *e)
 {
@@ -75,8 +75,8 @@ static int write_stand_in(const char *path, const struct stat *of, struct err *e
 }
 
 /*
- * A file that others may write to becomes an empty copy of that mode; one that is no file, or too large, becomes another such one. One of
- * another user becomes one that is no file: only CAP_CHOWN could make it that user's.
+ * A file that others may write to becomes an empty copy of that mode; one that is no file, or too large, becomes
+ * another such one. One of another user becomes one that is no file: only CAP_CHOWN could make it that user's.
  */
 static int write_rule(const char *path, int file, struct err *e)
 {
@@ -142,9 +142,9 @@ static void clear_folder(const char *path)
 }
 
 /*
- * Copies a folder of profiles. place becomes the path of the copy. An error of the folder is reported by the process that reads the
- * copies. That process may not be able to see that there is no folder: then place becomes "", unless it is_named, by BRIG_PROFILES,
- * whose folder must exist.
+ * Copies a folder of profiles. place becomes the path of the copy. An error of the folder is reported by the process
+ * that reads the copies. That process may not be able to see that there is no folder: then place becomes "", unless it
+ * is_named, by BRIG_PROFILES, whose folder must exist.
  */
 static int copy_folder(unsigned *files, const char *name, char *place, bool is_named, struct err *e)
 {
@@ -210,8 +210,8 @@ static int bind_store(const char *name, char *place, struct err *e)
 /* --- devices: our own --- */
 
 /*
- * A lock on /dev/null is a lock on its inode: with the host's node, programs of the host and of jails would see each other's locks.
- * Where no node can be made, as in a container, the host's nodes stay.
+ * A lock on /dev/null is a lock on its inode: with the host's node, programs of the host and of jails would see each
+ * other's locks. Where no node can be made, as in a container, the host's nodes stay.
  */
 static int make_devices(struct err *e)
 {

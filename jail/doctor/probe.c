@@ -61,8 +61,8 @@ static enum answer await_report(int report, unsigned deadline_ms, struct finding
 }
 
 /*
- * Kills and reaps all that the probe has started, which is in its process group. Orphans are children of this process, a
- * subreaper. Returns the wait status of the probe.
+ * Kills and reaps all that the probe has started, which is in its process group. Orphans are children of this process,
+ * a subreaper. Returns the wait status of the probe.
  */
 static int end_group(pid_t child)
 {

@@ -22,8 +22,8 @@ struct probe {
 bool did(struct probe *p, long r, const char *fmt, ...) printf_like(3, 4);
 
 /*
- * Writes the finding of a refusal of which more is known, and returns false. config, since and unit come from the row when
- * they are NULL.
+ * Writes the finding of a refusal of which more is known, and returns false. config, since and unit come from the row
+ * when they are NULL.
  */
 bool did_refused(struct probe *p, struct refusal r, const char *fmt, ...) printf_like(3, 4);
 

@@ -75,8 +75,8 @@ static bool has_python(const struct brig_paths *at)
 }
 
 /*
- * systemd has executed our parent, brig doctor, before the service starts. The service's socket listens already, so brig run
- * would connect and wait in vain.
+ * systemd has executed our parent, brig doctor, before the service starts. The service's socket listens already, so
+ * brig run would connect and wait in vain.
  */
 static bool is_before_service(void)
 {

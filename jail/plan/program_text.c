@@ -14,8 +14,8 @@
 enum { COPIED_MAX = 64 * 1024 };
 
 /*
- * PEP 263: "coding:" or "coding=" in a comment of the first two lines. Which coding that is, and whether the text fits, Python finds
- * out.
+ * PEP 263: "coding:" or "coding=" in a comment of the first two lines. Which coding that is, and whether the text fits,
+ * Python finds out.
  */
 static bool names_coding(const char *text, size_t len)
 {
@@ -70,8 +70,8 @@ int program_text_open(struct program_text *ret, int fd, struct denial *why)
 		return deny_err(why, DENIAL_bad_descriptors, "code", &e);
 	is_short = t.len <= COPIED_MAX;
 	/*
-	 * A hole reads as NUL bytes. To read it through a mapping would allocate memory that is charged to the server for as long as
-	 * the client keeps the file. New holes cannot appear: the file is sealed.
+	 * A hole reads as NUL bytes. To read it through a mapping would allocate memory that is charged to the server
+	 * for as long as the client keeps the file. New holes cannot appear: the file is sealed.
 	 */
 	has_nul = !is_short && lseek(fd, 0, SEEK_HOLE) < (off_t)t.len;
 	if (!has_nul && (is_short ? program_text_copy : program_text_map)(&t, fd, why) < 0) {

@@ -90,8 +90,8 @@ static struct link link_of(int fd)
 }
 
 /*
- * Memory files, namespaces and pidfds are regular files to statx(). A mount of one would hand it to the program; what can be
- * shown has a path.
+ * Memory files, namespaces and pidfds are regular files to statx(). A mount of one would hand it to the program; what
+ * can be shown has a path.
  */
 static bool has_path(int fd)
 {
@@ -106,8 +106,8 @@ static bool has_path(int fd)
 }
 
 /*
- * In place: a descriptor that can only be mounted. The close of an open file can wait for the server of its file system, and later
- * processes serve many users.
+ * In place: a descriptor that can only be mounted. The close of an open file can wait for the server of its file
+ * system, and later processes serve many users.
  */
 static int make_path_only(int fd)
 {
@@ -345,8 +345,8 @@ static int make_exec_args(struct run_plan *p, const struct protocol_request *r, 
 /* --- all of it --- */
 
 /*
- * Ready cells wait for a main.py. A session has no program, and gets a comment; an empty program becomes a newline, which does nothing
- * either.
+ * Ready cells wait for a main.py. A session has no program, and gets a comment; an empty program becomes a newline,
+ * which does nothing either.
  */
 static int make_own_code(struct run_plan *p, const char *text, struct denial *why)
 {

@@ -37,8 +37,8 @@ must_use int run_plan_build(struct run_plan *ret, const struct brig_paths *place
 void         run_plan_done(struct run_plan *p);
 
 /*
- * Two checks that runs and calls in sessions share. The first takes the limits that were asked for into *l; none may be above its
- * ceiling. The second builds the environment; program_env_done() must follow, also after a failure.
+ * Two checks that runs and calls in sessions share. The first takes the limits that were asked for into *l; none may be
+ * above its ceiling. The second builds the environment; program_env_done() must follow, also after a failure.
  */
 must_use int run_plan_limit(struct limits *l, const struct served_profile *profile, const json_t *asked, struct denial *why);
 must_use int run_plan_env(struct program_env *env, const struct limits *limits, const json_t *added, struct denial *why);

@@ -3,8 +3,9 @@
 #include "err.h"
 
 /*
- * Drops every capability but CAP_KILL, for good, and sets no_new_privs. CAP_KILL stays, if the process has it, because a cell has
- * ids of its own and a signal ends it. uid 0 stays uid 0, because it owns the control groups that are to be removed.
+ * Drops every capability but CAP_KILL, for good, and sets no_new_privs. CAP_KILL stays, if the process has it, because
+ * a cell has ids of its own and a signal ends it. uid 0 stays uid 0, because it owns the control groups that are to be
+ * removed.
  */
 must_use int privilege_drop(struct err *e);
 
@@ -12,25 +13,26 @@ must_use int privilege_drop(struct err *e);
 must_use int privilege_keep_effective(struct err *e);
 
 /*
- * Gives up what the cell would inherit from the caller of brig: supplementary groups, a real-time policy, a negative OOM score,
- * a core limit that starts the host's crash handler. On the host the process is not traceable afterwards. In a user namespace the kernel may
- * refuse to change groups: *no_groups says whether none is left.
+ * Gives up what the cell would inherit from the caller of brig: supplementary groups, a real-time policy, a negative
+ * OOM score, a core limit that starts the host's crash handler. On the host the process is not traceable afterwards. In
+ * a user namespace the kernel may refuse to change groups: *no_groups says whether none is left.
  */
 must_use int privilege_forget_caller(bool on_host, bool *no_groups, struct err *e);
 
 /*
- * Makes `id` the real and effective uid, so that the user namespace that is cloned next belongs to the cell's own id: what the kernel
- * counts per owner (inotify instances, queued signals, locked memory) is then not taken from root and from other cells. The owner may
- * enter the cell without CAP_SYS_PTRACE, which containers do not have. A process joins v1 groups only if its real and effective uid are
- * equal. fsuid stays 0: for CLONE_INTO_CGROUP the kernel checks whether the process may write to the group. The capabilities stay:
- * hosts that keep user namespaces from unprivileged users (Debian, Ubuntu) ask for them. privilege_become_root() undoes it.
+ * Makes `id` the real and effective uid, so that the user namespace that is cloned next belongs to the cell's own id:
+ * what the kernel counts per owner (inotify instances, queued signals, locked memory) is then not taken from root and
+ * from other cells. The owner may enter the cell without CAP_SYS_PTRACE, which containers do not have. A process joins
+ * v1 groups only if its real and effective uid are equal. fsuid stays 0: for CLONE_INTO_CGROUP the kernel checks
+ * whether the process may write to the group. The capabilities stay: hosts that keep user namespaces from unprivileged
+ * users (Debian, Ubuntu) ask for them. privilege_become_root() undoes it.
  */
 must_use int privilege_become_owner(uint32_t id, struct err *e);
 must_use int privilege_become_root(struct err *e);
 
 /*
- * The OOM killer takes this process and its later children first when the host is out of memory. Without /proc nothing changes.
- * Not traceable afterwards.
+ * The OOM killer takes this process and its later children first when the host is out of memory. Without /proc nothing
+ * changes. Not traceable afterwards.
  */
 void privilege_be_oom_target(void);
 
@@ -56,8 +58,8 @@ must_use int privilege_leave_groups(void);
 must_use int privilege_make_for_group(unsigned gid);
 
 /*
- * show: our own user may trace this process. hide: no unprivileged process may. In a user namespace a launcher that is not traceable
- * cannot write the id maps of its child, because their files in /proc then belong to the host's root.
+ * show: our own user may trace this process. hide: no unprivileged process may. In a user namespace a launcher that is
+ * not traceable cannot write the id maps of its child, because their files in /proc then belong to the host's root.
  */
 must_use int privilege_show(struct err *e);
 must_use int privilege_hide(struct err *e);

@@ -214,8 +214,8 @@ static int namespace_enter(struct rootless *o, struct mappers *m, struct err *e)
 			return -1;
 	}
 	/*
-	 * As slaves, mounts that are unmounted on the host disappear here, too. Ubuntu allows the namespace but denies every
-	 * capability in it; this is the first call that needs one.
+	 * As slaves, mounts that are unmounted on the host disappear here, too. Ubuntu allows the namespace but denies
+	 * every capability in it; this is the first call that needs one.
 	 */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return host_refused("slave mounts", (struct refusal){ .errnum = errno }, e);

@@ -1,8 +1,8 @@
 /*
  * profile_file.h - profiles on disk: a user's own override the administrator's, and these the shipped ones.
  *
- * NAME.json is taken from the first of places.profiles that has it, and NAME.policy
- * from the first that has that one, which may be another. What a profile extends is laid under it, key by key. profile_file_load() and
+ * NAME.json is taken from the first of places.profiles that has it, and NAME.policy from the first that has that one,
+ * which may be another. What a profile extends is laid under it, key by key. profile_file_load() and
  * profile_policy_load() fail when profile_folders_check() does.
  */
 #pragma once
@@ -23,8 +23,8 @@ must_use int profile_file_check(struct profile *ret, const struct brig_paths *pl
 must_use int profile_policy_load(struct policy_bundle *ret, const struct brig_paths *places, const struct profile *p, struct err *e);
 
 /*
- * Names of all profiles, sorted, each once; NULL-terminated; free with profile_names_free(). NULL with *e when a folder exists and
- * cannot be read: a profile that is only there is not gone.
+ * Names of all profiles, sorted, each once; NULL-terminated; free with profile_names_free(). NULL with *e when a folder
+ * exists and cannot be read: a profile that is only there is not gone.
  */
 char **profile_names(const struct brig_paths *places, struct err *e);
 void   profile_names_free(char **names);

@@ -11,13 +11,14 @@
  *   search      a binary search for the range of numbers that the call is in; the calls of a range have one answer
  *   conditions  one block for each call that is allowed by its arguments
  *
- * Each fork of a zygote installs the program, and the kernel translates it each time: 0.13 us an instruction (Linux 6.18). libseccomp
- * could generate it, but its tree has a leaf for each call, and one answer for all values of an argument that match nothing (we need
- * ENOTTY for ioctl, EAFNOSUPPORT for socket): twice as many instructions. To find out which calls are always allowed, the kernel
- * emulates the program for each number, and then no longer runs it for these; it gives up at an instruction other than LD, JMP, AND, RET.
+ * Each fork of a zygote installs the program, and the kernel translates it each time: 0.13 us an instruction (Linux
+ * 6.18). libseccomp could generate it, but its tree has a leaf for each call, and one answer for all values of an
+ * argument that match nothing (we need ENOTTY for ioctl, EAFNOSUPPORT for socket): twice as many instructions. To find
+ * out which calls are always allowed, the kernel emulates the program for each number, and then no longer runs it for
+ * these; it gives up at an instruction other than LD, JMP, AND, RET.
  *
- * Classic BPF loads words of 32 bits, so every comparison in a block is on the low half of an argument, the only half that the kernel
- * uses in these calls (in CVE-2019-10063 and CVE-2019-9893 all 64 bits were compared).
+ * Classic BPF loads words of 32 bits, so every comparison in a block is on the low half of an argument, the only half
+ * that the kernel uses in these calls (in CVE-2019-10063 and CVE-2019-9893 all 64 bits were compared).
  */
 
 #define X32_BIT 0x40000000u
@@ -176,8 +177,8 @@ static void emit_search(struct program *out, const struct range *range, size_t n
 /* --- the conditions --- */
 
 /*
- * Falls through when one of the test's values (at least one) matches, and jumps when none does. Returns the instruction of that jump,
- * whose target the caller sets.
+ * Falls through when one of the test's values (at least one) matches, and jumps when none does. Returns the instruction
+ * of that jump, whose target the caller sets.
  */
 static size_t emit_test(struct program *out, const struct policy_test *t)
 {

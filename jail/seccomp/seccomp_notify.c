@@ -12,9 +12,10 @@
 #include <sys/syscall.h>
 
 /*
- * Program and supervisor (or launcher) wake each other with every answer, and neither runs for a whole time slice: seen on Linux 6.18,
- * two such pairs kept every other process of a host with two CPUs waiting for seconds. So both rest after some answers. The answers are
- * counted, whatever time they take: a limit on answers per millisecond has no effect where creating a socket takes longer than that.
+ * Program and supervisor (or launcher) wake each other with every answer, and neither runs for a whole time slice: seen
+ * on Linux 6.18, two such pairs kept every other process of a host with two CPUs waiting for seconds. So both rest
+ * after some answers. The answers are counted, whatever time they take: a limit on answers per millisecond has no
+ * effect where creating a socket takes longer than that.
  */
 enum { ANSWERS_MAX = 16, REST_MS = 2 };
 
@@ -43,8 +44,8 @@ double seccomp_notify_turn(struct seccomp_notify *n, double wait)
 }
 
 /*
- * The filter's own answer. It was computed outside of the kernel from a copy, so only calls that create a socket may continue: they
- * are the only ones that the filter stops and would have allowed (filter_notice.h).
+ * The filter's own answer. It was computed outside of the kernel from a copy, so only calls that create a socket may
+ * continue: they are the only ones that the filter stops and would have allowed (filter_notice.h).
  */
 static struct seccomp_notif_resp response(uint32_t answer_of_filter, const struct seccomp_data *data)
 {

@@ -36,8 +36,8 @@ must_use int id_range_of_user(const char *subuid, const char *subgid, const stru
 must_use int id_range_find_free(const char *subuid, const char *subgid, struct id_range *ret);
 
 /*
- * The last slots are for brig's own processes, not for cells: the ids of brig-proxy, the group that owns the control groups.
- * No user namespace of a profile maps them.
+ * The last slots are for brig's own processes, not for cells: the ids of brig-proxy, the group that owns the control
+ * groups. No user namespace of a profile maps them.
  */
 enum { ID_SLOTS_RESERVED = 64 };
 

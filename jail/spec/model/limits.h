@@ -7,8 +7,8 @@ struct limits {
 #include "limits.def"
 #undef LIMIT
 	/*
-	 * LAYER_BITs of the two limits that only a control group can enforce, MEMORY and CPU. must: the run is refused where they
-	 * cannot be enforced. waived: they may be missing.
+	 * LAYER_BITs of the two limits that only a control group can enforce, MEMORY and CPU. must: the run is refused
+	 * where they cannot be enforced. waived: they may be missing.
 	 */
 	uint64_t must, waived;
 };

@@ -18,14 +18,14 @@ struct program_env {
 };
 
 /*
- * program_env_init() sets brig's own variables; program_env_add() adds one of the client's, which replaces one of the same name.
- * Call program_env_done() after a failure, too. The message in e does not repeat the name.
+ * program_env_init() sets brig's own variables; program_env_add() adds one of the client's, which replaces one of the
+ * same name. Call program_env_done() after a failure, too. The message in e does not repeat the name.
  */
 must_use int program_env_init(struct program_env *ret, const struct limits *limits, struct err *e);
 must_use int program_env_add(struct program_env *env, const char *entry, struct err *e);
 /*
- * The variables by which programs find the proxy, and a placeholder for each secret. Call it before program_env_add(), so that the
- * client's variables win. policy may be NULL; is_read: there is a file at NET_TRUST_PATH.
+ * The variables by which programs find the proxy, and a placeholder for each secret. Call it before program_env_add(),
+ * so that the client's variables win. policy may be NULL; is_read: there is a file at NET_TRUST_PATH.
  */
 must_use int program_env_add_network(struct program_env *env, const struct net_policy *policy, bool is_read, struct err *e);
 /* program_env_init(), and program_env_add() for each entry of added. On failure nothing is to be freed. */

@@ -40,17 +40,17 @@ struct net_policy {
 must_use int net_policy_build(struct net_policy **ret, const struct net_settings *settings, struct err *e);
 
 /*
- * What runs may ask for besides allow. Without a ceiling in the profile: nothing in a service; in a private run every public
- * name, and any address that the user names, since any program of that user can reach these. p may be NULL, also in the next
- * two functions.
+ * What runs may ask for besides allow. Without a ceiling in the profile: nothing in a service; in a private run every
+ * public name, and any address that the user names, since any program of that user can reach these. p may be NULL, also
+ * in the next two functions.
  */
 void net_policy_ceiling(const struct net_policy *p, bool is_private, struct net_rules *ret);
 /* Whether any run of the profile may have a network: if so, a service builds its cells with one. */
 bool net_policy_is_open(const struct net_policy *p);
 /*
- * The rules of one run. asked: texts; NULL: the rules are the profile's allow. Each must be covered by one rule of allow or of
- * the ceiling and by none of deny; the message of a refusal says what to change. Writes the first n rules of *ret and leaves
- * the memory behind them as it is.
+ * The rules of one run. asked: texts; NULL: the rules are the profile's allow. Each must be covered by one rule of
+ * allow or of the ceiling and by none of deny; the message of a refusal says what to change. Writes the first n rules
+ * of *ret and leaves the memory behind them as it is.
  */
 must_use int net_policy_grant(const struct net_policy *p, const char *profile, bool is_private, const json_t *asked, struct net_rules *ret,
 			      struct denial *why);
@@ -61,13 +61,14 @@ void         net_policy_ports(const struct net_policy *p, uint16_t ports[NET_POR
 /* Whether brig-proxy terminates some TLS connections, so that programs must trust its certificates. p may be NULL. */
 bool         net_policy_is_read(const struct net_policy *p);
 /*
- * Whether brig-proxy can enforce the methods and paths of the rule: it has none, or the profile makes brig-proxy terminate TLS
- * for its host. p may be NULL.
+ * Whether brig-proxy can enforce the methods and paths of the rule: it has none, or the profile makes brig-proxy
+ * terminate TLS for its host. p may be NULL.
  */
 bool         net_policy_can_read(const struct net_policy *p, const struct net_rule *rule);
 /*
- * The hosts for which brig-proxy terminates TLS and needs certificates: "a.example", "*.a.example", "*". Returns how many; ret has
- * room for all. asked: the rules of a private run, which may have paths of their own. Both p and asked may be NULL.
+ * The hosts for which brig-proxy terminates TLS and needs certificates: "a.example", "*.a.example", "*". Returns how
+ * many; ret has room for all. asked: the rules of a private run, which may have paths of their own. Both p and asked
+ * may be NULL.
  */
 enum { NET_READ_MAX = NET_RULES_MAX * 3 + NET_SECRETS_MAX };
 typedef char net_read_host[NET_HOST_MAX + 2];

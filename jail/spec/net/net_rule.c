@@ -53,8 +53,8 @@ static int bad_host(const char *text, size_t len, struct err *e)
 }
 
 /*
- * Words that other programs take for an option, like "none". As the name of a host, alone in a rule, each is refused: it would allow
- * something else than was meant.
+ * Words that other programs take for an option, like "none". As the name of a host, alone in a rule, each is refused:
+ * it would allow something else than was meant.
  */
 static bool is_option_word(const struct net_rule *r)
 {

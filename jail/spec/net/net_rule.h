@@ -74,8 +74,9 @@ void net_rule_print(const struct net_rule *rule, char *text);
 must_use int    net_rule_add_path(struct net_rule *rule, const char *path, struct err *e);
 enum net_method net_method_parse(const char *name, size_t len); /* OTHER: a method without a bit. 0: TRACE, TRACK, CONNECT, or "get" */
 /*
- * Whether every server takes the path for the same one, however often it decodes it: no segment can become "." or begin with "..", and
- * nothing is a control character, a "%uXXXX" or malformed UTF-8. "\" and an encoded "/" count as "/". Looks only at what precedes "?".
+ * Whether every server takes the path for the same one, however often it decodes it: no segment can become "." or begin
+ * with "..", and nothing is a control character, a "%uXXXX" or malformed UTF-8. "\" and an encoded "/" count as "/".
+ * Looks only at what precedes "?".
  */
 bool            net_path_is_clear(const char *path, size_t len);
 
@@ -96,9 +97,9 @@ bool net_rules_know(const struct net_rules *rules, const char *host);
 /* Whether one of the rules that match the target lets its name lead to an address that is not public. */
 bool net_rules_lead_private(const struct net_rules *rules, const struct net_target *target);
 /*
- * Whether one of the rules that match the target allows method and path. path: origin-form, as sent; a rule with another path than
- * "/" allows none that is not clear. is_private: the name led to an address that is not public, so only rules with
- * is_private count.
+ * Whether one of the rules that match the target allows method and path. path: origin-form, as sent; a rule with
+ * another path than "/" allows none that is not clear. is_private: the name led to an address that is not public, so
+ * only rules with is_private count.
  */
 bool net_rules_allow_request(const struct net_rules *rules, const struct net_target *target, enum net_method method, const char *path,
 			     bool is_private);
@@ -106,10 +107,10 @@ bool net_rules_allow_request(const struct net_rules *rules, const struct net_tar
 bool net_rules_read(const struct net_rules *rules, const struct net_target *target);
 
 /*
- * Canonical form of a host as a program writes it: lower case, without a trailing dot, letters, digits, "-" and "_", labels of
- * 1 to 63 bytes (an IDN comes as xn--…). A text that inet_aton(3) might take for an address (decimal, octal, hex, short) is
- * accepted only as a dotted quad, an IPv6 address only without brackets, zone and IPv4 tail; both set *is_address. False: not
- * a host, to be refused.
+ * Canonical form of a host as a program writes it: lower case, without a trailing dot, letters, digits, "-" and "_",
+ * labels of 1 to 63 bytes (an IDN comes as xn--…). A text that inet_aton(3) might take for an address (decimal, octal,
+ * hex, short) is accepted only as a dotted quad, an IPv6 address only without brackets, zone and IPv4 tail; both set
+ * *is_address. False: not a host, to be refused.
  */
 bool net_host_canonical(const char *text, size_t len, char ret[NET_HOST_MAX], bool *is_address);
 

@@ -11,7 +11,8 @@
  *           net_rules; a memory file of the size of struct net_report, which brig-proxy writes
  *   END     no descriptors. The run has ended; the server no longer waits for changes of the report
  *
- * A run reaches a target that its own rules match, that allow or ceiling of the profile matches, and that deny does not match.
+ * A run reaches a target that its own rules match, that allow or ceiling of the profile matches, and that deny does not
+ * match.
  */
 #pragma once
 #include "net_report.h"

@@ -89,8 +89,8 @@ static bool lets_through(const struct sock_filter *i)
 }
 
 /*
- * Returns how many answers let the call through; of one that creates a socket, only where it is another one than AF_UNIX. change: makes
- * these answers notify.
+ * Returns how many answers let the call through; of one that creates a socket, only where it is another one than
+ * AF_UNIX. change: makes these answers notify.
  */
 static size_t count_answers(struct sock_filter *insn, size_t n, uint32_t nr, bool change)
 {
