@@ -31,7 +31,8 @@ static int make_files(int root, int log, int stop, struct err *e)
 {
 	static const struct {
 		const char *dir, *path, *generator;
-		bool        always; /* also if the image has the file, which is right for containers and wrong for a jail */
+		/* also if the image has the file, which is right for containers and wrong for a jail */
+		bool        always;
 	} files[] = {
 		{ "/etc", "/etc/group", "group", false },
 		{ "/etc", "/etc/hostname", "hostname", false },
@@ -47,7 +48,8 @@ static int make_files(int root, int log, int stop, struct err *e)
 
 		if (!files[i].always && is_file(root, files[i].path))
 			continue;
-		if (tree_make_dir(root, files[i].dir, e) < 0 || g->make(&(struct generator_use){ root, log, stop, files[i].path }, g->text, e) < 0)
+		if (tree_make_dir(root, files[i].dir, e) < 0 ||
+		    g->make(&(struct generator_use){ root, log, stop, files[i].path }, g->text, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -72,7 +74,8 @@ int adapt_apply(int root, int log, int stop, struct err *e)
 
 json_t *adapt_find_modules(int root, struct err *e)
 {
-	static const char *const patterns[] = { "/usr/lib/python3", "/usr/lib/python3.[0-9]*", "/usr/local/lib/python3.[0-9]*" };
+	static const char *const patterns[] = { "/usr/lib/python3", "/usr/lib/python3.[0-9]*",
+						"/usr/local/lib/python3.[0-9]*" };
 	scoped_tree              t          = { 0 };
 	json_t                  *rows       = NULL;
 

@@ -139,12 +139,18 @@ static int check_size(const struct build *b, struct err *e)
 		return 0;
 	text_from_size(b->recipe.size_max, is, sizeof is);
 	if (b->options->source)
-		return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, now that its own Python has run, of at most %s; more by --size-max", bytes, is);
+		return err_set(e, ERR_LIMIT,
+			       "the tree has %" PRIu64
+			       " bytes, now that its own Python has run, of at most %s; more by --size-max",
+			       bytes, is);
 	if (bytes >= most)
-		return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, size_max of the recipe is %s, and no recipe may have more than %s", bytes, is,
-			       text_from_size(most, more, sizeof more));
-	return err_set(e, ERR_LIMIT, "the tree has %" PRIu64 " bytes, size_max of the recipe is %s; raise it: \"size_max\": \"%s\"", bytes, is,
-		       text_from_size((bytes / MIB + 1) * MIB, more, sizeof more));
+		return err_set(e, ERR_LIMIT,
+			       "the tree has %" PRIu64
+			       " bytes, size_max of the recipe is %s, and no recipe may have more than %s",
+			       bytes, is, text_from_size(most, more, sizeof more));
+	return err_set(e, ERR_LIMIT,
+		       "the tree has %" PRIu64 " bytes, size_max of the recipe is %s; raise it: \"size_max\": \"%s\"",
+		       bytes, is, text_from_size((bytes / MIB + 1) * MIB, more, sizeof more));
 }
 
 static int stage_manifest(struct build *b, struct err *e)
@@ -157,7 +163,7 @@ static int stage_manifest(struct build *b, struct err *e)
 		return -1;
 	struct manifest_origin from = { b->recipe.name, b->recipe.sha256, host.machine, b->packages };
 	scoped_json           *json = manifest_to_json(&b->manifest, &from);
-	scoped_fd              fd   = openat(b->work.dir, "manifest.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	scoped_fd              fd = openat(b->work.dir, "manifest.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
 	if (!json)
 		return err_set(e, ERR_BROKEN, "manifest.json: the tree cannot be written as JSON");
@@ -168,7 +174,8 @@ static int stage_manifest(struct build *b, struct err *e)
 
 /* --- stages of an import --- */
 
-/* An import has a recipe without rows, but for those of compile. Its digest is made from that of the archive or, of a directory, of the image in it. */
+/* An import has a recipe without rows, but for those of compile. Its digest is made from that of the archive or, of a
+ * directory, of the image in it. */
 static int name_recipe(struct build *b, const char *hex, struct err *e)
 {
 	char text[DIGEST_HEX + 16];
@@ -194,7 +201,12 @@ static int name_archive(struct build *b, struct err *e)
 static int stage_import(struct build *b, struct err *e)
 {
 	const struct build_options *o = b->options;
-	struct import i = { .source = o->source, .size_max = o->size_max, .work = &b->work, .store = b->tree_store.dir, .log = b->log, .stop = o->stop };
+	struct import               i = { .source   = o->source,
+					  .size_max = o->size_max,
+					  .work     = &b->work,
+					  .store    = b->tree_store.dir,
+					  .log      = b->log,
+					  .stop     = o->stop };
 	char          hex[DIGEST_HEX + 1];
 
 	if (import_apply(&i, hex, e) < 0)
@@ -219,7 +231,8 @@ static int stage_adapt(struct build *b, struct err *e)
 static int stage_compile_most(struct build *b, struct err *e)
 {
 	if (!adapt_has_python(b->tree)) {
-		fprintf(stderr, "it has no Python: brig exec runs its programs, brig run has nothing to run a program with\n");
+		fprintf(stderr,
+			"it has no Python: brig exec runs its programs, brig run has nothing to run a program with\n");
 		return 0;
 	}
 	if (compile_apply(b->tree, &b->recipe, b->log, b->options->stop, e) == 0)
@@ -254,10 +267,10 @@ struct stage {
 /* clang-format off */
 static const struct stage stages[] = {
 	{ "unpack",    stage_unpack },     /* makes the tree that all others work on */
-	{ "prune",     stage_prune },      /* before anything is made, so that no pattern removes what the recipe adds */
+	{ "prune",     stage_prune },      /* first, so that no pattern removes what the recipe adds */
 	{ "files",     stage_populate },   /* before compile: the interpreter may need its links and directories */
-	{ "wheels",    stage_wheels },     /* with the tree's own interpreter, as the next two; later stages overwrite what a wheel brought */
-	{ "runner",    stage_guest },      /* before compile, which is the only one that fails because of other authors' files */
+	{ "wheels",    stage_wheels },     /* with the tree's own interpreter, as the next two */
+	{ "runner",    stage_guest },      /* before compile, which fails because of other authors' files */
 	{ "compile",   stage_compile },    /* the last stage that runs a program of the tree */
 	{ "clean",     stage_prune_last }, /* removes what only the stages before needed */
 	{ "normalise", stage_normalise }, /* after the last writer */
@@ -340,7 +353,8 @@ static int open_work(struct build *b, struct err *e)
 {
 	unsigned swept = 0;
 
-	if (workspace_sweep(b->tree_store.dir, false, &swept, e) < 0 || workspace_open(b->tree_store.dir, &b->work, e) < 0)
+	if (workspace_sweep(b->tree_store.dir, false, &swept, e) < 0 ||
+	    workspace_open(b->tree_store.dir, &b->work, e) < 0)
 		return -1;
 	b->log = openat(b->work.dir, "log", O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
 	return b->log < 0 ? err_sys(e, "log") : 0;
@@ -351,17 +365,21 @@ static bool is_built(const struct build *b)
 	scoped_store_tree t = STORE_TREE_NONE;
 	struct err        e;
 
-	return store_open(b->options->store, b->recipe.name, &t, &e) == 0 && tree_store_is_marked(&b->tree_store, t.digest, b->recipe.sha256);
+	return store_open(b->options->store, b->recipe.name, &t, &e) == 0 &&
+	       tree_store_is_marked(&b->tree_store, t.digest, b->recipe.sha256);
 }
 
 int build_run(const struct build_options *o, struct err *e)
 {
-	scoped(build_done) struct build b = { .options = o, .tree_store = TREE_STORE_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1 };
+	scoped(build_done) struct build b = {
+		.options = o, .tree_store = TREE_STORE_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1
+	};
 	double                          start = now();
 	scoped_store_tree               old   = STORE_TREE_NONE;
 
-	if (recipe_load(&b.recipe, o->recipes, o->recipe, e) < 0 || wheels_load(&b.wheels, &b.recipe, e) < 0 || guest_load(&b.guest, o->guest, e) < 0 ||
-	    guest_join(&b.guest, &b.recipe, e) < 0 || tree_store_make(o->store, &b.tree_store, e) < 0)
+	if (recipe_load(&b.recipe, o->recipes, o->recipe, e) < 0 || wheels_load(&b.wheels, &b.recipe, e) < 0 ||
+	    guest_load(&b.guest, o->guest, e) < 0 || guest_join(&b.guest, &b.recipe, e) < 0 ||
+	    tree_store_make(o->store, &b.tree_store, e) < 0)
 		return -1;
 	if (!o->force && is_built(&b)) {
 		fprintf(stderr, "%s is already built from this recipe; --force builds it again\n", b.recipe.name);
@@ -369,9 +387,11 @@ int build_run(const struct build_options *o, struct err *e)
 	}
 	if (!o->force && store_open(o->store, b.recipe.name, &old, e) == 0)
 		fprintf(stderr, "%s in the store was built from another recipe or by another brig\n", b.recipe.name);
-	if (wheels_find(&b.wheels, e) < 0 || sources_load(&b.sources, o->sources, b.recipe.suite, e) < 0 || open_work(&b, e) < 0)
+	if (wheels_find(&b.wheels, e) < 0 || sources_load(&b.sources, o->sources, b.recipe.suite, e) < 0 ||
+	    open_work(&b, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);
-	fprintf(stderr, "building %s from %zu packages and what they need\n", b.recipe.name, json_array_size(b.recipe.packages));
+	fprintf(stderr, "building %s from %zu packages and what they need\n", b.recipe.name,
+		json_array_size(b.recipe.packages));
 	if (run_stages(&b, stages, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);
 	fprintf(stderr, "%s is %.12s: %zu entries, %.1f MB, %zu packages, %.1f s\n", b.recipe.name, b.manifest.digest,
@@ -381,15 +401,20 @@ int build_run(const struct build_options *o, struct err *e)
 
 int build_import(const struct build_options *o, struct err *e)
 {
-	scoped(build_done) struct build b = { .options = o, .tree_store = TREE_STORE_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1 };
+	scoped(build_done) struct build b = {
+		.options = o, .tree_store = TREE_STORE_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1
+	};
 	double                          start = now();
 	scoped_store_tree               old   = STORE_TREE_NONE;
 
 	if (!text_is_name(o->recipe))
-		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a rootfs; use a-z, 0-9, '-', '_', '.'", o->recipe);
+		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a rootfs; use a-z, 0-9, '-', '_', '.'",
+			       o->recipe);
 	snprintf(b.recipe.name, sizeof b.recipe.name, "%s", o->recipe);
-	b.recipe.size_max = 2 * o->size_max + IMPORT_COMPILED; /* import_apply() has checked o->size_max; compiled files come on top */
-	if (guest_load(&b.guest, o->guest, e) < 0 || name_archive(&b, e) < 0 || tree_store_make(o->store, &b.tree_store, e) < 0)
+	/* import_apply() has checked o->size_max; compiled files come on top */
+	b.recipe.size_max = 2 * o->size_max + IMPORT_COMPILED;
+	if (guest_load(&b.guest, o->guest, e) < 0 || name_archive(&b, e) < 0 ||
+	    tree_store_make(o->store, &b.tree_store, e) < 0)
 		return -1;
 	if (!o->force && b.recipe.sha256[0] && is_built(&b)) {
 		fprintf(stderr, "%s is already imported from this archive; --force imports it again\n", b.recipe.name);
@@ -397,10 +422,12 @@ int build_import(const struct build_options *o, struct err *e)
 	}
 	/* A name in use: every profile that has it would use another tree from now on. */
 	if (!o->force && store_open(o->store, b.recipe.name, &old, e) == 0)
-		return err_set(e, ERR_BAD_SPEC, "%s is in the store already, as %.12s; --force gives its name to this tree", b.recipe.name, old.digest);
+		return err_set(e, ERR_BAD_SPEC,
+			       "%s is in the store already, as %.12s; --force gives its name to this tree",
+			       b.recipe.name, old.digest);
 	if (open_work(&b, e) < 0 || run_stages(&b, import_stages, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);
-	fprintf(stderr, "%s is %.12s: %zu entries, %.1f MB, %.1f s\n", b.recipe.name, b.manifest.digest, b.manifest.tree.n,
-		(double)b.manifest.bytes / 1e6, now() - start);
+	fprintf(stderr, "%s is %.12s: %zu entries, %.1f MB, %.1f s\n", b.recipe.name, b.manifest.digest,
+		b.manifest.tree.n, (double)b.manifest.bytes / 1e6, now() - start);
 	return 0;
 }

@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Directories that are not mounted over, and must be there for Landlock: programs are executed below /usr, and files written below /dev. */
+/* Directories that are not mounted over, and must be there for Landlock: programs are executed below /usr, and files
+ * written below /dev. */
 static const char *const bare[] = { "/usr", "/dev" };
 
-static void add(struct cell_paths *list, const char *slash, const char *path, enum tree_type type)
+static void add_cell_path(struct cell_paths *list, const char *slash, const char *path, enum tree_type type)
 {
 	struct cell_path *p = &list->place[list->n++];
 
@@ -29,14 +30,14 @@ int cell_paths_list(struct cell_paths *ret, struct err *e)
 		return -1;
 	ret->n = 0;
 	for (size_t i = 0; i < ARRAY_LEN(bare); i++)
-		add(ret, "", bare[i], TREE_DIR);
+		add_cell_path(ret, "", bare[i], TREE_DIR);
 	for (size_t i = 0; i < plan.n; i++)
 		if (plan.step[i].kind != MOUNT_ROOT)
-			add(ret, "/", plan.step[i].to, plan.step[i].kind == MOUNT_DEVICE ? TREE_FILE : TREE_DIR);
+			add_cell_path(ret, "/", plan.step[i].to, plan.step[i].kind == MOUNT_DEVICE ? TREE_FILE : TREE_DIR);
 	return 0;
 }
 
-static int make(int root, const struct cell_path *p, struct err *e)
+static int make_cell_path(int root, const struct cell_path *p, struct err *e)
 {
 	scoped_fd is = tree_open(root, p->path, O_PATH | O_NOFOLLOW);
 
@@ -51,7 +52,8 @@ static const char ptmx[] = "/dev/ptmx", to_ptmx[] = "pts/ptmx";
 
 bool cell_path_is_led_to(const struct tree_entry *link)
 {
-	return strncmp(link->target, "/proc/", 6) == 0 || (strcmp(link->path, ptmx) == 0 && strcmp(link->target, to_ptmx) == 0);
+	return strncmp(link->target, "/proc/", 6) == 0 ||
+	       (strcmp(link->path, ptmx) == 0 && strcmp(link->target, to_ptmx) == 0);
 }
 
 int cell_paths_make(int root, struct err *e)
@@ -61,18 +63,21 @@ int cell_paths_make(int root, struct err *e)
 	if (cell_paths_list(&list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list.n; i++)
-		if (make(root, &list.place[i], e) < 0)
+		if (make_cell_path(root, &list.place[i], e) < 0)
 			return -1;
 	/*
-	 * Programs make a terminal with /dev/ptmx. The link has a target only in a session with terminals. It replaces an existing
-	 * entry, because a cell has no device of that name.
+	 * Programs make a terminal with /dev/ptmx. The link has a target only in a session with terminals. It replaces
+	 * an existing entry, because a cell has no device of that name.
 	 */
 	return tree_remove_path(root, ptmx, e) < 0 ? -1 : tree_link(root, ptmx, to_ptmx, e);
 }
 
 bool cell_path_is_there(const struct cell_path *p, const struct tree *t, char why[CELL_PLACE_WORDS])
 {
-	static const char *const names[] = { [TREE_FILE] = "a file", [TREE_DIR] = "a directory", [TREE_LINK] = "a link", [TREE_OTHER] = "a special file" };
+	static const char *const names[] = { [TREE_FILE]  = "a file",
+					     [TREE_DIR]   = "a directory",
+					     [TREE_LINK]  = "a link",
+					     [TREE_OTHER] = "a special file" };
 	const struct tree_entry *is   = tree_find(t, p->path);
 	const char              *name = p->path + 1; /* relative, to be typed in the tree's root */
 	const char              *make = p->type == TREE_DIR ? "mkdir -p" : "touch";
@@ -80,9 +85,10 @@ bool cell_path_is_there(const struct cell_path *p, const struct tree *t, char wh
 	if (is && is->type == p->type)
 		return true;
 	if (is)
-		snprintf(why, CELL_PLACE_WORDS, "%s, and a cell needs %s there; in the tree, type: rm -r %s && %s %s", names[is->type],
-			 names[p->type], name, make, name);
+		snprintf(why, CELL_PLACE_WORDS, "%s, and a cell needs %s there; in the tree, type: rm -r %s && %s %s",
+			 names[is->type], names[p->type], name, make, name);
 	else
-		snprintf(why, CELL_PLACE_WORDS, "missing, and a cell needs %s there; in the tree, type: %s %s", names[p->type], make, name);
+		snprintf(why, CELL_PLACE_WORDS, "missing, and a cell needs %s there; in the tree, type: %s %s",
+			 names[p->type], make, name);
 	return false;
 }

@@ -12,19 +12,29 @@
 /* The environment is the same on every machine, because the output of programs can depend on it. */
 #define CLEAN "PATH=/usr/bin:/usr/sbin", "LANG=C.UTF-8", "TZ=UTC0", "PYTHONHASHSEED=0", "SOURCE_DATE_EPOCH=315532800"
 
-static const char *const proxies[] = { "http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY" };
+static const char *const proxies[] = { "http_proxy",  "https_proxy", "no_proxy", "all_proxy",
+				       "HTTPS_PROXY", "NO_PROXY",    "ALL_PROXY" };
 
-static int run_jailed(int root, const char *const *argv, const char *const *env, bool online, int log, int stop, struct err *e)
+static int run_jailed(int root, const char *const *argv, const char *const *env, bool online, int log, int stop,
+		      struct err *e)
 {
 	int       ends[2];
 	scoped_fd nothing = -1;
 
-	if (pipe2(ends, O_CLOEXEC) < 0) /* not the host's /dev/null: a program that runs as root in an untrusted tree could change its mode */
+	/* not the host's /dev/null: a program that runs as root in an untrusted tree could change its mode */
+	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, "pipe");
 	close(ends[1]);
 	nothing = ends[0];
-	return process_run(&(struct process){ .argv = argv, .env = env, .place = root, .jailed = true, .network = online, .in = nothing,
-					      .out = log, .stop = stop }, e);
+	return process_run(&(struct process){ .argv    = argv,
+					      .env     = env,
+					      .place   = root,
+					      .jailed  = true,
+					      .network = online,
+					      .in      = nothing,
+					      .out     = log,
+					      .stop    = stop },
+			   e);
 }
 
 int chroot_run(int root, const char *const *argv, int log, int stop, struct err *e)

@@ -80,7 +80,8 @@ static int add_matching(struct dirs *dirs, const struct tree *t, const char *pat
 	size_t before = dirs->n;
 
 	for (size_t i = 0; i < t->n; i++) {
-		if (t->entry[i].type != TREE_DIR || fnmatch(pattern, t->entry[i].path, FNM_PATHNAME | FNM_NOESCAPE) != 0)
+		if (t->entry[i].type != TREE_DIR ||
+		    fnmatch(pattern, t->entry[i].path, FNM_PATHNAME | FNM_NOESCAPE) != 0)
 			continue;
 		if (dirs->n == DIRS_MAX)
 			return err_set(e, ERR_LIMIT, "\"%.120s\" matches more than %d directories", pattern, DIRS_MAX);

@@ -52,7 +52,8 @@ static bool read_segment(const struct view *v, const Elf64_Ehdr *h, unsigned i, 
 {
 	uint64_t offset;
 
-	return !__builtin_add_overflow(h->e_phoff, (uint64_t)i * sizeof *p, &offset) && elf_read_at(v, offset, p, sizeof *p);
+	return !__builtin_add_overflow(h->e_phoff, (uint64_t)i * sizeof *p, &offset) &&
+	       elf_read_at(v, offset, p, sizeof *p);
 }
 
 static bool find_segment(const struct view *v, const Elf64_Ehdr *h, uint32_t type, Elf64_Phdr *p)

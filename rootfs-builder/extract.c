@@ -56,7 +56,8 @@ static int extract_count(struct extraction *p, const char *path, uint64_t bytes,
 	if (++p->entries > TREE_ENTRIES_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d entries", TREE_ENTRIES_MAX);
 	if (__builtin_add_overflow(p->bytes, bytes, &p->bytes) || p->bytes > p->bytes_max)
-		return err_set(e, ERR_LIMIT, "%.200s: up to here all files together have more than %s; --size-max allows more", path,
+		return err_set(e, ERR_LIMIT,
+			       "%.200s: up to here all files together have more than %s; --size-max allows more", path,
 			       text_from_size(p->bytes_max, most, sizeof most));
 	return 0;
 }
@@ -156,12 +157,15 @@ int extract_copy(struct extraction *p, const char *path, const char *from, struc
 	char        target[PATH_MAX];
 	struct stat st;
 
-	if (parent < 0 || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)))
-		return err_set(e, ERR_BAD_SPEC, "%.150s: another name of \"%.150s\", which is no file of the tree", path, from);
+	if (parent < 0 || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)))
+		return err_set(e, ERR_BAD_SPEC, "%.150s: another name of \"%.150s\", which is no file of the tree",
+			       path, from);
 	if (strcmp(path, from) == 0)
 		return 0;
 	if (S_ISLNK(st.st_mode)) /* a hard link to a symbolic link becomes another symbolic link */
-		return tree_read_link(parent, name, target) < 0 ? err_sys(e, "%.200s", path) : extract_link(p, path, target, e);
+		return tree_read_link(parent, name, target) < 0 ? err_sys(e, "%.200s", path)
+								: extract_link(p, path, target, e);
 	in = openat(parent, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (in < 0)
 		return err_sys(e, "%.200s", from);

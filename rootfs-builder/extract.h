@@ -19,7 +19,8 @@ struct extraction {
 	uint64_t left_out, set_id; /* devices, pipes and sockets; files whose set-id bits were dropped */
 };
 
-/* "./usr//bin/" becomes "/usr/bin", "./" becomes "". Refuses "..", unprintable names, and what is too long or too deep. */
+/* "./usr//bin/" becomes "/usr/bin", "./" becomes "". Refuses "..", unprintable names, and what is too long or too deep.
+ */
 must_use int extract_path(const char *name, char path[PATH_MAX], struct err *e);
 
 must_use int extract_dir(struct extraction *p, const char *path, struct err *e);
@@ -31,6 +32,7 @@ must_use int extract_copy(struct extraction *p, const char *path, const char *fr
 /* For an entry that is left out, such as a device: counts it. */
 must_use int extract_nothing(struct extraction *p, struct err *e);
 
-/* Whiteouts: remove the entry, or all entries of the directory. A missing one is no error. A link on the way is refused. */
+/* Whiteouts: remove the entry, or all entries of the directory. A missing one is no error. A link on the way is
+ * refused. */
 must_use int extract_erase(const struct extraction *p, const char *path, struct err *e);
 must_use int extract_empty(const struct extraction *p, const char *path, struct err *e);

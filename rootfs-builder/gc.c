@@ -19,7 +19,9 @@ static enum lock_answer lock_tree(const struct tree_store *s, const char *digest
 	snprintf(path, sizeof path, "trees/%s/lock", digest);
 	*lock = openat(s->dir, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (*lock < 0)
-		return errno == ENOENT ? LOCK_OURS : LOCK_FAILED; /* no lock file: the tree is half removed, and no run can open it */
+		return errno == ENOENT
+			       ? LOCK_OURS
+			       : LOCK_FAILED; /* no lock file: the tree is half removed, and no run can open it */
 	if (flock(*lock, LOCK_EX | LOCK_NB) == 0)
 		return LOCK_OURS;
 	return errno == EWOULDBLOCK ? LOCK_USED : LOCK_FAILED;
@@ -43,7 +45,8 @@ static int remove_tree(const struct tree_store *s, const char *digest, struct er
 	return tree_remove(s->dir, aside, e);
 }
 
-static int collect_tree(const struct tree_store *s, const struct tree_store_names *names, const char *digest, bool dry, FILE *out, struct err *e)
+static int collect_tree(const struct tree_store *s, const struct tree_store_names *names, const char *digest, bool dry,
+			FILE *out, struct err *e)
 {
 	scoped_fd lock = -1;
 
@@ -77,6 +80,7 @@ int gc_run(const struct tree_store *s, bool dry, FILE *out, struct err *e)
 	if (workspace_sweep(s->dir, dry, &swept, e) < 0)
 		return -1;
 	if (swept)
-		fprintf(out, "%s %u unfinished build%s\n", dry ? "would remove" : "removed", swept, swept == 1 ? "" : "s");
+		fprintf(out, "%s %u unfinished build%s\n", dry ? "would remove" : "removed", swept,
+			swept == 1 ? "" : "s");
 	return 0;
 }

@@ -57,7 +57,9 @@ static int make_ca_bundle(const struct generator_use *use, const char *text, str
 		return err_sys(e, "make the CA bundle");
 	for (size_t i = 0; i < t.n; i++) {
 		const struct tree_entry *entry = &t.entry[i];
-		bool is_certificate = entry->type == TREE_FILE && strncmp(entry->path, CA_FOLDER, strlen(CA_FOLDER)) == 0 && text_ends_in(entry->path, ".crt");
+		bool                     is_certificate = entry->type == TREE_FILE &&
+				      strncmp(entry->path, CA_FOLDER, strlen(CA_FOLDER)) == 0 &&
+				      text_ends_in(entry->path, ".crt");
 
 		if (is_certificate && append_file(use->root, entry, out, e) < 0)
 			return -1;
@@ -65,11 +67,14 @@ static int make_ca_bundle(const struct generator_use *use, const char *text, str
 	if (fflush(out) != 0)
 		return err_sys(e, "make the CA bundle");
 	if (bundle.len == 0)
-		return err_set(e, ERR_BAD_SPEC, "%s: no certificate in " CA_FOLDER "; the package ca-certificates brings them", use->path);
+		return err_set(e, ERR_BAD_SPEC,
+			       "%s: no certificate in " CA_FOLDER "; the package ca-certificates brings them",
+			       use->path);
 	return tree_write(use->root, use->path, bundle.data, bundle.len, e);
 }
 
-/* -X: packages bring their links. ldconfig always writes an auxiliary cache, with inode numbers and times: it is removed. */
+/* -X: packages bring their links. ldconfig always writes an auxiliary cache, with inode numbers and times: it is
+ * removed. */
 static int make_ld_cache(const struct generator_use *use, const char *text, struct err *e)
 {
 	const char *argv[] = { "/sbin/ldconfig", "-X", "-C", use->path, NULL };
@@ -85,22 +90,27 @@ const struct generator generators[] = {
 	/* name        maker            content, or what it is made from */
 	{ "empty",     make_text,       "", "An empty file; the jail mounts a device or a file over it" },
 	{ "passwd",    make_text,       "root:x:0:0:root:/root:/bin/sh\n"
-	                                "user:x:1000:1000:user:/workspace:/bin/sh\n"
-	                                "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
-	                                "root, user (1000) and nobody" },
+	          "user:x:1000:1000:user:/workspace:/bin/sh\n"
+	          "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
+	          "root, user (1000) and nobody" },
 	{ "group",     make_text,       "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n", "The groups of these three" },
-	{ "nsswitch",  make_text,       "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
-	                                "protocols: files\nservices: files\n",
-	                                "Names come from files, host names from files and DNS" },
+	{ "nsswitch",  make_text,
+	          "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
+	          "protocols: files\nservices: files\n",
+	          "Names come from files, host names from files and DNS" },
 	{ "hosts",     make_text,       "127.0.0.1 localhost brig\n::1 localhost brig\n", "localhost and brig" },
-	{ "resolv",    make_text,       "nameserver " NET_GATEWAY_TEXT "\n", "The resolver of a run that may reach hosts by name; without one nothing answers there" },
+	{ "resolv",    make_text,       "nameserver " NET_GATEWAY_TEXT "\n",
+	          "The resolver of a run that may reach hosts by name; without one nothing answers there" },
 	{ "hostname",  make_text,       "brig\n", "brig" },
 	{ "utc",       make_text,       "Etc/UTC\n", "The name of the time zone" },
-	{ "four-cpus", make_text,       "0-3\n", "What os.cpu_count() says: as many CPUs as the shipped profiles give at most, wherever it runs" },
+	{ "four-cpus", make_text,       "0-3\n",
+	          "What os.cpu_count() says: as many CPUs as the shipped profiles give at most, wherever it runs" },
 	{ "matplotlibrc", make_text,    "backend: Agg\n", "Figures are drawn into files: there is no screen" },
-	{ "openblas-dirs", make_text,   "/usr/lib/x86_64-linux-gnu/openblas-pthread\n/usr/lib/aarch64-linux-gnu/openblas-pthread\n",
-	                                "Where the loader finds OpenBLAS as libblas.so.3 and liblapack.so.3" },
-	{ "ca-bundle", make_ca_bundle,  NULL, "All certificates below " CA_FOLDER ", as update-ca-certificates(8) does" },
+	{ "openblas-dirs", make_text,
+	          "/usr/lib/x86_64-linux-gnu/openblas-pthread\n/usr/lib/aarch64-linux-gnu/openblas-pthread\n",
+	          "Where the loader finds OpenBLAS as libblas.so.3 and liblapack.so.3" },
+	{ "ca-bundle", make_ca_bundle,  NULL,
+	          "All certificates below " CA_FOLDER ", as update-ca-certificates(8) does" },
 	{ "ld-cache",  make_ld_cache,   NULL, "The cache of ldconfig(8), run inside the tree" },
 	{ 0 },
 };

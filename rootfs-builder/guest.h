@@ -1,6 +1,6 @@
 /*
- * guest.h - puts the guest runner, which executes programs inside a jail, into every tree that has a Python: its Python files,
- * and guest.pyc, which the tree's own interpreter makes from them.
+ * guest.h - puts the guest runner, which executes programs inside a jail, into every tree that has a Python: its Python
+ * files, and guest.pyc, which the tree's own interpreter makes from them.
  */
 #pragma once
 #include "recipe.h"

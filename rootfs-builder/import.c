@@ -68,7 +68,8 @@ static int walk_entry(void *context, int dir, const char *name, struct err *e)
 	snprintf(text, sizeof text, "%s/%s", w->path, name);
 	if (extract_path(text, w->path, e) < 0 || process_stopped(w->import->stop, e) < 0)
 		return -1;
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (S_ISLNK(st.st_mode) && tree_read_link(dir, name, text) < 0))
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (S_ISLNK(st.st_mode) && tree_read_link(dir, name, text) < 0))
 		return err_sys(e, "%.200s", w->path);
 	r = S_ISREG(st.st_mode)   ? walk_file(w, dir, name, e)
 	    : S_ISLNK(st.st_mode) ? extract_link(w->into, w->path, text, e)
@@ -99,25 +100,30 @@ static int make_tree(const struct import *i, struct extraction *p, struct err *e
 
 /* --- an image --- */
 
-static int import_layer(const struct import *i, int dir, const struct layout *im, size_t n, struct extraction *p, struct err *e)
+static int import_layer(const struct import *i, int dir, const struct layout *im, size_t n, struct extraction *p,
+			struct err *e)
 {
 	const struct layout_layer *l = &im->layer[n];
-	char                      name[64], hex[DIGEST_HEX + 1];
-	struct untar u = { .name = name, .is_layer = true, .is_first = n == 0, .place = p->root, .log = i->log, .stop = i->stop };
-	scoped_fd    from = layout_open_layer(dir, l, e);
+	char                       name[64], hex[DIGEST_HEX + 1];
+	struct untar               u = { .name = name, .is_layer = true, .is_first = n == 0, .place = p->root };
+	scoped_fd                  from = layout_open_layer(dir, l, e);
 
 	snprintf(name, sizeof name, "layer %zu of %zu", n + 1, im->n);
 	if (from < 0)
 		return err_wrap(e, "%s", name);
 	u.from = from;
+	u.log  = i->log;
+	u.stop = i->stop;
 	if (untar_apply(&u, p, hex, e) < 0)
 		return -1;
 	if (strcmp(hex, l->diff_id) != 0)
-		return err_set(e, ERR_BAD_SPEC, "%s: its content is not what the image says: it has sha256 %s", name, hex);
+		return err_set(e, ERR_BAD_SPEC, "%s: its content is not what the image says: it has sha256 %s", name,
+			       hex);
 	return 0;
 }
 
-static int import_image(const struct import *i, int dir, enum layout_kind kind, struct extraction *p, char sha256[DIGEST_HEX + 1], struct err *e)
+static int import_image(const struct import *i, int dir, enum layout_kind kind, struct extraction *p,
+			char sha256[DIGEST_HEX + 1], struct err *e)
 {
 	struct layout *im = malloc(sizeof *im); /* a large one */
 	int            r;
@@ -126,7 +132,8 @@ static int import_image(const struct import *i, int dir, enum layout_kind kind, 
 		return err_set(e, ERR_LIMIT, "out of memory");
 	r = layout_read(dir, kind, im, stderr, e);
 	if (r == 0)
-		fprintf(stderr, "%s for %s, sha256:%.12s, %zu layer%s\n", layout_kind_name(kind), im->platform, im->sha256, im->n, im->n == 1 ? "" : "s");
+		fprintf(stderr, "%s for %s, sha256:%.12s, %zu layer%s\n", layout_kind_name(kind), im->platform,
+			im->sha256, im->n, im->n == 1 ? "" : "s");
 	for (size_t n = 0; r == 0 && n < im->n; n++)
 		r = import_layer(i, dir, im, n, p, e);
 	if (r == 0)
@@ -136,7 +143,8 @@ static int import_image(const struct import *i, int dir, enum layout_kind kind, 
 }
 
 /* The unpacked archive is not a tree but an image: unpacks the image's layers into a new tree. */
-static int unpack_again(const struct import *i, enum layout_kind kind, struct extraction *p, char sha256[DIGEST_HEX + 1], struct err *e)
+static int unpack_again(const struct import *i, enum layout_kind kind, struct extraction *p,
+			char sha256[DIGEST_HEX + 1], struct err *e)
 {
 	scoped_fd         image = p->root;
 	struct extraction again = { .root = -1, .bytes_max = i->size_max };
@@ -157,10 +165,11 @@ static void extract_done(struct extraction *p)
 	fd_closep(&p->root);
 }
 
-static int import_source(const struct import *i, int from, bool is_dir, struct extraction *p, char sha256[DIGEST_HEX + 1], struct err *e)
+static int import_source(const struct import *i, int from, bool is_dir, struct extraction *p,
+			 char sha256[DIGEST_HEX + 1], struct err *e)
 {
 	enum layout_kind kind    = is_dir ? layout_kind(from) : LAYOUT_NONE;
-	struct untar     archive = { .name = i->source, .from = from, .place = p->root, .log = i->log, .stop = i->stop };
+	struct untar archive = { .name = i->source, .from = from, .place = p->root, .log = i->log, .stop = i->stop };
 	char             hex[DIGEST_HEX + 1];
 
 	if (kind != LAYOUT_NONE)
@@ -185,8 +194,10 @@ int import_apply(const struct import *i, char sha256[DIGEST_HEX + 1], struct err
 	if (make_tree(i, &p, e) < 0 || import_source(i, from, S_ISDIR(st.st_mode), &p, sha256, e) < 0)
 		return -1;
 	if (p.left_out)
-		fprintf(stderr, "left out: %" PRIu64 " device node%s, pipes or sockets\n", p.left_out, p.left_out == 1 ? "" : "s");
+		fprintf(stderr, "left out: %" PRIu64 " device node%s, pipes or sockets\n", p.left_out,
+			p.left_out == 1 ? "" : "s");
 	if (p.set_id)
-		fprintf(stderr, "not set any more: set-user-ID and set-group-ID bits of %" PRIu64 " file%s\n", p.set_id, p.set_id == 1 ? "" : "s");
+		fprintf(stderr, "not set any more: set-user-ID and set-group-ID bits of %" PRIu64 " file%s\n", p.set_id,
+			p.set_id == 1 ? "" : "s");
 	return 0;
 }

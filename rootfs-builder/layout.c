@@ -116,7 +116,9 @@ static const char *hex_of(const char *digest)
 {
 	static const char head[] = "sha256:";
 
-	return strncmp(digest, head, strlen(head)) == 0 && store_is_digest(digest + strlen(head)) ? digest + strlen(head) : NULL;
+	return strncmp(digest, head, strlen(head)) == 0 && store_is_digest(digest + strlen(head))
+		       ? digest + strlen(head)
+		       : NULL;
 }
 
 static int read_descriptor(const json_t *json, const char *what, struct blob *ret, struct err *e)
@@ -147,7 +149,8 @@ static json_t *read_blob(int dir, const struct blob *b, struct err *e)
 	if (read_text(dir, b->path, &text, e) < 0)
 		return NULL;
 	if (text.len != b->size) {
-		err_set(e, ERR_BAD_SPEC, "%.200s: has %zu bytes, its descriptor says %" PRIu64, b->path, text.len, b->size);
+		err_set(e, ERR_BAD_SPEC, "%.200s: has %zu bytes, its descriptor says %" PRIu64, b->path, text.len,
+			b->size);
 		return NULL;
 	}
 	if (digest_bytes(text.data, text.len, hex, e) < 0)
@@ -199,7 +202,8 @@ static int err_no_platform(const struct reader *r, const json_t *list, struct er
 
 		add_words(&has, "%s%s", i ? ", " : "", platform ? platform : "?");
 	}
-	return err_set(e, ERR_BAD_SPEC, "it has no image for linux/%s; it has: %s", r->arch, has.len ? has.text : "none");
+	return err_set(e, ERR_BAD_SPEC, "it has no image for linux/%s; it has: %s", r->arch,
+		       has.len ? has.text : "none");
 }
 
 static int err_several(const json_t *list, struct err *e)
@@ -281,12 +285,14 @@ static int read_config(const struct reader *r, struct layout *im, const json_t *
 	if (strcmp(has.text, im->platform) != 0)
 		return err_set(e, ERR_BAD_SPEC, "it is an image for %s, this machine is %s", has.text, im->platform);
 	if (!json_is_array(list) || json_array_size(list) != im->n)
-		return err_set(e, ERR_BAD_SPEC, "its manifest names %zu layers, its configuration %zu", im->n, json_array_size(list));
+		return err_set(e, ERR_BAD_SPEC, "its manifest names %zu layers, its configuration %zu", im->n,
+			       json_array_size(list));
 	for (size_t i = 0; i < im->n; i++) {
 		const char *text = json_string_value(json_array_get(list, i)), *hex = text ? hex_of(text) : NULL;
 
 		if (!hex)
-			return err_set(e, ERR_BAD_SPEC, "diff_ids: row %zu is not \"sha256:\" and 64 hex digits", i + 1);
+			return err_set(e, ERR_BAD_SPEC, "diff_ids: row %zu is not \"sha256:\" and 64 hex digits",
+				       i + 1);
 		snprintf(im->layer[i].diff_id, sizeof im->layer[i].diff_id, "%s", hex);
 	}
 	return 0;
@@ -351,7 +357,9 @@ static int read_id(struct layout *im, const char *path, struct err *e)
 		n = DIGEST_HEX;
 	if (n < sizeof im->sha256)
 		snprintf(im->sha256, sizeof im->sha256, "%.*s", (int)n, name);
-	return store_is_digest(im->sha256) ? 0 : err_set(e, ERR_BAD_SPEC, "manifest.json: the name of the configuration is no digest");
+	return store_is_digest(im->sha256)
+		       ? 0
+		       : err_set(e, ERR_BAD_SPEC, "manifest.json: the name of the configuration is no digest");
 }
 
 /* Paths in manifest.json are relative, as in a tar archive. */
@@ -359,7 +367,9 @@ static int read_path(const char *text, char path[300], struct err *e)
 {
 	int n = snprintf(path, 300, "/%s", text);
 
-	return n < 300 && tree_path_is_plain(path) ? 0 : err_set(e, ERR_BAD_SPEC, "manifest.json: a file that is no plain path below it");
+	return n < 300 && tree_path_is_plain(path)
+		       ? 0
+		       : err_set(e, ERR_BAD_SPEC, "manifest.json: a file that is no plain path below it");
 }
 
 static json_t *read_docker_config(const struct reader *r, const struct layout *im, const char *path, struct err *e)
@@ -399,7 +409,8 @@ static const json_t *only_image(const json_t *list, struct err *e)
 	if (json_array_size(list) == 1)
 		return json_array_get(list, 0);
 	for (size_t i = 0; i < json_array_size(list); i++) {
-		const char *tag = json_string_value(json_array_get(json_object_get(json_array_get(list, i), "RepoTags"), 0));
+		const char *tag =
+			json_string_value(json_array_get(json_object_get(json_array_get(list, i), "RepoTags"), 0));
 
 		add_words(&has, "%s%s", i ? ", " : "", tag ? tag : "?");
 	}
@@ -413,7 +424,8 @@ static const json_t *only_image(const json_t *list, struct err *e)
 static int read_docker(const struct reader *r, struct layout *im, struct err *e)
 {
 	scoped_json  *file = read_list(r, e), *config = NULL;
-	const json_t *one = file ? only_image(json_object_get(file, "images"), e) : NULL, *list = json_object_get(one, "Layers");
+	const json_t *one  = file ? only_image(json_object_get(file, "images"), e) : NULL,
+		     *list = json_object_get(one, "Layers");
 	char          path[300];
 
 	if (!one || check_layers(list, e) < 0)
@@ -466,7 +478,8 @@ int layout_open_layer(int dir, const struct layout_layer *l, struct err *e)
 	if (fd < 0 || !l->sha256[0])
 		return fd_take(&fd);
 	if ((uint64_t)st.st_size != l->size)
-		return err_set(e, ERR_BAD_SPEC, "%s: has %" PRIu64 " bytes, its descriptor says %" PRIu64, l->path, (uint64_t)st.st_size, l->size);
+		return err_set(e, ERR_BAD_SPEC, "%s: has %" PRIu64 " bytes, its descriptor says %" PRIu64, l->path,
+			       (uint64_t)st.st_size, l->size);
 	if (digest_fd(fd, l->path, &size, hex, e) < 0)
 		return -1;
 	if (strcmp(hex, l->sha256) != 0)

@@ -164,7 +164,8 @@ static bool has_library(const struct lint *l, const char *dir, size_t len, const
 }
 
 /* Looks in one directory of a RUNPATH; $ORIGIN is the directory of the file itself. */
-static bool has_in_runpath(const struct lint *l, const char *dir, size_t len, const struct tree_entry *entry, const char *name)
+static bool has_in_runpath(const struct lint *l, const char *dir, size_t len, const struct tree_entry *entry,
+			   const char *name)
 {
 	static const char *const origins[] = { "$ORIGIN", "${ORIGIN}" };
 	char                     path[2048];
@@ -245,13 +246,17 @@ static const struct {
 	const char *reason;
 } rules[] = {
 	{ "name",       rule_name,       "names are printable UTF-8: manifests are JSON, and terminals show them" },
-	{ "type",       rule_type,       "no device nodes, pipes or sockets: a device node gives access to a device of the host" },
+	{ "type",       rule_type,
+	  "no device nodes, pipes or sockets: a device node gives access to a device of the host" },
 	{ "setid",      rule_setid,      "no setuid or setgid files: starting a program must not give rights" },
-	{ "attributes", rule_attributes, "no extended attributes: file capabilities give rights, and manifests have no attributes" },
+	{ "attributes", rule_attributes,
+	  "no extended attributes: file capabilities give rights, and manifests have no attributes" },
 	{ "hardlink",   rule_hardlink,   "no hard links: a file with a second name outside could be changed there" },
 	{ "owner",      rule_owner,      "one owner for all files: the owner of a file can change it" },
 	{ "writable",   rule_writable,   "not writable by the group or others" },
-	{ "link",       rule_link,       "no links that lead out of the tree or to no file, except into /proc: followed from outside, they name files of the host" },
+	{ "link",       rule_link,
+	  "no links that lead out of the tree or to no file, except into /proc: "
+	  "followed from outside, they name files of the host" },
 	{ "libraries",  rule_libraries,  "programs have their loader and libraries in the tree" },
 };
 /* clang-format on */
@@ -291,7 +296,8 @@ static int find_dirs(struct lint *l, struct err *e)
 	for (size_t i = 0; i < l->tree.n; i++) {
 		const struct tree_entry *entry = &l->tree.entry[i];
 
-		if (entry->type == TREE_FILE && strncmp(entry->path, CONF_DIR, strlen(CONF_DIR)) == 0 && add_conf(l, entry, e) < 0)
+		if (entry->type == TREE_FILE && strncmp(entry->path, CONF_DIR, strlen(CONF_DIR)) == 0 &&
+		    add_conf(l, entry, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -320,7 +326,8 @@ static size_t lint_entry(struct lint *l, const struct tree_entry *entry, size_t 
 		text_make_plain(why); /* it has texts from links and programs */
 		if (before + found++ < LINT_SHOWN)
 			fprintf(out, "lint: %s: %s [%s]\n",
-				!text_is_plain(entry->path) ? "(a name that cannot be shown)" : entry->path, why, rules[i].name);
+				!text_is_plain(entry->path) ? "(a name that cannot be shown)" : entry->path, why,
+				rules[i].name);
 	}
 	return found;
 }
@@ -342,10 +349,14 @@ static int lint(int root, bool is_import, FILE *out, struct err *e)
 		if (!cell_path_is_there(&list.place[i], &l.tree, why) && missing++ < LINT_SHOWN)
 			fprintf(out, "lint: %s: %s [cell]\n", list.place[i].path, why);
 	if (l.counted)
-		fprintf(out, "%zu program%s or libraries lack a library; brig rootfs lint names them\n", l.counted, l.counted == 1 ? "" : "s");
+		fprintf(out, "%zu program%s or libraries lack a library; brig rootfs lint names them\n", l.counted,
+			l.counted == 1 ? "" : "s");
 	if (found + missing)
-		return err_set(e, ERR_BAD_SPEC, "%zu finding%s%s", found + missing, found + missing == 1 ? "" : "s",
-			       is_import || !found ? "" : "; a row of prune takes such a thing out, one of packages brings what it lacks");
+		return err_set(
+			e, ERR_BAD_SPEC, "%zu finding%s%s", found + missing, found + missing == 1 ? "" : "s",
+			is_import || !found
+				? ""
+				: "; a row of prune takes such a thing out, one of packages brings what it lacks");
 	return 0;
 }
 
@@ -363,5 +374,6 @@ void lint_print_rules(FILE *out)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
 		fprintf(out, "  %-11s %s\n", rules[i].name, rules[i].reason);
-	fprintf(out, "  %-11s %s\n", "cell", "the directories and files that a jail mounts over are there, such as /workspace, /proc and /dev/null");
+	fprintf(out, "  %-11s %s\n", "cell",
+		"the directories and files that a jail mounts over are there, such as /workspace, /proc and /dev/null");
 }

@@ -19,7 +19,8 @@ static json_int_t size_of(const struct tree_store *s, const char *digest)
 	if (file_read(s->dir, path, MANIFEST_MAX, &b, &e) < 0)
 		return -1;
 	json = wire_parse(b.data, b.len, MANIFEST_MAX, &e);
-	return json_is_integer(json_object_get(json, "bytes")) ? json_integer_value(json_object_get(json, "bytes")) : -1;
+	return json_is_integer(json_object_get(json, "bytes")) ? json_integer_value(json_object_get(json, "bytes"))
+							       : -1;
 }
 
 int list_print(const struct tree_store *s, bool json, FILE *out, struct err *e)
@@ -36,7 +37,8 @@ int list_print(const struct tree_store *s, bool json, FILE *out, struct err *e)
 
 		snprintf(path, sizeof path, "%s/trees/%s/tree", s->path, name->digest);
 		if (name->digest[0])
-			json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:o}", "name", name->name, "digest", name->digest, "path", path, "size",
+			json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:o}", "name", name->name, "digest",
+							      name->digest, "path", path, "size",
 							      size < 0 ? json_null() : json_integer(size)));
 	}
 	if (json)
@@ -45,7 +47,8 @@ int list_print(const struct tree_store *s, bool json, FILE *out, struct err *e)
 		const json_t *row = json_array_get(rows, i);
 
 		fprintf(out, "%-20s %.12s  %6.1f MB  %s\n", json_string_value(json_object_get(row, "name")),
-			json_string_value(json_object_get(row, "digest")), json_number_value(json_object_get(row, "size")) / 1e6,
+			json_string_value(json_object_get(row, "digest")),
+			json_number_value(json_object_get(row, "size")) / 1e6,
 			json_string_value(json_object_get(row, "path")));
 	}
 	return 0;

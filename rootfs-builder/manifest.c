@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const manifest_types[] = { [TREE_FILE] = "file", [TREE_DIR] = "dir", [TREE_LINK] = "link", [TREE_OTHER] = "other" };
+const char *const manifest_types[] = {
+	[TREE_FILE] = "file", [TREE_DIR] = "dir", [TREE_LINK] = "link", [TREE_OTHER] = "other"
+};
 
 void manifest_done(struct manifest *m)
 {
@@ -134,9 +136,9 @@ json_t *manifest_to_json(const struct manifest *m, const struct manifest_origin 
 	for (size_t i = 0; files && i < m->tree.n; i++)
 		if (json_array_append_new(files, entry_to_json(m, i)) < 0)
 			return NULL;
-	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:O, s:O}", "format", MANIFEST_FORMAT, "name", from->name, "digest", m->digest,
-			 "recipe_sha256", from->recipe_sha256, "architecture", from->architecture, "bytes", (json_int_t)m->bytes,
-			 "packages", from->packages, "files", files);
+	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:O, s:O}", "format", MANIFEST_FORMAT, "name", from->name,
+			 "digest", m->digest, "recipe_sha256", from->recipe_sha256, "architecture", from->architecture,
+			 "bytes", (json_int_t)m->bytes, "packages", from->packages, "files", files);
 }
 
 /* A row has the keys of its type and no others: otherwise two different manifests could have the same digest. */
@@ -153,16 +155,17 @@ static bool row_fits(enum tree_type type, const json_t *size, const char *sha, c
 static int parse_entry(struct manifest *m, size_t i, const json_t *json, struct err *e)
 {
 	struct tree_entry *entry = &m->tree.entry[i];
-	const char        *before = i ? m->tree.entry[i - 1].path : "", *path = "", *type = "", *mode = "", *sha = NULL, *target = NULL;
+	const char        *before = i ? m->tree.entry[i - 1].path : "", *path = "", *type = "", *mode = "", *sha = NULL,
+		   *target      = NULL;
 	json_t            *size = NULL;
 	bool               bad;
 
-	bad = json_unpack((json_t *)json, "{s:s, s:s, s:s, s?o, s?s, s?s !}", "path", &path, "type", &type, "mode", &mode, "size", &size,
-			  "sha256", &sha, "target", &target) < 0;
+	bad = json_unpack((json_t *)json, "{s:s, s:s, s:s, s?o, s?s, s?s !}", "path", &path, "type", &type, "mode",
+			  &mode, "size", &size, "sha256", &sha, "target", &target) < 0;
 	while (entry->type < TREE_OTHER && strcmp(type, manifest_types[entry->type]) != 0)
 		entry->type++;
-	if (bad ||
-	    entry->type == TREE_OTHER || !tree_path_is_plain(path) || strspn(mode, "01234567") != 4 || mode[4] || !row_fits(entry->type, size, sha, target))
+	if (bad || entry->type == TREE_OTHER || !tree_path_is_plain(path) || strspn(mode, "01234567") != 4 || mode[4] ||
+	    !row_fits(entry->type, size, sha, target))
 		return err_set(e, ERR_PROTOCOL, "files: row %zu is not sound", i + 1);
 	if (!before || strcmp(before, path) >= 0)
 		return err_set(e, ERR_PROTOCOL, "files: row %zu is not in order", i + 1);

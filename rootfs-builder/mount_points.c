@@ -16,7 +16,8 @@ static int clear(int root, const struct cell_path *p, struct err *e)
 
 	if (parent < 0) /* then the place is missing too */
 		return errno == ENOENT ? 0 : err_sys(e, "%s", p->path);
-	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (st.st_mode & S_IFMT) == (p->type == TREE_DIR ? S_IFDIR : S_IFREG))
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (st.st_mode & S_IFMT) == (p->type == TREE_DIR ? S_IFDIR : S_IFREG))
 		return 0;
 	return tree_remove(parent, name, e);
 }

@@ -1,4 +1,5 @@
-/* populate.h - makes what no package brings: the places that a cell needs, and directories, links and generated files */
+/* populate.h - makes what no package brings: the places that a cell needs, and directories, links and generated files
+ */
 #pragma once
 #include "recipe.h"
 

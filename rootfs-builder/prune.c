@@ -19,7 +19,8 @@ static int prune_row(int root, const struct tree *t, const char *pattern, bool *
 		if (fnmatch(pattern, entry->path, FNM_PATHNAME | FNM_NOESCAPE) != 0)
 			continue;
 		*matched = true;
-		if (tree_remove_path(root, entry->path, e) < 0) /* an earlier row may have removed it, or a directory above it */
+		/* an earlier row may have removed it, or a directory above it */
+		if (tree_remove_path(root, entry->path, e) < 0)
 			return err_wrap(e, "prune %s", entry->path);
 	}
 	return 0;

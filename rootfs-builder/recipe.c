@@ -17,23 +17,41 @@
 /* clang-format off */
 const struct field recipe_fields[] = {
 	/* setting        type         where             least   most       preset     meaning */
-	{ "comment",      FIELD_NOTE,  0,                0,      8192,      0,         "For people; brig-rootfs does not read it", NULL, NULL },
-	{ "description",  FIELD_STR,   AT(description),  0,      200,       0,         "What the rootfs is for, in one line", NULL, NULL },
-	{ "extends",      FIELD_NAME,  AT(extends),      0,      63,        0,         "A recipe of brig's own folder; its rows come before these", NULL, NULL },
-	{ "suite",        FIELD_NAME,  AT(suite),        0,      63,        0,         "The Debian release the packages come from, by its code name", NULL, NULL },
-	{ "size_max",     FIELD_SIZE,  AT(size_max),     1,      64 * GIB,  256 * MIB, "The build fails when all files together are larger; what extends another has 256M more than that one", NULL, NULL },
-	{ "packages",     FIELD_LIST,  AT(packages),     0,      1024,      0,         "Debian packages; what they depend on comes along, what they recommend does not", NULL, NULL },
-	{ "requirements", FIELD_STR,   AT(requirements), 0,      1023,      0,         "A requirements file of pip's, each line with a version and hashes: what is installed with pip, at build time", NULL, NULL },
-	{ "wheels",       FIELD_STR,   AT(wheels),       0,      1023,      0,         "The directory that has the wheels of requirements", NULL, NULL },
-	{ "index",        FIELD_STR,   AT(index),        0,      1023,      0,         "The address of a package index that has them", NULL, NULL },
-	{ "omit",         FIELD_LIST,  AT(omit),         0,      1024,      0,         "Packages that stay away though others depend on them, or the extended recipe names them", NULL, NULL },
-	{ "prune",        FIELD_LIST,  AT(prune),        0,      1024,      0,         "Patterns of paths that are removed, directories with all below them; * and ? stop at a slash", NULL, NULL },
-	{ "keep",         FIELD_LIST,  AT(keep),         0,      1024,      0,         "Rows of prune that the extended recipe has and this one takes back", NULL, NULL },
-	{ "dirs",         FIELD_LIST,  AT(dirs),         0,      1024,      0,         "Directories that are made, with their parents", NULL, NULL },
-	{ "links",        FIELD_LIST,  AT(links),        0,      1024,      0,         "PATH -> TARGET: symbolic links", NULL, NULL },
-	{ "generate",     FIELD_LIST,  AT(generate),     0,      1024,      0,         "PATH = GENERATOR: files whose content brig-rootfs writes", NULL, NULL },
-	{ "compile",      FIELD_LIST,  AT(compile),      0,      64,        0,         "Directories in which every .py gets its .pyc", NULL, NULL },
-	{ "prune_last",   FIELD_LIST,  AT(prune_last),   0,      1024,      0,         "Like prune, but after generate and compile: what was only needed to build", NULL, NULL },
+	{ "comment",      FIELD_NOTE,  0,                0,      8192,      0,
+	  "For people; brig-rootfs does not read it" },
+	{ "description",  FIELD_STR,   AT(description),  0,      200,       0,
+	  "What the rootfs is for, in one line" },
+	{ "extends",      FIELD_NAME,  AT(extends),      0,      63,        0,
+	  "A recipe of brig's own folder; its rows come before these" },
+	{ "suite",        FIELD_NAME,  AT(suite),        0,      63,        0,
+	  "The Debian release the packages come from, by its code name" },
+	{ "size_max",     FIELD_SIZE,  AT(size_max),     1,      64 * GIB,  256 * MIB,
+	  "The build fails when all files together are larger; what extends another has 256M more than that one" },
+	{ "packages",     FIELD_LIST,  AT(packages),     0,      1024,      0,
+	  "Debian packages; what they depend on comes along, what they recommend does not" },
+	{ "requirements", FIELD_STR,   AT(requirements), 0,      1023,      0,
+	  "A requirements file of pip's, each line with a version and hashes: "
+	  "what is installed with pip, at build time" },
+	{ "wheels",       FIELD_STR,   AT(wheels),       0,      1023,      0,
+	  "The directory that has the wheels of requirements" },
+	{ "index",        FIELD_STR,   AT(index),        0,      1023,      0,
+	  "The address of a package index that has them" },
+	{ "omit",         FIELD_LIST,  AT(omit),         0,      1024,      0,
+	  "Packages that stay away though others depend on them, or the extended recipe names them" },
+	{ "prune",        FIELD_LIST,  AT(prune),        0,      1024,      0,
+	  "Patterns of paths that are removed, directories with all below them; * and ? stop at a slash" },
+	{ "keep",         FIELD_LIST,  AT(keep),         0,      1024,      0,
+	  "Rows of prune that the extended recipe has and this one takes back" },
+	{ "dirs",         FIELD_LIST,  AT(dirs),         0,      1024,      0,
+	  "Directories that are made, with their parents" },
+	{ "links",        FIELD_LIST,  AT(links),        0,      1024,      0,
+	  "PATH -> TARGET: symbolic links" },
+	{ "generate",     FIELD_LIST,  AT(generate),     0,      1024,      0,
+	  "PATH = GENERATOR: files whose content brig-rootfs writes" },
+	{ "compile",      FIELD_LIST,  AT(compile),      0,      64,        0,
+	  "Directories in which every .py gets its .pyc" },
+	{ "prune_last",   FIELD_LIST,  AT(prune_last),   0,      1024,      0,
+	  "Like prune, but after generate and compile: what was only needed to build" },
 	{ 0 },
 };
 /* clang-format on */
@@ -69,7 +87,8 @@ void recipe_row_read(const json_t *row, struct recipe_row *ret)
 	ret->between  = 0;
 	for (size_t i = 0; i < ARRAY_LEN(splits); i++) {
 		cut = strstr(text, splits[i].text);
-		if (!cut || cut + strlen(splits[i].text) > text + len) /* in "/a -> # why" the last blank of " -> " belongs to the reason */
+		/* in "/a -> # why" the last blank of " -> " belongs to the reason */
+		if (!cut || cut + strlen(splits[i].text) > text + len)
 			continue;
 		put_half(ret->key, text, (size_t)(cut - text));
 		put_half(ret->value, cut + strlen(splits[i].text), len - (size_t)(cut - text) - strlen(splits[i].text));
@@ -105,7 +124,9 @@ static const char *check_generate(const struct recipe_row *row)
 {
 	if (!tree_path_is_plain(row->key))
 		return "expected PATH = GENERATOR with a plain absolute PATH";
-	return row->between == '=' && generator_find(row->value) ? NULL : "expected PATH = GENERATOR; brig-rootfs(1) lists them";
+	return row->between == '=' && generator_find(row->value)
+		       ? NULL
+		       : "expected PATH = GENERATOR; brig-rootfs(1) lists them";
 }
 
 static const struct {
@@ -134,7 +155,8 @@ static int check_row(size_t i, const json_t *json, struct err *e)
 	const char       *text = json_string_value(json), *why;
 
 	if (strlen(text) >= sizeof row.key)
-		return err_set(e, ERR_BAD_SPEC, "%s: a row of %zu bytes, at most %zu are allowed", checks[i].list, strlen(text), sizeof row.key - 1);
+		return err_set(e, ERR_BAD_SPEC, "%s: a row of %zu bytes, at most %zu are allowed", checks[i].list,
+			       strlen(text), sizeof row.key - 1);
 	if (!text_is_plain(text))
 		return err_set(e, ERR_BAD_SPEC, "%s: a row with a character that cannot be shown", checks[i].list);
 	recipe_row_read(json, &row);
@@ -176,7 +198,8 @@ bool recipe_has_package(const struct recipe *r, const char *name)
 /* Like pip, accepts plain HTTP only from this machine. */
 static bool is_index(const char *address)
 {
-	static const char *const begins[] = { "https://", "http://127.0.0.1:", "http://127.0.0.1/", "http://localhost:", "http://localhost/" };
+	static const char *const begins[] = { "https://", "http://127.0.0.1:", "http://127.0.0.1/",
+					      "http://localhost:", "http://localhost/" };
 	bool                     good     = false;
 
 	for (size_t i = 0; i < ARRAY_LEN(begins); i++)
@@ -190,11 +213,15 @@ static bool is_index(const char *address)
 static int check_wheels(const struct recipe *r, struct err *e)
 {
 	if (r->index && !is_index(r->index))
-		return err_set(e, ERR_BAD_SPEC, "index: expected https://HOST/PATH/, or http:// for 127.0.0.1 and localhost");
+		return err_set(e, ERR_BAD_SPEC,
+			       "index: expected https://HOST/PATH/, or http:// for 127.0.0.1 and localhost");
 	if (!r->requirements && (r->wheels || r->index))
-		return err_set(e, ERR_BAD_SPEC, "%s: there is no requirements that says what to take from it", r->wheels ? "wheels" : "index");
+		return err_set(e, ERR_BAD_SPEC, "%s: there is no requirements that says what to take from it",
+			       r->wheels ? "wheels" : "index");
 	if (r->requirements && !r->wheels && !r->index)
-		return err_set(e, ERR_BAD_SPEC, "requirements: nothing says where its wheels are; add \"wheels\": \"DIRECTORY\" or \"index\": \"https://...\"");
+		return err_set(e, ERR_BAD_SPEC,
+			       "requirements: nothing says where its wheels are; add \"wheels\": \"DIRECTORY\" or "
+			       "\"index\": \"https://...\"");
 	if (r->wheels && r->index)
 		return err_set(e, ERR_BAD_SPEC, "index: there is a directory of wheels as well; one of them");
 	return 0;
@@ -227,7 +254,8 @@ static int check_kept(const struct recipe *r, const struct recipe *base, struct 
 	recipe_foreach(r->keep, row, i) {
 		if (!has_row(base->prune, row.key))
 			return err_set(e, ERR_BAD_SPEC, "keep: \"%.120s\": %s%s", row.key,
-				       base->name[0] ? base->name : "it extends no recipe", base->name[0] ? " has no such row of prune" : "");
+				       base->name[0] ? base->name : "it extends no recipe",
+				       base->name[0] ? " has no such row of prune" : "");
 	}
 	return 0;
 }
@@ -263,7 +291,8 @@ static bool is_inherited(const struct recipe *r, const struct field *f)
 /* Joins lists of rows (packages and paths). Of the other fields, r inherits those that it does not have. */
 static int join_field(struct recipe *r, const struct recipe *base, const struct field *f)
 {
-	/* without: rows of the base that r takes back. packages comes before omit in recipe_fields, so r->omit has only r's own rows here. */
+	/* without: rows of the base that r takes back. packages comes before omit in recipe_fields, so r->omit has only
+	 * r's own rows here. */
 	uint64_t      left    = f->max - base->size_max;
 	const json_t *without = f->offset == AT(prune) ? r->keep : f->offset == AT(packages) ? r->omit : NULL;
 
@@ -271,8 +300,11 @@ static int join_field(struct recipe *r, const struct recipe *base, const struct 
 		return json_object_set_new(r->source, f->name, join_rows(list_of(base, f), without, list_of(r, f)));
 	if (json_object_get(r->source, f->name))
 		return 0;
-	if (f->type == FIELD_SIZE) /* the base's size_max is for the base alone; the recipe on top gets the preset in addition */
-		return json_object_set_new(r->source, f->name, json_integer((json_int_t)(base->size_max + (f->preset < left ? f->preset : left))));
+	/* the base's size_max is for the base alone; the recipe on top gets the preset in addition */
+	if (f->type == FIELD_SIZE)
+		return json_object_set_new(
+			r->source, f->name,
+			json_integer((json_int_t)(base->size_max + (f->preset < left ? f->preset : left))));
 	if (is_inherited(r, f) && json_object_get(base->source, f->name))
 		return json_object_set(r->source, f->name, json_object_get(base->source, f->name));
 	return 0;
@@ -338,7 +370,8 @@ static int find_file(const char *folder, const char *text, char path[1280], char
 		n = snprintf(path, 1280, "%s/%s.json", folder, text);
 		snprintf(name, 64, "%s", text);
 	} else {
-		return err_set(e, ERR_BAD_SPEC, "\"%.100s\" is neither the name of a recipe nor a file that ends in .json", text);
+		return err_set(e, ERR_BAD_SPEC,
+			       "\"%.100s\" is neither the name of a recipe nor a file that ends in .json", text);
 	}
 	return n < 1280 ? 0 : err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", text);
 }
@@ -376,8 +409,9 @@ static int load_base(struct recipe *r, const char *folder, unsigned depth, struc
 	if (text_ends_in(r->extends, ".json"))
 		return err_set(e, ERR_BAD_SPEC, "extends \"%s\": expected a name, not a file", r->extends);
 	if (depth == RECIPE_DEPTH)
-		return err_set(e, ERR_LIMIT, "extends \"%s\": more than %d recipes on top of each other; does one extend itself?", r->extends,
-			       RECIPE_DEPTH);
+		return err_set(e, ERR_LIMIT,
+			       "extends \"%s\": more than %d recipes on top of each other; does one extend itself?",
+			       r->extends, RECIPE_DEPTH);
 	if (recipe_load_at(&base, folder, r->extends, depth + 1, e) < 0)
 		return depth == 1 ? err_wrap(e, "extends \"%s\"", r->extends) : -1;
 	return recipe_extend(r, &base, e);
@@ -393,7 +427,8 @@ static int settle_paths(struct recipe *r, const char *path, struct err *e)
 		const char *is = json_string_value(json_object_get(r->source, names[i]));
 
 		if (is && is[0] != '/' && slash &&
-		    json_object_set_new(r->source, names[i], json_sprintf("%.*s/%s", (int)(slash - path), path, is)) < 0)
+		    json_object_set_new(r->source, names[i], json_sprintf("%.*s/%s", (int)(slash - path), path, is)) <
+			    0)
 			return err_set(e, ERR_LIMIT, "out of memory");
 	}
 	return fields_decode(recipe_fields, r->source, r, e);
@@ -412,7 +447,8 @@ static int recipe_load_at(struct recipe *ret, const char *folder, const char *te
 	if (recipe_parse(&r, name, b.data, b.len, e) < 0 || settle_paths(&r, path, e) < 0)
 		return err_wrap(e, "%s", path);
 	if (r.extends && load_base(&r, folder, depth, e) < 0)
-		return depth == 1 ? err_wrap(e, "%s", path) : -1; /* only the first recipe's path goes into the message */
+		return depth == 1 ? err_wrap(e, "%s", path)
+				  : -1; /* only the first recipe's path goes into the message */
 	*ret = r;
 	r    = (struct recipe){ 0 };
 	return 0;

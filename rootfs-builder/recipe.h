@@ -12,12 +12,14 @@
 
 struct recipe {
 	char          name[64];
-	char          sha256[DIGEST_HEX + 1]; /* of the file, of the recipes that it extends, and of what guest_join() and wheels_load() add */
+	/* of the file, of the recipes that it extends, and of what guest_join() and wheels_load() add */
+	char          sha256[DIGEST_HEX + 1];
 	const char   *description;
 	const char   *extends;
 	const char   *suite; /* of Debian: "bookworm" */
 	uint64_t      size_max;
-	const char   *requirements, *wheels, *index; /* recipe_load() makes the two paths relative to the recipe's own directory */
+	/* recipe_load() makes the two paths relative to the recipe's own directory */
+	const char   *requirements, *wheels, *index;
 	const json_t *packages, *omit, *prune, *keep, *dirs, *links, *generate, *compile, *prune_last;
 	json_t       *source; /* owns all texts */
 };
@@ -29,7 +31,8 @@ extern const struct field recipe_fields[];
 
 /* Parses one file. A recipe with "extends" is complete only after recipe_extend(). */
 must_use int recipe_parse(struct recipe *ret, const char *name, const void *bytes, size_t len, struct err *e);
-/* Puts the base's rows before r's own. r inherits a suite that it does not name; a missing size_max is the base's and the preset together. */
+/* Puts the base's rows before r's own. r inherits a suite that it does not name; a missing size_max is the base's and
+ * the preset together. */
 must_use int recipe_extend(struct recipe *r, const struct recipe *base, struct err *e);
 /* Loads a recipe with all that it extends. name: that of a recipe in the folder, or a file that ends in ".json". */
 must_use int recipe_load(struct recipe *ret, const char *folder, const char *name, struct err *e);

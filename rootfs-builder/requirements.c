@@ -71,7 +71,10 @@ static int read_name(const char **at, struct requirement *r, struct err *e)
 	size_t n = strspn(*at, NAME);
 
 	if (**at == '-')
-		return err_set(e, ERR_BAD_SPEC, "%.60s: options are not taken from a file; index or wheels of the recipe says where wheels come from", *at);
+		return err_set(e, ERR_BAD_SPEC,
+			       "%.60s: options are not taken from a file; index or wheels of the recipe says where "
+			       "wheels come from",
+			       *at);
 	if (n == 0 || !isalnum((unsigned char)**at))
 		return err_set(e, ERR_BAD_SPEC, "%.60s: no name of a package", *at);
 	r->name = requirement_name(*at, n);
@@ -89,7 +92,9 @@ static int read_version(const char **at, struct requirement *r, struct err *e)
 	size_t      n       = strspn(version, NAME "+!");
 
 	if (n == 0 || version[n] == '*')
-		return err_set(e, ERR_BAD_SPEC, "%.60s: expected %.60s==VERSION; pip-compile --generate-hashes writes such a file", r->name, r->name);
+		return err_set(e, ERR_BAD_SPEC,
+			       "%.60s: expected %.60s==VERSION; pip-compile --generate-hashes writes such a file",
+			       r->name, r->name);
 	r->version = strndup(version, n);
 	*at        = after_blanks(version + n);
 	return r->version ? 0 : short_of_memory(e);
@@ -119,8 +124,10 @@ static int read_hash(const char **at, struct requirement *r, struct err *e)
 	const char *digits = *at + strlen(HASH);
 	void       *more;
 
-	if (strncmp(*at, HASH, strlen(HASH)) != 0 || strspn(digits, DIGITS "abcdefABCDEF") != DIGEST_HEX || !strchr(BLANKS, digits[DIGEST_HEX]))
-		return err_set(e, ERR_BAD_SPEC, "%.60s==%.60s: %.100s: expected " HASH "... with %d digits", r->name, r->version, *at, DIGEST_HEX);
+	if (strncmp(*at, HASH, strlen(HASH)) != 0 || strspn(digits, DIGITS "abcdefABCDEF") != DIGEST_HEX ||
+	    !strchr(BLANKS, digits[DIGEST_HEX]))
+		return err_set(e, ERR_BAD_SPEC, "%.60s==%.60s: %.100s: expected " HASH "... with %d digits", r->name,
+			       r->version, *at, DIGEST_HEX);
 	if (r->n_hashes == HASHES_MAX)
 		return err_set(e, ERR_LIMIT, "%.60s==%.60s: more than %d hashes", r->name, r->version, HASHES_MAX);
 	more = realloc(r->hash, (r->n_hashes + 1) * sizeof *r->hash);
@@ -143,7 +150,9 @@ static int read_requirement(const char *at, struct requirement *r, struct err *e
 			return -1;
 	if (r->n_hashes)
 		return 0;
-	return err_set(e, ERR_BAD_SPEC, "%.60s==%.60s has no hash: add --hash=sha256:..., which `pip hash FILE.whl` prints, or let `pip-compile --generate-hashes` write the file",
+	return err_set(e, ERR_BAD_SPEC,
+		       "%.60s==%.60s has no hash: add --hash=sha256:..., which `pip hash FILE.whl` prints, or let "
+		       "`pip-compile --generate-hashes` write the file",
 		       r->name, r->version);
 }
 
@@ -157,7 +166,7 @@ static int check_double(const struct requirements *all, const struct requirement
 	return 0;
 }
 
-static int add(struct requirements *all, const char *text, size_t line, struct err *e)
+static int add_requirement(struct requirements *all, const char *text, size_t line, struct err *e)
 {
 	scoped(requirement_done) struct requirement r    = { .line = line };
 	struct requirement                         *more = realloc(all->row, (all->n + 1) * sizeof *more);
@@ -174,8 +183,9 @@ static int add(struct requirements *all, const char *text, size_t line, struct e
 	return 0;
 }
 
-/* In place, as pip does it: removes a comment, which begins the line or follows a blank; makes tabs blanks; removes blanks at the end. */
-static void strip(char *line)
+/* In place, as pip does it: removes a comment, which begins the line or follows a blank; makes tabs blanks; removes
+ * blanks at the end. */
+static void strip_comment(char *line)
 {
 	size_t n;
 
@@ -196,7 +206,7 @@ static char *take_line(char **text, size_t *number)
 		size_t n;
 
 		++*number;
-		strip(part);
+		strip_comment(part);
 		n = strlen(part);
 		memmove(into, part, n + 1);
 		if (n == 0 || into[n - 1] != '\\')
@@ -235,11 +245,12 @@ int requirements_parse(struct requirements *ret, char *text, struct err *e)
 		size_t      first = number + 1;
 		const char *line  = after_blanks(take_line(&text, &number));
 
-		if (*line && add(&r, line, first, e) < 0)
+		if (*line && add_requirement(&r, line, first, e) < 0)
 			return -1;
 	}
 	if (r.n == 0)
-		return err_set(e, ERR_BAD_SPEC, "nothing is required; write NAME==VERSION --hash=sha256:..., a line for each package");
+		return err_set(e, ERR_BAD_SPEC,
+			       "nothing is required; write NAME==VERSION --hash=sha256:..., a line for each package");
 	if (write_text(&r, e) < 0)
 		return -1;
 	*ret = r;

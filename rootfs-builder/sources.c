@@ -13,7 +13,8 @@
 
 #define BLANKS    " \t"
 #define FILE_MAX  MIB
-#define LINES_MAX (64 * KIB) /* each URI of an entry is combined with each suite: a file of a few kilobytes could make millions of lines */
+/* Each URI of an entry is combined with each suite: a file of a few kilobytes could make millions of lines. */
+#define LINES_MAX (64 * KIB)
 
 /* One entry, of either style. Lists are words with blanks between. */
 struct entry {
@@ -131,8 +132,11 @@ static int add_line(struct sources *s, const char *uri, size_t n_uri, const char
 	int   n;
 
 	if (s->len > LINES_MAX)
-		return err_set(e, ERR_LIMIT, "more than %d bytes of sources, once each address stands in a line of its own", (int)LINES_MAX);
-	n = asprintf(&line, "%sdeb [signed-by=" SOURCES_KEYRING "] %.*s %.*s main\n", or_empty(s->lines), (int)n_uri, uri, (int)n_suite, suite);
+		return err_set(e, ERR_LIMIT,
+			       "more than %d bytes of sources, once each address stands in a line of its own",
+			       (int)LINES_MAX);
+	n = asprintf(&line, "%sdeb [signed-by=" SOURCES_KEYRING "] %.*s %.*s main\n", or_empty(s->lines), (int)n_uri,
+		     uri, (int)n_suite, suite);
 	if (n < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	free(s->lines);
@@ -229,7 +233,7 @@ static char **field_of(struct entry *x, const char *line, size_t n)
 	return NULL;
 }
 
-static int append(char **to, const char *text, size_t n, struct err *e)
+static int append_word(char **to, const char *text, size_t n, struct err *e)
 {
 	char *joined;
 
@@ -246,9 +250,9 @@ static int add_stanza_line(struct entry *x, char ***field, const char *line, siz
 	const char *colon = memchr(line, ':', n);
 
 	if (line[0] == ' ' || line[0] == '\t')
-		return *field ? append(*field, line, n, e) : 0;
+		return *field ? append_word(*field, line, n, e) : 0;
 	*field = colon ? field_of(x, line, (size_t)(colon - line)) : NULL;
-	return *field ? append(*field, colon + 1, n - (size_t)(colon + 1 - line), e) : 0;
+	return *field ? append_word(*field, colon + 1, n - (size_t)(colon + 1 - line), e) : 0;
 }
 
 int sources_add_deb822(struct sources *s, const char *text, const char *suite, struct err *e)
@@ -280,7 +284,8 @@ static int add_file(struct sources *s, const char *path, const char *suite, stru
 
 	if (file_read(AT_FDCWD, path, FILE_MAX, &b, e) < 0)
 		return -1;
-	if ((text_ends_in(path, ".sources") ? sources_add_deb822(s, b.data, suite, e) : sources_add_list(s, b.data, suite, e)) < 0)
+	if ((text_ends_in(path, ".sources") ? sources_add_deb822(s, b.data, suite, e)
+					    : sources_add_list(s, b.data, suite, e)) < 0)
 		return err_wrap(e, "%s", path);
 	return 0;
 }
@@ -320,7 +325,9 @@ int sources_load(struct sources *ret, const char *file, const char *suite, struc
 	if ((file ? add_file(&s, file, suite, e) : add_machine(&s, suite, e)) < 0)
 		return -1;
 	if (!s.len)
-		return err_set(e, ERR_MISSING, "%s has no source of Debian %s (main, signed by Debian); name a file that has one: --sources FILE",
+		return err_set(e, ERR_MISSING,
+			       "%s has no source of Debian %s (main, signed by Debian); name a file that has one: "
+			       "--sources FILE",
 			       file ? file : "/etc/apt", suite);
 	*ret = s;
 	s    = (struct sources){ 0 };

@@ -28,7 +28,8 @@ void sources_done(struct sources *s);
 must_use int sources_add_list(struct sources *s, const char *text, const char *suite, struct err *e); /* *.list */
 must_use int sources_add_deb822(struct sources *s, const char *text, const char *suite, struct err *e); /* *.sources */
 
-/* Reads /etc/apt, or one file when `file` is given; a name in ".sources" means deb822 style, any other one-line style. */
+/* Reads /etc/apt, or one file when `file` is given; a name in ".sources" means deb822 style, any other one-line style.
+ */
 must_use int sources_load(struct sources *ret, const char *file, const char *suite, struct err *e);
 
 /* Replaces every host name by "(mirror)" and removes IP addresses that apt prints. In place. */

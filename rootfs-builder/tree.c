@@ -129,7 +129,8 @@ static int scan_entry(void *context, int dir, const char *name, struct err *e)
 	if (len + 1 + strlen(name) >= sizeof s->path)
 		return err_set(e, ERR_LIMIT, "path too long below %.200s", s->path);
 	snprintf(s->path + len, sizeof s->path - len, "/%s", name);
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (S_ISLNK(st.st_mode) && tree_read_link(dir, name, target) < 0))
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (S_ISLNK(st.st_mode) && tree_read_link(dir, name, target) < 0))
 		return err_sys(e, "scan the tree: %.300s", s->path);
 	entry = add_entry(&s->tree, e);
 	if (!entry)
@@ -152,7 +153,8 @@ static int scan_entry(void *context, int dir, const char *name, struct err *e)
 	if (entry->type == TREE_DIR) {
 		if (++s->depth > TREE_DEPTH_MAX)
 			return err_set(e, ERR_LIMIT, "more than %d directories deep: %.200s", TREE_DEPTH_MAX, s->path);
-		r = tree_each(openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), s->path, scan_entry, s, e);
+		r = tree_each(openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), s->path, scan_entry,
+			      s, e);
 		s->depth--;
 	}
 	s->path[len] = 0;
@@ -219,7 +221,8 @@ int tree_make_dir(int root, const char *path, struct err *e)
 	for (const char *end = path; *end;) {
 		end += 1 + strcspn(end + 1, "/");
 		snprintf(step, sizeof step, "%.*s", (int)(end - path), path);
-		scoped_fd is = tree_open(root, step, O_PATH | O_DIRECTORY); /* a directory, or a link to one inside the tree */
+		/* a directory, or a link to one inside the tree */
+		scoped_fd is = tree_open(root, step, O_PATH | O_DIRECTORY);
 
 		if (is >= 0)
 			continue;
@@ -287,7 +290,8 @@ int tree_link(int root, const char *path, const char *target, struct err *e)
 
 /* --- removing --- */
 
-/* A directory that is too deep to keep all those above it open is moved next to the removed one, and removed after it. */
+/* A directory that is too deep to keep all those above it open is moved next to the removed one, and removed after it.
+ */
 struct removal {
 	int      top;
 	unsigned aside, depth;

@@ -38,7 +38,8 @@ void         tree_done(struct tree *t);
 
 const struct tree_entry *tree_find(const struct tree *t, const char *path); /* or NULL */
 
-/* These open a path inside the tree, and return a descriptor, or -1 with errno. Links are followed with the tree as /. */
+/* These open a path inside the tree, and return a descriptor, or -1 with errno. Links are followed with the tree as /.
+ */
 int tree_open(int root, const char *path, int flags);
 /* Opens the entry itself, and fails at a link anywhere on the way. */
 int tree_open_entry(int root, const struct tree_entry *entry, int flags);
@@ -58,7 +59,8 @@ must_use int tree_copy_bytes(int from, int to, uint64_t most);
 must_use int tree_remove(int dir, const char *name, struct err *e);
 must_use int tree_remove_path(int root, const char *path, struct err *e);
 
-/* Visits each entry of a directory until a visit returns other than 0, and returns that. Closes dir; -1 is an error with errno. */
+/* Visits each entry of a directory until a visit returns other than 0, and returns that. Closes dir; -1 is an error
+ * with errno. */
 typedef int (*tree_visit)(void *context, int dir, const char *name, struct err *e);
 must_use int tree_each(int dir, const char *path, tree_visit visit, void *context, struct err *e);
 /* -1 with errno. */

@@ -40,7 +40,8 @@ static int make_parents(const char *path, struct err *e)
 
 static int make_inside(const struct tree_store *s, struct err *e)
 {
-	/* Builders lock trees and tmp. A user who can open one of them for reading could lock it, and they would wait for ever. */
+	/* Builders lock trees and tmp. A user who can open one of them for reading could lock it, and they would wait
+	 * for ever. */
 	static const struct {
 		const char *name;
 		mode_t      mode;
@@ -49,7 +50,8 @@ static int make_inside(const struct tree_store *s, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		if (mkdirat(s->dir, parts[i].name, parts[i].mode) == 0)
 			continue;
-		if (errno != EEXIST || fchmodat(s->dir, parts[i].name, parts[i].mode, 0) < 0) /* made by an older version */
+		/* made by an older version */
+		if (errno != EEXIST || fchmodat(s->dir, parts[i].name, parts[i].mode, 0) < 0)
 			return err_sys(e, "make %s/%s", s->path, parts[i].name);
 	}
 	return 0;
@@ -120,7 +122,8 @@ bool tree_store_is_marked(const struct tree_store *s, const char *digest, const 
 /* --- publishing --- */
 
 /* Renames a new link over the old one, so that a reader of the name sees one or the other. */
-static int set_name(const struct tree_store *s, const struct workspace *w, const char *name, const char *digest, struct err *e)
+static int set_name(const struct tree_store *s, const struct workspace *w, const char *name, const char *digest,
+		    struct err *e)
 {
 	char target[128], path[128];
 
@@ -168,7 +171,8 @@ static int move_aside(const struct tree_store *s, const struct workspace *w, con
 	return renameat(s->dir, place, s->dir, aside) < 0 ? err_sys(e, "move the old %s aside", place) : 0;
 }
 
-/* False also if this user's runs would refuse the tree because of its owner, as root's runs refuse a tree that another user built. */
+/* False also if this user's runs would refuse the tree because of its owner, as root's runs refuse a tree that another
+ * user built. */
 static bool is_sound(const struct tree_store *s, const char *place, const char *digest)
 {
 	scoped_manifest m = { 0 };
@@ -190,7 +194,8 @@ static bool is_sound(const struct tree_store *s, const char *place, const char *
  * first, so that building again repairs a damaged tree, or one that belongs to
  * another user.
  */
-static int place_tree(const struct tree_store *s, struct workspace *w, const char *digest, const struct recipe *r, struct err *e)
+static int place_tree(const struct tree_store *s, struct workspace *w, const char *digest, const struct recipe *r,
+		      struct err *e)
 {
 	char place[128];
 
@@ -204,11 +209,13 @@ static int place_tree(const struct tree_store *s, struct workspace *w, const cha
 	return move_in(s, w, place, e);
 }
 
-int tree_store_publish(const struct tree_store *s, struct workspace *w, const char *digest, const struct recipe *r, struct err *e)
+int tree_store_publish(const struct tree_store *s, struct workspace *w, const char *digest, const struct recipe *r,
+		       struct err *e)
 {
 	if (tree_store_mark(w->dir, r->sha256, e) < 0)
 		return -1;
-	if (syncfs(w->dir) < 0) /* one call for four thousand files; fsync() of each would take minutes on a slow disk */
+	/* one call for four thousand files; fsync() of each would take minutes on a slow disk */
+	if (syncfs(w->dir) < 0)
 		return err_sys(e, "sync the tree");
 	scoped_fd lock = tree_store_lock(s, e);
 
@@ -245,7 +252,7 @@ static int add_named(void *names, int dir, const char *name, struct err *e)
 {
 	static const char head[] = "../trees/";
 	char              target[PATH_MAX];
-	bool              is_tree = tree_read_link(dir, name, target) == 0 && strncmp(target, head, strlen(head)) == 0 &&
+	bool is_tree = tree_read_link(dir, name, target) == 0 && strncmp(target, head, strlen(head)) == 0 &&
 		       store_is_digest(target + strlen(head));
 
 	return text_is_name(name) ? add_name(names, name, is_tree ? target + strlen(head) : "", e) : 0;
@@ -265,7 +272,8 @@ static int by_name(const void *a, const void *b)
 	return d ? d : strcmp(x->digest, y->digest);
 }
 
-static int list_names(const struct tree_store *s, const char *part, tree_visit add, struct tree_store_names *ret, struct err *e)
+static int list_names(const struct tree_store *s, const char *part, tree_visit add, struct tree_store_names *ret,
+		      struct err *e)
 {
 	scoped_shelf_names names = { 0 };
 	char               path[sizeof s->path + 8];

@@ -31,7 +31,8 @@ must_use int tree_store_lock(const struct tree_store *s, struct err *e);
  * and the tree is marked with the recipe. All data is on the disk before it has
  * a name.
  */
-must_use int tree_store_publish(const struct tree_store *s, struct workspace *w, const char *digest, const struct recipe *r, struct err *e);
+must_use int tree_store_publish(const struct tree_store *s, struct workspace *w, const char *digest,
+				const struct recipe *r, struct err *e);
 
 /* Records in the tree's directory that this recipe made it; asks whether it did. */
 must_use int tree_store_mark(int tree_dir, const char *recipe_sha256, struct err *e);
@@ -47,6 +48,7 @@ struct tree_store_names {
 	size_t                  n;
 };
 must_use int tree_store_names(const struct tree_store *s, struct tree_store_names *ret, struct err *e);
-must_use int tree_store_trees(const struct tree_store *s, struct tree_store_names *ret, struct err *e); /* name is empty */
+/* name is empty */
+must_use int tree_store_trees(const struct tree_store *s, struct tree_store_names *ret, struct err *e);
 void         tree_store_names_done(struct tree_store_names *n);
 #define scoped_shelf_names scoped(tree_store_names_done) struct tree_store_names

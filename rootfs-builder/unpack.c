@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #define ARCHIVES   "/var/cache/apt/archives"
-#define MERGED_USR "/usr/share/mmdebstrap/hooks/merged-usr/setup00.sh" /* runs dpkg-deb, which needs a TMPDIR that it can write to */
+#define MERGED_USR                                                                                                   \
+	"/usr/share/mmdebstrap/hooks/merged-usr/setup00.sh" /* runs dpkg-deb, which needs a TMPDIR that it can write \
+							       to */
 
 static void free_textp(char **text)
 {
@@ -32,8 +34,8 @@ static void free_textp(char **text)
  * others: none of these can make apt trust what is not signed.
  */
 static const char *const fetch_settings[] = {
-	"Acquire::http::", "Acquire::https::", "Acquire::Check-Valid-Until ", "Acquire::Check-Date ", "Acquire::Retries ",
-	"Acquire::ForceIPv4 ", "Acquire::ForceIPv6 ",
+	"Acquire::http::",   "Acquire::https::",    "Acquire::Check-Valid-Until ", "Acquire::Check-Date ",
+	"Acquire::Retries ", "Acquire::ForceIPv4 ", "Acquire::ForceIPv6 ",
 };
 
 static bool is_fetch_setting(const char *line)
@@ -76,7 +78,8 @@ static int write_settings(const struct unpack *u, struct err *e)
 	static const char *const argv[] = { "apt-config", "dump", "Acquire", NULL };
 	/* apt's own user cannot enter the workspace, which may be below a directory that is closed to others. */
 	static const char as_root[] = "APT::Sandbox::User \"root\";\n";
-	scoped_fd         nothing = open("/dev/null", O_RDONLY | O_CLOEXEC), all = new_file(u->work, "apt-config", e), conf = -1;
+	scoped_fd         nothing = open("/dev/null", O_RDONLY | O_CLOEXEC), all = new_file(u->work, "apt-config", e),
+		  conf = -1;
 
 	if (nothing < 0)
 		return err_sys(e, "/dev/null");
@@ -85,7 +88,9 @@ static int write_settings(const struct unpack *u, struct err *e)
 	conf = new_file(u->work, "apt.conf", e);
 	if (conf < 0)
 		return -1;
-	struct process p = { .argv = argv, .env = apt_env, .place = u->work, .in = nothing, .out = all, .stop = u->stop };
+	struct process p = {
+		.argv = argv, .env = apt_env, .place = u->work, .in = nothing, .out = all, .stop = u->stop
+	};
 
 	if (process_run(&p, e) < 0)
 		return -1;
@@ -117,7 +122,9 @@ static int name_missed(const struct unpack *u, struct err *e)
 	}
 	if (!n)
 		return -1;
-	return err_set(e, ERR_MISSING, "packages: Debian %s has no %s; name what it has in its place, or take it out (a row of omit, if another recipe names it)",
+	return err_set(e, ERR_MISSING,
+		       "packages: Debian %s has no %s; name what it has in its place, or take it out (a row of omit, "
+		       "if another recipe names it)",
 		       u->recipe->suite, list);
 }
 
@@ -156,21 +163,27 @@ static int write_omitted(const struct unpack *u, struct err *e)
 	if (fd < 0)
 		return -1;
 	recipe_foreach(u->recipe->omit, row, i) {
-		if (dprintf(fd, "Package: %s\nStatus: install ok installed\nArchitecture: all\nMulti-Arch: foreign\nMaintainer: -\n"
-				"Version: 9999:0\nDescription: omitted\n\n", row.key) < 0)
+		if (dprintf(fd,
+			    "Package: %s\nStatus: install ok installed\nArchitecture: all\nMulti-Arch: "
+			    "foreign\nMaintainer: -\n"
+			    "Version: 9999:0\nDescription: omitted\n\n",
+			    row.key) < 0)
 			return err_sys(e, "omit");
 	}
 	return 0;
 }
 
-/* mmdebstrap can write only to the place: a hostile package that escapes its tree cannot reach the builder's files, which are beside it. */
-static int run_mmdebstrap(const struct unpack *u, int place, const char *packages, const char *into, const char *aptopt, const char *tmpdir, int in,
-			  struct err *e)
+/* mmdebstrap can write only to the place: a hostile package that escapes its tree cannot reach the builder's files,
+ * which are beside it. */
+static int run_mmdebstrap(const struct unpack *u, int place, const char *packages, const char *into, const char *aptopt,
+			  const char *tmpdir, int in, struct err *e)
 {
 	const char *const env[] = {
 		ENV,
-		"TAR_OPTIONS=--no-same-owner", /* all files will belong to the user who builds, who may not be able to chown */
-		tmpdir,                        /* if mmdebstrap is killed, its temporary files are removed with the workspace */
+		/* all files will belong to the user who builds, who may not be able to chown */
+		"TAR_OPTIONS=--no-same-owner",
+		/* if mmdebstrap is killed, its temporary files are removed with the workspace */
+		tmpdir,
 		NULL,
 	};
 	const char *const argv[] = {
@@ -178,9 +191,11 @@ static int run_mmdebstrap(const struct unpack *u, int place, const char *package
 		"--variant=extract",                 /* no maintainer scripts, and only the packages of the recipe */
 		"--mode=root",
 		"--format=directory",
-		"--setup-hook=TMPDIR=\"$1/tmp\" " MERGED_USR " \"$1\"", /* makes links such as /bin -> usr/bin before anything is extracted */
+		/* makes links such as /bin -> usr/bin before anything is extracted */
+		"--setup-hook=TMPDIR=\"$1/tmp\" " MERGED_USR " \"$1\"",
 		"--setup-hook=cat \"${1%/*/*}/omit\" >>\"$1/var/lib/dpkg/status\"",
-		"--skip=chroot/mount,cleanup/apt,output/dev", /* no program runs in the tree; the names of the archives have the versions */
+		/* no program runs in the tree; the names of the archives have the versions */
+		"--skip=chroot/mount,cleanup/apt,output/dev",
 		aptopt, packages, "", into, "-", NULL, /* the sources, which name the suite, come on stdin */
 	};
 	struct process p = {
@@ -202,7 +217,8 @@ int unpack_apply(const struct unpack *u, struct err *e)
 	scoped_fd                in = -1, place = -1;
 
 	if (access(SOURCES_KEYRING, R_OK) < 0)
-		return err_set(e, ERR_MISSING, SOURCES_KEYRING " is not on this machine; apt install debian-archive-keyring");
+		return err_set(e, ERR_MISSING,
+			       SOURCES_KEYRING " is not on this machine; apt install debian-archive-keyring");
 	if (write_settings(u, e) < 0 || write_omitted(u, e) < 0)
 		return -1;
 	in = new_file(u->work, "sources", e);
@@ -210,10 +226,13 @@ int unpack_apply(const struct unpack *u, struct err *e)
 		return -1;
 	if (file_write_all(in, u->sources->lines, u->sources->len) < 0 || lseek(in, 0, SEEK_SET) < 0)
 		return err_sys(e, "sources");
-	place = mkdirat(u->work, UNPACK_PLACE, 0700) < 0 ? -1 : openat(u->work, UNPACK_PLACE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	place = mkdirat(u->work, UNPACK_PLACE, 0700) < 0
+			? -1
+			: openat(u->work, UNPACK_PLACE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (place < 0)
 		return err_sys(e, "make a place to unpack in");
-	if (!packages || asprintf(&into, "%s/tree", u->place) < 0 || asprintf(&aptopt, "--aptopt=%.*s/apt.conf", head, u->place) < 0 ||
+	if (!packages || asprintf(&into, "%s/tree", u->place) < 0 ||
+	    asprintf(&aptopt, "--aptopt=%.*s/apt.conf", head, u->place) < 0 ||
 	    asprintf(&tmpdir, "TMPDIR=%s", u->place) < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (run_mmdebstrap(u, place, packages, into, aptopt, tmpdir, in, e) < 0)
@@ -262,10 +281,20 @@ static json_t *list_archives(const struct tree *t)
 	return list;
 }
 
-/* What mmdebstrap copies from this machine, or writes about it. It would make the digest depend on the machine, and reveal things about it. */
+/* What mmdebstrap copies from this machine, or writes about it. It would make the digest depend on the machine, and
+ * reveal things about it. */
 static const char *const traces[] = {
-	"/dev", "/etc/apt/apt.conf.d/99mmdebstrap", "/etc/apt/sources.list", "/etc/fstab", "/etc/hostname", "/etc/resolv.conf",
-	"/var/cache/apt", "/var/lib/apt", "/var/lib/dpkg/arch", "/var/lib/dpkg/status", "/var/log",
+	"/dev",
+	"/etc/apt/apt.conf.d/99mmdebstrap",
+	"/etc/apt/sources.list",
+	"/etc/fstab",
+	"/etc/hostname",
+	"/etc/resolv.conf",
+	"/var/cache/apt",
+	"/var/lib/apt",
+	"/var/lib/dpkg/arch",
+	"/var/lib/dpkg/status",
+	"/var/log",
 };
 
 static int remove_traces(int root, struct err *e)

@@ -66,7 +66,8 @@ static int open_file(struct stream *s, struct err *e)
 	struct archive_entry *entry;
 	int                   r;
 
-	/* If libarchive was built without one of these, it starts a program instead; there is none in the tree, so that is an error. */
+	/* If libarchive was built without one of these, it starts a program instead; there is none in the tree, so that
+	 * is an error. */
 	(void)archive_read_support_filter_gzip(a);
 	(void)archive_read_support_filter_bzip2(a);
 	(void)archive_read_support_filter_xz(a);
@@ -137,7 +138,8 @@ static int write_blocks(struct archive *a, int fd, const char *path, uint64_t si
 	return ftruncate(fd, (off_t)size) < 0 ? err_sys(e, "%.200s", path) : 0; /* a hole at the end */
 }
 
-static int unpack_entry(struct extraction *p, struct archive *a, struct archive_entry *entry, const char *path, struct err *e)
+static int unpack_entry(struct extraction *p, struct archive *a, struct archive_entry *entry, const char *path,
+			struct err *e)
 {
 	const char *target = archive_entry_symlink(entry), *other = archive_entry_hardlink(entry);
 	int64_t     size = archive_entry_size(entry);
@@ -161,7 +163,8 @@ static int unpack_entry(struct extraction *p, struct archive *a, struct archive_
 	}
 }
 
-/* ".wh.NAME" removes NAME; ".wh..wh..opq" empties its directory. Other names that begin with ".wh..wh." are notes of aufs, and are ignored. */
+/* ".wh.NAME" removes NAME; ".wh..wh..opq" empties its directory. Other names that begin with ".wh..wh." are notes of
+ * aufs, and are ignored. */
 static int apply_whiteout(struct extraction *p, const char *path, const char *last, struct err *e)
 {
 	const char *name = last + strlen(WHITEOUT);
@@ -210,9 +213,11 @@ static int read_entries(struct job *j, struct archive *a, struct stream *s, bool
 		if (read_entry(j, a, entry, whiteouts, e) < 0)
 			return -1;
 	if (r == ARCHIVE_EOF)
-		while ((left = stream_read(a, s, &bytes)) > 0) /* bytes after the end of the archive belong to its digest, too */
+		while ((left = stream_read(a, s, &bytes)) >
+		       0) /* bytes after the end of the archive belong to its digest, too */
 			;
-	return r == ARCHIVE_EOF && left == 0 ? 0 : err_set(e, ERR_BAD_SPEC, "no sound tar archive: %.300s", words_of(a));
+	return r == ARCHIVE_EOF && left == 0 ? 0
+					     : err_set(e, ERR_BAD_SPEC, "no sound tar archive: %.300s", words_of(a));
 }
 
 static int read_once(struct job *j, struct stream *s, bool whiteouts, struct err *e)
@@ -237,7 +242,8 @@ static void stream_done(struct stream *s)
 	digest_done(&s->sum);
 }
 
-/* A layer's whiteouts remove entries of lower layers, and none of its own, wherever they are in the archive. So a first pass applies them. */
+/* A layer's whiteouts remove entries of lower layers, and none of its own, wherever they are in the archive. So a first
+ * pass applies them. */
 static int read_archive(struct job *j, struct err *e)
 {
 	for (int whiteouts = j->untar->is_layer && !j->untar->is_first; whiteouts >= 0; whiteouts--) {
@@ -298,9 +304,16 @@ static int run_in_utf8(const struct process *p, struct err *e)
 int untar_apply(const struct untar *u, struct extraction *total, char hex[DIGEST_HEX + 1], struct err *e)
 {
 	static const char *const argv[] = { "the reader of archives", NULL };
-	struct answer           *a      = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct job               j      = { .untar = u, .answer = a, .into = *total, .stream_max = 2 * total->bytes_max + 64 * MIB };
-	struct process p = { .argv = argv, .run = run_reader, .context = &j, .place = u->place, .jailed = true, .in = u->from, .out = u->log, .stop = u->stop };
+	struct answer           *a = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct job     j = { .untar = u, .answer = a, .into = *total, .stream_max = 2 * total->bytes_max + 64 * MIB };
+	struct process p = { .argv    = argv,
+			     .run     = run_reader,
+			     .context = &j,
+			     .place   = u->place,
+			     .jailed  = true,
+			     .in      = u->from,
+			     .out     = u->log,
+			     .stop    = u->stop };
 	struct err     why;
 	int            r;
 

@@ -27,12 +27,14 @@ static bool is_same(int root, const char *a, const char *b)
 	struct stat x, y;
 	scoped_fd   first = tree_open(root, a, O_PATH), second = tree_open(root, b, O_PATH);
 
-	return first >= 0 && second >= 0 && fstat(first, &x) == 0 && fstat(second, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+	return first >= 0 && second >= 0 && fstat(first, &x) == 0 && fstat(second, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
 }
 
 /* --- links --- */
 
-/* "/lib/x86/a" and "../../etc/b" -> "/etc/b" in whole, without following links. False when the target stays below /lib. */
+/* "/lib/x86/a" and "../../etc/b" -> "/etc/b" in whole, without following links. False when the target stays below /lib.
+ */
 static bool leaves_top(const char *path, const char *target, char whole[PATH_MAX])
 {
 	size_t len  = (size_t)(strrchr(path, '/') - path), top = strcspn(path + 1, "/") + 1;
@@ -101,12 +103,14 @@ static int merge_top(int root, const struct tree *t, const char *top, struct err
 		return 0;
 	snprintf(to, sizeof to, "/usr%s", top);
 	snprintf(target, sizeof target, "usr%s", top);
-	if (is_type(root, to, S_IFLNK) && is_same(root, to, top) && tree_remove_path(root, to, e) < 0) /* merged the other way round: /usr/bin -> /bin */
+	/* merged the other way round: /usr/bin -> /bin */
+	if (is_type(root, to, S_IFLNK) && is_same(root, to, top) && tree_remove_path(root, to, e) < 0)
 		return -1;
 	if (tree_make_dir(root, to, e) < 0)
 		return -1;
 	for (size_t i = 0; i < t->n; i++)
-		if (strncmp(t->entry[i].path, top, len) == 0 && t->entry[i].path[len] == '/' && merge_entry(root, &t->entry[i], e) < 0)
+		if (strncmp(t->entry[i].path, top, len) == 0 && t->entry[i].path[len] == '/' &&
+		    merge_entry(root, &t->entry[i], e) < 0)
 			return -1;
 	return tree_remove(root, top + 1, e) < 0 ? -1 : tree_link(root, top, target, e);
 }
@@ -119,7 +123,8 @@ static int check_usr(int root, const struct tree *t, struct err *e)
 		return 0;
 	if (is_type(root, "/usr", S_IFLNK))
 		return err_set(e, ERR_BAD_SPEC, "/usr is a link; a cell executes what lies below the directory /usr");
-	return err_set(e, ERR_BAD_SPEC, "no tree of a system: it has neither /usr nor /bin, and a cell executes nothing else%s%.100s",
+	return err_set(e, ERR_BAD_SPEC,
+		       "no tree of a system: it has neither /usr nor /bin, and a cell executes nothing else%s%.100s",
 		       *first ? "; it begins with " : "", first);
 }
 

@@ -59,7 +59,9 @@ static void compare_all(struct verify *v, const struct manifest *was, const stru
 	size_t i = 0, j = 0;
 
 	while (i < was->tree.n || j < is->tree.n) {
-		int order = i == was->tree.n ? 1 : j == is->tree.n ? -1 : strcmp(was->tree.entry[i].path, is->tree.entry[j].path);
+		int order = i == was->tree.n  ? 1
+			    : j == is->tree.n ? -1
+					      : strcmp(was->tree.entry[i].path, is->tree.entry[j].path);
 
 		if (order < 0)
 			found(v, was->tree.entry[i++].path, "is missing");
@@ -75,8 +77,9 @@ static int verify_result(const struct verify *v, const char *digest, struct err 
 	if (v->found > VERIFY_SHOWN)
 		fprintf(v->out, "verify: and %zu more\n", v->found - VERIFY_SHOWN);
 	if (v->found)
-		return err_set(e, ERR_BAD_SPEC, "tree %.12s: %zu difference%s; brig rootfs build --force, or import --force, repairs it", digest, v->found,
-			       v->found == 1 ? "" : "s");
+		return err_set(e, ERR_BAD_SPEC,
+			       "tree %.12s: %zu difference%s; brig rootfs build --force, or import --force, repairs it",
+			       digest, v->found, v->found == 1 ? "" : "s");
 	return 0;
 }
 
@@ -91,7 +94,8 @@ int verify_tree(const struct tree_store *s, const char *digest, FILE *out, struc
 
 	if (store_open_digest(s->path, digest, &t, e) < 0 || manifest_make(t.tree_fd, &is, e) < 0)
 		return -1;
-	if (fstat(t.tree_fd, &st) == 0 && (st.st_mode & 07777) != 0755) /* the manifest has no entry for the root directory */
+	/* the manifest has no entry for the root directory */
+	if (fstat(t.tree_fd, &st) == 0 && (st.st_mode & 07777) != 0755)
 		found(&v, "/", "mode is %04o, was 0755", st.st_mode & 07777);
 	if (strcmp(is.digest, digest) == 0) /* the digest proves it, so manifest.json need not be trusted */
 		return verify_result(&v, digest, e);

@@ -28,7 +28,8 @@ int wheels_load(struct wheels *ret, struct recipe *r, struct err *e)
 		return 0;
 	if (requirements_read(&ret->asked, r->requirements, e) < 0)
 		return err_wrap(e, "requirements");
-	if (digest_init(&d, e) < 0 || digest_add(&d, r->sha256, DIGEST_HEX, e) < 0 || digest_add(&d, ret->asked.text, ret->asked.len, e) < 0)
+	if (digest_init(&d, e) < 0 || digest_add(&d, r->sha256, DIGEST_HEX, e) < 0 ||
+	    digest_add(&d, ret->asked.text, ret->asked.len, e) < 0)
 		return -1;
 	return digest_end(&d, r->sha256, e);
 }
@@ -59,7 +60,8 @@ static int keep_file(struct wheels *w, const char *name, struct err *e)
 	return 0;
 }
 
-/* The search for one requirement. `other` and `hash` are the last wheel of that version with another hash, for the error. */
+/* The search for one requirement. `other` and `hash` are the last wheel of that version with another hash, for the
+ * error. */
 struct search {
 	struct wheels            *wheels;
 	const struct requirement *asked;
@@ -100,17 +102,19 @@ static int err_not_found(const struct wheels *w, const struct search *s, struct 
 	const struct recipe *r = w->recipe;
 
 	if (s->other[0])
-		return err_set(e, ERR_BAD_SPEC, "%s: line %zu: %s has sha256:%s, which is not among the hashes of %.60s==%.60s", r->requirements,
-			       s->asked->line, s->other, s->hash, s->asked->name, s->asked->version);
-	return err_set(e, ERR_MISSING, "%s: line %zu: no wheel of %.60s==%.60s in %s", r->requirements, s->asked->line, s->asked->name,
-		       s->asked->version, r->wheels);
+		return err_set(e, ERR_BAD_SPEC,
+			       "%s: line %zu: %s has sha256:%s, which is not among the hashes of %.60s==%.60s",
+			       r->requirements, s->asked->line, s->other, s->hash, s->asked->name, s->asked->version);
+	return err_set(e, ERR_MISSING, "%s: line %zu: no wheel of %.60s==%.60s in %s", r->requirements, s->asked->line,
+		       s->asked->name, s->asked->version, r->wheels);
 }
 
 static int find_one(struct wheels *w, const struct requirement *asked, struct err *e)
 {
 	struct search s = { .wheels = w, .asked = asked };
 
-	if (tree_each(open(w->recipe->wheels, O_RDONLY | O_DIRECTORY | O_CLOEXEC), w->recipe->wheels, look_at, &s, e) < 0)
+	if (tree_each(open(w->recipe->wheels, O_RDONLY | O_DIRECTORY | O_CLOEXEC), w->recipe->wheels, look_at, &s, e) <
+	    0)
 		return err_wrap(e, "wheels");
 	return s.found || asked->marker ? 0 : err_not_found(w, &s, e);
 }

@@ -19,7 +19,8 @@ struct wheels {
 
 /* Reads the requirements, if there are any, and adds them to the recipe's digest. */
 must_use int wheels_load(struct wheels *ret, struct recipe *r, struct err *e);
-/* If there is a folder of wheels: finds a file with one of the hashes for each requirement. One with a marker may have none. */
+/* If there is a folder of wheels: finds a file with one of the hashes for each requirement. One with a marker may have
+ * none. */
 must_use int wheels_find(struct wheels *w, struct err *e);
 /* Installs the wheels, and adds them to packages. */
 must_use int wheels_apply(const struct wheels *w, int root, json_t *packages, int log, int stop, struct err *e);

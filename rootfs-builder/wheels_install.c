@@ -21,7 +21,9 @@
 #define NAME      (&PLACE[1])
 #define PIP       "/usr/share/python-wheels"
 #define LIBRARIES "/usr/local/lib"
-#define PIP_PATH  300 /* "/usr/share/python-wheels/pip-25.1.1-py3-none-any.whl/pip", which Python can execute without installing it */
+#define PIP_PATH                                                                                                       \
+	300 /* "/usr/share/python-wheels/pip-25.1.1-py3-none-any.whl/pip", which Python can execute without installing \
+	       it */
 #define LENT_MAX  (8 * MIB)
 
 /* --- the place --- */
@@ -45,8 +47,8 @@ static int find_pip(void *path, int dir, const char *name, struct err *e)
 #define PIP_MOST 40
 
 /*
- * The options: no setup.py, no versions but those of the file, no files with other hashes, no settings of the user or machine.
- * -S: so that pip does not find packages that Debian has installed.
+ * The options: no setup.py, no versions but those of the file, no files with other hashes, no settings of the user or
+ * machine. -S: so that pip does not find packages that Debian has installed.
  */
 static void pip_command(const char *argv[PIP_MOST], const char *pip, const char *const *own)
 {
@@ -68,7 +70,8 @@ static void pip_command(const char *argv[PIP_MOST], const char *pip, const char 
 	argv[n] = NULL;
 }
 
-/* If pip's log says that nothing matches, which takes it many lines, the error names the requirement. Other errors are in the log. */
+/* If pip's log says that nothing matches, which takes it many lines, the error names the requirement. Other errors are
+ * in the log. */
 static int err_pip(const struct wheels *w, int log, const char *doing, struct err *e)
 {
 	scoped_bytes said = { 0 };
@@ -79,10 +82,12 @@ static int err_pip(const struct wheels *w, int log, const char *doing, struct er
 	for (size_t i = 0; i < w->asked.n; i++) {
 		const struct requirement *r = &w->asked.row[i];
 
-		snprintf(line, sizeof line, "ERROR: No matching distribution found for %.500s==%.500s\n", r->name, r->version);
+		snprintf(line, sizeof line, "ERROR: No matching distribution found for %.500s==%.500s\n", r->name,
+			 r->version);
 		if (strstr(said.data, line))
-			return err_set(e, ERR_MISSING, "%s: line %zu: no wheel of %.60s==%.60s fits the tree's Python and machine", w->recipe->requirements,
-				       r->line, r->name, r->version);
+			return err_set(e, ERR_MISSING,
+				       "%s: line %zu: no wheel of %.60s==%.60s fits the tree's Python and machine",
+				       w->recipe->requirements, r->line, r->name, r->version);
 	}
 	return err_wrap(e, "pip, %s", doing);
 }
@@ -92,11 +97,18 @@ static int err_pip(const struct wheels *w, int log, const char *doing, struct er
 /* A file of this machine that replaces the tree's own until pip has ended. */
 struct lent {
 	const char  *path;
-	size_t       made; /* length of the first part of path that was missing, to be removed again. 0: the tree's own file is put back */
+	/* length of the first part of path that was missing, to be removed again. 0: the tree's own file is put back */
+	size_t       made;
 	struct bytes own;
 };
 
-#define LENT { { .path = "/etc/resolv.conf" }, { .path = "/etc/hosts" }, { .path = "/etc/ssl/certs/ca-certificates.crt" } }
+#define LENT                                                              \
+	{                                                                 \
+		{ .path = "/etc/resolv.conf" }, { .path = "/etc/hosts" }, \
+		{                                                         \
+			.path = "/etc/ssl/certs/ca-certificates.crt"      \
+		}                                                         \
+	}
 #define LENT_N 3
 
 static void lent_done(struct lent (*lent)[LENT_N])
@@ -171,7 +183,8 @@ static int fetch(const struct wheels *w, int root, int place, const char *pip, i
 	free(index);
 	if (bad)
 		return -1;
-	pip_command(argv, pip, (const char *const[]){ "download", "--dest=" PLACE, "--requirement=" PLACE "/index.txt", NULL });
+	pip_command(argv, pip,
+		    (const char *const[]){ "download", "--dest=" PLACE, "--requirement=" PLACE "/index.txt", NULL });
 	return chroot_run_online(root, argv, log, stop, e) < 0 ? err_pip(w, log, "fetching from the index", e) : 0;
 }
 
@@ -195,7 +208,8 @@ static int tidy(const struct wheels *w, int root, const char *pip, json_t *packa
 		return -1;
 	scoped_fd above = tree_open_parent(root, PIP, &name);
 
-	return above >= 0 && unlinkat(above, name, AT_REMOVEDIR) < 0 && errno != ENOTEMPTY ? err_sys(e, "remove " PIP) : 0;
+	return above >= 0 && unlinkat(above, name, AT_REMOVEDIR) < 0 && errno != ENOTEMPTY ? err_sys(e, "remove " PIP)
+											   : 0;
 }
 
 /* "/usr/local/lib/python3.11/dist-packages/NAME-VERSION.dist-info" */
@@ -204,10 +218,11 @@ static int add_package(const struct tree_entry *entry, json_t *packages, struct 
 	const char *last = strrchr(entry->path, '/') + 1, *dash = strchr(last, '-');
 	size_t      tail = strlen(".dist-info");
 
-	if (entry->type != TREE_DIR || strncmp(entry->path, LIBRARIES "/", strlen(LIBRARIES "/")) != 0 || !text_ends_in(last, ".dist-info") || !dash || !text_is_plain(last))
+	if (entry->type != TREE_DIR || strncmp(entry->path, LIBRARIES "/", strlen(LIBRARIES "/")) != 0 ||
+	    !text_ends_in(last, ".dist-info") || !dash || !text_is_plain(last))
 		return 0;
-	if (json_array_append_new(packages, json_pack("{s:s%, s:s%}", "name", last, (size_t)(dash - last), "version", dash + 1,
-						      strlen(dash + 1) - tail)) < 0)
+	if (json_array_append_new(packages, json_pack("{s:s%, s:s%}", "name", last, (size_t)(dash - last), "version",
+						      dash + 1, strlen(dash + 1) - tail)) < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	return 0;
 }
@@ -223,7 +238,8 @@ static int gather(const struct wheels *w, int root, int place, const char *pip, 
 	for (size_t i = 0; i < w->n; i++) { /* pip checks the hash again, in case the file has changed */
 		const char *name = strrchr(w->file[i], '/') + 1;
 		scoped_fd   from = open(w->file[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		scoped_fd   to   = from < 0 ? -1 : openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+		scoped_fd   to =
+                        from < 0 ? -1 : openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 
 		if (to < 0 || tree_copy_bytes(from, to, UINT64_MAX) < 0)
 			return err_sys(e, "copy %s", w->file[i]);
@@ -235,9 +251,11 @@ static int install(const struct wheels *w, int root, const char *pip, int log, i
 {
 	const char *argv[PIP_MOST];
 
-	pip_command(argv, pip, (const char *const[]){ "install", "--no-index", "--find-links=" PLACE, "--no-compile", "--root-user-action=ignore",
-						      "--break-system-packages", "--no-warn-script-location",
-						      "--requirement=" PLACE "/requirements.txt", NULL });
+	pip_command(argv, pip,
+		    (const char *const[]){ "install", "--no-index", "--find-links=" PLACE, "--no-compile",
+					   "--root-user-action=ignore", "--break-system-packages",
+					   "--no-warn-script-location", "--requirement=" PLACE "/requirements.txt",
+					   NULL });
 	return chroot_run(root, argv, log, stop, e) < 0 ? err_pip(w, log, "installing what is required", e) : 0;
 }
 
@@ -248,7 +266,8 @@ static int run_pip(const struct wheels *w, int root, const char *pip, int log, i
 
 	if (tree_remove(root, NAME, e) < 0) /* what an archive may have put there */
 		return -1;
-	place = mkdirat(root, NAME, 0700) < 0 ? -1 : openat(root, NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	place = mkdirat(root, NAME, 0700) < 0 ? -1
+					      : openat(root, NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (place < 0)
 		return err_sys(e, "make " PLACE);
 	for (size_t i = 0; i < LENT_N; i++)
@@ -271,10 +290,12 @@ int wheels_apply(const struct wheels *w, int root, json_t *packages, int log, in
 	if (!w->asked.n)
 		return 0;
 	if (python < 0)
-		return err_set(e, ERR_BAD_SPEC, "requirements: the tree has no /usr/bin/python3; the package \"python3\" brings it");
+		return err_set(e, ERR_BAD_SPEC,
+			       "requirements: the tree has no /usr/bin/python3; the package \"python3\" brings it");
 	if (tree_each(tree_open(root, PIP, O_RDONLY | O_DIRECTORY), PIP, find_pip, pip, e) != 1)
 		return err_set(e, ERR_BROKEN, "the package " RECIPE_PIP " brought no pip into " PIP);
-	if (run_pip(w, root, pip, log, stop, e) < 0 || tidy(w, root, pip, packages, e) < 0 || tree_scan(root, &t, e) < 0)
+	if (run_pip(w, root, pip, log, stop, e) < 0 || tidy(w, root, pip, packages, e) < 0 ||
+	    tree_scan(root, &t, e) < 0)
 		return -1;
 	for (size_t i = 0; i < t.n; i++)
 		if (add_package(&t.entry[i], packages, e) < 0)

@@ -41,7 +41,8 @@ int workspace_open(int store, struct workspace *ret, struct err *e)
 	w.dir = openat(w.tmp, w.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (w.dir < 0)
 		return err_sys(e, "tmp/%s", w.name);
-	w.lock = openat(w.dir, "lock", O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* 0600: a user who can open it could hold the lock */
+	/* 0600: a user who can open it could hold the lock */
+	w.lock = openat(w.dir, "lock", O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (w.lock < 0 || flock(w.lock, LOCK_EX | LOCK_NB) < 0)
 		return err_sys(e, "tmp/%s/lock", w.name);
 	flock(w.tmp, LOCK_UN);
@@ -54,7 +55,8 @@ void workspace_close(struct workspace *w)
 {
 	struct err e;
 
-	/* tmp/ is locked, because the workspace's lock file is among the first to be removed. A later sweep removes what is left. */
+	/* tmp/ is locked, because the workspace's lock file is among the first to be removed. A later sweep removes
+	 * what is left. */
 	if (w->dir >= 0 && w->name[0] && flock(w->tmp, LOCK_EX) == 0 && tree_remove(w->tmp, w->name, &e) < 0)
 		fprintf(stderr, "brig-rootfs: %s\n", e.text);
 	fd_closep(&w->lock);

@@ -10,7 +10,8 @@ void byte_rate_init(struct byte_rate *r, struct loop *loop, uint64_t per_second,
 	r->left = per_second / (1000 / BURST_MS) + 1;
 }
 
-/* Adds whole bytes for whole milliseconds. at_ms stays until a byte is due: a slow rate would never get one otherwise. */
+/* Adds whole bytes for whole milliseconds. at_ms stays until a byte is due: a slow rate would never get one otherwise.
+ */
 static void refill(struct byte_rate *r)
 {
 	int64_t  now  = loop_now_ms();

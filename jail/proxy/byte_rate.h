@@ -15,7 +15,8 @@ struct byte_rate {
 	struct loop_timer timer;
 };
 
-void byte_rate_init(struct byte_rate *r, struct loop *loop, uint64_t per_second, void (*wake)(void *owner), void *owner);
+void byte_rate_init(struct byte_rate *r, struct loop *loop, uint64_t per_second, void (*wake)(void *owner),
+		    void *owner);
 /* Bytes that may be read now. SIZE_MAX: no bound. 0: the bucket is empty, and wake is called later. */
 size_t byte_rate_left(struct byte_rate *r);
 void   byte_rate_spend(struct byte_rate *r, size_t bytes);

@@ -44,7 +44,8 @@ bool chunk_reader_take(struct chunk_reader *r, char c)
 	case CHUNK_DATA_LF:
 		return go_to(r, CHUNK_SIZE, c == '\n');
 	case CHUNK_TRAILER:
-		return c == '\r' ? go_to(r, CHUNK_LAST_LF, true) : go_to(r, CHUNK_TRAILER_NAME, http_is_token((struct span){ &c, 1 }));
+		return c == '\r' ? go_to(r, CHUNK_LAST_LF, true)
+				 : go_to(r, CHUNK_TRAILER_NAME, http_is_token((struct span){ &c, 1 }));
 	case CHUNK_TRAILER_NAME:
 		return c == ':' ? go_to(r, CHUNK_TRAILER_VALUE, true) : http_is_token((struct span){ &c, 1 });
 	case CHUNK_TRAILER_VALUE:

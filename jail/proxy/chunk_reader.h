@@ -1,5 +1,6 @@
 /*
- * chunk_reader.h - what is around the bytes of a chunked HTTP/1 body (RFC 9112, 7.1), read strictly, one byte after the other
+ * chunk_reader.h - what is around the bytes of a chunked HTTP/1 body (RFC 9112, 7.1), read strictly, one byte after the
+ * other
  *
  * The caller passes every byte but those of CHUNK_DATA, which it takes itself and counts off left.
  */
@@ -23,7 +24,8 @@ enum chunk_state {
 
 struct chunk_reader {
 	enum chunk_state state;
-	bool             may_extend; /* otherwise extensions are refused: two parsers might find their ends at different places */
+	/* otherwise extensions are refused: two parsers might find their ends at different places */
+	bool             may_extend;
 	uint64_t         left;       /* bytes of this chunk */
 	unsigned         digits, extra; /* extra: bytes of extensions and trailers */
 };

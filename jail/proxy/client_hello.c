@@ -20,7 +20,9 @@ enum {
 /* Length of a handshake message with its header; of the header alone while that is incomplete. */
 static size_t message_length(const uint8_t *message, size_t len)
 {
-	return len < MESSAGE_HEADER ? MESSAGE_HEADER : MESSAGE_HEADER + ((size_t)message[1] << 16 | (size_t)message[2] << 8 | message[3]);
+	return len < MESSAGE_HEADER
+		       ? MESSAGE_HEADER
+		       : MESSAGE_HEADER + ((size_t)message[1] << 16 | (size_t)message[2] << 8 | message[3]);
 }
 
 /* Appends the payload of one record to the message, or as much of it as is there. */
@@ -36,7 +38,8 @@ static enum hello_outcome join_record(struct bytes_left *b, uint8_t *message, si
 		return HELLO_BAD;
 	take_number(b, 3);
 	n = take_number(b, 2);
-	if (n == 0 || n > RECORD_MAX || *len + n > CLIENT_HELLO_MAX) /* an empty handshake record is forbidden, and costs nothing to send */
+	/* an empty handshake record is forbidden, and costs nothing to send */
+	if (n == 0 || n > RECORD_MAX || *len + n > CLIENT_HELLO_MAX)
 		return HELLO_BAD;
 	have = n < b->left ? n : b->left;
 	if (have) /* memcpy() wants no NULL */
@@ -47,7 +50,8 @@ static enum hello_outcome join_record(struct bytes_left *b, uint8_t *message, si
 	return have < n ? HELLO_MORE : HELLO_DONE;
 }
 
-/* A client sends no other handshake message before it has an answer, so the last record ends with this one. message holds CLIENT_HELLO_MAX. */
+/* A client sends no other handshake message before it has an answer, so the last record ends with this one. message
+ * holds CLIENT_HELLO_MAX. */
 static enum hello_outcome join_records(struct bytes_left b, uint8_t *message, size_t *len)
 {
 	enum hello_outcome outcome = HELLO_DONE;
@@ -55,7 +59,8 @@ static enum hello_outcome join_records(struct bytes_left b, uint8_t *message, si
 	*len = 0;
 	while (outcome == HELLO_DONE && *len < message_length(message, *len))
 		outcome = join_record(&b, message, len);
-	if (outcome != HELLO_BAD && (message_length(message, *len) > CLIENT_HELLO_MAX || *len > message_length(message, *len)))
+	if (outcome != HELLO_BAD &&
+	    (message_length(message, *len) > CLIENT_HELLO_MAX || *len > message_length(message, *len)))
 		return HELLO_BAD;
 	return outcome;
 }

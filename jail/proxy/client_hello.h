@@ -8,7 +8,8 @@
 #pragma once
 #include "net_rule.h"
 
-enum { CLIENT_HELLO_MAX = 16 * 1024 }; /* a longer message is bad; so is an incomplete one with as many bytes, record headers included */
+/* a longer message is bad; so is an incomplete one with as many bytes, record headers included */
+enum { CLIENT_HELLO_MAX = 16 * 1024 };
 
 enum hello_outcome {
 	HELLO_MORE,    /* not all of it is there */
@@ -18,7 +19,8 @@ enum hello_outcome {
 };
 
 struct client_hello {
-	bool has_sni;           /* exactly one host name, in canonical form; two names or an invalid one are HELLO_BAD */
+	/* exactly one host name, in canonical form; two names or an invalid one are HELLO_BAD */
+	bool has_sni;
 	bool has_ech;           /* encrypted_client_hello: the inner name may differ from sni (or it is GREASE) */
 	bool has_alpn, offers_http1; /* offers_http1: "http/1.1" is among the protocols, or there are none */
 	char sni[NET_HOST_MAX]; /* an address is no name: HELLO_BAD (RFC 6066, 3) */

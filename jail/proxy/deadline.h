@@ -9,7 +9,8 @@
 
 enum deadline_kind {
 	DEADLINE_REQUEST, /* for the program to say what it wants */
-	DEADLINE_DIAL,  /* to resolve a name; then for the last address, an upstream proxy's answer, the server's TLS handshake */
+	/* to resolve a name; then for the last address, an upstream proxy's answer, the server's TLS handshake */
+	DEADLINE_DIAL,
 	DEADLINE_TRY,   /* to connect to an address that is not the last one */
 	DEADLINE_IDLE,  /* without a byte in either direction */
 	DEADLINE_KEPT,  /* for another request, after a reply */

@@ -105,7 +105,8 @@ static bool is_denied(const struct connection *c, const union address *address)
 	bool              is_six = address->any.sa_family == AF_INET6;
 	struct net_target target = { text, c->port, c->scheme };
 
-	return inet_ntop(address->any.sa_family, is_six ? (const void *)&address->six.sin6_addr : &address->four.sin_addr, text, sizeof text) &&
+	return inet_ntop(address->any.sa_family,
+			 is_six ? (const void *)&address->six.sin6_addr : &address->four.sin_addr, text, sizeof text) &&
 	       net_rules_find(&connection_proxy(c)->config->deny, &target);
 }
 
@@ -118,8 +119,9 @@ static bool is_denied_inside(const struct connection *c, const union address *ad
 }
 
 /*
- * One bad address refuses the name: it is an attempt to reach that address, or an answer that was meant for another network. An
- * address to which the kernel knows no route, or of which it did not say whether it is the host's own, is passed over.
+ * One bad address refuses the name: it is an attempt to reach that address, or an answer that was meant for another
+ * network. An address to which the kernel knows no route, or of which it did not say whether it is the host's own, is
+ * passed over.
  */
 static enum net_reason judge_addresses(struct connection *c, const union address *addresses, size_t n)
 {
@@ -185,7 +187,8 @@ static bool address_of(const char *host, uint16_t port, union address *ret)
 	return true;
 }
 
-/* A rule, or config.upstream, names this very address: it is not judged, except that deny may name the IPv4 address inside. */
+/* A rule, or config.upstream, names this very address: it is not judged, except that deny may name the IPv4 address
+ * inside. */
 static void dial_literal(struct connection *c, const char *host, uint16_t port)
 {
 	union address address;

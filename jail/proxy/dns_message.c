@@ -25,7 +25,8 @@ static bool is_host_byte(uint8_t c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
 }
 
-/* Bytes that no host name has become "?": a dot or a zero inside a label would make another name of the text. False: there was one. */
+/* Bytes that no host name has become "?": a dot or a zero inside a label would make another name of the text. False:
+ * there was one. */
 static bool add_label(char *name, size_t *len, const uint8_t *label, size_t n)
 {
 	bool plain = true;
@@ -47,7 +48,8 @@ static bool read_name(struct bytes_left *b, char shown[NAME_MAX_WIRE + 1], bool 
 
 	*is_plain = true;
 	while ((n = take_number(b, 1)) != 0) {
-		const uint8_t *label = n <= LABEL_MAX ? take_bytes(b, n) : NULL; /* a longer one is compression, or another kind of label */
+		/* a longer one is compression, or another kind of label */
+		const uint8_t *label = n <= LABEL_MAX ? take_bytes(b, n) : NULL;
 
 		if (!label || b->at - from > NAME_MAX_WIRE - 1)
 			return false;
@@ -114,8 +116,8 @@ enum dns_outcome dns_question_parse(const uint8_t *bytes, size_t len, struct dns
 		return DNS_IGNORE;
 	if (q.flags & OPCODE) {
 		q.wrong = DNS_NOTIMP;
-	} else if (len > DNS_QUESTION_MAX || questions != 1 || answers || authorities || additional > 1 || !read_question(&b, &q) ||
-		   (additional && !read_opt(&b, &q)) || b.left) {
+	} else if (len > DNS_QUESTION_MAX || questions != 1 || answers || authorities || additional > 1 ||
+		   !read_question(&b, &q) || (additional && !read_opt(&b, &q)) || b.left) {
 		q = (struct dns_question){ .id = q.id, .flags = q.flags, .wrong = DNS_FORMERR };
 	}
 	*ret = q;
@@ -131,7 +133,8 @@ static uint8_t *put_number(uint8_t *at, uint32_t x, unsigned n)
 	return at;
 }
 
-size_t dns_answer_write(const struct dns_question *q, enum dns_rcode rcode, uint32_t address, uint32_t ttl, uint8_t ret[DNS_ANSWER_MAX])
+size_t dns_answer_write(const struct dns_question *q, enum dns_rcode rcode, uint32_t address, uint32_t ttl,
+			uint8_t ret[DNS_ANSWER_MAX])
 {
 	bool     has_address = address && rcode == DNS_NOERROR;
 	unsigned keeps       = FLAG_RD | FLAG_CD | (rcode == DNS_NOTIMP ? OPCODE : 0);

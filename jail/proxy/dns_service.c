@@ -21,7 +21,8 @@ struct dns_talk {
 
 /* --- one question --- */
 
-static size_t dns_refuse(struct run *run, const struct dns_question *q, enum net_reason reason, uint8_t ret[DNS_ANSWER_MAX])
+static size_t dns_refuse(struct run *run, const struct dns_question *q, enum net_reason reason,
+			 uint8_t ret[DNS_ANSWER_MAX])
 {
 	report_refusal(run->report, q->shown, 0, reason);
 	return dns_answer_write(q, DNS_NXDOMAIN, 0, 0, ret);
@@ -107,7 +108,8 @@ static bool talk_answer_all(struct dns_talk *t)
 		n          = dns_answer(t->run, t->asked + LENGTH, len, message + LENGTH);
 		message[0] = (uint8_t)(n >> 8);
 		message[1] = (uint8_t)n;
-		/* No answer is buffered: when the socket has no room for it, because the program does not read, the connection ends. */
+		/* No answer is buffered: when the socket has no room for it, because the program does not read, the
+		 * connection ends. */
 		if (!n || side_write(&t->side, message, LENGTH + n, &moved) != TLS_MOVED || moved != LENGTH + n)
 			return false;
 		t->have -= LENGTH + len;

@@ -206,7 +206,8 @@ static enum step splice_in(struct connection *c, struct flow *f, enum net_reason
 		f->is_ended = true;
 	else if (errno != EAGAIN)
 		return flow_broken(f, f->from);
-	else if (packet_is_there(f->from->source.fd)) /* splice() stops before an urgent byte, for ever; recv() passes it over */
+	else if (packet_is_there(f->from->source.fd)) /* splice() stops before an urgent byte, for ever; recv() passes
+							 it over */
 		return read_in(c, f, reason);
 	return moved == 0 ? STEP_AGAIN : wait_for(f, f->from, EPOLLIN);
 }
@@ -233,7 +234,8 @@ enum flow_outcome flow_pump(struct connection *c, struct flow *f, enum net_reaso
 	for (int turn = 0; step == STEP_AGAIN && turn < TURNS; turn++)
 		step = copies ? copy_step(c, f, reason) : splice_step(c, f, reason);
 	switch (step) {
-	case STEP_AGAIN: /* let other connections have a turn. Waiting to read could hang: TLS may hold bytes that epoll does not see */
+	case STEP_AGAIN: /* let other connections have a turn. Waiting to read could hang: TLS may hold bytes that epoll
+			    does not see */
 		wait_for(f, f->to, EPOLLOUT);
 		return FLOW_WAITS;
 	case STEP_WAIT:

@@ -23,16 +23,19 @@ struct flow {
 	bool             is_ended, is_closed; /* from is at end of file; to was told so */
 	bool             keeps_receiver_open; /* to is not told of the end of file */
 	uint64_t         moved, passed;       /* bytes that were read, and written */
-	uint64_t         left;                /* without a filter: after so many bytes the flow ends; UINT64_MAX: at end of file */
+	/* without a filter: after so many bytes the flow ends; UINT64_MAX: at end of file */
+	uint64_t         left;
 	struct side     *failed;              /* which one, when the flow is BROKEN */
-	struct side     *wait;                /* for which the flow waits; NULL: it waits for the run's rate, or for nothing */
+	/* for which the flow waits; NULL: it waits for the run's rate, or for nothing */
+	struct side     *wait;
 	uint32_t         events;
 	struct pipe_pair pipe;
 	size_t           in_pipe;
 	struct buffer    in, out; /* read and not filtered yet; ready to be written */
 	/*
-	 * Moves bytes from f->in to f->out, which is empty at each call and has room for FLOW_ROOM more bytes than f->in has. At end of file is_ended is set, and f->in may be empty.
-	 * False: malformed. A filter that needs no more bytes sets is_ended itself; one that has no more to do, filter to NULL. NULL: no filter.
+	 * Moves bytes from f->in to f->out, which is empty at each call and has room for FLOW_ROOM more bytes than
+	 * f->in has. At end of file is_ended is set, and f->in may be empty. False: malformed. A filter that needs no
+	 * more bytes sets is_ended itself; one that has no more to do, filter to NULL. NULL: no filter.
 	 */
 	bool (*filter)(void *owner, struct flow *f);
 	void *owner;

@@ -1,4 +1,5 @@
-/* http_line.h - lines of the head of an HTTP/1 message, read strictly: what two parsers could read in two ways is refused */
+/* http_line.h - lines of the head of an HTTP/1 message, read strictly: what two parsers could read in two ways is
+ * refused */
 #pragma once
 #include "span.h"
 
@@ -13,8 +14,9 @@ enum http_outcome { HTTP_MORE, HTTP_BAD, HTTP_DONE };
 /* Reads one line of a head, the first one or a header. NULL, or what is wrong with it. */
 typedef const char *(*http_reader)(void *head, struct span line, bool is_first);
 /*
- * Reads the lines of a head up to the empty one. DONE: *head_len counts all of them. BAD: *why is a sentence, which fits behind "the head
- * is malformed: ". Stateless: the caller passes all bytes since the head began, and calls again when more have come.
+ * Reads the lines of a head up to the empty one. DONE: *head_len counts all of them. BAD: *why is a sentence, which
+ * fits behind "the head is malformed: ". Stateless: the caller passes all bytes since the head began, and calls again
+ * when more have come.
  */
 enum http_outcome http_read_head(struct span bytes, http_reader read, void *head, size_t *head_len, const char **why);
 /* NULL, or what is wrong with the line of a header. */

@@ -1,8 +1,8 @@
 /*
  * look.h - what does the program send to the host that it asked for?
  *
- * TLS with a ClientHello that names this host (SNI), or HTTP with a Host that does. Anything else is refused: it could be
- * meant for another host behind the same address (fronting), or cannot be checked at all.
+ * TLS with a ClientHello that names this host (SNI), or HTTP with a Host that does. Anything else is refused: it could
+ * be meant for another host behind the same address (fronting), or cannot be checked at all.
  */
 #pragma once
 

@@ -14,7 +14,8 @@ struct lookup_socket {
 	struct channel    *channel;
 };
 
-/* A c-ares channel with the settings that resolv.conf had when it was opened. An old one is destroyed after its last question. */
+/* A c-ares channel with the settings that resolv.conf had when it was opened. An old one is destroyed after its last
+ * question. */
 struct channel {
 	struct lookups *all;
 	ares_channel    ares;
@@ -134,8 +135,8 @@ static bool look_again(struct lookups *all)
 		struct stat     st   = { 0 };
 
 		(void)stat(files[i], &st); /* a missing file has version 0 */
-		changed |= st.st_dev != read->device || st.st_ino != read->inode || st.st_mtim.tv_sec != read->written.tv_sec ||
-			   st.st_mtim.tv_nsec != read->written.tv_nsec;
+		changed |= st.st_dev != read->device || st.st_ino != read->inode ||
+			   st.st_mtim.tv_sec != read->written.tv_sec || st.st_mtim.tv_nsec != read->written.tv_nsec;
 		*read = (struct version){ st.st_dev, st.st_ino, st.st_mtim };
 	}
 	return changed;
@@ -229,7 +230,8 @@ socklen_t address_len(const union address *a)
 	return a->any.sa_family == AF_INET ? sizeof a->four : sizeof a->six;
 }
 
-static void copy_family(const struct lookup *l, const struct ares_addrinfo *info, int family, union address *ret, size_t *n)
+static void copy_family(const struct lookup *l, const struct ares_addrinfo *info, int family, union address *ret,
+			size_t *n)
 {
 	for (const struct ares_addrinfo_node *node = info->nodes; node; node = node->ai_next) {
 		union address *to = &ret[*n];
@@ -266,7 +268,8 @@ static void on_answer(void *owner, int status, int timeouts, struct ares_addrinf
 	free(l);
 }
 
-void lookup_begin(struct lookups *all, const char *name, uint16_t port, lookup_done done, void *owner, struct lookup **slot)
+void lookup_begin(struct lookups *all, const char *name, uint16_t port, lookup_done done, void *owner,
+		  struct lookup **slot)
 {
 	static const struct ares_addrinfo_hints hints = { .ai_flags    = ARES_AI_NOSORT,
 							  .ai_family   = AF_UNSPEC,

@@ -5,9 +5,9 @@
  * list: exactly the allowed name is asked for. resolv.conf and nsswitch.conf are read again after they were written
  * or replaced.
  *
- * Each run has lookups of its own. c-ares cannot take back a single question, and asks again for many seconds; when the 65,536
- * numbers of a channel's questions are used up, it looks for a free one for ever. What a run has asked ends with it, and meanwhile
- * net_connections bounds it.
+ * Each run has lookups of its own. c-ares cannot take back a single question, and asks again for many seconds; when the
+ * 65,536 numbers of a channel's questions are used up, it looks for a free one for ever. What a run has asked ends with
+ * it, and meanwhile net_connections bounds it.
  */
 #pragma once
 #include "loop.h"
@@ -33,6 +33,7 @@ struct lookup;
 /* n 0: the name has no address, or no server answered. IPv4 first. May be called before lookup_begin() returns. */
 typedef void (*lookup_done)(void *owner, const union address *addresses, size_t n);
 /* *slot points to the lookup until done is called. */
-void lookup_begin(struct lookups *all, const char *name, uint16_t port, lookup_done done, void *owner, struct lookup **slot);
+void lookup_begin(struct lookups *all, const char *name, uint16_t port, lookup_done done, void *owner,
+		  struct lookup **slot);
 /* done will not be called. l may be NULL. */
 void lookup_forget(struct lookup *l);

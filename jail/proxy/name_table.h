@@ -13,7 +13,8 @@ struct name_table {
 	uint16_t *places; /* of a hash table: index of the name + 1; 0: free */
 };
 
-/* The address of a name, in host order; a new name gets the next one. 0: the table is full, or no memory. name is canonical. */
+/* The address of a name, in host order; a new name gets the next one. 0: the table is full, or no memory. name is
+ * canonical. */
 must_use uint32_t name_table_address(struct name_table *t, const char *name);
 /* NULL: the address stands for no name. */
 must_use const char *name_table_name(const struct name_table *t, uint32_t address);

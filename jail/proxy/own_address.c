@@ -31,8 +31,8 @@ static struct question question_for(const struct sockaddr *address)
 	bool            is_four = address->sa_family == AF_INET;
 	unsigned char   bytes   = is_four ? 4 : 16;
 	struct question q       = {
-		      .route = { .rtm_family = (unsigned char)address->sa_family, .rtm_dst_len = (unsigned char)(8 * bytes) },
-		      .attr  = { .rta_type = RTA_DST, .rta_len = (unsigned short)RTA_LENGTH(bytes) },
+		.route = { .rtm_family = (unsigned char)address->sa_family, .rtm_dst_len = (unsigned char)(8 * bytes) },
+		.attr  = { .rta_type = RTA_DST, .rta_len = (unsigned short)RTA_LENGTH(bytes) },
 	};
 
 	q.head = (struct nlmsghdr){ .nlmsg_type  = RTM_GETROUTE,

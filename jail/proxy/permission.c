@@ -34,7 +34,8 @@ struct permission permission_find(const struct policy *policy, const struct net_
 	if (!is_of_profile(policy, target) || !net_rules_find(policy->rules, target))
 		return (struct permission){ .reason = NET_REASON_NOT_ALLOWED };
 	return (struct permission){
-		.is_private = net_rules_lead_private(&policy->config->allow, target) || net_rules_lead_private(&policy->config->ceiling, target),
+		.is_private = net_rules_lead_private(&policy->config->allow, target) ||
+			      net_rules_lead_private(&policy->config->ceiling, target),
 	};
 }
 
@@ -43,26 +44,32 @@ bool permission_is_raw(const struct policy *policy, const char *host, uint16_t p
 {
 	struct net_target raw = { host, port, NET_SCHEME_TCP }, any = { host, port, NET_SCHEME_ANY };
 
-	return net_rules_find(policy->rules, &raw) && is_of_profile(policy, &raw) && !net_rules_find(&policy->config->deny, &any);
+	return net_rules_find(policy->rules, &raw) && is_of_profile(policy, &raw) &&
+	       !net_rules_find(&policy->config->deny, &any);
 }
 
 bool permission_reads(const struct policy *policy, const struct net_target *target)
 {
 	return net_rules_read(policy->rules, target) || net_rules_read(&policy->config->allow, target) ||
-	       net_rules_read(&policy->config->ceiling, target) || secret_is_for(policy->config, target->host, target->port);
+	       net_rules_read(&policy->config->ceiling, target) ||
+	       secret_is_for(policy->config, target->host, target->port);
 }
 
-static bool profile_allows(const struct policy *policy, const struct net_target *target, enum net_method method, const char *path, bool is_private)
+static bool profile_allows(const struct policy *policy, const struct net_target *target, enum net_method method,
+			   const char *path, bool is_private)
 {
 	return net_rules_allow_request(&policy->config->allow, target, method, path, is_private) ||
 	       net_rules_allow_request(&policy->config->ceiling, target, method, path, is_private);
 }
 
-enum net_reason permission_of_request(const struct policy *policy, const struct net_target *target, enum net_method method, const char *path, bool is_private)
+enum net_reason permission_of_request(const struct policy *policy, const struct net_target *target,
+				      enum net_method method, const char *path, bool is_private)
 {
-	if (!net_rules_allow_request(policy->rules, target, method, path, false) || !profile_allows(policy, target, method, path, false))
+	if (!net_rules_allow_request(policy->rules, target, method, path, false) ||
+	    !profile_allows(policy, target, method, path, false))
 		return NET_REASON_REQUEST;
-	return is_private && !profile_allows(policy, target, method, path, true) ? NET_REASON_NOT_PUBLIC : NET_REASON_NONE;
+	return is_private && !profile_allows(policy, target, method, path, true) ? NET_REASON_NOT_PUBLIC
+										 : NET_REASON_NONE;
 }
 
 bool permission_knows(const struct policy *policy, const char *host)

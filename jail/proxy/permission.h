@@ -19,8 +19,8 @@ struct permission {
 };
 
 /*
- * target.scheme ANY: the scheme is not known yet. The answer is NONE when some scheme could be allowed; deny counts only when it
- * matches every scheme that is. Ask again when the scheme is known.
+ * target.scheme ANY: the scheme is not known yet. The answer is NONE when some scheme could be allowed; deny counts
+ * only when it matches every scheme that is. Ask again when the scheme is known.
  */
 struct permission permission_find(const struct policy *policy, const struct net_target *target);
 /* A tcp:// rule lets every protocol pass here: nothing is looked at. */
@@ -28,9 +28,11 @@ bool permission_is_raw(const struct policy *policy, const char *host, uint16_t p
 /* Requests have to be read: rules for the target name methods or paths, or a secret belongs to it. */
 bool permission_reads(const struct policy *policy, const struct net_target *target);
 /*
- * NONE: it may be sent. REQUEST: no rule allows method and path. NOT_PUBLIC: the name led to an address that is not public
- * (is_private), and the rules that allow method and path do not allow that.
+ * NONE: it may be sent. REQUEST: no rule allows method and path. NOT_PUBLIC: the name led to an address that is not
+ * public (is_private), and the rules that allow method and path do not allow that.
  */
-enum net_reason permission_of_request(const struct policy *policy, const struct net_target *target, enum net_method method, const char *path, bool is_private);
-/* The resolver answers: the name is allowed at some port. deny depends on the port, so it is asked when the program connects. */
+enum net_reason permission_of_request(const struct policy *policy, const struct net_target *target,
+				      enum net_method method, const char *path, bool is_private);
+/* The resolver answers: the name is allowed at some port. deny depends on the port, so it is asked when the program
+ * connects. */
 bool permission_knows(const struct policy *policy, const char *host);

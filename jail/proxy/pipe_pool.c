@@ -16,7 +16,8 @@ bool pipe_pool_get(struct pipe_pool *pool, struct pipe_pair *ret)
 	if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0)
 		return false;
 	*ret = (struct pipe_pair){ .in = fds[1], .out = fds[0] };
-	(void)fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* EPERM when the user has many pipes: then this one stays small */
+	/* EPERM when the user has many pipes: then this one stays small */
+	(void)fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES);
 	return true;
 }
 

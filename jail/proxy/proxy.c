@@ -26,7 +26,8 @@ static int handle_message(struct proxy *proxy, const struct proxy_message *m, in
 	if (run->number == m->run)
 		break;
 	if (m->kind == PROXY_BEGIN && n == 3 && !run) {
-		/* A run that cannot be served gets no listeners: its programs are refused at once, and other runs go on. */
+		/* A run that cannot be served gets no listeners: its programs are refused at once, and other runs go
+		 * on. */
 		if (run_begin(proxy, m, fds, &why) < 0)
 			fprintf(stderr, "brig-proxy: a run has no network: %s\n", why.text);
 		return 0;
@@ -55,8 +56,9 @@ static int receive_message(struct proxy *proxy, struct err *e)
 	if (r > 0)
 		packet_drop(fds, n);
 	if (r > 0 || (r < 0 && errno == EMSGSIZE))
-		return err_set(e, ERR_BROKEN,
-			       "the server sent a message of another size, or with more descriptors, than its protocol has");
+		return err_set(
+			e, ERR_BROKEN,
+			"the server sent a message of another size, or with more descriptors, than its protocol has");
 	if (r < 0)
 		return errno == EAGAIN ? 1 : err_sys(e, "the server's socket");
 	return 0;

@@ -33,7 +33,8 @@ static const char *what_is_wrong(const struct proxy_config *c)
 	for (uint32_t i = 0; i < c->secrets; i++)
 		if (!secret_is_sound(&c->secret[i]))
 			return "its secrets are malformed";
-	if (!ends(c->upstream, sizeof c->upstream) || (c->upstream[0] && !upstream_parse(c->upstream, host, &port, &is_address)))
+	if (!ends(c->upstream, sizeof c->upstream) ||
+	    (c->upstream[0] && !upstream_parse(c->upstream, host, &port, &is_address)))
 		return "its upstream is not HOST:PORT";
 	return NULL;
 }

@@ -28,9 +28,9 @@ struct ruleset_attr {
 };
 
 /*
- * What c-ares and OpenSSL read, as far as file modes let the user id of brig-proxy. A Landlock rule belongs to an inode: one for
- * resolv.conf alone is lost when a DHCP client renames a new file over it, so /etc is allowed, and the folders to which the usual
- * symbolic links lead. Single files are listed for links to other places.
+ * What c-ares and OpenSSL read, as far as file modes let the user id of brig-proxy. A Landlock rule belongs to an
+ * inode: one for resolv.conf alone is lost when a DHCP client renames a new file over it, so /etc is allowed, and the
+ * folders to which the usual symbolic links lead. Single files are listed for links to other places.
  */
 static const char *const readable[] = {
 	"/etc",
@@ -167,9 +167,11 @@ static int allow_some(scmp_filter_ctx filter)
 	int r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 
 	if (r == 0)
-		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+				     SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	if (r == 0)
-		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, changes, O_RDONLY));
+		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
+				     SCMP_A2(SCMP_CMP_MASKED_EQ, changes, O_RDONLY));
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(families); i++)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
 				     SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i], 0));
@@ -199,13 +201,15 @@ int confine(struct err *e)
 	struct __user_cap_header_struct head         = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct   no_rights[2] = { 0 };
 	static const struct rlimit      none         = { 0, 0 };
-	static const struct rlimit      no_handler   = { 1, 1 }; /* with 0 the kernel starts a crash handler behind a pipe, which reads secrets */
+	/* with 0 the kernel starts a crash handler behind a pipe, which reads secrets */
+	static const struct rlimit      no_handler   = { 1, 1 };
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_sys(e, "prctl");
 	if (syscall(SYS_capset, &head, no_rights) < 0)
 		return err_sys(e, "capset");
-	if ((setrlimit(RLIMIT_CORE, &no_handler) < 0 && errno != EPERM) || setrlimit(RLIMIT_NPROC, &none) < 0 || setrlimit(RLIMIT_MEMLOCK, &none) < 0)
+	if ((setrlimit(RLIMIT_CORE, &no_handler) < 0 && errno != EPERM) || setrlimit(RLIMIT_NPROC, &none) < 0 ||
+	    setrlimit(RLIMIT_MEMLOCK, &none) < 0)
 		return err_sys(e, "setrlimit");
 	if (restrict_files(e) < 0)
 		return -1;

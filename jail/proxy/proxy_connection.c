@@ -237,8 +237,8 @@ static void on_client_gone(struct connection *c)
 }
 
 /*
- * A program that has shut down its sending side is not gone: it may have sent all that it has to send. But if it waits for the reply to
- * CONNECT or SOCKS5 and has sent nothing more, the shutdown means that it gave up.
+ * A program that has shut down its sending side is not gone: it may have sent all that it has to send. But if it waits
+ * for the reply to CONNECT or SOCKS5 and has sent nothing more, the shutdown means that it gave up.
  */
 void connection_await_server(struct connection *c, uint32_t events)
 {

@@ -1,14 +1,14 @@
 /*
  * proxy_connection.h - one connection of a program, from connect() to its end
  *
- *     which host?     transparent: the name that stands behind the address; at the proxy port: CONNECT, SOCKS5 or an absolute request
- *     look            the program's first bytes: TLS, and for which name; or HTTP, and for which host
- *     dial            resolve, judge every address, connect to one of them
- *     carry           a tunnel; or requests and their replies, one after the other
+ *     which host?     transparent: the name that stands behind the address; at the proxy port: CONNECT, SOCKS5 or an
+ * absolute request look            the program's first bytes: TLS, and for which name; or HTTP, and for which host dial
+ * resolve, judge every address, connect to one of them carry           a tunnel; or requests and their replies, one
+ * after the other
  *
- * A transparent connection is looked at before it is dialed. CONNECT and SOCKS5 are dialed first: the program sends nothing before it
- * is told that the host was reached. Every path ends in connection_end(), which frees the connection: a function that may call it, or
- * one of the functions below that lead to it, must not touch the connection afterwards.
+ * A transparent connection is looked at before it is dialed. CONNECT and SOCKS5 are dialed first: the program sends
+ * nothing before it is told that the host was reached. Every path ends in connection_end(), which frees the connection:
+ * a function that may call it, or one of the functions below that lead to it, must not touch the connection afterwards.
  */
 #pragma once
 #include "buffer.h"
@@ -74,22 +74,25 @@ void connection_name(struct connection *c, const char *host, uint16_t port, bool
 /* The current step is done: begins the next one. */
 void connection_next(struct connection *c);
 
-/* Reads more bytes of the program into received. WANT_READ, WANT_WRITE: the loop waits for it. FAILED: also when received has max bytes. */
+/* Reads more bytes of the program into received. WANT_READ, WANT_WRITE: the loop waits for it. FAILED: also when
+ * received has max bytes. */
 enum tls_outcome connection_read(struct connection *c, size_t max);
 /*
- * True: since the last call a line of a request's head ended in received, or the head has its greatest length. Only then it is parsed: a
- * program that sends its head byte by byte must not cost a parse of all of it for each.
+ * True: since the last call a line of a request's head ended in received, or the head has its greatest length. Only
+ * then it is parsed: a program that sends its head byte by byte must not cost a parse of all of it for each.
  */
 bool             connection_has_line(struct connection *c);
 
 /* Reads the head of a request into received. MORE: *result has why no more bytes are there. head is large. */
 enum http_outcome connection_read_request(struct connection *c, struct request_head *head, enum tls_outcome *result);
 
-/* Ends with the verdict REFUSED and this reason. The program gets an HTTP or SOCKS5 reply where it can, otherwise a reset. */
+/* Ends with the verdict REFUSED and this reason. The program gets an HTTP or SOCKS5 reply where it can, otherwise a
+ * reset. */
 void connection_refuse(struct connection *c, enum net_reason reason);
 /* The same with the verdict FAILED: the rules allowed it, but it did not succeed. */
 void connection_fail(struct connection *c, enum net_reason reason);
-/* Ends when the program has had time to read what was written to it: bytes that it still sends must not cause a reset. */
+/* Ends when the program has had time to read what was written to it: bytes that it still sends must not cause a reset.
+ */
 void connection_drain(struct connection *c);
 /* The next request of the program is to another host: everything but the program's side begins anew. */
 void connection_start_over(struct connection *c);
@@ -101,11 +104,12 @@ void connection_reset(struct connection *c);
 
 struct proxy *connection_proxy(const struct connection *c);
 void          connection_want(struct connection *c, uint32_t client, uint32_t server);
-/* Waits for events of a server that is not connected yet. When the program goes away first, the connection ends, FAILED. */
+/* Waits for events of a server that is not connected yet. When the program goes away first, the connection ends,
+ * FAILED. */
 void          connection_await_server(struct connection *c, uint32_t events);
 /*
- * Call it when the program's side is ready. If the program has shut down its sending side, and everything that it sent was passed on, a
- * silent server gets only DEADLINE_HALF.
+ * Call it when the program's side is ready. If the program has shut down its sending side, and everything that it sent
+ * was passed on, a silent server gets only DEADLINE_HALF.
  */
 void          connection_note_half_close(struct connection *c);
 void          connection_deadline(struct connection *c, enum deadline_kind kind);

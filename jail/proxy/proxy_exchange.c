@@ -30,7 +30,8 @@ static void set_held_deadline(struct connection *c)
 		deadline_clear(all, &c->held);
 }
 
-/* The server pauses. If bytes wait for the program, or the reply waits for the run's rate, it is the program that is slow, and more may come. */
+/* The server pauses. If bytes wait for the program, or the reply waits for the run's rate, it is the program that is
+ * slow, and more may come. */
 static void on_held(void *owner)
 {
 	struct connection *c = owner;
@@ -38,7 +39,8 @@ static void on_held(void *owner)
 
 	if (f->is_ended || f->is_closed)
 		return;
-	if (!f->wait || buffer_left(&f->out) || buffer_left(&f->in) || (f->out.room < FLOW_ROOM && !buffer_make(&f->out, FLOW_ROOM))) {
+	if (!f->wait || buffer_left(&f->out) || buffer_left(&f->in) ||
+	    (f->out.room < FLOW_ROOM && !buffer_make(&f->out, FLOW_ROOM))) {
 		set_held_deadline(c);
 		return;
 	}
@@ -83,7 +85,8 @@ static bool pass_reply(void *owner, struct flow *f)
 	f->out.len = made;
 	f->is_ended |= r->is_done;
 	if (r->has_switched && !is_tunnel(c)) {
-		struct buffer early = c->up.in; /* the server agreed to the upgrade: from now on all bytes of the program go up */
+		/* the server agreed to the upgrade: from now on all bytes of the program go up */
+		struct buffer early = c->up.in;
 
 		f->keeps_receiver_open = false;
 		c->up.in               = (struct buffer){ 0 };
@@ -120,7 +123,8 @@ static void server_failed(struct connection *c)
 	connection_end(c, true); /* a reset shows the program that the reply is incomplete */
 }
 
-/* False: the connection has ended. A failed write of the body does not end it: a server may reply, and close, before it has read the body. */
+/* False: the connection has ended. A failed write of the body does not end it: a server may reply, and close, before it
+ * has read the body. */
 static bool exchange_pump(struct connection *c, struct flow *f)
 {
 	enum net_reason reason;
@@ -164,13 +168,15 @@ static bool may_go_on(const struct connection *c)
 {
 	const struct exchange *x = c->exchange;
 
-	return x->keeps && !x->reply.closes && !x->reply.has_switched && (x->reply.is_done || c->down.left == 0) && x->body.is_done &&
-	       c->up.is_closed && buffer_left(&c->up.out) == 0 && !c->up.failed && buffer_left(&c->down.in) == 0 && !c->is_half_closed;
+	return x->keeps && !x->reply.closes && !x->reply.has_switched && (x->reply.is_done || c->down.left == 0) &&
+	       x->body.is_done && c->up.is_closed && buffer_left(&c->up.out) == 0 && !c->up.failed &&
+	       buffer_left(&c->down.in) == 0 && !c->is_half_closed;
 }
 
 static void go_on(struct connection *c)
 {
-	if (c->deadline.kind == DEADLINE_DIAL && server_is_ready(c)) /* the TLS handshake counts as dialing; a reply may take long */
+	/* the TLS handshake counts as dialing; a reply may take long */
+	if (c->deadline.kind == DEADLINE_DIAL && server_is_ready(c))
 		connection_deadline(c, DEADLINE_IDLE);
 	if (!c->down.is_closed || (is_tunnel(c) && !c->up.is_closed))
 		flow_want(c, &c->up, &c->down);
@@ -184,13 +190,15 @@ static void go_on(struct connection *c)
 		connection_drain(c);
 }
 
-/* A read from the server can unblock the flow up in two ways: it completes the TLS handshake, or the server agrees to an upgrade. */
+/* A read from the server can unblock the flow up in two ways: it completes the TLS handshake, or the server agrees to
+ * an upgrade. */
 static int opened(const struct connection *c)
 {
 	return server_is_ready(c) + is_tunnel(c);
 }
 
-/* The flow up is pumped after that: it may have waited for bytes that the flow down has read, and no later event may wake it. */
+/* The flow up is pumped after that: it may have waited for bytes that the flow down has read, and no later event may
+ * wake it. */
 static void pump_down(struct connection *c)
 {
 	int before = opened(c);
@@ -261,7 +269,7 @@ static bool write_head(struct connection *c, const struct request_head *head, st
 	char                authority[NET_HOST_MAX + 16];
 	struct request_set  set[NET_SECRETS_MAX];
 	struct net_target   target = { c->host, c->port, c->scheme };
-	struct request_edit edit   = { .authority = authority, .is_judged = permission_reads(&c->run->policy, &target) };
+	struct request_edit edit = { .authority = authority, .is_judged = permission_reads(&c->run->policy, &target) };
 
 	print_authority(c, authority);
 	if (has_secrets(c)) {
@@ -270,8 +278,8 @@ static bool write_head(struct connection *c, const struct request_head *head, st
 		edit.plain_reply = true;
 		report_line_secret(&c->line);
 	}
-	if (!buffer_make(ret,
-			 HTTP_HEAD_MAX + NET_HOST_MAX + 1024 + edit.sets * (NET_SECRET_HEADER_MAX + NET_SECRET_VALUE_MAX)))
+	if (!buffer_make(ret, HTTP_HEAD_MAX + NET_HOST_MAX + 1024 +
+				      edit.sets * (NET_SECRET_HEADER_MAX + NET_SECRET_VALUE_MAX)))
 		return false;
 	ret->len = request_head_write(head, &edit, ret->at, ret->room);
 	return ret->len > 0;
@@ -307,7 +315,8 @@ static void send_request(struct connection *c, const struct request_head *head)
 		return;
 	}
 	request_body_begin(&x->body, head);
-	reply_begin(&x->reply, has_secrets(c) ? connection_proxy(c)->config : NULL, c->host, c->port, head->method == NET_METHOD_HEAD, head->upgrades);
+	reply_begin(&x->reply, has_secrets(c) ? connection_proxy(c)->config : NULL, c->host, c->port,
+		    head->method == NET_METHOD_HEAD, head->upgrades);
 	x->keeps = head->keeps;
 	fresh = buffer_left(&c->received) - x->counted;
 	report_line_out(&c->line, fresh);
@@ -332,7 +341,8 @@ static void send_request(struct connection *c, const struct request_head *head)
 
 /* --- one request after the other --- */
 
-/* Between two requests a server sends nothing but what TLS needs. False: it has ended the connection, or said something out of turn. */
+/* Between two requests a server sends nothing but what TLS needs. False: it has ended the connection, or said something
+ * out of turn. */
 static bool server_waits(struct connection *c)
 {
 	struct proxy    *proxy  = connection_proxy(c);
@@ -349,8 +359,9 @@ static void on_idle_server(struct connection *c)
 }
 
 /*
- * The request is read in a turn of the loop of its own: with all replies there already, each would otherwise begin the next one. The
- * program's socket can be written, so the turn comes at once; bytes that TLS or `received` has would cause no event.
+ * The request is read in a turn of the loop of its own: with all replies there already, each would otherwise begin the
+ * next one. The program's socket can be written, so the turn comes at once; bytes that TLS or `received` has would
+ * cause no event.
  */
 static void next_request(struct connection *c)
 {
@@ -436,7 +447,8 @@ static bool end_tls(struct connection *c)
 
 	if (!authority)
 		return false;
-	c->client.tls = tls_end_serve(authority, c->client.source.fd, c->host, buffer_at(&c->received), buffer_left(&c->received));
+	c->client.tls = tls_end_serve(authority, c->client.source.fd, c->host, buffer_at(&c->received),
+				      buffer_left(&c->received));
 	c->server.tls = tls_end_dial(authority, c->server.source.fd, c->host);
 	buffer_free(&c->received);
 	return c->client.tls && c->server.tls;
@@ -446,7 +458,8 @@ void exchange_begin(struct connection *c)
 {
 	c->exchange = calloc(1, sizeof *c->exchange);
 	if (!c->exchange || (c->carry == CARRY_INSIDE && !end_tls(c))) {
-		connection_fail(c, c->exchange && !connection_proxy(c)->authority ? NET_REASON_REQUEST : NET_REASON_NO_MEMORY);
+		connection_fail(c, c->exchange && !connection_proxy(c)->authority ? NET_REASON_REQUEST
+										  : NET_REASON_NO_MEMORY);
 		return;
 	}
 	c->held         = (struct deadline){ .due = on_held, .owner = c };

@@ -39,7 +39,8 @@ static void on_rested(void *owner)
 static void charge(struct run *run, int64_t began)
 {
 	int64_t used = clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
-	int64_t ms   = cpu_share_spend(&run->cpu, cpu_share_of(run->cpus, run->proxy->serves), clock_ns(CLOCK_MONOTONIC), used);
+	int64_t ms = cpu_share_spend(&run->cpu, cpu_share_of(run->cpus, run->proxy->serves), clock_ns(CLOCK_MONOTONIC),
+				     used);
 
 	if (ms == 0)
 		return;
@@ -209,7 +210,8 @@ static const struct net_rules *map_rules(int fd, struct err *e)
 	}
 	if (len)
 		rules = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
-	if (rules != MAP_FAILED && len >= sizeof rules->n && rules->n <= NET_RULES_MAX && len == net_rules_size(rules) && net_rules_are_sound(rules))
+	if (rules != MAP_FAILED && len >= sizeof rules->n && rules->n <= NET_RULES_MAX &&
+	    len == net_rules_size(rules) && net_rules_are_sound(rules))
 		return rules;
 	if (rules != MAP_FAILED)
 		munmap(rules, len);

@@ -50,7 +50,8 @@ struct run {
 must_use int run_begin(struct proxy *proxy, const struct proxy_message *message, int fds[3], struct err *e);
 void         run_end(struct run *run);
 
-/* How many bytes may be read for the run now. 0: if *reason is NONE, the rate makes it wait; otherwise there will be no more. */
+/* How many bytes may be read for the run now. 0: if *reason is NONE, the rate makes it wait; otherwise there will be no
+ * more. */
 size_t run_allowance(struct run *run, enum net_reason *reason);
 void   run_spend(struct run *run, size_t bytes);
 /* May one more run begin: is its connections_max in range, and are there descriptors for its listeners? */

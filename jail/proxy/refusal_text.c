@@ -54,10 +54,11 @@ size_t refusal_print(enum net_reason reason, const char *host, uint16_t port, ch
 	int  n;
 
 	print_sentence(reason, host, port, sentence, sizeof sentence);
-	n = snprintf(text, size,
-		     "HTTP/1.1 %u brig: %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\nConnection: "
-		     "close\r\n\r\nbrig: %s\n",
-		     answers[reason].status ? answers[reason].status : 403, sentence, strlen(sentence) + strlen("brig: \n"),
-		     sentence);
+	n = snprintf(
+		text, size,
+		"HTTP/1.1 %u brig: %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\nConnection: "
+		"close\r\n\r\nbrig: %s\n",
+		answers[reason].status ? answers[reason].status : 403, sentence, strlen(sentence) + strlen("brig: \n"),
+		sentence);
 	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
 }

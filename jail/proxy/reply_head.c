@@ -12,8 +12,8 @@ struct parse {
 /* "HTTP/1.1 200", and a text behind a blank */
 static bool read_first_line(struct span line, struct reply_head *h)
 {
-	if (line.len < 12 || memcmp(line.at, "HTTP/1.", 7) != 0 || (line.at[7] != '0' && line.at[7] != '1') || line.at[8] != ' ' ||
-	    (line.len > 12 && line.at[12] != ' ') || !http_is_value(line))
+	if (line.len < 12 || memcmp(line.at, "HTTP/1.", 7) != 0 || (line.at[7] != '0' && line.at[7] != '1') ||
+	    line.at[8] != ' ' || (line.len > 12 && line.at[12] != ' ') || !http_is_value(line))
 		return false;
 	h->minor = (unsigned)(line.at[7] - '0');
 	for (size_t i = 9; i < 12; i++) {
@@ -29,7 +29,8 @@ static bool read_first_line(struct span line, struct reply_head *h)
 /* A list of what keeps ASCII as it is: a list of what does not would never be complete. */
 static bool is_like_ascii(struct span charset)
 {
-	static const char *const known[] = { "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-", "windows-125", "koi8-", "euc-", "shift_jis", "big5", "gb" };
+	static const char *const known[] = { "utf-8", "utf8", "us-ascii",  "ascii", "iso-8859-", "windows-125",
+					     "koi8-", "euc-", "shift_jis", "big5",  "gb" };
 
 	if (charset.len > 1 && *charset.at == '"')
 		charset = (struct span){ charset.at + 1, charset.len - 2 };
@@ -50,7 +51,8 @@ static void look_at_type(struct span value, struct reply_head *h)
 		if (span_begins(next, "charset") && span_cut(&next, '=', &name)) {
 			struct span charset = span_trim(next), first;
 
-			h->is_other_form |= !is_like_ascii(span_cut(&charset, ';', &first) ? span_trim(first) : charset);
+			h->is_other_form |=
+				!is_like_ascii(span_cut(&charset, ';', &first) ? span_trim(first) : charset);
 		}
 	}
 }

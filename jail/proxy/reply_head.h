@@ -1,8 +1,8 @@
 /*
  * reply_head.h - the head of an HTTP/1 reply: how its body ends, and whether a secret can be searched for in it
  *
- * As strict as request_head.h: a server that brig-proxy and the program understand differently could show one of them a secret
- * that the other does not see. Pure and stateless.
+ * As strict as request_head.h: a server that brig-proxy and the program understand differently could show one of them a
+ * secret that the other does not see. Pure and stateless.
  */
 #pragma once
 #include "http_line.h"

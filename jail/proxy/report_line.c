@@ -16,7 +16,9 @@ static struct net_connection *add_row(struct net_report *report, const char *nam
 		report->left_out++;
 		return NULL;
 	}
-	*row = (struct net_connection){ .port = port, .verdict = NET_VERDICT_OPEN, .began_ms = clock_ms(CLOCK_MONOTONIC) };
+	*row = (struct net_connection){ .port     = port,
+					.verdict  = NET_VERDICT_OPEN,
+					.began_ms = clock_ms(CLOCK_MONOTONIC) };
 	(void)snprintf(row->name, sizeof row->name, "%s", name);
 	__atomic_store_n(&report->n, report->n + 1, __ATOMIC_RELEASE);
 	return row;
@@ -65,7 +67,8 @@ void report_line_out(struct report_line *line, uint64_t bytes)
 		line->row->bytes_out += bytes;
 }
 
-/* Whether a row has this refusal already; its again_ms is set, so that a later call of a session has the refusal, too. */
+/* Whether a row has this refusal already; its again_ms is set, so that a later call of a session has the refusal, too.
+ */
 static bool is_repeated(struct net_report *report, const char *name, uint16_t port, enum net_reason reason)
 {
 	for (uint32_t i = 0; i < report->n; i++) {

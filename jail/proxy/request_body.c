@@ -75,7 +75,8 @@ bool request_body_step(struct request_body *b, struct span in, char *out, size_t
 		b->left -= n;
 		b->is_done = b->left == 0;
 	} else {
-		while (!b->is_done && !b->has_failed && (b->chunk.state == CHUNK_DATA ? move_chunk(b, &s) : read_around_chunks(b, &s)))
+		while (!b->is_done && !b->has_failed &&
+		       (b->chunk.state == CHUNK_DATA ? move_chunk(b, &s) : read_around_chunks(b, &s)))
 			;
 	}
 	*taken = s.taken;

@@ -21,7 +21,8 @@ struct request_body {
 void request_body_begin(struct request_body *b, const struct request_head *h);
 
 /*
- * Takes *taken bytes from in and writes *made bytes to out, as many as are there and fit. Call again with what was not taken. Neither
- * taken nor made: it needs more input or more room. False: malformed; end the connection, so that the server finds the body cut off.
+ * Takes *taken bytes from in and writes *made bytes to out, as many as are there and fit. Call again with what was not
+ * taken. Neither taken nor made: it needs more input or more room. False: malformed; end the connection, so that the
+ * server finds the body cut off.
  */
 bool request_body_step(struct request_body *b, struct span in, char *out, size_t out_size, size_t *taken, size_t *made);

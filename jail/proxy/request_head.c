@@ -49,7 +49,8 @@ static bool read_authority(struct span s, struct authority *a)
 	a->port = 0;
 	if (rest.len && (*rest.at != ':' || !read_port((struct span){ rest.at + 1, rest.len - 1 }, &a->port)))
 		return false;
-	return net_host_canonical(host.at, host.len, a->host, &a->is_address) && bracket == (strchr(a->host, ':') != NULL);
+	return net_host_canonical(host.at, host.len, a->host, &a->is_address) &&
+	       bracket == (strchr(a->host, ':') != NULL);
 }
 
 /* --- the first line --- */
@@ -108,7 +109,8 @@ static const char *read_target(struct span target, struct request_head *h)
 	h->path = target;
 	if (*target.at == '/')
 		h->form = REQUEST_ORIGIN;
-	else if (target.len > 7 && (strncasecmp(target.at, "http://", 7) == 0 || strncasecmp(target.at, "https://", 8) == 0))
+	else if (target.len > 7 &&
+		 (strncasecmp(target.at, "http://", 7) == 0 || strncasecmp(target.at, "https://", 8) == 0))
 		why = read_absolute(target, h);
 	else if (span_is(target, "*") && h->method == NET_METHOD_OPTIONS)
 		h->form = REQUEST_ASTERISK;
@@ -186,7 +188,8 @@ static bool is_same_authority(const struct request_head *h, const struct authori
 		return false;
 	if (h->form == REQUEST_AUTHORITY) /* some programs leave the port out of the Host of a CONNECT */
 		return !a->port || a->port == h->port;
-	return a->port == h->port || (!a->port && is_default_port(h, h->port)) || (!h->port && is_default_port(h, a->port));
+	return a->port == h->port || (!a->port && is_default_port(h, h->port)) ||
+	       (!h->port && is_default_port(h, a->port));
 }
 
 static const char *check_host(struct request_head *h)
@@ -212,7 +215,8 @@ static const char *check_host(struct request_head *h)
 static const char *check_framing(struct request_head *h)
 {
 	struct span coding = { 0 }, length = { 0 };
-	unsigned    codings = find_headers(h, "transfer-encoding", &coding), lengths = find_headers(h, "content-length", &length);
+	unsigned    codings = find_headers(h, "transfer-encoding", &coding),
+		 lengths    = find_headers(h, "content-length", &length);
 
 	if (codings && lengths)
 		return "both Content-Length and Transfer-Encoding";
@@ -239,8 +243,10 @@ static const char *check_whole(struct request_head *h)
 	if (!why && h->form == REQUEST_AUTHORITY && h->framing != REQUEST_NO_BODY)
 		why = "CONNECT has no body";
 	h->upgrades = !why && h->method == NET_METHOD_GET && h->framing == REQUEST_NO_BODY && h->minor == 1 &&
-		      find_headers(h, "upgrade", &value) == 1 && span_is(value, "websocket") && headers_have(h, "connection", "upgrade");
-	h->keeps = h->minor == 1 && !headers_have(h, "connection", "close") && !headers_have(h, "proxy-connection", "close");
+		      find_headers(h, "upgrade", &value) == 1 && span_is(value, "websocket") &&
+		      headers_have(h, "connection", "upgrade");
+	h->keeps = h->minor == 1 && !headers_have(h, "connection", "close") &&
+		   !headers_have(h, "proxy-connection", "close");
 	return why;
 }
 

@@ -30,7 +30,8 @@ struct request_head {
 	enum net_method       method; /* 0: TRACE, CONNECT */
 	enum request_form     form;
 	enum net_scheme       scheme;             /* of ABSOLUTE: HTTP or HTTPS; otherwise ANY */
-	char                  host[NET_HOST_MAX]; /* canonical; of the target, or of Host if it has none. If both are there, they are the same */
+	/* canonical; of the target, or of Host if it has none. If both are there, they are the same */
+	char                  host[NET_HOST_MAX];
 	uint16_t              port;               /* 0: not given */
 	bool                  is_address;
 	struct span           path; /* origin-form, with the query; "/" when an absolute target has none; "*" */
@@ -38,7 +39,8 @@ struct request_head {
 	enum request_framing  framing;
 	bool                  has_length; /* Content-Length was there, maybe 0 */
 	uint64_t              body_len;
-	bool                  upgrades; /* GET, Upgrade: websocket, Connection: upgrade, no body. Any other Upgrade is left out when written */
+	/* GET, Upgrade: websocket, Connection: upgrade, no body. Any other Upgrade is left out when written */
+	bool                  upgrades;
 	bool                  keeps;    /* another request may follow it */
 	unsigned              headers;
 	struct request_header header[REQUEST_HEADERS_MAX];
@@ -56,13 +58,16 @@ struct request_edit {
 	const char               *authority; /* for Host: "name" or "name:port" (IPv6 in brackets) */
 	const struct request_set *set;
 	size_t                    sets;
-	bool                      plain_reply; /* the reply will be searched: no header goes on that chooses a part, a form or an encoding of it */
-	bool                      is_judged;   /* rules judge method or path: no header goes on that may name another one to the server */
+	/* the reply will be searched: no header goes on that chooses a part, a form or an encoding of it */
+	bool                      plain_reply;
+	/* rules judge method or path: no header goes on that may name another one to the server */
+	bool                      is_judged;
 };
 
 /*
- * Writes the head for the server itself (origin-form): without headers that concern one hop (RFC 9110, 7.6.1), without the program's
- * own header where edit sets one of that name (in any case of letters, and with "_" for "-", which CGI does not tell apart), with
- * "Connection: upgrade" when it upgrades, or "close" when no other request follows it. The body must follow as request_body makes it. Returns the length; 0: no room.
+ * Writes the head for the server itself (origin-form): without headers that concern one hop (RFC 9110, 7.6.1), without
+ * the program's own header where edit sets one of that name (in any case of letters, and with "_" for "-", which CGI
+ * does not tell apart), with "Connection: upgrade" when it upgrades, or "close" when no other request follows it. The
+ * body must follow as request_body makes it. Returns the length; 0: no room.
  */
 size_t request_head_write(const struct request_head *h, const struct request_edit *edit, char *ret, size_t size);

@@ -74,7 +74,8 @@ static bool is_ours(struct span name)
 /* A server behind CGI would take "Content_Length" for the framing that was checked. */
 static bool is_framing_to_cgi(struct span name)
 {
-	return memchr(name.at, '_', name.len) && (span_is_to_cgi(name, "content-length") || span_is_to_cgi(name, "transfer-encoding"));
+	return memchr(name.at, '_', name.len) &&
+	       (span_is_to_cgi(name, "content-length") || span_is_to_cgi(name, "transfer-encoding"));
 }
 
 /* Whether the text, as a name, has the word somewhere, in any case of letters. */
@@ -87,8 +88,9 @@ static bool name_has(struct span name, const char *word)
 }
 
 /*
- * A secret would not be found in a part of a reply, or in another form or encoding of it. Whatever choice a header of such a name offers, a
- * list of all names would never be complete. Content-Encoding and Content-Range are of the request's own body. A server behind CGI takes
+ * A secret would not be found in a part of a reply, or in another form or encoding of it. Whatever choice a header of
+ * such a name offers, a list of all names would never be complete. Content-Encoding and Content-Range are of the
+ * request's own body. A server behind CGI takes
  * "_" for "-".
  */
 static bool changes_reply(const struct request_header *header)
@@ -108,11 +110,13 @@ static bool changes_reply(const struct request_header *header)
 	return false;
 }
 
-/* Headers by which a server behind another proxy learns method or path: families, since each server has names of its own. */
+/* Headers by which a server behind another proxy learns method or path: families, since each server has names of its
+ * own. */
 static bool overrides_request(struct span name)
 {
-	static const char *const families[] = { "x-original-", "x-rewrite-",  "x-forwarded-", "x-http-method", "x-method",
-						"x-replaced-", "x-envoy-", "x-script-",    "x-real-u" };
+	static const char *const families[] = { "x-original-",   "x-rewrite-", "x-forwarded-",
+						"x-http-method", "x-method",   "x-replaced-",
+						"x-envoy-",      "x-script-",  "x-real-u" };
 	struct span              first;
 
 	for (size_t i = 0; i < ARRAY_LEN(families); i++) {
@@ -132,14 +136,18 @@ static bool has_one_of(struct span text, const char *const *words)
 }
 
 /*
- * A header that may carry a credential of the program's own: with it the server would act for another account than that of the secret, as
- * the sender's own, which may collect what the program can read. Words in names, since each server has names of its own; not a list of what
- * may pass, since each API has headers that it needs (Notion-Version). A WebSocket has its credential in the list of its protocols.
+ * A header that may carry a credential of the program's own: with it the server would act for another account than that
+ * of the secret, as the sender's own, which may collect what the program can read. Words in names, since each server
+ * has names of its own; not a list of what may pass, since each API has headers that it needs (Notion-Version). A
+ * WebSocket has its credential in the list of its protocols.
  */
 static bool is_credential(const struct request_header *header)
 {
-	static const char *const words[]  = { "auth", "cookie", "token", "key", "secret", "passw", "passphrase", "credential", "signature", "jwt", "bearer", "otp", NULL };
-	static const char *const others[] = { "idempotency", "websocket", "partition", NULL }; /* keys that open nothing */
+	static const char *const words[] = { "auth",   "cookie",     "token",      "key",       "secret",
+					     "passw",  "passphrase", "credential", "signature", "jwt",
+					     "bearer", "otp",        NULL };
+	/* keys that open nothing */
+	static const char *const others[] = { "idempotency", "websocket", "partition", NULL };
 
 	if (span_is_to_cgi(header->name, "sec-websocket-protocol"))
 		return has_one_of(header->value, words);
@@ -151,8 +159,10 @@ static void put_headers(struct out *o, const struct request_head *h, const struc
 	for (unsigned i = 0; i < h->headers; i++) {
 		const struct request_header *header = &h->header[i];
 		struct span                  name   = header->name;
-		bool is_left_out = is_ours(name) || is_framing_to_cgi(name) || is_nominated(h, name) || (edit->sets && is_credential(header)) ||
-				   (edit->plain_reply && changes_reply(header)) || (edit->is_judged && overrides_request(name));
+		bool is_left_out = is_ours(name) || is_framing_to_cgi(name) || is_nominated(h, name) ||
+				   (edit->sets && is_credential(header)) ||
+				   (edit->plain_reply && changes_reply(header)) ||
+				   (edit->is_judged && overrides_request(name));
 
 		for (size_t j = 0; j < edit->sets; j++)
 			is_left_out |= span_is_to_cgi(name, edit->set[j].name);

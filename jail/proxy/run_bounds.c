@@ -4,7 +4,8 @@
 
 #include <inttypes.h>
 
-/* Descriptors of a connection (two sockets, a pipe for each direction), of a run without its connections, and of the process itself. */
+/* Descriptors of a connection (two sockets, a pipe for each direction), of a run without its connections, and of the
+ * process itself. */
 enum {
 	FDS_OF_ONE = 6,
 	FDS_OF_RUN = NET_LISTEN_MAX + DNS_TALKS_MAX + LOOKUP_SOCKETS_MAX + 2,
@@ -26,7 +27,8 @@ static int check_range(const struct field *field, const char *name, uint64_t val
 {
 	if (value >= field->min && value <= field->max)
 		return 0;
-	return err_set(e, ERR_BROKEN, "%s is %" PRIu64 ", and must be from %" PRIu64 " to %" PRIu64, name, value, field->min, field->max);
+	return err_set(e, ERR_BROKEN, "%s is %" PRIu64 ", and must be from %" PRIu64 " to %" PRIu64, name, value,
+		       field->min, field->max);
 }
 
 int run_may_begin(const struct proxy *proxy, const struct proxy_message *message, struct err *e)
@@ -35,7 +37,8 @@ int run_may_begin(const struct proxy *proxy, const struct proxy_message *message
 	    check_range(&limits_fields[LIMIT_cpus], "cpus in thousandths", message->cpus, e) < 0)
 		return -1;
 	if (descriptors_left(proxy) < FDS_OF_RUN + FDS_OF_ONE)
-		return err_set(e, ERR_LIMIT, "no descriptors are left for it (LimitNOFILE= of brigd.service, or ulimit -n)");
+		return err_set(e, ERR_LIMIT,
+			       "no descriptors are left for it (LimitNOFILE= of brigd.service, or ulimit -n)");
 	return 0;
 }
 

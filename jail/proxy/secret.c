@@ -15,7 +15,8 @@ bool secret_is_for(const struct proxy_config *config, const char *host, uint16_t
 	return false;
 }
 
-size_t secret_headers(const struct proxy_config *config, const char *host, uint16_t port, struct request_set set[NET_SECRETS_MAX])
+size_t secret_headers(const struct proxy_config *config, const char *host, uint16_t port,
+		      struct request_set set[NET_SECRETS_MAX])
 {
 	size_t n = 0;
 
@@ -47,7 +48,7 @@ void secret_mask_begin(struct secret_mask *m, const struct proxy_config *config,
 			continue;
 		m->secret[m->secrets++]                              = s;
 		m->is_first[(unsigned char)s->value[s->secret_from]] = true;
-		m->longest                                           = s->secret_len > m->longest ? s->secret_len : m->longest;
+		m->longest = s->secret_len > m->longest ? s->secret_len : m->longest;
 	}
 }
 
@@ -61,13 +62,15 @@ static size_t match_at(const struct secret_mask *m, const char *at, size_t left)
 	for (size_t i = 0; i < m->secrets; i++) {
 		const struct net_secret *s = m->secret[i];
 
-		if (s->secret_len <= left && s->secret_len > matched && memcmp(at, s->value + s->secret_from, s->secret_len) == 0)
+		if (s->secret_len <= left && s->secret_len > matched &&
+		    memcmp(at, s->value + s->secret_from, s->secret_len) == 0)
 			matched = s->secret_len;
 	}
 	return matched;
 }
 
-/* Masks what begins in the first `n` of len bytes, as far as these go. Returns how many bytes behind them belong to a secret, too. */
+/* Masks what begins in the first `n` of len bytes, as far as these go. Returns how many bytes behind them belong to a
+ * secret, too. */
 static size_t mask(struct secret_mask *m, char *bytes, size_t n, size_t len, size_t mask_left)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -16,9 +16,18 @@ enum {
 };
 
 enum { CHUNK_HEAD = 10, CHUNK_FRAME = CHUNK_HEAD + 2 }; /* "0000ffff\r\n" and "\r\n" */
-enum { FRAME_HEAD = 10, FRAME_LAST = 0x80, FRAME_RESERVED = 0x70, FRAME_OPCODE = 0x0f, FRAME_CONTROL = 0x08, FRAME_MASKED = 0x80, CONTROL_MAX = 125 };
+enum {
+	FRAME_HEAD     = 10,
+	FRAME_LAST     = 0x80,
+	FRAME_RESERVED = 0x70,
+	FRAME_OPCODE   = 0x0f,
+	FRAME_CONTROL  = 0x08,
+	FRAME_MASKED   = 0x80,
+	CONTROL_MAX    = 125
+};
 
-void reply_begin(struct reply *r, const struct proxy_config *config, const char *host, uint16_t port, bool is_of_head, bool upgrades)
+void reply_begin(struct reply *r, const struct proxy_config *config, const char *host, uint16_t port, bool is_of_head,
+		 bool upgrades)
 {
 	static const struct proxy_config none;
 
@@ -159,7 +168,8 @@ static void pass_length(struct step *s)
 
 static bool has_no_body(const struct reply *r, const struct reply_head *h)
 {
-	return r->is_of_head || h->status == 204 || h->status == 304 || (h->framing == REPLY_LENGTH && h->body_len == 0);
+	return r->is_of_head || h->status == 204 || h->status == 304 ||
+	       (h->framing == REPLY_LENGTH && h->body_len == 0);
 }
 
 /* After "HTTP/1.1 100 Continue" another head follows; after 101, another protocol. False: refused. */
@@ -178,7 +188,10 @@ static bool go_on_behind(struct reply *r, const struct reply_head *h)
 		return false;
 	r->closes |= !is_early && (h->closes || (h->framing == REPLY_TO_END && !has_no_body(r, h)));
 	r->left  = h->body_len;
-	r->state = is_early ? HEAD : h->framing == REPLY_CHUNKED ? CHUNKED : h->framing == REPLY_LENGTH ? LENGTH : TO_END;
+	r->state = is_early                      ? HEAD
+		   : h->framing == REPLY_CHUNKED ? CHUNKED
+		   : h->framing == REPLY_LENGTH  ? LENGTH
+						 : TO_END;
 	if (!is_early && has_no_body(r, h))
 		reply_finish(r);
 	r->chunk = (struct chunk_reader){ .may_extend = true };
@@ -223,7 +236,8 @@ static bool pass_chunks(struct step *s)
 	if (!chunk_reader_take(chunk, *s->in.at))
 		return false;
 	skip_bytes(s, 1);
-	if (before == CHUNK_SIZE_LF && chunk->state == CHUNK_TRAILER) { /* the end goes to the program at once, before the trailers */
+	/* the end goes to the program at once, before the trailers */
+	if (before == CHUNK_SIZE_LF && chunk->state == CHUNK_TRAILER) {
 		emit_chunk(s, secret_mask_end(&s->r->mask, place(s)));
 		memcpy(s->out + s->made, "0\r\n\r\n", 5);
 		s->made += 5;
@@ -258,7 +272,8 @@ static void end_message(struct step *s, size_t made)
 static bool read_frame_head(struct step *s)
 {
 	struct reply *r     = s->r;
-	uint8_t       first = (uint8_t)*s->in.at, opcode = first & FRAME_OPCODE, second = s->in.len > 1 ? (uint8_t)s->in.at[1] : 0;
+	uint8_t       first = (uint8_t)*s->in.at, opcode = first & FRAME_OPCODE,
+		second      = s->in.len > 1 ? (uint8_t)s->in.at[1] : 0;
 	size_t        len   = second == 127 ? 10 : second == 126 ? 4 : 2;
 
 	if (first & FRAME_RESERVED || second & FRAME_MASKED)
@@ -340,7 +355,8 @@ bool reply_step(struct reply *r, struct span in, bool is_end, char *out, size_t 
 	bool        ok    = true;
 	unsigned    state = OVER;
 
-	for (size_t before = 0; ok && !r->is_done && s.in.len && (s.in.len != before || r->state != state) && room_for_bytes(&s);) {
+	for (size_t before = 0;
+	     ok && !r->is_done && s.in.len && (s.in.len != before || r->state != state) && room_for_bytes(&s);) {
 		before = s.in.len;
 		state  = r->state;
 		ok     = reply_step_once(&s, is_end);

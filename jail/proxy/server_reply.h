@@ -1,11 +1,12 @@
 /*
- * server_reply.h - the reply to one request on its way to the program: where it ends, and with asterisks for the secrets of the request
+ * server_reply.h - the reply to one request on its way to the program: where it ends, and with asterisks for the
+ * secrets of the request
  *
- * Without secrets nothing changes but chunks, which are made anew, without extensions and trailers; a head that is not plain lets all
- * bytes pass up to end of file. With secrets such a head is refused, and so is one of a part (206, multipart/byteranges) or of another form
- * (a coding, a charset that is unlike ASCII). Head and body are searched, also for a secret that two chunks, or two frames of a
- * WebSocket message, divide; frames are made anew as well. The number of bytes stays the same. A secret in another form (in Base64,
- * reversed) is not found.
+ * Without secrets nothing changes but chunks, which are made anew, without extensions and trailers; a head that is not
+ * plain lets all bytes pass up to end of file. With secrets such a head is refused, and so is one of a part (206,
+ * multipart/byteranges) or of another form (a coding, a charset that is unlike ASCII). Head and body are searched, also
+ * for a secret that two chunks, or two frames of a WebSocket message, divide; frames are made anew as well. The number
+ * of bytes stays the same. A secret in another form (in Base64, reversed) is not found.
  */
 #pragma once
 #include "chunk_reader.h"
@@ -20,7 +21,8 @@ struct reply {
 	struct chunk_reader chunk;
 	uint64_t           left; /* bytes of the body, or of this frame */
 	bool               is_of_head, upgrades; /* the request */
-	bool               has_switched; /* "101 Switching Protocols": from here on, all bytes of the program go to the server */
+	/* "101 Switching Protocols": from here on, all bytes of the program go to the server */
+	bool               has_switched;
 	bool               closes;       /* the server takes no further request */
 	bool               is_done;      /* the reply is complete */
 	bool               is_last, has_begun; /* this frame ends its message; a part of the message was written */
@@ -28,15 +30,17 @@ struct reply {
 };
 
 /* config NULL: no secrets. is_of_head: the request was HEAD, whose reply has no body. */
-void reply_begin(struct reply *r, const struct proxy_config *config, const char *host, uint16_t port, bool is_of_head, bool upgrades);
+void reply_begin(struct reply *r, const struct proxy_config *config, const char *host, uint16_t port, bool is_of_head,
+		 bool upgrades);
 /* From here on *left bytes (UINT64_MAX: up to end of file) pass as they are, and the caller may move them itself. */
 bool reply_is_opaque(const struct reply *r, uint64_t *left);
 
 /*
- * Takes *taken bytes from in and writes *made bytes to out; room is at least in.len + REPLY_ROOM. is_end: nothing follows in; call again
- * until nothing is taken and nothing made. False: malformed, or refused.
+ * Takes *taken bytes from in and writes *made bytes to out; room is at least in.len + REPLY_ROOM. is_end: nothing
+ * follows in; call again until nothing is taken and nothing made. False: malformed, or refused.
  */
 bool reply_step(struct reply *r, struct span in, bool is_end, char *out, size_t room, size_t *taken, size_t *made);
-/* The last bytes wait for more. reply_flush() passes them on; call it when nothing came for a while. out holds REPLY_ROOM. */
+/* The last bytes wait for more. reply_flush() passes them on; call it when nothing came for a while. out holds
+ * REPLY_ROOM. */
 bool   reply_holds(const struct reply *r);
 size_t reply_flush(struct reply *r, char *out);

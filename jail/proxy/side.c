@@ -57,7 +57,8 @@ static enum tls_outcome socket_outcome(ssize_t n, enum tls_outcome otherwise, si
 
 enum tls_outcome side_read(struct side *s, void *buf, size_t size, size_t *moved)
 {
-	return s->tls ? tls_end_read(s->tls, buf, size, moved) : socket_outcome(recv(s->source.fd, buf, size, 0), TLS_WANT_READ, moved);
+	return s->tls ? tls_end_read(s->tls, buf, size, moved)
+		      : socket_outcome(recv(s->source.fd, buf, size, 0), TLS_WANT_READ, moved);
 }
 
 enum tls_outcome side_write(struct side *s, const void *bytes, size_t len, size_t *moved)

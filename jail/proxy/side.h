@@ -26,5 +26,6 @@ bool side_is_half_closed(const struct side *s);
 
 enum tls_outcome side_read(struct side *s, void *buf, size_t size, size_t *moved);
 enum tls_outcome side_write(struct side *s, const void *bytes, size_t len, size_t *moved);
-/* Shuts down our sending side; the other direction stays open. is_cut: without close_notify, as the other side sent none. */
+/* Shuts down our sending side; the other direction stays open. is_cut: without close_notify, as the other side sent
+ * none. */
 enum tls_outcome side_finish(struct side *s);

@@ -3,7 +3,8 @@
 
 #include <sys/socket.h>
 
-/* The kernel doubles each number, for its own structs, and bounds the first by net.core.rmem_max and wmem_max. 600 connections: about 60 MiB. */
+/* The kernel doubles each number, for its own structs, and bounds the first by net.core.rmem_max and wmem_max. 600
+ * connections: about 60 MiB. */
 /* clang-format off */
 static const struct {
 	uint64_t open;            /* up to so many connections */

@@ -1,8 +1,9 @@
 /*
  * socket_room.h - how many bytes a socket of brig-proxy may hold in the kernel
  *
- * The kernel would let each grow to megabytes, and charges them to no run: hundreds of connections that are not read from filled the
- * host's memory for TCP. With few connections a socket has room for a fast download; the more there are, the less each gets.
+ * The kernel would let each grow to megabytes, and charges them to no run: hundreds of connections that are not read
+ * from filled the host's memory for TCP. With few connections a socket has room for a fast download; the more there
+ * are, the less each gets.
  */
 #pragma once
 #include "defs.h"

@@ -10,7 +10,8 @@ enum { SOCKS_VERSION = 5, SOCKS_MAX = 600, SOCKS_REPLY_MAX = 10 };
 
 enum socks_outcome { SOCKS_MORE, SOCKS_DONE, SOCKS_BAD };
 
-/* The offered authentication methods. BAD: malformed, or "no authentication" is not among them. *len: of the greeting. */
+/* The offered authentication methods. BAD: malformed, or "no authentication" is not among them. *len: of the greeting.
+ */
 enum socks_outcome socks_greeting_parse(const uint8_t *bytes, size_t have, size_t *len);
 
 struct socks_request {

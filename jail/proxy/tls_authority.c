@@ -38,14 +38,18 @@ static SSL_CTX *make_context(const SSL_METHOD *method)
 		SSL_CTX_free(c);
 		return NULL;
 	}
-	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-	SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-	SSL_CTX_clear_mode(c, SSL_MODE_AUTO_RETRY); /* one read would take key updates for as long as they come, and all runs would wait */
+	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION |
+				       SSL_OP_CIPHER_SERVER_PREFERENCE);
+	SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+				    SSL_MODE_RELEASE_BUFFERS);
+	/* one read would take key updates for as long as they come, and all runs would wait */
+	SSL_CTX_clear_mode(c, SSL_MODE_AUTO_RETRY);
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
 	return c;
 }
 
-static bool find_protocol(const char *ours, const unsigned char *in, unsigned in_len, const unsigned char **out, unsigned char *out_len)
+static bool find_protocol(const char *ours, const unsigned char *in, unsigned in_len, const unsigned char **out,
+			  unsigned char *out_len)
 {
 	size_t len = strlen(ours);
 
@@ -59,21 +63,27 @@ static bool find_protocol(const char *ours, const unsigned char *in, unsigned in
 }
 
 /* A client that offers protocols must offer one of these: brig-proxy reads no other. */
-static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in, unsigned in_len, void *context)
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
+			   unsigned in_len, void *context)
 {
 	(void)ssl, (void)context;
-	return find_protocol("http/1.1", in, in_len, out, out_len) || find_protocol("http/1.0", in, in_len, out, out_len) ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+	return find_protocol("http/1.1", in, in_len, out, out_len) ||
+			       find_protocol("http/1.0", in, in_len, out, out_len)
+		       ? SSL_TLSEXT_ERR_OK
+		       : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 /* Files in which distributions keep all CA certificates: one is read whole, before confine(). */
 static bool load_trust(SSL_CTX *c)
 {
-	static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem" };
+	static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+					       "/etc/ssl/ca-bundle.pem" };
 
 	for (size_t i = 0; i < ARRAY_LEN(bundles); i++)
 		if (SSL_CTX_load_verify_file(c, bundles[i]))
 			return true;
-	return SSL_CTX_set_default_verify_paths(c) == 1; /* OpenSSL then reads single certificates when it needs them (confine.c allows it) */
+	/* OpenSSL then reads single certificates when it needs them (confine.c allows it) */
+	return SSL_CTX_set_default_verify_paths(c) == 1;
 }
 
 static SSL_CTX *make_client(void)
@@ -154,7 +164,8 @@ static X509 *find_leaf(struct tls_authority *a, const char *host)
 
 	for (size_t i = 0; i < LEAVES_MAX; i++) {
 		leaf = &a->leaf[i];
-		if (leaf->cert && strcmp(leaf->host, host) == 0 && now >= leaf->made && now - leaf->made < TLS_LEAF_SECONDS / 2)
+		if (leaf->cert && strcmp(leaf->host, host) == 0 && now >= leaf->made &&
+		    now - leaf->made < TLS_LEAF_SECONDS / 2)
 			return leaf->cert;
 	}
 	leaf = &a->leaf[a->next++ % LEAVES_MAX];

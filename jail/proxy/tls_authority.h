@@ -1,8 +1,8 @@
 /*
  * tls_authority.h - the certificates that brig-proxy shows, and the CA certificates that it trusts
  *
- * Programs are shown certificates for single hosts, signed by the CA of the configuration. Servers are checked with the CA
- * certificates that this host trusts. A proxy has one authority.
+ * Programs are shown certificates for single hosts, signed by the CA of the configuration. Servers are checked with the
+ * CA certificates that this host trusts. A proxy has one authority.
  */
 #pragma once
 #include "proxy_protocol.h"
@@ -14,6 +14,7 @@ struct tls_authority;
 struct tls_authority *tls_authority_create(const struct proxy_config *config, struct err *e);
 void                  tls_authority_destroy(struct tls_authority *a);
 
-/* For a connection of a program, served in the place of host; for one to the server host, which is checked. The caller frees; NULL: no memory. */
+/* For a connection of a program, served in the place of host; for one to the server host, which is checked. The caller
+ * frees; NULL: no memory. */
 must_use SSL *tls_authority_serve(struct tls_authority *a, const char *host);
 must_use SSL *tls_authority_dial(struct tls_authority *a, const char *host);

@@ -12,7 +12,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-/* Long for a CA: its key ends with the run or service. Certificates begin in the past, because clocks of machines differ. */
+/* Long for a CA: its key ends with the run or service. Certificates begin in the past, because clocks of machines
+ * differ. */
 enum { CA_SECONDS = 10 * 365 * 24 * 60 * 60, EARLIER_SECONDS = 60 * 60 };
 
 EVP_PKEY *tls_key_make(void)
@@ -112,7 +113,8 @@ static bool add_limits(X509 *cert, char *const *hosts, int n)
 		limits->permittedSubtrees = NULL;
 	}
 	done = done && exclude_others(limits, &seen) &&
-	       (!(limits->permittedSubtrees || limits->excludedSubtrees) || X509_add1_ext_i2d(cert, NID_name_constraints, limits, 1, X509V3_ADD_DEFAULT) > 0);
+	       (!(limits->permittedSubtrees || limits->excludedSubtrees) ||
+		X509_add1_ext_i2d(cert, NID_name_constraints, limits, 1, X509V3_ADD_DEFAULT) > 0);
 	NAME_CONSTRAINTS_free(limits);
 	return done;
 }
@@ -139,9 +141,10 @@ static X509 *begin_cert(EVP_PKEY *key, const char *name, long seconds)
 {
 	X509 *cert = X509_new();
 
-	if (cert && X509_set_version(cert, X509_VERSION_3) && set_serial(cert) && set_name(X509_get_subject_name(cert), name) &&
-	    X509_gmtime_adj(X509_getm_notBefore(cert), -EARLIER_SECONDS) && X509_gmtime_adj(X509_getm_notAfter(cert), seconds) &&
-	    X509_set_pubkey(cert, key))
+	if (cert && X509_set_version(cert, X509_VERSION_3) && set_serial(cert) &&
+	    set_name(X509_get_subject_name(cert), name) &&
+	    X509_gmtime_adj(X509_getm_notBefore(cert), -EARLIER_SECONDS) &&
+	    X509_gmtime_adj(X509_getm_notAfter(cert), seconds) && X509_set_pubkey(cert, key))
 		return cert;
 	X509_free(cert);
 	return NULL;
@@ -171,8 +174,10 @@ static X509 *sign_cert(X509 *cert, bool is_whole, EVP_PKEY *key)
 X509 *tls_cert_make_ca(EVP_PKEY *key, char *const *hosts, int n)
 {
 	X509 *cert = begin_cert(key, "brig, a CA for single hosts", CA_SECONDS);
-	bool  done = cert && X509_set_issuer_name(cert, X509_get_subject_name(cert)) && add_extension(cert, cert, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
-		    add_extension(cert, cert, NID_key_usage, "critical,keyCertSign") && add_extension(cert, cert, NID_ext_key_usage, "serverAuth") &&
+	bool  done = cert && X509_set_issuer_name(cert, X509_get_subject_name(cert)) &&
+		    add_extension(cert, cert, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+		    add_extension(cert, cert, NID_key_usage, "critical,keyCertSign") &&
+		    add_extension(cert, cert, NID_ext_key_usage, "serverAuth") &&
 		    add_extension(cert, cert, NID_subject_key_identifier, "hash") && add_limits(cert, hosts, n);
 
 	return sign_cert(cert, done, key);
@@ -196,9 +201,12 @@ static bool add_host(X509 *cert, const char *host)
 X509 *tls_cert_make_leaf(const struct tls_issuer *issuer, EVP_PKEY *key, const char *host)
 {
 	X509 *cert = begin_cert(key, "brig, for one host", TLS_LEAF_SECONDS);
-	bool  done = cert && X509_set_issuer_name(cert, X509_get_subject_name(issuer->cert)) && add_extension(cert, issuer->cert, NID_basic_constraints, "critical,CA:FALSE") &&
-		    add_extension(cert, issuer->cert, NID_key_usage, "critical,digitalSignature") && add_extension(cert, issuer->cert, NID_ext_key_usage, "serverAuth") &&
-		    add_extension(cert, issuer->cert, NID_subject_key_identifier, "hash") && add_extension(cert, issuer->cert, NID_authority_key_identifier, "keyid:always") &&
+	bool  done = cert && X509_set_issuer_name(cert, X509_get_subject_name(issuer->cert)) &&
+		    add_extension(cert, issuer->cert, NID_basic_constraints, "critical,CA:FALSE") &&
+		    add_extension(cert, issuer->cert, NID_key_usage, "critical,digitalSignature") &&
+		    add_extension(cert, issuer->cert, NID_ext_key_usage, "serverAuth") &&
+		    add_extension(cert, issuer->cert, NID_subject_key_identifier, "hash") &&
+		    add_extension(cert, issuer->cert, NID_authority_key_identifier, "keyid:always") &&
 		    add_host(cert, host);
 
 	return sign_cert(cert, done, issuer->key);
@@ -215,7 +223,9 @@ static int print_one(BIO *text, int out_fd, struct err *e)
 	if (len <= 0)
 		return err_set(e, ERR_SETUP, "OpenSSL makes no CA");
 	if (len >= NET_PEM_MAX)
-		return err_set(e, ERR_LIMIT, "too many hosts have methods, paths or a secret: their names do not fit into the certificate of one CA");
+		return err_set(e, ERR_LIMIT,
+			       "too many hosts have methods, paths or a secret: their names do not fit into the "
+			       "certificate of one CA");
 	return file_write_all(out_fd, bytes, (size_t)len) < 0 ? err_sys(e, "write") : 0;
 }
 
@@ -224,7 +234,8 @@ static int print_ca(const struct tls_issuer *ca, int out_fd, struct err *e)
 	BIO *cert = BIO_new(BIO_s_mem()), *key = BIO_new(BIO_s_secmem());
 	int  done = -1;
 
-	if (!cert || !key || !ca->cert || !PEM_write_bio_X509(cert, ca->cert) || !PEM_write_bio_PrivateKey(key, ca->key, NULL, NULL, 0, NULL, NULL))
+	if (!cert || !key || !ca->cert || !PEM_write_bio_X509(cert, ca->cert) ||
+	    !PEM_write_bio_PrivateKey(key, ca->key, NULL, NULL, 0, NULL, NULL))
 		err_set(e, ERR_SETUP, "OpenSSL makes no CA");
 	else
 		done = print_one(cert, out_fd, e) < 0 ? -1 : print_one(key, out_fd, e);

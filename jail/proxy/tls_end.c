@@ -59,7 +59,8 @@ static int on_write(BIO *bio, const char *bytes, int len)
 	return (int)n;
 }
 
-/* BIO_CTRL_EOF gets 0: OpenSSL takes end of file for fatal, and would send nothing more to a peer that has only shut down its sending side. */
+/* BIO_CTRL_EOF gets 0: OpenSSL takes end of file for fatal, and would send nothing more to a peer that has only shut
+ * down its sending side. */
 static long on_ctrl(BIO *bio, int command, long number, void *pointer)
 {
 	(void)bio, (void)number, (void)pointer;
@@ -71,7 +72,8 @@ static BIO *make_bio(struct tls_end *t)
 	BIO *bio;
 
 	t->method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "a socket of brig-proxy");
-	if (!t->method || !BIO_meth_set_read(t->method, on_read) || !BIO_meth_set_write(t->method, on_write) || !BIO_meth_set_ctrl(t->method, on_ctrl))
+	if (!t->method || !BIO_meth_set_read(t->method, on_read) || !BIO_meth_set_write(t->method, on_write) ||
+	    !BIO_meth_set_ctrl(t->method, on_ctrl))
 		return NULL;
 	bio = BIO_new(t->method);
 	if (bio) {
@@ -135,7 +137,8 @@ void tls_end_destroy(struct tls_end *t)
 
 /* --- bytes --- */
 
-/* The outcome of an OpenSSL call that moved nothing. Empties the error queue: the next call would take an old error for its own. */
+/* The outcome of an OpenSSL call that moved nothing. Empties the error queue: the next call would take an old error for
+ * its own. */
 static enum tls_outcome ssl_outcome(struct tls_end *t, int r, bool is_read)
 {
 	int error = SSL_get_error(t->ssl, r);
@@ -152,7 +155,8 @@ static enum tls_outcome ssl_outcome(struct tls_end *t, int r, bool is_read)
 	default:
 		if (!is_read || !t->is_at_end || !SSL_is_init_finished(t->ssl)) {
 				t->has_failed   = true;
-				t->is_untrusted = !SSL_is_init_finished(t->ssl) && !SSL_is_server(t->ssl) && SSL_get_verify_result(t->ssl) != X509_V_OK;
+				t->is_untrusted = !SSL_is_init_finished(t->ssl) && !SSL_is_server(t->ssl) &&
+						  SSL_get_verify_result(t->ssl) != X509_V_OK;
 				return TLS_FAILED;
 			}
 		t->is_over = t->is_cut = true;

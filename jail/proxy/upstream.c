@@ -42,7 +42,8 @@ void upstream_host(const struct connection *c, char host[NET_HOST_MAX], uint16_t
 
 /* --- its answer --- */
 
-/* epoll wakes when one byte more is there. False: it woke without one, so this is end of file, and it would wake again and again. */
+/* epoll wakes when one byte more is there. False: it woke without one, so this is end of file, and it would wake again
+ * and again. */
 static bool wait_for_more(int fd, int least)
 {
 	int       before = 0;
@@ -53,8 +54,8 @@ static bool wait_for_more(int fd, int least)
 }
 
 /*
- * The answer is peeked at, then read exactly up to the empty line: bytes behind it come from the server. DEADLINE_DIAL bounds the time
- * for an answer.
+ * The answer is peeked at, then read exactly up to the empty line: bytes behind it come from the server. DEADLINE_DIAL
+ * bounds the time for an answer.
  */
 static void on_answer(struct connection *c)
 {
@@ -70,7 +71,8 @@ static void on_answer(struct connection *c)
 	end       = strstr(answer, "\r\n\r\n");
 	if (!end && n < ANSWER_MAX && wait_for_more(c->server.source.fd, (int)n + 1))
 		return;
-	if (!end || strncmp(answer, "HTTP/1.", 7) != 0 || answer[8] != ' ' || answer[9] != '2' || recv(c->server.source.fd, answer, (size_t)(end + 4 - answer), 0) < 0) {
+	if (!end || strncmp(answer, "HTTP/1.", 7) != 0 || answer[8] != ' ' || answer[9] != '2' ||
+	    recv(c->server.source.fd, answer, (size_t)(end + 4 - answer), 0) < 0) {
 		connection_fail(c, NET_REASON_UNREACHABLE);
 		return;
 	}
@@ -85,8 +87,8 @@ void upstream_begin(struct connection *c)
 	bool   is_six = strchr(c->host, ':') != NULL;
 	char   ask[2 * NET_HOST_MAX + 128];
 	size_t moved = 0;
-	int len = snprintf(ask, sizeof ask, "CONNECT %s%s%s:%u HTTP/1.1\r\nHost: %s%s%s:%u\r\n\r\n", is_six ? "[" : "", c->host,
-			   is_six ? "]" : "", c->port, is_six ? "[" : "", c->host, is_six ? "]" : "", c->port);
+	int len = snprintf(ask, sizeof ask, "CONNECT %s%s%s:%u HTTP/1.1\r\nHost: %s%s%s:%u\r\n\r\n", is_six ? "[" : "",
+			   c->host, is_six ? "]" : "", c->port, is_six ? "[" : "", c->host, is_six ? "]" : "", c->port);
 
 	c->on_server = on_answer;
 	if (side_write(&c->server, ask, (size_t)len, &moved) != TLS_MOVED ||

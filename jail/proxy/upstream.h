@@ -1,8 +1,8 @@
 /*
  * upstream.h - through the host's own HTTP proxy
  *
- * For hosts that reach the Internet only through such a proxy. It gets the name and resolves it, so addresses are not judged here.
- * Its answer is read and not passed on.
+ * For hosts that reach the Internet only through such a proxy. It gets the name and resolves it, so addresses are not
+ * judged here. Its answer is read and not passed on.
  */
 #pragma once
 #include "net_rule.h"

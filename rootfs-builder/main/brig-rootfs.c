@@ -56,15 +56,26 @@ static int command_build(const struct options *o, struct err *e)
 
 	if (stop < 0)
 		return -1;
-	return build_run(&(struct build_options){ .store = o->places.store[0], .recipes = o->places.recipes, .recipe = o->args[0],
-						  .guest = o->places.guest, .sources = o->sources, .force = o->force, .stop = stop }, e);
+	return build_run(&(struct build_options){ .store   = o->places.store[0],
+						  .recipes = o->places.recipes,
+						  .recipe  = o->args[0],
+						  .guest   = o->places.guest,
+						  .sources = o->sources,
+						  .force   = o->force,
+						  .stop    = stop },
+			 e);
 }
 
 static int command_import(const struct options *o, struct err *e)
 {
 	scoped_fd            stop = open_stop(e);
-	struct build_options b    = { .store = o->places.store[0], .guest = o->places.guest, .recipe = o->args[0], .source = o->args[1],
-				      .force = o->force, .size_max = o->size_max, .stop = stop };
+	struct build_options b    = { .store    = o->places.store[0],
+				      .guest    = o->places.guest,
+				      .recipe   = o->args[0],
+				      .source   = o->args[1],
+				      .force    = o->force,
+				      .size_max = o->size_max,
+				      .stop     = stop };
 
 	return stop < 0 ? -1 : build_import(&b, e);
 }
@@ -140,7 +151,8 @@ static int command_list(const struct options *o, struct err *e)
 		if (o->json)
 			puts("[]");
 		else
-			fprintf(stderr, "brig-rootfs: %s\n", e->text); /* names the store, and the command that makes it */
+			fprintf(stderr, "brig-rootfs: %s\n",
+				e->text); /* names the store, and the command that makes it */
 		return 0;
 	}
 	return list_print(&s, o->json, stdout, e);
@@ -171,12 +183,24 @@ static const struct command {
 	const char *letters; /* of the command's own options, see choices[] */
 } commands[] = {
 	/* clang-format off */
-	{ "build",  "NAME|RECIPE.json",   "build a rootfs from a recipe and put it into the store", command_build,  1, 1,   "fs" },
-	{ "import", "NAME SOURCE",        "put a directory, a tar archive or a container image into the store", command_import, 2, 2, "Fm" },
-	{ "verify", "[NAME|DIGEST]...",   "hash the files of trees (default: all) and print what has changed",  command_verify, 0, 256, "" },
-	{ "list",   "",                   "list the rootfs trees of the store",                    command_list,   0, 0,   "j" },
-	{ "gc",     "",                   "remove trees that have no name and are not in use",     command_gc,     0, 0,   "n" },
-	{ "lint",   "DIR",                "check a directory by the rules for a rootfs",         command_lint,   1, 1,   "" },
+	{ "build",  "NAME|RECIPE.json",
+	  "build a rootfs from a recipe and put it into the store",
+	  command_build, 1, 1, "fs" },
+	{ "import", "NAME SOURCE",
+	  "put a directory, a tar archive or a container image into the store",
+	  command_import, 2, 2, "Fm" },
+	{ "verify", "[NAME|DIGEST]...",
+	  "hash the files of trees (default: all) and print what has changed",
+	  command_verify, 0, 256, "" },
+	{ "list",   "",
+	  "list the rootfs trees of the store",
+	  command_list, 0, 0, "j" },
+	{ "gc",     "",
+	  "remove trees that have no name and are not in use",
+	  command_gc, 0, 0, "n" },
+	{ "lint",   "DIR",
+	  "check a directory by the rules for a rootfs",
+	  command_lint, 1, 1, "" },
 	/* clang-format on */
 };
 
@@ -217,7 +241,8 @@ static int print_help(const struct command *c)
 	for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
 		char text[64];
 
-		snprintf(text, sizeof text, "--%s%s%s", choices[i].name, choices[i].value ? " " : "", choices[i].value ? choices[i].value : "");
+		snprintf(text, sizeof text, "--%s%s%s", choices[i].name, choices[i].value ? " " : "",
+			 choices[i].value ? choices[i].value : "");
 		if (has_choice(c, &choices[i]))
 			printf("  %-16s %s\n", text, choices[i].about);
 	}
@@ -232,7 +257,8 @@ static int bad_usage(const struct command *c, const char *what, const char *abou
 {
 	struct err e;
 
-	err_set(&e, ERR_BAD_SPEC, "%s: %s%.60s; brig-rootfs %s --help shows what it takes", c->name, what, about, c->name);
+	err_set(&e, ERR_BAD_SPEC, "%s: %s%.60s; brig-rootfs %s --help shows what it takes", c->name, what, about,
+		c->name);
 	fprintf(stderr, "brig-rootfs: %s\n", e.text);
 	return EXIT_USAGE;
 }
@@ -240,11 +266,14 @@ static int bad_usage(const struct command *c, const char *what, const char *abou
 /* Makes the store's path absolute. */
 static int set_store(struct options *o, const char *dir, struct err *e)
 {
-	char *cwd = dir[0] == '/' ? strdup("") : getcwd(NULL, 0);
-	int   n   = cwd && *dir ? snprintf(o->places.store[0], sizeof o->places.store[0], "%s%s%s", cwd, *cwd ? "/" : "", dir) : -1;
+	char  *cwd  = dir[0] == '/' ? strdup("") : getcwd(NULL, 0);
+	size_t size = sizeof o->places.store[0];
+	int    n    = cwd && *dir ? snprintf(o->places.store[0], size, "%s%s%s", cwd, *cwd ? "/" : "", dir) : -1;
 
 	free(cwd);
-	return n < 0 || n >= (int)sizeof o->places.store[0] ? err_set(e, ERR_BAD_SPEC, "--store \"%.60s\": empty, or too long a path", dir) : 0;
+	if (n < 0 || n >= (int)size)
+		return err_set(e, ERR_BAD_SPEC, "--store \"%.60s\": empty, or too long a path", dir);
+	return 0;
 }
 
 static int set_size(struct options *o, const char *text, struct err *e)
@@ -283,12 +312,14 @@ static size_t make_longopts(const struct command *c, struct option *into)
 
 	for (size_t i = 0; i < ARRAY_LEN(choices); i++)
 		if (has_choice(c, &choices[i]))
-			into[n++] = (struct option){ choices[i].name, choices[i].value ? required_argument : no_argument, NULL, choices[i].letter };
+			into[n++] =
+				(struct option){ choices[i].name, choices[i].value ? required_argument : no_argument,
+						 NULL, choices[i].letter };
 	into[n] = (struct option){ 0 };
 	return n;
 }
 
-static int finish(int result, const struct err *e)
+static int finish_command(int result, const struct err *e)
 {
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		fprintf(stderr, "brig-rootfs: write to stdout: %s\n", strerror(errno));
@@ -309,21 +340,23 @@ static int run_command(const struct command *c, int argc, char **argv)
 
 	make_longopts(c, longopts);
 	if (brig_paths_find(&o.places, &e) < 0)
-		return finish(-1, &e);
+		return finish_command(-1, &e);
 	opterr = 0;
 	while ((letter = getopt_long(argc, argv, ":h", longopts, NULL)) != -1) {
 		if (letter == 'h')
 			return print_help(c);
 		if (letter == '?' || letter == ':')
-			return bad_usage(c, letter == ':' ? "a value is missing after " : "no such option: ", argv[optind - 1]);
+			return bad_usage(
+				c, letter == ':' ? "a value is missing after " : "no such option: ", argv[optind - 1]);
 		if (take_choice(&o, letter, optarg, &e) < 0)
-			return finish(-1, &e);
+			return finish_command(-1, &e);
 	}
 	o.args   = argv + optind;
 	o.n_args = argc - optind;
 	if (o.n_args < c->least || o.n_args > c->most)
-		return bad_usage(c, o.n_args < c->least ? "expected " : "too many arguments: expected ", *c->usage ? c->usage : "none");
-	return finish(c->run(&o, &e), &e);
+		return bad_usage(c, o.n_args < c->least ? "expected " : "too many arguments: expected ",
+				 *c->usage ? c->usage : "none");
+	return finish_command(c->run(&o, &e), &e);
 }
 
 int main(int argc, char **argv)
