@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "adapt.h"
 
+#include "cell_path.h"
 #include "fd.h"
 #include "generate.h"
-#include "mount_points.h"
 #include "prune.h"
 #include "tree.h"
 #include "usr_merge.h"
@@ -62,7 +62,7 @@ bool adapt_has_python(int root)
 
 int adapt_apply(int root, int log, int stop, struct err *e)
 {
-	if (usr_merge_apply(root, e) < 0 || mount_points_make(root, e) < 0 || make_files(root, log, stop, e) < 0)
+	if (usr_merge_apply(root, e) < 0 || cell_paths_replace(root, e) < 0 || make_files(root, log, stop, e) < 0)
 		return -1;
 	if (is_file(root, LOCAL_PYTHON)) {
 		fprintf(stderr, "its Python is " LOCAL_PYTHON "\n");

@@ -119,8 +119,7 @@ static int stage_normalise(struct build *b, struct err *e)
 
 static int stage_lint(struct build *b, struct err *e)
 {
-	(void)b;
-	return lint_tree(b->tree, stderr, e);
+	return lint_tree(b->tree, b->options->source != NULL, stderr, e);
 }
 
 /* Checks the size before anything is hashed: a sparse file of a terabyte takes no room, but hours to hash. */
@@ -201,12 +200,8 @@ static int name_archive(struct build *b, struct err *e)
 static int stage_import(struct build *b, struct err *e)
 {
 	const struct build_options *o = b->options;
-	struct import               i = { .source   = o->source,
-					  .size_max = o->size_max,
-					  .work     = &b->work,
-					  .store    = b->tree_store.dir,
-					  .log      = b->log,
-					  .stop     = o->stop };
+	struct import               i = { .source = o->source, .size_max = o->size_max, .work = &b->work,
+					  .store = b->tree_store.dir, .log = b->log, .stop = o->stop };
 	char          hex[DIGEST_HEX + 1];
 
 	if (import_apply(&i, hex, e) < 0)
@@ -241,11 +236,6 @@ static int stage_compile_most(struct build *b, struct err *e)
 		return -1;
 	fprintf(stderr, "some of its Python files cannot be compiled; they stay as they are\n");
 	return 0;
-}
-
-static int stage_lint_import(struct build *b, struct err *e)
-{
-	return lint_import(b->tree, stderr, e);
 }
 
 static int stage_publish(struct build *b, struct err *e)
@@ -286,7 +276,7 @@ static const struct stage import_stages[] = {
 	{ "runner",    stage_guest },
 	{ "compile",   stage_compile_most },
 	{ "normalise", stage_normalise },
-	{ "lint",      stage_lint_import },
+	{ "lint",      stage_lint },
 	{ "manifest",  stage_manifest },
 	{ "publish",   stage_publish },
 	{ 0 },

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Directories that are not mounted over, and must be there for Landlock: programs are executed below /usr, and files
  * written below /dev. */
@@ -70,6 +71,45 @@ int cell_paths_make(int root, struct err *e)
 	 * an existing entry, because a cell has no device of that name.
 	 */
 	return tree_remove_path(root, ptmx, e) < 0 ? -1 : tree_link(root, ptmx, to_ptmx, e);
+}
+
+/* A tree made elsewhere may have anything there: a link, for example, would make every run fail. */
+static int clear_cell_path(int root, const struct cell_path *p, struct err *e)
+{
+	const char *name   = NULL;
+	scoped_fd   parent = tree_open_parent(root, p->path, &name);
+	struct stat st;
+
+	if (parent < 0) /* then the place is missing too */
+		return errno == ENOENT ? 0 : err_sys(e, "%s", p->path);
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (st.st_mode & S_IFMT) == (p->type == TREE_DIR ? S_IFDIR : S_IFREG))
+		return 0;
+	return tree_remove(parent, name, e);
+}
+
+int cell_paths_replace(int root, struct err *e)
+{
+	static const char *const links[][2] = {
+		{ "/dev/fd", "/proc/self/fd" },
+		{ "/dev/stdin", "/proc/self/fd/0" },
+		{ "/dev/stdout", "/proc/self/fd/1" },
+		{ "/dev/stderr", "/proc/self/fd/2" },
+	};
+
+	struct cell_paths list;
+
+	if (cell_paths_list(&list, e) < 0)
+		return -1;
+	for (size_t i = 0; i < list.n; i++)
+		if (clear_cell_path(root, &list.place[i], e) < 0)
+			return -1;
+	if (cell_paths_make(root, e) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(links); i++)
+		if (tree_remove_path(root, links[i][0], e) < 0 || tree_link(root, links[i][0], links[i][1], e) < 0)
+			return -1;
+	return 0;
 }
 
 bool cell_path_is_there(const struct cell_path *p, const struct tree *t, char why[CELL_PLACE_WORDS])

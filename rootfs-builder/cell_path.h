@@ -12,6 +12,8 @@
 
 /* Makes the missing places. An entry that is there stays, even one of the wrong type: lint judges it. */
 must_use int cell_paths_make(int root, struct err *e);
+/* The same for a tree made elsewhere: replaces an entry of another type, and makes the usual links of /dev. */
+must_use int cell_paths_replace(int root, struct err *e);
 
 struct cell_path {
 	char           path[32];

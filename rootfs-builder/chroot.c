@@ -15,43 +15,18 @@
 static const char *const proxies[] = { "http_proxy",  "https_proxy", "no_proxy", "all_proxy",
 				       "HTTPS_PROXY", "NO_PROXY",    "ALL_PROXY" };
 
-static int run_jailed(int root, const char *const *argv, const char *const *env, bool online, int log, int stop,
-		      struct err *e)
+int chroot_run(int root, const char *const *argv, bool online, int log, int stop, struct err *e)
 {
-	int       ends[2];
-	scoped_fd nothing = -1;
+	const char *env[5 + ARRAY_LEN(proxies) + 1] = { CLEAN };
+	char       *own[ARRAY_LEN(proxies)];
+	size_t      n = 0;
+	int         ends[2], result;
 
 	/* not the host's /dev/null: a program that runs as root in an untrusted tree could change its mode */
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, "pipe");
 	close(ends[1]);
-	nothing = ends[0];
-	return process_run(&(struct process){ .argv    = argv,
-					      .env     = env,
-					      .place   = root,
-					      .jailed  = true,
-					      .network = online,
-					      .in      = nothing,
-					      .out     = log,
-					      .stop    = stop },
-			   e);
-}
-
-int chroot_run(int root, const char *const *argv, int log, int stop, struct err *e)
-{
-	static const char *const env[] = { CLEAN, NULL };
-
-	return run_jailed(root, argv, env, false, log, stop, e);
-}
-
-int chroot_run_online(int root, const char *const *argv, int log, int stop, struct err *e)
-{
-	const char *env[5 + ARRAY_LEN(proxies) + 1] = { CLEAN };
-	char       *own[ARRAY_LEN(proxies)];
-	size_t      n = 0;
-	int         result;
-
-	for (size_t i = 0; i < ARRAY_LEN(proxies); i++) {
+	for (size_t i = 0; online && i < ARRAY_LEN(proxies); i++) {
 		const char *value = getenv(proxies[i]);
 
 		if (value && asprintf(&own[n], "%s=%s", proxies[i], value) > 0) {
@@ -59,7 +34,9 @@ int chroot_run_online(int root, const char *const *argv, int log, int stop, stru
 			n++;
 		}
 	}
-	result = run_jailed(root, argv, env, true, log, stop, e);
+	result = process_run(&(struct process){ .argv = argv, .env = env, .place = root, .jailed = true,
+						.network = online, .in = ends[0], .out = log, .stop = stop }, e);
+	close(ends[0]);
 	while (n)
 		free(own[--n]);
 	return result;

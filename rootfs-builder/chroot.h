@@ -3,11 +3,9 @@
 #include "err.h"
 
 /*
- * The program has no network, no /proc, no descriptor of the builder and a
+ * Unless it is online, with the proxy variables of the builder's environment, the
+ * program has no network. It has no /proc, no descriptor of the builder and a
  * minimal environment. Its output goes to the log. It can write to the tree.
  * stop: a signalfd; a signal kills the program.
  */
-must_use int chroot_run(int root, const char *const *argv, int log, int stop, struct err *e);
-
-/* The same, but with the machine's network, and the proxy variables of the builder's environment. */
-must_use int chroot_run_online(int root, const char *const *argv, int log, int stop, struct err *e);
+must_use int chroot_run(int root, const char *const *argv, bool online, int log, int stop, struct err *e);

@@ -72,7 +72,7 @@ static int run_compiler(int root, const char *which, const struct dirs *dirs, in
 	const char *argv[HEAD + DIRS_MAX + 1] = { "/usr/bin/python3", "-I", "-S", "-B", "-c", program, WORKERS, which };
 
 	memcpy(argv + HEAD, dirs->path, dirs->n * sizeof *dirs->path);
-	return dirs->n ? chroot_run(root, argv, log, stop, e) : 0;
+	return dirs->n ? chroot_run(root, argv, false, log, stop, e) : 0;
 }
 
 static int add_matching(struct dirs *dirs, const struct tree *t, const char *pattern, struct err *e)

@@ -80,7 +80,7 @@ static int make_ld_cache(const struct generator_use *use, const char *text, stru
 	const char *argv[] = { "/sbin/ldconfig", "-X", "-C", use->path, NULL };
 
 	(void)text;
-	if (chroot_run(use->root, argv, use->log, use->stop, e) < 0)
+	if (chroot_run(use->root, argv, false, use->log, use->stop, e) < 0)
 		return err_wrap(e, "%s", use->path);
 	return tree_remove_path(use->root, "/var/cache/ldconfig", e);
 }

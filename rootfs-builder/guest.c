@@ -108,5 +108,5 @@ int guest_apply(int root, const struct guest *g, int log, int stop, struct err *
 
 	if (python < 0)
 		return errno == ENOENT ? 0 : err_sys(e, "%s", argv[0]);
-	return write_files(root, g, e) < 0 ? -1 : chroot_run(root, argv, log, stop, e);
+	return write_files(root, g, e) < 0 ? -1 : chroot_run(root, argv, false, log, stop, e);
 }

@@ -332,7 +332,7 @@ static size_t lint_entry(struct lint *l, const struct tree_entry *entry, size_t 
 	return found;
 }
 
-static int lint(int root, bool is_import, FILE *out, struct err *e)
+int lint_tree(int root, bool is_import, FILE *out, struct err *e)
 {
 	scoped(lint_done) struct lint l = { .root = root, .is_import = is_import };
 	struct cell_paths            list;
@@ -358,16 +358,6 @@ static int lint(int root, bool is_import, FILE *out, struct err *e)
 				? ""
 				: "; a row of prune takes such a thing out, one of packages brings what it lacks");
 	return 0;
-}
-
-int lint_tree(int root, FILE *out, struct err *e)
-{
-	return lint(root, false, out, e);
-}
-
-int lint_import(int root, FILE *out, struct err *e)
-{
-	return lint(root, true, out, e);
 }
 
 void lint_print_rules(FILE *out)

@@ -11,8 +11,9 @@
 
 #define LINT_SHOWN 20
 
-/* Findings go to `out`, at most LINT_SHOWN of them; the error counts them all. */
-must_use int lint_tree(int root, FILE *out, struct err *e);
-/* The same for an import: programs that lack a library are only counted, and are no error. */
-must_use int lint_import(int root, FILE *out, struct err *e);
+/*
+ * Findings go to `out`, at most LINT_SHOWN of them; the error counts them all. Of an import, programs that lack a
+ * library are only counted, and are no error.
+ */
+must_use int lint_tree(int root, bool is_import, FILE *out, struct err *e);
 void         lint_print_rules(FILE *out);

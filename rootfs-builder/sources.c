@@ -295,27 +295,23 @@ static int is_apt_file(const struct dirent *at)
 	return text_ends_in(at->d_name, ".list") || text_ends_in(at->d_name, ".sources");
 }
 
-static int add_folder(struct sources *s, const char *folder, const char *suite, struct err *e)
+static int add_machine(struct sources *s, const char *suite, struct err *e)
 {
 	struct dirent **list = NULL;
-	int             n = scandir(folder, &list, is_apt_file, alphasort), bad = 0;
+	int             n, bad = 0;
 	char            path[512];
 
+	if (add_file(s, "/etc/apt/sources.list", suite, e) < 0 && e->errnum != ENOENT)
+		return -1;
+	n = scandir("/etc/apt/sources.list.d", &list, is_apt_file, alphasort);
 	for (int i = 0; i < n; i++) {
-		snprintf(path, sizeof path, "%s/%s", folder, list[i]->d_name);
+		snprintf(path, sizeof path, "/etc/apt/sources.list.d/%s", list[i]->d_name);
 		if (!bad)
 			bad = add_file(s, path, suite, e);
 		free(list[i]);
 	}
 	free(list);
 	return bad;
-}
-
-static int add_machine(struct sources *s, const char *suite, struct err *e)
-{
-	if (add_file(s, "/etc/apt/sources.list", suite, e) < 0 && e->errnum != ENOENT)
-		return -1;
-	return add_folder(s, "/etc/apt/sources.list.d", suite, e);
 }
 
 int sources_load(struct sources *ret, const char *file, const char *suite, struct err *e)

@@ -306,14 +306,8 @@ int untar_apply(const struct untar *u, struct extraction *total, char hex[DIGEST
 	static const char *const argv[] = { "the reader of archives", NULL };
 	struct answer           *a = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct job     j = { .untar = u, .answer = a, .into = *total, .stream_max = 2 * total->bytes_max + 64 * MIB };
-	struct process p = { .argv    = argv,
-			     .run     = run_reader,
-			     .context = &j,
-			     .place   = u->place,
-			     .jailed  = true,
-			     .in      = u->from,
-			     .out     = u->log,
-			     .stop    = u->stop };
+	struct process p = { .argv = argv, .run = run_reader, .context = &j, .place = u->place, .jailed = true,
+			     .in = u->from, .out = u->log, .stop = u->stop };
 	struct err     why;
 	int            r;
 

@@ -185,7 +185,7 @@ static int fetch(const struct wheels *w, int root, int place, const char *pip, i
 		return -1;
 	pip_command(argv, pip,
 		    (const char *const[]){ "download", "--dest=" PLACE, "--requirement=" PLACE "/index.txt", NULL });
-	return chroot_run_online(root, argv, log, stop, e) < 0 ? err_pip(w, log, "fetching from the index", e) : 0;
+	return chroot_run(root, argv, true, log, stop, e) < 0 ? err_pip(w, log, "fetching from the index", e) : 0;
 }
 
 /* --- what pip has installed --- */
@@ -238,9 +238,10 @@ static int gather(const struct wheels *w, int root, int place, const char *pip, 
 	for (size_t i = 0; i < w->n; i++) { /* pip checks the hash again, in case the file has changed */
 		const char *name = strrchr(w->file[i], '/') + 1;
 		scoped_fd   from = open(w->file[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		scoped_fd   to =
-                        from < 0 ? -1 : openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+		scoped_fd   to   = -1;
 
+		if (from >= 0)
+			to = openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 		if (to < 0 || tree_copy_bytes(from, to, UINT64_MAX) < 0)
 			return err_sys(e, "copy %s", w->file[i]);
 	}
@@ -256,7 +257,7 @@ static int install(const struct wheels *w, int root, const char *pip, int log, i
 					   "--root-user-action=ignore", "--break-system-packages",
 					   "--no-warn-script-location", "--requirement=" PLACE "/requirements.txt",
 					   NULL });
-	return chroot_run(root, argv, log, stop, e) < 0 ? err_pip(w, log, "installing what is required", e) : 0;
+	return chroot_run(root, argv, false, log, stop, e) < 0 ? err_pip(w, log, "installing what is required", e) : 0;
 }
 
 static int run_pip(const struct wheels *w, int root, const char *pip, int log, int stop, struct err *e)

@@ -45,8 +45,7 @@ static void begin_at_address(struct connection *c, uint32_t address, uint16_t po
 	if (name)
 		connection_name(c, name, port, false, NET_SCHEME_ANY);
 	else
-		connection_refuse(
-			c, NET_REASON_BAD_NAME); /* no name of this run has that address; localhost has none either */
+		connection_refuse(c, NET_REASON_BAD_NAME); /* no name of this run has that address, nor has localhost */
 }
 
 void course_begin(struct run *run, int fd, uint32_t address, uint16_t port)

@@ -31,7 +31,7 @@ static void connected(struct connection *c)
 	}
 	report_line_address(&c->line, &c->dial.address[c->dial.next].any);
 	c->reached = REACHED_SERVER;
-	connection_next(c);
+	c->next(c);
 }
 
 static void on_server(struct connection *c)

@@ -20,5 +20,5 @@ struct dial {
 	bool           is_judged_private;
 };
 
-/* Ends in connection_next() with the server's side connected, or in connection_refuse() or connection_fail(). */
+/* Ends in next() with the server's side connected, or in connection_refuse() or connection_fail(). */
 void dial_begin(struct connection *c);

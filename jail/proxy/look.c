@@ -20,7 +20,7 @@ static void look_found(struct connection *c, enum net_scheme scheme, enum carry 
 	}
 	if (scheme == NET_SCHEME_HTTPS && permission_reads(&c->run->policy, &target))
 		c->carry = CARRY_INSIDE;
-	connection_next(c);
+	c->next(c);
 }
 
 /* An address is no server name (RFC 6066, 3): a client that connects to one sends none. */

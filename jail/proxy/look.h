@@ -8,5 +8,5 @@
 
 struct connection;
 
-/* Ends in connection_next() with scheme and carry known, or in connection_refuse(). */
+/* Ends in next() with scheme and carry known, or in connection_refuse(). */
 void look_begin(struct connection *c);

@@ -56,9 +56,8 @@ static int receive_message(struct proxy *proxy, struct err *e)
 	if (r > 0)
 		packet_drop(fds, n);
 	if (r > 0 || (r < 0 && errno == EMSGSIZE))
-		return err_set(
-			e, ERR_BROKEN,
-			"the server sent a message of another size, or with more descriptors, than its protocol has");
+		return err_set(e, ERR_BROKEN, "the server sent a message of another size, or with more descriptors, "
+			       "than its protocol has");
 	if (r < 0)
 		return errno == EAGAIN ? 1 : err_sys(e, "the server's socket");
 	return 0;

@@ -117,12 +117,7 @@ void connection_name(struct connection *c, const char *host, uint16_t port, bool
 	if (c->permission.reason != NET_REASON_NONE)
 		connection_refuse(c, c->permission.reason);
 	else
-		connection_next(c);
-}
-
-void connection_next(struct connection *c)
-{
-	c->next(c);
+		c->next(c);
 }
 
 enum tls_outcome connection_read(struct connection *c, size_t max)

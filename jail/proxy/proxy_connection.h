@@ -71,8 +71,6 @@ must_use struct connection *connection_open(struct run *run, int fd, void (*next
 
 /* The host is known: opens the report line, asks the rules for the first time, and refuses or begins the next step. */
 void connection_name(struct connection *c, const char *host, uint16_t port, bool is_address, enum net_scheme scheme);
-/* The current step is done: begins the next one. */
-void connection_next(struct connection *c);
 
 /* Reads more bytes of the program into received. WANT_READ, WANT_WRITE: the loop waits for it. FAILED: also when
  * received has max bytes. */

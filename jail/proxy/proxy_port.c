@@ -186,7 +186,7 @@ static void on_confirmed(struct connection *c)
 {
 	c->reached      = REACHED_CONFIRMED;
 	c->awaits_reply = false;
-	connection_next(c);
+	c->next(c);
 }
 
 void proxy_port_confirm(struct connection *c)

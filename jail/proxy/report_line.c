@@ -16,8 +16,7 @@ static struct net_connection *add_row(struct net_report *report, const char *nam
 		report->left_out++;
 		return NULL;
 	}
-	*row = (struct net_connection){ .port     = port,
-					.verdict  = NET_VERDICT_OPEN,
+	*row = (struct net_connection){ .port = port, .verdict = NET_VERDICT_OPEN,
 					.began_ms = clock_ms(CLOCK_MONOTONIC) };
 	(void)snprintf(row->name, sizeof row->name, "%s", name);
 	__atomic_store_n(&report->n, report->n + 1, __ATOMIC_RELEASE);

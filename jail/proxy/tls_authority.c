@@ -48,29 +48,21 @@ static SSL_CTX *make_context(const SSL_METHOD *method)
 	return c;
 }
 
-static bool find_protocol(const char *ours, const unsigned char *in, unsigned in_len, const unsigned char **out,
-			  unsigned char *out_len)
-{
-	size_t len = strlen(ours);
-
-	for (unsigned i = 0; i < in_len; i += 1u + in[i])
-		if (in[i] == len && in_len - i > len && memcmp(in + i + 1, ours, len) == 0) {
-			*out     = in + i + 1;
-			*out_len = in[i];
-			return true;
-		}
-	return false;
-}
-
 /* A client that offers protocols must offer one of these: brig-proxy reads no other. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
 			   unsigned in_len, void *context)
 {
+	static const char *const ours[] = { "http/1.1", "http/1.0" };
+
 	(void)ssl, (void)context;
-	return find_protocol("http/1.1", in, in_len, out, out_len) ||
-			       find_protocol("http/1.0", in, in_len, out, out_len)
-		       ? SSL_TLSEXT_ERR_OK
-		       : SSL_TLSEXT_ERR_ALERT_FATAL;
+	for (size_t o = 0; o < ARRAY_LEN(ours); o++)
+		for (unsigned i = 0; i < in_len; i += 1u + in[i]) {
+			*out     = in + i + 1;
+			*out_len = in[i];
+			if (in[i] == strlen(ours[o]) && in_len - i > in[i] && memcmp(*out, ours[o], in[i]) == 0)
+				return SSL_TLSEXT_ERR_OK;
+		}
+	return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 /* Files in which distributions keep all CA certificates: one is read whole, before confine(). */

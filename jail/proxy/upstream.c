@@ -79,7 +79,7 @@ static void on_answer(struct connection *c)
 	(void)setsockopt(c->server.source.fd, SOL_SOCKET, SO_RCVLOWAT, &(int){ 1 }, sizeof(int));
 	c->reached = REACHED_SERVER;
 	connection_want(c, 0, 0);
-	connection_next(c);
+	c->next(c);
 }
 
 void upstream_begin(struct connection *c)

@@ -56,26 +56,17 @@ static int command_build(const struct options *o, struct err *e)
 
 	if (stop < 0)
 		return -1;
-	return build_run(&(struct build_options){ .store   = o->places.store[0],
-						  .recipes = o->places.recipes,
-						  .recipe  = o->args[0],
-						  .guest   = o->places.guest,
-						  .sources = o->sources,
-						  .force   = o->force,
-						  .stop    = stop },
-			 e);
+	return build_run(&(struct build_options){ .store = o->places.store[0], .recipes = o->places.recipes,
+						  .recipe = o->args[0], .guest = o->places.guest,
+						  .sources = o->sources, .force = o->force, .stop = stop }, e);
 }
 
 static int command_import(const struct options *o, struct err *e)
 {
 	scoped_fd            stop = open_stop(e);
-	struct build_options b    = { .store    = o->places.store[0],
-				      .guest    = o->places.guest,
-				      .recipe   = o->args[0],
-				      .source   = o->args[1],
-				      .force    = o->force,
-				      .size_max = o->size_max,
-				      .stop     = stop };
+	struct build_options b    = { .store = o->places.store[0], .guest = o->places.guest, .recipe = o->args[0],
+				      .source = o->args[1], .force = o->force, .size_max = o->size_max,
+				      .stop = stop };
 
 	return stop < 0 ? -1 : build_import(&b, e);
 }
@@ -96,13 +87,19 @@ static int verify_text(const struct tree_store *s, const char *text, struct err 
 	return 0;
 }
 
-/* Verifies all of them, even after one has failed; each failure gets a line. */
-static int verify_texts(const struct tree_store *s, const char *const *text, size_t n, struct err *e)
+static int command_verify(const struct options *o, struct err *e)
 {
-	size_t bad = 0;
+	scoped_shelf       s     = TREE_STORE_NONE;
+	scoped_shelf_names trees = { 0 };
+	size_t             n, bad = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		if (verify_text(s, text[i], e) == 0)
+	if (tree_store_open(o->places.store[0], &s, e) < 0)
+		return -1;
+	if (!o->n_args && tree_store_trees(&s, &trees, e) < 0)
+		return -1;
+	n = o->n_args ? (size_t)o->n_args : trees.n;
+	for (size_t i = 0; i < n; i++) { /* all of them, even after one has failed; each failure gets a line */
+		if (verify_text(&s, o->n_args ? o->args[i] : trees.name[i].digest, e) == 0)
 			continue;
 		bad++;
 		if (n > 1)
@@ -111,33 +108,6 @@ static int verify_texts(const struct tree_store *s, const char *const *text, siz
 	if (bad && n > 1)
 		return err_set(e, ERR_BAD_SPEC, "%zu of %zu trees failed", bad, n);
 	return bad ? -1 : 0;
-}
-
-static int verify_trees(const struct tree_store *s, struct err *e)
-{
-	scoped_shelf_names trees = { 0 };
-	const char       **text;
-	int                result;
-
-	if (tree_store_trees(s, &trees, e) < 0)
-		return -1;
-	text = calloc(trees.n + 1, sizeof *text);
-	if (!text)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	for (size_t i = 0; i < trees.n; i++)
-		text[i] = trees.name[i].digest;
-	result = verify_texts(s, text, trees.n, e);
-	free(text);
-	return result;
-}
-
-static int command_verify(const struct options *o, struct err *e)
-{
-	scoped_shelf s = TREE_STORE_NONE;
-
-	if (tree_store_open(o->places.store[0], &s, e) < 0)
-		return -1;
-	return o->n_args ? verify_texts(&s, (const char *const *)o->args, (size_t)o->n_args, e) : verify_trees(&s, e);
 }
 
 /* A store that does not exist counts as empty, as it does for gc. */
@@ -171,7 +141,7 @@ static int command_lint(const struct options *o, struct err *e)
 {
 	scoped_fd root = open(o->args[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	return root < 0 ? err_sys(e, "%s", o->args[0]) : lint_tree(root, stdout, e);
+	return root < 0 ? err_sys(e, "%s", o->args[0]) : lint_tree(root, false, stdout, e);
 }
 
 /* --- the command line --- */
@@ -306,17 +276,13 @@ static int take_choice(struct options *o, int letter, const char *value, struct 
 	}
 }
 
-static size_t make_longopts(const struct command *c, struct option *into)
+static void make_longopts(const struct command *c, struct option *into)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(choices); i++)
-		if (has_choice(c, &choices[i]))
-			into[n++] =
-				(struct option){ choices[i].name, choices[i].value ? required_argument : no_argument,
-						 NULL, choices[i].letter };
-	into[n] = (struct option){ 0 };
-	return n;
+	for (const struct choice *x = choices; x < choices + ARRAY_LEN(choices); x++)
+		if (has_choice(c, x))
+			*into++ = (struct option){ x->name, x->value ? required_argument : no_argument, NULL,
+						   x->letter };
+	*into = (struct option){ 0 };
 }
 
 static int finish_command(int result, const struct err *e)
@@ -346,8 +312,8 @@ static int run_command(const struct command *c, int argc, char **argv)
 		if (letter == 'h')
 			return print_help(c);
 		if (letter == '?' || letter == ':')
-			return bad_usage(
-				c, letter == ':' ? "a value is missing after " : "no such option: ", argv[optind - 1]);
+			return bad_usage(c, letter == ':' ? "a value is missing after " : "no such option: ",
+					 argv[optind - 1]);
 		if (take_choice(&o, letter, optarg, &e) < 0)
 			return finish_command(-1, &e);
 	}
