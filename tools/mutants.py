@@ -186,8 +186,8 @@ MUTANTS = [Mutant(*row) for row in (
     ("any-question-answered", "mcp/broker/tool_bridge.c",
      " : i->call.consent == number))", " : true))",
      "a yes to one question is taken for the answer to another", ["tests/mcp/test_broker_policy.py", "-k", "asked_again_for"]),
-    ("state-for-any-arguments", "mcp/runs/resume.c",
-     "	return x && is_same(c, x) ? x : NULL;", "	return x;",
+    ("state-for-any-arguments", "mcp/runs/waiter.c",
+     "		    json_equal(json_object_get(c->params, \"arguments\"), json_object_get(x->round_of, \"arguments\")))", "		    true)",
      "an answer to one call's question goes with the arguments of another", ["tests/mcp/test_broker_policy.py", "-k", "good_once"]),
     ("harmless-again", "mcp/broker/tool_server.c",
      "			t->read_only = false;", "			;",
@@ -215,14 +215,12 @@ MUTANTS = [Mutant(*row) for row in (
      "a server of HTTP+SSE has the headers posted to another host", ["tests/mcp/test_broker_sse.py", "-k", "another_origin"]),
 )]
 
-
 # --- the copy ---------------------------------------------------------------------------------------------
 
 def listed():
     """What belongs to the tree, as it is now."""
     names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "-co", "--exclude-standard"], capture_output=True, text=True, check=True).stdout
     return {name for name in names.split("\0") if name and (ROOT / name).is_file()}
-
 
 def copy_tree(tree=TREE):
     """Only what differs is written, so that little is built again; a mutant that an end by force left is gone."""
@@ -238,7 +236,6 @@ def copy_tree(tree=TREE):
             shutil.copy2(ROOT / name, to)
             os.utime(to) # newer than what was made of the one before
 
-
 def copy_store(tree=TREE):
     """A mutant's jails may change what they should only read: they have a rootfs of their own."""
     store, link = tree / "build" / "store", "names/basic"
@@ -246,7 +243,6 @@ def copy_store(tree=TREE):
         return
     shutil.rmtree(store, ignore_errors=True)
     host.copy_rootfs("basic", store)
-
 
 def build(tree=TREE, targets=()):
     """None, or what the compiler says."""
@@ -257,7 +253,6 @@ def build(tree=TREE, targets=()):
             return (done.stdout + done.stderr)[-2000:]
     return None
 
-
 # --- the tests --------------------------------------------------------------------------------------------
 
 def first_failed(report):
@@ -267,7 +262,6 @@ def first_failed(report):
             path = case.get("classname").replace(".", "/")
             return f"{path.removesuffix('/c')}{'.c' if path.endswith('/c') else '.py'}::{case.get('name')}"
     return None
-
 
 def run_tests(words):
     """(pytest's status, the first test that failed): status 0, all passed; 1, one did not; anything else is no judgement."""
@@ -283,7 +277,6 @@ def run_tests(words):
                 return 1, f"no end after {HANGS} s"
         return tests.returncode, first_failed(report.name) if tests.returncode == 1 else said[-2000:]
 
-
 def check_tests(mutants):
     """A test that fails anyway catches nothing."""
     for words in sorted({tuple(mutant.tests) for mutant in mutants}):
@@ -291,14 +284,12 @@ def check_tests(mutants):
         if status:
             sys.exit(f"mutants: without any mutant, pytest {' '.join(words)} ends with status {status}: {said}")
 
-
 # --- one mutant -------------------------------------------------------------------------------------------
 
 def check_rows(mutants, tree=ROOT):
     """What a row says of the tree must be so; returns what is not."""
     return [f"{mutant.name}: its text is {times} times in {mutant.file}" for mutant in mutants
             if (times := (tree / mutant.file).read_text().count(mutant.old)) != 1]
-
 
 def try_mutant(mutant):
     """The test that caught it, or None."""
@@ -316,7 +307,6 @@ def try_mutant(mutant):
         sys.exit(f"mutants: {mutant.name}: pytest ends with status {status}: {said}")
     return said if status else None
 
-
 # --- what is told -----------------------------------------------------------------------------------------
 
 HEAD = """# Mutants
@@ -328,25 +318,21 @@ Guards that were broken one at a time, and the test that caught it: `./dev mutan
 |---|---|---|---|
 """
 
-
 def commit():
     def git(*words):
         return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True).stdout.strip()
     changed = git("status", "--porcelain", "--", ".", ":!docs/mutants.md")
     return (git("rev-parse", "--short", "HEAD") or "unknown") + (" and changes" if changed else "")
 
-
 def page(results):
     rows = [f"| {m.name} | `{m.file}` | {m.breaks} | {f'`{by}`' if by else '**nothing**'} |\n" for m, by in results]
     return HEAD.format(date=datetime.date.today(), commit=commit(), caught=sum(bool(by) for _, by in results), all=len(results)) + "".join(rows)
-
 
 def chosen(names):
     unknown = set(names) - {mutant.name for mutant in MUTANTS}
     if unknown:
         sys.exit(f"mutants: no \"{sorted(unknown)[0]}\"; there are: {', '.join(mutant.name for mutant in MUTANTS)}")
     return [mutant for mutant in MUTANTS if not names or mutant.name in names]
-
 
 def main():
     mutants, results, begun = chosen(sys.argv[1:]), [], time.monotonic()
@@ -369,7 +355,6 @@ def main():
     caught = sum(bool(by) for _, by in results)
     print(f"{caught} of {len(results)} caught, {time.monotonic() - begun:.0f} s")
     return caught != len(results)
-
 
 if __name__ == "__main__":
     sys.exit(main())

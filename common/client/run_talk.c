@@ -52,7 +52,8 @@ static void handle_event(const struct run_talk *to, void *owner, struct datagram
 			to->opened(owner, event);
 		return;
 	case EVENT_started:
-		handle_start(to, owner, d);
+		if (to->started)
+			handle_start(to, owner, d);
 		return;
 	case EVENT_limit:
 		if (to->limit && json_is_true(json_object_get(event, "ends")))

@@ -1,26 +1,20 @@
 #include "network_summary.h"
 
+#include "member.h"
 #include "text.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char *text_of(const json_t *row, const char *key)
-{
-	const char *text = json_string_value(json_object_get(row, key));
-
-	return text ? text : "";
-}
-
 static bool is_missed(const json_t *row)
 {
-	return strcmp(text_of(row, "verdict"), "refused") == 0 || strcmp(text_of(row, "verdict"), "failed") == 0;
+	return strcmp(member_text(row, "verdict"), "refused") == 0 || strcmp(member_text(row, "verdict"), "failed") == 0;
 }
 
 /* One such row stands for all connections that the program tried after the end of brig-proxy. */
 static bool is_lost(const json_t *row)
 {
-	return strcmp(text_of(row, "reason"), "proxy_gone") == 0;
+	return strcmp(member_text(row, "reason"), "proxy_gone") == 0;
 }
 
 /* Programs try again: each host is named once. */
@@ -32,23 +26,23 @@ static bool was_before(const json_t *list, size_t i)
 	json_array_foreach(list, k, before)
 		if (k >= i)
 			break;
-		else if (is_missed(before) && strcmp(text_of(before, "name"), text_of(row, "name")) == 0 &&
+		else if (is_missed(before) && strcmp(member_text(before, "name"), member_text(row, "name")) == 0 &&
 			 json_equal(json_object_get(before, "port"), json_object_get(row, "port")) &&
-			 strcmp(text_of(before, "reason"), text_of(row, "reason")) == 0)
+			 strcmp(member_text(before, "reason"), member_text(row, "reason")) == 0)
 			return true;
 	return false;
 }
 
 static void add_one(const json_t *row, char buf[NETWORK_SUMMARY_MAX])
 {
-	const char   *name = text_of(row, "name");
+	const char   *name = member_text(row, "name");
 	const json_t *port = json_object_get(row, "port");
 	size_t        at   = strlen(buf);
 	char          one[160], number[16] = "";
 
 	if (json_is_integer(port))
 		snprintf(number, sizeof number, ":%u", (unsigned)json_integer_value(port) & 0xffff);
-	snprintf(one, sizeof one, "%.100s%s (%.30s)", *name ? name : is_lost(row) ? "any host" : "?", number, text_of(row, "reason"));
+	snprintf(one, sizeof one, "%.100s%s (%.30s)", *name ? name : is_lost(row) ? "any host" : "?", number, member_text(row, "reason"));
 	text_make_plain(one);
 	snprintf(buf + at, NETWORK_SUMMARY_MAX - at, "%s%s", at ? ", " : "", one);
 }

@@ -2,21 +2,15 @@
 #include "tool_value.h"
 
 #include "clean.h"
+#include "member.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *text_of(const json_t *block, const char *key)
-{
-	const char *text = json_string_value(json_object_get(block, key));
-
-	return text ? text : "";
-}
-
 static bool is_text(const json_t *block)
 {
-	return strcmp(text_of(block, "type"), "text") == 0 && json_is_string(json_object_get(block, "text"));
+	return strcmp(member_text(block, "type"), "text") == 0 && json_is_string(json_object_get(block, "text"));
 }
 
 static bool is_all_text(const json_t *content)
@@ -53,7 +47,7 @@ static json_t *joined(const json_t *content)
 
 static const char *type_of(const json_t *of, const char *unsaid)
 {
-	const char *type = text_of(of, "mimeType");
+	const char *type = member_text(of, "mimeType");
 
 	return *type ? type : unsaid;
 }
@@ -66,7 +60,7 @@ static void bundle_put(json_t *bundle, const char *key, const json_t *value)
 
 static json_t *bundle_of(const json_t *block)
 {
-	const char   *kind = text_of(block, "type");
+	const char   *kind = member_text(block, "type");
 	const json_t *file = json_object_get(block, "resource"), *of = json_is_object(file) ? file : block;
 	json_t       *made = json_object();
 
@@ -114,7 +108,7 @@ static char *error_text(const json_t *content)
 json_t *tool_value_of(const json_t *result, char **error)
 {
 	const json_t *content = json_object_get(result, "content"), *structured = json_object_get(result, "structuredContent");
-	const char   *type    = text_of(result, "resultType");
+	const char   *type    = member_text(result, "resultType");
 
 	*error = NULL;
 	if (*type && strcmp(type, "complete") != 0)

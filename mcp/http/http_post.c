@@ -4,8 +4,7 @@
 #include "id_scan.h"
 #include "method.h"
 #include "metrics.h"
-#include "named_sessions.h"
-#include "session_argument.h"
+#include "named_session.h"
 #include "tool.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void release(struct batch *b)
+static void batch_release(struct batch *b)
 {
 	if (--b->pending)
 		return;
@@ -15,34 +15,12 @@ static void release(struct batch *b)
 void batch_answer(struct batch *b, const json_t *message)
 {
 	json_array_append(b->answers, (json_t *)message);
-	release(b);
+	batch_release(b);
 }
 
 void batch_gone(struct batch *b)
 {
-	release(b);
-}
-
-static void refuse(struct batch *b, const struct rpc_message *message, struct rpc_error *e)
-{
-	if (message->kind == RPC_REQUEST)
-		json_array_append_new(b->answers, rpc_failure(message->id, e));
-}
-
-static void take(struct batch *b, struct mcp *m, struct channel *ch, const json_t *element)
-{
-	scoped_rpc       message;
-	struct rpc_error e;
-
-	if (rpc_parse_json(&message, json_incref((json_t *)element), &e) < 0) {
-		refuse(b, &message, &e);
-	} else if (message.kind == RPC_REQUEST && strcmp(message.method, "initialize") == 0) {
-		rpc_error_set(&e, RPC_INVALID_REQUEST, "initialize cannot be in a batch: what comes after it depends on its answer");
-		refuse(b, &message, &e);
-	} else {
-		b->pending += message.kind == RPC_REQUEST;
-		dispatch(m, ch, b, &message);
-	}
+	batch_release(b);
 }
 
 int batch_dispatch(struct mcp *m, struct channel *ch, json_t *array, void (*done)(void *owner, const json_t *answers), void *owner,
@@ -58,9 +36,21 @@ int batch_dispatch(struct mcp *m, struct channel *ch, json_t *array, void (*done
 		return rpc_error_set(e, RPC_INVALID_REQUEST, "a batch of %zu messages: expected 1 to %d", n, RPC_BATCH);
 	}
 	*b = (struct batch){ .answers = json_array(), .pending = 1, .done = done, .owner = owner };
-	for (size_t i = 0; i < n; i++)
-		take(b, m, ch, json_array_get(array, i));
+	for (size_t i = 0; i < n; i++) {
+		scoped_rpc message;
+		bool       is_valid = rpc_parse_json(&message, json_incref(json_array_get(array, i)), e) == 0;
+
+		if (is_valid && message.kind == RPC_REQUEST && strcmp(message.method, "initialize") == 0) {
+			rpc_error_set(e, RPC_INVALID_REQUEST, "initialize cannot be in a batch: what comes after it depends on its answer");
+			is_valid = false;
+		}
+		b->pending += is_valid && message.kind == RPC_REQUEST;
+		if (is_valid)
+			dispatch(m, ch, b, &message);
+		else if (message.kind == RPC_REQUEST)
+			json_array_append_new(b->answers, rpc_failure(message.id, e));
+	}
 	json_decref(array);
-	release(b);
+	batch_release(b);
 	return 0;
 }

@@ -12,11 +12,6 @@
 
 /* --- begin and end --- */
 
-static const json_t *meta_get(const struct call *c, const char *key)
-{
-	return json_object_get(json_object_get(c->params, "_meta"), key);
-}
-
 static void answer_now(void *owner);
 
 struct call *call_begin(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *request, enum revision revision)
@@ -30,7 +25,7 @@ struct call *call_begin(struct mcp *m, struct channel *ch, void *channel_data, c
 	c->id     = json_incref((json_t *)request->id);
 	c->method = strdup(request->method ? request->method : "");
 	c->params = request->params ? json_incref((json_t *)request->params) : json_object();
-	token     = meta_get(c, "progressToken");
+	token     = json_object_get(json_object_get(c->params, "_meta"), "progressToken");
 	c->later  = (struct loop_timer){ .due = answer_now, .owner = c };
 	if (token && !json_is_null(token))
 		c->progress_token = json_incref((json_t *)token);
@@ -70,22 +65,17 @@ static void end_with(struct call *c, json_t *message, int http_status)
 		answer_now(c);
 }
 
-static void sign(json_t *result, enum revision revision)
+void call_result(struct call *c, json_t *result)
 {
 	json_t *meta = json_object_get(result, "_meta");
 
-	if (!meta)
-		json_object_set_new(result, "_meta", meta = json_object());
-	if (!json_object_get(meta, META_SERVER))
-		json_object_set_new(meta, META_SERVER, self_info(revision));
-}
-
-void call_result(struct call *c, json_t *result)
-{
 	if (revision_is_modern(c->revision)) {
 		if (!json_object_get(result, "resultType"))
 			json_object_set_new(result, "resultType", json_string("complete"));
-		sign(result, c->revision);
+		if (!meta)
+			json_object_set_new(result, "_meta", meta = json_object());
+		if (!json_object_get(meta, META_SERVER))
+			json_object_set_new(meta, META_SERVER, self_info(c->revision));
 	}
 	end_with(c, rpc_result(c->id, result), 200);
 }
@@ -115,13 +105,18 @@ void call_failure(struct call *c, struct rpc_error *e)
 	call_failure_with(c, e, http_status_of(c, e->code));
 }
 
-void call_cancel(struct call *c)
+static void stop_work(struct call *c)
 {
 	void (*cancel)(struct call *) = c->cancel;
 
 	c->cancel = NULL;
 	if (cancel)
 		cancel(c);
+}
+
+void call_cancel(struct call *c)
+{
+	stop_work(c);
 	if (c->channel->ops->gone)
 		c->channel->ops->gone(c->channel, c);
 	call_free(c);
@@ -139,18 +134,12 @@ void call_notify(struct call *c, const char *method, json_t *params)
 	json_decref(message);
 }
 
-static bool progress_may_be_sent(const struct call *c, double progress)
-{
-	if (!c->progress_token || c->answer)
-		return false;
-	return !c->progress_at_ms || (progress > c->progress && loop_now_ms() - c->progress_at_ms >= PROGRESS_MS);
-}
-
 void call_progress(struct call *c, double progress, double total, const char *message)
 {
+	bool    is_due = !c->progress_at_ms || (progress > c->progress && loop_now_ms() - c->progress_at_ms >= PROGRESS_MS);
 	json_t *params;
 
-	if (!progress_may_be_sent(c, progress))
+	if (!c->progress_token || c->answer || !is_due)
 		return;
 	params = json_pack("{sOsf}", "progressToken", c->progress_token, "progress", progress);
 	if (total > 0)
@@ -197,49 +186,36 @@ struct call *calls_find_to_cancel(struct mcp *m, const struct channel *ch, const
 	return found;
 }
 
-static struct call *find_first(struct mcp *m, const struct channel *ch)
-{
-	struct call *c;
-
-	TAILQ_FOREACH(c, &m->calls, link)
-		if (c->channel == ch)
-			break;
-	return c;
-}
-
 /* Each search begins at the first call, as the end of one may end others. */
 void calls_cancel_all(struct mcp *m, const struct channel *ch)
 {
 	struct call *c;
 
-	while ((c = find_first(m, ch)))
-		call_cancel(c);
-}
-
-static void fail(struct call *c, const char *why)
-{
-	void (*cancel)(struct call *) = c->cancel;
-	struct rpc_error e;
-
-	c->cancel = NULL;
-	if (cancel)
-		cancel(c);
-	rpc_error_set(&e, RPC_INTERNAL, "%s", why);
-	call_failure(c, &e);
+	do {
+		TAILQ_FOREACH(c, &m->calls, link)
+			if (c->channel == ch)
+				break;
+		if (c)
+			call_cancel(c);
+	} while (c);
 }
 
 /* Searches as calls_cancel_all() does. Calls that have an answer wait only for it to be sent. */
 void calls_fail_all(struct mcp *m, const char *why)
 {
-	struct call *c;
+	struct call     *c;
+	struct rpc_error e;
 
 	do {
 		TAILQ_FOREACH(c, &m->calls, link)
 			if (!c->answer)
 				break;
-		if (c)
-			fail(c, why);
-	} while (c);
+		if (!c)
+			return;
+		stop_work(c);
+		rpc_error_set(&e, RPC_INTERNAL, "%s", why);
+		call_failure(c, &e);
+	} while (true);
 }
 
 size_t calls_count(const struct mcp *m, const char *method)

@@ -27,7 +27,7 @@ static int is_profile(const struct dirent *entry)
 }
 
 /* NULL: it cannot be read, or is not JSON. */
-static json_t *load(const char *folder, const char *file)
+static json_t *profile_load(const char *folder, const char *file)
 {
 	scoped_bytes text = { 0 };
 	char         path[PATH_SIZE + NAME_LEN_MAX + 2];
@@ -75,19 +75,19 @@ json_t *instructions_profile(const char *name)
 	if (brig_paths_find(&at, &ignored) < 0 || snprintf(file, sizeof file, "%s%s", name, ending) >= (int)sizeof file)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(at.profiles) && !found; i++)
-		found = is_trusted(at.profiles[i]) ? load(at.profiles[i], file) : NULL;
+		found = is_trusted(at.profiles[i]) ? profile_load(at.profiles[i], file) : NULL;
 	return found;
 }
 
 /* Adds {name: text for the model} to found. A profile of an earlier folder hides those of the same name in later ones. */
-static void look_into(const char *folder, const struct brig_paths *at, json_t *seen, json_t *found)
+static void add_profiles_of(const char *folder, const struct brig_paths *at, json_t *seen, json_t *found)
 {
 	struct dirent **files;
 	int             n = is_trusted(folder) ? scandir(folder, &files, is_profile, alphasort) : -1;
 
 	for (int i = 0; i < n; i++) {
 		char       *name    = files[i]->d_name;
-		json_t     *profile = load(folder, name);
+		json_t     *profile = profile_load(folder, name);
 		const char *text    = json_string_value(json_object_get(profile, "description"));
 
 		name[strlen(name) + 1 - sizeof ending] = 0;
@@ -101,7 +101,7 @@ static void look_into(const char *folder, const struct brig_paths *at, json_t *s
 		free(files);
 }
 
-static json_t *sentence(const json_t *found)
+static json_t *profiles_sentence(const json_t *found)
 {
 	json_t     *text = json_string(""), *about;
 	const char *name;
@@ -129,8 +129,8 @@ json_t *instructions_profiles(const struct mcp *m)
 	json_object_set_new(seen, choice_profile(m->settings), json_true()); /* the default profile need not be named */
 	if (brig_paths_find(&at, &ignored) == 0)
 		for (size_t i = 0; i < ARRAY_LEN(at.profiles); i++)
-			look_into(at.profiles[i], &at, seen, found);
-	text = sentence(found);
+			add_profiles_of(at.profiles[i], &at, seen, found);
+	text = profiles_sentence(found);
 	json_decref(seen);
 	json_decref(found);
 	return text;

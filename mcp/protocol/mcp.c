@@ -4,24 +4,13 @@
 #include "elicitation.h"
 #include "broker.h"
 #include "call.h"
-#include "executions.h"
+#include "execution.h"
 #include "brigd_link.h"
-#include "named_sessions.h"
+#include "named_session.h"
 #include "roots.h"
 #include "tool.h"
 
 #include <sys/resource.h>
-
-/* A running run has five descriptors, a POST one. A shortage of them could break the connection to brigd, and end all runs. */
-static void raise_files(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-		return;
-	files.rlim_cur = files.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &files);
-}
 
 static int open_broker(struct mcp *m, struct err *e)
 {
@@ -40,20 +29,18 @@ static int open_broker(struct mcp *m, struct err *e)
 	return m->broker ? 0 : -1;
 }
 
-static int open_artifacts(struct mcp *m, struct err *e)
-{
-	if (!*m->settings->artifacts)
-		return 0;
-	m->artifacts = artifacts_create(m->settings->artifacts, e);
-	return m->artifacts ? 0 : -1;
-}
-
 int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e)
 {
+	struct rlimit files;
+
 	*ret = (struct mcp){ .settings = settings };
 	TAILQ_INIT(&ret->calls);
 	TAILQ_INIT(&ret->client_requests);
-	raise_files();
+	/* A running run has five descriptors, a POST one. A shortage of them could break the connection to brigd, and end all runs. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
 	if (loop_open(&ret->loop, e) < 0)
 		return -1;
 	ret->brigd_link = brigd_link_create(ret);
@@ -62,8 +49,12 @@ int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e)
 	ret->roots      = settings->roots ? roots_create(ret) : NULL;
 	if (!ret->brigd_link || !ret->executions || !ret->sessions || (settings->roots && !ret->roots))
 		(void)err_set(e, ERR_LIMIT, "out of memory");
-	else if (shown_open(&ret->shown, settings->ro, e) == 0 && open_artifacts(ret, e) == 0 && open_broker(ret, e) == 0)
-		return 0;
+	else if (shown_open(&ret->shown, settings->ro, e) == 0) {
+		if (*settings->artifacts)
+			ret->artifacts = artifacts_create(settings->artifacts, e);
+		if ((!*settings->artifacts || ret->artifacts) && open_broker(ret, e) == 0)
+			return 0;
+	}
 	mcp_close(ret);
 	return -1;
 }

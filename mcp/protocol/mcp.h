@@ -26,7 +26,7 @@ struct mcp {
 	const struct settings *settings;
 	struct brigd_link     *brigd_link; /* the connection to brigd; made at the first tool call */
 	struct executions     *executions; /* all runs */
-	struct named_sessions       *sessions;   /* sessions of clients, by name */
+	struct named_sessions *sessions;   /* sessions of clients, by name */
 	struct artifacts      *artifacts;  /* a directory for what replies cannot have; NULL: none */
 	struct shown           shown;      /* files of the host that programs can read */
 	json_t                *hosts;      /* what persons have answered about hosts, see ask_hosts.c; owned; NULL: nothing yet */

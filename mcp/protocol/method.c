@@ -49,7 +49,7 @@ static int check_optional_meta(const json_t *meta, struct rpc_error *e, int *htt
 	return 0;
 }
 
-static int unsupported(struct rpc_error *e, int *http_status, const char *requested)
+static int unsupported_version(struct rpc_error *e, int *http_status, const char *requested)
 {
 	*http_status = 400;
 	rpc_error_set(e, RPC_UNSUPPORTED_VERSION, "revision %.40s is not served here; supported: %s", requested, revision_name(REVISION_MODERN));
@@ -67,7 +67,7 @@ int era_modern(const struct rpc_message *message, enum revision *ret, struct rpc
 	if (!json_is_string(version))
 		return bad_meta(e, http_status, META_VERSION, "the revision as a text, as \"2026-07-28\"");
 	if (!revision_find(json_string_value(version), &found) || !revision_is_modern(found))
-		return unsupported(e, http_status, json_string_value(version));
+		return unsupported_version(e, http_status, json_string_value(version));
 	if (!json_is_object(json_object_get(meta, META_CAPABILITIES)))
 		return bad_meta(e, http_status, META_CAPABILITIES, "an object, {} for none");
 	if (check_optional_meta(meta, e, http_status) < 0)
@@ -76,16 +76,11 @@ int era_modern(const struct rpc_message *message, enum revision *ret, struct rpc
 	return 0;
 }
 
-static bool claims_modern(const struct rpc_message *message)
-{
-	return json_object_get(json_object_get(message->params, "_meta"), META_VERSION) || strcmp(message->method, "server/discover") == 0;
-}
-
 int era_decide(const struct rpc_message *message, const struct channel *ch, enum revision *ret, struct rpc_error *e, int *http_status)
 {
 	const json_t *meta = json_object_get(message->params, "_meta");
 
-	if (claims_modern(message))
+	if (json_object_get(meta, META_VERSION) || strcmp(message->method, "server/discover") == 0)
 		return era_modern(message, ret, e, http_status);
 	if (meta && !json_is_object(meta) && !json_is_null(meta))
 		return bad_meta(e, http_status, "_meta", "an object");
@@ -95,36 +90,9 @@ int era_decide(const struct rpc_message *message, const struct channel *ch, enum
 	return 0;
 }
 
-/* --- notifications --- */
-
-static void take_cancelled(struct mcp *m, struct channel *ch, const struct rpc_message *message)
-{
-	struct call *c = calls_find_to_cancel(m, ch, json_object_get(message->params, "requestId"));
-
-	if (c) /* NULL: the call has just ended */
-		call_cancel(c);
-}
-
-static void take_notification(struct mcp *m, struct channel *ch, const struct rpc_message *message)
-{
-	if (strcmp(message->method, "notifications/cancelled") == 0)
-		take_cancelled(m, ch, message);
-	else if (strcmp(message->method, "notifications/roots/list_changed") == 0)
-		roots_forget(m);
-}
-
 /* --- requests --- */
 
-static void fail_at_once(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *message, enum revision revision,
-			 struct rpc_error *e, int http_status)
-{
-	struct call *c = call_begin(m, ch, channel_data, message, revision);
-
-	if (c)
-		call_failure_with(c, e, http_status);
-}
-
-static void take_request(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *message, enum revision revision)
+static void begin_request(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *message, enum revision revision)
 {
 	const struct method *method = method_find(message->method, revision);
 	bool                 twice  = calls_find(m, ch, message->id) != NULL;
@@ -146,12 +114,19 @@ static void take_request(struct mcp *m, struct channel *ch, void *channel_data, 
 
 void dispatch_as(struct mcp *m, struct channel *ch, void *channel_data, struct rpc_message *message, enum revision revision)
 {
+	struct call *c = NULL;
+
 	switch (message->kind) {
 	case RPC_REQUEST:
-		take_request(m, ch, channel_data, message, revision);
+		begin_request(m, ch, channel_data, message, revision);
 		return;
 	case RPC_NOTIFICATION:
-		take_notification(m, ch, message);
+		if (strcmp(message->method, "notifications/roots/list_changed") == 0)
+			roots_forget(m);
+		if (strcmp(message->method, "notifications/cancelled") == 0)
+			c = calls_find_to_cancel(m, ch, json_object_get(message->params, "requestId"));
+		if (c) /* NULL: the call has just ended */
+			call_cancel(c);
 		return;
 	case RPC_RESPONSE:
 		client_request_take_response(m, ch, message);
@@ -163,10 +138,14 @@ void dispatch(struct mcp *m, struct channel *ch, void *channel_data, struct rpc_
 {
 	enum revision    revision = ch->legacy;
 	struct rpc_error e;
+	struct call     *c;
 	int              http_status;
 
-	if (message->kind == RPC_REQUEST && era_decide(message, ch, &revision, &e, &http_status) < 0)
-		fail_at_once(m, ch, channel_data, message, revision, &e, http_status);
-	else
+	if (message->kind != RPC_REQUEST || era_decide(message, ch, &revision, &e, &http_status) == 0) {
 		dispatch_as(m, ch, channel_data, message, revision);
+		return;
+	}
+	c = call_begin(m, ch, channel_data, message, revision);
+	if (c)
+		call_failure_with(c, &e, http_status);
 }

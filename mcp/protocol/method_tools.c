@@ -1,9 +1,9 @@
 /* method_tools.c - tools/list, and the way of a tools/call to its tool */
 #include "method.h"
 #include "metrics.h"
-#include "resume.h"
 #include "roots.h"
 #include "tool.h"
+#include "waiter.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,15 +30,6 @@ void method_tools_list(struct call *c)
 }
 
 /* --- tools/call --- */
-
-static void refuse(struct call *c, const struct tool *t, const char *why)
-{
-	metrics_refused(c->mcp->metrics, "busy");
-	if (t->refuse)
-		t->refuse(c, why);
-	else
-		tool_answer_text(c, why, true);
-}
 
 /* calls_count() includes this call. */
 static bool is_too_many(struct call *c, const struct tool *t, char *why, size_t len)
@@ -78,7 +69,7 @@ static const struct tool *find_tool(const struct call *c, struct rpc_error *e)
 }
 
 /* The arguments, owned by c->params, so that they live as long as the call. NULL with *e. */
-static const json_t *take_arguments(struct call *c, struct rpc_error *e)
+static const json_t *own_arguments(struct call *c, struct rpc_error *e)
 {
 	const json_t *given = json_object_get(c->params, "arguments");
 
@@ -91,7 +82,7 @@ static const json_t *take_arguments(struct call *c, struct rpc_error *e)
 }
 
 /* The tool was found, and its arguments were taken, before the call waited. */
-static void call_tool(struct call *c)
+static void call_after_roots(struct call *c)
 {
 	struct rpc_error   e;
 	const struct tool *t = find_tool(c, &e);
@@ -106,12 +97,16 @@ void method_tools_call(struct call *c)
 	const json_t      *arguments;
 	char               why[200];
 
-	if (!t || !(arguments = take_arguments(c, &e)))
+	if (!t || !(arguments = own_arguments(c, &e)))
 		call_failure(c, &e);
-	else if (is_too_many(c, t, why, sizeof why))
-		refuse(c, t, why);
-	else if (t->resumes && json_object_get(c->params, "requestState"))
-		resume_call(c);
-	else if (t->unbounded || !roots_wait(c, call_tool))
+	else if (is_too_many(c, t, why, sizeof why)) {
+		metrics_refused(c->mcp->metrics, "busy");
+		if (t->refuse)
+			t->refuse(c, why);
+		else
+			tool_answer_text(c, why, true);
+	} else if (t->resumes && json_object_get(c->params, "requestState"))
+		attend_again(c);
+	else if (t->unbounded || !roots_wait(c, call_after_roots))
 		t->call(c, arguments);
 }

@@ -42,26 +42,18 @@ static void label_set(char to[LABEL_MAX], const char *from)
 	(void)snprintf(to, LABEL_MAX, "%s", from && *from ? from : "none");
 }
 
-static struct ended *ended_find(struct metrics *m, const char *reason, const char *profile)
-{
-	for (size_t i = 0; i < m->n_ended; i++)
-		if (!strcmp(m->ended[i].reason, reason) && !strcmp(m->ended[i].profile, profile))
-			return &m->ended[i];
-	return NULL;
-}
-
+/* The row of these labels, made if necessary; the last one if all rows are in use. */
 static struct ended *ended_row(struct metrics *m, const char *reason, const char *profile)
 {
-	struct ended *row = ended_find(m, reason, profile);
-	bool          room = m->n_ended < ARRAY_LEN(m->ended) - 1;
+	bool          has_room = m->n_ended < ARRAY_LEN(m->ended) - 1;
+	struct ended *row;
 
-	if (row)
-		return row;
-	row = &m->ended[m->n_ended];
-	if (room)
-		m->n_ended++;
-	label_set(row->reason, room ? reason : "other");
-	label_set(row->profile, room ? profile : "other");
+	for (row = m->ended; row < m->ended + m->n_ended; row++)
+		if (!strcmp(row->reason, reason) && !strcmp(row->profile, profile))
+			return row;
+	m->n_ended += has_room;
+	label_set(row->reason, has_room ? reason : "other");
+	label_set(row->profile, has_room ? profile : "other");
 	return row;
 }
 
@@ -129,31 +121,18 @@ uint64_t metrics_running(const struct metrics *m)
 	return m ? m->running : 0;
 }
 
-static void print_ended(const struct ended *row, FILE *out)
-{
-	const struct exposition_label labels[] = { { "exit_reason", row->reason }, { "profile", row->profile }, { NULL, NULL } };
-
-	exposition_count(out, "brig_mcp_runs_total", labels, row->n);
-}
-
-static void print_refused(const struct refused *row, FILE *out)
-{
-	const struct exposition_label labels[] = { { "code", row->code }, { NULL, NULL } };
-
-	exposition_count(out, "brig_mcp_refused_total", labels, row->n);
-}
-
 /* If all elements but one are in use, the one after them is "other". It has a count if something did not fit. */
 void metrics_print(const struct metrics *m, FILE *out)
 {
 	if (!m)
 		return;
 	exposition_head(out, "brig_mcp_runs_total", "counter", "Runs that have ended, by how and in which profile.");
-	for (size_t i = 0; i < ARRAY_LEN(m->ended) && m->ended[i].n; i++)
-		print_ended(&m->ended[i], out);
+	for (const struct ended *row = m->ended; row < m->ended + ARRAY_LEN(m->ended) && row->n; row++)
+		exposition_count(out, "brig_mcp_runs_total",
+				 (struct exposition_label[]){ { "exit_reason", row->reason }, { "profile", row->profile }, { NULL, NULL } }, row->n);
 	exposition_head(out, "brig_mcp_refused_total", "counter", "Requests that were refused, by reason.");
-	for (size_t i = 0; i < ARRAY_LEN(m->refused) && m->refused[i].n; i++)
-		print_refused(&m->refused[i], out);
+	for (const struct refused *row = m->refused; row < m->refused + ARRAY_LEN(m->refused) && row->n; row++)
+		exposition_count(out, "brig_mcp_refused_total", (struct exposition_label[]){ { "code", row->code }, { NULL, NULL } }, row->n);
 	exposition_head(out, "brig_mcp_running", "gauge", "Runs at this moment.");
 	exposition_count(out, "brig_mcp_running", NULL, m->running);
 	exposition_head(out, "brig_mcp_sessions", "gauge", "Sessions that are open.");

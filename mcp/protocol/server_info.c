@@ -2,7 +2,7 @@
 
 #include "clean.h"
 #include "instructions.h"
-#include "named_sessions.h"
+#include "named_session.h"
 #include "tool_texts.h"
 
 #include <inttypes.h>

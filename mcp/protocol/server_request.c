@@ -40,20 +40,14 @@ void client_request_forget(struct client_request *r, struct mcp *m)
 	*r->id = '\0';
 }
 
-static struct client_request *find(struct mcp *m, const struct channel *ch, const char *id)
+void client_request_take_response(struct mcp *m, const struct channel *ch, const struct rpc_message *response)
 {
+	const char            *id = json_string_value(response->id);
 	struct client_request *r;
 
 	TAILQ_FOREACH(r, &m->client_requests, link)
 		if (id && strcmp(r->id, id) == 0 && strcmp(r->principal, ch->principal) == 0)
 			break;
-	return r;
-}
-
-void client_request_take_response(struct mcp *m, const struct channel *ch, const struct rpc_message *response)
-{
-	struct client_request *r = find(m, ch, json_string_value(response->id));
-
 	if (!r)
 		return;
 	client_request_forget(r, m);

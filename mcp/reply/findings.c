@@ -4,16 +4,10 @@
 
 #include "hints.h"
 #include "clean.h"
+#include "member.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
 
 static json_t *copy_of(const json_t *object, const char *key)
 {
@@ -31,9 +25,9 @@ static json_t *sentences(const json_t *rows)
 		const json_t *row = json_array_get(rows, i), *line = json_object_get(row, "line");
 
 		if (json_is_integer(line))
-			json_array_append_new(list, json_sprintf("Line %" JSON_INTEGER_FORMAT ": %s", json_integer_value(line), text_of(row, "message")));
+			json_array_append_new(list, json_sprintf("Line %" JSON_INTEGER_FORMAT ": %s", json_integer_value(line), member_text(row, "message")));
 		else
-			json_array_append_new(list, json_string(text_of(row, "message")));
+			json_array_append_new(list, json_string(member_text(row, "message")));
 	}
 	return list;
 }
@@ -53,8 +47,8 @@ static json_t *errors_of(const json_t *said)
 	const json_t *syntax = json_object_get(said, "syntax_error"), *line = json_object_get(syntax, "line");
 
 	if (json_is_object(syntax) && !json_array_size(list))
-		json_array_append_new(list, json_is_integer(line) ? json_sprintf("Line %" JSON_INTEGER_FORMAT ": Syntax error: %s", json_integer_value(line), text_of(syntax, "message")) :
-								    json_sprintf("Syntax error: %s", text_of(syntax, "message")));
+		json_array_append_new(list, json_is_integer(line) ? json_sprintf("Line %" JSON_INTEGER_FORMAT ": Syntax error: %s", json_integer_value(line), member_text(syntax, "message")) :
+								    json_sprintf("Syntax error: %s", member_text(syntax, "message")));
 	return list;
 }
 
@@ -63,7 +57,7 @@ static json_t *error_of(const json_t *said, const json_t *errors)
 	const json_t *syntax = json_object_get(said, "syntax_error");
 
 	if (json_is_object(syntax))
-		return json_sprintf("Syntax error: %s", text_of(syntax, "message"));
+		return json_sprintf("Syntax error: %s", member_text(syntax, "message"));
 	return json_array_size(errors) ? json_incref(json_array_get(errors, 0)) : json_null();
 }
 
@@ -108,7 +102,7 @@ static json_t *make(const json_t *said, bool valid, const char *message, json_t 
 /* For a check that has no result: its parser crashed or was killed by a limit, or nothing could be run. */
 static json_t *make_unchecked(const struct execution *x)
 {
-	const char *reason = x->record ? text_of(x->record, "exit_reason") : "";
+	const char *reason = x->record ? member_text(x->record, "exit_reason") : "";
 	json_t     *error  = x->record ? json_sprintf("The code could not be checked: the parser ended with %s", strcmp(reason, "exited") == 0 ? "no answer" : reason) :
 					 json_sprintf("The code could not be checked: %s", x->failure.text);
 	json_t     *errors = json_pack("[O]", error), *made;
@@ -122,12 +116,12 @@ json_t *findings_json(const struct execution *x)
 {
 	const json_t *said = x->program_report;
 	json_t       *errors;
-	bool          exited = said && strcmp(text_of(x->record, "exit_reason"), "exited") == 0;
+	bool          exited = said && strcmp(member_text(x->record, "exit_reason"), "exited") == 0;
 
 	if (!exited)
 		return make_unchecked(x);
 	errors = errors_of(said);
-	return make(said, json_is_true(json_object_get(said, "valid")) && !json_array_size(errors), text_of(said, "message"), error_of(said, errors), errors,
+	return make(said, json_is_true(json_object_get(said, "valid")) && !json_array_size(errors), member_text(said, "message"), error_of(said, errors), errors,
 		    list_or_null(sentences(json_object_get(said, "warnings"))));
 }
 

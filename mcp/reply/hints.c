@@ -1,6 +1,7 @@
 #include "hints.h"
 
 #include "defs.h"
+#include "member.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,13 +63,6 @@ static const struct {
 };
 /* clang-format on */
 
-static const char *text_of(const json_t *error, const char *key)
-{
-	const char *text = json_string_value(json_object_get(error, key));
-
-	return text ? text : "";
-}
-
 static bool is_time(enum when when, const struct advice_about *about)
 {
 	switch (when) {
@@ -84,7 +78,7 @@ static bool is_time(enum when when, const struct advice_about *about)
 
 const char *advice_of(const json_t *error, const struct advice_about *about)
 {
-	const char *type = text_of(error, "type"), *message = text_of(error, "message");
+	const char *type = member_text(error, "type"), *message = member_text(error, "message");
 
 	for (const struct row *r = rows; r < rows + ARRAY_LEN(rows); r++)
 		if ((!r->type || strcmp(r->type, type) == 0) && strstr(message, r->part) && is_time(r->when, about))
@@ -96,7 +90,7 @@ bool advice_is_of_host(const json_t *error)
 {
 	static const char *const types[] = { "FileNotFoundError", "PermissionError", "NotADirectoryError" };
 	static const char *const inside[] = { "workspace", "tmp", "usr", "etc", "proc", "dev", "sys", "bin", "sbin", "lib", "lib64", "var", "run" };
-	const char              *type = text_of(error, "type"), *path = strstr(text_of(error, "message"), ": '");
+	const char              *type = member_text(error, "type"), *path = strstr(member_text(error, "message"), ": '");
 	size_t                   n;
 
 	for (size_t i = 0; i < ARRAY_LEN(types) && path; i++)
@@ -114,7 +108,7 @@ bool advice_is_of_host(const json_t *error)
 
 const char *advice_missing_module(const json_t *error, char *buf, size_t max)
 {
-	const char *type = text_of(error, "type"), *message = text_of(error, "message");
+	const char *type = member_text(error, "type"), *message = member_text(error, "message");
 
 	*buf = 0;
 	for (size_t i = 0; i < ARRAY_LEN(missing) && !*buf; i++) {

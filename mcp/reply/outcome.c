@@ -6,7 +6,8 @@
 #include "clean.h"
 #include "frames.h"
 #include "image.h"
-#include "named_sessions.h"
+#include "member.h"
+#include "named_session.h"
 #include "program_report.h"
 #include "ask_hosts.h"
 #include "network_summary.h"
@@ -48,11 +49,12 @@ static size_t whole_of(const struct stream *s, bool goes_on)
 	return (stream_is_truncated(s) || goes_on) && s->len ? clean_whole(s->data, s->len) : s->len;
 }
 
-/* from: the bytes before it were in an earlier answer. */
-static void take_stream(struct outcome_stream *ret, const struct stream *s, size_t from, bool keep_escapes, bool is_brief, bool goes_on)
+/* Without detail, bytes that were in an earlier answer are left out. */
+static void read_stream(struct outcome_stream *ret, const struct execution_pipe *p, const struct execution *x)
 {
-	bool   is_cut = stream_is_truncated(s);
-	size_t whole  = whole_of(s, goes_on), fits;
+	const struct stream *s            = &p->stream;
+	bool                 keep_escapes = x->mcp->settings->keep_ansi, is_brief = !x->answer_form.detail, is_cut = stream_is_truncated(s);
+	size_t               whole        = whole_of(s, x->state != EXECUTION_ENDED), from = is_brief ? p->reported : 0, fits;
 
 	from       = from < whole ? from : whole;
 	ret->bytes = s->seen;
@@ -70,7 +72,7 @@ static void take_stream(struct outcome_stream *ret, const struct stream *s, size
 }
 
 /* The traceback as it was written to stderr, without most library frames. */
-static void take_traceback(struct outcome *o)
+static void read_traceback(struct outcome *o)
 {
 	const json_t *raw = json_object_get(json_object_get(o->record, "error"), "traceback");
 	size_t        len = 0;
@@ -98,100 +100,65 @@ static void name_images(struct outcome_stream *s)
 
 /* --- why it ended --- */
 
-struct room {
-	char  *buf;
-	size_t len;
-};
-
-static void __attribute__((format(printf, 2, 3))) say(struct room w, const char *fmt, ...)
+/* Both texts come from programs in part: they are made clean. */
+static void vset_text(char *buf, size_t size, const char *fmt, va_list ap)
 {
-	va_list ap;
-	size_t  len;
-	char   *plain;
+	size_t len;
+	char  *plain;
 
-	va_start(ap, fmt);
-	vsnprintf(w.buf, w.len, fmt, ap);
-	va_end(ap);
-	len   = clean_whole(w.buf, strlen(w.buf));
-	plain = clean_text(w.buf, len, false, &len);
-	snprintf(w.buf, w.len, "%s", plain ? plain : "");
+	vsnprintf(buf, size, fmt, ap);
+	len   = clean_whole(buf, strlen(buf));
+	plain = clean_text(buf, len, false, &len);
+	snprintf(buf, size, "%s", plain ? plain : "");
 	free(plain);
 }
 
-#define ERROR_OF(o) ((struct room){ (o)->error, sizeof(o)->error })
-#define HINT_OF(o)  ((struct room){ (o)->hint, sizeof(o)->hint })
-
-static const char *text_of(const json_t *object, const char *key)
+static void __attribute__((format(printf, 2, 3))) set_error(struct outcome *o, const char *fmt, ...)
 {
-	const char *text = json_string_value(json_object_get(object, key));
+	va_list ap;
 
-	return text ? text : "";
+	va_start(ap, fmt);
+	vset_text(o->error, sizeof o->error, fmt, ap);
+	va_end(ap);
 }
 
-static const char *seconds_text(uint64_t ms, char *buf, size_t len)
+static void __attribute__((format(printf, 2, 3))) set_hint(struct outcome *o, const char *fmt, ...)
 {
-	return text_from_milli(ms, buf, len);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vset_text(o->hint, sizeof o->hint, fmt, ap);
+	va_end(ap);
 }
 
 /* What the program raised, in the form that clients of the published server expect. */
-static void say_exception(struct outcome *o, const json_t *error)
+static void explain_exception(struct outcome *o, const json_t *error)
 {
-	const char *type = text_of(error, "type"), *message = text_of(error, "message");
+	const char *type = member_text(error, "type"), *message = member_text(error, "message");
 
 	if (strcmp(type, "SyntaxError") == 0 || strcmp(type, "IndentationError") == 0 || strcmp(type, "TabError") == 0)
-		say(ERROR_OF(o), "Syntax error: %.1000s", message);
-	else if (strcmp(text_of(o->record, "security_event"), "blocked_import") == 0 && strncmp(message, "Import of ", 10) == 0)
-		say(ERROR_OF(o), "%.1000s", message);
+		set_error(o, "Syntax error: %.1000s", message);
+	else if (strcmp(member_text(o->record, "security_event"), "blocked_import") == 0 && strncmp(message, "Import of ", 10) == 0)
+		set_error(o, "%.1000s", message);
 	else
-		say(ERROR_OF(o), "%.150s%s%.1000s", type, *message ? ": " : "", message);
+		set_error(o, "%.150s%s%.1000s", type, *message ? ": " : "", message);
 }
 
 /* Why nothing is shown although the program made an image or a figure: the image is too large, or the rootfs has a runner of an older brig. */
-static void say_figure(struct outcome *o)
+static void explain_figure(struct outcome *o)
 {
-	const char *repr = text_of(o->record, "result_repr");
+	const char *repr = member_text(o->record, "result_repr");
 
 	if (json_array_size(o->gallery.content) || json_array_size(o->displays))
 		return;
 	if (json_is_null(json_object_get(o->record, "result")) && strncmp(repr, "'data:image/", 12) == 0)
-		say(HINT_OF(o), "The image is too large to be shown, 512 KiB as base64 is the most: save it smaller, as with plt.savefig(b, dpi=60).");
+		set_hint(o, "The image is too large to be shown, 512 KiB as base64 is the most: save it smaller, as with plt.savefig(b, dpi=60).");
 	else if (json_integer_value(json_object_get(o->record, "figures")) > 0 && !json_object_get(o->record, "left_out"))
-		say(HINT_OF(o), "A figure was drawn, and the rootfs of this profile is too old to show it: brig rootfs build makes a new one.");
-}
-
-/* The exceptions that Python raises for a refused call. Others get no such hint: the refused call may be a library's probe. */
-static void say_refused(struct outcome *o, const json_t *error)
-{
-	static const char *const types[] = { "PermissionError", "OSError", "MemoryError" };
-	const char              *type    = text_of(error, "type");
-	char                     words[REFUSED_SUMMARY_MAX];
-
-	for (size_t i = 0; i < ARRAY_LEN(types) && !*o->hint; i++)
-		if (strcmp(types[i], type) == 0 && *refused_summary(o->record, 2, words))
-			say(HINT_OF(o), "The jail refused %.200s; trying again does not help.", words);
-}
-
-/* This hint comes before others: it is from brig-proxy, and names the host. */
-static void say_network(struct outcome *o)
-{
-	char words[NETWORK_SUMMARY_MAX];
-
-	if (*network_summary(o->record, 2, words))
-		say(HINT_OF(o), "This program may not reach, or did not reach, %.250s. Trying again does not help where it says not_allowed: a person can allow a host with --net of brig-mcp, or in the profile.", words);
-}
-
-/* A person's answer comes before other advice, whether the program raised or not. */
-static void say_hosts(struct outcome *o, const struct execution *x)
-{
-	char words[sizeof o->hint];
-
-	hosts_hint(x, words, sizeof words);
-	if (*words)
-		say(HINT_OF(o), "%s", words);
+		set_hint(o, "A figure was drawn, and the rootfs of this profile is too old to show it: brig rootfs build makes a new one.");
 }
 
 /* Names what is in /workspace instead. */
-static void say_host(struct outcome *o, const json_t *error, const struct execution *x)
+static void explain_host(struct outcome *o, const json_t *error, const struct execution *x)
 {
 	const json_t *names = json_object_get(x->program_report, "workspace");
 	size_t        at    = 0;
@@ -205,173 +172,173 @@ static void say_host(struct outcome *o, const json_t *error, const struct execut
 		at += (size_t)snprintf(list + at, sizeof list - at, "%s%.*s", at ? ", " : "", (int)clean_cut(name, strlen(name), 60), name);
 	}
 	text_make_plain(list);
-	say(HINT_OF(o), "Files of the host are not in here. /workspace has %s. The argument files puts more there; a person can show a folder, with --ro of brig-mcp.",
+	set_hint(o, "Files of the host are not in here. /workspace has %s. The argument files puts more there; a person can show a folder, with --ro of brig-mcp.",
 	    *list ? list : "none");
 }
 
-static void say_exited(struct outcome *o, const struct execution *x)
-{
-	const json_t *error = json_object_get(o->record, "error");
-	json_int_t    code  = json_integer_value(json_object_get(o->record, "exit_code"));
-
-	if (json_is_object(error)) {
-		say_exception(o, error);
-		say_network(o);
-		if (!*o->hint)
-			say_host(o, error, x);
-		if (!*o->hint)
-			say(HINT_OF(o), "%s", advice_of(error, &(struct advice_about){ .has_stdin = json_is_true(json_object_get(x->message, "stdin")), .in_session = *x->turn.session,
-										       .has_sessions = named_sessions_are_offered(x->mcp->settings) }));
-		say_refused(o, error);
-	} else if (code) {
-		say(ERROR_OF(o), "The program exited with code %" JSON_INTEGER_FORMAT, code);
-	} else {
-		say_figure(o);
-	}
-}
-
-static void say_signaled(struct outcome *o, const struct execution *x)
-{
-	const json_t *error = json_object_get(o->record, "error");
-	const char   *name  = text_of(o->record, "signal");
-
-	(void)x;
-	if (strcmp(name, "SIGINT") == 0 && strcmp(text_of(error, "type"), "KeyboardInterrupt") == 0) {
-		say_exception(o, error); /* the program did not catch it, so Python ended by the signal */
-		return;
-	}
-	say(ERROR_OF(o), "Killed by signal %.20s", name);
-	if (strcmp(name, "SIGSYS") == 0)
-		say(HINT_OF(o), "It made a system call that the profile does not allow.");
-	else if (strcmp(name, "SIGBUS") == 0)
-		say(HINT_OF(o), "It used mapped memory that has no page: /workspace or /tmp is full, or a mapped file became shorter.");
-	else if (strcmp(name, "SIGSEGV") == 0 || strcmp(name, "SIGILL") == 0 || strcmp(name, "SIGFPE") == 0)
-		say(HINT_OF(o), "It crashed in compiled code: a bug in an extension, a ctypes call, or recursion that is too deep.");
-	else
-		say(HINT_OF(o), "The program sent the signal to itself; it did not come from outside.");
-}
-
-static void say_wall(struct outcome *o, const struct execution *x)
-{
-	char text[32];
-
-	seconds_text(x->limit_value ? x->limit_value : x->answer_form.timeout_ms, text, sizeof text);
-	say(ERROR_OF(o), "Execution timeout: timed out after %s %s", text, strcmp(text, "1") == 0 ? "second" : "seconds");
-	say(HINT_OF(o), "Do less in one call, or ask for more time with the argument timeout (at most %llu s).",
-	    (unsigned long long)(x->mcp->settings->max_timeout_ms / 1000));
-}
-
-static void say_cpu(struct outcome *o, const struct execution *x)
-{
-	char text[32];
-
-	seconds_text(x->limit_value, text, sizeof text);
-	say(ERROR_OF(o), "Execution timeout: used %s seconds of CPU time", text);
-	say(HINT_OF(o), "Do less in one call, or ask for more time with the argument timeout (at most %llu s): the CPU time grows with it.",
-	    (unsigned long long)(x->mcp->settings->max_timeout_ms / 1000));
-}
-
-static void say_oom(struct outcome *o, const struct execution *x)
+static void explain_oom(struct outcome *o, const struct execution *x)
 {
 	const json_t *said  = json_object_get(o->record, "error");
-	const char   *above = strcmp(text_of(said, "type"), "LIMIT") == 0 ? text_of(said, "message") : "";
+	const char   *above = strcmp(member_text(said, "type"), "LIMIT") == 0 ? member_text(said, "message") : "";
 	uint64_t    limit = x->answer_form.memory_bytes;
 
 	if (*above) {
-		say(ERROR_OF(o), "Out of memory: %.1000s", above);
-		say(HINT_OF(o), "Try again later: more with the argument memory_limit does not help.");
+		set_error(o, "Out of memory: %.1000s", above);
+		set_hint(o, "Try again later: more with the argument memory_limit does not help.");
 		return;
 	}
-	say(ERROR_OF(o), "Out of memory: more than %llu MiB were used", (unsigned long long)(limit / MIB));
-	say(HINT_OF(o), "Work on less data at a time, or ask for more with the argument memory_limit, as \"%llum\".", (unsigned long long)(2 * limit / MIB));
+	set_error(o, "Out of memory: more than %llu MiB were used", (unsigned long long)(limit / MIB));
+	set_hint(o, "Work on less data at a time, or ask for more with the argument memory_limit, as \"%llum\".", (unsigned long long)(2 * limit / MIB));
 }
 
-static void say_flood(struct outcome *o, const struct execution *x)
+static void explain_flood(struct outcome *o, const struct execution *x)
 {
 	char text[32];
 
 	text_from_size(x->out.stream.keep, text, sizeof text);
 	if (stream_is_truncated(&x->report.stream)) {
-		say(ERROR_OF(o), "Output limit: the report, which the program must not write, has more than %u MiB", (unsigned)(PROGRAM_REPORT_MAX / MIB));
+		set_error(o, "Output limit: the report, which the program must not write, has more than %u MiB", (unsigned)(PROGRAM_REPORT_MAX / MIB));
 		return;
 	}
-	say(ERROR_OF(o), "Output limit: more than 8 x %s bytes were written to stdout or stderr", text);
-	say(HINT_OF(o), "Print less: a summary, or a part; the first %s bytes were kept.", text);
+	set_error(o, "Output limit: more than 8 x %s bytes were written to stdout or stderr", text);
+	set_hint(o, "Print less: a summary, or a part; the first %s bytes were kept.", text);
 }
 
-static void say_cancelled(struct outcome *o, const struct execution *x)
+static void explain_exited(struct outcome *o, const struct execution *x)
 {
+	static const char *const refusals[] = { "PermissionError", "OSError", "MemoryError" };
+	const json_t            *error      = json_object_get(o->record, "error");
+	json_int_t               code       = json_integer_value(json_object_get(o->record, "exit_code"));
+	char                     hosts[NETWORK_SUMMARY_MAX], calls[REFUSED_SUMMARY_MAX];
+	const struct advice_about about = {
+		.has_stdin    = json_is_true(json_object_get(x->message, "stdin")),
+		.in_session   = *x->queued.session,
+		.has_sessions = named_sessions_are_offered(x->mcp->settings),
+	};
+
+	if (!json_is_object(error)) {
+		if (code)
+			set_error(o, "The program exited with code %" JSON_INTEGER_FORMAT, code);
+		else
+			explain_figure(o);
+		return;
+	}
+	explain_exception(o, error);
+	if (*network_summary(o->record, 2, hosts)) /* before other hints: it is from brig-proxy, and names the host */
+		set_hint(o, "This program may not reach, or did not reach, %.250s. Trying again does not help where it says not_allowed: "
+			    "a person can allow a host with --net of brig-mcp, or in the profile.", hosts);
+	if (!*o->hint)
+		explain_host(o, error, x);
+	if (!*o->hint)
+		set_hint(o, "%s", advice_of(error, &about));
+	/* The exceptions that Python raises for a refused call. With others the refused call may be a library's probe. */
+	for (size_t i = 0; i < ARRAY_LEN(refusals) && !*o->hint; i++)
+		if (strcmp(refusals[i], member_text(error, "type")) == 0 && *refused_summary(o->record, 2, calls))
+			set_hint(o, "The jail refused %.200s; trying again does not help.", calls);
+}
+
+static void explain_signaled(struct outcome *o, const struct execution *x)
+{
+	static const char crashed[] = "It crashed in compiled code: a bug in an extension, a ctypes call, or recursion that is too deep.";
+	static const char *const hints[][2] = {
+		{ "SIGSYS", "It made a system call that the profile does not allow." },
+		{ "SIGBUS", "It used mapped memory that has no page: /workspace or /tmp is full, or a mapped file became shorter." },
+		{ "SIGSEGV", crashed }, { "SIGILL", crashed }, { "SIGFPE", crashed },
+	};
+	const json_t *error = json_object_get(o->record, "error");
+	const char   *name  = member_text(o->record, "signal");
+
 	(void)x;
-	say(ERROR_OF(o), "Cancelled");
+	if (strcmp(name, "SIGINT") == 0 && strcmp(member_text(error, "type"), "KeyboardInterrupt") == 0) {
+		explain_exception(o, error); /* the program did not catch it, so Python ended by the signal */
+		return;
+	}
+	set_error(o, "Killed by signal %.20s", name);
+	set_hint(o, "The program sent the signal to itself; it did not come from outside.");
+	for (size_t i = 0; i < ARRAY_LEN(hints); i++)
+		if (strcmp(hints[i][0], name) == 0)
+			set_hint(o, "%s", hints[i][1]);
 }
 
-static void say_gone(struct outcome *o, const struct execution *x)
+static void explain_timeout(struct outcome *o, const struct execution *x)
 {
-	(void)x;
-	say(ERROR_OF(o), "The connection to brigd was lost");
-	o->is_failure = true;
+	bool is_wall = strcmp(o->exit_reason, "timeout_wall") == 0;
+	char text[32];
+
+	text_from_milli(x->limit_value || !is_wall ? x->limit_value : x->answer_form.timeout_ms, text, sizeof text);
+	if (is_wall)
+		set_error(o, "Execution timeout: timed out after %s %s", text, strcmp(text, "1") == 0 ? "second" : "seconds");
+	else
+		set_error(o, "Execution timeout: used %s seconds of CPU time", text);
+	set_hint(o, "Do less in one call, or ask for more time with the argument timeout (at most %llu s)%s",
+		 (unsigned long long)(x->mcp->settings->max_timeout_ms / 1000), is_wall ? "." : ": the CPU time grows with it.");
 }
 
-static void say_not_run(struct outcome *o, const struct execution *x)
+static void explain_not_run(struct outcome *o, const struct execution *x)
 {
-	const char *message = text_of(json_object_get(o->record, "error"), "message");
+	const char *message = member_text(json_object_get(o->record, "error"), "message");
 
 	if (*x->exec_error)
-		say(ERROR_OF(o), "The program could not be started: %s%s%.900s", x->exec_error, *message ? ": " : "", message);
+		set_error(o, "The program could not be started: %s%s%.900s", x->exec_error, *message ? ": " : "", message);
 	else
-		say(ERROR_OF(o), "%.1000s", *message ? message : "The program could not be started");
-	o->is_failure = true;
+		set_error(o, "%.1000s", *message ? message : "The program could not be started");
 }
 
-/* clang-format off */
-static const struct {
-	const char *reason;
-	void      (*say)(struct outcome *o, const struct execution *x);
-} endings[] = {
-	{ "exited",       say_exited },
-	{ "signaled",     say_signaled },
-	{ "timeout_wall", say_wall },
-	{ "timeout_cpu",  say_cpu },
-	{ "oom",          say_oom },
-	{ "output_limit", say_flood },
-	{ "cancelled",    say_cancelled },
-	{ "client_gone",  say_gone },
-	{ "setup_failed", say_not_run },
-	{ "denied",       say_not_run },
-};
-/* clang-format on */
-
-static void say_ending(struct outcome *o, const struct execution *x)
+static void explain_ending(struct outcome *o, const struct execution *x)
 {
+	/* clang-format off */
+	static const struct {
+		const char *reason;
+		void      (*explain)(struct outcome *o, const struct execution *x); /* or error */
+		const char *error;
+		bool        is_failure;
+	} endings[] = {
+		{ "exited",       explain_exited,   NULL, false },
+		{ "signaled",     explain_signaled, NULL, false },
+		{ "timeout_wall", explain_timeout,  NULL, false },
+		{ "timeout_cpu",  explain_timeout,  NULL, false },
+		{ "oom",          explain_oom,      NULL, false },
+		{ "output_limit", explain_flood,    NULL, false },
+		{ "cancelled",    NULL,             "Cancelled", false },
+		{ "client_gone",  NULL,             "The connection to brigd was lost", true },
+		{ "setup_failed", explain_not_run,  NULL, true },
+		{ "denied",       explain_not_run,  NULL, true },
+	};
+	/* clang-format on */
+
 	for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
 		if (strcmp(endings[i].reason, o->exit_reason) != 0)
 			continue;
-		endings[i].say(o, x);
+		if (endings[i].explain)
+			endings[i].explain(o, x);
+		else
+			set_error(o, "%s", endings[i].error);
+		o->is_failure = endings[i].is_failure;
 		return;
 	}
-	say(ERROR_OF(o), "It ended for a reason that is not known here: %.23s", o->exit_reason);
+	set_error(o, "It ended for a reason that is not known here: %.23s", o->exit_reason);
 	o->is_failure = true;
 }
 
 /* --- no record --- */
 
-/* clang-format off */
-static const struct { const char *field, *argument; } arguments[] = {
-	{ "limits.wall_ms",      "timeout" },
-	{ "limits.cpu_ms",       "timeout" },
-	{ "limits.memory_bytes", "memory_limit" },
-	{ "profile",             "profile" },
-	{ "imports",             "allowed_imports" },
-	{ "args",                "args" },
-	{ "env",                 "env" },
-	{ "code",                "code" },
-	{ "files",               "files" },
-	{ "session",             "session" },
-};
-/* clang-format on */
-
 const char *outcome_argument(const char *field)
 {
+	/* clang-format off */
+	static const struct { const char *field, *argument; } arguments[] = {
+		{ "limits.wall_ms",      "timeout" },
+		{ "limits.cpu_ms",       "timeout" },
+		{ "limits.memory_bytes", "memory_limit" },
+		{ "profile",             "profile" },
+		{ "imports",             "allowed_imports" },
+		{ "args",                "args" },
+		{ "env",                 "env" },
+		{ "code",                "code" },
+		{ "files",               "files" },
+		{ "session",             "session" },
+	};
+	/* clang-format on */
+
 	for (size_t i = 0; i < ARRAY_LEN(arguments); i++) {
 		size_t n = strlen(arguments[i].field);
 
@@ -381,26 +348,19 @@ const char *outcome_argument(const char *field)
 	return NULL;
 }
 
-/* The name of the variable, not its place in a list that the client never saw. */
-static void say_variable(char *buf, size_t len, const struct execution *x)
-{
-	const json_t *list = json_object_get(x->message, "env");
-	size_t        i;
-
-	if (denial_item(x->failure.field, "env", &i) && json_is_string(json_array_get(list, i))) {
-		const char *entry = json_string_value(json_array_get(list, i));
-
-		snprintf(buf, len, "env: %.*s", (int)strcspn(entry, "="), entry);
-		text_make_plain(buf);
-	}
-}
-
 /* The exit_reason of a failure: it was refused, was not possible, or was lost while it ran. */
 static const char *reason_of(const char *code)
 {
 	static const struct {
 		const char *code, *reason;
-	} reasons[] = { { "cancelled", "cancelled" }, { "lost", "cancelled" }, { "busy", "busy" }, { "missing", "setup_failed" }, { "unavailable", "setup_failed" }, { "broken", "setup_failed" } };
+	} reasons[] = {
+		{ "cancelled", "cancelled" },
+		{ "lost", "cancelled" },
+		{ "busy", "busy" },
+		{ "missing", "setup_failed" },
+		{ "unavailable", "setup_failed" },
+		{ "broken", "setup_failed" },
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
 		if (strcmp(reasons[i].code, code) == 0)
@@ -408,14 +368,21 @@ static const char *reason_of(const char *code)
 	return "denied";
 }
 
-static void say_failure(struct outcome *o, const struct execution *x)
+static void explain_failure(struct outcome *o, const struct execution *x)
 {
-	const char *argument = outcome_argument(x->failure.field);
-	char        name[120];
+	const char   *argument = outcome_argument(x->failure.field), *entry = NULL;
+	const json_t *env      = json_object_get(x->message, "env");
+	char          name[120];
+	size_t        i;
 
 	snprintf(name, sizeof name, "%s", argument ? argument : x->failure.field);
-	say_variable(name, sizeof name, x);
-	say(ERROR_OF(o), "%s%s%.1000s", name, *name ? ": " : "", x->failure.text);
+	if (denial_item(x->failure.field, "env", &i))
+		entry = json_string_value(json_array_get(env, i));
+	if (entry) { /* the name of the variable, not its index in a list that the client never saw */
+		snprintf(name, sizeof name, "env: %.*s", (int)strcspn(entry, "="), entry);
+		text_make_plain(name);
+	}
+	set_error(o, "%s%s%.1000s", name, *name ? ": " : "", x->failure.text);
 	o->is_failure = strcmp(x->failure.code, "cancelled") != 0;
 	snprintf(o->exit_reason, sizeof o->exit_reason, "%s", reason_of(x->failure.code));
 }
@@ -423,49 +390,27 @@ static void say_failure(struct outcome *o, const struct execution *x)
 /* --- */
 
 /* exit_reason is "running" for one that waits, too: clients go on with wait_execution by it. */
-static void say_running(struct outcome *o, const struct execution *x)
+static void explain_running(struct outcome *o, const struct execution *x)
 {
-	char behind[TURN_BEHIND_MAX];
+	char behind[QUEUED_BEHIND_MAX];
 
 	snprintf(o->exit_reason, sizeof o->exit_reason, "running");
 	o->seconds   = (double)(loop_now_ms() - x->asked_ms) / 1000;
 	o->is_queued = x->state == EXECUTION_WAITS;
 	if (!*x->handle)
 		return;
-	if (o->is_queued && *turn_behind(&x->turn, behind, sizeof behind))
-		say(HINT_OF(o), "It has not begun: it waits behind %s; wait for it or cancel it (cancel_execution). The result of this call: wait_execution with execution_id \"%s\".",
+	if (o->is_queued && *queued_call_behind(&x->queued, behind, sizeof behind))
+		set_hint(o, "It has not begun: it waits behind %s; wait for it or cancel it (cancel_execution). The result of this call: wait_execution with execution_id \"%s\".",
 		    behind, x->handle);
 	else if (o->is_queued)
-		say(HINT_OF(o), "It has not begun: it waits for %s. Call wait_execution with execution_id \"%s\", or cancel_execution to give it up.",
-		    *x->turn.session ? "its session" : "a free place", x->handle);
+		set_hint(o, "It has not begun: it waits for %s. Call wait_execution with execution_id \"%s\", or cancel_execution to give it up.",
+		    *x->queued.session ? "its session" : "a free place", x->handle);
 	else
-		say(HINT_OF(o), "It still runs. Call wait_execution with execution_id \"%s\" for the rest, or cancel_execution to end it.", x->handle);
-}
-
-/* A value that is not JSON is shown as Python prints it; a value with a bundle is shown by that. */
-static void take_result(struct outcome *o, const json_t *bundle)
-{
-	const json_t *result = json_object_get(o->record, "result"), *repr = json_object_get(o->record, "result_repr");
-
-	if (!result || json_is_null(result))
-		result = repr;
-	o->result = bundle ? bundle_take(bundle, &o->gallery) : NULL;
-	if (!o->result)
-		o->result = image_take(result ? result : json_null(), &o->gallery);
-}
-
-static void take_displays(struct outcome *o, const json_t *list)
-{
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		json_t *words = bundle_take(json_array_get(list, i), &o->gallery);
-
-		if (words)
-			json_array_append_new(o->displays, words);
-	}
+		set_hint(o, "It still runs. Call wait_execution with execution_id \"%s\" for the rest, or cancel_execution to end it.", x->handle);
 }
 
 /* Appends to the warnings about the arguments. That list is shared, so it is copied. */
-static void take_left_out(struct outcome *o, const json_t *list)
+static void add_left_out(struct outcome *o, const json_t *list)
 {
 	json_t *all = json_array_size(list) ? json_array() : NULL;
 
@@ -486,7 +431,7 @@ static void take_left_out(struct outcome *o, const json_t *list)
 }
 
 /* "Wrote a.csv (120 bytes), b.png (3072 bytes, shown). Gone now; name a session to keep them." */
-static void say_written(struct outcome *o, const json_t *files, const struct execution *x)
+static void list_written(struct outcome *o, const json_t *files, const struct execution *x)
 {
 	enum { NAMED_MAX = 6, NAME_SHOWN = 50, AFTER_MAX = 80 };
 	size_t n = json_array_size(files), i, at;
@@ -496,7 +441,7 @@ static void say_written(struct outcome *o, const json_t *files, const struct exe
 	at = (size_t)snprintf(o->written, sizeof o->written, "Wrote ");
 	for (i = 0; i < n && i < NAMED_MAX && at < sizeof o->written - AFTER_MAX; i++) {
 		const json_t *row  = json_array_get(files, i);
-		const char   *path = text_of(row, "path");
+		const char   *path = member_text(row, "path");
 		int           len  = (int)clean_cut(path, strlen(path), NAME_SHOWN);
 
 		at += (size_t)snprintf(o->written + at, sizeof o->written - at, "%s%.*s%s (%lld bytes%s)", i ? ", " : "", len, path, path[len] ? "..." : "",
@@ -505,65 +450,75 @@ static void say_written(struct outcome *o, const json_t *files, const struct exe
 	at = strlen(o->written);
 	if (i < n)
 		at += (size_t)snprintf(o->written + at, sizeof o->written - at, " and %zu more", n - i);
-	snprintf(o->written + at, sizeof o->written - at, ".%s%s", *x->turn.session ? "" : " Gone now",
-		 *x->turn.session ? "" : named_sessions_are_offered(x->mcp->settings) ? "; name a session to keep them." : ".");
+	snprintf(o->written + at, sizeof o->written - at, ".%s%s", *x->queued.session ? "" : " Gone now",
+		 *x->queued.session ? "" : named_sessions_are_offered(x->mcp->settings) ? "; name a session to keep them." : ".");
 	text_make_plain(o->written);
 }
 
-static void take_record(struct outcome *o, const struct execution *x)
+/* A value that is not JSON is shown as Python prints it; a value with a bundle is shown by that. */
+static void read_record(struct outcome *o, const struct execution *x)
 {
+	const json_t *report = x->is_report ? x->program_report : NULL, *bundle = json_object_get(report, "bundle");
+	const json_t *displays = json_object_get(report, "displays"), *result = json_object_get(x->record, "result");
+
 	o->record = json_incref(x->record);
-	snprintf(o->exit_reason, sizeof o->exit_reason, "%s", text_of(x->record, "exit_reason"));
-	if (x->is_report) {
-		take_displays(o, json_object_get(x->program_report, "displays"));
-		take_left_out(o, json_object_get(x->program_report, "left_out"));
-		say_written(o, json_object_get(x->program_report, "written"), x);
+	snprintf(o->exit_reason, sizeof o->exit_reason, "%s", member_text(x->record, "exit_reason"));
+	for (size_t i = 0; i < json_array_size(displays); i++) {
+		json_t *words = bundle_take(json_array_get(displays, i), &o->gallery);
+
+		if (words)
+			json_array_append_new(o->displays, words);
 	}
-	take_result(o, x->is_report ? json_object_get(x->program_report, "bundle") : NULL);
-	say_ending(o, x);
+	add_left_out(o, json_object_get(report, "left_out"));
+	list_written(o, json_object_get(report, "written"), x);
+	if (!result || json_is_null(result))
+		result = json_object_get(x->record, "result_repr");
+	o->result = bundle ? bundle_take(bundle, &o->gallery) : NULL;
+	if (!o->result)
+		o->result = image_take(result ? result : json_null(), &o->gallery);
+	explain_ending(o, x);
 	if (!o->is_failure)
-		take_traceback(o);
+		read_traceback(o);
 }
 
-static void take_pipe(struct outcome_stream *ret, const struct execution_pipe *p, const struct execution *x)
-{
-	bool detail = x->answer_form.detail;
-
-	take_stream(ret, &p->stream, detail ? 0 : p->told, x->mcp->settings->keep_ansi, !detail, x->state != EXECUTION_ENDED);
-}
-
-void outcome_was_told(struct execution *x)
+void outcome_was_reported(struct execution *x)
 {
 	if (x->state == EXECUTION_ENDED)
 		return;
-	x->out.told = whole_of(&x->out.stream, true);
-	x->err.told = whole_of(&x->err.stream, true);
+	x->out.reported = whole_of(&x->out.stream, true);
+	x->err.reported = whole_of(&x->err.stream, true);
 }
 
 void outcome_of(struct outcome *ret, const struct execution *x)
 {
-	*ret = (struct outcome){ .displays = json_array(), .seconds = -1, .timeout_ms = x->answer_form.timeout_ms, .warnings = json_incref(x->answer_form.warnings) };
+	char hosts[sizeof ret->hint];
+
+	*ret = (struct outcome){ .displays = json_array(), .seconds = -1, .timeout_ms = x->answer_form.timeout_ms };
+	if (json_array_size(x->answer_form.warnings))
+		ret->warnings = json_incref(x->answer_form.warnings);
 	images_init(&ret->gallery, x->mcp->artifacts, x->id);
-	snprintf(ret->session, sizeof ret->session, "%s", x->turn.session);
+	snprintf(ret->session, sizeof ret->session, "%s", x->queued.session);
 	snprintf(ret->execution_id, sizeof ret->execution_id, "%s", *x->handle ? x->handle : x->id);
 	snprintf(ret->profile, sizeof ret->profile, "%s", x->profile);
-	ret->is_rest = !x->answer_form.detail && (x->out.told || x->err.told);
+	ret->is_rest = !x->answer_form.detail && (x->out.reported || x->err.reported);
 	if (x->answer_form.capture) {
-		take_pipe(&ret->out, &x->out, x);
-		take_pipe(&ret->err, &x->err, x);
+		read_stream(&ret->out, &x->out, x);
+		read_stream(&ret->err, &x->err, x);
 	}
 	if (!x->answer_form.detail)
 		name_images(&ret->out);
 	if (x->state != EXECUTION_ENDED) {
-		say_running(ret, x);
+		explain_running(ret, x);
 	} else if (x->record) {
-		take_record(ret, x);
-		say_hosts(ret, x);
+		read_record(ret, x);
+		hosts_hint(x, hosts, sizeof hosts);
+		if (*hosts) /* a person's answer comes before other advice, whether the program raised or not */
+			set_hint(ret, "%s", hosts);
 	} else {
-		say_failure(ret, x);
+		explain_failure(ret, x);
 	}
 	if (*ret->session)
-		session_note_fill(ret, x->turn.lost, x->cancelled);
+		session_note_fill(ret, x->queued.lost, x->cancelled);
 }
 
 void outcome_refused(struct outcome *ret, const char *why)
@@ -571,5 +526,5 @@ void outcome_refused(struct outcome *ret, const char *why)
 	*ret = (struct outcome){ .displays = json_array(), .seconds = -1, .is_failure = true };
 	images_init(&ret->gallery, NULL, "");
 	snprintf(ret->exit_reason, sizeof ret->exit_reason, "denied");
-	say(ERROR_OF(ret), "%s", why);
+	set_error(ret, "%s", why);
 }

@@ -50,7 +50,7 @@ void outcome_done(struct outcome *o);
 /* The outcome of an execution that has ended or still runs. */
 void outcome_of(struct outcome *ret, const struct execution *x);
 /* An answer has this outcome of a run that goes on: later ones have only what comes after it, except with detail. */
-void outcome_was_told(struct execution *x);
+void outcome_was_reported(struct execution *x);
 /* The outcome of a call for which nothing was run. */
 void outcome_refused(struct outcome *ret, const char *why);
 

@@ -20,11 +20,6 @@ static json_t *copy_of(const struct outcome *o, const char *key)
 	return json_incref((json_t *)recorded(o, key));
 }
 
-static json_t *text_or_null(const char *text)
-{
-	return *text ? json_string(text) : json_null();
-}
-
 /* A text of the program, without terminal escapes. A value that is not a text is not changed. */
 static json_t *prose(const json_t *value)
 {
@@ -40,44 +35,13 @@ static json_t *prose(const json_t *value)
 	return made;
 }
 
-/* A key of the program's exception. If the tool has failed it is null, as the error of the record is brig's. */
-static json_t *raised(const struct outcome *o, const char *key)
-{
-	const json_t *value = o->is_failure ? NULL : json_object_get(recorded(o, "error"), key);
-
-	return value ? prose(value) : json_null();
-}
-
-static double figure(const struct outcome *o, const char *key)
-{
-	return json_number_value(recorded(o, key));
-}
-
-/* --- one function a key; those that are the record's own need none --- */
+/* --- keys that are neither of the record nor of the outcome as they are --- */
 
 static json_t *success(const struct outcome *o)
 {
 	return json_boolean(strcmp(o->exit_reason, "exited") == 0 && !*o->error);
 }
 
-static json_t *execution_id(const struct outcome *o)
-{
-	return text_or_null(o->execution_id);
-}
-
-static json_t *result(const struct outcome *o)
-{
-	return o->result ? json_incref(o->result) : json_null();
-}
-
-static json_t *whole_stream(const struct outcome_stream *s)
-{
-	size_t fits = s->text ? clean_fit(s->text, s->len, 3 * MIB) : 0;
-
-	return json_stringn(s->text ? s->text : "", fits);
-}
-
-/* Its beginning and its end. */
 static struct excerpt excerpt_of(const struct outcome_stream *s, size_t len)
 {
 	return (struct excerpt){ s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes, *s->file ? s->file : NULL };
@@ -100,12 +64,19 @@ static json_t *brief_stream(const struct outcome_stream *s, size_t len)
 	return made;
 }
 
-static json_t *stdout_json(const struct outcome *o)
+static json_t *whole_stream(const struct outcome_stream *s)
+{
+	size_t fits = s->text ? clean_fit(s->text, s->len, 3 * MIB) : 0;
+
+	return json_stringn(s->text ? s->text : "", fits);
+}
+
+static json_t *whole_stdout(const struct outcome *o)
 {
 	return whole_stream(&o->out);
 }
 
-static json_t *stderr_json(const struct outcome *o)
+static json_t *whole_stderr(const struct outcome *o)
 {
 	return whole_stream(&o->err);
 }
@@ -130,61 +101,9 @@ static json_t *execution_time(const struct outcome *o)
 	return json_real(json_is_number(wall) ? (double)(long long)(json_number_value(wall) * 1000 + 0.5) / 1e6 : 0);
 }
 
-static json_t *variables(const struct outcome *o)
-{
-	const json_t *names = recorded(o, "variables");
-
-	return json_is_array(names) ? json_incref((json_t *)names) : json_array();
-}
-
-static json_t *error(const struct outcome *o)
-{
-	return text_or_null(o->error);
-}
-
-static json_t *error_type(const struct outcome *o)
-{
-	return raised(o, "type");
-}
-
-static json_t *traceback(const struct outcome *o)
-{
-	return raised(o, "traceback");
-}
-
 static json_t *brief_traceback(const struct outcome *o)
 {
 	return o->traceback ? json_string(o->traceback) : json_null();
-}
-
-static json_t *line(const struct outcome *o)
-{
-	return raised(o, "line");
-}
-
-static json_t *offset(const struct outcome *o)
-{
-	return raised(o, "offset");
-}
-
-static json_t *text(const struct outcome *o)
-{
-	return raised(o, "text");
-}
-
-static json_t *hint(const struct outcome *o)
-{
-	return text_or_null(o->hint);
-}
-
-static json_t *exit_reason(const struct outcome *o)
-{
-	return json_string(o->exit_reason);
-}
-
-static json_t *return_code(const struct outcome *o)
-{
-	return copy_of(o, "exit_code");
 }
 
 static json_t *timeout(const struct outcome *o)
@@ -192,23 +111,6 @@ static json_t *timeout(const struct outcome *o)
 	if (!o->timeout_ms)
 		return json_null();
 	return o->timeout_ms % 1000 ? json_real((double)o->timeout_ms / 1000) : json_integer((json_int_t)(o->timeout_ms / 1000));
-}
-
-static json_t *list_or_empty(const struct outcome *o, const char *key)
-{
-	const json_t *list = recorded(o, key);
-
-	return json_is_array(list) ? json_incref((json_t *)list) : json_array();
-}
-
-static json_t *limits_hit(const struct outcome *o)
-{
-	return list_or_empty(o, "limits_hit");
-}
-
-static json_t *refused(const struct outcome *o)
-{
-	return list_or_empty(o, "refused");
 }
 
 static json_t *brief_refused(const struct outcome *o)
@@ -222,12 +124,16 @@ static json_t *brief_refused(const struct outcome *o)
 	return made;
 }
 
-static json_t *isolation(const struct outcome *o)
+/* Takes all over. */
+static json_t *only_keys(json_t *all, const char *const *keys, size_t n)
 {
-	return list_or_empty(o, "isolation");
-}
+	json_t *made = json_object();
 
-static const char *const brief_figures[] = { "wall_ms", "cpu_ms", "mem_peak_mb" };
+	for (size_t i = 0; i < n && json_is_object(all); i++)
+		json_object_set(made, keys[i], json_object_get(all, keys[i]));
+	json_decref(all);
+	return made;
+}
 
 static json_t *usage(const struct outcome *o)
 {
@@ -236,7 +142,7 @@ static json_t *usage(const struct outcome *o)
 	if (!o->record)
 		return json_null();
 	if (json_is_integer(recorded(o, "memory_peak_bytes")))
-		peak = json_real((double)(long long)(figure(o, "memory_peak_bytes") / (double)MIB * 1000 + 0.5) / 1000);
+		peak = json_real((double)(long long)(json_number_value(recorded(o, "memory_peak_bytes")) / (double)MIB * 1000 + 0.5) / 1000);
 	return json_pack("{so so so so s{so so} so so so so}", "wall_ms", copy_of(o, "wall_ms"), "cpu_ms", copy_of(o, "cpu_ms"), "mem_peak_mb", peak,
 			 "pids_peak", copy_of(o, "pids_peak"), "io", "read_bytes", copy_of(o, "io_read_bytes"), "write_bytes", copy_of(o, "io_write_bytes"),
 			 "setup_ms", copy_of(o, "setup_ms"), "warm", copy_of(o, "warm"), "stdout_bytes", copy_of(o, "stdout_bytes"), "stderr_bytes",
@@ -245,12 +151,9 @@ static json_t *usage(const struct outcome *o)
 
 static json_t *brief_usage(const struct outcome *o)
 {
-	json_t *all = usage(o), *made = json_object();
+	static const char *const keys[] = { "wall_ms", "cpu_ms", "mem_peak_mb" };
 
-	for (size_t i = 0; i < ARRAY_LEN(brief_figures); i++)
-		json_object_set(made, brief_figures[i], json_object_get(all, brief_figures[i]));
-	json_decref(all);
-	return made;
+	return only_keys(usage(o), keys, ARRAY_LEN(keys));
 }
 
 static json_t *truncated(const struct outcome *o)
@@ -281,16 +184,6 @@ static json_t *validation_errors(const struct outcome *o)
 	return o->findings ? json_incref(json_object_get(o->findings, "errors")) : json_null();
 }
 
-static json_t *details(const struct outcome *o)
-{
-	return o->findings ? json_incref(o->findings) : json_null();
-}
-
-static json_t *warnings(const struct outcome *o)
-{
-	return json_array_size(o->warnings) ? json_incref(o->warnings) : json_null();
-}
-
 /* null if the program has called no tools. */
 static json_t *tool_calls(const struct outcome *o)
 {
@@ -299,16 +192,11 @@ static json_t *tool_calls(const struct outcome *o)
 	return json_integer_value(json_object_get(all, "n")) ? json_incref((json_t *)all) : json_null();
 }
 
-static const char *const brief_calls[] = { "n", "failed", "denied", "names" };
-
 static json_t *brief_tool_calls(const struct outcome *o)
 {
-	json_t *all = tool_calls(o), *made = json_object();
+	static const char *const keys[] = { "n", "failed", "denied", "names" };
 
-	for (size_t i = 0; i < ARRAY_LEN(brief_calls) && json_is_object(all); i++)
-		json_object_set(made, brief_calls[i], json_object_get(all, brief_calls[i]));
-	json_decref(all);
-	return made;
+	return only_keys(tool_calls(o), keys, ARRAY_LEN(keys));
 }
 
 /* All texts together have at most max bytes, as `cut` counts them. */
@@ -337,11 +225,6 @@ static json_t *brief_displays(const struct outcome *o)
 	return displays_within(o, clean_cut, BRIEF_OUTPUT);
 }
 
-static json_t *written(const struct outcome *o)
-{
-	return text_or_null(o->written);
-}
-
 static json_t *session(const struct outcome *o)
 {
 	if (!*o->session)
@@ -349,100 +232,123 @@ static json_t *session(const struct outcome *o)
 	return json_pack("{ss ss* ss*}", "name", o->session, "state", *o->session_state ? o->session_state : NULL, "note", *o->session_note ? o->session_note : NULL);
 }
 
-static json_t *profile(const struct outcome *o)
-{
-	return text_or_null(o->profile);
-}
-
-/* null, false, an empty list or object: a key of brig's own is left out then. */
-static bool says_nothing(const json_t *value)
-{
-	return json_is_null(value) || json_is_false(value) || (json_is_array(value) && !json_array_size(value)) || (json_is_object(value) && !json_object_size(value));
-}
-
 enum when { ALWAYS, IF_PRESENT, IN_DETAIL };
 
+/* Where the value of a key comes from. */
+enum source {
+	RECORD, /* the record, else null */
+	LIST,   /* a list of the record, else an empty one */
+	RAISED, /* the exception of the program; null if the tool has failed: then the record has brig's own error */
+	TEXT,   /* a text of the outcome at `offset`; null if it is empty */
+	JSON,   /* a value of the outcome at `offset`, or null */
+	MADE,   /* a function */
+};
+
+#define AT(member) offsetof(struct outcome, member)
+
 /* clang-format off */
-static const struct {
+static const struct row {
 	const char *key;
 	enum when   when; /* ALWAYS: a published server has it. IF_PRESENT: if it says something, or with detail. IN_DETAIL: with detail */
-	json_t   *(*make)(const struct outcome *o);  /* NULL: the record's value of the key, or null */
+	enum source source;
+	const char *name; /* RECORD, LIST, RAISED: the key there */
+	size_t      offset;
+	json_t   *(*make)(const struct outcome *o);
 	json_t   *(*brief)(const struct outcome *o); /* without detail; NULL: the same */
 } rows[] = { /* how it ended comes first: of a long reply the rest may not be read */
-	{ "success",           ALWAYS,    success,           NULL },
-	{ "error",             ALWAYS,    error,             NULL },
-	{ "hint",              IF_PRESENT, hint,             NULL },
-	{ "exit_reason",       ALWAYS,    exit_reason,       NULL },
-	{ "exit_code",         IF_PRESENT, NULL,             NULL },
-	{ "signal",            IF_PRESENT, NULL,             NULL },
-	{ "session",           IF_PRESENT, session,          NULL },
-	{ "limits_hit",        IF_PRESENT, limits_hit,       NULL },
-	{ "refused",           IF_PRESENT, refused,          brief_refused },
-	{ "truncated",         IF_PRESENT, truncated,        brief_truncated },
-	{ "execution_id",      ALWAYS,    execution_id,      NULL },
-	{ "result",            ALWAYS,    result,            NULL },
-	{ "stdout",            ALWAYS,    stdout_json,       brief_stdout },
-	{ "stderr",            ALWAYS,    stderr_json,       brief_stderr },
-	{ "displays",          IF_PRESENT, displays,         brief_displays },
-	{ "written",           IF_PRESENT, written,          NULL },
-	{ "execution_time",    ALWAYS,    execution_time,    NULL },
-	{ "variables",         ALWAYS,    variables,         NULL },
-	{ "error_type",        IF_PRESENT, error_type,       NULL },
-	{ "traceback",         ALWAYS,    traceback,         brief_traceback },
-	{ "line",              IF_PRESENT, line,             NULL },
-	{ "offset",            IF_PRESENT, offset,           NULL },
-	{ "text",              IF_PRESENT, text,             NULL },
-	{ "return_code",       ALWAYS,    return_code,       NULL },
-	{ "timeout",           ALWAYS,    timeout,           NULL },
-	{ "usage",             IF_PRESENT, usage,            brief_usage },
-	{ "tool_calls",        IF_PRESENT, tool_calls,       brief_tool_calls },
-	{ "files",             IF_PRESENT, NULL,             NULL },
-	{ "security_warnings", ALWAYS,    security_warnings, NULL },
-	{ "security_event",    ALWAYS,    NULL,              NULL },
-	{ "validation_errors", ALWAYS,    validation_errors, NULL },
-	{ "details",           IF_PRESENT, details,          NULL },
-	{ "warnings",          IF_PRESENT, warnings,         NULL },
-	{ "profile",           IF_PRESENT, profile,          NULL },
-	{ "rootfs",            IN_DETAIL, NULL,              NULL },
-	{ "isolation",         IN_DETAIL, isolation,         NULL },
+	{ "success",           ALWAYS,     MADE,   .make = success },
+	{ "error",             ALWAYS,     TEXT,   .offset = AT(error) },
+	{ "hint",              IF_PRESENT, TEXT,   .offset = AT(hint) },
+	{ "exit_reason",       ALWAYS,     TEXT,   .offset = AT(exit_reason) },
+	{ "exit_code",         IF_PRESENT, RECORD, "exit_code" },
+	{ "signal",            IF_PRESENT, RECORD, "signal" },
+	{ "session",           IF_PRESENT, MADE,   .make = session },
+	{ "limits_hit",        IF_PRESENT, LIST,   "limits_hit" },
+	{ "refused",           IF_PRESENT, LIST,   "refused", .brief = brief_refused },
+	{ "truncated",         IF_PRESENT, MADE,   .make = truncated, .brief = brief_truncated },
+	{ "execution_id",      ALWAYS,     TEXT,   .offset = AT(execution_id) },
+	{ "result",            ALWAYS,     JSON,   .offset = AT(result) },
+	{ "stdout",            ALWAYS,     MADE,   .make = whole_stdout, .brief = brief_stdout },
+	{ "stderr",            ALWAYS,     MADE,   .make = whole_stderr, .brief = brief_stderr },
+	{ "displays",          IF_PRESENT, MADE,   .make = displays, .brief = brief_displays },
+	{ "written",           IF_PRESENT, TEXT,   .offset = AT(written) },
+	{ "execution_time",    ALWAYS,     MADE,   .make = execution_time },
+	{ "variables",         ALWAYS,     LIST,   "variables" },
+	{ "error_type",        IF_PRESENT, RAISED, "type" },
+	{ "traceback",         ALWAYS,     RAISED, "traceback", .brief = brief_traceback },
+	{ "line",              IF_PRESENT, RAISED, "line" },
+	{ "offset",            IF_PRESENT, RAISED, "offset" },
+	{ "text",              IF_PRESENT, RAISED, "text" },
+	{ "return_code",       ALWAYS,     RECORD, "exit_code" },
+	{ "timeout",           ALWAYS,     MADE,   .make = timeout },
+	{ "usage",             IF_PRESENT, MADE,   .make = usage, .brief = brief_usage },
+	{ "tool_calls",        IF_PRESENT, MADE,   .make = tool_calls, .brief = brief_tool_calls },
+	{ "files",             IF_PRESENT, RECORD, "files" },
+	{ "security_warnings", ALWAYS,     MADE,   .make = security_warnings },
+	{ "security_event",    ALWAYS,     RECORD, "security_event" },
+	{ "validation_errors", ALWAYS,     MADE,   .make = validation_errors },
+	{ "details",           IF_PRESENT, JSON,   .offset = AT(findings) },
+	{ "warnings",          IF_PRESENT, JSON,   .offset = AT(warnings) },
+	{ "profile",           IF_PRESENT, TEXT,   .offset = AT(profile) },
+	{ "rootfs",            IN_DETAIL,  RECORD, "rootfs" },
+	{ "isolation",         IN_DETAIL,  LIST,   "isolation" },
 };
 /* clang-format on */
 
-static json_t *value_of(const struct outcome *o, size_t i, bool detail)
+static json_t *value_of(const struct row *row, const struct outcome *o, bool detail)
 {
-	if (!detail && rows[i].brief)
-		return rows[i].brief(o);
-	return rows[i].make ? rows[i].make(o) : copy_of(o, rows[i].key);
+	const void   *member = (const char *)o + row->offset;
+	const json_t *value  = NULL;
+
+	if (!detail && row->brief)
+		return row->brief(o);
+	switch (row->source) {
+	case RECORD:
+		return copy_of(o, row->name);
+	case LIST:
+		value = recorded(o, row->name);
+		return json_is_array(value) ? json_incref((json_t *)value) : json_array();
+	case RAISED:
+		value = o->is_failure ? NULL : json_object_get(recorded(o, "error"), row->name);
+		return value ? prose(value) : json_null();
+	case TEXT:
+		return *(const char *)member ? json_string(member) : json_null();
+	case JSON:
+		value = *(json_t *const *)member;
+		return value ? json_incref((json_t *)value) : json_null();
+	case MADE:
+		return row->make(o);
+	}
+	return json_null();
 }
 
-static void put(json_t *object, const struct outcome *o, size_t i, bool detail)
+/* null, false, an empty list or object: a key of brig's own is left out then. */
+static bool is_empty(const json_t *value)
 {
-	json_t *value = value_of(o, i, detail);
-
-	if (rows[i].when == ALWAYS || detail || (rows[i].when == IF_PRESENT && !says_nothing(value)))
-		json_object_set(object, rows[i].key, value);
-	json_decref(value);
-}
-
-/* Appends repr() of the result to stdout, as the published server did; so a text has its quotes. */
-static void echo_result(json_t *object, const struct outcome *o)
-{
-	const json_t *repr = recorded(o, "result_repr"), *out = json_object_get(object, "stdout");
-	size_t        len;
-	char         *plain = json_is_string(repr) ? clean_text(json_string_value(repr), json_string_length(repr), false, &len) : NULL;
-
-	if (plain)
-		json_object_set_new(object, "stdout", json_sprintf("%s%s\n", json_string_value(out), plain));
-	free(plain);
+	return json_is_null(value) || json_is_false(value) || (json_is_array(value) && !json_array_size(value)) ||
+	       (json_is_object(value) && !json_object_size(value));
 }
 
 json_t *reply_json(const struct outcome *o, const struct answer_form *answer_form)
 {
-	json_t *object = json_object();
+	json_t       *object = json_object();
+	const json_t *repr   = recorded(o, "result_repr");
+	size_t        len;
+	char         *plain;
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		put(object, o, i, answer_form->detail);
-	if (answer_form->echo)
-		echo_result(object, o);
+	for (const struct row *row = rows; row < rows + ARRAY_LEN(rows); row++) {
+		json_t *value = value_of(row, o, answer_form->detail);
+
+		if (row->when == ALWAYS || answer_form->detail || (row->when == IF_PRESENT && !is_empty(value)))
+			json_object_set(object, row->key, value);
+		json_decref(value);
+	}
+	if (!answer_form->echo || !json_is_string(repr))
+		return object;
+	/* repr() of the result goes to stdout, as the published server did; so a text has its quotes */
+	plain = clean_text(json_string_value(repr), json_string_length(repr), false, &len);
+	if (plain)
+		json_object_set_new(object, "stdout", json_sprintf("%s%s\n", json_string_value(json_object_get(object, "stdout")), plain));
+	free(plain);
 	return object;
 }

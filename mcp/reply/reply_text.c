@@ -5,6 +5,7 @@
 #include "clean.h"
 #include "excerpt.h"
 #include "exact.h"
+#include "member.h"
 #include "network_summary.h"
 #include "refused_summary.h"
 
@@ -19,13 +20,6 @@ struct section {
 	size_t         room;
 	char          *owned;
 };
-
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
 
 /* --- the first line --- */
 
@@ -60,7 +54,7 @@ static void print_hits(FILE *out, const json_t *hits)
 	for (size_t i = 0; i < json_array_size(hits); i++) {
 		const json_t *hit = json_array_get(hits, i);
 
-		fprintf(out, " · limit hit: %.30s %" JSON_INTEGER_FORMAT, text_of(hit, "name"), json_integer_value(json_object_get(hit, "value")));
+		fprintf(out, " · limit hit: %.30s %" JSON_INTEGER_FORMAT, member_text(hit, "name"), json_integer_value(json_object_get(hit, "value")));
 	}
 }
 
@@ -166,7 +160,7 @@ static struct excerpt excerpt_of(const struct outcome_stream *s, size_t len)
  */
 static char *result_text(const struct outcome *o)
 {
-	const char *repr = text_of(o->record, "result_repr");
+	const char *repr = member_text(o->record, "result_repr");
 	size_t      n = strlen(repr), len;
 
 	if (!o->result || json_is_null(o->result))

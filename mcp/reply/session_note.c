@@ -1,16 +1,11 @@
 #define _GNU_SOURCE
 #include "session_note.h"
 
+#include "member.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
 
 /* "10 min", "45 s" */
 static const char *duration(uint64_t ms, char *buf, size_t len)
@@ -35,7 +30,7 @@ static void say_why(const struct outcome *o, char *buf, size_t len)
 		{ "cancelled", "it was cancelled" },
 		{ "client_gone", "it was cancelled" },
 	};
-	const char *signal = text_of(o->record, "signal");
+	const char *signal = member_text(o->record, "signal");
 	int         code   = (int)json_integer_value(json_object_get(o->record, "exit_code"));
 
 	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
@@ -94,7 +89,7 @@ void session_note_fill(struct outcome *o, const char *lost, bool stopped)
 {
 	const json_t *session = json_object_get(o->record, "session");
 
-	snprintf(o->session_state, sizeof o->session_state, "%s", text_of(session, "state"));
+	snprintf(o->session_state, sizeof o->session_state, "%s", member_text(session, "state"));
 	if (json_is_object(session))
 		say_state(o, session, lost, stopped);
 	else if (*lost)

@@ -1,18 +1,12 @@
 #include "ask_hosts.h"
 
 #include "brigd_link.h"
+#include "member.h"
 #include "yes_form.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-static const char *text_of(const json_t *row, const char *key)
-{
-	const char *text = json_string_value(json_object_get(row, key));
-
-	return text ? text : "";
-}
 
 /* --- names, which programs choose --- */
 
@@ -29,9 +23,9 @@ static bool is_refused(const json_t *row, char host[HOST_ASKED_MAX])
 {
 	json_int_t port = json_integer_value(json_object_get(row, "port"));
 
-	if (strcmp(text_of(row, "verdict"), "refused") != 0 || strcmp(text_of(row, "reason"), "not_allowed") != 0 || !is_name(text_of(row, "name")) || port < 1 || port > 65535)
+	if (strcmp(member_text(row, "verdict"), "refused") != 0 || strcmp(member_text(row, "reason"), "not_allowed") != 0 || !is_name(member_text(row, "name")) || port < 1 || port > 65535)
 		return false;
-	snprintf(host, HOST_ASKED_MAX, "%s:%d", text_of(row, "name"), (int)port);
+	snprintf(host, HOST_ASKED_MAX, "%s:%d", member_text(row, "name"), (int)port);
 	for (char *p = host; *p; p++)
 		*p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
 	return true;
@@ -189,7 +183,7 @@ static json_t *rule_of(const char *host)
 
 void hosts_into(struct mcp *m, json_t *message, const json_t *explained)
 {
-	const char   *profile = text_of(explained, "profile"), *host;
+	const char   *profile = member_text(explained, "profile"), *host;
 	const json_t *network = json_object_get(explained, "network"), *own = own_hosts(m, network);
 	json_t       *answer, *asked = NULL;
 

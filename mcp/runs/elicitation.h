@@ -2,7 +2,7 @@
  * elicitation.h - a program waits for a person's consent: sends the question to a client, and takes the answer.
  *
  * A client of 2025-06-18 or 2025-11-25 gets a request, elicitation/create, one at a time for each run. A client of 2026-07-28
- * gets the question as the result of its call, and calls again with the answer (resume.h); the run goes on meanwhile. An answer
+ * gets the question as the result of its call, and calls again with the answer (attend_again()); the run goes on meanwhile. An answer
  * has an effect only while the bridge has the question open; a late one changes nothing.
  */
 #pragma once

@@ -1,9 +1,10 @@
 #define _GNU_SOURCE
 #include "execution.h"
 
-#include "elicitation.h"
 #include "denial.h"
+#include "elicitation.h"
 #include "fd.h"
+#include "member.h"
 #include "metrics.h"
 #include "program_report.h"
 #include "run_talk.h"
@@ -15,13 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 
-enum { PLACE_WAIT_MS = 60 * 1000, INTERRUPT_MS = 2 * 1000, /* like brigd at a timeout */ INTERRUPTED = 130 /* exit status of an interrupted call */ };
+enum {
+	FREE_WAIT_MS = 60 * 1000, /* for a free jail */
+	INTERRUPT_MS = 2 * 1000,  /* like brigd at a timeout */
+	INTERRUPTED  = 130,       /* exit status of an interrupted call */
+};
 
 /* --- its end --- */
 
-static void close_pipe(struct execution_pipe *p)
+static void pipe_close(struct execution_pipe *p)
 {
 	loop_timer_clear(&p->execution->mcp->loop, &p->rest);
 	if (p->stream.fd >= 0)
@@ -42,26 +48,28 @@ static void close_fds(struct execution *x)
 		fd_closep(&x->fd[i]);
 }
 
-static void end_turn(struct execution *x)
+/* Closes all that only a run which goes on needs. May be called twice. */
+static void execution_close(struct execution *x)
 {
-	loop_timer_clear(&x->mcp->loop, &x->patience);
-	turn_end(&x->turn);
-}
-
-static void destroy(struct execution *x)
-{
-	struct execution_pipe *const pipes[] = { &x->out, &x->err, &x->report };
-
 	brigd_link_forget(x->mcp->brigd_link, &x->question);
 	close_input(x);
-	for (size_t i = 0; i < ARRAY_LEN(pipes); i++) {
-		close_pipe(pipes[i]);
-		stream_done(&pipes[i]->stream);
-	}
+	pipe_close(&x->out);
+	pipe_close(&x->err);
+	pipe_close(&x->report);
 	close_fds(x);
 	transfer_close(&x->transfer);
-	end_turn(x);
+	loop_timer_clear(&x->mcp->loop, &x->kill_timer);
+	queued_call_end(&x->queued);
+	run_tools_close(&x->tools);
 	elicitation_forget(x);
+}
+
+static void execution_free(struct execution *x)
+{
+	execution_close(x);
+	stream_done(&x->out.stream);
+	stream_done(&x->err.stream);
+	stream_done(&x->report.stream);
 	run_tools_done(&x->tools);
 	TAILQ_REMOVE(&x->mcp->executions->all, x, link);
 	json_decref(x->message);
@@ -79,69 +87,49 @@ static bool is_wanted(const struct execution *x)
 	return !TAILQ_EMPTY(&x->waiters) || *x->handle;
 }
 
-/* Closes everything, then tells the waiters; each of them leaves inside of its ended(). */
-static void end(struct execution *x)
+/* Closes everything, then calls the waiters; each of them leaves inside of its ended(). */
+static void execution_end(struct execution *x)
 {
-	struct waiter *a, *next, last = { 0 }; /* an waiter of this function, so that x is not freed when the others have left */
+	struct waiter *a, *next, last = { 0 }; /* of this function: x is not freed when the others have left */
 
 	x->state    = EXECUTION_ENDED;
 	x->ended_ms = loop_now_ms();
-	brigd_link_forget(x->mcp->brigd_link, &x->question);
-	close_input(x);
-	close_pipe(&x->out);
-	close_pipe(&x->err);
-	close_pipe(&x->report);
-	close_fds(x);
-	transfer_close(&x->transfer);
-	end_turn(x);
-	run_tools_close(&x->tools);
-	elicitation_forget(x);
+	execution_close(x);
 	execution_add_waiter(x, &last);
 	for (a = TAILQ_FIRST(&x->waiters); a != &last; a = next) {
 		next = TAILQ_NEXT(a, link);
 		a->ended(a->owner, x);
 	}
 	TAILQ_REMOVE(&x->waiters, &last, link);
-	loop_timer_set(&x->mcp->loop, &x->mcp->executions->stale, 0); /* in the next turn of the loop: it may free x, which callers still use */
+	loop_timer_set(&x->mcp->loop, &x->mcp->executions->stale, 0); /* not now: it may free x, which callers still use */
 	if (!is_wanted(x))
-		destroy(x);
+		execution_free(x);
 }
 
-static void fail(struct execution *x, const char *code, const char *field, const char *text)
+static void execution_fail(struct execution *x, const char *code, const char *field, const char *text)
 {
-	snprintf(x->failure.code, sizeof x->failure.code, "%s", code);
-	snprintf(x->failure.field, sizeof x->failure.field, "%s", field ? field : "");
-	snprintf(x->failure.text, sizeof x->failure.text, "%s", text);
-	end(x);
+	failure_set(&x->failure, code, field, text);
+	execution_end(x);
 }
 
 /* --- stopping --- */
 
-static void on_not_stopped(void *owner)
+static void send_cancel(void *owner)
 {
 	struct execution *x = owner;
 
-	brigd_link_send(x->mcp->brigd_link, run_talk_cancel(x->id, x->stopped));
+	brigd_link_send(x->mcp->brigd_link, run_talk_cancel(x->id, x->cancelled));
 }
 
-/* Interrupts a call in a session. If it does not end, on_not_stopped() cancels it. */
-static void interrupt(struct execution *x, const char *reason)
+/* A call in a session is interrupted, and cancelled only if it does not end. */
+static void execution_stop(struct execution *x)
 {
-	if (x->stopped)
-		return;
-	x->stopped  = reason;
-	x->patience = (struct loop_timer){ .due = on_not_stopped, .owner = x };
-	brigd_link_send(x->mcp->brigd_link, json_pack("{ss ss}", "op", "interrupt", "run", x->id));
-	loop_timer_set(&x->mcp->loop, &x->patience, INTERRUPT_MS);
-}
-
-/* reason: must outlive x, as a string constant does. */
-static void stop(struct execution *x, const char *reason)
-{
-	if (x->turn.mcp)
-		interrupt(x, reason);
-	else
-		brigd_link_send(x->mcp->brigd_link, run_talk_cancel(x->id, reason));
+	if (!x->queued.mcp) {
+		send_cancel(x);
+	} else if (!x->kill_timer.set) {
+		brigd_link_send(x->mcp->brigd_link, json_pack("{ss ss}", "op", "interrupt", "run", x->id));
+		loop_timer_set(&x->mcp->loop, &x->kill_timer, INTERRUPT_MS);
+	}
 }
 
 /* Cancels once: output that is read until the program is dead would cancel again and again. */
@@ -149,12 +137,12 @@ void execution_cancel(struct execution *x, const char *reason)
 {
 	if (x->cancelled || x->state == EXECUTION_ENDED)
 		return;
-	x->cancelled = true;
+	x->cancelled = reason;
 	run_tools_close(&x->tools); /* tool calls of a program that is being killed must not be done, even if a person allows one now */
 	if (*x->id)
-		stop(x, reason);
+		execution_stop(x);
 	else if (!x->question.tag || !x->question.sent)
-		fail(x, "cancelled", NULL, "cancelled before it had started");
+		execution_fail(x, "cancelled", NULL, "cancelled before it had started");
 }
 
 void execution_add_waiter(struct execution *x, struct waiter *a)
@@ -168,39 +156,35 @@ void execution_leave(struct execution *x, struct waiter *a)
 	if (is_wanted(x))
 		return;
 	if (x->state == EXECUTION_ENDED)
-		destroy(x);
+		execution_free(x);
 	else
 		execution_cancel(x, "cancelled");
 }
 
 /* --- pipes --- */
 
-static void on_flood(struct execution *x, const struct stream *s)
-{
-	if (x->cancelled)
-		return;
-	snprintf(x->limit, sizeof x->limit, "output_bytes");
-	x->limit_value = s->keep;
-	execution_cancel(x, "output_limit");
-}
-
 static void on_readable(void *owner)
 {
 	struct execution_pipe *p = owner;
+	struct execution      *x = p->execution;
 
 	switch (stream_read(&p->stream)) {
 	case STREAM_GOES_ON:
 	case STREAM_BROKEN: /* what was read before is kept */
 		break;
 	case STREAM_FLOOD:
-		on_flood(p->execution, &p->stream);
+		if (x->cancelled)
+			break;
+		snprintf(x->limit, sizeof x->limit, "output_bytes");
+		x->limit_value = p->stream.keep;
+		execution_cancel(x, "output_limit");
 		break;
 	}
 	if (p->stream.ended)
-		close_pipe(p);
+		pipe_close(p);
 	else if (stream_rests(p->stream.little)) {
-		loop_want(&p->execution->mcp->loop, &p->source, 0);
-		loop_timer_set(&p->execution->mcp->loop, &p->rest, STREAM_REST_MS + 1); /* loop timers have whole milliseconds */
+		loop_want(&x->mcp->loop, &p->source, 0);
+		loop_timer_set(&x->mcp->loop, &p->rest, STREAM_REST_MS + 1); /* loop timers have whole milliseconds */
 	}
 }
 
@@ -212,7 +196,7 @@ static void on_rested(void *owner)
 }
 
 /* fd: -1: there is no such stream. */
-static void open_pipe(struct execution *x, struct execution_pipe *p, int fd, uint64_t keep)
+static void pipe_open(struct execution *x, struct execution_pipe *p, int fd, uint64_t keep)
 {
 	struct err ignored;
 
@@ -233,7 +217,7 @@ static void on_writable(void *owner)
 
 	if (n > 0)
 		x->input_at += (size_t)n;
-	if (x->input_at == x->input_len || (n < 0 && errno != EINTR && errno != EAGAIN)) /* all was written, or the program has closed its end */
+	if (x->input_at == x->input_len || (n < 0 && errno != EINTR && errno != EAGAIN)) /* all is written, or the program has closed its end */
 		close_input(x);
 }
 
@@ -253,7 +237,7 @@ static void on_asks(void *owner)
 	loop_timer_set(&x->mcp->loop, &x->asks, 0);
 }
 
-static void on_ask_now(void *owner)
+static void on_ask_due(void *owner)
 {
 	elicitation_look(owner);
 }
@@ -261,14 +245,13 @@ static void on_ask_now(void *owner)
 /* Without a bridge the program's calls of tools fail, and the run goes on. */
 static void open_tools(struct execution *x, int fd)
 {
-	x->asks = (struct loop_timer){ .due = on_ask_now, .owner = x };
 	if (fd < 0 || !x->mcp->broker)
 		fd_closep(&fd);
 	else
 		(void)!run_tools_open(&x->tools, x->mcp, fd, x->id, on_asks, x);
 }
 
-/* --- what brigd says --- */
+/* --- messages of brigd --- */
 
 static void on_started(void *owner, struct run_start *start)
 {
@@ -278,19 +261,19 @@ static void on_started(void *owner, struct run_start *start)
 		return;
 	x->state = EXECUTION_RUNS;
 	snprintf(x->id, sizeof x->id, "%s", start->run);
-	turn_begun(&x->turn, x->id);
-	open_pipe(x, &x->out, fd_take(&start->fd[RUN_STDOUT]), start->output_bytes);
-	open_pipe(x, &x->err, fd_take(&start->fd[RUN_STDERR]), start->output_bytes);
-	open_pipe(x, &x->report, fd_take(&start->fd[RUN_RESULT]), PROGRAM_REPORT_MAX);
+	queued_call_begun(&x->queued, x->id);
+	pipe_open(x, &x->out, fd_take(&start->fd[RUN_STDOUT]), start->output_bytes);
+	pipe_open(x, &x->err, fd_take(&start->fd[RUN_STDERR]), start->output_bytes);
+	pipe_open(x, &x->report, fd_take(&start->fd[RUN_RESULT]), PROGRAM_REPORT_MAX);
 	open_input(x, fd_take(&start->fd[RUN_STDIN]));
 	open_tools(x, fd_take(&start->fd[RUN_TOOLS]));
 	close_fds(x);
 	metrics_run_started(x->mcp->metrics);
 	if (x->cancelled)
-		stop(x, "cancelled");
+		execution_stop(x);
 }
 
-/* The run waits for a place. Its id is kept, so that it can be cancelled meanwhile. */
+/* The run waits for a free jail. Its id is kept, so that it can be cancelled meanwhile. */
 static void on_waiting(void *owner, const char *run, const char *why)
 {
 	struct execution *x = owner;
@@ -300,7 +283,7 @@ static void on_waiting(void *owner, const char *run, const char *why)
 		return;
 	snprintf(x->id, sizeof x->id, "%s", run);
 	if (x->cancelled)
-		stop(x, "cancelled");
+		execution_stop(x);
 }
 
 static void on_limit(void *owner, const char *name, uint64_t value)
@@ -312,7 +295,7 @@ static void on_limit(void *owner, const char *name, uint64_t value)
 }
 
 /* Figures that brigd cannot know: brig-mcp reads the pipes. */
-static void fill_figures(struct execution *x)
+static void add_figures(struct execution *x)
 {
 	const struct stream *out = &x->out.stream, *err = &x->err.stream;
 
@@ -324,7 +307,7 @@ static void fill_figures(struct execution *x)
 }
 
 /* The report is hostile: an invalid one is ignored, and the record says so. */
-static void take_report(struct execution *x)
+static void read_report(struct execution *x)
 {
 	const struct stream *s = &x->report.stream;
 	struct err           why;
@@ -346,13 +329,12 @@ static void take_report(struct execution *x)
 }
 
 /* A call in a session that ended by itself after an interrupt gets the reason of the interrupt. */
-static void tell_stopped(struct execution *x)
+static void name_interrupt(struct execution *x)
 {
-	const char *reason = json_string_value(json_object_get(x->record, "exit_reason"));
-	bool        by_us  = json_integer_value(json_object_get(x->record, "exit_code")) == INTERRUPTED || strcmp(x->limit, "output_bytes") == 0;
+	bool by_us = json_integer_value(json_object_get(x->record, "exit_code")) == INTERRUPTED || strcmp(x->limit, "output_bytes") == 0;
 
-	if (x->stopped && by_us && reason && strcmp(reason, "exited") == 0)
-		json_object_set_new(x->record, "exit_reason", json_string(x->stopped));
+	if (x->cancelled && x->queued.mcp && by_us && strcmp(member_text(x->record, "exit_reason"), "exited") == 0)
+		json_object_set_new(x->record, "exit_reason", json_string(x->cancelled));
 }
 
 static void on_ended(void *owner, const json_t *event)
@@ -367,216 +349,186 @@ static void on_ended(void *owner, const json_t *event)
 	x->record = json_copy(json_object_get(event, "record"));
 	if (json_is_string(exec_error))
 		snprintf(x->exec_error, sizeof x->exec_error, "%s", json_string_value(exec_error));
-	fill_figures(x);
-	take_report(x);
-	tell_stopped(x);
+	add_figures(x);
+	read_report(x);
+	name_interrupt(x);
 	if (x->state == EXECUTION_WAITS) /* the gauge counts started runs, and metrics_run_ended() takes one away */
 		metrics_run_started(x->mcp->metrics);
 	metrics_run_ended(x->mcp->metrics, json_string_value(json_object_get(x->record, "exit_reason")), x->profile);
-	end(x);
-}
-
-static bool turns_again(struct execution *x, const json_t *error)
-{
-	bool again = turn_again(&x->turn, error);
-
-	if (again)
-		brigd_link_forget(x->mcp->brigd_link, &x->question);
-	return again;
+	execution_end(x);
 }
 
 static void on_refused(void *owner, const json_t *answer)
 {
 	struct execution *x     = owner;
 	const json_t     *error = json_object_get(answer, "error");
-	const char       *code  = json_string_value(json_object_get(error, "code"));
-	bool              busy  = strcmp(code, denial_code_name(DENIAL_busy)) == 0;
+	const char       *code  = member_text(error, "code");
 
-	if (x->state != EXECUTION_WAITS || (!x->cancelled && turns_again(x, error)))
+	if (x->state != EXECUTION_WAITS)
 		return;
-	if (busy && x->cancelled) { /* mostly while it waited for a place */
-		fail(x, "cancelled", NULL, "cancelled before it had started");
+	if (!x->cancelled && queued_call_retry(&x->queued, error)) {
+		brigd_link_forget(x->mcp->brigd_link, &x->question);
+		return;
+	}
+	if (x->cancelled && strcmp(code, denial_code_name(DENIAL_busy)) == 0) { /* mostly while it waited for a free jail */
+		execution_fail(x, "cancelled", NULL, "cancelled before it had started");
 		return;
 	}
 	metrics_refused(x->mcp->metrics, code);
-	fail(x, code, json_string_value(json_object_get(error, "field")), json_string_value(json_object_get(error, "message")));
+	execution_fail(x, code, member_text(error, "field"), member_text(error, "message"));
 }
 
 static void on_answer(void *owner, struct datagram *d)
 {
-	static const struct run_talk talk = { .waiting = on_waiting, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused };
+	static const struct run_talk talk = {
+		.waiting = on_waiting, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused,
+	};
 
 	run_talk_handle(&talk, owner, d);
 }
 
-/* The connection broke. A run that has not started has had no effect, and the launcher has already asked twice. */
+/* The connection broke. A run that has not started has had no effect, and brigd_link has already asked twice. */
 static void on_lost(void *owner, const struct err *why)
 {
-	struct execution *x = owner;
+	struct execution *x    = owner;
+	const char       *code = "lost";
 
 	if (x->state == EXECUTION_RUNS) {
 		stream_drain(&x->out.stream);
 		stream_drain(&x->err.stream);
 		metrics_run_ended(x->mcp->metrics, "cancelled", x->profile);
 	}
-	fail(x, why->kind == ERR_BAD_SPEC ? "bad_field" : x->state == EXECUTION_WAITS && why->kind == ERR_MISSING ? "missing" : "lost", NULL, why->text);
+	if (why->kind == ERR_BAD_SPEC)
+		code = "bad_field";
+	else if (x->state == EXECUTION_WAITS && why->kind == ERR_MISSING)
+		code = "missing";
+	execution_fail(x, code, NULL, why->text);
 }
 
 /* --- asking --- */
 
-static char *copy_bytes(const char *bytes, size_t len)
-{
-	char *copy = malloc(len + 1);
-
-	return copy ? memcpy(copy, bytes, len) : NULL;
-}
-
-static struct execution *create(struct mcp *m, const struct execution_request *order)
-{
-	struct execution *x = calloc(1, sizeof *x);
-
-	if (!x)
-		return NULL;
-	x->mcp      = m;
-	x->message  = order->message;
-	for (size_t i = 0; i < ARRAY_LEN(x->fd); i++)
-		x->fd[i] = -1;
-	x->input.fd = -1;
-	x->asked_ms = loop_now_ms();
-	x->out      = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1, .tail = x->out.tail, .tail_max = EXECUTION_TAIL }, .execution = x };
-	x->err      = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1, .tail = x->err.tail, .tail_max = EXECUTION_TAIL }, .execution = x };
-	x->report   = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1 }, .execution = x };
-	x->is_report = order->session || strcmp(json_string_value(json_object_get(order->message, "mode")), "check") != 0;
-	x->question  = (struct question){ .answered = on_answer, .lost = on_lost, .owner = x, .message = x->message, .fds = x->fd, .fds_len = 1 };
-	TAILQ_INIT(&x->waiters);
-	TAILQ_INSERT_TAIL(&m->executions->all, x, link);
-	return x;
-}
-
-static bool on_file(void *owner, const struct file_entry *entry, const char *name)
-{
-	(void)owner, (void)entry, (void)name;
-	return true;
-}
-
-static bool on_file_bytes(void *owner, const char *bytes, size_t len)
-{
-	(void)owner, (void)bytes, (void)len;
-	return true;
-}
-
-/* An error is ignored here: if the files could not be put, brigd does not start the run, and its record says why. */
-static void on_files_moved(void *owner, const struct err *why)
-{
-	(void)owner, (void)why;
-}
-
 /* The question is not repeated over a new connection: the brigd that went away may have read some of the files. */
-static int add_files(struct execution *x, const struct execution_request *order, struct err *e)
+static int add_files(struct execution *x, const struct execution_request *request, struct err *e)
 {
-	static const struct transfer_events events = { .read = { on_file, on_file_bytes }, .ended = on_files_moved };
+	static const struct transfer_events ignored = { .ended = NULL }; /* brigd refuses a run whose files could not be put */
 	int                                 pair[2];
 
-	if (!order->files)
+	if (!request->files)
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-		free(order->files);
+		free(request->files);
 		return err_sys(e, "socketpair");
 	}
 	x->fd[x->question.fds_len++] = pair[1];
 	x->question.repeated = true;
 	json_object_set_new(x->message, "files", json_true());
-	return transfer_open(&x->transfer, x->mcp, pair[0], order->files, order->files_len, &events, x, e);
+	return transfer_open(&x->transfer, x->mcp, pair[0], request->files, request->files_len, &ignored, x, e);
 }
 
-/* A check reads no files. Fails before add_files(), which takes order->files over. */
-static int add_shown(struct execution *x, const struct execution_request *order, struct err *e)
+/* Asks for a run with a jail of its own. A check reads no files, so it has no folders of --ro. Takes request->files over. */
+static int ask_alone(struct execution *x, const struct execution_request *request, struct err *e)
 {
 	const struct shown *s = &x->mcp->shown;
 
-	if (!x->is_report || shown_copy(s, x->fd + x->question.fds_len, e) < 0) {
-		if (x->is_report)
-			free(order->files);
-		return x->is_report ? -1 : 0;
+	json_object_set_new(x->message, "wait_ms", json_integer(FREE_WAIT_MS));
+	if (x->is_report && shown_copy(s, x->fd + x->question.fds_len, e) < 0) {
+		free(request->files);
+		return -1;
 	}
-	shown_into(s, x->message);
-	x->question.fds_len += s->n;
-	return 0;
+	if (x->is_report) {
+		shown_into(s, x->message);
+		x->question.fds_len += s->n;
+	}
+	return add_files(x, request, e) < 0 ? -1 : brigd_link_ask(x->mcp->brigd_link, &x->question, e);
 }
 
-/* Asks for a run with a jail of its own, which may have to wait for a place. */
-static int ask_alone(struct execution *x, const struct execution_request *order, struct err *e)
-{
-	json_object_set_new(x->message, "wait_ms", json_integer(PLACE_WAIT_MS));
-	return add_shown(x, order, e) < 0 || add_files(x, order, e) < 0 ? -1 : brigd_link_ask(x->mcp->brigd_link, &x->question, e);
-}
-
-static void on_turn(void *owner, const char *session)
+static void on_session_ready(void *owner)
 {
 	struct execution *x = owner;
 	struct err        e;
 
-	json_object_set_new(x->message, "session", json_string(session));
+	json_object_set_new(x->message, "session", json_string(x->queued.id));
 	if (brigd_link_ask(x->mcp->brigd_link, &x->question, &e) < 0)
-		fail(x, e.kind == ERR_MISSING ? "missing" : "unavailable", NULL, e.text);
+		execution_fail(x, e.kind == ERR_MISSING ? "missing" : "unavailable", NULL, e.text);
 }
 
-static void on_no_turn(void *owner, const struct failure *f)
+static void on_session_refused(void *owner, const struct failure *f)
 {
 	struct execution *x = owner;
 
 	metrics_refused(x->mcp->metrics, f->code);
-	fail(x, f->code, f->field, f->text);
+	execution_fail(x, f->code, f->field, f->text);
 }
 
-static int ask_in_session(struct execution *x, const struct execution_request *order)
+static struct execution *execution_create(struct mcp *m, const struct execution_request *request)
 {
-	static const struct turn_events events = { .go = on_turn, .failed = on_no_turn };
+	struct execution *x = calloc(1, sizeof *x);
+	const char       *mode = json_string_value(json_object_get(request->message, "mode"));
+	struct stream     unopened = { .fd = -1, .lent = true, .to = -1, .tail_max = EXECUTION_TAIL };
 
-	turn_wait(&x->turn, order->session, order->files, order->files_len, order->timeout_ms, &events, x);
-	return 0;
+	if (!x)
+		return NULL;
+	x->mcp     = m;
+	x->message = request->message;
+	for (size_t i = 0; i < ARRAY_LEN(x->fd); i++)
+		x->fd[i] = -1;
+	x->input.fd           = -1;
+	x->asked_ms           = loop_now_ms();
+	x->out                = (struct execution_pipe){ .stream = unopened, .execution = x };
+	x->err                = (struct execution_pipe){ .stream = unopened, .execution = x };
+	x->report             = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1 }, .execution = x };
+	x->out.stream.tail    = x->out.tail;
+	x->err.stream.tail    = x->err.tail;
+	x->kill_timer         = (struct loop_timer){ .due = send_cancel, .owner = x };
+	x->asks               = (struct loop_timer){ .due = on_ask_due, .owner = x };
+	x->is_report          = request->session || strcmp(mode, "check") != 0;
+	x->question           = (struct question){ .answered = on_answer, .lost = on_lost, .owner = x, .message = x->message, .fds = x->fd, .fds_len = 1 };
+	TAILQ_INIT(&x->waiters);
+	TAILQ_INSERT_TAIL(&m->executions->all, x, link);
+	return x;
 }
 
-static int fill(struct execution *x, const struct execution_request *order, struct err *e)
+static int copy_request(struct execution *x, const struct execution_request *request, struct err *e)
 {
-	const char *profile = json_string_value(json_object_get(order->session ? order->session->message : order->message, "profile"));
+	const char *profile = member_text(request->session ? request->session->message : request->message, "profile");
 
-	snprintf(x->principal, sizeof x->principal, "%s", order->principal);
-	x->profile    = strdup(profile ? profile : "");
-	x->input_text = order->input ? copy_bytes(order->input, order->input_len) : NULL;
-	x->input_len  = order->input ? order->input_len : 0;
-	if (!x->profile || (order->input && !x->input_text))
+	snprintf(x->principal, sizeof x->principal, "%s", request->principal);
+	x->profile = strdup(profile);
+	if (request->input) {
+		x->input_len  = request->input_len;
+		x->input_text = malloc(x->input_len + 1);
+	}
+	if (!x->profile || (request->input && !x->input_text))
 		return err_set(e, ERR_LIMIT, "out of memory");
-	x->fd[0] = sealed_open("main.py", order->code, order->code_len, e);
+	if (request->input)
+		memcpy(x->input_text, request->input, x->input_len);
+	x->fd[0] = sealed_open("main.py", request->code, request->code_len, e);
 	return x->fd[0] < 0 ? -1 : 0;
 }
 
-/* ask_in_session() and ask_alone() take order->files over, even if they fail. */
-static int begin(struct execution *x, const struct execution_request *order, struct err *e)
+struct execution *execution_start(struct mcp *m, const struct execution_request *request, struct err *e)
 {
-	if (fill(x, order, e) == 0)
-		return order->session ? ask_in_session(x, order) : ask_alone(x, order, e);
-	free(order->files);
-	return -1;
-}
-
-struct execution *execution_start(struct mcp *m, const struct execution_request *order, struct err *e)
-{
-	struct execution *x = create(m, order);
+	static const struct session_events in_session = { .ready = on_session_ready, .refused = on_session_refused };
+	struct execution                  *x          = execution_create(m, request);
 
 	if (!x) {
-		json_decref(order->message);
-		free(order->files);
+		json_decref(request->message);
 		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
 	}
-	if (begin(x, order, e) == 0)
+	if (!x || copy_request(x, request, e) < 0) {
+		free(request->files);
+	} else if (request->session) {
+		queued_call_wait(&x->queued, request->session, request->files, request->files_len, request->timeout_ms, &in_session, x);
 		return x;
-	destroy(x);
+	} else if (ask_alone(x, request, e) == 0) {
+		return x;
+	}
+	if (x)
+		execution_free(x);
 	return NULL;
 }
 
-/* --- looking --- */
+/* --- its last line --- */
 
 static const char *last_line(const char *bytes, size_t n, size_t *len)
 {
@@ -600,4 +552,111 @@ const char *execution_last_line(const struct execution *x, size_t *len)
 	const char *line = last_of(&x->out.stream, len);
 
 	return *len ? line : last_of(&x->err.stream, len);
+}
+
+/* --- handles, and results that are kept --- */
+
+/* Counts the results that are kept, and returns the one that ended first. */
+static struct execution *count_kept(const struct executions *all, size_t *n, uint64_t *bytes)
+{
+	struct execution *x, *oldest = NULL;
+
+	*n     = 0;
+	*bytes = 0;
+	TAILQ_FOREACH(x, &all->all, link) {
+		if (!*x->handle || x->state != EXECUTION_ENDED || !TAILQ_EMPTY(&x->waiters))
+			continue;
+		++*n;
+		*bytes += sizeof *x + x->out.stream.room + x->err.stream.room + x->report.stream.room + x->program_report_bytes + x->input_len;
+		if (!oldest || x->ended_ms < oldest->ended_ms)
+			oldest = x;
+	}
+	return oldest;
+}
+
+static void forget_stale(void *owner)
+{
+	struct executions *all = owner;
+	struct execution  *oldest;
+	uint64_t           bytes;
+	size_t             n;
+
+	while ((oldest = count_kept(all, &n, &bytes))) {
+		int64_t age = loop_now_ms() - oldest->ended_ms;
+
+		if (n <= KEPT_MAX && bytes <= KEPT_BYTES && age < KEPT_MS) {
+			loop_timer_set(&all->mcp->loop, &all->stale, KEPT_MS - age);
+			return;
+		}
+		execution_free(oldest);
+	}
+	loop_timer_clear(&all->mcp->loop, &all->stale);
+}
+
+/* A random UUID, for a run that has no id yet. */
+static void random_handle(char *ret, size_t len)
+{
+	unsigned char b[16] = { 0 };
+
+	(void)!getrandom(b, sizeof b, 0);
+	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40); /* RFC 4122, version 4 */
+	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
+	snprintf(ret, len, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5], b[6],
+		 b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+}
+
+bool execution_keep(struct execution *x)
+{
+	size_t            n = 0;
+	struct execution *other;
+
+	if (*x->handle)
+		return true;
+	TAILQ_FOREACH(other, &x->mcp->executions->all, link)
+		n += *other->handle && other->state != EXECUTION_ENDED;
+	if (n >= KEPT_RUNNING_MAX)
+		return false;
+	if (*x->id)
+		memcpy(x->handle, x->id, sizeof x->handle);
+	else
+		random_handle(x->handle, sizeof x->handle);
+	return true;
+}
+
+struct execution *execution_find(struct mcp *m, const char *principal, const char *handle)
+{
+	struct execution *x;
+
+	TAILQ_FOREACH(x, &m->executions->all, link) {
+		bool is_known = *x->handle || x->state == EXECUTION_RUNS;
+
+		if (is_known && strcmp(x->principal, principal) == 0 && *handle &&
+		    (strcmp(x->handle, handle) == 0 || strcmp(x->id, handle) == 0))
+			return x;
+	}
+	return NULL;
+}
+
+struct executions *executions_create(struct mcp *m)
+{
+	struct executions *all = calloc(1, sizeof *all);
+
+	if (!all)
+		return NULL;
+	all->mcp   = m;
+	all->stale = (struct loop_timer){ .due = forget_stale, .owner = all };
+	TAILQ_INIT(&all->all);
+	return all;
+}
+
+void executions_destroy(struct executions *all)
+{
+	struct execution *x;
+
+	if (!all)
+		return;
+	while ((x = TAILQ_FIRST(&all->all)))
+		execution_free(x);
+	loop_timer_clear(&all->mcp->loop, &all->stale);
+	free(all);
 }

@@ -1,24 +1,29 @@
 /*
- * execution.h - one run of a program: its request, its pipes, its record.
+ * execution.h - one run of a program: its request, its pipes, its record; and the handle by which later calls find it.
  *
- * The loop drives it. It lives as long as calls attend it or it is kept (executions.h). When the last waiter leaves one that
- * is not kept it is cancelled, and freed when brigd has said that everything of it is gone. A cancel before the run has started
- * is remembered, and sent as soon as it has.
+ * The loop drives it. It lives as long as calls attend it or it is kept. When the last waiter leaves one that is not kept it is
+ * cancelled, and freed when brigd has reported that everything of it is gone. A cancel before the run has started is
+ * remembered, and sent as soon as it has.
  *
- * A call in a session is an execution, too. It waits for its turn there first, and is interrupted before it is cancelled: an
+ * A call in a session is an execution, too. It waits there for earlier calls, and is interrupted before it is cancelled: an
  * interrupt keeps the interpreter, with what earlier calls have left in it.
+ *
+ * A handle is the run's id, or a random id if the run had none yet. It belongs to a principal; other principals cannot find the
+ * run. Results of runs that have ended are kept for ten minutes, but at most KEPT_MAX of them and KEPT_BYTES in all: the oldest
+ * are dropped first.
  */
 #pragma once
 #include "server_request.h"
-#include "brigd_link.h"
 #include "run_tools.h"
 #include "stream.h"
-#include "session_queue.h"
+#include "session_use.h"
 
-enum { EXECUTION_TAIL = 16 * 1024, HOST_ASKED_MAX = 262 };
+enum { EXECUTION_TAIL = 16 * 1024, HOST_ASKED_MAX = 262, KEPT_MAX = 64, KEPT_RUNNING_MAX = 256 };
+#define KEPT_BYTES (64 * MIB)
+#define KEPT_MS    (10 * 60 * 1000)
 
 enum execution_state {
-	EXECUTION_WAITS, /* for brigd, for a free place, or for its turn in a session */
+	EXECUTION_WAITS, /* for brigd, for a free jail, or for earlier calls in its session */
 	EXECUTION_RUNS,
 	EXECUTION_ENDED,
 };
@@ -42,7 +47,7 @@ struct execution_pipe {
 	struct loop_timer  rest;   /* runs out when the pipe is read again */
 	struct stream      stream;
 	struct execution  *execution;
-	size_t             told;   /* bytes of the stream that answers had while it ran */
+	size_t             reported; /* bytes of the stream that answers had while it ran */
 	char               tail[EXECUTION_TAIL];
 };
 
@@ -69,11 +74,12 @@ struct execution {
 	struct question         question;
 	json_t                 *message;
 	char                   *profile;
-	int                     fd[PROTOCOL_FDS_MAX]; /* to be sent to brigd: the sealed program text; what --ro shows; the socket for its files. The rest is -1 */
-	char                    id[RUN_ID_LEN + 1];     /* of the run; "": brigd has not told it yet */
+	int                     fd[PROTOCOL_FDS_MAX]; /* for brigd: the program text, sealed; folders of --ro; the socket for its files; else -1 */
+	char                    id[RUN_ID_LEN + 1];     /* of the run; "": not known yet */
 	char                    handle[RUN_ID_LEN + 1]; /* "": it has none, and is not kept */
 	char                    principal[64];
-	bool                    cancelled, is_report;
+	const char             *cancelled; /* the reason with which it was cancelled, a constant; NULL: it was not */
+	bool                    is_report;
 	struct execution_pipe   out, err, report;
 	struct loop_source      input;
 	char                   *input_text;
@@ -87,22 +93,21 @@ struct execution {
 	struct failure          failure;
 	int64_t                 asked_ms, ended_ms;
 	struct run_tools        tools;     /* zero: the run has no tools */
-	struct turn             turn;      /* in a session */
+	struct queued_call      queued;    /* in a session */
 	struct transfer         transfer;  /* without a session: puts its files before it runs */
-	const char             *stopped;   /* in a session: it was interrupted for this reason, and is cancelled if it goes on; NULL: it was not */
-	struct loop_timer       patience;  /* the deadline for it to end after an interrupt */
-	struct loop_timer       asks;      /* asks a person in the next turn of the loop, not inside of another callback */
+	struct loop_timer       kill_timer; /* in a session: cancels it if it does not end after an interrupt */
+	struct loop_timer       asks;      /* asks a person in the next iteration of the loop, not inside of another callback */
 	struct elicitation      elicitation; /* one at a time */
 	char                    round[33]; /* requestState of the questions that were sent as a result (2026-07-28); "": none */
 	json_t                 *round_of;  /* the params of the call that had this result; owned */
-	bool                    is_lent;   /* its handle is for these questions only: the client was not told it */
+	bool                    is_lent;   /* its handle is for these questions only: the client does not know it */
 	TAILQ_HEAD(, waiter) waiters;
 	char                    host[HOST_ASKED_MAX]; /* about which a person is being asked (ask_hosts.h); "": none */
 	unsigned                hosts_asked;
 	struct answer_form      answer_form;
 };
 
-/* All executions of a brig-mcp. executions.h says which of them are kept, and for how long. */
+/* All executions of a brig-mcp. */
 struct executions {
 	struct mcp             *mcp;
 	TAILQ_HEAD(, execution) all;   /* in the order in which they were asked for */
@@ -118,13 +123,17 @@ struct execution_request {
 	size_t      input_len;
 	const char *principal;
 	struct named_session *session; /* it is a call in this session; NULL: it gets a jail of its own */
-	uint64_t    timeout_ms; /* how long it waits for its turn in the session */
-	char       *files;     /* what is put before it runs, as session_files.h wants it; taken over; NULL: none */
+	uint64_t    timeout_ms; /* how long it waits for earlier calls in the session */
+	char       *files;      /* what is put before it runs, see session_files_begin(); taken over; NULL: none */
 	size_t      files_len;
 };
 
-/* Asks brigd, or for a turn in the session. NULL with *e: that was not possible; a refusal of brigd comes later. */
-must_use struct execution *execution_start(struct mcp *m, const struct execution_request *order, struct err *e);
+struct executions *executions_create(struct mcp *m);
+/* Frees all of them. Runs are not cancelled: brigd ends them when the connection is closed, so brigd_link_destroy() must follow. */
+void executions_destroy(struct executions *all);
+
+/* Asks brigd, or waits in the session. NULL with *e: that was not possible; a refusal of brigd comes later. */
+must_use struct execution *execution_start(struct mcp *m, const struct execution_request *request, struct err *e);
 
 void execution_add_waiter(struct execution *x, struct waiter *a);
 /* If this was the last waiter and the execution is not kept, it is cancelled, or freed if it has ended. */
@@ -133,3 +142,8 @@ void execution_cancel(struct execution *x, const char *reason);
 
 /* The last line of its stdout so far, even if it is incomplete; of stderr if stdout has none; "": there is none. Hostile. */
 const char *execution_last_line(const struct execution *x, size_t *len);
+
+/* NULL: that principal has no such run. */
+struct execution *execution_find(struct mcp *m, const char *principal, const char *handle);
+/* Gives it a handle if it has none. false: too many runs with a handle have not ended. */
+must_use bool execution_keep(struct execution *x);

@@ -7,6 +7,7 @@
 #pragma once
 #include "file_stream.h"
 
+/* Either function may be NULL: then what it would get is ignored. */
 struct file_entries_reader {
 	/* An entry: a file, whose bytes follow; a match that was left out; or one of a listing. false: enough has come. */
 	bool (*entry)(void *owner, const struct file_entry *entry, const char *name);

@@ -1,9 +1,14 @@
 #include "named_session.h"
 
+#include "ask_hosts.h"
+#include "choice.h"
 #include "denial.h"
 #include "fd.h"
+#include "member.h"
 #include "metrics.h"
+#include "run_request.h"
 #include "run_talk.h"
+#include "server_request.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -11,59 +16,21 @@
 #include <string.h>
 
 enum { END_MS_MAX = 1000 }; /* how long to wait for the end of a session that brigd closes */
+enum { LOST_KEPT = 256 }; /* lost sessions that no reply has reported; beyond it the oldest is forgotten */
 
 /* --- its life --- */
 
-static void on_pump(void *owner);
-static void on_late_end(void *owner);
-static void pump_soon(struct named_session *s);
-static void on_answer(void *owner, struct datagram *d);
-static void on_lost(void *owner, const struct err *why);
-
-struct named_session *named_session_create(struct mcp *m, const char *owner, const char *name)
-{
-	struct named_session *s = calloc(1, sizeof *s);
-
-	if (!s)
-		return NULL;
-	s->mcp      = m;
-	for (size_t i = 0; i < ARRAY_LEN(s->shown); i++)
-		s->shown[i] = -1;
-	s->pump     = (struct loop_timer){ .due = on_pump, .owner = s };
-	s->late_end = (struct loop_timer){ .due = on_late_end, .owner = s };
-	s->question = (struct question){ .answered = on_answer, .lost = on_lost, .owner = s };
-	snprintf(s->owner, sizeof s->owner, "%s", owner);
-	snprintf(s->name, sizeof s->name, "%s", name);
-	TAILQ_INIT(&s->uses);
-	TAILQ_INSERT_TAIL(&m->sessions->all, s, link);
-	pump_soon(s); /* frees it if it is not used by then */
-	return s;
-}
-
-static void close_shown(struct named_session *s)
-{
-	for (size_t i = 0; i < ARRAY_LEN(s->shown); i++)
-		fd_closep(&s->shown[i]);
-	s->question.fds_len = 0;
-}
-
-void named_session_destroy(struct named_session *s)
+static void session_free(struct named_session *s)
 {
 	brigd_link_forget(s->mcp->brigd_link, &s->question);
 	loop_timer_clear(&s->mcp->loop, &s->pump);
 	loop_timer_clear(&s->mcp->loop, &s->late_end);
 	TAILQ_REMOVE(&s->mcp->sessions->all, s, link);
-	close_shown(s);
+	for (size_t i = 0; i < ARRAY_LEN(s->ro_fd); i++)
+		fd_closep(&s->ro_fd[i]);
 	json_decref(s->asked);
 	json_decref(s->message);
 	free(s);
-}
-
-/* Frees it if it is not used, and no call must be told about its end. */
-static void destroy_if_done(struct named_session *s)
-{
-	if (TAILQ_EMPTY(&s->uses) && s->state == SESSION_CLOSED && (s->is_over || !*s->lost))
-		named_session_destroy(s);
 }
 
 static void pump_soon(struct named_session *s)
@@ -71,28 +38,23 @@ static void pump_soon(struct named_session *s)
 	loop_timer_set(&s->mcp->loop, &s->pump, 0);
 }
 
+bool named_session_is_over(const struct named_session *s)
+{
+	return s->state == SESSION_ABANDONED || s->state == SESSION_OVER;
+}
+
 /* --- its uses --- */
 
-static void take_out(struct named_session *s, struct session_use *u)
+static void use_remove(struct named_session *s, struct session_use *u)
 {
 	TAILQ_REMOVE(&s->uses, u, link);
-	if (s->turn == u)
-		s->turn = NULL;
+	if (s->running == u)
+		s->running = NULL;
 	u->session  = NULL;
 	u->is_ready = false;
 }
 
-static struct session_use *first_that_may(const struct named_session *s)
-{
-	struct session_use *u;
-
-	TAILQ_FOREACH(u, &s->uses, link)
-		if (!u->is_ready && !(u->is_call && s->turn))
-			break;
-	return u;
-}
-
-static struct session_use *first_that_waits(const struct named_session *s, bool calls_too)
+static struct session_use *oldest_waiting(const struct named_session *s, bool calls_too)
 {
 	struct session_use *u;
 
@@ -102,13 +64,13 @@ static struct session_use *first_that_waits(const struct named_session *s, bool 
 	return u;
 }
 
-static void refuse(struct named_session *s, const struct failure *f, bool calls_too)
+static void refuse_waiting(struct named_session *s, bool calls_too)
 {
 	struct session_use *u;
 
-	while ((u = first_that_waits(s, calls_too))) { /* searched again each time: refused() may remove other uses */
-		take_out(s, u);
-		u->refused(u->owner, f);
+	while ((u = oldest_waiting(s, calls_too))) { /* searched again each time: refused() may remove other uses */
+		use_remove(s, u);
+		u->events->refused(u->owner, &s->failed);
 	}
 }
 
@@ -116,180 +78,44 @@ static void refuse(struct named_session *s, const struct failure *f, bool calls_
 static void on_pump(void *owner)
 {
 	struct named_session *s = owner;
-	struct session_use   *u = s->state == SESSION_OPEN ? first_that_may(s) : NULL;
+	struct session_use   *u;
 
-	if (s->state == SESSION_CLOSED)
-		refuse(s, &s->failed, true);
-	if (u) {
+	switch (s->state) {
+	case SESSION_CLOSED:
+	case SESSION_ABANDONED:
+	case SESSION_OVER:
+		refuse_waiting(s, true);
+		if (!TAILQ_EMPTY(&s->uses) || s->question.tag || (s->state == SESSION_CLOSED && *s->lost))
+			return;
+		session_free(s);
+		return;
+	case SESSION_OPEN:
+		u = oldest_waiting(s, !s->running);
+		if (!u)
+			return;
 		pump_soon(s); /* for the next one */
 		u->is_ready = true;
 		if (u->is_call)
-			s->turn = u;
-		u->ready(u->owner);
-	} else {
-		destroy_if_done(s);
+			s->running = u;
+		u->events->ready(u->owner);
+		return;
+	case SESSION_OPENS:
+	case SESSION_VANISHES:
+		return;
 	}
 }
 
 /* --- its end --- */
 
-static void fail(struct named_session *s, const char *code, const char *field, const char *text)
+static void session_fail(struct named_session *s, const char *code, const char *field, const char *text)
 {
-	s->state  = SESSION_CLOSED;
-	s->failed = (struct failure){ .code = "" };
-	snprintf(s->failed.code, sizeof s->failed.code, "%s", code);
-	snprintf(s->failed.field, sizeof s->failed.field, "%s", field ? field : "");
-	snprintf(s->failed.text, sizeof s->failed.text, "%s", text);
+	brigd_link_forget(s->mcp->brigd_link, &s->question);
+	s->state = named_session_is_over(s) ? SESSION_OVER : SESSION_CLOSED;
+	failure_set(&s->failed, code, field, text);
 	pump_soon(s);
 }
 
-static void open_again(struct named_session *s);
-
-/* reason: words, or "". */
-static void lose(struct named_session *s, const char *reason)
-{
-	brigd_link_forget(s->mcp->brigd_link, &s->question);
-	loop_timer_clear(&s->mcp->loop, &s->late_end);
-	metrics_session_ended(s->mcp->metrics);
-	*s->id     = 0;
-	s->lost_ms = loop_now_ms();
-	snprintf(s->lost, sizeof s->lost, "%s", *reason ? reason : "brigd has ended it");
-	fail(s, "not_found", "session", s->lost);
-	if (s->is_over)
-		return;
-	refuse(s, &s->failed, false);
-	if (first_that_waits(s, true))
-		open_again(s);
-}
-
-static void on_late_end(void *owner)
-{
-	lose(owner, "");
-}
-
-/* Its end is on its way, with the reason. */
-void named_session_gone(struct named_session *s, const char *id)
-{
-	if (s->state != SESSION_OPEN || strcmp(s->id, id) != 0)
-		return;
-	s->state = SESSION_ENDS;
-	loop_timer_set(&s->mcp->loop, &s->late_end, END_MS_MAX);
-}
-
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
-
-/* --- what brigd says --- */
-
-static void send_close(struct named_session *s)
-{
-	brigd_link_send(s->mcp->brigd_link, json_pack("{ss ss}", "op", "close", "session", s->id));
-}
-
-static void on_waiting(void *owner, const char *run, const char *why)
-{
-	(void)owner, (void)run, (void)why;
-}
-
-static void on_opened(void *owner, const json_t *event)
-{
-	struct named_session *s = owner;
-
-	if (s->state != SESSION_OPENS)
-		return;
-	s->state   = SESSION_OPEN;
-	s->idle_ms = (uint64_t)json_integer_value(json_object_get(event, "idle_ms"));
-	snprintf(s->id, sizeof s->id, "%s", json_string_value(json_object_get(event, "session")));
-	metrics_session_opened(s->mcp->metrics);
-	if (s->is_over)
-		send_close(s);
-	pump_soon(s);
-}
-
-static void on_started(void *owner, struct run_start *start)
-{
-	(void)owner, (void)start;
-}
-
-static void on_limit(void *owner, const char *name, uint64_t value)
-{
-	(void)owner, (void)name, (void)value;
-}
-
-/* A session that ends before it is open could not be built. */
-static void on_ended(void *owner, const json_t *event)
-{
-	struct named_session *s      = owner;
-	const json_t         *record = json_object_get(event, "record");
-	const char           *words  = text_of(json_object_get(record, "error"), "message"), *why = text_of(record, "session_end");
-
-	if (s->state == SESSION_OPEN || s->state == SESSION_ENDS) {
-		lose(s, *why ? why : words);
-		return;
-	}
-	brigd_link_forget(s->mcp->brigd_link, &s->question);
-	fail(s, "unavailable", NULL, *words ? words : "The session could not be opened");
-}
-
-/* An error of brigd names a variable by its place in a list that the client never saw, "env[0]". Returns that variable, NAME=VALUE. */
-static const char *variable_of(const struct named_session *s, const char *field)
-{
-	size_t i;
-
-	return denial_item(field, "env", &i) ? json_string_value(json_array_get(json_object_get(s->message, "env"), i)) : NULL;
-}
-
-static void on_refused(void *owner, const json_t *answer)
-{
-	struct named_session *s     = owner;
-	const json_t         *error = json_object_get(answer, "error");
-	const char           *variable;
-	char                  words[600];
-
-	if (s->state != SESSION_OPENS)
-		return;
-	brigd_link_forget(s->mcp->brigd_link, &s->question);
-	metrics_refused(s->mcp->metrics, text_of(error, "code"));
-	if (strcmp(text_of(error, "code"), denial_code_name(DENIAL_unknown_request)) == 0) {
-		fail(s, "denied", "session", "there are none here: the brigd that serves is of an older release; leave the argument out");
-		return;
-	}
-	variable = variable_of(s, text_of(error, "field"));
-	if (!variable) {
-		fail(s, text_of(error, "code"), text_of(error, "field"), text_of(error, "message"));
-		return;
-	}
-	snprintf(words, sizeof words, "%.*s: %s", (int)strcspn(variable, "="), variable, text_of(error, "message"));
-	text_make_plain(words);
-	fail(s, text_of(error, "code"), "env", words);
-}
-
-static void on_answer(void *owner, struct datagram *d)
-{
-	static const struct run_talk talk = {
-		.waiting = on_waiting, .opened = on_opened, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused
-	};
-
-	run_talk_handle(&talk, owner, d);
-}
-
-static void on_lost(void *owner, const struct err *why)
-{
-	struct named_session *s = owner;
-
-	if (s->state == SESSION_OPEN || s->state == SESSION_ENDS)
-		lose(s, "brigd was restarted");
-	else if (s->state == SESSION_OPENS)
-		fail(s, why->kind == ERR_MISSING ? "missing" : "lost", NULL, why->text);
-}
-
-/* --- its beginning --- */
-
-static void open_again(struct named_session *s)
+static void session_open(struct named_session *s)
 {
 	struct err e;
 
@@ -297,23 +123,126 @@ static void open_again(struct named_session *s)
 	s->question.message  = s->message;
 	s->question.repeated = false;
 	if (brigd_link_ask(s->mcp->brigd_link, &s->question, &e) < 0)
-		fail(s, e.kind == ERR_MISSING ? "missing" : "unavailable", NULL, e.text);
+		session_fail(s, e.kind == ERR_MISSING ? "missing" : "unavailable", NULL, e.text);
 }
 
-void named_session_prepare(struct named_session *s, json_t *asked, json_t *message)
+/* An open one has ended. */
+static void session_lost(struct named_session *s, const char *reason)
 {
-	struct err ignored;
+	loop_timer_clear(&s->mcp->loop, &s->late_end);
+	metrics_session_ended(s->mcp->metrics);
+	*s->id     = 0;
+	s->lost_ms = loop_now_ms();
+	snprintf(s->lost, sizeof s->lost, "%s", *reason ? reason : "brigd has ended it");
+	session_fail(s, "not_found", "session", s->lost);
+	if (s->state == SESSION_OVER)
+		return;
+	refuse_waiting(s, false);
+	if (oldest_waiting(s, true))
+		session_open(s);
+}
 
-	json_decref(s->asked);
-	json_decref(s->message);
-	s->asked   = asked;
-	s->message = message;
-	close_shown(s);
-	if (shown_copy(&s->mcp->shown, s->shown, &ignored) < 0)
-		return; /* it has none of them */
-	shown_into(&s->mcp->shown, message);
-	s->question.fds     = s->shown;
-	s->question.fds_len = s->mcp->shown.n;
+static void on_late_end(void *owner)
+{
+	session_lost(owner, "");
+}
+
+/* Its end is on its way, with the reason. */
+void named_session_gone(struct named_session *s, const char *id)
+{
+	if ((s->state != SESSION_OPEN && s->state != SESSION_OVER) || strcmp(s->id, id) != 0)
+		return;
+	if (s->state == SESSION_OPEN)
+		s->state = SESSION_VANISHES;
+	loop_timer_set(&s->mcp->loop, &s->late_end, END_MS_MAX);
+}
+
+static void send_close(struct named_session *s)
+{
+	brigd_link_send(s->mcp->brigd_link, json_pack("{ss ss}", "op", "close", "session", s->id));
+}
+
+void named_session_end(struct named_session *s)
+{
+	if (s->state == SESSION_OPEN)
+		send_close(s);
+	s->state = s->state == SESSION_OPENS || s->state == SESSION_ABANDONED ? SESSION_ABANDONED : SESSION_OVER;
+	failure_set(&s->failed, "cancelled", "session", "it was ended while this call waited for its turn");
+	refuse_waiting(s, true);
+	pump_soon(s);
+}
+
+/* --- messages of brigd --- */
+
+static void on_opened(void *owner, const json_t *event)
+{
+	struct named_session *s = owner;
+
+	if (s->state != SESSION_OPENS && s->state != SESSION_ABANDONED)
+		return;
+	snprintf(s->id, sizeof s->id, "%s", json_string_value(json_object_get(event, "session")));
+	metrics_session_opened(s->mcp->metrics);
+	if (s->state == SESSION_ABANDONED)
+		send_close(s);
+	s->state = s->state == SESSION_ABANDONED ? SESSION_OVER : SESSION_OPEN;
+	pump_soon(s);
+}
+
+/* A session that ends before it is open could not be built. */
+static void on_ended(void *owner, const json_t *event)
+{
+	struct named_session *s      = owner;
+	const json_t         *record = json_object_get(event, "record");
+	const char           *words  = member_text(json_object_get(record, "error"), "message"), *why = member_text(record, "session_end");
+
+	if (*s->id)
+		session_lost(s, *why ? why : words);
+	else
+		session_fail(s, "unavailable", NULL, *words ? words : "The session could not be opened");
+}
+
+/* An error of brigd names a variable by its index in a list that the client never saw, "env[0]": the client gets its name. */
+static void on_refused(void *owner, const json_t *answer)
+{
+	struct named_session *s     = owner;
+	const json_t         *error = json_object_get(answer, "error");
+	const char           *code = member_text(error, "code"), *field = member_text(error, "field"), *variable = NULL;
+	char                  words[600];
+	size_t                i;
+
+	if (*s->id || s->state == SESSION_CLOSED)
+		return;
+	metrics_refused(s->mcp->metrics, code);
+	if (strcmp(code, denial_code_name(DENIAL_unknown_request)) == 0) {
+		session_fail(s, "denied", "session", "there are none here: the brigd that serves is of an older release; leave the argument out");
+		return;
+	}
+	if (denial_item(field, "env", &i))
+		variable = json_string_value(json_array_get(json_object_get(s->message, "env"), i));
+	if (!variable) {
+		session_fail(s, code, field, member_text(error, "message"));
+		return;
+	}
+	snprintf(words, sizeof words, "%.*s: %s", (int)strcspn(variable, "="), variable, member_text(error, "message"));
+	text_make_plain(words);
+	session_fail(s, code, "env", words);
+}
+
+static void on_answer(void *owner, struct datagram *d)
+{
+	static const struct run_talk talk = { .opened = on_opened, .ended = on_ended, .refused = on_refused };
+
+	run_talk_handle(&talk, owner, d);
+}
+
+static void on_disconnect(void *owner, const struct err *why)
+{
+	struct named_session *s = owner;
+
+	if (*s->id)
+		session_lost(s, "brigd was restarted");
+	else
+		session_fail(s, why->kind == ERR_MISSING ? "missing" : "lost", NULL, why->text);
 }
 
 void named_session_enter(struct named_session *s, struct session_use *u)
@@ -322,7 +251,7 @@ void named_session_enter(struct named_session *s, struct session_use *u)
 	u->is_ready = false;
 	TAILQ_INSERT_TAIL(&s->uses, u, link);
 	if (s->state == SESSION_CLOSED)
-		open_again(s);
+		session_open(s);
 	pump_soon(s);
 }
 
@@ -332,17 +261,266 @@ void named_session_leave(struct session_use *u)
 
 	if (!s)
 		return;
-	take_out(s, u);
-	pump_soon(s); /* the next use has its turn, or the session is freed */
+	use_remove(s, u);
+	pump_soon(s); /* the next use is ready, or the session is freed */
 }
 
-void named_session_end(struct named_session *s)
-{
-	static const struct failure over = { .code = "cancelled", .field = "session", .text = "it was ended while this call waited for its turn" };
+/* --- all of them --- */
 
-	s->is_over = true;
-	refuse(s, &over, true);
-	if (s->state == SESSION_OPEN)
-		send_close(s);
+struct named_sessions *named_sessions_create(struct mcp *m)
+{
+	struct named_sessions *all = calloc(1, sizeof *all);
+
+	if (!all)
+		return NULL;
+	all->mcp = m;
+	TAILQ_INIT(&all->all);
+	return all;
+}
+
+void named_sessions_destroy(struct named_sessions *all)
+{
+	struct named_session *s;
+
+	while (all && (s = TAILQ_FIRST(&all->all)))
+		session_free(s);
+	free(all);
+}
+
+bool named_sessions_are_offered(const struct settings *s)
+{
+	return s->sessions > 0;
+}
+
+/* A session of the owner that is not over; name: NULL: any. */
+static struct named_session *session_find(struct mcp *m, const char *owner, const char *name)
+{
+	struct named_session *s;
+
+	TAILQ_FOREACH(s, &m->sessions->all, link)
+		if (!named_session_is_over(s) && strcmp(s->owner, owner) == 0 && (!name || strcmp(s->name, name) == 0))
+			break;
+	return s;
+}
+
+/* Each search begins at the first one, as the end of one may end others. */
+void named_sessions_end_all(struct mcp *m, const char *owner)
+{
+	struct named_session *s;
+
+	while ((s = session_find(m, owner, NULL)))
+		named_session_end(s);
+}
+
+static const char *owner_of(const struct call *c)
+{
+	return *c->channel->owner ? c->channel->owner : c->channel->principal;
+}
+
+/* The names of the owner's open sessions, "a, b", cut to fit into len bytes. */
+static void names_of_open(const struct call *c, char *buf, size_t len)
+{
+	const struct named_session *s;
+	size_t                      at = 0;
+
+	*buf = 0;
+	TAILQ_FOREACH(s, &c->mcp->sessions->all, link)
+		if (!named_session_is_over(s) && s->state != SESSION_CLOSED && strcmp(s->owner, owner_of(c)) == 0 && at + strlen(s->name) + 3 < len)
+			at += (size_t)snprintf(buf + at, len - at, "%s%s", at ? ", " : "", s->name);
+}
+
+/* --- the argument session of a call --- */
+
+const char *named_session_argument(const json_t *arguments, struct err *e)
+{
+	const char *name = member_text(arguments, SESSION_ARGUMENT);
+
+	if (!*name || protocol_is_name(name))
+		return name;
+	err_set(e, ERR_BAD_SPEC, "session: \"%.70s\" is no name; use 1 to %d letters, digits, dots, dashes and underscores", name,
+		PROTOCOL_NAME_MAX);
+	return NULL;
+}
+
+struct named_session *named_session_find(const struct call *c, const char *name)
+{
+	return session_find(c->mcp, owner_of(c), name);
+}
+
+struct named_session *named_session_find_open(const struct call *c, const char *name, struct err *e)
+{
+	struct named_session *s = *name ? named_session_find(c, name) : NULL;
+	char                  names[200];
+
+	if (s && s->state != SESSION_CLOSED)
+		return s;
+	names_of_open(c, names, sizeof names);
+	if (s)
+		err_set(e, ERR_BAD_SPEC, "session: \"%s\" is lost, with its variables and files: %.300s", name, s->lost);
+	else
+		err_set(e, ERR_BAD_SPEC, "session: there is no \"%s\"; execute_code makes one%s%s", name, *names ? "; there are: " : "", names);
+	return NULL;
+}
+
+/* Arguments that belong to the session, not to one call. */
+static const char *const session_keys[] = { "profile", "memory_limit", "env" };
+
+/* null, "" and {} are not given. */
+static json_t *given_keys(const json_t *arguments)
+{
+	json_t *asked = json_object();
+
+	for (size_t i = 0; i < ARRAY_LEN(session_keys); i++) {
+		const json_t *value = json_object_get(arguments, session_keys[i]);
+
+		if (json_string_length(value) || json_object_size(value) || json_is_number(value))
+			json_object_set(asked, session_keys[i], (json_t *)value);
+	}
+	return asked;
+}
+
+/* An open session keeps its profile: a call with another one is refused. */
+static int check_profile(const struct named_session *s, const json_t *given, struct err *e)
+{
+	const json_t *profile = json_object_get(given, "profile"), *own = json_object_get(s->asked, "profile");
+
+	if (!profile || json_equal(profile, own))
+		return 0;
+	return err_set(e, ERR_BAD_SPEC, "profile: session \"%s\" has %s; use another session, or end it first with end_session", s->name,
+		       json_string_value(own));
+}
+
+/* Warns of arguments that differ from those of an open session, which no call changes. */
+static void warn_of_changes(const struct named_session *s, const json_t *given, json_t *warnings)
+{
+	for (size_t i = 0; i < ARRAY_LEN(session_keys); i++) {
+		const json_t *value = json_object_get(given, session_keys[i]);
+
+		if (value && !json_equal(value, json_object_get(s->asked, session_keys[i])))
+			json_array_append_new(warnings, json_sprintf("%s was ignored: session '%s' has it from its first call", session_keys[i], s->name));
+	}
+}
+
+json_t *named_session_asked(const struct call *c, const char *name, const json_t *arguments, json_t *warnings, struct err *e)
+{
+	const struct named_session *s     = named_session_find(c, name);
+	json_t                     *asked = given_keys(arguments);
+	int                         r;
+
+	if (s && s->asked && s->state != SESSION_CLOSED) {
+		r = check_profile(s, asked, e);
+		if (r == 0)
+			warn_of_changes(s, asked, warnings);
+		json_decref(asked);
+		return r < 0 ? NULL : json_incref(s->asked);
+	}
+	if (s && s->asked)
+		json_object_update_missing(asked, s->asked);
+	if (!json_object_get(asked, "profile"))
+		json_object_set_new(asked, "profile", json_string(choice_profile(c->mcp->settings)));
+	return asked;
+}
+
+/* Clients that cannot be told apart would share "main" by accident: a new session of theirs has a name that no other chooses, "main-8c1f52". */
+static int check_new_name(const struct call *c, const char *name, struct err *e)
+{
+	enum { RANDOM_DIGITS = 6 };
+	const char *dash = strrchr(name, '-');
+	size_t      n    = dash ? strlen(dash + 1) : 0;
+	char        digits[RANDOM_DIGITS + 1];
+
+	if (!c->channel->shares || (n >= RANDOM_DIGITS && strspn(dash + 1, "0123456789abcdef") == n) || named_session_find(c, name))
+		return 0;
+	client_request_secret(digits, sizeof digits);
+	return err_set(e, ERR_BAD_SPEC,
+		       "session: another client with this token could choose \"%s\", too; use \"%.50s-%s\", in this call and in later ones", name,
+		       name, digits);
+}
+
+/* One more may be open. Forgets the oldest lost session if there are too many of these, but not the one called `but`. */
+static int make_room(const struct call *c, const struct named_session *but, struct err *e)
+{
+	struct named_session *s, *oldest = NULL;
+	size_t                open = 0, lost = 0;
+	char                  names[200];
+
+	TAILQ_FOREACH(s, &c->mcp->sessions->all, link) {
+		bool is_lost = s->state == SESSION_CLOSED && TAILQ_EMPTY(&s->uses);
+
+		open += !is_lost;
+		lost += is_lost;
+		if (is_lost && (!oldest || s->lost_ms < oldest->lost_ms))
+			oldest = s;
+	}
+	if (lost > LOST_KEPT && oldest != but)
+		session_free(oldest);
+	if (open < c->mcp->settings->sessions)
+		return 0;
+	names_of_open(c, names, sizeof names);
+	return err_set(e, ERR_DENIED, "session: %zu are open, which is the most here; end one with end_session%s%s", open,
+		       *names ? ": " : ", or try again later", names);
+}
+
+/* A closed session, which the pump frees unless it is used by then. */
+static struct named_session *session_create(const struct call *c, const char *name)
+{
+	struct named_session *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	s->mcp      = c->mcp;
+	s->pump     = (struct loop_timer){ .due = on_pump, .owner = s };
+	s->late_end = (struct loop_timer){ .due = on_late_end, .owner = s };
+	s->question = (struct question){ .answered = on_answer, .lost = on_disconnect, .owner = s, .fds = s->ro_fd };
+	for (size_t i = 0; i < ARRAY_LEN(s->ro_fd); i++)
+		s->ro_fd[i] = -1;
+	snprintf(s->owner, sizeof s->owner, "%s", owner_of(c));
+	snprintf(s->name, sizeof s->name, "%s", name);
+	TAILQ_INIT(&s->uses);
+	TAILQ_INSERT_TAIL(&c->mcp->sessions->all, s, link);
 	pump_soon(s);
+	return s;
+}
+
+/* Sets what a closed session is opened with. Takes both over. */
+static void session_prepare(struct named_session *s, json_t *asked, json_t *message)
+{
+	struct err ignored;
+
+	json_decref(s->asked);
+	json_decref(s->message);
+	s->asked            = asked;
+	s->message          = message;
+	s->question.fds_len = 0;
+	for (size_t i = 0; i < ARRAY_LEN(s->ro_fd); i++)
+		fd_closep(&s->ro_fd[i]);
+	if (shown_copy(&s->mcp->shown, s->ro_fd, &ignored) < 0)
+		return; /* the session then has none of these folders */
+	shown_into(&s->mcp->shown, message);
+	s->question.fds_len = s->mcp->shown.n;
+}
+
+struct named_session *named_session_make(const struct call *c, const char *name, const json_t *asked, const json_t *explained,
+					 json_t *warnings, struct err *e)
+{
+	struct named_session *s = named_session_find(c, name);
+	json_t               *message;
+
+	if (s && s->state != SESSION_CLOSED) /* perhaps another call has made it meanwhile */
+		return check_profile(s, asked, e) < 0 ? NULL : s;
+	if (check_new_name(c, name, e) < 0 || make_room(c, s, e) < 0)
+		return NULL;
+	message = run_request_open(c->mcp->settings, asked, explained, warnings, e);
+	if (!message)
+		return NULL;
+	if (!s)
+		s = session_create(c, name);
+	if (!s) {
+		json_decref(message);
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	hosts_into(c->mcp, message, explained);
+	session_prepare(s, json_incref((json_t *)asked), message);
+	return s;
 }

@@ -1,66 +1,115 @@
 /*
- * named_session.h - one session of a client: a jail that stays, and the uses of it.
+ * named_session.h - the sessions of clients: jails that stay, and the uses of them.
  *
- * The client knows it by a name; brigd's id of it is secret. It is opened for its first use, over the connection of brigd_link.h
- * and without `stays`, so it ends with the connection. When brigd has ended it (idle, too old, short of memory, itself
- * restarted), the next call opens a new one, and is told that the earlier one is lost and why.
+ * The client knows a session by a name; brigd's id of it is secret. A name belongs to an owner; other owners cannot find it. On
+ * stdio the client is the owner. Over HTTP it is a token, together with the MCP session in those revisions that have one.
  *
- * Calls have their turn one after the other, for they share an interpreter; files can be moved at the same time.
+ * A session is opened for its first use, over the connection of brigd_link.h and without `stays`, so it ends with the
+ * connection. When brigd has ended it (idle, too old, short of memory, itself restarted), the next call opens a new one, and
+ * its reply has the reason why the earlier one is lost.
+ *
+ * Calls run one after the other, for they share an interpreter; files can be moved at the same time.
  */
 #pragma once
 #include "brigd_link.h"
+#include "call.h"
 #include "run_failure.h"
+
+/* The argument session. It is listed only if there are sessions, and is repeated in a header (2026-07-28 over HTTP). */
+#define SESSION_ARGUMENT "session"
+#define SESSION_HEADER   "Session"
+
+/* The same for what continues or ends a run. */
+#define EXECUTION_ARGUMENT "execution_id"
+#define EXECUTION_HEADER   "Execution"
+
+/* The row for a tool that requires it. */
+#define SESSION_ARGUMENT_ROW \
+	{ { SESSION_ARGUMENT, FIELD_STR, 0, 0, PROTOCOL_NAME_MAX, 0, "", NULL, NULL }, true, "Its name" }
 
 enum { SESSION_OWNER_MAX = 128 };
 
-/* One use of a session: a call, or a transfer of files. */
-struct session_use {
-	void                   (*ready)(void *owner); /* the session is open; for a call: it is its turn, until it leaves */
-	void                   (*refused)(void *owner, const struct failure *f); /* it will not be ready; it has left already */
-	void                    *owner;
-	bool                     is_call;
-	struct named_session    *session; /* NULL: it uses none */
-	bool                     is_ready;
-	TAILQ_ENTRY(session_use) link;
+struct session_events {
+	void (*ready)(void *owner); /* the session is open; a call may run until it leaves */
+	void (*refused)(void *owner, const struct failure *f); /* it will not be ready; it has left already */
 };
 
-/* ENDS: brigd does not know it any more, and the event of its end has not come yet. */
-enum session_state { SESSION_CLOSED, SESSION_OPENS, SESSION_OPEN, SESSION_ENDS };
+/* One use of a session: a call, or a transfer of files. */
+struct session_use {
+	const struct session_events *events;
+	void                        *owner;
+	bool                         is_call;
+	struct named_session        *session; /* NULL: it uses none */
+	bool                         is_ready;
+	TAILQ_ENTRY(session_use)     link;
+};
+
+enum session_state {
+	SESSION_CLOSED,    /* never opened, could not be opened, or lost */
+	SESSION_OPENS,
+	SESSION_OPEN,
+	SESSION_VANISHES,  /* brigd does not know it any more, and the event of its end has not come yet */
+	SESSION_ABANDONED, /* its client has ended it while it opened: it is closed as soon as it is open */
+	SESSION_OVER,      /* its client has ended it: its name is free, and it cannot be found any more */
+};
 
 struct named_session {
 	TAILQ_ENTRY(named_session) link;
-	struct mcp          *mcp;
-	char                 owner[SESSION_OWNER_MAX], name[PROTOCOL_NAME_MAX + 1];
-	enum session_state   state;
-	bool                 is_over;  /* its client has ended it: its name is free, and it cannot be found any more */
-	char                 id[RUN_ID_LEN + 1];
-	json_t              *asked;    /* arguments of the call that made it, for its next jail: profile, memory_limit, env */
-	json_t              *message;  /* the request that opens it; NULL: it was never opened */
-	int                  shown[PROTOCOL_RO_MAX]; /* its own copies of what it shows: roots of the client may change; the rest is -1 */
-	struct question      question;
-	struct loop_timer    late_end; /* in ENDS */
+	struct mcp         *mcp;
+	char                owner[SESSION_OWNER_MAX], name[PROTOCOL_NAME_MAX + 1];
+	enum session_state  state;
+	char                id[RUN_ID_LEN + 1];
+	json_t             *asked;   /* arguments of the call that made it, for its next jail: profile, memory_limit, env */
+	json_t             *message; /* the request that opens it; NULL: it was never opened */
+	int                 ro_fd[PROTOCOL_RO_MAX]; /* its own copies of read-only binds: roots of the client may change; the rest is -1 */
+	struct question     question;
+	struct loop_timer   late_end; /* limits VANISHES */
 	TAILQ_HEAD(session_uses, session_use) uses; /* oldest first */
-	struct session_use  *turn;     /* the call whose turn it is; NULL: none */
-	struct loop_timer    pump;
-	struct failure       failed;   /* why it could not be opened, for the uses that wait */
-	char                 lost[300]; /* why an earlier jail of this name is gone, until a call was told; "": nothing to tell */
-	int64_t              lost_ms;
-	unsigned             outputs;  /* the number in the name of the last output_file.h */
-	uint64_t             idle_ms;  /* brigd ends it after so long without a call */
+	struct session_use *running;  /* the call that has the interpreter, or NULL */
+	struct loop_timer   pump;
+	struct failure      failed;   /* why it could not be opened or was ended, for the uses that wait */
+	char                lost[300]; /* why an earlier jail of this name is gone, until a reply had it; "": nothing to report */
+	int64_t             lost_ms;
+	unsigned            outputs;  /* the number in the name of the last output_file.h */
 };
 
-/* All sessions of a brig-mcp; owners and the most that may be open are in named_sessions.h. */
+/* All sessions of a brig-mcp. */
 struct named_sessions {
 	struct mcp                 *mcp;
 	TAILQ_HEAD(, named_session) all;
 };
 
-/* Makes a closed session. It is freed in the next turn of the loop unless it is used by then. NULL: no memory. */
-must_use struct named_session *named_session_create(struct mcp *m, const char *owner, const char *name);
-void                           named_session_destroy(struct named_session *s);
+struct named_sessions *named_sessions_create(struct mcp *m);
+void                   named_sessions_destroy(struct named_sessions *all); /* no session may be in use any more */
 
-/* Sets what a closed session is opened with. Takes both over. */
-void named_session_prepare(struct named_session *s, json_t *asked, json_t *message);
+/* Are there sessions with these settings? Not if imports are restricted: that can be enforced for a run, not for a session. */
+bool named_sessions_are_offered(const struct settings *s);
+
+/* Ends all sessions of this owner. */
+void named_sessions_end_all(struct mcp *m, const char *owner);
+
+/* --- the argument session of a call --- */
+
+/* The name of the session, checked. "": none was given. NULL with *e. Borrowed from the arguments. */
+must_use const char *named_session_argument(const json_t *arguments, struct err *e);
+
+/* The session that the call means if it is open, is being opened, or is lost and no reply had that yet; else NULL. */
+struct named_session *named_session_find(const struct call *c, const char *name);
+/* The open session of that name. NULL with *e: there is no such session, or why it is gone. */
+must_use struct named_session *named_session_find_open(const struct call *c, const char *name, struct err *e);
+
+/*
+ * The profile, memory_limit and env of the session of this name; a new reference. If it is open: its own; a call that asks for
+ * another profile gets NULL with *e, and a warning for anything else that it cannot change. Otherwise those of the call; what
+ * the call does not give is taken from an earlier session of this name that was lost.
+ */
+must_use json_t *named_session_asked(const struct call *c, const char *name, const json_t *arguments, json_t *warnings, struct err *e);
+
+/* The session of this name, made if necessary. It must be entered before the loop turns again. NULL with *e. */
+must_use struct named_session *named_session_make(const struct call *c, const char *name, const json_t *asked, const json_t *explained,
+						  json_t *warnings, struct err *e);
+
+/* --- its uses --- */
 
 /* Begins to use the session, which is opened if necessary. The functions of u are called later, not within this call. */
 void named_session_enter(struct named_session *s, struct session_use *u);
@@ -70,3 +119,4 @@ void named_session_leave(struct session_use *u); /* may be called if u uses none
 void named_session_gone(struct named_session *s, const char *id);
 /* The client ends it: brigd ends calls under way, uses that wait are refused. It is freed soon. */
 void named_session_end(struct named_session *s);
+bool named_session_is_over(const struct named_session *s);

@@ -3,9 +3,8 @@
 
 #include "excerpt.h"
 #include "missing_module.h"
-#include "named_sessions.h"
 #include "reply.h"
-#include "session_argument.h"
+#include "session_use.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@ static bool is_long(const struct outcome_stream *s, size_t but, size_t room)
 	return excerpt_wants(&all) > room;
 }
 
-static void add(FILE *out, struct outcome_stream *s, const struct stream *all, const char *what, unsigned number)
+static void add_stream(FILE *out, struct outcome_stream *s, const struct stream *all, const char *what, unsigned number)
 {
 	snprintf(s->file, sizeof s->file, ".brig/%s-%u.txt", what, number);
 	transfer_add(out, FILE_REGULAR, s->file, all->data ? all->data : "", all->len);
@@ -38,7 +37,7 @@ static void add(FILE *out, struct outcome_stream *s, const struct stream *all, c
 
 struct named_session *output_file_make(struct output_files *ret, struct call *c, struct outcome *o, const struct execution *x)
 {
-	struct named_session *s = *x->turn.session && x->record && !x->answer_form.detail ? named_sessions_find(c->mcp, session_argument_owner(c), x->turn.session) : NULL;
+	struct named_session *s = *x->queued.session && x->record && !x->answer_form.detail ? named_session_find(c, x->queued.session) : NULL;
 	size_t                room = x->answer_form.as_text ? c->mcp->settings->text_bytes / 4 : BRIEF_OUTPUT;
 	bool                  out_too = is_long(&o->out, 0, room), err_too = is_long(&o->err, o->traceback_len, room);
 	FILE                 *out;
@@ -47,9 +46,9 @@ struct named_session *output_file_make(struct output_files *ret, struct call *c,
 		return NULL;
 	s->outputs = s->outputs % NAMES + 1;
 	if (out_too)
-		add(out, &o->out, &x->out.stream, "stdout", s->outputs);
+		add_stream(out, &o->out, &x->out.stream, "stdout", s->outputs);
 	if (err_too)
-		add(out, &o->err, &x->err.stream, "stderr", s->outputs);
+		add_stream(out, &o->err, &x->err.stream, "stderr", s->outputs);
 	transfer_add(out, FILE_END, "", NULL, 0);
 	transfer_add(out, FILE_END, "", NULL, 0);
 	fclose(out);
@@ -58,17 +57,14 @@ struct named_session *output_file_make(struct output_files *ret, struct call *c,
 
 /* --- putting --- */
 
-static void work_free(struct work *w)
+static void put_free(struct call *c)
 {
-	w->call->cancel = NULL;
+	struct work *w = c->work;
+
+	c->cancel = NULL;
 	session_files_stop(&w->files);
 	outcome_done(&w->outcome);
 	free(w);
-}
-
-static void cancel(struct call *c)
-{
-	work_free(c->work);
 }
 
 static bool on_entry(void *owner, const struct file_entry *entry, const char *name)
@@ -80,29 +76,24 @@ static bool on_entry(void *owner, const struct file_entry *entry, const char *na
 	return true;
 }
 
-static bool on_bytes(void *owner, const char *bytes, size_t len)
-{
-	(void)owner, (void)bytes, (void)len;
-	return true;
-}
-
 static void on_put(void *owner, const struct err *why)
 {
-	struct work *w = owner;
-	struct call *c = w->call;
+	struct work       *w           = owner;
+	struct call       *c           = w->call;
+	struct answer_form answer_form = w->answer_form;
+	scoped_outcome     o           = w->outcome;
 
 	if (why || w->left_out)
-		*w->outcome.out.file = *w->outcome.err.file = 0;
-	c->cancel = NULL;
-	if (!missing_answer(c, &w->outcome, &w->answer_form))
-		reply(c, &w->outcome, &w->answer_form);
-	outcome_done(&w->outcome);
-	free(w);
+		*o.out.file = *o.err.file = 0;
+	w->outcome = (struct outcome){ 0 };
+	put_free(c);
+	if (!missing_answer(c, &o, &answer_form))
+		reply(c, &o, &answer_form);
 }
 
 void output_file_put(struct call *c, struct named_session *s, struct output_files *files, struct outcome *o, const struct answer_form *answer_form)
 {
-	static const struct transfer_events events = { .read = { on_entry, on_bytes }, .ended = on_put };
+	static const struct transfer_events events = { .read = { .entry = on_entry }, .ended = on_put };
 	struct work                        *w      = malloc(sizeof *w);
 
 	if (!w) {
@@ -114,6 +105,6 @@ void output_file_put(struct call *c, struct named_session *s, struct output_file
 	*w = (struct work){ .call = c, .outcome = *o, .answer_form = *answer_form };
 	*o = (struct outcome){ 0 };
 	c->work   = w;
-	c->cancel = cancel;
+	c->cancel = put_free;
 	session_files_begin(&w->files, s, files->bytes, files->len, &events, w);
 }

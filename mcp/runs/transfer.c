@@ -44,30 +44,14 @@ static void send_some(struct transfer *t)
 
 /* --- what comes --- */
 
-static void end(struct transfer *t, const struct err *why)
+static void transfer_end(struct transfer *t, const struct err *why)
 {
 	const struct transfer_events *events = t->events;
 	void                         *owner  = t->owner;
 
 	transfer_close(t);
-	events->ended(owner, why);
-}
-
-static void take(struct transfer *t, const char *bytes, size_t len)
-{
-	struct err e;
-
-	switch (file_entries_take(&t->in, bytes, len, &t->events->read, t->owner, &e)) {
-	case ENTRIES_GO_ON:
-		return;
-	case ENTRIES_ENOUGH:
-	case ENTRIES_END:
-		end(t, NULL);
-		return;
-	case ENTRIES_BROKEN:
-		end(t, &e);
-		return;
-	}
+	if (events->ended)
+		events->ended(owner, why);
 }
 
 static void receive_some(struct transfer *t)
@@ -76,11 +60,23 @@ static void receive_some(struct transfer *t)
 	ssize_t    n = recv(t->source.fd, bytes, sizeof bytes, MSG_DONTWAIT);
 	struct err e;
 
-	if (n > 0) {
-		take(t, bytes, (size_t)n);
-	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
 		err_set(&e, ERR_PROTOCOL, "files: they ended in the middle");
-		end(t, &e);
+		transfer_end(t, &e);
+		return;
+	}
+	switch (file_entries_take(&t->in, bytes, (size_t)n, &t->events->read, t->owner, &e)) {
+	case ENTRIES_GO_ON:
+		return;
+	case ENTRIES_ENOUGH:
+	case ENTRIES_END:
+		transfer_end(t, NULL);
+		return;
+	case ENTRIES_BROKEN:
+		transfer_end(t, &e);
+		return;
 	}
 }
 

@@ -12,7 +12,7 @@
 
 struct transfer_events {
 	struct file_entries_reader read;
-	/* The transfer is over. why: what went wrong, or NULL. This is the last call: t is closed, and may be freed now, but not before. */
+	/* The transfer is over. why: what went wrong, or NULL. This is the last call: t is closed, and may be freed now, but not before. NULL: ignored. */
 	void (*ended)(void *owner, const struct err *why);
 };
 

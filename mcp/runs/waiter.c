@@ -1,12 +1,11 @@
 #include "waiter.h"
 
-#include "elicitation.h"
-#include "clean.h"
-#include "executions.h"
-#include "profile_info.h"
 #include "ask_hosts.h"
+#include "clean.h"
+#include "elicitation.h"
 #include "missing_module.h"
 #include "output_file.h"
+#include "profile_info.h"
 #include "reply.h"
 #include "yes_form.h"
 
@@ -17,11 +16,11 @@
 enum { LINE_MAX_SHOWN = 120 };
 
 struct visit {
-	struct client_request request; /* first: a pointer to it is one to the visit. About a host; not under way: none is asked about */
-	struct call      *call;
-	struct execution *execution;
-	struct waiter     waiter;
-	struct loop_timer wait, progress;
+	struct client_request request; /* first: a pointer to it is one to the visit. About a host */
+	struct call          *call;
+	struct execution     *execution;
+	struct waiter         waiter;
+	struct loop_timer     wait, progress;
 };
 
 static void visit_end(struct visit *v)
@@ -35,9 +34,50 @@ static void visit_end(struct visit *v)
 	free(v);
 }
 
+/* The call ends with a question, and the client calls again (attend_again()): until then the run must be kept. */
+static bool visit_keeps_run(struct visit *v)
+{
+	bool lent = !*v->execution->handle;
+
+	if (!execution_keep(v->execution))
+		return false;
+	v->execution->is_lent |= lent;
+	return true;
+}
+
+static void visit_end_with(struct visit *v, json_t *result)
+{
+	struct call *c = v->call;
+
+	visit_end(v);
+	call_result(c, result);
+}
+
+/* The outcome is made before the visit ends, which may free the run. */
+static void visit_answer(struct visit *v)
+{
+	struct call             *c           = v->call;
+	const struct execution  *x           = v->execution;
+	const struct answer_form answer_form = x->answer_form; /* its warnings must not be used: they are freed with the run */
+	struct named_session    *session;
+	struct output_files      files = { 0 };
+	scoped_outcome           o;
+
+	outcome_of(&o, x);
+	outcome_was_reported(v->execution);
+	if (x->record)
+		facts_keep_isolation(c->mcp, x->profile, json_object_get(x->record, "isolation"));
+	session = output_file_make(&files, c, &o, x);
+	visit_end(v);
+	if (session)
+		output_file_put(c, session, &files, &o, &answer_form);
+	else if (!missing_answer(c, &o, &answer_form))
+		reply(c, &o, &answer_form);
+}
+
 /* --- a person is asked about a host that the run was refused --- */
 
-static void answer_or_ask(struct visit *v);
+static bool visit_asks_about_host(struct visit *v);
 
 static void host_is_answered(struct visit *v, bool is_allowed)
 {
@@ -45,7 +85,8 @@ static void host_is_answered(struct visit *v, bool is_allowed)
 
 	hosts_answer(x->mcp, x->profile, x->host, is_allowed);
 	*x->host = 0;
-	answer_or_ask(v);
+	if (!visit_asks_about_host(v))
+		visit_answer(v);
 }
 
 static void on_host_answer(struct client_request *r, struct mcp *m, const struct rpc_message *response)
@@ -62,73 +103,35 @@ static void on_no_host_answer(void *owner)
 	host_is_answered(v, false);
 }
 
-/* The call ends with the question, and the client calls again (resume.h). */
-static bool end_with_host(struct visit *v)
+static bool visit_asks_about_host(struct visit *v)
 {
-	struct call *c    = v->call;
-	bool         lent = !*v->execution->handle;
-	json_t      *result;
+	struct call           *c = v->call;
+	struct execution      *x = v->execution;
+	const struct settings *s = c->mcp->settings;
 
-	if (!executions_keep(v->execution)) {
-		*v->execution->host = 0;
-		return false;
-	}
-	v->execution->is_lent |= lent;
-	result = elicitation_host_result(c, v->execution);
-	visit_end(v);
-	call_result(c, result);
-	return true;
-}
-
-static bool asks_about_host(struct visit *v)
-{
-	struct call      *c = v->call;
-	struct execution *x = v->execution;
-
-	if (x->state != EXECUTION_ENDED || !c->mcp->settings->ask_hosts || !elicitation_can(c) || *x->host || !hosts_next(x, x->host))
+	if (x->state != EXECUTION_ENDED || !s->ask_hosts || !elicitation_can(c) || *x->host || !hosts_next(x, x->host))
 		return false;
 	x->hosts_asked++;
-	if (revision_is_modern(c->revision))
-		return end_with_host(v);
-	v->request = (struct client_request){ .answered = on_host_answer };
-	client_request_send(&v->request, c, "elicitation/create", hosts_form(x->host));
-	v->wait.due = on_no_host_answer;
-	loop_timer_set(&c->mcp->loop, &v->wait, (int64_t)c->mcp->settings->ask_timeout_ms);
+	if (!revision_is_modern(c->revision)) {
+		v->request = (struct client_request){ .answered = on_host_answer };
+		client_request_send(&v->request, c, "elicitation/create", hosts_form(x->host));
+		v->wait.due = on_no_host_answer;
+		loop_timer_set(&c->mcp->loop, &v->wait, (int64_t)s->ask_timeout_ms);
+		return true;
+	}
+	if (!visit_keeps_run(v)) {
+		*x->host = 0;
+		return false;
+	}
+	visit_end_with(v, elicitation_host_result(c, x));
 	return true;
 }
 
-/* The outcome is made before the visit ends, which may free the run. */
-static void answer(struct visit *v)
-{
-	struct call          *c = v->call;
-	const struct execution *x = v->execution;
-	const struct answer_form answer_form = x->answer_form; /* its warnings must not be used: they are freed with the run */
-	struct named_session    *session;
-	struct output_files      files = { 0 };
-	scoped_outcome        o;
-
-	outcome_of(&o, x);
-	outcome_was_told(v->execution);
-	if (x->record)
-		facts_keep_isolation(c->mcp, x->profile, json_object_get(x->record, "isolation"));
-	session = output_file_make(&files, c, &o, x);
-	visit_end(v);
-	if (session)
-		output_file_put(c, session, &files, &o, &answer_form);
-	else if (!missing_answer(c, &o, &answer_form))
-		reply(c, &o, &answer_form);
-}
-
-static void answer_or_ask(struct visit *v)
-{
-	if (!asks_about_host(v))
-		answer(v);
-}
-
-static void on_ended(void *owner, struct execution *x)
+static void on_run_ended(void *owner, struct execution *x)
 {
 	(void)x;
-	answer_or_ask(owner);
+	if (!visit_asks_about_host(owner))
+		visit_answer(owner);
 }
 
 /* If the run cannot get a handle the call goes on waiting. */
@@ -136,11 +139,11 @@ static void on_waited(void *owner)
 {
 	struct visit *v = owner;
 
-	if (executions_keep(v->execution))
-		answer(v);
+	if (execution_keep(v->execution))
+		visit_answer(v);
 }
 
-static void cancel(struct call *c)
+static void visit_cancel(struct call *c)
 {
 	struct visit *v = c->work;
 
@@ -149,22 +152,11 @@ static void cancel(struct call *c)
 	visit_end(v);
 }
 
-/* --- a person is asked --- */
+/* --- a person is asked about a call of a tool --- */
 
-/* The call ends with the question. The run goes on, with a handle by which the next call finds it. */
-static void answer_with_question(struct visit *v)
+static bool on_tool_asks(void *owner, struct execution *x)
 {
-	struct call *c      = v->call;
-	json_t      *result = elicitation_result(c, v->execution);
-
-	visit_end(v);
-	call_result(c, result);
-}
-
-static bool on_asks(void *owner, struct execution *x)
-{
-	struct visit *v    = owner;
-	bool          lent = !*x->handle;
+	struct visit *v = owner;
 
 	if (!elicitation_can(v->call))
 		return false;
@@ -172,25 +164,24 @@ static bool on_asks(void *owner, struct execution *x)
 		elicitation_elicit(v->call, x);
 		return true;
 	}
-	if (!executions_keep(x))
+	if (!visit_keeps_run(v))
 		return false;
-	x->is_lent |= lent;
-	answer_with_question(v);
+	visit_end_with(v, elicitation_result(v->call, x));
 	return true;
 }
 
 /* --- progress --- */
 
-static void describe(const struct execution *x, double seconds, char *buf, size_t len)
+static void print_progress(const struct execution *x, double seconds, char *buf, size_t len)
 {
-	char        behind[TURN_BEHIND_MAX];
+	char        behind[QUEUED_BEHIND_MAX];
 	size_t      n, clean_len = 0;
 	const char *line  = execution_last_line(x, &n);
-	char       *clean = n ? clean_text(line, n < 4096 ? clean_whole(line, n) : clean_whole(line, 4096), false, &clean_len) : NULL;
+	char       *clean = n ? clean_text(line, clean_whole(line, n < 4096 ? n : 4096), false, &clean_len) : NULL;
 
-	if (x->state == EXECUTION_WAITS && *turn_behind(&x->turn, behind, sizeof behind))
+	if (x->state == EXECUTION_WAITS && *queued_call_behind(&x->queued, behind, sizeof behind))
 		snprintf(buf, len, "%.0f s, waiting for its turn in the session, behind %s", seconds, behind);
-	else if (x->state == EXECUTION_WAITS && turn_is_waiting(&x->turn))
+	else if (x->state == EXECUTION_WAITS && queued_call_waits(&x->queued))
 		snprintf(buf, len, "%.0f s, waiting for the session", seconds);
 	else if (x->state == EXECUTION_WAITS)
 		snprintf(buf, len, "%.0f s, waiting for a free place", seconds);
@@ -208,7 +199,7 @@ static void on_progress(void *owner)
 	double                  seconds = (double)(loop_now_ms() - x->asked_ms) / 1000;
 	char                    text[LINE_MAX_SHOWN + 128];
 
-	describe(x, seconds, text, sizeof text);
+	print_progress(x, seconds, text, sizeof text);
 	call_progress(v->call, seconds, (double)x->answer_form.timeout_ms / 1000, text);
 	loop_timer_set(&v->call->mcp->loop, &v->progress, (int64_t)v->call->mcp->settings->progress_ms);
 }
@@ -224,15 +215,15 @@ void attend(struct call *c, struct execution *x, uint64_t wait_ms)
 		call_failure(c, &e);
 		return;
 	}
-	*v = (struct visit){ .call = c, .execution = x };
-	v->waiter = (struct waiter){ .ended = on_ended, .asks = on_asks, .owner = v };
-	v->wait      = (struct loop_timer){ .due = on_waited, .owner = v };
-	v->progress  = (struct loop_timer){ .due = on_progress, .owner = v };
-	c->work      = v;
-	c->cancel    = cancel;
+	*v          = (struct visit){ .call = c, .execution = x };
+	v->waiter   = (struct waiter){ .ended = on_run_ended, .asks = on_tool_asks, .owner = v };
+	v->wait     = (struct loop_timer){ .due = on_waited, .owner = v };
+	v->progress = (struct loop_timer){ .due = on_progress, .owner = v };
+	c->work     = v;
+	c->cancel   = visit_cancel;
 	execution_add_waiter(x, &v->waiter);
 	if (x->state == EXECUTION_ENDED) {
-		answer_or_ask(v);
+		on_run_ended(v, x);
 		return;
 	}
 	if (x->tools.bridge.open) /* it may have asked before, when no call attended it */
@@ -241,4 +232,48 @@ void attend(struct call *c, struct execution *x, uint64_t wait_ms)
 		loop_timer_set(&c->mcp->loop, &v->wait, (int64_t)wait_ms);
 	if (c->progress_token)
 		loop_timer_set(&c->mcp->loop, &v->progress, (int64_t)c->mcp->settings->progress_ms);
+}
+
+/* --- calls that come again, with answers --- */
+
+/* The run that has given out the state of this call, for the same tool and arguments. */
+static struct execution *find_by_state(const struct call *c)
+{
+	const char       *state = json_string_value(json_object_get(c->params, "requestState"));
+	struct execution *x;
+
+	TAILQ_FOREACH(x, &c->mcp->executions->all, link) {
+		if (!*x->round || !state || strcmp(x->round, state) != 0 || strcmp(x->principal, c->channel->principal) != 0)
+			continue;
+		if (json_equal(json_object_get(c->params, "name"), json_object_get(x->round_of, "name")) &&
+		    json_equal(json_object_get(c->params, "arguments"), json_object_get(x->round_of, "arguments")))
+			return x;
+	}
+	return NULL;
+}
+
+static void ignore_end(void *owner, struct execution *x)
+{
+	(void)owner, (void)x;
+}
+
+void attend_again(struct call *c)
+{
+	struct execution *x         = find_by_state(c);
+	struct waiter     meanwhile = { .ended = ignore_end };
+	struct rpc_error  e;
+
+	if (!x) {
+		rpc_error_set(&e, RPC_INVALID_PARAMS, "requestState: no question of this name is open; call the tool again without it");
+		call_failure(c, &e);
+		return;
+	}
+	execution_add_waiter(x, &meanwhile);
+	*x->round = 0;
+	if (x->is_lent) /* so that the run ends if this client cancels now, as with any other call */
+		*x->handle = 0;
+	x->is_lent = false;
+	elicitation_take_answers(x, json_object_get(c->params, "inputResponses"));
+	attend(c, x, c->mcp->settings->yield_after_ms);
+	execution_leave(x, &meanwhile);
 }

@@ -23,16 +23,16 @@ const struct field workspace_file_fields[] = {
 #undef AT
 /* clang-format on */
 
-static const char *skip(const char *path, const char *before)
+static const char *after_prefix(const char *path, const char *prefix)
 {
-	size_t n = strlen(before);
+	size_t n = strlen(prefix);
 
-	return strncmp(path, before, n) == 0 ? path + n : path;
+	return strncmp(path, prefix, n) == 0 ? path + n : path;
 }
 
 const char *workspace_file_path(const char *path, struct err *e)
 {
-	const char *below = skip(skip(path, "/workspace/"), "./"), *fault = file_name_fault(below, strlen(below));
+	const char *below = after_prefix(after_prefix(path, "/workspace/"), "./"), *fault = file_name_fault(below, strlen(below));
 
 	if (!fault)
 		return below;
@@ -82,24 +82,27 @@ const char *workspace_file_left_out(uint64_t why)
 	return why < FILE_LEFT_COUNT && words[why] ? words[why] : "cannot be had";
 }
 
-/* --- what is put --- */
+/* --- what is sent --- */
 
-static int add_bytes(FILE *out, const char *path, const struct given *g, struct err *e)
+char *workspace_file_request(enum file_kind kind, const char *pattern, size_t *len)
 {
-	size_t len   = 0;
-	char  *bytes = base64_decode(g->base64, strlen(g->base64), &len);
+	char *made = NULL;
+	FILE *out  = open_memstream(&made, len);
 
-	if (!bytes)
-		return err_set(e, ERR_BAD_SPEC, "base64: damaged; write the standard alphabet with its padding, and no blanks");
-	transfer_add(out, FILE_REGULAR, path, bytes, len);
-	free(bytes);
-	return 0;
+	if (!out)
+		return NULL;
+	transfer_add(out, FILE_END, "", NULL, 0);
+	transfer_add(out, kind, pattern, NULL, 0);
+	transfer_add(out, FILE_END, "", NULL, 0);
+	return fclose(out) == 0 ? made : NULL;
 }
 
-static int add(FILE *out, const json_t *row, struct err *e)
+static int add_file(FILE *out, const json_t *row, struct err *e)
 {
 	struct given g = { 0 };
 	const char  *path;
+	char        *bytes;
+	size_t       len = 0;
 
 	if (fields_decode(workspace_file_fields, row, &g, e) < 0)
 		return -1;
@@ -110,19 +113,15 @@ static int add(FILE *out, const json_t *row, struct err *e)
 		return -1;
 	if (!g.content == !g.base64)
 		return err_set(e, ERR_BAD_SPEC, "%.60s: expected content, a text, or base64, bytes", path);
-	if (g.base64)
-		return add_bytes(out, path, &g, e);
-	transfer_add(out, FILE_REGULAR, path, g.content, strlen(g.content));
-	return 0;
-}
-
-static int add_all(FILE *out, const json_t *list, struct err *e)
-{
-	if (json_is_object(list))
-		return add(out, list, e);
-	for (size_t i = 0; i < json_array_size(list); i++)
-		if (add(out, json_array_get(list, i), e) < 0)
-			return err_wrap(e, "files[%zu]", i);
+	if (g.content) {
+		transfer_add(out, FILE_REGULAR, path, g.content, strlen(g.content));
+		return 0;
+	}
+	bytes = base64_decode(g.base64, strlen(g.base64), &len);
+	if (!bytes)
+		return err_set(e, ERR_BAD_SPEC, "base64: damaged; write the standard alphabet with its padding, and no blanks");
+	transfer_add(out, FILE_REGULAR, path, bytes, len);
+	free(bytes);
 	return 0;
 }
 
@@ -130,13 +129,17 @@ char *workspace_file_puts(const json_t *list, size_t *len, struct err *e)
 {
 	char *made = NULL;
 	FILE *out  = open_memstream(&made, len);
-	int   r;
+	int   r    = 0;
 
 	if (!out) {
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	r = add_all(out, list, e);
+	if (json_is_object(list))
+		r = add_file(out, list, e);
+	for (size_t i = 0; i < json_array_size(list) && r == 0; i++)
+		if ((r = add_file(out, json_array_get(list, i), e)) < 0)
+			(void)err_wrap(e, "files[%zu]", i);
 	transfer_add(out, FILE_END, "", NULL, 0);
 	transfer_add(out, FILE_END, "", NULL, 0);
 	if (fclose(out) == 0 && r == 0)

@@ -1,6 +1,5 @@
 #include "handle_call.h"
 
-#include "executions.h"
 #include "reply.h"
 
 #include <stdio.h>
@@ -9,7 +8,7 @@
 struct execution *handle_call_find(struct call *c, const json_t *arguments)
 {
 	const char       *id = json_string_value(json_object_get(arguments, "execution_id"));
-	struct execution *x  = executions_find(c->mcp, c->channel->principal, id);
+	struct execution *x  = execution_find(c->mcp, c->channel->principal, id);
 	char              why[300];
 	scoped_outcome    o  = { 0 };
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "sandbox_info.h"
 
+#include "member.h"
 #include "profile_info.h"
 #include "run_request.h"
 
@@ -9,17 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
-
 static bool has_package(const json_t *packages, const char *name)
 {
 	for (size_t i = 0; i < json_array_size(packages); i++)
-		if (strcmp(text_of(json_array_get(packages, i), "name"), name) == 0)
+		if (strcmp(member_text(json_array_get(packages, i), "name"), name) == 0)
 			return true;
 	return false;
 }
@@ -33,9 +27,9 @@ static void print_libraries(FILE *out, const struct sandbox_info *s, const char 
 	for (size_t i = 0; i < json_array_size(packages); i++) {
 		const json_t *one = json_array_get(packages, i);
 
-		if (i && has_package(basic, text_of(one, "name")))
+		if (i && has_package(basic, member_text(one, "name")))
 			continue;
-		fprintf(out, "%s%s %s", before, i ? text_of(one, "name") : "Python", text_of(one, "version"));
+		fprintf(out, "%s%s %s", before, i ? member_text(one, "name") : "Python", member_text(one, "version"));
 		before = ", ";
 	}
 	json_decref(packages);

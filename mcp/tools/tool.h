@@ -22,7 +22,7 @@ struct tool {
 	bool                   leaves_nothing; /* announced as read_only, too, unless a setting says no: what it changes is gone when the call ends */
 	bool                   unbounded;   /* not limited by --max-calls and --calls-per-minute: it ends other calls */
 	bool                   text_only;   /* with --reply text it answers in words only, without outputSchema and structuredContent */
-	bool                   resumes;     /* its answer may be a question of a run; a call with requestState continues that run (resume.h) */
+	bool                   resumes;     /* its answer may be a question of a run; a call with requestState continues that run (attend_again()) */
 	bool                   brokered;    /* offered only with --servers */
 	bool                   in_session;  /* offered only if there are sessions */
 	bool                   unlisted;    /* callable; in tools/list only with --list-all-tools */

@@ -1,25 +1,19 @@
 /* tool_answer.c - what a tools/call answers, as the client's revision can read it */
+#include "member.h"
 #include "text.h"
 #include "tool.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char *text_of(const json_t *block, const char *key)
-{
-	const char *text = json_string_value(json_object_get(block, key));
-
-	return text ? text : "";
-}
-
 static json_t *describe_audio(const json_t *block)
 {
-	return json_sprintf("[audio: %s]", text_of(block, "mimeType"));
+	return json_sprintf("[audio: %s]", member_text(block, "mimeType"));
 }
 
 static json_t *describe_link(const json_t *block)
 {
-	return json_sprintf("[resource: %s at %s]", text_of(block, "name"), text_of(block, "uri"));
+	return json_sprintf("[resource: %s at %s]", member_text(block, "name"), member_text(block, "uri"));
 }
 
 /* Types of blocks that older revisions do not have: a client drops the whole result for one that it does not know. */
@@ -35,7 +29,7 @@ static const struct younger {
 static const struct younger *find_younger(const json_t *block, enum revision revision)
 {
 	for (size_t i = 0; i < ARRAY_LEN(younger); i++)
-		if (revision < younger[i].since && strcmp(text_of(block, "type"), younger[i].type) == 0)
+		if (revision < younger[i].since && strcmp(member_text(block, "type"), younger[i].type) == 0)
 			return &younger[i];
 	return NULL;
 }

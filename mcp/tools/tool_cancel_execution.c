@@ -12,7 +12,7 @@ static const struct argument rows[] = {
 /* clang-format on */
 
 /* The run is attended first: one that has not started ends inside of execution_cancel(). */
-static void call(struct call *c, const json_t *given)
+static void cancel_execution_call(struct call *c, const json_t *given)
 {
 	struct err        e;
 	json_t           *arguments = arguments_take(rows, given, NULL, &e);
@@ -21,7 +21,7 @@ static void call(struct call *c, const json_t *given)
 	if (!arguments)
 		tool_answer_text(c, e.text, true);
 	else if ((x = handle_call_find(c, arguments))) {
-		x->out.told = x->err.told = 0; /* the last answer has all */
+		x->out.reported = x->err.reported = 0; /* the last answer has all */
 		attend(c, x, 0);
 	}
 	if (x && x->state != EXECUTION_ENDED)
@@ -37,10 +37,7 @@ const struct tool tool_cancel_execution = {
 		       "had written by then; exit_reason is \"cancelled\", or what it ended with before. In a session it is interrupted, and its "
 		       "variables stay.",
 	.arguments   = rows,
-	.read_only   = false,
-	.destructive = false,
 	.idempotent  = true,
-	.open_world  = false,
 	.unbounded   = true,
-	.call        = call,
+	.call        = cancel_execution_call,
 };

@@ -1,5 +1,5 @@
 /* tool_end_session.c - end a session, and everything in it */
-#include "session_argument.h"
+#include "session_use.h"
 #include "tool.h"
 
 /* clang-format off */
@@ -9,12 +9,12 @@ static const struct argument rows[] = {
 };
 /* clang-format on */
 
-static void call(struct call *c, const json_t *given)
+static void end_session_call(struct call *c, const json_t *given)
 {
 	struct err            e;
 	json_t               *arguments = arguments_take(rows, given, NULL, &e), *text;
-	const char           *name      = arguments ? session_argument_name(arguments, &e) : NULL;
-	struct named_session *s         = name ? session_argument_find(c, name, &e) : NULL;
+	const char           *name      = arguments ? named_session_argument(arguments, &e) : NULL;
+	struct named_session *s         = name ? named_session_find_open(c, name, &e) : NULL;
 
 	if (s) {
 		named_session_end(s);
@@ -32,11 +32,8 @@ const struct tool tool_end_session = {
 	.description = "End a session: its variables, files and programs are gone.",
 	.manual      = "End a session. Its variables, files and running programs are gone, and its name is free.",
 	.arguments   = rows,
-	.read_only   = false,
-	.destructive = false,
 	.idempotent  = true,
-	.open_world  = false,
 	.in_session  = true,
 	.unbounded   = true,
-	.call        = call,
+	.call        = end_session_call,
 };

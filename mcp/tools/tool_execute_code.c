@@ -1,6 +1,5 @@
 /* tool_execute_code.c - run a program, and report its output, its result and how it ended */
 #include "waiter.h"
-#include "executions.h"
 #include "profile_info.h"
 #include "findings.h"
 #include "ask_hosts.h"
@@ -8,8 +7,7 @@
 #include "run_request.h"
 #include "choice.h"
 #include "reply.h"
-#include "session_argument.h"
-#include "named_sessions.h"
+#include "session_use.h"
 #include "tool.h"
 #include "workspace_file.h"
 
@@ -70,9 +68,11 @@ struct work {
 	struct waiter     checked;
 };
 
-static void work_free(struct work *w)
+static void execute_free(struct call *c)
 {
-	w->call->cancel = NULL;
+	struct work *w = c->work;
+
+	c->cancel = NULL;
 	fact_forget(&w->fact);
 	if (w->check)
 		execution_leave(w->check, &w->checked);
@@ -81,11 +81,6 @@ static void work_free(struct work *w)
 	json_decref(w->explained);
 	json_decref(w->asked);
 	free(w);
-}
-
-static void cancel(struct call *c)
-{
-	work_free(c->work);
 }
 
 /* Answers a call for which nothing was run. The form of the answer is taken from unchecked arguments, as another one may be wrong. */
@@ -109,12 +104,12 @@ static void answer_refused(struct call *c, const char *why, bool is_ours)
 	answer_outcome(c, &o);
 }
 
-static void refuse(struct work *w, const struct err *why)
+static void execute_refuse(struct work *w, const struct err *why)
 {
 	struct call *c       = w->call;
 	bool         is_ours = why->kind != ERR_BAD_SPEC && why->kind != ERR_DENIED;
 
-	work_free(w);
+	execute_free(w->call);
 	metrics_refused(c->mcp->metrics, is_ours ? "setup_failed" : "denied");
 	answer_refused(c, why->text, is_ours);
 }
@@ -131,7 +126,7 @@ static int take_files(const struct work *w, struct execution_request *order, str
 }
 
 /* Fills in the rest of the order and starts it. order->message is taken over, even if it fails. */
-static struct execution *start(struct work *w, struct execution_request *order, struct err *e)
+static struct execution *execute_start(struct work *w, struct execution_request *order, struct err *e)
 {
 	const json_t *code = json_object_get(w->arguments, "code"), *input = json_object_get(w->arguments, "stdin");
 
@@ -155,10 +150,10 @@ static struct execution *start_alone(struct work *w, struct answer_form *answer_
 	if (run_request_run(w->call->mcp->settings, w->arguments, w->explained, w->warnings, &order.message, answer_form, e) < 0)
 		return NULL;
 	hosts_into(w->call->mcp, order.message, w->explained);
-	return start(w, &order, e);
+	return execute_start(w, &order, e);
 }
 
-/* A new session must be entered before the loop turns again, which start() does. */
+/* A new session must be entered before the loop turns again, which execute_start() does. */
 static struct execution *start_in_session(struct work *w, struct answer_form *answer_form, struct err *e)
 {
 	struct execution_request order = { 0 };
@@ -166,18 +161,18 @@ static struct execution *start_in_session(struct work *w, struct answer_form *an
 	if (run_request_call(w->call->mcp->settings, w->arguments, w->explained, w->warnings, &order.message, answer_form, e) < 0)
 		return NULL;
 	order.timeout_ms = answer_form->timeout_ms;
-	order.session    = session_argument_make(w->call, w->session, w->asked, w->explained, w->warnings, e);
+	order.session    = named_session_make(w->call, w->session, w->asked, w->explained, w->warnings, e);
 	if (order.session) {
 		answer_form->memory_bytes = (uint64_t)json_integer_value(json_object_get(json_object_get(order.session->message, "limits"), "memory_bytes"));
 		if (!answer_form->memory_bytes)
 			answer_form->memory_bytes = run_request_preset_memory(w->call->mcp->settings, w->explained);
-		return start(w, &order, e);
+		return execute_start(w, &order, e);
 	}
 	json_decref(order.message);
 	return NULL;
 }
 
-static void run(struct work *w)
+static void execute_run(struct work *w)
 {
 	struct call       *c    = w->call;
 	struct answer_form answer_form = { 0 };
@@ -185,12 +180,12 @@ static void run(struct work *w)
 	struct execution  *x = *w->session ? start_in_session(w, &answer_form, &e) : start_alone(w, &answer_form, &e);
 
 	if (!x) {
-		refuse(w, &e);
+		execute_refuse(w, &e);
 		return;
 	}
 	x->answer_form   = answer_form;
 	x->answer_form.warnings = json_incref(w->warnings);
-	work_free(w);
+	execute_free(w->call);
 	attend(c, x, c->mcp->settings->yield_after_ms);
 }
 
@@ -204,7 +199,7 @@ static void refuse_findings(struct work *w, json_t *findings)
 	outcome_refused(&o, "Code validation failed");
 	o.findings   = findings_short(findings);
 	o.is_failure = false; /* the program's fault */
-	work_free(w);
+	execute_free(w->call);
 	metrics_refused(c->mcp->metrics, "validation");
 	answer_outcome(c, &o);
 }
@@ -216,7 +211,7 @@ static void answer_unchecked(struct work *w, const struct execution *x)
 	scoped_outcome o;
 
 	outcome_of(&o, x);
-	work_free(w);
+	execute_free(w->call);
 	answer_outcome(c, &o);
 }
 
@@ -233,20 +228,20 @@ static void on_checked(void *owner, struct execution *x)
 	execution_leave(x, &w->checked);
 	w->check = NULL;
 	if (json_is_true(json_object_get(findings, "valid")))
-		run(w);
+		execute_run(w);
 	else
 		refuse_findings(w, findings);
 	json_decref(findings);
 }
 
-static void check(struct work *w)
+static void execute_check(struct work *w)
 {
 	struct err e;
 
 	w->checked = (struct waiter){ .ended = on_checked, .owner = w };
 	w->check   = findings_seek(w->call, w->arguments, w->explained, &w->checked, &e);
 	if (!w->check)
-		refuse(w, &e);
+		execute_refuse(w, &e);
 }
 
 /* --- the first step --- */
@@ -256,14 +251,14 @@ static void on_explained(void *owner, const json_t *reply, const struct err *why
 	struct work *w = owner;
 
 	if (!reply) {
-		refuse(w, why);
+		execute_refuse(w, why);
 		return;
 	}
 	w->explained = json_incref((json_t *)reply);
 	if (json_is_true(json_object_get(w->arguments, "validate")))
-		check(w);
+		execute_check(w);
 	else
-		run(w);
+		execute_run(w);
 }
 
 static const char *profile_of(const struct work *w)
@@ -275,7 +270,7 @@ static const char *profile_of(const struct work *w)
 
 static int take_session(struct work *w, struct err *e)
 {
-	w->session = session_argument_name(w->arguments, e);
+	w->session = named_session_argument(w->arguments, e);
 	if (!w->session)
 		return -1;
 	if (*w->session && !named_sessions_are_offered(w->call->mcp->settings)) {
@@ -283,12 +278,12 @@ static int take_session(struct work *w, struct err *e)
 		w->session = "";
 	}
 	if (*w->session)
-		w->asked = session_argument_asked(w->call, w->session, w->arguments, w->warnings, e);
+		w->asked = named_session_asked(w->call, w->session, w->arguments, w->warnings, e);
 	return *w->session && !w->asked ? -1 : 0;
 }
 
 /* An empty or too long text is refused in the words of the published server. */
-static int take(struct work *w, const json_t *given, struct err *e)
+static int execute_parse(struct work *w, const json_t *given, struct err *e)
 {
 	const json_t *code = json_object_get(given, "code");
 
@@ -298,7 +293,7 @@ static int take(struct work *w, const json_t *given, struct err *e)
 	return w->arguments ? take_session(w, e) : -1;
 }
 
-static void call(struct call *c, const json_t *given)
+static void execute_call(struct call *c, const json_t *given)
 {
 	struct work *w = calloc(1, sizeof *w);
 	struct err   e;
@@ -312,9 +307,9 @@ static void call(struct call *c, const json_t *given)
 	w->warnings = json_array();
 	w->fact     = (struct fact){ .known = on_explained, .owner = w };
 	c->work     = w;
-	c->cancel   = cancel;
-	if (take(w, given, &e) < 0)
-		refuse(w, &e);
+	c->cancel   = execute_free;
+	if (execute_parse(w, given, &e) < 0)
+		execute_refuse(w, &e);
 	else
 		fact_ask(&w->fact, c->mcp, "explain", profile_of(w));
 }
@@ -338,10 +333,6 @@ const struct tool tool_execute_code = {
 	.arguments   = rows,
 	.leaves_nothing = true,
 	.resumes     = true,
-	.read_only   = false,
-	.destructive = false,
-	.idempotent  = false,
-	.open_world  = false,
-	.call        = call,
+	.call        = execute_call,
 	.refuse      = refuse_call,
 };

@@ -24,17 +24,14 @@ struct work {
 	struct gathering gathering;
 };
 
-static void work_free(struct work *w)
+static void find_tools_free(struct call *c)
 {
+	struct work *w = c->work;
+
 	gathering_leave(&w->gathering);
-	w->call->cancel = NULL;
+	c->cancel = NULL;
 	json_decref(w->arguments);
 	free(w);
-}
-
-static void cancel(struct call *c)
-{
-	work_free(c->work);
 }
 
 static const char *text_of(const json_t *tool, const char *key)
@@ -86,12 +83,12 @@ static void on_gathered(void *owner)
 	const json_t *limit = json_object_get(w->arguments, "limit");
 	char         *text  = answer_text(c->mcp->broker, text_of(w->arguments, "query"), json_is_integer(limit) ? (size_t)json_integer_value(limit) : FOUND);
 
-	work_free(w);
+	find_tools_free(w->call);
 	tool_answer_text(c, text ? text : "out of memory", !text);
 	free(text);
 }
 
-static void call(struct call *c, const json_t *given)
+static void find_tools_call(struct call *c, const json_t *given)
 {
 	struct err   e;
 	json_t      *arguments = arguments_take(rows, given, NULL, &e);
@@ -104,7 +101,7 @@ static void call(struct call *c, const json_t *given)
 	}
 	*w        = (struct work){ .call = c, .arguments = arguments, .gathering = { .done = on_gathered, .owner = w } };
 	c->work   = w;
-	c->cancel = cancel;
+	c->cancel = find_tools_free;
 	broker_gather(c->mcp->broker, &w->gathering, "");
 }
 
@@ -114,9 +111,8 @@ const struct tool tool_find_tools = {
 	.manual      = "Find the tools that programs of execute_code can call: the name, the signature in Python and one line about each.",
 	.arguments   = rows,
 	.read_only   = true,
-	.destructive = false,
 	.idempotent  = true,
 	.open_world  = true,
 	.brokered    = true,
-	.call        = call,
+	.call        = find_tools_call,
 };

@@ -161,7 +161,7 @@ static void tell(struct call *c, const struct sandbox_info *s, const struct err 
 	free(text);
 }
 
-static void call(struct call *c, const json_t *arguments)
+static void info_call(struct call *c, const json_t *arguments)
 {
 	static const struct sandbox_info_reader reader = { .isolation = true, .known = tell };
 
@@ -178,9 +178,7 @@ const struct tool tool_get_sandbox_info = {
 	.arguments     = rows,
 	.output_schema = schema,
 	.read_only     = true,
-	.destructive   = false,
 	.idempotent    = true,
-	.open_world    = false,
 	.text_only     = true,
-	.call          = call,
+	.call          = info_call,
 };

@@ -1,6 +1,5 @@
 #include "broker.h"
-#include "session_argument.h"
-#include "named_sessions.h"
+#include "named_session.h"
 #include "tool.h"
 #include "tool_texts.h"
 

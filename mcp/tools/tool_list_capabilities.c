@@ -15,7 +15,7 @@ static void tell(struct call *c, const struct sandbox_info *s, const struct err 
 	sandbox_info_answer(c, capabilities_json, s, why);
 }
 
-static void call(struct call *c, const json_t *arguments)
+static void capabilities_call(struct call *c, const json_t *arguments)
 {
 	static const struct sandbox_info_reader reader = { .isolation = true, .known = tell };
 
@@ -30,9 +30,7 @@ const struct tool tool_list_capabilities = {
 	.arguments     = rows,
 	.output_schema = schema,
 	.read_only     = true,
-	.destructive   = false,
 	.idempotent    = true,
-	.open_world    = false,
 	.unlisted      = true,
-	.call          = call,
+	.call          = capabilities_call,
 };

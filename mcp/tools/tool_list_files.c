@@ -1,7 +1,8 @@
 /* tool_list_files.c - which files a session has */
 #define _GNU_SOURCE
 #include "clean.h"
-#include "session_argument.h"
+#include "member.h"
+#include "session_use.h"
 #include "tool.h"
 #include "workspace_file.h"
 
@@ -30,18 +31,15 @@ struct work {
 	size_t               n;     /* entries that came, with those that are not in found */
 };
 
-static void work_free(struct work *w)
+static void list_files_free(struct call *c)
 {
-	w->call->cancel = NULL;
+	struct work *w = c->work;
+
+	c->cancel = NULL;
 	session_files_stop(&w->files);
 	json_decref(w->arguments);
 	json_decref(w->found);
 	free(w);
-}
-
-static void cancel(struct call *c)
-{
-	work_free(c->work);
 }
 
 /* --- the answer --- */
@@ -69,41 +67,7 @@ static char *text_of(const struct work *w)
 	return text;
 }
 
-static void answer(struct work *w)
-{
-	struct call *c     = w->call;
-	bool         text  = c->mcp->settings->reply == REPLY_TEXT;
-	char        *words = text ? text_of(w) : NULL;
-	json_t      *data  = json_pack("{sO si}", "files", w->found, "left_out", (int)(w->n - json_array_size(w->found)));
-
-	work_free(w);
-	if (text)
-		tool_answer_text(c, words ? words : "out of memory", !words);
-	else
-		tool_answer_data(c, json_incref(data), false);
-	json_decref(data);
-	free(words);
-}
-
-static void refuse(struct work *w, const struct err *why)
-{
-	struct call *c = w->call;
-
-	work_free(w);
-	tool_answer_text(c, why->text, true);
-}
-
 /* --- what comes --- */
-
-static void on_over(void *owner, const struct err *why)
-{
-	struct work *w = owner;
-
-	if (why)
-		refuse(w, why);
-	else
-		answer(w);
-}
 
 /* The sender is in the jail, and may never end: at most LISTED_MAX entries are taken. */
 static bool on_entry(void *owner, const struct file_entry *entry, const char *name)
@@ -123,35 +87,52 @@ static bool on_entry(void *owner, const struct file_entry *entry, const char *na
 	return true;
 }
 
-static bool on_bytes(void *owner, const char *bytes, size_t len)
+static void list_files_refuse(struct work *w, const struct err *why)
 {
-	(void)owner, (void)bytes, (void)len;
-	return true;
+	struct call *c = w->call;
+
+	list_files_free(c);
+	tool_answer_text(c, why->text, true);
+}
+
+static void on_listed(void *owner, const struct err *why)
+{
+	struct work *w       = owner;
+	struct call *c       = w->call;
+	bool         as_text = c->mcp->settings->reply == REPLY_TEXT;
+	char        *text;
+	json_t      *data;
+
+	if (why) {
+		list_files_refuse(w, why);
+		return;
+	}
+	text = as_text ? text_of(w) : NULL;
+	data = json_pack("{sO si}", "files", w->found, "left_out", (int)(w->n - json_array_size(w->found)));
+	list_files_free(c);
+	if (as_text)
+		tool_answer_text(c, text ? text : "out of memory", !text);
+	else
+		tool_answer_data(c, json_incref(data), false);
+	json_decref(data);
+	free(text);
 }
 
 /* --- the question --- */
 
-static char *question_of(const char *glob, size_t *len, struct err *e)
+static int list_files_begin(struct work *w, struct err *e)
 {
-	const char *path = *glob ? workspace_file_path(glob, e) : "*";
-	char       *made = NULL;
-	FILE       *out  = path ? open_memstream(&made, len) : NULL;
+	static const struct transfer_events events = { .read = { .entry = on_entry }, .ended = on_listed };
+	const char                         *name   = named_session_argument(w->arguments, e);
+	struct named_session               *s      = name ? named_session_find_open(w->call, name, e) : NULL;
+	const char                         *glob   = member_text(w->arguments, "glob"), *path = *glob ? NULL : "*";
+	size_t                              len    = 0;
+	char                               *out    = NULL;
 
-	if (!out)
-		return NULL;
-	transfer_add(out, FILE_END, "", NULL, 0);
-	transfer_add(out, FILE_LIST, path, NULL, 0);
-	transfer_add(out, FILE_END, "", NULL, 0);
-	return fclose(out) == 0 ? made : NULL;
-}
-
-static int begin(struct work *w, struct err *e)
-{
-	static const struct transfer_events events = { .read = { on_entry, on_bytes }, .ended = on_over };
-	const char                         *name = session_argument_name(w->arguments, e), *glob = json_string_value(json_object_get(w->arguments, "glob"));
-	struct named_session               *s   = name ? session_argument_find(w->call, name, e) : NULL;
-	size_t                              len = 0;
-	char                               *out = s ? question_of(glob ? glob : "", &len, e) : NULL;
+	if (s && *glob)
+		path = workspace_file_path(glob, e);
+	if (s && path)
+		out = workspace_file_request(FILE_LIST, path, &len);
 
 	if (!out)
 		return -1;
@@ -159,18 +140,18 @@ static int begin(struct work *w, struct err *e)
 	return 0;
 }
 
-static void call(struct call *c, const json_t *given)
+static void list_files_call(struct call *c, const json_t *given)
 {
 	struct err   e = { .text = "out of memory" };
-	struct work *w = tool_work(c, sizeof *w, cancel);
+	struct work *w = tool_work(c, sizeof *w, list_files_free);
 
 	if (!w)
 		return;
 	w->call      = c;
 	w->found     = json_array();
 	w->arguments = arguments_take(rows, given, NULL, &e);
-	if (!w->arguments || begin(w, &e) < 0)
-		refuse(w, &e);
+	if (!w->arguments || list_files_begin(w, &e) < 0)
+		list_files_refuse(w, &e);
 }
 
 const struct tool tool_list_files = {
@@ -179,9 +160,7 @@ const struct tool tool_list_files = {
 	.manual      = "List the files of a session with their sizes in bytes, at most 1000.",
 	.arguments   = rows,
 	.read_only   = true,
-	.destructive = false,
 	.idempotent  = true,
-	.open_world  = false,
 	.in_session  = true,
-	.call        = call,
+	.call        = list_files_call,
 };

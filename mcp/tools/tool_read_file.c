@@ -4,7 +4,7 @@
 #include "clean.h"
 #include "excerpt.h"
 #include "images.h"
-#include "session_argument.h"
+#include "session_use.h"
 #include "text.h"
 #include "tool.h"
 #include "workspace_file.h"
@@ -51,41 +51,38 @@ struct work {
 	size_t               tail_len;
 };
 
-static void work_free(struct work *w)
+static void read_file_free(struct call *c)
 {
-	w->call->cancel = NULL;
+	struct work *w = c->work;
+
+	c->cancel = NULL;
 	session_files_stop(&w->files);
 	json_decref(w->arguments);
 	free(w->data);
 	free(w);
 }
 
-static void cancel(struct call *c)
-{
-	work_free(c->work);
-}
-
-static void answer(struct work *w, json_t *content, bool is_error)
+static void read_file_answer(struct work *w, json_t *content, bool is_error)
 {
 	struct call *c = w->call;
 
-	work_free(w);
+	read_file_free(w->call);
 	tool_answer_blocks(c, content, NULL, is_error);
 }
 
 /* Takes text over. */
 static void answer_text(struct work *w, json_t *text, bool is_error)
 {
-	answer(w, json_pack("[{ss so}]", "type", "text", "text", text ? text : json_string("out of memory")), is_error || !text);
+	read_file_answer(w, json_pack("[{ss so}]", "type", "text", "text", text ? text : json_string("out of memory")), is_error || !text);
 }
 
-static void refuse(struct work *w, const char *why)
+static void read_file_refuse(struct work *w, const char *why)
 {
 	struct call *c = w->call;
 	char         text[600];
 
 	snprintf(text, sizeof text, "%s", why);
-	work_free(w);
+	read_file_free(w->call);
 	tool_answer_text(c, text, true);
 }
 
@@ -113,7 +110,7 @@ static bool answer_image(struct work *w)
 	bool        is_one = data && len <= IMAGES_CAPACITY && images_shows(type, data, len);
 
 	if (is_one)
-		answer(w, json_pack("[{ss so} {ss ss ss}]", "type", "text", "text", json_sprintf("[%s, %zu bytes, shown below]", type, w->len), "type", "image", "data", data, "mimeType", type), false);
+		read_file_answer(w, json_pack("[{ss so} {ss ss ss}]", "type", "text", "text", json_sprintf("[%s, %zu bytes, shown below]", type, w->len), "type", "image", "data", data, "mimeType", type), false);
 	free(data);
 	return is_one;
 }
@@ -215,9 +212,9 @@ static void answer_lines_or_say_why(struct work *w)
 
 	if (w->from > w->line - !w->last_is_open && w->from > 1) {
 		snprintf(text, sizeof text, "offset: the file has %" PRIu64 " lines", w->line - !w->last_is_open);
-		refuse(w, text);
+		read_file_refuse(w, text);
 	} else if (w->len && memchr(w->data, 0, w->len)) {
-		refuse(w, "offset: the file is no text; leave offset and limit out");
+		read_file_refuse(w, "offset: the file is no text; leave offset and limit out");
 	} else {
 		answer_lines(w);
 	}
@@ -248,14 +245,14 @@ static void on_over(void *owner, const struct err *why)
 	char         text[300];
 
 	if (why) {
-		refuse(w, why->text);
+		read_file_refuse(w, why->text);
 	} else if (!w->found) {
 		snprintf(text, sizeof text, "path: \"%.100s\" %s", w->path,
 			 w->left_out ? workspace_file_left_out(w->left_out - 1) : w->below ? "is a directory; list_files shows what is in it" : "is not there; list_files shows what is");
-		refuse(w, text);
+		read_file_refuse(w, text);
 	} else if (w->changed) {
 		snprintf(text, sizeof text, "path: \"%.100s\" was changed while it was read; read it again when the program that writes it is done", w->path);
-		refuse(w, text);
+		read_file_refuse(w, text);
 	} else if (w->from) {
 		answer_lines_or_say_why(w);
 	} else if (!answer_image(w)) {
@@ -340,33 +337,21 @@ static void take_range(struct work *w)
 	w->from  = json_is_integer(from) ? (uint64_t)json_integer_value(from) : w->limit ? 1 : 0;
 }
 
-static char *question_of(const char *path, size_t *len)
-{
-	char *pattern = workspace_file_pattern(path), *made = NULL;
-	FILE *out = pattern ? open_memstream(&made, len) : NULL;
-
-	if (out) {
-		transfer_add(out, FILE_END, "", NULL, 0);
-		transfer_add(out, FILE_GET, pattern, NULL, 0);
-		transfer_add(out, FILE_END, "", NULL, 0);
-		fclose(out);
-	}
-	free(pattern);
-	return made;
-}
-
-static int begin(struct work *w, struct err *e)
+static int read_file_begin(struct work *w, struct err *e)
 {
 	static const struct transfer_events events = { .read = { on_entry, on_bytes }, .ended = on_over };
-	const char                         *name   = session_argument_name(w->arguments, e);
-	struct named_session               *s      = name ? session_argument_find(w->call, name, e) : NULL;
-	size_t                              len    = 0;
-	char                               *out;
+	const char                         *name   = named_session_argument(w->arguments, e);
+	struct named_session               *s      = name ? named_session_find_open(w->call, name, e) : NULL;
+	char                               *pattern, *out = NULL;
+	size_t                              len = 0;
 
 	w->path = s ? workspace_file_path(json_string_value(json_object_get(w->arguments, "path")), e) : NULL;
 	if (!w->path)
 		return -1;
-	out = question_of(w->path, &len);
+	pattern = workspace_file_pattern(w->path);
+	if (pattern)
+		out = workspace_file_request(FILE_GET, pattern, &len);
+	free(pattern);
 	if (!out)
 		return err_set(e, ERR_LIMIT, "path: is too long");
 	take_range(w);
@@ -374,17 +359,17 @@ static int begin(struct work *w, struct err *e)
 	return 0;
 }
 
-static void call(struct call *c, const json_t *given)
+static void read_file_call(struct call *c, const json_t *given)
 {
-	struct work *w = tool_work(c, sizeof *w, cancel);
+	struct work *w = tool_work(c, sizeof *w, read_file_free);
 	struct err   e;
 
 	if (!w)
 		return;
 	w->call      = c;
 	w->arguments = arguments_take(rows, given, NULL, &e);
-	if (!w->arguments || begin(w, &e) < 0)
-		refuse(w, e.text);
+	if (!w->arguments || read_file_begin(w, &e) < 0)
+		read_file_refuse(w, e.text);
 }
 
 const struct tool tool_read_file = {
@@ -394,9 +379,7 @@ const struct tool tool_read_file = {
 		       "is named with its size, and with --artifacts saved.",
 	.arguments   = rows,
 	.read_only   = true,
-	.destructive = false,
 	.idempotent  = true,
-	.open_world  = false,
 	.in_session  = true,
-	.call        = call,
+	.call        = read_file_call,
 };

@@ -30,9 +30,11 @@ struct work {
 	struct waiter     checked;
 };
 
-static void work_free(struct work *w)
+static void validate_free(struct call *c)
 {
-	w->call->cancel = NULL;
+	struct work *w = c->work;
+
+	c->cancel = NULL;
 	fact_forget(&w->fact);
 	if (w->check)
 		execution_leave(w->check, &w->checked);
@@ -40,16 +42,11 @@ static void work_free(struct work *w)
 	free(w);
 }
 
-static void cancel(struct call *c)
-{
-	work_free(c->work);
-}
-
-static void refuse(struct work *w, const struct err *why)
+static void validate_refuse(struct work *w, const struct err *why)
 {
 	struct call *c = w->call;
 
-	work_free(w);
+	validate_free(w->call);
 	tool_answer_text(c, why->text, true);
 }
 
@@ -59,7 +56,7 @@ static void on_checked(void *owner, struct execution *x)
 	struct call *c        = w->call;
 	json_t      *findings = findings_json(x);
 
-	work_free(w);
+	validate_free(w->call);
 	tool_answer_data(c, findings, false);
 }
 
@@ -69,16 +66,16 @@ static void on_explained(void *owner, const json_t *explained, const struct err 
 	struct err   e;
 
 	if (!explained) {
-		refuse(w, why);
+		validate_refuse(w, why);
 		return;
 	}
 	w->checked = (struct waiter){ .ended = on_checked, .owner = w };
 	w->check   = findings_seek(w->call, w->arguments, explained, &w->checked, &e);
 	if (!w->check)
-		refuse(w, &e);
+		validate_refuse(w, &e);
 }
 
-static int take(struct work *w, const json_t *given, struct err *e)
+static int validate_parse(struct work *w, const json_t *given, struct err *e)
 {
 	const json_t *code = json_object_get(given, "code");
 
@@ -88,9 +85,9 @@ static int take(struct work *w, const json_t *given, struct err *e)
 	return w->arguments ? 0 : -1;
 }
 
-static void call(struct call *c, const json_t *given)
+static void validate_call(struct call *c, const json_t *given)
 {
-	struct work *w = tool_work(c, sizeof *w, cancel);
+	struct work *w = tool_work(c, sizeof *w, validate_free);
 	const char  *profile;
 	struct err   e;
 
@@ -98,8 +95,8 @@ static void call(struct call *c, const json_t *given)
 		return;
 	w->call   = c;
 	w->fact   = (struct fact){ .known = on_explained, .owner = w };
-	if (take(w, given, &e) < 0) {
-		refuse(w, &e);
+	if (validate_parse(w, given, &e) < 0) {
+		validate_refuse(w, &e);
 		return;
 	}
 	profile = json_string_value(json_object_get(w->arguments, "profile"));
@@ -116,8 +113,6 @@ const struct tool tool_validate_code = {
 	.arguments     = rows,
 	.output_schema = schema,
 	.read_only     = true,
-	.destructive   = false,
 	.idempotent    = true,
-	.open_world    = false,
-	.call          = call,
+	.call          = validate_call,
 };

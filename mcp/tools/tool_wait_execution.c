@@ -24,7 +24,7 @@ static uint64_t wait_of(const struct call *c, const json_t *arguments)
 	return c->mcp->settings->yield_after_ms ? c->mcp->settings->yield_after_ms : WAIT_MS;
 }
 
-static void call(struct call *c, const json_t *given)
+static void wait_call(struct call *c, const json_t *given)
 {
 	struct err        e;
 	json_t           *arguments = arguments_take(rows, given, NULL, &e);
@@ -47,8 +47,6 @@ const struct tool tool_wait_execution = {
 	.arguments   = rows,
 	.resumes     = true,
 	.read_only   = true,
-	.destructive = false,
 	.idempotent  = true,
-	.open_world  = false,
-	.call        = call,
+	.call        = wait_call,
 };

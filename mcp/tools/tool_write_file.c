@@ -1,7 +1,6 @@
 /* tool_write_file.c - put a file into a session */
 #include "profile_info.h"
-#include "named_sessions.h"
-#include "session_argument.h"
+#include "session_use.h"
 #include "tool.h"
 #include "workspace_file.h"
 
@@ -34,9 +33,11 @@ struct work {
 	uint64_t             left_out; /* the reason why it was left out + 1; 0: it was not */
 };
 
-static void work_free(struct work *w)
+static void write_file_free(struct call *c)
 {
-	w->call->cancel = NULL;
+	struct work *w = c->work;
+
+	c->cancel = NULL;
 	fact_forget(&w->fact);
 	session_files_stop(&w->files);
 	json_decref(w->arguments);
@@ -45,16 +46,11 @@ static void work_free(struct work *w)
 	free(w);
 }
 
-static void cancel(struct call *c)
-{
-	work_free(c->work);
-}
-
-static void answer(struct work *w, const char *text, bool is_error)
+static void write_file_answer(struct work *w, const char *text, bool is_error)
 {
 	struct call *c = w->call;
 
-	work_free(w);
+	write_file_free(w->call);
 	tool_answer_text(c, text, is_error);
 }
 
@@ -70,12 +66,6 @@ static bool on_entry(void *owner, const struct file_entry *entry, const char *na
 	return true;
 }
 
-static bool on_bytes(void *owner, const char *bytes, size_t len)
-{
-	(void)owner, (void)bytes, (void)len;
-	return true;
-}
-
 static void on_over(void *owner, const struct err *why)
 {
 	struct work *w    = owner;
@@ -83,14 +73,14 @@ static void on_over(void *owner, const struct err *why)
 	json_t      *text;
 
 	if (why) {
-		answer(w, why->text, true);
+		write_file_answer(w, why->text, true);
 		return;
 	}
 	if (w->left_out)
 		text = json_sprintf("path: \"%s\" %s", path, workspace_file_left_out(w->left_out - 1));
 	else
 		text = json_sprintf("Written: %s, in session '%s'.", path, w->session);
-	answer(w, json_string_value(text), w->left_out > 0);
+	write_file_answer(w, json_string_value(text), w->left_out > 0);
 	json_decref(text);
 }
 
@@ -98,14 +88,14 @@ static void on_over(void *owner, const struct err *why)
 
 static void on_explained(void *owner, const json_t *reply, const struct err *why)
 {
-	static const struct transfer_events events = { .read = { on_entry, on_bytes }, .ended = on_over };
+	static const struct transfer_events events = { .read = { .entry = on_entry }, .ended = on_over };
 	struct work                        *w      = owner;
 	struct err                          e      = why ? *why : (struct err){ 0 };
-	struct named_session               *s      = reply ? session_argument_make(w->call, w->session, w->asked, reply, NULL, &e) : NULL;
+	struct named_session               *s      = reply ? named_session_make(w->call, w->session, w->asked, reply, NULL, &e) : NULL;
 	char                               *out    = w->out;
 
 	if (!s) {
-		answer(w, e.text, true);
+		write_file_answer(w, e.text, true);
 		return;
 	}
 	w->out = NULL;
@@ -125,12 +115,12 @@ static json_t *file_of(const json_t *arguments)
 	return file;
 }
 
-static int take(struct work *w, const json_t *given, struct err *e)
+static int write_file_parse(struct work *w, const json_t *given, struct err *e)
 {
 	json_t *file;
 
 	w->arguments = arguments_take(rows, given, NULL, e);
-	w->session   = w->arguments ? session_argument_name(w->arguments, e) : NULL;
+	w->session   = w->arguments ? named_session_argument(w->arguments, e) : NULL;
 	if (!w->session)
 		return -1;
 	if (!*w->session)
@@ -138,21 +128,21 @@ static int take(struct work *w, const json_t *given, struct err *e)
 	file   = file_of(w->arguments);
 	w->out = workspace_file_puts(file, &w->out_len, e);
 	json_decref(file);
-	w->asked = w->out ? session_argument_asked(w->call, w->session, w->arguments, NULL, e) : NULL;
+	w->asked = w->out ? named_session_asked(w->call, w->session, w->arguments, NULL, e) : NULL;
 	return w->asked ? 0 : -1;
 }
 
-static void call(struct call *c, const json_t *given)
+static void write_file_call(struct call *c, const json_t *given)
 {
-	struct work *w = tool_work(c, sizeof *w, cancel);
+	struct work *w = tool_work(c, sizeof *w, write_file_free);
 	struct err   e;
 
 	if (!w)
 		return;
 	w->call   = c;
 	w->fact   = (struct fact){ .known = on_explained, .owner = w };
-	if (take(w, given, &e) < 0)
-		answer(w, e.text, true);
+	if (write_file_parse(w, given, &e) < 0)
+		write_file_answer(w, e.text, true);
 	else
 		fact_ask(&w->fact, c->mcp, "explain", json_string_value(json_object_get(w->asked, "profile")));
 }
@@ -161,10 +151,7 @@ const struct tool tool_write_file = {
 	.name        = "write_file",
 	.description = "Write a file of a session: content is text, base64 bytes.",
 	.arguments   = rows,
-	.read_only   = false,
-	.destructive = false,
 	.idempotent  = true,
-	.open_world  = false,
 	.in_session  = true,
-	.call        = call,
+	.call        = write_file_call,
 };
