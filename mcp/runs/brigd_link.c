@@ -43,7 +43,7 @@ struct brigd_link {
 	TAILQ_HEAD(, outgoing) outgoing_list;
 	TAILQ_HEAD(, leaving) gone;
 	uint64_t             tag;
-	json_t              *facts;   /* answers that are kept for this connection */
+	json_t              *kept;    /* answers that are kept for this connection */
 	size_t               unanswered;
 	bool                 blocked; /* the socket is full */
 	struct err           last_error; /* why brigd ends, if it has said so; else of kind NONE */
@@ -59,16 +59,16 @@ struct brigd_link *brigd_link_create(struct mcp *m)
 		return NULL;
 	l->mcp    = m;
 	l->server = BRIGD_NONE;
-	l->facts = json_object();
+	l->kept = json_object();
 	TAILQ_INIT(&l->open);
 	TAILQ_INIT(&l->outgoing_list);
 	TAILQ_INIT(&l->gone);
 	return l;
 }
 
-json_t *brigd_link_facts(struct brigd_link *l)
+json_t *brigd_link_kept(struct brigd_link *l)
 {
-	return l->facts;
+	return l->kept;
 }
 
 const char *brigd_link_server(const struct brigd_link *l, bool *is_private)
@@ -79,8 +79,9 @@ const char *brigd_link_server(const struct brigd_link *l, bool *is_private)
 
 /* --- the end of a connection --- */
 
-static void leaving_done(struct leaving *g)
+static void leaving_done(void *owner)
 {
+	struct leaving    *g = owner;
 	struct brigd_link *l = g->brigd_link;
 
 	TAILQ_REMOVE(&l->gone, g, link);
@@ -92,11 +93,6 @@ static void leaving_done(struct leaving *g)
 	free(g);
 }
 
-static void on_gone(void *owner)
-{
-	leaving_done(owner);
-}
-
 /* A private brigd cleans up after its runs before it exits, which may take a while; the loop goes on meanwhile. */
 static void see_off(struct brigd_link *l, pid_t pid)
 {
@@ -105,21 +101,17 @@ static void see_off(struct brigd_link *l, pid_t pid)
 
 	if (!g)
 		return; /* it stays a zombie until brig-mcp exits */
-	*g = (struct leaving){ .source = { .fd = pidfd_open(pid, 0), .ready = on_gone, .owner = g }, .brigd_link = l, .pid = pid };
+	*g = (struct leaving){ .source = { .fd = pidfd_open(pid, 0), .ready = leaving_done, .owner = g }, .brigd_link = l, .pid = pid };
 	TAILQ_INSERT_TAIL(&l->gone, g, link);
 	if (g->source.fd >= 0 && loop_add(&l->mcp->loop, &g->source, &ignored) < 0)
 		fd_closep(&g->source.fd);
 }
 
-static void drop_outgoing(struct brigd_link *l)
+static void outgoing_done(struct brigd_link *l, struct outgoing *w)
 {
-	struct outgoing *w;
-
-	while ((w = TAILQ_FIRST(&l->outgoing_list))) {
-		TAILQ_REMOVE(&l->outgoing_list, w, link);
-		json_decref(w->message);
-		free(w);
-	}
+	TAILQ_REMOVE(&l->outgoing_list, w, link);
+	json_decref(w->message);
+	free(w);
 }
 
 static void hang_up(struct brigd_link *l)
@@ -127,7 +119,8 @@ static void hang_up(struct brigd_link *l)
 	struct question *q;
 
 	TAILQ_FOREACH(q, &l->open, link)
-		q->waits = false;
+		if (q->state == QUESTION_SENT)
+			q->state = QUESTION_QUEUED;
 	if (l->server.sock < 0)
 		return;
 	loop_remove(&l->mcp->loop, &l->source);
@@ -137,24 +130,9 @@ static void hang_up(struct brigd_link *l)
 	l->server     = BRIGD_NONE;
 	l->blocked    = false;
 	l->unanswered = 0;
-	json_object_clear(l->facts);
-	drop_outgoing(l);
-}
-
-static bool may_repeat(const struct brigd_link *l, const struct question *q)
-{
-	return !q->has_answer && !q->repeated && l->last_error.kind == ERR_NONE;
-}
-
-static void lose(struct brigd_link *l, struct question *q, const struct err *why)
-{
-	bool       repeat = may_repeat(l, q);
-	struct err e      = *why;
-
-	brigd_link_forget(l, q);
-	q->repeated = true;
-	if (!repeat || brigd_link_ask(l, q, &e) < 0)
-		q->lost(q->owner, &e);
+	json_object_clear(l->kept);
+	while (!TAILQ_EMPTY(&l->outgoing_list))
+		outgoing_done(l, TAILQ_FIRST(&l->outgoing_list));
 }
 
 /* A callback may ask again at once, and forget any other question, so each search begins at the first one; new questions have higher tags. */
@@ -164,8 +142,15 @@ static void break_off(struct brigd_link *l, const struct err *why)
 	struct question *q;
 
 	hang_up(l);
-	while ((q = TAILQ_FIRST(&l->open)) && q->tag <= last)
-		lose(l, q, why);
+	while ((q = TAILQ_FIRST(&l->open)) && q->tag <= last) {
+		bool       repeat = q->state != QUESTION_ANSWERED && !q->repeated && l->last_error.kind == ERR_NONE;
+		struct err e      = *why;
+
+		brigd_link_forget(l, q);
+		q->repeated = true;
+		if (!repeat || brigd_link_ask(l, q, &e) < 0)
+			q->lost(q->owner, &e);
+	}
 }
 
 static void on_silence(struct brigd_link *l)
@@ -175,49 +160,34 @@ static void on_silence(struct brigd_link *l)
 	if (l->last_error.kind != ERR_NONE)
 		why = l->last_error;
 	else
-		err_set(&why, ERR_SETUP, "brigd was killed, or could not tell how the run ended: %.200s; call again, it is started anew", l->server.name);
+		err_set(&why, ERR_SETUP, "brigd was killed, or could not report how the run ended: %.200s; call again, it is started anew", l->server.name);
 	break_off(l, &why);
 }
 
-/* --- what brigd says --- */
+/* --- messages of brigd --- */
 
-static void is_answered(struct brigd_link *l, struct question *q)
+static void question_answered(struct brigd_link *l, struct question *q)
 {
-	l->unanswered -= q->waits;
-	q->waits = false;
-}
-
-/* An error without a tag is about no question: it says why brigd cannot serve, before it exits. */
-static void keep_last_error(struct brigd_link *l, const json_t *answer)
-{
-	const char *text = json_string_value(json_object_get(json_object_get(answer, "error"), "message"));
-
-	if (text)
-		err_set(&l->last_error, ERR_MISSING, "%s", text);
-}
-
-static struct question *find(struct brigd_link *l, const json_t *tag)
-{
-	struct question *q;
-
-	TAILQ_FOREACH(q, &l->open, link)
-		if (json_is_integer(tag) && q->tag == (uint64_t)json_integer_value(tag))
-			return q;
-	return NULL;
+	l->unanswered -= q->state == QUESTION_SENT;
+	q->state = QUESTION_ANSWERED;
 }
 
 /* If the question was forgotten, the descriptors are closed with the datagram. */
 static void on_answer(struct brigd_link *l, struct datagram *d)
 {
-	const json_t    *tag = json_object_get(d->answer.source, "tag");
-	struct question *q   = find(l, tag);
+	const json_t    *tag  = json_object_get(d->answer.source, "tag");
+	const char      *text = json_string_value(json_object_get(json_object_get(d->answer.source, "error"), "message"));
+	struct question *q;
 
+	TAILQ_FOREACH(q, &l->open, link)
+		if (json_is_integer(tag) && q->tag == (uint64_t)json_integer_value(tag))
+			break;
 	if (q) {
-		q->has_answer = true;
-		is_answered(l, q);
+		question_answered(l, q);
 		q->answered(q->owner, d);
-	} else if (!tag && d->answer.kind == ANSWER_ERROR) {
-		keep_last_error(l, d->answer.source);
+	} else if (!tag && d->answer.kind == ANSWER_ERROR && text) {
+		/* an error without a tag is about no question: it says why brigd cannot serve, before it exits */
+		err_set(&l->last_error, ERR_MISSING, "%s", text);
 	}
 }
 
@@ -257,7 +227,7 @@ static void on_server(void *owner)
 enum { CONNECT_MS = 1000 };
 
 /* After a failed attempt no other one is made for CONNECT_MS: otherwise a hundred calls would each block the loop for as long. */
-static int reach(struct brigd_link *l, struct err *e)
+static int brigd_reach(struct brigd_link *l, struct err *e)
 {
 	static const enum brigd_want wants[] = { [SETTING_SERVER_ANY]     = BRIGD_ANY,
 						  [SETTING_SERVER_PRIVATE] = BRIGD_PRIVATE,
@@ -279,7 +249,7 @@ static int connect_first(struct brigd_link *l, struct err *e)
 	if (l->server.sock >= 0)
 		return 0;
 	l->last_error = (struct err){ 0 };
-	if (reach(l, e) < 0)
+	if (brigd_reach(l, e) < 0)
 		return -1;
 	fcntl(l->server.sock, F_SETFL, O_NONBLOCK);
 	l->source = (struct loop_source){ .fd = l->server.sock, .ready = on_server, .owner = l };
@@ -315,8 +285,9 @@ static int send_question(struct brigd_link *l, struct question *q, struct err *e
 	json_object_set_new(tagged, "tag", json_integer((json_int_t)q->tag));
 	r = try_send(l, tagged, q->fds, q->fds_len, e);
 	json_decref(tagged);
-	q->sent = q->waits = r > 0;
-	l->unanswered += q->waits;
+	if (r > 0)
+		q->state = QUESTION_SENT;
+	l->unanswered += r > 0;
 	return r;
 }
 
@@ -333,7 +304,7 @@ static void send_questions(struct brigd_link *l)
 
 	for (q = TAILQ_FIRST(&l->open); q && !l->blocked && l->unanswered < QUESTIONS_AT_ONCE; q = next) {
 		next = TAILQ_NEXT(q, link);
-		if (q->sent || send_question(l, q, &e) >= 0)
+		if (q->state != QUESTION_QUEUED || send_question(l, q, &e) >= 0)
 			continue;
 		if (is_gone(&e)) /* the connection is gone: its end is read next, and unanswered questions are asked again */
 			return;
@@ -351,9 +322,7 @@ static void send_outgoing(struct brigd_link *l)
 	while (!l->blocked && (w = TAILQ_FIRST(&l->outgoing_list))) {
 		if (try_send(l, w->message, NULL, 0, &ignored) == 0)
 			return;
-		TAILQ_REMOVE(&l->outgoing_list, w, link);
-		json_decref(w->message);
-		free(w);
+		outgoing_done(l, w);
 	}
 }
 
@@ -368,25 +337,20 @@ static void send_waiting(struct brigd_link *l)
 		loop_want(&l->mcp->loop, &l->source, EPOLLIN);
 }
 
-/* If brigd has closed the connection and the loop has not read that yet, it is ended here, and the question is asked over a new one. */
-static int send_first(struct brigd_link *l, struct question *q, struct err *e)
-{
-	int r = l->blocked ? 0 : send_question(l, q, e);
-
-	if (r >= 0 || !is_gone(e))
-		return r;
-	on_silence(l);
-	return connect_first(l, e) < 0 ? -1 : send_question(l, q, e);
-}
-
 int brigd_link_ask(struct brigd_link *l, struct question *q, struct err *e)
 {
+	int r;
+
 	if (connect_first(l, e) < 0)
 		return -1;
 	q->tag   = ++l->tag;
-	q->sent  = q->waits = false;
-	q->has_answer = false;
-	if (send_first(l, q, e) < 0) {
+	q->state = QUESTION_QUEUED;
+	r        = l->blocked ? 0 : send_question(l, q, e);
+	if (r < 0 && is_gone(e)) { /* brigd has closed the connection, and the loop has not read that yet */
+		on_silence(l);
+		r = connect_first(l, e) < 0 ? -1 : send_question(l, q, e);
+	}
+	if (r < 0) {
 		q->tag = 0;
 		return -1;
 	}
@@ -398,7 +362,7 @@ void brigd_link_forget(struct brigd_link *l, struct question *q)
 {
 	if (q->tag) {
 		TAILQ_REMOVE(&l->open, q, link);
-		is_answered(l, q);
+		question_answered(l, q);
 	}
 	q->tag = 0;
 }
@@ -426,6 +390,6 @@ void brigd_link_destroy(struct brigd_link *l)
 	hang_up(l);
 	while ((g = TAILQ_FIRST(&l->gone)))
 		leaving_done(g);
-	json_decref(l->facts);
+	json_decref(l->kept);
 	free(l);
 }

@@ -14,8 +14,14 @@
  * answered. It stays open until brigd_link_forget(), for a run has several answers. If the connection breaks before the first
  * answer, the question is asked again over a new connection, once: brigd may just have been exiting when it was asked.
  */
+enum question_state {
+	QUESTION_QUEUED, /* not sent over this connection yet */
+	QUESTION_SENT,   /* it has no answer yet */
+	QUESTION_ANSWERED,
+};
+
 struct question {
-	/* d: the launcher's; its descriptors may be taken (fd_take()). May ask questions, and may forget this one. */
+	/* d: brigd_link's; its descriptors may be taken (fd_take()). May ask questions, and may forget this one. */
 	void       (*answered)(void *owner, struct datagram *d);
 	/* The connection broke; the question is not open any more. */
 	void       (*lost)(void *owner, const struct err *why);
@@ -24,9 +30,9 @@ struct question {
 
 	const int              *fds;
 	size_t                  fds_len;
-	uint64_t                tag; /* set by the launcher; 0: not asked */
-	bool                    sent, has_answer, repeated;
-	bool                    waits; /* it was sent, and has no answer yet */
+	uint64_t                tag;      /* set by brigd_link; 0: not asked */
+	enum question_state     state;
+	bool                    repeated; /* it was asked again over a new connection, or must not be */
 	TAILQ_ENTRY(question)   link;
 };
 
@@ -45,4 +51,4 @@ void brigd_link_send(struct brigd_link *l, json_t *message);
 const char *brigd_link_server(const struct brigd_link *l, bool *is_private);
 
 /* Answers that are kept for this connection, by keys of profile_info.h; cleared when it breaks. Borrowed. */
-json_t *brigd_link_facts(struct brigd_link *l);
+json_t *brigd_link_kept(struct brigd_link *l);

@@ -141,7 +141,7 @@ void execution_cancel(struct execution *x, const char *reason)
 	run_tools_close(&x->tools); /* tool calls of a program that is being killed must not be done, even if a person allows one now */
 	if (*x->id)
 		execution_stop(x);
-	else if (!x->question.tag || !x->question.sent)
+	else if (!x->question.tag || x->question.state == QUESTION_QUEUED)
 		execution_fail(x, "cancelled", NULL, "cancelled before it had started");
 }
 

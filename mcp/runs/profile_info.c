@@ -74,7 +74,7 @@ static void on_answer(void *owner, struct datagram *d)
 		refuse(f, json_object_get(j, "error"));
 		return;
 	}
-	json_object_set(brigd_link_facts(f->mcp->brigd_link), f->key, j);
+	json_object_set(brigd_link_kept(f->mcp->brigd_link), f->key, j);
 	deliver(f, j, NULL);
 }
 
@@ -89,7 +89,7 @@ void fact_ask(struct fact *f, struct mcp *m, const char *what, const char *profi
 	struct err    e;
 
 	f->mcp = m;
-	known  = json_object_get(brigd_link_facts(m->brigd_link), key_of(what, profile, f->key));
+	known  = json_object_get(brigd_link_kept(m->brigd_link), key_of(what, profile, f->key));
 	if (known) {
 		deliver(f, known, NULL);
 		return;
@@ -104,7 +104,7 @@ const json_t *facts_isolation(const struct mcp *m, const char *profile)
 {
 	char key[KEY_MAX];
 
-	return json_object_get(brigd_link_facts(m->brigd_link), key_of("isolation", profile, key));
+	return json_object_get(brigd_link_kept(m->brigd_link), key_of("isolation", profile, key));
 }
 
 void facts_keep_isolation(struct mcp *m, const char *profile, const json_t *isolation)
@@ -112,7 +112,7 @@ void facts_keep_isolation(struct mcp *m, const char *profile, const json_t *isol
 	char key[KEY_MAX];
 
 	if (json_array_size(isolation))
-		json_object_set(brigd_link_facts(m->brigd_link), key_of("isolation", profile, key), (json_t *)isolation);
+		json_object_set(brigd_link_kept(m->brigd_link), key_of("isolation", profile, key), (json_t *)isolation);
 }
 
 uint64_t fact_limit(const json_t *explained, const char *group, const char *name)

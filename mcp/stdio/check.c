@@ -3,6 +3,7 @@
 
 #include "brigd_link.h"
 #include "broker.h"
+#include "member.h"
 #include "method.h"
 #include "paths.h"
 #include "tool.h"
@@ -17,7 +18,7 @@
 #define TIMEOUT_MS 30000
 
 #define PROGRAM "print('hello from a jail')\n6 * 7\n"
-#define SAYS    "hello from a jail\n"
+#define PRINTED "hello from a jail\n"
 
 struct check {
 	struct channel channel;
@@ -28,38 +29,23 @@ struct check {
 	bool           lacks; /* a layer is missing */
 };
 
-static void keep_answer(struct channel *ch, struct call *c, const json_t *message, int http_status)
+static void on_answer(struct channel *ch, struct call *c, const json_t *message, int http_status)
 {
 	struct check *k = (struct check *)ch; /* its first member */
 
-	(void)c;
-	(void)http_status;
+	(void)c, (void)http_status;
 	json_decref(k->answer);
 	k->answer = json_deep_copy(message);
 }
 
-static void pass_over(struct channel *ch, struct call *c, const json_t *message)
+static void ignore_message(struct channel *ch, struct call *c, const json_t *message)
 {
-	(void)ch;
-	(void)c;
-	(void)message;
+	(void)ch, (void)c, (void)message;
 }
 
-static const struct channel_ops ops = { .send = pass_over, .answer = keep_answer };
+static const struct channel_ops ops = { .send = ignore_message, .answer = on_answer };
 
-/* --- asking --- */
-
-static json_t *request_make(struct check *k, const char *method, json_t *params)
-{
-	json_t *id = json_integer(++k->asked), *message;
-
-	json_object_set_new(params, "_meta",
-			    json_pack("{s:s, s:{s:s, s:s}, s:{}}", META_VERSION, revision_name(REVISION_MODERN), META_CLIENT, "name", "brig-mcp --check",
-				      "version", BRIG_VERSION, META_CAPABILITIES));
-	message = rpc_request(id, method, params);
-	json_decref(id);
-	return message;
-}
+/* --- requests --- */
 
 static int wait_for_answer(struct check *k, const char *method, struct err *e)
 {
@@ -77,13 +63,19 @@ static int wait_for_answer(struct check *k, const char *method, struct err *e)
 }
 
 /* The request is parsed from bytes, as those of clients are. */
-static int send_request(struct check *k, const json_t *request, struct err *e)
+static int send_request(struct check *k, const char *method, json_t *params, struct err *e)
 {
+	scoped_json       *id = json_integer(++k->asked), *request;
 	size_t             len;
-	char              *line = rpc_dump(request, &len);
-	struct rpc_error   why  = { 0 };
+	char              *line;
+	struct rpc_error   why = { 0 };
 	struct rpc_message message;
 
+	json_object_set_new(params, "_meta",
+			    json_pack("{s:s, s:{s:s, s:s}, s:{}}", META_VERSION, revision_name(REVISION_MODERN), META_CLIENT, "name",
+				      "brig-mcp --check", "version", BRIG_VERSION, META_CAPABILITIES));
+	request = rpc_request(id, method, params);
+	line    = rpc_dump(request, &len);
 	if (!line || rpc_parse(&message, line, len, &why) < 0) {
 		free(line);
 		return err_set(e, ERR_BROKEN, "a request of ours: %.200s", why.text);
@@ -95,12 +87,12 @@ static int send_request(struct check *k, const json_t *request, struct err *e)
 }
 
 /* The result; takes params over. NULL with *e. */
-static json_t *ask(struct check *k, const char *method, json_t *params, struct err *e)
+static json_t *check_ask(struct check *k, const char *method, json_t *params, struct err *e)
 {
-	scoped_json *request = request_make(k, method, params), *answer = NULL;
+	scoped_json *answer = NULL;
 	json_t      *result;
 
-	if (send_request(k, request, e) < 0 || wait_for_answer(k, method, e) < 0)
+	if (send_request(k, method, params, e) < 0 || wait_for_answer(k, method, e) < 0)
 		return NULL;
 	answer    = k->answer;
 	k->answer = NULL;
@@ -110,9 +102,9 @@ static json_t *ask(struct check *k, const char *method, json_t *params, struct e
 	return json_incref(result);
 }
 
-/* --- what a client would see --- */
+/* --- steps --- */
 
-static void show(struct check *k, const char *what, const char *text)
+static void print_line(struct check *k, const char *what, const char *text)
 {
 	fprintf(k->out, "%-12s %s\n", what, text);
 	fflush(k->out); /* the next step may take a while */
@@ -120,7 +112,7 @@ static void show(struct check *k, const char *what, const char *text)
 
 static int show_server(struct check *k, struct err *e)
 {
-	scoped_json  *said = ask(k, "server/discover", json_object(), e);
+	scoped_json  *said = check_ask(k, "server/discover", json_object(), e);
 	const json_t *self = json_object_get(json_object_get(said, "_meta"), META_SERVER);
 	char          text[200];
 	int           n;
@@ -131,13 +123,13 @@ static int show_server(struct check *k, struct err *e)
 		     json_string_value(json_object_get(self, "version")));
 	for (int r = REVISION_COUNT - 1; r >= 0 && n > 0 && (size_t)n < sizeof text; r--)
 		n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", r < REVISION_COUNT - 1 ? ", " : " ", revision_name((enum revision)r));
-	show(k, "server", text);
+	print_line(k, "server", text);
 	return 0;
 }
 
 static int show_tools(struct check *k, struct err *e)
 {
-	scoped_json *said = ask(k, "tools/list", json_object(), e);
+	scoped_json *said = check_ask(k, "tools/list", json_object(), e);
 	size_t       i;
 	json_t      *tool;
 	char         text[600] = "";
@@ -148,36 +140,25 @@ static int show_tools(struct check *k, struct err *e)
 	json_array_foreach(json_object_get(said, "tools"), i, tool)
 		if (n < sizeof text)
 			n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? ", " : "", json_string_value(json_object_get(tool, "name")));
-	show(k, "tools", text);
+	print_line(k, "tools", text);
 	return i ? 0 : err_set(e, ERR_BROKEN, "tools/list: there are no tools");
 }
 
 static const char *first_text(const json_t *result)
 {
-	const char *text = json_string_value(json_object_get(json_array_get(json_object_get(result, "content"), 0), "text"));
-
-	return text ? text : "";
+	return member_text(json_array_get(json_object_get(result, "content"), 0), "text");
 }
 
-/* Says why there is no valid reply, and refers to brig doctor if the reason is the host or brigd. */
-static int tell_error(const json_t *result, const json_t *reply, const char *error, struct err *e)
+/* Checks what the program has printed and returned. If the reason is the host or brigd, the error names brig doctor. */
+static int check_reply(const json_t *result, const json_t *reply, struct err *e)
 {
-	const char *hint   = json_string_value(json_object_get(reply, "hint"));
-	const char *reason = json_string_value(json_object_get(reply, "exit_reason"));
-	bool        host   = reason && strcmp(reason, "setup_failed") == 0;
-
-	return err_set(e, ERR_SETUP, "execute_code: %.300s%s%.100s%s", error ? error : first_text(result), hint ? ". " : "", hint ? hint : "",
-		       host ? "; type: brig doctor" : "");
-}
-
-/* Checks what the program has printed and returned. */
-static int judge_reply(const json_t *result, const json_t *reply, struct err *e)
-{
-	const char *error = json_string_value(json_object_get(reply, "error")), *said = json_string_value(json_object_get(reply, "stdout"));
+	const char *error = json_string_value(json_object_get(reply, "error")), *hint = member_text(reply, "hint");
+	bool        host  = strcmp(member_text(reply, "exit_reason"), "setup_failed") == 0;
 
 	if (json_is_true(json_object_get(result, "isError")) || error)
-		return tell_error(result, reply, error, e);
-	if (!said || strcmp(said, SAYS) != 0 || json_integer_value(json_object_get(reply, "result")) != 42)
+		return err_set(e, ERR_SETUP, "execute_code: %.300s%s%.100s%s", error ? error : first_text(result), *hint ? ". " : "", hint,
+			       host ? "; type: brig doctor" : "");
+	if (strcmp(member_text(reply, "stdout"), PRINTED) != 0 || json_integer_value(json_object_get(reply, "result")) != 42)
 		return err_set(e, ERR_BROKEN, "execute_code: the reply above is not what the program gives");
 	return 0;
 }
@@ -192,7 +173,7 @@ static json_t *reply_of(const json_t *result)
 
 static json_t *call_tool(struct check *k, const char *tool, json_t *arguments, struct err *e)
 {
-	return ask(k, "tools/call", json_pack("{ss so}", "name", tool, "arguments", arguments), e);
+	return check_ask(k, "tools/call", json_pack("{ss so}", "name", tool, "arguments", arguments), e);
 }
 
 /* With a short --yield-after the answer may be "running": this waits again until the run ends, as it has a time limit. */
@@ -202,9 +183,8 @@ static json_t *result_at_last(struct check *k, struct err *e)
 
 	while (result) {
 		scoped_json *reply  = reply_of(result);
-		const char  *reason = json_string_value(json_object_get(reply, "exit_reason"));
 
-		if (!reason || strcmp(reason, "running") != 0)
+		if (strcmp(member_text(reply, "exit_reason"), "running") != 0)
 			break;
 		json_decref(result);
 		result = call_tool(k, "wait_execution", json_pack("{sO}", "execution_id", json_object_get(reply, "execution_id")), e);
@@ -221,10 +201,10 @@ static json_t *run_once(struct check *k, struct err *e)
 	if (!result)
 		return NULL;
 	reply = reply_of(result);
-	if (judge_reply(result, reply, e) == 0)
+	if (check_reply(result, reply, e) == 0)
 		return reply;
 	if (reply)
-		show(k, "reply", first_text(result));
+		print_line(k, "reply", first_text(result));
 	json_decref(reply);
 	return NULL;
 }
@@ -245,7 +225,7 @@ static void show_layers(struct check *k, const char *what, const json_t *layers,
 		n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "", name + (missing ? sizeof head - 1 : 0));
 	}
 	if (n)
-		show(k, what, text);
+		print_line(k, what, text);
 	k->lacks = k->lacks || (n && missing);
 }
 
@@ -256,13 +236,13 @@ static void show_runs(struct check *k, const json_t *reply, int64_t first_ms, in
 	const char *server = brigd_link_server(k->mcp.brigd_link, &is_private);
 
 	snprintf(line, sizeof line, is_private ? "a private one, %s" : "a service, %s", server ? server : "which has gone");
-	show(k, "brigd", line);
-	show(k, "program", "print('hello from a jail'); 6 * 7");
-	show(k, "reply", text ? text : "");
+	print_line(k, "brigd", line);
+	print_line(k, "program", "print('hello from a jail'); 6 * 7");
+	print_line(k, "reply", text ? text : "");
 	show_layers(k, "in force", json_object_get(reply, "isolation"), false);
 	show_layers(k, "missing", json_object_get(reply, "isolation"), true);
 	snprintf(line, sizeof line, "%lld ms the first time, %lld ms the second", (long long)first_ms, (long long)second_ms);
-	show(k, "took", line);
+	print_line(k, "took", line);
 	free(text);
 }
 
@@ -292,7 +272,7 @@ static int show_servers(struct check *k, struct err *e)
 		return err_set(e, ERR_SETUP, "--servers: %s", json_string_value(json_array_get(lost, 0)));
 	for (size_t i = 0; i < json_array_size(found); i++) {
 		snprintf(line, sizeof line, "tools.%s", json_string_value(json_object_get(json_array_get(found, i), "signature")));
-		show(k, "for programs", line);
+		print_line(k, "for programs", line);
 	}
 	return asked ? 0 : -1;
 }
@@ -308,17 +288,11 @@ static void show_end(struct check *k)
 	path[n > 0 ? n : (ssize_t)strlen(path)] = 0;
 	file = json_pack("{s{s{ss s[ss]}}}", "mcpServers", "python", "command", path, "args", "--reply", "text");
 	text = file ? json_dumps(file, JSON_COMPACT) : NULL;
-	fprintf(k->out, "\n%s For a client's file:  %s\n", k->lacks ? "It runs, without the layers that are missing above; brig doctor says how to have them." : "All in order.", text ? text : "");
+	fprintf(k->out, "\n%s For a client's file:  %s\n",
+		k->lacks ? "It runs, without the layers that are missing above; brig doctor says how to have them." : "All in order.",
+		text ? text : "");
 	free(text);
 	json_decref(file);
-}
-
-static int show_all(struct check *k, struct err *e)
-{
-	if (show_server(k, e) < 0 || show_tools(k, e) < 0 || show_run(k, e) < 0 || show_servers(k, e) < 0)
-		return -1;
-	show_end(k);
-	return 0;
 }
 
 int check_run(const struct settings *s, FILE *out, struct err *e)
@@ -328,7 +302,9 @@ int check_run(const struct settings *s, FILE *out, struct err *e)
 
 	if (mcp_open(&k.mcp, s, e) < 0)
 		return -1;
-	r = show_all(&k, e);
+	r = show_server(&k, e) < 0 || show_tools(&k, e) < 0 || show_run(&k, e) < 0 || show_servers(&k, e) < 0 ? -1 : 0;
+	if (r == 0)
+		show_end(&k);
 	json_decref(k.answer);
 	mcp_close(&k.mcp);
 	return r;

@@ -10,7 +10,7 @@
 #define TIMEOUT_MS   1500 /* for calls that came before end of file */
 #define FLUSH_MS     300  /* for a client that reads the last answers slowly */
 
-static struct line_channel *of(struct channel *ch)
+static struct line_channel *line_channel_of(struct channel *ch)
 {
 	return (struct line_channel *)ch;
 }
@@ -34,7 +34,7 @@ static void look_whether_done(struct line_channel *l)
 		l->mcp->ends = true;
 }
 
-static void timeout_is_over(void *owner)
+static void on_deadline(void *owner)
 {
 	struct line_channel *l = owner;
 
@@ -44,14 +44,14 @@ static void timeout_is_over(void *owner)
 		return;
 	}
 	calls_cancel_all(l->mcp, &l->channel);
-	loop_timer_set(&l->mcp->loop, &l->patience, FLUSH_MS);
+	loop_timer_set(&l->mcp->loop, &l->deadline, FLUSH_MS);
 	look_whether_done(l);
 }
 
-static void be_patient(struct line_channel *l)
+static void set_deadline(struct line_channel *l)
 {
-	if (!l->patience.set)
-		loop_timer_set(&l->mcp->loop, &l->patience, TIMEOUT_MS);
+	if (!l->deadline.set)
+		loop_timer_set(&l->mcp->loop, &l->deadline, TIMEOUT_MS);
 }
 
 /* --- what the loop waits for --- */
@@ -74,26 +74,20 @@ static void wait_for(struct line_channel *l, uint32_t events)
 		loop_timer_set(&l->mcp->loop, &l->again, 1);
 }
 
-/* Removes the descriptor: epoll reports EPOLLHUP for ever, even if no event is wanted. */
-static void wait_no_more(struct line_channel *l)
+/*
+ * While no requests are taken, because the client does not read its answers, only the end of the input is waited for. When even
+ * that is over the descriptor is removed: epoll reports EPOLLHUP for ever, even if no event is wanted.
+ */
+static void line_update(struct line_channel *l)
 {
-	if (l->reads_wait)
+	bool takes = takes_requests(l);
+
+	if (!l->over && !l->ended && (takes || !l->hung_up)) {
+		wait_for(l, takes ? EPOLLIN : EPOLLRDHUP);
+	} else if (l->reads_wait) {
 		loop_remove(&l->mcp->loop, &l->reads);
-	l->reads_wait = false;
-}
-
-/* While no requests are taken, because the client does not read its answers, only the end of the input is waited for. */
-static void wait_for_requests(struct line_channel *l)
-{
-	if (l->over || l->ended || (l->hung_up && !takes_requests(l)))
-		wait_no_more(l);
-	else
-		wait_for(l, takes_requests(l) ? EPOLLIN : EPOLLRDHUP);
-}
-
-static void update(struct line_channel *l)
-{
-	wait_for_requests(l);
+		l->reads_wait = false;
+	}
 	if (l->writes_wait)
 		loop_want(&l->mcp->loop, &l->writes, output_waits(&l->out) ? EPOLLOUT : 0);
 	look_whether_done(l);
@@ -110,22 +104,18 @@ static void send_message(struct line_channel *l, const json_t *message)
 		output_add(&l->out, text, len);
 	else
 		l->out.broken = true;
-	update(l);
+	line_update(l);
 }
 
 /* Progress and log messages are dropped if the client does not read. */
-static bool is_news(const json_t *message)
-{
-	const char *method = json_string_value(json_object_get(message, "method"));
-
-	return method && (strcmp(method, "notifications/progress") == 0 || strcmp(method, "notifications/message") == 0);
-}
-
 static void on_send(struct channel *ch, struct call *c, const json_t *message)
 {
+	const char *method  = json_string_value(json_object_get(message, "method"));
+	bool        is_news = method && (strcmp(method, "notifications/progress") == 0 || strcmp(method, "notifications/message") == 0);
+
 	(void)c;
-	if (!is_news(message) || !output_waits(&of(ch)->out))
-		send_message(of(ch), message);
+	if (!is_news || !output_waits(&line_channel_of(ch)->out))
+		send_message(line_channel_of(ch), message);
 }
 
 /* The call is still in the list, so look_whether_done() must be called after it is gone. */
@@ -137,7 +127,7 @@ static void look_later(struct line_channel *l)
 
 static void on_answer(struct channel *ch, struct call *c, const json_t *message, int http_status)
 {
-	struct line_channel *l = of(ch);
+	struct line_channel *l = line_channel_of(ch);
 
 	(void)http_status;
 	if (c->channel_data)
@@ -151,26 +141,18 @@ static void on_gone(struct channel *ch, struct call *c)
 {
 	if (c->channel_data)
 		batch_gone(c->channel_data);
-	look_later(of(ch));
+	look_later(line_channel_of(ch));
 }
 
 static const struct channel_ops ops = { .send = on_send, .answer = on_answer, .gone = on_gone };
 
 /* --- messages come in --- */
 
-static void refuse(struct line_channel *l, const json_t *id, struct rpc_error *e)
+static void send_failure(struct line_channel *l, const json_t *id, struct rpc_error *e)
 {
-	json_t *message = rpc_failure(id, e);
+	scoped_json *message = rpc_failure(id, e);
 
 	send_message(l, message);
-	json_decref(message);
-}
-
-/* Takes the id over. */
-static void refuse_unread(struct line_channel *l, json_t *id, struct rpc_error *e)
-{
-	refuse(l, id, e);
-	json_decref(id);
 }
 
 static void batch_is_done(void *owner, const json_t *answers)
@@ -179,50 +161,46 @@ static void batch_is_done(void *owner, const json_t *answers)
 		send_message(owner, answers);
 }
 
-static void take_message(struct line_channel *l, json_t *loaded)
-{
-	scoped_rpc       message;
-	struct rpc_error e;
-
-	if (rpc_parse_json(&message, loaded, &e) == 0)
-		dispatch(l->mcp, &l->channel, NULL, &message);
-	else if (message.kind == RPC_REQUEST)
-		refuse(l, message.id, &e);
-}
-
-static void take_line(struct line_channel *l, const char *line, size_t len)
+static void parse_line(struct line_channel *l, const char *line, size_t len)
 {
 	struct rpc_error e;
 	json_t          *loaded = rpc_load(line, len, &e);
+	scoped_rpc       message = { 0 };
 
-	if (!loaded)
-		refuse_unread(l, id_scan_find(line, len, true), &e);
-	else if (!batch_is_taken(&l->channel, loaded))
-		take_message(l, loaded);
-	else if (batch_dispatch(l->mcp, &l->channel, loaded, batch_is_done, l, &e) < 0)
-		refuse(l, NULL, &e);
+	if (!loaded) {
+		scoped_json *id = id_scan_find(line, len, true);
+
+		send_failure(l, id, &e);
+	} else if (batch_is_taken(&l->channel, loaded)) {
+		if (batch_dispatch(l->mcp, &l->channel, loaded, batch_is_done, l, &e) < 0)
+			send_failure(l, NULL, &e);
+	} else if (rpc_parse_json(&message, loaded, &e) == 0) {
+		dispatch(l->mcp, &l->channel, NULL, &message);
+	} else if (message.kind == RPC_REQUEST) {
+		send_failure(l, message.id, &e);
+	}
 }
 
 /* At once if its id is known; the id may also come last, behind all that is too long. */
 static bool refuse_long(struct line_channel *l, bool is_end)
 {
-	json_t          *id = id_scan_end(&l->lines.id, true);
+	scoped_json     *id = id_scan_end(&l->lines.id, true);
 	struct rpc_error e;
 
 	if (!id && !is_end)
 		return false;
 	rpc_error_set(&e, RPC_PARSE_ERROR, "a line has more than %llu bytes", RPC_MAX);
-	refuse_unread(l, id, &e);
+	send_failure(l, id, &e);
 	return true;
 }
 
-static void take(struct line_channel *l, enum lines_next kind, const char *line, size_t len)
+static void read_line(struct line_channel *l, enum lines_next kind, const char *line, size_t len)
 {
 	switch (kind) {
 	case LINES_NONE:
 		return;
 	case LINES_LINE:
-		take_line(l, line, len);
+		parse_line(l, line, len);
 		return;
 	case LINES_TOO_LONG:
 		l->refused_early = refuse_long(l, false);
@@ -234,18 +212,18 @@ static void take(struct line_channel *l, enum lines_next kind, const char *line,
 	}
 }
 
-static void take_lines(struct line_channel *l)
+static void read_lines(struct line_channel *l)
 {
 	const char     *line;
 	size_t          len;
 	enum lines_next kind;
 
 	while (takes_requests(l) && (kind = lines_next(&l->lines, &line, &len)) != LINES_NONE)
-		take(l, kind, line, len);
+		read_line(l, kind, line, len);
 	if (!l->ended || !takes_requests(l))
 		return;
 	while ((kind = lines_last(&l->lines, &line, &len)) != LINES_NONE)
-		take(l, kind, line, len);
+		read_line(l, kind, line, len);
 	l->over = true;
 }
 
@@ -259,7 +237,7 @@ static void read_some(struct line_channel *l)
 	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		l->ended = true;
 	if (l->ended)
-		be_patient(l);
+		set_deadline(l);
 }
 
 static void reads_ready(void *owner)
@@ -268,12 +246,12 @@ static void reads_ready(void *owner)
 
 	if (takes_requests(l)) {
 		read_some(l);
-		take_lines(l);
+		read_lines(l);
 	} else {
 		l->hung_up = true;
-		be_patient(l);
+		set_deadline(l);
 	}
-	update(l);
+	line_update(l);
 }
 
 static void go_on(void *owner)
@@ -282,24 +260,17 @@ static void go_on(void *owner)
 
 	if (takes_requests(l) && !l->ended && !l->reads_wait)
 		read_some(l);
-	take_lines(l);
-	update(l);
-}
-
-/* poll() without events reports errors only: the client has closed its end. */
-static bool is_hung_up(const struct line_channel *l)
-{
-	struct pollfd on = { .fd = l->out.end.fd };
-
-	return poll(&on, 1, 0) > 0;
+	read_lines(l);
+	line_update(l);
 }
 
 static void writes_ready(void *owner)
 {
 	struct line_channel *l = owner;
+	struct pollfd hung_up = { .fd = l->out.end.fd }; /* poll() without events reports errors only: the client has closed its end */
 
 	output_send(&l->out);
-	if (!output_waits(&l->out) && is_hung_up(l))
+	if (!output_waits(&l->out) && poll(&hung_up, 1, 0) > 0)
 		l->out.broken = true;
 	go_on(l);
 }
@@ -313,7 +284,7 @@ int line_channel_open(struct line_channel *l, struct mcp *m, int in, int out, st
 		.mcp      = m,
 		.lines    = { .max = RPC_MAX },
 		.again    = { .due = go_on, .owner = l },
-		.patience = { .due = timeout_is_over, .owner = l },
+		.deadline = { .due = on_deadline, .owner = l },
 	};
 	stream_end_open(&l->in, in, false);
 	output_open(&l->out, out);
@@ -326,15 +297,15 @@ int line_channel_open(struct line_channel *l, struct mcp *m, int in, int out, st
 	l->is_file    = !l->reads_wait;
 	if (l->is_file && e->errnum != EPERM)
 		return -1;
-	update(l);
+	line_update(l);
 	return 0;
 }
 
 void line_channel_end(struct line_channel *l)
 {
 	l->over = true;
-	be_patient(l);
-	update(l);
+	set_deadline(l);
+	line_update(l);
 }
 
 void line_channel_close(struct line_channel *l)
@@ -345,7 +316,7 @@ void line_channel_close(struct line_channel *l)
 	if (l->writes_wait)
 		loop_remove(&l->mcp->loop, &l->writes);
 	loop_timer_clear(&l->mcp->loop, &l->again);
-	loop_timer_clear(&l->mcp->loop, &l->patience);
+	loop_timer_clear(&l->mcp->loop, &l->deadline);
 	lines_done(&l->lines);
 	output_close(&l->out);
 	stream_end_close(&l->in);

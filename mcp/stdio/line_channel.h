@@ -20,7 +20,7 @@ struct line_channel {
 	bool               is_file;                 /* epoll does not take what is read: a plain file, /dev/null */
 	bool               reads_wait, writes_wait; /* they are in the loop */
 	struct loop_timer  again;   /* goes on with the input that is there, as with a plain file */
-	struct loop_timer  patience;
+	struct loop_timer  deadline;
 	bool               hung_up; /* the client has closed its end while no requests were taken; there may be input left */
 	bool               ended;   /* end of file was read */
 	bool               over;    /* no more requests are taken */
