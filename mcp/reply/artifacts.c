@@ -58,37 +58,29 @@ static void make_name(const char *like, char name[ARTIFACT_NAME_MAX + 1])
 	name[n] = 0;
 }
 
-/* "plot.png", "plot-2.png", ... */
-static void number_name(const char *name, unsigned number, char *ret, size_t len)
+/* "plot.png", "plot-2.png", ...: the first name that is free. Returns a descriptor, or -1 with errno. */
+static int create_numbered(const struct artifacts *a, const char *name, char *file, size_t len)
 {
 	const char *dot = strrchr(name, '.');
-	int         n   = dot && dot != name ? (int)(dot - name) : (int)strlen(name);
+	int         n   = dot && dot != name ? (int)(dot - name) : (int)strlen(name), fd = -1;
 
-	if (number == 1)
-		snprintf(ret, len, "%s", name);
-	else
-		snprintf(ret, len, "%.*s-%u%s", n, name, number, name + n);
-}
-
-static int create(const struct artifacts *a, const char *like, char *file, size_t len)
-{
-	char name[ARTIFACT_NAME_MAX + 1];
-	int  fd = -1;
-
-	make_name(like, name);
+	snprintf(file, len, "%s", name);
 	errno = EEXIST;
-	for (unsigned number = 1; fd < 0 && errno == EEXIST && number <= NUMBERS_MAX; number++) {
-		number_name(name, number, file, len);
+	for (unsigned number = 2; fd < 0 && errno == EEXIST && number <= NUMBERS_MAX; number++) {
 		fd = openat(a->dir, file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd < 0)
+			snprintf(file, len, "%.*s-%u%s", n, name, number, name + n);
 	}
 	return fd;
 }
 
 char *artifacts_save(struct artifacts *a, const char *like, const void *bytes, size_t len, struct err *e)
 {
-	char      file[ARTIFACT_NAME_MAX + 20], *path = NULL;
-	scoped_fd fd = create(a, like, file, sizeof file);
+	char      name[ARTIFACT_NAME_MAX + 1], file[ARTIFACT_NAME_MAX + 20], *path = NULL;
+	scoped_fd fd = -1;
 
+	make_name(like, name);
+	fd = create_numbered(a, name, file, sizeof file);
 	if (fd >= 0 && file_write_all(fd, bytes, len) == 0 && asprintf(&path, "%s/%s", a->path, file) > 0)
 		return path;
 	err_sys(e, "%s/%s", a->path, file);

@@ -50,19 +50,12 @@ static json_t *clean_json(const char *bytes, size_t len)
 	return made;
 }
 
-static json_t *dump(const json_t *value)
-{
-	size_t  len  = 0;
-	char   *text = exact_dump(value, JSON_COMPACT | JSON_ENCODE_ANY, &len);
-	json_t *made = text ? clean_json(text, len) : NULL;
-
-	free(text);
-	return made;
-}
-
-static json_t *take_text(const json_t *bundle)
+static json_t *text_of_bundle(const json_t *bundle)
 {
 	const json_t *json = json_object_get(bundle, "application/json");
+	char         *dumped;
+	json_t       *made;
+	size_t        len = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		const json_t *data = json_object_get(bundle, texts[i]);
@@ -70,54 +63,53 @@ static json_t *take_text(const json_t *bundle)
 		if (json_is_string(data))
 			return clean_json(json_string_value(data), json_string_length(data));
 	}
-	return json ? dump(json) : NULL;
+	dumped = json ? exact_dump(json, JSON_COMPACT | JSON_ENCODE_ANY, &len) : NULL;
+	made   = dumped ? clean_json(dumped, len) : NULL;
+	free(dumped);
+	return made;
 }
 
-static json_t *save(const struct other *o, const json_t *data, struct images *g)
+/* Saves the first value of a type that no client shows. NULL: there is no such value, or it is damaged. */
+static json_t *save_other(const json_t *bundle, struct images *g)
 {
-	size_t  len   = 0;
-	char   *bytes = json_is_string(data) ? NULL : exact_dump(data, JSON_COMPACT | JSON_ENCODE_ANY, &len);
-	json_t *words;
+	const struct other *o    = others;
+	const json_t       *data = NULL;
+	size_t              len  = 0;
+	char               *bytes;
+	json_t             *words;
 
-	if (o->is_base64 && json_is_string(data))
-		bytes = base64_decode(json_string_value(data), json_string_length(data), &len);
-	if (bytes || !json_is_string(data))
-		words = bytes ? images_save(g, o->type, o->ending, bytes, len) : NULL;
-	else
-		words = o->is_base64 ? NULL : images_save(g, o->type, o->ending, json_string_value(data), json_string_length(data));
+	while (o < others + ARRAY_LEN(others) && !(data = json_object_get(bundle, o->type)))
+		o++;
+	if (!data)
+		return NULL;
+	if (json_is_string(data) && !o->is_base64)
+		return images_save(g, o->type, o->ending, json_string_value(data), json_string_length(data));
+	bytes = json_is_string(data) ? base64_decode(json_string_value(data), json_string_length(data), &len) :
+				       exact_dump(data, JSON_COMPACT | JSON_ENCODE_ANY, &len);
+	words = bytes ? images_save(g, o->type, o->ending, bytes, len) : NULL;
 	free(bytes);
 	return words;
-}
-
-static json_t *take_other(const json_t *bundle, struct images *g)
-{
-	for (size_t i = 0; i < ARRAY_LEN(others); i++)
-		if (json_object_get(bundle, others[i].type))
-			return save(&others[i], json_object_get(bundle, others[i].type), g);
-	return NULL;
-}
-
-/* Puts other after the text: "Figure({...})\n[application/vnd..., saved as ...]" */
-static json_t *join(json_t *text, json_t *other)
-{
-	json_t *both;
-
-	if (!text || !other)
-		return text ? text : other;
-	both = json_sprintf("%s\n%s", json_string_value(text), json_string_value(other));
-	json_decref(text);
-	json_decref(other);
-	return both;
 }
 
 json_t *bundle_take(const json_t *bundle, struct images *g)
 {
 	const char   *type = find_picture(bundle);
 	const json_t *data = type ? json_object_get(bundle, type) : NULL;
+	json_t       *first, *second, *both;
 
 	if (data)
 		return images_add(g, type, json_string_value(data), json_string_length(data));
-	if (json_object_get(bundle, PLOTLY))
-		return join(take_other(bundle, g), json_string("A figure of plotly is not drawn here: draw it with matplotlib, which is shown, or save it with write_html()."));
-	return join(take_text(bundle), take_other(bundle, g));
+	if (json_object_get(bundle, PLOTLY)) {
+		first  = save_other(bundle, g);
+		second = json_string("A figure of plotly is not drawn here: draw it with matplotlib, which is shown, or save it with write_html().");
+	} else { /* "Figure({...})\n[application/..., saved as ...]" */
+		first  = text_of_bundle(bundle);
+		second = save_other(bundle, g);
+	}
+	if (!first || !second)
+		return first ? first : second;
+	both = json_sprintf("%s\n%s", json_string_value(first), json_string_value(second));
+	json_decref(first);
+	json_decref(second);
+	return both;
 }

@@ -34,49 +34,27 @@ size_t excerpt_wants(const struct excerpt *x)
 	return x->tail ? SIZE_MAX / 4 : cost(x->head, x->head_len);
 }
 
-/* Where the longest beginning that costs at most max ends. */
-static size_t first_within(const char *text, size_t len, size_t max)
-{
-	size_t n = 0;
-
-	for (size_t sum = 0; n < len && (sum += cost_of(text[n])) <= max; n++)
-		;
-	return clean_cut(text, len, n);
-}
-
-/* Where the longest end that costs at most max begins. */
-static size_t last_within(const char *text, size_t len, size_t max)
-{
-	size_t n = len;
-
-	for (size_t sum = 0; n && (sum += cost_of(text[n - 1])) <= max; n--)
-		;
-	return clean_begin(text, len, n);
-}
-
-/* Counts characters if the whole text is here. Of output that was not kept only the number of bytes is known. */
-static void print_sentence(FILE *out, const struct excerpt *x, uint64_t first, uint64_t last)
-{
-	const char *what  = x->tail ? "bytes" : "characters";
-	uint64_t    total = x->tail ? x->bytes : characters(x->head, x->head_len);
-
-	fprintf(out, "\n[... %llu %s in all; the first %llu and the last %llu characters are shown%s%s ...]\n", (unsigned long long)total, what,
-		(unsigned long long)first, (unsigned long long)last, x->file ? "; read_file has the rest in " : "", x->file ? x->file : "");
-}
-
+/* Of a text that is not all here only the number of bytes is known. */
 void excerpt_print(FILE *out, const struct excerpt *x, size_t max)
 {
-	const char *end     = x->tail ? x->tail : x->head;
-	size_t      end_len = x->tail ? x->tail_len : x->head_len, room = max - SENTENCE_MAX - (x->file ? FILE_MAX : 0), first, from;
+	const char *end  = x->tail ? x->tail : x->head, *what = x->tail ? "bytes" : "characters";
+	size_t      room = max - SENTENCE_MAX - (x->file ? FILE_MAX : 0), head = 0, from = x->tail ? x->tail_len : x->head_len, end_len = from;
+	uint64_t    total = x->tail ? x->bytes : characters(x->head, x->head_len);
 
 	if (excerpt_wants(x) <= max) {
 		fwrite(x->head, 1, x->head_len, out);
 		return;
 	}
-	first = first_within(x->head, x->head_len, room * 2 / 3);
-	room -= cost(x->head, first);
-	from = last_within(end, end_len, room);
-	fwrite(x->head, 1, first, out);
-	print_sentence(out, x, characters(x->head, first), characters(end + from, end_len - from));
+	for (size_t sum = 0; head < x->head_len && (sum += cost_of(x->head[head])) <= room * 2 / 3; head++)
+		;
+	head = clean_cut(x->head, x->head_len, head);
+	room -= cost(x->head, head);
+	for (size_t sum = 0; from && (sum += cost_of(end[from - 1])) <= room; from--)
+		;
+	from = clean_begin(end, end_len, from);
+	fwrite(x->head, 1, head, out);
+	fprintf(out, "\n[... %llu %s in all; the first %llu and the last %llu characters are shown%s%s ...]\n", (unsigned long long)total,
+		what, (unsigned long long)characters(x->head, head), (unsigned long long)characters(end + from, end_len - from),
+		x->file ? "; read_file has the rest in " : "", x->file ? x->file : "");
 	fwrite(end + from, 1, end_len - from, out);
 }

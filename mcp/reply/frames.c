@@ -17,34 +17,21 @@ static size_t line_length(const char *text)
 	return n + (text[n] == '\n');
 }
 
-static bool begins(const char *text, const char *with)
+static bool starts_with(const char *text, const char *with)
 {
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-static bool is_library(const char *line)
-{
-	return begins(line, "  File \"/usr/") || begins(line, "  File \"<frozen ");
-}
-
-/* The length of a frame: its line, the source line, and what is printed below that. */
-static size_t frame_length(const char *text)
-{
-	size_t n = line_length(text);
-
-	while (begins(text + n, "    "))
-		n += line_length(text + n);
-	return n;
-}
-
-/* The length of the row of library frames that begins here, their number, and where the last one begins. */
-static size_t row_length(const char *text, size_t *frames, size_t *last)
+/* The length of the library frames that begin here, one after the other, their number, and where the last one begins. */
+static size_t libraries_length(const char *text, size_t *frames, size_t *last)
 {
 	size_t n = 0;
 
-	for (*frames = 0; is_library(text + n); ++*frames) {
+	for (*frames = 0; starts_with(text + n, "  File \"/usr/") || starts_with(text + n, "  File \"<frozen "); ++*frames) {
 		*last = n;
-		n += frame_length(text + n);
+		n += line_length(text + n);
+		while (starts_with(text + n, "    ")) /* the source line, and what is printed below that */
+			n += line_length(text + n);
 	}
 	return n;
 }
@@ -56,7 +43,7 @@ char *frames_brief(const char *traceback)
 	FILE  *out = open_memstream(&text, &len);
 
 	for (; out && *traceback; traceback += n) {
-		n = row_length(traceback, &frames, &last);
+		n = libraries_length(traceback, &frames, &last);
 		if (frames >= ROW_LEAST) {
 			fprintf(out, "  [... %zu frames of libraries ...]\n", frames - 1);
 			fwrite(traceback + last, 1, n - last, out);
