@@ -15,12 +15,7 @@ struct image {
 
 static const char *const types[] = { "image/png", "image/jpeg", "image/gif", "image/webp" };
 
-static bool is_base64_char(char c)
-{
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/';
-}
-
-static bool take_type(const char *text, struct image *ret)
+static bool read_type(const char *text, struct image *ret)
 {
 	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
 		size_t n = strlen(types[i]);
@@ -38,91 +33,56 @@ static bool is_image(const json_t *value, struct image *ret)
 {
 	const char *text = json_string_value(value);
 
-	if (!text || strncmp(text, "data:", 5) != 0 || strlen(text) != json_string_length(value) || !take_type(text + 5, ret))
+	if (!text || strncmp(text, "data:", 5) != 0 || strlen(text) != json_string_length(value) || !read_type(text + 5, ret))
 		return false;
 	ret->len = strlen(ret->data);
 	return images_shows(ret->type, ret->data, ret->len);
 }
 
-static json_t *take_one(const struct image *image, struct images *g)
-{
-	return images_add(g, image->type, image->data, image->len);
-}
-
-static json_t *take_list(const json_t *list, struct images *g)
-{
-	json_t      *words = json_array();
-	struct image image;
-
-	for (size_t i = 0; i < json_array_size(list); i++)
-		if (is_image(json_array_get(list, i), &image))
-			json_array_append_new(words, take_one(&image, g));
-	return words;
-}
-
-static bool is_list_of_images(const json_t *list)
-{
-	struct image image;
-	size_t       n = json_array_size(list);
-
-	for (size_t i = 0; i < n && n <= IMAGES_MAX; i++)
-		if (!is_image(json_array_get(list, i), &image))
-			return false;
-	return n > 0 && n <= IMAGES_MAX;
-}
-
 /* --- images in places where they cannot be shown --- */
-
-static json_t *name_inside(const json_t *value);
-
-static json_t *name_in_list(const json_t *list)
-{
-	json_t *made = json_array();
-
-	for (size_t i = 0; i < json_array_size(list); i++)
-		json_array_append_new(made, name_inside(json_array_get(list, i)));
-	return made;
-}
-
-static json_t *name_in_object(const json_t *object)
-{
-	json_t     *made = json_object(), *value;
-	const char *key;
-
-	json_object_foreach((json_t *)object, key, value)
-		json_object_set_new(made, key, name_inside(value));
-	return made;
-}
 
 /* Replaces each image inside of the value by words, as base64 tells a model nothing. Recursion is bounded: wire.h limits the nesting of reports. */
 static json_t *name_inside(const json_t *value)
 {
 	struct image image;
+	const char  *key;
+	json_t      *made, *one;
+	size_t       i;
 
 	if (is_image(value, &image))
 		return json_sprintf("[%s, %zu bytes, not shown: make it the result itself]", image.type, image.len / 4 * 3);
-	if (json_is_array(value))
-		return name_in_list(value);
-	return json_is_object(value) ? name_in_object(value) : json_incref((json_t *)value);
+	if (json_is_array(value)) {
+		made = json_array();
+		json_array_foreach((json_t *)value, i, one)
+			json_array_append_new(made, name_inside(one));
+		return made;
+	}
+	if (json_is_object(value)) {
+		made = json_object();
+		json_object_foreach((json_t *)value, key, one)
+			json_object_set_new(made, key, name_inside(one));
+		return made;
+	}
+	return json_incref((json_t *)value);
 }
 
 enum { TEXT_LEAST = 200 }; /* base64 that is shorter is shown */
 
-/* The length of the data URL that begins here; 0: there is none, or its base64 is shorter than TEXT_LEAST. */
+/* The length of the data URL that begins here; 0: there is no such URL, or its base64 is shorter than TEXT_LEAST. */
 static size_t url_length(const char *text, size_t len, const char **type)
 {
-	size_t n;
+	static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 
 	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-		const char *middle = ";base64,";
+		size_t n = strlen("data:") + strlen(types[i]), begin = n + strlen(";base64,");
 
-		n     = strlen("data:") + strlen(types[i]) + strlen(middle);
-		*type = types[i];
-		if (len < n + TEXT_LEAST || strncmp(text + strlen("data:"), *type, strlen(*type)) != 0 || strncmp(text + n - strlen(middle), middle, strlen(middle)) != 0)
+		if (len < begin + TEXT_LEAST || strncmp(text + strlen("data:"), types[i], strlen(types[i])) != 0 ||
+		    strncmp(text + n, ";base64,", strlen(";base64,")) != 0)
 			continue;
-		while (n < len && (is_base64_char(text[n]) || text[n] == '='))
-			n++;
-		return n < strlen("data:") + strlen(*type) + strlen(middle) + TEXT_LEAST ? 0 : n;
+		*type = types[i];
+		for (n = begin; n < len && text[n] && strchr(base64, text[n]); n++)
+			;
+		return n < begin + TEXT_LEAST ? 0 : n;
 	}
 	return 0;
 }
@@ -152,11 +112,18 @@ char *image_name_in_text(const char *text, size_t len, size_t *ret_len)
 
 json_t *image_take(const json_t *result, struct images *g)
 {
-	struct image image;
+	struct image image[IMAGES_MAX];
+	size_t       n = json_array_size(result), found = 0;
+	json_t      *words;
 
-	if (is_image(result, &image))
-		return take_one(&image, g);
-	if (is_list_of_images(result))
-		return take_list(result, g);
-	return name_inside(result);
+	if (is_image(result, image))
+		return images_add(g, image->type, image->data, image->len);
+	while (n <= IMAGES_MAX && found < n && is_image(json_array_get(result, found), &image[found]))
+		found++;
+	if (!n || found < n)
+		return name_inside(result);
+	words = json_array();
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(words, images_add(g, image[i].type, image[i].data, image[i].len));
+	return words;
 }

@@ -38,11 +38,6 @@ static const struct kind *find_kind(const char *type)
 	return NULL;
 }
 
-static size_t padding_of(const char *data, size_t len)
-{
-	return len < 2 ? 0 : (size_t)(data[len - 1] == '=') + (data[len - 1] == '=' && data[len - 2] == '=');
-}
-
 static bool data_begins_with(const char *data, size_t len, const char *text)
 {
 	return len >= strlen(text) && memcmp(data, text, strlen(text)) == 0;
@@ -59,7 +54,7 @@ bool images_shows(const char *type, const char *data, size_t len)
 
 /* --- where it goes --- */
 
-static char *save(struct images *g, const char *ending, const void *bytes, size_t len)
+static char *save_file(struct images *g, const char *ending, const void *bytes, size_t len)
 {
 	char       like[ARTIFACT_NAME_MAX];
 	struct err e;
@@ -76,7 +71,7 @@ static char *save(struct images *g, const char *ending, const void *bytes, size_
 
 json_t *images_save(struct images *g, const char *type, const char *ending, const void *bytes, size_t len)
 {
-	char   *path  = save(g, ending, bytes, len);
+	char   *path  = save_file(g, ending, bytes, len);
 	json_t *words = path ? json_sprintf("[%s, %zu bytes, saved as %s]", type, len, path) : json_sprintf("[%s, %zu bytes, not shown]", type, len);
 
 	free(path);
@@ -86,7 +81,7 @@ json_t *images_save(struct images *g, const char *type, const char *ending, cons
 static json_t *save_image(struct images *g, const struct kind *kind, const char *data, size_t len, size_t bytes_len)
 {
 	size_t  n     = 0;
-	char   *bytes = g->artifacts ? base64_decode(data, len, &n) : NULL, *path = bytes ? save(g, kind->ending, bytes, n) : NULL;
+	char   *bytes = g->artifacts ? base64_decode(data, len, &n) : NULL, *path = bytes ? save_file(g, kind->ending, bytes, n) : NULL;
 	json_t *words;
 
 	if (path)
@@ -101,7 +96,7 @@ static json_t *save_image(struct images *g, const struct kind *kind, const char 
 
 json_t *images_add(struct images *g, const char *type, const char *data, size_t len)
 {
-	size_t bytes = len / 4 * 3 - padding_of(data, len);
+	size_t padding = len < 2 || data[len - 1] != '=' ? 0 : data[len - 2] == '=' ? 2 : 1, bytes = len / 4 * 3 - padding;
 
 	if (len > g->room)
 		return save_image(g, find_kind(type), data, len, bytes);

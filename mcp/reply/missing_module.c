@@ -2,6 +2,7 @@
 #include "missing_module.h"
 
 #include "hints.h"
+#include "member.h"
 #include "reply.h"
 #include "sandbox_info.h"
 
@@ -18,49 +19,30 @@ struct want {
 	char               name[NAME_MAX_SHOWN + 1];
 };
 
-/* A module with a dot, as in numpy.linalg, has a package that is there. */
-static bool take_name(const struct outcome *o, char name[NAME_MAX_SHOWN + 1])
-{
-	return strcmp(o->exit_reason, "exited") == 0 && !*o->hint && *advice_missing_module(json_object_get(o->record, "error"), name, NAME_MAX_SHOWN);
-}
-
 /* --- where it is --- */
 
 /* Debian names a package like its module, in lower case and with '-' for '_'. */
-static bool is_packed_as(const char *package, const char *module)
-{
-	for (; *package && *module; package++, module++)
-		if (*package != (*module == '_' ? '-' : tolower((unsigned char)*module)))
-			return false;
-	return !*package && !*module;
-}
-
-static bool has(const struct sandbox_info *s, const char *profile, const char *name)
+static bool has_module(const struct sandbox_info *s, const char *profile, const char *name)
 {
 	json_t *packages = sandbox_info_packages(s, profile);
 	bool    found    = sandbox_info_lists(sandbox_info_modules(s, profile), name);
 
-	for (size_t i = 0; i < json_array_size(packages) && !found; i++)
-		found = is_packed_as(json_string_value(json_object_get(json_array_get(packages, i), "name")), name);
+	for (size_t i = 0; i < json_array_size(packages) && !found; i++) {
+		const char *package = member_text(json_array_get(packages, i), "name");
+		size_t      k       = 0;
+
+		while (name[k] && package[k] == (name[k] == '_' ? '-' : tolower((unsigned char)name[k])))
+			k++;
+		found = !name[k] && !package[k];
+	}
 	json_decref(packages);
 	return found;
-}
-
-static const char *find(const struct sandbox_info *s, const char *name, const char *but)
-{
-	const char *profile;
-	json_t     *ignored;
-
-	json_object_foreach(s->profiles, profile, ignored)
-		if (strcmp(profile, but) != 0 && has(s, profile, name))
-			return profile;
-	return NULL;
 }
 
 /* --- what is there instead --- */
 
 /* The libraries of the profile that has most, a new list, and *ret, that profile. NULL: no profile has any. */
-static json_t *find_richest(const struct sandbox_info *s, const char **ret)
+static json_t *richest_profile(const struct sandbox_info *s, const char **ret)
 {
 	const char *profile;
 	json_t     *ignored, *best = NULL, *beyond;
@@ -81,7 +63,7 @@ static json_t *find_richest(const struct sandbox_info *s, const char **ret)
 static void print_instead(const struct sandbox_info *s, const char *name, FILE *out)
 {
 	const char *profile = NULL;
-	json_t     *libraries = find_richest(s, &profile);
+	json_t     *libraries = richest_profile(s, &profile);
 
 	fprintf(out, "%s is not installed here, and nothing can be installed from inside.", name);
 	if (libraries)
@@ -95,11 +77,15 @@ static void print_instead(const struct sandbox_info *s, const char *name, FILE *
 
 static void advise(struct want *w, const struct sandbox_info *s)
 {
-	const char *profile = find(s, w->name, w->outcome.profile);
-	FILE       *out     = fmemopen(w->outcome.hint, sizeof w->outcome.hint, "w");
+	FILE       *out = fmemopen(w->outcome.hint, sizeof w->outcome.hint, "w");
+	const char *profile;
+	json_t     *ignored;
 
 	if (!out)
 		return;
+	json_object_foreach(s->profiles, profile, ignored)
+		if (strcmp(profile, w->outcome.profile) != 0 && has_module(s, profile, w->name))
+			break;
 	if (profile && *w->outcome.session)
 		fprintf(out, "%s is in profile %s: use another session, with profile=\"%s\".", w->name, profile, profile);
 	else if (profile)
@@ -110,9 +96,7 @@ static void advise(struct want *w, const struct sandbox_info *s)
 	w->outcome.hint[sizeof w->outcome.hint - 1] = 0;
 }
 
-/* --- */
-
-static void gone(void *owner)
+static void want_free(void *owner)
 {
 	struct want *w = owner;
 
@@ -120,7 +104,7 @@ static void gone(void *owner)
 	free(w);
 }
 
-static void known(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner)
+static void want_answer(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner)
 {
 	struct want *w = owner;
 
@@ -128,15 +112,19 @@ static void known(struct call *c, const struct sandbox_info *s, const struct err
 	if (s)
 		advise(w, s);
 	reply(c, &w->outcome, &w->answer_form);
-	gone(w);
+	want_free(w);
 }
 
 bool missing_answer(struct call *c, struct outcome *o, const struct answer_form *answer_form)
 {
-	static const struct sandbox_info_reader reader = { .known = known, .gone = gone };
+	static const struct sandbox_info_reader reader = { .known = want_answer, .gone = want_free };
+	const json_t                           *error  = json_object_get(o->record, "error");
 	char                                    name[NAME_MAX_SHOWN + 1];
-	struct want                            *w = take_name(o, name) ? malloc(sizeof *w) : NULL;
+	struct want                            *w = NULL;
 
+	/* a module with a dot, as in numpy.linalg, has a package that is there: its name is not found here */
+	if (strcmp(o->exit_reason, "exited") == 0 && !*o->hint && *advice_missing_module(error, name, NAME_MAX_SHOWN))
+		w = malloc(sizeof *w);
 	if (!w)
 		return false;
 	*w = (struct want){ .outcome = *o, .answer_form = *answer_form };

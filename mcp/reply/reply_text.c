@@ -49,26 +49,6 @@ static void print_costs(FILE *out, const struct outcome *o)
 		fprintf(out, " · %.1f MiB peak", json_number_value(peak) / (double)MIB);
 }
 
-static void print_hits(FILE *out, const json_t *hits)
-{
-	for (size_t i = 0; i < json_array_size(hits); i++) {
-		const json_t *hit = json_array_get(hits, i);
-
-		fprintf(out, " · limit hit: %.30s %" JSON_INTEGER_FORMAT, member_text(hit, "name"), json_integer_value(json_object_get(hit, "value")));
-	}
-}
-
-static void print_refused(FILE *out, const json_t *record)
-{
-	enum { NAMED_MAX = 3 };
-	char words[REFUSED_SUMMARY_MAX], hosts[NETWORK_SUMMARY_MAX];
-
-	if (*refused_summary(record, NAMED_MAX, words))
-		fprintf(out, " · refused: %s", words);
-	if (*network_summary(record, NAMED_MAX, hosts))
-		fprintf(out, " · not reached: %s", hosts);
-}
-
 static void print_tool_calls(FILE *out, const json_t *calls)
 {
 	enum { NAMED_MAX = 6 };
@@ -102,33 +82,40 @@ static size_t odd_character(const char *p)
 	return 0;
 }
 
-/* Prints in one line: a message may have many. */
-static void print_line(FILE *out, const char *text, size_t max)
-{
-	size_t n = clean_cut(text, strlen(text), max);
-
-	for (size_t i = 0; i < n; i += odd_character(text + i) ? odd_character(text + i) : 1)
-		putc(text[i] == '\n' || text[i] == '\r' ? ' ' : odd_character(text + i) ? '?' : text[i], out);
-	if (text[n])
-		fputs("...", out);
-}
-
-/* A text of a program may have terminal escapes. */
+/* A text of a program in one line, cut after max bytes and without terminal escapes. */
 static void print_flat(FILE *out, const char *text, size_t max)
 {
-	size_t len;
+	size_t len, n, odd;
 	char  *plain = clean_text(text, strlen(text), false, &len);
 
-	print_line(out, plain ? plain : "", max);
+	n = plain ? clean_cut(plain, strlen(plain), max) : 0;
+	for (size_t i = 0; i < n; i += odd ? odd : 1) {
+		odd = odd_character(plain + i);
+		putc(plain[i] == '\n' || plain[i] == '\r' ? ' ' : odd ? '?' : plain[i], out);
+	}
+	if (plain && plain[n])
+		fputs("...", out);
 	free(plain);
 }
 
 static void print_first_line(FILE *out, const struct outcome *o)
 {
+	enum { NAMED_MAX = 3 };
+	const json_t *hits = json_object_get(o->record, "limits_hit");
+	char          calls[REFUSED_SUMMARY_MAX], hosts[NETWORK_SUMMARY_MAX];
+
 	print_status(out, o);
 	print_costs(out, o);
-	print_hits(out, json_object_get(o->record, "limits_hit"));
-	print_refused(out, o->record);
+	for (size_t i = 0; i < json_array_size(hits); i++) {
+		const json_t *hit = json_array_get(hits, i);
+
+		fprintf(out, " · limit hit: %.30s %" JSON_INTEGER_FORMAT, member_text(hit, "name"),
+			json_integer_value(json_object_get(hit, "value")));
+	}
+	if (*refused_summary(o->record, NAMED_MAX, calls))
+		fprintf(out, " · refused: %s", calls);
+	if (*network_summary(o->record, NAMED_MAX, hosts))
+		fprintf(out, " · not reached: %s", hosts);
 	print_tool_calls(out, json_object_get(o->record, "tool_calls"));
 	if (*o->error) {
 		fputs(" · ", out);
@@ -206,7 +193,7 @@ static char *findings_text(const struct outcome *o)
 	return text;
 }
 
-static void add(struct section *list, size_t *n, const char *title, struct excerpt text, char *owned)
+static void add_section(struct section *list, size_t *n, const char *title, struct excerpt text, char *owned)
 {
 	if (text.head_len || text.tail_len)
 		list[(*n)++] = (struct section){ title, text, 0, owned };
@@ -221,15 +208,15 @@ static void add_owned(struct section *list, size_t *n, const char *title, char *
 	char  *plain = text ? clean_text(text, strlen(text), false, &len) : NULL;
 
 	free(text);
-	add(list, n, title, (struct excerpt){ .head = plain, .head_len = plain ? len : 0 }, plain);
+	add_section(list, n, title, (struct excerpt){ .head = plain, .head_len = plain ? len : 0 }, plain);
 }
 
 static size_t sections_of(const struct outcome *o, struct section list[SECTIONS_MAX])
 {
 	size_t n = 0;
 
-	add(list, &n, o->is_rest ? "stdout since the last answer" : "stdout", excerpt_of(&o->out, o->out.len), NULL);
-	add(list, &n, o->is_rest ? "stderr since the last answer" : "stderr", excerpt_of(&o->err, o->err.len - o->traceback_len), NULL);
+	add_section(list, &n, o->is_rest ? "stdout since the last answer" : "stdout", excerpt_of(&o->out, o->out.len), NULL);
+	add_section(list, &n, o->is_rest ? "stderr since the last answer" : "stderr", excerpt_of(&o->err, o->err.len - o->traceback_len), NULL);
 	add_owned(list, &n, "displayed", displays_text(o));
 	add_owned(list, &n, "traceback", o->traceback ? strdup(o->traceback) : NULL);
 	add_owned(list, &n, "result", result_text(o));
@@ -262,14 +249,6 @@ static void share_room(struct section *list, size_t n, size_t room)
 			list[i].room = room / open;
 }
 
-static bool ends_line(const struct excerpt *x)
-{
-	const char *text = x->tail ? x->tail : x->head;
-	size_t      len  = x->tail ? x->tail_len : x->head_len;
-
-	return len && text[len - 1] == '\n';
-}
-
 /* Text of a program: a line that looks like the title of a section gets a space before it, a carriage return ends a line. */
 static void print_body(FILE *out, const char *text)
 {
@@ -291,9 +270,10 @@ static void print_body(FILE *out, const char *text)
 
 static void print_section(FILE *out, const struct section *s)
 {
-	char  *body = NULL;
-	size_t len;
-	FILE  *to = open_memstream(&body, &len);
+	const char *end     = s->text.tail ? s->text.tail : s->text.head;
+	size_t      end_len = s->text.tail ? s->text.tail_len : s->text.head_len, len;
+	char       *body    = NULL;
+	FILE       *to      = open_memstream(&body, &len);
 
 	fprintf(out, "--- %s ---\n", s->title);
 	if (!to)
@@ -302,7 +282,7 @@ static void print_section(FILE *out, const struct section *s)
 	fclose(to);
 	print_body(out, body);
 	free(body);
-	if (!ends_line(&s->text))
+	if (!end_len || end[end_len - 1] != '\n')
 		putc('\n', out);
 }
 
