@@ -10,22 +10,26 @@
 
 /* --- names, which programs choose --- */
 
-/* A name of ASCII letters, digits, '-' and '.', with a dot, that is no address. Others are not asked about. */
-static bool is_name(const char *name)
+/* A name of ASCII letters, digits, '-' and '.', with a dot, that is not an address. Others are not asked about. */
+static bool is_host_name(const char *name)
 {
 	size_t      n    = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.");
 	const char *last = strrchr(name, '.');
 
-	return n > 0 && n <= 253 && !name[n] && last && strspn(last + 1, "0123456789") < strlen(last + 1) && *name != '.' && *name != '-' && !strstr(name, "..");
+	return n > 0 && n <= 253 && !name[n] && last && strspn(last + 1, "0123456789") < strlen(last + 1) && *name != '.' &&
+	       *name != '-' && !strstr(name, "..");
 }
 
 static bool is_refused(const json_t *row, char host[HOST_ASKED_MAX])
 {
-	json_int_t port = json_integer_value(json_object_get(row, "port"));
+	json_int_t  port = json_integer_value(json_object_get(row, "port"));
+	const char *name = member_text(row, "name");
 
-	if (strcmp(member_text(row, "verdict"), "refused") != 0 || strcmp(member_text(row, "reason"), "not_allowed") != 0 || !is_name(member_text(row, "name")) || port < 1 || port > 65535)
+	if (strcmp(member_text(row, "verdict"), "refused") != 0 || strcmp(member_text(row, "reason"), "not_allowed") != 0)
 		return false;
-	snprintf(host, HOST_ASKED_MAX, "%s:%d", member_text(row, "name"), (int)port);
+	if (!is_host_name(name) || port < 1 || port > 65535)
+		return false;
+	snprintf(host, HOST_ASKED_MAX, "%s:%d", name, (int)port);
 	for (char *p = host; *p; p++)
 		*p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
 	return true;
@@ -105,14 +109,9 @@ static bool may_ask(const struct mcp *m, const json_t *network, const char *host
 
 /* --- answers: {PROFILE: {network, answers: {HOST: true or false}}} --- */
 
-static json_t *of_profile(const struct mcp *m, const char *profile)
-{
-	return json_object_get(m->hosts, profile);
-}
-
 static json_t *answers_of(const struct mcp *m, const char *profile)
 {
-	return json_object_get(of_profile(m, profile), "answers");
+	return json_object_get(json_object_get(m->hosts, profile), "answers");
 }
 
 void hosts_answer(struct mcp *m, const char *profile, const char *host, bool is_allowed)
@@ -123,7 +122,7 @@ void hosts_answer(struct mcp *m, const char *profile, const char *host, bool is_
 bool hosts_next(const struct execution *x, char ret[HOST_ASKED_MAX])
 {
 	const json_t *list    = json_object_get(json_object_get(x->record, "network"), "connections");
-	const json_t *profile = of_profile(x->mcp, x->profile), *answers = json_object_get(profile, "answers");
+	const json_t *profile = json_object_get(x->mcp->hosts, x->profile), *answers = json_object_get(profile, "answers");
 
 	if (!profile || x->hosts_asked == HOSTS_OF_A_RUN)
 		return false;
@@ -135,20 +134,16 @@ bool hosts_next(const struct execution *x, char ret[HOST_ASKED_MAX])
 	return false;
 }
 
-/* The protocol that a yes allows at a port (rule_of()). */
-static const char *protocol_of(const char *host)
-{
-	const struct web_port *web = web_port(host);
-
-	return web ? web->over : "";
-}
-
 json_t *hosts_form(const char *host)
 {
-	char text[HOST_ASKED_MAX + 300];
+	const struct web_port *web = web_port(host);
+	char                   text[HOST_ASKED_MAX + 300];
 
-	snprintf(text, sizeof text, "A program in the sandbox tried to reach %s, and was refused. May programs reach it%s from now on, until this server ends? They can send there what they know.%s", host,
-		 protocol_of(host), strstr(host, "xn--") ? " The name has letters that are not ASCII (xn--): it may look like another one." : "");
+	snprintf(text, sizeof text,
+		 "A program in the sandbox tried to reach %s, and was refused. May programs reach it%s from now on, until this server ends? "
+		 "They can send there what they know.%s",
+		 host, web ? web->over : "",
+		 strstr(host, "xn--") ? " The name has letters that are not ASCII (xn--): it may look like another one." : "");
 	return yes_form(text, "Allow it?");
 }
 
@@ -159,13 +154,20 @@ void hosts_hint(const struct execution *x, char *ret, size_t len)
 
 	*ret = 0;
 	for (size_t i = 0; i < json_array_size(list) && !*ret; i++) {
-		const json_t *answer = is_refused(json_array_get(list, i), host) ? json_object_get(answers_of(x->mcp, x->profile), host) : NULL;
+		bool                   refused = is_refused(json_array_get(list, i), host);
+		const json_t          *answer  = refused ? json_object_get(answers_of(x->mcp, x->profile), host) : NULL;
+		const struct web_port *web     = answer ? web_port(host) : NULL;
+		const char            *over    = web ? web->over : "";
 
 		if (json_is_true(answer) && x->hosts_asked)
-			snprintf(ret, len, "%.200s is allowed now%s, a person has agreed: run the program again, it was not repeated. A session that is open does not have it: end it first.", host,
-				 protocol_of(host));
+			snprintf(ret, len,
+				 "%.200s is allowed now%s, a person has agreed: run the program again, it was not repeated. "
+				 "A session that is open does not have it: end it first.",
+				 host, over);
 		else if (json_is_true(answer)) /* before this run ended */
-			snprintf(ret, len, "%.200s is allowed%s, to runs and sessions that began after a person had agreed; nothing else at that port is.", host, protocol_of(host));
+			snprintf(ret, len,
+				 "%.200s is allowed%s, to runs and sessions that began after a person had agreed; nothing else at that port is.",
+				 host, over);
 		else if (answer)
 			snprintf(ret, len, "%.200s stays refused: a person was asked, and has not agreed. Do without it.", host);
 	}
@@ -191,9 +193,9 @@ void hosts_into(struct mcp *m, json_t *message, const json_t *explained)
 		return;
 	if (!m->hosts)
 		m->hosts = json_object();
-	if (!of_profile(m, profile))
+	if (!json_object_get(m->hosts, profile))
 		json_object_set_new(m->hosts, profile, json_pack("{s{}}", "answers"));
-	json_object_set(of_profile(m, profile), "network", (json_t *)network);
+	json_object_set(json_object_get(m->hosts, profile), "network", (json_t *)network);
 	json_object_foreach(answers_of(m, profile), host, answer) {
 		if (!json_is_true(answer) || !own || !may_ask(m, network, host))
 			continue;

@@ -29,7 +29,7 @@ const char *choice_profile(const struct settings *s)
 }
 
 /* Is name the module itself, or a package that has it? "os" has "os.path". */
-static bool holds(const char *module, const char *name)
+static bool is_within(const char *module, const char *name)
 {
 	size_t n = strlen(module);
 
@@ -44,42 +44,29 @@ static void add_once(json_t *list, const char *name)
 	json_array_append_new(list, json_string(name));
 }
 
-static void add_common(json_t *list, const char *a, const char *b)
-{
-	if (holds(a, b))
-		add_once(list, b);
-	else if (holds(b, a))
-		add_once(list, a);
-}
-
-static json_t *intersect(const json_t *a, const json_t *b)
+static json_t *intersection(const json_t *a, const json_t *b)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < json_array_size(a); i++)
-		for (size_t k = 0; k < json_array_size(b); k++)
-			add_common(list, json_string_value(json_array_get(a, i)), json_string_value(json_array_get(b, k)));
+		for (size_t k = 0; k < json_array_size(b); k++) {
+			const char *one = json_string_value(json_array_get(a, i)), *other = json_string_value(json_array_get(b, k));
+
+			if (is_within(one, other))
+				add_once(list, other);
+			else if (is_within(other, one))
+				add_once(list, one);
+		}
 	return list;
-}
-
-static json_t *narrowed(const json_t *base, const json_t *asked)
-{
-	if (!json_array_size(asked))
-		return base ? json_copy((json_t *)base) : NULL;
-	return base ? intersect(base, asked) : json_copy((json_t *)asked);
-}
-
-/* The list of --allowed-imports; NULL: there is none. */
-static const json_t *server_list(const struct settings *s)
-{
-	return json_array_size(s->allowed_imports) ? s->allowed_imports : NULL;
 }
 
 json_t *choice_imports(const struct settings *s, const json_t *profile_modules, const json_t *asked)
 {
-	const json_t *base = server_list(s);
+	const json_t *base = json_array_size(s->allowed_imports) ? s->allowed_imports : NULL;
 
 	if (!base && s->imports == IMPORTS_ENFORCE && json_array_size(profile_modules))
 		base = profile_modules;
-	return narrowed(base, asked);
+	if (!json_array_size(asked))
+		return base ? json_copy((json_t *)base) : NULL;
+	return base ? intersection(base, asked) : json_copy((json_t *)asked);
 }

@@ -57,17 +57,6 @@ static bool read_answer(const json_t *said, enum consent_answer *ret)
 
 /* --- sending the question --- */
 
-static bool is_open(const struct execution *x, uint64_t number)
-{
-	struct consent open[BRIDGE_UNDER_WAY];
-	size_t         n = tool_bridge_consents(&x->tools.bridge, open, ARRAY_LEN(open));
-
-	for (size_t i = 0; i < n; i++)
-		if (open[i].number == number)
-			return true;
-	return false;
-}
-
 static void take_back(struct execution *x)
 {
 	struct elicitation *e  = &x->elicitation;
@@ -86,23 +75,18 @@ void elicitation_forget(struct execution *x)
 		take_back(x);
 }
 
-static void deny_all(struct execution *x, const char *why)
-{
-	struct consent open[1];
-
-	while (tool_bridge_consents(&x->tools.bridge, open, 1))
-		tool_bridge_consent(&x->tools.bridge, open[0].number, CONSENT_CANNOT, why);
-}
-
 void elicitation_look(struct execution *x)
 {
 	struct waiter  *a;
-	struct consent  open[1];
-	bool            attended = false;
+	struct consent  open[BRIDGE_UNDER_WAY];
+	size_t          n        = tool_bridge_consents(&x->tools.bridge, open, ARRAY_LEN(open));
+	bool            attended = false, is_open = false;
 
-	if (client_request_waits(&x->elicitation.request) && !is_open(x, x->elicitation.number))
+	for (size_t i = 0; i < n; i++)
+		is_open |= open[i].number == x->elicitation.number;
+	if (client_request_waits(&x->elicitation.request) && !is_open)
 		take_back(x);
-	if (!tool_bridge_consents(&x->tools.bridge, open, 1))
+	if (!n)
 		return;
 	TAILQ_FOREACH(a, &x->waiters, link) {
 		if (!a->asks)
@@ -111,8 +95,8 @@ void elicitation_look(struct execution *x)
 		if (a->asks(a->owner, x)) /* a may be freed by now */
 			return;
 	}
-	if (attended)
-		deny_all(x, "this client does not say that it can ask one (elicitation)");
+	while (attended && tool_bridge_consents(&x->tools.bridge, open, 1))
+		tool_bridge_consent(&x->tools.bridge, open[0].number, CONSENT_CANNOT, "this client does not say that it can ask one (elicitation)");
 }
 
 /* --- legacy: a request --- */
@@ -123,7 +107,7 @@ void elicitation_call_ends(struct call *c, struct execution *x)
 		x->elicitation.call = NULL;
 }
 
-static void take_answer(struct client_request *r, struct mcp *m, const struct rpc_message *response)
+static void on_answer(struct client_request *r, struct mcp *m, const struct rpc_message *response)
 {
 	const struct elicitation *e = (const struct elicitation *)r;
 	struct execution         *x = e->execution;
@@ -142,7 +126,7 @@ void elicitation_elicit(struct call *c, struct execution *x)
 
 	if (client_request_waits(&x->elicitation.request) || !tool_bridge_consents(&x->tools.bridge, open, 1))
 		return;
-	x->elicitation = (struct elicitation){ .request = { .answered = take_answer }, .execution = x, .call = c, .number = open[0].number };
+	x->elicitation = (struct elicitation){ .request = { .answered = on_answer }, .execution = x, .call = c, .number = open[0].number };
 	client_request_send(&x->elicitation.request, c, "elicitation/create", form_of(&open[0]));
 }
 

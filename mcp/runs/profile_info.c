@@ -1,6 +1,7 @@
 #include "profile_info.h"
 
 #include "denial.h"
+#include "member.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,54 +29,43 @@ static void deliver(struct fact *f, const json_t *reply, const struct err *why)
 	f->known(f->owner, reply, why);
 }
 
-/* Removes the folder from "does not exist in /etc/brig/profiles; there are: ...": paths of the host are not for clients. */
-static void set_error(struct err *why, enum err_kind kind, const char *field, const char *message)
+/*
+ * An error that the client can correct is ERR_BAD_SPEC, any other ERR_SETUP. The folder is removed from "does not exist in
+ * /etc/brig/profiles; there are: ...": paths of the host are not for clients.
+ */
+static void parse_error(const json_t *error, struct err *why)
 {
-	const char *in = strstr(message, " in /"), *list = strstr(message, "; there are: ");
+	const char   *code = member_text(error, "code"), *field = member_text(error, "field"), *message = member_text(error, "message");
+	const char   *in = strstr(message, " in /"), *list = strstr(message, "; there are: ");
+	bool          is_correctable = strcmp(code, denial_code_name(DENIAL_bad_field)) == 0 ||
+			      strcmp(code, denial_code_name(DENIAL_unknown_profile)) == 0 ||
+			      strcmp(code, denial_code_name(DENIAL_denied)) == 0;
+	enum err_kind kind = is_correctable ? ERR_BAD_SPEC : ERR_SETUP;
 
 	if (in && list && in < list)
 		err_set(why, kind, "%.*s%s", (int)(in - message), message, list);
 	else
-		err_set(why, kind, "%s%s%s", field ? field : "", field ? ": " : "", message);
-}
-
-/* An error that the client can correct is ERR_BAD_SPEC, any other ERR_SETUP. */
-static void refuse(struct fact *f, const json_t *error)
-{
-	const char *code           = json_string_value(json_object_get(error, "code"));
-	bool        is_correctable = strcmp(code, denial_code_name(DENIAL_bad_field)) == 0 ||
-			      strcmp(code, denial_code_name(DENIAL_unknown_profile)) == 0 ||
-			      strcmp(code, denial_code_name(DENIAL_denied)) == 0;
-	struct err why;
-
-	set_error(&why, is_correctable ? ERR_BAD_SPEC : ERR_SETUP, json_string_value(json_object_get(error, "field")),
-		  json_string_value(json_object_get(error, "message")));
-	deliver(f, NULL, &why);
-}
-
-static void refuse_event(struct fact *f)
-{
-	struct err why;
-
-	err_set(&why, ERR_PROTOCOL, "brigd has answered a question with an event of a run");
-	deliver(f, NULL, &why);
+		err_set(why, kind, "%s%s%s", field, *field ? ": " : "", message);
 }
 
 static void on_answer(void *owner, struct datagram *d)
 {
 	struct fact *f = owner;
-	json_t      *j = d->answer.source;
+	struct err   why;
 
-	if (d->answer.kind == ANSWER_EVENT) {
-		refuse_event(f);
+	switch (d->answer.kind) {
+	case ANSWER_REPLY:
+		json_object_set(brigd_link_kept(f->mcp->brigd_link), f->key, d->answer.source);
+		deliver(f, d->answer.source, NULL);
 		return;
+	case ANSWER_ERROR:
+		parse_error(json_object_get(d->answer.source, "error"), &why);
+		break;
+	case ANSWER_EVENT:
+		err_set(&why, ERR_PROTOCOL, "brigd has answered a question with an event of a run");
+		break;
 	}
-	if (d->answer.kind == ANSWER_ERROR) {
-		refuse(f, json_object_get(j, "error"));
-		return;
-	}
-	json_object_set(brigd_link_kept(f->mcp->brigd_link), f->key, j);
-	deliver(f, j, NULL);
+	deliver(f, NULL, &why);
 }
 
 static void on_lost(void *owner, const struct err *why)

@@ -13,17 +13,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Splits "PATH:NAME", unless the whole text is an existing path. The path is malloc'ed; the name is "" if there is none. */
-static char *split(const char *text, const char **name)
-{
-	const char *colon = access(text, F_OK) == 0 ? NULL : strrchr(text, ':');
-
-	*name = colon ? colon + 1 : "";
-	return colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
-}
-
 /* path: absolute, judged before. */
-static int add_path(struct shown *s, const char *text, const char *path, const char *name, struct err *e)
+static int shown_add(struct shown *s, const char *text, const char *path, const char *name, struct err *e)
 {
 	scoped_fd fd = open(path, O_PATH | O_CLOEXEC);
 
@@ -35,28 +26,24 @@ static int add_path(struct shown *s, const char *text, const char *path, const c
 	return 0;
 }
 
-static int judge_own(const struct shown *s, const char *text, const char *whole, const char *name, struct err *e)
+/* text: PATH or PATH:NAME; a text that is an existing path is the path. */
+static int shown_add_own(struct shown *s, const char *text, struct err *e)
 {
-	struct err why;
+	const char *colon = access(text, F_OK) == 0 ? NULL : strrchr(text, ':'), *name;
+	char       *path  = colon ? strndup(text, (size_t)(colon - text)) : strdup(text), *whole = path ? realpath(path, NULL) : NULL;
+	struct err  why;
+	int         r = -1;
 
-	if (strcmp(whole, "/") == 0)
-		return err_set(e, ERR_BAD_SPEC, "--ro %s: show a directory or a file, not the whole host", text);
-	return protocol_check_shown(s->names, s->n, name, &why) < 0 ? err_set(e, ERR_BAD_SPEC, "--ro %.200s: %s", text, why.text) : 0;
-}
-
-static int add(struct shown *s, const char *text, struct err *e)
-{
-	const char *name;
-	char       *path  = split(text, &name), *whole = path ? realpath(path, NULL) : NULL;
-	int         r;
-
-	if (whole) {
-		name = *name ? name : strrchr(whole, '/') + 1;
-		r    = judge_own(s, text, whole, name, e) < 0 ? -1 : add_path(s, text, whole, name, e);
-	} else {
-		r = err_sys(e, "--ro %s", text);
-	}
 	free(path);
+	if (!whole)
+		return err_sys(e, "--ro %s", text);
+	name = colon && colon[1] ? colon + 1 : strrchr(whole, '/') + 1;
+	if (strcmp(whole, "/") == 0)
+		err_set(e, ERR_BAD_SPEC, "--ro %s: show a directory or a file, not the whole host", text);
+	else if (protocol_check_shown(s->names, s->n, name, &why) < 0)
+		err_set(e, ERR_BAD_SPEC, "--ro %.200s: %s", text, why.text);
+	else
+		r = shown_add(s, text, whole, name, e);
 	free(whole);
 	return r;
 }
@@ -111,24 +98,18 @@ static bool is_home(const char *whole, int folder)
 	return is_above(whole, "/home") || is_above(whole, getenv("HOME")) || (user && is_above(whole, user->pw_dir));
 }
 
-static bool is_of_kernel(int folder)
+static int check_root(const struct shown *s, const struct shown *beside, const char *whole, struct err *e)
 {
+	const char   *name   = strrchr(whole, '/') + 1;
+	scoped_fd     folder = open(whole, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct statfs fs;
-
-	return fstatfs(folder, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC ||
-	       fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == DEBUGFS_MAGIC || fs.f_type == TRACEFS_MAGIC || fs.f_type == SECURITYFS_MAGIC;
-}
-
-static int judge_root(const struct shown *s, const struct shown *beside, const char *whole, struct err *e)
-{
-	const char *name   = strrchr(whole, '/') + 1;
-	scoped_fd   folder = open(whole, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (folder < 0)
 		return err_sys(e, "cannot be read");
 	if (!*name)
 		return err_set(e, ERR_DENIED, "is the whole host");
-	if (is_of_kernel(folder))
+	if (fstatfs(folder, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC ||
+	    fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == DEBUGFS_MAGIC || fs.f_type == TRACEFS_MAGIC || fs.f_type == SECURITYFS_MAGIC)
 		return err_set(e, ERR_DENIED, "holds what the kernel knows of the host, no files");
 	if (is_home(whole, folder))
 		return err_set(e, ERR_DENIED, "is a home directory, or above one; open a folder of a project, or name it with --ro");
@@ -153,7 +134,7 @@ int shown_add_root(struct shown *s, const struct shown *beside, const char *uri,
 	whole = realpath(path, NULL);
 	if (!whole)
 		return err_sys(e, "cannot be read");
-	if (judge_root(s, beside, whole, e) == 0 && add_path(s, path, whole, strrchr(whole, '/') + 1, e) == 0) {
+	if (check_root(s, beside, whole, e) == 0 && shown_add(s, path, whole, strrchr(whole, '/') + 1, e) == 0) {
 		s->path[s->n - 1] = whole;
 		return 0;
 	}
@@ -185,7 +166,7 @@ int shown_open(struct shown *ret, const json_t *rows, struct err *e)
 {
 	*ret = (struct shown){ .names = json_array() };
 	for (size_t i = 0; i < json_array_size(rows); i++) {
-		if (add(ret, json_string_value(json_array_get(rows, i)), e) == 0)
+		if (shown_add_own(ret, json_string_value(json_array_get(rows, i)), e) == 0)
 			continue;
 		shown_close(ret);
 		return -1;

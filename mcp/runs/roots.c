@@ -12,8 +12,8 @@ enum { LIST_WAIT_MS = 5000, NOTES_MAX = 32 };
 
 enum roots_state { ROOTS_UNKNOWN, ROOTS_ASKED, ROOTS_KNOWN };
 
-struct waiter {
-	TAILQ_ENTRY(waiter) link;
+struct waiting_call {
+	TAILQ_ENTRY(waiting_call) link;
 	struct roots *roots;
 	struct call  *call;
 	void        (*go)(struct call *c);
@@ -25,10 +25,10 @@ struct roots {
 	enum roots_state      state;
 	struct shown          offered; /* about which the person is asked */
 	struct loop_timer     late;
-	TAILQ_HEAD(, waiter)  waiters;
+	TAILQ_HEAD(, waiting_call)  waiters;
 };
 
-static void note(const char *root, const char *why)
+static void roots_note(const char *root, const char *why)
 {
 	char text[700];
 
@@ -39,7 +39,7 @@ static void note(const char *root, const char *why)
 
 static void go_on(struct roots *r)
 {
-	struct waiter *w;
+	struct waiting_call *w;
 
 	client_request_forget(&r->request, r->mcp);
 	loop_timer_clear(&r->mcp->loop, &r->late);
@@ -61,20 +61,20 @@ static void on_late(void *owner)
 {
 	struct roots *r = owner;
 
-	note("list", "the client has not answered");
+	roots_note("list", "the client has not answered");
 	go_on(r);
 }
 
 /* --- a person agrees --- */
 
-static void take_consent(struct client_request *request, struct mcp *m, const struct rpc_message *response)
+static void on_consent(struct client_request *request, struct mcp *m, const struct rpc_message *response)
 {
 	struct roots *r = (struct roots *)request;
 
 	if (!response->error && yes_form_agrees(response->result))
 		shown_replace(&m->shown, &r->offered);
 	else
-		note("list", "a person has not agreed");
+		roots_note("list", "a person has not agreed");
 	go_on(r);
 }
 
@@ -85,14 +85,14 @@ static void ask_person(struct roots *r, struct call *c)
 
 	for (size_t i = 0; i < r->offered.n && at < sizeof text; i++)
 		at += (size_t)snprintf(text + at, sizeof text - at, "\n%s", r->offered.path[i]);
-	r->request = (struct client_request){ .answered = take_consent };
+	r->request = (struct client_request){ .answered = on_consent };
 	client_request_send(&r->request, c, "elicitation/create", yes_form(text, "Show them?"));
 	loop_timer_set(&r->mcp->loop, &r->late, (int64_t)r->mcp->settings->ask_timeout_ms);
 }
 
 /* --- the client's list --- */
 
-static void take_roots(struct roots *r, const json_t *list)
+static void read_roots(struct roots *r, const json_t *list)
 {
 	struct err e;
 
@@ -100,24 +100,24 @@ static void take_roots(struct roots *r, const json_t *list)
 		const char *uri = json_string_value(json_object_get(json_array_get(list, i), "uri"));
 
 		if (!uri)
-			note("list", "a root has no uri");
+			roots_note("list", "a root has no uri");
 		else if (shown_add_root(&r->offered, &r->mcp->shown, uri, &e) < 0)
-			note(uri, e.text);
+			roots_note(uri, e.text);
 	}
 	if (json_array_size(list) > NOTES_MAX)
-		note("list", "more than 32 roots");
+		roots_note("list", "more than 32 roots");
 }
 
-static void take_list(struct client_request *request, struct mcp *m, const struct rpc_message *response)
+static void on_list(struct client_request *request, struct mcp *m, const struct rpc_message *response)
 {
 	struct roots        *r = (struct roots *)request;
-	const struct waiter *w = TAILQ_FIRST(&r->waiters);
+	const struct waiting_call *w = TAILQ_FIRST(&r->waiters);
 
 	if (!w) { /* all calls were cancelled: the next one asks */
 		roots_forget(m);
 		return;
 	}
-	take_roots(r, response->error ? NULL : json_object_get(response->result, "roots"));
+	read_roots(r, response->error ? NULL : json_object_get(response->result, "roots"));
 	if (r->offered.n && w->call->channel->elicits) {
 		ask_person(r, w->call);
 		return;
@@ -126,19 +126,19 @@ static void take_list(struct client_request *request, struct mcp *m, const struc
 	go_on(r);
 }
 
-static void ask(struct roots *r, struct call *c)
+static void ask_for_list(struct roots *r, struct call *c)
 {
 	r->state   = ROOTS_ASKED;
-	r->request = (struct client_request){ .answered = take_list };
+	r->request = (struct client_request){ .answered = on_list };
 	client_request_send(&r->request, c, "roots/list", json_object());
 	loop_timer_set(&r->mcp->loop, &r->late, LIST_WAIT_MS);
 }
 
 /* --- calls --- */
 
-static void cancel(struct call *c)
+static void waiting_cancel(struct call *c)
 {
-	struct waiter *w = c->work;
+	struct waiting_call *w = c->work;
 
 	TAILQ_REMOVE(&w->roots->waiters, w, link);
 	free(w);
@@ -147,16 +147,16 @@ static void cancel(struct call *c)
 bool roots_wait(struct call *c, void (*go)(struct call *c))
 {
 	struct roots  *r = c->mcp->roots;
-	struct waiter *w;
+	struct waiting_call *w;
 
 	if (!r || r->state == ROOTS_KNOWN || revision_is_modern(c->revision) || !c->channel->has_roots || !(w = calloc(1, sizeof *w)))
 		return false;
-	*w = (struct waiter){ .roots = r, .call = c, .go = go };
+	*w = (struct waiting_call){ .roots = r, .call = c, .go = go };
 	TAILQ_INSERT_TAIL(&r->waiters, w, link);
 	c->work   = w;
-	c->cancel = cancel;
+	c->cancel = waiting_cancel;
 	if (r->state == ROOTS_UNKNOWN)
-		ask(r, c);
+		ask_for_list(r, c);
 	return true;
 }
 
@@ -172,7 +172,7 @@ void roots_forget(struct mcp *m)
 	shown_replace(&m->shown, &r->offered);
 	r->state = ROOTS_UNKNOWN;
 	if (!TAILQ_EMPTY(&r->waiters))
-		ask(r, TAILQ_FIRST(&r->waiters)->call);
+		ask_for_list(r, TAILQ_FIRST(&r->waiters)->call);
 }
 
 struct roots *roots_create(struct mcp *m)

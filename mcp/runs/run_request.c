@@ -8,27 +8,16 @@
 
 enum { CHECK_WALL_MS = 10 * 1000, OPEN_WAIT_MS = 60 * 1000 };
 
-static size_t count_characters(const char *text)
-{
-	size_t n = 0;
-
-	for (; *text; text++)
-		n += ((unsigned char)*text & 0xc0) != 0x80;
-	return n;
-}
-
-static bool is_blank(const char *text)
-{
-	return !text[strspn(text, " \t\r\n\f\v")];
-}
-
 int run_request_check_code(const struct settings *s, const json_t *code, struct err *e)
 {
 	const char *text = json_string_value(code);
+	size_t      n    = 0;
 
-	if (!text || is_blank(text))
+	if (!text || !text[strspn(text, " \t\r\n\f\v")])
 		return err_set(e, ERR_BAD_SPEC, "Empty code provided");
-	if (count_characters(text) <= s->code_chars)
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80; /* a character of UTF-8 begins */
+	if (n <= s->code_chars)
 		return 0;
 	if (s->code_chars % 1000)
 		return err_set(e, ERR_BAD_SPEC, "Code too large (max %llu characters)", (unsigned long long)s->code_chars);
@@ -37,14 +26,14 @@ int run_request_check_code(const struct settings *s, const json_t *code, struct 
 
 /* --- limits --- */
 
-static uint64_t least_of(uint64_t a, uint64_t b)
+static uint64_t smaller_of(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
 uint64_t run_request_most_wall(const struct settings *s, const json_t *explained)
 {
-	return least_of(s->max_timeout_ms, fact_limit(explained, "ceilings", "wall_ms"));
+	return smaller_of(s->max_timeout_ms, fact_limit(explained, "ceilings", "wall_ms"));
 }
 
 /* A timeout that was set in the settings counts, their preset does not: the profile's limit comes before it, as it fits the profile's use. */
@@ -52,23 +41,23 @@ uint64_t run_request_preset_wall(const struct settings *s, const json_t *explain
 {
 	uint64_t own = s->origin[SETTING_timeout_ms] == ORIGIN_PRESET ? fact_limit(explained, "limits", "wall_ms") : s->timeout_ms;
 
-	return least_of(own, run_request_most_wall(s, explained));
+	return smaller_of(own, run_request_most_wall(s, explained));
 }
 
 uint64_t run_request_preset_memory(const struct settings *s, const json_t *explained)
 {
-	return s->memory_bytes ? least_of(s->memory_bytes, fact_limit(explained, "ceilings", "memory_bytes")) : fact_limit(explained, "limits", "memory_bytes");
+	return s->memory_bytes ? smaller_of(s->memory_bytes, fact_limit(explained, "ceilings", "memory_bytes")) : fact_limit(explained, "limits", "memory_bytes");
 }
 
 uint64_t run_request_output(const struct settings *s, const json_t *explained)
 {
 	if (s->origin[SETTING_output_bytes] == ORIGIN_PRESET)
 		return fact_limit(explained, "limits", "output_bytes");
-	return least_of(s->output_bytes, fact_limit(explained, "ceilings", "output_bytes"));
+	return smaller_of(s->output_bytes, fact_limit(explained, "ceilings", "output_bytes"));
 }
 
 /* What is asked for beyond the maximum becomes the maximum, and a warning. */
-static uint64_t take_wall(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings)
+static uint64_t parse_wall(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings)
 {
 	uint64_t most = run_request_most_wall(s, explained), ms = (uint64_t)(json_number_value(asked) * 1000 + 0.5);
 	char     is[32], may[32];
@@ -82,7 +71,7 @@ static uint64_t take_wall(const struct settings *s, const json_t *asked, const j
 	return most;
 }
 
-static uint64_t take_memory(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings)
+static uint64_t parse_memory(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings)
 {
 	uint64_t most = fact_limit(explained, "ceilings", "memory_bytes"), bytes;
 	char     is[32], may[32];
@@ -96,16 +85,13 @@ static uint64_t take_memory(const struct settings *s, const json_t *asked, const
 }
 
 /* A program that gets more wall time gets as much CPU time. */
-static uint64_t cpu_for(uint64_t wall_ms, const json_t *explained)
-{
-	uint64_t own = fact_limit(explained, "limits", "cpu_ms");
-
-	return wall_ms <= own ? own : least_of(wall_ms, fact_limit(explained, "ceilings", "cpu_ms"));
-}
-
 static json_t *limits_of(uint64_t wall_ms, uint64_t memory_bytes, uint64_t output_bytes, const json_t *explained)
 {
-	return json_pack("{sI sI sI sI}", "wall_ms", (json_int_t)wall_ms, "cpu_ms", (json_int_t)cpu_for(wall_ms, explained), "memory_bytes",
+	uint64_t cpu_ms = fact_limit(explained, "limits", "cpu_ms");
+
+	if (wall_ms > cpu_ms)
+		cpu_ms = smaller_of(wall_ms, fact_limit(explained, "ceilings", "cpu_ms"));
+	return json_pack("{sI sI sI sI}", "wall_ms", (json_int_t)wall_ms, "cpu_ms", (json_int_t)cpu_ms, "memory_bytes",
 			 (json_int_t)memory_bytes, "output_bytes", (json_int_t)output_bytes);
 }
 
@@ -154,11 +140,6 @@ static void put_program_input(json_t *message, const json_t *arguments)
 		json_object_set_new(message, "stdin", json_true());
 }
 
-static bool is_text_format(const struct settings *s, const json_t *format)
-{
-	return json_is_string(format) ? strcmp(json_string_value(format), "text") == 0 : s->reply == REPLY_TEXT;
-}
-
 static bool flag(const json_t *arguments, const char *name, bool preset)
 {
 	const json_t *value = json_object_get(arguments, name);
@@ -173,14 +154,16 @@ static void put_tools(json_t *message, const struct settings *s, const json_t *e
 
 	json_object_set_new(message, "tools", json_true());
 	if (most > own)
-		json_object_set_new(json_object_get(message, "limits"), "tool_wait_ms", json_integer((json_int_t)least_of(own + s->ask_timeout_ms, most)));
+		json_object_set_new(json_object_get(message, "limits"), "tool_wait_ms", json_integer((json_int_t)smaller_of(own + s->ask_timeout_ms, most)));
 }
 
 static void fill_form(const struct settings *s, const json_t *arguments, struct answer_form *answer_form)
 {
-	answer_form->as_text = is_text_format(s, json_object_get(arguments, "format"));
-	answer_form->detail = flag(arguments, "detail", s->detail);
-	answer_form->echo = flag(arguments, "echo_result", s->echo_result);
+	const char *format = json_string_value(json_object_get(arguments, "format"));
+
+	answer_form->as_text = format ? strcmp(format, "text") == 0 : s->reply == REPLY_TEXT;
+	answer_form->detail  = flag(arguments, "detail", s->detail);
+	answer_form->echo    = flag(arguments, "echo_result", s->echo_result);
 	answer_form->capture = flag(arguments, "capture_output", true);
 }
 
@@ -223,8 +206,8 @@ int run_request_run(const struct settings *s, const json_t *arguments, const jso
 	fill_form(s, arguments, answer_form);
 	if (check_profile(s, explained, e) < 0 || check_variables(json_object_get(arguments, "env"), e) < 0)
 		return -1;
-	answer_form->timeout_ms   = take_wall(s, json_object_get(arguments, "timeout"), explained, warnings);
-	answer_form->memory_bytes = take_memory(s, json_object_get(arguments, "memory_limit"), explained, warnings);
+	answer_form->timeout_ms   = parse_wall(s, json_object_get(arguments, "timeout"), explained, warnings);
+	answer_form->memory_bytes = parse_memory(s, json_object_get(arguments, "memory_limit"), explained, warnings);
 	*message = message_of("report", explained, choice_imports(s, modules, asked));
 	json_object_set_new(*message, "limits", limits_of(answer_form->timeout_ms, answer_form->memory_bytes, run_request_output(s, explained), explained));
 	put_jail(*message, s, arguments);
@@ -236,23 +219,17 @@ int run_request_run(const struct settings *s, const json_t *arguments, const jso
 
 /* --- in a session --- */
 
-static int check_call(const json_t *arguments, struct err *e)
+int run_request_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message, struct answer_form *answer_form, struct err *e)
 {
+	fill_form(s, arguments, answer_form);
 	if (json_string_length(json_object_get(arguments, "stdin")))
-		return err_set(e, ERR_BAD_SPEC, "stdin: a call in a session has none; put the text into a file, with the argument files, and open it");
+		return err_set(e, ERR_BAD_SPEC,
+			       "stdin: a call in a session has none; put the text into a file, with the argument files, and open it");
 	if (json_array_size(json_object_get(arguments, "args")))
 		return err_set(e, ERR_BAD_SPEC, "args: a call in a session has none; write the values into the code");
 	if (json_array_size(json_object_get(arguments, "allowed_imports")))
 		return err_set(e, ERR_BAD_SPEC, "allowed_imports: cannot be enforced in a session; leave it out, or session");
-	return 0;
-}
-
-int run_request_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message, struct answer_form *answer_form, struct err *e)
-{
-	fill_form(s, arguments, answer_form);
-	if (check_call(arguments, e) < 0)
-		return -1;
-	answer_form->timeout_ms = take_wall(s, json_object_get(arguments, "timeout"), explained, warnings);
+	answer_form->timeout_ms = parse_wall(s, json_object_get(arguments, "timeout"), explained, warnings);
 	*message = json_pack("{ss}", "op", "run");
 	json_object_set_new(*message, "limits", limits_of(answer_form->timeout_ms, 0, run_request_output(s, explained), explained));
 	json_object_del(json_object_get(*message, "limits"), "memory_bytes");
@@ -268,7 +245,7 @@ json_t *run_request_open(const struct settings *s, const json_t *asked, const js
 
 	if (check_profile(s, explained, e) < 0 || check_variables(json_object_get(asked, "env"), e) < 0)
 		return NULL;
-	memory_bytes = take_memory(s, json_object_get(asked, "memory_limit"), explained, warnings);
+	memory_bytes = parse_memory(s, json_object_get(asked, "memory_limit"), explained, warnings);
 	message = json_pack("{ss sO s{sI} sI}", "op", "open", "profile", json_object_get(explained, "profile"), "limits", "memory_bytes", (json_int_t)memory_bytes,
 			    "wait_ms", (json_int_t)OPEN_WAIT_MS);
 	put_jail(message, s, asked);
@@ -281,6 +258,6 @@ json_t *run_request_check(const struct settings *s, const json_t *asked_imports,
 {
 	json_t *message = message_of("check", explained, choice_imports(s, json_object_get(explained, "modules"), asked_imports));
 
-	json_object_set_new(message, "limits", json_pack("{sI}", "wall_ms", (json_int_t)least_of(CHECK_WALL_MS, fact_limit(explained, "ceilings", "wall_ms"))));
+	json_object_set_new(message, "limits", json_pack("{sI}", "wall_ms", (json_int_t)smaller_of(CHECK_WALL_MS, fact_limit(explained, "ceilings", "wall_ms"))));
 	return message;
 }

@@ -32,24 +32,6 @@ static bool number_of(const json_t *given, double *ret)
 
 #define EXACT_MAX 9007199254740992.0 /* 2^53 */
 
-static json_t *meant_count(const json_t *given)
-{
-	double value;
-
-	if (json_is_integer(given) || !number_of(given, &value) || value > EXACT_MAX || value < -EXACT_MAX || value != (double)(int64_t)value)
-		return json_incref((json_t *)given);
-	return json_integer((int64_t)value);
-}
-
-static json_t *meant_milli(const json_t *given)
-{
-	double value;
-
-	if (!number_of(given, &value) || value < 0 || value > 1e12)
-		return json_incref((json_t *)given);
-	return json_real((double)(uint64_t)(value * 1000 + 0.5) / 1000);
-}
-
 /* A size without a unit is in MiB, as a number and as a text: 128 is never meant as bytes. */
 static json_t *meant_size(const json_t *given)
 {
@@ -61,15 +43,6 @@ static json_t *meant_size(const json_t *given)
 		return json_integer(number < (double)(1ull << 40) ? (json_int_t)(number * (double)MIB) : INT64_MAX);
 	if (text && strlen(text) == json_string_length(given) && text_to_size(text, &bytes) == 0 && bytes <= INT64_MAX)
 		return json_integer((json_int_t)bytes);
-	return json_incref((json_t *)given);
-}
-
-static json_t *meant_bool(const json_t *given)
-{
-	const char *text = json_string_value(given);
-
-	if (text && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0))
-		return json_boolean(*text == 't');
 	return json_incref((json_t *)given);
 }
 
@@ -88,22 +61,34 @@ static json_t *meant_many(const json_t *given)
 
 static json_t *meant(enum field_type type, const json_t *given)
 {
+	const char *text = json_string_value(given);
+	double      value;
+
 	switch (type) {
 	case FIELD_COUNT:
-		return meant_count(given);
+		if (json_is_integer(given) || !number_of(given, &value) || value > EXACT_MAX || value < -EXACT_MAX)
+			break;
+		if (value != (double)(int64_t)value)
+			break;
+		return json_integer((int64_t)value);
 	case FIELD_MILLI:
-		return meant_milli(given);
+		if (!number_of(given, &value) || value < 0 || value > 1e12)
+			break;
+		return json_real((double)(uint64_t)(value * 1000 + 0.5) / 1000);
 	case FIELD_SIZE:
 		return meant_size(given);
 	case FIELD_BOOL:
-		return meant_bool(given);
+		if (text && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0))
+			return json_boolean(*text == 't');
+		break;
 	case FIELD_WORDS:
 	case FIELD_MAP:
 	case FIELD_ROWS:
 		return meant_many(given);
 	default:
-		return json_incref((json_t *)given);
+		break;
 	}
+	return json_incref((json_t *)given);
 }
 
 /* --- all of them --- */
@@ -114,15 +99,6 @@ static const struct argument *find_row(const struct argument *rows, const char *
 		if (strcmp(rows->field.name, name) == 0)
 			return rows;
 	return NULL;
-}
-
-static void names_of(const struct argument *rows, char *ret, size_t len)
-{
-	size_t at = 0;
-
-	ret[0] = 0;
-	for (size_t i = 0; rows[i].field.name && at < len; i++)
-		at += (size_t)snprintf(ret + at, len - at, "%s%s", i ? ", " : "", rows[i].field.name);
 }
 
 /* Arguments that other sandboxes have; a NULL ends each list of names. */
@@ -139,83 +115,66 @@ static const struct {
 	{ { "input", "input_data", "stdin_data", NULL }, "did you mean stdin?" },
 };
 
-static const char *advice_for(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(wishes); i++)
-		for (size_t k = 0; wishes[i].names[k]; k++)
-			if (nearest_distance(wishes[i].names[k], name) == 0)
-				return wishes[i].advice;
-	return NULL;
-}
-
-static const char *nearest_of(const struct argument *rows, const char *name)
-{
-	const char *found = NULL;
-	unsigned    least = 3, d;
-
-	for (; rows->field.name; rows++)
-		if ((d = nearest_distance(rows->field.name, name)) < least) {
-			least = d;
-			found = rows->field.name;
-		}
-	return found;
-}
-
 /* The words after "was ignored". The advice is about programs, so only tools that run one (they have stdin) get it. */
-static void print_advice(const struct argument *rows, const char *name, const char *names, char *ret, size_t len)
+static void print_advice(const struct argument *rows, const char *name, char *ret, size_t len)
 {
-	const char *advice = find_row(rows, "stdin") ? advice_for(name) : NULL, *nearest = nearest_of(rows, name);
+	const char *nearest = NULL;
+	unsigned    least   = 3, distance;
+	size_t      at;
 
-	if (advice)
-		snprintf(ret, len, "%s", advice);
-	else if (nearest)
+	for (size_t i = 0; i < ARRAY_LEN(wishes) && find_row(rows, "stdin"); i++)
+		for (size_t k = 0; wishes[i].names[k]; k++)
+			if (nearest_distance(wishes[i].names[k], name) == 0) {
+				snprintf(ret, len, "%s", wishes[i].advice);
+				return;
+			}
+	for (const struct argument *row = rows; row->field.name; row++)
+		if ((distance = nearest_distance(row->field.name, name)) < least) {
+			least   = distance;
+			nearest = row->field.name;
+		}
+	if (nearest) {
 		snprintf(ret, len, "did you mean %s?", nearest);
-	else
-		snprintf(ret, len, "there are: %s", *names ? names : "none");
+		return;
+	}
+	at = (size_t)snprintf(ret, len, "there are: %s", rows->field.name ? rows->field.name : "none");
+	for (size_t i = 1; at < len && rows->field.name && rows[i].field.name; i++)
+		at += (size_t)snprintf(ret + at, len - at, ", %s", rows[i].field.name);
 }
 
 static void warn_of_unknown(const struct argument *rows, const json_t *given, json_t *warnings)
 {
-	char        names[300], name[TEXT_SHOWN + 8], instead[320];
+	char        name[TEXT_SHOWN + 8], instead[320];
 	const char *key;
 	json_t     *value;
 	size_t      n = 0;
 
-	names_of(rows, names, sizeof names);
 	json_object_foreach((json_t *)given, key, value) {
 		if (find_row(rows, key) || n++ >= UNKNOWN_MAX)
 			continue;
 		snprintf(name, sizeof name, "%.*s", TEXT_SHOWN, key);
 		text_make_plain(name);
-		print_advice(rows, name, names, instead, sizeof instead);
+		print_advice(rows, name, instead, sizeof instead);
 		json_array_append_new(warnings, json_sprintf("The argument '%s' is unknown and was ignored; %s", name, instead));
 	}
 }
 
-static bool has_nul(const json_t *text)
+static json_t *parse_argument(const struct argument *row, const json_t *given, struct err *e)
 {
-	return json_is_string(text) && strlen(json_string_value(text)) != json_string_length(text);
-}
+	json_t *value;
 
-static json_t *take_one(const struct argument *row, const json_t *given, struct err *e)
-{
-	json_t *value = meant(row->field.type, given);
-
+	if (!given || json_is_null(given)) {
+		if (row->need != REQUIRED)
+			return json_null();
+		err_set(e, ERR_BAD_SPEC, "%s: missing; %s", row->field.name, row->manual ? row->manual : row->field.doc);
+		return NULL;
+	}
+	value = meant(row->field.type, given);
 	if (field_check(&row->field, value, e) == 0)
 		return value;
-	if (has_nul(given))
+	if (json_is_string(given) && strlen(json_string_value(given)) != json_string_length(given))
 		snprintf(e->text + strlen(e->text), sizeof e->text - strlen(e->text), "; in a Python text write \\x00 for it");
 	json_decref(value);
-	return NULL;
-}
-
-static json_t *take_if_given(const struct argument *row, const json_t *given, struct err *e)
-{
-	if (given && !json_is_null(given))
-		return take_one(row, given, e);
-	if (row->need != REQUIRED)
-		return json_null();
-	err_set(e, ERR_BAD_SPEC, "%s: missing; %s", row->field.name, row->manual ? row->manual : row->field.doc);
 	return NULL;
 }
 
@@ -224,7 +183,7 @@ json_t *arguments_take(const struct argument *rows, const json_t *given, json_t 
 	json_t *taken = json_object(), *value;
 
 	for (const struct argument *row = rows; row->field.name; row++) {
-		if (!(value = take_if_given(row, json_object_get(given, row->field.name), e))) {
+		if (!(value = parse_argument(row, json_object_get(given, row->field.name), e))) {
 			json_decref(taken);
 			return NULL;
 		}

@@ -1,6 +1,7 @@
 #include "sandbox_info.h"
 
 #include "execution.h"
+#include "member.h"
 #include "profile_info.h"
 #include "run_request.h"
 #include "choice.h"
@@ -19,25 +20,26 @@ struct work {
 	struct fact          fact;
 	json_t              *hello, *names; /* names: of profiles that are still to be asked about */
 	char                 asked[64];
-	struct sandbox_info  survey;
+	struct sandbox_info  info;
 	struct execution    *probe;
 	struct waiter        probed;
 };
 
 static void work_free(struct work *w)
 {
+	w->call->cancel = NULL;
 	fact_forget(&w->fact);
 	if (w->probe)
 		execution_leave(w->probe, &w->probed);
 	json_decref(w->hello);
 	json_decref(w->names);
-	json_decref(w->survey.profiles);
-	json_decref(w->survey.isolation);
-	json_decref(w->survey.why);
+	json_decref(w->info.profiles);
+	json_decref(w->info.isolation);
+	json_decref(w->info.why);
 	free(w);
 }
 
-static void cancel(struct call *c)
+static void on_cancel(struct call *c)
 {
 	struct work *w = c->work;
 
@@ -46,60 +48,50 @@ static void cancel(struct call *c)
 	work_free(w);
 }
 
-static void fail(struct work *w, const struct err *why)
+/* Answers the call with what is known while it is there; why: it is not known. */
+static void work_end(struct work *w, const struct err *why)
 {
 	struct call                      *c      = w->call;
 	const struct sandbox_info_reader *reader = w->reader;
 	void                             *owner  = w->owner;
 
 	c->cancel = NULL;
+	if (!why)
+		reader->known(c, &w->info, NULL, owner);
 	work_free(w);
-	reader->known(c, NULL, why, owner);
-}
-
-/* The call is answered while the survey is there. */
-static void answer_call(struct work *w)
-{
-	w->call->cancel = NULL;
-	w->reader->known(w->call, &w->survey, NULL, w->owner);
-	work_free(w);
+	if (why)
+		reader->known(c, NULL, why, owner);
 }
 
 /* --- which layers are in force --- */
 
-static void take_probe(struct work *w, const struct execution *x)
+static void on_probed(void *owner, struct execution *x)
 {
+	struct work  *w         = owner;
 	const json_t *isolation = json_object_get(x->record, "isolation"), *error = json_object_get(x->record, "error");
 	const char   *message   = x->record ? json_string_value(json_object_get(error, "message")) : x->failure.text;
 
 	if (json_array_size(isolation))
-		json_array_extend(w->survey.isolation, (json_t *)isolation);
+		json_array_extend(w->info.isolation, (json_t *)isolation);
 	else
-		w->survey.why = json_string(message ? message : "no program could be run");
+		w->info.why = json_string(message ? message : "no program could be run");
 	facts_keep_isolation(w->call->mcp, x->profile, isolation);
+	work_end(w, NULL);
 }
 
-static void on_probed(void *owner, struct execution *x)
-{
-	struct work *w = owner;
-
-	take_probe(w, x);
-	answer_call(w);
-}
-
-static void probe(struct work *w)
+static void run_probe(struct work *w)
 {
 	struct err e;
-	const struct execution_request order = {
-		.message   = json_pack("{ss ss ss}", "op", "run", "mode", "script", "profile", w->survey.preset),
+	const struct execution_request request = {
+		.message   = json_pack("{ss ss ss}", "op", "run", "mode", "script", "profile", w->info.preset),
 		.code      = "pass\n",
 		.code_len  = 5,
 		.principal = w->call->channel->principal,
 	};
 
-	w->probe = execution_start(w->call->mcp, &order, &e);
+	w->probe = execution_start(w->call->mcp, &request, &e);
 	if (!w->probe) {
-		fail(w, &e);
+		work_end(w, &e);
 		return;
 	}
 	w->probed = (struct waiter){ .ended = on_probed, .owner = w };
@@ -108,17 +100,17 @@ static void probe(struct work *w)
 
 static void look_at_isolation(struct work *w)
 {
-	const json_t *known = facts_isolation(w->call->mcp, w->survey.preset);
+	const json_t *known = facts_isolation(w->call->mcp, w->info.preset);
 
-	if (!known && sandbox_info_profile(&w->survey, w->survey.preset)) {
-		probe(w);
+	if (!known && sandbox_info_profile(&w->info, w->info.preset)) {
+		run_probe(w);
 		return;
 	}
 	if (known)
-		json_array_extend(w->survey.isolation, (json_t *)known);
+		json_array_extend(w->info.isolation, (json_t *)known);
 	else
-		w->survey.why = json_incref(json_object_get(json_object_get(w->survey.profiles, w->survey.preset), "error"));
-	answer_call(w);
+		w->info.why = json_incref(json_object_get(json_object_get(w->info.profiles, w->info.preset), "error"));
+	work_end(w, NULL);
 }
 
 /* --- the profiles, one after the other --- */
@@ -130,10 +122,10 @@ static void on_explained(void *owner, const json_t *reply, const struct err *why
 	struct work *w = owner;
 
 	if (!reply && why->kind != ERR_BAD_SPEC) {
-		fail(w, why);
+		work_end(w, why);
 		return;
 	}
-	json_object_set_new(w->survey.profiles, w->asked, reply ? json_incref((json_t *)reply) : json_pack("{ss}", "error", why->text));
+	json_object_set_new(w->info.profiles, w->asked, reply ? json_incref((json_t *)reply) : json_pack("{ss}", "error", why->text));
 	ask_next(w);
 }
 
@@ -144,7 +136,7 @@ static void ask_next(struct work *w)
 	if (!n && w->reader->isolation)
 		look_at_isolation(w);
 	else if (!n)
-		answer_call(w);
+		work_end(w, NULL);
 	if (!n)
 		return;
 	snprintf(w->asked, sizeof w->asked, "%s", json_string_value(json_array_get(w->names, n - 1)));
@@ -153,7 +145,7 @@ static void ask_next(struct work *w)
 	fact_ask(&w->fact, w->call->mcp, "explain", w->asked);
 }
 
-static void add_name(json_t *names, const char *name)
+static void add_once(json_t *names, const char *name)
 {
 	if (!sandbox_info_lists(names, name))
 		json_array_append_new(names, json_string(name));
@@ -165,15 +157,15 @@ static void on_hello(void *owner, const json_t *reply, const struct err *why)
 	const json_t *more = json_object_get(reply, "profiles");
 
 	if (!reply) {
-		fail(w, why);
+		work_end(w, why);
 		return;
 	}
-	w->survey.hello = w->hello = json_incref((json_t *)reply);
+	w->info.hello = w->hello = json_incref((json_t *)reply);
 	for (size_t i = json_array_size(more); i--;)
-		add_name(w->names, json_string_value(json_object_get(json_array_get(more, i), "name")));
+		add_once(w->names, member_text(json_array_get(more, i), "name"));
 	for (size_t i = ARRAY_LEN(tiers); i--;)
-		add_name(w->names, tiers[i]);
-	add_name(w->names, w->survey.preset);
+		add_once(w->names, tiers[i]);
+	add_once(w->names, w->info.preset);
 	ask_next(w);
 }
 
@@ -188,10 +180,10 @@ void sandbox_info_seek(struct call *c, const struct sandbox_info_reader *reader,
 		return;
 	}
 	*w = (struct work){ .call = c, .reader = reader, .owner = owner, .names = json_array() };
-	w->survey = (struct sandbox_info){ .profiles = json_object(), .isolation = json_array(), .preset = choice_profile(c->mcp->settings) };
+	w->info = (struct sandbox_info){ .profiles = json_object(), .isolation = json_array(), .preset = choice_profile(c->mcp->settings) };
 	w->fact   = (struct fact){ .known = on_hello, .owner = w };
 	c->work   = w;
-	c->cancel = cancel;
+	c->cancel = on_cancel;
 	fact_ask(&w->fact, c->mcp, "hello", NULL);
 }
 
@@ -252,15 +244,6 @@ static const char *python_name(const char *package)
 	return package + 8;
 }
 
-/* "1:1.24.2+dfsg-1+deb12u1" -> "1.24.2" */
-static json_t *upstream_version(const char *version)
-{
-	const char *colon = strchr(version, ':'), *from = colon ? colon + 1 : version, *dash = strrchr(from, '-');
-	size_t      n     = dash ? (size_t)(dash - from) : strlen(from), plus = strcspn(from, "+~");
-
-	return json_stringn(from, plus < n ? plus : n);
-}
-
 json_t *sandbox_info_packages(const struct sandbox_info *s, const char *name)
 {
 	const json_t *all  = json_object_get(sandbox_info_profile(s, name), "packages");
@@ -268,12 +251,17 @@ json_t *sandbox_info_packages(const struct sandbox_info *s, const char *name)
 
 	for (size_t i = 0; i < json_array_size(all); i++) {
 		const json_t *package = json_array_get(all, i);
-		const char   *known   = python_name(json_string_value(json_object_get(package, "name")));
+		const char   *known   = python_name(member_text(package, "name")), *version = member_text(package, "version"), *dash;
+		size_t        n, plus;
 		json_t       *row;
 
 		if (!known)
 			continue;
-		row = json_pack("{ss so}", "name", known, "version", upstream_version(json_string_value(json_object_get(package, "version"))));
+		version += strchr(version, ':') ? strcspn(version, ":") + 1 : 0; /* "1:1.24.2+dfsg-1+deb12u1" -> "1.24.2" */
+		dash = strrchr(version, '-');
+		n    = dash ? (size_t)(dash - version) : strlen(version);
+		plus = strcspn(version, "+~");
+		row  = json_pack("{ss ss#}", "name", known, "version", version, (int)(plus < n ? plus : n));
 		json_array_insert_new(list, strcmp(known, "python") == 0 ? 0 : json_array_size(list), row);
 	}
 	return list;

@@ -6,42 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *describe_audio(const json_t *block)
-{
-	return json_sprintf("[audio: %s]", member_text(block, "mimeType"));
-}
-
-static json_t *describe_link(const json_t *block)
-{
-	return json_sprintf("[resource: %s at %s]", member_text(block, "name"), member_text(block, "uri"));
-}
-
-/* Types of blocks that older revisions do not have: a client drops the whole result for one that it does not know. */
-static const struct younger {
-	const char   *type;
-	enum revision since;
-	json_t     *(*describe)(const json_t *block);
-} younger[] = {
-	{ "audio", REVISION_2025_03_26, describe_audio },
-	{ "resource_link", REVISION_2025_06_18, describe_link },
-};
-
-static const struct younger *find_younger(const json_t *block, enum revision revision)
-{
-	for (size_t i = 0; i < ARRAY_LEN(younger); i++)
-		if (revision < younger[i].since && strcmp(member_text(block, "type"), younger[i].type) == 0)
-			return &younger[i];
-	return NULL;
-}
-
+/* Blocks of types that older revisions do not have become text: a client drops the whole result for one that it does not know. */
 static void convert_down(json_t *content, enum revision revision)
 {
 	for (size_t i = 0; i < json_array_size(content); i++) {
-		const json_t         *block = json_array_get(content, i);
-		const struct younger *found = find_younger(block, revision);
+		const json_t *block = json_array_get(content, i);
+		const char   *type  = member_text(block, "type");
+		json_t       *text  = NULL;
 
-		if (found)
-			json_array_set_new(content, i, json_pack("{ss so}", "type", "text", "text", found->describe(block)));
+		if (revision < REVISION_2025_03_26 && strcmp(type, "audio") == 0)
+			text = json_sprintf("[audio: %s]", member_text(block, "mimeType"));
+		else if (revision < REVISION_2025_06_18 && strcmp(type, "resource_link") == 0)
+			text = json_sprintf("[resource: %s at %s]", member_text(block, "name"), member_text(block, "uri"));
+		if (text)
+			json_array_set_new(content, i, json_pack("{ss so}", "type", "text", "text", text));
 	}
 }
 

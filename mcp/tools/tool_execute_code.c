@@ -2,6 +2,7 @@
 #include "waiter.h"
 #include "profile_info.h"
 #include "findings.h"
+#include "member.h"
 #include "ask_hosts.h"
 #include "metrics.h"
 #include "run_request.h"
@@ -116,132 +117,107 @@ static void execute_refuse(struct work *w, const struct err *why)
 
 /* --- the last step --- */
 
-static int take_files(const struct work *w, struct execution_request *order, struct err *e)
+/* The session of the request, which must be entered before the loop turns again: execution_start() does that. */
+static int prepare_session(struct work *w, struct execution_request *request, struct answer_form *form, struct err *e)
 {
-	const json_t *files = json_object_get(w->arguments, "files");
+	const json_t *limits;
 
+	request->timeout_ms = form->timeout_ms;
+	request->session    = named_session_make(w->call, w->session, w->asked, w->explained, w->warnings, e);
+	if (!request->session)
+		return -1;
+	limits             = json_object_get(request->session->message, "limits");
+	form->memory_bytes = (uint64_t)json_integer_value(json_object_get(limits, "memory_bytes"));
+	if (!form->memory_bytes)
+		form->memory_bytes = run_request_preset_memory(w->call->mcp->settings, w->explained);
+	return 0;
+}
+
+static int prepare_alone(struct work *w, struct execution_request *request)
+{
+	const json_t *input = json_object_get(w->arguments, "stdin");
+
+	hosts_into(w->call->mcp, request->message, w->explained);
+	request->input     = json_string_value(input);
+	request->input_len = json_string_length(input);
+	return 0;
+}
+
+static struct execution *execute_start(struct work *w, struct answer_form *form, struct err *e)
+{
+	const struct settings   *s       = w->call->mcp->settings;
+	const json_t            *code    = json_object_get(w->arguments, "code"), *files = json_object_get(w->arguments, "files");
+	struct execution_request request = {
+		.code      = json_string_value(code),
+		.code_len  = json_string_length(code),
+		.principal = w->call->channel->principal,
+	};
+	int r;
+
+	if (*w->session)
+		r = run_request_call(s, w->arguments, w->explained, w->warnings, &request.message, form, e);
+	else
+		r = run_request_run(s, w->arguments, w->explained, w->warnings, &request.message, form, e);
+	if (r < 0)
+		return NULL;
 	if (json_array_size(files))
-		order->files = workspace_file_puts(files, &order->files_len, e);
-	return json_array_size(files) && !order->files ? -1 : 0;
-}
-
-/* Fills in the rest of the order and starts it. order->message is taken over, even if it fails. */
-static struct execution *execute_start(struct work *w, struct execution_request *order, struct err *e)
-{
-	const json_t *code = json_object_get(w->arguments, "code"), *input = json_object_get(w->arguments, "stdin");
-
-	order->code      = json_string_value(code);
-	order->code_len  = json_string_length(code);
-	order->principal = w->call->channel->principal;
-	if (!order->session) {
-		order->input     = json_string_value(input);
-		order->input_len = json_string_length(input);
-	}
-	if (take_files(w, order, e) == 0)
-		return execution_start(w->call->mcp, order, e);
-	json_decref(order->message);
-	return NULL;
-}
-
-static struct execution *start_alone(struct work *w, struct answer_form *answer_form, struct err *e)
-{
-	struct execution_request order = { 0 };
-
-	if (run_request_run(w->call->mcp->settings, w->arguments, w->explained, w->warnings, &order.message, answer_form, e) < 0)
-		return NULL;
-	hosts_into(w->call->mcp, order.message, w->explained);
-	return execute_start(w, &order, e);
-}
-
-/* A new session must be entered before the loop turns again, which execute_start() does. */
-static struct execution *start_in_session(struct work *w, struct answer_form *answer_form, struct err *e)
-{
-	struct execution_request order = { 0 };
-
-	if (run_request_call(w->call->mcp->settings, w->arguments, w->explained, w->warnings, &order.message, answer_form, e) < 0)
-		return NULL;
-	order.timeout_ms = answer_form->timeout_ms;
-	order.session    = named_session_make(w->call, w->session, w->asked, w->explained, w->warnings, e);
-	if (order.session) {
-		answer_form->memory_bytes = (uint64_t)json_integer_value(json_object_get(json_object_get(order.session->message, "limits"), "memory_bytes"));
-		if (!answer_form->memory_bytes)
-			answer_form->memory_bytes = run_request_preset_memory(w->call->mcp->settings, w->explained);
-		return execute_start(w, &order, e);
-	}
-	json_decref(order.message);
+		request.files = workspace_file_puts(files, &request.files_len, e);
+	if (!json_array_size(files) || request.files)
+		r = *w->session ? prepare_session(w, &request, form, e) : prepare_alone(w, &request);
+	else
+		r = -1;
+	if (r == 0)
+		return execution_start(w->call->mcp, &request, e);
+	json_decref(request.message);
+	free(request.files);
 	return NULL;
 }
 
 static void execute_run(struct work *w)
 {
 	struct call       *c    = w->call;
-	struct answer_form answer_form = { 0 };
+	struct answer_form form = { 0 };
 	struct err         e;
-	struct execution  *x = *w->session ? start_in_session(w, &answer_form, &e) : start_alone(w, &answer_form, &e);
+	struct execution  *x = execute_start(w, &form, &e);
 
 	if (!x) {
 		execute_refuse(w, &e);
 		return;
 	}
-	x->answer_form   = answer_form;
+	x->answer_form          = form;
 	x->answer_form.warnings = json_incref(w->warnings);
-	execute_free(w->call);
+	execute_free(c);
 	attend(c, x, c->mcp->settings->yield_after_ms);
 }
 
 /* --- a check before it --- */
 
-static void refuse_findings(struct work *w, json_t *findings)
-{
-	struct call   *c = w->call;
-	scoped_outcome o;
-
-	outcome_refused(&o, "Code validation failed");
-	o.findings   = findings_short(findings);
-	o.is_failure = false; /* the program's fault */
-	execute_free(w->call);
-	metrics_refused(c->mcp->metrics, "validation");
-	answer_outcome(c, &o);
-}
-
-/* The check could not be run, which says nothing about the program. */
-static void answer_unchecked(struct work *w, const struct execution *x)
-{
-	struct call   *c = w->call;
-	scoped_outcome o;
-
-	outcome_of(&o, x);
-	execute_free(w->call);
-	answer_outcome(c, &o);
-}
-
 static void on_checked(void *owner, struct execution *x)
 {
-	struct work *w = owner;
-	json_t      *findings;
+	struct work   *w        = owner;
+	struct call   *c        = w->call;
+	json_t        *findings = x->record ? findings_json(x) : NULL;
+	bool           valid    = json_is_true(json_object_get(findings, "valid"));
+	scoped_outcome o        = { 0 };
 
-	if (!x->record) {
-		answer_unchecked(w, x);
-		return;
-	}
-	findings = findings_json(x);
-	execution_leave(x, &w->checked);
-	w->check = NULL;
-	if (json_is_true(json_object_get(findings, "valid")))
+	if (valid) {
+		execution_leave(x, &w->checked);
+		w->check = NULL;
 		execute_run(w);
-	else
-		refuse_findings(w, findings);
+	} else {
+		if (findings)
+			outcome_refused(&o, "Code validation failed");
+		else
+			outcome_of(&o, x); /* the check could not be run, which says nothing about the program */
+		o.findings = findings ? findings_short(findings) : NULL;
+		if (findings) {
+			o.is_failure = false; /* the program's fault */
+			metrics_refused(c->mcp->metrics, "validation");
+		}
+		execute_free(c);
+		answer_outcome(c, &o);
+	}
 	json_decref(findings);
-}
-
-static void execute_check(struct work *w)
-{
-	struct err e;
-
-	w->checked = (struct waiter){ .ended = on_checked, .owner = w };
-	w->check   = findings_seek(w->call, w->arguments, w->explained, &w->checked, &e);
-	if (!w->check)
-		execute_refuse(w, &e);
 }
 
 /* --- the first step --- */
@@ -249,26 +225,24 @@ static void execute_check(struct work *w)
 static void on_explained(void *owner, const json_t *reply, const struct err *why)
 {
 	struct work *w = owner;
+	struct err   e;
 
 	if (!reply) {
 		execute_refuse(w, why);
 		return;
 	}
 	w->explained = json_incref((json_t *)reply);
-	if (json_is_true(json_object_get(w->arguments, "validate")))
-		execute_check(w);
-	else
+	if (!json_is_true(json_object_get(w->arguments, "validate"))) {
 		execute_run(w);
+		return;
+	}
+	w->checked = (struct waiter){ .ended = on_checked, .owner = w };
+	w->check   = findings_seek(w->call, w->arguments, w->explained, &w->checked, &e);
+	if (!w->check)
+		execute_refuse(w, &e);
 }
 
-static const char *profile_of(const struct work *w)
-{
-	const char *asked = json_string_value(json_object_get(w->asked ? w->asked : w->arguments, "profile"));
-
-	return asked && *asked ? asked : choice_profile(w->call->mcp->settings);
-}
-
-static int take_session(struct work *w, struct err *e)
+static int parse_session(struct work *w, struct err *e)
 {
 	w->session = named_session_argument(w->arguments, e);
 	if (!w->session)
@@ -290,12 +264,13 @@ static int execute_parse(struct work *w, const json_t *given, struct err *e)
 	if (json_is_string(code) && run_request_check_code(w->call->mcp->settings, code, e) < 0)
 		return -1;
 	w->arguments = arguments_take(rows, given, w->warnings, e);
-	return w->arguments ? take_session(w, e) : -1;
+	return w->arguments ? parse_session(w, e) : -1;
 }
 
 static void execute_call(struct call *c, const json_t *given)
 {
 	struct work *w = calloc(1, sizeof *w);
+	const char  *profile;
 	struct err   e;
 
 	if (!w) {
@@ -308,10 +283,12 @@ static void execute_call(struct call *c, const json_t *given)
 	w->fact     = (struct fact){ .known = on_explained, .owner = w };
 	c->work     = w;
 	c->cancel   = execute_free;
-	if (execute_parse(w, given, &e) < 0)
+	if (execute_parse(w, given, &e) < 0) {
 		execute_refuse(w, &e);
-	else
-		fact_ask(&w->fact, c->mcp, "explain", profile_of(w));
+		return;
+	}
+	profile = member_text(w->asked ? w->asked : w->arguments, "profile");
+	fact_ask(&w->fact, c->mcp, "explain", *profile ? profile : choice_profile(c->mcp->settings));
 }
 
 /* The caller has counted it in the metrics. */

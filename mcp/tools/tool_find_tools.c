@@ -1,6 +1,7 @@
 /* tool_find_tools.c - which tools of other servers a program can call; offered only with --servers */
 #define _GNU_SOURCE
 #include "broker.h"
+#include "member.h"
 #include "tool.h"
 
 #include <stdlib.h>
@@ -34,45 +35,24 @@ static void find_tools_free(struct call *c)
 	free(w);
 }
 
-static const char *text_of(const json_t *tool, const char *key)
-{
-	return json_string_value(json_object_get(tool, key));
-}
-
-static void print_found(FILE *out, const json_t *found)
-{
-	size_t  i;
-	json_t *tool;
-
-	json_array_foreach((json_t *)found, i, tool)
-		fprintf(out, "tools.%s\n    %s\n", text_of(tool, "signature"), text_of(tool, "summary"));
-	if (!i)
-		fputs("No tool has these words; an empty query lists all.\n", out);
-}
-
-static void print_troubles(FILE *out, struct broker *b)
-{
-	json_t *list = broker_troubles(b), *one;
-	size_t  i;
-
-	json_array_foreach(list, i, one)
-		fprintf(out, "not there: %s\n", json_string_value(one));
-	json_decref(list);
-}
-
 static char *answer_text(struct broker *b, const char *query, size_t max)
 {
-	json_t *found = broker_find(b, query, max);
+	json_t *found = broker_find(b, query, max), *troubles = broker_troubles(b), *one;
 	char   *text  = NULL;
-	size_t  len;
+	size_t  len, i;
 	FILE   *out = open_memstream(&text, &len);
 
 	if (out) {
-		print_found(out, found);
-		print_troubles(out, b);
+		json_array_foreach(found, i, one)
+			fprintf(out, "tools.%s\n    %s\n", member_text(one, "signature"), member_text(one, "summary"));
+		if (!i)
+			fputs("No tool has these words; an empty query lists all.\n", out);
+		json_array_foreach(troubles, i, one)
+			fprintf(out, "not there: %s\n", json_string_value(one));
 		fclose(out);
 	}
 	json_decref(found);
+	json_decref(troubles);
 	return text;
 }
 
@@ -81,7 +61,7 @@ static void on_gathered(void *owner)
 	struct work  *w     = owner;
 	struct call  *c     = w->call;
 	const json_t *limit = json_object_get(w->arguments, "limit");
-	char         *text  = answer_text(c->mcp->broker, text_of(w->arguments, "query"), json_is_integer(limit) ? (size_t)json_integer_value(limit) : FOUND);
+	char         *text  = answer_text(c->mcp->broker, member_text(w->arguments, "query"), json_is_integer(limit) ? (size_t)json_integer_value(limit) : FOUND);
 
 	find_tools_free(w->call);
 	tool_answer_text(c, text ? text : "out of memory", !text);

@@ -1,4 +1,4 @@
-/* tool_get_sandbox_info.c - packages, profiles, limits and the layers that are in force */
+/* tool_get_sandbox_info.c - packages, profiles_json, limits and the layers that are in force */
 #include "capabilities.h"
 #include "profile_info.h"
 #include "run_request.h"
@@ -40,17 +40,6 @@ static json_t *allowed_imports(const struct sandbox_info *s)
 			 sandbox_info_modules_beyond(s, "network"), "filesystem", sandbox_info_modules_beyond(s, "filesystem"));
 }
 
-static size_t count_modules(const json_t *imports)
-{
-	const char *key;
-	json_t     *list;
-	size_t      n = 0;
-
-	json_object_foreach((json_t *)imports, key, list)
-		n += json_array_size(list);
-	return n;
-}
-
 static json_t *security_profiles(const struct sandbox_info *s)
 {
 	json_t *object = json_object();
@@ -72,22 +61,21 @@ static json_t *size_text(const json_t *found, const char *group, const char *nam
 	return json_sprintf("%llum", (unsigned long long)(fact_limit(found, group, name) / MIB));
 }
 
-static json_t *limits_of(const struct mcp *m, const json_t *found)
+static json_t *profiles_json(const struct mcp *m, const struct sandbox_info *s)
 {
-	return json_pack("{so so so so}", "timeout", capabilities_seconds(run_request_preset_wall(m->settings, found)), "max_timeout",
-			 capabilities_seconds(run_request_most_wall(m->settings, found)), "memory_limit", size_text(found, "limits", "memory_bytes"),
-			 "max_memory_limit", size_text(found, "ceilings", "memory_bytes"));
-}
+	const struct settings *settings = m->settings;
+	json_t                *list     = json_array(), *found, *limits;
+	const char            *name;
 
-static json_t *profiles(const struct mcp *m, const struct sandbox_info *s)
-{
-	json_t     *list = json_array(), *found;
-	const char *name;
-
-	json_object_foreach(s->profiles, name, found)
-		if (sandbox_info_profile(s, name))
-			json_array_append_new(list, json_pack("{ss sO so so}", "name", name, "rootfs", json_object_get(found, "rootfs"), "limits",
-							      limits_of(m, found), "packages", sandbox_info_packages(s, name)));
+	json_object_foreach(s->profiles, name, found) {
+		if (!sandbox_info_profile(s, name))
+			continue;
+		limits = json_pack("{so so so so}", "timeout", capabilities_seconds(run_request_preset_wall(settings, found)), "max_timeout",
+				   capabilities_seconds(run_request_most_wall(settings, found)), "memory_limit",
+				   size_text(found, "limits", "memory_bytes"), "max_memory_limit", size_text(found, "ceilings", "memory_bytes"));
+		json_array_append_new(list, json_pack("{ss sO so so}", "name", name, "rootfs", json_object_get(found, "rootfs"), "limits", limits,
+						      "packages", sandbox_info_packages(s, name)));
+	}
 	return list;
 }
 
@@ -99,10 +87,14 @@ static bool is_preset(const struct sandbox_info *s, const char *profile)
 static void put_second(json_t *info, const struct mcp *m, const struct sandbox_info *s)
 {
 	const json_t *preset  = json_object_get(s->profiles, s->preset);
-	json_t       *imports = allowed_imports(s), *names = json_array();
+	json_t       *imports = allowed_imports(s), *names = json_array(), *list;
+	const char   *key;
+	size_t        n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(builtins); i++)
 		json_array_append_new(names, json_string(builtins[i]));
+	json_object_foreach(imports, key, list)
+		n += json_array_size(list);
 	json_object_set_new(info, "restricted_python", json_false());
 	json_object_set_new(info, "timeout_seconds", capabilities_seconds(run_request_preset_wall(m->settings, preset)));
 	json_object_set_new(info, "max_output_size", json_integer((json_int_t)run_request_output(m->settings, preset)));
@@ -110,7 +102,7 @@ static void put_second(json_t *info, const struct mcp *m, const struct sandbox_i
 			    json_pack("{sb sb sb}", "network_enabled", m->settings->network || is_preset(s, "network"), "filesystem_enabled",
 				      m->settings->filesystem || is_preset(s, "filesystem"), "data_science_enabled",
 				      m->settings->data_science || is_preset(s, "data-science")));
-	json_object_set_new(info, "total_allowed_modules", json_integer((json_int_t)count_modules(imports)));
+	json_object_set_new(info, "total_allowed_modules", json_integer((json_int_t)n));
 	json_object_set_new(info, "allowed_imports", imports);
 	json_object_set_new(info, "safe_builtins", names);
 }
@@ -128,7 +120,7 @@ static void put_promised(json_t *info, const struct mcp *m, const struct sandbox
 	json_object_set_new(info, "container_mode", json_pack("{sb sb}", "available", 1, "enabled", 1));
 }
 
-static json_t *make(const struct mcp *m, const struct sandbox_info *s)
+static json_t *info_json(const struct mcp *m, const struct sandbox_info *s)
 {
 	static const char *const policies[] = { [IMPORTS_ADVISE] = "advise", [IMPORTS_ENFORCE] = "enforce" };
 	json_t                  *info = json_pack("{sb ss}", "success", s->why == NULL, "default_profile", s->preset), *older = capabilities_json(m, s);
@@ -137,7 +129,7 @@ static json_t *make(const struct mcp *m, const struct sandbox_info *s)
 	json_object_set_new(info, "packages", sandbox_info_packages(s, s->preset));
 	json_object_set(info, "isolation", s->isolation);
 	json_object_set_new(info, "imports", json_string(policies[m->settings->imports]));
-	json_object_set_new(info, "profiles", profiles(m, s));
+	json_object_set_new(info, "profiles", profiles_json(m, s));
 	put_second(info, m, s);
 	put_promised(info, m, s);
 	json_object_update(info, older);
@@ -149,7 +141,7 @@ static json_t *make(const struct mcp *m, const struct sandbox_info *s)
 
 static const struct argument rows[] = { { { 0 }, false, NULL } };
 
-static void tell(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner)
+static void info_answer(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner)
 {
 	char *text = s && c->mcp->settings->reply == REPLY_TEXT ? sandbox_info_text(c->mcp, s) : NULL;
 
@@ -157,13 +149,13 @@ static void tell(struct call *c, const struct sandbox_info *s, const struct err 
 	if (text)
 		tool_answer_text(c, text, false);
 	else
-		sandbox_info_answer(c, make, s, why);
+		sandbox_info_answer(c, info_json, s, why);
 	free(text);
 }
 
 static void info_call(struct call *c, const json_t *arguments)
 {
-	static const struct sandbox_info_reader reader = { .isolation = true, .known = tell };
+	static const struct sandbox_info_reader reader = { .isolation = true, .known = info_answer };
 
 	(void)arguments;
 	sandbox_info_seek(c, &reader, NULL);
@@ -173,7 +165,7 @@ const struct tool tool_get_sandbox_info = {
 	.name          = "get_sandbox_info",
 	.title         = "Describe the sandbox",
 	.description   = "Profiles, with their packages and limits, and the isolation that is in force.",
-	.manual        = "What execute_code can do here: installed packages with versions, profiles and their limits, modules that validate_code accepts, "
+	.manual        = "What execute_code can do here: installed packages with versions, profiles_json and their limits, modules that validate_code accepts, "
 		       "default and maximum timeout and memory, and the layers of isolation that are in force.",
 	.arguments     = rows,
 	.output_schema = schema,

@@ -97,21 +97,15 @@ static void fill_meanings(json_t *schema, const struct words *w)
 	}
 }
 
-static json_t *input_schema_of(const struct tool *t, const struct mcp *m, const struct words *w, enum revision revision)
+json_t *tool_json(const struct tool *t, const struct mcp *m, const struct words *w, enum revision revision)
 {
+	json_t *tool   = json_pack("{ss so}", "name", t->name, "description", description_of(t, m, w));
 	json_t *schema = t->input_schema ? schema_of(t->input_schema) : arguments_schema(t->arguments);
 
 	if (t->arguments)
 		annotate_session(schema, m, revision);
 	fill_meanings(schema, w);
-	return schema;
-}
-
-json_t *tool_json(const struct tool *t, const struct mcp *m, const struct words *w, enum revision revision)
-{
-	json_t *tool = json_pack("{ss so}", "name", t->name, "description", description_of(t, m, w));
-
-	json_object_set_new(tool, "inputSchema", input_schema_of(t, m, w, revision));
+	json_object_set_new(tool, "inputSchema", schema);
 	if (revision >= REVISION_2025_03_26)
 		json_object_set_new(tool, "annotations", annotations_of(t, m, w, revision));
 	if (revision >= REVISION_2025_06_18 && t->title)

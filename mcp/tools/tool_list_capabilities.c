@@ -9,7 +9,7 @@ static const char schema[] = "{\"type\":\"object\",\"properties\":{\"sandbox_typ
 
 static const struct argument rows[] = { { { 0 }, false, NULL } };
 
-static void tell(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner)
+static void capabilities_answer(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner)
 {
 	(void)owner;
 	sandbox_info_answer(c, capabilities_json, s, why);
@@ -17,7 +17,7 @@ static void tell(struct call *c, const struct sandbox_info *s, const struct err 
 
 static void capabilities_call(struct call *c, const json_t *arguments)
 {
-	static const struct sandbox_info_reader reader = { .isolation = true, .known = tell };
+	static const struct sandbox_info_reader reader = { .isolation = true, .known = capabilities_answer };
 
 	(void)arguments;
 	sandbox_info_seek(c, &reader, NULL);

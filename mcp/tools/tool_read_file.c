@@ -71,7 +71,7 @@ static void read_file_answer(struct work *w, json_t *content, bool is_error)
 }
 
 /* Takes text over. */
-static void answer_text(struct work *w, json_t *text, bool is_error)
+static void read_file_text(struct work *w, json_t *text, bool is_error)
 {
 	read_file_answer(w, json_pack("[{ss so}]", "type", "text", "text", text ? text : json_string("out of memory")), is_error || !text);
 }
@@ -115,13 +115,6 @@ static bool answer_image(struct work *w)
 	return is_one;
 }
 
-static bool is_text(const struct work *w)
-{
-	size_t whole = w->len == w->bytes ? w->len : clean_whole(w->data, w->len);
-
-	return !w->len || (!memchr(w->data, 0, whole) && text_is_utf8(w->data, whole));
-}
-
 static void answer_as_text(struct work *w)
 {
 	size_t         head_len = 0, tail_len = 0, len = 0;
@@ -136,7 +129,7 @@ static void answer_as_text(struct work *w)
 		excerpt_print(out, &x, w->call->mcp->settings->text_bytes);
 		fclose(out);
 	}
-	answer_text(w, text ? json_stringn(text, len) : NULL, false);
+	read_file_text(w, text ? json_stringn(text, len) : NULL, false);
 	free(text);
 	free(head);
 	free(tail);
@@ -146,17 +139,12 @@ static void answer_as_text(struct work *w)
 
 static size_t keep_head(struct work *w, const char *bytes, size_t len);
 
-static bool is_asked_for(const struct work *w)
-{
-	return w->line >= w->from && (!w->limit || w->line - w->from < w->limit);
-}
-
 /* The rest of a line that has no room is left out, and all lines after it. */
 static void keep_line(struct work *w, const char *bytes, size_t len)
 {
 	size_t room = w->call->mcp->settings->text_bytes, n = w->len + len <= room ? len : room - w->len;
 
-	if (w->is_full || !is_asked_for(w) || !len)
+	if (w->is_full || w->line < w->from || (w->limit && w->line - w->from >= w->limit) || !len)
 		return;
 	w->is_full = n < len;
 	if (w->is_full && w->upto && w->upto < w->line && n < len) /* not a part of a line that is not the first */
@@ -165,7 +153,7 @@ static void keep_line(struct work *w, const char *bytes, size_t len)
 	(void)keep_head(w, bytes, n);
 }
 
-static void take_lines(struct work *w, const char *bytes, size_t len)
+static void read_lines(struct work *w, const char *bytes, size_t len)
 {
 	while (len) {
 		const char *end = memchr(bytes, '\n', len);
@@ -186,24 +174,10 @@ static void answer_lines(struct work *w)
 	char    *text  = clean_text(w->data ? w->data : "", clean_whole(w->data ? w->data : "", w->len), false, &len);
 
 	if (text && w->upto < total)
-		answer_text(w, json_sprintf("%s%s[lines %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; offset=%" PRIu64 " goes on]", text, len && text[len - 1] == '\n' ? "" : "\n", w->from, w->upto, total, w->upto + 1), false);
+		read_file_text(w, json_sprintf("%s%s[lines %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; offset=%" PRIu64 " goes on]", text, len && text[len - 1] == '\n' ? "" : "\n", w->from, w->upto, total, w->upto + 1), false);
 	else
-		answer_text(w, text ? json_stringn(text, len) : NULL, false);
+		read_file_text(w, text ? json_stringn(text, len) : NULL, false);
 	free(text);
-}
-
-static char *save(const struct work *w)
-{
-	const char *slash = strrchr(w->path, '/');
-	struct err  e;
-	char       *path;
-
-	if (!w->call->mcp->artifacts || w->len < w->bytes)
-		return NULL;
-	path = artifacts_save(w->call->mcp->artifacts, slash ? slash + 1 : w->path, w->data, w->len, &e);
-	if (!path)
-		fprintf(stderr, "brig-mcp: %s\n", e.text);
-	return path;
 }
 
 static void answer_lines_or_say_why(struct work *w)
@@ -223,9 +197,15 @@ static void answer_lines_or_say_why(struct work *w)
 static void answer_binary(struct work *w)
 {
 	const char *type = image_type(w), *kind = type ? type : "binary";
-	char       *path = save(w);
+	const char *slash = strrchr(w->path, '/');
+	struct err  e     = { 0 };
+	char       *path  = NULL;
 	json_t     *text;
 
+	if (w->call->mcp->artifacts && w->len == w->bytes)
+		path = artifacts_save(w->call->mcp->artifacts, slash ? slash + 1 : w->path, w->data, w->len, &e);
+	if (*e.text)
+		fprintf(stderr, "brig-mcp: %s\n", e.text);
 	if (path)
 		text = json_sprintf("[%s, %" PRIu64 " bytes, saved as %s]", kind, w->bytes, path);
 	else if (type)
@@ -234,7 +214,7 @@ static void answer_binary(struct work *w)
 	else
 		text = json_sprintf("[%s, %" PRIu64 " bytes, not shown: read it with execute_code]", kind, w->bytes);
 	free(path);
-	answer_text(w, text, false);
+	read_file_text(w, text, false);
 }
 
 /* --- what comes --- */
@@ -256,7 +236,9 @@ static void on_over(void *owner, const struct err *why)
 	} else if (w->from) {
 		answer_lines_or_say_why(w);
 	} else if (!answer_image(w)) {
-		if (is_text(w))
+		size_t whole = w->len == w->bytes ? w->len : clean_whole(w->data, w->len);
+
+		if (!w->len || (!memchr(w->data, 0, whole) && text_is_utf8(w->data, whole)))
 			answer_as_text(w);
 		else
 			answer_binary(w);
@@ -301,47 +283,34 @@ static size_t keep_head(struct work *w, const char *bytes, size_t len)
 	return n;
 }
 
-static void keep_tail(struct work *w, const char *bytes, size_t len)
-{
-	size_t n = len < TAIL ? len : TAIL, old = w->tail_len < TAIL - n ? w->tail_len : TAIL - n;
-
-	memmove(w->tail, w->tail + w->tail_len - old, old);
-	memcpy(w->tail + old, bytes + len - n, n);
-	w->tail_len = old + n;
-}
-
 static bool on_bytes(void *owner, const char *bytes, size_t len)
 {
 	struct work *w = owner;
-	size_t       n;
+	size_t       n, rest, old;
 
 	if (w->from) {
-		take_lines(w, bytes, len);
+		read_lines(w, bytes, len);
 		return true;
 	}
 	n = keep_head(w, bytes, len);
-	if (n < len)
-		keep_tail(w, bytes + n, len - n);
+	if (n == len)
+		return true;
+	rest = len - n < TAIL ? len - n : TAIL;
+	old  = w->tail_len < TAIL - rest ? w->tail_len : TAIL - rest;
+	memmove(w->tail, w->tail + w->tail_len - old, old);
+	memcpy(w->tail + old, bytes + len - rest, rest);
+	w->tail_len = old + rest;
 	return true;
 }
 
 /* --- the question --- */
-
-static void take_range(struct work *w)
-{
-	const json_t *from = json_object_get(w->arguments, "offset"), *limit = json_object_get(w->arguments, "limit");
-
-	w->line  = 1;
-	w->last_is_open = false;
-	w->limit = json_is_integer(limit) ? (uint64_t)json_integer_value(limit) : 0;
-	w->from  = json_is_integer(from) ? (uint64_t)json_integer_value(from) : w->limit ? 1 : 0;
-}
 
 static int read_file_begin(struct work *w, struct err *e)
 {
 	static const struct transfer_events events = { .read = { on_entry, on_bytes }, .ended = on_over };
 	const char                         *name   = named_session_argument(w->arguments, e);
 	struct named_session               *s      = name ? named_session_find_open(w->call, name, e) : NULL;
+	const json_t                       *from   = json_object_get(w->arguments, "offset");
 	char                               *pattern, *out = NULL;
 	size_t                              len = 0;
 
@@ -354,7 +323,9 @@ static int read_file_begin(struct work *w, struct err *e)
 	free(pattern);
 	if (!out)
 		return err_set(e, ERR_LIMIT, "path: is too long");
-	take_range(w);
+	w->line  = 1;
+	w->limit = (uint64_t)json_integer_value(json_object_get(w->arguments, "limit"));
+	w->from  = json_is_integer(from) ? (uint64_t)json_integer_value(from) : w->limit ? 1 : 0;
 	session_files_begin(&w->files, s, out, len, &events, w);
 	return 0;
 }

@@ -15,7 +15,7 @@ static const struct argument rows[] = {
 };
 /* clang-format on */
 
-static uint64_t wait_of(const struct call *c, const json_t *arguments)
+static uint64_t wait_ms_of(const struct call *c, const json_t *arguments)
 {
 	const json_t *asked = json_object_get(arguments, "timeout");
 
@@ -33,7 +33,7 @@ static void wait_call(struct call *c, const json_t *given)
 	if (!arguments)
 		tool_answer_text(c, e.text, true);
 	else if ((x = handle_call_find(c, arguments)))
-		attend(c, x, wait_of(c, arguments));
+		attend(c, x, wait_ms_of(c, arguments));
 	json_decref(arguments);
 }
 

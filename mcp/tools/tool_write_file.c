@@ -104,20 +104,10 @@ static void on_explained(void *owner, const json_t *reply, const struct err *why
 
 /* --- the arguments --- */
 
-static json_t *file_of(const json_t *arguments)
-{
-	static const char *const keys[] = { "path", "content", "base64" };
-	json_t                  *file   = json_object();
-
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		if (json_is_string(json_object_get(arguments, keys[i])))
-			json_object_set(file, keys[i], json_object_get(arguments, keys[i]));
-	return file;
-}
-
 static int write_file_parse(struct work *w, const json_t *given, struct err *e)
 {
-	json_t *file;
+	static const char *const keys[] = { "path", "content", "base64" };
+	json_t                  *file;
 
 	w->arguments = arguments_take(rows, given, NULL, e);
 	w->session   = w->arguments ? named_session_argument(w->arguments, e) : NULL;
@@ -125,7 +115,10 @@ static int write_file_parse(struct work *w, const json_t *given, struct err *e)
 		return -1;
 	if (!*w->session)
 		return err_set(e, ERR_BAD_SPEC, "session: is empty; choose a name");
-	file   = file_of(w->arguments);
+	file = json_object();
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (json_is_string(json_object_get(w->arguments, keys[i])))
+			json_object_set(file, keys[i], json_object_get(w->arguments, keys[i]));
 	w->out = workspace_file_puts(file, &w->out_len, e);
 	json_decref(file);
 	w->asked = w->out ? named_session_asked(w->call, w->session, w->arguments, NULL, e) : NULL;
