@@ -23,8 +23,8 @@ void batch_gone(struct batch *b)
 	batch_release(b);
 }
 
-int batch_dispatch(struct mcp *m, struct channel *ch, json_t *array, void (*done)(void *owner, const json_t *answers), void *owner,
-		   struct rpc_error *e)
+int batch_dispatch(struct mcp *m, struct channel *ch, json_t *array, void (*done)(void *owner, const json_t *answers),
+		   void *owner, struct rpc_error *e)
 {
 	size_t        n = json_array_size(array);
 	struct batch *b = n && n <= RPC_BATCH ? calloc(1, sizeof *b) : NULL;
@@ -41,7 +41,8 @@ int batch_dispatch(struct mcp *m, struct channel *ch, json_t *array, void (*done
 		bool       is_valid = rpc_parse_json(&message, json_incref(json_array_get(array, i)), e) == 0;
 
 		if (is_valid && message.kind == RPC_REQUEST && strcmp(message.method, "initialize") == 0) {
-			rpc_error_set(e, RPC_INVALID_REQUEST, "initialize cannot be in a batch: what comes after it depends on its answer");
+			rpc_error_set(e, RPC_INVALID_REQUEST,
+				      "initialize cannot be in a batch: what comes after it depends on its answer");
 			is_valid = false;
 		}
 		b->pending += is_valid && message.kind == RPC_REQUEST;

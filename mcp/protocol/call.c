@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Clients forget whose progress it is if they get it in the same read as the answer, so the answer is sent this much later. */
+/*
+ * Clients forget whose progress it is if they get it in the same read as the answer, so the answer is sent this much
+ * later.
+ */
 #define APART_MS    3
 #define PROGRESS_MS 250
 
@@ -14,14 +17,17 @@
 
 static void answer_now(void *owner);
 
-struct call *call_begin(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *request, enum revision revision)
+struct call *call_begin(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *request,
+			enum revision revision)
 {
 	struct call *c = calloc(1, sizeof *c);
 	const json_t *token;
 
 	if (!c)
 		return NULL;
-	*c = (struct call){ .mcp = m, .channel = ch, .channel_data = channel_data, .revision = revision, .started_ms = loop_now_ms() };
+	*c = (struct call){
+		.mcp = m, .channel = ch, .channel_data = channel_data, .revision = revision, .started_ms = loop_now_ms(),
+	};
 	c->id     = json_incref((json_t *)request->id);
 	c->method = strdup(request->method ? request->method : "");
 	c->params = request->params ? json_incref((json_t *)request->params) : json_object();
@@ -136,7 +142,8 @@ void call_notify(struct call *c, const char *method, json_t *params)
 
 void call_progress(struct call *c, double progress, double total, const char *message)
 {
-	bool    is_due = !c->progress_at_ms || (progress > c->progress && loop_now_ms() - c->progress_at_ms >= PROGRESS_MS);
+	bool is_due =
+		!c->progress_at_ms || (progress > c->progress && loop_now_ms() - c->progress_at_ms >= PROGRESS_MS);
 	json_t *params;
 
 	if (!c->progress_token || c->answer || !is_due)
@@ -166,8 +173,9 @@ static bool is_legacy_of(const struct call *c, const struct channel *ch, const j
 {
 	const struct channel *own = c->channel;
 
-	return !revision_is_modern(c->revision) && own->session && ch->session && strcmp(own->session, ch->session) == 0 &&
-	       strcmp(own->principal, ch->principal) == 0 && json_equal(c->id, id);
+	return !revision_is_modern(c->revision) && own->session && ch->session &&
+	       strcmp(own->session, ch->session) == 0 && strcmp(own->principal, ch->principal) == 0 &&
+	       json_equal(c->id, id);
 }
 
 struct call *calls_find_to_cancel(struct mcp *m, const struct channel *ch, const json_t *id)

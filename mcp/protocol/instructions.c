@@ -34,7 +34,9 @@ static json_t *profile_load(const char *folder, const char *file)
 	struct err   ignored;
 
 	snprintf(path, sizeof path, "%s/%s", folder, file);
-	return trust_read(path, FILE_MAX, &text, &ignored) < 0 ? NULL : json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES, NULL);
+	return trust_read(path, FILE_MAX, &text, &ignored) < 0
+		       ? NULL
+		       : json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES, NULL);
 }
 
 static bool is_built(const struct brig_paths *at, const json_t *profile)
@@ -79,7 +81,10 @@ json_t *instructions_profile(const char *name)
 	return found;
 }
 
-/* Adds {name: text for the model} to found. A profile of an earlier folder hides those of the same name in later ones. */
+/*
+ * Adds {name: text for the model} to found. A profile of an earlier folder hides those of the same name in later
+ * ones.
+ */
 static void add_profiles_of(const char *folder, const struct brig_paths *at, json_t *seen, json_t *found)
 {
 	struct dirent **files;
@@ -91,7 +96,8 @@ static void add_profiles_of(const char *folder, const struct brig_paths *at, jso
 		const char *text    = json_string_value(json_object_get(profile, "description"));
 
 		name[strlen(name) + 1 - sizeof ending] = 0;
-		if (!json_object_get(seen, name) && text_is_name(name) && text && text_is_plain(text) && is_built(at, profile) && json_object_size(found) < PROFILES_SHOWN)
+		if (!json_object_get(seen, name) && text_is_name(name) && text && text_is_plain(text) &&
+		    is_built(at, profile) && json_object_size(found) < PROFILES_SHOWN)
 			json_object_set_new(found, name, json_stringn(text, (size_t)instructions_brief(text)));
 		json_object_set_new(seen, name, json_true());
 		json_decref(profile);
@@ -108,7 +114,8 @@ static json_t *profiles_sentence(const json_t *found)
 
 	json_object_foreach((json_t *)found, name, about) {
 		const char *before = *json_string_value(text) ? ", " : "The argument profile may name ";
-		json_t     *more   = json_sprintf("%s%s%s (%s)", json_string_value(text), before, name, json_string_value(about));
+		json_t     *more =
+			json_sprintf("%s%s%s (%s)", json_string_value(text), before, name, json_string_value(about));
 
 		json_decref(text);
 		text = more;

@@ -1,9 +1,9 @@
 /*
  * instructions.h - the profiles that a call may name, for the instructions of a handshake
  *
- * They are those whose rootfs is built on this host, as files say at each handshake. brigd is not asked: clients start a server
- * twice, or only to list its tools, and brigd is neither connected to nor started before a tool is called. A service may still
- * refuse one of these profiles then.
+ * They are those whose rootfs is built on this host, as files say at each handshake. brigd is not asked: clients
+ * start a server twice, or only to list its tools, and brigd is neither connected to nor started before a tool is
+ * called. A service may still refuse one of these profiles then.
  */
 #pragma once
 #include "mcp.h"

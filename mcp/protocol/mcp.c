@@ -14,13 +14,23 @@
 
 static int open_broker(struct mcp *m, struct err *e)
 {
-	static const enum tool_other others[] = { [SETTING_TOOLS_HINTS] = TOOL_OTHER_HINTS, [SETTING_TOOLS_ALLOW] = TOOL_OTHER_ALLOW,
-						  [SETTING_TOOLS_ASK] = TOOL_OTHER_ASK, [SETTING_TOOLS_DENY] = TOOL_OTHER_DENY };
+	static const enum tool_other others[] = { [SETTING_TOOLS_HINTS] = TOOL_OTHER_HINTS,
+						  [SETTING_TOOLS_ALLOW] = TOOL_OTHER_ALLOW,
+						  [SETTING_TOOLS_ASK]   = TOOL_OTHER_ASK,
+						  [SETTING_TOOLS_DENY]  = TOOL_OTHER_DENY };
 	const struct settings       *s   = m->settings;
-	const struct broker_settings own = {
-		.file = s->servers, .audit = s->tool_audit, .audit_arguments = s->audit_arguments, .call_ms = s->tool_timeout_ms, .ask_ms = s->ask_timeout_ms,
-		.calls_max = s->tool_calls, .calls_rate = s->tool_rate,
-		.policy = { .deny = s->deny_tools, .ask = s->ask_tools, .allow = s->allow_tools, .other = others[s->other_tools] },
+	const struct broker_settings own      = {
+		     .file            = s->servers,
+		     .audit           = s->tool_audit,
+		     .audit_arguments = s->audit_arguments,
+		     .call_ms         = s->tool_timeout_ms,
+		     .ask_ms          = s->ask_timeout_ms,
+		     .calls_max       = s->tool_calls,
+		     .calls_rate      = s->tool_rate,
+		     .policy          = { .deny  = s->deny_tools,
+					  .ask   = s->ask_tools,
+					  .allow = s->allow_tools,
+					  .other = others[s->other_tools] },
 	};
 
 	if (!*s->servers)
@@ -36,7 +46,10 @@ int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e)
 	*ret = (struct mcp){ .settings = settings };
 	TAILQ_INIT(&ret->calls);
 	TAILQ_INIT(&ret->client_requests);
-	/* A running run has five descriptors, a POST one. A shortage of them could break the connection to brigd, and end all runs. */
+	/*
+	 * A running run has five descriptors, a POST one. A shortage of them could break the connection to brigd, and
+	 * end all runs.
+	 */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);

@@ -29,7 +29,8 @@ struct mcp {
 	struct named_sessions *sessions;   /* sessions of clients, by name */
 	struct artifacts      *artifacts;  /* a directory for what replies cannot have; NULL: none */
 	struct shown           shown;      /* files of the host that programs can read */
-	json_t                *hosts;      /* what persons have answered about hosts, see ask_hosts.c; owned; NULL: nothing yet */
+	/* what persons have answered about hosts, see ask_hosts.c; owned; NULL: nothing yet */
+	json_t                *hosts;
 	struct roots          *roots;      /* asks the client for its folders; NULL: it is not asked */
 	struct metrics        *metrics;
 	struct broker         *broker;     /* the tools that programs can call; NULL: none */

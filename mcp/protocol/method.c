@@ -26,7 +26,8 @@ static int bad_meta(struct rpc_error *e, int *http_status, const char *key, cons
 
 static bool is_log_level(const json_t *level)
 {
-	static const char *const levels[] = { "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency" };
+	static const char *const levels[] = { "debug", "info",     "notice", "warning",
+					      "error", "critical", "alert",  "emergency" };
 
 	for (size_t i = 0; i < ARRAY_LEN(levels); i++)
 		if (json_is_string(level) && strcmp(json_string_value(level), levels[i]) == 0)
@@ -45,14 +46,16 @@ static int check_optional_meta(const json_t *meta, struct rpc_error *e, int *htt
 	if (client && !json_is_object(client))
 		return bad_meta(e, http_status, META_CLIENT, "an object");
 	if (level && !is_log_level(level))
-		return bad_meta(e, http_status, META_LOG_LEVEL, "one of debug, info, notice, warning, error, critical, alert, emergency");
+		return bad_meta(e, http_status, META_LOG_LEVEL,
+				"one of debug, info, notice, warning, error, critical, alert, emergency");
 	return 0;
 }
 
 static int unsupported_version(struct rpc_error *e, int *http_status, const char *requested)
 {
 	*http_status = 400;
-	rpc_error_set(e, RPC_UNSUPPORTED_VERSION, "revision %.40s is not served here; supported: %s", requested, revision_name(REVISION_MODERN));
+	rpc_error_set(e, RPC_UNSUPPORTED_VERSION, "revision %.40s is not served here; supported: %s", requested,
+		      revision_name(REVISION_MODERN));
 	e->data = json_pack("{soso}", "supported", self_versions(), "requested", json_string(requested));
 	return -1;
 }
@@ -76,7 +79,8 @@ int era_modern(const struct rpc_message *message, enum revision *ret, struct rpc
 	return 0;
 }
 
-int era_decide(const struct rpc_message *message, const struct channel *ch, enum revision *ret, struct rpc_error *e, int *http_status)
+int era_decide(const struct rpc_message *message, const struct channel *ch, enum revision *ret, struct rpc_error *e,
+	       int *http_status)
 {
 	const json_t *meta = json_object_get(message->params, "_meta");
 
@@ -92,7 +96,8 @@ int era_decide(const struct rpc_message *message, const struct channel *ch, enum
 
 /* --- requests --- */
 
-static void begin_request(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *message, enum revision revision)
+static void begin_request(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *message,
+			  enum revision revision)
 {
 	const struct method *method = method_find(message->method, revision);
 	bool                 twice  = calls_find(m, ch, message->id) != NULL;
@@ -112,7 +117,8 @@ static void begin_request(struct mcp *m, struct channel *ch, void *channel_data,
 	}
 }
 
-void dispatch_as(struct mcp *m, struct channel *ch, void *channel_data, struct rpc_message *message, enum revision revision)
+void dispatch_as(struct mcp *m, struct channel *ch, void *channel_data, struct rpc_message *message,
+		 enum revision revision)
 {
 	struct call *c = NULL;
 

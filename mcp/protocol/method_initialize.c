@@ -10,13 +10,15 @@ json_t *initialize_result(struct call *c, struct rpc_error *e)
 	enum revision agreed;
 
 	if (!asked) {
-		rpc_error_set(e, RPC_INVALID_PARAMS, "protocolVersion: expected a text, as \"%s\"", revision_name(REVISION_LEGACY_NEWEST));
+		rpc_error_set(e, RPC_INVALID_PARAMS, "protocolVersion: expected a text, as \"%s\"",
+			      revision_name(REVISION_LEGACY_NEWEST));
 		return NULL;
 	}
 	if (!revision_find(asked, &agreed) || revision_is_modern(agreed))
 		agreed = REVISION_LEGACY_NEWEST;
 	c->channel->legacy = c->revision = agreed;
-	c->channel->elicits = agreed >= REVISION_2025_06_18 && elicitation_is_offered(json_object_get(c->params, "capabilities"));
+	c->channel->elicits =
+		agreed >= REVISION_2025_06_18 && elicitation_is_offered(json_object_get(c->params, "capabilities"));
 	c->channel->has_roots = json_is_object(json_object_get(json_object_get(c->params, "capabilities"), "roots"));
 	roots_forget(c->mcp);
 	return json_pack("{ss so so so}", "protocolVersion", revision_name(agreed), "capabilities", self_capabilities(),

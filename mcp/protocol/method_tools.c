@@ -48,8 +48,8 @@ static bool is_too_many(struct call *c, const struct tool *t, char *why, size_t 
 	}
 	wait_ms = rates_take(&c->mcp->rates, c->channel->principal, s->calls_per_minute, loop_now_ms());
 	if (wait_ms)
-		snprintf(why, len, "Too many calls: %" PRIu64 " a minute are allowed. Try again in %" PRId64 " s.", s->calls_per_minute,
-			 (wait_ms + 999) / 1000);
+		snprintf(why, len, "Too many calls: %" PRIu64 " a minute are allowed. Try again in %" PRId64 " s.",
+			 s->calls_per_minute, (wait_ms + 999) / 1000);
 	return wait_ms > 0;
 }
 

@@ -1,8 +1,8 @@
 /*
  * metrics.h - what a brig-mcp has counted since it started, in Prometheus' text format.
  *
- * Its size is bounded: labels come from clients, and those that do not fit are counted as "other". With NULL every function
- * does nothing, so that callers need not know whether metrics are on.
+ * Its size is bounded: labels come from clients, and those that do not fit are counted as "other". With NULL every
+ * function does nothing, so that callers need not know whether metrics are on.
  */
 #pragma once
 #include "defs.h"

@@ -1,8 +1,8 @@
 /*
  * rate_limit.h - how many tool calls each client may make in a minute.
  *
- * A token bucket for each principal, which fills evenly: a client that was quiet may make a minute's calls at once. Pure: the
- * caller passes the time.
+ * A token bucket for each principal, which fills evenly: a client that was quiet may make a minute's calls at once.
+ * Pure: the caller passes the time.
  */
 #pragma once
 #include "defs.h"

@@ -41,32 +41,44 @@ json_t *self_instructions(const struct mcp *m)
 	const char            *known    = json_string_value(profiles);
 	char                   handle[200] = "", text[INSTRUCTIONS_MAX], *made;
 	scoped_words           w;
-	const char            *tools = m->broker ? "Programs can call tools of other servers, which find_tools finds: tools.SERVER.NAME(argument=value). "
-						    "One program that calls many of them costs less than many calls. " : "";
+	const char            *tools = m->broker ? "Programs can call tools of other servers, which find_tools finds: "
+							      "tools.SERVER.NAME(argument=value). "
+						   "One program that calls many of them costs less than many calls. "
+						 : "";
 
-	const char            *kept  = named_sessions_are_offered(s) ?
-						    "Calls that name the same session share variables, files and programs, and the reply says whether these were kept or lost; without "
-						    "one every call starts from nothing. write_file, read_file and list_files are for the files of a session, end_session ends it. " :
-						    "Every call starts from nothing: no variables, files or processes of earlier calls, so send a whole program. ";
+	const char *kept = named_sessions_are_offered(s)
+				   ? "Calls that name the same session share variables, files and programs, and the "
+				     "reply says whether these were kept or lost; without "
+				     "one every call starts from nothing. write_file, read_file and list_files are for "
+				     "the files of a session, end_session ends it. "
+				   : "Every call starts from nothing: no variables, files or processes of earlier "
+				     "calls, so send a whole program. ";
 
 	words_of(m, &w);
 	if (s->yield_after_ms)
 		snprintf(handle, sizeof handle,
-			 " What runs longer than %" PRIu64 " s answers with an execution_id: go on with wait_execution, "
+			 " What runs longer than %" PRIu64
+			 " s answers with an execution_id: go on with wait_execution, "
 			 "or stop it with cancel_execution.",
 			 s->yield_after_ms / 1000);
 	snprintf(text, sizeof text,
 		 "Runs Python 3 in a jail. Use execute_code whenever a program answers better than thinking: "
-		 "arithmetic, dates, parsing, data, trying out code. The value of the last expression is the result; print what you want to see; figures and images are shown. "
+		 "arithmetic, dates, parsing, data, trying out code. The value of the last expression is the result; "
+		 "print what you want to see; figures and images are shown. "
 		 "%s"
 		 "It is a jail {network}, and nothing of the host can be seen.{shown}{packages} "
-		 "%s%sLimits: {timeout} s of time (the argument timeout asks for up to {most} s), memory, processes and output; the reply says which one ended a program.%s "
+		 "%s%sLimits: {timeout} s of time (the argument timeout asks for up to {most} s), memory, processes "
+		 "and output; the reply says which one ended a program.%s "
 		 "Output is bounded: print a summary, or the part you need, instead of everything. "
-		 "get_sandbox_info tells the profiles, limits and installed packages; validate_code checks a program without running it.",
+		 "get_sandbox_info tells the profiles, limits and installed packages; validate_code checks a program "
+		 "without running it.",
 		 kept, tools, known ? known : "", handle);
 	json_decref(profiles);
 	made  = words_fill(&w, text);
-	whole = made ? json_stringn(made, clean_whole(made, strlen(made) < INSTRUCTIONS_MAX ? strlen(made) : INSTRUCTIONS_MAX - 1)) : NULL; /* names may be too long for the room */
+	/* names may be too long for the room */
+	whole = made ? json_stringn(made, clean_whole(made, strlen(made) < INSTRUCTIONS_MAX ? strlen(made)
+											    : INSTRUCTIONS_MAX - 1))
+		     : NULL;
 	free(made);
 	return whole;
 }

@@ -8,7 +8,8 @@
 #define SELF_NAME        "brig"
 #define INSTRUCTIONS_MAX 1800
 
-json_t *self_info(enum revision revision);                                /* serverInfo */
+json_t *self_info(enum revision revision); /* serverInfo */
 json_t *self_capabilities(void);
-json_t *self_versions(void);                                              /* the modern revisions; legacy ones are negotiated by initialize */
+/* the modern revisions; legacy ones are negotiated by initialize */
+json_t *self_versions(void);
 json_t *self_instructions(const struct mcp *m);

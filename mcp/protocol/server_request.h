@@ -1,7 +1,9 @@
 /*
- * server_request.h - a request of the server to a legacy client: sent as part of a call, answered by a response of its own.
+ * server_request.h - a request of the server to a legacy client: sent as part of a call, answered by a response of
+ * its own.
  *
- * Only the principal that was asked can know the id. A response of another principal is ignored even if it has the id.
+ * Only the principal that was asked can know the id. A response of another principal is ignored even if it has the
+ * id.
  */
 #pragma once
 #include "call.h"

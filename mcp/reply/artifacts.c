@@ -26,7 +26,8 @@ struct artifacts *artifacts_create(const char *directory, struct err *e)
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	a->dir = mkdir(directory, 0700) < 0 && errno != EEXIST ? -1 : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	a->dir = mkdir(directory, 0700) < 0 && errno != EEXIST ? -1
+							       : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (a->dir >= 0 && (a->path = realpath(directory, NULL)))
 		return a;
 	err_sys(e, "--artifacts %s", directory);

@@ -29,7 +29,8 @@ static const char *find_picture(const json_t *bundle)
 	for (size_t i = 0; i < ARRAY_LEN(pictures); i++) {
 		const json_t *data = json_object_get(bundle, pictures[i]);
 
-		if (json_is_string(data) && images_shows(pictures[i], json_string_value(data), json_string_length(data)))
+		if (json_is_string(data) &&
+		    images_shows(pictures[i], json_string_value(data), json_string_length(data)))
 			return pictures[i];
 	}
 	return NULL;
@@ -101,7 +102,8 @@ json_t *bundle_take(const json_t *bundle, struct images *g)
 		return images_add(g, type, json_string_value(data), json_string_length(data));
 	if (json_object_get(bundle, PLOTLY)) {
 		first  = save_other(bundle, g);
-		second = json_string("A figure of plotly is not drawn here: draw it with matplotlib, which is shown, or save it with write_html().");
+		second = json_string("A figure of plotly is not drawn here: draw it with matplotlib, which is shown, "
+				     "or save it with write_html().");
 	} else { /* "Figure({...})\n[application/..., saved as ...]" */
 		first  = text_of_bundle(bundle);
 		second = save_other(bundle, g);

@@ -38,7 +38,8 @@ size_t excerpt_wants(const struct excerpt *x)
 void excerpt_print(FILE *out, const struct excerpt *x, size_t max)
 {
 	const char *end  = x->tail ? x->tail : x->head, *what = x->tail ? "bytes" : "characters";
-	size_t      room = max - SENTENCE_MAX - (x->file ? FILE_MAX : 0), head = 0, from = x->tail ? x->tail_len : x->head_len, end_len = from;
+	size_t      room = max - SENTENCE_MAX - (x->file ? FILE_MAX : 0), head = 0,
+	       from = x->tail ? x->tail_len : x->head_len, end_len = from;
 	uint64_t    total = x->tail ? x->bytes : characters(x->head, x->head_len);
 
 	if (excerpt_wants(x) <= max) {
@@ -53,8 +54,9 @@ void excerpt_print(FILE *out, const struct excerpt *x, size_t max)
 		;
 	from = clean_begin(end, end_len, from);
 	fwrite(x->head, 1, head, out);
-	fprintf(out, "\n[... %llu %s in all; the first %llu and the last %llu characters are shown%s%s ...]\n", (unsigned long long)total,
-		what, (unsigned long long)characters(x->head, head), (unsigned long long)characters(end + from, end_len - from),
+	fprintf(out, "\n[... %llu %s in all; the first %llu and the last %llu characters are shown%s%s ...]\n",
+		(unsigned long long)total, what, (unsigned long long)characters(x->head, head),
+		(unsigned long long)characters(end + from, end_len - from),
 		x->file ? "; read_file has the rest in " : "", x->file ? x->file : "");
 	fwrite(end + from, 1, end_len - from, out);
 }

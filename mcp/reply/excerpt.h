@@ -20,8 +20,8 @@ struct excerpt {
 enum { EXCERPT_LEAST = 256 };
 
 /*
- * Prints what costs at most max, max >= EXCERPT_LEAST, and not more bytes. A cost is what a text takes of a model's tokens: a byte
- * costs one, a digit three, as tokens have some four letters, but one to three digits.
+ * Prints what costs at most max, max >= EXCERPT_LEAST, and not more bytes. A cost is what a text takes of a model's
+ * tokens: a byte costs one, a digit three, as tokens have some four letters, but one to three digits.
  */
 void excerpt_print(FILE *out, const struct excerpt *x, size_t max);
 

@@ -25,7 +25,9 @@ static json_t *sentences(const json_t *rows)
 		const json_t *row = json_array_get(rows, i), *line = json_object_get(row, "line");
 
 		if (json_is_integer(line))
-			json_array_append_new(list, json_sprintf("Line %" JSON_INTEGER_FORMAT ": %s", json_integer_value(line), member_text(row, "message")));
+			json_array_append_new(list,
+					      json_sprintf("Line %" JSON_INTEGER_FORMAT ": %s",
+							   json_integer_value(line), member_text(row, "message")));
 		else
 			json_array_append_new(list, json_string(member_text(row, "message")));
 	}
@@ -39,7 +41,8 @@ static void foresee(const json_t *imports, json_t *recommendations)
 
 	for (size_t i = 0; i < json_array_size(imports); i++) {
 		const char *name  = json_string_value(json_array_get(imports, i));
-		json_t     *error = json_pack("{ss so}", "type", "ModuleNotFoundError", "message", json_sprintf("No module named '%.*s'", (int)strcspn(name, "."), name));
+		json_t     *error = json_pack("{ss so}", "type", "ModuleNotFoundError", "message",
+					      json_sprintf("No module named '%.*s'", (int)strcspn(name, "."), name));
 		const char *words = advice_of(error, &about);
 
 		if (*words)
@@ -49,7 +52,8 @@ static void foresee(const json_t *imports, json_t *recommendations)
 }
 
 /* The findings, both flat and as the object "validation". Takes error, errors and warnings over. */
-static json_t *findings_make(const json_t *report, bool valid, const char *message, json_t *error, json_t *errors, json_t *warnings)
+static json_t *findings_make(const json_t *report, bool valid, const char *message, json_t *error, json_t *errors,
+			     json_t *warnings)
 {
 	const json_t *syntax = json_object_get(report, "syntax_error");
 	json_t       *validation, *analysis, *recommendations = json_array(), *imports = copy_of(report, "imports");
@@ -61,11 +65,13 @@ static json_t *findings_make(const json_t *report, bool valid, const char *messa
 	validation = json_pack("{sb ss sO so}", "valid", valid, "message", message, "errors", errors, "compiled",
 			       json_boolean(valid || (report && !json_is_object(syntax))));
 	analysis   = json_pack("{so so so}", "line_count", copy_of(report, "line_count"), "character_count",
-			       copy_of(report, "character_count"), "estimated_complexity", copy_of(report, "estimated_complexity"));
-	return json_pack("{sb ss so so so so so so so so so so so}", "valid", valid, "message", message, "error", error, "errors", errors,
-			 "warnings", warnings, "line", copy_of(syntax, "line"), "offset", copy_of(syntax, "offset"), "text",
-			 copy_of(syntax, "text"), "security_issues", json_null(), "imports", imports, "validation", validation, "analysis",
-			 analysis, "recommendations", recommendations);
+			       copy_of(report, "character_count"), "estimated_complexity",
+			       copy_of(report, "estimated_complexity"));
+	return json_pack("{sb ss so so so so so so so so so so so}", "valid", valid, "message", message, "error", error,
+			 "errors", errors, "warnings", warnings, "line", copy_of(syntax, "line"), "offset",
+			 copy_of(syntax, "offset"), "text", copy_of(syntax, "text"), "security_issues", json_null(),
+			 "imports", imports, "validation", validation, "analysis", analysis, "recommendations",
+			 recommendations);
 }
 
 /* For a check that has no result: its parser crashed or was killed by a limit, or nothing could be run. */
@@ -75,7 +81,8 @@ static json_t *findings_unchecked(const struct execution *x)
 	json_t     *error;
 
 	if (x->record)
-		error = json_sprintf("The code could not be checked: the parser ended with %s", strcmp(reason, "exited") == 0 ? "no answer" : reason);
+		error = json_sprintf("The code could not be checked: the parser ended with %s",
+				     strcmp(reason, "exited") == 0 ? "no answer" : reason);
 	else
 		error = json_sprintf("The code could not be checked: %s", x->failure.text);
 	return findings_make(NULL, false, json_string_value(error), error, json_pack("[O]", error), json_null());
@@ -83,17 +90,20 @@ static json_t *findings_unchecked(const struct execution *x)
 
 json_t *findings_json(const struct execution *x)
 {
-	const json_t *report = x->program_report, *syntax = json_object_get(report, "syntax_error"), *line = json_object_get(syntax, "line");
+	const json_t *report = x->program_report, *syntax = json_object_get(report, "syntax_error"),
+		     *line   = json_object_get(syntax, "line");
 	const char   *text   = member_text(syntax, "message");
 	json_t       *errors, *warnings, *error;
 
 	if (!report || strcmp(member_text(x->record, "exit_reason"), "exited") != 0)
 		return findings_unchecked(x);
 	errors = sentences(json_object_get(report, "errors"));
-	if (json_is_object(syntax) && !json_array_size(errors)) /* also one of the errors, for clients that read no other key */
-		json_array_append_new(errors, json_is_integer(line) ? json_sprintf("Line %" JSON_INTEGER_FORMAT ": Syntax error: %s",
-										     json_integer_value(line), text) :
-								      json_sprintf("Syntax error: %s", text));
+	/* a syntax error is also one of the errors, for clients that read no other key */
+	if (json_is_object(syntax) && !json_array_size(errors))
+		json_array_append_new(errors, json_is_integer(line)
+						      ? json_sprintf("Line %" JSON_INTEGER_FORMAT ": Syntax error: %s",
+								     json_integer_value(line), text)
+						      : json_sprintf("Syntax error: %s", text));
 	if (json_is_object(syntax))
 		error = json_sprintf("Syntax error: %s", text);
 	else
@@ -103,21 +113,23 @@ json_t *findings_json(const struct execution *x)
 		json_decref(warnings);
 		warnings = json_null();
 	}
-	return findings_make(report, json_is_true(json_object_get(report, "valid")) && !json_array_size(errors), member_text(report, "message"),
-			     error, errors, warnings);
+	return findings_make(report, json_is_true(json_object_get(report, "valid")) && !json_array_size(errors),
+			     member_text(report, "message"), error, errors, warnings);
 }
 
 json_t *findings_short(const json_t *findings)
 {
-	return json_pack("{sO sO sO}", "valid", json_object_get(findings, "valid"), "errors", json_object_get(findings, "errors"), "message",
-			 json_object_get(findings, "message"));
+	return json_pack("{sO sO sO}", "valid", json_object_get(findings, "valid"), "errors",
+			 json_object_get(findings, "errors"), "message", json_object_get(findings, "message"));
 }
 
-struct execution *findings_seek(struct call *c, const json_t *arguments, const json_t *explained, struct waiter *a, struct err *e)
+struct execution *findings_seek(struct call *c, const json_t *arguments, const json_t *explained, struct waiter *a,
+				struct err *e)
 {
 	const json_t                  *code  = json_object_get(arguments, "code");
 	const struct execution_request request = {
-		.message   = run_request_check(c->mcp->settings, json_object_get(arguments, "allowed_imports"), explained),
+		.message =
+			run_request_check(c->mcp->settings, json_object_get(arguments, "allowed_imports"), explained),
 		.code      = json_string_value(code),
 		.code_len  = json_string_length(code),
 		.principal = c->channel->principal,

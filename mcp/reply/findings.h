@@ -8,8 +8,8 @@
 #include "execution.h"
 
 /*
- * The object that validate_code answers with; new reference. x: a run of mode check that has ended. If the check itself failed
- * the object says so, and is not valid.
+ * The object that validate_code answers with; new reference. x: a run of mode check that has ended. If the check
+ * itself failed the object says so, and is not valid.
  */
 json_t *findings_json(const struct execution *x);
 
@@ -17,7 +17,8 @@ json_t *findings_json(const struct execution *x);
 json_t *findings_short(const json_t *findings);
 
 /*
- * Starts a check of the code in arguments, brigd's mode check, with the modules that the arguments and the profile (explained)
- * allow; `a` attends it. NULL with *e.
+ * Starts a check of the code in arguments, brigd's mode check, with the modules that the arguments and the profile
+ * (explained) allow; `a` attends it. NULL with *e.
  */
-must_use struct execution *findings_seek(struct call *c, const json_t *arguments, const json_t *explained, struct waiter *a, struct err *e);
+must_use struct execution *findings_seek(struct call *c, const json_t *arguments, const json_t *explained,
+					 struct waiter *a, struct err *e);

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "frames.h"
 
-#include "defs.h"
+#include "text.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,20 +17,18 @@ static size_t line_length(const char *text)
 	return n + (text[n] == '\n');
 }
 
-static bool starts_with(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
-/* The length of the library frames that begin here, one after the other, their number, and where the last one begins. */
+/*
+ * The length of the library frames that begin here, one after the other, their number, and where the last one begins.
+ */
 static size_t libraries_length(const char *text, size_t *frames, size_t *last)
 {
 	size_t n = 0;
 
-	for (*frames = 0; starts_with(text + n, "  File \"/usr/") || starts_with(text + n, "  File \"<frozen "); ++*frames) {
+	for (*frames = 0; begins_with(text + n, "  File \"/usr/") || begins_with(text + n, "  File \"<frozen ");
+	     ++*frames) {
 		*last = n;
 		n += line_length(text + n);
-		while (starts_with(text + n, "    ")) /* the source line, and what is printed below that */
+		while (begins_with(text + n, "    ")) /* the source line, and what is printed below that */
 			n += line_length(text + n);
 	}
 	return n;

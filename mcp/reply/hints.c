@@ -6,13 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NO_NETWORK   "There is no network in here; trying again does not help. A person can allow hosts, with --net of brig-mcp."
+#define NO_NETWORK \
+	"There is no network in here; trying again does not help. A person can allow hosts, with --net of brig-mcp."
 #define NO_INSTALL   "Nothing can be installed from inside; get_sandbox_info lists the packages that are there."
-#define NO_SCREEN    "There is no screen in here, and none can be installed: leave the choice of a backend out; figures are shown as images."
-#define LOCALHOST    "localhost is the sandbox itself: only servers that this program has started are there, none of the host."
+#define NO_SCREEN                                                                                                      \
+	"There is no screen in here, and none can be installed: leave the choice of a backend out; figures are shown " \
+	"as images."
+#define LOCALHOST \
+	"localhost is the sandbox itself: only servers that this program has started are there, none of the host."
 #define NO_INPUT     "The program reads input and was given none: pass it in the argument stdin."
-#define STARTS_FRESH "If an earlier call defined it: calls without a session start fresh; name the same session in each call to keep variables."
-#define LESS_MEMORY  "Work on less data at a time, or ask for more memory with the argument memory_limit, in a session with its first call."
+#define STARTS_FRESH                                                                                                 \
+	"If an earlier call defined it: calls without a session start fresh; name the same session in each call to " \
+	"keep variables."
+#define LESS_MEMORY                                                                                                  \
+	"Work on less data at a time, or ask for more memory with the argument memory_limit, in a session with its " \
+	"first call."
 
 enum when { ALWAYS, WITHOUT_INPUT, WITHOUT_SESSION };
 
@@ -89,8 +97,9 @@ const char *advice_of(const json_t *error, const struct advice_about *about)
 bool advice_is_of_host(const json_t *error)
 {
 	static const char *const types[] = { "FileNotFoundError", "PermissionError", "NotADirectoryError" };
-	static const char *const inside[] = { "workspace", "tmp", "usr", "etc", "proc", "dev", "sys", "bin", "sbin", "lib", "lib64", "var", "run" };
-	const char              *type = member_text(error, "type"), *path = strstr(member_text(error, "message"), ": '");
+	static const char *const inside[] = { "workspace", "tmp",  "usr", "etc",   "proc", "dev", "sys",
+					      "bin",       "sbin", "lib", "lib64", "var",  "run" };
+	const char *type = member_text(error, "type"), *path = strstr(member_text(error, "message"), ": '");
 	size_t                   n;
 
 	for (size_t i = 0; i < ARRAY_LEN(types) && path; i++)
@@ -115,7 +124,9 @@ const char *advice_missing_module(const json_t *error, char *buf, size_t max)
 		const char *at = strcmp(missing[i].type, type) == 0 ? strstr(message, missing[i].before) : NULL;
 		size_t      n  = at ? strspn(at += strlen(missing[i].before), LETTERS) : 0;
 
-		if (n && n <= max && (missing[i].ends ? strcmp(at + n, missing[i].after) == 0 : strncmp(at + n, missing[i].after, strlen(missing[i].after)) == 0))
+		if (n && n <= max &&
+		    (missing[i].ends ? strcmp(at + n, missing[i].after) == 0
+				     : strncmp(at + n, missing[i].after, strlen(missing[i].after)) == 0))
 			snprintf(buf, max + 1, "%.*s", (int)n, at);
 	}
 	return buf;

@@ -1,5 +1,6 @@
 /*
- * hints.h - what to do about an exception whose message misleads in a jail: one table, for runs and for validate_code. Pure.
+ * hints.h - what to do about an exception whose message misleads in a jail: one table, for runs and for
+ * validate_code. Pure.
  */
 #pragma once
 #include <jansson.h>
@@ -16,7 +17,7 @@ const char *advice_of(const json_t *error, const struct advice_about *about);
 bool advice_is_of_host(const json_t *error);
 
 /*
- * The name of a module that the message misses, up to max characters. "": none, or what is there is no name. The program may have
- * written any text there.
+ * The name of a module that the message misses, up to max characters. "": none, or what is there is no name. The
+ * program may have written any text there.
  */
 const char *advice_missing_module(const json_t *error, char *buf, size_t max);

@@ -33,7 +33,8 @@ static bool is_image(const json_t *value, struct image *ret)
 {
 	const char *text = json_string_value(value);
 
-	if (!text || strncmp(text, "data:", 5) != 0 || strlen(text) != json_string_length(value) || !read_type(text + 5, ret))
+	if (!text || strncmp(text, "data:", 5) != 0 || strlen(text) != json_string_length(value) ||
+	    !read_type(text + 5, ret))
 		return false;
 	ret->len = strlen(ret->data);
 	return images_shows(ret->type, ret->data, ret->len);
@@ -41,7 +42,10 @@ static bool is_image(const json_t *value, struct image *ret)
 
 /* --- images in places where they cannot be shown --- */
 
-/* Replaces each image inside of the value by words, as base64 tells a model nothing. Recursion is bounded: wire.h limits the nesting of reports. */
+/*
+ * Replaces each image inside of the value by words, as base64 tells a model nothing. Recursion is bounded: wire.h
+ * limits the nesting of reports.
+ */
 static json_t *name_inside(const json_t *value)
 {
 	struct image image;
@@ -50,7 +54,8 @@ static json_t *name_inside(const json_t *value)
 	size_t       i;
 
 	if (is_image(value, &image))
-		return json_sprintf("[%s, %zu bytes, not shown: make it the result itself]", image.type, image.len / 4 * 3);
+		return json_sprintf("[%s, %zu bytes, not shown: make it the result itself]", image.type,
+				    image.len / 4 * 3);
 	if (json_is_array(value)) {
 		made = json_array();
 		json_array_foreach((json_t *)value, i, one)

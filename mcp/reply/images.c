@@ -47,7 +47,8 @@ bool images_shows(const char *type, const char *data, size_t len)
 {
 	const struct kind *kind = find_kind(type);
 
-	if (!kind || !data_begins_with(data, len, kind->begins) || (*kind->then && (len <= 12 || !data_begins_with(data + 12, len - 12, kind->then))))
+	if (!kind || !data_begins_with(data, len, kind->begins) ||
+	    (*kind->then && (len <= 12 || !data_begins_with(data + 12, len - 12, kind->then))))
 		return false;
 	return program_report_is_base64(data, len); /* clients refuse the whole answer for one bad character */
 }
@@ -72,7 +73,8 @@ static char *save_file(struct images *g, const char *ending, const void *bytes, 
 json_t *images_save(struct images *g, const char *type, const char *ending, const void *bytes, size_t len)
 {
 	char   *path  = save_file(g, ending, bytes, len);
-	json_t *words = path ? json_sprintf("[%s, %zu bytes, saved as %s]", type, len, path) : json_sprintf("[%s, %zu bytes, not shown]", type, len);
+	json_t *words = path ? json_sprintf("[%s, %zu bytes, saved as %s]", type, len, path)
+			     : json_sprintf("[%s, %zu bytes, not shown]", type, len);
 
 	free(path);
 	return words;
@@ -81,14 +83,17 @@ json_t *images_save(struct images *g, const char *type, const char *ending, cons
 static json_t *save_image(struct images *g, const struct kind *kind, const char *data, size_t len, size_t bytes_len)
 {
 	size_t  n     = 0;
-	char   *bytes = g->artifacts ? base64_decode(data, len, &n) : NULL, *path = bytes ? save_file(g, kind->ending, bytes, n) : NULL;
+	char   *bytes = g->artifacts ? base64_decode(data, len, &n) : NULL,
+	     *path    = bytes ? save_file(g, kind->ending, bytes, n) : NULL;
 	json_t *words;
 
 	if (path)
-		words = json_sprintf("[%s, %zu bytes, too large to be shown, saved as %s]", kind->type, bytes_len, path);
+		words = json_sprintf("[%s, %zu bytes, too large to be shown, saved as %s]", kind->type, bytes_len,
+				     path);
 	else
-		words = json_sprintf("[%s, %zu bytes, too large to be shown: a reply has room for %u KiB of images; save it smaller, as with dpi=60]", kind->type,
-				     bytes_len, (unsigned)(IMAGES_CAPACITY / 4 * 3 / KIB));
+		words = json_sprintf("[%s, %zu bytes, too large to be shown: a reply has room for %u KiB of images; "
+				     "save it smaller, as with dpi=60]",
+				     kind->type, bytes_len, (unsigned)(IMAGES_CAPACITY / 4 * 3 / KIB));
 	free(bytes);
 	free(path);
 	return words;
@@ -96,11 +101,15 @@ static json_t *save_image(struct images *g, const struct kind *kind, const char 
 
 json_t *images_add(struct images *g, const char *type, const char *data, size_t len)
 {
-	size_t padding = len < 2 || data[len - 1] != '=' ? 0 : data[len - 2] == '=' ? 2 : 1, bytes = len / 4 * 3 - padding;
+	size_t padding = len < 2 || data[len - 1] != '=' ? 0
+			 : data[len - 2] == '='          ? 2
+							 : 1,
+	       bytes   = len / 4 * 3 - padding;
 
 	if (len > g->room)
 		return save_image(g, find_kind(type), data, len, bytes);
 	g->room -= len;
-	json_array_append_new(g->content, json_pack("{ss ss# ss}", "type", "image", "data", data, (int)len, "mimeType", type));
+	json_array_append_new(g->content,
+			      json_pack("{ss ss# ss}", "type", "image", "data", data, (int)len, "mimeType", type));
 	return json_sprintf("[%s, %zu bytes, shown below]", type, bytes);
 }

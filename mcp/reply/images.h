@@ -1,8 +1,8 @@
 /*
  * images.h - the pictures of one reply: as many as fit, and words about the others.
  *
- * Pictures come from programs. The first bytes of each are compared with its declared type: clients pass a picture on to their
- * model, and one that is invalid makes the model refuse the whole conversation. No picture is parsed here.
+ * Pictures come from programs. The first bytes of each are compared with its declared type: clients pass a picture on
+ * to their model, and one that is invalid makes the model refuse the whole conversation. No picture is parsed here.
  */
 #pragma once
 #include "artifacts.h"

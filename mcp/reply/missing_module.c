@@ -87,7 +87,8 @@ static void advise(struct want *w, const struct sandbox_info *s)
 		if (strcmp(profile, w->outcome.profile) != 0 && has_module(s, profile, w->name))
 			break;
 	if (profile && *w->outcome.session)
-		fprintf(out, "%s is in profile %s: use another session, with profile=\"%s\".", w->name, profile, profile);
+		fprintf(out, "%s is in profile %s: use another session, with profile=\"%s\".", w->name, profile,
+			profile);
 	else if (profile)
 		fprintf(out, "%s is in profile %s: call again with profile=\"%s\".", w->name, profile, profile);
 	else

@@ -20,8 +20,8 @@
 #include <string.h>
 
 /*
- * The most bytes of each stream in a reply. A reply is one line, with JSON inside of JSON, and clients close the connection at
- * 10 MiB. 1 MiB of newlines takes 3 MiB.
+ * The most bytes of each stream in a reply. A reply is one line, with JSON inside of JSON, and clients close the
+ * connection at 10 MiB. 1 MiB of newlines takes 3 MiB.
  */
 #define STREAM_DUMPED_MAX (3 * MIB)
 
@@ -53,8 +53,9 @@ static size_t whole_of(const struct stream *s, bool goes_on)
 static void read_stream(struct outcome_stream *ret, const struct execution_pipe *p, const struct execution *x)
 {
 	const struct stream *s            = &p->stream;
-	bool                 keep_escapes = x->mcp->settings->keep_ansi, is_brief = !x->answer_form.detail, is_cut = stream_is_truncated(s);
-	size_t               whole        = whole_of(s, x->state != EXECUTION_ENDED), from = is_brief ? p->reported : 0, fits;
+	bool                 keep_escapes = x->mcp->settings->keep_ansi, is_brief = !x->answer_form.detail,
+	     is_cut  = stream_is_truncated(s);
+	size_t whole = whole_of(s, x->state != EXECUTION_ENDED), from = is_brief ? p->reported : 0, fits;
 
 	from       = from < whole ? from : whole;
 	ret->bytes = s->seen;
@@ -76,9 +77,11 @@ static void read_traceback(struct outcome *o)
 {
 	const json_t *raw = json_object_get(json_object_get(o->record, "error"), "traceback");
 	size_t        len = 0;
-	char         *plain = json_is_string(raw) ? clean_text(json_string_value(raw), json_string_length(raw), false, &len) : NULL;
+	char         *plain =
+		json_is_string(raw) ? clean_text(json_string_value(raw), json_string_length(raw), false, &len) : NULL;
 
-	if (plain && len && !o->err.tail && len <= o->err.len && memcmp(o->err.text + o->err.len - len, plain, len) == 0)
+	if (plain && len && !o->err.tail && len <= o->err.len &&
+	    memcmp(o->err.text + o->err.len - len, plain, len) == 0)
 		o->traceback_len = len;
 	if (plain && len)
 		o->traceback = frames_brief(plain);
@@ -89,7 +92,8 @@ static void read_traceback(struct outcome *o)
 static void name_images(struct outcome_stream *s)
 {
 	size_t len = 0;
-	char  *text = s->text && memmem(s->text, s->len, "data:image/", 11) ? image_name_in_text(s->text, s->len, &len) : NULL;
+	char  *text = s->text && memmem(s->text, s->len, "data:image/", 11) ? image_name_in_text(s->text, s->len, &len)
+									    : NULL;
 
 	if (!text)
 		return;
@@ -138,13 +142,17 @@ static void explain_exception(struct outcome *o, const json_t *error)
 
 	if (strcmp(type, "SyntaxError") == 0 || strcmp(type, "IndentationError") == 0 || strcmp(type, "TabError") == 0)
 		set_error(o, "Syntax error: %.1000s", message);
-	else if (strcmp(member_text(o->record, "security_event"), "blocked_import") == 0 && strncmp(message, "Import of ", 10) == 0)
+	else if (strcmp(member_text(o->record, "security_event"), "blocked_import") == 0 &&
+		 strncmp(message, "Import of ", 10) == 0)
 		set_error(o, "%.1000s", message);
 	else
 		set_error(o, "%.150s%s%.1000s", type, *message ? ": " : "", message);
 }
 
-/* Why nothing is shown although the program made an image or a figure: the image is too large, or the rootfs has a runner of an older brig. */
+/*
+ * Why nothing is shown although the program made an image or a figure: the image is too large, or the rootfs has a
+ * runner of an older brig.
+ */
 static void explain_figure(struct outcome *o)
 {
 	const char *repr = member_text(o->record, "result_repr");
@@ -152,9 +160,12 @@ static void explain_figure(struct outcome *o)
 	if (json_array_size(o->gallery.content) || json_array_size(o->displays))
 		return;
 	if (json_is_null(json_object_get(o->record, "result")) && strncmp(repr, "'data:image/", 12) == 0)
-		set_hint(o, "The image is too large to be shown, 512 KiB as base64 is the most: save it smaller, as with plt.savefig(b, dpi=60).");
-	else if (json_integer_value(json_object_get(o->record, "figures")) > 0 && !json_object_get(o->record, "left_out"))
-		set_hint(o, "A figure was drawn, and the rootfs of this profile is too old to show it: brig rootfs build makes a new one.");
+		set_hint(o, "The image is too large to be shown, 512 KiB as base64 is the most: save it smaller, as "
+			    "with plt.savefig(b, dpi=60).");
+	else if (json_integer_value(json_object_get(o->record, "figures")) > 0 &&
+		 !json_object_get(o->record, "left_out"))
+		set_hint(o, "A figure was drawn, and the rootfs of this profile is too old to show it: brig rootfs "
+			    "build makes a new one.");
 }
 
 /* Names what is in /workspace instead. */
@@ -169,11 +180,14 @@ static void explain_host(struct outcome *o, const json_t *error, const struct ex
 	for (size_t i = 0; i < json_array_size(names) && at < 180; i++) {
 		const char *name = json_string_value(json_array_get(names, i));
 
-		at += (size_t)snprintf(list + at, sizeof list - at, "%s%.*s", at ? ", " : "", (int)clean_cut(name, strlen(name), 60), name);
+		at += (size_t)snprintf(list + at, sizeof list - at, "%s%.*s", at ? ", " : "",
+				       (int)clean_cut(name, strlen(name), 60), name);
 	}
 	text_make_plain(list);
-	set_hint(o, "Files of the host are not in here. /workspace has %s. The argument files puts more there; a person can show a folder, with --ro of brig-mcp.",
-	    *list ? list : "none");
+	set_hint(o,
+		 "Files of the host are not in here. /workspace has %s. The argument files puts more there; a person "
+		 "can show a folder, with --ro of brig-mcp.",
+		 *list ? list : "none");
 }
 
 static void explain_oom(struct outcome *o, const struct execution *x)
@@ -188,7 +202,8 @@ static void explain_oom(struct outcome *o, const struct execution *x)
 		return;
 	}
 	set_error(o, "Out of memory: more than %llu MiB were used", (unsigned long long)(limit / MIB));
-	set_hint(o, "Work on less data at a time, or ask for more with the argument memory_limit, as \"%llum\".", (unsigned long long)(2 * limit / MIB));
+	set_hint(o, "Work on less data at a time, or ask for more with the argument memory_limit, as \"%llum\".",
+		 (unsigned long long)(2 * limit / MIB));
 }
 
 static void explain_flood(struct outcome *o, const struct execution *x)
@@ -197,7 +212,8 @@ static void explain_flood(struct outcome *o, const struct execution *x)
 
 	text_from_size(x->out.stream.keep, text, sizeof text);
 	if (stream_is_truncated(&x->report.stream)) {
-		set_error(o, "Output limit: the report, which the program must not write, has more than %u MiB", (unsigned)(PROGRAM_REPORT_MAX / MIB));
+		set_error(o, "Output limit: the report, which the program must not write, has more than %u MiB",
+			  (unsigned)(PROGRAM_REPORT_MAX / MIB));
 		return;
 	}
 	set_error(o, "Output limit: more than 8 x %s bytes were written to stdout or stderr", text);
@@ -225,13 +241,19 @@ static void explain_exited(struct outcome *o, const struct execution *x)
 	}
 	explain_exception(o, error);
 	if (*network_summary(o->record, 2, hosts)) /* before other hints: it is from brig-proxy, and names the host */
-		set_hint(o, "This program may not reach, or did not reach, %.250s. Trying again does not help where it says not_allowed: "
-			    "a person can allow a host with --net of brig-mcp, or in the profile.", hosts);
+		set_hint(o,
+			 "This program may not reach, or did not reach, %.250s. Trying again does not help where it "
+			 "says not_allowed: "
+			 "a person can allow a host with --net of brig-mcp, or in the profile.",
+			 hosts);
 	if (!*o->hint)
 		explain_host(o, error, x);
 	if (!*o->hint)
 		set_hint(o, "%s", advice_of(error, &about));
-	/* The exceptions that Python raises for a refused call. With others the refused call may be a library's probe. */
+	/*
+	 * The exceptions that Python raises for a refused call. With others the refused call may be a library's
+	 * probe.
+	 */
 	for (size_t i = 0; i < ARRAY_LEN(refusals) && !*o->hint; i++)
 		if (strcmp(refusals[i], member_text(error, "type")) == 0 && *refused_summary(o->record, 2, calls))
 			set_hint(o, "The jail refused %.200s; trying again does not help.", calls);
@@ -239,11 +261,15 @@ static void explain_exited(struct outcome *o, const struct execution *x)
 
 static void explain_signaled(struct outcome *o, const struct execution *x)
 {
-	static const char crashed[] = "It crashed in compiled code: a bug in an extension, a ctypes call, or recursion that is too deep.";
+	static const char crashed[] =
+		"It crashed in compiled code: a bug in an extension, a ctypes call, or recursion that is too deep.";
 	static const char *const hints[][2] = {
 		{ "SIGSYS", "It made a system call that the profile does not allow." },
-		{ "SIGBUS", "It used mapped memory that has no page: /workspace or /tmp is full, or a mapped file became shorter." },
-		{ "SIGSEGV", crashed }, { "SIGILL", crashed }, { "SIGFPE", crashed },
+		{ "SIGBUS", "It used mapped memory that has no page: /workspace or /tmp is full, or a mapped file "
+			    "became shorter." },
+		{ "SIGSEGV", crashed },
+		{ "SIGILL", crashed },
+		{ "SIGFPE", crashed },
 	};
 	const json_t *error = json_object_get(o->record, "error");
 	const char   *name  = member_text(o->record, "signal");
@@ -267,11 +293,13 @@ static void explain_timeout(struct outcome *o, const struct execution *x)
 
 	text_from_milli(x->limit_value || !is_wall ? x->limit_value : x->answer_form.timeout_ms, text, sizeof text);
 	if (is_wall)
-		set_error(o, "Execution timeout: timed out after %s %s", text, strcmp(text, "1") == 0 ? "second" : "seconds");
+		set_error(o, "Execution timeout: timed out after %s %s", text,
+			  strcmp(text, "1") == 0 ? "second" : "seconds");
 	else
 		set_error(o, "Execution timeout: used %s seconds of CPU time", text);
 	set_hint(o, "Do less in one call, or ask for more time with the argument timeout (at most %llu s)%s",
-		 (unsigned long long)(x->mcp->settings->max_timeout_ms / 1000), is_wall ? "." : ": the CPU time grows with it.");
+		 (unsigned long long)(x->mcp->settings->max_timeout_ms / 1000),
+		 is_wall ? "." : ": the CPU time grows with it.");
 }
 
 static void explain_not_run(struct outcome *o, const struct execution *x)
@@ -279,7 +307,8 @@ static void explain_not_run(struct outcome *o, const struct execution *x)
 	const char *message = member_text(json_object_get(o->record, "error"), "message");
 
 	if (*x->exec_error)
-		set_error(o, "The program could not be started: %s%s%.900s", x->exec_error, *message ? ": " : "", message);
+		set_error(o, "The program could not be started: %s%s%.900s", x->exec_error, *message ? ": " : "",
+			  message);
 	else
 		set_error(o, "%.1000s", *message ? message : "The program could not be started");
 }
@@ -400,13 +429,20 @@ static void explain_running(struct outcome *o, const struct execution *x)
 	if (!*x->handle)
 		return;
 	if (o->is_queued && *queued_call_behind(&x->queued, behind, sizeof behind))
-		set_hint(o, "It has not begun: it waits behind %s; wait for it or cancel it (cancel_execution). The result of this call: wait_execution with execution_id \"%s\".",
-		    behind, x->handle);
+		set_hint(o,
+			 "It has not begun: it waits behind %s; wait for it or cancel it (cancel_execution). The "
+			 "result of this call: wait_execution with execution_id \"%s\".",
+			 behind, x->handle);
 	else if (o->is_queued)
-		set_hint(o, "It has not begun: it waits for %s. Call wait_execution with execution_id \"%s\", or cancel_execution to give it up.",
-		    *x->queued.session ? "its session" : "a free place", x->handle);
+		set_hint(o,
+			 "It has not begun: it waits for %s. Call wait_execution with execution_id \"%s\", or "
+			 "cancel_execution to give it up.",
+			 *x->queued.session ? "its session" : "a free place", x->handle);
 	else
-		set_hint(o, "It still runs. Call wait_execution with execution_id \"%s\" for the rest, or cancel_execution to end it.", x->handle);
+		set_hint(o,
+			 "It still runs. Call wait_execution with execution_id \"%s\" for the rest, or "
+			 "cancel_execution to end it.",
+			 x->handle);
 }
 
 /* Appends to the warnings about the arguments. That list is shared, so it is copied. */
@@ -434,7 +470,8 @@ static void add_left_out(struct outcome *o, const json_t *list)
 static void list_written(struct outcome *o, const json_t *files, const struct execution *x)
 {
 	enum { NAMED_MAX = 6, NAME_SHOWN = 50, AFTER_MAX = 80 };
-	size_t n = json_array_size(files), i, at;
+	size_t      n = json_array_size(files), i, at;
+	const char *after;
 
 	if (!n)
 		return;
@@ -444,14 +481,19 @@ static void list_written(struct outcome *o, const json_t *files, const struct ex
 		const char   *path = member_text(row, "path");
 		int           len  = (int)clean_cut(path, strlen(path), NAME_SHOWN);
 
-		at += (size_t)snprintf(o->written + at, sizeof o->written - at, "%s%.*s%s (%lld bytes%s)", i ? ", " : "", len, path, path[len] ? "..." : "",
-				       (long long)json_integer_value(json_object_get(row, "bytes")), json_is_true(json_object_get(row, "shown")) ? ", shown" : "");
+		at += (size_t)snprintf(o->written + at, sizeof o->written - at, "%s%.*s%s (%lld bytes%s)",
+				       i ? ", " : "", len, path, path[len] ? "..." : "",
+				       (long long)json_integer_value(json_object_get(row, "bytes")),
+				       json_is_true(json_object_get(row, "shown")) ? ", shown" : "");
 	}
 	at = strlen(o->written);
 	if (i < n)
 		at += (size_t)snprintf(o->written + at, sizeof o->written - at, " and %zu more", n - i);
-	snprintf(o->written + at, sizeof o->written - at, ".%s%s", *x->queued.session ? "" : " Gone now",
-		 *x->queued.session ? "" : named_sessions_are_offered(x->mcp->settings) ? "; name a session to keep them." : ".");
+	if (*x->queued.session)
+		after = ".";
+	else
+		after = named_sessions_are_offered(x->mcp->settings) ? ". Gone now; name a session to keep them." : ". Gone now.";
+	snprintf(o->written + at, sizeof o->written - at, "%s", after);
 	text_make_plain(o->written);
 }
 

@@ -1,8 +1,8 @@
 /*
  * outcome.h - what is reported about one call of execute_code, before it is made JSON or text.
  *
- * Its texts that come from the jail are clean (clean.h) and bounded. record, result and findings are bounded, but their texts
- * are as the jail has sent them.
+ * Its texts that come from the jail are clean (clean.h) and bounded. record, result and findings are bounded, but
+ * their texts are as the jail has sent them.
  */
 #pragma once
 #include "execution.h"
@@ -24,7 +24,8 @@ struct outcome {
 	char          error[1200]; /* one sentence; "": no error */
 	char          hint[400];   /* advice; "": none */
 	bool          is_queued;   /* it is "running" and has not begun */
-	bool          is_failure;  /* the tool has failed, not the program: nothing was run, or it is not known how the run ended */
+	/* the tool has failed, not the program: nothing was run, or it is not known how the run ended */
+	bool          is_failure;
 	json_t       *record;      /* owned; NULL: none */
 	json_t       *result;      /* as JSON; owned; images are replaced by words */
 	struct images gallery;     /* pictures; its content may be empty */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 /*
- * The object is also structuredContent, with two exceptions: clients that read structuredContent show no images beside it; and
- * with detail the object may be so large that clients do not take it twice.
+ * The object is also structuredContent, with two exceptions: clients that read structuredContent show no images
+ * beside it; and with detail the object may be so large that clients do not take it twice.
  */
 void reply(struct call *c, const struct outcome *o, const struct answer_form *answer_form)
 {

@@ -44,7 +44,9 @@ static json_t *success(const struct outcome *o)
 
 static struct excerpt excerpt_of(const struct outcome_stream *s, size_t len)
 {
-	return (struct excerpt){ s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes, *s->file ? s->file : NULL };
+	return (struct excerpt){
+		s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes, *s->file ? s->file : NULL
+	};
 }
 
 static json_t *brief_stream(const struct outcome_stream *s, size_t len)
@@ -110,7 +112,8 @@ static json_t *timeout(const struct outcome *o)
 {
 	if (!o->timeout_ms)
 		return json_null();
-	return o->timeout_ms % 1000 ? json_real((double)o->timeout_ms / 1000) : json_integer((json_int_t)(o->timeout_ms / 1000));
+	return o->timeout_ms % 1000 ? json_real((double)o->timeout_ms / 1000)
+				    : json_integer((json_int_t)(o->timeout_ms / 1000));
 }
 
 static json_t *brief_refused(const struct outcome *o)
@@ -120,7 +123,8 @@ static json_t *brief_refused(const struct outcome *o)
 	char          words[REFUSED_SUMMARY_MAX];
 
 	for (size_t i = 0; i < json_array_size(list) && i < BRIEF_REFUSED; i++)
-		json_array_append_new(made, json_string(refused_call_summary(json_array_get(list, i), words, sizeof words)));
+		json_array_append_new(made,
+				      json_string(refused_call_summary(json_array_get(list, i), words, sizeof words)));
 	return made;
 }
 
@@ -142,11 +146,15 @@ static json_t *usage(const struct outcome *o)
 	if (!o->record)
 		return json_null();
 	if (json_is_integer(recorded(o, "memory_peak_bytes")))
-		peak = json_real((double)(long long)(json_number_value(recorded(o, "memory_peak_bytes")) / (double)MIB * 1000 + 0.5) / 1000);
-	return json_pack("{so so so so s{so so} so so so so}", "wall_ms", copy_of(o, "wall_ms"), "cpu_ms", copy_of(o, "cpu_ms"), "mem_peak_mb", peak,
-			 "pids_peak", copy_of(o, "pids_peak"), "io", "read_bytes", copy_of(o, "io_read_bytes"), "write_bytes", copy_of(o, "io_write_bytes"),
-			 "setup_ms", copy_of(o, "setup_ms"), "warm", copy_of(o, "warm"), "stdout_bytes", copy_of(o, "stdout_bytes"), "stderr_bytes",
-			 copy_of(o, "stderr_bytes"));
+		peak = json_real(
+			(double)(long long)(json_number_value(recorded(o, "memory_peak_bytes")) / (double)MIB * 1000 +
+					    0.5) /
+			1000);
+	return json_pack("{so so so so s{so so} so so so so}", "wall_ms", copy_of(o, "wall_ms"), "cpu_ms",
+			 copy_of(o, "cpu_ms"), "mem_peak_mb", peak, "pids_peak", copy_of(o, "pids_peak"), "io",
+			 "read_bytes", copy_of(o, "io_read_bytes"), "write_bytes", copy_of(o, "io_write_bytes"),
+			 "setup_ms", copy_of(o, "setup_ms"), "warm", copy_of(o, "warm"), "stdout_bytes",
+			 copy_of(o, "stdout_bytes"), "stderr_bytes", copy_of(o, "stderr_bytes"));
 }
 
 static json_t *brief_usage(const struct outcome *o)
@@ -200,7 +208,8 @@ static json_t *brief_tool_calls(const struct outcome *o)
 }
 
 /* All texts together have at most max bytes, as `cut` counts them. */
-static json_t *displays_within(const struct outcome *o, size_t (*cut)(const char *text, size_t len, size_t max), size_t max)
+static json_t *displays_within(const struct outcome *o, size_t (*cut)(const char *text, size_t len, size_t max),
+			       size_t                max)
 {
 	json_t *made = json_array();
 
@@ -210,7 +219,9 @@ static json_t *displays_within(const struct outcome *o, size_t (*cut)(const char
 		size_t        len  = json_string_length(one), fits = cut(text, len, max);
 
 		max -= fits < max ? fits : max;
-		json_array_append_new(made, fits == len ? json_incref((json_t *)one) : json_sprintf("%.*s [... %zu bytes in all ...]", (int)fits, text, len));
+		json_array_append_new(
+			made, fits == len ? json_incref((json_t *)one)
+					  : json_sprintf("%.*s [... %zu bytes in all ...]", (int)fits, text, len));
 	}
 	return made;
 }
@@ -229,7 +240,8 @@ static json_t *session(const struct outcome *o)
 {
 	if (!*o->session)
 		return json_null();
-	return json_pack("{ss ss* ss*}", "name", o->session, "state", *o->session_state ? o->session_state : NULL, "note", *o->session_note ? o->session_note : NULL);
+	return json_pack("{ss ss* ss*}", "name", o->session, "state", *o->session_state ? o->session_state : NULL,
+			 "note", *o->session_note ? o->session_note : NULL);
 }
 
 enum when { ALWAYS, IF_PRESENT, IN_DETAIL };
@@ -249,7 +261,10 @@ enum source {
 /* clang-format off */
 static const struct row {
 	const char *key;
-	enum when   when; /* ALWAYS: a published server has it. IF_PRESENT: if it says something, or with detail. IN_DETAIL: with detail */
+	/*
+	 * ALWAYS: a published server has it. IF_PRESENT: if it says something, or with detail. IN_DETAIL: with detail
+	 */
+	enum when   when;
 	enum source source;
 	const char *name; /* RECORD, LIST, RAISED: the key there */
 	size_t      offset;
@@ -348,7 +363,9 @@ json_t *reply_json(const struct outcome *o, const struct answer_form *answer_for
 	/* repr() of the result goes to stdout, as the published server did; so a text has its quotes */
 	plain = clean_text(json_string_value(repr), json_string_length(repr), false, &len);
 	if (plain)
-		json_object_set_new(object, "stdout", json_sprintf("%s%s\n", json_string_value(json_object_get(object, "stdout")), plain));
+		json_object_set_new(
+			object, "stdout",
+			json_sprintf("%s%s\n", json_string_value(json_object_get(object, "stdout")), plain));
 	free(plain);
 	return object;
 }

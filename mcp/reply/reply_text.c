@@ -34,12 +34,15 @@ static void print_status(FILE *out, const struct outcome *o)
 	else if (strcmp(o->exit_reason, "exited") == 0 && json_is_integer(code))
 		fprintf(out, "exit code %" JSON_INTEGER_FORMAT, json_integer_value(code));
 	else
-		fprintf(out, "%s (%s)", *o->session_state && strcmp(o->session_state, "lost") != 0 ? "interrupted" : "killed", o->exit_reason);
+		fprintf(out, "%s (%s)",
+			*o->session_state && strcmp(o->session_state, "lost") != 0 ? "interrupted" : "killed",
+			o->exit_reason);
 }
 
 static void print_costs(FILE *out, const struct outcome *o)
 {
-	const json_t *wall = json_object_get(o->record, "wall_ms"), *peak = json_object_get(o->record, "memory_peak_bytes");
+	const json_t *wall = json_object_get(o->record, "wall_ms"),
+		     *peak = json_object_get(o->record, "memory_peak_bytes");
 
 	if (json_is_number(wall))
 		fprintf(out, " · %.2f s", json_number_value(wall) / 1000);
@@ -61,7 +64,8 @@ static void print_tool_calls(FILE *out, const json_t *calls)
 	fprintf(out, " · tools: %" JSON_INTEGER_FORMAT " calls", json_integer_value(json_object_get(calls, "n")));
 	json_object_foreach(json_object_get(calls, "names"), name, n)
 		if (shown++ < NAMED_MAX)
-			fprintf(out, "%s%s ×%" JSON_INTEGER_FORMAT, shown > 1 ? ", " : " (", name, json_integer_value(n));
+			fprintf(out, "%s%s ×%" JSON_INTEGER_FORMAT, shown > 1 ? ", " : " (", name,
+				json_integer_value(n));
 	if (shown)
 		fputs(shown > NAMED_MAX ? ", ...)" : ")", out);
 	if (json_integer_value(json_object_get(calls, "failed")))
@@ -70,11 +74,16 @@ static void print_tool_calls(FILE *out, const json_t *calls)
 		fprintf(out, ", %" JSON_INTEGER_FORMAT " denied", json_integer_value(json_object_get(calls, "denied")));
 }
 
-/* The length of a character at p that reorders or hides others, or that some show as the end of a line; 0: it is another one. */
+/*
+ * The length of a character at p that reorders or hides others, or that some show as the end of a line; 0: it is
+ * another one.
+ */
 static size_t odd_character(const char *p)
 {
-	static const char *const odd[] = { "\xd8\x9c", "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xaa", "\xe2\x80\xab", "\xe2\x80\xac",
-					   "\xe2\x80\xad", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa7", "\xe2\x81\xa8", "\xe2\x81\xa9" };
+	static const char *const odd[] = { "\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8",
+					   "\xe2\x80\xa9", "\xe2\x80\xaa", "\xe2\x80\xab", "\xe2\x80\xac",
+					   "\xe2\x80\xad", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa7",
+					   "\xe2\x81\xa8", "\xe2\x81\xa9" };
 
 	for (size_t i = 0; i < ARRAY_LEN(odd); i++)
 		if (strncmp(p, odd[i], strlen(odd[i])) == 0)
@@ -138,12 +147,14 @@ static void print_first_line(FILE *out, const struct outcome *o)
 
 static struct excerpt excerpt_of(const struct outcome_stream *s, size_t len)
 {
-	return (struct excerpt){ s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes, *s->file ? s->file : NULL };
+	return (struct excerpt){
+		s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes, *s->file ? s->file : NULL
+	};
 }
 
 /*
- * As Python writes it, so that 42 and '42', True and 1, a tuple and a list differ. JSON where images were taken out of it; a text without quotes if its repr()
- * was cut, or if it stands for an image.
+ * As Python writes it, so that 42 and '42', True and 1, a tuple and a list differ. JSON where images were taken out
+ * of it; a text without quotes if its repr() was cut, or if it stands for an image.
  */
 static char *result_text(const struct outcome *o)
 {
@@ -156,7 +167,9 @@ static char *result_text(const struct outcome *o)
 		return strdup(repr);
 	if (!json_is_string(o->result))
 		return exact_dump(o->result, JSON_COMPACT | JSON_ENCODE_ANY, &len);
-	return strdup(n > 1 && strchr("'\"", repr[0]) && repr[n - 1] == repr[0] && !json_array_size(o->gallery.content) ? repr : json_string_value(o->result));
+	return strdup(n > 1 && strchr("'\"", repr[0]) && repr[n - 1] == repr[0] && !json_array_size(o->gallery.content)
+			      ? repr
+			      : json_string_value(o->result));
 }
 
 /* In the order in which they came, a line or more each. */
@@ -215,8 +228,10 @@ static size_t sections_of(const struct outcome *o, struct section list[SECTIONS_
 {
 	size_t n = 0;
 
-	add_section(list, &n, o->is_rest ? "stdout since the last answer" : "stdout", excerpt_of(&o->out, o->out.len), NULL);
-	add_section(list, &n, o->is_rest ? "stderr since the last answer" : "stderr", excerpt_of(&o->err, o->err.len - o->traceback_len), NULL);
+	add_section(list, &n, o->is_rest ? "stdout since the last answer" : "stdout", excerpt_of(&o->out, o->out.len),
+		    NULL);
+	add_section(list, &n, o->is_rest ? "stderr since the last answer" : "stderr",
+		    excerpt_of(&o->err, o->err.len - o->traceback_len), NULL);
 	add_owned(list, &n, "displayed", displays_text(o));
 	add_owned(list, &n, "traceback", o->traceback ? strdup(o->traceback) : NULL);
 	add_owned(list, &n, "result", result_text(o));
@@ -249,7 +264,10 @@ static void share_room(struct section *list, size_t n, size_t room)
 			list[i].room = room / open;
 }
 
-/* Text of a program: a line that looks like the title of a section gets a space before it, a carriage return ends a line. */
+/*
+ * Text of a program: a line that looks like the title of a section gets a space before it, a carriage return ends a
+ * line.
+ */
 static void print_body(FILE *out, const char *text)
 {
 	bool begins = true;

@@ -62,9 +62,13 @@ static void say_lost(struct outcome *o, bool stopped)
 
 	say_why(o, why, sizeof why);
 	if (strcmp(o->exit_reason, "cancelled") == 0 && !stopped)
-		note(o, "Session '%s': lost: the whole session has ended, with its variables and files. The next call makes a new one.", o->session);
+		note(o,
+		     "Session '%s': lost: the whole session has ended, with its variables and files. The next call "
+		     "makes a new one.",
+		     o->session);
 	else
-		note(o, "Session '%s': lost: the interpreter ended (%s); variables are gone; files are still there.", o->session, why);
+		note(o, "Session '%s': lost: the interpreter ended (%s); variables are gone; files are still there.",
+		     o->session, why);
 }
 
 static void say_state(struct outcome *o, const json_t *session, const char *lost, bool stopped)
@@ -75,10 +79,15 @@ static void say_state(struct outcome *o, const json_t *session, const char *lost
 	if (strcmp(o->session_state, "lost") == 0)
 		say_lost(o, stopped);
 	else if (strcmp(o->session_state, "reset") == 0)
-		note(o, "Session '%s': reset: this call had a new interpreter, without the earlier variables; files are still there.", o->session);
+		note(o,
+		     "Session '%s': reset: this call had a new interpreter, without the earlier variables; files are "
+		     "still there.",
+		     o->session);
 	else if (strcmp(o->session_state, "new") == 0 && *lost)
-		note(o, "Session '%s': the earlier one is lost, with its variables and files: %s. This one is new, and is kept for %s.", o->session, lost,
-			 left);
+		note(o,
+		     "Session '%s': the earlier one is lost, with its variables and files: %s. This one is new, and is "
+		     "kept for %s.",
+		     o->session, lost, left);
 	else if (strcmp(o->session_state, "new") == 0)
 		note(o, "Session '%s' is new: variables and files are kept for %s.", o->session, left);
 	else

@@ -16,8 +16,8 @@ static bool is_host_name(const char *name)
 	size_t      n    = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.");
 	const char *last = strrchr(name, '.');
 
-	return n > 0 && n <= 253 && !name[n] && last && strspn(last + 1, "0123456789") < strlen(last + 1) && *name != '.' &&
-	       *name != '-' && !strstr(name, "..");
+	return n > 0 && n <= 253 && !name[n] && last && strspn(last + 1, "0123456789") < strlen(last + 1) &&
+	       *name != '.' && *name != '-' && !strstr(name, "..");
 }
 
 static bool is_refused(const json_t *row, char host[HOST_ASKED_MAX])
@@ -25,7 +25,8 @@ static bool is_refused(const json_t *row, char host[HOST_ASKED_MAX])
 	json_int_t  port = json_integer_value(json_object_get(row, "port"));
 	const char *name = member_text(row, "name");
 
-	if (strcmp(member_text(row, "verdict"), "refused") != 0 || strcmp(member_text(row, "reason"), "not_allowed") != 0)
+	if (strcmp(member_text(row, "verdict"), "refused") != 0 ||
+	    strcmp(member_text(row, "reason"), "not_allowed") != 0)
 		return false;
 	if (!is_host_name(name) || port < 1 || port > 65535)
 		return false;
@@ -53,7 +54,10 @@ static const struct web_port *web_port(const char *host)
 	return NULL;
 }
 
-/* Does the rule of a profile have that host? Rules with a scheme or a path are not compared: then `unsure` is the answer. */
+/*
+ * Does the rule of a profile have that host? Rules with a scheme or a path are not compared: then `unsure` is the
+ * answer.
+ */
 static bool has_host(const char *rule, const char *host, bool unsure)
 {
 	size_t      len  = strcspn(host, ":"), n;
@@ -84,7 +88,10 @@ static bool list_has(const json_t *list, const char *host, bool unsure)
 	return false;
 }
 
-/* The hosts that runs have without a person's answer, or NULL: they cannot be written in a request, as rules with methods. */
+/*
+ * The hosts that runs have without a person's answer, or NULL: they cannot be written in a request, as rules with
+ * methods.
+ */
 static const json_t *own_hosts(const struct mcp *m, const json_t *network)
 {
 	const json_t *own = json_array_size(m->settings->net) ? m->settings->net : json_object_get(network, "allow");
@@ -122,14 +129,17 @@ void hosts_answer(struct mcp *m, const char *profile, const char *host, bool is_
 bool hosts_next(const struct execution *x, char ret[HOST_ASKED_MAX])
 {
 	const json_t *list    = json_object_get(json_object_get(x->record, "network"), "connections");
-	const json_t *profile = json_object_get(x->mcp->hosts, x->profile), *answers = json_object_get(profile, "answers");
+	const json_t *profile = json_object_get(x->mcp->hosts, x->profile),
+		     *answers = json_object_get(profile, "answers");
 
 	if (!profile || x->hosts_asked == HOSTS_OF_A_RUN)
 		return false;
-	if (json_object_size(answers) + json_array_size(own_hosts(x->mcp, json_object_get(profile, "network"))) >= PROTOCOL_NETWORK_MAX)
+	if (json_object_size(answers) + json_array_size(own_hosts(x->mcp, json_object_get(profile, "network"))) >=
+	    PROTOCOL_NETWORK_MAX)
 		return false; /* a request has no room for more */
 	for (size_t i = 0; i < json_array_size(list); i++)
-		if (is_refused(json_array_get(list, i), ret) && !json_object_get(answers, ret) && may_ask(x->mcp, json_object_get(profile, "network"), ret))
+		if (is_refused(json_array_get(list, i), ret) && !json_object_get(answers, ret) &&
+		    may_ask(x->mcp, json_object_get(profile, "network"), ret))
 			return true;
 	return false;
 }
@@ -140,10 +150,12 @@ json_t *hosts_form(const char *host)
 	char                   text[HOST_ASKED_MAX + 300];
 
 	snprintf(text, sizeof text,
-		 "A program in the sandbox tried to reach %s, and was refused. May programs reach it%s from now on, until this server ends? "
+		 "A program in the sandbox tried to reach %s, and was refused. May programs reach it%s from now on, "
+		 "until this server ends? "
 		 "They can send there what they know.%s",
 		 host, web ? web->over : "",
-		 strstr(host, "xn--") ? " The name has letters that are not ASCII (xn--): it may look like another one." : "");
+		 strstr(host, "xn--") ? " The name has letters that are not ASCII (xn--): it may look like another one."
+				      : "");
 	return yes_form(text, "Allow it?");
 }
 
@@ -161,21 +173,27 @@ void hosts_hint(const struct execution *x, char *ret, size_t len)
 
 		if (json_is_true(answer) && x->hosts_asked)
 			snprintf(ret, len,
-				 "%.200s is allowed now%s, a person has agreed: run the program again, it was not repeated. "
+				 "%.200s is allowed now%s, a person has agreed: run the program again, it was not "
+				 "repeated. "
 				 "A session that is open does not have it: end it first.",
 				 host, over);
 		else if (json_is_true(answer)) /* before this run ended */
 			snprintf(ret, len,
-				 "%.200s is allowed%s, to runs and sessions that began after a person had agreed; nothing else at that port is.",
+				 "%.200s is allowed%s, to runs and sessions that began after a person had agreed; "
+				 "nothing else at that port is.",
 				 host, over);
 		else if (answer)
-			snprintf(ret, len, "%.200s stays refused: a person was asked, and has not agreed. Do without it.", host);
+			snprintf(ret, len,
+				 "%.200s stays refused: a person was asked, and has not agreed. Do without it.", host);
 	}
 }
 
 /* --- requests --- */
 
-/* A rule for HOST:PORT. A rule without a scheme is for HTTP, too: none with port 443 is within "host", which allows HTTP at port 80 alone. */
+/*
+ * A rule for HOST:PORT. A rule without a scheme is for HTTP, too: none with port 443 is within "host", which allows
+ * HTTP at port 80 alone.
+ */
 static json_t *rule_of(const char *host)
 {
 	const struct web_port *web = web_port(host);

@@ -1,10 +1,11 @@
 /*
  * ask_hosts.h - hosts that programs were refused, about which a person is asked (--ask-hosts).
  *
- * On stdio only, whose client is one session. A host with its port is asked about once, after the run that was refused it, and the answer
- * holds until brig-mcp ends. A yes changes nothing of that run, and starts none: a program may have done half of its work. Later runs and
- * new sessions of the profile may reach the host. There is no question where brigd would refuse what a yes means: the profile's ceiling and
- * deny hold, an address that is not public stays refused, and a service that has no ceiling for it lets its clients widen nothing.
+ * On stdio only, whose client is one session. A host with its port is asked about once, after the run that was
+ * refused it, and the answer holds until brig-mcp ends. A yes changes nothing of that run, and starts none: a program
+ * may have done half of its work. Later runs and new sessions of the profile may reach the host. There is no question
+ * where brigd would refuse what a yes means: the profile's ceiling and deny hold, an address that is not public stays
+ * refused, and a service that has no ceiling for it lets its clients widen nothing.
  */
 #pragma once
 #include "execution.h"

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 
 /*
- * brigd queues a bounded number of answers for a client; beyond it brigd closes the connection, and every run is lost. So no
- * more questions are open than have room in the socket for the longest answer, that to explain.
+ * brigd queues a bounded number of answers for a client; beyond it brigd closes the connection, and every run is
+ * lost. So no more questions are open than have room in the socket for the longest answer, that to explain.
  */
 enum { QUESTIONS_AT_ONCE = 16 };
 
@@ -101,7 +101,8 @@ static void see_off(struct brigd_link *l, pid_t pid)
 
 	if (!g)
 		return; /* it stays a zombie until brig-mcp exits */
-	*g = (struct leaving){ .source = { .fd = pidfd_open(pid, 0), .ready = leaving_done, .owner = g }, .brigd_link = l, .pid = pid };
+	*g = (struct leaving){ .brigd_link = l, .pid = pid };
+	g->source = (struct loop_source){ .fd = pidfd_open(pid, 0), .ready = leaving_done, .owner = g };
 	TAILQ_INSERT_TAIL(&l->gone, g, link);
 	if (g->source.fd >= 0 && loop_add(&l->mcp->loop, &g->source, &ignored) < 0)
 		fd_closep(&g->source.fd);
@@ -135,7 +136,10 @@ static void hang_up(struct brigd_link *l)
 		outgoing_done(l, TAILQ_FIRST(&l->outgoing_list));
 }
 
-/* A callback may ask again at once, and forget any other question, so each search begins at the first one; new questions have higher tags. */
+/*
+ * A callback may ask again at once, and forget any other question, so each search begins at the first one; new
+ * questions have higher tags.
+ */
 static void break_off(struct brigd_link *l, const struct err *why)
 {
 	uint64_t         last = l->tag;
@@ -160,7 +164,10 @@ static void on_silence(struct brigd_link *l)
 	if (l->last_error.kind != ERR_NONE)
 		why = l->last_error;
 	else
-		err_set(&why, ERR_SETUP, "brigd was killed, or could not report how the run ended: %.200s; call again, it is started anew", l->server.name);
+		err_set(&why, ERR_SETUP,
+			"brigd was killed, or could not report how the run ended: %.200s; call again, it is started "
+			"anew",
+			l->server.name);
 	break_off(l, &why);
 }
 
@@ -176,7 +183,7 @@ static void question_answered(struct brigd_link *l, struct question *q)
 static void on_answer(struct brigd_link *l, struct datagram *d)
 {
 	const json_t    *tag  = json_object_get(d->answer.source, "tag");
-	const char      *text = json_string_value(json_object_get(json_object_get(d->answer.source, "error"), "message"));
+	const char *text = json_string_value(json_object_get(json_object_get(d->answer.source, "error"), "message"));
 	struct question *q;
 
 	TAILQ_FOREACH(q, &l->open, link)
@@ -226,7 +233,10 @@ static void on_server(void *owner)
 /* Connecting blocks the loop. */
 enum { CONNECT_MS = 1000 };
 
-/* After a failed attempt no other one is made for CONNECT_MS: otherwise a hundred calls would each block the loop for as long. */
+/*
+ * After a failed attempt no other one is made for CONNECT_MS: otherwise a hundred calls would each block the loop for
+ * as long.
+ */
 static int brigd_reach(struct brigd_link *l, struct err *e)
 {
 	static const enum brigd_want wants[] = { [SETTING_SERVER_ANY]     = BRIGD_ANY,
@@ -306,7 +316,7 @@ static void send_questions(struct brigd_link *l)
 		next = TAILQ_NEXT(q, link);
 		if (q->state != QUESTION_QUEUED || send_question(l, q, &e) >= 0)
 			continue;
-		if (is_gone(&e)) /* the connection is gone: its end is read next, and unanswered questions are asked again */
+		if (is_gone(&e)) /* its end is read next, and unanswered questions are asked again */
 			return;
 		brigd_link_forget(l, q);
 		q->lost(q->owner, &e);
@@ -375,7 +385,8 @@ void brigd_link_send(struct brigd_link *l, json_t *message)
 		json_decref(message);
 		return;
 	}
-	json_object_set_new(message, "tag", json_integer((json_int_t)++l->tag)); /* so that the answer is ignored, even if it is an error */
+	/* so that the answer is ignored, even if it is an error */
+	json_object_set_new(message, "tag", json_integer((json_int_t)++l->tag));
 	w->message = message;
 	TAILQ_INSERT_TAIL(&l->outgoing_list, w, link);
 	send_outgoing(l);

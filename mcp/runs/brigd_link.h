@@ -1,18 +1,19 @@
 /*
  * brigd_link.h - the one connection to brigd, and the questions that are open on it.
  *
- * It is made for the first question, and made again after it broke. Many questions are open at once; tags tell their answers
- * apart. Only connecting and brigd_link_destroy() wait: what the socket does not take at once is sent later, and a private brigd
- * whose connection has ended is reaped when it has exited.
+ * It is made for the first question, and made again after it broke. Many questions are open at once; tags tell their
+ * answers apart. Only connecting and brigd_link_destroy() wait: what the socket does not take at once is sent later,
+ * and a private brigd whose connection has ended is reaped when it has exited.
  */
 #pragma once
 #include "datagram.h"
 #include "mcp.h"
 
 /*
- * One question. Its owner fills the first four members; message and descriptors stay the owner's, and must live until it is
- * answered. It stays open until brigd_link_forget(), for a run has several answers. If the connection breaks before the first
- * answer, the question is asked again over a new connection, once: brigd may just have been exiting when it was asked.
+ * One question. Its owner fills the first four members; message and descriptors stay the owner's, and must live until
+ * it is answered. It stays open until brigd_link_forget(), for a run has several answers. If the connection breaks
+ * before the first answer, the question is asked again over a new connection, once: brigd may just have been exiting
+ * when it was asked.
  */
 enum question_state {
 	QUESTION_QUEUED, /* not sent over this connection yet */
@@ -37,17 +38,26 @@ struct question {
 };
 
 struct brigd_link *brigd_link_create(struct mcp *m); /* asks nothing yet; NULL: no memory */
-/* Closes the connection, which ends all runs. Waits until private brigds have exited. Every question must be forgotten before. */
+/*
+ * Closes the connection, which ends all runs. Waits until private brigds have exited. Every question must be
+ * forgotten before.
+ */
 void brigd_link_destroy(struct brigd_link *l);
 
 /* -1: brigd cannot be reached; *e says why, and what to do. */
 must_use int brigd_link_ask(struct brigd_link *l, struct question *q, struct err *e);
 void         brigd_link_forget(struct brigd_link *l, struct question *q); /* may be called on one that was not asked */
 
-/* Sends a request whose answer is ignored, as cancel. Takes message over. It is lost if the connection breaks, which ends all runs anyway. */
+/*
+ * Sends a request whose answer is ignored, as cancel. Takes message over. It is lost if the connection breaks, which
+ * ends all runs anyway.
+ */
 void brigd_link_send(struct brigd_link *l, json_t *message);
 
-/* The brigd of this connection: the path of its socket, or of its program if it is private. NULL: there is no connection. */
+/*
+ * The brigd of this connection: the path of its socket, or of its program if it is private. NULL: there is no
+ * connection.
+ */
 const char *brigd_link_server(const struct brigd_link *l, bool *is_private);
 
 /* Answers that are kept for this connection, by keys of profile_info.h; cleared when it breaks. Borrowed. */

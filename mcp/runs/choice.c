@@ -50,7 +50,8 @@ static json_t *intersection(const json_t *a, const json_t *b)
 
 	for (size_t i = 0; i < json_array_size(a); i++)
 		for (size_t k = 0; k < json_array_size(b); k++) {
-			const char *one = json_string_value(json_array_get(a, i)), *other = json_string_value(json_array_get(b, k));
+			const char *one   = json_string_value(json_array_get(a, i)),
+				   *other = json_string_value(json_array_get(b, k));
 
 			if (is_within(one, other))
 				add_once(list, other);

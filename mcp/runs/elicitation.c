@@ -28,11 +28,12 @@ bool elicitation_can(const struct call *c)
 /* A form with one choice, which is preset to no. */
 static json_t *form_of(const struct consent *question)
 {
-	json_t *choice = json_pack("{ss ss s[sss] s[sss] ss}", "type", "string", "title", "Allow it?", "enum", "no", "once", "run", "enumNames", "No",
-				   "Yes, this call", "Yes, this tool, as often as this program calls it", "default", "no");
+	json_t *choice = json_pack("{ss ss s[sss] s[sss] ss}", "type", "string", "title", "Allow it?", "enum", "no",
+				   "once", "run", "enumNames", "No", "Yes, this call",
+				   "Yes, this tool, as often as this program calls it", "default", "no");
 
-	return json_pack("{ss s{ss s{so} s[s]}}", "message", question->text, "requestedSchema", "type", "object", "properties", "answer", choice, "required",
-			 "answer");
+	return json_pack("{ss s{ss s{so} s[s]}}", "message", question->text, "requestedSchema", "type", "object",
+			 "properties", "answer", choice, "required", "answer");
 }
 
 /* false: this is not a valid answer. To decline or to cancel counts as no. */
@@ -64,7 +65,9 @@ static void take_back(struct execution *x)
 
 	client_request_forget(&e->request, x->mcp);
 	if (e->call)
-		call_notify(e->call, "notifications/cancelled", json_pack("{sO ss}", "requestId", id, "reason", "the program does not wait for it any more"));
+		call_notify(
+			e->call, "notifications/cancelled",
+			json_pack("{sO ss}", "requestId", id, "reason", "the program does not wait for it any more"));
 	json_decref(id);
 }
 
@@ -96,7 +99,8 @@ void elicitation_look(struct execution *x)
 			return;
 	}
 	while (attended && tool_bridge_consents(&x->tools.bridge, open, 1))
-		tool_bridge_consent(&x->tools.bridge, open[0].number, CONSENT_CANNOT, "this client does not say that it can ask one (elicitation)");
+		tool_bridge_consent(&x->tools.bridge, open[0].number, CONSENT_CANNOT,
+				    "this client does not say that it can ask one (elicitation)");
 }
 
 /* --- legacy: a request --- */
@@ -116,7 +120,8 @@ static void on_answer(struct client_request *r, struct mcp *m, const struct rpc_
 	if (response->error)
 		tool_bridge_consent(&x->tools.bridge, e->number, CONSENT_CANNOT, "this client has refused to ask one");
 	else
-		tool_bridge_consent(&x->tools.bridge, e->number, read_answer(response->result, &answer) ? answer : CONSENT_NO, NULL);
+		tool_bridge_consent(&x->tools.bridge, e->number,
+				    read_answer(response->result, &answer) ? answer : CONSENT_NO, NULL);
 	loop_timer_set(&m->loop, &x->asks, 0); /* the next question */
 }
 
@@ -126,7 +131,9 @@ void elicitation_elicit(struct call *c, struct execution *x)
 
 	if (client_request_waits(&x->elicitation.request) || !tool_bridge_consents(&x->tools.bridge, open, 1))
 		return;
-	x->elicitation = (struct elicitation){ .request = { .answered = on_answer }, .execution = x, .call = c, .number = open[0].number };
+	x->elicitation = (struct elicitation){
+		.request = { .answered = on_answer }, .execution = x, .call = c, .number = open[0].number
+	};
 	client_request_send(&x->elicitation.request, c, "elicitation/create", form_of(&open[0]));
 }
 
@@ -137,7 +144,8 @@ static json_t *round_of(struct call *c, struct execution *x, json_t *requests)
 	client_request_secret(x->round, sizeof x->round);
 	json_decref(x->round_of);
 	x->round_of = json_incref(c->params);
-	return json_pack("{ss so ss}", "resultType", "input_required", "inputRequests", requests, "requestState", x->round);
+	return json_pack("{ss so ss}", "resultType", "input_required", "inputRequests", requests, "requestState",
+			 x->round);
 }
 
 json_t *elicitation_result(struct call *c, struct execution *x)
@@ -152,7 +160,8 @@ json_t *elicitation_result(struct call *c, struct execution *x)
 
 		snprintf(key, sizeof key, "tool-%" PRIu64, open[i].number);
 		json_object_set_new(form, "mode", json_string("form"));
-		json_object_set_new(requests, key, json_pack("{ss so}", "method", "elicitation/create", "params", form));
+		json_object_set_new(requests, key,
+				    json_pack("{ss so}", "method", "elicitation/create", "params", form));
 	}
 	return round_of(c, x, requests);
 }

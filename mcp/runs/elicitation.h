@@ -1,9 +1,9 @@
 /*
  * elicitation.h - a program waits for a person's consent: sends the question to a client, and takes the answer.
  *
- * A client of 2025-06-18 or 2025-11-25 gets a request, elicitation/create, one at a time for each run. A client of 2026-07-28
- * gets the question as the result of its call, and calls again with the answer (attend_again()); the run goes on meanwhile. An answer
- * has an effect only while the bridge has the question open; a late one changes nothing.
+ * A client of 2025-06-18 or 2025-11-25 gets a request, elicitation/create, one at a time for each run. A client of
+ * 2026-07-28 gets the question as the result of its call, and calls again with the answer (attend_again()); the run
+ * goes on meanwhile. An answer has an effect only while the bridge has the question open; a late one changes nothing.
  */
 #pragma once
 #include "call.h"
@@ -13,8 +13,8 @@
 bool elicitation_is_offered(const json_t *capabilities);
 
 /*
- * Sends open questions to a client that attends the run. If clients attend and none of them can ask a person, they are denied;
- * if none attends, they wait.
+ * Sends open questions to a client that attends the run. If clients attend and none of them can ask a person, they
+ * are denied; if none attends, they wait.
  */
 void elicitation_look(struct execution *x);
 /* The run is over: its questions are withdrawn. */
@@ -24,7 +24,8 @@ void elicitation_forget(struct execution *x);
 
 bool    elicitation_can(const struct call *c);
 void    elicitation_elicit(struct call *c, struct execution *x); /* to a legacy client */
-json_t *elicitation_result(struct call *c, struct execution *x); /* to a modern client: the call must end with this result; the run must have a handle */
+/* To a modern client: the call must end with this result; the run must have a handle. */
+json_t *elicitation_result(struct call *c, struct execution *x);
 void    elicitation_call_ends(struct call *c, struct execution *x);
 
 /* The same as elicitation_result(), about x->host: the run has ended, and must be kept. */

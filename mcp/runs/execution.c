@@ -101,7 +101,8 @@ static void execution_end(struct execution *x)
 		a->ended(a->owner, x);
 	}
 	TAILQ_REMOVE(&x->waiters, &last, link);
-	loop_timer_set(&x->mcp->loop, &x->mcp->executions->stale, 0); /* not now: it may free x, which callers still use */
+	/* not now: it may free x, which callers still use */
+	loop_timer_set(&x->mcp->loop, &x->mcp->executions->stale, 0);
 	if (!is_wanted(x))
 		execution_free(x);
 }
@@ -138,7 +139,8 @@ void execution_cancel(struct execution *x, const char *reason)
 	if (x->cancelled || x->state == EXECUTION_ENDED)
 		return;
 	x->cancelled = reason;
-	run_tools_close(&x->tools); /* tool calls of a program that is being killed must not be done, even if a person allows one now */
+	/* tool calls of a program that is being killed must not be done, even if a person allows one now */
+	run_tools_close(&x->tools);
 	if (*x->id)
 		execution_stop(x);
 	else if (!x->question.tag || x->question.state == QUESTION_QUEUED)
@@ -217,8 +219,8 @@ static void on_writable(void *owner)
 
 	if (n > 0)
 		x->input_at += (size_t)n;
-	if (x->input_at == x->input_len || (n < 0 && errno != EINTR && errno != EAGAIN)) /* all is written, or the program has closed its end */
-		close_input(x);
+	if (x->input_at == x->input_len || (n < 0 && errno != EINTR && errno != EAGAIN))
+		close_input(x); /* all is written, or the program has closed its end */
 }
 
 static void open_input(struct execution *x, int fd)
@@ -317,7 +319,8 @@ static void read_report(struct execution *x)
 	if (stream_is_truncated(s))
 		err_set(&why, ERR_PROTOCOL, "it has more than %llu bytes", (unsigned long long)PROGRAM_REPORT_MAX);
 	else
-		x->program_report = program_report_parse(x->is_report ? PROGRAM_REPORT_run : PROGRAM_REPORT_check, s->data, s->len, &why);
+		x->program_report = program_report_parse(x->is_report ? PROGRAM_REPORT_run : PROGRAM_REPORT_check,
+							 s->data, s->len, &why);
 	if (x->program_report)
 		x->program_report_bytes = s->len + WIRE_WEIGHT_BYTES * wire_weight(s->data, s->len);
 	if (!x->is_report)
@@ -331,7 +334,8 @@ static void read_report(struct execution *x)
 /* A call in a session that ended by itself after an interrupt gets the reason of the interrupt. */
 static void name_interrupt(struct execution *x)
 {
-	bool by_us = json_integer_value(json_object_get(x->record, "exit_code")) == INTERRUPTED || strcmp(x->limit, "output_bytes") == 0;
+	bool by_us = json_integer_value(json_object_get(x->record, "exit_code")) == INTERRUPTED ||
+		     strcmp(x->limit, "output_bytes") == 0;
 
 	if (x->cancelled && x->queued.mcp && by_us && strcmp(member_text(x->record, "exit_reason"), "exited") == 0)
 		json_object_set_new(x->record, "exit_reason", json_string(x->cancelled));
@@ -370,7 +374,8 @@ static void on_refused(void *owner, const json_t *answer)
 		brigd_link_forget(x->mcp->brigd_link, &x->question);
 		return;
 	}
-	if (x->cancelled && strcmp(code, denial_code_name(DENIAL_busy)) == 0) { /* mostly while it waited for a free jail */
+	if (x->cancelled && strcmp(code, denial_code_name(DENIAL_busy)) == 0) {
+		/* mostly while it waited for a free jail */
 		execution_fail(x, "cancelled", NULL, "cancelled before it had started");
 		return;
 	}
@@ -381,7 +386,11 @@ static void on_refused(void *owner, const json_t *answer)
 static void on_answer(void *owner, struct datagram *d)
 {
 	static const struct run_talk talk = {
-		.waiting = on_waiting, .started = on_started, .limit = on_limit, .ended = on_ended, .refused = on_refused,
+		.waiting = on_waiting,
+		.started = on_started,
+		.limit   = on_limit,
+		.ended   = on_ended,
+		.refused = on_refused,
 	};
 
 	run_talk_handle(&talk, owner, d);
@@ -410,7 +419,8 @@ static void on_lost(void *owner, const struct err *why)
 /* The question is not repeated over a new connection: the brigd that went away may have read some of the files. */
 static int add_files(struct execution *x, const struct execution_request *request, struct err *e)
 {
-	static const struct transfer_events ignored = { .ended = NULL }; /* brigd refuses a run whose files could not be put */
+	/* brigd refuses a run whose files could not be put */
+	static const struct transfer_events ignored = { .ended = NULL };
 	int                                 pair[2];
 
 	if (!request->files)
@@ -425,7 +435,10 @@ static int add_files(struct execution *x, const struct execution_request *reques
 	return transfer_open(&x->transfer, x->mcp, pair[0], request->files, request->files_len, &ignored, x, e);
 }
 
-/* Asks for a run with a jail of its own. A check reads no files, so it has no folders of --ro. Takes request->files over. */
+/*
+ * Asks for a run with a jail of its own. A check reads no files, so it has no folders of --ro. Takes request->files
+ * over.
+ */
 static int ask_alone(struct execution *x, const struct execution_request *request, struct err *e)
 {
 	const struct shown *s = &x->mcp->shown;
@@ -476,13 +489,16 @@ static struct execution *execution_create(struct mcp *m, const struct execution_
 	x->asked_ms           = loop_now_ms();
 	x->out                = (struct execution_pipe){ .stream = unopened, .execution = x };
 	x->err                = (struct execution_pipe){ .stream = unopened, .execution = x };
-	x->report             = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1 }, .execution = x };
+	x->report = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1 }, .execution = x };
 	x->out.stream.tail    = x->out.tail;
 	x->err.stream.tail    = x->err.tail;
 	x->kill_timer         = (struct loop_timer){ .due = send_cancel, .owner = x };
 	x->asks               = (struct loop_timer){ .due = on_ask_due, .owner = x };
 	x->is_report          = request->session || strcmp(mode, "check") != 0;
-	x->question           = (struct question){ .answered = on_answer, .lost = on_lost, .owner = x, .message = x->message, .fds = x->fd, .fds_len = 1 };
+	x->question           = (struct question){
+			  .answered = on_answer, .lost = on_lost, .owner = x, .message = x->message,
+			  .fds = x->fd, .fds_len = 1
+	};
 	TAILQ_INIT(&x->waiters);
 	TAILQ_INSERT_TAIL(&m->executions->all, x, link);
 	return x;
@@ -518,7 +534,8 @@ struct execution *execution_start(struct mcp *m, const struct execution_request 
 	if (!x || copy_request(x, request, e) < 0) {
 		free(request->files);
 	} else if (request->session) {
-		queued_call_wait(&x->queued, request->session, request->files, request->files_len, request->timeout_ms, &in_session, x);
+		queued_call_wait(&x->queued, request->session, request->files, request->files_len, request->timeout_ms,
+				 &in_session, x);
 		return x;
 	} else if (ask_alone(x, request, e) == 0) {
 		return x;
@@ -567,7 +584,8 @@ static struct execution *count_kept(const struct executions *all, size_t *n, uin
 		if (!*x->handle || x->state != EXECUTION_ENDED || !TAILQ_EMPTY(&x->waiters))
 			continue;
 		++*n;
-		*bytes += sizeof *x + x->out.stream.room + x->err.stream.room + x->report.stream.room + x->program_report_bytes + x->input_len;
+		*bytes += sizeof *x + x->out.stream.room + x->err.stream.room + x->report.stream.room;
+		*bytes += x->program_report_bytes + x->input_len;
 		if (!oldest || x->ended_ms < oldest->ended_ms)
 			oldest = x;
 	}
@@ -601,8 +619,8 @@ static void random_handle(char *ret, size_t len)
 	(void)!getrandom(b, sizeof b, 0);
 	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40); /* RFC 4122, version 4 */
 	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-	snprintf(ret, len, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5], b[6],
-		 b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+	snprintf(ret, len, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
+		 b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
 bool execution_keep(struct execution *x)

@@ -1,16 +1,17 @@
 /*
- * execution.h - one run of a program: its request, its pipes, its record; and the handle by which later calls find it.
+ * execution.h - one run of a program: its request, its pipes, its record; and the handle by which later calls find
+ * it.
  *
- * The loop drives it. It lives as long as calls attend it or it is kept. When the last waiter leaves one that is not kept it is
- * cancelled, and freed when brigd has reported that everything of it is gone. A cancel before the run has started is
- * remembered, and sent as soon as it has.
+ * The loop drives it. It lives as long as calls attend it or it is kept. When the last waiter leaves one that is not
+ * kept it is cancelled, and freed when brigd has reported that everything of it is gone. A cancel before the run has
+ * started is remembered, and sent as soon as it has.
  *
- * A call in a session is an execution, too. It waits there for earlier calls, and is interrupted before it is cancelled: an
- * interrupt keeps the interpreter, with what earlier calls have left in it.
+ * A call in a session is an execution, too. It waits there for earlier calls, and is interrupted before it is
+ * cancelled: an interrupt keeps the interpreter, with what earlier calls have left in it.
  *
- * A handle is the run's id, or a random id if the run had none yet. It belongs to a principal; other principals cannot find the
- * run. Results of runs that have ended are kept for ten minutes, but at most KEPT_MAX of them and KEPT_BYTES in all: the oldest
- * are dropped first.
+ * A handle is the run's id, or a random id if the run had none yet. It belongs to a principal; other principals
+ * cannot find the run. Results of runs that have ended are kept for ten minutes, but at most KEPT_MAX of them and
+ * KEPT_BYTES in all: the oldest are dropped first.
  */
 #pragma once
 #include "server_request.h"
@@ -30,12 +31,15 @@ enum execution_state {
 
 struct execution;
 
-/* A caller that waits for the end of a run. It must leave by itself (execution_leave()), and may do so inside of ended(). */
+/*
+ * A caller that waits for the end of a run. It must leave by itself (execution_leave()), and may do so inside of
+ * ended().
+ */
 struct waiter {
 	void                   (*ended)(void *owner, struct execution *x);
 	/*
-	 * A program waits for a person's consent. true: the client was asked, or the call has ended with the question. NULL, or
-	 * false: the client cannot ask.
+	 * A program waits for a person's consent. true: the client was asked, or the call has ended with the
+	 * question. NULL, or false: the client cannot ask.
 	 */
 	bool                   (*asks)(void *owner, struct execution *x);
 	void                    *owner;
@@ -74,7 +78,8 @@ struct execution {
 	struct question         question;
 	json_t                 *message;
 	char                   *profile;
-	int                     fd[PROTOCOL_FDS_MAX]; /* for brigd: the program text, sealed; folders of --ro; the socket for its files; else -1 */
+	/* for brigd: the program text, sealed; folders of --ro; the socket for its files; else -1 */
+	int                     fd[PROTOCOL_FDS_MAX];
 	char                    id[RUN_ID_LEN + 1];     /* of the run; "": not known yet */
 	char                    handle[RUN_ID_LEN + 1]; /* "": it has none, and is not kept */
 	char                    principal[64];
@@ -86,7 +91,8 @@ struct execution {
 	size_t                  input_at, input_len;
 	char                    limit[48]; /* the limit that ended it, by its name in a profile; "": none */
 	uint64_t                limit_value;
-	json_t                 *record;    /* with the program's report, and the figures of brig-mcp; NULL: see failure */
+	/* with the program's report, and the figures of brig-mcp; NULL: see failure */
+	json_t                 *record;
 	json_t                 *program_report; /* the report itself; NULL: there was none, or it was invalid */
 	size_t                  program_report_bytes; /* memory that it takes, estimated */
 	char                    exec_error[24];
@@ -96,9 +102,11 @@ struct execution {
 	struct queued_call      queued;    /* in a session */
 	struct transfer         transfer;  /* without a session: puts its files before it runs */
 	struct loop_timer       kill_timer; /* in a session: cancels it if it does not end after an interrupt */
-	struct loop_timer       asks;      /* asks a person in the next iteration of the loop, not inside of another callback */
+	/* asks a person in the next iteration of the loop, not inside of another callback */
+	struct loop_timer       asks;
 	struct elicitation      elicitation; /* one at a time */
-	char                    round[33]; /* requestState of the questions that were sent as a result (2026-07-28); "": none */
+	/* requestState of the questions that were sent as a result (2026-07-28); "": none */
+	char                    round[33];
 	json_t                 *round_of;  /* the params of the call that had this result; owned */
 	bool                    is_lent;   /* its handle is for these questions only: the client does not know it */
 	TAILQ_HEAD(, waiter) waiters;
@@ -111,7 +119,8 @@ struct execution {
 struct executions {
 	struct mcp             *mcp;
 	TAILQ_HEAD(, execution) all;   /* in the order in which they were asked for */
-	struct loop_timer       stale; /* forgets results: runs out when an execution ends, and when the oldest result is too old */
+	/* forgets results: runs out when an execution ends, and when the oldest result is too old */
+	struct loop_timer       stale;
 };
 
 /* What is to be run. All of it is copied, except message and files, which are taken over. */
@@ -129,7 +138,10 @@ struct execution_request {
 };
 
 struct executions *executions_create(struct mcp *m);
-/* Frees all of them. Runs are not cancelled: brigd ends them when the connection is closed, so brigd_link_destroy() must follow. */
+/*
+ * Frees all of them. Runs are not cancelled: brigd ends them when the connection is closed, so brigd_link_destroy()
+ * must follow.
+ */
 void executions_destroy(struct executions *all);
 
 /* Asks brigd, or waits in the session. NULL with *e: that was not possible; a refusal of brigd comes later. */
@@ -140,7 +152,10 @@ void execution_add_waiter(struct execution *x, struct waiter *a);
 void execution_leave(struct execution *x, struct waiter *a);
 void execution_cancel(struct execution *x, const char *reason);
 
-/* The last line of its stdout so far, even if it is incomplete; of stderr if stdout has none; "": there is none. Hostile. */
+/*
+ * The last line of its stdout so far, even if it is incomplete; of stderr if stdout has none; "": there is none.
+ * Hostile.
+ */
 const char *execution_last_line(const struct execution *x, size_t *len);
 
 /* NULL: that principal has no such run. */

@@ -14,7 +14,8 @@ static bool has_name(uint32_t kind)
 }
 
 /* The header and the name are complete. */
-static enum file_entries_answer read_entry(struct file_entries *f, const struct file_entries_reader *reader, void *owner, struct err *e)
+static enum file_entries_answer read_entry(struct file_entries *f, const struct file_entries_reader *reader,
+					   void *owner, struct err *e)
 {
 	struct file_entry entry = f->entry;
 
@@ -38,7 +39,8 @@ static enum file_entries_answer read_header(struct file_entries *f, const char *
 	return ENTRIES_GO_ON;
 }
 
-static enum file_entries_answer read_name(struct file_entries *f, const char *bytes, size_t n, const struct file_entries_reader *reader, void *owner, struct err *e)
+static enum file_entries_answer read_name(struct file_entries *f, const char *bytes, size_t n,
+					  const struct file_entries_reader *reader, void *owner, struct err *e)
 {
 	memcpy(f->name + f->name_at, bytes, n);
 	f->name_at += n;
@@ -46,7 +48,8 @@ static enum file_entries_answer read_name(struct file_entries *f, const char *by
 	return f->name_at < f->entry.name_len ? ENTRIES_GO_ON : read_entry(f, reader, owner, e);
 }
 
-enum file_entries_answer file_entries_take(struct file_entries *f, const char *bytes, size_t len, const struct file_entries_reader *reader, void *owner, struct err *e)
+enum file_entries_answer file_entries_take(struct file_entries *f, const char *bytes, size_t len,
+					   const struct file_entries_reader *reader, void *owner, struct err *e)
 {
 	enum file_entries_answer r = ENTRIES_GO_ON;
 

@@ -9,14 +9,18 @@
 
 /* Either function may be NULL: then what it would get is ignored. */
 struct file_entries_reader {
-	/* An entry: a file, whose bytes follow; a match that was left out; or one of a listing. false: enough has come. */
+	/*
+	 * An entry: a file, whose bytes follow; a match that was left out; or one of a listing. false: enough has
+	 * come.
+	 */
 	bool (*entry)(void *owner, const struct file_entry *entry, const char *name);
 	bool (*bytes)(void *owner, const char *bytes, size_t len);
 };
 
 /* Zero it before the first use. */
 struct file_entries {
-	struct file_entry entry; /* the entry that is being read; first its header, then its name, then `left` bytes of the file */
+	/* the entry that is being read; first its header, then its name, then `left` bytes of the file */
+	struct file_entry entry;
 	size_t            header_at, name_at;
 	uint64_t          left;
 	char              name[FILE_NAME_BYTES + 1];
@@ -29,5 +33,6 @@ enum file_entries_answer {
 	ENTRIES_BROKEN, /* *e says what is invalid */
 };
 
-must_use enum file_entries_answer file_entries_take(struct file_entries *f, const char *bytes, size_t len, const struct file_entries_reader *reader, void *owner,
+must_use enum file_entries_answer file_entries_take(struct file_entries *f, const char *bytes, size_t len,
+						    const struct file_entries_reader *reader, void *owner,
 						    struct err *e);

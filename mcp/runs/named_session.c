@@ -193,7 +193,8 @@ static void on_ended(void *owner, const json_t *event)
 {
 	struct named_session *s      = owner;
 	const json_t         *record = json_object_get(event, "record");
-	const char           *words  = member_text(json_object_get(record, "error"), "message"), *why = member_text(record, "session_end");
+	const char           *words  = member_text(json_object_get(record, "error"), "message"),
+		   *why              = member_text(record, "session_end");
 
 	if (*s->id)
 		session_lost(s, *why ? why : words);
@@ -201,7 +202,10 @@ static void on_ended(void *owner, const json_t *event)
 		session_fail(s, "unavailable", NULL, *words ? words : "The session could not be opened");
 }
 
-/* An error of brigd names a variable by its index in a list that the client never saw, "env[0]": the client gets its name. */
+/*
+ * An error of brigd names a variable by its index in a list that the client never saw, "env[0]": the client gets its
+ * name.
+ */
 static void on_refused(void *owner, const json_t *answer)
 {
 	struct named_session *s     = owner;
@@ -214,7 +218,9 @@ static void on_refused(void *owner, const json_t *answer)
 		return;
 	metrics_refused(s->mcp->metrics, code);
 	if (strcmp(code, denial_code_name(DENIAL_unknown_request)) == 0) {
-		session_fail(s, "denied", "session", "there are none here: the brigd that serves is of an older release; leave the argument out");
+		session_fail(
+			s, "denied", "session",
+			"there are none here: the brigd that serves is of an older release; leave the argument out");
 		return;
 	}
 	if (denial_item(field, "env", &i))
@@ -325,8 +331,9 @@ static void names_of_open(const struct call *c, char *buf, size_t len)
 
 	*buf = 0;
 	TAILQ_FOREACH(s, &c->mcp->sessions->all, link)
-		if (!named_session_is_over(s) && s->state != SESSION_CLOSED && strcmp(s->owner, owner_of(c)) == 0 && at + strlen(s->name) + 3 < len)
-			at += (size_t)snprintf(buf + at, len - at, "%s%s", at ? ", " : "", s->name);
+	if (!named_session_is_over(s) && s->state != SESSION_CLOSED && strcmp(s->owner, owner_of(c)) == 0 &&
+	    at + strlen(s->name) + 3 < len)
+		at += (size_t)snprintf(buf + at, len - at, "%s%s", at ? ", " : "", s->name);
 }
 
 /* --- the argument session of a call --- */
@@ -337,7 +344,8 @@ const char *named_session_argument(const json_t *arguments, struct err *e)
 
 	if (!*name || protocol_is_name(name))
 		return name;
-	err_set(e, ERR_BAD_SPEC, "session: \"%.70s\" is no name; use 1 to %d letters, digits, dots, dashes and underscores", name,
+	err_set(e, ERR_BAD_SPEC,
+		"session: \"%.70s\" is no name; use 1 to %d letters, digits, dots, dashes and underscores", name,
 		PROTOCOL_NAME_MAX);
 	return NULL;
 }
@@ -356,9 +364,11 @@ struct named_session *named_session_find_open(const struct call *c, const char *
 		return s;
 	names_of_open(c, names, sizeof names);
 	if (s)
-		err_set(e, ERR_BAD_SPEC, "session: \"%s\" is lost, with its variables and files: %.300s", name, s->lost);
+		err_set(e, ERR_BAD_SPEC, "session: \"%s\" is lost, with its variables and files: %.300s", name,
+			s->lost);
 	else
-		err_set(e, ERR_BAD_SPEC, "session: there is no \"%s\"; execute_code makes one%s%s", name, *names ? "; there are: " : "", names);
+		err_set(e, ERR_BAD_SPEC, "session: there is no \"%s\"; execute_code makes one%s%s", name,
+			*names ? "; there are: " : "", names);
 	return NULL;
 }
 
@@ -386,7 +396,8 @@ static int check_profile(const struct named_session *s, const json_t *given, str
 
 	if (!profile || json_equal(profile, own))
 		return 0;
-	return err_set(e, ERR_BAD_SPEC, "profile: session \"%s\" has %s; use another session, or end it first with end_session", s->name,
+	return err_set(e, ERR_BAD_SPEC,
+		       "profile: session \"%s\" has %s; use another session, or end it first with end_session", s->name,
 		       json_string_value(own));
 }
 
@@ -397,11 +408,14 @@ static void warn_of_changes(const struct named_session *s, const json_t *given, 
 		const json_t *value = json_object_get(given, session_keys[i]);
 
 		if (value && !json_equal(value, json_object_get(s->asked, session_keys[i])))
-			json_array_append_new(warnings, json_sprintf("%s was ignored: session '%s' has it from its first call", session_keys[i], s->name));
+			json_array_append_new(warnings,
+					      json_sprintf("%s was ignored: session '%s' has it from its first call",
+							   session_keys[i], s->name));
 	}
 }
 
-json_t *named_session_asked(const struct call *c, const char *name, const json_t *arguments, json_t *warnings, struct err *e)
+json_t *named_session_asked(const struct call *c, const char *name, const json_t *arguments, json_t *warnings,
+			    struct err *e)
 {
 	const struct named_session *s     = named_session_find(c, name);
 	json_t                     *asked = given_keys(arguments);
@@ -421,7 +435,10 @@ json_t *named_session_asked(const struct call *c, const char *name, const json_t
 	return asked;
 }
 
-/* Clients that cannot be told apart would share "main" by accident: a new session of theirs has a name that no other chooses, "main-8c1f52". */
+/*
+ * Clients that cannot be told apart would share "main" by accident: a new session of theirs has a name that no other
+ * chooses, "main-8c1f52".
+ */
 static int check_new_name(const struct call *c, const char *name, struct err *e)
 {
 	enum { RANDOM_DIGITS = 6 };
@@ -429,15 +446,19 @@ static int check_new_name(const struct call *c, const char *name, struct err *e)
 	size_t      n    = dash ? strlen(dash + 1) : 0;
 	char        digits[RANDOM_DIGITS + 1];
 
-	if (!c->channel->shares || (n >= RANDOM_DIGITS && strspn(dash + 1, "0123456789abcdef") == n) || named_session_find(c, name))
+	if (!c->channel->shares || (n >= RANDOM_DIGITS && strspn(dash + 1, "0123456789abcdef") == n) ||
+	    named_session_find(c, name))
 		return 0;
 	client_request_secret(digits, sizeof digits);
 	return err_set(e, ERR_BAD_SPEC,
-		       "session: another client with this token could choose \"%s\", too; use \"%.50s-%s\", in this call and in later ones", name,
-		       name, digits);
+		       "session: another client with this token could choose \"%s\", too; use \"%.50s-%s\", in this "
+		       "call and in later ones",
+		       name, name, digits);
 }
 
-/* One more may be open. Forgets the oldest lost session if there are too many of these, but not the one called `but`. */
+/*
+ * One more may be open. Forgets the oldest lost session if there are too many of these, but not the one called `but`.
+ */
 static int make_room(const struct call *c, const struct named_session *but, struct err *e)
 {
 	struct named_session *s, *oldest = NULL;
@@ -457,8 +478,8 @@ static int make_room(const struct call *c, const struct named_session *but, stru
 	if (open < c->mcp->settings->sessions)
 		return 0;
 	names_of_open(c, names, sizeof names);
-	return err_set(e, ERR_DENIED, "session: %zu are open, which is the most here; end one with end_session%s%s", open,
-		       *names ? ": " : ", or try again later", names);
+	return err_set(e, ERR_DENIED, "session: %zu are open, which is the most here; end one with end_session%s%s",
+		       open, *names ? ": " : ", or try again later", names);
 }
 
 /* A closed session, which the pump frees unless it is used by then. */
@@ -500,8 +521,8 @@ static void session_prepare(struct named_session *s, json_t *asked, json_t *mess
 	s->question.fds_len = s->mcp->shown.n;
 }
 
-struct named_session *named_session_make(const struct call *c, const char *name, const json_t *asked, const json_t *explained,
-					 json_t *warnings, struct err *e)
+struct named_session *named_session_make(const struct call *c, const char *name, const json_t *asked,
+					 const json_t *explained, json_t *warnings, struct err *e)
 {
 	struct named_session *s = named_session_find(c, name);
 	json_t               *message;

@@ -1,12 +1,13 @@
 /*
  * named_session.h - the sessions of clients: jails that stay, and the uses of them.
  *
- * The client knows a session by a name; brigd's id of it is secret. A name belongs to an owner; other owners cannot find it. On
- * stdio the client is the owner. Over HTTP it is a token, together with the MCP session in those revisions that have one.
+ * The client knows a session by a name; brigd's id of it is secret. A name belongs to an owner; other owners cannot
+ * find it. On stdio the client is the owner. Over HTTP it is a token, together with the MCP session in those
+ * revisions that have one.
  *
  * A session is opened for its first use, over the connection of brigd_link.h and without `stays`, so it ends with the
- * connection. When brigd has ended it (idle, too old, short of memory, itself restarted), the next call opens a new one, and
- * its reply has the reason why the earlier one is lost.
+ * connection. When brigd has ended it (idle, too old, short of memory, itself restarted), the next call opens a new
+ * one, and its reply has the reason why the earlier one is lost.
  *
  * Calls run one after the other, for they share an interpreter; files can be moved at the same time.
  */
@@ -59,16 +60,19 @@ struct named_session {
 	char                owner[SESSION_OWNER_MAX], name[PROTOCOL_NAME_MAX + 1];
 	enum session_state  state;
 	char                id[RUN_ID_LEN + 1];
-	json_t             *asked;   /* arguments of the call that made it, for its next jail: profile, memory_limit, env */
+	/* arguments of the call that made it, for its next jail: profile, memory_limit, env */
+	json_t             *asked;
 	json_t             *message; /* the request that opens it; NULL: it was never opened */
-	int                 ro_fd[PROTOCOL_RO_MAX]; /* its own copies of read-only binds: roots of the client may change; the rest is -1 */
+	/* its own copies of read-only binds: roots of the client may change; the rest is -1 */
+	int                 ro_fd[PROTOCOL_RO_MAX];
 	struct question     question;
 	struct loop_timer   late_end; /* limits VANISHES */
 	TAILQ_HEAD(session_uses, session_use) uses; /* oldest first */
 	struct session_use *running;  /* the call that has the interpreter, or NULL */
 	struct loop_timer   pump;
 	struct failure      failed;   /* why it could not be opened or was ended, for the uses that wait */
-	char                lost[300]; /* why an earlier jail of this name is gone, until a reply had it; "": nothing to report */
+	/* why an earlier jail of this name is gone, until a reply had it; "": nothing to report */
+	char                lost[300];
 	int64_t             lost_ms;
 	unsigned            outputs;  /* the number in the name of the last output_file.h */
 };
@@ -82,7 +86,10 @@ struct named_sessions {
 struct named_sessions *named_sessions_create(struct mcp *m);
 void                   named_sessions_destroy(struct named_sessions *all); /* no session may be in use any more */
 
-/* Are there sessions with these settings? Not if imports are restricted: that can be enforced for a run, not for a session. */
+/*
+ * Are there sessions with these settings? Not if imports are restricted: that can be enforced for a run, not for a
+ * session.
+ */
 bool named_sessions_are_offered(const struct settings *s);
 
 /* Ends all sessions of this owner. */
@@ -99,19 +106,22 @@ struct named_session *named_session_find(const struct call *c, const char *name)
 must_use struct named_session *named_session_find_open(const struct call *c, const char *name, struct err *e);
 
 /*
- * The profile, memory_limit and env of the session of this name; a new reference. If it is open: its own; a call that asks for
- * another profile gets NULL with *e, and a warning for anything else that it cannot change. Otherwise those of the call; what
- * the call does not give is taken from an earlier session of this name that was lost.
+ * The profile, memory_limit and env of the session of this name; a new reference. If it is open: its own; a call that
+ * asks for another profile gets NULL with *e, and a warning for anything else that it cannot change. Otherwise those
+ * of the call; what the call does not give is taken from an earlier session of this name that was lost.
  */
-must_use json_t *named_session_asked(const struct call *c, const char *name, const json_t *arguments, json_t *warnings, struct err *e);
+must_use json_t *named_session_asked(const struct call *c, const char *name, const json_t *arguments, json_t *warnings,
+				     struct err *e);
 
 /* The session of this name, made if necessary. It must be entered before the loop turns again. NULL with *e. */
-must_use struct named_session *named_session_make(const struct call *c, const char *name, const json_t *asked, const json_t *explained,
-						  json_t *warnings, struct err *e);
+must_use struct named_session *named_session_make(const struct call *c, const char *name, const json_t *asked,
+						  const json_t *explained, json_t *warnings, struct err *e);
 
 /* --- its uses --- */
 
-/* Begins to use the session, which is opened if necessary. The functions of u are called later, not within this call. */
+/*
+ * Begins to use the session, which is opened if necessary. The functions of u are called later, not within this call.
+ */
 void named_session_enter(struct named_session *s, struct session_use *u);
 void named_session_leave(struct session_use *u); /* may be called if u uses none; may free the session */
 

@@ -35,9 +35,12 @@ static void add_stream(FILE *out, struct outcome_stream *s, const struct stream 
 	transfer_add(out, FILE_REGULAR, s->file, all->data ? all->data : "", all->len);
 }
 
-struct named_session *output_file_make(struct output_files *ret, struct call *c, struct outcome *o, const struct execution *x)
+struct named_session *output_file_make(struct output_files *ret, struct call *c, struct outcome *o,
+				       const struct execution *x)
 {
-	struct named_session *s = *x->queued.session && x->record && !x->answer_form.detail ? named_session_find(c, x->queued.session) : NULL;
+	struct named_session *s       = *x->queued.session && x->record && !x->answer_form.detail
+						? named_session_find(c, x->queued.session)
+						: NULL;
 	size_t                room = x->answer_form.as_text ? c->mcp->settings->text_bytes / 4 : BRIEF_OUTPUT;
 	bool                  out_too = is_long(&o->out, 0, room), err_too = is_long(&o->err, o->traceback_len, room);
 	FILE                 *out;
@@ -91,7 +94,8 @@ static void on_put(void *owner, const struct err *why)
 		reply(c, &o, &answer_form);
 }
 
-void output_file_put(struct call *c, struct named_session *s, struct output_files *files, struct outcome *o, const struct answer_form *answer_form)
+void output_file_put(struct call *c, struct named_session *s, struct output_files *files, struct outcome *o,
+		     const struct answer_form *answer_form)
 {
 	static const struct transfer_events events = { .read = { .entry = on_entry }, .ended = on_put };
 	struct work                        *w      = malloc(sizeof *w);

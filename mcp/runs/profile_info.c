@@ -30,12 +30,13 @@ static void deliver(struct fact *f, const json_t *reply, const struct err *why)
 }
 
 /*
- * An error that the client can correct is ERR_BAD_SPEC, any other ERR_SETUP. The folder is removed from "does not exist in
- * /etc/brig/profiles; there are: ...": paths of the host are not for clients.
+ * An error that the client can correct is ERR_BAD_SPEC, any other ERR_SETUP. The folder is removed from "does not
+ * exist in /etc/brig/profiles; there are: ...": paths of the host are not for clients.
  */
 static void parse_error(const json_t *error, struct err *why)
 {
-	const char   *code = member_text(error, "code"), *field = member_text(error, "field"), *message = member_text(error, "message");
+	const char *code = member_text(error, "code"), *field = member_text(error, "field"),
+		   *message = member_text(error, "message");
 	const char   *in = strstr(message, " in /"), *list = strstr(message, "; there are: ");
 	bool          is_correctable = strcmp(code, denial_code_name(DENIAL_bad_field)) == 0 ||
 			      strcmp(code, denial_code_name(DENIAL_unknown_profile)) == 0 ||

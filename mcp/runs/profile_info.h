@@ -6,7 +6,10 @@
 
 /* One question. All members but known and owner must be zero. */
 struct fact {
-	/* reply: borrowed; NULL: why says why there is none. Called once, perhaps before fact_ask() returns; may free the fact. */
+	/*
+	 * reply: borrowed; NULL: why says why there is none. Called once, perhaps before fact_ask() returns; may free
+	 * the fact.
+	 */
 	void          (*known)(void *owner, const json_t *reply, const struct err *why);
 	void           *owner;
 

@@ -30,7 +30,8 @@ static int shown_add(struct shown *s, const char *text, const char *path, const 
 static int shown_add_own(struct shown *s, const char *text, struct err *e)
 {
 	const char *colon = access(text, F_OK) == 0 ? NULL : strrchr(text, ':'), *name;
-	char       *path  = colon ? strndup(text, (size_t)(colon - text)) : strdup(text), *whole = path ? realpath(path, NULL) : NULL;
+	char       *path  = colon ? strndup(text, (size_t)(colon - text)) : strdup(text),
+	     *whole       = path ? realpath(path, NULL) : NULL;
 	struct err  why;
 	int         r = -1;
 
@@ -88,7 +89,8 @@ static bool is_above(const char *whole, const char *folder)
 /* Keys and tokens are in a home directory, in files whose names begin with a dot: of this user, or of any other. */
 static bool is_home(const char *whole, int folder)
 {
-	static const char *const marks[] = { ".ssh", ".gnupg", ".aws", ".kube", ".netrc", ".bashrc", ".profile", ".bash_history", ".zshrc" };
+	static const char *const marks[] = { ".ssh",    ".gnupg",   ".aws",          ".kube", ".netrc",
+					     ".bashrc", ".profile", ".bash_history", ".zshrc" };
 	const struct passwd     *user    = getpwuid(geteuid());
 	struct stat              st;
 
@@ -108,14 +110,17 @@ static int check_root(const struct shown *s, const struct shown *beside, const c
 		return err_sys(e, "cannot be read");
 	if (!*name)
 		return err_set(e, ERR_DENIED, "is the whole host");
-	if (fstatfs(folder, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC ||
-	    fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == DEBUGFS_MAGIC || fs.f_type == TRACEFS_MAGIC || fs.f_type == SECURITYFS_MAGIC)
+	if (fstatfs(folder, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC ||
+	    fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == DEBUGFS_MAGIC ||
+	    fs.f_type == TRACEFS_MAGIC || fs.f_type == SECURITYFS_MAGIC)
 		return err_set(e, ERR_DENIED, "holds what the kernel knows of the host, no files");
 	if (is_home(whole, folder))
-		return err_set(e, ERR_DENIED, "is a home directory, or above one; open a folder of a project, or name it with --ro");
+		return err_set(e, ERR_DENIED,
+			       "is a home directory, or above one; open a folder of a project, or name it with --ro");
 	if (strlen(whole) >= SHOWN_PATH_MAX || !text_is_plain(whole))
 		return err_set(e, ERR_BAD_SPEC, "has a path that cannot be shown");
-	if (protocol_check_shown(s->names, s->n, name, e) < 0 || protocol_check_shown(beside->names, beside->own, name, e) < 0)
+	if (protocol_check_shown(s->names, s->n, name, e) < 0 ||
+	    protocol_check_shown(beside->names, beside->own, name, e) < 0)
 		return -1;
 	if (beside->own + s->n == PROTOCOL_RO_MAX)
 		return err_set(e, ERR_LIMIT, "%d folders are shown already", PROTOCOL_RO_MAX);

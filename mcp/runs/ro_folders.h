@@ -1,7 +1,8 @@
 /*
  * ro_folders.h - the files of the host that --ro, and --roots, show to programs, read-only, below /workspace.
  *
- * They are opened once, when the server starts or the client names its roots: a path that is replaced later shows what was there then.
+ * They are opened once, when the server starts or the client names its roots: a path that is replaced later shows
+ * what was there then.
  */
 #pragma once
 #include "client_protocol.h"
@@ -22,8 +23,9 @@ struct shown {
 must_use int shown_open(struct shown *ret, const json_t *rows, struct err *e);
 void         shown_close(struct shown *s);
 /*
- * Adds a folder that the client names, file:///PATH, under the last part of its path. -1 with *e: it cannot be shown: it is no folder that
- * this user can read, the whole host, a home directory, or has the name of another one in s or beside.
+ * Adds a folder that the client names, file:///PATH, under the last part of its path. -1 with *e: it cannot be shown:
+ * it is no folder that this user can read, the whole host, a home directory, or has the name of another one in s or
+ * beside.
  */
 must_use int shown_add_root(struct shown *s, const struct shown *beside, const char *uri, struct err *e);
 /* Those of by, which is empty then, take the place of the client's earlier ones. */

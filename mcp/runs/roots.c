@@ -20,7 +20,8 @@ struct waiting_call {
 };
 
 struct roots {
-	struct client_request request; /* first: a pointer to it is one to the roots. The client's list, then its person's answer */
+	/* first: a pointer to it is one to the roots. The client's list, then its person's answer */
+	struct client_request request;
 	struct mcp           *mcp;
 	enum roots_state      state;
 	struct shown          offered; /* about which the person is asked */
@@ -81,7 +82,9 @@ static void on_consent(struct client_request *request, struct mcp *m, const stru
 static void ask_person(struct roots *r, struct call *c)
 {
 	char   text[SHOWN_PATH_MAX * PROTOCOL_RO_MAX + 200];
-	size_t at = (size_t)snprintf(text, sizeof text, "Show these folders to programs that run in the sandbox? They can read them, and change nothing.");
+	size_t at = (size_t)snprintf(
+		text, sizeof text,
+		"Show these folders to programs that run in the sandbox? They can read them, and change nothing.");
 
 	for (size_t i = 0; i < r->offered.n && at < sizeof text; i++)
 		at += (size_t)snprintf(text + at, sizeof text - at, "\n%s", r->offered.path[i]);
@@ -149,7 +152,8 @@ bool roots_wait(struct call *c, void (*go)(struct call *c))
 	struct roots  *r = c->mcp->roots;
 	struct waiting_call *w;
 
-	if (!r || r->state == ROOTS_KNOWN || revision_is_modern(c->revision) || !c->channel->has_roots || !(w = calloc(1, sizeof *w)))
+	if (!r || r->state == ROOTS_KNOWN || revision_is_modern(c->revision) || !c->channel->has_roots ||
+	    !(w = calloc(1, sizeof *w)))
 		return false;
 	*w = (struct waiting_call){ .roots = r, .call = c, .go = go };
 	TAILQ_INSERT_TAIL(&r->waiters, w, link);

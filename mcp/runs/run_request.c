@@ -20,7 +20,8 @@ int run_request_check_code(const struct settings *s, const json_t *code, struct 
 	if (n <= s->code_chars)
 		return 0;
 	if (s->code_chars % 1000)
-		return err_set(e, ERR_BAD_SPEC, "Code too large (max %llu characters)", (unsigned long long)s->code_chars);
+		return err_set(e, ERR_BAD_SPEC, "Code too large (max %llu characters)",
+			       (unsigned long long)s->code_chars);
 	return err_set(e, ERR_BAD_SPEC, "Code too large (max %lluKB)", (unsigned long long)(s->code_chars / 1000));
 }
 
@@ -36,17 +37,22 @@ uint64_t run_request_most_wall(const struct settings *s, const json_t *explained
 	return smaller_of(s->max_timeout_ms, fact_limit(explained, "ceilings", "wall_ms"));
 }
 
-/* A timeout that was set in the settings counts, their preset does not: the profile's limit comes before it, as it fits the profile's use. */
+/*
+ * A timeout that was set in the settings counts, their preset does not: the profile's limit comes before it, as it
+ * fits the profile's use.
+ */
 uint64_t run_request_preset_wall(const struct settings *s, const json_t *explained)
 {
-	uint64_t own = s->origin[SETTING_timeout_ms] == ORIGIN_PRESET ? fact_limit(explained, "limits", "wall_ms") : s->timeout_ms;
+	uint64_t own = s->origin[SETTING_timeout_ms] == ORIGIN_PRESET ? fact_limit(explained, "limits", "wall_ms")
+								      : s->timeout_ms;
 
 	return smaller_of(own, run_request_most_wall(s, explained));
 }
 
 uint64_t run_request_preset_memory(const struct settings *s, const json_t *explained)
 {
-	return s->memory_bytes ? smaller_of(s->memory_bytes, fact_limit(explained, "ceilings", "memory_bytes")) : fact_limit(explained, "limits", "memory_bytes");
+	return s->memory_bytes ? smaller_of(s->memory_bytes, fact_limit(explained, "ceilings", "memory_bytes"))
+			       : fact_limit(explained, "limits", "memory_bytes");
 }
 
 uint64_t run_request_output(const struct settings *s, const json_t *explained)
@@ -66,8 +72,9 @@ static uint64_t parse_wall(const struct settings *s, const json_t *asked, const 
 		ms = run_request_preset_wall(s, explained);
 	if (ms <= most)
 		return ms;
-	json_array_append_new(warnings, json_sprintf("timeout: %s is too long; the call has the maximum, %s seconds", text_from_milli(ms, is, sizeof is),
-						     text_from_milli(most, may, sizeof may)));
+	json_array_append_new(warnings,
+			      json_sprintf("timeout: %s is too long; the call has the maximum, %s seconds",
+					   text_from_milli(ms, is, sizeof is), text_from_milli(most, may, sizeof may)));
 	return most;
 }
 
@@ -79,7 +86,8 @@ static uint64_t parse_memory(const struct settings *s, const json_t *asked, cons
 	bytes = json_is_integer(asked) ? (uint64_t)json_integer_value(asked) : run_request_preset_memory(s, explained);
 	if (bytes <= most)
 		return bytes;
-	json_array_append_new(warnings, json_sprintf("memory_limit: %s is too much; it has the maximum, %s", text_from_size(bytes, is, sizeof is),
+	json_array_append_new(warnings, json_sprintf("memory_limit: %s is too much; it has the maximum, %s",
+						     text_from_size(bytes, is, sizeof is),
 						     text_from_size(most, may, sizeof may)));
 	return most;
 }
@@ -121,7 +129,8 @@ static json_t *variables_of(const json_t *map)
 
 static json_t *message_of(const char *mode, const json_t *explained, json_t *imports)
 {
-	json_t *message = json_pack("{ss ss sO}", "op", "run", "mode", mode, "profile", json_object_get(explained, "profile"));
+	json_t *message =
+		json_pack("{ss ss sO}", "op", "run", "mode", mode, "profile", json_object_get(explained, "profile"));
 
 	if (imports)
 		json_object_set_new(message, "imports", imports);
@@ -150,11 +159,13 @@ static bool flag(const json_t *arguments, const char *name, bool preset)
 /* Raises the time that tool calls may take by that of a person's answer. */
 static void put_tools(json_t *message, const struct settings *s, const json_t *explained)
 {
-	uint64_t own = fact_limit(explained, "limits", "tool_wait_ms"), most = fact_limit(explained, "ceilings", "tool_wait_ms");
+	uint64_t own  = fact_limit(explained, "limits", "tool_wait_ms"),
+		 most = fact_limit(explained, "ceilings", "tool_wait_ms");
 
 	json_object_set_new(message, "tools", json_true());
 	if (most > own)
-		json_object_set_new(json_object_get(message, "limits"), "tool_wait_ms", json_integer((json_int_t)smaller_of(own + s->ask_timeout_ms, most)));
+		json_object_set_new(json_object_get(message, "limits"), "tool_wait_ms",
+				    json_integer((json_int_t)smaller_of(own + s->ask_timeout_ms, most)));
 }
 
 static void fill_form(const struct settings *s, const json_t *arguments, struct answer_form *answer_form)
@@ -168,8 +179,8 @@ static void fill_form(const struct settings *s, const json_t *arguments, struct 
 }
 
 /*
- * Limits of the jail, not of a call. A limit in the message must be enforced, or brigd refuses it; so memory is left out if
- * neither the call nor the settings ask for it.
+ * Limits of the jail, not of a call. A limit in the message must be enforced, or brigd refuses it; so memory is left
+ * out if neither the call nor the settings ask for it.
  */
 static void put_jail(json_t *message, const struct settings *s, const json_t *asked)
 {
@@ -182,8 +193,9 @@ static void put_jail(json_t *message, const struct settings *s, const json_t *as
 }
 
 /*
- * A file .env may pick the profiles that come with brig, which reach no host. Where a host has one of that name with hosts or secrets, a
- * person chooses it: who wrote the file would otherwise have programs reach these hosts with these secrets.
+ * A file .env may pick the profiles that come with brig, which reach no host. Where a host has one of that name with
+ * hosts or secrets, a person chooses it: who wrote the file would otherwise have programs reach these hosts with
+ * these secrets.
  */
 static int check_profile(const struct settings *s, const json_t *explained, struct err *e)
 {
@@ -193,15 +205,20 @@ static int check_profile(const struct settings *s, const json_t *explained, stru
 
 	if (!by || s->origin[by->id] != ORIGIN_DOTENV || !profile || strcmp(profile, by->profile) != 0)
 		return 0;
-	if (!json_array_size(json_object_get(network, "allow")) && !json_object_size(json_object_get(network, "secrets")))
+	if (!json_array_size(json_object_get(network, "allow")) &&
+	    !json_object_size(json_object_get(network, "secrets")))
 		return 0;
-	return err_set(e, ERR_DENIED, "%s: the profile %s has hosts or secrets of its own, and such a file does not choose it; start brig-mcp with --profile %s",
+	return err_set(e, ERR_DENIED,
+		       "%s: the profile %s has hosts or secrets of its own, and such a file does not choose it; start "
+		       "brig-mcp with --profile %s",
 		       s->where[by->id], profile, profile);
 }
 
-int run_request_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message, struct answer_form *answer_form, struct err *e)
+int run_request_run(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings,
+		    json_t **message, struct answer_form *answer_form, struct err *e)
 {
-	const json_t *modules = json_object_get(explained, "modules"), *asked = json_object_get(arguments, "allowed_imports");
+	const json_t *modules = json_object_get(explained, "modules"),
+		     *asked   = json_object_get(arguments, "allowed_imports");
 
 	fill_form(s, arguments, answer_form);
 	if (check_profile(s, explained, e) < 0 || check_variables(json_object_get(arguments, "env"), e) < 0)
@@ -209,7 +226,9 @@ int run_request_run(const struct settings *s, const json_t *arguments, const jso
 	answer_form->timeout_ms   = parse_wall(s, json_object_get(arguments, "timeout"), explained, warnings);
 	answer_form->memory_bytes = parse_memory(s, json_object_get(arguments, "memory_limit"), explained, warnings);
 	*message = message_of("report", explained, choice_imports(s, modules, asked));
-	json_object_set_new(*message, "limits", limits_of(answer_form->timeout_ms, answer_form->memory_bytes, run_request_output(s, explained), explained));
+	json_object_set_new(*message, "limits",
+			    limits_of(answer_form->timeout_ms, answer_form->memory_bytes,
+				      run_request_output(s, explained), explained));
 	put_jail(*message, s, arguments);
 	if (*s->servers)
 		put_tools(*message, s, explained);
@@ -219,26 +238,31 @@ int run_request_run(const struct settings *s, const json_t *arguments, const jso
 
 /* --- in a session --- */
 
-int run_request_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings, json_t **message, struct answer_form *answer_form, struct err *e)
+int run_request_call(const struct settings *s, const json_t *arguments, const json_t *explained, json_t *warnings,
+		     json_t **message, struct answer_form *answer_form, struct err *e)
 {
 	fill_form(s, arguments, answer_form);
 	if (json_string_length(json_object_get(arguments, "stdin")))
 		return err_set(e, ERR_BAD_SPEC,
-			       "stdin: a call in a session has none; put the text into a file, with the argument files, and open it");
+			       "stdin: a call in a session has none; put the text into a file, with the argument "
+			       "files, and open it");
 	if (json_array_size(json_object_get(arguments, "args")))
 		return err_set(e, ERR_BAD_SPEC, "args: a call in a session has none; write the values into the code");
 	if (json_array_size(json_object_get(arguments, "allowed_imports")))
-		return err_set(e, ERR_BAD_SPEC, "allowed_imports: cannot be enforced in a session; leave it out, or session");
+		return err_set(e, ERR_BAD_SPEC,
+			       "allowed_imports: cannot be enforced in a session; leave it out, or session");
 	answer_form->timeout_ms = parse_wall(s, json_object_get(arguments, "timeout"), explained, warnings);
 	*message = json_pack("{ss}", "op", "run");
-	json_object_set_new(*message, "limits", limits_of(answer_form->timeout_ms, 0, run_request_output(s, explained), explained));
+	json_object_set_new(*message, "limits",
+			    limits_of(answer_form->timeout_ms, 0, run_request_output(s, explained), explained));
 	json_object_del(json_object_get(*message, "limits"), "memory_bytes");
 	if (*s->servers)
 		put_tools(*message, s, explained);
 	return 0;
 }
 
-json_t *run_request_open(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings, struct err *e)
+json_t *run_request_open(const struct settings *s, const json_t *asked, const json_t *explained, json_t *warnings,
+			 struct err *e)
 {
 	uint64_t memory_bytes;
 	json_t  *message;
@@ -246,8 +270,9 @@ json_t *run_request_open(const struct settings *s, const json_t *asked, const js
 	if (check_profile(s, explained, e) < 0 || check_variables(json_object_get(asked, "env"), e) < 0)
 		return NULL;
 	memory_bytes = parse_memory(s, json_object_get(asked, "memory_limit"), explained, warnings);
-	message = json_pack("{ss sO s{sI} sI}", "op", "open", "profile", json_object_get(explained, "profile"), "limits", "memory_bytes", (json_int_t)memory_bytes,
-			    "wait_ms", (json_int_t)OPEN_WAIT_MS);
+	message      = json_pack("{ss sO s{sI} sI}", "op", "open", "profile", json_object_get(explained, "profile"),
+				 "limits", "memory_bytes", (json_int_t)memory_bytes, "wait_ms",
+				 (json_int_t)OPEN_WAIT_MS);
 	put_jail(message, s, asked);
 	if (json_object_size(json_object_get(asked, "env")))
 		json_object_set_new(message, "env", variables_of(json_object_get(asked, "env")));
@@ -256,8 +281,12 @@ json_t *run_request_open(const struct settings *s, const json_t *asked, const js
 
 json_t *run_request_check(const struct settings *s, const json_t *asked_imports, const json_t *explained)
 {
-	json_t *message = message_of("check", explained, choice_imports(s, json_object_get(explained, "modules"), asked_imports));
+	json_t *message =
+		message_of("check", explained, choice_imports(s, json_object_get(explained, "modules"), asked_imports));
 
-	json_object_set_new(message, "limits", json_pack("{sI}", "wall_ms", (json_int_t)smaller_of(CHECK_WALL_MS, fact_limit(explained, "ceilings", "wall_ms"))));
+	json_object_set_new(
+		message, "limits",
+		json_pack("{sI}", "wall_ms",
+			  (json_int_t)smaller_of(CHECK_WALL_MS, fact_limit(explained, "ceilings", "wall_ms"))));
 	return message;
 }

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 128 }; /* more than the audit keeps. PROTOCOL_CALLS_MAX names fit into PROTOCOL_MAX, also when each character is escaped */
+/* More than the audit keeps. PROTOCOL_CALLS_MAX names fit into PROTOCOL_MAX, also when each character is escaped. */
+enum { NAME_BYTES = 128 };
 
 static void report_calls(struct run_tools *t)
 {
@@ -57,7 +58,8 @@ static void on_ended(void *owner, const struct tool_call *c, const char *outcome
 
 	snprintf(name, sizeof name, "%.*s", (int)clean_cut(c->name, strlen(c->name), NAME_BYTES), c->name);
 	text_make_plain(name);
-	json_array_append_new(t->ended, json_pack("{ss ss ss}", "name", name, "verdict", outcome, "args_sha256", c->digest));
+	json_array_append_new(t->ended,
+			      json_pack("{ss ss ss}", "name", name, "verdict", outcome, "args_sha256", c->digest));
 	if (json_array_size(t->ended) == PROTOCOL_CALLS_MAX)
 		report_calls(t);
 	else if (!t->report_timer.set)

@@ -1,8 +1,9 @@
 /*
  * run_tools.h - the tools of one run: its bridge, and what brigd is told about it.
  *
- * When a call is under way for longer than RUN_TOOLS_LATE_MS the program's wall clock stops: brigd is told when that begins and
- * when it ends. Calls that have ended are reported to brigd for its audit, several at once (brig-protocol(7), TOOLS).
+ * When a call is under way for longer than RUN_TOOLS_LATE_MS the program's wall clock stops: brigd is told when that
+ * begins and when it ends. Calls that have ended are reported to brigd for its audit, several at once
+ * (brig-protocol(7), TOOLS).
  */
 #pragma once
 #include "mcp.h"
@@ -22,7 +23,8 @@ struct run_tools {
 };
 
 /* Takes fd over. -1: the run gets no tools, so its calls fail. t must not move. run is borrowed. */
-must_use int run_tools_open(struct run_tools *t, struct mcp *m, int fd, const char *run, void (*asks)(void *owner), void *owner);
+must_use int run_tools_open(struct run_tools *t, struct mcp *m, int fd, const char *run, void (*asks)(void *owner),
+			    void *owner);
 /* For the end of the run: closes the bridge; its counters stay. May be called twice, and on one that is zero. */
 void         run_tools_close(struct run_tools *t);
 void         run_tools_done(struct run_tools *t);

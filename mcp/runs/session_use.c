@@ -87,12 +87,13 @@ static void on_files_refused(void *owner, const struct failure *why)
 	files_ended(owner, &e);
 }
 
-void session_files_begin(struct session_files *f, struct named_session *s, char *out, size_t out_len, const struct transfer_events *events,
-			 void *owner)
+void session_files_begin(struct session_files *f, struct named_session *s, char *out, size_t out_len,
+			 const struct transfer_events *events, void *owner)
 {
 	static const struct session_events in_session = { .ready = on_files_ready, .refused = on_files_refused };
 
-	*f      = (struct session_files){ .mcp = s->mcp, .out = out, .out_len = out_len, .events = events, .owner = owner };
+	*f      = (struct session_files){ .mcp = s->mcp, .out = out, .out_len = out_len, .events = events };
+	f->owner = owner;
 	f->use  = (struct session_use){ .events = &in_session, .owner = f };
 	f->late = (struct loop_timer){ .due = on_files_late, .owner = f };
 	loop_timer_set(&s->mcp->loop, &f->late, FILES_TIMEOUT_MS);
@@ -140,7 +141,8 @@ char *queued_call_behind(const struct queued_call *q, char *buf, size_t len)
 
 	*buf = 0;
 	if (ahead && *ahead->run)
-		snprintf(buf, len, "execution %s, which has run for %lld s", ahead->run, (long long)(loop_now_ms() - ahead->begun_ms) / 1000);
+		snprintf(buf, len, "execution %s, which has run for %lld s", ahead->run,
+			 (long long)(loop_now_ms() - ahead->begun_ms) / 1000);
 	else if (ahead)
 		snprintf(buf, len, "another call, which is about to begin");
 	return buf;
@@ -207,8 +209,8 @@ static void on_call_refused(void *owner, const struct failure *f)
 }
 
 /*
- * timeout_ms limits the wait for other calls only. It begins again while the session opens, or its files are put, for which
- * there are other limits.
+ * timeout_ms limits the wait for other calls only. It begins again while the session opens, or its files are put, for
+ * which there are other limits.
  */
 static void on_call_late(void *owner)
 {
@@ -221,8 +223,9 @@ static void on_call_late(void *owner)
 		return;
 	}
 	snprintf(text, sizeof text,
-		 "\"%s\" is busy with %s. Wait for it with wait_execution, end it with cancel_execution, or use another session", q->session,
-		 queued_call_behind(q, behind, sizeof behind));
+		 "\"%s\" is busy with %s. Wait for it with wait_execution, end it with cancel_execution, or use "
+		 "another session",
+		 q->session, queued_call_behind(q, behind, sizeof behind));
 	queued_fail(q, denial_code_name(DENIAL_busy), "session", text);
 }
 
@@ -232,13 +235,18 @@ static void queued_enter(struct queued_call *q, struct named_session *s)
 	loop_timer_set(&q->mcp->loop, &q->late, (int64_t)q->timeout_ms);
 }
 
-void queued_call_wait(struct queued_call *q, struct named_session *s, char *files, size_t files_len, uint64_t timeout_ms,
-		      const struct session_events *events, void *owner)
+void queued_call_wait(struct queued_call *q, struct named_session *s, char *files, size_t files_len,
+		      uint64_t timeout_ms, const struct session_events *events, void *owner)
 {
 	static const struct session_events in_session = { .ready = on_call_ready, .refused = on_call_refused };
 
 	*q = (struct queued_call){
-		.mcp = s->mcp, .files = files, .files_len = files_len, .timeout_ms = timeout_ms, .events = events, .owner = owner,
+		.mcp        = s->mcp,
+		.files      = files,
+		.files_len  = files_len,
+		.timeout_ms = timeout_ms,
+		.events     = events,
+		.owner      = owner,
 	};
 	snprintf(q->session, sizeof q->session, "%s", s->name);
 	q->use  = (struct session_use){ .events = &in_session, .owner = q, .is_call = true };

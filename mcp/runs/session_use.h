@@ -1,5 +1,6 @@
 /*
- * session_use.h - the two uses of a session: files that are moved into it or out of it, and a call that waits for the interpreter.
+ * session_use.h - the two uses of a session: files that are moved into it or out of it, and a call that waits for the
+ * interpreter.
  */
 #pragma once
 #include "named_session.h"
@@ -23,16 +24,17 @@ struct session_files {
  * Takes out over: two lists of entries, each with its end, that are sent: first the files to put, then the requests.
  * events->ended() comes later, once; it must call session_files_stop(). f must not move.
  */
-void session_files_begin(struct session_files *f, struct named_session *s, char *out, size_t out_len, const struct transfer_events *events,
-			 void *owner);
+void session_files_begin(struct session_files *f, struct named_session *s, char *out, size_t out_len,
+			 const struct transfer_events *events, void *owner);
 /* No function of events is called any more. May be called on one that is zero, or stopped. */
 void session_files_stop(struct session_files *f);
 
 enum { QUEUED_BEHIND_MAX = 120 };
 
 /*
- * A call that waits until the session is open and its earlier calls have ended, and then puts its files. It waits no longer
- * than its owner wants. If brigd answers that the session is gone it waits for a new one, once, and puts its files again.
+ * A call that waits until the session is open and its earlier calls have ended, and then puts its files. It waits no
+ * longer than its owner wants. If brigd answers that the session is gone it waits for a new one, once, and puts its
+ * files again.
  */
 struct queued_call {
 	struct mcp                  *mcp; /* NULL: it does not use the session */
@@ -48,14 +50,18 @@ struct queued_call {
 	char                         run[RUN_ID_LEN + 1]; /* the run that it began; "": none yet */
 	int64_t                      begun_ms; /* when that was */
 	char                         session[PROTOCOL_NAME_MAX + 1]; /* its name; valid after queued_call_end(), too */
-	char                         lost[300]; /* why an earlier session of this name is gone, or ""; valid after queued_call_end(), too */
+	/* why an earlier session of this name is gone, or ""; valid after queued_call_end(), too */
+	char                         lost[300];
 	const struct session_events *events;
 	void                        *owner;
 };
 
-/* files: see session_files_begin(); taken over; NULL: none. events are called later, not within this call. q must not move. */
-void queued_call_wait(struct queued_call *q, struct named_session *s, char *files, size_t files_len, uint64_t timeout_ms,
-		      const struct session_events *events, void *owner);
+/*
+ * files: see session_files_begin(); taken over; NULL: none. events are called later, not within this call. q must not
+ * move.
+ */
+void queued_call_wait(struct queued_call *q, struct named_session *s, char *files, size_t files_len,
+		      uint64_t timeout_ms, const struct session_events *events, void *owner);
 /* Does it wait for earlier calls, or until its files are put? */
 bool queued_call_waits(const struct queued_call *q);
 /* Its run has begun: calls behind it report it. */

@@ -32,7 +32,9 @@ static bool is_sent(const struct transfer *t)
 /* It is no error if the other end stops reading: what it sends says what became of the files. */
 static void send_some(struct transfer *t)
 {
-	ssize_t n = is_sent(t) ? 0 : send(t->source.fd, t->out + t->out_at, t->out_len - t->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+	ssize_t n = is_sent(t) ? 0
+			       : send(t->source.fd, t->out + t->out_at, t->out_len - t->out_at,
+				      MSG_NOSIGNAL | MSG_DONTWAIT);
 
 	if (n > 0)
 		t->out_at += (size_t)n;
@@ -90,7 +92,8 @@ static void on_ready(void *owner)
 
 /* --- its life --- */
 
-int transfer_open(struct transfer *t, struct mcp *m, int fd, char *out, size_t out_len, const struct transfer_events *events, void *owner, struct err *e)
+int transfer_open(struct transfer *t, struct mcp *m, int fd, char *out, size_t out_len,
+		  const struct transfer_events *events, void *owner, struct err *e)
 {
 	*t        = (struct transfer){ .out = out, .out_len = out_len, .events = events, .owner = owner };
 	t->source = (struct loop_source){ .fd = fd, .ready = on_ready, .owner = t };

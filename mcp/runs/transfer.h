@@ -1,8 +1,8 @@
 /*
  * transfer.h - moves files into a cell's /workspace and out of it, over one socket (brig-protocol(7), FILES).
  *
- * The loop drives it. What is sent is one piece of memory, which transfer_add() fills; what is received is reported entry by
- * entry (file_entries.h). The owner must limit how much may come, and for how long.
+ * The loop drives it. What is sent is one piece of memory, which transfer_add() fills; what is received is reported
+ * entry by entry (file_entries.h). The owner must limit how much may come, and for how long.
  */
 #pragma once
 #include "file_entries.h"
@@ -12,7 +12,10 @@
 
 struct transfer_events {
 	struct file_entries_reader read;
-	/* The transfer is over. why: what went wrong, or NULL. This is the last call: t is closed, and may be freed now, but not before. NULL: ignored. */
+	/*
+	 * The transfer is over. why: what went wrong, or NULL. This is the last call: t is closed, and may be freed
+	 * now, but not before. NULL: ignored.
+	 */
 	void (*ended)(void *owner, const struct err *why);
 };
 
@@ -30,6 +33,6 @@ struct transfer {
 void transfer_add(FILE *out, enum file_kind kind, const char *name, const void *bytes, size_t len);
 
 /* Takes fd and out over, even if it fails. t must not move. */
-must_use int transfer_open(struct transfer *t, struct mcp *m, int fd, char *out, size_t out_len, const struct transfer_events *events, void *owner,
-			   struct err *e);
+must_use int transfer_open(struct transfer *t, struct mcp *m, int fd, char *out, size_t out_len,
+			   const struct transfer_events *events, void *owner, struct err *e);
 void         transfer_close(struct transfer *t); /* may be called twice, and on one that is zero */

@@ -58,7 +58,8 @@ static void visit_answer(struct visit *v)
 {
 	struct call             *c           = v->call;
 	const struct execution  *x           = v->execution;
-	const struct answer_form answer_form = x->answer_form; /* its warnings must not be used: they are freed with the run */
+	/* its warnings must not be used: they are freed with the run */
+	const struct answer_form answer_form = x->answer_form;
 	struct named_session    *session;
 	struct output_files      files = { 0 };
 	scoped_outcome           o;
@@ -186,7 +187,8 @@ static void print_progress(const struct execution *x, double seconds, char *buf,
 	else if (x->state == EXECUTION_WAITS)
 		snprintf(buf, len, "%.0f s, waiting for a free place", seconds);
 	else if (clean && clean_len)
-		snprintf(buf, len, "%.0f s, last output: %.*s", seconds, (int)clean_cut(clean, clean_len, LINE_MAX_SHOWN), clean);
+		snprintf(buf, len, "%.0f s, last output: %.*s", seconds,
+			 (int)clean_cut(clean, clean_len, LINE_MAX_SHOWN), clean);
 	else
 		snprintf(buf, len, "%.0f s, no output yet", seconds);
 	free(clean);
@@ -243,7 +245,8 @@ static struct execution *find_by_state(const struct call *c)
 	struct execution *x;
 
 	TAILQ_FOREACH(x, &c->mcp->executions->all, link) {
-		if (!*x->round || !state || strcmp(x->round, state) != 0 || strcmp(x->principal, c->channel->principal) != 0)
+		if (!*x->round || !state || strcmp(x->round, state) != 0 ||
+		    strcmp(x->principal, c->channel->principal) != 0)
 			continue;
 		if (json_equal(json_object_get(c->params, "name"), json_object_get(x->round_of, "name")) &&
 		    json_equal(json_object_get(c->params, "arguments"), json_object_get(x->round_of, "arguments")))
@@ -264,7 +267,8 @@ void attend_again(struct call *c)
 	struct rpc_error  e;
 
 	if (!x) {
-		rpc_error_set(&e, RPC_INVALID_PARAMS, "requestState: no question of this name is open; call the tool again without it");
+		rpc_error_set(&e, RPC_INVALID_PARAMS,
+			      "requestState: no question of this name is open; call the tool again without it");
 		call_failure(c, &e);
 		return;
 	}

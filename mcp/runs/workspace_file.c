@@ -32,11 +32,13 @@ static const char *after_prefix(const char *path, const char *prefix)
 
 const char *workspace_file_path(const char *path, struct err *e)
 {
-	const char *below = after_prefix(after_prefix(path, "/workspace/"), "./"), *fault = file_name_fault(below, strlen(below));
+	const char *below = after_prefix(after_prefix(path, "/workspace/"), "./"),
+		   *fault = file_name_fault(below, strlen(below));
 
 	if (!fault)
 		return below;
-	err_set(e, ERR_BAD_SPEC, "path: \"%.100s\" %s; name a file as it lies below /workspace, like data/a.csv", path, *below == '/' ? "is not there" : fault);
+	err_set(e, ERR_BAD_SPEC, "path: \"%.100s\" %s; name a file as it lies below /workspace, like data/a.csv", path,
+		*below == '/' ? "is not there" : fault);
 	text_make_plain(e->text);
 	return NULL;
 }
@@ -119,7 +121,8 @@ static int add_file(FILE *out, const json_t *row, struct err *e)
 	}
 	bytes = base64_decode(g.base64, strlen(g.base64), &len);
 	if (!bytes)
-		return err_set(e, ERR_BAD_SPEC, "base64: damaged; write the standard alphabet with its padding, and no blanks");
+		return err_set(e, ERR_BAD_SPEC,
+			       "base64: damaged; write the standard alphabet with its padding, and no blanks");
 	transfer_add(out, FILE_REGULAR, path, bytes, len);
 	free(bytes);
 	return 0;

@@ -4,9 +4,11 @@
 
 json_t *yes_form(const char *text, const char *title)
 {
-	json_t *choice = json_pack("{ss ss s[ss] s[ss] ss}", "type", "string", "title", title, "enum", "no", "yes", "enumNames", "No", "Yes", "default", "no");
+	json_t *choice = json_pack("{ss ss s[ss] s[ss] ss}", "type", "string", "title", title, "enum", "no", "yes",
+				   "enumNames", "No", "Yes", "default", "no");
 
-	return json_pack("{ss s{ss s{so} s[s]}}", "message", text, "requestedSchema", "type", "object", "properties", "answer", choice, "required", "answer");
+	return json_pack("{ss s{ss s{so} s[s]}}", "message", text, "requestedSchema", "type", "object", "properties",
+			 "answer", choice, "required", "answer");
 }
 
 bool yes_form_agrees(const json_t *said)

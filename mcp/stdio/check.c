@@ -72,8 +72,9 @@ static int send_request(struct check *k, const char *method, json_t *params, str
 	struct rpc_message message;
 
 	json_object_set_new(params, "_meta",
-			    json_pack("{s:s, s:{s:s, s:s}, s:{}}", META_VERSION, revision_name(REVISION_MODERN), META_CLIENT, "name",
-				      "brig-mcp --check", "version", BRIG_VERSION, META_CAPABILITIES));
+			    json_pack("{s:s, s:{s:s, s:s}, s:{}}", META_VERSION, revision_name(REVISION_MODERN),
+				      META_CLIENT, "name", "brig-mcp --check", "version", BRIG_VERSION,
+				      META_CAPABILITIES));
 	request = rpc_request(id, method, params);
 	line    = rpc_dump(request, &len);
 	if (!line || rpc_parse(&message, line, len, &why) < 0) {
@@ -98,7 +99,8 @@ static json_t *check_ask(struct check *k, const char *method, json_t *params, st
 	k->answer = NULL;
 	result    = json_object_get(answer, "result");
 	if (!result)
-		err_set(e, ERR_BROKEN, "%s: %.300s", method, json_string_value(json_object_get(json_object_get(answer, "error"), "message")));
+		err_set(e, ERR_BROKEN, "%s: %.300s", method,
+			json_string_value(json_object_get(json_object_get(answer, "error"), "message")));
 	return json_incref(result);
 }
 
@@ -122,7 +124,8 @@ static int show_server(struct check *k, struct err *e)
 	n = snprintf(text, sizeof text, "%s %s; MCP", json_string_value(json_object_get(self, "name")),
 		     json_string_value(json_object_get(self, "version")));
 	for (int r = REVISION_COUNT - 1; r >= 0 && n > 0 && (size_t)n < sizeof text; r--)
-		n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", r < REVISION_COUNT - 1 ? ", " : " ", revision_name((enum revision)r));
+		n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", r < REVISION_COUNT - 1 ? ", " : " ",
+			      revision_name((enum revision)r));
 	print_line(k, "server", text);
 	return 0;
 }
@@ -139,7 +142,8 @@ static int show_tools(struct check *k, struct err *e)
 		return -1;
 	json_array_foreach(json_object_get(said, "tools"), i, tool)
 		if (n < sizeof text)
-			n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? ", " : "", json_string_value(json_object_get(tool, "name")));
+			n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? ", " : "",
+					      json_string_value(json_object_get(tool, "name")));
 	print_line(k, "tools", text);
 	return i ? 0 : err_set(e, ERR_BROKEN, "tools/list: there are no tools");
 }
@@ -156,9 +160,10 @@ static int check_reply(const json_t *result, const json_t *reply, struct err *e)
 	bool        host  = strcmp(member_text(reply, "exit_reason"), "setup_failed") == 0;
 
 	if (json_is_true(json_object_get(result, "isError")) || error)
-		return err_set(e, ERR_SETUP, "execute_code: %.300s%s%.100s%s", error ? error : first_text(result), *hint ? ". " : "", hint,
-			       host ? "; type: brig doctor" : "");
-	if (strcmp(member_text(reply, "stdout"), PRINTED) != 0 || json_integer_value(json_object_get(reply, "result")) != 42)
+		return err_set(e, ERR_SETUP, "execute_code: %.300s%s%.100s%s", error ? error : first_text(result),
+			       *hint ? ". " : "", hint, host ? "; type: brig doctor" : "");
+	if (strcmp(member_text(reply, "stdout"), PRINTED) != 0 ||
+	    json_integer_value(json_object_get(reply, "result")) != 42)
 		return err_set(e, ERR_BROKEN, "execute_code: the reply above is not what the program gives");
 	return 0;
 }
@@ -176,10 +181,14 @@ static json_t *call_tool(struct check *k, const char *tool, json_t *arguments, s
 	return check_ask(k, "tools/call", json_pack("{ss so}", "name", tool, "arguments", arguments), e);
 }
 
-/* With a short --yield-after the answer may be "running": this waits again until the run ends, as it has a time limit. */
+/*
+ * With a short --yield-after the answer may be "running": this waits again until the run ends, as it has a time
+ * limit.
+ */
 static json_t *result_at_last(struct check *k, struct err *e)
 {
-	json_t *result = call_tool(k, "execute_code", json_pack("{ss ss sb}", "code", PROGRAM, "format", "json", "detail", 1), e);
+	json_t *result = call_tool(k, "execute_code",
+				   json_pack("{ss ss sb}", "code", PROGRAM, "format", "json", "detail", 1), e);
 
 	while (result) {
 		scoped_json *reply  = reply_of(result);
@@ -187,7 +196,8 @@ static json_t *result_at_last(struct check *k, struct err *e)
 		if (strcmp(member_text(reply, "exit_reason"), "running") != 0)
 			break;
 		json_decref(result);
-		result = call_tool(k, "wait_execution", json_pack("{sO}", "execution_id", json_object_get(reply, "execution_id")), e);
+		result = call_tool(k, "wait_execution",
+				   json_pack("{sO}", "execution_id", json_object_get(reply, "execution_id")), e);
 	}
 	return result;
 }
@@ -222,7 +232,8 @@ static void show_layers(struct check *k, const char *what, const json_t *layers,
 
 		if (!name || (strncmp(name, head, sizeof head - 1) == 0) != missing || n >= sizeof text)
 			continue;
-		n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "", name + (missing ? sizeof head - 1 : 0));
+		n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "",
+				      name + (missing ? sizeof head - 1 : 0));
 	}
 	if (n)
 		print_line(k, what, text);
@@ -235,13 +246,15 @@ static void show_runs(struct check *k, const json_t *reply, int64_t first_ms, in
 	bool        is_private;
 	const char *server = brigd_link_server(k->mcp.brigd_link, &is_private);
 
-	snprintf(line, sizeof line, is_private ? "a private one, %s" : "a service, %s", server ? server : "which has gone");
+	snprintf(line, sizeof line, is_private ? "a private one, %s" : "a service, %s",
+		 server ? server : "which has gone");
 	print_line(k, "brigd", line);
 	print_line(k, "program", "print('hello from a jail'); 6 * 7");
 	print_line(k, "reply", text ? text : "");
 	show_layers(k, "in force", json_object_get(reply, "isolation"), false);
 	show_layers(k, "missing", json_object_get(reply, "isolation"), true);
-	snprintf(line, sizeof line, "%lld ms the first time, %lld ms the second", (long long)first_ms, (long long)second_ms);
+	snprintf(line, sizeof line, "%lld ms the first time, %lld ms the second", (long long)first_ms,
+		 (long long)second_ms);
 	print_line(k, "took", line);
 	free(text);
 }
@@ -265,13 +278,14 @@ static int show_servers(struct check *k, struct err *e)
 {
 	struct broker *b     = k->mcp.broker;
 	scoped_json   *asked = b ? call_tool(k, "find_tools", json_pack("{ss}", "query", ""), e) : json_object();
-	scoped_json   *lost  = asked && b ? broker_troubles(b) : NULL, *found = asked && b ? broker_find(b, "", 50) : NULL;
+	scoped_json *lost = asked && b ? broker_troubles(b) : NULL, *found = asked && b ? broker_find(b, "", 50) : NULL;
 	char           line[300];
 
 	if (json_array_size(lost))
 		return err_set(e, ERR_SETUP, "--servers: %s", json_string_value(json_array_get(lost, 0)));
 	for (size_t i = 0; i < json_array_size(found); i++) {
-		snprintf(line, sizeof line, "tools.%s", json_string_value(json_object_get(json_array_get(found, i), "signature")));
+		snprintf(line, sizeof line, "tools.%s",
+			 json_string_value(json_object_get(json_array_get(found, i), "signature")));
 		print_line(k, "for programs", line);
 	}
 	return asked ? 0 : -1;
@@ -289,7 +303,8 @@ static void show_end(struct check *k)
 	file = json_pack("{s{s{ss s[ss]}}}", "mcpServers", "python", "command", path, "args", "--reply", "text");
 	text = file ? json_dumps(file, JSON_COMPACT) : NULL;
 	fprintf(k->out, "\n%s For a client's file:  %s\n",
-		k->lacks ? "It runs, without the layers that are missing above; brig doctor says how to have them." : "All in order.",
+		k->lacks ? "It runs, without the layers that are missing above; brig doctor says how to have them."
+			 : "All in order.",
 		text ? text : "");
 	free(text);
 	json_decref(file);
@@ -297,7 +312,8 @@ static void show_end(struct check *k)
 
 int check_run(const struct settings *s, FILE *out, struct err *e)
 {
-	struct check k = { .channel = { .ops = &ops, .legacy = REVISION_LEGACY_NEWEST, .principal = "check" }, .out = out };
+	struct check k = { .channel = { .ops = &ops, .legacy = REVISION_LEGACY_NEWEST, .principal = "check" },
+			   .out     = out };
 	int          r;
 
 	if (mcp_open(&k.mcp, s, e) < 0)

@@ -1,8 +1,8 @@
 /*
  * check.h - brig-mcp --check: what a client would see, in words for people.
  *
- * The requests go through the same dispatcher as those of clients: what the server is, which tools it has, and one program,
- * which is run twice in a real jail.
+ * The requests go through the same dispatcher as those of clients: what the server is, which tools it has, and one
+ * program, which is run twice in a real jail.
  */
 #pragma once
 #include "settings.h"

@@ -75,8 +75,8 @@ static void wait_for(struct line_channel *l, uint32_t events)
 }
 
 /*
- * While no requests are taken, because the client does not read its answers, only the end of the input is waited for. When even
- * that is over the descriptor is removed: epoll reports EPOLLHUP for ever, even if no event is wanted.
+ * While no requests are taken, because the client does not read its answers, only the end of the input is waited for.
+ * When even that is over the descriptor is removed: epoll reports EPOLLHUP for ever, even if no event is wanted.
  */
 static void line_update(struct line_channel *l)
 {
@@ -111,7 +111,8 @@ static void send_message(struct line_channel *l, const json_t *message)
 static void on_send(struct channel *ch, struct call *c, const json_t *message)
 {
 	const char *method  = json_string_value(json_object_get(message, "method"));
-	bool        is_news = method && (strcmp(method, "notifications/progress") == 0 || strcmp(method, "notifications/message") == 0);
+	bool        is_news = method &&
+		       (strcmp(method, "notifications/progress") == 0 || strcmp(method, "notifications/message") == 0);
 
 	(void)c;
 	if (!is_news || !output_waits(&line_channel_of(ch)->out))
@@ -267,7 +268,8 @@ static void go_on(void *owner)
 static void writes_ready(void *owner)
 {
 	struct line_channel *l = owner;
-	struct pollfd hung_up = { .fd = l->out.end.fd }; /* poll() without events reports errors only: the client has closed its end */
+	/* poll() without events reports errors only: the client has closed its end */
+	struct pollfd hung_up = { .fd = l->out.end.fd };
 
 	output_send(&l->out);
 	if (!output_waits(&l->out) && poll(&hung_up, 1, 0) > 0)

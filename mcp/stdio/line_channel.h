@@ -1,8 +1,8 @@
 /*
  * line_channel.h - one client on a byte stream, as stdin and stdout: a message a line.
  *
- * After end of file, calls under way have a short time to end. Then, or when the client does not read any more, mcp->ends is
- * set.
+ * After end of file, calls under way have a short time to end. Then, or when the client does not read any more,
+ * mcp->ends is set.
  */
 #pragma once
 #include "batch.h"
@@ -21,7 +21,8 @@ struct line_channel {
 	bool               reads_wait, writes_wait; /* they are in the loop */
 	struct loop_timer  again;   /* goes on with the input that is there, as with a plain file */
 	struct loop_timer  deadline;
-	bool               hung_up; /* the client has closed its end while no requests were taken; there may be input left */
+	/* the client has closed its end while no requests were taken; there may be input left */
+	bool               hung_up;
 	bool               ended;   /* end of file was read */
 	bool               over;    /* no more requests are taken */
 	bool               refused_early; /* the line that is too long was answered before its end */

@@ -106,9 +106,12 @@ static const struct {
 	const char *names[12];
 	const char *advice;
 } wishes[] = {
-	{ { "session_id", "sessionid", "context", "context_id", "kernel", "kernel_id", "persist", "state", NULL }, "did you mean session?" },
-	{ { "file", "file_path", "filename", "path", "upload", "uploads", "attachments", NULL }, "did you mean files?" },
-	{ { "packages", "requirements", "dependencies", "pip", "pip_install", "install", "libraries", NULL }, "nothing can be installed by a call: get_sandbox_info lists what there is" },
+	{ { "session_id", "sessionid", "context", "context_id", "kernel", "kernel_id", "persist", "state", NULL },
+	  "did you mean session?" },
+	{ { "file", "file_path", "filename", "path", "upload", "uploads", "attachments", NULL },
+	  "did you mean files?" },
+	{ { "packages", "requirements", "dependencies", "pip", "pip_install", "install", "libraries", NULL },
+	  "nothing can be installed by a call: get_sandbox_info lists what there is" },
 	{ { "language", "lang", "runtime", "interpreter", NULL }, "programs are Python 3" },
 	{ { "timeout_ms", "timeout_seconds", "time_limit", "max_time", NULL }, "did you mean timeout, in seconds?" },
 	{ { "memory", "mem", "memory_mb", "memory_limit_mb", "max_memory", NULL }, "did you mean memory_limit?" },
@@ -155,7 +158,8 @@ static void warn_of_unknown(const struct argument *rows, const json_t *given, js
 		snprintf(name, sizeof name, "%.*s", TEXT_SHOWN, key);
 		text_make_plain(name);
 		print_advice(rows, name, instead, sizeof instead);
-		json_array_append_new(warnings, json_sprintf("The argument '%s' is unknown and was ignored; %s", name, instead));
+		json_array_append_new(warnings,
+				      json_sprintf("The argument '%s' is unknown and was ignored; %s", name, instead));
 	}
 }
 
@@ -166,14 +170,16 @@ static json_t *parse_argument(const struct argument *row, const json_t *given, s
 	if (!given || json_is_null(given)) {
 		if (row->need != REQUIRED)
 			return json_null();
-		err_set(e, ERR_BAD_SPEC, "%s: missing; %s", row->field.name, row->manual ? row->manual : row->field.doc);
+		err_set(e, ERR_BAD_SPEC, "%s: missing; %s", row->field.name,
+			row->manual ? row->manual : row->field.doc);
 		return NULL;
 	}
 	value = meant(row->field.type, given);
 	if (field_check(&row->field, value, e) == 0)
 		return value;
 	if (json_is_string(given) && strlen(json_string_value(given)) != json_string_length(given))
-		snprintf(e->text + strlen(e->text), sizeof e->text - strlen(e->text), "; in a Python text write \\x00 for it");
+		snprintf(e->text + strlen(e->text), sizeof e->text - strlen(e->text),
+			 "; in a Python text write \\x00 for it");
 	json_decref(value);
 	return NULL;
 }
@@ -217,10 +223,12 @@ static json_t *schema_of(const struct field *f)
 	if (f->type == FIELD_ROWS)
 		json_object_set_new(schema, "items", items_of(f->table));
 	if (f->type == FIELD_SIZE)
-		json_object_set_new(schema, "type", json_string("string")); /* a union with numbers is refused by some clients */
+		/* a union with numbers is refused by some clients */
+		json_object_set_new(schema, "type", json_string("string"));
 	if (!*f->doc)
 		json_object_del(schema, "description");
-	json_object_del(schema, "minimum"); /* a call out of bounds gets an error that says so; in the schema every model would have to read them */
+	/* a call out of bounds gets an error that says so; in the schema every model would have to read them */
+	json_object_del(schema, "minimum");
 	json_object_del(schema, "maximum");
 	return schema;
 }

@@ -15,10 +15,13 @@ struct execution *handle_call_find(struct call *c, const json_t *arguments)
 	if (x)
 		return x;
 	snprintf(why, sizeof why,
-		 "execution_id: there is no run \"%.40s\" of yours. It is known for ten minutes after its end, and only if execute_code answered with "
+		 "execution_id: there is no run \"%.40s\" of yours. It is known for ten minutes after its end, and "
+		 "only if execute_code answered with "
 		 "exit_reason \"running\"; run the code again with execute_code.",
 		 id);
 	outcome_refused(&o, why);
-	reply(c, &o, &(struct answer_form){ .as_text = c->mcp->settings->reply == REPLY_TEXT, .detail = c->mcp->settings->detail });
+	reply(c, &o,
+	      &(struct answer_form){ .as_text = c->mcp->settings->reply == REPLY_TEXT,
+				     .detail  = c->mcp->settings->detail });
 	return NULL;
 }

@@ -125,7 +125,8 @@ static void on_explained(void *owner, const json_t *reply, const struct err *why
 		work_end(w, why);
 		return;
 	}
-	json_object_set_new(w->info.profiles, w->asked, reply ? json_incref((json_t *)reply) : json_pack("{ss}", "error", why->text));
+	json_object_set_new(w->info.profiles, w->asked,
+			    reply ? json_incref((json_t *)reply) : json_pack("{ss}", "error", why->text));
 	ask_next(w);
 }
 
@@ -180,14 +181,17 @@ void sandbox_info_seek(struct call *c, const struct sandbox_info_reader *reader,
 		return;
 	}
 	*w = (struct work){ .call = c, .reader = reader, .owner = owner, .names = json_array() };
-	w->info = (struct sandbox_info){ .profiles = json_object(), .isolation = json_array(), .preset = choice_profile(c->mcp->settings) };
+	w->info   = (struct sandbox_info){ .profiles  = json_object(),
+					   .isolation = json_array(),
+					   .preset    = choice_profile(c->mcp->settings) };
 	w->fact   = (struct fact){ .known = on_hello, .owner = w };
 	c->work   = w;
 	c->cancel = on_cancel;
 	fact_ask(&w->fact, c->mcp, "hello", NULL);
 }
 
-void sandbox_info_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct sandbox_info *s), const struct sandbox_info *s, const struct err *why)
+void sandbox_info_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct sandbox_info *s),
+			 const struct sandbox_info *s, const struct err *why)
 {
 	if (s)
 		tool_answer_data(c, make(c->mcp, s), false);
@@ -251,13 +255,15 @@ json_t *sandbox_info_packages(const struct sandbox_info *s, const char *name)
 
 	for (size_t i = 0; i < json_array_size(all); i++) {
 		const json_t *package = json_array_get(all, i);
-		const char   *known   = python_name(member_text(package, "name")), *version = member_text(package, "version"), *dash;
+		const char   *known   = python_name(member_text(package, "name")),
+			   *version   = member_text(package, "version"), *dash;
 		size_t        n, plus;
 		json_t       *row;
 
 		if (!known)
 			continue;
-		version += strchr(version, ':') ? strcspn(version, ":") + 1 : 0; /* "1:1.24.2+dfsg-1+deb12u1" -> "1.24.2" */
+		/* "1:1.24.2+dfsg-1+deb12u1" -> "1.24.2" */
+		version += strchr(version, ':') ? strcspn(version, ":") + 1 : 0;
 		dash = strrchr(version, '-');
 		n    = dash ? (size_t)(dash - version) : strlen(version);
 		plus = strcspn(version, "+~");

@@ -1,8 +1,8 @@
 /*
  * sandbox_info.h - all that is known about where programs run: brigd, its profiles, the layers that are in force.
  *
- * It is asked once for each connection. Which layers are in force is known from the last run in the default profile; if there
- * was none, a program that does nothing is run to find out.
+ * It is asked once for each connection. Which layers are in force is known from the last run in the default profile;
+ * if there was none, a program that does nothing is run to find out.
  */
 #pragma once
 #include "call.h"
@@ -25,7 +25,8 @@ struct sandbox_info_reader {
 void sandbox_info_seek(struct call *c, const struct sandbox_info_reader *reader, void *owner);
 
 /* Answers the call with the object that make() returns, as data; if s is NULL, with why. */
-void sandbox_info_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct sandbox_info *s), const struct sandbox_info *s, const struct err *why);
+void sandbox_info_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct sandbox_info *s),
+			 const struct sandbox_info *s, const struct err *why);
 
 /* The survey in words, for a model; malloc'ed. NULL: out of memory. */
 char *sandbox_info_text(const struct mcp *m, const struct sandbox_info *s);

@@ -11,29 +11,37 @@
 struct words;
 
 struct tool {
-	const char            *name, *title, *description; /* for models, which pay for each word: all of tools/list may have 1300 tokens */
+	/* for models, which pay for each word: all of tools/list may have 1300 tokens */
+	const char            *name, *title, *description;
 	const char            *manual;       /* the same for the manual; NULL: as in description */
 	const char            *with_sessions; /* appended to its description if there are sessions; NULL: nothing */
-	const char            *with_servers; /* appended to its description with --servers, after the names of these; NULL: nothing */
+	/* appended to its description with --servers, after the names of these; NULL: nothing */
+	const char            *with_servers;
 	const struct argument *arguments;   /* rows end with a NULL name */
 	const char            *input_schema; /* JSON text, instead of arguments; NULL: made from them */
 	const char            *output_schema; /* JSON text; NULL: no structuredContent */
 	bool                   read_only, destructive, idempotent, open_world;
-	bool                   leaves_nothing; /* announced as read_only, too, unless a setting says no: what it changes is gone when the call ends */
+	/* announced as read_only, too, unless a setting says no: what it changes is gone when the call ends */
+	bool                   leaves_nothing;
 	bool                   unbounded;   /* not limited by --max-calls and --calls-per-minute: it ends other calls */
-	bool                   text_only;   /* with --reply text it answers in words only, without outputSchema and structuredContent */
-	bool                   resumes;     /* its answer may be a question of a run; a call with requestState continues that run (attend_again()) */
+	/* with --reply text it answers in words only, without outputSchema and structuredContent */
+	bool                   text_only;
+	/* its answer may be a question of a run; a call with requestState continues that run (attend_again()) */
+	bool                   resumes;
 	bool                   brokered;    /* offered only with --servers */
 	bool                   in_session;  /* offered only if there are sessions */
 	bool                   unlisted;    /* callable; in tools/list only with --list-all-tools */
-	void                 (*call)(struct call *c, const json_t *arguments); /* arguments: an object, borrowed, lives as long as the call */
-	void                 (*refuse)(struct call *c, const char *why); /* ends a call that is over a limit; NULL: with why as text, isError */
+	/* arguments: an object, borrowed, lives as long as the call */
+	void                 (*call)(struct call *c, const json_t *arguments);
+	/* ends a call that is over a limit; NULL: with why as text, isError */
+	void                 (*refuse)(struct call *c, const char *why);
 };
 
 extern const struct tool *const tools[]; /* tools.def; ends with NULL */
 
 const struct tool *tool_find(const char *name);
-json_t            *tool_json(const struct tool *t, const struct mcp *m, const struct words *w, enum revision revision); /* as in tools/list; new reference */
+/* As in tools/list; a new reference. */
+json_t            *tool_json(const struct tool *t, const struct mcp *m, const struct words *w, enum revision revision);
 
 /* Is it offered, with these settings? */
 bool               tool_is_offered(const struct tool *t, const struct mcp *m);
@@ -46,13 +54,16 @@ json_t *tools_list(struct mcp *m, enum revision revision);
 void    tools_done(struct mcp *m);
 
 /*
- * For a call that does not answer at once: sets its ->work, size bytes of zeros, and its ->cancel, which must free it. NULL:
- * memory is short, and the call was answered so.
+ * For a call that does not answer at once: sets its ->work, size bytes of zeros, and its ->cancel, which must free
+ * it. NULL: memory is short, and the call was answered so.
  */
 must_use void *tool_work(struct call *c, size_t size, void (*cancel)(struct call *));
 
 /* Answers of a tools/call; each ends the call. `content`, `structured` and `data` are taken over. */
 void tool_answer_text(struct call *c, const char *text, bool is_error);
-/* structured: an object or NULL; left out if the revision has no structuredContent. Blocks that the revision does not know become text. */
+/*
+ * structured: an object or NULL; left out if the revision has no structuredContent. Blocks that the revision does not
+ * know become text.
+ */
 void tool_answer_blocks(struct call *c, json_t *content, json_t *structured, bool is_error);
 void tool_answer_data(struct call *c, json_t *data, bool is_error); /* as compact JSON text, and structured */

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks of types that older revisions do not have become text: a client drops the whole result for one that it does not know. */
+/*
+ * Blocks of types that older revisions do not have become text: a client drops the whole result for one that it does
+ * not know.
+ */
 static void convert_down(json_t *content, enum revision revision)
 {
 	for (size_t i = 0; i < json_array_size(content); i++) {
@@ -17,7 +20,8 @@ static void convert_down(json_t *content, enum revision revision)
 		if (revision < REVISION_2025_03_26 && strcmp(type, "audio") == 0)
 			text = json_sprintf("[audio: %s]", member_text(block, "mimeType"));
 		else if (revision < REVISION_2025_06_18 && strcmp(type, "resource_link") == 0)
-			text = json_sprintf("[resource: %s at %s]", member_text(block, "name"), member_text(block, "uri"));
+			text = json_sprintf("[resource: %s at %s]", member_text(block, "name"),
+					    member_text(block, "uri"));
 		if (text)
 			json_array_set_new(content, i, json_pack("{ss so}", "type", "text", "text", text));
 	}

@@ -33,11 +33,14 @@ const struct tool tool_cancel_execution = {
 	.name        = "cancel_execution",
 	.title       = "End a running program",
 	.description = "End a program of execute_code that is \"running\"; answers with its output.",
-	.manual      = "End a program that execute_code has answered for with exit_reason \"running\", and everything it started. Answers with what it "
-		       "had written by then; exit_reason is \"cancelled\", or what it ended with before. In a session it is interrupted, and its "
-		       "variables stay.",
-	.arguments   = rows,
-	.idempotent  = true,
-	.unbounded   = true,
-	.call        = cancel_execution_call,
+	.manual    = "End a program that execute_code has answered for with exit_reason \"running\", and everything it "
+		     "started. Answers with what it "
+		     "had written by then; exit_reason is \"cancelled\", or what it ended with before. In a session "
+		     "it is "
+		     "interrupted, and its "
+		     "variables stay.",
+	.arguments = rows,
+	.idempotent = true,
+	.unbounded  = true,
+	.call       = cancel_execution_call,
 };

@@ -19,38 +19,45 @@ static const char *const formats[] = { "json", "text", NULL };
 
 /* clang-format off */
 static const struct argument rows[] = {
-	/* name                type             least    most        preset        meaning */
-	{ { "code",            FIELD_STR,    0, 0,       FIELD_ANY,  0,            "Python program", NULL, NULL }, true,
+	/* name, type, offset, least, most, preset, meaning */
+	{ { "code", FIELD_STR, 0, 0, FIELD_ANY, 0, "Python program", NULL, NULL }, true,
 	  "Python program. The value of its last expression, or its variable result, comes back as result" },
-	{ { "session",         FIELD_STR,    0, 0,       PROTOCOL_NAME_MAX, 0,     "A name of your choice", NULL, NULL }, false,
-	  "A name of 1 to 64 letters, digits and ._-: calls with the same one share variables, files and running programs, see Sessions below" },
-	{ { "files",           FIELD_ROWS,   0, 0,       WORKSPACE_FILES_MAX, 0,   "Put into /workspace first: content is text, base64 bytes", NULL, workspace_file_fields }, false,
-	  "Files that are put into /workspace before the program runs: objects with path, and content, a text, or base64, bytes. In a session they replace those that are there" },
-	{ { "timeout",         FIELD_MILLI,  0, 10,      86400000,   FIELD_UNSET, "Seconds; default {timeout}, at most {most}", NULL, NULL }, false,
+	{ { "session", FIELD_STR, 0, 0, PROTOCOL_NAME_MAX, 0, "A name of your choice", NULL, NULL }, false,
+	  "A name of 1 to 64 letters, digits and ._-: calls with the same one share variables, files and running "
+	  "programs, see Sessions below" },
+	{ { "files", FIELD_ROWS, 0, 0, WORKSPACE_FILES_MAX, 0,
+	    "Put into /workspace first: content is text, base64 bytes", NULL, workspace_file_fields }, false,
+	  "Files that are put into /workspace before the program runs: objects with path, and content, a text, or "
+	  "base64, bytes. In a session they replace those that are there" },
+	{ { "timeout", FIELD_MILLI, 0, 10, 86400000, FIELD_UNSET,
+	    "Seconds; default {timeout}, at most {most}", NULL, NULL }, false,
 	  "Seconds until it is ended; more than --max-timeout becomes that, with a warning" },
-	{ { "memory_limit",    FIELD_SIZE,   0, 8 * MIB, 1024 * GIB, FIELD_UNSET, "As \"512m\"", NULL, NULL }, false,
-	  "Memory, as \"256m\" or \"1g\"; a number counts MiB. The default is the profile's; more than its ceiling becomes that, with a warning. In a session the first call sets it" },
-	{ { "stdin",           FIELD_STR,    0, 0,       FIELD_ANY,  0,            "", NULL, NULL }, false,
+	{ { "memory_limit", FIELD_SIZE, 0, 8 * MIB, 1024 * GIB, FIELD_UNSET, "As \"512m\"", NULL, NULL }, false,
+	  "Memory, as \"256m\" or \"1g\"; a number counts MiB. The default is the profile's; more than its ceiling "
+	  "becomes that, with a warning. In a session the first call sets it" },
+	{ { "stdin", FIELD_STR, 0, 0, FIELD_ANY, 0, "", NULL, NULL }, false,
 	  "What the program reads from standard input; nothing by default. Not in a session" },
-	{ { "args",            FIELD_WORDS,  0, 0,       1024,       0,            "sys.argv[1:]", NULL, NULL }, false,
+	{ { "args", FIELD_WORDS, 0, 0, 1024, 0, "sys.argv[1:]", NULL, NULL }, false,
 	  "Its arguments, sys.argv[1:]. Not in a session" },
-	{ { "env",             FIELD_MAP,    0, 0,       64,         0,            "Environment variables", NULL, NULL }, false,
+	{ { "env", FIELD_MAP, 0, 0, 64, 0, "Environment variables", NULL, NULL }, false,
 	  "More environment variables. In a session the first call sets them" },
-	{ { "profile",         FIELD_STR,    0, 0,       63,         0,            "Packages and limits; default {profile}; get_sandbox_info lists others", NULL, NULL }, false,
+	{ { "profile", FIELD_STR, 0, 0, 63, 0,
+	    "Packages and limits; default {profile}; get_sandbox_info lists others", NULL, NULL }, false,
 	  "Which packages and limits, as basic or data-science; get_sandbox_info lists them. A session has one" },
-	{ { "allowed_imports", FIELD_WORDS,  0, 0,       512,        0,            "Refuse other modules", NULL, NULL }, false,
+	{ { "allowed_imports", FIELD_WORDS, 0, 0, 512, 0, "Refuse other modules", NULL, NULL }, false,
 	  "Only these modules may be imported, as [\"math\", \"json\"]; any when empty. Not in a session" },
-	{ { "validate",        FIELD_BOOL,   0, 0,       1,          0,            "Run only what passes validate_code", NULL, NULL }, false,
+	{ { "validate", FIELD_BOOL, 0, 0, 1, 0, "Run only what passes validate_code", NULL, NULL }, false,
 	  "Check the code first (validate_code), and run it only if it passes" },
-	{ { "format",          FIELD_CHOICE, 0, 0,       1,          FIELD_UNSET, "Of the answer", formats, NULL }, false,
+	{ { "format", FIELD_CHOICE, 0, 0, 1, FIELD_UNSET, "Of the answer", formats, NULL }, false,
 	  "The answer: json, one object; text, made to be read" },
-	{ { "detail",          FIELD_BOOL,   0, 0,       1,          FIELD_UNSET, "All keys and output", NULL, NULL }, false,
-	  "json: every key, and all output that was kept; else long output is cut in its middle, and what says nothing is left out" },
-	{ { "capture_output",  FIELD_BOOL,   0, 0,       1,          1,            "", NULL, NULL }, UNLISTED,
+	{ { "detail", FIELD_BOOL, 0, 0, 1, FIELD_UNSET, "All keys and output", NULL, NULL }, false,
+	  "json: every key, and all output that was kept; else long output is cut in its middle, and what says "
+	  "nothing is left out" },
+	{ { "capture_output", FIELD_BOOL, 0, 0, 1, 1, "", NULL, NULL }, UNLISTED,
 	  "false: leave stdout and stderr out of the answer" },
-	{ { "echo_result",     FIELD_BOOL,   0, 0,       1,          FIELD_UNSET, "Also to stdout", NULL, NULL }, UNLISTED,
+	{ { "echo_result", FIELD_BOOL, 0, 0, 1, FIELD_UNSET, "Also to stdout", NULL, NULL }, UNLISTED,
 	  "Append the result to stdout, as an interpreter does" },
-	{ { "use_container",   FIELD_BOOL,   0, 0,       1,          FIELD_UNSET, "Ignored", NULL, NULL }, UNLISTED,
+	{ { "use_container", FIELD_BOOL, 0, 0, 1, FIELD_UNSET, "Ignored", NULL, NULL }, UNLISTED,
 	  "Accepted for older clients; every run is isolated" },
 	{ { 0 }, false, NULL },
 };
@@ -84,11 +91,15 @@ static void execute_free(struct call *c)
 	free(w);
 }
 
-/* Answers a call for which nothing was run. The form of the answer is taken from unchecked arguments, as another one may be wrong. */
+/*
+ * Answers a call for which nothing was run. The form of the answer is taken from unchecked arguments, as another one
+ * may be wrong.
+ */
 static void answer_outcome(struct call *c, const struct outcome *o)
 {
 	const struct settings *s         = c->mcp->settings;
-	const json_t          *arguments = json_object_get(c->params, "arguments"), *detail = json_object_get(arguments, "detail");
+	const json_t          *arguments = json_object_get(c->params, "arguments"),
+		     *detail             = json_object_get(arguments, "detail");
 	const char            *format    = json_string_value(json_object_get(arguments, "format"));
 
 	reply(c, o, &(struct answer_form){ .as_text = format ? strcmp(format, "text") == 0 : s->reply == REPLY_TEXT,
@@ -146,7 +157,7 @@ static int prepare_alone(struct work *w, struct execution_request *request)
 static struct execution *execute_start(struct work *w, struct answer_form *form, struct err *e)
 {
 	const struct settings   *s       = w->call->mcp->settings;
-	const json_t            *code    = json_object_get(w->arguments, "code"), *files = json_object_get(w->arguments, "files");
+	const json_t *code = json_object_get(w->arguments, "code"), *files = json_object_get(w->arguments, "files");
 	struct execution_request request = {
 		.code      = json_string_value(code),
 		.code_len  = json_string_length(code),
@@ -248,7 +259,9 @@ static int parse_session(struct work *w, struct err *e)
 	if (!w->session)
 		return -1;
 	if (*w->session && !named_sessions_are_offered(w->call->mcp->settings)) {
-		json_array_append_new(w->warnings, json_string("The argument 'session' was ignored: there are no sessions here, and nothing is kept; send the whole program"));
+		json_array_append_new(w->warnings,
+				      json_string("The argument 'session' was ignored: there are no sessions here, and "
+						  "nothing is kept; send the whole program"));
 		w->session = "";
 	}
 	if (*w->session)
@@ -300,16 +313,21 @@ static void refuse_call(struct call *c, const char *why)
 const struct tool tool_execute_code = {
 	.name        = "execute_code",
 	.title       = "Execute Python code",
-	.description = "Run Python 3 in a sandbox {network}.{packages} Each call starts fresh. The value of the last expression comes back; print() the rest; "
-		       "figures and images are shown. Files are in /workspace.{shown} If exit_reason is \"running\", go on with wait_execution.",
-	.manual      = "Run a Python 3 program in a jail and get its output, its result and what it cost. Without session each call starts fresh: nothing "
-		       "is kept, and files are gone afterwards. A program that raises is not an error of the tool. A run that takes long answers first "
-		       "with exit_reason \"running\" and an execution_id.",
-	.with_sessions = " Calls that name the same session share variables and files.",
-	.with_servers = "Call them as tools.SERVER.NAME(argument=value); find_tools tells names and signatures. Call many in one program, and print only what you need.",
-	.arguments   = rows,
+	.description = "Run Python 3 in a sandbox {network}.{packages} Each call starts fresh. The value of the last "
+		       "expression comes back; print() the rest; "
+		       "figures and images are shown. Files are in /workspace.{shown} If exit_reason is \"running\", "
+		       "go on with wait_execution.",
+	.manual = "Run a Python 3 program in a jail and get its output, its result and what it cost. Without session "
+		  "each call starts fresh: nothing "
+		  "is kept, and files are gone afterwards. A program that raises is not an error of the tool. A run "
+		  "that takes long answers first "
+		  "with exit_reason \"running\" and an execution_id.",
+	.with_sessions  = " Calls that name the same session share variables and files.",
+	.with_servers   = "Call them as tools.SERVER.NAME(argument=value); find_tools tells names and signatures. Call "
+			  "many in one program, and print only what you need.",
+	.arguments      = rows,
 	.leaves_nothing = true,
-	.resumes     = true,
-	.call        = execute_call,
-	.refuse      = refuse_call,
+	.resumes        = true,
+	.call           = execute_call,
+	.refuse         = refuse_call,
 };

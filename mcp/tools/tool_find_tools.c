@@ -61,7 +61,8 @@ static void on_gathered(void *owner)
 	struct work  *w     = owner;
 	struct call  *c     = w->call;
 	const json_t *limit = json_object_get(w->arguments, "limit");
-	char         *text  = answer_text(c->mcp->broker, member_text(w->arguments, "query"), json_is_integer(limit) ? (size_t)json_integer_value(limit) : FOUND);
+	char         *text  = answer_text(c->mcp->broker, member_text(w->arguments, "query"),
+				 json_is_integer(limit) ? (size_t)json_integer_value(limit) : FOUND);
 
 	find_tools_free(w->call);
 	tool_answer_text(c, text ? text : "out of memory", !text);
@@ -79,7 +80,8 @@ static void find_tools_call(struct call *c, const json_t *given)
 		tool_answer_text(c, arguments ? "out of memory" : e.text, true);
 		return;
 	}
-	*w        = (struct work){ .call = c, .arguments = arguments, .gathering = { .done = on_gathered, .owner = w } };
+	*w        = (struct work){ .call = c, .arguments = arguments };
+	w->gathering = (struct gathering){ .done = on_gathered, .owner = w };
 	c->work   = w;
 	c->cancel = find_tools_free;
 	broker_gather(c->mcp->broker, &w->gathering, "");
@@ -88,11 +90,12 @@ static void find_tools_call(struct call *c, const json_t *given)
 const struct tool tool_find_tools = {
 	.name        = "find_tools",
 	.description = "Find tools that programs can call: signature, and one line about each.",
-	.manual      = "Find the tools that programs of execute_code can call: the name, the signature in Python and one line about each.",
-	.arguments   = rows,
-	.read_only   = true,
-	.idempotent  = true,
-	.open_world  = true,
-	.brokered    = true,
-	.call        = find_tools_call,
+	.manual    = "Find the tools that programs of execute_code can call: the name, the signature in Python and one "
+		     "line about each.",
+	.arguments = rows,
+	.read_only = true,
+	.idempotent = true,
+	.open_world = true,
+	.brokered   = true,
+	.call       = find_tools_call,
 };

@@ -14,8 +14,10 @@ static const char schema[] = "{\"type\":\"object\",\"properties\":{\"success\":{
 
 /* The builtins that the published server allowed; here all of Python's exist. */
 static const char *const builtins[] = {
-	"abs", "all", "any", "bool", "bytes", "chr", "complex", "dict", "divmod", "enumerate", "filter", "float", "frozenset", "hash", "hex", "int",
-	"isinstance", "issubclass", "iter", "len", "list", "map", "max", "min", "next", "oct", "ord", "pow", "print", "range", "repr", "reversed",
+	"abs", "all", "any", "bool", "bytes", "chr", "complex", "dict", "divmod", "enumerate", "filter",
+	"float", "frozenset", "hash", "hex", "int",
+	"isinstance", "issubclass", "iter", "len", "list", "map", "max", "min",
+	"next", "oct", "ord", "pow", "print", "range", "repr", "reversed",
 	"round", "set", "slice", "sorted", "str", "sum", "tuple", "type", "zip",
 };
 
@@ -36,8 +38,10 @@ static json_t *modules_of(const struct sandbox_info *s, const char *profile)
 
 static json_t *allowed_imports(const struct sandbox_info *s)
 {
-	return json_pack("{so so so so}", "safe_stdlib", modules_of(s, "basic"), "data_science", sandbox_info_modules_beyond(s, "data-science"), "network",
-			 sandbox_info_modules_beyond(s, "network"), "filesystem", sandbox_info_modules_beyond(s, "filesystem"));
+	return json_pack("{so so so so}", "safe_stdlib", modules_of(s, "basic"), "data_science",
+			 sandbox_info_modules_beyond(s, "data-science"), "network",
+			 sandbox_info_modules_beyond(s, "network"), "filesystem",
+			 sandbox_info_modules_beyond(s, "filesystem"));
 }
 
 static json_t *security_profiles(const struct sandbox_info *s)
@@ -45,12 +49,17 @@ static json_t *security_profiles(const struct sandbox_info *s)
 	json_t *object = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(tiers); i++) {
-		const json_t *found = json_object_get(s->profiles, tiers[i].profile), *why = json_object_get(found, "error");
+		const json_t *found  = json_object_get(s->profiles, tiers[i].profile),
+			     *why    = json_object_get(found, "error");
 		bool          usable = sandbox_info_profile(s, tiers[i].profile);
-		json_t       *row   = json_pack("{sb so}", "enabled", usable, "modules", i ? sandbox_info_modules_beyond(s, tiers[i].profile) : modules_of(s, "basic"));
+		json_t       *row    = json_pack("{sb so}", "enabled", usable, "modules",
+					i ? sandbox_info_modules_beyond(s, tiers[i].profile) : modules_of(s, "basic"));
 
 		if (!usable)
-			json_object_set_new(row, "reason", why ? json_incref((json_t *)why) : json_sprintf("the rootfs is not built: brig rootfs build %s", json_string_value(json_object_get(found, "rootfs"))));
+			json_object_set_new(row, "reason",
+					    why ? json_incref((json_t *)why)
+						: json_sprintf("the rootfs is not built: brig rootfs build %s",
+							       json_string_value(json_object_get(found, "rootfs"))));
 		json_object_set_new(object, tiers[i].key, row);
 	}
 	return object;
@@ -70,11 +79,14 @@ static json_t *profiles_json(const struct mcp *m, const struct sandbox_info *s)
 	json_object_foreach(s->profiles, name, found) {
 		if (!sandbox_info_profile(s, name))
 			continue;
-		limits = json_pack("{so so so so}", "timeout", capabilities_seconds(run_request_preset_wall(settings, found)), "max_timeout",
+		limits = json_pack("{so so so so}", "timeout",
+				   capabilities_seconds(run_request_preset_wall(settings, found)), "max_timeout",
 				   capabilities_seconds(run_request_most_wall(settings, found)), "memory_limit",
-				   size_text(found, "limits", "memory_bytes"), "max_memory_limit", size_text(found, "ceilings", "memory_bytes"));
-		json_array_append_new(list, json_pack("{ss sO so so}", "name", name, "rootfs", json_object_get(found, "rootfs"), "limits", limits,
-						      "packages", sandbox_info_packages(s, name)));
+				   size_text(found, "limits", "memory_bytes"), "max_memory_limit",
+				   size_text(found, "ceilings", "memory_bytes"));
+		json_array_append_new(list, json_pack("{ss sO so so}", "name", name, "rootfs",
+						      json_object_get(found, "rootfs"), "limits", limits, "packages",
+						      sandbox_info_packages(s, name)));
 	}
 	return list;
 }
@@ -96,11 +108,13 @@ static void put_second(json_t *info, const struct mcp *m, const struct sandbox_i
 	json_object_foreach(imports, key, list)
 		n += json_array_size(list);
 	json_object_set_new(info, "restricted_python", json_false());
-	json_object_set_new(info, "timeout_seconds", capabilities_seconds(run_request_preset_wall(m->settings, preset)));
+	json_object_set_new(info, "timeout_seconds",
+			    capabilities_seconds(run_request_preset_wall(m->settings, preset)));
 	json_object_set_new(info, "max_output_size", json_integer((json_int_t)run_request_output(m->settings, preset)));
 	json_object_set_new(info, "security_capabilities",
-			    json_pack("{sb sb sb}", "network_enabled", m->settings->network || is_preset(s, "network"), "filesystem_enabled",
-				      m->settings->filesystem || is_preset(s, "filesystem"), "data_science_enabled",
+			    json_pack("{sb sb sb}", "network_enabled", m->settings->network || is_preset(s, "network"),
+				      "filesystem_enabled", m->settings->filesystem || is_preset(s, "filesystem"),
+				      "data_science_enabled",
 				      m->settings->data_science || is_preset(s, "data-science")));
 	json_object_set_new(info, "total_allowed_modules", json_integer((json_int_t)n));
 	json_object_set_new(info, "allowed_imports", imports);
@@ -113,17 +127,21 @@ static void put_promised(json_t *info, const struct mcp *m, const struct sandbox
 	const json_t *preset = json_object_get(s->profiles, s->preset);
 
 	json_object_set_new(info, "security_profiles", security_profiles(s));
-	json_object_set_new(info, "resource_limits",
-			    json_pack("{so so so}", "timeout", capabilities_seconds(run_request_preset_wall(m->settings, preset)), "max_output_size",
-				      json_integer((json_int_t)run_request_output(m->settings, preset)), "memory_limit",
-				      json_sprintf("%llum", (unsigned long long)(run_request_preset_memory(m->settings, preset) / MIB))));
+	json_object_set_new(
+		info, "resource_limits",
+		json_pack("{so so so}", "timeout", capabilities_seconds(run_request_preset_wall(m->settings, preset)),
+			  "max_output_size", json_integer((json_int_t)run_request_output(m->settings, preset)),
+			  "memory_limit",
+			  json_sprintf("%llum",
+				       (unsigned long long)(run_request_preset_memory(m->settings, preset) / MIB))));
 	json_object_set_new(info, "container_mode", json_pack("{sb sb}", "available", 1, "enabled", 1));
 }
 
 static json_t *info_json(const struct mcp *m, const struct sandbox_info *s)
 {
 	static const char *const policies[] = { [IMPORTS_ADVISE] = "advise", [IMPORTS_ENFORCE] = "enforce" };
-	json_t                  *info = json_pack("{sb ss}", "success", s->why == NULL, "default_profile", s->preset), *older = capabilities_json(m, s);
+	json_t                  *info = json_pack("{sb ss}", "success", s->why == NULL, "default_profile", s->preset),
+	       *older                 = capabilities_json(m, s);
 
 	json_object_set_new(info, "error", s->why ? json_incref(s->why) : json_null());
 	json_object_set_new(info, "packages", sandbox_info_packages(s, s->preset));
@@ -162,12 +180,13 @@ static void info_call(struct call *c, const json_t *arguments)
 }
 
 const struct tool tool_get_sandbox_info = {
-	.name          = "get_sandbox_info",
-	.title         = "Describe the sandbox",
-	.description   = "Profiles, with their packages and limits, and the isolation that is in force.",
-	.manual        = "What execute_code can do here: installed packages with versions, profiles_json and their limits, modules that validate_code accepts, "
-		       "default and maximum timeout and memory, and the layers of isolation that are in force.",
-	.arguments     = rows,
+	.name        = "get_sandbox_info",
+	.title       = "Describe the sandbox",
+	.description = "Profiles, with their packages and limits, and the isolation that is in force.",
+	.manual    = "What execute_code can do here: installed packages with versions, profiles_json and their limits, "
+		     "modules that validate_code accepts, "
+		     "default and maximum timeout and memory, and the layers of isolation that are in force.",
+	.arguments = rows,
 	.output_schema = schema,
 	.read_only     = true,
 	.idempotent    = true,

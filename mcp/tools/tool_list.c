@@ -42,11 +42,14 @@ static json_t *schema_of(const char *text)
 /* All four hints are given: a missing one counts as destructive, or as open world. */
 static json_t *annotations_of(const struct tool *t, const struct mcp *m, const struct words *w, enum revision revision)
 {
-	bool    reaches   = t->leaves_nothing && (m->broker || words_have_network(w)); /* its programs can do what the tools and hosts can */
-	bool    hint      = m->settings->read_only_hint && (!reaches || m->settings->origin[SETTING_read_only_hint] != ORIGIN_PRESET);
+	/* its programs can do what the tools and hosts can */
+	bool    reaches   = t->leaves_nothing && (m->broker || words_have_network(w));
+	bool    hint      = m->settings->read_only_hint &&
+		    (!reaches || m->settings->origin[SETTING_read_only_hint] != ORIGIN_PRESET);
 	bool    read_only = t->read_only || (t->leaves_nothing && hint);
-	json_t *hints     = json_pack("{sb sb sb sb}", "readOnlyHint", read_only, "destructiveHint", t->destructive || (reaches && !read_only),
-				  "idempotentHint", t->idempotent, "openWorldHint", t->open_world || reaches);
+	json_t *hints     = json_pack("{sb sb sb sb}", "readOnlyHint", read_only, "destructiveHint",
+				      t->destructive || (reaches && !read_only), "idempotentHint", t->idempotent,
+				      "openWorldHint", t->open_world || reaches);
 
 	if (t->title && revision < REVISION_2025_06_18) /* it had no other place then */
 		json_object_set_new(hints, "title", json_string(t->title));
@@ -61,7 +64,8 @@ static json_t *description_of(const struct tool *t, const struct mcp *m, const s
 	json_t     *made;
 
 	if (names)
-		made = json_sprintf("%s%s Programs can call tools of these servers: %s. %s", own ? own : "", sessions, names, t->with_servers);
+		made = json_sprintf("%s%s Programs can call tools of these servers: %s. %s", own ? own : "", sessions,
+				    names, t->with_servers);
 	else
 		made = json_sprintf("%s%s", own ? own : "", sessions);
 	free(names);
@@ -69,10 +73,15 @@ static json_t *description_of(const struct tool *t, const struct mcp *m, const s
 	return made;
 }
 
-/* Load balancers send the calls of a session to one server by this header, over HTTP. Without sessions the argument is removed. */
+/*
+ * Load balancers send the calls of a session to one server by this header, over HTTP. Without sessions the argument
+ * is removed.
+ */
 static void annotate_session(json_t *schema, const struct mcp *m, enum revision revision)
 {
-	json_t *properties = json_object_get(schema, "properties"), *session = json_object_get(properties, SESSION_ARGUMENT), *execution = json_object_get(properties, EXECUTION_ARGUMENT);
+	json_t *properties = json_object_get(schema, "properties"),
+	       *session    = json_object_get(properties, SESSION_ARGUMENT),
+	       *execution  = json_object_get(properties, EXECUTION_ARGUMENT);
 
 	if (!named_sessions_are_offered(m->settings))
 		json_object_del(properties, SESSION_ARGUMENT);

@@ -2,10 +2,11 @@
 #include "capabilities.h"
 #include "tool.h"
 
-static const char schema[] = "{\"type\":\"object\",\"properties\":{\"sandbox_type\":{\"type\":\"string\"},\"limits\":{\"type\":\"object\"},"
-			     "\"safe_modules\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
-			     "\"security_features\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},"
-			     "\"required\":[\"sandbox_type\",\"limits\",\"safe_modules\",\"security_features\"]}";
+static const char schema[] =
+	"{\"type\":\"object\",\"properties\":{\"sandbox_type\":{\"type\":\"string\"},\"limits\":{\"type\":\"object\"},"
+	"\"safe_modules\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+	"\"security_features\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},"
+	"\"required\":[\"sandbox_type\",\"limits\",\"safe_modules\",\"security_features\"]}";
 
 static const struct argument rows[] = { { { 0 }, false, NULL } };
 

@@ -18,7 +18,8 @@ enum { LISTED_MAX = 1000,
 static const struct argument rows[] = {
 	SESSION_ARGUMENT_ROW,
 	{ { "glob",    FIELD_STR, 0, 0, 1024,              0, "As \"out/*.csv\"; default: all", NULL, NULL }, false,
-	  "Which files, as *.csv or out/*, where *, ? and [] stop at a slash; a directory stands for all that is in it. Default: all" },
+	  "Which files, as *.csv or out/*, where *, ? and [] stop at a slash; a directory stands for all that is in "
+	  "it. Default: all" },
 	{ { 0 }, false, NULL },
 };
 /* clang-format on */
@@ -56,7 +57,8 @@ static char *text_of(const struct work *w)
 	json_array_foreach(w->found, i, row) {
 		if (shown == SHOWN_MAX || ftell(out) > TEXT_MAX)
 			break;
-		fprintf(out, "%10lld  %s\n", (long long)json_integer_value(json_object_get(row, "bytes")), json_string_value(json_object_get(row, "path")));
+		fprintf(out, "%10lld  %s\n", (long long)json_integer_value(json_object_get(row, "bytes")),
+			json_string_value(json_object_get(row, "path")));
 		shown++;
 	}
 	if (shown < w->n)

@@ -14,7 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that are kept of a file: as many as an image in a reply may have, or as a file in the directory for artifacts. */
+/*
+ * Bytes that are kept of a file: as many as an image in a reply may have, or as a file in the directory for
+ * artifacts.
+ */
 #define KEPT_BYTES  (IMAGES_CAPACITY / 4 * 3)
 #define SAVED_BYTES (64 * MIB)
 enum { TAIL = 8 * 1024 };
@@ -73,7 +76,8 @@ static void read_file_answer(struct work *w, json_t *content, bool is_error)
 /* Takes text over. */
 static void read_file_text(struct work *w, json_t *text, bool is_error)
 {
-	read_file_answer(w, json_pack("[{ss so}]", "type", "text", "text", text ? text : json_string("out of memory")), is_error || !text);
+	read_file_answer(w, json_pack("[{ss so}]", "type", "text", "text", text ? text : json_string("out of memory")),
+			 is_error || !text);
 }
 
 static void read_file_refuse(struct work *w, const char *why)
@@ -93,11 +97,17 @@ static const char *image_type(const struct work *w)
 	static const struct {
 		const char *type, *magic;
 		size_t      len;
-	} kinds[] = { { "image/png", "\x89PNG\r\n\x1a\n", 8 }, { "image/jpeg", "\xff\xd8\xff", 3 }, { "image/gif", "GIF8", 4 }, { "image/webp", "RIFF", 4 } };
+	} kinds[] = { { "image/png", "\x89PNG\r\n\x1a\n", 8 },
+		      { "image/jpeg", "\xff\xd8\xff", 3 },
+		      { "image/gif", "GIF8", 4 },
+		      { "image/webp", "RIFF", 4 } };
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (w->len >= kinds[i].len && memcmp(w->data, kinds[i].magic, kinds[i].len) == 0)
-			return strcmp(kinds[i].magic, "RIFF") != 0 || (w->len >= 12 && memcmp(w->data + 8, "WEBP", 4) == 0) ? kinds[i].type : NULL;
+			return strcmp(kinds[i].magic, "RIFF") != 0 ||
+					       (w->len >= 12 && memcmp(w->data + 8, "WEBP", 4) == 0)
+				       ? kinds[i].type
+				       : NULL;
 	return NULL;
 }
 
@@ -110,7 +120,11 @@ static bool answer_image(struct work *w)
 	bool        is_one = data && len <= IMAGES_CAPACITY && images_shows(type, data, len);
 
 	if (is_one)
-		read_file_answer(w, json_pack("[{ss so} {ss ss ss}]", "type", "text", "text", json_sprintf("[%s, %zu bytes, shown below]", type, w->len), "type", "image", "data", data, "mimeType", type), false);
+		read_file_answer(w,
+				 json_pack("[{ss so} {ss ss ss}]", "type", "text", "text",
+					   json_sprintf("[%s, %zu bytes, shown below]", type, w->len), "type", "image",
+					   "data", data, "mimeType", type),
+				 false);
 	free(data);
 	return is_one;
 }
@@ -119,9 +133,10 @@ static void answer_as_text(struct work *w)
 {
 	size_t         head_len = 0, tail_len = 0, len = 0;
 	bool           is_cut = w->tail_len > 0;
-	char          *head   = clean_text(w->data ? w->data : "", is_cut ? clean_whole(w->data, w->len) : w->len, false, &head_len);
+	char          *head =
+		clean_text(w->data ? w->data : "", is_cut ? clean_whole(w->data, w->len) : w->len, false, &head_len);
 	size_t         from   = is_cut ? clean_begin(w->tail, w->tail_len, 0) : 0;
-	char          *tail = is_cut ? clean_text(w->tail + from, w->tail_len - from, false, &tail_len) : NULL, *text = NULL;
+	char *tail = is_cut ? clean_text(w->tail + from, w->tail_len - from, false, &tail_len) : NULL, *text = NULL;
 	struct excerpt x   = { head, head_len, tail, tail_len, w->bytes, NULL };
 	FILE          *out = head && (tail || !is_cut) ? open_memstream(&text, &len) : NULL;
 
@@ -174,7 +189,12 @@ static void answer_lines(struct work *w)
 	char    *text  = clean_text(w->data ? w->data : "", clean_whole(w->data ? w->data : "", w->len), false, &len);
 
 	if (text && w->upto < total)
-		read_file_text(w, json_sprintf("%s%s[lines %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; offset=%" PRIu64 " goes on]", text, len && text[len - 1] == '\n' ? "" : "\n", w->from, w->upto, total, w->upto + 1), false);
+		read_file_text(w,
+			       json_sprintf("%s%s[lines %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; offset=%" PRIu64
+					    " goes on]",
+					    text, len && text[len - 1] == '\n' ? "" : "\n", w->from, w->upto, total,
+					    w->upto + 1),
+			       false);
 	else
 		read_file_text(w, text ? json_stringn(text, len) : NULL, false);
 	free(text);
@@ -209,8 +229,10 @@ static void answer_binary(struct work *w)
 	if (path)
 		text = json_sprintf("[%s, %" PRIu64 " bytes, saved as %s]", kind, w->bytes, path);
 	else if (type)
-		text = json_sprintf("[%s, %" PRIu64 " bytes, too large to be shown: %u KiB is the most; save it smaller with execute_code]", kind, w->bytes,
-				    (unsigned)(KEPT_BYTES / KIB));
+		text = json_sprintf(
+			"[%s, %" PRIu64
+			" bytes, too large to be shown: %u KiB is the most; save it smaller with execute_code]",
+			kind, w->bytes, (unsigned)(KEPT_BYTES / KIB));
 	else
 		text = json_sprintf("[%s, %" PRIu64 " bytes, not shown: read it with execute_code]", kind, w->bytes);
 	free(path);
@@ -228,10 +250,15 @@ static void on_over(void *owner, const struct err *why)
 		read_file_refuse(w, why->text);
 	} else if (!w->found) {
 		snprintf(text, sizeof text, "path: \"%.100s\" %s", w->path,
-			 w->left_out ? workspace_file_left_out(w->left_out - 1) : w->below ? "is a directory; list_files shows what is in it" : "is not there; list_files shows what is");
+			 w->left_out ? workspace_file_left_out(w->left_out - 1)
+			 : w->below  ? "is a directory; list_files shows what is in it"
+				     : "is not there; list_files shows what is");
 		read_file_refuse(w, text);
 	} else if (w->changed) {
-		snprintf(text, sizeof text, "path: \"%.100s\" was changed while it was read; read it again when the program that writes it is done", w->path);
+		snprintf(text, sizeof text,
+			 "path: \"%.100s\" was changed while it was read; read it again when the program that writes "
+			 "it is done",
+			 w->path);
 		read_file_refuse(w, text);
 	} else if (w->from) {
 		answer_lines_or_say_why(w);
@@ -346,11 +373,12 @@ static void read_file_call(struct call *c, const json_t *given)
 const struct tool tool_read_file = {
 	.name        = "read_file",
 	.description = "Read a file of a session: text (long ones cut; offset and limit count lines) or an image.",
-	.manual      = "Read a file of a session: text as text, of long ones the beginning and the end, or with offset and limit the lines that are asked for; an image as one. What is neither, or too large, "
-		       "is named with its size, and with --artifacts saved.",
-	.arguments   = rows,
-	.read_only   = true,
-	.idempotent  = true,
-	.in_session  = true,
-	.call        = read_file_call,
+	.manual = "Read a file of a session: text as text, of long ones the beginning and the end, or with offset and "
+		  "limit the lines that are asked for; an image as one. What is neither, or too large, "
+		  "is named with its size, and with --artifacts saved.",
+	.arguments  = rows,
+	.read_only  = true,
+	.idempotent = true,
+	.in_session = true,
+	.call       = read_file_call,
 };

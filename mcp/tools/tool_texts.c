@@ -14,7 +14,8 @@ enum { HOSTS_NAMED = 6, HOST_SHOWN = 60, PACKAGES_SHOWN = 90 };
 
 static json_t *hosts_of(const struct settings *s, const json_t *profile)
 {
-	const json_t *rules = json_array_size(s->net) ? s->net : json_object_get(json_object_get(profile, "network"), "allow");
+	const json_t *rules =
+		json_array_size(s->net) ? s->net : json_object_get(json_object_get(profile, "network"), "allow");
 	json_t       *hosts = json_array();
 
 	for (size_t i = 0; i < json_array_size(rules); i++) {
@@ -34,7 +35,8 @@ static void print_network(FILE *out, const struct words *w)
 	if (!n)
 		fputs("with no network", out);
 	for (size_t i = 0; i < n && i < HOSTS_NAMED; i++)
-		fprintf(out, "%s%.*s", i ? ", " : "whose network reaches only ", HOST_SHOWN, json_string_value(json_array_get(w->hosts, i)));
+		fprintf(out, "%s%.*s", i ? ", " : "whose network reaches only ", HOST_SHOWN,
+			json_string_value(json_array_get(w->hosts, i)));
 	if (n > HOSTS_NAMED)
 		fprintf(out, " and %zu more", n - HOSTS_NAMED);
 }
@@ -44,7 +46,8 @@ static void print_network(FILE *out, const struct words *w)
 static void print_shown(FILE *out, const struct words *w)
 {
 	for (size_t i = 0; i < json_array_size(w->shown); i++)
-		fprintf(out, "%s/workspace/%s", i ? ", " : " Files of the host are in ", json_string_value(json_array_get(w->shown, i)));
+		fprintf(out, "%s/workspace/%s", i ? ", " : " Files of the host are in ",
+			json_string_value(json_array_get(w->shown, i)));
 	if (json_array_size(w->shown))
 		fputs(", read-only.", out);
 	if (w->has_roots)

@@ -1,8 +1,9 @@
 /*
- * tool_texts.h - what a model reads about this server, filled in from the settings and the default profile as files say.
+ * tool_texts.h - what a model reads about this server, filled in from the settings and the default profile as files
+ * say.
  *
- * Texts of tools and of their arguments may have places in braces: {network}, {timeout}, {most}, {profile}, {packages}, {shown}. brigd is
- * not asked (instructions.h).
+ * Texts of tools and of their arguments may have places in braces: {network}, {timeout}, {most}, {profile},
+ * {packages}, {shown}. brigd is not asked (instructions.h).
  */
 #pragma once
 #include "mcp.h"

@@ -104,13 +104,17 @@ static void validate_call(struct call *c, const json_t *given)
 }
 
 const struct tool tool_validate_code = {
-	.name          = "validate_code",
-	.title         = "Check Python code",
-	.description   = "Check Python without running it: syntax, imports outside of the profile, risky calls. Advice only.",
-	.manual        = "Check a Python program without running it: syntax, imports outside of the profile's list, calls that deserve a look. Says line by "
-		       "line what was found, and how large and complex the program is. This is advice and policy, not what keeps anybody safe: the jail "
-		       "does not depend on it.",
-	.arguments     = rows,
+	.name  = "validate_code",
+	.title = "Check Python code",
+	.description =
+		"Check Python without running it: syntax, imports outside of the profile, risky calls. Advice only.",
+	.manual    = "Check a Python program without running it: syntax, imports outside of the profile's list, calls "
+		     "that deserve a look. Says line by "
+		     "line what was found, and how large and complex the program is. This is advice and policy, not "
+		     "what "
+		     "keeps anybody safe: the jail "
+		     "does not depend on it.",
+	.arguments = rows,
 	.output_schema = schema,
 	.read_only     = true,
 	.idempotent    = true,

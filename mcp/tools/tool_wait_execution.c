@@ -41,8 +41,11 @@ const struct tool tool_wait_execution = {
 	.name        = "wait_execution",
 	.title       = "Wait for a running program",
 	.description = "Wait for a program of execute_code that is \"running\".",
-	.manual      = "Wait for a program that execute_code has answered for with exit_reason \"running\". Answers as execute_code does: with the whole "
-		       "result when the program has ended, or again with \"running\"; output that an earlier answer had is left out, except in detail. The result of a program that has ended is "
+	.manual      = "Wait for a program that execute_code has answered for with exit_reason \"running\". Answers as "
+		       "execute_code does: with the whole "
+		       "result when the program has ended, or again with \"running\"; output that an earlier answer "
+		       "had is "
+		       "left out, except in detail. The result of a program that has ended is "
 		       "kept for ten minutes.",
 	.arguments   = rows,
 	.resumes     = true,

@@ -91,7 +91,7 @@ static void on_explained(void *owner, const json_t *reply, const struct err *why
 	static const struct transfer_events events = { .read = { .entry = on_entry }, .ended = on_over };
 	struct work                        *w      = owner;
 	struct err                          e      = why ? *why : (struct err){ 0 };
-	struct named_session               *s      = reply ? named_session_make(w->call, w->session, w->asked, reply, NULL, &e) : NULL;
+	struct named_session *s = reply ? named_session_make(w->call, w->session, w->asked, reply, NULL, &e) : NULL;
 	char                               *out    = w->out;
 
 	if (!s) {
