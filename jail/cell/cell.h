@@ -49,7 +49,10 @@ struct cell {
 /* The caller has to call cell_end() and cell_reap() even if one of the calls below fails. */
 void         cell_init(struct cell *c);
 
-/* Opens detached mounts of what --ro shows, unless that was done. It may wait for a file system's server. */
+/*
+ * Opens detached mounts of what --ro shows, which may wait for a server of a file system. cell_open() does it if it was not
+ * done before.
+ */
 must_use int cell_open_shown(struct cell *c, const struct cell_spec *spec, struct err *e);
 /* Once in a process, first: gives up what cells would inherit from its caller, and finds out what the kernel can do. */
 must_use int cell_begin(struct cell_base *ret, enum rootless_kind kind, struct err *e);

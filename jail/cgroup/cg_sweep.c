@@ -17,8 +17,11 @@ static bool has_others(int base)
 	return fstat(base, &st) == 0 && st.st_nlink > LINKS_OF_ONE;
 }
 
-/* Holds the slot of a leftover while it is cleared, so that no other process takes it. */
-static void sweep_base(int base, const struct cg_parent *parent, const struct slot *own)
+/*
+ * Holds the slot of a leftover while it is cleared, so that no other process takes it. parent NULL: it is opened for a leftover alone,
+ * because most neighbours live, and opening it costs many system calls.
+ */
+static void sweep_base(int base, const struct cg_parent *parent, const struct slot *own, const char *runtime_dir)
 {
 	int            fd  = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR           *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -29,7 +32,10 @@ static void sweep_base(int base, const struct cg_parent *parent, const struct sl
 		if (sscanf(entry->d_name, "cell-%u", &number) != 1 ||
 		    (own && (number == own->number || !slot_borrow(own, number))))
 			continue;
-		cg_clear_in(parent, number);
+		if (parent)
+			cg_clear_in(parent, number);
+		else
+			cg_clear(runtime_dir, number);
 		if (own)
 			slot_give_back(own, number);
 	}
@@ -42,19 +48,12 @@ static void sweep_base(int base, const struct cg_parent *parent, const struct sl
 void cg_parent_sweep(const struct cg_parent *parent, const struct slot *own)
 {
 	for (size_t i = 0; i < parent->n; i++)
-		sweep_base(parent->base[i].base_fd, parent, own);
+		sweep_base(parent->base[i].base_fd, parent, own, NULL);
 }
 
 void cg_sweep(const struct cg *g, const struct slot *own, const char *runtime_dir)
 {
-	struct cg_parent parent;
-	size_t           i = 0;
-
-	while (i < g->n && !has_others(g->leaf[i].base_fd))
-		i++;
-	if (i == g->n)
-		return;
-	cg_parent_open(&parent, runtime_dir);
-	cg_parent_sweep(&parent, own);
-	cg_parent_close(&parent);
+	for (size_t i = 0; i < g->n; i++)
+		if (has_others(g->leaf[i].base_fd))
+			sweep_base(g->leaf[i].base_fd, NULL, own, runtime_dir);
 }

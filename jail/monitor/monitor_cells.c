@@ -156,7 +156,6 @@ static struct monitored_cell *find_cell(struct monitor *k, uint32_t number, size
 	return s;
 }
 
-
 struct monitored_cell *monitor_open_cell(struct monitor *k, uint32_t number, const struct monitor_run *run, const int *shown_fd,
 				   struct err *e)
 {
