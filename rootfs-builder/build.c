@@ -365,7 +365,6 @@ int build_run(const struct build_options *o, struct err *e)
 		.options = o, .tree_store = TREE_STORE_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1
 	};
 	double                          start = now();
-	scoped_store_tree               old   = STORE_TREE_NONE;
 
 	if (recipe_load(&b.recipe, o->recipes, o->recipe, e) < 0 || wheels_load(&b.wheels, &b.recipe, e) < 0 ||
 	    guest_load(&b.guest, o->guest, e) < 0 || guest_join(&b.guest, &b.recipe, e) < 0 ||
@@ -375,8 +374,13 @@ int build_run(const struct build_options *o, struct err *e)
 		fprintf(stderr, "%s is already built from this recipe; --force builds it again\n", b.recipe.name);
 		return 0;
 	}
-	if (!o->force && store_open(o->store, b.recipe.name, &old, e) == 0)
-		fprintf(stderr, "%s in the store was built from another recipe or by another brig\n", b.recipe.name);
+	if (!o->force) { /* only looked at: the lock of a tree keeps others from its removal */
+		scoped_store_tree old = STORE_TREE_NONE;
+
+		if (store_open(o->store, b.recipe.name, &old, e) == 0)
+			fprintf(stderr, "%s in the store was built from another recipe or by another brig\n",
+				b.recipe.name);
+	}
 	if (wheels_find(&b.wheels, e) < 0 || sources_load(&b.sources, o->sources, b.recipe.suite, e) < 0 ||
 	    open_work(&b, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);

@@ -77,10 +77,11 @@ static int look_at(void *search, int folder, const char *name, struct err *e)
 	size_t                    n       = strlen(asked->version);
 	char                      hash[DIGEST_HEX + 1];
 	uint64_t                  size;
-	scoped_fd                 fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	scoped_fd                 fd      = -1;
 
 	if (!is_wheel_of(name, asked))
 		return 0;
+	fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, "%s", name);
 	if (digest_fd(fd, name, &size, hash, e) < 0)

@@ -50,8 +50,8 @@ struct cell {
 void         cell_init(struct cell *c);
 
 /*
- * Opens detached mounts of what --ro shows, which may wait for a server of a file system. cell_open() does it if it was not
- * done before.
+ * Opens detached mounts of what --ro shows, which may wait for a server of a file system. cell_open() does it if it was
+ * not done before.
  */
 must_use int cell_open_shown(struct cell *c, const struct cell_spec *spec, struct err *e);
 /* Once in a process, first: gives up what cells would inherit from its caller, and finds out what the kernel can do. */

@@ -18,8 +18,8 @@ static bool has_others(int base)
 }
 
 /*
- * Holds the slot of a leftover while it is cleared, so that no other process takes it. parent NULL: it is opened for a leftover alone,
- * because most neighbours live, and opening it costs many system calls.
+ * Holds the slot of a leftover while it is cleared, so that no other process takes it. parent NULL: it is opened for a
+ * leftover alone, because most neighbours live, and opening it costs many system calls.
  */
 static void sweep_base(int base, const struct cg_parent *parent, const struct slot *own, const char *runtime_dir)
 {

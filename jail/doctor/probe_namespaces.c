@@ -176,18 +176,20 @@ static bool talks_to_itself(struct probe *p, int s)
 {
 	struct sockaddr_in at  = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t          len = sizeof at;
+	ssize_t            sent;
 	char               byte;
 
 	if (!did(p, bind(s, (struct sockaddr *)&at, len), "bind to 127.0.0.1") ||
 	    !did(p, getsockname(s, (struct sockaddr *)&at, &len), "getsockname"))
 		return false;
 	/* A new network namespace has no firewall rules: an EPERM comes from a BPF program of the control group. */
-	if (sendto(s, "", 1, 0, (struct sockaddr *)&at, len) < 0 && errno == EPERM)
+	sent = sendto(s, "", 1, 0, (struct sockaddr *)&at, len);
+	if (sent < 0 && errno == EPERM)
 		return probe_missing(p, "send over lo: EPERM (layer: a filter of addresses that our control group has)",
 		                     p->at->where == WHERE_SERVICE ?
 		                             "in the unit: no IPAddressDeny=, or IPAddressAllow=localhost beside it" :
 		                             "bpftool cgroup tree names the filter: start brig outside of that group");
-	return did(p, recv(s, &byte, 1, MSG_DONTWAIT), "send and receive over lo");
+	return did(p, sent < 0 ? -1 : 0, "send over lo") && did(p, recv(s, &byte, 1, MSG_DONTWAIT), "receive over lo");
 }
 
 bool probe_net_namespace(struct probe *p)

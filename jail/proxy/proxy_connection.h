@@ -2,9 +2,10 @@
  * proxy_connection.h - one connection of a program, from connect() to its end
  *
  *     which host?     transparent: the name that stands behind the address; at the proxy port: CONNECT, SOCKS5 or an
- * absolute request look            the program's first bytes: TLS, and for which name; or HTTP, and for which host dial
- * resolve, judge every address, connect to one of them carry           a tunnel; or requests and their replies, one
- * after the other
+ *                     absolute request
+ *     look            the program's first bytes: TLS, and for which name; or HTTP, and for which host
+ *     dial            resolve, judge every address, connect to one of them
+ *     carry           a tunnel; or requests and their replies, one after the other
  *
  * A transparent connection is looked at before it is dialed. CONNECT and SOCKS5 are dialed first: the program sends
  * nothing before it is told that the host was reached. Every path ends in connection_end(), which frees the connection:

@@ -154,11 +154,11 @@ static enum tls_outcome ssl_outcome(struct tls_end *t, int r, bool is_read)
 		return TLS_END;
 	default:
 		if (!is_read || !t->is_at_end || !SSL_is_init_finished(t->ssl)) {
-				t->has_failed   = true;
-				t->is_untrusted = !SSL_is_init_finished(t->ssl) && !SSL_is_server(t->ssl) &&
-						  SSL_get_verify_result(t->ssl) != X509_V_OK;
-				return TLS_FAILED;
-			}
+			t->has_failed   = true;
+			t->is_untrusted = !SSL_is_init_finished(t->ssl) && !SSL_is_server(t->ssl) &&
+					  SSL_get_verify_result(t->ssl) != X509_V_OK;
+			return TLS_FAILED;
+		}
 		t->is_over = t->is_cut = true;
 		return TLS_END;
 	}

@@ -65,12 +65,13 @@ static int create_numbered(const struct artifacts *a, const char *name, char *fi
 	const char *dot = strrchr(name, '.');
 	int         n   = dot && dot != name ? (int)(dot - name) : (int)strlen(name), fd = -1;
 
-	snprintf(file, len, "%s", name);
 	errno = EEXIST;
-	for (unsigned number = 2; fd < 0 && errno == EEXIST && number <= NUMBERS_MAX; number++) {
-		fd = openat(a->dir, file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (fd < 0)
+	for (unsigned number = 1; fd < 0 && errno == EEXIST && number <= NUMBERS_MAX; number++) {
+		if (number == 1)
+			snprintf(file, len, "%s", name);
+		else
 			snprintf(file, len, "%.*s-%u%s", n, name, number, name + n);
+		fd = openat(a->dir, file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	}
 	return fd;
 }

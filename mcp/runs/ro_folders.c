@@ -35,9 +35,11 @@ static int shown_add_own(struct shown *s, const char *text, struct err *e)
 	struct err  why;
 	int         r = -1;
 
+	if (!whole)
+		err_sys(e, "--ro %s", text);
 	free(path);
 	if (!whole)
-		return err_sys(e, "--ro %s", text);
+		return -1;
 	name = colon && colon[1] ? colon + 1 : strrchr(whole, '/') + 1;
 	if (strcmp(whole, "/") == 0)
 		err_set(e, ERR_BAD_SPEC, "--ro %s: show a directory or a file, not the whole host", text);

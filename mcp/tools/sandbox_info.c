@@ -25,9 +25,9 @@ struct work {
 	struct waiter        probed;
 };
 
+/* The call may have been answered, and be gone. */
 static void work_free(struct work *w)
 {
-	w->call->cancel = NULL;
 	fact_forget(&w->fact);
 	if (w->probe)
 		execution_leave(w->probe, &w->probed);

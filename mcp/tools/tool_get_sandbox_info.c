@@ -1,4 +1,4 @@
-/* tool_get_sandbox_info.c - packages, profiles_json, limits and the layers that are in force */
+/* tool_get_sandbox_info.c - packages, profiles, limits and the layers that are in force */
 #include "capabilities.h"
 #include "profile_info.h"
 #include "run_request.h"
@@ -183,7 +183,7 @@ const struct tool tool_get_sandbox_info = {
 	.name        = "get_sandbox_info",
 	.title       = "Describe the sandbox",
 	.description = "Profiles, with their packages and limits, and the isolation that is in force.",
-	.manual    = "What execute_code can do here: installed packages with versions, profiles_json and their limits, "
+	.manual    = "What execute_code can do here: installed packages with versions, profiles and their limits, "
 		     "modules that validate_code accepts, "
 		     "default and maximum timeout and memory, and the layers of isolation that are in force.",
 	.arguments = rows,

@@ -237,6 +237,10 @@ int audit_main(int argc, char **argv)
 		taken = err_set(&e, ERR_BAD_SPEC, "%.60s: one argument too many", argv[taken + 1]);
 	if (taken >= 0 && a.file && !*a.file)
 		taken = err_set(&e, ERR_BAD_SPEC, "--file: the name is empty");
+	if (taken < 0 && taken != OPTIONS_HELP) {
+		fprintf(stderr, "brig audit: %s; see brig audit --help\n", e.text);
+		return STATUS_USAGE;
+	}
 	if (taken < 0)
 		return command_stop(taken, argv[0], rows, &help, &e);
 	if (!a.file) {

@@ -83,8 +83,9 @@ static bool handle_message(struct session *s, const struct session_message *mess
 {
 	switch ((enum session_message_kind)message->kind) {
 	case SESSION_READY:
-		if (n || s->state == SESSION_AWAITS_FACTS || s->state == SESSION_OPEN)
-			return false; /* it was ready before */
+		if (n || s->was_ready)
+			return false; /* once: a flood would keep the server from other work */
+		s->was_ready = true;
 		session_take_report(s, SESSION_AWAITS_FACTS);
 		return true;
 	case SESSION_LOST:

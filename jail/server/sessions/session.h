@@ -71,6 +71,7 @@ struct session {
 	/* so many such messages its server may still send: a flood would keep the server from other work */
 	uint64_t             background_messages;
 	/* the process that watches it was told to freeze it: thaw it before its server is sent anything */
+	bool                 was_ready; /* its server has sent READY, which it may do once */
 	bool                 is_to_be_frozen;
 	struct session_context context[SESSION_CONTEXTS_MAX];
 	struct session_calls calls;

@@ -171,7 +171,10 @@ static void call_end(struct session_call *call)
 void session_call_lose(struct session_call *call, enum exit_reason reason)
 {
 	call->interpreter = CALL_LOSES;
-	call_decide(call, reason);
+	if (call->state == CALL_ENDED) /* it waits for the reason: call_end() */
+		call->reason = (int)reason;
+	else
+		call_decide(call, reason);
 	call->ended_ms = clock_ms(CLOCK_MONOTONIC);
 	call_finish(call);
 }
