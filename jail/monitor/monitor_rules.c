@@ -39,7 +39,7 @@ static bool has_same_bytes(int a, int b)
 }
 
 /* The serving profile that is equal to what the reader sent; else NULL. */
-static struct monitored_profile *find_same(struct monitor *k, const struct monitor_profile *plan, int filter_fd)
+static struct monitored_profile *find_unchanged_profile(struct monitor *k, const struct monitor_profile *plan, int filter_fd)
 {
 	for (uint32_t i = 0; i < k->monitored_top; i++) {
 		struct monitored_profile *p = &k->kept[i];
@@ -102,7 +102,7 @@ int monitor_take_profile(struct monitor *k, const struct monitor_message *m, int
 		return err_set(e, ERR_PROTOCOL, "more than %d profiles", MONITOR_PROFILES_MAX);
 	if (monitor_check_profile(plan, e) < 0 || check_files(plan, fds, e) < 0)
 		return -1;
-	p = find_same(k, plan, fds[0]);
+	p = find_unchanged_profile(k, plan, fds[0]);
 	p = p ? p : add_profile(k, plan, fds);
 	if (!p)
 		return 0; /* the answer to SEAL has the reason */

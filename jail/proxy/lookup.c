@@ -11,12 +11,12 @@ enum { TRY_MS = 2500, TRIES = 3, IDLE_MS = 60 * 1000 };
 
 struct lookup_socket {
 	struct loop_source source; /* fd -1: free */
-	struct channel    *channel;
+	struct resolver   *channel;
 };
 
 /* A c-ares channel with the settings that resolv.conf had when it was opened. An old one is destroyed after its last
  * question. */
-struct channel {
+struct resolver {
 	struct lookups *all;
 	ares_channel    ares;
 	size_t          pending;
@@ -36,18 +36,18 @@ struct version {
 struct lookups {
 	struct loop         *loop, *timers;
 	struct loop_timer    timer;
-	struct channel      *now;
-	struct channel      *old; /* at most one: a second change waits until it is destroyed */
+	struct resolver     *now;
+	struct resolver     *old; /* at most one: a second change waits until it is destroyed */
 	struct version       read[ARRAY_LEN(files)];
 	struct lookup_socket socket[LOOKUP_SOCKETS_MAX];
 };
 
 struct lookup {
-	struct channel *channel;
-	lookup_done     done; /* NULL: forgotten */
-	void           *owner;
-	struct lookup **slot;
-	uint16_t        port;
+	struct resolver *channel;
+	lookup_done      done; /* NULL: forgotten */
+	void            *owner;
+	struct lookup  **slot;
+	uint16_t         port;
 };
 
 /* --- sockets and time of c-ares in our loop --- */
@@ -65,7 +65,7 @@ static void set_timer(struct lookups *all)
 
 static void drop_old(struct lookups *all)
 {
-	struct channel *old = all->old;
+	struct resolver *old = all->old;
 
 	if (!old || old->pending)
 		return;
@@ -105,7 +105,7 @@ static struct lookup_socket *find_socket(struct lookups *all, int fd)
 
 static void on_state(void *owner, ares_socket_t fd, int reads, int writes)
 {
-	struct channel       *channel = owner;
+	struct resolver      *channel = owner;
 	struct loop          *loop    = channel->all->loop;
 	struct lookup_socket *s       = find_socket(channel->all, fd);
 	uint32_t              events  = (reads ? EPOLLIN : 0) | (writes ? EPOLLOUT : 0);
@@ -142,9 +142,9 @@ static bool look_again(struct lookups *all)
 	return changed;
 }
 
-static struct channel *channel_open(struct lookups *all, struct err *e)
+static struct resolver *resolver_open(struct lookups *all, struct err *e)
 {
-	struct channel     *channel = calloc(1, sizeof *channel);
+	struct resolver    *channel = calloc(1, sizeof *channel);
 	struct ares_options options = {
 		.flags              = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES,
 		.timeout            = TRY_MS,
@@ -171,12 +171,12 @@ static struct channel *channel_open(struct lookups *all, struct err *e)
 
 static void refresh_channel(struct lookups *all)
 {
-	struct channel *fresh;
-	struct err      e;
+	struct resolver *fresh;
+	struct err       e;
 
 	if (all->old || !look_again(all))
 		return;
-	fresh = channel_open(all, &e);
+	fresh = resolver_open(all, &e);
 	if (!fresh) {
 		all->read[0] = (struct version){ 0 }; /* so that the next lookup tries again */
 		return;
@@ -201,7 +201,7 @@ struct lookups *lookups_create(struct loop *loop, struct loop *timers, struct er
 	for (size_t i = 0; i < LOOKUP_SOCKETS_MAX; i++)
 		all->socket[i].source.fd = -1;
 	(void)look_again(all);
-	all->now = channel_open(all, e);
+	all->now = resolver_open(all, e);
 	if (!all->now) {
 		free(all);
 		return NULL;

@@ -67,10 +67,10 @@ struct connection *connection_open(struct server *d, int sock, const struct peer
 				       .peer        = *peer,
 				       .access_rule = may,
 				       .heard_ms    = clock_ms(CLOCK_MONOTONIC) };
-	c->user = server_user_join(d, peer->uid, e);
+	c->user = server_user_add_connection(d, peer->uid, e);
 	if (!c->user || loop_add(&c->user->loop, &c->source, e) < 0) {
 		if (c->user)
-			server_user_leave(d, c->user);
+			server_user_remove_connection(d, c->user);
 		free(c);
 		return NULL;
 	}
@@ -89,7 +89,7 @@ void connection_close(struct connection *c)
 	LIST_REMOVE(c, link);
 	c->server->connections_len--;
 	loop_remove(&c->user->loop, &c->source);
-	server_user_leave(c->server, c->user);
+	server_user_remove_connection(c->server, c->user);
 	close(c->source.fd);
 	connection_drop_unsent(c);
 	free(c);

@@ -37,7 +37,7 @@ static void serve_user(void *owner)
 	u->connections++; /* keeps u: an event may close the last connection */
 	while (loop_turn(&u->loop, 0, &ignored) > 0 && clock_ms(CLOCK_MONOTONIC) < until)
 		;
-	server_user_leave(u->server, u);
+	server_user_remove_connection(u->server, u);
 }
 
 static struct server_user *make_user(struct server *d, uid_t uid, struct err *e)
@@ -65,7 +65,7 @@ static struct server_user *make_user(struct server *d, uid_t uid, struct err *e)
 	return u;
 }
 
-struct server_user *server_user_join(struct server *d, uid_t uid, struct err *e)
+struct server_user *server_user_add_connection(struct server *d, uid_t uid, struct err *e)
 {
 	struct server_user *u = find_user(d, uid);
 
@@ -76,7 +76,7 @@ struct server_user *server_user_join(struct server *d, uid_t uid, struct err *e)
 	return u;
 }
 
-void server_user_leave(struct server *d, struct server_user *u)
+void server_user_remove_connection(struct server *d, struct server_user *u)
 {
 	if (--u->connections)
 		return;

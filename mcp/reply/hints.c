@@ -71,7 +71,7 @@ static const struct {
 };
 /* clang-format on */
 
-static bool is_time(enum when when, const struct advice_about *about)
+static bool hint_applies(enum when when, const struct advice_about *about)
 {
 	switch (when) {
 	case WITHOUT_INPUT:
@@ -89,7 +89,7 @@ const char *advice_of(const json_t *error, const struct advice_about *about)
 	const char *type = member_text(error, "type"), *message = member_text(error, "message");
 
 	for (const struct row *r = rows; r < rows + ARRAY_LEN(rows); r++)
-		if ((!r->type || strcmp(r->type, type) == 0) && strstr(message, r->part) && is_time(r->when, about))
+		if ((!r->type || strcmp(r->type, type) == 0) && strstr(message, r->part) && hint_applies(r->when, about))
 			return r->advice;
 	return "";
 }

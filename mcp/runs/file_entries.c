@@ -14,13 +14,13 @@ static bool has_name(uint32_t kind)
 }
 
 /* The header and the name are complete. */
-static enum file_entries_answer read_entry(struct file_entries *f, const struct file_entries_reader *reader,
+static enum file_entries_answer begin_entry(struct file_entries *f, const struct file_entries_reader *reader,
 					   void *owner, struct err *e)
 {
 	struct file_entry entry = f->entry;
 
 	if (file_name_fault(f->name, entry.name_len))
-		return entries_broken("a name makes no sense", e);
+		return entries_broken("invalid file name", e);
 	f->left      = entry.kind == FILE_REGULAR || entry.kind == FILE_EXECUTABLE ? entry.bytes : 0;
 	f->header_at = f->name_at = 0;
 	return !reader->entry || reader->entry(owner, &entry, f->name) ? ENTRIES_GO_ON : ENTRIES_ENOUGH;
@@ -35,7 +35,7 @@ static enum file_entries_answer read_header(struct file_entries *f, const char *
 	if (f->entry.kind == FILE_END)
 		return f->entry.name_len ? entries_broken("an end has a name", e) : ENTRIES_END;
 	if (!has_name(f->entry.kind) || f->entry.name_len == 0 || f->entry.name_len > FILE_NAME_BYTES)
-		return entries_broken("a header makes no sense", e);
+		return entries_broken("invalid header", e);
 	return ENTRIES_GO_ON;
 }
 
@@ -45,7 +45,7 @@ static enum file_entries_answer read_name(struct file_entries *f, const char *by
 	memcpy(f->name + f->name_at, bytes, n);
 	f->name_at += n;
 	f->name[f->name_at] = 0;
-	return f->name_at < f->entry.name_len ? ENTRIES_GO_ON : read_entry(f, reader, owner, e);
+	return f->name_at < f->entry.name_len ? ENTRIES_GO_ON : begin_entry(f, reader, owner, e);
 }
 
 enum file_entries_answer file_entries_take(struct file_entries *f, const char *bytes, size_t len,

@@ -122,7 +122,7 @@ static int interrupt_main(int argc, char **argv)
 
 /* --- list --- */
 
-static double seconds(const json_t *row, const char *key)
+static double json_seconds(const json_t *row, const char *key)
 {
 	return (double)ask_figure(row, key) / 1000;
 }
@@ -131,12 +131,12 @@ static void print_session(const json_t *row)
 {
 	char          id[RUN_ID_LEN + 1], name[PROTOCOL_NAME_MAX + 1], profile[64], context[PROTOCOL_NAME_MAX + 1];
 	const json_t *contexts = json_object_get(row, "contexts"), *running = json_object_get(row, "running");
-	double        idle = seconds(row, "idle_left_ms"), lifetime = seconds(row, "lifetime_left_ms");
+	double        idle = json_seconds(row, "idle_left_ms"), lifetime = json_seconds(row, "lifetime_left_ms");
 
 	ask_text(json_object_get(row, "name"), name, sizeof name);
 	printf("%-*s %-12s ", RUN_ID_LEN, ask_text(json_object_get(row, "session"), id, sizeof id), *name ? name : "-");
 	printf("%-12s ", ask_text(json_object_get(row, "profile"), profile, sizeof profile));
-	printf("%8.1f %8.1f %8.1f ", seconds(row, "age_ms"), seconds(row, "idle_ms"), idle < lifetime ? idle : lifetime);
+	printf("%8.1f %8.1f %8.1f ", json_seconds(row, "age_ms"), json_seconds(row, "idle_ms"), idle < lifetime ? idle : lifetime);
 	printf("%6" JSON_INTEGER_FORMAT " %6" JSON_INTEGER_FORMAT " %7zu ", ask_figure(row, "uid"), ask_figure(row, "calls"), json_array_size(running));
 	for (size_t i = 0; i < json_array_size(contexts); i++)
 		printf("%s%s", i ? "," : "", ask_text(json_array_get(contexts, i), context, sizeof context));

@@ -136,7 +136,7 @@ static void on_server(void *owner)
 		return;
 	/* The jail is not trusted: an invalid message ends the session. */
 	snprintf(s->why, sizeof s->why,
-		 "what holds it together in the jail said something that makes no sense, as a program made it do");
+		 "its session server, which is in the jail, sent an invalid message: a program has taken it over");
 	close_socket(s);
 	run_cancel(&s->run->run, EXIT_cancelled);
 }
