@@ -1,6 +1,7 @@
 #include "option.h"
 
 #include "nearest.h"
+#include "text.h"
 
 #include <string.h>
 
@@ -40,7 +41,7 @@ static int refuse_option(const struct option_row *rows, const char *word, size_t
 	const char *near;
 
 	snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name), word);
-	near = strncmp(name, "--", 2) == 0 ? nearest(rows, name + 2) : NULL;
+	near = begins_with(name, "--") ? nearest(rows, name + 2) : NULL;
 	if (near)
 		return err_set(e, ERR_BAD_SPEC, "%s: no such option; is it --%s? see --help", name, near);
 	return err_set(e, ERR_BAD_SPEC, "%s: no such option; see --help", name);

@@ -3,6 +3,7 @@
 
 #include "fd.h"
 #include "mount_plan.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +54,7 @@ static const char ptmx[] = "/dev/ptmx", to_ptmx[] = "pts/ptmx";
 
 bool cell_path_is_led_to(const struct tree_entry *link)
 {
-	return strncmp(link->target, "/proc/", 6) == 0 ||
+	return begins_with(link->target, "/proc/") ||
 	       (strcmp(link->path, ptmx) == 0 && strcmp(link->target, to_ptmx) == 0);
 }
 

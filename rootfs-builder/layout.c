@@ -333,7 +333,7 @@ static int read_oci(const struct reader *r, struct layout *im, struct err *e)
 
 	if (!layout)
 		return -1;
-	if (strncmp(text_at(layout, "imageLayoutVersion"), "1.", 2) != 0)
+	if (!begins_with(text_at(layout, "imageLayoutVersion"), "1."))
 		return err_set(e, ERR_BAD_SPEC, "oci-layout: expected version 1");
 	index    = read_json(r->dir, "/index.json", e);
 	manifest = index ? read_manifest(r, index, 1, e) : NULL;

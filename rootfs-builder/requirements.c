@@ -88,7 +88,7 @@ static int read_name(const char **at, struct requirement *r, struct err *e)
 
 static int read_version(const char **at, struct requirement *r, struct err *e)
 {
-	const char *version = strncmp(*at, "==", 2) == 0 ? after_blanks(*at + 2) : "";
+	const char *version = begins_with(*at, "==") ? after_blanks(*at + 2) : "";
 	size_t      n       = strspn(version, NAME "+!");
 
 	if (n == 0 || version[n] == '*')

@@ -71,7 +71,7 @@ static bool is_debian_key(const char *keys)
 	for (const char *p = or_empty(keys); (n = next_word(&p)); p += n) {
 		const char *slash = memrchr(p, '/', n);
 
-		if (!slash || strncmp(slash + 1, "debian-archive-", strlen("debian-archive-")) != 0)
+		if (!slash || !begins_with(slash + 1, "debian-archive-"))
 			return false;
 	}
 	return true;
@@ -94,7 +94,7 @@ static bool is_uri(const char *word, size_t n)
 {
 	const char *colon = memchr(word, ':', n);
 
-	return colon && strncmp(word, "cdrom:", 6) != 0 && !memchr(word, '"', n) && !memchr(word, '[', n);
+	return colon && !begins_with(word, "cdrom:") && !memchr(word, '"', n) && !memchr(word, '[', n);
 }
 
 /* --- lines and hosts --- */

@@ -255,7 +255,7 @@ static json_t *read_archive_name(const char *file)
 	if (!first || last == first)
 		return NULL;
 	for (const char *p = first + 1; p < last && n < sizeof version - 1; p++) {
-		bool colon = strncmp(p, "%3a", 3) == 0;
+		bool colon = begins_with(p, "%3a");
 
 		version[n++] = colon ? ':' : *p;
 		p += colon ? 2 : 0;

@@ -38,7 +38,7 @@ static int put_text(int place, const char *name, const char *text, struct err *e
 static int find_pip(void *path, int dir, const char *name, struct err *e)
 {
 	(void)dir, (void)e;
-	if (strncmp(name, "pip-", 4) != 0 || !text_ends_in(name, ".whl") || !text_is_plain(name))
+	if (!begins_with(name, "pip-") || !text_ends_in(name, ".whl") || !text_is_plain(name))
 		return 0;
 	snprintf(path, PIP_PATH, PIP "/%.200s/pip", name);
 	return 1;

@@ -3,6 +3,7 @@
 
 #include "fd.h"
 #include "file.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,7 +87,7 @@ const char *file_pattern_plain(const char *pattern, char ret[FILE_NAME_BYTES + 1
 /* Is a component `**`, which stands for any number of directories? Its length, or 0. */
 static size_t is_any_depth(const char *component)
 {
-	return strncmp(component, "**", 2) == 0 && (!component[2] || component[2] == '/') ? 2 : 0;
+	return begins_with(component, "**") && (!component[2] || component[2] == '/') ? 2 : 0;
 }
 
 static bool component_matches(const char *pattern, const char *name)

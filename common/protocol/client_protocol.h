@@ -93,9 +93,11 @@ struct protocol_request {
 	bool              terminal; /* open: calls may have one; exec: this call has one */
 	uint64_t          rows, columns;
 	json_t           *source;
-	int              *fd; /* the descriptors that came with it, if who received it puts them here: a function that keeps one takes it (fd_take()) */
+	/* The descriptors that came with it, where the receiver puts them here: a function that keeps one takes it (fd_take()). */
+	int              *fd;
 	size_t            fds;
-	bool              takes_additions; /* whoever received it says so: its answers and its report may have keys that clients of earlier releases refuse */
+	/* Of the connection: answers and reports may have keys that clients of earlier releases refuse. */
+	bool              takes_additions;
 };
 
 /* One call of a tool, as the client reports it. */

@@ -161,7 +161,7 @@ static int check_main(const struct protocol_request *r, struct denial *d)
 	for (const char *at = r->main + first; *at; at += strcspn(at, "/")) {
 		size_t n = strcspn(++at, "/");
 
-		if (n == 0 || n > 255 || (n == 1 && *at == '.') || (n == 2 && strncmp(at, "..", 2) == 0))
+		if (n == 0 || n > 255 || (n == 1 && *at == '.') || (n == 2 && begins_with(at, "..")))
 			return deny(d, DENIAL_bad_field, "main", "\"%.60s\" is no plain path", r->main);
 	}
 	if (!r->main[first] || text_has_control(r->main))

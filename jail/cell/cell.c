@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "cell.h"
 
+#include "child_wait.h"
 #include "clone.h"
 #include "fd.h"
 #include "file.h"
@@ -316,8 +317,7 @@ void cell_end(struct cell *c)
 void cell_reap_init(struct cell *c)
 {
 	if (c->pidfd >= 0)
-		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		(void)child_wait(c->pid);
 	fd_closep(&c->pidfd);
 	c->pid = 0;
 }

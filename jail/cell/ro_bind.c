@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "ro_bind.h"
 
+#include "child_wait.h"
 #include "detach.h"
 #include "fd.h"
 #include "file.h"
@@ -52,8 +53,8 @@ static int make_namespace(uint32_t spare_id)
 	saved = errno;
 	close(hold[0]);
 	close(hold[1]);
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (pid > 0)
+		(void)child_wait(pid);
 	errno = saved;
 	return fd;
 }

@@ -4,6 +4,7 @@
 #include "fd.h"
 #include "file.h"
 #include "cg_path.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -141,7 +142,7 @@ static long find_client(void)
 	long pid = parent_of(getppid());
 
 	snprintf(path, sizeof path, "/proc/%ld/comm", pid);
-	return cg_read_file(AT_FDCWD, path, text, sizeof text) && strncmp(text, "brig", 4) == 0 ? pid : 0;
+	return cg_read_file(AT_FDCWD, path, text, sizeof text) && begins_with(text, "brig") ? pid : 0;
 }
 
 static bool holds_only_us(int dir)

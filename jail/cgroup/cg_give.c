@@ -5,6 +5,7 @@
 #include "file.h"
 #include "cg_dir.h"
 #include "cg_trees.h"
+#include "text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -50,7 +51,7 @@ static bool remove_below(int dir, const char *name)
 	bool           is_empty = true;
 
 	while (below && (entry = readdir(below)))
-		if (strncmp(entry->d_name, "cell-", 5) == 0 && unlinkat(fd, entry->d_name, AT_REMOVEDIR) < 0)
+		if (begins_with(entry->d_name, "cell-") && unlinkat(fd, entry->d_name, AT_REMOVEDIR) < 0)
 			is_empty = false;
 	if (below)
 		closedir(below);
@@ -90,7 +91,7 @@ static void remove_services(int top)
 	int            wait_ms = DYING_MS_MAX;
 
 	while (dir && (entry = readdir(dir)))
-		if (strncmp(entry->d_name, "brigd-", 6) == 0)
+		if (begins_with(entry->d_name, "brigd-"))
 			remove_service(fd, entry->d_name, &wait_ms);
 	if (dir)
 		closedir(dir);

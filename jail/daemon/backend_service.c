@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "backend_service.h"
 
+#include "child_wait.h"
 #include "cell_fit.h"
 #include "clock.h"
 #include "fd.h"
@@ -156,8 +157,8 @@ static void wait_for_end(int monitor, pid_t pid)
 		else if (errno != EMSGSIZE)
 			got = 0;
 	}
-	while (!got && pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		; /* end of file comes before the process has ended */
+	if (!got && pid > 0)
+		(void)child_wait(pid); /* end of file comes before the process has ended */
 }
 
 void backend_service_close(struct backend_service *b)

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "run.h"
 
+#include "child_wait.h"
 #include "fd.h"
 #include "cg.h"
 #include "run_spec.h"
@@ -231,7 +232,7 @@ void run_network(const struct run *run, int sock)
 void run_done(struct run *run)
 {
 	fd_closep(&run->sock);
-	while (run->launcher > 0 && waitpid(run->launcher, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (run->launcher > 0)
+		(void)child_wait(run->launcher);
 	run->launcher = 0;
 }

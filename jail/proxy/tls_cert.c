@@ -4,6 +4,7 @@
 #include "file.h"
 #include "proxy_protocol.h"
 #include "tls_error.h"
+#include "text.h"
 
 #include <openssl/pem.h>
 #include <openssl/rand.h>
@@ -83,7 +84,7 @@ static bool permit(NAME_CONSTRAINTS *limits, const char *host, struct kinds *see
 		seen->every_name = true;
 		return true;
 	}
-	host += strncmp(host, "*.", 2) == 0 ? 2 : 0;
+	host += begins_with(host, "*.") ? 2 : 0;
 	return add_subtree(&limits->permittedSubtrees, GEN_DNS, host, strlen(host));
 }
 

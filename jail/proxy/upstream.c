@@ -2,6 +2,7 @@
 #include "upstream.h"
 
 #include "proxy.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -71,7 +72,7 @@ static void on_answer(struct connection *c)
 	end       = strstr(answer, "\r\n\r\n");
 	if (!end && n < ANSWER_MAX && wait_for_more(c->server.source.fd, (int)n + 1))
 		return;
-	if (!end || strncmp(answer, "HTTP/1.", 7) != 0 || answer[8] != ' ' || answer[9] != '2' ||
+	if (!end || !begins_with(answer, "HTTP/1.") || answer[8] != ' ' || answer[9] != '2' ||
 	    recv(c->server.source.fd, answer, (size_t)(end + 4 - answer), 0) < 0) {
 		connection_fail(c, NET_REASON_UNREACHABLE);
 		return;

@@ -47,7 +47,7 @@ static const char *variable_end(const char *p, size_t *name_len, const char **pr
 	*name_len = 0;
 	while (is_letter(p[*name_len]) || (*name_len && p[*name_len] >= '0' && p[*name_len] <= '9'))
 		++*name_len;
-	*preset = strncmp(p + *name_len, ":-", 2) == 0 ? p + *name_len + 2 : NULL;
+	*preset = begins_with(p + *name_len, ":-") ? p + *name_len + 2 : NULL;
 	if (!end || !*name_len || (!*preset && p[*name_len] != '}'))
 		return NULL;
 	return end;
@@ -251,7 +251,7 @@ static int take_kind(struct parse *p, const json_t *entry_json)
 	case SERVER_sse:
 		if (take_word(p, "url", json_object_get(entry_json, "url"), &p->entry->url) < 0)
 			return -1;
-		if (*p->entry->broken || strncmp(p->entry->url, "https://", 8) == 0 || strncmp(p->entry->url, "http://", 7) == 0)
+		if (*p->entry->broken || begins_with(p->entry->url, "https://") || begins_with(p->entry->url, "http://"))
 			return 0;
 		return wrong(p, "url", "an address that begins with https:// or http://");
 	case SERVER_KINDS:

@@ -30,7 +30,7 @@ static const json_t *schema_follow(const json_t *root, const char *ref)
 {
 	char part[200];
 
-	if (strncmp(ref, "#/", 2) != 0 || strlen(ref) >= sizeof part)
+	if (!begins_with(ref, "#/") || strlen(ref) >= sizeof part)
 		return NULL;
 	for (ref += 2; root && *ref;) {
 		size_t n = strcspn(ref, "/");

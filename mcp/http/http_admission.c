@@ -57,9 +57,9 @@ bool admission_origin(const struct admission *a, const char *origin)
 
 	if (admission_foreign(a, origin))
 		return true;
-	if (!strncmp(origin, "http://", 7))
+	if (begins_with(origin, "http://"))
 		rest = origin + 7;
-	else if (!strncmp(origin, "https://", 8))
+	else if (begins_with(origin, "https://"))
 		rest = origin + 8;
 	else
 		return false;

@@ -2,6 +2,7 @@
 #include "mirror.h"
 
 #include "base64.h"
+#include "text.h"
 
 #include <ctype.h>
 #include <curl/curl.h>
@@ -63,7 +64,7 @@ char *mirror_encode(const char *text)
 {
 	char *coded, *made = NULL;
 
-	if (is_plain(text) && strncmp(text, "=?base64?", 9) != 0)
+	if (is_plain(text) && !begins_with(text, "=?base64?"))
 		return strdup(text);
 	coded = base64_encode(text, strlen(text));
 	if (coded && asprintf(&made, "=?base64?%s?=", coded) < 0)

@@ -2,6 +2,7 @@
 #include "image.h"
 
 #include "defs.h"
+#include "text.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ static bool read_type(const char *text, struct image *ret)
 	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
 		size_t n = strlen(types[i]);
 
-		if (strncmp(text, types[i], n) != 0 || strncmp(text + n, ";base64,", 8) != 0)
+		if (strncmp(text, types[i], n) != 0 || !begins_with(text + n, ";base64,"))
 			continue;
 		strcpy(ret->type, types[i]);
 		ret->data = text + n + 8;
@@ -33,7 +34,7 @@ static bool is_image(const json_t *value, struct image *ret)
 {
 	const char *text = json_string_value(value);
 
-	if (!text || strncmp(text, "data:", 5) != 0 || strlen(text) != json_string_length(value) ||
+	if (!text || !begins_with(text, "data:") || strlen(text) != json_string_length(value) ||
 	    !read_type(text + 5, ret))
 		return false;
 	ret->len = strlen(ret->data);
@@ -82,7 +83,7 @@ static size_t url_length(const char *text, size_t len, const char **type)
 		size_t n = strlen("data:") + strlen(types[i]), begin = n + strlen(";base64,");
 
 		if (len < begin + TEXT_LEAST || strncmp(text + strlen("data:"), types[i], strlen(types[i])) != 0 ||
-		    strncmp(text + n, ";base64,", strlen(";base64,")) != 0)
+		    !begins_with(text + n, ";base64,"))
 			continue;
 		*type = types[i];
 		for (n = begin; n < len && text[n] && strchr(base64, text[n]); n++)

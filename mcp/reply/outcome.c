@@ -143,7 +143,7 @@ static void explain_exception(struct outcome *o, const json_t *error)
 	if (strcmp(type, "SyntaxError") == 0 || strcmp(type, "IndentationError") == 0 || strcmp(type, "TabError") == 0)
 		set_error(o, "Syntax error: %.1000s", message);
 	else if (strcmp(member_text(o->record, "security_event"), "blocked_import") == 0 &&
-		 strncmp(message, "Import of ", 10) == 0)
+		 begins_with(message, "Import of "))
 		set_error(o, "%.1000s", message);
 	else
 		set_error(o, "%.150s%s%.1000s", type, *message ? ": " : "", message);
@@ -159,7 +159,7 @@ static void explain_figure(struct outcome *o)
 
 	if (json_array_size(o->gallery.content) || json_array_size(o->displays))
 		return;
-	if (json_is_null(json_object_get(o->record, "result")) && strncmp(repr, "'data:image/", 12) == 0)
+	if (json_is_null(json_object_get(o->record, "result")) && begins_with(repr, "'data:image/"))
 		set_hint(o, "The image is too large to be shown, 512 KiB as base64 is the most: save it smaller, as "
 			    "with plt.savefig(b, dpi=60).");
 	else if (json_integer_value(json_object_get(o->record, "figures")) > 0 &&

@@ -8,6 +8,7 @@
 #include "member.h"
 #include "network_summary.h"
 #include "refused_summary.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -275,7 +276,7 @@ static void print_body(FILE *out, const char *text)
 	while (*text) {
 		size_t odd = odd_character(text);
 
-		if (begins && strncmp(text, "--- ", 4) == 0)
+		if (begins && begins_with(text, "--- "))
 			putc(' ', out);
 		begins = *text == '\n' || *text == '\r';
 		if (odd)

@@ -59,7 +59,7 @@ static int from_uri(const char *uri, char path[SHOWN_PATH_MAX], struct err *e)
 	const char       *from     = strncmp(uri, scheme, sizeof scheme - 1) == 0 ? uri + sizeof scheme - 1 : NULL;
 	size_t            n        = 0;
 
-	if (from && strncmp(from, "localhost/", 10) == 0)
+	if (from && begins_with(from, "localhost/"))
 		from += 9;
 	if (!from || *from != '/')
 		return err_set(e, ERR_BAD_SPEC, "is no folder of this host, as file:///PATH");

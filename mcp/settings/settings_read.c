@@ -295,7 +295,7 @@ int settings_take_variables(struct settings *s, enum setting_origin origin, cons
 
 bool settings_is_ours(const char *name)
 {
-	return strncmp(name, SETTINGS_VARIABLE, strlen(SETTINGS_VARIABLE)) == 0 || strncmp(name, "SANDBOX_", 8) == 0;
+	return strncmp(name, SETTINGS_VARIABLE, strlen(SETTINGS_VARIABLE)) == 0 || begins_with(name, "SANDBOX_");
 }
 
 /* Lines for other programs are ignored, even if they cannot be read. If a name appears twice, the last one counts. */

@@ -6,6 +6,7 @@
 #include "run_request.h"
 #include "choice.h"
 #include "tool.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -240,7 +241,7 @@ static const char *python_name(const char *package)
 {
 	if (strcmp(package, "python3") == 0)
 		return "python";
-	if (strncmp(package, "python3-", 8) != 0 || strstr(package, "-lib"))
+	if (!begins_with(package, "python3-") || strstr(package, "-lib"))
 		return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 		if (strcmp(package + 8, parts[i]) == 0)

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "run_files.h"
 
+#include "child_wait.h"
 #include "exact.h"
 #include "fd.h"
 #include "file.h"
@@ -355,7 +356,7 @@ static bool hides(const struct taker *t, const char *pattern, const char *name, 
 /* Of the first pattern that matches and does not hide it; all that match are found. */
 static bool find_target(struct taker *t, const char *name, struct target *ret)
 {
-	bool is_out = t->request->out && strncmp(name, "out", 3) == 0 && (!name[3] || name[3] == '/'), is_found = false;
+	bool is_out = t->request->out && begins_with(name, "out") && (!name[3] || name[3] == '/'), is_found = false;
 
 	for (size_t i = 0; t->request->get[i]; i++) {
 		scoped_pair p = get_of(t->request->get[i]);
@@ -628,8 +629,7 @@ json_t *run_files_finish(struct run_files *f)
 	json_t *rows = NULL;
 
 	if (f->pid > 0)
-		while (waitpid(f->pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		(void)child_wait(f->pid);
 	if (f->pid > 0 && lseek(f->rows, 0, SEEK_SET) == 0)
 		rows = json_loadfd(f->rows, JSON_ALLOW_NUL, NULL);
 	fd_closep(&f->rows);

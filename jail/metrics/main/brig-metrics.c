@@ -6,6 +6,7 @@
 #include "metrics_page.h"
 #include "metrics_server.h"
 #include "privilege.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -62,7 +63,7 @@ static int parse(int argc, char **argv, const char **listen, bool *help, struct 
 
 		if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
 			*help = true;
-		else if (strncmp(word, "--listen=", 9) == 0)
+		else if (begins_with(word, "--listen="))
 			*listen = word + 9;
 		else if (strcmp(word, "--listen") != 0)
 			return err_set(e, ERR_BAD_SPEC, "%.60s: no such option; see brig metrics --help", word);

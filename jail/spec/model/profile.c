@@ -102,7 +102,7 @@ int profile_parse(struct profile *ret, const char *name, const void *bytes, size
 	p.description = "";
 	if (fields_decode(profile_fields, p.source, &p, e) < 0)
 		return -1;
-	if (p.extends) /* whoever reads files has put both together */
+	if (p.extends) /* the reader of files has put both together */
 		return err_set(e, ERR_BAD_SPEC, "extends: a profile that extends another is read from a directory of profiles");
 	if (!p.rootfs)
 		return err_set(e, ERR_BAD_SPEC, "rootfs: missing; name a rootfs of the store, like \"basic\"");

@@ -2,6 +2,7 @@
 
 #include "policy.h"
 #include "policy_value.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -162,7 +163,7 @@ bool refused_call_read(const char *text, struct bpf_look *ret)
 			ret->seen |= (uint8_t)(1u << i);
 		}
 		text += n;
-		if (*text && strncmp(text, ", ", 2) != 0)
+		if (*text && !begins_with(text, ", "))
 			return false;
 		text += *text ? 2 : 0;
 	}
