@@ -92,7 +92,7 @@ MUTANTS = [Mutant(*row) for row in (
      "		c->access_rule = is_known ?", "		if (!is_known)\n			c->access_rule = is_known ?",
      "a user whose access a reload withdraws keeps it on connections that are open", ["tests/service/test_reload.py", "-k", "withdrawn"]),
     ("used-leases-end", "jail/monitor/monitor_cells.c",
-     "		if (!s->lease_is_out)\n			monitored_cell_leave(s);", "		if (!s->lease_is_out || s->is_for_any_run)\n			monitored_cell_leave(s);",
+     "		if (!s->lease_is_out)\n			monitored_cell_close_control(s);", "		if (!s->lease_is_out || s->is_for_any_run)\n			monitored_cell_close_control(s);",
      "a run that has just begun is ended when its profile is retired", ["tests/service/test_reload.py", "-k", "a_moment_ago"]),
     ("strangers-are-served", "jail/config/access.c",
      ": p->uid == a->rule[i].id)", ": p->uid >= a->rule[i].id)",

@@ -21,9 +21,9 @@ struct id_pool {
 	uint64_t        used[ID_POOL_SLOTS_MAX / 64];
 };
 
-void id_pool_of_block(struct id_pool *ret, const struct id_range *slice, uint32_t first, int lock_fd);
-void id_pool_of_file(struct id_pool *ret, const struct id_range *range, const char *runtime);
+void id_pool_init_in_memory(struct id_pool *ret, const struct id_range *slice, uint32_t first, int lock_fd);
+void id_pool_init_with_lock_files(struct id_pool *ret, const struct id_range *range, const char *runtime);
 
 /* ERR_LIMIT when all are taken. ret->fd belongs to the pool. */
-must_use int id_pool_take(struct id_pool *p, struct slot *ret, struct err *e);
-void         id_pool_give(struct id_pool *p, struct slot *s);
+must_use int id_pool_take_slot(struct id_pool *p, struct slot *ret, struct err *e);
+void         id_pool_return_slot(struct id_pool *p, struct slot *s);

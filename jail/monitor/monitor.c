@@ -35,17 +35,17 @@ static const struct {
 	size_t    (*fds)(const struct monitor_message *m); /* how many descriptors come with it; NULL: none */
 	monitor_fn  *take;
 } messages[] = {
-	[MONITOR_SETUP]   = { READER, BEGINS,                            NULL,                monitor_take_setup },
-	[MONITOR_PROFILE] = { READER, LEARNS | SERVES,                   monitor_profile_fds, monitor_take_profile },
-	[MONITOR_SEAL]    = { READER, LEARNS | SERVES,                   NULL,                monitor_take_seal },
-	[MONITOR_SERVE]   = { READER, SEALED,                            NULL,                monitor_take_serve },
-	[MONITOR_DROP]    = { READER, BEGINS | LEARNS | SERVES | SEALED, NULL,                monitor_take_drop },
-	[MONITOR_RUN]     = { SERVER,   SERVES | SEALED,                 monitor_run_fds,     monitor_take_run },
-	[MONITOR_STATS]   = { SERVER,   SERVES | SEALED,                 NULL,                monitor_answer_stats },
+	[MONITOR_SETUP]   = { READER, BEGINS,                            NULL,                monitor_handle_setup },
+	[MONITOR_PROFILE] = { READER, LEARNS | SERVES,                   monitor_profile_fds, monitor_handle_profile },
+	[MONITOR_SEAL]    = { READER, LEARNS | SERVES,                   NULL,                monitor_handle_seal },
+	[MONITOR_SERVE]   = { READER, SEALED,                            NULL,                monitor_handle_serve },
+	[MONITOR_DROP]    = { READER, BEGINS | LEARNS | SERVES | SEALED, NULL,                monitor_handle_drop },
+	[MONITOR_RUN]     = { SERVER,   SERVES | SEALED,                 monitor_run_fds,     monitor_handle_run },
+	[MONITOR_STATS]   = { SERVER,   SERVES | SEALED,                 NULL,                monitor_handle_stats },
 };
 /* clang-format on */
 
-static bool message_may_come(const struct monitor *k, enum sender sender, const struct monitor_message *m, size_t fds)
+static bool is_message_allowed_now(const struct monitor *k, enum sender sender, const struct monitor_message *m, size_t fds)
 {
 	int now = k->offer.is_sealed ? SEALED : 1 << k->state;
 
@@ -57,17 +57,17 @@ static bool message_may_come(const struct monitor *k, enum sender sender, const 
  * No other profiles will come: those that serve go on. After a SEAL the monitor cannot find out whether the server
  * uses the new numbers already: then both the old and the new profiles serve.
  */
-static void lose_reader(struct monitor *k)
+static void handle_reader_end(struct monitor *k)
 {
 	fd_closep(&k->reader);
 	if (k->offer.is_sealed)
-		monitor_take_both(k);
+		monitor_serve_old_and_new_profiles(k);
 	else
-		monitor_drop_offer(k);
+		monitor_retire_offered_profiles(k);
 }
 
 /* False when the server is gone, or a message breaks the protocol: *status is then the monitor's exit status. */
-static bool receive_message(struct monitor *k, enum sender sender, int *status)
+static bool receive_and_handle_message(struct monitor *k, enum sender sender, int *status)
 {
 	static const char *const names[] = { [SERVER] = "server", [READER] = "reader" };
 	struct monitor_message   message;
@@ -78,20 +78,20 @@ static bool receive_message(struct monitor *k, enum sender sender, int *status)
 
 	*status = EXIT_SUCCESS;
 	if (got == 0 && sender == READER)
-		lose_reader(k);
+		handle_reader_end(k);
 	if (got == 0)
 		return sender == READER;
 	*status = EXIT_FAILURE;
 	if (got != sizeof message)
 		err_set(&e, ERR_PROTOCOL, "a message of the %s has %zd bytes", names[sender], got);
-	else if (!message_may_come(k, sender, &message, n))
+	else if (!is_message_allowed_now(k, sender, &message, n))
 		err_set(&e, ERR_PROTOCOL, "the %s may not send a message of kind %u with %zu descriptors now", names[sender],
 			message.kind, n);
 	else
 		r = messages[message.kind].take(k, &message, fds, &e);
 	packet_drop(fds, n);
 	if (r < 0)
-		monitor_complain(&e);
+		monitor_log_error(&e);
 	return r == 0;
 }
 
@@ -117,21 +117,21 @@ static void poll_set_add(struct poll_set *l, int fd, struct monitored_cell *cell
  * message retires. After SERVER_FIRST of them, more than the socket can hold, the reader's message is read: a server
  * that sends without end cannot delay it.
  */
-static bool receive_in_order(struct monitor *k, bool server, bool reader, int *status)
+static bool receive_from_server_or_reader(struct monitor *k, bool server, bool reader, int *status)
 {
 	enum { SERVER_FIRST = 256 };
 
 	server |= reader && packet_is_there(k->server); /* the server may have sent one after poll() returned */
 	if (reader && (!server || k->reader_waits == SERVER_FIRST)) {
 		k->reader_waits = 0;
-		return receive_message(k, READER, status);
+		return receive_and_handle_message(k, READER, status);
 	}
 	k->reader_waits += reader;
-	return !server || receive_message(k, SERVER, status);
+	return !server || receive_and_handle_message(k, SERVER, status);
 }
 
 /* systemd has changed the owner of the groups (cg_parent_watch()). */
-static void lend_again(struct monitor *k)
+static void relend_cgroup_parent(struct monitor *k)
 {
 	char       events[4096];
 	struct err e;
@@ -139,10 +139,10 @@ static void lend_again(struct monitor *k)
 	while (read(k->parent_watch, events, sizeof events) > 0)
 		;
 	if (cg_parent_lend(&k->parent, k->own.init_id, &e) < 0)
-		monitor_complain(&e);
+		monitor_log_error(&e);
 }
 
-static bool poll_once(struct monitor *k, int wait, int *status)
+static bool monitor_poll_once(struct monitor *k, int wait, int *status)
 {
 	struct poll_set l;
 
@@ -160,21 +160,21 @@ static bool poll_once(struct monitor *k, int wait, int *status)
 	if (poll(l.fds, l.n, wait) < 0)
 		return errno == EINTR;
 	if (l.fds[GROUPS].revents)
-		lend_again(k);
+		relend_cgroup_parent(k);
 	for (size_t i = FIRST_PROFILE + 2 * k->monitored_top; i < l.n; i++)
 		if (l.fds[i].revents)
-			monitor_receive_cell(k, l.cell[i]);
+			monitor_receive_cell_message(k, l.cell[i]);
 	for (uint32_t i = 0; i < k->monitored_top; i++) {
 		if (l.fds[FIRST_PROFILE + 2 * i].revents)
-			monitor_on_supervisor_end(&k->kept[i]);
+			monitor_handle_supervisor_exit(&k->kept[i]);
 		if (l.fds[FIRST_PROFILE + 2 * i + 1].revents)
-			monitor_on_proxy_end(&k->kept[i]);
+			monitor_handle_proxy_exit(&k->kept[i]);
 	}
-	return receive_in_order(k, l.fds[SERVER].revents, l.fds[READER].revents, status);
+	return receive_from_server_or_reader(k, l.fds[SERVER].revents, l.fds[READER].revents, status);
 }
 
 /* Orphans of supervisors are children of the monitor, too (PR_SET_CHILD_SUBREAPER). */
-static bool has_children(void)
+static bool reap_exited_children(void)
 {
 	pid_t pid;
 
@@ -184,20 +184,20 @@ static bool has_children(void)
 }
 
 /* Every cell dies when its control socket closes; then its groups can be removed. */
-static void end_cells(struct monitor *k)
+static void shut_down_cells_and_supervisors(struct monitor *k)
 {
 	double     deadline = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
 	struct err ignored;
 
 	for (size_t i = 0; i < k->top; i++)
 		if (k->cell[i].state != MONITORED_CELL_FREE)
-			monitored_cell_leave(&k->cell[i]);
+			monitored_cell_close_control(&k->cell[i]);
 	for (uint32_t i = 0; i < k->monitored_top; i++) {
 		k->kept[i].state = MONITORED_PROFILE_RETIRED; /* may_rest() lets no entry rest any more */
 		profile_userns_stop(&k->kept[i].userns);
 		monitored_proxy_stop(&k->kept[i].proxy);
 	}
-	while ((!monitor_clean(k) || has_children()) && clock_ms(CLOCK_MONOTONIC) < deadline)
+	while ((!monitor_clean_up_cells(k) || reap_exited_children()) && clock_ms(CLOCK_MONOTONIC) < deadline)
 		poll(NULL, 0, CLEAN_MS);
 	(void)!cg_close(&k->proxies, &ignored);
 	cg_parent_remove(&k->parent);
@@ -223,14 +223,14 @@ int monitor_main(void)
 	for (size_t i = 0; i < MONITOR_ALL_PROFILES_MAX; i++)
 		k->kept[i] = MONITORED_PROFILE_NONE;
 	for (bool goes_on = true; goes_on;) {
-		bool is_clean = monitor_clean(k);
-		double cells = monitor_refill(k), proxies = monitor_tend_proxies(k);
+		bool is_clean = monitor_clean_up_cells(k);
+		double cells = monitor_refill_ready_cells(k), proxies = monitor_maintain_proxies(k);
 		int    wait  = (int)(cells < proxies ? cells : proxies) + 1;
 
-		monitor_clear_retired(k);
-		goes_on = poll_once(k, is_clean ? wait : CLEAN_MS, &status);
+		monitor_free_retired_profiles(k);
+		goes_on = monitor_poll_once(k, is_clean ? wait : CLEAN_MS, &status);
 	}
-	end_cells(k);
+	shut_down_cells_and_supervisors(k);
 	free(k);
 	return status;
 }

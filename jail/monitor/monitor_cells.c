@@ -17,7 +17,7 @@ enum { BACKOFF_MS = 1000, BACKOFF_MS_MAX = 60000, START_MS = 20, REFILL_MS_MAX =
 
 /* --- one profile --- */
 
-int monitor_open_userns(struct monitor *k, uint32_t number, struct err *e)
+int monitor_start_supervisor(struct monitor *k, uint32_t number, struct err *e)
 {
 	struct monitored_profile               *p = &k->kept[number];
 	const struct profile_userns_options w = {
@@ -33,28 +33,28 @@ int monitor_open_userns(struct monitor *k, uint32_t number, struct err *e)
 	return p->userns.supervisor >= 0 ? 0 : profile_userns_start(&p->userns, &w, e);
 }
 
-static bool is_waiting(const struct monitored_cell *s)
+static bool is_cell_waiting_for_run(const struct monitored_cell *s)
 {
 	return s->is_for_any_run && !s->leaves_after_lease && (s->state == MONITORED_CELL_READY || s->state == MONITORED_CELL_BUILDING);
 }
 
 /* The server may have used the lease a moment ago: a cell whose lease is out ends when the lease is returned. */
-void monitor_drop_waiting(struct monitor *k, uint32_t number)
+void monitor_drop_waiting_cells(struct monitor *k, uint32_t number)
 {
 	for (size_t i = 0; i < k->top; i++) {
 		struct monitored_cell *s = &k->cell[i];
 
-		if (s->profile != number || !is_waiting(s))
+		if (s->profile != number || !is_cell_waiting_for_run(s))
 			continue;
 		s->leaves_after_lease = true;
 		monitor_recall_lease(k, s);
 		if (!s->lease_is_out)
-			monitored_cell_leave(s);
+			monitored_cell_close_control(s);
 	}
 }
 
 /* From another profile, whose tree was opened before the monitor entered its user namespace, where owners are hidden. */
-static bool copy_tree(const struct monitor *k, const char *rootfs, struct store_tree *ret)
+static bool dup_open_rootfs_tree(const struct monitor *k, const char *rootfs, struct store_tree *ret)
 {
 	for (uint32_t i = 0; i < k->monitored_top && k->rootless.kind != ROOTLESS_KEPT; i++) {
 		const struct monitored_profile *p = &k->kept[i];
@@ -73,7 +73,7 @@ static bool copy_tree(const struct monitor *k, const char *rootfs, struct store_
  * Opens the tree again when the rootfs was built anew; cells that wait with the old tree are dropped. A plain user's
  * monitor goes on using the trees of its start.
  */
-int monitor_open_tree(struct monitor *k, uint32_t number, struct err *e)
+int monitor_open_rootfs(struct monitor *k, uint32_t number, struct err *e)
 {
 	struct monitored_profile *p        = &k->kept[number];
 	const char         *store[2] = { k->setup.store[0], k->setup.store[1] };
@@ -83,9 +83,9 @@ int monitor_open_tree(struct monitor *k, uint32_t number, struct err *e)
 	store_name_time(store, p->plan.rootfs, &rootfs_since);
 	if (p->tree.tree_fd >= 0 && (k->rootless.kind != ROOTLESS_KEPT || memcmp(&rootfs_since, &p->rootfs_since, sizeof rootfs_since) == 0))
 		return 0;
-	if (!copy_tree(k, p->plan.rootfs, &tree) && store_open_first(store, p->plan.rootfs, &tree, e) < 0)
+	if (!dup_open_rootfs_tree(k, p->plan.rootfs, &tree) && store_open_first(store, p->plan.rootfs, &tree, e) < 0)
 		return -1;
-	monitor_drop_waiting(k, number);
+	monitor_drop_waiting_cells(k, number);
 	store_close(&p->tree);
 	p->tree  = tree;
 	p->rootfs_since = rootfs_since;
@@ -95,7 +95,7 @@ int monitor_open_tree(struct monitor *k, uint32_t number, struct err *e)
 /* --- one cell --- */
 
 /* For how many cells so many descriptors are enough. */
-static size_t cells_within(rlim_t files, rlim_t beside, rlim_t each)
+static size_t cells_for_fd_limit(rlim_t files, rlim_t beside, rlim_t each)
 {
 	rlim_t n = files > beside ? (files - beside) / each : 0;
 
@@ -107,22 +107,22 @@ static size_t cells_within(rlim_t files, rlim_t beside, rlim_t each)
  * each and raises its limit to the hard one. Some descriptors stay free for those that the server sends: a message
  * that arrived without its descriptors would end the monitor.
  */
-static void count_possible(const struct monitor *k, size_t *cells, size_t *watched)
+static void compute_cell_limits(const struct monitor *k, size_t *cells, size_t *watched)
 {
 	enum { OF_CELL = 2 + CG_TREES_MAX, OF_PROFILE = 10 /* with a network */, BESIDE = 10 + CG_TREES_MAX + PACKET_FDS_MAX };
 	enum { OF_WATCHED = 56, BESIDE_WATCHED = 64 };
 	struct rlimit files = { 0 };
 
 	(void)!getrlimit(RLIMIT_NOFILE, &files);
-	*cells   = cells_within(files.rlim_cur, BESIDE + k->monitored_top * OF_PROFILE, OF_CELL);
-	*watched = cells_within(files.rlim_max, BESIDE_WATCHED, OF_WATCHED);
+	*cells   = cells_for_fd_limit(files.rlim_cur, BESIDE + k->monitored_top * OF_PROFILE, OF_CELL);
+	*watched = cells_for_fd_limit(files.rlim_max, BESIDE_WATCHED, OF_WATCHED);
 }
 
 /*
  * Of resting entries, the one that has rested longest: by then the kernel has freed memory of its groups that it
  * frees late. All entries from the top on are free, so only the first of them is looked at.
  */
-static struct monitored_cell *find_best(struct monitor *k, uint32_t number, size_t cells)
+static struct monitored_cell *find_best_cell_entry(struct monitor *k, uint32_t number, size_t cells)
 {
 	enum { NO_USE, OF_ANOTHER, IS_FREE, OF_PROFILE } fit, most = NO_USE;
 	struct monitored_cell *best = NULL;
@@ -144,14 +144,14 @@ static struct monitored_cell *find_best(struct monitor *k, uint32_t number, size
 }
 
 /* A resting entry that cannot be used again is cleaned, and the search begins anew. */
-static struct monitored_cell *find_cell(struct monitor *k, uint32_t number, size_t cells)
+static struct monitored_cell *obtain_cell_entry(struct monitor *k, uint32_t number, size_t cells)
 {
 	struct monitored_cell *s;
 
-	while ((s = find_best(k, number, cells)) && s->state == MONITORED_CELL_RESTING &&
+	while ((s = find_best_cell_entry(k, number, cells)) && s->state == MONITORED_CELL_RESTING &&
 	       !(s->profile == number && cg_renew(&s->group))) {
-		monitored_cell_leave(s);
-		(void)monitored_cell_clean(s, false);
+		monitored_cell_close_control(s);
+		(void)monitored_cell_clean_up(s, false);
 	}
 	return s;
 }
@@ -175,17 +175,17 @@ struct monitored_cell *monitor_open_cell(struct monitor *k, uint32_t number, con
 		.lends    = k->rootless.kind == ROOTLESS_KEPT,
 	};
 
-	count_possible(k, &cells, &watched);
+	compute_cell_limits(k, &cells, &watched);
 	for (size_t i = 0; i < k->top; i++) {
 		enum monitored_cell_state state = k->cell[i].state;
 
 		used += k->cell[i].profile == number &&
 			(state == MONITORED_CELL_BUILDING || state == MONITORED_CELL_READY || state == MONITORED_CELL_TAKEN);
-		waiting += is_waiting(&k->cell[i]);
+		waiting += is_cell_waiting_for_run(&k->cell[i]);
 	}
 	fits = watched >= cells || used < watched;
 	if (fits && (run || waiting < MONITOR_CELLS_MAX - MONITOR_RUNS_MAX)) /* entries for as many runs stay free */
-		cell = find_cell(k, number, cells);
+		cell = obtain_cell_entry(k, number, cells);
 	if (!cell) {
 		cells = fits ? cells : watched;
 		err_set(e, ERR_LIMIT, "%zu cells are in use, and there %s", cells,
@@ -193,7 +193,7 @@ struct monitored_cell *monitor_open_cell(struct monitor *k, uint32_t number, con
 						 : "is no room for more");
 		return NULL;
 	}
-	if (monitor_open_userns(k, number, e) < 0 || monitored_cell_open(cell, number, &w, e) < 0)
+	if (monitor_start_supervisor(k, number, e) < 0 || monitored_cell_open(cell, number, &w, e) < 0)
 		return NULL;
 	cell->generation = ++k->made;
 	if (cell >= k->cell + k->top)
@@ -203,7 +203,7 @@ struct monitored_cell *monitor_open_cell(struct monitor *k, uint32_t number, con
 
 /* --- cells that wait --- */
 
-struct monitored_cell *monitor_find_waiting(struct monitor *k, const struct monitor_run *run)
+struct monitored_cell *monitor_find_waiting_cell(struct monitor *k, const struct monitor_run *run)
 {
 	const struct limits   *built    = &k->kept[run->profile].plan.limits;
 	struct monitored_cell *building = NULL;
@@ -222,12 +222,12 @@ struct monitored_cell *monitor_find_waiting(struct monitor *k, const struct moni
 	return run->order.head.code_len ? building : NULL; /* a command needs no zygote, and does not wait for one */
 }
 
-static uint32_t count_waiting(const struct monitor *k, uint32_t number)
+static uint32_t count_waiting_cells(const struct monitor *k, uint32_t number)
 {
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < k->top; i++)
-		n += k->cell[i].profile == number && is_waiting(&k->cell[i]);
+		n += k->cell[i].profile == number && is_cell_waiting_for_run(&k->cell[i]);
 	return n;
 }
 
@@ -235,7 +235,7 @@ static uint32_t count_waiting(const struct monitor *k, uint32_t number)
  * A run that has just begun needs the CPU more than cells for later runs do, and most runs are over soon. Returns in
  * how many ms to build again.
  */
-static double until_idle(const struct monitor *k)
+static double refill_delay_after_run_start(const struct monitor *k)
 {
 	double now = clock_ms(CLOCK_MONOTONIC), wait = 0;
 
@@ -245,32 +245,32 @@ static double until_idle(const struct monitor *k)
 	return wait;
 }
 
-static void back_off(struct monitored_profile *p, const struct err *why)
+static void back_off_profile_refill(struct monitored_profile *p, const struct err *why)
 {
 	struct err message = *why;
 
 	err_wrap(&message, "no cell stands ready for profile %s", p->plan.name);
 	if (p->backoff == 0)
-		monitor_complain(&message);
+		monitor_log_error(&message);
 	p->backoff    = p->backoff == 0 ? BACKOFF_MS : p->backoff * 2 > BACKOFF_MS_MAX ? BACKOFF_MS_MAX : p->backoff * 2;
 	p->not_before = clock_ms(CLOCK_MONOTONIC) + p->backoff;
 }
 
-static void refill_one(struct monitor *k, uint32_t number)
+static void refill_profile_cells(struct monitor *k, uint32_t number)
 {
 	struct monitored_profile *p = &k->kept[number];
 	struct err   e;
 
-	for (uint32_t have = count_waiting(k, number); have < p->plan.ready; have++)
-		if (monitor_open_tree(k, number, &e) < 0 || !monitor_open_cell(k, number, NULL, NULL, &e)) {
-			back_off(p, &e);
+	for (uint32_t have = count_waiting_cells(k, number); have < p->plan.ready; have++)
+		if (monitor_open_rootfs(k, number, &e) < 0 || !monitor_open_cell(k, number, NULL, NULL, &e)) {
+			back_off_profile_refill(p, &e);
 			return;
 		}
 }
 
-double monitor_refill(struct monitor *k)
+double monitor_refill_ready_cells(struct monitor *k)
 {
-	double now = clock_ms(CLOCK_MONOTONIC), busy = until_idle(k), wait = REFILL_MS_MAX;
+	double now = clock_ms(CLOCK_MONOTONIC), busy = refill_delay_after_run_start(k), wait = REFILL_MS_MAX;
 
 	for (uint32_t i = 0; i < k->monitored_top; i++) {
 		double left = k->kept[i].not_before - now;
@@ -278,9 +278,9 @@ double monitor_refill(struct monitor *k)
 		if (k->kept[i].state != MONITORED_PROFILE_SERVING)
 			continue;
 		if (left < busy)
-			left = count_waiting(k, i) < k->kept[i].plan.ready ? busy : wait;
+			left = count_waiting_cells(k, i) < k->kept[i].plan.ready ? busy : wait;
 		if (left <= 0)
-			refill_one(k, i);
+			refill_profile_cells(k, i);
 		else if (left < wait)
 			wait = left;
 	}
@@ -301,27 +301,27 @@ static bool accept_next_cell(struct monitor *k, struct monitored_cell *s)
 	s->generation         = ++k->made;
 	s->ready_is_next_cell = false;
 	return p->state == MONITORED_PROFILE_SERVING && memcmp(&s->rootfs_since, &p->rootfs_since, sizeof s->rootfs_since) == 0 &&
-	       count_waiting(k, s->profile) <= p->plan.ready;
+	       count_waiting_cells(k, s->profile) <= p->plan.ready;
 }
 
-void monitor_receive_cell(struct monitor *k, struct monitored_cell *s)
+void monitor_receive_cell_message(struct monitor *k, struct monitored_cell *s)
 {
 	struct err e;
-	bool       was_waiting = is_waiting(s);
+	bool       was_waiting = is_cell_waiting_for_run(s);
 	int        lease[LEASE_FDS];
 	size_t     n;
 
-	if (monitored_cell_receive(s, lease, &n, &e)) {
+	if (monitored_cell_receive_message(s, lease, &n, &e)) {
 		if (e.kind != ERR_NONE && was_waiting)
-			back_off(&k->kept[s->profile], &e);
+			back_off_profile_refill(&k->kept[s->profile], &e);
 		else if (s->state == MONITORED_CELL_READY)
 			k->kept[s->profile].backoff = 0;
 		if ((s->ready_is_next_cell && !accept_next_cell(k, s)) ||
 		    (s->leaves_after_lease && s->state == MONITORED_CELL_READY && !s->lease_is_out)) {
 			packet_drop(lease, n);
-			monitored_cell_leave(s);
+			monitored_cell_close_control(s);
 		} else if (n) {
-			monitor_give_lease(k, s, lease);
+			monitor_send_lease(k, s, lease);
 		}
 		return;
 	}
@@ -329,18 +329,18 @@ void monitor_receive_cell(struct monitor *k, struct monitored_cell *s)
 	/* The supervisor was killed, and sent no reason. */
 	if (was_waiting && clock_ms(CLOCK_MONOTONIC) >= k->kept[s->profile].not_before) {
 		err_set(&e, ERR_SETUP, "the supervisor ended before the cell was used");
-		back_off(&k->kept[s->profile], &e);
+		back_off_profile_refill(&k->kept[s->profile], &e);
 	}
-	monitored_cell_leave(s);
+	monitored_cell_close_control(s);
 }
 
-void monitor_on_supervisor_end(struct monitored_profile *p)
+void monitor_handle_supervisor_exit(struct monitored_profile *p)
 {
 	struct err e;
 
 	profile_userns_stop(&p->userns); /* it sends nothing over this socket: this is end of file */
 	err_set(&e, ERR_SETUP, "the supervisor of profile %s ended; another one is started when it is needed", p->plan.name);
-	monitor_complain(&e);
+	monitor_log_error(&e);
 }
 
 /*
@@ -348,7 +348,7 @@ void monitor_on_supervisor_end(struct monitored_profile *p)
  * profile that is never warm no run gets anything that another run has had. A plain user's ids are also used by other
  * runs of that user, so they do not rest.
  */
-static bool may_rest(const struct monitor *k, uint32_t number)
+static bool may_keep_groups_for_next_cell(const struct monitor *k, uint32_t number)
 {
 	enum { MORE = 8 };
 	const struct monitored_profile *p = &k->kept[number];
@@ -360,7 +360,7 @@ static bool may_rest(const struct monitor *k, uint32_t number)
 	       n < p->plan.ready + MORE;
 }
 
-bool monitor_clean(struct monitor *k)
+bool monitor_clean_up_cells(struct monitor *k)
 {
 	bool left = false;
 
@@ -372,9 +372,9 @@ bool monitor_clean(struct monitor *k)
 			left |= !s->recall_was_sent;
 		}
 		if (s->state == MONITORED_CELL_RESTING && k->kept[s->profile].state != MONITORED_PROFILE_SERVING)
-			monitored_cell_leave(s);
+			monitored_cell_close_control(s);
 		if (s->state == MONITORED_CELL_LEAVING)
-			left |= !monitored_cell_clean(s, may_rest(k, s->profile));
+			left |= !monitored_cell_clean_up(s, may_keep_groups_for_next_cell(k, s->profile));
 	}
 	while (k->top && k->cell[k->top - 1].state == MONITORED_CELL_FREE)
 		k->top--;

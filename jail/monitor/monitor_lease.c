@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-static bool is_pair(int fd, int wanted)
+static bool is_socketpair_of_type(int fd, int wanted)
 {
 	struct sockaddr_un peer = { .sun_family = AF_UNSPEC };
 	socklen_t          len = sizeof peer, size = sizeof(int);
@@ -21,20 +21,20 @@ static bool is_pair(int fd, int wanted)
 	       len == sizeof peer.sun_family;
 }
 
-bool monitor_is_pair(int fd)
+bool monitor_is_seqpacket_pair(int fd)
 {
-	return is_pair(fd, SOCK_SEQPACKET);
+	return is_socketpair_of_type(fd, SOCK_SEQPACKET);
 }
 
-bool monitor_is_stream(int fd)
+bool monitor_is_stream_pair(int fd)
 {
-	return is_pair(fd, SOCK_STREAM);
+	return is_socketpair_of_type(fd, SOCK_STREAM);
 }
 
 /* --- what a supervisor sends: it is trusted in its own profile only --- */
 
 /* A write to a memory file never waits. A file of another kind could make the server wait for ever. */
-static bool is_memory_file(int fd)
+static bool is_memfd(int fd)
 {
 	return fcntl(fd, F_GET_SEALS) >= 0;
 }
@@ -46,17 +46,18 @@ static bool is_pipe(int fd)
 	return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
 }
 
-static bool is_sound(const int fds[LEASE_FDS])
+static bool are_lease_fds_valid(const int fds[LEASE_FDS])
 {
-	return monitor_is_pair(fds[LEASE_SUPERVISOR]) && monitor_is_pair(fds[LEASE_ORDERS]) &&
-	       is_memory_file(fds[LEASE_ORDER_FILE]) && is_pipe(fds[LEASE_STDOUT]) && is_pipe(fds[LEASE_STDERR]) &&
+	return monitor_is_seqpacket_pair(fds[LEASE_SUPERVISOR]) && monitor_is_seqpacket_pair(fds[LEASE_ORDERS]) &&
+	       is_memfd(fds[LEASE_ORDER_FILE]) && is_pipe(fds[LEASE_STDOUT]) && is_pipe(fds[LEASE_STDERR]) &&
 	       is_pipe(fds[LEASE_STDIN]) && is_pipe(fds[LEASE_RESULT]);
 }
 
 /* --- what the server is told --- */
 
-/* Does not wait for a server that is not reading: without a lease the cell stays the monitor's to give. */
-static int send_to_server(struct monitor *k, uint32_t kind, const struct monitored_cell *s, const int *fds, size_t n)
+/* Does not wait for a server that is not reading: without a lease the monitor goes on to assign the cell. */
+static int send_lease_message(struct monitor *k, uint32_t kind, const struct monitored_cell *s, const int *fds,
+			      size_t n)
 {
 	struct monitor_lease message;
 
@@ -71,21 +72,21 @@ static int send_to_server(struct monitor *k, uint32_t kind, const struct monitor
 	return packet_offer(k->server, &message, sizeof message, fds, n);
 }
 
-void monitor_give_lease(struct monitor *k, struct monitored_cell *s, int fds[LEASE_FDS])
+void monitor_send_lease(struct monitor *k, struct monitored_cell *s, int fds[LEASE_FDS])
 {
-	if (s->is_for_any_run && is_sound(fds))
-		s->lease_is_out = send_to_server(k, MONITOR_LEASE, s, fds, LEASE_FDS) == 0;
+	if (s->is_for_any_run && are_lease_fds_valid(fds))
+		s->lease_is_out = send_lease_message(k, MONITOR_LEASE, s, fds, LEASE_FDS) == 0;
 	packet_drop(fds, LEASE_FDS);
 }
 
-/* If the server is not reading, monitor_clean() tries again. */
+/* If the server is not reading, monitor_clean_up_cells() tries again. */
 void monitor_recall_lease(struct monitor *k, struct monitored_cell *s)
 {
 	if (s->lease_is_out && !s->recall_was_sent)
-		s->recall_was_sent = send_to_server(k, MONITOR_RECALL, s, NULL, 0) == 0;
+		s->recall_was_sent = send_lease_message(k, MONITOR_RECALL, s, NULL, 0) == 0;
 }
 
-void monitor_take_lease_back(struct monitor *k, const struct monitor_cell_id *which)
+void monitor_accept_returned_lease(struct monitor *k, const struct monitor_cell_id *which)
 {
 	struct monitored_cell *s = which->number < MONITOR_CELLS_MAX ? &k->cell[which->number] : NULL;
 

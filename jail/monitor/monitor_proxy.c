@@ -9,8 +9,8 @@
 
 enum { BACKOFF_MS = 100, BACKOFF_MS_MAX = 60000, LIVED_MS = 10000, AGAIN_MS = 50, TEND_MS_MAX = 60000 };
 
-/* Does not wait for a server that is not reading: tend_proxy() tries again. */
-static void announce_to_server(struct monitor *k, uint32_t number)
+/* Does not wait for a server that is not reading: maintain_proxy() tries again. */
+static void announce_proxy_to_server(struct monitor *k, uint32_t number)
 {
 	struct monitored_proxy *p = &k->kept[number].proxy;
 	struct monitor_proxy    message;
@@ -21,7 +21,7 @@ static void announce_to_server(struct monitor *k, uint32_t number)
 	p->is_announced = packet_offer(k->server, &message, sizeof message, &p->sock, 1) == 0;
 }
 
-static void back_off(struct monitored_proxy *p)
+static void back_off_proxy_restart(struct monitored_proxy *p)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
 
@@ -31,7 +31,7 @@ static void back_off(struct monitored_proxy *p)
 	p->backoff = p->backoff == 0 ? BACKOFF_MS : p->backoff * 2 > BACKOFF_MS_MAX ? BACKOFF_MS_MAX : p->backoff * 2;
 }
 
-int monitor_open_proxy(struct monitor *k, uint32_t number, struct err *e)
+int monitor_start_proxy(struct monitor *k, uint32_t number, struct err *e)
 {
 	struct monitored_profile      *p = &k->kept[number];
 	struct monitored_proxy_options w = { .lock_fd = k->own.fd, .group = &k->proxies };
@@ -46,17 +46,17 @@ int monitor_open_proxy(struct monitor *k, uint32_t number, struct err *e)
 	}
 	if (monitored_proxy_start(&p->proxy, &w, e) < 0)
 		return -1;
-	announce_to_server(k, number);
+	announce_proxy_to_server(k, number);
 	return 0;
 }
 
 /* The log has the first two ends in a row, and then nothing until a brig-proxy has lived for LIVED_MS. */
-void monitor_on_proxy_end(struct monitored_profile *p)
+void monitor_handle_proxy_exit(struct monitored_profile *p)
 {
 	struct err e;
 
 	monitored_proxy_stop(&p->proxy);
-	back_off(&p->proxy);
+	back_off_proxy_restart(&p->proxy);
 	if (p->proxy.backoff == BACKOFF_MS)
 		err_set(&e, ERR_SETUP,
 			"brig-proxy of profile %s ended, and the network of its runs with it; another one is started",
@@ -66,11 +66,11 @@ void monitor_on_proxy_end(struct monitored_profile *p)
 			"another one is started every %d s at last", p->plan.name, BACKOFF_MS_MAX / 1000);
 	else
 		return;
-	monitor_complain(&e);
+	monitor_log_error(&e);
 }
 
 /* Returns in how many ms to call it again. */
-static double tend_proxy(struct monitor *k, uint32_t number)
+static double maintain_proxy(struct monitor *k, uint32_t number)
 {
 	struct monitored_proxy *p    = &k->kept[number].proxy;
 	double                  left = p->not_before - clock_ms(CLOCK_MONOTONIC);
@@ -78,17 +78,17 @@ static double tend_proxy(struct monitor *k, uint32_t number)
 
 	if (p->sock < 0 && left > 0)
 		return left;
-	if (p->sock < 0 && monitor_open_proxy(k, number, &e) < 0) {
-		monitor_complain(&e);
-		back_off(p);
+	if (p->sock < 0 && monitor_start_proxy(k, number, &e) < 0) {
+		monitor_log_error(&e);
+		back_off_proxy_restart(p);
 		return AGAIN_MS;
 	}
 	if (!p->is_announced)
-		announce_to_server(k, number);
+		announce_proxy_to_server(k, number);
 	return p->is_announced ? TEND_MS_MAX : AGAIN_MS;
 }
 
-double monitor_tend_proxies(struct monitor *k)
+double monitor_maintain_proxies(struct monitor *k)
 {
 	double wait = TEND_MS_MAX;
 
@@ -97,7 +97,7 @@ double monitor_tend_proxies(struct monitor *k)
 		double                          left = wait;
 
 		if (p->proxy.config_fd >= 0 && p->userns.share && p->state != MONITORED_PROFILE_OFFERED)
-			left = tend_proxy(k, i);
+			left = maintain_proxy(k, i);
 		wait = left < wait ? left : wait;
 	}
 	return wait;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int monitor_take_setup(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
+int monitor_handle_setup(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
 {
 	(void)fds;
 	if (monitor_check_setup(&m->setup, e) < 0)
@@ -27,7 +27,7 @@ int monitor_take_setup(struct monitor *k, const struct monitor_message *m, int *
 /* --- a profile --- */
 
 /* Both are sealed, and no longer than a filter may be. */
-static bool has_same_bytes(int a, int b)
+static bool are_filter_files_equal(int a, int b)
 {
 	enum { BYTES = MONITOR_FILTER_MAX * sizeof(struct sock_filter) };
 	char   *text = malloc(2 * BYTES);
@@ -45,14 +45,14 @@ static struct monitored_profile *find_unchanged_profile(struct monitor *k, const
 		struct monitored_profile *p = &k->kept[i];
 
 		if (p->state == MONITORED_PROFILE_SERVING && memcmp(&p->plan, plan, sizeof *plan) == 0 &&
-		    has_same_bytes(p->filter_fd, filter_fd))
+		    are_filter_files_equal(p->filter_fd, filter_fd))
 			return p;
 	}
 	return NULL;
 }
 
 /* The monitor only passes these files on, so it checks nothing but their seals and sizes. */
-static int check_files(const struct monitor_profile *plan, const int *fds, struct err *e)
+static int check_profile_files(const struct monitor_profile *plan, const int *fds, struct err *e)
 {
 	size_t len;
 
@@ -67,7 +67,7 @@ static int check_files(const struct monitor_profile *plan, const int *fds, struc
 	return plan->has_trust && sealed_check(fds[2], MONITOR_TRUST_MAX, &len, e) < 0 ? err_wrap(e, "certificates") : 0;
 }
 
-static struct monitored_profile *add_profile(struct monitor *k, const struct monitor_profile *plan, int *fds)
+static struct monitored_profile *add_offered_profile(struct monitor *k, const struct monitor_profile *plan, int *fds)
 {
 	struct monitored_profile *p = k->kept;
 
@@ -92,7 +92,7 @@ static struct monitored_profile *add_profile(struct monitor *k, const struct mon
 	return p;
 }
 
-int monitor_take_profile(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
+int monitor_handle_profile(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
 {
 	const struct monitor_profile *plan = &m->profile;
 	struct kept_offer        *t = &k->offer;
@@ -100,10 +100,10 @@ int monitor_take_profile(struct monitor *k, const struct monitor_message *m, int
 
 	if (t->n == MONITOR_PROFILES_MAX)
 		return err_set(e, ERR_PROTOCOL, "more than %d profiles", MONITOR_PROFILES_MAX);
-	if (monitor_check_profile(plan, e) < 0 || check_files(plan, fds, e) < 0)
+	if (monitor_check_profile(plan, e) < 0 || check_profile_files(plan, fds, e) < 0)
 		return -1;
 	p = find_unchanged_profile(k, plan, fds[0]);
-	p = p ? p : add_profile(k, plan, fds);
+	p = p ? p : add_offered_profile(k, plan, fds);
 	if (!p)
 		return 0; /* the answer to SEAL has the reason */
 	p->is_offered     = true;
@@ -114,7 +114,7 @@ int monitor_take_profile(struct monitor *k, const struct monitor_message *m, int
 /* --- at the first SEAL --- */
 
 /* Inside a plain user's namespace the owners of files look the same, so the trees were opened before. */
-static int enter_userns(struct monitor *k, struct err *e)
+static int set_up_id_range(struct monitor *k, struct err *e)
 {
 	if (k->setup.mode == MONITOR_USER) {
 		int r = privilege_show(e) < 0 ? -1 : rootless_enter(&k->rootless, e); /* newuidmap writes to the monitor's files in /proc */
@@ -128,7 +128,7 @@ static int enter_userns(struct monitor *k, struct err *e)
 }
 
 /* All leaves in a service's parent group are the monitor's; in a plain user's, other runs of that user have some, too. */
-static int open_parent(struct monitor *k, struct err *e)
+static int open_cgroup_parent(struct monitor *k, struct err *e)
 {
 	bool       is_service = k->rootless.kind == ROOTLESS_KEPT;
 	struct err ignored;
@@ -156,7 +156,7 @@ static int open_parent(struct monitor *k, struct err *e)
  * Makes a share for each profile. If all runs together could not use up one share, makes more of them, for profiles
  * that come later: the share of a namespace that exists cannot be made smaller.
  */
-static void divide_ids(struct monitor *k)
+static void divide_ids_into_shares(struct monitor *k)
 {
 	enum { ENOUGH = MONITOR_RUNS_MAX + 2 * MONITOR_READY_MAX };
 	uint32_t most = id_range_reserve(&k->ids) / ENOUGH;
@@ -166,21 +166,21 @@ static void divide_ids(struct monitor *k)
 		k->shares = most > MONITOR_PROFILES_MAX ? MONITOR_PROFILES_MAX : most > k->offer.n ? most : k->offer.n;
 	for (uint32_t i = 0; i < k->shares; i++)
 		if (k->rootless.kind == ROOTLESS_KEPT)
-			share_of_block(&k->share[i], &k->ids, i, k->shares, k->lock_fd);
+			id_share_init_slice(&k->share[i], &k->ids, i, k->shares, k->lock_fd);
 		else
-			share_of_file(&k->share[i], &k->ids, k->setup.runtime);
+			id_share_init_whole_range(&k->share[i], &k->ids, k->setup.runtime);
 }
 
-static int begin_to_serve(struct monitor *k, struct err *e)
+static int set_up_on_first_seal(struct monitor *k, struct err *e)
 {
 	struct err ignored;
 
 	for (uint32_t i = 0; i < k->monitored_top; i++)
 		if (k->kept[i].state == MONITORED_PROFILE_OFFERED)
-			(void)!monitor_open_tree(k, i, &ignored); /* a rootfs that is missing is an error of each run */
-	if (enter_userns(k, e) < 0 || open_parent(k, e) < 0)
+			(void)!monitor_open_rootfs(k, i, &ignored); /* a rootfs that is missing is an error of each run */
+	if (set_up_id_range(k, e) < 0 || open_cgroup_parent(k, e) < 0)
 		return -1;
-	divide_ids(k);
+	divide_ids_into_shares(k);
 	signal(SIGCHLD, SIG_IGN); /* the kernel reaps supervisors and orphans of killed ones; the status of newuidmap was needed before */
 	k->state = MONITOR_SERVES;
 	return 0;
@@ -188,7 +188,7 @@ static int begin_to_serve(struct monitor *k, struct err *e)
 
 /* --- the profiles that were sent --- */
 
-static bool is_in_use(const struct monitor *k, const struct share *s)
+static bool is_id_share_in_use(const struct monitor *k, const struct share *s)
 {
 	for (uint32_t i = 0; i < k->monitored_top; i++)
 		if (k->kept[i].userns.share == s)
@@ -197,50 +197,50 @@ static bool is_in_use(const struct monitor *k, const struct share *s)
 }
 
 /* The share of this name, even while it is in use; else one that is not in use. */
-static struct share *find_share(struct monitor *k, const char *name)
+static struct share *find_id_share(struct monitor *k, const char *name)
 {
 	struct share *unused = NULL;
 
 	for (uint32_t i = 0; i < k->shares; i++) {
 		if (strcmp(k->share[i].name, name) == 0)
 			return &k->share[i];
-		if (!unused && !is_in_use(k, &k->share[i]))
+		if (!unused && !is_id_share_in_use(k, &k->share[i]))
 			unused = &k->share[i];
 	}
 	return unused;
 }
 
-static int open_profile(struct monitor *k, uint32_t number, struct err *e)
+static int start_profile_processes(struct monitor *k, uint32_t number, struct err *e)
 {
 	struct monitored_profile *p = &k->kept[number];
-	struct share *s = find_share(k, p->plan.name);
+	struct share *s = find_id_share(k, p->plan.name);
 
 	if (!s)
 		return err_set(e, ERR_LIMIT, "profile %s: all %u shares of the host ids are in use; a restart divides them anew",
 			       p->plan.name, k->shares);
 	memcpy(s->name, p->plan.name, sizeof s->name);
 	p->userns.share = s;
-	return monitor_open_proxy(k, number, e) < 0 ? -1 : monitor_open_userns(k, number, e);
+	return monitor_start_proxy(k, number, e) < 0 ? -1 : monitor_start_supervisor(k, number, e);
 }
 
-static int open_offered(struct monitor *k, struct err *e)
+static int start_offered_profiles(struct monitor *k, struct err *e)
 {
 	if (k->offer.refused.kind != ERR_NONE) {
 		*e = k->offer.refused;
 		return -1;
 	}
 	for (uint32_t i = 0; i < k->monitored_top; i++)
-		if (k->kept[i].state == MONITORED_PROFILE_OFFERED && open_profile(k, i, e) < 0)
+		if (k->kept[i].state == MONITORED_PROFILE_OFFERED && start_profile_processes(k, i, e) < 0)
 			return -1;
 	return 0;
 }
 
 /* A failure at the start ends the monitor; later, the profiles that serve go on. */
-int monitor_take_seal(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
+int monitor_handle_seal(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
 {
 	bool                  is_first = k->state == MONITOR_LEARNS;
 	struct monitor_answer answer;
-	int                   r = (is_first && begin_to_serve(k, e) < 0) || open_offered(k, e) < 0 ? -1 : 0;
+	int                   r = (is_first && set_up_on_first_seal(k, e) < 0) || start_offered_profiles(k, e) < 0 ? -1 : 0;
 
 	(void)fds;
 	memset(&answer, 0, sizeof answer);
@@ -256,7 +256,7 @@ int monitor_take_seal(struct monitor *k, const struct monitor_message *m, int *f
 	return is_first ? r : 0;
 }
 
-static void end_offer(struct monitor *k)
+static void clear_profile_offer(struct monitor *k)
 {
 	for (uint32_t i = 0; i < k->monitored_top; i++)
 		k->kept[i].is_offered = false;
@@ -266,10 +266,10 @@ static void end_offer(struct monitor *k)
 static void retire_profile(struct monitor *k, uint32_t number)
 {
 	k->kept[number].state = MONITORED_PROFILE_RETIRED;
-	monitor_drop_waiting(k, number);
+	monitor_drop_waiting_cells(k, number);
 }
 
-int monitor_take_serve(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
+int monitor_handle_serve(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
 {
 	(void)m, (void)fds, (void)e;
 	for (uint32_t i = 0; i < k->monitored_top; i++)
@@ -277,35 +277,35 @@ int monitor_take_serve(struct monitor *k, const struct monitor_message *m, int *
 			k->kept[i].state = MONITORED_PROFILE_SERVING;
 		else if (k->kept[i].state == MONITORED_PROFILE_SERVING && !k->kept[i].is_offered)
 			retire_profile(k, i);
-	end_offer(k);
+	clear_profile_offer(k);
 	return 0;
 }
 
-void monitor_take_both(struct monitor *k)
+void monitor_serve_old_and_new_profiles(struct monitor *k)
 {
 	for (uint32_t i = 0; i < k->monitored_top; i++)
 		if (k->kept[i].state == MONITORED_PROFILE_OFFERED)
 			k->kept[i].state = MONITORED_PROFILE_SERVING;
-	end_offer(k);
+	clear_profile_offer(k);
 }
 
 /* Retires them, because the server may have used them by now, though it should not. */
-void monitor_drop_offer(struct monitor *k)
+void monitor_retire_offered_profiles(struct monitor *k)
 {
 	for (uint32_t i = 0; i < k->monitored_top; i++)
 		if (k->kept[i].state == MONITORED_PROFILE_OFFERED)
 			retire_profile(k, i);
-	end_offer(k);
+	clear_profile_offer(k);
 }
 
-int monitor_take_drop(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
+int monitor_handle_drop(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
 {
 	(void)m, (void)fds, (void)e;
-	monitor_drop_offer(k);
+	monitor_retire_offered_profiles(k);
 	return 0;
 }
 
-bool monitor_is_served(const struct monitor *k, uint32_t number)
+bool monitor_is_profile_served(const struct monitor *k, uint32_t number)
 {
 	return number < k->monitored_top && (k->kept[number].state == MONITORED_PROFILE_SERVING ||
 					(k->kept[number].state == MONITORED_PROFILE_OFFERED && k->offer.is_sealed));
@@ -313,7 +313,7 @@ bool monitor_is_served(const struct monitor *k, uint32_t number)
 
 /* --- retired profiles --- */
 
-static bool has_cells(const struct monitor *k, uint32_t number)
+static bool profile_has_cells(const struct monitor *k, uint32_t number)
 {
 	for (size_t i = 0; i < k->top; i++)
 		if (k->cell[i].state != MONITORED_CELL_FREE && k->cell[i].profile == number)
@@ -321,12 +321,12 @@ static bool has_cells(const struct monitor *k, uint32_t number)
 	return false;
 }
 
-void monitor_clear_retired(struct monitor *k)
+void monitor_free_retired_profiles(struct monitor *k)
 {
 	for (uint32_t i = 0; i < k->monitored_top; i++) {
 		struct monitored_profile *p = &k->kept[i];
 
-		if (p->state != MONITORED_PROFILE_RETIRED || has_cells(k, i))
+		if (p->state != MONITORED_PROFILE_RETIRED || profile_has_cells(k, i))
 			continue;
 		profile_userns_stop(&p->userns);
 		store_close(&p->tree);

@@ -20,7 +20,7 @@ static uint64_t read_resident_bytes(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-int monitor_answer_stats(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
+int monitor_handle_stats(struct monitor *k, const struct monitor_message *m, int *fds, struct err *e)
 {
 	struct monitor_answer a;
 	struct rusage         used;

@@ -16,14 +16,14 @@
 
 /* --- opening --- */
 
-static int take_slot_and_groups(struct monitored_cell *s, const struct monitored_cell_options *w, struct err *e)
+static int take_slot_and_cgroups(struct monitored_cell *s, const struct monitored_cell_options *w, struct err *e)
 {
 	enum cg_answer answer;
 
 	s->ids = &w->userns->share->ids;
 	do {
-		id_pool_give(s->ids, &s->slot);
-		if (id_pool_take(s->ids, &s->slot, e) < 0)
+		id_pool_return_slot(s->ids, &s->slot);
+		if (id_pool_take_slot(s->ids, &s->slot, e) < 0)
 			return -1;
 		answer = cg_open_in(&s->group, w->parent, s->slot.number, e);
 	} while (answer == CG_TAKEN);
@@ -59,7 +59,7 @@ static void fill_cell_message(struct supervisor_cell *cell, const struct monitor
 	}
 }
 
-static int call_supervisor(const struct monitored_cell *s, const struct monitored_cell_options *w, int control, struct err *e)
+static int send_cell_to_supervisor(const struct monitored_cell *s, const struct monitored_cell_options *w, int control, struct err *e)
 {
 	struct supervisor_cell cell;
 	int                    fds[PACKET_FDS_MAX], r;
@@ -82,16 +82,16 @@ static int call_supervisor(const struct monitored_cell *s, const struct monitore
 	return r < 0 ? err_sys(e, "the supervisor cannot be reached") : 0;
 }
 
-static int start_cell(struct monitored_cell *s, const struct monitored_cell_options *w, struct err *e)
+static int request_cell_build(struct monitored_cell *s, const struct monitored_cell_options *w, struct err *e)
 {
 	int pair[2], r;
 
-	if ((!s->ids && take_slot_and_groups(s, w, e) < 0) || cg_limit(&s->group, w->limits, e) < 0)
+	if ((!s->ids && take_slot_and_cgroups(s, w, e) < 0) || cg_limit(&s->group, w->limits, e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "control socket of a cell: socketpair");
 	s->control = pair[0];
-	r          = call_supervisor(s, w, pair[1], e);
+	r          = send_cell_to_supervisor(s, w, pair[1], e);
 	close(pair[1]);
 	return r;
 }
@@ -106,18 +106,18 @@ int monitored_cell_open(struct monitored_cell *s, uint32_t profile, const struct
 	s->state   = MONITORED_CELL_BUILDING;
 	s->since   = clock_ms(CLOCK_MONOTONIC);
 	s->rootfs_since = w->rootfs_since;
-	if (start_cell(s, w, e) == 0)
+	if (request_cell_build(s, w, e) == 0)
 		return 0;
 	fd_closep(&s->control);
 	(void)!cg_close(&s->group, &ignored); /* no process is in them yet */
-	id_pool_give(s->ids, &s->slot);
+	id_pool_return_slot(s->ids, &s->slot);
 	*s = MONITORED_CELL_NONE;
 	return -1;
 }
 
 /* --- taking --- */
 
-enum monitored_cell_answer monitored_cell_take(struct monitored_cell *s, const struct monitor_run *run, const int *fds, struct err *e)
+enum monitored_cell_answer monitored_cell_assign_run(struct monitored_cell *s, const struct monitor_run *run, const int *fds, struct err *e)
 {
 	double          now = clock_ms(CLOCK_MONOTONIC);
 	struct run_spec order;
@@ -141,7 +141,7 @@ enum monitored_cell_answer monitored_cell_take(struct monitored_cell *s, const s
 	return MONITORED_CELL_TOOK_IT;
 }
 
-static void drop_fds(int *fds, size_t *n)
+static void close_received_fds(int *fds, size_t *n)
 {
 	packet_drop(fds, *n);
 	*n = 0;
@@ -151,7 +151,7 @@ static void drop_fds(int *fds, size_t *n)
  * READY comes once for a cell; again with a lease, if the cell was built before there was a zygote; again without a
  * lease, when the lease was closed unused; and then for the next cell in the place of one whose lease was used.
  */
-static void on_ready(struct monitored_cell *s, uint32_t cells_before, int *fds, size_t *n)
+static void handle_cell_ready(struct monitored_cell *s, uint32_t cells_before, int *fds, size_t *n)
 {
 	bool is_expected = s->state == MONITORED_CELL_BUILDING || (s->state == MONITORED_CELL_READY && !s->lease_is_out);
 
@@ -160,12 +160,12 @@ static void on_ready(struct monitored_cell *s, uint32_t cells_before, int *fds, 
 	if (s->ready_is_next_cell || (s->state == MONITORED_CELL_READY && *n == 0 && cells_before == s->cells_before))
 		s->lease_is_out = false;
 	if (!(is_expected || s->ready_is_next_cell) || *n != LEASE_FDS)
-		drop_fds(fds, n);
+		close_received_fds(fds, n);
 	if (is_expected)
 		s->state = MONITORED_CELL_READY;
 }
 
-bool monitored_cell_receive(struct monitored_cell *s, int fds[LEASE_FDS], size_t *n, struct err *e)
+bool monitored_cell_receive_message(struct monitored_cell *s, int fds[LEASE_FDS], size_t *n, struct err *e)
 {
 	struct launch_message message;
 	ssize_t               got = packet_receive(s->control, &message, sizeof message, fds, LEASE_FDS, n);
@@ -173,14 +173,14 @@ bool monitored_cell_receive(struct monitored_cell *s, int fds[LEASE_FDS], size_t
 	e->kind = ERR_NONE;
 	if (got != sizeof message) {
 		s->ended = got == 0;
-		drop_fds(fds, n);
+		close_received_fds(fds, n);
 		return false;
 	}
 	if (message.kind != LAUNCH_READY)
-		drop_fds(fds, n);
+		close_received_fds(fds, n);
 	switch (message.kind) {
 	case LAUNCH_READY:
-		on_ready(s, message.number, fds, n);
+		handle_cell_ready(s, message.number, fds, n);
 		return true;
 	case LAUNCH_TAKEN:
 		if (s->state != MONITORED_CELL_READY)
@@ -208,7 +208,7 @@ bool monitored_cell_receive(struct monitored_cell *s, int fds[LEASE_FDS], size_t
 
 /* --- leaving --- */
 
-void monitored_cell_leave(struct monitored_cell *s)
+void monitored_cell_close_control(struct monitored_cell *s)
 {
 	fd_closep(&s->control);
 	s->state = MONITORED_CELL_LEAVING;
@@ -217,7 +217,7 @@ void monitored_cell_leave(struct monitored_cell *s)
 
 enum { KILL_AFTER_MS = 100 };
 
-bool monitored_cell_clean(struct monitored_cell *s, bool may_rest)
+bool monitored_cell_clean_up(struct monitored_cell *s, bool may_rest)
 {
 	double now     = clock_ms(CLOCK_MONOTONIC);
 	bool   is_late = now - s->since > KILL_AFTER_MS;
@@ -241,7 +241,7 @@ bool monitored_cell_clean(struct monitored_cell *s, bool may_rest)
 			cg_kill_members(&s->group);
 		return false;
 	}
-	id_pool_give(s->ids, &s->slot);
+	id_pool_return_slot(s->ids, &s->slot);
 	*s = MONITORED_CELL_NONE;
 	return true;
 }

@@ -65,16 +65,16 @@ must_use int monitored_cell_open(struct monitored_cell *s, uint32_t profile, con
 
 enum monitored_cell_answer { MONITORED_CELL_TOOK_IT, MONITORED_CELL_IS_GONE, MONITORED_CELL_REFUSED };
 /* Sets the groups to the limits of the run, and sends its spec to the supervisor. GONE: that failed; try another cell. */
-must_use enum monitored_cell_answer monitored_cell_take(struct monitored_cell *s, const struct monitor_run *run, const int *fds, struct err *e);
+must_use enum monitored_cell_answer monitored_cell_assign_run(struct monitored_cell *s, const struct monitor_run *run, const int *fds, struct err *e);
 
 /*
  * Reads one message of the supervisor. False: the cell is gone. *e: why the cell failed, if the message says so; else
  * kind NONE. If the cell has become READY with a lease, *n is LEASE_FDS and the caller owns the descriptors; else *n
  * is 0.
  */
-must_use bool monitored_cell_receive(struct monitored_cell *s, int fds[LEASE_FDS], size_t *n, struct err *e);
+must_use bool monitored_cell_receive_message(struct monitored_cell *s, int fds[LEASE_FDS], size_t *n, struct err *e);
 
 /* The cell is gone, or is to end: closes the control socket, upon which the supervisor kills the cell. */
-void monitored_cell_leave(struct monitored_cell *s);
+void monitored_cell_close_control(struct monitored_cell *s);
 /* s is LEAVING. True when it has become FREE, or RESTING if may_rest. Kills processes that still live after a while. */
-bool monitored_cell_clean(struct monitored_cell *s, bool may_rest);
+bool monitored_cell_clean_up(struct monitored_cell *s, bool may_rest);

@@ -43,13 +43,13 @@ static _Noreturn void become_supervisor(int sock, int go, bool is_new)
 /* --- the maps --- */
 
 /* "0 ROOT 1", then the cells' ids as they are on the host. */
-static void print_map(char *text, size_t len, uint32_t root, const struct id_range *cells)
+static void format_id_map(char *text, size_t len, uint32_t root, const struct id_range *cells)
 {
 	snprintf(text, len, "0 %u 1\n%u %u %u\n", root, cells->base, cells->base, cells->count);
 }
 
 /* The second id of the slice is not in P: a process that became root of P has no power over the brig-proxy. */
-static int write_maps(pid_t pid, const struct id_range *slice, uint32_t gid, struct err *e)
+static int write_profile_id_maps(pid_t pid, const struct id_range *slice, uint32_t gid, struct err *e)
 {
 	struct id_range cells = { .base = slice->base + IDS_PER_CELL, .count = slice->count - IDS_PER_CELL };
 	char      path[48], text[128];
@@ -57,10 +57,10 @@ static int write_maps(pid_t pid, const struct id_range *slice, uint32_t gid, str
 
 	snprintf(path, sizeof path, "/proc/%d", pid);
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	print_map(text, sizeof text, slice->base, &cells);
+	format_id_map(text, sizeof text, slice->base, &cells);
 	if (proc < 0 || file_put(proc, "uid_map", text) < 0)
 		return err_sys(e, "user namespace of the profile: uid_map (CAP_SETUID is needed)");
-	print_map(text, sizeof text, gid, &cells);
+	format_id_map(text, sizeof text, gid, &cells);
 	return file_put(proc, "gid_map", text) < 0 ? err_sys(e, "user namespace of the profile: gid_map (CAP_SETGID is needed)")
 						   : 0;
 }
@@ -97,7 +97,7 @@ static int start_supervisor(struct profile_userns *r, const struct profile_usern
 	if (pid < 0)
 		result = err_sys(e, "user namespace of the profile (brig doctor says what this host lacks)");
 	else if (w->rootless->kind == ROOTLESS_KEPT)
-		result = write_maps(pid, &r->share->slice, w->gid, e);
+		result = write_profile_id_maps(pid, &r->share->slice, w->gid, e);
 	if (result == 0 && write(go[1], "", 1) != 1)
 		result = err_sys(e, "supervisor");
 	close(go[0]);
@@ -105,7 +105,7 @@ static int start_supervisor(struct profile_userns *r, const struct profile_usern
 	return privilege_hide(e) < 0 ? -1 : result;
 }
 
-static int send_setup(const struct profile_userns *r, const struct profile_userns_options *w, struct err *e)
+static int send_supervisor_setup(const struct profile_userns *r, const struct profile_userns_options *w, struct err *e)
 {
 	const int               fds[] = { w->filter_fd, r->report_fd, w->trust_fd };
 	struct supervisor_setup setup;
@@ -133,19 +133,19 @@ static int send_setup(const struct profile_userns *r, const struct profile_usern
 }
 
 /* The first slot is for P's root and brig-proxy; the others are for cells. */
-void share_of_block(struct share *ret, const struct id_range *ids, uint32_t number, uint32_t of, int lock_fd)
+void id_share_init_slice(struct share *ret, const struct id_range *ids, uint32_t number, uint32_t of, int lock_fd)
 {
 	uint32_t        slots = id_range_reserve(ids) / of;
 	struct id_range cells = { .base = ids->base + (slots * number + 1) * IDS_PER_CELL, .count = (slots - 1) * IDS_PER_CELL };
 
 	*ret = (struct share){ .slice = { .base = cells.base - IDS_PER_CELL, .count = slots * IDS_PER_CELL } };
-	id_pool_of_block(&ret->ids, &cells, slots * number + 1, lock_fd);
+	id_pool_init_in_memory(&ret->ids, &cells, slots * number + 1, lock_fd);
 }
 
-void share_of_file(struct share *ret, const struct id_range *ids, const char *runtime)
+void id_share_init_whole_range(struct share *ret, const struct id_range *ids, const char *runtime)
 {
 	*ret = (struct share){ .slice = *ids };
-	id_pool_of_file(&ret->ids, ids, runtime);
+	id_pool_init_with_lock_files(&ret->ids, ids, runtime);
 }
 
 /*
@@ -169,7 +169,7 @@ int profile_userns_start(struct profile_userns *r, const struct profile_userns_o
 	if (result == 0 && r->report_fd < 0)
 		result = err_sys(e, "supervisor: report");
 	if (result == 0)
-		result = send_setup(r, w, e);
+		result = send_supervisor_setup(r, w, e);
 	if (result < 0)
 		profile_userns_stop(r);
 	return result;

@@ -39,8 +39,8 @@ struct profile_userns_options {
 };
 
 /* SERVICE: part `number` of `of` parts of a block. Else the whole range, whose slots are locked one by one in runtime. */
-void share_of_block(struct share *ret, const struct id_range *ids, uint32_t number, uint32_t of, int lock_fd);
-void share_of_file(struct share *ret, const struct id_range *ids, const char *runtime);
+void id_share_init_slice(struct share *ret, const struct id_range *ids, uint32_t number, uint32_t of, int lock_fd);
+void id_share_init_whole_range(struct share *ret, const struct id_range *ids, const char *runtime);
 
 /* r->share is set. May be called again after profile_userns_stop(). */
 must_use int profile_userns_start(struct profile_userns *r, const struct profile_userns_options *w, struct err *e);

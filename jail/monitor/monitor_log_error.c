@@ -2,7 +2,7 @@
 #include "paths.h"
 #include "stderr_line.h"
 
-void monitor_complain(const struct err *e)
+void monitor_log_error(const struct err *e)
 {
 	struct err message = *e;
 
