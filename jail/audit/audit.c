@@ -24,12 +24,12 @@ void audit_close(struct audit *a)
 	journal_close(&a->journal);
 }
 
-int audit_folder(const struct audit *a)
+int audit_folder_fd(const struct audit *a)
 {
 	return a ? a->file.folder : -1;
 }
 
-struct audit_counts audit_count(const struct audit *a)
+struct audit_counts audit_get_counts(const struct audit *a)
 {
 	return a ? (struct audit_counts){ a->entries, a->suppressed, a->journal.lost, a->file_lost }
 		 : (struct audit_counts){ 0 };
@@ -44,7 +44,7 @@ static int64_t now_us(void)
 }
 
 /* The journal gets a message when lines begin to be lost, and one when they no longer are. */
-static void audit_to_file(struct audit *a, const json_t *json)
+static void audit_write_to_file(struct audit *a, const json_t *json)
 {
 	char   line[AUDIT_LINE_MAX + 1];
 	size_t len;
@@ -53,7 +53,7 @@ static void audit_to_file(struct audit *a, const json_t *json)
 	if (a->file.folder < 0)
 		return;
 	len = audit_json_line(json, line);
-	r   = len ? audit_file_add(&a->file, line, len) : -ENOMEM;
+	r   = len ? audit_file_append_line(&a->file, line, len) : -ENOMEM;
 	if (r < 0) {
 		a->file_lost++;
 		if (a->losing++ == 0)
@@ -69,7 +69,7 @@ static void audit_to_file(struct audit *a, const json_t *json)
 	}
 }
 
-static void audit_to_journal(struct audit *a, const json_t *json, enum journal_priority priority)
+static void audit_write_to_journal(struct audit *a, const json_t *json, enum journal_priority priority)
 {
 	struct journal_message m;
 	char                   text[AUDIT_LINE_MAX + 1], name[AUDIT_FIELD_MAX];
@@ -81,7 +81,7 @@ static void audit_to_journal(struct audit *a, const json_t *json, enum journal_p
 	journal_begin(&m, priority, text);
 	for (const struct audit_row *row = audit_rows; row->name; row++)
 		if ((len = audit_value_text(json_object_get(json, row->name), text)) > 0)
-			journal_add(&m, audit_row_field(row, name), text, len);
+			journal_add_field(&m, audit_row_field(row, name), text, len);
 	journal_send(&a->journal, &m);
 }
 
@@ -100,9 +100,9 @@ void audit_write(struct audit *a, const struct audit_entry *from)
 	if (entry.time_us < 0)
 		entry.time_us = now_us();
 	/* Refusals cost the client nothing, and a client can report any calls of tools. Every run has its line. */
-	if ((refusal && !audit_throttle_take(&a->refusals, entry.peer_uid, now_us(), AUDIT_REFUSALS, &before)) ||
+	if ((refusal && !audit_throttle_allows(&a->refusals, entry.peer_uid, now_us(), AUDIT_REFUSALS, &before)) ||
 	    (!refusal && entry.tool &&
-	     !audit_throttle_take(&a->calls, entry.peer_uid, now_us(), AUDIT_CALLS, &before))) {
+	     !audit_throttle_allows(&a->calls, entry.peer_uid, now_us(), AUDIT_CALLS, &before))) {
 		a->suppressed++;
 		return;
 	}
@@ -114,7 +114,7 @@ void audit_write(struct audit *a, const struct audit_entry *from)
 		   : entry.reason == EXIT_setup_failed ? JOURNAL_WARNING
 						       : JOURNAL_INFO;
 	json     = audit_entry_json(&entry);
-	audit_to_file(a, json);
-	audit_to_journal(a, json, priority);
+	audit_write_to_file(a, json);
+	audit_write_to_journal(a, json, priority);
 	json_decref(json);
 }

@@ -10,7 +10,7 @@
  * their number when it takes messages again.
  *
  * A confined server must still be allowed openat, newfstatat, renameat, write, sendto
- * and poll; and by Landlock, below audit_folder(), WRITE_FILE, MAKE_REG and
+ * and poll; and by Landlock, below audit_folder_fd(), WRITE_FILE, MAKE_REG and
  * REMOVE_FILE (a rename needs the last two). The right to read is not needed. The
  * process must ignore SIGXFSZ.
  */
@@ -49,6 +49,6 @@ must_use int audit_open(struct audit *ret, const struct audit_plan *plan, struct
 /* entry->time_us AUDIT_NONE means now. a may be NULL (a private server): nothing is written. */
 void                audit_write(struct audit *a, const struct audit_entry *entry);
 void                audit_close(struct audit *a); /* a may be NULL; may be called twice */
-struct audit_counts audit_count(const struct audit *a);
+struct audit_counts audit_get_counts(const struct audit *a);
 /* The descriptor of the file's folder, for the Landlock rule; borrowed; -1 without a file. */
-int audit_folder(const struct audit *a);
+int audit_folder_fd(const struct audit *a);

@@ -28,5 +28,5 @@ struct audit_file {
 must_use int audit_file_open(struct audit_file *ret, const char *path, uint64_t max_bytes, unsigned keep,
 			     struct err *e);
 /* line: with its newline. 0, or -errno: this line is lost; the next call tries the file again. */
-must_use int audit_file_add(struct audit_file *f, const char *line, size_t len);
+must_use int audit_file_append_line(struct audit_file *f, const char *line, size_t len);
 void         audit_file_close(struct audit_file *f);

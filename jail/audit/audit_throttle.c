@@ -2,7 +2,7 @@
 
 #define MINUTE 60000000ll
 
-static bool is_over(const struct audit_refuser *row, int64_t now_us)
+static bool is_minute_over(const struct audit_refuser *row, int64_t now_us)
 {
 	return now_us < row->began_us || now_us - row->began_us >= MINUTE; /* the clock may have been put back */
 }
@@ -11,22 +11,22 @@ static bool is_over(const struct audit_refuser *row, int64_t now_us)
  * Whether another uid takes over a before b. The uid that loses its row starts again from 0: when its minute is over,
  * it loses only its count of suppressed refusals; while it is suppressed, its refusals would be written again.
  */
-static bool is_lost_sooner(const struct audit_refuser *a, const struct audit_refuser *b, int64_t now_us)
+static bool is_replaced_before(const struct audit_refuser *a, const struct audit_refuser *b, int64_t now_us)
 {
-	if (is_over(a, now_us) != is_over(b, now_us))
-		return is_over(a, now_us);
+	if (is_minute_over(a, now_us) != is_minute_over(b, now_us))
+		return is_minute_over(a, now_us);
 	return a->n != b->n ? a->n < b->n : a->began_us < b->began_us;
 }
 
 /* The row of this uid; else a free one; else the one that is lost soonest. */
-static struct audit_refuser *row_of(struct audit_throttle *t, int64_t uid, int64_t now_us)
+static struct audit_refuser *find_or_take_row(struct audit_throttle *t, int64_t uid, int64_t now_us)
 {
 	struct audit_refuser *first = &t->of[0], *row;
 
 	for (row = t->of; row < t->of + t->len; row++) {
 		if (row->uid == uid)
 			return row;
-		if (is_lost_sooner(row, first, now_us))
+		if (is_replaced_before(row, first, now_us))
 			first = row;
 	}
 	if (t->len < ARRAY_LEN(t->of))
@@ -35,11 +35,11 @@ static struct audit_refuser *row_of(struct audit_throttle *t, int64_t uid, int64
 	return first;
 }
 
-bool audit_throttle_take(struct audit_throttle *t, int64_t uid, int64_t now_us, unsigned most, uint64_t *suppressed)
+bool audit_throttle_allows(struct audit_throttle *t, int64_t uid, int64_t now_us, unsigned most, uint64_t *suppressed)
 {
-	struct audit_refuser *row = row_of(t, uid, now_us);
+	struct audit_refuser *row = find_or_take_row(t, uid, now_us);
 
-	if (is_over(row, now_us)) {
+	if (is_minute_over(row, now_us)) {
 		row->began_us = now_us;
 		row->n        = 0;
 	}

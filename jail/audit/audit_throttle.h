@@ -28,4 +28,4 @@ struct audit_throttle {
  * True: write this line of uid, which has at most `most` a minute. *suppressed is then how many were not written since
  * the last one that was.
  */
-bool audit_throttle_take(struct audit_throttle *t, int64_t uid, int64_t now_us, unsigned most, uint64_t *suppressed);
+bool audit_throttle_allows(struct audit_throttle *t, int64_t uid, int64_t now_us, unsigned most, uint64_t *suppressed);

@@ -26,7 +26,7 @@ void journal_open(struct journal *ret, const char *path, int text_fd)
 		ret->fd = fd_take(&fd);
 }
 
-static void message_put(struct journal_message *m, const void *bytes, size_t len)
+static void journal_message_append(struct journal_message *m, const void *bytes, size_t len)
 {
 	if (len > sizeof m->bytes - m->len)
 		m->full = true;
@@ -37,15 +37,15 @@ static void message_put(struct journal_message *m, const void *bytes, size_t len
 }
 
 /* NAME, newline, length, value, newline: what the value holds does not matter. */
-void journal_add(struct journal_message *m, const char *field, const void *value, size_t len)
+void journal_add_field(struct journal_message *m, const char *field, const void *value, size_t len)
 {
 	uint64_t size = htole64(len);
 
-	message_put(m, field, strlen(field));
-	message_put(m, "\n", 1);
-	message_put(m, &size, sizeof size);
-	message_put(m, value, len);
-	message_put(m, "\n", 1);
+	journal_message_append(m, field, strlen(field));
+	journal_message_append(m, "\n", 1);
+	journal_message_append(m, &size, sizeof size);
+	journal_message_append(m, value, len);
+	journal_message_append(m, "\n", 1);
 }
 
 void journal_begin(struct journal_message *m, enum journal_priority priority, const char *words)
@@ -54,14 +54,14 @@ void journal_begin(struct journal_message *m, enum journal_priority priority, co
 
 	m->len  = 0;
 	m->full = false;
-	journal_add(m, "PRIORITY", &digit, 1);
-	journal_add(m, "SYSLOG_IDENTIFIER", JOURNAL_NAME, strlen(JOURNAL_NAME));
-	journal_add(m, "MESSAGE", words, strlen(words));
+	journal_add_field(m, "PRIORITY", &digit, 1);
+	journal_add_field(m, "SYSLOG_IDENTIFIER", JOURNAL_NAME, strlen(JOURNAL_NAME));
+	journal_add_field(m, "MESSAGE", words, strlen(words));
 	m->words_len = strlen(words) + 1; /* with the newline behind it */
 	m->words     = m->full ? 0 : m->len - m->words_len;
 }
 
-static bool is_taken(const struct journal *j, const struct journal_message *m)
+static bool journal_write_message(const struct journal *j, const struct journal_message *m)
 {
 	struct pollfd p = { j->text_fd, POLLOUT, 0 };
 	ssize_t       n;
@@ -86,7 +86,7 @@ static bool is_taken(const struct journal *j, const struct journal_message *m)
  * Sends the number of lost messages. Any user can fill the journal's socket for a while: readers of the audit must see
  * that lines are missing, and where.
  */
-static void send_lost(struct journal *j)
+static void journal_send_lost_count(struct journal *j)
 {
 	struct journal_message m;
 	char                   words[80];
@@ -94,7 +94,7 @@ static void send_lost(struct journal *j)
 	snprintf(words, sizeof words, "audit: journal: written again, without %llu lines",
 		 (unsigned long long)j->losing);
 	journal_begin(&m, JOURNAL_NOTICE, words);
-	if (is_taken(j, &m))
+	if (journal_write_message(j, &m))
 		j->losing = 0;
 }
 
@@ -103,8 +103,8 @@ void journal_send(struct journal *j, const struct journal_message *m)
 	if (!journal_listens(j))
 		return;
 	if (j->losing)
-		send_lost(j);
-	if (is_taken(j, m))
+		journal_send_lost_count(j);
+	if (journal_write_message(j, m))
 		return;
 	j->lost++;
 	j->losing++;
@@ -121,7 +121,7 @@ void journal_close(struct journal *j)
 		 */
 		if (j->fd < 0 || connect(j->fd, (const struct sockaddr *)&j->at, sizeof j->at) == 0)
 			poll(&p, 1, JOURNAL_LAST_WAIT_MS);
-		send_lost(j);
+		journal_send_lost_count(j);
 	}
 	fd_closep(&j->fd);
 	j->text_fd = -1;

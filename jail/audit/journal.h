@@ -47,7 +47,7 @@ struct journal_message {
 };
 /* words: one line of printable text. */
 void journal_begin(struct journal_message *m, enum journal_priority priority, const char *words);
-void journal_add(struct journal_message *m, const char *field, const void *value, size_t len);
+void journal_add_field(struct journal_message *m, const char *field, const void *value, size_t len);
 void journal_send(struct journal *j, const struct journal_message *m);
 
 /* A message without further fields. Text from clients must be made plain before. */

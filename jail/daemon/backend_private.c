@@ -11,7 +11,7 @@ static int start_launcher(void *self, struct run *ret, const struct launch_args 
 static struct net_proxy *proxy_of_run(void *self, const struct served_profile *profile, int config)
 {
 	(void)profile;
-	return net_proxy_later(self, config);
+	return net_proxy_new_unstarted(self, config);
 }
 
 struct backend backend_private(const struct brig_paths *places)

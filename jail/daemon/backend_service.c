@@ -59,7 +59,7 @@ static void adopt_proxy(struct backend_service *b, const struct monitor_proxy *m
 		return;
 	}
 	net_proxy_release(b->proxy[message->profile]);
-	b->proxy[message->profile] = net_proxy_open(fd_take(&fds[0]));
+	b->proxy[message->profile] = net_proxy_new(fd_take(&fds[0]));
 }
 
 enum received_kind { RECEIVED_NONE, RECEIVED_ANSWER, RECEIVED_END };

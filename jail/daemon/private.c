@@ -79,7 +79,7 @@ int private_main(const char *fd, struct err *e)
 	/* for unavailable_send(): the server has closed its own if it could not use it */
 	spare = fcntl(sock, F_DUPFD_CLOEXEC, 0);
 	if (r == 0)
-		r = server_serve_one(&d, sock, e);
+		r = server_serve_one_client(&d, sock, e);
 	if (r < 0 && !d.connections_len && !d.runs_len) { /* nothing was started */
 		err_wrap(e, "set-up step start-brigd");
 		unavailable_send(spare < 0 ? sock : spare, e);

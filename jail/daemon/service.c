@@ -156,7 +156,7 @@ static enum service_end run_service(struct service *s, const struct service_opti
 	opened = open_as_server(s, e);
 	if (opened != SERVICE_ENDED)
 		return opened;
-	if (confine_server(audit_folder(d->audit), &d->confinement, e) < 0)
+	if (confine_server(audit_folder_fd(d->audit), &d->confinement, e) < 0)
 		return SERVICE_FAILED;
 	s->served = true;
 	return service_loop_run(

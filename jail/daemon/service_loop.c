@@ -45,7 +45,7 @@ static void on_client(void *owner)
 	struct err           e;
 
 	if (sock >= 0) {
-		(void)!server_admit(r->server, sock, &why);
+		(void)!server_admit_client(r->server, sock, &why);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 		log_line(&r->server->log, "no client can be accepted now: %s", strerror(errno));
 		(void)!set_listening(r, false, &e);
@@ -60,7 +60,7 @@ static void on_signal(void *owner)
 	if (read(r->signals.fd, &info, sizeof info) != sizeof info)
 		return;
 	if (info.ssi_signo == SIGHUP)
-		reload_ask(r->server->reload);
+		reload_request_reading(r->server->reload);
 	else
 		r->asked_to_end = true;
 }
@@ -104,7 +104,7 @@ static int end_runs(struct service_loop *r, struct err *e)
 
 	r->server->is_ending = true;
 	(void)!set_listening(r, false, e);
-	queue_end(r->server);
+	queue_refuse_all(r->server);
 	TAILQ_FOREACH(run, &r->server->runs, link)
 		run_cancel(&run->run, EXIT_cancelled);
 	while (r->server->runs_len && clock_ms(CLOCK_MONOTONIC) < deadline_ms)
@@ -147,6 +147,6 @@ int service_loop_run(struct server *d, const struct service_loop_fds *at, struct
 	done = until_signal(&r, e);
 	notify_send(at->notify, "STOPPING=1");
 	over = end_runs(&r, done < 0 ? &ignored : e);
-	served_runs_give_up(d);
+	served_runs_end_all(d);
 	return done < 0 ? -1 : over;
 }

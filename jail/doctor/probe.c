@@ -25,7 +25,7 @@ unsigned probe_deadline_ms(const struct probe_row *row)
 	return row->run == probe_program ? 2 * PROBE_DEADLINE_MS : PROBE_DEADLINE_MS;
 }
 
-static _Noreturn void run_child(const struct probe_row *row, const struct surroundings *at, int report)
+static _Noreturn void run_probe_in_child(const struct probe_row *row, const struct surroundings *at, int report)
 {
 	struct probe p = { .row = row, .at = at };
 	ssize_t      n;
@@ -40,7 +40,7 @@ static _Noreturn void run_child(const struct probe_row *row, const struct surrou
 
 enum answer { ANSWER_CAME, ANSWER_NONE, ANSWER_LATE };
 
-static enum answer await_report(int report, unsigned deadline_ms, struct finding *ret)
+static enum answer await_finding(int report, unsigned deadline_ms, struct finding *ret)
 {
 	double         end = clock_ms(CLOCK_MONOTONIC) + deadline_ms;
 	struct pollfd  ready = { .fd = report, .events = POLLIN };
@@ -64,7 +64,7 @@ static enum answer await_report(int report, unsigned deadline_ms, struct finding
  * Kills and reaps all that the probe has started, which is in its process group. Orphans are children of this process,
  * a subreaper. Returns the wait status of the probe.
  */
-static int end_group(pid_t child)
+static int kill_probe_group(pid_t child)
 {
 	int status;
 
@@ -75,7 +75,7 @@ static int end_group(pid_t child)
 	return status;
 }
 
-static void finding_of_death(int status, const struct surroundings *at, struct finding *f)
+static void finding_set_death(int status, const struct surroundings *at, struct finding *f)
 {
 	*f = (struct finding){ .result = RESULT_MISSING };
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
@@ -89,44 +89,44 @@ static void finding_of_death(int status, const struct surroundings *at, struct f
 	}
 }
 
-static void finding_of_no_start(const char *what, struct finding *f)
+static void finding_set_start_failure(const char *what, struct finding *f)
 {
 	*f = (struct finding){ .result = RESULT_MISSING, .errnum = errno };
 	snprintf(f->cause, sizeof f->cause, "%s: %s", what, strerror(f->errnum));
 	snprintf(f->fix, sizeof f->fix, "raise ulimit -u and -n, or the limits of brig's control group");
 }
 
-static void run_forked(const struct probe_row *row, const struct surroundings *at, unsigned deadline_ms, struct finding *ret)
+static void run_probe_forked(const struct probe_row *row, const struct surroundings *at, unsigned deadline_ms, struct finding *ret)
 {
 	int         ends[2], status;
 	pid_t       child;
 	enum answer answer;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return finding_of_no_start("pipe", ret);
+		return finding_set_start_failure("pipe", ret);
 	scoped_fd from = ends[0], to = ends[1];
 
 	child = fork();
 	if (child < 0)
-		return finding_of_no_start("fork", ret);
+		return finding_set_start_failure("fork", ret);
 	setpgid(child, child); /* in parent and child, so that the group exists before either goes on */
 	if (child == 0)
-		run_child(row, at, to);
+		run_probe_in_child(row, at, to);
 	fd_closep(&to);
-	answer = await_report(from, deadline_ms, ret);
-	if (answer == ANSWER_NONE) /* wait until it has ended, or end_group() would see our SIGKILL as the cause */
+	answer = await_finding(from, deadline_ms, ret);
+	if (answer == ANSWER_NONE) /* wait until it has ended, or kill_probe_group() would see our SIGKILL as the cause */
 		while (waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT) < 0 && errno == EINTR)
 			;
-	status = end_group(child);
+	status = kill_probe_group(child);
 	if (answer == ANSWER_NONE)
-		finding_of_death(status, at, ret);
+		finding_set_death(status, at, ret);
 	if (answer == ANSWER_LATE) {
 		*ret = (struct finding){ .result = RESULT_MISSING, .errnum = ETIMEDOUT };
 		snprintf(ret->cause, sizeof ret->cause, "timed out after %u ms", deadline_ms);
 		snprintf(ret->fix, sizeof ret->fix, "run brig doctor again; if it stays, dmesg says what the kernel waits for");
 	}
 	if (answer != ANSWER_CAME)
-		groups_sweep(at);
+		remove_leftover_groups(at);
 }
 
 void probe_run(const struct probe_row *row, const struct surroundings *at, unsigned deadline_ms, struct finding *ret)
@@ -139,7 +139,7 @@ void probe_run(const struct probe_row *row, const struct surroundings *at, unsig
 	sigaddset(&polite, SIGHUP);
 	sigprocmask(SIG_BLOCK, &polite, &before);
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	run_forked(row, at, deadline_ms, ret);
+	run_probe_forked(row, at, deadline_ms, ret);
 	if (ret->result != RESULT_OK && !ret->fix[0])
 		snprintf(ret->fix, sizeof ret->fix, "none known: please report it with the output of brig doctor --json");
 	ret->result = result_settle(ret->result, row->need, at->is_root || at->is_monitor);

@@ -19,7 +19,7 @@
 
 static bool set_no_new_privs(struct probe *p)
 {
-	return did(p, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)");
+	return sys_ok(p, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)");
 }
 
 bool probe_no_new_privs(struct probe *p)
@@ -39,7 +39,7 @@ static const struct {
 /* clang-format on */
 
 /* getppid answers EXDEV, getpgid kills, everything else is allowed. */
-static bool install_filter(struct probe *p)
+static bool install_seccomp_filter(struct probe *p)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -51,10 +51,10 @@ static bool install_filter(struct probe *p)
 	};
 	struct sock_fprog program = { .len = ARRAY_LEN(code), .filter = code };
 
-	return did(p, syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), "seccomp(SECCOMP_SET_MODE_FILTER)");
+	return sys_ok(p, syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), "seccomp(SECCOMP_SET_MODE_FILTER)");
 }
 
-static bool filter_bites(struct probe *p)
+static bool check_seccomp_filter(struct probe *p)
 {
 	int   status = 0;
 	pid_t child;
@@ -66,7 +66,7 @@ static bool filter_bites(struct probe *p)
 		syscall(SYS_getpgid, 0);
 		_exit(0);
 	}
-	if (!did(p, child, "fork") || !did(p, waitpid(child, &status, 0), "waitpid"))
+	if (!sys_ok(p, child, "fork") || !sys_ok(p, waitpid(child, &status, 0), "waitpid"))
 		return false;
 	return (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) ||
 	       probe_missing(p, "SECCOMP_RET_KILL_PROCESS was installed and does not kill", "");
@@ -75,9 +75,9 @@ static bool filter_bites(struct probe *p)
 bool probe_seccomp(struct probe *p)
 {
 	for (size_t i = 0; i < ARRAY_LEN(actions); i++)
-		if (!did(p, syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &actions[i].action), "%s", actions[i].name))
+		if (!sys_ok(p, syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &actions[i].action), "%s", actions[i].name))
 			return false;
-	return set_no_new_privs(p) && install_filter(p) && filter_bites(p) &&
+	return set_no_new_privs(p) && install_seccomp_filter(p) && check_seccomp_filter(p) &&
 	       probe_detail(p, p->at->seccomp == 2 ? "filters, below the one under which brig was started" :
 	                                             "errno and kill-process filters");
 }
@@ -91,11 +91,11 @@ bool probe_landlock(struct probe *p)
 	if (abi < 0 && errno == EOPNOTSUPP)
 		return probe_missing(p, "landlock_create_ruleset: EOPNOTSUPP (Landlock is built in but not switched on)",
 		                     "boot with landlock in lsm=, as in: lsm=landlock,lockdown,yama,integrity,apparmor");
-	if (!did(p, abi, "landlock_create_ruleset"))
+	if (!sys_ok(p, abi, "landlock_create_ruleset"))
 		return false;
 	rules = landlock_create_ruleset(&attr, sizeof attr, 0);
-	if (!did(p, rules, "landlock_create_ruleset") || !set_no_new_privs(p) ||
-	    !did(p, landlock_restrict_self(rules, 0), "landlock_restrict_self"))
+	if (!sys_ok(p, rules, "landlock_create_ruleset") || !set_no_new_privs(p) ||
+	    !sys_ok(p, landlock_restrict_self(rules, 0), "landlock_restrict_self"))
 		return false;
 	scoped_fd leak = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -104,10 +104,10 @@ bool probe_landlock(struct probe *p)
 	return probe_detail(p, "ABI %d", abi);
 }
 
-static bool empty_bounding_set(struct probe *p)
+static bool empty_capability_bounding_set(struct probe *p)
 {
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
-		if (!did(p, prctl(PR_CAPBSET_DROP, cap, 0, 0, 0), "prctl(PR_CAPBSET_DROP)"))
+		if (!sys_ok(p, prctl(PR_CAPBSET_DROP, cap, 0, 0, 0), "prctl(PR_CAPBSET_DROP)"))
 			return false;
 	return true;
 }
@@ -119,9 +119,9 @@ bool probe_capabilities(struct probe *p)
 	unsigned long locks = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
 	                      SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 
-	return room_enter(p, 0) && did(p, prctl(PR_SET_SECUREBITS, locks, 0, 0, 0), "prctl(PR_SET_SECUREBITS)") &&
-	       did(p, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "prctl(PR_CAP_AMBIENT_CLEAR_ALL)") &&
-	       empty_bounding_set(p) && did(p, syscall(SYS_capset, &head, none), "capset") &&
+	return sandbox_enter(p, 0) && sys_ok(p, prctl(PR_SET_SECUREBITS, locks, 0, 0, 0), "prctl(PR_SET_SECUREBITS)") &&
+	       sys_ok(p, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "prctl(PR_CAP_AMBIENT_CLEAR_ALL)") &&
+	       empty_capability_bounding_set(p) && sys_ok(p, syscall(SYS_capset, &head, none), "capset") &&
 	       (unshare(CLONE_NEWUTS) < 0 || probe_missing(p, "capabilities were dropped and still work", "")) &&
 	       probe_detail(p, "bounding set empty, securebits locked");
 }
@@ -132,5 +132,5 @@ bool probe_keyring(struct probe *p)
 		return true;
 	if (errno == ENOSYS)
 		return probe_detail(p, "this kernel has no keyrings: there is nothing to inherit");
-	return did(p, -1, "keyctl(KEYCTL_JOIN_SESSION_KEYRING)");
+	return sys_ok(p, -1, "keyctl(KEYCTL_JOIN_SESSION_KEYRING)");
 }

@@ -42,7 +42,7 @@ struct group_place {
 };
 
 /* c == NULL: any v2 hierarchy */
-static bool carries(const struct mountinfo *m, const struct controller *c)
+static bool mount_has_controller(const struct mountinfo *m, const struct controller *c)
 {
 	char path[sizeof m->at + 32], list[256];
 
@@ -55,7 +55,7 @@ static bool carries(const struct mountinfo *m, const struct controller *c)
 enum found { FOUND, FOUND_NONE, FOUND_HIDDEN, FOUND_ELSEWHERE, FOUND_BLIND };
 
 /* Finds the first visible mount that carries c, as libcgroup does. Of several mounts at one path the last is the visible one. */
-static enum found find_mount(const struct controller *c, struct mountinfo *ret)
+static enum found find_cgroup_mount(const struct controller *c, struct mountinfo *ret)
 {
 	scoped_bytes     text = { 0 };
 	struct mountinfo m;
@@ -71,7 +71,7 @@ static enum found find_mount(const struct controller *c, struct mountinfo *ret)
 			continue;
 		if (statfs(m.at, &s) < 0 || (s.f_type != CGROUP_SUPER_MAGIC && s.f_type != CGROUP2_SUPER_MAGIC)) {
 			found = FOUND_HIDDEN;
-		} else if (carries(&m, c)) {
+		} else if (mount_has_controller(&m, c)) {
 			found = FOUND;
 			*ret  = m;
 		}
@@ -79,13 +79,13 @@ static enum found find_mount(const struct controller *c, struct mountinfo *ret)
 	return found;
 }
 
-static enum found find_place(const struct controller *c, struct group_place *ret)
+static enum found find_own_group(const struct controller *c, struct group_place *ret)
 {
 	scoped_bytes     text = { 0 };
 	struct mountinfo m;
 	struct group_place     h;
 	struct err       ignored;
-	enum found       found = find_mount(c, &m);
+	enum found       found = find_cgroup_mount(c, &m);
 
 	if (found != FOUND)
 		return found;
@@ -100,7 +100,7 @@ static enum found find_place(const struct controller *c, struct group_place *ret
 }
 
 /* "memory 4 12 1" in /proc/cgroups: a zero at the end is cgroup_disable= at boot. */
-static bool is_switched_off(const char *v1)
+static bool is_controller_disabled(const char *v1)
 {
 	FILE    *f = fopen("/proc/cgroups", "re");
 	char     line[128], name[64];
@@ -115,11 +115,11 @@ static bool is_switched_off(const char *v1)
 	return off;
 }
 
-static bool miss_hierarchy(struct probe *p, const struct controller *c, enum found found)
+static bool report_missing_hierarchy(struct probe *p, const struct controller *c, enum found found)
 {
 	char cause[200], fix[200];
 
-	if (c && found == FOUND_NONE && is_switched_off(c->v1)) {
+	if (c && found == FOUND_NONE && is_controller_disabled(c->v1)) {
 		snprintf(cause, sizeof cause, "the controller %s was disabled when this kernel booted", c->v1);
 		snprintf(fix, sizeof fix, "boot with cgroup_enable=%s and without cgroup_disable=%s", c->v1, c->v1);
 		return probe_missing(p, cause, fix);
@@ -152,7 +152,7 @@ struct leaf {
 #define LEAF_NONE { .above = -1, .fd = -1 }
 
 /* A group becomes empty a moment after its last process has ended. */
-static void remove_group(int above, const char *name)
+static void remove_emptied_group(int above, const char *name)
 {
 	const struct timespec moment = { .tv_nsec = 2000000 };
 
@@ -164,17 +164,17 @@ static void leaf_closep(struct leaf *l)
 {
 	fd_closep(&l->fd);
 	if (l->path[0])
-		remove_group(l->above, l->name);
+		remove_emptied_group(l->above, l->name);
 	if (l->enabled[0])
 		(void)!file_put(l->above, "cgroup.subtree_control", l->enabled);
 	if (l->above >= 0 && l->v2)
 		cg_dir_leave(l->above);
-	fd_closep(&l->above); /* releases the lock of switch_on() */
+	fd_closep(&l->above); /* releases the lock of enable_controller() */
 }
 #define scoped_leaf scoped(leaf_closep) struct leaf
 
 /* The lock: without it, one brig doctor could switch off a controller that another has just found switched on. */
-static bool switch_on(struct leaf *l, const char *name)
+static bool enable_controller(struct leaf *l, const char *name)
 {
 	char list[256];
 
@@ -189,7 +189,7 @@ static bool switch_on(struct leaf *l, const char *name)
 	return true;
 }
 
-static bool leaf_refused(struct probe *p, const struct leaf *l, int errnum, const char *what, const char *where)
+static bool report_leaf_refused(struct probe *p, const struct leaf *l, int errnum, const char *what, const char *where)
 {
 	const char *fix = where_writable(p->at->where);
 
@@ -197,7 +197,7 @@ static bool leaf_refused(struct probe *p, const struct leaf *l, int errnum, cons
 		fix = !l->v2 ? "plain users get no control groups with cgroup v1: boot with systemd.unified_cgroup_hierarchy=1, "
 		               "or run brig as root (the service: brigd(8), HOSTS WITH CGROUP V1)" :
 		      p->at->where == WHERE_SERVICE ? fix : "systemd-run --user --scope -p Delegate=yes brig ...";
-	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "%s %s", what, where);
+	probe_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "%s %s", what, where);
 	return p->finding.by != REFUSER_FILTER && probe_advise(p, fix);
 }
 
@@ -206,7 +206,7 @@ static bool leaf_refused(struct probe *p, const struct leaf *l, int errnum, cons
  * out controllers while it has processes: they must be moved into a group
  * below it.
  */
-static const char *fix_busy(const struct probe *p, const char *where, char *buf, size_t len)
+static const char *fix_for_busy_group(const struct probe *p, const char *where, char *buf, size_t len)
 {
 	if (p->at->uid != 0 && !p->at->is_monitor)
 		return "systemd-run --user --scope -p Delegate=yes brig ...";
@@ -219,12 +219,12 @@ static const char *fix_busy(const struct probe *p, const char *where, char *buf,
 }
 
 /* A group can only hand out the controllers that the group above has switched on. */
-static bool controller_refused(struct probe *p, int errnum, const char *name, const char *where)
+static bool report_controller_refused(struct probe *p, int errnum, const char *name, const char *where)
 {
 	const char *unit = strrchr(where, '/') + 1, *dot = strrchr(unit, '.');
 	char        fix[200];
 
-	did_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "switch on %s in %s/cgroup.subtree_control", name, where);
+	probe_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "switch on %s in %s/cgroup.subtree_control", name, where);
 	if (!p->at->is_root && !p->at->is_monitor)
 		return probe_advise(p, "as root: in /etc/systemd/system/user@.service.d/delegate.conf write "
 		                       "[Service] Delegate=cpu cpuset io memory pids");
@@ -237,19 +237,19 @@ static bool controller_refused(struct probe *p, int errnum, const char *name, co
 	return probe_advise(p, fix);
 }
 
-static bool leaf_make(struct probe *p, const char *above, const struct controller *c, struct leaf *l)
+static bool leaf_make_below(struct probe *p, const char *above, const struct controller *c, struct leaf *l)
 {
 	l->above = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (l->above < 0)
-		return leaf_refused(p, l, errno, "open", above);
-	if (l->v2 && c && !switch_on(l, c->v2))
-		return controller_refused(p, errno, c->v2, above);
+		return report_leaf_refused(p, l, errno, "open", above);
+	if (l->v2 && c && !enable_controller(l, c->v2))
+		return report_controller_refused(p, errno, c->v2, above);
 	if (mkdirat(l->above, p->at->tag, 0755) < 0)
-		return leaf_refused(p, l, errno, "mkdir in", above);
+		return report_leaf_refused(p, l, errno, "mkdir in", above);
 	snprintf(l->name, sizeof l->name, "%s", p->at->tag);
 	snprintf(l->path, sizeof l->path, "%.*s/%s", (int)(sizeof l->path - sizeof l->name - 2), above, l->name);
 	l->fd = openat(l->above, l->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return did(p, l->fd, "open %s", l->path);
+	return sys_ok(p, l->fd, "open %s", l->path);
 }
 
 /*
@@ -257,7 +257,7 @@ static bool leaf_make(struct probe *p, const char *above, const struct controlle
  * the one that cg_dir.h names. False, with our own group in ret and errno,
  * when there is none.
  */
-static bool find_above(const struct group_place *h, char *ret, size_t len)
+static bool find_group_above_leaf(const struct group_place *h, char *ret, size_t len)
 {
 	struct cg_dir place;
 
@@ -271,26 +271,26 @@ static bool find_above(const struct group_place *h, char *ret, size_t len)
 	return true;
 }
 
-static bool leaf_open(struct probe *p, const struct controller *c, struct leaf *l)
+static bool leaf_open_for_controller(struct probe *p, const struct controller *c, struct leaf *l)
 {
 	struct group_place h;
 	char        above[2 * PATH_BYTES], cause[PATH_BYTES + 80], fix[320];
-	enum found  found = find_place(c, &h);
+	enum found  found = find_own_group(c, &h);
 
 	if (found != FOUND)
-		return miss_hierarchy(p, c, found);
+		return report_missing_hierarchy(p, c, found);
 	l->v2 = h.v2;
-	if (find_above(&h, above, sizeof above))
-		return leaf_make(p, above, c, l);
-	if (errno != EBUSY) /* mostly leaf_make() fails and writes the reason */
-		return leaf_make(p, above, NULL, l) && probe_missing(p, "no group that may hold jails", "");
+	if (find_group_above_leaf(&h, above, sizeof above))
+		return leaf_make_below(p, above, c, l);
+	if (errno != EBUSY) /* mostly leaf_make_below() fails and writes the reason */
+		return leaf_make_below(p, above, NULL, l) && probe_missing(p, "no group that may hold jails", "");
 	snprintf(cause, sizeof cause,
 	         "%.900s is delegated to this user, but has other processes, so it cannot enable controllers: EBUSY", above);
 	p->finding.errnum = EBUSY;
-	return probe_missing(p, cause, fix_busy(p, above, fix, sizeof fix));
+	return probe_missing(p, cause, fix_for_busy_group(p, above, fix, sizeof fix));
 }
 
-static bool miss_file(struct probe *p, const char *file)
+static bool report_missing_file(struct probe *p, const char *file)
 {
 	struct refusal r = { .config = p->row->config, .since = p->row->since };
 	char           cause[96], fix[160];
@@ -301,16 +301,16 @@ static bool miss_file(struct probe *p, const char *file)
 	return probe_missing(p, cause, refusal_fix(&r, REFUSER_KERNEL, p->at, fix, sizeof fix));
 }
 
-static bool knob_write(struct probe *p, const struct leaf *l, const char *file, const char *value)
+static bool write_and_read_back(struct probe *p, const struct leaf *l, const char *file, const char *value)
 {
 	char back[64];
 
 	if (value && file_put(l->fd, file, value) < 0)
-		return errno == ENOENT ? miss_file(p, file) : did(p, -1, "write %s to %s", value, file);
+		return errno == ENOENT ? report_missing_file(p, file) : sys_ok(p, -1, "write %s to %s", value, file);
 	if (!cg_read_file(l->fd, file, back, sizeof back))
-		return errno == ENOENT ? miss_file(p, file) : did(p, -1, "read %s", file);
+		return errno == ENOENT ? report_missing_file(p, file) : sys_ok(p, -1, "read %s", file);
 	return !value || strncmp(back, value, strlen(value)) == 0 ||
-	       did_refused(p, (struct refusal){ .errnum = ERANGE }, "%s kept %.20s in place of %s", file, back, value);
+	       probe_refused(p, (struct refusal){ .errnum = ERANGE }, "%s kept %.20s in place of %s", file, back, value);
 }
 
 /* clang-format off */
@@ -336,8 +336,8 @@ bool probe_knob(struct probe *p)
 
 	while (strcmp(k->row, p->row->name) != 0)
 		k++;
-	if (!leaf_open(p, &controllers[k->controller], &l) ||
-	    !knob_write(p, &l, l.v2 ? k->v2 : k->v1, l.v2 ? k->v2_set : k->v1_set))
+	if (!leaf_open_for_controller(p, &controllers[k->controller], &l) ||
+	    !write_and_read_back(p, &l, l.v2 ? k->v2 : k->v1, l.v2 ? k->v2_set : k->v1_set))
 		return false;
 	return probe_detail(p, "%s, %s", l.v2 ? "v2" : "v1", l.v2 ? k->v2 : k->v1);
 }
@@ -346,39 +346,39 @@ bool probe_io_figures(struct probe *p)
 {
 	scoped_leaf l = LEAF_NONE;
 
-	if (!leaf_open(p, &controllers[C_IO], &l))
+	if (!leaf_open_for_controller(p, &controllers[C_IO], &l))
 		return false;
 	if (!l.v2)
 		return probe_degraded(p, "blkio of cgroup v1 does not know whose a write-back is: the figures are null",
 				      "boot with systemd.unified_cgroup_hierarchy=1");
-	return knob_write(p, &l, "io.stat", NULL) && probe_detail(p, "v2, io.stat");
+	return write_and_read_back(p, &l, "io.stat", NULL) && probe_detail(p, "v2, io.stat");
 }
 
 bool probe_swap_limit(struct probe *p)
 {
 	scoped_leaf l = LEAF_NONE;
 
-	if (!leaf_open(p, &controllers[C_MEMORY], &l))
+	if (!leaf_open_for_controller(p, &controllers[C_MEMORY], &l))
 		return false;
 	if (faccessat(l.fd, l.v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes", F_OK, 0) < 0)
 		return probe_missing(p, "this kernel does not account for swap", "boot with swapaccount=1, or: swapoff -a");
 	if (l.v2)
-		return knob_write(p, &l, "memory.swap.max", "0") && probe_detail(p, "v2, memory.swap.max");
-	return knob_write(p, &l, "memory.limit_in_bytes", "16777216") && knob_write(p, &l, "memory.memsw.limit_in_bytes", "16777216") &&
+		return write_and_read_back(p, &l, "memory.swap.max", "0") && probe_detail(p, "v2, memory.swap.max");
+	return write_and_read_back(p, &l, "memory.limit_in_bytes", "16777216") && write_and_read_back(p, &l, "memory.memsw.limit_in_bytes", "16777216") &&
 	       probe_detail(p, "v1, memory.memsw.limit_in_bytes");
 }
 
-static pid_t clone_into(const struct leaf *l)
+static pid_t clone_into_group(const struct leaf *l)
 {
 	struct clone_args args = { .flags = CLONE_INTO_CGROUP, .cgroup = (uint64_t)l->fd, .exit_signal = SIGCHLD };
 	pid_t             child = clone3(&args, sizeof args);
 
 	if (child == 0)
-		wait_for_death();
+		wait_for_end_of_probe();
 	return child;
 }
 
-static void end_child(pid_t child)
+static void kill_child(pid_t child)
 {
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
@@ -390,15 +390,15 @@ bool probe_clone_into_group(struct probe *p)
 	char        members[32];
 	pid_t       child;
 
-	if (!leaf_open(p, NULL, &l) || !did(p, child = clone_into(&l), "clone3(CLONE_INTO_CGROUP)"))
+	if (!leaf_open_for_controller(p, NULL, &l) || !sys_ok(p, child = clone_into_group(&l), "clone3(CLONE_INTO_CGROUP)"))
 		return false;
 	cg_read_file(l.fd, "cgroup.procs", members, sizeof members);
-	end_child(child);
+	kill_child(child);
 	return strtol(members, NULL, 10) == child || probe_missing(p, "the new process is not in the group that was named", "");
 }
 
 /* For hosts where clone3 is refused. Returns when the child is in the group, or could not enter it. */
-static pid_t fork_into(const struct leaf *l)
+static pid_t fork_into_group(const struct leaf *l)
 {
 	int   joined[2];
 	char  byte;
@@ -409,7 +409,7 @@ static pid_t fork_into(const struct leaf *l)
 	child = fork();
 	if (child == 0) {
 		if (file_put(l->fd, "cgroup.procs", "0") == 0 && write(joined[1], "", 1) == 1)
-			wait_for_death();
+			wait_for_end_of_probe();
 		_exit(1);
 	}
 	close(joined[1]);
@@ -425,22 +425,22 @@ bool probe_group_kill(struct probe *p)
 	int         status = 0;
 	pid_t       child;
 
-	if (!leaf_open(p, NULL, &l))
+	if (!leaf_open_for_controller(p, NULL, &l))
 		return false;
-	child = clone_into(&l);
+	child = clone_into_group(&l);
 	if (child < 0)
-		child = fork_into(&l);
-	if (!did(p, child, "start a process in the group"))
+		child = fork_into_group(&l);
+	if (!sys_ok(p, child, "start a process in the group"))
 		return false;
-	if (!did(p, file_put(l.fd, "cgroup.kill", "1"), "write 1 to cgroup.kill")) {
-		end_child(child);
+	if (!sys_ok(p, file_put(l.fd, "cgroup.kill", "1"), "write 1 to cgroup.kill")) {
+		kill_child(child);
 		return false;
 	}
-	return did(p, waitpid(child, &status, 0), "waitpid") &&
+	return sys_ok(p, waitpid(child, &status, 0), "waitpid") &&
 	       (WIFSIGNALED(status) || probe_missing(p, "cgroup.kill was written and killed nothing", ""));
 }
 
-static void group_leave(const char *place)
+static void leave_group(const char *place)
 {
 	scoped_fd dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -455,15 +455,15 @@ bool probe_group_version(struct probe *p)
 	struct group_place h;
 
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		if (find_place(&controllers[i], &h) == FOUND)
+		if (find_own_group(&controllers[i], &h) == FOUND)
 			on[h.v2]++;
-	if (find_place(NULL, &h) != FOUND)
+	if (find_own_group(NULL, &h) != FOUND)
 		return probe_detail(p, on[0] ? "v1" : "no cgroup tree can be seen");
 	if (on[0])
 		return probe_detail(p, "hybrid: of %u controllers that brig uses, %u are on v1", on[0] + on[1], on[0]);
-	if (!find_above(&h, above, sizeof above))
+	if (!find_group_above_leaf(&h, above, sizeof above))
 		return probe_detail(p, "v2, %u controllers; no group for jails from %s upwards", on[1], above + strlen(h.top));
-	group_leave(above);
+	leave_group(above);
 	return probe_detail(p, "v2, %u controllers; jails are below %s/brig", on[1], above + strlen(h.top));
 }
 
@@ -478,7 +478,7 @@ bool probe_socket_memory(struct probe *p)
 	if (!line_read("/proc/sys/net/ipv4/tcp_mem", text, sizeof text) || sscanf(text, "%llu %llu %llu", &low, &pressure, &high) != 3)
 		return probe_detail(p, "unknown: /proc/sys/net/ipv4/tcp_mem cannot be read");
 	text_from_size(pressure * page, of_host, sizeof of_host);
-	if (find_place(&controllers[C_MEMORY], &h) != FOUND || h.v2)
+	if (find_own_group(&controllers[C_MEMORY], &h) != FOUND || h.v2)
 		return probe_detail(p, "TCP of this host slows down from %s; "
 		                       "sockets of a jail count as its memory, if anything counts them", of_host);
 	text_from_size(ours, of_jails, sizeof of_jails);
@@ -492,22 +492,22 @@ bool probe_socket_memory(struct probe *p)
 	return probe_degraded(p, cause, fix);
 }
 
-static void group_sweep(const struct controller *c, const char *tag)
+static void remove_leftover_group(const struct controller *c, const char *tag)
 {
 	struct group_place h;
 	char               above[2 * PATH_BYTES], path[2 * PATH_BYTES + 64];
 
-	if (find_place(c, &h) != FOUND || !find_above(&h, above, sizeof above))
+	if (find_own_group(c, &h) != FOUND || !find_group_above_leaf(&h, above, sizeof above))
 		return;
 	snprintf(path, sizeof path, "%s/%s", above, tag);
-	remove_group(AT_FDCWD, path);
+	remove_emptied_group(AT_FDCWD, path);
 	if (h.v2)
-		group_leave(above);
+		leave_group(above);
 }
 
-void groups_sweep(const struct surroundings *at)
+void remove_leftover_groups(const struct surroundings *at)
 {
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		group_sweep(&controllers[i], at->tag);
-	group_sweep(NULL, at->tag);
+		remove_leftover_group(&controllers[i], at->tag);
+	remove_leftover_group(NULL, at->tag);
 }

@@ -14,7 +14,7 @@ bool probe_kernel(struct probe *p)
 }
 
 /* Adds ", name=1" for a sysctl that only some distributions have; nothing where it does not exist. */
-static void add_sysctl(char *to, size_t len, const char *name, int value)
+static void append_sysctl(char *to, size_t len, const char *name, int value)
 {
 	size_t n = strlen(to);
 
@@ -28,8 +28,8 @@ bool probe_layers(struct probe *p)
 
 	if (!line_read("/sys/kernel/security/lsm", lsm, sizeof lsm))
 		snprintf(lsm, sizeof lsm, "unknown");
-	add_sysctl(sysctls, sizeof sysctls, "unprivileged_userns_clone", p->at->userns_clone);
-	add_sysctl(sysctls, sizeof sysctls, "apparmor_restrict_unprivileged_userns", p->at->apparmor_userns);
+	append_sysctl(sysctls, sizeof sysctls, "unprivileged_userns_clone", p->at->userns_clone);
+	append_sysctl(sysctls, sizeof sysctls, "apparmor_restrict_unprivileged_userns", p->at->apparmor_userns);
 	return probe_detail(p, "Seccomp: %d, CapEff: %llx, CapBnd: %llx, LSM: %s%s", p->at->seccomp,
 	                    (unsigned long long)p->at->cap_eff, (unsigned long long)p->at->cap_bnd, lsm, sysctls);
 }

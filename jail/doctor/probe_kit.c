@@ -32,7 +32,7 @@ static const struct {
 };
 /* clang-format on */
 
-static bool printf_like(3, 0) refusal_report(struct probe *p, struct refusal r, const char *fmt, va_list ap)
+static bool printf_like(3, 0) finding_set_refusal(struct probe *p, struct refusal r, const char *fmt, va_list ap)
 {
 	struct finding *f = &p->finding;
 	char            why[160];
@@ -53,7 +53,7 @@ static bool printf_like(3, 0) refusal_report(struct probe *p, struct refusal r, 
 	return false;
 }
 
-bool did(struct probe *p, long r, const char *fmt, ...)
+bool sys_ok(struct probe *p, long r, const char *fmt, ...)
 {
 	int     saved = errno;
 	va_list ap;
@@ -61,17 +61,17 @@ bool did(struct probe *p, long r, const char *fmt, ...)
 	if (r >= 0)
 		return true;
 	va_start(ap, fmt);
-	refusal_report(p, (struct refusal){ .errnum = saved }, fmt, ap);
+	finding_set_refusal(p, (struct refusal){ .errnum = saved }, fmt, ap);
 	va_end(ap);
 	return false;
 }
 
-bool did_refused(struct probe *p, struct refusal r, const char *fmt, ...)
+bool probe_refused(struct probe *p, struct refusal r, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	refusal_report(p, r, fmt, ap);
+	finding_set_refusal(p, r, fmt, ap);
 	va_end(ap);
 	return false;
 }
@@ -107,7 +107,7 @@ bool probe_detail(struct probe *p, const char *fmt, ...)
 	return true;
 }
 
-bool mounted(struct probe *p, const char *what, const char *on, const char *type, unsigned long flags, const char *options)
+bool mount_ok(struct probe *p, const char *what, const char *on, const char *type, unsigned long flags, const char *options)
 {
 	struct refusal r = { .caps = 0 };
 
@@ -116,7 +116,7 @@ bool mounted(struct probe *p, const char *what, const char *on, const char *type
 	r.errnum = errno;
 	if (mount("brig", "/nowhere-brig-doctor", type, flags, NULL) < 0) /* the kernel looks up the path first: ENOENT */
 		r.twin = errno;
-	return did_refused(p, r, "mount %s on %s", type ? type : what ? what : "propagation", on);
+	return probe_refused(p, r, "mount %s on %s", type ? type : what ? what : "propagation", on);
 }
 
 /* clang-format off */
@@ -134,7 +134,7 @@ static const struct {
 };
 /* clang-format on */
 
-static bool unshare_one(struct probe *p, size_t i)
+static bool unshare_namespace(struct probe *p, size_t i)
 {
 	struct refusal r = { .limit = namespaces[i].limit, .config = namespaces[i].config };
 
@@ -143,29 +143,29 @@ static bool unshare_one(struct probe *p, size_t i)
 	r.errnum = errno;
 	if (unshare(namespaces[i].flag | CLONE_PTRACE) < 0) /* an invalid flag: the kernel answers EINVAL */
 		r.twin = errno;
-	return did_refused(p, r, "unshare(%s)", namespaces[i].name);
+	return probe_refused(p, r, "unshare(%s)", namespaces[i].name);
 }
 
-bool room_unshare(struct probe *p, int flags)
+bool sandbox_unshare(struct probe *p, int flags)
 {
 	for (size_t i = 0; i < ARRAY_LEN(namespaces); i++)
-		if (flags & namespaces[i].flag && !unshare_one(p, i))
+		if (flags & namespaces[i].flag && !unshare_namespace(p, i))
 			return false;
 	return true;
 }
 
-bool room_map_self(struct probe *p)
+bool sandbox_map_self(struct probe *p)
 {
 	char map[32];
 
 	/* Before Linux 3.19 there is no setgroups file; without /proc all three files are missing. */
 	if (file_put(AT_FDCWD, "/proc/self/setgroups", "deny") < 0 && errno != ENOENT)
-		return did(p, -1, "write /proc/self/setgroups");
+		return sys_ok(p, -1, "write /proc/self/setgroups");
 	snprintf(map, sizeof map, "0 %u 1", p->at->gid);
-	if (!did(p, file_put(AT_FDCWD, "/proc/self/gid_map", map), "write /proc/self/gid_map"))
+	if (!sys_ok(p, file_put(AT_FDCWD, "/proc/self/gid_map", map), "write /proc/self/gid_map"))
 		return false;
 	snprintf(map, sizeof map, "0 %u 1", p->at->uid);
-	return did(p, file_put(AT_FDCWD, "/proc/self/uid_map", map), "write /proc/self/uid_map");
+	return sys_ok(p, file_put(AT_FDCWD, "/proc/self/uid_map", map), "write /proc/self/uid_map");
 }
 
 bool has_procfs(void)
@@ -175,31 +175,31 @@ bool has_procfs(void)
 	return statfs("/proc", &s) == 0 && s.f_type == PROC_SUPER_MAGIC;
 }
 
-bool needs_procfs(struct probe *p)
+bool require_procfs(struct probe *p)
 {
 	return has_procfs() ||
 	       probe_missing(p, "id maps cannot be written: /proc is absent or hidden by another mount", "mount -t proc proc /proc");
 }
 
-bool room_enter(struct probe *p, int flags)
+bool sandbox_enter(struct probe *p, int flags)
 {
 	bool may_do_without = p->at->cap_eff & 1ull << CAP_SYS_ADMIN;
 
 	if (!has_procfs() && !may_do_without)
-		return needs_procfs(p);
+		return require_procfs(p);
 	if (has_procfs() && unshare(CLONE_NEWUSER) == 0) {
 		struct finding kept = p->finding;
 
-		if (!room_map_self(p))
+		if (!sandbox_map_self(p))
 			p->finding = kept; /* the row user-namespace reports it; much can be tried without maps */
 	} else if (!may_do_without) {
 		return probe_missing(p, "cannot be tried without a user namespace", "see user-namespace: it comes first");
 	}
-	return room_unshare(p, flags);
+	return sandbox_unshare(p, flags);
 }
 
 /* Ends as the child has ended, so that a child killed by a seccomp filter is reported as such. */
-static _Noreturn void end_like(pid_t child)
+static _Noreturn void end_as_child_ended(pid_t child)
 {
 	int status = child_wait(child);
 
@@ -210,27 +210,27 @@ static _Noreturn void end_like(pid_t child)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
-bool room_become_child(struct probe *p)
+bool sandbox_become_child(struct probe *p)
 {
 	pid_t child = fork();
 
 	if (child > 0)
-		end_like(child);
+		end_as_child_ended(child);
 	if (child == 0)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-	return did(p, child, "fork");
+	return sys_ok(p, child, "fork");
 }
 
-/* The writing end is held by the probe and by the child that goes on for it (room_become_child()). Helpers close it. */
+/* The writing end is held by the probe and by the child that goes on for it (sandbox_become_child()). Helpers close it. */
 static int lifeline[2] = { -1, -1 };
 
 bool lifeline_open(struct probe *p)
 {
-	return did(p, pipe2(lifeline, O_CLOEXEC), "pipe");
+	return sys_ok(p, pipe2(lifeline, O_CLOEXEC), "pipe");
 }
 
 /* Not PR_SET_PDEATHSIG: it has no effect when the parent is dead already, which PID 1 of a new pid namespace cannot find out. */
-_Noreturn void wait_for_death(void)
+_Noreturn void wait_for_end_of_probe(void)
 {
 	char byte;
 
@@ -240,13 +240,13 @@ _Noreturn void wait_for_death(void)
 	_exit(1);
 }
 
-bool room_dir(struct probe *p)
+bool sandbox_enter_tmpfs(struct probe *p)
 {
 	static const char *const candidates[] = { "/tmp", "/run", "/var", "/mnt", "/dev", "/proc", "/etc", "/" };
 
 	for (size_t i = 0; i < ARRAY_LEN(candidates); i++)
 		if (access(candidates[i], F_OK) == 0)
-			return mounted(p, "brig", candidates[i], "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755") &&
-			       did(p, chdir(candidates[i]), "chdir %s", candidates[i]);
+			return mount_ok(p, "brig", candidates[i], "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755") &&
+			       sys_ok(p, chdir(candidates[i]), "chdir %s", candidates[i]);
 	return probe_missing(p, "no directory to mount on", "mkdir /tmp");
 }

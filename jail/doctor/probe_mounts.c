@@ -18,7 +18,7 @@
 #include <sys/sysmacros.h>
 
 /* Lists up to three mounts that cover parts of /proc, as "/proc/sys, /proc/kcore"; returns how many there are. */
-static unsigned list_masks(char *buf, size_t len)
+static unsigned list_mounts_over_proc(char *buf, size_t len)
 {
 	scoped_bytes     text = { 0 };
 	struct mountinfo m;
@@ -44,7 +44,7 @@ static unsigned list_masks(char *buf, size_t len)
  * procfs only to a process that can see all of a first one. It answers EPERM,
  * which has a dozen other causes, so the masks were counted in mountinfo.
  */
-static bool procfs_masked(struct probe *p, bool is_root, const char *masks, unsigned n)
+static bool report_masked_procfs(struct probe *p, bool is_root, const char *masks, unsigned n)
 {
 	char cause[256];
 
@@ -76,19 +76,19 @@ static bool is_root_of_host(const struct probe *p)
 static bool mount_proc(struct probe *p, bool is_root)
 {
 	char     masks[160];
-	unsigned n = list_masks(masks, sizeof masks);
+	unsigned n = list_mounts_over_proc(masks, sizeof masks);
 
 	if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, PROC_OPTIONS) == 0)
 		return true;
-	/* room_dir() has just mounted a tmpfs: so neither a filter nor an LSM nor a missing capability refuses mount() */
+	/* sandbox_enter_tmpfs() has just mounted a tmpfs: so neither a filter nor an LSM nor a missing capability refuses mount() */
 	if (errno == EPERM && n)
-		return procfs_masked(p, is_root, masks, n);
-	return mounted(p, "proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, PROC_OPTIONS);
+		return report_masked_procfs(p, is_root, masks, n);
+	return mount_ok(p, "proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, PROC_OPTIONS);
 }
 
-static bool room_mkdir(struct probe *p, const char *name)
+static bool sandbox_mkdir(struct probe *p, const char *name)
 {
-	return did(p, mkdir(name, 0755), "mkdir on a tmpfs");
+	return sys_ok(p, mkdir(name, 0755), "mkdir on a tmpfs");
 }
 
 bool probe_proc(struct probe *p)
@@ -99,12 +99,12 @@ bool probe_proc(struct probe *p)
 		return probe_missing(p, "/proc is absent or hidden by another mount: the kernel gives a jail no second procfs without a "
 		                        "first", "mount -t proc proc /proc");
 	is_root = is_root_of_host(p);
-	if (!room_enter(p, CLONE_NEWNS | CLONE_NEWPID) || !room_become_child(p) || !room_dir(p) ||
-	    !room_mkdir(p, "proc") || !mount_proc(p, is_root))
+	if (!sandbox_enter(p, CLONE_NEWNS | CLONE_NEWPID) || !sandbox_become_child(p) || !sandbox_enter_tmpfs(p) ||
+	    !sandbox_mkdir(p, "proc") || !mount_proc(p, is_root))
 		return false;
 	if (p->finding.result == RESULT_DEGRADED)
 		return true;
-	if (!did(p, access("proc/1/status", R_OK), "read the status of PID 1 in the new procfs"))
+	if (!sys_ok(p, access("proc/1/status", R_OK), "read the status of PID 1 in the new procfs"))
 		return false;
 	if (access("proc/sys", F_OK) == 0)
 		probe_degraded(p, "the new procfs shows /proc/sys in spite of subset=pid", "boot Linux 5.8 or newer");
@@ -115,9 +115,9 @@ bool probe_tmpfs(struct probe *p)
 {
 	struct statfs s;
 
-	if (!room_enter(p, CLONE_NEWNS) || !room_dir(p) || !room_mkdir(p, "t") ||
-	    !mounted(p, "brig", "t", "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,nr_inodes=10000,mode=0755") ||
-	    !did(p, statfs("t", &s), "statfs"))
+	if (!sandbox_enter(p, CLONE_NEWNS) || !sandbox_enter_tmpfs(p) || !sandbox_mkdir(p, "t") ||
+	    !mount_ok(p, "brig", "t", "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,nr_inodes=10000,mode=0755") ||
+	    !sys_ok(p, statfs("t", &s), "statfs"))
 		return false;
 	if ((uint64_t)s.f_blocks * (uint64_t)s.f_bsize != 64 * MIB || s.f_files != 10000)
 		return probe_missing(p, "a tmpfs with size=64m,nr_inodes=10000 came out with other limits", "");
@@ -128,14 +128,14 @@ bool probe_fsmount(struct probe *p)
 {
 	scoped_fd fs = -1, mnt = -1;
 
-	if (!room_enter(p, CLONE_NEWNS) || !room_dir(p) || !room_mkdir(p, "m"))
+	if (!sandbox_enter(p, CLONE_NEWNS) || !sandbox_enter_tmpfs(p) || !sandbox_mkdir(p, "m"))
 		return false;
 	fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
-	if (!did(p, fs, "fsopen") || !did(p, fsconfig(fs, FSCONFIG_SET_STRING, "size", "1m", 0), "fsconfig") ||
-	    !did(p, fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0), "fsconfig(CREATE)"))
+	if (!sys_ok(p, fs, "fsopen") || !sys_ok(p, fsconfig(fs, FSCONFIG_SET_STRING, "size", "1m", 0), "fsconfig") ||
+	    !sys_ok(p, fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0), "fsconfig(CREATE)"))
 		return false;
 	mnt = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID);
-	return did(p, mnt, "fsmount") && did(p, move_mount(mnt, "", AT_FDCWD, "m", MOVE_MOUNT_F_EMPTY_PATH), "move_mount");
+	return sys_ok(p, mnt, "fsmount") && sys_ok(p, move_mount(mnt, "", AT_FDCWD, "m", MOVE_MOUNT_F_EMPTY_PATH), "move_mount");
 }
 
 /* -1, with a finding, when there is none. */
@@ -143,10 +143,10 @@ static int clone_tree(struct probe *p)
 {
 	int tree;
 
-	if (!room_enter(p, CLONE_NEWNS) || !room_dir(p) || !room_mkdir(p, "from") || !room_mkdir(p, "to") || !room_mkdir(p, "from/inside"))
+	if (!sandbox_enter(p, CLONE_NEWNS) || !sandbox_enter_tmpfs(p) || !sandbox_mkdir(p, "from") || !sandbox_mkdir(p, "to") || !sandbox_mkdir(p, "from/inside"))
 		return -1;
 	tree = open_tree(AT_FDCWD, "from", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-	return did(p, tree, "open_tree(OPEN_TREE_CLONE)") ? tree : -1;
+	return sys_ok(p, tree, "open_tree(OPEN_TREE_CLONE)") ? tree : -1;
 }
 
 bool probe_open_tree(struct probe *p)
@@ -154,8 +154,8 @@ bool probe_open_tree(struct probe *p)
 	scoped_fd tree = clone_tree(p);
 
 	return tree >= 0 &&
-	       did(p, move_mount(tree, "", AT_FDCWD, "to", MOVE_MOUNT_F_EMPTY_PATH), "move_mount of a cloned tree") &&
-	       did(p, access("to/inside", F_OK), "look into the cloned tree");
+	       sys_ok(p, move_mount(tree, "", AT_FDCWD, "to", MOVE_MOUNT_F_EMPTY_PATH), "move_mount of a cloned tree") &&
+	       sys_ok(p, access("to/inside", F_OK), "look into the cloned tree");
 }
 
 bool probe_mount_setattr(struct probe *p)
@@ -164,8 +164,8 @@ bool probe_mount_setattr(struct probe *p)
 	scoped_fd         tree = clone_tree(p);
 	struct statvfs    s;
 
-	if (tree < 0 || !did(p, mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr), "mount_setattr") ||
-	    !did(p, fstatvfs(tree, &s), "fstatvfs"))
+	if (tree < 0 || !sys_ok(p, mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr), "mount_setattr") ||
+	    !sys_ok(p, fstatvfs(tree, &s), "fstatvfs"))
 		return false;
 	if (!(s.f_flag & ST_RDONLY) || !(s.f_flag & ST_NOSUID) || mkdirat(tree, "forbidden", 0755) == 0)
 		return probe_missing(p, "a tree made read-only by mount_setattr can still be written", "");
@@ -174,9 +174,9 @@ bool probe_mount_setattr(struct probe *p)
 
 bool probe_pivot_root(struct probe *p)
 {
-	if (!room_enter(p, CLONE_NEWNS) || !mounted(p, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || !room_dir(p) ||
-	    !room_mkdir(p, "here") || !did(p, pivot_root(".", "."), "pivot_root into a tmpfs") ||
-	    !did(p, umount2(".", MNT_DETACH), "detach the old root") || !did(p, chdir("/"), "chdir /"))
+	if (!sandbox_enter(p, CLONE_NEWNS) || !mount_ok(p, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || !sandbox_enter_tmpfs(p) ||
+	    !sandbox_mkdir(p, "here") || !sys_ok(p, pivot_root(".", "."), "pivot_root into a tmpfs") ||
+	    !sys_ok(p, umount2(".", MNT_DETACH), "detach the old root") || !sys_ok(p, chdir("/"), "chdir /"))
 		return false;
 	if (access("/here", F_OK) < 0 || access("/usr", F_OK) == 0 || access("/proc", F_OK) == 0)
 		return probe_missing(p, "after pivot_root the old tree can still be seen", "");
@@ -190,7 +190,7 @@ bool probe_openat2(struct probe *p)
 	scoped_fd       root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fine = -1, up = -1, outside = -1;
 
 	fine = openat2(root, ".", &how, sizeof how);
-	if (!did(p, fine, "openat2(RESOLVE_BENEATH)"))
+	if (!sys_ok(p, fine, "openat2(RESOLVE_BENEATH)"))
 		return false;
 	up      = openat2(root, "..", &how, sizeof how);
 	outside = openat2(root, "/", &how, sizeof how);
@@ -209,7 +209,7 @@ static const struct node {
 /* clang-format on */
 
 /* The host's nodes are bind-mounted into jails: a plain file in place of one would be a channel between them. */
-static bool is_real_node(struct probe *p, const struct node *n)
+static bool check_device_node(struct probe *p, const struct node *n)
 {
 	char        cause[160], fix[160];
 	struct stat st;
@@ -227,28 +227,28 @@ static bool is_real_node(struct probe *p, const struct node *n)
 	return probe_missing(p, cause, fix);
 }
 
-static bool bind_node(struct probe *p, const struct node *n)
+static bool bind_device_node(struct probe *p, const struct node *n)
 {
 	const char *name = strrchr(n->path, '/') + 1;
 	scoped_fd   at   = open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
 	struct stat st;
 
-	if (!did(p, at, "create a mount point") || !mounted(p, n->path, name, NULL, MS_BIND, NULL) || !did(p, stat(name, &st), "stat"))
+	if (!sys_ok(p, at, "create a mount point") || !mount_ok(p, n->path, name, NULL, MS_BIND, NULL) || !sys_ok(p, stat(name, &st), "stat"))
 		return false;
 	fd_closep(&at);
 	at = open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	return did(p, at, "open %s after binding it", n->path);
+	return sys_ok(p, at, "open %s after binding it", n->path);
 }
 
 bool probe_device_nodes(struct probe *p)
 {
 	for (size_t i = 0; i < ARRAY_LEN(nodes); i++)
-		if (!is_real_node(p, &nodes[i]))
+		if (!check_device_node(p, &nodes[i]))
 			return false;
-	if (!room_enter(p, CLONE_NEWNS) || !room_dir(p))
+	if (!sandbox_enter(p, CLONE_NEWNS) || !sandbox_enter_tmpfs(p))
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(nodes); i++)
-		if (!bind_node(p, &nodes[i]))
+		if (!bind_device_node(p, &nodes[i]))
 			return false;
 	return probe_detail(p, "null zero full random urandom");
 }

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool find_places(struct probe *p, struct brig_paths *ret)
+static bool find_brig_paths(struct probe *p, struct brig_paths *ret)
 {
 	struct err e;
 
@@ -31,7 +31,7 @@ static bool find_places(struct probe *p, struct brig_paths *ret)
 }
 
 /* Reads the default profile from the first directory that has it. */
-static int read_profile(const struct brig_paths *at, struct bytes *ret, char *path, size_t len, struct err *e)
+static int read_default_profile(const struct brig_paths *at, struct bytes *ret, char *path, size_t len, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_LEN(at->profiles); i++) {
 		if (!at->profiles[i][0])
@@ -46,7 +46,7 @@ static int read_profile(const struct brig_paths *at, struct bytes *ret, char *pa
 }
 
 /* Fills *name with the profile's rootfs. */
-static bool load_profile(struct probe *p, char *name, size_t namelen, char *path, size_t len)
+static bool load_default_profile(struct probe *p, char *name, size_t namelen, char *path, size_t len)
 {
 	struct brig_paths at;
 	struct err        e = { 0 };
@@ -54,11 +54,11 @@ static bool load_profile(struct probe *p, char *name, size_t namelen, char *path
 	scoped_profile    profile = { 0 };
 	char              cause[256];
 
-	if (!find_places(p, &at))
+	if (!find_brig_paths(p, &at))
 		return false;
 	if (profile_folders_check(&at, &e) < 0)
 		return probe_missing(p, e.text, "no run starts with such a directory: give it to its user alone, or remove it");
-	if (read_profile(&at, &text, path, len, &e) < 0)
+	if (read_default_profile(&at, &text, path, len, &e) < 0)
 		return probe_missing(p, e.text, "install brig's profiles in /etc/brig/profiles, or set BRIG_PROFILES");
 	if (profile_parse(&profile, DEFAULT_PROFILE, text.data, text.len, &e) == 0) {
 		snprintf(name, namelen, "%s", profile.rootfs);
@@ -72,7 +72,7 @@ bool probe_profile(struct probe *p)
 {
 	char rootfs[64], path[PATH_SIZE + 32];
 
-	return load_profile(p, rootfs, sizeof rootfs, path, sizeof path) && probe_detail(p, "%.140s", path);
+	return load_default_profile(p, rootfs, sizeof rootfs, path, sizeof path) && probe_detail(p, "%.140s", path);
 }
 
 /* Opens the rootfs as brig run does, so the row gives the error that a run would give. */
@@ -84,9 +84,9 @@ bool probe_rootfs(struct probe *p)
 	struct err        e;
 	char              name[64] = DEFAULT_PROFILE, path[PATH_SIZE + 128], fix[128];
 
-	if (!find_places(p, &at))
+	if (!find_brig_paths(p, &at))
 		return false;
-	if (!load_profile(p, name, sizeof name, path, sizeof path))
+	if (!load_default_profile(p, name, sizeof name, path, sizeof path))
 		p->finding = kept; /* the row profile reports it */
 	if (store_open_first((const char *const[]){ at.store[0], at.store[1] }, name, &tree, &e) < 0) {
 		if (e.errnum == EACCES)
@@ -97,13 +97,13 @@ bool probe_rootfs(struct probe *p)
 	}
 	if (faccessat(tree.tree_fd, "usr", F_OK, 0) < 0) {
 		snprintf(fix, sizeof fix, "brig-rootfs build --force %s", name);
-		return did(p, -1, "%.200s/usr", tree.path) || probe_advise(p, fix);
+		return sys_ok(p, -1, "%.200s/usr", tree.path) || probe_advise(p, fix);
 	}
 	return probe_detail(p, "%.12s in %.120s", tree.digest, at.store[!begins_with(tree.path, at.store[0])]);
 }
 
 /* Looks where the server does: beside brig, then in the directory of installed programs. */
-static bool find_proxy(struct probe *p, const struct brig_paths *at)
+static bool check_proxy_program(struct probe *p, const struct brig_paths *at)
 {
 	char path[PATH_SIZE + 16], cause[PATH_SIZE + 64];
 
@@ -136,7 +136,7 @@ bool probe_network(struct probe *p)
 	struct brig_paths at;
 	int               resolvers = count_resolvers();
 
-	if (!find_places(p, &at) || !find_proxy(p, &at))
+	if (!find_brig_paths(p, &at) || !check_proxy_program(p, &at))
 		return false;
 	if (resolvers > 0)
 		return probe_detail(p, "brig-proxy is there, and /etc/resolv.conf names %d resolver%s", resolvers,
@@ -145,12 +145,12 @@ bool probe_network(struct probe *p)
 	                         "/etc/hosts are found", "write nameserver ADDRESS into /etc/resolv.conf");
 }
 
-static bool is_ours_alone(struct probe *p, const char *dir)
+static bool check_private_dir(struct probe *p, const char *dir)
 {
 	struct stat st;
 	char        cause[256], fix[256];
 
-	if (!did(p, lstat(dir, &st), "%s", dir))
+	if (!sys_ok(p, lstat(dir, &st), "%s", dir))
 		return false;
 	if (S_ISDIR(st.st_mode) && st.st_uid == p->at->uid && !(st.st_mode & 022) && access(dir, W_OK | X_OK) == 0)
 		return probe_detail(p, "%.140s", dir);
@@ -160,7 +160,7 @@ static bool is_ours_alone(struct probe *p, const char *dir)
 }
 
 /* The directory must be root's. The monitor writes one file in it, "slots", whose locks it shares with root's own runs. */
-static bool is_monitors(struct probe *p, const char *dir)
+static bool check_monitor_dir(struct probe *p, const char *dir)
 {
 	static const char remake[] = "systemd-tmpfiles --create brig.conf";
 	struct stat       st;
@@ -168,7 +168,7 @@ static bool is_monitors(struct probe *p, const char *dir)
 	scoped_fd         slots = -1;
 
 	if (lstat(dir, &st) < 0)
-		return did(p, -1, "%s", dir) || probe_advise(p, remake);
+		return sys_ok(p, -1, "%s", dir) || probe_advise(p, remake);
 	if (!S_ISDIR(st.st_mode) || st.st_uid != 0 || st.st_mode & 022) {
 		snprintf(cause, sizeof cause, "%s is not a directory of root alone: other users could take brig's locks", dir);
 		return probe_missing(p, cause, remake);
@@ -176,7 +176,7 @@ static bool is_monitors(struct probe *p, const char *dir)
 	snprintf(cause, sizeof cause, "%s/slots", dir);
 	slots = open(cause, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (slots < 0)
-		return did_refused(p, (struct refusal){ .errnum = errno, .on_file = true }, "%s", cause) || probe_advise(p, remake);
+		return probe_refused(p, (struct refusal){ .errnum = errno, .on_file = true }, "%s", cause) || probe_advise(p, remake);
 	return probe_detail(p, "%s", cause);
 }
 
@@ -186,20 +186,20 @@ bool probe_runtime_dir(struct probe *p)
 	struct brig_paths at;
 
 	if (p->at->is_monitor)
-		return is_monitors(p, "/run/brig");
-	if (!find_places(p, &at))
+		return check_monitor_dir(p, "/run/brig");
+	if (!find_brig_paths(p, &at))
 		return false;
 	if (mkdir(at.runtime, 0700) == 0)
-		return did(p, rmdir(at.runtime), "rmdir %s", at.runtime) && probe_detail(p, "%.120s can be made", at.runtime);
+		return sys_ok(p, rmdir(at.runtime), "rmdir %s", at.runtime) && probe_detail(p, "%.120s can be made", at.runtime);
 	if (errno == EEXIST)
-		return is_ours_alone(p, at.runtime);
-	return did_refused(p, (struct refusal){ .errnum = errno, .on_file = true }, "mkdir %.160s", at.runtime) ||
+		return check_private_dir(p, at.runtime);
+	return probe_refused(p, (struct refusal){ .errnum = errno, .on_file = true }, "mkdir %.160s", at.runtime) ||
 	       probe_advise(p, p->at->is_root ? "make /run writable: mount -t tmpfs -o mode=0755 tmpfs /run" :
 	                       "log in so that logind makes /run/user/UID, or make /tmp writable (mode 1777)");
 }
 
 /* The host ids that cells of a plain user will have. */
-static bool users_pool(struct probe *p)
+static bool report_ids_of_user(struct probe *p)
 {
 	struct id_range uids = { 0 }, gids = { 0 };
 	struct err      e;
@@ -215,7 +215,7 @@ static bool users_pool(struct probe *p)
 bool probe_id_pool(struct probe *p)
 {
 	if (!p->at->is_root && !p->at->is_monitor)
-		return users_pool(p);
+		return report_ids_of_user(p);
 	struct id_range range;
 	struct err      e;
 

@@ -28,7 +28,7 @@ bool probe_close_range(struct probe *p)
 	scoped_fd low = open("/", O_PATH | O_CLOEXEC), high = -1;
 
 	high = fcntl(low, F_DUPFD_CLOEXEC, 100);
-	if (!did(p, high, "duplicate a descriptor") || !did(p, close_range((unsigned)high, (unsigned)high, 0), "close_range"))
+	if (!sys_ok(p, high, "duplicate a descriptor") || !sys_ok(p, close_range((unsigned)high, (unsigned)high, 0), "close_range"))
 		return false;
 	return fcntl(high, F_GETFD) < 0 || probe_missing(p, "close_range worked and closed nothing", "");
 }
@@ -73,20 +73,20 @@ static const struct tiny tiny = {
 	.code = TINY_CODE,
 };
 
-static bool memfd_refused(struct probe *p, const char *what)
+static bool report_memfd_refused(struct probe *p, const char *what)
 {
 	long long value = number_read("/proc/sys/vm/memfd_noexec");
 	char      cause[200];
 
 	if (errno != EACCES || value <= 0)
-		return did(p, -1, "%s", what);
+		return sys_ok(p, -1, "%s", what);
 	p->finding.errnum = EACCES;
 	p->finding.by     = REFUSER_SYSCTL;
 	snprintf(cause, sizeof cause, "%s: EACCES (the sysctl vm.memfd_noexec is %lld in this pid namespace)", what, value);
 	return probe_missing(p, cause, "sysctl -w vm.memfd_noexec=1 (of the pid namespace, and of those above it)");
 }
 
-static int run_memfd(int fd, int *status)
+static int exec_memfd_in_child(int fd, int *status)
 {
 	char *const none[] = { NULL };
 	pid_t       child  = fork();
@@ -106,19 +106,19 @@ bool probe_memfd_exec(struct probe *p)
 	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
 		fd = memfd_create("brig-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
-		return memfd_refused(p, "memfd_create");
-	if (!did(p, file_write_all(fd, &tiny, sizeof tiny), "write to a memfd") ||
-	    !did(p, fcntl(fd, F_ADD_SEALS, seals), "seal a memfd"))
+		return report_memfd_refused(p, "memfd_create");
+	if (!sys_ok(p, file_write_all(fd, &tiny, sizeof tiny), "write to a memfd") ||
+	    !sys_ok(p, fcntl(fd, F_ADD_SEALS, seals), "seal a memfd"))
 		return false;
 	if (pwrite(fd, "x", 1, 0) >= 0)
 		return probe_missing(p, "a sealed memfd can still be written", "");
-	if (!did(p, run_memfd(fd, &status), "fork"))
+	if (!sys_ok(p, exec_memfd_in_child(fd, &status), "fork"))
 		return false;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
 		return probe_detail(p, "sealed and executed");
 	if (WIFEXITED(status)) {
 		errno = WEXITSTATUS(status);
-		return memfd_refused(p, "execveat of a memfd");
+		return report_memfd_refused(p, "execveat of a memfd");
 	}
 	return probe_missing(p, "the program in a memfd was killed", "");
 }
@@ -138,14 +138,14 @@ bool probe_pidfd(struct probe *p)
 			born = pidfd_open(child, 0);
 	}
 	if (child == 0)
-		wait_for_death();
+		wait_for_end_of_probe();
 	scoped_fd pidfd = born;
 
-	if (!did(p, child, "clone3(CLONE_PIDFD)") || !did(p, pidfd, "pidfd of a child"))
+	if (!sys_ok(p, child, "clone3(CLONE_PIDFD)") || !sys_ok(p, pidfd, "pidfd of a child"))
 		return false;
 	opened = pidfd_open(child, 0);
-	return did(p, opened, "pidfd_open") && did(p, pidfd_send_signal(opened, SIGKILL, NULL, 0), "pidfd_send_signal") &&
-	       did(p, waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED), "waitid(P_PIDFD)") &&
+	return sys_ok(p, opened, "pidfd_open") && sys_ok(p, pidfd_send_signal(opened, SIGKILL, NULL, 0), "pidfd_send_signal") &&
+	       sys_ok(p, waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED), "waitid(P_PIDFD)") &&
 	       (info.si_status == SIGKILL || probe_missing(p, "pidfd_send_signal worked and killed nothing", "")) &&
 	       probe_detail(p, "open, send_signal, waitid, CLONE_PIDFD");
 }

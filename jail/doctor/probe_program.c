@@ -18,7 +18,7 @@
 
 #define PROGRAM "print('ran')\n"
 
-static bool check_run(struct probe *p, int status, char *output)
+static bool check_brig_run_output(struct probe *p, int status, char *output)
 {
 	char        cause[256], *end = output + strlen(output);
 	const char *last;
@@ -35,7 +35,7 @@ static bool check_run(struct probe *p, int status, char *output)
 }
 
 /* Executes "brig run -" with the program on its standard input. */
-static bool try_run(struct probe *p, const char *brig)
+static bool try_brig_run(struct probe *p, const char *brig)
 {
 	scoped_bytes output = { 0 };
 	int          ends[2], status;
@@ -45,7 +45,7 @@ static bool try_run(struct probe *p, const char *brig)
 
 	if (program < 0)
 		return probe_missing(p, e.text, "see memfd-exec");
-	if (!did(p, pipe2(ends, O_CLOEXEC), "pipe"))
+	if (!sys_ok(p, pipe2(ends, O_CLOEXEC), "pipe"))
 		return false;
 	from = ends[0];
 	to   = ends[1];
@@ -57,15 +57,15 @@ static bool try_run(struct probe *p, const char *brig)
 		_exit(127);
 	}
 	fd_closep(&to);
-	if (!did(p, pid, "fork"))
+	if (!sys_ok(p, pid, "fork"))
 		return false;
 	if (file_read_fd(from, "the output of brig run", MIB, &output, &e) < 0)
 		return probe_missing(p, e.text, "");
 	status = child_wait(pid);
-	return check_run(p, status, output.data);
+	return check_brig_run_output(p, status, output.data);
 }
 
-static bool has_python(const struct brig_paths *at)
+static bool has_rootfs_with_python(const struct brig_paths *at)
 {
 	scoped_store_tree tree = STORE_TREE_NONE;
 	struct err        e;
@@ -98,7 +98,7 @@ bool probe_program(struct probe *p)
 	if (brig_paths_find(&at, &e) < 0)
 		return probe_missing(p, e.text, "see profile");
 	snprintf(brig, sizeof brig, "%s/brig", at.libexec);
-	if (access(brig, X_OK) < 0 || !has_python(&at))
+	if (access(brig, X_OK) < 0 || !has_rootfs_with_python(&at))
 		return probe_detail(p, "not tested: it needs %.100s, and a rootfs with python3", brig);
-	return try_run(p, brig);
+	return try_brig_run(p, brig);
 }

@@ -15,7 +15,7 @@ enum { BACKLOG = 128, HOST_MAX = INET6_ADDRSTRLEN + 2 };
 
 /* --- a port --- */
 
-static int listen_at_refuse(const char *at, struct err *e)
+static int refuse_listen_address(const char *at, struct err *e)
 {
 	return err_set(e, ERR_BAD_SPEC,
 		       "--listen %.100s: expected an address with a port, as 127.0.0.1:9464 or [::1]:9464, "
@@ -27,24 +27,24 @@ static int listen_at_refuse(const char *at, struct err *e)
  * "[::1]:9464": an IPv6 address is in brackets, as in a URL, so that its colons are not taken for the one before the
  * port.
  */
-static int listen_at_split(const char *at, char host[HOST_MAX], uint64_t *port, struct err *e)
+static int parse_listen_address(const char *at, char host[HOST_MAX], uint64_t *port, struct err *e)
 {
 	const char *colon = strrchr(at, ':');
 	size_t      len   = colon ? (size_t)(colon - at) : 0;
 	bool        six   = len > 2 && at[0] == '[' && at[len - 1] == ']';
 
 	if (!len || len >= HOST_MAX || text_to_u64(colon + 1, port) < 0 || *port > UINT16_MAX)
-		return listen_at_refuse(at, e);
+		return refuse_listen_address(at, e);
 	snprintf(host, HOST_MAX, "%.*s", (int)(len - 2 * six), at + six);
-	return !six == !strchr(host, ':') ? 0 : listen_at_refuse(at, e);
+	return !six == !strchr(host, ':') ? 0 : refuse_listen_address(at, e);
 }
 
-static int open_port(struct metrics_listener *l, const char *at, struct err *e)
+static int listener_open_port(struct metrics_listener *l, const char *at, struct err *e)
 {
 	char     host[HOST_MAX];
 	uint64_t port = 0;
 
-	if (listen_at_split(at, host, &port, e) < 0)
+	if (parse_listen_address(at, host, &port, e) < 0)
 		return -1;
 	l->fd = inet_listen(host, port, e);
 	if (l->fd < 0)
@@ -56,7 +56,7 @@ static int open_port(struct metrics_listener *l, const char *at, struct err *e)
 /* --- a socket of the file system --- */
 
 /* Removes a socket that no process listens on; refuses anything else. */
-static int remove_stale(const struct sockaddr_un *at, struct err *e)
+static int remove_stale_socket(const struct sockaddr_un *at, struct err *e)
 {
 	scoped_fd   sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct stat st;
@@ -70,7 +70,7 @@ static int remove_stale(const struct sockaddr_un *at, struct err *e)
 	return unlink(at->sun_path) < 0 ? err_sys(e, "--listen %s", at->sun_path) : 0;
 }
 
-static int open_path(struct metrics_listener *l, const char *path, struct err *e)
+static int listener_open_path(struct metrics_listener *l, const char *path, struct err *e)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 
@@ -78,7 +78,7 @@ static int open_path(struct metrics_listener *l, const char *path, struct err *e
 		return err_set(e, ERR_BAD_SPEC, "--listen %.60s...: a socket's path has at most %zu bytes", path,
 			       sizeof at.sun_path - 1);
 	strcpy(at.sun_path, path);
-	if (remove_stale(&at, e) < 0)
+	if (remove_stale_socket(&at, e) < 0)
 		return -1;
 	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->fd < 0 || bind(l->fd, (const void *)&at, sizeof at) < 0)
@@ -91,7 +91,7 @@ static int open_path(struct metrics_listener *l, const char *path, struct err *e
 int metrics_listener_open(struct metrics_listener *ret, const char *at, struct err *e)
 {
 	*ret = METRICS_LISTENER_NONE;
-	if ((*at == '/' ? open_path(ret, at, e) : open_port(ret, at, e)) == 0)
+	if ((*at == '/' ? listener_open_path(ret, at, e) : listener_open_port(ret, at, e)) == 0)
 		return 0;
 	metrics_listener_close(ret);
 	return -1;

@@ -28,7 +28,7 @@ struct metrics_server {
 /* --- the page --- */
 
 /* Requests within METRICS_FRESH_MS get the same page. */
-static void page_refresh(struct metrics_server *s)
+static void refresh_metrics_page(struct metrics_server *s)
 {
 	int64_t    now  = loop_now_ms();
 	char      *text = NULL;
@@ -54,8 +54,8 @@ static void page_refresh(struct metrics_server *s)
 
 /* --- requests --- */
 
-static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status, const char *type,
-				   const char *text)
+static enum MHD_Result queue_text_response(struct MHD_Connection *connection, unsigned status, const char *type,
+					   const char *text)
 {
 	struct MHD_Response *r    = MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY);
 	enum MHD_Result      done = MHD_NO;
@@ -70,9 +70,9 @@ static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned s
 	return done;
 }
 
-static enum MHD_Result answer_error(struct MHD_Connection *connection, unsigned status, const char *text)
+static enum MHD_Result queue_error_response(struct MHD_Connection *connection, unsigned status, const char *text)
 {
-	return answer_text(connection, status, "text/plain; charset=utf-8", text);
+	return queue_text_response(connection, status, "text/plain; charset=utf-8", text);
 }
 
 /*
@@ -97,42 +97,44 @@ static bool is_own_host(const char *host)
  * Called when the head of the request is there. The answer closes the connection, whatever the client sends after the
  * head.
  */
-static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *path, const char *method,
-				  const char *version, const char *body, size_t *body_len, void **context)
+static enum MHD_Result metrics_on_request(void *owner, struct MHD_Connection *connection, const char *path,
+					  const char *method, const char *version, const char *body, size_t *body_len,
+					  void **context)
 {
 	struct metrics_server *s   = owner;
 	const char            *len = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
 
 	(void)version, (void)body, (void)body_len, (void)context;
 	if (!is_own_host(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host")))
-		return answer_error(connection, MHD_HTTP_FORBIDDEN,
-				    "The Host of the request is none of this server's: ask by an address, localhost or "
-				    "the name of this host\n");
+		return queue_error_response(connection, MHD_HTTP_FORBIDDEN,
+					    "The Host of the request does not name this server: use an address, "
+					    "localhost or the name of this host\n");
 	if (strcmp(path, "/metrics") != 0)
-		return answer_error(connection, MHD_HTTP_NOT_FOUND, "There is /metrics and nothing else\n");
+		return queue_error_response(connection, MHD_HTTP_NOT_FOUND, "There is /metrics and nothing else\n");
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-		return answer_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD, and nothing else\n");
+		return queue_error_response(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+					    "GET and HEAD, and nothing else\n");
 	if ((len && strcmp(len, "0") != 0) ||
 	    MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding"))
-		return answer_error(connection, MHD_HTTP_BAD_REQUEST, "A request for figures has no body\n");
-	page_refresh(s);
+		return queue_error_response(connection, MHD_HTTP_BAD_REQUEST, "A request for figures has no body\n");
+	refresh_metrics_page(s);
 	if (!s->page)
-		return answer_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
+		return queue_error_response(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
 	if (s->status != MHD_HTTP_OK)
-		return answer_error(connection, s->status, s->page);
-	return answer_text(connection, s->status, EXPOSITION_TYPE, s->page);
+		return queue_error_response(connection, s->status, s->page);
+	return queue_text_response(connection, s->status, EXPOSITION_TYPE, s->page);
 }
 
 /* --- from beginning to end --- */
 
-static void on_signal(void *owner)
+static void metrics_on_signal(void *owner)
 {
 	((struct metrics_server *)owner)->ends = true;
 }
 
 int metrics_serve(struct metrics_listener *l, struct err *e)
 {
-	static const struct http_events events = { .request = on_request };
+	static const struct http_events events = { .request = metrics_on_request };
 	struct metrics_server           s      = { .loop = { .fd = -1 } };
 	struct stop                     stop   = { .source = { .fd = -1 } };
 	int                             r      = -1;
@@ -142,7 +144,7 @@ int metrics_serve(struct metrics_listener *l, struct err *e)
 				       .owner           = &s,
 				       .connections_max = METRICS_CONNECTIONS_MAX,
 				       .first_ms        = METRICS_SCRAPE_MS };
-	if (loop_open(&s.loop, e) == 0 && stop_open(&stop, &s.loop, on_signal, &s, e) == 0)
+	if (loop_open(&s.loop, e) == 0 && stop_open(&stop, &s.loop, metrics_on_signal, &s, e) == 0)
 		r = http_daemon_open(&s.http, l->fd, MEMORY_MAX, e);
 	if (s.http.mhd)
 		fd_take(&l->fd);

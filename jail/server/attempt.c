@@ -13,7 +13,7 @@ static int64_t now_us(void)
 }
 
 /* Empty when the limits are invalid: such a request is refused anyway. */
-static void read_limits(struct audit_limits *ret, const json_t *asked)
+static void parse_asked_limits(struct audit_limits *ret, const json_t *asked)
 {
 	struct err e;
 
@@ -25,10 +25,10 @@ static void read_limits(struct audit_limits *ret, const json_t *asked)
 			ret->given |= 1ull << i;
 }
 
-void attempt_note(struct attempt *ret, const struct protocol_request *request, const struct program_text *code)
+void attempt_keep_request(struct attempt *ret, const struct protocol_request *request, const struct program_text *code)
 {
 	*ret = (struct attempt){ .time_us = now_us(), .op = request_name(request->kind), .code_bytes = AUDIT_NONE };
-	read_limits(&ret->asked, request->limits);
+	parse_asked_limits(&ret->asked, request->limits);
 	if (request->kind != REQUEST_run)
 		return;
 	ret->mode       = run_mode_name((enum run_mode)request->mode);
@@ -36,7 +36,7 @@ void attempt_note(struct attempt *ret, const struct protocol_request *request, c
 	code_digest(code->text, code->len, ret->code_sha256);
 }
 
-static struct audit_entry entry_of(const struct peer *peer, int64_t time_us, const char *op)
+static struct audit_entry audit_entry_of_peer(const struct peer *peer, int64_t time_us, const char *op)
 {
 	struct audit_entry ret;
 
@@ -49,14 +49,14 @@ static struct audit_entry entry_of(const struct peer *peer, int64_t time_us, con
 	return ret;
 }
 
-static void write_ended(const struct served_run *r, const struct attempt *a, const struct peer *peer,
-			const struct limits *limits, const char *session, const struct record *record)
+static void write_ended_entry(const struct served_run *r, const struct attempt *a, const struct peer *peer,
+			      const struct limits *limits, const char *session, const struct record *record)
 {
 	struct audit_entry entry;
 
 	if (!r->server->audit)
 		return;
-	entry = entry_of(peer, a->time_us, a->op);
+	entry = audit_entry_of_peer(peer, a->time_us, a->op);
 	audit_entry_take_record(&entry, record);
 	entry.mode        = a->mode;
 	entry.profile     = r->profile->name;
@@ -68,17 +68,18 @@ static void write_ended(const struct served_run *r, const struct attempt *a, con
 	audit_write(r->server->audit, &entry);
 }
 
-void attempt_ended(const struct served_run *r, const struct record *record)
+void attempt_write_run_ended(const struct served_run *r, const struct record *record)
 {
-	write_ended(r, &r->attempt, &r->peer, &r->limits, NULL, record);
+	write_ended_entry(r, &r->attempt, &r->peer, &r->limits, NULL, record);
 }
 
-void attempt_call_ended(const struct session_call *call, const struct record *record)
+void attempt_write_call_ended(const struct session_call *call, const struct record *record)
 {
-	write_ended(call->session->run, &call->attempt, &call->peer, &call->limits, call->session->run->id, record);
+	write_ended_entry(call->session->run, &call->attempt, &call->peer, &call->limits, call->session->run->id,
+			  record);
 }
 
-static void write_refused(struct audit *audit, struct audit_entry *entry, const struct denial *why)
+static void write_refused_entry(struct audit *audit, struct audit_entry *entry, const struct denial *why)
 {
 	entry->reason = why->code == DENIAL_busy ? EXIT_busy : EXIT_denied;
 	entry->error  = denial_code_name(why->code);
@@ -86,37 +87,38 @@ static void write_refused(struct audit *audit, struct audit_entry *entry, const 
 	audit_write(audit, entry);
 }
 
-void attempt_refused(const struct connection *c, const struct protocol_request *request, const struct denial *why)
+void attempt_write_request_refused(const struct connection *c, const struct protocol_request *request,
+				   const struct denial *why)
 {
 	struct audit_entry entry;
 
 	if (!c->server->audit)
 		return;
-	entry         = entry_of(&c->peer, now_us(), request->op);
+	entry         = audit_entry_of_peer(&c->peer, now_us(), request->op);
 	entry.mode    = json_string_value(json_object_get(request->source, "mode"));
 	entry.profile = json_string_value(json_object_get(request->source, "profile"));
-	read_limits(&entry.asked, json_object_get(request->source, "limits"));
-	write_refused(c->server->audit, &entry, why);
+	parse_asked_limits(&entry.asked, json_object_get(request->source, "limits"));
+	write_refused_entry(c->server->audit, &entry, why);
 }
 
-void attempt_turned_away(struct server *d, const struct peer *peer, const struct denial *why)
+void attempt_write_peer_refused(struct server *d, const struct peer *peer, const struct denial *why)
 {
 	struct audit_entry entry;
 
 	if (!d->audit)
 		return;
-	entry = entry_of(peer, now_us(), "connect");
-	write_refused(d->audit, &entry, why);
+	entry = audit_entry_of_peer(peer, now_us(), "connect");
+	write_refused_entry(d->audit, &entry, why);
 }
 
 /* A denied call counts as a refusal: the audit writes a limited number of them for each user and minute. */
-void attempt_called(const struct connection *c, const char *run_id, const struct protocol_call *call)
+void attempt_write_tool_call(const struct connection *c, const char *run_id, const struct protocol_call *call)
 {
 	struct audit_entry entry;
 
 	if (!c->server->audit)
 		return;
-	entry             = entry_of(&c->peer, now_us(), "tool");
+	entry             = audit_entry_of_peer(&c->peer, now_us(), "tool");
 	entry.reason      = strcmp(call->verdict, "denied") == 0 ? EXIT_denied : EXIT_exited;
 	entry.run_id      = run_id;
 	entry.tool        = call->name;

@@ -16,7 +16,7 @@ enum { UNSENT_FDS_MAX = PIPES_MAX + 1 }; /* stdout, stderr, stdin, result, tools
 /* --- answers --- */
 
 /* The loop sees the end of file at its next turn and closes c then: callers may still be using it now. */
-static void give_up(struct connection *c)
+static void connection_shut_down(struct connection *c)
 {
 	shutdown(c->source.fd, SHUT_RDWR);
 }
@@ -40,7 +40,7 @@ static void unsent_free(struct unsent *u)
 	free(u);
 }
 
-void connection_remember(struct connection *c, const char *run, uint32_t calls)
+void connection_remember_ended_run(struct connection *c, const char *run, uint32_t calls)
 {
 	unsigned i = c->ended_next++ % ENDED_MAX;
 
@@ -67,13 +67,13 @@ static struct unsent *unsent_new(const char *text, size_t len, const int *fds, s
 	return u;
 }
 
-static int send_text(int sock, const char *text, size_t len, const int *fds, size_t n)
+static int send_message_text(int sock, const char *text, size_t len, const int *fds, size_t n)
 {
 	return len == 0 ? -ENOMEM : len > PROTOCOL_MAX ? -EMSGSIZE : packet_send(sock, text, len, fds, n);
 }
 
 /* Takes the value over; NULL when memory is short. */
-static char *dump(json_t *answer)
+static char *dump_and_free_json(json_t *answer)
 {
 	char *text = json_dumps(answer, JSON_COMPACT | JSON_REAL_PRECISION(12));
 
@@ -81,15 +81,15 @@ static char *dump(json_t *answer)
 	return text;
 }
 
-void connection_send_unopened(int sock, json_t *answer)
+void connection_send_to_refused_peer(int sock, json_t *answer)
 {
-	char *text = dump(answer);
+	char *text = dump_and_free_json(answer);
 
-	(void)!send_text(sock, text, text ? strlen(text) : 0, NULL, 0);
+	(void)!send_message_text(sock, text, text ? strlen(text) : 0, NULL, 0);
 	free(text);
 }
 
-static void drop_first(struct connection *c)
+static void drop_first_unsent(struct connection *c)
 {
 	struct unsent *u = TAILQ_FIRST(&c->unsent);
 
@@ -99,7 +99,7 @@ static void drop_first(struct connection *c)
 	unsent_free(u);
 }
 
-void connection_send_unsent(struct connection *c)
+void connection_flush_unsent(struct connection *c)
 {
 	struct unsent *u;
 
@@ -109,14 +109,14 @@ void connection_send_unsent(struct connection *c)
 		if (r == -EAGAIN)
 			return;
 		if (r < 0)
-			give_up(c);
-		drop_first(c);
+			connection_shut_down(c);
+		drop_first_unsent(c);
 	}
 	loop_want(&c->user->loop, &c->source, EPOLLIN);
 }
 
 /* -1: too much is kept already, or memory or descriptors are short. */
-static int keep_unsent(struct connection *c, const char *text, size_t len, const int *fds, size_t n)
+static int queue_unsent(struct connection *c, const char *text, size_t len, const int *fds, size_t n)
 {
 	struct unsent *u =
 		c->unsent_len < UNSENT_MAX && c->unsent_bytes < UNSENT_BYTES_MAX ? unsent_new(text, len, fds, n) : NULL;
@@ -134,23 +134,23 @@ static int keep_unsent(struct connection *c, const char *text, size_t len, const
 /* Messages stay in order: while older ones are kept, the new one is kept too. */
 void connection_send_text(struct connection *c, const char *text, size_t len, const int *fds, size_t n)
 {
-	int r = TAILQ_EMPTY(&c->unsent) ? send_text(c->source.fd, text, len, fds, n) : -EAGAIN;
+	int r = TAILQ_EMPTY(&c->unsent) ? send_message_text(c->source.fd, text, len, fds, n) : -EAGAIN;
 
 	if (r == -EAGAIN)
-		r = len ? keep_unsent(c, text, len, fds, n) : -ENOMEM;
+		r = len ? queue_unsent(c, text, len, fds, n) : -ENOMEM;
 	if (r < 0)
-		give_up(c);
+		connection_shut_down(c);
 }
 
 void connection_send(struct connection *c, json_t *answer, const int *fds, size_t n)
 {
-	char *text = dump(answer);
+	char *text = dump_and_free_json(answer);
 
 	connection_send_text(c, text, text ? strlen(text) : 0, fds, n);
 	free(text);
 }
 
-void connection_refuse(struct connection *c, const struct protocol_request *request, const struct denial *why)
+void connection_refuse_request(struct connection *c, const struct protocol_request *request, const struct denial *why)
 {
 	json_t *error = protocol_error(why, request->tag);
 
@@ -158,11 +158,11 @@ void connection_refuse(struct connection *c, const struct protocol_request *requ
 		protocol_error_put_facts(error, why);
 	c->server->counts.refused[why->code]++;
 	connection_send(c, error, NULL, 0);
-	attempt_refused(c, request, why);
+	attempt_write_request_refused(c, request, why);
 }
 
 void connection_drop_unsent(struct connection *c)
 {
 	while (!TAILQ_EMPTY(&c->unsent))
-		drop_first(c);
+		drop_first_unsent(c);
 }

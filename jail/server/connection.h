@@ -47,7 +47,7 @@ void connection_close(struct connection *c);
 /* --- connection.c --- */
 
 /* A run with tools has ended: the client may still report its last calls. calls: how many it has reported. */
-void connection_remember(struct connection *c, const char *run, uint32_t calls);
+void connection_remember_ended_run(struct connection *c, const char *run, uint32_t calls);
 
 /*
  * Takes answer over. If it can be neither sent nor kept, the connection ends at the loop's next turn; c is valid until
@@ -57,9 +57,9 @@ void connection_send(struct connection *c, json_t *answer, const int *fds, size_
 /* The same for a text. len 0 stands for a text that did not fit into its buffer: it ends the connection. */
 void connection_send_text(struct connection *c, const char *text, size_t len, const int *fds, size_t n);
 /* Sends the error, counts the refusal, and writes it to the audit. */
-void connection_refuse(struct connection *c, const struct protocol_request *request, const struct denial *why);
+void connection_refuse_request(struct connection *c, const struct protocol_request *request, const struct denial *why);
 /* To a peer that gets no connection. Takes answer over. */
-void connection_send_unopened(int sock, json_t *answer);
+void connection_send_to_refused_peer(int sock, json_t *answer);
 /* Kept messages: sends as many as the socket takes now; drops all of them. */
-void connection_send_unsent(struct connection *c);
+void connection_flush_unsent(struct connection *c);
 void connection_drop_unsent(struct connection *c);

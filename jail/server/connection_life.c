@@ -22,7 +22,7 @@ struct datagram {
 	size_t  fds;
 };
 
-static void on_ready(void *owner)
+static void connection_on_readable(void *owner)
 {
 	struct connection *c = owner;
 	struct datagram    in;
@@ -31,7 +31,7 @@ static void on_ready(void *owner)
 	int                r;
 
 	if (!TAILQ_EMPTY(&c->unsent))
-		connection_send_unsent(c);
+		connection_flush_unsent(c);
 	in.len = packet_receive(c->source.fd, in.bytes, sizeof in.bytes, in.fd, ARRAY_LEN(in.fd), &in.fds);
 	if (in.len < 0 && errno == EAGAIN)
 		return;
@@ -46,8 +46,8 @@ static void on_ready(void *owner)
 	request.fd              = in.fd;
 	request.fds             = in.fds;
 	request.takes_additions = c->takes_additions;
-	if (r < 0 || gate_serve(c, &request, &why) < 0)
-		connection_refuse(c, &request, &why);
+	if (r < 0 || gate_serve_request(c, &request, &why) < 0)
+		connection_refuse_request(c, &request, &why);
 	packet_drop(in.fd, in.fds);
 }
 
@@ -63,7 +63,7 @@ struct connection *connection_open(struct server *d, int sock, const struct peer
 		return NULL;
 	}
 	*c      = (struct connection){ .server      = d,
-				       .source      = { sock, on_ready, c },
+				       .source      = { sock, connection_on_readable, c },
 				       .peer        = *peer,
 				       .access_rule = may,
 				       .heard_ms    = clock_ms(CLOCK_MONOTONIC) };
@@ -83,9 +83,9 @@ struct connection *connection_open(struct server *d, int sock, const struct peer
 
 void connection_close(struct connection *c)
 {
-	queue_forget(c);
-	served_runs_forget(c->server, c);
-	session_calls_forget(c->server, c);
+	queue_drop_connection(c);
+	served_runs_drop_connection(c->server, c);
+	session_calls_drop_connection(c->server, c);
 	LIST_REMOVE(c, link);
 	c->server->connections_len--;
 	loop_remove(&c->user->loop, &c->source);

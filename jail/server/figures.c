@@ -51,7 +51,7 @@ void figures_done(struct figures *f)
 }
 
 /* NULL: no memory. */
-static struct profile_figures *row_of(struct figures *f, const char *profile)
+static struct profile_figures *find_or_add_row(struct figures *f, const char *profile)
 {
 	struct profile_figures *row;
 
@@ -67,7 +67,7 @@ static struct profile_figures *row_of(struct figures *f, const char *profile)
 }
 
 /* What is negative was not measured. */
-static void observe(struct profile_figures *row, enum figure figure, double value)
+static void add_to_histogram(struct profile_figures *row, enum figure figure, double value)
 {
 	const struct bound *bounds = figure_rows[figure].bounds;
 	size_t              i      = 0;
@@ -80,31 +80,31 @@ static void observe(struct profile_figures *row, enum figure figure, double valu
 	row->of[figure].sum += value;
 }
 
-void figures_take_wait(struct figures *f, const char *profile, double ms)
+void figures_add_wait(struct figures *f, const char *profile, double ms)
 {
-	struct profile_figures *row = row_of(f, profile);
+	struct profile_figures *row = find_or_add_row(f, profile);
 
 	if (row)
-		observe(row, FIGURE_WAIT, ms / 1000);
+		add_to_histogram(row, FIGURE_WAIT, ms / 1000);
 }
 
-void figures_take_end(struct figures *f, const char *profile, const struct run_result *result)
+void figures_add_ended_run(struct figures *f, const char *profile, const struct run_result *result)
 {
-	struct profile_figures *row = row_of(f, profile);
+	struct profile_figures *row = find_or_add_row(f, profile);
 
 	if (!row)
 		return;
 	row->ended[result->warm][result->reason]++;
-	observe(row, FIGURE_SETUP, result->figures.setup_ms / 1000);
-	observe(row, FIGURE_WALL, result->figures.wall_ms / 1000);
-	observe(row, FIGURE_CPU, result->figures.cpu_ms / 1000);
-	observe(row, FIGURE_MEMORY, (double)result->figures.memory_peak_bytes);
+	add_to_histogram(row, FIGURE_SETUP, result->figures.setup_ms / 1000);
+	add_to_histogram(row, FIGURE_WALL, result->figures.wall_ms / 1000);
+	add_to_histogram(row, FIGURE_CPU, result->figures.cpu_ms / 1000);
+	add_to_histogram(row, FIGURE_MEMORY, (double)result->figures.memory_peak_bytes);
 }
 
 /* --- as JSON --- */
 
 /* All reasons, also those without a run: Prometheus sees the first increase only if there was a 0. */
-static json_t *reasons_json(const uint64_t ended[EXIT_REASONS])
+static json_t *exit_reasons_to_json(const uint64_t ended[EXIT_REASONS])
 {
 	json_t *reasons = json_object();
 
@@ -114,7 +114,7 @@ static json_t *reasons_json(const uint64_t ended[EXIT_REASONS])
 }
 
 /* Buckets are cumulative: each one includes those below it. */
-static json_t *histogram_json(const struct histogram *h, const struct bound *bounds)
+static json_t *histogram_to_json(const struct histogram *h, const struct bound *bounds)
 {
 	json_t    *buckets = json_object();
 	json_int_t n       = 0;
@@ -126,14 +126,14 @@ static json_t *histogram_json(const struct histogram *h, const struct bound *bou
 	return json_pack("{sf so}", "sum", h->sum, "buckets", buckets);
 }
 
-void figures_put_json(struct figures *f, const char *profile, json_t *reply)
+void figures_put_profile_json(struct figures *f, const char *profile, json_t *reply)
 {
 	static const struct profile_figures none = { .profile = "" };
-	const struct profile_figures       *row  = row_of(f, profile);
+	const struct profile_figures       *row  = find_or_add_row(f, profile);
 
 	row = row ? row : &none;
-	json_object_set_new(reply, "cold", reasons_json(row->ended[false]));
-	json_object_set_new(reply, "warm", reasons_json(row->ended[true]));
+	json_object_set_new(reply, "cold", exit_reasons_to_json(row->ended[false]));
+	json_object_set_new(reply, "warm", exit_reasons_to_json(row->ended[true]));
 	for (int i = 0; i < FIGURE_COUNT; i++)
-		json_object_set_new(reply, figure_rows[i].key, histogram_json(&row->of[i], figure_rows[i].bounds));
+		json_object_set_new(reply, figure_rows[i].key, histogram_to_json(&row->of[i], figure_rows[i].bounds));
 }

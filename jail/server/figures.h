@@ -36,9 +36,9 @@ void figures_init(struct figures *f);
 void figures_done(struct figures *f);
 
 /* A run of this profile was started, ms after it was asked for. */
-void figures_take_wait(struct figures *f, const char *profile, double ms);
+void figures_add_wait(struct figures *f, const char *profile, double ms);
 /* A run has ended. Once for each run. */
-void figures_take_end(struct figures *f, const char *profile, const struct run_result *result);
+void figures_add_ended_run(struct figures *f, const char *profile, const struct run_result *result);
 
 /* Adds the keys of the reply to `metrics` (protocol_answer.c). They are 0 for a profile that had no run. */
-void figures_put_json(struct figures *f, const char *profile, json_t *reply);
+void figures_put_profile_json(struct figures *f, const char *profile, json_t *reply);

@@ -8,7 +8,7 @@ static const struct {
 #include "client_protocol.def"
 };
 
-int gate_serve(struct connection *c, const struct protocol_request *request, struct denial *why)
+int gate_serve_request(struct connection *c, const struct protocol_request *request, struct denial *why)
 {
 	json_t *reply;
 	int     r;

@@ -8,7 +8,7 @@ enum { GATE_ANSWERED = 0, GATE_ANSWERS_ITSELF = 1 };
  * Answers the request. -1 with *why: the caller refuses it. The caller closes the descriptors that are left in
  * request->fd.
  */
-must_use int gate_serve(struct connection *c, const struct protocol_request *request, struct denial *why);
+must_use int gate_serve_request(struct connection *c, const struct protocol_request *request, struct denial *why);
 
 /*
  * GATE_ANSWERED: reply is complete, and is sent. GATE_ANSWERS_ITSELF: by events, or later. reply is NULL where events
@@ -35,7 +35,7 @@ must_use int gate_check_access(const struct connection *c, struct denial *why);
 /*
  * The profile of this name; NULL with *why if there is none that this client may use. It belongs to the server's set.
  */
-const struct served_profile *gate_profile(struct connection *c, const char *name, struct denial *why);
+const struct served_profile *gate_find_allowed_profile(struct connection *c, const char *name, struct denial *why);
 
 /* {"runs":..,"memory_bytes":..,"runs_per_minute":..,"sessions":..,"contexts":..}: null is without bound. */
-json_t *gate_quota_json(const struct quota_limits *quota);
+json_t *gate_quota_to_json(const struct quota_limits *quota);

@@ -9,7 +9,7 @@ int gate_check_access(const struct connection *c, struct denial *why)
 }
 
 /* A client that may not use a profile gets the same answer whether or not the profile exists. */
-const struct served_profile *gate_profile(struct connection *c, const char *name, struct denial *why)
+const struct served_profile *gate_find_allowed_profile(struct connection *c, const char *name, struct denial *why)
 {
 	const struct served_profile *p;
 	struct err                   e;
@@ -26,14 +26,17 @@ const struct served_profile *gate_profile(struct connection *c, const char *name
 	return p;
 }
 
-static json_t *bound(uint64_t value)
+static json_t *limit_or_null(uint64_t value)
 {
 	return value ? json_integer((json_int_t)value) : json_null();
 }
 
-json_t *gate_quota_json(const struct quota_limits *quota)
+json_t *gate_quota_to_json(const struct quota_limits *quota)
 {
-	return json_pack("{so so so so sI}", "runs", bound(quota->runs), "memory_bytes", bound(quota->memory_bytes),
-			 "runs_per_minute", bound(quota->runs_per_minute), "sessions", bound(quota->sessions),
+	return json_pack("{so so so so sI}",
+			 "runs", limit_or_null(quota->runs),
+			 "memory_bytes", limit_or_null(quota->memory_bytes),
+			 "runs_per_minute", limit_or_null(quota->runs_per_minute),
+			 "sessions", limit_or_null(quota->sessions),
 			 "contexts", (json_int_t)quota->contexts);
 }

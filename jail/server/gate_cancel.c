@@ -12,10 +12,10 @@ int gate_cancel(struct connection *c, const struct protocol_request *request, js
 	struct session_call          *call      = session_call_find(c->server, request->run, c->peer.uid);
 
 	if (call)
-		session_call_end(call, reasons[request->reason]);
+		session_call_stop(call, reasons[request->reason]);
 	else if (r && peer_is_shown_to(&r->peer, c->peer.uid))
 		run_cancel(&r->run, reasons[request->reason]);
-	else if (!queue_cancel(c->server, request->run, c->peer.uid))
+	else if (!queue_cancel_run(c->server, request->run, c->peer.uid))
 		return deny(why, DENIAL_not_found, "run", "you have no run \"%.40s\"", request->run);
 	json_object_set_new(reply, "run", json_string(request->run));
 	return GATE_ANSWERED;

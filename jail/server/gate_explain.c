@@ -2,19 +2,19 @@
 #include "gate.h"
 #include "package_list.h"
 
-static json_t *names(const json_t *list)
+static json_t *names_or_json_null(const json_t *list)
 {
 	return list ? json_incref((json_t *)list) : json_null();
 }
 
-static json_t *packages(const struct server *d, const struct served_profile *p)
+static json_t *list_packages_of_profile(const struct server *d, const struct served_profile *p)
 {
 	return p->packages ? json_incref(p->packages) : package_list_read(&d->places, p->profile.rootfs);
 }
 
 int gate_explain(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
-	const struct served_profile *p = gate_profile(c, request->profile, why);
+	const struct served_profile *p = gate_find_allowed_profile(c, request->profile, why);
 
 	if (!p)
 		return -1;
@@ -23,12 +23,12 @@ int gate_explain(struct connection *c, const struct protocol_request *request, j
 	json_object_set_new(reply, "policy", json_string(p->profile.policy));
 	json_object_set_new(reply, "limits", limits_json(&p->profile.limits));
 	json_object_set_new(reply, "ceilings", limits_json(&p->profile.ceilings));
-	json_object_set_new(reply, "quota", gate_quota_json(&c->access_rule->quota));
+	json_object_set_new(reply, "quota", gate_quota_to_json(&c->access_rule->quota));
 	json_object_set_new(reply, "filter_sha256", *p->filter_sha256 ? json_string(p->filter_sha256) : json_null());
 	if (p->profile.net)
 		json_object_set_new(reply, "network", net_policy_json(p->profile.net, &p->profile.network));
-	json_object_set_new(reply, "modules", names(p->profile.modules));
-	json_object_set_new(reply, "calls", names(p->profile.calls));
-	json_object_set_new(reply, "packages", packages(c->server, p));
+	json_object_set_new(reply, "modules", names_or_json_null(p->profile.modules));
+	json_object_set_new(reply, "calls", names_or_json_null(p->profile.calls));
+	json_object_set_new(reply, "packages", list_packages_of_profile(c->server, p));
 	return GATE_ANSWERED;
 }

@@ -2,7 +2,7 @@
 #include "gate.h"
 
 /* Only profiles that were read already: a private server reads one when a request names it. */
-static json_t *profiles_for(const struct connection *c)
+static json_t *list_allowed_profiles(const struct connection *c)
 {
 	const struct profile_set *set  = &c->server->profiles;
 	json_t                   *list = json_array();
@@ -23,7 +23,7 @@ int gate_hello(struct connection *c, const struct protocol_request *request, jso
 	json_object_set_new(reply, "features",
 			    json_pack("[sssssssss]", "report", "files", "tools", "sessions", "network", "terminals",
 				      "denials", "programs", "written"));
-	json_object_set_new(reply, "profiles", profiles_for(c));
-	json_object_set_new(reply, "quota", gate_quota_json(&c->access_rule->quota));
+	json_object_set_new(reply, "profiles", list_allowed_profiles(c));
+	json_object_set_new(reply, "quota", gate_quota_to_json(&c->access_rule->quota));
 	return GATE_ANSWERED;
 }

@@ -9,7 +9,7 @@ enum {
 	RUNS_BYTES = PROTOCOL_MAX - SESSION_LIST_BYTES - KEYS_BYTES
 }; /* KEYS: what the reply has beside both lists */
 
-static json_t *run_json(const struct served_run *r, const struct connection *c, double now)
+static json_t *run_to_json(const struct served_run *r, const struct connection *c, double now)
 {
 	return json_pack("{ss ss sI sI ss ss* ss sI sb}", "run", r->id, "profile", r->profile->name, "uid",
 			 (json_int_t)r->peer.uid, "pid", (json_int_t)r->peer.pid, "comm", r->peer.comm, "program",
@@ -18,7 +18,7 @@ static json_t *run_json(const struct served_run *r, const struct connection *c, 
 }
 
 /* The oldest, as many as fit into the reply; *more: how many others there are. */
-static json_t *list_runs(const struct connection *c, json_int_t *more)
+static json_t *list_visible_runs(const struct connection *c, json_int_t *more)
 {
 	double                   now   = clock_ms(CLOCK_MONOTONIC);
 	json_t                  *runs  = json_array();
@@ -26,7 +26,7 @@ static json_t *list_runs(const struct connection *c, json_int_t *more)
 	const struct served_run *r;
 
 	TAILQ_FOREACH(r, &c->server->runs, link) {
-		json_t *one = peer_is_shown_to(&r->peer, c->peer.uid) ? run_json(r, c, now) : NULL;
+		json_t *one = peer_is_shown_to(&r->peer, c->peer.uid) ? run_to_json(r, c, now) : NULL;
 
 		bytes += one ? json_dumpb(one, NULL, 0, JSON_COMPACT) + 1 : 0;
 		if (one && json_array_size(runs) < PROTOCOL_LIST_MAX && bytes <= RUNS_BYTES)
@@ -43,8 +43,8 @@ int gate_list(struct connection *c, const struct protocol_request *request, json
 	json_int_t more  = 0;
 
 	(void)request, (void)why;
-	json_object_set_new(reply, "runs", list_runs(c, &more));
+	json_object_set_new(reply, "runs", list_visible_runs(c, &more));
 	json_object_set_new(reply, "left_out", json_integer(more));
-	json_object_set_new(reply, "sessions", session_list_json(c->server, c));
+	json_object_set_new(reply, "sessions", sessions_to_json(c->server, c));
 	return GATE_ANSWERED;
 }

@@ -18,7 +18,7 @@ int gate_reload(struct connection *c, const struct protocol_request *request, js
 		return deny(why, DENIAL_unavailable, NULL, "the service is about to end");
 	if (c->reload)
 		return deny(why, DENIAL_busy, NULL, "this connection already waits for a reload");
-	c->reload     = reload_ask(r);
+	c->reload     = reload_request_reading(r);
 	c->reload_tag = request->tag;
 	return c->reload ? GATE_ANSWERS_ITSELF : deny(why, DENIAL_unavailable, NULL, "%s", reload_reader_is_gone);
 }

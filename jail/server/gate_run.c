@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-static int start_run(struct connection *c, const struct protocol_request *request, struct run_try *try,
-		     struct denial *why)
+static int check_and_start_run(struct connection *c, const struct protocol_request *request, struct run_try *try,
+			       struct denial *why)
 {
 	struct server               *d    = c->server;
 	const struct served_profile *profile;
@@ -24,7 +24,7 @@ static int start_run(struct connection *c, const struct protocol_request *reques
 	if (request->name && session_name_is_taken(d, request->name, c->peer.uid))
 		return deny(why, DENIAL_denied, "name",
 			    "you have a session \"%.64s\" already; close it, or use another name", request->name);
-	profile = gate_profile(c, request->profile, why);
+	profile = gate_find_allowed_profile(c, request->profile, why);
 	/* these checks come first: while the server reads a program it serves no other client */
 	if (!profile || quota_check(&d->quota, &c->access_rule->quota, c->peer.uid, &part, now, why) < 0)
 		return -1;
@@ -33,8 +33,8 @@ static int start_run(struct connection *c, const struct protocol_request *reques
 	 * So while others ask for runs, a user may have as many young runs as there are processors; the next run waits
 	 * until one of them has ended or is no longer young.
 	 */
-	try->waits_for_turn =
-		quota_is_shared(&d->quota, c->peer.uid, now) && served_runs_young(d, c->peer.uid, now) >= d->processors;
+	try->waits_for_turn = quota_is_shared(&d->quota, c->peer.uid, now) &&
+			      served_runs_count_young(d, c->peer.uid, now) >= d->processors;
 	if (try->waits_for_turn) {
 		why->retry_after_ms = QUOTA_RETRY_MS;
 		return deny(why, DENIAL_busy, NULL, "it is other users' turn");
@@ -44,14 +44,14 @@ static int start_run(struct connection *c, const struct protocol_request *reques
 	try->memory_bytes = plan.limits.memory_bytes;
 	if (served_run_start(c, request, &plan, try->id, request->fd, why) < 0)
 		return -1;
-	figures_take_wait(&d->figures, profile->name, now - try->asked_ms);
+	figures_add_wait(&d->figures, profile->name, now - try->asked_ms);
 	return 0;
 }
 
-static int try_to_start(struct connection *c, const struct protocol_request *request, struct run_try *try,
-			struct denial *why)
+static int try_start_keeping_reason(struct connection *c, const struct protocol_request *request, struct run_try *try,
+				    struct denial *why)
 {
-	int r = start_run(c, request, try, why);
+	int r = check_and_start_run(c, request, try, why);
 
 	if (r < 0)
 		snprintf(try->why, sizeof try->why, "%.150s", why->text);
@@ -71,7 +71,9 @@ int gate_run(struct connection *c, const struct protocol_request *request, json_
 	}
 	if (run_id_make(try.id, &e) < 0)
 		return deny_err(why, DENIAL_broken, NULL, &e);
-	if (!queue_has_others(c, &try, why) && try_to_start(c, request, &try, why) == 0)
+	if (!queue_has_earlier_runs(c, &try, why) && try_start_keeping_reason(c, request, &try, why) == 0)
 		return GATE_ANSWERS_ITSELF;
-	return why->code == DENIAL_busy && queue_enter(c, request, &try, try_to_start, why) ? GATE_ANSWERS_ITSELF : -1;
+	return why->code == DENIAL_busy && queue_add_run(c, request, &try, try_start_keeping_reason, why)
+		       ? GATE_ANSWERS_ITSELF
+		       : -1;
 }

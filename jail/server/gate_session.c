@@ -17,11 +17,11 @@ int gate_files(struct connection *c, const struct protocol_request *request, jso
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return deny(why, DENIAL_broken, NULL, "a socket for files: %s", strerror(errno));
-	r = session_send(s, json_pack("{ss}", "op", "files"), &pair[1], 1);
+	r = session_send_message(s, json_pack("{ss}", "op", "files"), &pair[1], 1);
 	if (r == 0) {
 		s->background++; /* until its server has sent the real number (SESSION_BACKGROUND) */
-		session_expect_background(s);
-		session_touch(s);
+		session_allow_background_messages(s);
+		session_note_use(s);
 		json_object_set_new(reply, "session", json_string(s->run->id));
 		connection_send(c, json_incref(reply), &pair[0], 1);
 	}
@@ -48,7 +48,7 @@ int gate_resize(struct connection *c, const struct protocol_request *request, js
 
 	if (!call || !call->terminal)
 		return deny(why, DENIAL_not_found, "run", "you have no call \"%.40s\" with a terminal", request->run);
-	session_call_resize(call, request);
+	session_call_resize_terminal(call, request);
 	json_object_set_new(reply, "run", json_string(request->run));
 	return GATE_ANSWERED;
 }
@@ -65,14 +65,14 @@ int gate_restart(struct connection *c, const struct protocol_request *request, j
 		if (strcmp(context->name, request->context) != 0)
 			continue;
 		if (context->call)
-			session_call_end(context->call, EXIT_cancelled);
+			session_call_stop(context->call, EXIT_cancelled);
 		else if (context->is_there) {
-			int r = session_send(s, json_pack("{ss si}", "op", "restart", "context", i), NULL, 0);
+			int r = session_send_message(s, json_pack("{ss si}", "op", "restart", "context", i), NULL, 0);
 
 			if (r < 0)
 				return deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(-r));
 		}
-		session_touch(s);
+		session_note_use(s);
 		json_object_set_new(reply, "session", json_string(s->run->id));
 		json_object_set_new(reply, "context", json_string(request->context));
 		return GATE_ANSWERED;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Memory and CPU time of a process; null when they cannot be read. */
-static json_t *process_json(pid_t pid)
+static json_t *process_usage_to_json(pid_t pid)
 {
 	char        path[32], text[1024] = "";
 	const char *figures;
@@ -37,14 +37,14 @@ static json_t *process_json(pid_t pid)
 	return ret;
 }
 
-static json_t *calls_json(const struct server_counts *counts)
+static json_t *tool_call_counts_to_json(const struct server_counts *counts)
 {
 	return json_pack("{sI sI sI}", "ok", (json_int_t)counts->calls[CALL_OK], "denied",
 			 (json_int_t)counts->calls[CALL_DENIED], "failed", (json_int_t)counts->calls[CALL_FAILED]);
 }
 
 /* Sums of what brig-proxy reported, which may be any number: the mask keeps them from becoming negative. */
-static json_t *network_json(const struct server_counts *counts)
+static json_t *network_counts_to_json(const struct server_counts *counts)
 {
 	static const uint64_t most = INT64_MAX;
 
@@ -55,9 +55,9 @@ static json_t *network_json(const struct server_counts *counts)
 			 "bytes_out", (json_int_t)(counts->network.bytes_out & most));
 }
 
-static json_t *audit_json(const struct audit *a)
+static json_t *audit_counts_to_json(const struct audit *a)
 {
-	struct audit_counts n = audit_count(a);
+	struct audit_counts n = audit_get_counts(a);
 
 	if (!a)
 		return json_null();
@@ -66,29 +66,31 @@ static json_t *audit_json(const struct audit *a)
 }
 
 /* A figure that the supervisor reported, which is not trusted: null if JSON cannot hold it. */
-static json_t *figure_json(uint64_t figure)
+static json_t *figure_to_json(uint64_t figure)
 {
 	return figure > TAG_MAX ? json_null() : json_integer((json_int_t)figure);
 }
 
-static json_t *zygote_json(const struct zygote_report *reported)
+static json_t *zygote_report_to_json(const struct zygote_report *reported)
 {
 	static const char *const states[] = { [ZYGOTE_NONE] = "none", [ZYGOTE_STARTING] = "starting",
 					      [ZYGOTE_SERVING] = "serving", [ZYGOTE_REPLACED] = "replaced" };
 	bool                        is  = reported->state > ZYGOTE_NONE && reported->state < ARRAY_LEN(states);
 	const struct zygote_report *z   = is ? reported : &zygote_report_none;
 	double                      age = clock_ms(CLOCK_MONOTONIC) - z->started_ms;
+	bool                        has_age = is && age >= 0 && age < (double)TAG_MAX;
 
 	return json_pack("{ss sI so so so so so so so}", "state", states[z->state],
 			 "generation", (json_int_t)reported->generation,
-			 "age_ms", is && age >= 0 && age < (double)TAG_MAX ? figure_json((uint64_t)age) : json_null(),
-			 "runs", is ? figure_json(z->cells) : json_null(), "memory_bytes", figure_json(z->shared_bytes),
-			 "own_bytes", figure_json(z->own_bytes), "forks", figure_json(z->forks),
-			 "fork_memory_bytes", figure_json(z->fork_shared_bytes),
-			 "fork_own_bytes", figure_json(z->fork_own_bytes));
+			 "age_ms", has_age ? figure_to_json((uint64_t)age) : json_null(),
+			 "runs", is ? figure_to_json(z->cells) : json_null(),
+			 "memory_bytes", figure_to_json(z->shared_bytes),
+			 "own_bytes", figure_to_json(z->own_bytes), "forks", figure_to_json(z->forks),
+			 "fork_memory_bytes", figure_to_json(z->fork_shared_bytes),
+			 "fork_own_bytes", figure_to_json(z->fork_own_bytes));
 }
 
-static json_t *profiles_json(const struct connection *c)
+static json_t *profile_stats_to_json(const struct connection *c)
 {
 	const struct server *d    = c->server;
 	json_t              *list = json_array();
@@ -106,7 +108,8 @@ static json_t *profiles_json(const struct connection *c)
 			d->backend.count(d->backend.self, p, &n);
 		TAILQ_FOREACH(r, &d->runs, link)
 			running += strcmp(r->profile->name, p->name) == 0;
-		zygote = p->profile.warm == WARM_NEVER || !d->backend.monitor ? json_null() : zygote_json(&n.zygote);
+		zygote = p->profile.warm == WARM_NEVER || !d->backend.monitor ? json_null()
+									      : zygote_report_to_json(&n.zygote);
 		json_array_append_new(list, json_pack("{ss ss sI sI sI sI so}", "name", p->name,
 						      "warm", profile_warm_name(p->profile.warm),
 						      "ready", (json_int_t)n.ready, "tickets", (json_int_t)n.leases,
@@ -116,7 +119,7 @@ static json_t *profiles_json(const struct connection *c)
 	return list;
 }
 
-static json_t *confinement_json(const struct server *d)
+static json_t *confinement_to_json(const struct server *d)
 {
 	json_t *list = json_array();
 
@@ -150,14 +153,14 @@ int gate_stats(struct connection *c, const struct protocol_request *request, jso
 	json_object_set_new(reply, "running", json_integer((json_int_t)d->runs_len));
 	json_object_set_new(reply, "waiting", json_integer((json_int_t)d->queued));
 	json_object_set_new(reply, "refused", refused);
-	json_object_set_new(reply, "tool_calls", calls_json(&d->counts));
-	json_object_set_new(reply, "network", network_json(&d->counts));
+	json_object_set_new(reply, "tool_calls", tool_call_counts_to_json(&d->counts));
+	json_object_set_new(reply, "network", network_counts_to_json(&d->counts));
 	json_object_set_new(reply, "connections", json_integer((json_int_t)d->connections_len));
 	json_object_set_new(reply, "connected", json_integer((json_int_t)d->counts.connections));
-	json_object_set_new(reply, "audit", audit_json(d->audit));
-	json_object_set_new(reply, "profiles", profiles_json(c));
-	json_object_set_new(reply, "door", process_json(getpid()));
-	json_object_set_new(reply, "keeper", process_json(d->backend.monitor));
-	json_object_set_new(reply, "confinement", confinement_json(d));
+	json_object_set_new(reply, "audit", audit_counts_to_json(d->audit));
+	json_object_set_new(reply, "profiles", profile_stats_to_json(c));
+	json_object_set_new(reply, "door", process_usage_to_json(getpid()));
+	json_object_set_new(reply, "keeper", process_usage_to_json(d->backend.monitor));
+	json_object_set_new(reply, "confinement", confinement_to_json(d));
 	return GATE_ANSWERED;
 }

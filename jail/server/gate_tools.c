@@ -12,7 +12,7 @@
 enum { CALLS_MAX = 1000 /* of one run or call in a session; the audit gets no more of them */, DIGEST_HEX = 64 };
 
 /* How many calls of this run were reported. A client may report the last calls when the run has ended already. */
-static uint32_t *count_of(struct connection *c, struct served_run *r, struct session_call *call, const char *id)
+static uint32_t *find_call_count(struct connection *c, struct served_run *r, struct session_call *call, const char *id)
 {
 	if (call)
 		return &call->calls;
@@ -29,7 +29,7 @@ struct calls {
 	size_t               n;
 };
 
-static int parse_calls(struct calls *ret, const json_t *list, struct err *e)
+static int parse_tool_calls(struct calls *ret, const json_t *list, struct err *e)
 {
 	for (ret->n = 0; ret->n < json_array_size(list); ret->n++) {
 		struct protocol_call *call = &ret->of[ret->n];
@@ -52,7 +52,7 @@ int gate_tools(struct connection *c, const struct protocol_request *request, jso
 	struct session_call *call = session_call_find(c->server, request->run, c->peer.uid);
 	struct served_run   *own_run  = r && r->connection == c && r->with_tools ? r : NULL;
 	struct session_call *own_call = call && call->connection == c && call->with_tools ? call : NULL;
-	uint32_t            *count    = count_of(c, own_run, own_call, request->run);
+	uint32_t            *count    = find_call_count(c, own_run, own_call, request->run);
 	uint64_t            *outcomes = c->server->counts.calls;
 	struct calls         calls;
 	struct err           e;
@@ -60,7 +60,7 @@ int gate_tools(struct connection *c, const struct protocol_request *request, jso
 	if (!count)
 		return deny(why, DENIAL_not_found, "run", "this connection has no run \"%.40s\" with tools",
 			    request->run);
-	if (parse_calls(&calls, request->calls, &e) < 0)
+	if (parse_tool_calls(&calls, request->calls, &e) < 0)
 		return deny_setting(why, DENIAL_bad_field, "calls", &e);
 	if (own_call)
 		session_call_pause_clock(own_call, request->is_waiting);
@@ -74,7 +74,7 @@ int gate_tools(struct connection *c, const struct protocol_request *request, jso
 		outcomes[is_ok ? CALL_OK : is_denied ? CALL_DENIED : CALL_FAILED]++;
 	}
 	for (size_t i = 0; i < calls.n && *count < CALLS_MAX; i++, ++*count)
-		attempt_called(c, request->run, &calls.of[i]);
+		attempt_write_tool_call(c, request->run, &calls.of[i]);
 	json_object_set_new(reply, "run", json_string(request->run));
 	return GATE_ANSWERED;
 }

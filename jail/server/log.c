@@ -12,7 +12,7 @@
 enum { LINES_A_SECOND = 20 };
 
 /* The number of lines that were left out is logged before the next line. */
-static bool has_room(struct log *l)
+static bool log_rate_allows_line(struct log *l)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
 
@@ -35,7 +35,7 @@ void log_line(struct log *l, const char *fmt, ...)
 	size_t  n          = strlen(line);
 	va_list ap;
 
-	if (!has_room(l))
+	if (!log_rate_allows_line(l))
 		return;
 	va_start(ap, fmt);
 	vsnprintf(line + n, sizeof line - n - 1, fmt, ap);

@@ -9,7 +9,7 @@
 
 const char reload_reader_is_gone[] = "the process that reads configuration and profiles has ended; restart brigd";
 
-static void reload_begin(struct reload *r)
+static void reload_start_reading(struct reload *r)
 {
 	r->reading++;
 	r->is_reading     = true;
@@ -17,7 +17,7 @@ static void reload_begin(struct reload *r)
 	(void)!reader_send(r->reader, READER_READ, r->reading); /* a reader that has ended is seen by its end of file */
 }
 
-uint64_t reload_ask(struct reload *r)
+uint64_t reload_request_reading(struct reload *r)
 {
 	if (r->reader->sock < 0) {
 		log_line(&r->server->log, "configuration and profiles cannot be read again: %s", reload_reader_is_gone);
@@ -27,7 +27,7 @@ uint64_t reload_ask(struct reload *r)
 		r->is_asked_again = true;
 		return r->reading + 1;
 	}
-	reload_begin(r);
+	reload_start_reading(r);
 	return r->reading;
 }
 
@@ -40,7 +40,7 @@ struct outcome {
 	const char  *refused;           /* why the reading was refused; NULL: the server uses it */
 };
 
-static const struct served_profile *find_profile(const struct profile_set *s, const char *name)
+static const struct served_profile *find_profile_by_name(const struct profile_set *s, const char *name)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (strcmp(s->item[i]->name, name) == 0)
@@ -48,21 +48,21 @@ static const struct served_profile *find_profile(const struct profile_set *s, co
 	return NULL;
 }
 
-static void compare_profiles(struct outcome *o, const struct profile_set *is, const struct profile_set *was)
+static void list_profile_changes(struct outcome *o, const struct profile_set *is, const struct profile_set *was)
 {
 	for (size_t i = 0; i < is->n; i++) {
-		const struct served_profile *now = is->item[i], *before = find_profile(was, now->name);
+		const struct served_profile *now = is->item[i], *before = find_profile_by_name(was, now->name);
 
 		/* the same profile: the same number in the monitor, and the same text in the server */
 		if (!before || before->index != now->index || !json_equal(before->profile.source, now->profile.source))
 			json_array_append_new(o->changed, json_string(now->name));
 	}
 	for (size_t i = 0; i < was->n; i++)
-		if (!find_profile(is, was->item[i]->name))
+		if (!find_profile_by_name(is, was->item[i]->name))
 			json_array_append_new(o->removed, json_string(was->item[i]->name));
 }
 
-static void put_names(char *text, size_t len, const char *what, const json_t *names)
+static void append_names(char *text, size_t len, const char *what, const json_t *names)
 {
 	size_t n = strlen(text);
 
@@ -71,7 +71,7 @@ static void put_names(char *text, size_t len, const char *what, const json_t *na
 				      json_string_value(json_array_get(names, i)));
 }
 
-static void log_outcome(const struct reload *r, const struct outcome *o)
+static void log_reload_outcome(const struct reload *r, const struct outcome *o)
 {
 	struct server *d           = r->server;
 	char           text[700] = "", status[800];
@@ -81,8 +81,8 @@ static void log_outcome(const struct reload *r, const struct outcome *o)
 			 "configuration and profiles could not be read again, those of before hold: %s", o->refused);
 	} else {
 		snprintf(text, sizeof text, "configuration and profiles were read again: %zu profiles", d->profiles.n);
-		put_names(text, sizeof text, "; changed: ", o->changed);
-		put_names(text, sizeof text, "; gone: ", o->removed);
+		append_names(text, sizeof text, "; changed: ", o->changed);
+		append_names(text, sizeof text, "; gone: ", o->removed);
 	}
 	log_line(&d->log, "%s", text);
 	if (o->for_life)
@@ -92,7 +92,7 @@ static void log_outcome(const struct reload *r, const struct outcome *o)
 	notify_send(r->notify, status);
 }
 
-static json_t *reply_to(const struct connection *c, const struct outcome *o)
+static json_t *reload_reply_to_client(const struct connection *c, const struct outcome *o)
 {
 	json_t       *reply;
 	struct denial why;
@@ -109,29 +109,29 @@ static json_t *reply_to(const struct connection *c, const struct outcome *o)
 	return reply;
 }
 
-static void reload_end(struct reload *r, const struct outcome *o)
+static void reload_finish(struct reload *r, const struct outcome *o)
 {
 	struct connection *c;
 
-	log_outcome(r, o);
+	log_reload_outcome(r, o);
 	r->is_reading = false;
 	LIST_FOREACH(c, &r->server->connections, link)
 		if (c->reload && c->reload <= r->reading) {
 			c->reload = 0;
-			connection_send(c, reply_to(c, o), NULL, 0);
+			connection_send(c, reload_reply_to_client(c, o), NULL, 0);
 		}
 	if (r->is_asked_again)
-		reload_begin(r);
+		reload_start_reading(r);
 }
 
 /* --- messages of the reader --- */
 
-static void reload_refuse(struct reload *r, const char *why)
+static void reload_finish_refused(struct reload *r, const char *why)
 {
-	reload_end(r, &(struct outcome){ .refused = why });
+	reload_finish(r, &(struct outcome){ .refused = why });
 }
 
-static void use_rules(struct reload *r, int fd)
+static void reload_use_rules(struct reload *r, int fd)
 {
 	struct server *d     = r->server;
 	scoped_rules   rules = { .ids = { 0 } };
@@ -140,21 +140,21 @@ static void use_rules(struct reload *r, int fd)
 
 	if (rules_read(&rules, fd, &d->places, &e) < 0) {
 		(void)!reader_send(r->reader, READER_NOT_TAKEN, r->reading);
-		reload_refuse(r, e.text);
+		reload_finish_refused(r, e.text);
 		return;
 	}
 	o.changed  = json_array();
 	o.removed  = json_array();
 	o.for_life = config_differs_for_life(&d->first_config, &rules.config);
-	compare_profiles(&o, &rules.profiles, &d->profiles);
+	list_profile_changes(&o, &rules.profiles, &d->profiles);
 	server_set_rules(d, &rules);
 	(void)!reader_send(r->reader, READER_TAKEN, r->reading);
-	reload_end(r, &o);
+	reload_finish(r, &o);
 	json_decref(o.changed);
 	json_decref(o.removed);
 }
 
-static void on_reader(void *owner)
+static void reload_on_message(void *owner)
 {
 	struct reload     *r = owner;
 	struct reader_message message;
@@ -165,25 +165,25 @@ static void on_reader(void *owner)
 		fd_closep(&r->reader->sock);
 		r->is_asked_again = false;
 		r->reading++; /* refuses the clients that wait for the next reading, too */
-		reload_refuse(r, reload_reader_is_gone);
+		reload_finish_refused(r, reload_reader_is_gone);
 		return;
 	}
 	if (!r->is_reading || message.reading != r->reading)
 		return; /* a reading that was answered already */
 	if (message.kind == READER_RULES) {
-		use_rules(r, fd);
+		reload_use_rules(r, fd);
 		return;
 	}
 	(void)!reader_send(r->reader, READER_NOT_TAKEN, r->reading);
 	message.err.text[sizeof message.err.text - 1] = 0;
 	brig_paths_name_as_known(message.err.text);
-	reload_refuse(r, message.err.text);
+	reload_finish_refused(r, message.err.text);
 }
 
 int reload_open(struct reload *ret, struct server *d, struct reader *reader, int notify, struct err *e)
 {
 	*ret = (struct reload){
-		.server = d, .reader = reader, .source = { reader->sock, on_reader, ret }, .notify = notify
+		.server = d, .reader = reader, .source = { reader->sock, reload_on_message, ret }, .notify = notify
 	};
 	d->reload = ret;
 	return loop_add(&d->loop, &ret->source, e);

@@ -21,5 +21,5 @@ struct reload {
 /* All of these must outlive the server's loop. */
 must_use int reload_open(struct reload *ret, struct server *d, struct reader *reader, int notify, struct err *e);
 /* Asks for a reading. The number of the one that answers the caller; 0: the reader is gone. */
-uint64_t     reload_ask(struct reload *r);
+uint64_t     reload_request_reading(struct reload *r);
 extern const char reload_reader_is_gone[];

@@ -21,15 +21,15 @@ void server_init(struct server *d)
 	TAILQ_INIT(&d->sessions);
 	figures_init(&d->figures);
 	d->loop.fd     = -1;
-	d->queue_timer  = (struct loop_timer){ .due = queue_serve, .owner = d };
-	d->memory_timer = (struct loop_timer){ .due = session_look_at_memory, .owner = d };
+	d->queue_timer  = (struct loop_timer){ .due = queue_start_runs, .owner = d };
+	d->memory_timer = (struct loop_timer){ .due = session_close_idle_if_memory_short, .owner = d };
 }
 
 /*
  * Called before the server is confined, whose filter forbids these calls. Most descriptors are for clients and runs, a
  * quarter for requests that wait. A private server has one user, so it need not share processors.
  */
-static int look_at_host(struct server *d, struct err *e)
+static int read_host_limits(struct server *d, struct err *e)
 {
 	struct rlimit files;
 	long          n = d->is_private ? 1 : sysconf(_SC_NPROCESSORS_ONLN);
@@ -50,7 +50,7 @@ int server_open(struct server *d, struct err *e)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	d->quota   = (struct quota){ .all = { .runs = d->config.runs, .memory_bytes = d->config.memory_bytes } };
 	profile_set_init(&d->profiles, &d->places, d->is_private);
-	return look_at_host(d, e) < 0 ? -1 : loop_open(&d->loop, e);
+	return read_host_limits(d, e) < 0 ? -1 : loop_open(&d->loop, e);
 }
 
 void server_close(struct server *d)
@@ -68,17 +68,18 @@ void server_close(struct server *d)
 
 /* --- admission --- */
 
-static void turn_away(struct server *d, int sock, const struct peer *peer, const struct denial *why)
+static void refuse_peer(struct server *d, int sock, const struct peer *peer, const struct denial *why)
 {
 	d->counts.refused[why->code]++;
-	connection_send_unopened(sock, protocol_error(why, TAG_NONE));
-	attempt_turned_away(d, peer, why);
+	connection_send_to_refused_peer(sock, protocol_error(why, TAG_NONE));
+	attempt_write_peer_refused(d, peer, why);
 	if (!d->is_private)
 		log_line(&d->log, "a client is refused: %s", why->text);
 }
 
 /* NULL with the reason. */
-static const struct access_rule *check_peer(const struct server *d, int sock, struct peer *peer, struct denial *why)
+static const struct access_rule *find_access_of_peer(const struct server *d, int sock, struct peer *peer,
+						     struct denial *why)
 {
 	struct peer_groups        groups;
 	const struct access_rule *may;
@@ -96,15 +97,15 @@ static const struct access_rule *check_peer(const struct server *d, int sock, st
 	return may;
 }
 
-int server_admit(struct server *d, int sock, struct denial *why)
+int server_admit_client(struct server *d, int sock, struct denial *why)
 {
 	scoped_fd                 taken = sock;
 	struct peer               peer = PEER_UNKNOWN;
-	const struct access_rule *may  = check_peer(d, sock, &peer, why);
+	const struct access_rule *may  = find_access_of_peer(d, sock, &peer, why);
 	struct err                e;
 
 	if (may && (d->connections_len >= CONNECTIONS_MAX ||
-		    server_user_connections(d, peer.uid) >= CONNECTIONS_OF_USER_MAX)) {
+		    server_user_count_connections(d, peer.uid) >= CONNECTIONS_OF_USER_MAX)) {
 		deny(why, DENIAL_busy, NULL, "%d connections in all, and %d of one user: there can be no more",
 		     CONNECTIONS_MAX, CONNECTIONS_OF_USER_MAX);
 		why->retry_after_ms = 1000;
@@ -116,17 +117,17 @@ int server_admit(struct server *d, int sock, struct denial *why)
 		err_wrap(&e, "set-up step open-connection");
 		deny_err(why, DENIAL_broken, NULL, &e);
 	}
-	turn_away(d, sock, &peer, why);
+	refuse_peer(d, sock, &peer, why);
 	return -1;
 }
 
 /* --- one client --- */
 
-int server_serve_one(struct server *d, int sock, struct err *e)
+int server_serve_one_client(struct server *d, int sock, struct err *e)
 {
 	struct denial why;
 
-	if (server_admit(d, sock, &why) < 0)
+	if (server_admit_client(d, sock, &why) < 0)
 		return err_set(e, ERR_DENIED, "%s", why.text);
 	while (d->connections_len || d->runs_len)
 		if (loop_turn(&d->loop, -1, e) < 0)

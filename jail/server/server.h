@@ -112,6 +112,6 @@ struct rules;
 void         server_set_rules(struct server *d, struct rules *r);
 
 /* Admits a client that has connected; one that is refused is told why. Takes the socket over. */
-must_use int server_admit(struct server *d, int sock, struct denial *why);
+must_use int server_admit_client(struct server *d, int sock, struct denial *why);
 /* Serves a private server's only client until it and its runs are gone. Takes the socket over. */
-must_use int server_serve_one(struct server *d, int sock, struct err *e);
+must_use int server_serve_one_client(struct server *d, int sock, struct err *e);

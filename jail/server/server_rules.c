@@ -26,7 +26,7 @@ void server_set_rules(struct server *d, struct rules *r)
 
 		c->access_rule = is_known ? access_find(&d->access, &c->peer, &groups) : NULL;
 	}
-	queue_judge(d);
+	queue_check_access_again(d);
 	profile_set_done(&gone);
 	config_done(&old);
 }

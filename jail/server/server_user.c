@@ -16,7 +16,7 @@ static struct server_user *find_user(const struct server *d, uid_t uid)
 	return NULL;
 }
 
-size_t server_user_connections(const struct server *d, uid_t uid)
+size_t server_user_count_connections(const struct server *d, uid_t uid)
 {
 	const struct server_user *u = find_user(d, uid);
 
@@ -28,7 +28,7 @@ size_t server_user_connections(const struct server *d, uid_t uid)
  * again would fall behind: each connection has two events, while the server admits the next one between any two turns.
  * The client would then be refused because of connections that it has already closed.
  */
-static void serve_user(void *owner)
+static void server_user_on_readable(void *owner)
 {
 	struct server_user *u     = owner;
 	double              until = clock_ms(CLOCK_MONOTONIC) + TURN_MS;
@@ -40,7 +40,7 @@ static void serve_user(void *owner)
 	server_user_remove_connection(u->server, u);
 }
 
-static struct server_user *make_user(struct server *d, uid_t uid, struct err *e)
+static struct server_user *server_user_new(struct server *d, uid_t uid, struct err *e)
 {
 	struct server_user *u = calloc(1, sizeof *u);
 
@@ -55,7 +55,7 @@ static struct server_user *make_user(struct server *d, uid_t uid, struct err *e)
 		free(u);
 		return NULL;
 	}
-	u->source = (struct loop_source){ u->loop.fd, serve_user, u };
+	u->source = (struct loop_source){ u->loop.fd, server_user_on_readable, u };
 	if (loop_add(&d->loop, &u->source, e) < 0) {
 		loop_close(&u->loop);
 		free(u);
@@ -70,7 +70,7 @@ struct server_user *server_user_add_connection(struct server *d, uid_t uid, stru
 	struct server_user *u = find_user(d, uid);
 
 	if (!u)
-		u = make_user(d, uid, e);
+		u = server_user_new(d, uid, e);
 	if (u)
 		u->connections++;
 	return u;

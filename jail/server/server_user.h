@@ -9,4 +9,4 @@
 must_use struct server_user *server_user_add_connection(struct server *d, uid_t uid, struct err *e);
 void                         server_user_remove_connection(struct server *d, struct server_user *u);
 
-size_t server_user_connections(const struct server *d, uid_t uid);
+size_t server_user_count_connections(const struct server *d, uid_t uid);

@@ -28,7 +28,7 @@ int main(void)
 	entry.peer_uid  = 1001;
 	entry.granted   = (struct audit_limits){ 1ull << LIMIT_cpus, { .cpus = 500 } };
 	audit_write(&audit, &entry);
-	printf("%llu\n", (unsigned long long)audit_count(&audit).journal_lost);
+	printf("%llu\n", (unsigned long long)audit_get_counts(&audit).journal_lost);
 	audit_close(&audit);
 	return 0;
 }

@@ -138,8 +138,8 @@ static void check_journal(const char *folder)
 
 	for (int i = 0; i < 2000; i++)
 		audit_write(&a, &entry);
-	tap_ok(audit_count(&a).entries == 2003 && audit_count(&a).journal_lost > 1000, "a journal that does not read holds nobody up, and what it missed is counted");
-	snprintf(words, sizeof words, "audit: journal: written again, without %llu lines", (unsigned long long)audit_count(&a).journal_lost);
+	tap_ok(audit_get_counts(&a).entries == 2003 && audit_get_counts(&a).journal_lost > 1000, "a journal that does not read holds nobody up, and what it missed is counted");
+	snprintf(words, sizeof words, "audit: journal: written again, without %llu lines", (unsigned long long)audit_get_counts(&a).journal_lost);
 	while (fake_next(j))
 		;
 	audit_write(&a, &entry);
@@ -162,7 +162,7 @@ static void check_journal_gone(const char *folder)
 	fake_close(j);
 	audit_write(&a, &entry);
 	audit_write(&a, &entry);
-	tap_ok(audit_count(&a).journal_lost == 2, "a journal that went away is no end, and what it missed is counted");
+	tap_ok(audit_get_counts(&a).journal_lost == 2, "a journal that went away is no end, and what it missed is counted");
 	j = fake_open(folder);
 	audit_write(&a, &entry);
 	tap_ok(fake_next(j), "one that comes back, with another socket, gets messages again");
@@ -171,8 +171,8 @@ static void check_journal_gone(const char *folder)
 	fake_close(j);
 	j = fake_open(folder);
 	audit_write(&a, &entry);
-	tap_ok(fake_next(j) && strcmp(fake_field(j, "BRIG_PEER_UID", NULL), "1000") == 0 && audit_count(&a).journal_lost == 2, "if it is away for no entry, nothing is lost");
-	while (audit_count(&a).journal_lost == 2)
+	tap_ok(fake_next(j) && strcmp(fake_field(j, "BRIG_PEER_UID", NULL), "1000") == 0 && audit_get_counts(&a).journal_lost == 2, "if it is away for no entry, nothing is lost");
+	while (audit_get_counts(&a).journal_lost == 2)
 		audit_write(&a, &entry);
 	while (fake_next(j))
 		;
@@ -190,9 +190,9 @@ static void check_journal_full_at_the_end(const char *folder)
 	int                  status = -1;
 	pid_t                reader;
 
-	while (!audit_count(&a).journal_lost)
+	while (!audit_get_counts(&a).journal_lost)
 		audit_write(&a, &entry);
-	snprintf(words, sizeof words, "audit: journal: written again, without %llu lines", (unsigned long long)audit_count(&a).journal_lost);
+	snprintf(words, sizeof words, "audit: journal: written again, without %llu lines", (unsigned long long)audit_get_counts(&a).journal_lost);
 	if ((reader = fork()) == 0) {
 		bool is_found = false;
 
@@ -221,14 +221,14 @@ static void check_words(const char *folder)
 	tap_ok(n > 0 && text[n - 1] == '\n' && count_lines(text) == 1 && strstr(text, "comm \"x\\ny\""), "without a journal the line for people is told instead, one line");
 	for (int i = 0; i < 2000; i++)
 		audit_write(&a, &entry);
-	tap_ok(audit_count(&a).journal_lost > 100, "a reader that does not read holds nobody up, and what it missed is counted");
+	tap_ok(audit_get_counts(&a).journal_lost > 100, "a reader that does not read holds nobody up, and what it missed is counted");
 	audit_close(&a);
 	tap_ok(fcntl(pipes[1], F_GETFD) >= 0, "what was borrowed stays open");
 	close(pipes[0]);
 	close(pipes[1]);
 	a = open_with(NULL, NULL, -1);
 	audit_write(&a, &entry);
-	tap_ok(audit_count(&a).journal_lost == 0, "where nobody wants to know, nothing is lost");
+	tap_ok(audit_get_counts(&a).journal_lost == 0, "where nobody wants to know, nothing is lost");
 	audit_close(&a);
 }
 
@@ -255,14 +255,14 @@ static void check_file(const char *folder)
 	tap_ok(strstr(fake_field(j, "MESSAGE", NULL), "audit: log: ") && strcmp(fake_field(j, "PRIORITY", NULL), "3") == 0, "a file that takes no lines is told to the journal");
 	for (int i = 0; i < 3; i++)
 		tap_ok(fake_next(j) && strcmp(fake_field(j, "BRIG_PEER_UID", NULL), "1000") == 0, "once, and the journal goes on (%d)", i);
-	tap_ok(!fake_next(j) && audit_count(&a).file_lost == 3, "and the lines are counted");
+	tap_ok(!fake_next(j) && audit_get_counts(&a).file_lost == 3, "and the lines are counted");
 	rmdir(scratch_path(folder, "log"));
 	audit_write(&a, &entry);
 	fake_next(j);
 	tap_is(fake_field(j, "MESSAGE", NULL), "audit: log: written again, without 3 lines", "and when it takes them again, that is told as well");
 	audit_close(&a);
 	audit_close(&a);
-	tap_ok(audit_folder(&a) == -1, "what is closed has no folder");
+	tap_ok(audit_folder_fd(&a) == -1, "what is closed has no folder");
 	fake_close(j);
 	scratch_empty(folder);
 }
@@ -276,7 +276,7 @@ static void check_flood(const char *folder)
 	for (int i = 0; i < 1000; i++)
 		audit_write(&a, &entry);
 	tap_ok(count_lines(scratch_read(folder, "log")) == AUDIT_REFUSALS, "of a flood of refusals so many are written");
-	tap_ok(audit_count(&a).suppressed == 1000 - AUDIT_REFUSALS, "and the others counted");
+	tap_ok(audit_get_counts(&a).suppressed == 1000 - AUDIT_REFUSALS, "and the others counted");
 	entry.peer_uid = 1001;
 	audit_write(&a, &entry);
 	tap_ok(count_lines(scratch_read(folder, "log")) == AUDIT_REFUSALS + 1, "another user's are written still");
@@ -286,10 +286,10 @@ static void check_flood(const char *folder)
 	entry.tool = "search";
 	for (int i = 0; i < 2 * AUDIT_CALLS; i++)
 		audit_write(&a, &entry);
-	tap_ok(audit_count(&a).suppressed == 1000 - AUDIT_REFUSALS + AUDIT_CALLS, "of calls of tools, which a client may make up, a part is written");
+	tap_ok(audit_get_counts(&a).suppressed == 1000 - AUDIT_REFUSALS + AUDIT_CALLS, "of calls of tools, which a client may make up, a part is written");
 	entry.tool = NULL;
 	audit_write(&a, &entry);
-	tap_ok(audit_count(&a).suppressed == 1000 - AUDIT_REFUSALS + AUDIT_CALLS, "and again every run of the same user");
+	tap_ok(audit_get_counts(&a).suppressed == 1000 - AUDIT_REFUSALS + AUDIT_CALLS, "and again every run of the same user");
 	audit_close(&a);
 	scratch_empty(folder);
 }
@@ -301,23 +301,23 @@ static void check_throttle(void)
 	const int64_t         second = 1000000;
 
 	for (int i = 0; i < AUDIT_REFUSALS; i++)
-		if (!audit_throttle_take(&t, 7, second, AUDIT_REFUSALS, &before) || before)
+		if (!audit_throttle_allows(&t, 7, second, AUDIT_REFUSALS, &before) || before)
 			tap_ok(false, "the first are told");
-	tap_ok(!audit_throttle_take(&t, 7, 60 * second, AUDIT_REFUSALS, &before), "one more in a minute is not told");
-	tap_ok(audit_throttle_take(&t, 7, 61 * second, AUDIT_REFUSALS, &before) && before == 1, "a minute later one is, with how many were not");
-	tap_ok(audit_throttle_take(&t, 7, 61 * second, AUDIT_REFUSALS, &before) && before == 0, "which is told once");
+	tap_ok(!audit_throttle_allows(&t, 7, 60 * second, AUDIT_REFUSALS, &before), "one more in a minute is not told");
+	tap_ok(audit_throttle_allows(&t, 7, 61 * second, AUDIT_REFUSALS, &before) && before == 1, "a minute later one is, with how many were not");
+	tap_ok(audit_throttle_allows(&t, 7, 61 * second, AUDIT_REFUSALS, &before) && before == 0, "which is told once");
 	for (int i = 0; i < 2 * AUDIT_REFUSALS; i++)
-		audit_throttle_take(&t, 7, 61 * second, AUDIT_REFUSALS, &before);
-	tap_ok(audit_throttle_take(&t, 7, 0, AUDIT_REFUSALS, &before) && before > 0, "a clock that was put back silences no user for long");
+		audit_throttle_allows(&t, 7, 61 * second, AUDIT_REFUSALS, &before);
+	tap_ok(audit_throttle_allows(&t, 7, 0, AUDIT_REFUSALS, &before) && before > 0, "a clock that was put back silences no user for long");
 	for (int uid = 0; uid < 10 * AUDIT_UIDS; uid++)
-		if (!audit_throttle_take(&t, uid, 70 * second, AUDIT_REFUSALS, &before))
+		if (!audit_throttle_allows(&t, uid, 70 * second, AUDIT_REFUSALS, &before))
 			tap_ok(false, "uid %d is told", uid);
 	tap_ok(t.len == AUDIT_UIDS, "many users take no more room");
 	for (int i = 0; i <= AUDIT_REFUSALS; i++)
-		audit_throttle_take(&t, 7, 200 * second, AUDIT_REFUSALS, &before);
+		audit_throttle_allows(&t, 7, 200 * second, AUDIT_REFUSALS, &before);
 	for (int uid = 1000; uid < 1000 + 10 * AUDIT_UIDS; uid++)
-		(void)audit_throttle_take(&t, uid, 201 * second, AUDIT_REFUSALS, &before);
-	tap_ok(!audit_throttle_take(&t, 7, 202 * second, AUDIT_REFUSALS, &before), "one that is silenced is not heard again because many others come");
+		(void)audit_throttle_allows(&t, uid, 201 * second, AUDIT_REFUSALS, &before);
+	tap_ok(!audit_throttle_allows(&t, 7, 202 * second, AUDIT_REFUSALS, &before), "one that is silenced is not heard again because many others come");
 }
 
 static void check_none(const char *folder)
@@ -329,7 +329,7 @@ static void check_none(const char *folder)
 
 	audit_write(NULL, &entry);
 	audit_close(NULL);
-	tap_ok(audit_count(NULL).entries == 0 && audit_folder(NULL) == -1, "no audit is asked for nothing");
+	tap_ok(audit_get_counts(NULL).entries == 0 && audit_folder_fd(NULL) == -1, "no audit is asked for nothing");
 	tap_ok(audit_open(&a, &plan, &e) < 0 && strncmp(e.text, "audit: /", 8) == 0, "a file that cannot be written is refused at the start");
 }
 

@@ -23,7 +23,7 @@ static struct audit_file open_at(const char *folder, uint64_t max_bytes, unsigne
 
 static int add(struct audit_file *f, const char *line)
 {
-	return audit_file_add(f, line, strlen(line));
+	return audit_file_append_line(f, line, strlen(line));
 }
 
 static void check_lines(const char *folder)

@@ -10,7 +10,7 @@ static const json_t *tell(const char *profile)
 {
 	json_decref(told);
 	told = json_object();
-	figures_put_json(&f, profile, told);
+	figures_put_profile_json(&f, profile, told);
 	return told;
 }
 
@@ -42,8 +42,8 @@ static void check_ends(void)
 {
 	struct run_result cold = result(EXIT_exited, false), warm = result(EXIT_oom, true);
 
-	figures_take_end(&f, "basic", &cold);
-	figures_take_end(&f, "basic", &warm);
+	figures_add_ended_run(&f, "basic", &cold);
+	figures_add_ended_run(&f, "basic", &warm);
 	tap_ok(ended("basic", "cold", "exited") == 1 && ended("basic", "warm", "exited") == 0, "a run is counted as it began");
 	tap_ok(ended("basic", "warm", "oom") == 1 && ended("basic", "cold", "oom") == 0, "and as it ended");
 	tap_ok(ended("strict", "cold", "exited") == 0 && json_object_size(json_object_get(tell("strict"), "cold")) == EXIT_REASONS,
@@ -57,7 +57,7 @@ static void check_bounds(void)
 	r.figures.wall_ms           = 1;
 	r.figures.cpu_ms            = 300001;
 	r.figures.memory_peak_bytes = 1048577;
-	figures_take_end(&f, "basic", &r);
+	figures_add_ended_run(&f, "basic", &r);
 	tap_ok(bucket("basic", "wall_seconds", "0.0005") == 0 && bucket("basic", "wall_seconds", "0.001") == 1, "a bound belongs to its bucket");
 	tap_ok(bucket("basic", "wall_seconds", "300") == 1 && bucket("basic", "wall_seconds", "+Inf") == 1, "what is below a bound is below those above it");
 	tap_ok(bucket("basic", "cpu_seconds", "300") == 0 && bucket("basic", "cpu_seconds", "+Inf") == 1, "what is above all is in the last");
@@ -69,12 +69,12 @@ static void check_unknown(void)
 {
 	struct run_result r = result(EXIT_setup_failed, false);
 
-	figures_take_end(&f, "unknown", &r);
+	figures_add_ended_run(&f, "unknown", &r);
 	tap_ok(ended("unknown", "cold", "setup_failed") == 1, "a run of which nothing could be measured is counted");
 	tap_ok(bucket("unknown", "setup_seconds", "+Inf") == 0 && bucket("unknown", "wall_seconds", "+Inf") == 0 && bucket("unknown", "cpu_seconds", "+Inf") == 0 &&
 		       bucket("unknown", "memory_peak_bytes", "+Inf") == 0 && sum("unknown", "cpu_seconds") == 0,
 	       "and observed nowhere: what is not known is no 0");
-	figures_take_wait(&f, "unknown", 0);
+	figures_add_wait(&f, "unknown", 0);
 	tap_ok(bucket("unknown", "wait_seconds", "0.0005") == 1, "a wait of 0 is one");
 }
 
@@ -85,9 +85,9 @@ static void check_names(void)
 
 	for (int i = 0; i < 300; i++) {
 		snprintf(name, sizeof name, "p%d", i);
-		figures_take_wait(&f, name, i);
+		figures_add_wait(&f, name, i);
 	}
-	figures_take_end(&f, "basic", &r);
+	figures_add_ended_run(&f, "basic", &r);
 	tap_ok(sum("p7", "wait_seconds") == 0.007 && sum("p299", "wait_seconds") == 0.299, "each profile has its own");
 	tap_ok(ended("basic", "cold", "exited") == 3, "a profile that comes again counts on");
 }

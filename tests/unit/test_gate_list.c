@@ -64,7 +64,7 @@ static json_t *list(void)
 		return NULL;
 	client = (struct connection){ .server = &server, .source = { .fd = pair[0] }, .access_rule = &rule };
 	TAILQ_INIT(&client.unsent);
-	(void)!gate_serve(&client, &request, &why);
+	(void)!gate_serve_request(&client, &request, &why);
 	n = recv(pair[1], answer, sizeof answer, MSG_DONTWAIT);
 	close(pair[0]);
 	close(pair[1]);

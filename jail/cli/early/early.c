@@ -80,7 +80,7 @@ static char request[REQUEST_MAX];
 
 /* --- texts --- */
 
-static size_t length(const char *text)
+static size_t text_length(const char *text)
 {
 	size_t n = 0;
 
@@ -99,12 +99,12 @@ static bool begins_with(const char *text, size_t len, struct text with)
 	return true;
 }
 
-static bool is(const char *text, struct text other)
+static bool text_equals(const char *text, struct text other)
 {
-	return length(text) == other.len && begins_with(text, other.len, other);
+	return text_length(text) == other.len && begins_with(text, other.len, other);
 }
 
-static bool put_text(char *buf, size_t room, size_t *n, struct text text)
+static bool append_text(char *buf, size_t room, size_t *n, struct text text)
 {
 	if (text.len > room - *n)
 		return false;
@@ -114,7 +114,7 @@ static bool put_text(char *buf, size_t room, size_t *n, struct text text)
 }
 
 /* Needs no escapes in JSON. */
-static bool is_simple(const char *word)
+static bool needs_no_json_escape(const char *word)
 {
 	for (; *word; word++)
 		if (*word < 0x20 || *word > 0x7e || *word == '"' || *word == '\\')
@@ -123,9 +123,9 @@ static bool is_simple(const char *word)
 }
 
 /* Narrower than text_is_name(). */
-static bool is_name(const char *name)
+static bool is_profile_name(const char *name)
 {
-	size_t n = length(name);
+	size_t n = text_length(name);
 
 	for (size_t i = 0; i < n; i++)
 		if (!((name[i] >= 'a' && name[i] <= 'z') || (name[i] >= '0' && name[i] <= '9') || (i && name[i] == '-')))
@@ -134,7 +134,7 @@ static bool is_name(const char *name)
 }
 
 /* Reads at most 18 digits; returns how many. */
-static size_t number(const char *text, size_t len, uint64_t *ret)
+static size_t parse_digits(const char *text, size_t len, uint64_t *ret)
 {
 	size_t n = 0;
 
@@ -145,7 +145,7 @@ static size_t number(const char *text, size_t len, uint64_t *ret)
 
 /* --- the command line --- */
 
-static bool is_secure(const unsigned long *auxv)
+static bool is_secure_exec(const unsigned long *auxv)
 {
 	for (; auxv[0] != AT_NULL; auxv += 2)
 		if (auxv[0] == AT_SECURE)
@@ -156,13 +156,13 @@ static bool is_secure(const unsigned long *auxv)
 static const char *find_env(char **env, struct text name)
 {
 	for (; *env; env++)
-		if (begins_with(*env, length(*env), name))
+		if (begins_with(*env, text_length(*env), name))
 			return *env + name.len;
 	return "";
 }
 
 /* A brig in a build tree does not use the host's service (paths.h). */
-static bool is_installed(void)
+static bool is_installed_brig(void)
 {
 	static const char where[] = BRIG_BINDIR "/brig";
 	char              path[sizeof where + 1];
@@ -171,7 +171,7 @@ static bool is_installed(void)
 	return n == sizeof where - 1 && begins_with(path, (size_t)n, TEXT(where));
 }
 
-static bool find_socket(struct plain *p, char **env)
+static bool choose_socket(struct plain *p, char **env)
 {
 	const char *profiles = find_env(env, TEXT("BRIG_PROFILES=")), *presets = find_env(env, TEXT("BRIG_PRESETS=")),
 		   *store = find_env(env, TEXT("BRIG_STORE="));
@@ -180,33 +180,33 @@ static bool find_socket(struct plain *p, char **env)
 		return false;
 	p->socket = find_env(env, TEXT("BRIG_SOCKET="));
 	if (*p->socket)
-		return *p->socket == '/' && length(p->socket) < UNIX_PATH_MAX;
-	return !*profiles && !*presets && !*store && is_installed();
+		return *p->socket == '/' && text_length(p->socket) < UNIX_PATH_MAX;
+	return !*profiles && !*presets && !*store && is_installed_brig();
 }
 
 /* True if stdin is the program's input (run_cmd.c), which only run_client.c can pass on. */
-static bool is_input(void)
+static bool stdin_has_input(void)
 {
 	struct stat st;
 
 	return call(__NR_fstat, 0, (long)&st, 0, 0, 0) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || (st.st_mode & S_IFMT) == S_IFSOCK);
 }
 
-static bool parse_plain(struct plain *p, char **argv)
+static bool parse_plain_run(struct plain *p, char **argv)
 {
-	if (!argv[0] || !argv[1] || !is(argv[1], TEXT("run")))
+	if (!argv[0] || !argv[1] || !text_equals(argv[1], TEXT("run")))
 		return false;
 	p->profile = "basic";
 	argv += 2;
-	if (argv[0] && argv[1] && (is(argv[0], TEXT("-p")) || is(argv[0], TEXT("--profile")))) {
+	if (argv[0] && argv[1] && (text_equals(argv[0], TEXT("-p")) || text_equals(argv[0], TEXT("--profile")))) {
 		p->profile = argv[1];
 		argv += 2;
 	}
 	p->file = argv[0];
-	if (!p->file || !*p->file || *p->file == '-' || !is_name(p->profile))
+	if (!p->file || !*p->file || *p->file == '-' || !is_profile_name(p->profile))
 		return false;
 	p->words = argv + 1;
-	return !is_input();
+	return !stdin_has_input();
 }
 
 /* --- the request --- */
@@ -214,20 +214,20 @@ static bool parse_plain(struct plain *p, char **argv)
 static size_t build_request(const struct plain *p)
 {
 	size_t n  = 0;
-	bool   ok = put_text(request, sizeof request, &n, TEXT("{\"op\":\"run\",\"args\":["));
+	bool   ok = append_text(request, sizeof request, &n, TEXT("{\"op\":\"run\",\"args\":["));
 
 	for (char **word = p->words; ok && *word; word++)
-		ok = is_simple(*word) && (word == p->words || put_text(request, sizeof request, &n, TEXT(","))) &&
-		     put_text(request, sizeof request, &n, TEXT("\"")) && put_text(request, sizeof request, &n, (struct text){ *word, length(*word) }) &&
-		     put_text(request, sizeof request, &n, TEXT("\""));
-	ok = ok && put_text(request, sizeof request, &n, TEXT("],\"profile\":\"")) &&
-	     put_text(request, sizeof request, &n, (struct text){ p->profile, length(p->profile) }) &&
-	     put_text(request, sizeof request, &n, TEXT("\",\"limits\":{},\"env\":[],\"ro\":[],\"wait_ms\":" TO_TEXT(EARLY_WAIT_MS) "}"));
+		ok = needs_no_json_escape(*word) && (word == p->words || append_text(request, sizeof request, &n, TEXT(","))) &&
+		     append_text(request, sizeof request, &n, TEXT("\"")) && append_text(request, sizeof request, &n, (struct text){ *word, text_length(*word) }) &&
+		     append_text(request, sizeof request, &n, TEXT("\""));
+	ok = ok && append_text(request, sizeof request, &n, TEXT("],\"profile\":\"")) &&
+	     append_text(request, sizeof request, &n, (struct text){ p->profile, text_length(p->profile) }) &&
+	     append_text(request, sizeof request, &n, TEXT("\",\"limits\":{},\"env\":[],\"ro\":[],\"wait_ms\":" TO_TEXT(EARLY_WAIT_MS) "}"));
 	return ok ? n : 0;
 }
 
 /* It may be something else than Python: main() knows (foreign.h). */
-static bool is_foreign(size_t len)
+static bool is_not_python(size_t len)
 {
 	if (!begins_with(program, len, TEXT("#!")))
 		return program[0] == 0x7f || program[0] == '{';
@@ -248,7 +248,7 @@ static int seal_program(const char *path)
 	if (call(__NR_fstat, fd, (long)&st, 0, 0, 0) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size < FILE_MAX)
 		n = call(__NR_read, fd, (long)program, FILE_MAX, 0, 0);
 	call(__NR_close, fd, 0, 0, 0, 0);
-	if (n != st.st_size || is_foreign((size_t)n))
+	if (n != st.st_size || is_not_python((size_t)n))
 		return -1;
 	file = call(__NR_memfd_create, (long)"main.py", MFD_CLOEXEC | MFD_ALLOW_SEALING | 8 /* MFD_NOEXEC_SEAL, 6.3 */, 0, 0, 0);
 	if (file == -EINVAL)
@@ -263,7 +263,7 @@ static int seal_program(const char *path)
 /* --- the connection --- */
 
 /* The socket, or a negative errno. */
-static int connect_to(const char *path)
+static int connect_unix_socket(const char *path)
 {
 	struct sockaddr_un at = { .sun_family = K_UNIX };
 	long               fd = call(__NR_socket, K_UNIX, K_SEQPACKET | O_CLOEXEC, 0, 0, 0), r;
@@ -280,7 +280,7 @@ static int connect_to(const char *path)
 }
 
 /* Tries the user's own service first. If its socket exists but refuses, the host's is not tried; brigd_connection.c reports that. */
-static int connect_usual(const char **name)
+static int connect_default_service(const char **name)
 {
 	static char own[] = "/run/user/0000000000/brig/brig.sock";
 	char        digits[10];
@@ -296,11 +296,11 @@ static int connect_usual(const char **name)
 	for (const char *rest = "/brig/brig.sock"; (own[at] = *rest); at++, rest++)
 		;
 	*name = own;
-	fd    = connect_to(own);
+	fd    = connect_unix_socket(own);
 	if (fd != -ENOENT)
 		return fd;
 	*name = "/run/brig/brig.sock";
-	return connect_to(*name);
+	return connect_unix_socket(*name);
 }
 
 /* As privilege_drop(). */
@@ -318,7 +318,7 @@ static bool drop_privilege(void)
 	return call(__NR_capset, (long)&head, (long)set, 0, 0, 0) == 0 && call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-static void ignore(int number)
+static void ignore_signal(int number)
 {
 	struct sigaction action = { .sa_handler = SIG_IGN };
 
@@ -329,7 +329,7 @@ static void ignore(int number)
  * The signals stay blocked, so that they are still pending when main() takes over. The signalfd also reports a signal that brig's
  * caller ignores: it causes a needless handover, and is dropped when main() unblocks it.
  */
-static bool runner_signals(struct plain *p)
+static bool block_ending_signals(struct plain *p)
 {
 	const uint64_t ending = 1ull << (SIGINT - 1) | 1ull << (SIGTERM - 1) | 1ull << (SIGHUP - 1);
 
@@ -381,7 +381,7 @@ static bool write_all(struct early_stream *s, int to, int signals, const char *b
 }
 
 /* Reads and writes once. False: run_client.c must go on; everything read was written, but for s->rest, unless s->broken says why not. *empty: nothing was read. */
-static bool pass_on(struct early_stream *s, int to, int signals, bool *empty)
+static bool copy_output_once(struct early_stream *s, int to, int signals, bool *empty)
 {
 	uint64_t left = early_run.keep - s->seen;
 	long     n;
@@ -407,13 +407,13 @@ static bool pass_on(struct early_stream *s, int to, int signals, bool *empty)
 	return write_all(s, to, signals, program, (size_t)n);
 }
 
-/* pass_on(), then a rest after many small reads (stream_rest.h). It may sleep: besides output only the end and signals can come. */
-static bool pass_on_at_ease(struct early_stream *s, int to, int signals)
+/* copy_output_once(), then a rest after many small reads (stream_rest.h). It may sleep: besides output only the end and signals can come. */
+static bool copy_output_paced(struct early_stream *s, int to, int signals)
 {
 	long rest[] = { 0, STREAM_REST_MS * 1000000 }; /* a timespec */
 	bool empty;
 
-	if (!pass_on(s, to, signals, &empty))
+	if (!copy_output_once(s, to, signals, &empty))
 		return false;
 	if (stream_rests(s->little))
 		call(__NR_nanosleep, (long)rest, 0, 0, 0, 0);
@@ -421,10 +421,10 @@ static bool pass_on_at_ease(struct early_stream *s, int to, int signals)
 }
 
 /* Passes on what is in the pipe, without waiting for more. */
-static bool drain_stream(struct early_stream *s, int to, int signals)
+static bool drain_output(struct early_stream *s, int to, int signals)
 {
 	for (bool empty = false; s->fd >= 0 && !empty;)
-		if (!pass_on(s, to, signals, &empty))
+		if (!copy_output_once(s, to, signals, &empty))
 			return false;
 	return true;
 }
@@ -432,7 +432,7 @@ static bool drain_stream(struct early_stream *s, int to, int signals)
 /* --- what brigd says --- */
 
 /* Receives a datagram into `early_run`. False: none came, or not all of it. */
-static bool receive(void)
+static bool receive_event(void)
 {
 	struct control_kernel control;
 	struct iovec          io      = { .iov_len = sizeof early_run.text };
@@ -458,7 +458,7 @@ static bool receive(void)
 	return early_run.len > 0;
 }
 
-static bool take_start(void)
+static bool parse_started_event(void)
 {
 	const struct text before = TEXT("{\"event\":\"started\",\"run\":\""),
 			  after  = TEXT("\",\"streams\":[\"stdout\",\"stderr\"],\"output_bytes\":");
@@ -474,7 +474,7 @@ static bool take_start(void)
 			return false;
 		early_run.run[i] = c;
 	}
-	n = number(early_run.text + at, early_run.len - at, &keep);
+	n = parse_digits(early_run.text + at, early_run.len - at, &keep);
 	if (n == 0 || at + n + 1 != early_run.len || early_run.text[at + n] != '}')
 		return false;
 	early_run.keep    = keep;
@@ -488,7 +488,7 @@ static bool take_start(void)
 }
 
 /* False only if the record, from `at` on, has an empty list of refused calls. */
-static bool was_refused(size_t at)
+static bool has_refused_calls(size_t at)
 {
 	const struct text none = TEXT(",\"refused\":[],");
 
@@ -501,7 +501,7 @@ static bool was_refused(size_t at)
  * The program's exit status if it exited by itself and brig has nothing to print; otherwise -1. The texts searched for cannot occur
  * inside a JSON string, where each quote has a backslash before it.
  */
-static int plain_end(void)
+static int parse_plain_ended_event(void)
 {
 	const struct text before = TEXT("{\"event\":\"ended\",\"run\":\""), after = TEXT("\",\"record\":{"),
 			  end  = TEXT(",\"exec_error\":null,\"lost\":[],\"left\":null}"),
@@ -518,16 +518,16 @@ static int plain_end(void)
 	if (at == early_run.len)
 		return -1;
 	at += how.len;
-	at += number(early_run.text + at, early_run.len - at, &code);
+	at += parse_digits(early_run.text + at, early_run.len - at, &code);
 	if (!begins_with(early_run.text + at, early_run.len - at, then) || code > 255)
 		return -1;
-	return code && was_refused(at) ? -1 : (int)code;
+	return code && has_refused_calls(at) ? -1 : (int)code;
 }
 
 /* --- the run --- */
 
 /* Handles one event. Returns brig's exit status, GOES_ON or HAND_OVER. */
-static int early_attend(const struct plain *p)
+static int handle_one_event(const struct plain *p)
 {
 	struct pollfd fds[] = { { early_run.sock, POLLIN, 0 }, { early_run.started ? early_run.out.fd : -1, POLLIN, 0 },
 				{ early_run.started ? early_run.err.fd : -1, POLLIN, 0 }, { p->signals, POLLIN, 0 } };
@@ -535,19 +535,19 @@ static int early_attend(const struct plain *p)
 
 	if (call(__NR_ppoll, (long)fds, 4, 0, 0, 0) < 0)
 		return GOES_ON;
-	if (fds[3].revents || (fds[1].revents && !pass_on_at_ease(&early_run.out, 1, p->signals)) || (fds[2].revents && !pass_on_at_ease(&early_run.err, 2, p->signals)))
+	if (fds[3].revents || (fds[1].revents && !copy_output_paced(&early_run.out, 1, p->signals)) || (fds[2].revents && !copy_output_paced(&early_run.err, 2, p->signals)))
 		return HAND_OVER;
 	if (!fds[0].revents)
 		return GOES_ON;
-	if (!receive())
+	if (!receive_event())
 		return HAND_OVER;
-	if (take_start())
+	if (parse_started_event())
 		return GOES_ON;
-	status = plain_end();
-	return status >= 0 && drain_stream(&early_run.out, 1, p->signals) && drain_stream(&early_run.err, 2, p->signals) ? status : HAND_OVER;
+	status = parse_plain_ended_event();
+	return status >= 0 && drain_output(&early_run.out, 1, p->signals) && drain_output(&early_run.err, 2, p->signals) ? status : HAND_OVER;
 }
 
-static void run_early(struct plain *p)
+static void try_plain_run(struct plain *p)
 {
 	size_t len  = build_request(p);
 	int    file = len ? seal_program(p->file) : -1, status = GOES_ON;
@@ -555,14 +555,14 @@ static void run_early(struct plain *p)
 	if (file < 0)
 		return;
 	early_run.name = p->socket;
-	early_run.sock = *p->socket ? connect_to(p->socket) : connect_usual(&early_run.name);
+	early_run.sock = *p->socket ? connect_unix_socket(p->socket) : connect_default_service(&early_run.name);
 	if (early_run.sock >= 0 && drop_privilege()) {
 		early_run.connected = true;
-		if (runner_signals(p)) {
-			ignore(SIGPIPE);
+		if (block_ending_signals(p)) {
+			ignore_signal(SIGPIPE);
 			early_run.sent = send_request(len, file);
 			while (early_run.sent && status == GOES_ON)
-				status = early_attend(p);
+				status = handle_one_event(p);
 			if (status >= 0)
 				call(__NR_exit_group, status, 0, 0, 0, 0);
 			call(__NR_close, p->signals, 0, 0, 0, 0);
@@ -582,11 +582,11 @@ void early_main(unsigned long *stack)
 
 	while (*end)
 		end++;
-	if (stack[0] < 3 || !parse_plain(&p, argv) || is_secure((unsigned long *)(end + 1)) || !find_socket(&p, env))
+	if (stack[0] < 3 || !parse_plain_run(&p, argv) || is_secure_exec((unsigned long *)(end + 1)) || !choose_socket(&p, env))
 		return;
 	for (int fd = 0; fd <= 2; fd++)
 		if (call(__NR_fcntl, fd, F_GETFD, 0, 0, 0) < 0)
 			return;
-	ignore(SIGXFSZ);
-	run_early(&p);
+	ignore_signal(SIGXFSZ);
+	try_plain_run(&p);
 }

@@ -10,10 +10,10 @@ struct command_help {
 };
 
 /* n: a negative result of options_parse(). Prints the help, or the error in *e; returns brig's exit status. */
-int command_stop(int n, const char *command, const struct option_row *rows, const struct command_help *help,
-		 const struct err *e);
+int command_print_help_or_error(int n, const char *command, const struct option_row *rows,
+				const struct command_help *help, const struct err *e);
 /* Prints the error, and returns the status. */
-int command_fail(const char *command, const struct err *e, int status);
+int command_print_error(const char *command, const struct err *e, int status);
 
 int run_main(int argc, char **argv);
 int exec_main(int argc, char **argv);

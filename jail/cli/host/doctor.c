@@ -49,7 +49,7 @@ static void make_printable(char *text)
 			*c = '?';
 }
 
-static int checkup_run(struct checkup *c)
+static int run_all_probes(struct checkup *c)
 {
 	surroundings_read(&c->at);
 	c->finding = calloc(probe_rows_len, sizeof *c->finding);
@@ -89,7 +89,7 @@ static void print_wrapped(int at, const char *text)
 
 enum same { SAME_CAUSE = 1, SAME_FIX = 2 };
 
-static unsigned compare_findings(const struct finding *a, const struct finding *b)
+static unsigned find_same_reasons(const struct finding *a, const struct finding *b)
 {
 	if (a->result == RESULT_OK)
 		return 0;
@@ -97,18 +97,18 @@ static unsigned compare_findings(const struct finding *a, const struct finding *
 }
 
 /* The name of the first row above that has the same cause or fix, or both, as `what` says; or NULL. */
-static const char *told_by(const struct finding *all, size_t i, unsigned what)
+static const char *find_earlier_row_with(const struct finding *all, size_t i, unsigned what)
 {
 	for (size_t j = 0; j < i; j++)
-		if ((compare_findings(&all[j], &all[i]) & what) == what)
+		if ((find_same_reasons(&all[j], &all[i]) & what) == what)
 			return probe_rows[j].name;
 	return NULL;
 }
 
 /* Prints each cause and each fix once: one missing thing can fail forty rows. */
-static void print_reasons(const struct finding *all, size_t i)
+static void print_cause_and_fix(const struct finding *all, size_t i)
 {
-	const char *both = told_by(all, i, SAME_CAUSE | SAME_FIX), *fix = told_by(all, i, SAME_FIX);
+	const char *both = find_earlier_row_with(all, i, SAME_CAUSE | SAME_FIX), *fix = find_earlier_row_with(all, i, SAME_FIX);
 
 	if (both) {
 		printf("%*sas for %s\n", MARGIN, "", both);
@@ -121,42 +121,42 @@ static void print_reasons(const struct finding *all, size_t i)
 		print_wrapped(printf("%*sfix: ", MARGIN, ""), all[i].fix);
 }
 
-static enum color color_of(enum result result)
+static enum color color_of_result(enum result result)
 {
 	return result == RESULT_OK ? COLOR_GOOD : result == RESULT_DEGRADED ? COLOR_WARNING : COLOR_BAD;
 }
 
-static void print_row(const struct finding *all, size_t i)
+static void print_finding(const struct finding *all, size_t i)
 {
 	const struct probe_row *row = &probe_rows[i];
 
-	printf("%-19s  %s%-8s%s  ", row->name, color(stdout, color_of(all[i].result)), result_name(all[i].result), color_end(stdout));
+	printf("%-19s  %s%-8s%s  ", row->name, color(stdout, color_of_result(all[i].result)), result_name(all[i].result), color_end(stdout));
 	printf("%-8s  ", need_name(row->need));
 	print_wrapped(ROW_COLUMNS, all[i].detail[0] ? all[i].detail : row->purpose);
 	if (all[i].result != RESULT_OK)
-		print_reasons(all, i);
+		print_cause_and_fix(all, i);
 }
 
 static const struct {
 	const char *name, *words;
 } modes[] = { { "user", "a plain user" }, { "root", "root" }, { "service", "the service's monitor" } };
 
-static size_t mode_of(const struct surroundings *at)
+static size_t mode_of_caller(const struct surroundings *at)
 {
 	return at->is_monitor ? 2 : at->is_root;
 }
 
-static void print_table(const struct checkup *c, bool quiet)
+static void print_findings(const struct checkup *c, bool quiet)
 {
 	if (!quiet)
-		printf("%-19s  %-8s  %-8s  DETAIL (as %s)\n", "WHAT", "RESULT", "NEEDED", modes[mode_of(&c->at)].words);
+		printf("%-19s  %-8s  %-8s  DETAIL (as %s)\n", "WHAT", "RESULT", "NEEDED", modes[mode_of_caller(&c->at)].words);
 	for (size_t i = 0; i < probe_rows_len; i++)
 		if (!quiet || (c->finding[i].result != RESULT_OK && probe_rows[i].need != NEED_INFO))
-			print_row(c->finding, i);
+			print_finding(c->finding, i);
 	printf("%s%s%s\n", color(stdout, verdict_can_run(&c->verdict) ? COLOR_GOOD : COLOR_BAD), c->sentence, color_end(stdout));
 }
 
-static json_t *row_json(const struct probe_row *row, const struct finding *f)
+static json_t *finding_to_json(const struct probe_row *row, const struct finding *f)
 {
 	bool ok = f->result == RESULT_OK;
 
@@ -165,14 +165,14 @@ static json_t *row_json(const struct probe_row *row, const struct finding *f)
 	                 "purpose", row->purpose);
 }
 
-static int print_json(const struct checkup *c)
+static int print_checkup_json(const struct checkup *c)
 {
 	json_t *rows = json_array(), *all;
 	int     r;
 
 	for (size_t i = 0; i < probe_rows_len; i++)
-		json_array_append_new(rows, row_json(&probe_rows[i], &c->finding[i]));
-	all = json_pack("{s:b, s:s, s:s, s:s, s:o}", "can_run", verdict_can_run(&c->verdict), "mode", modes[mode_of(&c->at)].name,
+		json_array_append_new(rows, finding_to_json(&probe_rows[i], &c->finding[i]));
+	all = json_pack("{s:b, s:s, s:s, s:s, s:o}", "can_run", verdict_can_run(&c->verdict), "mode", modes[mode_of_caller(&c->at)].name,
 	                "kernel", c->at.kernel, "verdict", c->sentence, "rows", rows);
 	r   = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
 	putchar('\n');
@@ -190,15 +190,15 @@ int doctor_main(int argc, char **argv)
 	if (n >= 0 && n + 1 < argc)
 		n = err_set(&e, ERR_BAD_SPEC, "%.60s: one argument too many; see --help", argv[n + 1]);
 	if (n < 0)
-		return command_stop(n, "doctor", options, &help, &e);
-	if (checkup_run(&c) < 0) {
+		return command_print_help_or_error(n, "doctor", options, &help, &e);
+	if (run_all_probes(&c) < 0) {
 		perror("brig doctor");
 		return 1;
 	}
 	if (!choice.json)
-		print_table(&c, choice.quiet);
+		print_findings(&c, choice.quiet);
 	status = verdict_can_run(&c.verdict) ? 0 : 1;
-	if ((choice.json && print_json(&c) < 0) || fflush(stdout) != 0) {
+	if ((choice.json && print_checkup_json(&c) < 0) || fflush(stdout) != 0) {
 		perror("brig doctor: write");
 		status = 1;
 	}

@@ -37,7 +37,7 @@ static const struct command_help help = {
 	NULL,
 };
 
-static const char *need_words(enum layer_need need)
+static const char *layer_need_words(enum layer_need need)
 {
 	static const char *const words[] = {
 		[NEED_ALWAYS] = "always", [NEED_ROOT] = "as root", [NEED_WHERE_PRESENT] = "where present",
@@ -75,7 +75,7 @@ static void explain_done(struct explain *x)
 
 /* --- for people --- */
 
-static void print_value(const struct limits *l, const struct field *f, FILE *out)
+static void print_limit_value(const struct limits *l, const struct field *f, FILE *out)
 {
 	char buf[32];
 
@@ -88,8 +88,8 @@ static void print_limits(const struct explain *x, FILE *out)
 	fprintf(out, "\n%slimits                 default    ceiling   option%s\n", color(out, COLOR_HEADING), color_end(out));
 	for (const struct field *f = limits_fields; f->name; f++) {
 		fprintf(out, "  %-17s", f->name);
-		print_value(&x->profile.limits, f, out);
-		print_value(&x->profile.ceilings, f, out);
+		print_limit_value(&x->profile.limits, f, out);
+		print_limit_value(&x->profile.ceilings, f, out);
 		fprintf(out, "   --%s\n", limits_option(f->name));
 	}
 }
@@ -104,7 +104,7 @@ static void print_layers(const struct explain *x, FILE *out)
 	print_heading(x->profile.require == REQUIRE_ALL ? "layers (required: every one)"
 							: "layers (required: always, and as root; a missing one refuses the run)", out);
 	for (unsigned i = 0; i < LAYER_COUNT; i++)
-		fprintf(out, "  %-15s %-14s %s\n", layer_name(i), need_words(layer_need(i)), layer_doc(i));
+		fprintf(out, "  %-15s %-14s %s\n", layer_name(i), layer_need_words(layer_need(i)), layer_doc(i));
 }
 
 static void print_warm(const struct explain *x, FILE *out)
@@ -128,7 +128,7 @@ static void print_warm(const struct explain *x, FILE *out)
 	      "  cold      brig run --cold, brig exec, --private, and runs for which no warm Python can be started\n", out);
 }
 
-static void print_steps(enum child_table table, const char *title, FILE *out)
+static void print_setup_steps(enum child_table table, const char *title, FILE *out)
 {
 	print_heading(title, out);
 	for (unsigned i = 0; child_step_name(table, i); i++)
@@ -136,7 +136,7 @@ static void print_steps(enum child_table table, const char *title, FILE *out)
 }
 
 /* Wraps the names at WIDTH columns. otherwise: the text to print if there is no list. */
-static void print_names(const json_t *names, const char *title, const char *otherwise, FILE *out)
+static void print_name_list(const json_t *names, const char *title, const char *otherwise, FILE *out)
 {
 	enum { WIDTH = 110 };
 	int at = WIDTH;
@@ -154,7 +154,7 @@ static void print_names(const json_t *names, const char *title, const char *othe
 	fputc('\n', out);
 }
 
-static void print_rules(const char *before, const struct net_rules *rules, FILE *out)
+static void print_net_rules(const char *before, const struct net_rules *rules, FILE *out)
 {
 	char text[NET_RULE_TEXT_MAX];
 
@@ -174,16 +174,16 @@ static void print_network(const struct explain *x, FILE *out)
 	if (!p || (!p->allow.n && !p->ceiling.n))
 		fputs(" none", out);
 	if (p) {
-		print_rules(" ", &p->allow, out);
-		print_rules("; a run may ask for ", &p->ceiling, out);
-		print_rules("; never ", &p->deny, out);
+		print_net_rules(" ", &p->allow, out);
+		print_net_rules("; a run may ask for ", &p->ceiling, out);
+		print_net_rules("; never ", &p->deny, out);
 	}
 	for (uint32_t i = 0; p && i < p->secrets; i++)
 		fprintf(out, "%s%s for %s", i ? ", " : "; secrets: ", p->secret[i].name, p->secret[i].host);
 	fputs(p && p->has_ceiling ? "\n" : "; brig run --net HOST names hosts for a run of your own\n", out);
 }
 
-static void print_rest(const struct explain *x, FILE *out)
+static void print_all_details(const struct explain *x, FILE *out)
 {
 	print_layers(x, out);
 	print_network(x, out);
@@ -193,18 +193,18 @@ static void print_rest(const struct explain *x, FILE *out)
 	print_heading("environment", out);
 	for (size_t i = 0; x->env.entry[i]; i++)
 		fprintf(out, "  %s\n", x->env.entry[i]);
-	print_names(x->profile.modules, "modules that brig check accepts (advice: the jail does not depend on it)",
-		    "  any", out);
-	print_names(x->profile.calls, "calls of which brig check warns", "  none", out);
-	print_steps(CHILD_CELL, "set-up of the cell, in this order", out);
-	print_steps(CHILD_ENTER, "the program's way into the cell, in this order", out);
-	print_steps(CHILD_PROGRAM, "set-up of the program, in this order", out);
+	print_name_list(x->profile.modules, "modules that brig check accepts (advice: the jail does not depend on it)",
+			"  any", out);
+	print_name_list(x->profile.calls, "calls of which brig check warns", "  none", out);
+	print_setup_steps(CHILD_CELL, "set-up of the cell, in this order", out);
+	print_setup_steps(CHILD_ENTER, "the program's way into the cell, in this order", out);
+	print_setup_steps(CHILD_PROGRAM, "set-up of the program, in this order", out);
 	print_heading("system calls", out);
 	policy_explain(x->policy, out);
 }
 
 /* Prints the writable mounts and their sizes. */
-static void print_writable(const struct explain *x, FILE *out)
+static void print_writable_mounts(const struct explain *x, FILE *out)
 {
 	char size[32];
 
@@ -227,15 +227,15 @@ static void print_layers_that_need(enum layer_need need, const char *title, FILE
 	for (unsigned i = 0; i < LAYER_COUNT; i++)
 		if (layer_need(i) == need)
 			json_array_append_new(names, json_string(layer_name(i)));
-	print_names(names, title, "", out);
+	print_name_list(names, title, "", out);
 	json_decref(names);
 }
 
-static void print_short(const struct explain *x, FILE *out)
+static void print_summary(const struct explain *x, FILE *out)
 {
 	bool all = x->profile.require == REQUIRE_ALL;
 
-	print_writable(x, out);
+	print_writable_mounts(x, out);
 	print_network(x, out);
 	print_warm(x, out);
 	print_layers_that_need(NEED_ALWAYS, "layers of every run", out);
@@ -244,7 +244,7 @@ static void print_short(const struct explain *x, FILE *out)
 	fprintf(out, "\nbrig explain --all %s prints what each layer is for, mounts, environment, set-up steps and system calls\n", x->profile.name);
 }
 
-static void print_text(const struct explain *x, FILE *out)
+static void print_profile_text(const struct explain *x, FILE *out)
 {
 	fprintf(out, "profile   %s: %s\n", x->profile.name, x->profile.description);
 	if (x->place < PROFILES_PRESET) /* not a profile that came with brig */
@@ -252,23 +252,23 @@ static void print_text(const struct explain *x, FILE *out)
 	fprintf(out, "rootfs    %s\npolicy    %s\n", x->profile.rootfs, x->profile.policy);
 	print_limits(x, out);
 	if (x->all)
-		print_rest(x, out);
+		print_all_details(x, out);
 	else
-		print_short(x, out);
+		print_summary(x, out);
 }
 
 /* --- for programs --- */
 
-static json_t *json_layers(void)
+static json_t *layers_to_json(void)
 {
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < LAYER_COUNT; i++)
-		json_array_append_new(list, json_pack("{ssssss}", "name", layer_name(i), "required", need_words(layer_need(i)), "for", layer_doc(i)));
+		json_array_append_new(list, json_pack("{ssssss}", "name", layer_name(i), "required", layer_need_words(layer_need(i)), "for", layer_doc(i)));
 	return list;
 }
 
-static json_t *json_mounts(const struct mount_plan *plan)
+static json_t *mounts_to_json(const struct mount_plan *plan)
 {
 	json_t *list = json_array();
 	char    flags[64];
@@ -287,7 +287,7 @@ static json_t *json_mounts(const struct mount_plan *plan)
 	return list;
 }
 
-static json_t *json_policy(const struct policy *p)
+static json_t *policy_to_json(const struct policy *p)
 {
 	char   *text = NULL;
 	size_t  len  = 0;
@@ -303,7 +303,7 @@ static json_t *json_policy(const struct policy *p)
 	return j;
 }
 
-static json_t *json_env(const struct program_env *env)
+static json_t *env_to_json(const struct program_env *env)
 {
 	json_t *list = json_array();
 
@@ -312,7 +312,7 @@ static json_t *json_env(const struct program_env *env)
 	return list;
 }
 
-static json_t *json_warm(const struct profile *p)
+static json_t *warm_to_json(const struct profile *p)
 {
 	bool is = p->warm != WARM_NEVER;
 
@@ -321,18 +321,18 @@ static json_t *json_warm(const struct profile *p)
 			 "shares", is ? json_pack("[ss]", "hash-seed", "addresses") : json_array());
 }
 
-static json_t *json_names(const json_t *names)
+static json_t *names_or_json_null(const json_t *names)
 {
 	return names ? json_incref((json_t *)names) : json_null();
 }
 
-static void print_json(const struct explain *x, FILE *out)
+static void print_profile_json(const struct explain *x, FILE *out)
 {
 	json_t *j = json_pack("{ss ss so ss ss so so so so so so so so so so}", "profile", x->profile.name, "description", x->profile.description,
 			      "file", json_sprintf("%s/%s.json", x->places.profiles[x->place], x->profile.name), "rootfs", x->profile.rootfs, "policy", x->profile.policy, "limits", limits_json(&x->profile.limits),
-			      "ceilings", limits_json(&x->profile.ceilings), "layers", json_layers(), "network", net_policy_json(x->profile.net, &x->profile.network), "warm", json_warm(&x->profile), "mounts", json_mounts(&x->mounts),
-			      "environment", json_env(&x->env), "modules", json_names(x->profile.modules), "calls",
-			      json_names(x->profile.calls), "system_calls", json_policy(x->policy));
+			      "ceilings", limits_json(&x->profile.ceilings), "layers", layers_to_json(), "network", net_policy_json(x->profile.net, &x->profile.network), "warm", warm_to_json(&x->profile), "mounts", mounts_to_json(&x->mounts),
+			      "environment", env_to_json(&x->env), "modules", names_or_json_null(x->profile.modules), "calls",
+			      names_or_json_null(x->profile.calls), "system_calls", policy_to_json(x->policy));
 
 	json_dumpf(j, out, JSON_INDENT(2));
 	fputc('\n', out);
@@ -356,13 +356,13 @@ int explain_main(int argc, char **argv)
 	if (n >= 0 && n + 1 < argc)
 		n = err_set(&e, ERR_BAD_SPEC, "name one profile");
 	if (n < 0)
-		return command_stop(n, argv[0], options, &help, &e);
+		return command_print_help_or_error(n, argv[0], options, &help, &e);
 	if (explain_load(&x, name, &e) < 0)
-		status = command_fail(argv[0], &e, STATUS_FAILED);
+		status = command_print_error(argv[0], &e, STATUS_FAILED);
 	else if (x.json)
-		print_json(&x, stdout);
+		print_profile_json(&x, stdout);
 	else
-		print_text(&x, stdout);
+		print_profile_text(&x, stdout);
 	explain_done(&x);
 	return status;
 }

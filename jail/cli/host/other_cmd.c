@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* Executes the program that is in brig's own directory, as for brigd, or else the installed one. */
-static int become(const char *name, const char *installed, char **argv)
+static int exec_other_program(const char *name, const char *installed, char **argv)
 {
 	char  path[PATH_SIZE + 32];
 	char *slash = place_of_program(path) ? strrchr(path, '/') : NULL, **env = exec_env();
@@ -29,26 +29,26 @@ static int become(const char *name, const char *installed, char **argv)
 int brigd_main(int argc, char **argv)
 {
 	(void)argc;
-	return become("brigd", BRIG_SBINDIR "/brigd", argv);
+	return exec_other_program("brigd", BRIG_SBINDIR "/brigd", argv);
 }
 
 int rootfs_main(int argc, char **argv)
 {
 	(void)argc;
 	argv[0] = (char *)"brig-rootfs";
-	return become(argv[0], BRIG_BINDIR "/brig-rootfs", argv);
+	return exec_other_program(argv[0], BRIG_BINDIR "/brig-rootfs", argv);
 }
 
 int metrics_main(int argc, char **argv)
 {
 	(void)argc;
 	argv[0] = (char *)"brig-metrics";
-	return become(argv[0], BRIG_LIBEXECDIR "/brig-metrics", argv);
+	return exec_other_program(argv[0], BRIG_LIBEXECDIR "/brig-metrics", argv);
 }
 
 int doctor_command(int argc, char **argv)
 {
 	(void)argc;
 	argv[0] = (char *)"brig-doctor";
-	return become(argv[0], BRIG_LIBEXECDIR "/brig-doctor", argv);
+	return exec_other_program(argv[0], BRIG_LIBEXECDIR "/brig-doctor", argv);
 }

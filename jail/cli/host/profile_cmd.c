@@ -1,4 +1,4 @@
-/* profile_cmd.c - brig profile list, check and schema */
+/* profile_cmd.c - brig profile list_profiles, check and schema */
 #include "call_number.h"
 #include "command.h"
 #include "policy.h"
@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int profile_fail(const struct err *e)
+static int report_profile_error(const struct err *e)
 {
-	return command_fail("profile", e, STATUS_FAILED);
+	return command_print_error("profile", e, STATUS_FAILED);
 }
 
-static int list(const struct brig_paths *places, char **words)
+static int list_profiles(const struct brig_paths *places, char **words)
 {
 	struct err why;
 	char     **names;
@@ -22,10 +22,10 @@ static int list(const struct brig_paths *places, char **words)
 
 	(void)words;
 	if (profile_folders_check(places, &why) < 0)
-		return profile_fail(&why);
+		return report_profile_error(&why);
 	names = profile_names(places, &why);
 	if (!names)
-		return profile_fail(&why);
+		return report_profile_error(&why);
 	if (!names[0]) {
 		fprintf(stderr, "brig profile: no profiles in %s\n", places->profiles[PROFILES_PRESET]);
 		status = STATUS_FAILED;
@@ -36,7 +36,7 @@ static int list(const struct brig_paths *places, char **words)
 		struct err     e;
 
 		if (profile_file_load(&p, places, names[i], &e) < 0) {
-			status = profile_fail(&e);
+			status = report_profile_error(&e);
 			continue;
 		}
 		printf("%-*s%s%s", *p.description ? 14 : 0, names[i], *p.description ? " " : "", p.description);
@@ -50,7 +50,7 @@ static int list(const struct brig_paths *places, char **words)
 }
 
 /* Checks a profile, and the policy that it names. */
-static int check_one(const struct brig_paths *places, const char *word, struct err *e)
+static int check_profile(const struct brig_paths *places, const char *word, struct err *e)
 {
 	scoped_profile       p      = { 0 };
 	scoped_policy_bundle bundle = { 0 };
@@ -69,22 +69,22 @@ static int check_one(const struct brig_paths *places, const char *word, struct e
 	return r;
 }
 
-static int check_all(const struct brig_paths *places, char **words)
+static int check_profiles(const struct brig_paths *places, char **words)
 {
 	int status = STATUS_OK;
 
 	for (; *words; words++) {
 		struct err e;
 
-		if (check_one(places, *words, &e) < 0)
-			status = profile_fail(&e);
+		if (check_profile(places, *words, &e) < 0)
+			status = report_profile_error(&e);
 		else
 			printf("%s: fine\n", *words);
 	}
 	return status;
 }
 
-static int schema(const struct brig_paths *places, char **words)
+static int print_schema(const struct brig_paths *places, char **words)
 {
 	json_t *j = fields_schema(profile_fields);
 
@@ -106,9 +106,9 @@ static const struct {
 	bool        wants_args;
 	const char *usage, *doc;
 } verbs[] = {
-	{ "list",   list,      false, "list",                    "list the profiles" },
-	{ "check",  check_all, true,  "check NAME|FILE.json...", "check profiles and their policies for mistakes" },
-	{ "schema", schema,    false, "schema",                  "print the JSON schema of a profile" },
+	{ "list",   list_profiles,  false, "list",                    "list the profiles" },
+	{ "check",  check_profiles, true,  "check NAME|FILE.json...", "check profiles and policies for mistakes" },
+	{ "schema", print_schema,   false, "schema",                  "print the JSON schema of a profile" },
 };
 /* clang-format on */
 
@@ -130,11 +130,11 @@ static int profile_usage_error(const char *word, const char *what)
 	struct err e;
 
 	err_set(&e, ERR_BAD_SPEC, "%.60s: %s; see brig profile --help", word, what);
-	profile_fail(&e);
+	report_profile_error(&e);
 	return STATUS_USAGE;
 }
 
-static int run_verb(size_t verb, char **words)
+static int run_profile_verb(size_t verb, char **words)
 {
 	struct brig_paths places;
 	struct err        e;
@@ -144,7 +144,7 @@ static int run_verb(size_t verb, char **words)
 	if (verbs[verb].wants_args != (words[0] != NULL))
 		return profile_usage_error(words[0] ? words[0] : verbs[verb].name,
 					   words[0] ? "one argument too many" : "name a profile or a file");
-	return brig_paths_find(&places, &e) < 0 ? profile_fail(&e) : verbs[verb].run(&places, words);
+	return brig_paths_find(&places, &e) < 0 ? report_profile_error(&e) : verbs[verb].run(&places, words);
 }
 
 int profile_main(int argc, char **argv)
@@ -159,6 +159,6 @@ int profile_main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
 		if (strcmp(argv[1], verbs[i].name) == 0)
-			return run_verb(i, argv + 2);
+			return run_profile_verb(i, argv + 2);
 	return profile_usage_error(argv[1], "no such command");
 }

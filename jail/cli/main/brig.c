@@ -61,7 +61,7 @@ static int flush_output(int status)
 	return STATUS_FAILED;
 }
 
-static int unknown_command(const char *name)
+static int report_unknown_command(const char *name)
 {
 	struct err e;
 
@@ -80,12 +80,12 @@ static int help_main(int argc, char **argv)
 	if (c && c->main != help_main)
 		return c->main(2, words);
 	if (!c)
-		return unknown_command(name);
+		return report_unknown_command(name);
 	print_commands(stdout);
 	return STATUS_OK;
 }
 
-static bool is_either(const char *word, const char *one, const char *other)
+static bool is_one_of_two(const char *word, const char *one, const char *other)
 {
 	return strcmp(word, one) == 0 || strcmp(word, other) == 0;
 }
@@ -106,12 +106,12 @@ int main(int argc, char **argv)
 		print_commands(stderr);
 		return STATUS_USAGE;
 	}
-	if (is_either(argv[1], "--help", "-h"))
+	if (is_one_of_two(argv[1], "--help", "-h"))
 		return flush_output(help_main(1, argv));
-	if (is_either(argv[1], "--version", "-V")) {
+	if (is_one_of_two(argv[1], "--version", "-V")) {
 		puts("brig " BRIG_VERSION);
 		return flush_output(STATUS_OK);
 	}
 	c = find_command(argv[1]);
-	return c ? flush_output(c->main(argc - 1, argv + 1)) : unknown_command(argv[1]);
+	return c ? flush_output(c->main(argc - 1, argv + 1)) : report_unknown_command(argv[1]);
 }

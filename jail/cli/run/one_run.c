@@ -104,9 +104,10 @@ static int main_of(struct request *r, int argc, char **argv, const struct one_ru
 	if (n >= 0 && check_args(r, argc - n - 1, way, &e) < 0)
 		n = -1;
 	if (n < 0)
-		return command_stop(n, argv[0], rows, &way->help, &e);
+		return command_print_help_or_error(n, argv[0], rows, &way->help, &e);
 	if (way->take(r, argv + n + 1, argc - n - 1, &e) < 0)
-		return way->report ? one_run_failure(r, &e, way->report) : command_fail(argv[0], &e, STATUS_USAGE);
+		return way->report ? one_run_failure(r, &e, way->report)
+				   : command_print_error(argv[0], &e, STATUS_USAGE);
 	return way->carry_out ? way->carry_out(r, argv[0]) : one_run(r, way->report);
 }
 

@@ -13,7 +13,7 @@ const struct option_row ask_options[] = {
 	OPTION_END,
 };
 
-int ask_parse(struct ask *a, int argc, char **argv, int wanted, const char *line, const char *what, int *status)
+int ask_parse_options(struct ask *a, int argc, char **argv, int wanted, const char *line, const char *what, int *status)
 {
 	struct err e;
 	int        n = options_parse(ask_options, argc, argv, a, &e);
@@ -22,17 +22,17 @@ int ask_parse(struct ask *a, int argc, char **argv, int wanted, const char *line
 		n = err_set(&e, ERR_BAD_SPEC, "write: %s", line);
 	if (n >= 0)
 		return n + 1;
-	*status = command_stop(n, argv[0], ask_options, &(struct command_help){ line, what, NULL }, &e);
+	*status = command_print_help_or_error(n, argv[0], ask_options, &(struct command_help){ line, what, NULL }, &e);
 	return -1;
 }
 
-int ask_open(struct brigd *ret, struct err *e)
+int ask_connect(struct brigd *ret, struct err *e)
 {
 	return brigd_connect(ret, BRIGD_SERVICE, e) < 0 ? -1 : privilege_drop(e);
 }
 
 /* Rows of runs have the key program only on a connection whose hello had a version. */
-static int send_greeting(struct brigd *server, const json_t *request, struct err *e)
+static int send_hello_before_list(struct brigd *server, const json_t *request, struct err *e)
 {
 	const char  *op    = json_string_value(json_object_get(request, "op"));
 	scoped_json *hello = op && strcmp(op, request_name(REQUEST_list)) == 0 ? protocol_hello() : NULL;
@@ -41,44 +41,44 @@ static int send_greeting(struct brigd *server, const json_t *request, struct err
 	return hello && !reply ? -1 : 0;
 }
 
-json_t *ask_on(struct brigd *server, json_t *request, struct err *e)
+json_t *ask_on_connection(struct brigd *server, json_t *request, struct err *e)
 {
 	json_t *reply = NULL;
 
 	if (!request)
 		err_set(e, ERR_BAD_SPEC, "the arguments are not UTF-8");
-	else if (send_greeting(server, request, e) == 0)
+	else if (send_hello_before_list(server, request, e) == 0)
 		reply = datagram_exchange(server->sock, request, e);
 	json_decref(request);
 	return reply;
 }
 
-json_t *ask(json_t *request, struct err *e)
+json_t *ask_service(json_t *request, struct err *e)
 {
 	struct brigd server = BRIGD_NONE;
 	json_t      *reply  = NULL;
 
-	if (ask_open(&server, e) == 0)
-		reply = ask_on(&server, request, e);
+	if (ask_connect(&server, e) == 0)
+		reply = ask_on_connection(&server, request, e);
 	else
 		json_decref(request);
 	(void)brigd_close(&server);
 	return reply;
 }
 
-json_int_t ask_figure(const json_t *row, const char *key)
+json_int_t ask_reply_integer(const json_t *row, const char *key)
 {
 	return json_integer_value(json_object_get(row, key));
 }
 
-char *ask_text(const json_t *text, char *buf, size_t len)
+char *ask_copy_plain_text(const json_t *text, char *buf, size_t len)
 {
 	snprintf(buf, len, "%s", json_is_string(text) ? json_string_value(text) : "");
 	text_make_plain(buf);
 	return buf;
 }
 
-int ask_put_bytes(const char *bytes, size_t len, void *into)
+int ask_write_bytes(const char *bytes, size_t len, void *into)
 {
 	return fwrite(bytes, 1, len, into) == len ? 0 : -1;
 }
@@ -88,7 +88,7 @@ void ask_print_json(json_t *reply)
 {
 	json_object_del(reply, "reply");
 	json_object_del(reply, "tag");
-	ascii_dump(reply, JSON_INDENT(2) | JSON_REAL_PRECISION(12), ask_put_bytes, stdout);
+	ascii_dump(reply, JSON_INDENT(2) | JSON_REAL_PRECISION(12), ask_write_bytes, stdout);
 	putchar('\n');
 }
 
@@ -96,10 +96,10 @@ int ask_and_print(const struct ask *a, const char *command, const char *op,
 		  void (*print)(const json_t *reply, FILE *out))
 {
 	struct err e;
-	json_t    *reply = ask(json_pack("{ss}", "op", op), &e);
+	json_t    *reply = ask_service(json_pack("{ss}", "op", op), &e);
 
 	if (!reply)
-		return command_fail(command, &e, STATUS_FAILED);
+		return command_print_error(command, &e, STATUS_FAILED);
 	if (a->json)
 		ask_print_json(reply);
 	else

@@ -38,7 +38,7 @@ static const struct command_help help = {
 	"brig audit [OPTION]...", "Print what the service ran or refused on this host, oldest first.", NULL,
 };
 
-static int set_filter(void *into, const struct option_row *row, const char *value, struct err *e)
+static int set_filter_option(void *into, const struct option_row *row, const char *value, struct err *e)
 {
 	const struct audit_filter_row *filter = audit_filter_rows;
 	struct asked                  *a      = into;
@@ -48,7 +48,7 @@ static int set_filter(void *into, const struct option_row *row, const char *valu
 	return audit_filter_set(&a->filter, filter, value, a->now_us, e) < 0 ? err_wrap(e, "--%s", row->field.name) : 0;
 }
 
-static void make_options(struct option_row rows[AUDIT_FILTERS + 3])
+static void build_options(struct option_row rows[AUDIT_FILTERS + 3])
 {
 	const struct option_row others[] = {
 		OPTION_TEXT("file", 0, offsetof(struct asked, file), "FILE", "Read this file; default: the one that " CONFIG " names"),
@@ -59,7 +59,7 @@ static void make_options(struct option_row rows[AUDIT_FILTERS + 3])
 	for (size_t i = 0; i < AUDIT_FILTERS; i++)
 		rows[i] = (struct option_row){ .field = { .name = audit_filter_rows[i].option, .type = FIELD_STR, .doc = audit_filter_rows[i].doc },
 					       .arg   = audit_filter_rows[i].arg,
-					       .set   = set_filter };
+					       .set   = set_filter_option };
 	memcpy(rows + AUDIT_FILTERS, others, sizeof others);
 }
 
@@ -75,7 +75,7 @@ struct files {
 	size_t n;
 };
 
-static bool is_known(const struct files *f, const struct stat *st)
+static bool is_open_already(const struct files *f, const struct stat *st)
 {
 	for (size_t i = 0; i < f->n; i++)
 		if (f->id[i].dev == st->st_dev && f->id[i].ino == st->st_ino)
@@ -84,14 +84,14 @@ static bool is_known(const struct files *f, const struct stat *st)
 }
 
 /* O_NONBLOCK: opening a FIFO must not block. For a missing file e->errnum is ENOENT. */
-static int open_one(struct files *f, const char *path, struct err *e)
+static int open_audit_file(struct files *f, const char *path, struct err *e)
 {
 	int         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, "%s", path);
-	if (!S_ISREG(st.st_mode) || is_known(f, &st)) { /* the file was renamed meanwhile, and is open already */
+	if (!S_ISREG(st.st_mode) || is_open_already(f, &st)) { /* the file was renamed meanwhile, and is open already */
 		close(fd);
 		return S_ISREG(st.st_mode) ? 0 : err_set(e, ERR_BAD_SPEC, "%s: not a regular file", path);
 	}
@@ -107,14 +107,14 @@ static int open_one(struct files *f, const char *path, struct err *e)
 }
 
 /* Opens the youngest first, and all before any is read, so that a rotation meanwhile hides no file. A crash can leave a gap in the numbers. */
-static int open_all(struct files *f, const char *file, struct err *e)
+static int open_audit_files(struct files *f, const char *file, struct err *e)
 {
 	char path[sizeof f->path[0]];
 
 	for (unsigned n = 0; n < FILES_MAX; n++) {
 		if (snprintf(path, sizeof path, n ? "%s.%u" : "%s", file, n) >= (int)sizeof path)
 			return err_set(e, ERR_BAD_SPEC, "%.60s...: the path is too long", file);
-		if (open_one(f, path, e) < 0 && e->errnum != ENOENT)
+		if (open_audit_file(f, path, e) < 0 && e->errnum != ENOENT)
 			return -1;
 	}
 	return f->n ? 0 : err_set(e, ERR_MISSING, "%s: %s", file, strerror(ENOENT));
@@ -123,7 +123,7 @@ static int open_all(struct files *f, const char *file, struct err *e)
 /* --- lines --- */
 
 /* Reads the next line, without its newline. False: end of file. Of a line longer than max the rest is skipped, and *len is max + 1. */
-static bool next_line(FILE *in, char *line, size_t max, size_t *len)
+static bool read_line(FILE *in, char *line, size_t max, size_t *len)
 {
 	int c;
 
@@ -136,7 +136,7 @@ static bool next_line(FILE *in, char *line, size_t max, size_t *len)
 	return c != EOF || *len > 0;
 }
 
-static bool print_entry(const struct asked *a, const struct audit_entry *entry)
+static bool print_audit_entry(const struct asked *a, const struct audit_entry *entry)
 {
 	char    text[AUDIT_LINE_MAX + 1];
 	json_t *json = audit_entry_json(entry);
@@ -149,8 +149,8 @@ static bool print_entry(const struct asked *a, const struct audit_entry *entry)
 }
 
 /* Prints from the parsed entry: no byte of the file reaches the terminal unchecked. */
-static void take_line(const struct asked *a, const char *path, unsigned long long number, const char *line, size_t len,
-		      struct found *found)
+static void print_matching_line(const struct asked *a, const char *path, unsigned long long number, const char *line, size_t len,
+				struct found *found)
 {
 	struct audit_entry entry;
 	struct err         e;
@@ -159,11 +159,11 @@ static void take_line(const struct asked *a, const char *path, unsigned long lon
 	if (!from && found->garbled++ == 0)
 		snprintf(found->first, sizeof found->first, "%s:%llu", path, number);
 	if (from && audit_filter_holds(&a->filter, &entry))
-		print_entry(a, &entry);
+		print_audit_entry(a, &entry);
 	json_decref(from);
 }
 
-static int read_all(const struct asked *a, struct err *e)
+static int print_audit_files(const struct asked *a, struct err *e)
 {
 	struct files *f     = calloc(1, sizeof *f);
 	struct found  found = { 0 };
@@ -173,13 +173,13 @@ static int read_all(const struct asked *a, struct err *e)
 
 	if (!f)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	r = open_all(f, a->file, e);
+	r = open_audit_files(f, a->file, e);
 	for (size_t i = f->n; r == 0 && i-- > 0;) {
 		FILE *in = f->in[i];
 
-		for (unsigned long long number = 1; !ferror(stdout) && next_line(in, line, sizeof line, &len); number++)
+		for (unsigned long long number = 1; !ferror(stdout) && read_line(in, line, sizeof line, &len); number++)
 			if (len) /* after a start brigd writes a newline first, because a crash may have cut the last line */
-				take_line(a, f->path[i], number, line, len, &found);
+				print_matching_line(a, f->path[i], number, line, len, &found);
 		r = ferror(in) ? err_sys(e, "%s", f->path[i]) : 0;
 	}
 	text_make_plain(found.first);
@@ -195,7 +195,7 @@ static int read_all(const struct asked *a, struct err *e)
 /* --- which file --- */
 
 /* Reads audit.file from the configuration. 1: there is no configuration, or it names no file. */
-static int find_file(char file[4096], struct err *e)
+static int find_configured_file(char file[4096], struct err *e)
 {
 	scoped_bytes bytes = { 0 };
 	scoped_json *json  = NULL;
@@ -231,7 +231,7 @@ int audit_main(int argc, char **argv)
 	struct err        e = { 0 };
 	int               taken, r;
 
-	make_options(rows);
+	build_options(rows);
 	taken = options_parse(rows, argc, argv, &a, &e);
 	if (taken >= 0 && taken < argc - 1)
 		taken = err_set(&e, ERR_BAD_SPEC, "%.60s: one argument too many", argv[taken + 1]);
@@ -242,11 +242,11 @@ int audit_main(int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	if (taken < 0)
-		return command_stop(taken, argv[0], rows, &help, &e);
+		return command_print_help_or_error(taken, argv[0], rows, &help, &e);
 	if (!a.file) {
-		r = find_file(file, &e);
+		r = find_configured_file(file, &e);
 		if (r < 0)
-			return command_fail(argv[0], &e, STATUS_FAILED);
+			return command_print_error(argv[0], &e, STATUS_FAILED);
 		if (r > 0) {
 			fputs("brig audit: " CONFIG " names no audit.file, so the audit of this host is in the journal only; type: ", stderr);
 			audit_filter_print_journalctl(&a.filter, stderr);
@@ -255,5 +255,5 @@ int audit_main(int argc, char **argv)
 		}
 		a.file = file;
 	}
-	return read_all(&a, &e) < 0 ? command_fail(argv[0], &e, STATUS_FAILED) : STATUS_OK;
+	return print_audit_files(&a, &e) < 0 ? command_print_error(argv[0], &e, STATUS_FAILED) : STATUS_OK;
 }

@@ -33,7 +33,7 @@ struct match {
 	size_t      n;
 };
 
-static void look_at(struct match *m, const json_t *id)
+static void count_if_id_matches(struct match *m, const json_t *id)
 {
 	const char *text = json_string_value(id);
 
@@ -44,18 +44,18 @@ static void look_at(struct match *m, const json_t *id)
 }
 
 /* The id that begins with the word, of a run or of a call in a session. A word that is no beginning stays: the service has the last word. */
-static const char *complete(const json_t *list, const char *word, struct err *e)
+static const char *complete_run_id(const json_t *list, const char *word, struct err *e)
 {
 	struct match  m        = { .word = word };
 	const json_t *runs     = json_object_get(list, "runs"), *sessions = json_object_get(list, "sessions");
 
 	for (size_t i = 0; i < json_array_size(runs); i++)
-		look_at(&m, json_object_get(json_array_get(runs, i), "run"));
+		count_if_id_matches(&m, json_object_get(json_array_get(runs, i), "run"));
 	for (size_t i = 0; i < json_array_size(sessions); i++) {
 		const json_t *calls = json_object_get(json_array_get(sessions, i), "running");
 
 		for (size_t k = 0; k < json_array_size(calls); k++)
-			look_at(&m, json_array_get(calls, k));
+			count_if_id_matches(&m, json_array_get(calls, k));
 	}
 	if (m.n > 1) {
 		err_set(e, ERR_BAD_SPEC, "%.40s: %zu runs begin with it; write more of the id that brig ps prints", word, m.n);
@@ -64,41 +64,41 @@ static const char *complete(const json_t *list, const char *word, struct err *e)
 	return m.n ? m.found : word;
 }
 
-static json_t *end_one(struct brigd *server, const char *word, struct err *e)
+static json_t *end_one_run(struct brigd *server, const char *word, struct err *e)
 {
-	json_t     *list = strlen(word) < RUN_ID_LEN && *word ? ask_on(server, json_pack("{ss}", "op", "list"), e) : NULL, *reply;
-	const char *id   = list ? complete(list, word, e) : word;
+	json_t     *list = strlen(word) < RUN_ID_LEN && *word ? ask_on_connection(server, json_pack("{ss}", "op", "list"), e) : NULL, *reply;
+	const char *id   = list ? complete_run_id(list, word, e) : word;
 
-	reply = id ? ask_on(server, run_talk_cancel(id, NULL), e) : NULL;
+	reply = id ? ask_on_connection(server, run_talk_cancel(id, NULL), e) : NULL;
 	json_decref(list);
 	return reply;
 }
 
 /* --- all --- */
 
-static bool is_meant(const struct killing *k, const json_t *run)
+static bool is_run_of_user(const struct killing *k, const json_t *run)
 {
-	return !k->user || (uid_t)ask_figure(run, "uid") == k->uid;
+	return !k->user || (uid_t)ask_reply_integer(run, "uid") == k->uid;
 }
 
 /* A run that has ended meanwhile is no error. Appends the replies. False: *e. */
-static bool end_listed(struct brigd *server, const struct killing *k, const json_t *runs, json_t *replies, struct err *e)
+static bool end_listed_runs(struct brigd *server, const struct killing *k, const json_t *runs, json_t *replies, struct err *e)
 {
 	for (size_t i = 0; i < json_array_size(runs); i++) {
 		const json_t *run   = json_array_get(runs, i);
 		const char   *id    = json_string_value(json_object_get(run, "run"));
-		json_t       *reply = is_meant(k, run) ? ask_on(server, run_talk_cancel(id, NULL), e) : NULL;
+		json_t       *reply = is_run_of_user(k, run) ? ask_on_connection(server, run_talk_cancel(id, NULL), e) : NULL;
 
 		if (reply)
 			json_array_append_new(replies, reply);
-		else if (is_meant(k, run) && e->kind != ERR_DENIED)
+		else if (is_run_of_user(k, run) && e->kind != ERR_DENIED)
 			return false;
 	}
 	return true;
 }
 
 /* A list has the oldest runs: what it left out comes with the next one, as long as there is something to end. */
-static json_t *end_all(struct brigd *server, const struct killing *k, struct err *e)
+static json_t *end_all_runs(struct brigd *server, const struct killing *k, struct err *e)
 {
 	json_t *replies = json_array(), *list;
 	size_t  before;
@@ -106,13 +106,13 @@ static json_t *end_all(struct brigd *server, const struct killing *k, struct err
 
 	do {
 		before = json_array_size(replies);
-		list   = ask_on(server, json_pack("{ss}", "op", "list"), e);
-		if (!list || !end_listed(server, k, json_object_get(list, "runs"), replies, e)) {
+		list   = ask_on_connection(server, json_pack("{ss}", "op", "list"), e);
+		if (!list || !end_listed_runs(server, k, json_object_get(list, "runs"), replies, e)) {
 			json_decref(list);
 			json_decref(replies);
 			return NULL;
 		}
-		more = ask_figure(list, "left_out") && json_array_size(replies) > before;
+		more = ask_reply_integer(list, "left_out") && json_array_size(replies) > before;
 		json_decref(list);
 	} while (more);
 	return replies;
@@ -121,7 +121,7 @@ static json_t *end_all(struct brigd *server, const struct killing *k, struct err
 /* --- the command --- */
 
 /* brig is linked statically, and asks no other source of users than this file. */
-static bool find_name(const char *name, uid_t *uid)
+static bool find_uid_of_name(const char *name, uid_t *uid)
 {
 	FILE          *in    = fopen("/etc/passwd", "re");
 	struct passwd *entry = NULL;
@@ -135,11 +135,11 @@ static bool find_name(const char *name, uid_t *uid)
 	return entry != NULL;
 }
 
-static int find_user(struct killing *k, struct err *e)
+static int resolve_user_option(struct killing *k, struct err *e)
 {
 	uint64_t uid;
 
-	if (!k->user || find_name(k->user, &k->uid))
+	if (!k->user || find_uid_of_name(k->user, &k->uid))
 		return 0;
 	if (text_to_u64(k->user, &uid) < 0 || uid >= UINT32_MAX)
 		return err_set(e, ERR_BAD_SPEC, "--user %.40s: there is no such user in /etc/passwd; write a number", k->user);
@@ -147,7 +147,7 @@ static int find_user(struct killing *k, struct err *e)
 	return 0;
 }
 
-static int parse_words(struct killing *k, int argc, char **argv, struct err *e)
+static int parse_command_line(struct killing *k, int argc, char **argv, struct err *e)
 {
 	int n = options_parse(options, argc, argv, k, e), words = argc - 1 - n;
 
@@ -155,7 +155,7 @@ static int parse_words(struct killing *k, int argc, char **argv, struct err *e)
 		return n;
 	if (words != !(k->all || k->user) || (k->all && k->user))
 		return err_set(e, ERR_BAD_SPEC, "write: %s", help.line);
-	return find_user(k, e) < 0 ? -1 : n + 1;
+	return resolve_user_option(k, e) < 0 ? -1 : n + 1;
 }
 
 int kill_main(int argc, char **argv)
@@ -164,15 +164,15 @@ int kill_main(int argc, char **argv)
 	struct brigd   server = BRIGD_NONE;
 	struct err     e;
 	json_t        *reply  = NULL;
-	int            word   = parse_words(&k, argc, argv, &e);
+	int            word   = parse_command_line(&k, argc, argv, &e);
 
 	if (word < 0)
-		return command_stop(word, argv[0], options, &help, &e);
-	if (ask_open(&server, &e) == 0)
-		reply = k.all || k.user ? end_all(&server, &k, &e) : end_one(&server, argv[word], &e);
+		return command_print_help_or_error(word, argv[0], options, &help, &e);
+	if (ask_connect(&server, &e) == 0)
+		reply = k.all || k.user ? end_all_runs(&server, &k, &e) : end_one_run(&server, argv[word], &e);
 	(void)brigd_close(&server);
 	if (!reply)
-		return command_fail(argv[0], &e, STATUS_FAILED);
+		return command_print_error(argv[0], &e, STATUS_FAILED);
 	if (k.a.json)
 		ask_print_json(reply);
 	else if (json_is_array(reply))

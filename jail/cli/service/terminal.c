@@ -24,12 +24,12 @@ static struct {
 	int            signals;
 } at;
 
-static void write_text(const char *text)
+static void terminal_write_text(const char *text)
 {
 	(void)!file_write_all(STDOUT_FILENO, text, strlen(text));
 }
 
-static void enter_page(void)
+static void terminal_enter_screen(void)
 {
 	struct termios keys = at.before;
 
@@ -38,12 +38,12 @@ static void enter_page(void)
 	keys.c_cc[VTIME] = 0;
 	if (at.has_keys)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
-	write_text(ENTER);
+	terminal_write_text(ENTER);
 }
 
-static void leave_page(void)
+static void terminal_leave_screen(void)
 {
-	write_text(LEAVE);
+	terminal_write_text(LEAVE);
 	if (at.has_keys)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &at.before);
 }
@@ -62,13 +62,13 @@ int terminal_open(struct err *e)
 		return err_sys(e, "signalfd");
 	signal(SIGPIPE, SIG_IGN);
 	at.has_keys = tcgetattr(STDIN_FILENO, &at.before) == 0;
-	enter_page();
+	terminal_enter_screen();
 	return 0;
 }
 
 void terminal_close(void)
 {
-	leave_page();
+	terminal_leave_screen();
 	close(at.signals);
 	sigprocmask(SIG_SETMASK, &at.mask, NULL);
 }
@@ -76,7 +76,7 @@ void terminal_close(void)
 /* --- drawing --- */
 
 /* How many bytes of the line fit; a character of several bytes is not cut. */
-static size_t fitting(const char *line, size_t len, size_t columns)
+static size_t count_bytes_that_fit(const char *line, size_t len, size_t columns)
 {
 	size_t n = 0, wide = 0;
 
@@ -107,7 +107,7 @@ void terminal_draw(const char *text, size_t len)
 		const char *end = memchr(text, '\n', len);
 		size_t      n   = end ? (size_t)(end - text) : len;
 
-		fprintf(out, "%s%.*s\033[K", row ? "\r\n" : "", (int)fitting(text, n, columns), text);
+		fprintf(out, "%s%.*s\033[K", row ? "\r\n" : "", (int)count_bytes_that_fit(text, n, columns), text);
 		n += end != NULL;
 		text += n;
 		len -= n;
@@ -120,16 +120,16 @@ void terminal_draw(const char *text, size_t len)
 
 /* --- waiting --- */
 
-static enum terminal_event take_signal(void)
+static enum terminal_event terminal_handle_signal(void)
 {
 	struct signalfd_siginfo info;
 
 	if (read(at.signals, &info, sizeof info) != sizeof info)
 		return TERMINAL_RESIZED;
 	if (info.ssi_signo == SIGTSTP) { /* which is blocked, so SIGSTOP stops; the terminal is restored meanwhile */
-		leave_page();
+		terminal_leave_screen();
 		raise(SIGSTOP);
-		enter_page();
+		terminal_enter_screen();
 	}
 	return info.ssi_signo == SIGTSTP || info.ssi_signo == SIGWINCH ? TERMINAL_RESIZED : TERMINAL_END;
 }
@@ -145,7 +145,7 @@ enum terminal_event terminal_wait(int ms, char *key)
 	if (fds[2].revents)
 		return TERMINAL_END; /* the terminal has gone */
 	if (fds[0].revents)
-		return take_signal();
+		return terminal_handle_signal();
 	if (!fds[1].revents)
 		return TERMINAL_TIME;
 	/* end of file: no key could end the page any more */

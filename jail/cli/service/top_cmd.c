@@ -25,7 +25,7 @@ static const struct command_help help = {
 
 /* --- one page --- */
 
-static void print_bytes(const json_t *row, const char *key, FILE *out)
+static void print_mebibytes(const json_t *row, const char *key, FILE *out)
 {
 	const json_t *bytes = json_object_get(row, key);
 
@@ -35,7 +35,7 @@ static void print_bytes(const json_t *row, const char *key, FILE *out)
 		fprintf(out, " %8s", "-");
 }
 
-static void print_count(const json_t *row, const char *key, int width, FILE *out)
+static void print_count_column(const json_t *row, const char *key, int width, FILE *out)
 {
 	const json_t *n = json_object_get(row, key);
 
@@ -45,7 +45,7 @@ static void print_count(const json_t *row, const char *key, int width, FILE *out
 		fprintf(out, " %*s", width, "-");
 }
 
-static void print_age(const json_t *row, FILE *out)
+static void print_age_column(const json_t *row, FILE *out)
 {
 	const json_t *ms      = json_object_get(row, "age_ms");
 	json_int_t    seconds = json_integer_value(ms) / 1000;
@@ -56,28 +56,28 @@ static void print_age(const json_t *row, FILE *out)
 		fprintf(out, " %8s", "-");
 }
 
-static void print_profile(const json_t *row, FILE *out)
+static void print_profile_row(const json_t *row, FILE *out)
 {
 	const json_t *zygote = json_object_get(row, "zygote");
 	char          name[64], warm[16], state[16];
 
-	fprintf(out, "%-16s %-7s", ask_text(json_object_get(row, "name"), name, sizeof name), ask_text(json_object_get(row, "warm"), warm, sizeof warm));
-	print_count(row, "ready", 5, out);
-	print_count(row, "building", 5, out);
-	print_count(row, "running", 4, out);
-	fprintf(out, "  %-9s", json_is_object(zygote) ? ask_text(json_object_get(zygote, "state"), state, sizeof state) : "-");
-	print_count(zygote, "generation", 4, out);
-	print_age(zygote, out);
-	print_count(zygote, "runs", 7, out);
-	print_bytes(zygote, "memory_bytes", out);
-	print_bytes(zygote, "own_bytes", out);
-	print_count(zygote, "forks", 5, out);
-	print_bytes(zygote, "fork_memory_bytes", out);
-	print_bytes(zygote, "fork_own_bytes", out);
+	fprintf(out, "%-16s %-7s", ask_copy_plain_text(json_object_get(row, "name"), name, sizeof name), ask_copy_plain_text(json_object_get(row, "warm"), warm, sizeof warm));
+	print_count_column(row, "ready", 5, out);
+	print_count_column(row, "building", 5, out);
+	print_count_column(row, "running", 4, out);
+	fprintf(out, "  %-9s", json_is_object(zygote) ? ask_copy_plain_text(json_object_get(zygote, "state"), state, sizeof state) : "-");
+	print_count_column(zygote, "generation", 4, out);
+	print_age_column(zygote, out);
+	print_count_column(zygote, "runs", 7, out);
+	print_mebibytes(zygote, "memory_bytes", out);
+	print_mebibytes(zygote, "own_bytes", out);
+	print_count_column(zygote, "forks", 5, out);
+	print_mebibytes(zygote, "fork_memory_bytes", out);
+	print_mebibytes(zygote, "fork_own_bytes", out);
 	fputc('\n', out);
 }
 
-static void print_page(const json_t *stats, const json_t *list, FILE *out)
+static void print_top_page(const json_t *stats, const json_t *list, FILE *out)
 {
 	const json_t *profiles = json_object_get(stats, "profiles");
 
@@ -86,7 +86,7 @@ static void print_page(const json_t *stats, const json_t *list, FILE *out)
 	fprintf(out, "\n%-16s %-7s READY BUILD  RUN  %-9s  GEN %8s %7s %8s %8s FORKS %8s %8s\n", "PROFILE", "WARM", "ZYGOTE", "AGE", "RUNS", "MEMORY",
 		"OWN", "MEMORY", "OWN");
 	for (size_t i = 0; i < json_array_size(profiles); i++)
-		print_profile(json_array_get(profiles, i), out);
+		print_profile_row(json_array_get(profiles, i), out);
 	fputc('\n', out);
 	ps_print_runs(list, out);
 }
@@ -97,23 +97,23 @@ struct figures {
 	json_t *stats, *list;
 };
 
-static void figures_done(struct figures *f)
+static void top_figures_free(struct figures *f)
 {
 	json_decref(f->stats);
 	json_decref(f->list);
 	*f = (struct figures){ 0 };
 }
 
-static int figures_ask(struct figures *f, struct brigd *server, struct err *e)
+static int top_figures_ask(struct figures *f, struct brigd *server, struct err *e)
 {
-	f->stats = ask_on(server, json_pack("{ss}", "op", "stats"), e);
-	f->list  = f->stats ? ask_on(server, json_pack("{ss}", "op", "list"), e) : NULL;
+	f->stats = ask_on_connection(server, json_pack("{ss}", "op", "stats"), e);
+	f->list  = f->stats ? ask_on_connection(server, json_pack("{ss}", "op", "list"), e) : NULL;
 	return f->list ? 0 : -1;
 }
 
 /* --- again and again --- */
 
-static void draw(const struct figures *f)
+static void draw_page(const struct figures *f)
 {
 	char  *text = NULL;
 	size_t len  = 0;
@@ -121,7 +121,7 @@ static void draw(const struct figures *f)
 
 	if (!out)
 		return;
-	print_page(f->stats, f->list, out);
+	print_top_page(f->stats, f->list, out);
 	fputs("\nq: quit\n", out);
 	fclose(out);
 	terminal_draw(text, len);
@@ -129,7 +129,7 @@ static void draw(const struct figures *f)
 }
 
 /* True when another page is due. */
-static bool wait_for_next(const struct figures *f, int ms)
+static bool wait_for_next_page(const struct figures *f, int ms)
 {
 	char key = 0;
 
@@ -138,7 +138,7 @@ static bool wait_for_next(const struct figures *f, int ms)
 		case TERMINAL_TIME:
 			return true;
 		case TERMINAL_RESIZED:
-			draw(f);
+			draw_page(f);
 			break;
 		case TERMINAL_KEY:
 			if (key == 'q' || key == 'Q' || key == 4) /* Ctrl-D */
@@ -149,7 +149,7 @@ static bool wait_for_next(const struct figures *f, int ms)
 		}
 }
 
-static int show_live(struct brigd *server, int ms, struct err *e)
+static int show_live_pages(struct brigd *server, int ms, struct err *e)
 {
 	struct figures f = { 0 };
 	int            r;
@@ -157,29 +157,29 @@ static int show_live(struct brigd *server, int ms, struct err *e)
 	if (terminal_open(e) < 0)
 		return -1;
 	do {
-		figures_done(&f);
-		r = figures_ask(&f, server, e);
+		top_figures_free(&f);
+		r = top_figures_ask(&f, server, e);
 		if (r == 0)
-			draw(&f);
-	} while (r == 0 && wait_for_next(&f, ms));
-	figures_done(&f);
+			draw_page(&f);
+	} while (r == 0 && wait_for_next_page(&f, ms));
+	top_figures_free(&f);
 	terminal_close();
 	return r;
 }
 
-static int show_once(struct brigd *server, bool json, struct err *e)
+static int show_one_page(struct brigd *server, bool json, struct err *e)
 {
 	struct figures f = { 0 };
-	int            r = figures_ask(&f, server, e);
+	int            r = top_figures_ask(&f, server, e);
 
 	if (r == 0 && json) {
 		json_object_del(f.list, "reply");
 		json_object_set(f.stats, "list", f.list);
 		ask_print_json(f.stats);
 	} else if (r == 0) {
-		print_page(f.stats, f.list, stdout);
+		print_top_page(f.stats, f.list, stdout);
 	}
-	figures_done(&f);
+	top_figures_free(&f);
 	return r;
 }
 
@@ -193,10 +193,10 @@ int top_main(int argc, char **argv)
 	if (n >= 0 && n + 1 < argc)
 		n = err_set(&e, ERR_BAD_SPEC, "write: %s", help.line);
 	if (n < 0)
-		return command_stop(n, argv[0], options, &help, &e);
-	r = ask_open(&server, &e);
+		return command_print_help_or_error(n, argv[0], options, &help, &e);
+	r = ask_connect(&server, &e);
 	if (r == 0)
-		r = t.once || t.json || !isatty(STDOUT_FILENO) ? show_once(&server, t.json, &e) : show_live(&server, (int)t.delay_ms, &e);
+		r = t.once || t.json || !isatty(STDOUT_FILENO) ? show_one_page(&server, t.json, &e) : show_live_pages(&server, (int)t.delay_ms, &e);
 	(void)brigd_close(&server);
-	return r < 0 ? command_fail(argv[0], &e, STATUS_FAILED) : STATUS_OK;
+	return r < 0 ? command_print_error(argv[0], &e, STATUS_FAILED) : STATUS_OK;
 }

@@ -22,16 +22,16 @@ static int exchange_main(int argc, char **argv, const struct exchange *x)
 	struct ask   a      = { 0 };
 	struct err   e;
 	json_t      *reply;
-	int          status, word = ask_parse(&a, argc, argv, x->words, x->line, x->what, &status);
+	int          status, word = ask_parse_options(&a, argc, argv, x->words, x->line, x->what, &status);
 
 	if (word < 0)
 		return status;
 	if (session_connect(&server, false, &e) < 0)
-		return command_fail(argv[0], &e, STATUS_DENIED);
+		return command_print_error(argv[0], &e, STATUS_DENIED);
 	reply = x->ask(&server, argv[word], &e);
 	(void)brigd_close(&server);
 	if (!reply)
-		return command_fail(argv[0], &e, STATUS_FAILED);
+		return command_print_error(argv[0], &e, STATUS_FAILED);
 	if (a.json)
 		ask_print_json(reply);
 	else if (x->print)
@@ -42,7 +42,7 @@ static int exchange_main(int argc, char **argv, const struct exchange *x)
 
 static json_t *ask_close(struct brigd *server, const char *session, struct err *e)
 {
-	return ask_on(server, json_pack("{ss ss}", "op", "close", "session", session), e);
+	return ask_on_connection(server, json_pack("{ss ss}", "op", "close", "session", session), e);
 }
 
 static int close_main(int argc, char **argv)
@@ -77,7 +77,7 @@ static const json_t *find_session(const json_t *list, const char *word)
 
 static json_t *interrupt_run(struct brigd *server, const char *run, struct err *e)
 {
-	return ask_on(server, json_pack("{ss ss}", "op", "interrupt", "run", run), e);
+	return ask_on_connection(server, json_pack("{ss ss}", "op", "interrupt", "run", run), e);
 }
 
 /* Interrupts every call of a session. A call that has ended meanwhile is no error. Returns the last reply. */
@@ -100,7 +100,7 @@ static json_t *interrupt_all(struct brigd *server, const json_t *session, const 
 
 static json_t *ask_interrupt(struct brigd *server, const char *word, struct err *e)
 {
-	json_t       *list    = ask_on(server, json_pack("{ss}", "op", "list"), e), *reply;
+	json_t       *list    = ask_on_connection(server, json_pack("{ss}", "op", "list"), e), *reply;
 	const json_t *session = find_session(list, word);
 
 	if (!list)
@@ -124,7 +124,7 @@ static int interrupt_main(int argc, char **argv)
 
 static double json_seconds(const json_t *row, const char *key)
 {
-	return (double)ask_figure(row, key) / 1000;
+	return (double)ask_reply_integer(row, key) / 1000;
 }
 
 static void print_session(const json_t *row)
@@ -133,13 +133,13 @@ static void print_session(const json_t *row)
 	const json_t *contexts = json_object_get(row, "contexts"), *running = json_object_get(row, "running");
 	double        idle = json_seconds(row, "idle_left_ms"), lifetime = json_seconds(row, "lifetime_left_ms");
 
-	ask_text(json_object_get(row, "name"), name, sizeof name);
-	printf("%-*s %-12s ", RUN_ID_LEN, ask_text(json_object_get(row, "session"), id, sizeof id), *name ? name : "-");
-	printf("%-12s ", ask_text(json_object_get(row, "profile"), profile, sizeof profile));
+	ask_copy_plain_text(json_object_get(row, "name"), name, sizeof name);
+	printf("%-*s %-12s ", RUN_ID_LEN, ask_copy_plain_text(json_object_get(row, "session"), id, sizeof id), *name ? name : "-");
+	printf("%-12s ", ask_copy_plain_text(json_object_get(row, "profile"), profile, sizeof profile));
 	printf("%8.1f %8.1f %8.1f ", json_seconds(row, "age_ms"), json_seconds(row, "idle_ms"), idle < lifetime ? idle : lifetime);
-	printf("%6" JSON_INTEGER_FORMAT " %6" JSON_INTEGER_FORMAT " %7zu ", ask_figure(row, "uid"), ask_figure(row, "calls"), json_array_size(running));
+	printf("%6" JSON_INTEGER_FORMAT " %6" JSON_INTEGER_FORMAT " %7zu ", ask_reply_integer(row, "uid"), ask_reply_integer(row, "calls"), json_array_size(running));
 	for (size_t i = 0; i < json_array_size(contexts); i++)
-		printf("%s%s", i ? "," : "", ask_text(json_array_get(contexts, i), context, sizeof context));
+		printf("%s%s", i ? "," : "", ask_copy_plain_text(json_array_get(contexts, i), context, sizeof context));
 	putchar('\n');
 }
 
@@ -156,7 +156,7 @@ static void print_sessions(const json_t *reply)
 /* Removes the runs from the reply; brig ps prints them. */
 static json_t *ask_sessions(struct brigd *server, const char *word, struct err *e)
 {
-	json_t *reply = ask_on(server, json_pack("{ss}", "op", "list"), e);
+	json_t *reply = ask_on_connection(server, json_pack("{ss}", "op", "list"), e);
 
 	(void)word;
 	json_object_del(reply, "runs");
@@ -222,7 +222,7 @@ int session_main(int argc, char **argv)
 		v++;
 	if (!v->name) {
 		err_set(&e, ERR_BAD_SPEC, "%.40s: no such command; see brig session --help", argv[1]);
-		return command_fail("session", &e, STATUS_USAGE);
+		return command_print_error("session", &e, STATUS_USAGE);
 	}
 	argv[1] = (char *)v->called;
 	return v->main(argc - 1, argv + 1);

@@ -71,7 +71,7 @@ static void print_file_name(const json_t *name)
 	if (text_is_plain(text) && *text != '"')
 		fputs(text, stdout);
 	else
-		ascii_dump(name, JSON_ENCODE_ANY, ask_put_bytes, stdout);
+		ascii_dump(name, JSON_ENCODE_ANY, ask_write_bytes, stdout);
 	putchar('\n');
 }
 
@@ -82,7 +82,7 @@ static void print_row(const json_t *row)
 	if (left_out)
 		printf("%12s ", left_out);
 	else
-		printf("%12" JSON_INTEGER_FORMAT " ", ask_figure(row, "bytes"));
+		printf("%12" JSON_INTEGER_FORMAT " ", ask_reply_integer(row, "bytes"));
 	print_file_name(json_object_get(row, "name"));
 }
 
@@ -128,12 +128,12 @@ static int move_files(struct request *r, const char *command)
 	int          sent, status = STATUS_FAILED;
 
 	if (run_files_check(r, &e) < 0)
-		return command_fail(command, &e, STATUS_FAILED);
+		return command_print_error(command, &e, STATUS_FAILED);
 	if (session_connect(&server, false, &e) < 0)
-		return command_fail(command, &e, STATUS_DENIED);
+		return command_print_error(command, &e, STATUS_DENIED);
 	sock = datagram_open_files(server.sock, r->session, &e);
 	if (sock < 0) {
-		command_fail(command, &e, status);
+		command_print_error(command, &e, status);
 	} else {
 		scoped_json *rows = run_files_exchange(r, sock, &sent);
 

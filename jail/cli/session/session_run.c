@@ -32,7 +32,7 @@ static int report_opened(const struct run_client *c)
 		json_object_del(c->opened, "run");
 		ask_print_json(c->opened);
 	} else {
-		puts(ask_text(json_is_string(name) ? name : json_object_get(c->opened, "session"), text, sizeof text));
+		puts(ask_copy_plain_text(json_is_string(name) ? name : json_object_get(c->opened, "session"), text, sizeof text));
 	}
 	return STATUS_OK;
 }

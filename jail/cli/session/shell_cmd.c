@@ -79,7 +79,7 @@ static int main_of(struct request *r, int argc, char **argv)
 	if (n >= 0 && !raw_terminal_is_there())
 		n = err_set(&e, ERR_BAD_SPEC, "standard input and output are no terminal; for scripts there is brig session exec");
 	if (n < 0)
-		return command_stop(n, argv[0], rows, &help, &e);
+		return command_print_help_or_error(n, argv[0], rows, &help, &e);
 	if (!r->session && request_take_open(r, &e) < 0)
 		return one_run_failure(r, &e, report_run);
 	return carry_out(r, argv + argc - n, n);

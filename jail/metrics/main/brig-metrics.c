@@ -14,7 +14,7 @@
 
 enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
-static int usage(void)
+static int print_usage(void)
 {
 	puts("usage: brig metrics [--listen ADDRESS]\n\nPrint the figures of the brigd that runs here, in the text "
 	     "format of Prometheus.\n\n"
@@ -24,39 +24,39 @@ static int usage(void)
 	return STATUS_OK;
 }
 
-static int complain(const struct err *e, int status)
+static int print_error(const struct err *e, int status)
 {
 	fprintf(stderr, "brig metrics: %s\n", e->text);
 	return status;
 }
 
 /* All capabilities: privilege_drop() would leave root CAP_KILL. */
-static int leave_caps(struct err *e)
+static int drop_all_capabilities(struct err *e)
 {
 	return privilege_leave_caps(e) < 0 ? -1 : privilege_lock(PRIVILEGE_NO_CAPS, e);
 }
 
 /* Drops all capabilities before it reads untrusted requests, and after it has bound a port that may be below 1024. */
-static int serve(const char *at, struct err *e)
+static int serve_metrics(const char *at, struct err *e)
 {
 	struct metrics_listener l;
 	int                     r;
 
 	if (metrics_listener_open(&l, at, e) < 0)
 		return -1;
-	r = leave_caps(e) < 0 ? -1 : metrics_serve(&l, e);
+	r = drop_all_capabilities(e) < 0 ? -1 : metrics_serve(&l, e);
 	metrics_listener_close(&l);
 	return r;
 }
 
-static int print(struct err *e)
+static int print_metrics(struct err *e)
 {
-	if (leave_caps(e) < 0 || metrics_page_print(stdout, METRICS_BRIGD_MS, e) < 0)
+	if (drop_all_capabilities(e) < 0 || metrics_page_print(stdout, METRICS_BRIGD_MS, e) < 0)
 		return -1;
 	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : err_sys(e, "write to standard output");
 }
 
-static int parse(int argc, char **argv, const char **listen, bool *help, struct err *e)
+static int parse_options(int argc, char **argv, const char **listen, bool *help, struct err *e)
 {
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
@@ -88,11 +88,11 @@ int main(int argc, char **argv)
 			strerror(errno));
 		return STATUS_FAILED;
 	}
-	if (parse(argc, argv, &listen, &help, &e) < 0)
-		return complain(&e, STATUS_USAGE);
+	if (parse_options(argc, argv, &listen, &help, &e) < 0)
+		return print_error(&e, STATUS_USAGE);
 	if (help)
-		return usage();
-	if ((listen ? serve(listen, &e) : print(&e)) == 0)
+		return print_usage();
+	if ((listen ? serve_metrics(listen, &e) : print_metrics(&e)) == 0)
 		return STATUS_OK;
-	return complain(&e, e.kind == ERR_BAD_SPEC ? STATUS_USAGE : STATUS_FAILED);
+	return print_error(&e, e.kind == ERR_BAD_SPEC ? STATUS_USAGE : STATUS_FAILED);
 }

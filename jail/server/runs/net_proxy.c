@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-struct net_proxy *net_proxy_open(int sock)
+struct net_proxy *net_proxy_new(int sock)
 {
 	scoped_fd         taken = sock;
 	struct net_proxy *p     = calloc(1, sizeof *p);
@@ -22,7 +22,7 @@ struct net_proxy *net_proxy_open(int sock)
 	return p;
 }
 
-struct net_proxy *net_proxy_later(const struct brig_paths *places, int config)
+struct net_proxy *net_proxy_new_unstarted(const struct brig_paths *places, int config)
 {
 	struct err        e;
 	scoped_fd         program = libexec_open(places, PROXY_PROGRAM, &e);
@@ -44,7 +44,7 @@ struct net_proxy *net_proxy_hold(struct net_proxy *p)
 	return p;
 }
 
-static void stop_waiting(struct net_proxy *p)
+static void stop_waiting_for_writable(struct net_proxy *p)
 {
 	if (p->loop)
 		loop_remove(p->loop, &p->source);
@@ -55,7 +55,7 @@ void net_proxy_release(struct net_proxy *p)
 {
 	if (!p || --p->holders)
 		return;
-	stop_waiting(p);
+	stop_waiting_for_writable(p);
 	fd_closep(&p->sock);
 	fd_closep(&p->program);
 	fd_closep(&p->config);
@@ -66,7 +66,7 @@ void net_proxy_release(struct net_proxy *p)
  * The last one first: their order does not matter. Any error but a full socket: brig-proxy has ended, and with it the
  * sockets of all runs.
  */
-static void send_ended(struct net_proxy *p)
+static void send_ended_run_numbers(struct net_proxy *p)
 {
 	struct proxy_message message;
 
@@ -81,42 +81,42 @@ static void send_ended(struct net_proxy *p)
 			return;
 		p->ended_len = r < 0 ? 0 : p->ended_len - 1;
 	}
-	stop_waiting(p);
+	stop_waiting_for_writable(p);
 }
 
-static void on_writable(void *owner)
+static void net_proxy_on_writable(void *owner)
 {
-	send_ended(owner);
+	send_ended_run_numbers(owner);
 }
 
-void net_proxy_end(struct net_proxy *p, struct loop *loop, uint64_t run)
+void net_proxy_end_run(struct net_proxy *p, struct loop *loop, uint64_t run)
 {
 	struct err ignored;
 
 	if (p->ended_len < ARRAY_LEN(p->ended))
 		p->ended[p->ended_len++] = run;
-	send_ended(p);
+	send_ended_run_numbers(p);
 	if (!p->ended_len || p->loop)
 		return;
 	/* Without the loop, the numbers are sent when the next run begins or ends. */
-	p->source = (struct loop_source){ p->sock, on_writable, p };
+	p->source = (struct loop_source){ p->sock, net_proxy_on_writable, p };
 	if (loop_add_for(loop, &p->source, EPOLLOUT, &ignored) == 0)
 		p->loop = loop;
 }
 
-int net_proxy_begin(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n)
+int net_proxy_begin_run(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n)
 {
 	struct err e;
 
 	/* Started once. If that fails, the log shows why, and the program finds that nothing listens. */
 	if (p->places) {
-		if (proxy_start(p->places, p->program, p->config, &p->sock, &e) < 0)
+		if (proxy_process_start(p->places, p->program, p->config, &p->sock, &e) < 0)
 			stderr_line("brigd: %s\n", e.text);
 		p->places = NULL;
 		fd_closep(&p->program);
 		fd_closep(&p->config);
 	}
-	send_ended(p);
+	send_ended_run_numbers(p);
 	return p->ended_len ? -EAGAIN : packet_offer(p->sock, message, sizeof *message, fds, n);
 }
 

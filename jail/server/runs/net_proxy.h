@@ -25,22 +25,22 @@ struct net_proxy {
 };
 
 /* Takes the socket over. The caller is the first holder. NULL: memory is short, and the socket is closed. */
-struct net_proxy *net_proxy_open(int sock);
+struct net_proxy *net_proxy_new(int sock);
 /*
  * One for a private run, not started yet. places must outlive it. config: a sealed memory file with struct
  * proxy_config; it is duplicated. NULL: there is no executable, or memory or descriptors are short.
  */
-struct net_proxy *net_proxy_later(const struct brig_paths *places, int config);
+struct net_proxy *net_proxy_new_unstarted(const struct brig_paths *places, int config);
 struct net_proxy *net_proxy_hold(struct net_proxy *p);
 void              net_proxy_release(struct net_proxy *p); /* p may be NULL */
 
 /* A run begins. 0 or -errno; does not wait. -EAGAIN: brig-proxy does not read what it is sent. */
-must_use int net_proxy_begin(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n);
+must_use int net_proxy_begin_run(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n);
 /*
  * A run that has begun is over. If the socket is full, its number is kept and sent from loop, which must live as long
  * as p: without it brig-proxy would keep the run's sockets for ever. No run begins meanwhile, so there are never more
  * numbers than runs.
  */
-void         net_proxy_end(struct net_proxy *p, struct loop *loop, uint64_t run);
+void         net_proxy_end_run(struct net_proxy *p, struct loop *loop, uint64_t run);
 /* It has ended, or is about to. False when it is not started yet. */
 bool         net_proxy_is_gone(const struct net_proxy *p);

@@ -18,7 +18,7 @@
 /* --- the process itself, before it is brig-proxy --- */
 
 /* *is_one: there is no id but the caller's. */
-static int find_ids(struct id_range *ret, bool *is_one, struct err *e)
+static int find_host_ids(struct id_range *ret, bool *is_one, struct err *e)
 {
 	struct rootless r = { .kind = ROOTLESS_NONE };
 	int             is_root = privilege_is_root();
@@ -35,12 +35,12 @@ static int find_ids(struct id_range *ret, bool *is_one, struct err *e)
 	return 0;
 }
 
-static int become_other(const struct brig_paths *places, struct slot *slot, struct err *e)
+static int become_slot_user(const struct brig_paths *places, struct slot *slot, struct err *e)
 {
 	struct id_range ids = { 0 };
 	bool            is_one;
 
-	if (find_ids(&ids, &is_one, e) < 0)
+	if (find_host_ids(&ids, &is_one, e) < 0)
 		return -1;
 	if (is_one)
 		return privilege_leave_caps(e);
@@ -51,7 +51,7 @@ static int become_other(const struct brig_paths *places, struct slot *slot, stru
 	return privilege_become(slot->program_id, slot->program_id, PRIVILEGE_NO_CAPS, e);
 }
 
-static _Noreturn void become_proxy(const struct brig_paths *places, int program, int sock, int config)
+static _Noreturn void confine_and_exec_proxy(const struct brig_paths *places, int program, int sock, int config)
 {
 	struct slot slot   = { .fd = -1 };
 	int         keep[] = { program, sock, config };
@@ -59,7 +59,7 @@ static _Noreturn void become_proxy(const struct brig_paths *places, int program,
 
 	/* first: with copies of the server's sockets here, the other ends would not see end of file */
 	(void)!fd_keep_only(keep, ARRAY_LEN(keep));
-	if (become_other(places, &slot, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0) {
+	if (become_slot_user(places, &slot, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0) {
 		fprintf(stderr, "brigd: brig-proxy: %s\n", e.text);
 		_exit(EXIT_FAILURE);
 	}
@@ -70,7 +70,7 @@ static _Noreturn void become_proxy(const struct brig_paths *places, int program,
 
 /* --- the server's side --- */
 
-int proxy_start(const struct brig_paths *places, int program, int config, int *ret_sock, struct err *e)
+int proxy_process_start(const struct brig_paths *places, int program, int config, int *ret_sock, struct err *e)
 {
 	scoped_fd ours = -1, theirs = -1;
 	int       pair[2];
@@ -82,7 +82,7 @@ int proxy_start(const struct brig_paths *places, int program, int config, int *r
 	theirs = pair[1];
 	pid    = fork();
 	if (pid == 0)
-		become_proxy(places, program, theirs, config);
+		confine_and_exec_proxy(places, program, theirs, config);
 	if (pid < 0)
 		return err_sys(e, "brig-proxy: fork");
 	*ret_sock = fd_take(&ours);

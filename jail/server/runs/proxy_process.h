@@ -14,4 +14,5 @@
  * process that cannot become brig-proxy prints the reason on standard error and exits; the socket then has end of file.
  * program: from libexec_open(). config: a sealed memory file with struct proxy_config. Both are borrowed.
  */
-must_use int proxy_start(const struct brig_paths *places, int program, int config, int *ret_sock, struct err *e);
+must_use int proxy_process_start(const struct brig_paths *places, int program, int config, int *ret_sock,
+				 struct err *e);

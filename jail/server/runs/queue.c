@@ -26,7 +26,7 @@ struct queued_run {
 
 /* --- in and out --- */
 
-static void queue_leave(struct queued_run *q)
+static void queued_run_unlink(struct queued_run *q)
 {
 	struct server_user *u = q->connection->user;
 
@@ -41,7 +41,7 @@ static void queue_leave(struct queued_run *q)
 
 static void queued_run_free(struct queued_run *q)
 {
-	queue_leave(q);
+	queued_run_unlink(q);
 	packet_drop(q->fd, q->request.fds);
 	protocol_request_done(&q->request);
 	free(q);
@@ -49,13 +49,13 @@ static void queued_run_free(struct queued_run *q)
 
 static void queued_run_refuse(struct queued_run *q, const struct denial *why)
 {
-	connection_refuse(q->connection, &q->request, why);
+	connection_refuse_request(q->connection, &q->request, why);
 	queued_run_free(q);
 }
 
 /* --- turns --- */
 
-static void start_first(struct server_user *u)
+static void try_first_queued_run(struct server_user *u)
 {
 	struct queued_run *q = TAILQ_FIRST(&u->queue);
 	struct denial      why;
@@ -70,7 +70,7 @@ static void start_first(struct server_user *u)
 	}
 }
 
-static void refuse_late(struct server_user *u, double now)
+static void refuse_expired_runs(struct server_user *u, double now)
 {
 	struct queued_run *q = TAILQ_FIRST(&u->queue), *next;
 	struct denial      why;
@@ -85,7 +85,7 @@ static void refuse_late(struct server_user *u, double now)
 	}
 }
 
-void queue_serve(void *server)
+void queue_start_runs(void *server)
 {
 	struct server      *d   = server;
 	double              now = clock_ms(CLOCK_MONOTONIC);
@@ -94,7 +94,7 @@ void queue_serve(void *server)
 
 	LIST_FOREACH(u, &d->users, link) {
 		u->has_tried = false;
-		refuse_late(u, now);
+		refuse_expired_runs(u, now);
 	}
 	do {
 		next = NULL;
@@ -102,7 +102,7 @@ void queue_serve(void *server)
 			if (u->queued && !u->has_tried && (!next || u->turn < next->turn))
 				next = u;
 		if (next)
-			start_first(next);
+			try_first_queued_run(next);
 	} while (next);
 	LIST_FOREACH(u, &d->users, link)
 		by_turn |= u->queued && TAILQ_FIRST(&u->queue)->try.waits_for_turn;
@@ -110,7 +110,7 @@ void queue_serve(void *server)
 		loop_timer_set(&d->loop, &d->queue_timer, by_turn ? TURN_AGAIN_MS : AGAIN_MS);
 }
 
-void queue_judge(struct server *d)
+void queue_check_access_again(struct server *d)
 {
 	struct server_user *u;
 	struct queued_run  *q, *next;
@@ -119,13 +119,13 @@ void queue_judge(struct server *d)
 	LIST_FOREACH(u, &d->users, link)
 		for (q = TAILQ_FIRST(&u->queue); q; q = next) {
 			next = TAILQ_NEXT(q, link);
-			if (!gate_profile(q->connection, q->request.profile, &why))
+			if (!gate_find_allowed_profile(q->connection, q->request.profile, &why))
 				queued_run_refuse(q, &why);
 		}
-	queue_wake(d);
+	queue_retry_now(d);
 }
 
-void queue_wake(struct server *d)
+void queue_retry_now(struct server *d)
 {
 	if (d->queued)
 		loop_timer_set(&d->loop, &d->queue_timer, 0);
@@ -133,7 +133,7 @@ void queue_wake(struct server *d)
 
 /* --- from outside --- */
 
-bool queue_has_others(const struct connection *c, struct run_try *try, struct denial *why)
+bool queue_has_earlier_runs(const struct connection *c, struct run_try *try, struct denial *why)
 {
 	const struct queued_run *first = TAILQ_FIRST(&c->user->queue);
 
@@ -146,8 +146,8 @@ bool queue_has_others(const struct connection *c, struct run_try *try, struct de
 	return true;
 }
 
-bool queue_enter(struct connection *c, const struct protocol_request *request, const struct run_try *try,
-		 queue_start_fn *start, const struct denial *why)
+bool queue_add_run(struct connection *c, const struct protocol_request *request, const struct run_try *try,
+		   queue_start_fn *start, const struct denial *why)
 {
 	struct server_user *u       = c->user;
 	uint64_t            wait_ms = request->wait_ms || !try->waits_for_turn ? request->wait_ms : TURN_WAIT_MS;
@@ -182,7 +182,7 @@ bool queue_enter(struct connection *c, const struct protocol_request *request, c
 	return true;
 }
 
-bool queue_cancel(struct server *d, const char *id, uid_t uid)
+bool queue_cancel_run(struct server *d, const char *id, uid_t uid)
 {
 	struct server_user *u;
 	struct queued_run  *q;
@@ -199,7 +199,7 @@ bool queue_cancel(struct server *d, const char *id, uid_t uid)
 	return false;
 }
 
-void queue_forget(struct connection *c)
+void queue_drop_connection(struct connection *c)
 {
 	struct queued_run *q = TAILQ_FIRST(&c->user->queue), *next;
 
@@ -211,7 +211,7 @@ void queue_forget(struct connection *c)
 	}
 }
 
-void queue_end(struct server *d)
+void queue_refuse_all(struct server *d)
 {
 	struct server_user *u;
 	struct denial       why;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct record run_record_of(const struct served_run *r, const char *id, const struct run_result *result)
+struct record run_record_make(const struct served_run *r, const char *id, const struct run_result *result)
 {
 	struct record ret = { .profile   = r->profile->name,
 			      .rootfs    = r->profile->profile.rootfs,
@@ -18,7 +18,7 @@ struct record run_record_of(const struct served_run *r, const char *id, const st
 	return ret;
 }
 
-static void put_layers(struct json_text *t, uint64_t layers)
+static void put_layer_names(struct json_text *t, uint64_t layers)
 {
 	json_text_raw(t, "[");
 	for (unsigned i = 0; i < LAYER_COUNT; i++)
@@ -29,21 +29,21 @@ static void put_layers(struct json_text *t, uint64_t layers)
 	json_text_raw(t, "]");
 }
 
-static void put_loss(struct json_text *t, uint64_t layers, const char *why)
+static void put_missing_layers(struct json_text *t, uint64_t layers, const char *why)
 {
 	if (!layers)
 		return;
 	json_text_next(t);
 	json_text_raw(t, "{");
 	json_text_key(t, "layers");
-	put_layers(t, layers);
+	put_layer_names(t, layers);
 	json_text_key(t, "why");
 	json_text_string(t, why);
 	json_text_raw(t, "}");
 }
 
 /* Each missing layer once, with the reason on this host. */
-static void put_lost(struct json_text *t, const struct run_result *end)
+static void put_missing_layers_with_reasons(struct json_text *t, const struct run_result *end)
 {
 	const struct {
 		uint64_t    layers;
@@ -57,14 +57,14 @@ static void put_lost(struct json_text *t, const struct run_result *end)
 
 	json_text_raw(t, "[");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		put_loss(t, left & rows[i].layers, rows[i].why);
+		put_missing_layers(t, left & rows[i].layers, rows[i].why);
 		left &= ~rows[i].layers;
 	}
-	put_loss(t, left, "");
+	put_missing_layers(t, left, "");
 	json_text_raw(t, "]");
 }
 
-void run_record_put_ended(struct json_text *t, const struct record *record, uint64_t tag)
+void run_record_put_ended_event(struct json_text *t, const struct record *record, uint64_t tag)
 {
 	const struct run_result *end = record->result;
 	const char      *exec_error = end->exec_errno ? strerrorname_np(end->exec_errno) : NULL;
@@ -73,7 +73,7 @@ void run_record_put_ended(struct json_text *t, const struct record *record, uint
 	struct json_text r = json_text_in(text, sizeof text), l = json_text_in(lost, sizeof lost);
 
 	record_put(&r, record);
-	put_lost(&l, end);
+	put_missing_layers_with_reasons(&l, end);
 	t->full |= !json_text_end(&r) || !json_text_end(&l);
 	protocol_put_ended(t, record->run_id, tag, text, exec_error, lost, left);
 }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* sock: brig-proxy receives the listening sockets from it. */
-static int begin_in_proxy(const struct served_net *n, int sock)
+static int send_run_to_proxy(const struct served_net *n, int sock)
 {
 	struct err           ignored;
 	scoped_fd            rules = sealed_open("brig-rules", n->rules, net_rules_size(n->rules), &ignored);
@@ -30,11 +30,11 @@ static int begin_in_proxy(const struct served_net *n, int sock)
 	message.cpus            = n->limits->cpus;
 	message.user            = n->user;
 	message.rate_max        = n->limits->net_rate < limits_fields[LIMIT_net_rate].max ? n->limits->net_rate : 0;
-	return net_proxy_begin(n->proxy, &message, fds, ARRAY_LEN(fds));
+	return net_proxy_begin_run(n->proxy, &message, fds, ARRAY_LEN(fds));
 }
 
 /* To close the source also closes the listening sockets in a message that was not received. */
-static void stop_waiting(struct served_net *n)
+static void close_listener_source(struct served_net *n)
 {
 	if (n->source.fd >= 0)
 		loop_remove(n->loop, &n->source);
@@ -44,7 +44,7 @@ static void stop_waiting(struct served_net *n)
 }
 
 /* The program has used its network, or its cell is gone. */
-static void on_sockets(void *owner)
+static void served_net_on_listeners(void *owner)
 {
 	struct served_net *n = owner;
 	struct err         ignored;
@@ -55,20 +55,20 @@ static void on_sockets(void *owner)
 		/* its size never changes: a process that reads it, or has it mapped, cannot run into a new end */
 		n->report  = memory_open("brig-network", sizeof(struct net_report), &ignored);
 		n->is_lost = len != sizeof(struct net_listeners) || n->report < 0 || net_proxy_is_gone(n->proxy) ||
-			     begin_in_proxy(n, n->source.fd) < 0;
+			     send_run_to_proxy(n, n->source.fd) < 0;
 		if (n->is_lost)
 			fd_closep(&n->report);
 	}
-	stop_waiting(n);
+	close_listener_source(n);
 }
 
-static int wait_for_use(struct served_net *n, int sock)
+static int wait_for_listeners(struct served_net *n, int sock)
 {
 	struct err ignored;
 
 	if (!n->proxy || net_proxy_is_gone(n->proxy))
 		return -1;
-	n->source = (struct loop_source){ sock, on_sockets, n };
+	n->source = (struct loop_source){ sock, served_net_on_listeners, n };
 	if (loop_add(n->loop, &n->source, &ignored) == 0)
 		return 0;
 	n->source.fd = -1;
@@ -95,20 +95,20 @@ void served_net_start(struct served_net *ret, struct loop *loop, const struct ba
 		return;
 	if (o->rules)
 		ret->proxy = backend->proxy(backend->self, o->profile, o->config);
-	ret->is_lost = o->rules && wait_for_use(ret, pair[0]) < 0;
+	ret->is_lost = o->rules && wait_for_listeners(ret, pair[0]) < 0;
 	if (ret->source.fd < 0)
 		close(pair[0]); /* before run_network(): the other process looks whether this end is open */
 	run_network(run, pair[1]);
 	close(pair[1]);
 }
 
-bool served_net_is_there(const struct served_net *n)
+bool served_net_was_asked_for(const struct served_net *n)
 {
 	return n->is_named;
 }
 
 /* So that a record shows why a program reached nothing. */
-static void add_lost_proxy(struct net_report *r)
+static void net_report_add_lost_proxy(struct net_report *r)
 {
 	struct net_connection *c = &r->connection[r->n < NET_REPORT_MAX ? r->n++ : NET_REPORT_MAX - 1];
 
@@ -118,7 +118,7 @@ static void add_lost_proxy(struct net_report *r)
 }
 
 /* False: none was open. */
-static bool close_open(struct net_report *r)
+static bool net_report_fail_open_connections(struct net_report *r)
 {
 	bool any = false;
 
@@ -141,7 +141,7 @@ void served_net_stop(const struct served_net *n)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* net_report.h: before anything is read */
 }
 
-static void read_report(const struct served_net *n, struct net_report *ret)
+static void read_net_report(const struct served_net *n, struct net_report *ret)
 {
 	memset(ret, 0, sizeof *ret);
 	if (n->report >= 0 && pread(n->report, ret, sizeof *ret, 0) != sizeof *ret)
@@ -149,23 +149,23 @@ static void read_report(const struct served_net *n, struct net_report *ret)
 	net_report_make_sound(ret);
 }
 
-static bool has_no_proxy(const struct served_net *n)
+static bool proxy_is_lost(const struct served_net *n)
 {
 	return n->is_lost || (n->report >= 0 && net_proxy_is_gone(n->proxy));
 }
 
-void served_net_read(const struct served_net *n, struct net_report *ret)
+void served_net_read_report(const struct served_net *n, struct net_report *ret)
 {
-	read_report(n, ret);
-	if (has_no_proxy(n) && !close_open(ret))
-		add_lost_proxy(ret);
+	read_net_report(n, ret);
+	if (proxy_is_lost(n) && !net_report_fail_open_connections(ret))
+		net_report_add_lost_proxy(ret);
 }
 
 void served_net_end(struct served_net *n)
 {
-	stop_waiting(n);
+	close_listener_source(n);
 	if (n->proxy && n->report >= 0)
-		net_proxy_end(n->proxy, n->loop, n->number);
+		net_proxy_end_run(n->proxy, n->loop, n->number);
 	net_proxy_release(n->proxy);
 	n->proxy = NULL;
 	fd_closep(&n->report);
@@ -173,20 +173,21 @@ void served_net_end(struct served_net *n)
 
 /* --- between two calls --- */
 
-static uint64_t grown(uint64_t now, uint64_t before)
+static uint64_t increase_since(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
 }
 
-static void subtract(const struct net_report *now, const struct net_report *before, struct net_report *ret)
+static void net_report_changes_since(const struct net_report *now, const struct net_report *before,
+				     struct net_report *ret)
 {
 	memset(ret, 0, sizeof *ret);
-	ret->left_out    = (uint32_t)grown(now->left_out, before->left_out);
-	ret->connections = grown(now->connections, before->connections);
-	ret->refused     = grown(now->refused, before->refused);
-	ret->failed      = grown(now->failed, before->failed);
-	ret->bytes_in    = grown(now->bytes_in, before->bytes_in);
-	ret->bytes_out   = grown(now->bytes_out, before->bytes_out);
+	ret->left_out    = (uint32_t)increase_since(now->left_out, before->left_out);
+	ret->connections = increase_since(now->connections, before->connections);
+	ret->refused     = increase_since(now->refused, before->refused);
+	ret->failed      = increase_since(now->failed, before->failed);
+	ret->bytes_in    = increase_since(now->bytes_in, before->bytes_in);
+	ret->bytes_out   = increase_since(now->bytes_out, before->bytes_out);
 	for (uint32_t i = 0; i < now->n; i++) {
 		const struct net_connection *is  = &now->connection[i];
 		const struct net_connection *was = i < before->n ? &before->connection[i] : NULL;
@@ -203,31 +204,31 @@ static void subtract(const struct net_report *now, const struct net_report *befo
 		*to = *is;
 		ret->n++;
 		if (was) {
-			to->bytes_in  = grown(to->bytes_in, was->bytes_in);
-			to->bytes_out = grown(to->bytes_out, was->bytes_out);
+			to->bytes_in  = increase_since(to->bytes_in, was->bytes_in);
+			to->bytes_out = increase_since(to->bytes_out, was->bytes_out);
 		}
 	}
 }
 
-struct net_report *served_net_mark(const struct served_net *n)
+struct net_report *served_net_copy_report(const struct served_net *n)
 {
 	struct net_report *mark = n->report >= 0 ? malloc(sizeof *mark) : NULL;
 
 	if (mark)
-		read_report(n, mark);
+		read_net_report(n, mark);
 	return mark;
 }
 
-void served_net_read_since(struct served_net *n, const struct net_report *mark, struct net_report *ret)
+void served_net_read_report_since(struct served_net *n, const struct net_report *mark, struct net_report *ret)
 {
 	struct net_report now;
 
-	read_report(n, mark ? &now : ret);
+	read_net_report(n, mark ? &now : ret);
 	if (mark)
-		subtract(&now, mark, ret);
-	if (n->loss_is_reported || !has_no_proxy(n))
+		net_report_changes_since(&now, mark, ret);
+	if (n->loss_is_reported || !proxy_is_lost(n))
 		return;
 	n->loss_is_reported = true;
-	if (!close_open(ret))
-		add_lost_proxy(ret);
+	if (!net_report_fail_open_connections(ret))
+		net_report_add_lost_proxy(ret);
 }

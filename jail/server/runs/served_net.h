@@ -41,20 +41,20 @@ struct served_net_request {
 void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run,
 		      const struct served_net_request *order);
 /* The run has a network, or should have had one. */
-bool served_net_is_there(const struct served_net *n);
+bool served_net_was_asked_for(const struct served_net *n);
 /*
- * The run has ended: a connection that is not in the report by now reaches nothing. served_net_read() and
+ * The run has ended: a connection that is not in the report by now reaches nothing. served_net_read_report() and
  * served_net_end() follow.
  */
 void served_net_stop(const struct served_net *n);
 /* The report as it is now, copied and checked: brig-proxy, which writes it, reads untrusted data. */
-void served_net_read(const struct served_net *n, struct net_report *ret);
-/* For a later served_net_read_since(): on the heap; NULL: there is no report yet, or memory is short. */
-struct net_report *served_net_mark(const struct served_net *n);
+void served_net_read_report(const struct served_net *n, struct net_report *ret);
+/* For a later served_net_read_report_since(): on the heap; NULL: there is no report yet, or memory is short. */
+struct net_report *served_net_copy_report(const struct served_net *n);
 /*
  * The changes since mark (NULL: since the beginning): connections that are new or have changed, and figures less those
  * of mark. A brig-proxy that is gone is reported once.
  */
-void served_net_read_since(struct served_net *n, const struct net_report *mark, struct net_report *ret);
+void served_net_read_report_since(struct served_net *n, const struct net_report *mark, struct net_report *ret);
 /* The run is over: brig-proxy closes all of its connections. */
 void served_net_end(struct served_net *n);

@@ -19,7 +19,7 @@
 
 enum { STARTED_MAX = 512, YOUNG_MS = 50 };
 
-static void send_event(struct served_run *r, struct json_text *event, const int *fds, size_t n)
+static void served_run_send_event(struct served_run *r, struct json_text *event, const int *fds, size_t n)
 {
 	json_text_end(event);
 	if (r->connection)
@@ -32,7 +32,7 @@ static void close_streams(int streams[PIPES_MAX])
 		fd_closep(&streams[i]);
 }
 
-static void on_started(struct served_run *r, int streams[PIPES_MAX])
+static void served_run_on_started(struct served_run *r, int streams[PIPES_MAX])
 {
 	char             text[STARTED_MAX];
 	struct json_text t = json_text_in(text, sizeof text);
@@ -41,14 +41,14 @@ static void on_started(struct served_run *r, int streams[PIPES_MAX])
 
 	if (r->session) {
 		close_streams(streams); /* each of its calls has its own */
-		session_started(r->session, fd_take(&r->tools));
+		session_on_run_started(r->session, fd_take(&r->tools));
 		return;
 	}
 	memcpy(fds, streams, n * sizeof *fds);
 	if (r->with_tools)
 		fds[n++] = r->tools;
 	protocol_put_started(&t, r->id, r->tag, r->with_stdin, r->with_result, r->with_tools, r->limits.output_bytes);
-	send_event(r, &t, fds, n);
+	served_run_send_event(r, &t, fds, n);
 	close_streams(streams);
 	fd_closep(&r->tools);
 }
@@ -58,7 +58,7 @@ static void served_run_destroy(struct served_run *r)
 	struct server *d = r->server;
 
 	if (r->connection && r->with_tools)
-		connection_remember(r->connection, r->id, r->calls);
+		connection_remember_ended_run(r->connection, r->id, r->calls);
 	served_net_end(&r->net);
 	fd_closep(&r->tools);
 	quota_give(&d->quota, r->peer.uid, &r->part);
@@ -70,21 +70,21 @@ static void served_run_destroy(struct served_run *r)
 	d->runs_len--;
 	profile_release(r->profile);
 	free(r);
-	queue_wake(d);
+	queue_retry_now(d);
 }
 
 /*
  * *network must live as long as *record. brig-proxy gets a message of the end only after the client: after
  * served_net_stop() the run reaches nothing more.
  */
-static void add_network(struct served_run *r, struct record *record, struct net_report *network)
+static void record_add_network(struct served_run *r, struct record *record, struct net_report *network)
 {
 	struct server_counts *counts = &r->server->counts;
 
-	if (!served_net_is_there(&r->net))
+	if (!served_net_was_asked_for(&r->net))
 		return;
 	served_net_stop(&r->net);
-	served_net_read(&r->net, network);
+	served_net_read_report(&r->net, network);
 	record->network = network;
 	counts->network.connections += network->connections;
 	counts->network.refused += network->refused;
@@ -93,7 +93,7 @@ static void add_network(struct served_run *r, struct record *record, struct net_
 	counts->network.bytes_out += network->bytes_out;
 }
 
-static void on_ended(struct served_run *r, const struct run_result *end)
+static void served_run_on_ended(struct served_run *r, const struct run_result *end)
 {
 	struct record    record;
 	struct net_report network;
@@ -102,19 +102,19 @@ static void on_ended(struct served_run *r, const struct run_result *end)
 
 	loop_remove(&r->server->loop, &r->source);
 	run_done(&r->run);
-	record = run_record_of(r, r->id, end);
-	add_network(r, &record, &network);
+	record = run_record_make(r, r->id, end);
+	record_add_network(r, &record, &network);
 	r->server->counts.ended[end->reason]++;
-	figures_take_end(&r->server->figures, r->profile->name, end);
-	attempt_ended(r, &record);
+	figures_add_ended_run(&r->server->figures, r->profile->name, end);
+	attempt_write_run_ended(r, &record);
 	if (r->session)
-		record.session_end = session_ended(r->session, end->reason);
-	run_record_put_ended(&t, &record, r->tag);
-	send_event(r, &t, NULL, 0);
+		record.session_end = session_on_run_ended(r->session, end->reason);
+	run_record_put_ended_event(&t, &record, r->tag);
+	served_run_send_event(r, &t, NULL, 0);
 	served_run_destroy(r);
 }
 
-static void on_ready(void *owner)
+static void served_run_on_readable(void *owner)
 {
 	struct served_run *r = owner;
 	struct run_result     end;
@@ -124,11 +124,11 @@ static void on_ready(void *owner)
 	case RUN_GOES_ON:
 		return;
 	case RUN_STARTED:
-		on_started(r, streams);
+		served_run_on_started(r, streams);
 		return;
 	case RUN_SESSION:
 		if (r->session)
-			session_set_facts(r->session, &end, r->run.victims);
+			session_on_run_set_up(r->session, &end, r->run.victims);
 		return;
 	case RUN_LIMIT:
 		if (r->connection)
@@ -138,7 +138,7 @@ static void on_ready(void *owner)
 					NULL, 0);
 		return;
 	case RUN_ENDED:
-		on_ended(r, &end);
+		served_run_on_ended(r, &end);
 		return;
 	}
 }
@@ -146,7 +146,7 @@ static void on_ready(void *owner)
 /* --- life --- */
 
 /* The backend's error as a denial. */
-static int deny_start(const struct err *e, struct denial *why)
+static int deny_backend_error(const struct err *e, struct denial *why)
 {
 	static const enum denial_code codes[] = {
 		[ERR_DENIED] = DENIAL_denied, [ERR_MISSING] = DENIAL_missing,     [ERR_LIMIT] = DENIAL_busy,
@@ -159,8 +159,8 @@ static int deny_start(const struct err *e, struct denial *why)
 	return -1;
 }
 
-static int start_run(struct served_run *r, const struct protocol_request *request, struct run_plan *plan,
-		     const int *fds, int tools, int streams[PIPES_MAX], struct err *e)
+static int start_in_backend(struct served_run *r, const struct protocol_request *request, struct run_plan *plan,
+			    const int *fds, int tools, int streams[PIPES_MAX], struct err *e)
 {
 	bool               has_code     = request->kind == REQUEST_run;
 	/* a launcher may not remove main.py from the cell */
@@ -192,7 +192,7 @@ static int start_run(struct served_run *r, const struct protocol_request *reques
 
 	if (backend_start(&r->server->backend, &r->run, &spec, streams, e) < 0)
 		return -1;
-	r->source = (struct loop_source){ r->run.sock, on_ready, r };
+	r->source = (struct loop_source){ r->run.sock, served_run_on_readable, r };
 	if (loop_add(&r->server->loop, &r->source, e) == 0)
 		return 0;
 	run_done(&r->run); /* this closes the socket, and the process that watches the run ends it */
@@ -205,17 +205,17 @@ static int start_run(struct served_run *r, const struct protocol_request *reques
  * No descriptor of the client enters a jail: the server makes the socket to its tools, one end for the program and one
  * for the client.
  */
-static int start_with_tools(struct served_run *r, const struct protocol_request *request, struct run_plan *plan,
-			    const int *fds, int streams[PIPES_MAX], struct err *e)
+static int start_with_tool_socket(struct served_run *r, const struct protocol_request *request, struct run_plan *plan,
+				  const int *fds, int streams[PIPES_MAX], struct err *e)
 {
 	int pair[2], done;
 
 	if (!request->has_tools && !r->session)
-		return start_run(r, request, plan, fds, -1, streams, e);
+		return start_in_backend(r, request, plan, fds, -1, streams, e);
 	if (socketpair(AF_UNIX, (r->session ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "the socket for tools");
 	r->tools = pair[0];
-	done     = start_run(r, request, plan, fds, pair[1], streams, e);
+	done     = start_in_backend(r, request, plan, fds, pair[1], streams, e);
 	close(pair[1]);
 	if (done < 0)
 		fd_closep(&r->tools);
@@ -223,7 +223,7 @@ static int start_with_tools(struct served_run *r, const struct protocol_request 
 }
 
 /* In a service, all cells of a profile that may have a network listen; a private cell listens if its run has rules. */
-static void start_network(struct served_run *r, struct run_plan *plan)
+static void start_run_network(struct served_run *r, struct run_plan *plan)
 {
 	const bool has_listeners =
 		plan->profile->is_private ? plan->net_rules != NULL : net_policy_is_open(plan->profile->profile.net);
@@ -242,7 +242,7 @@ static void start_network(struct served_run *r, struct run_plan *plan)
 }
 
 /* For a run that was not started. */
-static void served_run_free(struct served_run *r)
+static void served_run_free_unstarted(struct served_run *r)
 {
 	if (r->session)
 		session_free(r->session);
@@ -252,7 +252,7 @@ static void served_run_free(struct served_run *r)
 /* --- what runs, for people --- */
 
 /* The first line with more than a comment: where a program begins to do something. */
-static const char *first_line(const struct program_text *code, size_t *n)
+static const char *find_first_code_line(const struct program_text *code, size_t *n)
 {
 	const char *line = code->text, *end = code->text + code->len, *next;
 
@@ -270,38 +270,39 @@ static const char *first_line(const struct program_text *code, size_t *n)
 	return "";
 }
 
-static void add_text(struct served_run *r, const char *text, size_t n)
+static void program_append(struct served_run *r, const char *text, size_t n)
 {
 	size_t at = strlen(r->program), free_bytes = sizeof r->program - 1 - at;
 
 	memcpy(r->program + at, text, n < free_bytes ? n : free_bytes);
 }
 
-static void add_words(struct served_run *r, const json_t *words)
+static void program_append_words(struct served_run *r, const json_t *words)
 {
 	for (size_t i = 0; i < json_array_size(words); i++) {
-		add_text(r, " ", *r->program != 0);
-		add_text(r, json_string_value(json_array_get(words, i)), json_string_length(json_array_get(words, i)));
+		program_append(r, " ", *r->program != 0);
+		program_append(r, json_string_value(json_array_get(words, i)),
+			       json_string_length(json_array_get(words, i)));
 	}
 }
 
-static void describe_program(struct served_run *r, const struct protocol_request *request,
-			     const struct program_text *code)
+static void set_program_description(struct served_run *r, const struct protocol_request *request,
+				    const struct program_text *code)
 {
 	const char *line;
 	size_t      n;
 
 	if (request->kind == REQUEST_open) {
-		add_text(r, "session ", request->name ? 8 : 7);
-		add_text(r, request->name ? request->name : "", request->name ? strlen(request->name) : 0);
+		program_append(r, "session ", request->name ? 8 : 7);
+		program_append(r, request->name ? request->name : "", request->name ? strlen(request->name) : 0);
 	} else if (request->kind == REQUEST_exec) {
-		add_words(r, request->argv);
+		program_append_words(r, request->argv);
 	} else if (request->main) {
-		add_text(r, request->main, strlen(request->main));
-		add_words(r, request->args);
+		program_append(r, request->main, strlen(request->main));
+		program_append_words(r, request->args);
 	} else {
-		line = first_line(code, &n);
-		add_text(r, line, n);
+		line = find_first_code_line(code, &n);
+		program_append(r, line, n);
 	}
 	text_make_plain(r->program);
 }
@@ -333,19 +334,19 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 		.net         = SERVED_NET_NONE,
 	};
 	memcpy(r->id, id, sizeof r->id);
-	describe_program(r, request, &plan->code);
+	set_program_description(r, request, &plan->code);
 	if (request->kind == REQUEST_open && !(r->session = session_new(r, request))) {
 		free(r);
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	}
 	if (quota_take(&c->server->quota, &c->access_rule->quota, c->peer.uid, &r->part, now, why) < 0) {
-		served_run_free(r);
+		served_run_free_unstarted(r);
 		return -1;
 	}
-	if (start_with_tools(r, request, plan, fds, streams, &e) < 0) {
+	if (start_with_tool_socket(r, request, plan, fds, streams, &e) < 0) {
 		quota_take_back(&c->server->quota, c->peer.uid, &r->part);
-		served_run_free(r);
-		return deny_start(&e, why);
+		served_run_free_unstarted(r);
+		return deny_backend_error(&e, why);
 	}
 	TAILQ_INSERT_TAIL(&c->server->runs, r, link);
 	c->server->runs_len++;
@@ -354,20 +355,20 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 	c->runs++;
 	if (r->session) {
 		run_make_session(&r->run, r->limits.lifetime_ms + SESSION_GRACE_MS);
-		session_watch_memory(c->server);
+		session_start_memory_timer(c->server);
 	}
 	if (streams[0] >= 0)
-		on_started(r, streams);
+		served_run_on_started(r, streams);
 	/* after the client was told: most programs have started by now, and what they send waits */
-	start_network(r, plan);
+	start_run_network(r, plan);
 	backend_settle(&c->server->backend);
 	if (c->server->audit)
 		/* the run has started: it does not wait for the digest */
-		attempt_note(&r->attempt, request, &plan->code);
+		attempt_keep_request(&r->attempt, request, &plan->code);
 	return 0;
 }
 
-void served_runs_give_up(struct server *d)
+void served_runs_end_all(struct server *d)
 {
 	struct run_result     end = RUN_RESULT_NONE;
 	struct served_run *r;
@@ -375,7 +376,7 @@ void served_runs_give_up(struct server *d)
 	end.reason = EXIT_cancelled;
 	err_set(&end.left, ERR_SETUP, "the service ended before the run was over");
 	while ((r = TAILQ_FIRST(&d->runs)))
-		on_ended(r, &end);
+		served_run_on_ended(r, &end);
 }
 
 void served_run_pause_clock(struct served_run *r, bool waits)
@@ -385,7 +386,7 @@ void served_run_pause_clock(struct served_run *r, bool waits)
 	r->is_waiting = waits;
 }
 
-size_t served_runs_young(const struct server *d, uid_t uid, double now_ms)
+size_t served_runs_count_young(const struct server *d, uid_t uid, double now_ms)
 {
 	struct served_run *r;
 	size_t             n = 0;
@@ -408,7 +409,7 @@ struct served_run *served_run_find(const struct server *d, const char *id)
 	return NULL;
 }
 
-void served_runs_forget(struct server *d, struct connection *c)
+void served_runs_drop_connection(struct server *d, struct connection *c)
 {
 	struct served_run *r;
 

@@ -56,14 +56,14 @@ must_use int served_run_start(struct connection *c, const struct protocol_reques
  * The service ends: for each run that is left, and its calls, the client gets a record and the audit a line, as
  * cancelled and without figures.
  */
-void         served_runs_give_up(struct server *d);
+void         served_runs_end_all(struct server *d);
 /* True: a call of a tool takes long, and the wall clock stops. False: none does any more. */
 void         served_run_pause_clock(struct served_run *r, bool waits);
 
 /* How many runs of this user began within the last 50 ms: most of what their start costs is counted for no run. */
-size_t served_runs_young(const struct server *d, uid_t uid, double now_ms);
+size_t served_runs_count_young(const struct server *d, uid_t uid, double now_ms);
 
 struct served_run *served_run_find(const struct server *d, const char *id); /* or NULL */
 
 /* The connection is about to close: cancels its runs, except sessions that stay, and sends it nothing more. */
-void served_runs_forget(struct server *d, struct connection *c);
+void served_runs_drop_connection(struct server *d, struct connection *c);

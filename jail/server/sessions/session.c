@@ -15,7 +15,7 @@ enum { CLOSE_MS_MAX = 3000 }; /* less than SESSION_GRACE_MS */
 
 /* --- clocks --- */
 
-static void on_time(void *owner)
+static void session_on_timer(void *owner)
 {
 	struct session *s   = owner;
 	double          now = clock_ms(CLOCK_MONOTONIC);
@@ -32,7 +32,7 @@ static void on_time(void *owner)
 	else {
 		if (session_freeze_left(s, now) <= 0)
 			session_freeze(s);
-		session_set_clock(s);
+		session_set_timer(s);
 		return;
 	}
 	session_close(s, why);
@@ -41,7 +41,7 @@ static void on_time(void *owner)
 /* --- messages of its server --- */
 
 /* One of the two reports has come for which a session waits before it opens. */
-static void session_take_report(struct session *s, enum session_state with)
+static void session_open_after_both_reports(struct session *s, enum session_state with)
 {
 	const char *name = *s->name ? s->name : NULL;
 
@@ -54,7 +54,7 @@ static void session_take_report(struct session *s, enum session_state with)
 		if (s->state == with)
 			return;
 		s->state = SESSION_OPEN;
-		session_touch(s);
+		session_note_use(s);
 		if (s->run->connection)
 			connection_send(s->run->connection,
 					protocol_opened(s->run->id, s->run->tag, name, s->limits.idle_ms,
@@ -68,7 +68,7 @@ static void session_take_report(struct session *s, enum session_state with)
 }
 
 /* A call that has not started is no contradiction: the server had not read it yet, and gives it a new interpreter. */
-static bool lose_context(struct session *s, int32_t number)
+static bool session_lose_context(struct session *s, int32_t number)
 {
 	struct session_context *c = number >= 0 && number < SESSION_CONTEXTS_MAX ? &s->context[number] : NULL;
 
@@ -79,41 +79,41 @@ static bool lose_context(struct session *s, int32_t number)
 	return true;
 }
 
-static bool handle_message(struct session *s, const struct session_message *message, int *fds, size_t n)
+static bool session_handle_message(struct session *s, const struct session_message *message, int *fds, size_t n)
 {
 	switch ((enum session_message_kind)message->kind) {
 	case SESSION_READY:
 		if (n || s->was_ready)
 			return false; /* once: a flood would keep the server from other work */
 		s->was_ready = true;
-		session_take_report(s, SESSION_AWAITS_FACTS);
+		session_open_after_both_reports(s, SESSION_AWAITS_FACTS);
 		return true;
 	case SESSION_LOST:
-		return n == 0 && lose_context(s, message->value);
+		return n == 0 && session_lose_context(s, message->value);
 	case SESSION_BACKGROUND:
 		if (n || message->value < 0 || message->value > SESSION_BACKGROUND_MAX || !s->background_messages)
 			return false;
 		s->background_messages--;
 		s->background = message->value;
-		session_set_clock(s);
+		session_set_timer(s);
 		return true;
 	case SESSION_STARTED:
 	case SESSION_ENDED:
 	case SESSION_FAILED:
 	case SESSION_CPU:
-		return session_call_handle(s, message, fds, n);
+		return session_call_handle_message(s, message, fds, n);
 	}
 	return false;
 }
 
-static void close_socket(struct session *s)
+static void session_close_socket(struct session *s)
 {
 	if (s->source.fd >= 0)
 		loop_remove(&s->run->server->loop, &s->source);
 	fd_closep(&s->source.fd);
 }
 
-static void on_server(void *owner)
+static void session_on_server_message(void *owner)
 {
 	struct session        *s = owner;
 	struct session_message message;
@@ -122,22 +122,22 @@ static void on_server(void *owner)
 	ssize_t                got;
 	bool                   is_good;
 
-	session_calls_send_sizes(s);
+	session_calls_send_terminal_sizes(s);
 	got = packet_receive(s->source.fd, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 	if (got < 0 && errno == EAGAIN)
 		return;
 	if (got == 0) { /* the server has ended, or is about to: the end of the run shows how */
-		close_socket(s);
+		session_close_socket(s);
 		return;
 	}
-	is_good = got == sizeof message && handle_message(s, &message, fds, n);
+	is_good = got == sizeof message && session_handle_message(s, &message, fds, n);
 	packet_drop(fds, got < 0 ? 0 : n);
 	if (is_good)
 		return;
 	/* The jail is not trusted: an invalid message ends the session. */
 	snprintf(s->why, sizeof s->why,
 		 "its session server, which is in the jail, sent an invalid message: a program has taken it over");
-	close_socket(s);
+	session_close_socket(s);
 	run_cancel(&s->run->run, EXIT_cancelled);
 }
 
@@ -153,8 +153,8 @@ struct session *session_new(struct served_run *run, const struct protocol_reques
 	s->limits = run->limits;
 	s->stays  = request->stays;
 	s->terminal = request->terminal;
-	s->source = (struct loop_source){ -1, on_server, s };
-	s->timer  = (struct loop_timer){ .due = on_time, .owner = s };
+	s->source = (struct loop_source){ -1, session_on_server_message, s };
+	s->timer  = (struct loop_timer){ .due = session_on_timer, .owner = s };
 	s->facts  = RUN_RESULT_NONE;
 	s->opened_ms = s->used_ms = clock_ms(CLOCK_MONOTONIC);
 	TAILQ_INIT(&s->calls);
@@ -169,12 +169,12 @@ void session_free(struct session *s)
 	struct server *d = s->run->server;
 
 	loop_timer_clear(&d->loop, &s->timer);
-	close_socket(s);
+	session_close_socket(s);
 	TAILQ_REMOVE(&d->sessions, s, link);
 	free(s);
 }
 
-void session_started(struct session *s, int sock)
+void session_on_run_started(struct session *s, int sock)
 {
 	struct err e;
 
@@ -185,14 +185,14 @@ void session_started(struct session *s, int sock)
 	run_cancel(&s->run->run, EXIT_cancelled);
 }
 
-void session_set_facts(struct session *s, const struct run_result *facts, uint32_t victims)
+void session_on_run_set_up(struct session *s, const struct run_result *facts, uint32_t victims)
 {
 	s->facts   = *facts;
 	s->victims = victims;
-	session_take_report(s, SESSION_AWAITS_SERVER);
+	session_open_after_both_reports(s, SESSION_AWAITS_SERVER);
 }
 
-static const char *session_remember(struct session *s, enum exit_reason reason)
+static const char *session_remember_end(struct session *s, enum exit_reason reason)
 {
 	struct server       *d   = s->run->server;
 	struct session_gone *row = &d->gone[d->gone_next++ % SESSION_GONE_MAX];
@@ -212,14 +212,14 @@ static const char *session_remember(struct session *s, enum exit_reason reason)
 	return row->why;
 }
 
-const char *session_ended(struct session *s, enum exit_reason reason)
+const char *session_on_run_ended(struct session *s, enum exit_reason reason)
 {
 	struct session_call *call;
 	const char          *why;
 
 	while ((call = TAILQ_FIRST(&s->calls)))
-		session_call_lose(call, reason == EXIT_oom ? EXIT_oom : EXIT_cancelled);
-	why = session_remember(s, reason);
+		session_call_end_with_session(call, reason == EXIT_oom ? EXIT_oom : EXIT_cancelled);
+	why = session_remember_end(s, reason);
 	session_free(s);
 	return why;
 }
@@ -229,7 +229,7 @@ void session_close(struct session *s, const char *why)
 	if (s->state == SESSION_CLOSES)
 		return;
 	snprintf(s->why, sizeof s->why, "%s", why);
-	if (s->state < SESSION_OPEN || session_send(s, json_pack("{ss}", "op", "end"), NULL, 0) < 0)
+	if (s->state < SESSION_OPEN || session_send_message(s, json_pack("{ss}", "op", "end"), NULL, 0) < 0)
 		run_cancel(&s->run->run, EXIT_cancelled);
 	s->state = SESSION_CLOSES;
 	loop_timer_set(&s->run->server->loop, &s->timer, CLOSE_MS_MAX);
@@ -237,14 +237,14 @@ void session_close(struct session *s, const char *why)
 
 /* --- finding sessions --- */
 
-static bool is_named(const struct session *s, const char *id_or_name, uid_t uid)
+static bool session_has_id_or_name(const struct session *s, const char *id_or_name, uid_t uid)
 {
 	if (strcmp(s->run->id, id_or_name) == 0)
 		return peer_is_shown_to(&s->run->peer, uid);
 	return s->run->peer.uid == uid && *s->name && strcmp(s->name, id_or_name) == 0;
 }
 
-static const char *why_gone(const struct server *d, const char *id_or_name, uid_t uid)
+static const char *find_end_of_gone_session(const struct server *d, const char *id_or_name, uid_t uid)
 {
 	for (unsigned i = 1; i <= SESSION_GONE_MAX; i++) {
 		const struct session_gone *row = &d->gone[(d->gone_next - i) % SESSION_GONE_MAX];
@@ -262,7 +262,7 @@ struct session *session_find(const struct server *d, const char *id_or_name, uid
 	struct session *s, *other = NULL; /* the newest of those that take no calls */
 
 	TAILQ_FOREACH(s, &d->sessions, link)
-		if (is_named(s, id_or_name, uid)) {
+		if (session_has_id_or_name(s, id_or_name, uid)) {
 			if (s->state == SESSION_OPEN)
 				return s;
 			other = s;
@@ -273,7 +273,7 @@ struct session *session_find(const struct server *d, const char *id_or_name, uid
 		snprintf(why->reason, sizeof why->reason, "%s", other->why);
 		return NULL;
 	}
-	gone = why_gone(d, id_or_name, uid);
+	gone = find_end_of_gone_session(d, id_or_name, uid);
 	if (!gone) {
 		deny(why, DENIAL_not_found, "session", "you have no session \"%.64s\"", id_or_name);
 		return NULL;
@@ -294,7 +294,7 @@ bool session_name_is_taken(const struct server *d, const char *name, uid_t uid)
 	return false;
 }
 
-static json_t *session_json(const struct session *s, const struct connection *c, double now)
+static json_t *session_to_json(const struct session *s, const struct connection *c, double now)
 {
 	const struct session_call *call;
 	json_t                    *running = json_array(), *contexts = json_array();
@@ -316,7 +316,7 @@ static json_t *session_json(const struct session *s, const struct connection *c,
 			 "frozen", s->run->run.is_frozen);
 }
 
-json_t *session_list_json(const struct server *d, const struct connection *c)
+json_t *sessions_to_json(const struct server *d, const struct connection *c)
 {
 	json_t               *list  = json_array();
 	size_t                bytes = 0;
@@ -328,7 +328,7 @@ json_t *session_list_json(const struct server *d, const struct connection *c)
 
 		if (s->state == SESSION_OPEN && peer_is_shown_to(&s->run->peer, c->peer.uid) &&
 		    json_array_size(list) < PROTOCOL_SESSIONS_MAX)
-			one = session_json(s, c, now);
+			one = session_to_json(s, c, now);
 		bytes += one ? json_dumpb(one, NULL, 0, JSON_COMPACT) + 1 : 0;
 		if (one && bytes <= SESSION_LIST_BYTES)
 			json_array_append(list, one);

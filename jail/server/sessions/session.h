@@ -65,7 +65,8 @@ struct session {
 	uint32_t             calls_made;
 	uint32_t             victims;  /* processes that were killed because the session had no memory left */
 	struct run_result       facts;    /* layers, missing, rootfs_digest */
-	bool                 awaits_room; /* in the socket: a size is kept until then, see session_call_resize() */
+	/* in the socket: a size is kept until then, see session_call_resize_terminal() */
+	bool                 awaits_room;
 	/* processes that work beside calls (files, detached commands), as its server says */
 	int32_t              background;
 	/* so many such messages its server may still send: a flood would keep the server from other work */
@@ -87,26 +88,26 @@ struct session_gone {
 /* --- session.c: its life --- */
 
 /*
- * For a run that is about to be started. NULL: memory is short. session_ended() frees it; if the run is not started,
- * session_free().
+ * For a run that is about to be started. NULL: memory is short. session_on_run_ended() frees it; if the run is not
+ * started, session_free().
  */
 struct session *session_new(struct served_run *run, const struct protocol_request *request);
 void            session_free(struct session *s);
 /* Its program has started. Takes over sock, the server's end of the socket to the server. */
-void session_started(struct session *s, int sock);
+void session_on_run_started(struct session *s, int sock);
 /* The process that watches its run has sent what it knows of the session. */
-void session_set_facts(struct session *s, const struct run_result *facts, uint32_t victims);
+void session_on_run_set_up(struct session *s, const struct run_result *facts, uint32_t victims);
 /*
  * Its run is over. Ends its calls, remembers why it ended, and frees it. Returns why; valid until other sessions end.
  */
-const char *session_ended(struct session *s, enum exit_reason reason);
+const char *session_on_run_ended(struct session *s, enum exit_reason reason);
 /* Asks it to end. why: for clients that ask for the session later. */
 void session_close(struct session *s, const char *why);
 
 /* By id or name, of this user; root finds those of all users by id. NULL with *why. */
 struct session *session_find(const struct server *d, const char *id_or_name, uid_t uid, struct denial *why);
 bool            session_name_is_taken(const struct server *d, const char *name, uid_t uid);
-json_t         *session_list_json(const struct server *d, const struct connection *c);
+json_t         *sessions_to_json(const struct server *d, const struct connection *c);
 
 /* --- session_send.c --- */
 
@@ -114,18 +115,18 @@ json_t         *session_list_json(const struct server *d, const struct connectio
  * Sends a message to its server, which is thawed first. Takes the message over; NULL: memory was short. The descriptors
  * stay the caller's. 0 or -errno; does not wait.
  */
-must_use int session_send(struct session *s, json_t *message, const int *fds, size_t n);
+must_use int session_send_message(struct session *s, json_t *message, const int *fds, size_t n);
 /* Its processes use no CPU until its server is sent a message, where control groups can do that. */
 void         session_freeze(struct session *s);
 /* Its server was sent a request whose work goes on beside calls, and may report about it twice. */
-void         session_expect_background(struct session *s);
+void         session_allow_background_messages(struct session *s);
 
 /* --- session_clock.c --- */
 
 /* A call has begun or ended. */
-void session_touch(struct session *s);
+void session_note_use(struct session *s);
 /* Sets the timer for the next moment at which the session may have to end or to be frozen. */
-void session_set_clock(struct session *s);
+void session_set_timer(struct session *s);
 /* Milliseconds that are left. */
 double session_idle_left(const struct session *s, double now_ms);
 /* HUGE_VAL: it may not be frozen now, or is already */
@@ -138,8 +139,8 @@ double session_lifetime_left(const struct session *s, double now_ms);
  * While the host has less memory available than spare_memory_bytes, the session that was idle for longest is closed,
  * one a second.
  */
-void session_watch_memory(struct server *d); /* a session is about to open: the timer must run */
-void session_look_at_memory(void *server);   /* called by the server's memory_timer */
+void session_start_memory_timer(struct server *d); /* a session is about to open: the timer must run */
+void session_close_idle_if_memory_short(void *server);   /* called by the server's memory_timer */
 
 /* --- session_call_start.c, session_call.c: what is done in it --- */
 
@@ -183,21 +184,21 @@ struct session_call {
 must_use int  session_call_start(struct session *s, struct connection *c, const struct protocol_request *request,
 				 const int *fds, struct denial *why);
 /* The server was asked to start it, and has a time for that. */
-void          session_call_await_start(struct session_call *call);
+void          session_call_set_start_timer(struct session_call *call);
 /* Takes a message of the session server about a call. False: it makes no sense. fds stay the caller's. */
-bool          session_call_handle(struct session *s, const struct session_message *message, int *fds, size_t n);
+bool          session_call_handle_message(struct session *s, const struct session_message *message, int *fds, size_t n);
 struct session_call *session_call_find(const struct server *d, const char *id, uid_t uid); /* or NULL */
 void          session_call_interrupt(struct session_call *call);
 /*
  * Sets the rows and columns of the call's terminal. While the server has no room for the message, only the last size is
  * kept for it.
  */
-void          session_call_resize(struct session_call *call, const struct protocol_request *request);
+void          session_call_resize_terminal(struct session_call *call, const struct protocol_request *request);
 /* sends the sizes that were kept, as far as there is room now */
-void          session_calls_send_sizes(struct session *s);
+void          session_calls_send_terminal_sizes(struct session *s);
 /* Kills the call; a program in a context is interrupted first, unless it was cancelled. */
-void          session_call_end(struct session_call *call, enum exit_reason reason);
+void          session_call_stop(struct session_call *call, enum exit_reason reason);
 void          session_call_pause_clock(struct session_call *call, bool waits);
 /* The session is over: ends the call with this reason, and frees it. */
-void          session_call_lose(struct session_call *call, enum exit_reason reason);
-void          session_calls_forget(struct server *d, struct connection *c);
+void          session_call_end_with_session(struct session_call *call, enum exit_reason reason);
+void          session_calls_drop_connection(struct server *d, struct connection *c);

@@ -30,20 +30,21 @@ enum {
 
 /* --- messages to the session server --- */
 
-static void send_op(struct session_call *call, const char *op)
+static void call_send_op(struct session_call *call, const char *op)
 {
 	/* if the server does not take the message, a timer kills the call later */
-	(void)!session_send(call->session, json_pack("{ss sI}", "op", op, "call", (json_int_t)call->number), NULL, 0);
+	(void)!session_send_message(call->session, json_pack("{ss sI}", "op", op, "call", (json_int_t)call->number),
+				    NULL, 0);
 }
 
-static void set_timer(struct session_call *call, double ms)
+static void call_set_timer(struct session_call *call, double ms)
 {
 	loop_timer_set(&call->session->run->server->loop, &call->timer, (int64_t)(ms > 0 ? ms : 0) + 1);
 }
 
 /* --- its end --- */
 
-static const char *context_state(const struct session_call *call)
+static const char *context_state_name(const struct session_call *call)
 {
 	bool is_new = call->interpreter == CALL_STARTS_NEW;
 
@@ -57,7 +58,7 @@ static const char *context_state(const struct session_call *call)
 	return !call->context->was_lost ? "new" : is_new ? "reset" : "lost";
 }
 
-static void fill_record(const struct session_call *call, struct record *record, struct run_result *end)
+static void call_fill_record(const struct session_call *call, struct record *record, struct run_result *end)
 {
 	const struct session *s           = call->session;
 	const bool            has_started = call->clock.started > 0;
@@ -72,16 +73,16 @@ static void fill_record(const struct session_call *call, struct record *record, 
 	end->exec_errno  = call->exec_errno;
 	end->why         = call->why;
 	end->warm        = false;
-	*record          = run_record_of(s->run, call->id, end);
+	*record          = run_record_make(s->run, call->id, end);
 	record->session.is_there     = true;
 	record->session.id           = s->run->id;
 	record->session.context      = call->context ? call->context->name : NULL;
-	record->session.state        = context_state(call);
+	record->session.state        = context_state_name(call);
 	record->session.age_ms       = (int64_t)(call->ended_ms - s->opened_ms);
 	record->session.idle_left_ms = s->state == SESSION_OPEN ? (int64_t)s->limits.idle_ms : 0;
 }
 
-static void send_ended(const struct session_call *call)
+static void call_send_ended(const struct session_call *call)
 {
 	struct served_net *net = &call->session->run->net;
 	struct record      record;
@@ -90,16 +91,16 @@ static void send_ended(const struct session_call *call)
 	char               text[RUN_RECORD_ENDED_MAX];
 	struct json_text   t = json_text_in(text, sizeof text);
 
-	fill_record(call, &record, &end);
+	call_fill_record(call, &record, &end);
 	/* each of several calls at the same time reports all that changed while it ran */
-	if (served_net_is_there(net)) {
-		served_net_read_since(net, call->net_mark, &network);
+	if (served_net_was_asked_for(net)) {
+		served_net_read_report_since(net, call->net_mark, &network);
 		record.network = &network;
 	}
-	attempt_call_ended(call, &record);
+	attempt_write_call_ended(call, &record);
 	if (!call->connection)
 		return;
-	run_record_put_ended(&t, &record, call->tag);
+	run_record_put_ended_event(&t, &record, call->tag);
 	json_text_end(&t);
 	connection_send_text(call->connection, t.to, t.len, NULL, 0);
 }
@@ -114,13 +115,13 @@ static void call_finish(struct session_call *call)
 		call->context->call      = NULL;
 		call->context->is_there &= !is_lost;
 	}
-	send_ended(call);
+	call_send_ended(call);
 	if (call->context)
 		call->context->was_lost = is_lost || (call->context->was_lost && !(call->clock.started > 0));
 	fd_closep(&call->tools);
 	if (call->connection) {
 		if (call->with_tools)
-			connection_remember(call->connection, call->id, call->calls);
+			connection_remember_ended_run(call->connection, call->id, call->calls);
 		call->connection->runs--;
 		call->connection->heard_ms = call->ended_ms;
 	}
@@ -128,11 +129,11 @@ static void call_finish(struct session_call *call)
 	s->calls_len--;
 	free(call->net_mark);
 	free(call);
-	session_touch(s);
+	session_note_use(s);
 }
 
 /* The first reason holds. */
-static void call_decide(struct session_call *call, enum exit_reason reason)
+static void call_set_reason_once(struct session_call *call, enum exit_reason reason)
 {
 	if (call->reason == CALL_UNDECIDED)
 		call->reason = (int)reason;
@@ -148,7 +149,7 @@ static void call_decide(struct session_call *call, enum exit_reason reason)
  * The process that watches the session reports over another socket that it has killed a process for memory: after a
  * SIGKILL this waits for that message.
  */
-static void call_end(struct session_call *call)
+static void call_end_by_status(struct session_call *call)
 {
 	bool killed            = call->status >= 0 && WIFSIGNALED(call->status);
 	bool may_be_oom_target = call->reason == CALL_UNDECIDED && killed && WTERMSIG(call->status) == SIGKILL;
@@ -156,11 +157,11 @@ static void call_end(struct session_call *call)
 	call->ended_ms = clock_ms(CLOCK_MONOTONIC);
 	if (killed &&
 	    call->cpu_ms >= (double)call->limits.cpu_ms * (WTERMSIG(call->status) == SIGXCPU ? CPU_TICKS_SHARE : 1))
-		call_decide(call, EXIT_timeout_cpu);
-	call_decide(call, killed ? EXIT_signaled : EXIT_exited);
+		call_set_reason_once(call, EXIT_timeout_cpu);
+	call_set_reason_once(call, killed ? EXIT_signaled : EXIT_exited);
 	call->state = CALL_ENDED;
 	if (may_be_oom_target && call->session->victims == call->victims) {
-		set_timer(call, VICTIM_MS);
+		call_set_timer(call, VICTIM_MS);
 		return;
 	}
 	if (may_be_oom_target)
@@ -168,49 +169,49 @@ static void call_end(struct session_call *call)
 	call_finish(call);
 }
 
-void session_call_lose(struct session_call *call, enum exit_reason reason)
+void session_call_end_with_session(struct session_call *call, enum exit_reason reason)
 {
 	call->interpreter = CALL_LOSES;
-	if (call->state == CALL_ENDED) /* it waits for the reason: call_end() */
+	if (call->state == CALL_ENDED) /* it waits for the reason: call_end_by_status() */
 		call->reason = (int)reason;
 	else
-		call_decide(call, reason);
+		call_set_reason_once(call, reason);
 	call->ended_ms = clock_ms(CLOCK_MONOTONIC);
 	call_finish(call);
 }
 
 /* --- its clocks --- */
 
-static void kill_call(struct session_call *call)
+static void call_kill(struct session_call *call)
 {
 	call->state = CALL_KILLED;
 	call->kills++;
-	send_op(call, "kill");
-	set_timer(call, KILL_MS);
+	call_send_op(call, "kill");
+	call_set_timer(call, KILL_MS);
 }
 
-void session_call_end(struct session_call *call, enum exit_reason reason)
+void session_call_stop(struct session_call *call, enum exit_reason reason)
 {
-	/* ENDED: only the reason is waited for, see call_end() */
+	/* ENDED: only the reason is waited for, see call_end_by_status() */
 	if (call->state == CALL_ENDED || (call->reason != CALL_UNDECIDED && call->state == CALL_KILLED))
 		return;
-	call_decide(call, reason);
+	call_set_reason_once(call, reason);
 	if (!call->context || call->state != CALL_RUNS || reason == EXIT_cancelled) {
-		kill_call(call);
+		call_kill(call);
 		return;
 	}
 	call->state = CALL_INTERRUPTED;
-	send_op(call, "interrupt");
-	set_timer(call, INTERRUPT_MS_MAX);
+	call_send_op(call, "interrupt");
+	call_set_timer(call, INTERRUPT_MS_MAX);
 }
 
 void session_call_interrupt(struct session_call *call)
 {
 	if (call->state == CALL_RUNS)
-		send_op(call, "interrupt");
+		call_send_op(call, "interrupt");
 }
 
-void session_calls_send_sizes(struct session *s)
+void session_calls_send_terminal_sizes(struct session *s)
 {
 	struct session_call *call;
 	bool                 is_full = false;
@@ -220,7 +221,7 @@ void session_calls_send_sizes(struct session *s)
 			json_t *message = json_pack("{ss sI s[II]}", "op", "resize", "call", (json_int_t)call->number,
 						    "size", (json_int_t)call->rows, (json_int_t)call->columns);
 
-			call->has_size = session_send(s, message, NULL, 0) == -EAGAIN;
+			call->has_size = session_send_message(s, message, NULL, 0) == -EAGAIN;
 		} else {
 			call->has_size = false;
 		}
@@ -232,29 +233,29 @@ void session_calls_send_sizes(struct session *s)
 	loop_want(&s->run->server->loop, &s->source, EPOLLIN | (is_full ? EPOLLOUT : 0));
 }
 
-void session_call_resize(struct session_call *call, const struct protocol_request *request)
+void session_call_resize_terminal(struct session_call *call, const struct protocol_request *request)
 {
 	call->rows     = request->rows;
 	call->columns  = request->columns;
 	call->has_size = true;
-	session_calls_send_sizes(call->session);
+	session_calls_send_terminal_sizes(call->session);
 }
 
-static void set_wall_timer(struct session_call *call)
+static void call_set_wall_timer(struct session_call *call)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
 
-	set_timer(call, wall_clock_end(&call->clock, &call->limits, now) - now);
+	call_set_timer(call, wall_clock_end(&call->clock, &call->limits, now) - now);
 }
 
 void session_call_pause_clock(struct session_call *call, bool waits)
 {
 	wall_clock_wait(&call->clock, waits, clock_ms(CLOCK_MONOTONIC));
 	if (call->state == CALL_RUNS)
-		set_wall_timer(call);
+		call_set_wall_timer(call);
 }
 
-static void send_limit(struct session_call *call, enum limit_id limit)
+static void call_send_limit(struct session_call *call, enum limit_id limit)
 {
 	const struct field *f = &limits_fields[limit];
 
@@ -265,7 +266,7 @@ static void send_limit(struct session_call *call, enum limit_id limit)
 }
 
 /* The session server does not end the call. */
-static void end_session(struct session_call *call)
+static void end_session_of_stuck_call(struct session_call *call)
 {
 	struct session *s = call->session;
 
@@ -273,7 +274,7 @@ static void end_session(struct session_call *call)
 	run_cancel(&s->run->run, EXIT_cancelled);
 }
 
-static void on_time(void *owner)
+static void call_on_timer(void *owner)
 {
 	struct session_call *call = owner;
 	double               now  = clock_ms(CLOCK_MONOTONIC);
@@ -281,24 +282,24 @@ static void on_time(void *owner)
 	switch (call->state) {
 	case CALL_RUNS:
 		if (wall_clock_end(&call->clock, &call->limits, now) > now) {
-			set_wall_timer(call);
+			call_set_wall_timer(call);
 			return;
 		}
-		send_limit(call, LIMIT_wall_ms);
-		session_call_end(call, EXIT_timeout_wall);
+		call_send_limit(call, LIMIT_wall_ms);
+		session_call_stop(call, EXIT_timeout_wall);
 		return;
 	case CALL_INTERRUPTED:
-		kill_call(call);
+		call_kill(call);
 		return;
 	case CALL_KILLED:
 		if (call->kills < KILLS_MAX) {
-			kill_call(call);
+			call_kill(call);
 			return;
 		}
-		end_session(call);
+		end_session_of_stuck_call(call);
 		return;
 	case CALL_ASKED:
-		end_session(call);
+		end_session_of_stuck_call(call);
 		return;
 	case CALL_ENDED:
 		if (call->session->victims != call->victims)
@@ -308,22 +309,22 @@ static void on_time(void *owner)
 	}
 }
 
-void session_call_await_start(struct session_call *call)
+void session_call_set_start_timer(struct session_call *call)
 {
-	call->timer = (struct loop_timer){ .due = on_time, .owner = call };
-	set_timer(call, START_MS_MAX);
+	call->timer = (struct loop_timer){ .due = call_on_timer, .owner = call };
+	call_set_timer(call, START_MS_MAX);
 }
 
 /* --- messages of the session server about it --- */
 
-static bool is_pipe(int fd, int mode)
+static bool is_pipe_end(int fd, int mode)
 {
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && (fcntl(fd, F_GETFL) & O_ACCMODE) == mode;
 }
 
-static void send_started(struct session_call *call, int *streams, size_t n)
+static void call_send_started(struct session_call *call, int *streams, size_t n)
 {
 	char             text[STARTED_MAX];
 	struct json_text t = json_text_in(text, sizeof text);
@@ -340,29 +341,29 @@ static void send_started(struct session_call *call, int *streams, size_t n)
 	fd_closep(&call->tools);
 }
 
-static bool on_started(struct session_call *call, const struct session_message *message, int *fds, size_t n)
+static bool call_on_started(struct session_call *call, const struct session_message *message, int *fds, size_t n)
 {
 	if (call->clock.started > 0 || (call->state != CALL_ASKED && call->state != CALL_KILLED))
 		return false;
 	/* Nothing but ends of pipes gets from the jail to a client. */
-	if (n != (size_t)2 + (call->context || call->with_stdin) || !is_pipe(fds[0], O_RDONLY) ||
-	    !is_pipe(fds[1], O_RDONLY) || (n == 3 && !is_pipe(fds[2], call->context ? O_RDONLY : O_WRONLY)))
+	if (n != (size_t)2 + (call->context || call->with_stdin) || !is_pipe_end(fds[0], O_RDONLY) ||
+	    !is_pipe_end(fds[1], O_RDONLY) || (n == 3 && !is_pipe_end(fds[2], call->context ? O_RDONLY : O_WRONLY)))
 		return false;
 	if (call->context && message->flags & SESSION_FRESH)
 		call->interpreter = CALL_STARTS_NEW;
 	call->clock.started = clock_ms(CLOCK_MONOTONIC);
 	call->started_at    = clock_ms(CLOCK_REALTIME) / 1000;
-	send_started(call, fds, n);
+	call_send_started(call, fds, n);
 	if (call->context)
 		call->context->is_there = true;
 	if (call->state == CALL_KILLED)
 		return true;
 	call->state = CALL_RUNS;
-	set_wall_timer(call);
+	call_set_wall_timer(call);
 	return true;
 }
 
-static bool on_ended(struct session_call *call, const struct session_message *message)
+static bool call_on_ended(struct session_call *call, const struct session_message *message)
 {
 	if (!(call->clock.started > 0))
 		return false;
@@ -370,12 +371,12 @@ static bool on_ended(struct session_call *call, const struct session_message *me
 	call->cpu_ms  = (double)(message->cpu_ns < (1ull << 62) ? message->cpu_ns : 0) / 1e6;
 	if (call->context && message->flags & SESSION_GONE)
 		call->interpreter = CALL_LOSES;
-	call_end(call);
+	call_end_by_status(call);
 	return true;
 }
 
 /* What the errno that the session server reported most likely means, for people. */
-static const char *why_failed(const struct session_call *call, bool executes, int errnum)
+static const char *start_failure_text(const struct session_call *call, bool executes, int errnum)
 {
 	if (executes)
 		return "the program (in the rootfs)";
@@ -391,22 +392,22 @@ static const char *why_failed(const struct session_call *call, bool executes, in
 		       : "the terminal could not be made";
 }
 
-static bool on_failed(struct session_call *call, const struct session_message *message)
+static bool call_on_start_failed(struct session_call *call, const struct session_message *message)
 {
 	bool executes = !call->context && !(message->flags & SESSION_NO_EXEC);
 
 	if (message->value <= 0 || message->value > 4095)
 		return false;
-	call_decide(call, EXIT_setup_failed);
+	call_set_reason_once(call, EXIT_setup_failed);
 	errno            = message->value;
 	call->ended_ms   = clock_ms(CLOCK_MONOTONIC);
 	call->exec_errno = executes ? message->value : 0;
-	err_sys(&call->why, "%s", why_failed(call, executes, message->value));
+	err_sys(&call->why, "%s", start_failure_text(call, executes, message->value));
 	call_finish(call);
 	return true;
 }
 
-static bool on_cpu(struct session_call *call)
+static bool call_on_cpu_used_up(struct session_call *call)
 {
 	bool is_first = !call->cpu_is_used_up;
 
@@ -414,12 +415,12 @@ static bool on_cpu(struct session_call *call)
 	if (call->state != CALL_RUNS)
 		/* the server says it once: a flood would keep the server from other work */
 		return call->clock.started > 0 && is_first;
-	send_limit(call, LIMIT_cpu_ms);
-	session_call_end(call, EXIT_timeout_cpu);
+	call_send_limit(call, LIMIT_cpu_ms);
+	session_call_stop(call, EXIT_timeout_cpu);
 	return true;
 }
 
-bool session_call_handle(struct session *s, const struct session_message *message, int *fds, size_t n)
+bool session_call_handle_message(struct session *s, const struct session_message *message, int *fds, size_t n)
 {
 	struct session_call *call;
 
@@ -429,12 +430,12 @@ bool session_call_handle(struct session *s, const struct session_message *messag
 	if (!call)
 		return false;
 	if (message->kind == SESSION_STARTED)
-		return on_started(call, message, fds, n);
+		return call_on_started(call, message, fds, n);
 	if (n)
 		return false;
 	if (message->kind == SESSION_ENDED)
-		return on_ended(call, message);
-	return message->kind == SESSION_FAILED ? on_failed(call, message) : on_cpu(call);
+		return call_on_ended(call, message);
+	return message->kind == SESSION_FAILED ? call_on_start_failed(call, message) : call_on_cpu_used_up(call);
 }
 
 /* --- all of them --- */
@@ -451,7 +452,7 @@ struct session_call *session_call_find(const struct server *d, const char *id, u
 	return NULL;
 }
 
-void session_calls_forget(struct server *d, struct connection *c)
+void session_calls_drop_connection(struct server *d, struct connection *c)
 {
 	struct session      *s;
 	struct session_call *call, *next;
@@ -463,6 +464,6 @@ void session_calls_forget(struct server *d, struct connection *c)
 				continue;
 			call->connection = NULL;
 			if (call->state != CALL_ENDED)
-				session_call_end(call, EXIT_client_gone);
+				session_call_stop(call, EXIT_client_gone);
 		}
 }

@@ -18,7 +18,8 @@
 
 /* --- limits --- */
 
-static int lower_limits(struct session_call *call, const struct session *s, const json_t *asked, struct denial *why)
+static int call_lower_limits(struct session_call *call, const struct session *s, const json_t *asked,
+			     struct denial *why)
 {
 	static const char *const may[] = { "wall_ms", "cpu_ms", "output_bytes", "tool_wait_ms", NULL };
 	const char              *key;
@@ -58,12 +59,12 @@ static struct session_context *find_context(struct session *s, const char *name)
 	return NULL;
 }
 
-static bool is_in_use(const struct session_context *c)
+static bool context_is_in_use(const struct session_context *c)
 {
 	return c->is_there || c->call;
 }
 
-static int check_context(struct session *s, const char *name, uint64_t most, struct denial *why)
+static int check_context_is_free(struct session *s, const char *name, uint64_t most, struct denial *why)
 {
 	const struct session_context *c = find_context(s, name);
 	size_t                        n = 0;
@@ -75,22 +76,22 @@ static int check_context(struct session *s, const char *name, uint64_t most, str
 		return -1;
 	}
 	for (size_t i = 0; i < SESSION_CONTEXTS_MAX; i++)
-		n += is_in_use(&s->context[i]);
-	if ((c && is_in_use(c)) || n < most)
+		n += context_is_in_use(&s->context[i]);
+	if ((c && context_is_in_use(c)) || n < most)
 		return 0;
 	return deny(why, DENIAL_denied, "context",
 		    "a session of yours has at most %d contexts; use one of those that are there", (int)most);
 }
 
-/* Called after check_context(). If no row is free, takes one whose interpreter is gone. */
-static struct session_context *claim_context(struct session *s, const char *name)
+/* Called after check_context_is_free(). If no row is free, takes one whose interpreter is gone. */
+static struct session_context *find_or_take_context(struct session *s, const char *name)
 {
 	struct session_context *c = find_context(s, name), *gone = NULL;
 
 	for (size_t i = 0; i < SESSION_CONTEXTS_MAX && !c; i++)
 		if (!*s->context[i].name)
 			c = &s->context[i];
-		else if (!is_in_use(&s->context[i]) && !gone)
+		else if (!context_is_in_use(&s->context[i]) && !gone)
 			gone = &s->context[i];
 	c = c ? c : gone;
 	if (strcmp(c->name, name) != 0) {
@@ -103,8 +104,8 @@ static struct session_context *claim_context(struct session *s, const char *name
 /* --- the call --- */
 
 /* No descriptor of the client enters the jail: the text is copied, the socket to its tools is made here. */
-static int ask_for_run(struct session_call *call, const struct program_text *code, bool with_written,
-		       struct denial *why)
+static int send_run_to_session_server(struct session_call *call, const struct program_text *code, bool with_written,
+				      struct denial *why)
 {
 	struct session *s = call->session;
 	struct err      e;
@@ -118,17 +119,17 @@ static int ask_for_run(struct session_call *call, const struct program_text *cod
 	fds[1]      = pair[1];
 	call->tools = pair[0];
 	if (r == 0)
-		r = session_send(s,
-				 json_pack("{ss sI si sI sb sb}", "op", "run", "call", (json_int_t)call->number,
-					   "context", (int)(call->context - s->context), "cpu_ms",
-					   (json_int_t)call->limits.cpu_ms, "tools", call->with_tools, "written",
-					   with_written),
-				 fds, (size_t)1 + call->with_tools);
+		r = session_send_message(s,
+					 json_pack("{ss sI si sI sb sb}", "op", "run", "call", (json_int_t)call->number,
+						   "context", (int)(call->context - s->context), "cpu_ms",
+						   (json_int_t)call->limits.cpu_ms, "tools", call->with_tools,
+						   "written", with_written),
+					 fds, (size_t)1 + call->with_tools);
 	fd_closep(&pair[1]);
 	return r < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-r)) : 0;
 }
 
-static int ask_for_exec(struct session_call *call, const struct protocol_request *r, struct denial *why)
+static int send_exec_to_session_server(struct session_call *call, const struct protocol_request *r, struct denial *why)
 {
 	json_t *message = json_pack("{ss sI sI sO sO? ss? sb sb}", "op", "exec", "call", (json_int_t)call->number,
 				    "cpu_ms", (json_int_t)call->limits.cpu_ms, "argv", r->argv, "env", r->env, "cwd",
@@ -138,13 +139,13 @@ static int ask_for_exec(struct session_call *call, const struct protocol_request
 	if (message && call->terminal)
 		json_object_set_new(message, "terminal",
 				    json_pack("[II]", (json_int_t)r->rows, (json_int_t)r->columns));
-	done = session_send(call->session, message, NULL, 0);
+	done = session_send_message(call->session, message, NULL, 0);
 	if (done == 0 && r->detach)
-		session_expect_background(call->session);
+		session_allow_background_messages(call->session);
 	return done < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-done)) : 0;
 }
 
-static int check_command(const struct session_call *call, const struct protocol_request *r, struct denial *why)
+static int check_exec_request(const struct session_call *call, const struct protocol_request *r, struct denial *why)
 {
 	struct program_env env = { 0 };
 	int                done;
@@ -156,28 +157,28 @@ static int check_command(const struct session_call *call, const struct protocol_
 	return done;
 }
 
-static int ask_session_server(struct session_call *call, const struct protocol_request *request, const int *fds,
-			      struct denial *why)
+static int send_call_to_session_server(struct session_call *call, const struct protocol_request *request,
+				       const int *fds, struct denial *why)
 {
 	struct program_text code = { 0 };
 	int                 r;
 
 	if (request->kind == REQUEST_exec) {
-		r = check_command(call, request, why) < 0 ? -1 : ask_for_exec(call, request, why);
+		r = check_exec_request(call, request, why) < 0 ? -1 : send_exec_to_session_server(call, request, why);
 	} else {
 		r = program_text_open(&code, fds[0], why);
 		if (r == 0) {
-			call->context = claim_context(call->session, request->context);
-			r             = ask_for_run(call, &code, request->takes_additions, why);
+			call->context = find_or_take_context(call->session, request->context);
+			r             = send_run_to_session_server(call, &code, request->takes_additions, why);
 		}
 	}
 	if (r == 0 && call->session->run->server->audit)
-		attempt_note(&call->attempt, request, &code);
+		attempt_keep_request(&call->attempt, request, &code);
 	program_text_close(&code);
 	return r;
 }
 
-static void call_enter(struct session_call *call)
+static void session_add_call(struct session_call *call)
 {
 	struct session *s = call->session;
 
@@ -188,13 +189,13 @@ static void call_enter(struct session_call *call)
 	quota_count_call(&s->run->server->quota, &call->connection->access_rule->quota, call->peer.uid);
 	if (call->context)
 		call->context->call = call;
-	session_call_await_start(call);
-	session_touch(s);
+	session_call_set_start_timer(call);
+	session_note_use(s);
 }
 
 /* Called before the program is read: a refusal costs little, whatever its size. */
-static int check_start(struct session *s, const struct connection *c, const struct protocol_request *request,
-		       struct denial *why)
+static int check_call_may_start(struct session *s, const struct connection *c, const struct protocol_request *request,
+				struct denial *why)
 {
 	if (s->calls_len >= SESSION_CALLS_MAX) {
 		deny(why, DENIAL_busy, "session", "%d calls are under way in it", SESSION_CALLS_MAX);
@@ -206,7 +207,8 @@ static int check_start(struct session *s, const struct connection *c, const stru
 			    "session %.64s was opened without terminals; "
 			    "open one with them (brig session open --terminal)",
 			    *s->name ? s->name : s->run->id);
-	if (request->kind == REQUEST_run && check_context(s, request->context, c->access_rule->quota.contexts, why) < 0)
+	if (request->kind == REQUEST_run &&
+	    check_context_is_free(s, request->context, c->access_rule->quota.contexts, why) < 0)
 		return -1;
 	return quota_check_call(&c->server->quota, &c->access_rule->quota, c->peer.uid, clock_ms(CLOCK_MONOTONIC), why);
 }
@@ -217,7 +219,7 @@ int session_call_start(struct session *s, struct connection *c, const struct pro
 	struct session_call *call;
 	struct err           e;
 
-	if (check_start(s, c, request, why) < 0)
+	if (check_call_may_start(s, c, request, why) < 0)
 		return -1;
 	call = calloc(1, sizeof *call);
 	if (!call)
@@ -239,11 +241,12 @@ int session_call_start(struct session *s, struct connection *c, const struct pro
 		.number      = s->calls_made + 1,
 		.interpreter = request->kind == REQUEST_exec && s->calls_made == 0 ? CALL_STARTS_NEW : CALL_KEEPS,
 	};
-	call->net_mark = served_net_mark(&s->run->net); /* before the program may begin */
+	call->net_mark = served_net_copy_report(&s->run->net); /* before the program may begin */
 	if (run_id_make(call->id, &e) < 0)
 		deny_err(why, DENIAL_broken, NULL, &e);
-	else if (lower_limits(call, s, request->limits, why) == 0 && ask_session_server(call, request, fds, why) == 0) {
-		call_enter(call);
+	else if (call_lower_limits(call, s, request->limits, why) == 0 &&
+		 send_call_to_session_server(call, request, fds, why) == 0) {
+		session_add_call(call);
 		return 0;
 	}
 	fd_closep(&call->tools);

@@ -35,7 +35,7 @@ double session_lifetime_left(const struct session *s, double now_ms)
 	return greater(s->opened_ms + (double)s->limits.lifetime_ms - now_ms, 0);
 }
 
-void session_set_clock(struct session *s)
+void session_set_timer(struct session *s)
 {
 	double now = clock_ms(CLOCK_MONOTONIC), left = session_lifetime_left(s, now);
 
@@ -47,9 +47,9 @@ void session_set_clock(struct session *s)
 	loop_timer_set(&s->run->server->loop, &s->timer, (int64_t)greater(left, 0) + 1);
 }
 
-void session_touch(struct session *s)
+void session_note_use(struct session *s)
 {
 	s->used_ms = clock_ms(CLOCK_MONOTONIC);
 	if (s->state == SESSION_OPEN)
-		session_set_clock(s);
+		session_set_timer(s);
 }

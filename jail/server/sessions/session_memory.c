@@ -13,7 +13,7 @@
 enum { LOOK_MS = 1000 }; /* a session that was closed has given its memory back by then */
 
 /* Bytes, as the kernel estimates them, with caches that it can drop. UINT64_MAX: not known. */
-static uint64_t available_memory(void)
+static uint64_t read_available_memory(void)
 {
 	char        text[512];
 	scoped_fd   fd  = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
@@ -26,7 +26,7 @@ static uint64_t available_memory(void)
 }
 
 /* Sessions are closed one after the other: NULL also while one is closing. */
-static struct session *find_longest_idle(const struct server *d)
+static struct session *find_longest_idle_session(const struct server *d)
 {
 	struct session *s, *longest = NULL;
 
@@ -39,11 +39,11 @@ static struct session *find_longest_idle(const struct server *d)
 	return longest;
 }
 
-void session_look_at_memory(void *server)
+void session_close_idle_if_memory_short(void *server)
 {
 	struct server  *d     = server;
 	uint64_t        spare = d->config.spare_memory_bytes;
-	struct session *s     = spare && available_memory() < spare ? find_longest_idle(d) : NULL;
+	struct session *s     = spare && read_available_memory() < spare ? find_longest_idle_session(d) : NULL;
 	char            size[32], why[SESSION_WHY_MAX];
 
 	if (s) {
@@ -55,7 +55,7 @@ void session_look_at_memory(void *server)
 		loop_timer_set(&d->loop, &d->memory_timer, LOOK_MS);
 }
 
-void session_watch_memory(struct server *d)
+void session_start_memory_timer(struct server *d)
 {
 	if (!d->memory_timer.set)
 		loop_timer_set(&d->loop, &d->memory_timer, LOOK_MS);

@@ -5,8 +5,8 @@
  * that is not under way ends the session. The numbers are in the byte order of the machine; jail/guest/session.py packs
  * them.
  *
- * What the server says to the server is JSON, an object a datagram, with descriptors. Its keys are where session_send()
- * is called: session.c, session_call.c, gate_session.c.
+ * What the server says to the server is JSON, an object a datagram, with descriptors. Its keys are where
+ * session_send_message() is called: session.c, session_call.c, gate_session.c.
  *
  * STARTED brings the read ends of stdout and stderr; then, for a context, the read end of result, or for a command that
  * has a stdin its write end. BACKGROUND comes after each request for files and when the number changes: at most twice

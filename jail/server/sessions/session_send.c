@@ -15,12 +15,12 @@ void session_freeze(struct session *s)
 	run_freeze(&s->run->run, true);
 }
 
-void session_expect_background(struct session *s)
+void session_allow_background_messages(struct session *s)
 {
 	s->background_messages += 2; /* when it begins and when it ends */
 }
 
-int session_send(struct session *s, json_t *message, const int *fds, size_t n)
+int session_send_message(struct session *s, json_t *message, const int *fds, size_t n)
 {
 	char  *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
 	size_t len  = text ? strlen(text) : 0;
