@@ -110,7 +110,7 @@ MUTANTS = [Mutant(*row) for row in (
      "	{ \"landlock\",     restrict_files },    /* opens /proc */\n", "",
      "a server that was taken over reads the host's files", ["tests/unit/test_confine.c"]),
     ("journal-forged", "jail/audit/journal.c",
-     "	message_put(m, \"\\n\", 1);\n	message_put(m, &size, sizeof size);\n", "	(void)size;\n	message_put(m, \"=\", 1);\n",
+     "	journal_message_append(m, \"\\n\", 1);\n	journal_message_append(m, &size, sizeof size);\n", "	(void)size;\n	journal_message_append(m, \"=\", 1);\n",
      "a newline in a name begins a field of the journal", ["tests/run/test_audit_journal.py", "-k", "forges_no_field"]),
     ("calls-of-others", "jail/server/gate_tools.c",
      "r && r->connection == c && r->with_tools ? r : NULL", "r && r->with_tools ? r : NULL",
