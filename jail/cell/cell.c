@@ -53,22 +53,22 @@ static void note_layer(struct cell *c, bool there, uint64_t layer)
 }
 
 /* Containers have a read-only /proc/sys. */
-static bool has_quotas(void)
+static bool can_set_user_ns_quotas(void)
 {
 	struct statvfs fs;
 
 	return statvfs("/proc/sys/user/max_user_namespaces", &fs) == 0 && !(fs.f_flag & ST_RDONLY);
 }
 
-int cell_begin(struct cell_base *ret, enum rootless_kind kind, struct err *e)
+int cell_base_open(struct cell_base *ret, enum rootless_kind kind, struct err *e)
 {
-	*ret = (struct cell_base){ .quotas = has_quotas(), .landlock_abi = (unsigned)landlock_abi(), .init_fd = init_image_open(e), .mounts = BASE_MOUNTS_NONE };
+	*ret = (struct cell_base){ .quotas = can_set_user_ns_quotas(), .landlock_abi = (unsigned)landlock_abi(), .init_fd = init_image_open_memfd(e), .mounts = BASE_MOUNTS_NONE };
 	if (ret->init_fd < 0 || privilege_forget_caller(kind == ROOTLESS_NONE, &ret->no_groups, e) < 0)
 		return -1;
 	return base_mounts_open(&ret->mounts, kind == ROOTLESS_NONE, e);
 }
 
-static bool is_required(const struct cell *c, unsigned layer, bool all)
+static bool is_layer_required(const struct cell *c, unsigned layer, bool all)
 {
 	switch (layer_need(layer)) {
 	case NEED_ALWAYS:
@@ -82,12 +82,12 @@ static bool is_required(const struct cell *c, unsigned layer, bool all)
 }
 
 /* Fail closed: a layer that this way of starting promises is there, or nothing runs. */
-static int check_required(const struct cell *c, bool all, struct err *e)
+static int check_required_layers(const struct cell *c, bool all, struct err *e)
 {
 	for (unsigned i = 0; i < LAYER_COUNT; i++) {
 		const char *why = i == LAYER_OWN_IDS || i == LAYER_NO_GROUPS ? c->rootless.why : "";
 
-		if (!(c->missing & (1ull << i)) || !is_required(c, i, all))
+		if (!(c->missing & (1ull << i)) || !is_layer_required(c, i, all))
 			continue;
 		if (c->group.missing & (1ull << i))
 			why = c->group.why;
@@ -103,7 +103,7 @@ static int check_required(const struct cell *c, bool all, struct err *e)
  */
 #define DATA_ROOM (512 * MIB)
 
-static int open_groups(struct cell *c, struct err *e)
+static int open_cell_cgroups(struct cell *c, struct err *e)
 {
 	c->layers |= c->group.layers;
 	c->missing |= c->group.missing;
@@ -115,15 +115,15 @@ static int open_groups(struct cell *c, struct err *e)
 
 /* --- the file trees, opened with the launcher's rights: a store below a 0700 directory works --- */
 
-static int open_shown(struct cell *c, const struct cell_spec *spec, struct err *e)
+static int bind_shown_files(struct cell *c, const struct cell_spec *spec, struct err *e)
 {
 	bool all_inert = true;
 
 	for (size_t i = 0; i < spec->shown_len; i++) {
 		bool      inert = false;
-		scoped_fd dir   = base_mounts_reach(&c->base->mounts, spec->shown_fd[i], "--ro", e);
+		scoped_fd dir   = base_mounts_reopen_path(&c->base->mounts, spec->shown_fd[i], "--ro", e);
 
-		c->child.build.shown_fd[i] = dir < 0 ? -1 : ro_bind_open(dir, c->slot.init_id, &inert, e);
+		c->child.build.shown_fd[i] = dir < 0 ? -1 : ro_bind_open_mount(dir, c->slot.init_id, &inert, e);
 		if (c->child.build.shown_fd[i] < 0)
 			return -1;
 		all_inert &= inert;
@@ -132,19 +132,19 @@ static int open_shown(struct cell *c, const struct cell_spec *spec, struct err *
 	return 0;
 }
 
-int cell_open_shown(struct cell *c, const struct cell_spec *spec, struct err *e)
+int cell_bind_shown_files(struct cell *c, const struct cell_spec *spec, struct err *e)
 {
 	struct base_mounts *mounts = &c->base->mounts;
 
 	if (!spec->shown_len)
 		return 0;
-	return base_mounts_enter_host(mounts, e) < 0 || open_shown(c, spec, e) < 0 ? -1 : base_mounts_enter_own(mounts, e);
+	return base_mounts_enter_host_ns(mounts, e) < 0 || bind_shown_files(c, spec, e) < 0 ? -1 : base_mounts_enter_own_ns(mounts, e);
 }
 
 /* --- from one process to two --- */
 
 /* While this process has them open, too, end of file does not arrive when PID 1 ends. */
-static void close_child_ends(struct cell *c)
+static void close_child_fds(struct cell *c)
 {
 	fd_closep(&c->child.report_fd);
 	fd_closep(&c->child.build.root_fd);
@@ -152,7 +152,7 @@ static void close_child_ends(struct cell *c)
 		fd_closep(&c->child.build.shown_fd[i]);
 }
 
-static void fill_child(struct cell *c, const struct cell_spec *spec)
+static void fill_child_build(struct cell *c, const struct cell_spec *spec)
 {
 	struct child_build *build = &c->child.build;
 
@@ -166,7 +166,7 @@ static void fill_child(struct cell *c, const struct cell_spec *spec)
 	build->init_fd       = c->base->init_fd;
 }
 
-static int clone_into(struct cell *c, struct err *e)
+static int clone_init_into_cgroup(struct cell *c, struct err *e)
 {
 	struct clone_args args = {
 		.flags       = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD,
@@ -184,13 +184,13 @@ static int clone_into(struct cell *c, struct err *e)
 }
 
 /* Becomes root again after a failure, too: what has to be removed then belongs to root. */
-static int clone_cell(struct cell *c, struct err *e)
+static int clone_init_as_owner(struct cell *c, struct err *e)
 {
 	int        r = privilege_become_owner(c->slot.init_id, e);
 	struct err second;
 
 	if (r == 0)
-		r = clone_into(c, e);
+		r = clone_init_into_cgroup(c, e);
 	if (privilege_become_root(r == 0 ? e : &second) < 0)
 		r = -1;
 	return r;
@@ -201,19 +201,19 @@ static int clone_cell(struct cell *c, struct err *e)
  * it needs rights over it, which PID 1 must not have. If it keeps networks, it goes back afterwards, so that no
  * socket that it makes later is taken for the program's.
  */
-static int enter_net(struct cell *c, const struct cell_spec *spec, struct err *e)
+static int enter_cell_network(struct cell *c, const struct cell_spec *spec, struct err *e)
 {
 	if (c->net.net.ns_fd >= 0)
-		return net_enter(c->net.net.ns_fd, e); /* it is used again, and has the route already */
-	if ((c->net.host_fd < 0 ? net_enter_empty(e) : net_make(&c->net.net, e)) < 0)
+		return net_enter_ns(c->net.net.ns_fd, e); /* it is used again, and has the route already */
+	if ((c->net.host_fd < 0 ? net_unshare_with_loopback(e) : net_make_reusable(&c->net.net, e)) < 0)
 		return -1;
-	if (!spec->listeners || net_add_route(e) == 0)
+	if (!spec->listeners || net_add_local_route(e) == 0)
 		return 0;
 	net_close(&c->net.net); /* no other cell may use it */
 	return -1;
 }
 
-static int open_cell(struct cell *c, const struct cell_spec *spec, struct err *e)
+static int build_cell(struct cell *c, const struct cell_spec *spec, struct err *e)
 {
 	int report[2];
 
@@ -221,12 +221,12 @@ static int open_cell(struct cell *c, const struct cell_spec *spec, struct err *e
 	note_layer(c, c->base->quotas, LAYER_BIT(NO_NESTED_NS));
 	note_layer(c, c->base->no_groups, LAYER_BIT(NO_GROUPS));
 	note_layer(c, c->rootless.kind != ROOTLESS_SINGLE, LAYER_BIT(OWN_IDS));
-	if (open_groups(c, e) < 0)
+	if (open_cell_cgroups(c, e) < 0)
 		return -1;
-	c->child.build.root_fd = base_mounts_clone(&c->base->mounts, &c->rootfs, spec->rootfs, e);
-	if (c->child.build.root_fd < 0 || (c->child.build.shown_fd[0] < 0 && cell_open_shown(c, spec, e) < 0))
+	c->child.build.root_fd = base_mounts_clone_rootfs(&c->base->mounts, &c->rootfs, spec->rootfs, e);
+	if (c->child.build.root_fd < 0 || (c->child.build.shown_fd[0] < 0 && cell_bind_shown_files(c, spec, e) < 0))
 		return -1;
-	if (check_required(c, spec->require_all, e) < 0)
+	if (check_required_layers(c, spec->require_all, e) < 0)
 		return -1;
 	if (c->user_ns_fd < 0 && (c->user_ns_fd = user_ns_make(&c->slot, c->base->quotas, e)) < 0)
 		return -1;
@@ -234,15 +234,15 @@ static int open_cell(struct cell *c, const struct cell_spec *spec, struct err *e
 		return err_sys(e, "set-up step channels");
 	c->report_fd       = report[0];
 	c->child.report_fd = report[1];
-	if (warm_open(&c->warm, e) < 0)
+	if (warm_open_channels(&c->warm, e) < 0)
 		return -1;
-	fill_child(c, spec);
-	if (enter_net(c, spec, e) < 0 || clone_cell(c, e) < 0)
+	fill_child_build(c, spec);
+	if (enter_cell_network(c, spec, e) < 0 || clone_init_as_owner(c, e) < 0)
 		return -1;
 	/* PID 1 was cloned before the sockets are made, so it never has copies of them. */
 	if (spec->listeners && net_sockets_open(spec->listeners, &c->sockets, e) < 0)
 		return -1;
-	if (c->net.host_fd >= 0 && net_enter(c->net.host_fd, e) < 0)
+	if (c->net.host_fd >= 0 && net_enter_ns(c->net.host_fd, e) < 0)
 		return -1;
 	c->layers |= LAYERS_OF_STEPS;
 	return 0;
@@ -251,9 +251,9 @@ static int open_cell(struct cell *c, const struct cell_spec *spec, struct err *e
 /* The child's ends are closed after a failure, too: PID 1 may exist by then, and its end of file must arrive. */
 int cell_open(struct cell *c, const struct cell_spec *spec, struct err *e)
 {
-	int r = open_cell(c, spec, e);
+	int r = build_cell(c, spec, e);
 
-	close_child_ends(c);
+	close_child_fds(c);
 	return r;
 }
 
@@ -283,10 +283,10 @@ int cell_remove_code(struct cell *c, struct err *e)
 	return 0;
 }
 
-int cell_give_spec(struct cell *c, const char *rootfs, const struct run_spec_head *head, const struct run_spec_fds *fds, struct err *e)
+int cell_deliver_spec(struct cell *c, const char *rootfs, const struct run_spec_head *head, const struct run_spec_fds *fds, struct err *e)
 {
 	if (!head->result_pipe || faccessat(c->rootfs.tree_fd, GUEST_RUNNER_PATH, F_OK, 0) == 0)
-		return warm_deliver(&c->warm, head, fds, e);
+		return warm_deliver_spec(&c->warm, head, fds, e);
 	if (errno != ENOENT && errno != ENOTDIR)
 		return err_sys(e, "set-up step read-order: /%s", GUEST_RUNNER_PATH);
 	/* The interpreter's own message about that would not help a user. */
@@ -301,10 +301,10 @@ void cell_kill(const struct cell *c)
 		pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0);
 }
 
-void cell_end(struct cell *c)
+void cell_kill_and_close(struct cell *c)
 {
 	cell_kill(c);
-	close_child_ends(c);
+	close_child_fds(c);
 	warm_close(&c->warm);
 	seccomp_notify_close(&c->notice);
 	net_sockets_close(&c->sockets);
@@ -322,7 +322,7 @@ void cell_reap_init(struct cell *c)
 	c->pid = 0;
 }
 
-int cell_reap(struct cell *c, struct err *e)
+int cell_reap_and_release(struct cell *c, struct err *e)
 {
 	int r;
 
@@ -338,7 +338,7 @@ bool cell_has_child(const struct cell *c, pid_t pid)
 }
 
 /* When in doubt the network is not used again: the next program could find traces of this one in it. */
-bool cell_left_net_alone(const struct cell *c)
+bool cell_network_is_unused(const struct cell *c)
 {
 	const struct net_place *p = &c->net;
 	bool is_untouched         = p->is_needless || (c->is_noticed && !c->notice.socket_was_allowed);

@@ -46,20 +46,20 @@ struct cell {
 	uint64_t                 layers, missing;
 };
 
-/* The caller has to call cell_end() and cell_reap() even if one of the calls below fails. */
+/* The caller has to call cell_kill_and_close() and cell_reap_and_release() even if one of the calls below fails. */
 void         cell_init(struct cell *c);
 
 /*
  * Opens detached mounts of what --ro shows, which may wait for a server of a file system. cell_open() does it if it was
  * not done before.
  */
-must_use int cell_open_shown(struct cell *c, const struct cell_spec *spec, struct err *e);
+must_use int cell_bind_shown_files(struct cell *c, const struct cell_spec *spec, struct err *e);
 /* Once in a process, first: gives up what cells would inherit from its caller, and finds out what the kernel can do. */
-must_use int cell_begin(struct cell_base *ret, enum rootless_kind kind, struct err *e);
+must_use int cell_base_open(struct cell_base *ret, enum rootless_kind kind, struct err *e);
 /* The caller has filled in base, slot, rootfs, rootless, net, and the group, whose limits are set. */
 must_use int cell_open(struct cell *c, const struct cell_spec *spec, struct err *e);
 /* Writes what is to run into the cell's order file, and its head to the fork's socket. rootfs: for messages. */
-must_use int cell_give_spec(struct cell *c, const char *rootfs, const struct run_spec_head *head,
+must_use int cell_deliver_spec(struct cell *c, const char *rootfs, const struct run_spec_head *head,
 			    const struct run_spec_fds *fds, struct err *e);
 /* From PREPARED on, for a command: removes main.py; a later fork does not. The caller may write to the mounts. */
 must_use int cell_remove_code(struct cell *c, struct err *e);
@@ -70,12 +70,12 @@ must_use int cell_request_fork(struct cell *c, const struct cell_spec *spec, str
 void cell_kill(const struct cell *c);
 
 /* Kills the cell, and closes all but pidfd, the ids, the groups and the network. Counters must have been read. */
-void         cell_end(struct cell *c);
+void         cell_kill_and_close(struct cell *c);
 /* Then waits for PID 1, which ends after every other process of the cell. */
 void         cell_reap_init(struct cell *c);
 /* The same, if that was not done; then removes the groups and frees the ids. -1 when something is left. */
-must_use int cell_reap(struct cell *c, struct err *e);
+must_use int cell_reap_and_release(struct cell *c, struct err *e);
 /* True for a child of this process that the functions of the cell reap: other code must not. */
 bool         cell_has_child(const struct cell *c, pid_t pid);
-/* True: no process of the cell ever had a network socket. If net_is_quiet(), too, the network is like a new one. */
-bool         cell_left_net_alone(const struct cell *c);
+/* True: no process of the cell ever had a network socket. If net_is_unused(), too, the network is like a new one. */
+bool         cell_network_is_unused(const struct cell *c);

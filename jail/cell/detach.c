@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int detach_mount(int from, uint64_t attrs, const char *what, struct err *e)
+int detach_clone_mount(int from, uint64_t attrs, const char *what, struct err *e)
 {
 	struct mount_attr attr = { .attr_set = attrs, .propagation = MS_PRIVATE };
 	scoped_fd         tree = open_tree(from, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
@@ -23,14 +23,14 @@ int detach_mount(int from, uint64_t attrs, const char *what, struct err *e)
 	return fd_take(&tree);
 }
 
-static bool is_same(int a, int b)
+static bool is_same_file(int a, int b)
 {
 	struct stat x, y;
 
 	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-int detach_open_again(int from, const char *what, struct err *e)
+int detach_reopen_path(int from, const char *what, struct err *e)
 {
 	char      link[32], path[PATH_MAX];
 	ssize_t   n;
@@ -46,7 +46,7 @@ int detach_open_again(int from, const char *what, struct err *e)
 		return err_set(e, ERR_DENIED, "%s: %.200s: a directory above it is closed to the service; namei -l shows which, --private does without", what, path);
 	if (again < 0)
 		return err_sys(e, "set-up step open-trees: %s: %.300s", what, path);
-	if (!is_same(from, again))
+	if (!is_same_file(from, again))
 		return err_set(e, ERR_SETUP, "set-up step open-trees: %s: %.300s is another one by now", what, path);
 	return fd_take(&again);
 }

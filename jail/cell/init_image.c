@@ -22,7 +22,7 @@ __asm__(".section .rodata\n"
 extern const char init_image_start[] __attribute__((visibility("hidden")));
 extern const char init_image_end[] __attribute__((visibility("hidden")));
 
-int init_image_open(struct err *e)
+int init_image_open_memfd(struct err *e)
 {
 	scoped_fd fd = memfd_create("brig-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 

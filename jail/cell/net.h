@@ -24,15 +24,15 @@ struct net_place {
 #define NET_PLACE_NONE ((struct net_place){ NET_NONE, -1, false })
 
 /* The calling process moves into a new namespace for good. */
-must_use int net_enter_empty(struct err *e);
+must_use int net_unshare_with_loopback(struct err *e);
 
-/* The calling process is in the network from then on. net_make() makes one that can be kept. */
-must_use int net_make(struct net *ret, struct err *e);
-must_use int net_enter(int ns_fd, struct err *e);
+/* The calling process is in the network from then on. net_make_reusable() makes one that can be kept. */
+must_use int net_make_reusable(struct net *ret, struct err *e);
+must_use int net_enter_ns(int ns_fd, struct err *e);
 /* Adds the route of net_listeners.h to the caller's network, once. It leads to lo only. */
-must_use int net_add_route(struct err *e);
+must_use int net_add_local_route(struct err *e);
 /* The caller's network, or -1 with errno. The descriptor is the caller's. */
-must_use int net_open_own(void);
+must_use int net_open_own_ns(void);
 void         net_close(struct net *n);
 
 /*
@@ -40,4 +40,4 @@ void         net_close(struct net *n);
  * gone, and none ever had a socket that is not local (filter_notice.h), the next program cannot tell the network from
  * a new one.
  */
-must_use bool net_is_quiet(const struct net *n);
+must_use bool net_is_unused(const struct net *n);

@@ -19,12 +19,12 @@ enum { BACKLOG = 128, QUESTIONS = 64 * 1024 };
  * half the rate at which brig-proxy did: BBR paces for a path, and between two sockets of one namespace there is no
  * path. Every kernel has Reno, and any process may set it.
  */
-static void send_unpaced(int fd)
+static void set_reno_congestion_control(int fd)
 {
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", sizeof "reno" - 1);
 }
 
-static int open_socket(struct net_sockets *s, int type, uint32_t address, uint16_t port, struct err *e)
+static int open_bound_socket(struct net_sockets *s, int type, uint32_t address, uint16_t port, struct err *e)
 {
 	struct sockaddr_in at   = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address) };
 	int                bytes = QUESTIONS, r;
@@ -33,7 +33,7 @@ static int open_socket(struct net_sockets *s, int type, uint32_t address, uint16
 	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0)
 		return err_sys(e, "set-up step net-namespace: port %u", port);
 	if (type == SOCK_STREAM)
-		send_unpaced(fd);
+		set_reno_congestion_control(fd);
 	r = type == SOCK_DGRAM ? setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes) : listen(fd, BACKLOG);
 	if (r < 0)
 		return err_sys(e, "set-up step net-namespace: port %u", port);
@@ -42,7 +42,7 @@ static int open_socket(struct net_sockets *s, int type, uint32_t address, uint16
 }
 
 /* -1 if that fails: fs.epoll.max_user_watches may be used up by other processes of the same user. */
-static int watch_sockets(const struct net_sockets *s)
+static int open_sockets_epoll(const struct net_sockets *s)
 {
 	struct epoll_event can_be_read = { .events = EPOLLIN };
 	scoped_fd          fd          = epoll_create1(EPOLL_CLOEXEC);
@@ -61,31 +61,31 @@ int net_sockets_open(const struct net_listeners *what, struct net_sockets *ret, 
 	ret->what = *what;
 	if (!net_listeners_are_sound(what))
 		return err_set(e, ERR_BROKEN, "set-up step net-namespace: ports that cannot be listened at");
-	r = open_socket(ret, SOCK_DGRAM, NET_GATEWAY, NET_DNS_PORT, e);
+	r = open_bound_socket(ret, SOCK_DGRAM, NET_GATEWAY, NET_DNS_PORT, e);
 	if (r == 0)
-		r = open_socket(ret, SOCK_STREAM, NET_GATEWAY, NET_DNS_PORT, e);
+		r = open_bound_socket(ret, SOCK_STREAM, NET_GATEWAY, NET_DNS_PORT, e);
 	if (r == 0)
-		r = open_socket(ret, SOCK_STREAM, NET_GATEWAY, NET_PROXY_PORT, e);
+		r = open_bound_socket(ret, SOCK_STREAM, NET_GATEWAY, NET_PROXY_PORT, e);
 	for (uint32_t i = 0; r == 0 && i < what->ports; i++)
-		r = open_socket(ret, SOCK_STREAM, INADDR_ANY, what->port[i], e);
+		r = open_bound_socket(ret, SOCK_STREAM, INADDR_ANY, what->port[i], e);
 	if (r == 0)
-		ret->used_fd = watch_sockets(ret);
+		ret->used_fd = open_sockets_epoll(ret);
 	else
 		net_sockets_close(ret);
 	return r;
 }
 
-void net_sockets_ask(struct net_sockets *s, int sock)
+void net_sockets_set_receiver(struct net_sockets *s, int sock)
 {
 	fd_closep(&s->to);
 	s->to = sock;
 	if (packet_is_there(sock)) /* the other end sends nothing, so this is end of file: the run may reach nothing */
 		net_sockets_close(s);
 	else if (s->used_fd < 0)
-		net_sockets_give(s); /* if there are none (any more), the other end gets end of file; if there is no epoll, they are sent unused */
+		net_sockets_send(s); /* if there are none (any more), the other end gets end of file; if there is no epoll, they are sent unused */
 }
 
-void net_sockets_give(struct net_sockets *s)
+void net_sockets_send(struct net_sockets *s)
 {
 	struct net_listeners what;
 

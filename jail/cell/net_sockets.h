@@ -21,8 +21,10 @@ struct net_sockets {
 
 /* The caller is in the cell's network, which has its route, and may bind ports below 1024. The sockets do not block. */
 must_use int net_sockets_open(const struct net_listeners *what, struct net_sockets *ret, struct err *e);
-/* Takes over sock, for net_sockets_give(); sends now if used_fd is -1. If its other end is closed, they are closed. */
-void         net_sockets_ask(struct net_sockets *s, int sock);
-/* After net_sockets_ask(); does not block. They are closed here: if not sent, the kernel refuses connections. */
-void         net_sockets_give(struct net_sockets *s);
+/* Takes over sock, for net_sockets_send(); sends now if used_fd is -1. If its other end is closed, they are closed. */
+void         net_sockets_set_receiver(struct net_sockets *s, int sock);
+/*
+ * After net_sockets_set_receiver(); does not block. They are closed here: if not sent, the kernel refuses connections.
+ */
+void         net_sockets_send(struct net_sockets *s);
 void         net_sockets_close(struct net_sockets *s);

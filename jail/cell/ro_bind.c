@@ -24,7 +24,7 @@
 #define UNUSED_ID 4294967294u
 
 /* The user namespace of a child, which waits until it is open here. */
-static int open_namespace_of(pid_t pid, uint32_t spare_id)
+static int map_and_open_user_ns(pid_t pid, uint32_t spare_id)
 {
 	char      path[32], map[48];
 	scoped_fd proc = -1;
@@ -37,7 +37,7 @@ static int open_namespace_of(pid_t pid, uint32_t spare_id)
 	return openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
 }
 
-static int make_namespace(uint32_t spare_id)
+static int make_idmap_user_ns(uint32_t spare_id)
 {
 	int   hold[2], fd, saved;
 	pid_t pid;
@@ -49,7 +49,7 @@ static int make_namespace(uint32_t spare_id)
 		close(hold[1]);
 		_exit((int)read(hold[0], &saved, 1));
 	}
-	fd    = pid < 0 ? -1 : open_namespace_of(pid, spare_id);
+	fd    = pid < 0 ? -1 : map_and_open_user_ns(pid, spare_id);
 	saved = errno;
 	close(hold[0]);
 	close(hold[1]);
@@ -60,7 +60,7 @@ static int make_namespace(uint32_t spare_id)
 }
 
 /* The kernel's own file systems show what the namespaces hide. With FUSE or NFS, only this run waits for fstatfs(). */
-static int check_kind(int fd, struct err *e)
+static int check_shown_file_kind(int fd, struct err *e)
 {
 	static const long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC,   CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
 				      DEBUGFS_MAGIC,    TRACEFS_MAGIC, SECURITYFS_MAGIC,   BPF_FS_MAGIC,
@@ -78,11 +78,11 @@ static int check_kind(int fd, struct err *e)
 	return 0;
 }
 
-int ro_bind_open(int fd, uint32_t spare_id, bool *inert, struct err *e)
+int ro_bind_open_mount(int fd, uint32_t spare_id, bool *inert, struct err *e)
 {
 	enum { ATTRS = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC };
-	scoped_fd         tree = check_kind(fd, e) < 0 ? -1 : detach_mount(fd, ATTRS, "--ro", e);
-	scoped_fd         ns   = tree < 0 ? -1 : make_namespace(spare_id);
+	scoped_fd         tree = check_shown_file_kind(fd, e) < 0 ? -1 : detach_clone_mount(fd, ATTRS, "--ro", e);
+	scoped_fd         ns   = tree < 0 ? -1 : make_idmap_user_ns(spare_id);
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)ns };
 
 	if (tree < 0)

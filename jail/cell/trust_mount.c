@@ -22,7 +22,7 @@ static int trust_mount_fail(const char *what, struct err *e)
 	return err_sys(e, "set-up step base-mounts: " NET_TRUST_PATH ": %s", what);
 }
 
-static int make_fs(struct err *e)
+static int make_trust_tmpfs(struct err *e)
 {
 	scoped_fd fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
 	int       tree;
@@ -35,7 +35,7 @@ static int make_fs(struct err *e)
 }
 
 /* Follows no link out of the tree, and does not wait for a FIFO or a device. -1 with errno. */
-static int open_bundle(int tree_fd)
+static int open_ca_bundle(int tree_fd)
 {
 	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	scoped_fd       fd  = openat2(tree_fd, bundle, &how, sizeof how);
@@ -68,14 +68,14 @@ static int copy_certificates(int to, int from, size_t most, struct err *e)
 int trust_mount_make(int trust_fd, int tree_fd, const struct mount_step *step, struct err *e)
 {
 	struct mount_attr attr = { .attr_set = mount_step_attrs(step) };
-	scoped_fd         tree = make_fs(e), file = -1, own = -1;
+	scoped_fd         tree = make_trust_tmpfs(e), file = -1, own = -1;
 
 	if (tree < 0)
 		return -1;
 	file = openat(tree, strrchr(NET_TRUST_PATH, '/') + 1, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (file < 0)
 		return trust_mount_fail("open", e);
-	own = open_bundle(tree_fd);
+	own = open_ca_bundle(tree_fd);
 	if (own < 0 && errno != ENOENT && errno != ENOTDIR)
 		return trust_mount_fail(bundle, e);
 	if (own >= 0 && copy_certificates(file, own, BUNDLE_MAX, e) < 0)

@@ -30,7 +30,7 @@ bool user_ns_has_one_id(const struct slot *slot)
  * The kernel counts the inotify instances of a cell also for the owner of the namespace above: for a plain user, who
  * has 128 in all, or for the monitor of a service. A jail must not use up those of a desktop or of other jails.
  */
-static int set_quotas(void)
+static int write_user_ns_quotas(void)
 {
 	static const char *const rows[][2] = {
 		{ "/proc/sys/user/max_user_namespaces", "0" },
@@ -48,7 +48,7 @@ static int set_quotas(void)
 /* --- outside --- */
 
 /* The pid is that of an unreaped child: it cannot have become another process's. */
-static int open_proc(pid_t pid, struct err *e)
+static int open_proc_pid_dir(pid_t pid, struct err *e)
 {
 	char path[48];
 	int  fd;
@@ -58,10 +58,10 @@ static int open_proc(pid_t pid, struct err *e)
 	return fd < 0 ? err_sys(e, "set-up step user-namespace: %s", path) : fd;
 }
 
-static int write_maps(pid_t pid, const struct slot *slot, struct err *e)
+static int write_cell_id_maps(pid_t pid, const struct slot *slot, struct err *e)
 {
 	char      text[96];
-	scoped_fd proc = open_proc(pid, e);
+	scoped_fd proc = open_proc_pid_dir(pid, e);
 
 	if (proc < 0)
 		return -1;
@@ -81,7 +81,7 @@ static int write_maps(pid_t pid, const struct slot *slot, struct err *e)
  * CAP_SYS_PTRACE, which root of a container lacks: this process opens it with that id, and a fork server enters the
  * cell with it (fork_server.h).
  */
-static pid_t clone_owner(uint32_t id, int go[2], bool quotas, int *ns, struct err *e)
+static pid_t clone_user_ns_owner(uint32_t id, int go[2], bool quotas, int *ns, struct err *e)
 {
 	struct err second;
 	scoped_fd  proc = -1;
@@ -97,11 +97,12 @@ static pid_t clone_owner(uint32_t id, int go[2], bool quotas, int *ns, struct er
 	if (pid == 0) {
 		close(go[1]);
 		errno = ECANCELED;
-		if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || read(go[0], &byte, 1) != 1 || (quotas && set_quotas() < 0))
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || read(go[0], &byte, 1) != 1 ||
+		    (quotas && write_user_ns_quotas() < 0))
 			_exit(errno);
 		_exit(0);
 	}
-	proc = pid < 0 ? -1 : open_proc(pid, e);
+	proc = pid < 0 ? -1 : open_proc_pid_dir(pid, e);
 	*ns  = proc < 0 ? -1 : openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
 	if (proc >= 0 && *ns < 0)
 		err_sys(e, "set-up step user-namespace: ns/user");
@@ -110,7 +111,7 @@ static pid_t clone_owner(uint32_t id, int go[2], bool quotas, int *ns, struct er
 	return pid;
 }
 
-static int reap_owner(pid_t pid, struct err *e)
+static int reap_user_ns_owner(pid_t pid, struct err *e)
 {
 	int status;
 
@@ -130,12 +131,12 @@ int user_ns_make(const struct slot *slot, bool quotas, struct err *e)
 
 	if (pipe2(go, O_CLOEXEC) < 0)
 		return err_sys(e, "set-up step user-namespace: pipe");
-	pid = clone_owner(slot->init_id, go, quotas, &fd, e);
-	if (fd >= 0 && write_maps(pid, slot, e) == 0 && (r = write(go[1], "", 1) == 1 ? 0 : -1) < 0)
+	pid = clone_user_ns_owner(slot->init_id, go, quotas, &fd, e);
+	if (fd >= 0 && write_cell_id_maps(pid, slot, e) == 0 && (r = write(go[1], "", 1) == 1 ? 0 : -1) < 0)
 		err_sys(e, "set-up step user-namespace: write");
 	close(go[0]);
 	close(go[1]); /* end of file ends the child, too */
-	if (pid > 0 && reap_owner(pid, r == 0 ? e : &second) < 0)
+	if (pid > 0 && reap_user_ns_owner(pid, r == 0 ? e : &second) < 0)
 		r = -1;
 	return privilege_hide(r == 0 ? e : &second) < 0 || r < 0 ? -1 : fd_take(&fd);
 }

@@ -27,7 +27,7 @@ _Static_assert(PREPARED_FDS == 12, "WARM_NONE closes none that is not open");
 
 /* --- making ready --- */
 
-int warm_open(struct warm *w, struct err *e)
+int warm_open_channels(struct warm *w, struct err *e)
 {
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, w->orders) < 0)
 		return err_sys(e, "set-up step channels: orders");
@@ -36,12 +36,12 @@ int warm_open(struct warm *w, struct err *e)
 }
 
 /* While a zygote imports, requests fill its socket; one more would not be sent, and its run would fail. */
-bool warm_is_possible(const struct warm *w)
+bool warm_is_zygote_ready(const struct warm *w)
 {
 	return w->is_wanted && w->zygote.is_up && packet_has_room(w->zygote.requests);
 }
 
-int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e)
+int warm_adopt_prepared_fds(struct warm *w, const int *fds, size_t n, struct err *e)
 {
 	if (n != PREPARED_FDS || w->state != WARM_BUILDING)
 		return err_set(e, ERR_BROKEN, "garbled report from the cell's set-up");
@@ -53,7 +53,7 @@ int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e)
 /* --- asking --- */
 
 /* For answers and for reports. fds: the ends of the fork server. */
-static int make_sockets(struct warm *w, int fds[2], struct err *e)
+static int make_answer_and_report_sockets(struct warm *w, int fds[2], struct err *e)
 {
 	int answer[2], report[2];
 
@@ -69,7 +69,7 @@ static int make_sockets(struct warm *w, int fds[2], struct err *e)
 }
 
 /* The descriptors of a request, except ours; returns how many they are. */
-static size_t fill_fds(struct fork_params *o, int fds[FORK_REQUEST_FDS_MAX], const struct warm *w, const struct cell *c)
+static size_t fill_fork_request_fds(struct fork_params *o, int fds[FORK_REQUEST_FDS_MAX], const struct warm *w, const struct cell *c)
 {
 	int   *handed = fds + FORK_HANDED, group = cg_clone_fd(&c->group);
 	size_t n      = FORK_GROUPS;
@@ -92,19 +92,19 @@ static size_t fill_fds(struct fork_params *o, int fds[FORK_REQUEST_FDS_MAX], con
 }
 
 /* For messages. */
-static const char *server_name(const struct warm *w)
+static const char *fork_server_name(const struct warm *w)
 {
 	return w->by_forker ? "the fork server" : "the zygote";
 }
 
-static int send_request(struct warm *w, const struct cell *c, bool workspace_exec, const struct child_rlimits *rlimits, int ours[2],
+static int send_fork_request(struct warm *w, const struct cell *c, bool workspace_exec, const struct child_rlimits *rlimits, int ours[2],
 			struct err *e)
 {
 	struct fork_params o;
 	int                fds[FORK_REQUEST_FDS_MAX], r;
 	size_t             n;
 
-	if (make_sockets(w, ours, e) < 0)
+	if (make_answer_and_report_sockets(w, ours, e) < 0)
 		return -1;
 	memset(&o, 0, sizeof o); /* padding too */
 	o.rlimits        = *rlimits;
@@ -118,16 +118,16 @@ static int send_request(struct warm *w, const struct cell *c, bool workspace_exe
 	o.cpu_before_ns  = w->cpu_before_ns;
 	fds[FORK_ANSWER] = ours[0];
 	fds[FORK_REPORT] = ours[1];
-	n                = fill_fds(&o, fds, w, c);
+	n                = fill_fork_request_fds(&o, fds, w, c);
 	r = packet_send(w->by_forker ? w->forker->requests : w->zygote.requests, &o, sizeof o, fds, n);
 	if (r == -EPIPE && w->by_forker) { /* it died a moment ago */
-		forker_stop(w->forker);
+		forker_close(w->forker);
 		if (forker_start(w->forker, e) < 0)
 			return -1;
 		r = packet_send(w->forker->requests, &o, sizeof o, fds, n);
 	}
 	errno = -r;
-	return r < 0 ? err_sys(e, "%s%s cannot be reached", w->by_forker ? "set-up step fork-program: " : "", server_name(w)) : 0;
+	return r < 0 ? err_sys(e, "%s%s cannot be reached", w->by_forker ? "set-up step fork-program: " : "", fork_server_name(w)) : 0;
 }
 
 int warm_request_fork(struct warm *w, const struct cell *c, bool workspace_exec, const struct child_rlimits *rlimits, struct err *e)
@@ -135,11 +135,11 @@ int warm_request_fork(struct warm *w, const struct cell *c, bool workspace_exec,
 	int ours[2] = { -1, -1 }, r;
 
 	if (w->asked_times++ == WARM_ASKED_MAX)
-		return err_set(e, ERR_SETUP, "%d %ss died one after the other", WARM_ASKED_MAX, server_name(w) + strlen("the "));
+		return err_set(e, ERR_SETUP, "%d %ss died one after the other", WARM_ASKED_MAX, fork_server_name(w) + strlen("the "));
 	if (w->by_forker && forker_start(w->forker, e) < 0)
 		return -1;
 	w->server_was_importing = !w->by_forker && w->zygote.starts;
-	r = send_request(w, c, workspace_exec, rlimits, ours, e);
+	r = send_fork_request(w, c, workspace_exec, rlimits, ours, e);
 	fd_closep(&ours[0]);
 	fd_closep(&ours[1]);
 	w->generation = w->by_forker ? w->forker->generation : w->zygote.generation;
@@ -148,7 +148,7 @@ int warm_request_fork(struct warm *w, const struct cell *c, bool workspace_exec,
 	return r;
 }
 
-int warm_deliver(struct warm *w, const struct run_spec_head *o, const struct run_spec_fds *fds, struct err *e)
+int warm_deliver_spec(struct warm *w, const struct run_spec_head *o, const struct run_spec_fds *fds, struct err *e)
 {
 	int r;
 
@@ -164,17 +164,17 @@ int warm_deliver(struct warm *w, const struct run_spec_head *o, const struct run
 /* --- receiving --- */
 
 /* The fork has these. A copy here would keep ends of file from arriving. */
-static void close_handed(struct warm *w)
+static void close_handed_fds(struct warm *w)
 {
 	fd_closep(&w->orders[1]);
 	for (size_t i = 0; i < PREPARED_CLIENT; i++)
 		fd_closep(&w->prepared[i]);
 }
 
-static enum warm_answer return_to_prepared(struct warm *w)
+static enum warm_answer return_to_prepared_state(struct warm *w)
 {
 	if (w->by_forker && w->generation == w->forker->generation)
-		forker_stop(w->forker); /* it has ended, even if its pidfd does not say so yet */
+		forker_close(w->forker); /* it has ended, even if its pidfd does not say so yet */
 	fd_closep(&w->answer_fd);
 	fd_closep(&w->report_fd);
 	w->offered = 0;
@@ -182,10 +182,10 @@ static enum warm_answer return_to_prepared(struct warm *w)
 	return WARM_AGAIN;
 }
 
-static enum warm_answer fork_is_lost(struct warm *w, struct err *e)
+static enum warm_answer report_lost_fork(struct warm *w, struct err *e)
 {
 	fd_closep(&w->answer_fd);
-	err_set(e, ERR_SETUP, "the run cannot be watched: %s ended, and with it what is known of the program", server_name(w));
+	err_set(e, ERR_SETUP, "the run cannot be watched: %s ended, and with it what is known of the program", fork_server_name(w));
 	return WARM_IS_LOST;
 }
 
@@ -195,7 +195,7 @@ static bool is_before_fork(const struct warm *w)
 }
 
 /* After FORKED or FAILED the fork server sends nothing more about this cell. */
-static enum warm_answer handle_message(struct warm *w, const struct fork_message *message, int *fds, size_t n, struct err *e)
+static enum warm_answer handle_fork_message(struct warm *w, const struct fork_message *message, int *fds, size_t n, struct err *e)
 {
 	switch ((enum fork_message_kind)message->kind) {
 	case FORK_WAITS:
@@ -205,34 +205,34 @@ static enum warm_answer handle_message(struct warm *w, const struct fork_message
 		return WARM_GOES_ON;
 	case FORK_FORKS:
 		if (!is_before_fork(w))
-			return fork_is_lost(w, e);
+			return report_lost_fork(w, e);
 		w->state = WARM_FORKS;
 		w->asked = clock_ms(CLOCK_MONOTONIC);
-		close_handed(w);
+		close_handed_fds(w);
 		return WARM_GOES_ON;
 	case FORK_FORKED:
 		if (w->state != WARM_FORKS || n != 1)
-			return fork_is_lost(w, e);
+			return report_lost_fork(w, e);
 		w->program    = message->value;
 		w->program_fd = fd_take(&fds[0]);
 		fd_closep(&w->answer_fd);
 		if (w->by_forker && w->forker->is_for_one)
-			forker_stop(w->forker);
+			forker_close(w->forker);
 		return WARM_GOES_ON;
 	case FORK_FAILED:
 		if (w->fork_is_confined)
-			return fork_is_lost(w, e);
+			return report_lost_fork(w, e);
 		fd_closep(&w->answer_fd);
 		errno = message->value;
-		err_sys(e, "%s%s cannot fork into the cell", w->by_forker ? "set-up step fork-program: " : "", server_name(w));
+		err_sys(e, "%s%s cannot fork into the cell", w->by_forker ? "set-up step fork-program: " : "", fork_server_name(w));
 		return WARM_CANNOT;
 	case FORK_RETIRES:
-		return is_before_fork(w) ? return_to_prepared(w) : fork_is_lost(w, e);
+		return is_before_fork(w) ? return_to_prepared_state(w) : report_lost_fork(w, e);
 	}
-	return fork_is_lost(w, e);
+	return report_lost_fork(w, e);
 }
 
-enum warm_answer warm_receive(struct warm *w, struct err *e)
+enum warm_answer warm_receive_answer(struct warm *w, struct err *e)
 {
 	struct fork_message message;
 	enum warm_answer    answer;
@@ -241,11 +241,11 @@ enum warm_answer warm_receive(struct warm *w, struct err *e)
 	ssize_t             got = packet_receive(w->answer_fd, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 
 	if ((got > 0 && got != sizeof message) || (got < 0 && errno == EMSGSIZE))
-		warm_kill_server(w); /* it does not keep to the protocol */
+		warm_kill_fork_server(w); /* it does not keep to the protocol */
 	if (got != sizeof message)
-		answer = is_before_fork(w) ? return_to_prepared(w) : fork_is_lost(w, e);
+		answer = is_before_fork(w) ? return_to_prepared_state(w) : report_lost_fork(w, e);
 	else
-		answer = handle_message(w, &message, fds, n, e);
+		answer = handle_fork_message(w, &message, fds, n, e);
 	fd_closep(&fds[0]);
 	return answer;
 }
@@ -255,7 +255,7 @@ bool warm_awaits_fork(const struct warm *w)
 	return w->answer_fd >= 0 && (w->state == WARM_FORKS || packet_is_there(w->answer_fd)); /* FORKS is sent before the fork is made */
 }
 
-int warm_reap(struct warm *w, int *status, struct err *e)
+int warm_reap_program(struct warm *w, int *status, struct err *e)
 {
 	siginfo_t end;
 	int       r;
@@ -275,7 +275,7 @@ int warm_reap(struct warm *w, int *status, struct err *e)
 }
 
 /* Only if the server that was asked is still the current one: its successor must not be killed for it. */
-void warm_kill_server(const struct warm *w)
+void warm_kill_fork_server(const struct warm *w)
 {
 	int      pidfd      = w->by_forker ? w->forker->pidfd : w->zygote.pidfd;
 	uint32_t generation = w->by_forker ? w->forker->generation : w->zygote.generation;
@@ -286,7 +286,7 @@ void warm_kill_server(const struct warm *w)
 
 void warm_close(struct warm *w)
 {
-	close_handed(w);
+	close_handed_fds(w);
 	for (size_t i = 0; i < PREPARED_FDS; i++)
 		fd_closep(&w->prepared[i]);
 	fd_closep(&w->orders[0]);

@@ -61,11 +61,11 @@ extern const struct warm WARM_NONE;
 enum { WARM_MS_MAX = 3000, WARM_START_MS_MAX = 9000, WARM_ASKED_MAX = 3 };
 
 /* Before PID 1 is cloned: makes the order socket and the order file. */
-must_use int warm_open(struct warm *w, struct err *e);
+must_use int warm_open_channels(struct warm *w, struct err *e);
 /* True: a zygote may fork into this cell, is there or is being started, and not too many requests wait for it. */
-bool         warm_is_possible(const struct warm *w);
+bool         warm_is_zygote_ready(const struct warm *w);
 /* In BUILDING: takes over what PID 1 made. After a failure the descriptors stay the caller's. */
-must_use int warm_take_prepared(struct warm *w, const int *fds, size_t n, struct err *e);
+must_use int warm_adopt_prepared_fds(struct warm *w, const int *fds, size_t n, struct err *e);
 /* In PREPARED, when init_is_confined is set: requests a fork with these rlimits. */
 must_use int warm_request_fork(struct warm *w, const struct cell *c, bool workspace_exec,
 			       const struct child_rlimits *rlimits, struct err *e);
@@ -77,15 +77,15 @@ enum warm_answer {
 	WARM_CANNOT,  /* *e says why */
 	WARM_IS_LOST, /* the fork server failed after it began to fork: nothing is known of the program */
 };
-must_use enum warm_answer warm_receive(struct warm *w, struct err *e);
+must_use enum warm_answer warm_receive_answer(struct warm *w, struct err *e);
 
 /* True: a fork was begun, or may have been, and its pid is not known yet. */
 bool         warm_awaits_fork(const struct warm *w);
 /* When program_fd is readable: reaps the program. *status: as from wait4(). -1 with *e: it cannot be known. */
-must_use int warm_reap(struct warm *w, int *status, struct err *e);
+must_use int warm_reap_program(struct warm *w, int *status, struct err *e);
 
 /* The order; a fork to read it need not be there yet. The descriptors stay the caller's. */
-must_use int warm_deliver(struct warm *w, const struct run_spec_head *o, const struct run_spec_fds *fds, struct err *e);
+must_use int warm_deliver_spec(struct warm *w, const struct run_spec_head *o, const struct run_spec_fds *fds, struct err *e);
 /* Kills the fork server that was asked and does not answer. The process that keeps it starts another one. */
-void         warm_kill_server(const struct warm *w);
+void         warm_kill_fork_server(const struct warm *w);
 void         warm_close(struct warm *w);

@@ -5,7 +5,7 @@ static int start_launcher(void *self, struct run *ret, const struct launch_args 
 			  struct err *e)
 {
 	(void)streams;
-	return exec_args_seal(o->exec_args, o->exec_text, e) < 0 ? -1 : run_start(ret, o, self, e);
+	return exec_args_seal(o->exec_args, o->exec_text, e) < 0 ? -1 : run_start_launcher(ret, o, self, e);
 }
 
 static struct net_proxy *proxy_of_run(void *self, const struct served_profile *profile, int config)

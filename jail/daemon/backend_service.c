@@ -188,7 +188,7 @@ static int fill_run(struct monitor_message *message, const struct launch_args *o
 	run->files     = o->files_fd >= 0;
 	run->terminals = o->terminals;
 	run->shown_len = (uint32_t)o->shown_len;
-	launch_args_fill(&run->order, o, clock_ms(CLOCK_MONOTONIC));
+	launch_args_to_run_spec(&run->order, o, clock_ms(CLOCK_MONOTONIC));
 	for (size_t i = 0; i < o->shown_len; i++) {
 		const char *name = strrchr(o->shown[i], '/') + 1; /* behind "workspace/" */
 
@@ -208,7 +208,7 @@ static int send_run(int monitor, int client, const struct launch_args *o, const 
 
 	if (exec_args_seal(o->exec_args, o->exec_text, e) < 0 || fill_run(&message, o, cell, e) < 0)
 		return -1;
-	n = launch_args_fds(fds, o, client);
+	n = launch_args_collect_fds(fds, o, client);
 	for (size_t i = 0; i < o->shown_len; i++)
 		fds[n++] = o->shown_fd[i];
 	if (o->files_fd >= 0)
@@ -279,7 +279,7 @@ static bool start_by_lease(struct backend_service *b, struct run *ret, const str
 	if (o->code_fd < 0 && o->tools_fd >= 0)
 		/* the supervisor passes a command's spec on (lease_use()), and gets no descriptor over a lease */
 		return false;
-	launch_args_fill(&spec, o, clock_ms(CLOCK_MONOTONIC));
+	launch_args_to_run_spec(&spec, o, clock_ms(CLOCK_MONOTONIC));
 	while ((t = take_valid_lease(b, o))) {
 		fit = cell_fit(o->limits, &o->profile->limits, true, t->message.missing);
 		if (fit == CELL_FIT_NONE) { /* the next run may use it */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-void launch_args_fill(struct run_spec *ret, const struct launch_args *o, double asked)
+void launch_args_to_run_spec(struct run_spec *ret, const struct launch_args *o, double asked)
 {
 	memset(ret, 0, sizeof *ret); /* padding too */
 	ret->limits      = *o->limits;
@@ -16,7 +16,7 @@ void launch_args_fill(struct run_spec *ret, const struct launch_args *o, double 
 	ret->asked             = asked;
 }
 
-size_t launch_args_fds(int fds[RUN_ORDER_FDS], const struct launch_args *o, int client)
+size_t launch_args_collect_fds(int fds[RUN_ORDER_FDS], const struct launch_args *o, int client)
 {
 	size_t n = 0;
 

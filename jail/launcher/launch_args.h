@@ -28,7 +28,7 @@ struct launch_args {
 };
 
 /* The message to the process that watches the run. asked: when the run was asked for, CLOCK_MONOTONIC ms. */
-void launch_args_fill(struct run_spec *ret, const struct launch_args *o, double asked);
+void launch_args_to_run_spec(struct run_spec *ret, const struct launch_args *o, double asked);
 /* The descriptors of that message (run_spec.h), borrowed; returns how many. o->exec_args is sealed; client: its socket. */
 enum { RUN_ORDER_FDS = 4 };
-size_t launch_args_fds(int fds[RUN_ORDER_FDS], const struct launch_args *o, int client);
+size_t launch_args_collect_fds(int fds[RUN_ORDER_FDS], const struct launch_args *o, int client);

@@ -48,7 +48,7 @@ struct private_run {
  * Keys of a terminal signal the client only. A signal that would end this process ends the run instead. The caller's
  * signal settings are replaced.
  */
-static int watch_signals(void)
+static int open_end_signalfd(void)
 {
 	sigset_t set;
 
@@ -68,7 +68,7 @@ static int watch_signals(void)
 /* --- as a monitor --- */
 
 /* With the slot's number, the client can clean up if the launcher is killed. */
-static int take_slot_and_groups(struct private_run *l, struct cell_resources *p, struct err *e)
+static int take_run_slot_and_cgroups(struct private_run *l, struct cell_resources *p, struct err *e)
 {
 	const char *runtime = l->paths->runtime;
 
@@ -96,7 +96,7 @@ static int take_slot_and_groups(struct private_run *l, struct cell_resources *p,
 /* --- as a supervisor --- */
 
 /* No network is used again here, so only refused calls need a notice. */
-static int open_filter(struct private_run *l, struct err *e)
+static int open_seccomp_filters(struct private_run *l, struct err *e)
 {
 	struct own_filter *f = &l->filter;
 
@@ -108,7 +108,7 @@ static int open_filter(struct private_run *l, struct err *e)
 	return 0;
 }
 
-static void fill_setup(struct private_run *l)
+static void fill_supervisor_setup(struct private_run *l)
 {
 	const struct launch_args *o = l->args;
 
@@ -127,7 +127,7 @@ static void fill_setup(struct private_run *l)
 		l->setup.listeners = *o->listeners;
 }
 
-static void fill_kind(struct private_run *l, const struct cell_resources *p)
+static void fill_cell_kind(struct private_run *l, const struct cell_resources *p)
 {
 	struct cell_kind *kind = &l->kind;
 
@@ -147,7 +147,7 @@ static void fill_kind(struct private_run *l, const struct cell_resources *p)
  * The rootfs is opened on the host; then a plain user's launcher enters a user namespace of its own. A failure here
  * becomes kind.unfit: the cell is not built, and sends the client the reason.
  */
-static int take_resources(struct private_run *l, struct cell_resources *p, struct err *e)
+static int acquire_cell_resources(struct private_run *l, struct cell_resources *p, struct err *e)
 {
 	const char *const store[] = { l->paths->store[0], l->paths->store[1] };
 
@@ -155,13 +155,13 @@ static int take_resources(struct private_run *l, struct cell_resources *p, struc
 	if (l->signals < 0)
 		return err_sys(e, "set-up step watch-signals");
 	if (store_open_first(store, l->args->profile->rootfs, &p->rootfs, e) < 0 || rootless_enter(&l->rootless, e) < 0 ||
-	    take_slot_and_groups(l, p, e) < 0 || open_filter(l, e) < 0 || cell_begin(&l->kind.base, l->rootless.kind, e) < 0)
+	    take_run_slot_and_cgroups(l, p, e) < 0 || open_seccomp_filters(l, e) < 0 || cell_base_open(&l->kind.base, l->rootless.kind, e) < 0)
 		return -1;
 	l->kind.base.mounts.trust_fd = l->args->trust_fd;
 	return 0;
 }
 
-static int open_cell(struct private_run *l, int control)
+static int open_private_cell(struct private_run *l, int control)
 {
 	const struct launch_args *o         = l->args;
 	struct cell_resources     resources = CELL_RESOURCES_NONE;
@@ -173,11 +173,11 @@ static int open_cell(struct private_run *l, int control)
 	int                       fds[MOUNT_SHOWN_MAX + 1];
 
 	l->kind.base = (struct cell_base){ .init_fd = -1, .mounts = BASE_MOUNTS_NONE };
-	if (take_resources(l, &resources, &l->kind.unfit) == 0)
+	if (acquire_cell_resources(l, &resources, &l->kind.unfit) == 0)
 		l->kind.unfit.kind = ERR_NONE;
 	resources.control = control;
-	fill_setup(l);
-	fill_kind(l, &resources);
+	fill_supervisor_setup(l);
+	fill_cell_kind(l, &resources);
 	for (size_t i = 0; i < o->shown_len; i++) {
 		snprintf(message.shown[i], sizeof message.shown[i], "%s", strrchr(o->shown[i], '/') + 1); /* behind "workspace/" */
 		fds[i] = o->shown_fd[i];
@@ -188,15 +188,15 @@ static int open_cell(struct private_run *l, int control)
 }
 
 /* Sends the spec as a monitor does, with the client's socket. If that fails, the cell reports it over the socket. */
-static void send_spec(struct private_run *l, int control, const struct timespec *asked)
+static void send_run_spec_to_cell(struct private_run *l, int control, const struct timespec *asked)
 {
 	struct runner  *w = &l->cell->watch;
 	struct run_spec spec;
 	struct err      e;
 	int             fds[RUN_ORDER_FDS], r;
-	size_t          n = launch_args_fds(fds, l->args, l->client);
+	size_t          n = launch_args_collect_fds(fds, l->args, l->client);
 
-	launch_args_fill(&spec, l->args, (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6);
+	launch_args_to_run_spec(&spec, l->args, (double)asked->tv_sec * 1e3 + (double)asked->tv_nsec / 1e6);
 	spec.head.executes = true; /* there is no zygote */
 	r = packet_send(control, &spec, sizeof spec, fds, n);
 	if (r < 0) {
@@ -210,7 +210,7 @@ static void send_spec(struct private_run *l, int control, const struct timespec 
 }
 
 /* The launcher itself reports the failure, because there is no cell to do it. */
-static _Noreturn void report_and_exit(const struct private_run *l)
+static _Noreturn void report_start_failure_and_exit(const struct private_run *l)
 {
 	struct launch_message message = { .kind = LAUNCH_ENDED, .end = RUN_RESULT_NONE };
 	struct err            ignored;
@@ -223,7 +223,7 @@ static _Noreturn void report_and_exit(const struct private_run *l)
 
 /* --- the loop --- */
 
-static bool is_of_cell(const void *arg, pid_t pid)
+static bool is_child_of_cell(const void *arg, pid_t pid)
 {
 	const struct served_cell *c = arg;
 
@@ -231,7 +231,7 @@ static bool is_of_cell(const void *arg, pid_t pid)
 }
 
 /* What fails before the spec was read is a failed set-up; later a program may have run. */
-static void fail_to_wait(struct runner *w)
+static void fail_run_on_poll_error(struct runner *w)
 {
 	struct err e;
 
@@ -241,7 +241,7 @@ static void fail_to_wait(struct runner *w)
 }
 
 /* False when the cell is gone, and its end was reported. */
-static bool poll_once(struct private_run *l)
+static bool launcher_poll_once(struct private_run *l)
 {
 	struct pollfd           fds[RUNNER_FDS + 1];
 	struct signalfd_siginfo info;
@@ -249,20 +249,20 @@ static bool poll_once(struct private_run *l)
 
 	/* PID 1 cannot end before a fork that was never reported, or a child of CLONE_PARENT, is reaped. */
 	if (l->cell->watch.decided || l->cell->watch.program_state != PROGRAM_NOT_ENDED || l->cell->state == CELL_DIES)
-		reap_unknown(is_of_cell, l->cell);
+		reap_unknown(is_child_of_cell, l->cell);
 	served_cell_fds(l->cell, fds);
 	/* In other states there is no run for a signal to end. */
 	fds[RUNNER_FDS] = (struct pollfd){ .fd = l->cell->state == CELL_LIVES ? l->signals : -1, .events = POLLIN };
 	left            = l->cell->wake - clock_ms(CLOCK_MONOTONIC);
 	if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > TURN_MS_MAX ? TURN_MS_MAX : (int)left + 1) < 0 && errno != EINTR)
-		fail_to_wait(&l->cell->watch);
+		fail_run_on_poll_error(&l->cell->watch);
 	if (fds[RUNNER_FDS].revents && read(l->signals, &info, sizeof info) == sizeof info)
 		runner_decide(&l->cell->watch, EXIT_cancelled);
 	return served_cell_handle_events(l->cell, &l->kind, fds) == SERVED_CELL_LIVES;
 }
 
 /* The forker, started before, keeps the privilege for the program's way into the cell, and ends after its fork. */
-static void give_up_rights(struct private_run *l)
+static void start_forker_and_drop_privileges(struct private_run *l)
 {
 	struct runner *w = &l->cell->watch;
 	struct err     e;
@@ -278,15 +278,15 @@ _Noreturn void launcher_main(const struct launch_args *args, const struct brig_p
 	int             pair[2];
 
 	prctl(PR_SET_NAME, "brig-launcher");
-	l.signals = watch_signals();
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || open_cell(&l, pair[1]) < 0)
-		report_and_exit(&l);
+	l.signals = open_end_signalfd();
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || open_private_cell(&l, pair[1]) < 0)
+		report_start_failure_and_exit(&l);
 	while (is_there && l.cell->state == CELL_OPENS)
-		is_there = poll_once(&l);
-	give_up_rights(&l);
-	send_spec(&l, pair[0], asked);
+		is_there = launcher_poll_once(&l);
+	start_forker_and_drop_privileges(&l);
+	send_run_spec_to_cell(&l, pair[0], asked);
 	while (is_there)
-		is_there = poll_once(&l);
+		is_there = launcher_poll_once(&l);
 	forker_kill(&l.kind.forker);
 	reap_all();
 	_exit(EXIT_SUCCESS);

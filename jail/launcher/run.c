@@ -25,7 +25,7 @@
  * Closes everything else that the caller has open: copies here would keep other
  * clients' connections alive, and other launchers would not see the caller's end.
  */
-static void keep_only(const struct launch_args *args, int sock)
+static void close_all_but_launcher_fds(const struct launch_args *args, int sock)
 {
 	int    keep[6 + MOUNT_SHOWN_MAX] = { sock,           args->exec_args->fd, args->code_fd,
 					     args->files_fd, args->tools_fd,      args->trust_fd };
@@ -36,7 +36,7 @@ static void keep_only(const struct launch_args *args, int sock)
 	(void)!fd_keep_only(keep, n); /* the cell does it again, and fails if it cannot */
 }
 
-int run_start(struct run *ret, const struct launch_args *args, const struct brig_paths *paths, struct err *e)
+int run_start_launcher(struct run *ret, const struct launch_args *args, const struct brig_paths *paths, struct err *e)
 {
 	struct timespec asked;
 	int             pair[2];
@@ -49,7 +49,7 @@ int run_start(struct run *ret, const struct launch_args *args, const struct brig
 		return err_sys(e, "set-up step start-launcher: socketpair");
 	pid = fork();
 	if (pid == 0) {
-		keep_only(args, pair[1]);
+		close_all_but_launcher_fds(args, pair[1]);
 		launcher_main(args, paths, pair[1], &asked);
 	}
 	close(pair[1]);
@@ -63,7 +63,7 @@ int run_start(struct run *ret, const struct launch_args *args, const struct brig
 }
 
 /* Waits at most 2 s for all children: the launcher, and PID 1 of its cell, which this process inherits. */
-static void reap_children(struct run *run)
+static void reap_run_children(struct run *run)
 {
 	for (int ms = 0; ms < 2000; ms++) {
 		pid_t pid;
@@ -77,13 +77,13 @@ static void reap_children(struct run *run)
 	}
 }
 
-static bool is_text(const char *text, size_t size)
+static bool is_terminated_text(const char *text, size_t size)
 {
 	return memchr(text, 0, size);
 }
 
 /* Neither NaN nor infinite: a figure that is added up would stay so for ever. */
-static bool are_figures(const struct run_result *end)
+static bool are_figures_finite(const struct run_result *end)
 {
 	const struct run_figures *f = &end->figures;
 
@@ -94,21 +94,21 @@ static bool are_figures(const struct run_result *end)
  * A supervisor has no more rights on the host than its cells, so its messages are checked before they are used. warm
  * is an index of the server's figures.
  */
-static bool is_sound(const struct run_result *end)
+static bool is_run_result_valid(const struct run_result *end)
 {
-	if (end->warm > 1 || end->refused_known > 1 || !are_figures(end))
+	if (end->warm > 1 || end->refused_known > 1 || !are_figures_finite(end))
 		return false;
 	for (unsigned i = 0; i < end->hits && i < ARRAY_LEN(end->hit); i++)
 		if ((unsigned)end->hit[i].limit >= LIMIT_COUNT)
 			return false;
 	return (unsigned)end->reason < EXIT_REASONS && end->hits <= ARRAY_LEN(end->hit) && end->exec_errno >= 0 && refused_calls_is_sound(&end->refused) &&
-	       is_text(end->missing_why[0], sizeof end->missing_why[0]) && is_text(end->missing_why[1], sizeof end->missing_why[1]) &&
-	       is_text(end->rootfs_digest, sizeof end->rootfs_digest) && is_text(end->why.text, sizeof end->why.text) &&
-	       is_text(end->left.text, sizeof end->left.text);
+	       is_terminated_text(end->missing_why[0], sizeof end->missing_why[0]) && is_terminated_text(end->missing_why[1], sizeof end->missing_why[1]) &&
+	       is_terminated_text(end->rootfs_digest, sizeof end->rootfs_digest) && is_terminated_text(end->why.text, sizeof end->why.text) &&
+	       is_terminated_text(end->left.text, sizeof end->left.text);
 }
 
 /* So that the texts can be written into JSON and to a terminal. */
-static void make_plain(struct run_result *end)
+static void sanitize_result_texts(struct run_result *end)
 {
 	text_make_plain(end->missing_why[0]);
 	text_make_plain(end->missing_why[1]);
@@ -118,18 +118,18 @@ static void make_plain(struct run_result *end)
 }
 
 /* Descriptors come with STARTED, once. Others would stay open in this process. */
-static bool is_in_order(const struct run *run, const struct launch_message *message, size_t fds)
+static bool is_launch_message_expected(const struct run *run, const struct launch_message *message, size_t fds)
 {
 	if (message->kind == LAUNCH_STARTED)
 		return !run->started && fds == run->pipes;
-	return fds == 0 && ((message->kind != LAUNCH_ENDED && message->kind != LAUNCH_SESSION) || is_sound(&message->end));
+	return fds == 0 && ((message->kind != LAUNCH_ENDED && message->kind != LAUNCH_SESSION) || is_run_result_valid(&message->end));
 }
 
 /*
  * If the launcher was killed, PID 1 of its cell dies with it. If it lives and its messages cannot be received, it
  * ends its cell because the socket is shut down. The control groups are left to this process.
  */
-static void clean_after_launcher(struct run *run)
+static void clean_up_after_launcher(struct run *run)
 {
 	struct slot slot;
 	struct err  e;
@@ -137,14 +137,14 @@ static void clean_after_launcher(struct run *run)
 	shutdown(run->sock, SHUT_RDWR);
 	if (run->launcher <= 0)
 		return; /* of a service: the monitor cleans up */
-	reap_children(run);
+	reap_run_children(run);
 	if (run->has_slot && slot_take_number(run->runtime_dir, run->slot, &slot, &e) == 0) {
 		cg_clear(run->runtime_dir, run->slot);
 		slot_done(&slot);
 	}
 }
 
-enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_result *end)
+enum run_event run_receive_event(struct run *run, int streams[PIPES_MAX], struct run_result *end)
 {
 	struct launch_message message;
 	size_t             n;
@@ -153,7 +153,7 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_resu
 	for (size_t i = 0; i < PIPES_MAX; i++)
 		streams[i] = -1;
 	got = packet_receive(run->sock, &message, sizeof message, streams, PIPES_MAX, &n);
-	if (got != sizeof message || !is_in_order(run, &message, n)) {
+	if (got != sizeof message || !is_launch_message_expected(run, &message, n)) {
 		packet_drop(streams, n);
 		*end        = RUN_RESULT_NONE;
 		end->reason = EXIT_cancelled; /* not setup_failed: whether the program had started is not known */
@@ -161,7 +161,7 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_resu
 			err_sys(&end->why, "no message of the launcher can be received");
 		else
 			err_set(&end->why, ERR_SETUP, "the launcher was killed, or could not report how the run ended");
-		clean_after_launcher(run);
+		clean_up_after_launcher(run);
 		return RUN_ENDED;
 	}
 	switch (message.kind) {
@@ -179,21 +179,21 @@ enum run_event run_next(struct run *run, int streams[PIPES_MAX], struct run_resu
 		run->victims   = message.number;
 		run->is_frozen = message.value;
 		*end         = message.end;
-		make_plain(end);
+		sanitize_result_texts(end);
 		return RUN_SESSION;
 	case LAUNCH_LIMIT:
 		end->hit[0] = (struct run_hit){ .limit = message.number % LIMIT_COUNT, .value = (int64_t)message.value };
 		return RUN_LIMIT;
 	case LAUNCH_ENDED:
 		*end = message.end;
-		make_plain(end);
+		sanitize_result_texts(end);
 		return RUN_ENDED;
 	}
 	return RUN_GOES_ON;
 }
 
 /* Does not wait: a full socket drops the request. reason and ms: of the kinds that have them. sock: sent, or -1. */
-static void run_request(const struct run *run, enum launch_request_kind kind, enum exit_reason reason, uint64_t ms, int sock)
+static void run_send_request(const struct run *run, enum launch_request_kind kind, enum exit_reason reason, uint64_t ms, int sock)
 {
 	struct launch_request request;
 
@@ -206,30 +206,30 @@ static void run_request(const struct run *run, enum launch_request_kind kind, en
 
 void run_cancel(const struct run *run, enum exit_reason reason)
 {
-	run_request(run, LAUNCH_CANCEL, reason, 0, -1);
+	run_send_request(run, LAUNCH_CANCEL, reason, 0, -1);
 }
 
-void run_pause_clock(const struct run *run, bool waits)
+void run_pause_wall_clock(const struct run *run, bool waits)
 {
-	run_request(run, waits ? LAUNCH_PAUSE_CLOCK : LAUNCH_RESUME_CLOCK, EXIT_cancelled, 0, -1);
+	run_send_request(run, waits ? LAUNCH_PAUSE_CLOCK : LAUNCH_RESUME_CLOCK, EXIT_cancelled, 0, -1);
 }
 
 void run_make_session(const struct run *run, uint64_t ms)
 {
-	run_request(run, LAUNCH_MAKE_SESSION, EXIT_cancelled, ms, -1);
+	run_send_request(run, LAUNCH_MAKE_SESSION, EXIT_cancelled, ms, -1);
 }
 
-void run_freeze(const struct run *run, bool is)
+void run_set_frozen(const struct run *run, bool is)
 {
-	run_request(run, is ? LAUNCH_FREEZE : LAUNCH_THAW, EXIT_cancelled, 0, -1);
+	run_send_request(run, is ? LAUNCH_FREEZE : LAUNCH_THAW, EXIT_cancelled, 0, -1);
 }
 
-void run_network(const struct run *run, int sock)
+void run_request_network_sockets(const struct run *run, int sock)
 {
-	run_request(run, LAUNCH_NETWORK, EXIT_cancelled, 0, sock);
+	run_send_request(run, LAUNCH_NETWORK, EXIT_cancelled, 0, sock);
 }
 
-void run_done(struct run *run)
+void run_close(struct run *run)
 {
 	fd_closep(&run->sock);
 	if (run->launcher > 0)

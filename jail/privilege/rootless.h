@@ -16,7 +16,7 @@
  * the same guarantees as root's launcher.
  *
  * A directory that was opened before must be opened again in P: the kernel does
- * not clone a mount of another mount namespace (detach_open_again()). Owners of
+ * not clone a mount of another mount namespace (detach_reopen_path()). Owners of
  * files look different in P, so they must be checked before.
  */
 #pragma once

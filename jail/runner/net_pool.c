@@ -16,7 +16,7 @@ int net_pool_open(struct net_pool *p, bool keeps, struct sock_fprog *filter, str
 				.is_needless = notice == NETWORK_NOTICE_NEEDLESS };
 	if (unshare(CLONE_NEWNET) < 0)
 		return err_sys(e, "networks to use again: unshare");
-	p->host_fd = net_open_own();
+	p->host_fd = net_open_own_ns();
 	return p->host_fd < 0 ? err_sys(e, "networks to use again: /proc/self/ns/net") : 0;
 }
 
@@ -34,7 +34,7 @@ struct net_place net_pool_take(struct net_pool *p)
 	struct net_place ret = { .net = NET_NONE, .host_fd = p->host_fd, .is_needless = p->is_needless };
 	size_t           at  = p->n;
 
-	while (at > 0 && p->kept[at - 1].rests && !net_is_quiet(&p->kept[at - 1].net))
+	while (at > 0 && p->kept[at - 1].rests && !net_is_unused(&p->kept[at - 1].net))
 		at--;
 	if (at > 0)
 		ret.net = take_out(p, at - 1);
@@ -54,7 +54,7 @@ void net_pool_give(struct net_pool *p, struct net *one)
 		net_close(&oldest);
 	}
 	if (p->n < p->max)
-		p->kept[p->n++] = (struct kept_net){ *one, !net_is_quiet(one) };
+		p->kept[p->n++] = (struct kept_net){ *one, !net_is_unused(one) };
 	else
 		net_close(one);
 	*one = NET_NONE;

@@ -31,5 +31,5 @@ must_use int net_pool_open(struct net_pool *p, bool keeps, struct sock_fprog *fi
 
 /* The cell owns the network in the result. */
 struct net_place net_pool_take(struct net_pool *p);
-/* Takes *one over, in which no process had a socket (cell_left_net_alone()). A full pool closes it or one that rests. */
+/* Takes *one over, in which no process had a socket (cell_network_is_unused()). A full pool closes it or one that rests. */
 void             net_pool_give(struct net_pool *p, struct net *one);

@@ -50,7 +50,7 @@ static bool handle_request(struct runner *w, const struct launch_request *reques
 			runner_begin_session(w);
 		return true;
 	case LAUNCH_NETWORK:
-		net_sockets_ask(&w->cell.sockets, fd_take(fd));
+		net_sockets_set_receiver(&w->cell.sockets, fd_take(fd));
 		return true;
 	}
 	return false;
@@ -110,7 +110,7 @@ static void on_notice(struct runner *w)
 /* The program has begun to use its network. */
 static void on_network(struct runner *w)
 {
-	net_sockets_give(&w->cell.sockets);
+	net_sockets_send(&w->cell.sockets);
 }
 
 /* --- what to run --- */

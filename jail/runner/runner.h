@@ -62,7 +62,7 @@ struct runner {
 };
 
 void runner_init(struct runner *w);
-/* After cell_reap(): closes the descriptors that are left. */
+/* After cell_reap_and_release(): closes the descriptors that are left. */
 void runner_close(struct runner *w);
 
 /* Ends the run for this reason, or for the one that was first: the cell takes no spec any more, and is killed. */

@@ -27,9 +27,9 @@ static void carry_out(struct runner *w, const struct run_spec_fds *fds)
 	bool       is_asked = w->cell.warm.state > WARM_PREPARED;
 	struct err e;
 
-	w->is_warm_spec = !w->head.executes && (is_asked || warm_is_possible(&w->cell.warm));
+	w->is_warm_spec = !w->head.executes && (is_asked || warm_is_zygote_ready(&w->cell.warm));
 	if ((is_asked && !w->head.code_len && cell_remove_code(&w->cell, &e) < 0) ||
-	    cell_give_spec(&w->cell, w->spec.rootfs, &w->head, fds, &e) < 0)
+	    cell_deliver_spec(&w->cell, w->spec.rootfs, &w->head, fds, &e) < 0)
 		runner_fail(w, EXIT_setup_failed, &e);
 	else
 		runner_order_taken(w);

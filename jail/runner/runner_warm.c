@@ -54,7 +54,7 @@ static void report_ready(struct runner *w)
 static void request_fork(struct runner *w)
 {
 	struct warm *warm        = &w->cell.warm;
-	bool         is_possible = warm_is_possible(warm);
+	bool         is_possible = warm_is_zygote_ready(warm);
 	struct err   e;
 
 	if (warm->state != WARM_PREPARED || !warm->init_is_confined || w->decided)
@@ -113,7 +113,7 @@ static void take_prepared(struct runner *w, const int *fds, size_t n)
 {
 	struct err e;
 
-	if (warm_take_prepared(&w->cell.warm, fds, n, &e) < 0) {
+	if (warm_adopt_prepared_fds(&w->cell.warm, fds, n, &e) < 0) {
 		while (n)
 			close(fds[--n]);
 		runner_fail(w, EXIT_setup_failed, &e);
@@ -311,7 +311,7 @@ void runner_program_ended(struct runner *w)
 	struct err e;
 	int        status;
 
-	if (warm_reap(&w->cell.warm, &status, &e) < 0) {
+	if (warm_reap_program(&w->cell.warm, &status, &e) < 0) {
 		runner_fail(w, EXIT_cancelled, &e);
 		return;
 	}
@@ -359,7 +359,7 @@ void runner_receive_fork_server(struct runner *w)
 {
 	struct err e;
 
-	switch (warm_receive(&w->cell.warm, &e)) {
+	switch (warm_receive_answer(&w->cell.warm, &e)) {
 	case WARM_GOES_ON:
 		fetch_listener(w);
 		if (!w->spec_from && w->cell.warm.state == WARM_WAITS) {
@@ -407,7 +407,7 @@ double runner_fork_server_timeout(struct runner *w, double now)
 		return WARM_MS_MAX;
 	if (now < end)
 		return end - now;
-	warm_kill_server(&w->cell.warm);
+	warm_kill_fork_server(&w->cell.warm);
 	w->cell.warm.asked = now;
 	return WARM_MS_MAX;
 }

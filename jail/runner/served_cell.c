@@ -122,8 +122,8 @@ static void go_back(const struct served_cell *c)
 {
 	struct err e;
 
-	if (setresuid(0, 0, 0) == 0 && net_enter(c->watch.cell.net.host_fd, &e) == 0 &&
-	    base_mounts_enter_own(&c->watch.cell.base->mounts, &e) == 0 && privilege_hide(&e) == 0)
+	if (setresuid(0, 0, 0) == 0 && net_enter_ns(c->watch.cell.net.host_fd, &e) == 0 &&
+	    base_mounts_enter_own_ns(&c->watch.cell.base->mounts, &e) == 0 && privilege_hide(&e) == 0)
 		return;
 	stderr_line("brig: a supervisor cannot leave a cell that could not be built\n");
 	_exit(EXIT_FAILURE);
@@ -168,7 +168,7 @@ static _Noreturn void open_shown(struct served_cell *c, int sock)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fd_keep_only(keep, n + 3) < 0)
 		err_sys(&answer.err, "set-up step open-trees: --ro");
 	else
-		(void)!cell_open_shown(cell, &c->watch.spec, &answer.err);
+		(void)!cell_bind_shown_files(cell, &c->watch.spec, &answer.err);
 	answer.layers  = cell->layers;
 	answer.missing = cell->missing;
 	(void)!packet_send(sock, &answer, sizeof answer, cell->child.build.shown_fd, answer.err.kind == ERR_NONE ? n : 0);
@@ -380,11 +380,11 @@ void served_cell_fds(struct served_cell *c, struct pollfd fds[RUNNER_FDS])
 static enum served_turn close_cell(struct served_cell *c, struct cell_kind *kind)
 {
 	struct runner *w        = &c->watch;
-	bool           is_clean = cell_reap(&w->cell, &w->end.left) == 0;
+	bool           is_clean = cell_reap_and_release(&w->cell, &w->end.left) == 0;
 
 	if (!c->is_left)
 		runner_send_ended(w);
-	if (is_clean && cell_left_net_alone(&w->cell))
+	if (is_clean && cell_network_is_unused(&w->cell))
 		net_pool_give(&kind->nets, &w->cell.net.net);
 	net_close(&w->cell.net.net);
 	fd_closep(&c->opening);
@@ -428,7 +428,7 @@ static enum served_turn end_cell(struct served_cell *c, struct cell_kind *kind)
 		take_resources_back(c);
 	else
 		runner_send_taken(w);
-	cell_end(&w->cell);
+	cell_kill_and_close(&w->cell);
 	c->state = CELL_DIES;
 	return w->cell.pidfd >= 0 && !packet_is_there(w->cell.pidfd) ? SERVED_CELL_LIVES : after_death(c, kind);
 }

@@ -1,8 +1,8 @@
 /*
- * verdict.h - how a run ended and what it cost, from what the kernel says alone.
+ * verdict.h - how a run ended and what it cost, from the kernel's reports alone.
  *
- * Called after the last turn of the watch and before cell_reap(), while the control groups are still there. Fills in
- * w->end. If this process has not ended the run, it finds the reason, too, and tells the client the limit behind it.
+ * Called after the last events of the run and before cell_reap_and_release(), while the control groups still exist.
+ * Fills in w->end. If this process has not ended the run, it finds the reason, too, and sends the client its limit.
  */
 #pragma once
 #include "runner.h"

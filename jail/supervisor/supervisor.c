@@ -59,13 +59,13 @@ struct supervisor {
 	size_t                  top; /* entries from here on are free */
 };
 
-static _Noreturn void give_up(const char *what)
+static _Noreturn void log_errno_and_exit(const char *what)
 {
 	stderr_line("brig supervisor: %s: %m\n", what);
 	_exit(EXIT_FAILURE);
 }
 
-static _Noreturn void give_up_for(const struct err *e)
+static _Noreturn void log_err_and_exit(const struct err *e)
 {
 	stderr_line("brig supervisor: %s\n", e->text);
 	_exit(EXIT_FAILURE);
@@ -73,23 +73,23 @@ static _Noreturn void give_up_for(const struct err *e)
 
 /* --- the setup, which the monitor sends first --- */
 
-static void adopt_filter(struct supervisor *s, int fd)
+static void load_seccomp_filter(struct supervisor *s, int fd)
 {
 	off_t               len  = lseek(fd, 0, SEEK_END);
 	size_t              n    = (size_t)len / sizeof *s->filter.filter;
 	struct sock_filter *both = len > 0 && n <= MONITOR_FILTER_MAX ? malloc(2 * (size_t)len) : NULL;
 
 	if (!both || pread(fd, both, (size_t)len, 0) != len)
-		give_up("no filter");
+		log_errno_and_exit("no filter");
 	if (bpf_check(both, n))
-		give_up("a filter that is no program");
+		log_errno_and_exit("a filter that is no program");
 	memcpy(both + n, both, (size_t)len);
 	s->filter  = (struct sock_fprog){ .len = (unsigned short)n, .filter = both };
 	s->notifying = (struct sock_fprog){ .len = (unsigned short)n, .filter = both + n };
 	close(fd);
 }
 
-static void receive_setup(struct supervisor *s)
+static void receive_supervisor_setup(struct supervisor *s)
 {
 	struct err e;
 	int        fds[3], both_filters;
@@ -97,16 +97,16 @@ static void receive_setup(struct supervisor *s)
 	ssize_t    got = packet_receive(SUPERVISOR_FD, &s->setup, sizeof s->setup, fds, ARRAY_LEN(fds), &n);
 
 	if (got < 0)
-		give_up("no message of the monitor can be received");
+		log_errno_and_exit("no message of the monitor can be received");
 	if (got != sizeof s->setup || n != 2u + !!s->setup.has_trust)
-		give_up("garbled setup");
+		log_errno_and_exit("garbled setup");
 	s->report_fd = fds[1];
-	adopt_filter(s, fds[0]);
+	load_seccomp_filter(s, fds[0]);
 	/* In a profile that never starts warm, a run gets nothing that another run has used: no networks are kept. */
 	if (net_pool_open(&s->kind.nets, s->setup.warm, &s->notifying, &e) < 0)
-		give_up_for(&e);
+		log_err_and_exit(&e);
 	(void)!refusal_notice_add(s->notifying.filter, s->notifying.len);
-	if (cell_begin(&s->kind.base, s->setup.rootless_kind, &s->kind.unfit) == 0) /* zygotes inherit it, too */
+	if (cell_base_open(&s->kind.base, s->setup.rootless_kind, &s->kind.unfit) == 0) /* zygotes inherit it, too */
 		s->kind.unfit.kind = ERR_NONE;
 	s->kind.base.mounts.trust_fd = s->setup.has_trust ? fds[2] : -1;
 	s->kind.setup     = &s->setup;
@@ -115,7 +115,7 @@ static void receive_setup(struct supervisor *s)
 	s->kind.forker    = (struct forker){ .requests = -1, .pidfd = -1, .filter = &s->filter, .notifying = &s->notifying };
 	both_filters      = sealed_open("filter", s->filter.filter, 2 * s->filter.len * sizeof *s->filter.filter, &e);
 	if (both_filters < 0)
-		give_up_for(&e);
+		log_err_and_exit(&e);
 	zygote_process_init(&s->zygote, &s->setup, &s->kind.base.mounts, both_filters);
 }
 
@@ -129,7 +129,7 @@ enum { OWN_MONITOR, OWN_ZYGOTES, OWN_MAX = OWN_ZYGOTES + ZYGOTE_PROCESS_FDS };
  * another process has the same file open, causes one turn at most. If a source cannot be watched, the supervisor
  * ends: a run that is not watched has no limits.
  */
-static bool arm(struct supervisor *s, int fd, short events, uint64_t data, bool is_known)
+static bool arm_epoll_source(struct supervisor *s, int fd, short events, uint64_t data, bool is_known)
 {
 	struct epoll_event e = { .events = (uint32_t)events | EPOLLONESHOT, .data.u64 = data };
 	int first = is_known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, second = is_known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
@@ -139,26 +139,26 @@ static bool arm(struct supervisor *s, int fd, short events, uint64_t data, bool 
 	if ((errno == ENOENT || errno == EEXIST) && epoll_ctl(s->epoll, second, fd, &e) == 0) /* another file has the number by now, or still the same one */
 		return true;
 	if (errno != ENOSPC && errno != ENOMEM)
-		give_up("epoll_ctl");
+		log_errno_and_exit("epoll_ctl");
 	s->looks = clock_ms(CLOCK_MONOTONIC) + LOOK_MS; /* fs.epoll.max_user_watches: a program that has this process's id may have used it up */
 	return false;
 }
 
 /* After each event of the monitor or of a zygote, and when a zygote was started. */
-static void arm_own(struct supervisor *s)
+static void arm_own_sources(struct supervisor *s)
 {
 	struct pollfd zygotes[ZYGOTE_PROCESS_FDS];
 
 	if (!s->ends)
-		(void)arm(s, SUPERVISOR_FD, POLLIN, OWN_MONITOR, true);
-	zygote_process_watch(&s->zygote, zygotes);
+		(void)arm_epoll_source(s, SUPERVISOR_FD, POLLIN, OWN_MONITOR, true);
+	zygote_process_fill_pollfds(&s->zygote, zygotes);
 	for (size_t i = 0; i < ZYGOTE_PROCESS_FDS; i++)
-		(void)arm(s, zygotes[i].fd, zygotes[i].events, OWN_ZYGOTES + i, true);
+		(void)arm_epoll_source(s, zygotes[i].fd, zygotes[i].events, OWN_ZYGOTES + i, true);
 }
 
 /* --- cells --- */
 
-static void arm_cell(struct supervisor *s, size_t i)
+static void arm_cell_sources(struct supervisor *s, size_t i)
 {
 	struct entry_of_cell *entry    = &s->entry[i];
 	const struct warm    *warm     = &entry->cell->watch.cell.warm;
@@ -174,21 +174,21 @@ static void arm_cell(struct supervisor *s, size_t i)
 		if (fds[n].fd < -1 && entry->armed[n] == ~fds[n].fd)
 			(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, ~fds[n].fd, NULL); /* its end would wake this process, and delay the program */
 		if (!is_armed)
-			is_armed = arm(s, fds[n].fd, fds[n].events, data, fds[n].fd == entry->known[n]);
+			is_armed = arm_epoll_source(s, fds[n].fd, fds[n].events, data, fds[n].fd == entry->known[n]);
 		entry->known[n] = fds[n].fd;
 		entry->armed[n] = is_armed ? fds[n].fd : -1; /* -1: the next turn tries again, and looks until then */
 	}
 }
 
-static struct zygote_status want_zygote(struct supervisor *s, int tree_fd, const char *digest)
+static struct zygote_status ensure_zygote_started(struct supervisor *s, int tree_fd, const char *digest)
 {
-	if (zygote_process_want(&s->zygote, tree_fd, digest))
-		arm_own(s);
+	if (zygote_process_ensure_started(&s->zygote, tree_fd, digest))
+		arm_own_sources(s);
 	return zygote_process_status(&s->zygote, digest);
 }
 
 /* Builds the next cell in the place; epoll watches nothing of the previous one. False: none; entry->cell is freed. */
-static bool build_again(struct supervisor *s, size_t i)
+static bool build_next_cell(struct supervisor *s, size_t i)
 {
 	struct entry_of_cell    *entry = &s->entry[i];
 	const struct store_tree *tree  = &entry->cell->resources.rootfs;
@@ -198,14 +198,14 @@ static bool build_again(struct supervisor *s, size_t i)
 		served_cell_free(entry->cell);
 		return false;
 	}
-	zygote = want_zygote(s, tree->tree_fd, tree->digest);
+	zygote = ensure_zygote_started(s, tree->tree_fd, tree->digest);
 	entry->generation++;
 	memset(entry->armed, 0xff, sizeof entry->armed); /* -1 */
 	return served_cell_again(entry->cell, &s->kind, &zygote);
 }
 
 /* Polls all sources of the cell again, to handle them in their own order, not in that in which events came. */
-static void handle_cell(struct supervisor *s, size_t i)
+static void handle_cell_events(struct supervisor *s, size_t i)
 {
 	struct entry_of_cell *entry = &s->entry[i];
 	struct cell          *cell  = &entry->cell->watch.cell;
@@ -216,17 +216,17 @@ static void handle_cell(struct supervisor *s, size_t i)
 	cell->warm.zygote = cell->warm.is_wanted ? zygote_process_status(&s->zygote, cell->rootfs.digest) : ZYGOTE_STATUS_NONE;
 	served_cell_fds(entry->cell, fds);
 	if (poll(fds, ARRAY_LEN(fds), 0) < 0 && errno != EINTR)
-		give_up("poll");
+		log_errno_and_exit("poll");
 	for (size_t n = 0; n < RUNNER_FDS; n++)
 		if (fds[n].revents) /* the turn may close it, and its number may become another file's */
 			entry->armed[n] = -1;
 	switch (served_cell_handle_events(entry->cell, &s->kind, fds)) {
 	case SERVED_CELL_MAY_FOLLOW:
-		if (!build_again(s, i))
+		if (!build_next_cell(s, i))
 			break;
 		__attribute__((fallthrough));
 	case SERVED_CELL_LIVES:
-		arm_cell(s, i);
+		arm_cell_sources(s, i);
 		return;
 	case SERVED_CELL_IS_GONE:
 		break;
@@ -240,13 +240,13 @@ static void handle_cell(struct supervisor *s, size_t i)
 		_exit(EXIT_SUCCESS); /* each run has the reason; the monitor starts another supervisor, which may be able to build cells */
 }
 
-static bool cell_message_is_sound(const struct supervisor_cell *message, size_t fds)
+static bool is_cell_message_valid(const struct supervisor_cell *message, size_t fds)
 {
 	return message->leaves <= CG_TREES_MAX && message->shown_len <= MOUNT_SHOWN_MAX && message->files <= 1 &&
 	       message->has_code <= 1 && message->terminals <= 1 && fds == 3 + message->leaves + message->shown_len + message->files;
 }
 
-static void receive_from_monitor(struct supervisor *s)
+static void receive_cell_from_monitor(struct supervisor *s)
 {
 	struct supervisor_cell message;
 	int                    fds[PACKET_FDS_MAX];
@@ -261,20 +261,20 @@ static void receive_from_monitor(struct supervisor *s)
 	if (got < 0 && errno == EMSGSIZE)
 		return; /* no descriptors are free: the monitor sees the end of the cell's control socket */
 	if (got < 0)
-		give_up("no message of the monitor can be received");
+		log_errno_and_exit("no message of the monitor can be received");
 	if (got == 0) {
 		s->ends = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
 		return;
 	}
-	if (got != sizeof message || !cell_message_is_sound(&message, n))
-		give_up("garbled message");
+	if (got != sizeof message || !is_cell_message_valid(&message, n))
+		log_errno_and_exit("garbled message");
 	if (i == MONITOR_CELLS_MAX) { /* the monitor has as many entries; cells that die slowly may hold theirs here for longer */
 		packet_drop(fds, n);
 		return;
 	}
 	s->kind.forker.is_oom_target = s->zygote.is_oom_target = message.missing & LAYER_BIT(MEMORY);
 	if (message.warm)
-		zygote = want_zygote(s, fds[2], message.digest);
+		zygote = ensure_zygote_started(s, fds[2], message.digest);
 	used             = cell_resources_receive(&resources, &message, fds);
 	s->entry[i].cell = served_cell_open(&s->kind, &resources, &message, fds + used, &zygote);
 	if (!s->entry[i].cell)
@@ -288,7 +288,7 @@ static void receive_from_monitor(struct supervisor *s)
 /* --- processes --- */
 
 /* True also if the child may belong to a cell: while the pid of a fork is not known yet, any child may be that fork. */
-static bool is_of_cell(const void *arg, pid_t pid)
+static bool may_child_belong_to_cell(const void *arg, pid_t pid)
 {
 	const struct supervisor *s = arg;
 
@@ -305,7 +305,7 @@ static bool is_of_cell(const void *arg, pid_t pid)
  * A cell reaps its PID 1 and its program. Other children are fork servers, helpers, and forks whose server was killed
  * before it had reported them: the cell of such a fork cannot end before the fork is reaped.
  */
-static void reap_others(struct supervisor *s)
+static void reap_children_outside_cells(struct supervisor *s)
 {
 	enum { REAP_MS = 500 };
 	double now = clock_ms(CLOCK_MONOTONIC);
@@ -313,15 +313,15 @@ static void reap_others(struct supervisor *s)
 	if (now - s->reaped < REAP_MS)
 		return;
 	s->reaped = now;
-	reap_unknown(is_of_cell, s);
+	reap_unknown(may_child_belong_to_cell, s);
 }
 
-static void handle_zygotes(struct supervisor *s)
+static void handle_zygote_events(struct supervisor *s)
 {
 	struct pollfd fds[ZYGOTE_PROCESS_FDS];
 	bool          was_up = s->zygote.is_up;
 
-	zygote_process_watch(&s->zygote, fds);
+	zygote_process_fill_pollfds(&s->zygote, fds);
 	if (poll(fds, ARRAY_LEN(fds), 0) > 0)
 		zygote_process_handle_events(&s->zygote, fds);
 	for (size_t i = 0; !was_up && s->zygote.is_up && i < s->top; i++)
@@ -334,7 +334,7 @@ static void handle_zygotes(struct supervisor *s)
 
 /* --- the loop --- */
 
-static int wait_ms(const struct supervisor *s)
+static int ms_until_next_wakeup(const struct supervisor *s)
 {
 	double first = s->has_freed || (s->setup.warm && !s->is_reported) ? QUIET_MS : WAIT_MS_MAX, now = clock_ms(CLOCK_MONOTONIC);
 
@@ -348,7 +348,7 @@ static int wait_ms(const struct supervisor *s)
 	return first < 0 ? 0 : (int)first + 1;
 }
 
-static void mark_due(struct supervisor *s, uint64_t data)
+static void mark_cell_due(struct supervisor *s, uint64_t data)
 {
 	size_t i = ((uint32_t)data - OWN_MAX) / RUNNER_FDS, source = ((uint32_t)data - OWN_MAX) % RUNNER_FDS;
 
@@ -358,7 +358,7 @@ static void mark_due(struct supervisor *s, uint64_t data)
 	s->entry[i].armed[source] = -1;
 }
 
-static void handle_cells(struct supervisor *s)
+static void handle_due_cells(struct supervisor *s)
 {
 	enum { MOMENT_MS = 250 };
 	double now = clock_ms(CLOCK_MONOTONIC);
@@ -368,10 +368,10 @@ static void handle_cells(struct supervisor *s)
 		s->answered += s->entry[i].cell && s->entry[i].cell->watch.cell.notice.answered > now - MOMENT_MS;
 	for (size_t i = 0; i < s->top; i++)
 		if (s->entry[i].cell && (s->entry[i].is_due || s->entry[i].cell->wake <= now || s->looks > now))
-			handle_cell(s, i);
+			handle_cell_events(s, i);
 }
 
-static struct waiting_forks waiting_forks(const struct supervisor *s)
+static struct waiting_forks collect_waiting_forks(const struct supervisor *s)
 {
 	struct waiting_forks waiting = { .pidfd = -1 };
 
@@ -385,31 +385,31 @@ static struct waiting_forks waiting_forks(const struct supervisor *s)
 	return waiting;
 }
 
-static void poll_once(struct supervisor *s)
+static void supervisor_poll_once(struct supervisor *s)
 {
 	struct epoll_event events[EVENTS_MAX];
-	int                n = epoll_wait(s->epoll, events, EVENTS_MAX, wait_ms(s));
+	int                n = epoll_wait(s->epoll, events, EVENTS_MAX, ms_until_next_wakeup(s));
 	bool               zygotes, monitor;
 
 	if (n < 0 && errno != EINTR)
-		give_up("epoll_wait");
+		log_errno_and_exit("epoll_wait");
 	zygotes = s->looks > clock_ms(CLOCK_MONOTONIC); /* epoll does not watch everything: everything is polled */
 	monitor = zygotes && !s->ends && packet_is_there(SUPERVISOR_FD);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u64 >= OWN_MAX)
-			mark_due(s, events[i].data.u64);
+			mark_cell_due(s, events[i].data.u64);
 		else if (events[i].data.u64 == OWN_MONITOR)
 			monitor = true;
 		else
 			zygotes = true;
 	if (zygotes)
-		handle_zygotes(s);
+		handle_zygote_events(s);
 	if (monitor)
-		receive_from_monitor(s);
+		receive_cell_from_monitor(s);
 	if (zygotes || monitor)
-		arm_own(s);
-	handle_cells(s);
-	reap_others(s);
+		arm_own_sources(s);
+	handle_due_cells(s);
+	reap_children_outside_cells(s);
 	s->is_reported = n == 0;
 	if (n == 0 && s->has_freed) {
 		malloc_trim(0); /* many cells may have gone */
@@ -418,10 +418,10 @@ static void poll_once(struct supervisor *s)
 	if (!s->setup.warm)
 		return;
 	/* Measuring memory takes some tenths of a millisecond. The other figures are written each time. */
-	if (zygote_process_must_measure(&s->zygote, n == 0)) {
-		struct waiting_forks waiting = waiting_forks(s);
+	if (zygote_process_is_measurement_due(&s->zygote, n == 0)) {
+		struct waiting_forks waiting = collect_waiting_forks(s);
 
-		zygote_process_measure(&s->zygote, &waiting);
+		zygote_process_measure_memory(&s->zygote, &waiting);
 	}
 	zygote_process_write_report(&s->zygote, s->report_fd);
 }
@@ -429,7 +429,7 @@ static void poll_once(struct supervisor *s)
 /* --- begin --- */
 
 /* When the monitor is gone, each cell gets end of file on its control socket, and ends: that is waited for. */
-static bool is_over(const struct supervisor *s)
+static bool is_supervisor_finished(const struct supervisor *s)
 {
 	return s->ends > 0 && (s->top == 0 || clock_ms(CLOCK_MONOTONIC) >= s->ends);
 }
@@ -452,11 +452,11 @@ _Noreturn void supervisor_main(void)
 	}
 	s.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || s.epoll < 0)
-		give_up("it cannot begin");
+		log_errno_and_exit("it cannot begin");
 	if (privilege_hide(&e) < 0)
-		give_up_for(&e);
-	receive_setup(&s);
-	for (arm_own(&s); !is_over(&s);)
-		poll_once(&s);
+		log_err_and_exit(&e);
+	receive_supervisor_setup(&s);
+	for (arm_own_sources(&s); !is_supervisor_finished(&s);)
+		supervisor_poll_once(&s);
 	_exit(EXIT_SUCCESS); /* PR_SET_PDEATHSIG: zygotes, and every PID 1 that is left, end with it */
 }

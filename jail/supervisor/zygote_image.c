@@ -23,7 +23,7 @@ extern const char zygote_extension_start[] __attribute__((visibility("hidden")))
 extern const char zygote_extension_end[] __attribute__((visibility("hidden")));
 
 /* The environment has brig's own entries and none of a caller: nothing in it has to be escaped. */
-int zygote_image_program(const char *preload, const struct program_env *env, uint32_t *len, struct err *e)
+int zygote_image_open_program(const char *preload, const struct program_env *env, uint32_t *len, struct err *e)
 {
 	char  *text = NULL;
 	size_t size;
@@ -47,7 +47,7 @@ int zygote_image_program(const char *preload, const struct program_env *env, uin
 	return fd;
 }
 
-int zygote_image_extension(uint32_t *len, struct err *e)
+int zygote_image_open_extension(uint32_t *len, struct err *e)
 {
 	*len = (uint32_t)(zygote_extension_end - zygote_extension_start);
 	return sealed_open("zygote", zygote_extension_start, *len, e);

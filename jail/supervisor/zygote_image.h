@@ -8,5 +8,6 @@
 #include "program_env.h"
 
 /* Sealed memory files, the caller's. preload: modules between commas, checked; env: if a program asks for no other. */
-must_use int zygote_image_program(const char *preload, const struct program_env *env, uint32_t *len, struct err *e);
-must_use int zygote_image_extension(uint32_t *len, struct err *e);
+must_use int zygote_image_open_program(const char *preload, const struct program_env *env, uint32_t *len,
+				       struct err *e);
+must_use int zygote_image_open_extension(uint32_t *len, struct err *e);

@@ -41,7 +41,7 @@ void zygote_process_init(struct zygote_process *z, const struct supervisor_setup
 /* --- the zygote's side of the fork --- */
 
 /* A cell's mounts without /proc: to mount one, the zygote would need a pid namespace of its own. */
-static int plan_mounts(struct mount_plan *plan, struct err *e)
+static int plan_zygote_mounts(struct mount_plan *plan, struct err *e)
 {
 	const struct mount_options mount_options = { .tmp_bytes = TMPFS_BYTES,
 					     .workspace_bytes = TMPFS_BYTES,
@@ -58,7 +58,7 @@ static int plan_mounts(struct mount_plan *plan, struct err *e)
 	return 0;
 }
 
-static int build_mounts(const struct zygote_process *z, int root, struct err *e)
+static int build_zygote_mounts(const struct zygote_process *z, int root, struct err *e)
 {
 	const struct limits  limits = { .cpus = z->setup->cpus };
 	struct program_env   env; /* for programs that ask for no other */
@@ -68,11 +68,11 @@ static int build_mounts(const struct zygote_process *z, int root, struct err *e)
 	unsigned             step;
 	int                  r;
 
-	if (plan_mounts(&plan, e) < 0 || program_env_init(&env, &limits, e) < 0)
+	if (plan_zygote_mounts(&plan, e) < 0 || program_env_init(&env, &limits, e) < 0)
 		return -1;
-	image->code_fd      = zygote_image_program(z->setup->preload, &env, &image->code_len, e);
-	image->extension_fd = image->code_fd < 0 ? -1 : zygote_image_extension(&image->extension_len, e);
-	if (image->extension_fd < 0 || net_enter_empty(e) < 0)
+	image->code_fd      = zygote_image_open_program(z->setup->preload, &env, &image->code_len, e);
+	image->extension_fd = image->code_fd < 0 ? -1 : zygote_image_open_extension(&image->extension_len, e);
+	if (image->extension_fd < 0 || net_unshare_with_loopback(e) < 0)
 		return -1;
 	r     = child_build_zygote(&c, &step);
 	errno = -r;
@@ -83,7 +83,7 @@ static int build_mounts(const struct zygote_process *z, int root, struct err *e)
  * Every descriptor first gets a high number, so that no dup2() closes one that is still to be moved. The zygote does
  * not use its streams: stdout and stderr are pipes so that the interpreter sets them up as it does in a run.
  */
-static int put_zygote_fds(const struct zygote_process *z, int ready)
+static int place_zygote_fds(const struct zygote_process *z, int ready)
 {
 	enum { CLEAR_OF_LOW = 16 };
 	int null, out[2], err[2];
@@ -106,7 +106,7 @@ static int put_zygote_fds(const struct zygote_process *z, int ready)
 	return close_range(ZYGOTE_FDS_END, ~0u, CLOSE_RANGE_CLOEXEC);
 }
 
-static int execute_python(const struct zygote_process *z, int root, int ready, struct err *e)
+static int exec_zygote_python(const struct zygote_process *z, int root, int ready, struct err *e)
 {
 	char *const         argv[] = { (char *)"python3", (char *)"-I", (char *)"main.py", NULL };
 	/* One CPU: numeric libraries start a thread for each when imported; a zygote may have only one thread. */
@@ -116,13 +116,13 @@ static int execute_python(const struct zygote_process *z, int root, int ready, s
 	struct program_env  env;
 	size_t              n = 0;
 
-	if (program_env_init(&env, &limits, e) < 0 || build_mounts(z, root, e) < 0)
+	if (program_env_init(&env, &limits, e) < 0 || build_zygote_mounts(z, root, e) < 0)
 		return -1;
 	while (env.entry[n])
 		n++;
 	env.entry[n] = bind_now; /* it fits: no entries of a caller were added */
 	umask(022);
-	if (chdir("/workspace") < 0 || put_zygote_fds(z, ready) < 0)
+	if (chdir("/workspace") < 0 || place_zygote_fds(z, ready) < 0)
 		return err_sys(e, "its descriptors");
 	execve("/usr/bin/python3", argv, env.entry);
 	return err_sys(e, "/usr/bin/python3");
@@ -146,7 +146,7 @@ static _Noreturn void become_zygote(const struct zygote_process *z, int root, in
 	for (int number = 1; number < NSIG; number++) /* a signal that the caller of brigd ignored would stay ignored in Python and its forks */
 		signal(number, SIG_DFL);
 	setsid();
-	(void)!execute_python(z, root, ready, &e);
+	(void)!exec_zygote_python(z, root, ready, &e);
 	dup2(log, 2);
 	stderr_line("brig zygote of profile %s: %s\n", z->setup->profile, e.text);
 	_exit(EXIT_FAILURE);
@@ -155,18 +155,18 @@ static _Noreturn void become_zygote(const struct zygote_process *z, int root, in
 /* --- the supervisor's side --- */
 
 /* After a failure the supervisor may be in the host's mounts: if it cannot leave them, it must not build cells. */
-static int clone_tree(struct zygote_process *z)
+static int clone_rootfs_mount(struct zygote_process *z)
 {
 	struct store_tree tree = { .tree_fd = z->tree_fd };
 	struct err        e, second;
 	int               fd;
 
 	memcpy(tree.digest, z->digest, sizeof tree.digest);
-	fd = base_mounts_clone(z->mounts, &tree, z->setup->rootfs, &e);
+	fd = base_mounts_clone_rootfs(z->mounts, &tree, z->setup->rootfs, &e);
 	if (fd >= 0)
 		return fd;
 	stderr_line("brig supervisor: %s\n", e.text);
-	if (base_mounts_enter_own(z->mounts, &second) < 0)
+	if (base_mounts_enter_own_ns(z->mounts, &second) < 0)
 		_exit(EXIT_FAILURE);
 	errno = e.errnum;
 	return -1;
@@ -174,7 +174,7 @@ static int clone_tree(struct zygote_process *z)
 
 static int start_zygote(struct zygote_process *z, struct one_zygote *one)
 {
-	scoped_fd         root = clone_tree(z);
+	scoped_fd         root = clone_rootfs_mount(z);
 	int               ready[2];
 	struct clone_args args = {
 		.flags       = CLONE_PIDFD | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS,
@@ -196,66 +196,66 @@ static int start_zygote(struct zygote_process *z, struct one_zygote *one)
 	return pid < 0 ? -1 : 0;
 }
 
-static void close_zygote(struct one_zygote *one)
+static void close_zygote_fds(struct one_zygote *one)
 {
 	fd_closep(&one->pidfd);
 	fd_closep(&one->ready_fd);
 }
 
-static double retry_time(void)
+static double next_zygote_retry_time(void)
 {
 	return clock_ms(CLOCK_MONOTONIC) + RETRY_MS;
 }
 
 /* Requests in the socket are dropped, and their cells get end of file. Later cells do without a zygote. */
-static void close_requests_socket(struct zygote_process *z)
+static void close_zygote_requests_socket(struct zygote_process *z)
 {
 	fd_closep(&z->requests[0]);
 	fd_closep(&z->requests[1]);
 	z->is_up = false;
 }
 
-static void do_without(struct zygote_process *z)
+static void disable_zygote_until_retry(struct zygote_process *z)
 {
 	if (z->next.pidfd >= 0)
 		pidfd_send_signal(z->next.pidfd, SIGKILL, NULL, 0); /* a successor has the socket that is closed now */
-	close_zygote(&z->next);
-	close_requests_socket(z);
-	z->not_before = retry_time();
+	close_zygote_fds(&z->next);
+	close_zygote_requests_socket(z);
+	z->not_before = next_zygote_retry_time();
 	stderr_line("brig supervisor: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile,
 	    RETRY_MS / 1000);
 }
 
 /* Before not_before it starts none, and closes the orders: no cell waits for a zygote meanwhile. */
-static void try_to_start(struct zygote_process *z)
+static void start_zygote_or_disable(struct zygote_process *z)
 {
 	if (clock_ms(CLOCK_MONOTONIC) < z->not_before) {
-		close_requests_socket(z);
+		close_zygote_requests_socket(z);
 		return;
 	}
 	z->generation++;
 	if (start_zygote(z, &z->now) == 0)
 		return;
 	stderr_line("brig supervisor: zygote of profile %s: %m\n", z->setup->profile);
-	do_without(z);
+	disable_zygote_until_retry(z);
 }
 
 /* --- successors --- */
 
-static bool is_old(const struct zygote_process *z, double now)
+static bool is_zygote_due_for_replacement(const struct zygote_process *z, double now)
 {
 	return z->now.cells >= z->setup->zygote_cells || now - z->now.started >= (double)z->setup->zygote_ms;
 }
 
-bool zygote_process_want(struct zygote_process *z, int tree_fd, const char *digest)
+bool zygote_process_ensure_started(struct zygote_process *z, int tree_fd, const char *digest)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
 
 	if (z->tree_fd >= 0 && strcmp(z->digest, digest) != 0) { /* the zygote gets end of file on the requests, and ends */
-		close_zygote(&z->now);
-		close_zygote(&z->next);
+		close_zygote_fds(&z->now);
+		close_zygote_fds(&z->next);
 		fd_closep(&z->tree_fd);
-		close_requests_socket(z);
+		close_zygote_requests_socket(z);
 	}
 	if (z->tree_fd < 0) {
 		z->tree_fd = fcntl(tree_fd, F_DUPFD_CLOEXEC, 0);
@@ -263,21 +263,21 @@ bool zygote_process_want(struct zygote_process *z, int tree_fd, const char *dige
 	}
 	z->now.cells++;
 	if (z->now.pidfd < 0) {
-		try_to_start(z);
+		start_zygote_or_disable(z);
 		return z->now.pidfd >= 0;
 	}
-	if (z->next.pidfd >= 0 || z->now.ready_fd >= 0 || !is_old(z, now) || now < z->next_not_before)
+	if (z->next.pidfd >= 0 || z->now.ready_fd >= 0 || !is_zygote_due_for_replacement(z, now) || now < z->next_not_before)
 		return false;
 	if (start_zygote(z, &z->next) == 0)
 		return true;
 	stderr_line("brig supervisor: successor of the zygote of profile %s: %m\n", z->setup->profile);
-	z->next_not_before = retry_time();
+	z->next_not_before = next_zygote_retry_time();
 	return false;
 }
 
 /* --- reports --- */
 
-static enum zygote_state state_of(const struct zygote_process *z)
+static enum zygote_state zygote_state_of_process(const struct zygote_process *z)
 {
 	if (z->now.pidfd < 0)
 		return ZYGOTE_NONE;
@@ -286,7 +286,7 @@ static enum zygote_state state_of(const struct zygote_process *z)
 	return z->next.pidfd >= 0 ? ZYGOTE_REPLACED : ZYGOTE_SERVING;
 }
 
-static void begin_report(struct zygote_process *z)
+static void reset_report_of_new_zygote(struct zygote_process *z)
 {
 	if (z->now.pidfd >= 0 && z->report.started_ms != z->now.started) {
 		uint32_t generation = z->report.generation + 1;
@@ -298,22 +298,22 @@ static void begin_report(struct zygote_process *z)
 	}
 }
 
-bool zygote_process_must_measure(const struct zygote_process *z, bool is_quiet)
+bool zygote_process_is_measurement_due(const struct zygote_process *z, bool is_quiet)
 {
-	return state_of(z) == ZYGOTE_SERVING && (is_quiet || clock_ms(CLOCK_MONOTONIC) - z->measured >= MEASURE_MS);
+	return zygote_state_of_process(z) == ZYGOTE_SERVING && (is_quiet || clock_ms(CLOCK_MONOTONIC) - z->measured >= MEASURE_MS);
 }
 
-void zygote_process_measure(struct zygote_process *z, const struct waiting_forks *waiting)
+void zygote_process_measure_memory(struct zygote_process *z, const struct waiting_forks *waiting)
 {
-	begin_report(z);
+	reset_report_of_new_zygote(z);
 	z->measured = clock_ms(CLOCK_MONOTONIC);
 	zygote_report_measure(&z->report, z->now.pid, z->now.pidfd, waiting);
 }
 
 void zygote_process_write_report(struct zygote_process *z, int report_fd)
 {
-	begin_report(z);
-	z->report.state = state_of(z);
+	reset_report_of_new_zygote(z);
+	z->report.state = zygote_state_of_process(z);
 	z->report.cells = z->now.cells;
 	if (memcmp(&z->told, &z->report, sizeof z->told) != 0)
 		zygote_report_write(report_fd, &z->report);
@@ -322,24 +322,24 @@ void zygote_process_write_report(struct zygote_process *z, int report_fd)
 
 /* --- ready, and ended --- */
 
-static void on_end(struct zygote_process *z)
+static void handle_zygote_exit(struct zygote_process *z)
 {
 	bool   was_ready = z->now.ready_fd < 0;
 	double now       = clock_ms(CLOCK_MONOTONIC);
 
-	close_zygote(&z->now);
+	close_zygote_fds(&z->now);
 	if (was_ready)
 		z->ends_until = (z->ends_until > now ? z->ends_until : now) + ENDS_EACH_MS;
 	if (!was_ready || z->ends_until > now + ENDS_MAX * ENDS_EACH_MS) {
-		do_without(z);
+		disable_zygote_until_retry(z);
 		return;
 	}
 	stderr_line("brig supervisor: the zygote of profile %s ended; another one is started\n", z->setup->profile);
-	try_to_start(z);
+	start_zygote_or_disable(z);
 }
 
 /* A byte in the pipe says that the zygote is ready; end of file, that it ended before. */
-static bool became_ready(struct one_zygote *one)
+static bool read_zygote_ready_byte(struct one_zygote *one)
 {
 	char byte;
 	bool is_ready = one->ready_fd >= 0 && read(one->ready_fd, &byte, 1) == 1;
@@ -359,7 +359,7 @@ struct zygote_status zygote_process_status(const struct zygote_process *z, const
 	};
 }
 
-void zygote_process_watch(const struct zygote_process *z, struct pollfd fds[ZYGOTE_PROCESS_FDS])
+void zygote_process_fill_pollfds(const struct zygote_process *z, struct pollfd fds[ZYGOTE_PROCESS_FDS])
 {
 	const struct one_zygote *one[ZYGOTE_PROCESS_FDS] = { &z->now, &z->next };
 
@@ -369,23 +369,23 @@ void zygote_process_watch(const struct zygote_process *z, struct pollfd fds[ZYGO
 
 void zygote_process_handle_events(struct zygote_process *z, const struct pollfd fds[ZYGOTE_PROCESS_FDS])
 {
-	if (fds[1].revents && became_ready(&z->next)) {
+	if (fds[1].revents && read_zygote_ready_byte(&z->next)) {
 		if (z->now.pidfd >= 0)
 			pidfd_send_signal(z->now.pidfd, SIGTERM, NULL, 0); /* it takes no more requests, and ends */
-		close_zygote(&z->now);
+		close_zygote_fds(&z->now);
 		z->now  = z->next;
 		z->next = ONE_ZYGOTE_NONE;
 		z->generation++;
 		return; /* fds[0] was of the old zygote */
 	}
 	if (fds[1].revents) {
-		close_zygote(&z->next);
-		z->next_not_before = retry_time();
+		close_zygote_fds(&z->next);
+		z->next_not_before = next_zygote_retry_time();
 		stderr_line("brig supervisor: a successor of the zygote of profile %s ended before it was ready; the old one stays\n",
 			    z->setup->profile);
 	}
-	if (fds[0].revents && became_ready(&z->now))
+	if (fds[0].revents && read_zygote_ready_byte(&z->now))
 		z->is_up = true; /* it stays true while the zygote is replaced: requests then wait for the new one */
 	else if (fds[0].revents)
-		on_end(z);
+		handle_zygote_exit(z);
 }

@@ -57,13 +57,13 @@ struct zygote_status zygote_process_status(const struct zygote_process *z, const
  * For each cell that a zygote may fork into: starts a zygote of this tree if there is none, or a successor if it is
  * time. tree_fd stays the caller's. True: one was started, and is to be watched.
  */
-must_use bool zygote_process_want(struct zygote_process *z, int tree_fd, const char *digest);
+must_use bool zygote_process_ensure_started(struct zygote_process *z, int tree_fd, const char *digest);
 /* True: it serves, and is_quiet or was not measured for a while. To measure it, the kernel walks its pages. */
-must_use bool zygote_process_must_measure(const struct zygote_process *z, bool is_quiet);
-void zygote_process_measure(struct zygote_process *z, const struct waiting_forks *waiting);
+must_use bool zygote_process_is_measurement_due(const struct zygote_process *z, bool is_quiet);
+void zygote_process_measure_memory(struct zygote_process *z, const struct waiting_forks *waiting);
 /* Writes the report into the monitor's file (zygote_report.h), if it has changed. */
 void zygote_process_write_report(struct zygote_process *z, int report_fd);
 enum { ZYGOTE_PROCESS_FDS = 2 };
 /* What to poll for reading; and, after poll(), handles the events: a zygote is ready, or has ended. */
-void zygote_process_watch(const struct zygote_process *z, struct pollfd fds[ZYGOTE_PROCESS_FDS]);
+void zygote_process_fill_pollfds(const struct zygote_process *z, struct pollfd fds[ZYGOTE_PROCESS_FDS]);
 void zygote_process_handle_events(struct zygote_process *z, const struct pollfd fds[ZYGOTE_PROCESS_FDS]);

@@ -43,7 +43,7 @@ int fork_server_open(struct fork_server *s)
 /* --- cells that wait --- */
 
 /* False: the message could not be sent. Most callers ignore that: a supervisor that is gone needs no answer. */
-static bool send_answer(const struct fork_request *r, enum fork_message_kind kind, int value, const int *fd)
+static bool send_fork_answer(const struct fork_request *r, enum fork_message_kind kind, int value, const int *fd)
 {
 	struct fork_message message = { .kind = kind, .value = value };
 
@@ -51,7 +51,7 @@ static bool send_answer(const struct fork_request *r, enum fork_message_kind kin
 }
 
 /* Closes all but the first `stays`. They were received together, so most of their numbers are consecutive. */
-static void close_fds(struct fork_request *r, size_t stays)
+static void close_request_fds(struct fork_request *r, size_t stays)
 {
 	while (r->n > stays) {
 		size_t last = r->n - 1, first = last;
@@ -66,14 +66,14 @@ static void close_fds(struct fork_request *r, size_t stays)
 	}
 }
 
-static void request_free(struct fork_request *r)
+static void free_fork_request(struct fork_request *r)
 {
-	close_fds(r, 0);
+	close_request_fds(r, 0);
 	free(r);
 }
 
 /* The supervisor has the same open files, so closing the descriptors here would not remove them from epoll. */
-static void unwatch_request(struct fork_server *s, size_t i)
+static void unwatch_fork_request(struct fork_server *s, size_t i)
 {
 	struct fork_request *r = s->waiting[i];
 
@@ -83,34 +83,34 @@ static void unwatch_request(struct fork_server *s, size_t i)
 }
 
 /* The supervisor registers the cells that wait with the successor. */
-static void retire_server(struct fork_server *s)
+static void retire_fork_server(struct fork_server *s)
 {
 	s->is_last = true;
 	while (s->n) {
 		struct fork_request *r = s->waiting[0];
 
-		send_answer(r, FORK_RETIRES, 0, NULL);
-		unwatch_request(s, 0);
-		request_free(r);
+		send_fork_answer(r, FORK_RETIRES, 0, NULL);
+		unwatch_fork_request(s, 0);
+		free_fork_request(r);
 	}
 }
 
 /* No program is root in its cell, whatever is asked. */
-static bool are_ids(const struct fork_params *o)
+static bool are_fork_ids_valid(const struct fork_params *o)
 {
 	return o->program_id != 0 && (o->init_id == 0 || o->init_id == o->program_id);
 }
 
-static bool is_sound(const struct fork_request *r)
+static bool is_fork_request_valid(const struct fork_request *r)
 {
 	const struct fork_params *o = &r->params;
 
-	return are_ids(o) && o->joins <= CG_TREES_MAX && o->clones_into <= 1 && o->ahead <= 1 && o->has_code <= 1 &&
-	       r->n == FORK_GROUPS + o->joins + o->clones_into;
+	return are_fork_ids_valid(o) && o->joins <= CG_TREES_MAX && o->clones_into <= 1 && o->ahead <= 1 &&
+	       o->has_code <= 1 && r->n == FORK_GROUPS + o->joins + o->clones_into;
 }
 
 /* The wait ends when the spec can be read, or when the answer socket hangs up because the cell is gone. */
-static int watch_request(struct fork_server *s, struct fork_request *r)
+static int watch_fork_request(struct fork_server *s, struct fork_request *r)
 {
 	struct epoll_event order = { .events = EPOLLIN, .data.ptr = r }, end = { .events = 0, .data.ptr = r };
 	int                errnum;
@@ -127,22 +127,22 @@ static int watch_request(struct fork_server *s, struct fork_request *r)
 }
 
 /* Takes the request over, unless its fork is to be made now: returns it then, else NULL. */
-static struct fork_request *accept_request(struct fork_server *s, struct fork_request *r)
+static struct fork_request *accept_fork_request(struct fork_server *s, struct fork_request *r)
 {
 	if (r->params.ahead)
 		return r;
 	errno = EAGAIN;
-	if (s->n == FORK_SERVER_CELLS_MAX || watch_request(s, r) < 0) {
-		send_answer(r, FORK_FAILED, errno, NULL);
-		request_free(r);
+	if (s->n == FORK_SERVER_CELLS_MAX || watch_fork_request(s, r) < 0) {
+		send_fork_answer(r, FORK_FAILED, errno, NULL);
+		free_fork_request(r);
 		return NULL;
 	}
 	s->waiting[s->n++] = r;
-	send_answer(r, FORK_WAITS, 0, NULL);
+	send_fork_answer(r, FORK_WAITS, 0, NULL);
 	return NULL;
 }
 
-static struct fork_request *receive_request(struct fork_server *s)
+static struct fork_request *receive_fork_request(struct fork_server *s)
 {
 	struct fork_request *r = calloc(1, sizeof *r);
 	ssize_t              got;
@@ -150,18 +150,18 @@ static struct fork_request *receive_request(struct fork_server *s)
 	if (!r)
 		return NULL;
 	got = packet_receive(s->requests, &r->params, sizeof r->params, r->fds, FORK_REQUEST_FDS_MAX, &r->n);
-	if (got == sizeof r->params && is_sound(r))
-		return accept_request(s, r);
+	if (got == sizeof r->params && is_fork_request_valid(r))
+		return accept_fork_request(s, r);
 	if (got < 0)
 		r->n = 0;
-	request_free(r);
+	free_fork_request(r);
 	if (got == 0)
-		retire_server(s);
+		retire_fork_server(s);
 	return NULL;
 }
 
 /* The order has arrived, or the cell is gone. NULL: nothing to fork. */
-static struct fork_request *handle_cell_event(struct fork_server *s, struct fork_request *r, uint32_t events)
+static struct fork_request *handle_waiting_request_event(struct fork_server *s, struct fork_request *r, uint32_t events)
 {
 	size_t i = 0;
 
@@ -169,15 +169,15 @@ static struct fork_request *handle_cell_event(struct fork_server *s, struct fork
 		i++;
 	if (i == s->n) /* it was dropped already */
 		return NULL;
-	unwatch_request(s, i);
+	unwatch_fork_request(s, i);
 	if (!(events & (EPOLLHUP | EPOLLERR)))
 		return r;
-	request_free(r);
+	free_fork_request(r);
 	return NULL;
 }
 
 /* One event at a time: in a batch, a later one may be of a freed request. After SIGTERM a successor gets requests. */
-bool fork_server_await(struct fork_server *s, struct fork_request **ret)
+bool fork_server_await_request(struct fork_server *s, struct fork_request **ret)
 {
 	*ret = NULL;
 	while (!*ret && !s->is_last) {
@@ -186,11 +186,11 @@ bool fork_server_await(struct fork_server *s, struct fork_request **ret)
 		if (epoll_wait(s->epoll, &e, 1, -1) < 1)
 			continue;
 		if (e.data.ptr == &s->signals)
-			retire_server(s);
+			retire_fork_server(s);
 		else if (e.data.ptr == &s->epoll)
-			*ret = receive_request(s);
+			*ret = receive_fork_request(s);
 		else
-			*ret = handle_cell_event(s, e.data.ptr, e.events);
+			*ret = handle_waiting_request_event(s, e.data.ptr, e.events);
 	}
 	return *ret;
 }
@@ -202,7 +202,7 @@ bool fork_server_await(struct fork_server *s, struct fork_request **ret)
  * do. The kernel writes the child's thread id to where glibc keeps it, or it would be stale. The child sets its
  * robust list again, because a clone does not inherit it.
  */
-static pid_t fork_beside(int group, int *pidfd)
+static pid_t clone_sibling_into_cgroup(int group, int *pidfd)
 {
 	void  *tid = NULL, *robust = NULL;
 	size_t len = 0;
@@ -226,22 +226,22 @@ pid_t fork_server_fork(struct fork_request *r)
 	int   pidfd = -1, group = r->params.clones_into ? r->fds[FORK_GROUPS + r->params.joins] : -1;
 	pid_t pid = -1;
 
-	if (send_answer(r, FORK_FORKS, 0, NULL) && setns(r->fds[FORK_CELL], CLONE_NEWPID) == 0)
-		pid = fork_beside(group, &pidfd);
+	if (send_fork_answer(r, FORK_FORKS, 0, NULL) && setns(r->fds[FORK_CELL], CLONE_NEWPID) == 0)
+		pid = clone_sibling_into_cgroup(group, &pidfd);
 	if (pid == 0)
 		return 0;
 	if (pid < 0) {
-		send_answer(r, FORK_FAILED, errno, NULL);
+		send_fork_answer(r, FORK_FAILED, errno, NULL);
 	} else {
-		close_fds(r, FORK_ANSWER + 1); /* before FORKED: copies here must not delay its end of file */
-		send_answer(r, FORK_FORKED, pid, &pidfd);
+		close_request_fds(r, FORK_ANSWER + 1); /* before FORKED: copies here must not delay its end of file */
+		send_fork_answer(r, FORK_FORKED, pid, &pidfd);
 		close(pidfd);
 	}
-	request_free(r);
+	free_fork_request(r);
 	return pid;
 }
 
-void fork_server_fill(struct child_ctx *c, struct exec_lists *lists, const struct fork_server *s,
+void fork_server_fill_child(struct child_ctx *c, struct exec_lists *lists, const struct fork_server *s,
 		      const struct fork_request *r)
 {
 	memset(c, 0, sizeof *c);

@@ -30,9 +30,9 @@ struct fork_server {
 /* The caller has set orders and the filters. 0 or -1 with errno. */
 must_use int fork_server_open(struct fork_server *s);
 /* Waits for a cell to fork into now: *ret. False: no request can come any more, or a successor takes them. */
-must_use bool fork_server_await(struct fork_server *s, struct fork_request **ret);
+must_use bool fork_server_await_request(struct fork_server *s, struct fork_request **ret);
 /* 0 in the fork, which still has all of its parent. In the parent the result was sent, and the request is freed. */
 must_use pid_t fork_server_fork(struct fork_request *r);
 /* In the fork: fills in what its steps need. lists: memory for the texts of its order. */
-void fork_server_fill(struct child_ctx *ret, struct exec_lists *lists, const struct fork_server *s,
+void fork_server_fill_child(struct child_ctx *ret, struct exec_lists *lists, const struct fork_server *s,
 		      const struct fork_request *r);

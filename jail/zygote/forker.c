@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* A forker that cannot change to the owner's id, or back, must not go on. */
-static pid_t fork_as_owner(struct fork_request *r)
+static pid_t fork_program_as_owner(struct fork_request *r)
 {
 	struct err e;
 	pid_t      pid;
@@ -40,12 +40,12 @@ static _Noreturn void forker_main(struct fork_server *s, const struct forker *f)
 		privilege_be_oom_target();
 	if (child_fixed_rlimits(&none) < 0 || fork_server_open(s) < 0)
 		_exit(EXIT_FAILURE);
-	while (fork_server_await(s, &r)) {
-		if (fork_as_owner(r) == 0) {
+	while (fork_server_await_request(s, &r)) {
+		if (fork_program_as_owner(r) == 0) {
 			struct exec_lists lists;
 			struct child_ctx  c;
 
-			fork_server_fill(&c, &lists, s, r);
+			fork_server_fill_child(&c, &lists, s, r);
 			child_become_program(&c); /* its last row execs */
 			_exit(EXIT_FAILURE);
 		}
@@ -55,7 +55,7 @@ static _Noreturn void forker_main(struct fork_server *s, const struct forker *f)
 	_exit(EXIT_SUCCESS);
 }
 
-void forker_stop(struct forker *f)
+void forker_close(struct forker *f)
 {
 	fd_closep(&f->requests);
 	fd_closep(&f->pidfd);
@@ -65,7 +65,7 @@ void forker_kill(struct forker *f)
 {
 	if (f->pidfd >= 0)
 		pidfd_send_signal(f->pidfd, SIGKILL, NULL, 0);
-	forker_stop(f);
+	forker_close(f);
 }
 
 int forker_start(struct forker *f, struct err *e)
@@ -78,7 +78,7 @@ int forker_start(struct forker *f, struct err *e)
 		return 0;
 	if (f->is_for_one && f->generation) /* the launcher no longer has the privilege that a second one needs */
 		return err_set(e, ERR_SETUP, "set-up step fork-server: it ended before it had forked the program");
-	forker_stop(f); /* closes the descriptors of one that died */
+	forker_close(f); /* closes the descriptors of one that died */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "set-up step fork-server");
 	pid = clone3(&args, sizeof args);
@@ -91,6 +91,6 @@ int forker_start(struct forker *f, struct err *e)
 		return 0;
 	f->pidfd = -1;
 	err_sys(e, "set-up step fork-server");
-	forker_stop(f);
+	forker_close(f);
 	return -1;
 }

@@ -15,10 +15,10 @@ struct forker {
 
 /*
  * Starts a forker, unless there is one. It ends with its parent. If it has died, a request fails with EPIPE or the
- * answer is end of file; the caller then calls forker_stop(), too.
+ * answer is end of file; the caller then calls forker_close(), too.
  */
 must_use int forker_start(struct forker *f, struct err *e);
 /* Closes the socket, at whose end of file the forker ends. A parent that reaps all its children reaps it with them. */
-void         forker_stop(struct forker *f);
+void         forker_close(struct forker *f);
 /* For a parent that is about to end, and reaps all its children. */
 void         forker_kill(struct forker *f);

@@ -64,7 +64,7 @@ static int follow(struct run *run)
 			fd_closep(&to);
 		if (!fds[0].revents)
 			continue;
-		switch (run_next(run, streams, &end)) {
+		switch (run_receive_event(run, streams, &end)) {
 		case RUN_STARTED:
 			memcpy(out, streams, sizeof out);
 			to = streams[2];
@@ -78,7 +78,7 @@ static int follow(struct run *run)
 			break;
 		}
 	}
-	run_done(run);
+	run_close(run);
 	if (end.why.kind != ERR_NONE || end.left.kind != ERR_NONE)
 		fprintf(stderr, "network_cell: %s; %s\n", end.why.text, end.left.text);
 	return WIFEXITED(end.wait_status) ? WEXITSTATUS(end.wait_status) : 128 + WTERMSIG(end.wait_status);
@@ -98,10 +98,10 @@ static int run_it(const struct profile *p, const struct brig_paths *places, cons
 		.listeners = l->ports ? l : NULL, .trust_fd = -1, .stdin_pipe = true,
 	};
 
-	if (profile_policy_load(&policy, places, p, &e) < 0 || exec_args_pack(&args, &text, paths, NULL, argv, envp, &e) < 0 || exec_args_seal(&args, text, &e) < 0 || run_start(&run, &order, places, &e) < 0)
+	if (profile_policy_load(&policy, places, p, &e) < 0 || exec_args_pack(&args, &text, paths, NULL, argv, envp, &e) < 0 || exec_args_seal(&args, text, &e) < 0 || run_start_launcher(&run, &order, places, &e) < 0)
 		give_up(&e);
 	if (sock >= 0) {
-		run_network(&run, sock);
+		run_request_network_sockets(&run, sock);
 		close(sock);
 	}
 	return follow(&run);

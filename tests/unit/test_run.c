@@ -63,7 +63,7 @@ static void check(const struct said *row)
 	}
 	run.sock = pair[0];
 	before   = count_open();
-	event    = run_next(&run, streams, &end);
+	event    = run_receive_event(&run, streams, &end);
 	left     = event == RUN_STARTED ? (int)row->fds : 0;
 	tap_ok(event == row->want && count_open() == before + left, "%s", row->name);
 	for (int i = 0; i < left; i++)
@@ -114,7 +114,7 @@ static void check_end(const char *name, void (*spoil)(struct run_result *), bool
 		return;
 	}
 	run.sock = pair[0];
-	tap_ok(run_next(&run, streams, &end) == RUN_ENDED && (end.reason == EXIT_oom && end.warm <= 1) == is_taken, "%s", name);
+	tap_ok(run_receive_event(&run, streams, &end) == RUN_ENDED && (end.reason == EXIT_oom && end.warm <= 1) == is_taken, "%s", name);
 	close(pair[0]);
 	close(pair[1]);
 }

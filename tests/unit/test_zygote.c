@@ -59,9 +59,9 @@ static _Noreturn void be_zygote(int orders, int ready)
 	struct fork_request *request;
 
 	take_descriptors(orders, ready);
-	if (zygote_open(&z) < 0)
+	if (zygote_start_serving(&z) < 0)
 		abort();
-	_exit(fork_server_await(&z.server, &request) ? STATUS_FORKS : 0);
+	_exit(fork_server_await_request(&z.server, &request) ? STATUS_FORKS : 0);
 }
 
 static pid_t start(int *orders)

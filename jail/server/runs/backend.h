@@ -3,7 +3,7 @@
  *
  * A private server forks a launcher. The server of a service uses a lease, or asks the
  * monitor, which asks the profile's supervisor. Either way the server gets a socket to
- * the process that watches the run, and reads it with run_next().
+ * the process that watches the run, and reads it with run_receive_event().
  */
 #pragma once
 #include "net_proxy.h"
@@ -26,7 +26,7 @@ struct backend {
 	 * it. NULL: there is none.
 	 */
 	struct net_proxy *(*proxy)(void *self, const struct served_profile *profile, int config);
-	/* streams: all -1; but as from run_next() if the run has already started, and RUN_STARTED will not come. */
+	/* streams: all -1; as from run_receive_event() if the run has already started: RUN_STARTED will not come. */
 	int (*start)(void *self, struct run *ret, const struct launch_args *order, int streams[PIPES_MAX],
 	     struct err *e);
 	void (*settle)(void *self); /* does what can wait until the client was told that its run has started */

@@ -97,8 +97,8 @@ void served_net_start(struct served_net *ret, struct loop *loop, const struct ba
 		ret->proxy = backend->proxy(backend->self, o->profile, o->config);
 	ret->is_lost = o->rules && wait_for_listeners(ret, pair[0]) < 0;
 	if (ret->source.fd < 0)
-		close(pair[0]); /* before run_network(): the other process looks whether this end is open */
-	run_network(run, pair[1]);
+		close(pair[0]); /* first: the other process looks whether this end is open */
+	run_request_network_sockets(run, pair[1]);
 	close(pair[1]);
 }
 

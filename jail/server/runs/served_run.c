@@ -101,7 +101,7 @@ static void served_run_on_ended(struct served_run *r, const struct run_result *e
 	struct json_text t = json_text_in(text, sizeof text);
 
 	loop_remove(&r->server->loop, &r->source);
-	run_done(&r->run);
+	run_close(&r->run);
 	record = run_record_make(r, r->id, end);
 	record_add_network(r, &record, &network);
 	r->server->counts.ended[end->reason]++;
@@ -120,7 +120,7 @@ static void served_run_on_readable(void *owner)
 	struct run_result     end;
 	int                streams[PIPES_MAX];
 
-	switch (run_next(&r->run, streams, &end)) {
+	switch (run_receive_event(&r->run, streams, &end)) {
 	case RUN_GOES_ON:
 		return;
 	case RUN_STARTED:
@@ -195,7 +195,7 @@ static int start_in_backend(struct served_run *r, const struct protocol_request 
 	r->source = (struct loop_source){ r->run.sock, served_run_on_readable, r };
 	if (loop_add(&r->server->loop, &r->source, e) == 0)
 		return 0;
-	run_done(&r->run); /* this closes the socket, and the process that watches the run ends it */
+	run_close(&r->run); /* this closes the socket, and the process that watches the run ends it */
 	close_streams(streams);
 	backend_settle(&r->server->backend);
 	return -1;
@@ -382,7 +382,7 @@ void served_runs_end_all(struct server *d)
 void served_run_pause_clock(struct served_run *r, bool waits)
 {
 	if (r->is_waiting != waits)
-		run_pause_clock(&r->run, waits);
+		run_pause_wall_clock(&r->run, waits);
 	r->is_waiting = waits;
 }
 

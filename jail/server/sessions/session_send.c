@@ -12,7 +12,7 @@ enum { MESSAGE_MAX = 160 * 1024 }; /* RUN_SPEC_MAX in jail/guest/session.py */
 void session_freeze(struct session *s)
 {
 	s->is_to_be_frozen = true;
-	run_freeze(&s->run->run, true);
+	run_set_frozen(&s->run->run, true);
 }
 
 void session_allow_background_messages(struct session *s)
@@ -27,7 +27,7 @@ int session_send_message(struct session *s, json_t *message, const int *fds, siz
 	int    r;
 
 	if (s->is_to_be_frozen) /* a frozen server would not read the message */
-		run_freeze(&s->run->run, false);
+		run_set_frozen(&s->run->run, false);
 	s->is_to_be_frozen = false;
 	r                  = !text               ? -ENOMEM
 			     : s->source.fd < 0  ? -EPIPE

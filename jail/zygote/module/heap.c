@@ -15,7 +15,7 @@ void heap_trim(void)
 	malloc_trim(0);
 }
 
-void heap_collapse(uintptr_t number)
+void heap_collapse_huge_page(uintptr_t number)
 {
 	madvise((void *)(number << HEAP_HUGE_BITS), (size_t)1 << HEAP_HUGE_BITS, MADV_COLLAPSE);
 }
@@ -27,7 +27,7 @@ struct span {
 };
 
 /* The first object is the program itself. Its segments without PF_W are adjacent and come first. */
-static int find_text(struct dl_phdr_info *info, size_t size, void *to)
+static int find_text_segment(struct dl_phdr_info *info, size_t size, void *to)
 {
 	struct span *text = to;
 
@@ -48,7 +48,7 @@ static int find_text(struct dl_phdr_info *info, size_t size, void *to)
 	return 1;
 }
 
-static char *map_aligned(size_t len, size_t to)
+static char *mmap_aligned(size_t len, size_t to)
 {
 	char *all = mmap(NULL, len + to, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *at;
 
@@ -61,17 +61,17 @@ static char *map_aligned(size_t len, size_t to)
 	return at;
 }
 
-void heap_copy_text(void)
+void heap_remap_text_on_huge_pages(void)
 {
 	const size_t huge = (size_t)1 << HEAP_HUGE_BITS;
 	struct span  text;
 	uintptr_t    begin, end;
 	char        *copy;
 
-	dl_iterate_phdr(find_text, &text);
+	dl_iterate_phdr(find_text_segment, &text);
 	begin = (text.begin + huge - 1) & ~(huge - 1);
 	end   = text.end & ~(huge - 1);
-	copy  = begin < end ? map_aligned(end - begin, huge) : NULL;
+	copy  = begin < end ? mmap_aligned(end - begin, huge) : NULL;
 	if (!copy)
 		return;
 	memcpy(copy, (const void *)begin, end - begin);

@@ -15,7 +15,7 @@ struct state {
 };
 
 /* Texts of the run as bytes: the caller decodes them as the interpreter does. */
-static PyObject *list_of(char *const *texts)
+static PyObject *list_from_strings(char *const *texts)
 {
 	PyObject *list = PyList_New(0);
 
@@ -30,17 +30,17 @@ static PyObject *list_of(char *const *texts)
 }
 
 /* None: the environment of most programs, which was set before the fork. */
-static PyObject *list_of_environ(const struct state *state)
+static PyObject *environ_list_or_none(const struct state *state)
 {
 	const struct zygote_run *run = &state->run;
 
 	if (run->env_len && run->env_len == (size_t)state->environ_len && memcmp(run->envp[0], state->environ, run->env_len) == 0)
 		Py_RETURN_NONE;
-	return list_of(run->envp);
+	return list_from_strings(run->envp);
 }
 
 /* None: the order has no text, and the caller reads the file. */
-static PyObject *text_or_none(const char *text, size_t len)
+static PyObject *bytes_or_none(const char *text, size_t len)
 {
 	if (text)
 		return PyBytes_FromStringAndSize(text, (Py_ssize_t)len);
@@ -48,17 +48,17 @@ static PyObject *text_or_none(const char *text, size_t len)
 }
 
 /* An exception ends the fork: the process that would send an order is gone, or sent something that is no order. */
-static PyObject *await_spec(PyObject *self)
+static PyObject *await_run_spec(PyObject *self)
 {
 	struct state      *state = PyModule_GetState(self);
 	struct zygote_run *run   = &state->run;
 	PyObject          *argv, *env, *code;
 
-	if (zygote_take_spec(run) < 0)
+	if (zygote_receive_spec(run) < 0)
 		return PyErr_SetFromErrno(PyExc_OSError);
-	argv = list_of(run->argv);
-	env  = list_of_environ(state);
-	code = text_or_none(run->code, run->code_len);
+	argv = list_from_strings(run->argv);
+	env  = environ_list_or_none(state);
+	code = bytes_or_none(run->code, run->code_len);
 	if (argv && env && code)
 		return Py_BuildValue("(NNON)", argv, env, run->stdin_pipe ? Py_True : Py_False, code);
 	Py_XDECREF(argv);
@@ -71,16 +71,16 @@ static PyObject *await_spec(PyObject *self)
  * True in a fork. The after-fork hooks run when the fork has given up its rights: what a module does in one of them,
  * it does in the cell and with the cell's memory. False in the zygote, with an exception set: it cannot begin.
  */
-static bool serve(PyObject *self)
+static bool serve_forks(PyObject *self)
 {
 	struct state *state = PyModule_GetState(self);
 
-	if (zygote_open(&state->zygote) < 0)
+	if (zygote_start_serving(&state->zygote) < 0)
 		return PyErr_SetFromErrno(PyExc_OSError);
 	for (;;) {
 		struct fork_request *request;
 
-		if (!fork_server_await(&state->zygote.server, &request))
+		if (!fork_server_await_request(&state->zygote.server, &request))
 			exit(0);
 		PyOS_BeforeFork();
 		if (zygote_fork(&state->zygote, request, &state->run)) {
@@ -92,19 +92,19 @@ static bool serve(PyObject *self)
 }
 
 /* Called before the first fork. addresses: of all objects that the caller has found, sorted. */
-static PyObject *settle(PyObject *self, PyObject *addresses)
+static PyObject *compact_heap(PyObject *self, PyObject *addresses)
 {
 	PyObject *iterator = PyObject_GetIter(addresses), *address;
 	uintptr_t last     = 0;
 
 	(void)self;
 	heap_trim();
-	heap_copy_text();
+	heap_remap_text_on_huge_pages();
 	while (iterator && (address = PyIter_Next(iterator))) {
 		uintptr_t number = (uintptr_t)PyLong_AsUnsignedLongLong(address) >> HEAP_HUGE_BITS;
 
 		if (number != last)
-			heap_collapse(number);
+			heap_collapse_huge_page(number);
 		last = number;
 		Py_DECREF(address);
 	}
@@ -116,7 +116,7 @@ static PyObject *settle(PyObject *self, PyObject *addresses)
 
 /* --- the life of a process --- */
 
-static _Noreturn void give_up(PyObject *tell)
+static _Noreturn void report_begin_failure_and_exit(PyObject *tell)
 {
 	PyObject *type, *value, *trace;
 
@@ -127,25 +127,25 @@ static _Noreturn void give_up(PyObject *tell)
 }
 
 /* In a fork, inside the cell: the error goes to stderr, as one of the program would. */
-static _Noreturn void give_up_run(void)
+static _Noreturn void print_exception_and_exit(void)
 {
 	PyErr_Print();
 	_exit(EXIT_FAILURE);
 }
 
 /* Reports the CPU time again after the rehearsal, so that the rehearsal is not charged to the program. */
-static bool rehearse_when_idle(const struct zygote_run *run, PyObject *work)
+static bool rehearse_if_spec_is_late(const struct zygote_run *run, PyObject *work)
 {
 	PyObject *done;
 
-	if (!zygote_is_idle(run))
+	if (!zygote_is_spec_late(run))
 		return true;
 	done = PyObject_CallFunctionObjArgs(work, NULL);
 	Py_XDECREF(done);
 	return done && (zygote_report_confined(run) || PyErr_SetFromErrno(PyExc_OSError));
 }
 
-static _Noreturn void live_as_fork(PyObject *self, PyObject *const works[])
+static _Noreturn void run_program_of_fork(PyObject *self, PyObject *const works[])
 {
 	enum { BEGIN_FORK, REHEARSE, BECOME, RUN_EXITS, COLLECT };
 	const struct zygote_run *run   = &((struct state *)PyModule_GetState(self))->run;
@@ -154,12 +154,12 @@ static _Noreturn void live_as_fork(PyObject *self, PyObject *const works[])
 
 	if (begun && !zygote_report_confined(run))
 		begun = PyErr_SetFromErrno(PyExc_OSError);
-	order   = begun && rehearse_when_idle(run, works[REHEARSE]) ? await_spec(self) : NULL;
+	order   = begun && rehearse_if_spec_is_late(run, works[REHEARSE]) ? await_run_spec(self) : NULL;
 	program = order ? PyObject_CallObject(works[BECOME], order) : NULL;
 	Py_XDECREF(order); /* it must not hold the program's text while the program runs */
 	if (!program || !PyArg_ParseTuple(program, "yO", &path, &code))
-		give_up_run();
-	program_run(path, code, works[RUN_EXITS], works[COLLECT]);
+		print_exception_and_exit();
+	program_run_and_exit(path, code, works[RUN_EXITS], works[COLLECT]);
 }
 
 /*
@@ -167,7 +167,7 @@ static _Noreturn void live_as_fork(PyObject *self, PyObject *const works[])
  * begin(), and tell(exception) if it cannot begin. A fork calls begin_fork(), rehearse() if its order does not come
  * soon, and become(argv, env, has_stdin, code) -> (path, code); env: None if it is as in environ.
  */
-static PyObject *live(PyObject *self, PyObject *args)
+static PyObject *live_as_zygote(PyObject *self, PyObject *args)
 {
 	enum { BEGIN, TELL, OF_FORK, WORKS = 7 };
 	struct state *state = PyModule_GetState(self);
@@ -175,14 +175,14 @@ static PyObject *live(PyObject *self, PyObject *args)
 
 	if (!PyArg_ParseTuple(args, "y#OOOOOOO", &state->environ, &state->environ_len, works, works + 1, works + 2, works + 3, works + 4, works + 5, works + 6))
 		return NULL;
-	program_leave_frames();
-	if (!PyObject_CallFunctionObjArgs(works[BEGIN], NULL) || !serve(self))
-		give_up(works[TELL]);
-	live_as_fork(self, works + OF_FORK);
+	program_drop_frames();
+	if (!PyObject_CallFunctionObjArgs(works[BEGIN], NULL) || !serve_forks(self))
+		report_begin_failure_and_exit(works[TELL]);
+	run_program_of_fork(self, works + OF_FORK);
 }
 
 /* rehearse(path, code, collect): like a run, but exceptions are dropped, and the process goes on. */
-static PyObject *rehearse(PyObject *self, PyObject *args)
+static PyObject *rehearse_program(PyObject *self, PyObject *args)
 {
 	PyObject   *code, *collect;
 	const char *path;
@@ -192,12 +192,12 @@ static PyObject *rehearse(PyObject *self, PyObject *args)
 		return NULL;
 	Py_XDECREF(program_execute(path, code));
 	PyErr_Clear();
-	program_wind_up(collect);
+	program_clean_up_interpreter(collect);
 	Py_RETURN_NONE;
 }
 
 /* prctl(option, value): for processes of a session, which programs of the cell must not read (PR_SET_DUMPABLE). */
-static PyObject *set_process(PyObject *self, PyObject *args)
+static PyObject *call_prctl(PyObject *self, PyObject *args)
 {
 	int option, value;
 
@@ -210,7 +210,7 @@ static PyObject *set_process(PyObject *self, PyObject *args)
 }
 
 /* For sessions: what C code has printed is output of the call that did it. A client that does not read makes it wait. */
-static PyObject *flush(PyObject *self, PyObject *args)
+static PyObject *flush_c_streams(PyObject *self, PyObject *args)
 {
 	(void)self;
 	(void)args;
@@ -222,11 +222,11 @@ static PyObject *flush(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-	{ "live", live, METH_VARARGS, NULL },
-	{ "rehearse", rehearse, METH_VARARGS, NULL },
-	{ "settle", settle, METH_O, NULL },
-	{ "prctl", set_process, METH_VARARGS, NULL },
-	{ "flush", flush, METH_NOARGS, NULL },
+	{ "live", live_as_zygote, METH_VARARGS, NULL },
+	{ "rehearse", rehearse_program, METH_VARARGS, NULL },
+	{ "settle", compact_heap, METH_O, NULL },
+	{ "prctl", call_prctl, METH_VARARGS, NULL },
+	{ "flush", flush_c_streams, METH_NOARGS, NULL },
 	{ NULL, NULL, 0, NULL },
 };
 static PyModuleDef_Slot   slots[]    = { { 0, NULL } };

@@ -21,7 +21,7 @@ extern char **environ;
 /* --- begin --- */
 
 /* The file has the filter, followed by the same filter with notices. */
-static int map_filters(struct fork_server *s)
+static int map_seccomp_filters(struct fork_server *s)
 {
 	off_t               len = lseek(ZYGOTE_FD_FILTER, 0, SEEK_END);
 	struct sock_filter *both;
@@ -36,14 +36,14 @@ static int map_filters(struct fork_server *s)
 	return both == MAP_FAILED ? -1 : close(ZYGOTE_FD_FILTER);
 }
 
-int zygote_open(struct zygote *z)
+int zygote_start_serving(struct zygote *z)
 {
 	z->server.requests = ZYGOTE_FD_REQUESTS;
 	/*
 	 * A thread that an import has left would be missing in each fork, and its locks would stay locked. The kernel
 	 * refuses this call in a process with several threads, and otherwise does nothing.
 	 */
-	if (unshare(CLONE_THREAD) < 0 || chdir("/") < 0 || map_filters(&z->server) < 0 ||
+	if (unshare(CLONE_THREAD) < 0 || chdir("/") < 0 || map_seccomp_filters(&z->server) < 0 ||
 	    fork_server_open(&z->server) < 0)
 		return -1;
 	if (prctl(PR_GET_NAME, z->name) < 0 || prctl(PR_SET_NAME, "brig-zygote") < 0)
@@ -58,7 +58,7 @@ bool zygote_fork(const struct zygote *z, struct fork_request *request, struct zy
 	if (fork_server_fork(request) != 0)
 		return false;
 	prctl(PR_SET_NAME, z->name);
-	fork_server_fill(&ret->child, &ret->lists, &z->server, request);
+	fork_server_fill_child(&ret->child, &ret->lists, &z->server, request);
 	ret->child.fork.stays = true;
 	child_become_program(&ret->child);
 	return true;
@@ -72,12 +72,12 @@ bool zygote_report_confined(const struct zygote_run *run)
 	return r == 0;
 }
 
-bool zygote_is_idle(const struct zygote_run *run)
+bool zygote_is_spec_late(const struct zygote_run *run)
 {
 	return run->child.fork.is_ahead && !child_has_spec(&run->child, IDLE_MS);
 }
 
-int zygote_take_spec(struct zygote_run *run)
+int zygote_receive_spec(struct zygote_run *run)
 {
 	struct child_ctx *c = &run->child;
 	int               r = c->fork.is_ahead ? child_take_order_file(c) : 0;

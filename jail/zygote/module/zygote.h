@@ -24,12 +24,12 @@ struct zygote_run {
 };
 
 /* Takes over the descriptors of fork_protocol.h, and says that it is ready. 0 or -1 with errno. */
-int  zygote_open(struct zygote *z);
+int  zygote_start_serving(struct zygote *z);
 /* True in the fork, which has given up its rights; after a failed step it reports and exits. False in the zygote. */
 bool zygote_fork(const struct zygote *z, struct fork_request *request, struct zygote_run *ret);
 /* In the fork: reports that it has no rights, and its CPU time, which is not charged to the program. False with errno. */
 bool zygote_report_confined(const struct zygote_run *run);
 /* True: the fork was made ahead, and its order has not come for a while. */
-bool zygote_is_idle(const struct zygote_run *run);
+bool zygote_is_spec_late(const struct zygote_run *run);
 /* In the fork: waits for its spec, and reads it. 0 or -1 with errno; does not return if the spec asks for an exec. */
-int  zygote_take_spec(struct zygote_run *run);
+int  zygote_receive_spec(struct zygote_run *run);

@@ -23,7 +23,7 @@ static void replace_thread_state(PyInterpreterState *interpreter)
  * thread has made and not deleted: the first new one is made while the old one still exists, so that only the second
  * one is found.
  */
-bool program_leave_frames(void)
+bool program_drop_frames(void)
 {
 	if (!PyInterpreterState_Get)
 		return false;
@@ -55,7 +55,7 @@ PyObject *program_execute(const char *path, PyObject *code)
 /* --- end --- */
 
 /* Prints a value of sys.exit() that is no number. */
-static int say_exit(PyObject *value)
+static int print_exit_value(PyObject *value)
 {
 	PyObject *to = PySys_GetObject("stderr");
 
@@ -65,16 +65,16 @@ static int say_exit(PyObject *value)
 	return 1;
 }
 
-static int status_of_value(PyObject *value)
+static int exit_status_of_value(PyObject *value)
 {
 	if (value == Py_None)
 		return 0;
 	if (PyLong_Check(value))
 		return (int)PyLong_AsLong(value);
-	return say_exit(value);
+	return print_exit_value(value);
 }
 
-static int status_of_exit(void)
+static int exit_status_of_system_exit(void)
 {
 	PyObject *type, *value, *trace, *code;
 	int       status;
@@ -83,7 +83,7 @@ static int status_of_exit(void)
 	PyErr_NormalizeException(&type, &value, &trace);
 	code = value ? PyObject_GetAttrString(value, "code") : NULL;
 	PyErr_Clear();
-	status = code ? status_of_value(code) : value ? status_of_value(value) : 0;
+	status = code ? exit_status_of_value(code) : value ? exit_status_of_value(value) : 0;
 	PyErr_Clear();
 	Py_XDECREF(code);
 	Py_XDECREF(type);
@@ -92,15 +92,15 @@ static int status_of_exit(void)
 	return status;
 }
 
-static int status_of_error(void)
+static int exit_status_of_exception(void)
 {
 	if (PyErr_ExceptionMatches(PyExc_SystemExit))
-		return status_of_exit();
+		return exit_status_of_system_exit();
 	PyErr_Print();
 	return 1;
 }
 
-static void call(PyObject *work, PyObject *blamed)
+static void call_python_hook(PyObject *work, PyObject *blamed)
 {
 	PyObject *done = PyObject_CallFunctionObjArgs(work, NULL);
 
@@ -109,13 +109,13 @@ static void call(PyObject *work, PyObject *blamed)
 	Py_XDECREF(done);
 }
 
-static void join_threads(void)
+static void join_python_threads(void)
 {
 	PyObject *name = PyUnicode_FromString("threading"), *threading = PyImport_GetModule(name);
 	PyObject *shutdown = threading ? PyObject_GetAttrString(threading, "_shutdown") : NULL;
 
 	if (shutdown)
-		call(shutdown, threading);
+		call_python_hook(shutdown, threading);
 	else if (PyErr_Occurred())
 		PyErr_WriteUnraisable(threading);
 	Py_XDECREF(shutdown);
@@ -123,7 +123,7 @@ static void join_threads(void)
 	Py_DECREF(name);
 }
 
-static bool is_closed(PyObject *stream)
+static bool is_stream_closed(PyObject *stream)
 {
 	PyObject *closed = PyObject_GetAttrString(stream, "closed");
 	int       is     = closed ? PyObject_IsTrue(closed) : 0;
@@ -133,11 +133,11 @@ static bool is_closed(PyObject *stream)
 	return is > 0;
 }
 
-static bool flush_one(const char *name, bool tells)
+static bool flush_sys_stream(const char *name, bool tells)
 {
 	PyObject *stream = PySys_GetObject(name), *done;
 
-	if (!stream || stream == Py_None || is_closed(stream))
+	if (!stream || stream == Py_None || is_stream_closed(stream))
 		return true;
 	Py_INCREF(stream);
 	done = PyObject_CallMethod(stream, "flush", NULL);
@@ -149,15 +149,15 @@ static bool flush_one(const char *name, bool tells)
 	return done != NULL;
 }
 
-static bool flush(bool tells)
+static bool flush_sys_streams(bool tells)
 {
-	bool good = flush_one("stdout", tells);
+	bool good = flush_sys_stream("stdout", tells);
 
-	return flush_one("stderr", false) && good;
+	return flush_sys_stream("stderr", false) && good;
 }
 
 /* Drops what sys holds of the program: its last traceback, and streams that replaced the original ones. */
-static void reset_sys(void)
+static void reset_sys_module(void)
 {
 	static const char *const none[]   = { "last_type", "last_value", "last_traceback", "last_exc" /* since 3.12 */ };
 	static const char *const stream[] = { "stdin", "stdout", "stderr" };
@@ -176,7 +176,7 @@ static void reset_sys(void)
 }
 
 /* As the interpreter clears a module: names with one leading underscore go first, __builtins__ stays. */
-static void clear_names(PyObject *names, bool private)
+static void clear_module_names(PyObject *names, bool private)
 {
 	PyObject *keys = PyDict_Keys(names);
 
@@ -196,18 +196,18 @@ static void clear_names(PyObject *names, bool private)
  * Objects that only the module holds are destroyed at once, in the order in which they were bound; the rest with
  * their cycles. If the module survives because something else holds it, it is emptied.
  */
-static void drop_main(PyObject *collect)
+static void drop_main_module(PyObject *collect)
 {
 	PyObject *modules = PyImport_GetModuleDict(), *main = PyDict_GetItemString(modules, "__main__");
 	PyObject *known   = main ? PyWeakref_NewRef(main, NULL) : NULL;
 
 	if (main)
 		PyDict_DelItemString(modules, "__main__");
-	call(collect, collect);
+	call_python_hook(collect, collect);
 	main = known ? PyWeakref_GetObject(known) : Py_None;
 	if (main && PyModule_Check(main)) {
-		clear_names(PyModule_GetDict(main), true);
-		clear_names(PyModule_GetDict(main), false);
+		clear_module_names(PyModule_GetDict(main), true);
+		clear_module_names(PyModule_GetDict(main), false);
 	}
 	Py_XDECREF(known);
 	PyErr_Clear();
@@ -217,37 +217,37 @@ static void drop_main(PyObject *collect)
  * False when output is lost, as at the end of the interpreter. A failure to flush what finalisers have printed is
  * ignored, because the streams go with the rest.
  */
-bool program_wind_up(PyObject *collect)
+bool program_clean_up_interpreter(PyObject *collect)
 {
-	bool good = flush(true);
+	bool good = flush_sys_streams(true);
 
 	PyGC_Collect();
-	reset_sys();
-	drop_main(collect);
-	flush(false);
+	reset_sys_module();
+	drop_main_module(collect);
+	flush_sys_streams(false);
 	return good;
 }
 
-static _Noreturn void end_by_interrupt(void)
+static _Noreturn void kill_self_by_sigint(void)
 {
 	signal(SIGINT, SIG_DFL);
 	kill(getpid(), SIGINT);
 	_exit(128 + SIGINT);
 }
 
-void program_run(const char *path, PyObject *code, PyObject *run_exits, PyObject *collect)
+void program_run_and_exit(const char *path, PyObject *code, PyObject *run_exits, PyObject *collect)
 {
 	PyObject *value  = program_execute(path, code);
 	bool      is_int = !value && PyErr_Occurred() == PyExc_KeyboardInterrupt; /* no subclass of it */
-	int       status = value ? 0 : status_of_error();
+	int       status = value ? 0 : exit_status_of_exception();
 	bool      good;
 
 	Py_XDECREF(value);
-	join_threads();
-	call(run_exits, run_exits);
-	good = program_wind_up(collect);
+	join_python_threads();
+	call_python_hook(run_exits, run_exits);
+	good = program_clean_up_interpreter(collect);
 	fflush(NULL); /* what libraries have printed with the C library */
 	if (is_int)
-		end_by_interrupt();
+		kill_self_by_sigint();
 	_exit(good ? status : STATUS_FLUSH);
 }
