@@ -13,9 +13,10 @@ static int refuse_value(const char *name, const char *what, const json_t *v, str
 {
 	char *is = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
 
-	err_set(e, ERR_BAD_SPEC, "%s: expected %s, not %.*s%s", name, what, SHOWN_MAX, is ? is : "?", is && strlen(is) > SHOWN_MAX ? "..." : "");
+	err_set(e, ERR_BAD_SPEC, "expected %s, not %.*s%s", what, SHOWN_MAX, is ? is : "?",
+		is && strlen(is) > SHOWN_MAX ? "..." : "");
 	free(is);
-	return -1;
+	return err_in_field(e, name);
 }
 
 /* "pids: expected a whole number from 1 to 32768, not \"64\"" */
@@ -31,7 +32,7 @@ static int refuse_number(const struct field *f, const json_t *v, const char *wha
 
 static int set_number(const struct field *f, uint64_t x, void *into, struct err *e)
 {
-	return field_set_number(f, x, false, into, e) < 0 ? err_wrap(e, "%s", f->name) : 0;
+	return field_set_number(f, x, false, into, e) < 0 ? err_in_field(e, f->name) : 0;
 }
 
 static int decode_integer(const struct field *f, const json_t *v, void *into, struct err *e)
@@ -93,10 +94,12 @@ static int check_string(const char *name, const json_t *v, uint64_t max, struct 
 	if (!json_is_string(v))
 		return refuse_value(name, "text", v, e);
 	if (len > max)
-		return err_set(e, ERR_BAD_SPEC, "%s: expected text of at most %" PRIu64 " bytes, not %zu", name, max, len);
-	if (strlen(json_string_value(v)) != len)
-		return err_set(e, ERR_BAD_SPEC, "%s: has a NUL byte, as byte %zu", name, strlen(json_string_value(v)) + 1);
-	return 0;
+		err_set(e, ERR_BAD_SPEC, "expected text of at most %" PRIu64 " bytes, not %zu", max, len);
+	else if (strlen(json_string_value(v)) != len)
+		err_set(e, ERR_BAD_SPEC, "has a NUL byte, as byte %zu", strlen(json_string_value(v)) + 1);
+	else
+		return 0;
+	return err_in_field(e, name);
 }
 
 static int decode_str(const struct field *f, const json_t *v, void *into, struct err *e)
@@ -112,7 +115,7 @@ static int decode_word(const struct field *f, const json_t *v, void *into, struc
 {
 	if (check_string(f->name, v, WORD_MAX, e) < 0)
 		return -1;
-	return field_from_text(f, json_string_value(v), into, e) < 0 ? err_wrap(e, "%s", f->name) : 0;
+	return field_from_text(f, json_string_value(v), into, e) < 0 ? err_in_field(e, f->name) : 0;
 }
 
 static int decode_note(const struct field *f, const json_t *v, void *into, struct err *e)
@@ -144,7 +147,10 @@ static int check_size(const struct field *f, const json_t *v, struct err *e)
 		snprintf(least, sizeof least, "%" PRIu64 " to", f->min);
 	snprintf(what, sizeof what, "%s of %s %" PRIu64 " %s%s%s", words[f->type].kind, least, f->max, words[f->type].items, is_one ? "" : ", as ",
 		 is_one ? "" : words[f->type].like);
-	return is_one ? err_set(e, ERR_BAD_SPEC, "%s: expected %s, not %zu", f->name, what, n) : refuse_value(f->name, what, v, e);
+	if (!is_one)
+		return refuse_value(f->name, what, v, e);
+	err_set(e, ERR_BAD_SPEC, "expected %s, not %zu", what, n);
+	return err_in_field(e, f->name);
 }
 
 static int check_item(const struct field *f, const char *name, const json_t *v, struct err *e)
@@ -171,9 +177,9 @@ static int decode_many(const struct field *f, const json_t *v, void *into, struc
 			return -1;
 	}
 	json_object_foreach((json_t *)v, key, item) {
-		snprintf(name, sizeof name, "%s: %.60s", f->name, key);
+		snprintf(name, sizeof name, "%.60s", key);
 		if (check_item(f, name, item, e) < 0)
-			return -1;
+			return err_in_field(e, f->name);
 	}
 	*(const json_t **)field_at(f, into) = v;
 	return 0;
@@ -193,7 +199,7 @@ static int decode_table(const struct field *f, const json_t *v, void *into, stru
 {
 	if (!json_is_object(v))
 		return refuse_value(f->name, "an object", v, e);
-	return fields_decode(f->table, v, field_at(f, into), e) < 0 ? err_wrap(e, "%s", f->name) : 0;
+	return fields_decode(f->table, v, field_at(f, into), e) < 0 ? err_in_field(e, f->name) : 0;
 }
 
 /* clang-format off */
@@ -224,13 +230,17 @@ int fields_decode(const struct field *table, const json_t *from, void *into, str
 {
 	const char *key;
 	json_t     *value;
+	char        name[61];
 
 	json_object_foreach((json_t *)from, key, value)
 	{
 		const struct field *f = field_find(table, key);
 
-		if (!f)
-			return err_set(e, ERR_BAD_SPEC, "%.60s: no such setting", key);
+		if (!f) {
+			snprintf(name, sizeof name, "%s", key);
+			err_set(e, ERR_BAD_SPEC, "no such setting");
+			return err_in_field(e, name);
+		}
 		if (types[f->type].decode(f, value, into, e) < 0)
 			return -1;
 	}

@@ -58,10 +58,9 @@ bool denial_item(const char *field, const char *list, size_t *i)
 
 int deny_setting(struct denial *d, enum denial_code code, const char *above, const struct err *e)
 {
-	const char *colon = strstr(e->text, ": ");
-	int         len   = colon ? (int)(colon - e->text) : 0;
-	char        field[sizeof d->field];
+	int  len = (int)e->field_len;
+	char field[sizeof d->field];
 
 	snprintf(field, sizeof field, "%s%s%.*s", above ? above : "", above && len ? "." : "", len, e->text);
-	return deny(d, code, field, "%s", colon ? colon + 2 : e->text);
+	return deny(d, code, field, "%s", e->text + (len ? len + strlen(": ") : 0));
 }

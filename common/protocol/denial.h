@@ -33,5 +33,5 @@ int deny_err(struct denial *d, enum denial_code code, const char *field, const s
 /* True if the field is an item of this list of the request, like "ro[1]"; NULL: of any list. *i: which one. */
 bool denial_item(const char *field, const char *list, size_t *i);
 
-/* For errors of fields_decode(): "pids: 0 is outside 1..32768" becomes the field limits.pids when `above` is "limits"; it may be NULL. */
+/* For errors of fields_decode(): one in the field pids is one in limits.pids when `above` is "limits"; it may be NULL. */
 int deny_setting(struct denial *d, enum denial_code code, const char *above, const struct err *e);

@@ -31,6 +31,7 @@ static const struct {
 	{ "a command must be there", "{\"op\":\"exec\"}", 0, DENIAL_bad_field, "argv", "missing" },
 	{ "an empty command is refused", "{\"op\":\"exec\",\"argv\":[]}", 0, DENIAL_bad_field, "argv", "expected a list of 1 to 1024 texts" },
 	{ "a number is no argument", "{\"op\":\"run\",\"args\":[\"a\",1]}", 1, DENIAL_bad_field, "args[1]", "expected text, not 1" },
+	{ "an unknown key with a colon is named whole", "{\"op\":\"list\",\"a: b\":1}", 0, DENIAL_bad_field, "a: b", "no such setting" },
 	{ "a key of another request is refused", "{\"op\":\"run\",\"argv\":[\"ls\"]}", 1, DENIAL_bad_field, "argv", "no such setting" },
 	{ "limits are an object", "{\"op\":\"run\",\"limits\":[]}", 1, DENIAL_bad_field, "limits", "expected an object" },
 	{ "a profile is a name", "{\"op\":\"run\",\"profile\":\"../x\"}", 1, DENIAL_bad_field, "profile", "\"../x\" is no name" },
