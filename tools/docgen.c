@@ -38,7 +38,7 @@ static void print_options(FILE *out)
 		field_print_text(f, f->max, most, sizeof most);
 		field_print_text(f, f->preset, preset, sizeof preset);
 		field_print_text(f, field_find(ceilings_fields, f->name)->preset, ceiling, sizeof ceiling);
-		fprintf(out, ".It Fl -%s Ar %s\n%s.\n", limits_option(f->name), field_arg(f), f->doc);
+		fprintf(out, ".It Fl -%s Ar %s\n%s.\n", limits_option_name(f->name), field_arg(f), f->doc);
 		fprintf(out, "From %s to %s; default %s, ceiling %s.\n", least, most, preset, ceiling);
 	}
 	fputs(".El\n", out);
@@ -58,7 +58,8 @@ static void print_ceilings(FILE *out)
 	for (const struct field *f = limits_fields; f->name; f++) {
 		field_print_value(f, f->preset, preset, sizeof preset);
 		field_print_value(f, field_find(ceilings_fields, f->name)->preset, ceiling, sizeof ceiling);
-		fprintf(out, ".It Ic %s Ta Fl -%s Ta %s Ta %s\n", f->name, limits_option(f->name), preset, ceiling);
+		fprintf(out, ".It Ic %s Ta Fl -%s Ta %s Ta %s\n", f->name, limits_option_name(f->name), preset,
+			ceiling);
 	}
 	fputs(".El\n", out);
 }

@@ -52,7 +52,7 @@ static void audit_write_to_file(struct audit *a, const json_t *json)
 
 	if (a->file.folder < 0)
 		return;
-	len = audit_json_line(json, line);
+	len = audit_json_to_line(json, line);
 	r   = len ? audit_file_append_line(&a->file, line, len) : -ENOMEM;
 	if (r < 0) {
 		a->file_lost++;
@@ -77,11 +77,11 @@ static void audit_write_to_journal(struct audit *a, const json_t *json, enum jou
 
 	if (!journal_listens(&a->journal))
 		return;
-	audit_json_text(json, text);
+	audit_json_to_words(json, text);
 	journal_begin(&m, priority, text);
 	for (const struct audit_row *row = audit_rows; row->name; row++)
-		if ((len = audit_value_text(json_object_get(json, row->name), text)) > 0)
-			journal_add_field(&m, audit_row_field(row, name), text, len);
+		if ((len = audit_value_to_text(json_object_get(json, row->name), text)) > 0)
+			journal_add_field(&m, audit_row_journal_field(row, name), text, len);
 	journal_send(&a->journal, &m);
 }
 
@@ -113,7 +113,7 @@ void audit_write(struct audit *a, const struct audit_entry *from)
 	priority = refusal || entry.is_callers         ? JOURNAL_NOTICE
 		   : entry.reason == EXIT_setup_failed ? JOURNAL_WARNING
 						       : JOURNAL_INFO;
-	json     = audit_entry_json(&entry);
+	json     = audit_entry_to_json(&entry);
 	audit_write_to_file(a, json);
 	audit_write_to_journal(a, json, priority);
 	json_decref(json);

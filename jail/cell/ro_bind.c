@@ -70,7 +70,7 @@ static int check_shown_file_kind(int fd, struct err *e)
 
 	if (file_look(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return err_sys(e, "set-up step open-trees: --ro");
-	if (!mount_can_show(st.stx_mode))
+	if (!mount_can_ro_bind(st.stx_mode))
 		return err_set(e, ERR_DENIED, "--ro: is neither a directory nor a regular file");
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if ((long)fs.f_type == kinds[i])

@@ -363,7 +363,8 @@ static bool has_no_listeners(int answer)
  */
 static int program_filter(struct child_ctx *c)
 {
-	int listener = filter_notice_is_in(c->fork.notifying->filter, c->fork.notifying->len) ? filter_with_listener(c) : -EBUSY, r;
+	const struct sock_fprog *notifying = c->fork.notifying;
+	int listener = filter_has_notice(notifying->filter, notifying->len) ? filter_with_listener(c) : -EBUSY, r;
 
 	if (has_no_listeners(listener))
 		return child_sys(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, c->fork.filter, 0, 0));

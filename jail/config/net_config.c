@@ -45,7 +45,7 @@ static int make_ca(const struct brig_paths *places, const struct net_policy *p, 
 		   struct err *e)
 {
 	net_read_host *hosts = calloc(NET_READ_MAX, sizeof *hosts);
-	size_t         n     = hosts ? net_policy_read_hosts(p, asked, hosts) : 0;
+	size_t         n     = hosts ? net_policy_list_inspected_hosts(p, asked, hosts) : 0;
 	int            done  = n ? net_ca_make(places, hosts, n, ret->ca_cert, ret->ca_key, e) : 0;
 
 	if (!hosts)
@@ -69,7 +69,7 @@ static int fill_config(void *bytes, void *arg, struct err *e)
 	const struct making     *m = arg;
 	const struct net_policy *p = m->policy;
 
-	net_policy_ceiling(p, m->asked != NULL, &c->ceiling);
+	net_policy_copy_ceiling(p, m->asked != NULL, &c->ceiling);
 	if (p) {
 		net_rules_copy(&c->allow, &p->allow);
 		net_rules_copy(&c->deny, &p->deny);

@@ -62,9 +62,9 @@ static int item_prepare(struct served_profile *p, const struct brig_paths *place
 {
 	scoped_filter filter = { 0 };
 
-	if (net_policy_is_open(p->profile.net) && profile_check_network(p, places, e) < 0)
+	if (net_policy_allows_any_host(p->profile.net) && profile_check_network(p, places, e) < 0)
 		return err_wrap(e, "network");
-	if (net_policy_is_open(p->profile.net) && net_config_make(&p->net, places, p->profile.net, NULL, e) < 0)
+	if (net_policy_allows_any_host(p->profile.net) && net_config_make(&p->net, places, p->profile.net, NULL, e) < 0)
 		return -1;
 	if (filter_open(&p->policy, places->runtime, &filter, e) < 0)
 		return -1;

@@ -57,7 +57,7 @@ static void fill_profile(struct monitor_profile *message, const struct served_pr
 	message->has_trust   = served->net.trust_fd >= 0;
 	if (!message->has_network)
 		return;
-	net_policy_ports(p->net, message->listeners.port, &message->listeners.ports);
+	net_policy_collect_ports(p->net, message->listeners.port, &message->listeners.ports);
 	memcpy(message->proxy_digest, served->net.digest, sizeof message->proxy_digest);
 }
 

@@ -81,7 +81,7 @@ static void finding_set_death(int status, const struct surroundings *at, struct 
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
 		f->by = REFUSER_FILTER;
 		snprintf(f->cause, sizeof f->cause, "the probe was killed by SIGSYS (%s)", refuser_text(REFUSER_FILTER));
-		refusal_fix(&(struct refusal){ .errnum = 0 }, REFUSER_FILTER, at, f->fix, sizeof f->fix);
+		refusal_advice(&(struct refusal){ .errnum = 0 }, REFUSER_FILTER, at, f->fix, sizeof f->fix);
 	} else if (WIFSIGNALED(status)) {
 		snprintf(f->cause, sizeof f->cause, "the probe was killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
 	} else {
@@ -142,6 +142,6 @@ void probe_run(const struct probe_row *row, const struct surroundings *at, unsig
 	run_probe_forked(row, at, deadline_ms, ret);
 	if (ret->result != RESULT_OK && !ret->fix[0])
 		snprintf(ret->fix, sizeof ret->fix, "none known: please report it with the output of brig doctor --json");
-	ret->result = result_settle(ret->result, row->need, at->is_root || at->is_monitor);
+	ret->result = result_degrade_by_need(ret->result, row->need, at->is_root || at->is_monitor);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }

@@ -137,7 +137,8 @@ static bool report_missing_hierarchy(struct probe *p, const struct controller *c
 	if (c && p->at->where == WHERE_PLAIN)
 		snprintf(fix, sizeof fix, "mount -t cgroup2 cgroup2 /sys/fs/cgroup (v1: mount -t cgroup -o %s cgroup DIR)", c->v1);
 	else
-		snprintf(fix, sizeof fix, "%s", c ? where_writable(p->at->where) : "boot with systemd.unified_cgroup_hierarchy=1");
+		snprintf(fix, sizeof fix, "%s", c ? where_writable_advice(p->at->where) :
+			 "boot with systemd.unified_cgroup_hierarchy=1");
 	return probe_missing(p, cause, fix);
 }
 
@@ -191,7 +192,7 @@ static bool enable_controller(struct leaf *l, const char *name)
 
 static bool report_leaf_refused(struct probe *p, const struct leaf *l, int errnum, const char *what, const char *where)
 {
-	const char *fix = where_writable(p->at->where);
+	const char *fix = where_writable_advice(p->at->where);
 
 	if ((errnum == EACCES || errnum == EPERM) && !p->at->is_root)
 		fix = !l->v2 ? "plain users get no control groups with cgroup v1: boot with systemd.unified_cgroup_hierarchy=1, "
@@ -298,7 +299,7 @@ static bool report_missing_file(struct probe *p, const char *file)
 	p->finding.errnum = ENOENT;
 	p->finding.by     = REFUSER_KERNEL;
 	snprintf(cause, sizeof cause, "a group of ours has no file %s: %s", file, refuser_text(REFUSER_KERNEL));
-	return probe_missing(p, cause, refusal_fix(&r, REFUSER_KERNEL, p->at, fix, sizeof fix));
+	return probe_missing(p, cause, refusal_advice(&r, REFUSER_KERNEL, p->at, fix, sizeof fix));
 }
 
 static bool write_and_read_back(struct probe *p, const struct leaf *l, const char *file, const char *value)

@@ -44,12 +44,12 @@ static bool printf_like(3, 0) finding_set_refusal(struct probe *p, struct refusa
 		r.unit = strcmp(units[i].row, p->row->name) == 0 ? units[i].settings : NULL;
 	f->result = RESULT_MISSING;
 	f->errnum = r.errnum;
-	f->by     = refusal_by(&r, p->at);
+	f->by     = refusal_find_refuser(&r, p->at);
 	n         = vsnprintf(f->cause, sizeof f->cause, fmt, ap);
 	refusal_cause(&r, f->by, why, sizeof why);
 	if (n >= 0 && (size_t)n < sizeof f->cause)
 		snprintf(f->cause + n, sizeof f->cause - (size_t)n, ": %s", why);
-	refusal_fix(&r, f->by, p->at, f->fix, sizeof f->fix);
+	refusal_advice(&r, f->by, p->at, f->fix, sizeof f->fix);
 	return false;
 }
 

@@ -52,10 +52,10 @@ static bool report_masked_procfs(struct probe *p, bool is_root, const char *mask
 	p->finding.by  = REFUSER_MASK;
 	p->finding.errnum = EPERM;
 	if (!is_root)
-		return probe_missing(p, cause, where_unmask(p->at->where));
+		return probe_missing(p, cause, where_unmask_advice(p->at->where));
 	/* root's own runs mount procfs outside of any user namespace; a service's profiles mount it inside of theirs */
 	strncat(cause, "; brig run of root works, brigd does not", sizeof cause - strlen(cause) - 1);
-	return probe_degraded(p, cause, where_unmask(p->at->where));
+	return probe_degraded(p, cause, where_unmask_advice(p->at->where));
 }
 
 /* Root of the initial user namespace, which maps all ids to themselves. */

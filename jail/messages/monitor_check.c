@@ -48,7 +48,7 @@ static int check_bounds(const struct limits *l, struct err *e)
 
 static int check_below(const struct limits *l, const struct limits *ceilings, struct err *e)
 {
-	const struct field *above = limits_find_above(l, ceilings);
+	const struct field *above = limits_find_above_ceiling(l, ceilings);
 
 	return above ? err_set(e, ERR_DENIED, "%s is above the ceiling of the profile", above->name) : 0;
 }
@@ -66,7 +66,7 @@ int monitor_check_profile(const struct monitor_profile *p, struct err *e)
 	if (!is_text(p->rootfs, sizeof p->rootfs) || !text_is_name(p->rootfs))
 		return err_set(e, ERR_PROTOCOL, "profile %s: rootfs is no name", p->name);
 	if (p->workspace_exec > 1 || p->require_all > 1 || p->warm > WARM_READY || p->ready > MONITOR_READY_MAX || p->zygote_cells == 0 ||
-	    p->zygote_ms == 0 || !limits_must_is_sane(&p->limits))
+	    p->zygote_ms == 0 || !limits_layer_bits_are_valid(&p->limits))
 		return err_set(e, ERR_PROTOCOL, "profile %s: a number is out of range", p->name);
 	if (p->has_network > 1 || p->has_trust > p->has_network || !net_listeners_are_sound(&p->listeners) || (!p->has_network && p->listeners.ports))
 		return err_set(e, ERR_PROTOCOL, "profile %s: invalid network", p->name);
@@ -88,7 +88,8 @@ int monitor_check_run(const struct monitor_run *r, const struct monitor_profile 
 {
 	if (check_bounds(&r->order.limits, e) < 0 || check_below(&r->order.limits, &profile->ceilings, e) < 0)
 		return err_wrap(e, "run");
-	if (!run_spec_head_is_bounded(&r->order.head) || r->files > 1 || r->terminals > 1 || !limits_must_is_sane(&r->order.limits) ||
+	if (!run_spec_head_is_bounded(&r->order.head) || r->files > 1 || r->terminals > 1 ||
+	    !limits_layer_bits_are_valid(&r->order.limits) ||
 	    !(r->order.asked >= 0) /* or NaN */)
 		return err_set(e, ERR_PROTOCOL, "run: a number is out of range");
 	if (r->shown_len > MOUNT_SHOWN_MAX)

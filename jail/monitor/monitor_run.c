@@ -43,7 +43,7 @@ static int check_run_fds(const struct monitor_run *run, const int *fds, struct e
 	    !monitor_is_seqpacket_pair(fds[at - 1]))
 		return err_set(e, ERR_PROTOCOL, "run: what leads to its tools is no socket of a pair");
 	for (uint32_t i = 0; i < run->shown_len; i++) {
-		if (file_look(fds[at + i], &st) < 0 || !mount_can_show(st.stx_mode))
+		if (file_look(fds[at + i], &st) < 0 || !mount_can_ro_bind(st.stx_mode))
 			return err_set(e, ERR_PROTOCOL, "run: what it shows is neither a directory nor a regular file");
 		if (!(fcntl(fds[at + i], F_GETFL) & O_PATH)) /* its close could wait for a file system */
 			return err_set(e, ERR_PROTOCOL, "run: what it shows is an open file");

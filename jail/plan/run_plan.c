@@ -55,7 +55,7 @@ int run_plan_limit(struct limits *l, const struct served_profile *profile, const
 
 	if (asked && fields_decode(limits_fields, asked, l, &e) < 0)
 		return deny_setting(why, DENIAL_bad_field, "limits", &e);
-	above = limits_find_above(l, &profile->profile.ceilings);
+	above = limits_find_above_ceiling(l, &profile->profile.ceilings);
 	return above ? refuse_above(l, profile, above, why) : 0;
 }
 
@@ -67,10 +67,10 @@ static int lower_limits(struct run_plan *p, const json_t *asked, const json_t *a
 	p->limits = p->profile->profile.limits;
 	if (run_plan_limit(&p->limits, p->profile, asked, why) < 0)
 		return -1;
-	if (limits_waived(allow_missing, &waived, &e) < 0)
+	if (limits_parse_waived(allow_missing, &waived, &e) < 0)
 		return deny_err(why, DENIAL_bad_field, "allow_missing", &e);
 	p->limits.waived |= waived;
-	p->limits.must = limits_asked(asked) & ~p->limits.waived;
+	p->limits.must = limits_asked_layers(asked) & ~p->limits.waived;
 	return 0;
 }
 
@@ -127,7 +127,7 @@ static int check_ro_bind(int fd, size_t i, struct denial *why)
 	struct statx st;
 
 	snprintf(field, sizeof field, "ro[%zu]", i);
-	if (file_look(fd, &st) < 0 || !mount_can_show(st.stx_mode))
+	if (file_look(fd, &st) < 0 || !mount_can_ro_bind(st.stx_mode))
 		return deny(why, DENIAL_bad_descriptors, field, "is neither a directory nor a regular file");
 	if (S_ISREG(st.stx_mode) && !has_path(fd))
 		return deny(why, DENIAL_bad_descriptors, field, "is a file without a name");
@@ -175,7 +175,7 @@ static int check_files(int fd, struct denial *why)
 /* What cannot be mounted is refused here; the process that builds the cell makes the plan of it. */
 static int check_mounts(const struct run_plan *p, bool terminals, struct denial *why)
 {
-	struct mount_options mount_options = mount_options_of(&p->limits, p->profile->profile.workspace_exec);
+	struct mount_options mount_options = mount_options_from_limits(&p->limits, p->profile->profile.workspace_exec);
 	struct mount_plan   ignored;
 	struct err          e;
 
@@ -309,7 +309,7 @@ static int fill_env(struct program_env *env, const struct run_plan *p, const str
 {
 	const struct net_policy *policy = p->profile->profile.net;
 	/* Does brig-proxy read TLS of this run? If so, a private run has a CA of its own. */
-	bool       is_read = p->profile->is_private ? p->net.trust_fd >= 0 : net_policy_is_read(policy);
+	bool       is_read = p->profile->is_private ? p->net.trust_fd >= 0 : net_policy_needs_inspection(policy);
 	struct err e;
 	char       tools[24];
 
@@ -380,7 +380,7 @@ static int make_network(struct run_plan *p, const struct brig_paths *places, con
 	if (!p->net_rules)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	memcpy(p->net_rules, rules, net_rules_size(rules));
-	net_rules_ports(rules, p->listeners.port, &p->listeners.ports);
+	net_rules_collect_ports(rules, p->listeners.port, &p->listeners.ports);
 	return 0;
 }
 
@@ -395,7 +395,7 @@ static int plan_network(struct run_plan *p, const struct brig_paths *places, con
 	rules = malloc(sizeof *rules); /* too large for a stack */
 	if (!rules)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
-	done = net_policy_grant(policy, p->profile->name, p->profile->is_private, r->network, rules, why);
+	done = net_policy_grant_rules(policy, p->profile->name, p->profile->is_private, r->network, rules, why);
 	done = done < 0 ? -1 : make_network(p, places, rules, why);
 	free(rules);
 	return done;

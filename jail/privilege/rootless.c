@@ -138,9 +138,9 @@ static int host_refused(const char *what, struct refusal r, struct err *e)
 	surroundings_read(&at);
 	at.is_root = false;
 	at.cap_eff = 0;
-	by         = refusal_by(&r, &at);
+	by         = refusal_find_refuser(&r, &at);
 	refusal_cause(&r, by, cause, sizeof cause);
-	refusal_fix(&r, by, &at, fix, sizeof fix);
+	refusal_advice(&r, by, &at, fix, sizeof fix);
 	errno = r.errnum;
 	return err_set(e, ERR_SETUP, "set-up step rootless-namespace: %s: %s%s%s", what, cause, fix[0] ? "; " : "", fix);
 }

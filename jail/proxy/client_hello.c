@@ -77,7 +77,7 @@ static bool take_server_name(struct bytes_left data, struct client_hello *ret)
 	name = take_part(&list, 2);
 	if (name.has_failed || list.left) /* two names: which would the server take? */
 		return false;
-	ret->has_sni = net_host_canonical((const char *)name.at, name.left, ret->sni, &is_address) && !is_address;
+	ret->has_sni = net_host_canonicalize((const char *)name.at, name.left, ret->sni, &is_address) && !is_address;
 	return ret->has_sni;
 }
 

@@ -115,7 +115,7 @@ static bool is_denied_inside(const struct connection *c, const union address *ad
 {
 	union address inner;
 
-	return net_address_inner(&address->any, &inner.four) && is_denied(c, &inner);
+	return net_address_embedded_v4(&address->any, &inner.four) && is_denied(c, &inner);
 }
 
 /*
@@ -130,7 +130,7 @@ static enum net_reason judge_addresses(struct connection *c, const union address
 	union address inner;
 
 	for (size_t i = 0; i < n; i++) {
-		bool            has_inner = net_address_inner(&addresses[i].any, &inner.four);
+		bool            has_inner = net_address_embedded_v4(&addresses[i].any, &inner.four);
 		enum own_answer own       = has_inner ? own_address_look(kernel, &inner.any) : OWN_NOT;
 
 		if (own != OWN_IS)
@@ -139,7 +139,7 @@ static enum net_reason judge_addresses(struct connection *c, const union address
 			return NET_REASON_OWN_ADDRESS;
 		if (is_denied(c, &addresses[i]) || is_denied_inside(c, &addresses[i]))
 			return NET_REASON_DENIED;
-		if (net_address_range(&addresses[i].any))
+		if (net_address_special_range(&addresses[i].any))
 			d->is_judged_private = true;
 		if (own == OWN_NOT)
 			d->address[d->n++] = addresses[i];

@@ -75,7 +75,7 @@ static bool read_question(struct bytes_left *b, struct dns_question *q)
 	q->asked_len = (uint16_t)(b->at - from);
 	memcpy(q->asked, from, q->asked_len);
 	strcpy(q->shown, shown); /* 255 bytes on the wire are 253 as text */
-	if (!is_plain || !net_host_canonical(shown, strlen(shown), q->name, &is_address) || is_address)
+	if (!is_plain || !net_host_canonicalize(shown, strlen(shown), q->name, &is_address) || is_address)
 		q->name[0] = 0;
 	if (class != CLASS_IN)
 		q->wrong = DNS_REFUSED;

@@ -34,8 +34,8 @@ struct permission permission_find(const struct policy *policy, const struct net_
 	if (!is_of_profile(policy, target) || !net_rules_find(policy->rules, target))
 		return (struct permission){ .reason = NET_REASON_NOT_ALLOWED };
 	return (struct permission){
-		.is_private = net_rules_lead_private(&policy->config->allow, target) ||
-			      net_rules_lead_private(&policy->config->ceiling, target),
+		.is_private = net_rules_allow_private_address(&policy->config->allow, target) ||
+			      net_rules_allow_private_address(&policy->config->ceiling, target),
 	};
 }
 
@@ -50,8 +50,9 @@ bool permission_is_raw(const struct policy *policy, const char *host, uint16_t p
 
 bool permission_reads(const struct policy *policy, const struct net_target *target)
 {
-	return net_rules_read(policy->rules, target) || net_rules_read(&policy->config->allow, target) ||
-	       net_rules_read(&policy->config->ceiling, target) ||
+	return net_rules_need_inspection(policy->rules, target) ||
+		net_rules_need_inspection(&policy->config->allow, target) ||
+	       net_rules_need_inspection(&policy->config->ceiling, target) ||
 	       secret_is_for(policy->config, target->host, target->port);
 }
 
@@ -74,6 +75,7 @@ enum net_reason permission_of_request(const struct policy *policy, const struct 
 
 bool permission_knows(const struct policy *policy, const char *host)
 {
-	return net_rules_know(policy->rules, host) &&
-	       (net_rules_know(&policy->config->allow, host) || net_rules_know(&policy->config->ceiling, host));
+	return net_rules_match_host(policy->rules, host) &&
+	       (net_rules_match_host(&policy->config->allow, host) ||
+		net_rules_match_host(&policy->config->ceiling, host));
 }

@@ -97,7 +97,7 @@ static void handle_socks_request(struct connection *c, const struct socks_reques
 	buffer_take(&c->received, r->len);
 	if (r->command != SOCKS_CONNECT || r->port == 0)
 		connection_refuse(c, NET_REASON_BAD_REQUEST);
-	else if (!net_host_canonical(r->host, r->host_len, host, &is_address))
+	else if (!net_host_canonicalize(r->host, r->host_len, host, &is_address))
 		connection_refuse(c, NET_REASON_BAD_NAME);
 	else
 		name_host(c, host, r->port, is_address, NET_SCHEME_ANY);

@@ -49,7 +49,7 @@ static bool read_authority(struct span s, struct authority *a)
 	a->port = 0;
 	if (rest.len && (*rest.at != ':' || !read_port((struct span){ rest.at + 1, rest.len - 1 }, &a->port)))
 		return false;
-	return net_host_canonical(host.at, host.len, a->host, &a->is_address) &&
+	return net_host_canonicalize(host.at, host.len, a->host, &a->is_address) &&
 	       bracket == (strchr(a->host, ':') != NULL);
 }
 

@@ -30,7 +30,7 @@ bool upstream_parse(const char *text, char host[NET_HOST_MAX], uint16_t *port, b
 		len -= 2;
 	}
 	*port = (uint16_t)n;
-	return net_host_canonical(text, len, host, is_address);
+	return net_host_canonicalize(text, len, host, is_address);
 }
 
 void upstream_host(const struct connection *c, char host[NET_HOST_MAX], uint16_t *port, bool *is_address)

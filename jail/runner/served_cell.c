@@ -106,7 +106,7 @@ static void fill_runner(struct served_cell *c, struct cell_kind *kind, bool for_
 
 static int plan_mounts(struct served_cell *c, struct err *e)
 {
-	struct mount_options mount_options = mount_options_of(&c->watch.limits, c->watch.spec.workspace_exec);
+	struct mount_options mount_options = mount_options_from_limits(&c->watch.limits, c->watch.spec.workspace_exec);
 
 	mount_options.terminals = c->terminals;
 	mount_options.shown = c->shown_to;

@@ -70,7 +70,7 @@ static void notify_answer(struct seccomp_notify *n, const struct sock_fprog *fil
 	memset(&in, 0, sizeof in); /* the kernel answers EINVAL otherwise */
 	if (ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
 		return; /* the process that asked is dead */
-	out    = response(refused_calls_ask(refused, filter, &in.asked.data), &in.asked.data);
+	out    = response(refused_calls_run_filter(refused, filter, &in.asked.data), &in.asked.data);
 	out.id = in.asked.id;
 	n->socket_was_allowed |= out.flags != 0;
 	while (ioctl(n->listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &out) < 0 && errno == EINTR)

@@ -57,7 +57,7 @@ static void write_ended_entry(const struct served_run *r, const struct attempt *
 	if (!r->server->audit)
 		return;
 	entry = audit_entry_of_peer(peer, a->time_us, a->op);
-	audit_entry_take_record(&entry, record);
+	audit_entry_set_record(&entry, record);
 	entry.mode        = a->mode;
 	entry.profile     = r->profile->name;
 	entry.session     = session;

@@ -30,7 +30,7 @@ static void must_be_printable(const json_t *record)
 	must(len > 0 && line[len - 1] == '\n' && strlen(line) == len);
 	line[len - 1] = 0;
 	must_about(line, text_is_utf8(line, len - 1) && !text_has_control(line));
-	must_about(line, summary_status(record) >= 0 && summary_status(record) <= 255);
+	must_about(line, summary_exit_status(record) >= 0 && summary_exit_status(record) <= 255);
 	free(line);
 }
 

@@ -18,7 +18,7 @@ static bool is_printable(const char *text, size_t len)
 static void must_be_harmless(const json_t *json, char line[AUDIT_LINE_MAX + 1])
 {
 	char   words[AUDIT_LINE_MAX + 1];
-	size_t len = audit_json_line(json, line), n = audit_json_text(json, words);
+	size_t len = audit_json_to_line(json, line), n = audit_json_to_words(json, words);
 
 	must(len > 2 && len <= AUDIT_LINE_MAX && line[len - 1] == '\n');
 	must_about(line, is_printable(line, len - 1));
@@ -68,7 +68,7 @@ static void must_be_equal(const struct audit_row *row, const void *was, const vo
 /* Written, read and written again. */
 static void must_come_back(const struct audit_entry *entry)
 {
-	json_t            *json = audit_entry_json(entry);
+	json_t            *json = audit_entry_to_json(entry);
 	char               line[AUDIT_LINE_MAX + 1], twice[AUDIT_LINE_MAX + 1];
 	struct audit_entry again;
 	struct err         e = { 0 };
@@ -79,7 +79,7 @@ static void must_come_back(const struct audit_entry *entry)
 	must_about(e.text, json);
 	for (const struct audit_row *row = audit_rows; row->name; row++)
 		must_be_equal(row, (const char *)entry + row->offset, (const char *)&again + row->offset);
-	json_t *second = audit_entry_json(&again);
+	json_t *second = audit_entry_to_json(&again);
 	must_be_harmless(second, twice);
 	must_about(twice, strcmp(line, twice) == 0);
 	json_decref(second);

@@ -21,7 +21,8 @@ static void must_be_sound(const struct client_hello *h)
 	bool is_address;
 
 	if (h->has_sni)
-		must_about(h->sni, net_host_canonical(h->sni, strlen(h->sni), canonical, &is_address) && !is_address && strcmp(h->sni, canonical) == 0);
+		must_about(h->sni, net_host_canonicalize(h->sni, strlen(h->sni), canonical, &is_address) &&
+			   !is_address && strcmp(h->sni, canonical) == 0);
 	else
 		must(h->sni[0] == 0);
 	must(h->has_alpn || h->offers_http1);

@@ -19,7 +19,8 @@ static void must_be_canonical(const char *name)
 	char canonical[NET_HOST_MAX];
 	bool is_address;
 
-	must_about(name, net_host_canonical(name, strlen(name), canonical, &is_address) && !is_address && strcmp(name, canonical) == 0);
+	must_about(name, net_host_canonicalize(name, strlen(name), canonical, &is_address) && !is_address &&
+		   strcmp(name, canonical) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -54,11 +54,12 @@ static void check_host(const char *text, char ret[NET_HOST_MAX])
 	char again[NET_HOST_MAX];
 	bool is_address, still;
 
-	if (!net_host_canonical(text, strlen(text), ret, &is_address)) {
+	if (!net_host_canonicalize(text, strlen(text), ret, &is_address)) {
 		strcpy(ret, "shop.example");
 		return;
 	}
-	must_about(ret, text_is_plain(ret) && net_host_canonical(ret, strlen(ret), again, &still) && still == is_address && strcmp(ret, again) == 0);
+	must_about(ret, text_is_plain(ret) && net_host_canonicalize(ret, strlen(ret), again, &still) &&
+		   still == is_address && strcmp(ret, again) == 0);
 }
 
 static int hex(char c)
@@ -104,7 +105,7 @@ static void check_path(const struct net_rule *r, const char *path)
 
 	must(plain);
 	decode(path, plain);
-	if (net_path_is_clear(path, strlen(path)))
+	if (net_path_is_unambiguous(path, strlen(path)))
 		must_about(path, !has_dots(plain));
 	if (r->paths && r->path[0][1] && net_rules_allow_request(&rules, &target, NET_METHOD_GET, path, false)) {
 		must_about(path, strncmp(path, r->path[0], n) == 0 && (r->path[0][n - 1] == '/' || strchr("/?", path[n])));

@@ -57,7 +57,7 @@ static void must_mean_the_same(const struct request *r)
 	say_value(&line, "profile", r->profile);
 	for (const struct field *f = limits_fields; f->name; f++) {
 		field_print_text(f, limits_value(&r->limits, f), text, sizeof text);
-		say_value(&line, limits_option(f->name), limits_value(&r->limits, f) == FIELD_UNSET ? NULL : text);
+		say_value(&line, limits_option_name(f->name), limits_value(&r->limits, f) == FIELD_UNSET ? NULL : text);
 	}
 	for (size_t i = 0; r->env[i]; i++)
 		say_value(&line, "env", r->env[i]);

@@ -9,9 +9,11 @@ static void check_floor(const struct policy *p)
 	struct policy_floor floor = policy_floor_init(call_number);
 
 	for (unsigned i = 0; i < POLICY_CALLS; i++)
-		must_about(p->call[i].name, p->call[i].verdict != POLICY_ALLOW || !policy_floor_forbids(&floor, i, NULL));
+		must_about(p->call[i].name, p->call[i].verdict != POLICY_ALLOW ||
+			   !policy_floor_forbids_clause(&floor, i, NULL));
 	for (size_t i = 0; i < p->clauses; i++)
-		must_about(p->call[p->clause[i].call].name, !policy_floor_forbids(&floor, p->clause[i].call, &p->clause[i]));
+		must_about(p->call[p->clause[i].call].name,
+			   !policy_floor_forbids_clause(&floor, p->clause[i].call, &p->clause[i]));
 }
 
 static void check_bounds(const struct policy *p)

@@ -6,7 +6,7 @@ static void must_hold(const struct profile *p)
 {
 	must(p->rootfs && p->policy && p->description);
 	must_keep_bounds(profile_fields, p);
-	must(!limits_find_above(&p->limits, &p->ceilings));
+	must(!limits_find_above_ceiling(&p->limits, &p->ceilings));
 }
 
 static void must_read_the_same(const struct profile *p)

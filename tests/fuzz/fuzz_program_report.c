@@ -60,7 +60,7 @@ static void must_fit_a_record(const json_t *report)
 	json_t       *record, *before;
 	char         *text;
 
-	record = record_json(&r);
+	record = record_to_json(&r);
 	before = json_deep_copy(record);
 	program_report_into(record, report);
 	must(json_object_size(record) == json_object_size(before) + !!json_object_get(report, "figures") + !!json_object_get(report, "displays") +

@@ -59,7 +59,8 @@ static void must_only_lower(const struct protocol_request *r)
 		must_be_refused_well(&d, r->tag);
 		return;
 	}
-	must(!limits_find_above(&plan.limits, &profile.profile.ceilings) && exec_args_are_bounded(&plan.exec_args));
+	must(!limits_find_above_ceiling(&plan.limits, &profile.profile.ceilings) &&
+	     exec_args_are_bounded(&plan.exec_args));
 	run_plan_done(&plan);
 }
 

@@ -34,7 +34,8 @@ static void must_be_sound(const struct request_head *h, size_t len)
 	bool is_address;
 
 	must(h->len > 0 && h->len <= len && h->headers <= REQUEST_HEADERS_MAX && h->minor <= 1);
-	must_about(h->host, net_host_canonical(h->host, strlen(h->host), canonical, &is_address) && strcmp(canonical, h->host) == 0);
+	must_about(h->host, net_host_canonicalize(h->host, strlen(h->host), canonical, &is_address) &&
+		   strcmp(canonical, h->host) == 0);
 	must(h->form == REQUEST_AUTHORITY || h->path.len);
 	must((h->framing == REQUEST_LENGTH) == (h->body_len > 0));
 	must(!h->upgrades || (h->framing == REQUEST_NO_BODY && h->method == NET_METHOD_GET));

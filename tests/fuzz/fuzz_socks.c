@@ -25,7 +25,7 @@ static void check_request(const uint8_t *bytes, size_t have, size_t cut)
 		return;
 	must(whole.len >= 8 && whole.len <= have && whole.host_len > 0 && whole.host_len <= 255);
 	must(early != SOCKS_DONE || (begun.len == whole.len && memcmp(begun.host, whole.host, whole.host_len) == 0));
-	(void)net_host_canonical(whole.host, whole.host_len, host, &is_address);
+	(void)net_host_canonicalize(whole.host, whole.host_len, host, &is_address);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -352,7 +352,7 @@ static void put_ended(struct seeds *s, const struct record *record, const char *
 	struct json_text r = json_text_in(inner, sizeof inner), t = json_text_in(text, sizeof text);
 
 	if (record)
-		record_put(&r, record);
+		record_put_json(&r, record);
 	else
 		json_text_raw(&r, "{}");
 	json_text_end(&r);
@@ -782,8 +782,8 @@ static void make_audit_line(struct seeds *s)
 	for (int i = 0; i < EXIT_REASONS; i++) {
 		entry.reason = i;
 		entry.signal = i;
-		json_t *json = audit_entry_json(&entry);
-		audit_json_line(json, line);
+		json_t *json = audit_entry_to_json(&entry);
+		audit_json_to_line(json, line);
 		json_decref(json);
 		put(s, line, strlen(line) - 1);
 		word(s, exit_reason_name((enum exit_reason)i));

@@ -23,8 +23,8 @@ static struct audit_entry entry_of(const char *profile)
 
 static size_t line_of(const struct audit_entry *entry, char line[AUDIT_LINE_MAX + 1])
 {
-	json_t *json = audit_entry_json(entry);
-	size_t  len  = audit_json_line(json, line);
+	json_t *json = audit_entry_to_json(entry);
+	size_t  len  = audit_json_to_line(json, line);
 
 	json_decref(json);
 	return len;
@@ -32,8 +32,8 @@ static size_t line_of(const struct audit_entry *entry, char line[AUDIT_LINE_MAX 
 
 static size_t words_of(const struct audit_entry *entry, char words[AUDIT_LINE_MAX + 1])
 {
-	json_t *json = audit_entry_json(entry);
-	size_t  len  = audit_json_text(json, words);
+	json_t *json = audit_entry_to_json(entry);
+	size_t  len  = audit_json_to_words(json, words);
 
 	json_decref(json);
 	return len;
@@ -221,7 +221,7 @@ static void check_network(void)
 	n.bytes_in      = UINT64_MAX;
 	n.connection[0] = (struct net_connection){ .name = "pypi.org", .port = 443, .verdict = NET_VERDICT_DONE };
 	n.connection[1] = (struct net_connection){ .name = "evil.example", .verdict = NET_VERDICT_REFUSED, .reason = NET_REASON_NOT_ALLOWED };
-	audit_entry_take_record(&entry, &record);
+	audit_entry_set_record(&entry, &record);
 	line_of(&entry, line);
 	tap_ok(strstr(line, "\"network\":\"pypi.org:443 evil.example=not_allowed\",\"network_connections\":2,\"network_refused\":1,\"network_bytes_in\":9223372036854775807,") != NULL, "a line says which hosts were reached, and which were not");
 	n.n = NET_REPORT_MAX;
@@ -229,7 +229,7 @@ static void check_network(void)
 		memset(n.connection[i].name, 'a', NET_HOST_MAX - 1);
 		n.connection[i].port = 65535;
 	}
-	audit_entry_take_record(&entry, &record);
+	audit_entry_set_record(&entry, &record);
 	tap_ok(line_of(&entry, line) > 500 && strstr(line, "...\",\"network_connections") != NULL, "more of them than have room are cut");
 }
 
@@ -246,18 +246,18 @@ static void check_refused(void)
 	struct record      record = { .result = &result, .call_name = name_of_call };
 	char               line[AUDIT_LINE_MAX + 1];
 
-	audit_entry_take_record(&entry, &record);
+	audit_entry_set_record(&entry, &record);
 	line_of(&entry, line);
 	tap_ok(strstr(line, "\"refused\":null,") != NULL, "a run to which no system call was refused has none in its line");
 	result.refused.n      = 2;
 	result.refused.row[0] = (struct refused_call){ .call = 101, .count = 2 };
 	result.refused.row[1] = (struct refused_call){ .call = 41, .count = 1, .look = { .seen = 3, .arg = { AF_PACKET, SOCK_RAW } } };
-	audit_entry_take_record(&entry, &record);
+	audit_entry_set_record(&entry, &record);
 	line_of(&entry, line);
 	tap_ok(strstr(line, "\"refused\":\"ptrace=2 socket(AF_PACKET,SOCK_RAW)=1\",") != NULL, "a line says which system calls were refused");
 	for (result.refused.n = 0; result.refused.n < REFUSED_MAX; result.refused.n++)
 		result.refused.row[result.refused.n] = (struct refused_call){ .call = 1, .count = UINT32_MAX };
-	audit_entry_take_record(&entry, &record);
+	audit_entry_set_record(&entry, &record);
 	tap_ok(line_of(&entry, line) > 500 && strstr(line, "...\",\"network\"") != NULL, "more of them than have room are cut, and say so");
 }
 
@@ -337,13 +337,13 @@ static void check_record(void)
 
 	result.reason = EXIT_setup_failed;
 	err_set(&result.why, ERR_SETUP, "mount proc: Operation not permitted");
-	audit_entry_take_record(&entry, &record);
+	audit_entry_set_record(&entry, &record);
 	line_of(&entry, line);
 	tap_ok(strstr(line, "\"why\":\"mount proc: Operation not permitted\"") != NULL, "why a set-up failed is told");
 	entry              = entry_of("basic");
 	result.reason = EXIT_denied;
 	err_set(&result.why, ERR_BAD_SPEC, "env[0]: PASSWORD=secret is refused");
-	audit_entry_take_record(&entry, &record);
+	audit_entry_set_record(&entry, &record);
 	line_of(&entry, line);
 	tap_ok(strstr(line, "secret") == NULL, "the sentence of a refusal, which holds what was asked, is not");
 }

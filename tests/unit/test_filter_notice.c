@@ -62,7 +62,8 @@ static void check_policy(const char *name, enum network_notice want)
 	if (!tap_ok(compile(name, &was) == 0 && compile(name, &is) == 0, "%s: it compiles", name))
 		return;
 	tap_ok(network_notice_add(is.insn, is.len) == want, "%s: whether it can make sockets of a network is found out", name);
-	tap_ok(filter_notice_is_in(is.insn, is.len) == (want == NETWORK_NOTICE_ADDED), "%s: whether there is a notice is seen", name);
+	tap_ok(filter_has_notice(is.insn, is.len) == (want == NETWORK_NOTICE_ADDED),
+	       "%s: whether there is a notice is seen", name);
 	tap_ok(!bpf_check(is.insn, is.len), "%s: it is a sound program still", name);
 	check_sockets(&was, &is, name);
 	check_others(&was, &is, name);

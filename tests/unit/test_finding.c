@@ -53,12 +53,14 @@ int main(void)
 	char                     text[160];
 
 	for (size_t i = 0; i < ARRAY_LEN(settled); i++)
-		tap_ok(result_settle(settled[i].raw, settled[i].need, settled[i].is_root) == settled[i].says, "%s", settled[i].name);
+		tap_ok(result_degrade_by_need(settled[i].raw, settled[i].need, settled[i].is_root) == settled[i].says,
+		       "%s", settled[i].name);
 	for (size_t i = 0; i < ARRAY_LEN(verdicts); i++) {
 		struct verdict v = { 0 };
 
 		for (size_t j = 0; j < ARRAY_LEN(names); j++)
-			verdict_add(&v, j, verdicts[i].seen[j].need, verdicts[i].seen[j].result, verdicts[i].is_root);
+			verdict_add_result(&v, j, verdicts[i].seen[j].need, verdicts[i].seen[j].result,
+					   verdicts[i].is_root);
 		tap_ok(verdict_can_run(&v) == verdicts[i].can_run, "%s", verdicts[i].name);
 		tap_is(verdict_sentence(&v, names[v.first], text, sizeof text), verdicts[i].sentence, "its sentence says so");
 	}

@@ -94,8 +94,9 @@ static const char *range_of(const char *text)
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
 
 	if (inet_pton(AF_INET, text, &v4.sin_addr) == 1)
-		return net_address_range((struct sockaddr *)&v4);
-	return inet_pton(AF_INET6, text, &v6.sin6_addr) == 1 ? net_address_range((struct sockaddr *)&v6) : "no address";
+		return net_address_special_range((struct sockaddr *)&v4);
+	return inet_pton(AF_INET6, text, &v6.sin6_addr) == 1 ? net_address_special_range((struct sockaddr *)&v6) :
+		"no address";
 }
 
 static const struct {
@@ -121,7 +122,7 @@ static void test_inside(const char *text, const char *want)
 	char                got[INET_ADDRSTRLEN] = "nothing";
 
 	inet_pton(AF_INET6, text, &six.sin6_addr);
-	if (net_address_inner((struct sockaddr *)&six, &four))
+	if (net_address_embedded_v4((struct sockaddr *)&six, &four))
 		inet_ntop(AF_INET, &four.sin_addr, got, sizeof got);
 	tap_ok(strcmp(got, want ? want : "nothing") == 0 && four.sin_port == (want ? 80 : 0), "%s has %s inside", text, want ? want : "nothing");
 }
@@ -138,6 +139,6 @@ int main(void)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(inside); i++)
 		test_inside(inside[i].text, inside[i].inner);
-	tap_ok(net_address_range(&other) != NULL, "an address of another family is not public");
+	tap_ok(net_address_special_range(&other) != NULL, "an address of another family is not public");
 	return tap_done();
 }

@@ -73,16 +73,19 @@ int main(void)
 	bool is_address;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		bool ok = net_host_canonical(rows[i].text, strlen(rows[i].text), host, &is_address);
+		bool ok = net_host_canonicalize(rows[i].text, strlen(rows[i].text), host, &is_address);
 
 		if (!tap_ok(ok == (rows[i].host != NULL) && (!ok || (!strcmp(host, rows[i].host) && is_address == rows[i].is_address)), "%s", rows[i].name))
 			printf("#   %s\n", ok ? host : "refused");
 	}
-	tap_ok(!net_host_canonical("good\0evil", 9, host, &is_address), "a NUL inside is refused");
-	tap_ok(net_host_canonical("goodevil", 4, host, &is_address) && !strcmp(host, "good"), "only len bytes are read");
+	tap_ok(!net_host_canonicalize("good\0evil", 9, host, &is_address), "a NUL inside is refused");
+	tap_ok(net_host_canonicalize("goodevil", 4, host, &is_address) && !strcmp(host, "good"),
+	       "only len bytes are read");
 	memset(host, 'x', sizeof host);
-	tap_ok(net_host_canonical("a", 1, host, &is_address) && !memcmp(host, (char[NET_HOST_MAX]){ "a" }, NET_HOST_MAX), "zeros are behind a name");
+	tap_ok(net_host_canonicalize("a", 1, host, &is_address) &&
+	       !memcmp(host, (char[NET_HOST_MAX]){ "a" }, NET_HOST_MAX), "zeros are behind a name");
 	memset(host, 'x', sizeof host);
-	tap_ok(net_host_canonical("::1", 3, host, &is_address) && !memcmp(host, (char[NET_HOST_MAX]){ "::1" }, NET_HOST_MAX), "zeros are behind an address");
+	tap_ok(net_host_canonicalize("::1", 3, host, &is_address) &&
+	       !memcmp(host, (char[NET_HOST_MAX]){ "::1" }, NET_HOST_MAX), "zeros are behind an address");
 	return tap_done();
 }

@@ -20,7 +20,7 @@ static void test_hostile_reports(void)
 	struct net_report     *r = hostile();
 	struct net_connection *c = &r->connection[0];
 
-	net_report_make_sound(r);
+	net_report_sanitize(r);
 	tap_ok(r->n == NET_REPORT_MAX, "a number of connections above the maximum becomes the maximum");
 	tap_ok(memchr(c->name, 0, sizeof c->name) && c->name[0] == '?', "a name without an end gets one, and its bytes become plain");
 	tap_is(r->connection[1].name, "?[2Jx", "an escape sequence in a name becomes plain text");

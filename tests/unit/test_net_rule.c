@@ -249,7 +249,8 @@ static void test_targets(void)
 static void test_paths(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
-		tap_ok(net_path_is_clear(paths[i].path, strlen(paths[i].path)) == paths[i].is_clear, "%s is %s", paths[i].path, paths[i].is_clear ? "clear" : "unclear");
+		tap_ok(net_path_is_unambiguous(paths[i].path, strlen(paths[i].path)) == paths[i].is_clear, "%s is %s",
+		       paths[i].path, paths[i].is_clear ? "clear" : "unclear");
 }
 
 static void test_ceiling_of_a_private_run(void)
@@ -291,13 +292,16 @@ static void test_requests(void)
 	tap_ok(net_rules_allow_request(&rules, &www, NET_METHOD_OTHER, "/dav", false), "a rule without methods lets others through");
 	tap_ok(!net_rules_allow_request(&rules, &www, 0, "/", false), "TRACE is never let through");
 	tap_ok(!net_rules_allow_request(&rules, &api, NET_METHOD_OTHER, "/repos/", false), "a rule with methods lets no others through");
-	tap_ok(!net_rules_lead_private(&rules, &api), "no rule lets the name lead to a private address");
+	tap_ok(!net_rules_allow_private_address(&rules, &api), "no rule lets the name lead to a private address");
 	rules.rule[1].is_private = 1;
-	tap_ok(net_rules_lead_private(&rules, &api) && !net_rules_lead_private(&rules, &www), "one does, whichever it is");
+	tap_ok(net_rules_allow_private_address(&rules, &api) && !net_rules_allow_private_address(&rules, &www),
+	       "one does, whichever it is");
 	tap_ok(net_rules_allow_request(&rules, &api, NET_METHOD_POST, "/issues", true), "at a private address: a request of the rule that says private");
 	tap_ok(!net_rules_allow_request(&rules, &api, NET_METHOD_GET, "/repos/x", true), "at a private address a request of another rule is refused");
-	tap_ok(net_rules_read(&rules, &api) && !net_rules_read(&rules, &www), "requests are read where a rule has methods or paths");
-	tap_ok(net_rules_know(&rules, "www.example.org") && !net_rules_know(&rules, "example.org"), "a name is known when some rule has it");
+	tap_ok(net_rules_need_inspection(&rules, &api) && !net_rules_need_inspection(&rules, &www),
+	       "requests are read where a rule has methods or paths");
+	tap_ok(net_rules_match_host(&rules, "www.example.org") && !net_rules_match_host(&rules, "example.org"),
+	       "a name is known when some rule has it");
 	tap_ok(net_rules_find(&rules, &www) == &rules.rule[2] && !net_rules_find(&rules, &(struct net_target){ "x.org", 443, NET_SCHEME_ANY }), "the rule that matches is found");
 	for (int i = 0; i < NET_PATHS_MAX - 2; i++)
 		tap_ok(net_rule_add_path(&rules.rule[1], "/x", &e) == 0, "path %d", i + 3);
@@ -318,21 +322,21 @@ static void test_ports(void)
 	uint16_t         ports[NET_PORTS_MAX];
 	uint32_t         n = 0;
 
-	net_rules_ports(&rules, ports, &n);
+	net_rules_collect_ports(&rules, ports, &n);
 	tap_ok(n == 0, "without a rule no port is listened on");
 	rules.n       = 3;
 	rules.rule[0] = rule("example.org:8443");
 	rules.rule[1] = rule("tcp://example.org:22");
 	rules.rule[2] = rule("example.net:8443");
-	net_rules_ports(&rules, ports, &n);
-	net_rules_ports(&rules, ports, &n);
+	net_rules_collect_ports(&rules, ports, &n);
+	net_rules_collect_ports(&rules, ports, &n);
 	tap_ok(n == 4 && ports[0] == 80 && ports[1] == 443 && ports[2] == 8443 && ports[3] == 22, "80, 443 and each named port once");
 	rules.n = 20;
 	for (unsigned i = 0; i < rules.n; i++) {
 		rules.rule[i]      = rule("example.org");
 		rules.rule[i].port = (uint16_t)(1000 + i);
 	}
-	net_rules_ports(&rules, ports, &n);
+	net_rules_collect_ports(&rules, ports, &n);
 	tap_ok(n == NET_PORTS_MAX, "no more ports than fit");
 }
 

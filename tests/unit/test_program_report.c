@@ -209,15 +209,16 @@ static void check_record(void)
 	scoped_json  *report = parse_text(PROGRAM_REPORT_run, RUN("{\"a\":1}", RAISED, ""), &e), *record = NULL, *failed = NULL;
 
 	result.wait_status = 1 << 8;
-	record = record_json(&r);
+	record = record_to_json(&r);
 	program_report_into(record, report);
 	tap_ok(json_equal(json_object_get(record, "result"), json_object_get(report, "result")), "a record takes the result over");
 	tap_is(json_string_value(json_object_get(json_object_get(record, "error"), "type")), "ValueError", "and the exception");
 	tap_ok(json_integer_value(json_object_get(record, "exit_code")) == 1, "but no exit code");
-	tap_ok(json_object_size(record) == json_object_size(failed = record_json(&r)), "and no key that it did not have");
+	tap_ok(json_object_size(record) == json_object_size(failed = record_to_json(&r)),
+	       "and no key that it did not have");
 	err_set(&result.why, ERR_SETUP, "ours");
 	json_decref(failed);
-	failed = record_json(&r);
+	failed = record_to_json(&r);
 	program_report_into(failed, report);
 	tap_is(json_string_value(json_object_get(json_object_get(failed, "error"), "message")), "ours", "an error of ours stays");
 	err_set(&e, ERR_PROTOCOL, "why");

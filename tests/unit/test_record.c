@@ -16,7 +16,7 @@ static void check_keys(void)
 	const char   *key;
 	json_t       *value;
 
-	j = record_json(&r);
+	j = record_to_json(&r);
 	json_object_foreach(j, key, value)
 	{
 		tap_ok(n < ARRAY_LEN(keys) && strcmp(key, keys[n++]) == 0, "key %s is in its place", key);
@@ -41,7 +41,7 @@ static void check_values(void)
 	result.layers             = LAYER_BIT(SECCOMP);
 	result.missing            = LAYER_BIT(LANDLOCK);
 	result.hit[result.hits++] = (struct run_hit){ LIMIT_pids, 64, 64, 3 };
-	j = record_json(&r);
+	j = record_to_json(&r);
 	tap_is(json_string_value(json_object_get(j, "signal")), "SIGSEGV", "a signal has its name");
 	tap_is(json_string_value(json_object_get(j, "started_at")), "2023-11-14T22:13:20.250000Z", "the time is UTC in ISO 8601");
 	tap_ok(json_real_value(json_object_get(j, "wall_ms")) == 7.412, "milliseconds have three decimals");
@@ -60,13 +60,13 @@ static void check_words(void)
 
 	result.reason = EXIT_denied;
 	err_set(&result.why, ERR_DENIED, "%.10s is refused", "--env \xf0\x9f\x98\x80=1");
-	j = record_json(&r);
+	j = record_to_json(&r);
 	tap_ok(json_object_size(j) == ARRAY_LEN(keys), "no key is missing when words are no UTF-8");
 	tap_is(json_string_value(json_object_get(j, "profile")), "a\xef\xbf\xbd", "a profile that is no UTF-8 is told");
 	tap_is(json_string_value(json_object_get(json_object_get(j, "error"), "message")), "--env \xf0\x9f\x98\x80 is refused", "a message keeps whole characters");
 	json_decref(j);
 	err_set(&result.why, ERR_DENIED, "%.9s is refused", "--env \xf0\x9f\x98\x80=1");
-	j = record_json(&r);
+	j = record_to_json(&r);
 	tap_is(json_string_value(json_object_get(json_object_get(j, "error"), "message")), "--env ??? is refused", "a message that was cut inside a character is told");
 	json_decref(j);
 }
@@ -95,23 +95,23 @@ static void check_refused(void)
 	struct record       r = { .rootfs = "basic", .result = &result, .call_name = long_name };
 	json_t             *j, *row;
 
-	j = record_json(&r);
+	j = record_to_json(&r);
 	tap_ok(json_is_null(json_object_get(j, "refused")), "without a listener it is null");
 	json_decref(j);
 	result.refused_known = true;
-	j                    = record_json(&r);
+	j                    = record_to_json(&r);
 	tap_ok(json_is_array(json_object_get(j, "refused")) && json_array_size(json_object_get(j, "refused")) == 0, "none is an empty list");
 	json_decref(j);
 	while (result.refused.n < REFUSED_MAX)
 		result.refused.row[result.refused.n++] = c;
-	j   = record_json(&r);
+	j   = record_to_json(&r);
 	row = json_array_get(json_object_get(j, "refused"), REFUSED_MAX - 1);
 	tap_is(json_string_value(json_object_get(row, "argument")), "AF_NETLINK, SOCK_RAW, 0x4d, 0x58, 0x63, 0xffffffff", "an argument has its name, or its number");
 	tap_is(json_string_value(json_object_get(row, "answer")), "EAFNOSUPPORT", "an answer is an errno by name");
 	tap_ok(json_integer_value(json_object_get(row, "count")) == UINT32_MAX, "a count is a number");
 	json_decref(j);
 	fill_most(&result);
-	record_put(&t, &r);
+	record_put_json(&t, &r);
 	tap_ok(json_text_end(&t) > 0, "the largest record has room");
 	printf("# %zu bytes\n", t.len);
 }
@@ -130,7 +130,7 @@ static void check_network(void)
 	n.connection[0] = (struct net_connection){ .name = "api.example.org", .port = 443, .family = 2, .address = { 192, 0, 2, 7 }, .verdict = NET_VERDICT_DONE,
 						   .bytes_in = 1234, .bytes_out = 56, .began_ms = 10, .ended_ms = 22.5, .has_secret = 1 };
 	n.connection[1] = (struct net_connection){ .name = "evil.example.org", .verdict = NET_VERDICT_REFUSED, .reason = NET_REASON_NOT_ALLOWED };
-	j               = record_json(&r);
+	j               = record_to_json(&r);
 	network         = json_object_get(j, "network");
 	row             = json_array_get(json_object_get(network, "connections"), 0);
 	tap_is(json_string_value(json_object_get(row, "address")), "192.0.2.7", "a connection has the address that its name led to");
@@ -146,13 +146,13 @@ static void check_network(void)
 		n.connection[i].bytes_in = n.connection[i].bytes_out = UINT64_MAX;
 		n.connection[i].began_ms = -1e15;
 	}
-	j       = record_json(&r);
+	j       = record_to_json(&r);
 	network = json_object_get(j, "network");
 	tap_ok((size_t)json_integer_value(json_object_get(network, "left_out")) + json_array_size(json_object_get(network, "connections")) == NET_REPORT_MAX && json_array_size(json_object_get(network, "connections")) > 8,
 	       "connections that a record has no room for are counted");
 	json_decref(j);
 	fill_most(&result);
-	record_put(&t, &r);
+	record_put_json(&t, &r);
 	tap_ok(json_text_end(&t) > 0, "the largest record with the largest network has room");
 	printf("# %zu bytes\n", t.len);
 }

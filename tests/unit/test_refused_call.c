@@ -64,11 +64,12 @@ static void check_row(size_t i)
 	struct refused_calls r     = { 0 };
 	struct bpf_look      back;
 	char                 text[REFUSED_TEXT_MAX];
-	uint32_t             answer = refused_calls_ask(&r, &programs[rows[i].policy], &data);
+	uint32_t             answer = refused_calls_run_filter(&r, &programs[rows[i].policy], &data);
 
 	tap_ok((answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO && r.n == 1 && r.row[0].count == 1, "%s: refused, and counted", rows[i].name);
 	tap_is(refused_call_print(&r.row[0], rows[i].call, text, sizeof text), rows[i].argument, rows[i].name);
-	tap_ok(refused_call_read(text, &back) && back.seen == r.row[0].look.seen && memcmp(back.arg, r.row[0].look.arg, sizeof back.arg) == 0, "%s: and back", rows[i].name);
+	tap_ok(refused_call_parse(text, &back) && back.seen == r.row[0].look.seen &&
+	       memcmp(back.arg, r.row[0].look.arg, sizeof back.arg) == 0, "%s: and back", rows[i].name);
 	tap_ok(!policy_floor_forbids_call(&floor, (unsigned)rows[i].nr, &back) != rows[i].floor, "%s: whether it is the floor", rows[i].name);
 	tap_ok(policy_may_allow(&policies[PYTHON], (unsigned)rows[i].nr, &back) == rows[i].python_allows, "%s: whether python.policy would allow it", rows[i].name);
 }
@@ -81,20 +82,22 @@ static void check_counts(void)
 	struct refused_calls r    = { 0 };
 
 	for (int i = 0; i < 1000; i++)
-		refused_calls_ask(&r, &programs[PYTHON], &data);
+		refused_calls_run_filter(&r, &programs[PYTHON], &data);
 	tap_ok(r.n == 1 && r.row[0].count == 1000, "the same call is one row");
 	r.row[0].count = UINT32_MAX;
-	refused_calls_ask(&r, &programs[PYTHON], &data);
+	refused_calls_run_filter(&r, &programs[PYTHON], &data);
 	tap_ok(r.row[0].count == UINT32_MAX, "a count does not wrap around");
 	data.nr = SYS_getpid;
-	tap_ok(refused_calls_ask(&r, &programs[PYTHON], &data) == SECCOMP_RET_ALLOW && r.n == 1, "what is allowed is not counted");
+	tap_ok(refused_calls_run_filter(&r, &programs[PYTHON], &data) == SECCOMP_RET_ALLOW && r.n == 1,
+	       "what is allowed is not counted");
 	data.nr = SYS_ioctl;
 	for (data.args[1] = 0xf000; data.args[1] < 0xf100; data.args[1]++)
-		refused_calls_ask(&r, &programs[PYTHON], &data);
+		refused_calls_run_filter(&r, &programs[PYTHON], &data);
 	tap_ok(r.n == 1 + REFUSED_ALIKE_MAX && r.row[0].call == SYS_ptrace && r.row[1].look.seen && r.row[1].count == 1, "of one call a few arguments are kept");
 	tap_ok(!r.row[REFUSED_ALIKE_MAX].look.seen && r.row[REFUSED_ALIKE_MAX].count == 256 - (REFUSED_ALIKE_MAX - 1), "and the others are counted together");
 	data.nr = 0xffff;
-	tap_ok(refused_calls_ask(&r, &programs[PYTHON], &data) != SECCOMP_RET_ALLOW && r.n == 1 + REFUSED_ALIKE_MAX, "a number that no call has is no row");
+	tap_ok(refused_calls_run_filter(&r, &programs[PYTHON], &data) != SECCOMP_RET_ALLOW &&
+	       r.n == 1 + REFUSED_ALIKE_MAX, "a number that no call has is no row");
 	tap_ok(refused_calls_is_sound(&r), "the list is sound");
 	r.n = REFUSED_MAX + 1;
 	tap_ok(!refused_calls_is_sound(&r), "a list that is longer than itself is not");
@@ -112,8 +115,8 @@ static void check_texts(void)
 	struct bpf_look          look;
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-		tap_ok(!refused_call_read(bad[i], &look), "text %zu is no list of arguments", i);
-	tap_ok(refused_call_read("", &look) && look.seen == 0, "none is one");
+		tap_ok(!refused_call_parse(bad[i], &look), "text %zu is no list of arguments", i);
+	tap_ok(refused_call_parse("", &look) && look.seen == 0, "none is one");
 }
 
 /* --- in words --- */

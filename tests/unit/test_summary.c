@@ -21,7 +21,7 @@ static void check_lines(void)
 	result.reason            = EXIT_timeout_wall;
 	result.figures           = (struct run_figures){ .wall_ms = 501.26, .cpu_ms = 3, .setup_ms = 7.4, .memory_peak_bytes = 10 << 20, .pids_peak = 3 };
 	result.hit[result.hits++] = (struct run_hit){ LIMIT_pids, 64, 64, 3 };
-	j = record_json(&r);
+	j = record_to_json(&r);
 	json_object_set_new(j, "truncated", json_true());
 	tap_is(printed(j, "--timeout 0.5"),
 	       "timeout_wall (--timeout 0.5), wall 501.3 ms, cpu 3.0 ms, memory peak 10.0 MiB, pids peak 3, set-up 7.4 ms; limit hit: pids 64; output truncated\n",
@@ -30,15 +30,15 @@ static void check_lines(void)
 
 	result             = RUN_RESULT_NONE;
 	result.wait_status = 3 << 8;
-	j                  = record_json(&r);
+	j                  = record_to_json(&r);
 	tap_is(printed(j, ""), "exited 3\n", "what is not known is not there");
 	json_decref(j);
 
 	result.reason      = EXIT_signaled;
 	result.wait_status = 11;
-	j                  = record_json(&r);
+	j                  = record_to_json(&r);
 	tap_is(printed(j, ""), "signaled SIGSEGV\n", "a signal is named");
-	tap_ok(summary_status(j) == 139, "its status is 128 and its number");
+	tap_ok(summary_exit_status(j) == 139, "its status is 128 and its number");
 	json_decref(j);
 }
 
@@ -49,17 +49,17 @@ static void check_strange(void)
 			      "limits_hit", 1, "name", 5, "exit_code", 7);
 
 	tap_is(printed(j, ""), "bo?[1mom ?]0;x?: a?b?; limit hit:  0; limit hit:  0\n", "control characters do not reach the terminal");
-	tap_ok(summary_status(j) == 125, "a reason that does not exist is no success");
+	tap_ok(summary_exit_status(j) == 125, "a reason that does not exist is no success");
 	json_decref(j);
 	j = json_pack("{ss si}", "exit_reason", "exited", "exit_code", 256);
-	tap_ok(summary_status(j) == 125, "nor is a status that no program can have");
+	tap_ok(summary_exit_status(j) == 125, "nor is a status that no program can have");
 	json_decref(j);
 	j = json_pack("{ss sn}", "exit_reason", "exited", "exit_code");
-	tap_ok(summary_status(j) == 125, "nor is one that is not known");
+	tap_ok(summary_exit_status(j) == 125, "nor is one that is not known");
 	json_decref(j);
 	j = json_object();
 	tap_is(printed(j, ""), "\n", "an empty record is an empty line");
-	tap_ok(summary_status(j) == 125, "and no success");
+	tap_ok(summary_exit_status(j) == 125, "and no success");
 	json_decref(j);
 }
 
@@ -79,8 +79,9 @@ static void check_statuses(void)
 		json_t           *j;
 
 		result.reason = rows[i].reason;
-		j             = record_json(&r);
-		tap_ok(summary_status(j) == rows[i].status, "%s exits with %d", exit_reason_name(rows[i].reason), rows[i].status);
+		j             = record_to_json(&r);
+		tap_ok(summary_exit_status(j) == rows[i].status, "%s exits with %d", exit_reason_name(rows[i].reason),
+		       rows[i].status);
 		json_decref(j);
 	}
 }

@@ -62,7 +62,7 @@ static int run_all_probes(struct checkup *c)
 		make_printable(f->detail);
 		make_printable(f->cause);
 		make_printable(f->fix);
-		verdict_add(&c->verdict, i, probe_rows[i].need, f->result, c->at.is_root || c->at.is_monitor);
+		verdict_add_result(&c->verdict, i, probe_rows[i].need, f->result, c->at.is_root || c->at.is_monitor);
 	}
 	verdict_sentence(&c->verdict, probe_rows[c->verdict.first].name, c->sentence, sizeof c->sentence);
 	return 0;

@@ -59,7 +59,7 @@ static int explain_load(struct explain *x, const char *name, struct err *e)
 	x->place = profile_file_find(&x->places, name);
 	if (x->place == PROFILES_PLACES)
 		return err_set(e, ERR_MISSING, "profile %s: its file was removed", name);
-	mount_options = mount_options_of(&x->profile.limits, x->profile.workspace_exec);
+	mount_options = mount_options_from_limits(&x->profile.limits, x->profile.workspace_exec);
 	if (mount_plan_build(&x->mounts, &mount_options, e) < 0)
 		return -1;
 	return program_env_build(&x->env, &x->profile.limits, NULL, 0, e);
@@ -90,7 +90,7 @@ static void print_limits(const struct explain *x, FILE *out)
 		fprintf(out, "  %-17s", f->name);
 		print_limit_value(&x->profile.limits, f, out);
 		print_limit_value(&x->profile.ceilings, f, out);
-		fprintf(out, "   --%s\n", limits_option(f->name));
+		fprintf(out, "   --%s\n", limits_option_name(f->name));
 	}
 }
 
@@ -329,8 +329,8 @@ static json_t *names_or_json_null(const json_t *names)
 static void print_profile_json(const struct explain *x, FILE *out)
 {
 	json_t *j = json_pack("{ss ss so ss ss so so so so so so so so so so}", "profile", x->profile.name, "description", x->profile.description,
-			      "file", json_sprintf("%s/%s.json", x->places.profiles[x->place], x->profile.name), "rootfs", x->profile.rootfs, "policy", x->profile.policy, "limits", limits_json(&x->profile.limits),
-			      "ceilings", limits_json(&x->profile.ceilings), "layers", layers_to_json(), "network", net_policy_json(x->profile.net, &x->profile.network), "warm", warm_to_json(&x->profile), "mounts", mounts_to_json(&x->mounts),
+			      "file", json_sprintf("%s/%s.json", x->places.profiles[x->place], x->profile.name), "rootfs", x->profile.rootfs, "policy", x->profile.policy, "limits", limits_to_json(&x->profile.limits),
+			      "ceilings", limits_to_json(&x->profile.ceilings), "layers", layers_to_json(), "network", net_policy_to_json(x->profile.net, &x->profile.network), "warm", warm_to_json(&x->profile), "mounts", mounts_to_json(&x->mounts),
 			      "environment", env_to_json(&x->env), "modules", names_or_json_null(x->profile.modules), "calls",
 			      names_or_json_null(x->profile.calls), "system_calls", policy_to_json(x->policy));
 

@@ -55,7 +55,7 @@ static json_t *bare_record(const struct request *r, const char *run, enum exit_r
 		make_run_id(record.run_id);
 	result.reason = reason;
 	result.why    = *why;
-	return record_json(&record);
+	return record_to_json(&record);
 }
 
 /* clang-format off */
@@ -196,7 +196,8 @@ static bool points_to_doctor(const struct run_client *c, const json_t *record)
 	const char      *type = json_string_value(json_object_get(json_object_get(record, "error"), "type"));
 	enum exit_reason reason;
 
-	return summary_reason(record, &reason) && reason == EXIT_setup_failed && type && strcmp(type, err_kind_name(ERR_SETUP)) == 0 && !is_exec_error(c);
+	return summary_exit_reason(record, &reason) && reason == EXIT_setup_failed && type &&
+		strcmp(type, err_kind_name(ERR_SETUP)) == 0 && !is_exec_error(c);
 }
 
 static void put_plain(const json_t *text, FILE *to)
@@ -326,9 +327,10 @@ static int status_of(const struct run_client *c, const json_t *record)
 		return strcmp(json_string_value(json_object_get(c->ended, "exec_error")), "ENOENT") == 0 ? STATUS_NOT_FOUND : STATUS_NO_EXEC;
 	if (c->out.broken || c->err.broken)
 		return STATUS_SIGPIPE;
-	if (summary_reason(record, &reason) && (reason == EXIT_cancelled || reason == EXIT_busy) && interrupt_caught() == SIGINT) /* busy: the run waited */
+	if (summary_exit_reason(record, &reason) && (reason == EXIT_cancelled || reason == EXIT_busy) &&
+	    interrupt_caught() == SIGINT) /* busy: the run waited */
 		return STATUS_SIGINT;
-	return summary_status(record);
+	return summary_exit_status(record);
 }
 
 /* Prints why there was no run, or the summary of an unusual end. */
@@ -338,14 +340,14 @@ void report_print_story(const struct run_client *c, const json_t *record)
 	int              broken = c->out.broken ? c->out.broken : c->err.broken;
 	char             why[sizeof c->lost.text];
 	enum exit_reason reason     = EXIT_cancelled;
-	bool             has_reason = summary_reason(record, &reason);
+	bool             has_reason = summary_exit_reason(record, &reason);
 	struct err       e;
 
 	if (broken == EPIPE && !c->request->verbose)
 		return; /* brig run ... | head: like other commands, brig ends without a message */
 	if (broken)
 		fprintf(stderr, "brig: the output cannot be %s: %s\n", c->out.unread || c->err.unread ? "read" : "written", strerror(broken));
-	if (*summary_error(record, why, sizeof why) && !c->started) {
+	if (*summary_error_text(record, why, sizeof why) && !c->started) {
 		print_refusal(c, record, why);
 	} else if (!c->request->quiet && (!has_reason || reason != EXIT_exited ||
 					  json_is_true(json_object_get(record, "truncated")) || c->request->verbose)) {

@@ -594,7 +594,7 @@ char *request_name_field(const struct request *r, const char *field, char *buf, 
 		{ "network", "--net" }, { "context", "--context" },
 		{ "detach", "--detach" },
 	};
-	const char *option = begins_with(field, "limits.") ? limits_option(field + 7) : NULL;
+	const char *option = begins_with(field, "limits.") ? limits_option_name(field + 7) : NULL;
 	const char *shown = item_of(field, "ro", r->shown), *variable = item_of(field, "env", r->env);
 	size_t      n = strcspn(field, "[");
 

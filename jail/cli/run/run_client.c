@@ -129,7 +129,7 @@ static void name_limit(void *owner, const char *name, uint64_t value)
 	if (!f)
 		return;
 	field_print_text(f, value, text, sizeof text);
-	snprintf(c->limit, sizeof c->limit, "--%s %s", limits_option(f->name), text);
+	snprintf(c->limit, sizeof c->limit, "--%s %s", limits_option_name(f->name), text);
 }
 
 /* Sends one request only: output that is read until the program is dead would send it again and again. */

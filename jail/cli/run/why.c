@@ -102,7 +102,8 @@ static bool find_call(const json_t *row, struct call *ret)
 	if (!name)
 		return false;
 	ret->number = text_to_u64(name, &number) == 0 && number < POLICY_CALLS ? (int)number : call_number(name);
-	return ret->number >= 0 && ret->number < POLICY_CALLS && refused_call_read(argument ? argument : "", &ret->look);
+	return ret->number >= 0 && ret->number < POLICY_CALLS &&
+		refused_call_parse(argument ? argument : "", &ret->look);
 }
 
 static void print_profiles(const struct brig_paths *places, const char *but, const struct call *c)
@@ -199,7 +200,7 @@ static void print_limits(const struct run_client *c, const json_t *record)
 	for (size_t i = 0; i < json_array_size(hits); i++) {
 		const json_t *hit    = json_array_get(hits, i), *times = json_object_get(hit, "times");
 		const char   *name   = json_string_value(json_object_get(hit, "name"));
-		const char   *option = name ? limits_option(name) : NULL;
+		const char   *option = name ? limits_option_name(name) : NULL;
 
 		if (!option)
 			continue;

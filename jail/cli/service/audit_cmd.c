@@ -139,8 +139,8 @@ static bool read_line(FILE *in, char *line, size_t max, size_t *len)
 static bool print_audit_entry(const struct asked *a, const struct audit_entry *entry)
 {
 	char    text[AUDIT_LINE_MAX + 1];
-	json_t *json = audit_entry_json(entry);
-	size_t  len  = a->json ? audit_json_line(json, text) : audit_json_text(json, text);
+	json_t *json = audit_entry_to_json(entry);
+	size_t  len  = a->json ? audit_json_to_line(json, text) : audit_json_to_words(json, text);
 
 	json_decref(json);
 	if (!a->json)
@@ -158,7 +158,7 @@ static void print_matching_line(const struct asked *a, const char *path, unsigne
 
 	if (!from && found->garbled++ == 0)
 		snprintf(found->first, sizeof found->first, "%s:%llu", path, number);
-	if (from && audit_filter_holds(&a->filter, &entry))
+	if (from && audit_filter_matches(&a->filter, &entry))
 		print_audit_entry(a, &entry);
 	json_decref(from);
 }

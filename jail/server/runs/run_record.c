@@ -72,7 +72,7 @@ void run_record_put_ended_event(struct json_text *t, const struct record *record
 	char             text[RECORD_TEXT_MAX], lost[RECORD_TEXT_MAX];
 	struct json_text r = json_text_in(text, sizeof text), l = json_text_in(lost, sizeof lost);
 
-	record_put(&r, record);
+	record_put_json(&r, record);
 	put_missing_layers_with_reasons(&l, end);
 	t->full |= !json_text_end(&r) || !json_text_end(&l);
 	protocol_put_ended(t, record->run_id, tag, text, exec_error, lost, left);

@@ -146,7 +146,7 @@ static void read_net_report(const struct served_net *n, struct net_report *ret)
 	memset(ret, 0, sizeof *ret);
 	if (n->report >= 0 && pread(n->report, ret, sizeof *ret, 0) != sizeof *ret)
 		memset(ret, 0, sizeof *ret);
-	net_report_make_sound(ret);
+	net_report_sanitize(ret);
 }
 
 static bool proxy_is_lost(const struct served_net *n)

@@ -226,7 +226,8 @@ static int start_with_tool_socket(struct served_run *r, const struct protocol_re
 static void start_run_network(struct served_run *r, struct run_plan *plan)
 {
 	const bool has_listeners =
-		plan->profile->is_private ? plan->net_rules != NULL : net_policy_is_open(plan->profile->profile.net);
+		plan->profile->is_private ? plan->net_rules != NULL :
+			net_policy_allows_any_host(plan->profile->profile.net);
 	const struct served_net_request request       = {
 		.number        = ++r->server->networks,
 		.user          = r->peer.uid,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Whether `word` is one of the words of the list that ends at `end`. An empty list has the word "". */
-static bool list_has(const char *list, const char *end, const char *word)
+static bool list_has_word(const char *list, const char *end, const char *word)
 {
 	static const char between[] = " ,\n";
 	size_t            len       = strlen(word);
@@ -31,7 +31,7 @@ int cg_path_find(const char *text, const char *controller, char *ret, size_t len
 		const char *first = memchr(text, ':', line);
 		const char *path  = first ? memchr(first + 1, ':', line - (size_t)(first + 1 - text)) : NULL;
 
-		if (path && list_has(first + 1, path, controller)) {
+		if (path && list_has_word(first + 1, path, controller)) {
 			size_t n = line - (size_t)(++path - text);
 
 			if (n == 0 || path[0] != '/' || path[n] != '\n') /* a line that was cut names another group */
@@ -50,7 +50,7 @@ int cg_path_find(const char *text, const char *controller, char *ret, size_t len
 }
 
 /* -1 for a negative number; no counter is. Text without a number gives 0. */
-static int64_t parse_figure(const char *text)
+static int64_t parse_counter(const char *text)
 {
 	int64_t value = strtoll(text, NULL, 10);
 
@@ -59,7 +59,7 @@ static int64_t parse_figure(const char *text)
 
 bool cg_list_has(const char *list, const char *word)
 {
-	return list_has(list, list + strlen(list), word);
+	return list_has_word(list, list + strlen(list), word);
 }
 
 int64_t cg_key_value(const char *text, const char *key)
@@ -68,7 +68,7 @@ int64_t cg_key_value(const char *text, const char *key)
 
 	while (*text) {
 		if (begins_with(text, key) && text[len] == ' ')
-			return parse_figure(text + len + 1);
+			return parse_counter(text + len + 1);
 		text += strcspn(text, "\n");
 		text += *text == '\n';
 	}
@@ -80,7 +80,7 @@ int64_t cg_device_sum(const char *text, const char *key)
 	int64_t sum = 0;
 
 	for (const char *at = strstr(text, key); at; at = strstr(at + 1, key)) {
-		int64_t value = parse_figure(at + strlen(key));
+		int64_t value = parse_counter(at + strlen(key));
 
 		if (value < 0 || __builtin_add_overflow(sum, value, &sum))
 			return -1;

@@ -28,7 +28,7 @@ static const struct {
 #undef LIMIT
 };
 
-const char *limits_option(const char *setting)
+const char *limits_option_name(const char *setting)
 {
 	for (size_t i = 0; i < ARRAY_LEN(options); i++)
 		if (strcmp(options[i].setting, setting) == 0)
@@ -41,7 +41,7 @@ uint64_t limits_value(const struct limits *l, const struct field *f)
 	return *(const uint64_t *)((const char *)l + f->offset);
 }
 
-const struct field *limits_find_above(const struct limits *limits, const struct limits *ceilings)
+const struct field *limits_find_above_ceiling(const struct limits *limits, const struct limits *ceilings)
 {
 	for (const struct field *f = limits_fields; f->name; f++)
 		if (limits_value(limits, f) > limits_value(ceilings, f))
@@ -49,7 +49,7 @@ const struct field *limits_find_above(const struct limits *limits, const struct 
 	return NULL;
 }
 
-bool limits_must_is_sane(const struct limits *l)
+bool limits_layer_bits_are_valid(const struct limits *l)
 {
 	const uint64_t all = LAYER_BIT(MEMORY) | LAYER_BIT(CPU);
 

@@ -25,16 +25,16 @@ extern const struct field limits_fields[];   /* presets are the defaults */
 extern const struct field ceilings_fields[]; /* presets are the ceilings */
 
 /* The command-line name of a row of limits_fields: "memory_bytes" -> "memory". */
-const char *limits_option(const char *setting);
+const char *limits_option_name(const char *setting);
 
 /* The first row of limits_fields whose value is above its ceiling, or NULL. */
-const struct field *limits_find_above(const struct limits *limits, const struct limits *ceilings);
+const struct field *limits_find_above_ceiling(const struct limits *limits, const struct limits *ceilings);
 uint64_t            limits_value(const struct limits *l, const struct field *f);
-json_t             *limits_json(const struct limits *l); /* as a profile writes them; new reference */
+json_t             *limits_to_json(const struct limits *l); /* as a profile writes them; new reference */
 
 /* The LAYER_BITs for `must`: of the limits that the request names. asked: an object with keys of limits_fields. */
-uint64_t     limits_asked(const json_t *asked);
+uint64_t     limits_asked_layers(const json_t *asked);
 /* The LAYER_BITs for `waived`. names: option names, like "memory". */
-must_use int limits_waived(const json_t *names, uint64_t *ret, struct err *e);
+must_use int limits_parse_waived(const json_t *names, uint64_t *ret, struct err *e);
 /* must and waived have no bits but those of MEMORY and CPU. */
-bool         limits_must_is_sane(const struct limits *l);
+bool         limits_layer_bits_are_valid(const struct limits *l);

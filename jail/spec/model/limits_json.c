@@ -12,7 +12,7 @@ static const struct {
 	{ LIMIT_cpus, LAYER_BIT(CPU) },
 };
 
-uint64_t limits_asked(const json_t *asked)
+uint64_t limits_asked_layers(const json_t *asked)
 {
 	uint64_t bits = 0;
 
@@ -22,7 +22,7 @@ uint64_t limits_asked(const json_t *asked)
 	return bits;
 }
 
-int limits_waived(const json_t *names, uint64_t *ret, struct err *e)
+int limits_parse_waived(const json_t *names, uint64_t *ret, struct err *e)
 {
 	*ret = 0;
 	for (size_t i = 0; i < json_array_size(names); i++) {
@@ -30,7 +30,7 @@ int limits_waived(const json_t *names, uint64_t *ret, struct err *e)
 		uint64_t    layer = 0;
 
 		for (size_t k = 0; k < ARRAY_LEN(by_groups); k++)
-			if (strcmp(limits_option(limits_fields[by_groups[k].limit].name), name) == 0)
+			if (strcmp(limits_option_name(limits_fields[by_groups[k].limit].name), name) == 0)
 				layer = by_groups[k].layer;
 		if (!layer)
 			return err_set(e, ERR_BAD_SPEC, "\"%.60s\" is not a limit that can be missing; there are: memory, cpus", name);
@@ -39,7 +39,7 @@ int limits_waived(const json_t *names, uint64_t *ret, struct err *e)
 	return 0;
 }
 
-json_t *limits_json(const struct limits *l)
+json_t *limits_to_json(const struct limits *l)
 {
 	json_t *j = json_object();
 

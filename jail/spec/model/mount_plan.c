@@ -29,7 +29,7 @@ static const struct mount_step of_every_cell[] = {
 static const struct mount_step of_terminals = { MOUNT_TERMINALS, "dev/pts", MF_RO | MF_NOEXEC, .major = 0 };
 /* clang-format on */
 
-struct mount_options mount_options_of(const struct limits *limits, bool workspace_exec)
+struct mount_options mount_options_from_limits(const struct limits *limits, bool workspace_exec)
 {
 	return (struct mount_options){
 		.tmp_bytes       = limits->tmp_bytes,
@@ -42,7 +42,7 @@ struct mount_options mount_options_of(const struct limits *limits, bool workspac
 /* The directory of NET_TRUST_PATH. */
 static const struct mount_step of_trust = { MOUNT_TRUST, "etc/brig", MF_RO | MF_NODEV | MF_NOEXEC, .major = 0 };
 
-static int plan_add(struct mount_plan *plan, struct mount_step step, struct err *e)
+static int plan_add_step(struct mount_plan *plan, struct mount_step step, struct err *e)
 {
 	if (plan->n == ARRAY_LEN(plan->step))
 		return err_set(e, ERR_LIMIT, "more than %zu mounts", ARRAY_LEN(plan->step));
@@ -50,7 +50,7 @@ static int plan_add(struct mount_plan *plan, struct mount_step step, struct err 
 	return 0;
 }
 
-static int add_shown(struct mount_plan *plan, const struct mount_options *mount_options, int i, struct err *e)
+static int plan_add_ro_bind(struct mount_plan *plan, const struct mount_options *mount_options, int i, struct err *e)
 {
 	static const char under[] = "workspace/";
 	const char       *to      = mount_options->shown[i], *name = begins_with(to, under) ? to + sizeof under - 1 : "";
@@ -60,7 +60,8 @@ static int add_shown(struct mount_plan *plan, const struct mount_options *mount_
 	for (int j = 0; j < i; j++)
 		if (strcmp(mount_options->shown[j], to) == 0)
 			return err_set(e, ERR_BAD_SPEC, "two of them would both be /%s", to);
-	return plan_add(plan, (struct mount_step){ .kind = MOUNT_SHOWN, .to = to, .flags = MF_RO | MF_NODEV | MF_NOEXEC, .shown = i }, e);
+	return plan_add_step(plan, (struct mount_step){ .kind = MOUNT_SHOWN, .to = to,
+			     .flags = MF_RO | MF_NODEV | MF_NOEXEC, .shown = i }, e);
 }
 
 int mount_plan_build(struct mount_plan *plan, const struct mount_options *mount_options, struct err *e)
@@ -78,15 +79,15 @@ int mount_plan_build(struct mount_plan *plan, const struct mount_options *mount_
 		}
 		if (workspace && !mount_options->workspace_exec)
 			step.flags |= MF_NOEXEC;
-		if (plan_add(plan, step, e) < 0)
+		if (plan_add_step(plan, step, e) < 0)
 			return -1;
 	}
-	if (mount_options->trust && plan_add(plan, of_trust, e) < 0)
+	if (mount_options->trust && plan_add_step(plan, of_trust, e) < 0)
 		return -1;
-	if (mount_options->terminals && plan_add(plan, of_terminals, e) < 0)
+	if (mount_options->terminals && plan_add_step(plan, of_terminals, e) < 0)
 		return -1;
 	for (size_t i = 0; i < mount_options->shown_len; i++)
-		if (add_shown(plan, mount_options, (int)i, e) < 0)
+		if (plan_add_ro_bind(plan, mount_options, (int)i, e) < 0)
 			return -1;
 	return 0;
 }
@@ -126,7 +127,7 @@ void mount_plan_print(const struct mount_plan *plan, FILE *out)
 	}
 }
 
-bool mount_can_show(unsigned mode)
+bool mount_can_ro_bind(unsigned mode)
 {
 	return S_ISDIR(mode) || S_ISREG(mode);
 }

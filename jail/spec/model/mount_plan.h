@@ -59,14 +59,14 @@ struct mount_options {
 };
 
 /* With no shown directories, no certificates and no terminals. */
-struct mount_options mount_options_of(const struct limits *limits, bool workspace_exec);
+struct mount_options mount_options_from_limits(const struct limits *limits, bool workspace_exec);
 
 must_use int mount_plan_build(struct mount_plan *plan, const struct mount_options *mount_options, struct err *e);
 void         mount_plan_print(const struct mount_plan *plan, FILE *out);
 const char  *mount_kind_name(enum mount_kind kind);
 
 /* mode: an st_mode. True for directories and regular files. Server, monitor and launcher each check the client's descriptor with it. */
-bool         mount_can_show(unsigned mode);
+bool         mount_can_ro_bind(unsigned mode);
 
 /* MOUNT_ATTR_* of a step. */
 static inline uint64_t mount_step_attrs(const struct mount_step *m)

@@ -33,20 +33,20 @@ static bool field_copy(struct field f, char *ret, size_t room)
 	return true;
 }
 
-static bool is_octal(char c)
+static bool is_octal_digit(char c)
 {
 	return c >= '0' && c <= '7';
 }
 
 /* The kernel writes blank, tab, newline and backslash as \ooo. */
-static bool copy_unescaped(struct field f, char *ret, size_t room)
+static bool field_copy_unescaped(struct field f, char *ret, size_t room)
 {
 	char *to = ret;
 
 	if (!field_copy(f, ret, room))
 		return false;
 	for (const char *from = ret; *from; to++) {
-		if (from[0] == '\\' && is_octal(from[1]) && is_octal(from[2]) && is_octal(from[3])) {
+		if (from[0] == '\\' && is_octal_digit(from[1]) && is_octal_digit(from[2]) && is_octal_digit(from[3])) {
 			*to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
 			if (!*to)
 				return false;
@@ -68,8 +68,8 @@ static bool parse_line(const char *at, const char *end, struct mountinfo *ret)
 
 	for (f = next_field(&at, end); f.len && !(n >= FIELDS_LEAST && f.len == 1 && *f.text == '-'); f = next_field(&at, end), n++) {
 		if ((n == FIELD_DEVICE && (!field_copy(f, device, sizeof device) || sscanf(device, "%u:%u", &m.major, &m.minor) != 2)) ||
-		    (n == FIELD_ROOT && !copy_unescaped(f, m.root, sizeof m.root)) ||
-		    (n == FIELD_AT && !copy_unescaped(f, m.at, sizeof m.at)))
+		    (n == FIELD_ROOT && !field_copy_unescaped(f, m.root, sizeof m.root)) ||
+		    (n == FIELD_AT && !field_copy_unescaped(f, m.at, sizeof m.at)))
 			return false;
 	}
 	if (!f.len)

@@ -48,9 +48,9 @@ void profile_done(struct profile *p)
 	*p = (struct profile){ 0 };
 }
 
-static int check_ceilings(const struct profile *p, struct err *e)
+static int check_limits_below_ceilings(const struct profile *p, struct err *e)
 {
-	const struct field *f = limits_find_above(&p->limits, &p->ceilings);
+	const struct field *f = limits_find_above_ceiling(&p->limits, &p->ceilings);
 	char                is[32], most[32];
 
 	if (!f)
@@ -66,7 +66,7 @@ enum { NAMES_BYTES_MAX = 16 * 1024 };
 typedef bool is_name_fn(const char *text);
 
 /* "os.system", or "subprocess.*" for all of a module. */
-static bool is_call(const char *text)
+static bool is_python_call_name(const char *text)
 {
 	char   name[128];
 	size_t len = strlen(text);
@@ -76,7 +76,7 @@ static bool is_call(const char *text)
 	return len < sizeof name && snprintf(name, sizeof name, "%.*s", (int)len, text) > 0 && text_is_module(name);
 }
 
-static int check_names(const char *field, const json_t *names, is_name_fn *is, size_t most, struct err *e)
+static int check_python_names(const char *field, const json_t *names, is_name_fn *is, size_t most, struct err *e)
 {
 	size_t bytes = 0;
 
@@ -110,11 +110,12 @@ int profile_parse(struct profile *ret, const char *name, const void *bytes, size
 		return err_set(e, ERR_BAD_SPEC, "policy: missing; name a policy file, like \"python\"");
 	if (!text_is_plain(p.description))
 		return err_set(e, ERR_BAD_SPEC, "description: has a control character, or one that changes the direction of text");
-	if (limits_waived(p.allow_missing, &p.limits.waived, e) < 0)
+	if (limits_parse_waived(p.allow_missing, &p.limits.waived, e) < 0)
 		return err_wrap(e, "allow_missing");
-	if (check_ceilings(&p, e) < 0 || check_names("modules", p.modules, text_is_module, NAMES_BYTES_MAX, e) < 0 ||
-	    check_names("calls", p.calls, is_call, NAMES_BYTES_MAX, e) < 0 ||
-	    check_names("preload", p.preload, text_is_module, PRELOAD_BYTES_MAX, e) < 0)
+	if (check_limits_below_ceilings(&p, e) < 0 ||
+	    check_python_names("modules", p.modules, text_is_module, NAMES_BYTES_MAX, e) < 0 ||
+	    check_python_names("calls", p.calls, is_python_call_name, NAMES_BYTES_MAX, e) < 0 ||
+	    check_python_names("preload", p.preload, text_is_module, PRELOAD_BYTES_MAX, e) < 0)
 		return -1;
 	if (net_policy_build(&p.net, &p.network, e) < 0)
 		return err_wrap(e, "network");

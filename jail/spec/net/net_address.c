@@ -66,35 +66,36 @@ static const struct {
 };
 /* clang-format on */
 
-static bool is_within(const uint8_t *address, const uint8_t *first, unsigned bits)
+static bool is_in_prefix(const uint8_t *address, const uint8_t *first, unsigned bits)
 {
 	unsigned whole = bits / 8, rest = bits % 8;
 
 	return memcmp(address, first, whole) == 0 && (rest == 0 || ((address[whole] ^ first[whole]) >> (8 - rest)) == 0);
 }
 
-static const char *range_of_v4(const uint8_t address[4])
+static const char *range_name_of_v4(const uint8_t address[4])
 {
 	for (size_t i = 0; i < ARRAY_LEN(v4); i++)
-		if (is_within(address, v4[i].first, v4[i].bits))
+		if (is_in_prefix(address, v4[i].first, v4[i].bits))
 			return v4[i].name;
 	return NULL;
 }
 
 /* ARRAY_LEN(v6): none. */
-static size_t row_of_v6(const uint8_t address[16])
+static size_t find_v6_range(const uint8_t address[16])
 {
 	size_t i = 0;
 
-	while (i < ARRAY_LEN(v6) && !is_within(address, v6[i].first, v6[i].bits))
+	while (i < ARRAY_LEN(v6) && !is_in_prefix(address, v6[i].first, v6[i].bits))
 		i++;
 	return i;
 }
 
-bool net_address_inner(const struct sockaddr *address, struct sockaddr_in *ret)
+bool net_address_embedded_v4(const struct sockaddr *address, struct sockaddr_in *ret)
 {
 	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
-	size_t                     row = address->sa_family == AF_INET6 ? row_of_v6(six->sin6_addr.s6_addr) : ARRAY_LEN(v6);
+	size_t                     row = address->sa_family == AF_INET6 ? find_v6_range(six->sin6_addr.s6_addr) :
+		ARRAY_LEN(v6);
 	uint8_t                    inner[4];
 
 	if (row == ARRAY_LEN(v6) || !v6[row].v4_at)
@@ -106,25 +107,25 @@ bool net_address_inner(const struct sockaddr *address, struct sockaddr_in *ret)
 	return true;
 }
 
-static const char *range_of_v6(const struct sockaddr *address)
+static const char *range_name_of_v6(const struct sockaddr *address)
 {
-	size_t             row = row_of_v6(((const struct sockaddr_in6 *)(const void *)address)->sin6_addr.s6_addr);
+	size_t             row = find_v6_range(((const struct sockaddr_in6 *)(const void *)address)->sin6_addr.s6_addr);
 	struct sockaddr_in inner;
 
 	if (row == ARRAY_LEN(v6))
 		return "reserved";
-	if (v6[row].name || !net_address_inner(address, &inner))
+	if (v6[row].name || !net_address_embedded_v4(address, &inner))
 		return v6[row].name;
-	return range_of_v4((const uint8_t *)&inner.sin_addr);
+	return range_name_of_v4((const uint8_t *)&inner.sin_addr);
 }
 
-const char *net_address_range(const struct sockaddr *address)
+const char *net_address_special_range(const struct sockaddr *address)
 {
 	switch (address->sa_family) {
 	case AF_INET:
-		return range_of_v4((const uint8_t *)&((const struct sockaddr_in *)(const void *)address)->sin_addr);
+		return range_name_of_v4((const uint8_t *)&((const struct sockaddr_in *)(const void *)address)->sin_addr);
 	case AF_INET6:
-		return range_of_v6(address);
+		return range_name_of_v6(address);
 	default:
 		return "of another family than IPv4 and IPv6";
 	}

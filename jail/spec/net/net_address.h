@@ -16,11 +16,11 @@
  * (CGNAT)", "metadata", "multicast", ...). An IPv6 address that contains an IPv4 address (mapped, 6to4, Teredo, NAT64
  * 64:ff9b::/96) has the range of that one; IPv4-compatible and IPv4-translated addresses are never public.
  */
-const char *net_address_range(const struct sockaddr *address);
+const char *net_address_special_range(const struct sockaddr *address);
 
 /*
  * True: *ret is the IPv4 address inside an IPv6 one, to which a translator or tunnel may take what is sent to it:
  * mapped, translated, compatible, 6to4, Teredo, NAT64 64:ff9b::/96. The place in a local NAT64 address (64:ff9b:1::/48)
  * is its network's secret.
  */
-bool net_address_inner(const struct sockaddr *address, struct sockaddr_in *ret);
+bool net_address_embedded_v4(const struct sockaddr *address, struct sockaddr_in *ret);

@@ -13,7 +13,7 @@ static bool is_digit(char c)
 }
 
 /* Lower case, labels of allowed length and bytes, no trailing dot. */
-static bool is_name(const char *host)
+static bool is_dns_name(const char *host)
 {
 	size_t label = 0;
 
@@ -41,7 +41,7 @@ static bool ends_in_number(const char *host)
 }
 
 /* Compared with the text of the result: inet_pton() may accept other spellings, and only one may pass. */
-static bool is_quad(const char *host)
+static bool is_dotted_quad(const char *host)
 {
 	struct in_addr address;
 	char           text[INET_ADDRSTRLEN];
@@ -50,7 +50,7 @@ static bool is_quad(const char *host)
 }
 
 /* Refuses mapped and compatible addresses, which inet_ntop() prints with dots: the IPv4 address inside has its own spelling. */
-static bool make_ipv6(const char *text, char ret[NET_HOST_MAX])
+static bool canonicalize_ipv6(const char *text, char ret[NET_HOST_MAX])
 {
 	struct in6_addr address;
 	char            canonical[INET6_ADDRSTRLEN];
@@ -64,7 +64,7 @@ static bool make_ipv6(const char *text, char ret[NET_HOST_MAX])
 	return true;
 }
 
-bool net_host_canonical(const char *text, size_t len, char ret[NET_HOST_MAX], bool *is_address)
+bool net_host_canonicalize(const char *text, size_t len, char ret[NET_HOST_MAX], bool *is_address)
 {
 	char host[NET_HOST_MAX + 1] = { 0 };
 	bool dotted;
@@ -75,14 +75,14 @@ bool net_host_canonical(const char *text, size_t len, char ret[NET_HOST_MAX], bo
 		host[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] + ('a' - 'A')) : text[i];
 	if (strchr(host, ':')) {
 		*is_address = true;
-		return make_ipv6(host, ret);
+		return canonicalize_ipv6(host, ret);
 	}
 	dotted = host[len - 1] == '.';
 	host[len - dotted] = 0;
-	if (len - dotted > NET_HOST_MAX - 1 || !is_name(host))
+	if (len - dotted > NET_HOST_MAX - 1 || !is_dns_name(host))
 		return false;
 	*is_address = ends_in_number(host);
-	if (*is_address && (dotted || !is_quad(host)))
+	if (*is_address && (dotted || !is_dotted_quad(host)))
 		return false;
 	memcpy(ret, host, NET_HOST_MAX); /* with the zeros that follow */
 	return true;

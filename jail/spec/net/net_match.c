@@ -6,7 +6,7 @@
 enum { HTTPS_PORT = 443, HTTP_PORT = 80 };
 
 /* host is canonical, so a name has no colon and no last label of digits only (net_host.c). */
-static bool is_address(const char *host)
+static bool host_is_address(const char *host)
 {
 	const char *dot = strrchr(host, '.'), *last = dot ? dot + 1 : "";
 
@@ -14,39 +14,39 @@ static bool is_address(const char *host)
 }
 
 /* "a.example.org" is below "example.org"; "example.org" and "anexample.org" are not. */
-static bool is_below(const char *host, const char *domain)
+static bool host_is_subdomain_of(const char *host, const char *domain)
 {
 	size_t n = strlen(host), d = strlen(domain);
 
 	return n > d + 1 && host[n - d - 1] == '.' && strcmp(host + n - d, domain) == 0;
 }
 
-static bool matches_host(const struct net_rule *r, const char *host)
+static bool rule_matches_host(const struct net_rule *r, const char *host)
 {
 	switch ((enum net_host_kind)r->host_kind) {
 	case NET_HOST_NAME:
 	case NET_HOST_ADDRESS:
 		return strcmp(r->host, host) == 0;
 	case NET_HOST_BELOW:
-		return is_below(host, r->host);
+		return host_is_subdomain_of(host, r->host);
 	case NET_HOST_PUBLIC:
-		return !is_address(host);
+		return !host_is_address(host);
 	case NET_HOST_ANYTHING:
 		return true;
 	}
 	return false;
 }
 
-static bool may_be(enum net_scheme scheme, enum net_scheme known)
+static bool scheme_may_be(enum net_scheme scheme, enum net_scheme known)
 {
 	return scheme == known || scheme == NET_SCHEME_ANY;
 }
 
 /* Whether the rule allows the scheme at the port. scheme: NET_SCHEME_ANY if it is not known yet. */
-static bool matches_port(const struct net_rule *r, uint16_t port, enum net_scheme scheme)
+static bool rule_matches_port(const struct net_rule *r, uint16_t port, enum net_scheme scheme)
 {
-	bool https = port == (r->port ? r->port : HTTPS_PORT) && may_be(scheme, NET_SCHEME_HTTPS);
-	bool http  = port == (r->port ? r->port : HTTP_PORT) && may_be(scheme, NET_SCHEME_HTTP);
+	bool https = port == (r->port ? r->port : HTTPS_PORT) && scheme_may_be(scheme, NET_SCHEME_HTTPS);
+	bool http  = port == (r->port ? r->port : HTTP_PORT) && scheme_may_be(scheme, NET_SCHEME_HTTP);
 
 	if (r->host_kind == NET_HOST_ANYTHING)
 		return port != 0;
@@ -65,14 +65,15 @@ static bool matches_port(const struct net_rule *r, uint16_t port, enum net_schem
 
 /* --- one rule inside of another --- */
 
-static bool covers_host(const struct net_rule *outer, const struct net_rule *inner)
+static bool rule_covers_host(const struct net_rule *outer, const struct net_rule *inner)
 {
 	switch ((enum net_host_kind)inner->host_kind) {
 	case NET_HOST_NAME:
 	case NET_HOST_ADDRESS:
-		return matches_host(outer, inner->host);
+		return rule_matches_host(outer, inner->host);
 	case NET_HOST_BELOW:
-		return outer->host_kind == NET_HOST_BELOW ? strcmp(outer->host, inner->host) == 0 || is_below(inner->host, outer->host)
+		return outer->host_kind == NET_HOST_BELOW ? strcmp(outer->host, inner->host) == 0 ||
+			host_is_subdomain_of(inner->host, outer->host)
 							  : outer->host_kind == NET_HOST_PUBLIC || outer->host_kind == NET_HOST_ANYTHING;
 	case NET_HOST_PUBLIC:
 		return outer->host_kind == NET_HOST_PUBLIC || outer->host_kind == NET_HOST_ANYTHING;
@@ -82,20 +83,20 @@ static bool covers_host(const struct net_rule *outer, const struct net_rule *inn
 	return false;
 }
 
-static bool covers_port(const struct net_rule *outer, const struct net_rule *inner)
+static bool rule_covers_port(const struct net_rule *outer, const struct net_rule *inner)
 {
 	uint16_t https = inner->port ? inner->port : HTTPS_PORT, http = inner->port ? inner->port : HTTP_PORT;
 
 	if (inner->host_kind == NET_HOST_ANYTHING)
 		return outer->host_kind == NET_HOST_ANYTHING;
 	if (inner->scheme == NET_SCHEME_TCP)
-		return matches_port(outer, inner->port, NET_SCHEME_TCP);
-	return (inner->scheme == NET_SCHEME_HTTP || matches_port(outer, https, NET_SCHEME_HTTPS)) &&
-	       (inner->scheme == NET_SCHEME_HTTPS || matches_port(outer, http, NET_SCHEME_HTTP));
+		return rule_matches_port(outer, inner->port, NET_SCHEME_TCP);
+	return (inner->scheme == NET_SCHEME_HTTP || rule_matches_port(outer, https, NET_SCHEME_HTTPS)) &&
+	       (inner->scheme == NET_SCHEME_HTTPS || rule_matches_port(outer, http, NET_SCHEME_HTTP));
 }
 
 /* "/repos" is a prefix of "/repos", "/repos/x" and "/repos?x", but not of "/repository". */
-static bool begins_path(const char *prefix, const char *path)
+static bool path_has_prefix(const char *prefix, const char *path)
 {
 	size_t n = strlen(prefix);
 
@@ -103,18 +104,19 @@ static bool begins_path(const char *prefix, const char *path)
 }
 
 /* "/" allows every path, also one that servers may take for several. */
-static bool allows_path(const struct net_rule *r, const char *path)
+static bool rule_allows_path(const struct net_rule *r, const char *path)
 {
 	for (unsigned i = 0; i < r->paths; i++)
-		if (r->path[i][1] == 0 || (begins_path(r->path[i], path) && net_path_is_clear(path, strlen(path))))
+		if (r->path[i][1] == 0 ||
+		    (path_has_prefix(r->path[i], path) && net_path_is_unambiguous(path, strlen(path))))
 			return true;
 	return r->paths == 0;
 }
 
-static bool covers_paths(const struct net_rule *outer, const struct net_rule *inner)
+static bool rule_covers_paths(const struct net_rule *outer, const struct net_rule *inner)
 {
 	for (unsigned i = 0; i < inner->paths; i++)
-		if (!allows_path(outer, inner->path[i]))
+		if (!rule_allows_path(outer, inner->path[i]))
 			return false;
 	return inner->paths > 0 || outer->paths == 0;
 }
@@ -125,14 +127,15 @@ bool net_rule_covers(const struct net_rule *outer, const struct net_rule *inner)
 	/* A rule with an address needs no is_private: it names a private address itself. */
 	bool is_private = !inner->is_private || outer->is_private || inner->host_kind == NET_HOST_ADDRESS;
 
-	return methods && is_private && covers_host(outer, inner) && covers_port(outer, inner) && covers_paths(outer, inner);
+	return methods && is_private && rule_covers_host(outer, inner) && rule_covers_port(outer, inner) &&
+		rule_covers_paths(outer, inner);
 }
 
 /* --- what a program asks for --- */
 
 bool net_rule_matches(const struct net_rule *rule, const struct net_target *target)
 {
-	return matches_host(rule, target->host) && matches_port(rule, target->port, target->scheme);
+	return rule_matches_host(rule, target->host) && rule_matches_port(rule, target->port, target->scheme);
 }
 
 const struct net_rule *net_rules_find(const struct net_rules *rules, const struct net_target *target)
@@ -143,15 +146,15 @@ const struct net_rule *net_rules_find(const struct net_rules *rules, const struc
 	return NULL;
 }
 
-bool net_rules_know(const struct net_rules *rules, const char *host)
+bool net_rules_match_host(const struct net_rules *rules, const char *host)
 {
 	for (unsigned i = 0; i < rules->n; i++)
-		if (matches_host(&rules->rule[i], host))
+		if (rule_matches_host(&rules->rule[i], host))
 			return true;
 	return false;
 }
 
-bool net_rules_lead_private(const struct net_rules *rules, const struct net_target *target)
+bool net_rules_allow_private_address(const struct net_rules *rules, const struct net_target *target)
 {
 	for (unsigned i = 0; i < rules->n; i++)
 		if (rules->rule[i].is_private && net_rule_matches(&rules->rule[i], target))
@@ -164,12 +167,12 @@ bool net_rules_allow_request(const struct net_rules *rules, const struct net_tar
 {
 	for (const struct net_rule *r = rules->rule; method && r < rules->rule + rules->n; r++)
 		if ((r->is_private || !is_private) && (r->methods == 0 || r->methods & method) && net_rule_matches(r, target) &&
-		    allows_path(r, path))
+		    rule_allows_path(r, path))
 			return true;
 	return false;
 }
 
-bool net_rules_read(const struct net_rules *rules, const struct net_target *target)
+bool net_rules_need_inspection(const struct net_rules *rules, const struct net_target *target)
 {
 	for (const struct net_rule *r = rules->rule; r < rules->rule + rules->n; r++)
 		if (net_rule_matches(r, target) && (r->methods || r->paths))
@@ -186,7 +189,7 @@ static void add_port(uint16_t port, uint16_t ports[NET_PORTS_MAX], uint32_t *n)
 		ports[(*n)++] = port;
 }
 
-void net_rules_ports(const struct net_rules *rules, uint16_t ports[NET_PORTS_MAX], uint32_t *n)
+void net_rules_collect_ports(const struct net_rules *rules, uint16_t ports[NET_PORTS_MAX], uint32_t *n)
 {
 	if (rules->n == 0)
 		return;

@@ -67,7 +67,7 @@ const struct field net_fields[] = {
 /* --- rules --- */
 
 /* What is the jail itself for a program in it: an address of the loopback, or "localhost" and the names below it (RFC 6761, 6.3). */
-static bool is_own(const struct net_rule *rule)
+static bool rule_names_jail_itself(const struct net_rule *rule)
 {
 	static const char last[] = ".localhost";
 	const char       *host   = rule->host;
@@ -81,11 +81,11 @@ static bool is_own(const struct net_rule *rule)
 }
 
 /* What a program sends to itself never comes to brig-proxy. */
-static int check_own(const struct net_rule *rule, struct err *e)
+static int refuse_jail_itself(const struct net_rule *rule, struct err *e)
 {
 	char text[NET_RULE_TEXT_MAX];
 
-	if (!is_own(rule))
+	if (!rule_names_jail_itself(rule))
 		return 0;
 	net_rule_print(rule, text);
 	return err_set(e, ERR_BAD_SPEC,
@@ -93,7 +93,7 @@ static int check_own(const struct net_rule *rule, struct err *e)
 		       "start the server in the program, or name this host by a name or address of its network", text);
 }
 
-static int build_rule(const json_t *from, struct net_rule *ret, struct err *e)
+static int rule_from_json(const json_t *from, struct net_rule *ret, struct err *e)
 {
 	struct rule_settings s = { 0 };
 
@@ -131,12 +131,13 @@ static size_t count_rules(const json_t *list)
 }
 
 /* is_opened: the rules let hosts through. */
-static int build_rules(const char *name, const json_t *list, bool is_opened, struct net_rules *ret, struct err *e)
+static int rules_from_json(const char *name, const json_t *list, bool is_opened, struct net_rules *ret, struct err *e)
 {
 	const size_t n = count_rules(list);
 
 	for (size_t i = 0; i < n; i++) {
-		if (build_rule(json_array_get(list, i), &ret->rule[ret->n], e) < 0 || (is_opened && check_own(&ret->rule[ret->n], e) < 0))
+		if (rule_from_json(json_array_get(list, i), &ret->rule[ret->n], e) < 0 ||
+		    (is_opened && refuse_jail_itself(&ret->rule[ret->n], e) < 0))
 			return err_wrap(e, "%s[%zu]", name, i);
 		ret->n++; /* at most NET_RULES_MAX, by net_fields */
 	}
@@ -153,7 +154,7 @@ static const char *const framing[] = {
 static const char token[] = "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~"; /* in lower case */
 
 /* "Authorization: Bearer {}" */
-static int split_header(const char *text, struct net_secret_source *ret, struct err *e)
+static int parse_secret_header(const char *text, struct net_secret_source *ret, struct err *e)
 {
 	size_t      n = strcspn(text, ":");
 	const char *place;
@@ -190,7 +191,7 @@ static int parse_secret_host(const char *text, struct net_secret_source *ret, st
 
 static const char of_variable[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789abcdefghijklmnopqrstuvwxyz";
 
-static int build_secret(const char *name, const json_t *from, struct net_secret_source *ret, struct err *e)
+static int secret_from_json(const char *name, const json_t *from, struct net_secret_source *ret, struct err *e)
 {
 	struct secret_settings s = { .host = NULL };
 	size_t                 n = strlen(name);
@@ -210,10 +211,10 @@ static int build_secret(const char *name, const json_t *from, struct net_secret_
 		return err_set(e, ERR_BAD_SPEC, "from: credential: \"%.60s\" is a path; name it as LoadCredential= does", ret->credential);
 	if (!s.host || !s.header)
 		return err_set(e, ERR_BAD_SPEC, "%s: missing", s.host ? "header" : "host");
-	return parse_secret_host(s.host, ret, e) < 0 ? -1 : split_header(s.header, ret, e);
+	return parse_secret_host(s.host, ret, e) < 0 ? -1 : parse_secret_header(s.header, ret, e);
 }
 
-static int build_secrets(const json_t *from, struct net_policy *ret, struct err *e)
+static int secrets_from_json(const json_t *from, struct net_policy *ret, struct err *e)
 {
 	const char       *name;
 	json_t           *value;
@@ -224,7 +225,7 @@ static int build_secrets(const json_t *from, struct net_policy *ret, struct err 
 
 		if (ret->secrets == NET_SECRETS_MAX)
 			return err_set(e, ERR_BAD_SPEC, "secrets: at most %d", NET_SECRETS_MAX);
-		if (build_secret(name, value, secret, e) < 0)
+		if (secret_from_json(name, value, secret, e) < 0)
 			return err_wrap(e, "secrets: %.60s", name);
 		/* A secret for a host that no run may reach is useless; its host is probably misspelt. */
 		target = (struct net_target){ secret->host, secret->port, NET_SCHEME_HTTPS };
@@ -254,15 +255,16 @@ static int build_policy(struct net_policy *p, const struct net_settings *s, stru
 {
 	p->has_ceiling = s->ceiling != NULL;
 	p->upstream    = s->upstream;
-	if (build_rules("allow", s->allow, true, &p->allow, e) < 0 || build_rules("ceiling", s->ceiling, true, &p->ceiling, e) < 0 ||
-	    build_rules("deny", s->deny, false, &p->deny, e) < 0)
+	if (rules_from_json("allow", s->allow, true, &p->allow, e) < 0 ||
+	    rules_from_json("ceiling", s->ceiling, true, &p->ceiling, e) < 0 ||
+	    rules_from_json("deny", s->deny, false, &p->deny, e) < 0)
 		return -1;
 	/* A connection is refused by its host and port, before anything is read of it. */
 	for (unsigned i = 0; i < p->deny.n; i++)
 		if (p->deny.rule[i].methods || p->deny.rule[i].paths || p->deny.rule[i].is_private)
 			return err_set(e, ERR_BAD_SPEC, "deny[%u]: has methods, paths or private, and deny refuses a host as a whole; "
 			               "to open a part of a host, name that part in allow", i);
-	if (build_secrets(s->secrets, p, e) < 0)
+	if (secrets_from_json(s->secrets, p, e) < 0)
 		return -1;
 	return s->upstream ? net_policy_check_upstream(s->upstream, e) : 0;
 }
@@ -287,7 +289,7 @@ int net_policy_build(struct net_policy **ret, const struct net_settings *s, stru
 
 /* --- what a run gets --- */
 
-void net_policy_ceiling(const struct net_policy *p, bool is_private, struct net_rules *ret)
+void net_policy_copy_ceiling(const struct net_policy *p, bool is_private, struct net_rules *ret)
 {
 	if (p && p->has_ceiling) {
 		net_rules_copy(ret, &p->ceiling);
@@ -300,12 +302,12 @@ void net_policy_ceiling(const struct net_policy *p, bool is_private, struct net_
 	}
 }
 
-bool net_policy_is_open(const struct net_policy *p)
+bool net_policy_allows_any_host(const struct net_policy *p)
 {
 	return p && (p->allow.n || p->ceiling.n);
 }
 
-static bool covers(const struct net_rules *rules, const struct net_rule *asked)
+static bool rules_cover_rule(const struct net_rules *rules, const struct net_rule *asked)
 {
 	for (uint32_t i = 0; i < rules->n; i++)
 		if (net_rule_covers(&rules->rule[i], asked))
@@ -321,27 +323,29 @@ struct grant {
 	bool                     is_private;
 };
 
-static int grant_one(const struct grant *g, const char *text, const char *field, struct net_rule *ret, struct denial *why)
+static int grant_rule(const struct grant *g, const char *text, const char *field, struct net_rule *ret,
+		      struct denial *why)
 {
 	const struct net_policy *p = g->policy;
 	struct err               e;
 
-	if (net_rule_parse(text, ret, &e) < 0 || check_own(ret, &e) < 0)
+	if (net_rule_parse(text, ret, &e) < 0 || refuse_jail_itself(ret, &e) < 0)
 		return deny_err(why, DENIAL_bad_field, field, &e);
-	if (p && covers(&p->deny, ret))
+	if (p && rules_cover_rule(&p->deny, ret))
 		return deny(why, DENIAL_denied, field, "%.100s is on the list of hosts that no run of profile %s may reach (network, deny)",
 			    text, g->profile);
-	if (!(p && covers(&p->allow, ret)) && !covers(&g->ceiling, ret))
+	if (!(p && rules_cover_rule(&p->allow, ret)) && !rules_cover_rule(&g->ceiling, ret))
 		return deny(why, DENIAL_above_ceiling, field, "%.100s is not among the hosts that runs of profile %s may ask for; "
 			    "\"network\": {\"ceiling\": [\"%.100s\"]} in %s.json allows it", text, g->profile, text, g->profile);
-	if (!g->is_private && !net_policy_can_read(p, ret))
+	if (!g->is_private && !net_policy_can_inspect(p, ret))
 		return deny(why, DENIAL_above_ceiling, field, "%.100s has a path, and a service reads those of hosts alone for which the "
 			    "profile %s has paths, methods or a secret; leave the path out", text, g->profile);
 	return 0;
 }
 
-int net_policy_grant(const struct net_policy *p, const char *profile, bool is_private, const json_t *asked, struct net_rules *ret,
-		     struct denial *why)
+int net_policy_grant_rules(const struct net_policy *p, const char *profile, bool is_private, const json_t *asked,
+			   struct net_rules *ret,
+			   struct denial *why)
 {
 	struct grant *g;
 	char          field[32];
@@ -356,31 +360,31 @@ int net_policy_grant(const struct net_policy *p, const char *profile, bool is_pr
 	if (!g)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	*g = (struct grant){ .policy = p, .profile = profile, .is_private = is_private };
-	net_policy_ceiling(p, is_private, &g->ceiling);
+	net_policy_copy_ceiling(p, is_private, &g->ceiling);
 	for (size_t i = 0; done == 0 && i < json_array_size(asked) && i < NET_RULES_MAX; i++) {
 		snprintf(field, sizeof field, "network[%zu]", i);
-		done = grant_one(g, json_string_value(json_array_get(asked, i)), field, &ret->rule[ret->n++], why);
+		done = grant_rule(g, json_string_value(json_array_get(asked, i)), field, &ret->rule[ret->n++], why);
 	}
 	free(g);
 	return done;
 }
 
-void net_policy_ports(const struct net_policy *p, uint16_t ports[NET_PORTS_MAX], uint32_t *n)
+void net_policy_collect_ports(const struct net_policy *p, uint16_t ports[NET_PORTS_MAX], uint32_t *n)
 {
-	if (!net_policy_is_open(p))
+	if (!net_policy_allows_any_host(p))
 		return;
-	net_rules_ports(&p->allow, ports, n);
-	net_rules_ports(&p->ceiling, ports, n);
+	net_rules_collect_ports(&p->allow, ports, n);
+	net_rules_collect_ports(&p->ceiling, ports, n);
 }
 
 /* --- as JSON --- */
 
-static json_t *list_json(const json_t *list)
+static json_t *list_or_empty(const json_t *list)
 {
 	return list ? json_incref((json_t *)list) : json_array();
 }
 
-json_t *net_policy_json(const struct net_policy *p, const struct net_settings *settings)
+json_t *net_policy_to_json(const struct net_policy *p, const struct net_settings *settings)
 {
 	json_t *secrets;
 
@@ -389,6 +393,7 @@ json_t *net_policy_json(const struct net_policy *p, const struct net_settings *s
 	secrets = json_object();
 	for (const struct net_secret_source *s = p->secret; s < p->secret + p->secrets; s++)
 		json_object_set_new(secrets, s->name, s->port == 443 ? json_string(s->host) : json_sprintf("%s:%u", s->host, s->port));
-	return json_pack("{so so so so}", "allow", list_json(settings->allow), "ceiling",
-			 p->has_ceiling ? list_json(settings->ceiling) : json_null(), "deny", list_json(settings->deny), "secrets", secrets);
+	return json_pack("{so so so so}", "allow", list_or_empty(settings->allow), "ceiling",
+			 p->has_ceiling ? list_or_empty(settings->ceiling) : json_null(), "deny",
+			 list_or_empty(settings->deny), "secrets", secrets);
 }

@@ -4,7 +4,7 @@
  * The settings are the rows of `network` (brig-profile(5), NETWORK). They are
  * compiled into lists of rules, which are large and have no pointers, as brig-proxy
  * gets them. A secret has only its name and the place of its value here; its value is
- * never read. net_policy_grant() alone decides what a request gets.
+ * never read. net_policy_grant_rules() alone decides what a request gets.
  */
 #pragma once
 #include "denial.h"
@@ -44,27 +44,28 @@ must_use int net_policy_build(struct net_policy **ret, const struct net_settings
  * public name, and any address that the user names, since any program of that user can reach these. p may be NULL, also
  * in the next two functions.
  */
-void net_policy_ceiling(const struct net_policy *p, bool is_private, struct net_rules *ret);
+void net_policy_copy_ceiling(const struct net_policy *p, bool is_private, struct net_rules *ret);
 /* Whether any run of the profile may have a network: if so, a service builds its cells with one. */
-bool net_policy_is_open(const struct net_policy *p);
+bool net_policy_allows_any_host(const struct net_policy *p);
 /*
  * The rules of one run. asked: texts; NULL: the rules are the profile's allow. Each must be covered by one rule of
  * allow or of the ceiling and by none of deny; the message of a refusal says what to change. Writes the first n rules
  * of *ret and leaves the memory behind them as it is.
  */
-must_use int net_policy_grant(const struct net_policy *p, const char *profile, bool is_private, const json_t *asked, struct net_rules *ret,
-			      struct denial *why);
+must_use int net_policy_grant_rules(const struct net_policy *p, const char *profile, bool is_private,
+				    const json_t *asked, struct net_rules *ret,
+				    struct denial *why);
 /* The lists as in the profile, and the host of each secret. New reference; null when p is NULL. */
-json_t      *net_policy_json(const struct net_policy *p, const struct net_settings *settings);
+json_t      *net_policy_to_json(const struct net_policy *p, const struct net_settings *settings);
 /* Ports on which cells listen for programs that use no proxy; added to the *n that are there. */
-void         net_policy_ports(const struct net_policy *p, uint16_t ports[NET_PORTS_MAX], uint32_t *n);
+void         net_policy_collect_ports(const struct net_policy *p, uint16_t ports[NET_PORTS_MAX], uint32_t *n);
 /* Whether brig-proxy terminates some TLS connections, so that programs must trust its certificates. p may be NULL. */
-bool         net_policy_is_read(const struct net_policy *p);
+bool         net_policy_needs_inspection(const struct net_policy *p);
 /*
  * Whether brig-proxy can enforce the methods and paths of the rule: it has none, or the profile makes brig-proxy
  * terminate TLS for its host. p may be NULL.
  */
-bool         net_policy_can_read(const struct net_policy *p, const struct net_rule *rule);
+bool         net_policy_can_inspect(const struct net_policy *p, const struct net_rule *rule);
 /*
  * The hosts for which brig-proxy terminates TLS and needs certificates: "a.example", "*.a.example", "*". Returns how
  * many; ret has room for all. asked: the rules of a private run, which may have paths of their own. Both p and asked
@@ -72,6 +73,7 @@ bool         net_policy_can_read(const struct net_policy *p, const struct net_ru
  */
 enum { NET_READ_MAX = NET_RULES_MAX * 3 + NET_SECRETS_MAX };
 typedef char net_read_host[NET_HOST_MAX + 2];
-size_t       net_policy_read_hosts(const struct net_policy *p, const struct net_rules *asked, net_read_host ret[NET_READ_MAX]);
+size_t       net_policy_list_inspected_hosts(const struct net_policy *p, const struct net_rules *asked,
+					     net_read_host ret[NET_READ_MAX]);
 /* text: HOST:PORT of an HTTP proxy. */
 must_use int net_policy_check_upstream(const char *text, struct err *e);

@@ -4,26 +4,26 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_read(const struct net_rule *r)
+static bool rule_needs_inspection(const struct net_rule *r)
 {
 	return (r->methods || r->paths) && r->scheme != NET_SCHEME_HTTP;
 }
 
-static bool has_read(const struct net_rules *rules)
+static bool rules_need_inspection(const struct net_rules *rules)
 {
 	for (uint32_t i = 0; i < rules->n; i++)
-		if (is_read(&rules->rule[i]))
+		if (rule_needs_inspection(&rules->rule[i]))
 			return true;
 	return false;
 }
 
-bool net_policy_is_read(const struct net_policy *p)
+bool net_policy_needs_inspection(const struct net_policy *p)
 {
-	return p && (p->secrets || has_read(&p->allow) || has_read(&p->ceiling));
+	return p && (p->secrets || rules_need_inspection(&p->allow) || rules_need_inspection(&p->ceiling));
 }
 
 /* Ignores ports, since a certificate is for a name. */
-static bool has_host(const struct net_rule *rule, const struct net_rule *asked)
+static bool rule_covers_host(const struct net_rule *rule, const struct net_rule *asked)
 {
 	struct net_rule outer = *rule, inner = *asked;
 
@@ -33,17 +33,18 @@ static bool has_host(const struct net_rule *rule, const struct net_rule *asked)
 	return net_rule_covers(&outer, &inner);
 }
 
-static bool reads_host(const struct net_rules *rules, const struct net_rule *asked)
+static bool rules_inspect_host(const struct net_rules *rules, const struct net_rule *asked)
 {
 	for (uint32_t i = 0; i < rules->n; i++)
-		if (is_read(&rules->rule[i]) && has_host(&rules->rule[i], asked))
+		if (rule_needs_inspection(&rules->rule[i]) && rule_covers_host(&rules->rule[i], asked))
 			return true;
 	return false;
 }
 
-bool net_policy_can_read(const struct net_policy *p, const struct net_rule *rule)
+bool net_policy_can_inspect(const struct net_policy *p, const struct net_rule *rule)
 {
-	if (!is_read(rule) || (p && (reads_host(&p->allow, rule) || reads_host(&p->ceiling, rule))))
+	if (!rule_needs_inspection(rule) ||
+	    (p && (rules_inspect_host(&p->allow, rule) || rules_inspect_host(&p->ceiling, rule))))
 		return true;
 	for (uint32_t i = 0; p && i < p->secrets; i++)
 		if (rule->host_kind == NET_HOST_NAME && strcmp(p->secret[i].host, rule->host) == 0)
@@ -51,7 +52,7 @@ bool net_policy_can_read(const struct net_policy *p, const struct net_rule *rule
 	return false;
 }
 
-static void add_host(net_read_host ret[NET_READ_MAX], size_t *n, const char *prefix, const char *host)
+static void add_inspected_host(net_read_host ret[NET_READ_MAX], size_t *n, const char *prefix, const char *host)
 {
 	snprintf(ret[*n], sizeof ret[*n], "%s%s", prefix, host);
 	for (size_t i = 0; i < *n; i++)
@@ -60,27 +61,29 @@ static void add_host(net_read_host ret[NET_READ_MAX], size_t *n, const char *pre
 	++*n;
 }
 
-static void add_hosts(const struct net_rules *rules, net_read_host ret[NET_READ_MAX], size_t *n)
+static void add_inspected_hosts(const struct net_rules *rules, net_read_host ret[NET_READ_MAX], size_t *n)
 {
 	for (uint32_t i = 0; i < rules->n; i++) {
 		const struct net_rule *r = &rules->rule[i];
 
-		if (is_read(r))
-			add_host(ret, n, r->host_kind == NET_HOST_BELOW ? "*." : r->host_kind == NET_HOST_PUBLIC ? "*" : "", r->host);
+		if (rule_needs_inspection(r))
+			add_inspected_host(ret, n, r->host_kind == NET_HOST_BELOW ? "*." :
+					   r->host_kind == NET_HOST_PUBLIC ? "*" : "", r->host);
 	}
 }
 
-size_t net_policy_read_hosts(const struct net_policy *p, const struct net_rules *asked, net_read_host ret[NET_READ_MAX])
+size_t net_policy_list_inspected_hosts(const struct net_policy *p, const struct net_rules *asked,
+				       net_read_host ret[NET_READ_MAX])
 {
 	size_t n = 0;
 
 	if (asked)
-		add_hosts(asked, ret, &n);
+		add_inspected_hosts(asked, ret, &n);
 	if (p) {
-		add_hosts(&p->allow, ret, &n);
-		add_hosts(&p->ceiling, ret, &n);
+		add_inspected_hosts(&p->allow, ret, &n);
+		add_inspected_hosts(&p->ceiling, ret, &n);
 	}
 	for (uint32_t i = 0; p && i < p->secrets; i++)
-		add_host(ret, &n, "", p->secret[i].host);
+		add_inspected_host(ret, &n, "", p->secret[i].host);
 	return n;
 }

@@ -43,13 +43,13 @@ const char *net_verdict_name(enum net_verdict verdict)
 	return verdict < ARRAY_LEN(words) ? words[verdict] : "";
 }
 
-static void make_moment_sound(double *ms)
+static void sanitize_ms(double *ms)
 {
 	if (!isfinite(*ms) || *ms < 0)
 		*ms = 0;
 }
 
-static void make_connection_sound(struct net_connection *c)
+static void sanitize_connection(struct net_connection *c)
 {
 	c->name[NET_HOST_MAX - 1] = 0;
 	text_make_plain(c->name);
@@ -60,15 +60,15 @@ static void make_connection_sound(struct net_connection *c)
 		c->verdict = NET_VERDICT_FAILED;
 	if (c->reason >= NET_REASONS)
 		c->reason = NET_REASON_NONE;
-	make_moment_sound(&c->began_ms);
-	make_moment_sound(&c->ended_ms);
-	make_moment_sound(&c->again_ms);
+	sanitize_ms(&c->began_ms);
+	sanitize_ms(&c->ended_ms);
+	sanitize_ms(&c->again_ms);
 }
 
-void net_report_make_sound(struct net_report *report)
+void net_report_sanitize(struct net_report *report)
 {
 	if (report->n > NET_REPORT_MAX)
 		report->n = NET_REPORT_MAX;
 	for (unsigned i = 0; i < report->n; i++)
-		make_connection_sound(&report->connection[i]);
+		sanitize_connection(&report->connection[i]);
 }

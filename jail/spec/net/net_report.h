@@ -47,4 +47,4 @@ const char *net_reason_name(enum net_reason reason);
 void        net_reason_print(enum net_reason reason, const char *name, char *text, size_t size);
 const char *net_verdict_name(enum net_verdict verdict);
 /* Repairs a copy of a report, which is untrusted: texts end and are plain, enums are in range, n is not above NET_REPORT_MAX. */
-void        net_report_make_sound(struct net_report *report);
+void        net_report_sanitize(struct net_report *report);

@@ -24,7 +24,7 @@ enum net_method net_method_parse(const char *name, size_t len)
 }
 
 /* A text of a path, decoded once more. What "%" cannot be decoded stays. Returns the new length. */
-static size_t decode_once(char *text, size_t len)
+static size_t percent_decode_once(char *text, size_t len)
 {
 	size_t n = 0;
 
@@ -38,7 +38,7 @@ static size_t decode_once(char *text, size_t len)
 }
 
 /* "%u002e", as some servers decode it. */
-static bool has_wide_escape(const char *text, size_t len)
+static bool has_percent_u_escape(const char *text, size_t len)
 {
 	for (size_t i = 0; i + 6 <= len; i++)
 		if (text[i] == '%' && (text[i + 1] | 0x20) == 'u' && text_hex_digit(text[i + 2]) >= 0 && text_hex_digit(text[i + 3]) >= 0 &&
@@ -56,7 +56,7 @@ static bool has_control(const char *text, size_t len)
 }
 
 /* ".", and what begins with ".."; also behind blanks, which some servers leave out, and with blanks or ";..." behind it. */
-static bool is_dots(const char *at, size_t len)
+static bool is_dot_segment(const char *at, size_t len)
 {
 	size_t dots = 0;
 
@@ -65,34 +65,35 @@ static bool is_dots(const char *at, size_t len)
 	return dots == 2 || (dots == 1 && (len == 0 || *at == ';'));
 }
 
-static bool has_dots(const char *text, size_t len)
+static bool has_dot_segment(const char *text, size_t len)
 {
 	size_t from = 0;
 
 	for (size_t i = 0; i <= len; i++)
 		if (i == len || text[i] == '/' || text[i] == '\\') {
-			if (is_dots(text + from, i - from))
+			if (is_dot_segment(text + from, i - from))
 				return true;
 			from = i + 1;
 		}
 	return false;
 }
 
-bool net_path_is_clear(const char *path, size_t len)
+bool net_path_is_unambiguous(const char *path, size_t len)
 {
 	char        text[NET_PATH_JUDGED_MAX];
 	const char *query = memchr(path, '?', len);
 
 	len = query ? (size_t)(query - path) : len;
-	if (len > sizeof text || has_wide_escape(path, len))
+	if (len > sizeof text || has_percent_u_escape(path, len))
 		return false;
 	memcpy(text, path, len);
 	for (unsigned round = 0; round < DECODED_TIMES_MAX; round++) {
 		size_t before = len;
 
-		len = decode_once(text, len);
+		len = percent_decode_once(text, len);
 		/* text_is_utf8() refuses overlong forms: "%c0%ae" is a dot to a careless server. */
-		if (has_control(text, len) || has_wide_escape(text, len) || !text_is_utf8(text, len) || has_dots(text, len))
+		if (has_control(text, len) || has_percent_u_escape(text, len) || !text_is_utf8(text, len) ||
+		    has_dot_segment(text, len))
 			return false;
 		if (len == before)
 			return true;

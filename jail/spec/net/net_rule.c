@@ -43,7 +43,7 @@ static int parse_port(const char *text, size_t len, struct net_rule *r, struct e
 	return 0;
 }
 
-static int bad_host(const char *text, size_t len, struct err *e)
+static int err_bad_host(const char *text, size_t len, struct err *e)
 {
 	for (size_t i = 0; i < len; i++)
 		if (text[i] & 0x80)
@@ -56,7 +56,7 @@ static int bad_host(const char *text, size_t len, struct err *e)
  * Words that other programs take for an option, like "none". As the name of a host, alone in a rule, each is refused:
  * it would allow something else than was meant.
  */
-static bool is_option_word(const struct net_rule *r)
+static bool host_is_option_word(const struct net_rule *r)
 {
 	static const char *const words[] = {
 		"none", "no",   "off",     "false",    "disabled", "all",    "any",    "yes",
@@ -82,9 +82,9 @@ static int parse_host(const char *text, size_t len, struct net_rule *r, struct e
 		r->host_kind = NET_HOST_PUBLIC;
 		return 0;
 	}
-	if (*name == '-' || !net_host_canonical(name, n, r->host, &is_address) || (is_address && below) ||
+	if (*name == '-' || !net_host_canonicalize(name, n, r->host, &is_address) || (is_address && below) ||
 	    bracket != (is_address && strchr(r->host, ':')))
-		return bad_host(text, len, e);
+		return err_bad_host(text, len, e);
 	r->host_kind = is_address ? NET_HOST_ADDRESS : below ? NET_HOST_BELOW : NET_HOST_NAME;
 	return 0;
 }
@@ -98,7 +98,7 @@ static bool path_is_plain(const char *path)
 	for (size_t i = 0; i < len; i++)
 		if (path[i] <= ' ' || path[i] > '~' || strchr("?#\\", path[i]))
 			return false;
-	return net_path_is_clear(path, len);
+	return net_path_is_unambiguous(path, len);
 }
 
 int net_rule_add_path(struct net_rule *rule, const char *path, struct err *e)
@@ -126,7 +126,7 @@ static size_t host_length(const char *text, size_t len)
 }
 
 /* Refuses what looks like a path but is probably "//HOST" without a scheme, or the length of an address range ("10.0.0.0/8"). */
-static bool is_slip(const struct net_rule *r, const char *text, const char *path, struct err *e)
+static bool path_is_misspelt(const struct net_rule *r, const char *text, const char *path, struct err *e)
 {
 	size_t digits = strspn(path + 1, "0123456789");
 
@@ -141,7 +141,7 @@ static bool is_slip(const struct net_rule *r, const char *text, const char *path
 	return true;
 }
 
-static int parse_rest(const char *text, struct net_rule *r, struct err *e)
+static int parse_after_scheme(const char *text, struct net_rule *r, struct err *e)
 {
 	size_t len = strcspn(text, "/?#"), host = host_length(text, len);
 
@@ -157,7 +157,7 @@ static int parse_rest(const char *text, struct net_rule *r, struct err *e)
 		return err_set(e, ERR_BAD_SPEC, "tcp://%s: tcp needs a port: tcp://HOST:PORT", text);
 	if (!text[len] || strcmp(text + len, "/") == 0)
 		return 0;
-	return is_slip(r, text, text + len, e) ? -1 : net_rule_add_path(r, text + len, e);
+	return path_is_misspelt(r, text, text + len, e) ? -1 : net_rule_add_path(r, text + len, e);
 }
 
 int net_rule_parse(const char *text, struct net_rule *ret, struct err *e)
@@ -168,10 +168,10 @@ int net_rule_parse(const char *text, struct net_rule *ret, struct err *e)
 		return err_set(e, ERR_BAD_SPEC, "a rule of %zu bytes: at most %d", strlen(text), NET_RULE_TEXT_MAX - 1);
 	if (!text_is_plain(text))
 		return err_set(e, ERR_BAD_SPEC, "a rule has characters that cannot be shown");
-	if (parse_scheme(&text, &r, e) < 0 || parse_rest(text, &r, e) < 0)
+	if (parse_scheme(&text, &r, e) < 0 || parse_after_scheme(text, &r, e) < 0)
 		return -1;
-	if (is_option_word(&r))
-		return bad_host(text, strlen(text), e);
+	if (host_is_option_word(&r))
+		return err_bad_host(text, strlen(text), e);
 	*ret = r;
 	return 0;
 }
@@ -209,7 +209,8 @@ static bool host_is_sound(const struct net_rule *r)
 		return false;
 	if (r->host_kind == NET_HOST_PUBLIC || r->host_kind == NET_HOST_ANYTHING)
 		return r->host[0] == 0;
-	return r->host_kind <= NET_HOST_ANYTHING && net_host_canonical(r->host, strlen(r->host), canonical, &is_address) &&
+	return r->host_kind <= NET_HOST_ANYTHING &&
+		net_host_canonicalize(r->host, strlen(r->host), canonical, &is_address) &&
 	       memcmp(canonical, r->host, sizeof canonical) == 0 && is_address == (r->host_kind == NET_HOST_ADDRESS);
 }
 

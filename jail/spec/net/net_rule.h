@@ -78,7 +78,7 @@ enum net_method net_method_parse(const char *name, size_t len); /* OTHER: a meth
  * with "..", and nothing is a control character, a "%uXXXX" or malformed UTF-8. "\" and an encoded "/" count as "/".
  * Looks only at what precedes "?".
  */
-bool            net_path_is_clear(const char *path, size_t len);
+bool            net_path_is_unambiguous(const char *path, size_t len);
 
 /* Whether outer allows all that inner allows. */
 bool net_rule_covers(const struct net_rule *outer, const struct net_rule *inner);
@@ -93,9 +93,9 @@ bool net_rule_matches(const struct net_rule *rule, const struct net_target *targ
 /* The first rule that matches; NULL: none. */
 const struct net_rule *net_rules_find(const struct net_rules *rules, const struct net_target *target);
 /* Whether some rule matches the name at any port. If not, the resolver refuses the name. */
-bool net_rules_know(const struct net_rules *rules, const char *host);
+bool net_rules_match_host(const struct net_rules *rules, const char *host);
 /* Whether one of the rules that match the target lets its name lead to an address that is not public. */
-bool net_rules_lead_private(const struct net_rules *rules, const struct net_target *target);
+bool net_rules_allow_private_address(const struct net_rules *rules, const struct net_target *target);
 /*
  * Whether one of the rules that match the target allows method and path. path: origin-form, as sent; a rule with
  * another path than "/" allows none that is not clear. is_private: the name led to an address that is not public, so
@@ -104,7 +104,7 @@ bool net_rules_lead_private(const struct net_rules *rules, const struct net_targ
 bool net_rules_allow_request(const struct net_rules *rules, const struct net_target *target, enum net_method method, const char *path,
 			     bool is_private);
 /* Whether some rule for the target has methods or paths, so that TLS must be terminated. */
-bool net_rules_read(const struct net_rules *rules, const struct net_target *target);
+bool net_rules_need_inspection(const struct net_rules *rules, const struct net_target *target);
 
 /*
  * Canonical form of a host as a program writes it: lower case, without a trailing dot, letters, digits, "-" and "_",
@@ -112,10 +112,10 @@ bool net_rules_read(const struct net_rules *rules, const struct net_target *targ
  * hex, short) is accepted only as a dotted quad, an IPv6 address only without brackets, zone and IPv4 tail; both set
  * *is_address. False: not a host, to be refused.
  */
-bool net_host_canonical(const char *text, size_t len, char ret[NET_HOST_MAX], bool *is_address);
+bool net_host_canonicalize(const char *text, size_t len, char ret[NET_HOST_MAX], bool *is_address);
 
 /* Checks rules from an untrusted peer: counts, kinds, canonical hosts, plain paths. */
 bool net_rules_are_sound(const struct net_rules *rules);
 
 /* Adds the ports on which a cell listens for programs that use no proxy: 80, 443, and the ports of rules; at most NET_PORTS_MAX in all. */
-void net_rules_ports(const struct net_rules *rules, uint16_t ports[NET_PORTS_MAX], uint32_t *n);
+void net_rules_collect_ports(const struct net_rules *rules, uint16_t ports[NET_PORTS_MAX], uint32_t *n);

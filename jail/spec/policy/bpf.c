@@ -12,7 +12,7 @@
 #define RETURN  (BPF_RET | BPF_K)
 
 /* Jumps only go forward, so every path ends if every jump stays inside the program. */
-static const char *check_one(const struct sock_filter *i, size_t left)
+static const char *check_instruction(const struct sock_filter *i, size_t left)
 {
 	switch (i->code) {
 	case LOAD:
@@ -37,7 +37,7 @@ const char *bpf_check(const struct sock_filter *insn, size_t n)
 	if (n == 0 || n > BPF_PROGRAM_MAX)
 		return "not between 1 and 4096 instructions";
 	for (size_t i = 0; i < n; i++) {
-		const char *wrong = check_one(&insn[i], n - 1 - i);
+		const char *wrong = check_instruction(&insn[i], n - 1 - i);
 
 		if (wrong)
 			return wrong;
@@ -60,7 +60,7 @@ bool bpf_branch_holds(const struct sock_filter *i, uint32_t a)
 }
 
 /* Records comparisons of the low halves of arguments: our compiler compares no others. */
-static void look_at(struct bpf_look *look, uint32_t from, bool masked, uint32_t a)
+static void record_compared_argument(struct bpf_look *look, uint32_t from, bool masked, uint32_t a)
 {
 	for (unsigned i = 0; i < BPF_ARGS; i++)
 		if (from == BPF_AT_ARGUMENT(i)) {
@@ -70,7 +70,8 @@ static void look_at(struct bpf_look *look, uint32_t from, bool masked, uint32_t 
 		}
 }
 
-uint32_t bpf_run_looking(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, struct bpf_look *ret)
+uint32_t bpf_run_recording(const struct sock_filter *insn, size_t n, const struct seccomp_data *data,
+			   struct bpf_look *ret)
 {
 	uint32_t a = 0, from = 0;
 	bool     masked = false;
@@ -93,7 +94,7 @@ uint32_t bpf_run_looking(const struct sock_filter *insn, size_t n, const struct 
 		case RETURN:
 			return insn[i].k;
 		default:
-			look_at(ret, from, masked, a);
+			record_compared_argument(ret, from, masked, a);
 			i += bpf_branch_holds(&insn[i], a) ? insn[i].jt : insn[i].jf;
 		}
 	}
@@ -104,5 +105,5 @@ uint32_t bpf_run(const struct sock_filter *insn, size_t n, const struct seccomp_
 {
 	struct bpf_look unused;
 
-	return bpf_run_looking(insn, n, data, &unused);
+	return bpf_run_recording(insn, n, data, &unused);
 }

@@ -44,4 +44,5 @@ struct bpf_look {
 	uint8_t  masked; /* bit i: only some bits of argument i were */
 	uint32_t arg[BPF_ARGS];
 };
-uint32_t bpf_run_looking(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, struct bpf_look *ret);
+uint32_t bpf_run_recording(const struct sock_filter *insn, size_t n, const struct seccomp_data *data,
+			   struct bpf_look *ret);

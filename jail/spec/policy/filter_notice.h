@@ -29,4 +29,4 @@ must_use enum network_notice network_notice_add(struct sock_filter *insn, size_t
 must_use bool refusal_notice_add(struct sock_filter *insn, size_t n);
 
 /* True: the filter has notices and must be installed with a listener. May be called after clone(). */
-bool filter_notice_is_in(const struct sock_filter *insn, size_t n);
+bool filter_has_notice(const struct sock_filter *insn, size_t n);

@@ -36,7 +36,8 @@ const struct policy_source *policy_bundle_find(const struct policy_bundle *b, co
 	return NULL;
 }
 
-static int add_file(struct policy_bundle *b, const char *name, policy_read_fn *read, void *context, struct err *e)
+static int add_policy_file(struct policy_bundle *b, const char *name, policy_read_fn *read, void *context,
+			   struct err *e)
 {
 	struct policy_source *s = &b->source[b->n];
 
@@ -56,8 +57,9 @@ static int add_file(struct policy_bundle *b, const char *name, policy_read_fn *r
 	return 0;
 }
 
-static int add_includes(struct policy_bundle *b, const struct policy_source *s, policy_read_fn *read, void *context,
-			struct err *e)
+static int add_included_files(struct policy_bundle *b, const struct policy_source *s, policy_read_fn *read,
+			      void *context,
+			      struct err *e)
 {
 	struct policy_reader r = policy_reader_init(s->where, s->text, s->len);
 	struct policy_words  words;
@@ -66,12 +68,12 @@ static int add_includes(struct policy_bundle *b, const struct policy_source *s, 
 	while ((more = policy_words_next(&r, &words, e)) > 0)
 		if (strcmp(words.word[0].text, "include") == 0)
 			for (size_t i = 1; i < words.n; i++)
-				if (add_file(b, words.word[i].text, read, context, e) < 0)
+				if (add_policy_file(b, words.word[i].text, read, context, e) < 0)
 					return err_wrap(e, "%s:%u", s->where, words.word[i].line);
 	return more;
 }
 
-static int add_extend(struct policy_bundle *b, const json_t *extend, struct err *e)
+static int add_profile_statements(struct policy_bundle *b, const json_t *extend, struct err *e)
 {
 	struct policy_source *s = &b->source[b->n];
 	size_t                i;
@@ -122,12 +124,12 @@ int policy_bundle_build(struct policy_bundle *ret, const char *name, const json_
 {
 	scoped_policy_bundle b = { 0 };
 
-	if (add_file(&b, name, read, context, e) < 0)
+	if (add_policy_file(&b, name, read, context, e) < 0)
 		return -1;
 	for (size_t i = 0; i < b.n; i++)
-		if (add_includes(&b, &b.source[i], read, context, e) < 0)
+		if (add_included_files(&b, &b.source[i], read, context, e) < 0)
 			return -1;
-	if (extend && add_extend(&b, extend, e) < 0)
+	if (extend && add_profile_statements(&b, extend, e) < 0)
 		return -1;
 	if (build_key(&b, e) < 0)
 		return -1;

@@ -15,18 +15,19 @@ static int add_call(struct policy_parser *p, int number, const char *word, struc
 }
 
 /* The name is the number printed again: a word like "00...041" would be cut and become another number. */
-static int add_number(struct policy_parser *p, const char *word, struct policy_call_set *set)
+static int add_call_by_number(struct policy_parser *p, const char *word, struct policy_call_set *set)
 {
 	uint64_t number;
 	char     name[16];
 
 	if (text_to_u64(word, &number) < 0 || number > POLICY_NEWEST_CALL)
-		return policy_refuse(p, "%s is no number of a system call; they go from 0 to %d", word, POLICY_NEWEST_CALL);
+		return policy_err(p, "%s is no number of a system call; they go from 0 to %d", word,
+				  POLICY_NEWEST_CALL);
 	snprintf(name, sizeof name, "%u", (unsigned)number);
 	return add_call(p, (int)number, name, set);
 }
 
-static int add_name(struct policy_parser *p, const char *word, struct policy_call_set *set)
+static int add_call_by_name(struct policy_parser *p, const char *word, struct policy_call_set *set)
 {
 	bool perhaps = *word == '?';
 	int  number  = p->number(word + perhaps);
@@ -36,7 +37,7 @@ static int add_name(struct policy_parser *p, const char *word, struct policy_cal
 	if (number == POLICY_CALL_NOWHERE || (number == POLICY_CALL_UNKNOWN && perhaps))
 		return 0;
 	if (number < 0)
-		return policy_refuse(p, "\"%s\" is no system call known here; write its number, or ?%s if it may be missing", word, word);
+		return policy_err(p, "\"%s\" is no system call known here; write its number, or ?%s if it may be missing", word, word);
 	return add_call(p, number, word + perhaps, set);
 }
 
@@ -48,29 +49,33 @@ struct policy_call_set *policy_find_group(struct policy_parser *p, const char *n
 	return NULL;
 }
 
-static int add_group(struct policy_parser *p, const char *word, struct policy_call_set *set)
+static int add_calls_of_group(struct policy_parser *p, const char *word, struct policy_call_set *set)
 {
 	const struct policy_call_set *group = policy_find_group(p, word + 1);
 
 	if (!group)
-		return policy_refuse(p, "%s: no such group so far; \"group %s: ...\" makes one", word, word + 1);
+		return policy_err(p, "%s: no such group so far; \"group %s: ...\" makes one", word, word + 1);
 	for (size_t i = 0; i < POLICY_CALLS; i++)
 		set->has[i] |= group->has[i];
 	return 0;
 }
 
-int policy_take_calls(struct policy_parser *p, struct policy_call_set *set)
+int policy_parse_calls(struct policy_parser *p, struct policy_call_set *set)
 {
 	size_t first = p->at;
 
 	*set = (struct policy_call_set){ 0 };
-	while (policy_peek(p) && !policy_is_keyword(policy_peek(p))) {
-		const char *word = policy_take(p);
-		int (*add)(struct policy_parser *, const char *, struct policy_call_set *) = *word == '@'                   ? add_group
-									       : *word >= '0' && *word <= '9' ? add_number
-													      : add_name;
-		if (add(p, word, set) < 0)
+	while (policy_peek_word(p) && !policy_is_keyword(policy_peek_word(p))) {
+		const char *word = policy_next_word(p);
+		int         answer;
+		if (*word == '@')
+			answer = add_calls_of_group(p, word, set);
+		else if (*word >= '0' && *word <= '9')
+			answer = add_call_by_number(p, word, set);
+		else
+			answer = add_call_by_name(p, word, set);
+		if (answer < 0)
 			return -1;
 	}
-	return p->at > first ? 0 : policy_refuse(p, "expected names of system calls, numbers or @groups");
+	return p->at > first ? 0 : policy_err(p, "expected names of system calls, numbers or @groups");
 }

@@ -13,7 +13,7 @@ struct values {
 	bool     too_many;
 };
 
-static void keep_value(void *context, uint32_t value)
+static void add_value(void *context, uint32_t value)
 {
 	struct values *v = context;
 
@@ -27,104 +27,107 @@ static void keep_value(void *context, uint32_t value)
 		v->value[v->n++] = value;
 }
 
-static int take_values(struct policy_parser *p, struct values *ret)
+static int parse_values(struct policy_parser *p, struct values *ret)
 {
 	*ret = (struct values){ 0 };
-	while (policy_peek(p) && !policy_is_keyword(policy_peek(p)))
-		if (!policy_value_each(policy_take(p), keep_value, ret))
-			return policy_refuse(p, "\"%s\" is no value known here; write its number", p->words->word[p->at - 1].text);
+	while (policy_peek_word(p) && !policy_is_keyword(policy_peek_word(p)))
+		if (!policy_value_for_each(policy_next_word(p), add_value, ret))
+			return policy_err(p, "\"%s\" is no value known here; write its number",
+					  p->words->word[p->at - 1].text);
 	if (ret->n == 0)
-		return policy_refuse(p, "expected values, like TCGETS or 0x5401");
-	return ret->too_many ? policy_refuse(p, "more than %d values; split the statement", POLICY_TEST_VALUES) : 0;
+		return policy_err(p, "expected values, like TCGETS or 0x5401");
+	return ret->too_many ? policy_err(p, "more than %d values; split the statement", POLICY_TEST_VALUES) : 0;
 }
 
-static int take_mask(struct policy_parser *p, uint32_t *mask)
+static int parse_mask(struct policy_parser *p, uint32_t *mask)
 {
-	bool          without = policy_take_if(p, "without");
+	bool          without = policy_accept_word(p, "without");
 	struct values v;
 
 	*mask = UINT32_MAX;
-	if (!without && !policy_take_if(p, "of"))
+	if (!without && !policy_accept_word(p, "of"))
 		return 0;
-	if (take_values(p, &v) < 0)
+	if (parse_values(p, &v) < 0)
 		return -1;
 	*mask = without ? ~v.bits : v.bits;
 	return 0;
 }
 
-static int take_test_has_no(struct policy_parser *p, struct policy_test *ret)
+static int parse_test_has_no(struct policy_parser *p, struct policy_test *ret)
 {
 	struct values v;
 
-	if (!policy_take_if(p, "no"))
-		return policy_refuse(p, "expected \"has no FLAGS\"");
-	if (take_values(p, &v) < 0)
+	if (!policy_accept_word(p, "no"))
+		return policy_err(p, "expected \"has no FLAGS\"");
+	if (parse_values(p, &v) < 0)
 		return -1;
 	ret->mask = v.bits;
 	ret->n    = 1;
 	return 0;
 }
 
-static int take_test_in(struct policy_parser *p, struct policy_test *ret)
+static int parse_test_in(struct policy_parser *p, struct policy_test *ret)
 {
 	struct values v;
 
-	if (take_mask(p, &ret->mask) < 0)
+	if (parse_mask(p, &ret->mask) < 0)
 		return -1;
-	if (!policy_take_if(p, "in"))
-		return policy_refuse(p, "expected argN [of BITS | without FLAGS] in VALUES, or argN has no FLAGS");
-	if (take_values(p, &v) < 0)
+	if (!policy_accept_word(p, "in"))
+		return policy_err(p, "expected argN [of BITS | without FLAGS] in VALUES, or argN has no FLAGS");
+	if (parse_values(p, &v) < 0)
 		return -1;
 	for (size_t i = 0; i < v.n; i++)
 		if (v.value[i] & ~ret->mask)
-			return policy_refuse(p, "0x%x can never match: the condition looks at 0x%x only", v.value[i], ret->mask);
+			return policy_err(p, "0x%x can never match: the condition looks at 0x%x only", v.value[i],
+					  ret->mask);
 	memcpy(ret->value, v.value, sizeof v.value);
 	ret->n = v.n;
 	return 0;
 }
 
-static int take_test(struct policy_parser *p, struct policy_test *ret)
+static int parse_test(struct policy_parser *p, struct policy_test *ret)
 {
-	const char *word = policy_take(p);
+	const char *word = policy_next_word(p);
 
 	if (!word || !begins_with(word, "arg") || word[3] < '0' || word[3] > '5' || word[4])
-		return policy_refuse(p, "expected arg0 to arg5 after \"if\" and \"and\"");
+		return policy_err(p, "expected arg0 to arg5 after \"if\" and \"and\"");
 	*ret = (struct policy_test){ .arg = (unsigned)(word[3] - '0') };
-	return policy_take_if(p, "has") ? take_test_has_no(p, ret) : take_test_in(p, ret);
+	return policy_accept_word(p, "has") ? parse_test_has_no(p, ret) : parse_test_in(p, ret);
 }
 
 /* "if TEST and TEST"; n stays 0 when there is none. */
-int policy_take_condition(struct policy_parser *p, struct policy_clause *ret)
+int policy_parse_condition(struct policy_parser *p, struct policy_clause *ret)
 {
 	*ret = (struct policy_clause){ 0 };
-	if (!policy_take_if(p, "if"))
+	if (!policy_accept_word(p, "if"))
 		return 0;
 	do {
 		if (ret->n == POLICY_CLAUSE_TESTS)
-			return policy_refuse(p, "more than %d tests in a condition", POLICY_CLAUSE_TESTS);
-		if (take_test(p, &ret->test[ret->n++]) < 0)
+			return policy_err(p, "more than %d tests in a condition", POLICY_CLAUSE_TESTS);
+		if (parse_test(p, &ret->test[ret->n++]) < 0)
 			return -1;
-	} while (policy_take_if(p, "and"));
+	} while (policy_accept_word(p, "and"));
 	return 0;
 }
 
-int policy_take_errno(struct policy_parser *p, int *ret)
+int policy_parse_errno(struct policy_parser *p, int *ret)
 {
-	const char *name = policy_take(p);
+	const char *name = policy_next_word(p);
 
 	*ret = name ? policy_errno_number(name) : 0;
-	return *ret ? 0 : policy_refuse(p, "expected an errno, like EPERM or ENOSYS");
+	return *ret ? 0 : policy_err(p, "expected an errno, like EPERM or ENOSYS");
 }
 
-int policy_take_else(struct policy_parser *p, int *ret)
+int policy_parse_else(struct policy_parser *p, int *ret)
 {
 	*ret = 0;
-	if (!policy_take_if(p, "else"))
+	if (!policy_accept_word(p, "else"))
 		return 0;
-	return policy_take_if(p, "errno") ? policy_take_errno(p, ret) : policy_refuse(p, "expected \"else errno NAME\"");
+	return policy_accept_word(p, "errno") ? policy_parse_errno(p, ret) :
+		policy_err(p, "expected \"else errno NAME\"");
 }
 
-int policy_take_end(struct policy_parser *p)
+int policy_expect_end(struct policy_parser *p)
 {
-	return policy_peek(p) ? policy_refuse(p, "\"%s\" is left over", policy_take(p)) : 0;
+	return policy_peek_word(p) ? policy_err(p, "\"%s\" is left over", policy_next_word(p)) : 0;
 }

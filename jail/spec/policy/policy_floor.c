@@ -167,7 +167,7 @@ void policy_floor_apply(const struct policy_floor *floor, struct policy *p)
 }
 
 /* Whether an argument can pass the test and have `value` in the bits of `mask`: the bits that both masks share must agree. */
-static bool test_lets_in(const struct policy_test *t, uint32_t mask, uint32_t value)
+static bool test_admits_value(const struct policy_test *t, uint32_t mask, uint32_t value)
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (((t->value[i] ^ value) & t->mask & mask) == 0)
@@ -175,7 +175,7 @@ static bool test_lets_in(const struct policy_test *t, uint32_t mask, uint32_t va
 	return false;
 }
 
-static bool row_has(const struct floor_value *row, uint32_t value)
+static bool row_has_value(const struct floor_value *row, uint32_t value)
 {
 	for (size_t i = 0; i < row->n; i++)
 		if (row->value[i] == value)
@@ -183,61 +183,65 @@ static bool row_has(const struct floor_value *row, uint32_t value)
 	return false;
 }
 
-static bool test_stays_within(const struct policy_test *t, const struct floor_value *row)
+static bool test_stays_within_row(const struct policy_test *t, const struct floor_value *row)
 {
 	if ((t->mask & row->mask) != row->mask)
 		return false;
 	for (size_t i = 0; i < t->n; i++)
-		if (!row_has(row, t->value[i] & row->mask))
+		if (!row_has_value(row, t->value[i] & row->mask))
 			return false;
 	return true;
 }
 
-static bool clause_obeys(const struct policy_clause *c, const struct floor_value *row)
+static bool clause_obeys_row(const struct policy_clause *c, const struct floor_value *row)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct policy_test *t = &c->test[i];
 
 		if (row->kind == NEVER_BUT_UNIX && t->arg == 0 && t->mask == ALL_BITS && t->n == 1 && t->value[0] == AF_UNIX)
 			return true;
-		if (t->arg == row->arg && (row->kind == ONLY ? test_stays_within(t, row) : !test_lets_in(t, row->mask, row->value[0])))
+		if (t->arg == row->arg && (row->kind == ONLY ? test_stays_within_row(t, row) :
+					   !test_admits_value(t, row->mask, row->value[0])))
 			return true;
 	}
 	return false;
 }
 
-static bool row_forbids(const struct floor_value *row, const struct bpf_look *look)
+static bool row_forbids_call(const struct floor_value *row, const struct bpf_look *look)
 {
 	if (row->kind == NEVER_BUT_UNIX && (!(look->seen & 1u) || look->arg[0] == AF_UNIX))
 		return false;
-	return look->seen & 1u << row->arg && row_has(row, look->arg[row->arg] & row->mask) == (row->kind != ONLY);
+	return look->seen & 1u << row->arg &&
+		row_has_value(row, look->arg[row->arg] & row->mask) == (row->kind != ONLY);
 }
 
 /* look NULL: of a statement, with its clause; else of a call that was made. */
-static const char *find_reason(const struct policy_floor *floor, unsigned call, const struct policy_clause *clause,
-			       const struct bpf_look *look)
+static const char *find_forbidding_row_reason(const struct policy_floor *floor, unsigned call,
+					      const struct policy_clause *clause,
+					      const struct bpf_look *look)
 {
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
 		if (floor->number[i] == (int)call)
 			return calls[i].reason;
 	for (size_t i = 0; i < ARRAY_LEN(values); i++)
 		if (floor->number[ARRAY_LEN(calls) + i] == (int)call &&
-		    (look ? row_forbids(&values[i], look) : !clause || !clause_obeys(clause, &values[i])))
+		    (look ? row_forbids_call(&values[i], look) : !clause || !clause_obeys_row(clause, &values[i])))
 			return values[i].reason;
 	return NULL;
 }
 
-const char *policy_floor_forbids(const struct policy_floor *floor, unsigned call, const struct policy_clause *clause)
+const char *policy_floor_forbids_clause(const struct policy_floor *floor, unsigned call,
+					const struct policy_clause *clause)
 {
-	return find_reason(floor, call, clause, NULL);
+	return find_forbidding_row_reason(floor, call, clause, NULL);
 }
 
 const char *policy_floor_forbids_call(const struct policy_floor *floor, unsigned call, const struct bpf_look *look)
 {
-	return find_reason(floor, call, NULL, look);
+	return find_forbidding_row_reason(floor, call, NULL, look);
 }
 
-static uint64_t mix(uint64_t digest, const void *bytes, size_t len)
+static uint64_t fnv1a_add(uint64_t digest, const void *bytes, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		digest = (digest ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
@@ -249,15 +253,15 @@ uint64_t policy_floor_digest(void)
 	uint64_t digest = 0xcbf29ce484222325u;
 
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
-		digest = mix(digest, calls[i].call, strlen(calls[i].call));
-		digest = mix(digest, &calls[i].errnum, sizeof calls[i].errnum);
+		digest = fnv1a_add(digest, calls[i].call, strlen(calls[i].call));
+		digest = fnv1a_add(digest, &calls[i].errnum, sizeof calls[i].errnum);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
-		digest = mix(digest, values[i].call, strlen(values[i].call));
-		digest = mix(digest, &values[i].kind, sizeof values[i].kind);
-		digest = mix(digest, &values[i].arg, sizeof values[i].arg);
-		digest = mix(digest, &values[i].mask, sizeof values[i].mask);
-		digest = mix(digest, values[i].value, sizeof values[i].value);
+		digest = fnv1a_add(digest, values[i].call, strlen(values[i].call));
+		digest = fnv1a_add(digest, &values[i].kind, sizeof values[i].kind);
+		digest = fnv1a_add(digest, &values[i].arg, sizeof values[i].arg);
+		digest = fnv1a_add(digest, &values[i].mask, sizeof values[i].mask);
+		digest = fnv1a_add(digest, values[i].value, sizeof values[i].value);
 	}
 	return digest;
 }

@@ -21,7 +21,8 @@ struct policy_floor policy_floor_init(policy_number_fn *number);
 void policy_floor_apply(const struct policy_floor *floor, struct policy *p);
 
 /* Why the call may not be allowed under this clause; NULL when it may. clause NULL: allowed with any arguments. */
-const char *policy_floor_forbids(const struct policy_floor *floor, unsigned call, const struct policy_clause *clause);
+const char *policy_floor_forbids_clause(const struct policy_floor *floor, unsigned call,
+					const struct policy_clause *clause);
 
 /* Why a call with these arguments may never be allowed; NULL when it may. Only arguments in look->seen count. */
 const char *policy_floor_forbids_call(const struct policy_floor *floor, unsigned call, const struct bpf_look *look);

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-int policy_refuse(struct policy_parser *p, const char *fmt, ...)
+int policy_err(struct policy_parser *p, const char *fmt, ...)
 {
 	size_t  last = p->at ? p->at - 1 : 0;
 	char    text[400];
@@ -15,19 +15,19 @@ int policy_refuse(struct policy_parser *p, const char *fmt, ...)
 	return err_set(p->e, ERR_BAD_SPEC, "%s:%u: %s", p->source->where, p->words->word[last].line, text);
 }
 
-const char *policy_peek(const struct policy_parser *p)
+const char *policy_peek_word(const struct policy_parser *p)
 {
 	return p->at < p->words->n ? p->words->word[p->at].text : NULL;
 }
 
-const char *policy_take(struct policy_parser *p)
+const char *policy_next_word(struct policy_parser *p)
 {
 	return p->at < p->words->n ? p->words->word[p->at++].text : NULL;
 }
 
-bool policy_take_if(struct policy_parser *p, const char *word)
+bool policy_accept_word(struct policy_parser *p, const char *word)
 {
-	bool is = policy_peek(p) && strcmp(policy_peek(p), word) == 0;
+	bool is = policy_peek_word(p) && strcmp(policy_peek_word(p), word) == 0;
 
 	p->at += is;
 	return is;

@@ -33,18 +33,18 @@ struct policy_parser {
 	struct err                *e;
 };
 
-int         policy_refuse(struct policy_parser *p, const char *fmt, ...) printf_like(2, 3);
-const char *policy_peek(const struct policy_parser *p); /* NULL at the end of the statement */
-const char *policy_take(struct policy_parser *p);
-bool        policy_take_if(struct policy_parser *p, const char *word);
+int         policy_err(struct policy_parser *p, const char *fmt, ...) printf_like(2, 3);
+const char *policy_peek_word(const struct policy_parser *p); /* NULL at the end of the statement */
+const char *policy_next_word(struct policy_parser *p);
+bool        policy_accept_word(struct policy_parser *p, const char *word);
 bool        policy_is_keyword(const char *word);
 
 /* policy_calls.c: names, numbers and groups of calls */
-must_use int            policy_take_calls(struct policy_parser *p, struct policy_call_set *set);
+must_use int            policy_parse_calls(struct policy_parser *p, struct policy_call_set *set);
 struct policy_call_set *policy_find_group(struct policy_parser *p, const char *name);
 
 /* policy_condition.c: "if arg0 in A B and arg1 ...", "else errno X", the end */
-must_use int policy_take_condition(struct policy_parser *p, struct policy_clause *ret);
-must_use int policy_take_errno(struct policy_parser *p, int *ret);
-must_use int policy_take_else(struct policy_parser *p, int *ret);
-must_use int policy_take_end(struct policy_parser *p);
+must_use int policy_parse_condition(struct policy_parser *p, struct policy_clause *ret);
+must_use int policy_parse_errno(struct policy_parser *p, int *ret);
+must_use int policy_parse_else(struct policy_parser *p, int *ret);
+must_use int policy_expect_end(struct policy_parser *p);

@@ -74,7 +74,8 @@ int policy_print(const struct policy *p, FILE *out)
 }
 
 /* Prints the calls of a source with the same verdict, wrapped. Returns how many. */
-static size_t print_names(const struct policy *p, int source, enum policy_verdict verdict, int errnum, FILE *out)
+static size_t print_calls_of_verdict(const struct policy *p, int source, enum policy_verdict verdict, int errnum,
+				     FILE *out)
 {
 	char   head[64];
 	size_t column = 0, n = 0;
@@ -96,7 +97,7 @@ static size_t print_names(const struct policy *p, int source, enum policy_verdic
 	return n;
 }
 
-static void explain_layer(const struct policy *p, int source, const char *title, FILE *out)
+static void explain_source(const struct policy *p, int source, const char *title, FILE *out)
 {
 	char before[32];
 	bool is_empty = true;
@@ -104,23 +105,23 @@ static void explain_layer(const struct policy *p, int source, const char *title,
 	for (unsigned i = 0; i < POLICY_CALLS; i++)
 		is_empty &= p->call[i].source != source;
 	fprintf(out, "%s%s\n", title, is_empty ? ": only groups, and statements that later files replace" : "");
-	print_names(p, source, POLICY_ALLOW, 0, out);
+	print_calls_of_verdict(p, source, POLICY_ALLOW, 0, out);
 	for (unsigned i = 0; i < POLICY_CALLS; i++)
 		if (p->call[i].source == source && p->call[i].verdict == POLICY_WHEN) {
 			snprintf(before, sizeof before, "  line %u: ", p->call[i].line);
 			print_clauses(p, i, before, out);
 		}
 	for (int errnum = 1; errnum < 134; errnum++)
-		print_names(p, source, POLICY_REFUSE, errnum, out);
-	print_names(p, source, POLICY_SKIP, 0, out);
-	print_names(p, source, POLICY_KILL, 0, out);
+		print_calls_of_verdict(p, source, POLICY_REFUSE, errnum, out);
+	print_calls_of_verdict(p, source, POLICY_SKIP, 0, out);
+	print_calls_of_verdict(p, source, POLICY_KILL, 0, out);
 }
 
 int policy_explain(const struct policy *p, FILE *out)
 {
-	explain_layer(p, POLICY_BY_FLOOR, "floor, which nothing can remove", out);
+	explain_source(p, POLICY_BY_FLOOR, "floor, which nothing can remove", out);
 	for (size_t i = p->sources; i-- > 0;)
-		explain_layer(p, (int)i, p->source[i], out);
+		explain_source(p, (int)i, p->source[i], out);
 	fprintf(out, "every other call\n  errno %s; numbers above %d: errno ENOSYS; i386 and x32: killed\n",
 		policy_errno_name(p->default_errnum), POLICY_NEWEST_CALL);
 	return ferror(out) ? -1 : 0;

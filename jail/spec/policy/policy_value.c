@@ -38,7 +38,7 @@ static const struct policy_value values[] = {
 #undef VALUE
 #undef VALUE_IS
 
-static bool word_is_number(const char *word, uint32_t *ret)
+static bool parse_number(const char *word, uint32_t *ret)
 {
 	bool        hex    = begins_with(word, "0x");
 	const char *digits = hex ? word + 2 : word;
@@ -53,13 +53,13 @@ static bool word_is_number(const char *word, uint32_t *ret)
 	return true;
 }
 
-bool policy_value_each(const char *word, void (*each)(void *context, uint32_t value), void *context)
+bool policy_value_for_each(const char *word, void (*each)(void *context, uint32_t value), void *context)
 {
 	size_t   len    = strlen(word);
 	bool     prefix = len > 2 && word[len - 1] == '*', found = false;
 	uint32_t number;
 
-	if (word_is_number(word, &number)) {
+	if (parse_number(word, &number)) {
 		each(context, number);
 		return true;
 	}
@@ -71,7 +71,7 @@ bool policy_value_each(const char *word, void (*each)(void *context, uint32_t va
 	return found;
 }
 
-static bool row_fits(const struct policy_value *row, const char *call, unsigned arg)
+static bool row_fits_argument(const struct policy_value *row, const char *call, unsigned arg)
 {
 	return begins_with(call, row->call) && (row->arg < 0 || row->arg == (int)arg);
 }
@@ -82,7 +82,7 @@ const char *policy_value_name(const char *call, unsigned arg, uint32_t value)
 	const char *found = NULL;
 
 	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
-		if (values[i].value != value || !row_fits(&values[i], call, arg))
+		if (values[i].value != value || !row_fits_argument(&values[i], call, arg))
 			continue;
 		if (found)
 			return NULL;
@@ -91,7 +91,7 @@ const char *policy_value_name(const char *call, unsigned arg, uint32_t value)
 	return found;
 }
 
-const char *policy_value_option(const char *call, uint32_t level, uint32_t value)
+const char *policy_value_sockopt_name(const char *call, uint32_t level, uint32_t value)
 {
 	static const struct {
 		uint32_t    level;
@@ -100,7 +100,8 @@ const char *policy_value_option(const char *call, uint32_t level, uint32_t value
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		for (size_t k = 0; rows[i].level == level && k < ARRAY_LEN(values); k++)
-			if (values[k].value == value && row_fits(&values[k], call, 2) && begins_with(values[k].name, rows[i].prefix))
+			if (values[k].value == value && row_fits_argument(&values[k], call, 2) &&
+			    begins_with(values[k].name, rows[i].prefix))
 				return values[k].name;
 	return NULL;
 }

@@ -15,12 +15,12 @@ struct policy_value {
 };
 
 /* Calls each() for every value of the word: a name, a number, or NAME* for all names that begin so. False: none. */
-bool policy_value_each(const char *word, void (*each)(void *context, uint32_t value), void *context);
+bool policy_value_for_each(const char *word, void (*each)(void *context, uint32_t value), void *context);
 
 /* The name of a value of this argument; NULL when there is none, or more than one. */
 const char *policy_value_name(const char *call, unsigned arg, uint32_t value);
 /* The name of a socket option of setsockopt or getsockopt, whose meaning depends on the level; or NULL. */
-const char *policy_value_option(const char *call, uint32_t level, uint32_t value);
+const char *policy_value_sockopt_name(const char *call, uint32_t level, uint32_t value);
 /* Writes "CLONE_NEWNS CLONE_NEWNET", or "0x30" for bits without a name. */
 void policy_value_print_bits(const char *call, unsigned arg, uint32_t bits, char *buf, size_t len);
 

@@ -21,7 +21,7 @@ static void skip_blanks(struct policy_reader *r)
 			r->at++;
 }
 
-static int take_word(struct policy_reader *r, struct policy_words *ret, struct err *e)
+static int read_word(struct policy_reader *r, struct policy_words *ret, struct err *e)
 {
 	const char *from = r->at;
 
@@ -43,10 +43,10 @@ static int take_word(struct policy_reader *r, struct policy_words *ret, struct e
 	return 0;
 }
 
-static int take_line(struct policy_reader *r, struct policy_words *ret, struct err *e)
+static int read_line(struct policy_reader *r, struct policy_words *ret, struct err *e)
 {
 	for (skip_blanks(r); r->at < r->end && *r->at != '\n'; skip_blanks(r))
-		if (take_word(r, ret, e) < 0)
+		if (read_word(r, ret, e) < 0)
 			return -1;
 	if (r->at < r->end)
 		r->at++;
@@ -60,14 +60,14 @@ int policy_words_next(struct policy_reader *r, struct policy_words *ret, struct 
 	while (r->at < r->end && ret->n == 0) {
 		bool indented = is_blank(*r->at);
 
-		if (take_line(r, ret, e) < 0)
+		if (read_line(r, ret, e) < 0)
 			return -1;
 		if (indented && ret->n)
 			return err_set(e, ERR_BAD_SPEC, "%s:%u: continues a line, but there is none before it", r->name, ret->word[0].line);
 	}
 	/* A line continues the statement if it begins with a blank, is empty, or is a comment. */
 	while (ret->n && r->at < r->end && (is_blank(*r->at) || *r->at == '\n' || *r->at == '#'))
-		if (take_line(r, ret, e) < 0)
+		if (read_line(r, ret, e) < 0)
 			return -1;
 	return ret->n > 0;
 }

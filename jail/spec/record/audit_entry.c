@@ -62,7 +62,7 @@ const struct audit_row *audit_row_find(const char *name)
 	return NULL;
 }
 
-char *audit_row_field(const struct audit_row *row, char buf[AUDIT_FIELD_MAX])
+char *audit_row_journal_field(const struct audit_row *row, char buf[AUDIT_FIELD_MAX])
 {
 	snprintf(buf, AUDIT_FIELD_MAX, "BRIG_%s", row->name);
 	for (char *c = buf; *c; c++)
@@ -89,7 +89,7 @@ void audit_entry_init(struct audit_entry *entry)
 	};
 }
 
-static int64_t as_count(uint64_t n)
+static int64_t clamp_to_int64(uint64_t n)
 {
 	return n < INT64_MAX ? (int64_t)n : INT64_MAX;
 }
@@ -113,7 +113,7 @@ __attribute__((format(printf, 2, 3))) static void add_word(struct words *w, cons
 	w->len += (size_t)n < w->size - w->len ? (size_t)n : w->size - w->len - 1;
 }
 
-static void add_host(struct words *w, const struct net_connection *c)
+static void add_connection_word(struct words *w, const struct net_connection *c)
 {
 	const char *reason = net_reason_name(c->reason);
 	char        port[8] = "";
@@ -123,21 +123,21 @@ static void add_host(struct words *w, const struct net_connection *c)
 	add_word(w, "%s%s%s%s", *c->name ? c->name : "?", port, *reason ? "=" : "", reason);
 }
 
-static void take_network(struct audit_entry *entry, const struct net_report *report)
+static void set_network(struct audit_entry *entry, const struct net_report *report)
 {
 	struct words w = { entry->hosts, sizeof entry->hosts, 0 };
 
 	for (uint32_t i = 0; i < report->n; i++)
-		add_host(&w, &report->connection[i]);
+		add_connection_word(&w, &report->connection[i]);
 	entry->network             = entry->hosts;
-	entry->network_connections = as_count(report->connections);
-	entry->network_refused     = as_count(report->refused);
-	entry->network_bytes_in    = as_count(report->bytes_in);
-	entry->network_bytes_out   = as_count(report->bytes_out);
+	entry->network_connections = clamp_to_int64(report->connections);
+	entry->network_refused     = clamp_to_int64(report->refused);
+	entry->network_bytes_in    = clamp_to_int64(report->bytes_in);
+	entry->network_bytes_out   = clamp_to_int64(report->bytes_out);
 }
 
 /* "socket(AF_PACKET,SOCK_RAW)=3": without blanks, since blanks separate the calls. */
-static void add_refusal(struct words *w, const struct record_refusal *r, uint32_t count)
+static void add_refused_call_word(struct words *w, const struct record_refusal *r, uint32_t count)
 {
 	char  argument[REFUSED_TEXT_MAX];
 	char *end = argument;
@@ -149,19 +149,19 @@ static void add_refusal(struct words *w, const struct record_refusal *r, uint32_
 	add_word(w, "%s%s%s%s=%u", r->call, *argument ? "(" : "", argument, *argument ? ")" : "", count);
 }
 
-static void take_refused(struct audit_entry *entry, const struct record *record)
+static void set_refused_calls(struct audit_entry *entry, const struct record *record)
 {
 	struct words          w = { entry->calls, sizeof entry->calls, 0 };
 	struct record_refusal refusal;
 
 	for (uint32_t i = 0; i < record->result->refused.n; i++) {
-		record_refusal(record, i, &refusal);
-		add_refusal(&w, &refusal, record->result->refused.row[i].count);
+		record_describe_refusal(record, i, &refusal);
+		add_refused_call_word(&w, &refusal, record->result->refused.row[i].count);
 	}
 	entry->refused = w.len ? entry->calls : NULL;
 }
 
-void audit_entry_take_record(struct audit_entry *entry, const struct record *record)
+void audit_entry_set_record(struct audit_entry *entry, const struct record *record)
 {
 	const struct run_result *result = record->result;
 
@@ -170,9 +170,9 @@ void audit_entry_take_record(struct audit_entry *entry, const struct record *rec
 	entry->exit_code = run_result_exit_code(result);
 	entry->signal    = run_result_signal(result);
 	entry->figures   = result->figures;
-	take_refused(entry, record);
+	set_refused_calls(entry, record);
 	if (record->network)
-		take_network(entry, record->network);
+		set_network(entry, record->network);
 	if (result->reason == EXIT_setup_failed && result->why.kind != ERR_NONE) {
 		entry->why        = result->why.text;
 		entry->is_callers = result->why.kind == ERR_BAD_SPEC;
@@ -181,7 +181,7 @@ void audit_entry_take_record(struct audit_entry *entry, const struct record *rec
 
 /* --- an entry becomes JSON --- */
 
-static json_t *json_of_time(const struct audit_row *row, const void *at)
+static json_t *time_to_json(const struct audit_row *row, const void *at)
 {
 	char text[MOMENT_TEXT];
 
@@ -190,7 +190,7 @@ static json_t *json_of_time(const struct audit_row *row, const void *at)
 }
 
 /* The start of the UTF-8 character that contains byte n. */
-static size_t char_start(const char *text, size_t n)
+static size_t utf8_char_start(const char *text, size_t n)
 {
 	while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
 		n--;
@@ -198,7 +198,7 @@ static size_t char_start(const char *text, size_t n)
 }
 
 /* Reads at most 4 bytes beyond max, however long the text is: enough to know that it must be cut. */
-static json_t *json_of_text(const struct audit_row *row, const void *at)
+static json_t *text_to_json(const struct audit_row *row, const void *at)
 {
 	const char *text = *(const char *const *)at;
 	size_t      len  = text ? strnlen(text, row->max + 4) : 0;
@@ -208,13 +208,13 @@ static json_t *json_of_text(const struct audit_row *row, const void *at)
 	if (!copy)
 		return json_null();
 	if (len > row->max)
-		strcpy(copy + char_start(copy, row->max - 3), "...");
+		strcpy(copy + utf8_char_start(copy, row->max - 3), "...");
 	json = json_string(copy);
 	free(copy);
 	return json;
 }
 
-static json_t *json_of_reason(const struct audit_row *row, const void *at)
+static json_t *reason_to_json(const struct audit_row *row, const void *at)
 {
 	int reason = *(const int *)at;
 
@@ -222,7 +222,7 @@ static json_t *json_of_reason(const struct audit_row *row, const void *at)
 	return reason >= 0 && reason < EXIT_REASONS ? json_string(exit_reason_name((enum exit_reason)reason)) : json_null();
 }
 
-static json_t *json_of_signal(const struct audit_row *row, const void *at)
+static json_t *signal_to_json(const struct audit_row *row, const void *at)
 {
 	char name[16];
 	int  signal = *(const int *)at;
@@ -231,7 +231,7 @@ static json_t *json_of_signal(const struct audit_row *row, const void *at)
 	return signal > 0 ? json_string(record_signal_name(signal, name, sizeof name)) : json_null();
 }
 
-static json_t *json_of_status(const struct audit_row *row, const void *at)
+static json_t *status_to_json(const struct audit_row *row, const void *at)
 {
 	int status = *(const int *)at;
 
@@ -239,7 +239,7 @@ static json_t *json_of_status(const struct audit_row *row, const void *at)
 	return status < 0 ? json_null() : json_integer(status);
 }
 
-static json_t *json_of_count(const struct audit_row *row, const void *at)
+static json_t *count_to_json(const struct audit_row *row, const void *at)
 {
 	int64_t count = *(const int64_t *)at;
 
@@ -249,7 +249,7 @@ static json_t *json_of_count(const struct audit_row *row, const void *at)
 
 #define MS_MAX 1e12 /* thirty years; three decimals stay exact */
 
-static json_t *json_of_ms(const struct audit_row *row, const void *at)
+static json_t *ms_to_json(const struct audit_row *row, const void *at)
 {
 	double ms = *(const double *)at;
 
@@ -257,7 +257,7 @@ static json_t *json_of_ms(const struct audit_row *row, const void *at)
 	return ms >= 0 && ms <= MS_MAX ? json_real((double)(int64_t)(ms * 1000 + 0.5) / 1000) : json_null();
 }
 
-static json_t *json_of_limits(const struct audit_row *row, const void *at)
+static json_t *limits_to_audit_json(const struct audit_row *row, const void *at)
 {
 	const struct audit_limits *limits = at;
 	json_t                    *json   = json_object();
@@ -277,17 +277,17 @@ static json_t *json_of_limits(const struct audit_row *row, const void *at)
 
 /* --- JSON becomes an entry --- */
 
-static int refuse_row(const struct audit_row *row, const char *what, struct err *e)
+static int err_row_is_not(const struct audit_row *row, const char *what, struct err *e)
 {
 	return err_set(e, ERR_BAD_SPEC, "%s: not %s", row->name, what);
 }
 
-static int time_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+static int time_from_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
 {
-	return json_is_string(v) && moment_parse(json_string_value(v), at) == 0 ? 0 : refuse_row(row, "a time", e);
+	return json_is_string(v) && moment_parse(json_string_value(v), at) == 0 ? 0 : err_row_is_not(row, "a time", e);
 }
 
-static int text_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+static int text_from_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
 {
 	if (!json_is_string(v) || !json_string_length(v) || json_string_length(v) > row->max)
 		return err_set(e, ERR_BAD_SPEC, "%s: not a text of 1 to %zu bytes", row->name, row->max);
@@ -295,19 +295,19 @@ static int text_of_json(const struct audit_row *row, const json_t *v, void *at, 
 	return 0;
 }
 
-static int reason_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+static int reason_from_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
 {
 	enum exit_reason reason;
 
 	if (!json_is_string(v) || !exit_reason_find(json_string_value(v), &reason))
-		return refuse_row(row, "an exit reason", e);
+		return err_row_is_not(row, "an exit reason", e);
 	*(int *)at = (int)reason;
 	return 0;
 }
 
 enum { SIGNALS = 64 };
 
-static int signal_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+static int signal_from_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
 {
 	char name[16];
 
@@ -316,38 +316,39 @@ static int signal_of_json(const struct audit_row *row, const json_t *v, void *at
 			*(int *)at = i;
 			return 0;
 		}
-	return refuse_row(row, "a signal", e);
+	return err_row_is_not(row, "a signal", e);
 }
 
-static int status_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+static int status_from_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
 {
 	json_int_t status = json_integer_value(v);
 
 	if (!json_is_integer(v) || status < 0 || status > INT32_MAX)
-		return refuse_row(row, "an exit status", e);
+		return err_row_is_not(row, "an exit status", e);
 	*(int *)at = (int)status;
 	return 0;
 }
 
-static int count_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+static int count_from_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
 {
 	if (!json_is_integer(v) || json_integer_value(v) < 0)
-		return refuse_row(row, "a whole number", e);
+		return err_row_is_not(row, "a whole number", e);
 	*(int64_t *)at = json_integer_value(v);
 	return 0;
 }
 
-static int ms_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+static int ms_from_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
 {
 	double ms = json_number_value(v);
 
 	if (!json_is_number(v) || !(ms >= 0 && ms <= MS_MAX))
-		return refuse_row(row, "milliseconds", e);
+		return err_row_is_not(row, "milliseconds", e);
 	*(double *)at = ms;
 	return 0;
 }
 
-static int limit_of_json(const struct audit_row *row, const struct field *f, const json_t *v, uint64_t *ret, struct err *e)
+static int limit_from_json(const struct audit_row *row, const struct field *f, const json_t *v, uint64_t *ret,
+			   struct err *e)
 {
 	double milli = json_number_value(v) * 1000 + 0.5;
 
@@ -356,26 +357,26 @@ static int limit_of_json(const struct audit_row *row, const struct field *f, con
 		return 0;
 	}
 	if (f->type == FIELD_MILLI || !json_is_integer(v) || json_integer_value(v) < 0)
-		return refuse_row(row, "limits", e);
+		return err_row_is_not(row, "limits", e);
 	*ret = (uint64_t)json_integer_value(v);
 	return 0;
 }
 
-static int limits_of_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
+static int limits_from_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
 {
 	struct audit_limits *limits = at;
 	const char          *key;
 	json_t              *value;
 
 	if (!json_is_object(v))
-		return refuse_row(row, "limits", e);
+		return err_row_is_not(row, "limits", e);
 	json_object_foreach((json_t *)v, key, value)
 	{
 		const struct field *f = field_find(limits_fields, key);
 
 		if (!f)
-			return refuse_row(row, "limits", e);
-		if (limit_of_json(row, f, value, (uint64_t *)((char *)&limits->value + f->offset), e) < 0)
+			return err_row_is_not(row, "limits", e);
+		if (limit_from_json(row, f, value, (uint64_t *)((char *)&limits->value + f->offset), e) < 0)
 			return -1;
 		limits->given |= 1ull << (f - limits_fields);
 	}
@@ -389,18 +390,18 @@ static const struct {
 	json_t *(*put)(const struct audit_row *, const void *at);
 	int (*take)(const struct audit_row *, const json_t *, void *at, struct err *);
 } hows[] = {
-	[AUDIT_TIME]   = { json_of_time,   time_of_json },
-	[AUDIT_TEXT]   = { json_of_text,   text_of_json },
-	[AUDIT_REASON] = { json_of_reason, reason_of_json },
-	[AUDIT_SIGNAL] = { json_of_signal, signal_of_json },
-	[AUDIT_STATUS] = { json_of_status, status_of_json },
-	[AUDIT_COUNT]  = { json_of_count,  count_of_json },
-	[AUDIT_MS]     = { json_of_ms,     ms_of_json },
-	[AUDIT_LIMITS] = { json_of_limits, limits_of_json },
+	[AUDIT_TIME]   = { time_to_json,   time_from_json },
+	[AUDIT_TEXT]   = { text_to_json,   text_from_json },
+	[AUDIT_REASON] = { reason_to_json, reason_from_json },
+	[AUDIT_SIGNAL] = { signal_to_json, signal_from_json },
+	[AUDIT_STATUS] = { status_to_json, status_from_json },
+	[AUDIT_COUNT]  = { count_to_json,  count_from_json },
+	[AUDIT_MS]     = { ms_to_json,     ms_from_json },
+	[AUDIT_LIMITS] = { limits_to_audit_json, limits_from_json },
 };
 /* clang-format on */
 
-json_t *audit_entry_json(const struct audit_entry *entry)
+json_t *audit_entry_to_json(const struct audit_entry *entry)
 {
 	json_t *json = json_object();
 
@@ -412,7 +413,7 @@ json_t *audit_entry_json(const struct audit_entry *entry)
 	return json;
 }
 
-static int entry_take(struct audit_entry *entry, const json_t *json, struct err *e)
+static int entry_from_json(struct audit_entry *entry, const json_t *json, struct err *e)
 {
 	const char *key;
 	json_t     *value;
@@ -437,7 +438,7 @@ json_t *audit_entry_parse(const char *line, size_t len, struct audit_entry *ret,
 		return NULL;
 	audit_entry_init(ret);
 	ret->reason = AUDIT_NONE;
-	if (entry_take(ret, json, e) == 0)
+	if (entry_from_json(ret, json, e) == 0)
 		return json;
 	json_decref(json);
 	return NULL;
@@ -451,7 +452,7 @@ struct room {
 	bool   full;
 };
 
-static void put(struct room *r, const char *bytes, size_t len)
+static void text_put(struct room *r, const char *bytes, size_t len)
 {
 	if (len > r->max - r->len)
 		r->full = true;
@@ -462,7 +463,7 @@ static void put(struct room *r, const char *bytes, size_t len)
 }
 
 /* Terminates the text and returns its length; 0 when something did not fit. */
-static size_t room_end(struct room *r)
+static size_t text_end(struct room *r)
 {
 	if (r->full)
 		r->len = 0;
@@ -470,38 +471,38 @@ static size_t room_end(struct room *r)
 	return r->len;
 }
 
-static int put_json(const char *bytes, size_t len, void *into)
+static int text_put_json(const char *bytes, size_t len, void *into)
 {
-	put(into, bytes, len);
+	text_put(into, bytes, len);
 	return 0;
 }
 
 /* 15 digits: a number with three decimals prints as it was, not as 0.30000000000000004. */
 #define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
 
-size_t audit_json_line(const json_t *json, char line[AUDIT_LINE_MAX + 1])
+size_t audit_json_to_line(const json_t *json, char line[AUDIT_LINE_MAX + 1])
 {
 	struct room r = { line, 0, AUDIT_LINE_MAX, false };
 
-	if (ascii_dump(json, DUMP, put_json, &r) < 0)
+	if (ascii_dump(json, DUMP, text_put_json, &r) < 0)
 		r.full = true;
-	put(&r, "\n", 1);
-	return room_end(&r);
+	text_put(&r, "\n", 1);
+	return text_end(&r);
 }
 
-size_t audit_value_text(const json_t *value, char text[AUDIT_LINE_MAX + 1])
+size_t audit_value_to_text(const json_t *value, char text[AUDIT_LINE_MAX + 1])
 {
 	struct room r = { text, 0, AUDIT_LINE_MAX, false };
 
 	if (json_is_string(value))
-		put(&r, json_string_value(value), json_string_length(value));
-	else if (!json_is_null(value) && ascii_dump(value, DUMP, put_json, &r) < 0)
+		text_put(&r, json_string_value(value), json_string_length(value));
+	else if (!json_is_null(value) && ascii_dump(value, DUMP, text_put_json, &r) < 0)
 		r.full = true;
-	return room_end(&r);
+	return text_end(&r);
 }
 
 /* False for a text that needs quotes in a line of words: it has a blank, a quote, a backslash, or a byte that is not printable ASCII. */
-static bool is_plain(const char *text)
+static bool word_needs_no_quotes(const char *text)
 {
 	for (; *text; text++)
 		if (*text <= ' ' || *text >= 0x7f || *text == '"' || *text == '\\')
@@ -510,34 +511,34 @@ static bool is_plain(const char *text)
 }
 
 /* A text that is not plain is put in quotes and escaped as in the JSON line. */
-static void put_word(struct room *r, const char *text)
+static void text_put_word(struct room *r, const char *text)
 {
 	json_t *json;
 
-	if (is_plain(text)) {
-		put(r, text, strlen(text));
+	if (word_needs_no_quotes(text)) {
+		text_put(r, text, strlen(text));
 		return;
 	}
 	json = json_string(text);
-	if (!json || ascii_dump(json, DUMP, put_json, r) < 0)
+	if (!json || ascii_dump(json, DUMP, text_put_json, r) < 0)
 		r->full = true;
 	json_decref(json);
 }
 
-size_t audit_json_text(const json_t *json, char words[AUDIT_LINE_MAX + 1])
+size_t audit_json_to_words(const json_t *json, char words[AUDIT_LINE_MAX + 1])
 {
 	struct room r = { words, 0, AUDIT_LINE_MAX, false };
 	char        text[AUDIT_LINE_MAX + 1];
 
 	for (const struct audit_row *row = audit_rows; row->name; row++) {
-		if (!row->label || !audit_value_text(json_object_get(json, row->name), text))
+		if (!row->label || !audit_value_to_text(json_object_get(json, row->name), text))
 			continue;
 		if (r.len)
-			put(&r, " ", 1);
-		put(&r, row->label, strlen(row->label));
+			text_put(&r, " ", 1);
+		text_put(&r, row->label, strlen(row->label));
 		if (*row->label)
-			put(&r, " ", 1);
-		put_word(&r, text);
+			text_put(&r, " ", 1);
+		text_put_word(&r, text);
 	}
-	return room_end(&r);
+	return text_end(&r);
 }

@@ -44,16 +44,16 @@ struct audit_entry {
 	int64_t             code_bytes;
 	struct audit_limits asked, granted;
 	struct run_figures  figures;
-	const char         *refused;           /* NULL: no system call was refused. audit_entry_take_record() points it at calls */
+	const char         *refused;           /* NULL: no system call was refused. audit_entry_set_record() points it at calls */
 	char                calls[AUDIT_CALLS_MAX];
-	const char         *network;           /* NULL: no network. audit_entry_take_record() points it at hosts */
+	const char         *network;           /* NULL: no network. audit_entry_set_record() points it at hosts */
 	int64_t             network_connections, network_refused, network_bytes_in, network_bytes_out;
 	char                hosts[AUDIT_HOSTS_MAX];
 	int64_t             suppressed; /* audit_write() sets it */
 };
 void audit_entry_init(struct audit_entry *entry);
 /* Copies how the run ended and what it used. The texts stay owned by the record. */
-void audit_entry_take_record(struct audit_entry *entry, const struct record *record);
+void audit_entry_set_record(struct audit_entry *entry, const struct record *record);
 
 enum audit_how {
 	AUDIT_TIME,   /* int64_t microseconds; RFC 3339, UTC */
@@ -77,17 +77,17 @@ extern const struct audit_row audit_rows[]; /* ends with a NULL name */
 
 /* "peer_uid" -> "BRIG_PEER_UID", the journal's field. Returns buf. */
 enum { AUDIT_FIELD_MAX = 64 };
-char *audit_row_field(const struct audit_row *row, char buf[AUDIT_FIELD_MAX]);
+char *audit_row_journal_field(const struct audit_row *row, char buf[AUDIT_FIELD_MAX]);
 const struct audit_row *audit_row_find(const char *name); /* or NULL */
 
 /* All rows in order, texts cut and valid UTF-8. New reference; NULL when out of memory. */
-json_t *audit_entry_json(const struct audit_entry *entry);
-/* The line with its newline, from the result of audit_entry_json(). Returns its length, or 0 when out of memory. */
-size_t audit_json_line(const json_t *json, char line[AUDIT_LINE_MAX + 1]);
+json_t *audit_entry_to_json(const struct audit_entry *entry);
+/* The line with its newline, from the result of audit_entry_to_json(). Returns its length, or 0 when out of memory. */
+size_t audit_json_to_line(const json_t *json, char line[AUDIT_LINE_MAX + 1]);
 /* The same for people and terminals, without newline. */
-size_t audit_json_text(const json_t *json, char words[AUDIT_LINE_MAX + 1]);
+size_t audit_json_to_words(const json_t *json, char words[AUDIT_LINE_MAX + 1]);
 /* One value as plain text, for a field of the journal. Returns its length; 0: null. UTF-8, may hold control characters. */
-size_t audit_value_text(const json_t *value, char text[AUDIT_LINE_MAX + 1]);
+size_t audit_value_to_text(const json_t *value, char text[AUDIT_LINE_MAX + 1]);
 
 /*
  * Parses a line without its newline. Returns a new reference, which owns the texts of *ret; NULL when the line is not one

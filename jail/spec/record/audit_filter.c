@@ -19,7 +19,7 @@ const struct audit_filter_row audit_filter_rows[] = {
 /* clang-format on */
 _Static_assert(ARRAY_LEN(audit_filter_rows) == AUDIT_FILTERS + 1, "a filter for every row");
 
-static bool is_denial(const char *text)
+static bool is_denial_code(const char *text)
 {
 	for (int i = 0; i < DENIAL_COUNT; i++)
 		if (strcmp(denial_code_name((enum denial_code)i), text) == 0)
@@ -27,7 +27,7 @@ static bool is_denial(const char *text)
 	return false;
 }
 
-static int refuse_reason(const char *value, struct err *e)
+static int err_unknown_reason(const char *value, struct err *e)
 {
 	char   list[400] = "";
 	size_t n         = 0;
@@ -37,7 +37,8 @@ static int refuse_reason(const char *value, struct err *e)
 	return err_set(e, ERR_BAD_SPEC, "\"%.40s\" is none of %s, and no code of a refusal, like busy", value, list);
 }
 
-static int parse(const struct audit_row *row, const char *value, int64_t now_us, int64_t *number, struct err *e)
+static int parse_filter_value(const struct audit_row *row, const char *value, int64_t now_us, int64_t *number,
+			      struct err *e)
 {
 	enum exit_reason ignored;
 	uint64_t         n;
@@ -54,7 +55,7 @@ static int parse(const struct audit_row *row, const char *value, int64_t now_us,
 		*number = (int64_t)n;
 		return 0;
 	case AUDIT_REASON:
-		return exit_reason_find(value, &ignored) || is_denial(value) ? 0 : refuse_reason(value, e);
+		return exit_reason_find(value, &ignored) || is_denial_code(value) ? 0 : err_unknown_reason(value, e);
 	default:
 		return *value && strlen(value) <= row->max
 			       ? 0
@@ -70,19 +71,20 @@ int audit_filter_set(struct audit_filter *filter, const struct audit_filter_row 
 
 	if (filter->of[i].about)
 		return err_set(e, ERR_BAD_SPEC, "given twice");
-	if (parse(about, value, now_us, &filter->of[i].number, e) < 0)
+	if (parse_filter_value(about, value, now_us, &filter->of[i].number, e) < 0)
 		return -1;
 	filter->of[i].about = about;
 	filter->of[i].text  = value;
 	return 0;
 }
 
-static bool is_text(const char *a, const char *b)
+static bool text_equals(const char *a, const char *b)
 {
 	return a && strcmp(a, b) == 0;
 }
 
-static bool holds(const struct audit_row *row, int64_t number, const char *text, const struct audit_entry *entry)
+static bool row_matches_entry(const struct audit_row *row, int64_t number, const char *text,
+			      const struct audit_entry *entry)
 {
 	const void *at = (const char *)entry + row->offset;
 
@@ -92,16 +94,18 @@ static bool holds(const struct audit_row *row, int64_t number, const char *text,
 	case AUDIT_COUNT:
 		return *(const int64_t *)at == number;
 	case AUDIT_REASON:
-		return is_text(exit_reason_name((enum exit_reason)entry->reason), text) || is_text(entry->error, text);
+		return text_equals(exit_reason_name((enum exit_reason)entry->reason), text) ||
+			text_equals(entry->error, text);
 	default:
-		return is_text(*(const char *const *)at, text);
+		return text_equals(*(const char *const *)at, text);
 	}
 }
 
-bool audit_filter_holds(const struct audit_filter *filter, const struct audit_entry *entry)
+bool audit_filter_matches(const struct audit_filter *filter, const struct audit_entry *entry)
 {
 	for (size_t i = 0; i < AUDIT_FILTERS; i++)
-		if (filter->of[i].about && !holds(filter->of[i].about, filter->of[i].number, filter->of[i].text, entry))
+		if (filter->of[i].about &&
+		    !row_matches_entry(filter->of[i].about, filter->of[i].number, filter->of[i].text, entry))
 			return false;
 	return true;
 }
@@ -124,6 +128,6 @@ void audit_filter_print_journalctl(const struct audit_filter *filter, FILE *out)
 		}
 		if (row->how == AUDIT_REASON && !exit_reason_find(text, &ignored))
 			row = audit_row_find("error");
-		fprintf(out, " %s=%s", audit_row_field(row, field), text);
+		fprintf(out, " %s=%s", audit_row_journal_field(row, field), text);
 	}
 }

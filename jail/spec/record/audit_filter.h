@@ -27,7 +27,7 @@ struct audit_filter {
 /* Parses the argument of an option. The error does not name the option. */
 must_use int audit_filter_set(struct audit_filter *filter, const struct audit_filter_row *row, const char *value, int64_t now_us,
 			      struct err *e);
-bool         audit_filter_holds(const struct audit_filter *filter, const struct audit_entry *entry);
+bool         audit_filter_matches(const struct audit_filter *filter, const struct audit_entry *entry);
 
 /* The journalctl command that prints the same entries. Values with characters that are special to a shell are left out. */
 void audit_filter_print_journalctl(const struct audit_filter *filter, FILE *out);

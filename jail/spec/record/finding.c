@@ -25,19 +25,19 @@ const char *result_name(enum result result)
 	return names[result];
 }
 
-bool need_binds(enum need need, bool for_all)
+bool need_is_binding(enum need need, bool for_all)
 {
 	return need == NEED_DEFAULT || (need == NEED_SERVICE && for_all);
 }
 
-enum result result_settle(enum result raw, enum need need, bool for_all)
+enum result result_degrade_by_need(enum result raw, enum need need, bool for_all)
 {
-	return raw == RESULT_MISSING && !need_binds(need, for_all) ? RESULT_DEGRADED : raw;
+	return raw == RESULT_MISSING && !need_is_binding(need, for_all) ? RESULT_DEGRADED : raw;
 }
 
-void verdict_add(struct verdict *v, size_t row, enum need need, enum result result, bool for_all)
+void verdict_add_result(struct verdict *v, size_t row, enum need need, enum result result, bool for_all)
 {
-	v->needed += need_binds(need, for_all);
+	v->needed += need_is_binding(need, for_all);
 	v->degraded += result == RESULT_DEGRADED;
 	v->lost += result == RESULT_DEGRADED && need == NEED_SERVICE;
 	if (result == RESULT_MISSING && v->missing++ == 0)

@@ -29,17 +29,17 @@ struct finding {
 
 const char *need_name(enum need need);
 const char *result_name(enum result result);
-bool        need_binds(enum need need, bool for_all);
+bool        need_is_binding(enum need need, bool for_all);
 
 /* Turns RESULT_MISSING into RESULT_DEGRADED when the need does not bind here. for_all: brig runs as root or as a service. */
-enum result result_settle(enum result raw, enum need need, bool for_all);
+enum result result_degrade_by_need(enum result raw, enum need need, bool for_all);
 
 struct verdict {
 	unsigned needed, missing, degraded;
 	unsigned lost; /* degraded here, but needed by root */
 	size_t   first; /* index of the first missing row, when missing > 0 */
 };
-void verdict_add(struct verdict *v, size_t row, enum need need, enum result result, bool for_all);
+void verdict_add_result(struct verdict *v, size_t row, enum need need, enum result result, bool for_all);
 bool verdict_can_run(const struct verdict *v);
 
 /* "The default profile can run here." or why it cannot; first_name may be NULL when it can. */

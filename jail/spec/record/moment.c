@@ -23,7 +23,7 @@ bool moment_print(int64_t us, char text[MOMENT_TEXT])
 }
 
 /* Exactly n digits; -1 when there are fewer. */
-static int take_number(const char **p, int n)
+static int parse_digits(const char **p, int n)
 {
 	int value = 0;
 
@@ -35,7 +35,7 @@ static int take_number(const char **p, int n)
 	return value;
 }
 
-static bool take_char(const char **p, char c)
+static bool accept_char(const char **p, char c)
 {
 	if (**p != c)
 		return false;
@@ -43,38 +43,39 @@ static bool take_char(const char **p, char c)
 	return true;
 }
 
-static bool take_day(const char **p, struct tm *tm)
+static bool parse_date(const char **p, struct tm *tm)
 {
 	int year, month, day;
 
-	if ((year = take_number(p, 4)) < 1970 || !take_char(p, '-') || (month = take_number(p, 2)) < 1 || month > 12 ||
-	    !take_char(p, '-') || (day = take_number(p, 2)) < 1)
+	if ((year = parse_digits(p, 4)) < 1970 || !accept_char(p, '-') || (month = parse_digits(p, 2)) < 1 ||
+	    month > 12 ||
+	    !accept_char(p, '-') || (day = parse_digits(p, 2)) < 1)
 		return false;
 	*tm = (struct tm){ .tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day };
 	timegm(tm); /* the 30th of February becomes the 2nd of March */
 	return tm->tm_mon == month - 1 && tm->tm_mday == day;
 }
 
-static bool take_clock(const char **p, struct tm *tm)
+static bool parse_time_of_day(const char **p, struct tm *tm)
 {
-	tm->tm_hour = take_number(p, 2);
-	if (tm->tm_hour < 0 || tm->tm_hour > 23 || !take_char(p, ':'))
+	tm->tm_hour = parse_digits(p, 2);
+	if (tm->tm_hour < 0 || tm->tm_hour > 23 || !accept_char(p, ':'))
 		return false;
-	tm->tm_min = take_number(p, 2);
-	if (tm->tm_min < 0 || tm->tm_min > 59 || !take_char(p, ':'))
+	tm->tm_min = parse_digits(p, 2);
+	if (tm->tm_min < 0 || tm->tm_min > 59 || !accept_char(p, ':'))
 		return false;
-	tm->tm_sec = take_number(p, 2);
+	tm->tm_sec = parse_digits(p, 2);
 	return tm->tm_sec >= 0 && tm->tm_sec <= 59; /* the kernel's clock has no 60th second */
 }
 
 /* "", or ".5": 1 to 9 digits, of which those behind the sixth are dropped. */
-static bool take_fraction(const char **p, int64_t *us)
+static bool parse_fraction(const char **p, int64_t *us)
 {
 	const char *first;
 	int64_t     weight = SECOND / 10;
 
 	*us = 0;
-	if (!take_char(p, '.'))
+	if (!accept_char(p, '.'))
 		return true;
 	for (first = *p; **p >= '0' && **p <= '9'; (*p)++, weight /= 10)
 		*us += weight * (**p - '0');
@@ -82,16 +83,17 @@ static bool take_fraction(const char **p, int64_t *us)
 }
 
 /* "Z" or "+01:30", in seconds. */
-static bool take_offset(const char **p, int *seconds)
+static bool parse_utc_offset(const char **p, int *seconds)
 {
 	int sign = **p == '-' ? -1 : 1, hours, minutes;
 
 	*seconds = 0;
-	if (take_char(p, 'Z'))
+	if (accept_char(p, 'Z'))
 		return true;
-	if (!take_char(p, '+') && !take_char(p, '-'))
+	if (!accept_char(p, '+') && !accept_char(p, '-'))
 		return false;
-	if ((hours = take_number(p, 2)) < 0 || hours > 23 || !take_char(p, ':') || (minutes = take_number(p, 2)) < 0 ||
+	if ((hours = parse_digits(p, 2)) < 0 || hours > 23 || !accept_char(p, ':') ||
+	    (minutes = parse_digits(p, 2)) < 0 ||
 	    minutes > 59)
 		return false;
 	*seconds = sign * (hours * 3600 + minutes * 60);
@@ -104,8 +106,9 @@ int moment_parse(const char *text, int64_t *us)
 	int64_t   fraction, whole;
 	int       offset;
 
-	if (!take_day(&text, &tm) || (!take_char(&text, 'T') && !take_char(&text, ' ')) || !take_clock(&text, &tm) ||
-	    !take_fraction(&text, &fraction) || !take_offset(&text, &offset) || *text)
+	if (!parse_date(&text, &tm) || (!accept_char(&text, 'T') && !accept_char(&text, ' ')) ||
+	    !parse_time_of_day(&text, &tm) ||
+	    !parse_fraction(&text, &fraction) || !parse_utc_offset(&text, &offset) || *text)
 		return -1;
 	whole = (timegm(&tm) - offset) * SECOND + fraction;
 	if (whole < 0 || whole > MOMENT_MAX)
@@ -115,7 +118,7 @@ int moment_parse(const char *text, int64_t *us)
 }
 
 /* "10m": as everywhere, but with its unit. A time before 1970 becomes 1970. */
-static int parse_ago(const char *text, int64_t now_us, int64_t *us)
+static int parse_duration_ago(const char *text, int64_t now_us, int64_t *us)
 {
 	size_t   n = strlen(text);
 	uint64_t ms;
@@ -131,9 +134,9 @@ int moment_parse_since(const char *text, int64_t now_us, int64_t *us)
 	const char *p = text;
 	struct tm   tm;
 
-	if (take_day(&p, &tm) && !*p) {
+	if (parse_date(&p, &tm) && !*p) {
 		*us = timegm(&tm) * SECOND;
 		return 0;
 	}
-	return moment_parse(text, us) == 0 ? 0 : parse_ago(text, now_us, us);
+	return moment_parse(text, us) == 0 ? 0 : parse_duration_ago(text, now_us, us);
 }

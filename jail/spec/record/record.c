@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-void record_refusal(const struct record *r, uint32_t i, struct record_refusal *ret)
+void record_describe_refusal(const struct record *r, uint32_t i, struct record_refusal *ret)
 {
 	const struct refused_call *row = &r->result->refused.row[i];
 
@@ -70,7 +70,7 @@ static void put_refused(struct json_text *t, const struct record *r)
 	}
 	json_text_raw(t, "[");
 	for (uint32_t i = 0; i < result->refused.n; i++) {
-		record_refusal(r, i, &refusal);
+		record_describe_refusal(r, i, &refusal);
 		json_text_next(t);
 		json_text_raw(t, "{");
 		PUT("call", json_text_string, refusal.call);
@@ -119,7 +119,7 @@ static void put_time(struct json_text *t, double seconds)
 	json_text_string(t, text);
 }
 
-static void put_why(struct json_text *t, const struct err *why)
+static void put_error(struct json_text *t, const struct err *why)
 {
 	if (why->kind == ERR_NONE) {
 		json_text_raw(t, "null");
@@ -224,7 +224,7 @@ static void put_network(struct json_text *t, const struct record *r)
 	json_text_raw(t, "}");
 }
 
-void record_put(struct json_text *t, const struct record *r)
+void record_put_json(struct json_text *t, const struct record *r)
 {
 	const struct run_result  *result = r->result;
 	const struct run_figures *f      = &result->figures;
@@ -256,7 +256,7 @@ void record_put(struct json_text *t, const struct record *r)
 	PUT("isolation", put_isolation, result);
 	PUT("result", json_text_raw, "null");
 	PUT("result_repr", json_text_raw, "null");
-	PUT("error", put_why, &result->why);
+	PUT("error", put_error, &result->why);
 	PUT("variables", json_text_raw, "null");
 	PUT("security_event", json_text_raw, "null");
 	PUT("security_warnings", json_text_raw, "null");
@@ -269,11 +269,11 @@ void record_put(struct json_text *t, const struct record *r)
 	json_text_raw(t, "}");
 }
 
-json_t *record_json(const struct record *r)
+json_t *record_to_json(const struct record *r)
 {
 	char             text[RECORD_TEXT_MAX];
 	struct json_text t = json_text_in(text, sizeof text);
 
-	record_put(&t, r);
+	record_put_json(&t, r);
 	return json_loadb(text, json_text_end(&t), 0, NULL);
 }

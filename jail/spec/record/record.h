@@ -34,13 +34,13 @@ struct record_refusal {
 	char call[32], argument[REFUSED_TEXT_MAX]; /* argument as refused_call_print() writes it */
 };
 /* Row i of result->refused. */
-void record_refusal(const struct record *r, uint32_t i, struct record_refusal *ret);
+void record_describe_refusal(const struct record *r, uint32_t i, struct record_refusal *ret);
 
 /* Writes every key of brig(1), in that order. No record is larger than RECORD_TEXT_MAX. */
 enum { RECORD_TEXT_MAX = 28 * 1024, RECORD_NETWORK_MAX = 12 * 1024 };
-void record_put(struct json_text *t, const struct record *r);
+void record_put_json(struct json_text *t, const struct record *r);
 /* The same as a tree: a new reference. */
-json_t *record_json(const struct record *r);
+json_t *record_to_json(const struct record *r);
 
 /* "SIGSEGV"; "SIG34" for those without a name. */
 char *record_signal_name(int signal, char *buf, size_t len);

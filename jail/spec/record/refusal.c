@@ -8,16 +8,16 @@
 
 #define CAP(name) (1ull << CAP_##name)
 
-static bool is_denial(int errnum)
+static bool is_permission_errno(int errnum)
 {
 	return errnum == EPERM || errnum == EACCES;
 }
 
-enum refuser refusal_by(const struct refusal *r, const struct surroundings *at)
+enum refuser refusal_find_refuser(const struct refusal *r, const struct surroundings *at)
 {
 	bool filter = at->seccomp == 2;
 
-	if (r->twin && r->twin == r->errnum && (is_denial(r->errnum) || filter))
+	if (r->twin && r->twin == r->errnum && (is_permission_errno(r->errnum) || filter))
 		return REFUSER_FILTER;
 	if (r->errnum == ENOSYS)
 		return filter ? REFUSER_FILTER : REFUSER_KERNEL; /* the filters of containers answer ENOSYS for calls that they do not know */
@@ -25,7 +25,7 @@ enum refuser refusal_by(const struct refusal *r, const struct surroundings *at)
 		return REFUSER_LIMIT;
 	if (r->errnum == EINVAL || r->errnum == ENODEV || r->errnum == EOPNOTSUPP)
 		return REFUSER_KERNEL;
-	if (!is_denial(r->errnum))
+	if (!is_permission_errno(r->errnum))
 		return REFUSER_NONE;
 	if (r->on_file && r->errnum == EACCES && !at->is_root)
 		return REFUSER_OWNER;
@@ -108,12 +108,12 @@ const char *where_name(enum where where)
 	return wheres[where].name;
 }
 
-const char *where_unmask(enum where where)
+const char *where_unmask_advice(enum where where)
 {
 	return wheres[where].unmask ? wheres[where].unmask : wheres[WHERE_PLAIN].unmask;
 }
 
-const char *where_writable(enum where where)
+const char *where_writable_advice(enum where where)
 {
 	return wheres[where].writable ? wheres[where].writable : wheres[WHERE_PLAIN].writable;
 }
@@ -126,7 +126,7 @@ static const struct {
 	{ CAP(NET_ADMIN), "CAP_NET_ADMIN" }, { CAP(SETPCAP), "CAP_SETPCAP" }, { CAP(SETFCAP), "CAP_SETFCAP" },
 };
 
-static char *cap_names(uint64_t set, char *buf, size_t len)
+static char *print_cap_names(uint64_t set, char *buf, size_t len)
 {
 	size_t n = 0;
 
@@ -150,7 +150,7 @@ char *refusal_cause(const struct refusal *r, enum refuser by, char *buf, size_t 
 	return buf;
 }
 
-static void fix_kernel(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)
+static void advise_kernel(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)
 {
 	int n = r->since ? snprintf(buf, len, "boot Linux %s or newer", r->since) : snprintf(buf, len, "boot a kernel");
 
@@ -160,13 +160,13 @@ static void fix_kernel(const struct refusal *r, const struct surroundings *at, c
 		snprintf(buf + n, len - (size_t)n, " (this is %s)", at->kernel);
 }
 
-static void fix_caps(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)
+static void advise_caps(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)
 {
 	const char *how = wheres[at->where].caps ? wheres[at->where].caps : wheres[WHERE_PLAIN].caps;
 	char        list[96];
 	const char *hole = strstr(how, "%s");
 
-	cap_names(r->caps & ~at->cap_eff, list, sizeof list);
+	print_cap_names(r->caps & ~at->cap_eff, list, sizeof list);
 	snprintf(buf, len, "%.*s%s%s", (int)(hole - how), how, list, hole + 2);
 }
 
@@ -176,7 +176,7 @@ static void fix_caps(const struct refusal *r, const struct surroundings *at, cha
 		     "(a brig elsewhere: with its path in it); or, for every program: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 /* clang-format on */
 
-static void fix_filter(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)
+static void advise_filter(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)
 {
 	const char *how = wheres[at->where].filter ? wheres[at->where].filter : wheres[WHERE_PLAIN].filter;
 
@@ -186,12 +186,12 @@ static void fix_filter(const struct refusal *r, const struct surroundings *at, c
 		snprintf(buf, len, "%s", how);
 }
 
-char *refusal_fix(const struct refusal *r, enum refuser by, const struct surroundings *at, char *buf, size_t len)
+char *refusal_advice(const struct refusal *r, enum refuser by, const struct surroundings *at, char *buf, size_t len)
 {
 	buf[0] = 0;
 	switch (by) {
 	case REFUSER_KERNEL:
-		fix_kernel(r, at, buf, len);
+		advise_kernel(r, at, buf, len);
 		break;
 	case REFUSER_LIMIT:
 		snprintf(buf, len, "sysctl -w %s=15000", r->limit);
@@ -200,7 +200,7 @@ char *refusal_fix(const struct refusal *r, enum refuser by, const struct surroun
 		snprintf(buf, len, "sysctl -w kernel.unprivileged_userns_clone=1");
 		break;
 	case REFUSER_FILTER:
-		fix_filter(r, at, buf, len);
+		advise_filter(r, at, buf, len);
 		break;
 	case REFUSER_APPARMOR:
 		snprintf(buf, len, "%s", APPARMOR_FIX);
@@ -209,13 +209,13 @@ char *refusal_fix(const struct refusal *r, enum refuser by, const struct surroun
 		snprintf(buf, len, "let the security module allow it: journalctl -k | grep -i denied names the rule");
 		break;
 	case REFUSER_CAPS:
-		fix_caps(r, at, buf, len);
+		advise_caps(r, at, buf, len);
 		break;
 	case REFUSER_CHROOT:
 		snprintf(buf, len, "start brig outside the chroot: the kernel refuses user namespaces in one");
 		break;
 	case REFUSER_MASK:
-		snprintf(buf, len, "%s", where_unmask(at->where));
+		snprintf(buf, len, "%s", where_unmask_advice(at->where));
 		break;
 	case REFUSER_OWNER: /* the caller, which knows the file, gives the advice */
 	case REFUSER_NONE:

@@ -56,13 +56,13 @@ struct refusal {
 	const char *unit;    /* how to change the settings of a systemd unit so that its filter allows the call */
 };
 
-enum refuser  refusal_by(const struct refusal *r, const struct surroundings *at);
+enum refuser  refusal_find_refuser(const struct refusal *r, const struct surroundings *at);
 const char *refuser_text(enum refuser by); /* "a seccomp filter that brig was started under" */
 
 /* "EPERM (a seccomp filter that brig was started under)"; return buf */
 char *refusal_cause(const struct refusal *r, enum refuser by, char *buf, size_t len);
-char *refusal_fix(const struct refusal *r, enum refuser by, const struct surroundings *at, char *buf, size_t len);
+char *refusal_advice(const struct refusal *r, enum refuser by, const struct surroundings *at, char *buf, size_t len);
 
 const char *where_name(enum where where);
-const char *where_unmask(enum where where);  /* how to get a complete /proc here */
-const char *where_writable(enum where where); /* how to make the cgroup tree writable here */
+const char *where_unmask_advice(enum where where);  /* how to get a complete /proc here */
+const char *where_writable_advice(enum where where); /* how to make the cgroup tree writable here */

@@ -9,7 +9,7 @@
 
 /* --- counting --- */
 
-static bool is_same(const struct refused_call *a, const struct refused_call *b)
+static bool is_same_call(const struct refused_call *a, const struct refused_call *b)
 {
 	return a->call == b->call && a->errnum == b->errnum && a->look.seen == b->look.seen && memcmp(a->look.arg, b->look.arg, sizeof a->look.arg) == 0;
 }
@@ -18,7 +18,7 @@ static bool is_same(const struct refused_call *a, const struct refused_call *b)
  * The row with the same arguments, or, if the call and errno have REFUSED_ALIKE_MAX rows, the last of these: a program cannot
  * fill the table with one call. NULL: it needs a new row.
  */
-static struct refused_call *row_of(struct refused_calls *r, const struct refused_call *c)
+static struct refused_call *find_row_for_call(struct refused_calls *r, const struct refused_call *c)
 {
 	struct refused_call *last  = NULL;
 	unsigned             alike = 0;
@@ -28,7 +28,7 @@ static struct refused_call *row_of(struct refused_calls *r, const struct refused
 
 		if (row->call != c->call || row->errnum != c->errnum)
 			continue;
-		if (is_same(row, c))
+		if (is_same_call(row, c))
 			return row;
 		last = row;
 		alike++;
@@ -36,9 +36,9 @@ static struct refused_call *row_of(struct refused_calls *r, const struct refused
 	return alike == REFUSED_ALIKE_MAX ? last : NULL;
 }
 
-static void count(struct refused_calls *r, const struct refused_call *c)
+static void count_call(struct refused_calls *r, const struct refused_call *c)
 {
-	struct refused_call *row = row_of(r, c);
+	struct refused_call *row = find_row_for_call(r, c);
 
 	if (!row && r->n < REFUSED_MAX) {
 		r->row[r->n++] = *c;
@@ -47,18 +47,19 @@ static void count(struct refused_calls *r, const struct refused_call *c)
 	if (!row)
 		return;
 	row->count += row->count != UINT32_MAX;
-	if (!is_same(row, c))
+	if (!is_same_call(row, c))
 		row->look = (struct bpf_look){ 0 };
 }
 
-uint32_t refused_calls_ask(struct refused_calls *r, const struct sock_fprog *filter, const struct seccomp_data *data)
+uint32_t refused_calls_run_filter(struct refused_calls *r, const struct sock_fprog *filter,
+				  const struct seccomp_data *data)
 {
 	struct refused_call c      = { .call = (uint16_t)data->nr, .count = 1 };
-	uint32_t            answer = bpf_run_looking(filter->filter, filter->len, data, &c.look);
+	uint32_t            answer = bpf_run_recording(filter->filter, filter->len, data, &c.look);
 
 	c.errnum = answer & SECCOMP_RET_DATA;
 	if ((answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO && data->nr >= 0 && data->nr < POLICY_CALLS)
-		count(r, &c);
+		count_call(r, &c);
 	return answer;
 }
 
@@ -79,28 +80,29 @@ struct text {
 	size_t len, at;
 };
 
-static void put(struct text *t, const char *words)
+static void text_put(struct text *t, const char *words)
 {
 	int n = snprintf(t->buf + t->at, t->len - t->at, "%s", words);
 
 	t->at += n < 0 ? 0 : (size_t)n < t->len - t->at ? (size_t)n : t->len - t->at - 1;
 }
 
-static bool is_option(const char *call, unsigned arg)
+static bool is_sockopt_argument(const char *call, unsigned arg)
 {
 	return arg == 2 && (strcmp(call, "setsockopt") == 0 || strcmp(call, "getsockopt") == 0);
 }
 
-static const char *name_of(const char *call, unsigned arg, const struct bpf_look *look)
+static const char *argument_name(const char *call, unsigned arg, const struct bpf_look *look)
 {
-	return is_option(call, arg) ? policy_value_option(call, look->arg[1], look->arg[2]) : policy_value_name(call, arg, look->arg[arg]);
+	return is_sockopt_argument(call, arg) ? policy_value_sockopt_name(call, look->arg[1], look->arg[2]) :
+		policy_value_name(call, arg, look->arg[arg]);
 }
 
 /* Prints an argument as flags only if the filter compared some of its bits; otherwise as one number. */
 static void put_argument(struct text *t, const char *call, unsigned arg, const struct bpf_look *look)
 {
 	uint32_t    value = look->arg[arg];
-	const char *name  = name_of(call, arg, look);
+	const char *name  = argument_name(call, arg, look);
 	char        text[REFUSED_TEXT_MAX];
 
 	if (value && look->masked & 1u << arg)
@@ -109,7 +111,7 @@ static void put_argument(struct text *t, const char *call, unsigned arg, const s
 		snprintf(text, sizeof text, value < 10 ? "%u" : "0x%x", value);
 	for (char *blank = text; (blank = strchr(blank, ' '));)
 		*blank = '|';
-	put(t, name ? name : text);
+	text_put(t, name ? name : text);
 }
 
 char *refused_call_print(const struct refused_call *c, const char *name, char *buf, size_t len)
@@ -118,22 +120,22 @@ char *refused_call_print(const struct refused_call *c, const char *name, char *b
 
 	*buf = 0;
 	for (unsigned i = 0; c->look.seen >> i; i++) {
-		put(&t, i ? ", " : "");
+		text_put(&t, i ? ", " : "");
 		if (c->look.seen & 1u << i)
 			put_argument(&t, name, i, &c->look);
 		else
-			put(&t, "_");
+			text_put(&t, "_");
 	}
 	return buf;
 }
 
-static void add(void *context, uint32_t value)
+static void or_value(void *context, uint32_t value)
 {
 	*(uint32_t *)context |= value;
 }
 
 /* "PROT_WRITE|PROT_EXEC" */
-static bool read_value(const char *text, size_t len, uint32_t *ret)
+static bool parse_value(const char *text, size_t len, uint32_t *ret)
 {
 	char word[64];
 
@@ -143,13 +145,13 @@ static bool read_value(const char *text, size_t len, uint32_t *ret)
 			return false;
 		memcpy(word, text + at, n);
 		word[n] = 0;
-		if (!policy_value_each(word, add, ret))
+		if (!policy_value_for_each(word, or_value, ret))
 			return false;
 	}
 	return true;
 }
 
-bool refused_call_read(const char *text, struct bpf_look *ret)
+bool refused_call_parse(const char *text, struct bpf_look *ret)
 {
 	*ret = (struct bpf_look){ 0 };
 	for (unsigned i = 0; *text; i++) {
@@ -158,7 +160,7 @@ bool refused_call_read(const char *text, struct bpf_look *ret)
 		if (i == BPF_ARGS)
 			return false;
 		if (n != 1 || *text != '_') {
-			if (!read_value(text, n, &ret->arg[i]))
+			if (!parse_value(text, n, &ret->arg[i]))
 				return false;
 			ret->seen |= (uint8_t)(1u << i);
 		}

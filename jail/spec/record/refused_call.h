@@ -27,7 +27,8 @@ struct refused_calls {
 };
 
 /* The answer of the filter (SECCOMP_RET_*). An answer with an errno is counted. */
-uint32_t refused_calls_ask(struct refused_calls *r, const struct sock_fprog *filter, const struct seccomp_data *data);
+uint32_t refused_calls_run_filter(struct refused_calls *r, const struct sock_fprog *filter,
+				  const struct seccomp_data *data);
 
 /* Checks a value from another process. */
 bool refused_calls_is_sound(const struct refused_calls *r);
@@ -35,4 +36,4 @@ bool refused_calls_is_sound(const struct refused_calls *r);
 /* The compared arguments, like "AF_NETLINK" or "_, SOL_SOCKET, SO_LINGER"; "" when there are none. name: of the call. Returns buf. */
 char *refused_call_print(const struct refused_call *c, const char *name, char *buf, size_t len);
 /* Parses such a text again, without look->masked. False: refused_call_print() cannot have written it. */
-must_use bool refused_call_read(const char *text, struct bpf_look *ret);
+must_use bool refused_call_parse(const char *text, struct bpf_look *ret);

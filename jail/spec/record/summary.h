@@ -11,10 +11,10 @@
 void summary_print(const json_t *record, const char *limit, FILE *out);
 
 /* The exit status of brig: of the reason, or of the program if the reason has none; of setup_failed for a malformed record. */
-int summary_status(const json_t *record);
+int summary_exit_status(const json_t *record);
 
 /* False: not a name of exit.def. */
-bool summary_reason(const json_t *record, enum exit_reason *ret);
+bool summary_exit_reason(const json_t *record, enum exit_reason *ret);
 
 /* The error of the record: why no program ran, or why its end is not known; "" when there is none. Returns buf. */
-char *summary_error(const json_t *record, char *buf, size_t len);
+char *summary_error_text(const json_t *record, char *buf, size_t len);
