@@ -12,7 +12,7 @@ void byte_rate_init(struct byte_rate *r, struct loop *loop, uint64_t per_second,
 
 /* Adds whole bytes for whole milliseconds. at_ms stays until a byte is due: a slow rate would never get one otherwise.
  */
-static void refill(struct byte_rate *r)
+static void refill_bytes(struct byte_rate *r)
 {
 	int64_t  now  = loop_now_ms();
 	int64_t  ms   = now - r->at_ms < BURST_MS ? now - r->at_ms : BURST_MS;
@@ -30,7 +30,7 @@ size_t byte_rate_left(struct byte_rate *r)
 {
 	if (r->per_second == 0)
 		return SIZE_MAX;
-	refill(r);
+	refill_bytes(r);
 	if (r->left == 0 && !r->timer.set)
 		loop_timer_set(r->loop, &r->timer, WAKE_MS);
 	return r->left;

@@ -5,27 +5,27 @@
 
 enum { DIGITS_MAX = 15, EXTRA_MAX = 8192 };
 
-static bool go_to(struct chunk_reader *r, enum chunk_state state, bool is_sound)
+static bool go_to_state(struct chunk_reader *r, enum chunk_state state, bool is_sound)
 {
 	r->state = state;
 	return is_sound;
 }
 
-static bool take_size(struct chunk_reader *r, char c)
+static bool read_size_digit(struct chunk_reader *r, char c)
 {
 	int digit = text_hex_digit(c);
 
 	if (r->digits && c == '\r')
-		return go_to(r, CHUNK_SIZE_LF, true);
+		return go_to_state(r, CHUNK_SIZE_LF, true);
 	if (r->digits && (c == ';' || c == ' ' || c == '\t'))
-		return go_to(r, CHUNK_EXTENSION, r->may_extend);
+		return go_to_state(r, CHUNK_EXTENSION, r->may_extend);
 	if (digit < 0 || ++r->digits > DIGITS_MAX)
 		return false;
 	r->left = r->left << 4 | (unsigned)digit;
 	return true;
 }
 
-bool chunk_reader_take(struct chunk_reader *r, char c)
+bool chunk_reader_read_byte(struct chunk_reader *r, char c)
 {
 	bool is_extra = r->state == CHUNK_EXTENSION || (r->state >= CHUNK_TRAILER && r->state <= CHUNK_TRAILER_VALUE);
 
@@ -33,27 +33,27 @@ bool chunk_reader_take(struct chunk_reader *r, char c)
 		return false;
 	switch (r->state) {
 	case CHUNK_SIZE:
-		return take_size(r, c);
+		return read_size_digit(r, c);
 	case CHUNK_EXTENSION:
-		return c == '\r' ? go_to(r, CHUNK_SIZE_LF, true) : c != '\n';
+		return c == '\r' ? go_to_state(r, CHUNK_SIZE_LF, true) : c != '\n';
 	case CHUNK_SIZE_LF:
 		r->digits = 0;
-		return go_to(r, r->left ? CHUNK_DATA : CHUNK_TRAILER, c == '\n');
+		return go_to_state(r, r->left ? CHUNK_DATA : CHUNK_TRAILER, c == '\n');
 	case CHUNK_DATA_CR:
-		return go_to(r, CHUNK_DATA_LF, c == '\r');
+		return go_to_state(r, CHUNK_DATA_LF, c == '\r');
 	case CHUNK_DATA_LF:
-		return go_to(r, CHUNK_SIZE, c == '\n');
+		return go_to_state(r, CHUNK_SIZE, c == '\n');
 	case CHUNK_TRAILER:
-		return c == '\r' ? go_to(r, CHUNK_LAST_LF, true)
-				 : go_to(r, CHUNK_TRAILER_NAME, http_is_token((struct span){ &c, 1 }));
+		return c == '\r' ? go_to_state(r, CHUNK_LAST_LF, true)
+				 : go_to_state(r, CHUNK_TRAILER_NAME, http_is_token((struct span){ &c, 1 }));
 	case CHUNK_TRAILER_NAME:
-		return c == ':' ? go_to(r, CHUNK_TRAILER_VALUE, true) : http_is_token((struct span){ &c, 1 });
+		return c == ':' ? go_to_state(r, CHUNK_TRAILER_VALUE, true) : http_is_token((struct span){ &c, 1 });
 	case CHUNK_TRAILER_VALUE:
-		return c == '\r' ? go_to(r, CHUNK_TRAILER_LF, true) : http_is_value((struct span){ &c, 1 });
+		return c == '\r' ? go_to_state(r, CHUNK_TRAILER_LF, true) : http_is_value((struct span){ &c, 1 });
 	case CHUNK_TRAILER_LF:
-		return go_to(r, CHUNK_TRAILER, c == '\n');
+		return go_to_state(r, CHUNK_TRAILER, c == '\n');
 	case CHUNK_LAST_LF:
-		return go_to(r, CHUNK_OVER, c == '\n');
+		return go_to_state(r, CHUNK_OVER, c == '\n');
 	case CHUNK_DATA:
 	case CHUNK_OVER:
 		break;
@@ -61,7 +61,7 @@ bool chunk_reader_take(struct chunk_reader *r, char c)
 	return false;
 }
 
-void chunk_reader_skip(struct chunk_reader *r, uint64_t n)
+void chunk_reader_skip_data(struct chunk_reader *r, uint64_t n)
 {
 	r->left -= n;
 	if (r->left == 0)

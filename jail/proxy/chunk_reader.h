@@ -31,6 +31,6 @@ struct chunk_reader {
 };
 
 /* False: malformed. */
-must_use bool chunk_reader_take(struct chunk_reader *r, char c);
+must_use bool chunk_reader_read_byte(struct chunk_reader *r, char c);
 /* The caller has taken n bytes of CHUNK_DATA. */
-void chunk_reader_skip(struct chunk_reader *r, uint64_t n);
+void chunk_reader_skip_data(struct chunk_reader *r, uint64_t n);

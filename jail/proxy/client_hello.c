@@ -67,7 +67,7 @@ static enum hello_outcome join_records(struct bytes_left b, uint8_t *message, si
 
 /* --- extensions --- */
 
-static bool take_server_name(struct bytes_left data, struct client_hello *ret)
+static bool parse_server_name(struct bytes_left data, struct client_hello *ret)
 {
 	struct bytes_left list = take_part(&data, 2), name;
 	bool              is_address;
@@ -81,7 +81,7 @@ static bool take_server_name(struct bytes_left data, struct client_hello *ret)
 	return ret->has_sni;
 }
 
-static bool take_alpn(struct bytes_left data, struct client_hello *ret)
+static bool parse_alpn(struct bytes_left data, struct client_hello *ret)
 {
 	static const char http1[] = "http/1.1";
 	struct bytes_left list    = take_part(&data, 2);
@@ -100,13 +100,13 @@ static bool take_alpn(struct bytes_left data, struct client_hello *ret)
 	return true;
 }
 
-static bool take_extension(unsigned type, struct bytes_left data, struct client_hello *ret)
+static bool parse_extension(unsigned type, struct bytes_left data, struct client_hello *ret)
 {
 	switch (type) {
 	case EXT_SERVER_NAME:
-		return take_server_name(data, ret);
+		return parse_server_name(data, ret);
 	case EXT_ALPN:
-		return take_alpn(data, ret);
+		return parse_alpn(data, ret);
 	case EXT_ECH:
 		ret->has_ech = true;
 		return true;
@@ -115,7 +115,7 @@ static bool take_extension(unsigned type, struct bytes_left data, struct client_
 	}
 }
 
-static bool was_seen(unsigned type, uint16_t seen[EXTENSIONS_MAX], size_t n)
+static bool extension_was_seen(unsigned type, uint16_t seen[EXTENSIONS_MAX], size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (seen[i] == type)
@@ -123,7 +123,7 @@ static bool was_seen(unsigned type, uint16_t seen[EXTENSIONS_MAX], size_t n)
 	return false;
 }
 
-static bool take_extensions(struct bytes_left b, struct client_hello *ret)
+static bool parse_extensions(struct bytes_left b, struct client_hello *ret)
 {
 	uint16_t seen[EXTENSIONS_MAX];
 	size_t   n = 0;
@@ -132,7 +132,8 @@ static bool take_extensions(struct bytes_left b, struct client_hello *ret)
 		unsigned          type = take_number(&b, 2);
 		struct bytes_left data = take_part(&b, 2);
 
-		if (b.has_failed || n == EXTENSIONS_MAX || was_seen(type, seen, n) || !take_extension(type, data, ret))
+		if (b.has_failed || n == EXTENSIONS_MAX || extension_was_seen(type, seen, n) ||
+		    !parse_extension(type, data, ret))
 			return false;
 		seen[n++] = (uint16_t)type;
 	}
@@ -140,7 +141,7 @@ static bool take_extensions(struct bytes_left b, struct client_hello *ret)
 }
 
 /* RFC 8446, 4.1.2 (and RFC 5246, 7.4.1.2). */
-static bool take_hello(struct bytes_left b, struct client_hello *ret)
+static bool parse_hello(struct bytes_left b, struct client_hello *ret)
 {
 	struct bytes_left session, suites, methods, extensions;
 
@@ -156,7 +157,7 @@ static bool take_hello(struct bytes_left b, struct client_hello *ret)
 	if (!b.left) /* TLS 1.2 without extensions */
 		return true;
 	extensions = take_part(&b, 2);
-	return !extensions.has_failed && !b.left && take_extensions(extensions, ret);
+	return !extensions.has_failed && !b.left && parse_extensions(extensions, ret);
 }
 
 enum hello_outcome client_hello_parse(const uint8_t *bytes, size_t len, struct client_hello *ret)
@@ -173,7 +174,7 @@ enum hello_outcome client_hello_parse(const uint8_t *bytes, size_t len, struct c
 		return HELLO_BAD;
 	if (outcome != HELLO_DONE)
 		return outcome;
-	if (!take_hello((struct bytes_left){ message, message_len, false }, &hello))
+	if (!parse_hello((struct bytes_left){ message, message_len, false }, &hello))
 		return HELLO_BAD;
 	*ret = hello;
 	return HELLO_DONE;

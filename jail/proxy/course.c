@@ -5,9 +5,9 @@
 #include "proxy.h"
 #include "proxy_port.h"
 
-static void carry(struct connection *c)
+static void begin_carrying(struct connection *c)
 {
-	report_line_through(&c->line);
+	report_line_count_connection(&c->line);
 	switch (c->carry) {
 	case CARRY_TUNNEL:
 		tunnel_begin(c);
@@ -22,38 +22,38 @@ static void carry(struct connection *c)
 	connection_end(c, true);
 }
 
-static void next(struct connection *c)
+static void course_next_step(struct connection *c)
 {
 	if (c->carry == CARRY_UNKNOWN && c->via == VIA_ADDRESS)
-		look_begin(c);
+		look_begin_protocol(c);
 	else if (c->reached < REACHED_SERVER)
 		dial_begin(c);
 	else if (c->reached < REACHED_CONFIRMED && (c->via == VIA_CONNECT || c->via == VIA_SOCKS))
 		proxy_port_confirm(c);
 	else if (c->carry == CARRY_UNKNOWN)
-		look_begin(c);
+		look_begin_protocol(c);
 	else
-		carry(c);
+		begin_carrying(c);
 }
 
-static void begin_at_address(struct connection *c, uint32_t address, uint16_t port)
+static void begin_at_table_address(struct connection *c, uint32_t address, uint16_t port)
 {
-	const char *name = name_table_name(&c->run->names, address);
+	const char *name = name_table_name_of_address(&c->run->names, address);
 
 	c->via  = VIA_ADDRESS;
 	c->port = port;
 	if (name)
-		connection_name(c, name, port, false, NET_SCHEME_ANY);
+		connection_set_host(c, name, port, false, NET_SCHEME_ANY);
 	else
 		connection_refuse(c, NET_REASON_BAD_NAME); /* no name of this run has that address, nor has localhost */
 }
 
-void course_begin(struct run *run, int fd, uint32_t address, uint16_t port)
+void course_begin_connection(struct run *run, int fd, uint32_t address, uint16_t port)
 {
-	struct connection *c = connection_open(run, fd, next);
+	struct connection *c = connection_open(run, fd, course_next_step);
 
 	if (c && port)
-		begin_at_address(c, address, port);
+		begin_at_table_address(c, address, port);
 	else if (c)
 		proxy_port_begin(c);
 }

@@ -2,7 +2,7 @@
 
 enum { BESIDE_OTHERS = CPU_WHOLE / 4, NS_OF_MS = 1000 * 1000, PASSED_MAX_NS = 1000 * NS_OF_MS };
 
-uint64_t cpu_share_of(uint64_t cpus, uint64_t runs)
+uint64_t cpu_share_for_runs(uint64_t cpus, uint64_t runs)
 {
 	uint64_t most = runs > 1 ? BESIDE_OTHERS : CPU_WHOLE;
 

@@ -18,7 +18,7 @@ struct cpu_share {
  * The share of a run with this limit, of so many runs. Beside others a quarter at most: with less than a half, the
  * request of another run mostly finds brig-proxy idle.
  */
-uint64_t cpu_share_of(uint64_t cpus, uint64_t runs);
+uint64_t cpu_share_for_runs(uint64_t cpus, uint64_t runs);
 
 void    cpu_share_begin(struct cpu_share *s, int64_t now_ns);
 /* The run has used this much. Returns for how many milliseconds its events wait now; 0: they do not. A whole processor

@@ -15,7 +15,7 @@ static const int64_t length_ms[DEADLINE_KINDS] = {
 };
 /* clang-format on */
 
-static void on_tick(void *owner)
+static void call_expired_deadlines(void *owner)
 {
 	struct deadlines *all  = owner;
 	int64_t           now  = loop_now_ms();
@@ -36,7 +36,7 @@ static void on_tick(void *owner)
 void deadlines_init(struct deadlines *all, struct loop *loop)
 {
 	all->loop = loop;
-	all->tick = (struct loop_timer){ .due = on_tick, .owner = all };
+	all->tick = (struct loop_timer){ .due = call_expired_deadlines, .owner = all };
 	for (int kind = 0; kind < DEADLINE_KINDS; kind++)
 		TAILQ_INIT(&all->list[kind]);
 }

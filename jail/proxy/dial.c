@@ -14,71 +14,71 @@
 
 enum { DIAL_MS = 10 * 1000 };
 
-static void dial_again(struct connection *c);
+static void try_address_after_failure(struct connection *c);
 
 /* --- connected --- */
 
-static void connected(struct connection *c)
+static void on_connected(struct connection *c)
 {
 	static const int yes = 1;
 
 	(void)setsockopt(c->server.source.fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 	(void)setsockopt(c->server.source.fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-	connection_want(c, 0, 0);
+	connection_watch_events(c, 0, 0);
 	if (upstream_is_used(c)) {
 		upstream_begin(c);
 		return;
 	}
-	report_line_address(&c->line, &c->dial.address[c->dial.next].any);
+	report_line_set_address(&c->line, &c->dial.address[c->dial.next].any);
 	c->reached = REACHED_SERVER;
 	c->next(c);
 }
 
-static void on_server(struct connection *c)
+static void on_connect_result(struct connection *c)
 {
 	int       error = 0;
 	socklen_t len   = sizeof error;
 
 	if (getsockopt(c->server.source.fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0)
-		connected(c);
+		on_connected(c);
 	else
-		dial_again(c);
+		try_address_after_failure(c);
 }
 
 /* --- one address after the other --- */
 
 /* A mapped address (::ffff:127.0.0.1) was judged as IPv6, and connect() must not make an IPv4 connection of it. */
-static int open_socket(int family, uint64_t open)
+static int open_server_socket(int family, uint64_t open)
 {
 	static const int yes = 1;
 	int              fd  = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd >= 0)
-		socket_room_set(fd, SOCKET_OF_SERVER, open);
+		socket_buffers_set(fd, SOCKET_OF_SERVER, open);
 	if (fd >= 0 && family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
 	return fd;
 }
 
-static void try_next(struct connection *c)
+static void try_next_address(struct connection *c)
 {
 	struct dial *d = &c->dial;
 
 	for (; d->next < d->n; d->next++) {
 		const union address *to = &d->address[d->next];
 
-		c->server.source.fd = open_socket(to->any.sa_family, connection_proxy(c)->open);
+		c->server.source.fd = open_server_socket(to->any.sa_family, connection_proxy(c)->open);
 		if (c->server.source.fd < 0 && errno != EAFNOSUPPORT) {
 			connection_fail(c, NET_REASON_NO_MEMORY);
 			return;
 		}
 		if (c->server.source.fd >= 0 && connect(c->server.source.fd, &to->any, address_len(to)) == 0) {
-			connected(c);
+			on_connected(c);
 			return;
 		}
 		if (c->server.source.fd >= 0 && errno == EINPROGRESS) {
 			connection_await_server(c, EPOLLOUT);
-			connection_deadline(c, d->next + 1 < d->n ? DEADLINE_TRY : DEADLINE_DIAL);
+			connection_set_deadline(c, d->next + 1 < d->n ? DEADLINE_TRY : DEADLINE_DIAL);
 			return;
 		}
 		side_close(&c->run->loop, &c->server, false);
@@ -86,12 +86,12 @@ static void try_next(struct connection *c)
 	connection_fail(c, NET_REASON_UNREACHABLE);
 }
 
-static void dial_again(struct connection *c)
+static void try_address_after_failure(struct connection *c)
 {
 	side_close(&c->run->loop, &c->server, false);
 	c->dial.next++;
 	if (loop_now_ms() < c->dial.until_ms)
-		try_next(c);
+		try_next_address(c);
 	else
 		connection_fail(c, NET_REASON_UNREACHABLE);
 }
@@ -99,7 +99,7 @@ static void dial_again(struct connection *c)
 /* --- the addresses --- */
 
 /* deny holds for an address by whatever name a program gets there. */
-static bool is_denied(const struct connection *c, const union address *address)
+static bool is_address_denied(const struct connection *c, const union address *address)
 {
 	char              text[INET6_ADDRSTRLEN];
 	bool              is_six = address->any.sa_family == AF_INET6;
@@ -111,11 +111,11 @@ static bool is_denied(const struct connection *c, const union address *address)
 }
 
 /* A gateway of the network may take what is sent to an IPv6 address to the IPv4 address inside: both count. */
-static bool is_denied_inside(const struct connection *c, const union address *address)
+static bool is_embedded_v4_denied(const struct connection *c, const union address *address)
 {
 	union address inner;
 
-	return net_address_embedded_v4(&address->any, &inner.four) && is_denied(c, &inner);
+	return net_address_embedded_v4(&address->any, &inner.four) && is_address_denied(c, &inner);
 }
 
 /*
@@ -131,13 +131,13 @@ static enum net_reason judge_addresses(struct connection *c, const union address
 
 	for (size_t i = 0; i < n; i++) {
 		bool            has_inner = net_address_embedded_v4(&addresses[i].any, &inner.four);
-		enum own_answer own       = has_inner ? own_address_look(kernel, &inner.any) : OWN_NOT;
+		enum own_answer own       = has_inner ? own_address_ask_kernel(kernel, &inner.any) : OWN_NOT;
 
 		if (own != OWN_IS)
-			own = own_address_look(kernel, &addresses[i].any);
+			own = own_address_ask_kernel(kernel, &addresses[i].any);
 		if (own == OWN_IS)
 			return NET_REASON_OWN_ADDRESS;
-		if (is_denied(c, &addresses[i]) || is_denied_inside(c, &addresses[i]))
+		if (is_address_denied(c, &addresses[i]) || is_embedded_v4_denied(c, &addresses[i]))
 			return NET_REASON_DENIED;
 		if (net_address_special_range(&addresses[i].any))
 			d->is_judged_private = true;
@@ -153,7 +153,7 @@ static void keep_addresses(struct connection *c, const union address *addresses,
 	c->dial.n = n;
 }
 
-static void on_addresses(void *owner, const union address *addresses, size_t n)
+static void dial_resolved_addresses(void *owner, const union address *addresses, size_t n)
 {
 	struct connection *c      = owner;
 	enum net_reason    reason = NET_REASON_NONE;
@@ -169,10 +169,10 @@ static void on_addresses(void *owner, const union address *addresses, size_t n)
 	if (reason != NET_REASON_NONE)
 		connection_refuse(c, reason);
 	else
-		try_next(c);
+		try_next_address(c);
 }
 
-static bool address_of(const char *host, uint16_t port, union address *ret)
+static bool parse_address(const char *host, uint16_t port, union address *ret)
 {
 	*ret = (union address){ 0 };
 	if (inet_pton(AF_INET, host, &ret->four.sin_addr) == 1) {
@@ -193,19 +193,19 @@ static void dial_literal(struct connection *c, const char *host, uint16_t port)
 {
 	union address address;
 
-	if (!address_of(host, port, &address)) {
+	if (!parse_address(host, port, &address)) {
 		connection_refuse(c, NET_REASON_BAD_NAME);
 		return;
 	}
-	if (!upstream_is_used(c) && is_denied_inside(c, &address)) {
+	if (!upstream_is_used(c) && is_embedded_v4_denied(c, &address)) {
 		connection_refuse(c, NET_REASON_DENIED);
 		return;
 	}
 	keep_addresses(c, &address, 1);
-	try_next(c);
+	try_next_address(c);
 }
 
-static void look_up(struct connection *c, const char *host, uint16_t port)
+static void resolve_name(struct connection *c, const char *host, uint16_t port)
 {
 	struct run *run = c->run;
 	struct err  e;
@@ -213,7 +213,7 @@ static void look_up(struct connection *c, const char *host, uint16_t port)
 	if (!run->lookups)
 		run->lookups = lookups_create(&run->loop, &run->proxy->loop, &e);
 	if (run->lookups)
-		lookup_begin(run->lookups, host, port, on_addresses, c, &c->dial.lookup);
+		lookup_begin(run->lookups, host, port, dial_resolved_addresses, c, &c->dial.lookup);
 	else
 		connection_fail(c, NET_REASON_NO_MEMORY);
 }
@@ -226,16 +226,16 @@ void dial_begin(struct connection *c)
 
 	memcpy(host, c->host, sizeof host);
 	if (upstream_is_used(c))
-		upstream_host(c, host, &port, &is_address);
-	c->try_again     = dial_again;
-	c->on_server     = on_server;
+		upstream_get_host(c, host, &port, &is_address);
+	c->try_again     = try_address_after_failure;
+	c->on_server     = on_connect_result;
 	c->dial.until_ms = loop_now_ms() + DIAL_MS;
 	c->dial.n        = 0;
 	c->dial.next     = 0;
-	connection_want(c, 0, 0);
-	connection_deadline(c, DEADLINE_DIAL);
+	connection_watch_events(c, 0, 0);
+	connection_set_deadline(c, DEADLINE_DIAL);
 	if (is_address)
 		dial_literal(c, host, port);
 	else
-		look_up(c, host, port);
+		resolve_name(c, host, port);
 }

@@ -44,20 +44,20 @@ static size_t dns_answer(struct run *run, const uint8_t *asked, size_t len, uint
 	}
 	if (!q.name[0])
 		return dns_refuse(run, &q, NET_REASON_BAD_NAME, ret);
-	if (!permission_knows(&run->policy, q.name))
+	if (!permission_knows_host(&run->policy, q.name))
 		return dns_refuse(run, &q, NET_REASON_NOT_ALLOWED, ret);
 	if (q.type != DNS_TYPE_A)
 		return dns_answer_write(&q, DNS_NOERROR, 0, 0, ret);
 	if (run->bytes + len > run->bytes_max)
 		return dns_refuse(run, &q, NET_REASON_TOO_MUCH, ret);
-	run_spend(run, len); /* below a wildcard, the name itself carries data */
-	address = name_table_address(&run->names, q.name);
+	run_spend_bytes(run, len); /* below a wildcard, the name itself carries data */
+	address = name_table_address_of_name(&run->names, q.name);
 	return dns_answer_write(&q, address ? DNS_NOERROR : DNS_SERVFAIL, address, TTL_S, ret);
 }
 
 /* --- UDP --- */
 
-void dns_service_read(struct run *run, int udp)
+void dns_service_answer_datagrams(struct run *run, int udp)
 {
 	uint8_t            asked[DNS_QUESTION_MAX + 1], message[DNS_ANSWER_MAX];
 	struct sockaddr_in from;
@@ -76,7 +76,7 @@ void dns_service_read(struct run *run, int udp)
 
 /* --- TCP: one question after the other --- */
 
-static void talk_end(struct dns_talk *t)
+static void dns_talk_end(struct dns_talk *t)
 {
 	struct proxy *proxy = t->run->proxy;
 
@@ -87,13 +87,13 @@ static void talk_end(struct dns_talk *t)
 	free(t);
 }
 
-static void on_deadline(void *owner)
+static void end_talk_on_deadline(void *owner)
 {
-	talk_end(owner);
+	dns_talk_end(owner);
 }
 
 /* False: end the connection. */
-static bool talk_answer_all(struct dns_talk *t)
+static bool answer_received_questions(struct dns_talk *t)
 {
 	uint8_t message[LENGTH + DNS_ANSWER_MAX];
 	size_t  moved = 0, n;
@@ -119,7 +119,7 @@ static bool talk_answer_all(struct dns_talk *t)
 	return true;
 }
 
-static void on_talk(void *owner)
+static void on_talk_readable(void *owner)
 {
 	struct dns_talk *t      = owner;
 	size_t           moved  = 0;
@@ -128,11 +128,11 @@ static void on_talk(void *owner)
 	if (result == TLS_WANT_READ)
 		return;
 	t->have += moved;
-	if (result != TLS_MOVED || !talk_answer_all(t))
-		talk_end(t);
+	if (result != TLS_MOVED || !answer_received_questions(t))
+		dns_talk_end(t);
 }
 
-void dns_service_talk(struct run *run, int fd)
+void dns_service_begin_tcp(struct run *run, int fd)
 {
 	struct dns_talk *t = run->dns.n < DNS_TALKS_MAX ? calloc(1, sizeof *t) : NULL;
 
@@ -141,9 +141,9 @@ void dns_service_talk(struct run *run, int fd)
 		return;
 	}
 	t->run      = run;
-	t->deadline = (struct deadline){ .due = on_deadline, .owner = t };
-	side_open(&t->side, fd, on_talk, t);
-	side_want(&run->loop, &t->side, EPOLLIN);
+	t->deadline = (struct deadline){ .due = end_talk_on_deadline, .owner = t };
+	side_open(&t->side, fd, on_talk_readable, t);
+	side_watch_events(&run->loop, &t->side, EPOLLIN);
 	deadline_set(&run->proxy->deadlines, &t->deadline, DEADLINE_REQUEST);
 	LIST_INSERT_HEAD(&run->dns.talks, t, link);
 	run->dns.n++;
@@ -152,5 +152,5 @@ void dns_service_talk(struct run *run, int fd)
 void dns_service_done(struct run *run)
 {
 	while (!LIST_EMPTY(&run->dns.talks))
-		talk_end(LIST_FIRST(&run->dns.talks));
+		dns_talk_end(LIST_FIRST(&run->dns.talks));
 }

@@ -13,7 +13,7 @@ enum { TURNS = 16 };
 /* What the pump does after a step: take another one, or return. */
 enum step { STEP_AGAIN, STEP_WAIT, STEP_CLOSED, STEP_BROKEN, STEP_BAD, STEP_STOPPED };
 
-void flow_put(struct flow *f, struct buffer *first)
+void flow_put_first_bytes(struct flow *f, struct buffer *first)
 {
 	*(f->filter ? &f->in : &f->out) = *first;
 	*first                          = (struct buffer){ 0 };
@@ -31,7 +31,7 @@ static enum step wait_for(struct flow *f, struct side *side, uint32_t events)
 	return STEP_WAIT;
 }
 
-static enum step flow_broken(struct flow *f, struct side *side)
+static enum step fail_on_side(struct flow *f, struct side *side)
 {
 	f->failed = side;
 	return STEP_BROKEN;
@@ -39,37 +39,37 @@ static enum step flow_broken(struct flow *f, struct side *side)
 
 /* --- bytes, counted when they are read --- */
 
-static void count_read(struct connection *c, struct flow *f, size_t n)
+static void count_read_bytes(struct connection *c, struct flow *f, size_t n)
 {
 	f->moved += n;
 	if (f->left != UINT64_MAX)
 		f->left -= n;
 	f->is_ended |= f->left == 0;
-	run_spend(c->run, n);
+	run_spend_bytes(c->run, n);
 	if (f->is_down)
-		report_line_in(&c->line, n);
+		report_line_add_bytes_in(&c->line, n);
 	else
-		report_line_out(&c->line, n);
-	connection_deadline(c, c->is_half_closed ? DEADLINE_HALF : DEADLINE_IDLE);
+		report_line_add_bytes_out(&c->line, n);
+	connection_set_deadline(c, c->is_half_closed ? DEADLINE_HALF : DEADLINE_IDLE);
 }
 
-/* 0: not_allowed() is to be returned. */
-static size_t allowed(struct connection *c, const struct flow *f, size_t most, enum net_reason *reason)
+/* 0: wait_or_stop() is to be returned. */
+static size_t allowed_bytes(struct connection *c, const struct flow *f, size_t most, enum net_reason *reason)
 {
-	size_t n = run_allowance(c->run, reason);
+	size_t n = run_bytes_allowed(c->run, reason);
 
 	most = most < f->left ? most : (size_t)f->left;
 	return n < most ? n : most;
 }
 
-static enum step not_allowed(struct flow *f, enum net_reason reason)
+static enum step wait_or_stop(struct flow *f, enum net_reason reason)
 {
 	return reason == NET_REASON_NONE ? wait_for(f, NULL, 0) : STEP_STOPPED;
 }
 
 /* --- the end --- */
 
-static enum step close_to(struct flow *f)
+static enum step close_receiver(struct flow *f)
 {
 	enum tls_outcome result = TLS_MOVED;
 
@@ -84,7 +84,7 @@ static enum step close_to(struct flow *f)
 
 /* --- copied --- */
 
-static enum step after(struct flow *f, struct side *side, enum tls_outcome outcome)
+static enum step step_after_outcome(struct flow *f, struct side *side, enum tls_outcome outcome)
 {
 	switch (outcome) {
 	case TLS_MOVED:
@@ -97,10 +97,10 @@ static enum step after(struct flow *f, struct side *side, enum tls_outcome outco
 	case TLS_FAILED:
 		break;
 	}
-	return flow_broken(f, side);
+	return fail_on_side(f, side);
 }
 
-static enum step write_out(struct flow *f)
+static enum step write_receiver(struct flow *f)
 {
 	size_t           moved  = 0;
 	enum tls_outcome result = side_write(f->to, buffer_at(&f->out), buffer_left(&f->out), &moved);
@@ -109,10 +109,10 @@ static enum step write_out(struct flow *f)
 		buffer_take(&f->out, moved);
 		f->passed += moved;
 	}
-	return after(f, f->to, result);
+	return step_after_outcome(f, f->to, result);
 }
 
-static enum step read_in(struct connection *c, struct flow *f, enum net_reason *reason)
+static enum step read_sender(struct connection *c, struct flow *f, enum net_reason *reason)
 {
 	struct buffer   *to    = f->filter ? &f->in : &f->out;
 	size_t           moved = 0, n;
@@ -122,9 +122,9 @@ static enum step read_in(struct connection *c, struct flow *f, enum net_reason *
 		*reason = NET_REASON_NO_MEMORY;
 		return STEP_STOPPED;
 	}
-	n = allowed(c, f, to->room - to->len, reason);
+	n = allowed_bytes(c, f, to->room - to->len, reason);
 	if (n == 0)
-		return not_allowed(f, *reason);
+		return wait_or_stop(f, *reason);
 	result = side_read(f->from, to->at + to->len, n, &moved);
 	if (result == TLS_END) {
 		f->is_ended = true;
@@ -132,22 +132,22 @@ static enum step read_in(struct connection *c, struct flow *f, enum net_reason *
 	}
 	if (result == TLS_MOVED) {
 		to->len += moved;
-		count_read(c, f, moved);
+		count_read_bytes(c, f, moved);
 	}
-	return after(f, f->from, result);
+	return step_after_outcome(f, f->from, result);
 }
 
-static enum step filter_in(struct flow *f)
+static enum step run_filter(struct flow *f)
 {
 	size_t before = buffer_left(&f->in);
 
 	if (f->out.room < before + FLOW_ROOM && !buffer_make(&f->out, before + FLOW_ROOM))
-		return flow_broken(f, f->to);
+		return fail_on_side(f, f->to);
 	if (!f->filter(f->owner, f))
 		return STEP_BAD;
 	if (buffer_left(&f->out) || buffer_left(&f->in) != before)
 		return STEP_AGAIN;
-	return f->is_ended ? close_to(f) : STEP_WAIT;
+	return f->is_ended ? close_receiver(f) : STEP_WAIT;
 }
 
 static enum step copy_step(struct connection *c, struct flow *f, enum net_reason *reason)
@@ -155,15 +155,15 @@ static enum step copy_step(struct connection *c, struct flow *f, enum net_reason
 	enum step step;
 
 	if (buffer_left(&f->out))
-		return write_out(f);
+		return write_receiver(f);
 	if (f->filter && (buffer_left(&f->in) || f->is_ended)) {
-		step = filter_in(f);
+		step = run_filter(f);
 		if (step != STEP_WAIT || f->is_ended)
 			return step;
 	} else if (f->is_ended) {
-		return close_to(f);
+		return close_receiver(f);
 	}
-	step = read_in(c, f, reason);
+	step = read_sender(c, f, reason);
 	if (step == STEP_WAIT && buffer_left(&f->out) == 0) /* an idle direction keeps no buffer */
 		buffer_free(&f->out);
 	if (step == STEP_WAIT && buffer_left(&f->in) == 0)
@@ -173,24 +173,24 @@ static enum step copy_step(struct connection *c, struct flow *f, enum net_reason
 
 /* --- moved by the kernel --- */
 
-static enum step splice_out(struct flow *f)
+static enum step splice_pipe_to_receiver(struct flow *f)
 {
 	ssize_t n = splice(f->pipe.out, NULL, f->to->source.fd, NULL, f->in_pipe, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
 	if (n < 0)
-		return errno == EAGAIN ? wait_for(f, f->to, EPOLLOUT) : flow_broken(f, f->to);
+		return errno == EAGAIN ? wait_for(f, f->to, EPOLLOUT) : fail_on_side(f, f->to);
 	f->in_pipe -= (size_t)n;
 	f->passed += (size_t)n;
 	return STEP_AGAIN;
 }
 
-static enum step splice_in(struct connection *c, struct flow *f, enum net_reason *reason)
+static enum step splice_sender_to_pipe(struct connection *c, struct flow *f, enum net_reason *reason)
 {
-	size_t  n = allowed(c, f, PIPE_BYTES, reason);
+	size_t  n = allowed_bytes(c, f, PIPE_BYTES, reason);
 	ssize_t moved;
 
 	if (n == 0)
-		return not_allowed(f, *reason);
+		return wait_or_stop(f, *reason);
 	if (f->pipe.in < 0 && !pipe_pool_get(&connection_proxy(c)->pipes, &f->pipe)) {
 		*reason = NET_REASON_NO_MEMORY;
 		return STEP_STOPPED;
@@ -198,27 +198,27 @@ static enum step splice_in(struct connection *c, struct flow *f, enum net_reason
 	moved = splice(f->from->source.fd, NULL, f->pipe.in, NULL, n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (moved > 0) {
 		f->in_pipe = (size_t)moved;
-		count_read(c, f, (size_t)moved);
+		count_read_bytes(c, f, (size_t)moved);
 		return STEP_AGAIN;
 	}
 	pipe_pool_put(&connection_proxy(c)->pipes, &f->pipe, true);
 	if (moved == 0)
 		f->is_ended = true;
 	else if (errno != EAGAIN)
-		return flow_broken(f, f->from);
+		return fail_on_side(f, f->from);
 	else if (packet_is_there(f->from->source.fd)) /* splice() stops before an urgent byte, for ever; recv() passes
 							 it over */
-		return read_in(c, f, reason);
+		return read_sender(c, f, reason);
 	return moved == 0 ? STEP_AGAIN : wait_for(f, f->from, EPOLLIN);
 }
 
 static enum step splice_step(struct connection *c, struct flow *f, enum net_reason *reason)
 {
 	if (buffer_left(&f->out))
-		return write_out(f);
+		return write_receiver(f);
 	if (f->in_pipe)
-		return splice_out(f);
-	return f->is_ended ? close_to(f) : splice_in(c, f, reason);
+		return splice_pipe_to_receiver(f);
+	return f->is_ended ? close_receiver(f) : splice_sender_to_pipe(c, f, reason);
 }
 
 /* --- both --- */
@@ -252,15 +252,15 @@ enum flow_outcome flow_pump(struct connection *c, struct flow *f, enum net_reaso
 	return FLOW_BROKEN;
 }
 
-static uint32_t wanted_of(const struct flow *f, const struct side *side)
+static uint32_t events_wanted(const struct flow *f, const struct side *side)
 {
 	return f->wait == side && !f->is_closed ? f->events : 0;
 }
 
-void flow_want(struct connection *c, const struct flow *one, const struct flow *other)
+void flow_watch_events(struct connection *c, const struct flow *one, const struct flow *other)
 {
 	uint32_t left = c->up.is_closed && !c->is_half_closed ? EPOLLRDHUP : 0;
 
-	connection_want(c, wanted_of(one, &c->client) | wanted_of(other, &c->client) | left,
-			wanted_of(one, &c->server) | wanted_of(other, &c->server));
+	connection_watch_events(c, events_wanted(one, &c->client) | events_wanted(other, &c->client) | left,
+				events_wanted(one, &c->server) | events_wanted(other, &c->server));
 }

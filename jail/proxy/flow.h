@@ -55,11 +55,11 @@ static inline void flow_init(struct flow *f, struct side *from, struct side *to,
 }
 
 /* Bytes that go first; takes the memory over. */
-void flow_put(struct flow *f, struct buffer *first);
+void flow_put_first_bytes(struct flow *f, struct buffer *first);
 /* Moves what can be moved now, up to a bound, so that other connections do not wait long. */
 enum flow_outcome flow_pump(struct connection *c, struct flow *f, enum net_reason *reason);
 /* Makes the loop wait for the events that both flows need. */
-void flow_want(struct connection *c, const struct flow *one, const struct flow *other);
+void flow_watch_events(struct connection *c, const struct flow *one, const struct flow *other);
 bool flow_waits_for(const struct flow *f, const struct side *side);
 
 static inline void flow_done(struct pipe_pool *pool, struct flow *f)

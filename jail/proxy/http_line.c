@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static bool is_alphanumeric(char c)
+static bool is_ascii_alphanumeric(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -12,7 +12,7 @@ static bool is_alphanumeric(char c)
 bool http_is_token(struct span s)
 {
 	for (size_t i = 0; i < s.len; i++)
-		if (!is_alphanumeric(s.at[i]) && (s.at[i] == 0 || !strchr("!#$%&'*+-.^_`|~", s.at[i])))
+		if (!is_ascii_alphanumeric(s.at[i]) && (s.at[i] == 0 || !strchr("!#$%&'*+-.^_`|~", s.at[i])))
 			return false;
 	return s.len > 0;
 }
@@ -25,7 +25,7 @@ bool http_is_value(struct span s)
 	return true;
 }
 
-bool http_list_has(struct span list, const char *word)
+bool http_list_has_token(struct span list, const char *word)
 {
 	struct span item;
 
@@ -75,7 +75,7 @@ enum http_outcome http_read_head(struct span bytes, http_reader read, void *head
 	return got < 0 || bytes.len >= HTTP_HEAD_MAX ? HTTP_BAD : HTTP_MORE;
 }
 
-const char *http_take_header(struct span line, struct span *name, struct span *value)
+const char *http_parse_header(struct span line, struct span *name, struct span *value)
 {
 	if (*line.at == ' ' || *line.at == '\t')
 		return "a header continues in the next line";
@@ -85,7 +85,7 @@ const char *http_take_header(struct span line, struct span *name, struct span *v
 	return http_is_value(*value) ? NULL : "a header has a control character";
 }
 
-bool http_take_length(struct span value, uint64_t *ret)
+bool http_parse_content_length(struct span value, uint64_t *ret)
 {
 	char     digits[20] = { 0 };
 	uint64_t x          = 0;

@@ -5,7 +5,7 @@
 
 bool http_is_token(struct span s);   /* RFC 9110, 5.6.2 */
 bool http_is_value(struct span s);   /* RFC 9110, 5.5: a tab, what is visible, and bytes above ASCII */
-bool http_list_has(struct span list, const char *word);
+bool http_list_has_token(struct span list, const char *word);
 
 enum { HTTP_HEAD_MAX = 64 * 1024 };
 
@@ -20,9 +20,9 @@ typedef const char *(*http_reader)(void *head, struct span line, bool is_first);
  */
 enum http_outcome http_read_head(struct span bytes, http_reader read, void *head, size_t *head_len, const char **why);
 /* NULL, or what is wrong with the line of a header. */
-const char *http_take_header(struct span line, struct span *name, struct span *value);
+const char *http_parse_header(struct span line, struct span *name, struct span *value);
 /* Digits alone, and at most INT64_MAX. */
-bool http_take_length(struct span value, uint64_t *ret);
+bool http_parse_content_length(struct span value, uint64_t *ret);
 
 /* The smaller one: of the bytes that a message still has, and of those that there are, or have room. */
 static inline size_t http_least(uint64_t a, size_t b)

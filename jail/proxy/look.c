@@ -5,7 +5,7 @@
 #include "proxy.h"
 #include "request_head.h"
 
-static void look_found(struct connection *c, enum net_scheme scheme, enum carry carry)
+static void protocol_found(struct connection *c, enum net_scheme scheme, enum carry carry)
 {
 	struct net_target target = { c->host, c->port, scheme };
 
@@ -18,34 +18,34 @@ static void look_found(struct connection *c, enum net_scheme scheme, enum carry 
 		connection_refuse(c, c->permission.reason);
 		return;
 	}
-	if (scheme == NET_SCHEME_HTTPS && permission_reads(&c->run->policy, &target))
+	if (scheme == NET_SCHEME_HTTPS && permission_needs_inspection(&c->run->policy, &target))
 		c->carry = CARRY_INSIDE;
 	c->next(c);
 }
 
 /* An address is no server name (RFC 6066, 3): a client that connects to one sends none. */
-static void look_tls(struct connection *c, const struct client_hello *hello)
+static void judge_client_hello(struct connection *c, const struct client_hello *hello)
 {
 	if (!hello->has_sni && !c->is_address)
 		connection_refuse(c, NET_REASON_NO_NAME);
 	else if (hello->has_sni && strcmp(hello->sni, c->host) != 0)
 		connection_refuse(c, NET_REASON_OTHER_NAME);
 	else
-		look_found(c, NET_SCHEME_HTTPS, CARRY_TUNNEL);
+		protocol_found(c, NET_SCHEME_HTTPS, CARRY_TUNNEL);
 }
 
-static void look_http(struct connection *c, const struct request_head *head)
+static void judge_first_request(struct connection *c, const struct request_head *head)
 {
 	if (head->scheme == NET_SCHEME_HTTPS || head->form == REQUEST_AUTHORITY)
 		connection_refuse(c, NET_REASON_BAD_REQUEST);
 	else if (strcmp(head->host, c->host) != 0 || (head->port && head->port != c->port))
 		connection_refuse(c, NET_REASON_OTHER_NAME);
 	else
-		look_found(c, NET_SCHEME_HTTP, CARRY_REQUEST);
+		protocol_found(c, NET_SCHEME_HTTP, CARRY_REQUEST);
 }
 
 /* True: the connection went on or was refused. False: more bytes are needed. */
-static bool look_at(struct connection *c)
+static bool detect_protocol(struct connection *c)
 {
 	struct client_hello hello;
 	struct request_head head;
@@ -57,7 +57,7 @@ static bool look_at(struct connection *c)
 	case HELLO_MORE:
 		return false;
 	case HELLO_DONE:
-		look_tls(c, &hello);
+		judge_client_hello(c, &hello);
 		return true;
 	case HELLO_BAD:
 		connection_refuse(c, NET_REASON_NO_NAME);
@@ -81,16 +81,16 @@ static bool look_at(struct connection *c)
 	case HTTP_DONE:
 		break;
 	}
-	look_http(c, &head);
+	judge_first_request(c, &head);
 	return true;
 }
 
-static void look(struct connection *c)
+static void read_and_detect(struct connection *c)
 {
 	enum tls_outcome result;
 
 	do {
-		if (buffer_left(&c->received) && look_at(c))
+		if (buffer_left(&c->received) && detect_protocol(c))
 			return;
 		result = connection_read(c, HTTP_HEAD_MAX);
 	} while (result == TLS_MOVED);
@@ -100,11 +100,11 @@ static void look(struct connection *c)
 		connection_refuse(c, buffer_left(&c->received) ? NET_REASON_BAD_REQUEST : NET_REASON_NO_MEMORY);
 }
 
-void look_begin(struct connection *c)
+void look_begin_protocol(struct connection *c)
 {
 	c->looked    = 0;
-	c->on_client = look;
+	c->on_client = read_and_detect;
 	c->on_server = connection_reset;
-	connection_deadline(c, DEADLINE_REQUEST);
-	look(c);
+	connection_set_deadline(c, DEADLINE_REQUEST);
+	read_and_detect(c);
 }

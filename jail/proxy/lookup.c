@@ -52,7 +52,7 @@ struct lookup {
 
 /* --- sockets and time of c-ares in our loop --- */
 
-static void set_timer(struct lookups *all)
+static void set_ares_timer(struct lookups *all)
 {
 	struct timeval most = { IDLE_MS / 1000, 0 }, room, *next = ares_timeout(all->now->ares, &most, &room);
 	int64_t        ms = next->tv_sec * 1000 + next->tv_usec / 1000 + 1;
@@ -63,7 +63,7 @@ static void set_timer(struct lookups *all)
 		loop_timer_clear(all->timers, &all->timer);
 }
 
-static void drop_old(struct lookups *all)
+static void destroy_old_channel(struct lookups *all)
 {
 	struct resolver *old = all->old;
 
@@ -74,28 +74,28 @@ static void drop_old(struct lookups *all)
 	free(old);
 }
 
-static void on_time(void *owner)
+static void on_ares_timeout(void *owner)
 {
 	struct lookups *all = owner;
 
 	ares_process_fd(all->now->ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
 	if (all->old)
 		ares_process_fd(all->old->ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-	drop_old(all);
-	set_timer(all);
+	destroy_old_channel(all);
+	set_ares_timer(all);
 }
 
-static void on_socket(void *owner)
+static void on_ares_socket(void *owner)
 {
 	struct lookup_socket *s   = owner;
 	struct lookups       *all = s->channel->all;
 
 	ares_process_fd(s->channel->ares, s->source.fd, s->source.fd);
-	drop_old(all);
-	set_timer(all);
+	destroy_old_channel(all);
+	set_ares_timer(all);
 }
 
-static struct lookup_socket *find_socket(struct lookups *all, int fd)
+static struct lookup_socket *find_lookup_socket(struct lookups *all, int fd)
 {
 	for (size_t i = 0; i < LOOKUP_SOCKETS_MAX; i++)
 		if (all->socket[i].source.fd == fd)
@@ -103,11 +103,11 @@ static struct lookup_socket *find_socket(struct lookups *all, int fd)
 	return NULL;
 }
 
-static void on_state(void *owner, ares_socket_t fd, int reads, int writes)
+static void on_ares_socket_state(void *owner, ares_socket_t fd, int reads, int writes)
 {
 	struct resolver      *channel = owner;
 	struct loop          *loop    = channel->all->loop;
-	struct lookup_socket *s       = find_socket(channel->all, fd);
+	struct lookup_socket *s       = find_lookup_socket(channel->all, fd);
 	uint32_t              events  = (reads ? EPOLLIN : 0) | (writes ? EPOLLOUT : 0);
 	struct err            e;
 
@@ -116,8 +116,8 @@ static void on_state(void *owner, ares_socket_t fd, int reads, int writes)
 	} else if (s) {
 		loop_remove(loop, &s->source);
 		s->source.fd = -1;
-	} else if (events && (s = find_socket(channel->all, -1))) {
-		*s = (struct lookup_socket){ .source = { fd, on_socket, s }, .channel = channel };
+	} else if (events && (s = find_lookup_socket(channel->all, -1))) {
+		*s = (struct lookup_socket){ .source = { fd, on_ares_socket, s }, .channel = channel };
 		if (loop_add_for(loop, &s->source, events, &e) < 0)
 			s->source.fd = -1; /* the question times out */
 	}
@@ -126,7 +126,7 @@ static void on_state(void *owner, ares_socket_t fd, int reads, int writes)
 /* --- channels --- */
 
 /* True: a file has changed since the last call. */
-static bool look_again(struct lookups *all)
+static bool config_files_changed(struct lookups *all)
 {
 	bool changed = false;
 
@@ -149,7 +149,7 @@ static struct resolver *resolver_open(struct lookups *all, struct err *e)
 		.flags              = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES,
 		.timeout            = TRY_MS,
 		.tries              = TRIES,
-		.sock_state_cb      = on_state,
+		.sock_state_cb      = on_ares_socket_state,
 		.sock_state_cb_data = channel,
 	};
 	int r;
@@ -174,7 +174,7 @@ static void refresh_channel(struct lookups *all)
 	struct resolver *fresh;
 	struct err       e;
 
-	if (all->old || !look_again(all))
+	if (all->old || !config_files_changed(all))
 		return;
 	fresh = resolver_open(all, &e);
 	if (!fresh) {
@@ -183,7 +183,7 @@ static void refresh_channel(struct lookups *all)
 	}
 	all->old = all->now;
 	all->now = fresh;
-	drop_old(all);
+	destroy_old_channel(all);
 }
 
 struct lookups *lookups_create(struct loop *loop, struct loop *timers, struct err *e)
@@ -197,10 +197,10 @@ struct lookups *lookups_create(struct loop *loop, struct loop *timers, struct er
 	}
 	all->loop   = loop;
 	all->timers = timers;
-	all->timer  = (struct loop_timer){ .due = on_time, .owner = all };
+	all->timer  = (struct loop_timer){ .due = on_ares_timeout, .owner = all };
 	for (size_t i = 0; i < LOOKUP_SOCKETS_MAX; i++)
 		all->socket[i].source.fd = -1;
-	(void)look_again(all);
+	(void)config_files_changed(all);
 	all->now = resolver_open(all, e);
 	if (!all->now) {
 		free(all);
@@ -230,8 +230,9 @@ socklen_t address_len(const union address *a)
 	return a->any.sa_family == AF_INET ? sizeof a->four : sizeof a->six;
 }
 
-static void copy_family(const struct lookup *l, const struct ares_addrinfo *info, int family, union address *ret,
-			size_t *n)
+static void copy_addresses_of_family(const struct lookup *l, const struct ares_addrinfo *info, int family,
+				     union address *ret,
+				     size_t *n)
 {
 	for (const struct ares_addrinfo_node *node = info->nodes; node; node = node->ai_next) {
 		union address *to = &ret[*n];
@@ -248,7 +249,7 @@ static void copy_family(const struct lookup *l, const struct ares_addrinfo *info
 	}
 }
 
-static void on_answer(void *owner, int status, int timeouts, struct ares_addrinfo *info)
+static void on_ares_answer(void *owner, int status, int timeouts, struct ares_addrinfo *info)
 {
 	struct lookup *l = owner;
 	union address  addresses[LOOKUP_ADDRESSES_MAX];
@@ -256,8 +257,8 @@ static void on_answer(void *owner, int status, int timeouts, struct ares_addrinf
 
 	(void)timeouts;
 	if (status == ARES_SUCCESS && info) {
-		copy_family(l, info, AF_INET, addresses, &n);
-		copy_family(l, info, AF_INET6, addresses, &n);
+		copy_addresses_of_family(l, info, AF_INET, addresses, &n);
+		copy_addresses_of_family(l, info, AF_INET6, addresses, &n);
 	}
 	ares_freeaddrinfo(info);
 	l->channel->pending--;
@@ -284,11 +285,11 @@ void lookup_begin(struct lookups *all, const char *name, uint16_t port, lookup_d
 	*l    = (struct lookup){ .channel = all->now, .done = done, .owner = owner, .slot = slot, .port = port };
 	*slot = l;
 	all->now->pending++;
-	ares_getaddrinfo(all->now->ares, name, NULL, &hints, on_answer, l);
-	set_timer(all);
+	ares_getaddrinfo(all->now->ares, name, NULL, &hints, on_ares_answer, l);
+	set_ares_timer(all);
 }
 
-void lookup_forget(struct lookup *l)
+void lookup_cancel(struct lookup *l)
 {
 	if (l)
 		l->done = NULL;

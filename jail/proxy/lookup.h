@@ -36,4 +36,4 @@ typedef void (*lookup_done)(void *owner, const union address *addresses, size_t 
 void lookup_begin(struct lookups *all, const char *name, uint16_t port, lookup_done done, void *owner,
 		  struct lookup **slot);
 /* done will not be called. l may be NULL. */
-void lookup_forget(struct lookup *l);
+void lookup_cancel(struct lookup *l);

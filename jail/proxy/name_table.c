@@ -7,7 +7,7 @@
 enum { PLACES = 2 * NET_NAMES_MAX }; /* a power of two */
 
 /* Jenkins' one-at-a-time, from a secret beginning: whichever bytes follow, what they make of it is not known. */
-static uint32_t hash(uint32_t seed, const char *name)
+static uint32_t hash_name(uint32_t seed, const char *name)
 {
 	uint32_t h = seed;
 
@@ -22,7 +22,7 @@ static uint32_t hash(uint32_t seed, const char *name)
 	return h % PLACES;
 }
 
-static bool make_row(struct name_table *t)
+static bool allocate_table(struct name_table *t)
 {
 	if (!t->name)
 		t->name = calloc(NET_NAMES_MAX, sizeof *t->name);
@@ -33,13 +33,13 @@ static bool make_row(struct name_table *t)
 	return t->name && t->places;
 }
 
-uint32_t name_table_address(struct name_table *t, const char *name)
+uint32_t name_table_address_of_name(struct name_table *t, const char *name)
 {
 	uint32_t at;
 
-	if (!make_row(t))
+	if (!allocate_table(t))
 		return 0;
-	for (at = hash(t->seed, name); t->places[at]; at = (at + 1) % PLACES)
+	for (at = hash_name(t->seed, name); t->places[at]; at = (at + 1) % PLACES)
 		if (strcmp(t->name[t->places[at] - 1], name) == 0)
 			return NET_NAMES + t->places[at] - 1;
 	if (t->n == NET_NAMES_MAX || !(t->name[t->n] = strdup(name)))
@@ -48,7 +48,7 @@ uint32_t name_table_address(struct name_table *t, const char *name)
 	return NET_NAMES + t->n - 1;
 }
 
-const char *name_table_name(const struct name_table *t, uint32_t address)
+const char *name_table_name_of_address(const struct name_table *t, uint32_t address)
 {
 	return address >= NET_NAMES && address - NET_NAMES < t->n ? t->name[address - NET_NAMES] : NULL;
 }

@@ -15,7 +15,7 @@ struct name_table {
 
 /* The address of a name, in host order; a new name gets the next one. 0: the table is full, or no memory. name is
  * canonical. */
-must_use uint32_t name_table_address(struct name_table *t, const char *name);
+must_use uint32_t name_table_address_of_name(struct name_table *t, const char *name);
 /* NULL: the address stands for no name. */
-must_use const char *name_table_name(const struct name_table *t, uint32_t address);
+must_use const char *name_table_name_of_address(const struct name_table *t, uint32_t address);
 void                 name_table_free(struct name_table *t);

@@ -19,14 +19,14 @@ union answer {
 	char            room[4096];
 };
 
-int own_address_open(struct err *e)
+int own_address_open_netlink(struct err *e)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 
 	return fd < 0 ? err_sys(e, "netlink socket") : fd;
 }
 
-static struct question question_for(const struct sockaddr *address)
+static struct question route_question(const struct sockaddr *address)
 {
 	bool            is_four = address->sa_family == AF_INET;
 	unsigned char   bytes   = is_four ? 4 : 16;
@@ -46,9 +46,9 @@ static struct question question_for(const struct sockaddr *address)
 }
 
 /* Other types of routes lead to no single host: blackhole, unreachable, broadcast, multicast. */
-enum own_answer own_address_look(int kernel, const struct sockaddr *address)
+enum own_answer own_address_ask_kernel(int kernel, const struct sockaddr *address)
 {
-	struct question     q = question_for(address);
+	struct question     q = route_question(address);
 	union answer        a;
 	const struct rtmsg *route = NLMSG_DATA(&a.head);
 	ssize_t             n;

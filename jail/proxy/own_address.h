@@ -10,9 +10,9 @@
 
 #include <sys/socket.h>
 
-/* A netlink socket for own_address_look(), owned by the caller; -1 with *e. */
-must_use int own_address_open(struct err *e);
+/* A netlink socket for own_address_ask_kernel(), owned by the caller; -1 with *e. */
+must_use int own_address_open_netlink(struct err *e);
 
 enum own_answer { OWN_NOT, OWN_IS, OWN_NO_ROUTE };
 /* Does not block: the kernel answers within send(). OWN_NO_ROUTE: no unicast route, or no answer. */
-enum own_answer own_address_look(int kernel, const struct sockaddr *address);
+enum own_answer own_address_ask_kernel(int kernel, const struct sockaddr *address);

@@ -24,15 +24,15 @@ struct permission {
  */
 struct permission permission_find(const struct policy *policy, const struct net_target *target);
 /* A tcp:// rule lets every protocol pass here: nothing is looked at. */
-bool permission_is_raw(const struct policy *policy, const char *host, uint16_t port);
+bool permission_is_raw_tcp(const struct policy *policy, const char *host, uint16_t port);
 /* Requests have to be read: rules for the target name methods or paths, or a secret belongs to it. */
-bool permission_reads(const struct policy *policy, const struct net_target *target);
+bool permission_needs_inspection(const struct policy *policy, const struct net_target *target);
 /*
  * NONE: it may be sent. REQUEST: no rule allows method and path. NOT_PUBLIC: the name led to an address that is not
  * public (is_private), and the rules that allow method and path do not allow that.
  */
-enum net_reason permission_of_request(const struct policy *policy, const struct net_target *target,
-				      enum net_method method, const char *path, bool is_private);
+enum net_reason permission_judge_request(const struct policy *policy, const struct net_target *target,
+					 enum net_method method, const char *path, bool is_private);
 /* The resolver answers: the name is allowed at some port. deny depends on the port, so it is asked when the program
  * connects. */
-bool permission_knows(const struct policy *policy, const char *host);
+bool permission_knows_host(const struct policy *policy, const char *host);

@@ -63,7 +63,7 @@ static int receive_message(struct proxy *proxy, struct err *e)
 	return 0;
 }
 
-static void on_server(void *owner)
+static void on_server_message(void *owner)
 {
 	struct proxy *proxy = owner;
 	int           r     = receive_message(proxy, &proxy->why);
@@ -74,7 +74,7 @@ static void on_server(void *owner)
 
 /* --- from the beginning to the end --- */
 
-static void raise_descriptors(struct proxy *proxy)
+static void raise_descriptor_limit(struct proxy *proxy)
 {
 	struct rlimit limit = { 0 };
 
@@ -86,24 +86,24 @@ static void raise_descriptors(struct proxy *proxy)
 	proxy->descriptors = limit.rlim_cur;
 }
 
-static int set_up(struct proxy *proxy, struct err *e)
+static int proxy_set_up(struct proxy *proxy, struct err *e)
 {
 	proxy->config = proxy_config_map(PROXY_CONFIG_FD, e);
 	if (!proxy->config || loop_open(&proxy->loop, e) < 0)
 		return -1;
 	close(PROXY_CONFIG_FD);
-	raise_descriptors(proxy);
+	raise_descriptor_limit(proxy);
 	deadlines_init(&proxy->deadlines, &proxy->loop);
-	proxy->kernel = own_address_open(e);
+	proxy->kernel = own_address_open_netlink(e);
 	if (proxy->kernel < 0)
 		return -1;
 	if (proxy->config->has_ca && !(proxy->authority = tls_authority_create(proxy->config, e)))
 		return -1;
-	proxy->server = (struct loop_source){ PROXY_FD, on_server, proxy };
+	proxy->server = (struct loop_source){ PROXY_FD, on_server_message, proxy };
 	return loop_add(&proxy->loop, &proxy->server, e);
 }
 
-static void tear_down(struct proxy *proxy)
+static void proxy_tear_down(struct proxy *proxy)
 {
 	while (!LIST_EMPTY(&proxy->runs))
 		run_end(LIST_FIRST(&proxy->runs));
@@ -121,9 +121,9 @@ int proxy_serve(struct proxy *proxy, struct err *e)
 	proxy->kernel  = -1;
 	proxy->loop.fd = -1;
 	(void)signal(SIGPIPE, SIG_IGN); /* splice() has no MSG_NOSIGNAL */
-	r = set_up(proxy, e);
+	r = proxy_set_up(proxy, e);
 	if (r == 0)
-		r = confine(e);
+		r = proxy_confine(e);
 	while (r == 0 && !proxy->ends)
 		r = loop_turn(&proxy->loop, -1, e) < 0 ? -1 : 0;
 	if (proxy->fails) {
@@ -131,6 +131,6 @@ int proxy_serve(struct proxy *proxy, struct err *e)
 		r  = -1;
 	}
 	if (proxy->loop.fd >= 0)
-		tear_down(proxy);
+		proxy_tear_down(proxy);
 	return r;
 }

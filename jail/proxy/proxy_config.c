@@ -6,19 +6,20 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static bool ends(const char *text, size_t size)
+static bool has_terminator(const char *text, size_t size)
 {
 	return memchr(text, 0, size) != NULL;
 }
 
 static bool secret_is_sound(const struct net_secret *s)
 {
-	return ends(s->name, sizeof s->name) && ends(s->host, sizeof s->host) && ends(s->header, sizeof s->header) &&
-	       ends(s->value, sizeof s->value) && s->header[0] && s->secret_from <= strlen(s->value) &&
+	return has_terminator(s->name, sizeof s->name) && has_terminator(s->host, sizeof s->host) &&
+		has_terminator(s->header, sizeof s->header) &&
+	       has_terminator(s->value, sizeof s->value) && s->header[0] && s->secret_from <= strlen(s->value) &&
 	       s->secret_len <= strlen(s->value) - s->secret_from;
 }
 
-static const char *what_is_wrong(const struct proxy_config *c)
+static const char *find_config_fault(const struct proxy_config *c)
 {
 	char     host[NET_HOST_MAX];
 	uint16_t port;
@@ -26,14 +27,14 @@ static const char *what_is_wrong(const struct proxy_config *c)
 
 	if (!net_rules_are_sound(&c->allow) || !net_rules_are_sound(&c->ceiling) || !net_rules_are_sound(&c->deny))
 		return "its rules are malformed";
-	if (!ends(c->ca_cert, sizeof c->ca_cert) || !ends(c->ca_key, sizeof c->ca_key))
+	if (!has_terminator(c->ca_cert, sizeof c->ca_cert) || !has_terminator(c->ca_key, sizeof c->ca_key))
 		return "its CA is malformed";
 	if (c->secrets > NET_SECRETS_MAX)
 		return "its secrets are malformed";
 	for (uint32_t i = 0; i < c->secrets; i++)
 		if (!secret_is_sound(&c->secret[i]))
 			return "its secrets are malformed";
-	if (!ends(c->upstream, sizeof c->upstream) ||
+	if (!has_terminator(c->upstream, sizeof c->upstream) ||
 	    (c->upstream[0] && !upstream_parse(c->upstream, host, &port, &is_address)))
 		return "its upstream is not HOST:PORT";
 	return NULL;
@@ -50,7 +51,7 @@ const struct proxy_config *proxy_config_map(int fd, struct err *e)
 		return NULL;
 	}
 	config = len == sizeof *config ? mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
-	why    = config == MAP_FAILED ? "it has another size" : what_is_wrong(config);
+	why    = config == MAP_FAILED ? "it has another size" : find_config_fault(config);
 	if (!why)
 		return config;
 	err_set(e, ERR_BROKEN, "the configuration is of no use: %s", why);

@@ -46,7 +46,7 @@ static const char *const readable[] = {
 	"/run/NetworkManager",
 };
 
-static int allow_read(int rules, const char *path)
+static int allow_read_beneath(int rules, const char *path)
 {
 	struct landlock_path_beneath_attr attr = { .allowed_access = FS_READ_FILE };
 	int                               r;
@@ -73,7 +73,7 @@ static struct ruleset_attr landlock_attr(int abi, size_t *size)
 }
 
 /* On a kernel without Landlock only the system call filter and the user id protect files. */
-static int restrict_files(struct err *e)
+static int landlock_files(struct err *e)
 {
 	int                 abi = landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION), rules, r = 0;
 	size_t              size;
@@ -85,7 +85,7 @@ static int restrict_files(struct err *e)
 	if (rules < 0)
 		return err_sys(e, "landlock");
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(readable); i++)
-		r = allow_read(rules, readable[i]);
+		r = allow_read_beneath(rules, readable[i]);
 	if (r == 0)
 		r = landlock_restrict_self(rules, 0);
 	if (r < 0)
@@ -160,7 +160,7 @@ static const int allowed[] = {
 };
 
 /* Calls that an argument allows: memory that is not executable, files that are only read, IPv4 and IPv6 sockets. */
-static int allow_some(scmp_filter_ctx filter)
+static int allow_calls_by_argument(scmp_filter_ctx filter)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
 	const uint64_t   changes    = O_ACCMODE | O_CREAT | O_TRUNC;
@@ -179,7 +179,7 @@ static int allow_some(scmp_filter_ctx filter)
 }
 
 /* All other system calls fail with EPERM. */
-static int filter_calls(struct err *e)
+static int install_call_filter(struct err *e)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int             r      = filter ? 0 : -ENOMEM;
@@ -187,7 +187,7 @@ static int filter_calls(struct err *e)
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(allowed); i++)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
 	if (r == 0)
-		r = allow_some(filter);
+		r = allow_calls_by_argument(filter);
 	if (r == 0)
 		r = seccomp_load(filter);
 	if (filter)
@@ -196,7 +196,7 @@ static int filter_calls(struct err *e)
 	return r < 0 ? err_sys(e, "seccomp") : 0;
 }
 
-int confine(struct err *e)
+int proxy_confine(struct err *e)
 {
 	struct __user_cap_header_struct head         = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct   no_rights[2] = { 0 };
@@ -211,7 +211,7 @@ int confine(struct err *e)
 	if ((setrlimit(RLIMIT_CORE, &no_handler) < 0 && errno != EPERM) || setrlimit(RLIMIT_NPROC, &none) < 0 ||
 	    setrlimit(RLIMIT_MEMLOCK, &none) < 0)
 		return err_sys(e, "setrlimit");
-	if (restrict_files(e) < 0)
+	if (landlock_files(e) < 0)
 		return -1;
-	return filter_calls(e);
+	return install_call_filter(e);
 }

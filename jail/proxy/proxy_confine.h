@@ -9,4 +9,4 @@
 #include "err.h"
 
 /* Open descriptors stay open. -1: *e says which step failed, and the caller must not serve anything. */
-must_use int confine(struct err *e);
+must_use int proxy_confine(struct err *e);

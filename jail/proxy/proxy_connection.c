@@ -16,34 +16,34 @@ struct proxy *connection_proxy(const struct connection *c)
 	return c->run->proxy;
 }
 
-void connection_want(struct connection *c, uint32_t client, uint32_t server)
+void connection_watch_events(struct connection *c, uint32_t client, uint32_t server)
 {
-	side_want(&c->run->loop, &c->client, client);
-	side_want(&c->run->loop, &c->server, server);
+	side_watch_events(&c->run->loop, &c->client, client);
+	side_watch_events(&c->run->loop, &c->server, server);
 }
 
-void connection_deadline(struct connection *c, enum deadline_kind kind)
+void connection_set_deadline(struct connection *c, enum deadline_kind kind)
 {
 	deadline_set(&connection_proxy(c)->deadlines, &c->deadline, kind);
 }
 
 /* --- events --- */
 
-static void client_ready(void *owner)
+static void on_client_ready(void *owner)
 {
 	struct connection *c = owner;
 
 	c->on_client(c);
 }
 
-static void server_ready(void *owner)
+static void on_server_ready(void *owner)
 {
 	struct connection *c = owner;
 
 	c->on_server(c);
 }
 
-static void on_deadline(void *owner)
+static void on_connection_deadline(void *owner)
 {
 	struct connection *c = owner;
 
@@ -82,21 +82,21 @@ struct connection *connection_open(struct run *run, int fd, void (*next)(struct 
 	}
 	c->run      = run;
 	c->next     = next;
-	c->deadline = (struct deadline){ .due = on_deadline, .owner = c };
-	side_open(&c->client, fd, client_ready, c);
-	side_open(&c->server, -1, server_ready, c);
+	c->deadline = (struct deadline){ .due = on_connection_deadline, .owner = c };
+	side_open(&c->client, fd, on_client_ready, c);
+	side_open(&c->server, -1, on_server_ready, c);
 	flow_init(&c->up, &c->client, &c->server, false);
 	flow_init(&c->down, &c->server, &c->client, true);
 	LIST_INSERT_HEAD(&run->connections, c, link);
 	run->open++;
 	run->proxy->open++;
-	socket_room_set(fd, SOCKET_OF_PROGRAM, run->proxy->open);
+	socket_buffers_set(fd, SOCKET_OF_PROGRAM, run->proxy->open);
 	return c;
 }
 
 /* --- from step to step --- */
 
-void connection_name(struct connection *c, const char *host, uint16_t port, bool is_address, enum net_scheme scheme)
+void connection_set_host(struct connection *c, const char *host, uint16_t port, bool is_address, enum net_scheme scheme)
 {
 	struct net_target target = { c->host, port, scheme };
 
@@ -109,7 +109,7 @@ void connection_name(struct connection *c, const char *host, uint16_t port, bool
 		connection_end(c, true); /* the server's END is on its way */
 		return;
 	}
-	if (scheme == NET_SCHEME_ANY && permission_is_raw(&c->run->policy, c->host, port)) {
+	if (scheme == NET_SCHEME_ANY && permission_is_raw_tcp(&c->run->policy, c->host, port)) {
 		c->scheme = target.scheme = NET_SCHEME_TCP;
 		c->carry                  = CARRY_TUNNEL;
 	}
@@ -131,7 +131,8 @@ enum tls_outcome connection_read(struct connection *c, size_t max)
 	if (result == TLS_MOVED)
 		c->received.len += moved;
 	else if (result == TLS_WANT_READ || result == TLS_WANT_WRITE)
-		connection_want(c, result == TLS_WANT_READ ? EPOLLIN : EPOLLOUT, c->watches_server ? EPOLLIN : 0);
+		connection_watch_events(c, result == TLS_WANT_READ ? EPOLLIN : EPOLLOUT, c->watches_server ? EPOLLIN :
+					0);
 	return result;
 }
 
@@ -160,7 +161,7 @@ enum http_outcome connection_read_request(struct connection *c, struct request_h
 /* --- ends --- */
 
 /* Unread bytes would turn close() into a reset, and the program could lose what was written to it. */
-static void read_and_drop(struct connection *c)
+static void drain_client(struct connection *c)
 {
 	struct proxy    *proxy = connection_proxy(c);
 	size_t           moved;
@@ -169,19 +170,20 @@ static void read_and_drop(struct connection *c)
 	if (result == TLS_END || result == TLS_FAILED)
 		connection_end(c, false);
 	else if (result == TLS_MOVED && (c->drained += moved) < DRAIN_MAX)
-		connection_deadline(c, DEADLINE_DRAIN); /* a large body, of which the server did not want the rest */
+		connection_set_deadline(c,
+					DEADLINE_DRAIN); /* a large body, of which the server did not want the rest */
 }
 
 void connection_drain(struct connection *c)
 {
-	c->on_client = read_and_drop;
+	c->on_client = drain_client;
 	c->wake      = NULL;
 	if (c->reached >= REACHED_NAME)
 		report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
 	side_close(&c->run->loop, &c->server, false);
 	(void)side_finish(&c->client);
-	connection_want(c, EPOLLIN, 0);
-	connection_deadline(c, DEADLINE_DRAIN);
+	connection_watch_events(c, EPOLLIN, 0);
+	connection_set_deadline(c, DEADLINE_DRAIN);
 }
 
 void connection_end(struct connection *c, bool is_reset)
@@ -190,7 +192,7 @@ void connection_end(struct connection *c, bool is_reset)
 
 	if (c->reached >= REACHED_NAME)
 		report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
-	lookup_forget(c->dial.lookup);
+	lookup_cancel(c->dial.lookup);
 	c->dial.lookup = NULL;
 	deadline_clear(&proxy->deadlines, &c->deadline);
 	deadline_clear(&proxy->deadlines, &c->held);
@@ -215,7 +217,7 @@ void connection_start_over(struct connection *c)
 {
 	report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
 	side_close(&c->run->loop, &c->server, false);
-	side_open(&c->server, -1, server_ready, c);
+	side_open(&c->server, -1, on_server_ready, c);
 	free(c->exchange);
 	c->exchange       = NULL;
 	c->carry          = CARRY_UNKNOWN;
@@ -225,7 +227,7 @@ void connection_start_over(struct connection *c)
 	c->looked         = 0;
 }
 
-static void on_client_gone(struct connection *c)
+static void fail_without_client(struct connection *c)
 {
 	report_line_end(&c->line, NET_VERDICT_FAILED, NET_REASON_UNREACHABLE);
 	connection_end(c, true);
@@ -239,8 +241,8 @@ void connection_await_server(struct connection *c, uint32_t events)
 {
 	bool is_silent = (c->via == VIA_CONNECT || c->via == VIA_SOCKS) && buffer_left(&c->received) == 0;
 
-	c->on_client = on_client_gone;
-	connection_want(c, EPOLLERR | (is_silent ? EPOLLRDHUP : 0u), events);
+	c->on_client = fail_without_client;
+	connection_watch_events(c, EPOLLERR | (is_silent ? EPOLLRDHUP : 0u), events);
 }
 
 void connection_note_half_close(struct connection *c)
@@ -248,7 +250,7 @@ void connection_note_half_close(struct connection *c)
 	if (!c->up.is_closed || c->is_half_closed || !side_is_half_closed(&c->client))
 		return;
 	c->is_half_closed = true;
-	connection_deadline(c, DEADLINE_HALF);
+	connection_set_deadline(c, DEADLINE_HALF);
 }
 
 /* --- refusals --- */
@@ -279,7 +281,7 @@ static void end_with_verdict(struct connection *c, enum net_verdict verdict, enu
 		report_line_end(&c->line, verdict, reason);
 	else
 		report_refusal(c->run->report, "", c->port, reason);
-	lookup_forget(c->dial.lookup);
+	lookup_cancel(c->dial.lookup);
 	c->dial.lookup = NULL;
 	side_close(&c->run->loop, &c->server, true);
 	send_refusal(c, reason);

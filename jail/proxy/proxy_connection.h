@@ -71,7 +71,8 @@ LIST_HEAD(connections, connection);
 must_use struct connection *connection_open(struct run *run, int fd, void (*next)(struct connection *c));
 
 /* The host is known: opens the report line, asks the rules for the first time, and refuses or begins the next step. */
-void connection_name(struct connection *c, const char *host, uint16_t port, bool is_address, enum net_scheme scheme);
+void connection_set_host(struct connection *c, const char *host, uint16_t port, bool is_address,
+			 enum net_scheme scheme);
 
 /* Reads more bytes of the program into received. WANT_READ, WANT_WRITE: the loop waits for it. FAILED: also when
  * received has max bytes. */
@@ -102,7 +103,7 @@ void connection_end(struct connection *c, bool is_reset);
 void connection_reset(struct connection *c);
 
 struct proxy *connection_proxy(const struct connection *c);
-void          connection_want(struct connection *c, uint32_t client, uint32_t server);
+void          connection_watch_events(struct connection *c, uint32_t client, uint32_t server);
 /* Waits for events of a server that is not connected yet. When the program goes away first, the connection ends,
  * FAILED. */
 void          connection_await_server(struct connection *c, uint32_t events);
@@ -111,4 +112,4 @@ void          connection_await_server(struct connection *c, uint32_t events);
  * was passed on, a silent server gets only DEADLINE_HALF.
  */
 void          connection_note_half_close(struct connection *c);
-void          connection_deadline(struct connection *c, enum deadline_kind kind);
+void          connection_set_deadline(struct connection *c, enum deadline_kind kind);

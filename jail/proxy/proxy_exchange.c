@@ -24,7 +24,7 @@ static void set_held_deadline(struct connection *c)
 {
 	struct deadlines *all = &connection_proxy(c)->deadlines;
 
-	if (reply_holds(&c->exchange->reply))
+	if (reply_holds_bytes(&c->exchange->reply))
 		deadline_set(all, &c->held, DEADLINE_HELD);
 	else
 		deadline_clear(all, &c->held);
@@ -32,7 +32,7 @@ static void set_held_deadline(struct connection *c)
 
 /* The server pauses. If bytes wait for the program, or the reply waits for the run's rate, it is the program that is
  * slow, and more may come. */
-static void on_held(void *owner)
+static void flush_held_reply(void *owner)
 {
 	struct connection *c = owner;
 	struct flow       *f = &c->down;
@@ -44,19 +44,19 @@ static void on_held(void *owner)
 		set_held_deadline(c);
 		return;
 	}
-	f->out.len = reply_flush(&c->exchange->reply, f->out.at);
+	f->out.len = reply_flush_held(&c->exchange->reply, f->out.at);
 	c->wake(c);
 }
 
 /* --- the body, up --- */
 
-static bool pass_body(void *owner, struct flow *f)
+static bool pass_request_body(void *owner, struct flow *f)
 {
 	struct exchange *x     = owner;
 	size_t           taken = 0, made = 0;
 	struct span      in = { buffer_left(&f->in) ? buffer_at(&f->in) : "", buffer_left(&f->in) };
 
-	if (!request_body_step(&x->body, in, f->out.at, f->out.room, &taken, &made))
+	if (!request_body_copy_step(&x->body, in, f->out.at, f->out.room, &taken, &made))
 		return false;
 	buffer_take(&f->in, taken);
 	f->out.len = made;
@@ -92,15 +92,15 @@ static bool pass_reply(void *owner, struct flow *f)
 		c->up.in               = (struct buffer){ 0 };
 		flow_done(&connection_proxy(c)->pipes, &c->up);
 		flow_init(&c->up, &c->client, &c->server, false);
-		flow_put(&c->up, &early);
+		flow_put_first_bytes(&c->up, &early);
 	}
-	if (!f->is_ended && buffer_left(&f->in) == 0 && reply_is_opaque(r, &f->left))
+	if (!f->is_ended && buffer_left(&f->in) == 0 && reply_passes_unread(r, &f->left))
 		f->filter = NULL;
 	set_held_deadline(c);
 	return true;
 }
 
-static void next_request(struct connection *c);
+static void await_next_request(struct connection *c);
 static void read_request(struct connection *c);
 
 /* --- both at once --- */
@@ -110,7 +110,7 @@ static bool server_is_ready(const struct connection *c)
 	return !c->server.tls || tls_end_is_ready(c->server.tls);
 }
 
-static void server_failed(struct connection *c)
+static void fail_for_server(struct connection *c)
 {
 	bool is_untrusted = c->server.tls && tls_end_is_untrusted(c->server.tls);
 
@@ -158,13 +158,13 @@ static bool exchange_pump(struct connection *c, struct flow *f)
 		return true;
 	}
 	if (f->failed == &c->server)
-		server_failed(c);
+		fail_for_server(c);
 	else
 		connection_end(c, true);
 	return false;
 }
 
-static bool may_go_on(const struct connection *c)
+static bool may_take_next_request(const struct connection *c)
 {
 	const struct exchange *x = c->exchange;
 
@@ -173,77 +173,77 @@ static bool may_go_on(const struct connection *c)
 	       buffer_left(&c->down.in) == 0 && !c->is_half_closed;
 }
 
-static void go_on(struct connection *c)
+static void exchange_continue(struct connection *c)
 {
 	/* the TLS handshake counts as dialing; a reply may take long */
 	if (c->deadline.kind == DEADLINE_DIAL && server_is_ready(c))
-		connection_deadline(c, DEADLINE_IDLE);
+		connection_set_deadline(c, DEADLINE_IDLE);
 	if (!c->down.is_closed || (is_tunnel(c) && !c->up.is_closed))
-		flow_want(c, &c->up, &c->down);
+		flow_watch_events(c, &c->up, &c->down);
 	else if (!c->exchange)
 		connection_end(c, false);
-	else if (may_go_on(c))
-		next_request(c);
+	else if (may_take_next_request(c))
+		await_next_request(c);
 	else if (c->up.failed && c->down.passed == 0)
-		server_failed(c); /* the failed write took the error of the socket, so reading found an end of file */
+		fail_for_server(c); /* the failed write took the error of the socket, so reading found an end of file */
 	else
 		connection_drain(c);
 }
 
 /* A read from the server can unblock the flow up in two ways: it completes the TLS handshake, or the server agrees to
  * an upgrade. */
-static int opened(const struct connection *c)
+static int count_open_gates(const struct connection *c)
 {
 	return server_is_ready(c) + is_tunnel(c);
 }
 
 /* The flow up is pumped after that: it may have waited for bytes that the flow down has read, and no later event may
  * wake it. */
-static void pump_down(struct connection *c)
+static void pump_server_to_client(struct connection *c)
 {
-	int before = opened(c);
+	int before = count_open_gates(c);
 
-	if (exchange_pump(c, &c->down) && (opened(c) == before || exchange_pump(c, &c->up)))
-		go_on(c);
+	if (exchange_pump(c, &c->down) && (count_open_gates(c) == before || exchange_pump(c, &c->up)))
+		exchange_continue(c);
 }
 
-static void side_ready(struct connection *c, const struct side *side)
+static void pump_ready_side(struct connection *c, const struct side *side)
 {
 	if (flow_waits_for(&c->up, side) && !exchange_pump(c, &c->up))
 		return;
 	if (flow_waits_for(&c->down, side))
-		pump_down(c);
+		pump_server_to_client(c);
 	else
-		go_on(c);
+		exchange_continue(c);
 }
 
-static void on_client(struct connection *c)
+static void exchange_on_client(struct connection *c)
 {
 	connection_note_half_close(c);
-	side_ready(c, &c->client);
+	pump_ready_side(c, &c->client);
 }
 
-static void on_server(struct connection *c)
+static void exchange_on_server(struct connection *c)
 {
-	side_ready(c, &c->server);
+	pump_ready_side(c, &c->server);
 }
 
-static void pump_both(struct connection *c)
+static void pump_both_ways(struct connection *c)
 {
 	if (exchange_pump(c, &c->up))
-		pump_down(c);
+		pump_server_to_client(c);
 }
 
 void tunnel_begin(struct connection *c)
 {
-	c->on_client = on_client;
-	c->on_server = on_server;
-	c->wake      = pump_both;
-	report_line_out(&c->line, buffer_left(&c->received));
-	run_spend(c->run, buffer_left(&c->received));
-	flow_put(&c->up, &c->received);
-	connection_deadline(c, DEADLINE_IDLE);
-	pump_both(c);
+	c->on_client = exchange_on_client;
+	c->on_server = exchange_on_server;
+	c->wake      = pump_both_ways;
+	report_line_add_bytes_out(&c->line, buffer_left(&c->received));
+	run_spend_bytes(c->run, buffer_left(&c->received));
+	flow_put_first_bytes(&c->up, &c->received);
+	connection_set_deadline(c, DEADLINE_IDLE);
+	pump_both_ways(c);
 }
 
 /* --- the request --- */
@@ -258,25 +258,26 @@ static void print_authority(const struct connection *c, char text[NET_HOST_MAX +
 		(void)snprintf(text + n, (size_t)(NET_HOST_MAX + 16 - n), ":%u", c->port);
 }
 
-static bool has_secrets(const struct connection *c)
+static bool host_has_secrets(const struct connection *c)
 {
-	return c->carry == CARRY_INSIDE && secret_is_for(connection_proxy(c)->config, c->host, c->port);
+	return c->carry == CARRY_INSIDE && secret_exists_for_host(connection_proxy(c)->config, c->host, c->port);
 }
 
 /* ret has room for the longest head and all headers of secrets. False: no memory. */
-static bool write_head(struct connection *c, const struct request_head *head, struct buffer *ret)
+static bool build_request_head(struct connection *c, const struct request_head *head, struct buffer *ret)
 {
 	char                authority[NET_HOST_MAX + 16];
 	struct request_set  set[NET_SECRETS_MAX];
 	struct net_target   target = { c->host, c->port, c->scheme };
-	struct request_edit edit = { .authority = authority, .is_judged = permission_reads(&c->run->policy, &target) };
+	struct request_edit edit = { .authority = authority,
+		.is_judged = permission_needs_inspection(&c->run->policy, &target) };
 
 	print_authority(c, authority);
-	if (has_secrets(c)) {
+	if (host_has_secrets(c)) {
 		edit.set         = set;
 		edit.sets        = secret_headers(connection_proxy(c)->config, c->host, c->port, set);
 		edit.plain_reply = true;
-		report_line_secret(&c->line);
+		report_line_mark_secret(&c->line);
 	}
 	if (!buffer_make(ret, HTTP_HEAD_MAX + NET_HOST_MAX + 1024 +
 				      edit.sets * (NET_SECRET_HEADER_MAX + NET_SECRET_VALUE_MAX)))
@@ -296,10 +297,10 @@ static enum net_reason judge_request(const struct connection *c, const struct re
 	if (strcmp(head->host, c->host) != 0 || (head->port && head->port != c->port))
 		return NET_REASON_OTHER_NAME;
 	(void)snprintf(path, sizeof path, "%.*s", (int)head->path.len, head->path.at);
-	reason = permission_of_request(&c->run->policy, &target, head->method, path, c->dial.is_judged_private);
+	reason = permission_judge_request(&c->run->policy, &target, head->method, path, c->dial.is_judged_private);
 	if (reason != NET_REASON_NONE)
 		return reason;
-	return has_secrets(c) && !secret_allows(head) ? NET_REASON_REQUEST : NET_REASON_NONE;
+	return host_has_secrets(c) && !secret_allows_method(head) ? NET_REASON_REQUEST : NET_REASON_NONE;
 }
 
 static void send_request(struct connection *c, const struct request_head *head)
@@ -309,41 +310,41 @@ static void send_request(struct connection *c, const struct request_head *head)
 	size_t           fresh;
 
 	first = (struct buffer){ 0 };
-	if (!write_head(c, head, &first)) {
+	if (!build_request_head(c, head, &first)) {
 		buffer_free(&first);
 		connection_fail(c, NET_REASON_NO_MEMORY);
 		return;
 	}
 	request_body_begin(&x->body, head);
-	reply_begin(&x->reply, has_secrets(c) ? connection_proxy(c)->config : NULL, c->host, c->port,
+	reply_begin(&x->reply, host_has_secrets(c) ? connection_proxy(c)->config : NULL, c->host, c->port,
 		    head->method == NET_METHOD_HEAD, head->upgrades);
 	x->keeps = head->keeps;
 	fresh = buffer_left(&c->received) - x->counted;
-	report_line_out(&c->line, fresh);
-	run_spend(c->run, fresh);
+	report_line_add_bytes_out(&c->line, fresh);
+	run_spend_bytes(c->run, fresh);
 	buffer_take(&c->received, head->len);
-	c->up.filter   = pass_body;
+	c->up.filter   = pass_request_body;
 	c->up.owner    = x;
 	c->up.is_ended = x->body.is_done;
 	c->up.keeps_receiver_open = true; /* a server may take a half-closed connection for a closed one */
-	flow_put(&c->up, &c->received);
+	flow_put_first_bytes(&c->up, &c->received);
 	c->up.out         = first;
 	c->down.owner     = c;
 	c->down.filter    = pass_reply;
 	c->down.keeps_receiver_open = true; /* connection_drain() ends it, or another reply follows */
 	c->watches_server = false;
-	c->on_client      = on_client;
-	c->on_server      = on_server;
-	c->wake           = pump_both;
-	connection_deadline(c, x->is_again ? DEADLINE_IDLE : DEADLINE_DIAL);
-	pump_both(c);
+	c->on_client      = exchange_on_client;
+	c->on_server      = exchange_on_server;
+	c->wake           = pump_both_ways;
+	connection_set_deadline(c, x->is_again ? DEADLINE_IDLE : DEADLINE_DIAL);
+	pump_both_ways(c);
 }
 
 /* --- one request after the other --- */
 
 /* Between two requests a server sends nothing but what TLS needs. False: it has ended the connection, or said something
  * out of turn. */
-static bool server_waits(struct connection *c)
+static bool server_is_idle(struct connection *c)
 {
 	struct proxy    *proxy  = connection_proxy(c);
 	size_t           moved  = 0;
@@ -352,9 +353,9 @@ static bool server_waits(struct connection *c)
 	return result == TLS_WANT_READ || result == TLS_WANT_WRITE;
 }
 
-static void on_idle_server(struct connection *c)
+static void on_server_between_requests(struct connection *c)
 {
-	if (!server_waits(c))
+	if (!server_is_idle(c))
 		connection_end(c, false);
 }
 
@@ -363,7 +364,7 @@ static void on_idle_server(struct connection *c)
  * next one. The program's socket can be written, so the turn comes at once; bytes that TLS or `received` has would
  * cause no event.
  */
-static void next_request(struct connection *c)
+static void await_next_request(struct connection *c)
 {
 	struct proxy *proxy = connection_proxy(c);
 
@@ -382,13 +383,13 @@ static void next_request(struct connection *c)
 	c->watches_server     = true;
 	c->exchange->is_again = true;
 	c->on_client          = read_request;
-	c->on_server          = on_idle_server;
-	connection_deadline(c, DEADLINE_KEPT);
-	connection_want(c, EPOLLIN | EPOLLOUT, EPOLLIN);
+	c->on_server          = on_server_between_requests;
+	connection_set_deadline(c, DEADLINE_KEPT);
+	connection_watch_events(c, EPOLLIN | EPOLLOUT, EPOLLIN);
 }
 
 /* To a proxy, a program sends requests to several hosts over one connection. */
-static bool is_to_other(const struct connection *c, const struct request_head *head)
+static bool is_for_other_host(const struct connection *c, const struct request_head *head)
 {
 	return c->via == VIA_REQUEST && head->form == REQUEST_ABSOLUTE && head->scheme == NET_SCHEME_HTTP &&
 	       (strcmp(head->host, c->host) != 0 || (head->port ? head->port : 80) != c->port);
@@ -398,13 +399,13 @@ static void handle_request(struct connection *c, const struct request_head *head
 {
 	enum net_reason reason;
 
-	if (c->exchange->is_again && is_to_other(c, head)) {
+	if (c->exchange->is_again && is_for_other_host(c, head)) {
 		connection_start_over(c);
-		proxy_port_again(c);
+		proxy_port_read_next_request(c);
 		return;
 	}
 	reason = judge_request(c, head);
-	if (reason == NET_REASON_NONE && c->exchange->is_again && !server_waits(c))
+	if (reason == NET_REASON_NONE && c->exchange->is_again && !server_is_idle(c))
 		connection_end(c, false); /* as if the server had closed it a moment ago: programs try again */
 	else if (reason == NET_REASON_NONE)
 		send_request(c, head);
@@ -436,12 +437,12 @@ static void read_request(struct connection *c)
 	else if (buffer_left(&c->received) == 0)
 		buffer_free(&c->received); /* until a request begins, an idle connection costs no buffer */
 	else if (c->deadline.kind != DEADLINE_REQUEST)
-		connection_deadline(c, DEADLINE_REQUEST); /* one that has begun has little time for its end */
+		connection_set_deadline(c, DEADLINE_REQUEST); /* one that has begun has little time for its end */
 }
 
 /* --- TLS that ends here --- */
 
-static bool end_tls(struct connection *c)
+static bool begin_tls_ends(struct connection *c)
 {
 	struct tls_authority *authority = connection_proxy(c)->authority;
 
@@ -457,16 +458,16 @@ static bool end_tls(struct connection *c)
 void exchange_begin(struct connection *c)
 {
 	c->exchange = calloc(1, sizeof *c->exchange);
-	if (!c->exchange || (c->carry == CARRY_INSIDE && !end_tls(c))) {
+	if (!c->exchange || (c->carry == CARRY_INSIDE && !begin_tls_ends(c))) {
 		connection_fail(c, c->exchange && !connection_proxy(c)->authority ? NET_REASON_REQUEST
 										  : NET_REASON_NO_MEMORY);
 		return;
 	}
-	c->held         = (struct deadline){ .due = on_held, .owner = c };
+	c->held         = (struct deadline){ .due = flush_held_reply, .owner = c };
 	c->awaits_reply = true;
 	c->looked       = 0;
 	c->on_client    = read_request;
 	c->on_server    = connection_reset;
-	connection_deadline(c, DEADLINE_REQUEST);
+	connection_set_deadline(c, DEADLINE_REQUEST);
 	read_request(c);
 }

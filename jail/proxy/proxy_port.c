@@ -11,21 +11,22 @@
 /* --- HTTP and SOCKS --- */
 
 /* An address from the run's name table stands for its name: a program may resolve the name before it asks the proxy. */
-static void name_host(struct connection *c, const char *host, uint16_t port, bool is_address, enum net_scheme scheme)
+static void connection_name_or_address(struct connection *c, const char *host, uint16_t port, bool is_address,
+				       enum net_scheme scheme)
 {
 	struct in_addr four;
 	const char    *meant = NULL;
 
 	if (is_address && inet_pton(AF_INET, host, &four) == 1)
-		meant = name_table_name(&c->run->names, ntohl(four.s_addr));
+		meant = name_table_name_of_address(&c->run->names, ntohl(four.s_addr));
 	if (meant)
-		connection_name(c, meant, port, false, scheme);
+		connection_set_host(c, meant, port, false, scheme);
 	else
-		connection_name(c, host, port, is_address, scheme);
+		connection_set_host(c, host, port, is_address, scheme);
 }
 
 /* The program ended its side, or reading failed, before the request was complete. */
-static void cut_short(struct connection *c)
+static void end_incomplete_request(struct connection *c)
 {
 	if (buffer_left(&c->received))
 		connection_refuse(c, NET_REASON_BAD_REQUEST);
@@ -40,17 +41,18 @@ static void handle_first_request(struct connection *c, const struct request_head
 	if (head->form == REQUEST_AUTHORITY && head->port) {
 		c->via = VIA_CONNECT;
 		buffer_take(&c->received, head->len);
-		name_host(c, head->host, head->port, head->is_address, NET_SCHEME_ANY);
+		connection_name_or_address(c, head->host, head->port, head->is_address, NET_SCHEME_ANY);
 	} else if (head->form == REQUEST_ABSOLUTE && head->scheme == NET_SCHEME_HTTP) {
 		c->via   = VIA_REQUEST;
 		c->carry = CARRY_REQUEST;
-		name_host(c, head->host, head->port ? head->port : 80, head->is_address, NET_SCHEME_HTTP);
+		connection_name_or_address(c, head->host, head->port ? head->port : 80, head->is_address,
+					   NET_SCHEME_HTTP);
 	} else {
 		connection_refuse(c, NET_REASON_BAD_REQUEST);
 	}
 }
 
-static void read_http(struct connection *c)
+static void read_first_http_request(struct connection *c)
 {
 	struct request_head head;
 	enum tls_outcome    result;
@@ -67,19 +69,19 @@ static void read_http(struct connection *c)
 		break;
 	}
 	if (result == TLS_END || result == TLS_FAILED)
-		cut_short(c);
+		end_incomplete_request(c);
 }
 
-void proxy_port_again(struct connection *c)
+void proxy_port_read_next_request(struct connection *c)
 {
-	c->on_client = read_http;
-	connection_deadline(c, DEADLINE_REQUEST);
-	read_http(c);
+	c->on_client = read_first_http_request;
+	connection_set_deadline(c, DEADLINE_REQUEST);
+	read_first_http_request(c);
 }
 
 /* --- SOCKS --- */
 
-static void write_or_end(struct connection *c, const char *text, size_t len, void (*then)(struct connection *c))
+static void write_all_or_end(struct connection *c, const char *text, size_t len, void (*then)(struct connection *c))
 {
 	size_t moved = 0;
 
@@ -100,7 +102,7 @@ static void handle_socks_request(struct connection *c, const struct socks_reques
 	else if (!net_host_canonicalize(r->host, r->host_len, host, &is_address))
 		connection_refuse(c, NET_REASON_BAD_NAME);
 	else
-		name_host(c, host, r->port, is_address, NET_SCHEME_ANY);
+		connection_name_or_address(c, host, r->port, is_address, NET_SCHEME_ANY);
 }
 
 static void read_socks_request(struct connection *c)
@@ -124,7 +126,7 @@ static void read_socks_request(struct connection *c)
 		result = connection_read(c, SOCKS_MAX);
 	} while (result == TLS_MOVED);
 	if (result == TLS_END || result == TLS_FAILED)
-		cut_short(c);
+		end_incomplete_request(c);
 }
 
 static void read_socks_methods(struct connection *c)
@@ -139,7 +141,7 @@ static void read_socks_methods(struct connection *c)
 
 		if (outcome == SOCKS_DONE) {
 			buffer_take(&c->received, len);
-			write_or_end(c, no_password, sizeof no_password, read_socks_request);
+			write_all_or_end(c, no_password, sizeof no_password, read_socks_request);
 			return;
 		}
 		if (outcome == SOCKS_BAD) {
@@ -154,7 +156,7 @@ static void read_socks_methods(struct connection *c)
 
 /* --- the first byte, and the reply --- */
 
-static void read_first(struct connection *c)
+static void read_first_byte(struct connection *c)
 {
 	enum tls_outcome result = connection_read(c, HTTP_HEAD_MAX);
 
@@ -169,7 +171,7 @@ static void read_first(struct connection *c)
 		c->on_client = read_socks_methods;
 	} else {
 		c->via       = VIA_CONNECT;
-		c->on_client = read_http;
+		c->on_client = read_first_http_request;
 	}
 	c->on_client(c);
 }
@@ -177,12 +179,12 @@ static void read_first(struct connection *c)
 void proxy_port_begin(struct connection *c)
 {
 	c->via       = VIA_CONNECT;
-	c->on_client = read_first;
-	connection_deadline(c, DEADLINE_REQUEST);
-	read_first(c);
+	c->on_client = read_first_byte;
+	connection_set_deadline(c, DEADLINE_REQUEST);
+	read_first_byte(c);
 }
 
-static void on_confirmed(struct connection *c)
+static void continue_after_confirm(struct connection *c)
 {
 	c->reached      = REACHED_CONFIRMED;
 	c->awaits_reply = false;
@@ -195,7 +197,7 @@ void proxy_port_confirm(struct connection *c)
 	char              reply[SOCKS_REPLY_MAX];
 
 	if (c->via == VIA_SOCKS)
-		write_or_end(c, reply, socks_print_success(reply), on_confirmed);
+		write_all_or_end(c, reply, socks_print_success(reply), continue_after_confirm);
 	else
-		write_or_end(c, established, sizeof established - 1, on_confirmed);
+		write_all_or_end(c, established, sizeof established - 1, continue_after_confirm);
 }

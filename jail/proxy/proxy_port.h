@@ -5,9 +5,9 @@
 
 struct connection;
 
-/* Ends in connection_name(), or in a refusal. */
+/* Ends in connection_set_host(), or in a refusal. */
 void proxy_port_begin(struct connection *c);
 /* The host is dialed: tells the program to go on. Ends in next(), or in connection_end(). */
 void proxy_port_confirm(struct connection *c);
 /* After connection_start_over(): reads the request that is in received already. */
-void proxy_port_again(struct connection *c);
+void proxy_port_read_next_request(struct connection *c);

@@ -28,7 +28,7 @@ static int64_t clock_ns(clockid_t clock)
 	return (int64_t)t.tv_sec * 1000 * 1000 * 1000 + t.tv_nsec;
 }
 
-static void on_rested(void *owner)
+static void resume_run(void *owner)
 {
 	struct run *run = owner;
 
@@ -36,10 +36,11 @@ static void on_rested(void *owner)
 }
 
 /* began: of this thread's processor time, before it worked for the run. */
-static void charge(struct run *run, int64_t began)
+static void charge_cpu_time(struct run *run, int64_t began)
 {
 	int64_t used = clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
-	int64_t ms = cpu_share_spend(&run->cpu, cpu_share_of(run->cpus, run->proxy->serves), clock_ns(CLOCK_MONOTONIC),
+	int64_t ms = cpu_share_spend(&run->cpu, cpu_share_for_runs(run->cpus, run->proxy->serves),
+				     clock_ns(CLOCK_MONOTONIC),
 				     used);
 
 	if (ms == 0)
@@ -49,30 +50,30 @@ static void charge(struct run *run, int64_t began)
 }
 
 /* One event, and then the next run has its turn. No handler ends the run: only the server does. */
-static void on_events(void *owner)
+static void serve_run_event(void *owner)
 {
 	struct run *run   = owner;
 	int64_t     began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct err  ignored;
 
 	(void)!loop_turn(&run->loop, 0, &ignored);
-	charge(run, began);
+	charge_cpu_time(run, began);
 }
 
-static int open_loop(struct run *run, struct err *e)
+static int open_run_loop(struct run *run, struct err *e)
 {
 	if (loop_open(&run->loop, e) < 0)
 		return -1;
 	cpu_share_begin(&run->cpu, clock_ns(CLOCK_MONOTONIC));
-	run->rested = (struct loop_timer){ .due = on_rested, .owner = run };
-	run->events = (struct loop_source){ run->loop.fd, on_events, run };
+	run->rested = (struct loop_timer){ .due = resume_run, .owner = run };
+	run->events = (struct loop_source){ run->loop.fd, serve_run_event, run };
 	return loop_add(&run->proxy->loop, &run->events, e);
 }
 
 /* --- bounds --- */
 
 /* wake() may end its own connection, but no other one: next stays valid. */
-static void wake_all(void *owner)
+static void wake_connections(void *owner)
 {
 	struct run        *run   = owner;
 	int64_t            began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -83,32 +84,32 @@ static void wake_all(void *owner)
 		if (c->wake)
 			c->wake(c);
 	}
-	charge(run, began);
+	charge_cpu_time(run, began);
 }
 
 /* --- listeners --- */
 
-static void run_accept(struct run *run, int fd, uint16_t port)
+static void run_take_connection(struct run *run, int fd, uint16_t port)
 {
 	struct sockaddr_in meant  = { 0 };
 	socklen_t          len    = sizeof meant;
-	enum net_reason    reason = run_may_open(run);
+	enum net_reason    reason = run_check_new_connection(run);
 	uint32_t           address;
 
 	(void)getsockname(fd, (struct sockaddr *)&meant, &len);
 	address = ntohl(meant.sin_addr.s_addr);
 	if (reason != NET_REASON_NONE) {
-		const char *name = port ? name_table_name(&run->names, address) : NULL;
+		const char *name = port ? name_table_name_of_address(&run->names, address) : NULL;
 		struct side lost = { .source = { .fd = fd } };
 
 		report_refusal(run->report, name ? name : "", port, reason);
 		side_close(&run->loop, &lost, true);
 	} else {
-		course_begin(run, fd, address, port);
+		course_begin_connection(run, fd, address, port);
 	}
 }
 
-static void accept_again(void *owner)
+static void resume_accepting(void *owner)
 {
 	struct run *run = owner;
 
@@ -121,7 +122,7 @@ static void accept_again(void *owner)
 	}
 }
 
-static int accept_one(struct listener *l)
+static int accept_connection(struct listener *l)
 {
 	struct run *run = l->run;
 	int         fd  = accept4(l->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -136,39 +137,39 @@ static int accept_one(struct listener *l)
 	return fd;
 }
 
-static void on_connect(void *owner)
+static void on_tcp_connect(void *owner)
 {
 	struct listener *l = owner;
 	int              fd;
 
-	for (int turn = 0; turn < ACCEPT_TURNS && (fd = accept_one(l)) >= 0; turn++)
-		run_accept(l->run, fd, l->port);
+	for (int turn = 0; turn < ACCEPT_TURNS && (fd = accept_connection(l)) >= 0; turn++)
+		run_take_connection(l->run, fd, l->port);
 }
 
 static void on_dns_connect(void *owner)
 {
 	struct listener *l  = owner;
-	int              fd = accept_one(l);
+	int              fd = accept_connection(l);
 
 	if (fd >= 0)
-		dns_service_talk(l->run, fd);
+		dns_service_begin_tcp(l->run, fd);
 }
 
-static void on_dns_question(void *owner)
+static void on_dns_datagram(void *owner)
 {
 	struct listener *l = owner;
 
-	dns_service_read(l->run, l->source.fd);
+	dns_service_answer_datagrams(l->run, l->source.fd);
 }
 
-static void listen_at(struct run *run, size_t i, int fd, uint16_t port)
+static void listen_on(struct run *run, size_t i, int fd, uint16_t port)
 {
 	struct listener *l = &run->listener[i];
 	struct err       e;
 
-	*l = (struct listener){ .source = { fd, on_connect, l }, .run = run, .port = port };
+	*l = (struct listener){ .source = { fd, on_tcp_connect, l }, .run = run, .port = port };
 	if (i == NET_LISTEN_DNS_UDP)
-		l->source.ready = on_dns_question;
+		l->source.ready = on_dns_datagram;
 	else if (i == NET_LISTEN_DNS_TCP)
 		l->source.ready = on_dns_connect;
 	(void)fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
@@ -177,7 +178,7 @@ static void listen_at(struct run *run, size_t i, int fd, uint16_t port)
 }
 
 /* One message brings all listeners. None comes when the cell has ended before, or its sender failed. */
-static void on_channel(void *owner)
+static void receive_listeners(void *owner)
 {
 	struct run          *run  = owner;
 	struct net_listeners what = { 0 };
@@ -189,7 +190,7 @@ static void on_channel(void *owner)
 		return;
 	if (r == sizeof what && net_listeners_are_sound(&what) && n == NET_LISTEN_PORTS + what.ports)
 		for (size_t i = 0; i < n; i++)
-			listen_at(run, i, fds[i], i < NET_LISTEN_PORTS ? 0 : what.port[i - NET_LISTEN_PORTS]);
+			listen_on(run, i, fds[i], i < NET_LISTEN_PORTS ? 0 : what.port[i - NET_LISTEN_PORTS]);
 	else
 		packet_drop(fds, n);
 	loop_remove(&run->loop, &run->channel);
@@ -243,13 +244,13 @@ static int run_set_up(struct run *run, const struct proxy_message *m, int fds[3]
 		return -1;
 	run->connections_max = m->connections_max;
 	run->bytes_max       = m->bytes_max;
-	run->accept_again    = (struct loop_timer){ .due = accept_again, .owner = run };
+	run->accept_again    = (struct loop_timer){ .due = resume_accepting, .owner = run };
 	run->user            = m->user;
 	run->cpus            = m->cpus;
-	byte_rate_init(&run->rate, &run->proxy->loop, m->rate_max, wake_all, run);
-	if (open_loop(run, e) < 0)
+	byte_rate_init(&run->rate, &run->proxy->loop, m->rate_max, wake_connections, run);
+	if (open_run_loop(run, e) < 0)
 		return -1;
-	run->channel = (struct loop_source){ fds[0], on_channel, run };
+	run->channel = (struct loop_source){ fds[0], receive_listeners, run };
 	if (loop_add(&run->loop, &run->channel, e) < 0) {
 		run->channel.fd = -1;
 		return -1;
@@ -278,7 +279,7 @@ static struct run *run_create(struct proxy *proxy, uint64_t number, struct err *
 
 int run_begin(struct proxy *proxy, const struct proxy_message *message, int fds[3], struct err *e)
 {
-	struct run *run = run_may_begin(proxy, message, e) == 0 ? run_create(proxy, message->run, e) : NULL;
+	struct run *run = run_check_bounds(proxy, message, e) == 0 ? run_create(proxy, message->run, e) : NULL;
 	int         r   = run ? run_set_up(run, message, fds, e) : -1;
 
 	packet_drop(fds, 3);

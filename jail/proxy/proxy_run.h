@@ -52,9 +52,9 @@ void         run_end(struct run *run);
 
 /* How many bytes may be read for the run now. 0: if *reason is NONE, the rate makes it wait; otherwise there will be no
  * more. */
-size_t run_allowance(struct run *run, enum net_reason *reason);
-void   run_spend(struct run *run, size_t bytes);
+size_t run_bytes_allowed(struct run *run, enum net_reason *reason);
+void   run_spend_bytes(struct run *run, size_t bytes);
 /* May one more run begin: is its connections_max in range, and are there descriptors for its listeners? */
-must_use int run_may_begin(const struct proxy *proxy, const struct proxy_message *message, struct err *e);
+must_use int run_check_bounds(const struct proxy *proxy, const struct proxy_message *message, struct err *e);
 /* May the run have one more connection? NONE, or why not. */
-enum net_reason run_may_open(const struct run *run);
+enum net_reason run_check_new_connection(const struct run *run);

@@ -10,7 +10,7 @@ struct parse {
 };
 
 /* "HTTP/1.1 200", and a text behind a blank */
-static bool read_first_line(struct span line, struct reply_head *h)
+static bool parse_status_line(struct span line, struct reply_head *h)
 {
 	if (line.len < 12 || memcmp(line.at, "HTTP/1.", 7) != 0 || (line.at[7] != '0' && line.at[7] != '1') ||
 	    line.at[8] != ' ' || (line.len > 12 && line.at[12] != ' ') || !http_is_value(line))
@@ -27,7 +27,7 @@ static bool read_first_line(struct span line, struct reply_head *h)
 }
 
 /* A list of what keeps ASCII as it is: a list of what does not would never be complete. */
-static bool is_like_ascii(struct span charset)
+static bool charset_keeps_ascii(struct span charset)
 {
 	static const char *const known[] = { "utf-8", "utf8", "us-ascii",  "ascii", "iso-8859-", "windows-125",
 					     "koi8-", "euc-", "shift_jis", "big5",  "gb" };
@@ -40,7 +40,7 @@ static bool is_like_ascii(struct span charset)
 	return false;
 }
 
-static void look_at_type(struct span value, struct reply_head *h)
+static void parse_content_type(struct span value, struct reply_head *h)
 {
 	struct span part;
 
@@ -52,28 +52,28 @@ static void look_at_type(struct span value, struct reply_head *h)
 			struct span charset = span_trim(next), first;
 
 			h->is_other_form |=
-				!is_like_ascii(span_cut(&charset, ';', &first) ? span_trim(first) : charset);
+				!charset_keeps_ascii(span_cut(&charset, ';', &first) ? span_trim(first) : charset);
 		}
 	}
 }
 
-static bool read_header(struct span line, struct parse *p)
+static bool parse_reply_header(struct span line, struct parse *p)
 {
 	struct reply_head *h = p->head;
 	struct span        name, value;
 
-	if (http_take_header(line, &name, &value))
+	if (http_parse_header(line, &name, &value))
 		return false;
 	if (span_is(name, "transfer-encoding")) {
 		p->codings++;
 		p->is_chunked = span_is(value, "chunked");
 	} else if (span_is(name, "content-length")) {
 		p->lengths++;
-		return http_take_length(value, &h->body_len);
+		return http_parse_content_length(value, &h->body_len);
 	} else if (span_is(name, "connection")) {
-		h->closes |= http_list_has(value, "close");
+		h->closes |= http_list_has_token(value, "close");
 	} else if (span_is(name, "content-type")) {
-		look_at_type(value, h);
+		parse_content_type(value, h);
 	} else if (span_is(name, "content-encoding")) {
 		h->is_other_form |= !span_is(value, "identity");
 	} else if (span_is(name, "im")) {
@@ -82,11 +82,11 @@ static bool read_header(struct span line, struct parse *p)
 	return true;
 }
 
-static const char *read_line(void *parse, struct span line, bool is_first)
+static const char *parse_reply_line(void *parse, struct span line, bool is_first)
 {
 	struct parse *p = parse;
 
-	return (is_first ? read_first_line(line, p->head) : read_header(line, p)) ? NULL : "malformed";
+	return (is_first ? parse_status_line(line, p->head) : parse_reply_header(line, p)) ? NULL : "malformed";
 }
 
 /* RFC 9112, 6.3, but what a client may repair is refused. */
@@ -97,7 +97,7 @@ enum http_outcome reply_head_parse(const char *bytes, size_t len, struct reply_h
 	enum http_outcome outcome;
 
 	*ret    = (struct reply_head){ 0 };
-	outcome = http_read_head((struct span){ bytes, len }, read_line, &p, &ret->len, &why);
+	outcome = http_read_head((struct span){ bytes, len }, parse_reply_line, &p, &ret->len, &why);
 	if (outcome != HTTP_DONE)
 		return outcome;
 	if (p.codings > 1 || p.lengths > 1 || (p.codings && (p.lengths || !p.is_chunked || ret->minor == 0)))

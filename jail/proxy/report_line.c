@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The server reads n without a lock, so the row is complete before n counts it. */
-static struct net_connection *add_row(struct net_report *report, const char *name, uint16_t port)
+static struct net_connection *add_report_row(struct net_report *report, const char *name, uint16_t port)
 {
 	struct net_connection *row = &report->connection[report->n];
 
@@ -25,12 +25,12 @@ static struct net_connection *add_row(struct net_report *report, const char *nam
 
 bool report_line_begin(struct report_line *line, struct net_report *report, const char *name, uint16_t port)
 {
-	*line = (struct report_line){ .report = report, .row = add_row(report, name, port), .is_open = true };
+	*line = (struct report_line){ .report = report, .row = add_report_row(report, name, port), .is_open = true };
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* net_report.h: the row must be visible before "over" is read */
 	return !__atomic_load_n(&report->over, __ATOMIC_RELAXED);
 }
 
-void report_line_address(struct report_line *line, const struct sockaddr *address)
+void report_line_set_address(struct report_line *line, const struct sockaddr *address)
 {
 	if (!line->row)
 		return;
@@ -41,25 +41,25 @@ void report_line_address(struct report_line *line, const struct sockaddr *addres
 		memcpy(line->row->address, &((const struct sockaddr_in6 *)address)->sin6_addr, 16);
 }
 
-void report_line_through(struct report_line *line)
+void report_line_count_connection(struct report_line *line)
 {
 	line->report->connections++;
 }
 
-void report_line_secret(struct report_line *line)
+void report_line_mark_secret(struct report_line *line)
 {
 	if (line->row)
 		line->row->has_secret = true;
 }
 
-void report_line_in(struct report_line *line, uint64_t bytes)
+void report_line_add_bytes_in(struct report_line *line, uint64_t bytes)
 {
 	line->report->bytes_in += bytes;
 	if (line->row)
 		line->row->bytes_in += bytes;
 }
 
-void report_line_out(struct report_line *line, uint64_t bytes)
+void report_line_add_bytes_out(struct report_line *line, uint64_t bytes)
 {
 	line->report->bytes_out += bytes;
 	if (line->row)
@@ -68,7 +68,7 @@ void report_line_out(struct report_line *line, uint64_t bytes)
 
 /* Whether a row has this refusal already; its again_ms is set, so that a later call of a session has the refusal, too.
  */
-static bool is_repeated(struct net_report *report, const char *name, uint16_t port, enum net_reason reason)
+static bool find_same_refusal(struct net_report *report, const char *name, uint16_t port, enum net_reason reason)
 {
 	for (uint32_t i = 0; i < report->n; i++) {
 		struct net_connection *row = &report->connection[i];
@@ -83,12 +83,13 @@ static bool is_repeated(struct net_report *report, const char *name, uint16_t po
 }
 
 /* Removes the line's row if it is the last one, and another row has the same refusal. */
-static void merge(struct report_line *line, enum net_reason reason)
+static void merge_repeated_refusal(struct report_line *line, enum net_reason reason)
 {
 	struct net_report     *report = line->report;
 	struct net_connection *row    = line->row;
 
-	if (!row || row != &report->connection[report->n - 1] || !is_repeated(report, row->name, row->port, reason))
+	if (!row || row != &report->connection[report->n - 1] ||
+	    !find_same_refusal(report, row->name, row->port, reason))
 		return;
 	report->n--;
 	line->row = NULL;
@@ -102,7 +103,7 @@ void report_line_end(struct report_line *line, enum net_verdict verdict, enum ne
 	line->report->refused += verdict == NET_VERDICT_REFUSED;
 	line->report->failed += verdict == NET_VERDICT_FAILED;
 	if (verdict == NET_VERDICT_REFUSED)
-		merge(line, reason);
+		merge_repeated_refusal(line, reason);
 	if (!line->row)
 		return;
 	line->row->reason   = reason;
@@ -114,7 +115,7 @@ void report_refusal(struct net_report *report, const char *name, uint16_t port, 
 {
 	struct report_line line;
 
-	if (is_repeated(report, name, port, reason)) {
+	if (find_same_refusal(report, name, port, reason)) {
 		report->refused++;
 		return;
 	}

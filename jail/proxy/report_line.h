@@ -18,12 +18,12 @@ struct report_line {
 
 /* False: the run is over, and the connection must reach nothing. */
 must_use bool report_line_begin(struct report_line *line, struct net_report *report, const char *name, uint16_t port);
-void report_line_address(struct report_line *line, const struct sockaddr *address);
+void report_line_set_address(struct report_line *line, const struct sockaddr *address);
 /* Counts a connection that was let through. */
-void report_line_through(struct report_line *line);
-void report_line_secret(struct report_line *line);
-void report_line_in(struct report_line *line, uint64_t bytes);
-void report_line_out(struct report_line *line, uint64_t bytes);
+void report_line_count_connection(struct report_line *line);
+void report_line_mark_secret(struct report_line *line);
+void report_line_add_bytes_in(struct report_line *line, uint64_t bytes);
+void report_line_add_bytes_out(struct report_line *line, uint64_t bytes);
 /* The first call counts; later ones change nothing. */
 void report_line_end(struct report_line *line, enum net_verdict verdict, enum net_reason reason);
 

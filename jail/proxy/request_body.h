@@ -25,4 +25,5 @@ void request_body_begin(struct request_body *b, const struct request_head *h);
  * taken. Neither taken nor made: it needs more input or more room. False: malformed; end the connection, so that the
  * server finds the body cut off.
  */
-bool request_body_step(struct request_body *b, struct span in, char *out, size_t out_size, size_t *taken, size_t *made);
+bool request_body_copy_step(struct request_body *b, struct span in, char *out, size_t out_size, size_t *taken,
+			    size_t *made);

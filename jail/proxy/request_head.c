@@ -14,7 +14,7 @@ struct authority {
 	bool     is_address;
 };
 
-static bool read_port(struct span s, uint16_t *port)
+static bool parse_port(struct span s, uint16_t *port)
 {
 	char     digits[6] = { 0 };
 	uint64_t x         = 0;
@@ -29,7 +29,7 @@ static bool read_port(struct span s, uint16_t *port)
 }
 
 /* "host", "host:port", "[IPv6]", "[IPv6]:port". User and password are refused. */
-static bool read_authority(struct span s, struct authority *a)
+static bool parse_authority(struct span s, struct authority *a)
 {
 	bool        bracket = s.len && *s.at == '[';
 	const char *close   = bracket ? memchr(s.at, ']', s.len) : NULL;
@@ -47,7 +47,7 @@ static bool read_authority(struct span s, struct authority *a)
 		rest     = (struct span){ s.at + host.len, s.len - host.len };
 	}
 	a->port = 0;
-	if (rest.len && (*rest.at != ':' || !read_port((struct span){ rest.at + 1, rest.len - 1 }, &a->port)))
+	if (rest.len && (*rest.at != ':' || !parse_port((struct span){ rest.at + 1, rest.len - 1 }, &a->port)))
 		return false;
 	return net_host_canonicalize(host.at, host.len, a->host, &a->is_address) &&
 	       bracket == (strchr(a->host, ':') != NULL);
@@ -62,7 +62,7 @@ static void set_authority(struct request_head *h, const struct authority *a)
 	h->is_address = a->is_address;
 }
 
-static const char *read_absolute(struct span target, struct request_head *h)
+static const char *parse_absolute_target(struct span target, struct request_head *h)
 {
 	bool             https  = target.len > 8 && strncasecmp(target.at, "https://", 8) == 0;
 	size_t           scheme = https ? 8 : 7, n;
@@ -74,7 +74,7 @@ static const char *read_absolute(struct span target, struct request_head *h)
 	target.len -= scheme;
 	for (n = 0; n < target.len && target.at[n] != '/' && target.at[n] != '?'; n++)
 		;
-	if (!read_authority((struct span){ target.at, n }, &a))
+	if (!parse_authority((struct span){ target.at, n }, &a))
 		return "the target has an invalid host or port";
 	set_authority(h, &a);
 	h->path = (struct span){ target.at + n, target.len - n };
@@ -92,7 +92,7 @@ static bool target_is_visible(struct span s)
 	return s.len > 0;
 }
 
-static const char *read_target(struct span target, struct request_head *h)
+static const char *parse_target(struct span target, struct request_head *h)
 {
 	struct authority a;
 	const char      *why = NULL;
@@ -101,7 +101,7 @@ static const char *read_target(struct span target, struct request_head *h)
 		return "the target has a blank, a control character or a \"#\"";
 	if (span_is(h->method_text, "CONNECT")) {
 		h->form = REQUEST_AUTHORITY;
-		if (!read_authority(target, &a) || !a.port)
+		if (!parse_authority(target, &a) || !a.port)
 			return "CONNECT needs host:port";
 		set_authority(h, &a);
 		return NULL;
@@ -111,7 +111,7 @@ static const char *read_target(struct span target, struct request_head *h)
 		h->form = REQUEST_ORIGIN;
 	else if (target.len > 7 &&
 		 (strncasecmp(target.at, "http://", 7) == 0 || strncasecmp(target.at, "https://", 8) == 0))
-		why = read_absolute(target, h);
+		why = parse_absolute_target(target, h);
 	else if (span_is(target, "*") && h->method == NET_METHOD_OPTIONS)
 		h->form = REQUEST_ASTERISK;
 	else
@@ -120,7 +120,7 @@ static const char *read_target(struct span target, struct request_head *h)
 }
 
 /* RFC 9112, 3: exactly one blank between the three. */
-static const char *read_first_line(struct span line, struct request_head *h)
+static const char *parse_request_line(struct span line, struct request_head *h)
 {
 	struct span target;
 	const char *why;
@@ -130,7 +130,7 @@ static const char *read_first_line(struct span line, struct request_head *h)
 	h->method = net_method_parse(h->method_text.at, h->method_text.len);
 	if (!span_cut(&line, ' ', &target))
 		return "the first line does not have three parts";
-	why = read_target(target, h);
+	why = parse_target(target, h);
 	if (why)
 		return why;
 	if (line.len != 8 || memcmp(line.at, "HTTP/1.", 7) != 0 || (line.at[7] != '0' && line.at[7] != '1'))
@@ -141,10 +141,10 @@ static const char *read_first_line(struct span line, struct request_head *h)
 
 /* --- headers --- */
 
-static const char *read_header(struct span line, struct request_head *h)
+static const char *parse_header(struct span line, struct request_head *h)
 {
 	struct request_header header;
-	const char           *why = http_take_header(line, &header.name, &header.value);
+	const char           *why = http_parse_header(line, &header.name, &header.value);
 
 	if (why)
 		return why;
@@ -155,7 +155,7 @@ static const char *read_header(struct span line, struct request_head *h)
 }
 
 /* Returns how many headers have the name; value gets the last one. */
-static unsigned find_headers(const struct request_head *h, const char *name, struct span *value)
+static unsigned count_headers(const struct request_head *h, const char *name, struct span *value)
 {
 	unsigned n = 0;
 
@@ -167,10 +167,10 @@ static unsigned find_headers(const struct request_head *h, const char *name, str
 	return n;
 }
 
-static bool headers_have(const struct request_head *h, const char *name, const char *word)
+static bool headers_list_word(const struct request_head *h, const char *name, const char *word)
 {
 	for (unsigned i = 0; i < h->headers; i++)
-		if (span_is(h->header[i].name, name) && http_list_has(h->header[i].value, word))
+		if (span_is(h->header[i].name, name) && http_list_has_token(h->header[i].value, word))
 			return true;
 	return false;
 }
@@ -196,13 +196,13 @@ static const char *check_host(struct request_head *h)
 {
 	struct authority a;
 	struct span      value = { 0 };
-	unsigned         n     = find_headers(h, "host", &value);
+	unsigned         n     = count_headers(h, "host", &value);
 
 	if (n > 1)
 		return "more than one Host";
 	if (n == 0)
 		return *h->host && (h->minor == 0 || h->form == REQUEST_AUTHORITY) ? NULL : "it has no Host";
-	if (!read_authority(value, &a))
+	if (!parse_authority(value, &a))
 		return "Host is not a host and port";
 	if (!*h->host)
 		set_authority(h, &a);
@@ -215,8 +215,8 @@ static const char *check_host(struct request_head *h)
 static const char *check_framing(struct request_head *h)
 {
 	struct span coding = { 0 }, length = { 0 };
-	unsigned    codings = find_headers(h, "transfer-encoding", &coding),
-		 lengths    = find_headers(h, "content-length", &length);
+	unsigned    codings = count_headers(h, "transfer-encoding", &coding),
+		 lengths    = count_headers(h, "content-length", &length);
 
 	if (codings && lengths)
 		return "both Content-Length and Transfer-Encoding";
@@ -226,7 +226,7 @@ static const char *check_framing(struct request_head *h)
 		return "Transfer-Encoding is not chunked alone";
 	if (codings)
 		h->framing = REQUEST_CHUNKED;
-	if (lengths && !http_take_length(length, &h->body_len))
+	if (lengths && !http_parse_content_length(length, &h->body_len))
 		return "Content-Length is not a number";
 	if (lengths)
 		h->framing = h->body_len ? REQUEST_LENGTH : REQUEST_NO_BODY;
@@ -234,7 +234,7 @@ static const char *check_framing(struct request_head *h)
 	return NULL;
 }
 
-static const char *check_whole(struct request_head *h)
+static const char *check_request(struct request_head *h)
 {
 	struct span value = { 0 };
 	const char *why   = check_host(h);
@@ -243,16 +243,16 @@ static const char *check_whole(struct request_head *h)
 	if (!why && h->form == REQUEST_AUTHORITY && h->framing != REQUEST_NO_BODY)
 		why = "CONNECT has no body";
 	h->upgrades = !why && h->method == NET_METHOD_GET && h->framing == REQUEST_NO_BODY && h->minor == 1 &&
-		      find_headers(h, "upgrade", &value) == 1 && span_is(value, "websocket") &&
-		      headers_have(h, "connection", "upgrade");
-	h->keeps = h->minor == 1 && !headers_have(h, "connection", "close") &&
-		   !headers_have(h, "proxy-connection", "close");
+		      count_headers(h, "upgrade", &value) == 1 && span_is(value, "websocket") &&
+		      headers_list_word(h, "connection", "upgrade");
+	h->keeps = h->minor == 1 && !headers_list_word(h, "connection", "close") &&
+		   !headers_list_word(h, "proxy-connection", "close");
 	return why;
 }
 
-static const char *read_line(void *head, struct span line, bool is_first)
+static const char *parse_head_line(void *head, struct span line, bool is_first)
 {
-	return is_first ? read_first_line(line, head) : read_header(line, head);
+	return is_first ? parse_request_line(line, head) : parse_header(line, head);
 }
 
 enum http_outcome request_head_parse(const char *bytes, size_t len, struct request_head *ret, const char **why)
@@ -260,8 +260,8 @@ enum http_outcome request_head_parse(const char *bytes, size_t len, struct reque
 	enum http_outcome outcome;
 
 	memset(ret, 0, offsetof(struct request_head, header));
-	outcome = http_read_head((struct span){ bytes, len }, read_line, ret, &ret->len, why);
+	outcome = http_read_head((struct span){ bytes, len }, parse_head_line, ret, &ret->len, why);
 	if (outcome == HTTP_DONE)
-		*why = check_whole(ret);
+		*why = check_request(ret);
 	return outcome == HTTP_DONE && *why ? HTTP_BAD : outcome;
 }

@@ -45,7 +45,7 @@ static void put_header(struct out *o, const char *name, const char *value)
 /* --- which headers go on --- */
 
 /* The Connection header names further headers that concern this hop alone. */
-static bool is_nominated(const struct request_head *h, struct span name)
+static bool connection_header_names(const struct request_head *h, struct span name)
 {
 	for (unsigned i = 0; i < h->headers; i++) {
 		struct span list = h->header[i].value, item;
@@ -58,7 +58,7 @@ static bool is_nominated(const struct request_head *h, struct span name)
 }
 
 /* Headers that concern this hop alone, or that are written anew. */
-static bool is_ours(struct span name)
+static bool is_hop_by_hop(struct span name)
 {
 	static const char *const ours[] = {
 		"host",    "connection",       "proxy-connection",    "keep-alive",         "te",      "trailer",
@@ -72,14 +72,14 @@ static bool is_ours(struct span name)
 }
 
 /* A server behind CGI would take "Content_Length" for the framing that was checked. */
-static bool is_framing_to_cgi(struct span name)
+static bool is_body_length_to_cgi(struct span name)
 {
 	return memchr(name.at, '_', name.len) &&
-	       (span_is_to_cgi(name, "content-length") || span_is_to_cgi(name, "transfer-encoding"));
+	       (span_is_for_cgi(name, "content-length") || span_is_for_cgi(name, "transfer-encoding"));
 }
 
 /* Whether the text, as a name, has the word somewhere, in any case of letters. */
-static bool name_has(struct span name, const char *word)
+static bool contains_word(struct span name, const char *word)
 {
 	for (size_t n = strlen(word); name.len >= n; name.at++, name.len--)
 		if (strncasecmp(name.at, word, n) == 0)
@@ -93,26 +93,27 @@ static bool name_has(struct span name, const char *word)
  * request's own body. A server behind CGI takes
  * "_" for "-".
  */
-static bool changes_reply(const struct request_header *header)
+static bool asks_for_encoded_reply(const struct request_header *header)
 {
 	static const char *const words[] = { "range", "encoding", "charset" };
 	static const char *const names[] = { "a-im", "im", "accept-features", "negotiate", "sec-websocket-extensions" };
 	const struct span        name    = header->name;
 
-	if (span_is_to_cgi(name, "content-encoding") || span_is_to_cgi(name, "content-range"))
+	if (span_is_for_cgi(name, "content-encoding") || span_is_for_cgi(name, "content-range"))
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (name_has(name, words[i]) || (span_is_to_cgi(name, "accept") && name_has(header->value, words[i])))
+		if (contains_word(name, words[i]) ||
+		    (span_is_for_cgi(name, "accept") && contains_word(header->value, words[i])))
 			return true;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (span_is_to_cgi(name, names[i]))
+		if (span_is_for_cgi(name, names[i]))
 			return true;
 	return false;
 }
 
 /* Headers by which a server behind another proxy learns method or path: families, since each server has names of its
  * own. */
-static bool overrides_request(struct span name)
+static bool overrides_method_or_path(struct span name)
 {
 	static const char *const families[] = { "x-original-",   "x-rewrite-", "x-forwarded-",
 						"x-http-method", "x-method",   "x-replaced-",
@@ -121,16 +122,16 @@ static bool overrides_request(struct span name)
 
 	for (size_t i = 0; i < ARRAY_LEN(families); i++) {
 		first = (struct span){ name.at, strlen(families[i]) };
-		if (name.len >= first.len && span_is_to_cgi(first, families[i]))
+		if (name.len >= first.len && span_is_for_cgi(first, families[i]))
 			return true;
 	}
-	return name_has(name, "override");
+	return contains_word(name, "override");
 }
 
-static bool has_one_of(struct span text, const char *const *words)
+static bool contains_any_word(struct span text, const char *const *words)
 {
 	for (; *words; words++)
-		if (name_has(text, *words))
+		if (contains_word(text, *words))
 			return true;
 	return false;
 }
@@ -141,7 +142,7 @@ static bool has_one_of(struct span text, const char *const *words)
  * has names of its own; not a list of what may pass, since each API has headers that it needs (Notion-Version). A
  * WebSocket has its credential in the list of its protocols.
  */
-static bool is_credential(const struct request_header *header)
+static bool may_be_credential(const struct request_header *header)
 {
 	static const char *const words[] = { "auth",   "cookie",     "token",      "key",       "secret",
 					     "passw",  "passphrase", "credential", "signature", "jwt",
@@ -149,9 +150,9 @@ static bool is_credential(const struct request_header *header)
 	/* keys that open nothing */
 	static const char *const others[] = { "idempotency", "websocket", "partition", NULL };
 
-	if (span_is_to_cgi(header->name, "sec-websocket-protocol"))
-		return has_one_of(header->value, words);
-	return has_one_of(header->name, words) && !has_one_of(header->name, others);
+	if (span_is_for_cgi(header->name, "sec-websocket-protocol"))
+		return contains_any_word(header->value, words);
+	return contains_any_word(header->name, words) && !contains_any_word(header->name, others);
 }
 
 static void put_headers(struct out *o, const struct request_head *h, const struct request_edit *edit)
@@ -159,13 +160,14 @@ static void put_headers(struct out *o, const struct request_head *h, const struc
 	for (unsigned i = 0; i < h->headers; i++) {
 		const struct request_header *header = &h->header[i];
 		struct span                  name   = header->name;
-		bool is_left_out = is_ours(name) || is_framing_to_cgi(name) || is_nominated(h, name) ||
-				   (edit->sets && is_credential(header)) ||
-				   (edit->plain_reply && changes_reply(header)) ||
-				   (edit->is_judged && overrides_request(name));
+		bool is_left_out = is_hop_by_hop(name) || is_body_length_to_cgi(name) ||
+			connection_header_names(h, name) ||
+				   (edit->sets && may_be_credential(header)) ||
+				   (edit->plain_reply && asks_for_encoded_reply(header)) ||
+				   (edit->is_judged && overrides_method_or_path(name));
 
 		for (size_t j = 0; j < edit->sets; j++)
-			is_left_out |= span_is_to_cgi(name, edit->set[j].name);
+			is_left_out |= span_is_for_cgi(name, edit->set[j].name);
 		if (is_left_out)
 			continue;
 		put_span(o, header->name);

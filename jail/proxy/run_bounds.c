@@ -31,7 +31,7 @@ static int check_range(const struct field *field, const char *name, uint64_t val
 		       field->min, field->max);
 }
 
-int run_may_begin(const struct proxy *proxy, const struct proxy_message *message, struct err *e)
+int run_check_bounds(const struct proxy *proxy, const struct proxy_message *message, struct err *e)
 {
 	if (check_range(&limits_fields[LIMIT_net_connections], "net_connections", message->connections_max, e) < 0 ||
 	    check_range(&limits_fields[LIMIT_cpus], "cpus in thousandths", message->cpus, e) < 0)
@@ -42,7 +42,7 @@ int run_may_begin(const struct proxy *proxy, const struct proxy_message *message
 	return 0;
 }
 
-size_t run_allowance(struct run *run, enum net_reason *reason)
+size_t run_bytes_allowed(struct run *run, enum net_reason *reason)
 {
 	uint64_t left = run->bytes < run->bytes_max ? run->bytes_max - run->bytes : 0;
 	size_t   now;
@@ -54,13 +54,13 @@ size_t run_allowance(struct run *run, enum net_reason *reason)
 	return now < left ? now : (size_t)left;
 }
 
-void run_spend(struct run *run, size_t bytes)
+void run_spend_bytes(struct run *run, size_t bytes)
 {
 	run->bytes += bytes;
 	byte_rate_spend(&run->rate, bytes);
 }
 
-enum net_reason run_may_open(const struct run *run)
+enum net_reason run_check_new_connection(const struct run *run)
 {
 	uint64_t more = descriptors_left(run->proxy) / FDS_OF_ONE, of_user = 0;
 	const struct run *other;

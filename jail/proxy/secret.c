@@ -2,15 +2,15 @@
 
 #include <string.h>
 
-static bool is_for(const struct net_secret *s, const char *host, uint16_t port)
+static bool secret_matches_host(const struct net_secret *s, const char *host, uint16_t port)
 {
 	return s->port == port && strcmp(s->host, host) == 0;
 }
 
-bool secret_is_for(const struct proxy_config *config, const char *host, uint16_t port)
+bool secret_exists_for_host(const struct proxy_config *config, const char *host, uint16_t port)
 {
 	for (unsigned i = 0; i < config->secrets; i++)
-		if (is_for(&config->secret[i], host, port))
+		if (secret_matches_host(&config->secret[i], host, port))
 			return true;
 	return false;
 }
@@ -21,12 +21,12 @@ size_t secret_headers(const struct proxy_config *config, const char *host, uint1
 	size_t n = 0;
 
 	for (unsigned i = 0; i < config->secrets; i++)
-		if (is_for(&config->secret[i], host, port))
+		if (secret_matches_host(&config->secret[i], host, port))
 			set[n++] = (struct request_set){ config->secret[i].header, config->secret[i].value };
 	return n;
 }
 
-bool secret_allows(const struct request_head *h)
+bool secret_allows_method(const struct request_head *h)
 {
 	static const char *const repeating[] = { "TRACE", "TRACK", "OPTIONS" };
 
@@ -44,7 +44,7 @@ void secret_mask_begin(struct secret_mask *m, const struct proxy_config *config,
 	for (unsigned i = 0; i < config->secrets; i++) {
 		const struct net_secret *s = &config->secret[i];
 
-		if (!is_for(s, host, port) || s->secret_len == 0)
+		if (!secret_matches_host(s, host, port) || s->secret_len == 0)
 			continue;
 		m->secret[m->secrets++]                              = s;
 		m->is_first[(unsigned char)s->value[s->secret_from]] = true;
@@ -53,7 +53,7 @@ void secret_mask_begin(struct secret_mask *m, const struct proxy_config *config,
 }
 
 /* The length of the longest secret that begins here and is whole; 0: none does. */
-static size_t match_at(const struct secret_mask *m, const char *at, size_t left)
+static size_t match_secret_at(const struct secret_mask *m, const char *at, size_t left)
 {
 	size_t matched = 0;
 
@@ -71,10 +71,10 @@ static size_t match_at(const struct secret_mask *m, const char *at, size_t left)
 
 /* Masks what begins in the first `n` of len bytes, as far as these go. Returns how many bytes behind them belong to a
  * secret, too. */
-static size_t mask(struct secret_mask *m, char *bytes, size_t n, size_t len, size_t mask_left)
+static size_t mask_bytes(struct secret_mask *m, char *bytes, size_t n, size_t len, size_t mask_left)
 {
 	for (size_t i = 0; i < n; i++) {
-		size_t matched = match_at(m, bytes + i, len - i);
+		size_t matched = match_secret_at(m, bytes + i, len - i);
 
 		if (matched > mask_left)
 			mask_left = matched;
@@ -89,7 +89,7 @@ static size_t mask(struct secret_mask *m, char *bytes, size_t n, size_t len, siz
 
 void secret_mask_whole(struct secret_mask *m, char *bytes, size_t n)
 {
-	(void)mask(m, bytes, n, n, 0);
+	(void)mask_bytes(m, bytes, n, n, 0);
 }
 
 size_t secret_mask_flush(struct secret_mask *m, char *out)
@@ -97,7 +97,7 @@ size_t secret_mask_flush(struct secret_mask *m, char *out)
 	size_t n = m->held - m->passed;
 
 	memcpy(out, m->hold, m->held);
-	(void)mask(m, out, m->held, m->held, m->mask_left);
+	(void)mask_bytes(m, out, m->held, m->held, m->mask_left);
 	memmove(out, out + m->passed, n);
 	m->passed = m->held;
 	return n;
@@ -116,7 +116,7 @@ size_t secret_mask_step(struct secret_mask *m, const char *in, size_t len, char 
 	}
 	memcpy(out, m->hold, m->held);
 	memcpy(out + m->held, in, len);
-	m->mask_left = mask(m, out, decided, n, m->mask_left);
+	m->mask_left = mask_bytes(m, out, decided, n, m->mask_left);
 	m->held      = n - decided;
 	m->passed    = to - decided;
 	memcpy(m->hold, out + decided, m->held);

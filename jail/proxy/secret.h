@@ -9,13 +9,13 @@
 #include "request_head.h"
 
 /* A secret belongs to this host and port, so TLS to it is terminated. */
-bool secret_is_for(const struct proxy_config *config, const char *host, uint16_t port);
+bool secret_exists_for_host(const struct proxy_config *config, const char *host, uint16_t port);
 /* The headers to set, at most NET_SECRETS_MAX; they point into config. Returns how many. */
 size_t secret_headers(const struct proxy_config *config, const char *host, uint16_t port,
 		      struct request_set set[NET_SECRETS_MAX]);
 /* False for methods whose reply may repeat the request (TRACE, TRACK, OPTIONS, in any case of letters): it would
  * contain the secret. */
-bool secret_allows(const struct request_head *h);
+bool secret_allows_method(const struct request_head *h);
 
 /*
  * Replies on their way to the program: each secret of host and port becomes asterisks, also across ends of buffers.

@@ -38,7 +38,7 @@ void reply_begin(struct reply *r, const struct proxy_config *config, const char 
 	r->upgrades   = upgrades;
 }
 
-bool reply_is_opaque(const struct reply *r, uint64_t *left)
+bool reply_passes_unread(const struct reply *r, uint64_t *left)
 {
 	if (r->mask.secrets || (r->state != LENGTH && r->state != TO_END))
 		return false;
@@ -67,14 +67,14 @@ static void reply_finish(struct reply *r)
 
 /* --- bytes that come out, in the frame of the state --- */
 
-static bool is_in_frames(const struct reply *r)
+static bool is_websocket(const struct reply *r)
 {
 	return r->state == FRAME || r->state == FRAME_DATA;
 }
 
-static char *place(const struct step *s)
+static char *body_write_position(const struct step *s)
 {
-	return s->out + s->made + (s->r->state == CHUNKED ? CHUNK_HEAD : is_in_frames(s->r) ? FRAME_HEAD : 0);
+	return s->out + s->made + (s->r->state == CHUNKED ? CHUNK_HEAD : is_websocket(s->r) ? FRAME_HEAD : 0);
 }
 
 /* 0: nothing, as a chunk without bytes would be the last one. */
@@ -92,7 +92,7 @@ static void emit_chunk(struct step *s, size_t n)
 	s->made += CHUNK_FRAME + n;
 }
 
-static size_t put_length(uint8_t *at, size_t n)
+static size_t write_frame_length(uint8_t *at, size_t n)
 {
 	if (n <= CONTROL_MAX) {
 		at[0] = (uint8_t)n;
@@ -118,7 +118,7 @@ static void emit_frame(struct step *s, size_t n, bool is_last)
 	if (n == 0 && !is_last)
 		return;
 	head[0] = (uint8_t)((is_last ? FRAME_LAST : 0) | (s->r->has_begun ? 0 : s->r->opcode));
-	len     = 1 + put_length(head + 1, n);
+	len     = 1 + write_frame_length(head + 1, n);
 	memmove(s->out + s->made + len, s->out + s->made + FRAME_HEAD, n);
 	memcpy(s->out + s->made, head, len);
 	s->made += len + n;
@@ -129,34 +129,34 @@ static void emit_bytes(struct step *s, size_t n)
 {
 	if (s->r->state == CHUNKED)
 		emit_chunk(s, n);
-	else if (is_in_frames(s->r))
+	else if (is_websocket(s->r))
 		emit_frame(s, n, false);
 	else
 		s->made += n;
 }
 
-static size_t room_for_bytes(const struct step *s)
+static size_t room_for_body_bytes(const struct step *s)
 {
 	size_t used = s->made + NET_SECRET_VALUE_MAX + 2 * CHUNK_FRAME; /* room for the held bytes and the last chunk */
 
 	return s->room > used ? s->room - used : 0;
 }
 
-/* Takes bytes of the body. Returns how many were written behind place(). */
-static size_t mask_some(struct step *s, uint64_t most)
+/* Takes bytes of the body. Returns how many were written behind body_write_position(). */
+static size_t mask_body_bytes(struct step *s, uint64_t most)
 {
-	size_t n    = http_least(most, http_least(s->in.len, room_for_bytes(s)));
-	size_t made = n ? secret_mask_step(&s->r->mask, s->in.at, n, place(s)) : 0;
+	size_t n    = http_least(most, http_least(s->in.len, room_for_body_bytes(s)));
+	size_t made = n ? secret_mask_step(&s->r->mask, s->in.at, n, body_write_position(s)) : 0;
 
 	skip_bytes(s, n);
 	return made;
 }
 
-static void pass_length(struct step *s)
+static void pass_body_of_length(struct step *s)
 {
 	size_t before = s->in.len;
 
-	emit_bytes(s, mask_some(s, s->r->left));
+	emit_bytes(s, mask_body_bytes(s, s->r->left));
 	s->r->left -= before - s->in.len;
 	if (s->r->left)
 		return;
@@ -166,14 +166,14 @@ static void pass_length(struct step *s)
 
 /* --- the head --- */
 
-static bool has_no_body(const struct reply *r, const struct reply_head *h)
+static bool reply_has_no_body(const struct reply *r, const struct reply_head *h)
 {
 	return r->is_of_head || h->status == 204 || h->status == 304 ||
 	       (h->framing == REPLY_LENGTH && h->body_len == 0);
 }
 
 /* After "HTTP/1.1 100 Continue" another head follows; after 101, another protocol. False: refused. */
-static bool go_on_behind(struct reply *r, const struct reply_head *h)
+static bool set_state_after_head(struct reply *r, const struct reply_head *h)
 {
 	bool is_early = h->status < 200;
 
@@ -184,15 +184,15 @@ static bool go_on_behind(struct reply *r, const struct reply_head *h)
 		r->state        = r->mask.secrets ? FRAME : TO_END;
 		return true;
 	}
-	if (r->mask.secrets && (h->is_part || (h->is_other_form && !has_no_body(r, h))))
+	if (r->mask.secrets && (h->is_part || (h->is_other_form && !reply_has_no_body(r, h))))
 		return false;
-	r->closes |= !is_early && (h->closes || (h->framing == REPLY_TO_END && !has_no_body(r, h)));
+	r->closes |= !is_early && (h->closes || (h->framing == REPLY_TO_END && !reply_has_no_body(r, h)));
 	r->left  = h->body_len;
 	r->state = is_early                      ? HEAD
 		   : h->framing == REPLY_CHUNKED ? CHUNKED
 		   : h->framing == REPLY_LENGTH  ? LENGTH
 						 : TO_END;
-	if (!is_early && has_no_body(r, h))
+	if (!is_early && reply_has_no_body(r, h))
 		reply_finish(r);
 	r->chunk = (struct chunk_reader){ .may_extend = true };
 	return true;
@@ -208,7 +208,7 @@ static bool pass_head(struct step *s, bool is_end)
 		return true;
 	if (outcome == HTTP_DONE && s->room - s->made < head.len + NET_SECRET_VALUE_MAX)
 		return true;
-	if (outcome != HTTP_DONE || !go_on_behind(s->r, &head)) {
+	if (outcome != HTTP_DONE || !set_state_after_head(s->r, &head)) {
 		s->r->closes = true; /* without secrets it is the program's to judge */
 		s->r->state  = TO_END;
 		return !s->r->mask.secrets;
@@ -229,16 +229,16 @@ static bool pass_chunks(struct step *s)
 	size_t               left   = s->in.len;
 
 	if (chunk->state == CHUNK_DATA) {
-		emit_bytes(s, mask_some(s, chunk->left));
-		chunk_reader_skip(chunk, left - s->in.len);
+		emit_bytes(s, mask_body_bytes(s, chunk->left));
+		chunk_reader_skip_data(chunk, left - s->in.len);
 		return true;
 	}
-	if (!chunk_reader_take(chunk, *s->in.at))
+	if (!chunk_reader_read_byte(chunk, *s->in.at))
 		return false;
 	skip_bytes(s, 1);
 	/* the end goes to the program at once, before the trailers */
 	if (before == CHUNK_SIZE_LF && chunk->state == CHUNK_TRAILER) {
-		emit_chunk(s, secret_mask_end(&s->r->mask, place(s)));
+		emit_chunk(s, secret_mask_end(&s->r->mask, body_write_position(s)));
 		memcpy(s->out + s->made, "0\r\n\r\n", 5);
 		s->made += 5;
 	}
@@ -250,7 +250,7 @@ static bool pass_chunks(struct step *s)
 /* --- frames of a WebSocket --- */
 
 /* A control frame may come between those of a message, so it is looked at alone. */
-static bool pass_control(struct step *s, size_t head, uint64_t len)
+static bool pass_control_frame(struct step *s, size_t head, uint64_t len)
 {
 	if (len > CONTROL_MAX || !((uint8_t)*s->in.at & FRAME_LAST))
 		return false;
@@ -263,9 +263,9 @@ static bool pass_control(struct step *s, size_t head, uint64_t len)
 	return true;
 }
 
-static void end_message(struct step *s, size_t made)
+static void end_ws_message(struct step *s, size_t made)
 {
-	emit_frame(s, made + secret_mask_end(&s->r->mask, place(s) + made), true);
+	emit_frame(s, made + secret_mask_end(&s->r->mask, body_write_position(s) + made), true);
 	s->r->opcode = 0;
 }
 
@@ -284,7 +284,7 @@ static bool read_frame_head(struct step *s)
 	for (size_t i = 2; i < len; i++)
 		r->left = r->left << 8 | (uint8_t)s->in.at[i];
 	if (opcode & FRAME_CONTROL)
-		return pass_control(s, len, r->left);
+		return pass_control_frame(s, len, r->left);
 	if ((opcode == 0) != (r->opcode != 0) || opcode > 2 || r->left > INT64_MAX)
 		return false;
 	skip_bytes(s, len);
@@ -293,17 +293,17 @@ static bool read_frame_head(struct step *s)
 	if (r->left)
 		r->state = FRAME_DATA;
 	else if (r->is_last)
-		end_message(s, 0);
+		end_ws_message(s, 0);
 	return true;
 }
 
 static void pass_frame_data(struct step *s)
 {
-	size_t before = s->in.len, made = mask_some(s, s->r->left);
+	size_t before = s->in.len, made = mask_body_bytes(s, s->r->left);
 
 	s->r->left -= before - s->in.len;
 	if (s->r->left == 0 && s->r->is_last)
-		end_message(s, made);
+		end_ws_message(s, made);
 	else
 		emit_frame(s, made, false);
 	if (s->r->left == 0)
@@ -319,10 +319,10 @@ static bool reply_step_once(struct step *s, bool is_end)
 	case HEAD:
 		return pass_head(s, is_end);
 	case LENGTH:
-		pass_length(s);
+		pass_body_of_length(s);
 		return true;
 	case TO_END:
-		emit_bytes(s, mask_some(s, UINT64_MAX));
+		emit_bytes(s, mask_body_bytes(s, UINT64_MAX));
 		return true;
 	case CHUNKED:
 		return pass_chunks(s);
@@ -336,16 +336,16 @@ static bool reply_step_once(struct step *s, bool is_end)
 	}
 }
 
-bool reply_holds(const struct reply *r)
+bool reply_holds_bytes(const struct reply *r)
 {
 	return r->mask.held > r->mask.passed;
 }
 
-size_t reply_flush(struct reply *r, char *out)
+size_t reply_flush_held(struct reply *r, char *out)
 {
 	struct step s = { .r = r, .out = out };
 
-	emit_bytes(&s, secret_mask_flush(&r->mask, place(&s)));
+	emit_bytes(&s, secret_mask_flush(&r->mask, body_write_position(&s)));
 	return s.made;
 }
 
@@ -356,13 +356,13 @@ bool reply_step(struct reply *r, struct span in, bool is_end, char *out, size_t 
 	unsigned    state = OVER;
 
 	for (size_t before = 0;
-	     ok && !r->is_done && s.in.len && (s.in.len != before || r->state != state) && room_for_bytes(&s);) {
+	     ok && !r->is_done && s.in.len && (s.in.len != before || r->state != state) && room_for_body_bytes(&s);) {
 		before = s.in.len;
 		state  = r->state;
 		ok     = reply_step_once(&s, is_end);
 	}
 	if (ok && is_end && !s.in.len)
-		emit_bytes(&s, secret_mask_end(&r->mask, place(&s)));
+		emit_bytes(&s, secret_mask_end(&r->mask, body_write_position(&s)));
 	*taken = in.len - s.in.len;
 	*made  = s.made;
 	return ok;

@@ -33,14 +33,14 @@ struct reply {
 void reply_begin(struct reply *r, const struct proxy_config *config, const char *host, uint16_t port, bool is_of_head,
 		 bool upgrades);
 /* From here on *left bytes (UINT64_MAX: up to end of file) pass as they are, and the caller may move them itself. */
-bool reply_is_opaque(const struct reply *r, uint64_t *left);
+bool reply_passes_unread(const struct reply *r, uint64_t *left);
 
 /*
  * Takes *taken bytes from in and writes *made bytes to out; room is at least in.len + REPLY_ROOM. is_end: nothing
  * follows in; call again until nothing is taken and nothing made. False: malformed, or refused.
  */
 bool reply_step(struct reply *r, struct span in, bool is_end, char *out, size_t room, size_t *taken, size_t *made);
-/* The last bytes wait for more. reply_flush() passes them on; call it when nothing came for a while. out holds
+/* The last bytes wait for more. reply_flush_held() passes them on; call it when nothing came for a while. out holds
  * REPLY_ROOM. */
-bool   reply_holds(const struct reply *r);
-size_t reply_flush(struct reply *r, char *out);
+bool   reply_holds_bytes(const struct reply *r);
+size_t reply_flush_held(struct reply *r, char *out);

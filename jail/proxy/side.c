@@ -13,7 +13,7 @@ void side_open(struct side *s, int fd, void (*ready)(void *owner), void *owner)
 	*s = (struct side){ .source = { fd, ready, owner } };
 }
 
-void side_want(struct loop *l, struct side *s, uint32_t events)
+void side_watch_events(struct loop *l, struct side *s, uint32_t events)
 {
 	struct err e;
 
@@ -32,7 +32,7 @@ void side_close(struct loop *l, struct side *s, bool is_reset)
 {
 	static const struct linger none = { .l_onoff = 1 };
 
-	side_want(l, s, 0);
+	side_watch_events(l, s, 0);
 	tls_end_destroy(s->tls);
 	s->tls = NULL;
 	if (is_reset && s->source.fd >= 0)

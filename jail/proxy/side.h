@@ -17,7 +17,7 @@ struct side {
 
 /* Takes ownership of fd; -1: there is none yet. */
 void side_open(struct side *s, int fd, void (*ready)(void *owner), void *owner);
-void side_want(struct loop *l, struct side *s, uint32_t events);
+void side_watch_events(struct loop *l, struct side *s, uint32_t events);
 /* is_reset: with RST, so that the peer knows that it was cut off. */
 void side_close(struct loop *l, struct side *s, bool is_reset);
 

@@ -16,7 +16,7 @@ static const struct {
 };
 /* clang-format on */
 
-void socket_room_set(int fd, enum socket_end end, uint64_t open)
+void socket_buffers_set(int fd, enum socket_end end, uint64_t open)
 {
 	size_t i = 0;
 	int    receive, send;

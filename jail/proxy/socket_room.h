@@ -11,4 +11,4 @@
 enum socket_end { SOCKET_OF_SERVER, SOCKET_OF_PROGRAM };
 
 /* open: connections of all runs. Call it before connect(): the window that TCP offers is chosen there. */
-void socket_room_set(int fd, enum socket_end end, uint64_t open);
+void socket_buffers_set(int fd, enum socket_end end, uint64_t open);

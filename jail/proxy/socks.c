@@ -19,7 +19,7 @@ enum socks_outcome socks_greeting_parse(const uint8_t *bytes, size_t have, size_
 }
 
 /* Of the address that begins at bytes[4], with the length byte of a name; 0: unknown kind. */
-static size_t address_len(const uint8_t *bytes)
+static size_t socks_address_len(const uint8_t *bytes)
 {
 	switch (bytes[3]) {
 	case FOUR:
@@ -33,7 +33,7 @@ static size_t address_len(const uint8_t *bytes)
 	}
 }
 
-static bool read_host(const uint8_t *bytes, struct socks_request *r)
+static bool copy_host(const uint8_t *bytes, struct socks_request *r)
 {
 	if (r->kind == NAME) {
 		r->host_len = bytes[4];
@@ -52,17 +52,17 @@ enum socks_outcome socks_request_parse(const uint8_t *bytes, size_t have, struct
 
 	if (have < 5)
 		return SOCKS_MORE;
-	host = address_len(bytes);
+	host = socks_address_len(bytes);
 	if (bytes[0] != SOCKS_VERSION || bytes[2] != 0 || host == 0)
 		return SOCKS_BAD;
 	if (have < 4 + host + 2)
 		return SOCKS_MORE;
 	*ret      = (struct socks_request){ .len = 4 + host + 2, .command = bytes[1], .kind = bytes[3] };
 	ret->port = (uint16_t)(bytes[4 + host] << 8 | bytes[4 + host + 1]);
-	return read_host(bytes, ret) ? SOCKS_DONE : SOCKS_BAD;
+	return copy_host(bytes, ret) ? SOCKS_DONE : SOCKS_BAD;
 }
 
-static size_t print_reply(uint8_t code, char text[SOCKS_REPLY_MAX])
+static size_t print_socks_reply(uint8_t code, char text[SOCKS_REPLY_MAX])
 {
 	const char reply[SOCKS_REPLY_MAX] = { SOCKS_VERSION, (char)code, 0, FOUR };
 
@@ -75,17 +75,17 @@ size_t socks_print_refusal(enum net_reason reason, char text[SOCKS_REPLY_MAX])
 	switch (reason) {
 	case NET_REASON_UNRESOLVED:
 	case NET_REASON_UNREACHABLE:
-		return print_reply(REPLY_UNREACHABLE, text);
+		return print_socks_reply(REPLY_UNREACHABLE, text);
 	case NET_REASON_NO_MEMORY:
 	case NET_REASON_TOO_SLOW:
 	case NET_REASON_BAD_REQUEST:
-		return print_reply(REPLY_FAILURE, text);
+		return print_socks_reply(REPLY_FAILURE, text);
 	default:
-		return print_reply(REPLY_NOT_ALLOWED, text);
+		return print_socks_reply(REPLY_NOT_ALLOWED, text);
 	}
 }
 
 size_t socks_print_success(char text[SOCKS_REPLY_MAX])
 {
-	return print_reply(0, text);
+	return print_socks_reply(0, text);
 }

@@ -18,7 +18,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-bool span_is_to_cgi(struct span s, const char *name)
+bool span_is_for_cgi(struct span s, const char *name)
 {
 	if (s.len != strlen(name))
 		return false;

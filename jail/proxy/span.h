@@ -10,7 +10,7 @@ struct span {
 bool        span_is(struct span s, const char *text); /* ignores the case of letters */
 bool        span_begins(struct span s, const char *text);
 /* Also with "_" for "-": "X_API_KEY" reaches a program behind CGI or WSGI as "X-API-Key" does. */
-bool        span_is_to_cgi(struct span s, const char *name);
+bool        span_is_for_cgi(struct span s, const char *name);
 struct span span_trim(struct span s);                 /* without blanks and tabs at both ends */
 /* Cuts the part before the first c off rest, and drops that c. False: there is no c, and nothing changes. */
 bool span_cut(struct span *rest, char c, struct span *part);

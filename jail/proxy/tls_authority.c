@@ -30,7 +30,7 @@ struct tls_authority {
 
 /* --- both contexts --- */
 
-static SSL_CTX *make_context(const SSL_METHOD *method)
+static SSL_CTX *make_ssl_context(const SSL_METHOD *method)
 {
 	SSL_CTX *c = SSL_CTX_new(method);
 
@@ -49,8 +49,8 @@ static SSL_CTX *make_context(const SSL_METHOD *method)
 }
 
 /* A client that offers protocols must offer one of these: brig-proxy reads no other. */
-static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
-			   unsigned in_len, void *context)
+static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
+		       unsigned in_len, void *context)
 {
 	static const char *const ours[] = { "http/1.1", "http/1.0" };
 
@@ -65,8 +65,8 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
 	return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-/* Files in which distributions keep all CA certificates: one is read whole, before confine(). */
-static bool load_trust(SSL_CTX *c)
+/* Files in which distributions keep all CA certificates: one is read whole, before proxy_confine(). */
+static bool load_ca_certificates(SSL_CTX *c)
 {
 	static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
 					       "/etc/ssl/ca-bundle.pem" };
@@ -78,12 +78,12 @@ static bool load_trust(SSL_CTX *c)
 	return SSL_CTX_set_default_verify_paths(c) == 1;
 }
 
-static SSL_CTX *make_client(void)
+static SSL_CTX *make_client_context(void)
 {
 	static const unsigned char protocols[] = "\010http/1.1";
-	SSL_CTX                   *c           = make_context(TLS_client_method());
+	SSL_CTX                   *c           = make_ssl_context(TLS_client_method());
 
-	if (!c || !load_trust(c) || SSL_CTX_set_alpn_protos(c, protocols, sizeof protocols - 1) != 0) {
+	if (!c || !load_ca_certificates(c) || SSL_CTX_set_alpn_protos(c, protocols, sizeof protocols - 1) != 0) {
 		SSL_CTX_free(c);
 		return NULL;
 	}
@@ -94,36 +94,36 @@ static SSL_CTX *make_client(void)
 /* --- the CA --- */
 
 /* Without this, OpenSSL would ask at a terminal for the password of an encrypted key. */
-static int no_password(char *buf, int size, int is_write, void *context)
+static int refuse_password(char *buf, int size, int is_write, void *context)
 {
 	(void)buf, (void)size, (void)is_write, (void)context;
 	return -1;
 }
 
-static const char *authority_set_up(struct tls_authority *a, const struct proxy_config *config)
+static const char *load_authority(struct tls_authority *a, const struct proxy_config *config)
 {
 	BIO *cert = BIO_new_mem_buf(config->ca_cert, -1), *key = BIO_new_mem_buf(config->ca_key, -1);
 
-	a->issuer.cert = cert ? PEM_read_bio_X509(cert, NULL, no_password, NULL) : NULL;
-	a->issuer.key  = key ? PEM_read_bio_PrivateKey(key, NULL, no_password, NULL) : NULL;
+	a->issuer.cert = cert ? PEM_read_bio_X509(cert, NULL, refuse_password, NULL) : NULL;
+	a->issuer.key  = key ? PEM_read_bio_PrivateKey(key, NULL, refuse_password, NULL) : NULL;
 	BIO_free(cert);
 	BIO_free(key);
 	if (!a->issuer.cert || !a->issuer.key || X509_check_private_key(a->issuer.cert, a->issuer.key) != 1)
 		return "the CA of the configuration is of no use";
 	a->key    = tls_key_make();
-	a->server = make_context(TLS_server_method());
+	a->server = make_ssl_context(TLS_server_method());
 	if (!a->key || !a->server)
 		return "OpenSSL makes no server";
 	SSL_CTX_set_num_tickets(a->server, 0);
-	SSL_CTX_set_alpn_select_cb(a->server, choose_protocol, NULL);
-	a->client = make_client();
+	SSL_CTX_set_alpn_select_cb(a->server, select_alpn, NULL);
+	a->client = make_client_context();
 	return a->client ? NULL : "the CA certificates of this host cannot be read";
 }
 
 struct tls_authority *tls_authority_create(const struct proxy_config *config, struct err *e)
 {
 	struct tls_authority *a   = calloc(1, sizeof *a);
-	const char           *why = a ? authority_set_up(a, config) : "no memory";
+	const char           *why = a ? load_authority(a, config) : "no memory";
 
 	ERR_clear_error();
 	if (!why)
@@ -149,7 +149,7 @@ void tls_authority_destroy(struct tls_authority *a)
 
 /* --- leaves --- */
 
-static X509 *find_leaf(struct tls_authority *a, const char *host)
+static X509 *find_or_make_leaf_cert(struct tls_authority *a, const char *host)
 {
 	time_t       now = time(NULL);
 	struct leaf *leaf;
@@ -179,9 +179,9 @@ static SSL *ssl_or_free(SSL *ssl, bool is_whole)
 	return NULL;
 }
 
-SSL *tls_authority_serve(struct tls_authority *a, const char *host)
+SSL *tls_authority_make_server_ssl(struct tls_authority *a, const char *host)
 {
-	X509 *leaf = find_leaf(a, host);
+	X509 *leaf = find_or_make_leaf_cert(a, host);
 	SSL  *ssl  = leaf ? SSL_new(a->server) : NULL;
 
 	if (ssl)
@@ -189,7 +189,7 @@ SSL *tls_authority_serve(struct tls_authority *a, const char *host)
 	return ssl_or_free(ssl, ssl && SSL_use_certificate(ssl, leaf) == 1 && SSL_use_PrivateKey(ssl, a->key) == 1);
 }
 
-static bool expect_host(SSL *ssl, const char *host)
+static bool set_expected_host(SSL *ssl, const char *host)
 {
 	unsigned char address[16];
 
@@ -199,11 +199,11 @@ static bool expect_host(SSL *ssl, const char *host)
 	return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
 }
 
-SSL *tls_authority_dial(struct tls_authority *a, const char *host)
+SSL *tls_authority_make_client_ssl(struct tls_authority *a, const char *host)
 {
 	SSL *ssl = SSL_new(a->client);
 
 	if (ssl)
 		SSL_set_connect_state(ssl);
-	return ssl_or_free(ssl, ssl && expect_host(ssl, host));
+	return ssl_or_free(ssl, ssl && set_expected_host(ssl, host));
 }

@@ -10,11 +10,11 @@
 #include <openssl/ssl.h>
 
 struct tls_authority;
-/* Reads the CA certificates of this host, so call it before confine(). NULL: see e. */
+/* Reads the CA certificates of this host, so call it before proxy_confine(). NULL: see e. */
 struct tls_authority *tls_authority_create(const struct proxy_config *config, struct err *e);
 void                  tls_authority_destroy(struct tls_authority *a);
 
 /* For a connection of a program, served in the place of host; for one to the server host, which is checked. The caller
  * frees; NULL: no memory. */
-must_use SSL *tls_authority_serve(struct tls_authority *a, const char *host);
-must_use SSL *tls_authority_dial(struct tls_authority *a, const char *host);
+must_use SSL *tls_authority_make_server_ssl(struct tls_authority *a, const char *host);
+must_use SSL *tls_authority_make_client_ssl(struct tls_authority *a, const char *host);

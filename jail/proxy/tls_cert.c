@@ -25,14 +25,14 @@ EVP_PKEY *tls_key_make(void)
 /* --- names and addresses --- */
 
 /* Returns the length of the address, 4 or 16; 0: host is a name. */
-static size_t address_of(const char *host, unsigned char bytes[16])
+static size_t parse_address_bytes(const char *host, unsigned char bytes[16])
 {
 	if (inet_pton(AF_INET, host, bytes) == 1)
 		return 4;
 	return inet_pton(AF_INET6, host, bytes) == 1 ? 16 : 0;
 }
 
-static GENERAL_NAME *general_name(int kind, const void *bytes, size_t len)
+static GENERAL_NAME *make_general_name(int kind, const void *bytes, size_t len)
 {
 	GENERAL_NAME *name = GENERAL_NAME_new();
 	ASN1_STRING  *text = ASN1_STRING_type_new(kind == GEN_DNS ? V_ASN1_IA5STRING : V_ASN1_OCTET_STRING);
@@ -56,7 +56,7 @@ static bool add_subtree(STACK_OF(GENERAL_SUBTREE) * *list, int kind, const void 
 		*list = sk_GENERAL_SUBTREE_new_null();
 	if (tree) {
 		GENERAL_NAME_free(tree->base);
-		tree->base = general_name(kind, bytes, len);
+		tree->base = make_general_name(kind, bytes, len);
 	}
 	if (tree && tree->base && *list && sk_GENERAL_SUBTREE_push(*list, tree) > 0)
 		return true;
@@ -68,10 +68,10 @@ struct kinds {
 	bool name, every_name, four, six;
 };
 
-static bool permit(NAME_CONSTRAINTS *limits, const char *host, struct kinds *seen)
+static bool permit_host(NAME_CONSTRAINTS *limits, const char *host, struct kinds *seen)
 {
 	unsigned char bytes[32];
-	size_t        len = address_of(host, bytes);
+	size_t        len = parse_address_bytes(host, bytes);
 
 	seen->four |= len == 4;
 	seen->six |= len == 16;
@@ -89,7 +89,7 @@ static bool permit(NAME_CONSTRAINTS *limits, const char *host, struct kinds *see
 }
 
 /* Permitted subtrees limit only names of their own kind: a kind that has none is excluded as a whole. */
-static bool exclude_others(NAME_CONSTRAINTS *limits, const struct kinds *seen)
+static bool exclude_other_kinds(NAME_CONSTRAINTS *limits, const struct kinds *seen)
 {
 	static const unsigned char all[32];
 
@@ -98,14 +98,14 @@ static bool exclude_others(NAME_CONSTRAINTS *limits, const struct kinds *seen)
 	       (seen->four || seen->six || add_subtree(&limits->excludedSubtrees, GEN_IPADD, all, 32));
 }
 
-static bool add_limits(X509 *cert, char *const *hosts, int n)
+static bool add_name_constraints(X509 *cert, char *const *hosts, int n)
 {
 	NAME_CONSTRAINTS *limits = NAME_CONSTRAINTS_new();
 	struct kinds      seen   = { 0 };
 	bool              done   = limits != NULL;
 
 	for (int i = 0; done && i < n; i++)
-		done = permit(limits, hosts[i], &seen);
+		done = permit_host(limits, hosts[i], &seen);
 	for (int i = done && seen.every_name ? sk_GENERAL_SUBTREE_num(limits->permittedSubtrees) : 0; i-- > 0;)
 		if (sk_GENERAL_SUBTREE_value(limits->permittedSubtrees, i)->base->type == GEN_DNS)
 			GENERAL_SUBTREE_free(sk_GENERAL_SUBTREE_delete(limits->permittedSubtrees, i));
@@ -113,7 +113,7 @@ static bool add_limits(X509 *cert, char *const *hosts, int n)
 		sk_GENERAL_SUBTREE_free(limits->permittedSubtrees); /* an empty list is malformed */
 		limits->permittedSubtrees = NULL;
 	}
-	done = done && exclude_others(limits, &seen) &&
+	done = done && exclude_other_kinds(limits, &seen) &&
 	       (!(limits->permittedSubtrees || limits->excludedSubtrees) ||
 		X509_add1_ext_i2d(cert, NID_name_constraints, limits, 1, X509V3_ADD_DEFAULT) > 0);
 	NAME_CONSTRAINTS_free(limits);
@@ -122,7 +122,7 @@ static bool add_limits(X509 *cert, char *const *hosts, int n)
 
 /* --- certificates --- */
 
-static bool set_serial(X509 *cert)
+static bool set_random_serial(X509 *cert)
 {
 	unsigned char bytes[16];
 	BIGNUM       *number = RAND_bytes(bytes, sizeof bytes) == 1 ? BN_bin2bn(bytes, sizeof bytes - 1, NULL) : NULL;
@@ -133,7 +133,7 @@ static bool set_serial(X509 *cert)
 }
 
 /* text has a blank, so that no client takes the common name for the name of a host. */
-static bool set_name(X509_NAME *name, const char *text)
+static bool set_common_name(X509_NAME *name, const char *text)
 {
 	return name && X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)text, -1, -1, 0);
 }
@@ -142,8 +142,8 @@ static X509 *begin_cert(EVP_PKEY *key, const char *name, long seconds)
 {
 	X509 *cert = X509_new();
 
-	if (cert && X509_set_version(cert, X509_VERSION_3) && set_serial(cert) &&
-	    set_name(X509_get_subject_name(cert), name) &&
+	if (cert && X509_set_version(cert, X509_VERSION_3) && set_random_serial(cert) &&
+	    set_common_name(X509_get_subject_name(cert), name) &&
 	    X509_gmtime_adj(X509_getm_notBefore(cert), -EARLIER_SECONDS) &&
 	    X509_gmtime_adj(X509_getm_notAfter(cert), seconds) && X509_set_pubkey(cert, key))
 		return cert;
@@ -179,17 +179,19 @@ X509 *tls_cert_make_ca(EVP_PKEY *key, char *const *hosts, int n)
 		    add_extension(cert, cert, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
 		    add_extension(cert, cert, NID_key_usage, "critical,keyCertSign") &&
 		    add_extension(cert, cert, NID_ext_key_usage, "serverAuth") &&
-		    add_extension(cert, cert, NID_subject_key_identifier, "hash") && add_limits(cert, hosts, n);
+		    add_extension(cert, cert, NID_subject_key_identifier, "hash") &&
+			    add_name_constraints(cert, hosts, n);
 
 	return sign_cert(cert, done, key);
 }
 
-static bool add_host(X509 *cert, const char *host)
+static bool add_subject_alt_name(X509 *cert, const char *host)
 {
 	GENERAL_NAMES *names = sk_GENERAL_NAME_new_null();
 	unsigned char  bytes[16];
-	size_t         len   = address_of(host, bytes);
-	GENERAL_NAME  *name  = len ? general_name(GEN_IPADD, bytes, len) : general_name(GEN_DNS, host, strlen(host));
+	size_t         len   = parse_address_bytes(host, bytes);
+	GENERAL_NAME  *name  = len ? make_general_name(GEN_IPADD, bytes, len) :
+		make_general_name(GEN_DNS, host, strlen(host));
 	bool           done  = names && name && sk_GENERAL_NAME_push(names, name) > 0;
 
 	if (!done)
@@ -208,7 +210,7 @@ X509 *tls_cert_make_leaf(const struct tls_issuer *issuer, EVP_PKEY *key, const c
 		    add_extension(cert, issuer->cert, NID_ext_key_usage, "serverAuth") &&
 		    add_extension(cert, issuer->cert, NID_subject_key_identifier, "hash") &&
 		    add_extension(cert, issuer->cert, NID_authority_key_identifier, "keyid:always") &&
-		    add_host(cert, host);
+		    add_subject_alt_name(cert, host);
 
 	return sign_cert(cert, done, issuer->key);
 }
@@ -216,7 +218,7 @@ X509 *tls_cert_make_leaf(const struct tls_issuer *issuer, EVP_PKEY *key, const c
 /* --- --make-ca --- */
 
 /* The text must fit into struct proxy_config, with a NUL. */
-static int print_one(BIO *text, int out_fd, struct err *e)
+static int print_pem(BIO *text, int out_fd, struct err *e)
 {
 	char *bytes;
 	long  len = BIO_get_mem_data(text, &bytes);
@@ -230,7 +232,7 @@ static int print_one(BIO *text, int out_fd, struct err *e)
 	return file_write_all(out_fd, bytes, (size_t)len) < 0 ? err_sys(e, "write") : 0;
 }
 
-static int print_ca(const struct tls_issuer *ca, int out_fd, struct err *e)
+static int print_ca_cert_and_key(const struct tls_issuer *ca, int out_fd, struct err *e)
 {
 	BIO *cert = BIO_new(BIO_s_mem()), *key = BIO_new(BIO_s_secmem());
 	int  done = -1;
@@ -239,7 +241,7 @@ static int print_ca(const struct tls_issuer *ca, int out_fd, struct err *e)
 	    !PEM_write_bio_PrivateKey(key, ca->key, NULL, NULL, 0, NULL, NULL))
 		err_set(e, ERR_SETUP, "OpenSSL makes no CA");
 	else
-		done = print_one(cert, out_fd, e) < 0 ? -1 : print_one(key, out_fd, e);
+		done = print_pem(cert, out_fd, e) < 0 ? -1 : print_pem(key, out_fd, e);
 	BIO_free(cert);
 	BIO_free(key); /* BIO_s_secmem() clears the memory */
 	return done;
@@ -251,7 +253,7 @@ int tls_make_ca(char *const *hosts, int n, int out_fd, struct err *e)
 	int               done = -1;
 
 	ca.cert = ca.key ? tls_cert_make_ca(ca.key, hosts, n) : NULL;
-	done    = print_ca(&ca, out_fd, e);
+	done    = print_ca_cert_and_key(&ca, out_fd, e);
 	X509_free(ca.cert);
 	EVP_PKEY_free(ca.key);
 	ERR_clear_error();

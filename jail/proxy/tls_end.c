@@ -22,7 +22,7 @@ struct tls_end {
 
 /* --- a BIO over the socket, which first gives the early bytes --- */
 
-static int on_read(BIO *bio, char *buf, int size)
+static int bio_read(BIO *bio, char *buf, int size)
 {
 	struct tls_end *t = BIO_get_data(bio);
 	size_t          early = buffer_left(&t->early);
@@ -46,7 +46,7 @@ static int on_read(BIO *bio, char *buf, int size)
 	return (int)n;
 }
 
-static int on_write(BIO *bio, const char *bytes, int len)
+static int bio_write(BIO *bio, const char *bytes, int len)
 {
 	struct tls_end *t = BIO_get_data(bio);
 	ssize_t         n = send(t->fd, bytes, (size_t)len, MSG_NOSIGNAL);
@@ -61,19 +61,19 @@ static int on_write(BIO *bio, const char *bytes, int len)
 
 /* BIO_CTRL_EOF gets 0: OpenSSL takes end of file for fatal, and would send nothing more to a peer that has only shut
  * down its sending side. */
-static long on_ctrl(BIO *bio, int command, long number, void *pointer)
+static long bio_ctrl(BIO *bio, int command, long number, void *pointer)
 {
 	(void)bio, (void)number, (void)pointer;
 	return command == BIO_CTRL_FLUSH;
 }
 
-static BIO *make_bio(struct tls_end *t)
+static BIO *make_socket_bio(struct tls_end *t)
 {
 	BIO *bio;
 
 	t->method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "a socket of brig-proxy");
-	if (!t->method || !BIO_meth_set_read(t->method, on_read) || !BIO_meth_set_write(t->method, on_write) ||
-	    !BIO_meth_set_ctrl(t->method, on_ctrl))
+	if (!t->method || !BIO_meth_set_read(t->method, bio_read) || !BIO_meth_set_write(t->method, bio_write) ||
+	    !BIO_meth_set_ctrl(t->method, bio_ctrl))
 		return NULL;
 	bio = BIO_new(t->method);
 	if (bio) {
@@ -89,7 +89,7 @@ static BIO *make_bio(struct tls_end *t)
 static struct tls_end *tls_end_create(SSL *ssl, int fd)
 {
 	struct tls_end *t   = ssl ? calloc(1, sizeof *t) : NULL;
-	BIO            *bio = t ? make_bio(t) : NULL;
+	BIO            *bio = t ? make_socket_bio(t) : NULL;
 
 	if (!t) {
 		SSL_free(ssl);
@@ -107,7 +107,7 @@ static struct tls_end *tls_end_create(SSL *ssl, int fd)
 
 struct tls_end *tls_end_serve(struct tls_authority *a, int fd, const char *host, const void *early, size_t early_len)
 {
-	struct tls_end *t = tls_end_create(tls_authority_serve(a, host), fd);
+	struct tls_end *t = tls_end_create(tls_authority_make_server_ssl(a, host), fd);
 
 	if (t && early_len && !buffer_make(&t->early, early_len)) {
 		tls_end_destroy(t);
@@ -122,7 +122,7 @@ struct tls_end *tls_end_serve(struct tls_authority *a, int fd, const char *host,
 
 struct tls_end *tls_end_dial(struct tls_authority *a, int fd, const char *host)
 {
-	return tls_end_create(tls_authority_dial(a, host), fd);
+	return tls_end_create(tls_authority_make_client_ssl(a, host), fd);
 }
 
 void tls_end_destroy(struct tls_end *t)

@@ -33,7 +33,7 @@ bool upstream_parse(const char *text, char host[NET_HOST_MAX], uint16_t *port, b
 	return net_host_canonicalize(text, len, host, is_address);
 }
 
-void upstream_host(const struct connection *c, char host[NET_HOST_MAX], uint16_t *port, bool *is_address)
+void upstream_get_host(const struct connection *c, char host[NET_HOST_MAX], uint16_t *port, bool *is_address)
 {
 	if (!upstream_parse(connection_proxy(c)->config->upstream, host, port, is_address)) {
 		(void)snprintf(host, NET_HOST_MAX, "invalid");
@@ -45,7 +45,7 @@ void upstream_host(const struct connection *c, char host[NET_HOST_MAX], uint16_t
 
 /* epoll wakes when one byte more is there. False: it woke without one, so this is end of file, and it would wake again
  * and again. */
-static bool wait_for_more(int fd, int least)
+static bool raise_receive_low_water(int fd, int least)
 {
 	int       before = 0;
 	socklen_t len    = sizeof before;
@@ -58,7 +58,7 @@ static bool wait_for_more(int fd, int least)
  * The answer is peeked at, then read exactly up to the empty line: bytes behind it come from the server. DEADLINE_DIAL
  * bounds the time for an answer.
  */
-static void on_answer(struct connection *c)
+static void on_upstream_answer(struct connection *c)
 {
 	char    answer[ANSWER_MAX + 1];
 	ssize_t n = recv(c->server.source.fd, answer, ANSWER_MAX, MSG_PEEK | MSG_DONTWAIT);
@@ -70,7 +70,7 @@ static void on_answer(struct connection *c)
 	}
 	answer[n] = 0;
 	end       = strstr(answer, "\r\n\r\n");
-	if (!end && n < ANSWER_MAX && wait_for_more(c->server.source.fd, (int)n + 1))
+	if (!end && n < ANSWER_MAX && raise_receive_low_water(c->server.source.fd, (int)n + 1))
 		return;
 	if (!end || !begins_with(answer, "HTTP/1.") || answer[8] != ' ' || answer[9] != '2' ||
 	    recv(c->server.source.fd, answer, (size_t)(end + 4 - answer), 0) < 0) {
@@ -79,7 +79,7 @@ static void on_answer(struct connection *c)
 	}
 	(void)setsockopt(c->server.source.fd, SOL_SOCKET, SO_RCVLOWAT, &(int){ 1 }, sizeof(int));
 	c->reached = REACHED_SERVER;
-	connection_want(c, 0, 0);
+	connection_watch_events(c, 0, 0);
 	c->next(c);
 }
 
@@ -91,12 +91,12 @@ void upstream_begin(struct connection *c)
 	int len = snprintf(ask, sizeof ask, "CONNECT %s%s%s:%u HTTP/1.1\r\nHost: %s%s%s:%u\r\n\r\n", is_six ? "[" : "",
 			   c->host, is_six ? "]" : "", c->port, is_six ? "[" : "", c->host, is_six ? "]" : "", c->port);
 
-	c->on_server = on_answer;
+	c->on_server = on_upstream_answer;
 	if (side_write(&c->server, ask, (size_t)len, &moved) != TLS_MOVED ||
 	    moved != (size_t)len) { /* a new socket's buffer has room */
 		connection_fail(c, NET_REASON_UNREACHABLE);
 		return;
 	}
 	connection_await_server(c, EPOLLIN);
-	connection_deadline(c, DEADLINE_DIAL);
+	connection_set_deadline(c, DEADLINE_DIAL);
 }

@@ -11,7 +11,7 @@ struct connection;
 
 bool upstream_is_used(const struct connection *c);
 /* Where that proxy is. A malformed configuration gives the name "invalid", which never resolves. */
-void upstream_host(const struct connection *c, char host[NET_HOST_MAX], uint16_t *port, bool *is_address);
+void upstream_get_host(const struct connection *c, char host[NET_HOST_MAX], uint16_t *port, bool *is_address);
 /* Call it when the server's side is connected to that proxy. Ends as dial_begin() does. */
 void upstream_begin(struct connection *c);
 /* "HOST:PORT" of the configuration. */

@@ -38,7 +38,7 @@ static struct made make(const struct request_head *h, const char *bytes, size_t 
 		must(out);
 		have      = have + in_max < len ? have + in_max : len;
 		in        = (struct span){ bytes + m.taken, have - m.taken };
-		m.is_good = request_body_step(&b, in, out, out_max, &taken, &made);
+		m.is_good = request_body_copy_step(&b, in, out, out_max, &taken, &made);
 		must(taken <= in.len && made <= out_max);
 		if (m.len + made <= MADE_MAX)
 			memcpy(m.at + m.len, out, made);

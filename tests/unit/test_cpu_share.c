@@ -22,9 +22,12 @@ static int64_t worked(uint64_t milli)
 static void one_that_floods(void)
 {
 	tap_ok(worked(1000) == 60 * 1000, "a whole processor never waits");
-	tap_ok(cpu_share_of(4000, 1) == 1000, "brig-proxy has one thread, and a run that is alone gets all of it");
-	tap_ok(cpu_share_of(4000, 2) == 250 && cpu_share_of(4000, 100) == 250, "beside others it gets a quarter");
-	tap_ok(cpu_share_of(100, 1) == 100 && cpu_share_of(100, 2) == 100, "no run gets more than its own limit");
+	tap_ok(cpu_share_for_runs(4000, 1) == 1000,
+	       "brig-proxy has one thread, and a run that is alone gets all of it");
+	tap_ok(cpu_share_for_runs(4000, 2) == 250 && cpu_share_for_runs(4000, 100) == 250,
+	       "beside others it gets a quarter");
+	tap_ok(cpu_share_for_runs(100, 1) == 100 && cpu_share_for_runs(100, 2) == 100,
+	       "no run gets more than its own limit");
 	tap_ok(worked(250) >= 12 * 1000 && worked(250) <= 15 * 1000 + 100, "a quarter is a quarter of the time, and the burst");
 	tap_ok(worked(10) <= 600 + 100, "a hundredth is a hundredth of it");
 }

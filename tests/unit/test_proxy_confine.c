@@ -108,7 +108,7 @@ static int confine_as_the_proxy(void)
 {
 	struct err e;
 
-	return confine(&e);
+	return proxy_confine(&e);
 }
 
 int main(void)

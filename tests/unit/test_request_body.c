@@ -46,7 +46,8 @@ static struct run run(const struct request_head *h, const char *bytes, size_t pa
 		size_t taken, made;
 
 		there        = there + pace < len ? there + pace : len;
-		r.has_failed = !request_body_step(&b, (struct span){ bytes + r.taken, there - r.taken }, r.out + r.made, room, &taken, &made);
+		r.has_failed = !request_body_copy_step(&b, (struct span){ bytes + r.taken, there - r.taken },
+						       r.out + r.made, room, &taken, &made);
 		r.taken += taken;
 		r.made += made;
 		if (there == len && !taken && !made)

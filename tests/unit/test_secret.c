@@ -93,10 +93,13 @@ static void test_whose(void)
 
 	tap_ok(secret_headers(&config, "api.example.org", 443, set) == 3 && !strcmp(set[0].name, "authorization") && !strcmp(set[0].value, "Bearer ghp_0123456789abcdef"),
 	       "the headers of a host and port");
-	tap_ok(secret_headers(&config, "api.example.org", 8443, set) == 0 && !secret_is_for(&config, "api.example.org", 8443), "not of another port");
-	tap_ok(!secret_is_for(&config, "xapi.example.org", 443) && !secret_is_for(&config, "example.org", 443), "not of another host");
-	tap_ok(secret_is_for(&config, "other.example.org", 443), "of another host its own");
-	tap_ok(secret_allows(&get) && !secret_allows(&options) && !secret_allows(&trace) && !secret_allows(&small), "TRACE and OPTIONS would repeat it");
+	tap_ok(secret_headers(&config, "api.example.org", 8443, set) == 0 &&
+	       !secret_exists_for_host(&config, "api.example.org", 8443), "not of another port");
+	tap_ok(!secret_exists_for_host(&config, "xapi.example.org", 443) &&
+	       !secret_exists_for_host(&config, "example.org", 443), "not of another host");
+	tap_ok(secret_exists_for_host(&config, "other.example.org", 443), "of another host its own");
+	tap_ok(secret_allows_method(&get) && !secret_allows_method(&options) && !secret_allows_method(&trace) &&
+	       !secret_allows_method(&small), "TRACE and OPTIONS would repeat it");
 }
 
 int main(void)

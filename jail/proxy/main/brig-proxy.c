@@ -14,7 +14,7 @@
 
 static struct proxy proxy; /* too large for a stack */
 
-static int exit_status(int r, const struct err *e)
+static int report_exit_status(int r, const struct err *e)
 {
 	if (r < 0)
 		fprintf(stderr, "brig-proxy: %s\n", e->text);
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 	struct err e;
 
 	if (argc > 2 && strcmp(argv[1], "--make-ca") == 0)
-		return exit_status(tls_make_ca(argv + 2, argc - 2, STDOUT_FILENO, &e), &e);
+		return report_exit_status(tls_make_ca(argv + 2, argc - 2, STDOUT_FILENO, &e), &e);
 	if (argc != 1 || !packet_is_socket(PROXY_FD)) {
 		fputs("brig-proxy: is started by brigd(8) and brig(1), and serves nothing else\n", stderr);
 		return 2;
@@ -47,5 +47,5 @@ int main(int argc, char **argv)
 	prctl(PR_SET_NAME, "brig-proxy");
 	(void)fcntl(PROXY_FD, F_SETFD, FD_CLOEXEC);
 	warn_of_no_interface();
-	return exit_status(proxy_serve(&proxy, &e), &e);
+	return report_exit_status(proxy_serve(&proxy, &e), &e);
 }
