@@ -18,7 +18,7 @@ enum err_kind {
 struct err {
 	enum err_kind kind;
 	int           errnum; /* an errno if the failure has one, else 0 */
-	unsigned      field_len; /* text begins with the name of the field that it is about, of so many bytes; 0: with none */
+	unsigned      field_len; /* of the field's name, with which text begins; 0: it is not about a field */
 	char          text[500];
 };
 
@@ -26,7 +26,7 @@ struct err {
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) printf_like(3, 4);
 int err_sys(struct err *e, const char *fmt, ...) printf_like(2, 3); /* kind SETUP, keeps errno */
 int err_wrap(struct err *e, const char *fmt, ...) printf_like(2, 3);
-int err_in_field(struct err *e, const char *field); /* err_wrap() by a field, whose name deny_setting() gives to a client */
+int err_in_field(struct err *e, const char *field); /* err_wrap() by the name of a field; notes its length */
 
 const char *err_kind_name(enum err_kind kind);
 int         err_kind_rpc(enum err_kind kind);
