@@ -31,7 +31,7 @@ MUTANTS = [Mutant(*row) for row in (
      "	return child_sys(close_range(FD_HANDED_NULL, ~0u, 0));", "	return 0;",
      "the fork of a zygote keeps the zygote's own descriptors", ["tests/service/test_warm_traces.py", "-k", "descriptors_of_a_fork"]),
     ("bounding-set-kept", "jail/child/child_program.c",
-     "	{ \"bounding-set\",      child_bounding_set,        \"needs CAP_SETPCAP, which is dropped below\" },\n", "",
+     "	{ \"bounding-set\",      child_empty_bounding_set,     \"needs CAP_SETPCAP, which is dropped below\" },\n", "",
      "the program's bounding set of capabilities is the launcher's", ["tests/attack/test_probes.py", "-k", "test_jail and H1"]),
     ("no-landlock", "jail/child/landlock.c",
      "		r = child_sys(landlock_restrict_self(rules, quiet));", "		r = 0;",
@@ -65,7 +65,7 @@ MUTANTS = [Mutant(*row) for row in (
      "		value = l->pids + 1;", "		value = l->pids + 8;",
      "the control group lets a few more processes in than the limit says", ["tests/attack/test_exhaustion.py", "-k", "fork_is_refused"]),
     ("no-wall-clock", "jail/runner/runner.c",
-     "	if (now >= deadline)\n		runner_decide(w, EXIT_timeout_wall);\n", "",
+     "	if (now >= deadline)\n		runner_end_run(w, EXIT_timeout_wall);\n", "",
      "the wall clock is not watched", ["tests/run/test_record.py", "-k", "timeout and ends"]),
     # --- policy
     ("filter-row-more", "profiles/python.policy",

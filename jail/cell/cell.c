@@ -176,7 +176,7 @@ static int clone_init_into_cgroup(struct cell *c, struct err *e)
 
 	c->pid = clone_into_group(&args, cg_clone_fd(&c->group));
 	if (c->pid == 0)
-		child_run_cell(&c->child);
+		child_build_cell_and_exec_init(&c->child);
 	if (c->pid > 0)
 		return 0;
 	c->pidfd = -1;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void run_table(struct child_ctx *c, enum child_table table)
+static void run_step_table(struct child_ctx *c, enum child_table table)
 {
 	for (unsigned i = 0; child_tables[table][i].name; i++) {
 		int r;
@@ -12,23 +12,23 @@ static void run_table(struct child_ctx *c, enum child_table table)
 		c->detail = -1;
 		r         = child_tables[table][i].run(c);
 		if (r < 0)
-			child_fail(c, table, i, -r);
+			child_report_failure_and_exit(c, table, i, -r);
 	}
 }
 
-_Noreturn void child_run_cell(struct child_ctx *c)
+_Noreturn void child_build_cell_and_exec_init(struct child_ctx *c)
 {
-	run_table(c, CHILD_CELL);
+	run_step_table(c, CHILD_CELL);
 	_exit(CHILD_EXIT_SETUP); /* the last row execs */
 }
 
 void child_become_program(struct child_ctx *c)
 {
-	run_table(c, CHILD_ENTER);
-	run_table(c, CHILD_PROGRAM);
+	run_step_table(c, CHILD_ENTER);
+	run_step_table(c, CHILD_PROGRAM);
 }
 
-int child_build_zygote(struct child_ctx *c, unsigned *step)
+int child_run_zygote_steps(struct child_ctx *c, unsigned *step)
 {
 	int r = 0;
 
@@ -39,7 +39,7 @@ int child_build_zygote(struct child_ctx *c, unsigned *step)
 }
 
 /* The last row, which has no name, if the table has no such step. */
-static const struct child_step *find_step(enum child_table table, unsigned step)
+static const struct child_step *find_child_step(enum child_table table, unsigned step)
 {
 	const struct child_step *row = child_tables[table];
 
@@ -50,15 +50,15 @@ static const struct child_step *find_step(enum child_table table, unsigned step)
 
 const char *child_step_name(enum child_table table, unsigned step)
 {
-	return find_step(table, step)->name;
+	return find_child_step(table, step)->name;
 }
 
 const char *child_step_reason(enum child_table table, unsigned step)
 {
-	return find_step(table, step)->reason;
+	return find_child_step(table, step)->reason;
 }
 
-static bool is_exec(const struct child_report *r)
+static bool is_exec_step(const struct child_report *r)
 {
 	const char *name = r->table == CHILD_PROGRAM ? child_step_name(r->table, r->step) : NULL; /* NULL: garbled */
 
@@ -68,10 +68,10 @@ static bool is_exec(const struct child_report *r)
 /* EAGAIN says nothing of the file: RLIMIT_NPROC is exceeded (execve(2)). */
 int child_exec_errno(const struct child_report *r)
 {
-	return is_exec(r) && r->errnum != EAGAIN ? r->errnum : 0;
+	return is_exec_step(r) && r->errnum != EAGAIN ? r->errnum : 0;
 }
 
-int child_explain(const struct child_report *r, const struct child_ctx *c, struct err *e)
+int child_report_to_err(const struct child_report *r, const struct child_ctx *c, struct err *e)
 {
 	const char *name = r->table <= CHILD_ENTER ? child_step_name(r->table, r->step) : NULL;
 
@@ -80,7 +80,7 @@ int child_explain(const struct child_report *r, const struct child_ctx *c, struc
 	errno = r->errnum;
 	if (child_exec_errno(r))
 		return err_sys(e, "%s (in the rootfs)", "the program");
-	if (is_exec(r))
+	if (is_exec_step(r))
 		return err_sys(e, "set-up step exec: the caller's limit of processes (ulimit -u) is too small");
 	/* The caller's choice, and no flaw of the host. */
 	if (strcmp(name, "workdir") == 0 && r->detail == CHILD_DETAIL_ASKED)

@@ -120,7 +120,7 @@ struct child_ctx {
 	struct child_zygote zygote;
 };
 
-_Noreturn void child_run_cell(struct child_ctx *c);
+_Noreturn void child_build_cell_and_exec_init(struct child_ctx *c);
 
 /*
  * In a fork: enters the cell, then walks the program's table. Returns only in a fork that stays, which then has no
@@ -134,27 +134,27 @@ void child_become_program(struct child_ctx *c);
  */
 must_use int child_report_confined(const struct child_ctx *c);
 /* True: the order has arrived, or no process can send one any more. Calls only poll(). */
-bool         child_has_spec(const struct child_ctx *c, int wait_ms);
+bool         child_wait_for_spec(const struct child_ctx *c, int wait_ms);
 /* In a fork: waits for its order, and reads it. 0 or -errno. */
-must_use int child_take_order_file(struct child_ctx *c);
+must_use int child_read_spec_file(struct child_ctx *c);
 /* In a fork made ahead: enters the directory of its spec, or reports a failure and exits. Only chdir() and write(). */
 void         child_enter_workdir(struct child_ctx *c);
 /* Writes main.py, keeps the streams that the spec asks for, and closes all else that was handed. 0 or -errno. */
-must_use int child_take_streams(struct child_ctx *c);
+must_use int child_finish_streams(struct child_ctx *c);
 /* Sets up the process and the mounts in which a zygote is executed. 0 or -errno; *step: the row that failed. */
-must_use int child_build_zygote(struct child_ctx *c, unsigned *step);
+must_use int child_run_zygote_steps(struct child_ctx *c, unsigned *step);
 
-/* In a zygote's fork whose spec asks for an exec: child_take_streams(), then the exec. Reports a failure and exits. */
-_Noreturn void child_execute(struct child_ctx *c);
+/* In a zygote's fork whose spec asks for an exec: child_finish_streams(), then the exec. Reports a failure and exits. */
+_Noreturn void child_exec_ordered_command(struct child_ctx *c);
 
 /* In the parent: the errno of a failed exec, if it is about the file; else 0. */
 int child_exec_errno(const struct child_report *r);
 /* In the parent: a failure as a sentence. */
-int child_explain(const struct child_report *r, const struct child_ctx *c, struct err *e);
+int child_report_to_err(const struct child_report *r, const struct child_ctx *c, struct err *e);
 
 /* landlock.c */
 int landlock_abi(void); /* 0 when the kernel has none or it is switched off */
-int child_landlock(struct child_ctx *c);
+int child_restrict_with_landlock(struct child_ctx *c);
 
 typedef int child_step_fn(struct child_ctx *);
 struct child_step {
@@ -167,18 +167,18 @@ extern const struct child_step child_cell_steps[], child_program_steps[], child_
 extern const struct child_step *const child_tables[]; /* by enum child_table */
 
 /* Steps of PID 1 and of the program: after them an exec gains no right. */
-int child_bounding_set(struct child_ctx *c);
-int child_securebits(struct child_ctx *c);
+int child_empty_bounding_set(struct child_ctx *c);
+int child_lock_securebits(struct child_ctx *c);
 
-/* Steps of PID 1 and of a fork that enters (child_enter.c). child_join_groups(): those of v1. */
-int child_join_groups(struct child_ctx *c);
-int child_take_ids(struct child_ctx *c);
-int child_new_keyring(struct child_ctx *c);
+/* Steps of PID 1 and of a fork that enters (child_enter.c). child_join_cgroups(): those of v1. */
+int child_join_cgroups(struct child_ctx *c);
+int child_take_init_ids(struct child_ctx *c);
+int child_join_new_keyring(struct child_ctx *c);
 /* Step of a fork: what /proc shows as its arguments and environment. */
-int child_show_args(struct child_ctx *c);
+int child_set_proc_args(struct child_ctx *c);
 
 /* Step of a fork server: its forks inherit these limits. */
-int child_fixed_rlimits(struct child_ctx *c);
+int child_set_fixed_rlimits(struct child_ctx *c);
 
 /* For steps: the kernel's answer as 0 or -errno. */
 static inline int child_sys(long r)
@@ -205,7 +205,7 @@ static inline int child_write_all(int fd, const char *text, size_t len)
 enum { CHILD_EXIT_SETUP = 125 };
 
 /* Reports that this step failed, and exits. Calls only write(). */
-_Noreturn void child_fail(const struct child_ctx *c, enum child_table table, unsigned step, int errnum);
+_Noreturn void child_report_failure_and_exit(const struct child_ctx *c, enum child_table table, unsigned step, int errnum);
 
 /* Sends a report, with n descriptors. 0 or -errno: then the step must fail: nothing may run without its report. */
 int child_send_report(const struct child_ctx *c, enum child_message message, const int *fds, size_t n);

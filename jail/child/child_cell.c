@@ -52,7 +52,7 @@ static int cell_die_with_parent(struct child_ctx *c)
  * If no control group limits the cell's memory, the OOM killer of the host takes the cell first. The file belongs to
  * root while the process is not dumpable.
  */
-static int cell_oom_target(struct child_ctx *c)
+static int cell_become_oom_target(struct child_ctx *c)
 {
 	int fd, r;
 
@@ -70,7 +70,7 @@ static int cell_oom_target(struct child_ctx *c)
 }
 
 /* Files made from here on belong to PID 1's id. Root of its user namespace, entered later, has no power over mounts. */
-static int cell_own_files(struct child_ctx *c)
+static int cell_set_file_owner(struct child_ctx *c)
 {
 	if (setresgid(c->build.owner_id, c->build.owner_id, c->build.owner_id) < 0)
 		return -errno;
@@ -78,13 +78,13 @@ static int cell_own_files(struct child_ctx *c)
 	return (unsigned)setfsuid(c->build.owner_id) == c->build.owner_id ? 0 : -EPERM;
 }
 
-static int cell_group_namespace(struct child_ctx *c)
+static int cell_unshare_cgroup_namespace(struct child_ctx *c)
 {
 	(void)c;
 	return child_sys(unshare(CLONE_NEWCGROUP));
 }
 
-static int cell_private_mounts(struct child_ctx *c)
+static int cell_make_mounts_private(struct child_ctx *c)
 {
 	(void)c;
 	return child_sys(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
@@ -93,7 +93,7 @@ static int cell_private_mounts(struct child_ctx *c)
 /* --- mounts --- */
 
 /* Opens a path below the new root. It cannot lead out: no symbolic link is followed. */
-static int open_place(const struct child_ctx *c, const char *path, uint64_t flags, uint64_t mode)
+static int open_below_new_root(const struct child_ctx *c, const char *path, uint64_t flags, uint64_t mode)
 {
 	struct open_how how = {
 		.flags   = flags | O_CLOEXEC | O_NOFOLLOW,
@@ -105,9 +105,9 @@ static int open_place(const struct child_ctx *c, const char *path, uint64_t flag
 }
 
 /* Closes `tree`, also after a failure. */
-static int attach(const struct child_ctx *c, const struct mount_step *m, int tree)
+static int attach_mount(const struct child_ctx *c, const struct mount_step *m, int tree)
 {
-	int at = open_place(c, m->to, O_PATH, 0);
+	int at = open_below_new_root(c, m->to, O_PATH, 0);
 	int r  = at < 0 ? -errno : 0;
 
 	if (r == 0)
@@ -122,7 +122,7 @@ struct option {
 	const char *key, *value;
 };
 
-static int mount_fresh(const struct child_ctx *c, const struct mount_step *m, const char *type, const struct option *options)
+static int mount_new_fs(const struct child_ctx *c, const struct mount_step *m, const char *type, const struct option *options)
 {
 	int fs = fsopen(type, FSOPEN_CLOEXEC), tree, r = 0;
 
@@ -136,11 +136,11 @@ static int mount_fresh(const struct child_ctx *c, const struct mount_step *m, co
 	if (r == 0 && tree < 0)
 		r = -errno;
 	close(fs);
-	return r < 0 ? r : attach(c, m, tree);
+	return r < 0 ? r : attach_mount(c, m, tree);
 }
 
 /* Decimal without stdio. */
-static const char *digits(uint64_t value, char *end)
+static const char *format_decimal(uint64_t value, char *end)
 {
 	*end = 0;
 	do
@@ -153,30 +153,30 @@ static int mount_tmpfs(const struct child_ctx *c, const struct mount_step *m)
 {
 	char                size[24], inodes[24];
 	const struct option options[] = {
-		{ "size", digits(m->bytes, size + sizeof size - 1) },
-		{ "nr_inodes", digits(m->inodes, inodes + sizeof inodes - 1) },
+		{ "size", format_decimal(m->bytes, size + sizeof size - 1) },
+		{ "nr_inodes", format_decimal(m->inodes, inodes + sizeof inodes - 1) },
 		{ "mode", "1777" }, /* sticky: the program cannot replace main.py, which belongs to PID 1 */
 		{ NULL, NULL },
 	};
 
-	return mount_fresh(c, m, "tmpfs", options);
+	return mount_new_fs(c, m, "tmpfs", options);
 }
 
 /* Each devpts mount is a new instance: it has no terminals of the host or of other cells. */
-static int mount_terminals(const struct child_ctx *c, const struct mount_step *m)
+static int mount_devpts(const struct child_ctx *c, const struct mount_step *m)
 {
 	char                max[24];
 	const struct option options[] = {
 		{ "mode", "0600" },
 		{ "ptmxmode", "0666" },
-		{ "max", digits(MOUNT_TERMINALS_MAX, max + sizeof max - 1) },
+		{ "max", format_decimal(MOUNT_TERMINALS_MAX, max + sizeof max - 1) },
 		{ NULL, NULL },
 	};
 
-	return mount_fresh(c, m, "devpts", options);
+	return mount_new_fs(c, m, "devpts", options);
 }
 
-static int mount_shown(const struct child_ctx *c, const struct mount_step *m)
+static int mount_shown_file(const struct child_ctx *c, const struct mount_step *m)
 {
 	struct statx st;
 	int          r;
@@ -184,10 +184,10 @@ static int mount_shown(const struct child_ctx *c, const struct mount_step *m)
 	if (file_look(c->build.shown_fd[m->shown], &st) < 0)
 		return -errno;
 	r = S_ISDIR(st.stx_mode) ? mkdirat(c->build.root_fd, m->to, 0755) : mknodat(c->build.root_fd, m->to, S_IFREG | 0444, 0);
-	return r < 0 ? -errno : attach(c, m, c->build.shown_fd[m->shown]);
+	return r < 0 ? -errno : attach_mount(c, m, c->build.shown_fd[m->shown]);
 }
 
-static int mount_one(const struct child_ctx *c, const struct mount_step *m)
+static int apply_mount_step(const struct child_ctx *c, const struct mount_step *m)
 {
 	static const struct option of_proc[] = { { "hidepid", "invisible" }, { "subset", "pid" }, { NULL, NULL } };
 
@@ -198,24 +198,24 @@ static int mount_one(const struct child_ctx *c, const struct mount_step *m)
 	case MOUNT_TRUST:
 		return 0;
 	case MOUNT_PROC:
-		return mount_fresh(c, m, "proc", of_proc);
+		return mount_new_fs(c, m, "proc", of_proc);
 	case MOUNT_TMPFS:
 		return mount_tmpfs(c, m);
 	case MOUNT_TERMINALS:
-		return mount_terminals(c, m);
+		return mount_devpts(c, m);
 	case MOUNT_SHOWN:
-		return mount_shown(c, m);
+		return mount_shown_file(c, m);
 	}
 	return -EINVAL;
 }
 
-static int cell_mounts(struct child_ctx *c)
+static int cell_apply_mount_plan(struct child_ctx *c)
 {
 	for (size_t i = 0; i < c->build.mounts->n; i++) {
 		int r;
 
 		c->detail = (int)i;
-		r         = mount_one(c, &c->build.mounts->step[i]);
+		r         = apply_mount_step(c, &c->build.mounts->step[i]);
 		if (r < 0)
 			return r;
 	}
@@ -225,14 +225,14 @@ static int cell_mounts(struct child_ctx *c)
 /* --- what the program finds --- */
 
 /* Copies a sealed memory file to a new file below the new root. */
-static int write_file(const struct child_ctx *c, const char *path, int from, uint32_t len)
+static int copy_memfd_to_file(const struct child_ctx *c, const char *path, int from, uint32_t len)
 {
 	char *text = mmap(NULL, len, PROT_READ, MAP_PRIVATE, from, 0);
 	int   fd, r;
 
 	if (text == MAP_FAILED)
 		return -errno;
-	fd = open_place(c, path, O_WRONLY | O_CREAT | O_EXCL, 0444);
+	fd = open_below_new_root(c, path, O_WRONLY | O_CREAT | O_EXCL, 0444);
 	r  = fd < 0 ? -errno : child_write_all(fd, text, len);
 	if (fd >= 0 && close(fd) < 0 && r == 0)
 		r = -errno;
@@ -241,7 +241,7 @@ static int write_file(const struct child_ctx *c, const char *path, int from, uin
 }
 
 /* The program has the reading end of stdin, and the writing end of every other pipe. */
-static int make_pipes(int fds[PREPARED_FDS])
+static int make_stdio_pipes(int fds[PREPARED_FDS])
 {
 	static const struct {
 		int program, client;
@@ -265,7 +265,7 @@ static int make_pipes(int fds[PREPARED_FDS])
 }
 
 /* The pipes belong to the program's id: it opens /dev/stdout through /proc, where the kernel compares the ids. */
-static int make_program_pipes(const struct child_ctx *c, int fds[PREPARED_FDS])
+static int make_pipes_as_program(const struct child_ctx *c, int fds[PREPARED_FDS])
 {
 	int r;
 
@@ -273,13 +273,13 @@ static int make_program_pipes(const struct child_ctx *c, int fds[PREPARED_FDS])
 	setfsgid(c->build.pipes_id);
 	if ((unsigned)setfsuid(c->build.pipes_id) != c->build.pipes_id || (unsigned)setfsgid(c->build.pipes_id) != c->build.pipes_id)
 		return -EPERM;
-	r = make_pipes(fds);
+	r = make_stdio_pipes(fds);
 	setfsuid(c->build.owner_id);
 	setfsgid(c->build.owner_id);
 	return r;
 }
 
-static int open_mounts(int fds[PREPARED_FDS])
+static int open_writable_mounts(int fds[PREPARED_FDS])
 {
 	static const char *const paths[CELL_MOUNTS] = { "/tmp", "/dev/shm", "/workspace" };
 
@@ -292,25 +292,25 @@ static int open_mounts(int fds[PREPARED_FDS])
 }
 
 /* The fork writes main.py later, through the descriptor that is made here: it could not open the file for writing. */
-static int cell_prepare(struct child_ctx *c)
+static int cell_make_code_and_pipes(struct child_ctx *c)
 {
 	int fds[PREPARED_FDS], r;
 
-	fds[PREPARED_CODE] = open_place(c, "workspace/main.py", O_WRONLY | O_CREAT | O_EXCL, 0444);
-	r                  = fds[PREPARED_CODE] < 0 ? -errno : make_program_pipes(c, fds);
+	fds[PREPARED_CODE] = open_below_new_root(c, "workspace/main.py", O_WRONLY | O_CREAT | O_EXCL, 0444);
+	r                  = fds[PREPARED_CODE] < 0 ? -errno : make_pipes_as_program(c, fds);
 	if (r == 0)
-		r = open_mounts(fds);
+		r = open_writable_mounts(fds);
 	return r < 0 ? r : child_send_report(c, CHILD_PREPARED, fds, PREPARED_FDS);
 }
 
 static int zygote_write_code(struct child_ctx *c)
 {
-	return write_file(c, "workspace/main.py", c->zygote.code_fd, c->zygote.code_len);
+	return copy_memfd_to_file(c, "workspace/main.py", c->zygote.code_fd, c->zygote.code_len);
 }
 
 static int zygote_write_extension(struct child_ctx *c)
 {
-	return write_file(c, "workspace/zygote.so", c->zygote.extension_fd, c->zygote.extension_len);
+	return copy_memfd_to_file(c, "workspace/zygote.so", c->zygote.extension_fd, c->zygote.extension_len);
 }
 
 /* Pivot onto itself, then detach what lies beneath: no put_old directory to forget, no way back. */
@@ -339,7 +339,7 @@ static int cell_ignore_orphans(struct child_ctx *c)
 }
 
 /* First to numbers from 16 up, so that no dup2() overwrites one, then to those that brig-init expects. */
-static int cell_hand_over_descriptors(struct child_ctx *c)
+static int cell_place_init_descriptors(struct child_ctx *c)
 {
 	enum { CLEAR_OF_LOW = 16 };
 	const int from[] = { c->build.slot_fd, c->build.init_fd, c->report_fd };
@@ -375,37 +375,37 @@ static int cell_become_init(struct child_ctx *c)
 /* clang-format off */
 /* Read top to bottom: the order is the security argument. */
 const struct child_step child_cell_steps[] = {
-	{ "close-descriptors",  cell_close_descriptors,     "first, so that nothing of another cell stays open" },
-	{ "die-with-parent",    cell_die_with_parent,       "PID 1 ends with the process that builds the cell" },
-	{ "first-victim",       cell_oom_target,            "where no control group limits memory; needs the host's /proc" },
-	{ "join-groups",        child_join_groups,          "before it allocates memory, so that all of it is counted" },
-	{ "group-namespace",    cell_group_namespace,       "after joining, else the namespace would show the host's path" },
-	{ "own-files",          cell_own_files,             "files made from here on belong to PID 1's id, which is unprivileged on the host" },
-	{ "new-keyring",        child_new_keyring,          "a new session keyring: the caller's keys cannot be reached" },
-	{ "private-mounts",     cell_private_mounts,        "mounts made from here on stay in this namespace" },
-	{ "mounts",             cell_mounts,                "each by descriptor, below the new root" },
-	{ "enter-root",         cell_enter_root,            "pivot_root(), then the old root is detached" },
-	{ "set-hostname",       cell_set_hostname,          "a name that tells nothing about the host" },
-	{ "prepare",            cell_prepare,               "makes main.py and the program's pipes" },
-	{ "ignore-orphans",     cell_ignore_orphans,        "the kernel reaps orphans, so PID 1 does not have to" },
-	{ "enter-user-namespace", cell_enter_user_namespace, "after the last step that needs rights over the cell" },
-	{ "take-ids",           child_take_ids,             "root of a namespace with two ids, unprivileged on the host" },
-	{ "hand-over-descriptors", cell_hand_over_descriptors, "two descriptors for brig-init; all others are closed" },
-	{ "bounding-set",       child_bounding_set,         "no exec can gain a capability" },
-	{ "securebits",         child_securebits,           "locked: id 0 gives no capability" },
-	{ "become-init",        cell_become_init,           "executes brig-init, which has none of this memory" },
+	{ "close-descriptors",     cell_close_descriptors,        "first, so that nothing of another cell stays open" },
+	{ "die-with-parent",       cell_die_with_parent,          "PID 1 ends with the process that builds the cell" },
+	{ "first-victim",          cell_become_oom_target,        "where no control group limits memory; needs the host's /proc" },
+	{ "join-groups",           child_join_cgroups,            "before it allocates memory, so that all of it is counted" },
+	{ "group-namespace",       cell_unshare_cgroup_namespace, "after joining, else the namespace would show the host's path" },
+	{ "own-files",             cell_set_file_owner,           "files made from here on belong to PID 1's id, which is unprivileged on the host" },
+	{ "new-keyring",           child_join_new_keyring,        "a new session keyring: the caller's keys cannot be reached" },
+	{ "private-mounts",        cell_make_mounts_private,      "mounts made from here on stay in this namespace" },
+	{ "mounts",                cell_apply_mount_plan,         "each by descriptor, below the new root" },
+	{ "enter-root",            cell_enter_root,               "pivot_root(), then the old root is detached" },
+	{ "set-hostname",          cell_set_hostname,             "a name that tells nothing about the host" },
+	{ "prepare",               cell_make_code_and_pipes,      "makes main.py and the program's pipes" },
+	{ "ignore-orphans",        cell_ignore_orphans,           "the kernel reaps orphans, so PID 1 does not have to" },
+	{ "enter-user-namespace",  cell_enter_user_namespace,     "after the last step that needs rights over the cell" },
+	{ "take-ids",              child_take_init_ids,           "root of a namespace with two ids, unprivileged on the host" },
+	{ "hand-over-descriptors", cell_place_init_descriptors,   "two descriptors for brig-init; all others are closed" },
+	{ "bounding-set",          child_empty_bounding_set,      "no exec can gain a capability" },
+	{ "securebits",            child_lock_securebits,         "locked: id 0 gives no capability" },
+	{ "become-init",           cell_become_init,              "executes brig-init, which has none of this memory" },
 	{ NULL, NULL, NULL },
 };
 
 /* A zygote's mounts are those of a cell without /proc: it has no pid namespace of its own. */
 const struct child_step child_zygote_steps[] = {
-	{ "rlimits",            child_fixed_rlimits,        "inherited by its forks" },
-	{ "private-mounts",     cell_private_mounts,        "mounts made from here on stay in this namespace" },
-	{ "mounts",             cell_mounts,                "each by descriptor, below the new root" },
-	{ "write-code",         zygote_write_code,          "what it executes instead of a program's main.py" },
-	{ "write-extension",    zygote_write_extension,     "what that loads" },
-	{ "enter-root",         cell_enter_root,            "it reads the rootfs, and nothing of the host" },
-	{ "set-hostname",       cell_set_hostname,          "as a module that asks while it is imported would see it in a cell" },
+	{ "rlimits",         child_set_fixed_rlimits,  "inherited by its forks" },
+	{ "private-mounts",  cell_make_mounts_private, "mounts made from here on stay in this namespace" },
+	{ "mounts",          cell_apply_mount_plan,    "each by descriptor, below the new root" },
+	{ "write-code",      zygote_write_code,        "what it executes instead of a program's main.py" },
+	{ "write-extension", zygote_write_extension,   "what that loads" },
+	{ "enter-root",      cell_enter_root,          "it reads the rootfs, and nothing of the host" },
+	{ "set-hostname",    cell_set_hostname,        "as a module that asks while it is imported would see it in a cell" },
 	{ NULL, NULL, NULL },
 };
 /* clang-format on */

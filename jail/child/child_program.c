@@ -31,7 +31,7 @@ enum { FD_HANDED_REPORT = GUEST_RUNNER_FD + 1, FD_HANDED_ORDERS, FD_HANDED_ORDER
  * Copies the descriptors to high numbers first, so that no dup2() overwrites one of them. stdin stays open until the
  * order says whether it is wanted. In a fork that execs, the exec closes the report socket.
  */
-static int program_close_descriptors(struct child_ctx *c)
+static int program_place_descriptors(struct child_ctx *c)
 {
 	struct {
 		int *fd, to;
@@ -63,7 +63,7 @@ static int program_close_descriptors(struct child_ctx *c)
 	return child_sys(close_range(FD_HANDED_NULL, ~0u, 0));
 }
 
-static int program_session(struct child_ctx *c)
+static int program_start_session(struct child_ctx *c)
 {
 	(void)c;
 	return child_sys(setsid());
@@ -78,7 +78,7 @@ static int program_session(struct child_ctx *c)
 #define TIMER_SLACK_NS 500000ul
 
 /* The program must not inherit a caller's real-time priority, for the CPU or the disk, or its negative nice value. */
-static int program_scheduling(struct child_ctx *c)
+static int program_reset_scheduling(struct child_ctx *c)
 {
 	enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_NONE = 0 };
 	const struct sched_param zero = { 0 };
@@ -102,7 +102,7 @@ static int program_scheduling(struct child_ctx *c)
 	return child_sys(personality(PER_LINUX)); /* undoes a caller's setarch -R */
 }
 
-static int default_dispositions(void)
+static int reset_signal_dispositions(void)
 {
 	struct sigaction preset = { .sa_handler = SIG_DFL };
 
@@ -113,16 +113,16 @@ static int default_dispositions(void)
 }
 
 /* Undoes what the caller ignored or blocked. A fork that stays keeps the dispositions: its interpreter has set them. */
-static int program_signals(struct child_ctx *c)
+static int program_reset_signals(struct child_ctx *c)
 {
 	sigset_t none;
-	int      r = c->fork.stays ? 0 : default_dispositions();
+	int      r = c->fork.stays ? 0 : reset_signal_dispositions();
 
 	sigemptyset(&none);
 	return r < 0 ? r : child_sys(sigprocmask(SIG_SETMASK, &none, NULL));
 }
 
-int child_bounding_set(struct child_ctx *c)
+int child_empty_bounding_set(struct child_ctx *c)
 {
 	(void)c;
 	for (int cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
@@ -131,7 +131,7 @@ int child_bounding_set(struct child_ctx *c)
 	return errno == EINVAL ? 0 : -errno; /* EINVAL: one past the last that this kernel knows */
 }
 
-int child_securebits(struct child_ctx *c)
+int child_lock_securebits(struct child_ctx *c)
 {
 	(void)c;
 	return child_sys(prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
@@ -139,14 +139,14 @@ int child_securebits(struct child_ctx *c)
 			       SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED, 0, 0, 0));
 }
 
-static int program_ids(struct child_ctx *c)
+static int program_take_ids(struct child_ctx *c)
 {
 	if (setresgid(c->fork.program_id, c->fork.program_id, c->fork.program_id) < 0)
 		return -errno;
 	return child_sys(setresuid(c->fork.program_id, c->fork.program_id, c->fork.program_id));
 }
 
-static int program_capabilities(struct child_ctx *c)
+static int program_drop_capabilities(struct child_ctx *c)
 {
 	struct __user_cap_header_struct head    = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct   none[2] = { { 0 } };
@@ -158,7 +158,7 @@ static int program_capabilities(struct child_ctx *c)
 }
 
 /* Makes a fork that stays dumpable, as an exec would. Until now it may have held what no process of the cell may see. */
-static int program_own_memory(struct child_ctx *c)
+static int program_make_dumpable(struct child_ctx *c)
 {
 	return c->fork.stays ? child_sys(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)) : 0;
 }
@@ -201,7 +201,7 @@ static int set_rlimits(struct child_ctx *c, const struct rlimit_row *rows, size_
 }
 
 /* RLIMIT_AS is never limited: that kills numpy without a message (OpenBLAS maps 128 MiB a thread). */
-int child_fixed_rlimits(struct child_ctx *c)
+int child_set_fixed_rlimits(struct child_ctx *c)
 {
 	static const struct rlimit_row rows[] = {
 		{ RLIMIT_CORE,       1,              1 },          /* 1: skips piped handlers, 0 would run them as root */
@@ -219,7 +219,7 @@ int child_fixed_rlimits(struct child_ctx *c)
 }
 
 /* The fork server has set the others. RTTIME would kill a process with real-time priority: after scheduling. */
-static int program_rlimits(struct child_ctx *c)
+static int program_set_rlimits(struct child_ctx *c)
 {
 	const struct child_rlimits *o      = &c->fork.rlimits;
 	const struct rlimit_row     rows[] = {
@@ -238,30 +238,30 @@ static int program_rlimits(struct child_ctx *c)
  * imported modules have opened since the fork entered the cell; where the policy refuses close_range(), that stays
  * open.
  */
-static int stop_staying(struct child_ctx *c)
+static int prepare_fork_for_exec(struct child_ctx *c)
 {
 	c->fork.stays = false;
 	(void)!close_range(FD_HANDED_END, ~0u, 0);
-	return fcntl(FD_HANDED_REPORT, F_SETFD, FD_CLOEXEC) < 0 ? -errno : default_dispositions();
+	return fcntl(FD_HANDED_REPORT, F_SETFD, FD_CLOEXEC) < 0 ? -errno : reset_signal_dispositions();
 }
 
-/* A fork made ahead reads its order after all steps: child_take_order_file(). */
+/* A fork made ahead reads its order after all steps: child_read_spec_file(). */
 static int program_read_spec(struct child_ctx *c)
 {
-	int r = c->fork.is_ahead ? 0 : child_take_order_file(c);
+	int r = c->fork.is_ahead ? 0 : child_read_spec_file(c);
 
-	return r == 0 && !c->fork.is_ahead && c->fork.spec.executes && c->fork.stays ? stop_staying(c) : r;
+	return r == 0 && !c->fork.is_ahead && c->fork.spec.executes && c->fork.stays ? prepare_fork_for_exec(c) : r;
 }
 
 /* A fork that stays takes its streams after all steps. The /dev/null is the cell's, not the zygote's. */
-static int program_streams(struct child_ctx *c)
+static int program_open_streams(struct child_ctx *c)
 {
 	int fd = open("/dev/null", O_RDONLY);
 
 	if (fd < 0 || dup2(fd, FD_HANDED_NULL) < 0 || close(fd) < 0)
 		return -errno;
 	c->fork.handed_fd[HANDED_NULL] = FD_HANDED_NULL;
-	return c->fork.stays ? 0 : child_take_streams(c);
+	return c->fork.stays ? 0 : child_finish_streams(c);
 }
 
 static int enter_workdir(struct child_ctx *c)
@@ -271,7 +271,7 @@ static int enter_workdir(struct child_ctx *c)
 }
 
 /* The order may name another directory, relative to /workspace or absolute. */
-static int program_workdir(struct child_ctx *c)
+static int program_enter_workdir(struct child_ctx *c)
 {
 	umask(022);
 	if (chdir("/workspace") < 0)
@@ -279,13 +279,13 @@ static int program_workdir(struct child_ctx *c)
 	return c->fork.is_ahead ? 0 : enter_workdir(c);
 }
 
-static int program_no_new_privs(struct child_ctx *c)
+static int program_set_no_new_privs(struct child_ctx *c)
 {
 	(void)c;
 	return child_sys(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 }
 
-static int program_say_exec(struct child_ctx *c)
+static int program_report_exec(struct child_ctx *c)
 {
 	if (!c->fork.stays)
 		return child_send_report(c, CHILD_EXECS, NULL, 0);
@@ -293,23 +293,23 @@ static int program_say_exec(struct child_ctx *c)
 	return 0;
 }
 
-static int install_notifying(const struct child_ctx *c, unsigned flags)
+static int install_notifying_filter(const struct child_ctx *c, unsigned flags)
 {
 	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, c->fork.notifying);
 }
 
 /* WAIT_KILLABLE_RECV: no signal interrupts a call that the supervisor answers. No program expects EINTR of socket(). */
-static int filter_with_listener(const struct child_ctx *c)
+static int install_filter_with_listener(const struct child_ctx *c)
 {
-	int listener = install_notifying(c, SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+	int listener = install_notifying_filter(c, SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 
 	if (listener < 0 && errno == EINVAL) /* before 5.19 */
-		listener = install_notifying(c, 0);
+		listener = install_notifying_filter(c, 0);
 	return listener < 0 ? -errno : listener;
 }
 
 /* The supervisor fetches the listener from here, or replies that it may not: -ETOOMANYREFS. 0 or another -errno. */
-static int offer_listener(const struct child_ctx *c, struct child_report *report, int listener)
+static int offer_listener_to_supervisor(const struct child_ctx *c, struct child_report *report, int listener)
 {
 	char    is_taken = 0;
 	ssize_t n;
@@ -334,7 +334,7 @@ static int offer_listener(const struct child_ctx *c, struct child_report *report
  * left so many descriptors in queues of sockets that it may have no more there. Those that no process can receive any
  * more the kernel finds some milliseconds after its end; those that another process holds stay.
  */
-static int send_listener(const struct child_ctx *c, int listener)
+static int send_seccomp_listener(const struct child_ctx *c, int listener)
 {
 	enum { TRIES = 300000 }; /* of a microsecond or two */
 	struct child_report report;
@@ -344,14 +344,14 @@ static int send_listener(const struct child_ctx *c, int listener)
 	report.message = CHILD_LISTENER;
 	r              = packet_send(c->report_fd, &report, sizeof report, &listener, 1);
 	if (r == -ETOOMANYREFS)
-		r = offer_listener(c, &report, listener);
+		r = offer_listener_to_supervisor(c, &report, listener);
 	for (int i = 0; i < TRIES && r == -ETOOMANYREFS; i++)
 		r = packet_send(c->report_fd, &report, sizeof report, &listener, 1);
 	return r;
 }
 
 /* As in containers: it has a listener and can have but one (EBUSY), a filter refuses seccomp(), or an old kernel. */
-static bool has_no_listeners(int answer)
+static bool is_listener_unavailable(int answer)
 {
 	return answer == -EBUSY || answer == -EINVAL || answer == -EPERM || answer == -ENOSYS || answer == -EOPNOTSUPP;
 }
@@ -361,20 +361,20 @@ static bool has_no_listeners(int answer)
  * listener, a filter that refuses the same calls is installed, and the record says that the refused calls are not
  * known.
  */
-static int program_filter(struct child_ctx *c)
+static int program_install_filter(struct child_ctx *c)
 {
 	const struct sock_fprog *notifying = c->fork.notifying;
-	int listener = filter_has_notice(notifying->filter, notifying->len) ? filter_with_listener(c) : -EBUSY, r;
+	int listener = filter_has_notice(notifying->filter, notifying->len) ? install_filter_with_listener(c) : -EBUSY, r;
 
-	if (has_no_listeners(listener))
+	if (is_listener_unavailable(listener))
 		return child_sys(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, c->fork.filter, 0, 0));
 	if (listener < 0)
 		return listener;
-	r = send_listener(c, listener);
+	r = send_seccomp_listener(c, listener);
 	return close(listener) < 0 ? -errno : r;
 }
 
-static int program_exec(struct child_ctx *c)
+static int program_exec_command(struct child_ctx *c)
 {
 	int r = -ENOENT;
 
@@ -402,7 +402,7 @@ int child_report_confined(const struct child_ctx *c)
 	return write(c->report_fd, &report, sizeof report) == sizeof report ? 0 : -errno;
 }
 
-bool child_has_spec(const struct child_ctx *c, int wait_ms)
+bool child_wait_for_spec(const struct child_ctx *c, int wait_ms)
 {
 	struct pollfd order = { .fd = c->fork.handed_fd[HANDED_ORDERS], .events = POLLIN };
 
@@ -410,7 +410,7 @@ bool child_has_spec(const struct child_ctx *c, int wait_ms)
 }
 
 /* Copies what fits. The last byte of the area stays zero. */
-static void copy_shown(char *to, const char *from, const char *end)
+static void copy_to_proc_args(char *to, const char *from, const char *end)
 {
 	size_t len = (size_t)(end - from);
 
@@ -421,7 +421,7 @@ static void copy_shown(char *to, const char *from, const char *end)
  * Moves the socket to TOOLS_FD. A hook of an imported module may have opened that number: this fails then, because
  * the module still uses it.
  */
-static int receive_tools(const struct child_ctx *c)
+static int receive_tools_socket(const struct child_ctx *c)
 {
 	int fd = run_spec_file_take_tools(c->fork.handed_fd[HANDED_ORDERS]);
 
@@ -432,7 +432,7 @@ static int receive_tools(const struct child_ctx *c)
 	return dup2(fd, TOOLS_FD) < 0 ? -errno : child_sys(close(fd));
 }
 
-int child_take_order_file(struct child_ctx *c)
+int child_read_spec_file(struct child_ctx *c)
 {
 	const struct exec_args *args = &c->fork.spec.exec_args;
 	const int              *fds  = c->fork.handed_fd;
@@ -440,7 +440,7 @@ int child_take_order_file(struct child_ctx *c)
 	int r = run_spec_file_read(fds[HANDED_ORDERS], fds[HANDED_ORDER_FILE], &c->fork.spec, &text, &c->fork.code);
 
 	if (r == 0 && c->fork.spec.tools)
-		r = receive_tools(c);
+		r = receive_tools_socket(c);
 	if (r < 0)
 		return r;
 	if (!exec_args_split(args, text, c->fork.lists))
@@ -448,13 +448,13 @@ int child_take_order_file(struct child_ctx *c)
 	if (c->fork.shown) {
 		const char *end = c->fork.lists->path[0] + args->len, *env = args->envc ? c->fork.lists->envp[0] : end;
 
-		copy_shown(c->fork.shown, c->fork.lists->argv[0], env);
-		copy_shown(c->fork.shown + CHILD_SHOWN_BYTES, env, end);
+		copy_to_proc_args(c->fork.shown, c->fork.lists->argv[0], env);
+		copy_to_proc_args(c->fork.shown + CHILD_SHOWN_BYTES, env, end);
 	}
 	return 0;
 }
 
-int child_take_streams(struct child_ctx *c)
+int child_finish_streams(struct child_ctx *c)
 {
 	int r = child_write_all(c->fork.handed_fd[HANDED_CODE], c->fork.code, c->fork.spec.code_len);
 
@@ -470,12 +470,12 @@ int child_take_streams(struct child_ctx *c)
 	return 0;
 }
 
-static int report_exec(struct child_ctx *c)
+static int report_confined_step(struct child_ctx *c)
 {
 	return child_report_confined(c);
 }
 
-static unsigned row_of(const char *name)
+static unsigned program_step_number(const char *name)
 {
 	unsigned step = 0;
 
@@ -489,26 +489,26 @@ void child_enter_workdir(struct child_ctx *c)
 	int r = enter_workdir(c);
 
 	if (r < 0)
-		child_fail(c, CHILD_PROGRAM, row_of("workdir"), -r);
+		child_report_failure_and_exit(c, CHILD_PROGRAM, program_step_number("workdir"), -r);
 }
 
-void child_execute(struct child_ctx *c)
+void child_exec_ordered_command(struct child_ctx *c)
 {
 	static const struct {
 		const char    *name; /* the row of the program's table under which its failure is reported */
 		child_step_fn *run;
 	} steps[] = {
-		{ "signals", stop_staying },
-		{ "streams", child_take_streams },
-		{ "say-exec", report_exec },
-		{ "exec", program_exec },
+		{ "signals", prepare_fork_for_exec },
+		{ "streams", child_finish_streams },
+		{ "say-exec", report_confined_step },
+		{ "exec", program_exec_command },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		int r = steps[i].run(c);
 
 		if (r < 0)
-			child_fail(c, CHILD_PROGRAM, row_of(steps[i].name), -r);
+			child_report_failure_and_exit(c, CHILD_PROGRAM, program_step_number(steps[i].name), -r);
 	}
 	_exit(EXIT_FAILURE); /* the last one returns only to fail */
 }
@@ -516,25 +516,25 @@ void child_execute(struct child_ctx *c)
 /* clang-format off */
 /* Read top to bottom: the order is the security argument. */
 const struct child_step child_program_steps[] = {
-	{ "close-descriptors", program_close_descriptors, "first, so that nothing of the host stays open" },
-	{ "session",           program_session,           "no terminal and no job control of the caller" },
-	{ "signals",           program_signals,           "dispositions and mask as in a new process" },
-	{ "scheduling",        program_scheduling,        "no real-time policy, negative nice value or personality of the caller; timers are coalesced" },
-	{ "rlimits",           program_rlimits,           "before the program runs; hard limits, which it cannot raise" },
-	{ "bounding-set",      child_bounding_set,        "needs CAP_SETPCAP, which is dropped below" },
-	{ "securebits",        child_securebits,          "locked: id 0 gives no capability" },
-	{ "ids",               program_ids,               "the group first: with the new user id it would be refused" },
-	{ "capabilities",      program_capabilities,      "all sets empty, after the last step that needs one" },
-	{ "own-memory",        program_own_memory,        "for a fork, which executes nothing: else root would own its /proc/self" },
-	{ "read-order",       program_read_spec,       "what to run, parsed without any privilege" },
-	{ "set-arguments",     child_show_args,           "for a zygote's fork: what /proc/self/cmdline shows; before the filter" },
-	{ "streams",           program_streams,           "those that were asked for, and main.py for an exec" },
-	{ "workdir",           program_workdir,           "a directory below the new root" },
-	{ "no-new-privs",      program_no_new_privs,      "the filter and Landlock need it" },
-	{ "landlock",          child_landlock,            "enforces the rules of the mounts a second time" },
-	{ "say-exec",          program_say_exec,          "the wall clock starts here" },
-	{ "syscall-filter",    program_filter,            "last, because it forbids most of the steps above" },
-	{ "exec",              program_exec,              "executes the program; a zygote's fork continues instead" },
+	{ "close-descriptors", program_place_descriptors,    "first, so that nothing of the host stays open" },
+	{ "session",           program_start_session,        "no terminal and no job control of the caller" },
+	{ "signals",           program_reset_signals,        "dispositions and mask as in a new process" },
+	{ "scheduling",        program_reset_scheduling,     "no real-time policy, negative nice value or personality of the caller; timers are coalesced" },
+	{ "rlimits",           program_set_rlimits,          "before the program runs; hard limits, which it cannot raise" },
+	{ "bounding-set",      child_empty_bounding_set,     "needs CAP_SETPCAP, which is dropped below" },
+	{ "securebits",        child_lock_securebits,        "locked: id 0 gives no capability" },
+	{ "ids",               program_take_ids,             "the group first: with the new user id it would be refused" },
+	{ "capabilities",      program_drop_capabilities,    "all sets empty, after the last step that needs one" },
+	{ "own-memory",        program_make_dumpable,        "for a fork, which executes nothing: else root would own its /proc/self" },
+	{ "read-order",        program_read_spec,            "what to run, parsed without any privilege" },
+	{ "set-arguments",     child_set_proc_args,          "for a zygote's fork: what /proc/self/cmdline shows; before the filter" },
+	{ "streams",           program_open_streams,         "those that were asked for, and main.py for an exec" },
+	{ "workdir",           program_enter_workdir,        "a directory below the new root" },
+	{ "no-new-privs",      program_set_no_new_privs,     "the filter and Landlock need it" },
+	{ "landlock",          child_restrict_with_landlock, "enforces the rules of the mounts a second time" },
+	{ "say-exec",          program_report_exec,          "the wall clock starts here" },
+	{ "syscall-filter",    program_install_filter,       "last, because it forbids most of the steps above" },
+	{ "exec",              program_exec_command,         "executes the program; a zygote's fork continues instead" },
 	{ NULL, NULL, NULL },
 };
 /* clang-format on */

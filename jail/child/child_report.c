@@ -29,7 +29,7 @@ int child_send_report(const struct child_ctx *c, enum child_message message, con
 	return packet_send(c->report_fd, &report, sizeof report, fds, n);
 }
 
-void child_fail(const struct child_ctx *c, enum child_table table, unsigned step, int errnum)
+void child_report_failure_and_exit(const struct child_ctx *c, enum child_table table, unsigned step, int errnum)
 {
 	struct child_report report;
 

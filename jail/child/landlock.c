@@ -26,7 +26,7 @@ struct ruleset_attr {
 	uint64_t handled_access_fs, handled_access_net, scoped;
 };
 
-static uint64_t handled_fs(unsigned abi)
+static uint64_t handled_fs_rights(unsigned abi)
 {
 	return FS_EXECUTE | FS_WRITE | FS_CHANGES | FS_REFER | (abi >= 3 ? FS_TRUNCATE : 0);
 }
@@ -38,7 +38,7 @@ int landlock_abi(void)
 	return abi < ABI_LEAST ? 0 : abi;
 }
 
-static int allow_below(int rules, const char *path, uint64_t access)
+static int allow_access_below(int rules, const char *path, uint64_t access)
 {
 	struct landlock_path_beneath_attr attr = { .allowed_access = access };
 	int                               r;
@@ -51,9 +51,9 @@ static int allow_below(int rules, const char *path, uint64_t access)
 	return r;
 }
 
-static int add_rules(int rules, const struct child_ctx *c)
+static int add_landlock_rules(int rules, const struct child_ctx *c)
 {
-	uint64_t all = handled_fs(c->fork.landlock_abi), change = all & ~FS_EXECUTE;
+	uint64_t all = handled_fs_rights(c->fork.landlock_abi), change = all & ~FS_EXECUTE;
 	const struct {
 		const char *path;
 		uint64_t    access;
@@ -66,7 +66,7 @@ static int add_rules(int rules, const struct child_ctx *c)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		int r = allow_below(rules, rows[i].path, rows[i].access);
+		int r = allow_access_below(rules, rows[i].path, rows[i].access);
 
 		if (r < 0)
 			return r;
@@ -74,10 +74,10 @@ static int add_rules(int rules, const struct child_ctx *c)
 	return 0;
 }
 
-int child_landlock(struct child_ctx *c)
+int child_restrict_with_landlock(struct child_ctx *c)
 {
 	struct ruleset_attr attr = {
-		.handled_access_fs = handled_fs(c->fork.landlock_abi),
+		.handled_access_fs = handled_fs_rights(c->fork.landlock_abi),
 		.scoped            = c->fork.landlock_abi >= 6 ? SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL : 0,
 	};
 	unsigned quiet = c->fork.landlock_abi >= 7 ? LOG_SAME_EXEC_OFF | LOG_SUBDOMAINS_OFF : 0;
@@ -89,7 +89,7 @@ int child_landlock(struct child_ctx *c)
 					0);
 	if (rules < 0)
 		return -errno;
-	r = add_rules(rules, c);
+	r = add_landlock_rules(rules, c);
 	if (r == 0)
 		r = child_sys(landlock_restrict_self(rules, quiet));
 	close(rules);

@@ -79,7 +79,7 @@ static int take_run_slot_and_cgroups(struct private_run *l, struct cell_resource
 		if (slot_take(runtime, &l->rootless.ids, first, &p->slot, e) < 0)
 			return -1;
 		message.number = p->slot.number;
-		if (runner_send(l->client, &message, NULL, 0, e) < 0)
+		if (runner_send_message(l->client, &message, NULL, 0, e) < 0)
 			return err_wrap(e, "set-up step take-slot");
 		switch (cg_open(&p->group, runtime, p->slot.number, e)) {
 		case CG_MADE:
@@ -204,7 +204,7 @@ static void send_run_spec_to_cell(struct private_run *l, int control, const stru
 		w->spec_from = SPEC_FROM_MONITOR; /* it will not come any more */
 		w->client  = fd_take(&l->client);
 		err_sys(&e, "set-up step give-order");
-		runner_fail(w, EXIT_setup_failed, &e);
+		runner_fail_run(w, EXIT_setup_failed, &e);
 	}
 	fd_closep(&l->client);
 }
@@ -217,7 +217,7 @@ static _Noreturn void report_start_failure_and_exit(const struct private_run *l)
 
 	message.end.reason = EXIT_setup_failed;
 	err_sys(&message.end.why, "set-up step start-launcher");
-	(void)!runner_send(l->client, &message, NULL, 0, &ignored);
+	(void)!runner_send_message(l->client, &message, NULL, 0, &ignored);
 	_exit(EXIT_FAILURE);
 }
 
@@ -236,7 +236,7 @@ static void fail_run_on_poll_error(struct runner *w)
 	struct err e;
 
 	err_sys(&e, w->spec_from ? "the run cannot be watched: poll" : "set-up step watch-cell: poll");
-	runner_fail(w, w->spec_from ? EXIT_cancelled : EXIT_setup_failed, &e);
+	runner_fail_run(w, w->spec_from ? EXIT_cancelled : EXIT_setup_failed, &e);
 	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* it may fail again at once */
 }
 
@@ -249,15 +249,15 @@ static bool launcher_poll_once(struct private_run *l)
 
 	/* PID 1 cannot end before a fork that was never reported, or a child of CLONE_PARENT, is reaped. */
 	if (l->cell->watch.decided || l->cell->watch.program_state != PROGRAM_NOT_ENDED || l->cell->state == CELL_DIES)
-		reap_unknown(is_child_of_cell, l->cell);
-	served_cell_fds(l->cell, fds);
+		reap_unknown_children(is_child_of_cell, l->cell);
+	served_cell_fill_pollfds(l->cell, fds);
 	/* In other states there is no run for a signal to end. */
 	fds[RUNNER_FDS] = (struct pollfd){ .fd = l->cell->state == CELL_LIVES ? l->signals : -1, .events = POLLIN };
 	left            = l->cell->wake - clock_ms(CLOCK_MONOTONIC);
 	if (poll(fds, ARRAY_LEN(fds), left < 0 ? 0 : left > TURN_MS_MAX ? TURN_MS_MAX : (int)left + 1) < 0 && errno != EINTR)
 		fail_run_on_poll_error(&l->cell->watch);
 	if (fds[RUNNER_FDS].revents && read(l->signals, &info, sizeof info) == sizeof info)
-		runner_decide(&l->cell->watch, EXIT_cancelled);
+		runner_end_run(&l->cell->watch, EXIT_cancelled);
 	return served_cell_handle_events(l->cell, &l->kind, fds) == SERVED_CELL_LIVES;
 }
 
@@ -268,7 +268,7 @@ static void start_forker_and_drop_privileges(struct private_run *l)
 	struct err     e;
 
 	if (!w->decided && (forker_start(&l->kind.forker, &e) < 0 || privilege_drop(&e) < 0))
-		runner_fail(w, EXIT_setup_failed, &e);
+		runner_fail_run(w, EXIT_setup_failed, &e);
 }
 
 _Noreturn void launcher_main(const struct launch_args *args, const struct brig_paths *paths, int sock, const struct timespec *asked)
@@ -288,6 +288,6 @@ _Noreturn void launcher_main(const struct launch_args *args, const struct brig_p
 	while (is_there)
 		is_there = launcher_poll_once(&l);
 	forker_kill(&l.kind.forker);
-	reap_all();
+	reap_all_children();
 	_exit(EXIT_SUCCESS);
 }

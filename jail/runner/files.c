@@ -50,7 +50,7 @@ struct job {
 	size_t                   gets;
 };
 
-static void send_to_runner(const struct job *j, enum files_answer kind, const struct err *why)
+static void send_files_answer(const struct job *j, enum files_answer kind, const struct err *why)
 {
 	struct files_message message;
 
@@ -62,7 +62,7 @@ static void send_to_runner(const struct job *j, enum files_answer kind, const st
 }
 
 /* Gives up all rights that the program does not have. */
-static int give_up_rights(const struct job *j)
+static int drop_to_program_rights(const struct job *j)
 {
 	struct __user_cap_header_struct head    = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct   none[2] = { { 0 } };
@@ -80,7 +80,7 @@ static int give_up_rights(const struct job *j)
 
 /* --- in --- */
 
-static int receive_file(const struct job *j, const struct file_entry *entry, const char *name, struct err *e)
+static int receive_workspace_file(const struct job *j, const struct file_entry *entry, const char *name, struct err *e)
 {
 	scoped_fd fd = -1;
 
@@ -96,7 +96,7 @@ static int receive_file(const struct job *j, const struct file_entry *entry, con
 	return err_sys(e, "files: %.80s", name);
 }
 
-static int receive_folder(const struct job *j, const char *name, struct err *e)
+static int receive_workspace_folder(const struct job *j, const char *name, struct err *e)
 {
 	if (file_stream_make_folder(j->workspace, name) == 0)
 		return 0;
@@ -107,7 +107,7 @@ static int receive_folder(const struct job *j, const char *name, struct err *e)
 	return err_sys(e, "files: %.80s", name);
 }
 
-static int receive_all(const struct job *j, struct err *e)
+static int receive_workspace_files(const struct job *j, struct err *e)
 {
 	struct file_entry entry;
 	char              name[FILE_NAME_BYTES + 1];
@@ -119,26 +119,26 @@ static int receive_all(const struct job *j, struct err *e)
 			return 0;
 		if (entry.kind != FILE_REGULAR && entry.kind != FILE_EXECUTABLE && entry.kind != FILE_FOLDER)
 			return err_set(e, ERR_PROTOCOL, "files: only files come before the first end");
-		if ((entry.kind == FILE_FOLDER ? receive_folder(j, name, e) : receive_file(j, &entry, name, e)) < 0)
+		if ((entry.kind == FILE_FOLDER ? receive_workspace_folder(j, name, e) : receive_workspace_file(j, &entry, name, e)) < 0)
 			return -1;
 	}
 }
 
 /* Joins the cell's control groups: what it writes is charged to the cell. */
-static _Noreturn void filler(struct job *j)
+static _Noreturn void fill_workspace_and_exit(struct job *j)
 {
 	struct err e;
 
-	if (child_join_groups(&j->joins) < 0 || give_up_rights(j) < 0)
+	if (child_join_cgroups(&j->joins) < 0 || drop_to_program_rights(j) < 0)
 		err_sys(&e, "set-up step files");
-	else if (receive_all(j, &e) == 0)
+	else if (receive_workspace_files(j, &e) == 0)
 		_exit(EXIT_SUCCESS);
-	send_to_runner(j, FILES_FAILED, &e);
+	send_files_answer(j, FILES_FAILED, &e);
 	_exit(EXIT_FAILURE);
 }
 
 /* Forks with the ids that PID 1 had when it was cloned: the kernel compares them with the owner of the groups. */
-static pid_t fork_filler(struct job *j)
+static pid_t fork_workspace_filler(struct job *j)
 {
 	struct clone_args args = { .exit_signal = SIGCHLD };
 	struct err        e;
@@ -148,13 +148,13 @@ static pid_t fork_filler(struct job *j)
 		return -1;
 	pid = clone_into_group(&args, j->group);
 	if (pid == 0)
-		filler(j);
+		fill_workspace_and_exit(j);
 	return pid;
 }
 
 /* --- out --- */
 
-static int receive_patterns(struct job *j)
+static int receive_file_patterns(struct job *j)
 {
 	struct file_entry entry;
 	char              name[FILE_NAME_BYTES + 1];
@@ -170,7 +170,7 @@ static int receive_patterns(struct job *j)
 	return -1;
 }
 
-static bool is_wanted(const struct job *j, const char *name)
+static bool is_file_wanted(const struct job *j, const char *name)
 {
 	if (j->has_code && strcmp(name, "main.py") == 0)
 		return false;
@@ -180,30 +180,30 @@ static bool is_wanted(const struct job *j, const char *name)
 	return false;
 }
 
-static int leave_out(const struct job *j, const char *name, enum file_left why)
+static int send_file_left_out(const struct job *j, const char *name, enum file_left why)
 {
 	return file_stream_put(j->client, FILE_LEFT, name, why);
 }
 
 /* A file with holes can be larger than /workspace: at most the size of /workspace is sent in all. */
-static int send_file(struct job *j, int dir, const char *last, const char *name)
+static int send_workspace_file(struct job *j, int dir, const char *last, const char *name)
 {
 	scoped_fd   fd = openat(dir, last, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return leave_out(j, name, FILE_LEFT_unreadable);
+		return send_file_left_out(j, name, FILE_LEFT_unreadable);
 	if ((uint64_t)st.st_size > j->bytes_max - j->sent)
-		return leave_out(j, name, FILE_LEFT_size);
+		return send_file_left_out(j, name, FILE_LEFT_size);
 	j->sent += (uint64_t)st.st_size;
 	if (file_stream_put(j->client, st.st_mode & 0100 ? FILE_EXECUTABLE : FILE_REGULAR, name, (uint64_t)st.st_size) < 0)
 		return -1;
 	return file_stream_copy(j->client, fd, (uint64_t)st.st_size);
 }
 
-static int send_tree(struct job *j, int dir, char *name, size_t len, unsigned depth);
+static int send_workspace_tree(struct job *j, int dir, char *name, size_t len, unsigned depth);
 
-static int send_entry(struct job *j, int dir, const char *last, char *name, size_t len, unsigned depth)
+static int send_workspace_entry(struct job *j, int dir, const char *last, char *name, size_t len, unsigned depth)
 {
 	struct stat st;
 
@@ -213,23 +213,23 @@ static int send_entry(struct job *j, int dir, const char *last, char *name, size
 		scoped_fd below = openat(dir, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 		if (below >= 0 && depth < FILE_DEPTH_MAX)
-			return send_tree(j, below, name, len, depth + 1);
-		return is_wanted(j, name) ? leave_out(j, name, below < 0 ? FILE_LEFT_unreadable : FILE_LEFT_deep) : 0;
+			return send_workspace_tree(j, below, name, len, depth + 1);
+		return is_file_wanted(j, name) ? send_file_left_out(j, name, below < 0 ? FILE_LEFT_unreadable : FILE_LEFT_deep) : 0;
 	}
-	if (!is_wanted(j, name))
+	if (!is_file_wanted(j, name))
 		return 0;
 	if (S_ISREG(st.st_mode))
-		return send_file(j, dir, last, name);
-	return leave_out(j, name, S_ISLNK(st.st_mode) ? FILE_LEFT_link : FILE_LEFT_special);
+		return send_workspace_file(j, dir, last, name);
+	return send_file_left_out(j, name, S_ISLNK(st.st_mode) ? FILE_LEFT_link : FILE_LEFT_special);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int compare_dirent_names(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 /* Where a shown directory was mounted there is an empty one of the cell's PID 1 behind it. */
-static bool is_of_program(const struct job *j, int dir)
+static bool is_dir_of_program(const struct job *j, int dir)
 {
 	struct stat st;
 
@@ -237,12 +237,12 @@ static bool is_of_program(const struct job *j, int dir)
 }
 
 /* Sends the entries by name. If a path is too long for a header, its directory is named as left out. */
-static int send_tree(struct job *j, int dir, char *name, size_t len, unsigned depth)
+static int send_workspace_tree(struct job *j, int dir, char *name, size_t len, unsigned depth)
 {
 	struct dirent **list;
-	int             n = scandirat(dir, ".", &list, NULL, by_name), r = 0;
+	int             n = scandirat(dir, ".", &list, NULL, compare_dirent_names), r = 0;
 
-	if (n == 2 && len && j->sends_folders && is_wanted(j, name) && is_of_program(j, dir)) /* "." and ".." */
+	if (n == 2 && len && j->sends_folders && is_file_wanted(j, name) && is_dir_of_program(j, dir)) /* "." and ".." */
 		r = file_stream_put(j->client, FILE_FOLDER, name, 0);
 	for (int i = 0; i < n; i++) {
 		const char *last = list[i]->d_name;
@@ -250,12 +250,12 @@ static int send_tree(struct job *j, int dir, char *name, size_t len, unsigned de
 
 		if (r == 0 && strcmp(last, ".") != 0 && strcmp(last, "..") != 0) {
 			if (len + slash + more > FILE_NAME_BYTES) {
-				r = is_wanted(j, name) ? leave_out(j, name, FILE_LEFT_deep) : 0;
+				r = is_file_wanted(j, name) ? send_file_left_out(j, name, FILE_LEFT_deep) : 0;
 			} else {
 				if (slash)
 					name[len] = '/';
 				memcpy(name + len + slash, last, more + 1);
-				r = send_entry(j, dir, last, name, len + slash + more, depth);
+				r = send_workspace_entry(j, dir, last, name, len + slash + more, depth);
 				name[len] = 0;
 			}
 		}
@@ -266,22 +266,22 @@ static int send_tree(struct job *j, int dir, char *name, size_t len, unsigned de
 	return n < 0 && errno == ENOMEM ? -1 : r;
 }
 
-static void send_all(struct job *j)
+static void send_wanted_files(struct job *j)
 {
 	char        name[FILE_NAME_BYTES + 1] = "";
 	scoped_fd   top                       = openat(j->workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
 
-	if (receive_patterns(j) < 0 || top < 0 || fstat(top, &st) < 0)
+	if (receive_file_patterns(j) < 0 || top < 0 || fstat(top, &st) < 0)
 		return;
 	j->dev = st.st_dev;
-	if (!j->gets || send_tree(j, top, name, 0, 1) == 0)
+	if (!j->gets || send_workspace_tree(j, top, name, 0, 1) == 0)
 		(void)!file_stream_put(j->client, FILE_END, "", 0);
 }
 
 /* --- from its start to its end --- */
 
-static bool is_filled(const struct job *j, pid_t filler_pid)
+static bool reap_workspace_filler(const struct job *j, pid_t filler_pid)
 {
 	struct err e;
 	int        status;
@@ -291,12 +291,12 @@ static bool is_filled(const struct job *j, pid_t filler_pid)
 			return false;
 	if (WIFSIGNALED(status)) {
 		err_set(&e, ERR_LIMIT, "files: no memory for them; ask for more with --memory");
-		send_to_runner(j, FILES_FAILED, &e);
+		send_files_answer(j, FILES_FAILED, &e);
 	}
 	return status == 0;
 }
 
-static _Noreturn void helper(struct job *j)
+static _Noreturn void run_files_helper(struct job *j)
 {
 	int        keep[3 + CG_TREES_MAX] = { j->sock, j->client, j->group };
 	size_t     n                      = 3, came;
@@ -311,25 +311,25 @@ static _Noreturn void helper(struct job *j)
 		_exit(EXIT_FAILURE);
 	if (packet_receive(j->sock, &go, sizeof go, &j->workspace, 1, &came) != sizeof go || came != 1)
 		_exit(EXIT_FAILURE);
-	pid = fork_filler(j);
-	if (pid < 0 || give_up_rights(j) < 0) {
+	pid = fork_workspace_filler(j);
+	if (pid < 0 || drop_to_program_rights(j) < 0) {
 		err_sys(&e, "set-up step files");
-		send_to_runner(j, FILES_FAILED, &e);
+		send_files_answer(j, FILES_FAILED, &e);
 		_exit(EXIT_FAILURE);
 	}
-	if (!is_filled(j, pid))
+	if (!reap_workspace_filler(j, pid))
 		_exit(EXIT_FAILURE);
-	send_to_runner(j, FILES_FILLED, NULL);
+	send_files_answer(j, FILES_FILLED, NULL);
 	if (read(j->sock, &go, sizeof go) == sizeof go) {
-		send_all(j);
-		send_to_runner(j, FILES_DONE, NULL);
+		send_wanted_files(j);
+		send_files_answer(j, FILES_DONE, NULL);
 	}
 	_exit(EXIT_SUCCESS);
 }
 
 /* --- the process that watches the run --- */
 
-int files_start(struct files *f, int client, const struct cell *c, const struct cell_spec *spec, struct err *e)
+int files_fork_helper(struct files *f, int client, const struct cell *c, const struct cell_spec *spec, struct err *e)
 {
 	struct clone_args args = { .flags = CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&f->pidfd, .exit_signal = SIGCHLD };
 	struct job        job;
@@ -350,7 +350,7 @@ int files_start(struct files *f, int client, const struct cell *c, const struct 
 	job.filter         = spec->filter;
 	pid                = clone3(&args, sizeof args);
 	if (pid == 0)
-		helper(&job);
+		run_files_helper(&job);
 	close(pair[1]);
 	if (pid < 0) {
 		f->pidfd = -1;
@@ -362,13 +362,13 @@ int files_start(struct files *f, int client, const struct cell *c, const struct 
 	return 0;
 }
 
-void files_give_workspace(struct files *f, int dir)
+void files_send_workspace_fd(struct files *f, int dir)
 {
 	if (f->state == FILES_FILLS)
-		(void)packet_send(f->sock, "w", 1, &dir, 1); /* if the helper is gone, files_receive() tells */
+		(void)packet_send(f->sock, "w", 1, &dir, 1); /* if the helper is gone, files_receive_answer() tells */
 }
 
-enum files_answer files_receive(struct files *f, struct err *e)
+enum files_answer files_receive_answer(struct files *f, struct err *e)
 {
 	struct files_message message;
 	ssize_t              n = recv(f->sock, &message, sizeof message, MSG_DONTWAIT);
@@ -392,7 +392,7 @@ enum files_answer files_receive(struct files *f, struct err *e)
 	return n ? FILES_DONE : FILES_FAILED;
 }
 
-bool files_send(struct files *f, bool has_run)
+bool files_start_sending(struct files *f, bool has_run)
 {
 	if (f->state == FILES_WAITS && has_run && send(f->sock, "g", 1, MSG_NOSIGNAL) == 1) {
 		f->state = FILES_SENDS;

@@ -21,17 +21,17 @@ struct files {
 #define FILES_INIT ((struct files){ .sock = -1, .pidfd = -1 })
 
 /* Starts the helper, which waits for /workspace. client: borrowed. The caller may take any id of the cell. */
-must_use int files_start(struct files *f, int client, const struct cell *c, const struct cell_spec *spec,
+must_use int files_fork_helper(struct files *f, int client, const struct cell *c, const struct cell_spec *spec,
 			 struct err *e);
 /* Sends the helper dir, which is /workspace of the prepared cell; borrowed. */
-void files_give_workspace(struct files *f, int dir);
+void files_send_workspace_fd(struct files *f, int dir);
 
 /* sock can be read. */
 enum files_answer { FILES_GO_ON, FILES_FILLED, FILES_FAILED, FILES_DONE };
-enum files_answer files_receive(struct files *f, struct err *e);
+enum files_answer files_receive_answer(struct files *f, struct err *e);
 
 /* The cell is dead. True: the helper sends files now. False: it is closed; a program that never ran left no files. */
-must_use bool files_send(struct files *f, bool has_run);
+must_use bool files_start_sending(struct files *f, bool has_run);
 /* Kills the helper. */
 void          files_close(struct files *f);
 

@@ -20,7 +20,7 @@ int net_pool_open(struct net_pool *p, bool keeps, struct sock_fprog *filter, str
 	return p->host_fd < 0 ? err_sys(e, "networks to use again: /proc/self/ns/net") : 0;
 }
 
-static struct net take_out(struct net_pool *p, size_t at)
+static struct net remove_kept_net(struct net_pool *p, size_t at)
 {
 	struct net found = p->kept[at].net;
 
@@ -29,7 +29,7 @@ static struct net take_out(struct net_pool *p, size_t at)
 }
 
 /* Takes the one that came back last: its memory is still in the caches. */
-struct net_place net_pool_take(struct net_pool *p)
+struct net_place net_pool_take_net(struct net_pool *p)
 {
 	struct net_place ret = { .net = NET_NONE, .host_fd = p->host_fd, .is_needless = p->is_needless };
 	size_t           at  = p->n;
@@ -37,19 +37,19 @@ struct net_place net_pool_take(struct net_pool *p)
 	while (at > 0 && p->kept[at - 1].rests && !net_is_unused(&p->kept[at - 1].net))
 		at--;
 	if (at > 0)
-		ret.net = take_out(p, at - 1);
+		ret.net = remove_kept_net(p, at - 1);
 	return ret;
 }
 
 /* A full pool closes the oldest one that rests. */
-void net_pool_give(struct net_pool *p, struct net *one)
+void net_pool_return_net(struct net_pool *p, struct net *one)
 {
 	size_t at = 0;
 
 	while (at < p->n && !p->kept[at].rests)
 		at++;
 	if (p->n == p->max && at < p->n) {
-		struct net oldest = take_out(p, at);
+		struct net oldest = remove_kept_net(p, at);
 
 		net_close(&oldest);
 	}

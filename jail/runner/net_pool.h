@@ -30,6 +30,6 @@ struct net_pool {
 must_use int net_pool_open(struct net_pool *p, bool keeps, struct sock_fprog *filter, struct err *e);
 
 /* The cell owns the network in the result. */
-struct net_place net_pool_take(struct net_pool *p);
+struct net_place net_pool_take_net(struct net_pool *p);
 /* Takes *one over, in which no process had a socket (cell_network_is_unused()). A full pool closes it or one that rests. */
-void             net_pool_give(struct net_pool *p, struct net *one);
+void             net_pool_return_net(struct net_pool *p, struct net *one);

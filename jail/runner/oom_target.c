@@ -15,7 +15,7 @@ struct memory {
 };
 
 /* From statm: a read of other files may wait for the process, which waits for memory, and so for this process. */
-static struct memory read_memory(pid_t pid)
+static struct memory read_process_memory(pid_t pid)
 {
 	char path[64];
 	long resident, shared, text;
@@ -36,7 +36,7 @@ static struct memory read_memory(pid_t pid)
  */
 static pid_t find_oom_target(const struct runner *w, const char *members)
 {
-	const struct memory server  = read_memory(w->cell.warm.program);
+	const struct memory server  = read_process_memory(w->cell.warm.program);
 	long                most    = (long)(w->spec.limits->memory_bytes / OF_ONE) / getpagesize(), own;
 	pid_t               largest = 0, last = 0;
 
@@ -45,7 +45,7 @@ static pid_t find_oom_target(const struct runner *w, const char *members)
 
 		if (pid == w->cell.pid || pid == w->cell.warm.program)
 			continue;
-		m    = read_memory(pid);
+		m    = read_process_memory(pid);
 		own  = m.text == server.text ? m.anonymous - server.anonymous : m.anonymous;
 		last = pid;
 		if (own > most) {

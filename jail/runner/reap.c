@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <sys/wait.h>
 
-void reap_unknown(bool (*is_known)(const void *, pid_t), const void *arg)
+void reap_unknown_children(bool (*is_known)(const void *, pid_t), const void *arg)
 {
 	siginfo_t child = { 0 };
 
@@ -15,7 +15,7 @@ void reap_unknown(bool (*is_known)(const void *, pid_t), const void *arg)
 	}
 }
 
-void reap_all(void)
+void reap_all_children(void)
 {
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 		;

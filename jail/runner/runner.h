@@ -63,17 +63,17 @@ struct runner {
 
 void runner_init(struct runner *w);
 /* After cell_reap_and_release(): closes the descriptors that are left. */
-void runner_close(struct runner *w);
+void runner_close_fds(struct runner *w);
 
 /* Ends the run for this reason, or for the one that was first: the cell takes no spec any more, and is killed. */
-void runner_decide(struct runner *w, enum exit_reason reason);
-void runner_fail(struct runner *w, enum exit_reason reason, const struct err *why);
+void runner_end_run(struct runner *w, enum exit_reason reason);
+void runner_fail_run(struct runner *w, enum exit_reason reason, const struct err *why);
 
 /* False: a group above the cell's ran out of memory, that of the service or of the host. */
-bool runner_reached_memory(const struct runner *w);
+bool runner_reached_memory_limit(const struct runner *w);
 
 /* Sends the client the limit behind this reason, if there is one. */
-void runner_report_limit(const struct runner *w, enum exit_reason reason);
+void runner_send_limit_of_reason(const struct runner *w, enum exit_reason reason);
 
 /*
  * For the caller's loop: how long to wait at most (ms), for which descriptors, and what to do after poll(). False:
@@ -81,18 +81,18 @@ void runner_report_limit(const struct runner *w, enum exit_reason reason);
  */
 enum { RUNNER_FDS = 13 };
 
-double runner_left(struct runner *w);
+double runner_ms_until_wakeup(struct runner *w);
 /* A descriptor of which nothing need be known now, not even its end, is given as ~fd, which poll() ignores. */
-void   runner_fds(const struct runner *w, struct pollfd fds[RUNNER_FDS]);
+void   runner_fill_pollfds(const struct runner *w, struct pollfd fds[RUNNER_FDS]);
 bool   runner_handle_events(struct runner *w, const struct pollfd fds[RUNNER_FDS]);
 /* A zygote is up now: a cell that was built before asks it for a fork. */
-void   runner_zygote_is_up(struct runner *w);
+void   runner_handle_zygote_up(struct runner *w);
 
 /* The cell was built for a run whose spec is on its way. The spec brings the socket on which a failure is reported. */
 bool runner_awaits_spec(const struct runner *w);
 
 /* The cell has ended. A spec that came before is read: its client gets the reason, and nothing is carried out. */
-void runner_take_late_spec(struct runner *w);
+void runner_receive_late_spec(struct runner *w);
 
 /* CPU time of the program, from what its group has counted; RECORD_NONE where this host does not count. */
-double runner_cpu_ms(const struct runner *w, int64_t cg_ns);
+double runner_program_cpu_ms(const struct runner *w, int64_t cg_ns);

@@ -13,7 +13,7 @@ void runner_init(struct runner *w)
 	cell_init(&w->cell);
 }
 
-void runner_close(struct runner *w)
+void runner_close_fds(struct runner *w)
 {
 	fd_closep(&w->client);
 	fd_closep(&w->control);
@@ -24,7 +24,7 @@ void runner_close(struct runner *w)
 }
 
 /* At its limit a run has less than an eighth left: version 2 has a mark below it, and a huge page may not fit. */
-bool runner_reached_memory(const struct runner *w)
+bool runner_reached_memory_limit(const struct runner *w)
 {
 	struct cg_usage u;
 
@@ -32,7 +32,7 @@ bool runner_reached_memory(const struct runner *w)
 	return u.memory_peak < 0 || (uint64_t)u.memory_peak >= w->spec.limits->memory_bytes / 8 * 7;
 }
 
-void runner_report_limit(const struct runner *w, enum exit_reason reason)
+void runner_send_limit_of_reason(const struct runner *w, enum exit_reason reason)
 {
 	static const struct {
 		enum exit_reason reason;
@@ -43,11 +43,11 @@ void runner_report_limit(const struct runner *w, enum exit_reason reason)
 		{ EXIT_oom, LIMIT_memory_bytes },
 	};
 
-	if (reason == EXIT_oom && !runner_reached_memory(w))
+	if (reason == EXIT_oom && !runner_reached_memory_limit(w))
 		return; /* not a limit of the run */
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].reason == reason)
-			runner_send_limit(w, rows[i].limit);
+			runner_send_limit_reached(w, rows[i].limit);
 }
 
 bool runner_awaits_spec(const struct runner *w)
@@ -56,7 +56,7 @@ bool runner_awaits_spec(const struct runner *w)
 }
 
 /* The sender of a later spec gets EPIPE, and uses another cell. One that is there is read when the cell has ended. */
-void runner_decide(struct runner *w, enum exit_reason reason)
+void runner_end_run(struct runner *w, enum exit_reason reason)
 {
 	bool is_first = !w->decided, is_unused = !w->spec_from && !runner_awaits_spec(w);
 
@@ -70,12 +70,12 @@ void runner_decide(struct runner *w, enum exit_reason reason)
 	}
 	cell_kill(&w->cell);
 	if (is_first)
-		runner_report_limit(w, reason);
+		runner_send_limit_of_reason(w, reason);
 }
 
-void runner_fail(struct runner *w, enum exit_reason reason, const struct err *why)
+void runner_fail_run(struct runner *w, enum exit_reason reason, const struct err *why)
 {
 	if (!w->decided)
 		w->end.why = *why;
-	runner_decide(w, reason);
+	runner_end_run(w, reason);
 }

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-int runner_send(int sock, const struct launch_message *message, const int *fds, size_t n, struct err *e)
+int runner_send_message(int sock, const struct launch_message *message, const int *fds, size_t n, struct err *e)
 {
 	int r = packet_offer(sock, message, sizeof *message, fds, n); /* does not wait for the client */
 
@@ -20,32 +20,32 @@ int runner_send(int sock, const struct launch_message *message, const int *fds, 
 	return err_sys(e, "the client cannot be told");
 }
 
-static void send_or_ignore(int sock, const struct launch_message *message)
+static void send_message_best_effort(int sock, const struct launch_message *message)
 {
 	struct err ignored; /* the other end sees this end close */
 
 	if (sock >= 0)
-		(void)!runner_send(sock, message, NULL, 0, &ignored);
+		(void)!runner_send_message(sock, message, NULL, 0, &ignored);
 }
 
-int runner_send_started(struct runner *w, struct err *e)
+int runner_send_program_started(struct runner *w, struct err *e)
 {
 	struct launch_message message = { .kind = LAUNCH_STARTED };
 	size_t             n    = pipes_count(w->head.stdin_pipe, w->head.result_pipe);
-	int                   r       = runner_send(w->client, &message, w->streams, n, e);
+	int                   r       = runner_send_message(w->client, &message, w->streams, n, e);
 
 	for (size_t i = 0; i < ARRAY_LEN(w->streams); i++)
 		fd_closep(&w->streams[i]);
 	return r;
 }
 
-void runner_send_limit(const struct runner *w, enum limit_id limit)
+void runner_send_limit_reached(const struct runner *w, enum limit_id limit)
 {
 	struct launch_message message = { .kind   = LAUNCH_LIMIT,
 					  .number = limit,
 					  .value  = limits_value(w->spec.limits, &limits_fields[limit]) };
 
-	send_or_ignore(w->client, &message);
+	send_message_best_effort(w->client, &message);
 }
 
 void runner_fill_layers(const struct runner *w, struct run_result *ret)
@@ -56,7 +56,7 @@ void runner_fill_layers(const struct runner *w, struct run_result *ret)
 	snprintf(ret->missing_why[1], sizeof ret->missing_why[1], "%s", w->cell.group.why);
 }
 
-void runner_send_session(const struct runner *w)
+void runner_send_session_state(const struct runner *w)
 {
 	struct launch_message message = {
 		.kind = LAUNCH_SESSION, .number = w->victims, .value = w->is_frozen, .end = RUN_RESULT_NONE
@@ -64,11 +64,11 @@ void runner_send_session(const struct runner *w)
 
 	runner_fill_layers(w, &message.end);
 	memcpy(message.end.rootfs_digest, w->cell.rootfs.digest, sizeof message.end.rootfs_digest);
-	send_or_ignore(w->client, &message);
+	send_message_best_effort(w->client, &message);
 }
 
 /* The descriptors are in the order of run_spec.h; the client's ends among them, in that of pipes.h. */
-static int make_lease(struct runner *w, int fds[LEASE_FDS])
+static int make_lease_fds(struct runner *w, int fds[LEASE_FDS])
 {
 	int pair[2];
 
@@ -82,38 +82,40 @@ static int make_lease(struct runner *w, int fds[LEASE_FDS])
 	return 0;
 }
 
-void runner_send_ready(struct runner *w)
+void runner_send_cell_ready(struct runner *w)
 {
 	struct launch_message message = { .kind = LAUNCH_READY, .number = w->cells_before };
 	int                fds[LEASE_FDS];
 
 	if (w->lease >= 0)
-		return; /* another zygote was asked: the lease that is out stays valid. A second one would leave the first without a reader */
-	if (w->cell.warm.state == WARM_PREPARED || make_lease(w, fds) < 0) {
-		send_or_ignore(w->control, &message);
+		return; /* another zygote was asked: the lease that is out stays valid, and a second would leave it unread */
+	if (w->cell.warm.state == WARM_PREPARED || make_lease_fds(w, fds) < 0) {
+		send_message_best_effort(w->control, &message);
 		return;
 	}
 	(void)!packet_send(w->control, &message, sizeof message, fds, LEASE_FDS);
 	close(fds[LEASE_SUPERVISOR]);
 }
 
-void runner_send_taken(struct runner *w)
+void runner_send_lease_taken(struct runner *w)
 {
 	if (w->taken_due_ms > 0)
-		send_or_ignore(w->control, &(struct launch_message){ .kind = LAUNCH_TAKEN });
+		send_message_best_effort(w->control, &(struct launch_message){ .kind = LAUNCH_TAKEN });
 	w->taken_due_ms = 0;
 }
 
-void runner_send_returned(const struct runner *w)
+void runner_send_lease_returned(const struct runner *w)
 {
-	send_or_ignore(w->control, &(struct launch_message){ .kind = LAUNCH_READY, .number = w->cells_before });
+	struct launch_message message = { .kind = LAUNCH_READY, .number = w->cells_before };
+
+	send_message_best_effort(w->control, &message);
 }
 
-void runner_send_ended(const struct runner *w)
+void runner_send_run_ended(const struct runner *w)
 {
 	struct launch_message message = { .kind = LAUNCH_ENDED, .end = w->end };
 
 	if (w->client < 0 && w->is_blameless)
 		message.end.why.kind = ERR_NONE;
-	send_or_ignore(w->client >= 0 ? w->client : w->control, &message);
+	send_message_best_effort(w->client >= 0 ? w->client : w->control, &message);
 }

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void adopt_spec(struct runner *w, const struct run_spec *o, enum spec_from from)
+static void adopt_run_spec(struct runner *w, const struct run_spec *o, enum spec_from from)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
 
@@ -22,7 +22,7 @@ static void adopt_spec(struct runner *w, const struct run_spec *o, enum spec_fro
 }
 
 /* If a zygote was asked already, its fork executes the command, and expects a main.py. So this process removes it. */
-static void carry_out(struct runner *w, const struct run_spec_fds *fds)
+static void deliver_spec_to_fork(struct runner *w, const struct run_spec_fds *fds)
 {
 	bool       is_asked = w->cell.warm.state > WARM_PREPARED;
 	struct err e;
@@ -30,9 +30,9 @@ static void carry_out(struct runner *w, const struct run_spec_fds *fds)
 	w->is_warm_spec = !w->head.executes && (is_asked || warm_is_zygote_ready(&w->cell.warm));
 	if ((is_asked && !w->head.code_len && cell_remove_code(&w->cell, &e) < 0) ||
 	    cell_deliver_spec(&w->cell, w->spec.rootfs, &w->head, fds, &e) < 0)
-		runner_fail(w, EXIT_setup_failed, &e);
+		runner_fail_run(w, EXIT_setup_failed, &e);
 	else
-		runner_order_taken(w);
+		runner_handle_spec_taken(w);
 }
 
 /*
@@ -40,7 +40,7 @@ static void carry_out(struct runner *w, const struct run_spec_fds *fds)
  * has removed main.py. The fork has given up the right to do that. The holder waits for LAUNCH_STARTED, because the
  * rootfs may not have the command.
  */
-static int pass_on_command(struct runner *w, struct err *e)
+static int send_lease_command_to_fork(struct runner *w, struct err *e)
 {
 	int r;
 
@@ -52,7 +52,7 @@ static int pass_on_command(struct runner *w, struct err *e)
 }
 
 /* The clocks start with the program, so an order by lease may ask for as much time as the profile allows. */
-static bool is_within_lease(const struct runner *w, const struct limits *asked)
+static bool are_limits_within_lease(const struct runner *w, const struct limits *asked)
 {
 	return limits_layer_bits_are_valid(asked) && asked->wall_ms <= w->wall_ms_max &&
 		asked->tool_wait_ms <= w->tool_wait_ms_max &&
@@ -60,19 +60,19 @@ static bool is_within_lease(const struct runner *w, const struct limits *asked)
 }
 
 /* The message is still there: the next turn tries again. */
-static bool has_no_memory(ssize_t got)
+static bool is_receive_out_of_memory(ssize_t got)
 {
 	return got < 0 && errno == ENOMEM;
 }
 
-bool runner_take_lease(struct runner *w)
+bool runner_receive_lease_spec(struct runner *w)
 {
 	struct run_spec o;
 	struct err      e;
 	size_t          n;
 	ssize_t         got = packet_receive(w->lease, &o, sizeof o, NULL, 0, &n);
 
-	if (has_no_memory(got))
+	if (is_receive_out_of_memory(got))
 		return true;
 	if (got != sizeof o || w->spec_from) {
 		fd_closep(&w->lease);
@@ -80,24 +80,24 @@ bool runner_take_lease(struct runner *w)
 	}
 	w->client      = fd_take(&w->lease);
 	w->taken_due_ms = clock_ms(CLOCK_MONOTONIC) + LAUNCH_TAKEN_MS;
-	if (!is_within_lease(w, &o.limits) || !run_spec_head_is_bounded(&o.head)) {
+	if (!are_limits_within_lease(w, &o.limits) || !run_spec_head_is_bounded(&o.head)) {
 		w->spec_from = SPEC_FROM_LEASE;
 		err_set(&e, ERR_DENIED, "more was asked of a cell that stands ready than it was built for");
-		runner_fail(w, EXIT_denied, &e);
+		runner_fail_run(w, EXIT_denied, &e);
 		return true;
 	}
-	adopt_spec(w, &o, SPEC_FROM_LEASE);
+	adopt_run_spec(w, &o, SPEC_FROM_LEASE);
 	w->is_warm_spec   = !o.head.executes;
 	w->client_streams = o.head.code_len ? STREAMS_IN_LEASE : STREAMS_HERE;
-	if (o.head.code_len || w->decided || pass_on_command(w, &e) == 0)
-		runner_order_taken(w);
+	if (o.head.code_len || w->decided || send_lease_command_to_fork(w, &e) == 0)
+		runner_handle_spec_taken(w);
 	else
-		runner_fail(w, EXIT_setup_failed, &e);
+		runner_fail_run(w, EXIT_setup_failed, &e);
 	return true;
 }
 
 /* False: end of file, or no valid spec. It comes from brig, and is checked all the same: the cell gets its descriptors. */
-static bool receive_spec(struct runner *w, bool is_late)
+static bool receive_control_spec(struct runner *w, bool is_late)
 {
 	struct run_spec     spec;
 	struct run_spec_fds given = RUN_SPEC_FDS_NONE;
@@ -105,14 +105,14 @@ static bool receive_spec(struct runner *w, bool is_late)
 	size_t              n;
 	ssize_t             got = packet_receive(w->control, &spec, sizeof spec, fds, ARRAY_LEN(fds), &n);
 
-	if (has_no_memory(got))
+	if (is_receive_out_of_memory(got))
 		return true;
 	if (got != sizeof spec || w->spec_from || !run_spec_head_is_bounded(&spec.head) ||
 	    n != 2 + !!spec.head.code_len + spec.head.tools) {
 		packet_drop(fds, n);
 		return false;
 	}
-	adopt_spec(w, &spec, SPEC_FROM_MONITOR);
+	adopt_run_spec(w, &spec, SPEC_FROM_MONITOR);
 	fd_closep(&w->lease); /* no spec can come by lease any more */
 	w->client       = fds[0];
 	given.exec_args = fds[1];
@@ -121,25 +121,25 @@ static bool receive_spec(struct runner *w, bool is_late)
 	if (spec.head.tools)
 		given.tools = fds[n - 1];
 	if (!is_late)
-		carry_out(w, &given);
+		deliver_spec_to_fork(w, &given);
 	while (n > 1)
 		close(fds[--n]);
 	return true;
 }
 
-bool runner_take_spec(struct runner *w)
+bool runner_receive_control_spec(struct runner *w)
 {
-	return receive_spec(w, false);
+	return receive_control_spec(w, false);
 }
 
-void runner_take_late_spec(struct runner *w)
+void runner_receive_late_spec(struct runner *w)
 {
 	if (w->lease >= 0 && !w->spec_from) {
 		shutdown(w->lease, SHUT_RD);
-		(void)runner_take_lease(w);
+		(void)runner_receive_lease_spec(w);
 	}
 	if (w->control < 0 || w->spec_from)
 		return;
 	shutdown(w->control, SHUT_RD);
-	(void)receive_spec(w, true);
+	(void)receive_control_spec(w, true);
 }

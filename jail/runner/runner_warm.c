@@ -16,10 +16,10 @@
  * Ends a cell that is not to blame. Without a spec the monitor just builds another cell, and gets no reason. A client
  * whose spec is on its way gets it.
  */
-static void end_unused(struct runner *w, const struct err *why)
+static void end_unused_cell(struct runner *w, const struct err *why)
 {
 	w->is_blameless = !w->spec_from && !runner_awaits_spec(w);
-	runner_fail(w, EXIT_cancelled, why);
+	runner_fail_run(w, EXIT_cancelled, why);
 }
 
 /* A session has no main.py: programs may make a file of that name. A launcher may not remove it: there the fork did. */
@@ -28,11 +28,11 @@ void runner_begin_session(struct runner *w)
 	int workspace = w->cell.warm.prepared[PREPARED_MOUNTS + CELL_MOUNTS - 1];
 
 	(void)!unlinkat(workspace, "main.py", 0);
-	runner_send_session(w);
+	runner_send_session_state(w);
 }
 
 /* Called twice for a cell that was built before there was a zygote: the second time it has a lease. */
-static void report_ready(struct runner *w)
+static void report_cell_ready(struct runner *w)
 {
 	bool has_lease = w->lease < 0 && w->cell.warm.state != WARM_PREPARED;
 
@@ -40,9 +40,9 @@ static void report_ready(struct runner *w)
 	if (w->control < 0 || w->decided)
 		return;
 	if (has_lease && w->cell.group.files && !cg_begin_peak(&w->cell.group))
-		runner_decide(w, EXIT_cancelled); /* these groups cannot be used again: the monitor makes others */
+		runner_end_run(w, EXIT_cancelled); /* these groups cannot be used again: the monitor makes others */
 	else
-		runner_send_ready(w);
+		runner_send_cell_ready(w);
 }
 
 /* --- preparing --- */
@@ -51,7 +51,7 @@ static void report_ready(struct runner *w)
  * Asks a fork server for the program. Without an order only a zygote is asked: a cell without a zygote waits for an
  * order or for a zygote, whichever comes first. A fork ahead of the order is asked for only while there is no order.
  */
-static void request_fork(struct runner *w)
+static void request_program_fork(struct runner *w)
 {
 	struct warm *warm        = &w->cell.warm;
 	bool         is_possible = warm_is_zygote_ready(warm);
@@ -60,7 +60,7 @@ static void request_fork(struct runner *w)
 	if (warm->state != WARM_PREPARED || !warm->init_is_confined || w->decided)
 		return;
 	if (!w->spec_from && !is_possible) {
-		report_ready(w);
+		report_cell_ready(w);
 		return;
 	}
 	w->is_warm_spec &= is_possible;
@@ -69,25 +69,25 @@ static void request_fork(struct runner *w)
 	warm->by_forker = w->spec_from && !w->is_warm_spec;
 	warm->ahead    = warm->zygote.ahead && !w->spec_from;
 	if (cell_request_fork(&w->cell, &w->spec, &e) < 0)
-		runner_fail(w, EXIT_setup_failed, &e);
+		runner_fail_run(w, EXIT_setup_failed, &e);
 }
 
-void runner_zygote_is_up(struct runner *w)
+void runner_handle_zygote_up(struct runner *w)
 {
 	if (w->ready && !w->spec_from)
-		request_fork(w);
+		request_program_fork(w);
 }
 
 /*
  * The fork has given up its rights and has the filter on. A fork that executes has succeeded when its report socket
  * closes: until then the exec can fail, and nothing has started.
  */
-static bool program_runs(const struct runner *w)
+static bool has_program_started(const struct runner *w)
 {
 	return w->spec_from && w->cell.warm.fork_is_confined && (w->is_warm_spec || (w->execs && w->cell.warm.report_fd < 0));
 }
 
-static void hand_over_streams(struct runner *w)
+static void hand_over_client_streams(struct runner *w)
 {
 	int       *client = w->cell.warm.prepared + PREPARED_CLIENT;
 	struct err e;
@@ -96,7 +96,7 @@ static void hand_over_streams(struct runner *w)
 	/* Report a warm start immediately, even if the zygote has exited. */
 	if (!w->spec_from || w->client_streams == STREAMS_GIVEN || w->decided || w->cell.warm.state < WARM_PREPARED)
 		return;
-	if (!w->is_warm_spec && !program_runs(w))
+	if (!w->is_warm_spec && !has_program_started(w))
 		return;
 	is_here           = w->client_streams == STREAMS_HERE;
 	w->client_streams = STREAMS_GIVEN;
@@ -105,31 +105,31 @@ static void hand_over_streams(struct runner *w)
 	for (size_t i = 0; i < PIPES_MAX; i++)
 		fd_closep(&client[i]);
 	/* The holder of a lease has its streams, and need not be woken for what it knows. */
-	if (is_here && runner_send_started(w, &e) < 0)
-		runner_fail(w, EXIT_cancelled, &e); /* its output would go nowhere */
+	if (is_here && runner_send_program_started(w, &e) < 0)
+		runner_fail_run(w, EXIT_cancelled, &e); /* its output would go nowhere */
 }
 
-static void take_prepared(struct runner *w, const int *fds, size_t n)
+static void adopt_prepared_cell(struct runner *w, const int *fds, size_t n)
 {
 	struct err e;
 
 	if (warm_adopt_prepared_fds(&w->cell.warm, fds, n, &e) < 0) {
 		while (n)
 			close(fds[--n]);
-		runner_fail(w, EXIT_setup_failed, &e);
+		runner_fail_run(w, EXIT_setup_failed, &e);
 		return;
 	}
-	files_give_workspace(&w->files, w->cell.warm.prepared[PREPARED_MOUNTS + CELL_MOUNTS - 1]);
-	hand_over_streams(w);
-	request_fork(w);
+	files_send_workspace_fd(&w->files, w->cell.warm.prepared[PREPARED_MOUNTS + CELL_MOUNTS - 1]);
+	hand_over_client_streams(w);
+	request_program_fork(w);
 }
 
 /* --- the program begins --- */
 
 /* Starts the clock, once the program runs. */
-static void start_clock(struct runner *w)
+static void start_wall_clock(struct runner *w)
 {
-	if (!program_runs(w) || w->clock.started || w->decided)
+	if (!has_program_started(w) || w->clock.started || w->decided)
 		return;
 	w->clock.started = clock_ms(CLOCK_MONOTONIC);
 	w->started_at    = clock_ms(CLOCK_REALTIME) / 1000;
@@ -139,43 +139,43 @@ static void start_clock(struct runner *w)
 	fd_closep(&w->cell.warm.run_spec_file); /* the program has read it, and its memory is charged to no group */
 }
 
-static void begin_if_it_runs(struct runner *w)
+static void begin_run_if_program_started(struct runner *w)
 {
-	hand_over_streams(w);
-	start_clock(w);
+	hand_over_client_streams(w);
+	start_wall_clock(w);
 }
 
 /* An order, for a cell that is or will be prepared. */
-void runner_order_taken(struct runner *w)
+void runner_handle_spec_taken(struct runner *w)
 {
 	if (w->cell.warm.state == WARM_WAITS)
 		w->cell.warm.asked = clock_ms(CLOCK_MONOTONIC);
-	hand_over_streams(w);
-	request_fork(w);
-	start_clock(w);
+	hand_over_client_streams(w);
+	request_program_fork(w);
+	start_wall_clock(w);
 }
 
 /* --- what PID 1 and the fork report --- */
 
 /* End of file: PID 1 has died; or a fork has executed its program, its last step: earlier ones report their failure. */
-static void on_report_end(struct runner *w, int *fd)
+static void handle_report_socket_end(struct runner *w, int *fd)
 {
 	struct err e;
 
 	fd_closep(fd);
 	if (fd == &w->cell.report_fd && !w->cell.warm.init_is_confined) {
 		err_set(&e, ERR_SETUP, "set-up step become-init: the cell died before brig-init was ready");
-		runner_fail(w, EXIT_setup_failed, &e);
+		runner_fail_run(w, EXIT_setup_failed, &e);
 	}
 	if (fd == &w->cell.warm.report_fd)
-		begin_if_it_runs(w);
+		begin_run_if_program_started(w);
 }
 
 /*
  * Without a listener this process cannot know whether the network was used, so the network is not used again. The
  * same holds after a second fork, which has a filter of its own.
  */
-static void adopt_listener(struct runner *w, const int *fds, size_t n)
+static void adopt_seccomp_listener(struct runner *w, const int *fds, size_t n)
 {
 	if (w->cell.is_noticed || n != 1)
 		w->cell.notice.socket_was_allowed = true;
@@ -188,7 +188,7 @@ static void adopt_listener(struct runner *w, const int *fds, size_t n)
 }
 
 /* Takes what the fork offers, once the fork is known. A fork offers once; code of a program never has its socket. */
-static void fetch_listener(struct runner *w)
+static void fetch_seccomp_listener(struct runner *w)
 {
 	struct warm *warm = &w->cell.warm;
 	int          fd;
@@ -200,11 +200,11 @@ static void fetch_listener(struct runner *w)
 	is_taken      = fd >= 0;
 	warm->offered = 0;
 	if (is_taken)
-		adopt_listener(w, &fd, 1);
+		adopt_seccomp_listener(w, &fd, 1);
 	(void)!send(warm->report_fd, &is_taken, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void on_report(struct runner *w, int *fd)
+static void receive_child_report(struct runner *w, int *fd)
 {
 	enum { SETUP_NS_MAX = 1000000000 };
 	struct child_report report;
@@ -217,16 +217,16 @@ static void on_report(struct runner *w, int *fd)
 	if (got == 1 && is_init) {
 		packet_drop(fds, n);
 		w->cell.warm.init_is_confined = true;
-		request_fork(w);
+		request_program_fork(w);
 		return;
 	}
 	if (got != sizeof report) {
 		if (got < 0) { /* the program may have started, so this is no failure of the set-up */
 			err_sys(&e, "the run cannot be watched: the cell's report");
-			runner_fail(w, EXIT_cancelled, &e);
+			runner_fail_run(w, EXIT_cancelled, &e);
 		}
 		packet_drop(fds, n);
-		on_report_end(w, fd);
+		handle_report_socket_end(w, fd);
 		return;
 	}
 	/* PID 1 prepares the cell; only a fork confines itself. Each could be taken over, and send for the other. */
@@ -238,22 +238,22 @@ static void on_report(struct runner *w, int *fd)
 		packet_drop(fds, n);
 	switch (report.message) {
 	case CHILD_FAILED:
-		child_explain(&report, &w->cell.child, &e);
+		child_report_to_err(&report, &w->cell.child, &e);
 		if (child_exec_errno(&report))
 			w->end.exec_errno = child_exec_errno(&report);
-		runner_fail(w, EXIT_setup_failed, &e);
+		runner_fail_run(w, EXIT_setup_failed, &e);
 		return;
 	case CHILD_PREPARED:
 		w->cell.warm.cpu_before_ns = report.cpu_before_ns;
-		take_prepared(w, fds, n);
+		adopt_prepared_cell(w, fds, n);
 		return;
 	case CHILD_LISTENER:
 		if (n || report.detail <= 0 || w->cell.is_noticed) {
-			adopt_listener(w, fds, n);
+			adopt_seccomp_listener(w, fds, n);
 			return;
 		}
 		w->cell.warm.offered = report.detail;
-		fetch_listener(w);
+		fetch_seccomp_listener(w);
 		return;
 	case CHILD_EXECS:
 		/*
@@ -266,31 +266,31 @@ static void on_report(struct runner *w, int *fd)
 			return; /* the fork reports its CPU time once more */
 		w->cell.warm.fork_is_confined = true;
 		if (!w->spec_from)
-			report_ready(w);
-		begin_if_it_runs(w);
+			report_cell_ready(w);
+		begin_run_if_program_started(w);
 		return;
 	}
 }
 
-void runner_receive_init(struct runner *w)
+void runner_receive_init_report(struct runner *w)
 {
-	on_report(w, &w->cell.report_fd);
+	receive_child_report(w, &w->cell.report_fd);
 }
 
-void runner_receive_fork(struct runner *w)
+void runner_receive_fork_report(struct runner *w)
 {
-	on_report(w, &w->cell.warm.report_fd);
+	receive_child_report(w, &w->cell.warm.report_fd);
 }
 
-void runner_receive_all_of_fork(struct runner *w)
+void runner_receive_all_fork_reports(struct runner *w)
 {
 	while (packet_is_there(w->cell.warm.report_fd))
-		runner_receive_fork(w);
+		runner_receive_fork_report(w);
 }
 
 /* --- what the fork server reports --- */
 
-static void read_mounts(struct runner *w)
+static void read_free_space_of_mounts(struct runner *w)
 {
 	struct program_end *r = &w->program;
 
@@ -306,28 +306,28 @@ static void read_mounts(struct runner *w)
 }
 
 /* The program has ended. Processes that it has left die with PID 1. */
-void runner_program_ended(struct runner *w)
+void runner_handle_program_end(struct runner *w)
 {
 	struct err e;
 	int        status;
 
 	if (warm_reap_program(&w->cell.warm, &status, &e) < 0) {
-		runner_fail(w, EXIT_cancelled, &e);
+		runner_fail_run(w, EXIT_cancelled, &e);
 		return;
 	}
-	runner_receive_all_of_fork(w);
+	runner_receive_all_fork_reports(w);
 	fd_closep(&w->cell.warm.report_fd); /* end of file may come later, as the fork server has it open for a moment longer */
-	begin_if_it_runs(w);
-	if (w->spec_from ? !program_runs(w) : !w->cell.warm.fork_is_confined) {
+	begin_run_if_program_started(w);
+	if (w->spec_from ? !has_program_started(w) : !w->cell.warm.fork_is_confined) {
 		err_set(&e, ERR_SETUP, "the program died while it was set up");
-		runner_fail(w, EXIT_setup_failed, &e);
+		runner_fail_run(w, EXIT_setup_failed, &e);
 	}
 	if (!w->spec_from) {
 		err_set(&e, ERR_SETUP, "the fork of the zygote ended before it had an order");
-		end_unused(w, &e);
+		end_unused_cell(w, &e);
 	}
 	w->program.status = status;
-	read_mounts(w);
+	read_free_space_of_mounts(w);
 	w->program_state = !w->decided && cg_pids_now(&w->cell.group) == 1 ? PROGRAM_LEFT_NONE : PROGRAM_ENDED;
 	if (w->program_state == PROGRAM_ENDED)
 		cell_kill(&w->cell);
@@ -337,49 +337,49 @@ void runner_program_ended(struct runner *w)
  * A fork closes its report socket when it has read what it is to run. The holder of a lease sends its order to the
  * supervisor first: without one there are no limits to hold the program to.
  */
-void runner_fork_is_gone(struct runner *w)
+void runner_handle_fork_gone(struct runner *w)
 {
 	struct err e;
 
 	if (!w->spec_from && w->cell.warm.fork_is_confined) {
 		err_set(&e, ERR_SETUP, "the fork of the zygote has read what its supervisor had no order for, or has ended");
-		end_unused(w, &e);
+		end_unused_cell(w, &e);
 	}
 }
 
-static void on_cannot(struct runner *w, enum exit_reason reason, const struct err *e)
+static void fail_for_fork_server(struct runner *w, enum exit_reason reason, const struct err *e)
 {
 	if (w->spec_from || reason == EXIT_setup_failed)
-		runner_fail(w, reason, e);
+		runner_fail_run(w, reason, e);
 	else
-		end_unused(w, e);
+		end_unused_cell(w, e);
 }
 
-void runner_receive_fork_server(struct runner *w)
+void runner_receive_fork_server_answer(struct runner *w)
 {
 	struct err e;
 
 	switch (warm_receive_answer(&w->cell.warm, &e)) {
 	case WARM_GOES_ON:
-		fetch_listener(w);
+		fetch_seccomp_listener(w);
 		if (!w->spec_from && w->cell.warm.state == WARM_WAITS) {
 			w->cell.warm.asked_times = 0; /* a zygote that waits for the spec has not died of the request */
-			report_ready(w);
+			report_cell_ready(w);
 		}
 		return;
 	case WARM_AGAIN:
-		request_fork(w);
+		request_program_fork(w);
 		return;
 	case WARM_CANNOT:
-		on_cannot(w, EXIT_setup_failed, &e);
+		fail_for_fork_server(w, EXIT_setup_failed, &e);
 		return;
 	case WARM_IS_LOST:
-		on_cannot(w, EXIT_cancelled, &e);
+		fail_for_fork_server(w, EXIT_cancelled, &e);
 		return;
 	}
 }
 
-static bool is_answer_due(const struct runner *w)
+static bool is_fork_server_answer_due(const struct runner *w)
 {
 	const struct warm *warm = &w->cell.warm;
 
@@ -398,12 +398,12 @@ static bool is_answer_due(const struct runner *w)
 }
 
 /* Kills a fork server that has not answered in time, as it is stopped or overloaded: another one is started then. */
-double runner_fork_server_timeout(struct runner *w, double now)
+double runner_check_fork_server_timeout(struct runner *w, double now)
 {
 	double end         = w->cell.warm.asked + (w->cell.warm.server_was_importing ? WARM_START_MS_MAX : WARM_MS_MAX);
 	bool   is_only_one = w->cell.warm.by_forker && w->cell.warm.forker->is_for_one; /* no other can be started */
 
-	if (is_only_one || !is_answer_due(w))
+	if (is_only_one || !is_fork_server_answer_due(w))
 		return WARM_MS_MAX;
 	if (now < end)
 		return end - now;

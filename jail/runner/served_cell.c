@@ -22,7 +22,7 @@ enum { RUN_SPEC_MS_MAX = 2000, DIE_MS = 1000, OPEN_MS_MAX = 10000 };
 
 /* --- what it is made of --- */
 
-size_t cell_resources_receive(struct cell_resources *ret, const struct supervisor_cell *message, const int *fds)
+size_t cell_resources_from_message(struct cell_resources *ret, const struct supervisor_cell *message, const int *fds)
 {
 	struct cg *g = &ret->group;
 	size_t     n = 0;
@@ -47,7 +47,7 @@ size_t cell_resources_receive(struct cell_resources *ret, const struct superviso
 	return n;
 }
 
-static void adopt_options(struct served_cell *c, const struct supervisor_cell *message, const int *fds)
+static void adopt_cell_options(struct served_cell *c, const struct supervisor_cell *message, const int *fds)
 {
 	c->shown_len = message->shown_len;
 	for (uint32_t i = 0; i < message->shown_len; i++) {
@@ -62,7 +62,7 @@ static void adopt_options(struct served_cell *c, const struct supervisor_cell *m
 }
 
 /* The resources are the cell's from here on. */
-static void fill_runner(struct served_cell *c, struct cell_kind *kind, bool for_one_run, const struct zygote_status *zygote)
+static void init_runner_of_cell(struct served_cell *c, struct cell_kind *kind, bool for_one_run, const struct zygote_status *zygote)
 {
 	struct cell_resources *p    = &c->resources;
 	struct runner         *w    = &c->watch;
@@ -99,12 +99,12 @@ static void fill_runner(struct served_cell *c, struct cell_kind *kind, bool for_
 	cell->oom            = p->oom;
 	cell->user_ns_fd     = p->user_ns_fd;
 	cell->rootless       = (struct rootless){ .kind = kind->setup->rootless_kind };
-	cell->net            = net_pool_take(&kind->nets);
+	cell->net            = net_pool_take_net(&kind->nets);
 	memcpy(cell->rootless.why, kind->setup->rootless_why, sizeof cell->rootless.why);
 	c->is_left = false;
 }
 
-static int plan_mounts(struct served_cell *c, struct err *e)
+static int plan_cell_mounts(struct served_cell *c, struct err *e)
 {
 	struct mount_options mount_options = mount_options_from_limits(&c->watch.limits, c->watch.spec.workspace_exec);
 
@@ -118,7 +118,7 @@ static int plan_mounts(struct served_cell *c, struct err *e)
  * The cell failed while this process was in the cell's network or in the host's mounts, or had the cell's id. A
  * supervisor that cannot go back must end.
  */
-static void go_back(const struct served_cell *c)
+static void return_from_failed_cell(const struct served_cell *c)
 {
 	struct err e;
 
@@ -129,7 +129,7 @@ static void go_back(const struct served_cell *c)
 	_exit(EXIT_FAILURE);
 }
 
-static void build_cell(struct served_cell *c, struct cell_kind *kind)
+static void build_served_cell(struct served_cell *c, struct cell_kind *kind)
 {
 	scoped_fd  client = -1;
 	struct err e      = kind->unfit;
@@ -138,14 +138,14 @@ static void build_cell(struct served_cell *c, struct cell_kind *kind)
 	c->watch.cell.base = &kind->base;
 	if (c->watch.decided) /* while what it shows was opened */
 		return;
-	if (e.kind == ERR_NONE && plan_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.spec, &e) == 0) {
+	if (e.kind == ERR_NONE && plan_cell_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.spec, &e) == 0) {
 		client = fd_take(&c->files_fd);
-		if (client < 0 || files_start(&c->watch.files, client, &c->watch.cell, &c->watch.spec, &e) == 0)
+		if (client < 0 || files_fork_helper(&c->watch.files, client, &c->watch.cell, &c->watch.spec, &e) == 0)
 			return;
 	}
 	if (kind->unfit.kind == ERR_NONE && kind->nets.host_fd >= 0) /* else no other cell will be built */
-		go_back(c);
-	runner_fail(&c->watch, EXIT_setup_failed, &e);
+		return_from_failed_cell(c);
+	runner_fail_run(&c->watch, EXIT_setup_failed, &e);
 }
 
 /* --- what is shown --- */
@@ -156,7 +156,7 @@ struct opened {
 	struct err err;
 };
 
-static _Noreturn void open_shown(struct served_cell *c, int sock)
+static _Noreturn void run_shown_files_helper(struct served_cell *c, int sock)
 {
 	struct cell  *cell = &c->watch.cell;
 	struct opened answer;
@@ -175,7 +175,7 @@ static _Noreturn void open_shown(struct served_cell *c, int sock)
 	_exit(EXIT_SUCCESS);
 }
 
-static int start_opening(struct served_cell *c, struct cell_kind *kind, struct err *e)
+static int fork_shown_files_helper(struct served_cell *c, struct cell_kind *kind, struct err *e)
 {
 	int pair[2];
 
@@ -188,12 +188,12 @@ static int start_opening(struct served_cell *c, struct cell_kind *kind, struct e
 	c->wake    = clock_ms(CLOCK_MONOTONIC) + OPEN_MS_MAX;
 	c->helper  = fork();
 	if (c->helper == 0)
-		open_shown(c, pair[1]);
+		run_shown_files_helper(c, pair[1]);
 	close(pair[1]);
 	return c->helper < 0 ? err_sys(e, "set-up step open-trees: --ro") : 0;
 }
 
-static int receive_opened(struct served_cell *c, struct err *e)
+static int receive_shown_mounts(struct served_cell *c, struct err *e)
 {
 	struct cell  *cell = &c->watch.cell;
 	struct opened answer;
@@ -216,14 +216,14 @@ static int receive_opened(struct served_cell *c, struct err *e)
 }
 
 /* The helper has answered, or took too long. It is reaped with other children. */
-static void end_opening(struct served_cell *c, struct cell_kind *kind, bool is_answered)
+static void finish_opening_shown_files(struct served_cell *c, struct cell_kind *kind, bool is_answered)
 {
 	struct err e;
 
-	if (is_answered && receive_opened(c, &e) == 0) {
+	if (is_answered && receive_shown_mounts(c, &e) == 0) {
 		fd_closep(&c->opening);
 		c->helper = 0;
-		build_cell(c, kind);
+		build_served_cell(c, kind);
 		return;
 	}
 	if (!is_answered)
@@ -233,10 +233,10 @@ static void end_opening(struct served_cell *c, struct cell_kind *kind, bool is_a
 	fd_closep(&c->opening);
 	c->helper = 0;
 	c->state = CELL_LIVES;
-	runner_fail(&c->watch, EXIT_setup_failed, &e);
+	runner_fail_run(&c->watch, EXIT_setup_failed, &e);
 }
 
-static void close_resources(struct cell_resources *p)
+static void close_cell_resources(struct cell_resources *p)
 {
 	struct err ignored;
 
@@ -257,22 +257,22 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_r
 	if (!c) {
 		struct cell_resources left = *resources;
 
-		close_resources(&left);
+		close_cell_resources(&left);
 		packet_drop((int *)fds, message->shown_len + message->files);
 		return NULL;
 	}
 	c->resources = *resources;
-	adopt_options(c, message, fds);
+	adopt_cell_options(c, message, fds);
 	c->may_stay = kind->setup->warm && message->warm && !message->for_one_run && cg_is_renewable(&c->resources.group);
 	if (c->may_stay)
 		cg_keep_files(&c->resources.group, &c->files);
-	fill_runner(c, kind, message->for_one_run, zygote);
+	init_runner_of_cell(c, kind, message->for_one_run, zygote);
 	c->opening = -1;
 	if (!message->shown_len || kind->unfit.kind != ERR_NONE)
-		build_cell(c, kind);
-	else if (start_opening(c, kind, &e) < 0) {
+		build_served_cell(c, kind);
+	else if (fork_shown_files_helper(c, kind, &e) < 0) {
 		c->state = CELL_LIVES;
-		runner_fail(&c->watch, EXIT_setup_failed, &e);
+		runner_fail_run(&c->watch, EXIT_setup_failed, &e);
 	}
 	for (uint32_t i = 0; i < message->shown_len; i++)
 		fd_closep(&c->shown_fd[i]);
@@ -285,7 +285,7 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_r
  * Only after a run of which the monitor was not told: after a longer one the monitor has had another cell built. The
  * program must have ended by itself and left no process, so that the groups are empty once PID 1 is reaped.
  */
-static bool keeps_resources(const struct served_cell *c)
+static bool may_keep_resources(const struct served_cell *c)
 {
 	const struct runner *w = &c->watch;
 
@@ -310,7 +310,7 @@ static void take_resources_back(struct served_cell *c)
 	c->is_kept    = true;
 }
 
-bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote)
+bool served_cell_build_next(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote)
 {
 	if (!cg_reset(&c->resources.group)) {
 		served_cell_free(c);
@@ -318,8 +318,8 @@ bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const stru
 	}
 	c->is_kept = false;
 	c->cells_before++;
-	fill_runner(c, kind, false, zygote);
-	build_cell(c, kind);
+	init_runner_of_cell(c, kind, false, zygote);
+	build_served_cell(c, kind);
 	return true;
 }
 
@@ -327,8 +327,8 @@ void served_cell_free(struct served_cell *c)
 {
 	if (c->is_kept) {
 		c->watch.control = c->resources.control; /* else the cell would seem to end unused */
-		runner_send_taken(&c->watch);
-		close_resources(&c->resources);
+		runner_send_lease_taken(&c->watch);
+		close_cell_resources(&c->resources);
 	}
 	cg_files_close(&c->files);
 	free(c);
@@ -336,7 +336,7 @@ void served_cell_free(struct served_cell *c)
 
 /* --- its turns --- */
 
-static void only(struct pollfd fds[RUNNER_FDS], int fd)
+static void poll_only_fd(struct pollfd fds[RUNNER_FDS], int fd)
 {
 	for (size_t i = 0; i < RUNNER_FDS; i++)
 		fds[i] = (struct pollfd){ .fd = -1 };
@@ -344,52 +344,52 @@ static void only(struct pollfd fds[RUNNER_FDS], int fd)
 }
 
 /* It could not be built: there is no PID 1 to wait for. */
-static bool is_over(const struct served_cell *c)
+static bool is_cell_unbuilt(const struct served_cell *c)
 {
 	return c->watch.decided && c->watch.cell.pidfd < 0;
 }
 
-void served_cell_fds(struct served_cell *c, struct pollfd fds[RUNNER_FDS])
+void served_cell_fill_pollfds(struct served_cell *c, struct pollfd fds[RUNNER_FDS])
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
 
 	switch (c->state) {
 	case CELL_OPENS:
-		only(fds, c->opening);
+		poll_only_fd(fds, c->opening);
 		fds[0] = (struct pollfd){ .fd = c->watch.control }; /* only to see its end */
 		return;
 	case CELL_LIVES:
-		c->wake = is_over(c) ? now : now + runner_left(&c->watch);
-		runner_fds(&c->watch, fds);
+		c->wake = is_cell_unbuilt(c) ? now : now + runner_ms_until_wakeup(&c->watch);
+		runner_fill_pollfds(&c->watch, fds);
 		return;
 	case CELL_AWAITS:
-		only(fds, c->watch.control);
+		poll_only_fd(fds, c->watch.control);
 		return;
 	case CELL_DIES:
 		c->wake = now + DIE_MS;
-		only(fds, c->watch.cell.pidfd);
+		poll_only_fd(fds, c->watch.cell.pidfd);
 		return;
 	case CELL_SENDS:
-		only(fds, c->watch.files.sock);
+		poll_only_fd(fds, c->watch.files.sock);
 		fds[0] = (struct pollfd){ .fd = c->watch.client }; /* only to see its end */
 		return;
 	}
 }
 
 /* Closes all that belongs to the cell, except a place that is kept. */
-static enum served_turn close_cell(struct served_cell *c, struct cell_kind *kind)
+static enum served_turn close_served_cell(struct served_cell *c, struct cell_kind *kind)
 {
 	struct runner *w        = &c->watch;
 	bool           is_clean = cell_reap_and_release(&w->cell, &w->end.left) == 0;
 
 	if (!c->is_left)
-		runner_send_ended(w);
+		runner_send_run_ended(w);
 	if (is_clean && cell_network_is_unused(&w->cell))
-		net_pool_give(&kind->nets, &w->cell.net.net);
+		net_pool_return_net(&kind->nets, &w->cell.net.net);
 	net_close(&w->cell.net.net);
 	fd_closep(&c->opening);
 	packet_close(&c->files_fd);
-	runner_close(w);
+	runner_close_fds(w);
 	if (c->is_kept)
 		return SERVED_CELL_MAY_FOLLOW;
 	served_cell_free(c);
@@ -397,13 +397,13 @@ static enum served_turn close_cell(struct served_cell *c, struct cell_kind *kind
 }
 
 /* PID 1 is gone, and with it every process of the cell. */
-static enum served_turn after_death(struct served_cell *c, struct cell_kind *kind)
+static enum served_turn handle_cell_death(struct served_cell *c, struct cell_kind *kind)
 {
 	struct runner *w = &c->watch;
 
-	if (!files_send(&w->files, w->clock.started > 0 && w->client >= 0))
-		return close_cell(c, kind);
-	cell_reap_init(&w->cell); /* the client may read slowly: until then reap_unknown() would stop at this child */
+	if (!files_start_sending(&w->files, w->clock.started > 0 && w->client >= 0))
+		return close_served_cell(c, kind);
+	cell_reap_init(&w->cell); /* the client may read slowly: until then reap_unknown_children() would stop at this child */
 	c->state = CELL_SENDS;
 	c->wake  = clock_ms(CLOCK_MONOTONIC) + FILES_SEND_MS_MAX;
 	return SERVED_CELL_LIVES;
@@ -413,53 +413,53 @@ static enum served_turn after_death(struct served_cell *c, struct cell_kind *kin
  * If only PID 1 is left, the record is sent before PID 1 is reaped, which takes a moment. If this process removes the
  * groups itself, the record is sent after that, because it tells what could not be removed.
  */
-static enum served_turn end_cell(struct served_cell *c, struct cell_kind *kind)
+static enum served_turn end_served_cell(struct served_cell *c, struct cell_kind *kind)
 {
 	struct runner *w = &c->watch;
 
-	runner_take_late_spec(w); /* the cell may have ended by itself */
-	verdict_fill(w);
+	runner_receive_late_spec(w); /* the cell may have ended by itself */
+	verdict_fill_result(w);
 	c->is_left = w->program_state == PROGRAM_LEFT_NONE && w->files.state == FILES_NONE && w->cell.group.lent;
 	if (c->is_left) {
-		runner_send_ended(w);
+		runner_send_run_ended(w);
 		fd_closep(&w->client);
 	}
-	if (keeps_resources(c))
+	if (may_keep_resources(c))
 		take_resources_back(c);
 	else
-		runner_send_taken(w);
+		runner_send_lease_taken(w);
 	cell_kill_and_close(&w->cell);
 	c->state = CELL_DIES;
-	return w->cell.pidfd >= 0 && !packet_is_there(w->cell.pidfd) ? SERVED_CELL_LIVES : after_death(c, kind);
+	return w->cell.pidfd >= 0 && !packet_is_there(w->cell.pidfd) ? SERVED_CELL_LIVES : handle_cell_death(c, kind);
 }
 
 enum served_turn served_cell_handle_events(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[RUNNER_FDS])
 {
-	bool       has_come = fds[RUNNER_FDS - 1].revents; /* what only() waits for */
+	bool       has_come = fds[RUNNER_FDS - 1].revents; /* what poll_only_fd() waits for */
 	struct err ignored;
 
 	switch (c->state) {
 	case CELL_OPENS:
 		if (has_come || fds[0].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake)
-			end_opening(c, kind, has_come);
+			finish_opening_shown_files(c, kind, has_come);
 		return SERVED_CELL_LIVES;
 	case CELL_LIVES:
-		if (runner_handle_events(&c->watch, fds) && !is_over(c))
+		if (runner_handle_events(&c->watch, fds) && !is_cell_unbuilt(c))
 			return SERVED_CELL_LIVES;
 		if (!runner_awaits_spec(&c->watch) || packet_is_there(c->watch.control))
-			return end_cell(c, kind);
+			return end_served_cell(c, kind);
 		c->state = CELL_AWAITS;
 		c->wake  = clock_ms(CLOCK_MONOTONIC) + RUN_SPEC_MS_MAX;
 		return SERVED_CELL_LIVES;
 	case CELL_AWAITS:
-		return has_come || clock_ms(CLOCK_MONOTONIC) >= c->wake ? end_cell(c, kind) : SERVED_CELL_LIVES;
+		return has_come || clock_ms(CLOCK_MONOTONIC) >= c->wake ? end_served_cell(c, kind) : SERVED_CELL_LIVES;
 	case CELL_DIES:
-		return has_come ? after_death(c, kind) : SERVED_CELL_LIVES;
+		return has_come ? handle_cell_death(c, kind) : SERVED_CELL_LIVES;
 	case CELL_SENDS:
-		if (has_come && files_receive(&c->watch.files, &ignored) == FILES_GO_ON)
+		if (has_come && files_receive_answer(&c->watch.files, &ignored) == FILES_GO_ON)
 			has_come = false;
 		if (has_come || fds[0].revents || clock_ms(CLOCK_MONOTONIC) >= c->wake)
-			return close_cell(c, kind);
+			return close_served_cell(c, kind);
 		return SERVED_CELL_LIVES;
 	}
 	return SERVED_CELL_LIVES;

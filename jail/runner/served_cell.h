@@ -58,7 +58,7 @@ struct served_cell {
 };
 
 /* From the monitor's message. Returns how many of fds were taken over; the others are for served_cell_open(). */
-must_use size_t cell_resources_receive(struct cell_resources *ret, const struct supervisor_cell *message, const int *fds);
+must_use size_t cell_resources_from_message(struct cell_resources *ret, const struct supervisor_cell *message, const int *fds);
 /*
  * Takes over the place, and as many descriptors as the message says: those of what is shown, then the socket for
  * files. Reads only warm, awaited, and the members behind leaf of the message. NULL: out of memory; all descriptors
@@ -68,15 +68,15 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_r
 				     const struct supervisor_cell *message, const int *fds, const struct zygote_status *zygote);
 
 /* What to poll for; entries with fd -1 are unused. Sets ->wake. */
-void served_cell_fds(struct served_cell *c, struct pollfd fds[RUNNER_FDS]);
+void served_cell_fill_pollfds(struct served_cell *c, struct pollfd fds[RUNNER_FDS]);
 
 enum served_turn {
 	SERVED_CELL_LIVES,
-	SERVED_CELL_MAY_FOLLOW, /* gone, its place is kept: call served_cell_again() or served_cell_free() */
+	SERVED_CELL_MAY_FOLLOW, /* gone, its place is kept: call served_cell_build_next() or served_cell_free() */
 	SERVED_CELL_IS_GONE,  /* it is freed */
 };
-/* After served_cell_fds() and poll(). */
+/* After served_cell_fill_pollfds() and poll(). */
 must_use enum served_turn served_cell_handle_events(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[RUNNER_FDS]);
 /* Builds the next cell in the place. False: its groups cannot be reset; c is freed, and its control socket closed. */
-must_use bool served_cell_again(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote);
+must_use bool served_cell_build_next(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote);
 void served_cell_free(struct served_cell *c);

@@ -9,14 +9,14 @@
 #include <string.h>
 #include <sys/wait.h>
 
-static void add_hit(struct run_result *end, enum limit_id limit, int64_t value, int64_t peak, int64_t times)
+static void add_limit_hit(struct run_result *end, enum limit_id limit, int64_t value, int64_t peak, int64_t times)
 {
 	if (end->hits < ARRAY_LEN(end->hit))
 		end->hit[end->hits++] = (struct run_hit){ limit, value, peak, times };
 }
 
 /* tmpfs does not count what it refused: that it was full when the program ended is all that can be known. */
-static void note_full_mounts(struct runner *w)
+static void add_full_mount_hits(struct runner *w)
 {
 	const struct limits *l    = w->spec.limits;
 	uint64_t             full = 0, inodes = 0;
@@ -27,26 +27,27 @@ static void note_full_mounts(struct runner *w)
 		inodes |= w->program.free_inodes[i] == 0;
 	}
 	if (full & 3)
-		add_hit(&w->end, LIMIT_tmp_bytes, (int64_t)l->tmp_bytes, (int64_t)l->tmp_bytes, -1);
+		add_limit_hit(&w->end, LIMIT_tmp_bytes, (int64_t)l->tmp_bytes, (int64_t)l->tmp_bytes, -1);
 	if (full & 4)
-		add_hit(&w->end, LIMIT_workspace_bytes, (int64_t)l->workspace_bytes, (int64_t)l->workspace_bytes, -1);
+		add_limit_hit(&w->end, LIMIT_workspace_bytes, (int64_t)l->workspace_bytes,
+			      (int64_t)l->workspace_bytes, -1);
 	if (inodes)
-		add_hit(&w->end, LIMIT_inodes, (int64_t)l->inodes, (int64_t)l->inodes, -1);
+		add_limit_hit(&w->end, LIMIT_inodes, (int64_t)l->inodes, (int64_t)l->inodes, -1);
 }
 
-static void note_usage(struct runner *w)
+static void fill_usage_figures(struct runner *w)
 {
 	struct run_figures *f = &w->end.figures;
 	struct cg_usage     u;
 
 	cg_read(&w->cell.group, &u);
-	f->cpu_ms            = runner_cpu_ms(w, u.cpu_ns);
+	f->cpu_ms            = runner_program_cpu_ms(w, u.cpu_ns);
 	f->memory_peak_bytes = u.memory_peak;
 	f->pids_peak         = u.pids_peak > 0 ? u.pids_peak - 1 : u.pids_peak; /* without PID 1, which is brig-init */
 	f->io_read_bytes     = u.io_read;
 	f->io_write_bytes    = u.io_write;
 	if (u.pids_refused > 0)
-		add_hit(&w->end, LIMIT_pids, (int64_t)w->spec.limits->pids, f->pids_peak, u.pids_refused);
+		add_limit_hit(&w->end, LIMIT_pids, (int64_t)w->spec.limits->pids, f->pids_peak, u.pids_refused);
 	w->oom |= u.oom_kills > 0;
 }
 
@@ -54,7 +55,7 @@ static void note_usage(struct runner *w)
  * Either PID 1 was killed from outside, and the program with it: nothing in the cell can kill it, because PID 1 has
  * an id of its own. Or PID 1 has ended by itself.
  */
-static void find_reason_of_init(struct runner *w)
+static void find_reason_of_init_death(struct runner *w)
 {
 	siginfo_t init; /* not reaped yet */
 
@@ -86,14 +87,14 @@ static bool crashed_for_memory(const struct runner *w)
 }
 
 /* What ended the program, if this process did not: from what the kernel reports alone. */
-static void find_reason(struct runner *w)
+static void find_end_reason(struct runner *w)
 {
 	bool killed;
 
 	if (w->decided)
 		return;
 	if (w->program_state == PROGRAM_NOT_ENDED) {
-		find_reason_of_init(w);
+		find_reason_of_init_death(w);
 		return;
 	}
 	w->end.wait_status = w->program.status;
@@ -107,25 +108,25 @@ static void find_reason(struct runner *w)
 		w->end.reason = killed ? EXIT_signaled : EXIT_exited;
 }
 
-void verdict_fill(struct runner *w)
+void verdict_fill_result(struct runner *w)
 {
 	if (w->clock.started) {
 		w->end.figures.wall_ms = clock_ms(CLOCK_MONOTONIC) - w->clock.started;
 		w->end.started_at      = w->started_at;
 		w->end.refused_known = w->cell.is_noticed;
 		runner_fill_layers(w, &w->end);
-		note_usage(w);
-		note_full_mounts(w);
+		fill_usage_figures(w);
+		add_full_mount_hits(w);
 	}
-	find_reason(w);
-	if (w->end.reason == EXIT_oom && w->end.why.kind == ERR_NONE && !runner_reached_memory(w))
+	find_end_reason(w);
+	if (w->end.reason == EXIT_oom && w->end.why.kind == ERR_NONE && !runner_reached_memory_limit(w))
 		err_set(&w->end.why, ERR_LIMIT,
 			"a control group above the run was full: the service or the host is short of memory, "
 			"the run had not reached its limit");
 	if (w->end.reason != EXIT_exited && w->end.reason != EXIT_signaled)
 		w->end.wait_status = -1;
 	if (!w->decided) /* the kernel ended it: with version 2 it kills for memory without asking */
-		runner_report_limit(w, w->end.reason);
+		runner_send_limit_of_reason(w, w->end.reason);
 	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest); /* without a program, too */
 	w->end.warm = w->clock.started > 0 && w->is_warm_spec;
 }

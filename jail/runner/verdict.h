@@ -7,4 +7,4 @@
 #pragma once
 #include "runner.h"
 
-void verdict_fill(struct runner *w);
+void verdict_fill_result(struct runner *w);

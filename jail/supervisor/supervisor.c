@@ -166,7 +166,7 @@ static void arm_cell_sources(struct supervisor *s, size_t i)
 	struct pollfd        fds[RUNNER_FDS];
 
 	entry->asked = warm->asked;
-	served_cell_fds(entry->cell, fds);
+	served_cell_fill_pollfds(entry->cell, fds);
 	for (size_t n = 0; n < RUNNER_FDS; n++) {
 		uint64_t data     = (uint64_t)entry->generation << 32 | (OWN_MAX + i * RUNNER_FDS + n);
 		bool     is_armed = fds[n].fd == entry->armed[n] && !is_other;
@@ -201,7 +201,7 @@ static bool build_next_cell(struct supervisor *s, size_t i)
 	zygote = ensure_zygote_started(s, tree->tree_fd, tree->digest);
 	entry->generation++;
 	memset(entry->armed, 0xff, sizeof entry->armed); /* -1 */
-	return served_cell_again(entry->cell, &s->kind, &zygote);
+	return served_cell_build_next(entry->cell, &s->kind, &zygote);
 }
 
 /* Polls all sources of the cell again, to handle them in their own order, not in that in which events came. */
@@ -214,7 +214,7 @@ static void handle_cell_events(struct supervisor *s, size_t i)
 	entry->is_due                  = false;
 	cell->notice.answered_programs = s->answered;
 	cell->warm.zygote = cell->warm.is_wanted ? zygote_process_status(&s->zygote, cell->rootfs.digest) : ZYGOTE_STATUS_NONE;
-	served_cell_fds(entry->cell, fds);
+	served_cell_fill_pollfds(entry->cell, fds);
 	if (poll(fds, ARRAY_LEN(fds), 0) < 0 && errno != EINTR)
 		log_errno_and_exit("poll");
 	for (size_t n = 0; n < RUNNER_FDS; n++)
@@ -275,7 +275,7 @@ static void receive_cell_from_monitor(struct supervisor *s)
 	s->kind.forker.is_oom_target = s->zygote.is_oom_target = message.missing & LAYER_BIT(MEMORY);
 	if (message.warm)
 		zygote = ensure_zygote_started(s, fds[2], message.digest);
-	used             = cell_resources_receive(&resources, &message, fds);
+	used             = cell_resources_from_message(&resources, &message, fds);
 	s->entry[i].cell = served_cell_open(&s->kind, &resources, &message, fds + used, &zygote);
 	if (!s->entry[i].cell)
 		return; /* the monitor sees the end of its control socket */
@@ -313,7 +313,7 @@ static void reap_children_outside_cells(struct supervisor *s)
 	if (now - s->reaped < REAP_MS)
 		return;
 	s->reaped = now;
-	reap_unknown(may_child_belong_to_cell, s);
+	reap_unknown_children(may_child_belong_to_cell, s);
 }
 
 static void handle_zygote_events(struct supervisor *s)
@@ -327,7 +327,7 @@ static void handle_zygote_events(struct supervisor *s)
 	for (size_t i = 0; !was_up && s->zygote.is_up && i < s->top; i++)
 		if (s->entry[i].cell && s->entry[i].cell->state == CELL_LIVES) {
 			s->entry[i].cell->watch.cell.warm.zygote = zygote_process_status(&s->zygote, s->entry[i].cell->watch.cell.rootfs.digest);
-			runner_zygote_is_up(&s->entry[i].cell->watch);
+			runner_handle_zygote_up(&s->entry[i].cell->watch);
 			s->entry[i].is_due = true;
 		}
 }

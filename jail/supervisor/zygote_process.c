@@ -74,7 +74,7 @@ static int build_zygote_mounts(const struct zygote_process *z, int root, struct 
 	image->extension_fd = image->code_fd < 0 ? -1 : zygote_image_open_extension(&image->extension_len, e);
 	if (image->extension_fd < 0 || net_unshare_with_loopback(e) < 0)
 		return -1;
-	r     = child_build_zygote(&c, &step);
+	r     = child_run_zygote_steps(&c, &step);
 	errno = -r;
 	return r < 0 ? err_sys(e, "set-up step %s", child_step_name(CHILD_ZYGOTE, step)) : 0;
 }

@@ -38,7 +38,7 @@ static _Noreturn void forker_main(struct fork_server *s, const struct forker *f)
 	prctl(PR_SET_NAME, "brig-forker");
 	if (f->is_oom_target)
 		privilege_be_oom_target();
-	if (child_fixed_rlimits(&none) < 0 || fork_server_open(s) < 0)
+	if (child_set_fixed_rlimits(&none) < 0 || fork_server_open(s) < 0)
 		_exit(EXIT_FAILURE);
 	while (fork_server_await_request(s, &r)) {
 		if (fork_program_as_owner(r) == 0) {

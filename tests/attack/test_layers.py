@@ -39,10 +39,10 @@ def empty(file, function):
 PROGRAM = "jail/child/child_program.c"
 Layer = collections.namedtuple("Layer", "name edits")
 LAYERS = [Layer(*row) for row in (
-    ("seccomp", [empty(PROGRAM, "program_filter")]),
+    ("seccomp", [empty(PROGRAM, "program_install_filter")]),
     ("landlock", [("jail/child/landlock.c", "		r = child_sys(landlock_restrict_self(rules, quiet));", "		r = 0;")]),
     # every capability in the cell's user namespace, which an exec keeps
-    ("no-caps", [empty(PROGRAM, "child_bounding_set"),
+    ("no-caps", [empty(PROGRAM, "child_empty_bounding_set"),
                  (PROGRAM, "PR_SET_SECUREBITS, SECBIT_NOROOT |", "PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) + 0 * (SECBIT_NOROOT |"),
                  (PROGRAM, "SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED, 0, 0, 0));", "SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED));"),
                  (PROGRAM, "	return child_sys(syscall(SYS_capset, &head, none));",
@@ -51,7 +51,7 @@ LAYERS = [Layer(*row) for row in (
                   "	if (syscall(SYS_capset, &head, none) < 0)\n		return -errno;\n"
                   "	for (int cap = 0; cap < 41; cap++)\n		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0);\n	return 0;")]),
     # the kernel wants it, or CAP_SYS_ADMIN, of whoever installs a filter or applies Landlock's rules: the exec takes that away
-    ("no-new-privs", [empty(PROGRAM, "program_no_new_privs"),
+    ("no-new-privs", [empty(PROGRAM, "program_set_no_new_privs"),
                       (PROGRAM, "	return child_sys(syscall(SYS_capset, &head, none));",
                        "	none[0].effective = none[0].permitted = 1u << CAP_SYS_ADMIN;\n	return child_sys(syscall(SYS_capset, &head, none));")]),
     ("user-ns", [ENTER, empty("jail/child/child_cell.c", "cell_enter_user_namespace")]),
@@ -61,8 +61,8 @@ LAYERS = [Layer(*row) for row in (
     ("ro-rootfs", [("jail/spec/model/mount_plan.c", "{ MOUNT_ROOT,   \"\",             MF_RO | MF_NODEV, ", "{ MOUNT_ROOT,   \"\",             MF_NODEV, ")]),
     ("proc-subset", [("jail/child/child_cell.c", "{ { \"hidepid\", \"invisible\" }, { \"subset\", \"pid\" }, ", "{ ")]),
     ("pid-ns", [(CELL, "CLONE_NEWNS | CLONE_NEWPID | ", "CLONE_NEWNS | ")]),
-    ("net-ns", [("jail/cell/net.c", "	if (unshare(CLONE_NEWNET) < 0)\n		return err_sys(e, \"set-up step net-namespace\");\n	return bound_sockets(e)",
-                 "	if (e)\n		return 0;\n	return bound_sockets(e)")]),
+    ("net-ns", [("jail/cell/net.c", "	if (unshare(CLONE_NEWNET) < 0)\n		return err_sys(e, \"set-up step net-namespace\");\n	return limit_tcp_memory(e)",
+                 "	if (e)\n		return 0;\n	return limit_tcp_memory(e)")]),
     ("ipc-ns", [(CELL, "CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD", "CLONE_NEWUTS | CLONE_PIDFD")]),
     ("uts-ns", [(CELL, "CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD", "CLONE_NEWIPC | CLONE_PIDFD"), empty("jail/child/child_cell.c", "cell_set_hostname")]),
 )]

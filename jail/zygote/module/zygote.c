@@ -74,20 +74,20 @@ bool zygote_report_confined(const struct zygote_run *run)
 
 bool zygote_is_spec_late(const struct zygote_run *run)
 {
-	return run->child.fork.is_ahead && !child_has_spec(&run->child, IDLE_MS);
+	return run->child.fork.is_ahead && !child_wait_for_spec(&run->child, IDLE_MS);
 }
 
 int zygote_receive_spec(struct zygote_run *run)
 {
 	struct child_ctx *c = &run->child;
-	int               r = c->fork.is_ahead ? child_take_order_file(c) : 0;
+	int               r = c->fork.is_ahead ? child_read_spec_file(c) : 0;
 
 	if (r == 0 && c->fork.is_ahead)
 		child_enter_workdir(c);
 	if (r == 0 && c->fork.spec.executes)
-		child_execute(c);
+		child_exec_ordered_command(c);
 	if (r == 0)
-		r = child_take_streams(c);
+		r = child_finish_streams(c);
 	errno         = -r;
 	environ       = c->fork.lists->envp;
 	run->argv     = c->fork.lists->argv;
