@@ -4,6 +4,7 @@
 #include "fd.h"
 #include "sealed.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,6 +12,26 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+static void served_net_set_state(struct served_net *n, enum served_net_state to)
+{
+	switch (n->state) {
+	case SERVED_NET_NOT_ASKED_FOR:
+		assert(to == SERVED_NET_AWAITS_USE || to == SERVED_NET_LOST);
+		break;
+	case SERVED_NET_AWAITS_USE:
+		assert(to == SERVED_NET_UNUSED || to == SERVED_NET_IN_PROXY || to == SERVED_NET_LOST);
+		break;
+	case SERVED_NET_IN_PROXY: /* brig-proxy has ended */
+	case SERVED_NET_LOST:
+		assert(to == SERVED_NET_LOSS_REPORTED);
+		break;
+	case SERVED_NET_UNUSED:
+	case SERVED_NET_LOSS_REPORTED:
+		assert(!"the last state of a network");
+	}
+	n->state = to;
+}
 
 /* sock: brig-proxy receives the listening sockets from it. */
 static int send_run_to_proxy(const struct served_net *n, int sock)
@@ -50,29 +71,34 @@ static void served_net_on_listeners(void *owner)
 	struct err         ignored;
 	char               byte;
 	ssize_t            len = recv(n->source.fd, &byte, 1, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+	bool               is_lost;
 
 	if (len > 0) {
 		/* its size never changes: a process that reads it, or has it mapped, cannot run into a new end */
-		n->report  = memory_open("brig-network", sizeof(struct net_report), &ignored);
-		n->is_lost = len != sizeof(struct net_listeners) || n->report < 0 || net_proxy_is_gone(n->proxy) ||
-			     send_run_to_proxy(n, n->source.fd) < 0;
-		if (n->is_lost)
+		n->report = memory_open("brig-network", sizeof(struct net_report), &ignored);
+		is_lost   = len != sizeof(struct net_listeners) || n->report < 0 || net_proxy_is_gone(n->proxy) ||
+			  send_run_to_proxy(n, n->source.fd) < 0;
+		if (is_lost)
 			fd_closep(&n->report);
+		served_net_set_state(n, is_lost ? SERVED_NET_LOST : SERVED_NET_IN_PROXY);
+	} else {
+		served_net_set_state(n, SERVED_NET_UNUSED);
 	}
 	close_listener_source(n);
 }
 
-static int wait_for_listeners(struct served_net *n, int sock)
+/* False: there is no brig-proxy, or the loop is full. */
+static bool wait_for_listeners(struct served_net *n, int sock)
 {
 	struct err ignored;
 
 	if (!n->proxy || net_proxy_is_gone(n->proxy))
-		return -1;
+		return false;
 	n->source = (struct loop_source){ sock, served_net_on_listeners, n };
 	if (loop_add(n->loop, &n->source, &ignored) == 0)
-		return 0;
+		return true;
 	n->source.fd = -1;
-	return -1;
+	return false;
 }
 
 /*
@@ -82,20 +108,22 @@ static int wait_for_listeners(struct served_net *n, int sock)
 void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run,
 		      const struct served_net_request *o)
 {
-	int pair[2];
+	int  pair[2];
+	bool has_pair = o->has_listeners && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0;
 
-	*ret          = SERVED_NET_NONE;
-	ret->number   = o->number;
-	ret->user     = o->user;
-	ret->loop     = loop;
-	ret->limits   = o->limits;
-	ret->rules    = o->rules;
-	ret->is_named = ret->is_lost = o->rules != NULL;
-	if (!o->has_listeners || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return;
-	if (o->rules)
+	*ret        = SERVED_NET_NONE;
+	ret->number = o->number;
+	ret->user   = o->user;
+	ret->loop   = loop;
+	ret->limits = o->limits;
+	ret->rules  = o->rules;
+	if (o->rules && has_pair)
 		ret->proxy = backend->proxy(backend->self, o->profile, o->config);
-	ret->is_lost = o->rules && wait_for_listeners(ret, pair[0]) < 0;
+	if (o->rules)
+		served_net_set_state(ret, has_pair && wait_for_listeners(ret, pair[0]) ? SERVED_NET_AWAITS_USE
+										       : SERVED_NET_LOST);
+	if (!has_pair)
+		return;
 	if (ret->source.fd < 0)
 		close(pair[0]); /* first: the other process looks whether this end is open */
 	run_request_network_sockets(run, pair[1]);
@@ -104,7 +132,7 @@ void served_net_start(struct served_net *ret, struct loop *loop, const struct ba
 
 bool served_net_was_asked_for(const struct served_net *n)
 {
-	return n->is_named;
+	return n->state != SERVED_NET_NOT_ASKED_FOR;
 }
 
 /* So that a record shows why a program reached nothing. */
@@ -151,7 +179,18 @@ static void read_net_report(const struct served_net *n, struct net_report *ret)
 
 static bool proxy_is_lost(const struct served_net *n)
 {
-	return n->is_lost || (n->report >= 0 && net_proxy_is_gone(n->proxy));
+	switch (n->state) {
+	case SERVED_NET_NOT_ASKED_FOR:
+	case SERVED_NET_AWAITS_USE:
+	case SERVED_NET_UNUSED:
+		return false;
+	case SERVED_NET_IN_PROXY:
+		return net_proxy_is_gone(n->proxy);
+	case SERVED_NET_LOST:
+	case SERVED_NET_LOSS_REPORTED:
+		return true;
+	}
+	return true;
 }
 
 void served_net_read_report(const struct served_net *n, struct net_report *ret)
@@ -226,9 +265,9 @@ void served_net_read_report_since(struct served_net *n, const struct net_report 
 	read_net_report(n, mark ? &now : ret);
 	if (mark)
 		net_report_changes_since(&now, mark, ret);
-	if (n->loss_is_reported || !proxy_is_lost(n))
+	if (n->state == SERVED_NET_LOSS_REPORTED || !proxy_is_lost(n))
 		return;
-	n->loss_is_reported = true;
+	served_net_set_state(n, SERVED_NET_LOSS_REPORTED);
 	if (!net_report_fail_open_connections(ret))
 		net_report_add_lost_proxy(ret);
 }

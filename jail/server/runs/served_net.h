@@ -12,7 +12,17 @@
 #include "net_proxy.h"
 #include "net_report.h"
 
+enum served_net_state {
+	SERVED_NET_NOT_ASKED_FOR, /* the run has no rules: it reaches nothing */
+	SERVED_NET_AWAITS_USE,    /* the program has used no listening socket yet */
+	SERVED_NET_UNUSED,        /* its cell is gone, and it has used none */
+	SERVED_NET_IN_PROXY,      /* brig-proxy has the sockets and the rules, and writes the report */
+	SERVED_NET_LOST,          /* the run has rules, and no brig-proxy serves it */
+	SERVED_NET_LOSS_REPORTED, /* likewise, and a call in its session has reported that */
+};
+
 struct served_net {
+	enum served_net_state state; /* changed by served_net_set_state() alone */
 	struct loop_source   source; /* receives the sockets; fd -1: they have come, or will not */
 	struct loop         *loop;
 	struct net_proxy    *proxy;  /* the run is one of its holders; NULL: none serves the run */
@@ -20,9 +30,6 @@ struct served_net {
 	uint64_t             number, user; /* of the run, for the proxy */
 	struct net_rules    *rules;  /* owned; NULL: the run reaches nothing, or brig-proxy has them */
 	int                  report; /* memory file, which the proxy writes; -1: the network was not used */
-	bool                 is_named; /* the run has rules, or had */
-	bool                 is_lost; /* it has rules, and no brig-proxy took them */
-	bool                 loss_is_reported; /* a call in its session has reported that there is no brig-proxy */
 };
 #define SERVED_NET_NONE ((struct served_net){ .source.fd = -1, .report = -1 })
 
