@@ -171,7 +171,7 @@ MUTANTS = [Mutant(*row) for row in (
      "strcmp(own->session, ch->session) == 0", "true",
      "a client ends the calls of another that numbers its calls alike", ["tests/mcp/test_mcp_http_life.py", "-k", "its_own_session_only"]),
     ("queued-said-to-run", "mcp/reply/outcome.c",
-     "	o->is_queued = x->state == EXECUTION_WAITS;", "	o->is_queued = false;",
+     "	o->is_queued = x->run.state == RUN_WAITS;", "	o->is_queued = false;",
      "a queued call said to run", ["tests/mcp/test_mcp_sessions.py", "-k", "behind_which_execution"]),
     # --- tools of other servers
     ("deny-goes-last", "mcp/broker/tool_policy.c",

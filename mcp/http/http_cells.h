@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "brigd_link.h"
+#include "mcp.h"
 
 struct cells {
 	struct mcp     *mcp;

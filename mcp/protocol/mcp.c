@@ -56,7 +56,7 @@ int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e)
 	}
 	if (loop_open(&ret->loop, e) < 0)
 		return -1;
-	ret->brigd_link = brigd_link_create(ret);
+	ret->brigd_link = brigd_link_create(&ret->loop, (enum brigd_want)settings->server);
 	ret->executions = executions_create(ret);
 	ret->sessions   = named_sessions_create(ret);
 	ret->roots      = settings->roots ? roots_create(ret) : NULL;

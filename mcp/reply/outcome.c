@@ -50,12 +50,12 @@ static size_t whole_of(const struct stream *s, bool goes_on)
 }
 
 /* Without detail, bytes that were in an earlier answer are left out. */
-static void read_stream(struct outcome_stream *ret, const struct execution_pipe *p, const struct execution *x)
+static void read_stream(struct outcome_stream *ret, const struct run_pipe *p, const struct execution *x)
 {
 	const struct stream *s            = &p->stream;
 	bool                 keep_escapes = x->mcp->settings->keep_ansi, is_brief = !x->answer_form.detail,
 	     is_cut  = stream_is_truncated(s);
-	size_t whole = whole_of(s, x->state != EXECUTION_ENDED), from = is_brief ? p->reported : 0, fits;
+	size_t whole = whole_of(s, x->run.state != RUN_OVER), from = is_brief ? p->reported : 0, fits;
 
 	from       = from < whole ? from : whole;
 	ret->bytes = s->seen;
@@ -210,8 +210,8 @@ static void explain_flood(struct outcome *o, const struct execution *x)
 {
 	char text[32];
 
-	text_from_size(x->out.stream.keep, text, sizeof text);
-	if (stream_is_truncated(&x->report.stream)) {
+	text_from_size(x->run.out.stream.keep, text, sizeof text);
+	if (stream_is_truncated(&x->run.report.stream)) {
 		set_error(o, "Output limit: the report, which the program must not write, has more than %u MiB",
 			  (unsigned)(PROGRAM_REPORT_MAX / MIB));
 		return;
@@ -291,7 +291,7 @@ static void explain_timeout(struct outcome *o, const struct execution *x)
 	bool is_wall = strcmp(o->exit_reason, "timeout_wall") == 0;
 	char text[32];
 
-	text_from_milli(x->limit_value || !is_wall ? x->limit_value : x->answer_form.timeout_ms, text, sizeof text);
+	text_from_milli(x->run.limit_value || !is_wall ? x->run.limit_value : x->answer_form.timeout_ms, text, sizeof text);
 	if (is_wall)
 		set_error(o, "Execution timeout: timed out after %s %s", text,
 			  strcmp(text, "1") == 0 ? "second" : "seconds");
@@ -425,7 +425,7 @@ static void explain_running(struct outcome *o, const struct execution *x)
 
 	snprintf(o->exit_reason, sizeof o->exit_reason, "running");
 	o->seconds   = (double)(loop_now_ms() - x->asked_ms) / 1000;
-	o->is_queued = x->state == EXECUTION_WAITS;
+	o->is_queued = x->run.state == RUN_WAITS;
 	if (!*x->handle)
 		return;
 	if (o->is_queued && *queued_call_behind(&x->queued, behind, sizeof behind))
@@ -525,10 +525,10 @@ static void read_record(struct outcome *o, const struct execution *x)
 
 void outcome_was_reported(struct execution *x)
 {
-	if (x->state == EXECUTION_ENDED)
+	if (x->run.state == RUN_OVER)
 		return;
-	x->out.reported = whole_of(&x->out.stream, true);
-	x->err.reported = whole_of(&x->err.stream, true);
+	x->run.out.reported = whole_of(&x->run.out.stream, true);
+	x->run.err.reported = whole_of(&x->run.err.stream, true);
 }
 
 void outcome_of(struct outcome *ret, const struct execution *x)
@@ -538,18 +538,18 @@ void outcome_of(struct outcome *ret, const struct execution *x)
 	*ret = (struct outcome){ .displays = json_array(), .seconds = -1, .timeout_ms = x->answer_form.timeout_ms };
 	if (json_array_size(x->answer_form.warnings))
 		ret->warnings = json_incref(x->answer_form.warnings);
-	images_init(&ret->gallery, x->mcp->artifacts, x->id);
+	images_init(&ret->gallery, x->mcp->artifacts, x->run.id);
 	snprintf(ret->session, sizeof ret->session, "%s", x->queued.session);
-	snprintf(ret->execution_id, sizeof ret->execution_id, "%s", *x->handle ? x->handle : x->id);
+	snprintf(ret->execution_id, sizeof ret->execution_id, "%s", *x->handle ? x->handle : x->run.id);
 	snprintf(ret->profile, sizeof ret->profile, "%s", x->profile);
-	ret->is_rest = !x->answer_form.detail && (x->out.reported || x->err.reported);
+	ret->is_rest = !x->answer_form.detail && (x->run.out.reported || x->run.err.reported);
 	if (x->answer_form.capture) {
-		read_stream(&ret->out, &x->out, x);
-		read_stream(&ret->err, &x->err, x);
+		read_stream(&ret->out, &x->run.out, x);
+		read_stream(&ret->err, &x->run.err, x);
 	}
 	if (!x->answer_form.detail)
 		name_images(&ret->out);
-	if (x->state != EXECUTION_ENDED) {
+	if (x->run.state != RUN_OVER) {
 		explain_running(ret, x);
 	} else if (x->record) {
 		read_record(ret, x);
@@ -560,7 +560,7 @@ void outcome_of(struct outcome *ret, const struct execution *x)
 		explain_failure(ret, x);
 	}
 	if (*ret->session)
-		session_note_fill(ret, x->queued.lost, x->cancelled);
+		session_note_fill(ret, x->queued.lost, x->run.cancelled);
 }
 
 void outcome_refused(struct outcome *ret, const char *why)

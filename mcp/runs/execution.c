@@ -6,8 +6,6 @@
 #include "fd.h"
 #include "member.h"
 #include "metrics.h"
-#include "program_report.h"
-#include "run_talk.h"
 #include "sealed.h"
 #include "wire.h"
 
@@ -21,26 +19,10 @@
 
 enum {
 	FREE_WAIT_MS = 60 * 1000, /* for a free jail */
-	INTERRUPT_MS = 2 * 1000,  /* like brigd at a timeout */
 	INTERRUPTED  = 130,       /* exit status of an interrupted call */
 };
 
 /* --- its end --- */
-
-static void pipe_close(struct execution_pipe *p)
-{
-	loop_timer_clear(&p->execution->mcp->loop, &p->rest);
-	if (p->stream.fd >= 0)
-		loop_remove(&p->execution->mcp->loop, &p->source);
-	fd_closep(&p->stream.fd);
-}
-
-static void close_input(struct execution *x)
-{
-	if (x->input.fd >= 0)
-		loop_remove(&x->mcp->loop, &x->input);
-	fd_closep(&x->input.fd);
-}
 
 static void close_fds(struct execution *x)
 {
@@ -51,14 +33,9 @@ static void close_fds(struct execution *x)
 /* Closes all that only a run which goes on needs. May be called twice. */
 static void execution_close(struct execution *x)
 {
-	brigd_link_forget(x->mcp->brigd_link, &x->question);
-	close_input(x);
-	pipe_close(&x->out);
-	pipe_close(&x->err);
-	pipe_close(&x->report);
+	run_client_close(&x->run);
 	close_fds(x);
 	transfer_close(&x->transfer);
-	loop_timer_clear(&x->mcp->loop, &x->kill_timer);
 	queued_call_end(&x->queued);
 	run_tools_close(&x->tools);
 	elicitation_forget(x);
@@ -67,9 +44,7 @@ static void execution_close(struct execution *x)
 static void execution_free(struct execution *x)
 {
 	execution_close(x);
-	stream_done(&x->out.stream);
-	stream_done(&x->err.stream);
-	stream_done(&x->report.stream);
+	run_client_done(&x->run);
 	run_tools_done(&x->tools);
 	TAILQ_REMOVE(&x->mcp->executions->all, x, link);
 	json_decref(x->message);
@@ -78,7 +53,7 @@ static void execution_free(struct execution *x)
 	json_decref(x->round_of);
 	json_decref(x->answer_form.warnings);
 	free(x->profile);
-	free(x->input_text);
+	free(x->input);
 	free(x);
 }
 
@@ -92,7 +67,6 @@ static void execution_end(struct execution *x)
 {
 	struct waiter *a, *next, last = { 0 }; /* of this function: x is not freed when the others have left */
 
-	x->state    = EXECUTION_ENDED;
 	x->ended_ms = loop_now_ms();
 	execution_close(x);
 	execution_add_waiter(x, &last);
@@ -115,35 +89,14 @@ static void execution_fail(struct execution *x, const char *code, const char *fi
 
 /* --- stopping --- */
 
-static void send_cancel(void *owner)
-{
-	struct execution *x = owner;
-
-	brigd_link_send(x->mcp->brigd_link, run_talk_cancel(x->id, x->cancelled));
-}
-
-/* A call in a session is interrupted, and cancelled only if it does not end. */
-static void execution_stop(struct execution *x)
-{
-	if (!x->queued.mcp) {
-		send_cancel(x);
-	} else if (!x->kill_timer.set) {
-		brigd_link_send(x->mcp->brigd_link, json_pack("{ss ss}", "op", "interrupt", "run", x->id));
-		loop_timer_set(&x->mcp->loop, &x->kill_timer, INTERRUPT_MS);
-	}
-}
-
-/* Cancels once: output that is read until the program is dead would cancel again and again. */
 void execution_cancel(struct execution *x, const char *reason)
 {
-	if (x->cancelled || x->state == EXECUTION_ENDED)
+	if (x->run.cancelled || x->run.state == RUN_OVER)
 		return;
-	x->cancelled = reason;
+	run_client_cancel(&x->run, reason);
 	/* tool calls of a program that is being killed must not be done, even if a person allows one now */
 	run_tools_close(&x->tools);
-	if (*x->id)
-		execution_stop(x);
-	else if (!x->question.tag || x->question.state == QUESTION_QUEUED)
+	if (!*x->run.id && !run_client_is_sent(&x->run))
 		execution_fail(x, "cancelled", NULL, "cancelled before it had started");
 }
 
@@ -157,80 +110,13 @@ void execution_leave(struct execution *x, struct waiter *a)
 	TAILQ_REMOVE(&x->waiters, a, link);
 	if (is_wanted(x))
 		return;
-	if (x->state == EXECUTION_ENDED)
+	if (x->run.state == RUN_OVER)
 		execution_free(x);
 	else
 		execution_cancel(x, "cancelled");
 }
 
-/* --- pipes --- */
-
-static void on_readable(void *owner)
-{
-	struct execution_pipe *p = owner;
-	struct execution      *x = p->execution;
-
-	switch (stream_read(&p->stream)) {
-	case STREAM_GOES_ON:
-	case STREAM_BROKEN: /* what was read before is kept */
-		break;
-	case STREAM_FLOOD:
-		if (x->cancelled)
-			break;
-		snprintf(x->limit, sizeof x->limit, "output_bytes");
-		x->limit_value = p->stream.keep;
-		execution_cancel(x, "output_limit");
-		break;
-	}
-	if (p->stream.ended)
-		pipe_close(p);
-	else if (stream_rests(p->stream.little)) {
-		loop_want(&x->mcp->loop, &p->source, 0);
-		loop_timer_set(&x->mcp->loop, &p->rest, STREAM_REST_MS + 1); /* loop timers have whole milliseconds */
-	}
-}
-
-static void on_rested(void *owner)
-{
-	struct execution_pipe *p = owner;
-
-	loop_want(&p->execution->mcp->loop, &p->source, EPOLLIN);
-}
-
-/* fd: -1: there is no such stream. */
-static void pipe_open(struct execution *x, struct execution_pipe *p, int fd, uint64_t keep)
-{
-	struct err ignored;
-
-	if (fd < 0)
-		return;
-	p->stream.fd   = fd;
-	p->stream.keep = keep;
-	p->source      = (struct loop_source){ .fd = fd, .ready = on_readable, .owner = p };
-	p->rest        = (struct loop_timer){ .due = on_rested, .owner = p };
-	if (loop_add(&x->mcp->loop, &p->source, &ignored) < 0)
-		fd_closep(&p->stream.fd); /* the kernel has no memory; only the output is lost */
-}
-
-static void on_writable(void *owner)
-{
-	struct execution *x = owner;
-	ssize_t           n = write(x->input.fd, x->input_text + x->input_at, x->input_len - x->input_at);
-
-	if (n > 0)
-		x->input_at += (size_t)n;
-	if (x->input_at == x->input_len || (n < 0 && errno != EINTR && errno != EAGAIN))
-		close_input(x); /* all is written, or the program has closed its end */
-}
-
-static void open_input(struct execution *x, int fd)
-{
-	struct err ignored;
-
-	x->input = (struct loop_source){ .fd = fd, .ready = on_writable, .owner = x };
-	if (fd < 0 || x->input_len == 0 || loop_add_for(&x->mcp->loop, &x->input, EPOLLOUT, &ignored) < 0)
-		fd_closep(&x->input.fd);
-}
+/* --- tools --- */
 
 static void on_asks(void *owner)
 {
@@ -250,77 +136,40 @@ static void open_tools(struct execution *x, int fd)
 	if (fd < 0 || !x->mcp->broker)
 		fd_closep(&fd);
 	else
-		(void)!run_tools_open(&x->tools, x->mcp, fd, x->id, on_asks, x);
+		(void)!run_tools_open(&x->tools, x->mcp, fd, x->run.id, on_asks, x);
 }
 
 /* --- messages of brigd --- */
 
-static void on_started(void *owner, struct run_start *start)
+static void on_started(void *owner, int fd[RUN_STREAMS])
 {
 	struct execution *x = owner;
 
-	if (x->state != EXECUTION_WAITS)
-		return;
-	x->state = EXECUTION_RUNS;
-	snprintf(x->id, sizeof x->id, "%s", start->run);
-	queued_call_begun(&x->queued, x->id);
-	pipe_open(x, &x->out, fd_take(&start->fd[RUN_STDOUT]), start->output_bytes);
-	pipe_open(x, &x->err, fd_take(&start->fd[RUN_STDERR]), start->output_bytes);
-	pipe_open(x, &x->report, fd_take(&start->fd[RUN_RESULT]), PROGRAM_REPORT_MAX);
-	open_input(x, fd_take(&start->fd[RUN_STDIN]));
-	open_tools(x, fd_take(&start->fd[RUN_TOOLS]));
+	queued_call_begun(&x->queued, x->run.id);
+	open_tools(x, fd_take(&fd[RUN_TOOLS]));
 	close_fds(x);
 	metrics_run_started(x->mcp->metrics);
-	if (x->cancelled)
-		execution_stop(x);
 }
 
-/* The run waits for a free jail. Its id is kept, so that it can be cancelled meanwhile. */
-static void on_waiting(void *owner, const char *run, const char *why)
+/* A flood of output has cancelled it: as in execution_cancel(). */
+static void on_output(void *owner, struct run_pipe *p)
 {
 	struct execution *x = owner;
 
-	(void)why;
-	if (x->state != EXECUTION_WAITS)
-		return;
-	snprintf(x->id, sizeof x->id, "%s", run);
-	if (x->cancelled)
-		execution_stop(x);
-}
-
-static void on_limit(void *owner, const char *name, uint64_t value)
-{
-	struct execution *x = owner;
-
-	snprintf(x->limit, sizeof x->limit, "%s", name);
-	x->limit_value = value;
-}
-
-/* Figures that brigd cannot know: brig-mcp reads the pipes. */
-static void add_figures(struct execution *x)
-{
-	const struct stream *out = &x->out.stream, *err = &x->err.stream;
-
-	json_object_set_new(x->record, "stdout_bytes", json_integer((json_int_t)out->seen));
-	json_object_set_new(x->record, "stderr_bytes", json_integer((json_int_t)err->seen));
-	if (x->tools.mcp)
-		json_object_set_new(x->record, "tool_calls", tool_bridge_summary(&x->tools.bridge));
-	json_object_set_new(x->record, "truncated", json_boolean(stream_is_truncated(out) || stream_is_truncated(err)));
+	(void)p;
+	if (x->run.cancelled)
+		run_tools_close(&x->tools);
 }
 
 /* The report is hostile: an invalid one is ignored, and the record says so. */
 static void read_report(struct execution *x)
 {
-	const struct stream *s = &x->report.stream;
+	const struct stream *s = &x->run.report.stream;
 	struct err           why;
 
 	if (!s->seen)
 		return;
-	if (stream_is_truncated(s))
-		err_set(&why, ERR_PROTOCOL, "it has more than %llu bytes", (unsigned long long)PROGRAM_REPORT_MAX);
-	else
-		x->program_report = program_report_parse(x->is_report ? PROGRAM_REPORT_run : PROGRAM_REPORT_check,
-							 s->data, s->len, &why);
+	x->program_report = run_client_report(&x->run, x->is_report ? PROGRAM_REPORT_run : PROGRAM_REPORT_check, &why);
 	if (x->program_report)
 		x->program_report_bytes = s->len + WIRE_WEIGHT_BYTES * wire_weight(s->data, s->len);
 	if (!x->is_report)
@@ -334,11 +183,12 @@ static void read_report(struct execution *x)
 /* A call in a session that ended by itself after an interrupt gets the reason of the interrupt. */
 static void name_interrupt(struct execution *x)
 {
-	bool by_us = json_integer_value(json_object_get(x->record, "exit_code")) == INTERRUPTED ||
-		     strcmp(x->limit, "output_bytes") == 0;
+	const char *reason = x->run.cancelled;
+	bool        by_us  = json_integer_value(json_object_get(x->record, "exit_code")) == INTERRUPTED ||
+		     (reason && strcmp(reason, "output_limit") == 0);
 
-	if (x->cancelled && x->queued.mcp && by_us && strcmp(member_text(x->record, "exit_reason"), "exited") == 0)
-		json_object_set_new(x->record, "exit_reason", json_string(x->cancelled));
+	if (reason && x->queued.mcp && by_us && strcmp(member_text(x->record, "exit_reason"), "exited") == 0)
+		json_object_set_new(x->record, "exit_reason", json_string(reason));
 }
 
 static void on_ended(void *owner, const json_t *event)
@@ -346,17 +196,17 @@ static void on_ended(void *owner, const json_t *event)
 	struct execution *x          = owner;
 	const json_t     *exec_error = json_object_get(event, "exec_error");
 
-	stream_drain(&x->out.stream);
-	stream_drain(&x->err.stream);
-	stream_drain(&x->report.stream);
+	run_client_drain(&x->run);
 	run_tools_close(&x->tools); /* before they are counted */
 	x->record = json_copy(json_object_get(event, "record"));
 	if (json_is_string(exec_error))
 		snprintf(x->exec_error, sizeof x->exec_error, "%s", json_string_value(exec_error));
-	add_figures(x);
+	run_client_add_figures(&x->run, x->record);
+	if (x->tools.mcp)
+		json_object_set_new(x->record, "tool_calls", tool_bridge_summary(&x->tools.bridge));
 	read_report(x);
 	name_interrupt(x);
-	if (x->state == EXECUTION_WAITS) /* the gauge counts started runs, and metrics_run_ended() takes one away */
+	if (x->run.state == RUN_WAITS) /* the gauge counts started runs, and metrics_run_ended() takes one away */
 		metrics_run_started(x->mcp->metrics);
 	metrics_run_ended(x->mcp->metrics, json_string_value(json_object_get(x->record, "exit_reason")), x->profile);
 	execution_end(x);
@@ -368,13 +218,9 @@ static void on_refused(void *owner, const json_t *answer)
 	const json_t     *error = json_object_get(answer, "error");
 	const char       *code  = member_text(error, "code");
 
-	if (x->state != EXECUTION_WAITS)
+	if (!x->run.cancelled && queued_call_retry(&x->queued, error))
 		return;
-	if (!x->cancelled && queued_call_retry(&x->queued, error)) {
-		brigd_link_forget(x->mcp->brigd_link, &x->question);
-		return;
-	}
-	if (x->cancelled && strcmp(code, denial_code_name(DENIAL_busy)) == 0) {
+	if (x->run.cancelled && strcmp(code, denial_code_name(DENIAL_busy)) == 0) {
 		/* mostly while it waited for a free jail */
 		execution_fail(x, "cancelled", NULL, "cancelled before it had started");
 		return;
@@ -383,33 +229,20 @@ static void on_refused(void *owner, const json_t *answer)
 	execution_fail(x, code, member_text(error, "field"), member_text(error, "message"));
 }
 
-static void on_answer(void *owner, struct datagram *d)
-{
-	static const struct run_talk talk = {
-		.waiting = on_waiting,
-		.started = on_started,
-		.limit   = on_limit,
-		.ended   = on_ended,
-		.refused = on_refused,
-	};
-
-	run_talk_handle(&talk, owner, d);
-}
-
 /* The connection broke. A run that has not started has had no effect, and brigd_link has already asked twice. */
 static void on_lost(void *owner, const struct err *why)
 {
 	struct execution *x    = owner;
 	const char       *code = "lost";
 
-	if (x->state == EXECUTION_RUNS) {
-		stream_drain(&x->out.stream);
-		stream_drain(&x->err.stream);
+	if (x->run.state == RUN_RUNS) {
+		stream_drain(&x->run.out.stream);
+		stream_drain(&x->run.err.stream);
 		metrics_run_ended(x->mcp->metrics, "cancelled", x->profile);
 	}
 	if (why->kind == ERR_BAD_SPEC)
 		code = "bad_field";
-	else if (x->state == EXECUTION_WAITS && why->kind == ERR_MISSING)
+	else if (x->run.state == RUN_WAITS && why->kind == ERR_MISSING)
 		code = "missing";
 	execution_fail(x, code, NULL, why->text);
 }
@@ -429,10 +262,10 @@ static int add_files(struct execution *x, const struct execution_request *reques
 		free(request->files);
 		return err_sys(e, "socketpair");
 	}
-	x->fd[x->question.fds_len++] = pair[1];
-	x->question.repeated = true;
+	x->fd[x->fds++] = pair[1];
+	x->run.is_once = true;
 	json_object_set_new(x->message, "files", json_true());
-	return transfer_open(&x->transfer, x->mcp, pair[0], request->files, request->files_len, &ignored, x, e);
+	return transfer_open(&x->transfer, &x->mcp->loop, pair[0], request->files, request->files_len, &ignored, x, e);
 }
 
 /*
@@ -444,15 +277,15 @@ static int ask_alone(struct execution *x, const struct execution_request *reques
 	const struct shown *s = &x->mcp->shown;
 
 	json_object_set_new(x->message, "wait_ms", json_integer(FREE_WAIT_MS));
-	if (x->is_report && shown_copy(s, x->fd + x->question.fds_len, e) < 0) {
+	if (x->is_report && shown_copy(s, x->fd + x->fds, e) < 0) {
 		free(request->files);
 		return -1;
 	}
 	if (x->is_report) {
 		shown_into(s, x->message);
-		x->question.fds_len += s->n;
+		x->fds += s->n;
 	}
-	return add_files(x, request, e) < 0 ? -1 : brigd_link_ask(x->mcp->brigd_link, &x->question, e);
+	return add_files(x, request, e) < 0 ? -1 : run_client_ask(&x->run, x->message, x->fd, x->fds, e);
 }
 
 static void on_session_ready(void *owner)
@@ -461,7 +294,7 @@ static void on_session_ready(void *owner)
 	struct err        e;
 
 	json_object_set_new(x->message, "session", json_string(x->queued.id));
-	if (brigd_link_ask(x->mcp->brigd_link, &x->question, &e) < 0)
+	if (run_client_ask(&x->run, x->message, x->fd, x->fds, &e) < 0)
 		execution_fail(x, e.kind == ERR_MISSING ? "missing" : "unavailable", NULL, e.text);
 }
 
@@ -473,32 +306,39 @@ static void on_session_refused(void *owner, const struct failure *f)
 	execution_fail(x, f->code, f->field, f->text);
 }
 
+static const struct run_events events_of_run = {
+	.started = on_started,
+	.output  = on_output,
+	.ended   = on_ended,
+	.refused = on_refused,
+	.lost    = on_lost,
+};
+
+static void keep_tail_of(struct run_pipe *p, char tail[EXECUTION_TAIL])
+{
+	p->stream.tail     = tail;
+	p->stream.tail_max = EXECUTION_TAIL;
+}
+
 static struct execution *execution_create(struct mcp *m, const struct execution_request *request)
 {
-	struct execution *x = calloc(1, sizeof *x);
+	struct execution *x    = calloc(1, sizeof *x);
 	const char       *mode = json_string_value(json_object_get(request->message, "mode"));
-	struct stream     unopened = { .fd = -1, .lent = true, .to = -1, .tail_max = EXECUTION_TAIL };
 
 	if (!x)
 		return NULL;
 	x->mcp     = m;
 	x->message = request->message;
+	x->fds     = 1;
 	for (size_t i = 0; i < ARRAY_LEN(x->fd); i++)
 		x->fd[i] = -1;
-	x->input.fd           = -1;
-	x->asked_ms           = loop_now_ms();
-	x->out                = (struct execution_pipe){ .stream = unopened, .execution = x };
-	x->err                = (struct execution_pipe){ .stream = unopened, .execution = x };
-	x->report = (struct execution_pipe){ .stream = { .fd = -1, .lent = true, .to = -1 }, .execution = x };
-	x->out.stream.tail    = x->out.tail;
-	x->err.stream.tail    = x->err.tail;
-	x->kill_timer         = (struct loop_timer){ .due = send_cancel, .owner = x };
-	x->asks               = (struct loop_timer){ .due = on_ask_due, .owner = x };
-	x->is_report          = request->session || strcmp(mode, "check") != 0;
-	x->question           = (struct question){
-			  .answered = on_answer, .lost = on_lost, .owner = x, .message = x->message,
-			  .fds = x->fd, .fds_len = 1
-	};
+	run_client_init(&x->run, m->brigd_link, -1, &events_of_run, x);
+	x->run.interrupts = request->session;
+	keep_tail_of(&x->run.out, x->tail[0]);
+	keep_tail_of(&x->run.err, x->tail[1]);
+	x->asked_ms  = loop_now_ms();
+	x->asks      = (struct loop_timer){ .due = on_ask_due, .owner = x };
+	x->is_report = request->session || strcmp(mode, "check") != 0;
 	TAILQ_INIT(&x->waiters);
 	TAILQ_INSERT_TAIL(&m->executions->all, x, link);
 	return x;
@@ -510,14 +350,14 @@ static int copy_request(struct execution *x, const struct execution_request *req
 
 	snprintf(x->principal, sizeof x->principal, "%s", request->principal);
 	x->profile = strdup(profile);
-	if (request->input) {
-		x->input_len  = request->input_len;
-		x->input_text = malloc(x->input_len + 1);
-	}
-	if (!x->profile || (request->input && !x->input_text))
+	if (request->input)
+		x->input = malloc(request->input_len + 1);
+	if (!x->profile || (request->input && !x->input))
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (request->input)
-		memcpy(x->input_text, request->input, x->input_len);
+		memcpy(x->input, request->input, request->input_len);
+	x->run.input     = x->input;
+	x->run.input_len = x->input ? request->input_len : 0;
 	x->fd[0] = sealed_open("main.py", request->code, request->code_len, e);
 	return x->fd[0] < 0 ? -1 : 0;
 }
@@ -566,9 +406,9 @@ static const char *last_of(const struct stream *s, size_t *len)
 
 const char *execution_last_line(const struct execution *x, size_t *len)
 {
-	const char *line = last_of(&x->out.stream, len);
+	const char *line = last_of(&x->run.out.stream, len);
 
-	return *len ? line : last_of(&x->err.stream, len);
+	return *len ? line : last_of(&x->run.err.stream, len);
 }
 
 /* --- handles, and results that are kept --- */
@@ -581,11 +421,11 @@ static struct execution *count_kept(const struct executions *all, size_t *n, uin
 	*n     = 0;
 	*bytes = 0;
 	TAILQ_FOREACH(x, &all->all, link) {
-		if (!*x->handle || x->state != EXECUTION_ENDED || !TAILQ_EMPTY(&x->waiters))
+		if (!*x->handle || x->run.state != RUN_OVER || !TAILQ_EMPTY(&x->waiters))
 			continue;
 		++*n;
-		*bytes += sizeof *x + x->out.stream.room + x->err.stream.room + x->report.stream.room;
-		*bytes += x->program_report_bytes + x->input_len;
+		*bytes += sizeof *x + x->run.out.stream.room + x->run.err.stream.room + x->run.report.stream.room;
+		*bytes += x->program_report_bytes + x->run.input_len;
 		if (!oldest || x->ended_ms < oldest->ended_ms)
 			oldest = x;
 	}
@@ -631,11 +471,11 @@ bool execution_keep(struct execution *x)
 	if (*x->handle)
 		return true;
 	TAILQ_FOREACH(other, &x->mcp->executions->all, link)
-		n += *other->handle && other->state != EXECUTION_ENDED;
+		n += *other->handle && other->run.state != RUN_OVER;
 	if (n >= KEPT_RUNNING_MAX)
 		return false;
-	if (*x->id)
-		memcpy(x->handle, x->id, sizeof x->handle);
+	if (*x->run.id)
+		memcpy(x->handle, x->run.id, sizeof x->handle);
 	else
 		random_handle(x->handle, sizeof x->handle);
 	return true;
@@ -646,10 +486,10 @@ struct execution *execution_find(struct mcp *m, const char *principal, const cha
 	struct execution *x;
 
 	TAILQ_FOREACH(x, &m->executions->all, link) {
-		bool is_known = *x->handle || x->state == EXECUTION_RUNS;
+		bool is_known = *x->handle || x->run.state == RUN_RUNS;
 
 		if (is_known && strcmp(x->principal, principal) == 0 && *handle &&
-		    (strcmp(x->handle, handle) == 0 || strcmp(x->id, handle) == 0))
+		    (strcmp(x->handle, handle) == 0 || strcmp(x->run.id, handle) == 0))
 			return x;
 	}
 	return NULL;

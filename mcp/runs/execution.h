@@ -14,20 +14,14 @@
  * KEPT_BYTES in all: the oldest are dropped first.
  */
 #pragma once
-#include "server_request.h"
+#include "run_client.h"
 #include "run_tools.h"
-#include "stream.h"
+#include "server_request.h"
 #include "session_use.h"
 
 enum { EXECUTION_TAIL = 16 * 1024, HOST_ASKED_MAX = 262, KEPT_MAX = 64, KEPT_RUNNING_MAX = 256 };
 #define KEPT_BYTES (64 * MIB)
 #define KEPT_MS    (10 * 60 * 1000)
-
-enum execution_state {
-	EXECUTION_WAITS, /* for brigd, for a free jail, or for earlier calls in its session */
-	EXECUTION_RUNS,
-	EXECUTION_ENDED,
-};
 
 struct execution;
 
@@ -44,15 +38,6 @@ struct waiter {
 	bool                   (*asks)(void *owner, struct execution *x);
 	void                    *owner;
 	TAILQ_ENTRY(waiter)   link;
-};
-
-struct execution_pipe {
-	struct loop_source source;
-	struct loop_timer  rest;   /* runs out when the pipe is read again */
-	struct stream      stream;
-	struct execution  *execution;
-	size_t             reported; /* bytes of the stream that answers had while it ran */
-	char               tail[EXECUTION_TAIL];
 };
 
 /* The form of the answer; set by the call that started the run, and used by calls that continue it. */
@@ -74,23 +59,17 @@ struct elicitation {
 struct execution {
 	TAILQ_ENTRY(execution)  link;
 	struct mcp             *mcp;
-	enum execution_state    state;
-	struct question         question;
+	struct run_client       run;       /* waits for brigd, for a free jail, or for earlier calls in its session */
+	char                    tail[2][EXECUTION_TAIL]; /* of stdout and stderr */
 	json_t                 *message;
 	char                   *profile;
 	/* for brigd: the program text, sealed; folders of --ro; the socket for its files; else -1 */
 	int                     fd[PROTOCOL_FDS_MAX];
-	char                    id[RUN_ID_LEN + 1];     /* of the run; "": not known yet */
+	size_t                  fds;
 	char                    handle[RUN_ID_LEN + 1]; /* "": it has none, and is not kept */
 	char                    principal[64];
-	const char             *cancelled; /* the reason with which it was cancelled, a constant; NULL: it was not */
 	bool                    is_report;
-	struct execution_pipe   out, err, report;
-	struct loop_source      input;
-	char                   *input_text;
-	size_t                  input_at, input_len;
-	char                    limit[48]; /* the limit that ended it, by its name in a profile; "": none */
-	uint64_t                limit_value;
+	char                   *input; /* owned */
 	/* with the program's report, and the figures of brig-mcp; NULL: see failure */
 	json_t                 *record;
 	json_t                 *program_report; /* the report itself; NULL: there was none, or it was invalid */
@@ -101,7 +80,6 @@ struct execution {
 	struct run_tools        tools;     /* zero: the run has no tools */
 	struct queued_call      queued;    /* in a session */
 	struct transfer         transfer;  /* without a session: puts its files before it runs */
-	struct loop_timer       kill_timer; /* in a session: cancels it if it does not end after an interrupt */
 	/* asks a person in the next iteration of the loop, not inside of another callback */
 	struct loop_timer       asks;
 	struct elicitation      elicitation; /* one at a time */

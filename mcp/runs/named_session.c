@@ -7,7 +7,6 @@
 #include "member.h"
 #include "metrics.h"
 #include "run_request.h"
-#include "run_talk.h"
 #include "server_request.h"
 #include "text.h"
 
@@ -22,7 +21,7 @@ enum { LOST_KEPT = 256 }; /* lost sessions that no reply has reported; beyond it
 
 static void session_free(struct named_session *s)
 {
-	brigd_link_forget(s->mcp->brigd_link, &s->question);
+	run_client_done(&s->run);
 	loop_timer_clear(&s->mcp->loop, &s->pump);
 	loop_timer_clear(&s->mcp->loop, &s->late_end);
 	TAILQ_REMOVE(&s->mcp->sessions->all, s, link);
@@ -85,7 +84,7 @@ static void on_pump(void *owner)
 	case SESSION_ABANDONED:
 	case SESSION_OVER:
 		refuse_waiting(s, true);
-		if (!TAILQ_EMPTY(&s->uses) || s->question.tag || (s->state == SESSION_CLOSED && *s->lost))
+		if (!TAILQ_EMPTY(&s->uses) || s->run.question.tag || (s->state == SESSION_CLOSED && *s->lost))
 			return;
 		session_free(s);
 		return;
@@ -109,7 +108,7 @@ static void on_pump(void *owner)
 
 static void session_fail(struct named_session *s, const char *code, const char *field, const char *text)
 {
-	brigd_link_forget(s->mcp->brigd_link, &s->question);
+	run_client_close(&s->run);
 	s->state = named_session_is_over(s) ? SESSION_OVER : SESSION_CLOSED;
 	failure_set(&s->failed, code, field, text);
 	pump_soon(s);
@@ -119,10 +118,8 @@ static void session_open(struct named_session *s)
 {
 	struct err e;
 
-	s->state             = SESSION_OPENS;
-	s->question.message  = s->message;
-	s->question.repeated = false;
-	if (brigd_link_ask(s->mcp->brigd_link, &s->question, &e) < 0)
+	s->state = SESSION_OPENS;
+	if (run_client_ask(&s->run, s->message, s->ro_fd, s->ro_fds, &e) < 0)
 		session_fail(s, e.kind == ERR_MISSING ? "missing" : "unavailable", NULL, e.text);
 }
 
@@ -234,13 +231,6 @@ static void on_refused(void *owner, const json_t *answer)
 	session_fail(s, code, "env", words);
 }
 
-static void on_answer(void *owner, struct datagram *d)
-{
-	static const struct run_talk talk = { .opened = on_opened, .ended = on_ended, .refused = on_refused };
-
-	run_talk_handle(&talk, owner, d);
-}
-
 static void on_disconnect(void *owner, const struct err *why)
 {
 	struct named_session *s = owner;
@@ -250,6 +240,13 @@ static void on_disconnect(void *owner, const struct err *why)
 	else
 		session_fail(s, why->kind == ERR_MISSING ? "missing" : "lost", NULL, why->text);
 }
+
+static const struct run_events events_of_session = {
+	.opened  = on_opened,
+	.ended   = on_ended,
+	.refused = on_refused,
+	.lost    = on_disconnect,
+};
 
 void named_session_enter(struct named_session *s, struct session_use *u)
 {
@@ -492,7 +489,7 @@ static struct named_session *session_create(const struct call *c, const char *na
 	s->mcp      = c->mcp;
 	s->pump     = (struct loop_timer){ .due = on_pump, .owner = s };
 	s->late_end = (struct loop_timer){ .due = on_late_end, .owner = s };
-	s->question = (struct question){ .answered = on_answer, .lost = on_disconnect, .owner = s, .fds = s->ro_fd };
+	run_client_init(&s->run, c->mcp->brigd_link, -1, &events_of_session, s);
 	for (size_t i = 0; i < ARRAY_LEN(s->ro_fd); i++)
 		s->ro_fd[i] = -1;
 	snprintf(s->owner, sizeof s->owner, "%s", owner_of(c));
@@ -510,15 +507,15 @@ static void session_prepare(struct named_session *s, json_t *asked, json_t *mess
 
 	json_decref(s->asked);
 	json_decref(s->message);
-	s->asked            = asked;
-	s->message          = message;
-	s->question.fds_len = 0;
+	s->asked   = asked;
+	s->message = message;
+	s->ro_fds  = 0;
 	for (size_t i = 0; i < ARRAY_LEN(s->ro_fd); i++)
 		fd_closep(&s->ro_fd[i]);
 	if (shown_copy(&s->mcp->shown, s->ro_fd, &ignored) < 0)
 		return; /* the session then has none of these folders */
 	shown_into(&s->mcp->shown, message);
-	s->question.fds_len = s->mcp->shown.n;
+	s->ro_fds = s->mcp->shown.n;
 }
 
 struct named_session *named_session_make(const struct call *c, const char *name, const json_t *asked,

@@ -12,8 +12,8 @@
  * Calls run one after the other, for they share an interpreter; files can be moved at the same time.
  */
 #pragma once
-#include "brigd_link.h"
 #include "call.h"
+#include "run_client.h"
 #include "run_failure.h"
 
 /* The argument session. It is listed only if there are sessions, and is repeated in a header (2026-07-28 over HTTP). */
@@ -65,7 +65,8 @@ struct named_session {
 	json_t             *message; /* the request that opens it; NULL: it was never opened */
 	/* its own copies of read-only binds: roots of the client may change; the rest is -1 */
 	int                 ro_fd[PROTOCOL_RO_MAX];
-	struct question     question;
+	size_t              ro_fds;
+	struct run_client   run;
 	struct loop_timer   late_end; /* limits VANISHES */
 	TAILQ_HEAD(session_uses, session_use) uses; /* oldest first */
 	struct session_use *running;  /* the call that has the interpreter, or NULL */

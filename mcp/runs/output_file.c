@@ -49,9 +49,9 @@ struct named_session *output_file_make(struct output_files *ret, struct call *c,
 		return NULL;
 	s->outputs = s->outputs % NAMES + 1;
 	if (out_too)
-		add_stream(out, &o->out, &x->out.stream, "stdout", s->outputs);
+		add_stream(out, &o->out, &x->run.out.stream, "stdout", s->outputs);
 	if (err_too)
-		add_stream(out, &o->err, &x->err.stream, "stderr", s->outputs);
+		add_stream(out, &o->err, &x->run.err.stream, "stderr", s->outputs);
 	transfer_add(out, FILE_END, "", NULL, 0);
 	transfer_add(out, FILE_END, "", NULL, 0);
 	fclose(out);

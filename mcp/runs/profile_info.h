@@ -3,6 +3,7 @@
  */
 #pragma once
 #include "brigd_link.h"
+#include "mcp.h"
 
 /* One question. All members but known and owner must be zero. */
 struct fact {

@@ -62,7 +62,8 @@ static void on_files_answer(void *owner, struct datagram *d)
 	}
 	brigd_link_forget(f->mcp->brigd_link, &f->question);
 	f->out = NULL;
-	if (transfer_open(&f->transfer, f->mcp, fd_take(&d->fd[0]), out, f->out_len, f->events, f->owner, &e) < 0)
+	if (transfer_open(&f->transfer, &f->mcp->loop, fd_take(&d->fd[0]), out, f->out_len, f->events, f->owner,
+			  &e) < 0)
 		files_ended(f, &e);
 }
 

@@ -110,7 +110,7 @@ static bool visit_asks_about_host(struct visit *v)
 	struct execution      *x = v->execution;
 	const struct settings *s = c->mcp->settings;
 
-	if (x->state != EXECUTION_ENDED || !s->ask_hosts || !elicitation_can(c) || *x->host || !hosts_next(x, x->host))
+	if (x->run.state != RUN_OVER || !s->ask_hosts || !elicitation_can(c) || *x->host || !hosts_next(x, x->host))
 		return false;
 	x->hosts_asked++;
 	if (!revision_is_modern(c->revision)) {
@@ -180,11 +180,11 @@ static void print_progress(const struct execution *x, double seconds, char *buf,
 	const char *line  = execution_last_line(x, &n);
 	char       *clean = n ? clean_text(line, clean_whole(line, n < 4096 ? n : 4096), false, &clean_len) : NULL;
 
-	if (x->state == EXECUTION_WAITS && *queued_call_behind(&x->queued, behind, sizeof behind))
+	if (x->run.state == RUN_WAITS && *queued_call_behind(&x->queued, behind, sizeof behind))
 		snprintf(buf, len, "%.0f s, waiting for its turn in the session, behind %s", seconds, behind);
-	else if (x->state == EXECUTION_WAITS && queued_call_waits(&x->queued))
+	else if (x->run.state == RUN_WAITS && queued_call_waits(&x->queued))
 		snprintf(buf, len, "%.0f s, waiting for the session", seconds);
-	else if (x->state == EXECUTION_WAITS)
+	else if (x->run.state == RUN_WAITS)
 		snprintf(buf, len, "%.0f s, waiting for a free place", seconds);
 	else if (clean && clean_len)
 		snprintf(buf, len, "%.0f s, last output: %.*s", seconds,
@@ -224,7 +224,7 @@ void attend(struct call *c, struct execution *x, uint64_t wait_ms)
 	c->work     = v;
 	c->cancel   = visit_cancel;
 	execution_add_waiter(x, &v->waiter);
-	if (x->state == EXECUTION_ENDED) {
+	if (x->run.state == RUN_OVER) {
 		on_run_ended(v, x);
 		return;
 	}

@@ -1,6 +1,7 @@
 /* settings.c - the rows of the settings: as options, by name, how a row takes a text, and how all are printed */
 #include "settings.h"
 
+#include "brigd_connection.h"
 #include "nearest.h"
 #include "text.h"
 
@@ -182,7 +183,7 @@ int setting_nearest(enum setting_spelling how, const char *name)
 static const char *const replies[] = { [REPLY_JSON] = "json", [REPLY_TEXT] = "text", NULL };
 static const char *const imports[] = { [IMPORTS_ADVISE] = "advise", [IMPORTS_ENFORCE] = "enforce", NULL };
 static const char *const servers[] = {
-	[SETTING_SERVER_ANY] = "any", [SETTING_SERVER_PRIVATE] = "private", [SETTING_SERVER_SERVICE] = "service", NULL,
+	[BRIGD_ANY] = "any", [BRIGD_PRIVATE] = "private", [BRIGD_SERVICE] = "service", NULL,
 };
 
 static int set_from_option(void *into, const struct option_row *row, const char *value, struct err *e)

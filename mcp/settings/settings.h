@@ -34,7 +34,6 @@ enum { REPLY_JSON, REPLY_TEXT };
 enum { IMPORTS_ADVISE, IMPORTS_ENFORCE };
 /* Values of other_tools, as in tool_policy.h. */
 enum { SETTING_TOOLS_HINTS, SETTING_TOOLS_ALLOW, SETTING_TOOLS_ASK, SETTING_TOOLS_DENY };
-enum { SETTING_SERVER_ANY, SETTING_SERVER_PRIVATE, SETTING_SERVER_SERVICE };
 
 enum setting_id {
 #define SETTING(member, type, option, older, min, max, preset, doc) SETTING_##member,

@@ -21,10 +21,10 @@ static void cancel_execution_call(struct call *c, const json_t *given)
 	if (!arguments)
 		tool_answer_text(c, e.text, true);
 	else if ((x = handle_call_find(c, arguments))) {
-		x->out.reported = x->err.reported = 0; /* the last answer has all */
+		x->run.out.reported = x->run.err.reported = 0; /* the last answer has all */
 		attend(c, x, 0);
 	}
-	if (x && x->state != EXECUTION_ENDED)
+	if (x && x->run.state != RUN_OVER)
 		execution_cancel(x, "cancelled");
 	json_decref(arguments);
 }

@@ -3,6 +3,7 @@
  * is one of its revision. There is no brigd that a tool could reach.
  */
 #include "batch.h"
+#include "brigd_connection.h"
 #include "fuzz.h"
 #include "tool.h"
 
@@ -177,7 +178,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	setenv("BRIG_SOCKET", "/nonexistent/brig.sock", 1);
 	settings_init(&settings);
-	settings.server         = SETTING_SERVER_SERVICE;
+	settings.server         = BRIGD_SERVICE;
 	settings.list_all_tools = true;
 	settings.max_calls      = 8;
 	must(mcp_open(&m, &settings, &e) == 0);

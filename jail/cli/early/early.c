@@ -2,12 +2,12 @@
  * early.c - a plain `brig run FILE` through a service, from brig's first instruction on and without a C library
  *
  * glibc's start executes CPUID some thirty times (6 µs each in a virtual machine) and touches forty pages: 0.6 ms of a run that
- * takes 1 ms. run_client.c and the files around it do the same work for all cases, and explain it. They take over (early.h) in any
+ * takes 1 ms. foreground_run.c and the files around it do the same work for all cases, and explain it. They take over (early.h) in any
  * case but the plain one: another option, no service, a signal, a limit, a refusal, output that cannot be written, an end that
  * needs a message.
  *
  * This file must call nothing outside itself; it can only jump to _start. There is no thread pointer yet, and nothing is relocated.
- * So this is the only client of brigd that uses nothing of common/client (brigd_connection.h, datagram.h, run_talk.h): JSON, malloc() and
+ * So this is the only client of brigd that uses nothing of common/client (brigd_connection.h, datagram.h, run_client.h): JSON, malloc() and
  * errno do not work yet.
  */
 #include "../run/early.h"
@@ -184,7 +184,7 @@ static bool choose_socket(struct plain *p, char **env)
 	return !*profiles && !*presets && !*store && is_installed_brig();
 }
 
-/* True if stdin is the program's input (run_cmd.c), which only run_client.c can pass on. */
+/* True if stdin is the program's input (run_cmd.c), which only foreground_run.c can pass on. */
 static bool stdin_has_input(void)
 {
 	struct stat st;
@@ -352,7 +352,7 @@ static bool send_request(size_t len, int file)
 /* --- output --- */
 
 /*
- * False: run_client.c must go on. The signals are blocked, so brig must not wait in write(): the output may never be read, and a
+ * False: foreground_run.c must go on. The signals are blocked, so brig must not wait in write(): the output may never be read, and a
  * signal is how a user ends such a run.
  */
 static bool write_all(struct early_stream *s, int to, int signals, const char *bytes, size_t len)
@@ -380,7 +380,7 @@ static bool write_all(struct early_stream *s, int to, int signals, const char *b
 	return true;
 }
 
-/* Reads and writes once. False: run_client.c must go on; everything read was written, but for s->rest, unless s->broken says why not. *empty: nothing was read. */
+/* Reads and writes once. False: foreground_run.c must go on; everything read was written, but for s->rest, unless s->broken says why not. *empty: nothing was read. */
 static bool copy_output_once(struct early_stream *s, int to, int signals, bool *empty)
 {
 	uint64_t left = early_run.keep - s->seen;
@@ -482,7 +482,7 @@ static bool parse_started_event(void)
 	early_run.err     = (struct early_stream){ .fd = early_run.fd[1] };
 	early_run.started = true;
 	early_run.len = early_run.fds = 0;
-	call(__NR_fcntl, early_run.out.fd, F_SETFL, O_NONBLOCK, 0, 0); /* the program can open the pipes again and read from them (run_talk.c) */
+	call(__NR_fcntl, early_run.out.fd, F_SETFL, O_NONBLOCK, 0, 0); /* the program can open the pipes again and read from them (run_client.c) */
 	call(__NR_fcntl, early_run.err.fd, F_SETFL, O_NONBLOCK, 0, 0);
 	return true;
 }

@@ -22,7 +22,7 @@ static void print_text(const char *text)
 	free(plain);
 }
 
-static void print_finding(const struct run_client *c, const json_t *finding, const char *kind)
+static void print_finding(const struct foreground_run *c, const json_t *finding, const char *kind)
 {
 	const json_t *at = json_object_get(finding, "line"), *cell = json_object_get(finding, "cell");
 
@@ -36,7 +36,7 @@ static void print_finding(const struct run_client *c, const json_t *finding, con
 	putchar('\n');
 }
 
-static void print_findings(const struct run_client *c, const json_t *report)
+static void print_findings(const struct foreground_run *c, const json_t *report)
 {
 	const json_t *errors = json_object_get(report, "errors"), *warnings = json_object_get(report, "warnings");
 	const json_t *syntax = json_object_get(report, "syntax_error");
@@ -73,10 +73,10 @@ static void place_findings(const json_t *cells, json_t *report)
 	json_array_clear(json_object_get(report, "recommendations"));
 }
 
-int check_report(const struct run_client *c)
+int check_report(const struct foreground_run *c)
 {
 	struct err       why    = { 0 };
-	scoped_json     *record = report_make_record(c), *report = report_of_program(c, PROGRAM_REPORT_check, &why);
+	scoped_json     *record = report_make_record(c), *report = run_client_report(&c->run, PROGRAM_REPORT_check, &why);
 	enum exit_reason reason;
 	bool             is_valid;
 

@@ -4,7 +4,7 @@
  * Starting a C library costs more than everything that brig itself does for a run. So brig's entry point is early_start
  * (early/early.c), which uses no library: it sends the request to the service and passes output on. When a run is not exactly the
  * plain case, or stops being it, early.c leaves its state in `early_run` and jumps to the C library's own entry point. main() then
- * starts the run itself, or takes it up where early.c stopped (run_client_take_up()).
+ * starts the run itself, or takes it up where early.c stopped (foreground_run_take_up()).
  *
  * Where brig is linked dynamically, early.c is not used, and `connected` stays false.
  */
@@ -38,7 +38,7 @@ struct early {
 	uint64_t    mask;
 	struct early_stream out, err;
 	int         lost;      /* errno of a receive that failed; 0: none did */
-	size_t      len, fds;  /* of a datagram that was received and is left to run_client.c; 0: none */
+	size_t      len, fds;  /* of a datagram that was received and is left to foreground_run.c; 0: none */
 	int         fd[EARLY_FDS_MAX];
 	char        text[EARLY_DATAGRAM_MAX];
 };

@@ -10,16 +10,16 @@
 
 static int carry_out(struct brigd *server, struct request *r, report_fn *report)
 {
-	struct run_client c;
+	struct foreground_run c;
 	int               status;
 
-	run_client_init(&c, server, r);
+	foreground_run_init(&c, server, r, &foreground_run_events);
 	interrupt_catch();
 	if (early_run.connected)
-		run_client_take_up(&c, &early_run);
-	run_client_run(&c);
+		foreground_run_take_up(&c, &early_run);
+	foreground_run_wait(&c);
 	status = report(&c);
-	run_client_done(&c);
+	foreground_run_done(&c);
 	return status;
 }
 
@@ -38,7 +38,7 @@ int one_run_connect(struct brigd *server, const struct request *r, struct err *e
 
 int one_run_failure(struct request *r, const struct err *why, report_fn *report)
 {
-	const struct run_client none = { .request = r, .lost = *why };
+	const struct foreground_run none = { .request = r, .lost = *why };
 
 	return report(&none);
 }

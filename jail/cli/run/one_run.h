@@ -1,10 +1,10 @@
 /* one_run.h - carries out one request and reports its end: shared by brig run, exec, check, and brig session open, run, exec, put, get and files */
 #pragma once
 #include "command.h"
-#include "run_client.h"
+#include "foreground_run.h"
 
 /* Prints the result, and returns brig's exit status. */
-typedef int report_fn(const struct run_client *c);
+typedef int report_fn(const struct foreground_run *c);
 
 /* A command whose arguments are options, the session if it has one, and what to run. */
 struct one_run_way {

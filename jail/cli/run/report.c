@@ -80,7 +80,7 @@ static const struct {
 /* clang-format on */
 
 /* brigd's message, after the option that the user wrote for the key it is about. */
-static json_t *record_of_refusal(const struct run_client *c)
+static json_t *record_of_refusal(const struct foreground_run *c)
 {
 	const json_t *error = json_object_get(c->refused, "error");
 	const json_t *field = json_object_get(error, "field"), *wait = json_object_get(error, "retry_after_ms");
@@ -102,7 +102,7 @@ static json_t *record_of_refusal(const struct run_client *c)
 	return bare_record(c->request, "", EXIT_setup_failed, &e);
 }
 
-json_t *report_make_record(const struct run_client *c)
+json_t *report_make_record(const struct foreground_run *c)
 {
 	json_t *record;
 
@@ -110,12 +110,9 @@ json_t *report_make_record(const struct run_client *c)
 		return record_of_refusal(c);
 	if (!c->ended && !c->sent)
 		return bare_record(c->request, "", EXIT_denied, &c->lost);
-	record = c->ended ? json_incref(json_object_get(c->ended, "record")) : bare_record(c->request, c->run, EXIT_cancelled, &c->lost);
-	if (c->started) { /* only the client reads the output, so brigd cannot count it */
-		json_object_set_new(record, "stdout_bytes", json_integer((json_int_t)c->out.seen));
-		json_object_set_new(record, "stderr_bytes", json_integer((json_int_t)c->err.seen));
-		json_object_set_new(record, "truncated", json_boolean(stream_is_truncated(&c->out) || stream_is_truncated(&c->err)));
-	}
+	record = c->ended ? json_incref(json_object_get(c->ended, "record")) : bare_record(c->request, c->run.id, EXIT_cancelled, &c->lost);
+	if (c->run.state == RUN_RUNS)
+		run_client_add_figures(&c->run, record);
 	if (c->files)
 		json_object_set(record, "files", c->files);
 	return record;
@@ -154,26 +151,13 @@ int report_print_json(const json_t *object)
 	return write_json(STDOUT_FILENO, object);
 }
 
-json_t *report_of_program(const struct run_client *c, enum program_report_kind kind, struct err *e)
-{
-	if (c->report.unread)
-		err_set(e, ERR_PROTOCOL, "it cannot be read: %s", strerror(c->report.broken));
-	else if (stream_is_truncated(&c->report))
-		err_set(e, ERR_PROTOCOL, "it has more than %llu bytes", (unsigned long long)c->report.keep);
-	else if (c->report.len == 0)
-		err_set(e, ERR_PROTOCOL, "it is empty");
-	else
-		return program_report_parse(kind, c->report.data, c->report.len, e);
-	return NULL;
-}
-
-static int print_record(const struct run_client *c, const json_t *record, const json_t *report, const struct err *why)
+static int print_record(const struct foreground_run *c, const json_t *record, const json_t *report, const struct err *why)
 {
 	json_t *whole = json_copy((json_t *)record);
 	int     r;
 
-	json_object_set_new(whole, "stdout", c->started ? output_text(&c->out) : json_null());
-	json_object_set_new(whole, "stderr", c->started ? output_text(&c->err) : json_null());
+	json_object_set_new(whole, "stdout", c->run.state == RUN_RUNS ? output_text(&c->run.out.stream) : json_null());
+	json_object_set_new(whole, "stderr", c->run.state == RUN_RUNS ? output_text(&c->run.err.stream) : json_null());
 	if (report)
 		program_report_into(whole, report);
 	else if (why->kind != ERR_NONE)
@@ -185,13 +169,13 @@ static int print_record(const struct run_client *c, const json_t *record, const 
 
 /* --- messages for people --- */
 
-static bool is_exec_error(const struct run_client *c)
+static bool is_exec_error(const struct foreground_run *c)
 {
 	return json_is_string(json_object_get(c->ended, "exec_error"));
 }
 
 /* True if the kernel refused a set-up step: then the host lacks something. */
-static bool points_to_doctor(const struct run_client *c, const json_t *record)
+static bool points_to_doctor(const struct foreground_run *c, const json_t *record)
 {
 	const char      *type = json_string_value(json_object_get(json_object_get(record, "error"), "type"));
 	enum exit_reason reason;
@@ -266,7 +250,7 @@ static bool is_news(const char *text, size_t len)
  * Names the layers that only root has, in one short line, once a day; with -v always, and with the reasons. For root there is nothing to
  * say: its run is refused if one is missing.
  */
-static void print_losses(const struct run_client *c)
+static void print_losses(const struct foreground_run *c)
 {
 	const json_t *lost = json_object_get(c->ended, "lost");
 	char         *text = NULL;
@@ -285,7 +269,7 @@ static void print_losses(const struct run_client *c)
 }
 
 /* In a loop of a shell that reads the same input, what brig took and did not give back is missing. */
-static void print_stdin(const struct run_client *c)
+static void print_stdin(const struct foreground_run *c)
 {
 	if (!c->request->stdin_unnamed)
 		return;
@@ -306,7 +290,7 @@ static const char *words_of_error(const char *name)
 }
 
 /* brigd's message about a command that cannot be executed does not name it, to keep arguments of runs out of brigd's log. */
-static void print_refusal(const struct run_client *c, const json_t *record, const char *why)
+static void print_refusal(const struct foreground_run *c, const json_t *record, const char *why)
 {
 	const char *op = json_string_value(json_object_get(c->request->message, "op"));
 	char        name[200];
@@ -319,13 +303,13 @@ static void print_refusal(const struct run_client *c, const json_t *record, cons
 		fprintf(stderr, "brig: %s%s\n", why, points_to_doctor(c, record) ? "; brig doctor says what this host lacks" : "");
 }
 
-static int status_of(const struct run_client *c, const json_t *record)
+static int status_of(const struct foreground_run *c, const json_t *record)
 {
 	enum exit_reason reason;
 
 	if (is_exec_error(c))
 		return strcmp(json_string_value(json_object_get(c->ended, "exec_error")), "ENOENT") == 0 ? STATUS_NOT_FOUND : STATUS_NO_EXEC;
-	if (c->out.broken || c->err.broken)
+	if (c->run.out.stream.broken || c->run.err.stream.broken)
 		return STATUS_SIGPIPE;
 	if (summary_exit_reason(record, &reason) && (reason == EXIT_cancelled || reason == EXIT_busy) &&
 	    interrupt_caught() == SIGINT) /* busy: the run waited */
@@ -334,11 +318,11 @@ static int status_of(const struct run_client *c, const json_t *record)
 }
 
 /* Prints why there was no run, or the summary of an unusual end. */
-void report_print_story(const struct run_client *c, const json_t *record)
+void report_print_story(const struct foreground_run *c, const json_t *record)
 {
 	const json_t    *left   = json_object_get(c->ended, "left");
-	int              broken = c->out.broken ? c->out.broken : c->err.broken;
-	char             why[sizeof c->lost.text];
+	int              broken = c->run.out.stream.broken ? c->run.out.stream.broken : c->run.err.stream.broken;
+	char             why[sizeof c->lost.text], limit[48];
 	enum exit_reason reason     = EXIT_cancelled;
 	bool             has_reason = summary_exit_reason(record, &reason);
 	struct err       e;
@@ -346,14 +330,14 @@ void report_print_story(const struct run_client *c, const json_t *record)
 	if (broken == EPIPE && !c->request->verbose)
 		return; /* brig run ... | head: like other commands, brig ends without a message */
 	if (broken)
-		fprintf(stderr, "brig: the output cannot be %s: %s\n", c->out.unread || c->err.unread ? "read" : "written", strerror(broken));
-	if (*summary_error_text(record, why, sizeof why) && !c->started) {
+		fprintf(stderr, "brig: the output cannot be %s: %s\n", c->run.out.stream.unread || c->run.err.stream.unread ? "read" : "written", strerror(broken));
+	if (*summary_error_text(record, why, sizeof why) && c->run.state == RUN_WAITS) {
 		print_refusal(c, record, why);
 	} else if (!c->request->quiet && (!has_reason || reason != EXIT_exited ||
 					  json_is_true(json_object_get(record, "truncated")) || c->request->verbose)) {
 		fprintf(stderr, "%sbrig:%s ", color(stderr, status_of(c, record) ? COLOR_BAD : COLOR_GOOD), color_end(stderr));
 		/* a run that was cancelled may have exceeded a limit meanwhile */
-		summary_print(record, !has_reason || reason == EXIT_cancelled || reason == EXIT_client_gone ? "" : c->limit, stderr);
+		summary_print(record, !has_reason || reason == EXIT_cancelled || reason == EXIT_client_gone ? "" : foreground_run_limit(c, limit, sizeof limit), stderr);
 	}
 	if (!c->request->quiet) {
 		print_losses(c);
@@ -366,11 +350,11 @@ void report_print_story(const struct run_client *c, const json_t *record)
 }
 
 /* Prints the value of a call, unless --json prints it, and saves its pictures. */
-static int print_result(const struct run_client *c, const json_t *report, const struct err *why)
+static int print_result(const struct foreground_run *c, const json_t *report, const struct err *why)
 {
 	int status = STATUS_OK;
 
-	if (!c->request->json && !c->out.broken && result_print(report) < 0)
+	if (!c->request->json && !c->run.out.stream.broken && result_print(report) < 0)
 		status = STATUS_SIGPIPE;
 	if (!result_report(c->request, report) && status == STATUS_OK)
 		status = STATUS_NOT_SAVED;
@@ -379,14 +363,14 @@ static int print_result(const struct run_client *c, const json_t *report, const 
 	return status;
 }
 
-int report_run(const struct run_client *c)
+int report_run(const struct foreground_run *c)
 {
 	struct err   why    = { 0 };
 	scoped_json *record = report_make_record(c), *report = NULL;
 	int          status, written = 0, shown = STATUS_OK;
 
-	if (c->report.seen || c->report.unread) /* else the program did not get that far, or ran without the guest runner */
-		report = report_of_program(c, PROGRAM_REPORT_run, &why);
+	if (c->run.report.stream.seen || c->run.report.stream.unread) /* else the program did not get that far, or ran without the guest runner */
+		report = run_client_report(&c->run, PROGRAM_REPORT_run, &why);
 	if (c->request->json && print_record(c, record, report, &why) < 0)
 		written = -1;
 	if (c->request->record_fd >= 0 && write_json(c->request->record_fd, record) < 0)

@@ -35,7 +35,7 @@ static bool wanted_network(const json_t *record)
 	       strcmp(argument, "AF_NETLINK") == 0;
 }
 
-void why_print_line(const struct run_client *c, const json_t *record)
+void why_print_line(const struct foreground_run *c, const json_t *record)
 {
 	const char *op = json_string_value(json_object_get(c->request->message, "op"));
 	char        words[REFUSED_SUMMARY_MAX], hosts[NETWORK_SUMMARY_MAX];
@@ -193,9 +193,10 @@ static void print_kill(const struct policy *p)
 		kills ? ", and for calls that a policy kills for (brig explain)" : "");
 }
 
-static void print_limits(const struct run_client *c, const json_t *record)
+static void print_limits(const struct foreground_run *c, const json_t *record)
 {
 	const json_t *hits = json_object_get(record, "limits_hit");
+	char          limit[48];
 
 	for (size_t i = 0; i < json_array_size(hits); i++) {
 		const json_t *hit    = json_array_get(hits, i), *times = json_object_get(hit, "times");
@@ -209,8 +210,8 @@ static void print_limits(const struct run_client *c, const json_t *record)
 			fprintf(stderr, " %" JSON_INTEGER_FORMAT " times", json_integer_value(times));
 		fprintf(stderr, "; --%s asks for more\n", option);
 	}
-	if (*c->limit)
-		fprintf(stderr, "brig: the limit %s ended the run; the same option asks for more\n", c->limit);
+	if (*foreground_run_limit(c, limit, sizeof limit))
+		fprintf(stderr, "brig: the limit %s ended the run; the same option asks for more\n", limit);
 }
 
 /* Names each host that was not reached, and what would allow it. */
@@ -226,7 +227,7 @@ static void print_network(const json_t *record)
 		fputs("brig: no host was refused or failed\n", stderr);
 }
 
-void why_print_all(const struct run_client *c, const json_t *record)
+void why_print_all(const struct foreground_run *c, const json_t *record)
 {
 	struct reading r = { 0 };
 	struct err     e;

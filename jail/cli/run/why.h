@@ -5,9 +5,9 @@
  * `brig explain` reads them.
  */
 #pragma once
-#include "run_client.h"
+#include "foreground_run.h"
 
 /* One line if the record has a refused call, a host that was not reached, or an end by SIGSYS. */
-void why_print_line(const struct run_client *c, const json_t *record);
+void why_print_line(const struct foreground_run *c, const json_t *record);
 /* Everything that is known about refusals, for --why. */
-void why_print_all(const struct run_client *c, const json_t *record);
+void why_print_all(const struct foreground_run *c, const json_t *record);

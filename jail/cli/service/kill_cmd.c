@@ -1,7 +1,7 @@
 /* kill_cmd.c - brig kill: ends runs of any client of this user, by an id, the beginning of one, or all */
 #include "ask.h"
 #include "command.h"
-#include "run_talk.h"
+#include "run_client.h"
 #include "text.h"
 
 #include <pwd.h>
@@ -69,7 +69,7 @@ static json_t *end_one_run(struct brigd *server, const char *word, struct err *e
 	json_t     *list = strlen(word) < RUN_ID_LEN && *word ? ask_on_connection(server, json_pack("{ss}", "op", "list"), e) : NULL, *reply;
 	const char *id   = list ? complete_run_id(list, word, e) : word;
 
-	reply = id ? ask_on_connection(server, run_talk_cancel(id, NULL), e) : NULL;
+	reply = id ? ask_on_connection(server, run_client_cancel_request(id, NULL), e) : NULL;
 	json_decref(list);
 	return reply;
 }
@@ -87,7 +87,7 @@ static bool end_listed_runs(struct brigd *server, const struct killing *k, const
 	for (size_t i = 0; i < json_array_size(runs); i++) {
 		const json_t *run   = json_array_get(runs, i);
 		const char   *id    = json_string_value(json_object_get(run, "run"));
-		json_t       *reply = is_run_of_user(k, run) ? ask_on_connection(server, run_talk_cancel(id, NULL), e) : NULL;
+		json_t       *reply = is_run_of_user(k, run) ? ask_on_connection(server, run_client_cancel_request(id, NULL), e) : NULL;
 
 		if (reply)
 			json_array_append_new(replies, reply);

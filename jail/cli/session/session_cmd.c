@@ -3,7 +3,6 @@
 
 #include "ask.h"
 #include "command.h"
-#include "run_talk.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -17,7 +17,7 @@ static int take_open(struct request *r, char **words, int n, struct err *e)
 }
 
 /* Prints what later commands call the session: its name, or else its id. */
-static int report_opened(const struct run_client *c)
+static int report_opened(const struct foreground_run *c)
 {
 	const json_t *name = json_object_get(c->opened, "name");
 	char          text[PROTOCOL_NAME_MAX + 1];

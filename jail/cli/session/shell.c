@@ -19,19 +19,11 @@ static char *const shells[][3] = { { (char *)"bash" }, { (char *)"sh" }, { (char
 
 /* --- requests --- */
 
-static void send_message(struct shell *s, json_t *message)
-{
-	struct err ignored; /* a service that is gone is noticed by the loop */
-
-	(void)!datagram_send(s->c.server.sock, message, NULL, 0, &ignored);
-	json_decref(message);
-}
-
 static void send_request(struct shell *s)
 {
 	struct request *r = s->c.request;
 
-	if (datagram_send(s->c.server.sock, r->message, r->fd, r->fds, &s->c.lost) == 0)
+	if (run_client_ask(&s->c.run, r->message, r->fd, r->fds, &s->c.lost) == 0)
 		s->c.sent = true;
 }
 
@@ -55,8 +47,8 @@ static void resize(struct shell *s)
 	uint64_t rows = 24, columns = 80;
 
 	raw_terminal_size(&rows, &columns);
-	if (s->c.started)
-		send_message(s, json_pack("{ss ss sI sI}", "op", "resize", "run", s->c.run, "rows", (json_int_t)rows, "columns", (json_int_t)columns));
+	if (s->c.run.state == RUN_RUNS)
+		run_client_send(&s->c.run, json_pack("{ss ss sI sI}", "op", "resize", "run", s->c.run.id, "rows", (json_int_t)rows, "columns", (json_int_t)columns));
 }
 
 /*
@@ -67,15 +59,15 @@ static void shell_leave(struct shell *s)
 {
 	raw_terminal_close();
 	s->shown.len = 0;
-	fd_closep(&s->c.out.fd);
-	if (s->is_escaping || !s->c.started) {
+	fd_closep(&s->c.run.out.stream.fd);
+	if (s->is_escaping || s->c.run.state != RUN_RUNS) {
 		err_set(&s->c.lost, ERR_DENIED, "left before it had ended");
 		return;
 	}
 	s->is_escaping = true;
 	s->typed.len  = 0;
 	fd_closep(&s->c.stdin_to);
-	send_message(s, run_talk_cancel(s->c.run, NULL));
+	run_client_send(&s->c.run, run_client_cancel_request(s->c.run.id, NULL));
 }
 
 /* --- messages of brigd --- */
@@ -89,20 +81,21 @@ static void print_banner(const struct shell *s)
 		fputs("brig: the rootfs has no shell, so this is Python\r\n", stderr);
 }
 
-static void on_started(void *owner, struct run_start *start)
+static void on_started(void *owner, int fd[RUN_STREAMS])
 {
-	struct shell *s = owner;
+	struct shell  *s   = owner;
+	struct stream *out = &s->c.run.out.stream; /* a terminal has one stream for both */
 
-	if (s->c.started || start->fd[RUN_STDOUT] < 0 || start->fd[RUN_STDIN] < 0) {
-		err_set(&s->c.lost, ERR_PROTOCOL, "brigd broke the protocol: %s", s->c.started ? "a second start" : "a terminal without its streams");
+	if (out->fd < 0 || fd[RUN_STDIN] < 0)
+		err_set(&s->c.lost, ERR_PROTOCOL, "brigd broke the protocol: a terminal without its streams");
+	else
+		(void)!raw_terminal_open(&s->c.lost);
+	if (s->c.lost.kind != ERR_NONE) {
+		s->c.run.state = RUN_WAITS;
 		return;
 	}
-	s->c.out.fd   = fd_take(&start->fd[RUN_STDOUT]); /* a terminal has one stream for both */
-	s->c.stdin_to = fd_take(&start->fd[RUN_STDIN]);
-	snprintf(s->c.run, sizeof s->c.run, "%s", start->run);
-	s->c.started = raw_terminal_open(&s->c.lost) == 0;
-	if (!s->c.started)
-		return;
+	out->keep     = UINT64_MAX;
+	s->c.stdin_to = fd_take(&fd[RUN_STDIN]);
 	print_banner(s);
 	resize(s); /* the size may have changed since the request */
 }
@@ -119,7 +112,7 @@ static bool has_no_such_program(const struct shell *s, const json_t *event)
 {
 	const char *error = json_string_value(json_object_get(event, "exec_error"));
 
-	return !s->words && !s->c.started && s->next + 1 < ARRAY_LEN(shells) && error && strcmp(error, "ENOENT") == 0;
+	return !s->words && s->c.run.state == RUN_WAITS && s->next + 1 < ARRAY_LEN(shells) && error && strcmp(error, "ENOENT") == 0;
 }
 
 static void on_ended(void *owner, const json_t *event)
@@ -136,16 +129,17 @@ static void on_ended(void *owner, const json_t *event)
 		start_command(s);
 		return;
 	}
-	s->c.ended = json_incref((json_t *)event);
+	s->c.ended      = json_incref((json_t *)event);
+	*s->c.run.limit = 0; /* the record has the reason for the end */
 }
 
-/* Without `limit`: the record has the reason for an end. */
-static const struct run_talk talk = {
-	.waiting = run_client_on_waiting,
-	.opened  = on_opened,
+static const struct run_events events_of_shell = {
+	.waiting = foreground_run_on_waiting,
 	.started = on_started,
+	.opened  = on_opened,
 	.ended   = on_ended,
-	.refused = run_client_on_refused,
+	.refused = foreground_run_on_refused,
+	.lost    = foreground_run_on_lost,
 };
 
 /* --- keys --- */
@@ -205,15 +199,15 @@ static void type_keys(struct shell *s)
 
 static void read_output(struct shell *s)
 {
-	ssize_t n = stream_read_now(s->c.out.fd, s->shown.text, sizeof s->shown.text);
+	ssize_t n = stream_read_now(s->c.run.out.stream.fd, s->shown.text, sizeof s->shown.text);
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n <= 0) {
-		fd_closep(&s->c.out.fd);
+		fd_closep(&s->c.run.out.stream.fd);
 		return;
 	}
-	s->c.out.seen += (uint64_t)n;
+	s->c.run.out.stream.seen += (uint64_t)n;
 	s->shown.len = (size_t)n;
 }
 
@@ -239,9 +233,9 @@ static void show_rest(struct shell *s)
 {
 	int left = 0;
 
-	(void)!ioctl(s->c.out.fd, FIONREAD, &left);
-	for (uint64_t until = s->c.out.seen + (uint64_t)left; s->c.out.fd >= 0 && s->c.lost.kind == ERR_NONE && (s->shown.len || s->c.out.seen < until);) {
-		struct pollfd p = { .fd = s->shown.len ? STDOUT_FILENO : s->c.out.fd, .events = s->shown.len ? POLLOUT : POLLIN };
+	(void)!ioctl(s->c.run.out.stream.fd, FIONREAD, &left);
+	for (uint64_t until = s->c.run.out.stream.seen + (uint64_t)left; s->c.run.out.stream.fd >= 0 && s->c.lost.kind == ERR_NONE && (s->shown.len || s->c.run.out.stream.seen < until);) {
+		struct pollfd p = { .fd = s->shown.len ? STDOUT_FILENO : s->c.run.out.stream.fd, .events = s->shown.len ? POLLOUT : POLLIN };
 
 		if (!s->shown.len) {
 			if (poll(&p, 1, 0) <= 0)
@@ -267,9 +261,9 @@ static void shell_attend(struct shell *s)
 {
 	struct pollfd fds[] = {
 		{ s->c.server.sock, POLLIN, 0 },
-		{ s->shown.len ? -1 : s->c.out.fd, POLLIN, 0 },
+		{ s->shown.len ? -1 : s->c.run.out.stream.fd, POLLIN, 0 },
 		{ s->shown.len ? STDOUT_FILENO : -1, POLLOUT, 0 },
-		{ s->c.started && !s->is_escaping ? STDIN_FILENO : -1, POLLIN, 0 },
+		{ s->c.run.state == RUN_RUNS && !s->is_escaping ? STDIN_FILENO : -1, POLLIN, 0 },
 		{ s->typed.len ? s->c.stdin_to : -1, POLLOUT, 0 },
 	};
 
@@ -292,7 +286,7 @@ static void shell_attend(struct shell *s)
 	if (fds[4].revents && s->c.stdin_to >= 0)
 		type_keys(s);
 	if (fds[0].revents)
-		run_client_receive(&s->c, &talk);
+		run_client_receive(&s->c.run);
 }
 
 /* Closes the session that this command opened, and waits for its end, so that nothing of it is left. Its record is not printed. */
@@ -302,7 +296,7 @@ static void close_own(struct shell *s)
 
 	if (!*s->own || lost.kind != ERR_NONE)
 		return;
-	send_message(s, json_pack("{ss ss}", "op", "close", "session", s->own));
+	run_client_send(&s->c.run, json_pack("{ss ss}", "op", "close", "session", s->own));
 	while (!s->is_own_over && s->c.lost.kind == ERR_NONE)
 		shell_attend(s);
 	s->c.lost = lost;
@@ -311,8 +305,7 @@ static void close_own(struct shell *s)
 void shell_init(struct shell *s, struct brigd *server, struct request *request, char *const *words, int words_len)
 {
 	*s = (struct shell){ .words = words_len ? words : NULL, .words_len = words_len };
-	run_client_init(&s->c, server, request);
-	s->c.out.keep = UINT64_MAX;
+	foreground_run_init(&s->c, server, request, &events_of_shell);
 	signal(SIGPIPE, SIG_IGN);
 }
 
@@ -326,7 +319,7 @@ void shell_run(struct shell *s)
 		shell_attend(s);
 	show_rest(s);
 	raw_terminal_close();
-	fd_closep(&s->c.out.fd);
+	fd_closep(&s->c.run.out.stream.fd);
 	fd_closep(&s->c.stdin_to);
 	s->shown.len = s->typed.len = 0; /* their descriptors are closed */
 	close_own(s);
@@ -337,5 +330,5 @@ void shell_run(struct shell *s)
 void shell_done(struct shell *s)
 {
 	raw_terminal_done();
-	run_client_done(&s->c);
+	foreground_run_done(&s->c);
 }

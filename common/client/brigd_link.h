@@ -6,8 +6,9 @@
  * and a private brigd whose connection has ended is reaped when it has exited.
  */
 #pragma once
+#include "brigd_connection.h"
 #include "datagram.h"
-#include "mcp.h"
+#include "loop.h"
 
 /*
  * One question. Its owner fills the first four members; message and descriptors stay the owner's, and must live until
@@ -37,7 +38,7 @@ struct question {
 	TAILQ_ENTRY(question)   link;
 };
 
-struct brigd_link *brigd_link_create(struct mcp *m); /* asks nothing yet; NULL: no memory */
+struct brigd_link *brigd_link_create(struct loop *loop, enum brigd_want want); /* asks nothing yet; NULL: no memory */
 /*
  * Closes the connection, which ends all runs. Waits until private brigds have exited. Every question must be
  * forgotten before.
@@ -53,6 +54,8 @@ void         brigd_link_forget(struct brigd_link *l, struct question *q); /* may
  * ends all runs anyway.
  */
 void brigd_link_send(struct brigd_link *l, json_t *message);
+
+struct loop *brigd_link_loop(const struct brigd_link *l);
 
 /*
  * The brigd of this connection: the path of its socket, or of its program if it is private. NULL: there is no

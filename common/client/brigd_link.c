@@ -2,7 +2,6 @@
 #include "brigd_link.h"
 
 #include "fd.h"
-#include "brigd_connection.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +35,8 @@ struct leaving {
 TAILQ_HEAD(question_list, question);
 
 struct brigd_link {
-	struct mcp          *mcp;
+	struct loop         *loop;
+	enum brigd_want      want;
 	struct brigd         server;
 	struct loop_source   source;
 	struct question_list open;
@@ -51,19 +51,25 @@ struct brigd_link {
 	int64_t              closed_ms;
 };
 
-struct brigd_link *brigd_link_create(struct mcp *m)
+struct brigd_link *brigd_link_create(struct loop *loop, enum brigd_want want)
 {
 	struct brigd_link *l = calloc(1, sizeof *l);
 
 	if (!l)
 		return NULL;
-	l->mcp    = m;
+	l->loop   = loop;
+	l->want   = want;
 	l->server = BRIGD_NONE;
-	l->kept = json_object();
+	l->kept   = json_object();
 	TAILQ_INIT(&l->open);
 	TAILQ_INIT(&l->outgoing_list);
 	TAILQ_INIT(&l->gone);
 	return l;
+}
+
+struct loop *brigd_link_loop(const struct brigd_link *l)
+{
+	return l->loop;
 }
 
 json_t *brigd_link_kept(struct brigd_link *l)
@@ -86,7 +92,7 @@ static void leaving_done(void *owner)
 
 	TAILQ_REMOVE(&l->gone, g, link);
 	if (g->source.fd >= 0)
-		loop_remove(&l->mcp->loop, &g->source);
+		loop_remove(l->loop, &g->source);
 	fd_closep(&g->source.fd);
 	while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -100,11 +106,11 @@ static void see_off(struct brigd_link *l, pid_t pid)
 	struct err      ignored;
 
 	if (!g)
-		return; /* it stays a zombie until brig-mcp exits */
+		return; /* it stays a zombie until this process exits */
 	*g = (struct leaving){ .brigd_link = l, .pid = pid };
 	g->source = (struct loop_source){ .fd = pidfd_open(pid, 0), .ready = leaving_done, .owner = g };
 	TAILQ_INSERT_TAIL(&l->gone, g, link);
-	if (g->source.fd >= 0 && loop_add(&l->mcp->loop, &g->source, &ignored) < 0)
+	if (g->source.fd >= 0 && loop_add(l->loop, &g->source, &ignored) < 0)
 		fd_closep(&g->source.fd);
 }
 
@@ -124,7 +130,7 @@ static void hang_up(struct brigd_link *l)
 			q->state = QUESTION_QUEUED;
 	if (l->server.sock < 0)
 		return;
-	loop_remove(&l->mcp->loop, &l->source);
+	loop_remove(l->loop, &l->source);
 	fd_closep(&l->server.sock);
 	if (l->server.pid > 0)
 		see_off(l, l->server.pid);
@@ -239,15 +245,11 @@ enum { CONNECT_MS = 1000 };
  */
 static int brigd_reach(struct brigd_link *l, struct err *e)
 {
-	static const enum brigd_want wants[] = { [SETTING_SERVER_ANY]     = BRIGD_ANY,
-						  [SETTING_SERVER_PRIVATE] = BRIGD_PRIVATE,
-						  [SETTING_SERVER_SERVICE] = BRIGD_SERVICE };
-
 	if (l->closed.kind == ERR_LIMIT && loop_now_ms() - l->closed_ms < CONNECT_MS) {
 		*e = l->closed;
 		return -1;
 	}
-	if (brigd_connect_within(&l->server, wants[l->mcp->settings->server], CONNECT_MS, e) == 0)
+	if (brigd_connect_within(&l->server, l->want, CONNECT_MS, e) == 0)
 		return 0;
 	l->closed    = *e;
 	l->closed_ms = loop_now_ms();
@@ -263,7 +265,7 @@ static int connect_first(struct brigd_link *l, struct err *e)
 		return -1;
 	fcntl(l->server.sock, F_SETFL, O_NONBLOCK);
 	l->source = (struct loop_source){ .fd = l->server.sock, .ready = on_server, .owner = l };
-	if (loop_add(&l->mcp->loop, &l->source, e) == 0) {
+	if (loop_add(l->loop, &l->source, e) == 0) {
 		brigd_link_send(l, protocol_hello()); /* for reports that tell what was written */
 		return 0;
 	}
@@ -280,7 +282,7 @@ static int try_send(struct brigd_link *l, const json_t *message, const int *fds,
 	if (e->errnum != EAGAIN)
 		return -1;
 	l->blocked = true;
-	loop_want(&l->mcp->loop, &l->source, EPOLLIN | EPOLLOUT);
+	loop_want(l->loop, &l->source, EPOLLIN | EPOLLOUT);
 	return 0;
 }
 
@@ -344,7 +346,7 @@ static void send_waiting(struct brigd_link *l)
 	if (!l->blocked)
 		send_questions(l);
 	if (!l->blocked && l->server.sock >= 0)
-		loop_want(&l->mcp->loop, &l->source, EPOLLIN);
+		loop_want(l->loop, &l->source, EPOLLIN);
 }
 
 int brigd_link_ask(struct brigd_link *l, struct question *q, struct err *e)

@@ -41,7 +41,7 @@ static void send_some(struct transfer *t)
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
 		t->out_at = t->out_len;
 	if (is_sent(t))
-		loop_want(&t->mcp->loop, &t->source, EPOLLIN);
+		loop_want(t->loop, &t->source, EPOLLIN);
 }
 
 /* --- what comes --- */
@@ -92,14 +92,14 @@ static void on_ready(void *owner)
 
 /* --- its life --- */
 
-int transfer_open(struct transfer *t, struct mcp *m, int fd, char *out, size_t out_len,
+int transfer_open(struct transfer *t, struct loop *loop, int fd, char *out, size_t out_len,
 		  const struct transfer_events *events, void *owner, struct err *e)
 {
 	*t        = (struct transfer){ .out = out, .out_len = out_len, .events = events, .owner = owner };
 	t->source = (struct loop_source){ .fd = fd, .ready = on_ready, .owner = t };
 	fcntl(fd, F_SETFL, O_NONBLOCK);
-	if (loop_add_for(&m->loop, &t->source, EPOLLIN | EPOLLOUT, e) == 0) {
-		t->mcp = m;
+	if (loop_add_for(loop, &t->source, EPOLLIN | EPOLLOUT, e) == 0) {
+		t->loop = loop;
 		return 0;
 	}
 	fd_closep(&t->source.fd);
@@ -110,9 +110,9 @@ int transfer_open(struct transfer *t, struct mcp *m, int fd, char *out, size_t o
 
 void transfer_close(struct transfer *t)
 {
-	if (!t->mcp)
+	if (!t->loop)
 		return;
-	loop_remove(&t->mcp->loop, &t->source);
+	loop_remove(t->loop, &t->source);
 	fd_closep(&t->source.fd);
 	free(t->out);
 	*t = (struct transfer){ 0 };

@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "file_entries.h"
-#include "mcp.h"
+#include "loop.h"
 
 #include <stdio.h>
 
@@ -20,7 +20,7 @@ struct transfer_events {
 };
 
 struct transfer {
-	struct mcp                   *mcp; /* NULL: it is not open */
+	struct loop                  *loop; /* NULL: it is not open */
 	struct loop_source            source;
 	const struct transfer_events *events;
 	void                         *owner;
@@ -33,6 +33,6 @@ struct transfer {
 void transfer_add(FILE *out, enum file_kind kind, const char *name, const void *bytes, size_t len);
 
 /* Takes fd and out over, even if it fails. t must not move. */
-must_use int transfer_open(struct transfer *t, struct mcp *m, int fd, char *out, size_t out_len,
+must_use int transfer_open(struct transfer *t, struct loop *loop, int fd, char *out, size_t out_len,
 			   const struct transfer_events *events, void *owner, struct err *e);
 void         transfer_close(struct transfer *t); /* may be called twice, and on one that is zero */

@@ -1,12 +1,11 @@
 #define _GNU_SOURCE
-#include "run_client.h"
+#include "foreground_run.h"
 
 #include "clock.h"
 #include "fd.h"
 #include "file.h"
 #include "interrupt.h"
 #include "program_report.h"
-#include "run_talk.h"
 #include "text.h"
 
 #include <assert.h>
@@ -24,27 +23,25 @@ static_assert((int)EARLY_ID_LEN == RUN_ID_LEN && (int)EARLY_DATAGRAM_MAX == PROT
 
 enum { PENDING_MAX = 64 * 1024 };
 
-void run_client_init(struct run_client *c, struct brigd *server, struct request *request)
+void foreground_run_init(struct foreground_run *c, struct brigd *server, struct request *request, const struct run_events *events)
 {
 	bool keep = request->json || request->mode == MODE_check;
 
-	*c        = (struct run_client){ .server = *server, .request = request, .stdin_from = fd_take(&request->stdin_fd), .stdin_to = -1, .moving = RUN_FILES_NONE };
-	c->out    = (struct stream){ .fd = -1, .to = keep ? -1 : STDOUT_FILENO };
-	c->err    = (struct stream){ .fd = -1, .to = keep ? -1 : STDERR_FILENO };
-	c->report = (struct stream){ .fd = -1, .to = -1, .keep = PROGRAM_REPORT_MAX };
-	*server   = BRIGD_NONE;
+	*c = (struct foreground_run){ .server = *server, .request = request, .stdin_from = fd_take(&request->stdin_fd), .stdin_to = -1, .moving = RUN_FILES_NONE };
+	run_client_init(&c->run, NULL, server->sock, events, c);
+	c->run.out.stream.to = keep ? -1 : STDOUT_FILENO;
+	c->run.err.stream.to = keep ? -1 : STDERR_FILENO;
+	*server              = BRIGD_NONE;
 	if (c->stdin_from >= 0 && !(c->pending = malloc(PENDING_MAX)))
 		err_set(&c->lost, ERR_LIMIT, "out of memory");
 }
 
-void run_client_done(struct run_client *c)
+void foreground_run_done(struct foreground_run *c)
 {
 	interrupt_disarm();
 	fd_closep(&c->stdin_from);
 	fd_closep(&c->stdin_to);
-	stream_done(&c->out);
-	stream_done(&c->err);
-	stream_done(&c->report);
+	run_client_done(&c->run);
 	free(c->pending);
 	json_decref(c->opened);
 	json_decref(c->ended);
@@ -61,19 +58,19 @@ void run_client_done(struct run_client *c)
  * it. So the pipe holds one page until the program has read that, and only then does brig close it at the end of the input. Once a
  * program has read a page, the pipe gets its size, and brig closes it at once: all of it counts as read.
  */
-static void close_stdin(struct run_client *c)
+static void close_stdin(struct foreground_run *c)
 {
 	fd_closep(&c->stdin_to);
 	fd_closep(&c->stdin_from);
 }
 
-static size_t pending(const struct run_client *c)
+static size_t pending(const struct foreground_run *c)
 {
 	return c->pending_len - c->pending_at;
 }
 
 /* The program reads no more. It could have written to the pipe, so no more than was taken counts. */
-static void stop_stdin(struct run_client *c)
+static void stop_stdin(struct foreground_run *c)
 {
 	int in_pipe = 0;
 
@@ -86,7 +83,7 @@ static void stop_stdin(struct run_client *c)
 	close_stdin(c);
 }
 
-static void fill_pending(struct run_client *c)
+static void fill_pending(struct foreground_run *c)
 {
 	ssize_t n = read(c->stdin_from, c->pending, PENDING_MAX);
 
@@ -103,7 +100,7 @@ static void fill_pending(struct run_client *c)
 	c->pending_len = (size_t)n;
 }
 
-static void write_pending(struct run_client *c)
+static void write_pending(struct foreground_run *c)
 {
 	ssize_t n;
 
@@ -120,79 +117,50 @@ static void write_pending(struct run_client *c)
 
 /* --- output --- */
 
-static void name_limit(void *owner, const char *name, uint64_t value)
+char *foreground_run_limit(const struct foreground_run *c, char *buf, size_t len)
 {
-	struct run_client  *c = owner;
-	const struct field *f = field_find(limits_fields, name);
+	const struct field *f = field_find(limits_fields, c->run.limit);
 	char                text[32];
 
+	*buf = 0;
 	if (!f)
-		return;
-	field_print_text(f, value, text, sizeof text);
-	snprintf(c->limit, sizeof c->limit, "--%s %s", limits_option_name(f->name), text);
+		return buf;
+	field_print_text(f, c->run.limit_value, text, sizeof text);
+	snprintf(buf, len, "--%s %s", limits_option_name(f->name), text);
+	return buf;
 }
 
-/* Sends one request only: output that is read until the program is dead would send it again and again. */
-static void cancel_run(struct run_client *c, const char *reason)
+/* Output that cannot be passed on ends the run. Without a report it goes on; --json names the reason. */
+static void on_output(void *owner, struct run_pipe *p)
 {
-	json_t    *request = run_talk_cancel(c->run, reason);
-	struct err ignored; /* the loop notices a closed connection */
+	struct foreground_run *c = owner;
+	struct stream         *s = &p->stream;
 
-	if (!c->cancelled)
-		(void)!datagram_send(c->server.sock, request, NULL, 0, &ignored);
-	c->cancelled = true;
-	json_decref(request);
-}
-
-static void on_output(struct run_client *c, struct stream *stream)
-{
-	switch (stream_read(stream)) {
-	case STREAM_GOES_ON:
-		stream->rests_ms = stream_rests(stream->little) ? clock_ms(CLOCK_MONOTONIC) + STREAM_REST_MS : 0;
-		return;
-	case STREAM_FLOOD:
-		if (stream != &c->report)
-			name_limit(c, "output_bytes", stream->keep);
-		cancel_run(c, "output_limit");
-		return;
-	case STREAM_BROKEN:
-		if (stream != &c->report) /* the run goes on without a report; --json says why it is missing */
-			cancel_run(c, "cancelled");
-		return;
-	}
+	s->rests_ms = stream_rests(s->little) ? clock_ms(CLOCK_MONOTONIC) + STREAM_REST_MS : 0;
+	if (s->broken && p != &c->run.report)
+		run_client_cancel(&c->run, "cancelled");
 }
 
 /* --- messages of brigd --- */
 
-static void on_started(void *owner, struct run_start *start)
+static void on_started(void *owner, int fd[RUN_STREAMS])
 {
-	struct run_client *c    = owner;
-	int                size = fcntl(start->fd[RUN_STDIN], F_GETPIPE_SZ);
+	struct foreground_run *c    = owner;
+	int                    size = fcntl(fd[RUN_STDIN], F_GETPIPE_SZ);
 
-	if (c->started) {
-		err_set(&c->lost, ERR_PROTOCOL, "brigd broke the protocol: a second start");
-		return;
-	}
-	c->started   = true;
-	c->out.keep  = c->err.keep = start->output_bytes;
-	c->out.fd    = fd_take(&start->fd[RUN_STDOUT]);
-	c->err.fd    = fd_take(&start->fd[RUN_STDERR]);
-	c->report.fd = fd_take(&start->fd[RUN_RESULT]);
-	c->stdin_to  = fd_take(&start->fd[RUN_STDIN]);
+	c->stdin_to  = fd_take(&fd[RUN_STDIN]);
 	c->narrow_of = size > 0 && fcntl(c->stdin_to, F_SETPIPE_SZ, 1) > 0 ? size : 0;
-	snprintf(c->run, sizeof c->run, "%s", start->run);
-	interrupt_arm(c->server.sock, c->run, c->request->session);
+	interrupt_arm(c->server.sock, c->run.id, c->request->session);
 }
 
 /* Tells a user at a terminal why nothing happens. */
-void run_client_on_waiting(void *owner, const char *run, const char *why)
+void foreground_run_on_waiting(void *owner, const char *why)
 {
-	const struct run_client *c = owner;
-	char                     plain[200];
+	const struct foreground_run *c = owner;
+	char                         plain[200];
 
-	if (!c->started)
-		interrupt_arm(c->server.sock, run, false);
-	if (!isatty(STDERR_FILENO) || c->started)
+	interrupt_arm(c->server.sock, c->run.id, false);
+	if (!isatty(STDERR_FILENO))
 		return;
 	snprintf(plain, sizeof plain, "%s", why);
 	text_make_plain(plain);
@@ -202,7 +170,7 @@ void run_client_on_waiting(void *owner, const char *run, const char *why)
 /* If a signal came before the session was open, brig will not print its name: it cancels the session, and waits for the end. */
 static void on_opened(void *owner, const json_t *event)
 {
-	struct run_client *c = owner;
+	struct foreground_run *c = owner;
 
 	if (interrupt_caught())
 		interrupt_arm(c->server.sock, json_string_value(json_object_get(event, "session")), false);
@@ -212,32 +180,20 @@ static void on_opened(void *owner, const json_t *event)
 
 static void on_ended(void *owner, const json_t *event)
 {
-	((struct run_client *)owner)->ended = json_incref((json_t *)event);
+	((struct foreground_run *)owner)->ended = json_incref((json_t *)event);
 }
 
-void run_client_on_refused(void *owner, const json_t *answer)
+void foreground_run_on_refused(void *owner, const json_t *answer)
 {
-	struct run_client *c = owner;
-
-	if (!c->started)
-		c->refused = json_incref((json_t *)answer);
+	((struct foreground_run *)owner)->refused = json_incref((json_t *)answer);
 }
-
-static const struct run_talk talk = {
-	.waiting = run_client_on_waiting,
-	.opened  = on_opened,
-	.started = on_started,
-	.limit   = name_limit,
-	.ended   = on_ended,
-	.refused = run_client_on_refused,
-};
 
 /* True if systemd failed to start the service: then the request was never read. */
-static bool blame_service(struct run_client *c)
+static bool blame_service(struct foreground_run *c)
 {
 	char why[360];
 
-	if (c->started || !brigd_failure(&c->server, why, sizeof why))
+	if (c->run.state != RUN_WAITS || !brigd_failure(&c->server, why, sizeof why))
 		return false;
 	c->sent = false;
 	err_set(&c->lost, ERR_MISSING, "%.60s: the service cannot start: %s", c->server.name, why);
@@ -245,7 +201,7 @@ static bool blame_service(struct run_client *c)
 }
 
 /* The connection ended without an answer. This is not a refusal: the program may have started. */
-static void on_silence(struct run_client *c)
+static void on_silence(struct foreground_run *c)
 {
 	char how[48] = "";
 	int  status;
@@ -261,19 +217,25 @@ static void on_silence(struct run_client *c)
 	err_set(&c->lost, ERR_SETUP, "brigd was killed, or could not report how the run ended: %.200s%s", c->server.name, how);
 }
 
-void run_client_receive(struct run_client *c, const struct run_talk *to)
+void foreground_run_on_lost(void *owner, const struct err *why)
 {
-	switch (run_talk_receive(to, c, c->server.sock, &c->lost)) {
-	case DATAGRAM_RECEIVED:
-		return;
-	case DATAGRAM_END:
+	struct foreground_run *c = owner;
+
+	if (!why)
 		on_silence(c);
-		return;
-	case DATAGRAM_BROKEN:
-		(void)blame_service(c);
-		return;
-	}
+	else if (!blame_service(c))
+		c->lost = *why;
 }
+
+const struct run_events foreground_run_events = {
+	.waiting = foreground_run_on_waiting,
+	.started = on_started,
+	.output  = on_output,
+	.opened  = on_opened,
+	.ended   = on_ended,
+	.refused = foreground_run_on_refused,
+	.lost    = foreground_run_on_lost,
+};
 
 /* --- the loop --- */
 
@@ -286,15 +248,15 @@ static int fd_of(const struct stream *stream, int *wait_ms)
 	return -1;
 }
 
-static void run_attend(struct run_client *c)
+static void run_attend(struct foreground_run *c)
 {
 	bool          has_pending = pending(c) > 0;
 	int           wait_ms     = -1;
 	struct pollfd fds[]       = {
 		{ c->server.sock, POLLIN, 0 },
-		{ fd_of(&c->out, &wait_ms), POLLIN, 0 },
-		{ fd_of(&c->err, &wait_ms), POLLIN, 0 },
-		{ fd_of(&c->report, &wait_ms), POLLIN, 0 },
+		{ fd_of(&c->run.out.stream, &wait_ms), POLLIN, 0 },
+		{ fd_of(&c->run.err.stream, &wait_ms), POLLIN, 0 },
+		{ fd_of(&c->run.report.stream, &wait_ms), POLLIN, 0 },
 		{ has_pending || c->input_ended ? c->stdin_to : -1, POLLOUT, 0 },
 		{ c->stdin_to >= 0 && !has_pending && !c->input_ended ? c->stdin_from : -1, POLLIN, 0 },
 	};
@@ -302,11 +264,11 @@ static void run_attend(struct run_client *c)
 	if (poll(fds, ARRAY_LEN(fds), wait_ms) < 0)
 		return;
 	if (fds[1].revents)
-		on_output(c, &c->out);
+		run_pipe_read(&c->run.out);
 	if (fds[2].revents)
-		on_output(c, &c->err);
+		run_pipe_read(&c->run.err);
 	if (fds[3].revents)
-		on_output(c, &c->report);
+		run_pipe_read(&c->run.report);
 	if (fds[4].revents && has_pending)
 		write_pending(c);
 	else if (fds[4].revents)
@@ -314,21 +276,21 @@ static void run_attend(struct run_client *c)
 	if (fds[5].revents)
 		fill_pending(c);
 	if (fds[0].revents)
-		run_client_receive(c, &talk);
+		run_client_receive(&c->run);
 }
 
 /* A brigd that cannot serve sends its reason before it closes the connection: when the request cannot be sent, that is read. */
-static void send_request(struct run_client *c)
+static void send_request(struct foreground_run *c)
 {
 	struct pollfd p = { .fd = c->server.sock, .events = POLLIN };
 	struct err    failure;
 
-	c->sent = datagram_send(c->server.sock, c->request->message, c->request->fd, c->request->fds, &c->lost) == 0;
+	c->sent = run_client_ask(&c->run, c->request->message, c->request->fd, c->request->fds, &c->lost) == 0;
 	if (c->sent)
 		return;
 	failure = c->lost;
 	if (poll(&p, 1, 0) > 0)
-		run_client_receive(c, &talk);
+		run_client_receive(&c->run);
 	if (!blame_service(c))
 		c->lost = failure;
 }
@@ -352,29 +314,30 @@ static void write_rest(struct stream *s, const struct early_stream *early)
 		s->broken = errno;
 }
 
-void run_client_take_up(struct run_client *c, const struct early *early)
+void foreground_run_take_up(struct foreground_run *c, const struct early *early)
 {
-	scoped_datagram d = DATAGRAM_NONE;
+	scoped_datagram   d   = DATAGRAM_NONE;
+	struct run_client *run = &c->run;
 
 	c->sent = early->sent;
 	if (early->started) {
-		c->started = true;
-		snprintf(c->run, sizeof c->run, "%s", early->run);
-		take_up_stream(&c->out, &early->out, early->keep);
-		take_up_stream(&c->err, &early->err, early->keep);
-		interrupt_arm(c->server.sock, c->run, c->request->session);
+		run->state = RUN_RUNS;
+		snprintf(run->id, sizeof run->id, "%s", early->run);
+		take_up_stream(&run->out.stream, &early->out, early->keep);
+		take_up_stream(&run->err.stream, &early->err, early->keep);
+		interrupt_arm(c->server.sock, run->id, c->request->session);
 	}
 	if (early->masked)
 		interrupt_let_in(early->mask);
-	write_rest(&c->out, &early->out);
-	write_rest(&c->err, &early->err);
-	if (c->out.broken || c->err.broken)
-		cancel_run(c, "cancelled");
+	write_rest(&run->out.stream, &early->out);
+	write_rest(&run->err.stream, &early->err);
+	if (run->out.stream.broken || run->err.stream.broken)
+		run_client_cancel(run, "cancelled");
 	errno = early->lost;
 	if (errno)
 		err_sys(&c->lost, "brigd cannot be heard");
 	else if (early->len && datagram_parse(&d, early->text, early->len, early->fd, early->fds, &c->lost) == 0)
-		run_talk_handle(&talk, c, &d);
+		run_client_handle(run, &d);
 }
 
 /*
@@ -383,16 +346,14 @@ void run_client_take_up(struct run_client *c, const struct early *early)
  * file: a program may have sent its end of one to a process outside, through a
  * socket that --ro shows.
  */
-void run_client_run(struct run_client *c)
+void foreground_run_wait(struct foreground_run *c)
 {
 	if (!c->sent && c->lost.kind == ERR_NONE && run_files_start(&c->moving, c->request, &c->lost) == 0)
 		send_request(c);
 	run_files_sent(c->request);
 	while (!c->opened && !c->ended && !c->refused && c->lost.kind == ERR_NONE)
 		run_attend(c);
-	stream_drain(&c->out);
-	stream_drain(&c->err);
-	stream_drain(&c->report);
+	run_client_drain(&c->run);
 	stop_stdin(c);
 	interrupt_disarm();
 	fd_closep(&c->server.sock); /* a private brigd ends while we print */
