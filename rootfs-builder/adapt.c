@@ -18,7 +18,7 @@
 #define LOCAL_PYTHON "/usr/local/bin/python3" /* comes first in PATH, as in the python images of docker */
 
 /* A file that has bytes. */
-static bool is_file(int root, const char *path)
+static bool has_nonempty_file(int root, const char *path)
 {
 	scoped_fd   fd = tree_open(root, path, O_PATH);
 	struct stat st;
@@ -27,7 +27,7 @@ static bool is_file(int root, const char *path)
 }
 
 /* A container runtime writes these files, so images lack them, or have empty ones. */
-static int make_files(int root, int log, int stop, struct err *e)
+static int make_runtime_files(int root, int log, int stop, struct err *e)
 {
 	static const struct {
 		const char *dir, *path, *generator;
@@ -46,7 +46,7 @@ static int make_files(int root, int log, int stop, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		const struct generator *g = generator_find(files[i].generator);
 
-		if (!files[i].always && is_file(root, files[i].path))
+		if (!files[i].always && has_nonempty_file(root, files[i].path))
 			continue;
 		if (tree_make_dir(root, files[i].dir, e) < 0 ||
 		    g->make(&(struct generator_use){ root, log, stop, files[i].path }, g->text, e) < 0)
@@ -57,14 +57,15 @@ static int make_files(int root, int log, int stop, struct err *e)
 
 bool adapt_has_python(int root)
 {
-	return is_file(root, PYTHON);
+	return has_nonempty_file(root, PYTHON);
 }
 
 int adapt_apply(int root, int log, int stop, struct err *e)
 {
-	if (usr_merge_apply(root, e) < 0 || cell_paths_replace(root, e) < 0 || make_files(root, log, stop, e) < 0)
+	if (usr_merge_apply(root, e) < 0 || cell_paths_replace(root, e) < 0 ||
+	    make_runtime_files(root, log, stop, e) < 0)
 		return -1;
-	if (is_file(root, LOCAL_PYTHON)) {
+	if (has_nonempty_file(root, LOCAL_PYTHON)) {
 		fprintf(stderr, "its Python is " LOCAL_PYTHON "\n");
 		if (tree_make_dir(root, "/usr/bin", e) < 0 || tree_link(root, PYTHON, "../local/bin/python3", e) < 0)
 			return -1;

@@ -73,18 +73,18 @@ static int stage_unpack(struct build *b, struct err *e)
 	b->tree = openat(b->work.dir, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (b->tree < 0)
 		return err_sys(e, "the tree that mmdebstrap made");
-	b->packages = unpack_packages(b->tree, e);
+	b->packages = unpack_list_packages(b->tree, e);
 	return b->packages ? 0 : -1;
 }
 
-static void print_unmatched(const char *row)
+static void print_unmatched_pattern(const char *row)
 {
 	fprintf(stderr, "  prune: %s matched nothing\n", row);
 }
 
 static int stage_prune(struct build *b, struct err *e)
 {
-	return prune_apply(b->tree, b->recipe.prune, print_unmatched, e);
+	return prune_apply(b->tree, b->recipe.prune, print_unmatched_pattern, e);
 }
 
 static int stage_populate(struct build *b, struct err *e)
@@ -109,7 +109,7 @@ static int stage_compile(struct build *b, struct err *e)
 
 static int stage_prune_last(struct build *b, struct err *e)
 {
-	return prune_apply(b->tree, b->recipe.prune_last, print_unmatched, e);
+	return prune_apply(b->tree, b->recipe.prune_last, print_unmatched_pattern, e);
 }
 
 static int stage_normalise(struct build *b, struct err *e)
@@ -123,7 +123,7 @@ static int stage_lint(struct build *b, struct err *e)
 }
 
 /* Checks the size before anything is hashed: a sparse file of a terabyte takes no room, but hours to hash. */
-static int check_size(const struct build *b, struct err *e)
+static int check_tree_size(const struct build *b, struct err *e)
 {
 	scoped_tree t     = { 0 };
 	uint64_t    bytes = 0, most = field_find(recipe_fields, "size_max")->max;
@@ -158,7 +158,7 @@ static int stage_manifest(struct build *b, struct err *e)
 
 	if (uname(&host) < 0)
 		return err_sys(e, "uname");
-	if (check_size(b, e) < 0 || manifest_make(b->tree, &b->manifest, e) < 0)
+	if (check_tree_size(b, e) < 0 || manifest_make(b->tree, &b->manifest, e) < 0)
 		return -1;
 	struct manifest_origin from = { b->recipe.name, b->recipe.sha256, host.machine, b->packages };
 	scoped_json           *json = manifest_to_json(&b->manifest, &from);
@@ -175,16 +175,17 @@ static int stage_manifest(struct build *b, struct err *e)
 
 /* An import has a recipe without rows, but for those of compile. Its digest is made from that of the archive or, of a
  * directory, of the image in it. */
-static int name_recipe(struct build *b, const char *hex, struct err *e)
+static int set_recipe_digest(struct build *b, const char *hex, struct err *e)
 {
 	char text[DIGEST_HEX + 16];
 	int  n = snprintf(text, sizeof text, "import %s", hex);
 
-	return digest_bytes(text, (size_t)n, b->recipe.sha256, e) < 0 ? -1 : guest_join(&b->guest, &b->recipe, e);
+	return digest_bytes(text, (size_t)n, b->recipe.sha256, e) < 0 ? -1 :
+		guest_add_to_digest(&b->guest, &b->recipe, e);
 }
 
 /* Does nothing for what is no regular file: its content is not known before it is read. */
-static int name_archive(struct build *b, struct err *e)
+static int set_recipe_digest_from_archive(struct build *b, struct err *e)
 {
 	const char *path = b->options->source;
 	scoped_fd   from = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -194,7 +195,7 @@ static int name_archive(struct build *b, struct err *e)
 
 	if (from < 0 || fstat(from, &st) < 0)
 		return err_sys(e, "%.200s", path);
-	return !S_ISREG(st.st_mode) ? 0 : digest_fd(from, path, &size, hex, e) < 0 ? -1 : name_recipe(b, hex, e);
+	return !S_ISREG(st.st_mode) ? 0 : digest_fd(from, path, &size, hex, e) < 0 ? -1 : set_recipe_digest(b, hex, e);
 }
 
 static int stage_import(struct build *b, struct err *e)
@@ -210,7 +211,7 @@ static int stage_import(struct build *b, struct err *e)
 	if (b->tree < 0)
 		return err_sys(e, "the tree");
 	b->packages = json_array();
-	return b->recipe.sha256[0] ? 0 : name_recipe(b, hex, e);
+	return b->recipe.sha256[0] ? 0 : set_recipe_digest(b, hex, e);
 }
 
 static int stage_adapt(struct build *b, struct err *e)
@@ -285,7 +286,7 @@ static const struct stage import_stages[] = {
 
 /* --- running the stages --- */
 
-static double now(void)
+static double monotonic_seconds(void)
 {
 	struct timespec t;
 
@@ -302,7 +303,7 @@ static void print_log_tail(const struct build *b)
 
 	if (!build_log_read(b->log, &log))
 		return;
-	sources_hide(&b->sources, log.data);
+	sources_hide_hosts(&b->sources, log.data);
 	fputs("the last lines of its log:\n", stderr);
 	for (tail = log.data + strlen(log.data); tail > log.data && (tail[-1] != '\n' || lines--);)
 		tail--;
@@ -320,7 +321,7 @@ static int run_stages(struct build *b, const struct stage *stage, struct err *e)
 	while (stage[n].name)
 		n++;
 	for (; stage->name; stage++) {
-		double          start = now();
+		double          start = monotonic_seconds();
 		struct progress progress;
 		int             r;
 
@@ -334,12 +335,12 @@ static int run_stages(struct build *b, const struct stage *stage, struct err *e)
 				print_log_tail(b);
 			return err_wrap(e, "%s", stage->name);
 		}
-		fprintf(stderr, "  %-10s %5.1f s\n", stage->name, now() - start);
+		fprintf(stderr, "  %-10s %5.1f s\n", stage->name, monotonic_seconds() - start);
 	}
 	return 0;
 }
 
-static int open_work(struct build *b, struct err *e)
+static int open_workspace_and_log(struct build *b, struct err *e)
 {
 	unsigned swept = 0;
 
@@ -350,7 +351,7 @@ static int open_work(struct build *b, struct err *e)
 	return b->log < 0 ? err_sys(e, "log") : 0;
 }
 
-static bool is_built(const struct build *b)
+static bool tree_is_built(const struct build *b)
 {
 	scoped_store_tree t = STORE_TREE_NONE;
 	struct err        e;
@@ -359,18 +360,18 @@ static bool is_built(const struct build *b)
 	       tree_store_is_marked(&b->tree_store, t.digest, b->recipe.sha256);
 }
 
-int build_run(const struct build_options *o, struct err *e)
+int build_from_recipe(const struct build_options *o, struct err *e)
 {
 	scoped(build_done) struct build b = {
 		.options = o, .tree_store = TREE_STORE_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1
 	};
-	double                          start = now();
+	double                          start = monotonic_seconds();
 
 	if (recipe_load(&b.recipe, o->recipes, o->recipe, e) < 0 || wheels_load(&b.wheels, &b.recipe, e) < 0 ||
-	    guest_load(&b.guest, o->guest, e) < 0 || guest_join(&b.guest, &b.recipe, e) < 0 ||
+	    guest_load(&b.guest, o->guest, e) < 0 || guest_add_to_digest(&b.guest, &b.recipe, e) < 0 ||
 	    tree_store_make(o->store, &b.tree_store, e) < 0)
 		return -1;
-	if (!o->force && is_built(&b)) {
+	if (!o->force && tree_is_built(&b)) {
 		fprintf(stderr, "%s is already built from this recipe; --force builds it again\n", b.recipe.name);
 		return 0;
 	}
@@ -382,23 +383,24 @@ int build_run(const struct build_options *o, struct err *e)
 				b.recipe.name);
 	}
 	if (wheels_find(&b.wheels, e) < 0 || sources_load(&b.sources, o->sources, b.recipe.suite, e) < 0 ||
-	    open_work(&b, e) < 0)
+	    open_workspace_and_log(&b, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);
 	fprintf(stderr, "building %s from %zu packages and what they need\n", b.recipe.name,
 		json_array_size(b.recipe.packages));
 	if (run_stages(&b, stages, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);
 	fprintf(stderr, "%s is %.12s: %zu entries, %.1f MB, %zu packages, %.1f s\n", b.recipe.name, b.manifest.digest,
-		b.manifest.tree.n, (double)b.manifest.bytes / 1e6, json_array_size(b.packages), now() - start);
+		b.manifest.tree.n, (double)b.manifest.bytes / 1e6, json_array_size(b.packages),
+			monotonic_seconds() - start);
 	return 0;
 }
 
-int build_import(const struct build_options *o, struct err *e)
+int build_from_import(const struct build_options *o, struct err *e)
 {
 	scoped(build_done) struct build b = {
 		.options = o, .tree_store = TREE_STORE_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1
 	};
-	double                          start = now();
+	double                          start = monotonic_seconds();
 	scoped_store_tree               old   = STORE_TREE_NONE;
 
 	if (!text_is_name(o->recipe))
@@ -407,10 +409,10 @@ int build_import(const struct build_options *o, struct err *e)
 	snprintf(b.recipe.name, sizeof b.recipe.name, "%s", o->recipe);
 	/* import_apply() has checked o->size_max; compiled files come on top */
 	b.recipe.size_max = 2 * o->size_max + IMPORT_COMPILED;
-	if (guest_load(&b.guest, o->guest, e) < 0 || name_archive(&b, e) < 0 ||
+	if (guest_load(&b.guest, o->guest, e) < 0 || set_recipe_digest_from_archive(&b, e) < 0 ||
 	    tree_store_make(o->store, &b.tree_store, e) < 0)
 		return -1;
-	if (!o->force && b.recipe.sha256[0] && is_built(&b)) {
+	if (!o->force && b.recipe.sha256[0] && tree_is_built(&b)) {
 		fprintf(stderr, "%s is already imported from this archive; --force imports it again\n", b.recipe.name);
 		return 0;
 	}
@@ -419,9 +421,9 @@ int build_import(const struct build_options *o, struct err *e)
 		return err_set(e, ERR_BAD_SPEC,
 			       "%s is in the store already, as %.12s; --force gives its name to this tree",
 			       b.recipe.name, old.digest);
-	if (open_work(&b, e) < 0 || run_stages(&b, import_stages, e) < 0)
+	if (open_workspace_and_log(&b, e) < 0 || run_stages(&b, import_stages, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);
 	fprintf(stderr, "%s is %.12s: %zu entries, %.1f MB, %.1f s\n", b.recipe.name, b.manifest.digest,
-		b.manifest.tree.n, (double)b.manifest.bytes / 1e6, now() - start);
+		b.manifest.tree.n, (double)b.manifest.bytes / 1e6, monotonic_seconds() - start);
 	return 0;
 }

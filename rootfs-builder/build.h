@@ -16,6 +16,6 @@ struct build_options {
 };
 #define BUILD_IMPORT_MAX (64 * GIB)
 /* Writes progress to stderr and, on failure, the end of the log. errnum is ECANCELED when a signal ended it. */
-must_use int build_run(const struct build_options *o, struct err *e);
+must_use int build_from_recipe(const struct build_options *o, struct err *e);
 /* The same for a system made elsewhere: see import.h. A name that the store has already is reused only with `force`. */
-must_use int build_import(const struct build_options *o, struct err *e);
+must_use int build_from_import(const struct build_options *o, struct err *e);

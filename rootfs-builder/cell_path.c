@@ -52,7 +52,7 @@ static int make_cell_path(int root, const struct cell_path *p, struct err *e)
 
 static const char ptmx[] = "/dev/ptmx", to_ptmx[] = "pts/ptmx";
 
-bool cell_path_is_led_to(const struct tree_entry *link)
+bool cell_path_is_link_target(const struct tree_entry *link)
 {
 	return begins_with(link->target, "/proc/") ||
 	       (strcmp(link->path, ptmx) == 0 && strcmp(link->target, to_ptmx) == 0);
@@ -113,7 +113,7 @@ int cell_paths_replace(int root, struct err *e)
 	return 0;
 }
 
-bool cell_path_is_there(const struct cell_path *p, const struct tree *t, char why[CELL_PLACE_WORDS])
+bool cell_path_check(const struct cell_path *p, const struct tree *t, char why[CELL_PLACE_WORDS])
 {
 	static const char *const names[] = { [TREE_FILE]  = "a file",
 					     [TREE_DIR]   = "a directory",

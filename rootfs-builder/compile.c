@@ -67,7 +67,7 @@ struct dirs {
 	size_t      n;
 };
 
-static int run_compiler(int root, const char *which, const struct dirs *dirs, int log, int stop, struct err *e)
+static int run_py_compiler(int root, const char *which, const struct dirs *dirs, int log, int stop, struct err *e)
 {
 	const char *argv[HEAD + DIRS_MAX + 1] = { "/usr/bin/python3", "-I", "-S", "-B", "-c", program, WORKERS, which };
 
@@ -75,7 +75,7 @@ static int run_compiler(int root, const char *which, const struct dirs *dirs, in
 	return dirs->n ? chroot_run(root, argv, false, log, stop, e) : 0;
 }
 
-static int add_matching(struct dirs *dirs, const struct tree *t, const char *pattern, struct err *e)
+static int add_matching_dirs(struct dirs *dirs, const struct tree *t, const char *pattern, struct err *e)
 {
 	size_t before = dirs->n;
 
@@ -100,15 +100,15 @@ int compile_apply(int root, const struct recipe *r, int log, int stop, struct er
 	if (tree_scan(root, &t, e) < 0)
 		return -1;
 	recipe_foreach(r->compile, row, i) {
-		if (add_matching(&dirs, &t, row.key, e) < 0)
+		if (add_matching_dirs(&dirs, &t, row.key, e) < 0)
 			return -1;
 	}
-	return run_compiler(root, "all", &dirs, log, stop, e);
+	return run_py_compiler(root, "all", &dirs, log, stop, e);
 }
 
 int compile_wheels(int root, const char *dir, int log, int stop, struct err *e)
 {
 	scoped_fd is = tree_open(root, dir, O_PATH | O_DIRECTORY);
 
-	return is < 0 ? 0 : run_compiler(root, "some", &(struct dirs){ .path = { dir }, .n = 1 }, log, stop, e);
+	return is < 0 ? 0 : run_py_compiler(root, "some", &(struct dirs){ .path = { dir }, .n = 1 }, log, stop, e);
 }

@@ -28,14 +28,14 @@ static bool elf_read_at(const struct view *v, uint64_t offset, void *into, size_
 }
 
 /* The text at offset; NULL if it does not end inside the file. */
-static const char *text_at(const struct view *v, uint64_t offset)
+static const char *string_at_offset(const struct view *v, uint64_t offset)
 {
 	if (offset >= v->len || !memchr(v->bytes + offset, 0, v->len - offset))
 		return NULL;
 	return v->bytes + offset;
 }
 
-static int read_header(const struct view *v, Elf64_Ehdr *h, struct err *e)
+static int read_elf_header(const struct view *v, Elf64_Ehdr *h, struct err *e)
 {
 	if (!elf_is(v->bytes, v->len) || !elf_read_at(v, 0, h, sizeof *h))
 		return err_elf(e, "too short");
@@ -48,7 +48,7 @@ static int read_header(const struct view *v, Elf64_Ehdr *h, struct err *e)
 	return 0;
 }
 
-static bool read_segment(const struct view *v, const Elf64_Ehdr *h, unsigned i, Elf64_Phdr *p)
+static bool read_program_header(const struct view *v, const Elf64_Ehdr *h, unsigned i, Elf64_Phdr *p)
 {
 	uint64_t offset;
 
@@ -56,21 +56,21 @@ static bool read_segment(const struct view *v, const Elf64_Ehdr *h, unsigned i, 
 	       elf_read_at(v, offset, p, sizeof *p);
 }
 
-static bool find_segment(const struct view *v, const Elf64_Ehdr *h, uint32_t type, Elf64_Phdr *p)
+static bool find_program_header(const struct view *v, const Elf64_Ehdr *h, uint32_t type, Elf64_Phdr *p)
 {
 	for (unsigned i = 0; i < h->e_phnum; i++)
-		if (read_segment(v, h, i, p) && p->p_type == type)
+		if (read_program_header(v, h, i, p) && p->p_type == type)
 			return true;
 	return false;
 }
 
 /* The offset of a virtual address in the file. */
-static bool to_offset(const struct view *v, const Elf64_Ehdr *h, uint64_t address, uint64_t *ret)
+static bool address_to_offset(const struct view *v, const Elf64_Ehdr *h, uint64_t address, uint64_t *ret)
 {
 	Elf64_Phdr p = { 0 };
 
 	for (unsigned i = 0; i < h->e_phnum; i++) {
-		if (!read_segment(v, h, i, &p) || p.p_type != PT_LOAD)
+		if (!read_program_header(v, h, i, &p) || p.p_type != PT_LOAD)
 			continue;
 		if (address >= p.p_vaddr && address - p.p_vaddr < p.p_filesz)
 			return !__builtin_add_overflow(p.p_offset, address - p.p_vaddr, ret);
@@ -78,7 +78,7 @@ static bool to_offset(const struct view *v, const Elf64_Ehdr *h, uint64_t addres
 	return false;
 }
 
-static bool read_dynamic(const struct view *v, const Elf64_Phdr *p, size_t i, Elf64_Dyn *d)
+static bool read_dynamic_entry(const struct view *v, const Elf64_Phdr *p, size_t i, Elf64_Dyn *d)
 {
 	uint64_t offset;
 
@@ -86,7 +86,7 @@ static bool read_dynamic(const struct view *v, const Elf64_Phdr *p, size_t i, El
 	       elf_read_at(v, offset, d, sizeof *d) && d->d_tag != DT_NULL;
 }
 
-static int add_dynamic(const struct view *v, uint64_t strings, const Elf64_Dyn *d, struct elf *elf, struct err *e)
+static int add_dynamic_entry(const struct view *v, uint64_t strings, const Elf64_Dyn *d, struct elf *elf, struct err *e)
 {
 	const char *text = NULL;
 	uint64_t    at;
@@ -94,7 +94,7 @@ static int add_dynamic(const struct view *v, uint64_t strings, const Elf64_Dyn *
 	if (d->d_tag != DT_NEEDED && d->d_tag != DT_RUNPATH && d->d_tag != DT_RPATH)
 		return 0;
 	if (!__builtin_add_overflow(strings, d->d_un.d_val, &at))
-		text = text_at(v, at);
+		text = string_at_offset(v, at);
 	if (!text)
 		return err_elf(e, "a name is outside of it");
 	if (d->d_tag == DT_RUNPATH || (d->d_tag == DT_RPATH && !elf->runpath))
@@ -107,22 +107,22 @@ static int add_dynamic(const struct view *v, uint64_t strings, const Elf64_Dyn *
 	return 0;
 }
 
-static int read_needed(const struct view *v, const Elf64_Ehdr *h, struct elf *elf, struct err *e)
+static int read_needed_libraries(const struct view *v, const Elf64_Ehdr *h, struct elf *elf, struct err *e)
 {
 	Elf64_Phdr p;
 	Elf64_Dyn  d;
 	uint64_t   table = 0, strings = 0;
 
-	if (!find_segment(v, h, PT_DYNAMIC, &p))
+	if (!find_program_header(v, h, PT_DYNAMIC, &p))
 		return 0; /* static, or an object file */
-	for (size_t i = 0; !table && read_dynamic(v, &p, i, &d); i++)
+	for (size_t i = 0; !table && read_dynamic_entry(v, &p, i, &d); i++)
 		table = d.d_tag == DT_STRTAB ? d.d_un.d_val : 0;
 	if (!table)
 		return err_elf(e, "no string table");
-	if (!to_offset(v, h, table, &strings))
+	if (!address_to_offset(v, h, table, &strings))
 		return err_elf(e, "its string table is outside of it");
-	for (size_t i = 0; read_dynamic(v, &p, i, &d); i++)
-		if (add_dynamic(v, strings, &d, elf, e) < 0)
+	for (size_t i = 0; read_dynamic_entry(v, &p, i, &d); i++)
+		if (add_dynamic_entry(v, strings, &d, elf, e) < 0)
 			return -1;
 	return 0;
 }
@@ -134,9 +134,9 @@ int elf_read(const void *bytes, size_t len, struct elf *ret, struct err *e)
 	Elf64_Ehdr  h   = { 0 };
 	Elf64_Phdr  p;
 
-	if (read_header(&v, &h, e) < 0 || read_needed(&v, &h, &elf, e) < 0)
+	if (read_elf_header(&v, &h, e) < 0 || read_needed_libraries(&v, &h, &elf, e) < 0)
 		return -1;
-	if (find_segment(&v, &h, PT_INTERP, &p) && !(elf.interpreter = text_at(&v, p.p_offset)))
+	if (find_program_header(&v, &h, PT_INTERP, &p) && !(elf.interpreter = string_at_offset(&v, p.p_offset)))
 		return err_elf(e, "its interpreter's name is outside of it");
 	*ret = elf;
 	return 0;

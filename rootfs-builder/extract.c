@@ -14,7 +14,7 @@
 
 /* --- names --- */
 
-static int err_name(const char *name, const char *why, struct err *e)
+static int err_bad_entry_name(const char *name, const char *why, struct err *e)
 {
 	char shown[200];
 
@@ -23,20 +23,21 @@ static int err_name(const char *name, const char *why, struct err *e)
 	return err_set(e, ERR_BAD_SPEC, "\"%s\": %s", shown, why);
 }
 
-int extract_path(const char *name, char path[PATH_MAX], struct err *e)
+int extract_normalize_path(const char *name, char path[PATH_MAX], struct err *e)
 {
 	size_t len = 0, depth = 0;
 
 	if (!text_is_plain(name))
-		return err_name(name, "its name is not printable UTF-8", e);
+		return err_bad_entry_name(name, "its name is not printable UTF-8", e);
 	for (const char *at = name; *at;) {
 		size_t n = strcspn(at, "/");
 
 		if (n == 2 && at[0] == '.' && at[1] == '.')
-			return err_name(name, "its name climbs out of the tree", e);
+			return err_bad_entry_name(name, "its name climbs out of the tree", e);
 		if (n && !(n == 1 && at[0] == '.')) {
 			if (n > NAME_MAX || len + 1 + n >= PATH_MAX - 256 || ++depth > TREE_DEPTH_MAX)
-				return err_name(name, "its name is too long, or more than 64 directories deep", e);
+				return err_bad_entry_name(name,
+							  "its name is too long, or more than 64 directories deep", e);
 			path[len++] = '/';
 			memcpy(path + len, at, n);
 			len += n;
@@ -49,7 +50,7 @@ int extract_path(const char *name, char path[PATH_MAX], struct err *e)
 
 /* --- bounds --- */
 
-static int extract_count(struct extraction *p, const char *path, uint64_t bytes, struct err *e)
+static int extract_count_entry(struct extraction *p, const char *path, uint64_t bytes, struct err *e)
 {
 	char most[32];
 
@@ -62,16 +63,16 @@ static int extract_count(struct extraction *p, const char *path, uint64_t bytes,
 	return 0;
 }
 
-int extract_nothing(struct extraction *p, struct err *e)
+int extract_skip_entry(struct extraction *p, struct err *e)
 {
 	p->left_out++;
-	return extract_count(p, "", 0, e);
+	return extract_count_entry(p, "", 0, e);
 }
 
 /* --- places --- */
 
 /* Opens the entry's directory, and makes it if it is missing: archives need not name each directory. */
-static int open_parent(struct extraction *p, const char *path, const char **name, struct err *e)
+static int open_or_make_parent(struct extraction *p, const char *path, const char **name, struct err *e)
 {
 	char parent[PATH_MAX];
 	int  fd = tree_open_parent(p->root, path, name);
@@ -88,13 +89,13 @@ static int open_parent(struct extraction *p, const char *path, const char **name
 }
 
 /* Opens the parent, after removing an entry of that name: a later entry replaces an earlier one. */
-static int open_place(struct extraction *p, const char *path, const char **name, struct err *e)
+static int open_parent_and_clear(struct extraction *p, const char *path, const char **name, struct err *e)
 {
 	scoped_fd parent = -1;
 
 	if (!*path)
 		return err_set(e, ERR_BAD_SPEC, "the root of the tree is no directory there");
-	parent = open_parent(p, path, name, e);
+	parent = open_or_make_parent(p, path, name, e);
 	if (parent < 0 || tree_remove(parent, *name, e) < 0)
 		return -1;
 	return fd_take(&parent);
@@ -108,9 +109,9 @@ int extract_dir(struct extraction *p, const char *path, struct err *e)
 
 	if (!*path) /* the root itself exists */
 		return 0;
-	if (extract_count(p, path, 0, e) < 0)
+	if (extract_count_entry(p, path, 0, e) < 0)
 		return -1;
-	parent = open_parent(p, path, &name, e);
+	parent = open_or_make_parent(p, path, &name, e);
 	if (parent < 0)
 		return -1;
 	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
@@ -125,9 +126,9 @@ int extract_file(struct extraction *p, const char *path, uint64_t size, unsigned
 	const char *name   = "";
 	scoped_fd   parent = -1, fd = -1;
 
-	if (extract_count(p, path, size, e) < 0)
+	if (extract_count_entry(p, path, size, e) < 0)
 		return -1;
-	parent = open_place(p, path, &name, e);
+	parent = open_parent_and_clear(p, path, &name, e);
 	if (parent < 0)
 		return -1;
 	p->set_id += (mode & (S_ISUID | S_ISGID)) != 0;
@@ -140,17 +141,17 @@ int extract_link(struct extraction *p, const char *path, const char *target, str
 	const char *name   = "";
 	scoped_fd   parent = -1;
 
-	if (extract_count(p, path, 0, e) < 0)
+	if (extract_count_entry(p, path, 0, e) < 0)
 		return -1;
 	if (!*target || !text_is_plain(target))
-		return err_name(path, "its target is not printable UTF-8", e);
-	parent = open_place(p, path, &name, e);
+		return err_bad_entry_name(path, "its target is not printable UTF-8", e);
+	parent = open_parent_and_clear(p, path, &name, e);
 	if (parent < 0)
 		return -1;
 	return symlinkat(target, parent, name) < 0 ? err_sys(e, "%.200s", path) : 0;
 }
 
-int extract_copy(struct extraction *p, const char *path, const char *from, struct err *e)
+int extract_hardlink_copy(struct extraction *p, const char *path, const char *from, struct err *e)
 {
 	const char *name   = "";
 	scoped_fd   parent = *from ? tree_open_parent(p->root, from, &name) : -1, in = -1, out = -1;
@@ -178,7 +179,7 @@ int extract_copy(struct extraction *p, const char *path, const char *from, struc
 /* --- whiteouts --- */
 
 /* Opens a directory without following links; *ret is -1 if there is none. */
-static int open_dir_itself(const struct extraction *p, const char *path, int *ret, struct err *e)
+static int open_dir_without_links(const struct extraction *p, const char *path, int *ret, struct err *e)
 {
 	*ret = tree_open_entry(p->root, &(struct tree_entry){ .path = (char *)path }, O_RDONLY | O_DIRECTORY);
 	if (*ret >= 0 || errno == ENOENT || errno == ENOTDIR)
@@ -188,29 +189,29 @@ static int open_dir_itself(const struct extraction *p, const char *path, int *re
 	return err_sys(e, "%.200s", path);
 }
 
-int extract_erase(const struct extraction *p, const char *path, struct err *e)
+int extract_whiteout_name(const struct extraction *p, const char *path, struct err *e)
 {
 	const char *name = strrchr(path, '/') + 1;
 	scoped_fd   dir  = -1;
 	char        parent[PATH_MAX];
 
 	snprintf(parent, sizeof parent, "%.*s", (int)(name - 1 - path), path);
-	if (open_dir_itself(p, parent, &dir, e) < 0)
+	if (open_dir_without_links(p, parent, &dir, e) < 0)
 		return -1;
 	return dir < 0 ? 0 : tree_remove(dir, name, e);
 }
 
-static int empty_entry(void *context, int dir, const char *name, struct err *e)
+static int remove_dir_entry(void *context, int dir, const char *name, struct err *e)
 {
 	(void)context;
 	return tree_remove(dir, name, e);
 }
 
-int extract_empty(const struct extraction *p, const char *path, struct err *e)
+int extract_whiteout_dir(const struct extraction *p, const char *path, struct err *e)
 {
 	int dir;
 
-	if (open_dir_itself(p, path, &dir, e) < 0)
+	if (open_dir_without_links(p, path, &dir, e) < 0)
 		return -1;
-	return dir < 0 ? 0 : tree_each(dir, path, empty_entry, NULL, e);
+	return dir < 0 ? 0 : tree_each_in_dir(dir, path, remove_dir_entry, NULL, e);
 }

@@ -12,7 +12,7 @@
 
 enum lock_answer { LOCK_OURS, LOCK_USED, LOCK_FAILED };
 
-static enum lock_answer lock_tree(const struct tree_store *s, const char *digest, int *lock)
+static enum lock_answer try_lock_tree(const struct tree_store *s, const char *digest, int *lock)
 {
 	char path[160];
 
@@ -45,15 +45,16 @@ static int remove_tree(const struct tree_store *s, const char *digest, struct er
 	return tree_remove(s->dir, aside, e);
 }
 
-static int collect_tree(const struct tree_store *s, const struct tree_store_names *names, const char *digest, bool dry,
-			FILE *out, struct err *e)
+static int remove_tree_if_unused(const struct tree_store *s, const struct tree_store_list_names *names,
+				 const char *digest, bool dry,
+				 FILE *out, struct err *e)
 {
 	scoped_fd lock = -1;
 
 	for (size_t i = 0; i < names->n; i++)
 		if (strcmp(names->name[i].digest, digest) == 0)
 			return 0;
-	switch (lock_tree(s, digest, &lock)) {
+	switch (try_lock_tree(s, digest, &lock)) {
 	case LOCK_USED:
 		fprintf(out, "kept %s: in use\n", digest);
 		return 0;
@@ -72,10 +73,10 @@ int gc_run(const struct tree_store *s, bool dry, FILE *out, struct err *e)
 	scoped_shelf_names names = { 0 }, trees = { 0 };
 	unsigned           swept = 0;
 
-	if (lock < 0 || tree_store_names(s, &names, e) < 0 || tree_store_trees(s, &trees, e) < 0)
+	if (lock < 0 || tree_store_list_names(s, &names, e) < 0 || tree_store_list_trees(s, &trees, e) < 0)
 		return -1;
 	for (size_t i = 0; i < trees.n; i++)
-		if (collect_tree(s, &names, trees.name[i].digest, dry, out, e) < 0)
+		if (remove_tree_if_unused(s, &names, trees.name[i].digest, dry, out, e) < 0)
 			return -1;
 	if (workspace_sweep(s->dir, dry, &swept, e) < 0)
 		return -1;

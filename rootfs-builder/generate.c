@@ -17,12 +17,12 @@
 #define CA_FOLDER "/usr/share/ca-certificates/mozilla/"
 #define CA_MAX    (8 * MIB)
 
-static int make_text(const struct generator_use *use, const char *text, struct err *e)
+static int write_text(const struct generator_use *use, const char *text, struct err *e)
 {
 	return tree_write(use->root, use->path, text, strlen(text), e);
 }
 
-static int append_file(int root, const struct tree_entry *entry, FILE *out, struct err *e)
+static int append_cert_file(int root, const struct tree_entry *entry, FILE *out, struct err *e)
 {
 	scoped_fd    fd = tree_open_entry(root, entry, O_RDONLY);
 	scoped_bytes b  = { 0 };
@@ -61,7 +61,7 @@ static int make_ca_bundle(const struct generator_use *use, const char *text, str
 				      strncmp(entry->path, CA_FOLDER, strlen(CA_FOLDER)) == 0 &&
 				      text_ends_in(entry->path, ".crt");
 
-		if (is_certificate && append_file(use->root, entry, out, e) < 0)
+		if (is_certificate && append_cert_file(use->root, entry, out, e) < 0)
 			return -1;
 	}
 	if (fflush(out) != 0)
@@ -88,25 +88,25 @@ static int make_ld_cache(const struct generator_use *use, const char *text, stru
 /* clang-format off */
 const struct generator generators[] = {
 	/* name        maker            content, or what it is made from */
-	{ "empty",     make_text,       "", "An empty file; the jail mounts a device or a file over it" },
-	{ "passwd",    make_text,       "root:x:0:0:root:/root:/bin/sh\n"
+	{ "empty",     write_text,      "", "An empty file; the jail mounts a device or a file over it" },
+	{ "passwd",    write_text,      "root:x:0:0:root:/root:/bin/sh\n"
 	          "user:x:1000:1000:user:/workspace:/bin/sh\n"
 	          "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
 	          "root, user (1000) and nobody" },
-	{ "group",     make_text,       "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n", "The groups of these three" },
-	{ "nsswitch",  make_text,
+	{ "group",     write_text,      "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n", "The groups of these three" },
+	{ "nsswitch",  write_text,
 	          "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
 	          "protocols: files\nservices: files\n",
 	          "Names come from files, host names from files and DNS" },
-	{ "hosts",     make_text,       "127.0.0.1 localhost brig\n::1 localhost brig\n", "localhost and brig" },
-	{ "resolv",    make_text,       "nameserver " NET_GATEWAY_TEXT "\n",
+	{ "hosts",     write_text,      "127.0.0.1 localhost brig\n::1 localhost brig\n", "localhost and brig" },
+	{ "resolv",    write_text,      "nameserver " NET_GATEWAY_TEXT "\n",
 	          "The resolver of a run that may reach hosts by name; without one nothing answers there" },
-	{ "hostname",  make_text,       "brig\n", "brig" },
-	{ "utc",       make_text,       "Etc/UTC\n", "The name of the time zone" },
-	{ "four-cpus", make_text,       "0-3\n",
+	{ "hostname",  write_text,      "brig\n", "brig" },
+	{ "utc",       write_text,      "Etc/UTC\n", "The name of the time zone" },
+	{ "four-cpus", write_text,      "0-3\n",
 	          "What os.cpu_count() says: as many CPUs as the shipped profiles give at most, wherever it runs" },
-	{ "matplotlibrc", make_text,    "backend: Agg\n", "Figures are drawn into files: there is no screen" },
-	{ "openblas-dirs", make_text,
+	{ "matplotlibrc", write_text,   "backend: Agg\n", "Figures are drawn into files: there is no screen" },
+	{ "openblas-dirs", write_text,
 	          "/usr/lib/x86_64-linux-gnu/openblas-pthread\n/usr/lib/aarch64-linux-gnu/openblas-pthread\n",
 	          "Where the loader finds OpenBLAS as libblas.so.3 and liblapack.so.3" },
 	{ "ca-bundle", make_ca_bundle,  NULL,

@@ -24,14 +24,14 @@ void guest_done(struct guest *g)
 	g->n = 0;
 }
 
-static int is_python(const struct dirent *entry)
+static int is_python_file_name(const struct dirent *entry)
 {
 	size_t n = strlen(entry->d_name);
 
 	return n > 3 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 3, ".py") == 0;
 }
 
-static int add_file(struct guest *g, const char *folder, const char *name, struct err *e)
+static int load_guest_file(struct guest *g, const char *folder, const char *name, struct err *e)
 {
 	struct guest_file *f = &g->file[g->n];
 	struct bytes       b = { 0 };
@@ -51,13 +51,13 @@ static int add_file(struct guest *g, const char *folder, const char *name, struc
 int guest_load(struct guest *ret, const char *folder, struct err *e)
 {
 	struct dirent **found = NULL;
-	int             n = scandir(folder, &found, is_python, alphasort), result = 0;
+	int             n = scandir(folder, &found, is_python_file_name, alphasort), result = 0;
 
 	if (n < 0)
 		return err_sys(e, "%s, which has what runs programs inside a jail", folder);
 	for (int i = 0; i < n; i++) {
 		if (result == 0)
-			result = add_file(ret, folder, found[i]->d_name, e);
+			result = load_guest_file(ret, folder, found[i]->d_name, e);
 		free(found[i]);
 	}
 	free(found);
@@ -67,7 +67,7 @@ int guest_load(struct guest *ret, const char *folder, struct err *e)
 }
 
 /* Adds name, length and content, so that two different sets of files cannot have the same digest. */
-static int add_sum(struct digest *d, const struct guest_file *f, struct err *e)
+static int digest_guest_file(struct digest *d, const struct guest_file *f, struct err *e)
 {
 	char head[320];
 	int  n = snprintf(head, sizeof head, "%s %zu\n", f->name, f->len);
@@ -75,19 +75,19 @@ static int add_sum(struct digest *d, const struct guest_file *f, struct err *e)
 	return digest_add(d, head, (size_t)n, e) < 0 ? -1 : digest_add(d, f->bytes, f->len, e);
 }
 
-int guest_join(const struct guest *g, struct recipe *r, struct err *e)
+int guest_add_to_digest(const struct guest *g, struct recipe *r, struct err *e)
 {
 	scoped_digest d = { 0 };
 
 	if (digest_init(&d, e) < 0 || digest_add(&d, r->sha256, DIGEST_HEX, e) < 0)
 		return -1;
 	for (size_t i = 0; i < g->n; i++)
-		if (add_sum(&d, &g->file[i], e) < 0)
+		if (digest_guest_file(&d, &g->file[i], e) < 0)
 			return -1;
 	return digest_end(&d, r->sha256, e);
 }
 
-static int write_files(int root, const struct guest *g, struct err *e)
+static int write_guest_files(int root, const struct guest *g, struct err *e)
 {
 	char path[320];
 
@@ -108,5 +108,5 @@ int guest_apply(int root, const struct guest *g, int log, int stop, struct err *
 
 	if (python < 0)
 		return errno == ENOENT ? 0 : err_sys(e, "%s", argv[0]);
-	return write_files(root, g, e) < 0 ? -1 : chroot_run(root, argv, false, log, stop, e);
+	return write_guest_files(root, g, e) < 0 ? -1 : chroot_run(root, argv, false, log, stop, e);
 }

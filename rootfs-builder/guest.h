@@ -20,6 +20,6 @@ struct guest {
 must_use int guest_load(struct guest *ret, const char *folder, struct err *e);
 void         guest_done(struct guest *g);
 /* Adds the files to the recipe's digest, because another runner makes another tree. */
-must_use int guest_join(const struct guest *g, struct recipe *r, struct err *e);
+must_use int guest_add_to_digest(const struct guest *g, struct recipe *r, struct err *e);
 /* Does nothing to a tree without a Python, which could not execute the runner. */
 must_use int guest_apply(int root, const struct guest *g, int log, int stop, struct err *e);

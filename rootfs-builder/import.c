@@ -28,7 +28,7 @@ struct walk {
 	char                 path[PATH_MAX]; /* of the entry in the tree */
 };
 
-static int walk_file(struct walk *w, int dir, const char *name, struct err *e)
+static int copy_walked_file(struct walk *w, int dir, const char *name, struct err *e)
 {
 	struct stat st;
 	scoped_fd   from = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), to = -1;
@@ -36,7 +36,7 @@ static int walk_file(struct walk *w, int dir, const char *name, struct err *e)
 	if (from < 0 || fstat(from, &st) < 0)
 		return err_sys(e, "%.200s", w->path);
 	if (!S_ISREG(st.st_mode)) /* it has changed since fstatat() */
-		return extract_nothing(w->into, e);
+		return extract_skip_entry(w->into, e);
 	to = extract_file(w->into, w->path, (uint64_t)st.st_size, st.st_mode, e);
 	if (to < 0)
 		return -1;
@@ -44,9 +44,9 @@ static int walk_file(struct walk *w, int dir, const char *name, struct err *e)
 	return tree_copy_bytes(from, to, (uint64_t)st.st_size) < 0 ? err_sys(e, "%.200s", w->path) : 0;
 }
 
-static int walk_entry(void *context, int dir, const char *name, struct err *e);
+static int copy_walked_entry(void *context, int dir, const char *name, struct err *e);
 
-static int walk_dir(struct walk *w, int dir, const char *name, const struct stat *st, struct err *e)
+static int copy_walked_dir(struct walk *w, int dir, const char *name, const struct stat *st, struct err *e)
 {
 	if (st->st_dev == w->store.st_dev && st->st_ino == w->store.st_ino)
 		return err_set(e, ERR_BAD_SPEC, "%.200s: the store itself is in there", w->path);
@@ -54,10 +54,11 @@ static int walk_dir(struct walk *w, int dir, const char *name, const struct stat
 		return -1;
 	if (st->st_dev != w->device)
 		return 0;
-	return tree_each(openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), w->path, walk_entry, w, e);
+	return tree_each_in_dir(openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), w->path,
+				copy_walked_entry, w, e);
 }
 
-static int walk_entry(void *context, int dir, const char *name, struct err *e)
+static int copy_walked_entry(void *context, int dir, const char *name, struct err *e)
 {
 	struct walk *w   = context;
 	size_t       len = strlen(w->path);
@@ -66,15 +67,15 @@ static int walk_entry(void *context, int dir, const char *name, struct err *e)
 	int          r;
 
 	snprintf(text, sizeof text, "%s/%s", w->path, name);
-	if (extract_path(text, w->path, e) < 0 || process_stopped(w->import->stop, e) < 0)
+	if (extract_normalize_path(text, w->path, e) < 0 || process_stopped(w->import->stop, e) < 0)
 		return -1;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    (S_ISLNK(st.st_mode) && tree_read_link(dir, name, text) < 0))
 		return err_sys(e, "%.200s", w->path);
-	r = S_ISREG(st.st_mode)   ? walk_file(w, dir, name, e)
+	r = S_ISREG(st.st_mode)   ? copy_walked_file(w, dir, name, e)
 	    : S_ISLNK(st.st_mode) ? extract_link(w->into, w->path, text, e)
-	    : S_ISDIR(st.st_mode) ? walk_dir(w, dir, name, &st, e)
-				  : extract_nothing(w->into, e);
+	    : S_ISDIR(st.st_mode) ? copy_walked_dir(w, dir, name, &st, e)
+				  : extract_skip_entry(w->into, e);
 	w->path[len] = 0;
 	return r;
 }
@@ -87,10 +88,11 @@ static int import_dir(const struct import *i, int from, struct extraction *p, st
 	if (fstat(from, &st) < 0 || fstat(i->store, &w.store) < 0)
 		return err_sys(e, "%.200s", i->source);
 	w.device = st.st_dev;
-	return tree_each(openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), i->source, walk_entry, &w, e);
+	return tree_each_in_dir(openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), i->source, copy_walked_entry,
+				&w, e);
 }
 
-static int make_tree(const struct import *i, struct extraction *p, struct err *e)
+static int make_empty_tree(const struct import *i, struct extraction *p, struct err *e)
 {
 	if (mkdirat(i->work->dir, "tree", 0755) < 0)
 		return err_sys(e, "make the tree");
@@ -143,8 +145,8 @@ static int import_image(const struct import *i, int dir, enum layout_kind kind, 
 }
 
 /* The unpacked archive is not a tree but an image: unpacks the image's layers into a new tree. */
-static int unpack_again(const struct import *i, enum layout_kind kind, struct extraction *p,
-			char sha256[DIGEST_HEX + 1], struct err *e)
+static int unpack_image_in_archive(const struct import *i, enum layout_kind kind, struct extraction *p,
+				   char sha256[DIGEST_HEX + 1], struct err *e)
 {
 	scoped_fd         image = p->root;
 	struct extraction again = { .root = -1, .bytes_max = i->size_max };
@@ -153,14 +155,14 @@ static int unpack_again(const struct import *i, enum layout_kind kind, struct ex
 	p->root = -1;
 	if (renameat(i->work->dir, "tree", i->work->dir, "image") < 0)
 		return err_sys(e, "put the image aside");
-	r = make_tree(i, &again, e) < 0 ? -1 : import_image(i, image, kind, &again, sha256, e);
+	r = make_empty_tree(i, &again, e) < 0 ? -1 : import_image(i, image, kind, &again, sha256, e);
 	*p = again;
 	return r < 0 ? -1 : tree_remove(i->work->dir, "image", e);
 }
 
 /* --- the whole --- */
 
-static void extract_done(struct extraction *p)
+static void extraction_done(struct extraction *p)
 {
 	fd_closep(&p->root);
 }
@@ -177,13 +179,13 @@ static int import_source(const struct import *i, int from, bool is_dir, struct e
 	if ((is_dir ? import_dir(i, from, p, e) : untar_apply(&archive, p, hex, e)) < 0)
 		return -1;
 	kind = is_dir ? LAYOUT_NONE : layout_kind(p->root);
-	return kind == LAYOUT_NONE ? 0 : unpack_again(i, kind, p, sha256, e);
+	return kind == LAYOUT_NONE ? 0 : unpack_image_in_archive(i, kind, p, sha256, e);
 }
 
 int import_apply(const struct import *i, char sha256[DIGEST_HEX + 1], struct err *e)
 {
 	scoped_fd                       from = open(i->source, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	scoped(extract_done) struct extraction p    = { .root = -1, .bytes_max = i->size_max };
+	scoped(extraction_done) struct extraction p    = { .root = -1, .bytes_max = i->size_max };
 	struct stat                     st;
 
 	sha256[0] = 0;
@@ -191,7 +193,7 @@ int import_apply(const struct import *i, char sha256[DIGEST_HEX + 1], struct err
 		return err_sys(e, "%.200s", i->source);
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return err_set(e, ERR_BAD_SPEC, "%.200s: neither a directory nor a regular file", i->source);
-	if (make_tree(i, &p, e) < 0 || import_source(i, from, S_ISDIR(st.st_mode), &p, sha256, e) < 0)
+	if (make_empty_tree(i, &p, e) < 0 || import_source(i, from, S_ISDIR(st.st_mode), &p, sha256, e) < 0)
 		return -1;
 	if (p.left_out)
 		fprintf(stderr, "left out: %" PRIu64 " device node%s, pipes or sockets\n", p.left_out,

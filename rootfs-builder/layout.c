@@ -29,7 +29,7 @@ struct reader {
 
 /* --- files of the image --- */
 
-static bool has_type(int dir, const char *path, mode_t type)
+static bool path_has_type(int dir, const char *path, mode_t type)
 {
 	scoped_fd   fd = tree_open(dir, path, O_PATH);
 	struct stat st;
@@ -39,9 +39,10 @@ static bool has_type(int dir, const char *path, mode_t type)
 
 enum layout_kind layout_kind(int dir)
 {
-	if (has_type(dir, "oci-layout", S_IFREG) && has_type(dir, "index.json", S_IFREG))
+	if (path_has_type(dir, "oci-layout", S_IFREG) && path_has_type(dir, "index.json", S_IFREG))
 		return LAYOUT_OCI;
-	if (has_type(dir, "manifest.json", S_IFREG) && !has_type(dir, "usr", S_IFDIR) && !has_type(dir, "bin", S_IFDIR))
+	if (path_has_type(dir, "manifest.json", S_IFREG) && !path_has_type(dir, "usr", S_IFDIR) &&
+	    !path_has_type(dir, "bin", S_IFDIR))
 		return LAYOUT_DOCKER;
 	return LAYOUT_NONE;
 }
@@ -55,7 +56,7 @@ const char *layout_kind_name(enum layout_kind kind)
 	return names[kind];
 }
 
-static int open_file(int dir, const char *path, struct stat *st, struct err *e)
+static int open_image_file(int dir, const char *path, struct stat *st, struct err *e)
 {
 	scoped_fd fd = tree_open(dir, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 
@@ -68,15 +69,15 @@ static int open_file(int dir, const char *path, struct stat *st, struct err *e)
 	return fd_take(&fd);
 }
 
-static int read_text(int dir, const char *path, struct bytes *ret, struct err *e)
+static int read_image_file(int dir, const char *path, struct bytes *ret, struct err *e)
 {
 	struct stat st;
-	scoped_fd   fd = open_file(dir, path, &st, e);
+	scoped_fd   fd = open_image_file(dir, path, &st, e);
 
 	return fd < 0 ? -1 : file_read_fd(fd, path, LAYOUT_JSON_MAX, ret, e);
 }
 
-static json_t *parse_json(const char *path, const char *text, size_t len, struct err *e)
+static json_t *parse_image_json(const char *path, const char *text, size_t len, struct err *e)
 {
 	json_t *json = NULL;
 
@@ -89,11 +90,11 @@ static json_t *parse_json(const char *path, const char *text, size_t len, struct
 	return json;
 }
 
-static json_t *read_json(int dir, const char *path, struct err *e)
+static json_t *read_image_json(int dir, const char *path, struct err *e)
 {
 	scoped_bytes b = { 0 };
 
-	return read_text(dir, path, &b, e) < 0 ? NULL : parse_json(path, b.data, b.len, e);
+	return read_image_file(dir, path, &b, e) < 0 ? NULL : parse_image_json(path, b.data, b.len, e);
 }
 
 /* --- descriptors --- */
@@ -104,7 +105,7 @@ struct blob {
 	uint64_t size;
 };
 
-static const char *text_at(const json_t *json, const char *key)
+static const char *json_text_or_empty(const json_t *json, const char *key)
 {
 	const char *text = json_string_value(json_object_get(json, key));
 
@@ -112,7 +113,7 @@ static const char *text_at(const json_t *json, const char *key)
 }
 
 /* The digits after "sha256:"; NULL for any other text. */
-static const char *hex_of(const char *digest)
+static const char *sha256_hex_of(const char *digest)
 {
 	static const char head[] = "sha256:";
 
@@ -124,7 +125,7 @@ static const char *hex_of(const char *digest)
 static int read_descriptor(const json_t *json, const char *what, struct blob *ret, struct err *e)
 {
 	const json_t *size = json_object_get(json, "size");
-	const char   *hex  = hex_of(text_at(json, "digest"));
+	const char   *hex  = sha256_hex_of(json_text_or_empty(json, "digest"));
 
 	if (!hex)
 		return err_set(e, ERR_BAD_SPEC, "%s: its digest is not \"sha256:\" and 64 hex digits", what);
@@ -136,17 +137,17 @@ static int read_descriptor(const json_t *json, const char *what, struct blob *re
 	return 0;
 }
 
-static int err_sum(const char *path, const char *is, struct err *e)
+static int err_digest_mismatch(const char *path, const char *is, struct err *e)
 {
 	return err_set(e, ERR_BAD_SPEC, "%.200s: its content is not what its digest says: it has sha256 %s", path, is);
 }
 
-static json_t *read_blob(int dir, const struct blob *b, struct err *e)
+static json_t *read_json_blob(int dir, const struct blob *b, struct err *e)
 {
 	scoped_bytes text = { 0 };
 	char         hex[DIGEST_HEX + 1];
 
-	if (read_text(dir, b->path, &text, e) < 0)
+	if (read_image_file(dir, b->path, &text, e) < 0)
 		return NULL;
 	if (text.len != b->size) {
 		err_set(e, ERR_BAD_SPEC, "%.200s: has %zu bytes, its descriptor says %" PRIu64, b->path, text.len,
@@ -156,10 +157,10 @@ static json_t *read_blob(int dir, const struct blob *b, struct err *e)
 	if (digest_bytes(text.data, text.len, hex, e) < 0)
 		return NULL;
 	if (strcmp(hex, b->sha256) != 0) {
-		err_sum(b->path, hex, e);
+		err_digest_mismatch(b->path, hex, e);
 		return NULL;
 	}
-	return parse_json(b->path, text.data, text.len, e);
+	return parse_image_json(b->path, text.data, text.len, e);
 }
 
 /* --- which image --- */
@@ -182,13 +183,13 @@ static void printf_like(2, 3) add_words(struct words *w, const char *fmt, ...)
 	text_make_plain(w->text);
 }
 
-static const char *platform_of(const json_t *row, char text[100])
+static const char *platform_text(const json_t *row, char text[100])
 {
 	const json_t *p = json_object_get(row, "platform");
 
 	if (!json_is_object(p))
 		return NULL;
-	snprintf(text, 100, "%.40s/%.40s", text_at(p, "os"), text_at(p, "architecture"));
+	snprintf(text, 100, "%.40s/%.40s", json_text_or_empty(p, "os"), json_text_or_empty(p, "architecture"));
 	return text;
 }
 
@@ -198,7 +199,7 @@ static int err_no_platform(const struct reader *r, const json_t *list, struct er
 	char         text[100];
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
-		const char *platform = platform_of(json_array_get(list, i), text);
+		const char *platform = platform_text(json_array_get(list, i), text);
 
 		add_words(&has, "%s%s", i ? ", " : "", platform ? platform : "?");
 	}
@@ -212,9 +213,10 @@ static int err_several(const json_t *list, struct err *e)
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *row = json_array_get(list, i);
-		const char   *ref = text_at(json_object_get(row, "annotations"), "org.opencontainers.image.ref.name");
+		const char   *ref = json_text_or_empty(json_object_get(row, "annotations"),
+						       "org.opencontainers.image.ref.name");
 
-		add_words(&has, "%s%s", i ? ", " : "", *ref ? ref : text_at(row, "digest"));
+		add_words(&has, "%s%s", i ? ", " : "", *ref ? ref : json_text_or_empty(row, "digest"));
 	}
 	return err_set(e, ERR_BAD_SPEC, "it has several images; save one alone: %s", has.text);
 }
@@ -229,13 +231,13 @@ static const json_t *choose_image(const struct reader *r, const json_t *list, st
 	snprintf(mine, sizeof mine, "linux/%s", r->arch);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *row      = json_array_get(list, i);
-		const char   *platform = platform_of(row, text);
+		const char   *platform = platform_text(row, text);
 
 		if (platform && strcmp(platform, mine) != 0) {
 			add_words(&others, "%s%s", others.len ? ", " : "", platform);
 			continue;
 		}
-		if (chosen && strcmp(text_at(chosen, "digest"), text_at(row, "digest")) != 0) {
+		if (chosen && strcmp(json_text_or_empty(chosen, "digest"), json_text_or_empty(row, "digest")) != 0) {
 			err_several(list, e);
 			return NULL;
 		}
@@ -248,7 +250,7 @@ static const json_t *choose_image(const struct reader *r, const json_t *list, st
 	return chosen;
 }
 
-static json_t *read_manifest(const struct reader *r, const json_t *index, unsigned depth, struct err *e)
+static json_t *read_oci_manifest(const struct reader *r, const json_t *index, unsigned depth, struct err *e)
 {
 	const json_t *list = json_object_get(index, "manifests"), *row;
 	scoped_json  *found = NULL;
@@ -261,24 +263,24 @@ static json_t *read_manifest(const struct reader *r, const json_t *index, unsign
 	row = choose_image(r, list, e);
 	if (!row || read_descriptor(row, "the image", &b, e) < 0)
 		return NULL;
-	found = read_blob(r->dir, &b, e);
+	found = read_json_blob(r->dir, &b, e);
 	if (!found || !json_object_get(found, "manifests"))
 		return json_incref(found);
 	if (depth == INDEX_DEPTH) {
 		err_set(e, ERR_LIMIT, "more than %d indexes below each other", INDEX_DEPTH);
 		return NULL;
 	}
-	return read_manifest(r, found, depth + 1, e);
+	return read_oci_manifest(r, found, depth + 1, e);
 }
 
 /* --- its configuration --- */
 
 /* Checks its platform, and reads the digests of the layers. */
-static int read_config(const struct reader *r, struct layout *im, const json_t *config, struct err *e)
+static int read_image_config(const struct reader *r, struct layout *im, const json_t *config, struct err *e)
 {
 	const json_t *list = json_object_get(json_object_get(config, "rootfs"), "diff_ids");
 	struct words  has  = { 0 };
-	const char   *os = text_at(config, "os"), *arch = text_at(config, "architecture");
+	const char   *os = json_text_or_empty(config, "os"), *arch = json_text_or_empty(config, "architecture");
 
 	add_words(&has, "%.40s/%.40s", *os ? os : "linux", arch);
 	snprintf(im->platform, sizeof im->platform, "linux/%s", r->arch);
@@ -288,7 +290,7 @@ static int read_config(const struct reader *r, struct layout *im, const json_t *
 		return err_set(e, ERR_BAD_SPEC, "its manifest names %zu layers, its configuration %zu", im->n,
 			       json_array_size(list));
 	for (size_t i = 0; i < im->n; i++) {
-		const char *text = json_string_value(json_array_get(list, i)), *hex = text ? hex_of(text) : NULL;
+		const char *text = json_string_value(json_array_get(list, i)), *hex = text ? sha256_hex_of(text) : NULL;
 
 		if (!hex)
 			return err_set(e, ERR_BAD_SPEC, "diff_ids: row %zu is not \"sha256:\" and 64 hex digits",
@@ -309,7 +311,7 @@ static int check_layers(const json_t *list, struct err *e)
 
 /* --- OCI --- */
 
-static int read_layers(struct layout *im, const json_t *list, struct err *e)
+static int read_oci_layers(struct layout *im, const json_t *list, struct err *e)
 {
 	if (check_layers(list, e) < 0)
 		return -1;
@@ -328,27 +330,28 @@ static int read_layers(struct layout *im, const json_t *list, struct err *e)
 
 static int read_oci(const struct reader *r, struct layout *im, struct err *e)
 {
-	scoped_json *layout = read_json(r->dir, "/oci-layout", e), *index = NULL, *manifest = NULL, *config = NULL;
+	scoped_json *layout = read_image_json(r->dir, "/oci-layout", e), *index = NULL, *manifest = NULL,
+		*config = NULL;
 	struct blob  b      = { 0 };
 
 	if (!layout)
 		return -1;
-	if (!begins_with(text_at(layout, "imageLayoutVersion"), "1."))
+	if (!begins_with(json_text_or_empty(layout, "imageLayoutVersion"), "1."))
 		return err_set(e, ERR_BAD_SPEC, "oci-layout: expected version 1");
-	index    = read_json(r->dir, "/index.json", e);
-	manifest = index ? read_manifest(r, index, 1, e) : NULL;
-	if (!manifest || read_layers(im, json_object_get(manifest, "layers"), e) < 0 ||
+	index    = read_image_json(r->dir, "/index.json", e);
+	manifest = index ? read_oci_manifest(r, index, 1, e) : NULL;
+	if (!manifest || read_oci_layers(im, json_object_get(manifest, "layers"), e) < 0 ||
 	    read_descriptor(json_object_get(manifest, "config"), "the configuration", &b, e) < 0)
 		return -1;
 	snprintf(im->sha256, sizeof im->sha256, "%s", b.sha256);
-	config = read_blob(r->dir, &b, e);
-	return config ? read_config(r, im, config, e) : -1;
+	config = read_json_blob(r->dir, &b, e);
+	return config ? read_image_config(r, im, config, e) : -1;
 }
 
 /* --- docker save --- */
 
 /* The digest is in the name of the configuration: "HEX.json", or "blobs/sha256/HEX". */
-static int read_id(struct layout *im, const char *path, struct err *e)
+static int read_docker_digest(struct layout *im, const char *path, struct err *e)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	size_t      n     = strlen(name);
@@ -363,7 +366,7 @@ static int read_id(struct layout *im, const char *path, struct err *e)
 }
 
 /* Paths in manifest.json are relative, as in a tar archive. */
-static int read_path(const char *text, char path[300], struct err *e)
+static int read_docker_path(const char *text, char path[300], struct err *e)
 {
 	int n = snprintf(path, 300, "/%s", text);
 
@@ -377,21 +380,21 @@ static json_t *read_docker_config(const struct reader *r, const struct layout *i
 	scoped_bytes b = { 0 };
 	char         hex[DIGEST_HEX + 1];
 
-	if (read_text(r->dir, path, &b, e) < 0 || digest_bytes(b.data, b.len, hex, e) < 0)
+	if (read_image_file(r->dir, path, &b, e) < 0 || digest_bytes(b.data, b.len, hex, e) < 0)
 		return NULL;
 	if (strcmp(hex, im->sha256) == 0)
-		return parse_json(path, b.data, b.len, e);
-	err_sum(path, hex, e);
+		return parse_image_json(path, b.data, b.len, e);
+	err_digest_mismatch(path, hex, e);
 	return NULL;
 }
 
 /* manifest.json is a list, but the parser takes only objects: the list becomes the value of one. */
-static json_t *read_list(const struct reader *r, struct err *e)
+static json_t *read_docker_manifest(const struct reader *r, struct err *e)
 {
 	scoped_bytes b    = { 0 }, object = { 0 };
 	int          n;
 
-	if (read_text(r->dir, "/manifest.json", &b, e) < 0)
+	if (read_image_file(r->dir, "/manifest.json", &b, e) < 0)
 		return NULL;
 	n = asprintf(&object.data, "{\"images\":%s}", b.data);
 	if (n < 0) {
@@ -399,10 +402,10 @@ static json_t *read_list(const struct reader *r, struct err *e)
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	return parse_json("/manifest.json", object.data, (size_t)n, e);
+	return parse_image_json("/manifest.json", object.data, (size_t)n, e);
 }
 
-static const json_t *only_image(const json_t *list, struct err *e)
+static const json_t *only_docker_image(const json_t *list, struct err *e)
 {
 	struct words has = { 0 };
 
@@ -423,8 +426,8 @@ static const json_t *only_image(const json_t *list, struct err *e)
 
 static int read_docker(const struct reader *r, struct layout *im, struct err *e)
 {
-	scoped_json  *file = read_list(r, e), *config = NULL;
-	const json_t *one  = file ? only_image(json_object_get(file, "images"), e) : NULL,
+	scoped_json  *file = read_docker_manifest(r, e), *config = NULL;
+	const json_t *one  = file ? only_docker_image(json_object_get(file, "images"), e) : NULL,
 		     *list = json_object_get(one, "Layers");
 	char          path[300];
 
@@ -433,18 +436,18 @@ static int read_docker(const struct reader *r, struct layout *im, struct err *e)
 	for (im->n = 0; im->n < json_array_size(list); im->n++) {
 		const char *text = json_string_value(json_array_get(list, im->n));
 
-		if (read_path(text ? text : "", im->layer[im->n].path, e) < 0)
+		if (read_docker_path(text ? text : "", im->layer[im->n].path, e) < 0)
 			return -1;
 	}
-	if (read_path(text_at(one, "Config"), path, e) < 0 || read_id(im, path, e) < 0)
+	if (read_docker_path(json_text_or_empty(one, "Config"), path, e) < 0 || read_docker_digest(im, path, e) < 0)
 		return -1;
 	config = read_docker_config(r, im, path, e);
-	return config ? read_config(r, im, config, e) : -1;
+	return config ? read_image_config(r, im, config, e) : -1;
 }
 
 /* --- the whole --- */
 
-static const char *arch_of(const char *machine)
+static const char *image_arch_of_machine(const char *machine)
 {
 	static const struct {
 		const char *kernel, *image;
@@ -463,7 +466,7 @@ int layout_read(int dir, enum layout_kind kind, struct layout *ret, FILE *say, s
 
 	if (uname(&host) < 0)
 		return err_sys(e, "uname");
-	r.arch = arch_of(host.machine);
+	r.arch = image_arch_of_machine(host.machine);
 	*ret   = (struct layout){ .kind = kind };
 	return kind == LAYOUT_OCI ? read_oci(&r, ret, e) : read_docker(&r, ret, e);
 }
@@ -471,7 +474,7 @@ int layout_read(int dir, enum layout_kind kind, struct layout *ret, FILE *say, s
 int layout_open_layer(int dir, const struct layout_layer *l, struct err *e)
 {
 	struct stat st = { 0 };
-	scoped_fd   fd = open_file(dir, l->path, &st, e);
+	scoped_fd   fd = open_image_file(dir, l->path, &st, e);
 	uint64_t    size;
 	char        hex[DIGEST_HEX + 1];
 
@@ -483,6 +486,6 @@ int layout_open_layer(int dir, const struct layout_layer *l, struct err *e)
 	if (digest_fd(fd, l->path, &size, hex, e) < 0)
 		return -1;
 	if (strcmp(hex, l->sha256) != 0)
-		return err_sum(l->path, hex, e);
+		return err_digest_mismatch(l->path, hex, e);
 	return lseek(fd, 0, SEEK_SET) < 0 ? err_sys(e, "%s", l->path) : fd_take(&fd);
 }

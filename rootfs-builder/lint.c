@@ -114,7 +114,7 @@ static bool rule_attributes(const struct lint *l, const struct tree_entry *entry
 /* --- links --- */
 
 /* True if the target has more ".." than there are directories above. An absolute target starts at the tree's root. */
-static bool climbs_out(const struct tree_entry *entry)
+static bool link_climbs_out(const struct tree_entry *entry)
 {
 	int depth = 0;
 
@@ -141,9 +141,9 @@ static bool rule_link(const struct lint *l, const struct tree_entry *entry, word
 
 	if (entry->type != TREE_LINK)
 		return true;
-	if (climbs_out(entry))
+	if (link_climbs_out(entry))
 		return finding(why, "leads out of the tree: -> %.200s", entry->target);
-	if (cell_path_is_led_to(entry))
+	if (cell_path_is_link_target(entry))
 		return true;
 	fd = tree_open(l->root, entry->path, O_PATH);
 	return fd >= 0 || finding(why, "leads to nothing: -> %.200s (%s)", entry->target, strerror(errno));
@@ -164,8 +164,8 @@ static bool has_library(const struct lint *l, const char *dir, size_t len, const
 }
 
 /* Looks in one directory of a RUNPATH; $ORIGIN is the directory of the file itself. */
-static bool has_in_runpath(const struct lint *l, const char *dir, size_t len, const struct tree_entry *entry,
-			   const char *name)
+static bool has_library_in_runpath(const struct lint *l, const char *dir, size_t len, const struct tree_entry *entry,
+				   const char *name)
 {
 	static const char *const origins[] = { "$ORIGIN", "${ORIGIN}" };
 	char                     path[2048];
@@ -183,14 +183,15 @@ static bool has_in_runpath(const struct lint *l, const char *dir, size_t len, co
 	return has_library(l, dir, len, name);
 }
 
-static bool is_found(const struct lint *l, const struct elf *elf, const struct tree_entry *entry, const char *name)
+static bool library_is_found(const struct lint *l, const struct elf *elf, const struct tree_entry *entry,
+			     const char *name)
 {
 	if (strchr(name, '/'))
 		return has_library(l, "", 0, name);
 	for (const char *p = elf->runpath; p && *p;) {
 		size_t n = strcspn(p, ":");
 
-		if (has_in_runpath(l, p, n, entry, name))
+		if (has_library_in_runpath(l, p, n, entry, name))
 			return true;
 		p += n + (p[n] == ':');
 	}
@@ -200,7 +201,7 @@ static bool is_found(const struct lint *l, const struct elf *elf, const struct t
 	return false;
 }
 
-static bool elf_is_complete(const struct lint *l, const struct tree_entry *entry, const void *bytes, words why)
+static bool elf_libraries_are_found(const struct lint *l, const struct tree_entry *entry, const void *bytes, words why)
 {
 	struct elf elf;
 	struct err e;
@@ -212,7 +213,7 @@ static bool elf_is_complete(const struct lint *l, const struct tree_entry *entry
 	if (elf.interpreter && !has_library(l, "", 0, elf.interpreter))
 		return finding(why, "its loader is not in the tree: %.200s", elf.interpreter);
 	for (size_t i = 0; i < elf.n; i++)
-		if (!is_found(l, &elf, entry, elf.needed[i]))
+		if (!library_is_found(l, &elf, entry, elf.needed[i]))
 			return finding(why, "needs a library that is not in the tree: %.200s", elf.needed[i]);
 	return true;
 }
@@ -234,7 +235,7 @@ static bool rule_libraries(const struct lint *l, const struct tree_entry *entry,
 	bytes = mmap(NULL, entry->size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
 		return finding(why, "cannot be read: %s", strerror(errno));
-	fine = elf_is_complete(l, entry, bytes, why);
+	fine = elf_libraries_are_found(l, entry, bytes, why);
 	munmap(bytes, entry->size);
 	return fine;
 }
@@ -263,7 +264,7 @@ static const struct {
 
 /* --- the search path of the loader --- */
 
-static int add_dir(struct lint *l, const char *dir, size_t len, struct err *e)
+static int add_library_dir(struct lint *l, const char *dir, size_t len, struct err *e)
 {
 	if (l->n_dirs == DIRS_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d library directories in " CONF_DIR, DIRS_MAX);
@@ -271,7 +272,7 @@ static int add_dir(struct lint *l, const char *dir, size_t len, struct err *e)
 	return l->dirs[l->n_dirs++] ? 0 : err_set(e, ERR_LIMIT, "out of memory");
 }
 
-static int add_conf(struct lint *l, const struct tree_entry *entry, struct err *e)
+static int add_ld_conf(struct lint *l, const struct tree_entry *entry, struct err *e)
 {
 	scoped_bytes b  = { 0 };
 	scoped_fd    fd = tree_open_entry(l->root, entry, O_RDONLY);
@@ -281,23 +282,23 @@ static int add_conf(struct lint *l, const struct tree_entry *entry, struct err *
 	if (file_read_fd(fd, entry->path, CONF_MAX, &b, e) < 0)
 		return -1;
 	for (char *rest = b.data, *line; (line = strsep(&rest, "\n"));)
-		if (line[0] == '/' && add_dir(l, line, strlen(line), e) < 0)
+		if (line[0] == '/' && add_library_dir(l, line, strlen(line), e) < 0)
 			return -1;
 	return 0;
 }
 
-static int find_dirs(struct lint *l, struct err *e)
+static int find_library_dirs(struct lint *l, struct err *e)
 {
 	static const char *const built_in[] = { "/lib64", "/usr/lib64", "/lib", "/usr/lib" };
 
 	for (size_t i = 0; i < ARRAY_LEN(built_in); i++)
-		if (add_dir(l, built_in[i], strlen(built_in[i]), e) < 0)
+		if (add_library_dir(l, built_in[i], strlen(built_in[i]), e) < 0)
 			return -1;
 	for (size_t i = 0; i < l->tree.n; i++) {
 		const struct tree_entry *entry = &l->tree.entry[i];
 
 		if (entry->type == TREE_FILE && strncmp(entry->path, CONF_DIR, strlen(CONF_DIR)) == 0 &&
-		    add_conf(l, entry, e) < 0)
+		    add_ld_conf(l, entry, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -339,14 +340,14 @@ int lint_tree(int root, bool is_import, FILE *out, struct err *e)
 	size_t                        missing = 0, found = 0;
 	char                          why[CELL_PLACE_WORDS];
 
-	if (tree_scan(root, &l.tree, e) < 0 || find_dirs(&l, e) < 0 || cell_paths_list(&list, e) < 0)
+	if (tree_scan(root, &l.tree, e) < 0 || find_library_dirs(&l, e) < 0 || cell_paths_list(&list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < l.tree.n; i++)
 		found += lint_entry(&l, &l.tree.entry[i], found, out);
 	if (found > LINT_SHOWN)
 		fprintf(out, "lint: and %zu more\n", found - LINT_SHOWN);
 	for (size_t i = 0; i < list.n; i++) /* the only rule about missing entries, so it is not in the table */
-		if (!cell_path_is_there(&list.place[i], &l.tree, why) && missing++ < LINT_SHOWN)
+		if (!cell_path_check(&list.place[i], &l.tree, why) && missing++ < LINT_SHOWN)
 			fprintf(out, "lint: %s: %s [cell]\n", list.place[i].path, why);
 	if (l.counted)
 		fprintf(out, "%zu program%s or libraries lack a library; brig rootfs lint names them\n", l.counted,

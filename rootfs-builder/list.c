@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* "bytes" of the tree's manifest; -1 when that cannot be read. */
-static json_int_t size_of(const struct tree_store *s, const char *digest)
+static json_int_t tree_size_from_manifest(const struct tree_store *s, const char *digest)
 {
 	scoped_bytes b    = { 0 };
 	scoped_json *json = NULL;
@@ -28,11 +28,11 @@ int list_print(const struct tree_store *s, bool json, FILE *out, struct err *e)
 	scoped_shelf_names names = { 0 };
 	scoped_json       *rows  = json_array();
 
-	if (tree_store_names(s, &names, e) < 0)
+	if (tree_store_list_names(s, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.n; i++) {
 		const struct tree_store_name *name = &names.name[i];
-		json_int_t                    size = name->digest[0] ? size_of(s, name->digest) : -1;
+		json_int_t                    size = name->digest[0] ? tree_size_from_manifest(s, name->digest) : -1;
 		char                          path[1200];
 
 		snprintf(path, sizeof path, "%s/trees/%s/tree", s->path, name->digest);

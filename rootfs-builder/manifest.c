@@ -22,18 +22,18 @@ void manifest_done(struct manifest *m)
 	*m = (struct manifest){ 0 };
 }
 
-void manifest_mode(const struct tree_entry *entry, char text[8])
+void manifest_print_mode(const struct tree_entry *entry, char text[8])
 {
 	snprintf(text, 8, "%04o", entry->type == TREE_LINK ? 0777 : entry->mode & 07777);
 }
 
-static int format_entry(const struct manifest *m, size_t i, char **line, struct err *e)
+static int format_digest_line(const struct manifest *m, size_t i, char **line, struct err *e)
 {
 	const struct tree_entry *entry = &m->tree.entry[i];
 	char                     mode[8];
 	int                      n = -1;
 
-	manifest_mode(entry, mode);
+	manifest_print_mode(entry, mode);
 	switch (entry->type) {
 	case TREE_FILE:
 		n = asprintf(line, "file %s %" PRIu64 " %s %s\n", mode, entry->size, m->sha256[i], entry->path);
@@ -51,7 +51,7 @@ static int format_entry(const struct manifest *m, size_t i, char **line, struct 
 	return n < 0 ? err_set(e, ERR_LIMIT, "out of memory") : n;
 }
 
-static int name_tree(struct manifest *m, struct err *e)
+static int compute_tree_digest(struct manifest *m, struct err *e)
 {
 	static const char first[] = "brig-tree 1\n";
 	scoped_digest     d       = { 0 };
@@ -60,7 +60,7 @@ static int name_tree(struct manifest *m, struct err *e)
 		return -1;
 	for (size_t i = 0; i < m->tree.n; i++) {
 		char *line = NULL;
-		int   n    = format_entry(m, i, &line, e), added;
+		int   n    = format_digest_line(m, i, &line, e), added;
 
 		if (n < 0)
 			return -1;
@@ -88,7 +88,7 @@ static int hash_entry(int root, struct manifest *m, size_t i, struct err *e)
 	return 0;
 }
 
-static int make_sums(struct manifest *m, struct err *e)
+static int allocate_sums(struct manifest *m, struct err *e)
 {
 	m->sha256 = calloc(m->tree.n ? m->tree.n : 1, sizeof *m->sha256);
 	return m->sha256 ? 0 : err_set(e, ERR_LIMIT, "out of memory");
@@ -98,12 +98,12 @@ int manifest_make(int root, struct manifest *ret, struct err *e)
 {
 	scoped_manifest m = { 0 };
 
-	if (tree_scan(root, &m.tree, e) < 0 || make_sums(&m, e) < 0)
+	if (tree_scan(root, &m.tree, e) < 0 || allocate_sums(&m, e) < 0)
 		return -1;
 	for (size_t i = 0; i < m.tree.n; i++)
 		if (hash_entry(root, &m, i, e) < 0)
 			return -1;
-	if (name_tree(&m, e) < 0)
+	if (compute_tree_digest(&m, e) < 0)
 		return -1;
 	*ret = m;
 	m    = (struct manifest){ 0 };
@@ -118,7 +118,7 @@ static json_t *entry_to_json(const struct manifest *m, size_t i)
 	char                     mode[8];
 	json_t                  *json;
 
-	manifest_mode(entry, mode);
+	manifest_print_mode(entry, mode);
 	json = json_pack("{s:s, s:s, s:s}", "path", entry->path, "type", manifest_types[entry->type], "mode", mode);
 	if (json && entry->type == TREE_FILE) {
 		json_object_set_new(json, "size", json_integer((json_int_t)entry->size));
@@ -142,7 +142,7 @@ json_t *manifest_to_json(const struct manifest *m, const struct manifest_origin 
 }
 
 /* A row has the keys of its type and no others: otherwise two different manifests could have the same digest. */
-static bool row_fits(enum tree_type type, const json_t *size, const char *sha, const char *target)
+static bool row_has_keys_of_type(enum tree_type type, const json_t *size, const char *sha, const char *target)
 {
 	if (type == TREE_FILE)
 		return json_is_integer(size) && json_integer_value(size) >= 0 && sha && store_is_digest(sha) && !target;
@@ -165,7 +165,7 @@ static int parse_entry(struct manifest *m, size_t i, const json_t *json, struct 
 	while (entry->type < TREE_OTHER && strcmp(type, manifest_types[entry->type]) != 0)
 		entry->type++;
 	if (bad || entry->type == TREE_OTHER || !tree_path_is_plain(path) || strspn(mode, "01234567") != 4 || mode[4] ||
-	    !row_fits(entry->type, size, sha, target))
+	    !row_has_keys_of_type(entry->type, size, sha, target))
 		return err_set(e, ERR_PROTOCOL, "files: row %zu is not sound", i + 1);
 	if (!before || strcmp(before, path) >= 0)
 		return err_set(e, ERR_PROTOCOL, "files: row %zu is not in order", i + 1);
@@ -187,12 +187,12 @@ static int parse_files(struct manifest *m, const json_t *files, struct err *e)
 		return err_set(e, ERR_PROTOCOL, "files: expected a list of at most %d", TREE_ENTRIES_MAX);
 	m->tree.entry = calloc(n ? n : 1, sizeof *m->tree.entry);
 	m->tree.n     = m->tree.entry ? n : 0;
-	if (!m->tree.entry || make_sums(m, e) < 0)
+	if (!m->tree.entry || allocate_sums(m, e) < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	for (size_t i = 0; i < n; i++)
 		if (parse_entry(m, i, json_array_get(files, i), e) < 0)
 			return -1;
-	return name_tree(m, e);
+	return compute_tree_digest(m, e);
 }
 
 int manifest_parse(const void *bytes, size_t len, struct manifest *ret, struct err *e)

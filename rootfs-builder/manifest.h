@@ -44,5 +44,5 @@ struct manifest_origin {
 json_t *manifest_to_json(const struct manifest *m, const struct manifest_origin *from);
 
 /* "0755". A link has no mode of its own, so it is always "0777". */
-void manifest_mode(const struct tree_entry *entry, char text[8]);
+void manifest_print_mode(const struct tree_entry *entry, char text[8]);
 extern const char *const manifest_types[]; /* by enum tree_type */

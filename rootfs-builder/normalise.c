@@ -10,21 +10,21 @@
 
 #define EPOCH 315532800 /* 1980-01-01T00:00:00Z */
 
-static unsigned wanted_mode(const struct tree_entry *entry)
+static unsigned normal_mode(const struct tree_entry *entry)
 {
 	if (entry->type == TREE_DIR)
 		return 0755;
 	return (entry->mode & (S_ISUID | S_ISGID)) | (entry->mode & S_IXUSR ? 0755 : 0644);
 }
 
-static int set_mode(int root, const struct tree_entry *entry)
+static int set_normal_mode(int root, const struct tree_entry *entry)
 {
 	scoped_fd fd = -1;
 
 	if (entry->type != TREE_FILE && entry->type != TREE_DIR)
 		return 0;
 	fd = tree_open_entry(root, entry, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
-	return fd < 0 ? -1 : fchmod(fd, wanted_mode(entry));
+	return fd < 0 ? -1 : fchmod(fd, normal_mode(entry));
 }
 
 /* The owner first: chown() clears set-id bits, which lint must see. */
@@ -39,7 +39,7 @@ static int normalise_entry(int root, const struct tree_entry *entry, struct err 
 	if ((entry->uid != geteuid() || entry->gid != getegid()) &&
 	    fchownat(parent, name, geteuid(), getegid(), AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(e, "set the owner of %s", entry->path);
-	if (set_mode(root, entry) < 0)
+	if (set_normal_mode(root, entry) < 0)
 		return err_sys(e, "set the mode of %s", entry->path);
 	if (utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(e, "set the time of %s", entry->path);

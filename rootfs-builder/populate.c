@@ -4,7 +4,7 @@
 #include "generate.h"
 #include "tree.h"
 
-static int make_dirs(int root, const struct recipe *r, struct err *e)
+static int make_recipe_dirs(int root, const struct recipe *r, struct err *e)
 {
 	struct recipe_row row;
 	size_t            i;
@@ -16,7 +16,7 @@ static int make_dirs(int root, const struct recipe *r, struct err *e)
 	return 0;
 }
 
-static int make_links(int root, const struct recipe *r, struct err *e)
+static int make_recipe_links(int root, const struct recipe *r, struct err *e)
 {
 	struct recipe_row row;
 	size_t            i;
@@ -33,7 +33,7 @@ int populate_apply(int root, const struct recipe *r, int log, int stop, struct e
 	struct recipe_row row;
 	size_t            i;
 
-	if (cell_paths_make(root, e) < 0 || make_dirs(root, r, e) < 0 || make_links(root, r, e) < 0)
+	if (cell_paths_make(root, e) < 0 || make_recipe_dirs(root, r, e) < 0 || make_recipe_links(root, r, e) < 0)
 		return -1;
 	recipe_foreach(r->generate, row, i) {
 		const struct generator *g = generator_find(row.value);

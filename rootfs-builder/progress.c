@@ -9,7 +9,7 @@
 #define TO_LINE_END "\033[K"
 
 /* The thread: prints each second. A stage that is over sooner prints nothing. */
-static void *print_progress(void *progress)
+static void *progress_thread(void *progress)
 {
 	const struct progress *p   = progress;
 	struct pollfd          end = { .fd = p->end[0], .events = POLLIN };
@@ -25,7 +25,7 @@ void progress_begin(struct progress *p, const char *stage, unsigned number, unsi
 	*p = (struct progress){ .stage = stage, .number = number, .of = of };
 	if (!isatty(STDERR_FILENO) || pipe2(p->end, O_CLOEXEC) < 0)
 		return;
-	p->is_on = pthread_create(&p->clock, NULL, print_progress, p) == 0;
+	p->is_on = pthread_create(&p->clock, NULL, progress_thread, p) == 0;
 	if (!p->is_on) {
 		close(p->end[0]);
 		close(p->end[1]);

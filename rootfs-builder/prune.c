@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int prune_row(int root, const struct tree *t, const char *pattern, bool *matched, struct err *e)
+static int prune_matching(int root, const struct tree *t, const char *pattern, bool *matched, struct err *e)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		const struct tree_entry *entry = &t->entry[i];
@@ -26,15 +26,15 @@ static int prune_row(int root, const struct tree *t, const char *pattern, bool *
 	return 0;
 }
 
-static bool names_nothing(int root, const struct tree_entry *entry)
+static bool is_dangling_link(int root, const struct tree_entry *entry)
 {
 	scoped_fd fd = entry->type == TREE_LINK ? tree_open(root, entry->path, O_PATH) : -1;
 
-	return entry->type == TREE_LINK && fd < 0 && errno == ENOENT && !cell_path_is_led_to(entry);
+	return entry->type == TREE_LINK && fd < 0 && errno == ENOENT && !cell_path_is_link_target(entry);
 }
 
 /* Repeats until nothing changes, because a link may lead to another link that is removed. */
-static int prune_links(int root, struct err *e)
+static int prune_dangling_links(int root, struct err *e)
 {
 	for (bool again = true; again;) {
 		scoped_tree t = { 0 };
@@ -43,7 +43,7 @@ static int prune_links(int root, struct err *e)
 		if (tree_scan(root, &t, e) < 0)
 			return -1;
 		for (size_t i = 0; i < t.n; i++) {
-			if (!names_nothing(root, &t.entry[i]))
+			if (!is_dangling_link(root, &t.entry[i]))
 				continue;
 			again = true;
 			if (tree_remove_path(root, t.entry[i].path, e) < 0)
@@ -64,10 +64,10 @@ int prune_apply(int root, const json_t *rows, void (*say)(const char *row), stru
 	recipe_foreach(rows, row, i) {
 		bool matched = false;
 
-		if (prune_row(root, &t, row.key, &matched, e) < 0)
+		if (prune_matching(root, &t, row.key, &matched, e) < 0)
 			return -1;
 		if (!matched)
 			say(row.key);
 	}
-	return prune_links(root, e);
+	return prune_dangling_links(root, e);
 }

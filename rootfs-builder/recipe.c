@@ -57,7 +57,7 @@ const struct field recipe_fields[] = {
 /* --- rows --- */
 
 /* Copies one half of a row, without the blanks around it. */
-static void put_half(char half[1024], const char *from, size_t len)
+static void copy_trimmed(char half[1024], const char *from, size_t len)
 {
 	while (len && *from == ' ')
 		from++, len--;
@@ -80,7 +80,7 @@ void recipe_row_read(const json_t *row, struct recipe_row *ret)
 	while (end && end[2] && end[2] != ' ') /* the reason. A row may end in " #" without one */
 		end = strstr(end + 1, " #");
 	len = end ? (size_t)(end - text) : strlen(text);
-	put_half(ret->key, text, len);
+	copy_trimmed(ret->key, text, len);
 	ret->value[0] = 0;
 	ret->between  = 0;
 	for (size_t i = 0; i < ARRAY_LEN(splits); i++) {
@@ -88,15 +88,16 @@ void recipe_row_read(const json_t *row, struct recipe_row *ret)
 		/* in "/a -> # why" the last blank of " -> " belongs to the reason */
 		if (!cut || cut + strlen(splits[i].text) > text + len)
 			continue;
-		put_half(ret->key, text, (size_t)(cut - text));
-		put_half(ret->value, cut + strlen(splits[i].text), len - (size_t)(cut - text) - strlen(splits[i].text));
+		copy_trimmed(ret->key, text, (size_t)(cut - text));
+		copy_trimmed(ret->value, cut + strlen(splits[i].text),
+			     len - (size_t)(cut - text) - strlen(splits[i].text));
 		ret->between = splits[i].name;
 		return;
 	}
 }
 
 /* A name by Debian policy 5.6.1 that cannot be taken for an option or a version. */
-static const char *check_package(const struct recipe_row *row)
+static const char *check_package_row(const struct recipe_row *row)
 {
 	size_t n = strlen(row->key);
 
@@ -106,19 +107,19 @@ static const char *check_package(const struct recipe_row *row)
 	return NULL;
 }
 
-static const char *check_path(const struct recipe_row *row)
+static const char *check_path_row(const struct recipe_row *row)
 {
 	return tree_path_is_plain(row->key) && !row->between ? NULL : "not a plain absolute path";
 }
 
-static const char *check_link(const struct recipe_row *row)
+static const char *check_link_row(const struct recipe_row *row)
 {
 	if (!tree_path_is_plain(row->key))
 		return "expected PATH -> TARGET with a plain absolute PATH";
 	return row->between == '>' && row->value[0] && text_is_plain(row->value) ? NULL : "expected PATH -> TARGET";
 }
 
-static const char *check_generate(const struct recipe_row *row)
+static const char *check_generate_row(const struct recipe_row *row)
 {
 	if (!tree_path_is_plain(row->key))
 		return "expected PATH = GENERATOR with a plain absolute PATH";
@@ -131,18 +132,18 @@ static const struct {
 	const char *list;
 	const char *(*check)(const struct recipe_row *);
 } checks[] = {
-	{ "packages",   check_package  },
-	{ "omit",       check_package  },
-	{ "prune",      check_path     }, /* a pattern must be a plain path too, so it cannot leave the tree */
-	{ "keep",       check_path     },
-	{ "dirs",       check_path     },
-	{ "links",      check_link     },
-	{ "generate",   check_generate },
-	{ "compile",    check_path     },
-	{ "prune_last", check_path     },
+	{ "packages",   check_package_row  },
+	{ "omit",       check_package_row  },
+	{ "prune",      check_path_row     }, /* a pattern must be a plain path too, so it cannot leave the tree */
+	{ "keep",       check_path_row     },
+	{ "dirs",       check_path_row     },
+	{ "links",      check_link_row     },
+	{ "generate",   check_generate_row },
+	{ "compile",    check_path_row     },
+	{ "prune_last", check_path_row     },
 };
 
-static const json_t *list_of(const struct recipe *r, const struct field *f)
+static const json_t *recipe_list(const struct recipe *r, const struct field *f)
 {
 	return *(const json_t *const *)((const char *)r + f->offset);
 }
@@ -165,7 +166,7 @@ static int check_row(size_t i, const json_t *json, struct err *e)
 static int check_rows(const struct recipe *r, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
-		const json_t *list = list_of(r, field_find(recipe_fields, checks[i].list));
+		const json_t *list = recipe_list(r, field_find(recipe_fields, checks[i].list));
 
 		for (size_t j = 0; j < json_array_size(list); j++)
 			if (check_row(i, json_array_get(list, j), e) < 0)
@@ -176,7 +177,7 @@ static int check_rows(const struct recipe *r, struct err *e)
 
 /* --- the whole --- */
 
-static bool has_row(const json_t *list, const char *key)
+static bool list_has_key(const json_t *list, const char *key)
 {
 	struct recipe_row row;
 	size_t            i;
@@ -190,11 +191,11 @@ static bool has_row(const json_t *list, const char *key)
 
 bool recipe_has_package(const struct recipe *r, const char *name)
 {
-	return has_row(r->packages, name);
+	return list_has_key(r->packages, name);
 }
 
 /* Like pip, accepts plain HTTP only from this machine. */
-static bool is_index(const char *address)
+static bool is_index_url(const char *address)
 {
 	static const char *const begins[] = { "https://", "http://127.0.0.1:", "http://127.0.0.1/",
 					      "http://localhost:", "http://localhost/" };
@@ -208,9 +209,9 @@ static bool is_index(const char *address)
 }
 
 /* Wheels have a name, a version and a hash, and come only from where the recipe says: there is no default index. */
-static int check_wheels(const struct recipe *r, struct err *e)
+static int check_wheel_settings(const struct recipe *r, struct err *e)
 {
-	if (r->index && !is_index(r->index))
+	if (r->index && !is_index_url(r->index))
 		return err_set(e, ERR_BAD_SPEC,
 			       "index: expected https://HOST/PATH/, or http:// for 127.0.0.1 and localhost");
 	if (!r->requirements && (r->wheels || r->index))
@@ -225,7 +226,7 @@ static int check_wheels(const struct recipe *r, struct err *e)
 	return 0;
 }
 
-static int check_whole(const struct recipe *r, struct err *e)
+static int check_recipe(const struct recipe *r, struct err *e)
 {
 	struct recipe_row row;
 	size_t            i;
@@ -235,22 +236,22 @@ static int check_whole(const struct recipe *r, struct err *e)
 	if (json_array_size(r->packages) == 0)
 		return err_set(e, ERR_BAD_SPEC, "packages: missing; a rootfs without a package is empty");
 	recipe_foreach(r->omit, row, i) { /* it would be missing without a message */
-		if (has_row(r->packages, row.key))
+		if (list_has_key(r->packages, row.key))
 			return err_set(e, ERR_BAD_SPEC, "omit: \"%s\": is in packages as well", row.key);
 	}
-	return check_wheels(r, e);
+	return check_wheel_settings(r, e);
 }
 
 /* --- a recipe on top of another --- */
 
 /* Refuses a row of keep that takes nothing back: its author believes that it does. */
-static int check_kept(const struct recipe *r, const struct recipe *base, struct err *e)
+static int check_keep_rows(const struct recipe *r, const struct recipe *base, struct err *e)
 {
 	struct recipe_row row;
 	size_t            i;
 
 	recipe_foreach(r->keep, row, i) {
-		if (!has_row(base->prune, row.key))
+		if (!list_has_key(base->prune, row.key))
 			return err_set(e, ERR_BAD_SPEC, "keep: \"%.120s\": %s%s", row.key,
 				       base->name[0] ? base->name : "it extends no recipe",
 				       base->name[0] ? " has no such row of prune" : "");
@@ -267,7 +268,7 @@ static json_t *join_rows(const json_t *base, const json_t *without, const json_t
 	int               r = 0;
 
 	recipe_foreach(base, row, i) {
-		if (!has_row(without, row.key))
+		if (!list_has_key(without, row.key))
 			r |= json_array_append(joined, json_array_get(base, i));
 	}
 	if (own)
@@ -279,7 +280,7 @@ static json_t *join_rows(const json_t *base, const json_t *without, const json_t
 }
 
 /* requirements, wheels and index belong together: r inherits all of them, or none. */
-static bool is_inherited(const struct recipe *r, const struct field *f)
+static bool field_is_inherited(const struct recipe *r, const struct field *f)
 {
 	bool is_wheels = f->offset == AT(requirements) || f->offset == AT(wheels) || f->offset == AT(index);
 
@@ -295,7 +296,8 @@ static int join_field(struct recipe *r, const struct recipe *base, const struct 
 	const json_t *without = f->offset == AT(prune) ? r->keep : f->offset == AT(packages) ? r->omit : NULL;
 
 	if (f->type == FIELD_LIST && f->offset != AT(keep))
-		return json_object_set_new(r->source, f->name, join_rows(list_of(base, f), without, list_of(r, f)));
+		return json_object_set_new(r->source, f->name,
+					   join_rows(recipe_list(base, f), without, recipe_list(r, f)));
 	if (json_object_get(r->source, f->name))
 		return 0;
 	/* the base's size_max is for the base alone; the recipe on top gets the preset in addition */
@@ -303,7 +305,7 @@ static int join_field(struct recipe *r, const struct recipe *base, const struct 
 		return json_object_set_new(
 			r->source, f->name,
 			json_integer((json_int_t)(base->size_max + (f->preset < left ? f->preset : left))));
-	if (is_inherited(r, f) && json_object_get(base->source, f->name))
+	if (field_is_inherited(r, f) && json_object_get(base->source, f->name))
 		return json_object_set(r->source, f->name, json_object_get(base->source, f->name));
 	return 0;
 }
@@ -314,12 +316,12 @@ int recipe_extend(struct recipe *r, const struct recipe *base, struct err *e)
 	int  n = snprintf(both, sizeof both, "%s%s", base->sha256, r->sha256);
 
 	/* Another base makes another digest, so that "is it built already?" has the right answer. */
-	if (check_kept(r, base, e) < 0 || digest_bytes(both, (size_t)n, r->sha256, e) < 0)
+	if (check_keep_rows(r, base, e) < 0 || digest_bytes(both, (size_t)n, r->sha256, e) < 0)
 		return -1;
 	for (const struct field *f = recipe_fields; f->name; f++)
 		if (join_field(r, base, f) < 0)
 			return err_set(e, ERR_LIMIT, "out of memory");
-	return fields_decode(recipe_fields, r->source, r, e) < 0 ? -1 : check_whole(r, e);
+	return fields_decode(recipe_fields, r->source, r, e) < 0 ? -1 : check_recipe(r, e);
 }
 
 /* --- the file --- */
@@ -347,7 +349,7 @@ int recipe_parse(struct recipe *ret, const char *name, const void *bytes, size_t
 		return -1;
 	if (check_rows(&r, e) < 0)
 		return -1;
-	if (!r.extends && (check_kept(&r, &(struct recipe){ 0 }, e) < 0 || check_whole(&r, e) < 0))
+	if (!r.extends && (check_keep_rows(&r, &(struct recipe){ 0 }, e) < 0 || check_recipe(&r, e) < 0))
 		return -1;
 	*ret = r;
 	r    = (struct recipe){ 0 };
@@ -355,7 +357,7 @@ int recipe_parse(struct recipe *ret, const char *name, const void *bytes, size_t
 }
 
 /* "basic" -> FOLDER/basic.json; "./x/web.json" -> itself, named web. */
-static int find_file(const char *folder, const char *text, char path[1280], char name[64], struct err *e)
+static int find_recipe_file(const char *folder, const char *text, char path[1280], char name[64], struct err *e)
 {
 	const char *last = strrchr(text, '/');
 	int         n;
@@ -374,16 +376,17 @@ static int find_file(const char *folder, const char *text, char path[1280], char
 	return n < 1280 ? 0 : err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", text);
 }
 
-static int is_recipe(const struct dirent *entry)
+static int is_recipe_file_name(const struct dirent *entry)
 {
 	return text_ends_in(entry->d_name, ".json");
 }
 
 /* If text is a name, and not a file, the error lists the recipes of the folder. */
-static int err_unknown(const char *folder, const char *text, const char *path, struct err *e)
+static int err_unknown_recipe(const char *folder, const char *text, const char *path, struct err *e)
 {
 	struct dirent **found = NULL;
-	int             count = text_ends_in(text, ".json") ? 0 : scandir(folder, &found, is_recipe, alphasort);
+	int             count = text_ends_in(text, ".json") ? 0 :
+		scandir(folder, &found, is_recipe_file_name, alphasort);
 	char            list[200] = "";
 	size_t          n     = 0;
 
@@ -400,7 +403,7 @@ static int err_unknown(const char *folder, const char *text, const char *path, s
 static int recipe_load_at(struct recipe *ret, const char *folder, const char *text, unsigned depth, struct err *e);
 
 /* Only from the folder: a file beside the recipe may belong to another user. */
-static int load_base(struct recipe *r, const char *folder, unsigned depth, struct err *e)
+static int load_extended_recipe(struct recipe *r, const char *folder, unsigned depth, struct err *e)
 {
 	scoped_recipe base = { 0 };
 
@@ -416,7 +419,7 @@ static int load_base(struct recipe *r, const char *folder, unsigned depth, struc
 }
 
 /* Makes relative paths in a recipe relative to the recipe's directory. */
-static int settle_paths(struct recipe *r, const char *path, struct err *e)
+static int resolve_relative_paths(struct recipe *r, const char *path, struct err *e)
 {
 	static const char *const names[] = { "requirements", "wheels" };
 	const char              *slash   = strrchr(path, '/');
@@ -438,13 +441,13 @@ static int recipe_load_at(struct recipe *ret, const char *folder, const char *te
 	scoped_bytes  b = { 0 };
 	char          path[1280], name[64];
 
-	if (find_file(folder, text, path, name, e) < 0)
+	if (find_recipe_file(folder, text, path, name, e) < 0)
 		return -1;
 	if (trust_read(path, RECIPE_MAX, &b, e) < 0)
-		return e->errnum == ENOENT ? err_unknown(folder, text, path, e) : -1;
-	if (recipe_parse(&r, name, b.data, b.len, e) < 0 || settle_paths(&r, path, e) < 0)
+		return e->errnum == ENOENT ? err_unknown_recipe(folder, text, path, e) : -1;
+	if (recipe_parse(&r, name, b.data, b.len, e) < 0 || resolve_relative_paths(&r, path, e) < 0)
 		return err_wrap(e, "%s", path);
-	if (r.extends && load_base(&r, folder, depth, e) < 0)
+	if (r.extends && load_extended_recipe(&r, folder, depth, e) < 0)
 		return depth == 1 ? err_wrap(e, "%s", path)
 				  : -1; /* only the first recipe's path goes into the message */
 	*ret = r;

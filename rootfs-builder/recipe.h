@@ -12,7 +12,7 @@
 
 struct recipe {
 	char          name[64];
-	/* of the file, of the recipes that it extends, and of what guest_join() and wheels_load() add */
+	/* of the file, of the recipes that it extends, and of what guest_add_to_digest() and wheels_load() add */
 	char          sha256[DIGEST_HEX + 1];
 	const char   *description;
 	const char   *extends;

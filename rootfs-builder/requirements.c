@@ -53,20 +53,20 @@ char *requirement_name(const char *text, size_t len)
 	return name;
 }
 
-static int short_of_memory(struct err *e)
+static int err_out_of_memory(struct err *e)
 {
 	return err_set(e, ERR_LIMIT, "out of memory");
 }
 
 /* --- one complete line --- */
 
-static const char *after_blanks(const char *at)
+static const char *skip_blanks(const char *at)
 {
 	return at + strspn(at, BLANKS);
 }
 
 /* "name[extras]": extras are ignored, because the file must list the packages that they need. */
-static int read_name(const char **at, struct requirement *r, struct err *e)
+static int parse_name(const char **at, struct requirement *r, struct err *e)
 {
 	size_t n = strspn(*at, NAME);
 
@@ -78,17 +78,17 @@ static int read_name(const char **at, struct requirement *r, struct err *e)
 	if (n == 0 || !isalnum((unsigned char)**at))
 		return err_set(e, ERR_BAD_SPEC, "%.60s: no name of a package", *at);
 	r->name = requirement_name(*at, n);
-	*at     = after_blanks(*at + n);
+	*at     = skip_blanks(*at + n);
 	if (**at == '[')
-		*at = after_blanks(*at + 1 + strspn(*at + 1, NAME ", "));
+		*at = skip_blanks(*at + 1 + strspn(*at + 1, NAME ", "));
 	if (**at == ']')
-		*at = after_blanks(*at + 1);
-	return r->name ? 0 : short_of_memory(e);
+		*at = skip_blanks(*at + 1);
+	return r->name ? 0 : err_out_of_memory(e);
 }
 
-static int read_version(const char **at, struct requirement *r, struct err *e)
+static int parse_version(const char **at, struct requirement *r, struct err *e)
 {
-	const char *version = begins_with(*at, "==") ? after_blanks(*at + 2) : "";
+	const char *version = begins_with(*at, "==") ? skip_blanks(*at + 2) : "";
 	size_t      n       = strspn(version, NAME "+!");
 
 	if (n == 0 || version[n] == '*')
@@ -96,18 +96,18 @@ static int read_version(const char **at, struct requirement *r, struct err *e)
 			       "%.60s: expected %.60s==VERSION; pip-compile --generate-hashes writes such a file",
 			       r->name, r->name);
 	r->version = strndup(version, n);
-	*at        = after_blanks(version + n);
-	return r->version ? 0 : short_of_memory(e);
+	*at        = skip_blanks(version + n);
+	return r->version ? 0 : err_out_of_memory(e);
 }
 
-static int read_marker(const char **at, struct requirement *r, struct err *e)
+static int parse_marker(const char **at, struct requirement *r, struct err *e)
 {
 	const char *hash, *start;
 	size_t      n;
 
 	if (**at != ';')
 		return 0;
-	start = after_blanks(*at + 1);
+	start = skip_blanks(*at + 1);
 	hash  = strstr(start, "--hash");
 	n     = hash ? (size_t)(hash - start) : strlen(start);
 	*at   = start + n;
@@ -116,10 +116,10 @@ static int read_marker(const char **at, struct requirement *r, struct err *e)
 	if (n == 0 || strspn(start, MARKER) < n)
 		return err_set(e, ERR_BAD_SPEC, "%.60s: what follows its ';' is no marker", r->name);
 	r->marker = strndup(start, n);
-	return r->marker ? 0 : short_of_memory(e);
+	return r->marker ? 0 : err_out_of_memory(e);
 }
 
-static int read_hash(const char **at, struct requirement *r, struct err *e)
+static int parse_hash(const char **at, struct requirement *r, struct err *e)
 {
 	const char *digits = *at + strlen(HASH);
 	void       *more;
@@ -132,21 +132,21 @@ static int read_hash(const char **at, struct requirement *r, struct err *e)
 		return err_set(e, ERR_LIMIT, "%.60s==%.60s: more than %d hashes", r->name, r->version, HASHES_MAX);
 	more = realloc(r->hash, (r->n_hashes + 1) * sizeof *r->hash);
 	if (!more)
-		return short_of_memory(e);
+		return err_out_of_memory(e);
 	r->hash = more;
 	for (size_t i = 0; i < DIGEST_HEX; i++)
 		r->hash[r->n_hashes][i] = (char)tolower((unsigned char)digits[i]);
 	r->hash[r->n_hashes++][DIGEST_HEX] = 0;
-	*at = after_blanks(digits + DIGEST_HEX);
+	*at = skip_blanks(digits + DIGEST_HEX);
 	return 0;
 }
 
-static int read_requirement(const char *at, struct requirement *r, struct err *e)
+static int parse_requirement(const char *at, struct requirement *r, struct err *e)
 {
-	if (read_name(&at, r, e) < 0 || read_version(&at, r, e) < 0 || read_marker(&at, r, e) < 0)
+	if (parse_name(&at, r, e) < 0 || parse_version(&at, r, e) < 0 || parse_marker(&at, r, e) < 0)
 		return -1;
 	while (*at)
-		if (read_hash(&at, r, e) < 0)
+		if (parse_hash(&at, r, e) < 0)
 			return -1;
 	if (r->n_hashes)
 		return 0;
@@ -158,7 +158,7 @@ static int read_requirement(const char *at, struct requirement *r, struct err *e
 
 /* --- the file --- */
 
-static int check_double(const struct requirements *all, const struct requirement *r, struct err *e)
+static int check_not_required_twice(const struct requirements *all, const struct requirement *r, struct err *e)
 {
 	for (size_t i = 0; i < all->n; i++)
 		if (strcmp(all->row[i].name, r->name) == 0 && !(all->row[i].marker && r->marker))
@@ -172,11 +172,11 @@ static int add_requirement(struct requirements *all, const char *text, size_t li
 	struct requirement                         *more = realloc(all->row, (all->n + 1) * sizeof *more);
 
 	if (!more)
-		return short_of_memory(e);
+		return err_out_of_memory(e);
 	all->row = more;
 	if (!text_is_plain(text))
 		return err_set(e, ERR_BAD_SPEC, "line %zu: has a character that cannot be shown", line);
-	if (read_requirement(text, &r, e) < 0 || check_double(all, &r, e) < 0)
+	if (parse_requirement(text, &r, e) < 0 || check_not_required_twice(all, &r, e) < 0)
 		return err_wrap(e, "line %zu", line);
 	all->row[all->n++] = r;
 	r                  = (struct requirement){ 0 };
@@ -198,7 +198,7 @@ static void strip_comment(char *line)
 }
 
 /* Takes a line, joined in place with the lines that continue it after a backslash; *number counts all of them. */
-static char *take_line(char **text, size_t *number)
+static char *next_joined_line(char **text, size_t *number)
 {
 	char *line = *text, *into = line, *part;
 
@@ -217,12 +217,12 @@ static char *take_line(char **text, size_t *number)
 	return line;
 }
 
-static int write_text(struct requirements *r, struct err *e)
+static int write_requirements_text(struct requirements *r, struct err *e)
 {
 	FILE *out = open_memstream(&r->text, &r->len);
 
 	if (!out)
-		return short_of_memory(e);
+		return err_out_of_memory(e);
 	for (size_t i = 0; i < r->n; i++) {
 		const struct requirement *row = &r->row[i];
 
@@ -233,7 +233,7 @@ static int write_text(struct requirements *r, struct err *e)
 			fprintf(out, " " HASH "%s", row->hash[j]);
 		fputc('\n', out);
 	}
-	return fclose(out) == 0 ? 0 : short_of_memory(e);
+	return fclose(out) == 0 ? 0 : err_out_of_memory(e);
 }
 
 int requirements_parse(struct requirements *ret, char *text, struct err *e)
@@ -243,7 +243,7 @@ int requirements_parse(struct requirements *ret, char *text, struct err *e)
 
 	while (text) {
 		size_t      first = number + 1;
-		const char *line  = after_blanks(take_line(&text, &number));
+		const char *line  = skip_blanks(next_joined_line(&text, &number));
 
 		if (*line && add_requirement(&r, line, first, e) < 0)
 			return -1;
@@ -251,7 +251,7 @@ int requirements_parse(struct requirements *ret, char *text, struct err *e)
 	if (r.n == 0)
 		return err_set(e, ERR_BAD_SPEC,
 			       "nothing is required; write NAME==VERSION --hash=sha256:..., a line for each package");
-	if (write_text(&r, e) < 0)
+	if (write_requirements_text(&r, e) < 0)
 		return -1;
 	*ret = r;
 	r    = (struct requirements){ 0 };

@@ -39,7 +39,7 @@ void sources_done(struct sources *s)
 	*s = (struct sources){ 0 };
 }
 
-static const char *or_empty(const char *text)
+static const char *text_or_empty(const char *text)
 {
 	return text ? text : "";
 }
@@ -51,11 +51,11 @@ static size_t next_word(const char **at)
 	return strcspn(*at, BLANKS "\n");
 }
 
-static bool has_word(const char *list, const char *word)
+static bool list_has_word(const char *list, const char *word)
 {
 	size_t n;
 
-	for (const char *p = or_empty(list); (n = next_word(&p)); p += n)
+	for (const char *p = text_or_empty(list); (n = next_word(&p)); p += n)
 		if (n == strlen(word) && strncmp(p, word, n) == 0)
 			return true;
 	return false;
@@ -64,11 +64,11 @@ static bool has_word(const char *list, const char *word)
 /* --- which entries --- */
 
 /* True if no key is named, or only files with Debian's names. A key written into the entry itself is not Debian's. */
-static bool is_debian_key(const char *keys)
+static bool keys_are_debian(const char *keys)
 {
 	size_t n;
 
-	for (const char *p = or_empty(keys); (n = next_word(&p)); p += n) {
+	for (const char *p = text_or_empty(keys); (n = next_word(&p)); p += n) {
 		const char *slash = memrchr(p, '/', n);
 
 		if (!slash || !begins_with(slash + 1, "debian-archive-"))
@@ -77,7 +77,7 @@ static bool is_debian_key(const char *keys)
 	return true;
 }
 
-static bool is_suite(const char *word, size_t n, const char *suite)
+static bool is_suite_or_update(const char *word, size_t n, const char *suite)
 {
 	static const char *const tails[] = { "", "-updates", "-security", "/updates" };
 	size_t                   head    = strlen(suite);
@@ -90,7 +90,7 @@ static bool is_suite(const char *word, size_t n, const char *suite)
 	return false;
 }
 
-static bool is_uri(const char *word, size_t n)
+static bool is_usable_uri(const char *word, size_t n)
 {
 	const char *colon = memchr(word, ':', n);
 
@@ -99,7 +99,7 @@ static bool is_uri(const char *word, size_t n)
 
 /* --- lines and hosts --- */
 
-static int add_host(struct sources *s, const char *uri, size_t n, struct err *e)
+static int add_mirror_host(struct sources *s, const char *uri, size_t n, struct err *e)
 {
 	const char *host = memmem(uri, n, "://", 3);
 	char      **more;
@@ -126,7 +126,8 @@ static int add_host(struct sources *s, const char *uri, size_t n, struct err *e)
 	return s->hosts[s->n_hosts++] ? 0 : err_set(e, ERR_LIMIT, "out of memory");
 }
 
-static int add_line(struct sources *s, const char *uri, size_t n_uri, const char *suite, size_t n_suite, struct err *e)
+static int add_source_line(struct sources *s, const char *uri, size_t n_uri, const char *suite, size_t n_suite,
+			   struct err *e)
 {
 	char *line;
 	int   n;
@@ -135,34 +136,36 @@ static int add_line(struct sources *s, const char *uri, size_t n_uri, const char
 		return err_set(e, ERR_LIMIT,
 			       "more than %d bytes of sources, once each address stands in a line of its own",
 			       (int)LINES_MAX);
-	n = asprintf(&line, "%sdeb [signed-by=" SOURCES_KEYRING "] %.*s %.*s main\n", or_empty(s->lines), (int)n_uri,
+	n = asprintf(&line, "%sdeb [signed-by=" SOURCES_KEYRING "] %.*s %.*s main\n", text_or_empty(s->lines),
+		     (int)n_uri,
 		     uri, (int)n_suite, suite);
 	if (n < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	free(s->lines);
 	s->lines = line;
 	s->len   = (size_t)n;
-	return add_host(s, uri, n_uri, e);
+	return add_mirror_host(s, uri, n_uri, e);
 }
 
-static int add_entry(struct sources *s, const struct entry *x, const char *suite, struct err *e)
+static int add_entry_of_suite(struct sources *s, const struct entry *x, const char *suite, struct err *e)
 {
 	size_t n, m;
 
-	if (!has_word(x->types, "deb") || !has_word(x->components, "main") || !is_debian_key(x->keys))
+	if (!list_has_word(x->types, "deb") || !list_has_word(x->components, "main") || !keys_are_debian(x->keys))
 		return 0;
-	if (has_word(x->enabled, "no") || has_word(x->enabled, "false"))
+	if (list_has_word(x->enabled, "no") || list_has_word(x->enabled, "false"))
 		return 0;
-	for (const char *u = or_empty(x->uris); (n = next_word(&u)); u += n)
-		for (const char *w = or_empty(x->suites); (m = next_word(&w)); w += m)
-			if (is_uri(u, n) && is_suite(w, m, suite) && add_line(s, u, n, w, m, e) < 0)
+	for (const char *u = text_or_empty(x->uris); (n = next_word(&u)); u += n)
+		for (const char *w = text_or_empty(x->suites); (m = next_word(&w)); w += m)
+			if (is_usable_uri(u, n) && is_suite_or_update(w, m, suite) &&
+			    add_source_line(s, u, n, w, m, e) < 0)
 				return -1;
 	return 0;
 }
 
 /* --- one-line style: deb [option=value ...] URI SUITE COMPONENT... --- */
 
-static char *take_word(const char **at)
+static char *next_word_copy(const char **at)
 {
 	size_t n    = next_word(at);
 	char  *word = strndup(*at, n);
@@ -171,7 +174,7 @@ static char *take_word(const char **at)
 	return word;
 }
 
-static void read_options(const char **at, struct entry *x)
+static void parse_list_options(const char **at, struct entry *x)
 {
 	const char *end, *key;
 
@@ -192,12 +195,12 @@ static int add_list_line(struct sources *s, const char *line, const char *suite,
 {
 	scoped(entry_done) struct entry x = { 0 };
 
-	x.types = take_word(&line);
-	read_options(&line, &x);
-	x.uris       = take_word(&line);
-	x.suites     = take_word(&line);
+	x.types = next_word_copy(&line);
+	parse_list_options(&line, &x);
+	x.uris       = next_word_copy(&line);
+	x.suites     = next_word_copy(&line);
 	x.components = strndup(line, strcspn(line, "#"));
-	return add_entry(s, &x, suite, e);
+	return add_entry_of_suite(s, &x, suite, e);
 }
 
 int sources_add_list(struct sources *s, const char *text, const char *suite, struct err *e)
@@ -217,7 +220,7 @@ int sources_add_list(struct sources *s, const char *text, const char *suite, str
 
 /* --- deb822 style: stanzas of "Field: value", continued by lines that begin with a blank --- */
 
-static char **field_of(struct entry *x, const char *line, size_t n)
+static char **find_entry_field(struct entry *x, const char *line, size_t n)
 {
 	const struct {
 		const char *name;
@@ -233,11 +236,11 @@ static char **field_of(struct entry *x, const char *line, size_t n)
 	return NULL;
 }
 
-static int append_word(char **to, const char *text, size_t n, struct err *e)
+static int append_field_text(char **to, const char *text, size_t n, struct err *e)
 {
 	char *joined;
 
-	if (asprintf(&joined, "%s %.*s", or_empty(*to), (int)n, text) < 0)
+	if (asprintf(&joined, "%s %.*s", text_or_empty(*to), (int)n, text) < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	free(*to);
 	*to = joined;
@@ -250,9 +253,9 @@ static int add_stanza_line(struct entry *x, char ***field, const char *line, siz
 	const char *colon = memchr(line, ':', n);
 
 	if (line[0] == ' ' || line[0] == '\t')
-		return *field ? append_word(*field, line, n, e) : 0;
-	*field = colon ? field_of(x, line, (size_t)(colon - line)) : NULL;
-	return *field ? append_word(*field, colon + 1, n - (size_t)(colon + 1 - line), e) : 0;
+		return *field ? append_field_text(*field, line, n, e) : 0;
+	*field = colon ? find_entry_field(x, line, (size_t)(colon - line)) : NULL;
+	return *field ? append_field_text(*field, colon + 1, n - (size_t)(colon + 1 - line), e) : 0;
 }
 
 int sources_add_deb822(struct sources *s, const char *text, const char *suite, struct err *e)
@@ -264,7 +267,7 @@ int sources_add_deb822(struct sources *s, const char *text, const char *suite, s
 		size_t n = strcspn(p, "\n");
 
 		if (strspn(p, BLANKS) >= n) { /* the stanza ends */
-			if (add_entry(s, &x, suite, e) < 0)
+			if (add_entry_of_suite(s, &x, suite, e) < 0)
 				return -1;
 			entry_done(&x);
 			field = NULL;
@@ -273,12 +276,12 @@ int sources_add_deb822(struct sources *s, const char *text, const char *suite, s
 		}
 		p += n + (p[n] == '\n');
 	}
-	return add_entry(s, &x, suite, e);
+	return add_entry_of_suite(s, &x, suite, e);
 }
 
 /* --- the machine's --- */
 
-static int add_file(struct sources *s, const char *path, const char *suite, struct err *e)
+static int add_sources_file(struct sources *s, const char *path, const char *suite, struct err *e)
 {
 	scoped_bytes b = { 0 };
 
@@ -290,24 +293,24 @@ static int add_file(struct sources *s, const char *path, const char *suite, stru
 	return 0;
 }
 
-static int is_apt_file(const struct dirent *at)
+static int is_sources_file_name(const struct dirent *at)
 {
 	return text_ends_in(at->d_name, ".list") || text_ends_in(at->d_name, ".sources");
 }
 
-static int add_machine(struct sources *s, const char *suite, struct err *e)
+static int add_machine_sources(struct sources *s, const char *suite, struct err *e)
 {
 	struct dirent **list = NULL;
 	int             n, bad = 0;
 	char            path[512];
 
-	if (add_file(s, "/etc/apt/sources.list", suite, e) < 0 && e->errnum != ENOENT)
+	if (add_sources_file(s, "/etc/apt/sources.list", suite, e) < 0 && e->errnum != ENOENT)
 		return -1;
-	n = scandir("/etc/apt/sources.list.d", &list, is_apt_file, alphasort);
+	n = scandir("/etc/apt/sources.list.d", &list, is_sources_file_name, alphasort);
 	for (int i = 0; i < n; i++) {
 		snprintf(path, sizeof path, "/etc/apt/sources.list.d/%s", list[i]->d_name);
 		if (!bad)
-			bad = add_file(s, path, suite, e);
+			bad = add_sources_file(s, path, suite, e);
 		free(list[i]);
 	}
 	free(list);
@@ -318,7 +321,7 @@ int sources_load(struct sources *ret, const char *file, const char *suite, struc
 {
 	scoped_sources s = { 0 };
 
-	if ((file ? add_file(&s, file, suite, e) : add_machine(&s, suite, e)) < 0)
+	if ((file ? add_sources_file(&s, file, suite, e) : add_machine_sources(&s, suite, e)) < 0)
 		return -1;
 	if (!s.len)
 		return err_set(e, ERR_MISSING,
@@ -332,7 +335,7 @@ int sources_load(struct sources *ret, const char *file, const char *suite, struc
 
 /* --- hiding host names --- */
 
-static void replace_all(char *text, const char *what, const char *with)
+static void replace_all_in_place(char *text, const char *what, const char *with)
 {
 	size_t n = strlen(what), m = strlen(with);
 
@@ -345,7 +348,7 @@ static void replace_all(char *text, const char *what, const char *with)
 }
 
 /* Cuts "[IP: 192.0.2.1 80]", and all between "://" and the next slash. */
-static void cut_between(char *text, const char *from, const char *until, size_t keep)
+static void cut_all_between(char *text, const char *from, const char *until, size_t keep)
 {
 	for (char *at = text; (at = strstr(at, from));) {
 		char  *start = at + keep;
@@ -358,10 +361,10 @@ static void cut_between(char *text, const char *from, const char *until, size_t 
 	}
 }
 
-void sources_hide(const struct sources *s, char *text)
+void sources_hide_hosts(const struct sources *s, char *text)
 {
 	for (size_t i = 0; i < s->n_hosts; i++)
-		replace_all(text, s->hosts[i], "(mirror)");
-	cut_between(text, "[IP:", "]\n", 0);
-	cut_between(text, "://", "/ \t\n'\"", 3);
+		replace_all_in_place(text, s->hosts[i], "(mirror)");
+	cut_all_between(text, "[IP:", "]\n", 0);
+	cut_all_between(text, "://", "/ \t\n'\"", 3);
 }

@@ -9,7 +9,7 @@
  * archive keyring and no other.
  *
  * The parsers are pure; sources_load() reads /etc/apt. Host names are for apt
- * alone: sources_hide() removes them from everything that people see.
+ * alone: sources_hide_hosts() removes them from everything that people see.
  */
 #pragma once
 #include "err.h"
@@ -33,4 +33,4 @@ must_use int sources_add_deb822(struct sources *s, const char *text, const char 
 must_use int sources_load(struct sources *ret, const char *file, const char *suite, struct err *e);
 
 /* Replaces every host name by "(mirror)" and removes IP addresses that apt prints. In place. */
-void sources_hide(const struct sources *s, char *text);
+void sources_hide_hosts(const struct sources *s, char *text);

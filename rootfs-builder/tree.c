@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int open_resolved(int root, const char *path, int flags, uint64_t resolve)
+static int openat2_in_tree(int root, const char *path, int flags, uint64_t resolve)
 {
 	struct open_how how = { .flags = (uint64_t)flags | O_CLOEXEC, .resolve = resolve | RESOLVE_NO_MAGICLINKS };
 	int             fd;
@@ -33,12 +33,12 @@ static int open_resolved(int root, const char *path, int flags, uint64_t resolve
 
 int tree_open(int root, const char *path, int flags)
 {
-	return open_resolved(root, path, flags, RESOLVE_IN_ROOT);
+	return openat2_in_tree(root, path, flags, RESOLVE_IN_ROOT);
 }
 
 int tree_open_entry(int root, const struct tree_entry *entry, int flags)
 {
-	return open_resolved(root, entry->path, flags, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	return openat2_in_tree(root, entry->path, flags, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 }
 
 int tree_open_parent(int root, const char *path, const char **name)
@@ -64,7 +64,7 @@ static void tree_closedirp(DIR **d)
 		closedir(*d);
 }
 
-int tree_each(int dir, const char *path, tree_visit visit, void *context, struct err *e)
+int tree_each_in_dir(int dir, const char *path, tree_visit visit, void *context, struct err *e)
 {
 	scoped(tree_closedirp) DIR *d = dir < 0 ? NULL : fdopendir(dir);
 	int                         r = 0;
@@ -97,7 +97,7 @@ struct scan {
 	unsigned    depth;
 };
 
-static struct tree_entry *add_entry(struct tree *t, struct err *e)
+static struct tree_entry *add_tree_entry(struct tree *t, struct err *e)
 {
 	if (t->n == TREE_ENTRIES_MAX) {
 		err_set(e, ERR_LIMIT, "more than %d entries in the tree", TREE_ENTRIES_MAX);
@@ -132,7 +132,7 @@ static int scan_entry(void *context, int dir, const char *name, struct err *e)
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    (S_ISLNK(st.st_mode) && tree_read_link(dir, name, target) < 0))
 		return err_sys(e, "scan the tree: %.300s", s->path);
-	entry = add_entry(&s->tree, e);
+	entry = add_tree_entry(&s->tree, e);
 	if (!entry)
 		return -1;
 	*entry = (struct tree_entry){
@@ -153,15 +153,16 @@ static int scan_entry(void *context, int dir, const char *name, struct err *e)
 	if (entry->type == TREE_DIR) {
 		if (++s->depth > TREE_DEPTH_MAX)
 			return err_set(e, ERR_LIMIT, "more than %d directories deep: %.200s", TREE_DEPTH_MAX, s->path);
-		r = tree_each(openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), s->path, scan_entry,
-			      s, e);
+		r = tree_each_in_dir(openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), s->path,
+				     scan_entry,
+				     s, e);
 		s->depth--;
 	}
 	s->path[len] = 0;
 	return r;
 }
 
-static int by_path(const void *a, const void *b)
+static int compare_entry_paths(const void *a, const void *b)
 {
 	return strcmp(((const struct tree_entry *)a)->path, ((const struct tree_entry *)b)->path);
 }
@@ -170,12 +171,13 @@ int tree_scan(int root, struct tree *ret, struct err *e)
 {
 	struct scan s = { 0 };
 
-	if (tree_each(openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "/ of the tree", scan_entry, &s, e) < 0) {
+	if (tree_each_in_dir(openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "/ of the tree", scan_entry, &s,
+			     e) < 0) {
 		tree_done(&s.tree);
 		return -1;
 	}
 	if (s.tree.n)
-		qsort(s.tree.entry, s.tree.n, sizeof *s.tree.entry, by_path);
+		qsort(s.tree.entry, s.tree.n, sizeof *s.tree.entry, compare_entry_paths);
 	*ret = s.tree;
 	return 0;
 }
@@ -194,7 +196,7 @@ const struct tree_entry *tree_find(const struct tree *t, const char *path)
 {
 	struct tree_entry key = { .path = (char *)path };
 
-	return t->n ? bsearch(&key, t->entry, t->n, sizeof key, by_path) : NULL;
+	return t->n ? bsearch(&key, t->entry, t->n, sizeof key, compare_entry_paths) : NULL;
 }
 
 /* --- changing --- */
@@ -235,7 +237,7 @@ int tree_make_dir(int root, const char *path, struct err *e)
 }
 
 /* Opens the parent, after removing an entry of that name; a directory is not removed, and is an error. */
-static int open_place(int root, const char *path, const char **name, struct err *e)
+static int open_parent_and_unlink(int root, const char *path, const char **name, struct err *e)
 {
 	scoped_fd parent = tree_open_parent(root, path, name);
 
@@ -267,7 +269,7 @@ int tree_copy_bytes(int from, int to, uint64_t most)
 int tree_write(int root, const char *path, const void *bytes, size_t len, struct err *e)
 {
 	const char *name   = "";
-	scoped_fd   parent = open_place(root, path, &name, e);
+	scoped_fd   parent = open_parent_and_unlink(root, path, &name, e);
 
 	if (parent < 0)
 		return -1;
@@ -281,7 +283,7 @@ int tree_write(int root, const char *path, const void *bytes, size_t len, struct
 int tree_link(int root, const char *path, const char *target, struct err *e)
 {
 	const char *name   = "";
-	scoped_fd   parent = open_place(root, path, &name, e);
+	scoped_fd   parent = open_parent_and_unlink(root, path, &name, e);
 
 	if (parent < 0)
 		return -1;
@@ -299,7 +301,7 @@ struct removal {
 #define ASIDE ".remove-%u"
 
 /* An archive can make directories that even their owner can neither read nor write to. */
-static int open_dir(int dir, const char *name)
+static int open_dir_to_remove(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -325,11 +327,11 @@ static int remove_entry(void *context, int dir, const char *name, struct err *e)
 		bad = (geteuid() != 0 && fchmodat(dir, name, 0700, 0) < 0) || renameat(dir, name, r->top, aside) < 0;
 		return bad ? err_sys(e, "remove %s", name) : 0;
 	}
-	below = open_dir(dir, name);
+	below = open_dir_to_remove(dir, name);
 	if (below < 0)
 		return errno == ENOENT ? 0 : err_sys(e, "remove %s", name);
 	r->depth++;
-	bad = tree_each(below, name, remove_entry, r, e);
+	bad = tree_each_in_dir(below, name, remove_entry, r, e);
 	r->depth--;
 	if (bad == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return err_sys(e, "remove %s", name);

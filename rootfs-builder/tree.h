@@ -62,7 +62,7 @@ must_use int tree_remove_path(int root, const char *path, struct err *e);
 /* Visits each entry of a directory until a visit returns other than 0, and returns that. Closes dir; -1 is an error
  * with errno. */
 typedef int (*tree_visit)(void *context, int dir, const char *name, struct err *e);
-must_use int tree_each(int dir, const char *path, tree_visit visit, void *context, struct err *e);
+must_use int tree_each_in_dir(int dir, const char *path, tree_visit visit, void *context, struct err *e);
 /* -1 with errno. */
 must_use int tree_read_link(int dir, const char *name, char target[PATH_MAX]);
 

@@ -25,7 +25,7 @@ void tree_store_close(struct tree_store *s)
 	fd_closep(&s->dir);
 }
 
-static int make_parents(const char *path, struct err *e)
+static int make_store_path(const char *path, struct err *e)
 {
 	char step[1024];
 
@@ -38,7 +38,7 @@ static int make_parents(const char *path, struct err *e)
 	return 0;
 }
 
-static int make_inside(const struct tree_store *s, struct err *e)
+static int make_store_dirs(const struct tree_store *s, struct err *e)
 {
 	/* Builders lock trees and tmp. A user who can open one of them for reading could lock it, and they would wait
 	 * for ever. */
@@ -81,7 +81,7 @@ int tree_store_make(const char *path, struct tree_store *ret, struct err *e)
 
 	if (strlen(path) >= sizeof s.path - 100)
 		return err_set(e, ERR_BAD_SPEC, "the store %.60s...: path too long", path);
-	if (make_parents(path, e) < 0 || tree_store_open(path, &s, e) < 0 || make_inside(&s, e) < 0)
+	if (make_store_path(path, e) < 0 || tree_store_open(path, &s, e) < 0 || make_store_dirs(&s, e) < 0)
 		return -1;
 	*ret = s;
 	s    = TREE_STORE_NONE;
@@ -122,8 +122,9 @@ bool tree_store_is_marked(const struct tree_store *s, const char *digest, const 
 /* --- publishing --- */
 
 /* Renames a new link over the old one, so that a reader of the name sees one or the other. */
-static int set_name(const struct tree_store *s, const struct workspace *w, const char *name, const char *digest,
-		    struct err *e)
+static int link_name_to_tree(const struct tree_store *s, const struct workspace *w, const char *name,
+			     const char *digest,
+			     struct err *e)
 {
 	char target[128], path[128];
 
@@ -136,7 +137,7 @@ static int set_name(const struct tree_store *s, const struct workspace *w, const
 	return 0;
 }
 
-static int sync_dir(const struct tree_store *s, const char *name, struct err *e)
+static int fsync_store_dir(const struct tree_store *s, const char *name, struct err *e)
 {
 	scoped_fd fd = openat(s->dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -149,7 +150,7 @@ static int sync_dir(const struct tree_store *s, const char *name, struct err *e)
  * Changing an exclusive lock to a shared one drops it for a moment, in which a
  * sweep would take the workspace for a dead one: the lock on tmp/ prevents that.
  */
-static int move_in(const struct tree_store *s, struct workspace *w, const char *place, struct err *e)
+static int move_tree_in(const struct tree_store *s, struct workspace *w, const char *place, struct err *e)
 {
 	if (flock(w->tmp, LOCK_EX) < 0)
 		return err_sys(e, "lock %s/tmp", s->path);
@@ -163,7 +164,8 @@ static int move_in(const struct tree_store *s, struct workspace *w, const char *
 }
 
 /* Runs that use the old tree go on. workspace_sweep() removes it when the last of them has ended. */
-static int move_aside(const struct tree_store *s, const struct workspace *w, const char *place, struct err *e)
+static int move_damaged_tree_aside(const struct tree_store *s, const struct workspace *w, const char *place,
+				   struct err *e)
 {
 	char aside[WORKSPACE_NAME + 32];
 
@@ -173,7 +175,7 @@ static int move_aside(const struct tree_store *s, const struct workspace *w, con
 
 /* False also if this user's runs would refuse the tree because of its owner, as root's runs refuse a tree that another
  * user built. */
-static bool is_sound(const struct tree_store *s, const char *place, const char *digest)
+static bool stored_tree_is_sound(const struct tree_store *s, const char *place, const char *digest)
 {
 	scoped_manifest m = { 0 };
 	struct stat     st;
@@ -194,19 +196,20 @@ static bool is_sound(const struct tree_store *s, const char *place, const char *
  * first, so that building again repairs a damaged tree, or one that belongs to
  * another user.
  */
-static int place_tree(const struct tree_store *s, struct workspace *w, const char *digest, const struct recipe *r,
-		      struct err *e)
+static int place_or_mark_tree(const struct tree_store *s, struct workspace *w, const char *digest,
+			      const struct recipe *r,
+			      struct err *e)
 {
 	char place[128];
 
 	snprintf(place, sizeof place, "trees/%s", digest);
 	scoped_fd there = openat(s->dir, place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (there >= 0 && is_sound(s, place, digest))
+	if (there >= 0 && stored_tree_is_sound(s, place, digest))
 		return tree_store_mark(there, r->sha256, e);
-	if (there >= 0 && move_aside(s, w, place, e) < 0)
+	if (there >= 0 && move_damaged_tree_aside(s, w, place, e) < 0)
 		return -1;
-	return move_in(s, w, place, e);
+	return move_tree_in(s, w, place, e);
 }
 
 int tree_store_publish(const struct tree_store *s, struct workspace *w, const char *digest, const struct recipe *r,
@@ -219,22 +222,22 @@ int tree_store_publish(const struct tree_store *s, struct workspace *w, const ch
 		return err_sys(e, "sync the tree");
 	scoped_fd lock = tree_store_lock(s, e);
 
-	if (lock < 0 || place_tree(s, w, digest, r, e) < 0)
+	if (lock < 0 || place_or_mark_tree(s, w, digest, r, e) < 0)
 		return -1;
-	if (sync_dir(s, "trees", e) < 0 || set_name(s, w, r->name, digest, e) < 0)
+	if (fsync_store_dir(s, "trees", e) < 0 || link_name_to_tree(s, w, r->name, digest, e) < 0)
 		return -1;
-	return sync_dir(s, "names", e);
+	return fsync_store_dir(s, "names", e);
 }
 
 /* --- lists --- */
 
-void tree_store_names_done(struct tree_store_names *n)
+void tree_store_names_done(struct tree_store_list_names *n)
 {
 	free(n->name);
-	*n = (struct tree_store_names){ 0 };
+	*n = (struct tree_store_list_names){ 0 };
 }
 
-static int add_name(struct tree_store_names *to, const char *name, const char *digest, struct err *e)
+static int add_store_name(struct tree_store_list_names *to, const char *name, const char *digest, struct err *e)
 {
 	struct tree_store_name *more = realloc(to->name, (to->n + 1) * sizeof *more);
 
@@ -248,23 +251,23 @@ static int add_name(struct tree_store_names *to, const char *name, const char *d
 }
 
 /* Adds a link of names/. Its digest is empty if it does not point to a tree. */
-static int add_named(void *names, int dir, const char *name, struct err *e)
+static int add_name_from_link(void *names, int dir, const char *name, struct err *e)
 {
 	static const char head[] = "../trees/";
 	char              target[PATH_MAX];
 	bool is_tree = tree_read_link(dir, name, target) == 0 && strncmp(target, head, strlen(head)) == 0 &&
 		       store_is_digest(target + strlen(head));
 
-	return text_is_name(name) ? add_name(names, name, is_tree ? target + strlen(head) : "", e) : 0;
+	return text_is_name(name) ? add_store_name(names, name, is_tree ? target + strlen(head) : "", e) : 0;
 }
 
-static int add_tree(void *names, int dir, const char *name, struct err *e)
+static int add_tree_digest(void *names, int dir, const char *name, struct err *e)
 {
 	(void)dir;
-	return store_is_digest(name) ? add_name(names, "", name, e) : 0;
+	return store_is_digest(name) ? add_store_name(names, "", name, e) : 0;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_store_names(const void *a, const void *b)
 {
 	const struct tree_store_name *x = a, *y = b;
 	int                           d = strcmp(x->name, y->name);
@@ -272,28 +275,29 @@ static int by_name(const void *a, const void *b)
 	return d ? d : strcmp(x->digest, y->digest);
 }
 
-static int list_names(const struct tree_store *s, const char *part, tree_visit add, struct tree_store_names *ret,
-		      struct err *e)
+static int list_store_dir(const struct tree_store *s, const char *part, tree_visit add,
+			  struct tree_store_list_names *ret,
+			  struct err *e)
 {
 	scoped_shelf_names names = { 0 };
 	char               path[sizeof s->path + 8];
 
 	snprintf(path, sizeof path, "%s/%s", s->path, part);
-	if (tree_each(openat(s->dir, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path, add, &names, e) < 0)
+	if (tree_each_in_dir(openat(s->dir, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path, add, &names, e) < 0)
 		return -1;
 	if (names.n)
-		qsort(names.name, names.n, sizeof *names.name, by_name);
+		qsort(names.name, names.n, sizeof *names.name, compare_store_names);
 	*ret  = names;
-	names = (struct tree_store_names){ 0 };
+	names = (struct tree_store_list_names){ 0 };
 	return 0;
 }
 
-int tree_store_names(const struct tree_store *s, struct tree_store_names *ret, struct err *e)
+int tree_store_list_names(const struct tree_store *s, struct tree_store_list_names *ret, struct err *e)
 {
-	return list_names(s, "names", add_named, ret, e);
+	return list_store_dir(s, "names", add_name_from_link, ret, e);
 }
 
-int tree_store_trees(const struct tree_store *s, struct tree_store_names *ret, struct err *e)
+int tree_store_list_trees(const struct tree_store *s, struct tree_store_list_names *ret, struct err *e)
 {
-	return list_names(s, "trees", add_tree, ret, e);
+	return list_store_dir(s, "trees", add_tree_digest, ret, e);
 }

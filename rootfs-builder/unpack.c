@@ -21,7 +21,7 @@
 	"/usr/share/mmdebstrap/hooks/merged-usr/setup00.sh" /* runs dpkg-deb, which needs a TMPDIR that it can write \
 							       to */
 
-static void free_textp(char **text)
+static void text_freep(char **text)
 {
 	free(*text);
 }
@@ -38,7 +38,7 @@ static const char *const fetch_settings[] = {
 	"Acquire::Retries ", "Acquire::ForceIPv4 ", "Acquire::ForceIPv6 ",
 };
 
-static bool is_fetch_setting(const char *line)
+static bool is_apt_fetch_setting(const char *line)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fetch_settings); i++)
 		if (strncmp(line, fetch_settings[i], strlen(fetch_settings[i])) == 0)
@@ -46,14 +46,14 @@ static bool is_fetch_setting(const char *line)
 	return false;
 }
 
-static int new_file(int dir, const char *name, struct err *e)
+static int create_work_file(int dir, const char *name, struct err *e)
 {
 	int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	return fd < 0 ? err_sys(e, "%s", name) : fd;
 }
 
-static int filter_settings(int from, int to, struct err *e)
+static int copy_fetch_settings(int from, int to, struct err *e)
 {
 	scoped_bytes b = { 0 };
 
@@ -62,7 +62,7 @@ static int filter_settings(int from, int to, struct err *e)
 	for (const char *p = b.data; *p;) {
 		size_t n = strcspn(p, "\n");
 
-		if (is_fetch_setting(p) && file_write_all(to, p, n + (p[n] == '\n')) < 0)
+		if (is_apt_fetch_setting(p) && file_write_all(to, p, n + (p[n] == '\n')) < 0)
 			return err_sys(e, "apt.conf");
 		p += n + (p[n] == '\n');
 	}
@@ -73,19 +73,20 @@ static int filter_settings(int from, int to, struct err *e)
 
 static const char *const apt_env[] = { ENV, NULL };
 
-static int write_settings(const struct unpack *u, struct err *e)
+static int write_apt_conf(const struct unpack *u, struct err *e)
 {
 	static const char *const argv[] = { "apt-config", "dump", "Acquire", NULL };
 	/* apt's own user cannot enter the workspace, which may be below a directory that is closed to others. */
 	static const char as_root[] = "APT::Sandbox::User \"root\";\n";
-	scoped_fd         nothing = open("/dev/null", O_RDONLY | O_CLOEXEC), all = new_file(u->work, "apt-config", e),
+	scoped_fd         nothing = open("/dev/null", O_RDONLY | O_CLOEXEC),
+		all = create_work_file(u->work, "apt-config", e),
 		  conf = -1;
 
 	if (nothing < 0)
 		return err_sys(e, "/dev/null");
 	if (all < 0)
 		return -1;
-	conf = new_file(u->work, "apt.conf", e);
+	conf = create_work_file(u->work, "apt.conf", e);
 	if (conf < 0)
 		return -1;
 	struct process p = {
@@ -96,13 +97,13 @@ static int write_settings(const struct unpack *u, struct err *e)
 		return -1;
 	if (file_write_all(conf, as_root, strlen(as_root)) < 0)
 		return err_sys(e, "apt.conf");
-	return filter_settings(all, conf, e);
+	return copy_fetch_settings(all, conf, e);
 }
 
 /* --- packages that are not there --- */
 
 /* Names the recipe's packages that apt did not find. If apt complains of something else, *e stays as it is. */
-static int name_missed(const struct unpack *u, struct err *e)
+static int err_missing_packages(const struct unpack *u, struct err *e)
 {
 	char              list[300] = "";
 	size_t            n         = 0, i;
@@ -130,7 +131,7 @@ static int name_missed(const struct unpack *u, struct err *e)
 
 /* --- mmdebstrap --- */
 
-static char *join_packages(const struct recipe *r)
+static char *make_include_option(const struct recipe *r)
 {
 	char             *text = NULL;
 	size_t            len, i;
@@ -154,9 +155,9 @@ static char *join_packages(const struct recipe *r)
  * very high, so that any "at least" is fulfilled; a package that depends on an
  * exact version fails the build.
  */
-static int write_omitted(const struct unpack *u, struct err *e)
+static int write_omitted_packages(const struct unpack *u, struct err *e)
 {
-	scoped_fd         fd = new_file(u->work, "omit", e);
+	scoped_fd         fd = create_work_file(u->work, "omit", e);
 	struct recipe_row row;
 	size_t            i;
 
@@ -206,22 +207,22 @@ static int run_mmdebstrap(const struct unpack *u, int place, const char *package
 		return 0;
 	if (e->errnum == ENOENT)
 		return err_set(e, ERR_MISSING, "mmdebstrap is not on this machine; apt install mmdebstrap");
-	return e->errnum ? -1 : name_missed(u, e);
+	return e->errnum ? -1 : err_missing_packages(u, e);
 }
 
 int unpack_apply(const struct unpack *u, struct err *e)
 {
-	scoped(free_textp) char *packages = join_packages(u->recipe);
-	scoped(free_textp) char *into = NULL, *aptopt = NULL, *tmpdir = NULL;
+	scoped(text_freep) char *packages = make_include_option(u->recipe);
+	scoped(text_freep) char *into = NULL, *aptopt = NULL, *tmpdir = NULL;
 	int                      head = (int)(strrchr(u->place, '/') - u->place);
 	scoped_fd                in = -1, place = -1;
 
 	if (access(SOURCES_KEYRING, R_OK) < 0)
 		return err_set(e, ERR_MISSING,
 			       SOURCES_KEYRING " is not on this machine; apt install debian-archive-keyring");
-	if (write_settings(u, e) < 0 || write_omitted(u, e) < 0)
+	if (write_apt_conf(u, e) < 0 || write_omitted_packages(u, e) < 0)
 		return -1;
-	in = new_file(u->work, "sources", e);
+	in = create_work_file(u->work, "sources", e);
 	if (in < 0)
 		return -1;
 	if (file_write_all(in, u->sources->lines, u->sources->len) < 0 || lseek(in, 0, SEEK_SET) < 0)
@@ -246,7 +247,7 @@ int unpack_apply(const struct unpack *u, struct err *e)
 /* --- what came --- */
 
 /* NAME_VERSION_ARCH.deb; neither name nor version holds "_". apt writes a colon in a version as %3a. */
-static json_t *read_archive_name(const char *file)
+static json_t *package_from_archive_name(const char *file)
 {
 	const char *first = strchr(file, '_'), *last = strrchr(file, '_');
 	char        version[256];
@@ -264,7 +265,7 @@ static json_t *read_archive_name(const char *file)
 	return json_pack("{s:s%, s:s}", "name", file, (size_t)(first - file), "version", version);
 }
 
-static json_t *list_archives(const struct tree *t)
+static json_t *list_deb_archives(const struct tree *t)
 {
 	json_t *list = json_array();
 
@@ -274,7 +275,7 @@ static json_t *list_archives(const struct tree *t)
 
 		if (strncmp(path, ARCHIVES "/", strlen(ARCHIVES "/")) != 0 || !text_ends_in(path, ".deb"))
 			continue;
-		one = read_archive_name(path + strlen(ARCHIVES "/"));
+		one = package_from_archive_name(path + strlen(ARCHIVES "/"));
 		if (one)
 			json_array_append_new(list, one);
 	}
@@ -297,7 +298,7 @@ static const char *const traces[] = {
 	"/var/log",
 };
 
-static int remove_traces(int root, struct err *e)
+static int remove_host_traces(int root, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_LEN(traces); i++)
 		if (tree_remove_path(root, traces[i], e) < 0)
@@ -305,17 +306,17 @@ static int remove_traces(int root, struct err *e)
 	return 0;
 }
 
-json_t *unpack_packages(int root, struct err *e)
+json_t *unpack_list_packages(int root, struct err *e)
 {
 	scoped_tree  t    = { 0 };
 	scoped_json *list = NULL;
 
 	if (tree_scan(root, &t, e) < 0)
 		return NULL;
-	list = list_archives(&t);
+	list = list_deb_archives(&t);
 	if (json_array_size(list) == 0) {
 		err_set(e, ERR_BROKEN, "mmdebstrap left no archive in " ARCHIVES);
 		return NULL;
 	}
-	return remove_traces(root, e) < 0 ? NULL : json_incref(list);
+	return remove_host_traces(root, e) < 0 ? NULL : json_incref(list);
 }

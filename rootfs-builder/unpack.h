@@ -23,4 +23,4 @@ must_use int unpack_apply(const struct unpack *u, struct err *e);
  * Returns [{"name","version"}], sorted, from the archives that unpack_apply()
  * left in the tree; removes these archives and all traces of this machine.
  */
-must_use json_t *unpack_packages(int root, struct err *e);
+must_use json_t *unpack_list_packages(int root, struct err *e);

@@ -51,7 +51,7 @@ static void archive_freep(struct archive **a)
 }
 #define scoped_archive scoped(archive_freep) struct archive
 
-static const char *words_of(struct archive *a)
+static const char *archive_error_text(struct archive *a)
 {
 	const char *words = archive_error_string(a);
 
@@ -60,7 +60,7 @@ static const char *words_of(struct archive *a)
 
 /* --- the bytes, not compressed --- */
 
-static int open_file(struct stream *s, struct err *e)
+static int open_compressed_file(struct stream *s, struct err *e)
 {
 	struct archive       *a = s->file;
 	struct archive_entry *entry;
@@ -77,10 +77,10 @@ static int open_file(struct stream *s, struct err *e)
 	(void)archive_read_support_filter_lzip(a);
 	if (archive_read_support_format_raw(a) != ARCHIVE_OK || archive_read_support_format_empty(a) != ARCHIVE_OK ||
 	    archive_read_open_fd(a, 0, BLOCK) != ARCHIVE_OK)
-		return err_set(e, ERR_BAD_SPEC, "%.300s", words_of(a));
+		return err_set(e, ERR_BAD_SPEC, "%.300s", archive_error_text(a));
 	r        = archive_read_next_header(a, &entry);
 	s->ended = r == ARCHIVE_EOF;
-	return r == ARCHIVE_OK || s->ended ? 0 : err_set(e, ERR_BAD_SPEC, "%.300s", words_of(a));
+	return r == ARCHIVE_OK || s->ended ? 0 : err_set(e, ERR_BAD_SPEC, "%.300s", archive_error_text(a));
 }
 
 static int stream_refuse(struct stream *s, struct archive *a)
@@ -101,7 +101,7 @@ static la_ssize_t stream_read(struct archive *a, void *context, const void **ret
 	if (r == ARCHIVE_EOF)
 		return 0;
 	if (r != ARCHIVE_OK) {
-		err_set(&s->why, ERR_BAD_SPEC, "%.300s", words_of(s->file));
+		err_set(&s->why, ERR_BAD_SPEC, "%.300s", archive_error_text(s->file));
 		return stream_refuse(s, a);
 	}
 	s->bytes += n;
@@ -115,7 +115,7 @@ static la_ssize_t stream_read(struct archive *a, void *context, const void **ret
 
 /* --- entries --- */
 
-static int write_blocks(struct archive *a, int fd, const char *path, uint64_t size, struct err *e)
+static int write_entry_data(struct archive *a, int fd, const char *path, uint64_t size, struct err *e)
 {
 	const void *bytes;
 	size_t      n;
@@ -134,7 +134,7 @@ static int write_blocks(struct archive *a, int fd, const char *path, uint64_t si
 		}
 	}
 	if (r != ARCHIVE_EOF)
-		return err_set(e, ERR_BAD_SPEC, "%.150s: %.300s", path, words_of(a));
+		return err_set(e, ERR_BAD_SPEC, "%.150s: %.300s", path, archive_error_text(a));
 	return ftruncate(fd, (off_t)size) < 0 ? err_sys(e, "%.200s", path) : 0; /* a hole at the end */
 }
 
@@ -147,19 +147,19 @@ static int unpack_entry(struct extraction *p, struct archive *a, struct archive_
 	char        from[PATH_MAX];
 
 	if (other)
-		return extract_path(other, from, e) < 0 ? -1 : extract_copy(p, path, from, e);
+		return extract_normalize_path(other, from, e) < 0 ? -1 : extract_hardlink_copy(p, path, from, e);
 	switch (archive_entry_filetype(entry)) {
 	case AE_IFREG:
 		if (size < 0)
 			return err_set(e, ERR_BAD_SPEC, "%.200s: invalid size", path);
 		fd = extract_file(p, path, (uint64_t)size, archive_entry_perm(entry), e);
-		return fd < 0 ? -1 : write_blocks(a, fd, path, (uint64_t)size, e);
+		return fd < 0 ? -1 : write_entry_data(a, fd, path, (uint64_t)size, e);
 	case AE_IFDIR:
 		return extract_dir(p, path, e);
 	case AE_IFLNK:
 		return extract_link(p, path, target ? target : "", e);
 	default: /* a device, a pipe, a socket */
-		return extract_nothing(p, e);
+		return extract_skip_entry(p, e);
 	}
 }
 
@@ -173,17 +173,18 @@ static int apply_whiteout(struct extraction *p, const char *path, const char *la
 
 	if (strcmp(last, OPAQUE) == 0) {
 		snprintf(gone, sizeof gone, "%.*s", head - 1, path);
-		return extract_empty(p, gone, e);
+		return extract_whiteout_dir(p, gone, e);
 	}
 	if (strncmp(name, WHITEOUT, strlen(WHITEOUT)) == 0)
 		return 0;
 	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return err_set(e, ERR_BAD_SPEC, "%.200s: a whiteout of no name", path);
 	snprintf(gone, sizeof gone, "%.*s%s", head, path, name);
-	return extract_erase(p, gone, e);
+	return extract_whiteout_name(p, gone, e);
 }
 
-static int read_entry(struct job *j, struct archive *a, struct archive_entry *entry, bool whiteouts, struct err *e)
+static int unpack_entry_or_whiteout(struct job *j, struct archive *a, struct archive_entry *entry, bool whiteouts,
+				    struct err *e)
 {
 	char        path[PATH_MAX];
 	const char *name = archive_entry_pathname(entry), *last;
@@ -191,7 +192,7 @@ static int read_entry(struct job *j, struct archive *a, struct archive_entry *en
 
 	if (!name || !*name)
 		return err_set(e, ERR_BAD_SPEC, "an entry without a name that can be shown");
-	if (extract_path(name, path, e) < 0)
+	if (extract_normalize_path(name, path, e) < 0)
 		return -1;
 	last        = *path ? strrchr(path, '/') + 1 : path;
 	is_whiteout = j->untar->is_layer && strncmp(last, WHITEOUT, strlen(WHITEOUT)) == 0;
@@ -202,7 +203,7 @@ static int read_entry(struct job *j, struct archive *a, struct archive_entry *en
 
 /* --- the archive --- */
 
-static int read_entries(struct job *j, struct archive *a, struct stream *s, bool whiteouts, struct err *e)
+static int unpack_entries(struct job *j, struct archive *a, struct stream *s, bool whiteouts, struct err *e)
 {
 	struct archive_entry *entry;
 	const void           *bytes;
@@ -210,17 +211,18 @@ static int read_entries(struct job *j, struct archive *a, struct stream *s, bool
 	int                   r;
 
 	while ((r = archive_read_next_header(a, &entry)) == ARCHIVE_OK || r == ARCHIVE_WARN)
-		if (read_entry(j, a, entry, whiteouts, e) < 0)
+		if (unpack_entry_or_whiteout(j, a, entry, whiteouts, e) < 0)
 			return -1;
 	if (r == ARCHIVE_EOF)
 		while ((left = stream_read(a, s, &bytes)) >
 		       0) /* bytes after the end of the archive belong to its digest, too */
 			;
 	return r == ARCHIVE_EOF && left == 0 ? 0
-					     : err_set(e, ERR_BAD_SPEC, "no sound tar archive: %.300s", words_of(a));
+					     : err_set(e, ERR_BAD_SPEC, "no sound tar archive: %.300s",
+						       archive_error_text(a));
 }
 
-static int read_once(struct job *j, struct stream *s, bool whiteouts, struct err *e)
+static int unpack_pass(struct job *j, struct stream *s, bool whiteouts, struct err *e)
 {
 	scoped_archive *a = archive_read_new();
 
@@ -229,11 +231,11 @@ static int read_once(struct job *j, struct stream *s, bool whiteouts, struct err
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (lseek(0, 0, SEEK_SET) < 0)
 		return err_sys(e, "read it from its beginning");
-	if (digest_init(&s->sum, e) < 0 || open_file(s, e) < 0)
+	if (digest_init(&s->sum, e) < 0 || open_compressed_file(s, e) < 0)
 		return -1;
 	if (archive_read_open(a, s, NULL, stream_read, NULL) != ARCHIVE_OK)
-		return err_set(e, ERR_BAD_SPEC, "no sound tar archive: %.300s", words_of(a));
-	return read_entries(j, a, s, whiteouts, e) < 0 ? -1 : digest_end(&s->sum, j->answer->hex, e);
+		return err_set(e, ERR_BAD_SPEC, "no sound tar archive: %.300s", archive_error_text(a));
+	return unpack_entries(j, a, s, whiteouts, e) < 0 ? -1 : digest_end(&s->sum, j->answer->hex, e);
 }
 
 static void stream_done(struct stream *s)
@@ -244,12 +246,12 @@ static void stream_done(struct stream *s)
 
 /* A layer's whiteouts remove entries of lower layers, and none of its own, wherever they are in the archive. So a first
  * pass applies them. */
-static int read_archive(struct job *j, struct err *e)
+static int unpack_archive(struct job *j, struct err *e)
 {
 	for (int whiteouts = j->untar->is_layer && !j->untar->is_first; whiteouts >= 0; whiteouts--) {
 		scoped(stream_done) struct stream s = { .bytes_max = j->stream_max };
 
-		if (read_once(j, &s, whiteouts, e) < 0) {
+		if (unpack_pass(j, &s, whiteouts, e) < 0) {
 			if (s.refused)
 				*e = s.why;
 			return -1;
@@ -259,7 +261,7 @@ static int read_archive(struct job *j, struct err *e)
 }
 
 /* The process that reads the archive: its / is the tree, and it can reach nothing else. */
-static int run_reader(void *context)
+static int unpack_process_main(void *context)
 {
 	struct job *j = context;
 	struct err  e = { 0 };
@@ -269,13 +271,13 @@ static int run_reader(void *context)
 	if (j->into.root < 0 || setrlimit(RLIMIT_AS, &(struct rlimit){ MEMORY_MAX, MEMORY_MAX }) < 0)
 		r = err_sys(&e, "prepare");
 	else
-		r = read_archive(j, &e);
+		r = unpack_archive(j, &e);
 	j->answer->count = j->into;
 	j->answer->err   = e;
 	return r < 0 ? 1 : 0;
 }
 
-static int err_reader(const struct untar *u, struct answer *a, const struct err *why, struct err *e)
+static int err_unpack_process(const struct untar *u, struct answer *a, const struct err *why, struct err *e)
 {
 	a->err.text[sizeof a->err.text - 1] = 0;
 	if (why->errnum || !a->err.text[0]) { /* a signal, a full disk, or the process was killed: it left no message */
@@ -287,7 +289,7 @@ static int err_reader(const struct untar *u, struct answer *a, const struct err 
 }
 
 /* libarchive converts names to the locale's charset, and damages those that it cannot convert. */
-static int run_in_utf8(const struct process *p, struct err *e)
+static int process_run_in_utf8(const struct process *p, struct err *e)
 {
 	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0), before;
 	int      r;
@@ -306,16 +308,16 @@ int untar_apply(const struct untar *u, struct extraction *total, char hex[DIGEST
 	static const char *const argv[] = { "the reader of archives", NULL };
 	struct answer           *a = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct job     j = { .untar = u, .answer = a, .into = *total, .stream_max = 2 * total->bytes_max + 64 * MIB };
-	struct process p = { .argv = argv, .run = run_reader, .context = &j, .place = u->place, .jailed = true,
+	struct process p = { .argv = argv, .run = unpack_process_main, .context = &j, .place = u->place, .jailed = true,
 			     .in = u->from, .out = u->log, .stop = u->stop };
 	struct err     why;
 	int            r;
 
 	if (a == MAP_FAILED)
 		return err_sys(e, "memory to share");
-	r = run_in_utf8(&p, &why);
+	r = process_run_in_utf8(&p, &why);
 	if (r < 0)
-		r = err_reader(u, a, &why, e);
+		r = err_unpack_process(u, a, &why, e);
 	a->count.root      = total->root;
 	a->count.bytes_max = total->bytes_max;
 	*total             = a->count;

@@ -13,7 +13,7 @@
 
 static const char *const tops[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
 
-static bool is_type(int root, const char *path, mode_t type)
+static bool path_has_type_itself(int root, const char *path, mode_t type)
 {
 	const char *name   = NULL;
 	scoped_fd   parent = tree_open_parent(root, path, &name);
@@ -22,7 +22,7 @@ static bool is_type(int root, const char *path, mode_t type)
 	return parent >= 0 && fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & S_IFMT) == type;
 }
 
-static bool is_same(int root, const char *a, const char *b)
+static bool is_same_inode(int root, const char *a, const char *b)
 {
 	struct stat x, y;
 	scoped_fd   first = tree_open(root, a, O_PATH), second = tree_open(root, b, O_PATH);
@@ -35,7 +35,7 @@ static bool is_same(int root, const char *a, const char *b)
 
 /* "/lib/x86/a" and "../../etc/b" -> "/etc/b" in whole, without following links. False when the target stays below /lib.
  */
-static bool leaves_top(const char *path, const char *target, char whole[PATH_MAX])
+static bool link_leaves_top(const char *path, const char *target, char whole[PATH_MAX])
 {
 	size_t len  = (size_t)(strrchr(path, '/') - path), top = strcspn(path + 1, "/") + 1;
 	bool   left = false;
@@ -67,13 +67,13 @@ static bool leaves_top(const char *path, const char *target, char whole[PATH_MAX
 
 /* --- moving --- */
 
-static int move_entry(int root, const struct tree_entry *entry, const char *to, struct err *e)
+static int move_below_usr(int root, const struct tree_entry *entry, const char *to, struct err *e)
 {
 	const char *old = NULL, *new = NULL;
 	char        whole[PATH_MAX];
 	scoped_fd   from = -1, into = -1;
 
-	if (entry->type == TREE_LINK && leaves_top(entry->path, entry->target, whole))
+	if (entry->type == TREE_LINK && link_leaves_top(entry->path, entry->target, whole))
 		return tree_link(root, to, whole, e);
 	from = tree_open_parent(root, entry->path, &old);
 	into = from < 0 ? -1 : tree_open_parent(root, to, &new);
@@ -87,11 +87,12 @@ static int merge_entry(int root, const struct tree_entry *entry, struct err *e)
 	snprintf(to, sizeof to, "/usr%s", entry->path);
 	if (entry->type == TREE_DIR)
 		return tree_make_dir(root, to, e);
-	if (is_type(root, to, S_IFLNK) && entry->type == TREE_FILE && is_same(root, to, entry->path))
-		return move_entry(root, entry, to, e); /* /usr/bin/sh -> /bin/sh */
-	if (is_type(root, to, S_IFLNK) || is_type(root, to, S_IFREG) || is_type(root, to, S_IFDIR))
+	if (path_has_type_itself(root, to, S_IFLNK) && entry->type == TREE_FILE && is_same_inode(root, to, entry->path))
+		return move_below_usr(root, entry, to, e); /* /usr/bin/sh -> /bin/sh */
+	if (path_has_type_itself(root, to, S_IFLNK) || path_has_type_itself(root, to, S_IFREG) ||
+	    path_has_type_itself(root, to, S_IFDIR))
 		return 0;
-	return move_entry(root, entry, to, e);
+	return move_below_usr(root, entry, to, e);
 }
 
 static int merge_top(int root, const struct tree *t, const char *top, struct err *e)
@@ -99,12 +100,13 @@ static int merge_top(int root, const struct tree *t, const char *top, struct err
 	size_t len = strlen(top);
 	char   to[16], target[16];
 
-	if (!is_type(root, top, S_IFDIR))
+	if (!path_has_type_itself(root, top, S_IFDIR))
 		return 0;
 	snprintf(to, sizeof to, "/usr%s", top);
 	snprintf(target, sizeof target, "usr%s", top);
 	/* merged the other way round: /usr/bin -> /bin */
-	if (is_type(root, to, S_IFLNK) && is_same(root, to, top) && tree_remove_path(root, to, e) < 0)
+	if (path_has_type_itself(root, to, S_IFLNK) && is_same_inode(root, to, top) &&
+	    tree_remove_path(root, to, e) < 0)
 		return -1;
 	if (tree_make_dir(root, to, e) < 0)
 		return -1;
@@ -115,13 +117,13 @@ static int merge_top(int root, const struct tree *t, const char *top, struct err
 	return tree_remove(root, top + 1, e) < 0 ? -1 : tree_link(root, top, target, e);
 }
 
-static int check_usr(int root, const struct tree *t, struct err *e)
+static int check_usr_exists(int root, const struct tree *t, struct err *e)
 {
 	const char *first = t->n ? t->entry[0].path : "";
 
-	if (is_type(root, "/usr", S_IFDIR))
+	if (path_has_type_itself(root, "/usr", S_IFDIR))
 		return 0;
-	if (is_type(root, "/usr", S_IFLNK))
+	if (path_has_type_itself(root, "/usr", S_IFLNK))
 		return err_set(e, ERR_BAD_SPEC, "/usr is a link; a cell executes what lies below the directory /usr");
 	return err_set(e, ERR_BAD_SPEC,
 		       "no tree of a system: it has neither /usr nor /bin, and a cell executes nothing else%s%.100s",
@@ -134,10 +136,10 @@ int usr_merge_apply(int root, struct err *e)
 
 	if (tree_scan(root, &t, e) < 0)
 		return -1;
-	if (is_type(root, "/usr", S_IFLNK))
-		return check_usr(root, &t, e);
+	if (path_has_type_itself(root, "/usr", S_IFLNK))
+		return check_usr_exists(root, &t, e);
 	for (size_t i = 0; i < ARRAY_LEN(tops); i++)
 		if (merge_top(root, &t, tops[i], e) < 0)
 			return -1;
-	return check_usr(root, &t, e);
+	return check_usr_exists(root, &t, e);
 }

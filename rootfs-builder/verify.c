@@ -18,7 +18,7 @@ struct verify {
 	size_t found;
 };
 
-static void printf_like(3, 4) found(struct verify *v, const char *path, const char *fmt, ...)
+static void printf_like(3, 4) report_difference(struct verify *v, const char *path, const char *fmt, ...)
 {
 	char    what[2 * PATH_MAX];
 	va_list ap;
@@ -38,23 +38,23 @@ static void compare_entry(struct verify *v, const struct manifest *was, size_t i
 	char                     mode_a[8], mode_b[8];
 
 	if (a->type != b->type) {
-		found(v, a->path, "is a %s, was a %s", manifest_types[b->type], manifest_types[a->type]);
+		report_difference(v, a->path, "is a %s, was a %s", manifest_types[b->type], manifest_types[a->type]);
 		return;
 	}
-	manifest_mode(a, mode_a);
-	manifest_mode(b, mode_b);
+	manifest_print_mode(a, mode_a);
+	manifest_print_mode(b, mode_b);
 	if (a->type != TREE_LINK && strcmp(mode_a, mode_b) != 0)
-		found(v, a->path, "mode is %s, was %s", mode_b, mode_a);
+		report_difference(v, a->path, "mode is %s, was %s", mode_b, mode_a);
 	if (a->size != b->size)
-		found(v, a->path, "has %" PRIu64 " bytes, had %" PRIu64, b->size, a->size);
+		report_difference(v, a->path, "has %" PRIu64 " bytes, had %" PRIu64, b->size, a->size);
 	else if (strcmp(was->sha256[i], is->sha256[j]) != 0)
-		found(v, a->path, "content changed");
+		report_difference(v, a->path, "content changed");
 	if (a->type == TREE_LINK && strcmp(a->target, b->target) != 0)
-		found(v, a->path, "leads to another place than %.200s", a->target);
+		report_difference(v, a->path, "leads to another place than %.200s", a->target);
 }
 
 /* Both lists are sorted by path. */
-static void compare_all(struct verify *v, const struct manifest *was, const struct manifest *is)
+static void compare_manifests(struct verify *v, const struct manifest *was, const struct manifest *is)
 {
 	size_t i = 0, j = 0;
 
@@ -64,15 +64,15 @@ static void compare_all(struct verify *v, const struct manifest *was, const stru
 					      : strcmp(was->tree.entry[i].path, is->tree.entry[j].path);
 
 		if (order < 0)
-			found(v, was->tree.entry[i++].path, "is missing");
+			report_difference(v, was->tree.entry[i++].path, "is missing");
 		else if (order > 0)
-			found(v, is->tree.entry[j++].path, "is extra");
+			report_difference(v, is->tree.entry[j++].path, "is extra");
 		else
 			compare_entry(v, was, i++, is, j++);
 	}
 }
 
-static int verify_result(const struct verify *v, const char *digest, struct err *e)
+static int report_verify_result(const struct verify *v, const char *digest, struct err *e)
 {
 	if (v->found > VERIFY_SHOWN)
 		fprintf(v->out, "verify: and %zu more\n", v->found - VERIFY_SHOWN);
@@ -96,14 +96,14 @@ int verify_tree(const struct tree_store *s, const char *digest, FILE *out, struc
 		return -1;
 	/* the manifest has no entry for the root directory */
 	if (fstat(t.tree_fd, &st) == 0 && (st.st_mode & 07777) != 0755)
-		found(&v, "/", "mode is %04o, was 0755", st.st_mode & 07777);
+		report_difference(&v, "/", "mode is %04o, was 0755", st.st_mode & 07777);
 	if (strcmp(is.digest, digest) == 0) /* the digest proves it, so manifest.json need not be trusted */
-		return verify_result(&v, digest, e);
+		return report_verify_result(&v, digest, e);
 	snprintf(path, sizeof path, "trees/%s/manifest.json", digest);
 	if (file_read(s->dir, path, MANIFEST_MAX, &b, e) < 0 || manifest_parse(b.data, b.len, &was, e) < 0)
 		return err_wrap(e, "tree %.12s: it changed, and its manifest cannot tell how", digest);
 	if (strcmp(was.digest, digest) != 0)
-		found(&v, "manifest.json", "was changed as well: its digest is %.12s", was.digest);
-	compare_all(&v, &was, &is);
-	return verify_result(&v, digest, e);
+		report_difference(&v, "manifest.json", "was changed as well: its digest is %.12s", was.digest);
+	compare_manifests(&v, &was, &is);
+	return report_verify_result(&v, digest, e);
 }

@@ -37,7 +37,7 @@ int wheels_load(struct wheels *ret, struct recipe *r, struct err *e)
 /* --- a folder of wheels --- */
 
 /* "NAME-VERSION-....whl"; there is no '-' in names and versions. */
-static bool is_wheel_of(const char *file, const struct requirement *r)
+static bool is_wheel_of_requirement(const char *file, const struct requirement *r)
 {
 	size_t n    = strcspn(file, "-");
 	char  *name = requirement_name(file, n);
@@ -47,7 +47,7 @@ static bool is_wheel_of(const char *file, const struct requirement *r)
 	return same && text_ends_in(file, ".whl") && text_is_plain(file);
 }
 
-static int keep_file(struct wheels *w, const char *name, struct err *e)
+static int add_wheel_file(struct wheels *w, const char *name, struct err *e)
 {
 	char **more = realloc(w->file, (w->n + 1) * sizeof *more);
 
@@ -69,7 +69,7 @@ struct search {
 	char                      other[256], hash[DIGEST_HEX + 1];
 };
 
-static int look_at(void *search, int folder, const char *name, struct err *e)
+static int check_wheel_hash(void *search, int folder, const char *name, struct err *e)
 {
 	struct search            *s     = search;
 	const struct requirement *asked = s->asked;
@@ -79,7 +79,7 @@ static int look_at(void *search, int folder, const char *name, struct err *e)
 	uint64_t                  size;
 	scoped_fd                 fd      = -1;
 
-	if (!is_wheel_of(name, asked))
+	if (!is_wheel_of_requirement(name, asked))
 		return 0;
 	fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
@@ -89,7 +89,7 @@ static int look_at(void *search, int folder, const char *name, struct err *e)
 	for (size_t i = 0; i < asked->n_hashes; i++)
 		if (strcmp(asked->hash[i], hash) == 0) {
 			s->found++;
-			return keep_file(s->wheels, name, e);
+			return add_wheel_file(s->wheels, name, e);
 		}
 	if (strncmp(version, asked->version, n) == 0 && version[n] == '-') {
 		snprintf(s->other, sizeof s->other, "%s", name);
@@ -98,7 +98,7 @@ static int look_at(void *search, int folder, const char *name, struct err *e)
 	return 0;
 }
 
-static int err_not_found(const struct wheels *w, const struct search *s, struct err *e)
+static int err_wheel_not_found(const struct wheels *w, const struct search *s, struct err *e)
 {
 	const struct recipe *r = w->recipe;
 
@@ -110,20 +110,21 @@ static int err_not_found(const struct wheels *w, const struct search *s, struct 
 		       s->asked->name, s->asked->version, r->wheels);
 }
 
-static int find_one(struct wheels *w, const struct requirement *asked, struct err *e)
+static int find_wheel(struct wheels *w, const struct requirement *asked, struct err *e)
 {
 	struct search s = { .wheels = w, .asked = asked };
 
-	if (tree_each(open(w->recipe->wheels, O_RDONLY | O_DIRECTORY | O_CLOEXEC), w->recipe->wheels, look_at, &s, e) <
+	if (tree_each_in_dir(open(w->recipe->wheels, O_RDONLY | O_DIRECTORY | O_CLOEXEC), w->recipe->wheels,
+			     check_wheel_hash, &s, e) <
 	    0)
 		return err_wrap(e, "wheels");
-	return s.found || asked->marker ? 0 : err_not_found(w, &s, e);
+	return s.found || asked->marker ? 0 : err_wheel_not_found(w, &s, e);
 }
 
 int wheels_find(struct wheels *w, struct err *e)
 {
 	for (size_t i = 0; w->recipe->wheels && i < w->asked.n; i++)
-		if (find_one(w, &w->asked.row[i], e) < 0)
+		if (find_wheel(w, &w->asked.row[i], e) < 0)
 			return -1;
 	return 0;
 }

@@ -28,14 +28,14 @@
 
 /* --- the place --- */
 
-static int put_text(int place, const char *name, const char *text, struct err *e)
+static int create_text_file(int place, const char *name, const char *text, struct err *e)
 {
 	scoped_fd fd = openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 
 	return fd < 0 || file_write_all(fd, text, strlen(text)) < 0 ? err_sys(e, "%s", name) : 0;
 }
 
-static int find_pip(void *path, int dir, const char *name, struct err *e)
+static int find_pip_wheel(void *path, int dir, const char *name, struct err *e)
 {
 	(void)dir, (void)e;
 	if (!begins_with(name, "pip-") || !text_ends_in(name, ".whl") || !text_is_plain(name))
@@ -50,7 +50,7 @@ static int find_pip(void *path, int dir, const char *name, struct err *e)
  * The options: no setup.py, no versions but those of the file, no files with other hashes, no settings of the user or
  * machine. -S: so that pip does not find packages that Debian has installed.
  */
-static void pip_command(const char *argv[PIP_MOST], const char *pip, const char *const *own)
+static void build_pip_command(const char *argv[PIP_MOST], const char *pip, const char *const *own)
 {
 	static const char *const common[] = {
 		"--isolated", "--no-input", "--no-cache-dir", "--disable-pip-version-check", "--progress-bar=off",
@@ -118,7 +118,7 @@ static void lent_done(struct lent (*lent)[LENT_N])
 }
 
 /* The length of the first part of the path that is missing; 0 when nothing is. */
-static size_t find_missing(int root, const char *path)
+static size_t first_missing_part(int root, const char *path)
 {
 	char part[100];
 
@@ -133,7 +133,7 @@ static size_t find_missing(int root, const char *path)
 	}
 }
 
-static int lend(int root, struct lent *l, struct err *e)
+static int replace_with_host_file(int root, struct lent *l, struct err *e)
 {
 	scoped_bytes ours = { 0 };
 	struct err   none;
@@ -143,7 +143,7 @@ static int lend(int root, struct lent *l, struct err *e)
 		l->path = NULL; /* this machine has none */
 		return 0;
 	}
-	l->made = find_missing(root, l->path);
+	l->made = first_missing_part(root, l->path);
 	if (!l->made) {
 		scoped_fd own = tree_open(root, l->path, O_RDONLY | O_NONBLOCK);
 
@@ -156,7 +156,7 @@ static int lend(int root, struct lent *l, struct err *e)
 	return tree_make_dir(root, folder, e) < 0 ? -1 : tree_write(root, l->path, ours.data, ours.len, e);
 }
 
-static int take_back(int root, const struct lent *l, struct err *e)
+static int restore_tree_file(int root, const struct lent *l, struct err *e)
 {
 	char part[100];
 
@@ -170,7 +170,8 @@ static int take_back(int root, const struct lent *l, struct err *e)
 
 /* --- from an index --- */
 
-static int fetch(const struct wheels *w, int root, int place, const char *pip, int log, int stop, struct err *e)
+static int download_wheels(const struct wheels *w, int root, int place, const char *pip, int log, int stop,
+			   struct err *e)
 {
 	const char *argv[PIP_MOST];
 	char       *index = NULL;
@@ -179,19 +180,20 @@ static int fetch(const struct wheels *w, int root, int place, const char *pip, i
 	/* In a file, because other users can read command lines, and an address may have a password. */
 	if (asprintf(&index, "--index-url %s\n-r " PLACE "/requirements.txt\n", w->recipe->index) < 0)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	bad = put_text(place, "index.txt", index, e);
+	bad = create_text_file(place, "index.txt", index, e);
 	free(index);
 	if (bad)
 		return -1;
-	pip_command(argv, pip,
-		    (const char *const[]){ "download", "--dest=" PLACE, "--requirement=" PLACE "/index.txt", NULL });
+	build_pip_command(argv, pip,
+			  (const char *const[]){ "download", "--dest=" PLACE, "--requirement=" PLACE "/index.txt",
+				  NULL });
 	return chroot_run(root, argv, true, log, stop, e) < 0 ? err_pip(w, log, "fetching from the index", e) : 0;
 }
 
 /* --- what pip has installed --- */
 
 /* Removes pip itself, unless the recipe names its package. */
-static int tidy(const struct wheels *w, int root, const char *pip, json_t *packages, struct err *e)
+static int remove_pip(const struct wheels *w, int root, const char *pip, json_t *packages, struct err *e)
 {
 	char        wheel[PIP_PATH];
 	const char *name;
@@ -213,7 +215,7 @@ static int tidy(const struct wheels *w, int root, const char *pip, json_t *packa
 }
 
 /* "/usr/local/lib/python3.11/dist-packages/NAME-VERSION.dist-info" */
-static int add_package(const struct tree_entry *entry, json_t *packages, struct err *e)
+static int add_installed_package(const struct tree_entry *entry, json_t *packages, struct err *e)
 {
 	const char *last = strrchr(entry->path, '/') + 1, *dash = strchr(last, '-');
 	size_t      tail = strlen(".dist-info");
@@ -229,12 +231,12 @@ static int add_package(const struct tree_entry *entry, json_t *packages, struct 
 
 /* --- the whole --- */
 
-static int gather(const struct wheels *w, int root, int place, const char *pip, int log, int stop, struct err *e)
+static int gather_wheels(const struct wheels *w, int root, int place, const char *pip, int log, int stop, struct err *e)
 {
-	if (put_text(place, "requirements.txt", w->asked.text, e) < 0)
+	if (create_text_file(place, "requirements.txt", w->asked.text, e) < 0)
 		return -1;
 	if (w->recipe->index)
-		return fetch(w, root, place, pip, log, stop, e);
+		return download_wheels(w, root, place, pip, log, stop, e);
 	for (size_t i = 0; i < w->n; i++) { /* pip checks the hash again, in case the file has changed */
 		const char *name = strrchr(w->file[i], '/') + 1;
 		scoped_fd   from = open(w->file[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -248,19 +250,19 @@ static int gather(const struct wheels *w, int root, int place, const char *pip, 
 	return 0;
 }
 
-static int install(const struct wheels *w, int root, const char *pip, int log, int stop, struct err *e)
+static int install_wheels(const struct wheels *w, int root, const char *pip, int log, int stop, struct err *e)
 {
 	const char *argv[PIP_MOST];
 
-	pip_command(argv, pip,
-		    (const char *const[]){ "install", "--no-index", "--find-links=" PLACE, "--no-compile",
+	build_pip_command(argv, pip,
+			  (const char *const[]){ "install", "--no-index", "--find-links=" PLACE, "--no-compile",
 					   "--root-user-action=ignore", "--break-system-packages",
 					   "--no-warn-script-location", "--requirement=" PLACE "/requirements.txt",
 					   NULL });
 	return chroot_run(root, argv, false, log, stop, e) < 0 ? err_pip(w, log, "installing what is required", e) : 0;
 }
 
-static int run_pip(const struct wheels *w, int root, const char *pip, int log, int stop, struct err *e)
+static int gather_and_install(const struct wheels *w, int root, const char *pip, int log, int stop, struct err *e)
 {
 	scoped(lent_done) struct lent lent[LENT_N] = LENT;
 	scoped_fd                     place        = -1;
@@ -272,12 +274,12 @@ static int run_pip(const struct wheels *w, int root, const char *pip, int log, i
 	if (place < 0)
 		return err_sys(e, "make " PLACE);
 	for (size_t i = 0; i < LENT_N; i++)
-		if (lend(root, &lent[i], e) < 0)
+		if (replace_with_host_file(root, &lent[i], e) < 0)
 			return -1;
-	if (gather(w, root, place, pip, log, stop, e) < 0 || install(w, root, pip, log, stop, e) < 0)
+	if (gather_wheels(w, root, place, pip, log, stop, e) < 0 || install_wheels(w, root, pip, log, stop, e) < 0)
 		return -1; /* the whole tree is discarded, with the lent files */
 	for (size_t i = LENT_N; i-- > 0;)
-		if (take_back(root, &lent[i], e) < 0)
+		if (restore_tree_file(root, &lent[i], e) < 0)
 			return -1;
 	return 0;
 }
@@ -293,13 +295,13 @@ int wheels_apply(const struct wheels *w, int root, json_t *packages, int log, in
 	if (python < 0)
 		return err_set(e, ERR_BAD_SPEC,
 			       "requirements: the tree has no /usr/bin/python3; the package \"python3\" brings it");
-	if (tree_each(tree_open(root, PIP, O_RDONLY | O_DIRECTORY), PIP, find_pip, pip, e) != 1)
+	if (tree_each_in_dir(tree_open(root, PIP, O_RDONLY | O_DIRECTORY), PIP, find_pip_wheel, pip, e) != 1)
 		return err_set(e, ERR_BROKEN, "the package " RECIPE_PIP " brought no pip into " PIP);
-	if (run_pip(w, root, pip, log, stop, e) < 0 || tidy(w, root, pip, packages, e) < 0 ||
+	if (gather_and_install(w, root, pip, log, stop, e) < 0 || remove_pip(w, root, pip, packages, e) < 0 ||
 	    tree_scan(root, &t, e) < 0)
 		return -1;
 	for (size_t i = 0; i < t.n; i++)
-		if (add_package(&t.entry[i], packages, e) < 0)
+		if (add_installed_package(&t.entry[i], packages, e) < 0)
 			return -1;
 	return compile_wheels(root, LIBRARIES, log, stop, e);
 }

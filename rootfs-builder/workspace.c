@@ -16,7 +16,7 @@
  * Opens tmp/ and locks it: between the making of a workspace and its lock, a
  * sweep would take the workspace for a dead one.
  */
-static int open_tmp(int store, struct err *e)
+static int open_and_lock_tmp(int store, struct err *e)
 {
 	scoped_fd tmp = openat(store, "tmp", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -30,7 +30,7 @@ int workspace_open(int store, struct workspace *ret, struct err *e)
 	scoped_workspace w = WORKSPACE_NONE;
 	uint64_t         dice;
 
-	w.tmp = open_tmp(store, e);
+	w.tmp = open_and_lock_tmp(store, e);
 	if (w.tmp < 0)
 		return -1;
 	if (getrandom(&dice, sizeof dice, 0) != sizeof dice)
@@ -69,7 +69,7 @@ struct sweep {
 	unsigned *n;
 };
 
-static int sweep_entry(void *context, int tmp, const char *name, struct err *e)
+static int sweep_workspace(void *context, int tmp, const char *name, struct err *e)
 {
 	const struct sweep *s = context;
 	char                path[WORKSPACE_NAME + 300];
@@ -85,10 +85,11 @@ static int sweep_entry(void *context, int tmp, const char *name, struct err *e)
 
 int workspace_sweep(int store, bool dry, unsigned *n, struct err *e)
 {
-	scoped_fd    tmp = open_tmp(store, e);
+	scoped_fd    tmp = open_and_lock_tmp(store, e);
 	struct sweep s   = { dry, n };
 
 	if (tmp < 0)
 		return -1;
-	return tree_each(openat(tmp, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "the store's tmp/", sweep_entry, &s, e);
+	return tree_each_in_dir(openat(tmp, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "the store's tmp/",
+				sweep_workspace, &s, e);
 }

@@ -6,12 +6,12 @@
 
 #define SERVICE_GROUP "brig"
 
-static struct quota_limits quota_of(const struct config_access *row)
+static struct quota_limits quota_from_row(const struct config_access *row)
 {
 	return (struct quota_limits){ row->runs, row->memory_bytes, row->runs_per_minute, row->sessions, row->contexts };
 }
 
-static int find_id(const struct config_access *row, struct access_rule *rule, struct err *e)
+static int find_user_or_group_id(const struct config_access *row, struct access_rule *rule, struct err *e)
 {
 	const struct passwd *user  = row->user ? getpwnam(row->user) : NULL;
 	const struct group  *group = row->group ? getgrnam(row->group) : NULL;
@@ -25,7 +25,7 @@ static int find_id(const struct config_access *row, struct access_rule *rule, st
 	return 0;
 }
 
-static void access_add(struct access *a, bool is_group, uint32_t id, struct quota_limits quota)
+static void access_add_rule(struct access *a, bool is_group, uint32_t id, struct quota_limits quota)
 {
 	a->rule[a->n++] = (struct access_rule){ .is_group = is_group, .id = id, .quota = quota };
 }
@@ -35,7 +35,7 @@ static struct quota_limits preset_quota(void)
 	struct config_access preset = { 0 };
 
 	fields_preset(config_access_fields, &preset);
-	return quota_of(&preset);
+	return quota_from_row(&preset);
 }
 
 int access_build(struct access *ret, const struct config *c, struct err *e)
@@ -44,32 +44,32 @@ int access_build(struct access *ret, const struct config *c, struct err *e)
 
 	for (size_t i = 0; i < a.n; i++) {
 		a.rule[i].profiles = c->access[i].profiles;
-		a.rule[i].quota    = quota_of(&c->access[i]);
-		if (find_id(&c->access[i], &a.rule[i], e) < 0)
+		a.rule[i].quota    = quota_from_row(&c->access[i]);
+		if (find_user_or_group_id(&c->access[i], &a.rule[i], e) < 0)
 			return err_wrap(e, "access[%zu]", i);
 	}
-	access_add(&a, false, 0, preset_quota()); /* last, so that a row for root in the file comes first */
+	access_add_rule(&a, false, 0, preset_quota()); /* last, so that a row for root in the file comes first */
 	*ret = a;
 	return 0;
 }
 
-void access_preset(struct access *ret)
+void access_build_preset(struct access *ret)
 {
 	const struct group *group = getgrnam(SERVICE_GROUP);
 
 	*ret = (struct access){ 0 };
-	access_add(ret, false, 0, preset_quota());
+	access_add_rule(ret, false, 0, preset_quota());
 	if (group)
-		access_add(ret, true, group->gr_gid, preset_quota());
+		access_add_rule(ret, true, group->gr_gid, preset_quota());
 }
 
-void access_own(struct access *ret, uid_t own)
+void access_build_for_user(struct access *ret, uid_t own)
 {
 	struct quota_limits quota = preset_quota();
 
 	quota.runs_per_minute = 0; /* no other user shares these runs */
 	*ret = (struct access){ 0 };
-	access_add(ret, false, own, quota);
+	access_add_rule(ret, false, own, quota);
 }
 
 const struct access_rule *access_find(const struct access *a, const struct peer *p, const struct peer_groups *groups)

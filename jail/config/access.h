@@ -3,7 +3,7 @@
  *
  * The rules have numeric ids. They are built from the configuration before the first
  * client is served, and at each reload. The first rule that matches a client counts; a
- * client that no rule matches is refused. Root is always admitted, except by access_own():
+ * client that no rule matches is refused. Root is always admitted, except by access_build_for_user():
  * it could change the rules anyway, and needs stats, top and kill when something is wrong.
  */
 #pragma once
@@ -27,9 +27,9 @@ struct access {
 must_use int access_build(struct access *ret, const struct config *c, struct err *e);
 
 /* The rules of a service whose configuration has none: root and the group brig. */
-void access_preset(struct access *ret);
+void access_build_preset(struct access *ret);
 /* The rules of a plain user's own service, and of a private server: that user alone. */
-void access_own(struct access *ret, uid_t own);
+void access_build_for_user(struct access *ret, uid_t own);
 
 const struct access_rule *access_find(const struct access *a, const struct peer *p, const struct peer_groups *groups);
 bool                      access_allows(const struct access_rule *r, const char *profile);

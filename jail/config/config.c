@@ -67,13 +67,13 @@ void config_done(struct config *c)
 	*c = (struct config){ 0 };
 }
 
-struct config config_hold(const struct config *c)
+struct config config_acquire(const struct config *c)
 {
 	json_incref(c->source);
 	return *c;
 }
 
-const char *config_differs_for_life(const struct config *is, const struct config *wish)
+const char *config_changes_needing_restart(const struct config *is, const struct config *wish)
 {
 	const struct config_audit *a = &is->audit, *b = &wish->audit;
 	bool is_same_file = a->file && b->file ? strcmp(a->file, b->file) == 0 : a->file == b->file;
@@ -83,7 +83,7 @@ const char *config_differs_for_life(const struct config *is, const struct config
 	return ids && audit ? "ids, audit" : ids ? "ids" : audit ? "audit" : NULL;
 }
 
-static int decode_row(struct config_access *a, const json_t *row, struct err *e)
+static int decode_access_row(struct config_access *a, const json_t *row, struct err *e)
 {
 	*a = (struct config_access){ 0 };
 	fields_preset(config_access_fields, a);
@@ -120,7 +120,7 @@ int config_parse(struct config *ret, const void *bytes, size_t len, struct err *
 	if (fields_decode(config_fields, c.source, &c, e) < 0)
 		return -1;
 	for (; c.access_len < json_array_size(c.access_rows); c.access_len++)
-		if (decode_row(&c.access[c.access_len], json_array_get(c.access_rows, c.access_len), e) < 0)
+		if (decode_access_row(&c.access[c.access_len], json_array_get(c.access_rows, c.access_len), e) < 0)
 			return err_wrap(e, "access[%zu]", c.access_len);
 	if (config_check(&c, e) < 0)
 		return -1;

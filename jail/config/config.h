@@ -46,8 +46,8 @@ must_use int config_parse(struct config *ret, const void *bytes, size_t len, str
 /* The file must belong to root or to the caller's user. name: what errors call it, since path may lead to a copy. */
 must_use int config_load(struct config *ret, const char *path, const char *name, struct err *e);
 /* A copy, with a reference to the same source. */
-struct config config_hold(const struct config *c);
+struct config config_acquire(const struct config *c);
 void         config_done(struct config *c);
 /* Settings that differ and take effect only at the next start, as "ids, audit"; NULL: none. */
-const char  *config_differs_for_life(const struct config *is, const struct config *wish);
+const char  *config_changes_needing_restart(const struct config *is, const struct config *wish);
 #define scoped_config scoped(config_done) struct config

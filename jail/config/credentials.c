@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int open_folder(void)
+static int open_credentials_folder(void)
 {
 	const char *folder = getenv("CREDENTIALS_DIRECTORY");
 
@@ -21,7 +21,7 @@ static int open_folder(void)
 	return folder && *folder == '/' ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
-static int open_file(int folder, const char *name)
+static int open_trusted_file(int folder, const char *name)
 {
 	scoped_fd   fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
@@ -34,13 +34,13 @@ static int open_file(int folder, const char *name)
 
 void credentials_open(struct credentials *ret)
 {
-	int            folder = open_folder(), fd;
+	int            folder = open_credentials_folder(), fd;
 	DIR           *dir    = folder < 0 ? NULL : fdopendir(folder);
 	struct dirent *entry;
 
 	ret->n = 0;
 	while (dir && ret->n < CREDENTIALS_MAX && (entry = readdir(dir))) {
-		fd = strlen(entry->d_name) <= CREDENTIAL_NAME_MAX ? open_file(folder, entry->d_name) : -1;
+		fd = strlen(entry->d_name) <= CREDENTIAL_NAME_MAX ? open_trusted_file(folder, entry->d_name) : -1;
 		if (fd < 0)
 			continue;
 		strcpy(ret->item[ret->n].name, entry->d_name);
@@ -53,7 +53,7 @@ void credentials_open(struct credentials *ret)
 }
 
 /* A duplicate of a held descriptor. It shares the file offset, which an earlier reading has moved. */
-static int open_held(const struct credentials *held, const char *name)
+static int duplicate_held(const struct credentials *held, const char *name)
 {
 	for (size_t i = 0; i < held->n; i++)
 		if (strcmp(held->item[i].name, name) == 0)
@@ -64,8 +64,8 @@ static int open_held(const struct credentials *held, const char *name)
 
 int credential_open(const struct credentials *held, const char *name, struct err *e)
 {
-	scoped_fd folder = held ? -1 : open_folder();
-	int       fd     = held ? open_held(held, name) : folder < 0 ? -1 : open_file(folder, name);
+	scoped_fd folder = held ? -1 : open_credentials_folder();
+	int       fd     = held ? duplicate_held(held, name) : folder < 0 ? -1 : open_trusted_file(folder, name);
 
 	if (fd >= 0)
 		return fd;

@@ -15,7 +15,7 @@
 
 enum { MAKE_S_MAX = 10 };
 
-static _Noreturn void become_maker(int program, net_read_host *hosts, size_t n, int out)
+static _Noreturn void exec_ca_maker(int program, net_read_host *hosts, size_t n, int out)
 {
 	char        *argv[NET_READ_MAX + 3] = { (char *)"brig-proxy", (char *)"--make-ca" };
 	char *const  none[]                 = { NULL };
@@ -34,7 +34,7 @@ static _Noreturn void become_maker(int program, net_read_host *hosts, size_t n, 
 }
 
 /* The certificate, then the key. */
-static int split_pem(const char *text, char cert[NET_PEM_MAX], char key[NET_PEM_MAX])
+static int split_cert_and_key(const char *text, char cert[NET_PEM_MAX], char key[NET_PEM_MAX])
 {
 	static const char  end[] = "-----END CERTIFICATE-----\n";
 	const char        *edge  = begins_with(text, "-----BEGIN CERTIFICATE-----\n") ? strstr(text, end) : NULL;
@@ -66,7 +66,7 @@ int net_ca_make(const struct brig_paths *places, net_read_host *hosts, size_t n,
 	out = pair[1];
 	pid = fork();
 	if (pid == 0)
-		become_maker(program, hosts, n, out);
+		exec_ca_maker(program, hosts, n, out);
 	if (pid < 0)
 		return err_sys(e, "set-up step make-ca: fork");
 	fd_closep(&out);
@@ -75,7 +75,7 @@ int net_ca_make(const struct brig_paths *places, net_read_host *hosts, size_t n,
 		len += got > 0 ? (size_t)got : 0;
 	fd_closep(&in);
 	status = child_wait(pid);
-	done   = status == 0 ? split_pem(text, cert, key) : -1;
+	done   = status == 0 ? split_cert_and_key(text, cert, key) : -1;
 	explicit_bzero(text, sizeof text);
 	return done == 0 ? 0 : err_set(e, ERR_SETUP, "set-up step make-ca: brig-proxy made no CA; its message is above");
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* text: "http://HOST:PORT/" or "HOST:PORT", which other programs take too. */
-static int parse_upstream(const char *name, const char *text, struct proxy_config *ret, struct err *e)
+static int parse_upstream_variable(const char *name, const char *text, struct proxy_config *ret, struct err *e)
 {
 	const char *host = begins_with(text, "http://") ? text + 7 : text;
 	size_t      len  = strcspn(host, "/");
@@ -36,13 +36,14 @@ static int find_upstream(const struct net_policy *p, bool is_private, struct pro
 		const char *text = getenv(names[i]);
 
 		if (text && *text)
-			return parse_upstream(names[i], text, ret, e);
+			return parse_upstream_variable(names[i], text, ret, e);
 	}
 	return 0;
 }
 
-static int make_ca(const struct brig_paths *places, const struct net_policy *p, const struct net_rules *asked, struct proxy_config *ret,
-		   struct err *e)
+static int make_ca_if_needed(const struct brig_paths *places, const struct net_policy *p,
+			     const struct net_rules *asked, struct proxy_config *ret,
+			     struct err *e)
 {
 	net_read_host *hosts = calloc(NET_READ_MAX, sizeof *hosts);
 	size_t         n     = hosts ? net_policy_list_inspected_hosts(p, asked, hosts) : 0;
@@ -63,7 +64,7 @@ struct making {
 	const struct net_rules  *asked;
 };
 
-static int fill_config(void *bytes, void *arg, struct err *e)
+static int fill_proxy_config(void *bytes, void *arg, struct err *e)
 {
 	struct proxy_config     *c = bytes;
 	const struct making     *m = arg;
@@ -81,7 +82,7 @@ static int fill_config(void *bytes, void *arg, struct err *e)
 		return -1;
 	if (!m->asked) /* a private run has no other configuration to compare with, and a digest takes half a millisecond */
 		code_digest(c, sizeof *c, m->ret->digest);
-	if (make_ca(m->places, p, m->asked, c, e) < 0)
+	if (make_ca_if_needed(m->places, p, m->asked, c, e) < 0)
 		return -1;
 	m->ret->trust_fd = c->has_ca ? sealed_open("brig-trust", c->ca_cert, strlen(c->ca_cert), e) : -1;
 	return c->has_ca && m->ret->trust_fd < 0 ? -1 : 0;
@@ -93,7 +94,7 @@ int net_config_make(struct net_config *ret, const struct brig_paths *places, con
 	struct making making = { ret, places, policy, asked };
 
 	*ret          = NET_CONFIG_NONE;
-	ret->proxy_fd = sealed_fill("brig-network", sizeof(struct proxy_config), fill_config, &making, e);
+	ret->proxy_fd = sealed_fill("brig-network", sizeof(struct proxy_config), fill_proxy_config, &making, e);
 	if (ret->proxy_fd >= 0)
 		return 0;
 	net_config_close(ret);

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int read_value(const struct net_secret_source *from, const struct credentials *held, struct bytes *ret, struct err *e)
+static int read_secret_value(const struct net_secret_source *from, const struct credentials *held, struct bytes *ret,
+			     struct err *e)
 {
 	const char *text = from->env ? getenv(from->env) : NULL;
 
@@ -31,7 +32,8 @@ static int read_value(const struct net_secret_source *from, const struct credent
 }
 
 /* net_policy.c has checked the text around {}. */
-static int fill_value(const struct net_secret_source *from, const char *value, struct net_secret *ret, struct err *e)
+static int fill_header_value(const struct net_secret_source *from, const char *value, struct net_secret *ret,
+			     struct err *e)
 {
 	const char *place = strstr(from->value, "{}");
 	int         head, n;
@@ -48,7 +50,7 @@ static int fill_value(const struct net_secret_source *from, const char *value, s
 	return 0;
 }
 
-static int check_value(struct bytes *b, struct err *e)
+static int trim_and_check_value(struct bytes *b, struct err *e)
 {
 	if (b->len && b->data[b->len - 1] == '\n')
 		b->data[--b->len] = 0;
@@ -65,7 +67,8 @@ int net_secret_read(const struct net_secret_source *from, const struct credentia
 {
 	struct bytes      b    = { NULL, 0 };
 	struct net_secret made = { .port = from->port };
-	int done = read_value(from, held, &b, e) < 0 || check_value(&b, e) < 0 ? -1 : fill_value(from, b.data, &made, e);
+	int done = read_secret_value(from, held, &b, e) < 0 || trim_and_check_value(&b, e) < 0 ? -1 :
+		fill_header_value(from, b.data, &made, e);
 
 	if (b.data)
 		explicit_bzero(b.data, b.len);

@@ -15,7 +15,7 @@
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
-int peer_ask_groups(struct peer_groups *groups, int sock, struct err *e)
+int peer_read_groups(struct peer_groups *groups, int sock, struct err *e)
 {
 	socklen_t len = sizeof groups->gid;
 
@@ -25,7 +25,7 @@ int peer_ask_groups(struct peer_groups *groups, int sock, struct err *e)
 	return 0;
 }
 
-static void read_comm(struct peer *p, int sock)
+static void read_peer_comm(struct peer *p, int sock)
 {
 	scoped_fd pidfd = -1, fd = -1;
 	socklen_t len = sizeof pidfd;
@@ -53,10 +53,10 @@ int peer_identify(struct peer *ret, struct peer_groups *groups, int sock, struct
 		return err_sys(e, "the peer's user");
 	if (len != sizeof cred || cred.uid == (uid_t)-1)
 		return err_set(e, ERR_DENIED, "the kernel does not know the peer's user");
-	if (peer_ask_groups(groups, sock, e) < 0)
+	if (peer_read_groups(groups, sock, e) < 0)
 		return -1;
 	*ret = (struct peer){ .uid = cred.uid, .gid = cred.gid, .pid = cred.pid, .comm = "?" };
-	read_comm(ret, sock);
+	read_peer_comm(ret, sock);
 	return 0;
 }
 

@@ -35,6 +35,6 @@ struct peer_groups {
 };
 
 /* May be called again later: the kernel still gives the groups of the moment of connect(). */
-must_use int peer_ask_groups(struct peer_groups *ret, int sock, struct err *e);
+must_use int peer_read_groups(struct peer_groups *ret, int sock, struct err *e);
 must_use int peer_identify(struct peer *ret, struct peer_groups *groups, int sock, struct err *e);
 bool         peer_has_group(const struct peer *p, const struct peer_groups *groups, gid_t gid);

@@ -16,7 +16,7 @@ void profile_set_init(struct profile_set *ret, const struct brig_paths *places, 
 	*ret = (struct profile_set){ .places = places, .on_demand = on_demand };
 }
 
-static void item_destroy(struct served_profile *p)
+static void served_profile_destroy(struct served_profile *p)
 {
 	fd_closep(&p->filter_fd);
 	net_config_close(&p->net);
@@ -27,7 +27,7 @@ static void item_destroy(struct served_profile *p)
 }
 
 /* const, because only the count of holders changes. */
-const struct served_profile *profile_hold(const struct served_profile *p)
+const struct served_profile *profile_acquire(const struct served_profile *p)
 {
 	((struct served_profile *)p)->holders++;
 	return p;
@@ -38,7 +38,7 @@ void profile_release(const struct served_profile *p)
 	struct served_profile *held = (struct served_profile *)p;
 
 	if (--held->holders == 0)
-		item_destroy(held);
+		served_profile_destroy(held);
 }
 
 void profile_set_done(struct profile_set *s)
@@ -47,7 +47,7 @@ void profile_set_done(struct profile_set *s)
 		profile_release(s->item[--s->n]);
 }
 
-int profile_check_network(const struct served_profile *p, const struct brig_paths *places, struct err *e)
+int profile_check_network_filter(const struct served_profile *p, const struct brig_paths *places, struct err *e)
 {
 	scoped_filter filter = { 0 };
 
@@ -58,11 +58,11 @@ int profile_check_network(const struct served_profile *p, const struct brig_path
 	return err_set(e, ERR_BAD_SPEC, "policy \"%s\" lets no program open a socket of IPv4: it would reach nothing", p->profile.policy);
 }
 
-static int item_prepare(struct served_profile *p, const struct brig_paths *places, struct err *e)
+static int served_profile_prepare(struct served_profile *p, const struct brig_paths *places, struct err *e)
 {
 	scoped_filter filter = { 0 };
 
-	if (net_policy_allows_any_host(p->profile.net) && profile_check_network(p, places, e) < 0)
+	if (net_policy_allows_any_host(p->profile.net) && profile_check_network_filter(p, places, e) < 0)
 		return err_wrap(e, "network");
 	if (net_policy_allows_any_host(p->profile.net) && net_config_make(&p->net, places, p->profile.net, NULL, e) < 0)
 		return -1;
@@ -74,7 +74,7 @@ static int item_prepare(struct served_profile *p, const struct brig_paths *place
 	return p->filter_fd < 0 ? -1 : 0;
 }
 
-static struct served_profile *item_create(const char *name, struct err *e)
+static struct served_profile *served_profile_create(const char *name, struct err *e)
 {
 	struct served_profile *p = calloc(1, sizeof *p);
 
@@ -89,21 +89,22 @@ static struct served_profile *item_create(const char *name, struct err *e)
 	return p;
 }
 
-static struct served_profile *item_load(const struct profile_set *s, const char *name, struct err *e)
+static struct served_profile *served_profile_load(const struct profile_set *s, const char *name, struct err *e)
 {
 	const struct brig_paths *places = s->places;
-	struct served_profile   *p      = item_create(name, e);
+	struct served_profile   *p      = served_profile_create(name, e);
 
 	if (!p)
 		return NULL;
 	if (profile_file_load(&p->profile, places, p->name, e) == 0 &&
-	    profile_policy_load(&p->policy, places, &p->profile, e) == 0 && (s->on_demand || item_prepare(p, places, e) == 0))
+	    profile_policy_load(&p->policy, places, &p->profile, e) == 0 &&
+		    (s->on_demand || served_profile_prepare(p, places, e) == 0))
 		return p;
-	item_destroy(p);
+	served_profile_destroy(p);
 	return NULL;
 }
 
-static struct served_profile *item_add(struct profile_set *s, const char *name, struct err *e)
+static struct served_profile *profile_set_add(struct profile_set *s, const char *name, struct err *e)
 {
 	struct served_profile *p;
 
@@ -111,7 +112,7 @@ static struct served_profile *item_add(struct profile_set *s, const char *name, 
 		err_set(e, ERR_LIMIT, "more than %d profiles", PROFILE_SET_MAX);
 		return NULL;
 	}
-	p = item_load(s, name, e);
+	p = served_profile_load(s, name, e);
 	if (p) {
 		p->index        = (unsigned)s->n;
 		p->is_private   = s->on_demand;
@@ -120,7 +121,7 @@ static struct served_profile *item_add(struct profile_set *s, const char *name, 
 	return p;
 }
 
-int profile_set_take(struct profile_set *s, const json_t *row, struct err *e)
+int profile_set_add_from_json(struct profile_set *s, const json_t *row, struct err *e)
 {
 	const char            *name, *text, *digest;
 	size_t                 len;
@@ -133,11 +134,11 @@ int profile_set_take(struct profile_set *s, const json_t *row, struct err *e)
 			"filter_sha256", &digest, "packages", &packages) < 0 ||
 	    number < 0 || number >= MONITOR_ALL_PROFILES_MAX)
 		return err_set(e, ERR_PROTOCOL, "profile %zu: invalid", s->n);
-	p = item_create(name, e);
+	p = served_profile_create(name, e);
 	if (!p)
 		return -1;
 	if (profile_parse(&p->profile, p->name, text, len, e) < 0) {
-		item_destroy(p);
+		served_profile_destroy(p);
 		return err_wrap(e, "profile %s", name);
 	}
 	p->index    = (unsigned)number;
@@ -149,13 +150,13 @@ int profile_set_take(struct profile_set *s, const json_t *row, struct err *e)
 
 int profile_set_load(struct profile_set *s, profile_left_out_fn *left_out, void *context, struct err *e)
 {
-	char     **names = profile_names(s->places, e);
+	char     **names = profile_list_names(s->places, e);
 	struct err why;
 
 	if (!names)
 		return -1;
 	for (size_t i = 0; names[i]; i++)
-		if (!item_add(s, names[i], &why))
+		if (!profile_set_add(s, names[i], &why))
 			left_out(context, names[i], &why);
 	profile_names_free(names);
 	return 0;
@@ -170,7 +171,7 @@ const struct served_profile *profile_set_find(struct profile_set *s, const char 
 		if (strcmp(s->item[i]->name, name) == 0)
 			return s->item[i];
 	if (s->on_demand)
-		return item_add(s, name, e);
+		return profile_set_add(s, name, e);
 	for (size_t i = 0; i < s->n && n < sizeof list; i++)
 		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", s->item[i]->name);
 	err_set(e, ERR_BAD_SPEC, "profile \"%.63s\" does not exist here; there are: %s; brig run --private reads those of your own", name,

@@ -45,14 +45,15 @@ must_use int profile_set_load(struct profile_set *s, profile_left_out_fn *left_o
 void profile_set_done(struct profile_set *s);
 
 /* Fails if the policy lets no program use a network. p must come from a file: the profiles that the reader sends have no policy. */
-must_use int profile_check_network(const struct served_profile *p, const struct brig_paths *places, struct err *e);
+must_use int profile_check_network_filter(const struct served_profile *p, const struct brig_paths *places,
+					  struct err *e);
 
 /* NULL with *e when there is no such profile, or it cannot be used. */
 const struct served_profile *profile_set_find(struct profile_set *s, const char *name, struct err *e);
 
 /* Adds a profile that the reader has loaded, from the JSON that rules.c writes. It has no policy: the monitor has the filter. */
-must_use int profile_set_take(struct profile_set *s, const json_t *row, struct err *e);
+must_use int profile_set_add_from_json(struct profile_set *s, const json_t *row, struct err *e);
 
 /* Holders are counted: a run may outlive the set that its profile was in. */
-const struct served_profile *profile_hold(const struct served_profile *p);
+const struct served_profile *profile_acquire(const struct served_profile *p);
 void                         profile_release(const struct served_profile *p);

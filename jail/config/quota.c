@@ -8,7 +8,7 @@
 #define MINUTE_MS 60000.0
 #define SHARED_MS 1000.0
 
-static struct quota_user *user_find(struct quota *q, uint32_t uid)
+static struct quota_user *quota_user_find(struct quota *q, uint32_t uid)
 {
 	for (size_t i = 0; i < q->n; i++)
 		if (q->user[i].uid == uid)
@@ -17,14 +17,15 @@ static struct quota_user *user_find(struct quota *q, uint32_t uid)
 }
 
 /* The size of the bucket: the starts of ten seconds, but at least 100, and at most those of a minute. */
-static double most_at_once(uint64_t per_minute)
+static double burst_of_rate(uint64_t per_minute)
 {
 	return per_minute > 600 ? (double)per_minute / 6 : per_minute > 100 ? 100 : (double)per_minute;
 }
 
-static struct quota_user *user_enter(struct quota *q, const struct quota_limits *limits, uint32_t uid, double now_ms)
+static struct quota_user *quota_user_find_or_add(struct quota *q, const struct quota_limits *limits, uint32_t uid,
+						 double now_ms)
 {
-	struct quota_user *u = user_find(q, uid);
+	struct quota_user *u = quota_user_find(q, uid);
 
 	if (u)
 		return u;
@@ -35,35 +36,38 @@ static struct quota_user *user_enter(struct quota *q, const struct quota_limits 
 		if (q->user[i].runs == 0 && now_ms - q->user[i].since_ms > MINUTE_MS)
 			u = &q->user[i];
 	if (u)
-		*u = (struct quota_user){ .uid = uid, .starts = most_at_once(limits->runs_per_minute), .since_ms = now_ms };
+		*u = (struct quota_user){ .uid = uid, .starts = burst_of_rate(limits->runs_per_minute), .since_ms = now_ms };
 	return u;
 }
 
 /* Clients that wait try again all at once: so the hint is never less than QUOTA_RETRY_MS. */
-static int busy(struct denial *d, double retry_ms, const char *what, const char *much, const char *whose)
+static int deny_busy(struct denial *d, double retry_ms, const char *what, const char *much, const char *whose)
 {
 	deny(d, DENIAL_busy, NULL, "%s%s: %s", much, what, whose);
 	d->retry_after_ms = retry_ms < QUOTA_RETRY_MS ? QUOTA_RETRY_MS : (uint64_t)retry_ms + 1;
 	return -1;
 }
 
-static int check_sums(const struct quota_limits *limits, uint64_t runs, uint64_t memory, uint64_t more, const char *whose,
-		      struct denial *d)
+static int check_runs_and_memory(const struct quota_limits *limits, uint64_t runs, uint64_t memory, uint64_t more,
+				 const char *whose,
+				 struct denial *d)
 {
 	char text[32];
 
 	if (limits->runs && runs >= limits->runs) {
 		snprintf(text, sizeof text, "%" PRIu64, limits->runs);
-		return busy(d, QUOTA_RETRY_MS, " runs at once", text, whose);
+		return deny_busy(d, QUOTA_RETRY_MS, " runs at once", text, whose);
 	}
 	if (limits->memory_bytes && (more > limits->memory_bytes || memory > limits->memory_bytes - more))
-		return busy(d, QUOTA_RETRY_MS, " of memory for all runs together", text_from_size(limits->memory_bytes, text, sizeof text),
-			    whose);
+		return deny_busy(d, QUOTA_RETRY_MS, " of memory for all runs together",
+				 text_from_size(limits->memory_bytes, text, sizeof text),
+				 whose);
 	return 0;
 }
 
 /* A run that needs more than the whole quota will not fit later either: denied, not busy. */
-static int check_fits(const struct quota_limits *limits, uint64_t memory, const char *whose, struct denial *d)
+static int check_fits_whole_quota(const struct quota_limits *limits, uint64_t memory, const char *whose,
+				  struct denial *d)
 {
 	char text[32];
 
@@ -73,9 +77,10 @@ static int check_fits(const struct quota_limits *limits, uint64_t memory, const 
 		    text_from_size(limits->memory_bytes, text, sizeof text));
 }
 
-static int check_starts(struct quota_user *u, uint64_t per_minute, double now_ms, struct denial *d)
+static int check_start_rate(struct quota_user *u, uint64_t per_minute, double now_ms, struct denial *d)
 {
-	double most = most_at_once(per_minute), now = u->starts + (now_ms - u->since_ms) * (double)per_minute / MINUTE_MS;
+	double most = burst_of_rate(per_minute),
+		now = u->starts + (now_ms - u->since_ms) * (double)per_minute / MINUTE_MS;
 	char   text[32];
 
 	u->since_ms = now_ms;
@@ -83,62 +88,68 @@ static int check_starts(struct quota_user *u, uint64_t per_minute, double now_ms
 	if (per_minute == 0 || u->starts >= 1)
 		return 0;
 	snprintf(text, sizeof text, "%" PRIu64, per_minute);
-	return busy(d, (1 - u->starts) * MINUTE_MS / (double)per_minute, " runs and calls a minute", text, "your quota is used up");
+	return deny_busy(d, (1 - u->starts) * MINUTE_MS / (double)per_minute, " runs and calls a minute", text,
+			 "your quota is used up");
 }
 
 static int deny_new_user(struct denial *d)
 {
-	return busy(d, MINUTE_MS, " users at once", "1024", "the quota of this host is used up");
+	return deny_busy(d, MINUTE_MS, " users at once", "1024", "the quota of this host is used up");
 }
 
-static int check_part(struct quota *q, const struct quota_limits *limits, struct quota_user *u, const struct quota_part *part,
-		      double now_ms, struct denial *d)
+static int check_quotas(struct quota *q, const struct quota_limits *limits, struct quota_user *u,
+			const struct quota_part *part,
+			double now_ms, struct denial *d)
 {
 	char text[32];
 
 	if (part->is_session && limits->sessions && u->sessions >= limits->sessions) {
 		snprintf(text, sizeof text, "%" PRIu64, limits->sessions);
-		return busy(d, QUOTA_RETRY_MS, " sessions at once", text, "your quota is used up; close one, or wait until one has ended");
+		return deny_busy(d, QUOTA_RETRY_MS, " sessions at once", text,
+				 "your quota is used up; close one, or wait until one has ended");
 	}
-	if (check_sums(limits, u->runs, u->memory_bytes, part->memory_bytes, "your quota is used up", d) < 0 ||
-	    check_sums(&q->all, q->runs, q->memory_bytes, part->memory_bytes, "the quota of this host is used up", d) < 0)
+	if (check_runs_and_memory(limits, u->runs, u->memory_bytes, part->memory_bytes, "your quota is used up",
+				  d) < 0 ||
+	    check_runs_and_memory(&q->all, q->runs, q->memory_bytes, part->memory_bytes,
+				  "the quota of this host is used up", d) < 0)
 		return -1;
-	return check_starts(u, limits->runs_per_minute, now_ms, d);
+	return check_start_rate(u, limits->runs_per_minute, now_ms, d);
 }
 
 int quota_check(struct quota *q, const struct quota_limits *limits, uint32_t uid, const struct quota_part *part, double now_ms,
 		struct denial *d)
 {
-	struct quota_user *u = user_enter(q, limits, uid, now_ms);
+	struct quota_user *u = quota_user_find_or_add(q, limits, uid, now_ms);
 
 	if (!u)
 		return deny_new_user(d);
 	u->asked_ms = now_ms;
-	return check_part(q, limits, u, part, now_ms, d);
+	return check_quotas(q, limits, u, part, now_ms, d);
 }
 
-int quota_check_call(struct quota *q, const struct quota_limits *limits, uint32_t uid, double now_ms, struct denial *d)
+int quota_check_session_call(struct quota *q, const struct quota_limits *limits, uint32_t uid, double now_ms,
+			     struct denial *d)
 {
-	struct quota_user *u = user_enter(q, limits, uid, now_ms);
+	struct quota_user *u = quota_user_find_or_add(q, limits, uid, now_ms);
 
-	return u ? check_starts(u, limits->runs_per_minute, now_ms, d) : deny_new_user(d);
+	return u ? check_start_rate(u, limits->runs_per_minute, now_ms, d) : deny_new_user(d);
 }
 
-static void count_start(struct quota_user *u, const struct quota_limits *limits)
+static void spend_start(struct quota_user *u, const struct quota_limits *limits)
 {
 	if (limits->runs_per_minute)
 		u->starts -= 1;
 }
 
-void quota_count_call(struct quota *q, const struct quota_limits *limits, uint32_t uid)
+void quota_count_session_call(struct quota *q, const struct quota_limits *limits, uint32_t uid)
 {
-	struct quota_user *u = user_find(q, uid);
+	struct quota_user *u = quota_user_find(q, uid);
 
 	if (u)
-		count_start(u, limits);
+		spend_start(u, limits);
 }
 
-bool quota_is_shared(const struct quota *q, uint32_t uid, double now_ms)
+bool quota_has_other_active_user(const struct quota *q, uint32_t uid, double now_ms)
 {
 	for (size_t i = 0; i < q->n; i++)
 		if (q->user[i].uid != uid && now_ms - q->user[i].asked_ms < SHARED_MS)
@@ -146,18 +157,20 @@ bool quota_is_shared(const struct quota *q, uint32_t uid, double now_ms)
 	return false;
 }
 
-int quota_take(struct quota *q, const struct quota_limits *limits, uint32_t uid, const struct quota_part *part, double now_ms,
-	       struct denial *d)
+int quota_reserve(struct quota *q, const struct quota_limits *limits, uint32_t uid, const struct quota_part *part,
+		  double now_ms,
+		  struct denial *d)
 {
-	struct quota_user *u = user_enter(q, limits, uid, now_ms);
+	struct quota_user *u = quota_user_find_or_add(q, limits, uid, now_ms);
 
 	if (!u)
 		return deny_new_user(d);
-	if (check_fits(limits, part->memory_bytes, "your quota", d) < 0 || check_fits(&q->all, part->memory_bytes, "this host", d) < 0)
+	if (check_fits_whole_quota(limits, part->memory_bytes, "your quota", d) < 0 ||
+	    check_fits_whole_quota(&q->all, part->memory_bytes, "this host", d) < 0)
 		return -1;
-	if (check_part(q, limits, u, part, now_ms, d) < 0)
+	if (check_quotas(q, limits, u, part, now_ms, d) < 0)
 		return -1;
-	count_start(u, limits);
+	spend_start(u, limits);
 	u->runs++;
 	u->sessions += part->is_session;
 	u->memory_bytes += part->memory_bytes;
@@ -166,18 +179,18 @@ int quota_take(struct quota *q, const struct quota_limits *limits, uint32_t uid,
 	return 0;
 }
 
-void quota_take_back(struct quota *q, uint32_t uid, const struct quota_part *part)
+void quota_cancel(struct quota *q, uint32_t uid, const struct quota_part *part)
 {
-	struct quota_user *u = user_find(q, uid);
+	struct quota_user *u = quota_user_find(q, uid);
 
-	quota_give(q, uid, part);
+	quota_release(q, uid, part);
 	if (u)
 		u->starts += 1;
 }
 
-void quota_give(struct quota *q, uint32_t uid, const struct quota_part *part)
+void quota_release(struct quota *q, uint32_t uid, const struct quota_part *part)
 {
-	struct quota_user *u = user_find(q, uid);
+	struct quota_user *u = quota_user_find(q, uid);
 
 	if (!u)
 		return;

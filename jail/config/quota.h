@@ -42,13 +42,15 @@ struct quota {
 must_use int quota_check(struct quota *q, const struct quota_limits *limits, uint32_t uid, const struct quota_part *part, double now_ms,
 			 struct denial *d);
 /* The same for a call in a session; then, when the call was made, counts it as a start. */
-must_use int quota_check_call(struct quota *q, const struct quota_limits *limits, uint32_t uid, double now_ms, struct denial *d);
-void         quota_count_call(struct quota *q, const struct quota_limits *limits, uint32_t uid);
+must_use int quota_check_session_call(struct quota *q, const struct quota_limits *limits, uint32_t uid, double now_ms,
+				      struct denial *d);
+void         quota_count_session_call(struct quota *q, const struct quota_limits *limits, uint32_t uid);
 /* Whether another user asked for a run within the last second. */
-bool         quota_is_shared(const struct quota *q, uint32_t uid, double now_ms);
+bool         quota_has_other_active_user(const struct quota *q, uint32_t uid, double now_ms);
 /* Takes all of part, or nothing. */
-must_use int quota_take(struct quota *q, const struct quota_limits *limits, uint32_t uid, const struct quota_part *part, double now_ms,
-			struct denial *d);
-void         quota_give(struct quota *q, uint32_t uid, const struct quota_part *part);
-/* Instead of quota_give(), for a run that was not started after all: its start is given back too. */
-void         quota_take_back(struct quota *q, uint32_t uid, const struct quota_part *part);
+must_use int quota_reserve(struct quota *q, const struct quota_limits *limits, uint32_t uid,
+			   const struct quota_part *part, double now_ms,
+			   struct denial *d);
+void         quota_release(struct quota *q, uint32_t uid, const struct quota_part *part);
+/* Instead of quota_release(), for a run that was not started after all: its start is given back too. */
+void         quota_cancel(struct quota *q, uint32_t uid, const struct quota_part *part);

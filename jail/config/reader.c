@@ -83,7 +83,7 @@ struct reading {
 	struct err         left_out; /* the first profile that cannot be used; kind NONE: there is none */
 };
 
-static void reading_refuse(int server, uint64_t reading, bool is_config, const struct err *why)
+static void send_reading_refusal(int server, uint64_t reading, bool is_config, const struct err *why)
 {
 	struct reader_message message = { .kind = READER_REFUSED, .reading = reading, .is_config = is_config, .err = *why };
 
@@ -91,7 +91,7 @@ static void reading_refuse(int server, uint64_t reading, bool is_config, const s
 }
 
 /* At the start the other profiles are served all the same; at a reload, one bad profile refuses the reload. */
-static void on_left_out(void *context, const char *name, const struct err *why)
+static void on_profile_left_out(void *context, const char *name, const struct err *why)
 {
 	struct reading *r = context;
 	struct err      e = *why;
@@ -104,16 +104,16 @@ static void on_left_out(void *context, const char *name, const struct err *why)
 }
 
 /* Files are copied as root, then parsed under the server's account. */
-static int come_to_files(struct reading *r, struct err *e)
+static int copy_files_and_drop_root(struct reading *r, struct err *e)
 {
 	const struct reader_setup *p = &r->setup;
 
-	rules_look_for_config(&r->setup.files);
+	rules_skip_missing_config(&r->setup.files);
 	if (p->had_config && !*r->setup.files.config)
 		return err_set(e, ERR_MISSING, "%s is gone; a restart uses the defaults instead", p->files.name);
 	if (!p->copies)
 		return 0;
-	if (view_copy(&r->setup.places, r->setup.files.config, e) < 0 ||
+	if (view_copy_files(&r->setup.places, r->setup.files.config, e) < 0 ||
 	    privilege_become(p->server_uid, p->server_gid, PRIVILEGE_NO_CAPS, e) < 0)
 		return -1;
 	if (privilege_lock(PRIVILEGE_NO_CAPS, e) < 0 || privilege_hide(e) < 0)
@@ -121,11 +121,11 @@ static int come_to_files(struct reading *r, struct err *e)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? err_sys(e, "prctl") : 0; /* the change of account has cleared it */
 }
 
-static int reading_load(struct reading *r, struct rules *ret, struct err *e)
+static int reading_load_rules(struct reading *r, struct rules *ret, struct err *e)
 {
 	const struct rules_source from = { &r->setup.places, &r->setup.files, r->setup.mode, r->setup.ids };
 
-	if (come_to_files(r, e) < 0 || rules_load(ret, &from, on_left_out, r, &r->is_config, e) < 0)
+	if (copy_files_and_drop_root(r, e) < 0 || rules_load(ret, &from, on_profile_left_out, r, &r->is_config, e) < 0)
 		return -1;
 	if (r->left_out.kind != ERR_NONE) {
 		*e = r->left_out;
@@ -135,16 +135,17 @@ static int reading_load(struct reading *r, struct rules *ret, struct err *e)
 	return r->is_first || ret->profiles.n ? 0 : err_set(e, ERR_MISSING, "there is no profile in %s", r->folder);
 }
 
-static int reading_offer(const struct reading *r, const struct rules *rules, struct err *e)
+static int reading_offer_rules(const struct reading *r, const struct rules *rules, struct err *e)
 {
 	const enum monitor_mode mode = r->setup.mode;
 	struct reader_message   message = { .kind = READER_RULES, .reading = r->number };
 	uint32_t                numbers[MONITOR_PROFILES_MAX];
 	scoped_fd               text = -1;
 
-	if (rules_offer(r->setup.monitor, &r->setup.places, r->is_first ? &mode : NULL, r->number, rules, numbers, e) < 0)
+	if (rules_offer_to_monitor(r->setup.monitor, &r->setup.places, r->is_first ? &mode : NULL, r->number, rules,
+				   numbers, e) < 0)
 		return -1;
-	text = rules_write(rules, numbers, e);
+	text = rules_to_sealed_file(rules, numbers, e);
 	if (text < 0)
 		return -1;
 	errno = -packet_send(r->setup.server, &message, sizeof message, &text, 1);
@@ -152,7 +153,7 @@ static int reading_offer(const struct reading *r, const struct rules *rules, str
 }
 
 /* parent: if it ends, this process ends too, since no other process would read its status. */
-static _Noreturn void read_once(const struct reader_setup *setup, uint64_t number, bool is_first, pid_t parent)
+static _Noreturn void reading_main(const struct reader_setup *setup, uint64_t number, bool is_first, pid_t parent)
 {
 	struct reading r = {
 		.folder = setup->places.profiles[PROFILES_PRESET], .setup = *setup, .number = number, .is_first = is_first
@@ -163,15 +164,15 @@ static _Noreturn void read_once(const struct reader_setup *setup, uint64_t numbe
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(EXIT_FAILURE);
-	if (reading_load(&r, &rules, &e) < 0 || reading_offer(&r, &rules, &e) < 0)
-		reading_refuse(setup->server, number, r.is_config, &e);
+	if (reading_load_rules(&r, &rules, &e) < 0 || reading_offer_rules(&r, &rules, &e) < 0)
+		send_reading_refusal(setup->server, number, r.is_config, &e);
 	_exit(EXIT_SUCCESS);
 }
 
 /* --- the process that stays --- */
 
 /* A reading may block: names of users, and files, may come from a server. False: it took too long, or the server has gone. */
-static bool await_reading(pid_t pid, int server)
+static bool wait_for_reading(pid_t pid, int server)
 {
 	scoped_fd     ended = pidfd_open(pid, 0);
 	struct pollfd p[2]  = { { .fd = ended, .events = POLLIN }, { .fd = server } };
@@ -186,7 +187,7 @@ static bool await_reading(pid_t pid, int server)
 	return false;
 }
 
-static void fork_reading(const struct reader_setup *setup, uint64_t number, bool is_first)
+static void run_reading(const struct reader_setup *setup, uint64_t number, bool is_first)
 {
 	pid_t      self   = getpid(), pid = fork();
 	int        status;
@@ -194,8 +195,8 @@ static void fork_reading(const struct reader_setup *setup, uint64_t number, bool
 	struct err e;
 
 	if (pid == 0)
-		read_once(setup, number, is_first, self);
-	in_time = pid < 0 || await_reading(pid, setup->server);
+		reading_main(setup, number, is_first, self);
+	in_time = pid < 0 || wait_for_reading(pid, setup->server);
 	status  = pid < 0 ? -1 : child_wait(pid);
 	if (pid > 0 && status == 0)
 		return;
@@ -205,11 +206,11 @@ static void fork_reading(const struct reader_setup *setup, uint64_t number, bool
 		err_set(&e, ERR_BROKEN, "reading them took longer than %d s", READING_MS_MAX / 1000);
 	else
 		err_set(&e, ERR_BROKEN, "the process that read them died (wait status %d)", status);
-	reading_refuse(setup->server, number, false, &e);
+	send_reading_refusal(setup->server, number, false, &e);
 }
 
 /* Waits without a limit: the monitor must do what the server decides, or the two would serve different profiles. */
-static void reading_settle(const struct reader_setup *setup, uint64_t number)
+static void forward_server_decision(const struct reader_setup *setup, uint64_t number)
 {
 	struct reader_message message;
 	size_t                n;
@@ -218,7 +219,7 @@ static void reading_settle(const struct reader_setup *setup, uint64_t number)
 		if (packet_receive(setup->server, &message, sizeof message, NULL, 0, &n) != sizeof message)
 			_exit(EXIT_SUCCESS);
 	while (message.reading != number);
-	rules_decide(setup->monitor, message.kind == READER_TAKEN);
+	rules_send_decision(setup->monitor, message.kind == READER_TAKEN);
 }
 
 /* The only descriptors of the reader beyond the standard ones and credentials. */
@@ -257,8 +258,8 @@ _Noreturn void reader_main(const struct reader_setup *setup)
 	p.had_config = *p.files.config && access(p.files.config, F_OK) == 0;
 	for (bool is_first = true; packet_receive(p.server, &message, sizeof message, NULL, 0, &n) == sizeof message;
 	     is_first      = false) {
-		fork_reading(&p, message.reading, is_first);
-		reading_settle(&p, message.reading);
+		run_reading(&p, message.reading, is_first);
+		forward_server_decision(&p, message.reading);
 	}
 	_exit(EXIT_SUCCESS);
 }

@@ -20,7 +20,7 @@ void rules_done(struct rules *r)
 /* --- from files --- */
 
 /* The administrator reserves the ids of the file; they must not overlap those that other programs of this host use. */
-static int choose_ids(const struct config *c, const struct rules_source *from, struct id_range *ret, struct err *e)
+static int choose_id_range(const struct config *c, const struct rules_source *from, struct id_range *ret, struct err *e)
 {
 	const struct config_ids *wish = &c->ids;
 	struct id_range          others;
@@ -37,7 +37,7 @@ static int choose_ids(const struct config *c, const struct rules_source *from, s
 	return 0;
 }
 
-void rules_look_for_config(struct reader_files *f)
+void rules_skip_missing_config(struct reader_files *f)
 {
 	if (f->is_optional && access(f->config, F_OK) < 0 && errno == ENOENT)
 		*f->config = 0;
@@ -52,12 +52,13 @@ int rules_load(struct rules *ret, const struct rules_source *from, profile_left_
 	*is_config = true;
 	if ((*f->config ? config_load(&r.config, f->config, f->name, e) : config_parse(&r.config, "{}", 2, e)) < 0)
 		return -1;
-	if (choose_ids(&r.config, from, &r.ids, e) < 0 || (r.config.access_rows && access_build(&r.access, &r.config, e) < 0))
+	if (choose_id_range(&r.config, from, &r.ids, e) < 0 ||
+	    (r.config.access_rows && access_build(&r.access, &r.config, e) < 0))
 		return err_wrap(e, "%s", f->name);
 	if (!r.config.access_rows && from->mode == MONITOR_SERVICE)
-		access_preset(&r.access);
+		access_build_preset(&r.access);
 	else if (!r.config.access_rows)
-		access_own(&r.access, geteuid());
+		access_build_for_user(&r.access, geteuid());
 	*is_config = false;
 	profile_set_init(&r.profiles, from->places, false);
 	if (profile_set_load(&r.profiles, left_out, context, e) < 0)
@@ -73,8 +74,8 @@ int rules_load(struct rules *ret, const struct rules_source *from, profile_left_
 
 enum { RULES_BYTES_MAX = 16 * 1024 * 1024 }; /* of 64 profiles and a configuration, which have 64 KiB each, and lists of packages */
 
-/* As a JSON string: rules_read() parses it as the text of a file. */
-static json_t *text_of(const json_t *source)
+/* As a JSON string: rules_from_sealed_file() parses it as the text of a file. */
+static json_t *json_as_text(const json_t *source)
 {
 	char   *text = json_dumps(source, JSON_COMPACT);
 	json_t *as   = text ? json_string(text) : NULL;
@@ -83,23 +84,25 @@ static json_t *text_of(const json_t *source)
 	return as;
 }
 
-static json_t *profiles_json(const struct profile_set *s, const uint32_t *numbers)
+static json_t *profiles_to_json(const struct profile_set *s, const uint32_t *numbers)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct served_profile *p = s->item[i];
 
-		json_array_append_new(list, json_pack("{ss so sI ss sO}", "name", p->name, "text", text_of(p->profile.source), "number",
+		json_array_append_new(list, json_pack("{ss so sI ss sO}", "name", p->name, "text",
+						      json_as_text(p->profile.source), "number",
 						      (json_int_t)numbers[i], "filter_sha256", p->filter_sha256, "packages", p->packages));
 	}
 	return list;
 }
 
-int rules_write(const struct rules *r, const uint32_t *numbers, struct err *e)
+int rules_to_sealed_file(const struct rules *r, const uint32_t *numbers, struct err *e)
 {
-	json_t *all  = json_pack("{so so so}", "config", text_of(r->config.source), "access", access_to_json(&r->access), "profiles",
-				 profiles_json(&r->profiles, numbers));
+	json_t *all  = json_pack("{so so so}", "config", json_as_text(r->config.source), "access",
+				 access_to_json(&r->access), "profiles",
+				 profiles_to_json(&r->profiles, numbers));
 	char   *text = json_dumps(all, JSON_COMPACT);
 	int     fd   = text ? sealed_open("rules", text, strlen(text), e) : err_set(e, ERR_LIMIT, "out of memory");
 
@@ -118,12 +121,12 @@ static int rules_parse(struct rules *r, const json_t *all, struct err *e)
 	    access_from_json(&r->access, &r->config, json_object_get(all, "access"), e) < 0)
 		return -1;
 	for (size_t i = 0; i < json_array_size(list); i++)
-		if (profile_set_take(&r->profiles, json_array_get(list, i), e) < 0)
+		if (profile_set_add_from_json(&r->profiles, json_array_get(list, i), e) < 0)
 			return -1;
 	return 0;
 }
 
-int rules_read(struct rules *ret, int fd, const struct brig_paths *places, struct err *e)
+int rules_from_sealed_file(struct rules *ret, int fd, const struct brig_paths *places, struct err *e)
 {
 	scoped_rules r = { .ids = { 0 } };
 	size_t       len;

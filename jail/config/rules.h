@@ -32,13 +32,13 @@ struct rules_source {
 };
 
 /* Forgets an optional configuration that does not exist. One that the caller may not reach counts as existing. */
-void         rules_look_for_config(struct reader_files *f);
+void         rules_skip_missing_config(struct reader_files *f);
 /* Profiles that cannot be used are passed to left_out and skipped. *is_config: it is the configuration that is wrong. */
 must_use int rules_load(struct rules *ret, const struct rules_source *from, profile_left_out_fn *left_out, void *context, bool *is_config,
 			struct err *e);
 /* A sealed memory file, which the caller owns; -1 with *e. numbers: the monitor's, in the order of the profiles. */
-must_use int rules_write(const struct rules *r, const uint32_t *numbers, struct err *e);
+must_use int rules_to_sealed_file(const struct rules *r, const uint32_t *numbers, struct err *e);
 /* From such a file, which is borrowed. places must outlive *ret. */
-must_use int rules_read(struct rules *ret, int fd, const struct brig_paths *places, struct err *e);
+must_use int rules_from_sealed_file(struct rules *ret, int fd, const struct brig_paths *places, struct err *e);
 void         rules_done(struct rules *r);
 #define scoped_rules scoped(rules_done) struct rules

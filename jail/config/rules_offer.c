@@ -18,7 +18,8 @@ static int send_to_monitor(int monitor, const struct monitor_message *message, c
 	return r < 0 ? err_sys(e, "the monitor cannot be reached") : 0;
 }
 
-static int send_setup(int monitor, const struct brig_paths *places, enum monitor_mode mode, const struct id_range *ids, struct err *e)
+static int send_setup_message(int monitor, const struct brig_paths *places, enum monitor_mode mode,
+			      const struct id_range *ids, struct err *e)
 {
 	struct monitor_message message;
 
@@ -34,7 +35,7 @@ static int send_setup(int monitor, const struct brig_paths *places, enum monitor
 
 /* --- a profile --- */
 
-static void fill_profile(struct monitor_profile *message, const struct served_profile *served, uint64_t ready)
+static void fill_profile_message(struct monitor_profile *message, const struct served_profile *served, uint64_t ready)
 {
 	const struct profile *p = &served->profile;
 
@@ -69,7 +70,7 @@ static int send_profile(int monitor, const struct served_profile *served, uint64
 
 	memset(&message, 0, sizeof message); /* padding too: the monitor compares the bytes with those of the profile that it has */
 	message.kind = MONITOR_PROFILE;
-	fill_profile(&message.profile, served, ready);
+	fill_profile_message(&message.profile, served, ready);
 	if (monitor_check_profile(&message.profile, e) < 0)
 		return -1;
 	return send_to_monitor(monitor, &message, fds, 1u + message.profile.has_network + message.profile.has_trust, e);
@@ -77,7 +78,7 @@ static int send_profile(int monitor, const struct served_profile *served, uint64
 
 /* --- all of them --- */
 
-static int seal_rules(int monitor, uint64_t reading, uint32_t numbers[MONITOR_PROFILES_MAX], struct err *e)
+static int ask_monitor_to_seal(int monitor, uint64_t reading, uint32_t numbers[MONITOR_PROFILES_MAX], struct err *e)
 {
 	struct monitor_answer  answer;
 	struct monitor_message message;
@@ -99,18 +100,19 @@ static int seal_rules(int monitor, uint64_t reading, uint32_t numbers[MONITOR_PR
 	return err_wrap(e, "monitor");
 }
 
-int rules_offer(int monitor, const struct brig_paths *places, const enum monitor_mode *mode, uint64_t reading, const struct rules *r,
-		uint32_t numbers[MONITOR_PROFILES_MAX], struct err *e)
+int rules_offer_to_monitor(int monitor, const struct brig_paths *places, const enum monitor_mode *mode,
+			   uint64_t reading, const struct rules *r,
+			   uint32_t numbers[MONITOR_PROFILES_MAX], struct err *e)
 {
-	if (mode && send_setup(monitor, places, *mode, &r->ids, e) < 0)
+	if (mode && send_setup_message(monitor, places, *mode, &r->ids, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r->profiles.n; i++)
 		if (send_profile(monitor, r->profiles.item[i], r->config.ready, e) < 0)
 			return err_wrap(e, "profile %s", r->profiles.item[i]->name);
-	return seal_rules(monitor, reading, numbers, e);
+	return ask_monitor_to_seal(monitor, reading, numbers, e);
 }
 
-void rules_decide(int monitor, bool is_served)
+void rules_send_decision(int monitor, bool is_served)
 {
 	struct monitor_message message;
 	struct err             ignored;

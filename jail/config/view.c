@@ -22,7 +22,7 @@
 enum { FILE_BYTES_MAX = 64 * 1024, FILES_MAX = 512 };
 
 /* Creates the folders above a path in the view; with `whole`, the path itself too. */
-static int make_folders(char *path, bool whole, struct err *e)
+static int make_view_folders(char *path, bool whole, struct err *e)
 {
 	for (char *slash = strchr(path + sizeof PLACE_VIEW, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
@@ -34,7 +34,7 @@ static int make_folders(char *path, bool whole, struct err *e)
 }
 
 /* PLACE_VIEW "/store-0", then the real path outside of the view: brig_paths_name_as_known() finds it there for messages. */
-static int name_in_view(const char *name, const char *place, char path[PATH_SIZE], struct err *e)
+static int path_in_view(const char *name, const char *place, char path[PATH_SIZE], struct err *e)
 {
 	char known[PATH_MAX];
 
@@ -47,14 +47,14 @@ static int name_in_view(const char *name, const char *place, char path[PATH_SIZE
 
 /* --- files: copied --- */
 
-static int write_copy(const char *path, const struct bytes *text, struct err *e)
+static int write_file_copy(const char *path, const struct bytes *text, struct err *e)
 {
 	scoped_fd fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
 	return fd < 0 || file_write_all(fd, text->data, text->len) < 0 ? err_sys(e, "view: %s", path) : 0;
 }
 
-static bool is_rule(const char *name)
+static bool is_rule_file_name(const char *name)
 {
 	const char *dot = strrchr(name, '.');
 
@@ -78,7 +78,7 @@ static int write_stand_in(const char *path, const struct stat *of, struct err *e
  * A file that others may write to becomes an empty copy of that mode; one that is no file, or too large, becomes
  * another such one. One of another user becomes one that is no file: only CAP_CHOWN could make it that user's.
  */
-static int write_rule(const char *path, int file, struct err *e)
+static int copy_rule_file(const char *path, int file, struct err *e)
 {
 	scoped_bytes text = { 0 };
 	char         from[32];
@@ -86,9 +86,10 @@ static int write_rule(const char *path, int file, struct err *e)
 
 	snprintf(from, sizeof from, "/proc/self/fd/%d", file); /* this very file, even if another one has its name by now */
 	if (trust_read(from, FILE_BYTES_MAX, &text, e) == 0)
-		return write_copy(path, &text, e);
+		return write_file_copy(path, &text, e);
 	if (fstat(file, &st) == 0 && e->kind == ERR_DENIED && st.st_uid == 0)
-		return write_copy(path, &text, e) < 0 || chmod(path, st.st_mode & 07777) < 0 ? err_sys(e, "view: %s", path) : 0;
+		return write_file_copy(path, &text, e) < 0 || chmod(path, st.st_mode & 07777) < 0 ?
+			err_sys(e, "view: %s", path) : 0;
 	if (fstat(file, &st) == 0 && e->kind == ERR_DENIED)
 		return write_stand_in(path, &(struct stat){ .st_mode = S_IFIFO }, e);
 	if (e->kind == ERR_BAD_SPEC && fstat(file, &st) == 0)
@@ -96,12 +97,12 @@ static int write_rule(const char *path, int file, struct err *e)
 	return err_set(e, e->kind, "%s", e->errnum ? strerror(e->errnum) : "it cannot be read");
 }
 
-static int copy_one(unsigned *files, const char *to, int folder, const char *name, struct err *e)
+static int copy_rule_file_named(unsigned *files, const char *to, int folder, const char *name, struct err *e)
 {
 	scoped_fd file = -1;
 	char      path[PATH_SIZE + 256];
 
-	if (!is_rule(name))
+	if (!is_rule_file_name(name))
 		return 0;
 	file = openat(folder, name, O_PATH | O_CLOEXEC);
 	if (file < 0)
@@ -109,10 +110,10 @@ static int copy_one(unsigned *files, const char *to, int folder, const char *nam
 	if (++*files > FILES_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d profiles and policies", FILES_MAX);
 	snprintf(path, sizeof path, "%s/%s", to, name);
-	return write_rule(path, file, e) < 0 ? err_wrap(e, "%s", name) : 0;
+	return copy_rule_file(path, file, e) < 0 ? err_wrap(e, "%s", name) : 0;
 }
 
-static int copy_all(unsigned *files, const char *to, const char *folder, struct err *e)
+static int copy_folder_files(unsigned *files, const char *to, const char *folder, struct err *e)
 {
 	DIR           *dir = opendir(folder);
 	struct dirent *entry;
@@ -121,7 +122,7 @@ static int copy_all(unsigned *files, const char *to, const char *folder, struct 
 	if (!dir)
 		return err_sys(e, "%s", folder);
 	while (r == 0 && (errno = 0, entry = readdir(dir)))
-		r = copy_one(files, to, dirfd(dir), entry->d_name, e);
+		r = copy_rule_file_named(files, to, dirfd(dir), entry->d_name, e);
 	if (r == 0 && errno)
 		r = err_sys(e, "not all of it could be read");
 	closedir(dir);
@@ -129,13 +130,13 @@ static int copy_all(unsigned *files, const char *to, const char *folder, struct 
 }
 
 /* Removes the copies of the last reading: the folder holds nothing else. */
-static void clear_folder(const char *path)
+static void remove_old_copies(const char *path)
 {
 	DIR           *dir = opendir(path);
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir)))
-		if (is_rule(entry->d_name))
+		if (is_rule_file_name(entry->d_name))
 			unlinkat(dirfd(dir), entry->d_name, 0);
 	if (dir)
 		closedir(dir);
@@ -146,7 +147,7 @@ static void clear_folder(const char *path)
  * that reads the copies. That process may not be able to see that there is no folder: then place becomes "", unless it
  * is_named, by BRIG_PROFILES, whose folder must exist.
  */
-static int copy_folder(unsigned *files, const char *name, char *place, bool is_named, struct err *e)
+static int copy_profile_folder(unsigned *files, const char *name, char *place, bool is_named, struct err *e)
 {
 	struct stat st;
 	char        path[PATH_SIZE];
@@ -159,10 +160,10 @@ static int copy_folder(unsigned *files, const char *name, char *place, bool is_n
 			*place = 0;
 		return 0;
 	}
-	if (name_in_view(name, place, path, e) < 0 || make_folders(path, true, e) < 0)
+	if (path_in_view(name, place, path, e) < 0 || make_view_folders(path, true, e) < 0)
 		return -1;
-	clear_folder(path);
-	if (copy_all(files, path, place, e) < 0)
+	remove_old_copies(path);
+	if (copy_folder_files(files, path, place, e) < 0)
 		return -1;
 	is_trusted = trust_check(&st, place, e) == 0;
 	if (!is_trusted && st.st_uid != 0)
@@ -173,7 +174,7 @@ static int copy_folder(unsigned *files, const char *name, char *place, bool is_n
 	return 0;
 }
 
-static int copy_config(char *config, struct err *e)
+static int copy_config_file(char *config, struct err *e)
 {
 	scoped_bytes text = { 0 };
 	char         path[PATH_SIZE];
@@ -182,10 +183,10 @@ static int copy_config(char *config, struct err *e)
 		return 0;
 	if (trust_read(config, FILE_BYTES_MAX, &text, e) < 0)
 		return e->errnum == ENOENT ? 0 : -1; /* config_load() reports a missing file */
-	if (name_in_view("config", config, path, e) < 0 || make_folders(path, false, e) < 0)
+	if (path_in_view("config", config, path, e) < 0 || make_view_folders(path, false, e) < 0)
 		return -1;
 	unlink(path); /* the copy of the last reading */
-	if (write_copy(path, &text, e) < 0)
+	if (write_file_copy(path, &text, e) < 0)
 		return -1;
 	strcpy(config, path);
 	return 0;
@@ -193,13 +194,13 @@ static int copy_config(char *config, struct err *e)
 
 /* --- stores: bound --- */
 
-static int bind_store(const char *name, char *place, struct err *e)
+static int bind_store_into_view(const char *name, char *place, struct err *e)
 {
 	char path[PATH_SIZE];
 
 	if (!*place || access(place, F_OK) < 0)
 		return 0;
-	if (name_in_view(name, place, path, e) < 0 || make_folders(path, true, e) < 0)
+	if (path_in_view(name, place, path, e) < 0 || make_view_folders(path, true, e) < 0)
 		return -1;
 	if (mount(place, path, NULL, MS_BIND | MS_REC, NULL) < 0)
 		return err_sys(e, "view: %s", place);
@@ -213,7 +214,7 @@ static int bind_store(const char *name, char *place, struct err *e)
  * A lock on /dev/null is a lock on its inode: with the host's node, programs of the host and of jails would see each
  * other's locks. Where no node can be made, as in a container, the host's nodes stay.
  */
-static int make_devices(struct err *e)
+static int mount_own_devices(struct err *e)
 {
 	static const char folder[] = PLACE_VIEW "/dev";
 	struct mount_plan plan;
@@ -239,7 +240,7 @@ static int make_devices(struct err *e)
 
 /* --- all of it --- */
 
-static int enter_namespace(struct err *e)
+static int enter_view_namespace(struct err *e)
 {
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return err_sys(e, "a mount namespace for the service");
@@ -253,14 +254,14 @@ static int enter_namespace(struct err *e)
 int view_enter(struct brig_paths *places, struct err *e)
 {
 	mode_t before = umask(022);
-	bool   done   = enter_namespace(e) == 0 && bind_store("store-0", places->store[0], e) == 0 &&
-		      bind_store("store-1", places->store[1], e) == 0 && make_devices(e) == 0;
+	bool   done   = enter_view_namespace(e) == 0 && bind_store_into_view("store-0", places->store[0], e) == 0 &&
+		      bind_store_into_view("store-1", places->store[1], e) == 0 && mount_own_devices(e) == 0;
 
 	umask(before);
 	return done ? 0 : -1;
 }
 
-int view_copy(struct brig_paths *places, char *config, struct err *e)
+int view_copy_files(struct brig_paths *places, char *config, struct err *e)
 {
 	mode_t   before = umask(022);
 	unsigned files  = 0;
@@ -269,10 +270,10 @@ int view_copy(struct brig_paths *places, char *config, struct err *e)
 
 	for (unsigned i = 0; r == 0 && i < PROFILES_PLACES; i++) {
 		snprintf(name, sizeof name, "profiles-%u", i);
-		r = copy_folder(&files, name, places->profiles[i], i == PROFILES_NAMED, e);
+		r = copy_profile_folder(&files, name, places->profiles[i], i == PROFILES_NAMED, e);
 	}
 	if (r == 0)
-		r = copy_config(config, e);
+		r = copy_config_file(config, e);
 	umask(before);
 	return r;
 }

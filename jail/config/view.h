@@ -17,4 +17,4 @@ must_use int view_enter(struct brig_paths *places, struct err *e);
  * Replaces the copies by the files as they are now. The caller is root in that namespace, with CAP_DAC_READ_SEARCH. The
  * profiles in places, and config (a buffer of PATH_SIZE bytes, may be empty), are paths in the view afterwards.
  */
-must_use int view_copy(struct brig_paths *places, char *config, struct err *e);
+must_use int view_copy_files(struct brig_paths *places, char *config, struct err *e);

@@ -63,7 +63,7 @@ static int prepare_server(struct server *d, const char *fd, int *sock, struct er
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* at the caller's file size limit a write must fail, not kill brigd */
 	setsid(); /* the terminal's signals go to the client only */
-	access_own(&d->access, geteuid());
+	access_build_for_user(&d->access, geteuid());
 	d->backend = backend_private(&d->places);
 	return server_open(d, e);
 }

@@ -89,7 +89,7 @@ static int take_rules(struct service *s, bool *is_config, struct err *e)
 		return err_set(e, ERR_SETUP, "the reader ended; its message is above");
 	*is_config = message.kind == READER_REFUSED && message.is_config;
 	*e         = message.err;
-	if (message.kind != READER_RULES || rules_read(&rules, fd, &s->server.places, e) < 0)
+	if (message.kind != READER_RULES || rules_from_sealed_file(&rules, fd, &s->server.places, e) < 0)
 		return -1;
 	server_set_rules(&s->server, &rules);
 	return reader_send(r, READER_TAKEN, 0) ? 0 : err_set(e, ERR_SETUP, "the reader ended; its message is above");

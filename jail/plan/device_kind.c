@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-bool device_is_of_kernel(unsigned major, unsigned minor)
+bool device_is_kernel_file_system(unsigned major, unsigned minor)
 {
 	static const char *const types[] = { "proc",  "sysfs",   "cgroup",     "cgroup2", "debugfs",
 		                             "tracefs", "securityfs", "bpf",     "efivarfs" };

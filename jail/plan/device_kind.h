@@ -8,4 +8,4 @@
  * system that is not in this process's mount table is not recognized; the process that mounts the directory checks
  * again with statfs(), and then only one run waits.
  */
-bool device_is_of_kernel(unsigned major, unsigned minor);
+bool device_is_kernel_file_system(unsigned major, unsigned minor);

@@ -17,7 +17,7 @@ enum { COPIED_MAX = 64 * 1024 };
  * PEP 263: "coding:" or "coding=" in a comment of the first two lines. Which coding that is, and whether the text fits,
  * Python finds out.
  */
-static bool names_coding(const char *text, size_t len)
+static bool declares_encoding(const char *text, size_t len)
 {
 	const char *end = text + len, *newline;
 
@@ -80,7 +80,7 @@ int program_text_open(struct program_text *ret, int fd, struct denial *why)
 	}
 	if (has_nul || memchr(t.text, 0, t.len))
 		deny(why, DENIAL_bad_field, "code", "has a NUL byte; a Python program is text");
-	else if (!text_is_utf8(t.text, t.len) && !names_coding(t.text, t.len))
+	else if (!text_is_utf8(t.text, t.len) && !declares_encoding(t.text, t.len))
 		deny(why, DENIAL_bad_field, "code", "is not UTF-8; save it as UTF-8");
 	else
 		done = 0;

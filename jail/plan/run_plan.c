@@ -23,7 +23,7 @@
 /* --- limits --- */
 
 /* With its unit: people type seconds, programs send milliseconds. */
-static void print_limit(const struct field *f, uint64_t value, char *buf, size_t len)
+static void print_limit_with_unit(const struct field *f, uint64_t value, char *buf, size_t len)
 {
 	char text[32];
 
@@ -31,14 +31,15 @@ static void print_limit(const struct field *f, uint64_t value, char *buf, size_t
 	snprintf(buf, len, f->type == FIELD_MS ? "%s s" : "%s", text);
 }
 
-static int refuse_above(const struct limits *l, const struct served_profile *profile, const struct field *f, struct denial *why)
+static int deny_above_ceiling(const struct limits *l, const struct served_profile *profile, const struct field *f,
+			      struct denial *why)
 {
 	char        field[64], is[40], most[40], asked[40];
 	const char *quote = f->type == FIELD_MS || f->type == FIELD_SIZE ? "\"" : "";
 
 	snprintf(field, sizeof field, "limits.%s", f->name);
-	print_limit(f, limits_value(l, f), is, sizeof is);
-	print_limit(f, limits_value(&profile->profile.ceilings, f), most, sizeof most);
+	print_limit_with_unit(f, limits_value(l, f), is, sizeof is);
+	print_limit_with_unit(f, limits_value(&profile->profile.ceilings, f), most, sizeof most);
 	field_print_text(f, limits_value(l, f), asked, sizeof asked);
 	return deny(why, DENIAL_above_ceiling, field,
 		    "%s is above the ceiling %s of profile %s; %s can allow it: write {\"extends\": \"%s\", \"ceilings\": {\"%s\": %s%s%s}} "
@@ -48,7 +49,8 @@ static int refuse_above(const struct limits *l, const struct served_profile *pro
 		    profile->is_private ? "DIR/NAME.json, and set BRIG_PROFILES=DIR and -p NAME" : "/etc/brig/profiles/NAME.json, and type brig reload; then -p NAME");
 }
 
-int run_plan_limit(struct limits *l, const struct served_profile *profile, const json_t *asked, struct denial *why)
+int run_plan_apply_limits(struct limits *l, const struct served_profile *profile, const json_t *asked,
+			  struct denial *why)
 {
 	const struct field *above;
 	struct err          e;
@@ -56,16 +58,16 @@ int run_plan_limit(struct limits *l, const struct served_profile *profile, const
 	if (asked && fields_decode(limits_fields, asked, l, &e) < 0)
 		return deny_setting(why, DENIAL_bad_field, "limits", &e);
 	above = limits_find_above_ceiling(l, &profile->profile.ceilings);
-	return above ? refuse_above(l, profile, above, why) : 0;
+	return above ? deny_above_ceiling(l, profile, above, why) : 0;
 }
 
-static int lower_limits(struct run_plan *p, const json_t *asked, const json_t *allow_missing, struct denial *why)
+static int plan_limits(struct run_plan *p, const json_t *asked, const json_t *allow_missing, struct denial *why)
 {
 	uint64_t   waived;
 	struct err e;
 
 	p->limits = p->profile->profile.limits;
-	if (run_plan_limit(&p->limits, p->profile, asked, why) < 0)
+	if (run_plan_apply_limits(&p->limits, p->profile, asked, why) < 0)
 		return -1;
 	if (limits_parse_waived(allow_missing, &waived, &e) < 0)
 		return deny_err(why, DENIAL_bad_field, "allow_missing", &e);
@@ -81,7 +83,7 @@ struct link {
 };
 
 /* Leads to what the descriptor refers to. */
-static struct link link_of(int fd)
+static struct link proc_fd_link(int fd)
 {
 	struct link link;
 
@@ -93,11 +95,11 @@ static struct link link_of(int fd)
  * Memory files, namespaces and pidfds are regular files to statx(). A mount of one would hand it to the program; what
  * can be shown has a path.
  */
-static bool has_path(int fd)
+static bool fd_has_path(int fd)
 {
 	static const char gone[] = " (deleted)";
 	char              path[PATH_MAX];
-	ssize_t           n = readlinkat(AT_FDCWD, link_of(fd).path, path, sizeof path - 1);
+	ssize_t           n = readlinkat(AT_FDCWD, proc_fd_link(fd).path, path, sizeof path - 1);
 
 	if (n <= 0)
 		return false;
@@ -109,14 +111,14 @@ static bool has_path(int fd)
  * In place: a descriptor that can only be mounted. The close of an open file can wait for the server of its file
  * system, and later processes serve many users.
  */
-static int make_path_only(int fd)
+static int reopen_as_o_path(int fd)
 {
 	scoped_fd path_only = -1;
 	int       flags     = fcntl(fd, F_GETFL);
 
 	if (flags < 0 || flags & O_PATH)
 		return flags < 0 ? -1 : 0;
-	path_only = open(link_of(fd).path, O_PATH | O_CLOEXEC);
+	path_only = open(proc_fd_link(fd).path, O_PATH | O_CLOEXEC);
 	return path_only < 0 || dup3(path_only, fd, O_CLOEXEC) < 0 ? -1 : 0;
 }
 
@@ -129,16 +131,16 @@ static int check_ro_bind(int fd, size_t i, struct denial *why)
 	snprintf(field, sizeof field, "ro[%zu]", i);
 	if (file_look(fd, &st) < 0 || !mount_can_ro_bind(st.stx_mode))
 		return deny(why, DENIAL_bad_descriptors, field, "is neither a directory nor a regular file");
-	if (S_ISREG(st.stx_mode) && !has_path(fd))
+	if (S_ISREG(st.stx_mode) && !fd_has_path(fd))
 		return deny(why, DENIAL_bad_descriptors, field, "is a file without a name");
-	if (device_is_of_kernel(st.stx_dev_major, st.stx_dev_minor))
+	if (device_is_kernel_file_system(st.stx_dev_major, st.stx_dev_minor))
 		return deny(why, DENIAL_denied, field, "holds what the kernel tells of the host, no files");
-	if (make_path_only(fd) < 0)
+	if (reopen_as_o_path(fd) < 0)
 		return deny(why, DENIAL_broken, field, "cannot be shown: %m");
 	return 0;
 }
 
-static int fill_ro_binds(struct run_plan *p, const json_t *names, const int *fds, struct denial *why)
+static int plan_ro_binds(struct run_plan *p, const json_t *names, const int *fds, struct denial *why)
 {
 	for (size_t i = 0; i < json_array_size(names); i++) {
 		if (check_ro_bind(fds[i], i, why) < 0)
@@ -152,7 +154,7 @@ static int fill_ro_binds(struct run_plan *p, const json_t *names, const int *fds
 	return 0;
 }
 
-static bool socket_has(int fd, int option, int want)
+static bool socket_option_is(int fd, int option, int want)
 {
 	int       value;
 	socklen_t len = sizeof value;
@@ -161,19 +163,19 @@ static bool socket_has(int fd, int option, int want)
 }
 
 /* A Unix stream socket that is connected. The monitor checks that the other end has no name, as in a socketpair(). */
-static int check_files(int fd, struct denial *why)
+static int check_files_socket(int fd, struct denial *why)
 {
 	struct ucred peer = { .pid = 0 };
 	socklen_t    len  = sizeof peer;
 
-	if (socket_has(fd, SO_DOMAIN, AF_UNIX) && socket_has(fd, SO_TYPE, SOCK_STREAM) &&
+	if (socket_option_is(fd, SO_DOMAIN, AF_UNIX) && socket_option_is(fd, SO_TYPE, SOCK_STREAM) &&
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid > 0)
 		return 0;
 	return deny(why, DENIAL_bad_descriptors, "files", "is no end of socketpair(AF_UNIX, SOCK_STREAM)");
 }
 
 /* What cannot be mounted is refused here; the process that builds the cell makes the plan of it. */
-static int check_mounts(const struct run_plan *p, bool terminals, struct denial *why)
+static int check_mount_plan(const struct run_plan *p, bool terminals, struct denial *why)
 {
 	struct mount_options mount_options = mount_options_from_limits(&p->limits, p->profile->profile.workspace_exec);
 	struct mount_plan   ignored;
@@ -205,7 +207,7 @@ static void command_done(struct command *c)
 	free(c->main);
 }
 
-static int find_paths(struct command *c, const char *name)
+static int find_program_paths(struct command *c, const char *name)
 {
 	static const char *const folders[] = { "/usr/local/bin", "/usr/bin", "/bin" };
 
@@ -245,8 +247,9 @@ static const char *runner_mode(const struct protocol_request *r)
 }
 
 /* What comes before the arguments of the request. */
-static int find_first(struct command *c, const struct profile *p, const struct protocol_request *r, const char *const **ret,
-		      struct denial *why)
+static int find_leading_args(struct command *c, const struct profile *p, const struct protocol_request *r,
+			     const char *const **ret,
+			     struct denial *why)
 {
 	static const char *const  nothing[] = { NULL };
 	bool                      is_open   = r->kind == REQUEST_open;
@@ -269,7 +272,8 @@ static int find_first(struct command *c, const struct profile *p, const struct p
 	return 0;
 }
 
-static int fill_command(struct command *c, const struct profile *p, const struct protocol_request *r, struct denial *why)
+static int plan_command(struct command *c, const struct profile *p, const struct protocol_request *r,
+			struct denial *why)
 {
 	bool               is_run = r->kind != REQUEST_exec;
 	const char *const *first;
@@ -277,14 +281,14 @@ static int fill_command(struct command *c, const struct profile *p, const struct
 
 	if (!*name)
 		return deny(why, DENIAL_bad_field, "argv[0]", "nothing to run");
-	if (find_paths(c, name) < 0)
+	if (find_program_paths(c, name) < 0)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
-	if (find_first(c, p, r, &first, why) < 0)
+	if (find_leading_args(c, p, r, &first, why) < 0)
 		return -1;
 	return fill_argv(c, first, is_run ? r->args : r->argv, is_run ? "args" : "argv", why);
 }
 
-static int add_env(struct program_env *env, const json_t *added, struct denial *why)
+static int add_env_of_request(struct program_env *env, const json_t *added, struct denial *why)
 {
 	struct err e;
 	char       field[32];
@@ -297,15 +301,18 @@ static int add_env(struct program_env *env, const json_t *added, struct denial *
 	return 0;
 }
 
-int run_plan_env(struct program_env *env, const struct limits *limits, const json_t *added, struct denial *why)
+int run_plan_build_call_env(struct program_env *env, const struct limits *limits, const json_t *added,
+			    struct denial *why)
 {
 	struct err e;
 
-	return program_env_init(env, limits, &e) < 0 ? deny_err(why, DENIAL_broken, NULL, &e) : add_env(env, added, why);
+	return program_env_init(env, limits, &e) < 0 ? deny_err(why, DENIAL_broken, NULL, &e) :
+		add_env_of_request(env, added, why);
 }
 
 /* A variable of the client replaces brig's of the same name. */
-static int fill_env(struct program_env *env, const struct run_plan *p, const struct protocol_request *r, struct denial *why)
+static int plan_env(struct program_env *env, const struct run_plan *p, const struct protocol_request *r,
+		    struct denial *why)
 {
 	const struct net_policy *policy = p->profile->profile.net;
 	/* Does brig-proxy read TLS of this run? If so, a private run has a CA of its own. */
@@ -315,7 +322,7 @@ static int fill_env(struct program_env *env, const struct run_plan *p, const str
 
 	if (program_env_init(env, &p->limits, &e) < 0 || (p->net_rules && program_env_add_network(env, policy, is_read, &e) < 0))
 		return deny_err(why, DENIAL_broken, NULL, &e);
-	if (add_env(env, r->env, why) < 0)
+	if (add_env_of_request(env, r->env, why) < 0)
 		return -1;
 	/* The guest runner gets the number of the socket to the tools in an argument instead. */
 	if (!r->has_tools || (r->kind != REQUEST_exec && r->mode != MODE_script))
@@ -324,16 +331,16 @@ static int fill_env(struct program_env *env, const struct run_plan *p, const str
 	return program_env_add(env, tools, &e) < 0 ? deny_err(why, DENIAL_bad_field, "env", &e) : 0;
 }
 
-static int make_exec_args(struct run_plan *p, const struct protocol_request *r, struct denial *why)
+static int plan_exec_args(struct run_plan *p, const struct protocol_request *r, struct denial *why)
 {
 	struct command     c   = { 0 };
 	struct program_env env = { 0 };
 	struct err         e;
 	int                done;
 
-	done = fill_command(&c, &p->profile->profile, r, why);
+	done = plan_command(&c, &p->profile->profile, r, why);
 	if (done == 0)
-		done = fill_env(&env, p, r, why);
+		done = plan_env(&env, p, r, why);
 	if (done == 0 && exec_args_pack(&p->exec_args, &p->exec_text, (const char *const *)c.path, r->cwd, c.argv, env.entry, &e) < 0)
 		done = e.kind == ERR_BAD_SPEC ? deny_err(why, DENIAL_bad_field, NULL, &e) :
 		                                deny(why, DENIAL_broken, NULL, "set-up step pack-words: %s", e.text);
@@ -348,7 +355,7 @@ static int make_exec_args(struct run_plan *p, const struct protocol_request *r, 
  * Ready cells wait for a main.py. A session has no program, and gets a comment; an empty program becomes a newline,
  * which does nothing either.
  */
-static int make_own_code(struct run_plan *p, const char *text, struct denial *why)
+static int plan_own_code(struct run_plan *p, const char *text, struct denial *why)
 {
 	struct err e;
 
@@ -360,14 +367,15 @@ static int make_own_code(struct run_plan *p, const char *text, struct denial *wh
 
 /* --- the network --- */
 
-static int make_network(struct run_plan *p, const struct brig_paths *places, const struct net_rules *rules, struct denial *why)
+static int open_network(struct run_plan *p, const struct brig_paths *places, const struct net_rules *rules,
+			struct denial *why)
 {
 	scoped_fd  program = -1;
 	struct err e;
 
 	if (!rules->n)
 		return 0;
-	if (p->profile->is_private && profile_check_network(p->profile, places, &e) < 0)
+	if (p->profile->is_private && profile_check_network_filter(p->profile, places, &e) < 0)
 		return deny_err(why, DENIAL_denied, "network", &e);
 	/* Without brig-proxy the program would run and reach nothing. (A service without it does not start.) */
 	if (p->profile->is_private && (program = libexec_open(places, PROXY_PROGRAM, &e)) < 0) {
@@ -396,7 +404,7 @@ static int plan_network(struct run_plan *p, const struct brig_paths *places, con
 	if (!rules)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	done = net_policy_grant_rules(policy, p->profile->name, p->profile->is_private, r->network, rules, why);
-	done = done < 0 ? -1 : make_network(p, places, rules, why);
+	done = done < 0 ? -1 : open_network(p, places, rules, why);
 	free(rules);
 	return done;
 }
@@ -405,17 +413,19 @@ static int run_plan_fill(struct run_plan *p, const struct brig_paths *places, co
 {
 	bool has_code = r->kind == REQUEST_run;
 
-	if (r->kind == REQUEST_open && make_own_code(p, "# a session\n", why) < 0)
+	if (r->kind == REQUEST_open && plan_own_code(p, "# a session\n", why) < 0)
 		return -1;
-	if (lower_limits(p, r->limits, r->allow_missing, why) < 0 || (has_code && program_text_open(&p->code, fds[0], why) < 0))
+	if (plan_limits(p, r->limits, r->allow_missing, why) < 0 ||
+	    (has_code && program_text_open(&p->code, fds[0], why) < 0))
 		return -1;
-	if (has_code && !p->code.len && make_own_code(p, "\n", why) < 0)
+	if (has_code && !p->code.len && plan_own_code(p, "\n", why) < 0)
 		return -1;
-	if (fill_ro_binds(p, r->ro, fds + has_code, why) < 0 ||
-	    (r->has_files && check_files(fds[has_code + p->shown_len], why) < 0) || check_mounts(p, r->terminal, why) < 0 ||
+	if (plan_ro_binds(p, r->ro, fds + has_code, why) < 0 ||
+	    (r->has_files && check_files_socket(fds[has_code + p->shown_len], why) < 0) ||
+		    check_mount_plan(p, r->terminal, why) < 0 ||
 	    plan_network(p, places, r, why) < 0)
 		return -1;
-	return make_exec_args(p, r, why);
+	return plan_exec_args(p, r, why);
 }
 
 int run_plan_build(struct run_plan *ret, const struct brig_paths *places, const struct served_profile *profile,

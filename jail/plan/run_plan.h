@@ -40,6 +40,8 @@ void         run_plan_done(struct run_plan *p);
  * Two checks that runs and calls in sessions share. The first takes the limits that were asked for into *l; none may be
  * above its ceiling. The second builds the environment; program_env_done() must follow, also after a failure.
  */
-must_use int run_plan_limit(struct limits *l, const struct served_profile *profile, const json_t *asked, struct denial *why);
-must_use int run_plan_env(struct program_env *env, const struct limits *limits, const json_t *added, struct denial *why);
+must_use int run_plan_apply_limits(struct limits *l, const struct served_profile *profile, const json_t *asked,
+				   struct denial *why);
+must_use int run_plan_build_call_env(struct program_env *env, const struct limits *limits, const json_t *added,
+				     struct denial *why);
 #define scoped_run_plan scoped(run_plan_done) struct run_plan

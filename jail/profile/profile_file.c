@@ -26,7 +26,7 @@ void profile_names_free(char **names)
 }
 
 /* False: it is the name of no profile, or is there. */
-static bool is_new_name(const char *name, char **names, size_t n)
+static bool is_new_profile_name(const char *name, char **names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(names[i], name) == 0)
@@ -34,7 +34,7 @@ static bool is_new_name(const char *name, char **names, size_t n)
 	return text_is_name(name);
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_name_pointers(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -42,7 +42,7 @@ static int by_name(const void *a, const void *b)
 enum { NAMES_MAX = 255 };
 
 /* A folder that does not exist is an empty one. 0 or -1 with errno. */
-static int add_names(const char *folder, char **names, size_t *n)
+static int add_profile_names_of_folder(const char *folder, char **names, size_t *n)
 {
 	DIR           *dir = opendir(folder);
 	struct dirent *entry;
@@ -55,14 +55,14 @@ static int add_names(const char *folder, char **names, size_t *n)
 		if (!dot || strcmp(dot, ".json") != 0)
 			continue;
 		*dot = 0;
-		if (is_new_name(entry->d_name, names, *n) && (names[*n] = strdup(entry->d_name)))
+		if (is_new_profile_name(entry->d_name, names, *n) && (names[*n] = strdup(entry->d_name)))
 			++*n;
 	}
 	closedir(dir); /* of a folder that was only read: errno stays */
 	return *n < NAMES_MAX && errno ? -1 : 0;
 }
 
-char **profile_names(const struct brig_paths *places, struct err *e)
+char **profile_list_names(const struct brig_paths *places, struct err *e)
 {
 	char **names = calloc(NAMES_MAX + 1, sizeof *names);
 	size_t n     = 0;
@@ -72,19 +72,19 @@ char **profile_names(const struct brig_paths *places, struct err *e)
 		return NULL;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(places->profiles); i++)
-		if (places->profiles[i][0] && add_names(places->profiles[i], names, &n) < 0) {
+		if (places->profiles[i][0] && add_profile_names_of_folder(places->profiles[i], names, &n) < 0) {
 			err_sys(e, "%s", places->profiles[i]);
 			profile_names_free(names);
 			return NULL;
 		}
-	qsort(names, n, sizeof *names, by_name);
+	qsort(names, n, sizeof *names, compare_name_pointers);
 	return names;
 }
 
-static int err_unknown(const struct brig_paths *places, const char *name, struct err *e)
+static int err_unknown_profile(const struct brig_paths *places, const char *name, struct err *e)
 {
 	char   list[200] = "none", where[280] = "";
-	char **names     = profile_names(places, e);
+	char **names     = profile_list_names(places, e);
 	size_t n         = 0;
 
 	if (!names)
@@ -139,10 +139,11 @@ unsigned profile_file_find(const struct brig_paths *places, const char *name)
 enum { EXTENDS_MAX = 8 };
 
 /* The profile in the first directory that has it, from the one numbered *place on; *place becomes the number of that directory. */
-static int find_source(const struct brig_paths *places, const char *name, unsigned *place, unsigned depth, json_t **ret, struct err *e);
+static int find_profile_source(const struct brig_paths *places, const char *name, unsigned *place, unsigned depth,
+			       json_t **ret, struct err *e);
 
 /* The settings of own over those of base, which becomes both. */
-static int lay_over(json_t *base, const json_t *own)
+static int merge_settings(json_t *base, const json_t *own)
 {
 	static const char *const tables[] = { "limits", "ceilings", "network" };
 	const char              *key;
@@ -162,8 +163,9 @@ static int lay_over(json_t *base, const json_t *own)
 }
 
 /* place: of the profile that extends; one of the same name is looked for in the directories behind it. */
-static int extend(const struct brig_paths *places, const char *name, unsigned place, unsigned depth, json_t **own, const char *path,
-		  struct err *e)
+static int extend_profile(const struct brig_paths *places, const char *name, unsigned place, unsigned depth,
+			  json_t **own, const char *path,
+			  struct err *e)
 {
 	const json_t *extends = json_object_get(*own, "extends");
 	const char   *base    = json_string_value(extends);
@@ -177,9 +179,9 @@ static int extend(const struct brig_paths *places, const char *name, unsigned pl
 	if (depth == EXTENDS_MAX)
 		return err_set(e, ERR_BAD_SPEC, "%s: extends: more than %d profiles extend each other", path, EXTENDS_MAX);
 	from = strcmp(base, name) == 0 ? place + 1 : 0;
-	if (find_source(places, base, &from, depth + 1, &both, e) < 0)
+	if (find_profile_source(places, base, &from, depth + 1, &both, e) < 0)
 		return depth ? -1 : err_wrap(e, "%s: extends", path);
-	if (lay_over(both, *own) < 0) {
+	if (merge_settings(both, *own) < 0) {
 		json_decref(both);
 		return err_set(e, ERR_LIMIT, "out of memory");
 	}
@@ -189,8 +191,9 @@ static int extend(const struct brig_paths *places, const char *name, unsigned pl
 }
 
 /* The file's object, with what it extends. ENOENT in e->errnum: there is no such file. */
-static int read_source(const struct brig_paths *places, const char *name, unsigned place, unsigned depth, const char *path, json_t **ret,
-		       struct err *e)
+static int read_profile_source(const struct brig_paths *places, const char *name, unsigned place, unsigned depth,
+			       const char *path, json_t **ret,
+			       struct err *e)
 {
 	scoped_bytes text = { 0 };
 	json_t      *own;
@@ -200,7 +203,7 @@ static int read_source(const struct brig_paths *places, const char *name, unsign
 	own = wire_parse(text.data, text.len, PROFILE_MAX, e);
 	if (!own)
 		return err_wrap(e, "%s", path);
-	if (extend(places, name, place, depth, &own, path, e) < 0) {
+	if (extend_profile(places, name, place, depth, &own, path, e) < 0) {
 		json_decref(own);
 		e->errnum = 0;
 		return -1;
@@ -209,7 +212,8 @@ static int read_source(const struct brig_paths *places, const char *name, unsign
 	return 0;
 }
 
-static int find_source(const struct brig_paths *places, const char *name, unsigned *place, unsigned depth, json_t **ret, struct err *e)
+static int find_profile_source(const struct brig_paths *places, const char *name, unsigned *place, unsigned depth,
+			       json_t **ret, struct err *e)
 {
 	unsigned first = *place;
 
@@ -219,15 +223,17 @@ static int find_source(const struct brig_paths *places, const char *name, unsign
 		if (!places->profiles[*place][0])
 			continue;
 		snprintf(path, sizeof path, "%s/%s.json", places->profiles[*place], name);
-		if (read_source(places, name, *place, depth, path, ret, e) == 0)
+		if (read_profile_source(places, name, *place, depth, path, ret, e) == 0)
 			return 0;
 		if (e->errnum != ENOENT)
 			return -1;
 	}
-	return first ? err_set(e, ERR_BAD_SPEC, "there is no other profile \"%.63s\"", name) : err_unknown(places, name, e);
+	return first ? err_set(e, ERR_BAD_SPEC, "there is no other profile \"%.63s\"", name) :
+		err_unknown_profile(places, name, e);
 }
 
-static int source_parse(struct profile *ret, const char *name, const json_t *source, const char *path, struct err *e)
+static int parse_profile_source(struct profile *ret, const char *name, const json_t *source, const char *path,
+				struct err *e)
 {
 	char *text = json_dumps(source, JSON_COMPACT);
 	int   r    = text ? profile_parse(ret, name, text, strlen(text), e) : err_set(e, ERR_LIMIT, "out of memory");
@@ -240,9 +246,9 @@ int profile_file_check(struct profile *ret, const struct brig_paths *places, con
 {
 	scoped_json *source = NULL;
 
-	if (read_source(places, "", 0, 0, path, &source, e) < 0)
+	if (read_profile_source(places, "", 0, 0, path, &source, e) < 0)
 		return -1;
-	return source_parse(ret, path, source, path, e);
+	return parse_profile_source(ret, path, source, path, e);
 }
 
 int profile_file_load(struct profile *ret, const struct brig_paths *places, const char *name, struct err *e)
@@ -254,11 +260,11 @@ int profile_file_load(struct profile *ret, const struct brig_paths *places, cons
 	if (profile_folders_check(places, e) < 0)
 		return -1;
 	if (!text_is_name(name))
-		return err_unknown(places, name, e);
-	if (find_source(places, name, &place, 0, &source, e) < 0)
+		return err_unknown_profile(places, name, e);
+	if (find_profile_source(places, name, &place, 0, &source, e) < 0)
 		return -1;
 	snprintf(path, sizeof path, "%s/%s.json", places->profiles[place], name);
-	return source_parse(ret, name, source, path, e);
+	return parse_profile_source(ret, name, source, path, e);
 }
 
 int profile_policy_load(struct policy_bundle *ret, const struct brig_paths *places, const struct profile *p, struct err *e)

@@ -26,5 +26,5 @@ must_use int profile_policy_load(struct policy_bundle *ret, const struct brig_pa
  * Names of all profiles, sorted, each once; NULL-terminated; free with profile_names_free(). NULL with *e when a folder
  * exists and cannot be read: a profile that is only there is not gone.
  */
-char **profile_names(const struct brig_paths *places, struct err *e);
+char **profile_list_names(const struct brig_paths *places, struct err *e);
 void   profile_names_free(char **names);

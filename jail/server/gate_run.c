@@ -33,7 +33,7 @@ static int check_and_start_run(struct connection *c, const struct protocol_reque
 	 * So while others ask for runs, a user may have as many young runs as there are processors; the next run waits
 	 * until one of them has ended or is no longer young.
 	 */
-	try->waits_for_turn = quota_is_shared(&d->quota, c->peer.uid, now) &&
+	try->waits_for_turn = quota_has_other_active_user(&d->quota, c->peer.uid, now) &&
 			      served_runs_count_young(d, c->peer.uid, now) >= d->processors;
 	if (try->waits_for_turn) {
 		why->retry_after_ms = QUOTA_RETRY_MS;

@@ -138,14 +138,14 @@ static void reload_use_rules(struct reload *r, int fd)
 	struct outcome o     = { .refused = NULL };
 	struct err     e;
 
-	if (rules_read(&rules, fd, &d->places, &e) < 0) {
+	if (rules_from_sealed_file(&rules, fd, &d->places, &e) < 0) {
 		(void)!reader_send(r->reader, READER_NOT_TAKEN, r->reading);
 		reload_finish_refused(r, e.text);
 		return;
 	}
 	o.changed  = json_array();
 	o.removed  = json_array();
-	o.for_life = config_differs_for_life(&d->first_config, &rules.config);
+	o.for_life = config_changes_needing_restart(&d->first_config, &rules.config);
 	list_profile_changes(&o, &rules.profiles, &d->profiles);
 	server_set_rules(d, &rules);
 	(void)!reader_send(r->reader, READER_TAKEN, r->reading);

@@ -19,10 +19,10 @@ void server_set_rules(struct server *d, struct rules *r)
 	r->config       = (struct config){ 0 };
 	r->profiles     = (struct profile_set){ 0 };
 	if (!d->first_config.source)
-		d->first_config = config_hold(&d->config);
+		d->first_config = config_acquire(&d->config);
 	/* A client that the rules no longer name keeps the runs that it has, and gets no others. */
 	LIST_FOREACH(c, &d->connections, link) {
-		bool is_known = peer_ask_groups(&groups, c->source.fd, &e) == 0;
+		bool is_known = peer_read_groups(&groups, c->source.fd, &e) == 0;
 
 		c->access_rule = is_known ? access_find(&d->access, &c->peer, &groups) : NULL;
 	}

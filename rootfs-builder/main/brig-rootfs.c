@@ -35,7 +35,7 @@ struct options {
 /* --- commands --- */
 
 /* A signalfd, so that a wait for a program is also a wait for signals. */
-static int open_stop(struct err *e)
+static int open_stop_signalfd(struct err *e)
 {
 	sigset_t set;
 	int      fd;
@@ -52,27 +52,27 @@ static int open_stop(struct err *e)
 
 static int command_build(const struct options *o, struct err *e)
 {
-	scoped_fd stop = open_stop(e);
+	scoped_fd stop = open_stop_signalfd(e);
 
 	if (stop < 0)
 		return -1;
-	return build_run(&(struct build_options){ .store = o->places.store[0], .recipes = o->places.recipes,
+	return build_from_recipe(&(struct build_options){ .store = o->places.store[0], .recipes = o->places.recipes,
 						  .recipe = o->args[0], .guest = o->places.guest,
 						  .sources = o->sources, .force = o->force, .stop = stop }, e);
 }
 
 static int command_import(const struct options *o, struct err *e)
 {
-	scoped_fd            stop = open_stop(e);
+	scoped_fd            stop = open_stop_signalfd(e);
 	struct build_options b    = { .store = o->places.store[0], .guest = o->places.guest, .recipe = o->args[0],
 				      .source = o->args[1], .force = o->force, .size_max = o->size_max,
 				      .stop = stop };
 
-	return stop < 0 ? -1 : build_import(&b, e);
+	return stop < 0 ? -1 : build_from_import(&b, e);
 }
 
 /* Verifies one tree; text: its digest, or its name. */
-static int verify_text(const struct tree_store *s, const char *text, struct err *e)
+static int verify_name_or_digest(const struct tree_store *s, const char *text, struct err *e)
 {
 	scoped_store_tree t = STORE_TREE_NONE;
 
@@ -95,11 +95,11 @@ static int command_verify(const struct options *o, struct err *e)
 
 	if (tree_store_open(o->places.store[0], &s, e) < 0)
 		return -1;
-	if (!o->n_args && tree_store_trees(&s, &trees, e) < 0)
+	if (!o->n_args && tree_store_list_trees(&s, &trees, e) < 0)
 		return -1;
 	n = o->n_args ? (size_t)o->n_args : trees.n;
 	for (size_t i = 0; i < n; i++) { /* all of them, even after one has failed; each failure gets a line */
-		if (verify_text(&s, o->n_args ? o->args[i] : trees.name[i].digest, e) == 0)
+		if (verify_name_or_digest(&s, o->n_args ? o->args[i] : trees.name[i].digest, e) == 0)
 			continue;
 		bad++;
 		if (n > 1)
@@ -191,7 +191,7 @@ static const struct choice {
 	/* clang-format on */
 };
 
-static bool has_choice(const struct command *c, const struct choice *x)
+static bool command_has_option(const struct command *c, const struct choice *x)
 {
 	return x->letter == 'S' || x->letter == 'h' || strchr(c->letters, x->letter);
 }
@@ -213,7 +213,7 @@ static int print_help(const struct command *c)
 
 		snprintf(text, sizeof text, "--%s%s%s", choices[i].name, choices[i].value ? " " : "",
 			 choices[i].value ? choices[i].value : "");
-		if (has_choice(c, &choices[i]))
+		if (command_has_option(c, &choices[i]))
 			printf("  %-16s %s\n", text, choices[i].about);
 	}
 	if (c->run == command_lint) {
@@ -223,7 +223,7 @@ static int print_help(const struct command *c)
 	return 0;
 }
 
-static int bad_usage(const struct command *c, const char *what, const char *about)
+static int report_usage_error(const struct command *c, const char *what, const char *about)
 {
 	struct err e;
 
@@ -234,7 +234,7 @@ static int bad_usage(const struct command *c, const char *what, const char *abou
 }
 
 /* Makes the store's path absolute. */
-static int set_store(struct options *o, const char *dir, struct err *e)
+static int set_store_path(struct options *o, const char *dir, struct err *e)
 {
 	char  *cwd  = dir[0] == '/' ? strdup("") : getcwd(NULL, 0);
 	size_t size = sizeof o->places.store[0];
@@ -246,14 +246,14 @@ static int set_store(struct options *o, const char *dir, struct err *e)
 	return 0;
 }
 
-static int set_size(struct options *o, const char *text, struct err *e)
+static int set_size_max(struct options *o, const char *text, struct err *e)
 {
 	if (text_to_size(text, &o->size_max) == 0 && o->size_max && o->size_max <= BUILD_IMPORT_MAX)
 		return 0;
 	return err_set(e, ERR_BAD_SPEC, "--size-max \"%.60s\": expected a size such as 500M or 4G, at most 64G", text);
 }
 
-static int take_choice(struct options *o, int letter, const char *value, struct err *e)
+static int apply_option(struct options *o, int letter, const char *value, struct err *e)
 {
 	switch (letter) {
 	case 'f':
@@ -261,7 +261,7 @@ static int take_choice(struct options *o, int letter, const char *value, struct 
 		o->force = true;
 		return 0;
 	case 'm':
-		return set_size(o, value, e);
+		return set_size_max(o, value, e);
 	case 's':
 		o->sources = value;
 		return 0;
@@ -272,20 +272,20 @@ static int take_choice(struct options *o, int letter, const char *value, struct 
 		o->dry_run = true;
 		return 0;
 	default:
-		return set_store(o, value, e);
+		return set_store_path(o, value, e);
 	}
 }
 
-static void make_longopts(const struct command *c, struct option *into)
+static void fill_longopts(const struct command *c, struct option *into)
 {
 	for (const struct choice *x = choices; x < choices + ARRAY_LEN(choices); x++)
-		if (has_choice(c, x))
+		if (command_has_option(c, x))
 			*into++ = (struct option){ x->name, x->value ? required_argument : no_argument, NULL,
 						   x->letter };
 	*into = (struct option){ 0 };
 }
 
-static int finish_command(int result, const struct err *e)
+static int report_command_result(int result, const struct err *e)
 {
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		fprintf(stderr, "brig-rootfs: write to stdout: %s\n", strerror(errno));
@@ -304,25 +304,25 @@ static int run_command(const struct command *c, int argc, char **argv)
 	struct err     e = { 0 };
 	int            letter;
 
-	make_longopts(c, longopts);
+	fill_longopts(c, longopts);
 	if (brig_paths_find(&o.places, &e) < 0)
-		return finish_command(-1, &e);
+		return report_command_result(-1, &e);
 	opterr = 0;
 	while ((letter = getopt_long(argc, argv, ":h", longopts, NULL)) != -1) {
 		if (letter == 'h')
 			return print_help(c);
 		if (letter == '?' || letter == ':')
-			return bad_usage(c, letter == ':' ? "a value is missing after " : "no such option: ",
-					 argv[optind - 1]);
-		if (take_choice(&o, letter, optarg, &e) < 0)
-			return finish_command(-1, &e);
+			return report_usage_error(c, letter == ':' ? "a value is missing after " : "no such option: ",
+						  argv[optind - 1]);
+		if (apply_option(&o, letter, optarg, &e) < 0)
+			return report_command_result(-1, &e);
 	}
 	o.args   = argv + optind;
 	o.n_args = argc - optind;
 	if (o.n_args < c->least || o.n_args > c->most)
-		return bad_usage(c, o.n_args < c->least ? "expected " : "too many arguments: expected ",
-				 *c->usage ? c->usage : "none");
-	return finish_command(c->run(&o, &e), &e);
+		return report_usage_error(c, o.n_args < c->least ? "expected " : "too many arguments: expected ",
+					  *c->usage ? c->usage : "none");
+	return report_command_result(c->run(&o, &e), &e);
 }
 
 int main(int argc, char **argv)

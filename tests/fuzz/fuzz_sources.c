@@ -38,7 +38,7 @@ static void must_hide(const struct sources *s, char *said)
 {
 	size_t before = strlen(said);
 
-	sources_hide(s, said);
+	sources_hide_hosts(s, said);
 	must_about(said, strlen(said) <= before);
 	must_about(said, !strstr(said, "[IP:"));
 	for (const char *at = said; (at = strstr(at, "://")); at += 3)

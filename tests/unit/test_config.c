@@ -78,7 +78,7 @@ static void check_access(void)
 	tap_ok(may(&a, 0, 9, 0, 2), "and by a row that fits, if there is one");
 	tap_ok(access_allows(&a.rule[0], "strict"), "without a list every profile may be used");
 	tap_ok(access_allows(&a.rule[2], "basic") && !access_allows(&a.rule[2], "strict"), "with one only its own");
-	access_own(&a, 7);
+	access_build_for_user(&a, 7);
 	tap_ok(may(&a, 7, 9, 9, 16) && may(&a, 0, 0, 0, 0), "a user's own service is nobody else's");
 }
 
@@ -111,7 +111,7 @@ static const char *differ(const char *is, const char *wish)
 
 	if (config_parse(&a, is, strlen(is), &e) < 0 || config_parse(&b, wish, strlen(wish), &e) < 0)
 		exit(EXIT_FAILURE);
-	return config_differs_for_life(&a, &b);
+	return config_changes_needing_restart(&a, &b);
 }
 
 static void check_differences(void)

@@ -14,7 +14,7 @@ static int take(const struct quota_limits *may, uint32_t uid, uint64_t memory, d
 	struct denial           d    = { 0 };
 	const struct quota_part part = { .memory_bytes = memory };
 
-	if (quota_take(&q, may, uid, &part, now, &d) == 0)
+	if (quota_reserve(&q, may, uid, &part, now, &d) == 0)
 		return -1;
 	if (retry_ms)
 		*retry_ms = d.retry_after_ms;
@@ -23,7 +23,7 @@ static int take(const struct quota_limits *may, uint32_t uid, uint64_t memory, d
 
 static void give(uint32_t uid, uint64_t memory)
 {
-	quota_give(&q, uid, &(struct quota_part){ .memory_bytes = memory });
+	quota_release(&q, uid, &(struct quota_part){ .memory_bytes = memory });
 }
 
 static void check_runs(void)
@@ -74,7 +74,7 @@ static void check_rate(void)
 	for (n = 0; take(&quick, 8, 1, 1000, &retry) < 0;)
 		n++;
 	tap_ok(n == 1000 && retry >= 100 && retry <= 101, "of many, ten seconds' may come at once; none is told to come again within a run's time");
-	quota_take_back(&q, 8, &(struct quota_part){ .memory_bytes = 1 });
+	quota_cancel(&q, 8, &(struct quota_part){ .memory_bytes = 1 });
 	tap_ok(take(&quick, 8, 1, 1000, NULL) < 0, "a run that was not started after all counts as no start");
 	for (n = 0; take(&some, 9, 1, 1000, NULL) < 0;)
 		n++;
@@ -88,12 +88,12 @@ static void check_sessions(void)
 	struct denial             d       = { 0 };
 
 	begin(0, 0);
-	tap_ok(quota_take(&q, &one, 7, &session, 0, &d) == 0, "a user gets as many sessions as allowed");
+	tap_ok(quota_reserve(&q, &one, 7, &session, 0, &d) == 0, "a user gets as many sessions as allowed");
 	tap_ok(quota_check(&q, &one, 7, &session, 0, &d) < 0 && d.code == DENIAL_busy && d.retry_after_ms > 0, "one more is busy");
 	tap_is(d.text, "1 sessions at once: your quota is used up; close one, or wait until one has ended", "which says what to do");
 	tap_ok(take(&one, 7, 1, 0, NULL) < 0 && take(&one, 7, 1, 0, NULL) == DENIAL_busy, "a session is one of the runs");
-	quota_give(&q, 7, &session);
-	tap_ok(quota_take(&q, &one, 7, &session, 0, &d) == 0, "one that ended makes room");
+	quota_release(&q, 7, &session);
+	tap_ok(quota_reserve(&q, &one, 7, &session, 0, &d) == 0, "one that ended makes room");
 }
 
 static void check_calls(void)
@@ -103,15 +103,15 @@ static void check_calls(void)
 	int                       n   = 0;
 
 	begin(0, 0);
-	while (n < 10 && quota_check_call(&q, &few, 7, 0, &d) == 0) {
-		quota_count_call(&q, &few, 7);
+	while (n < 10 && quota_check_session_call(&q, &few, 7, 0, &d) == 0) {
+		quota_count_session_call(&q, &few, 7);
 		n++;
 	}
 	tap_ok(n == 3 && d.code == DENIAL_busy && d.retry_after_ms == 20001, "calls begin at the rate of runs");
 	tap_ok(take(&few, 7, 1, 0, NULL) == DENIAL_busy, "and are counted with them");
-	tap_ok(quota_check_call(&q, &few, 7, 20000, &d) == 0 && quota_check_call(&q, &few, 7, 20000, &d) == 0, "one that is refused for another reason is not counted");
-	for (n = 0; n < 10000 && quota_check_call(&q, &any, 8, 0, &d) == 0; n++)
-		quota_count_call(&q, &any, 8);
+	tap_ok(quota_check_session_call(&q, &few, 7, 20000, &d) == 0 && quota_check_session_call(&q, &few, 7, 20000, &d) == 0, "one that is refused for another reason is not counted");
+	for (n = 0; n < 10000 && quota_check_session_call(&q, &any, 8, 0, &d) == 0; n++)
+		quota_count_session_call(&q, &any, 8);
 	tap_ok(n == 10000, "without a limit there is none for calls");
 }
 

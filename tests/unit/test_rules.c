@@ -42,9 +42,11 @@ static void check_round(void)
 
 	for (uint32_t i = 0; i < MONITOR_PROFILES_MAX; i++)
 		numbers[i] = 100 + i % 20;
-	if (rules_load(&is, &from, on_left_out, NULL, &is_config, &e) < 0 || (fd = rules_write(&is, numbers, &e)) < 0)
+	if (rules_load(&is, &from, on_left_out, NULL, &is_config, &e) < 0 ||
+	    (fd = rules_to_sealed_file(&is, numbers, &e)) < 0)
 		exit(EXIT_FAILURE);
-	tap_ok(rules_read(&back, fd, &places, &e) == 0 && back.profiles.n == is.profiles.n && is.profiles.n >= 5, "all profiles come through");
+	tap_ok(rules_from_sealed_file(&back, fd, &places, &e) == 0 && back.profiles.n == is.profiles.n &&
+	       is.profiles.n >= 5, "all profiles come through");
 	for (size_t i = 0; i < back.profiles.n; i++)
 		same &= is_same(is.profiles.item[i], back.profiles.item[i]) && back.profiles.item[i]->index == numbers[i] && back.profiles.item[i]->filter_fd < 0;
 	tap_ok(same, "as they were read, with the monitor's numbers and without a filter");
@@ -61,10 +63,10 @@ static void check_wrong_config(void)
 
 	snprintf(files.config, sizeof files.config, "/tmp/brig-test-no-such-file");
 	tap_ok(rules_load(&is, &from, on_left_out, NULL, &is_config, &e) < 0 && is_config, "a configuration that was named and is not there is an error");
-	rules_look_for_config(&files);
+	rules_skip_missing_config(&files);
 	tap_ok(*files.config, "and is not passed over");
 	files.is_optional = true;
-	rules_look_for_config(&files);
+	rules_skip_missing_config(&files);
 	tap_ok(rules_load(&is, &from, on_left_out, NULL, &is_config, &e) == 0 && is.config.runs == 64, "the usual one may be missing");
 }
 
@@ -111,7 +113,7 @@ static void check_texts(void)
 		scoped_rules r  = { .ids = { 0 } };
 		scoped_fd    fd = text_fd(rows[i].text);
 		struct err   e  = { 0 };
-		int          is = rules_read(&r, fd, &places, &e);
+		int          is = rules_from_sealed_file(&r, fd, &places, &e);
 
 		tap_ok(rows[i].said ? is < 0 && strstr(e.text, rows[i].said) : is == 0, "%s", rows[i].name);
 		if (rows[i].said && is < 0 && !strstr(e.text, rows[i].said))
@@ -125,7 +127,8 @@ static void check_unsealed(void)
 	scoped_rules r  = { .ids = { 0 } };
 	struct err   e;
 
-	tap_ok(write(fd, HEAD "[]}", sizeof HEAD "[]}" - 1) > 0 && rules_read(&r, fd, &places, &e) < 0, "a file that could still change is refused");
+	tap_ok(write(fd, HEAD "[]}", sizeof HEAD "[]}" - 1) > 0 && rules_from_sealed_file(&r, fd, &places, &e) < 0,
+	       "a file that could still change is refused");
 }
 
 int main(void)

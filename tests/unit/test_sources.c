@@ -41,7 +41,7 @@ static void check_hide(void)
 	char           text[] = "Could not resolve 'packages.example.test'\nErr http://packages.example.test/debian bookworm [IP: 192.0.2.1 80]\nhttps://proxy.test:3128/x y\n";
 
 	tap_ok(sources_add_list(&s, "deb http://user:secret@packages.example.test:8080/debian bookworm main", "bookworm", &e) == 0, "a mirror with a password is read");
-	sources_hide(&s, text);
+	sources_hide_hosts(&s, text);
 	tap_is(text, "Could not resolve '(mirror)'\nErr http:///debian bookworm \nhttps:///x y\n", "host names and addresses are taken out of messages");
 }
 

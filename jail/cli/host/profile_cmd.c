@@ -23,7 +23,7 @@ static int list_profiles(const struct brig_paths *places, char **words)
 	(void)words;
 	if (profile_folders_check(places, &why) < 0)
 		return report_profile_error(&why);
-	names = profile_names(places, &why);
+	names = profile_list_names(places, &why);
 	if (!names)
 		return report_profile_error(&why);
 	if (!names[0]) {

@@ -109,7 +109,7 @@ static bool find_call(const json_t *row, struct call *ret)
 static void print_profiles(const struct brig_paths *places, const char *but, const struct call *c)
 {
 	struct err e;
-	char     **names  = profile_names(places, &e);
+	char     **names  = profile_list_names(places, &e);
 	size_t     listed = 0;
 
 	if (!names) {

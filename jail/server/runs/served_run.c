@@ -61,7 +61,7 @@ static void served_run_destroy(struct served_run *r)
 		connection_remember_ended_run(r->connection, r->id, r->calls);
 	served_net_end(&r->net);
 	fd_closep(&r->tools);
-	quota_give(&d->quota, r->peer.uid, &r->part);
+	quota_release(&d->quota, r->peer.uid, &r->part);
 	if (r->connection) {
 		r->connection->runs--;
 		r->connection->heard_ms = clock_ms(CLOCK_MONOTONIC); /* it was busy until now */
@@ -340,19 +340,19 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 		free(r);
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	}
-	if (quota_take(&c->server->quota, &c->access_rule->quota, c->peer.uid, &r->part, now, why) < 0) {
+	if (quota_reserve(&c->server->quota, &c->access_rule->quota, c->peer.uid, &r->part, now, why) < 0) {
 		served_run_free_unstarted(r);
 		return -1;
 	}
 	if (start_with_tool_socket(r, request, plan, fds, streams, &e) < 0) {
-		quota_take_back(&c->server->quota, c->peer.uid, &r->part);
+		quota_cancel(&c->server->quota, c->peer.uid, &r->part);
 		served_run_free_unstarted(r);
 		return deny_backend_error(&e, why);
 	}
 	TAILQ_INSERT_TAIL(&c->server->runs, r, link);
 	c->server->runs_len++;
 	c->server->counts.started++;
-	profile_hold(r->profile);
+	profile_acquire(r->profile);
 	c->runs++;
 	if (r->session) {
 		run_make_session(&r->run, r->limits.lifetime_ms + SESSION_GRACE_MS);

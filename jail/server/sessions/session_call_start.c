@@ -36,7 +36,7 @@ static int call_lower_limits(struct session_call *call, const struct session *s,
 			return deny(why, DENIAL_bad_field, field, "is the session's, and is said when it is opened");
 	}
 	call->limits = s->limits;
-	if (run_plan_limit(&call->limits, s->run->profile, asked, why) < 0)
+	if (run_plan_apply_limits(&call->limits, s->run->profile, asked, why) < 0)
 		return -1;
 	/*
 	 * A call at a terminal has no limit of time but the session's life, unless one was asked for: the person at it
@@ -152,7 +152,7 @@ static int check_exec_request(const struct session_call *call, const struct prot
 
 	if (!json_array_size(r->argv) || !*json_string_value(json_array_get(r->argv, 0)))
 		return deny(why, DENIAL_bad_field, "argv[0]", "nothing to run");
-	done = run_plan_env(&env, &call->limits, r->env, why);
+	done = run_plan_build_call_env(&env, &call->limits, r->env, why);
 	program_env_done(&env);
 	return done;
 }
@@ -186,7 +186,7 @@ static void session_add_call(struct session_call *call)
 	s->calls_len++;
 	s->calls_made++;
 	call->connection->runs++;
-	quota_count_call(&s->run->server->quota, &call->connection->access_rule->quota, call->peer.uid);
+	quota_count_session_call(&s->run->server->quota, &call->connection->access_rule->quota, call->peer.uid);
 	if (call->context)
 		call->context->call = call;
 	session_call_set_start_timer(call);
@@ -210,7 +210,8 @@ static int check_call_may_start(struct session *s, const struct connection *c, c
 	if (request->kind == REQUEST_run &&
 	    check_context_is_free(s, request->context, c->access_rule->quota.contexts, why) < 0)
 		return -1;
-	return quota_check_call(&c->server->quota, &c->access_rule->quota, c->peer.uid, clock_ms(CLOCK_MONOTONIC), why);
+	return quota_check_session_call(&c->server->quota, &c->access_rule->quota, c->peer.uid,
+					clock_ms(CLOCK_MONOTONIC), why);
 }
 
 int session_call_start(struct session *s, struct connection *c, const struct protocol_request *request, const int *fds,
