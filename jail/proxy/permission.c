@@ -51,7 +51,7 @@ bool permission_is_raw_tcp(const struct policy *policy, const char *host, uint16
 bool permission_needs_inspection(const struct policy *policy, const struct net_target *target)
 {
 	return net_rules_need_inspection(policy->rules, target) ||
-		net_rules_need_inspection(&policy->config->allow, target) ||
+	       net_rules_need_inspection(&policy->config->allow, target) ||
 	       net_rules_need_inspection(&policy->config->ceiling, target) ||
 	       secret_exists_for_host(policy->config, target->host, target->port);
 }

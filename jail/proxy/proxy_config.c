@@ -14,7 +14,7 @@ static bool has_terminator(const char *text, size_t size)
 static bool secret_is_sound(const struct net_secret *s)
 {
 	return has_terminator(s->name, sizeof s->name) && has_terminator(s->host, sizeof s->host) &&
-		has_terminator(s->header, sizeof s->header) &&
+	       has_terminator(s->header, sizeof s->header) &&
 	       has_terminator(s->value, sizeof s->value) && s->header[0] && s->secret_from <= strlen(s->value) &&
 	       s->secret_len <= strlen(s->value) - s->secret_from;
 }

@@ -54,8 +54,8 @@ static int send_lease_command_to_fork(struct runner *w, struct err *e)
 /* The clocks start with the program, so an order by lease may ask for as much time as the profile allows. */
 static bool are_limits_within_lease(const struct runner *w, const struct limits *asked)
 {
-	return limits_layer_bits_are_valid(asked) && asked->wall_ms <= w->wall_ms_max &&
-		asked->tool_wait_ms <= w->tool_wait_ms_max &&
+	return limits_layer_bits_are_valid(asked) &&
+	       asked->wall_ms <= w->wall_ms_max && asked->tool_wait_ms <= w->tool_wait_ms_max &&
 	       cell_fit(asked, &w->limits, true, w->cell.missing) == CELL_FIT_AS_IT_IS;
 }
 

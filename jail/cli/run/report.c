@@ -181,7 +181,7 @@ static bool points_to_doctor(const struct foreground_run *c, const json_t *recor
 	enum exit_reason reason;
 
 	return summary_exit_reason(record, &reason) && reason == EXIT_setup_failed && type &&
-		strcmp(type, err_kind_name(ERR_SETUP)) == 0 && !is_exec_error(c);
+	       strcmp(type, err_kind_name(ERR_SETUP)) == 0 && !is_exec_error(c);
 }
 
 static void put_plain(const json_t *text, FILE *to)

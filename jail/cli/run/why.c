@@ -103,7 +103,7 @@ static bool find_call(const json_t *row, struct call *ret)
 		return false;
 	ret->number = text_to_u64(name, &number) == 0 && number < POLICY_CALLS ? (int)number : call_number(name);
 	return ret->number >= 0 && ret->number < POLICY_CALLS &&
-		refused_call_parse(argument ? argument : "", &ret->look);
+	       refused_call_parse(argument ? argument : "", &ret->look);
 }
 
 static void print_profiles(const struct brig_paths *places, const char *but, const struct call *c)

@@ -73,7 +73,7 @@ static bool rule_covers_host(const struct net_rule *outer, const struct net_rule
 		return rule_matches_host(outer, inner->host);
 	case NET_HOST_BELOW:
 		return outer->host_kind == NET_HOST_BELOW ? strcmp(outer->host, inner->host) == 0 ||
-			host_is_subdomain_of(inner->host, outer->host)
+		       host_is_subdomain_of(inner->host, outer->host)
 							  : outer->host_kind == NET_HOST_PUBLIC || outer->host_kind == NET_HOST_ANYTHING;
 	case NET_HOST_PUBLIC:
 		return outer->host_kind == NET_HOST_PUBLIC || outer->host_kind == NET_HOST_ANYTHING;
@@ -128,7 +128,7 @@ bool net_rule_covers(const struct net_rule *outer, const struct net_rule *inner)
 	bool is_private = !inner->is_private || outer->is_private || inner->host_kind == NET_HOST_ADDRESS;
 
 	return methods && is_private && rule_covers_host(outer, inner) && rule_covers_port(outer, inner) &&
-		rule_covers_paths(outer, inner);
+	       rule_covers_paths(outer, inner);
 }
 
 /* --- what a program asks for --- */

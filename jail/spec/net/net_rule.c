@@ -210,7 +210,7 @@ static bool host_is_sound(const struct net_rule *r)
 	if (r->host_kind == NET_HOST_PUBLIC || r->host_kind == NET_HOST_ANYTHING)
 		return r->host[0] == 0;
 	return r->host_kind <= NET_HOST_ANYTHING &&
-		net_host_canonicalize(r->host, strlen(r->host), canonical, &is_address) &&
+	       net_host_canonicalize(r->host, strlen(r->host), canonical, &is_address) &&
 	       memcmp(canonical, r->host, sizeof canonical) == 0 && is_address == (r->host_kind == NET_HOST_ADDRESS);
 }
 

@@ -85,7 +85,7 @@ static uint32_t return_action(const struct sock_filter *i)
 static bool insn_lets_call_through(const struct sock_filter *i)
 {
 	return BPF_CLASS(i->code) == BPF_RET && return_action(i) != SECCOMP_RET_ERRNO &&
-		return_action(i) != SECCOMP_RET_TRAP &&
+	       return_action(i) != SECCOMP_RET_TRAP &&
 	       return_action(i) != SECCOMP_RET_KILL_THREAD && return_action(i) != SECCOMP_RET_KILL_PROCESS;
 }
 
@@ -141,7 +141,7 @@ static bool insn_refuses_with_errno(const struct sock_filter *i)
 	uint32_t errnum = i->k & SECCOMP_RET_DATA;
 
 	return BPF_CLASS(i->code) == BPF_RET && return_action(i) == SECCOMP_RET_ERRNO && errnum != 0 &&
-		errnum != ENOSYS;
+	       errnum != ENOSYS;
 }
 
 bool refusal_notice_add(struct sock_filter *insn, size_t n)

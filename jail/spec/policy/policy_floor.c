@@ -212,7 +212,7 @@ static bool row_forbids_call(const struct floor_value *row, const struct bpf_loo
 	if (row->kind == NEVER_BUT_UNIX && (!(look->seen & 1u) || look->arg[0] == AF_UNIX))
 		return false;
 	return look->seen & 1u << row->arg &&
-		row_has_value(row, look->arg[row->arg] & row->mask) == (row->kind != ONLY);
+	       row_has_value(row, look->arg[row->arg] & row->mask) == (row->kind != ONLY);
 }
 
 /* look NULL: of a statement, with its clause; else of a call that was made. */

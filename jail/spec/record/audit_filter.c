@@ -95,7 +95,7 @@ static bool row_matches_entry(const struct audit_row *row, int64_t number, const
 		return *(const int64_t *)at == number;
 	case AUDIT_REASON:
 		return text_equals(exit_reason_name((enum exit_reason)entry->reason), text) ||
-			text_equals(entry->error, text);
+		       text_equals(entry->error, text);
 	default:
 		return text_equals(*(const char *const *)at, text);
 	}
