@@ -1,9 +1,10 @@
 #define _GNU_SOURCE
 #include "audit.h"
 
+#include "clock.h"
+
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 int audit_open(struct audit *ret, const struct audit_plan *plan, struct err *e)
 {
@@ -33,14 +34,6 @@ struct audit_counts audit_get_counts(const struct audit *a)
 {
 	return a ? (struct audit_counts){ a->entries, a->suppressed, a->journal.lost, a->file_lost }
 		 : (struct audit_counts){ 0 };
-}
-
-static int64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 /* The journal gets a message when lines begin to be lost, and one when they no longer are. */
@@ -90,19 +83,20 @@ void audit_write(struct audit *a, const struct audit_entry *from)
 	struct audit_entry    entry  = *from;
 	/* by the server itself: no program ran */
 	bool                  refusal = from->reason == EXIT_denied || from->reason == EXIT_busy;
+	struct audit_throttle *throttle;
 	enum journal_priority priority;
 	uint64_t              before = 0;
 	json_t               *json;
 
 	if (!a)
 		return;
+	throttle = refusal ? &a->refusals : entry.tool ? &a->calls : NULL;
 	a->entries++;
 	if (entry.time_us < 0)
-		entry.time_us = now_us();
+		entry.time_us = clock_now_us();
 	/* Refusals cost the client nothing, and a client can report any calls of tools. Every run has its line. */
-	if ((refusal && !audit_throttle_allows(&a->refusals, entry.peer_uid, now_us(), AUDIT_REFUSALS, &before)) ||
-	    (!refusal && entry.tool &&
-	     !audit_throttle_allows(&a->calls, entry.peer_uid, now_us(), AUDIT_CALLS, &before))) {
+	if (throttle && !audit_throttle_allows(throttle, entry.peer_uid, clock_now_us(),
+					       refusal ? AUDIT_REFUSALS : AUDIT_CALLS, &before)) {
 		a->suppressed++;
 		return;
 	}

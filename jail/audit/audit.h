@@ -4,7 +4,7 @@
  * One line per attempt, and per call of a tool that a client reports: to the journal
  * with fields, and to a file of JSON Lines when one is configured. Opened before the
  * server confines itself. From then on nothing here blocks, and nothing fails: an entry
- * that could not be kept is counted (docs/decisions/0054 says why no run is refused
+ * that could not be kept is counted (docs/decisions/0054 has the reason why no run is refused
  * because of it). If the file lost entries, the journal gets a message at the first
  * one, and one when the file is written again; if the journal lost entries, it gets
  * their number when it takes messages again.
@@ -25,7 +25,7 @@ struct audit_plan {
 	uint64_t    max_bytes; /* of one file */
 	unsigned    keep;      /* number of rotated files: file.1, the youngest, to file.keep */
 	const char *journal;   /* JOURNAL_SOCKET, NULL: none */
-	int         text_fd;   /* gets the line for people when there is no journal; -1: none does */
+	int         text_fd;   /* gets the line for people when there is no journal; -1: nothing does */
 };
 
 struct audit_counts {
@@ -41,7 +41,7 @@ struct audit {
 	struct audit_file     file;
 	struct audit_throttle refusals, calls;
 	uint64_t              entries, suppressed, file_lost;
-	uint64_t              losing; /* lines lost in a row; the journal was told at the first */
+	uint64_t              losing; /* lines lost in a row; the journal got a message at the first */
 };
 
 /* Fails when the file cannot be opened. A missing journal is not an error. */

@@ -123,7 +123,7 @@ static void run_probe_forked(const struct probe_row *row, const struct surroundi
 	if (answer == ANSWER_LATE) {
 		*ret = (struct finding){ .result = RESULT_MISSING, .errnum = ETIMEDOUT };
 		snprintf(ret->cause, sizeof ret->cause, "timed out after %u ms", deadline_ms);
-		snprintf(ret->fix, sizeof ret->fix, "run brig doctor again; if it stays, dmesg says what the kernel waits for");
+		snprintf(ret->fix, sizeof ret->fix, "run brig doctor again; if it stays, dmesg shows what the kernel waits for");
 	}
 	if (answer != ANSWER_CAME)
 		remove_leftover_groups(at);

@@ -260,15 +260,15 @@ static bool leaf_make_below(struct probe *p, const char *above, const struct con
  */
 static bool find_group_above_leaf(const struct group_place *h, char *ret, size_t len)
 {
-	struct cg_dir place;
+	struct cg_dir dir;
 
 	snprintf(ret, len, "%s%s", h->top, h->own);
 	if (!h->v2)
 		return true;
-	if (cg_dir_open(h->top, h->own, &place) < 0)
+	if (cg_dir_open(h->top, h->own, &dir) < 0)
 		return false;
-	snprintf(ret, len, "%s", place.path);
-	close(place.fd);
+	snprintf(ret, len, "%s", dir.path);
+	close(dir.fd);
 	return true;
 }
 
@@ -441,9 +441,9 @@ bool probe_group_kill(struct probe *p)
 	       (WIFSIGNALED(status) || probe_missing(p, "cgroup.kill was written and killed nothing", ""));
 }
 
-static void leave_group(const char *place)
+static void leave_group(const char *path)
 {
-	scoped_fd dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	scoped_fd dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir >= 0)
 		cg_dir_leave(dir);

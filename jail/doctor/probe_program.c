@@ -86,7 +86,7 @@ static bool is_before_service(void)
 	return pid && text_to_u64(pid, &n) == 0 && n == (uint64_t)getppid();
 }
 
-/* Runs the program as the user who calls brig doctor. The monitor's account of a service starts no runs. */
+/* Runs the program as the user that calls brig doctor. The monitor's account of a service starts no runs. */
 bool probe_program(struct probe *p)
 {
 	struct brig_paths at;

@@ -17,6 +17,6 @@ struct metrics_listener {
 };
 #define METRICS_LISTENER_NONE ((struct metrics_listener){ .fd = -1 })
 
-/* at: 127.0.0.1:9464, [::1]:9464, or an absolute path. Port 0: any that is free, and name says which. */
+/* at: 127.0.0.1:9464, [::1]:9464, or an absolute path. Port 0: any that is free, and name has the one. */
 must_use int metrics_listener_open(struct metrics_listener *ret, const char *at, struct err *e);
 void         metrics_listener_close(struct metrics_listener *l);

@@ -7,11 +7,6 @@
 
 #include <string.h>
 
-static int64_t now_us(void)
-{
-	return (int64_t)(clock_ms(CLOCK_REALTIME) * 1000);
-}
-
 /* Empty when the limits are invalid: such a request is refused anyway. */
 static void parse_asked_limits(struct audit_limits *ret, const json_t *asked)
 {
@@ -27,7 +22,9 @@ static void parse_asked_limits(struct audit_limits *ret, const json_t *asked)
 
 void attempt_keep_request(struct attempt *ret, const struct protocol_request *request, const struct program_text *code)
 {
-	*ret = (struct attempt){ .time_us = now_us(), .op = request_name(request->kind), .code_bytes = AUDIT_NONE };
+	*ret = (struct attempt){ .time_us    = clock_now_us(),
+				 .op         = request_name(request->kind),
+				 .code_bytes = AUDIT_NONE };
 	parse_asked_limits(&ret->asked, request->limits);
 	if (request->kind != REQUEST_run)
 		return;
@@ -94,7 +91,7 @@ void attempt_write_request_refused(const struct connection *c, const struct prot
 
 	if (!c->server->audit)
 		return;
-	entry         = audit_entry_of_peer(&c->peer, now_us(), request->op);
+	entry         = audit_entry_of_peer(&c->peer, clock_now_us(), request->op);
 	entry.mode    = json_string_value(json_object_get(request->source, "mode"));
 	entry.profile = json_string_value(json_object_get(request->source, "profile"));
 	parse_asked_limits(&entry.asked, json_object_get(request->source, "limits"));
@@ -107,7 +104,7 @@ void attempt_write_peer_refused(struct server *d, const struct peer *peer, const
 
 	if (!d->audit)
 		return;
-	entry = audit_entry_of_peer(peer, now_us(), "connect");
+	entry = audit_entry_of_peer(peer, clock_now_us(), "connect");
 	write_refused_entry(d->audit, &entry, why);
 }
 
@@ -118,7 +115,7 @@ void attempt_write_tool_call(const struct connection *c, const char *run_id, con
 
 	if (!c->server->audit)
 		return;
-	entry             = audit_entry_of_peer(&c->peer, now_us(), "tool");
+	entry             = audit_entry_of_peer(&c->peer, clock_now_us(), "tool");
 	entry.reason      = strcmp(call->verdict, "denied") == 0 ? EXIT_denied : EXIT_exited;
 	entry.run_id      = run_id;
 	entry.tool        = call->name;

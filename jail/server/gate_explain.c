@@ -2,16 +2,6 @@
 #include "gate.h"
 #include "package_list.h"
 
-static json_t *names_or_json_null(const json_t *list)
-{
-	return list ? json_incref((json_t *)list) : json_null();
-}
-
-static json_t *list_packages_of_profile(const struct server *d, const struct served_profile *p)
-{
-	return p->packages ? json_incref(p->packages) : package_list_read(&d->places, p->profile.rootfs);
-}
-
 int gate_explain(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	const struct served_profile *p = gate_find_allowed_profile(c, request->profile, why);
@@ -27,8 +17,10 @@ int gate_explain(struct connection *c, const struct protocol_request *request, j
 	json_object_set_new(reply, "filter_sha256", *p->filter_sha256 ? json_string(p->filter_sha256) : json_null());
 	if (p->profile.net)
 		json_object_set_new(reply, "network", net_policy_to_json(p->profile.net, &p->profile.network));
-	json_object_set_new(reply, "modules", names_or_json_null(p->profile.modules));
-	json_object_set_new(reply, "calls", names_or_json_null(p->profile.calls));
-	json_object_set_new(reply, "packages", list_packages_of_profile(c->server, p));
+	json_object_set_new(reply, "modules", json_pack("O?", p->profile.modules));
+	json_object_set_new(reply, "calls", json_pack("O?", p->profile.calls));
+	json_object_set_new(reply, "packages",
+			    p->packages ? json_incref(p->packages)
+					: package_list_read(&c->server->places, p->profile.rootfs));
 	return GATE_ANSWERED;
 }

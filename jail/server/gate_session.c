@@ -17,7 +17,7 @@ int gate_files(struct connection *c, const struct protocol_request *request, jso
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return deny(why, DENIAL_broken, NULL, "a socket for files: %s", strerror(errno));
-	r = session_send_message(s, json_pack("{ss}", "op", "files"), &pair[1], 1);
+	r = session_send_or_deny(s, json_pack("{ss}", "op", "files"), &pair[1], 1, why);
 	if (r == 0) {
 		s->background++; /* until its server has sent the real number (SESSION_BACKGROUND) */
 		session_allow_background_messages(s);
@@ -27,8 +27,7 @@ int gate_files(struct connection *c, const struct protocol_request *request, jso
 	}
 	fd_closep(&pair[0]);
 	fd_closep(&pair[1]);
-	return r == 0 ? GATE_ANSWERS_ITSELF
-		      : deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(-r));
+	return r == 0 ? GATE_ANSWERS_ITSELF : -1;
 }
 
 int gate_interrupt(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
@@ -66,12 +65,9 @@ int gate_restart(struct connection *c, const struct protocol_request *request, j
 			continue;
 		if (context->call)
 			session_call_stop(context->call, EXIT_cancelled);
-		else if (context->is_there) {
-			int r = session_send_message(s, json_pack("{ss si}", "op", "restart", "context", i), NULL, 0);
-
-			if (r < 0)
-				return deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(-r));
-		}
+		else if (context->is_there &&
+			 session_send_or_deny(s, json_pack("{ss si}", "op", "restart", "context", i), NULL, 0, why) < 0)
+			return -1;
 		session_note_use(s);
 		json_object_set_new(reply, "session", json_string(s->run->id));
 		json_object_set_new(reply, "context", json_string(request->context));

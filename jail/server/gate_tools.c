@@ -40,7 +40,7 @@ static int parse_tool_calls(struct calls *ret, const json_t *list, struct err *e
 		if (!call->name || !call->verdict || !call->args_sha256)
 			return err_set(e, ERR_BAD_SPEC, "name, verdict and args_sha256 must be there");
 		if (strspn(call->args_sha256, "0123456789abcdef") != DIGEST_HEX || call->args_sha256[DIGEST_HEX])
-			return err_set(e, ERR_BAD_SPEC, "args_sha256 is no digest; it has %d hexadecimal digits",
+			return err_set(e, ERR_BAD_SPEC, "args_sha256 must have %d hexadecimal digits",
 				       DIGEST_HEX);
 	}
 	return 0;

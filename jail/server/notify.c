@@ -18,7 +18,7 @@ int notify_open(int *ret, struct err *e)
 	if (len == 0)
 		return 0;
 	if ((path[0] != '/' && path[0] != '@') || len >= sizeof to.sun_path)
-		return err_set(e, ERR_BAD_SPEC, "NOTIFY_SOCKET: \"%.60s\" is no socket", path);
+		return err_set(e, ERR_BAD_SPEC, "NOTIFY_SOCKET: \"%.60s\" is not the name of a socket", path);
 	memcpy(to.sun_path, path, len);
 	if (path[0] == '@')
 		to.sun_path[0] = 0; /* an abstract name */

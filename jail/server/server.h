@@ -1,10 +1,10 @@
 /*
- * server.h - the process of brigd that speaks with clients.
+ * server.h - the process of brigd that serves clients.
  *
  * It parses requests, decides and answers; the backend does what needs privilege. It has
  * one thread and never waits for a client. The server owns connections and runs, which
  * point to each other. When a connection closes, its runs are cancelled; each is kept
- * until the process that watches it says that nothing is left of it.
+ * until the process that watches it reports that nothing is left of it.
  */
 #pragma once
 #include "access.h"
@@ -111,7 +111,7 @@ void         server_close(struct server *d);
 struct rules;
 void         server_set_rules(struct server *d, struct rules *r);
 
-/* Admits a client that has connected; one that is refused is told why. Takes the socket over. */
+/* Admits a client that has connected; one that is refused gets the reason. Takes the socket over. */
 must_use int server_admit_client(struct server *d, int sock, struct denial *why);
 /* Serves a private server's only client until it and its runs are gone. Takes the socket over. */
 must_use int server_serve_one_client(struct server *d, int sock, struct err *e);

@@ -31,7 +31,7 @@ enum {
 	FILE_MAX = 64 * 1024, REQUEST_MAX = 16 * 1024,
 	K_UNIX = 1, K_SEQPACKET = 5, K_RIGHTS = 1, K_SOCKET = 1,
 	K_NOSIGNAL = 0x4000, K_CMSG_CLOEXEC = 0x40000000, K_CTRUNC = 8, K_TRUNC = 0x20,
-	WRITE_MAX = 4096, /* PIPE_BUF: fits where poll() says that something does */
+	WRITE_MAX = 4096, /* PIPE_BUF: fits where poll() reports that something does */
 	GOES_ON = -1, HAND_OVER = -2,
 	ALL_SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE,
 };
@@ -104,9 +104,9 @@ static bool text_equals(const char *text, struct text other)
 	return text_length(text) == other.len && begins_with(text, other.len, other);
 }
 
-static bool append_text(char *buf, size_t room, size_t *n, struct text text)
+static bool append_text(char *buf, size_t size, size_t *n, struct text text)
 {
-	if (text.len > room - *n)
+	if (text.len > size - *n)
 		return false;
 	for (size_t i = 0; i < text.len; i++)
 		buf[(*n)++] = text.at[i];
@@ -380,7 +380,10 @@ static bool write_all(struct early_stream *s, int to, int signals, const char *b
 	return true;
 }
 
-/* Reads and writes once. False: foreground_run.c must go on; everything read was written, but for s->rest, unless s->broken says why not. *empty: nothing was read. */
+/*
+ * Reads and writes once. False: foreground_run.c must go on; everything read was written, but for s->rest, unless s->broken has the
+ * reason. *empty: nothing was read.
+ */
 static bool copy_output_once(struct early_stream *s, int to, int signals, bool *empty)
 {
 	uint64_t left = early_run.keep - s->seen;
@@ -429,7 +432,7 @@ static bool drain_output(struct early_stream *s, int to, int signals)
 	return true;
 }
 
-/* --- what brigd says --- */
+/* --- messages of brigd --- */
 
 /* Receives a datagram into `early_run`. False: none came, or not all of it. */
 static bool receive_event(void)
@@ -482,7 +485,7 @@ static bool parse_started_event(void)
 	early_run.err     = (struct early_stream){ .fd = early_run.fd[1] };
 	early_run.started = true;
 	early_run.len = early_run.fds = 0;
-	call(__NR_fcntl, early_run.out.fd, F_SETFL, O_NONBLOCK, 0, 0); /* the program can open the pipes again and read from them (run_client.c) */
+	call(__NR_fcntl, early_run.out.fd, F_SETFL, O_NONBLOCK, 0, 0); /* the program can open the pipes again and read from them (foreground_run.c) */
 	call(__NR_fcntl, early_run.err.fd, F_SETFL, O_NONBLOCK, 0, 0);
 	return true;
 }

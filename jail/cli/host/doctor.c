@@ -89,19 +89,16 @@ static void print_wrapped(int at, const char *text)
 
 enum same { SAME_CAUSE = 1, SAME_FIX = 2 };
 
-static unsigned find_same_reasons(const struct finding *a, const struct finding *b)
-{
-	if (a->result == RESULT_OK)
-		return 0;
-	return (strcmp(a->cause, b->cause) == 0 ? SAME_CAUSE : 0) | (strcmp(a->fix, b->fix) == 0 ? SAME_FIX : 0);
-}
-
-/* The name of the first row above that has the same cause or fix, or both, as `what` says; or NULL. */
+/* The name of the first row above that has the same cause or fix, or both, as `what` asks; or NULL. */
 static const char *find_earlier_row_with(const struct finding *all, size_t i, unsigned what)
 {
-	for (size_t j = 0; j < i; j++)
-		if ((find_same_reasons(&all[j], &all[i]) & what) == what)
+	for (size_t j = 0; j < i; j++) {
+		unsigned same = (strcmp(all[j].cause, all[i].cause) == 0 ? SAME_CAUSE : 0) |
+				(strcmp(all[j].fix, all[i].fix) == 0 ? SAME_FIX : 0);
+
+		if (all[j].result != RESULT_OK && (same & what) == what)
 			return probe_rows[j].name;
+	}
 	return NULL;
 }
 

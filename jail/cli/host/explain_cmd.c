@@ -65,14 +65,6 @@ static int explain_load(struct explain *x, const char *name, struct err *e)
 	return program_env_build(&x->env, &x->profile.limits, NULL, 0, e);
 }
 
-static void explain_done(struct explain *x)
-{
-	program_env_done(&x->env);
-	policy_bundle_done(&x->bundle);
-	profile_done(&x->profile);
-	free(x->policy);
-}
-
 /* --- for people --- */
 
 static void print_limit_value(const struct limits *l, const struct field *f, FILE *out)
@@ -321,18 +313,13 @@ static json_t *warm_to_json(const struct profile *p)
 			 "shares", is ? json_pack("[ss]", "hash-seed", "addresses") : json_array());
 }
 
-static json_t *names_or_json_null(const json_t *names)
-{
-	return names ? json_incref((json_t *)names) : json_null();
-}
-
 static void print_profile_json(const struct explain *x, FILE *out)
 {
-	json_t *j = json_pack("{ss ss so ss ss so so so so so so so so so so}", "profile", x->profile.name, "description", x->profile.description,
+	json_t *j = json_pack("{ss ss so ss ss so so so so so so so sO? sO? so}", "profile", x->profile.name, "description", x->profile.description,
 			      "file", json_sprintf("%s/%s.json", x->places.profiles[x->place], x->profile.name), "rootfs", x->profile.rootfs, "policy", x->profile.policy, "limits", limits_to_json(&x->profile.limits),
 			      "ceilings", limits_to_json(&x->profile.ceilings), "layers", layers_to_json(), "network", net_policy_to_json(x->profile.net, &x->profile.network), "warm", warm_to_json(&x->profile), "mounts", mounts_to_json(&x->mounts),
-			      "environment", env_to_json(&x->env), "modules", names_or_json_null(x->profile.modules), "calls",
-			      names_or_json_null(x->profile.calls), "system_calls", policy_to_json(x->policy));
+			      "environment", env_to_json(&x->env), "modules", x->profile.modules, "calls",
+			      x->profile.calls, "system_calls", policy_to_json(x->policy));
 
 	json_dumpf(j, out, JSON_INDENT(2));
 	fputc('\n', out);
@@ -363,6 +350,9 @@ int explain_main(int argc, char **argv)
 		print_profile_json(&x, stdout);
 	else
 		print_profile_text(&x, stdout);
-	explain_done(&x);
+	program_env_done(&x.env);
+	policy_bundle_done(&x.bundle);
+	profile_done(&x.profile);
+	free(x.policy);
 	return status;
 }

@@ -49,7 +49,7 @@ static void print_commands(FILE *out)
 	fputs("usage: brig COMMAND [OPTION]...\n\nRuns untrusted Python programs in jails.\n\n", out);
 	for (const struct command *c = commands; c->name; c++)
 		fprintf(out, "  %-10s %s\n", c->name, c->doc);
-	fputs("\n  -h, --help     this text (brig COMMAND --help says more)\n  -V, --version  print the version\n", out);
+	fputs("\n  -h, --help     this text (brig COMMAND --help has more)\n  -V, --version  print the version\n", out);
 }
 
 /* If the output could not be written, as on a full disk, brig has failed. */

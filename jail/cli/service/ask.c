@@ -32,22 +32,16 @@ int ask_connect(struct brigd *ret, struct err *e)
 }
 
 /* Rows of runs have the key program only on a connection whose hello had a version. */
-static int send_hello_before_list(struct brigd *server, const json_t *request, struct err *e)
-{
-	const char  *op    = json_string_value(json_object_get(request, "op"));
-	scoped_json *hello = op && strcmp(op, request_name(REQUEST_list)) == 0 ? protocol_hello() : NULL;
-	scoped_json *reply = hello ? datagram_exchange(server->sock, hello, e) : NULL;
-
-	return hello && !reply ? -1 : 0;
-}
-
 json_t *ask_on_connection(struct brigd *server, json_t *request, struct err *e)
 {
-	json_t *reply = NULL;
+	const char  *op       = json_string_value(json_object_get(request, "op"));
+	scoped_json *hello    = op && strcmp(op, request_name(REQUEST_list)) == 0 ? protocol_hello() : NULL;
+	scoped_json *greeting = hello ? datagram_exchange(server->sock, hello, e) : NULL;
+	json_t      *reply    = NULL;
 
 	if (!request)
 		err_set(e, ERR_BAD_SPEC, "the arguments are not UTF-8");
-	else if (send_hello_before_list(server, request, e) == 0)
+	else if (!hello || greeting)
 		reply = datagram_exchange(server->sock, request, e);
 	json_decref(request);
 	return reply;

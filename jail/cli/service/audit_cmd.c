@@ -1,6 +1,7 @@
 /* audit_cmd.c - brig audit: what was run or refused on this host, for which user, and what it cost */
 #define _GNU_SOURCE
 #include "audit_filter.h"
+#include "clock.h"
 #include "command.h"
 #include "file.h"
 #include "trust.h"
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CONFIG "/etc/brig/brig.json"
@@ -215,18 +215,10 @@ static int find_configured_file(char file[4096], struct err *e)
 	return r;
 }
 
-static int64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 int audit_main(int argc, char **argv)
 {
 	struct option_row rows[AUDIT_FILTERS + 3];
-	struct asked      a = { .now_us = now_us() };
+	struct asked      a = { .now_us = clock_now_us() };
 	char              file[4096];
 	struct err        e = { 0 };
 	int               taken, r;

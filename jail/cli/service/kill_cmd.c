@@ -43,7 +43,7 @@ static void count_if_id_matches(struct match *m, const json_t *id)
 	m->n++;
 }
 
-/* The id that begins with the word, of a run or of a call in a session. A word that is no beginning stays: the service has the last word. */
+/* The id that begins with the word, of a run or of a call in a session. A word that no id begins with stays: the service decides. */
 static const char *complete_run_id(const json_t *list, const char *word, struct err *e)
 {
 	struct match  m        = { .word = word };

@@ -14,7 +14,7 @@ struct top {
 };
 
 static const struct option_row options[] = {
-	OPTION_SWITCH("once", '1', offsetof(struct top, once), "Print one page and exit; the default when the output is no terminal"),
+	OPTION_SWITCH("once", '1', offsetof(struct top, once), "Print one page and exit; the default when the output is not a terminal"),
 	OPTION_SWITCH("json", 0, offsetof(struct top, json), "Print one page as a JSON object: what brig stats and brig ps print"),
 	{ { "delay", FIELD_MS, offsetof(struct top, delay_ms), 100, 3600000, 1000, "Time between two pages, 0.1 to 3600 seconds; default 1", NULL, NULL }, 'd', NULL, NULL, false },
 	OPTION_END,

@@ -27,19 +27,19 @@ struct backend {
 	 */
 	struct net_proxy *(*proxy)(void *self, const struct served_profile *profile, int config);
 	/* streams: all -1; as from run_receive_event() if the run has already started: RUN_STARTED will not come. */
-	int (*start)(void *self, struct run *ret, const struct launch_args *order, int streams[PIPES_MAX],
+	int (*start)(void *self, struct run *ret, const struct launch_args *spec, int streams[PIPES_MAX],
 	     struct err *e);
-	void (*settle)(void *self); /* does what can wait until the client was told that its run has started */
+	void (*settle)(void *self); /* does what can wait until the client has the event of its start */
 	void (*count)(void *self, const struct served_profile *profile, struct backend_counts *ret);
 	bool (*on_readable)(void *self); /* false: the monitor is gone, and the service must end */
 };
 
-static inline int backend_start(const struct backend *b, struct run *ret, const struct launch_args *order,
+static inline int backend_start(const struct backend *b, struct run *ret, const struct launch_args *spec,
 				int streams[PIPES_MAX], struct err *e)
 {
 	for (int i = 0; i < PIPES_MAX; i++)
 		streams[i] = -1;
-	return b->start(b->self, ret, order, streams, e);
+	return b->start(b->self, ret, spec, streams, e);
 }
 
 static inline void backend_settle(const struct backend *b)

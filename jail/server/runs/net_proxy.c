@@ -66,8 +66,9 @@ void net_proxy_release(struct net_proxy *p)
  * The last one first: their order does not matter. Any error but a full socket: brig-proxy has ended, and with it the
  * sockets of all runs.
  */
-static void send_ended_run_numbers(struct net_proxy *p)
+static void send_ended_run_numbers(void *proxy)
 {
+	struct net_proxy    *p = proxy;
 	struct proxy_message message;
 
 	memset(&message, 0, sizeof message); /* padding too */
@@ -84,11 +85,6 @@ static void send_ended_run_numbers(struct net_proxy *p)
 	stop_waiting_for_writable(p);
 }
 
-static void net_proxy_on_writable(void *owner)
-{
-	send_ended_run_numbers(owner);
-}
-
 void net_proxy_end_run(struct net_proxy *p, struct loop *loop, uint64_t run)
 {
 	struct err ignored;
@@ -99,7 +95,7 @@ void net_proxy_end_run(struct net_proxy *p, struct loop *loop, uint64_t run)
 	if (!p->ended_len || p->loop)
 		return;
 	/* Without the loop, the numbers are sent when the next run begins or ends. */
-	p->source = (struct loop_source){ p->sock, net_proxy_on_writable, p };
+	p->source = (struct loop_source){ p->sock, send_ended_run_numbers, p };
 	if (loop_add_for(loop, &p->source, EPOLLOUT, &ignored) == 0)
 		p->loop = loop;
 }

@@ -1,7 +1,7 @@
 /*
  * net_proxy.h - the server's end of a brig-proxy, with a count of its holders
  *
- * The runs of a profile share one socket (proxy_protocol.h), over which the server says when each of them begins and
+ * The runs of a profile share one socket (proxy_protocol.h), over which the server reports when each of them begins and
  * ends. When the last holder releases it, the socket is closed, and that ends brig-proxy: so one whose profile was
  * replaced serves its runs to their end. The brig-proxy of a private run is started with its first message.
  */
@@ -17,9 +17,9 @@ struct net_proxy {
 	const struct brig_paths *places; /* until it is started: where its executable is; then NULL */
 	/* likewise: that executable, of the same version as this one, and its configuration; then -1 */
 	int                      program, config;
-	struct loop             *loop;   /* waits for room in the socket; NULL: nothing is unsent */
+	struct loop             *loop;   /* waits until the socket takes more; NULL: nothing is unsent */
 	struct loop_source       source;
-	/* numbers of runs that are over, for which the socket had no room yet */
+	/* numbers of runs that are over, for which the socket was full */
 	uint64_t                 ended[MONITOR_RUNS_MAX];
 	size_t                   ended_len;
 };

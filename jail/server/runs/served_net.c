@@ -106,20 +106,20 @@ static bool wait_for_listeners(struct served_net *n, int sock)
  * the run closes them, so that a program that may reach nothing, or has no brig-proxy, is refused at once.
  */
 void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run,
-		      const struct served_net_request *o)
+		      const struct served_net_request *request)
 {
 	int  pair[2];
-	bool has_pair = o->has_listeners && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0;
+	bool has_pair = request->has_listeners && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0;
 
 	*ret        = SERVED_NET_NONE;
-	ret->number = o->number;
-	ret->user   = o->user;
+	ret->number = request->number;
+	ret->user   = request->user;
 	ret->loop   = loop;
-	ret->limits = o->limits;
-	ret->rules  = o->rules;
-	if (o->rules && has_pair)
-		ret->proxy = backend->proxy(backend->self, o->profile, o->config);
-	if (o->rules)
+	ret->limits = request->limits;
+	ret->rules  = request->rules;
+	if (request->rules && has_pair)
+		ret->proxy = backend->proxy(backend->self, request->profile, request->config);
+	if (request->rules)
 		served_net_set_state(ret, has_pair && wait_for_listeners(ret, pair[0]) ? SERVED_NET_AWAITS_USE
 										       : SERVED_NET_LOST);
 	if (!has_pair)

@@ -46,7 +46,7 @@ struct served_net_request {
 
 /* Called after the run was started. *ret must not move until served_net_end(). */
 void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run,
-		      const struct served_net_request *order);
+		      const struct served_net_request *request);
 /* The run has a network, or should have had one. */
 bool served_net_was_asked_for(const struct served_net *n);
 /*

@@ -360,7 +360,7 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 	}
 	if (streams[0] >= 0)
 		served_run_on_started(r, streams);
-	/* after the client was told: most programs have started by now, and what they send waits */
+	/* after the client has the event: most programs have started by now, and what they send waits */
 	start_run_network(r, plan);
 	backend_settle(&c->server->backend);
 	if (c->server->audit)

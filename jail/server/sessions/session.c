@@ -49,7 +49,7 @@ static void session_open_after_both_reports(struct session *s, enum session_stat
 	case SESSION_STARTS:
 		s->state = with;
 		return;
-	case SESSION_AWAITS_FACTS:
+	case SESSION_AWAITS_SET_UP:
 	case SESSION_AWAITS_SERVER:
 		if (s->state == with)
 			return;
@@ -67,7 +67,7 @@ static void session_open_after_both_reports(struct session *s, enum session_stat
 	}
 }
 
-/* A call that has not started is no contradiction: the server had not read it yet, and gives it a new interpreter. */
+/* A call that has not started is no error: the server had not read it yet, and gives it a new interpreter. */
 static bool session_lose_context(struct session *s, int32_t number)
 {
 	struct session_context *c = number >= 0 && number < SESSION_CONTEXTS_MAX ? &s->context[number] : NULL;
@@ -86,7 +86,7 @@ static bool session_handle_message(struct session *s, const struct session_messa
 		if (n || s->was_ready)
 			return false; /* once: a flood would keep the server from other work */
 		s->was_ready = true;
-		session_open_after_both_reports(s, SESSION_AWAITS_FACTS);
+		session_open_after_both_reports(s, SESSION_AWAITS_SET_UP);
 		return true;
 	case SESSION_LOST:
 		return n == 0 && session_lose_context(s, message->value);
@@ -155,7 +155,7 @@ struct session *session_new(struct served_run *run, const struct protocol_reques
 	s->terminal = request->terminal;
 	s->source = (struct loop_source){ -1, session_on_server_message, s };
 	s->timer  = (struct loop_timer){ .due = session_on_timer, .owner = s };
-	s->facts  = RUN_RESULT_NONE;
+	s->set_up  = RUN_RESULT_NONE;
 	s->opened_ms = s->used_ms = clock_ms(CLOCK_MONOTONIC);
 	TAILQ_INIT(&s->calls);
 	if (request->name)
@@ -185,9 +185,9 @@ void session_on_run_started(struct session *s, int sock)
 	run_cancel(&s->run->run, EXIT_cancelled);
 }
 
-void session_on_run_set_up(struct session *s, const struct run_result *facts, uint32_t victims)
+void session_on_run_set_up(struct session *s, const struct run_result *set_up, uint32_t victims)
 {
-	s->facts   = *facts;
+	s->set_up   = *set_up;
 	s->victims = victims;
 	session_open_after_both_reports(s, SESSION_AWAITS_SERVER);
 }

@@ -7,7 +7,7 @@
  * it can end or stop it, but cannot take its socket and speak for it. The server keeps the clocks: a call that takes
  * too long is interrupted, then killed; if that fails, the whole session is ended.
  *
- *   STARTS -> AWAITS_FACTS or AWAITS_SERVER -> OPEN -> CLOSES -> gone
+ *   STARTS -> AWAITS_SET_UP or AWAITS_SERVER -> OPEN -> CLOSES -> gone
  *
  * A session ends when its client closes it, or disconnects and the session does not stay; when it was idle too long,
  * its lifetime is over, or the host is short of memory; and with the service. The server remembers the reason for a
@@ -32,7 +32,7 @@ enum {
 struct session_call;
 TAILQ_HEAD(session_calls, session_call);
 
-/* A context. Its row outlives its interpreter, so that the next call can be told that the interpreter was lost. */
+/* A context. Its row outlives its interpreter, so that the next call can report that the interpreter was lost. */
 struct session_context {
 	char                 name[PROTOCOL_NAME_MAX + 1]; /* "": the row is free */
 	bool                 is_there, was_lost;
@@ -45,8 +45,8 @@ struct session_context {
  */
 enum session_state {
 	SESSION_STARTS,
-	SESSION_AWAITS_FACTS,  /* its server takes calls */
-	SESSION_AWAITS_SERVER, /* its facts are filled in */
+	SESSION_AWAITS_SET_UP,  /* its server takes calls */
+	SESSION_AWAITS_SERVER, /* its run is set up */
 	SESSION_OPEN,
 	SESSION_CLOSES,
 };
@@ -64,20 +64,20 @@ struct session {
 	double               opened_ms, used_ms; /* CLOCK_MONOTONIC; used_ms: when a request last began or ended */
 	uint32_t             calls_made;
 	uint32_t             victims;  /* processes that were killed because the session had no memory left */
-	struct run_result       facts;    /* layers, missing, rootfs_digest */
+	struct run_result    set_up;   /* layers, missing, rootfs_digest */
 	/* in the socket: a size is kept until then, see session_call_resize_terminal() */
 	bool                 awaits_room;
-	/* processes that work beside calls (files, detached commands), as its server says */
+	/* processes that work beside calls (files, detached commands), as its server reports */
 	int32_t              background;
 	/* so many such messages its server may still send: a flood would keep the server from other work */
 	uint64_t             background_messages;
-	/* the process that watches it was told to freeze it: thaw it before its server is sent anything */
 	bool                 was_ready; /* its server has sent READY, which it may do once */
+	/* the process that watches it was asked to freeze it: thaw it before its server is sent anything */
 	bool                 is_to_be_frozen;
 	struct session_context context[SESSION_CONTEXTS_MAX];
 	struct session_calls calls;
 	size_t               calls_len;
-	char                 why[SESSION_WHY_MAX]; /* why it ends; "": the record of its run tells */
+	char                 why[SESSION_WHY_MAX]; /* why it ends; "": the record of its run has the reason */
 };
 /* A session that has ended. */
 struct session_gone {
@@ -96,7 +96,7 @@ void            session_free(struct session *s);
 /* Its program has started. Takes over sock, the server's end of the socket to the server. */
 void session_on_run_started(struct session *s, int sock);
 /* The process that watches its run has sent what it knows of the session. */
-void session_on_run_set_up(struct session *s, const struct run_result *facts, uint32_t victims);
+void session_on_run_set_up(struct session *s, const struct run_result *set_up, uint32_t victims);
 /*
  * Its run is over. Ends its calls, remembers why it ended, and frees it. Returns why; valid until other sessions end.
  */
@@ -116,6 +116,8 @@ json_t         *sessions_to_json(const struct server *d, const struct connection
  * stay the caller's. 0 or -errno; does not wait.
  */
 must_use int session_send_message(struct session *s, json_t *message, const int *fds, size_t n);
+/* The same for a request of a client, which is refused if the message cannot be sent. */
+must_use int session_send_or_deny(struct session *s, json_t *message, const int *fds, size_t n, struct denial *why);
 /* Its processes use no CPU until its server is sent a message, where control groups can do that. */
 void         session_freeze(struct session *s);
 /* Its server was sent a request whose work goes on beside calls, and may report about it twice. */
@@ -175,7 +177,7 @@ struct session_call {
 	struct wall_clock       clock;
 	uint32_t                victims;    /* of the session, when it began */
 	struct net_report      *net_mark;   /* the report about the session's network then; heap, or NULL */
-	unsigned                kills;      /* how often the server was told to kill it */
+	unsigned                kills;      /* how often the server was asked to kill it */
 	struct loop_timer       timer;
 	struct attempt          attempt;
 };
@@ -190,11 +192,11 @@ bool          session_call_handle_message(struct session *s, const struct sessio
 struct session_call *session_call_find(const struct server *d, const char *id, uid_t uid); /* or NULL */
 void          session_call_interrupt(struct session_call *call);
 /*
- * Sets the rows and columns of the call's terminal. While the server has no room for the message, only the last size is
+ * Sets the rows and columns of the call's terminal. While the socket is full, only the last size is
  * kept for it.
  */
 void          session_call_resize_terminal(struct session_call *call, const struct protocol_request *request);
-/* sends the sizes that were kept, as far as there is room now */
+/* sends the sizes that were kept, as many as the socket takes */
 void          session_calls_send_terminal_sizes(struct session *s);
 /* Kills the call; a program in a context is interrupted first, unless it was cancelled. */
 void          session_call_stop(struct session_call *call, enum exit_reason reason);

@@ -1,5 +1,5 @@
 /*
- * session_call.c - a call in a session while it is under way: its clocks, what the session server says of it, its end
+ * session_call.c - a call in a session while it is under way: its clocks, reports of the session server, its end
  */
 #define _GNU_SOURCE
 #include "session.h"
@@ -22,7 +22,7 @@
 enum {
 	START_MS_MAX     = 10000, /* until the server must have started it */
 	INTERRUPT_MS_MAX = 2000,  /* until an interrupted interpreter is killed */
-	KILL_MS          = 500,   /* until the server is told again: it may not have taken the first message */
+	KILL_MS          = 500,   /* until the server is asked again: it may not have taken the first message */
 	KILLS_MAX        = 10,
 	VICTIM_MS        = 50,    /* for the message that memory was the reason */
 	STARTED_MAX      = 512,
@@ -63,7 +63,7 @@ static void call_fill_record(const struct session_call *call, struct record *rec
 	const struct session *s           = call->session;
 	const bool            has_started = call->clock.started > 0;
 
-	*end             = s->facts;
+	*end             = s->set_up;
 	end->reason      = (enum exit_reason)call->reason;
 	end->wait_status = call->reason == EXIT_exited || call->reason == EXIT_signaled ? call->status : -1;
 	end->started_at  = has_started ? call->started_at : -1;
@@ -413,7 +413,7 @@ static bool call_on_cpu_used_up(struct session_call *call)
 
 	call->cpu_is_used_up = true;
 	if (call->state != CALL_RUNS)
-		/* the server says it once: a flood would keep the server from other work */
+		/* the server reports it once: a flood would keep the server from other work */
 		return call->clock.started > 0 && is_first;
 	call_send_limit(call, LIMIT_cpu_ms);
 	session_call_stop(call, EXIT_timeout_cpu);

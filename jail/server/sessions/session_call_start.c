@@ -33,7 +33,8 @@ static int call_lower_limits(struct session_call *call, const struct session *s,
 			i++;
 		snprintf(field, sizeof field, "limits.%.40s", key);
 		if (!may[i])
-			return deny(why, DENIAL_bad_field, field, "is the session's, and is said when it is opened");
+			return deny(why, DENIAL_bad_field, field,
+				    "belongs to the session: set it when the session is opened");
 	}
 	call->limits = s->limits;
 	if (run_plan_apply_limits(&call->limits, s->run->profile, asked, why) < 0)
@@ -107,26 +108,23 @@ static struct session_context *find_or_take_context(struct session *s, const cha
 static int send_run_to_session_server(struct session_call *call, const struct program_text *code, bool with_written,
 				      struct denial *why)
 {
-	struct session *s = call->session;
-	struct err      e;
-	scoped_fd       text    = sealed_open("brig-call", code->text, code->len, &e);
-	int             pair[2] = { -1, -1 }, fds[2] = { text, -1 }, r = 0;
+	struct err e;
+	scoped_fd  text    = sealed_open("brig-call", code->text, code->len, &e);
+	int        pair[2] = { -1, -1 }, fds[2] = { text, -1 }, r;
+	json_t    *message;
 
 	if (text < 0)
-		r = -ENOMEM;
-	else if (call->with_tools && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		r = -errno;
+		return deny(why, DENIAL_busy, "session", "it takes no request now: out of memory");
+	if (call->with_tools && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(errno));
 	fds[1]      = pair[1];
 	call->tools = pair[0];
-	if (r == 0)
-		r = session_send_message(s,
-					 json_pack("{ss sI si sI sb sb}", "op", "run", "call", (json_int_t)call->number,
-						   "context", (int)(call->context - s->context), "cpu_ms",
-						   (json_int_t)call->limits.cpu_ms, "tools", call->with_tools,
-						   "written", with_written),
-					 fds, (size_t)1 + call->with_tools);
+	message     = json_pack("{ss sI si sI sb sb}", "op", "run", "call", (json_int_t)call->number, "context",
+				(int)(call->context - call->session->context), "cpu_ms",
+				(json_int_t)call->limits.cpu_ms, "tools", call->with_tools, "written", with_written);
+	r           = session_send_or_deny(call->session, message, fds, (size_t)1 + call->with_tools, why);
 	fd_closep(&pair[1]);
-	return r < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-r)) : 0;
+	return r;
 }
 
 static int send_exec_to_session_server(struct session_call *call, const struct protocol_request *r, struct denial *why)
@@ -134,15 +132,15 @@ static int send_exec_to_session_server(struct session_call *call, const struct p
 	json_t *message = json_pack("{ss sI sI sO sO? ss? sb sb}", "op", "exec", "call", (json_int_t)call->number,
 				    "cpu_ms", (json_int_t)call->limits.cpu_ms, "argv", r->argv, "env", r->env, "cwd",
 				    r->cwd, "stdin", r->wants_stdin, "detach", r->detach);
-	int     done;
 
 	if (message && call->terminal)
 		json_object_set_new(message, "terminal",
 				    json_pack("[II]", (json_int_t)r->rows, (json_int_t)r->columns));
-	done = session_send_message(call->session, message, NULL, 0);
-	if (done == 0 && r->detach)
+	if (session_send_or_deny(call->session, message, NULL, 0, why) < 0)
+		return -1;
+	if (r->detach)
 		session_allow_background_messages(call->session);
-	return done < 0 ? deny(why, DENIAL_busy, "session", "it takes no call now: %s", strerror(-done)) : 0;
+	return 0;
 }
 
 static int check_exec_request(const struct session_call *call, const struct protocol_request *r, struct denial *why)

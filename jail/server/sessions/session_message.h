@@ -1,11 +1,11 @@
 /*
- * session_message.h - what the session server in the jail says to the server
+ * session_message.h - what the session server in the jail sends to the server
  *
  * A process of a jail sends it, so it is hostile: a message of another size, of a kind that does not fit, or of a call
  * that is not under way ends the session. The numbers are in the byte order of the machine; jail/guest/session.py packs
  * them.
  *
- * What the server says to the server is JSON, an object a datagram, with descriptors. Its keys are where
+ * What the server sends to the session server is JSON, an object a datagram, with descriptors. Its keys are where
  * session_send_message() is called: session.c, session_call.c, gate_session.c.
  *
  * STARTED brings the read ends of stdout and stderr; then, for a context, the read end of result, or for a command that

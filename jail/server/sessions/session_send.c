@@ -38,3 +38,10 @@ int session_send_message(struct session *s, json_t *message, const int *fds, siz
 	json_decref(message);
 	return r;
 }
+
+int session_send_or_deny(struct session *s, json_t *message, const int *fds, size_t n, struct denial *why)
+{
+	int r = session_send_message(s, message, fds, n);
+
+	return r < 0 ? deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(-r)) : 0;
+}
