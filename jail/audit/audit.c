@@ -50,14 +50,13 @@ static void audit_write_to_file(struct audit *a, const json_t *json)
 	if (r < 0) {
 		a->file_lost++;
 		if (a->losing++ == 0)
-			journal_log(&a->journal, JOURNAL_ERROR,
-				    "audit: %s: %s; lines are not in the file until it can be written again (if its "
-				    "folder was "
-				    "replaced, restart brigd)",
-				    a->file.name, strerror(-r));
+			journal_log_text(&a->journal, JOURNAL_ERROR,
+					 "audit: %s: %s; lines are not in the file until it can be written again "
+					 "(if its folder was replaced, restart brigd)",
+					 a->file.name, strerror(-r));
 	} else if (a->losing) {
-		journal_log(&a->journal, JOURNAL_NOTICE, "audit: %s: written again, without %llu lines", a->file.name,
-			    (unsigned long long)a->losing);
+		journal_log_text(&a->journal, JOURNAL_NOTICE, "audit: %s: written again, without %llu lines",
+				 a->file.name, (unsigned long long)a->losing);
 		a->losing = 0;
 	}
 }
@@ -71,11 +70,11 @@ static void audit_write_to_journal(struct audit *a, const json_t *json, enum jou
 	if (!journal_listens(&a->journal))
 		return;
 	audit_json_to_words(json, text);
-	journal_begin(&m, priority, text);
+	journal_begin_message(&m, priority, text);
 	for (const struct audit_row *row = audit_rows; row->name; row++)
 		if ((len = audit_value_to_text(json_object_get(json, row->name), text)) > 0)
 			journal_add_field(&m, audit_row_journal_field(row, name), text, len);
-	journal_send(&a->journal, &m);
+	journal_send_message(&a->journal, &m);
 }
 
 void audit_write(struct audit *a, const struct audit_entry *from)

@@ -48,7 +48,7 @@ void journal_add_field(struct journal_message *m, const char *field, const void 
 	journal_message_append(m, "\n", 1);
 }
 
-void journal_begin(struct journal_message *m, enum journal_priority priority, const char *words)
+void journal_begin_message(struct journal_message *m, enum journal_priority priority, const char *words)
 {
 	char digit = (char)('0' + priority);
 
@@ -93,12 +93,12 @@ static void journal_send_lost_count(struct journal *j)
 
 	snprintf(words, sizeof words, "audit: journal: written again, without %llu lines",
 		 (unsigned long long)j->losing);
-	journal_begin(&m, JOURNAL_NOTICE, words);
+	journal_begin_message(&m, JOURNAL_NOTICE, words);
 	if (journal_write_message(j, &m))
 		j->losing = 0;
 }
 
-void journal_send(struct journal *j, const struct journal_message *m)
+void journal_send_message(struct journal *j, const struct journal_message *m)
 {
 	if (!journal_listens(j))
 		return;
@@ -127,7 +127,7 @@ void journal_close(struct journal *j)
 	j->text_fd = -1;
 }
 
-void journal_log(struct journal *j, enum journal_priority priority, const char *fmt, ...)
+void journal_log_text(struct journal *j, enum journal_priority priority, const char *fmt, ...)
 {
 	struct journal_message m;
 	char                   words[1024];
@@ -136,6 +136,6 @@ void journal_log(struct journal *j, enum journal_priority priority, const char *
 	va_start(ap, fmt);
 	vsnprintf(words, sizeof words, fmt, ap);
 	va_end(ap);
-	journal_begin(&m, priority, words);
-	journal_send(j, &m);
+	journal_begin_message(&m, priority, words);
+	journal_send_message(j, &m);
 }

@@ -46,9 +46,9 @@ struct journal_message {
 	bool   full;
 };
 /* words: one line of printable text. */
-void journal_begin(struct journal_message *m, enum journal_priority priority, const char *words);
+void journal_begin_message(struct journal_message *m, enum journal_priority priority, const char *words);
 void journal_add_field(struct journal_message *m, const char *field, const void *value, size_t len);
-void journal_send(struct journal *j, const struct journal_message *m);
+void journal_send_message(struct journal *j, const struct journal_message *m);
 
 /* A message without further fields. Text from clients must be made plain before. */
-void journal_log(struct journal *j, enum journal_priority priority, const char *fmt, ...) printf_like(3, 4);
+void journal_log_text(struct journal *j, enum journal_priority priority, const char *fmt, ...) printf_like(3, 4);

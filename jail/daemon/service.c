@@ -70,7 +70,7 @@ static int open_as_started(struct service *s, const struct service_options *want
 		return err_set(e, ERR_BAD_SPEC, "--config %.60s...: path too long", config);
 	if (listener_is_given())
 		s->failure = failure_open(&s->server.places, is_host);
-	if (notify_open(&s->notify, e) < 0 || open_listener(s, wanted, e) < 0)
+	if (systemd_notify_open(&s->notify, e) < 0 || open_listener(s, wanted, e) < 0)
 		return -1;
 	return sweeper_start(&s->sweeper, &s->listener, e);
 }

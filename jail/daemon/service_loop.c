@@ -143,9 +143,9 @@ int service_loop_run(struct server *d, const struct service_loop_fds *at, struct
 
 	if (add_sources(&r, at, e) < 0)
 		return -1;
-	notify_send(at->notify, "READY=1");
+	systemd_notify_send(at->notify, "READY=1");
 	done = until_signal(&r, e);
-	notify_send(at->notify, "STOPPING=1");
+	systemd_notify_send(at->notify, "STOPPING=1");
 	over = end_runs(&r, done < 0 ? &ignored : e);
 	served_runs_end_all(d);
 	return done < 0 ? -1 : over;

@@ -16,7 +16,7 @@ struct probe;
 struct probe_row {
 	const char *name;
 	enum need   need;
-	bool (*run)(struct probe *p); /* true: ok, or degraded if it called probe_degraded() */
+	bool (*run)(struct probe *p); /* true: ok, or degraded if it called report_degraded() */
 	const char *since;            /* first kernel that has it, or NULL */
 	const char *config;           /* kernel option behind it, or NULL */
 	const char *purpose;          /* what brig does with it */

@@ -25,7 +25,7 @@ static bool set_no_new_privs(struct probe *p)
 bool probe_no_new_privs(struct probe *p)
 {
 	return set_no_new_privs(p) &&
-	       (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || probe_missing(p, "no_new_privs was set and is off", ""));
+	       (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || report_missing(p, "no_new_privs was set and is off", ""));
 }
 
 /* clang-format off */
@@ -60,7 +60,7 @@ static bool check_seccomp_filter(struct probe *p)
 	pid_t child;
 
 	if (syscall(SYS_getppid) != -1 || errno != EXDEV)
-		return probe_missing(p, "a seccomp filter was installed and does nothing", "");
+		return report_missing(p, "a seccomp filter was installed and does nothing", "");
 	child = fork();
 	if (child == 0) {
 		syscall(SYS_getpgid, 0);
@@ -69,7 +69,7 @@ static bool check_seccomp_filter(struct probe *p)
 	if (!sys_ok(p, child, "fork") || !sys_ok(p, waitpid(child, &status, 0), "waitpid"))
 		return false;
 	return (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) ||
-	       probe_missing(p, "SECCOMP_RET_KILL_PROCESS was installed and does not kill", "");
+	       report_missing(p, "SECCOMP_RET_KILL_PROCESS was installed and does not kill", "");
 }
 
 bool probe_seccomp(struct probe *p)
@@ -78,7 +78,7 @@ bool probe_seccomp(struct probe *p)
 		if (!sys_ok(p, syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &actions[i].action), "%s", actions[i].name))
 			return false;
 	return set_no_new_privs(p) && install_seccomp_filter(p) && check_seccomp_filter(p) &&
-	       probe_detail(p, p->at->seccomp == 2 ? "filters, below the one under which brig was started" :
+	       report_detail(p, p->at->seccomp == 2 ? "filters, below the one under which brig was started" :
 	                                             "errno and kill-process filters");
 }
 
@@ -89,8 +89,8 @@ bool probe_landlock(struct probe *p)
 	scoped_fd                    rules = -1;
 
 	if (abi < 0 && errno == EOPNOTSUPP)
-		return probe_missing(p, "landlock_create_ruleset: EOPNOTSUPP (Landlock is built in but not switched on)",
-		                     "boot with landlock in lsm=, as in: lsm=landlock,lockdown,yama,integrity,apparmor");
+		return report_missing(p, "landlock_create_ruleset: EOPNOTSUPP (Landlock is built in but not switched on)",
+				      "boot with landlock in lsm=, as in: lsm=landlock,lockdown,yama,integrity,apparmor");
 	if (!sys_ok(p, abi, "landlock_create_ruleset"))
 		return false;
 	rules = landlock_create_ruleset(&attr, sizeof attr, 0);
@@ -100,8 +100,8 @@ bool probe_landlock(struct probe *p)
 	scoped_fd leak = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (leak >= 0)
-		return probe_missing(p, "a Landlock ruleset is in force and forbids nothing", "");
-	return probe_detail(p, "ABI %d", abi);
+		return report_missing(p, "a Landlock ruleset is in force and forbids nothing", "");
+	return report_detail(p, "ABI %d", abi);
 }
 
 static bool empty_capability_bounding_set(struct probe *p)
@@ -122,8 +122,8 @@ bool probe_capabilities(struct probe *p)
 	return sandbox_enter(p, 0) && sys_ok(p, prctl(PR_SET_SECUREBITS, locks, 0, 0, 0), "prctl(PR_SET_SECUREBITS)") &&
 	       sys_ok(p, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "prctl(PR_CAP_AMBIENT_CLEAR_ALL)") &&
 	       empty_capability_bounding_set(p) && sys_ok(p, syscall(SYS_capset, &head, none), "capset") &&
-	       (unshare(CLONE_NEWUTS) < 0 || probe_missing(p, "capabilities were dropped and still work", "")) &&
-	       probe_detail(p, "bounding set empty, securebits locked");
+	       (unshare(CLONE_NEWUTS) < 0 || report_missing(p, "capabilities were dropped and still work", "")) &&
+	       report_detail(p, "bounding set empty, securebits locked");
 }
 
 bool probe_keyring(struct probe *p)
@@ -131,6 +131,6 @@ bool probe_keyring(struct probe *p)
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0)
 		return true;
 	if (errno == ENOSYS)
-		return probe_detail(p, "this kernel has no keyrings: there is nothing to inherit");
+		return report_detail(p, "this kernel has no keyrings: there is nothing to inherit");
 	return sys_ok(p, -1, "keyctl(KEYCTL_JOIN_SESSION_KEYRING)");
 }

@@ -122,24 +122,24 @@ static bool report_missing_hierarchy(struct probe *p, const struct controller *c
 	if (c && found == FOUND_NONE && is_controller_disabled(c->v1)) {
 		snprintf(cause, sizeof cause, "the controller %s was disabled when this kernel booted", c->v1);
 		snprintf(fix, sizeof fix, "boot with cgroup_enable=%s and without cgroup_disable=%s", c->v1, c->v1);
-		return probe_missing(p, cause, fix);
+		return report_missing(p, cause, fix);
 	}
 	if (found == FOUND_BLIND)
-		return probe_missing(p, "cannot read /proc/self: no way to find the cgroup tree", "mount -t proc proc /proc");
+		return report_missing(p, "cannot read /proc/self: no way to find the cgroup tree", "mount -t proc proc /proc");
 	if (found == FOUND_HIDDEN)
-		return probe_missing(p, "layer: mounts, the cgroup tree is hidden below another mount",
-		                     "umount /sys/fs/cgroup (what lies over it), or start brig where the tree can be seen");
+		return report_missing(p, "layer: mounts, the cgroup tree is hidden below another mount",
+				      "umount /sys/fs/cgroup (what lies over it), or start brig where the tree can be seen");
 	if (found == FOUND_ELSEWHERE)
-		return probe_missing(p, "the cgroup tree that is mounted does not contain our own group",
-		                     "mount the tree of our own cgroup namespace, or start brig where /proc/self/cgroup names a group "
-		                     "below the mount");
+		return report_missing(p, "the cgroup tree that is mounted does not contain our own group",
+				      "mount the tree of our own cgroup namespace, or start brig where /proc/self/cgroup names a group "
+				      "below the mount");
 	snprintf(cause, sizeof cause, "no cgroup file system with %s is mounted", c ? c->v2 : "version 2");
 	if (c && p->at->where == WHERE_PLAIN)
 		snprintf(fix, sizeof fix, "mount -t cgroup2 cgroup2 /sys/fs/cgroup (v1: mount -t cgroup -o %s cgroup DIR)", c->v1);
 	else
 		snprintf(fix, sizeof fix, "%s", c ? where_writable_advice(p->at->where) :
 			 "boot with systemd.unified_cgroup_hierarchy=1");
-	return probe_missing(p, cause, fix);
+	return report_missing(p, cause, fix);
 }
 
 /* A child group, which is removed at the end of the variable's scope. */
@@ -198,8 +198,8 @@ static bool report_leaf_refused(struct probe *p, const struct leaf *l, int errnu
 		fix = !l->v2 ? "plain users get no control groups with cgroup v1: boot with systemd.unified_cgroup_hierarchy=1, "
 		               "or run brig as root (the service: brigd(8), HOSTS WITH CGROUP V1)" :
 		      p->at->where == WHERE_SERVICE ? fix : "systemd-run --user --scope -p Delegate=yes brig ...";
-	probe_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "%s %s", what, where);
-	return p->finding.by != REFUSER_FILTER && probe_advise(p, fix);
+	report_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "%s %s", what, where);
+	return p->finding.by != REFUSER_FILTER && report_better_fix(p, fix);
 }
 
 /*
@@ -225,9 +225,9 @@ static bool report_controller_refused(struct probe *p, int errnum, const char *n
 	const char *unit = strrchr(where, '/') + 1, *dot = strrchr(unit, '.');
 	char        fix[200];
 
-	probe_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "switch on %s in %s/cgroup.subtree_control", name, where);
+	report_refused(p, (struct refusal){ .errnum = errnum, .on_file = true }, "switch on %s in %s/cgroup.subtree_control", name, where);
 	if (!p->at->is_root && !p->at->is_monitor)
-		return probe_advise(p, "as root: in /etc/systemd/system/user@.service.d/delegate.conf write "
+		return report_better_fix(p, "as root: in /etc/systemd/system/user@.service.d/delegate.conf write "
 		                       "[Service] Delegate=cpu cpuset io memory pids");
 	if (dot && strcmp(dot, ".slice") == 0 && strcmp(name, "io") == 0)
 		snprintf(fix, sizeof fix, "systemctl set-property %.80s IOAccounting=yes", unit);
@@ -235,7 +235,7 @@ static bool report_controller_refused(struct probe *p, int errnum, const char *n
 		snprintf(fix, sizeof fix, "in the unit: Delegate=cpu memory pids io");
 	else
 		snprintf(fix, sizeof fix, "echo +%s >DIR/cgroup.subtree_control, for each DIR above %.80s, from the top down", name, where);
-	return probe_advise(p, fix);
+	return report_better_fix(p, fix);
 }
 
 static bool leaf_make_below(struct probe *p, const char *above, const struct controller *c, struct leaf *l)
@@ -284,11 +284,11 @@ static bool leaf_open_for_controller(struct probe *p, const struct controller *c
 	if (find_group_above_leaf(&h, above, sizeof above))
 		return leaf_make_below(p, above, c, l);
 	if (errno != EBUSY) /* mostly leaf_make_below() fails and writes the reason */
-		return leaf_make_below(p, above, NULL, l) && probe_missing(p, "no group that may hold jails", "");
+		return leaf_make_below(p, above, NULL, l) && report_missing(p, "no group that may hold jails", "");
 	snprintf(cause, sizeof cause,
 	         "%.900s is delegated to this user, but has other processes, so it cannot enable controllers: EBUSY", above);
 	p->finding.errnum = EBUSY;
-	return probe_missing(p, cause, fix_for_busy_group(p, above, fix, sizeof fix));
+	return report_missing(p, cause, fix_for_busy_group(p, above, fix, sizeof fix));
 }
 
 static bool report_missing_file(struct probe *p, const char *file)
@@ -299,7 +299,7 @@ static bool report_missing_file(struct probe *p, const char *file)
 	p->finding.errnum = ENOENT;
 	p->finding.by     = REFUSER_KERNEL;
 	snprintf(cause, sizeof cause, "a group of ours has no file %s: %s", file, refuser_text(REFUSER_KERNEL));
-	return probe_missing(p, cause, refusal_advice(&r, REFUSER_KERNEL, p->at, fix, sizeof fix));
+	return report_missing(p, cause, refusal_advice(&r, REFUSER_KERNEL, p->at, fix, sizeof fix));
 }
 
 static bool write_and_read_back(struct probe *p, const struct leaf *l, const char *file, const char *value)
@@ -311,7 +311,7 @@ static bool write_and_read_back(struct probe *p, const struct leaf *l, const cha
 	if (!cg_read_file(l->fd, file, back, sizeof back))
 		return errno == ENOENT ? report_missing_file(p, file) : sys_ok(p, -1, "read %s", file);
 	return !value || strncmp(back, value, strlen(value)) == 0 ||
-	       probe_refused(p, (struct refusal){ .errnum = ERANGE }, "%s kept %.20s in place of %s", file, back, value);
+	       report_refused(p, (struct refusal){ .errnum = ERANGE }, "%s kept %.20s in place of %s", file, back, value);
 }
 
 /* clang-format off */
@@ -330,7 +330,7 @@ static const struct knob {
 };
 /* clang-format on */
 
-bool probe_knob(struct probe *p)
+bool probe_cgroup_file(struct probe *p)
 {
 	const struct knob *k = knobs;
 	scoped_leaf        l = LEAF_NONE;
@@ -340,7 +340,7 @@ bool probe_knob(struct probe *p)
 	if (!leaf_open_for_controller(p, &controllers[k->controller], &l) ||
 	    !write_and_read_back(p, &l, l.v2 ? k->v2 : k->v1, l.v2 ? k->v2_set : k->v1_set))
 		return false;
-	return probe_detail(p, "%s, %s", l.v2 ? "v2" : "v1", l.v2 ? k->v2 : k->v1);
+	return report_detail(p, "%s, %s", l.v2 ? "v2" : "v1", l.v2 ? k->v2 : k->v1);
 }
 
 bool probe_io_figures(struct probe *p)
@@ -350,9 +350,9 @@ bool probe_io_figures(struct probe *p)
 	if (!leaf_open_for_controller(p, &controllers[C_IO], &l))
 		return false;
 	if (!l.v2)
-		return probe_degraded(p, "blkio of cgroup v1 does not know whose a write-back is: the figures are null",
-				      "boot with systemd.unified_cgroup_hierarchy=1");
-	return write_and_read_back(p, &l, "io.stat", NULL) && probe_detail(p, "v2, io.stat");
+		return report_degraded(p, "blkio of cgroup v1 does not know whose a write-back is: the figures are null",
+				       "boot with systemd.unified_cgroup_hierarchy=1");
+	return write_and_read_back(p, &l, "io.stat", NULL) && report_detail(p, "v2, io.stat");
 }
 
 bool probe_swap_limit(struct probe *p)
@@ -362,11 +362,11 @@ bool probe_swap_limit(struct probe *p)
 	if (!leaf_open_for_controller(p, &controllers[C_MEMORY], &l))
 		return false;
 	if (faccessat(l.fd, l.v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes", F_OK, 0) < 0)
-		return probe_missing(p, "this kernel does not account for swap", "boot with swapaccount=1, or: swapoff -a");
+		return report_missing(p, "this kernel does not account for swap", "boot with swapaccount=1, or: swapoff -a");
 	if (l.v2)
-		return write_and_read_back(p, &l, "memory.swap.max", "0") && probe_detail(p, "v2, memory.swap.max");
+		return write_and_read_back(p, &l, "memory.swap.max", "0") && report_detail(p, "v2, memory.swap.max");
 	return write_and_read_back(p, &l, "memory.limit_in_bytes", "16777216") && write_and_read_back(p, &l, "memory.memsw.limit_in_bytes", "16777216") &&
-	       probe_detail(p, "v1, memory.memsw.limit_in_bytes");
+	       report_detail(p, "v1, memory.memsw.limit_in_bytes");
 }
 
 static pid_t clone_into_group(const struct leaf *l)
@@ -395,7 +395,7 @@ bool probe_clone_into_group(struct probe *p)
 		return false;
 	cg_read_file(l.fd, "cgroup.procs", members, sizeof members);
 	kill_child(child);
-	return strtol(members, NULL, 10) == child || probe_missing(p, "the new process is not in the group that was named", "");
+	return strtol(members, NULL, 10) == child || report_missing(p, "the new process is not in the group that was named", "");
 }
 
 /* For hosts where clone3 is refused. Returns when the child is in the group, or could not enter it. */
@@ -438,7 +438,7 @@ bool probe_group_kill(struct probe *p)
 		return false;
 	}
 	return sys_ok(p, waitpid(child, &status, 0), "waitpid") &&
-	       (WIFSIGNALED(status) || probe_missing(p, "cgroup.kill was written and killed nothing", ""));
+	       (WIFSIGNALED(status) || report_missing(p, "cgroup.kill was written and killed nothing", ""));
 }
 
 static void leave_group(const char *path)
@@ -459,13 +459,13 @@ bool probe_group_version(struct probe *p)
 		if (find_own_group(&controllers[i], &h) == FOUND)
 			on[h.v2]++;
 	if (find_own_group(NULL, &h) != FOUND)
-		return probe_detail(p, on[0] ? "v1" : "no cgroup tree can be seen");
+		return report_detail(p, on[0] ? "v1" : "no cgroup tree can be seen");
 	if (on[0])
-		return probe_detail(p, "hybrid: of %u controllers that brig uses, %u are on v1", on[0] + on[1], on[0]);
+		return report_detail(p, "hybrid: of %u controllers that brig uses, %u are on v1", on[0] + on[1], on[0]);
 	if (!find_group_above_leaf(&h, above, sizeof above))
-		return probe_detail(p, "v2, %u controllers; no group for jails from %s upwards", on[1], above + strlen(h.top));
+		return report_detail(p, "v2, %u controllers; no group for jails from %s upwards", on[1], above + strlen(h.top));
 	leave_group(above);
-	return probe_detail(p, "v2, %u controllers; jails are below %s/brig", on[1], above + strlen(h.top));
+	return report_detail(p, "v2, %u controllers; jails are below %s/brig", on[1], above + strlen(h.top));
 }
 
 /* tcp_mem is one limit for the whole host: beyond it, TCP resets connections of other processes, too. */
@@ -477,20 +477,20 @@ bool probe_socket_memory(struct probe *p)
 	struct group_place h;
 
 	if (!line_read("/proc/sys/net/ipv4/tcp_mem", text, sizeof text) || sscanf(text, "%llu %llu %llu", &low, &pressure, &high) != 3)
-		return probe_detail(p, "unknown: /proc/sys/net/ipv4/tcp_mem cannot be read");
+		return report_detail(p, "unknown: /proc/sys/net/ipv4/tcp_mem cannot be read");
 	text_from_size(pressure * page, of_host, sizeof of_host);
 	if (find_own_group(&controllers[C_MEMORY], &h) != FOUND || h.v2)
-		return probe_detail(p, "TCP of this host slows down from %s; "
+		return report_detail(p, "TCP of this host slows down from %s; "
 		                       "sockets of a jail count as its memory, if anything counts them", of_host);
 	text_from_size(ours, of_jails, sizeof of_jails);
-	probe_detail(p, "at most %s, TCP of this host slows down from %s", of_jails, of_host);
+	report_detail(p, "at most %s, TCP of this host slows down from %s", of_jails, of_host);
 	if (ours <= pressure * page)
 		return true;
 	snprintf(cause, sizeof cause, "sockets of all jails may hold %s, and all TCP of this host slows down from %s (net.ipv4.tcp_mem)",
 	         of_jails, of_host);
 	snprintf(fix, sizeof fix, "sysctl -w net.ipv4.tcp_mem='%llu %llu %llu'", (unsigned long long)(ours / page * 3 / 2),
 	         (unsigned long long)(ours / page * 2), (unsigned long long)(ours / page * 3));
-	return probe_degraded(p, cause, fix);
+	return report_degraded(p, cause, fix);
 }
 
 static void remove_leftover_group(const struct controller *c, const char *tag)

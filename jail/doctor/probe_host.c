@@ -10,7 +10,7 @@
 
 bool probe_kernel(struct probe *p)
 {
-	return probe_detail(p, "Linux %s, %s", p->at->kernel, where_name(p->at->where));
+	return report_detail(p, "Linux %s, %s", p->at->kernel, where_name(p->at->where));
 }
 
 /* Adds ", name=1" for a sysctl that only some distributions have; nothing where it does not exist. */
@@ -22,7 +22,7 @@ static void append_sysctl(char *to, size_t len, const char *name, int value)
 		snprintf(to + n, len - n, ", %s=%d", name, value);
 }
 
-bool probe_layers(struct probe *p)
+bool probe_security_layers(struct probe *p)
 {
 	char lsm[60], sysctls[100] = "";
 
@@ -30,8 +30,8 @@ bool probe_layers(struct probe *p)
 		snprintf(lsm, sizeof lsm, "unknown");
 	append_sysctl(sysctls, sizeof sysctls, "unprivileged_userns_clone", p->at->userns_clone);
 	append_sysctl(sysctls, sizeof sysctls, "apparmor_restrict_unprivileged_userns", p->at->apparmor_userns);
-	return probe_detail(p, "Seccomp: %d, CapEff: %llx, CapBnd: %llx, LSM: %s%s", p->at->seccomp,
-	                    (unsigned long long)p->at->cap_eff, (unsigned long long)p->at->cap_bnd, lsm, sysctls);
+	return report_detail(p, "Seccomp: %d, CapEff: %llx, CapBnd: %llx, LSM: %s%s", p->at->seccomp,
+			     (unsigned long long)p->at->cap_eff, (unsigned long long)p->at->cap_bnd, lsm, sysctls);
 }
 
 /* clang-format off */
@@ -62,17 +62,17 @@ bool probe_namespace_limits(struct probe *p)
 		}
 	}
 	if (fewest < 0)
-		return probe_detail(p, "unknown: /proc/sys/user cannot be read");
-	probe_detail(p, "at most %lld jails at once, by user.max_%s_namespaces", fewest, which);
+		return report_detail(p, "unknown: /proc/sys/user cannot be read");
+	report_detail(p, "at most %lld jails at once, by user.max_%s_namespaces", fewest, which);
 	if (statvfs("/proc/sys/user", &fs) == 0 && fs.f_flag & ST_RDONLY)
-		return probe_degraded(p, "/proc/sys/user is read-only: a program is kept from making namespaces by the filter alone, and "
+		return report_degraded(p, "/proc/sys/user is read-only: a program is kept from making namespaces by the filter alone, and "
 		                         "profile strict is refused",
-				      "mount -o remount,bind,rw /proc/sys, or start the container with a /proc/sys that can be written to");
+				       "mount -o remount,bind,rw /proc/sys, or start the container with a /proc/sys that can be written to");
 	if (fewest == 0 || fewest >= 64)
 		return true;
 	snprintf(cause, sizeof cause, "user.max_%s_namespaces leaves room for %lld jails at once", which, fewest);
 	snprintf(fix, sizeof fix, "sysctl -w user.max_%s_namespaces=15000", which);
-	return probe_degraded(p, cause, fix);
+	return report_degraded(p, cause, fix);
 }
 
 /* A handler behind a pipe runs as root on the host, with input from the jail. RLIMIT_CORE prevents that only at exactly 1. */
@@ -81,16 +81,16 @@ bool probe_core_pattern(struct probe *p)
 	char pattern[96];
 
 	if (!line_read("/proc/sys/kernel/core_pattern", pattern, sizeof pattern))
-		return probe_detail(p, "unknown: /proc/sys/kernel/core_pattern cannot be read");
-	return probe_detail(p, pattern[0] == '|' ? "a program of the host: %s" : "files named %s", pattern);
+		return report_detail(p, "unknown: /proc/sys/kernel/core_pattern cannot be read");
+	return report_detail(p, pattern[0] == '|' ? "a program of the host: %s" : "files named %s", pattern);
 }
 
 bool probe_protected_hardlinks(struct probe *p)
 {
 	long long value = number_read("/proc/sys/fs/protected_hardlinks");
 
-	probe_detail(p, value < 0 ? "unknown" : "fs.protected_hardlinks is %lld", value);
+	report_detail(p, value < 0 ? "unknown" : "fs.protected_hardlinks is %lld", value);
 	return value != 0 ||
-	       probe_degraded(p, "the sysctl fs.protected_hardlinks is 0: any user may link to any file",
-	                      "sysctl -w fs.protected_hardlinks=1");
+	       report_degraded(p, "the sysctl fs.protected_hardlinks is 0: any user may link to any file",
+			       "sysctl -w fs.protected_hardlinks=1");
 }

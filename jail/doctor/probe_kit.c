@@ -66,7 +66,7 @@ bool sys_ok(struct probe *p, long r, const char *fmt, ...)
 	return false;
 }
 
-bool probe_refused(struct probe *p, struct refusal r, const char *fmt, ...)
+bool report_refused(struct probe *p, struct refusal r, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -76,7 +76,7 @@ bool probe_refused(struct probe *p, struct refusal r, const char *fmt, ...)
 	return false;
 }
 
-bool probe_missing(struct probe *p, const char *cause, const char *fix)
+bool report_missing(struct probe *p, const char *cause, const char *fix)
 {
 	p->finding.result = RESULT_MISSING;
 	snprintf(p->finding.cause, sizeof p->finding.cause, "%s", cause);
@@ -84,20 +84,20 @@ bool probe_missing(struct probe *p, const char *cause, const char *fix)
 	return false;
 }
 
-bool probe_degraded(struct probe *p, const char *cause, const char *fix)
+bool report_degraded(struct probe *p, const char *cause, const char *fix)
 {
-	probe_missing(p, cause, fix);
+	report_missing(p, cause, fix);
 	p->finding.result = RESULT_DEGRADED;
 	return true;
 }
 
-bool probe_advise(struct probe *p, const char *fix)
+bool report_better_fix(struct probe *p, const char *fix)
 {
 	snprintf(p->finding.fix, sizeof p->finding.fix, "%s", fix);
 	return false;
 }
 
-bool probe_detail(struct probe *p, const char *fmt, ...)
+bool report_detail(struct probe *p, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -116,7 +116,7 @@ bool mount_ok(struct probe *p, const char *what, const char *on, const char *typ
 	r.errnum = errno;
 	if (mount("brig", "/nowhere-brig-doctor", type, flags, NULL) < 0) /* the kernel looks up the path first: ENOENT */
 		r.twin = errno;
-	return probe_refused(p, r, "mount %s on %s", type ? type : what ? what : "propagation", on);
+	return report_refused(p, r, "mount %s on %s", type ? type : what ? what : "propagation", on);
 }
 
 /* clang-format off */
@@ -143,7 +143,7 @@ static bool unshare_namespace(struct probe *p, size_t i)
 	r.errnum = errno;
 	if (unshare(namespaces[i].flag | CLONE_PTRACE) < 0) /* an invalid flag: the kernel answers EINVAL */
 		r.twin = errno;
-	return probe_refused(p, r, "unshare(%s)", namespaces[i].name);
+	return report_refused(p, r, "unshare(%s)", namespaces[i].name);
 }
 
 bool sandbox_unshare(struct probe *p, int flags)
@@ -178,7 +178,7 @@ bool has_procfs(void)
 bool require_procfs(struct probe *p)
 {
 	return has_procfs() ||
-	       probe_missing(p, "id maps cannot be written: /proc is absent or hidden by another mount", "mount -t proc proc /proc");
+	       report_missing(p, "id maps cannot be written: /proc is absent or hidden by another mount", "mount -t proc proc /proc");
 }
 
 bool sandbox_enter(struct probe *p, int flags)
@@ -193,7 +193,7 @@ bool sandbox_enter(struct probe *p, int flags)
 		if (!sandbox_map_self(p))
 			p->finding = kept; /* the row user-namespace reports it; much can be tried without maps */
 	} else if (!may_do_without) {
-		return probe_missing(p, "cannot be tried without a user namespace", "see user-namespace: it comes first");
+		return report_missing(p, "cannot be tried without a user namespace", "see user-namespace: it comes first");
 	}
 	return sandbox_unshare(p, flags);
 }
@@ -248,5 +248,5 @@ bool sandbox_enter_tmpfs(struct probe *p)
 		if (access(candidates[i], F_OK) == 0)
 			return mount_ok(p, "brig", candidates[i], "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755") &&
 			       sys_ok(p, chdir(candidates[i]), "chdir %s", candidates[i]);
-	return probe_missing(p, "no directory to mount on", "mkdir /tmp");
+	return report_missing(p, "no directory to mount on", "mkdir /tmp");
 }

@@ -25,13 +25,13 @@ bool sys_ok(struct probe *p, long r, const char *fmt, ...) printf_like(3, 4);
  * Writes the finding of a refusal of which more is known, and returns false. config, since and unit come from the row
  * when they are NULL.
  */
-bool probe_refused(struct probe *p, struct refusal r, const char *fmt, ...) printf_like(3, 4);
+bool report_refused(struct probe *p, struct refusal r, const char *fmt, ...) printf_like(3, 4);
 
-/* Findings in words instead of an errno. probe_missing() returns false; probe_degraded() and probe_detail() return true. */
-bool probe_missing(struct probe *p, const char *cause, const char *fix);
-bool probe_degraded(struct probe *p, const char *cause, const char *fix);
-bool probe_advise(struct probe *p, const char *fix); /* replaces the fix of the finding by a better one; returns false */
-bool probe_detail(struct probe *p, const char *fmt, ...) printf_like(2, 3);
+/* Findings in words instead of an errno. report_missing() returns false; report_degraded() and report_detail() return true. */
+bool report_missing(struct probe *p, const char *cause, const char *fix);
+bool report_degraded(struct probe *p, const char *cause, const char *fix);
+bool report_better_fix(struct probe *p, const char *fix); /* replaces the fix of the finding by a better one; returns false */
+bool report_detail(struct probe *p, const char *fmt, ...) printf_like(2, 3);
 
 /* mount(); when it fails, it also tries the twin (refusal.h). */
 bool mount_ok(struct probe *p, const char *what, const char *on, const char *type, unsigned long flags, const char *options);

@@ -52,10 +52,10 @@ static bool report_masked_procfs(struct probe *p, bool is_root, const char *mask
 	p->finding.by  = REFUSER_MASK;
 	p->finding.errnum = EPERM;
 	if (!is_root)
-		return probe_missing(p, cause, where_unmask_advice(p->at->where));
+		return report_missing(p, cause, where_unmask_advice(p->at->where));
 	/* root's own runs mount procfs outside of any user namespace; a service's profiles mount it inside of theirs */
 	strncat(cause, "; brig run of root works, brigd does not", sizeof cause - strlen(cause) - 1);
-	return probe_degraded(p, cause, where_unmask_advice(p->at->where));
+	return report_degraded(p, cause, where_unmask_advice(p->at->where));
 }
 
 /* Root of the initial user namespace, which maps all ids to themselves. */
@@ -96,7 +96,7 @@ bool probe_proc(struct probe *p)
 	bool is_root;
 
 	if (!has_procfs())
-		return probe_missing(p, "/proc is absent or hidden by another mount: the kernel gives a jail no second procfs without a "
+		return report_missing(p, "/proc is absent or hidden by another mount: the kernel gives a jail no second procfs without a "
 		                        "first", "mount -t proc proc /proc");
 	is_root = is_root_of_host(p);
 	if (!sandbox_enter(p, CLONE_NEWNS | CLONE_NEWPID) || !sandbox_become_child(p) || !sandbox_enter_tmpfs(p) ||
@@ -107,8 +107,8 @@ bool probe_proc(struct probe *p)
 	if (!sys_ok(p, access("proc/1/status", R_OK), "read the status of PID 1 in the new procfs"))
 		return false;
 	if (access("proc/sys", F_OK) == 0)
-		probe_degraded(p, "the new procfs shows /proc/sys in spite of subset=pid", "boot Linux 5.8 or newer");
-	return probe_detail(p, PROC_OPTIONS);
+		report_degraded(p, "the new procfs shows /proc/sys in spite of subset=pid", "boot Linux 5.8 or newer");
+	return report_detail(p, PROC_OPTIONS);
 }
 
 bool probe_tmpfs(struct probe *p)
@@ -120,8 +120,8 @@ bool probe_tmpfs(struct probe *p)
 	    !sys_ok(p, statfs("t", &s), "statfs"))
 		return false;
 	if ((uint64_t)s.f_blocks * (uint64_t)s.f_bsize != 64 * MIB || s.f_files != 10000)
-		return probe_missing(p, "a tmpfs with size=64m,nr_inodes=10000 came out with other limits", "");
-	return probe_detail(p, "size= and nr_inodes= hold");
+		return report_missing(p, "a tmpfs with size=64m,nr_inodes=10000 came out with other limits", "");
+	return report_detail(p, "size= and nr_inodes= hold");
 }
 
 bool probe_fsmount(struct probe *p)
@@ -139,7 +139,7 @@ bool probe_fsmount(struct probe *p)
 }
 
 /* -1, with a finding, when there is none. */
-static int clone_tree(struct probe *p)
+static int clone_test_tree(struct probe *p)
 {
 	int tree;
 
@@ -151,7 +151,7 @@ static int clone_tree(struct probe *p)
 
 bool probe_open_tree(struct probe *p)
 {
-	scoped_fd tree = clone_tree(p);
+	scoped_fd tree = clone_test_tree(p);
 
 	return tree >= 0 &&
 	       sys_ok(p, move_mount(tree, "", AT_FDCWD, "to", MOVE_MOUNT_F_EMPTY_PATH), "move_mount of a cloned tree") &&
@@ -161,15 +161,15 @@ bool probe_open_tree(struct probe *p)
 bool probe_mount_setattr(struct probe *p)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
-	scoped_fd         tree = clone_tree(p);
+	scoped_fd         tree = clone_test_tree(p);
 	struct statvfs    s;
 
 	if (tree < 0 || !sys_ok(p, mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr), "mount_setattr") ||
 	    !sys_ok(p, fstatvfs(tree, &s), "fstatvfs"))
 		return false;
 	if (!(s.f_flag & ST_RDONLY) || !(s.f_flag & ST_NOSUID) || mkdirat(tree, "forbidden", 0755) == 0)
-		return probe_missing(p, "a tree made read-only by mount_setattr can still be written", "");
-	return probe_detail(p, "a whole tree read-only in one call");
+		return report_missing(p, "a tree made read-only by mount_setattr can still be written", "");
+	return report_detail(p, "a whole tree read-only in one call");
 }
 
 bool probe_pivot_root(struct probe *p)
@@ -179,8 +179,8 @@ bool probe_pivot_root(struct probe *p)
 	    !sys_ok(p, umount2(".", MNT_DETACH), "detach the old root") || !sys_ok(p, chdir("/"), "chdir /"))
 		return false;
 	if (access("/here", F_OK) < 0 || access("/usr", F_OK) == 0 || access("/proc", F_OK) == 0)
-		return probe_missing(p, "after pivot_root the old tree can still be seen", "");
-	return probe_detail(p, "the old root is detached");
+		return report_missing(p, "after pivot_root the old tree can still be seen", "");
+	return report_detail(p, "the old root is detached");
 }
 
 /* One call must succeed and two must be refused: so a filter that answers 0 to all does not pass for the kernel. */
@@ -195,8 +195,8 @@ bool probe_openat2(struct probe *p)
 	up      = openat2(root, "..", &how, sizeof how);
 	outside = openat2(root, "/", &how, sizeof how);
 	if (up >= 0 || outside >= 0)
-		return probe_missing(p, "openat2(RESOLVE_BENEATH) let a path escape", "");
-	return probe_detail(p, "RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS");
+		return report_missing(p, "openat2(RESOLVE_BENEATH) let a path escape", "");
+	return report_detail(p, "RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS");
 }
 
 /* clang-format off */
@@ -224,7 +224,7 @@ static bool check_device_node(struct probe *p, const struct node *n)
 	                                 : "something else",
 	         n->minor);
 	snprintf(fix, sizeof fix, "as root: rm -f %s; mknod -m 666 %s c 1 %u", n->path, n->path, n->minor);
-	return probe_missing(p, cause, fix);
+	return report_missing(p, cause, fix);
 }
 
 static bool bind_device_node(struct probe *p, const struct node *n)
@@ -250,5 +250,5 @@ bool probe_device_nodes(struct probe *p)
 	for (size_t i = 0; i < ARRAY_LEN(nodes); i++)
 		if (!bind_device_node(p, &nodes[i]))
 			return false;
-	return probe_detail(p, "null zero full random urandom");
+	return report_detail(p, "null zero full random urandom");
 }

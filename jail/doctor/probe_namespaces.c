@@ -33,11 +33,11 @@ bool probe_user_namespace(struct probe *p)
 	if (!sandbox_unshare(p, CLONE_NEWUSER) || !require_procfs(p) || (can_map_self && !sandbox_map_self(p)))
 		return false;
 	if (!can_map_self && !p->at->is_root) /* host root does not need it: its jails map other ids */
-		return probe_missing(p, ROOTLESS_ROOT_CAUSE, ROOTLESS_ROOT_FIX);
+		return report_missing(p, ROOTLESS_ROOT_CAUSE, ROOTLESS_ROOT_FIX);
 	/* Ubuntu allows the namespace and then denies every capability in it. */
 	return sandbox_unshare(p, CLONE_NEWUTS) &&
 	       sys_ok(p, sethostname("brig", 4), "a capability used inside the new user namespace (sethostname)") &&
-	       sandbox_unshare(p, CLONE_NEWUSER) && probe_detail(p, "two levels deep");
+	       sandbox_unshare(p, CLONE_NEWUSER) && report_detail(p, "two levels deep");
 }
 
 /* A process in a user namespace of its own, which changes to uid 1 and gid 1 once its maps are written. */
@@ -80,8 +80,8 @@ static bool inner_child_step_ok(struct probe *p, const struct inner *in, const c
 	struct refusal r = { .limit = "user.max_user_namespaces" };
 
 	if (read(in->came, &r.errnum, sizeof r.errnum) != sizeof r.errnum)
-		return probe_missing(p, "the process in the new user namespace was killed", "see user-namespace: it comes first");
-	return r.errnum == 0 || probe_refused(p, r, "%s", what);
+		return report_missing(p, "the process in the new user namespace was killed", "see user-namespace: it comes first");
+	return r.errnum == 0 || report_refused(p, r, "%s", what);
 }
 
 static bool write_id_map(struct probe *p, pid_t pid, const char *name, uint64_t base)
@@ -94,7 +94,7 @@ static bool write_id_map(struct probe *p, pid_t pid, const char *name, uint64_t 
 	if (file_put(AT_FDCWD, path, map) == 0)
 		return true;
 	r.errnum = errno;
-	return probe_refused(p, r, "write \"%s\" to /proc/PID/%s", map, name);
+	return report_refused(p, r, "write \"%s\" to /proc/PID/%s", map, name);
 }
 
 /* Two ids that our own user namespace has: the first of the preset range if possible, otherwise the last two of a map. */
@@ -106,7 +106,7 @@ static bool choose_map_base(struct probe *p, uint64_t *ret)
 	int          eaten;
 
 	if (file_read(AT_FDCWD, "/proc/self/uid_map", 64 * 1024, &maps, &e) < 0)
-		return probe_refused(p, (struct refusal){ .errnum = e.errnum }, "read /proc/self/uid_map");
+		return report_refused(p, (struct refusal){ .errnum = e.errnum }, "read /proc/self/uid_map");
 	for (const char *at = maps.data; sscanf(at, "%" SCNu64 " %" SCNu64 " %" SCNu64 "%n", &inside, &outside, &count, &eaten) == 3;
 	     at += eaten) {
 		if (ID_RANGE_PRESET_BASE >= inside && ID_RANGE_PRESET_BASE - inside + 2 <= count) {
@@ -117,8 +117,8 @@ static bool choose_map_base(struct probe *p, uint64_t *ret)
 			best = inside + count - 2;
 	}
 	*ret = best;
-	return best || probe_missing(p, "our own user namespace has a single id: there is no range to give away",
-	                             "start brig where more ids are mapped (docker: userns-remap; else outside unshare -r)");
+	return best || report_missing(p, "our own user namespace has a single id: there is no range to give away",
+				      "start brig where more ids are mapped (docker: userns-remap; else outside unshare -r)");
 }
 
 static bool map_ids_of_host(struct probe *p)
@@ -129,7 +129,7 @@ static bool map_ids_of_host(struct probe *p)
 	return choose_map_base(p, &base) && inner_child_start(p, &in) && inner_child_step_ok(p, &in, "unshare(CLONE_NEWUSER)") &&
 	       write_id_map(p, in.pid, "uid_map", base) && write_id_map(p, in.pid, "gid_map", base) &&
 	       sys_ok(p, write(in.go, "", 1), "pipe") && inner_child_step_ok(p, &in, "setresuid to the second id of the range") &&
-	       probe_detail(p, "host uids %" PRIu64 " and %" PRIu64 " mapped", base, base + 1);
+	       report_detail(p, "host uids %" PRIu64 " and %" PRIu64 " mapped", base, base + 1);
 }
 
 /* Does what brig run does and reports its reason. Without a range, PID 1 and program share one id: the detail has the price. */
@@ -141,11 +141,11 @@ static bool map_ids_of_user(struct probe *p)
 
 	sub_ids_advise(advice, sizeof advice); /* before rootless_enter() makes our uid 0 */
 	if (rootless_enter(&o, &e) < 0)
-		return probe_missing(p, e.text, "see user-namespace: it comes first");
+		return report_missing(p, e.text, "see user-namespace: it comes first");
 	if (o.kind == ROOTLESS_RANGE)
-		return probe_detail(p, "%u subordinate ids of this user", o.ids.count);
-	probe_degraded(p, o.why, o.fix ? o.fix : advice);
-	return probe_detail(p, "a single id, this user's own: a program may renice its PID 1 and uses up the user's own quotas");
+		return report_detail(p, "%u subordinate ids of this user", o.ids.count);
+	report_degraded(p, o.why, o.fix ? o.fix : advice);
+	return report_detail(p, "a single id, this user's own: a program may renice its PID 1 and uses up the user's own quotas");
 }
 
 bool probe_id_range(struct probe *p)
@@ -156,7 +156,7 @@ bool probe_id_range(struct probe *p)
 	if (!require_procfs(p))
 		return false;
 	if (n <= 0 || strtol(self, NULL, 10) != getpid()) /* then /proc/PID is another process */
-		return probe_missing(p, "/proc belongs to another pid namespace than we do", "mount -t proc proc /proc");
+		return report_missing(p, "/proc belongs to another pid namespace than we do", "mount -t proc proc /proc");
 	return p->at->is_root || p->at->is_monitor ? map_ids_of_host(p) : map_ids_of_user(p);
 }
 
@@ -168,7 +168,7 @@ bool probe_mount_namespace(struct probe *p)
 bool probe_pid_namespace(struct probe *p)
 {
 	return sandbox_enter(p, CLONE_NEWPID) && sandbox_become_child(p) &&
-	       (getpid() == 1 || probe_missing(p, "the first process of a new pid namespace is not PID 1", ""));
+	       (getpid() == 1 || report_missing(p, "the first process of a new pid namespace is not PID 1", ""));
 }
 
 /* Sends a datagram to itself: that the interface is marked UP does not prove that it works. */
@@ -185,8 +185,8 @@ static bool check_loopback(struct probe *p, int s)
 	/* A new network namespace has no firewall rules: an EPERM comes from a BPF program of the control group. */
 	sent = sendto(s, "", 1, 0, (struct sockaddr *)&at, len);
 	if (sent < 0 && errno == EPERM)
-		return probe_missing(p, "send over lo: EPERM (layer: a filter of addresses that our control group has)",
-		                     p->at->where == WHERE_SERVICE ?
+		return report_missing(p, "send over lo: EPERM (layer: a filter of addresses that our control group has)",
+				      p->at->where == WHERE_SERVICE ?
 		                             "in the unit: no IPAddressDeny=, or IPAddressAllow=localhost beside it" :
 		                             "bpftool cgroup tree names the filter: start brig outside of that group");
 	return sys_ok(p, sent < 0 ? -1 : 0, "send over lo") && sys_ok(p, recv(s, &byte, 1, MSG_DONTWAIT), "receive over lo");
@@ -201,7 +201,7 @@ bool probe_net_namespace(struct probe *p)
 		return false;
 	s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	return sys_ok(p, s, "socket(AF_INET)") && sys_ok(p, ioctl(s, SIOCSIFFLAGS, &lo), "bring up lo") && check_loopback(p, s) &&
-	       probe_detail(p, "lo is up");
+	       report_detail(p, "lo is up");
 }
 
 bool probe_ipc_namespace(struct probe *p)
@@ -245,13 +245,13 @@ bool probe_clone3(struct probe *p)
 		return true;
 	r.errnum = errno;
 	if (p->at->cap_eff & CAP(SYS_ADMIN) && clone_and_reap(flags) > 0)
-		return probe_detail(p, "works, except for user namespaces"); /* they have a row of their own */
+		return report_detail(p, "works, except for user namespaces"); /* they have a row of their own */
 	if (r.errnum == ENOSPC)
-		return probe_missing(p, "clone3 of a process with namespaces of its own: ENOSPC (layer: limits)",
-		                     "see the namespaces above: one of them is at its limit");
+		return report_missing(p, "clone3 of a process with namespaces of its own: ENOSPC (layer: limits)",
+				      "see the namespaces above: one of them is at its limit");
 	if (clone3(NULL, 0) < 0) /* the kernel answers EINVAL */
 		r.twin = errno;
-	return probe_refused(p, r, "clone3 of a process with namespaces of its own");
+	return report_refused(p, r, "clone3 of a process with namespaces of its own");
 }
 
 /* Enters several namespaces of another process in one call, as the fork of a zygote enters its cell. */
@@ -274,7 +274,7 @@ bool probe_setns_pidfd(struct probe *p)
 	}
 	close(ready[1]);
 	if (read(ready[0], &byte, 1) != 1)
-		return probe_missing(p, "unshare(CLONE_NEWUTS | CLONE_NEWIPC) was refused", "see uts-namespace and ipc-namespace");
+		return report_missing(p, "unshare(CLONE_NEWUTS | CLONE_NEWIPC) was refused", "see uts-namespace and ipc-namespace");
 	pidfd = pidfd_open(host, 0);
 	if (!sys_ok(p, pidfd, "pidfd_open"))
 		return false;
@@ -283,7 +283,7 @@ bool probe_setns_pidfd(struct probe *p)
 	r.errnum = errno;
 	if (setns(-1, both) < 0) /* the kernel answers EBADF */
 		r.twin = errno;
-	return probe_refused(p, r, "setns(pidfd, several namespaces)");
+	return report_refused(p, r, "setns(pidfd, several namespaces)");
 }
 
 /* Forks into another pid namespace, as a zygote does: setns() changes it for the next child, not for the caller. */
@@ -302,17 +302,17 @@ bool probe_fork_into_pid_ns(struct probe *p)
 	scoped_fd pidfd = born;
 
 	if (init < 0)
-		return probe_missing(p, "no process with process ids of its own could be started", "see pid-namespace and clone3");
+		return report_missing(p, "no process with process ids of its own could be started", "see pid-namespace and clone3");
 	if (setns(pidfd, CLONE_NEWPID) < 0) {
 		r.errnum = errno;
 		if (setns(-1, CLONE_NEWPID) < 0) /* the kernel answers EBADF */
 			r.twin = errno;
-		return probe_refused(p, r, "setns(pidfd, CLONE_NEWPID)");
+		return report_refused(p, r, "setns(pidfd, CLONE_NEWPID)");
 	}
 	child = fork();
 	if (child == 0)
 		_exit(getpid() == 2 ? 0 : 1);
 	if (!sys_ok(p, child, "fork into another's process ids") || !sys_ok(p, waitpid(child, &status, 0), "wait for it"))
 		return false;
-	return status == 0 || probe_missing(p, "setns worked, and a child has other process ids", "");
+	return status == 0 || report_missing(p, "setns worked, and a child has other process ids", "");
 }

@@ -26,7 +26,7 @@ static bool find_brig_paths(struct probe *p, struct brig_paths *ret)
 	struct err e;
 
 	return brig_paths_find(ret, &e) == 0 ||
-	       probe_missing(p, e.text, "give BRIG_PROFILES, BRIG_PRESETS, BRIG_STORE, XDG_CONFIG_HOME, XDG_DATA_HOME and HOME short, "
+	       report_missing(p, e.text, "give BRIG_PROFILES, BRIG_PRESETS, BRIG_STORE, XDG_CONFIG_HOME, XDG_DATA_HOME and HOME short, "
 	                                "absolute paths");
 }
 
@@ -57,22 +57,22 @@ static bool load_default_profile(struct probe *p, char *name, size_t namelen, ch
 	if (!find_brig_paths(p, &at))
 		return false;
 	if (profile_folders_check(&at, &e) < 0)
-		return probe_missing(p, e.text, "no run starts with such a directory: give it to its user alone, or remove it");
+		return report_missing(p, e.text, "no run starts with such a directory: give it to its user alone, or remove it");
 	if (read_default_profile(&at, &text, path, len, &e) < 0)
-		return probe_missing(p, e.text, "install brig's profiles in /etc/brig/profiles, or set BRIG_PROFILES");
+		return report_missing(p, e.text, "install brig's profiles in /etc/brig/profiles, or set BRIG_PROFILES");
 	if (profile_parse(&profile, DEFAULT_PROFILE, text.data, text.len, &e) == 0) {
 		snprintf(name, namelen, "%s", profile.rootfs);
 		return true;
 	}
 	snprintf(cause, sizeof cause, "%.120s: %.120s", path, e.text);
-	return probe_missing(p, cause, "brig profile check " DEFAULT_PROFILE " names the line; correct it or remove the file");
+	return report_missing(p, cause, "brig profile check " DEFAULT_PROFILE " names the line; correct it or remove the file");
 }
 
 bool probe_profile(struct probe *p)
 {
 	char rootfs[64], path[PATH_SIZE + 32];
 
-	return load_default_profile(p, rootfs, sizeof rootfs, path, sizeof path) && probe_detail(p, "%.140s", path);
+	return load_default_profile(p, rootfs, sizeof rootfs, path, sizeof path) && report_detail(p, "%.140s", path);
 }
 
 /* Opens the rootfs as brig run does, so the row gives the error that a run would give. */
@@ -93,13 +93,13 @@ bool probe_rootfs(struct probe *p)
 			snprintf(fix, sizeof fix, "let this user read the store (namei -l shows where it ends), or BRIG_STORE=DIR");
 		else
 			snprintf(fix, sizeof fix, "brig-rootfs build %s", name);
-		return probe_missing(p, e.text, fix);
+		return report_missing(p, e.text, fix);
 	}
 	if (faccessat(tree.tree_fd, "usr", F_OK, 0) < 0) {
 		snprintf(fix, sizeof fix, "brig-rootfs build --force %s", name);
-		return sys_ok(p, -1, "%.200s/usr", tree.path) || probe_advise(p, fix);
+		return sys_ok(p, -1, "%.200s/usr", tree.path) || report_better_fix(p, fix);
 	}
-	return probe_detail(p, "%.12s in %.120s", tree.digest, at.store[!begins_with(tree.path, at.store[0])]);
+	return report_detail(p, "%.12s in %.120s", tree.digest, at.store[!begins_with(tree.path, at.store[0])]);
 }
 
 /* Looks where the server does: beside brig, then in the directory of installed programs. */
@@ -114,7 +114,7 @@ static bool check_proxy_program(struct probe *p, const struct brig_paths *at)
 	if (access(path, X_OK) == 0)
 		return true;
 	snprintf(cause, sizeof cause, "brig-proxy: %.120s: %s", path, strerror(errno));
-	return probe_degraded(p, cause, "install brig anew: without it, runs with --net and services do not begin");
+	return report_degraded(p, cause, "install brig anew: without it, runs with --net and services do not begin");
 }
 
 static int count_resolvers(void)
@@ -139,9 +139,9 @@ bool probe_network(struct probe *p)
 	if (!find_brig_paths(p, &at) || !check_proxy_program(p, &at))
 		return false;
 	if (resolvers > 0)
-		return probe_detail(p, "brig-proxy is there, and /etc/resolv.conf names %d resolver%s", resolvers,
-		                    resolvers == 1 ? "" : "s");
-	return probe_degraded(p, "/etc/resolv.conf names no resolver: of the hosts that --net names, only addresses and those of "
+		return report_detail(p, "brig-proxy is there, and /etc/resolv.conf names %d resolver%s", resolvers,
+				     resolvers == 1 ? "" : "s");
+	return report_degraded(p, "/etc/resolv.conf names no resolver: of the hosts that --net names, only addresses and those of "
 	                         "/etc/hosts are found", "write nameserver ADDRESS into /etc/resolv.conf");
 }
 
@@ -153,10 +153,10 @@ static bool check_private_dir(struct probe *p, const char *dir)
 	if (!sys_ok(p, lstat(dir, &st), "%s", dir))
 		return false;
 	if (S_ISDIR(st.st_mode) && st.st_uid == p->at->uid && !(st.st_mode & 022) && access(dir, W_OK | X_OK) == 0)
-		return probe_detail(p, "%.140s", dir);
+		return report_detail(p, "%.140s", dir);
 	snprintf(cause, sizeof cause, "%.160s is not a directory of uid %u alone: other users could take brig's locks", dir, p->at->uid);
 	snprintf(fix, sizeof fix, "remove it, or: chown %u %.140s && chmod 0700 it", p->at->uid, dir);
-	return probe_missing(p, cause, fix);
+	return report_missing(p, cause, fix);
 }
 
 /* The directory must be root's. The monitor writes one file in it, "slots", whose locks it shares with root's own runs. */
@@ -168,16 +168,16 @@ static bool check_monitor_dir(struct probe *p, const char *dir)
 	scoped_fd         slots = -1;
 
 	if (lstat(dir, &st) < 0)
-		return sys_ok(p, -1, "%s", dir) || probe_advise(p, remake);
+		return sys_ok(p, -1, "%s", dir) || report_better_fix(p, remake);
 	if (!S_ISDIR(st.st_mode) || st.st_uid != 0 || st.st_mode & 022) {
 		snprintf(cause, sizeof cause, "%s is not a directory of root alone: other users could take brig's locks", dir);
-		return probe_missing(p, cause, remake);
+		return report_missing(p, cause, remake);
 	}
 	snprintf(cause, sizeof cause, "%s/slots", dir);
 	slots = open(cause, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (slots < 0)
-		return probe_refused(p, (struct refusal){ .errnum = errno, .on_file = true }, "%s", cause) || probe_advise(p, remake);
-	return probe_detail(p, "%s", cause);
+		return report_refused(p, (struct refusal){ .errnum = errno, .on_file = true }, "%s", cause) || report_better_fix(p, remake);
+	return report_detail(p, "%s", cause);
 }
 
 /* If the directory does not exist, it is made and removed again. */
@@ -190,11 +190,11 @@ bool probe_runtime_dir(struct probe *p)
 	if (!find_brig_paths(p, &at))
 		return false;
 	if (mkdir(at.runtime, 0700) == 0)
-		return sys_ok(p, rmdir(at.runtime), "rmdir %s", at.runtime) && probe_detail(p, "%.120s can be made", at.runtime);
+		return sys_ok(p, rmdir(at.runtime), "rmdir %s", at.runtime) && report_detail(p, "%.120s can be made", at.runtime);
 	if (errno == EEXIST)
 		return check_private_dir(p, at.runtime);
-	return probe_refused(p, (struct refusal){ .errnum = errno, .on_file = true }, "mkdir %.160s", at.runtime) ||
-	       probe_advise(p, p->at->is_root ? "make /run writable: mount -t tmpfs -o mode=0755 tmpfs /run" :
+	return report_refused(p, (struct refusal){ .errnum = errno, .on_file = true }, "mkdir %.160s", at.runtime) ||
+	       report_better_fix(p, p->at->is_root ? "make /run writable: mount -t tmpfs -o mode=0755 tmpfs /run" :
 	                       "log in so that logind makes /run/user/UID, or make /tmp writable (mode 1777)");
 }
 
@@ -205,11 +205,11 @@ static bool report_ids_of_user(struct probe *p)
 	struct err      e;
 
 	if (sub_ids_of_user(&uids, &gids, &e) < 0) {
-		probe_degraded(p, e.text, "see id-range: it comes first");
-		return probe_detail(p, "host uid %u, this user's own, for every cell", p->at->uid);
+		report_degraded(p, e.text, "see id-range: it comes first");
+		return report_detail(p, "host uid %u, this user's own, for every cell", p->at->uid);
 	}
-	return probe_detail(p, "host uids %u to %u, gids from %u, %u cells", uids.base, uids.base + uids.count - 1, gids.base,
-			    id_range_slots(&uids));
+	return report_detail(p, "host uids %u to %u, gids from %u, %u cells", uids.base, uids.base + uids.count - 1, gids.base,
+			     id_range_slots(&uids));
 }
 
 bool probe_id_pool(struct probe *p)
@@ -220,6 +220,6 @@ bool probe_id_pool(struct probe *p)
 	struct err      e;
 
 	if (sub_ids_of_root(&range, &e) < 0)
-		return probe_missing(p, e.text, "usermod --add-subuids 1879048192-1879113727 --add-subgids 1879048192-1879113727 brig");
-	return probe_detail(p, "host ids %u to %u, %u cells", range.base, range.base + range.count - 1, id_range_slots(&range));
+		return report_missing(p, e.text, "usermod --add-subuids 1879048192-1879113727 --add-subgids 1879048192-1879113727 brig");
+	return report_detail(p, "host ids %u to %u, %u cells", range.base, range.base + range.count - 1, id_range_slots(&range));
 }

@@ -30,7 +30,7 @@ bool probe_close_range(struct probe *p)
 	high = fcntl(low, F_DUPFD_CLOEXEC, 100);
 	if (!sys_ok(p, high, "duplicate a descriptor") || !sys_ok(p, close_range((unsigned)high, (unsigned)high, 0), "close_range"))
 		return false;
-	return fcntl(high, F_GETFD) < 0 || probe_missing(p, "close_range worked and closed nothing", "");
+	return fcntl(high, F_GETFD) < 0 || report_missing(p, "close_range worked and closed nothing", "");
 }
 
 /* The smallest program there is: exit(77). */
@@ -83,7 +83,7 @@ static bool report_memfd_refused(struct probe *p, const char *what)
 	p->finding.errnum = EACCES;
 	p->finding.by     = REFUSER_SYSCTL;
 	snprintf(cause, sizeof cause, "%s: EACCES (the sysctl vm.memfd_noexec is %lld in this pid namespace)", what, value);
-	return probe_missing(p, cause, "sysctl -w vm.memfd_noexec=1 (of the pid namespace, and of those above it)");
+	return report_missing(p, cause, "sysctl -w vm.memfd_noexec=1 (of the pid namespace, and of those above it)");
 }
 
 static int exec_memfd_in_child(int fd, int *status)
@@ -111,16 +111,16 @@ bool probe_memfd_exec(struct probe *p)
 	    !sys_ok(p, fcntl(fd, F_ADD_SEALS, seals), "seal a memfd"))
 		return false;
 	if (pwrite(fd, "x", 1, 0) >= 0)
-		return probe_missing(p, "a sealed memfd can still be written", "");
+		return report_missing(p, "a sealed memfd can still be written", "");
 	if (!sys_ok(p, exec_memfd_in_child(fd, &status), "fork"))
 		return false;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-		return probe_detail(p, "sealed and executed");
+		return report_detail(p, "sealed and executed");
 	if (WIFEXITED(status)) {
 		errno = WEXITSTATUS(status);
 		return report_memfd_refused(p, "execveat of a memfd");
 	}
-	return probe_missing(p, "the program in a memfd was killed", "");
+	return report_missing(p, "the program in a memfd was killed", "");
 }
 
 /* Signals and waits through pidfds; clones a child with CLONE_PIDFD. */
@@ -146,6 +146,6 @@ bool probe_pidfd(struct probe *p)
 	opened = pidfd_open(child, 0);
 	return sys_ok(p, opened, "pidfd_open") && sys_ok(p, pidfd_send_signal(opened, SIGKILL, NULL, 0), "pidfd_send_signal") &&
 	       sys_ok(p, waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED), "waitid(P_PIDFD)") &&
-	       (info.si_status == SIGKILL || probe_missing(p, "pidfd_send_signal worked and killed nothing", "")) &&
-	       probe_detail(p, "open, send_signal, waitid, CLONE_PIDFD");
+	       (info.si_status == SIGKILL || report_missing(p, "pidfd_send_signal worked and killed nothing", "")) &&
+	       report_detail(p, "open, send_signal, waitid, CLONE_PIDFD");
 }

@@ -24,14 +24,14 @@ static bool check_brig_run_output(struct probe *p, int status, char *output)
 	const char *last;
 
 	if (status == 0 && begins_with(output, "ran\n"))
-		return probe_detail(p, "brig run has run a program");
+		return report_detail(p, "brig run has run a program");
 	while (end > output && end[-1] == '\n')
 		*--end = 0;
 	last = strrchr(output, '\n') ? strrchr(output, '\n') + 1 : output; /* the reason of a failure */
 	snprintf(cause, sizeof cause, "brig run ends with %d: %.200s", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
 	         last);
 	text_make_plain(cause);
-	return probe_missing(p, cause, "repair what the message names, and the rows above that are not ok");
+	return report_missing(p, cause, "repair what the message names, and the rows above that are not ok");
 }
 
 /* Executes "brig run -" with the program on its standard input. */
@@ -44,7 +44,7 @@ static bool try_brig_run(struct probe *p, const char *brig)
 	pid_t        pid;
 
 	if (program < 0)
-		return probe_missing(p, e.text, "see memfd-exec");
+		return report_missing(p, e.text, "see memfd-exec");
 	if (!sys_ok(p, pipe2(ends, O_CLOEXEC), "pipe"))
 		return false;
 	from = ends[0];
@@ -60,7 +60,7 @@ static bool try_brig_run(struct probe *p, const char *brig)
 	if (!sys_ok(p, pid, "fork"))
 		return false;
 	if (file_read_fd(from, "the output of brig run", MIB, &output, &e) < 0)
-		return probe_missing(p, e.text, "");
+		return report_missing(p, e.text, "");
 	status = child_wait(pid);
 	return check_brig_run_output(p, status, output.data);
 }
@@ -94,11 +94,11 @@ bool probe_program(struct probe *p)
 	char              brig[PATH_SIZE + 8];
 
 	if (p->at->is_monitor || is_before_service())
-		return probe_detail(p, "not tested: the first run of the service shows it");
+		return report_detail(p, "not tested: the first run of the service shows it");
 	if (brig_paths_find(&at, &e) < 0)
-		return probe_missing(p, e.text, "see profile");
+		return report_missing(p, e.text, "see profile");
 	snprintf(brig, sizeof brig, "%s/brig", at.libexec);
 	if (access(brig, X_OK) < 0 || !has_rootfs_with_python(&at))
-		return probe_detail(p, "not tested: it needs %.100s, and a rootfs with python3", brig);
+		return report_detail(p, "not tested: it needs %.100s, and a rootfs with python3", brig);
 	return try_brig_run(p, brig);
 }

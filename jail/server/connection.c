@@ -30,7 +30,7 @@ struct unsent {
 	size_t              fds;
 };
 
-static void unsent_free(struct unsent *u)
+static void unsent_message_free(struct unsent *u)
 {
 	if (!u)
 		return;
@@ -49,19 +49,19 @@ void connection_remember_ended_run(struct connection *c, const char *run, uint32
 }
 
 /* Duplicates the descriptors: the caller closes its own. NULL: memory or descriptors are short. */
-static struct unsent *unsent_new(const char *text, size_t len, const int *fds, size_t n)
+static struct unsent *unsent_message_new(const char *text, size_t len, const int *fds, size_t n)
 {
 	struct unsent *u = calloc(1, sizeof *u);
 
 	if (!u || n > UNSENT_FDS_MAX || !(u->text = malloc(len))) {
-		unsent_free(u);
+		unsent_message_free(u);
 		return NULL;
 	}
 	memcpy(u->text, text, len);
 	u->len = len;
 	for (; u->fds < n; u->fds++)
 		if ((u->fd[u->fds] = fcntl(fds[u->fds], F_DUPFD_CLOEXEC, 0)) < 0) {
-			unsent_free(u);
+			unsent_message_free(u);
 			return NULL;
 		}
 	return u;
@@ -89,14 +89,14 @@ void connection_send_to_refused_peer(int sock, json_t *answer)
 	free(text);
 }
 
-static void drop_first_unsent(struct connection *c)
+static void drop_first_unsent_message(struct connection *c)
 {
 	struct unsent *u = TAILQ_FIRST(&c->unsent);
 
 	TAILQ_REMOVE(&c->unsent, u, link);
 	c->unsent_len--;
 	c->unsent_bytes -= u->len;
-	unsent_free(u);
+	unsent_message_free(u);
 }
 
 void connection_flush_unsent(struct connection *c)
@@ -110,16 +110,16 @@ void connection_flush_unsent(struct connection *c)
 			return;
 		if (r < 0)
 			connection_shut_down(c);
-		drop_first_unsent(c);
+		drop_first_unsent_message(c);
 	}
 	loop_want(&c->user->loop, &c->source, EPOLLIN);
 }
 
 /* -1: too much is kept already, or memory or descriptors are short. */
-static int queue_unsent(struct connection *c, const char *text, size_t len, const int *fds, size_t n)
+static int queue_unsent_message(struct connection *c, const char *text, size_t len, const int *fds, size_t n)
 {
-	struct unsent *u =
-		c->unsent_len < UNSENT_MAX && c->unsent_bytes < UNSENT_BYTES_MAX ? unsent_new(text, len, fds, n) : NULL;
+	bool           fits = c->unsent_len < UNSENT_MAX && c->unsent_bytes < UNSENT_BYTES_MAX;
+	struct unsent *u    = fits ? unsent_message_new(text, len, fds, n) : NULL;
 
 	if (!u)
 		return -1;
@@ -137,7 +137,7 @@ void connection_send_text(struct connection *c, const char *text, size_t len, co
 	int r = TAILQ_EMPTY(&c->unsent) ? send_message_text(c->source.fd, text, len, fds, n) : -EAGAIN;
 
 	if (r == -EAGAIN)
-		r = len ? queue_unsent(c, text, len, fds, n) : -ENOMEM;
+		r = len ? queue_unsent_message(c, text, len, fds, n) : -ENOMEM;
 	if (r < 0)
 		connection_shut_down(c);
 }
@@ -164,5 +164,5 @@ void connection_refuse_request(struct connection *c, const struct protocol_reque
 void connection_drop_unsent(struct connection *c)
 {
 	while (!TAILQ_EMPTY(&c->unsent))
-		drop_first_unsent(c);
+		drop_first_unsent_message(c);
 }

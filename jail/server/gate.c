@@ -4,7 +4,7 @@ static const struct {
 	gate_fn *serve;
 	bool     needs_access;
 } requests[] = {
-#define REQUEST(name, must, descriptors, handler, reply, access, doc) { gate_##handler, access },
+#define REQUEST(name, must, descriptors, handler, reply, access, doc) { gate_handle_##handler, access },
 #include "client_protocol.def"
 };
 

@@ -16,7 +16,7 @@ must_use int gate_serve_request(struct connection *c, const struct protocol_requ
  */
 typedef int gate_fn(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why);
 
-#define REQUEST(name, must, descriptors, handler, ...) gate_fn gate_##handler;
+#define REQUEST(name, must, descriptors, handler, ...) gate_fn gate_handle_##handler;
 #include "client_protocol.def"
 
 /* A request for a run, from one try to start it to the next. */

@@ -4,7 +4,7 @@
 #include "served_run.h"
 #include "session.h"
 
-int gate_cancel(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+int gate_handle_cancel(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	static const enum exit_reason
 		reasons[] = { [CANCEL_cancelled] = EXIT_cancelled, [CANCEL_output_limit] = EXIT_output_limit };

@@ -2,7 +2,7 @@
 #include "gate.h"
 #include "package_list.h"
 
-int gate_explain(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+int gate_handle_explain(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	const struct served_profile *p = gate_find_allowed_profile(c, request->profile, why);
 

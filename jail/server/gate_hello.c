@@ -14,7 +14,7 @@ static json_t *list_allowed_profiles(const struct connection *c)
 	return list;
 }
 
-int gate_hello(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+int gate_handle_hello(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	(void)why;
 	c->takes_additions |= json_object_get(request->source, "version") != NULL;

@@ -38,7 +38,7 @@ static json_t *list_visible_runs(const struct connection *c, json_int_t *more)
 	return runs;
 }
 
-int gate_list(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+int gate_handle_list(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	json_int_t more  = 0;
 

@@ -1,7 +1,7 @@
 /* gate_metrics.c - what the runs of one profile have cost, for a monitoring system */
 #include "gate.h"
 
-int gate_metrics(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+int gate_handle_metrics(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	const struct served_profile *profile = gate_find_allowed_profile(c, request->profile, why);
 

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-int gate_reload(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+int gate_handle_reload(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	struct reload *r = c->server->reload;
 

@@ -58,7 +58,7 @@ static int try_start_keeping_reason(struct connection *c, const struct protocol_
 	return r;
 }
 
-int gate_run(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+int gate_handle_run(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	struct run_try  try = { .asked_ms = clock_ms(CLOCK_MONOTONIC) };
 	struct session *s;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-int gate_files(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+int gate_handle_files(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	struct session *s = session_find(c->server, request->session, c->peer.uid, why);
 	int             pair[2], r;
@@ -30,7 +30,8 @@ int gate_files(struct connection *c, const struct protocol_request *request, jso
 	return r == 0 ? GATE_ANSWERS_ITSELF : -1;
 }
 
-int gate_interrupt(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+int gate_handle_interrupt(struct connection *c, const struct protocol_request *request, json_t *reply,
+			  struct denial *why)
 {
 	struct session_call *call = session_call_find(c->server, request->run, c->peer.uid);
 
@@ -41,7 +42,7 @@ int gate_interrupt(struct connection *c, const struct protocol_request *request,
 	return GATE_ANSWERED;
 }
 
-int gate_resize(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+int gate_handle_resize(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	struct session_call *call = session_call_find(c->server, request->run, c->peer.uid);
 
@@ -52,7 +53,7 @@ int gate_resize(struct connection *c, const struct protocol_request *request, js
 	return GATE_ANSWERED;
 }
 
-int gate_restart(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+int gate_handle_restart(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	struct session *s = session_find(c->server, request->session, c->peer.uid, why);
 
@@ -76,7 +77,7 @@ int gate_restart(struct connection *c, const struct protocol_request *request, j
 	return deny(why, DENIAL_not_found, "context", "the session has no context \"%.64s\"", request->context);
 }
 
-int gate_close(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+int gate_handle_close(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	struct session *s = session_find(c->server, request->session, c->peer.uid, why);
 

@@ -128,7 +128,7 @@ static json_t *confinement_to_json(const struct server *d)
 	return list;
 }
 
-int gate_stats(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+int gate_handle_stats(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	const struct server *d       = c->server;
 	json_t              *refused = json_object(), *ended = json_object();

@@ -46,7 +46,7 @@ static int parse_tool_calls(struct calls *ret, const json_t *list, struct err *e
 	return 0;
 }
 
-int gate_tools(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+int gate_handle_tools(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	struct served_run   *r    = served_run_find(c->server, request->run);
 	struct session_call *call = session_call_find(c->server, request->run, c->peer.uid);

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-int notify_open(int *ret, struct err *e)
+int systemd_notify_open(int *ret, struct err *e)
 {
 	const char        *path = secure_getenv("NOTIFY_SOCKET");
 	struct sockaddr_un to   = { .sun_family = AF_UNIX };
@@ -30,7 +30,7 @@ int notify_open(int *ret, struct err *e)
 	return 0;
 }
 
-void notify_send(int sock, const char *words)
+void systemd_notify_send(int sock, const char *words)
 {
 	if (sock >= 0)
 		(void)!send(sock, words, strlen(words), MSG_NOSIGNAL);

@@ -7,5 +7,5 @@
 #include "err.h"
 
 /* *ret: a connected socket, or -1 without NOTIFY_SOCKET. */
-must_use int notify_open(int *ret, struct err *e);
-void         notify_send(int sock, const char *words);
+must_use int systemd_notify_open(int *ret, struct err *e);
+void         systemd_notify_send(int sock, const char *words);

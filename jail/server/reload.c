@@ -89,7 +89,7 @@ static void log_reload_outcome(const struct reload *r, const struct outcome *o)
 		log_line(&d->log, "changes of %s in the configuration take effect at the next start", o->for_life);
 	snprintf(status, sizeof status, "STATUS=%s", text);
 	text_make_plain(status); /* a newline in it could begin another assignment in the message to systemd */
-	notify_send(r->notify, status);
+	systemd_notify_send(r->notify, status);
 }
 
 static json_t *reload_reply_to_client(const struct connection *c, const struct outcome *o)

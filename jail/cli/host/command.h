@@ -23,12 +23,10 @@ int check_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int kill_main(int argc, char **argv);
 int stats_main(int argc, char **argv);
-int metrics_main(int argc, char **argv); /* executes brig-metrics */
 int reload_main(int argc, char **argv);
 int top_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
 int profile_main(int argc, char **argv);
 int audit_main(int argc, char **argv);
-int doctor_command(int argc, char **argv); /* executes brig-doctor */
-int brigd_main(int argc, char **argv); /* not a command: brig under the name brigd */
-int rootfs_main(int argc, char **argv);
+/* Executes brig-rootfs, brig-metrics or brig-doctor for the command argv[0], or brigd for brig under that name. */
+int exec_program_of_command(int argc, char **argv);

@@ -46,7 +46,7 @@ static const char *layer_need_words(enum layer_need need)
 	return words[need];
 }
 
-static int explain_load(struct explain *x, const char *name, struct err *e)
+static int load_profile_to_explain(struct explain *x, const char *name, struct err *e)
 {
 	struct mount_options mount_options;
 
@@ -99,7 +99,7 @@ static void print_layers(const struct explain *x, FILE *out)
 		fprintf(out, "  %-15s %-14s %s\n", layer_name(i), layer_need_words(layer_need(i)), layer_doc(i));
 }
 
-static void print_warm(const struct explain *x, FILE *out)
+static void print_warm_start(const struct explain *x, FILE *out)
 {
 	static const char *const how[] = {
 		[WARM_NEVER]  = "each run executes a new Python",
@@ -158,7 +158,7 @@ static void print_net_rules(const char *before, const struct net_rules *rules, F
 	}
 }
 
-static void print_network(const struct explain *x, FILE *out)
+static void print_network_rules(const struct explain *x, FILE *out)
 {
 	const struct net_policy *p = x->profile.net;
 
@@ -178,8 +178,8 @@ static void print_network(const struct explain *x, FILE *out)
 static void print_all_details(const struct explain *x, FILE *out)
 {
 	print_layers(x, out);
-	print_network(x, out);
-	print_warm(x, out);
+	print_network_rules(x, out);
+	print_warm_start(x, out);
 	print_heading("files", out);
 	mount_plan_print(&x->mounts, out);
 	print_heading("environment", out);
@@ -228,8 +228,8 @@ static void print_summary(const struct explain *x, FILE *out)
 	bool all = x->profile.require == REQUIRE_ALL;
 
 	print_writable_mounts(x, out);
-	print_network(x, out);
-	print_warm(x, out);
+	print_network_rules(x, out);
+	print_warm_start(x, out);
 	print_layers_that_need(NEED_ALWAYS, "layers of every run", out);
 	print_layers_that_need(NEED_ROOT, all ? "required layers that only root and root's service have" : "layers that only root and root's service have", out);
 	print_layers_that_need(NEED_WHERE_PRESENT, all ? "required layers that not every kernel has" : "layers that not every kernel has", out);
@@ -344,7 +344,7 @@ int explain_main(int argc, char **argv)
 		n = err_set(&e, ERR_BAD_SPEC, "name one profile");
 	if (n < 0)
 		return command_print_help_or_error(n, argv[0], options, &help, &e);
-	if (explain_load(&x, name, &e) < 0)
+	if (load_profile_to_explain(&x, name, &e) < 0)
 		status = command_print_error(argv[0], &e, STATUS_FAILED);
 	else if (x.json)
 		print_profile_json(&x, stdout);

@@ -9,46 +9,35 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Executes the program that is in brig's own directory, as for brigd, or else the installed one. */
-static int exec_other_program(const char *name, const char *installed, char **argv)
-{
-	char  path[PATH_SIZE + 32];
-	char *slash = place_of_program(path) ? strrchr(path, '/') : NULL, **env = exec_env();
+static const struct {
+	const char *command, *program, *installed;
+} programs[] = {
+	{ "brigd", "brigd", BRIG_SBINDIR "/brigd" },
+	{ "rootfs", "brig-rootfs", BRIG_BINDIR "/brig-rootfs" },
+	{ "metrics", "brig-metrics", BRIG_LIBEXECDIR "/brig-metrics" },
+	{ "doctor", "brig-doctor", BRIG_LIBEXECDIR "/brig-doctor" },
+};
 
+/* The program is in brig's own directory, as brigd may be, or else the installed one is executed. */
+int exec_program_of_command(int argc, char **argv)
+{
+	char        path[PATH_SIZE + 32];
+	char       *slash = place_of_program(path) ? strrchr(path, '/') : NULL, **env = exec_env();
+	const char *installed;
+	size_t      i = 0;
+
+	(void)argc;
+	while (strcmp(programs[i].command, argv[0]) != 0)
+		i++;
+	argv[0]   = (char *)programs[i].program;
+	installed = programs[i].installed;
 	if (env && slash) {
-		snprintf(slash, sizeof path - (size_t)(slash - path), "/%s", name);
+		snprintf(slash, sizeof path - (size_t)(slash - path), "/%s", argv[0]);
 		execve(path, argv, env);
 	}
 	if (env)
 		execve(installed, argv, env);
-	fprintf(stderr, "%s: %s: %s\n", name, installed, strerror(errno));
+	fprintf(stderr, "%s: %s: %s\n", argv[0], installed, strerror(errno));
 	free(env);
 	return STATUS_FAILED;
-}
-
-int brigd_main(int argc, char **argv)
-{
-	(void)argc;
-	return exec_other_program("brigd", BRIG_SBINDIR "/brigd", argv);
-}
-
-int rootfs_main(int argc, char **argv)
-{
-	(void)argc;
-	argv[0] = (char *)"brig-rootfs";
-	return exec_other_program(argv[0], BRIG_BINDIR "/brig-rootfs", argv);
-}
-
-int metrics_main(int argc, char **argv)
-{
-	(void)argc;
-	argv[0] = (char *)"brig-metrics";
-	return exec_other_program(argv[0], BRIG_LIBEXECDIR "/brig-metrics", argv);
-}
-
-int doctor_command(int argc, char **argv)
-{
-	(void)argc;
-	argv[0] = (char *)"brig-doctor";
-	return exec_other_program(argv[0], BRIG_LIBEXECDIR "/brig-doctor", argv);
 }

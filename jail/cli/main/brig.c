@@ -14,23 +14,23 @@ static const struct command {
 	int (*main)(int argc, char **argv);
 	const char *doc;
 } commands[] = {
-	{ "run",     run_main,     "run a Python program in a jail" },
-	{ "exec",    exec_main,    "run a command of the rootfs in a jail" },
-	{ "session", session_main, "keep a jail from one call to the next: files, live interpreters, commands" },
-	{ "shell",   shell_main,   "start a shell at a terminal in a session" },
-	{ "check",   check_main,   "report where a Python program breaks the rules of a profile, without executing it" },
-	{ "ps",      ps_main,      "list your runs" },
-	{ "kill",    kill_main,    "end a run" },
-	{ "stats",   stats_main,   "print what the service has done, and what it costs" },
-	{ "metrics", metrics_main, "print the figures of the service for Prometheus, or serve them over HTTP" },
-	{ "reload",  reload_main,  "make the service read its configuration and profiles again" },
-	{ "top",     top_main,     "show runs, ready cells and memory, each second anew" },
-	{ "explain", explain_main, "print what a profile gives a run: limits, layers, system calls" },
-	{ "doctor",  doctor_command, "test what jails need on this host, and print what to change" },
-	{ "profile", profile_main, "list profiles, check them, print their JSON schema" },
-	{ "rootfs",  rootfs_main,  "build, list, verify and clean up rootfs trees" },
-	{ "audit",   audit_main,   "print what the service ran or refused, for which user, and what it cost" },
-	{ "help",    help_main,    "print the help of a command" },
+	{ "run",     run_main,                "run a Python program in a jail" },
+	{ "exec",    exec_main,               "run a command of the rootfs in a jail" },
+	{ "session", session_main,            "keep a jail from one call to the next: files, live interpreters, commands" },
+	{ "shell",   shell_main,              "start a shell at a terminal in a session" },
+	{ "check",   check_main,              "report where a Python program breaks the rules of a profile, without executing it" },
+	{ "ps",      ps_main,                 "list your runs" },
+	{ "kill",    kill_main,               "end a run" },
+	{ "stats",   stats_main,              "print what the service has done, and what it costs" },
+	{ "metrics", exec_program_of_command, "print the figures of the service for Prometheus, or serve them over HTTP" },
+	{ "reload",  reload_main,             "make the service read its configuration and profiles again" },
+	{ "top",     top_main,                "show runs, ready cells and memory, each second anew" },
+	{ "explain", explain_main,            "print what a profile gives a run: limits, layers, system calls" },
+	{ "doctor",  exec_program_of_command, "test what jails need on this host, and print what to change" },
+	{ "profile", profile_main,            "list profiles, check them, print their JSON schema" },
+	{ "rootfs",  exec_program_of_command, "build, list, verify and clean up rootfs trees" },
+	{ "audit",   audit_main,              "print what the service ran or refused, for which user, and what it cost" },
+	{ "help",    help_main,               "print the help of a command" },
 	{ NULL, NULL, NULL },
 };
 /* clang-format on */
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 		return STATUS_DENIED;
 	}
 	if (argc > 0 && strcmp(argv[0], "brigd") == 0) /* from a client's library or a user's unit: with brig's AppArmor profile and a clean environment */
-		return brigd_main(argc, argv);
+		return exec_program_of_command(argc, argv);
 	if (argc < 2) {
 		print_commands(stderr);
 		return STATUS_USAGE;

@@ -105,7 +105,7 @@ static void call_send_ended(const struct session_call *call)
 	connection_send_text(call->connection, t.to, t.len, NULL, 0);
 }
 
-static void call_finish(struct session_call *call)
+static void call_report_and_free(struct session_call *call)
 {
 	struct session *s       = call->session;
 	bool            is_lost = call->interpreter == CALL_LOSES;
@@ -166,7 +166,7 @@ static void call_end_by_status(struct session_call *call)
 	}
 	if (may_be_oom_target)
 		call->reason = EXIT_oom;
-	call_finish(call);
+	call_report_and_free(call);
 }
 
 void session_call_end_with_session(struct session_call *call, enum exit_reason reason)
@@ -177,7 +177,7 @@ void session_call_end_with_session(struct session_call *call, enum exit_reason r
 	else
 		call_set_reason_once(call, reason);
 	call->ended_ms = clock_ms(CLOCK_MONOTONIC);
-	call_finish(call);
+	call_report_and_free(call);
 }
 
 /* --- its clocks --- */
@@ -304,7 +304,7 @@ static void call_on_timer(void *owner)
 	case CALL_ENDED:
 		if (call->session->victims != call->victims)
 			call->reason = EXIT_oom;
-		call_finish(call);
+		call_report_and_free(call);
 		return;
 	}
 }
@@ -403,7 +403,7 @@ static bool call_on_start_failed(struct session_call *call, const struct session
 	call->ended_ms   = clock_ms(CLOCK_MONOTONIC);
 	call->exec_errno = executes ? message->value : 0;
 	err_sys(&call->why, "%s", start_failure_text(call, executes, message->value));
-	call_finish(call);
+	call_report_and_free(call);
 	return true;
 }
 
