@@ -107,7 +107,7 @@ static int open_cell_cgroups(struct cell *c, struct err *e)
 {
 	c->layers |= c->group.layers;
 	c->missing |= c->group.missing;
-	if (cg_open_joins(&c->group, e) < 0)
+	if (cg_open_join_files(&c->group, e) < 0)
 		return -1;
 	c->child.join_len = cg_join_fds(&c->group, c->child.join_fd);
 	return c->oom.fd >= 0 ? 0 : cg_watch_oom(&c->group, &c->oom, e);
@@ -328,7 +328,7 @@ int cell_reap_and_release(struct cell *c, struct err *e)
 
 	cell_reap_init(c);
 	r = cg_close(&c->group, e);
-	slot_done(&c->slot);
+	slot_release(&c->slot);
 	return r;
 }
 

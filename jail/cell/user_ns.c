@@ -88,7 +88,7 @@ static pid_t clone_user_ns_owner(uint32_t id, int go[2], bool quotas, int *ns, s
 	pid_t      pid  = -1;
 	char       byte;
 
-	if (privilege_become_owner(id, e) == 0 && privilege_show(e) == 0) {
+	if (privilege_become_owner(id, e) == 0 && privilege_make_dumpable(e) == 0) {
 		pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
 		if (pid < 0)
 			err_sys(e, "set-up step user-namespace: clone");
@@ -138,5 +138,5 @@ int user_ns_make(const struct slot *slot, bool quotas, struct err *e)
 	close(go[1]); /* end of file ends the child, too */
 	if (pid > 0 && reap_user_ns_owner(pid, r == 0 ? e : &second) < 0)
 		r = -1;
-	return privilege_hide(r == 0 ? e : &second) < 0 || r < 0 ? -1 : fd_take(&fd);
+	return privilege_make_undumpable(r == 0 ? e : &second) < 0 || r < 0 ? -1 : fd_take(&fd);
 }

@@ -31,7 +31,7 @@ int warm_open_channels(struct warm *w, struct err *e)
 {
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, w->orders) < 0)
 		return err_sys(e, "set-up step channels: orders");
-	w->run_spec_file = run_spec_file_make(e);
+	w->run_spec_file = run_spec_file_open(e);
 	return w->run_spec_file < 0 ? -1 : 0;
 }
 
@@ -156,7 +156,7 @@ int warm_deliver_spec(struct warm *w, const struct run_spec_head *o, const struc
 		w->code = CODE_TO_REMOVE;
 	if (run_spec_file_copy(w->run_spec_file, o, fds, e) < 0)
 		return -1;
-	r     = run_spec_file_send(w->orders[0], o, fds->tools);
+	r     = run_spec_send_head(w->orders[0], o, fds->tools);
 	errno = -r;
 	return r < 0 ? err_sys(e, "set-up step order: the order") : 0;
 }

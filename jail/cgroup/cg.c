@@ -33,7 +33,7 @@ int cg_join_fds(const struct cg *g, int fds[CG_TREES_MAX])
 	return n;
 }
 
-int cg_open_joins(struct cg *g, struct err *e)
+int cg_open_join_files(struct cg *g, struct err *e)
 {
 	for (size_t i = 0; i < g->n; i++) {
 		struct cg_leaf *leaf = &g->leaf[i];
@@ -55,14 +55,14 @@ void cg_kill(const struct cg *g)
 		(void)!file_put(fd, "cgroup.kill", "1");
 }
 
-bool cg_freeze(const struct cg *g, bool is)
+bool cg_set_frozen(const struct cg *g, bool is)
 {
 	int fd = cg_clone_fd(g);
 
 	return fd >= 0 && file_put(fd, "cgroup.freeze", is ? "1" : "0") == 0;
 }
 
-static void kill_members(int dir)
+static void kill_cgroup_members(int dir)
 {
 	scoped_bytes list = { 0 };
 	const char  *at;
@@ -70,12 +70,12 @@ static void kill_members(int dir)
 	if (file_put(dir, "cgroup.kill", "1") == 0 || !cg_members_read(dir, &list))
 		return;
 	at = list.data;
-	for (pid_t pid; (pid = cg_members_next(&at)) > 0;)
+	for (pid_t pid; (pid = cg_members_next_pid(&at)) > 0;)
 		(void)cg_member_kill(dir, pid);
 }
 
 /* A leaf becomes empty a moment after its last process is reaped: rmdir is tried each millisecond for two seconds. */
-static int remove_leaf(int base, const char *name)
+static int remove_cgroup_leaf(int base, const char *name)
 {
 	for (int ms = 0; ms < 2000; ms++) {
 		if (unlinkat(base, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
@@ -92,7 +92,7 @@ static int remove_leaf(int base, const char *name)
  * A lock is on a directory, but a removal is by name: a launcher that does not share our runtime directory may remove
  * the directory and make another of the same name between our open() and our lock.
  */
-static enum cg_answer lock_named(int dir, int base, const char *name)
+static enum cg_answer lock_leaf_by_name(int dir, int base, const char *name)
 {
 	struct stat ours, named;
 
@@ -106,28 +106,28 @@ static enum cg_answer lock_named(int dir, int base, const char *name)
 }
 
 /* Removes the leaf of a process that crashed: the kernel has released its lock. MADE: the name is free. */
-static enum cg_answer clear_leftover(int base, const char *name)
+static enum cg_answer clear_leftover_leaf(int base, const char *name)
 {
 	enum cg_answer answer;
 	scoped_fd      dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir < 0)
 		return errno == ENOENT ? CG_MADE : CG_FAILED;
-	answer = lock_named(dir, base, name);
+	answer = lock_leaf_by_name(dir, base, name);
 	if (answer != CG_MADE)
 		return answer;
-	kill_members(dir);
-	return remove_leaf(base, name) < 0 ? CG_FAILED : CG_MADE;
+	kill_cgroup_members(dir);
+	return remove_cgroup_leaf(base, name) < 0 ? CG_FAILED : CG_MADE;
 }
 
 enum { LEAF_MODE = 0700 }; /* any process that can open the leaf could lock it */
 
-static enum cg_answer make_leaf(struct cg_leaf *leaf, const char *name)
+static enum cg_answer make_cgroup_leaf(struct cg_leaf *leaf, const char *name)
 {
 	enum cg_answer answer = CG_MADE;
 
 	if (mkdirat(leaf->base_fd, name, LEAF_MODE) < 0) {
-		answer = errno == EEXIST ? clear_leftover(leaf->base_fd, name) : CG_FAILED;
+		answer = errno == EEXIST ? clear_leftover_leaf(leaf->base_fd, name) : CG_FAILED;
 		if (answer == CG_MADE && mkdirat(leaf->base_fd, name, LEAF_MODE) < 0)
 			answer = errno == EEXIST ? CG_TAKEN : CG_FAILED;
 	}
@@ -139,19 +139,19 @@ static enum cg_answer make_leaf(struct cg_leaf *leaf, const char *name)
 		return CG_FAILED;
 	if (leaf->kept)
 		return flock(leaf->fd, LOCK_EX | LOCK_NB) < 0 ? CG_FAILED : CG_MADE;
-	answer     = lock_named(leaf->fd, leaf->base_fd, name);
+	answer     = lock_leaf_by_name(leaf->fd, leaf->base_fd, name);
 	leaf->made = answer != CG_TAKEN; /* TAKEN: the name is another process's leaf by now, and not ours to remove */
 	return answer;
 }
 
-static void close_base(struct cg_leaf *leaf)
+static void close_leaf_base(struct cg_leaf *leaf)
 {
 	if (!leaf->kept)
 		fd_closep(&leaf->base_fd);
 	leaf->base_fd = -1;
 }
 
-static enum cg_answer make_leaves(struct cg *g, const struct cg_parent *parent)
+static enum cg_answer make_cgroup_leaves(struct cg *g, const struct cg_parent *parent)
 {
 	for (size_t i = 0; i < parent->n; i++) {
 		struct cg_leaf *leaf = &g->leaf[g->n];
@@ -161,10 +161,10 @@ static enum cg_answer make_leaves(struct cg *g, const struct cg_parent *parent)
 		if (!leaf->kept && (leaf->base_fd = fcntl(leaf->base_fd, F_DUPFD_CLOEXEC, 3)) < 0)
 			return CG_FAILED;
 		g->n++;
-		answer = make_leaf(leaf, g->name);
+		answer = make_cgroup_leaf(leaf, g->name);
 		/* The group above is another user's, or the tree is read-only: go on without its controllers. */
 		if (answer == CG_FAILED && !leaf->made && (errno == EACCES || errno == EPERM || errno == EROFS)) {
-			close_base(leaf);
+			close_leaf_base(leaf);
 			g->n--;
 			continue;
 		}
@@ -174,7 +174,7 @@ static enum cg_answer make_leaves(struct cg *g, const struct cg_parent *parent)
 	return CG_MADE;
 }
 
-enum cg_answer cg_open_in(struct cg *ret, const struct cg_parent *parent, uint32_t slot, struct err *e)
+enum cg_answer cg_make_in_parent(struct cg *ret, const struct cg_parent *parent, uint32_t slot, struct err *e)
 {
 	struct cg      g = { 0 };
 	enum cg_answer answer;
@@ -182,7 +182,7 @@ enum cg_answer cg_open_in(struct cg *ret, const struct cg_parent *parent, uint32
 
 	snprintf(g.name, sizeof g.name, "cell-%u", slot);
 	snprintf(g.why, sizeof g.why, "%s", parent->why);
-	answer = make_leaves(&g, parent);
+	answer = make_cgroup_leaves(&g, parent);
 	if (answer == CG_FAILED)
 		err_sys(e, "set-up step make-groups: %s", g.name);
 	if (answer != CG_MADE) {
@@ -200,13 +200,13 @@ int cg_close(struct cg *g, struct err *e)
 	for (size_t i = 0; i < g->n; i++) {
 		struct cg_leaf *leaf = &g->leaf[i];
 
-		if (leaf->made && remove_leaf(leaf->base_fd, g->name) < 0)
+		if (leaf->made && remove_cgroup_leaf(leaf->base_fd, g->name) < 0)
 			r = err_sys(e, "control group %s cannot be removed", g->name);
 		if (leaf->borrowed)
-			cg_dir_remove(leaf->base_fd, leaf->v2);
+			cg_dir_remove_brig_group(leaf->base_fd, leaf->v2);
 		fd_closep(&leaf->join_fd);
 		fd_closep(&leaf->fd);
-		close_base(leaf);
+		close_leaf_base(leaf);
 	}
 	g->n = 0;
 	return r;
@@ -225,7 +225,7 @@ bool cg_remove(struct cg *g)
 		}
 		leaf->made = false;
 		fd_closep(&leaf->fd);
-		close_base(leaf);
+		close_leaf_base(leaf);
 	}
 	return all;
 }
@@ -234,7 +234,7 @@ void cg_kill_members(const struct cg *g)
 {
 	for (size_t i = 0; i < g->n; i++)
 		if (g->leaf[i].fd >= 0)
-			kill_members(g->leaf[i].fd);
+			kill_cgroup_members(g->leaf[i].fd);
 }
 
 /* --- for supervisors with other ids --- */
@@ -252,7 +252,7 @@ static int lend_leaf(const struct cg_leaf *leaf, struct err *e)
 		{ true, 0, "cgroup.procs", 0664 },
 		{ true, CG_MEMORY, "memory.high", 0664 }, /* no limit: memory.max is, and stays ours */
 		{ false, 0, "tasks", 0664 },
-		{ false, CG_CPUACCT, "cpuacct.usage", 0664 }, /* cg_reset() resets it */
+		{ false, CG_CPUACCT, "cpuacct.usage", 0664 }, /* cg_reset_counters() resets it */
 		{ false, CG_MEMORY, "memory.max_usage_in_bytes", 0664 },
 		{ false, CG_MEMORY, "cgroup.event_control", 0220 },
 	};
@@ -268,7 +268,7 @@ static int lend_leaf(const struct cg_leaf *leaf, struct err *e)
 	return 0;
 }
 
-int cg_lend(const struct cg *g, struct err *e)
+int cg_lend_to_supervisor(const struct cg *g, struct err *e)
 {
 	for (size_t i = 0; i < g->n; i++)
 		if (lend_leaf(&g->leaf[i], e) < 0)
@@ -298,22 +298,22 @@ static bool recreate_leaf(struct cg *g, struct cg_leaf *leaf)
 	leaf->made   = false;
 	g->held.pids = 0;
 	fd_closep(&leaf->fd);
-	return make_leaf(leaf, g->name) == CG_MADE && lend_leaf(leaf, &ignored) == 0;
+	return make_cgroup_leaf(leaf, g->name) == CG_MADE && lend_leaf(leaf, &ignored) == 0;
 }
 
-bool cg_renew(struct cg *g)
+bool cg_renew_for_next_cell(struct cg *g)
 {
 	for (size_t i = 0; i < g->n; i++)
-		if (!cg_leaf_reset(g, &g->leaf[i], false) && !recreate_leaf(g, &g->leaf[i]))
+		if (!cg_leaf_reset_counters(g, &g->leaf[i], false) && !recreate_leaf(g, &g->leaf[i]))
 			return false;
 	return true;
 }
 
-void cg_clear_in(const struct cg_parent *parent, uint32_t slot)
+void cg_clear_leftover_in(const struct cg_parent *parent, uint32_t slot)
 {
 	char name[32];
 
 	snprintf(name, sizeof name, "cell-%u", slot);
 	for (size_t i = 0; i < parent->n; i++)
-		(void)!clear_leftover(parent->base[i].base_fd, name);
+		(void)!clear_leftover_leaf(parent->base[i].base_fd, name);
 }

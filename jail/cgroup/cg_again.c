@@ -7,40 +7,41 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int64_t count_throttled(const struct cg *g)
+static int64_t read_throttled_count(const struct cg *g)
 {
-	const struct cg_leaf *leaf = cg_leaf_with(g, CG_CPU);
+	const struct cg_leaf *leaf = cg_leaf_with_controller(g, CG_CPU);
 	char                  text[512];
 
-	return leaf && cg_read_count(g, leaf, "cpu.stat", text, sizeof text) ? cg_key_value(text, "nr_throttled") : -1;
+	return leaf && cg_read_counter_text(g, leaf, "cpu.stat", text, sizeof text)
+		? cg_key_value(text, "nr_throttled") : -1;
 }
 
-void cg_keep_files(struct cg *g, struct cg_files *none)
+void cg_keep_counter_files_open(struct cg *g, struct cg_files *none)
 {
 	struct cg_usage ignored;
 
 	g->files        = none;
-	none->throttled = count_throttled(g);
-	cg_read(g, &ignored); /* opens all files now: each cell has the same number of descriptors */
-	(void)cg_pids_now(g);
+	none->throttled = read_throttled_count(g);
+	cg_read_usage(g, &ignored); /* opens all files now: each cell has the same number of descriptors */
+	(void)cg_read_pids_current(g);
 	for (size_t i = 0; i < g->n; i++)
-		cg_open_traces(g, &g->leaf[i]);
+		cg_open_counter_files(g, &g->leaf[i]);
 }
 
-bool cg_reset(struct cg *g)
+bool cg_reset_counters(struct cg *g)
 {
 	/* A throttled group gets no CPU until the next period: the next cell would wait, too. */
-	bool is = count_throttled(g) == g->files->throttled;
+	bool is = read_throttled_count(g) == g->files->throttled;
 
 	for (size_t i = 0; i < g->n && is; i++)
-		is = cg_leaf_reset(g, &g->leaf[i], true);
+		is = cg_leaf_reset_counters(g, &g->leaf[i], true);
 	return is;
 }
 
-bool cg_begin_peak(struct cg *g)
+bool cg_reset_memory_peak(struct cg *g)
 {
-	const struct cg_leaf *leaf = cg_leaf_with(g, CG_MEMORY);
-	int                   fd   = leaf ? cg_kept_file(g->files, leaf, "memory.max_usage_in_bytes") : -ENOENT;
+	const struct cg_leaf *leaf = cg_leaf_with_controller(g, CG_MEMORY);
+	int                   fd   = leaf ? cg_get_kept_file(g->files, leaf, "memory.max_usage_in_bytes") : -ENOENT;
 	char                  text[32] = "";
 	int64_t               charged;
 

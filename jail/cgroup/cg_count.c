@@ -43,20 +43,20 @@ static const struct counter {
 };
 /* clang-format on */
 
-static int64_t read_number(const struct cg_leaf *leaf, const char *file)
+static int64_t read_leaf_number(const struct cg_leaf *leaf, const char *file)
 {
 	char text[32];
 
 	return cg_read_file(leaf->fd, file, text, sizeof text) ? strtoll(text, NULL, 10) : -1;
 }
 
-static int64_t read_counter(const struct cg *g, const struct counter *c)
+static int64_t read_cgroup_counter(const struct cg *g, const struct counter *c)
 {
-	const struct cg_leaf *leaf = cg_leaf_with(g, c->controller);
+	const struct cg_leaf *leaf = cg_leaf_with_controller(g, c->controller);
 	char                  text[4096];
 	int64_t               value;
 
-	if (!leaf || leaf->v2 != c->v2 || !cg_read_count(g, leaf, c->file, text, sizeof text))
+	if (!leaf || leaf->v2 != c->v2 || !cg_read_counter_text(g, leaf, c->file, text, sizeof text))
 		return -1;
 	if (!c->key)
 		value = strtoll(text, NULL, 10);
@@ -65,21 +65,21 @@ static int64_t read_counter(const struct cg *g, const struct counter *c)
 	return value < 0 ? -1 : value * c->scale;
 }
 
-void cg_read(const struct cg *g, struct cg_usage *ret)
+void cg_read_usage(const struct cg *g, struct cg_usage *ret)
 {
 	memset(ret, 0xff, sizeof *ret); /* every figure -1 */
 	for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
-		int64_t value = read_counter(g, &counters[i]);
+		int64_t value = read_cgroup_counter(g, &counters[i]);
 
 		if (value >= 0)
 			*(int64_t *)((char *)ret + counters[i].offset) = value;
 	}
 }
 
-int64_t cg_cpu_ns(const struct cg *g)
+int64_t cg_read_cpu_ns(const struct cg *g)
 {
 	for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
-		int64_t value = counters[i].offset == AT(cpu_ns) ? read_counter(g, &counters[i]) : -1;
+		int64_t value = counters[i].offset == AT(cpu_ns) ? read_cgroup_counter(g, &counters[i]) : -1;
 
 		if (value >= 0)
 			return value;
@@ -88,12 +88,12 @@ int64_t cg_cpu_ns(const struct cg *g)
 }
 #undef AT
 
-int64_t cg_pids_now(const struct cg *g)
+int64_t cg_read_pids_current(const struct cg *g)
 {
-	const struct cg_leaf *leaf = cg_leaf_with(g, CG_PIDS);
+	const struct cg_leaf *leaf = cg_leaf_with_controller(g, CG_PIDS);
 	char                  text[32];
 
-	return leaf && cg_read_count(g, leaf, "pids.current", text, sizeof text) ? strtoll(text, NULL, 10) : -1;
+	return leaf && cg_read_counter_text(g, leaf, "pids.current", text, sizeof text) ? strtoll(text, NULL, 10) : -1;
 }
 
 /* --- no memory --- */
@@ -101,7 +101,7 @@ int64_t cg_pids_now(const struct cg *g)
 enum { USED_UP = 1 }; /* the helper's exit status when the memory is really in use */
 
 /* Processes of the leaf wait for memory. Also true when the kernel's OOM killer is on: in which group is not known. */
-static bool is_under_oom(const struct cg_leaf *leaf, int event)
+static bool is_leaf_under_oom(const struct cg_leaf *leaf, int event)
 {
 	uint64_t count;
 	char     text[128];
@@ -115,9 +115,9 @@ static bool is_under_oom(const struct cg_leaf *leaf, int event)
  * More than half of the way from the mark to the limit. Nearer to the mark, the kernel may still be reclaiming, or
  * the counter may lack what one CPU has not yet added to it.
  */
-static bool is_past_mark(const struct cg_leaf *leaf)
+static bool is_memory_past_high_mark(const struct cg_leaf *leaf)
 {
-	int64_t mark = read_number(leaf, "memory.high"), limit = read_number(leaf, "memory.max"), now = read_number(leaf, "memory.current");
+	int64_t mark = read_leaf_number(leaf, "memory.high"), limit = read_leaf_number(leaf, "memory.max"), now = read_leaf_number(leaf, "memory.current");
 
 	return mark > 0 && limit > mark && now >= mark + (limit - mark) / 2;
 }
@@ -128,26 +128,26 @@ static bool is_past_mark(const struct cg_leaf *leaf)
  * the CPUs; the write returns when usage is below the mark or no more can be reclaimed. What is still charged then is
  * really in use. The program can make this write take long, so a process of its own does it.
  */
-static _Noreturn void test_reclaim(const struct cg_leaf *leaf, int mark_fd)
+static _Noreturn void test_reclaim_and_exit(const struct cg_leaf *leaf, int mark_fd)
 {
 	int  keep[] = { leaf->fd, mark_fd };
 	char mark[32];
 	bool is_done = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && fd_keep_only(keep, ARRAY_LEN(keep)) == 0 &&
 		       cg_read_file(leaf->fd, "memory.high", mark, sizeof mark) && write(mark_fd, mark, strlen(mark)) > 0;
 
-	_exit(is_done && is_past_mark(leaf) ? USED_UP : 0);
+	_exit(is_done && is_memory_past_high_mark(leaf) ? USED_UP : 0);
 }
 
-static void start_helper(const struct cg_leaf *leaf, struct cg_oom *oom)
+static void start_reclaim_helper(const struct cg_leaf *leaf, struct cg_oom *oom)
 {
 	char  text[512];
 	pid_t pid;
 
-	if (pread(oom->fd, text, sizeof text, 0) < 0 || !is_past_mark(leaf))
+	if (pread(oom->fd, text, sizeof text, 0) < 0 || !is_memory_past_high_mark(leaf))
 		return;
 	pid = fork();
 	if (pid == 0)
-		test_reclaim(leaf, oom->mark_fd);
+		test_reclaim_and_exit(leaf, oom->mark_fd);
 	oom->helper_fd = pid < 0 ? -1 : pidfd_open(pid, 0);
 	oom->helper    = oom->helper_fd < 0 ? 0 : pid;
 }
@@ -165,17 +165,17 @@ bool cg_reap_oom_helper(struct cg_oom *oom)
 
 bool cg_take_oom_event(const struct cg *g, struct cg_oom *oom)
 {
-	const struct cg_leaf *leaf = cg_leaf_with(g, CG_MEMORY);
+	const struct cg_leaf *leaf = cg_leaf_with_controller(g, CG_MEMORY);
 
 	if (!leaf)
 		return false;
 	if (!leaf->v2)
-		return is_under_oom(leaf, oom->fd);
-	start_helper(leaf, oom);
+		return is_leaf_under_oom(leaf, oom->fd);
+	start_reclaim_helper(leaf, oom);
 	return false;
 }
 
-void cg_rearm_oom(const struct cg_oom *oom)
+void cg_rearm_oom_watch(const struct cg_oom *oom)
 {
 	if (oom->fd >= 0 && oom->mark_fd < 0)
 		(void)!eventfd_write(oom->fd, 1);
@@ -204,7 +204,7 @@ static int watch_oom_v2(const struct cg_leaf *leaf, struct cg_oom *ret)
 
 int cg_watch_oom(const struct cg *g, struct cg_oom *ret, struct err *e)
 {
-	const struct cg_leaf *leaf = cg_leaf_with(g, CG_MEMORY);
+	const struct cg_leaf *leaf = cg_leaf_with_controller(g, CG_MEMORY);
 
 	*ret = CG_OOM_NONE;
 	if (leaf && (leaf->v2 ? watch_oom_v2(leaf, ret) : watch_oom_v1(leaf, ret)) < 0)

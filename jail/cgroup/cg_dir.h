@@ -27,11 +27,11 @@ struct cg_dir {
 must_use int cg_dir_open(const char *mount, const char *own, struct cg_dir *ret);
 
 /* Moves the processes that stepped aside back. Without effect while a group below the place uses its controllers. */
-void cg_dir_leave(int place);
+void cg_dir_step_back(int place);
 /* Removes `base`, our group "brig" in a place, and leaves the place. Without effect while other processes use it. */
-void cg_dir_remove(int base, bool v2);
+void cg_dir_remove_brig_group(int base, bool v2);
 
 /* Switches controllers on ('+') or off ('-') for the groups below dir; returns those for which that was possible. */
-unsigned cg_switch(int dir, char sign, unsigned which);
+unsigned cg_switch_controllers(int dir, char sign, unsigned which);
 /* Switches those on that are off; returns those that are on. */
-unsigned cg_switch_on(int dir, unsigned wanted);
+unsigned cg_enable_controllers(int dir, unsigned wanted);

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* Changes the owner of the same files as systemd does for Delegate=. The limits of the group itself stay root's. */
-static int hand_over(int group, unsigned uid, unsigned gid)
+static int chown_cgroup_files(int group, unsigned uid, unsigned gid)
 {
 	static const char *const files[] = { "cgroup.procs", "tasks", "cgroup.threads", "cgroup.subtree_control" };
 
@@ -32,7 +32,7 @@ static int hand_over(int group, unsigned uid, unsigned gid)
 
 /* --- what ended services have left --- */
 
-static bool has_processes(int top, const char *name)
+static bool cgroup_has_processes(int top, const char *name)
 {
 	char path[64], first[2];
 
@@ -43,7 +43,7 @@ static bool has_processes(int top, const char *name)
 enum { DYING_MS_MAX = 3000 }; /* for all leftovers together; on some hosts PID 1 reaps only once a second */
 
 /* False: a cell in there still has processes that are dying. */
-static bool remove_below(int dir, const char *name)
+static bool remove_cell_groups(int dir, const char *name)
 {
 	int            fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR           *below = fd < 0 ? NULL : fdopendir(fd);
@@ -62,28 +62,28 @@ static bool remove_below(int dir, const char *name)
 }
 
 /* A service's processes are in its group, or in the one into which it stepped aside. */
-static bool has_helpers(int top)
+static bool service_has_processes(int top)
 {
-	return has_processes(top, ".") || has_processes(top, "brig-launcher");
+	return cgroup_has_processes(top, ".") || cgroup_has_processes(top, "brig-launcher");
 }
 
 /*
  * A service that is alive holds the lock of its group; the pid in the name cannot tell, because it may be from
  * another pid namespace. When a service dies, its other processes and its cells die too, but a moment later.
  */
-static void remove_service(int above, const char *name, int *wait_ms)
+static void remove_service_group(int above, const char *name, int *wait_ms)
 {
 	scoped_fd top = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (top < 0 || flock(top, LOCK_EX | LOCK_NB) < 0)
 		return;
-	for (; (has_helpers(top) || !remove_below(top, "brig")) && *wait_ms > 0; --*wait_ms)
+	for (; (service_has_processes(top) || !remove_cell_groups(top, "brig")) && *wait_ms > 0; --*wait_ms)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-	remove_below(top, "brig-launcher");
+	remove_cell_groups(top, "brig-launcher");
 	unlinkat(above, name, AT_REMOVEDIR);
 }
 
-static void remove_services(int top)
+static void remove_ended_services(int top)
 {
 	int            fd  = openat(top, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR           *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -92,7 +92,7 @@ static void remove_services(int top)
 
 	while (dir && (entry = readdir(dir)))
 		if (begins_with(entry->d_name, "brigd-"))
-			remove_service(fd, entry->d_name, &wait_ms);
+			remove_service_group(fd, entry->d_name, &wait_ms);
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)
@@ -100,7 +100,8 @@ static void remove_services(int top)
 }
 
 /* 0: entered. 1: this hierarchy has no place for us. -1: it failed, with *e. */
-static int enter_one(const struct cg_trees *trees, size_t i, const char *name, struct cg_leaf *top, struct err *e)
+static int enter_service_group(const struct cg_trees *trees, size_t i, const char *name, struct cg_leaf *top,
+			       struct err *e)
 {
 	*top = (struct cg_leaf){ .base_fd = -1, .fd = -1, .join_fd = -1, .v2 = trees->tree[i].v2 };
 	if (cg_trees_open_below(trees, i, name, top) < 0)
@@ -116,7 +117,7 @@ static int enter_one(const struct cg_trees *trees, size_t i, const char *name, s
 	 * later.
 	 */
 	if (top->v2)
-		(void)cg_switch(top->base_fd, '-', ~0u);
+		(void)cg_switch_controllers(top->base_fd, '-', ~0u);
 	if (file_put(top->base_fd, "cgroup.procs", "0") == 0)
 		return 0;
 	err_sys(e, "a control group of our own cannot be entered");
@@ -130,7 +131,8 @@ static int enter_one(const struct cg_trees *trees, size_t i, const char *name, s
  * If it is busy, a service with our pid has left it with controllers switched on (v2). In both cases try the next
  * name.
  */
-static int enter_own_group(const struct cg_trees *trees, size_t i, char name[40], struct cg_leaf *top, struct err *e)
+static int make_and_enter_service_group(const struct cg_trees *trees, size_t i, char name[40], struct cg_leaf *top,
+					struct err *e)
 {
 	enum { TRIES = 20 };
 	char other[16] = "";
@@ -138,7 +140,7 @@ static int enter_own_group(const struct cg_trees *trees, size_t i, char name[40]
 
 	for (int n = 0; n < TRIES; n++) {
 		snprintf(name, 40, "brigd-%d%s", getpid(), other);
-		r = enter_one(trees, i, name, top, e);
+		r = enter_service_group(trees, i, name, top, e);
 		if (r >= 0 ||
 		    (e->errnum != ENOENT && e->errnum != ENODEV && e->errnum != EWOULDBLOCK && e->errnum != EBUSY))
 			break;
@@ -148,33 +150,35 @@ static int enter_own_group(const struct cg_trees *trees, size_t i, char name[40]
 	return r;
 }
 
-static int give_in(const struct cg_trees *trees, size_t i, unsigned uid, unsigned gid, struct cg_given *ret,
-		   struct err *e)
+static int give_service_group_in_tree(const struct cg_trees *trees, size_t i, unsigned uid, unsigned gid,
+				      struct cg_given *ret, struct err *e)
 {
 	struct cg_leaf top;
 	char           name[40];
-	int            r = enter_own_group(trees, i, name, &top, e), above;
+	int            r = make_and_enter_service_group(trees, i, name, &top, e), above;
 
 	if (r)
 		return r < 0 ? -1 : 0;
-	remove_services(top.base_fd);
+	remove_ended_services(top.base_fd);
 	above = openat(top.base_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (above < 0)
 		return err_sys(e, "the group above %s", name);
 	memcpy(ret->name[ret->n], name, sizeof name);
 	ret->above[ret->n++] = above;
-	return hand_over(top.base_fd, uid, gid) < 0 ? err_sys(e, "a control group cannot be given to uid %u", uid) : 0;
+	if (chown_cgroup_files(top.base_fd, uid, gid) < 0)
+		return err_sys(e, "a control group cannot be given to uid %u", uid);
+	return 0;
 }
 
 /* The descriptors of the groups stay open until the process ends: they hold the locks. */
-int cg_give(unsigned uid, unsigned gid, struct cg_given *ret, struct err *e)
+int cg_give_to_monitor(unsigned uid, unsigned gid, struct cg_given *ret, struct err *e)
 {
 	struct cg_trees trees;
 
 	*ret = CG_GIVEN_NONE;
 	cg_trees_find(&trees, "/run/brig");
 	for (size_t i = 0; i < trees.n; i++)
-		if (give_in(&trees, i, uid, gid, ret, e) < 0) {
+		if (give_service_group_in_tree(&trees, i, uid, gid, ret, e) < 0) {
 			cg_given_close(ret);
 			return -1;
 		}

@@ -6,7 +6,7 @@
  * hierarchy, moves into it and changes its owner to the monitor's account,
  * before it gives up root. When the service ends, its sweeper removes the
  * group; what it could not remove, the next start does. A group is locked
- * (flock) for as long as the process that called cg_give() lives, which
+ * (flock) for as long as the process that called cg_give_to_monitor() lives, which
  * tells it from a leftover in any pid namespace.
  */
 #pragma once
@@ -20,6 +20,6 @@ struct cg_given {
 };
 #define CG_GIVEN_NONE ((struct cg_given){ .n = 0 })
 
-/* Hierarchies that cannot be written to are left out: cg_limit() reports which controllers are missing. */
-must_use int cg_give(unsigned uid, unsigned gid, struct cg_given *ret, struct err *e);
+/* Hierarchies that cannot be written to are left out: cg_set_limits() reports which controllers are missing. */
+must_use int cg_give_to_monitor(unsigned uid, unsigned gid, struct cg_given *ret, struct err *e);
 void         cg_given_close(struct cg_given *g);

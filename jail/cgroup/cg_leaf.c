@@ -17,7 +17,7 @@ bool cg_read_file(int dir, const char *name, char *buf, size_t len)
 	return n >= 0;
 }
 
-static int open_file(int dir, const char *name)
+static int open_counter_file(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDWR | O_CLOEXEC);
 
@@ -26,7 +26,7 @@ static int open_file(int dir, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-int cg_kept_file(struct cg_files *f, const struct cg_leaf *leaf, const char *name)
+int cg_get_kept_file(struct cg_files *f, const struct cg_leaf *leaf, const char *name)
 {
 	size_t i = 0;
 
@@ -37,7 +37,7 @@ int cg_kept_file(struct cg_files *f, const struct cg_leaf *leaf, const char *nam
 	if (i == f->n) {
 		f->file[i].dir  = leaf->fd;
 		f->file[i].name = name;
-		f->file[i].fd   = open_file(leaf->fd, name);
+		f->file[i].fd   = open_counter_file(leaf->fd, name);
 		if (f->file[i].fd == -EMFILE || f->file[i].fd == -ENFILE)
 			return f->file[i].fd; /* tried again: other descriptors will be closed */
 		f->n++;
@@ -53,20 +53,20 @@ void cg_files_close(struct cg_files *f)
 }
 
 /* kernfs generates the text again at each read from offset 0, so a descriptor that stays open gives current values. */
-bool cg_read_count(const struct cg *g, const struct cg_leaf *leaf, const char *name, char *buf, size_t len)
+bool cg_read_counter_text(const struct cg *g, const struct cg_leaf *leaf, const char *name, char *buf, size_t len)
 {
 	int     fd;
 	ssize_t n;
 
 	if (!g->files)
 		return cg_read_file(leaf->fd, name, buf, len);
-	fd             = cg_kept_file(g->files, leaf, name);
+	fd             = cg_get_kept_file(g->files, leaf, name);
 	n              = fd < 0 ? -1 : pread(fd, buf, len - 1, 0);
 	buf[n < 0 ? 0 : n] = 0;
 	return n >= 0;
 }
 
-const struct cg_leaf *cg_leaf_with(const struct cg *g, unsigned controller)
+const struct cg_leaf *cg_leaf_with_controller(const struct cg *g, unsigned controller)
 {
 	for (size_t i = 0; i < g->n; i++)
 		if (g->leaf[i].controllers & controller)

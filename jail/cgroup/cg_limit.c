@@ -31,16 +31,16 @@ enum { SOCKET_BYTES_MAX = 32 * MIB, CELLS_THAT_FILL = 32, PROXIES_OWN_BYTES = 51
  * Half of what all sockets may hold before TCP comes under pressure. By default that is a sixteenth of the host's
  * memory (net.ipv4.tcp_mem, which cannot be read in a network namespace of our own).
  */
-uint64_t cg_socket_bytes(void)
+uint64_t cg_socket_bytes_of_host(void)
 {
 	struct sysinfo host;
 
 	return sysinfo(&host) < 0 ? CELLS_THAT_FILL * (uint64_t)SOCKET_BYTES_MAX : (uint64_t)host.totalram * host.mem_unit / 32;
 }
 
-static uint64_t socket_bytes(const struct limits *l)
+static uint64_t socket_bytes_of_cell(const struct limits *l)
 {
-	uint64_t most = l->memory_bytes < SOCKET_BYTES_MAX ? l->memory_bytes : SOCKET_BYTES_MAX, part = cg_socket_bytes() / CELLS_THAT_FILL;
+	uint64_t most = l->memory_bytes < SOCKET_BYTES_MAX ? l->memory_bytes : SOCKET_BYTES_MAX, part = cg_socket_bytes_of_host() / CELLS_THAT_FILL;
 
 	return part < most ? part : most;
 }
@@ -50,18 +50,18 @@ static uint64_t socket_bytes(const struct limits *l)
  * (mem_cgroup_handle_over_high(): 10 ms for 256 KiB at 1.1 % above it, 60 ms at 3 %), so the supervisor or launcher
  * can end the run before it reaches the limit.
  */
-static uint64_t memory_margin(uint64_t limit)
+static uint64_t memory_high_margin(uint64_t limit)
 {
 	return limit / 32 > MIB ? limit / 32 : MIB;
 }
 
-void cg_limit_parent(const struct cg_leaf *base)
+void cg_limit_parent_sockets(const struct cg_leaf *base)
 {
 	char text[32];
 
 	if (base->v2 || !(base->controllers & CG_MEMORY))
 		return;
-	snprintf(text, sizeof text, "%" PRIu64, cg_socket_bytes());
+	snprintf(text, sizeof text, "%" PRIu64, cg_socket_bytes_of_host());
 	(void)!file_put(base->base_fd, SOCKET_LIMIT, text);
 }
 
@@ -72,9 +72,9 @@ void cg_limit_parent(const struct cg_leaf *base)
  * and slows it down (mem_cgroup_under_socket_pressure()). This slows the network of all runs down, so memory.high is
  * above what one user can use in a profile: 2,048 connections, each with up to 133 KiB of brig-proxy's own memory.
  */
-int cg_limit_proxies(const struct cg *g, struct err *e)
+int cg_limit_proxy_group(const struct cg *g, struct err *e)
 {
-	const struct cg_leaf *leaf = cg_leaf_with(g, CG_MEMORY);
+	const struct cg_leaf *leaf = cg_leaf_with_controller(g, CG_MEMORY);
 	const char           *file = leaf && leaf->v2 ? "memory.high" : SOCKET_LIMIT;
 	char                  text[32];
 
@@ -82,20 +82,20 @@ int cg_limit_proxies(const struct cg *g, struct err *e)
 		return 0;
 	if (leaf->v2 && faccessat(leaf->fd, "cpu.weight", F_OK, 0) == 0 && file_put(leaf->fd, "cpu.weight", PROXIES_WEIGHT) < 0)
 		return err_sys(e, "control group %s of brig-proxy: cpu.weight = " PROXIES_WEIGHT, g->name);
-	snprintf(text, sizeof text, "%" PRIu64, leaf->v2 ? cg_socket_bytes() + PROXIES_OWN_BYTES : cg_socket_bytes() / 2);
+	snprintf(text, sizeof text, "%" PRIu64, leaf->v2 ? cg_socket_bytes_of_host() + PROXIES_OWN_BYTES : cg_socket_bytes_of_host() / 2);
 	return file_put(leaf->fd, file, text) < 0 ? err_sys(e, "control group %s of brig-proxy: %s = %s", g->name, file, text) : 0;
 }
 
-pid_t cg_clone_proxy(const struct cg *g, const struct clone_args *args)
+pid_t cg_clone_into_proxy_group(const struct cg *g, const struct clone_args *args)
 {
-	const struct cg_leaf *leaf = cg_leaf_with(g, CG_MEMORY);
+	const struct cg_leaf *leaf = cg_leaf_with_controller(g, CG_MEMORY);
 
 	return clone_into_group(args, leaf && leaf->v2 ? leaf->fd : -1);
 }
 
-int cg_join_proxies(const struct cg *g, struct err *e)
+int cg_join_proxy_group(const struct cg *g, struct err *e)
 {
-	const struct cg_leaf *leaf = cg_leaf_with(g, CG_MEMORY);
+	const struct cg_leaf *leaf = cg_leaf_with_controller(g, CG_MEMORY);
 
 	if (!leaf || leaf->v2)
 		return 0;
@@ -127,7 +127,7 @@ static const struct knob {
 };
 /* clang-format on */
 
-static uint64_t knob_text(const struct knob *k, const struct limits *l, char *buf, size_t len)
+static uint64_t format_knob_value(const struct knob *k, const struct limits *l, char *buf, size_t len)
 {
 	uint64_t value = 0;
 
@@ -136,10 +136,10 @@ static uint64_t knob_text(const struct knob *k, const struct limits *l, char *bu
 		value = l->memory_bytes;
 		break;
 	case VALUE_MARK:
-		value = l->memory_bytes - memory_margin(l->memory_bytes);
+		value = l->memory_bytes - memory_high_margin(l->memory_bytes);
 		break;
 	case VALUE_SOCKETS:
-		value = socket_bytes(l);
+		value = socket_bytes_of_cell(l);
 		break;
 	case VALUE_PIDS:
 		value = l->pids + 1; /* brig's PID 1 counts, too */
@@ -165,17 +165,17 @@ static uint64_t knob_text(const struct knob *k, const struct limits *l, char *bu
 }
 
 /* The kernel rounds memory limits down to a page (64 KiB at most); other values come back unchanged. */
-static bool kept(const char *text, uint64_t asked)
+static bool is_value_kept(const char *text, uint64_t asked)
 {
 	uint64_t got = strtoull(text, NULL, 10);
 
 	return got <= asked && asked - got < 64 * KIB && (got || !asked);
 }
 
-static int turn_knob(const struct cg_leaf *leaf, const struct knob *k, const struct limits *l, struct err *e)
+static int write_knob(const struct cg_leaf *leaf, const struct knob *k, const struct limits *l, struct err *e)
 {
 	char      text[64], back[64];
-	uint64_t  asked = knob_text(k, l, text, sizeof text);
+	uint64_t  asked = format_knob_value(k, l, text, sizeof text);
 	scoped_fd fd    = openat(leaf->fd, k->file, O_RDWR | O_CLOEXEC);
 	ssize_t   n;
 
@@ -184,12 +184,12 @@ static int turn_knob(const struct cg_leaf *leaf, const struct knob *k, const str
 	if (fd < 0 || write(fd, text, strlen(text)) < 0 || (n = pread(fd, back, sizeof back - 1, 0)) < 0)
 		return err_sys(e, "set-up step limits: %s = %s", k->file, text);
 	back[n] = 0;
-	if (!kept(back, asked))
+	if (!is_value_kept(back, asked))
 		return err_set(e, ERR_SETUP, "set-up step limits: %s = %s: the kernel kept %.20s", k->file, text, back);
 	return 0;
 }
 
-static void note_controllers(struct cg *g)
+static void note_limited_layers(struct cg *g)
 {
 	static const struct {
 		unsigned    controller;
@@ -203,7 +203,7 @@ static void note_controllers(struct cg *g)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		bool is_there = cg_leaf_with(g, rows[i].controller);
+		bool is_there = cg_leaf_with_controller(g, rows[i].controller);
 
 		if (!is_there && !g->missing && !g->why[0])
 			snprintf(g->why, sizeof g->why, "no usable %s controller in the control groups", rows[i].name);
@@ -215,15 +215,15 @@ static void note_controllers(struct cg *g)
  * v1: a process that gets no memory waits until the supervisor or launcher ends the run (cg_watch_oom()); the
  * kernel's OOM killer would write a hundred lines into the host's log. Where it cannot be switched off, it kills.
  */
-static void end_runs_ourselves(const struct cg *g)
+static void disable_kernel_oom_killer(const struct cg *g)
 {
-	const struct cg_leaf *leaf = cg_leaf_with(g, CG_MEMORY);
+	const struct cg_leaf *leaf = cg_leaf_with_controller(g, CG_MEMORY);
 
 	if (leaf && !leaf->v2)
 		(void)!file_put(leaf->fd, "memory.oom_control", "1");
 }
 
-int cg_holds(const struct cg *g, const struct limits *limits, struct err *e)
+int cg_check_required_limits(const struct cg *g, const struct limits *limits, struct err *e)
 {
 	uint64_t    missing = g->missing & limits->must;
 	bool        memory  = missing & LAYER_BIT(MEMORY);
@@ -234,7 +234,7 @@ int cg_holds(const struct cg *g, const struct limits *limits, struct err *e)
 	return err_set(e, ERR_MISSING, "the limit %s was asked for and cannot be held here: no usable %s controller in the control groups; --allow-missing %s runs without it, brig doctor says what it needs", name, memory ? "memory" : "cpu", name);
 }
 
-int cg_limit(struct cg *g, const struct limits *limits, struct err *e)
+int cg_set_limits(struct cg *g, const struct limits *limits, struct err *e)
 {
 	const struct cg_held held   = { limits->memory_bytes, limits->pids, limits->cpus };
 	bool                 raises = g->held.memory_bytes && held.memory_bytes > g->held.memory_bytes;
@@ -242,14 +242,14 @@ int cg_limit(struct cg *g, const struct limits *limits, struct err *e)
 	if (memcmp(&held, &g->held, sizeof held) == 0)
 		return 0;
 	g->held.pids = 0;
-	note_controllers(g);
-	end_runs_ourselves(g);
+	note_limited_layers(g);
+	disable_kernel_oom_killer(g);
 	for (size_t i = 0; i < ARRAY_LEN(knobs); i++) {
-		const struct cg_leaf *leaf = cg_leaf_with(g, knobs[i].controller);
+		const struct cg_leaf *leaf = cg_leaf_with_controller(g, knobs[i].controller);
 
 		if (!leaf || leaf->v2 != knobs[i].v2 || (knobs[i].value == VALUE_MOST && !raises))
 			continue;
-		if (turn_knob(leaf, &knobs[i], limits, e) < 0)
+		if (write_knob(leaf, &knobs[i], limits, e) < 0)
 			return -1;
 	}
 	g->held = held;

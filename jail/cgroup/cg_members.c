@@ -16,7 +16,7 @@ bool cg_members_read(int dir, struct bytes *ret)
 	return file_read(dir, "cgroup.procs", LIST_BYTES, ret, &ignored) == 0;
 }
 
-pid_t cg_members_next(const char **at)
+pid_t cg_members_next_pid(const char **at)
 {
 	while (**at) {
 		char *end;
@@ -29,12 +29,12 @@ pid_t cg_members_next(const char **at)
 	return 0;
 }
 
-static bool is_member(int dir, pid_t pid)
+static bool is_cgroup_member(int dir, pid_t pid)
 {
 	scoped_bytes list = { 0 };
 	const char  *at   = cg_members_read(dir, &list) ? list.data : "";
 
-	for (pid_t one; (one = cg_members_next(&at)) > 0;)
+	for (pid_t one; (one = cg_members_next_pid(&at)) > 0;)
 		if (one == pid)
 			return true;
 	return false;
@@ -45,5 +45,5 @@ bool cg_member_kill(int dir, pid_t pid)
 {
 	scoped_fd process = pidfd_open(pid, 0);
 
-	return process >= 0 && is_member(dir, pid) && pidfd_send_signal(process, SIGKILL, NULL, 0) == 0;
+	return process >= 0 && is_cgroup_member(dir, pid) && pidfd_send_signal(process, SIGKILL, NULL, 0) == 0;
 }

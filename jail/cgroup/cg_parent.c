@@ -23,7 +23,7 @@ void cg_parent_open(struct cg_parent *ret, const char *cache_dir)
 
 		*base = (struct cg_leaf){ .base_fd = -1, .fd = -1, .join_fd = -1, .v2 = trees.tree[i].v2 };
 		if (cg_trees_open_below(&trees, i, "brig", base) == 0) {
-			cg_limit_parent(base);
+			cg_limit_parent_sockets(base);
 			ret->n++;
 		} else if (errno == EBUSY)
 			snprintf(ret->why, sizeof ret->why,
@@ -31,7 +31,7 @@ void cg_parent_open(struct cg_parent *ret, const char *cache_dir)
 	}
 }
 
-void cg_parent_keep(struct cg_parent *parent)
+void cg_parent_keep_open(struct cg_parent *parent)
 {
 	for (size_t i = 0; i < parent->n; i++) {
 		parent->base[i].borrowed = false;
@@ -49,12 +49,12 @@ void cg_parent_close(struct cg_parent *parent)
 void cg_parent_remove(struct cg_parent *parent)
 {
 	for (size_t i = 0; i < parent->n; i++)
-		cg_dir_remove(parent->base[i].base_fd, parent->base[i].v2);
+		cg_dir_remove_brig_group(parent->base[i].base_fd, parent->base[i].v2);
 	cg_parent_close(parent);
 }
 
 /* Leaves alone what is right already: a change would make the descriptor of cg_parent_watch() readable. */
-static int give_to_group(int dir, const char *name, mode_t mode, unsigned gid, struct err *e)
+static int set_file_group_and_mode(int dir, const char *name, mode_t mode, unsigned gid, struct err *e)
 {
 	struct stat st;
 
@@ -65,13 +65,13 @@ static int give_to_group(int dir, const char *name, mode_t mode, unsigned gid, s
 	return 0;
 }
 
-int cg_parent_lend(const struct cg_parent *parent, unsigned gid, struct err *e)
+int cg_parent_lend_to_gid(const struct cg_parent *parent, unsigned gid, struct err *e)
 {
 	for (size_t i = 0; i < parent->n; i++) {
 		int base = parent->base[i].base_fd;
 
-		if (give_to_group(base, ".", 0750, gid, e) < 0 ||
-		    (parent->base[i].v2 && give_to_group(base, "../cgroup.procs", 0664, gid, e) < 0))
+		if (set_file_group_and_mode(base, ".", 0750, gid, e) < 0 ||
+		    (parent->base[i].v2 && set_file_group_and_mode(base, "../cgroup.procs", 0664, gid, e) < 0))
 			return -1;
 	}
 	return 0;
@@ -99,7 +99,7 @@ int cg_parent_watch(const struct cg_parent *parent)
  * Tries again when another launcher has just removed the empty base. A launcher removes one in each hierarchy, and
  * several may end at the same moment: two tries were not enough (1 of 500 runs failed, with four at a time).
  */
-enum cg_answer cg_open(struct cg *ret, const char *cache_dir, uint32_t slot, struct err *e)
+enum cg_answer cg_make_for_slot(struct cg *ret, const char *cache_dir, uint32_t slot, struct err *e)
 {
 	enum { TRIES = 20 };
 	enum cg_answer answer = CG_FAILED;
@@ -108,7 +108,7 @@ enum cg_answer cg_open(struct cg *ret, const char *cache_dir, uint32_t slot, str
 		struct cg_parent parent;
 
 		cg_parent_open(&parent, cache_dir);
-		answer = cg_open_in(ret, &parent, slot, e);
+		answer = cg_make_in_parent(ret, &parent, slot, e);
 		cg_parent_close(&parent);
 		if (answer != CG_FAILED || e->errnum != ENOENT)
 			break;
@@ -116,14 +116,14 @@ enum cg_answer cg_open(struct cg *ret, const char *cache_dir, uint32_t slot, str
 	return answer;
 }
 
-void cg_clear(const char *cache_dir, uint32_t slot)
+void cg_clear_leftover_of_slot(const char *cache_dir, uint32_t slot)
 {
 	struct cg_parent parent;
 
 	cg_parent_open(&parent, cache_dir);
-	cg_clear_in(&parent, slot);
+	cg_clear_leftover_in(&parent, slot);
 	for (size_t i = 0; i < parent.n; i++)
 		if (parent.base[i].borrowed)
-			cg_dir_remove(parent.base[i].base_fd, parent.base[i].v2);
+			cg_dir_remove_brig_group(parent.base[i].base_fd, parent.base[i].v2);
 	cg_parent_close(&parent);
 }

@@ -10,7 +10,7 @@
 enum { LINKS_OF_ONE = 3 }; /* a directory with one subdirectory: its name, its ".", and the ".." of the other */
 
 /* Mostly there are none, and finding that out costs one system call. */
-static bool has_others(int base)
+static bool has_other_leaves(int base)
 {
 	struct stat st;
 
@@ -21,7 +21,8 @@ static bool has_others(int base)
  * Holds the slot of a leftover while it is cleared, so that no other process takes it. parent NULL: it is opened for a
  * leftover alone, because most neighbours live, and opening it costs many system calls.
  */
-static void sweep_base(int base, const struct cg_parent *parent, const struct slot *own, const char *runtime_dir)
+static void clear_leftover_leaves(int base, const struct cg_parent *parent, const struct slot *own,
+				  const char *runtime_dir)
 {
 	int            fd  = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR           *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -30,14 +31,14 @@ static void sweep_base(int base, const struct cg_parent *parent, const struct sl
 
 	while (dir && (entry = readdir(dir))) {
 		if (sscanf(entry->d_name, "cell-%u", &number) != 1 ||
-		    (own && (number == own->number || !slot_borrow(own, number))))
+		    (own && (number == own->number || !slot_try_lock_other(own, number))))
 			continue;
 		if (parent)
-			cg_clear_in(parent, number);
+			cg_clear_leftover_in(parent, number);
 		else
-			cg_clear(runtime_dir, number);
+			cg_clear_leftover_of_slot(runtime_dir, number);
 		if (own)
-			slot_give_back(own, number);
+			slot_unlock_other(own, number);
 	}
 	if (dir)
 		closedir(dir);
@@ -45,15 +46,15 @@ static void sweep_base(int base, const struct cg_parent *parent, const struct sl
 		close(fd);
 }
 
-void cg_parent_sweep(const struct cg_parent *parent, const struct slot *own)
+void cg_parent_sweep_leftovers(const struct cg_parent *parent, const struct slot *own)
 {
 	for (size_t i = 0; i < parent->n; i++)
-		sweep_base(parent->base[i].base_fd, parent, own, NULL);
+		clear_leftover_leaves(parent->base[i].base_fd, parent, own, NULL);
 }
 
-void cg_sweep(const struct cg *g, const struct slot *own, const char *runtime_dir)
+void cg_sweep_leftovers(const struct cg *g, const struct slot *own, const char *runtime_dir)
 {
 	for (size_t i = 0; i < g->n; i++)
-		if (has_others(g->leaf[i].base_fd))
-			sweep_base(g->leaf[i].base_fd, NULL, own, runtime_dir);
+		if (has_other_leaves(g->leaf[i].base_fd))
+			clear_leftover_leaves(g->leaf[i].base_fd, NULL, own, runtime_dir);
 }

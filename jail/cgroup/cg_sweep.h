@@ -13,6 +13,6 @@
  * Removes the leaves beside our own whose slot is not locked. What cannot be removed stays for the next launcher.
  * Other slots are locked through the descriptor of own.
  */
-void cg_sweep(const struct cg *g, const struct slot *own, const char *runtime_dir);
+void cg_sweep_leftovers(const struct cg *g, const struct slot *own, const char *runtime_dir);
 /* The same in an open parent. own: NULL when no other process has leaves there, so that all of them are removed. */
-void cg_parent_sweep(const struct cg_parent *parent, const struct slot *own);
+void cg_parent_sweep_leftovers(const struct cg_parent *parent, const struct slot *own);

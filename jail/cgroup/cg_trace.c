@@ -17,7 +17,7 @@ enum { PIDS_OF_ANY_RUN = 2 }; /* PID 1 and a program */
 /* clang-format off */
 static const struct trace {
 	unsigned    controller;
-	bool        at_once;  /* cg_reset() does it, too, when the cell is gone; it can write only to what was lent */
+	bool        at_once;  /* cg_reset_counters() does it, too, when the cell is gone; it can write only to what was lent */
 	const char *file;
 	const char *key;      /* NULL: the file is one number */
 	const char *reset; /* what is written first; "": its own value; NULL: nothing */
@@ -34,7 +34,7 @@ static const struct trace {
 };
 /* clang-format on */
 
-static bool read_text(int fd, char *text, size_t len)
+static bool reread_counter_text(int fd, char *text, size_t len)
 {
 	ssize_t n = pread(fd, text, len - 1, 0);
 
@@ -42,44 +42,44 @@ static bool read_text(int fd, char *text, size_t len)
 	return n > 0;
 }
 
-static bool write_reset(int fd, const char *value)
+static bool write_reset_value(int fd, const char *value)
 {
 	char same[32];
 
-	if (!*value && !read_text(fd, same, sizeof same))
+	if (!*value && !reread_counter_text(fd, same, sizeof same))
 		return false;
 	value = *value ? value : same;
 	return write(fd, value, strlen(value)) > 0;
 }
 
-static bool is_reset(const struct cg *g, const struct cg_leaf *leaf, const struct trace *t)
+static bool reset_counter(const struct cg *g, const struct cg_leaf *leaf, const struct trace *t)
 {
 	char      text[512];
 	scoped_fd own = g->files ? -1 : openat(leaf->fd, t->file, (t->reset ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-	int       fd  = g->files ? cg_kept_file(g->files, leaf, t->file) : own < 0 ? -errno : own;
+	int       fd  = g->files ? cg_get_kept_file(g->files, leaf, t->file) : own < 0 ? -errno : own;
 	int64_t   value;
 
 	if (fd < 0)
 		return fd == -ENOENT;
-	if ((t->reset && !write_reset(fd, t->reset)) || !read_text(fd, text, sizeof text))
+	if ((t->reset && !write_reset_value(fd, t->reset)) || !reread_counter_text(fd, text, sizeof text))
 		return false;
 	value = t->key ? cg_key_value(text, t->key) : strtoll(text, NULL, 10);
 	return value >= 0 && value <= t->most;
 }
 
-bool cg_leaf_reset(const struct cg *g, const struct cg_leaf *leaf, bool at_once)
+bool cg_leaf_reset_counters(const struct cg *g, const struct cg_leaf *leaf, bool at_once)
 {
 	for (size_t i = 0; i < ARRAY_LEN(traces); i++)
-		if (leaf->controllers & traces[i].controller && (traces[i].at_once || !at_once) && !is_reset(g, leaf, &traces[i]))
+		if (leaf->controllers & traces[i].controller && (traces[i].at_once || !at_once) && !reset_counter(g, leaf, &traces[i]))
 			return false;
 	return true;
 }
 
-void cg_open_traces(struct cg *g, const struct cg_leaf *leaf)
+void cg_open_counter_files(struct cg *g, const struct cg_leaf *leaf)
 {
 	for (size_t i = 0; i < ARRAY_LEN(traces); i++)
 		if (traces[i].at_once && leaf->controllers & traces[i].controller)
-			(void)cg_kept_file(g->files, leaf, traces[i].file);
+			(void)cg_get_kept_file(g->files, leaf, traces[i].file);
 }
 
 bool cg_is_renewable(const struct cg *g)

@@ -30,7 +30,7 @@ static const struct {
 	{ "blkio", "io", CG_IO }, /* unused on v1: blkio charges written-back pages to the wrong group, and no figure is better than that */
 };
 
-static bool is_group_dir(const char *path, bool *v2)
+static bool is_cgroup_mount(const char *path, bool *v2)
 {
 	struct statfs fs;
 
@@ -41,12 +41,12 @@ static bool is_group_dir(const char *path, bool *v2)
 }
 
 /* Controllers that are mounted together share a tree. */
-static void add_controller(struct cg_trees *t, const char *mount, enum cg_controller bit)
+static void add_mounted_controller(struct cg_trees *t, const char *mount, enum cg_controller bit)
 {
 	struct cg_tree *tree = t->tree;
 	bool            v2;
 
-	if (strlen(mount) >= CG_PATH_MAX || !is_group_dir(mount, &v2) || (bit == CG_IO && !v2))
+	if (strlen(mount) >= CG_PATH_MAX || !is_cgroup_mount(mount, &v2) || (bit == CG_IO && !v2))
 		return;
 	while (tree < t->tree + t->n && strcmp(tree->mount, mount) != 0)
 		tree++;
@@ -60,17 +60,17 @@ static void add_controller(struct cg_trees *t, const char *mount, enum cg_contro
 	tree->controllers |= bit;
 }
 
-static void add_from_libcgroup(struct cg_trees *t, const char *name, enum cg_controller bit)
+static void add_libcgroup_mount(struct cg_trees *t, const char *name, enum cg_controller bit)
 {
 	char *mount = NULL;
 
 	if (name && cgroup_get_subsys_mount_point(name, &mount) == 0)
-		add_controller(t, mount, bit);
+		add_mounted_controller(t, mount, bit);
 	free(mount);
 }
 
 /* libcgroup does not know which part of a hierarchy is mounted. Of mounts at one path the last is the visible one. */
-static void find_roots(struct cg_trees *t)
+static void read_mount_roots(struct cg_trees *t)
 {
 	scoped_bytes     text = { 0 };
 	struct mountinfo m;
@@ -90,7 +90,7 @@ static void find_roots(struct cg_trees *t)
  * a launcher whose mount namespace hides a hierarchy would hide it from all
  * other launchers through the cache.
  */
-static bool is_whole(const struct cg_trees *t)
+static bool has_all_controllers(const struct cg_trees *t)
 {
 	unsigned have = 0;
 
@@ -100,7 +100,7 @@ static bool is_whole(const struct cg_trees *t)
 }
 
 /* One line per tree: "3 0 /sys/fs/cgroup/memory", a tab, "/". */
-static bool read_cache(struct cg_trees *t, int dir)
+static bool read_tree_cache(struct cg_trees *t, int dir)
 {
 	scoped_bytes text = { 0 };
 	struct err   ignored;
@@ -114,15 +114,15 @@ static bool read_cache(struct cg_trees *t, int dir)
 		bool            is_v2;
 
 		if (t->n == CG_TREES_MAX || sscanf(at, "%u %u %255[^\t\n]\t%255[^\n]", &tree->controllers, &v2, tree->mount, tree->root) != 4 ||
-		    !is_group_dir(tree->mount, &is_v2) || is_v2 != !!v2)
+		    !is_cgroup_mount(tree->mount, &is_v2) || is_v2 != !!v2)
 			return false;
 		tree->v2 = is_v2;
 		t->n++;
 	}
-	return is_whole(t);
+	return has_all_controllers(t);
 }
 
-static void write_cache(const struct cg_trees *t, int dir)
+static void write_tree_cache(const struct cg_trees *t, int dir)
 {
 	char   text[4096], name[32];
 	size_t n = 0;
@@ -139,7 +139,7 @@ static void write_cache(const struct cg_trees *t, int dir)
 }
 
 /* The path of our own group below the mount, "" for the mount itself. -1 when it is not below. */
-static int find_own(const struct cg_trees *t, const struct cg_tree *tree, char *path, size_t len)
+static int find_own_cgroup_path(const struct cg_trees *t, const struct cg_tree *tree, char *path, size_t len)
 {
 	const char *name = tree->v2 ? "" : NULL;
 
@@ -150,12 +150,12 @@ static int find_own(const struct cg_trees *t, const struct cg_tree *tree, char *
 }
 
 /* A cached answer is about the mounts that we see if our own group is below each of them. */
-static bool is_ours(const struct cg_trees *t)
+static bool is_cache_of_visible_mounts(const struct cg_trees *t)
 {
 	char own[CG_PATH_MAX], path[2 * CG_PATH_MAX];
 
 	for (size_t i = 0; i < t->n; i++) {
-		if (find_own(t, &t->tree[i], own, sizeof own) < 0)
+		if (find_own_cgroup_path(t, &t->tree[i], own, sizeof own) < 0)
 			return false;
 		snprintf(path, sizeof path, "%s%s", t->tree[i].mount, own);
 		if (access(path, F_OK) < 0)
@@ -170,23 +170,23 @@ void cg_trees_find(struct cg_trees *ret, const char *cache_dir)
 
 	*ret = (struct cg_trees){ 0 };
 	(void)cg_read_file(AT_FDCWD, "/proc/self/cgroup", ret->own, sizeof ret->own);
-	if (dir >= 0 && read_cache(ret, dir) && is_ours(ret))
+	if (dir >= 0 && read_tree_cache(ret, dir) && is_cache_of_visible_mounts(ret))
 		return;
 	memset(ret->tree, 0, sizeof ret->tree);
 	ret->n = 0;
 	for (size_t i = 0, found = cgroup_init() == 0; found && i < ARRAY_LEN(controllers); i++) {
-		add_from_libcgroup(ret, controllers[i].v1, controllers[i].bit);
+		add_libcgroup_mount(ret, controllers[i].v1, controllers[i].bit);
 		if (controllers[i].v2 && strcmp(controllers[i].v1, controllers[i].v2) != 0)
-			add_from_libcgroup(ret, controllers[i].v2, controllers[i].bit);
+			add_libcgroup_mount(ret, controllers[i].v2, controllers[i].bit);
 	}
-	find_roots(ret);
-	if (dir >= 0 && is_whole(ret))
-		write_cache(ret, dir);
+	read_mount_roots(ret);
+	if (dir >= 0 && has_all_controllers(ret))
+		write_tree_cache(ret, dir);
 }
 
 /* --- the group above the leaves --- */
 
-static int open_group(int above, const char *name)
+static int open_cgroup_below(int above, const char *name)
 {
 	return openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
@@ -196,21 +196,21 @@ static int open_group(int above, const char *name)
  * remove it between our mkdir and our open: then it is made again. A failure would leave the caller in the group
  * above.
  */
-static int open_or_make(int above, const char *name)
+static int open_or_make_cgroup(int above, const char *name)
 {
 	enum { TRIES = 20 };
-	int fd = open_group(above, name);
+	int fd = open_cgroup_below(above, name);
 
 	for (int n = 0; n < TRIES && fd < 0 && errno == ENOENT; n++) {
 		if (mkdirat(above, name, 0755) < 0 && errno != EEXIST)
 			return -1;
-		fd = open_group(above, name);
+		fd = open_cgroup_below(above, name);
 	}
 	return fd;
 }
 
 /* Below our own group, so that a container's limit bounds its cells, too (nsjail#219). */
-static int open_below_v1(const struct cg_tree *tree, const char *own, const char *name, struct cg_leaf *leaf)
+static int open_base_below_v1(const struct cg_tree *tree, const char *own, const char *name, struct cg_leaf *leaf)
 {
 	char      path[2 * CG_PATH_MAX];
 	scoped_fd above = -1;
@@ -219,30 +219,30 @@ static int open_below_v1(const struct cg_tree *tree, const char *own, const char
 	above = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (above < 0)
 		return -1;
-	leaf->base_fd     = open_or_make(above, name);
+	leaf->base_fd     = open_or_make_cgroup(above, name);
 	leaf->controllers = tree->controllers;
 	leaf->borrowed    = own[0] || strcmp(tree->root, "/") != 0;
 	return leaf->base_fd < 0 ? -1 : 0;
 }
 
 /* Controllers are switched on in the group above first: a group can only hand out what it has. */
-static int open_below_v2(const struct cg_tree *tree, const char *own, const char *name, struct cg_leaf *leaf)
+static int open_base_below_v2(const struct cg_tree *tree, const char *own, const char *name, struct cg_leaf *leaf)
 {
 	struct cg_dir place;
 	int           base, errnum;
 
 	if (cg_dir_open(tree->mount, own, &place) < 0)
 		return -1;
-	base   = open_or_make(place.fd, name);
+	base   = open_or_make_cgroup(place.fd, name);
 	errnum = errno;
 	if (base < 0)
-		cg_dir_leave(place.fd);
+		cg_dir_step_back(place.fd);
 	else
-		leaf->controllers = cg_switch_on(base, cg_switch_on(place.fd, tree->controllers)) | CG_CPUACCT; /* counted everywhere */
+		leaf->controllers = cg_enable_controllers(base, cg_enable_controllers(place.fd, tree->controllers)) | CG_CPUACCT; /* counted everywhere */
 	leaf->base_fd  = base;
 	leaf->borrowed = !place.is_top;
 	close(place.fd);
-	errno = errnum; /* of open_or_make(): an EBUSY of cg_dir_leave() would be taken for that of cg_dir_open() */
+	errno = errnum; /* of open_or_make_cgroup(): an EBUSY of cg_dir_step_back() would be taken for that of cg_dir_open() */
 	return base < 0 ? -1 : 0;
 }
 
@@ -251,7 +251,7 @@ int cg_trees_open_below(const struct cg_trees *t, size_t i, const char *name, st
 	const struct cg_tree *tree = &t->tree[i];
 	char                  own[CG_PATH_MAX];
 
-	if (find_own(t, tree, own, sizeof own) < 0)
+	if (find_own_cgroup_path(t, tree, own, sizeof own) < 0)
 		return -1;
-	return tree->v2 ? open_below_v2(tree, own, name, leaf) : open_below_v1(tree, own, name, leaf);
+	return tree->v2 ? open_base_below_v2(tree, own, name, leaf) : open_base_below_v1(tree, own, name, leaf);
 }

@@ -110,7 +110,7 @@ struct child_fork {
 
 struct child_ctx {
 	int      report_fd; /* socket; PID 1, and the cell with it, ends when the other end is closed */
-	int      join_fd[CG_TREES_MAX]; /* tasks of the v1 groups, as cg_open_joins() opened them */
+	int      join_fd[CG_TREES_MAX]; /* tasks of the v1 groups, as cg_open_join_files() opened them */
 	int      join_len;
 	unsigned init_id; /* PID 1's id as seen inside */
 	int64_t  cpu_before_ns; /* CPU time before joining the groups: PID 1's; in a fork, PID 1's and its own */

@@ -423,7 +423,7 @@ static void copy_to_proc_args(char *to, const char *from, const char *end)
  */
 static int receive_tools_socket(const struct child_ctx *c)
 {
-	int fd = run_spec_file_take_tools(c->fork.handed_fd[HANDED_ORDERS]);
+	int fd = run_spec_receive_tools_socket(c->fork.handed_fd[HANDED_ORDERS]);
 
 	if (fd < 0 || fd == TOOLS_FD)
 		return fd < 0 ? fd : 0;

@@ -51,9 +51,9 @@ int profile_check_network_filter(const struct served_profile *p, const struct br
 {
 	scoped_filter filter = { 0 };
 
-	if (filter_open(&p->policy, places->runtime, &filter, e) < 0)
+	if (filter_load_or_compile(&p->policy, places->runtime, &filter, e) < 0)
 		return -1;
-	if (filter_lets_connect(&filter))
+	if (filter_allows_inet_sockets(&filter))
 		return 0;
 	return err_set(e, ERR_BAD_SPEC, "policy \"%s\" lets no program open a socket of IPv4: it would reach nothing", p->profile.policy);
 }
@@ -66,7 +66,7 @@ static int served_profile_prepare(struct served_profile *p, const struct brig_pa
 		return err_wrap(e, "network");
 	if (net_policy_allows_any_host(p->profile.net) && net_config_make(&p->net, places, p->profile.net, NULL, e) < 0)
 		return -1;
-	if (filter_open(&p->policy, places->runtime, &filter, e) < 0)
+	if (filter_load_or_compile(&p->policy, places->runtime, &filter, e) < 0)
 		return -1;
 	code_digest(filter.insn, filter.len * sizeof *filter.insn, p->filter_sha256);
 	p->packages  = package_list_read(places, p->profile.rootfs);

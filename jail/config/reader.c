@@ -114,9 +114,9 @@ static int copy_files_and_drop_root(struct reading *r, struct err *e)
 	if (!p->copies)
 		return 0;
 	if (view_copy_files(&r->setup.places, r->setup.files.config, e) < 0 ||
-	    privilege_become(p->server_uid, p->server_gid, PRIVILEGE_NO_CAPS, e) < 0)
+	    privilege_become_account(p->server_uid, p->server_gid, PRIVILEGE_NO_CAPS, e) < 0)
 		return -1;
-	if (privilege_lock(PRIVILEGE_NO_CAPS, e) < 0 || privilege_hide(e) < 0)
+	if (privilege_set_no_new_privs(PRIVILEGE_NO_CAPS, e) < 0 || privilege_make_undumpable(e) < 0)
 		return -1;
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? err_sys(e, "prctl") : 0; /* the change of account has cleared it */
 }
@@ -251,7 +251,7 @@ _Noreturn void reader_main(const struct reader_setup *setup)
 	sigfillset(&all);
 	setsid();
 	prctl(PR_SET_NAME, "brig-reader");
-	if (sigprocmask(SIG_BLOCK, &all, NULL) < 0 || privilege_hide(&e) < 0) {
+	if (sigprocmask(SIG_BLOCK, &all, NULL) < 0 || privilege_make_undumpable(&e) < 0) {
 		stderr_line("brigd: reader: %s\n", strerror(errno));
 		_exit(EXIT_FAILURE);
 	}

@@ -29,7 +29,7 @@ static int choose_id_range(const struct config *c, const struct rules_source *fr
 	if (!wish->count || from->mode != MONITOR_SERVICE)
 		return 0;
 	*ret = (struct id_range){ (uint32_t)wish->base, (uint32_t)wish->count };
-	if (sub_ids_of_root(&others, e) < 0)
+	if (sub_ids_choose_for_root(&others, e) < 0)
 		return -1;
 	if (ret->base < others.base + others.count && others.base < ret->base + ret->count)
 		return err_set(e, ERR_BAD_SPEC, "ids: %u to %u are those that brig run of root takes from; name others, or none", others.base,

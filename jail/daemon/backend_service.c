@@ -51,7 +51,7 @@ static int send_to_monitor(int monitor, const struct monitor_message *message, c
 }
 
 /* Runs that the previous brig-proxy serves are among its holders, and keep it. */
-static void adopt_proxy(struct backend_service *b, const struct monitor_proxy *message, int *fds, size_t n)
+static void adopt_announced_proxy(struct backend_service *b, const struct monitor_proxy *message, int *fds, size_t n)
 {
 	if (n != 1 || message->profile >= MONITOR_ALL_PROFILES_MAX) {
 		/* the server had no free descriptor: runs have no network until the monitor announces the next one */
@@ -65,7 +65,7 @@ static void adopt_proxy(struct backend_service *b, const struct monitor_proxy *m
 enum received_kind { RECEIVED_NONE, RECEIVED_ANSWER, RECEIVED_END };
 
 /* One message, if there is one. */
-static enum received_kind receive_message(struct backend_service *b, struct monitor_answer *ret)
+static enum received_kind receive_monitor_message(struct backend_service *b, struct monitor_answer *ret)
 {
 	union monitor_received received = { .kind = 0 };
 	int               fds[LEASE_FDS];
@@ -77,11 +77,11 @@ static enum received_kind receive_message(struct backend_service *b, struct moni
 	if (got == 0 || (got < 0 && errno != EMSGSIZE))
 		return RECEIVED_END;
 	if (received.kind == MONITOR_LEASE && n == LEASE_FDS) {
-		lease_box_put(&b->leases, &received.lease, fds);
+		lease_box_add(&b->leases, &received.lease, fds);
 		return RECEIVED_NONE;
 	}
 	if (received.kind == MONITOR_PROXY) {
-		adopt_proxy(b, &received.proxy, fds, n);
+		adopt_announced_proxy(b, &received.proxy, fds, n);
 		return RECEIVED_NONE;
 	}
 	/* of a lease, if the server had no free descriptors for all: the supervisor sees that, and reports it */
@@ -89,7 +89,7 @@ static enum received_kind receive_message(struct backend_service *b, struct moni
 	if (received.kind == MONITOR_LEASE)
 		return RECEIVED_NONE;
 	if (received.kind == MONITOR_RECALL) {
-		lease_box_void(&b->leases, &received.lease);
+		lease_box_drop_recalled(&b->leases, &received.lease);
 		return RECEIVED_NONE;
 	}
 	if (got == sizeof received.answer && ret)
@@ -97,13 +97,14 @@ static enum received_kind receive_message(struct backend_service *b, struct moni
 	return got == sizeof received.answer ? RECEIVED_ANSWER : RECEIVED_END;
 }
 
-static bool await_stats(struct backend_service *b, struct monitor_answer *ret)
+static bool await_monitor_stats(struct backend_service *b, struct monitor_answer *ret)
 {
 	struct pollfd p   = { .fd = b->monitor, .events = POLLIN };
 	double        end = clock_ms(CLOCK_MONOTONIC) + STATS_MS_MAX, left = STATS_MS_MAX;
 
 	for (; left > 0; left = end - clock_ms(CLOCK_MONOTONIC)) {
-		enum received_kind kind = poll(&p, 1, (int)left + 1) > 0 ? receive_message(b, ret) : RECEIVED_NONE;
+		enum received_kind kind = poll(&p, 1, (int)left + 1) > 0
+			? receive_monitor_message(b, ret) : RECEIVED_NONE;
 
 		if (kind != RECEIVED_NONE)
 			return kind == RECEIVED_ANSWER && ret->kind == MONITOR_STATS;
@@ -137,7 +138,7 @@ static void free_spent_lease(void *self)
  * The monitor ends cells, zygotes and groups when our end of the socket closes, and then exits. Without this wait
  * systemd would find them and kill them, with a line of the journal for each.
  */
-static void wait_for_end(int monitor, pid_t pid)
+static void wait_for_monitor_end(int monitor, pid_t pid)
 {
 	union monitor_received received;
 	int               fds[LEASE_FDS];
@@ -166,18 +167,18 @@ void backend_service_close(struct backend_service *b)
 	if (b->monitor < 0)
 		return;
 	free_spent_lease(b);
-	lease_box_done(&b->leases);
+	lease_box_free(&b->leases);
 	for (size_t i = 0; i < MONITOR_ALL_PROFILES_MAX; i++)
 		net_proxy_release(b->proxy[i]);
-	wait_for_end(b->monitor, b->pid);
+	wait_for_monitor_end(b->monitor, b->pid);
 	fd_closep(&b->monitor);
 }
 
 /* --- runs --- */
 
 /* cell: of the lease that is given back with the request, or MONITOR_ANY_CELL. */
-static int fill_run(struct monitor_message *message, const struct launch_args *o, const struct monitor_cell_id *cell,
-		    struct err *e)
+static int fill_run_message(struct monitor_message *message, const struct launch_args *o,
+			    const struct monitor_cell_id *cell, struct err *e)
 {
 	struct monitor_run *run = &message->run;
 
@@ -199,14 +200,14 @@ static int fill_run(struct monitor_message *message, const struct launch_args *o
 	return 0;
 }
 
-static int send_run(int monitor, int client, const struct launch_args *o, const struct monitor_cell_id *cell,
+static int send_run_to_monitor(int monitor, int client, const struct launch_args *o, const struct monitor_cell_id *cell,
 		    struct err *e)
 {
 	struct monitor_message message;
 	int                    fds[PACKET_FDS_MAX], r;
 	size_t                 n;
 
-	if (exec_args_seal(o->exec_args, o->exec_text, e) < 0 || fill_run(&message, o, cell, e) < 0)
+	if (exec_args_seal(o->exec_args, o->exec_text, e) < 0 || fill_run_message(&message, o, cell, e) < 0)
 		return -1;
 	n = launch_args_collect_fds(fds, o, client);
 	for (size_t i = 0; i < o->shown_len; i++)
@@ -222,14 +223,14 @@ static int send_run(int monitor, int client, const struct launch_args *o, const 
 	return r < 0 ? err_set(e, ERR_PROTOCOL, "the monitor is gone: %s", strerror(errno)) : 0;
 }
 
-static int start_by_monitor(const struct backend_service *b, struct run *ret, const struct launch_args *o,
+static int start_run_by_monitor(const struct backend_service *b, struct run *ret, const struct launch_args *o,
 			   const struct monitor_cell_id *cell, struct err *e)
 {
 	int pair[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "socketpair");
-	r = send_run(b->monitor, pair[1], o, cell, e);
+	r = send_run_to_monitor(b->monitor, pair[1], o, cell, e);
 	close(pair[1]);
 	if (r < 0) {
 		close(pair[0]);
@@ -245,7 +246,7 @@ static int start_by_monitor(const struct backend_service *b, struct run *ret, co
  * Does the name of the rootfs still lead to the tree with which the cell was built? The monitor checks the same for
  * each run that it starts. A plain user's monitor goes on using the trees that it found at its start.
  */
-static bool tree_is_current(const struct backend_service *b, const struct profile *profile,
+static bool is_lease_tree_current(const struct backend_service *b, const struct profile *profile,
 			    const struct monitor_lease *message)
 {
 	const char *const store[2] = { b->places->store[0], b->places->store[1] };
@@ -261,13 +262,13 @@ static struct lease *take_valid_lease(struct backend_service *b, const struct la
 {
 	struct lease *t;
 
-	while ((t = lease_box_take(&b->leases, o->number)) && !tree_is_current(b, o->profile, &t->message))
+	while ((t = lease_box_take(&b->leases, o->number)) && !is_lease_tree_current(b, o->profile, &t->message))
 		lease_free(t);
 	return t;
 }
 
 /* True: the run was started. *cell: the cell of a lease that was closed, which the monitor can make fit. */
-static bool start_by_lease(struct backend_service *b, struct run *ret, const struct launch_args *o,
+static bool start_run_by_lease(struct backend_service *b, struct run *ret, const struct launch_args *o,
 			   int streams[PIPES_MAX], struct monitor_cell_id *cell)
 {
 	struct run_spec spec;
@@ -277,11 +278,11 @@ static bool start_by_lease(struct backend_service *b, struct run *ret, const str
 	if (o->profile->warm == WARM_NEVER || o->shown_len || o->files_fd >= 0 || o->terminals)
 		return false; /* a cell with a lease was built without these */
 	if (o->code_fd < 0 && o->tools_fd >= 0)
-		/* the supervisor passes a command's spec on (lease_use()), and gets no descriptor over a lease */
+		/* the supervisor passes a command's spec on, and gets no descriptor over a lease */
 		return false;
 	launch_args_to_run_spec(&spec, o, clock_ms(CLOCK_MONOTONIC));
 	while ((t = take_valid_lease(b, o))) {
-		fit = cell_fit(o->limits, &o->profile->limits, true, t->message.missing);
+		fit = cell_fit_of_limits(o->limits, &o->profile->limits, true, t->message.missing);
 		if (fit == CELL_FIT_NONE) { /* the next run may use it */
 			lease_box_put_back(&b->leases, t);
 			return false;
@@ -291,13 +292,13 @@ static bool start_by_lease(struct backend_service *b, struct run *ret, const str
 			lease_free(t);
 			return false;
 		}
-		if (lease_use(t, &spec, o->exec_text, o->code, o->tools_fd)) {
+		if (lease_send_run_spec(t, &spec, o->exec_text, o->code, o->tools_fd)) {
 			/*
 			 * The run gets the streams of the lease at once; a command, which may not be there, when it has
 			 * started.
 			 */
 			if (o->code_len)
-				pipes_take(streams, &t->fd[LEASE_STDOUT], o->stdin_pipe, o->result_pipe);
+				pipes_take_client_ends(streams, &t->fd[LEASE_STDOUT], o->stdin_pipe, o->result_pipe);
 			*ret = (struct run){ .sock    = fd_take(&t->fd[LEASE_SUPERVISOR]),
 					/* the supervisor sends no LAUNCH_STARTED then */
 					     .started = o->code_len != 0,
@@ -310,15 +311,16 @@ static bool start_by_lease(struct backend_service *b, struct run *ret, const str
 	return false;
 }
 
-static int start_run(void *self, struct run *ret, const struct launch_args *o, int streams[PIPES_MAX], struct err *e)
+static int start_run_in_service(void *self, struct run *ret, const struct launch_args *o, int streams[PIPES_MAX],
+				struct err *e)
 {
 	struct backend_service *b    = self;
 	struct monitor_cell_id  cell = { .number = MONITOR_ANY_CELL };
 
-	return start_by_lease(b, ret, o, streams, &cell) ? 0 : start_by_monitor(b, ret, o, &cell, e);
+	return start_run_by_lease(b, ret, o, streams, &cell) ? 0 : start_run_by_monitor(b, ret, o, &cell, e);
 }
 
-static struct net_proxy *proxy_of_profile(void *self, const struct served_profile *profile, int config)
+static struct net_proxy *hold_proxy_of_profile(void *self, const struct served_profile *profile, int config)
 {
 	struct backend_service *b = self;
 	struct net_proxy      **p = &b->proxy[profile->index];
@@ -331,7 +333,8 @@ static struct net_proxy *proxy_of_profile(void *self, const struct served_profil
 	 */
 	if (!*p || net_proxy_is_gone(*p))
 		for (int i = 0;
-		     i < PENDING_MESSAGES_MAX && poll(&unread, 1, 0) > 0 && receive_message(b, NULL) != RECEIVED_END;
+		     i < PENDING_MESSAGES_MAX && poll(&unread, 1, 0) > 0 &&
+		     receive_monitor_message(b, NULL) != RECEIVED_END;
 		     i++)
 			;
 	return *p ? net_proxy_hold(*p) : NULL;
@@ -339,7 +342,7 @@ static struct net_proxy *proxy_of_profile(void *self, const struct served_profil
 
 /* --- figures --- */
 
-static void refresh_stats(struct backend_service *b)
+static void refresh_monitor_stats(struct backend_service *b)
 {
 	double                now = clock_ms(CLOCK_MONOTONIC);
 	struct monitor_answer answer;
@@ -349,7 +352,7 @@ static void refresh_stats(struct backend_service *b)
 		return;
 	memset(&message, 0, sizeof message);
 	message.kind = MONITOR_STATS;
-	if (packet_send(b->monitor, &message, sizeof message, NULL, 0) < 0 || !await_stats(b, &answer)) {
+	if (packet_send(b->monitor, &message, sizeof message, NULL, 0) < 0 || !await_monitor_stats(b, &answer)) {
 		/* uses the old figures for a while: all clients wait while the server waits */
 		b->stats_ms = now + STATS_PAUSE_MS;
 		return;
@@ -358,27 +361,29 @@ static void refresh_stats(struct backend_service *b)
 	b->stats_ms = now;
 }
 
-static void count_cells(void *self, const struct served_profile *profile, struct backend_counts *ret)
+static void count_profile_cells(void *self, const struct served_profile *profile, struct backend_counts *ret)
 {
 	struct backend_service *b = self;
 
-	refresh_stats(b);
+	refresh_monitor_stats(b);
 	*ret = (struct backend_counts){
 		.ready    = b->stats.ready[profile->index],
 		.building = b->stats.building[profile->index],
-		.leases   = lease_box_count(&b->leases, profile->index),
+		.leases   = lease_box_count_of_profile(&b->leases, profile->index),
 		.zygote   = b->stats.zygote[profile->index],
 	};
 }
 
 /* An answer that comes here is late, and is dropped. */
-static bool on_readable(void *self)
+static bool receive_late_monitor_message(void *self)
 {
-	return receive_message(self, NULL) != RECEIVED_END;
+	return receive_monitor_message(self, NULL) != RECEIVED_END;
 }
 
-struct backend backend_service(struct backend_service *self)
+struct backend backend_service_make(struct backend_service *self)
 {
-	return (struct backend){ .self = self, .monitor = self->pid, .proxy = proxy_of_profile, .start = start_run,
-				 .settle = free_spent_lease, .count = count_cells, .on_readable = on_readable };
+	return (struct backend){ .self = self, .monitor = self->pid, .proxy = hold_proxy_of_profile,
+				 .start = start_run_in_service, .settle = free_spent_lease,
+				 .count = count_profile_cells,
+				 .on_readable = receive_late_monitor_message };
 }

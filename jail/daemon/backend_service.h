@@ -33,4 +33,4 @@ must_use int backend_service_open(struct backend_service *ret, const struct sepa
 void         backend_service_close(struct backend_service *b); /* may be called on BACKEND_SERVICE_NONE */
 #define BACKEND_SERVICE_NONE ((struct backend_service){ .monitor = -1 })
 /* self must outlive it. */
-struct backend backend_service(struct backend_service *self);
+struct backend backend_service_make(struct backend_service *self);

@@ -55,8 +55,8 @@ struct ruleset_attr {
 	uint64_t handled_access_fs, handled_access_net, scoped;
 };
 
-/* Every right that this version of Landlock's ABI knows; attr_size() is the size of the struct that it takes. */
-static struct ruleset_attr all_rights(int abi)
+/* Every right that this version of Landlock's ABI knows; landlock_attr_size(): the size of its struct. */
+static struct ruleset_attr all_landlock_rights(int abi)
 {
 	static const uint64_t fs[] = { 0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff };
 
@@ -67,19 +67,19 @@ static struct ruleset_attr all_rights(int abi)
 	};
 }
 
-static size_t attr_size(int abi)
+static size_t landlock_attr_size(int abi)
 {
 	return abi >= 6 ? sizeof(struct ruleset_attr) : abi >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
 }
 
-static int allow_folder(int rules, int folder, uint64_t access)
+static int allow_folder_access(int rules, int folder, uint64_t access)
 {
 	struct landlock_path_beneath_attr attr = { .allowed_access = access, .parent_fd = folder };
 
 	return landlock_add_rule(rules, LANDLOCK_RULE_PATH_BENEATH, &attr, 0);
 }
 
-static int restrict_files(int folder, struct err *e)
+static int restrict_files_by_landlock(int folder, struct err *e)
 {
 	int                 abi   = landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	struct ruleset_attr attr;
@@ -88,10 +88,10 @@ static int restrict_files(int folder, struct err *e)
 
 	if (abi < 1)
 		return 0; /* the kernel has no Landlock: confine_server() leaves it out of the names */
-	attr  = all_rights(abi);
-	rules = landlock_create_ruleset((const void *)&attr, attr_size(abi), 0);
-	if (rules < 0 || (proc >= 0 && allow_folder(rules, proc, FS_READ_FILE) < 0) ||
-	    (folder >= 0 && allow_folder(rules, folder, FS_WRITE_FILE | FS_MAKE_REG | FS_REMOVE_FILE) < 0) ||
+	attr  = all_landlock_rights(abi);
+	rules = landlock_create_ruleset((const void *)&attr, landlock_attr_size(abi), 0);
+	if (rules < 0 || (proc >= 0 && allow_folder_access(rules, proc, FS_READ_FILE) < 0) ||
+	    (folder >= 0 && allow_folder_access(rules, folder, FS_WRITE_FILE | FS_MAKE_REG | FS_REMOVE_FILE) < 0) ||
 	    landlock_restrict_self(rules, 0) < 0)
 		return err_sys(e, "landlock");
 	return 0;
@@ -120,7 +120,7 @@ static const int allowed[] = {
 };
 /* clang-format on */
 
-static int add_rules(scmp_filter_ctx filter)
+static int add_seccomp_rules(scmp_filter_ctx filter)
 {
 	int r = 0;
 
@@ -141,13 +141,13 @@ static int add_rules(scmp_filter_ctx filter)
  * A call that is not listed fails with EPERM: a rarely used path in a library should not cost every client its run. No
  * library uses a foreign ABI, so that kills the process.
  */
-static int restrict_calls(int folder, struct err *e)
+static int restrict_calls_by_seccomp(int folder, struct err *e)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int             r = filter ? seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) : -ENOMEM;
 
 	(void)folder;
-	r = r ? r : add_rules(filter);
+	r = r ? r : add_seccomp_rules(filter);
 	r = r ? r : seccomp_load(filter);
 	if (filter)
 		seccomp_release(filter);
@@ -162,11 +162,11 @@ static const struct {
 	const char *name;
 	int (*apply)(int folder, struct err *e);
 } steps[] = {
-	{ "no-new-privs", forbid_new_privileges },        /* Landlock and seccomp need it, without privilege */
+	{ "no-new-privs", forbid_new_privileges },      /* Landlock and seccomp need it, without privilege */
 	{ "no-caps",      drop_capabilities },
-	{ "not-dumpable", make_undumpable },              /* after no-caps: a change of credentials can undo it */
-	{ "landlock",     restrict_files },    /* opens /proc */
-	{ "seccomp",      restrict_calls },    /* last: it forbids all of the above */
+	{ "not-dumpable", make_undumpable },            /* after no-caps: a change of credentials can undo it */
+	{ "landlock",     restrict_files_by_landlock }, /* opens /proc */
+	{ "seccomp",      restrict_calls_by_seccomp },  /* last: it forbids all of the above */
 };
 /* clang-format on */
 

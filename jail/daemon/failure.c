@@ -15,7 +15,7 @@
 
 enum { CLIENTS_MAX = 256 }; /* of brigd.socket's Backlog= */
 
-int failure_open(const struct brig_paths *p, bool is_host)
+int failure_open_file(const struct brig_paths *p, bool is_host)
 {
 	char path[PATH_SIZE + 16];
 
@@ -25,7 +25,7 @@ int failure_open(const struct brig_paths *p, bool is_host)
 	return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-static void send_to_clients(int listener, const struct err *e)
+static void send_failure_to_clients(int listener, const struct err *e)
 {
 	struct pollfd p = { .fd = listener, .events = POLLIN };
 	char          request[PROTOCOL_MAX];
@@ -37,7 +37,7 @@ static void send_to_clients(int listener, const struct err *e)
 
 		if (sock < 0)
 			return;
-		unavailable_send(sock, e);
+		unavailable_send_error(sock, e);
 		/*
 		 * The request is read before the socket is closed: to close it with unread data resets the connection,
 		 * and the answer is lost.
@@ -54,5 +54,5 @@ void failure_report(int file, const struct listener *l, const struct err *e)
 	if (file >= 0)
 		(void)!write(file, e->text, strlen(e->text));
 	if (l && l->fd >= 0 && !*l->path)
-		send_to_clients(l->fd, e);
+		send_failure_to_clients(l->fd, e);
 }

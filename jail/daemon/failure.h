@@ -12,7 +12,7 @@
  * Empties the file. The caller owns the descriptor; -1: it cannot be written. Called with the rights that brigd was
  * started with.
  */
-int  failure_open(const struct brig_paths *p, bool is_host);
+int  failure_open_file(const struct brig_paths *p, bool is_host);
 /*
  * e must not name paths that only brigd sees (brig_paths_name_as_known()). l: NULL when waiting clients are not to be
  * told.

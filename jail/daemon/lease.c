@@ -16,7 +16,7 @@ void lease_box_init(struct lease_box *b, uint64_t files)
 	b->most = files / PART_OF_FILES / LEASE_FDS;
 }
 
-static void close_all(int fds[LEASE_FDS])
+static void close_lease_fds(int fds[LEASE_FDS])
 {
 	for (size_t i = 0; i < LEASE_FDS; i++)
 		fd_closep(&fds[i]);
@@ -25,17 +25,17 @@ static void close_all(int fds[LEASE_FDS])
 void lease_free(struct lease *t)
 {
 	if (t)
-		close_all(t->fd);
+		close_lease_fds(t->fd);
 	free(t);
 }
 
-void lease_box_put(struct lease_box *b, const struct monitor_lease *message, int fds[LEASE_FDS])
+void lease_box_add(struct lease_box *b, const struct monitor_lease *message, int fds[LEASE_FDS])
 {
 	bool          fits = message->profile < ARRAY_LEN(b->of) && b->n < b->most;
 	struct lease *t    = fits ? malloc(sizeof *t) : NULL;
 
 	if (!t) {
-		close_all(fds);
+		close_lease_fds(fds);
 		return;
 	}
 	t->message = *message;
@@ -45,13 +45,13 @@ void lease_box_put(struct lease_box *b, const struct monitor_lease *message, int
 	b->n++;
 }
 
-static void take_out(struct lease_box *b, struct lease *t)
+static void remove_lease_from_box(struct lease_box *b, struct lease *t)
 {
 	TAILQ_REMOVE(&b->of[t->message.profile], t, link);
 	b->n--;
 }
 
-uint64_t lease_box_count(const struct lease_box *b, unsigned profile)
+uint64_t lease_box_count_of_profile(const struct lease_box *b, unsigned profile)
 {
 	const struct lease *t;
 	uint64_t            n = 0;
@@ -67,7 +67,7 @@ struct lease *lease_box_take(struct lease_box *b, unsigned profile)
 	struct lease *t = profile < ARRAY_LEN(b->of) ? TAILQ_FIRST(&b->of[profile]) : NULL;
 
 	if (t)
-		take_out(b, t);
+		remove_lease_from_box(b, t);
 	return t;
 }
 
@@ -77,7 +77,7 @@ void lease_box_put_back(struct lease_box *b, struct lease *t)
 	b->n++;
 }
 
-void lease_box_void(struct lease_box *b, const struct monitor_lease *message)
+void lease_box_drop_recalled(struct lease_box *b, const struct monitor_lease *message)
 {
 	struct lease *t;
 
@@ -85,13 +85,13 @@ void lease_box_void(struct lease_box *b, const struct monitor_lease *message)
 		return;
 	TAILQ_FOREACH(t, &b->of[message->profile], link)
 	if (t->message.cell.number == message->cell.number && t->message.cell.generation == message->cell.generation) {
-		take_out(b, t);
+		remove_lease_from_box(b, t);
 		lease_free(t);
 		return;
 	}
 }
 
-void lease_box_done(struct lease_box *b)
+void lease_box_free(struct lease_box *b)
 {
 	struct lease *t;
 
@@ -107,7 +107,8 @@ void lease_box_done(struct lease_box *b)
  * spec, the caller closes the lease: the supervisor sees the end of its client and ends the cell, so nothing begins. A
  * command's fork is told by the supervisor, once it has removed main.py.
  */
-bool lease_use(const struct lease *t, const struct run_spec *spec, const char *exec_args, const char *code, int tools)
+bool lease_send_run_spec(const struct lease *t, const struct run_spec *spec, const char *exec_args,
+			 const char *code, int tools)
 {
 	const struct run_spec_head *head = &spec->head;
 	struct err                  ignored;
@@ -117,5 +118,5 @@ bool lease_use(const struct lease *t, const struct run_spec *spec, const char *e
 		       packet_offer(t->fd[LEASE_SUPERVISOR], spec, sizeof *spec, NULL, 0) == 0;
 	return packet_offer(t->fd[LEASE_SUPERVISOR], spec, sizeof *spec, NULL, 0) == 0 &&
 	       run_spec_file_write(t->fd[LEASE_ORDER_FILE], head, exec_args, code, &ignored) == 0 &&
-	       run_spec_file_send(t->fd[LEASE_ORDERS], head, tools) == 0;
+	       run_spec_send_head(t->fd[LEASE_ORDERS], head, tools) == 0;
 }

@@ -20,7 +20,7 @@ enum { FIRST_GIVEN = 3, BACKLOG = 256, LOCK_TRIES = 100, LOCK_WAIT_MS = 20 };
 
 /* --- systemd's --- */
 
-static bool env_is(const char *name, uint64_t want)
+static bool is_env_number(const char *name, uint64_t want)
 {
 	const char *text = secure_getenv(name);
 	uint64_t    n;
@@ -28,12 +28,12 @@ static bool env_is(const char *name, uint64_t want)
 	return text && text_to_u64(text, &n) == 0 && n == want;
 }
 
-bool listener_is_given(void)
+bool listener_is_given_by_systemd(void)
 {
-	return env_is("LISTEN_PID", (uint64_t)getpid());
+	return is_env_number("LISTEN_PID", (uint64_t)getpid());
 }
 
-static bool has_option(int fd, int option, int want)
+static bool has_socket_option_value(int fd, int option, int want)
 {
 	int       value;
 	socklen_t len = sizeof value;
@@ -41,12 +41,13 @@ static bool has_option(int fd, int option, int want)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == want;
 }
 
-int listener_take(struct listener *ret, struct err *e)
+int listener_adopt_systemd_socket(struct listener *ret, struct err *e)
 {
-	if (!env_is("LISTEN_FDS", 1))
+	if (!is_env_number("LISTEN_FDS", 1))
 		return err_set(e, ERR_BAD_SPEC, "LISTEN_FDS: one socket is expected");
-	if (!has_option(FIRST_GIVEN, SO_DOMAIN, AF_UNIX) || !has_option(FIRST_GIVEN, SO_TYPE, SOCK_SEQPACKET) ||
-	    !has_option(FIRST_GIVEN, SO_ACCEPTCONN, 1))
+	if (!has_socket_option_value(FIRST_GIVEN, SO_DOMAIN, AF_UNIX) ||
+	    !has_socket_option_value(FIRST_GIVEN, SO_TYPE, SOCK_SEQPACKET) ||
+	    !has_socket_option_value(FIRST_GIVEN, SO_ACCEPTCONN, 1))
 		return err_set(e, ERR_BAD_SPEC, "LISTEN_FDS: the socket must be a ListenSequentialPacket= of the unit");
 	if (fcntl(FIRST_GIVEN, F_SETFD, FD_CLOEXEC) < 0 || fcntl(FIRST_GIVEN, F_SETFL, O_NONBLOCK) < 0)
 		return err_sys(e, "LISTEN_FDS");
@@ -57,7 +58,7 @@ int listener_take(struct listener *ret, struct err *e)
 /* --- our own --- */
 
 /* "/run/brig/brig.sock" -> "/run/brig". Only the usual folder is created: another path may be a typing mistake. */
-static int open_folder(const char *path, bool is_usual, struct err *e)
+static int open_socket_folder(const char *path, bool is_usual, struct err *e)
 {
 	char  folder[sizeof((struct sockaddr_un *)0)->sun_path];
 	char *slash;
@@ -76,7 +77,7 @@ static int open_folder(const char *path, bool is_usual, struct err *e)
 
 enum { LOCK_NAME = sizeof((struct listener *)0)->path + 8 };
 
-static void lock_name(const char *path, char *buf, size_t len)
+static void format_lock_path(const char *path, char *buf, size_t len)
 {
 	snprintf(buf, len, "%s.lock", path);
 }
@@ -86,11 +87,11 @@ static void lock_name(const char *path, char *buf, size_t len)
  * listen yet looks stale. The service holds the lock as long as it lives, and then its
  * sweeper does. Other users cannot open the lock file, so they cannot hold the lock.
  */
-static int take_lock(const char *path, struct err *e)
+static int take_socket_lock(const char *path, struct err *e)
 {
 	char lock[LOCK_NAME];
 
-	lock_name(path, lock, sizeof lock);
+	format_lock_path(path, lock, sizeof lock);
 	for (int tries = 0; tries < LOCK_TRIES; tries++) {
 		scoped_fd   fd = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 		struct stat held, there;
@@ -107,7 +108,7 @@ static int take_lock(const char *path, struct err *e)
 }
 
 /* 0 if there is nothing, or a socket on which no process listens. *there: it exists. */
-static int check_stale(const struct sockaddr_un *at, bool *there, struct err *e)
+static int check_socket_is_stale(const struct sockaddr_un *at, bool *there, struct err *e)
 {
 	struct stat st;
 	scoped_fd   sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -125,19 +126,19 @@ static int check_stale(const struct sockaddr_un *at, bool *there, struct err *e)
 }
 
 /* Also checked before the wait for the lock: a service that listens holds it and keeps it. */
-static int claim_path(struct listener *l, const struct sockaddr_un *at, struct err *e)
+static int claim_socket_path(struct listener *l, const struct sockaddr_un *at, struct err *e)
 {
 	bool there;
 
-	if (check_stale(at, &there, e) < 0)
+	if (check_socket_is_stale(at, &there, e) < 0)
 		return -1;
-	l->lock = take_lock(at->sun_path, e);
-	if (l->lock < 0 || check_stale(at, &there, e) < 0)
+	l->lock = take_socket_lock(at->sun_path, e);
+	if (l->lock < 0 || check_socket_is_stale(at, &there, e) < 0)
 		return -1;
 	return there && unlink(at->sun_path) < 0 ? err_sys(e, "%s", at->sun_path) : 0;
 }
 
-static int publish(int sock, const struct sockaddr_un *at, struct err *e)
+static int bind_and_listen(int sock, const struct sockaddr_un *at, struct err *e)
 {
 	const struct group *group = geteuid() == 0 ? getgrnam("brig") : NULL;
 	/*
@@ -158,14 +159,14 @@ static int publish(int sock, const struct sockaddr_un *at, struct err *e)
 	return -1;
 }
 
-static int listen_there(struct listener *l, const struct sockaddr_un *at, struct err *e)
+static int open_listening_socket(struct listener *l, const struct sockaddr_un *at, struct err *e)
 {
 	char lock[LOCK_NAME];
 
 	l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (l->fd >= 0 && publish(l->fd, at, e) == 0)
+	if (l->fd >= 0 && bind_and_listen(l->fd, at, e) == 0)
 		return 0;
-	lock_name(at->sun_path, lock, sizeof lock);
+	format_lock_path(at->sun_path, lock, sizeof lock);
 	unlink(lock);
 	return l->fd < 0 ? err_sys(e, "%s", at->sun_path) : -1;
 }
@@ -181,7 +182,7 @@ int listener_open(struct listener *ret, const char *path, bool is_usual, struct 
 		return err_set(e, ERR_BAD_SPEC, "%.120s: longer than the %zu bytes that a socket's path can have", path,
 			       sizeof at.sun_path - 1);
 	strcpy(at.sun_path, path);
-	folder = open_folder(path, is_usual, e);
+	folder = open_socket_folder(path, is_usual, e);
 	if (folder < 0)
 		return -1;
 	/*
@@ -191,7 +192,7 @@ int listener_open(struct listener *ret, const char *path, bool is_usual, struct 
 	    (fstat(folder, &st) < 0 || (st.st_uid == 0 && (st.st_mode & 0011) != 0011 &&
 					fchmodat(folder, ".", (st.st_mode & 07777) | 0011, 0) < 0)))
 		return err_sys(e, "the socket's folder");
-	if (claim_path(ret, &at, e) < 0 || listen_there(ret, &at, e) < 0)
+	if (claim_socket_path(ret, &at, e) < 0 || open_listening_socket(ret, &at, e) < 0)
 		return -1;
 	strcpy(ret->path, at.sun_path);
 	return 0;

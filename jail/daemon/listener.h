@@ -14,8 +14,8 @@ struct listener {
 #define LISTENER_NONE ((struct listener){ .fd = -1, .lock = -1 })
 
 /* Whether systemd gave us descriptors (sd_listen_fds(3)). */
-bool         listener_is_given(void);
-must_use int listener_take(struct listener *ret, struct err *e);
+bool         listener_is_given_by_systemd(void);
+must_use int listener_adopt_systemd_socket(struct listener *ret, struct err *e);
 /*
  * Root's socket belongs to the group brig and has mode 0660; other sockets have mode 0600. is_usual: creates the
  * folder, and lets all users pass through root's. After a failure, too, listener_close() must follow.

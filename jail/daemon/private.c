@@ -15,7 +15,7 @@
 enum { SOCKET = 3 };
 
 /* Sets *sock as soon as there is a client that an error can be sent to, also on failure. */
-static int adopt_socket(const char *text, int *sock, struct err *e)
+static int adopt_client_socket(const char *text, int *sock, struct err *e)
 {
 	uint64_t n;
 
@@ -37,7 +37,7 @@ static int adopt_socket(const char *text, int *sock, struct err *e)
  * brig.json binds an installed brig, but not root, nor a caller that uses other profiles or another store
  * (places.apart). If it exists and cannot be read, the run is refused.
  */
-static int may_run(const struct brig_paths *p, struct err *e)
+static int check_private_runs_allowed(const struct brig_paths *p, struct err *e)
 {
 	scoped_config host = { 0 };
 
@@ -51,20 +51,20 @@ static int may_run(const struct brig_paths *p, struct err *e)
 							"service; leave --private out");
 }
 
-static int prepare_server(struct server *d, const char *fd, int *sock, struct err *e)
+static int prepare_private_server(struct server *d, const char *fd, int *sock, struct err *e)
 {
-	if (adopt_socket(fd, sock, e) < 0)
+	if (adopt_client_socket(fd, sock, e) < 0)
 		return -1;
 	if (file_fill_standard() < 0)
 		return err_sys(e, "descriptors 0 to 2 cannot be filled with /dev/null");
-	if (brig_paths_find(&d->places, e) < 0 || may_run(&d->places, e) < 0 ||
+	if (brig_paths_find(&d->places, e) < 0 || check_private_runs_allowed(&d->places, e) < 0 ||
 	    config_parse(&d->config, "{}", 2, e) < 0)
 		return -1;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* at the caller's file size limit a write must fail, not kill brigd */
 	setsid(); /* the terminal's signals go to the client only */
 	access_build_for_user(&d->access, geteuid());
-	d->backend = backend_private(&d->places);
+	d->backend = backend_private_make(&d->places);
 	return server_open(d, e);
 }
 
@@ -75,14 +75,14 @@ int private_main(const char *fd, struct err *e)
 	scoped_fd     spare = -1;
 
 	server_init(&d);
-	r     = prepare_server(&d, fd, &sock, e);
-	/* for unavailable_send(): the server has closed its own if it could not use it */
+	r     = prepare_private_server(&d, fd, &sock, e);
+	/* for unavailable_send_error(): the server has closed its own if it could not use it */
 	spare = fcntl(sock, F_DUPFD_CLOEXEC, 0);
 	if (r == 0)
 		r = server_serve_one_client(&d, sock, e);
 	if (r < 0 && !d.connections_len && !d.runs_len) { /* nothing was started */
 		err_wrap(e, "set-up step start-brigd");
-		unavailable_send(spare < 0 ? sock : spare, e);
+		unavailable_send_error(spare < 0 ? sock : spare, e);
 	}
 	server_close(&d);
 	return r;

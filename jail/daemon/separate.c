@@ -51,7 +51,8 @@ static bool find_account(const char *name, struct account *ret)
  * Decides whose ids each process gets. The lock on host ids is held until the server, the monitor and every cell have
  * ended.
  */
-static int choose_accounts(struct parting *p, const struct brig_paths *places, struct separation *s, struct err *e)
+static int choose_process_accounts(struct parting *p, const struct brig_paths *places, struct separation *s,
+				   struct err *e)
 {
 	struct id_range all;
 	uint32_t        last;
@@ -59,9 +60,9 @@ static int choose_accounts(struct parting *p, const struct brig_paths *places, s
 	p->monitor = p->server = (struct account){ geteuid(), getegid() };
 	if (!p->is_root && !p->has_two_caps)
 		return 0;
-	if (sub_ids_of_root(&all, e) < 0)
+	if (sub_ids_choose_for_root(&all, e) < 0)
 		return -1;
-	s->ids_held = slot_block_take(places->runtime, &all, &s->ids, e);
+	s->ids_held = slot_take_block(places->runtime, &all, &s->ids, e);
 	if (s->ids_held < 0)
 		return -1;
 	if (!p->is_root)
@@ -83,7 +84,7 @@ static int choose_accounts(struct parting *p, const struct brig_paths *places, s
  * The account of the unit has no places of its own: root's are used. A store of that account would be searched first,
  * and could only come from another user.
  */
-static void use_places_of_host(const struct parting *p, struct brig_paths *places)
+static void use_paths_of_host(const struct parting *p, struct brig_paths *places)
 {
 	if (p->is_root || !p->has_two_caps)
 		return;
@@ -97,7 +98,7 @@ static void use_places_of_host(const struct parting *p, struct brig_paths *place
 /* --- what root prepares for the other processes --- */
 
 /* The sweeper waits for the groups, also if there are none. */
-static int prepare_host(const struct parting *p, struct brig_paths *places, const struct sweeper *sweeper,
+static int prepare_groups_and_view(const struct parting *p, struct brig_paths *places, const struct sweeper *sweeper,
 			struct err *e)
 {
 	struct cg_given groups = CG_GIVEN_NONE;
@@ -106,10 +107,11 @@ static int prepare_host(const struct parting *p, struct brig_paths *places, cons
 	/* Clients must reach the service's socket in this folder, and the monitor its files. */
 	if (p->is_root && chmod(places->runtime, 0755) < 0)
 		return err_sys(e, "%s", places->runtime);
-	if (p->is_root && (view_enter(places, e) < 0 || cg_give(p->monitor.uid, p->monitor.gid, &groups, e) < 0))
+	if (p->is_root && (view_enter(places, e) < 0 || cg_give_to_monitor(p->monitor.uid, p->monitor.gid, &groups,
+									   e) < 0))
 		r = -1;
 	if (r == 0)
-		r = sweeper_take_groups(sweeper, &groups, e);
+		r = sweeper_send_groups(sweeper, &groups, e);
 	cg_given_close(&groups);
 	return r;
 }
@@ -117,7 +119,7 @@ static int prepare_host(const struct parting *p, struct brig_paths *places, cons
 /* --- the monitor --- */
 
 /* Moves all of them to high numbers first, so that dup2() to the monitor's fixed numbers overwrites none. */
-static int put_descriptors(const struct parting *p, int lock, int *file)
+static int place_monitor_descriptors(const struct parting *p, int lock, int *file)
 {
 	enum { CLEAR_OF_LOW = 16 };
 	int sock       = fcntl(p->pair[1], F_DUPFD_CLOEXEC, CLEAR_OF_LOW),
@@ -134,7 +136,7 @@ static int put_descriptors(const struct parting *p, int lock, int *file)
 	return close_range(MONITOR_FDS_END, ~0u, CLOSE_RANGE_CLOEXEC);
 }
 
-static _Noreturn void become_monitor(const struct parting *p, int lock)
+static _Noreturn void exec_monitor(const struct parting *p, int lock)
 {
 	char *const argv[] = { (char *)"brig-monitor", NULL }, *const none[] = { NULL };
 	struct err  e;
@@ -142,12 +144,12 @@ static _Noreturn void become_monitor(const struct parting *p, int lock)
 
 	signal(SIGPIPE, SIG_DFL);
 	/* A plain user's monitor is not locked: no_new_privs would take the privilege from newuidmap. */
-	if ((p->is_root && privilege_become(p->monitor.uid, p->monitor.gid, PRIVILEGE_ID_CAPS, &e) < 0) ||
-	    ((p->is_root || p->has_two_caps) && privilege_lock(PRIVILEGE_ID_CAPS, &e) < 0)) {
+	if ((p->is_root && privilege_become_account(p->monitor.uid, p->monitor.gid, PRIVILEGE_ID_CAPS, &e) < 0) ||
+	    ((p->is_root || p->has_two_caps) && privilege_set_no_new_privs(PRIVILEGE_ID_CAPS, &e) < 0)) {
 		fprintf(stderr, "brigd: monitor: %s\n", e.text);
 		_exit(EXIT_FAILURE);
 	}
-	if (put_descriptors(p, lock, &file) == 0)
+	if (place_monitor_descriptors(p, lock, &file) == 0)
 		execveat(file, "", argv, none, AT_EMPTY_PATH);
 	fprintf(stderr, "brigd: the monitor cannot be executed: %m\n");
 	_exit(EXIT_FAILURE);
@@ -155,24 +157,26 @@ static _Noreturn void become_monitor(const struct parting *p, int lock)
 
 /* --- the server --- */
 
-static int become_server(const struct parting *p, struct err *e)
+static int drop_to_server_account(const struct parting *p, struct err *e)
 {
-	if ((p->is_root || p->has_two_caps) && privilege_become(p->server.uid, p->server.gid, PRIVILEGE_NO_CAPS, e) < 0)
+	if ((p->is_root || p->has_two_caps) && privilege_become_account(p->server.uid, p->server.gid,
+									PRIVILEGE_NO_CAPS, e) < 0)
 		return -1;
-	return privilege_lock(PRIVILEGE_NO_CAPS, e);
+	return privilege_set_no_new_privs(PRIVILEGE_NO_CAPS, e);
 }
 
 /* --- the reader --- */
 
 /* A service that root starts by hand may have files that only root can read. */
-static int become_reader(const struct parting *p, struct err *e)
+static int drop_to_reader_account(const struct parting *p, struct err *e)
 {
 	if (p->is_root)
-		return privilege_become(0, 0, PRIVILEGE_READ_CAPS, e) < 0 ? -1 : privilege_lock(PRIVILEGE_READ_CAPS, e);
-	return become_server(p, e);
+		return privilege_become_account(0, 0, PRIVILEGE_READ_CAPS, e) < 0
+			? -1 : privilege_set_no_new_privs(PRIVILEGE_READ_CAPS, e);
+	return drop_to_server_account(p, e);
 }
 
-static int part_from_reader(const struct parting *p, struct separation *s, const struct brig_paths *places,
+static int fork_reader(const struct parting *p, struct separation *s, const struct brig_paths *places,
 			    const struct reader_files *files, struct err *e)
 {
 	struct reader_setup reader = {
@@ -189,7 +193,7 @@ static int part_from_reader(const struct parting *p, struct separation *s, const
 	if (pid != 0)
 		return pid < 0 ? -1 : 0;
 	reader.places = *places;
-	if (reader_open(&reader, e) == 0 && become_reader(p, e) == 0)
+	if (reader_open(&reader, e) == 0 && drop_to_reader_account(p, e) == 0)
 		reader_main(&reader);
 	fprintf(stderr, "brigd: reader: %s\n", e->text);
 	_exit(EXIT_FAILURE);
@@ -197,20 +201,20 @@ static int part_from_reader(const struct parting *p, struct separation *s, const
 
 /* --- one after the other --- */
 
-static int part(const struct parting *p, struct separation *s, const struct brig_paths *places,
+static int fork_monitor_and_reader(const struct parting *p, struct separation *s, const struct brig_paths *places,
 		const struct reader_files *files, struct err *e)
 {
 	pid_t pid = fork();
 
 	if (pid == 0)
-		become_monitor(p, s->ids_held);
+		exec_monitor(p, s->ids_held);
 	if (pid < 0)
 		return err_sys(e, "the monitor cannot be started: fork");
 	s->monitor_pid = pid;
-	return part_from_reader(p, s, places, files, e) < 0 ? -1 : become_server(p, e);
+	return fork_reader(p, s, places, files, e) < 0 ? -1 : drop_to_server_account(p, e);
 }
 
-int separate(struct separation *ret, struct brig_paths *places, const struct reader_files *files,
+int separate_processes(struct separation *ret, struct brig_paths *places, const struct reader_files *files,
 	     const struct sweeper *sweeper, struct err *e)
 {
 	struct separation s = { .monitor = -1, .reader = READER_NONE, .ids_held = -1 };
@@ -220,21 +224,21 @@ int separate(struct separation *ret, struct brig_paths *places, const struct rea
 				.has_two_caps    = privilege_has_id_caps() };
 	int               r;
 
-	use_places_of_host(&p, places); /* first: the lock on ids is taken in places->runtime */
-	if (choose_accounts(&p, places, &s, e) < 0)
+	use_paths_of_host(&p, places); /* first: the lock on ids is taken in places->runtime */
+	if (choose_process_accounts(&p, places, &s, e) < 0)
 		return -1;
 	p.monitor_file    = libexec_open(places, "monitor", e);
 	p.supervisor_file = p.monitor_file < 0 ? -1 : libexec_open(places, "supervisor", e);
 	p.proxy_file      = p.supervisor_file < 0 ? -1 : libexec_open(places, PROXY_PROGRAM, e);
 	if (p.proxy_file < 0)
 		return -1;
-	if (prepare_host(&p, places, sweeper, e) < 0)
+	if (prepare_groups_and_view(&p, places, sweeper, e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p.pair) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p.rules) < 0)
 		return err_sys(e, "the monitor cannot be started: socketpair");
 	s.mode = p.is_root || p.has_two_caps ? MONITOR_SERVICE : MONITOR_USER;
-	r      = part(&p, &s, places, files, e);
+	r      = fork_monitor_and_reader(&p, &s, places, files, e);
 	close(p.pair[1]);
 	close(p.rules[0]);
 	close(p.rules[1]);

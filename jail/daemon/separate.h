@@ -41,5 +41,5 @@ struct separation {
 };
 
 /* May replace the stores in places by paths that server and monitor can read (view.h). */
-must_use int separate(struct separation *ret, struct brig_paths *places, const struct reader_files *files,
+must_use int separate_processes(struct separation *ret, struct brig_paths *places, const struct reader_files *files,
 		      const struct sweeper *sweeper, struct err *e);

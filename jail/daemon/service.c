@@ -38,17 +38,17 @@ struct service {
 
 /* --- with the rights that brigd was started with --- */
 
-static int open_listener(struct service *s, const struct service_options *wanted, struct err *e)
+static int open_service_listener(struct service *s, const struct service_options *wanted, struct err *e)
 {
 	char path[PATH_SIZE + 16];
 
-	if (!wanted->socket && listener_is_given())
-		return listener_take(&s->listener, e);
+	if (!wanted->socket && listener_is_given_by_systemd())
+		return listener_adopt_systemd_socket(&s->listener, e);
 	snprintf(path, sizeof path, "%s/brig.sock", s->server.places.runtime);
 	return listener_open(&s->listener, wanted->socket ? wanted->socket : path, !wanted->socket, e);
 }
 
-static int open_as_started(struct service *s, const struct service_options *wanted, struct err *e)
+static int open_with_start_privileges(struct service *s, const struct service_options *wanted, struct err *e)
 {
 	/*
 	 * Is it the host's service? A plain user's own can have a socket of systemd, too, but does not read the host's
@@ -68,9 +68,9 @@ static int open_as_started(struct service *s, const struct service_options *want
 	s->files = (struct reader_files){ .is_optional = !wanted->config, .name = config };
 	if (config && snprintf(s->files.config, sizeof s->files.config, "%s", config) >= (int)sizeof s->files.config)
 		return err_set(e, ERR_BAD_SPEC, "--config %.60s...: path too long", config);
-	if (listener_is_given())
-		s->failure = failure_open(&s->server.places, is_host);
-	if (systemd_notify_open(&s->notify, e) < 0 || open_listener(s, wanted, e) < 0)
+	if (listener_is_given_by_systemd())
+		s->failure = failure_open_file(&s->server.places, is_host);
+	if (systemd_notify_open(&s->notify, e) < 0 || open_service_listener(s, wanted, e) < 0)
 		return -1;
 	return sweeper_start(&s->sweeper, &s->listener, e);
 }
@@ -78,7 +78,7 @@ static int open_as_started(struct service *s, const struct service_options *want
 /* --- as the server, without privilege --- */
 
 /* Takes the reader's first rules. *is_config: the configuration cannot be used. */
-static int take_rules(struct service *s, bool *is_config, struct err *e)
+static int receive_first_rules(struct service *s, bool *is_config, struct err *e)
 {
 	struct reader     *r     = &s->parts.reader;
 	scoped_rules       rules = { .ids = { 0 } };
@@ -95,7 +95,7 @@ static int take_rules(struct service *s, bool *is_config, struct err *e)
 	return reader_send(r, READER_TAKEN, 0) ? 0 : err_set(e, ERR_SETUP, "the reader ended; its message is above");
 }
 
-static int open_audit(struct service *s, struct err *e)
+static int open_service_audit(struct service *s, struct err *e)
 {
 	const struct config_audit *wanted = &s->server.config.audit;
 	struct audit_plan plan = { wanted->file, wanted->max_bytes, (unsigned)wanted->keep, JOURNAL_SOCKET, -1 };
@@ -111,7 +111,7 @@ static int open_audit(struct service *s, struct err *e)
  * Signals are read from a descriptor. Called after the other processes were forked, which would inherit the blocked
  * mask.
  */
-static int open_signals(int *ret, struct err *e)
+static int open_service_signalfd(int *ret, struct err *e)
 {
 	sigset_t set;
 
@@ -126,20 +126,20 @@ static int open_signals(int *ret, struct err *e)
 	return *ret < 0 ? err_sys(e, "signalfd") : 0;
 }
 
-static enum service_end open_as_server(struct service *s, struct err *e)
+static enum service_end open_with_server_privileges(struct service *s, struct err *e)
 {
 	struct server *d         = &s->server;
 	bool           is_config = false;
 
-	if (open_signals(&s->signals, e) < 0 || server_open(d, e) < 0 ||
+	if (open_service_signalfd(&s->signals, e) < 0 || server_open(d, e) < 0 ||
 	    backend_service_open(&s->monitor, &s->parts, &d->places, e) < 0)
 		return SERVICE_FAILED;
-	d->backend = backend_service(&s->monitor);
-	if (take_rules(s, &is_config, e) < 0)
+	d->backend = backend_service_make(&s->monitor);
+	if (receive_first_rules(s, &is_config, e) < 0)
 		return is_config ? SERVICE_MISCONFIGURED : SERVICE_FAILED;
 	if (s->parts.note[0])
 		log_line(&d->log, "%s", s->parts.note);
-	if (open_audit(s, e) < 0 || reload_open(&s->reload, d, &s->parts.reader, s->notify, e) < 0)
+	if (open_service_audit(s, e) < 0 || reload_open(&s->reload, d, &s->parts.reader, s->notify, e) < 0)
 		return SERVICE_FAILED;
 	return SERVICE_ENDED;
 }
@@ -151,9 +151,10 @@ static enum service_end run_service(struct service *s, const struct service_opti
 	struct server   *d = &s->server;
 	enum service_end opened;
 
-	if (open_as_started(s, wanted, e) < 0 || separate(&s->parts, &d->places, &s->files, &s->sweeper, e) < 0)
+	if (open_with_start_privileges(s, wanted, e) < 0 || separate_processes(&s->parts, &d->places, &s->files,
+									       &s->sweeper, e) < 0)
 		return SERVICE_FAILED;
-	opened = open_as_server(s, e);
+	opened = open_with_server_privileges(s, e);
 	if (opened != SERVICE_ENDED)
 		return opened;
 	if (confine_server(audit_folder_fd(d->audit), &d->confinement, e) < 0)
@@ -165,7 +166,7 @@ static enum service_end run_service(struct service *s, const struct service_opti
 		       : SERVICE_ENDED;
 }
 
-static void close_all(struct service *s)
+static void close_service(struct service *s)
 {
 	listener_close(&s->listener);
 	server_close(&s->server);
@@ -176,7 +177,7 @@ static void close_all(struct service *s)
 	fd_closep(&s->signals);
 	fd_closep(&s->notify);
 	fd_closep(&s->failure);
-	sweeper_end(&s->sweeper);
+	sweeper_close_and_wait(&s->sweeper);
 }
 
 enum service_end service_main(const struct service_options *wanted, struct err *e)
@@ -196,6 +197,6 @@ enum service_end service_main(const struct service_options *wanted, struct err *
 		brig_paths_name_as_known(e->text);
 		failure_report(s.failure, s.served ? NULL : &s.listener, e);
 	}
-	close_all(&s);
+	close_service(&s);
 	return end;
 }

@@ -37,7 +37,7 @@ static int set_listening(struct service_loop *r, bool listens, struct err *e)
 }
 
 /* Without a free descriptor no client can be accepted: clients wait in the socket's backlog until the next tick. */
-static void on_client(void *owner)
+static void accept_client(void *owner)
 {
 	struct service_loop *r    = owner;
 	int                  sock = accept4(r->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -52,7 +52,7 @@ static void on_client(void *owner)
 	}
 }
 
-static void on_signal(void *owner)
+static void handle_service_signal(void *owner)
 {
 	struct service_loop    *r = owner;
 	struct signalfd_siginfo info;
@@ -65,7 +65,7 @@ static void on_signal(void *owner)
 		r->asked_to_end = true;
 }
 
-static void on_lifeline(void *owner)
+static void handle_monitor_readable(void *owner)
 {
 	struct service_loop  *r = owner;
 	const struct backend *b = &r->server->backend;
@@ -77,7 +77,7 @@ static void on_lifeline(void *owner)
  * Serves what is ready. At most twice a second it does work that no event triggers, because that looks at every
  * connection.
  */
-static int serve_events(struct service_loop *r, struct err *e)
+static int serve_ready_events(struct service_loop *r, struct err *e)
 {
 	struct connection *c, *next;
 	double             now;
@@ -97,7 +97,7 @@ static int serve_events(struct service_loop *r, struct err *e)
 }
 
 /* Ends all runs, and serves until none is left or ENDING_MS_MAX have passed. */
-static int end_runs(struct service_loop *r, struct err *e)
+static int end_all_runs(struct service_loop *r, struct err *e)
 {
 	struct served_run *run;
 	double             deadline_ms = clock_ms(CLOCK_MONOTONIC) + ENDING_MS_MAX;
@@ -108,28 +108,28 @@ static int end_runs(struct service_loop *r, struct err *e)
 	TAILQ_FOREACH(run, &r->server->runs, link)
 		run_cancel(&run->run, EXIT_cancelled);
 	while (r->server->runs_len && clock_ms(CLOCK_MONOTONIC) < deadline_ms)
-		if (serve_events(r, e) < 0)
+		if (serve_ready_events(r, e) < 0)
 			return -1;
 	return 0;
 }
 
-static int until_signal(struct service_loop *r, struct err *e)
+static int serve_until_signal(struct service_loop *r, struct err *e)
 {
 	while (!r->asked_to_end && !r->monitor_is_gone)
-		if (serve_events(r, e) < 0)
+		if (serve_ready_events(r, e) < 0)
 			return -1;
 	if (r->monitor_is_gone)
 		loop_remove(&r->server->loop, &r->lifeline); /* it stays readable for ever */
 	return r->monitor_is_gone ? err_set(e, ERR_SETUP, "the monitor is gone") : 0;
 }
 
-static int add_sources(struct service_loop *r, const struct service_loop_fds *at, struct err *e)
+static int add_loop_sources(struct service_loop *r, const struct service_loop_fds *at, struct err *e)
 {
 	struct server *d = r->server;
 
-	r->listener = (struct loop_source){ at->listener, on_client, r };
-	r->signals  = (struct loop_source){ at->signals, on_signal, r };
-	r->lifeline = (struct loop_source){ at->monitor, on_lifeline, r };
+	r->listener = (struct loop_source){ at->listener, accept_client, r };
+	r->signals  = (struct loop_source){ at->signals, handle_service_signal, r };
+	r->lifeline = (struct loop_source){ at->monitor, handle_monitor_readable, r };
 	if (set_listening(r, true, e) < 0 || loop_add(&d->loop, &r->signals, e) < 0)
 		return -1;
 	return loop_add(&d->loop, &r->lifeline, e);
@@ -141,12 +141,12 @@ int service_loop_run(struct server *d, const struct service_loop_fds *at, struct
 	struct err          ignored;
 	int                 done, over;
 
-	if (add_sources(&r, at, e) < 0)
+	if (add_loop_sources(&r, at, e) < 0)
 		return -1;
 	systemd_notify_send(at->notify, "READY=1");
-	done = until_signal(&r, e);
+	done = serve_until_signal(&r, e);
 	systemd_notify_send(at->notify, "STOPPING=1");
-	over = end_runs(&r, done < 0 ? &ignored : e);
+	over = end_all_runs(&r, done < 0 ? &ignored : e);
 	served_runs_end_all(d);
 	return done < 0 ? -1 : over;
 }

@@ -33,7 +33,7 @@ struct sweeper_setup {
 	struct cg_given groups;
 };
 
-static int restrict_calls(void)
+static int restrict_sweeper_calls(void)
 {
 	static const int allowed[] = { SCMP_SYS(read),  SCMP_SYS(newfstatat), SCMP_SYS(unlinkat),
 				       SCMP_SYS(close), SCMP_SYS(poll),       SCMP_SYS(exit_group) };
@@ -69,10 +69,10 @@ static int proxy_confine(const struct sweeper_setup *p)
 		return -1;
 	setsid();
 	prctl(PR_SET_NAME, "brig-sweeper");
-	return sigprocmask(SIG_BLOCK, &all, NULL) < 0 ? -1 : restrict_calls();
+	return sigprocmask(SIG_BLOCK, &all, NULL) < 0 ? -1 : restrict_sweeper_calls();
 }
 
-static bool is_gone(const struct sweeper_setup *p)
+static bool remove_service_groups(const struct sweeper_setup *p)
 {
 	bool is_gone = true;
 
@@ -83,7 +83,7 @@ static bool is_gone(const struct sweeper_setup *p)
 }
 
 /* The lock and its file go after the socket's: until then the next service waits. */
-static _Noreturn void wait_and_sweep(const struct sweeper_setup *p)
+static _Noreturn void wait_for_brigd_and_sweep(const struct sweeper_setup *p)
 {
 	char        nothing, lock[sizeof p->name + 8];
 	struct stat held, there;
@@ -100,26 +100,26 @@ static _Noreturn void wait_and_sweep(const struct sweeper_setup *p)
 	unlinkat(FOLDER, lock, 0);
 	close(LOCK);
 	close(LIFELINE); /* brigd waits for it, and is in the groups */
-	for (int ms = 0; ms < DYING_MS_MAX && !is_gone(p); ms += DYING_STEP_MS)
+	for (int ms = 0; ms < DYING_MS_MAX && !remove_service_groups(p); ms += DYING_STEP_MS)
 		poll(NULL, 0, DYING_STEP_MS);
 	_exit(EXIT_SUCCESS);
 }
 
 /* Above the fixed numbers, so that dup2() overwrites none of them. */
-static int move_up(int fd)
+static int dup_above_fixed_fds(int fd)
 {
 	return fcntl(fd, F_DUPFD_CLOEXEC, CLEAR);
 }
 
 /* A brigd that ends before it has sent them has made none. */
-static int receive_groups(struct sweeper_setup *p)
+static int receive_service_groups(struct sweeper_setup *p)
 {
 	int     fds[CG_TREES_MAX];
 	size_t  n   = 0;
 	ssize_t got = packet_receive(p->lifeline, p->groups.name, sizeof p->groups.name, fds, ARRAY_LEN(fds), &n);
 
 	for (size_t i = 0; got > 0 && i < n; i++) {
-		p->groups.above[i] = move_up(fds[i]);
+		p->groups.above[i] = dup_above_fixed_fds(fds[i]);
 		if (p->groups.above[i] < 0)
 			return -1;
 	}
@@ -131,13 +131,13 @@ static _Noreturn void become_sweeper(const struct sweeper_setup *at)
 {
 	struct sweeper_setup p = *at;
 
-	p.lifeline = move_up(p.lifeline);
-	p.folder   = move_up(p.folder);
-	p.file     = move_up(p.file);
-	p.lock     = move_up(p.lock);
-	if (p.lifeline < 0 || p.folder < 0 || p.file < 0 || p.lock < 0 || receive_groups(&p) < 0)
+	p.lifeline = dup_above_fixed_fds(p.lifeline);
+	p.folder   = dup_above_fixed_fds(p.folder);
+	p.file     = dup_above_fixed_fds(p.file);
+	p.lock     = dup_above_fixed_fds(p.lock);
+	if (p.lifeline < 0 || p.folder < 0 || p.file < 0 || p.lock < 0 || receive_service_groups(&p) < 0)
 		_exit(EXIT_FAILURE);
-	wait_and_sweep(&p);
+	wait_for_brigd_and_sweep(&p);
 }
 
 static int fork_sweeper(struct sweeper *ret, struct sweeper_setup *p, struct err *e)
@@ -157,7 +157,7 @@ static int fork_sweeper(struct sweeper *ret, struct sweeper_setup *p, struct err
 	*ret = (struct sweeper){ pair[1] };
 	if (pid > 0)
 		return 0;
-	sweeper_end(ret);
+	sweeper_close_and_wait(ret);
 	return err_sys(e, "fork");
 }
 
@@ -184,7 +184,7 @@ int sweeper_start(struct sweeper *ret, const struct listener *l, struct err *e)
 	return fork_sweeper(ret, &p, e);
 }
 
-int sweeper_take_groups(const struct sweeper *s, const struct cg_given *groups, struct err *e)
+int sweeper_send_groups(const struct sweeper *s, const struct cg_given *groups, struct err *e)
 {
 	int r = s->lifeline < 0 ? 0
 				: packet_send(s->lifeline, groups->name, sizeof groups->name, groups->above, groups->n);
@@ -193,7 +193,7 @@ int sweeper_take_groups(const struct sweeper *s, const struct cg_given *groups, 
 	return r < 0 ? err_sys(e, "the sweeper") : 0;
 }
 
-void sweeper_end(struct sweeper *s)
+void sweeper_close_and_wait(struct sweeper *s)
 {
 	char nothing;
 

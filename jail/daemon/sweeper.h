@@ -17,9 +17,9 @@ struct sweeper {
 };
 #define SWEEPER_NONE ((struct sweeper){ -1 })
 
-/* For a socket of our own; systemd removes its own. Called before separate(). */
+/* For a socket of our own; systemd removes its own. Called before separate_processes(). */
 must_use int sweeper_start(struct sweeper *ret, const struct listener *l, struct err *e);
 /* Once, in any case: the sweeper locks itself up when it has them. */
-must_use int sweeper_take_groups(const struct sweeper *s, const struct cg_given *groups, struct err *e);
+must_use int sweeper_send_groups(const struct sweeper *s, const struct cg_given *groups, struct err *e);
 /* Waits until the file is gone. The sweeper ends a moment after the last process of the service. */
-void         sweeper_end(struct sweeper *s);
+void         sweeper_close_and_wait(struct sweeper *s);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A failed send has no consequence: nothing was started. */
-void unavailable_send(int sock, const struct err *why)
+void unavailable_send_error(int sock, const struct err *why)
 {
 	struct denial denial;
 	json_t       *answer;

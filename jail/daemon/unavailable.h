@@ -2,4 +2,4 @@
 #pragma once
 #include "err.h"
 
-void unavailable_send(int sock, const struct err *why);
+void unavailable_send_error(int sock, const struct err *why);

@@ -49,7 +49,7 @@ static bool mount_has_controller(const struct mountinfo *m, const struct control
 	if (strcmp(m->type, "cgroup2") != 0)
 		return c && strcmp(m->type, "cgroup") == 0 && cg_list_has(m->options, c->v1);
 	snprintf(path, sizeof path, "%s/cgroup.controllers", m->at);
-	return !c || (line_read(path, list, sizeof list) && cg_list_has(list, c->v2));
+	return !c || (read_first_line(path, list, sizeof list) && cg_list_has(list, c->v2));
 }
 
 enum found { FOUND, FOUND_NONE, FOUND_HIDDEN, FOUND_ELSEWHERE, FOUND_BLIND };
@@ -169,7 +169,7 @@ static void leaf_closep(struct leaf *l)
 	if (l->enabled[0])
 		(void)!file_put(l->above, "cgroup.subtree_control", l->enabled);
 	if (l->above >= 0 && l->v2)
-		cg_dir_leave(l->above);
+		cg_dir_step_back(l->above);
 	fd_closep(&l->above); /* releases the lock of enable_controller() */
 }
 #define scoped_leaf scoped(leaf_closep) struct leaf
@@ -446,7 +446,7 @@ static void leave_group(const char *path)
 	scoped_fd dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir >= 0)
-		cg_dir_leave(dir);
+		cg_dir_step_back(dir);
 }
 
 bool probe_group_version(struct probe *p)
@@ -471,12 +471,12 @@ bool probe_group_version(struct probe *p)
 /* tcp_mem is one limit for the whole host: beyond it, TCP resets connections of other processes, too. */
 bool probe_socket_memory(struct probe *p)
 {
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), ours = cg_socket_bytes();
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), ours = cg_socket_bytes_of_host();
 	unsigned long long low, pressure, high;
 	char               text[96], of_jails[32], of_host[32], cause[200], fix[120];
 	struct group_place h;
 
-	if (!line_read("/proc/sys/net/ipv4/tcp_mem", text, sizeof text) || sscanf(text, "%llu %llu %llu", &low, &pressure, &high) != 3)
+	if (!read_first_line("/proc/sys/net/ipv4/tcp_mem", text, sizeof text) || sscanf(text, "%llu %llu %llu", &low, &pressure, &high) != 3)
 		return report_detail(p, "unknown: /proc/sys/net/ipv4/tcp_mem cannot be read");
 	text_from_size(pressure * page, of_host, sizeof of_host);
 	if (find_own_group(&controllers[C_MEMORY], &h) != FOUND || h.v2)

@@ -26,7 +26,7 @@ bool probe_security_layers(struct probe *p)
 {
 	char lsm[60], sysctls[100] = "";
 
-	if (!line_read("/sys/kernel/security/lsm", lsm, sizeof lsm))
+	if (!read_first_line("/sys/kernel/security/lsm", lsm, sizeof lsm))
 		snprintf(lsm, sizeof lsm, "unknown");
 	append_sysctl(sysctls, sizeof sysctls, "unprivileged_userns_clone", p->at->userns_clone);
 	append_sysctl(sysctls, sizeof sysctls, "apparmor_restrict_unprivileged_userns", p->at->apparmor_userns);
@@ -55,7 +55,7 @@ bool probe_namespace_limits(struct probe *p)
 		long long jails;
 
 		snprintf(path, sizeof path, "/proc/sys/user/max_%s_namespaces", limits[i].name);
-		jails = number_read(path);
+		jails = read_number_file(path);
 		if (jails >= 0 && (fewest < 0 || jails / limits[i].per_jail < fewest)) {
 			fewest = jails / limits[i].per_jail;
 			which  = limits[i].name;
@@ -80,14 +80,14 @@ bool probe_core_pattern(struct probe *p)
 {
 	char pattern[96];
 
-	if (!line_read("/proc/sys/kernel/core_pattern", pattern, sizeof pattern))
+	if (!read_first_line("/proc/sys/kernel/core_pattern", pattern, sizeof pattern))
 		return report_detail(p, "unknown: /proc/sys/kernel/core_pattern cannot be read");
 	return report_detail(p, pattern[0] == '|' ? "a program of the host: %s" : "files named %s", pattern);
 }
 
 bool probe_protected_hardlinks(struct probe *p)
 {
-	long long value = number_read("/proc/sys/fs/protected_hardlinks");
+	long long value = read_number_file("/proc/sys/fs/protected_hardlinks");
 
 	report_detail(p, value < 0 ? "unknown" : "fs.protected_hardlinks is %lld", value);
 	return value != 0 ||

@@ -139,7 +139,7 @@ static bool map_ids_of_user(struct probe *p)
 	struct err   e;
 	char         advice[160];
 
-	sub_ids_advise(advice, sizeof advice); /* before rootless_enter() makes our uid 0 */
+	sub_ids_format_advice(advice, sizeof advice); /* before rootless_enter() makes our uid 0 */
 	if (rootless_enter(&o, &e) < 0)
 		return report_missing(p, e.text, "see user-namespace: it comes first");
 	if (o.kind == ROOTLESS_RANGE)

@@ -204,7 +204,7 @@ static bool report_ids_of_user(struct probe *p)
 	struct id_range uids = { 0 }, gids = { 0 };
 	struct err      e;
 
-	if (sub_ids_of_user(&uids, &gids, &e) < 0) {
+	if (sub_ids_read_for_user(&uids, &gids, &e) < 0) {
 		report_degraded(p, e.text, "see id-range: it comes first");
 		return report_detail(p, "host uid %u, this user's own, for every cell", p->at->uid);
 	}
@@ -219,7 +219,7 @@ bool probe_id_pool(struct probe *p)
 	struct id_range range;
 	struct err      e;
 
-	if (sub_ids_of_root(&range, &e) < 0)
+	if (sub_ids_choose_for_root(&range, &e) < 0)
 		return report_missing(p, e.text, "usermod --add-subuids 1879048192-1879113727 --add-subgids 1879048192-1879113727 brig");
 	return report_detail(p, "host ids %u to %u, %u cells", range.base, range.base + range.count - 1, id_range_slots(&range));
 }

@@ -75,7 +75,7 @@ static const struct tiny tiny = {
 
 static bool report_memfd_refused(struct probe *p, const char *what)
 {
-	long long value = number_read("/proc/sys/vm/memfd_noexec");
+	long long value = read_number_file("/proc/sys/vm/memfd_noexec");
 	char      cause[200];
 
 	if (errno != EACCES || value <= 0)

@@ -27,25 +27,25 @@
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH AUDIT_ARCH_X86_64
-__asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tand $-16, %rsp\n\tcall run\n");
+__asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tand $-16, %rsp\n\tcall init_main\n");
 #elif defined(__aarch64__)
 #define NATIVE_ARCH AUDIT_ARCH_AARCH64
-__asm__(".globl _start\n_start:\n\tmov x29, #0\n\tbl run\n");
+__asm__(".globl _start\n_start:\n\tmov x29, #0\n\tbl init_main\n");
 #endif
 
 enum { EXIT_BROKEN = 70 };
 
-static _Noreturn void leave(int status)
+static _Noreturn void exit_init(int status)
 {
 	for (;;)
-		call(__NR_exit_group, status, 0, 0, 0, 0);
+		raw_call(__NR_exit_group, status, 0, 0, 0, 0);
 }
 
 /* Every step is needed: one that fails ends the cell before the program starts. */
-static void need(long r)
+static void exit_if_failed(long r)
 {
 	if (r < 0)
-		leave(EXIT_BROKEN);
+		exit_init(EXIT_BROKEN);
 }
 
 static void drop_capabilities(void)
@@ -53,7 +53,7 @@ static void drop_capabilities(void)
 	struct __user_cap_header_struct head    = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct   none[2] = { { 0 } };
 
-	need(call(__NR_capset, (long)&head, (long)none, 0, 0, 0));
+	exit_if_failed(raw_call(__NR_capset, (long)&head, (long)none, 0, 0, 0));
 }
 
 /*
@@ -68,13 +68,13 @@ static void die_with_parent(void)
 		long sec, nsec;
 	} now = { 0, 0 };
 
-	need(call(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
-	need(call(__NR_ppoll, (long)&parent, 1, (long)&now, 0, 0));
+	exit_if_failed(raw_call(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
+	exit_if_failed(raw_call(__NR_ppoll, (long)&parent, 1, (long)&now, 0, 0));
 	if (parent.revents & POLLHUP)
-		leave(EXIT_BROKEN);
+		exit_init(EXIT_BROKEN);
 }
 
-static void filter_self(void)
+static void install_init_filter(void)
 {
 #define ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 	static const struct sock_filter rows[] = {
@@ -90,27 +90,27 @@ static void filter_self(void)
 	};
 	struct sock_fprog program = { sizeof rows / sizeof rows[0], (struct sock_filter *)rows };
 
-	need(call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	need(call(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&program, 0, 0));
+	exit_if_failed(raw_call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	exit_if_failed(raw_call(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&program, 0, 0));
 }
 
-static void await_end(void)
+static void wait_for_socket_end(void)
 {
 	char byte;
 
-	while (call(__NR_read, INIT_FD_LIFE, (long)&byte, 1, 0, 0) == -EINTR)
+	while (raw_call(__NR_read, INIT_FD_LIFE, (long)&byte, 1, 0, 0) == -EINTR)
 		;
 }
 
-_Noreturn void run(void);
-_Noreturn void run(void)
+_Noreturn void init_main(void);
+_Noreturn void init_main(void)
 {
-	need(call(__NR_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0));
-	need(call(__NR_prctl, PR_SET_NAME, (long)"brig-init", 0, 0, 0));
+	exit_if_failed(raw_call(__NR_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0));
+	exit_if_failed(raw_call(__NR_prctl, PR_SET_NAME, (long)"brig-init", 0, 0, 0));
 	drop_capabilities();
 	die_with_parent();
-	filter_self();
-	need(call(__NR_write, INIT_FD_LIFE, (long)"", 1, 0, 0));
-	await_end();
-	leave(0);
+	install_init_filter();
+	exit_if_failed(raw_call(__NR_write, INIT_FD_LIFE, (long)"", 1, 0, 0));
+	wait_for_socket_end();
+	exit_init(0);
 }

@@ -1,14 +1,14 @@
 /*
  * raw_call.h - a system call, for programs without a C library
  *
- * call() returns the kernel's result: a negative errno after failure. No caller needs more than five arguments. For
+ * raw_call() returns the kernel's result: a negative errno after failure. No caller needs more than five arguments. For
  * other processors neither brig-init nor the early part of `brig run` can be built (CMakeLists.txt).
  */
 #pragma once
 #include <asm/unistd.h>
 
 #if defined(__x86_64__)
-static long call(long nr, long a, long b, long c, long d, long e)
+static long raw_call(long nr, long a, long b, long c, long d, long e)
 {
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8")   = e;
@@ -18,7 +18,7 @@ static long call(long nr, long a, long b, long c, long d, long e)
 	return r;
 }
 #elif defined(__aarch64__)
-static long call(long nr, long a, long b, long c, long d, long e)
+static long raw_call(long nr, long a, long b, long c, long d, long e)
 {
 	register long x8 __asm__("x8") = nr;
 	register long x0 __asm__("x0") = a;

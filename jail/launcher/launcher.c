@@ -75,16 +75,16 @@ static int take_run_slot_and_cgroups(struct private_run *l, struct cell_resource
 	for (uint32_t first = 0;; first = p->slot.number + 1) {
 		struct launch_message message = { .kind = LAUNCH_SLOT };
 
-		slot_done(&p->slot);
-		if (slot_take(runtime, &l->rootless.ids, first, &p->slot, e) < 0)
+		slot_release(&p->slot);
+		if (slot_take_free(runtime, &l->rootless.ids, first, &p->slot, e) < 0)
 			return -1;
 		message.number = p->slot.number;
 		if (runner_send_message(l->client, &message, NULL, 0, e) < 0)
 			return err_wrap(e, "set-up step take-slot");
-		switch (cg_open(&p->group, runtime, p->slot.number, e)) {
+		switch (cg_make_for_slot(&p->group, runtime, p->slot.number, e)) {
 		case CG_MADE:
-			cg_sweep(&p->group, &p->slot, runtime);
-			return cg_limit(&p->group, l->args->limits, e) < 0 ? -1 : cg_holds(&p->group, l->args->limits, e);
+			cg_sweep_leftovers(&p->group, &p->slot, runtime);
+			return cg_set_limits(&p->group, l->args->limits, e) < 0 ? -1 : cg_check_required_limits(&p->group, l->args->limits, e);
 		case CG_TAKEN:
 			continue;
 		case CG_FAILED:
@@ -100,7 +100,7 @@ static int open_seccomp_filters(struct private_run *l, struct err *e)
 {
 	struct own_filter *f = &l->filter;
 
-	if (filter_open(l->args->policy, l->paths->runtime, &f->filter, e) < 0 || filter_copy(&f->copy, &f->filter, e) < 0)
+	if (filter_load_or_compile(l->args->policy, l->paths->runtime, &f->filter, e) < 0 || filter_copy(&f->copy, &f->filter, e) < 0)
 		return -1;
 	(void)!refusal_notice_add(f->copy.insn, f->copy.len);
 	f->program   = (struct sock_fprog){ .len = f->filter.len, .filter = f->filter.insn };
@@ -267,7 +267,7 @@ static void start_forker_and_drop_privileges(struct private_run *l)
 	struct runner *w = &l->cell->watch;
 	struct err     e;
 
-	if (!w->decided && (forker_start(&l->kind.forker, &e) < 0 || privilege_drop(&e) < 0))
+	if (!w->decided && (forker_start(&l->kind.forker, &e) < 0 || privilege_keep_only_cap_kill(&e) < 0))
 		runner_fail_run(w, EXIT_setup_failed, &e);
 }
 

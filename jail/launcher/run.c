@@ -138,9 +138,9 @@ static void clean_up_after_launcher(struct run *run)
 	if (run->launcher <= 0)
 		return; /* of a service: the monitor cleans up */
 	reap_run_children(run);
-	if (run->has_slot && slot_take_number(run->runtime_dir, run->slot, &slot, &e) == 0) {
-		cg_clear(run->runtime_dir, run->slot);
-		slot_done(&slot);
+	if (run->has_slot && slot_wait_for_number(run->runtime_dir, run->slot, &slot, &e) == 0) {
+		cg_clear_leftover_of_slot(run->runtime_dir, run->slot);
+		slot_release(&slot);
 	}
 }
 

@@ -30,13 +30,13 @@ static const enum enforced_by enforced[LIMIT_COUNT] = {
 	[LIMIT_net_rate]        = BY_OTHERS,
 };
 
-static enum cell_fit lowered_if(bool is)
+static enum cell_fit fit_lowered_if(bool is)
 {
 	return is ? CELL_FIT_LOWERED : CELL_FIT_NONE;
 }
 
 /* The share of the CPUs may also be raised: a cell waits, and a larger bound for it takes nothing from other cells. */
-static enum cell_fit fit_of(enum limit_id limit, uint64_t asked, uint64_t built, bool warm, uint64_t missing)
+static enum cell_fit fit_of_limit(enum limit_id limit, uint64_t asked, uint64_t built, bool warm, uint64_t missing)
 {
 	if (asked == built)
 		return CELL_FIT_AS_IT_IS;
@@ -44,12 +44,12 @@ static enum cell_fit fit_of(enum limit_id limit, uint64_t asked, uint64_t built,
 	case BY_MOUNTS:
 		return CELL_FIT_NONE;
 	case BY_FORK:
-		return lowered_if(!warm);
+		return fit_lowered_if(!warm);
 	case BY_GROUPS:
 		if (limit == LIMIT_cpus)
 			return CELL_FIT_LOWERED;
 		/* Else the fork has set RLIMIT_DATA. */
-		return lowered_if(asked < built && !(warm && missing & LAYER_BIT(MEMORY)));
+		return fit_lowered_if(asked < built && !(warm && missing & LAYER_BIT(MEMORY)));
 	case BY_CLOCK:
 		if (!warm)
 			return CELL_FIT_AS_IT_IS;
@@ -60,14 +60,14 @@ static enum cell_fit fit_of(enum limit_id limit, uint64_t asked, uint64_t built,
 	return CELL_FIT_NONE;
 }
 
-enum cell_fit cell_fit(const struct limits *asked, const struct limits *built, bool warm, uint64_t missing)
+enum cell_fit cell_fit_of_limits(const struct limits *asked, const struct limits *built, bool warm, uint64_t missing)
 {
 	enum cell_fit least = CELL_FIT_AS_IT_IS, one;
 
 	if (warm && (missing & asked->must || (missing & LAYER_BIT(MEMORY) && asked->waived != built->waived)))
 		return CELL_FIT_NONE;
 	for (int i = 0; i < LIMIT_COUNT; i++) {
-		one = fit_of((enum limit_id)i, limits_value(asked, &limits_fields[i]),
+		one = fit_of_limit((enum limit_id)i, limits_value(asked, &limits_fields[i]),
 			     limits_value(built, &limits_fields[i]), warm, missing);
 		if (one < least)
 			least = one;

@@ -18,4 +18,4 @@ enum cell_fit {
  * built: the limits with which the cell was built. warm: it has a fork of a zygote, or gets one, whose rlimits cannot
  * be raised any more. missing: layers that its control groups do not give; the fork enforces them instead.
  */
-enum cell_fit cell_fit(const struct limits *asked, const struct limits *built, bool warm, uint64_t missing);
+enum cell_fit cell_fit_of_limits(const struct limits *asked, const struct limits *built, bool warm, uint64_t missing);

@@ -20,7 +20,7 @@ struct packer {
 	bool   full;
 };
 
-static uint32_t pack(struct packer *p, char *const *list)
+static uint32_t pack_strings(struct packer *p, char *const *list)
 {
 	uint32_t n = 0;
 
@@ -36,7 +36,7 @@ static uint32_t pack(struct packer *p, char *const *list)
 	return n;
 }
 
-static size_t count_bytes(char *const *list)
+static size_t count_string_bytes(char *const *list)
 {
 	size_t len = 0;
 
@@ -49,18 +49,18 @@ int exec_args_pack(struct exec_args *ret, char **text, const char *const *paths,
 		   char *const *envp, struct err *e)
 {
 	const char *const         cwds[] = { cwd, NULL };
-	size_t                    len    = count_bytes((char *const *)paths) + count_bytes((char *const *)cwds) + count_bytes(argv) +
-					   count_bytes(envp) + 1; /* malloc(0) may return NULL, which here means a failure */
+	size_t                    len    = count_string_bytes((char *const *)paths) + count_string_bytes((char *const *)cwds) + count_string_bytes(argv) +
+					   count_string_bytes(envp) + 1; /* malloc(0) may return NULL, which here means a failure */
 	scoped(block_freep) char *block  = malloc(len < EXEC_ARGS_BYTES_MAX ? len : EXEC_ARGS_BYTES_MAX);
 	struct packer             p      = { .text = block };
 	struct exec_args          w      = EXEC_ARGS_NONE;
 
 	if (!block)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	w.paths = pack(&p, (char *const *)paths);
-	w.cwds  = pack(&p, (char *const *)cwds);
-	w.argc  = pack(&p, argv);
-	w.envc  = pack(&p, envp);
+	w.paths = pack_strings(&p, (char *const *)paths);
+	w.cwds  = pack_strings(&p, (char *const *)cwds);
+	w.argc  = pack_strings(&p, argv);
+	w.envc  = pack_strings(&p, envp);
 	w.len   = (uint32_t)p.len;
 	if (p.full || !exec_args_are_bounded(&w))
 		return err_set(e, ERR_BAD_SPEC, "arguments and environment: at most %d and %d, and %dK in all",
@@ -77,7 +77,7 @@ int exec_args_seal(struct exec_args *w, const char *text, struct err *e)
 	return w->fd < 0 ? err_wrap(e, "set-up step pack-words") : 0;
 }
 
-void exec_args_done(struct exec_args *w)
+void exec_args_close(struct exec_args *w)
 {
 	fd_closep(&w->fd);
 }
@@ -95,7 +95,7 @@ struct splitter {
 	char *at, *end;
 };
 
-static bool split_list(struct splitter *s, uint32_t n, char **list)
+static bool split_strings(struct splitter *s, uint32_t n, char **list)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		list[i] = s->at;
@@ -113,6 +113,6 @@ bool exec_args_split(const struct exec_args *w, char *text, struct exec_lists *r
 {
 	struct splitter s = { text, text + w->len };
 
-	return exec_args_are_bounded(w) && split_list(&s, w->paths, (char **)ret->path) && split_list(&s, w->cwds, (char **)ret->cwd) &&
-	       split_list(&s, w->argc, ret->argv) && split_list(&s, w->envc, ret->envp) && s.at == s.end;
+	return exec_args_are_bounded(w) && split_strings(&s, w->paths, (char **)ret->path) && split_strings(&s, w->cwds, (char **)ret->cwd) &&
+	       split_strings(&s, w->argc, ret->argv) && split_strings(&s, w->envc, ret->envp) && s.at == s.end;
 }

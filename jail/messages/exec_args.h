@@ -22,7 +22,7 @@ must_use int exec_args_pack(struct exec_args *ret, char **text, const char *cons
 			    char *const *argv, char *const *envp, struct err *e);
 /* Opens w->fd: the same text as a sealed file, to be passed on. */
 must_use int exec_args_seal(struct exec_args *w, const char *text, struct err *e);
-void         exec_args_done(struct exec_args *w);
+void         exec_args_close(struct exec_args *w);
 
 /* Looks at the numbers only. True: at least a path and an argument, and no number above its maximum. */
 bool exec_args_are_bounded(const struct exec_args *w);

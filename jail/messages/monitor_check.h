@@ -12,7 +12,7 @@ must_use int monitor_check_profile(const struct monitor_profile *p, struct err *
 must_use int monitor_check_run(const struct monitor_run *r, const struct monitor_profile *profile, struct err *e);
 
 /* How many descriptors of a run belong to its order: client, arguments, program, tools. */
-size_t monitor_order_fds(const struct monitor_run *r);
+size_t monitor_count_spec_fds(const struct monitor_run *r);
 /* How many descriptors must come with a PROFILE, and with a RUN. */
-size_t monitor_profile_fds(const struct monitor_message *m);
-size_t monitor_run_fds(const struct monitor_message *m);
+size_t monitor_count_profile_fds(const struct monitor_message *m);
+size_t monitor_count_run_fds(const struct monitor_message *m);

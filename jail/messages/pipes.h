@@ -15,7 +15,7 @@ static inline size_t pipes_count(bool with_stdin, bool with_result)
 }
 
 /* Moves the ends that were asked for from all to to; the others stay in all. Returns how many were moved. */
-static inline size_t pipes_take(int to[PIPES_MAX], int all[PIPES_MAX], bool with_stdin, bool with_result)
+static inline size_t pipes_take_client_ends(int to[PIPES_MAX], int all[PIPES_MAX], bool with_stdin, bool with_result)
 {
 	size_t n = 0;
 

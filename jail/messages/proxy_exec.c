@@ -11,7 +11,7 @@
 enum { CLEAR_OF_LOW = 16 };
 
 /* Moves all descriptors above the low numbers first, and then to the numbers that brig-proxy knows. */
-static int put_descriptors(int *program, int sock, int config, int lock)
+static int place_proxy_descriptors(int *program, int sock, int config, int lock)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -37,6 +37,6 @@ void proxy_exec(int program, int sock, int config, int lock)
 	sigemptyset(&empty);
 	sigprocmask(SIG_SETMASK, &empty, NULL);
 	signal(SIGCHLD, SIG_DFL);
-	if (put_descriptors(&program, sock, config, lock) == 0)
+	if (place_proxy_descriptors(&program, sock, config, lock) == 0)
 		execveat(program, "", argv, none, AT_EMPTY_PATH);
 }

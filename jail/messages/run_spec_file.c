@@ -17,14 +17,14 @@
 
 enum { CODE_ALIGN = 16, COPY_BYTES = 16 * 1024 };
 
-static size_t code_at(const struct run_spec_head *o)
+static size_t code_offset(const struct run_spec_head *o)
 {
 	return ((size_t)o->exec_args.len + CODE_ALIGN - 1) / CODE_ALIGN * CODE_ALIGN;
 }
 
 /* --- writing --- */
 
-int run_spec_file_make(struct err *e)
+int run_spec_file_open(struct err *e)
 {
 	int fd = memfd_create("order", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 
@@ -36,7 +36,7 @@ int run_spec_file_make(struct err *e)
 int run_spec_file_write(int run_spec_file, const struct run_spec_head *o, const char *exec_args, const char *code, struct err *e)
 {
 	static const char none[CODE_ALIGN];
-	size_t            gap = code_at(o) - o->exec_args.len;
+	size_t            gap = code_offset(o) - o->exec_args.len;
 	struct iovec io[]     = { { (void *)exec_args, o->exec_args.len }, { (void *)none, gap }, { (void *)code, o->code_len } };
 	ssize_t      all      = (ssize_t)(o->exec_args.len + gap + o->code_len), n;
 
@@ -48,7 +48,7 @@ int run_spec_file_write(int run_spec_file, const struct run_spec_head *o, const 
 	return n == all ? 0 : err_sys(e, "set-up step order");
 }
 
-static int copy_bytes(int to, off_t at, int from, size_t len)
+static int copy_file_bytes(int to, off_t at, int from, size_t len)
 {
 	char   block[COPY_BYTES];
 	size_t done = 0;
@@ -69,13 +69,13 @@ static int copy_bytes(int to, off_t at, int from, size_t len)
 
 int run_spec_file_copy(int run_spec_file, const struct run_spec_head *o, const struct run_spec_fds *from, struct err *e)
 {
-	if (copy_bytes(run_spec_file, 0, from->exec_args, o->exec_args.len) < 0 ||
-	    (o->code_len && copy_bytes(run_spec_file, (off_t)code_at(o), from->code, o->code_len) < 0))
+	if (copy_file_bytes(run_spec_file, 0, from->exec_args, o->exec_args.len) < 0 ||
+	    (o->code_len && copy_file_bytes(run_spec_file, (off_t)code_offset(o), from->code, o->code_len) < 0))
 		return err_sys(e, "set-up step order");
 	return 0;
 }
 
-int run_spec_file_send(int orders, const struct run_spec_head *o, int tools)
+int run_spec_send_head(int orders, const struct run_spec_head *o, int tools)
 {
 	ssize_t n;
 
@@ -90,7 +90,7 @@ int run_spec_file_send(int orders, const struct run_spec_head *o, int tools)
 /* --- reading --- */
 
 /* Reads one byte more than there should be: read() cuts a longer datagram off silently. */
-static int read_spec(int orders, struct run_spec_head *ret)
+static int receive_spec_head(int orders, struct run_spec_head *ret)
 {
 	char    bytes[sizeof *ret + 1];
 	ssize_t n;
@@ -107,7 +107,7 @@ static int read_spec(int orders, struct run_spec_head *ret)
 	return run_spec_head_is_bounded(ret) ? 0 : -EPROTO;
 }
 
-static int read_all(int fd, char *to, size_t len)
+static int pread_all(int fd, char *to, size_t len)
 {
 	for (size_t done = 0; done < len;) {
 		ssize_t n = pread(fd, to + done, len - done, (off_t)done);
@@ -124,27 +124,27 @@ static int read_all(int fd, char *to, size_t len)
 /* New memory is zero: the program's text ends with a NUL, and so do the arguments, or exec_args_split() fails. */
 int run_spec_file_read(int orders, int run_spec_file, struct run_spec_head *ret, char **text, char **code)
 {
-	int    r = read_spec(orders, ret);
+	int    r = receive_spec_head(orders, ret);
 	size_t len;
 	char  *copy;
 
 	if (r < 0)
 		return r;
-	len  = code_at(ret) + ret->code_len;
+	len  = code_offset(ret) + ret->code_len;
 	copy = mmap(NULL, len + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (copy == MAP_FAILED)
 		return -errno;
-	r = read_all(run_spec_file, copy, ret->code_len ? len : ret->exec_args.len);
+	r = pread_all(run_spec_file, copy, ret->code_len ? len : ret->exec_args.len);
 	if (r < 0) {
 		munmap(copy, len + 1);
 		return r;
 	}
 	*text = copy;
-	*code = ret->code_len ? copy + code_at(ret) : NULL;
+	*code = ret->code_len ? copy + code_offset(ret) : NULL;
 	return 0;
 }
 
-static bool socket_is(int fd, int option, int want)
+static bool has_socket_option(int fd, int option, int want)
 {
 	int       value;
 	socklen_t len = sizeof value;
@@ -153,7 +153,7 @@ static bool socket_is(int fd, int option, int want)
 }
 
 /* Without packet_receive(), which sets close-on-exec: the program that is executed inherits this descriptor. */
-static int take_descriptor(int orders)
+static int receive_inherited_descriptor(int orders)
 {
 	union {
 		struct cmsghdr head;
@@ -177,11 +177,11 @@ static int take_descriptor(int orders)
 	return fd;
 }
 
-int run_spec_file_take_tools(int orders)
+int run_spec_receive_tools_socket(int orders)
 {
-	int fd = take_descriptor(orders);
+	int fd = receive_inherited_descriptor(orders);
 
-	if (fd < 0 || (socket_is(fd, SO_DOMAIN, AF_UNIX) && (socket_is(fd, SO_TYPE, SOCK_STREAM) || socket_is(fd, SO_TYPE, SOCK_SEQPACKET))))
+	if (fd < 0 || (has_socket_option(fd, SO_DOMAIN, AF_UNIX) && (has_socket_option(fd, SO_TYPE, SOCK_STREAM) || has_socket_option(fd, SO_TYPE, SOCK_SEQPACKET))))
 		return fd;
 	close(fd);
 	return -EPROTO;

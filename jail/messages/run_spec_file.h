@@ -33,7 +33,7 @@ struct run_spec_fds {
 bool run_spec_head_is_bounded(const struct run_spec_head *o);
 
 /* Makes an order file. -1 with *e. */
-must_use int run_spec_file_make(struct err *e);
+must_use int run_spec_file_open(struct err *e);
 /* exec_args and code are as long as *o says. */
 must_use int run_spec_file_write(int run_spec_file, const struct run_spec_head *o, const char *exec_args,
 				 const char *code, struct err *e);
@@ -41,7 +41,7 @@ must_use int run_spec_file_write(int run_spec_file, const struct run_spec_head *
 must_use int run_spec_file_copy(int run_spec_file, const struct run_spec_head *o, const struct run_spec_fds *from,
 				struct err *e);
 /* Sends *o to the fork, without blocking. tools: the program's end of its socket, borrowed, or -1. 0 or -errno. */
-must_use int run_spec_file_send(int orders, const struct run_spec_head *o, int tools);
+must_use int run_spec_send_head(int orders, const struct run_spec_head *o, int tools);
 
 /*
  * In the fork, after clone() and under the program's filter: calls only read, pread64, mmap and munmap. Waits for
@@ -55,4 +55,4 @@ must_use int run_spec_file_read(int orders, int run_spec_file, struct run_spec_h
  * because no other process has checked what the holder of a lease sent. Calls only recvmsg(), getsockopt() and
  * close().
  */
-must_use int run_spec_file_take_tools(int orders);
+must_use int run_spec_receive_tools_socket(int orders);

@@ -41,7 +41,7 @@ void zygote_report_write(int fd, const struct zygote_report *report)
 
 /* --- memory --- */
 
-static bool read_text(const char *path, char *text, size_t len)
+static bool read_proc_text(const char *path, char *text, size_t len)
 {
 	scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t   n  = fd < 0 ? -1 : read(fd, text, len - 1);
@@ -51,7 +51,7 @@ static bool read_text(const char *path, char *text, size_t len)
 }
 
 /* "Pss:    4341 kB", in bytes. */
-static bool find_bytes(const char *text, const char *key, uint64_t *ret)
+static bool parse_smaps_bytes(const char *text, const char *key, uint64_t *ret)
 {
 	const char        *line = strstr(text, key);
 	unsigned long long kib;
@@ -62,30 +62,30 @@ static bool find_bytes(const char *text, const char *key, uint64_t *ret)
 	return true;
 }
 
-static bool measure(pid_t pid, uint64_t *shared, uint64_t *own)
+static bool measure_process_memory(pid_t pid, uint64_t *shared, uint64_t *own)
 {
 	char     path[48], text[2048];
 	uint64_t pss, clean, dirty;
 
 	snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
-	if (!read_text(path, text, sizeof text) || !find_bytes(text, "\nPss:", &pss) || !find_bytes(text, "\nPrivate_Clean:", &clean) ||
-	    !find_bytes(text, "\nPrivate_Dirty:", &dirty))
+	if (!read_proc_text(path, text, sizeof text) || !parse_smaps_bytes(text, "\nPss:", &pss) || !parse_smaps_bytes(text, "\nPrivate_Clean:", &clean) ||
+	    !parse_smaps_bytes(text, "\nPrivate_Dirty:", &dirty))
 		return false;
 	*shared = pss;
 	*own    = clean + dirty;
 	return true;
 }
 
-void zygote_report_measure(struct zygote_report *report, pid_t pid, int pidfd, const struct waiting_forks *waiting)
+void zygote_report_measure_memory(struct zygote_report *report, pid_t pid, int pidfd, const struct waiting_forks *waiting)
 {
 	struct zygote_report r         = *report;
 	struct pollfd        gone      = { .fd = pidfd, .events = POLLIN };
 	struct pollfd        fork_gone = { .fd = waiting->pidfd, .events = POLLIN };
 
-	if (!measure(pid, &r.shared_bytes, &r.own_bytes))
+	if (!measure_process_memory(pid, &r.shared_bytes, &r.own_bytes))
 		r.shared_bytes = r.own_bytes = ZYGOTE_UNKNOWN;
 	r.forks = waiting->n;
-	if (waiting->n == 0 || !measure(waiting->pid, &r.fork_shared_bytes, &r.fork_own_bytes) || poll(&fork_gone, 1, 0) != 0)
+	if (waiting->n == 0 || !measure_process_memory(waiting->pid, &r.fork_shared_bytes, &r.fork_own_bytes) || poll(&fork_gone, 1, 0) != 0)
 		r.fork_shared_bytes = r.fork_own_bytes = ZYGOTE_UNKNOWN;
 	if (poll(&gone, 1, 0) == 0)
 		*report = r;

@@ -37,8 +37,8 @@ int id_pool_take_slot(struct id_pool *p, struct slot *ret, struct err *e)
 {
 	if (!p->runtime)
 		return take_slot_from_bitmap(p, ret, e);
-	if (slot_take(p->runtime, &p->range, p->next, ret, e) < 0 &&
-	    (e->kind != ERR_LIMIT || slot_take(p->runtime, &p->range, 0, ret, e) < 0))
+	if (slot_take_free(p->runtime, &p->range, p->next, ret, e) < 0 &&
+	    (e->kind != ERR_LIMIT || slot_take_free(p->runtime, &p->range, 0, ret, e) < 0))
 		return -1;
 	p->next = ret->number + 1;
 	return 0;
@@ -47,7 +47,7 @@ int id_pool_take_slot(struct id_pool *p, struct slot *ret, struct err *e)
 void id_pool_return_slot(struct id_pool *p, struct slot *s)
 {
 	if (p->runtime)
-		slot_done(s);
+		slot_release(s);
 	else if (s->fd >= 0)
 		toggle_slot_used(p, s->number - p->first);
 	s->fd = -1;

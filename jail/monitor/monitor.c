@@ -36,11 +36,11 @@ static const struct {
 	monitor_fn  *take;
 } messages[] = {
 	[MONITOR_SETUP]   = { READER, BEGINS,                            NULL,                monitor_handle_setup },
-	[MONITOR_PROFILE] = { READER, LEARNS | SERVES,                   monitor_profile_fds, monitor_handle_profile },
+	[MONITOR_PROFILE] = { READER, LEARNS | SERVES,                   monitor_count_profile_fds, monitor_handle_profile },
 	[MONITOR_SEAL]    = { READER, LEARNS | SERVES,                   NULL,                monitor_handle_seal },
 	[MONITOR_SERVE]   = { READER, SEALED,                            NULL,                monitor_handle_serve },
 	[MONITOR_DROP]    = { READER, BEGINS | LEARNS | SERVES | SEALED, NULL,                monitor_handle_drop },
-	[MONITOR_RUN]     = { SERVER,   SERVES | SEALED,                 monitor_run_fds,     monitor_handle_run },
+	[MONITOR_RUN]     = { SERVER,   SERVES | SEALED,                 monitor_count_run_fds,     monitor_handle_run },
 	[MONITOR_STATS]   = { SERVER,   SERVES | SEALED,                 NULL,                monitor_handle_stats },
 };
 /* clang-format on */
@@ -138,7 +138,7 @@ static void relend_cgroup_parent(struct monitor *k)
 
 	while (read(k->parent_watch, events, sizeof events) > 0)
 		;
-	if (cg_parent_lend(&k->parent, k->own.init_id, &e) < 0)
+	if (cg_parent_lend_to_gid(&k->parent, k->own.init_id, &e) < 0)
 		monitor_log_error(&e);
 }
 
@@ -211,7 +211,7 @@ int monitor_main(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	umask(022);
-	if (!k || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || privilege_hide(&e) < 0) {
+	if (!k || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || privilege_make_undumpable(&e) < 0) {
 		fprintf(stderr, "monitor: cannot begin: %m\n");
 		return EXIT_FAILURE;
 	}

@@ -149,7 +149,7 @@ static struct monitored_cell *obtain_cell_entry(struct monitor *k, uint32_t numb
 	struct monitored_cell *s;
 
 	while ((s = find_best_cell_entry(k, number, cells)) && s->state == MONITORED_CELL_RESTING &&
-	       !(s->profile == number && cg_renew(&s->group))) {
+	       !(s->profile == number && cg_renew_for_next_cell(&s->group))) {
 		monitored_cell_close_control(s);
 		(void)monitored_cell_clean_up(s, false);
 	}
@@ -213,7 +213,7 @@ struct monitored_cell *monitor_find_waiting_cell(struct monitor *k, const struct
 
 		if ((s->state != MONITORED_CELL_READY && (s->state != MONITORED_CELL_BUILDING || building)) || s->lease_is_out ||
 		    s->profile != run->profile || !s->is_for_any_run ||
-		    cell_fit(&run->order.limits, built, s->warm, s->group.missing) == CELL_FIT_NONE)
+		    cell_fit_of_limits(&run->order.limits, built, s->warm, s->group.missing) == CELL_FIT_NONE)
 			continue;
 		if (s->state == MONITORED_CELL_READY)
 			return s;

@@ -48,7 +48,7 @@ struct monitor {
 	struct id_range     ids;
 	struct slot         own; /* USER: locked, for further locks, too. SERVICE: init_id is the host gid of P's group 0 */
 	struct cg_parent parent;
-	struct cg           proxies; /* of every brig-proxy (cg_limit_proxies()). USER: keeps the parent, too */
+	struct cg           proxies; /* of every brig-proxy (cg_limit_proxy_group()). USER: keeps the parent, too */
 	int                 parent_watch; /* cg_parent_watch(); -1: no other process changes the parent */
 	struct kept_offer   offer;
 	struct monitored_profile kept[MONITOR_ALL_PROFILES_MAX];

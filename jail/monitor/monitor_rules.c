@@ -117,10 +117,10 @@ int monitor_handle_profile(struct monitor *k, const struct monitor_message *m, i
 static int set_up_id_range(struct monitor *k, struct err *e)
 {
 	if (k->setup.mode == MONITOR_USER) {
-		int r = privilege_show(e) < 0 ? -1 : rootless_enter(&k->rootless, e); /* newuidmap writes to the monitor's files in /proc */
+		int r = privilege_make_dumpable(e) < 0 ? -1 : rootless_enter(&k->rootless, e); /* newuidmap writes to the monitor's files in /proc */
 
 		k->ids = k->rootless.ids;
-		return privilege_hide(e) < 0 ? -1 : r;
+		return privilege_make_undumpable(e) < 0 ? -1 : r;
 	}
 	k->rootless.kind = ROOTLESS_KEPT;
 	k->ids        = (struct id_range){ .base = k->setup.id_base, .count = k->setup.id_count };
@@ -133,23 +133,23 @@ static int open_cgroup_parent(struct monitor *k, struct err *e)
 	bool       is_service = k->rootless.kind == ROOTLESS_KEPT;
 	struct err ignored;
 
-	if (!is_service && slot_take(k->setup.runtime, &k->ids, id_range_reserve(&k->ids), &k->own, e) < 0)
+	if (!is_service && slot_take_free(k->setup.runtime, &k->ids, id_range_reserve(&k->ids), &k->own, e) < 0)
 		return -1;
 	if (is_service) { /* the control groups that the monitor makes belong to group 0 of every P */
 		k->own.init_id = k->ids.base + id_range_reserve(&k->ids) * IDS_PER_CELL;
-		if (privilege_make_for_group(k->own.init_id) < 0)
+		if (privilege_set_fs_group(k->own.init_id) < 0)
 			return err_sys(e, "group of the profiles (CAP_SETGID is needed)");
 	}
 	cg_parent_open(&k->parent, k->setup.runtime);
-	cg_parent_keep(&k->parent);
+	cg_parent_keep_open(&k->parent);
 	if (is_service)
 		k->parent_watch = cg_parent_watch(&k->parent);
-	if (is_service && cg_parent_lend(&k->parent, k->own.init_id, e) < 0)
+	if (is_service && cg_parent_lend_to_gid(&k->parent, k->own.init_id, e) < 0)
 		return -1;
-	cg_parent_sweep(&k->parent, is_service ? NULL : &k->own);
-	if (cg_open_in(&k->proxies, &k->parent, is_service ? id_range_reserve(&k->ids) : k->own.number, &ignored) != CG_MADE)
+	cg_parent_sweep_leftovers(&k->parent, is_service ? NULL : &k->own);
+	if (cg_make_in_parent(&k->proxies, &k->parent, is_service ? id_range_reserve(&k->ids) : k->own.number, &ignored) != CG_MADE)
 		return 0; /* without groups there is nothing to hold */
-	return cg_limit_proxies(&k->proxies, e);
+	return cg_limit_proxy_group(&k->proxies, e);
 }
 
 /*

@@ -27,7 +27,7 @@ static void send_run_refusal(int client, enum exit_reason reason, const struct e
 
 static int check_run_fds(const struct monitor_run *run, const int *fds, struct err *e)
 {
-	size_t       len, at = monitor_order_fds(run);
+	size_t       len, at = monitor_count_spec_fds(run);
 	struct statx st;
 
 	if (!monitor_is_seqpacket_pair(fds[0]))
@@ -71,7 +71,7 @@ static enum monitored_cell_answer give_run_to_waiting_cell(struct monitor *k, co
 static enum monitored_cell_answer give_run_to_new_cell(struct monitor *k, const struct monitor_run *run,
 							   const int *fds, struct err *e)
 {
-	struct monitored_cell     *s = monitor_open_cell(k, run->profile, run, fds + monitor_order_fds(run), e);
+	struct monitored_cell     *s = monitor_open_cell(k, run->profile, run, fds + monitor_count_spec_fds(run), e);
 	enum monitored_cell_answer answer;
 
 	if (!s)

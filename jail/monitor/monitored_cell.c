@@ -25,11 +25,11 @@ static int take_slot_and_cgroups(struct monitored_cell *s, const struct monitore
 		id_pool_return_slot(s->ids, &s->slot);
 		if (id_pool_take_slot(s->ids, &s->slot, e) < 0)
 			return -1;
-		answer = cg_open_in(&s->group, w->parent, s->slot.number, e);
+		answer = cg_make_in_parent(&s->group, w->parent, s->slot.number, e);
 	} while (answer == CG_TAKEN);
 	if (answer == CG_FAILED)
 		return -1;
-	return w->lends ? cg_lend(&s->group, e) : 0;
+	return w->lends ? cg_lend_to_supervisor(&s->group, e) : 0;
 }
 
 static void fill_cell_message(struct supervisor_cell *cell, const struct monitored_cell *s, const struct monitored_cell_options *w)
@@ -86,7 +86,7 @@ static int request_cell_build(struct monitored_cell *s, const struct monitored_c
 {
 	int pair[2], r;
 
-	if ((!s->ids && take_slot_and_cgroups(s, w, e) < 0) || cg_limit(&s->group, w->limits, e) < 0)
+	if ((!s->ids && take_slot_and_cgroups(s, w, e) < 0) || cg_set_limits(&s->group, w->limits, e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "control socket of a cell: socketpair");
@@ -123,12 +123,12 @@ enum monitored_cell_answer monitored_cell_assign_run(struct monitored_cell *s, c
 	struct run_spec order;
 	int             r;
 
-	if (cg_limit(&s->group, &run->order.limits, e) < 0 || cg_holds(&s->group, &run->order.limits, e) < 0)
+	if (cg_set_limits(&s->group, &run->order.limits, e) < 0 || cg_check_required_limits(&s->group, &run->order.limits, e) < 0)
 		return MONITORED_CELL_REFUSED;
 	order = run->order;
 	if (order.asked > now)
 		order.asked = now; /* with a time in the future the set-up would never be late */
-	r = packet_send(s->control, &order, sizeof order, fds, monitor_order_fds(run));
+	r = packet_send(s->control, &order, sizeof order, fds, monitor_count_spec_fds(run));
 	if (r == -EPIPE || r == -ECONNRESET)
 		return MONITORED_CELL_IS_GONE;
 	errno = -r;

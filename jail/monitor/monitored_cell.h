@@ -7,7 +7,7 @@
  *
  * An entry is opened ahead of any run, or for one; its cell is taken once. After a short run by lease the supervisor
  * builds the next cell in the same place and sends READY again; the monitor hears nothing else of that run. When a
- * cell is gone and its groups are empty, groups and ids rest for the next cell of the profile (cg_renew()). The
+ * cell is gone and its groups are empty, groups and ids rest for the next cell of the profile (cg_renew_for_next_cell()). The
  * groups are removed instead, as soon as they are empty, if enough entries rest already, or if the supervisor has not
  * closed its end of the socket: it may still kill what is in them.
  */

@@ -18,11 +18,12 @@
 static _Noreturn void become_proxy(const struct monitored_proxy *p, const struct monitored_proxy_options *w, int sock)
 {
 	struct err e;
-	int        r = cg_join_proxies(w->group, &e);
+	int        r = cg_join_proxy_group(w->group, &e);
 
 	if (r == 0)
-		r = w->id == 0 ? privilege_leave_caps(&e) : privilege_become(w->id, w->id, PRIVILEGE_NO_CAPS, &e);
-	if (r < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0) {
+		r = w->id == 0 ? privilege_drop_caps(&e) : privilege_become_account(w->id, w->id, PRIVILEGE_NO_CAPS,
+										    &e);
+	if (r < 0 || privilege_set_no_new_privs(PRIVILEGE_NO_CAPS, &e) < 0) {
 		stderr_line("brig monitor: brig-proxy: %s\n", e.text);
 		_exit(EXIT_FAILURE);
 	}
@@ -41,7 +42,7 @@ int monitored_proxy_start(struct monitored_proxy *p, const struct monitored_prox
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "brig-proxy: socketpair");
-	pid = cg_clone_proxy(w->group, &args);
+	pid = cg_clone_into_proxy_group(w->group, &args);
 	if (pid == 0) {
 		close(pair[0]); /* with a copy of it, brig-proxy would get no end of file on its own socket */
 		become_proxy(p, w, pair[1]);

@@ -21,7 +21,7 @@ struct monitored_proxy {
 struct monitored_proxy_options {
 	uint32_t id;      /* uid and gid; 0: those of the caller, which keeps no capability either */
 	int      lock_fd; /* of the ids, or -1 */
-	const struct cg *group; /* of cg_limit_proxies(); borrowed */
+	const struct cg *group; /* of cg_limit_proxy_group(); borrowed */
 };
 
 must_use int monitored_proxy_start(struct monitored_proxy *p, const struct monitored_proxy_options *w, struct err *e);

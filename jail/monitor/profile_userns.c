@@ -29,7 +29,7 @@ static _Noreturn void become_supervisor(int sock, int go, bool is_new)
 	int  file;
 
 	signal(SIGCHLD, SIG_DFL);
-	if (is_new && (read(go, &byte, 1) != 1 || privilege_leave_groups() < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0))
+	if (is_new && (read(go, &byte, 1) != 1 || privilege_drop_groups() < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0))
 		_exit(EXIT_FAILURE);
 	if (is_new && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) /* what is unmounted outside is unmounted here as well */
 		_exit(EXIT_FAILURE);
@@ -91,7 +91,7 @@ static int start_supervisor(struct profile_userns *r, const struct profile_usern
 	int   go[2], result = 0;
 	pid_t pid;
 
-	if (pipe2(go, O_CLOEXEC) < 0 || privilege_show(e) < 0)
+	if (pipe2(go, O_CLOEXEC) < 0 || privilege_make_dumpable(e) < 0)
 		return err_sys(e, "supervisor");
 	pid = clone_supervisor(r, sock, go, w);
 	if (pid < 0)
@@ -102,7 +102,7 @@ static int start_supervisor(struct profile_userns *r, const struct profile_usern
 		result = err_sys(e, "supervisor");
 	close(go[0]);
 	close(go[1]);
-	return privilege_hide(e) < 0 ? -1 : result;
+	return privilege_make_undumpable(e) < 0 ? -1 : result;
 }
 
 static int send_supervisor_setup(const struct profile_userns *r, const struct profile_userns_options *w, struct err *e)

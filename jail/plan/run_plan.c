@@ -443,7 +443,7 @@ void run_plan_done(struct run_plan *p)
 {
 	while (p->shown_len)
 		free(p->shown[--p->shown_len]);
-	exec_args_done(&p->exec_args);
+	exec_args_close(&p->exec_args);
 	free(p->exec_text);
 	program_text_close(&p->code);
 	free(p->net_rules);

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int keep_only_kill(void)
+static int keep_only_cap_kill(void)
 {
 	static const cap_value_t kill_only[] = { CAP_KILL };
 	cap_t                    have = cap_get_proc(), caps = cap_init();
@@ -30,14 +30,14 @@ static int keep_only_kill(void)
 	return r;
 }
 
-int privilege_drop(struct err *e)
+int privilege_keep_only_cap_kill(struct err *e)
 {
-	if (keep_only_kill() < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	if (keep_only_cap_kill() < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(e, "set-up step drop-privilege");
 	return 0;
 }
 
-int privilege_keep_effective(struct err *e)
+int privilege_raise_effective_caps(struct err *e)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct   set[2];
@@ -54,7 +54,7 @@ int privilege_become_owner(uint32_t id, struct err *e)
 	if (setresuid(id, id, 0) < 0)
 		return err_sys(e, "set-up step clone: setresuid");
 	setfsuid(0);
-	return privilege_keep_effective(e) < 0 ? err_wrap(e, "set-up step clone") : 0;
+	return privilege_raise_effective_caps(e) < 0 ? err_wrap(e, "set-up step clone") : 0;
 }
 
 int privilege_become_root(struct err *e)
@@ -75,7 +75,7 @@ static int raise_oom_score(struct err *e)
 	return 0;
 }
 
-void privilege_be_oom_target(void)
+void privilege_become_oom_target(void)
 {
 	scoped_fd fd = -1;
 
@@ -86,7 +86,7 @@ void privilege_be_oom_target(void)
 }
 
 /* Whether the kernel starts a program, as root, for every crash. True if that cannot be found out. */
-static bool host_handles_crashes(void)
+static bool host_has_crash_handler(void)
 {
 	scoped_fd fd    = open("/proc/sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC);
 	char      first = '|';
@@ -103,7 +103,7 @@ static int raise_core_limit(struct err *e)
 {
 	const struct rlimit one = { 1, 1 };
 
-	if (setrlimit(RLIMIT_CORE, &one) == 0 || !host_handles_crashes())
+	if (setrlimit(RLIMIT_CORE, &one) == 0 || !host_has_crash_handler())
 		return 0;
 	return err_sys(e, "set-up step forget-caller: the core limit is 0, which calls the host's crash handler, and cannot be 1");
 }
@@ -113,12 +113,12 @@ static int set_dumpable(int how, struct err *e)
 	return prctl(PR_SET_DUMPABLE, how, 0, 0, 0) < 0 ? err_sys(e, "set-up step forget-caller: dumpable") : 0;
 }
 
-int privilege_show(struct err *e)
+int privilege_make_dumpable(struct err *e)
 {
 	return set_dumpable(1, e);
 }
 
-int privilege_hide(struct err *e)
+int privilege_make_undumpable(struct err *e)
 {
 	return set_dumpable(0, e); /* no process may trace the set-up (CVE-2026-41163) */
 }
@@ -138,7 +138,7 @@ static const struct kept {
 };
 
 /* -1 with errno: the capabilities cannot be read. */
-static int has_both(cap_value_t one, cap_value_t other)
+static int has_both_caps(cap_value_t one, cap_value_t other)
 {
 	cap_t            have  = cap_get_proc();
 	cap_flag_value_t first = CAP_CLEAR, second = CAP_CLEAR;
@@ -153,15 +153,15 @@ static int has_both(cap_value_t one, cap_value_t other)
 
 bool privilege_has_id_caps(void)
 {
-	return has_both(CAP_SETUID, CAP_SETGID) > 0;
+	return has_both_caps(CAP_SETUID, CAP_SETGID) > 0;
 }
 
 int privilege_is_root(void)
 {
-	return geteuid() == 0 ? has_both(CAP_SYS_ADMIN, CAP_NET_ADMIN) : 0;
+	return geteuid() == 0 ? has_both_caps(CAP_SYS_ADMIN, CAP_NET_ADMIN) : 0;
 }
 
-static int keep_caps(enum privilege_kept kept)
+static int set_kept_caps(enum privilege_kept kept)
 {
 	const struct kept *k    = &kept_caps[kept];
 	cap_t              caps = cap_init();
@@ -176,7 +176,7 @@ static int keep_caps(enum privilege_kept kept)
 }
 
 /* Needs CAP_SETPCAP. A process without it keeps its bounding set, which its parent or its unit has limited. */
-static int keep_bounding_set(enum privilege_kept kept)
+static int shrink_bounding_set(enum privilege_kept kept)
 {
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++) {
 		bool is_kept = false;
@@ -189,22 +189,22 @@ static int keep_bounding_set(enum privilege_kept kept)
 	return 0;
 }
 
-int privilege_become(unsigned uid, unsigned gid, enum privilege_kept kept, struct err *e)
+int privilege_become_account(unsigned uid, unsigned gid, enum privilege_kept kept, struct err *e)
 {
-	if (keep_bounding_set(kept) < 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 ||
+	if (shrink_bounding_set(kept) < 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 ||
 	    setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
 		return err_sys(e, "uid %u and gid %u cannot be taken", uid, gid);
-	return keep_caps(kept) < 0 ? err_sys(e, "capabilities of uid %u", uid) : 0;
+	return set_kept_caps(kept) < 0 ? err_sys(e, "capabilities of uid %u", uid) : 0;
 }
 
-int privilege_leave_caps(struct err *e)
+int privilege_drop_caps(struct err *e)
 {
-	if (keep_bounding_set(PRIVILEGE_NO_CAPS) < 0 || keep_caps(PRIVILEGE_NO_CAPS) < 0)
+	if (shrink_bounding_set(PRIVILEGE_NO_CAPS) < 0 || set_kept_caps(PRIVILEGE_NO_CAPS) < 0)
 		return err_sys(e, "capabilities cannot be left");
 	return 0;
 }
 
-int privilege_lock(enum privilege_kept kept, struct err *e)
+int privilege_set_no_new_privs(enum privilege_kept kept, struct err *e)
 {
 	int r = prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 
@@ -215,12 +215,12 @@ int privilege_lock(enum privilege_kept kept, struct err *e)
 	return 0;
 }
 
-int privilege_leave_groups(void)
+int privilege_drop_groups(void)
 {
 	return setgroups(0, NULL);
 }
 
-int privilege_make_for_group(unsigned gid)
+int privilege_set_fs_group(unsigned gid)
 {
 	gid_t own = getegid();
 
@@ -231,7 +231,7 @@ int privilege_make_for_group(unsigned gid)
 }
 
 /* Version 1 of control groups lets no process with a real-time policy into a group without a share of real time (EINVAL). */
-static int leave_real_time(struct err *e)
+static int leave_real_time_policy(struct err *e)
 {
 	const struct sched_param zero   = { 0 };
 	int                      policy = sched_getscheduler(0);
@@ -249,11 +249,11 @@ int privilege_forget_caller(bool on_host, bool *no_groups, struct err *e)
 	gid_t one;
 	int   n;
 
-	if (on_host && privilege_hide(e) < 0)
+	if (on_host && privilege_make_undumpable(e) < 0)
 		return -1;
 	if (setgroups(0, NULL) < 0 && (on_host || errno != EPERM))
 		return err_sys(e, "set-up step forget-caller: setgroups");
 	n          = getgroups(1, &one); /* more than one: EINVAL */
 	*no_groups = n == 0 || (n == 1 && one == getegid());
-	return leave_real_time(e) < 0 || raise_core_limit(e) < 0 ? -1 : raise_oom_score(e);
+	return leave_real_time_policy(e) < 0 || raise_core_limit(e) < 0 ? -1 : raise_oom_score(e);
 }

@@ -7,10 +7,10 @@
  * a cell has ids of its own and a signal ends it. uid 0 stays uid 0, because it owns the control groups that are to be
  * removed.
  */
-must_use int privilege_drop(struct err *e);
+must_use int privilege_keep_only_cap_kill(struct err *e);
 
 /* Makes every permitted capability effective again: the kernel clears the effective set when the effective uid is no longer 0. */
-must_use int privilege_keep_effective(struct err *e);
+must_use int privilege_raise_effective_caps(struct err *e);
 
 /*
  * Gives up what the cell would inherit from the caller of brig: supplementary groups, a real-time policy, a negative
@@ -34,7 +34,7 @@ must_use int privilege_become_root(struct err *e);
  * The OOM killer takes this process and its later children first when the host is out of memory. Without /proc nothing
  * changes. Not traceable afterwards.
  */
-void privilege_be_oom_target(void);
+void privilege_become_oom_target(void);
 
 /* CAP_SETUID and CAP_SETGID are effective: they allow to map ranges of ids. */
 bool privilege_has_id_caps(void);
@@ -46,20 +46,20 @@ must_use int privilege_is_root(void); /* -1 with errno: the capabilities cannot 
 enum privilege_kept { PRIVILEGE_NO_CAPS, PRIVILEGE_ID_CAPS, PRIVILEGE_READ_CAPS };
 
 /* Empties all capability sets, and the bounding set as far as CAP_SETPCAP allows, so that uid 0 of a namespace gets none by exec. */
-must_use int privilege_leave_caps(struct err *e);
+must_use int privilege_drop_caps(struct err *e);
 /* Changes to another account, for good, without supplementary groups; only the kept capabilities remain. */
-must_use int privilege_become(unsigned uid, unsigned gid, enum privilege_kept kept, struct err *e);
+must_use int privilege_become_account(unsigned uid, unsigned gid, enum privilege_kept kept, struct err *e);
 /* Sets no_new_privs, so that no exec adds capabilities. For an account other than root, only ID_CAPS outlive an exec: they become ambient. */
-must_use int privilege_lock(enum privilege_kept kept, struct err *e);
+must_use int privilege_set_no_new_privs(enum privilege_kept kept, struct err *e);
 
 /* Leaves all supplementary groups. 0 or -1 with errno. */
-must_use int privilege_leave_groups(void);
+must_use int privilege_drop_groups(void);
 /* Files that we make from now on belong to gid; our present gid becomes a supplementary group, so access by it stays. 0 or -1 with errno. */
-must_use int privilege_make_for_group(unsigned gid);
+must_use int privilege_set_fs_group(unsigned gid);
 
 /*
  * show: our own user may trace this process. hide: no unprivileged process may. In a user namespace a launcher that is
  * not traceable cannot write the id maps of its child, because their files in /proc then belong to the host's root.
  */
-must_use int privilege_show(struct err *e);
-must_use int privilege_hide(struct err *e);
+must_use int privilege_make_dumpable(struct err *e);
+must_use int privilege_make_undumpable(struct err *e);

@@ -33,7 +33,7 @@ struct mapper {
 };
 
 /* Passes the program nothing but our pid, our own id and the range. */
-static _Noreturn void mapper_main(const char *program, const char *target, int go, uint32_t own, const struct id_range *range)
+static _Noreturn void exec_id_mapper(const char *program, const char *target, int go, uint32_t own, const struct id_range *range)
 {
 	char  text[3][12];
 	char *argv[] = { (char *)program, (char *)target, "0", text[0], "1", "1", text[1], text[2], NULL }, *none[] = { NULL };
@@ -51,7 +51,7 @@ static _Noreturn void mapper_main(const char *program, const char *target, int g
 	_exit(127);
 }
 
-static int mapper_start(struct mapper *m, uint32_t own, const struct id_range *range, struct err *e)
+static int fork_id_mapper(struct mapper *m, uint32_t own, const struct id_range *range, struct err *e)
 {
 	char target[12];
 	int  go[2];
@@ -62,7 +62,7 @@ static int mapper_start(struct mapper *m, uint32_t own, const struct id_range *r
 	m->pid = fork();
 	if (m->pid == 0) {
 		close(go[1]);
-		mapper_main(m->program, target, go[0], own, range);
+		exec_id_mapper(m->program, target, go[0], own, range);
 	}
 	close(go[0]);
 	m->go = go[1];
@@ -70,7 +70,7 @@ static int mapper_start(struct mapper *m, uint32_t own, const struct id_range *r
 }
 
 /* The program's exit status; -1 when it was killed, or is killed here because it has not ended by the deadline (CLOCK_MONOTONIC ms). */
-static int mapper_end(struct mapper *m, double deadline)
+static int wait_for_id_mapper(struct mapper *m, double deadline)
 {
 	scoped_fd pin  = pidfd_open(m->pid, 0);
 	double    left = deadline - clock_ms(CLOCK_MONOTONIC);
@@ -88,12 +88,12 @@ struct mappers {
 	struct mapper uid, gid;
 };
 
-static void mappers_done(struct mappers *m)
+static void end_id_mappers(struct mappers *m)
 {
 	if (m->uid.pid > 0)
-		(void)mapper_end(&m->uid, 0);
+		(void)wait_for_id_mapper(&m->uid, 0);
 	if (m->gid.pid > 0)
-		(void)mapper_end(&m->gid, 0);
+		(void)wait_for_id_mapper(&m->gid, 0);
 }
 
 /* --- a range or one id --- */
@@ -105,22 +105,22 @@ static void mappers_done(struct mappers *m)
 #define FIX_PRIVS   "start brig without no_new_privs (unit: NoNewPrivileges=no)"
 /* clang-format on */
 
-static void set_reason(struct rootless *o, const char *why, const char *fix)
+static void set_rootless_reason(struct rootless *o, const char *why, const char *fix)
 {
 	snprintf(o->why, sizeof o->why, "%.190s", why);
 	o->fix = fix;
 }
 
-static enum rootless_kind rootless_choose(struct rootless *o, const struct mappers *m, struct id_range *uids, struct id_range *gids)
+static enum rootless_kind choose_rootless_kind(struct rootless *o, const struct mappers *m, struct id_range *uids, struct id_range *gids)
 {
 	struct err e;
 
-	if (sub_ids_of_user(uids, gids, &e) < 0)
-		set_reason(o, e.text, NULL);
+	if (sub_ids_read_for_user(uids, gids, &e) < 0)
+		set_rootless_reason(o, e.text, NULL);
 	else if (access(m->uid.program, X_OK) < 0 || access(m->gid.program, X_OK) < 0)
-		set_reason(o, "newuidmap and newgidmap are not there", FIX_MAPPERS);
+		set_rootless_reason(o, "newuidmap and newgidmap are not there", FIX_MAPPERS);
 	else if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
-		set_reason(o, "no_new_privs is set, so newuidmap gets no power", FIX_PRIVS);
+		set_rootless_reason(o, "no_new_privs is set, so newuidmap gets no power", FIX_PRIVS);
 	else
 		return ROOTLESS_RANGE;
 	return ROOTLESS_SINGLE;
@@ -129,13 +129,13 @@ static enum rootless_kind rootless_choose(struct rootless *o, const struct mappe
 /* --- refusals of the host --- */
 
 /* Cause and fix in the words of brig doctor. The capabilities that we have in P now do not count: on the host we had none. */
-static int host_refused(const char *what, struct refusal r, struct err *e)
+static int err_host_refused(const char *what, struct refusal r, struct err *e)
 {
 	struct surroundings at;
 	enum refuser        by;
 	char                cause[160], fix[320];
 
-	surroundings_read(&at);
+	surroundings_detect(&at);
 	at.is_root = false;
 	at.cap_eff = 0;
 	by         = refusal_find_refuser(&r, &at);
@@ -147,7 +147,7 @@ static int host_refused(const char *what, struct refusal r, struct err *e)
 
 /* --- the maps --- */
 
-static int map_single(uint32_t uid, uint32_t gid, struct err *e)
+static int write_single_id_map(uint32_t uid, uint32_t gid, struct err *e)
 {
 	char uid_map[24], gid_map[24];
 
@@ -158,11 +158,11 @@ static int map_single(uint32_t uid, uint32_t gid, struct err *e)
 		return uid == 0 && errno == EPERM
 			       ? err_set(e, ERR_SETUP,
 					 "set-up step rootless-namespace: id maps: " ROOTLESS_ROOT_CAUSE "; " ROOTLESS_ROOT_FIX)
-			       : host_refused("id maps", (struct refusal){ .errnum = errno }, e);
+			       : err_host_refused("id maps", (struct refusal){ .errnum = errno }, e);
 	return 0;
 }
 
-static int err_one_mapper(const char *program, int status, struct err *e)
+static int err_one_mapper_failed(const char *program, int status, struct err *e)
 {
 	if (status < 0)
 		return err_set(e, ERR_SETUP, "set-up step rootless-namespace: %s was killed, or took longer than %d s", program,
@@ -172,7 +172,7 @@ static int err_one_mapper(const char *program, int status, struct err *e)
 }
 
 /* Where both refuse, a single id is mapped instead. */
-static int map_range(struct rootless *o, struct mappers *m, struct err *e)
+static int map_id_range(struct rootless *o, struct mappers *m, struct err *e)
 {
 	double deadline = clock_ms(CLOCK_MONOTONIC) + MAPPERS_MS_MAX;
 	int    uid, gid;
@@ -180,10 +180,10 @@ static int map_range(struct rootless *o, struct mappers *m, struct err *e)
 
 	(void)!write(m->uid.go, "", 1);
 	(void)!write(m->gid.go, "", 1);
-	uid = mapper_end(&m->uid, deadline);
-	gid = mapper_end(&m->gid, deadline);
+	uid = wait_for_id_mapper(&m->uid, deadline);
+	gid = wait_for_id_mapper(&m->gid, deadline);
 	if (!uid != !gid)
-		return uid ? err_one_mapper(m->uid.program, uid, e) : err_one_mapper(m->gid.program, gid, e);
+		return uid ? err_one_mapper_failed(m->uid.program, uid, e) : err_one_mapper_failed(m->gid.program, gid, e);
 	if (uid == 0)
 		return 0;
 	o->kind = ROOTLESS_SINGLE;
@@ -191,11 +191,11 @@ static int map_range(struct rootless *o, struct mappers *m, struct err *e)
 		snprintf(why, sizeof why, "newuidmap and newgidmap were killed, or took longer than %d s", MAPPERS_MS_MAX / 1000);
 	else
 		snprintf(why, sizeof why, "newuidmap and newgidmap refused (status %d and %d)", uid, gid);
-	set_reason(o, why, uid < 0 && gid < 0 ? FIX_SLOW : FIX_SETUID);
+	set_rootless_reason(o, why, uid < 0 && gid < 0 ? FIX_SLOW : FIX_SETUID);
 	return 0;
 }
 
-static int namespace_enter(struct rootless *o, struct mappers *m, struct err *e)
+static int enter_mapped_userns(struct rootless *o, struct mappers *m, struct err *e)
 {
 	uint32_t uid = geteuid(), gid = getegid();
 
@@ -204,13 +204,13 @@ static int namespace_enter(struct rootless *o, struct mappers *m, struct err *e)
 
 		/* An invalid flag: EINVAL from the kernel, another errno from a filter. */
 		r.twin = unshare(CLONE_NEWUSER | CLONE_PTRACE) < 0 ? errno : 0;
-		return host_refused("unshare(CLONE_NEWUSER)", r, e);
+		return err_host_refused("unshare(CLONE_NEWUSER)", r, e);
 	}
-	if (o->kind == ROOTLESS_RANGE && map_range(o, m, e) < 0)
+	if (o->kind == ROOTLESS_RANGE && map_id_range(o, m, e) < 0)
 		return -1;
 	if (o->kind == ROOTLESS_SINGLE) {
 		o->ids = (struct id_range){ .base = 0, .count = 1 };
-		if (map_single(uid, gid, e) < 0)
+		if (write_single_id_map(uid, gid, e) < 0)
 			return -1;
 	}
 	/*
@@ -218,22 +218,22 @@ static int namespace_enter(struct rootless *o, struct mappers *m, struct err *e)
 	 * every capability in it; this is the first call that needs one.
 	 */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-		return host_refused("slave mounts", (struct refusal){ .errnum = errno }, e);
+		return err_host_refused("slave mounts", (struct refusal){ .errnum = errno }, e);
 	return 0;
 }
 
-static int enter_as_user(struct rootless *o, struct err *e)
+static int enter_userns_as_user(struct rootless *o, struct err *e)
 {
-	scoped(mappers_done) struct mappers m = { { "/usr/bin/newuidmap", 0, -1 }, { "/usr/bin/newgidmap", 0, -1 } };
+	scoped(end_id_mappers) struct mappers m = { { "/usr/bin/newuidmap", 0, -1 }, { "/usr/bin/newgidmap", 0, -1 } };
 	struct id_range                     uids, gids;
 
-	o->kind = rootless_choose(o, &m, &uids, &gids);
+	o->kind = choose_rootless_kind(o, &m, &uids, &gids);
 	if (o->kind == ROOTLESS_RANGE) {
 		o->ids = (struct id_range){ .base = 1, .count = uids.count };
-		if (mapper_start(&m.uid, getuid(), &uids, e) < 0 || mapper_start(&m.gid, getgid(), &gids, e) < 0)
+		if (fork_id_mapper(&m.uid, getuid(), &uids, e) < 0 || fork_id_mapper(&m.gid, getgid(), &gids, e) < 0)
 			return -1;
 	}
-	return namespace_enter(o, &m, e);
+	return enter_mapped_userns(o, &m, e);
 }
 
 int rootless_enter(struct rootless *ret, struct err *e)
@@ -243,7 +243,7 @@ int rootless_enter(struct rootless *ret, struct err *e)
 
 	if (is_root < 0)
 		return err_sys(e, "set-up step rootless-namespace: our capabilities");
-	if ((is_root ? sub_ids_of_root(&o.ids, e) : enter_as_user(&o, e)) < 0)
+	if ((is_root ? sub_ids_choose_for_root(&o.ids, e) : enter_userns_as_user(&o, e)) < 0)
 		return -1;
 	*ret = o;
 	return 0;

@@ -29,7 +29,7 @@ struct rootless {
 	enum rootless_kind kind;
 	struct id_range    ids;      /* for cells, as the launcher sees them; SINGLE: count 1 */
 	char               why[200]; /* SINGLE: why there is no range */
-	const char        *fix;      /* SINGLE: what to do about it; NULL: use sub_ids_advise() */
+	const char        *fix;      /* SINGLE: what to do about it; NULL: use sub_ids_format_advice() */
 };
 
 /* Linux 5.12: uid 0 can be mapped only if the process that made the namespace has CAP_SETFCAP. */

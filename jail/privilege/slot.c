@@ -11,20 +11,20 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static int open_dir(const char *path)
+static int open_runtime_dir(const char *path)
 {
 	return open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 /* The directory nearly always exists, so open it first. */
-static int open_lock_file(const char *runtime_dir, struct err *e)
+static int open_slot_lock_file(const char *runtime_dir, struct err *e)
 {
 	scoped_fd   dir = -1, fd = -1;
 	struct stat st;
 
-	dir = open_dir(runtime_dir);
+	dir = open_runtime_dir(runtime_dir);
 	if (dir < 0 && errno == ENOENT && (mkdir(runtime_dir, 0700) == 0 || errno == EEXIST))
-		dir = open_dir(runtime_dir);
+		dir = open_runtime_dir(runtime_dir);
 	if ((dir < 0 && errno != ENOTDIR) || (dir >= 0 && fstat(dir, &st) < 0))
 		return err_sys(e, "%s", runtime_dir);
 	if (dir < 0 || !trust_is_given(&st))
@@ -36,7 +36,7 @@ static int open_lock_file(const char *runtime_dir, struct err *e)
 
 enum lock_answer { LOCK_TAKEN, LOCK_BUSY, LOCK_FAILED };
 
-static enum lock_answer try_lock_many(int fd, uint32_t first, uint32_t n, struct err *e)
+static enum lock_answer try_lock_slots(int fd, uint32_t first, uint32_t n, struct err *e)
 {
 	struct flock byte = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = n };
 
@@ -48,9 +48,9 @@ static enum lock_answer try_lock_many(int fd, uint32_t first, uint32_t n, struct
 	return LOCK_FAILED;
 }
 
-static enum lock_answer try_lock(int fd, uint32_t number, struct err *e)
+static enum lock_answer try_lock_slot(int fd, uint32_t number, struct err *e)
 {
-	return try_lock_many(fd, number, 1, e);
+	return try_lock_slots(fd, number, 1, e);
 }
 
 enum { SLOTS_OF_ONE_ID = 65536, SLOTS_OF_BLOCK = 4096 };
@@ -62,15 +62,15 @@ static struct slot make_slot(const struct id_range *range, uint32_t number, int 
 	return (struct slot){ .number = number, .init_id = first, .program_id = range->count == 1 ? first : first + 1, .fd = fd_take(fd) };
 }
 
-int slot_take(const char *runtime_dir, const struct id_range *range, uint32_t first, struct slot *ret, struct err *e)
+int slot_take_free(const char *runtime_dir, const struct id_range *range, uint32_t first, struct slot *ret, struct err *e)
 {
 	uint32_t  slots = range->count == 1 ? SLOTS_OF_ONE_ID : id_range_slots(range);
-	scoped_fd fd    = open_lock_file(runtime_dir, e);
+	scoped_fd fd    = open_slot_lock_file(runtime_dir, e);
 
 	if (fd < 0)
 		return -1;
 	for (uint32_t i = first; i < slots; i++) {
-		switch (try_lock(fd, i, e)) {
+		switch (try_lock_slot(fd, i, e)) {
 		case LOCK_TAKEN:
 			*ret = make_slot(range, i, &fd);
 			return 0;
@@ -83,16 +83,16 @@ int slot_take(const char *runtime_dir, const struct id_range *range, uint32_t fi
 	return err_set(e, ERR_LIMIT, "all %u id slots are taken", slots);
 }
 
-int slot_block_take(const char *runtime_dir, const struct id_range *range, struct id_range *ret, struct err *e)
+int slot_take_block(const char *runtime_dir, const struct id_range *range, struct id_range *ret, struct err *e)
 {
 	uint32_t  half = id_range_slots(range) / 2, size = half < SLOTS_OF_BLOCK ? half : SLOTS_OF_BLOCK;
-	scoped_fd fd   = open_lock_file(runtime_dir, e);
+	scoped_fd fd   = open_slot_lock_file(runtime_dir, e);
 
 	if (fd < 0)
 		return -1;
 	for (uint32_t first = 2 * half; first >= half + size && size;) {
 		first -= size;
-		switch (try_lock_many(fd, first, size, e)) {
+		switch (try_lock_slots(fd, first, size, e)) {
 		case LOCK_TAKEN:
 			*ret = (struct id_range){ range->base + first * IDS_PER_CELL, size * IDS_PER_CELL };
 			return fd_take(&fd);
@@ -105,14 +105,14 @@ int slot_block_take(const char *runtime_dir, const struct id_range *range, struc
 	return err_set(e, ERR_LIMIT, "all blocks of host ids are taken: as many services run already");
 }
 
-int slot_take_number(const char *runtime_dir, uint32_t number, struct slot *ret, struct err *e)
+int slot_wait_for_number(const char *runtime_dir, uint32_t number, struct slot *ret, struct err *e)
 {
-	scoped_fd fd = open_lock_file(runtime_dir, e);
+	scoped_fd fd = open_slot_lock_file(runtime_dir, e);
 
 	if (fd < 0)
 		return -1;
 	for (int ms = 0; ms < 2000; ms++) {
-		switch (try_lock(fd, number, e)) {
+		switch (try_lock_slot(fd, number, e)) {
 		case LOCK_TAKEN:
 			*ret = (struct slot){ .number = number, .fd = fd_take(&fd) };
 			return 0;
@@ -126,21 +126,21 @@ int slot_take_number(const char *runtime_dir, uint32_t number, struct slot *ret,
 	return err_set(e, ERR_LIMIT, "slot %u is still taken", number);
 }
 
-bool slot_borrow(const struct slot *s, uint32_t number)
+bool slot_try_lock_other(const struct slot *s, uint32_t number)
 {
 	struct err ignored;
 
-	return try_lock(s->fd, number, &ignored) == LOCK_TAKEN;
+	return try_lock_slot(s->fd, number, &ignored) == LOCK_TAKEN;
 }
 
-void slot_give_back(const struct slot *s, uint32_t number)
+void slot_unlock_other(const struct slot *s, uint32_t number)
 {
 	struct flock byte = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = number, .l_len = 1 };
 
 	(void)!fcntl(s->fd, F_OFD_SETLK, &byte);
 }
 
-void slot_done(struct slot *s)
+void slot_release(struct slot *s)
 {
 	fd_closep(&s->fd);
 }

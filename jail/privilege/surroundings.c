@@ -20,7 +20,7 @@
 #include <sys/vfs.h>
 #include <sys/utsname.h>
 
-bool line_read(const char *path, char *buf, size_t len)
+bool read_first_line(const char *path, char *buf, size_t len)
 {
 	scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	ssize_t   n  = fd < 0 ? -1 : read(fd, buf, len - 1);
@@ -32,31 +32,31 @@ bool line_read(const char *path, char *buf, size_t len)
 	return true;
 }
 
-long long number_read(const char *path)
+long long read_number_file(const char *path)
 {
 	char line[32], *end;
 	long long value;
 
-	if (!line_read(path, line, sizeof line))
+	if (!read_first_line(path, line, sizeof line))
 		return -1;
 	value = strtoll(line, &end, 10);
 	return end == line || *end ? -1 : value;
 }
 
-static bool env_is(const char *name, const char *value)
+static bool is_env_equal(const char *name, const char *value)
 {
 	const char *have = getenv(name);
 
 	return have && (!value || strcmp(have, value) == 0);
 }
 
-static bool exists(const char *path)
+static bool path_exists(const char *path)
 {
 	return access(path, F_OK) == 0;
 }
 
 /* Container images are also installed on plain disks, with their marker file: it counts only on an overlay root. */
-static bool is_layered(void)
+static bool is_root_an_overlay(void)
 {
 	struct statfs s;
 
@@ -64,31 +64,31 @@ static bool is_layered(void)
 }
 
 /* The most specific first: a pod consists of containers, and a container may run systemd. */
-static enum where find_where(const char *kernel)
+static enum where detect_container(const char *kernel)
 {
 	enum { FIRST_GROUP_NS = 0xEFFFFFFBu }; /* PROC_CGROUP_INIT_INO */
 	struct stat st;
 
-	if (env_is("KUBERNETES_SERVICE_HOST", NULL))
+	if (is_env_equal("KUBERNETES_SERVICE_HOST", NULL))
 		return WHERE_KUBERNETES;
-	if ((exists("/run/.containerenv") && is_layered()) || env_is("container", "podman"))
+	if ((path_exists("/run/.containerenv") && is_root_an_overlay()) || is_env_equal("container", "podman"))
 		return WHERE_PODMAN;
-	if ((exists("/.dockerenv") && is_layered()) || env_is("container", "docker"))
+	if ((path_exists("/.dockerenv") && is_root_an_overlay()) || is_env_equal("container", "docker"))
 		return WHERE_DOCKER;
-	if (env_is("container", "systemd-nspawn"))
+	if (is_env_equal("container", "systemd-nspawn"))
 		return WHERE_NSPAWN;
-	if (env_is("container", "lxc"))
+	if (is_env_equal("container", "lxc"))
 		return WHERE_LXC;
 	/* Processes of the host are in the initial cgroup namespace; container runtimes give every container another one. */
 	if (stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino != FIRST_GROUP_NS)
 		return WHERE_CONTAINER;
-	if (env_is("INVOCATION_ID", NULL) && !isatty(STDIN_FILENO) && !isatty(STDERR_FILENO))
+	if (is_env_equal("INVOCATION_ID", NULL) && !isatty(STDIN_FILENO) && !isatty(STDERR_FILENO))
 		return WHERE_SERVICE;
 	return strstr(kernel, "microsoft") ? WHERE_WSL : WHERE_PLAIN;
 }
 
 /* mountinfo lists mounts below our root: in a chroot, "/" itself is not one of them. */
-static bool find_chroot(void)
+static bool is_chrooted(void)
 {
 	scoped_bytes     text = { 0 };
 	struct mountinfo m;
@@ -108,7 +108,7 @@ static bool find_chroot(void)
 
 #define MONITOR (1ull << CAP_SETUID | 1ull << CAP_SETGID)
 
-void surroundings_read(struct surroundings *ret)
+void surroundings_detect(struct surroundings *ret)
 {
 	struct __user_cap_header_struct head   = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct   set[2] = { { 0 } };
@@ -119,12 +119,12 @@ void surroundings_read(struct surroundings *ret)
 
 	if (uname(&name) == 0)
 		snprintf(s.kernel, sizeof s.kernel, "%s", name.release);
-	s.where           = find_where(s.kernel);
+	s.where           = detect_container(s.kernel);
 	s.is_root         = privilege_is_root() > 0;
-	s.chrooted        = find_chroot();
+	s.chrooted        = is_chrooted();
 	s.seccomp         = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
-	s.userns_clone    = (int)number_read("/proc/sys/kernel/unprivileged_userns_clone");
-	s.apparmor_userns = (int)number_read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+	s.userns_clone    = (int)read_number_file("/proc/sys/kernel/unprivileged_userns_clone");
+	s.apparmor_userns = (int)read_number_file("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
 	if (syscall(SYS_capget, &head, set) == 0)
 		s.cap_eff = set[0].effective | (uint64_t)set[1].effective << 32;
 	for (int cap = 0; cap < 64; cap++)

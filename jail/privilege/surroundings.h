@@ -6,9 +6,9 @@
 #pragma once
 #include "refusal.h"
 
-void surroundings_read(struct surroundings *ret);
+void surroundings_detect(struct surroundings *ret);
 
 /* A kernel file with one number, like /proc/sys/user/max_user_namespaces; -1 when it cannot be read or is not a number. */
-long long number_read(const char *path);
+long long read_number_file(const char *path);
 /* At most len - 1 bytes, the trailing newline removed; false when it cannot be read. */
-bool line_read(const char *path, char *buf, size_t len);
+bool read_first_line(const char *path, char *buf, size_t len);

@@ -40,7 +40,7 @@ static pid_t find_oom_target(const struct runner *w, const char *members)
 	long                most    = (long)(w->spec.limits->memory_bytes / OF_ONE) / getpagesize(), own;
 	pid_t               largest = 0, last = 0;
 
-	for (pid_t pid; (pid = cg_members_next(&members)) > 0;) {
+	for (pid_t pid; (pid = cg_members_next_pid(&members)) > 0;) {
 		struct memory m;
 
 		if (pid == w->cell.pid || pid == w->cell.warm.program)
@@ -58,7 +58,7 @@ static pid_t find_oom_target(const struct runner *w, const char *members)
 
 bool runner_kill_oom_target(struct runner *w)
 {
-	const struct cg_leaf *leaf    = cg_leaf_with(&w->cell.group, CG_MEMORY);
+	const struct cg_leaf *leaf    = cg_leaf_with_controller(&w->cell.group, CG_MEMORY);
 	scoped_bytes          members = { 0 };
 	pid_t                 pid = leaf && cg_members_read(leaf->fd, &members) ? find_oom_target(w, members.data) : 0;
 

@@ -37,7 +37,7 @@ static bool handle_client_request(struct runner *w, const struct launch_request 
 		if (!w->session_ms)
 			return false;
 		/* A frozen session can be killed, and its clocks run outside. Only a message to it waits for the thaw. */
-		if (w->is_frozen != (request->kind == LAUNCH_FREEZE) && cg_freeze(&w->cell.group, !w->is_frozen)) {
+		if (w->is_frozen != (request->kind == LAUNCH_FREEZE) && cg_set_frozen(&w->cell.group, !w->is_frozen)) {
 			w->is_frozen = !w->is_frozen;
 			runner_send_session_state(w);
 		}
@@ -82,7 +82,7 @@ static void handle_out_of_memory(struct runner *w)
 		runner_send_session_state(w);
 		/* The killed process takes a moment to end; others that wait cause events of their own. */
 		w->next_oom = clock_ms(CLOCK_MONOTONIC) + OOM_MS;
-		cg_rearm_oom(&w->cell.oom);
+		cg_rearm_oom_watch(&w->cell.oom);
 		return;
 	}
 	w->oom = true;
@@ -104,7 +104,7 @@ static void handle_oom_helper_exit(struct runner *w)
 
 static void answer_seccomp_notice(struct runner *w)
 {
-	seccomp_notify_answer(&w->cell.notice, w->spec.filter, &w->end.refused);
+	seccomp_notify_answer_pending(&w->cell.notice, w->spec.filter, &w->end.refused);
 }
 
 /* The program has begun to use its network. */
@@ -193,13 +193,13 @@ static double check_cpu_limit(struct runner *w)
 
 	if (w->session_ms) /* the limit is that of each call */
 		return SETUP_MS_MAX;
-	used = runner_program_cpu_ms(w, cg_cpu_ns(&w->cell.group));
+	used = runner_program_cpu_ms(w, cg_read_cpu_ns(&w->cell.group));
 	if (used >= (double)w->spec.limits->cpu_ms) {
 		runner_receive_all_fork_reports(w); /* what a rehearsal took is not the program's */
-		used = runner_program_cpu_ms(w, cg_cpu_ns(&w->cell.group));
+		used = runner_program_cpu_ms(w, cg_read_cpu_ns(&w->cell.group));
 	}
 	if (used < 0) /* the counter could not be read: try again */
-		return cg_leaf_with(&w->cell.group, CG_CPUACCT) ? CPU_RETRY_MS : SETUP_MS_MAX;
+		return cg_leaf_with_controller(&w->cell.group, CG_CPUACCT) ? CPU_RETRY_MS : SETUP_MS_MAX;
 	if (used >= (double)w->spec.limits->cpu_ms) {
 		runner_end_run(w, EXIT_timeout_cpu);
 		return SETUP_MS_MAX;
@@ -300,7 +300,7 @@ double runner_ms_until_wakeup(struct runner *w)
 		w->next_oom = 0;
 	else
 		left = smaller_ms(left, w->next_oom - now);
-	left = seccomp_notify_turn(&w->cell.notice, left);
+	left = seccomp_notify_update_pause(&w->cell.notice, left);
 	if (w->taken_due_ms <= now)
 		runner_send_lease_taken(w);
 	else

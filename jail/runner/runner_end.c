@@ -28,7 +28,7 @@ bool runner_reached_memory_limit(const struct runner *w)
 {
 	struct cg_usage u;
 
-	cg_read(&w->cell.group, &u);
+	cg_read_usage(&w->cell.group, &u);
 	return u.memory_peak < 0 || (uint64_t)u.memory_peak >= w->spec.limits->memory_bytes / 8 * 7;
 }
 

@@ -46,7 +46,7 @@ static int send_lease_command_to_fork(struct runner *w, struct err *e)
 
 	if (cell_remove_code(&w->cell, e) < 0)
 		return -1;
-	r     = run_spec_file_send(w->cell.warm.orders[0], &w->head, -1);
+	r     = run_spec_send_head(w->cell.warm.orders[0], &w->head, -1);
 	errno = -r;
 	return r < 0 ? err_sys(e, "set-up step order: the order") : 0;
 }
@@ -56,7 +56,7 @@ static bool are_limits_within_lease(const struct runner *w, const struct limits 
 {
 	return limits_layer_bits_are_valid(asked) &&
 	       asked->wall_ms <= w->wall_ms_max && asked->tool_wait_ms <= w->tool_wait_ms_max &&
-	       cell_fit(asked, &w->limits, true, w->cell.missing) == CELL_FIT_AS_IT_IS;
+	       cell_fit_of_limits(asked, &w->limits, true, w->cell.missing) == CELL_FIT_AS_IT_IS;
 }
 
 /* The message is still there: the next turn tries again. */

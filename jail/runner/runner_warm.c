@@ -39,7 +39,7 @@ static void report_cell_ready(struct runner *w)
 	w->ready = true;
 	if (w->control < 0 || w->decided)
 		return;
-	if (has_lease && w->cell.group.files && !cg_begin_peak(&w->cell.group))
+	if (has_lease && w->cell.group.files && !cg_reset_memory_peak(&w->cell.group))
 		runner_end_run(w, EXIT_cancelled); /* these groups cannot be used again: the monitor makes others */
 	else
 		runner_send_cell_ready(w);
@@ -101,7 +101,7 @@ static void hand_over_client_streams(struct runner *w)
 	is_here           = w->client_streams == STREAMS_HERE;
 	w->client_streams = STREAMS_GIVEN;
 	if (is_here)
-		pipes_take(w->streams, client, w->head.stdin_pipe, w->head.result_pipe);
+		pipes_take_client_ends(w->streams, client, w->head.stdin_pipe, w->head.result_pipe);
 	for (size_t i = 0; i < PIPES_MAX; i++)
 		fd_closep(&client[i]);
 	/* The holder of a lease has its streams, and need not be woken for what it knows. */
@@ -328,7 +328,7 @@ void runner_handle_program_end(struct runner *w)
 	}
 	w->program.status = status;
 	read_free_space_of_mounts(w);
-	w->program_state = !w->decided && cg_pids_now(&w->cell.group) == 1 ? PROGRAM_LEFT_NONE : PROGRAM_ENDED;
+	w->program_state = !w->decided && cg_read_pids_current(&w->cell.group) == 1 ? PROGRAM_LEFT_NONE : PROGRAM_ENDED;
 	if (w->program_state == PROGRAM_ENDED)
 		cell_kill(&w->cell);
 }

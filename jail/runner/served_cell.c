@@ -123,7 +123,7 @@ static void return_from_failed_cell(const struct served_cell *c)
 	struct err e;
 
 	if (setresuid(0, 0, 0) == 0 && net_enter_ns(c->watch.cell.net.host_fd, &e) == 0 &&
-	    base_mounts_enter_own_ns(&c->watch.cell.base->mounts, &e) == 0 && privilege_hide(&e) == 0)
+	    base_mounts_enter_own_ns(&c->watch.cell.base->mounts, &e) == 0 && privilege_make_undumpable(&e) == 0)
 		return;
 	stderr_line("brig: a supervisor cannot leave a cell that could not be built\n");
 	_exit(EXIT_FAILURE);
@@ -245,7 +245,7 @@ static void close_cell_resources(struct cell_resources *p)
 	cg_oom_close(&p->oom);
 	store_close(&p->rootfs);
 	(void)!cg_close(&p->group, &ignored); /* the monitor removes them; this closes descriptors only */
-	slot_done(&p->slot);
+	slot_release(&p->slot);
 }
 
 struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_resources *resources,
@@ -265,7 +265,7 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_r
 	adopt_cell_options(c, message, fds);
 	c->may_stay = kind->setup->warm && message->warm && !message->for_one_run && cg_is_renewable(&c->resources.group);
 	if (c->may_stay)
-		cg_keep_files(&c->resources.group, &c->files);
+		cg_keep_counter_files_open(&c->resources.group, &c->files);
 	init_runner_of_cell(c, kind, message->for_one_run, zygote);
 	c->opening = -1;
 	if (!message->shown_len || kind->unfit.kind != ERR_NONE)
@@ -312,7 +312,7 @@ static void take_resources_back(struct served_cell *c)
 
 bool served_cell_build_next(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote)
 {
-	if (!cg_reset(&c->resources.group)) {
+	if (!cg_reset_counters(&c->resources.group)) {
 		served_cell_free(c);
 		return false;
 	}

@@ -40,7 +40,7 @@ static void fill_usage_figures(struct runner *w)
 	struct run_figures *f = &w->end.figures;
 	struct cg_usage     u;
 
-	cg_read(&w->cell.group, &u);
+	cg_read_usage(&w->cell.group, &u);
 	f->cpu_ms            = runner_program_cpu_ms(w, u.cpu_ns);
 	f->memory_peak_bytes = u.memory_peak;
 	f->pids_peak         = u.pids_peak > 0 ? u.pids_peak - 1 : u.pids_peak; /* without PID 1, which is brig-init */

@@ -18,7 +18,7 @@ int filter_copy(struct filter *ret, const struct filter *from, struct err *e)
 	return 0;
 }
 
-void filter_done(struct filter *f)
+void filter_free(struct filter *f)
 {
 	free(f->block);
 	*f = (struct filter){ 0 };
@@ -31,7 +31,7 @@ int filter_install(const struct filter *f)
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
 }
 
-uint32_t filter_run(const struct filter *f, const struct seccomp_data *data)
+uint32_t filter_evaluate(const struct filter *f, const struct seccomp_data *data)
 {
 	return bpf_run(f->insn, f->len, data);
 }

@@ -28,7 +28,7 @@ struct file_name {
 };
 
 /* The hash may collide: only an equal key makes a hit. */
-static struct file_name name_of(const struct policy_bundle *b)
+static struct file_name cache_file_name(const struct policy_bundle *b)
 {
 	uint64_t         hash = 0xcbf29ce484222325u;
 	struct file_name name;
@@ -40,7 +40,7 @@ static struct file_name name_of(const struct policy_bundle *b)
 }
 
 /* Opens RUNTIME/filters. NULL, or the reason why it cannot be used. */
-static const char *open_folder(const char *runtime_dir, int *ret)
+static const char *open_cache_folder(const char *runtime_dir, int *ret)
 {
 	struct stat st;
 	scoped_fd   runtime = open(runtime_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -54,7 +54,7 @@ static const char *open_folder(const char *runtime_dir, int *ret)
 	return NULL;
 }
 
-static const char *check_file(int fd)
+static const char *check_cache_file(int fd)
 {
 	struct stat st;
 
@@ -65,7 +65,7 @@ static const char *check_file(int fd)
 	return st.st_nlink == 1 ? NULL : "it has a second name";
 }
 
-static const char *check_bytes(const struct bytes *file, const struct policy_bundle *b, struct header *h)
+static const char *check_cached_program(const struct bytes *file, const struct policy_bundle *b, struct header *h)
 {
 	if (file->len < sizeof *h)
 		return "shorter than its header";
@@ -80,32 +80,32 @@ static const char *check_bytes(const struct bytes *file, const struct policy_bun
 	return bpf_check((const struct sock_filter *)(const void *)(file->data + sizeof *h), h->instructions);
 }
 
-const char *filter_cache_find(const struct policy_bundle *b, const char *runtime_dir, struct filter *ret)
+const char *filter_cache_load(const struct policy_bundle *b, const char *runtime_dir, struct filter *ret)
 {
 	scoped_bytes  file   = { 0 };
 	scoped_fd     folder = -1;
 	struct err    ignored;
 	struct header h;
-	const char   *no = open_folder(runtime_dir, &folder);
+	const char   *no = open_cache_folder(runtime_dir, &folder);
 
 	if (no)
 		return no;
 	/* O_NONBLOCK: opening a fifo must not block. */
-	scoped_fd fd = openat(folder, name_of(b).text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	scoped_fd fd = openat(folder, cache_file_name(b).text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return errno == ENOENT ? "not compiled yet" : "it cannot be opened";
-	if ((no = check_file(fd)))
+	if ((no = check_cache_file(fd)))
 		return no;
 	if (file_read_fd(fd, "filter", FILE_MAX, &file, &ignored) < 0)
 		return "it cannot be read";
-	if ((no = check_bytes(&file, b, &h)))
+	if ((no = check_cached_program(&file, b, &h)))
 		return no;
 	*ret = (struct filter){ .insn = (void *)(file.data + sizeof h), .len = (unsigned short)h.instructions, .block = file.data };
 	file = (struct bytes){ 0 };
 	return NULL;
 }
 
-const char *filter_cache_keep(const struct policy_bundle *b, const char *runtime_dir, const struct filter *f)
+const char *filter_cache_store(const struct policy_bundle *b, const char *runtime_dir, const struct filter *f)
 {
 	scoped_fd     folder = -1, runtime = open(runtime_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct header h      = { MAGIC, f->len, (uint32_t)b->key_len };
@@ -114,8 +114,8 @@ const char *filter_cache_keep(const struct policy_bundle *b, const char *runtime
 	const char   *no;
 
 	if (runtime >= 0)
-		(void)!mkdirat(runtime, "filters", 0700); /* mostly it exists; open_folder() checks it */
-	if ((no = open_folder(runtime_dir, &folder)))
+		(void)!mkdirat(runtime, "filters", 0700); /* mostly it exists; open_cache_folder() checks it */
+	if ((no = open_cache_folder(runtime_dir, &folder)))
 		return no;
 	/* Not the pid: launchers in two containers may have the same one. */
 	if (getrandom(&unique, sizeof unique, 0) != sizeof unique)
@@ -125,7 +125,7 @@ const char *filter_cache_keep(const struct policy_bundle *b, const char *runtime
 	if (fd < 0)
 		return "its file cannot be made";
 	if (file_write_all(fd, &h, sizeof h) == 0 && file_write_all(fd, f->insn, f->len * sizeof *f->insn) == 0 &&
-	    file_write_all(fd, b->key, b->key_len) == 0 && renameat(folder, temporary, folder, name_of(b).text) == 0)
+	    file_write_all(fd, b->key, b->key_len) == 0 && renameat(folder, temporary, folder, cache_file_name(b).text) == 0)
 		return NULL;
 	unlinkat(folder, temporary, 0);
 	return "its file cannot be written";

@@ -17,9 +17,10 @@
 #include "filter.h"
 
 /* Takes the filter from the cache, or compiles and caches it. A cache that cannot be read or written is no failure. */
-must_use int filter_open(const struct policy_bundle *b, const char *runtime_dir, struct filter *ret, struct err *e);
+must_use int filter_load_or_compile(const struct policy_bundle *b, const char *runtime_dir, struct filter *ret,
+				    struct err *e);
 
 /* NULL on a hit, otherwise the reason for the miss, as text for `brig doctor`. *ret is written on a hit only. */
-const char *filter_cache_find(const struct policy_bundle *b, const char *runtime_dir, struct filter *ret);
+const char *filter_cache_load(const struct policy_bundle *b, const char *runtime_dir, struct filter *ret);
 /* NULL: cached. Otherwise the reason why it is not. */
-const char *filter_cache_keep(const struct policy_bundle *b, const char *runtime_dir, const struct filter *f);
+const char *filter_cache_store(const struct policy_bundle *b, const char *runtime_dir, const struct filter *f);

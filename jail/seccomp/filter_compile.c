@@ -67,7 +67,7 @@ struct range {
 
 #define BLOCK 0x10000u /* larger than any jump, and different from every SECCOMP_RET_... */
 
-static uint32_t answer_of(const struct policy *p, unsigned call)
+static uint32_t answer_of_call(const struct policy *p, unsigned call)
 {
 	switch (p->call[call].verdict) {
 	case POLICY_ALLOW:
@@ -110,13 +110,13 @@ static void set_jump(struct program *out, size_t test, bool is_jt)
 }
 
 /* Emits a binary tree of n - 1 tests for n ranges (two or more), and notes its leaves. */
-static void emit_tests(struct program *out, const struct range *range, size_t n, struct leaves *l)
+static void emit_range_tests(struct program *out, const struct range *range, size_t n, struct leaves *l)
 {
 	size_t test = out->n, left = n / 2;
 
 	emit_insn(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, range[left].first, 0, 0));
 	if (left > 1)
-		emit_tests(out, range, left, l);
+		emit_range_tests(out, range, left, l);
 	else
 		l->leaf[l->n++] = (struct leaf){ test, false, range[0].answer };
 	if (n - left == 1) {
@@ -124,7 +124,7 @@ static void emit_tests(struct program *out, const struct range *range, size_t n,
 		return;
 	}
 	set_jump(out, test, true);
-	emit_tests(out, range + left, n - left, l);
+	emit_range_tests(out, range + left, n - left, l);
 }
 
 /* A jump to a block of conditions has the value BLOCK | call until link_block() sets it. */
@@ -162,7 +162,7 @@ static void emit_search(struct program *out, const struct range *range, size_t n
 		return;
 	}
 	if (n <= RANGES_MAX) {
-		emit_tests(out, range, n, &leaves);
+		emit_range_tests(out, range, n, &leaves);
 		emit_answers(out, &leaves);
 		return;
 	}
@@ -180,7 +180,7 @@ static void emit_search(struct program *out, const struct range *range, size_t n
  * Falls through when one of the test's values (at least one) matches, and jumps when none does. Returns the instruction
  * of that jump, whose target the caller sets.
  */
-static size_t emit_test(struct program *out, const struct policy_test *t)
+static size_t emit_argument_test(struct program *out, const struct policy_test *t)
 {
 	emit_insn(out, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)BPF_AT_ARGUMENT(t->arg)));
 	if (t->mask != UINT32_MAX)
@@ -198,7 +198,7 @@ static void emit_conditions(struct program *out, const struct policy *p, unsigne
 		if (c->call != call || !policy_clause_can_hold(c))
 			continue;
 		for (size_t i = 0; i < c->n; i++)
-			miss[i] = emit_test(out, &c->test[i]);
+			miss[i] = emit_argument_test(out, &c->test[i]);
 		emit_insn(out, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
 		for (size_t i = 0; i < c->n; i++)
 			set_jump(out, miss[i], false);
@@ -221,8 +221,8 @@ int filter_compile(const struct policy *p, struct filter *ret, struct err *e)
 	const char    *wrong;
 
 	for (unsigned call = 0; call <= POLICY_NEWEST_CALL; call++)
-		if (ranges == 0 || answer_of(p, call) != range[ranges - 1].answer)
-			range[ranges++] = (struct range){ call, answer_of(p, call) };
+		if (ranges == 0 || answer_of_call(p, call) != range[ranges - 1].answer)
+			range[ranges++] = (struct range){ call, answer_of_call(p, call) };
 	emit_prefix(&program);
 	search = program.n;
 	emit_search(&program, range, ranges);
@@ -240,10 +240,10 @@ int filter_compile(const struct policy *p, struct filter *ret, struct err *e)
 	return filter_copy(ret, &(struct filter){ .insn = program.insn, .len = (unsigned short)program.n }, e);
 }
 
-bool filter_lets_connect(const struct filter *f)
+bool filter_allows_inet_sockets(const struct filter *f)
 {
 	struct seccomp_data socket = { .nr = SYS_socket, .arch = BPF_NATIVE, .args = { AF_INET, SOCK_STREAM } };
-	uint32_t            answer = filter_run(f, &socket) & SECCOMP_RET_ACTION_FULL;
+	uint32_t            answer = filter_evaluate(f, &socket) & SECCOMP_RET_ACTION_FULL;
 
 	return answer == SECCOMP_RET_ALLOW || answer == SECCOMP_RET_USER_NOTIF;
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static int compile(const struct policy_bundle *b, struct filter *ret, struct err *e)
+static int compile_policy_bundle(const struct policy_bundle *b, struct filter *ret, struct err *e)
 {
 	struct policy *policy = malloc(sizeof *policy);
 	int            answer;
@@ -15,12 +15,12 @@ static int compile(const struct policy_bundle *b, struct filter *ret, struct err
 	return answer;
 }
 
-int filter_open(const struct policy_bundle *b, const char *runtime_dir, struct filter *ret, struct err *e)
+int filter_load_or_compile(const struct policy_bundle *b, const char *runtime_dir, struct filter *ret, struct err *e)
 {
-	if (!filter_cache_find(b, runtime_dir, ret))
+	if (!filter_cache_load(b, runtime_dir, ret))
 		return 0;
-	if (compile(b, ret, e) < 0)
+	if (compile_policy_bundle(b, ret, e) < 0)
 		return -1;
-	(void)filter_cache_keep(b, runtime_dir, ret); /* if it fails, the next run compiles again */
+	(void)filter_cache_store(b, runtime_dir, ret); /* if it fails, the next run compiles again */
 	return 0;
 }

@@ -22,7 +22,7 @@ struct seccomp_notify {
 #define NOTICE_NONE ((struct seccomp_notify){ .listener_fd = -1, .poll_fd = -1 })
 
 /* Call before each poll, with its timeout in ms: sets poll_fd and returns the timeout, shortened to the end of a rest. */
-double seccomp_notify_turn(struct seccomp_notify *n, double wait);
+double seccomp_notify_update_pause(struct seccomp_notify *n, double wait);
 /* Answers one waiting call, if there is one, as `filter` does. Closes the listener when no process is left under the filter. */
-void   seccomp_notify_answer(struct seccomp_notify *n, const struct sock_fprog *filter, struct refused_calls *refused);
+void   seccomp_notify_answer_pending(struct seccomp_notify *n, const struct sock_fprog *filter, struct refused_calls *refused);
 void   seccomp_notify_close(struct seccomp_notify *n);

@@ -453,7 +453,7 @@ _Noreturn void supervisor_main(void)
 	s.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || s.epoll < 0)
 		log_errno_and_exit("it cannot begin");
-	if (privilege_hide(&e) < 0)
+	if (privilege_make_undumpable(&e) < 0)
 		log_err_and_exit(&e);
 	receive_supervisor_setup(&s);
 	for (arm_own_sources(&s); !is_supervisor_finished(&s);)

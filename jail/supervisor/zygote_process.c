@@ -140,7 +140,7 @@ static _Noreturn void become_zygote(const struct zygote_process *z, int root, in
 	prctl(PR_SET_NAME, "brig-zygote");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (z->is_oom_target)
-		privilege_be_oom_target();
+		privilege_become_oom_target();
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL); /* the caller of brigd may have blocked some */
 	for (int number = 1; number < NSIG; number++) /* a signal that the caller of brigd ignored would stay ignored in Python and its forks */
@@ -307,7 +307,7 @@ void zygote_process_measure_memory(struct zygote_process *z, const struct waitin
 {
 	reset_report_of_new_zygote(z);
 	z->measured = clock_ms(CLOCK_MONOTONIC);
-	zygote_report_measure(&z->report, z->now.pid, z->now.pidfd, waiting);
+	zygote_report_measure_memory(&z->report, z->now.pid, z->now.pidfd, waiting);
 }
 
 void zygote_process_write_report(struct zygote_process *z, int report_fd)

@@ -39,7 +39,8 @@ struct zygote_process {
 	int         requests[2];     /* [0]: for requests; [1]: the zygote reads them; non-blocking */
 	bool        is_up;           /* a zygote has served since orders[] were made */
 	uint32_t    generation;      /* of `now` */
-	bool        is_oom_target;   /* no control group limits the memory of its forks: privilege_be_oom_target() */
+	/* no control group limits the memory of its forks: privilege_become_oom_target() */
+	bool        is_oom_target;
 	int         tree_fd;         /* the rootfs that it was started in */
 	char        digest[STORE_DIGEST + 1];
 	double      not_before, next_not_before; /* CLOCK_MONOTONIC ms: none, and no successor, is started before */

@@ -37,7 +37,7 @@ static _Noreturn void forker_main(struct fork_server *s, const struct forker *f)
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, "brig-forker");
 	if (f->is_oom_target)
-		privilege_be_oom_target();
+		privilege_become_oom_target();
 	if (child_set_fixed_rlimits(&none) < 0 || fork_server_open(s) < 0)
 		_exit(EXIT_FAILURE);
 	while (fork_server_await_request(s, &r)) {

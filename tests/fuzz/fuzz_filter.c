@@ -93,7 +93,7 @@ static uint32_t answer(const struct policy *p, const struct seccomp_data *call)
 
 static void must_answer(const struct policy *p, const struct filter *f, struct seccomp_data call)
 {
-	uint32_t want = answer(p, &call), got = filter_run(f, &call);
+	uint32_t want = answer(p, &call), got = filter_evaluate(f, &call);
 	char     text[160];
 
 	snprintf(text, sizeof text, "call %d (0x%llx, 0x%llx, 0x%llx): 0x%x, not 0x%x", call.nr, (unsigned long long)call.args[0],
@@ -135,7 +135,7 @@ static void check_never(const struct filter *f, uint64_t *state)
 			if (k < 3 && strcmp(never[i].call, "socket") == 0) /* what is otherwise allowed, with one thing wrong */
 				call.args[0] = AF_INET, call.args[1] = SOCK_STREAM, call.args[2] = 0;
 			call.args[never[i].arg] = never[i].value | (k ? (uint32_t)next(state) & never[i].mask : 0);
-			must_about(never[i].call, call.nr < 0 || filter_run(f, &call) != SECCOMP_RET_ALLOW);
+			must_about(never[i].call, call.nr < 0 || filter_evaluate(f, &call) != SECCOMP_RET_ALLOW);
 		}
 }
 
@@ -148,7 +148,7 @@ static void check_filter(const struct policy *p, const struct filter *f, uint64_
 		check_clause(p, f, &p->clause[i], &state);
 	check_never(f, &state);
 	struct seccomp_data foreign = { .nr = 1, .arch = AUDIT_ARCH_I386 };
-	must(filter_run(f, &foreign) == SECCOMP_RET_KILL_PROCESS);
+	must(filter_evaluate(f, &foreign) == SECCOMP_RET_KILL_PROCESS);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

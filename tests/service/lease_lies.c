@@ -31,7 +31,8 @@
 
 enum { PATIENCE_MS = 50000, WALL_MS = 1000 };
 
-static const char program[] = "import time\nprint('ran', flush=True)\ntime.sleep(1000)\n", short_program[] = "print('ran')\n";
+static const char program[] = "import time\nprint('ran', flush=True)\ntime.sleep(1000)\n",
+	short_program[] = "print('ran')\n";
 static const char exec_args[] = "/usr/bin/python3\0python3\0-I\0main.py\0LANG=C.UTF-8"; /* its last NUL included */
 
 struct mad_server {
@@ -126,7 +127,7 @@ static void send_order_file(const struct lease *t, const struct run_spec *o, con
 	struct err           e;
 
 	(void)!run_spec_file_write(t->fd[LEASE_ORDER_FILE], &head, exec_args, code, &e);
-	(void)!run_spec_file_send(t->fd[LEASE_ORDERS], &head, -1);
+	(void)!run_spec_send_head(t->fd[LEASE_ORDERS], &head, -1);
 }
 
 /* Until the program's last byte. */
@@ -332,7 +333,7 @@ static void lie_in_order_file(const struct mad_server *d, const struct lease *t,
 
 	(void)more;
 	send_order(t, &o);
-	(void)!run_spec_file_send(t->fd[LEASE_ORDERS], &l, -1);
+	(void)!run_spec_send_head(t->fd[LEASE_ORDERS], &l, -1);
 	judge(t);
 }
 

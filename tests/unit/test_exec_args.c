@@ -23,7 +23,8 @@ static struct exec_args built(char *const *argv, char *const *envp)
 
 int main(void)
 {
-	char *const argv[] = { (char *)"python3", (char *)"", (char *)"a b", NULL }, *const envp[] = { (char *)"K=V", NULL };
+	char *const argv[] = { (char *)"python3", (char *)"", (char *)"a b", NULL },
+		*const envp[] = { (char *)"K=V", NULL };
 	static struct exec_lists lists;
 	struct exec_args         w = built(argv, envp), wrong;
 	struct err               e;
@@ -31,12 +32,14 @@ int main(void)
 	size_t                   len = 0;
 
 	tap_ok(w.fd >= 0 && w.paths == 1 && w.argc == 3 && w.envc == 1, "what was packed is counted");
-	tap_ok(sealed_check(w.fd, EXEC_ARGS_BYTES_MAX, &len, &e) == 0 && len == w.len, "it is sealed, and as long as it says");
+	tap_ok(sealed_check(w.fd, EXEC_ARGS_BYTES_MAX, &len, &e) == 0 && len == w.len,
+	       "it is sealed, and as long as it says");
 	tap_ok(write(w.fd, "x", 1) < 0 && ftruncate(w.fd, 0) < 0, "nobody can write to it or shorten it");
 	tap_ok(pread(w.fd, text, sizeof text, 0) == (ssize_t)w.len && exec_args_split(&w, text, &lists),
 	       "what was packed can be split");
 	tap_ok(strcmp(lists.path[0], "/usr/bin/python3") == 0 && !lists.path[1] && strcmp(lists.argv[1], "") == 0 &&
-		       strcmp(lists.argv[2], "a b") == 0 && !lists.argv[3] && strcmp(lists.envp[0], "K=V") == 0 && !lists.envp[1],
+		       strcmp(lists.argv[2], "a b") == 0 && !lists.argv[3] && strcmp(lists.envp[0], "K=V") == 0 &&
+		       !lists.envp[1],
 	       "every text arrives, empty ones too");
 
 	wrong = w;
@@ -57,19 +60,20 @@ int main(void)
 	wrong       = w;
 	wrong.paths = 0;
 	tap_ok(!exec_args_are_bounded(&wrong), "nothing to execute is refused");
-	exec_args_done(&w);
+	exec_args_close(&w);
 
 	memset(text, 'x', sizeof text - 1);
 	w = built(big, envp);
 	tap_ok(w.fd >= 0, "long words fit");
-	exec_args_done(&w);
+	exec_args_close(&w);
 	w = built(&envp[1], envp);
 	tap_ok(w.fd < 0, "no argument at all is refused");
 
 	tap_ok(sealed_check(STDIN_FILENO, 10, &len, &e) < 0 && strstr(e.text, "no memory file"),
 	       "what is no memory file is not taken for one");
 	w.fd = memfd_create("open", MFD_ALLOW_SEALING);
-	tap_ok(sealed_check(w.fd, 10, &len, &e) < 0 && strstr(e.text, "not sealed"), "one that can still change is refused");
+	tap_ok(sealed_check(w.fd, 10, &len, &e) < 0 && strstr(e.text, "not sealed"),
+	       "one that can still change is refused");
 	close(w.fd);
 	w.fd = sealed_open("long", "0123456789", 10, &e);
 	tap_ok(sealed_check(w.fd, 9, &len, &e) < 0 && strstr(e.text, "at most 9"), "one that is too long is refused");

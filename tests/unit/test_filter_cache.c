@@ -47,7 +47,7 @@ static void keep_afresh(struct place *at, const struct policy_bundle *b)
 
 	find_file(at);
 	unlink(at->file);
-	if (filter_open(b, at->runtime, &f, &e) < 0)
+	if (filter_load_or_compile(b, at->runtime, &f, &e) < 0)
 		printf("# %s\n", e.text);
 	find_file(at);
 }
@@ -55,10 +55,10 @@ static void keep_afresh(struct place *at, const struct policy_bundle *b)
 static void misses(const struct place *at, const struct policy_bundle *b, const char *why, const char *sentence)
 {
 	struct filter f  = { 0 };
-	const char   *no = filter_cache_find(b, at->runtime, &f);
+	const char   *no = filter_cache_load(b, at->runtime, &f);
 
 	tap_is(no ? no : "found", why, sentence);
-	filter_done(&f);
+	filter_free(&f);
 }
 
 static bool opens_anyway(const struct place *at, const struct policy_bundle *b)
@@ -66,7 +66,7 @@ static bool opens_anyway(const struct place *at, const struct policy_bundle *b)
 	scoped_filter f = { 0 };
 	struct err    e;
 
-	return filter_open(b, at->runtime, &f, &e) == 0 && f.len > 10;
+	return filter_load_or_compile(b, at->runtime, &f, &e) == 0 && f.len > 10;
 }
 
 static void change_byte(const char *path, off_t at)
@@ -88,10 +88,10 @@ static void check_hit(struct place *at, const struct policy_bundle *b)
 	struct err    e;
 
 	misses(at, b, "there is no folder filters in the runtime directory", "a new host has no cache");
-	tap_ok(filter_open(b, at->runtime, &first, &e) == 0, "what is not cached is compiled");
+	tap_ok(filter_load_or_compile(b, at->runtime, &first, &e) == 0, "what is not cached is compiled");
 	find_file(at);
 	tap_ok(*at->file, "and kept");
-	const char *no = filter_cache_find(b, at->runtime, &second);
+	const char *no = filter_cache_load(b, at->runtime, &second);
 	tap_ok(!no && second.len == first.len && memcmp(first.insn, second.insn, first.len * sizeof *first.insn) == 0,
 	       "and found, the same, the next time");
 }
@@ -123,7 +123,8 @@ static void check_refusals(struct place *at, const struct policy_bundle *b)
 	misses(at, b, "compiled from another text", "a file of another text is refused, whatever its name");
 	keep_afresh(at, b);
 	change_byte(at->file, 16);
-	misses(at, b, "an instruction that our compiler does not write", "a program with a strange instruction is refused");
+	misses(at, b, "an instruction that our compiler does not write",
+	       "a program with a strange instruction is refused");
 	keep_afresh(at, b);
 	snprintf(other, sizeof other, "%s.2", at->file);
 	(void)!link(at->file, other);
@@ -138,7 +139,8 @@ static void check_refusals(struct place *at, const struct policy_bundle *b)
 	unlink(other);
 	keep_afresh(at, b);
 	chmod(folder, 0755);
-	misses(at, b, "the folder of filters is not ours alone (0700)", "a folder that others may look into is refused");
+	misses(at, b, "the folder of filters is not ours alone (0700)",
+	       "a folder that others may look into is refused");
 	chmod(folder, 0700);
 	snprintf(other, sizeof other, "%s/elsewhere", at->runtime);
 	(void)!rename(folder, other);
@@ -178,7 +180,7 @@ static double time_open(const char *runtime, unsigned rounds)
 		scoped_filter        f = { 0 };
 
 		if (policy_bundle_build(&b, "python-strict", NULL, policy_file_read, (void *)dirs, &e) < 0 ||
-		    filter_open(&b, runtime, &f, &e) < 0)
+		    filter_load_or_compile(&b, runtime, &f, &e) < 0)
 			return 1e9;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &to);
@@ -187,7 +189,8 @@ static double time_open(const char *runtime, unsigned rounds)
 
 static void check_speed(const struct place *at)
 {
-	double miss = time_open("/proc/self/no-runtime-directory", 5), hit = (time_open(at->runtime, 1), time_open(at->runtime, 200));
+	double miss = time_open("/proc/self/no-runtime-directory", 5),
+		hit = (time_open(at->runtime, 1), time_open(at->runtime, 200));
 
 	printf("# three files read, gathered and compiled: %.0f us; found in the cache: %.0f us\n", miss, hit);
 }

@@ -55,12 +55,18 @@ static const struct {
 	enum result      result;
 	const char      *cause; /* a part of it */
 } rows[] = {
-	{ "a probe that works is ok",             { "x", NEED_DEFAULT, works, 0, 0, "" },                 RESULT_OK,       "" },
-	{ "a probe that hangs has timed out",     { "x", NEED_DEFAULT, hangs, 0, 0, "" },                 RESULT_MISSING,  "timed out after 50 ms" },
-	{ "a probe that dies is not ok",          { "x", NEED_DEFAULT, dies, 0, 0, "" },                  RESULT_MISSING,  "SIGKILL" },
-	{ "SIGSYS is the mark of a filter",       { "x", NEED_DEFAULT, is_killed_by_a_filter, 0, 0, "" }, RESULT_MISSING,  "seccomp filter" },
-	{ "a probe that leaves silently is told", { "x", NEED_DEFAULT, leaves, 0, 0, "" },                RESULT_MISSING,  "status 3" },
-	{ "what is optional is only degraded",    { "x", NEED_OPTIONAL, dies, 0, 0, "" },                 RESULT_DEGRADED, "SIGKILL" },
+	{ "a probe that works is ok",             { "x", NEED_DEFAULT, works, 0, 0, "" },                 RESULT_OK,
+	       "" },
+	{ "a probe that hangs has timed out",     { "x", NEED_DEFAULT, hangs, 0, 0, "" },
+	                 RESULT_MISSING,  "timed out after 50 ms" },
+	{ "a probe that dies is not ok",          { "x", NEED_DEFAULT, dies, 0, 0, "" },
+	                  RESULT_MISSING,  "SIGKILL" },
+	{ "SIGSYS is the mark of a filter",       { "x", NEED_DEFAULT, is_killed_by_a_filter, 0, 0, "" },
+	 RESULT_MISSING,  "seccomp filter" },
+	{ "a probe that leaves silently is told", { "x", NEED_DEFAULT, leaves, 0, 0, "" },
+	                RESULT_MISSING,  "status 3" },
+	{ "what is optional is only degraded",    { "x", NEED_OPTIONAL, dies, 0, 0, "" },
+	                 RESULT_DEGRADED, "SIGKILL" },
 };
 
 /* On a busy machine a process that a sanitizer watches takes a while to begin. */
@@ -72,7 +78,7 @@ int main(void)
 	struct finding      f;
 	static const struct probe_row mute = { "x", NEED_DEFAULT, says_nothing, 0, 0, "" };
 
-	surroundings_read(&at);
+	surroundings_detect(&at);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		memset(&f, 0xff, sizeof f);
 		probe_run(&rows[i].row, &at, rows[i].row.run == hangs ? 50 : HANG_MS, &f);

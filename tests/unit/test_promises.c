@@ -47,7 +47,7 @@ static uint32_t ask(const struct filter *f, uint32_t arch, int nr, const uint64_
 
 	if (args)
 		memcpy(data.args, args, sizeof data.args);
-	return filter_run(f, &data);
+	return filter_evaluate(f, &data);
 }
 
 static uint32_t answer_of(int errnum)
@@ -65,7 +65,8 @@ static void check_rows(const struct filter *f, int which)
 		if ((promises[i].policy != which && promises[i].policy != BOTH) || nr == POLICY_CALL_NOWHERE)
 			continue;
 		uint32_t is = ask(f, NATIVE, nr, promises[i].args);
-		if (!tap_ok(is == answer_of(promises[i].answer), "%s: %s: %s", policies[which], promises[i].id, promises[i].sentence))
+		if (!tap_ok(is == answer_of(promises[i].answer), "%s: %s: %s", policies[which], promises[i].id,
+			    promises[i].sentence))
 			printf("#   %s: 0x%x\n", promises[i].call, is);
 	}
 }
@@ -86,12 +87,14 @@ static void check_abis(const struct filter *f, const char *name)
 	tap_ok(x32, "%s: A2: every x32 call kills", name);
 #endif
 	tap_ok(newer, "%s: A21: what is newer than the table is not there", name);
-	tap_ok(ask(f, NATIVE, -1, NULL) == (SECCOMP_RET_ERRNO | ENOSYS), "%s: call -1, which a tracer puts in the place of another, is no call", name);
+	tap_ok(ask(f, NATIVE, -1, NULL) == (SECCOMP_RET_ERRNO | ENOSYS),
+	       "%s: call -1, which a tracer puts in the place of another, is no call", name);
 }
 
 static void check_namespaces(const struct filter *f, const char *name)
 {
-	static const uint64_t bits[] = { 0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000 };
+	static const uint64_t bits[] = { 0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000,
+					0x40000000 };
 
 	for (size_t i = 0; i < ARRAY_LEN(bits); i++) {
 		uint64_t alone[6] = { bits[i] }, fork[6] = { bits[i] | 17 }, high[6] = { bits[i] | 17 | 0x100000000 };
@@ -99,7 +102,8 @@ static void check_namespaces(const struct filter *f, const char *name)
 
 		tap_ok(ask(f, NATIVE, nr, alone) == answer_of(EPERM) && ask(f, NATIVE, nr, fork) == answer_of(EPERM) &&
 			       ask(f, NATIVE, nr, high) == answer_of(EPERM),
-		       "%s: A5: clone with 0x%llx is refused, alone and with SIGCHLD", name, (unsigned long long)bits[i]);
+		       "%s: A5: clone with 0x%llx is refused, alone and with SIGCHLD", name,
+		       (unsigned long long)bits[i]);
 	}
 }
 
@@ -126,7 +130,8 @@ static void check_every_call(const struct filter *f, const struct policy *p, con
 	for (int nr = 0; nr < POLICY_CALLS; nr++) {
 		const struct policy_call *call = &p->call[nr];
 		uint64_t                  odd[6] = { ~0u, ~0u, ~0u, ~0u, ~0u, ~0u }; /* no condition lets these pass */
-		uint32_t                  want = SECCOMP_RET_ERRNO | (unsigned)policy_call_errnum(p, call), is = ask(f, NATIVE, nr, odd);
+		uint32_t                  want = SECCOMP_RET_ERRNO | (unsigned)policy_call_errnum(p, call),
+			is = ask(f, NATIVE, nr, odd);
 
 		if (nr > POLICY_NEWEST_CALL)
 			want = answer_of(ENOSYS);
@@ -146,7 +151,8 @@ static bool is_allowed_somehow(const struct policy *p, const char *name)
 {
 	int nr = call_number(name);
 
-	return nr >= 0 && (p->call[nr].verdict == POLICY_ALLOW || p->call[nr].verdict == POLICY_SKIP || p->call[nr].verdict == POLICY_WHEN);
+	return nr >= 0 && (p->call[nr].verdict == POLICY_ALLOW || p->call[nr].verdict == POLICY_SKIP ||
+			   p->call[nr].verdict == POLICY_WHEN);
 }
 
 static bool is_listed(const char *const *list, size_t n, const char *name)
@@ -167,7 +173,8 @@ static void check_need(const struct policy *p, const char *name)
 	while (in && fscanf(in, "%63s", call) == 1) {
 		n++;
 		if (is_listed(needed_but_refused, ARRAY_LEN(needed_but_refused), call) ||
-		    (strcmp(name, "python-strict") == 0 && is_listed(strictly_refused, ARRAY_LEN(strictly_refused), call)))
+		    (strcmp(name, "python-strict") == 0 && is_listed(strictly_refused, ARRAY_LEN(strictly_refused),
+								     call)))
 			continue;
 		if (!is_allowed_somehow(p, call))
 			tap_ok(false, "%s: %s, which measured programs need, is allowed", name, call);
@@ -249,11 +256,13 @@ static void check_emptied(struct policy *p)
 	scoped_filter        f      = { 0 };
 	struct err           e      = { 0 };
 	json_t              *lines  = json_pack("[s]", "deny socket if arg0 in AF_UNIX");
-	bool                 none   = policy_bundle_build(&bundle, "python", lines, policy_file_read, (void *)dirs, &e) == 0 &&
+	bool                 none   = policy_bundle_build(&bundle, "python", lines, policy_file_read, (void *)dirs,
+							  &e) == 0 &&
 		    policy_parse(p, &bundle, call_number, &e) == 0 && filter_compile(p, &f, &e) == 0;
 
 	for (uint64_t family = 0; none && family < 64; family++) {
-		bool allowed = ask(&f, NATIVE, SYS_socket, (uint64_t[6]){ family, SOCK_STREAM, 0 }) == SECCOMP_RET_ALLOW;
+		bool allowed = ask(&f, NATIVE, SYS_socket, (uint64_t[6]){ family, SOCK_STREAM,
+									 0 }) == SECCOMP_RET_ALLOW;
 		none         = allowed == (family == AF_INET || family == AF_INET6);
 	}
 	tap_ok(none, "a test whose last value a \"deny\" took away matches nothing");

@@ -29,7 +29,7 @@ static struct desk desk_open(void)
 	struct desk d;
 	struct err  e;
 
-	d.run_spec_file = run_spec_file_make(&e);
+	d.run_spec_file = run_spec_file_open(&e);
 	if (d.run_spec_file < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, d.orders) < 0)
 		abort();
 	return d;
@@ -66,7 +66,8 @@ static void arrives(void)
 	char                    *text = NULL, *program = NULL;
 	struct err               e;
 
-	tap_ok(run_spec_file_write(d.run_spec_file, &o, exec_args, code, &e) == 0 && run_spec_file_send(d.orders[0], &o, -1) == 0,
+	tap_ok(run_spec_file_write(d.run_spec_file, &o, exec_args, code, &e) == 0 &&
+	       run_spec_send_head(d.orders[0], &o, -1) == 0,
 	       "an order file is written and sent");
 	tap_ok(run_spec_file_read(d.orders[1], d.run_spec_file, &got, &text, &program) == 0, "it can be read");
 	tap_ok(memcmp(&got, &o, sizeof o) == 0, "its numbers arrive");
@@ -74,7 +75,8 @@ static void arrives(void)
 		       strcmp(lists.envp[0], "K=V") == 0,
 	       "its words arrive");
 	tap_ok(program && strcmp(program, code) == 0, "its program arrives, and ends with a NUL");
-	tap_ok(pwrite(d.run_spec_file, "XXXX", 4, 0) == 4 && *text == '/', "what is written into the order file later is not seen");
+	tap_ok(pwrite(d.run_spec_file, "XXXX", 4, 0) == 4 && *text == '/',
+	       "what is written into the order file later is not seen");
 	desk_close(&d);
 }
 
@@ -92,7 +94,7 @@ static void is_copied(void)
 	o.code_len     = sizeof big;
 	from.exec_args = sealed_open("words", exec_args, sizeof exec_args, &e);
 	from.code      = sealed_open("code", big, sizeof big, &e);
-	tap_ok(run_spec_file_copy(d.run_spec_file, &o, &from, &e) == 0 && run_spec_file_send(d.orders[0], &o, -1) == 0,
+	tap_ok(run_spec_file_copy(d.run_spec_file, &o, &from, &e) == 0 && run_spec_send_head(d.orders[0], &o, -1) == 0,
 	       "memory files are copied into an order file");
 	tap_ok(run_spec_file_read(d.orders[1], d.run_spec_file, &got, &text, &program) == 0 &&
 		       memcmp(text, exec_args, sizeof exec_args) == 0 && memcmp(program, big, sizeof big) == 0,
@@ -113,14 +115,15 @@ static void without_program(void)
 
 	o.code_len = 0;
 	o.executes = 1;
-	tap_ok(run_spec_file_write(d.run_spec_file, &o, exec_args, NULL, &e) == 0 && run_spec_file_send(d.orders[0], &o, -1) == 0 &&
+	tap_ok(run_spec_file_write(d.run_spec_file, &o, exec_args, NULL, &e) == 0 &&
+	       run_spec_send_head(d.orders[0], &o, -1) == 0 &&
 		       run_spec_file_read(d.orders[1], d.run_spec_file, &got, &text, &program) == 0 && !program,
 	       "an order file may have no program");
 	close(d.orders[0]);
 	tap_ok(run_spec_file_read(d.orders[1], d.run_spec_file, &got, &text, &program) == -EPIPE,
 	       "the end of who would have sent one is noticed");
 	d.orders[0] = dup(d.orders[1]);
-	tap_ok(run_spec_file_send(d.orders[0], &o, -1) == -EPIPE, "the end of who would have read one is noticed");
+	tap_ok(run_spec_send_head(d.orders[0], &o, -1) == -EPIPE, "the end of who would have read one is noticed");
 	desk_close(&d);
 }
 
@@ -164,26 +167,29 @@ static void brings_a_socket(void)
 	o.tools = 1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		tap_ok(false, "a pair can be made");
-	tap_ok(run_spec_file_write(d.run_spec_file, &o, exec_args, code, &e) == 0 && run_spec_file_send(d.orders[0], &o, pair[1]) == 0 &&
+	tap_ok(run_spec_file_write(d.run_spec_file, &o, exec_args, code, &e) == 0 &&
+	       run_spec_send_head(d.orders[0], &o, pair[1]) == 0 &&
 		       run_spec_file_read(d.orders[1], d.run_spec_file, &got, &text, &program) == 0 && got.tools == 1,
 	       "an order may say that a socket follows");
-	fd = run_spec_file_take_tools(d.orders[1]);
+	fd = run_spec_receive_tools_socket(d.orders[1]);
 	tap_ok(fd >= 0 && !(fcntl(fd, F_GETFD) & FD_CLOEXEC), "it does, and a program that is executed inherits it");
 	tap_ok(write(fd, "hello", 5) == 5 && read(pair[0], said, sizeof said) == 5 && strcmp(said, "hello") == 0,
 	       "it is the other end of that pair");
 	close(fd);
 	send(d.orders[0], "t", 1, 0);
-	tap_ok(run_spec_file_take_tools(d.orders[1]) == -EPROTO, "a datagram without one is refused");
+	tap_ok(run_spec_receive_tools_socket(d.orders[1]) == -EPROTO, "a datagram without one is refused");
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		fd = wrong[i].open();
-		tap_ok(fd >= 0 && packet_send(d.orders[0], "t", 1, &fd, 1) == 0 && run_spec_file_take_tools(d.orders[1]) == -EPROTO,
+		tap_ok(fd >= 0 && packet_send(d.orders[0], "t", 1, &fd, 1) == 0 &&
+		       run_spec_receive_tools_socket(d.orders[1]) == -EPROTO,
 		       "%s is refused", wrong[i].name);
 		close(fd);
 	}
 	send(d.orders[0], "xy", 2, 0);
-	tap_ok(run_spec_file_take_tools(d.orders[1]) < 0, "and so is a longer one");
+	tap_ok(run_spec_receive_tools_socket(d.orders[1]) < 0, "and so is a longer one");
 	close(d.orders[0]);
-	tap_ok(run_spec_file_take_tools(d.orders[1]) == -EPIPE, "the end of the process that would have sent it is noticed");
+	tap_ok(run_spec_receive_tools_socket(d.orders[1]) == -EPIPE,
+	       "the end of the process that would have sent it is noticed");
 	d.orders[0] = -1;
 	close(pair[0]);
 	close(pair[1]);
@@ -200,7 +206,8 @@ static void lies(void)
 	tap_ok(answer(&o, sizeof o, file, sizeof file) == 0, "an order that is none of these lies is taken");
 	tap_ok(answer(&o, sizeof o - 1, file, sizeof file) == -EPROTO, "an order that is too short is refused");
 	tap_ok(answer(longer, sizeof longer, file, sizeof file) == -EPROTO, "an order that is too long is refused");
-	tap_ok(answer(&o, sizeof o, file, sizeof exec_args) == -EPROTO, "a file that is shorter than the order says is refused");
+	tap_ok(answer(&o, sizeof o, file, sizeof exec_args) == -EPROTO,
+	       "a file that is shorter than the order says is refused");
 	tap_ok(answer(&o, sizeof o, file, 0) == -EPROTO, "an empty file is refused");
 	o.code_len = RUN_SPEC_CODE_MAX + 1;
 	tap_ok(answer(&o, sizeof o, file, sizeof file) == -EPROTO, "a program above the bound is refused");

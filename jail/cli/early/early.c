@@ -166,7 +166,7 @@ static bool is_installed_brig(void)
 {
 	static const char where[] = BRIG_BINDIR "/brig";
 	char              path[sizeof where + 1];
-	long              n = call(__NR_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path, sizeof path, 0);
+	long              n = raw_call(__NR_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path, sizeof path, 0);
 
 	return n == sizeof where - 1 && begins_with(path, (size_t)n, TEXT(where));
 }
@@ -189,7 +189,7 @@ static bool stdin_has_input(void)
 {
 	struct stat st;
 
-	return call(__NR_fstat, 0, (long)&st, 0, 0, 0) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || (st.st_mode & S_IFMT) == S_IFSOCK);
+	return raw_call(__NR_fstat, 0, (long)&st, 0, 0, 0) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || (st.st_mode & S_IFMT) == S_IFSOCK);
 }
 
 static bool parse_plain_run(struct plain *p, char **argv)
@@ -241,22 +241,22 @@ static bool is_not_python(size_t len)
 static int seal_program(const char *path)
 {
 	struct stat st;
-	long        fd = call(__NR_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0, 0), n = -1, file = -1;
+	long        fd = raw_call(__NR_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0, 0), n = -1, file = -1;
 
 	if (fd < 0)
 		return -1;
-	if (call(__NR_fstat, fd, (long)&st, 0, 0, 0) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size < FILE_MAX)
-		n = call(__NR_read, fd, (long)program, FILE_MAX, 0, 0);
-	call(__NR_close, fd, 0, 0, 0, 0);
+	if (raw_call(__NR_fstat, fd, (long)&st, 0, 0, 0) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size < FILE_MAX)
+		n = raw_call(__NR_read, fd, (long)program, FILE_MAX, 0, 0);
+	raw_call(__NR_close, fd, 0, 0, 0, 0);
 	if (n != st.st_size || is_not_python((size_t)n))
 		return -1;
-	file = call(__NR_memfd_create, (long)"main.py", MFD_CLOEXEC | MFD_ALLOW_SEALING | 8 /* MFD_NOEXEC_SEAL, 6.3 */, 0, 0, 0);
+	file = raw_call(__NR_memfd_create, (long)"main.py", MFD_CLOEXEC | MFD_ALLOW_SEALING | 8 /* MFD_NOEXEC_SEAL, 6.3 */, 0, 0, 0);
 	if (file == -EINVAL)
-		file = call(__NR_memfd_create, (long)"main.py", MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0);
-	if (file >= 0 && call(__NR_write, file, (long)program, n, 0, 0) == n && call(__NR_fcntl, file, F_ADD_SEALS, ALL_SEALS, 0, 0) == 0)
+		file = raw_call(__NR_memfd_create, (long)"main.py", MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0);
+	if (file >= 0 && raw_call(__NR_write, file, (long)program, n, 0, 0) == n && raw_call(__NR_fcntl, file, F_ADD_SEALS, ALL_SEALS, 0, 0) == 0)
 		return (int)file;
 	if (file >= 0)
-		call(__NR_close, file, 0, 0, 0, 0);
+		raw_call(__NR_close, file, 0, 0, 0, 0);
 	return -1;
 }
 
@@ -266,16 +266,16 @@ static int seal_program(const char *path)
 static int connect_unix_socket(const char *path)
 {
 	struct sockaddr_un at = { .sun_family = K_UNIX };
-	long               fd = call(__NR_socket, K_UNIX, K_SEQPACKET | O_CLOEXEC, 0, 0, 0), r;
+	long               fd = raw_call(__NR_socket, K_UNIX, K_SEQPACKET | O_CLOEXEC, 0, 0, 0), r;
 
 	if (fd < 0)
 		return (int)fd;
 	for (size_t i = 0; path[i]; i++)
 		at.sun_path[i] = path[i];
-	r = call(__NR_connect, fd, (long)&at, sizeof at, 0, 0);
+	r = raw_call(__NR_connect, fd, (long)&at, sizeof at, 0, 0);
 	if (r == 0)
 		return (int)fd;
-	call(__NR_close, fd, 0, 0, 0, 0);
+	raw_call(__NR_close, fd, 0, 0, 0, 0);
 	return (int)r;
 }
 
@@ -286,7 +286,7 @@ static int connect_default_service(const char **name)
 	char        digits[10];
 	int         fd;
 	size_t      n = 0, at = sizeof "/run/user/" - 1;
-	long        uid = call(__NR_geteuid, 0, 0, 0, 0, 0);
+	long        uid = raw_call(__NR_geteuid, 0, 0, 0, 0, 0);
 
 	do
 		digits[n++] = (char)('0' + uid % 10);
@@ -303,26 +303,26 @@ static int connect_default_service(const char **name)
 	return connect_unix_socket(*name);
 }
 
-/* As privilege_drop(). */
+/* As privilege_keep_only_cap_kill(). */
 static bool drop_privilege(void)
 {
 	struct __user_cap_header_struct head   = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct   set[2] = { { 0 } };
 
-	if (call(__NR_capget, (long)&head, (long)set, 0, 0, 0) < 0)
+	if (raw_call(__NR_capget, (long)&head, (long)set, 0, 0, 0) < 0)
 		return false;
 	set[0].effective   = set[0].permitted & (1u << CAP_KILL);
 	set[0].permitted   = set[0].effective;
 	set[0].inheritable = 0;
 	set[1]             = (struct __user_cap_data_struct){ 0 };
-	return call(__NR_capset, (long)&head, (long)set, 0, 0, 0) == 0 && call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+	return raw_call(__NR_capset, (long)&head, (long)set, 0, 0, 0) == 0 && raw_call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
 static void ignore_signal(int number)
 {
 	struct sigaction action = { .sa_handler = SIG_IGN };
 
-	call(__NR_rt_sigaction, number, (long)&action, 0, sizeof action.sa_mask, 0);
+	raw_call(__NR_rt_sigaction, number, (long)&action, 0, sizeof action.sa_mask, 0);
 }
 
 /*
@@ -333,10 +333,10 @@ static bool block_ending_signals(struct plain *p)
 {
 	const uint64_t ending = 1ull << (SIGINT - 1) | 1ull << (SIGTERM - 1) | 1ull << (SIGHUP - 1);
 
-	if (call(__NR_rt_sigprocmask, SIG_BLOCK, (long)&ending, (long)&early_run.mask, sizeof ending, 0) < 0)
+	if (raw_call(__NR_rt_sigprocmask, SIG_BLOCK, (long)&ending, (long)&early_run.mask, sizeof ending, 0) < 0)
 		return false;
 	early_run.masked = true;
-	p->signals   = (int)call(__NR_signalfd4, -1, (long)&ending, sizeof ending, O_CLOEXEC, 0);
+	p->signals   = (int)raw_call(__NR_signalfd4, -1, (long)&ending, sizeof ending, O_CLOEXEC, 0);
 	return p->signals >= 0;
 }
 
@@ -346,7 +346,7 @@ static bool send_request(size_t len, int file)
 	struct control_kernel control = { .len = 16 + sizeof(int), .level = K_SOCKET, .type = K_RIGHTS, .fd = { file } };
 	struct message_kernel message = { .io = &io, .ios = 1, .control = &control, .control_len = 24 };
 
-	return call(__NR_sendmsg, early_run.sock, (long)&message, K_NOSIGNAL, 0, 0) == (long)len;
+	return raw_call(__NR_sendmsg, early_run.sock, (long)&message, K_NOSIGNAL, 0, 0) == (long)len;
 }
 
 /* --- output --- */
@@ -361,14 +361,14 @@ static bool write_all(struct early_stream *s, int to, int signals, const char *b
 		struct pollfd fds[] = { { to, POLLOUT, 0 }, { signals, POLLIN, 0 } };
 		long          n;
 
-		if (call(__NR_ppoll, (long)fds, 2, 0, 0, 0) < 0)
+		if (raw_call(__NR_ppoll, (long)fds, 2, 0, 0, 0) < 0)
 			continue;
 		if (fds[1].revents) {
 			s->rest     = bytes;
 			s->rest_len = len;
 			return false;
 		}
-		n = call(__NR_write, to, (long)bytes, len < WRITE_MAX ? (long)len : WRITE_MAX, 0, 0);
+		n = raw_call(__NR_write, to, (long)bytes, len < WRITE_MAX ? (long)len : WRITE_MAX, 0, 0);
 		if (n >= 0) {
 			bytes += n;
 			len -= (size_t)n;
@@ -391,13 +391,13 @@ static bool copy_output_once(struct early_stream *s, int to, int signals, bool *
 
 	if (left == 0)
 		return false;
-	n      = call(__NR_read, s->fd, (long)program, left < sizeof program ? (long)left : (long)sizeof program, 0, 0);
+	n      = raw_call(__NR_read, s->fd, (long)program, left < sizeof program ? (long)left : (long)sizeof program, 0, 0);
 	*empty = n <= 0;
 	s->little = stream_count_little(s->little, n);
 	if (n == -EINTR || n == -EAGAIN)
 		return true;
 	if (n == 0) {
-		call(__NR_close, s->fd, 0, 0, 0, 0);
+		raw_call(__NR_close, s->fd, 0, 0, 0, 0);
 		s->fd = -1;
 		return true;
 	}
@@ -419,7 +419,7 @@ static bool copy_output_paced(struct early_stream *s, int to, int signals)
 	if (!copy_output_once(s, to, signals, &empty))
 		return false;
 	if (stream_rests(s->little))
-		call(__NR_nanosleep, (long)rest, 0, 0, 0, 0);
+		raw_call(__NR_nanosleep, (long)rest, 0, 0, 0, 0);
 	return true;
 }
 
@@ -443,7 +443,7 @@ static bool receive_event(void)
 	long                  n;
 
 	io.iov_base = early_run.text; /* in the initialiser it could become a constant that needs a relocation */
-	n           = call(__NR_recvmsg, early_run.sock, (long)&message, K_CMSG_CLOEXEC, 0, 0);
+	n           = raw_call(__NR_recvmsg, early_run.sock, (long)&message, K_CMSG_CLOEXEC, 0, 0);
 	if (n < 0) {
 		early_run.lost = n == -EINTR || n == -ECONNRESET ? 0 : (int)-n;
 		return false;
@@ -454,7 +454,7 @@ static bool receive_event(void)
 	early_run.len = (size_t)n;
 	if (message.flags & (K_CTRUNC | K_TRUNC) || (early_run.fds && !early_run.len)) {
 		while (early_run.fds)
-			call(__NR_close, early_run.fd[--early_run.fds], 0, 0, 0, 0);
+			raw_call(__NR_close, early_run.fd[--early_run.fds], 0, 0, 0, 0);
 		early_run.len  = 0;
 		early_run.lost = EMSGSIZE;
 	}
@@ -485,8 +485,8 @@ static bool parse_started_event(void)
 	early_run.err     = (struct early_stream){ .fd = early_run.fd[1] };
 	early_run.started = true;
 	early_run.len = early_run.fds = 0;
-	call(__NR_fcntl, early_run.out.fd, F_SETFL, O_NONBLOCK, 0, 0); /* the program can open the pipes again and read from them (foreground_run.c) */
-	call(__NR_fcntl, early_run.err.fd, F_SETFL, O_NONBLOCK, 0, 0);
+	raw_call(__NR_fcntl, early_run.out.fd, F_SETFL, O_NONBLOCK, 0, 0); /* the program can open the pipes again and read from them (foreground_run.c) */
+	raw_call(__NR_fcntl, early_run.err.fd, F_SETFL, O_NONBLOCK, 0, 0);
 	return true;
 }
 
@@ -536,7 +536,7 @@ static int handle_one_event(const struct plain *p)
 				{ early_run.started ? early_run.err.fd : -1, POLLIN, 0 }, { p->signals, POLLIN, 0 } };
 	int           status;
 
-	if (call(__NR_ppoll, (long)fds, 4, 0, 0, 0) < 0)
+	if (raw_call(__NR_ppoll, (long)fds, 4, 0, 0, 0) < 0)
 		return GOES_ON;
 	if (fds[3].revents || (fds[1].revents && !copy_output_paced(&early_run.out, 1, p->signals)) || (fds[2].revents && !copy_output_paced(&early_run.err, 2, p->signals)))
 		return HAND_OVER;
@@ -567,13 +567,13 @@ static void try_plain_run(struct plain *p)
 			while (early_run.sent && status == GOES_ON)
 				status = handle_one_event(p);
 			if (status >= 0)
-				call(__NR_exit_group, status, 0, 0, 0, 0);
-			call(__NR_close, p->signals, 0, 0, 0, 0);
+				raw_call(__NR_exit_group, status, 0, 0, 0, 0);
+			raw_call(__NR_close, p->signals, 0, 0, 0, 0);
 		}
 	} else if (early_run.sock >= 0) {
-		call(__NR_close, early_run.sock, 0, 0, 0, 0);
+		raw_call(__NR_close, early_run.sock, 0, 0, 0, 0);
 	}
-	call(__NR_close, file, 0, 0, 0, 0);
+	raw_call(__NR_close, file, 0, 0, 0, 0);
 }
 
 /* Returns when the C library and main() must do the run, or the rest of it. */
@@ -588,7 +588,7 @@ void early_main(unsigned long *stack)
 	if (stack[0] < 3 || !parse_plain_run(&p, argv) || is_secure_exec((unsigned long *)(end + 1)) || !choose_socket(&p, env))
 		return;
 	for (int fd = 0; fd <= 2; fd++)
-		if (call(__NR_fcntl, fd, F_GETFD, 0, 0, 0) < 0)
+		if (raw_call(__NR_fcntl, fd, F_GETFD, 0, 0, 0) < 0)
 			return;
 	ignore_signal(SIGXFSZ);
 	try_plain_run(&p);

@@ -51,7 +51,7 @@ static void make_printable(char *text)
 
 static int run_all_probes(struct checkup *c)
 {
-	surroundings_read(&c->at);
+	surroundings_detect(&c->at);
 	c->finding = calloc(probe_rows_len, sizeof *c->finding);
 	if (!c->finding)
 		return -1;

@@ -33,7 +33,8 @@ int one_run_connect(struct brigd *server, const struct request *r, struct err *e
 	}
 	if (r->by & IN_SESSION || r->session)
 		return session_connect(server, r->start, e);
-	return brigd_connect(server, r->private ? BRIGD_PRIVATE : BRIGD_ANY, e) < 0 ? -1 : privilege_drop(e);
+	return brigd_connect(server, r->private ? BRIGD_PRIVATE : BRIGD_ANY, e) < 0
+		? -1 : privilege_keep_only_cap_kill(e);
 }
 
 int one_run_failure(struct request *r, const struct err *why, report_fn *report)

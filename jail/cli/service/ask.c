@@ -28,7 +28,7 @@ int ask_parse_options(struct ask *a, int argc, char **argv, int wanted, const ch
 
 int ask_connect(struct brigd *ret, struct err *e)
 {
-	return brigd_connect(ret, BRIGD_SERVICE, e) < 0 ? -1 : privilege_drop(e);
+	return brigd_connect(ret, BRIGD_SERVICE, e) < 0 ? -1 : privilege_keep_only_cap_kill(e);
 }
 
 /* Rows of runs have the key program only on a connection whose hello had a version. */

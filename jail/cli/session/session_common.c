@@ -40,7 +40,7 @@ int session_connect(struct brigd *ret, bool start, struct err *e)
 	const char *named = secure_getenv("BRIG_SOCKET");
 
 	if (brigd_connect(ret, start ? BRIGD_STARTED : BRIGD_SERVICE, e) == 0)
-		return privilege_drop(e);
+		return privilege_keep_only_cap_kill(e);
 	if (e->kind == ERR_MISSING && !start && !(named && *named))
 		return err_set(e, ERR_MISSING,
 			       "no brigd is running, and a session needs one: brig session open --start starts one of "

@@ -92,7 +92,7 @@ static int run_brigd(const struct brigd_options *w)
 		return private_main(w->private_fd, &e) < 0 ? print_error(&e, STATUS_FAILED) : STATUS_OK;
 	if (file_fill_standard() < 0)
 		return STATUS_FAILED;
-	if (!w->foreground && !listener_is_given() &&
+	if (!w->foreground && !listener_is_given_by_systemd() &&
 	    err_set(&e, ERR_BAD_SPEC, "systemd gave no socket; type: brigd --foreground") < 0)
 		return print_error(&e, STATUS_FAILED);
 	end = service_main(&w->wanted, &e);

@@ -30,10 +30,10 @@ static int print_error(const struct err *e, int status)
 	return status;
 }
 
-/* All capabilities: privilege_drop() would leave root CAP_KILL. */
+/* All capabilities: privilege_keep_only_cap_kill() would leave root CAP_KILL. */
 static int drop_all_capabilities(struct err *e)
 {
-	return privilege_leave_caps(e) < 0 ? -1 : privilege_lock(PRIVILEGE_NO_CAPS, e);
+	return privilege_drop_caps(e) < 0 ? -1 : privilege_set_no_new_privs(PRIVILEGE_NO_CAPS, e);
 }
 
 /* Drops all capabilities before it reads untrusted requests, and after it has bound a port that may be below 1024. */

@@ -49,4 +49,4 @@ static inline void backend_settle(const struct backend *b)
 }
 
 /* places must outlive it. */
-struct backend backend_private(const struct brig_paths *places);
+struct backend backend_private_make(const struct brig_paths *places);

@@ -25,7 +25,7 @@ static int find_host_ids(struct id_range *ret, bool *is_one, struct err *e)
 
 	*is_one = false;
 	if (is_root > 0)
-		return sub_ids_of_root(ret, e);
+		return sub_ids_choose_for_root(ret, e);
 	if (is_root < 0)
 		return err_sys(e, "capabilities");
 	if (rootless_enter(&r, e) < 0)
@@ -43,12 +43,12 @@ static int become_slot_user(const struct brig_paths *places, struct slot *slot, 
 	if (find_host_ids(&ids, &is_one, e) < 0)
 		return -1;
 	if (is_one)
-		return privilege_leave_caps(e);
+		return privilege_drop_caps(e);
 	/* A slot that is reserved from cells; where a service holds all of those, any other. */
-	if (slot_take(places->runtime, &ids, id_range_reserve(&ids), slot, e) < 0 &&
-	    (e->kind != ERR_LIMIT || slot_take(places->runtime, &ids, 0, slot, e) < 0))
+	if (slot_take_free(places->runtime, &ids, id_range_reserve(&ids), slot, e) < 0 &&
+	    (e->kind != ERR_LIMIT || slot_take_free(places->runtime, &ids, 0, slot, e) < 0))
 		return -1;
-	return privilege_become(slot->program_id, slot->program_id, PRIVILEGE_NO_CAPS, e);
+	return privilege_become_account(slot->program_id, slot->program_id, PRIVILEGE_NO_CAPS, e);
 }
 
 static _Noreturn void confine_and_exec_proxy(const struct brig_paths *places, int program, int sock, int config)
@@ -59,7 +59,7 @@ static _Noreturn void confine_and_exec_proxy(const struct brig_paths *places, in
 
 	/* first: with copies of the server's sockets here, the other ends would not see end of file */
 	(void)!fd_keep_only(keep, ARRAY_LEN(keep));
-	if (become_slot_user(places, &slot, &e) < 0 || privilege_lock(PRIVILEGE_NO_CAPS, &e) < 0) {
+	if (become_slot_user(places, &slot, &e) < 0 || privilege_set_no_new_privs(PRIVILEGE_NO_CAPS, &e) < 0) {
 		fprintf(stderr, "brigd: brig-proxy: %s\n", e.text);
 		_exit(EXIT_FAILURE);
 	}
