@@ -45,9 +45,8 @@ static int remove_tree(const struct tree_store *s, const char *digest, struct er
 	return tree_remove(s->dir, aside, e);
 }
 
-static int remove_tree_if_unused(const struct tree_store *s, const struct tree_store_list_names *names,
-				 const char *digest, bool dry,
-				 FILE *out, struct err *e)
+static int remove_tree_if_unused(const struct tree_store *s, const struct tree_store_names *names,
+				 const char *digest, bool dry, FILE *out, struct err *e)
 {
 	scoped_fd lock = -1;
 

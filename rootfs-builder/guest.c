@@ -26,9 +26,7 @@ void guest_done(struct guest *g)
 
 static int is_python_file_name(const struct dirent *entry)
 {
-	size_t n = strlen(entry->d_name);
-
-	return n > 3 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 3, ".py") == 0;
+	return entry->d_name[0] != '.' && text_ends_in(entry->d_name, ".py");
 }
 
 static int load_guest_file(struct guest *g, const char *folder, const char *name, struct err *e)

@@ -29,20 +29,12 @@ struct reader {
 
 /* --- files of the image --- */
 
-static bool path_has_type(int dir, const char *path, mode_t type)
-{
-	scoped_fd   fd = tree_open(dir, path, O_PATH);
-	struct stat st;
-
-	return fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type;
-}
-
 enum layout_kind layout_kind(int dir)
 {
-	if (path_has_type(dir, "oci-layout", S_IFREG) && path_has_type(dir, "index.json", S_IFREG))
+	if (tree_path_has_type(dir, "oci-layout", S_IFREG) && tree_path_has_type(dir, "index.json", S_IFREG))
 		return LAYOUT_OCI;
-	if (path_has_type(dir, "manifest.json", S_IFREG) && !path_has_type(dir, "usr", S_IFDIR) &&
-	    !path_has_type(dir, "bin", S_IFDIR))
+	if (tree_path_has_type(dir, "manifest.json", S_IFREG) && !tree_path_has_type(dir, "usr", S_IFDIR) &&
+	    !tree_path_has_type(dir, "bin", S_IFDIR))
 		return LAYOUT_DOCKER;
 	return LAYOUT_NONE;
 }
@@ -105,6 +97,8 @@ struct blob {
 	uint64_t size;
 };
 
+#define SIZE_UNKNOWN UINT64_MAX /* docker save writes none */
+
 static const char *json_text_or_empty(const json_t *json, const char *key)
 {
 	const char *text = json_string_value(json_object_get(json, key));
@@ -149,7 +143,7 @@ static json_t *read_json_blob(int dir, const struct blob *b, struct err *e)
 
 	if (read_image_file(dir, b->path, &text, e) < 0)
 		return NULL;
-	if (text.len != b->size) {
+	if (b->size != SIZE_UNKNOWN && text.len != b->size) {
 		err_set(e, ERR_BAD_SPEC, "%.200s: has %zu bytes, its descriptor says %" PRIu64, b->path, text.len,
 			b->size);
 		return NULL;
@@ -375,19 +369,6 @@ static int read_docker_path(const char *text, char path[300], struct err *e)
 		       : err_set(e, ERR_BAD_SPEC, "manifest.json: a file that is no plain path below it");
 }
 
-static json_t *read_docker_config(const struct reader *r, const struct layout *im, const char *path, struct err *e)
-{
-	scoped_bytes b = { 0 };
-	char         hex[DIGEST_HEX + 1];
-
-	if (read_image_file(r->dir, path, &b, e) < 0 || digest_bytes(b.data, b.len, hex, e) < 0)
-		return NULL;
-	if (strcmp(hex, im->sha256) == 0)
-		return parse_image_json(path, b.data, b.len, e);
-	err_digest_mismatch(path, hex, e);
-	return NULL;
-}
-
 /* manifest.json is a list, but the parser takes only objects: the list becomes the value of one. */
 static json_t *read_docker_manifest(const struct reader *r, struct err *e)
 {
@@ -429,7 +410,7 @@ static int read_docker(const struct reader *r, struct layout *im, struct err *e)
 	scoped_json  *file = read_docker_manifest(r, e), *config = NULL;
 	const json_t *one  = file ? only_docker_image(json_object_get(file, "images"), e) : NULL,
 		     *list = json_object_get(one, "Layers");
-	char          path[300];
+	struct blob   b    = { .size = SIZE_UNKNOWN };
 
 	if (!one || check_layers(list, e) < 0)
 		return -1;
@@ -439,9 +420,10 @@ static int read_docker(const struct reader *r, struct layout *im, struct err *e)
 		if (read_docker_path(text ? text : "", im->layer[im->n].path, e) < 0)
 			return -1;
 	}
-	if (read_docker_path(json_text_or_empty(one, "Config"), path, e) < 0 || read_docker_digest(im, path, e) < 0)
+	if (read_docker_path(json_text_or_empty(one, "Config"), b.path, e) < 0 || read_docker_digest(im, b.path, e) < 0)
 		return -1;
-	config = read_docker_config(r, im, path, e);
+	memcpy(b.sha256, im->sha256, sizeof b.sha256);
+	config = read_json_blob(r->dir, &b, e);
 	return config ? read_image_config(r, im, config, e) : -1;
 }
 

@@ -153,14 +153,10 @@ static bool rule_link(const struct lint *l, const struct tree_entry *entry, word
 
 static bool has_library(const struct lint *l, const char *dir, size_t len, const char *name)
 {
-	char        path[2048];
-	struct stat st;
+	char path[2048];
 
-	if (snprintf(path, sizeof path, "%.*s/%s", (int)len, dir, name) >= (int)sizeof path)
-		return false;
-	scoped_fd fd = tree_open(l->root, path, O_PATH);
-
-	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	return snprintf(path, sizeof path, "%.*s/%s", (int)len, dir, name) < (int)sizeof path &&
+	       tree_path_has_type(l->root, path, S_IFREG);
 }
 
 /* Looks in one directory of a RUNPATH; $ORIGIN is the directory of the file itself. */

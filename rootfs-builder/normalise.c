@@ -10,21 +10,15 @@
 
 #define EPOCH 315532800 /* 1980-01-01T00:00:00Z */
 
-static unsigned normal_mode(const struct tree_entry *entry)
-{
-	if (entry->type == TREE_DIR)
-		return 0755;
-	return (entry->mode & (S_ISUID | S_ISGID)) | (entry->mode & S_IXUSR ? 0755 : 0644);
-}
-
 static int set_normal_mode(int root, const struct tree_entry *entry)
 {
-	scoped_fd fd = -1;
+	unsigned  mode = entry->type == TREE_DIR || entry->mode & S_IXUSR ? 0755 : 0644;
+	scoped_fd fd   = -1;
 
 	if (entry->type != TREE_FILE && entry->type != TREE_DIR)
 		return 0;
 	fd = tree_open_entry(root, entry, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
-	return fd < 0 ? -1 : fchmod(fd, normal_mode(entry));
+	return fd < 0 ? -1 : fchmod(fd, entry->type == TREE_DIR ? mode : mode | (entry->mode & (S_ISUID | S_ISGID)));
 }
 
 /* The owner first: chown() clears set-id bits, which lint must see. */

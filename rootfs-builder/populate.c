@@ -4,37 +4,21 @@
 #include "generate.h"
 #include "tree.h"
 
-static int make_recipe_dirs(int root, const struct recipe *r, struct err *e)
-{
-	struct recipe_row row;
-	size_t            i;
-
-	recipe_foreach(r->dirs, row, i) {
-		if (tree_make_dir(root, row.key, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int make_recipe_links(int root, const struct recipe *r, struct err *e)
-{
-	struct recipe_row row;
-	size_t            i;
-
-	recipe_foreach(r->links, row, i) {
-		if (tree_link(root, row.key, row.value, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 int populate_apply(int root, const struct recipe *r, int log, int stop, struct err *e)
 {
 	struct recipe_row row;
 	size_t            i;
 
-	if (cell_paths_make(root, e) < 0 || make_recipe_dirs(root, r, e) < 0 || make_recipe_links(root, r, e) < 0)
+	if (cell_paths_make(root, e) < 0)
 		return -1;
+	recipe_foreach(r->dirs, row, i) {
+		if (tree_make_dir(root, row.key, e) < 0)
+			return -1;
+	}
+	recipe_foreach(r->links, row, i) {
+		if (tree_link(root, row.key, row.value, e) < 0)
+			return -1;
+	}
 	recipe_foreach(r->generate, row, i) {
 		const struct generator *g = generator_find(row.value);
 

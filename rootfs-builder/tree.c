@@ -36,6 +36,14 @@ int tree_open(int root, const char *path, int flags)
 	return openat2_in_tree(root, path, flags, RESOLVE_IN_ROOT);
 }
 
+bool tree_path_has_type(int root, const char *path, mode_t type)
+{
+	scoped_fd   fd = tree_open(root, path, O_PATH);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type;
+}
+
 int tree_open_entry(int root, const struct tree_entry *entry, int flags)
 {
 	return openat2_in_tree(root, entry->path, flags, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);

@@ -41,6 +41,8 @@ const struct tree_entry *tree_find(const struct tree *t, const char *path); /* o
 /* These open a path inside the tree, and return a descriptor, or -1 with errno. Links are followed with the tree as /.
  */
 int tree_open(int root, const char *path, int flags);
+/* Whether path, with links followed inside the tree, is of this type, like S_IFREG. */
+bool tree_path_has_type(int root, const char *path, mode_t type);
 /* Opens the entry itself, and fails at a link anywhere on the way. */
 int tree_open_entry(int root, const struct tree_entry *entry, int flags);
 /* Opens the directory of an entry, following links; *name points at the last component of path. */

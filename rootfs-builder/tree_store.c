@@ -123,8 +123,7 @@ bool tree_store_is_marked(const struct tree_store *s, const char *digest, const 
 
 /* Renames a new link over the old one, so that a reader of the name sees one or the other. */
 static int link_name_to_tree(const struct tree_store *s, const struct workspace *w, const char *name,
-			     const char *digest,
-			     struct err *e)
+			     const char *digest, struct err *e)
 {
 	char target[128], path[128];
 
@@ -163,16 +162,6 @@ static int move_tree_in(const struct tree_store *s, struct workspace *w, const c
 	return 0;
 }
 
-/* Runs that use the old tree go on. workspace_sweep() removes it when the last of them has ended. */
-static int move_damaged_tree_aside(const struct tree_store *s, const struct workspace *w, const char *place,
-				   struct err *e)
-{
-	char aside[WORKSPACE_NAME + 32];
-
-	snprintf(aside, sizeof aside, "tmp/damaged-%s", w->name);
-	return renameat(s->dir, place, s->dir, aside) < 0 ? err_sys(e, "move the old %s aside", place) : 0;
-}
-
 /* False also if this user's runs would refuse the tree because of its owner, as root's runs refuse a tree that another
  * user built. */
 static bool stored_tree_is_sound(const struct tree_store *s, const char *place, const char *digest)
@@ -197,18 +186,19 @@ static bool stored_tree_is_sound(const struct tree_store *s, const char *place, 
  * another user.
  */
 static int place_or_mark_tree(const struct tree_store *s, struct workspace *w, const char *digest,
-			      const struct recipe *r,
-			      struct err *e)
+			      const struct recipe *r, struct err *e)
 {
-	char place[128];
+	char place[128], aside[WORKSPACE_NAME + 32];
 
 	snprintf(place, sizeof place, "trees/%s", digest);
 	scoped_fd there = openat(s->dir, place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (there >= 0 && stored_tree_is_sound(s, place, digest))
 		return tree_store_mark(there, r->sha256, e);
-	if (there >= 0 && move_damaged_tree_aside(s, w, place, e) < 0)
-		return -1;
+	/* Runs that use the old tree go on. workspace_sweep() removes it when the last of them has ended. */
+	snprintf(aside, sizeof aside, "tmp/damaged-%s", w->name);
+	if (there >= 0 && renameat(s->dir, place, s->dir, aside) < 0)
+		return err_sys(e, "move the old %s aside", place);
 	return move_tree_in(s, w, place, e);
 }
 
@@ -231,13 +221,13 @@ int tree_store_publish(const struct tree_store *s, struct workspace *w, const ch
 
 /* --- lists --- */
 
-void tree_store_names_done(struct tree_store_list_names *n)
+void tree_store_names_done(struct tree_store_names *n)
 {
 	free(n->name);
-	*n = (struct tree_store_list_names){ 0 };
+	*n = (struct tree_store_names){ 0 };
 }
 
-static int add_store_name(struct tree_store_list_names *to, const char *name, const char *digest, struct err *e)
+static int add_store_name(struct tree_store_names *to, const char *name, const char *digest, struct err *e)
 {
 	struct tree_store_name *more = realloc(to->name, (to->n + 1) * sizeof *more);
 
@@ -276,8 +266,7 @@ static int compare_store_names(const void *a, const void *b)
 }
 
 static int list_store_dir(const struct tree_store *s, const char *part, tree_visit add,
-			  struct tree_store_list_names *ret,
-			  struct err *e)
+			  struct tree_store_names *ret, struct err *e)
 {
 	scoped_shelf_names names = { 0 };
 	char               path[sizeof s->path + 8];
@@ -288,16 +277,16 @@ static int list_store_dir(const struct tree_store *s, const char *part, tree_vis
 	if (names.n)
 		qsort(names.name, names.n, sizeof *names.name, compare_store_names);
 	*ret  = names;
-	names = (struct tree_store_list_names){ 0 };
+	names = (struct tree_store_names){ 0 };
 	return 0;
 }
 
-int tree_store_list_names(const struct tree_store *s, struct tree_store_list_names *ret, struct err *e)
+int tree_store_list_names(const struct tree_store *s, struct tree_store_names *ret, struct err *e)
 {
 	return list_store_dir(s, "names", add_name_from_link, ret, e);
 }
 
-int tree_store_list_trees(const struct tree_store *s, struct tree_store_list_names *ret, struct err *e)
+int tree_store_list_trees(const struct tree_store *s, struct tree_store_names *ret, struct err *e)
 {
 	return list_store_dir(s, "trees", add_tree_digest, ret, e);
 }

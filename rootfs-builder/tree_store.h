@@ -43,12 +43,12 @@ struct tree_store_name {
 	char name[64];
 	char digest[DIGEST_HEX + 1]; /* empty when the link does not point to a tree */
 };
-struct tree_store_list_names {
+struct tree_store_names {
 	struct tree_store_name *name;
 	size_t                  n;
 };
-must_use int tree_store_list_names(const struct tree_store *s, struct tree_store_list_names *ret, struct err *e);
+must_use int tree_store_list_names(const struct tree_store *s, struct tree_store_names *ret, struct err *e);
 /* name is empty */
-must_use int tree_store_list_trees(const struct tree_store *s, struct tree_store_list_names *ret, struct err *e);
-void         tree_store_names_done(struct tree_store_list_names *n);
-#define scoped_shelf_names scoped(tree_store_names_done) struct tree_store_list_names
+must_use int tree_store_list_trees(const struct tree_store *s, struct tree_store_names *ret, struct err *e);
+void         tree_store_names_done(struct tree_store_names *n);
+#define scoped_shelf_names scoped(tree_store_names_done) struct tree_store_names

@@ -42,8 +42,7 @@ static int find_upstream(const struct net_policy *p, bool is_private, struct pro
 }
 
 static int make_ca_if_needed(const struct brig_paths *places, const struct net_policy *p,
-			     const struct net_rules *asked, struct proxy_config *ret,
-			     struct err *e)
+			     const struct net_rules *asked, struct proxy_config *ret, struct err *e)
 {
 	net_read_host *hosts = calloc(NET_READ_MAX, sizeof *hosts);
 	size_t         n     = hosts ? net_policy_list_inspected_hosts(p, asked, hosts) : 0;

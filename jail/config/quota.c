@@ -49,8 +49,7 @@ static int deny_busy(struct denial *d, double retry_ms, const char *what, const 
 }
 
 static int check_runs_and_memory(const struct quota_limits *limits, uint64_t runs, uint64_t memory, uint64_t more,
-				 const char *whose,
-				 struct denial *d)
+				 const char *whose, struct denial *d)
 {
 	char text[32];
 
@@ -98,8 +97,7 @@ static int deny_new_user(struct denial *d)
 }
 
 static int check_quotas(struct quota *q, const struct quota_limits *limits, struct quota_user *u,
-			const struct quota_part *part,
-			double now_ms, struct denial *d)
+			const struct quota_part *part, double now_ms, struct denial *d)
 {
 	char text[32];
 
@@ -158,8 +156,7 @@ bool quota_has_other_active_user(const struct quota *q, uint32_t uid, double now
 }
 
 int quota_reserve(struct quota *q, const struct quota_limits *limits, uint32_t uid, const struct quota_part *part,
-		  double now_ms,
-		  struct denial *d)
+		  double now_ms, struct denial *d)
 {
 	struct quota_user *u = quota_user_find_or_add(q, limits, uid, now_ms);
 

@@ -49,8 +49,7 @@ void         quota_count_session_call(struct quota *q, const struct quota_limits
 bool         quota_has_other_active_user(const struct quota *q, uint32_t uid, double now_ms);
 /* Takes all of part, or nothing. */
 must_use int quota_reserve(struct quota *q, const struct quota_limits *limits, uint32_t uid,
-			   const struct quota_part *part, double now_ms,
-			   struct denial *d);
+			   const struct quota_part *part, double now_ms, struct denial *d);
 void         quota_release(struct quota *q, uint32_t uid, const struct quota_part *part);
 /* Instead of quota_release(), for a run that was not started after all: its start is given back too. */
 void         quota_cancel(struct quota *q, uint32_t uid, const struct quota_part *part);

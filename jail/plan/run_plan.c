@@ -248,8 +248,7 @@ static const char *runner_mode(const struct protocol_request *r)
 
 /* What comes before the arguments of the request. */
 static int find_leading_args(struct command *c, const struct profile *p, const struct protocol_request *r,
-			     const char *const **ret,
-			     struct denial *why)
+			     const char *const **ret, struct denial *why)
 {
 	static const char *const  nothing[] = { NULL };
 	bool                      is_open   = r->kind == REQUEST_open;

@@ -164,8 +164,7 @@ static int merge_settings(json_t *base, const json_t *own)
 
 /* place: of the profile that extends; one of the same name is looked for in the directories behind it. */
 static int extend_profile(const struct brig_paths *places, const char *name, unsigned place, unsigned depth,
-			  json_t **own, const char *path,
-			  struct err *e)
+			  json_t **own, const char *path, struct err *e)
 {
 	const json_t *extends = json_object_get(*own, "extends");
 	const char   *base    = json_string_value(extends);
@@ -192,8 +191,7 @@ static int extend_profile(const struct brig_paths *places, const char *name, uns
 
 /* The file's object, with what it extends. ENOENT in e->errnum: there is no such file. */
 static int read_profile_source(const struct brig_paths *places, const char *name, unsigned place, unsigned depth,
-			       const char *path, json_t **ret,
-			       struct err *e)
+			       const char *path, json_t **ret, struct err *e)
 {
 	scoped_bytes text = { 0 };
 	json_t      *own;

@@ -76,20 +76,15 @@ void dns_service_answer_datagrams(struct run *run, int udp)
 
 /* --- TCP: one question after the other --- */
 
-static void dns_talk_end(struct dns_talk *t)
+static void dns_talk_end(void *talk)
 {
-	struct proxy *proxy = t->run->proxy;
+	struct dns_talk *t = talk;
 
-	deadline_clear(&proxy->deadlines, &t->deadline);
+	deadline_clear(&t->run->proxy->deadlines, &t->deadline);
 	side_close(&t->run->loop, &t->side, false);
 	LIST_REMOVE(t, link);
 	t->run->dns.n--;
 	free(t);
-}
-
-static void end_talk_on_deadline(void *owner)
-{
-	dns_talk_end(owner);
 }
 
 /* False: end the connection. */
@@ -141,7 +136,7 @@ void dns_service_begin_tcp(struct run *run, int fd)
 		return;
 	}
 	t->run      = run;
-	t->deadline = (struct deadline){ .due = end_talk_on_deadline, .owner = t };
+	t->deadline = (struct deadline){ .due = dns_talk_end, .owner = t };
 	side_open(&t->side, fd, on_talk_readable, t);
 	side_watch_events(&run->loop, &t->side, EPOLLIN);
 	deadline_set(&run->proxy->deadlines, &t->deadline, DEADLINE_REQUEST);

@@ -2,17 +2,24 @@
 
 #include "text.h"
 
+#include <stdio.h>
 #include <string.h>
 
-static bool is_ascii_alphanumeric(char c)
+void http_print_authority(const char *host, uint16_t port, char text[HTTP_AUTHORITY_MAX])
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+	bool is_six = strchr(host, ':') != NULL;
+	int  n      = snprintf(text, HTTP_AUTHORITY_MAX, "%s%s%s", is_six ? "[" : "", host, is_six ? "]" : "");
+
+	if (port)
+		(void)snprintf(text + n, (size_t)(HTTP_AUTHORITY_MAX - n), ":%u", port);
 }
 
 bool http_is_token(struct span s)
 {
+	static const char bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~";
+
 	for (size_t i = 0; i < s.len; i++)
-		if (!is_ascii_alphanumeric(s.at[i]) && (s.at[i] == 0 || !strchr("!#$%&'*+-.^_`|~", s.at[i])))
+		if (!memchr(bytes, s.at[i], sizeof bytes - 1))
 			return false;
 	return s.len > 0;
 }

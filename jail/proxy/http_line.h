@@ -1,13 +1,17 @@
 /* http_line.h - lines of the head of an HTTP/1 message, read strictly: what two parsers could read in two ways is
  * refused */
 #pragma once
+#include "net_rule.h"
 #include "span.h"
 
 bool http_is_token(struct span s);   /* RFC 9110, 5.6.2 */
 bool http_is_value(struct span s);   /* RFC 9110, 5.5: a tab, what is visible, and bytes above ASCII */
 bool http_list_has_token(struct span list, const char *word);
 
-enum { HTTP_HEAD_MAX = 64 * 1024 };
+enum { HTTP_HEAD_MAX = 64 * 1024, HTTP_AUTHORITY_MAX = NET_HOST_MAX + 16 };
+
+/* "host:port", "[::1]:port"; without the port if it is 0. */
+void http_print_authority(const char *host, uint16_t port, char text[HTTP_AUTHORITY_MAX]);
 
 enum http_outcome { HTTP_MORE, HTTP_BAD, HTTP_DONE };
 

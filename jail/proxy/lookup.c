@@ -231,8 +231,7 @@ socklen_t address_len(const union address *a)
 }
 
 static void copy_addresses_of_family(const struct lookup *l, const struct ares_addrinfo *info, int family,
-				     union address *ret,
-				     size_t *n)
+				     union address *ret, size_t *n)
 {
 	for (const struct ares_addrinfo_node *node = info->nodes; node; node = node->ai_next) {
 		union address *to = &ret[*n];

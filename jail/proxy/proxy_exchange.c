@@ -248,16 +248,6 @@ void tunnel_begin(struct connection *c)
 
 /* --- the request --- */
 
-static void print_authority(const struct connection *c, char text[NET_HOST_MAX + 16])
-{
-	bool     is_six = strchr(c->host, ':') != NULL;
-	uint16_t usual  = c->scheme == NET_SCHEME_HTTPS ? 443 : 80;
-	int      n      = snprintf(text, NET_HOST_MAX + 16, "%s%s%s", is_six ? "[" : "", c->host, is_six ? "]" : "");
-
-	if (c->port != usual)
-		(void)snprintf(text + n, (size_t)(NET_HOST_MAX + 16 - n), ":%u", c->port);
-}
-
 static bool host_has_secrets(const struct connection *c)
 {
 	return c->carry == CARRY_INSIDE && secret_exists_for_host(connection_proxy(c)->config, c->host, c->port);
@@ -266,13 +256,13 @@ static bool host_has_secrets(const struct connection *c)
 /* ret has room for the longest head and all headers of secrets. False: no memory. */
 static bool build_request_head(struct connection *c, const struct request_head *head, struct buffer *ret)
 {
-	char                authority[NET_HOST_MAX + 16];
+	char                authority[HTTP_AUTHORITY_MAX];
 	struct request_set  set[NET_SECRETS_MAX];
 	struct net_target   target = { c->host, c->port, c->scheme };
 	struct request_edit edit = { .authority = authority,
 		.is_judged = permission_needs_inspection(&c->run->policy, &target) };
 
-	print_authority(c, authority);
+	http_print_authority(c->host, c->port == (c->scheme == NET_SCHEME_HTTPS ? 443 : 80) ? 0 : c->port, authority);
 	if (host_has_secrets(c)) {
 		edit.set         = set;
 		edit.sets        = secret_headers(connection_proxy(c)->config, c->host, c->port, set);

@@ -1,5 +1,7 @@
 #include "refusal_text.h"
 
+#include "http_line.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -22,23 +24,12 @@ static const struct {
 };
 /* clang-format on */
 
-/* As a rule is written: without the port if it is 443 or 80. */
-static void print_rule(const char *host, uint16_t port, char *text, size_t size)
-{
-	bool is_six = strchr(host, ':') != NULL;
-
-	if (port == 443 || port == 80 || port == 0)
-		(void)snprintf(text, size, "%s%s%s", is_six ? "[" : "", host, is_six ? "]" : "");
-	else
-		(void)snprintf(text, size, "%s%s%s:%u", is_six ? "[" : "", host, is_six ? "]" : "", port);
-}
-
 static void print_sentence(enum net_reason reason, const char *host, uint16_t port, char *text, size_t size)
 {
-	char rule[NET_HOST_MAX + 16], sentence[NET_HOST_MAX + 256], advice[NET_HOST_MAX + 256] = "";
+	char rule[HTTP_AUTHORITY_MAX], sentence[NET_HOST_MAX + 256], advice[NET_HOST_MAX + 256] = "";
 
 	net_reason_print(reason, host[0] ? host : "the host", sentence, sizeof sentence);
-	print_rule(host, port, rule, sizeof rule);
+	http_print_authority(host, port == 443 || port == 80 ? 0 : port, rule); /* as a rule is written */
 	if (answers[reason].advice && host[0]) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral" /* the format is in the table above */

@@ -68,7 +68,7 @@ void report_line_add_bytes_out(struct report_line *line, uint64_t bytes)
 
 /* Whether a row has this refusal already; its again_ms is set, so that a later call of a session has the refusal, too.
  */
-static bool find_same_refusal(struct net_report *report, const char *name, uint16_t port, enum net_reason reason)
+static bool note_repeated_refusal(struct net_report *report, const char *name, uint16_t port, enum net_reason reason)
 {
 	for (uint32_t i = 0; i < report->n; i++) {
 		struct net_connection *row = &report->connection[i];
@@ -82,40 +82,34 @@ static bool find_same_refusal(struct net_report *report, const char *name, uint1
 	return false;
 }
 
-/* Removes the line's row if it is the last one, and another row has the same refusal. */
-static void merge_repeated_refusal(struct report_line *line, enum net_reason reason)
+void report_line_end(struct report_line *line, enum net_verdict verdict, enum net_reason reason)
 {
 	struct net_report     *report = line->report;
 	struct net_connection *row    = line->row;
 
-	if (!row || row != &report->connection[report->n - 1] ||
-	    !find_same_refusal(report, row->name, row->port, reason))
-		return;
-	report->n--;
-	line->row = NULL;
-}
-
-void report_line_end(struct report_line *line, enum net_verdict verdict, enum net_reason reason)
-{
 	if (!line->is_open)
 		return;
 	line->is_open = false;
-	line->report->refused += verdict == NET_VERDICT_REFUSED;
-	line->report->failed += verdict == NET_VERDICT_FAILED;
-	if (verdict == NET_VERDICT_REFUSED)
-		merge_repeated_refusal(line, reason);
-	if (!line->row)
+	report->refused += verdict == NET_VERDICT_REFUSED;
+	report->failed += verdict == NET_VERDICT_FAILED;
+	/* Only the last row can be removed. */
+	if (verdict == NET_VERDICT_REFUSED && row && row == &report->connection[report->n - 1] &&
+	    note_repeated_refusal(report, row->name, row->port, reason)) {
+		report->n--;
+		line->row = row = NULL;
+	}
+	if (!row)
 		return;
-	line->row->reason   = reason;
-	line->row->ended_ms = clock_ms(CLOCK_MONOTONIC);
-	line->row->verdict  = verdict;
+	row->reason   = reason;
+	row->ended_ms = clock_ms(CLOCK_MONOTONIC);
+	row->verdict  = verdict;
 }
 
 void report_refusal(struct net_report *report, const char *name, uint16_t port, enum net_reason reason)
 {
 	struct report_line line;
 
-	if (find_same_refusal(report, name, port, reason)) {
+	if (note_repeated_refusal(report, name, port, reason)) {
 		report->refused++;
 		return;
 	}

@@ -132,18 +132,14 @@ static bool set_random_serial(X509 *cert)
 	return done;
 }
 
-/* text has a blank, so that no client takes the common name for the name of a host. */
-static bool set_common_name(X509_NAME *name, const char *text)
-{
-	return name && X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)text, -1, -1, 0);
-}
-
+/* name has a blank, so that no client takes the common name for the name of a host. */
 static X509 *begin_cert(EVP_PKEY *key, const char *name, long seconds)
 {
 	X509 *cert = X509_new();
 
 	if (cert && X509_set_version(cert, X509_VERSION_3) && set_random_serial(cert) &&
-	    set_common_name(X509_get_subject_name(cert), name) &&
+	    X509_NAME_add_entry_by_txt(X509_get_subject_name(cert), "CN", MBSTRING_ASC, (const unsigned char *)name,
+				       -1, -1, 0) &&
 	    X509_gmtime_adj(X509_getm_notBefore(cert), -EARLIER_SECONDS) &&
 	    X509_gmtime_adj(X509_getm_notAfter(cert), seconds) && X509_set_pubkey(cert, key))
 		return cert;

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "upstream.h"
 
+#include "http_line.h"
 #include "proxy.h"
 #include "text.h"
 
@@ -85,12 +86,12 @@ static void on_upstream_answer(struct connection *c)
 
 void upstream_begin(struct connection *c)
 {
-	bool   is_six = strchr(c->host, ':') != NULL;
-	char   ask[2 * NET_HOST_MAX + 128];
+	char   authority[HTTP_AUTHORITY_MAX], ask[2 * NET_HOST_MAX + 128];
 	size_t moved = 0;
-	int len = snprintf(ask, sizeof ask, "CONNECT %s%s%s:%u HTTP/1.1\r\nHost: %s%s%s:%u\r\n\r\n", is_six ? "[" : "",
-			   c->host, is_six ? "]" : "", c->port, is_six ? "[" : "", c->host, is_six ? "]" : "", c->port);
+	int    len;
 
+	http_print_authority(c->host, c->port, authority);
+	len = snprintf(ask, sizeof ask, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", authority, authority);
 	c->on_server = on_upstream_answer;
 	if (side_write(&c->server, ask, (size_t)len, &moved) != TLS_MOVED ||
 	    moved != (size_t)len) { /* a new socket's buffer has room */

@@ -7,18 +7,14 @@
 
 enum { LABEL_MAX = 63 };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Lower case, labels of allowed length and bytes, no trailing dot. */
 static bool is_dns_name(const char *host)
 {
 	size_t label = 0;
 
 	for (; *host; host++) {
-		bool is_of_label = is_digit(*host) || (*host >= 'a' && *host <= 'z') || *host == '-' || *host == '_';
+		bool is_of_label = (*host >= '0' && *host <= '9') || (*host >= 'a' && *host <= 'z') || *host == '-' ||
+			*host == '_';
 
 		if (*host != '.' && (!is_of_label || ++label > LABEL_MAX))
 			return false;

@@ -344,8 +344,7 @@ static int grant_rule(const struct grant *g, const char *text, const char *field
 }
 
 int net_policy_grant_rules(const struct net_policy *p, const char *profile, bool is_private, const json_t *asked,
-			   struct net_rules *ret,
-			   struct denial *why)
+			   struct net_rules *ret, struct denial *why)
 {
 	struct grant *g;
 	char          field[32];

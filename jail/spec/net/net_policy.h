@@ -53,8 +53,7 @@ bool net_policy_allows_any_host(const struct net_policy *p);
  * of *ret and leaves the memory behind them as it is.
  */
 must_use int net_policy_grant_rules(const struct net_policy *p, const char *profile, bool is_private,
-				    const json_t *asked, struct net_rules *ret,
-				    struct denial *why);
+				    const json_t *asked, struct net_rules *ret, struct denial *why);
 /* The lists as in the profile, and the host of each secret. New reference; null when p is NULL. */
 json_t      *net_policy_to_json(const struct net_policy *p, const struct net_settings *settings);
 /* Ports on which cells listen for programs that use no proxy; added to the *n that are there. */

@@ -48,3 +48,9 @@ void        net_reason_print(enum net_reason reason, const char *name, char *tex
 const char *net_verdict_name(enum net_verdict verdict);
 /* Repairs a copy of a report, which is untrusted: texts end and are plain, enums are in range, n is not above NET_REPORT_MAX. */
 void        net_report_sanitize(struct net_report *report);
+
+/* A count comes from brig-proxy, which is not trusted: it may be too large for JSON. */
+static inline int64_t net_report_count(uint64_t count)
+{
+	return count < INT64_MAX ? (int64_t)count : INT64_MAX;
+}

@@ -58,8 +58,7 @@ static int add_policy_file(struct policy_bundle *b, const char *name, policy_rea
 }
 
 static int add_included_files(struct policy_bundle *b, const struct policy_source *s, policy_read_fn *read,
-			      void *context,
-			      struct err *e)
+			      void *context, struct err *e)
 {
 	struct policy_reader r = policy_reader_init(s->where, s->text, s->len);
 	struct policy_words  words;

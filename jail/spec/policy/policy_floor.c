@@ -217,8 +217,7 @@ static bool row_forbids_call(const struct floor_value *row, const struct bpf_loo
 
 /* look NULL: of a statement, with its clause; else of a call that was made. */
 static const char *find_forbidding_row_reason(const struct policy_floor *floor, unsigned call,
-					      const struct policy_clause *clause,
-					      const struct bpf_look *look)
+					      const struct policy_clause *clause, const struct bpf_look *look)
 {
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
 		if (floor->number[i] == (int)call)

@@ -89,11 +89,6 @@ void audit_entry_init(struct audit_entry *entry)
 	};
 }
 
-static int64_t clamp_to_int64(uint64_t n)
-{
-	return n < INT64_MAX ? (int64_t)n : INT64_MAX;
-}
-
 /* Words separated by blanks. A word that does not fit is cut, and later ones are dropped. */
 struct words {
 	char  *to;
@@ -130,10 +125,10 @@ static void set_network(struct audit_entry *entry, const struct net_report *repo
 	for (uint32_t i = 0; i < report->n; i++)
 		add_connection_word(&w, &report->connection[i]);
 	entry->network             = entry->hosts;
-	entry->network_connections = clamp_to_int64(report->connections);
-	entry->network_refused     = clamp_to_int64(report->refused);
-	entry->network_bytes_in    = clamp_to_int64(report->bytes_in);
-	entry->network_bytes_out   = clamp_to_int64(report->bytes_out);
+	entry->network_connections = net_report_count(report->connections);
+	entry->network_refused     = net_report_count(report->refused);
+	entry->network_bytes_in    = net_report_count(report->bytes_in);
+	entry->network_bytes_out   = net_report_count(report->bytes_out);
 }
 
 /* "socket(AF_PACKET,SOCK_RAW)=3": without blanks, since blanks separate the calls. */

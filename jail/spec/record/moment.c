@@ -117,26 +117,22 @@ int moment_parse(const char *text, int64_t *us)
 	return 0;
 }
 
-/* "10m": as everywhere, but with its unit. A time before 1970 becomes 1970. */
-static int parse_duration_ago(const char *text, int64_t now_us, int64_t *us)
-{
-	size_t   n = strlen(text);
-	uint64_t ms;
-
-	if (n == 0 || strchr("0123456789.", text[n - 1]) || text_to_duration_ms(text, &ms) < 0)
-		return -1;
-	*us = ms < (uint64_t)now_us / 1000 ? now_us - (int64_t)ms * 1000 : 0;
-	return 0;
-}
-
 int moment_parse_since(const char *text, int64_t now_us, int64_t *us)
 {
 	const char *p = text;
+	size_t      n = strlen(text);
 	struct tm   tm;
+	uint64_t    ms;
 
 	if (parse_date(&p, &tm) && !*p) {
 		*us = timegm(&tm) * SECOND;
 		return 0;
 	}
-	return moment_parse(text, us) == 0 ? 0 : parse_duration_ago(text, now_us, us);
+	if (moment_parse(text, us) == 0)
+		return 0;
+	/* "10m": as everywhere, but with its unit. A time before 1970 becomes 1970. */
+	if (n == 0 || strchr("0123456789.", text[n - 1]) || text_to_duration_ms(text, &ms) < 0)
+		return -1;
+	*us = ms < (uint64_t)now_us / 1000 ? now_us - (int64_t)ms * 1000 : 0;
+	return 0;
 }

@@ -2,12 +2,12 @@
 #include "record.h"
 
 #include "layer.h"
+#include "moment.h"
 #include "policy_value.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 void record_describe_refusal(const struct record *r, uint32_t i, struct record_refusal *ret)
 {
@@ -105,18 +105,9 @@ static void put_isolation(struct json_text *t, const struct run_result *result)
 
 static void put_time(struct json_text *t, double seconds)
 {
-	char      text[64];
-	time_t    whole = (time_t)seconds;
-	struct tm tm;
-	size_t    n;
+	char text[MOMENT_TEXT];
 
-	if (seconds < 0 || !gmtime_r(&whole, &tm)) {
-		json_text_raw(t, "null");
-		return;
-	}
-	n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + n, sizeof text - n, ".%06uZ", (unsigned)((seconds - (double)whole) * 1e6));
-	json_text_string(t, text);
+	json_text_string(t, moment_print((int64_t)(seconds * 1e6), text) ? text : NULL);
 }
 
 static void put_error(struct json_text *t, const struct err *why)
@@ -148,12 +139,6 @@ static void put_session(struct json_text *t, const struct record *r)
 
 /* --- the network --- */
 
-/* The count comes from brig-proxy, which is not trusted: it may be too large for JSON. */
-static int64_t as_figure(uint64_t count)
-{
-	return count < INT64_MAX ? (int64_t)count : INT64_MAX;
-}
-
 static void put_address(struct json_text *t, const struct net_connection *c)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -172,8 +157,8 @@ static void put_connection(struct json_text *t, const struct net_connection *c)
 	PUT("address", put_address, c);
 	PUT("verdict", json_text_string, net_verdict_name(c->verdict));
 	PUT("reason", json_text_string, *reason ? reason : NULL);
-	PUT("bytes_in", json_text_integer, as_figure(c->bytes_in));
-	PUT("bytes_out", json_text_integer, as_figure(c->bytes_out));
+	PUT("bytes_in", json_text_integer, net_report_count(c->bytes_in));
+	PUT("bytes_out", json_text_integer, net_report_count(c->bytes_out));
 	PUT("ms", json_text_ms, c->ended_ms > 0 ? c->ended_ms - c->began_ms : RECORD_NONE);
 	PUT("secret", json_text_bool, c->has_secret);
 	json_text_raw(t, "}");
@@ -217,10 +202,10 @@ static void put_network(struct json_text *t, const struct record *r)
 	json_text_key(t, "connections");
 	untold = put_connections(t, n);
 	PUT("left_out", json_text_integer, (int64_t)n->left_out + untold);
-	PUT("refused", json_text_integer, as_figure(n->refused));
-	PUT("failed", json_text_integer, as_figure(n->failed));
-	PUT("bytes_in", json_text_integer, as_figure(n->bytes_in));
-	PUT("bytes_out", json_text_integer, as_figure(n->bytes_out));
+	PUT("refused", json_text_integer, net_report_count(n->refused));
+	PUT("failed", json_text_integer, net_report_count(n->failed));
+	PUT("bytes_in", json_text_integer, net_report_count(n->bytes_in));
+	PUT("bytes_out", json_text_integer, net_report_count(n->bytes_out));
 	json_text_raw(t, "}");
 }
 

@@ -126,17 +126,6 @@ static const struct {
 	{ CAP(NET_ADMIN), "CAP_NET_ADMIN" }, { CAP(SETPCAP), "CAP_SETPCAP" }, { CAP(SETFCAP), "CAP_SETFCAP" },
 };
 
-static char *print_cap_names(uint64_t set, char *buf, size_t len)
-{
-	size_t n = 0;
-
-	buf[0] = 0;
-	for (size_t i = 0; i < ARRAY_LEN(caps) && n < len; i++)
-		if (set & caps[i].bit)
-			n += (size_t)snprintf(buf + n, len - n, "%s%s", n ? " " : "", caps[i].name);
-	return buf;
-}
-
 char *refusal_cause(const struct refusal *r, enum refuser by, char *buf, size_t len)
 {
 	const char *name = strerrorname_np(r->errnum);
@@ -163,10 +152,13 @@ static void advise_kernel(const struct refusal *r, const struct surroundings *at
 static void advise_caps(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)
 {
 	const char *how = wheres[at->where].caps ? wheres[at->where].caps : wheres[WHERE_PLAIN].caps;
-	char        list[96];
 	const char *hole = strstr(how, "%s");
+	char        list[96] = "";
+	size_t      n        = 0;
 
-	print_cap_names(r->caps & ~at->cap_eff, list, sizeof list);
+	for (size_t i = 0; i < ARRAY_LEN(caps) && n < sizeof list; i++)
+		if (r->caps & ~at->cap_eff & caps[i].bit)
+			n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? " " : "", caps[i].name);
 	snprintf(buf, len, "%.*s%s%s", (int)(hole - how), how, list, hole + 2);
 }
 

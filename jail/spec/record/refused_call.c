@@ -87,22 +87,13 @@ static void text_put(struct text *t, const char *words)
 	t->at += n < 0 ? 0 : (size_t)n < t->len - t->at ? (size_t)n : t->len - t->at - 1;
 }
 
-static bool is_sockopt_argument(const char *call, unsigned arg)
-{
-	return arg == 2 && (strcmp(call, "setsockopt") == 0 || strcmp(call, "getsockopt") == 0);
-}
-
-static const char *argument_name(const char *call, unsigned arg, const struct bpf_look *look)
-{
-	return is_sockopt_argument(call, arg) ? policy_value_sockopt_name(call, look->arg[1], look->arg[2]) :
-		policy_value_name(call, arg, look->arg[arg]);
-}
-
 /* Prints an argument as flags only if the filter compared some of its bits; otherwise as one number. */
 static void put_argument(struct text *t, const char *call, unsigned arg, const struct bpf_look *look)
 {
-	uint32_t    value = look->arg[arg];
-	const char *name  = argument_name(call, arg, look);
+	uint32_t    value     = look->arg[arg];
+	bool        is_option = arg == 2 && (strcmp(call, "setsockopt") == 0 || strcmp(call, "getsockopt") == 0);
+	const char *name      = is_option ? policy_value_sockopt_name(call, look->arg[1], value) :
+		                            policy_value_name(call, arg, value);
 	char        text[REFUSED_TEXT_MAX];
 
 	if (value && look->masked & 1u << arg)
