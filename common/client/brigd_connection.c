@@ -25,7 +25,7 @@ enum answer { CONNECTED, NOT_LISTENING, FAILED }; /* NOT_LISTENING: no service h
  * runtime directory of root's private runs, without a service. A service's directory can be
  * entered, and EACCES comes from its socket, whose group the caller is not in.
  */
-static bool is_for_root_alone(const char *path)
+static bool dir_is_owner_only(const char *path)
 {
 	char        folder[PATH_SIZE];
 	struct stat st;
@@ -36,7 +36,7 @@ static bool is_for_root_alone(const char *path)
 }
 
 /* --private is not suggested to a caller that needs a service. */
-static int refuse_connection(const char *path, enum brigd_want want, struct err *e)
+static int set_connect_error(const char *path, enum brigd_want want, struct err *e)
 {
 	const char *or = want == BRIGD_SERVICE ? "" : ", or say --private (brig-mcp: --server private)";
 
@@ -65,7 +65,7 @@ static void set_connect_timeout(int fd, unsigned ms)
 }
 
 /* FAILED: *e is set. NOT_LISTENING: errno is. */
-static enum answer try_socket(const char *path, enum brigd_want want, unsigned ms, struct brigd *ret, struct err *e)
+static enum answer connect_to_socket(const char *path, enum brigd_want want, unsigned ms, struct brigd *ret, struct err *e)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	scoped_fd          fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -84,9 +84,9 @@ static enum answer try_socket(const char *path, enum brigd_want want, unsigned m
 	while (connect(fd, (struct sockaddr *)&at, sizeof at) < 0) {
 		if (errno == EINTR)
 			continue;
-		if (errno == ENOENT || (errno == EACCES && is_for_root_alone(path)))
+		if (errno == ENOENT || (errno == EACCES && dir_is_owner_only(path)))
 			return NOT_LISTENING;
-		refuse_connection(path, want, e);
+		set_connect_error(path, want, e);
 		return FAILED;
 	}
 	if (ms)
@@ -97,15 +97,15 @@ static enum answer try_socket(const char *path, enum brigd_want want, unsigned m
 }
 
 /* BRIG_SOCKET: without a service there, it is an error. */
-static int connect_named(const char *path, enum brigd_want want, unsigned ms, struct brigd *ret, struct err *e)
+static int connect_to_named_socket(const char *path, enum brigd_want want, unsigned ms, struct brigd *ret, struct err *e)
 {
 	if (path[0] != '/')
 		return err_set(e, ERR_BAD_SPEC, "BRIG_SOCKET: \"%.60s\" is no absolute path", path);
-	switch (try_socket(path, want, ms, ret, e)) {
+	switch (connect_to_socket(path, want, ms, ret, e)) {
 	case CONNECTED:
 		return 0;
 	case NOT_LISTENING:
-		refuse_connection(path, want, e);
+		set_connect_error(path, want, e);
 		break;
 	case FAILED:
 		break;
@@ -113,20 +113,20 @@ static int connect_named(const char *path, enum brigd_want want, unsigned ms, st
 	return err_wrap(e, "BRIG_SOCKET");
 }
 
-static enum answer try_usual(enum brigd_want want, unsigned ms, struct brigd *ret, struct err *e)
+static enum answer connect_to_default_sockets(enum brigd_want want, unsigned ms, struct brigd *ret, struct err *e)
 {
 	char        own[64];
 	enum answer answer;
 
 	snprintf(own, sizeof own, "/run/user/%u/brig/brig.sock", geteuid());
-	answer = try_socket(own, want, ms, ret, e);
-	return answer == NOT_LISTENING ? try_socket(BRIGD_SOCKET, want, ms, ret, e) : answer;
+	answer = connect_to_socket(own, want, ms, ret, e);
+	return answer == NOT_LISTENING ? connect_to_socket(BRIGD_SOCKET, want, ms, ret, e) : answer;
 }
 
 /* --- a service that is enabled but not running --- */
 
 /* Whether one of the links of `systemctl enable` is there, and its unit still installed. */
-static bool is_enabled(const char *folder)
+static bool unit_is_enabled(const char *folder)
 {
 	static const char *const links[] = { "sockets.target.wants/brigd.socket", "multi-user.target.wants/brigd.service", "default.target.wants/brigd.service" };
 	char                     path[PATH_SIZE + 64];
@@ -140,7 +140,7 @@ static bool is_enabled(const char *folder)
 }
 
 /* The reason that a failed service wrote (failure.h); "": there is none. */
-static void read_failure(const char *path, char *text, size_t len)
+static void read_failure_file(const char *path, char *text, size_t len)
 {
 	scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	ssize_t   n  = fd < 0 ? -1 : read(fd, text, len - 1);
@@ -153,21 +153,21 @@ bool brigd_failure(const struct brigd *s, char *why, size_t len)
 {
 	if (s->pid || strcmp(s->name, BRIGD_SOCKET) != 0)
 		return false;
-	read_failure(PLACE_FAILURE, why, len);
+	read_failure_file(PLACE_FAILURE, why, len);
 	return *why;
 }
 
 /* A private run instead would silently go without the service's quota and audit. */
-static int refuse_without(const char *whose, const char *failure, const char *systemctl, struct err *e)
+static int refuse_private_while_enabled(const char *whose, const char *failure, const char *systemctl, struct err *e)
 {
 	char why[360]; /* leaves room in the message for what to do */
 
-	read_failure(failure, why, sizeof why);
+	read_failure_file(failure, why, sizeof why);
 	return err_set(e, ERR_MISSING, "%s service is down%s%s; %s status brigd says more, --private (brig-mcp: --server private) runs without it", whose, *why ? ": " : "", why, systemctl);
 }
 
 /* Refuses when a service is enabled, for this user or for the host. 0: there is none. */
-static int miss_service(const struct brig_paths *p, struct err *e)
+static int check_no_service_enabled(const struct brig_paths *p, struct err *e)
 {
 	const char *home = secure_getenv("HOME"), *config = secure_getenv("XDG_CONFIG_HOME");
 	char        folder[PATH_SIZE + 32], failure[PATH_SIZE + 16];
@@ -179,15 +179,15 @@ static int miss_service(const struct brig_paths *p, struct err *e)
 	else
 		snprintf(folder, sizeof folder, "%.*s/.config/systemd/user", PATH_SIZE, home ? home : "");
 	snprintf(failure, sizeof failure, "%s/failure", p->runtime);
-	if (geteuid() != 0 && is_enabled(folder))
-		return refuse_without("your", failure, "systemctl --user", e);
-	return is_enabled("/etc/systemd/system") ? refuse_without("this host's", PLACE_FAILURE, "systemctl", e) : 0;
+	if (geteuid() != 0 && unit_is_enabled(folder))
+		return refuse_private_while_enabled("your", failure, "systemctl --user", e);
+	return unit_is_enabled("/etc/systemd/system") ? refuse_private_while_enabled("this host's", PLACE_FAILURE, "systemctl", e) : 0;
 }
 
 /* --- a service of one's own --- */
 
 /* Where a client of this user looks, or, apart from the host's places, a socket that BRIG_SOCKET must name. */
-static int place_own(const struct brig_paths *p, const char *named, char path[PATH_SIZE], bool *unusual, struct err *e)
+static int choose_own_socket(const struct brig_paths *p, const char *named, char path[PATH_SIZE], bool *unusual, struct err *e)
 {
 	char usual[64];
 
@@ -199,7 +199,7 @@ static int place_own(const struct brig_paths *p, const char *named, char path[PA
 }
 
 /* It listens a moment after it was started: there is no event to wait for but its end. */
-static int start_own(const struct brig_paths *p, const char *named, struct brigd *ret, struct err *e)
+static int start_own_service(const struct brig_paths *p, const char *named, struct brigd *ret, struct err *e)
 {
 	static const struct timespec moment = { .tv_nsec = 10000000 };
 	char                         path[PATH_SIZE], why[360];
@@ -207,9 +207,9 @@ static int start_own(const struct brig_paths *p, const char *named, struct brigd
 	bool                         unusual = false;
 	pid_t                        pid     = 0;
 
-	if (place_own(p, named, path, &unusual, e) < 0)
+	if (choose_own_socket(p, named, path, &unusual, e) < 0)
 		return -1;
-	while ((answer = try_socket(path, BRIGD_SERVICE, 0, ret, e)) != CONNECTED) {
+	while ((answer = connect_to_socket(path, BRIGD_SERVICE, 0, ret, e)) != CONNECTED) {
 		if (answer == FAILED && !(pid && e->kind == ERR_MISSING)) /* between bind() and listen() a socket refuses */
 			return -1;
 		if (!pid && (pid = brigd_start_own(p->brigd, path, e)) < 0)
@@ -218,7 +218,7 @@ static int start_own(const struct brig_paths *p, const char *named, struct brigd
 			char failure[PATH_SIZE + 16];
 
 			snprintf(failure, sizeof failure, "%s/failure", p->runtime);
-			read_failure(failure, why, sizeof why);
+			read_failure_file(failure, why, sizeof why);
 			return err_set(e, ERR_SETUP, "a service of your own ended as it began%s%s; brigd --foreground --socket %s says more", *why ? ": " : "", why, path);
 		}
 		nanosleep(&moment, NULL);
@@ -238,18 +238,18 @@ int brigd_connect_within(struct brigd *ret, enum brigd_want want, unsigned ms, s
 	if (brig_paths_find(&places, e) < 0)
 		return -1;
 	if (want != BRIGD_PRIVATE && named && *named && !(want == BRIGD_STARTED && access(named, F_OK) < 0 && *named == '/'))
-		found = connect_named(named, want, ms, &s, e) < 0 ? FAILED : CONNECTED;
+		found = connect_to_named_socket(named, want, ms, &s, e) < 0 ? FAILED : CONNECTED;
 	else if (want != BRIGD_PRIVATE && !places.apart && !(named && *named))
-		found = try_usual(want, ms, &s, e);
+		found = connect_to_default_sockets(want, ms, &s, e);
 	if (found == FAILED)
 		return -1;
 	if (found == NOT_LISTENING && want == BRIGD_SERVICE)
 		return err_set(e, ERR_MISSING, "no brigd is running; start one (systemctl start brigd, or brigd --foreground)%s",
 			       places.apart ? " and name its socket in BRIG_SOCKET" : "");
-	if (found == NOT_LISTENING && want != BRIGD_PRIVATE && miss_service(&places, e) < 0)
+	if (found == NOT_LISTENING && want != BRIGD_PRIVATE && check_no_service_enabled(&places, e) < 0)
 		return -1;
 	if (found == NOT_LISTENING && want == BRIGD_STARTED) {
-		if (start_own(&places, named, &s, e) < 0)
+		if (start_own_service(&places, named, &s, e) < 0)
 			return -1;
 	} else if (found == NOT_LISTENING && brigd_start(&s, places.brigd, e) < 0)
 		return -1;

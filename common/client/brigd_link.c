@@ -72,7 +72,7 @@ struct loop *brigd_link_loop(const struct brigd_link *l)
 	return l->loop;
 }
 
-json_t *brigd_link_kept(struct brigd_link *l)
+json_t *brigd_link_cache(struct brigd_link *l)
 {
 	return l->kept;
 }
@@ -85,7 +85,7 @@ const char *brigd_link_server(const struct brigd_link *l, bool *is_private)
 
 /* --- the end of a connection --- */
 
-static void leaving_done(void *owner)
+static void reap_brigd(void *owner)
 {
 	struct leaving    *g = owner;
 	struct brigd_link *l = g->brigd_link;
@@ -100,7 +100,7 @@ static void leaving_done(void *owner)
 }
 
 /* A private brigd cleans up after its runs before it exits, which may take a while; the loop goes on meanwhile. */
-static void see_off(struct brigd_link *l, pid_t pid)
+static void reap_brigd_later(struct brigd_link *l, pid_t pid)
 {
 	struct leaving *g = calloc(1, sizeof *g);
 	struct err      ignored;
@@ -108,20 +108,20 @@ static void see_off(struct brigd_link *l, pid_t pid)
 	if (!g)
 		return; /* it stays a zombie until this process exits */
 	*g = (struct leaving){ .brigd_link = l, .pid = pid };
-	g->source = (struct loop_source){ .fd = pidfd_open(pid, 0), .ready = leaving_done, .owner = g };
+	g->source = (struct loop_source){ .fd = pidfd_open(pid, 0), .ready = reap_brigd, .owner = g };
 	TAILQ_INSERT_TAIL(&l->gone, g, link);
 	if (g->source.fd >= 0 && loop_add(l->loop, &g->source, &ignored) < 0)
 		fd_closep(&g->source.fd);
 }
 
-static void outgoing_done(struct brigd_link *l, struct outgoing *w)
+static void outgoing_free(struct brigd_link *l, struct outgoing *w)
 {
 	TAILQ_REMOVE(&l->outgoing_list, w, link);
 	json_decref(w->message);
 	free(w);
 }
 
-static void hang_up(struct brigd_link *l)
+static void link_close(struct brigd_link *l)
 {
 	struct question *q;
 
@@ -133,25 +133,25 @@ static void hang_up(struct brigd_link *l)
 	loop_remove(l->loop, &l->source);
 	fd_closep(&l->server.sock);
 	if (l->server.pid > 0)
-		see_off(l, l->server.pid);
+		reap_brigd_later(l, l->server.pid);
 	l->server     = BRIGD_NONE;
 	l->blocked    = false;
 	l->unanswered = 0;
 	json_object_clear(l->kept);
 	while (!TAILQ_EMPTY(&l->outgoing_list))
-		outgoing_done(l, TAILQ_FIRST(&l->outgoing_list));
+		outgoing_free(l, TAILQ_FIRST(&l->outgoing_list));
 }
 
 /*
  * A callback may ask again at once, and forget any other question, so each search begins at the first one; new
  * questions have higher tags.
  */
-static void break_off(struct brigd_link *l, const struct err *why)
+static void link_fail(struct brigd_link *l, const struct err *why)
 {
 	uint64_t         last = l->tag;
 	struct question *q;
 
-	hang_up(l);
+	link_close(l);
 	while ((q = TAILQ_FIRST(&l->open)) && q->tag <= last) {
 		bool       repeat = q->state != QUESTION_ANSWERED && !q->repeated && l->last_error.kind == ERR_NONE;
 		struct err e      = *why;
@@ -163,7 +163,7 @@ static void break_off(struct brigd_link *l, const struct err *why)
 	}
 }
 
-static void on_silence(struct brigd_link *l)
+static void link_on_closed(struct brigd_link *l)
 {
 	struct err why;
 
@@ -174,19 +174,19 @@ static void on_silence(struct brigd_link *l)
 			"brigd was killed, or could not report how the run ended: %.200s; call again, it is started "
 			"anew",
 			l->server.name);
-	break_off(l, &why);
+	link_fail(l, &why);
 }
 
 /* --- messages of brigd --- */
 
-static void question_answered(struct brigd_link *l, struct question *q)
+static void question_set_answered(struct brigd_link *l, struct question *q)
 {
 	l->unanswered -= q->state == QUESTION_SENT;
 	q->state = QUESTION_ANSWERED;
 }
 
 /* If the question was forgotten, the descriptors are closed with the datagram. */
-static void on_answer(struct brigd_link *l, struct datagram *d)
+static void link_on_datagram(struct brigd_link *l, struct datagram *d)
 {
 	const json_t    *tag  = json_object_get(d->answer.source, "tag");
 	const char *text = json_string_value(json_object_get(json_object_get(d->answer.source, "error"), "message"));
@@ -196,7 +196,7 @@ static void on_answer(struct brigd_link *l, struct datagram *d)
 		if (json_is_integer(tag) && q->tag == (uint64_t)json_integer_value(tag))
 			break;
 	if (q) {
-		question_answered(l, q);
+		question_set_answered(l, q);
 		q->answered(q->owner, d);
 	} else if (!tag && d->answer.kind == ANSWER_ERROR && text) {
 		/* an error without a tag is about no question: it says why brigd cannot serve, before it exits */
@@ -205,31 +205,31 @@ static void on_answer(struct brigd_link *l, struct datagram *d)
 }
 
 static void send_questions(struct brigd_link *l);
-static void send_waiting(struct brigd_link *l);
+static void send_queued(struct brigd_link *l);
 
-static void on_server(void *owner)
+static void link_on_ready(void *owner)
 {
 	struct brigd_link *l = owner;
 	scoped_datagram  d = DATAGRAM_NONE;
 	struct err       e = { 0 };
 
 	if (l->blocked)
-		send_waiting(l);
+		send_queued(l);
 	if (l->server.sock < 0)
 		return;
 	switch (datagram_receive(l->server.sock, &d, &e)) {
 	case DATAGRAM_RECEIVED:
-		on_answer(l, &d);
+		link_on_datagram(l, &d);
 		send_questions(l);
 		return;
 	case DATAGRAM_END:
-		on_silence(l);
+		link_on_closed(l);
 		return;
 	case DATAGRAM_BROKEN:
 		if (e.errnum == EAGAIN) /* nothing to read: the socket had become writable */
 			return;
 		l->last_error = e; /* questions are not repeated to a brigd whose messages are invalid */
-		break_off(l, &e);
+		link_fail(l, &e);
 		return;
 	}
 }
@@ -243,7 +243,7 @@ enum { CONNECT_MS = 1000 };
  * After a failed attempt no other one is made for CONNECT_MS: otherwise a hundred calls would each block the loop for
  * as long.
  */
-static int brigd_reach(struct brigd_link *l, struct err *e)
+static int link_connect_now(struct brigd_link *l, struct err *e)
 {
 	if (l->closed.kind == ERR_LIMIT && loop_now_ms() - l->closed_ms < CONNECT_MS) {
 		*e = l->closed;
@@ -256,15 +256,15 @@ static int brigd_reach(struct brigd_link *l, struct err *e)
 	return -1;
 }
 
-static int connect_first(struct brigd_link *l, struct err *e)
+static int link_connect_once(struct brigd_link *l, struct err *e)
 {
 	if (l->server.sock >= 0)
 		return 0;
 	l->last_error = (struct err){ 0 };
-	if (brigd_reach(l, e) < 0)
+	if (link_connect_now(l, e) < 0)
 		return -1;
 	fcntl(l->server.sock, F_SETFL, O_NONBLOCK);
-	l->source = (struct loop_source){ .fd = l->server.sock, .ready = on_server, .owner = l };
+	l->source = (struct loop_source){ .fd = l->server.sock, .ready = link_on_ready, .owner = l };
 	if (loop_add(l->loop, &l->source, e) == 0) {
 		brigd_link_send(l, protocol_hello()); /* for reports that tell what was written */
 		return 0;
@@ -275,7 +275,7 @@ static int connect_first(struct brigd_link *l, struct err *e)
 }
 
 /* 1: sent; 0: not now; -1: never. */
-static int try_send(struct brigd_link *l, const json_t *message, const int *fds, size_t n, struct err *e)
+static int link_try_send(struct brigd_link *l, const json_t *message, const int *fds, size_t n, struct err *e)
 {
 	if (datagram_send(l->server.sock, message, fds, n, e) == 0)
 		return 1;
@@ -295,7 +295,7 @@ static int send_question(struct brigd_link *l, struct question *q, struct err *e
 		return 0;
 	tagged = json_copy((json_t *)q->message);
 	json_object_set_new(tagged, "tag", json_integer((json_int_t)q->tag));
-	r = try_send(l, tagged, q->fds, q->fds_len, e);
+	r = link_try_send(l, tagged, q->fds, q->fds_len, e);
 	json_decref(tagged);
 	if (r > 0)
 		q->state = QUESTION_SENT;
@@ -303,7 +303,7 @@ static int send_question(struct brigd_link *l, struct question *q, struct err *e
 	return r;
 }
 
-static bool is_gone(const struct err *e)
+static bool is_closed_error(const struct err *e)
 {
 	return e->errnum == EPIPE || e->errnum == ECONNRESET || e->errnum == ENOTCONN;
 }
@@ -318,7 +318,7 @@ static void send_questions(struct brigd_link *l)
 		next = TAILQ_NEXT(q, link);
 		if (q->state != QUESTION_QUEUED || send_question(l, q, &e) >= 0)
 			continue;
-		if (is_gone(&e)) /* its end is read next, and unanswered questions are asked again */
+		if (is_closed_error(&e)) /* its end is read next, and unanswered questions are asked again */
 			return;
 		brigd_link_forget(l, q);
 		q->lost(q->owner, &e);
@@ -326,23 +326,23 @@ static void send_questions(struct brigd_link *l)
 	}
 }
 
-static void send_outgoing(struct brigd_link *l)
+static void send_unanswered_requests(struct brigd_link *l)
 {
 	struct outgoing *w;
 	struct err   ignored;
 
 	while (!l->blocked && (w = TAILQ_FIRST(&l->outgoing_list))) {
-		if (try_send(l, w->message, NULL, 0, &ignored) == 0)
+		if (link_try_send(l, w->message, NULL, 0, &ignored) == 0)
 			return;
-		outgoing_done(l, w);
+		outgoing_free(l, w);
 	}
 }
 
 /* Requests without an answer go first: most are cancels, which are short and make room. */
-static void send_waiting(struct brigd_link *l)
+static void send_queued(struct brigd_link *l)
 {
 	l->blocked = false;
-	send_outgoing(l);
+	send_unanswered_requests(l);
 	if (!l->blocked)
 		send_questions(l);
 	if (!l->blocked && l->server.sock >= 0)
@@ -353,14 +353,14 @@ int brigd_link_ask(struct brigd_link *l, struct question *q, struct err *e)
 {
 	int r;
 
-	if (connect_first(l, e) < 0)
+	if (link_connect_once(l, e) < 0)
 		return -1;
 	q->tag   = ++l->tag;
 	q->state = QUESTION_QUEUED;
 	r        = l->blocked ? 0 : send_question(l, q, e);
-	if (r < 0 && is_gone(e)) { /* brigd has closed the connection, and the loop has not read that yet */
-		on_silence(l);
-		r = connect_first(l, e) < 0 ? -1 : send_question(l, q, e);
+	if (r < 0 && is_closed_error(e)) { /* brigd has closed the connection, and the loop has not read that yet */
+		link_on_closed(l);
+		r = link_connect_once(l, e) < 0 ? -1 : send_question(l, q, e);
 	}
 	if (r < 0) {
 		q->tag = 0;
@@ -374,7 +374,7 @@ void brigd_link_forget(struct brigd_link *l, struct question *q)
 {
 	if (q->tag) {
 		TAILQ_REMOVE(&l->open, q, link);
-		question_answered(l, q);
+		question_set_answered(l, q);
 	}
 	q->tag = 0;
 }
@@ -391,7 +391,7 @@ void brigd_link_send(struct brigd_link *l, json_t *message)
 	json_object_set_new(message, "tag", json_integer((json_int_t)++l->tag));
 	w->message = message;
 	TAILQ_INSERT_TAIL(&l->outgoing_list, w, link);
-	send_outgoing(l);
+	send_unanswered_requests(l);
 }
 
 void brigd_link_destroy(struct brigd_link *l)
@@ -400,9 +400,9 @@ void brigd_link_destroy(struct brigd_link *l)
 
 	if (!l)
 		return;
-	hang_up(l);
+	link_close(l);
 	while ((g = TAILQ_FIRST(&l->gone)))
-		leaving_done(g);
+		reap_brigd(g);
 	json_decref(l->kept);
 	free(l);
 }

@@ -64,4 +64,4 @@ struct loop *brigd_link_loop(const struct brigd_link *l);
 const char *brigd_link_server(const struct brigd_link *l, bool *is_private);
 
 /* Answers that are kept for this connection, by keys of profile_info.h; cleared when it breaks. Borrowed. */
-json_t *brigd_link_kept(struct brigd_link *l);
+json_t *brigd_link_cache(struct brigd_link *l);

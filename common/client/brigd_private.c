@@ -20,7 +20,7 @@ enum { THEIRS = 3 }; /* brigd's end of the socket has this number there; argv ha
  * An installed brigd is started by brig, to which argv[0] says that: AppArmor's profile can allow user namespaces only to a program
  * that loads no code of its caller, and brig is static.
  */
-static const char *starter_of(const char *program)
+static const char *program_to_exec(const char *program)
 {
 	return strcmp(program, BRIG_SBINDIR "/brigd") == 0 && access(program, X_OK) == 0 && access(BRIG_BINDIR "/brig", X_OK) == 0 ? BRIG_BINDIR "/brig" : program;
 }
@@ -53,7 +53,7 @@ static int spawn_brigd(const char *program, char *const *argv, int theirs, pid_t
 	r = r ? r : posix_spawnattr_setsigdefault(&state, &all);
 	r = r ? r : posix_spawnattr_setsigmask(&state, &none);
 	r = r ? r : posix_spawnattr_setflags(&state, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
-	r = r ? r : posix_spawn(pid, starter_of(program), &files, &state, argv, env);
+	r = r ? r : posix_spawn(pid, program_to_exec(program), &files, &state, argv, env);
 	posix_spawnattr_destroy(&state);
 	posix_spawn_file_actions_destroy(&files);
 	free(env);

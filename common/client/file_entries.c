@@ -2,53 +2,53 @@
 
 #include <string.h>
 
-static enum file_entries_answer entries_broken(const char *what, struct err *e)
+static enum file_entries_answer entries_set_error(const char *what, struct err *e)
 {
 	err_set(e, ERR_PROTOCOL, "files: %s", what);
 	return ENTRIES_BROKEN;
 }
 
-static bool has_name(uint32_t kind)
+static bool kind_has_name(uint32_t kind)
 {
 	return kind == FILE_REGULAR || kind == FILE_EXECUTABLE || kind == FILE_LEFT || kind == FILE_LIST;
 }
 
 /* The header and the name are complete. */
-static enum file_entries_answer begin_entry(struct file_entries *f, const struct file_entries_reader *reader,
+static enum file_entries_answer report_entry(struct file_entries *f, const struct file_entries_reader *reader,
 					   void *owner, struct err *e)
 {
 	struct file_entry entry = f->entry;
 
 	if (file_name_fault(f->name, entry.name_len))
-		return entries_broken("invalid file name", e);
+		return entries_set_error("invalid file name", e);
 	f->left      = entry.kind == FILE_REGULAR || entry.kind == FILE_EXECUTABLE ? entry.bytes : 0;
 	f->header_at = f->name_at = 0;
 	return !reader->entry || reader->entry(owner, &entry, f->name) ? ENTRIES_GO_ON : ENTRIES_ENOUGH;
 }
 
-static enum file_entries_answer read_header(struct file_entries *f, const char *bytes, size_t n, struct err *e)
+static enum file_entries_answer parse_header_bytes(struct file_entries *f, const char *bytes, size_t n, struct err *e)
 {
 	memcpy((char *)&f->entry + f->header_at, bytes, n);
 	f->header_at += n;
 	if (f->header_at < sizeof f->entry)
 		return ENTRIES_GO_ON;
 	if (f->entry.kind == FILE_END)
-		return f->entry.name_len ? entries_broken("an end has a name", e) : ENTRIES_END;
-	if (!has_name(f->entry.kind) || f->entry.name_len == 0 || f->entry.name_len > FILE_NAME_BYTES)
-		return entries_broken("invalid header", e);
+		return f->entry.name_len ? entries_set_error("an end has a name", e) : ENTRIES_END;
+	if (!kind_has_name(f->entry.kind) || f->entry.name_len == 0 || f->entry.name_len > FILE_NAME_BYTES)
+		return entries_set_error("invalid header", e);
 	return ENTRIES_GO_ON;
 }
 
-static enum file_entries_answer read_name(struct file_entries *f, const char *bytes, size_t n,
+static enum file_entries_answer parse_name_bytes(struct file_entries *f, const char *bytes, size_t n,
 					  const struct file_entries_reader *reader, void *owner, struct err *e)
 {
 	memcpy(f->name + f->name_at, bytes, n);
 	f->name_at += n;
 	f->name[f->name_at] = 0;
-	return f->name_at < f->entry.name_len ? ENTRIES_GO_ON : begin_entry(f, reader, owner, e);
+	return f->name_at < f->entry.name_len ? ENTRIES_GO_ON : report_entry(f, reader, owner, e);
 }
 
-enum file_entries_answer file_entries_take(struct file_entries *f, const char *bytes, size_t len,
+enum file_entries_answer file_entries_parse(struct file_entries *f, const char *bytes, size_t len,
 					   const struct file_entries_reader *reader, void *owner, struct err *e)
 {
 	enum file_entries_answer r = ENTRIES_GO_ON;
@@ -62,7 +62,8 @@ enum file_entries_answer file_entries_take(struct file_entries *f, const char *b
 			f->left -= n;
 			r = !reader->bytes || reader->bytes(owner, bytes, n) ? ENTRIES_GO_ON : ENTRIES_ENOUGH;
 		} else {
-			r = header ? read_header(f, bytes, n, e) : read_name(f, bytes, n, reader, owner, e);
+			r = header ? parse_header_bytes(f, bytes, n, e)
+				   : parse_name_bytes(f, bytes, n, reader, owner, e);
 		}
 		bytes += n;
 		len -= n;

@@ -33,6 +33,6 @@ enum file_entries_answer {
 	ENTRIES_BROKEN, /* *e says what is invalid */
 };
 
-must_use enum file_entries_answer file_entries_take(struct file_entries *f, const char *bytes, size_t len,
+must_use enum file_entries_answer file_entries_parse(struct file_entries *f, const char *bytes, size_t len,
 						    const struct file_entries_reader *reader, void *owner,
 						    struct err *e);

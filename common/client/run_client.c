@@ -11,12 +11,12 @@
 
 enum { INTERRUPT_MS = 2 * 1000 }; /* as brigd waits at a timeout */
 
-static const char *text_of(const json_t *event, const char *key)
+static const char *event_text(const json_t *event, const char *key)
 {
 	return json_string_value(json_object_get(event, key));
 }
 
-static uint64_t number_of(const json_t *event, const char *key)
+static uint64_t event_number(const json_t *event, const char *key)
 {
 	return (uint64_t)json_integer_value(json_object_get(event, key));
 }
@@ -40,17 +40,17 @@ void run_client_send(struct run_client *c, json_t *message)
 	json_decref(message);
 }
 
-static void send_cancel(void *owner)
+static void run_send_cancel(void *owner)
 {
 	struct run_client *c = owner;
 
 	run_client_send(c, run_client_cancel_request(c->id, c->cancelled));
 }
 
-static void run_client_stop(struct run_client *c)
+static void run_send_stop(struct run_client *c)
 {
 	if (!c->interrupts) {
-		send_cancel(c);
+		run_send_cancel(c);
 	} else if (!c->kill_timer.set) {
 		run_client_send(c, json_pack("{ss ss}", "op", "interrupt", "run", c->id));
 		loop_timer_set(c->loop, &c->kill_timer, INTERRUPT_MS);
@@ -64,7 +64,7 @@ void run_client_cancel(struct run_client *c, const char *reason)
 		return;
 	c->cancelled = reason;
 	if (*c->id)
-		run_client_stop(c);
+		run_send_stop(c);
 }
 
 bool run_client_is_sent(const struct run_client *c)
@@ -136,7 +136,7 @@ static void pipe_open(struct run_client *c, struct run_pipe *p, int fd, uint64_t
 	fd_closep(&p->stream.fd);
 }
 
-static void close_input(struct run_client *c)
+static void input_close(struct run_client *c)
 {
 	if (c->input_source.fd >= 0)
 		loop_remove(c->loop, &c->input_source);
@@ -151,10 +151,10 @@ static void input_on_writable(void *owner)
 	if (n > 0)
 		c->input_at += (size_t)n;
 	if (c->input_at == c->input_len || (n < 0 && errno != EINTR && errno != EAGAIN))
-		close_input(c); /* all is written, or the program has closed its end */
+		input_close(c); /* all is written, or the program has closed its end */
 }
 
-static void open_input(struct run_client *c, int fd)
+static void input_open(struct run_client *c, int fd)
 {
 	struct err ignored;
 
@@ -184,7 +184,7 @@ static void take_streams(struct datagram *d, int fd[RUN_STREAMS])
 
 static void handle_started(struct run_client *c, struct datagram *d)
 {
-	uint64_t   keep            = number_of(d->answer.source, "output_bytes");
+	uint64_t   keep            = event_number(d->answer.source, "output_bytes");
 	int        fd[RUN_STREAMS] = { -1, -1, -1, -1, -1 };
 	struct err e;
 
@@ -196,29 +196,29 @@ static void handle_started(struct run_client *c, struct datagram *d)
 	}
 	take_streams(d, fd);
 	c->state = RUN_RUNS;
-	snprintf(c->id, sizeof c->id, "%s", text_of(d->answer.source, "run"));
+	snprintf(c->id, sizeof c->id, "%s", event_text(d->answer.source, "run"));
 	pipe_open(c, &c->out, fd_take(&fd[RUN_STDOUT]), keep);
 	pipe_open(c, &c->err, fd_take(&fd[RUN_STDERR]), keep);
 	pipe_open(c, &c->report, fd_take(&fd[RUN_RESULT]), PROGRAM_REPORT_MAX);
 	if (c->events->started)
 		c->events->started(c->owner, fd);
 	if (c->link)
-		open_input(c, fd_take(&fd[RUN_STDIN]));
+		input_open(c, fd_take(&fd[RUN_STDIN]));
 	for (size_t k = 0; k < RUN_STREAMS; k++)
 		fd_closep(&fd[k]);
 	if (c->cancelled)
-		run_client_stop(c);
+		run_send_stop(c);
 }
 
 static void handle_waiting(struct run_client *c, const json_t *event)
 {
 	if (c->state != RUN_WAITS)
 		return;
-	snprintf(c->id, sizeof c->id, "%s", text_of(event, "run"));
+	snprintf(c->id, sizeof c->id, "%s", event_text(event, "run"));
 	if (c->cancelled)
-		run_client_stop(c);
+		run_send_stop(c);
 	if (c->events->waiting)
-		c->events->waiting(c->owner, text_of(event, "why"));
+		c->events->waiting(c->owner, event_text(event, "why"));
 }
 
 static void handle_event(struct run_client *c, struct datagram *d)
@@ -239,8 +239,8 @@ static void handle_event(struct run_client *c, struct datagram *d)
 	case EVENT_limit:
 		if (!json_is_true(json_object_get(event, "ends")))
 			return;
-		snprintf(c->limit, sizeof c->limit, "%s", text_of(event, "name"));
-		c->limit_value = number_of(event, "value");
+		snprintf(c->limit, sizeof c->limit, "%s", event_text(event, "name"));
+		c->limit_value = event_number(event, "value");
 		return;
 	case EVENT_ended:
 		c->events->ended(c->owner, event);
@@ -288,12 +288,12 @@ void run_client_receive(struct run_client *c)
 
 /* --- its life --- */
 
-static void on_answer(void *owner, struct datagram *d)
+static void run_on_datagram(void *owner, struct datagram *d)
 {
 	run_client_handle(owner, d);
 }
 
-static void on_lost(void *owner, const struct err *why)
+static void run_on_lost(void *owner, const struct err *why)
 {
 	struct run_client *c = owner;
 
@@ -312,7 +312,7 @@ void run_client_init(struct run_client *c, struct brigd_link *link, int sock, co
 		c->loop = brigd_link_loop(link);
 	c->input_source.fd          = -1;
 	c->out = c->err = c->report = unopened;
-	c->kill_timer               = (struct loop_timer){ .due = send_cancel, .owner = c };
+	c->kill_timer               = (struct loop_timer){ .due = run_send_cancel, .owner = c };
 }
 
 int run_client_ask(struct run_client *c, const json_t *message, const int *fds, size_t n, struct err *e)
@@ -322,8 +322,8 @@ int run_client_ask(struct run_client *c, const json_t *message, const int *fds, 
 		return datagram_send(c->sock, message, fds, n, e);
 	brigd_link_forget(c->link, &c->question);
 	c->question = (struct question){
-		.answered = on_answer,
-		.lost     = on_lost,
+		.answered = run_on_datagram,
+		.lost     = run_on_lost,
 		.owner    = c,
 		.message  = message,
 		.fds      = fds,
@@ -342,7 +342,7 @@ void run_client_close(struct run_client *c)
 	if (!c->link)
 		return;
 	brigd_link_forget(c->link, &c->question);
-	close_input(c);
+	input_close(c);
 	loop_timer_clear(c->loop, &c->kill_timer);
 }
 

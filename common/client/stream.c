@@ -42,7 +42,7 @@ static void stream_keep(struct stream *s, const char *bytes, size_t n)
 }
 
 /* Keeps the last tail_max of all bytes passed to it. */
-static void keep_tail(struct stream *s, const char *bytes, size_t n)
+static void stream_keep_tail(struct stream *s, const char *bytes, size_t n)
 {
 	size_t stay;
 
@@ -87,7 +87,7 @@ enum stream_answer stream_read(struct stream *s)
 	if (left)
 		stream_keep(s, chunk, (uint64_t)n < left ? (size_t)n : (size_t)left);
 	if (s->tail && (uint64_t)n > left)
-		keep_tail(s, chunk + left, (size_t)n - (size_t)left);
+		stream_keep_tail(s, chunk + left, (size_t)n - (size_t)left);
 	s->seen += (uint64_t)n;
 	if (s->broken && !was)
 		return STREAM_BROKEN;

@@ -14,7 +14,7 @@ enum { READ_AT_ONCE = 64 * 1024 };
 
 /* --- what goes --- */
 
-void transfer_add(FILE *out, enum file_kind kind, const char *name, const void *bytes, size_t len)
+void transfer_add_entry(FILE *out, enum file_kind kind, const char *name, const void *bytes, size_t len)
 {
 	struct file_entry entry = { .kind = kind, .name_len = (uint32_t)strlen(name), .bytes = len };
 
@@ -24,15 +24,15 @@ void transfer_add(FILE *out, enum file_kind kind, const char *name, const void *
 		fwrite(bytes, 1, len, out);
 }
 
-static bool is_sent(const struct transfer *t)
+static bool transfer_all_sent(const struct transfer *t)
 {
 	return t->out_at == t->out_len;
 }
 
 /* It is no error if the other end stops reading: what it sends says what became of the files. */
-static void send_some(struct transfer *t)
+static void transfer_send(struct transfer *t)
 {
-	ssize_t n = is_sent(t) ? 0
+	ssize_t n = transfer_all_sent(t) ? 0
 			       : send(t->source.fd, t->out + t->out_at, t->out_len - t->out_at,
 				      MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -40,7 +40,7 @@ static void send_some(struct transfer *t)
 		t->out_at += (size_t)n;
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
 		t->out_at = t->out_len;
-	if (is_sent(t))
+	if (transfer_all_sent(t))
 		loop_want(t->loop, &t->source, EPOLLIN);
 }
 
@@ -56,7 +56,7 @@ static void transfer_end(struct transfer *t, const struct err *why)
 		events->ended(owner, why);
 }
 
-static void receive_some(struct transfer *t)
+static void transfer_receive(struct transfer *t)
 {
 	char       bytes[READ_AT_ONCE];
 	ssize_t    n = recv(t->source.fd, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -69,7 +69,7 @@ static void receive_some(struct transfer *t)
 		transfer_end(t, &e);
 		return;
 	}
-	switch (file_entries_take(&t->in, bytes, (size_t)n, &t->events->read, t->owner, &e)) {
+	switch (file_entries_parse(&t->in, bytes, (size_t)n, &t->events->read, t->owner, &e)) {
 	case ENTRIES_GO_ON:
 		return;
 	case ENTRIES_ENOUGH:
@@ -82,12 +82,12 @@ static void receive_some(struct transfer *t)
 	}
 }
 
-static void on_ready(void *owner)
+static void transfer_on_ready(void *owner)
 {
 	struct transfer *t = owner;
 
-	send_some(t);
-	receive_some(t);
+	transfer_send(t);
+	transfer_receive(t);
 }
 
 /* --- its life --- */
@@ -96,7 +96,7 @@ int transfer_open(struct transfer *t, struct loop *loop, int fd, char *out, size
 		  const struct transfer_events *events, void *owner, struct err *e)
 {
 	*t        = (struct transfer){ .out = out, .out_len = out_len, .events = events, .owner = owner };
-	t->source = (struct loop_source){ .fd = fd, .ready = on_ready, .owner = t };
+	t->source = (struct loop_source){ .fd = fd, .ready = transfer_on_ready, .owner = t };
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	if (loop_add_for(loop, &t->source, EPOLLIN | EPOLLOUT, e) == 0) {
 		t->loop = loop;

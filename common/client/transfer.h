@@ -1,8 +1,8 @@
 /*
  * transfer.h - moves files into a cell's /workspace and out of it, over one socket (brig-protocol(7), FILES).
  *
- * The loop drives it. What is sent is one piece of memory, which transfer_add() fills; what is received is reported
- * entry by entry (file_entries.h). The owner must limit how much may come, and for how long.
+ * The loop drives it. What is sent is one piece of memory, which transfer_add_entry() fills; what is received is
+ * reported entry by entry (file_entries.h). The owner must limit how much may come, and for how long.
  */
 #pragma once
 #include "file_entries.h"
@@ -30,7 +30,7 @@ struct transfer {
 };
 
 /* Appends an entry to what is sent, and the bytes of a file. */
-void transfer_add(FILE *out, enum file_kind kind, const char *name, const void *bytes, size_t len);
+void transfer_add_entry(FILE *out, enum file_kind kind, const char *name, const void *bytes, size_t len);
 
 /* Takes fd and out over, even if it fails. t must not move. */
 must_use int transfer_open(struct transfer *t, struct loop *loop, int fd, char *out, size_t out_len,

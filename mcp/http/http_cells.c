@@ -37,12 +37,12 @@ static void on_lost(void *owner, const struct err *why)
 	cells_done(owner);
 }
 
-/* Asks over an open connection only: brigd_link_kept() is empty without one. */
+/* Asks over an open connection only: brigd_link_cache() is empty without one. */
 void cells_ask(struct cells *c, struct mcp *m)
 {
 	struct err e;
 
-	if (c->message || !m->brigd_link || !json_object_size(brigd_link_kept(m->brigd_link)))
+	if (c->message || !m->brigd_link || !json_object_size(brigd_link_cache(m->brigd_link)))
 		return;
 	c->mcp      = m;
 	c->message  = json_pack("{ss}", "op", "stats");

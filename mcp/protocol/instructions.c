@@ -133,7 +133,8 @@ json_t *instructions_profiles(const struct mcp *m)
 	struct brig_paths at;
 	struct err        ignored;
 
-	json_object_set_new(seen, choice_profile(m->settings), json_true()); /* the default profile need not be named */
+	json_object_set_new(seen, choice_default_profile(m->settings),
+			    json_true()); /* the default profile need not be named */
 	if (brig_paths_find(&at, &ignored) == 0)
 		for (size_t i = 0; i < ARRAY_LEN(at.profiles); i++)
 			add_profiles_of(at.profiles[i], &at, seen, found);

@@ -62,7 +62,7 @@ int mcp_open(struct mcp *ret, const struct settings *settings, struct err *e)
 	ret->roots      = settings->roots ? roots_create(ret) : NULL;
 	if (!ret->brigd_link || !ret->executions || !ret->sessions || (settings->roots && !ret->roots))
 		(void)err_set(e, ERR_LIMIT, "out of memory");
-	else if (shown_open(&ret->shown, settings->ro, e) == 0) {
+	else if (ro_folders_open(&ret->shown, settings->ro, e) == 0) {
 		if (*settings->artifacts)
 			ret->artifacts = artifacts_create(settings->artifacts, e);
 		if ((!*settings->artifacts || ret->artifacts) && open_broker(ret, e) == 0)
@@ -80,7 +80,7 @@ void mcp_close(struct mcp *m)
 	brigd_link_destroy(m->brigd_link);
 	roots_destroy(m->roots);
 	json_decref(m->hosts);
-	shown_close(&m->shown);
+	ro_folders_close(&m->shown);
 	broker_destroy(m->broker); /* after the runs, which have bridges to it */
 	tools_done(m);
 	loop_close(&m->loop);

@@ -28,7 +28,7 @@ struct mcp {
 	struct executions     *executions; /* all runs */
 	struct named_sessions *sessions;   /* sessions of clients, by name */
 	struct artifacts      *artifacts;  /* a directory for what replies cannot have; NULL: none */
-	struct shown           shown;      /* files of the host that programs can read */
+	struct ro_folders           shown;      /* files of the host that programs can read */
 	/* what persons have answered about hosts, see ask_hosts.c; owned; NULL: nothing yet */
 	json_t                *hosts;
 	struct roots          *roots;      /* asks the client for its folders; NULL: it is not asked */

@@ -128,7 +128,7 @@ void dispatch_as(struct mcp *m, struct channel *ch, void *channel_data, struct r
 		return;
 	case RPC_NOTIFICATION:
 		if (strcmp(message->method, "notifications/roots/list_changed") == 0)
-			roots_forget(m);
+			roots_invalidate(m);
 		if (strcmp(message->method, "notifications/cancelled") == 0)
 			c = calls_find_to_cancel(m, ch, json_object_get(message->params, "requestId"));
 		if (c) /* NULL: the call has just ended */

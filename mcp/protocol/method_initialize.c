@@ -20,7 +20,7 @@ json_t *initialize_result(struct call *c, struct rpc_error *e)
 	c->channel->elicits =
 		agreed >= REVISION_2025_06_18 && elicitation_is_offered(json_object_get(c->params, "capabilities"));
 	c->channel->has_roots = json_is_object(json_object_get(json_object_get(c->params, "capabilities"), "roots"));
-	roots_forget(c->mcp);
+	roots_invalidate(c->mcp);
 	return json_pack("{ss so so so}", "protocolVersion", revision_name(agreed), "capabilities", self_capabilities(),
 			 "serverInfo", self_info(agreed), "instructions", self_instructions(c->mcp));
 }

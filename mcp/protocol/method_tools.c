@@ -106,7 +106,7 @@ void method_tools_call(struct call *c)
 		else
 			tool_answer_text(c, why, true);
 	} else if (t->resumes && json_object_get(c->params, "requestState"))
-		attend_again(c);
-	else if (t->unbounded || !roots_wait(c, call_after_roots))
+		call_resume_wait(c);
+	else if (t->unbounded || !roots_wait_for_list(c, call_after_roots))
 		t->call(c, arguments);
 }

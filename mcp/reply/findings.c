@@ -128,8 +128,8 @@ struct execution *findings_seek(struct call *c, const json_t *arguments, const j
 {
 	const json_t                  *code  = json_object_get(arguments, "code");
 	const struct execution_request request = {
-		.message =
-			run_request_check(c->mcp->settings, json_object_get(arguments, "allowed_imports"), explained),
+		.message   = run_request_make_check(c->mcp->settings, json_object_get(arguments, "allowed_imports"),
+						    explained),
 		.code      = json_string_value(code),
 		.code_len  = json_string_length(code),
 		.principal = c->channel->principal,

@@ -428,7 +428,7 @@ static void explain_running(struct outcome *o, const struct execution *x)
 	o->is_queued = x->run.state == RUN_WAITS;
 	if (!*x->handle)
 		return;
-	if (o->is_queued && *queued_call_behind(&x->queued, behind, sizeof behind))
+	if (o->is_queued && *queued_call_print_blocker(&x->queued, behind, sizeof behind))
 		set_hint(o,
 			 "It has not begun: it waits behind %s; wait for it or cancel it (cancel_execution). The "
 			 "result of this call: wait_execution with execution_id \"%s\".",
@@ -553,7 +553,7 @@ void outcome_of(struct outcome *ret, const struct execution *x)
 		explain_running(ret, x);
 	} else if (x->record) {
 		read_record(ret, x);
-		hosts_hint(x, hosts, sizeof hosts);
+		hosts_print_hint(x, hosts, sizeof hosts);
 		if (*hosts) /* a person's answer comes before other advice, whether the program raised or not */
 			set_hint(ret, "%s", hosts);
 	} else {

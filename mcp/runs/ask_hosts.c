@@ -11,7 +11,7 @@
 /* --- names, which programs choose --- */
 
 /* A name of ASCII letters, digits, '-' and '.', with a dot, that is not an address. Others are not asked about. */
-static bool is_host_name(const char *name)
+static bool is_dns_name(const char *name)
 {
 	size_t      n    = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.");
 	const char *last = strrchr(name, '.');
@@ -20,7 +20,7 @@ static bool is_host_name(const char *name)
 	       *name != '.' && *name != '-' && !strstr(name, "..");
 }
 
-static bool is_refused(const json_t *row, char host[HOST_ASKED_MAX])
+static bool refused_host_of(const json_t *row, char host[HOST_ASKED_MAX])
 {
 	json_int_t  port = json_integer_value(json_object_get(row, "port"));
 	const char *name = member_text(row, "name");
@@ -28,7 +28,7 @@ static bool is_refused(const json_t *row, char host[HOST_ASKED_MAX])
 	if (strcmp(member_text(row, "verdict"), "refused") != 0 ||
 	    strcmp(member_text(row, "reason"), "not_allowed") != 0)
 		return false;
-	if (!is_host_name(name) || port < 1 || port > 65535)
+	if (!is_dns_name(name) || port < 1 || port > 65535)
 		return false;
 	snprintf(host, HOST_ASKED_MAX, "%s:%d", name, (int)port);
 	for (char *p = host; *p; p++)
@@ -43,7 +43,7 @@ struct web_port {
 	const char *port, *scheme, *over;
 };
 
-static const struct web_port *web_port(const char *host)
+static const struct web_port *web_port_of(const char *host)
 {
 	static const struct web_port ports[] = { { ":443", "https", " over HTTPS" }, { ":80", "http", " over HTTP" } };
 	const char                  *port    = host + strcspn(host, ":");
@@ -58,7 +58,7 @@ static const struct web_port *web_port(const char *host)
  * Does the rule of a profile have that host? Rules with a scheme or a path are not compared: then `unsure` is the
  * answer.
  */
-static bool has_host(const char *rule, const char *host, bool unsure)
+static bool rule_allows_host(const char *rule, const char *host, bool unsure)
 {
 	size_t      len  = strcspn(host, ":"), n;
 	const char *port = host + len;
@@ -68,7 +68,7 @@ static bool has_host(const char *rule, const char *host, bool unsure)
 	n = strcspn(rule, ":");
 	if (rule[n] && strcmp(rule + n, port) != 0)
 		return false;
-	if (!rule[n] && !web_port(host))
+	if (!rule[n] && !web_port_of(host))
 		return false;
 	if (n == 1 && *rule == '*')
 		return true;
@@ -77,12 +77,12 @@ static bool has_host(const char *rule, const char *host, bool unsure)
 	return n == len && strncasecmp(rule, host, n) == 0;
 }
 
-static bool list_has(const json_t *list, const char *host, bool unsure)
+static bool rules_allow_host(const json_t *list, const char *host, bool unsure)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *rule = json_array_get(list, i);
 
-		if (json_is_string(rule) ? has_host(json_string_value(rule), host, unsure) : unsure)
+		if (json_is_string(rule) ? rule_allows_host(json_string_value(rule), host, unsure) : unsure)
 			return true;
 	}
 	return false;
@@ -92,7 +92,7 @@ static bool list_has(const json_t *list, const char *host, bool unsure)
  * The hosts that runs have without a person's answer, or NULL: they cannot be written in a request, as rules with
  * methods.
  */
-static const json_t *own_hosts(const struct mcp *m, const json_t *network)
+static const json_t *hosts_without_asking(const struct mcp *m, const json_t *network)
 {
 	const json_t *own = json_array_size(m->settings->net) ? m->settings->net : json_object_get(network, "allow");
 
@@ -102,31 +102,31 @@ static const json_t *own_hosts(const struct mcp *m, const json_t *network)
 	return own;
 }
 
-static bool may_ask(const struct mcp *m, const json_t *network, const char *host)
+static bool may_ask_about_host(const struct mcp *m, const json_t *network, const char *host)
 {
 	const json_t *ceiling    = json_object_get(network, "ceiling");
 	bool          is_private = false;
 
-	if (!own_hosts(m, network) || list_has(json_object_get(network, "deny"), host, true))
+	if (!hosts_without_asking(m, network) || rules_allow_host(json_object_get(network, "deny"), host, true))
 		return false;
 	if (json_is_array(ceiling))
-		return list_has(ceiling, host, false);
+		return rules_allow_host(ceiling, host, false);
 	return brigd_link_server(m->brigd_link, &is_private) && is_private;
 }
 
 /* --- answers: {PROFILE: {network, answers: {HOST: true or false}}} --- */
 
-static json_t *answers_of(const struct mcp *m, const char *profile)
+static json_t *host_answers_of(const struct mcp *m, const char *profile)
 {
 	return json_object_get(json_object_get(m->hosts, profile), "answers");
 }
 
-void hosts_answer(struct mcp *m, const char *profile, const char *host, bool is_allowed)
+void hosts_set_answer(struct mcp *m, const char *profile, const char *host, bool is_allowed)
 {
-	json_object_set_new(answers_of(m, profile), host, json_boolean(is_allowed));
+	json_object_set_new(host_answers_of(m, profile), host, json_boolean(is_allowed));
 }
 
-bool hosts_next(const struct execution *x, char ret[HOST_ASKED_MAX])
+bool hosts_find_to_ask(const struct execution *x, char ret[HOST_ASKED_MAX])
 {
 	const json_t *list    = json_object_get(json_object_get(x->record, "network"), "connections");
 	const json_t *profile = json_object_get(x->mcp->hosts, x->profile),
@@ -134,19 +134,20 @@ bool hosts_next(const struct execution *x, char ret[HOST_ASKED_MAX])
 
 	if (!profile || x->hosts_asked == HOSTS_OF_A_RUN)
 		return false;
-	if (json_object_size(answers) + json_array_size(own_hosts(x->mcp, json_object_get(profile, "network"))) >=
+	if (json_object_size(answers) +
+		    json_array_size(hosts_without_asking(x->mcp, json_object_get(profile, "network"))) >=
 	    PROTOCOL_NETWORK_MAX)
 		return false; /* a request has no room for more */
 	for (size_t i = 0; i < json_array_size(list); i++)
-		if (is_refused(json_array_get(list, i), ret) && !json_object_get(answers, ret) &&
-		    may_ask(x->mcp, json_object_get(profile, "network"), ret))
+		if (refused_host_of(json_array_get(list, i), ret) && !json_object_get(answers, ret) &&
+		    may_ask_about_host(x->mcp, json_object_get(profile, "network"), ret))
 			return true;
 	return false;
 }
 
-json_t *hosts_form(const char *host)
+json_t *hosts_consent_form(const char *host)
 {
-	const struct web_port *web = web_port(host);
+	const struct web_port *web = web_port_of(host);
 	char                   text[HOST_ASKED_MAX + 300];
 
 	snprintf(text, sizeof text,
@@ -156,19 +157,19 @@ json_t *hosts_form(const char *host)
 		 host, web ? web->over : "",
 		 strstr(host, "xn--") ? " The name has letters that are not ASCII (xn--): it may look like another one."
 				      : "");
-	return yes_form(text, "Allow it?");
+	return yes_form_make(text, "Allow it?");
 }
 
-void hosts_hint(const struct execution *x, char *ret, size_t len)
+void hosts_print_hint(const struct execution *x, char *ret, size_t len)
 {
 	const json_t *list = json_object_get(json_object_get(x->record, "network"), "connections");
 	char          host[HOST_ASKED_MAX];
 
 	*ret = 0;
 	for (size_t i = 0; i < json_array_size(list) && !*ret; i++) {
-		bool                   refused = is_refused(json_array_get(list, i), host);
-		const json_t          *answer  = refused ? json_object_get(answers_of(x->mcp, x->profile), host) : NULL;
-		const struct web_port *web     = answer ? web_port(host) : NULL;
+		bool                   refused = refused_host_of(json_array_get(list, i), host);
+		const json_t *answer = refused ? json_object_get(host_answers_of(x->mcp, x->profile), host) : NULL;
+		const struct web_port *web     = answer ? web_port_of(host) : NULL;
 		const char            *over    = web ? web->over : "";
 
 		if (json_is_true(answer) && x->hosts_asked)
@@ -194,17 +195,17 @@ void hosts_hint(const struct execution *x, char *ret, size_t len)
  * A rule for HOST:PORT. A rule without a scheme is for HTTP, too: none with port 443 is within "host", which allows
  * HTTP at port 80 alone.
  */
-static json_t *rule_of(const char *host)
+static json_t *host_to_rule(const char *host)
 {
-	const struct web_port *web = web_port(host);
+	const struct web_port *web = web_port_of(host);
 
 	return web ? json_sprintf("%s://%.*s", web->scheme, (int)strcspn(host, ":"), host) : json_string(host);
 }
 
-void hosts_into(struct mcp *m, json_t *message, const json_t *explained)
+void hosts_put_into_request(struct mcp *m, json_t *message, const json_t *explained)
 {
 	const char   *profile = member_text(explained, "profile"), *host;
-	const json_t *network = json_object_get(explained, "network"), *own = own_hosts(m, network);
+	const json_t *network = json_object_get(explained, "network"), *own = hosts_without_asking(m, network);
 	json_t       *answer, *asked = NULL;
 
 	if (!m->settings->ask_hosts)
@@ -214,11 +215,11 @@ void hosts_into(struct mcp *m, json_t *message, const json_t *explained)
 	if (!json_object_get(m->hosts, profile))
 		json_object_set_new(m->hosts, profile, json_pack("{s{}}", "answers"));
 	json_object_set(json_object_get(m->hosts, profile), "network", (json_t *)network);
-	json_object_foreach(answers_of(m, profile), host, answer) {
-		if (!json_is_true(answer) || !own || !may_ask(m, network, host))
+	json_object_foreach(host_answers_of(m, profile), host, answer) {
+		if (!json_is_true(answer) || !own || !may_ask_about_host(m, network, host))
 			continue;
 		asked = asked ? asked : json_copy((json_t *)own);
-		json_array_append_new(asked, rule_of(host));
+		json_array_append_new(asked, host_to_rule(host));
 	}
 	if (asked)
 		json_object_set_new(message, "network", asked);

@@ -13,12 +13,12 @@
 enum { HOSTS_OF_A_RUN = 3 };
 
 /* The next one to be asked about, HOST:PORT. False: none. */
-must_use bool hosts_next(const struct execution *x, char ret[HOST_ASKED_MAX]);
+must_use bool hosts_find_to_ask(const struct execution *x, char ret[HOST_ASKED_MAX]);
 /* Params of elicitation/create. */
-json_t *hosts_form(const char *host);
-void    hosts_answer(struct mcp *m, const char *profile, const char *host, bool is_allowed);
+json_t *hosts_consent_form(const char *host);
+void    hosts_set_answer(struct mcp *m, const char *profile, const char *host, bool is_allowed);
 /* What was answered about the hosts that this run was refused: a hint for the model, "" if nothing was. */
-void    hosts_hint(const struct execution *x, char *ret, size_t len);
+void    hosts_print_hint(const struct execution *x, char *ret, size_t len);
 
 /* Puts what was allowed into a request that begins a jail. explained: of its profile. */
-void hosts_into(struct mcp *m, json_t *message, const json_t *explained);
+void hosts_put_into_request(struct mcp *m, json_t *message, const json_t *explained);

@@ -18,7 +18,7 @@ bool elicitation_is_offered(const json_t *capabilities)
 	return json_is_object(offered) && (json_object_size(offered) == 0 || json_object_get(offered, "form"));
 }
 
-bool elicitation_can(const struct call *c)
+bool elicitation_is_possible(const struct call *c)
 {
 	if (revision_is_modern(c->revision))
 		return elicitation_is_offered(json_object_get(json_object_get(c->params, "_meta"), META_CAPABILITIES));
@@ -26,7 +26,7 @@ bool elicitation_can(const struct call *c)
 }
 
 /* A form with one choice, which is preset to no. */
-static json_t *form_of(const struct consent *question)
+static json_t *consent_form_of(const struct consent *question)
 {
 	json_t *choice = json_pack("{ss ss s[sss] s[sss] ss}", "type", "string", "title", "Allow it?", "enum", "no",
 				   "once", "run", "enumNames", "No", "Yes, this call",
@@ -37,7 +37,7 @@ static json_t *form_of(const struct consent *question)
 }
 
 /* false: this is not a valid answer. To decline or to cancel counts as no. */
-static bool read_answer(const json_t *said, enum consent_answer *ret)
+static bool parse_consent_answer(const json_t *said, enum consent_answer *ret)
 {
 	const char *action = json_string_value(json_object_get(said, "action"));
 	const char *answer = json_string_value(json_object_get(json_object_get(said, "content"), "answer"));
@@ -58,7 +58,7 @@ static bool read_answer(const json_t *said, enum consent_answer *ret)
 
 /* --- sending the question --- */
 
-static void take_back(struct execution *x)
+static void elicitation_cancel_sent(struct execution *x)
 {
 	struct elicitation *e  = &x->elicitation;
 	json_t             *id = json_string(e->request.id);
@@ -71,14 +71,14 @@ static void take_back(struct execution *x)
 	json_decref(id);
 }
 
-void elicitation_forget(struct execution *x)
+void elicitation_withdraw(struct execution *x)
 {
 	loop_timer_clear(&x->mcp->loop, &x->asks);
 	if (client_request_waits(&x->elicitation.request))
-		take_back(x);
+		elicitation_cancel_sent(x);
 }
 
-void elicitation_look(struct execution *x)
+void elicitation_ask_open(struct execution *x)
 {
 	struct waiter  *a;
 	struct consent  open[BRIDGE_UNDER_WAY];
@@ -88,7 +88,7 @@ void elicitation_look(struct execution *x)
 	for (size_t i = 0; i < n; i++)
 		is_open |= open[i].number == x->elicitation.number;
 	if (client_request_waits(&x->elicitation.request) && !is_open)
-		take_back(x);
+		elicitation_cancel_sent(x);
 	if (!n)
 		return;
 	TAILQ_FOREACH(a, &x->waiters, link) {
@@ -105,13 +105,13 @@ void elicitation_look(struct execution *x)
 
 /* --- legacy: a request --- */
 
-void elicitation_call_ends(struct call *c, struct execution *x)
+void elicitation_detach_call(struct call *c, struct execution *x)
 {
 	if (x->elicitation.call == c)
 		x->elicitation.call = NULL;
 }
 
-static void on_answer(struct client_request *r, struct mcp *m, const struct rpc_message *response)
+static void elicitation_on_answer(struct client_request *r, struct mcp *m, const struct rpc_message *response)
 {
 	const struct elicitation *e = (const struct elicitation *)r;
 	struct execution         *x = e->execution;
@@ -121,25 +121,25 @@ static void on_answer(struct client_request *r, struct mcp *m, const struct rpc_
 		tool_bridge_consent(&x->tools.bridge, e->number, CONSENT_CANNOT, "this client has refused to ask one");
 	else
 		tool_bridge_consent(&x->tools.bridge, e->number,
-				    read_answer(response->result, &answer) ? answer : CONSENT_NO, NULL);
+				    parse_consent_answer(response->result, &answer) ? answer : CONSENT_NO, NULL);
 	loop_timer_set(&m->loop, &x->asks, 0); /* the next question */
 }
 
-void elicitation_elicit(struct call *c, struct execution *x)
+void elicitation_send(struct call *c, struct execution *x)
 {
 	struct consent open[1];
 
 	if (client_request_waits(&x->elicitation.request) || !tool_bridge_consents(&x->tools.bridge, open, 1))
 		return;
 	x->elicitation = (struct elicitation){
-		.request = { .answered = on_answer }, .execution = x, .call = c, .number = open[0].number
+		.request = { .answered = elicitation_on_answer }, .execution = x, .call = c, .number = open[0].number
 	};
-	client_request_send(&x->elicitation.request, c, "elicitation/create", form_of(&open[0]));
+	client_request_send(&x->elicitation.request, c, "elicitation/create", consent_form_of(&open[0]));
 }
 
 /* --- modern: a result --- */
 
-static json_t *round_of(struct call *c, struct execution *x, json_t *requests)
+static json_t *round_result(struct call *c, struct execution *x, json_t *requests)
 {
 	client_request_secret(x->round, sizeof x->round);
 	json_decref(x->round_of);
@@ -148,7 +148,7 @@ static json_t *round_of(struct call *c, struct execution *x, json_t *requests)
 			 x->round);
 }
 
-json_t *elicitation_result(struct call *c, struct execution *x)
+json_t *elicitation_make_result(struct call *c, struct execution *x)
 {
 	struct consent open[ROUND_MAX];
 	size_t         n        = tool_bridge_consents(&x->tools.bridge, open, ROUND_MAX);
@@ -156,25 +156,25 @@ json_t *elicitation_result(struct call *c, struct execution *x)
 
 	for (size_t i = 0; i < n; i++) {
 		char    key[32];
-		json_t *form = form_of(&open[i]);
+		json_t *form = consent_form_of(&open[i]);
 
 		snprintf(key, sizeof key, "tool-%" PRIu64, open[i].number);
 		json_object_set_new(form, "mode", json_string("form"));
 		json_object_set_new(requests, key,
 				    json_pack("{ss so}", "method", "elicitation/create", "params", form));
 	}
-	return round_of(c, x, requests);
+	return round_result(c, x, requests);
 }
 
-json_t *elicitation_host_result(struct call *c, struct execution *x)
+json_t *elicitation_make_host_result(struct call *c, struct execution *x)
 {
-	json_t *form = hosts_form(x->host);
+	json_t *form = hosts_consent_form(x->host);
 
 	json_object_set_new(form, "mode", json_string("form"));
-	return round_of(c, x, json_pack("{s{ss so}}", "host", "method", "elicitation/create", "params", form));
+	return round_result(c, x, json_pack("{s{ss so}}", "host", "method", "elicitation/create", "params", form));
 }
 
-void elicitation_take_answers(struct execution *x, const json_t *responses)
+void elicitation_apply_answers(struct execution *x, const json_t *responses)
 {
 	const char         *key;
 	json_t             *said;
@@ -182,12 +182,12 @@ void elicitation_take_answers(struct execution *x, const json_t *responses)
 	uint64_t            number;
 
 	if (*x->host) /* what is no answer is a no: the client would be asked for ever */
-		hosts_answer(x->mcp, x->profile, x->host, yes_form_agrees(json_object_get(responses, "host")));
+		hosts_set_answer(x->mcp, x->profile, x->host, yes_form_agrees(json_object_get(responses, "host")));
 	*x->host = 0;
 	json_object_foreach((json_t *)responses, key, said) {
 		if (sscanf(key, "tool-%" SCNu64, &number) != 1)
 			continue;
-		if (read_answer(said, &answer))
+		if (parse_consent_answer(said, &answer))
 			tool_bridge_consent(&x->tools.bridge, number, answer, NULL);
 		else
 			tool_bridge_wrong_answer(&x->tools.bridge, number);

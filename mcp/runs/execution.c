@@ -24,7 +24,7 @@ enum {
 
 /* --- its end --- */
 
-static void close_fds(struct execution *x)
+static void execution_close_fds(struct execution *x)
 {
 	for (size_t i = 0; i < ARRAY_LEN(x->fd); i++)
 		fd_closep(&x->fd[i]);
@@ -34,11 +34,11 @@ static void close_fds(struct execution *x)
 static void execution_close(struct execution *x)
 {
 	run_client_close(&x->run);
-	close_fds(x);
+	execution_close_fds(x);
 	transfer_close(&x->transfer);
 	queued_call_end(&x->queued);
 	run_tools_close(&x->tools);
-	elicitation_forget(x);
+	elicitation_withdraw(x);
 }
 
 static void execution_free(struct execution *x)
@@ -57,7 +57,7 @@ static void execution_free(struct execution *x)
 	free(x);
 }
 
-static bool is_wanted(const struct execution *x)
+static bool execution_is_wanted(const struct execution *x)
 {
 	return !TAILQ_EMPTY(&x->waiters) || *x->handle;
 }
@@ -77,7 +77,7 @@ static void execution_end(struct execution *x)
 	TAILQ_REMOVE(&x->waiters, &last, link);
 	/* not now: it may free x, which callers still use */
 	loop_timer_set(&x->mcp->loop, &x->mcp->executions->stale, 0);
-	if (!is_wanted(x))
+	if (!execution_is_wanted(x))
 		execution_free(x);
 }
 
@@ -105,10 +105,10 @@ void execution_add_waiter(struct execution *x, struct waiter *a)
 	TAILQ_INSERT_TAIL(&x->waiters, a, link);
 }
 
-void execution_leave(struct execution *x, struct waiter *a)
+void execution_remove_waiter(struct execution *x, struct waiter *a)
 {
 	TAILQ_REMOVE(&x->waiters, a, link);
-	if (is_wanted(x))
+	if (execution_is_wanted(x))
 		return;
 	if (x->run.state == RUN_OVER)
 		execution_free(x);
@@ -118,41 +118,41 @@ void execution_leave(struct execution *x, struct waiter *a)
 
 /* --- tools --- */
 
-static void on_asks(void *owner)
+static void execution_on_tool_question(void *owner)
 {
 	struct execution *x = owner;
 
 	loop_timer_set(&x->mcp->loop, &x->asks, 0);
 }
 
-static void on_ask_due(void *owner)
+static void execution_on_ask_timer(void *owner)
 {
-	elicitation_look(owner);
+	elicitation_ask_open(owner);
 }
 
 /* Without a bridge the program's calls of tools fail, and the run goes on. */
-static void open_tools(struct execution *x, int fd)
+static void execution_open_tools(struct execution *x, int fd)
 {
 	if (fd < 0 || !x->mcp->broker)
 		fd_closep(&fd);
 	else
-		(void)!run_tools_open(&x->tools, x->mcp, fd, x->run.id, on_asks, x);
+		(void)!run_tools_open(&x->tools, x->mcp, fd, x->run.id, execution_on_tool_question, x);
 }
 
 /* --- messages of brigd --- */
 
-static void on_started(void *owner, int fd[RUN_STREAMS])
+static void execution_on_started(void *owner, int fd[RUN_STREAMS])
 {
 	struct execution *x = owner;
 
-	queued_call_begun(&x->queued, x->run.id);
-	open_tools(x, fd_take(&fd[RUN_TOOLS]));
-	close_fds(x);
+	queued_call_set_run(&x->queued, x->run.id);
+	execution_open_tools(x, fd_take(&fd[RUN_TOOLS]));
+	execution_close_fds(x);
 	metrics_run_started(x->mcp->metrics);
 }
 
 /* A flood of output has cancelled it: as in execution_cancel(). */
-static void on_output(void *owner, struct run_pipe *p)
+static void execution_on_output(void *owner, struct run_pipe *p)
 {
 	struct execution *x = owner;
 
@@ -162,7 +162,7 @@ static void on_output(void *owner, struct run_pipe *p)
 }
 
 /* The report is hostile: an invalid one is ignored, and the record says so. */
-static void read_report(struct execution *x)
+static void execution_read_report(struct execution *x)
 {
 	const struct stream *s = &x->run.report.stream;
 	struct err           why;
@@ -181,7 +181,7 @@ static void read_report(struct execution *x)
 }
 
 /* A call in a session that ended by itself after an interrupt gets the reason of the interrupt. */
-static void name_interrupt(struct execution *x)
+static void set_reason_of_interrupt(struct execution *x)
 {
 	const char *reason = x->run.cancelled;
 	bool        by_us  = json_integer_value(json_object_get(x->record, "exit_code")) == INTERRUPTED ||
@@ -191,7 +191,7 @@ static void name_interrupt(struct execution *x)
 		json_object_set_new(x->record, "exit_reason", json_string(reason));
 }
 
-static void on_ended(void *owner, const json_t *event)
+static void execution_on_ended(void *owner, const json_t *event)
 {
 	struct execution *x          = owner;
 	const json_t     *exec_error = json_object_get(event, "exec_error");
@@ -204,15 +204,15 @@ static void on_ended(void *owner, const json_t *event)
 	run_client_add_figures(&x->run, x->record);
 	if (x->tools.mcp)
 		json_object_set_new(x->record, "tool_calls", tool_bridge_summary(&x->tools.bridge));
-	read_report(x);
-	name_interrupt(x);
+	execution_read_report(x);
+	set_reason_of_interrupt(x);
 	if (x->run.state == RUN_WAITS) /* the gauge counts started runs, and metrics_run_ended() takes one away */
 		metrics_run_started(x->mcp->metrics);
 	metrics_run_ended(x->mcp->metrics, json_string_value(json_object_get(x->record, "exit_reason")), x->profile);
 	execution_end(x);
 }
 
-static void on_refused(void *owner, const json_t *answer)
+static void execution_on_refused(void *owner, const json_t *answer)
 {
 	struct execution *x     = owner;
 	const json_t     *error = json_object_get(answer, "error");
@@ -230,7 +230,7 @@ static void on_refused(void *owner, const json_t *answer)
 }
 
 /* The connection broke. A run that has not started has had no effect, and brigd_link has already asked twice. */
-static void on_lost(void *owner, const struct err *why)
+static void execution_on_lost(void *owner, const struct err *why)
 {
 	struct execution *x    = owner;
 	const char       *code = "lost";
@@ -250,7 +250,7 @@ static void on_lost(void *owner, const struct err *why)
 /* --- asking --- */
 
 /* The question is not repeated over a new connection: the brigd that went away may have read some of the files. */
-static int add_files(struct execution *x, const struct execution_request *request, struct err *e)
+static int execution_add_files(struct execution *x, const struct execution_request *request, struct err *e)
 {
 	/* brigd refuses a run whose files could not be put */
 	static const struct transfer_events ignored = { .ended = NULL };
@@ -272,23 +272,23 @@ static int add_files(struct execution *x, const struct execution_request *reques
  * Asks for a run with a jail of its own. A check reads no files, so it has no folders of --ro. Takes request->files
  * over.
  */
-static int ask_alone(struct execution *x, const struct execution_request *request, struct err *e)
+static int execution_ask_own_jail(struct execution *x, const struct execution_request *request, struct err *e)
 {
-	const struct shown *s = &x->mcp->shown;
+	const struct ro_folders *s = &x->mcp->shown;
 
 	json_object_set_new(x->message, "wait_ms", json_integer(FREE_WAIT_MS));
-	if (x->is_report && shown_copy(s, x->fd + x->fds, e) < 0) {
+	if (x->is_report && ro_folders_dup_fds(s, x->fd + x->fds, e) < 0) {
 		free(request->files);
 		return -1;
 	}
 	if (x->is_report) {
-		shown_into(s, x->message);
+		ro_folders_put_into_request(s, x->message);
 		x->fds += s->n;
 	}
-	return add_files(x, request, e) < 0 ? -1 : run_client_ask(&x->run, x->message, x->fd, x->fds, e);
+	return execution_add_files(x, request, e) < 0 ? -1 : run_client_ask(&x->run, x->message, x->fd, x->fds, e);
 }
 
-static void on_session_ready(void *owner)
+static void execution_on_session_ready(void *owner)
 {
 	struct execution *x = owner;
 	struct err        e;
@@ -298,7 +298,7 @@ static void on_session_ready(void *owner)
 		execution_fail(x, e.kind == ERR_MISSING ? "missing" : "unavailable", NULL, e.text);
 }
 
-static void on_session_refused(void *owner, const struct failure *f)
+static void execution_on_session_refused(void *owner, const struct failure *f)
 {
 	struct execution *x = owner;
 
@@ -307,14 +307,14 @@ static void on_session_refused(void *owner, const struct failure *f)
 }
 
 static const struct run_events events_of_run = {
-	.started = on_started,
-	.output  = on_output,
-	.ended   = on_ended,
-	.refused = on_refused,
-	.lost    = on_lost,
+	.started = execution_on_started,
+	.output  = execution_on_output,
+	.ended   = execution_on_ended,
+	.refused = execution_on_refused,
+	.lost    = execution_on_lost,
 };
 
-static void keep_tail_of(struct run_pipe *p, char tail[EXECUTION_TAIL])
+static void run_pipe_set_tail(struct run_pipe *p, char tail[EXECUTION_TAIL])
 {
 	p->stream.tail     = tail;
 	p->stream.tail_max = EXECUTION_TAIL;
@@ -334,17 +334,17 @@ static struct execution *execution_create(struct mcp *m, const struct execution_
 		x->fd[i] = -1;
 	run_client_init(&x->run, m->brigd_link, -1, &events_of_run, x);
 	x->run.interrupts = request->session;
-	keep_tail_of(&x->run.out, x->tail[0]);
-	keep_tail_of(&x->run.err, x->tail[1]);
+	run_pipe_set_tail(&x->run.out, x->tail[0]);
+	run_pipe_set_tail(&x->run.err, x->tail[1]);
 	x->asked_ms  = loop_now_ms();
-	x->asks      = (struct loop_timer){ .due = on_ask_due, .owner = x };
+	x->asks      = (struct loop_timer){ .due = execution_on_ask_timer, .owner = x };
 	x->is_report = request->session || strcmp(mode, "check") != 0;
 	TAILQ_INIT(&x->waiters);
 	TAILQ_INSERT_TAIL(&m->executions->all, x, link);
 	return x;
 }
 
-static int copy_request(struct execution *x, const struct execution_request *request, struct err *e)
+static int execution_copy_request(struct execution *x, const struct execution_request *request, struct err *e)
 {
 	const char *profile = member_text(request->session ? request->session->message : request->message, "profile");
 
@@ -364,20 +364,21 @@ static int copy_request(struct execution *x, const struct execution_request *req
 
 struct execution *execution_start(struct mcp *m, const struct execution_request *request, struct err *e)
 {
-	static const struct session_events in_session = { .ready = on_session_ready, .refused = on_session_refused };
+	static const struct session_events in_session = { .ready   = execution_on_session_ready,
+							  .refused = execution_on_session_refused };
 	struct execution                  *x          = execution_create(m, request);
 
 	if (!x) {
 		json_decref(request->message);
 		err_set(e, ERR_LIMIT, "out of memory");
 	}
-	if (!x || copy_request(x, request, e) < 0) {
+	if (!x || execution_copy_request(x, request, e) < 0) {
 		free(request->files);
 	} else if (request->session) {
-		queued_call_wait(&x->queued, request->session, request->files, request->files_len, request->timeout_ms,
+		queued_call_start(&x->queued, request->session, request->files, request->files_len, request->timeout_ms,
 				 &in_session, x);
 		return x;
-	} else if (ask_alone(x, request, e) == 0) {
+	} else if (execution_ask_own_jail(x, request, e) == 0) {
 		return x;
 	}
 	if (x)
@@ -387,7 +388,7 @@ struct execution *execution_start(struct mcp *m, const struct execution_request 
 
 /* --- its last line --- */
 
-static const char *last_line(const char *bytes, size_t n, size_t *len)
+static const char *find_last_line(const char *bytes, size_t n, size_t *len)
 {
 	const char *end = bytes + n, *from;
 
@@ -399,22 +400,23 @@ static const char *last_line(const char *bytes, size_t n, size_t *len)
 	return from;
 }
 
-static const char *last_of(const struct stream *s, size_t *len)
+static const char *stream_last_line(const struct stream *s, size_t *len)
 {
-	return s->tail_len ? last_line(s->tail, s->tail_len, len) : last_line(s->data ? s->data : "", s->len, len);
+	return s->tail_len ? find_last_line(s->tail, s->tail_len, len)
+			   : find_last_line(s->data ? s->data : "", s->len, len);
 }
 
 const char *execution_last_line(const struct execution *x, size_t *len)
 {
-	const char *line = last_of(&x->run.out.stream, len);
+	const char *line = stream_last_line(&x->run.out.stream, len);
 
-	return *len ? line : last_of(&x->run.err.stream, len);
+	return *len ? line : stream_last_line(&x->run.err.stream, len);
 }
 
 /* --- handles, and results that are kept --- */
 
 /* Counts the results that are kept, and returns the one that ended first. */
-static struct execution *count_kept(const struct executions *all, size_t *n, uint64_t *bytes)
+static struct execution *find_oldest_kept(const struct executions *all, size_t *n, uint64_t *bytes)
 {
 	struct execution *x, *oldest = NULL;
 
@@ -432,14 +434,14 @@ static struct execution *count_kept(const struct executions *all, size_t *n, uin
 	return oldest;
 }
 
-static void forget_stale(void *owner)
+static void executions_forget_stale(void *owner)
 {
 	struct executions *all = owner;
 	struct execution  *oldest;
 	uint64_t           bytes;
 	size_t             n;
 
-	while ((oldest = count_kept(all, &n, &bytes))) {
+	while ((oldest = find_oldest_kept(all, &n, &bytes))) {
 		int64_t age = loop_now_ms() - oldest->ended_ms;
 
 		if (n <= KEPT_MAX && bytes <= KEPT_BYTES && age < KEPT_MS) {
@@ -452,7 +454,7 @@ static void forget_stale(void *owner)
 }
 
 /* A random UUID, for a run that has no id yet. */
-static void random_handle(char *ret, size_t len)
+static void make_random_handle(char *ret, size_t len)
 {
 	unsigned char b[16] = { 0 };
 
@@ -463,7 +465,7 @@ static void random_handle(char *ret, size_t len)
 		 b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
-bool execution_keep(struct execution *x)
+bool execution_give_handle(struct execution *x)
 {
 	size_t            n = 0;
 	struct execution *other;
@@ -477,7 +479,7 @@ bool execution_keep(struct execution *x)
 	if (*x->run.id)
 		memcpy(x->handle, x->run.id, sizeof x->handle);
 	else
-		random_handle(x->handle, sizeof x->handle);
+		make_random_handle(x->handle, sizeof x->handle);
 	return true;
 }
 
@@ -502,7 +504,7 @@ struct executions *executions_create(struct mcp *m)
 	if (!all)
 		return NULL;
 	all->mcp   = m;
-	all->stale = (struct loop_timer){ .due = forget_stale, .owner = all };
+	all->stale = (struct loop_timer){ .due = executions_forget_stale, .owner = all };
 	TAILQ_INIT(&all->all);
 	return all;
 }

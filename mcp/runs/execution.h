@@ -26,8 +26,8 @@ enum { EXECUTION_TAIL = 16 * 1024, HOST_ASKED_MAX = 262, KEPT_MAX = 64, KEPT_RUN
 struct execution;
 
 /*
- * A caller that waits for the end of a run. It must leave by itself (execution_leave()), and may do so inside of
- * ended().
+ * A caller that waits for the end of a run. It must leave by itself (execution_remove_waiter()), and may do so inside
+ * of ended().
  */
 struct waiter {
 	void                   (*ended)(void *owner, struct execution *x);
@@ -127,7 +127,7 @@ must_use struct execution *execution_start(struct mcp *m, const struct execution
 
 void execution_add_waiter(struct execution *x, struct waiter *a);
 /* If this was the last waiter and the execution is not kept, it is cancelled, or freed if it has ended. */
-void execution_leave(struct execution *x, struct waiter *a);
+void execution_remove_waiter(struct execution *x, struct waiter *a);
 void execution_cancel(struct execution *x, const char *reason);
 
 /*
@@ -139,4 +139,4 @@ const char *execution_last_line(const struct execution *x, size_t *len);
 /* NULL: that principal has no such run. */
 struct execution *execution_find(struct mcp *m, const char *principal, const char *handle);
 /* Gives it a handle if it has none. false: too many runs with a handle have not ended. */
-must_use bool execution_keep(struct execution *x);
+must_use bool execution_give_handle(struct execution *x);

@@ -32,7 +32,7 @@ static void session_free(struct named_session *s)
 	free(s);
 }
 
-static void pump_soon(struct named_session *s)
+static void session_pump_soon(struct named_session *s)
 {
 	loop_timer_set(&s->mcp->loop, &s->pump, 0);
 }
@@ -44,7 +44,7 @@ bool named_session_is_over(const struct named_session *s)
 
 /* --- its uses --- */
 
-static void use_remove(struct named_session *s, struct session_use *u)
+static void session_remove_use(struct named_session *s, struct session_use *u)
 {
 	TAILQ_REMOVE(&s->uses, u, link);
 	if (s->running == u)
@@ -53,7 +53,7 @@ static void use_remove(struct named_session *s, struct session_use *u)
 	u->is_ready = false;
 }
 
-static struct session_use *oldest_waiting(const struct named_session *s, bool calls_too)
+static struct session_use *session_oldest_waiting(const struct named_session *s, bool calls_too)
 {
 	struct session_use *u;
 
@@ -63,18 +63,19 @@ static struct session_use *oldest_waiting(const struct named_session *s, bool ca
 	return u;
 }
 
-static void refuse_waiting(struct named_session *s, bool calls_too)
+static void session_refuse_waiting(struct named_session *s, bool calls_too)
 {
 	struct session_use *u;
 
-	while ((u = oldest_waiting(s, calls_too))) { /* searched again each time: refused() may remove other uses */
-		use_remove(s, u);
+	while ((u = session_oldest_waiting(
+			s, calls_too))) { /* searched again each time: refused() may remove other uses */
+		session_remove_use(s, u);
 		u->events->refused(u->owner, &s->failed);
 	}
 }
 
 /* ready() and refused() may leave and enter the session, and end it. */
-static void on_pump(void *owner)
+static void session_pump(void *owner)
 {
 	struct named_session *s = owner;
 	struct session_use   *u;
@@ -83,16 +84,16 @@ static void on_pump(void *owner)
 	case SESSION_CLOSED:
 	case SESSION_ABANDONED:
 	case SESSION_OVER:
-		refuse_waiting(s, true);
+		session_refuse_waiting(s, true);
 		if (!TAILQ_EMPTY(&s->uses) || s->run.question.tag || (s->state == SESSION_CLOSED && *s->lost))
 			return;
 		session_free(s);
 		return;
 	case SESSION_OPEN:
-		u = oldest_waiting(s, !s->running);
+		u = session_oldest_waiting(s, !s->running);
 		if (!u)
 			return;
-		pump_soon(s); /* for the next one */
+		session_pump_soon(s); /* for the next one */
 		u->is_ready = true;
 		if (u->is_call)
 			s->running = u;
@@ -111,7 +112,7 @@ static void session_fail(struct named_session *s, const char *code, const char *
 	run_client_close(&s->run);
 	s->state = named_session_is_over(s) ? SESSION_OVER : SESSION_CLOSED;
 	failure_set(&s->failed, code, field, text);
-	pump_soon(s);
+	session_pump_soon(s);
 }
 
 static void session_open(struct named_session *s)
@@ -134,18 +135,18 @@ static void session_lost(struct named_session *s, const char *reason)
 	session_fail(s, "not_found", "session", s->lost);
 	if (s->state == SESSION_OVER)
 		return;
-	refuse_waiting(s, false);
-	if (oldest_waiting(s, true))
+	session_refuse_waiting(s, false);
+	if (session_oldest_waiting(s, true))
 		session_open(s);
 }
 
-static void on_late_end(void *owner)
+static void session_on_late_end(void *owner)
 {
 	session_lost(owner, "");
 }
 
 /* Its end is on its way, with the reason. */
-void named_session_gone(struct named_session *s, const char *id)
+void named_session_set_gone(struct named_session *s, const char *id)
 {
 	if ((s->state != SESSION_OPEN && s->state != SESSION_OVER) || strcmp(s->id, id) != 0)
 		return;
@@ -154,7 +155,7 @@ void named_session_gone(struct named_session *s, const char *id)
 	loop_timer_set(&s->mcp->loop, &s->late_end, END_MS_MAX);
 }
 
-static void send_close(struct named_session *s)
+static void session_send_close(struct named_session *s)
 {
 	brigd_link_send(s->mcp->brigd_link, json_pack("{ss ss}", "op", "close", "session", s->id));
 }
@@ -162,16 +163,16 @@ static void send_close(struct named_session *s)
 void named_session_end(struct named_session *s)
 {
 	if (s->state == SESSION_OPEN)
-		send_close(s);
+		session_send_close(s);
 	s->state = s->state == SESSION_OPENS || s->state == SESSION_ABANDONED ? SESSION_ABANDONED : SESSION_OVER;
 	failure_set(&s->failed, "cancelled", "session", "it was ended while this call waited for its turn");
-	refuse_waiting(s, true);
-	pump_soon(s);
+	session_refuse_waiting(s, true);
+	session_pump_soon(s);
 }
 
 /* --- messages of brigd --- */
 
-static void on_opened(void *owner, const json_t *event)
+static void session_on_opened(void *owner, const json_t *event)
 {
 	struct named_session *s = owner;
 
@@ -180,13 +181,13 @@ static void on_opened(void *owner, const json_t *event)
 	snprintf(s->id, sizeof s->id, "%s", json_string_value(json_object_get(event, "session")));
 	metrics_session_opened(s->mcp->metrics);
 	if (s->state == SESSION_ABANDONED)
-		send_close(s);
+		session_send_close(s);
 	s->state = s->state == SESSION_ABANDONED ? SESSION_OVER : SESSION_OPEN;
-	pump_soon(s);
+	session_pump_soon(s);
 }
 
 /* A session that ends before it is open could not be built. */
-static void on_ended(void *owner, const json_t *event)
+static void session_on_ended(void *owner, const json_t *event)
 {
 	struct named_session *s      = owner;
 	const json_t         *record = json_object_get(event, "record");
@@ -203,7 +204,7 @@ static void on_ended(void *owner, const json_t *event)
  * An error of brigd names a variable by its index in a list that the client never saw, "env[0]": the client gets its
  * name.
  */
-static void on_refused(void *owner, const json_t *answer)
+static void session_on_refused(void *owner, const json_t *answer)
 {
 	struct named_session *s     = owner;
 	const json_t         *error = json_object_get(answer, "error");
@@ -231,7 +232,7 @@ static void on_refused(void *owner, const json_t *answer)
 	session_fail(s, code, "env", words);
 }
 
-static void on_disconnect(void *owner, const struct err *why)
+static void session_on_disconnect(void *owner, const struct err *why)
 {
 	struct named_session *s = owner;
 
@@ -242,10 +243,10 @@ static void on_disconnect(void *owner, const struct err *why)
 }
 
 static const struct run_events events_of_session = {
-	.opened  = on_opened,
-	.ended   = on_ended,
-	.refused = on_refused,
-	.lost    = on_disconnect,
+	.opened  = session_on_opened,
+	.ended   = session_on_ended,
+	.refused = session_on_refused,
+	.lost    = session_on_disconnect,
 };
 
 void named_session_enter(struct named_session *s, struct session_use *u)
@@ -255,7 +256,7 @@ void named_session_enter(struct named_session *s, struct session_use *u)
 	TAILQ_INSERT_TAIL(&s->uses, u, link);
 	if (s->state == SESSION_CLOSED)
 		session_open(s);
-	pump_soon(s);
+	session_pump_soon(s);
 }
 
 void named_session_leave(struct session_use *u)
@@ -264,8 +265,8 @@ void named_session_leave(struct session_use *u)
 
 	if (!s)
 		return;
-	use_remove(s, u);
-	pump_soon(s); /* the next use is ready, or the session is freed */
+	session_remove_use(s, u);
+	session_pump_soon(s); /* the next use is ready, or the session is freed */
 }
 
 /* --- all of them --- */
@@ -315,27 +316,27 @@ void named_sessions_end_all(struct mcp *m, const char *owner)
 		named_session_end(s);
 }
 
-static const char *owner_of(const struct call *c)
+static const char *session_owner_of(const struct call *c)
 {
 	return *c->channel->owner ? c->channel->owner : c->channel->principal;
 }
 
 /* The names of the owner's open sessions, "a, b", cut to fit into len bytes. */
-static void names_of_open(const struct call *c, char *buf, size_t len)
+static void list_open_sessions(const struct call *c, char *buf, size_t len)
 {
 	const struct named_session *s;
 	size_t                      at = 0;
 
 	*buf = 0;
 	TAILQ_FOREACH(s, &c->mcp->sessions->all, link)
-	if (!named_session_is_over(s) && s->state != SESSION_CLOSED && strcmp(s->owner, owner_of(c)) == 0 &&
+	if (!named_session_is_over(s) && s->state != SESSION_CLOSED && strcmp(s->owner, session_owner_of(c)) == 0 &&
 	    at + strlen(s->name) + 3 < len)
 		at += (size_t)snprintf(buf + at, len - at, "%s%s", at ? ", " : "", s->name);
 }
 
 /* --- the argument session of a call --- */
 
-const char *named_session_argument(const json_t *arguments, struct err *e)
+const char *named_session_parse_argument(const json_t *arguments, struct err *e)
 {
 	const char *name = member_text(arguments, SESSION_ARGUMENT);
 
@@ -349,7 +350,7 @@ const char *named_session_argument(const json_t *arguments, struct err *e)
 
 struct named_session *named_session_find(const struct call *c, const char *name)
 {
-	return session_find(c->mcp, owner_of(c), name);
+	return session_find(c->mcp, session_owner_of(c), name);
 }
 
 struct named_session *named_session_find_open(const struct call *c, const char *name, struct err *e)
@@ -359,7 +360,7 @@ struct named_session *named_session_find_open(const struct call *c, const char *
 
 	if (s && s->state != SESSION_CLOSED)
 		return s;
-	names_of_open(c, names, sizeof names);
+	list_open_sessions(c, names, sizeof names);
 	if (s)
 		err_set(e, ERR_BAD_SPEC, "session: \"%s\" is lost, with its variables and files: %.300s", name,
 			s->lost);
@@ -373,7 +374,7 @@ struct named_session *named_session_find_open(const struct call *c, const char *
 static const char *const session_keys[] = { "profile", "memory_limit", "env" };
 
 /* null, "" and {} are not given. */
-static json_t *given_keys(const json_t *arguments)
+static json_t *session_keys_given(const json_t *arguments)
 {
 	json_t *asked = json_object();
 
@@ -387,7 +388,7 @@ static json_t *given_keys(const json_t *arguments)
 }
 
 /* An open session keeps its profile: a call with another one is refused. */
-static int check_profile(const struct named_session *s, const json_t *given, struct err *e)
+static int session_check_profile(const struct named_session *s, const json_t *given, struct err *e)
 {
 	const json_t *profile = json_object_get(given, "profile"), *own = json_object_get(s->asked, "profile");
 
@@ -399,7 +400,7 @@ static int check_profile(const struct named_session *s, const json_t *given, str
 }
 
 /* Warns of arguments that differ from those of an open session, which no call changes. */
-static void warn_of_changes(const struct named_session *s, const json_t *given, json_t *warnings)
+static void session_warn_of_changes(const struct named_session *s, const json_t *given, json_t *warnings)
 {
 	for (size_t i = 0; i < ARRAY_LEN(session_keys); i++) {
 		const json_t *value = json_object_get(given, session_keys[i]);
@@ -411,24 +412,24 @@ static void warn_of_changes(const struct named_session *s, const json_t *given, 
 	}
 }
 
-json_t *named_session_asked(const struct call *c, const char *name, const json_t *arguments, json_t *warnings,
+json_t *named_session_merge_asked(const struct call *c, const char *name, const json_t *arguments, json_t *warnings,
 			    struct err *e)
 {
 	const struct named_session *s     = named_session_find(c, name);
-	json_t                     *asked = given_keys(arguments);
+	json_t                     *asked = session_keys_given(arguments);
 	int                         r;
 
 	if (s && s->asked && s->state != SESSION_CLOSED) {
-		r = check_profile(s, asked, e);
+		r = session_check_profile(s, asked, e);
 		if (r == 0)
-			warn_of_changes(s, asked, warnings);
+			session_warn_of_changes(s, asked, warnings);
 		json_decref(asked);
 		return r < 0 ? NULL : json_incref(s->asked);
 	}
 	if (s && s->asked)
 		json_object_update_missing(asked, s->asked);
 	if (!json_object_get(asked, "profile"))
-		json_object_set_new(asked, "profile", json_string(choice_profile(c->mcp->settings)));
+		json_object_set_new(asked, "profile", json_string(choice_default_profile(c->mcp->settings)));
 	return asked;
 }
 
@@ -436,7 +437,7 @@ json_t *named_session_asked(const struct call *c, const char *name, const json_t
  * Clients that cannot be told apart would share "main" by accident: a new session of theirs has a name that no other
  * chooses, "main-8c1f52".
  */
-static int check_new_name(const struct call *c, const char *name, struct err *e)
+static int session_check_new_name(const struct call *c, const char *name, struct err *e)
 {
 	enum { RANDOM_DIGITS = 6 };
 	const char *dash = strrchr(name, '-');
@@ -456,7 +457,7 @@ static int check_new_name(const struct call *c, const char *name, struct err *e)
 /*
  * One more may be open. Forgets the oldest lost session if there are too many of these, but not the one called `but`.
  */
-static int make_room(const struct call *c, const struct named_session *but, struct err *e)
+static int sessions_check_limit(const struct call *c, const struct named_session *but, struct err *e)
 {
 	struct named_session *s, *oldest = NULL;
 	size_t                open = 0, lost = 0;
@@ -474,7 +475,7 @@ static int make_room(const struct call *c, const struct named_session *but, stru
 		session_free(oldest);
 	if (open < c->mcp->settings->sessions)
 		return 0;
-	names_of_open(c, names, sizeof names);
+	list_open_sessions(c, names, sizeof names);
 	return err_set(e, ERR_DENIED, "session: %zu are open, which is the most here; end one with end_session%s%s",
 		       open, *names ? ": " : ", or try again later", names);
 }
@@ -487,21 +488,21 @@ static struct named_session *session_create(const struct call *c, const char *na
 	if (!s)
 		return NULL;
 	s->mcp      = c->mcp;
-	s->pump     = (struct loop_timer){ .due = on_pump, .owner = s };
-	s->late_end = (struct loop_timer){ .due = on_late_end, .owner = s };
+	s->pump     = (struct loop_timer){ .due = session_pump, .owner = s };
+	s->late_end = (struct loop_timer){ .due = session_on_late_end, .owner = s };
 	run_client_init(&s->run, c->mcp->brigd_link, -1, &events_of_session, s);
 	for (size_t i = 0; i < ARRAY_LEN(s->ro_fd); i++)
 		s->ro_fd[i] = -1;
-	snprintf(s->owner, sizeof s->owner, "%s", owner_of(c));
+	snprintf(s->owner, sizeof s->owner, "%s", session_owner_of(c));
 	snprintf(s->name, sizeof s->name, "%s", name);
 	TAILQ_INIT(&s->uses);
 	TAILQ_INSERT_TAIL(&c->mcp->sessions->all, s, link);
-	pump_soon(s);
+	session_pump_soon(s);
 	return s;
 }
 
 /* Sets what a closed session is opened with. Takes both over. */
-static void session_prepare(struct named_session *s, json_t *asked, json_t *message)
+static void session_set_request(struct named_session *s, json_t *asked, json_t *message)
 {
 	struct err ignored;
 
@@ -512,9 +513,9 @@ static void session_prepare(struct named_session *s, json_t *asked, json_t *mess
 	s->ro_fds  = 0;
 	for (size_t i = 0; i < ARRAY_LEN(s->ro_fd); i++)
 		fd_closep(&s->ro_fd[i]);
-	if (shown_copy(&s->mcp->shown, s->ro_fd, &ignored) < 0)
+	if (ro_folders_dup_fds(&s->mcp->shown, s->ro_fd, &ignored) < 0)
 		return; /* the session then has none of these folders */
-	shown_into(&s->mcp->shown, message);
+	ro_folders_put_into_request(&s->mcp->shown, message);
 	s->ro_fds = s->mcp->shown.n;
 }
 
@@ -525,10 +526,10 @@ struct named_session *named_session_make(const struct call *c, const char *name,
 	json_t               *message;
 
 	if (s && s->state != SESSION_CLOSED) /* perhaps another call has made it meanwhile */
-		return check_profile(s, asked, e) < 0 ? NULL : s;
-	if (check_new_name(c, name, e) < 0 || make_room(c, s, e) < 0)
+		return session_check_profile(s, asked, e) < 0 ? NULL : s;
+	if (session_check_new_name(c, name, e) < 0 || sessions_check_limit(c, s, e) < 0)
 		return NULL;
-	message = run_request_open(c->mcp->settings, asked, explained, warnings, e);
+	message = run_request_make_open(c->mcp->settings, asked, explained, warnings, e);
 	if (!message)
 		return NULL;
 	if (!s)
@@ -538,7 +539,7 @@ struct named_session *named_session_make(const struct call *c, const char *name,
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	hosts_into(c->mcp, message, explained);
-	session_prepare(s, json_incref((json_t *)asked), message);
+	hosts_put_into_request(c->mcp, message, explained);
+	session_set_request(s, json_incref((json_t *)asked), message);
 	return s;
 }

@@ -99,7 +99,7 @@ void named_sessions_end_all(struct mcp *m, const char *owner);
 /* --- the argument session of a call --- */
 
 /* The name of the session, checked. "": none was given. NULL with *e. Borrowed from the arguments. */
-must_use const char *named_session_argument(const json_t *arguments, struct err *e);
+must_use const char *named_session_parse_argument(const json_t *arguments, struct err *e);
 
 /* The session that the call means if it is open, is being opened, or is lost and no reply had that yet; else NULL. */
 struct named_session *named_session_find(const struct call *c, const char *name);
@@ -111,8 +111,8 @@ must_use struct named_session *named_session_find_open(const struct call *c, con
  * asks for another profile gets NULL with *e, and a warning for anything else that it cannot change. Otherwise those
  * of the call; what the call does not give is taken from an earlier session of this name that was lost.
  */
-must_use json_t *named_session_asked(const struct call *c, const char *name, const json_t *arguments, json_t *warnings,
-				     struct err *e);
+must_use json_t *named_session_merge_asked(const struct call *c, const char *name, const json_t *arguments,
+					   json_t *warnings, struct err *e);
 
 /* The session of this name, made if necessary. It must be entered before the loop turns again. NULL with *e. */
 must_use struct named_session *named_session_make(const struct call *c, const char *name, const json_t *asked,
@@ -127,7 +127,7 @@ void named_session_enter(struct named_session *s, struct session_use *u);
 void named_session_leave(struct session_use *u); /* may be called if u uses none; may free the session */
 
 /* brigd has answered that it knows no session of this id any more. */
-void named_session_gone(struct named_session *s, const char *id);
+void named_session_set_gone(struct named_session *s, const char *id);
 /* The client ends it: brigd ends calls under way, uses that wait are refused. It is freed soon. */
 void named_session_end(struct named_session *s);
 bool named_session_is_over(const struct named_session *s);

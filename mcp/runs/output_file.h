@@ -17,7 +17,7 @@ struct output_files {
  * Makes the files of what the reply is going to cut, and sets the names in o. NULL: there is nothing to put; else the
  * session.
  */
-struct named_session *output_file_make(struct output_files *ret, struct call *c, struct outcome *o,
+struct named_session *output_file_build(struct output_files *ret, struct call *c, struct outcome *o,
 				       const struct execution *x);
 /* Puts them, then answers the call as without them. Takes files and o over. */
 void output_file_put(struct call *c, struct named_session *s, struct output_files *files, struct outcome *o,

@@ -6,15 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_MAX = sizeof((struct fact){ 0 }.key) };
+enum { KEY_MAX = sizeof((struct profile_question){ 0 }.key) };
 
-static char *key_of(const char *what, const char *name, char *buf)
+static char *cache_key_of(const char *what, const char *name, char *buf)
 {
 	snprintf(buf, KEY_MAX, "%s:%.63s", what, name ? name : "");
 	return buf;
 }
 
-void fact_forget(struct fact *f)
+void profile_info_forget(struct profile_question *f)
 {
 	if (f->mcp)
 		brigd_link_forget(f->mcp->brigd_link, &f->question);
@@ -23,9 +23,9 @@ void fact_forget(struct fact *f)
 }
 
 /* known() may free f: it is not touched afterwards. */
-static void deliver(struct fact *f, const json_t *reply, const struct err *why)
+static void profile_info_deliver(struct profile_question *f, const json_t *reply, const struct err *why)
 {
-	fact_forget(f);
+	profile_info_forget(f);
 	f->known(f->owner, reply, why);
 }
 
@@ -33,7 +33,7 @@ static void deliver(struct fact *f, const json_t *reply, const struct err *why)
  * An error that the client can correct is ERR_BAD_SPEC, any other ERR_SETUP. The folder is removed from "does not
  * exist in /etc/brig/profiles; there are: ...": paths of the host are not for clients.
  */
-static void parse_error(const json_t *error, struct err *why)
+static void profile_info_parse_error(const json_t *error, struct err *why)
 {
 	const char *code = member_text(error, "code"), *field = member_text(error, "field"),
 		   *message = member_text(error, "message");
@@ -49,64 +49,67 @@ static void parse_error(const json_t *error, struct err *why)
 		err_set(why, kind, "%s%s%s", field, *field ? ": " : "", message);
 }
 
-static void on_answer(void *owner, struct datagram *d)
+static void profile_info_on_answer(void *owner, struct datagram *d)
 {
-	struct fact *f = owner;
+	struct profile_question *f = owner;
 	struct err   why;
 
 	switch (d->answer.kind) {
 	case ANSWER_REPLY:
-		json_object_set(brigd_link_kept(f->mcp->brigd_link), f->key, d->answer.source);
-		deliver(f, d->answer.source, NULL);
+		json_object_set(brigd_link_cache(f->mcp->brigd_link), f->key, d->answer.source);
+		profile_info_deliver(f, d->answer.source, NULL);
 		return;
 	case ANSWER_ERROR:
-		parse_error(json_object_get(d->answer.source, "error"), &why);
+		profile_info_parse_error(json_object_get(d->answer.source, "error"), &why);
 		break;
 	case ANSWER_EVENT:
 		err_set(&why, ERR_PROTOCOL, "brigd has answered a question with an event of a run");
 		break;
 	}
-	deliver(f, NULL, &why);
+	profile_info_deliver(f, NULL, &why);
 }
 
-static void on_lost(void *owner, const struct err *why)
+static void profile_info_on_lost(void *owner, const struct err *why)
 {
-	deliver(owner, NULL, why);
+	profile_info_deliver(owner, NULL, why);
 }
 
-void fact_ask(struct fact *f, struct mcp *m, const char *what, const char *profile)
+void profile_info_ask(struct profile_question *f, struct mcp *m, const char *what, const char *profile)
 {
 	const json_t *known;
 	struct err    e;
 
 	f->mcp = m;
-	known  = json_object_get(brigd_link_kept(m->brigd_link), key_of(what, profile, f->key));
+	known  = json_object_get(brigd_link_cache(m->brigd_link), cache_key_of(what, profile, f->key));
 	if (known) {
-		deliver(f, known, NULL);
+		profile_info_deliver(f, known, NULL);
 		return;
 	}
 	f->message  = json_pack("{ss ss*}", "op", what, "profile", profile);
-	f->question = (struct question){ .answered = on_answer, .lost = on_lost, .owner = f, .message = f->message };
+	f->question = (struct question){
+		.answered = profile_info_on_answer, .lost = profile_info_on_lost, .owner = f, .message = f->message
+	};
 	if (brigd_link_ask(m->brigd_link, &f->question, &e) < 0)
-		deliver(f, NULL, &e);
+		profile_info_deliver(f, NULL, &e);
 }
 
-const json_t *facts_isolation(const struct mcp *m, const char *profile)
+const json_t *profile_info_isolation(const struct mcp *m, const char *profile)
 {
 	char key[KEY_MAX];
 
-	return json_object_get(brigd_link_kept(m->brigd_link), key_of("isolation", profile, key));
+	return json_object_get(brigd_link_cache(m->brigd_link), cache_key_of("isolation", profile, key));
 }
 
-void facts_keep_isolation(struct mcp *m, const char *profile, const json_t *isolation)
+void profile_info_set_isolation(struct mcp *m, const char *profile, const json_t *isolation)
 {
 	char key[KEY_MAX];
 
 	if (json_array_size(isolation))
-		json_object_set(brigd_link_kept(m->brigd_link), key_of("isolation", profile, key), (json_t *)isolation);
+		json_object_set(brigd_link_cache(m->brigd_link), cache_key_of("isolation", profile, key),
+				(json_t *)isolation);
 }
 
-uint64_t fact_limit(const json_t *explained, const char *group, const char *name)
+uint64_t profile_info_limit(const json_t *explained, const char *group, const char *name)
 {
 	return (uint64_t)json_number_value(json_object_get(json_object_get(explained, group), name));
 }

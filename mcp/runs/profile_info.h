@@ -6,10 +6,10 @@
 #include "mcp.h"
 
 /* One question. All members but known and owner must be zero. */
-struct fact {
+struct profile_question {
 	/*
-	 * reply: borrowed; NULL: why says why there is none. Called once, perhaps before fact_ask() returns; may free
-	 * the fact.
+	 * reply: borrowed; NULL: why has the reason. Called once, perhaps before profile_info_ask() returns; may free
+	 * the question.
 	 */
 	void          (*known)(void *owner, const json_t *reply, const struct err *why);
 	void           *owner;
@@ -21,12 +21,12 @@ struct fact {
 };
 
 /* what: "hello", or "explain" with a profile's name. */
-void fact_ask(struct fact *f, struct mcp *m, const char *what, const char *profile);
-void fact_forget(struct fact *f); /* may be called after known() */
+void profile_info_ask(struct profile_question *f, struct mcp *m, const char *what, const char *profile);
+void profile_info_forget(struct profile_question *f); /* may be called after known() */
 
 /* Names of the layers that were in force in the last run of that profile; NULL before the first. Borrowed. */
-const json_t *facts_isolation(const struct mcp *m, const char *profile);
-void          facts_keep_isolation(struct mcp *m, const char *profile, const json_t *isolation);
+const json_t *profile_info_isolation(const struct mcp *m, const char *profile);
+void          profile_info_set_isolation(struct mcp *m, const char *profile, const json_t *isolation);
 
 /* A limit of an explain reply. group: "limits" or "ceilings". */
-uint64_t fact_limit(const json_t *explained, const char *group, const char *name);
+uint64_t profile_info_limit(const json_t *explained, const char *group, const char *name);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* path: absolute, judged before. */
-static int shown_add(struct shown *s, const char *text, const char *path, const char *name, struct err *e)
+static int ro_folders_add_fd(struct ro_folders *s, const char *text, const char *path, const char *name, struct err *e)
 {
 	scoped_fd fd = open(path, O_PATH | O_CLOEXEC);
 
@@ -27,7 +27,7 @@ static int shown_add(struct shown *s, const char *text, const char *path, const 
 }
 
 /* text: PATH or PATH:NAME; a text that is an existing path is the path. */
-static int shown_add_own(struct shown *s, const char *text, struct err *e)
+static int ro_folders_add_option(struct ro_folders *s, const char *text, struct err *e)
 {
 	const char *colon = access(text, F_OK) == 0 ? NULL : strrchr(text, ':'), *name;
 	char       *path  = colon ? strndup(text, (size_t)(colon - text)) : strdup(text),
@@ -46,14 +46,14 @@ static int shown_add_own(struct shown *s, const char *text, struct err *e)
 	else if (protocol_check_shown(s->names, s->n, name, &why) < 0)
 		err_set(e, ERR_BAD_SPEC, "--ro %.200s: %s", text, why.text);
 	else
-		r = shown_add(s, text, whole, name, e);
+		r = ro_folders_add_fd(s, text, whole, name, e);
 	free(whole);
 	return r;
 }
 
 /* --- the client's --- */
 
-static int from_uri(const char *uri, char path[SHOWN_PATH_MAX], struct err *e)
+static int file_uri_to_path(const char *uri, char path[SHOWN_PATH_MAX], struct err *e)
 {
 	static const char scheme[] = "file://";
 	const char       *from     = strncmp(uri, scheme, sizeof scheme - 1) == 0 ? uri + sizeof scheme - 1 : NULL;
@@ -78,7 +78,7 @@ static int from_uri(const char *uri, char path[SHOWN_PATH_MAX], struct err *e)
 }
 
 /* Is whole the folder of, or above it? */
-static bool is_above(const char *whole, const char *folder)
+static bool is_same_or_above(const char *whole, const char *folder)
 {
 	char  *real = folder && *folder == '/' ? realpath(folder, NULL) : NULL;
 	size_t n    = strlen(whole);
@@ -89,7 +89,7 @@ static bool is_above(const char *whole, const char *folder)
 }
 
 /* Keys and tokens are in a home directory, in files whose names begin with a dot: of this user, or of any other. */
-static bool is_home(const char *whole, int folder)
+static bool is_home_folder(const char *whole, int folder)
 {
 	static const char *const marks[] = { ".ssh",    ".gnupg",   ".aws",          ".kube", ".netrc",
 					     ".bashrc", ".profile", ".bash_history", ".zshrc" };
@@ -99,10 +99,11 @@ static bool is_home(const char *whole, int folder)
 	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
 		if (fstatat(folder, marks[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
 			return true;
-	return is_above(whole, "/home") || is_above(whole, getenv("HOME")) || (user && is_above(whole, user->pw_dir));
+	return is_same_or_above(whole, "/home") || is_same_or_above(whole, getenv("HOME")) ||
+	       (user && is_same_or_above(whole, user->pw_dir));
 }
 
-static int check_root(const struct shown *s, const struct shown *beside, const char *whole, struct err *e)
+static int check_root(const struct ro_folders *s, const struct ro_folders *beside, const char *whole, struct err *e)
 {
 	const char   *name   = strrchr(whole, '/') + 1;
 	scoped_fd     folder = open(whole, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -116,7 +117,7 @@ static int check_root(const struct shown *s, const struct shown *beside, const c
 	    fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == DEBUGFS_MAGIC ||
 	    fs.f_type == TRACEFS_MAGIC || fs.f_type == SECURITYFS_MAGIC)
 		return err_set(e, ERR_DENIED, "holds what the kernel knows of the host, no files");
-	if (is_home(whole, folder))
+	if (is_home_folder(whole, folder))
 		return err_set(e, ERR_DENIED,
 			       "is a home directory, or above one; open a folder of a project, or name it with --ro");
 	if (strlen(whole) >= SHOWN_PATH_MAX || !text_is_plain(whole))
@@ -129,19 +130,20 @@ static int check_root(const struct shown *s, const struct shown *beside, const c
 	return 0;
 }
 
-int shown_add_root(struct shown *s, const struct shown *beside, const char *uri, struct err *e)
+int ro_folders_add_root(struct ro_folders *s, const struct ro_folders *beside, const char *uri, struct err *e)
 {
 	char  path[SHOWN_PATH_MAX];
 	char *whole;
 
-	if (from_uri(uri, path, e) < 0)
+	if (file_uri_to_path(uri, path, e) < 0)
 		return -1;
 	if (!s->names)
 		s->names = json_array();
 	whole = realpath(path, NULL);
 	if (!whole)
 		return err_sys(e, "cannot be read");
-	if (check_root(s, beside, whole, e) == 0 && shown_add(s, path, whole, strrchr(whole, '/') + 1, e) == 0) {
+	if (check_root(s, beside, whole, e) == 0 &&
+	    ro_folders_add_fd(s, path, whole, strrchr(whole, '/') + 1, e) == 0) {
 		s->path[s->n - 1] = whole;
 		return 0;
 	}
@@ -149,7 +151,7 @@ int shown_add_root(struct shown *s, const struct shown *beside, const char *uri,
 	return -1;
 }
 
-void shown_replace(struct shown *s, struct shown *by)
+void ro_folders_replace_roots(struct ro_folders *s, struct ro_folders *by)
 {
 	while (s->n > s->own) {
 		fd_closep(&s->fd[--s->n]);
@@ -164,41 +166,41 @@ void shown_replace(struct shown *s, struct shown *by)
 		json_array_append(s->names, json_array_get(by->names, i));
 	}
 	by->n = 0;
-	shown_close(by);
+	ro_folders_close(by);
 }
 
 /* --- */
 
-int shown_open(struct shown *ret, const json_t *rows, struct err *e)
+int ro_folders_open(struct ro_folders *ret, const json_t *rows, struct err *e)
 {
-	*ret = (struct shown){ .names = json_array() };
+	*ret = (struct ro_folders){ .names = json_array() };
 	for (size_t i = 0; i < json_array_size(rows); i++) {
-		if (shown_add_own(ret, json_string_value(json_array_get(rows, i)), e) == 0)
+		if (ro_folders_add_option(ret, json_string_value(json_array_get(rows, i)), e) == 0)
 			continue;
-		shown_close(ret);
+		ro_folders_close(ret);
 		return -1;
 	}
 	ret->own = ret->n;
 	return 0;
 }
 
-void shown_close(struct shown *s)
+void ro_folders_close(struct ro_folders *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		fd_closep(&s->fd[i]);
 	for (size_t i = 0; i < s->n; i++)
 		free(s->path[i]);
 	json_decref(s->names);
-	*s = (struct shown){ 0 };
+	*s = (struct ro_folders){ 0 };
 }
 
-void shown_into(const struct shown *s, json_t *message)
+void ro_folders_put_into_request(const struct ro_folders *s, json_t *message)
 {
 	if (s->n)
 		json_object_set(message, "ro", s->names);
 }
 
-int shown_copy(const struct shown *s, int *fds, struct err *e)
+int ro_folders_dup_fds(const struct ro_folders *s, int *fds, struct err *e)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		fds[i] = fcntl(s->fd[i], F_DUPFD_CLOEXEC, 3);

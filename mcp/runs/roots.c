@@ -24,12 +24,12 @@ struct roots {
 	struct client_request request;
 	struct mcp           *mcp;
 	enum roots_state      state;
-	struct shown          offered; /* about which the person is asked */
+	struct ro_folders          offered; /* about which the person is asked */
 	struct loop_timer     late;
 	TAILQ_HEAD(, waiting_call)  waiters;
 };
 
-static void roots_note(const char *root, const char *why)
+static void roots_log_left_out(const char *root, const char *why)
 {
 	char text[700];
 
@@ -38,13 +38,13 @@ static void roots_note(const char *root, const char *why)
 	fprintf(stderr, "brig-mcp: %s\n", text);
 }
 
-static void go_on(struct roots *r)
+static void roots_resume_calls(struct roots *r)
 {
 	struct waiting_call *w;
 
 	client_request_forget(&r->request, r->mcp);
 	loop_timer_clear(&r->mcp->loop, &r->late);
-	shown_close(&r->offered);
+	ro_folders_close(&r->offered);
 	r->state = ROOTS_KNOWN;
 	while ((w = TAILQ_FIRST(&r->waiters))) {
 		struct call *c = w->call;
@@ -58,28 +58,28 @@ static void go_on(struct roots *r)
 	}
 }
 
-static void on_late(void *owner)
+static void roots_on_timeout(void *owner)
 {
 	struct roots *r = owner;
 
-	roots_note("list", "the client has not answered");
-	go_on(r);
+	roots_log_left_out("list", "the client has not answered");
+	roots_resume_calls(r);
 }
 
 /* --- a person agrees --- */
 
-static void on_consent(struct client_request *request, struct mcp *m, const struct rpc_message *response)
+static void roots_on_consent(struct client_request *request, struct mcp *m, const struct rpc_message *response)
 {
 	struct roots *r = (struct roots *)request;
 
 	if (!response->error && yes_form_agrees(response->result))
-		shown_replace(&m->shown, &r->offered);
+		ro_folders_replace_roots(&m->shown, &r->offered);
 	else
-		roots_note("list", "a person has not agreed");
-	go_on(r);
+		roots_log_left_out("list", "a person has not agreed");
+	roots_resume_calls(r);
 }
 
-static void ask_person(struct roots *r, struct call *c)
+static void roots_ask_person(struct roots *r, struct call *c)
 {
 	char   text[SHOWN_PATH_MAX * PROTOCOL_RO_MAX + 200];
 	size_t at = (size_t)snprintf(
@@ -88,14 +88,14 @@ static void ask_person(struct roots *r, struct call *c)
 
 	for (size_t i = 0; i < r->offered.n && at < sizeof text; i++)
 		at += (size_t)snprintf(text + at, sizeof text - at, "\n%s", r->offered.path[i]);
-	r->request = (struct client_request){ .answered = on_consent };
-	client_request_send(&r->request, c, "elicitation/create", yes_form(text, "Show them?"));
+	r->request = (struct client_request){ .answered = roots_on_consent };
+	client_request_send(&r->request, c, "elicitation/create", yes_form_make(text, "Show them?"));
 	loop_timer_set(&r->mcp->loop, &r->late, (int64_t)r->mcp->settings->ask_timeout_ms);
 }
 
 /* --- the client's list --- */
 
-static void read_roots(struct roots *r, const json_t *list)
+static void roots_parse_list(struct roots *r, const json_t *list)
 {
 	struct err e;
 
@@ -103,43 +103,43 @@ static void read_roots(struct roots *r, const json_t *list)
 		const char *uri = json_string_value(json_object_get(json_array_get(list, i), "uri"));
 
 		if (!uri)
-			roots_note("list", "a root has no uri");
-		else if (shown_add_root(&r->offered, &r->mcp->shown, uri, &e) < 0)
-			roots_note(uri, e.text);
+			roots_log_left_out("list", "a root has no uri");
+		else if (ro_folders_add_root(&r->offered, &r->mcp->shown, uri, &e) < 0)
+			roots_log_left_out(uri, e.text);
 	}
 	if (json_array_size(list) > NOTES_MAX)
-		roots_note("list", "more than 32 roots");
+		roots_log_left_out("list", "more than 32 roots");
 }
 
-static void on_list(struct client_request *request, struct mcp *m, const struct rpc_message *response)
+static void roots_on_list(struct client_request *request, struct mcp *m, const struct rpc_message *response)
 {
 	struct roots        *r = (struct roots *)request;
 	const struct waiting_call *w = TAILQ_FIRST(&r->waiters);
 
 	if (!w) { /* all calls were cancelled: the next one asks */
-		roots_forget(m);
+		roots_invalidate(m);
 		return;
 	}
-	read_roots(r, response->error ? NULL : json_object_get(response->result, "roots"));
+	roots_parse_list(r, response->error ? NULL : json_object_get(response->result, "roots"));
 	if (r->offered.n && w->call->channel->elicits) {
-		ask_person(r, w->call);
+		roots_ask_person(r, w->call);
 		return;
 	}
-	shown_replace(&m->shown, &r->offered);
-	go_on(r);
+	ro_folders_replace_roots(&m->shown, &r->offered);
+	roots_resume_calls(r);
 }
 
-static void ask_for_list(struct roots *r, struct call *c)
+static void roots_request_list(struct roots *r, struct call *c)
 {
 	r->state   = ROOTS_ASKED;
-	r->request = (struct client_request){ .answered = on_list };
+	r->request = (struct client_request){ .answered = roots_on_list };
 	client_request_send(&r->request, c, "roots/list", json_object());
 	loop_timer_set(&r->mcp->loop, &r->late, LIST_WAIT_MS);
 }
 
 /* --- calls --- */
 
-static void waiting_cancel(struct call *c)
+static void waiting_call_cancel(struct call *c)
 {
 	struct waiting_call *w = c->work;
 
@@ -147,7 +147,7 @@ static void waiting_cancel(struct call *c)
 	free(w);
 }
 
-bool roots_wait(struct call *c, void (*go)(struct call *c))
+bool roots_wait_for_list(struct call *c, void (*go)(struct call *c))
 {
 	struct roots  *r = c->mcp->roots;
 	struct waiting_call *w;
@@ -158,13 +158,13 @@ bool roots_wait(struct call *c, void (*go)(struct call *c))
 	*w = (struct waiting_call){ .roots = r, .call = c, .go = go };
 	TAILQ_INSERT_TAIL(&r->waiters, w, link);
 	c->work   = w;
-	c->cancel = waiting_cancel;
+	c->cancel = waiting_call_cancel;
 	if (r->state == ROOTS_UNKNOWN)
-		ask_for_list(r, c);
+		roots_request_list(r, c);
 	return true;
 }
 
-void roots_forget(struct mcp *m)
+void roots_invalidate(struct mcp *m)
 {
 	struct roots *r = m->roots;
 
@@ -172,11 +172,11 @@ void roots_forget(struct mcp *m)
 		return;
 	client_request_forget(&r->request, m);
 	loop_timer_clear(&m->loop, &r->late);
-	shown_close(&r->offered);
-	shown_replace(&m->shown, &r->offered);
+	ro_folders_close(&r->offered);
+	ro_folders_replace_roots(&m->shown, &r->offered);
 	r->state = ROOTS_UNKNOWN;
 	if (!TAILQ_EMPTY(&r->waiters))
-		ask_for_list(r, TAILQ_FIRST(&r->waiters)->call);
+		roots_request_list(r, TAILQ_FIRST(&r->waiters)->call);
 }
 
 struct roots *roots_create(struct mcp *m)
@@ -186,7 +186,7 @@ struct roots *roots_create(struct mcp *m)
 	if (!r)
 		return NULL;
 	r->mcp  = m;
-	r->late = (struct loop_timer){ .due = on_late, .owner = r };
+	r->late = (struct loop_timer){ .due = roots_on_timeout, .owner = r };
 	TAILQ_INIT(&r->waiters);
 	return r;
 }
@@ -197,6 +197,6 @@ void roots_destroy(struct roots *r)
 		return;
 	client_request_forget(&r->request, r->mcp);
 	loop_timer_clear(&r->mcp->loop, &r->late);
-	shown_close(&r->offered);
+	ro_folders_close(&r->offered);
 	free(r);
 }

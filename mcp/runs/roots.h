@@ -17,6 +17,6 @@ must_use struct roots *roots_create(struct mcp *m);
 void                   roots_destroy(struct roots *r); /* NULL is ignored */
 
 /* False: nothing is to be asked. True: go() is called later, unless the call is cancelled. */
-must_use bool roots_wait(struct call *c, void (*go)(struct call *c));
+must_use bool roots_wait_for_list(struct call *c, void (*go)(struct call *c));
 /* The list has changed, or it is another client. */
-void          roots_forget(struct mcp *m);
+void          roots_invalidate(struct mcp *m);

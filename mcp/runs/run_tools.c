@@ -11,7 +11,7 @@
 /* More than the audit keeps. PROTOCOL_CALLS_MAX names fit into PROTOCOL_MAX, also when each character is escaped. */
 enum { NAME_BYTES = 128 };
 
-static void report_calls(struct run_tools *t)
+static void run_tools_report(struct run_tools *t)
 {
 	json_t *message = json_pack("{ss ss sb}", "op", "tools", "run", t->run, "waiting", t->is_waiting);
 
@@ -23,20 +23,20 @@ static void report_calls(struct run_tools *t)
 	brigd_link_send(t->mcp->brigd_link, message);
 }
 
-static void on_late(void *owner)
+static void run_tools_on_late(void *owner)
 {
 	struct run_tools *t = owner;
 
 	t->is_waiting = true;
-	report_calls(t);
+	run_tools_report(t);
 }
 
-static void on_report_due(void *owner)
+static void run_tools_on_report_timer(void *owner)
 {
-	report_calls(owner);
+	run_tools_report(owner);
 }
 
-static void on_busy(void *owner, bool busy)
+static void run_tools_on_busy(void *owner, bool busy)
 {
 	struct run_tools *t = owner;
 
@@ -48,10 +48,10 @@ static void on_busy(void *owner, bool busy)
 	if (!t->is_waiting)
 		return;
 	t->is_waiting = false;
-	report_calls(t);
+	run_tools_report(t);
 }
 
-static void on_ended(void *owner, const struct tool_call *c, const char *outcome)
+static void run_tools_on_call_ended(void *owner, const struct tool_call *c, const char *outcome)
 {
 	struct run_tools *t = owner;
 	char              name[NAME_BYTES + 1];
@@ -61,12 +61,12 @@ static void on_ended(void *owner, const struct tool_call *c, const char *outcome
 	json_array_append_new(t->ended,
 			      json_pack("{ss ss ss}", "name", name, "verdict", outcome, "args_sha256", c->digest));
 	if (json_array_size(t->ended) == PROTOCOL_CALLS_MAX)
-		report_calls(t);
+		run_tools_report(t);
 	else if (!t->report_timer.set)
 		loop_timer_set(&t->mcp->loop, &t->report_timer, RUN_TOOLS_REPORT_MS);
 }
 
-static void on_asks(void *owner)
+static void run_tools_on_question(void *owner)
 {
 	struct run_tools *t = owner;
 
@@ -75,12 +75,14 @@ static void on_asks(void *owner)
 
 int run_tools_open(struct run_tools *t, struct mcp *m, int fd, const char *run, void (*asks)(void *owner), void *owner)
 {
-	static const struct tool_bridge_events events = { .asks = on_asks, .busy = on_busy, .ended = on_ended };
+	static const struct tool_bridge_events events = { .asks  = run_tools_on_question,
+							  .busy  = run_tools_on_busy,
+							  .ended = run_tools_on_call_ended };
 	struct err                             ignored;
 
 	*t = (struct run_tools){ .mcp = m, .run = run, .asks = asks, .owner = owner, .ended = json_array() };
-	t->late = (struct loop_timer){ .due = on_late, .owner = t };
-	t->report_timer = (struct loop_timer){ .due = on_report_due, .owner = t };
+	t->late = (struct loop_timer){ .due = run_tools_on_late, .owner = t };
+	t->report_timer = (struct loop_timer){ .due = run_tools_on_report_timer, .owner = t };
 	if (tool_bridge_open(&t->bridge, m->broker, fd, run, &events, t, &ignored) == 0)
 		return 0;
 	run_tools_done(t);
@@ -93,7 +95,7 @@ void run_tools_close(struct run_tools *t)
 		return;
 	tool_bridge_close(&t->bridge);
 	if (json_array_size(t->ended))
-		report_calls(t);
+		run_tools_report(t);
 }
 
 void run_tools_done(struct run_tools *t)

@@ -26,22 +26,22 @@ void session_files_stop(struct session_files *f)
 	*f = (struct session_files){ 0 };
 }
 
-static void files_ended(void *owner, const struct err *why)
+static void session_files_on_end(void *owner, const struct err *why)
 {
 	struct session_files *f = owner;
 
 	f->events->ended(f->owner, why);
 }
 
-static void on_files_late(void *owner)
+static void session_files_on_timeout(void *owner)
 {
 	struct err e;
 
 	err_set(&e, ERR_LIMIT, "the session has not moved its files within %d s", FILES_TIMEOUT_MS / 1000);
-	files_ended(owner, &e);
+	session_files_on_end(owner, &e);
 }
 
-static void on_files_answer(void *owner, struct datagram *d)
+static void session_files_on_answer(void *owner, struct datagram *d)
 {
 	struct session_files *f     = owner;
 	const json_t         *error = json_object_get(d->answer.source, "error");
@@ -51,52 +51,57 @@ static void on_files_answer(void *owner, struct datagram *d)
 	if (d->answer.kind == ANSWER_ERROR) {
 		err_set(&e, ERR_SETUP, "%s", member_text(error, "message"));
 		if (f->use.session && strcmp(member_text(error, "code"), denial_code_name(DENIAL_not_found)) == 0)
-			named_session_gone(f->use.session, member_text(f->message, "session"));
-		files_ended(f, &e);
+			named_session_set_gone(f->use.session, member_text(f->message, "session"));
+		session_files_on_end(f, &e);
 		return;
 	}
 	if (d->answer.kind != ANSWER_REPLY || d->fds != 1) { /* datagram.h checks what belongs to a reply of files */
 		err_set(&e, ERR_PROTOCOL, "brigd has answered a question for files with something else");
-		files_ended(f, &e);
+		session_files_on_end(f, &e);
 		return;
 	}
 	brigd_link_forget(f->mcp->brigd_link, &f->question);
 	f->out = NULL;
 	if (transfer_open(&f->transfer, &f->mcp->loop, fd_take(&d->fd[0]), out, f->out_len, f->events, f->owner,
 			  &e) < 0)
-		files_ended(f, &e);
+		session_files_on_end(f, &e);
 }
 
-static void on_files_ready(void *owner)
+static void session_files_on_ready(void *owner)
 {
 	struct session_files *f = owner;
 	struct err            e;
 
 	f->message  = json_pack("{ss ss}", "op", "files", "session", f->use.session->id);
 	f->question = (struct question){
-		.answered = on_files_answer, .lost = files_ended, .owner = f, .message = f->message, .repeated = true,
+		.answered = session_files_on_answer,
+		.lost     = session_files_on_end,
+		.owner    = f,
+		.message  = f->message,
+		.repeated = true,
 	};
 	if (brigd_link_ask(f->mcp->brigd_link, &f->question, &e) < 0)
-		files_ended(f, &e);
+		session_files_on_end(f, &e);
 }
 
-static void on_files_refused(void *owner, const struct failure *why)
+static void session_files_on_refused(void *owner, const struct failure *why)
 {
 	struct err e;
 
 	err_set(&e, ERR_SETUP, "%s", why->text);
-	files_ended(owner, &e);
+	session_files_on_end(owner, &e);
 }
 
 void session_files_begin(struct session_files *f, struct named_session *s, char *out, size_t out_len,
 			 const struct transfer_events *events, void *owner)
 {
-	static const struct session_events in_session = { .ready = on_files_ready, .refused = on_files_refused };
+	static const struct session_events in_session = { .ready   = session_files_on_ready,
+							  .refused = session_files_on_refused };
 
 	*f      = (struct session_files){ .mcp = s->mcp, .out = out, .out_len = out_len, .events = events };
 	f->owner = owner;
 	f->use  = (struct session_use){ .events = &in_session, .owner = f };
-	f->late = (struct loop_timer){ .due = on_files_late, .owner = f };
+	f->late = (struct loop_timer){ .due = session_files_on_timeout, .owner = f };
 	loop_timer_set(&s->mcp->loop, &f->late, FILES_TIMEOUT_MS);
 	named_session_enter(s, &f->use);
 }
@@ -115,7 +120,7 @@ void queued_call_end(struct queued_call *q)
 	q->mcp   = NULL;
 }
 
-static void queued_fail(struct queued_call *q, const char *code, const char *field, const char *text)
+static void queued_call_fail(struct queued_call *q, const char *code, const char *field, const char *text)
 {
 	struct failure f;
 
@@ -129,13 +134,13 @@ bool queued_call_waits(const struct queued_call *q)
 	return q->mcp && q->late.set;
 }
 
-void queued_call_begun(struct queued_call *q, const char *run)
+void queued_call_set_run(struct queued_call *q, const char *run)
 {
 	snprintf(q->run, sizeof q->run, "%s", run);
 	q->begun_ms = loop_now_ms();
 }
 
-char *queued_call_behind(const struct queued_call *q, char *buf, size_t len)
+char *queued_call_print_blocker(const struct queued_call *q, char *buf, size_t len)
 {
 	const struct session_use *use   = q->mcp && q->use.session ? q->use.session->running : NULL;
 	const struct queued_call *ahead = use && use != &q->use ? use->owner : NULL;
@@ -149,38 +154,40 @@ char *queued_call_behind(const struct queued_call *q, char *buf, size_t len)
 	return buf;
 }
 
-static void queued_begin(struct queued_call *q)
+static void queued_call_set_ready(struct queued_call *q)
 {
 	loop_timer_clear(&q->mcp->loop, &q->late);
 	snprintf(q->id, sizeof q->id, "%s", q->use.session->id);
 	q->events->ready(q->owner);
 }
 
-static bool on_put_entry(void *owner, const struct file_entry *entry, const char *name)
+static bool queued_call_on_put_entry(void *owner, const struct file_entry *entry, const char *name)
 {
 	struct queued_call *q = owner;
 
 	if (entry->kind == FILE_LEFT && !*q->left_out)
-		snprintf(q->left_out, sizeof q->left_out, "%.200s %s", name, workspace_file_left_out(entry->bytes));
+		snprintf(q->left_out, sizeof q->left_out, "%.200s %s", name,
+			 workspace_file_left_out_text(entry->bytes));
 	return true;
 }
 
-static void on_put(void *owner, const struct err *why)
+static void queued_call_on_put(void *owner, const struct err *why)
 {
 	struct queued_call *q = owner;
 
 	if (why || *q->left_out) {
-		queued_fail(q, "unavailable", "files", why ? why->text : q->left_out);
+		queued_call_fail(q, "unavailable", "files", why ? why->text : q->left_out);
 		return;
 	}
 	session_files_stop(&q->puts);
-	queued_begin(q);
+	queued_call_set_ready(q);
 }
 
 /* Puts a copy of its files: they are needed again if this session turns out to be gone. */
-static void on_call_ready(void *owner)
+static void queued_call_on_ready(void *owner)
 {
-	static const struct transfer_events events = { .read = { .entry = on_put_entry }, .ended = on_put };
+	static const struct transfer_events events = { .read  = { .entry = queued_call_on_put_entry },
+						       .ended = queued_call_on_put };
 	struct queued_call                 *q      = owner;
 	struct named_session               *s      = q->use.session;
 	char                               *copy;
@@ -189,19 +196,19 @@ static void on_call_ready(void *owner)
 		snprintf(q->lost, sizeof q->lost, "%s", s->lost);
 	*s->lost = 0;
 	if (!q->files) {
-		queued_begin(q);
+		queued_call_set_ready(q);
 		return;
 	}
 	copy = malloc(q->files_len);
 	if (!copy) {
-		queued_fail(q, "unavailable", "files", "out of memory");
+		queued_call_fail(q, "unavailable", "files", "out of memory");
 		return;
 	}
 	memcpy(copy, q->files, q->files_len);
 	session_files_begin(&q->puts, s, copy, q->files_len, &events, q);
 }
 
-static void on_call_refused(void *owner, const struct failure *f)
+static void queued_call_on_refused(void *owner, const struct failure *f)
 {
 	struct queued_call *q = owner;
 
@@ -213,7 +220,7 @@ static void on_call_refused(void *owner, const struct failure *f)
  * timeout_ms limits the wait for other calls only. It begins again while the session opens, or its files are put, for
  * which there are other limits.
  */
-static void on_call_late(void *owner)
+static void queued_call_on_timeout(void *owner)
 {
 	struct queued_call         *q = owner;
 	const struct named_session *s = q->use.session;
@@ -226,20 +233,21 @@ static void on_call_late(void *owner)
 	snprintf(text, sizeof text,
 		 "\"%s\" is busy with %s. Wait for it with wait_execution, end it with cancel_execution, or use "
 		 "another session",
-		 q->session, queued_call_behind(q, behind, sizeof behind));
-	queued_fail(q, denial_code_name(DENIAL_busy), "session", text);
+		 q->session, queued_call_print_blocker(q, behind, sizeof behind));
+	queued_call_fail(q, denial_code_name(DENIAL_busy), "session", text);
 }
 
-static void queued_enter(struct queued_call *q, struct named_session *s)
+static void queued_call_enter(struct queued_call *q, struct named_session *s)
 {
 	named_session_enter(s, &q->use);
 	loop_timer_set(&q->mcp->loop, &q->late, (int64_t)q->timeout_ms);
 }
 
-void queued_call_wait(struct queued_call *q, struct named_session *s, char *files, size_t files_len,
+void queued_call_start(struct queued_call *q, struct named_session *s, char *files, size_t files_len,
 		      uint64_t timeout_ms, const struct session_events *events, void *owner)
 {
-	static const struct session_events in_session = { .ready = on_call_ready, .refused = on_call_refused };
+	static const struct session_events in_session = { .ready   = queued_call_on_ready,
+							  .refused = queued_call_on_refused };
 
 	*q = (struct queued_call){
 		.mcp        = s->mcp,
@@ -251,8 +259,8 @@ void queued_call_wait(struct queued_call *q, struct named_session *s, char *file
 	};
 	snprintf(q->session, sizeof q->session, "%s", s->name);
 	q->use  = (struct session_use){ .events = &in_session, .owner = q, .is_call = true };
-	q->late = (struct loop_timer){ .due = on_call_late, .owner = q };
-	queued_enter(q, s);
+	q->late = (struct loop_timer){ .due = queued_call_on_timeout, .owner = q };
+	queued_call_enter(q, s);
 }
 
 bool queued_call_retry(struct queued_call *q, const json_t *error)
@@ -264,8 +272,8 @@ bool queued_call_retry(struct queued_call *q, const json_t *error)
 	if (!s || named_session_is_over(s) || q->is_again || !is_gone)
 		return false;
 	q->is_again = true;
-	named_session_gone(s, q->id);
+	named_session_set_gone(s, q->id);
 	named_session_leave(&q->use);
-	queued_enter(q, s);
+	queued_call_enter(q, s);
 	return true;
 }

@@ -60,14 +60,14 @@ struct queued_call {
  * files: see session_files_begin(); taken over; NULL: none. events are called later, not within this call. q must not
  * move.
  */
-void queued_call_wait(struct queued_call *q, struct named_session *s, char *files, size_t files_len,
+void queued_call_start(struct queued_call *q, struct named_session *s, char *files, size_t files_len,
 		      uint64_t timeout_ms, const struct session_events *events, void *owner);
 /* Does it wait for earlier calls, or until its files are put? */
 bool queued_call_waits(const struct queued_call *q);
 /* Its run has begun: calls behind it report it. */
-void queued_call_begun(struct queued_call *q, const char *run);
+void queued_call_set_run(struct queued_call *q, const char *run);
 /* The call behind which it waits: "execution ID, which has run for 12 s"; "" if it waits for no call. Returns buf. */
-char *queued_call_behind(const struct queued_call *q, char *buf, size_t len);
+char *queued_call_print_blocker(const struct queued_call *q, char *buf, size_t len);
 /* brigd has refused the run with this error. true: because it knows no such session; the call waits for a new one. */
 bool queued_call_retry(struct queued_call *q, const json_t *error);
 /* It leaves the session, or the queue. May be called twice, and on one that is zero. */

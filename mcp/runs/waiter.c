@@ -29,23 +29,23 @@ static void visit_end(struct visit *v)
 	loop_timer_clear(&v->call->mcp->loop, &v->wait);
 	loop_timer_clear(&v->call->mcp->loop, &v->progress);
 	v->call->cancel = NULL;
-	elicitation_call_ends(v->call, v->execution);
-	execution_leave(v->execution, &v->waiter);
+	elicitation_detach_call(v->call, v->execution);
+	execution_remove_waiter(v->execution, &v->waiter);
 	free(v);
 }
 
-/* The call ends with a question, and the client calls again (attend_again()): until then the run must be kept. */
-static bool visit_keeps_run(struct visit *v)
+/* The call ends with a question, and the client calls again (call_resume_wait()): until then the run must be kept. */
+static bool visit_keep_run(struct visit *v)
 {
 	bool lent = !*v->execution->handle;
 
-	if (!execution_keep(v->execution))
+	if (!execution_give_handle(v->execution))
 		return false;
 	v->execution->is_lent |= lent;
 	return true;
 }
 
-static void visit_end_with(struct visit *v, json_t *result)
+static void visit_end_with_result(struct visit *v, json_t *result)
 {
 	struct call *c = v->call;
 
@@ -54,7 +54,7 @@ static void visit_end_with(struct visit *v, json_t *result)
 }
 
 /* The outcome is made before the visit ends, which may free the run. */
-static void visit_answer(struct visit *v)
+static void visit_end_with_outcome(struct visit *v)
 {
 	struct call             *c           = v->call;
 	const struct execution  *x           = v->execution;
@@ -67,8 +67,8 @@ static void visit_answer(struct visit *v)
 	outcome_of(&o, x);
 	outcome_was_reported(v->execution);
 	if (x->record)
-		facts_keep_isolation(c->mcp, x->profile, json_object_get(x->record, "isolation"));
-	session = output_file_make(&files, c, &o, x);
+		profile_info_set_isolation(c->mcp, x->profile, json_object_get(x->record, "isolation"));
+	session = output_file_build(&files, c, &o, x);
 	visit_end(v);
 	if (session)
 		output_file_put(c, session, &files, &o, &answer_form);
@@ -78,70 +78,71 @@ static void visit_answer(struct visit *v)
 
 /* --- a person is asked about a host that the run was refused --- */
 
-static bool visit_asks_about_host(struct visit *v);
+static bool visit_ask_about_host(struct visit *v);
 
-static void host_is_answered(struct visit *v, bool is_allowed)
+static void visit_set_host_answer(struct visit *v, bool is_allowed)
 {
 	struct execution *x = v->execution;
 
-	hosts_answer(x->mcp, x->profile, x->host, is_allowed);
+	hosts_set_answer(x->mcp, x->profile, x->host, is_allowed);
 	*x->host = 0;
-	if (!visit_asks_about_host(v))
-		visit_answer(v);
+	if (!visit_ask_about_host(v))
+		visit_end_with_outcome(v);
 }
 
-static void on_host_answer(struct client_request *r, struct mcp *m, const struct rpc_message *response)
+static void visit_on_host_answer(struct client_request *r, struct mcp *m, const struct rpc_message *response)
 {
 	(void)m;
-	host_is_answered((struct visit *)r, !response->error && yes_form_agrees(response->result));
+	visit_set_host_answer((struct visit *)r, !response->error && yes_form_agrees(response->result));
 }
 
-static void on_no_host_answer(void *owner)
+static void visit_on_host_timeout(void *owner)
 {
 	struct visit *v = owner;
 
 	client_request_forget(&v->request, v->call->mcp);
-	host_is_answered(v, false);
+	visit_set_host_answer(v, false);
 }
 
-static bool visit_asks_about_host(struct visit *v)
+static bool visit_ask_about_host(struct visit *v)
 {
 	struct call           *c = v->call;
 	struct execution      *x = v->execution;
 	const struct settings *s = c->mcp->settings;
 
-	if (x->run.state != RUN_OVER || !s->ask_hosts || !elicitation_can(c) || *x->host || !hosts_next(x, x->host))
+	if (x->run.state != RUN_OVER || !s->ask_hosts || !elicitation_is_possible(c) || *x->host ||
+	    !hosts_find_to_ask(x, x->host))
 		return false;
 	x->hosts_asked++;
 	if (!revision_is_modern(c->revision)) {
-		v->request = (struct client_request){ .answered = on_host_answer };
-		client_request_send(&v->request, c, "elicitation/create", hosts_form(x->host));
-		v->wait.due = on_no_host_answer;
+		v->request = (struct client_request){ .answered = visit_on_host_answer };
+		client_request_send(&v->request, c, "elicitation/create", hosts_consent_form(x->host));
+		v->wait.due = visit_on_host_timeout;
 		loop_timer_set(&c->mcp->loop, &v->wait, (int64_t)s->ask_timeout_ms);
 		return true;
 	}
-	if (!visit_keeps_run(v)) {
+	if (!visit_keep_run(v)) {
 		*x->host = 0;
 		return false;
 	}
-	visit_end_with(v, elicitation_host_result(c, x));
+	visit_end_with_result(v, elicitation_make_host_result(c, x));
 	return true;
 }
 
-static void on_run_ended(void *owner, struct execution *x)
+static void visit_on_run_ended(void *owner, struct execution *x)
 {
 	(void)x;
-	if (!visit_asks_about_host(owner))
-		visit_answer(owner);
+	if (!visit_ask_about_host(owner))
+		visit_end_with_outcome(owner);
 }
 
 /* If the run cannot get a handle the call goes on waiting. */
-static void on_waited(void *owner)
+static void visit_on_wait_over(void *owner)
 {
 	struct visit *v = owner;
 
-	if (execution_keep(v->execution))
-		visit_answer(v);
+	if (execution_give_handle(v->execution))
+		visit_end_with_outcome(v);
 }
 
 static void visit_cancel(struct call *c)
@@ -155,19 +156,19 @@ static void visit_cancel(struct call *c)
 
 /* --- a person is asked about a call of a tool --- */
 
-static bool on_tool_asks(void *owner, struct execution *x)
+static bool visit_on_tool_question(void *owner, struct execution *x)
 {
 	struct visit *v = owner;
 
-	if (!elicitation_can(v->call))
+	if (!elicitation_is_possible(v->call))
 		return false;
 	if (!revision_is_modern(v->call->revision)) {
-		elicitation_elicit(v->call, x);
+		elicitation_send(v->call, x);
 		return true;
 	}
-	if (!visit_keeps_run(v))
+	if (!visit_keep_run(v))
 		return false;
-	visit_end_with(v, elicitation_result(v->call, x));
+	visit_end_with_result(v, elicitation_make_result(v->call, x));
 	return true;
 }
 
@@ -180,7 +181,7 @@ static void print_progress(const struct execution *x, double seconds, char *buf,
 	const char *line  = execution_last_line(x, &n);
 	char       *clean = n ? clean_text(line, clean_whole(line, n < 4096 ? n : 4096), false, &clean_len) : NULL;
 
-	if (x->run.state == RUN_WAITS && *queued_call_behind(&x->queued, behind, sizeof behind))
+	if (x->run.state == RUN_WAITS && *queued_call_print_blocker(&x->queued, behind, sizeof behind))
 		snprintf(buf, len, "%.0f s, waiting for its turn in the session, behind %s", seconds, behind);
 	else if (x->run.state == RUN_WAITS && queued_call_waits(&x->queued))
 		snprintf(buf, len, "%.0f s, waiting for the session", seconds);
@@ -194,7 +195,7 @@ static void print_progress(const struct execution *x, double seconds, char *buf,
 	free(clean);
 }
 
-static void on_progress(void *owner)
+static void visit_on_progress(void *owner)
 {
 	struct visit           *v       = owner;
 	const struct execution *x       = v->execution;
@@ -206,7 +207,7 @@ static void on_progress(void *owner)
 	loop_timer_set(&v->call->mcp->loop, &v->progress, (int64_t)v->call->mcp->settings->progress_ms);
 }
 
-void attend(struct call *c, struct execution *x, uint64_t wait_ms)
+void call_wait_for_run(struct call *c, struct execution *x, uint64_t wait_ms)
 {
 	struct visit *v = calloc(1, sizeof *v);
 
@@ -218,14 +219,14 @@ void attend(struct call *c, struct execution *x, uint64_t wait_ms)
 		return;
 	}
 	*v          = (struct visit){ .call = c, .execution = x };
-	v->waiter   = (struct waiter){ .ended = on_run_ended, .asks = on_tool_asks, .owner = v };
-	v->wait     = (struct loop_timer){ .due = on_waited, .owner = v };
-	v->progress = (struct loop_timer){ .due = on_progress, .owner = v };
+	v->waiter   = (struct waiter){ .ended = visit_on_run_ended, .asks = visit_on_tool_question, .owner = v };
+	v->wait     = (struct loop_timer){ .due = visit_on_wait_over, .owner = v };
+	v->progress = (struct loop_timer){ .due = visit_on_progress, .owner = v };
 	c->work     = v;
 	c->cancel   = visit_cancel;
 	execution_add_waiter(x, &v->waiter);
 	if (x->run.state == RUN_OVER) {
-		on_run_ended(v, x);
+		visit_on_run_ended(v, x);
 		return;
 	}
 	if (x->tools.bridge.open) /* it may have asked before, when no call attended it */
@@ -239,7 +240,7 @@ void attend(struct call *c, struct execution *x, uint64_t wait_ms)
 /* --- calls that come again, with answers --- */
 
 /* The run that has given out the state of this call, for the same tool and arguments. */
-static struct execution *find_by_state(const struct call *c)
+static struct execution *find_run_by_request_state(const struct call *c)
 {
 	const char       *state = json_string_value(json_object_get(c->params, "requestState"));
 	struct execution *x;
@@ -260,9 +261,9 @@ static void ignore_end(void *owner, struct execution *x)
 	(void)owner, (void)x;
 }
 
-void attend_again(struct call *c)
+void call_resume_wait(struct call *c)
 {
-	struct execution *x         = find_by_state(c);
+	struct execution *x         = find_run_by_request_state(c);
 	struct waiter     meanwhile = { .ended = ignore_end };
 	struct rpc_error  e;
 
@@ -277,7 +278,7 @@ void attend_again(struct call *c)
 	if (x->is_lent) /* so that the run ends if this client cancels now, as with any other call */
 		*x->handle = 0;
 	x->is_lent = false;
-	elicitation_take_answers(x, json_object_get(c->params, "inputResponses"));
-	attend(c, x, c->mcp->settings->yield_after_ms);
-	execution_leave(x, &meanwhile);
+	elicitation_apply_answers(x, json_object_get(c->params, "inputResponses"));
+	call_wait_for_run(c, x, c->mcp->settings->yield_after_ms);
+	execution_remove_waiter(x, &meanwhile);
 }

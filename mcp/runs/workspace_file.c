@@ -23,16 +23,16 @@ const struct field workspace_file_fields[] = {
 #undef AT
 /* clang-format on */
 
-static const char *after_prefix(const char *path, const char *prefix)
+static const char *strip_prefix(const char *path, const char *prefix)
 {
 	size_t n = strlen(prefix);
 
 	return strncmp(path, prefix, n) == 0 ? path + n : path;
 }
 
-const char *workspace_file_path(const char *path, struct err *e)
+const char *workspace_file_parse_path(const char *path, struct err *e)
 {
-	const char *below = after_prefix(after_prefix(path, "/workspace/"), "./"),
+	const char *below = strip_prefix(strip_prefix(path, "/workspace/"), "./"),
 		   *fault = file_name_fault(below, strlen(below));
 
 	if (!fault)
@@ -44,7 +44,7 @@ const char *workspace_file_path(const char *path, struct err *e)
 }
 
 /* Special characters are put into brackets, which all implementations of patterns read alike. */
-char *workspace_file_pattern(const char *path)
+char *workspace_file_exact_pattern(const char *path)
 {
 	char  *made = malloc(4 * strlen(path) + 1);
 	size_t n    = 0;
@@ -68,7 +68,7 @@ char *workspace_file_pattern(const char *path)
 	return NULL;
 }
 
-const char *workspace_file_left_out(uint64_t why)
+const char *workspace_file_left_out_text(uint64_t why)
 {
 	static const char *const words[FILE_LEFT_COUNT] = {
 		[FILE_LEFT_link]       = "is a link",
@@ -86,20 +86,20 @@ const char *workspace_file_left_out(uint64_t why)
 
 /* --- what is sent --- */
 
-char *workspace_file_request(enum file_kind kind, const char *pattern, size_t *len)
+char *workspace_file_make_request(enum file_kind kind, const char *pattern, size_t *len)
 {
 	char *made = NULL;
 	FILE *out  = open_memstream(&made, len);
 
 	if (!out)
 		return NULL;
-	transfer_add(out, FILE_END, "", NULL, 0);
-	transfer_add(out, kind, pattern, NULL, 0);
-	transfer_add(out, FILE_END, "", NULL, 0);
+	transfer_add_entry(out, FILE_END, "", NULL, 0);
+	transfer_add_entry(out, kind, pattern, NULL, 0);
+	transfer_add_entry(out, FILE_END, "", NULL, 0);
 	return fclose(out) == 0 ? made : NULL;
 }
 
-static int add_file(FILE *out, const json_t *row, struct err *e)
+static int add_file_argument(FILE *out, const json_t *row, struct err *e)
 {
 	struct given g = { 0 };
 	const char  *path;
@@ -110,25 +110,25 @@ static int add_file(FILE *out, const json_t *row, struct err *e)
 		return -1;
 	if (!g.path)
 		return err_set(e, ERR_BAD_SPEC, "path: missing");
-	path = workspace_file_path(g.path, e);
+	path = workspace_file_parse_path(g.path, e);
 	if (!path)
 		return -1;
 	if (!g.content == !g.base64)
 		return err_set(e, ERR_BAD_SPEC, "%.60s: expected content, a text, or base64, bytes", path);
 	if (g.content) {
-		transfer_add(out, FILE_REGULAR, path, g.content, strlen(g.content));
+		transfer_add_entry(out, FILE_REGULAR, path, g.content, strlen(g.content));
 		return 0;
 	}
 	bytes = base64_decode(g.base64, strlen(g.base64), &len);
 	if (!bytes)
 		return err_set(e, ERR_BAD_SPEC,
 			       "base64: damaged; write the standard alphabet with its padding, and no blanks");
-	transfer_add(out, FILE_REGULAR, path, bytes, len);
+	transfer_add_entry(out, FILE_REGULAR, path, bytes, len);
 	free(bytes);
 	return 0;
 }
 
-char *workspace_file_puts(const json_t *list, size_t *len, struct err *e)
+char *workspace_file_make_puts(const json_t *list, size_t *len, struct err *e)
 {
 	char *made = NULL;
 	FILE *out  = open_memstream(&made, len);
@@ -139,12 +139,12 @@ char *workspace_file_puts(const json_t *list, size_t *len, struct err *e)
 		return NULL;
 	}
 	if (json_is_object(list))
-		r = add_file(out, list, e);
+		r = add_file_argument(out, list, e);
 	for (size_t i = 0; i < json_array_size(list) && r == 0; i++)
-		if ((r = add_file(out, json_array_get(list, i), e)) < 0)
+		if ((r = add_file_argument(out, json_array_get(list, i), e)) < 0)
 			(void)err_wrap(e, "files[%zu]", i);
-	transfer_add(out, FILE_END, "", NULL, 0);
-	transfer_add(out, FILE_END, "", NULL, 0);
+	transfer_add_entry(out, FILE_END, "", NULL, 0);
+	transfer_add_entry(out, FILE_END, "", NULL, 0);
 	if (fclose(out) == 0 && r == 0)
 		return made;
 	if (r == 0)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-json_t *yes_form(const char *text, const char *title)
+json_t *yes_form_make(const char *text, const char *title)
 {
 	json_t *choice = json_pack("{ss ss s[ss] s[ss] ss}", "type", "string", "title", title, "enum", "no", "yes",
 				   "enumNames", "No", "Yes", "default", "no");

@@ -6,6 +6,6 @@
 #include <stdbool.h>
 
 /* Params of elicitation/create; the preset is no. text: plain. */
-json_t *yes_form(const char *text, const char *title);
+json_t *yes_form_make(const char *text, const char *title);
 /* said: the result that a client sends. To decline, to cancel, and what is no answer are no. */
 bool    yes_form_agrees(const json_t *said);

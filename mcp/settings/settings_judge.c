@@ -56,10 +56,10 @@ static int judge_missing(const struct settings *s, struct err *e)
 /* The switches of the published server are profiles here, and a run has one profile. */
 static int judge_profile(struct settings *s, struct err *e)
 {
-	const struct choice_switch *first = choice_switch(s);
+	const struct choice_switch *first = choice_find_switch(s);
 
 	for (size_t i = 0; first && i < CHOICE_SWITCHES; i++)
-		if (choice_switches[i].id != first->id && choice_is_on(s, &choice_switches[i]))
+		if (choice_switches[i].id != first->id && choice_switch_is_on(s, &choice_switches[i]))
 			return err_set(e, ERR_BAD_SPEC, "%.120s: %.120s is switched on as well, and a run has one profile; say --profile NAME",
 				       s->where[choice_switches[i].id], s->where[first->id]);
 	if (first)

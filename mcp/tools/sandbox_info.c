@@ -18,7 +18,7 @@ struct work {
 	struct call      *call;
 	const struct sandbox_info_reader *reader;
 	void                *owner;
-	struct fact          fact;
+	struct profile_question          fact;
 	json_t              *hello, *names; /* names: of profiles that are still to be asked about */
 	char                 asked[64];
 	struct sandbox_info  info;
@@ -29,9 +29,9 @@ struct work {
 /* The call may have been answered, and be gone. */
 static void work_free(struct work *w)
 {
-	fact_forget(&w->fact);
+	profile_info_forget(&w->fact);
 	if (w->probe)
-		execution_leave(w->probe, &w->probed);
+		execution_remove_waiter(w->probe, &w->probed);
 	json_decref(w->hello);
 	json_decref(w->names);
 	json_decref(w->info.profiles);
@@ -76,7 +76,7 @@ static void on_probed(void *owner, struct execution *x)
 		json_array_extend(w->info.isolation, (json_t *)isolation);
 	else
 		w->info.why = json_string(message ? message : "no program could be run");
-	facts_keep_isolation(w->call->mcp, x->profile, isolation);
+	profile_info_set_isolation(w->call->mcp, x->profile, isolation);
 	work_end(w, NULL);
 }
 
@@ -101,7 +101,7 @@ static void run_probe(struct work *w)
 
 static void look_at_isolation(struct work *w)
 {
-	const json_t *known = facts_isolation(w->call->mcp, w->info.preset);
+	const json_t *known = profile_info_isolation(w->call->mcp, w->info.preset);
 
 	if (!known && sandbox_info_profile(&w->info, w->info.preset)) {
 		run_probe(w);
@@ -143,8 +143,8 @@ static void ask_next(struct work *w)
 		return;
 	snprintf(w->asked, sizeof w->asked, "%s", json_string_value(json_array_get(w->names, n - 1)));
 	json_array_remove(w->names, n - 1);
-	w->fact = (struct fact){ .known = on_explained, .owner = w };
-	fact_ask(&w->fact, w->call->mcp, "explain", w->asked);
+	w->fact = (struct profile_question){ .known = on_explained, .owner = w };
+	profile_info_ask(&w->fact, w->call->mcp, "explain", w->asked);
 }
 
 static void add_once(json_t *names, const char *name)
@@ -184,11 +184,11 @@ void sandbox_info_seek(struct call *c, const struct sandbox_info_reader *reader,
 	*w = (struct work){ .call = c, .reader = reader, .owner = owner, .names = json_array() };
 	w->info   = (struct sandbox_info){ .profiles  = json_object(),
 					   .isolation = json_array(),
-					   .preset    = choice_profile(c->mcp->settings) };
-	w->fact   = (struct fact){ .known = on_hello, .owner = w };
+					   .preset    = choice_default_profile(c->mcp->settings) };
+	w->fact   = (struct profile_question){ .known = on_hello, .owner = w };
 	c->work   = w;
 	c->cancel = on_cancel;
-	fact_ask(&w->fact, c->mcp, "hello", NULL);
+	profile_info_ask(&w->fact, c->mcp, "hello", NULL);
 }
 
 void sandbox_info_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct sandbox_info *s),

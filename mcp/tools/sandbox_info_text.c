@@ -42,10 +42,10 @@ static void print_profile(FILE *out, const struct mcp *m, const struct sandbox_i
 	fprintf(out, "%s%s: ", name, strcmp(name, s->preset) == 0 ? " (the default)" : "");
 	print_libraries(out, s, name);
 	fprintf(out, "; %g s of time, at most %g; %" PRIu64 " MiB of memory, at most %" PRIu64 "\n",
-		(double)run_request_preset_wall(m->settings, found) / 1000,
-		(double)run_request_most_wall(m->settings, found) / 1000,
-		(uint64_t)(fact_limit(found, "limits", "memory_bytes") / MIB),
-		(uint64_t)(fact_limit(found, "ceilings", "memory_bytes") / MIB));
+		(double)run_request_default_wall_ms(m->settings, found) / 1000,
+		(double)run_request_max_wall_ms(m->settings, found) / 1000,
+		(uint64_t)(profile_info_limit(found, "limits", "memory_bytes") / MIB),
+		(uint64_t)(profile_info_limit(found, "ceilings", "memory_bytes") / MIB));
 }
 
 static void print_isolation(FILE *out, const struct sandbox_info *s, bool missing)
@@ -82,7 +82,7 @@ char *sandbox_info_text(const struct mcp *m, const struct sandbox_info *s)
 		if (sandbox_info_profile(s, name))
 			print_profile(out, m, s, name, found);
 	fprintf(out, "There is no network, and nothing can be installed. Of the output %" PRIu64 " KiB are kept.\n",
-		run_request_output(m->settings, preset) >> 10);
+		run_request_output_bytes(m->settings, preset) >> 10);
 	if (m->settings->imports == IMPORTS_ENFORCE)
 		fputs("Only the modules that the profile lists can be imported; validate_code names those that are "
 		      "not.\n",

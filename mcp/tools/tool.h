@@ -26,7 +26,7 @@ struct tool {
 	bool                   unbounded;   /* not limited by --max-calls and --calls-per-minute: it ends other calls */
 	/* with --reply text it answers in words only, without outputSchema and structuredContent */
 	bool                   text_only;
-	/* its answer may be a question of a run; a call with requestState continues that run (attend_again()) */
+	/* its answer may be a question of a run; a call with requestState continues that run (call_resume_wait()) */
 	bool                   resumes;
 	bool                   brokered;    /* offered only with --servers */
 	bool                   in_session;  /* offered only if there are sessions */

@@ -22,7 +22,7 @@ static void cancel_execution_call(struct call *c, const json_t *given)
 		tool_answer_text(c, e.text, true);
 	else if ((x = handle_call_find(c, arguments))) {
 		x->run.out.reported = x->run.err.reported = 0; /* the last answer has all */
-		attend(c, x, 0);
+		call_wait_for_run(c, x, 0);
 	}
 	if (x && x->run.state != RUN_OVER)
 		execution_cancel(x, "cancelled");

@@ -13,7 +13,7 @@ static void end_session_call(struct call *c, const json_t *given)
 {
 	struct err            e;
 	json_t               *arguments = arguments_take(rows, given, NULL, &e), *text;
-	const char           *name      = arguments ? named_session_argument(arguments, &e) : NULL;
+	const char           *name      = arguments ? named_session_parse_argument(arguments, &e) : NULL;
 	struct named_session *s         = name ? named_session_find_open(c, name, &e) : NULL;
 
 	if (s) {

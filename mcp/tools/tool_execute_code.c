@@ -68,7 +68,7 @@ struct work {
 	struct call      *call;
 	json_t           *arguments; /* checked */
 	json_t           *warnings;
-	struct fact       fact;
+	struct profile_question       fact;
 	json_t           *explained;
 	const char       *session; /* its name, borrowed from arguments; "": none */
 	json_t           *asked;   /* what the session has, or is to have; NULL: no session */
@@ -81,9 +81,9 @@ static void execute_free(struct call *c)
 	struct work *w = c->work;
 
 	c->cancel = NULL;
-	fact_forget(&w->fact);
+	profile_info_forget(&w->fact);
 	if (w->check)
-		execution_leave(w->check, &w->checked);
+		execution_remove_waiter(w->check, &w->checked);
 	json_decref(w->arguments);
 	json_decref(w->warnings);
 	json_decref(w->explained);
@@ -140,7 +140,7 @@ static int prepare_session(struct work *w, struct execution_request *request, st
 	limits             = json_object_get(request->session->message, "limits");
 	form->memory_bytes = (uint64_t)json_integer_value(json_object_get(limits, "memory_bytes"));
 	if (!form->memory_bytes)
-		form->memory_bytes = run_request_preset_memory(w->call->mcp->settings, w->explained);
+		form->memory_bytes = run_request_default_memory(w->call->mcp->settings, w->explained);
 	return 0;
 }
 
@@ -148,7 +148,7 @@ static int prepare_alone(struct work *w, struct execution_request *request)
 {
 	const json_t *input = json_object_get(w->arguments, "stdin");
 
-	hosts_into(w->call->mcp, request->message, w->explained);
+	hosts_put_into_request(w->call->mcp, request->message, w->explained);
 	request->input     = json_string_value(input);
 	request->input_len = json_string_length(input);
 	return 0;
@@ -166,13 +166,13 @@ static struct execution *execute_start(struct work *w, struct answer_form *form,
 	int r;
 
 	if (*w->session)
-		r = run_request_call(s, w->arguments, w->explained, w->warnings, &request.message, form, e);
+		r = run_request_make_call(s, w->arguments, w->explained, w->warnings, &request.message, form, e);
 	else
-		r = run_request_run(s, w->arguments, w->explained, w->warnings, &request.message, form, e);
+		r = run_request_make_run(s, w->arguments, w->explained, w->warnings, &request.message, form, e);
 	if (r < 0)
 		return NULL;
 	if (json_array_size(files))
-		request.files = workspace_file_puts(files, &request.files_len, e);
+		request.files = workspace_file_make_puts(files, &request.files_len, e);
 	if (!json_array_size(files) || request.files)
 		r = *w->session ? prepare_session(w, &request, form, e) : prepare_alone(w, &request);
 	else
@@ -198,7 +198,7 @@ static void execute_run(struct work *w)
 	x->answer_form          = form;
 	x->answer_form.warnings = json_incref(w->warnings);
 	execute_free(c);
-	attend(c, x, c->mcp->settings->yield_after_ms);
+	call_wait_for_run(c, x, c->mcp->settings->yield_after_ms);
 }
 
 /* --- a check before it --- */
@@ -212,7 +212,7 @@ static void on_checked(void *owner, struct execution *x)
 	scoped_outcome o        = { 0 };
 
 	if (valid) {
-		execution_leave(x, &w->checked);
+		execution_remove_waiter(x, &w->checked);
 		w->check = NULL;
 		execute_run(w);
 	} else {
@@ -255,7 +255,7 @@ static void on_explained(void *owner, const json_t *reply, const struct err *why
 
 static int parse_session(struct work *w, struct err *e)
 {
-	w->session = named_session_argument(w->arguments, e);
+	w->session = named_session_parse_argument(w->arguments, e);
 	if (!w->session)
 		return -1;
 	if (*w->session && !named_sessions_are_offered(w->call->mcp->settings)) {
@@ -265,7 +265,7 @@ static int parse_session(struct work *w, struct err *e)
 		w->session = "";
 	}
 	if (*w->session)
-		w->asked = named_session_asked(w->call, w->session, w->arguments, w->warnings, e);
+		w->asked = named_session_merge_asked(w->call, w->session, w->arguments, w->warnings, e);
 	return *w->session && !w->asked ? -1 : 0;
 }
 
@@ -293,7 +293,7 @@ static void execute_call(struct call *c, const json_t *given)
 	w->call     = c;
 	w->session  = "";
 	w->warnings = json_array();
-	w->fact     = (struct fact){ .known = on_explained, .owner = w };
+	w->fact     = (struct profile_question){ .known = on_explained, .owner = w };
 	c->work     = w;
 	c->cancel   = execute_free;
 	if (execute_parse(w, given, &e) < 0) {
@@ -301,7 +301,7 @@ static void execute_call(struct call *c, const json_t *given)
 		return;
 	}
 	profile = member_text(w->asked ? w->asked : w->arguments, "profile");
-	fact_ask(&w->fact, c->mcp, "explain", *profile ? profile : choice_profile(c->mcp->settings));
+	profile_info_ask(&w->fact, c->mcp, "explain", *profile ? profile : choice_default_profile(c->mcp->settings));
 }
 
 /* The caller has counted it in the metrics. */

@@ -67,7 +67,7 @@ static json_t *security_profiles(const struct sandbox_info *s)
 
 static json_t *size_text(const json_t *found, const char *group, const char *name)
 {
-	return json_sprintf("%llum", (unsigned long long)(fact_limit(found, group, name) / MIB));
+	return json_sprintf("%llum", (unsigned long long)(profile_info_limit(found, group, name) / MIB));
 }
 
 static json_t *profiles_json(const struct mcp *m, const struct sandbox_info *s)
@@ -80,8 +80,8 @@ static json_t *profiles_json(const struct mcp *m, const struct sandbox_info *s)
 		if (!sandbox_info_profile(s, name))
 			continue;
 		limits = json_pack("{so so so so}", "timeout",
-				   capabilities_seconds(run_request_preset_wall(settings, found)), "max_timeout",
-				   capabilities_seconds(run_request_most_wall(settings, found)), "memory_limit",
+				   capabilities_seconds(run_request_default_wall_ms(settings, found)), "max_timeout",
+				   capabilities_seconds(run_request_max_wall_ms(settings, found)), "memory_limit",
 				   size_text(found, "limits", "memory_bytes"), "max_memory_limit",
 				   size_text(found, "ceilings", "memory_bytes"));
 		json_array_append_new(list, json_pack("{ss sO so so}", "name", name, "rootfs",
@@ -109,8 +109,8 @@ static void put_second(json_t *info, const struct mcp *m, const struct sandbox_i
 		n += json_array_size(list);
 	json_object_set_new(info, "restricted_python", json_false());
 	json_object_set_new(info, "timeout_seconds",
-			    capabilities_seconds(run_request_preset_wall(m->settings, preset)));
-	json_object_set_new(info, "max_output_size", json_integer((json_int_t)run_request_output(m->settings, preset)));
+			    capabilities_seconds(run_request_default_wall_ms(m->settings, preset)));
+	json_object_set_new(info, "max_output_size", json_integer((json_int_t)run_request_output_bytes(m->settings, preset)));
 	json_object_set_new(info, "security_capabilities",
 			    json_pack("{sb sb sb}", "network_enabled", m->settings->network || is_preset(s, "network"),
 				      "filesystem_enabled", m->settings->filesystem || is_preset(s, "filesystem"),
@@ -129,11 +129,11 @@ static void put_promised(json_t *info, const struct mcp *m, const struct sandbox
 	json_object_set_new(info, "security_profiles", security_profiles(s));
 	json_object_set_new(
 		info, "resource_limits",
-		json_pack("{so so so}", "timeout", capabilities_seconds(run_request_preset_wall(m->settings, preset)),
-			  "max_output_size", json_integer((json_int_t)run_request_output(m->settings, preset)),
+		json_pack("{so so so}", "timeout", capabilities_seconds(run_request_default_wall_ms(m->settings, preset)),
+			  "max_output_size", json_integer((json_int_t)run_request_output_bytes(m->settings, preset)),
 			  "memory_limit",
 			  json_sprintf("%llum",
-				       (unsigned long long)(run_request_preset_memory(m->settings, preset) / MIB))));
+				       (unsigned long long)(run_request_default_memory(m->settings, preset) / MIB))));
 	json_object_set_new(info, "container_mode", json_pack("{sb sb}", "available", 1, "enabled", 1));
 }
 

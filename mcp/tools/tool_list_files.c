@@ -125,16 +125,16 @@ static void on_listed(void *owner, const struct err *why)
 static int list_files_begin(struct work *w, struct err *e)
 {
 	static const struct transfer_events events = { .read = { .entry = on_entry }, .ended = on_listed };
-	const char                         *name   = named_session_argument(w->arguments, e);
+	const char                         *name   = named_session_parse_argument(w->arguments, e);
 	struct named_session               *s      = name ? named_session_find_open(w->call, name, e) : NULL;
 	const char                         *glob   = member_text(w->arguments, "glob"), *path = *glob ? NULL : "*";
 	size_t                              len    = 0;
 	char                               *out    = NULL;
 
 	if (s && *glob)
-		path = workspace_file_path(glob, e);
+		path = workspace_file_parse_path(glob, e);
 	if (s && path)
-		out = workspace_file_request(FILE_LIST, path, &len);
+		out = workspace_file_make_request(FILE_LIST, path, &len);
 
 	if (!out)
 		return -1;

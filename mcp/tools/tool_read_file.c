@@ -250,7 +250,7 @@ static void on_over(void *owner, const struct err *why)
 		read_file_refuse(w, why->text);
 	} else if (!w->found) {
 		snprintf(text, sizeof text, "path: \"%.100s\" %s", w->path,
-			 w->left_out ? workspace_file_left_out(w->left_out - 1)
+			 w->left_out ? workspace_file_left_out_text(w->left_out - 1)
 			 : w->below  ? "is a directory; list_files shows what is in it"
 				     : "is not there; list_files shows what is");
 		read_file_refuse(w, text);
@@ -335,18 +335,18 @@ static bool on_bytes(void *owner, const char *bytes, size_t len)
 static int read_file_begin(struct work *w, struct err *e)
 {
 	static const struct transfer_events events = { .read = { on_entry, on_bytes }, .ended = on_over };
-	const char                         *name   = named_session_argument(w->arguments, e);
+	const char                         *name   = named_session_parse_argument(w->arguments, e);
 	struct named_session               *s      = name ? named_session_find_open(w->call, name, e) : NULL;
 	const json_t                       *from   = json_object_get(w->arguments, "offset");
 	char                               *pattern, *out = NULL;
 	size_t                              len = 0;
 
-	w->path = s ? workspace_file_path(json_string_value(json_object_get(w->arguments, "path")), e) : NULL;
+	w->path = s ? workspace_file_parse_path(json_string_value(json_object_get(w->arguments, "path")), e) : NULL;
 	if (!w->path)
 		return -1;
-	pattern = workspace_file_pattern(w->path);
+	pattern = workspace_file_exact_pattern(w->path);
 	if (pattern)
-		out = workspace_file_request(FILE_GET, pattern, &len);
+		out = workspace_file_make_request(FILE_GET, pattern, &len);
 	free(pattern);
 	if (!out)
 		return err_set(e, ERR_LIMIT, "path: is too long");

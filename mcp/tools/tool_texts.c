@@ -67,10 +67,10 @@ void words_of(const struct mcp *m, struct words *ret)
 	const struct settings *s = m->settings;
 	uint64_t               wall_ms, ms = s->timeout_ms;
 
-	*ret         = (struct words){ .name = choice_profile(s), .shown = m->shown.names, .has_roots = s->roots };
+	*ret = (struct words){ .name = choice_default_profile(s), .shown = m->shown.names, .has_roots = s->roots };
 	ret->profile = instructions_profile(ret->name);
 	ret->hosts   = hosts_of(s, ret->profile);
-	/* a timeout that was set counts, else that of the profile (run_request_preset_wall()) */
+	/* a timeout that was set counts, else that of the profile (run_request_default_wall_ms()) */
 	wall_ms = (uint64_t)json_integer_value(json_object_get(json_object_get(ret->profile, "limits"), "wall_ms"));
 	if (s->origin[SETTING_timeout_ms] == ORIGIN_PRESET && wall_ms > 0 && wall_ms <= INT64_MAX)
 		ms = wall_ms;

@@ -25,7 +25,7 @@ static const char schema[] = "{\"type\":\"object\",\"properties\":{\"valid\":{\"
 struct work {
 	struct call      *call;
 	json_t           *arguments;
-	struct fact       fact;
+	struct profile_question       fact;
 	struct execution *check;
 	struct waiter     checked;
 };
@@ -35,9 +35,9 @@ static void validate_free(struct call *c)
 	struct work *w = c->work;
 
 	c->cancel = NULL;
-	fact_forget(&w->fact);
+	profile_info_forget(&w->fact);
 	if (w->check)
-		execution_leave(w->check, &w->checked);
+		execution_remove_waiter(w->check, &w->checked);
 	json_decref(w->arguments);
 	free(w);
 }
@@ -94,13 +94,13 @@ static void validate_call(struct call *c, const json_t *given)
 	if (!w)
 		return;
 	w->call   = c;
-	w->fact   = (struct fact){ .known = on_explained, .owner = w };
+	w->fact   = (struct profile_question){ .known = on_explained, .owner = w };
 	if (validate_parse(w, given, &e) < 0) {
 		validate_refuse(w, &e);
 		return;
 	}
 	profile = json_string_value(json_object_get(w->arguments, "profile"));
-	fact_ask(&w->fact, c->mcp, "explain", profile && *profile ? profile : choice_profile(c->mcp->settings));
+	profile_info_ask(&w->fact, c->mcp, "explain", profile && *profile ? profile : choice_default_profile(c->mcp->settings));
 }
 
 const struct tool tool_validate_code = {

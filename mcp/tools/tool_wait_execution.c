@@ -33,7 +33,7 @@ static void wait_call(struct call *c, const json_t *given)
 	if (!arguments)
 		tool_answer_text(c, e.text, true);
 	else if ((x = handle_call_find(c, arguments)))
-		attend(c, x, wait_ms_of(c, arguments));
+		call_wait_for_run(c, x, wait_ms_of(c, arguments));
 	json_decref(arguments);
 }
 

@@ -26,7 +26,7 @@ struct work {
 	json_t              *arguments;
 	const char          *session; /* borrowed from arguments */
 	json_t              *asked;
-	struct fact          fact;
+	struct profile_question          fact;
 	struct session_files files;
 	char                *out; /* until files has it */
 	size_t               out_len;
@@ -38,7 +38,7 @@ static void write_file_free(struct call *c)
 	struct work *w = c->work;
 
 	c->cancel = NULL;
-	fact_forget(&w->fact);
+	profile_info_forget(&w->fact);
 	session_files_stop(&w->files);
 	json_decref(w->arguments);
 	json_decref(w->asked);
@@ -77,7 +77,7 @@ static void on_over(void *owner, const struct err *why)
 		return;
 	}
 	if (w->left_out)
-		text = json_sprintf("path: \"%s\" %s", path, workspace_file_left_out(w->left_out - 1));
+		text = json_sprintf("path: \"%s\" %s", path, workspace_file_left_out_text(w->left_out - 1));
 	else
 		text = json_sprintf("Written: %s, in session '%s'.", path, w->session);
 	write_file_answer(w, json_string_value(text), w->left_out > 0);
@@ -110,7 +110,7 @@ static int write_file_parse(struct work *w, const json_t *given, struct err *e)
 	json_t                  *file;
 
 	w->arguments = arguments_take(rows, given, NULL, e);
-	w->session   = w->arguments ? named_session_argument(w->arguments, e) : NULL;
+	w->session   = w->arguments ? named_session_parse_argument(w->arguments, e) : NULL;
 	if (!w->session)
 		return -1;
 	if (!*w->session)
@@ -119,9 +119,9 @@ static int write_file_parse(struct work *w, const json_t *given, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		if (json_is_string(json_object_get(w->arguments, keys[i])))
 			json_object_set(file, keys[i], json_object_get(w->arguments, keys[i]));
-	w->out = workspace_file_puts(file, &w->out_len, e);
+	w->out = workspace_file_make_puts(file, &w->out_len, e);
 	json_decref(file);
-	w->asked = w->out ? named_session_asked(w->call, w->session, w->arguments, NULL, e) : NULL;
+	w->asked = w->out ? named_session_merge_asked(w->call, w->session, w->arguments, NULL, e) : NULL;
 	return w->asked ? 0 : -1;
 }
 
@@ -133,11 +133,11 @@ static void write_file_call(struct call *c, const json_t *given)
 	if (!w)
 		return;
 	w->call   = c;
-	w->fact   = (struct fact){ .known = on_explained, .owner = w };
+	w->fact   = (struct profile_question){ .known = on_explained, .owner = w };
 	if (write_file_parse(w, given, &e) < 0)
 		write_file_answer(w, e.text, true);
 	else
-		fact_ask(&w->fact, c->mcp, "explain", json_string_value(json_object_get(w->asked, "profile")));
+		profile_info_ask(&w->fact, c->mcp, "explain", json_string_value(json_object_get(w->asked, "profile")));
 }
 
 const struct tool tool_write_file = {

@@ -45,7 +45,7 @@ static enum file_entries_answer read_in_pieces(const uint8_t *data, size_t size,
 
 	for (size_t take; size && r == ENTRIES_GO_ON; data += take, size -= take) {
 		take = piece < size ? piece : size;
-		r    = file_entries_take(&entries, (const char *)data, take, &reader, f, &e);
+		r    = file_entries_parse(&entries, (const char *)data, take, &reader, f, &e);
 	}
 	must(r != ENTRIES_BROKEN || *e.text);
 	return r;

@@ -37,16 +37,16 @@ static void test_profile(void)
 	struct settings s;
 
 	settings_init(&s);
-	tap_is(choice_profile(&s), "basic", "the preset is basic");
+	tap_is(choice_default_profile(&s), "basic", "the preset is basic");
 	s.filesystem = true;
-	tap_is(choice_profile(&s), "filesystem", "SANDBOX_ENABLE_FILESYSTEM names filesystem");
+	tap_is(choice_default_profile(&s), "filesystem", "SANDBOX_ENABLE_FILESYSTEM names filesystem");
 	s.network = true;
-	tap_is(choice_profile(&s), "network", "network counts before filesystem");
+	tap_is(choice_default_profile(&s), "network", "network counts before filesystem");
 	s.data_science = true;
-	tap_is(choice_profile(&s), "data-science", "data-science counts before both");
+	tap_is(choice_default_profile(&s), "data-science", "data-science counts before both");
 	s.origin[SETTING_profile] = ORIGIN_OPTION;
 	s.profile                 = "strict";
-	tap_is(choice_profile(&s), "strict", "a profile that was named counts before all");
+	tap_is(choice_default_profile(&s), "strict", "a profile that was named counts before all");
 	settings_done(&s);
 }
 
@@ -55,7 +55,7 @@ int main(void)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct settings s       = { .imports = rows[i].mode, .allowed_imports = parse(rows[i].server) };
 		json_t         *profile = parse(rows[i].profile), *asked = parse(rows[i].asked);
-		char           *run = text_of(choice_imports(&s, profile, asked));
+		char           *run = text_of(choice_allowed_imports(&s, profile, asked));
 
 		tap_is(run, rows[i].run, rows[i].name);
 		free(run);

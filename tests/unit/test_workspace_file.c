@@ -25,7 +25,7 @@ static const struct { const char *list, *want; } puts_[] = {
 
 static void check_pattern(const char *name)
 {
-	char *pattern = workspace_file_pattern(name);
+	char *pattern = workspace_file_exact_pattern(name);
 
 	tap_ok(pattern && file_pattern_matches(pattern, name) == strlen(name), "the pattern of \"%s\" matches it", strcmp(name, "\xff") ? name : "\\xff");
 	tap_ok(pattern && !file_pattern_matches(pattern, "axb") && !file_pattern_matches(pattern, "whatx") && !file_pattern_matches(pattern, "x"), "and nothing else");
@@ -38,7 +38,7 @@ static void check_puts(const char *list, const char *want)
 	json_t    *given = json_loads(list, 0, NULL);
 	size_t     len   = 0, ends = 0, at = 0;
 	struct err e     = { 0 };
-	char      *bytes = workspace_file_puts(given, &len, &e);
+	char      *bytes = workspace_file_make_puts(given, &len, &e);
 
 	if (want)
 		tap_ok(!bytes && tap_is(e.text, want, "with these words"), "%s is refused", list);
@@ -61,7 +61,7 @@ int main(void)
 	struct err e;
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-		const char *path = workspace_file_path(paths[i].given, &e);
+		const char *path = workspace_file_parse_path(paths[i].given, &e);
 
 		tap_ok(paths[i].want ? path && strcmp(path, paths[i].want) == 0 : !path && *e.text, "\"%s\" is %s", strcmp(paths[i].given, "a b\n.txt") ? paths[i].given : "a b\\n.txt",
 		       paths[i].want ? "a path" : "none");
@@ -70,7 +70,7 @@ int main(void)
 		check_pattern(names[i]);
 	memset(long_name, '*', sizeof long_name);
 	long_name[1000] = 0;
-	tap_ok(!workspace_file_pattern(long_name), "a path that is too long for a pattern has none");
+	tap_ok(!workspace_file_exact_pattern(long_name), "a path that is too long for a pattern has none");
 	for (size_t i = 0; i < ARRAY_LEN(puts_); i++)
 		check_puts(puts_[i].list, puts_[i].want);
 	return tap_done();

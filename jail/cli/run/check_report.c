@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Prints the text made safe for a terminal. */
-static void print_text(const char *text)
+static void print_plain_text(const char *text)
 {
 	char *plain = strdup(text);
 
@@ -26,13 +26,13 @@ static void print_finding(const struct foreground_run *c, const json_t *finding,
 {
 	const json_t *at = json_object_get(finding, "line"), *cell = json_object_get(finding, "cell");
 
-	print_text(c->request->program);
+	print_plain_text(c->request->program);
 	if (json_is_integer(cell))
 		printf(": cell %" JSON_INTEGER_FORMAT ", line %" JSON_INTEGER_FORMAT, json_integer_value(cell), json_integer_value(at));
 	else if (json_is_integer(at))
 		printf(":%" JSON_INTEGER_FORMAT, json_integer_value(at));
 	printf(": %s", kind);
-	print_text(json_string_value(json_object_get(finding, "message")));
+	print_plain_text(json_string_value(json_object_get(finding, "message")));
 	putchar('\n');
 }
 
@@ -49,9 +49,9 @@ static void print_findings(const struct foreground_run *c, const json_t *report)
 		print_finding(c, json_array_get(warnings, i), "warning: ");
 }
 
-static void place_finding(const json_t *cells, json_t *finding)
+static void finding_to_cell(const json_t *cells, json_t *finding)
 {
-	json_int_t line = json_integer_value(json_object_get(finding, "line")), cell = line > 0 ? foreign_place_line(cells, &line) : 0;
+	json_int_t line = json_integer_value(json_object_get(finding, "line")), cell = line > 0 ? foreign_line_to_cell(cells, &line) : 0;
 
 	if (!cell)
 		return;
@@ -60,7 +60,7 @@ static void place_finding(const json_t *cells, json_t *finding)
 }
 
 /* The checker has read the cells of a notebook as one text: makes its lines those of the cells. Its advice, which has lines in sentences, goes. */
-static void place_findings(const json_t *cells, json_t *report)
+static void findings_to_cells(const json_t *cells, json_t *report)
 {
 	static const char *const lists[] = { "errors", "warnings" };
 
@@ -68,8 +68,8 @@ static void place_findings(const json_t *cells, json_t *report)
 		return;
 	for (size_t k = 0; k < ARRAY_LEN(lists); k++)
 		for (size_t i = 0; i < json_array_size(json_object_get(report, lists[k])); i++)
-			place_finding(cells, json_array_get(json_object_get(report, lists[k]), i));
-	place_finding(cells, json_object_get(report, "syntax_error"));
+			finding_to_cell(cells, json_array_get(json_object_get(report, lists[k]), i));
+	finding_to_cell(cells, json_object_get(report, "syntax_error"));
 	json_array_clear(json_object_get(report, "recommendations"));
 }
 
@@ -84,10 +84,10 @@ int check_report(const struct foreground_run *c)
 		if (summary_exit_reason(record, &reason) && reason == EXIT_exited)
 			fprintf(stderr, "brig: %s cannot be checked: the report of the checker cannot be used: %s\n", c->request->program, why.text);
 		else
-			report_print_story(c, record);
+			report_print_ending(c, record);
 		return STATUS_DENIED;
 	}
-	place_findings(c->request->cells, report);
+	findings_to_cells(c->request->cells, report);
 	if (!c->request->json)
 		print_findings(c, report);
 	else if (report_print_json(report) < 0)

@@ -58,32 +58,32 @@ void foreground_run_done(struct foreground_run *c)
  * it. So the pipe holds one page until the program has read that, and only then does brig close it at the end of the input. Once a
  * program has read a page, the pipe gets its size, and brig closes it at once: all of it counts as read.
  */
-static void close_stdin(struct foreground_run *c)
+static void stdin_close(struct foreground_run *c)
 {
 	fd_closep(&c->stdin_to);
 	fd_closep(&c->stdin_from);
 }
 
-static size_t pending(const struct foreground_run *c)
+static size_t stdin_pending_bytes(const struct foreground_run *c)
 {
 	return c->pending_len - c->pending_at;
 }
 
 /* The program reads no more. It could have written to the pipe, so no more than was taken counts. */
-static void stop_stdin(struct foreground_run *c)
+static void stdin_give_back(struct foreground_run *c)
 {
 	int in_pipe = 0;
 
 	if (c->stdin_to >= 0) {
 		(void)ioctl(c->stdin_to, FIONREAD, &in_pipe);
-		c->unread     = pending(c) + (in_pipe > 0 ? (uint64_t)in_pipe : 0);
+		c->unread     = stdin_pending_bytes(c) + (in_pipe > 0 ? (uint64_t)in_pipe : 0);
 		c->unread     = c->unread < c->taken ? c->unread : c->taken;
 		c->given_back = c->unread && lseek(c->stdin_from, -(off_t)c->unread, SEEK_CUR) >= 0;
 	}
-	close_stdin(c);
+	stdin_close(c);
 }
 
-static void fill_pending(struct foreground_run *c)
+static void stdin_read(struct foreground_run *c)
 {
 	ssize_t n = read(c->stdin_from, c->pending, PENDING_MAX);
 
@@ -92,7 +92,7 @@ static void fill_pending(struct foreground_run *c)
 	if (n <= 0) {
 		c->input_ended = true;
 		if (!c->narrow_of)
-			close_stdin(c);
+			stdin_close(c);
 		return;
 	}
 	c->taken += (uint64_t)n;
@@ -100,19 +100,19 @@ static void fill_pending(struct foreground_run *c)
 	c->pending_len = (size_t)n;
 }
 
-static void write_pending(struct foreground_run *c)
+static void stdin_write(struct foreground_run *c)
 {
 	ssize_t n;
 
-	if (c->narrow_of && c->taken > pending(c)) {
+	if (c->narrow_of && c->taken > stdin_pending_bytes(c)) {
 		(void)fcntl(c->stdin_to, F_SETPIPE_SZ, c->narrow_of); /* EPERM when the user has many pipes: then this one stays narrow */
 		c->narrow_of = 0;
 	}
-	n = write(c->stdin_to, c->pending + c->pending_at, pending(c));
+	n = write(c->stdin_to, c->pending + c->pending_at, stdin_pending_bytes(c));
 	if (n > 0)
 		c->pending_at += (size_t)n;
 	else if (n < 0 && errno != EINTR && errno != EAGAIN)
-		stop_stdin(c); /* the program closed it, or is gone */
+		stdin_give_back(c); /* the program closed it, or is gone */
 }
 
 /* --- output --- */
@@ -131,7 +131,7 @@ char *foreground_run_limit(const struct foreground_run *c, char *buf, size_t len
 }
 
 /* Output that cannot be passed on ends the run. Without a report it goes on; --json names the reason. */
-static void on_output(void *owner, struct run_pipe *p)
+static void run_on_output(void *owner, struct run_pipe *p)
 {
 	struct foreground_run *c = owner;
 	struct stream         *s = &p->stream;
@@ -143,7 +143,7 @@ static void on_output(void *owner, struct run_pipe *p)
 
 /* --- messages of brigd --- */
 
-static void on_started(void *owner, int fd[RUN_STREAMS])
+static void run_on_started(void *owner, int fd[RUN_STREAMS])
 {
 	struct foreground_run *c    = owner;
 	int                    size = fcntl(fd[RUN_STDIN], F_GETPIPE_SZ);
@@ -168,7 +168,7 @@ void foreground_run_on_waiting(void *owner, const char *why)
 }
 
 /* If a signal came before the session was open, brig will not print its name: it cancels the session, and waits for the end. */
-static void on_opened(void *owner, const json_t *event)
+static void run_on_session_opened(void *owner, const json_t *event)
 {
 	struct foreground_run *c = owner;
 
@@ -178,7 +178,7 @@ static void on_opened(void *owner, const json_t *event)
 		c->opened = json_incref((json_t *)event);
 }
 
-static void on_ended(void *owner, const json_t *event)
+static void run_on_ended(void *owner, const json_t *event)
 {
 	((struct foreground_run *)owner)->ended = json_incref((json_t *)event);
 }
@@ -189,7 +189,7 @@ void foreground_run_on_refused(void *owner, const json_t *answer)
 }
 
 /* True if systemd failed to start the service: then the request was never read. */
-static bool blame_service(struct foreground_run *c)
+static bool set_service_failure(struct foreground_run *c)
 {
 	char why[360];
 
@@ -201,13 +201,13 @@ static bool blame_service(struct foreground_run *c)
 }
 
 /* The connection ended without an answer. This is not a refusal: the program may have started. */
-static void on_silence(struct foreground_run *c)
+static void run_on_connection_closed(struct foreground_run *c)
 {
 	char how[48] = "";
 	int  status;
 
 	interrupt_disarm();
-	if (blame_service(c))
+	if (set_service_failure(c))
 		return;
 	status = brigd_close(&c->server); /* of a private brigd; 0 for a service */
 	if (WIFSIGNALED(status))
@@ -222,17 +222,17 @@ void foreground_run_on_lost(void *owner, const struct err *why)
 	struct foreground_run *c = owner;
 
 	if (!why)
-		on_silence(c);
-	else if (!blame_service(c))
+		run_on_connection_closed(c);
+	else if (!set_service_failure(c))
 		c->lost = *why;
 }
 
 const struct run_events foreground_run_events = {
 	.waiting = foreground_run_on_waiting,
-	.started = on_started,
-	.output  = on_output,
-	.opened  = on_opened,
-	.ended   = on_ended,
+	.started = run_on_started,
+	.output  = run_on_output,
+	.opened  = run_on_session_opened,
+	.ended   = run_on_ended,
 	.refused = foreground_run_on_refused,
 	.lost    = foreground_run_on_lost,
 };
@@ -240,7 +240,7 @@ const struct run_events foreground_run_events = {
 /* --- the loop --- */
 
 /* The stream's descriptor for poll(), or -1 during a rest (stream_rest.h), which *wait_ms then limits. */
-static int fd_of(const struct stream *stream, int *wait_ms)
+static int fd_to_poll(const struct stream *stream, int *wait_ms)
 {
 	if (stream->fd < 0 || stream->rests_ms == 0 || stream->rests_ms <= clock_ms(CLOCK_MONOTONIC))
 		return stream->fd;
@@ -248,15 +248,15 @@ static int fd_of(const struct stream *stream, int *wait_ms)
 	return -1;
 }
 
-static void run_attend(struct foreground_run *c)
+static void run_poll_once(struct foreground_run *c)
 {
-	bool          has_pending = pending(c) > 0;
+	bool          has_pending = stdin_pending_bytes(c) > 0;
 	int           wait_ms     = -1;
 	struct pollfd fds[]       = {
 		{ c->server.sock, POLLIN, 0 },
-		{ fd_of(&c->run.out.stream, &wait_ms), POLLIN, 0 },
-		{ fd_of(&c->run.err.stream, &wait_ms), POLLIN, 0 },
-		{ fd_of(&c->run.report.stream, &wait_ms), POLLIN, 0 },
+		{ fd_to_poll(&c->run.out.stream, &wait_ms), POLLIN, 0 },
+		{ fd_to_poll(&c->run.err.stream, &wait_ms), POLLIN, 0 },
+		{ fd_to_poll(&c->run.report.stream, &wait_ms), POLLIN, 0 },
 		{ has_pending || c->input_ended ? c->stdin_to : -1, POLLOUT, 0 },
 		{ c->stdin_to >= 0 && !has_pending && !c->input_ended ? c->stdin_from : -1, POLLIN, 0 },
 	};
@@ -270,17 +270,17 @@ static void run_attend(struct foreground_run *c)
 	if (fds[3].revents)
 		run_pipe_read(&c->run.report);
 	if (fds[4].revents && has_pending)
-		write_pending(c);
+		stdin_write(c);
 	else if (fds[4].revents)
-		stop_stdin(c);
+		stdin_give_back(c);
 	if (fds[5].revents)
-		fill_pending(c);
+		stdin_read(c);
 	if (fds[0].revents)
 		run_client_receive(&c->run);
 }
 
 /* A brigd that cannot serve sends its reason before it closes the connection: when the request cannot be sent, that is read. */
-static void send_request(struct foreground_run *c)
+static void run_send_request(struct foreground_run *c)
 {
 	struct pollfd p = { .fd = c->server.sock, .events = POLLIN };
 	struct err    failure;
@@ -291,13 +291,13 @@ static void send_request(struct foreground_run *c)
 	failure = c->lost;
 	if (poll(&p, 1, 0) > 0)
 		run_client_receive(&c->run);
-	if (!blame_service(c))
+	if (!set_service_failure(c))
 		c->lost = failure;
 }
 
 /* --- what began early --- */
 
-static void take_up_stream(struct stream *s, const struct early_stream *early, uint64_t keep)
+static void stream_continue_early(struct stream *s, const struct early_stream *early, uint64_t keep)
 {
 	s->fd     = early->fd;
 	s->keep   = keep;
@@ -308,7 +308,7 @@ static void take_up_stream(struct stream *s, const struct early_stream *early, u
 }
 
 /* It may wait for a reader, so the signals must be let in before. */
-static void write_rest(struct stream *s, const struct early_stream *early)
+static void stream_write_early_rest(struct stream *s, const struct early_stream *early)
 {
 	if (early->rest_len && file_write_all(s->to, early->rest, early->rest_len) < 0)
 		s->broken = errno;
@@ -323,14 +323,14 @@ void foreground_run_take_up(struct foreground_run *c, const struct early *early)
 	if (early->started) {
 		run->state = RUN_RUNS;
 		snprintf(run->id, sizeof run->id, "%s", early->run);
-		take_up_stream(&run->out.stream, &early->out, early->keep);
-		take_up_stream(&run->err.stream, &early->err, early->keep);
+		stream_continue_early(&run->out.stream, &early->out, early->keep);
+		stream_continue_early(&run->err.stream, &early->err, early->keep);
 		interrupt_arm(c->server.sock, run->id, c->request->session);
 	}
 	if (early->masked)
-		interrupt_let_in(early->mask);
-	write_rest(&run->out.stream, &early->out);
-	write_rest(&run->err.stream, &early->err);
+		interrupt_restore_mask(early->mask);
+	stream_write_early_rest(&run->out.stream, &early->out);
+	stream_write_early_rest(&run->err.stream, &early->err);
 	if (run->out.stream.broken || run->err.stream.broken)
 		run_client_cancel(run, "cancelled");
 	errno = early->lost;
@@ -349,12 +349,12 @@ void foreground_run_take_up(struct foreground_run *c, const struct early *early)
 void foreground_run_wait(struct foreground_run *c)
 {
 	if (!c->sent && c->lost.kind == ERR_NONE && run_files_start(&c->moving, c->request, &c->lost) == 0)
-		send_request(c);
-	run_files_sent(c->request);
+		run_send_request(c);
+	run_files_close_peer(c->request);
 	while (!c->opened && !c->ended && !c->refused && c->lost.kind == ERR_NONE)
-		run_attend(c);
+		run_poll_once(c);
 	run_client_drain(&c->run);
-	stop_stdin(c);
+	stdin_give_back(c);
 	interrupt_disarm();
 	fd_closep(&c->server.sock); /* a private brigd ends while we print */
 	c->files = run_files_finish(&c->moving);

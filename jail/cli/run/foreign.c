@@ -11,14 +11,14 @@
 
 /* --- other programs --- */
 
-static const char *last_part(const char *path)
+static const char *path_last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
 }
 
-static bool ends_in(const char *path, const char *end)
+static bool has_extension(const char *path, const char *end)
 {
 	size_t n = strlen(path), m = strlen(end);
 
@@ -36,14 +36,14 @@ static void find_interpreter(const char *text, char *ret, size_t len)
 	for (char *rest = line, *word; (word = strsep(&rest, " \t"));) {
 		if (!*word || *word == '-')
 			continue;
-		snprintf(ret, len, "%s", last_part(word));
+		snprintf(ret, len, "%s", path_last_part(word));
 		if (strcmp(ret, "env") != 0)
 			return;
 	}
 }
 
 /* Whether another interpreter than Python runs it. */
-static bool runs_other(const char *interpreter)
+static bool shebang_is_other_language(const char *interpreter)
 {
 	static const char *const others[] = { "sh", "bash", "dash", "zsh", "ksh", "fish", "perl", "ruby", "node", "php", "lua", "Rscript", "awk", "gawk", "tclsh", "make", "deno", "bun" };
 
@@ -53,20 +53,20 @@ static bool runs_other(const char *interpreter)
 	return false;
 }
 
-int foreign_check(const char *path, const struct bytes *text, struct err *e)
+int foreign_refuse_other_language(const char *path, const struct bytes *text, struct err *e)
 {
 	char interpreter[64];
 
 	if (text->len >= 4 && memcmp(text->data, "\177ELF", 4) == 0)
-		return err_set(e, ERR_BAD_SPEC, "%.120s: is a compiled program, and brig run runs Python; type:  brig exec --put %.120s -- ./%.60s", path, path, last_part(path));
-	if (text->len < 3 || memcmp(text->data, "#!", 2) != 0 || ends_in(path, ".py"))
+		return err_set(e, ERR_BAD_SPEC, "%.120s: is a compiled program, and brig run runs Python; type:  brig exec --put %.120s -- ./%.60s", path, path, path_last_part(path));
+	if (text->len < 3 || memcmp(text->data, "#!", 2) != 0 || has_extension(path, ".py"))
 		return 0;
 	find_interpreter(text->data, interpreter, sizeof interpreter);
-	if (!runs_other(interpreter))
+	if (!shebang_is_other_language(interpreter))
 		return 0;
 	if (strcmp(path, "-") == 0)
 		return err_set(e, ERR_BAD_SPEC, "stdin: is a program for %s, and brig run runs Python; type:  brig exec -- %s", interpreter, interpreter);
-	return err_set(e, ERR_BAD_SPEC, "%.120s: is a program for %s, and brig run runs Python; type:  brig exec --put %.120s -- %s %.60s", path, interpreter, path, interpreter, last_part(path));
+	return err_set(e, ERR_BAD_SPEC, "%.120s: is a program for %s, and brig run runs Python; type:  brig exec --put %.120s -- %s %.60s", path, interpreter, path, interpreter, path_last_part(path));
 }
 
 /* --- notebooks --- */
@@ -99,7 +99,7 @@ static const char before[] =
 	"__cells(";
 
 /* "source" is a text or a list of its lines. */
-static json_t *source_of(const json_t *cell)
+static json_t *cell_source_of(const json_t *cell)
 {
 	const json_t *source = json_object_get(cell, "source");
 	json_t       *whole;
@@ -123,14 +123,14 @@ static json_t *source_of(const json_t *cell)
 }
 
 /* [[2, "print(1)"], ...]: the number of each cell, as a person counts them, and its text. NULL: one has none. */
-static json_t *code_of(const json_t *cells)
+static json_t *notebook_code_of(const json_t *cells)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < json_array_size(cells); i++) {
 		const json_t *cell = json_array_get(cells, i);
 		const char   *type = json_string_value(json_object_get(cell, "cell_type"));
-		json_t       *text = type && strcmp(type, "code") == 0 ? source_of(cell) : json_null();
+		json_t       *text = type && strcmp(type, "code") == 0 ? cell_source_of(cell) : json_null();
 
 		if (!text) {
 			json_decref(list);
@@ -143,7 +143,7 @@ static json_t *code_of(const json_t *cells)
 	return list;
 }
 
-static const char *language_of(const json_t *notebook)
+static const char *notebook_language(const json_t *notebook)
 {
 	const json_t *about = json_object_get(notebook, "metadata");
 	const char   *said  = json_string_value(json_object_get(json_object_get(about, "kernelspec"), "language"));
@@ -151,7 +151,7 @@ static const char *language_of(const json_t *notebook)
 	return said ? said : "python";
 }
 
-static int replace(struct bytes *text, const json_t *code, struct err *e)
+static int bytes_replace(struct bytes *text, const json_t *code, struct err *e)
 {
 	char *cells = json_dumps(code, JSON_COMPACT), *whole = NULL; /* a text of JSON, not ASCII alone, is one of Python, too */
 	int   n     = cells ? asprintf(&whole, "%s%s)\n", before, cells) : -1;
@@ -167,25 +167,25 @@ static int replace(struct bytes *text, const json_t *code, struct err *e)
 /* 1: *cells are those of the notebook; 0: it is no notebook. */
 static int read_cells(const char *path, const struct bytes *text, json_t **cells, struct err *e)
 {
-	bool         named    = ends_in(path, ".ipynb");
+	bool         named    = has_extension(path, ".ipynb");
 	scoped_json *notebook = named || (text->len && text->data[0] == '{') ? json_loadb(text->data, text->len, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	const json_t *list    = json_object_get(notebook, "cells");
 
 	if (!named && !(json_object_get(notebook, "nbformat") && list))
 		return 0;
-	if (!json_is_array(list) || !(*cells = code_of(list)))
+	if (!json_is_array(list) || !(*cells = notebook_code_of(list)))
 		return err_set(e, ERR_BAD_SPEC, "%.200s: is no notebook of Jupyter, format 4: it has no list of cells", path);
-	if (strcasecmp(language_of(notebook), "python") != 0)
-		return err_set(e, ERR_BAD_SPEC, "%.200s: is a notebook in %.40s, and brig run runs Python", path, language_of(notebook));
+	if (strcasecmp(notebook_language(notebook), "python") != 0)
+		return err_set(e, ERR_BAD_SPEC, "%.200s: is a notebook in %.40s, and brig run runs Python", path, notebook_language(notebook));
 	return 1;
 }
 
-int foreign_take_notebook(const char *path, struct bytes *text, struct err *e)
+int foreign_extract_notebook(const char *path, struct bytes *text, struct err *e)
 {
 	scoped_json *cells = NULL;
 	int          r     = read_cells(path, text, &cells, e);
 
-	return r == 1 ? replace(text, cells, e) : r;
+	return r == 1 ? bytes_replace(text, cells, e) : r;
 }
 
 /* --- to check it --- */
@@ -217,7 +217,7 @@ int foreign_join_notebook(const char *path, struct bytes *text, json_t **cells, 
 	return 0;
 }
 
-json_int_t foreign_place_line(const json_t *cells, json_int_t *line)
+json_int_t foreign_line_to_cell(const json_t *cells, json_int_t *line)
 {
 	for (size_t i = 0; i < json_array_size(cells); i++) {
 		json_int_t lines = 1;

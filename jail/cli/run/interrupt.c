@@ -20,7 +20,7 @@ static struct {
 } to;
 static volatile sig_atomic_t caught, armed;
 
-static void ask_for_end(void)
+static void send_end_request(void)
 {
 	const struct message *m = caught == SIGINT ? &to.interrupt : &to.cancel;
 
@@ -28,15 +28,15 @@ static void ask_for_end(void)
 		(void)!send(to.sock, m->text, m->len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void on_signal(int number)
+static void interrupt_on_signal(int number)
 {
 	caught = number;
-	ask_for_end();
+	send_end_request();
 }
 
-void interrupt_catch(void)
+void interrupt_install_handlers(void)
 {
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+	struct sigaction action = { .sa_handler = interrupt_on_signal, .sa_flags = (int)SA_RESETHAND };
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
@@ -68,10 +68,10 @@ void interrupt_arm(int sock, const char *run, bool is_call)
 	atomic_signal_fence(memory_order_release); /* the handler must not see `armed` before the messages */
 	armed = 1;
 	if (caught)
-		ask_for_end();
+		send_end_request();
 }
 
-void interrupt_let_in(uint64_t mask)
+void interrupt_restore_mask(uint64_t mask)
 {
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
 }

@@ -10,7 +10,7 @@
 #include "defs.h"
 
 /* Installs the handlers: a signal is remembered until interrupt_arm(). */
-void interrupt_catch(void);
+void interrupt_install_handlers(void);
 
 /* The run's id is known: from now on a signal sends a request over sock; a signal that came before sends it at once. is_call: SIGINT interrupts. */
 void interrupt_arm(int sock, const char *run, bool is_call);
@@ -20,4 +20,4 @@ void interrupt_disarm(void); /* before the socket is closed */
 int interrupt_caught(void);
 
 /* Restores the signal mask that early.c replaced (the kernel's 64 bits). A signal that came meanwhile is delivered now. */
-void interrupt_let_in(uint64_t mask);
+void interrupt_restore_mask(uint64_t mask);

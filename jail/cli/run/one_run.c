@@ -8,13 +8,13 @@
 #include <signal.h>
 #include <stdio.h>
 
-static int carry_out(struct brigd *server, struct request *r, report_fn *report)
+static int run_and_report(struct brigd *server, struct request *r, report_fn *report)
 {
 	struct foreground_run c;
 	int               status;
 
 	foreground_run_init(&c, server, r, &foreground_run_events);
-	interrupt_catch();
+	interrupt_install_handlers();
 	if (early_run.connected)
 		foreground_run_take_up(&c, &early_run);
 	foreground_run_wait(&c);
@@ -37,7 +37,7 @@ int one_run_connect(struct brigd *server, const struct request *r, struct err *e
 		? -1 : privilege_keep_only_cap_kill(e);
 }
 
-int one_run_failure(struct request *r, const struct err *why, report_fn *report)
+int one_run_report_failure(struct request *r, const struct err *why, report_fn *report)
 {
 	const struct foreground_run none = { .request = r, .lost = *why };
 
@@ -45,36 +45,36 @@ int one_run_failure(struct request *r, const struct err *why, report_fn *report)
 }
 
 /* Privilege is dropped before any data from the program, which is hostile, or from brigd arrives. */
-int one_run(struct request *r, report_fn *report)
+int one_run_carry_out(struct request *r, report_fn *report)
 {
 	struct brigd server = BRIGD_NONE;
 	struct err   e;
 	int          status;
 
 	if (one_run_connect(&server, r, &e) < 0)
-		status = one_run_failure(r, &e, report);
+		status = one_run_report_failure(r, &e, report);
 	else
-		status = carry_out(&server, r, report);
+		status = run_and_report(&server, r, report);
 	(void)brigd_close(&server);
 	return status;
 }
 
 /* --- from words --- */
 
-static int parse_options(struct request *r, const struct option_row *rows, int argc, char **argv, struct err *e)
+static int one_run_parse_options(struct request *r, const struct option_row *rows, int argc, char **argv, struct err *e)
 {
 	const char *word = NULL;
 	int         n;
 
 	if (!(r->by & IN_SESSION))
 		return options_parse(rows, argc, argv, r, e);
-	n = session_parse(rows, argc, argv, r, &word, e);
+	n = session_parse_options(rows, argc, argv, r, &word, e);
 	*(r->by == BY_OPEN ? &r->name : &r->session) = word;
 	return n;
 }
 
 /* left: the number of words after the options and the session. */
-static int check_args(const struct request *r, int left, const struct one_run_way *way, struct err *e)
+static int one_run_check_args(const struct request *r, int left, const struct one_run_way *way, struct err *e)
 {
 	bool        has_program = r->code || r->module, moves_files = r->by & (BY_PUT | BY_GET | BY_FILES);
 	const char *fault       = NULL;
@@ -94,22 +94,22 @@ static int check_args(const struct request *r, int left, const struct one_run_wa
 	return fault ? err_set(e, ERR_BAD_SPEC, "%s; write: %s", fault, way->help.line) : 0;
 }
 
-static int main_of(struct request *r, int argc, char **argv, const struct one_run_way *way)
+static int one_run_main_with_request(struct request *r, int argc, char **argv, const struct one_run_way *way)
 {
 	struct option_row rows[REQUEST_OPTIONS_MAX];
 	struct err        e;
 	int               n;
 
 	request_options(way->by, rows);
-	n = parse_options(r, rows, argc, argv, &e);
-	if (n >= 0 && check_args(r, argc - n - 1, way, &e) < 0)
+	n = one_run_parse_options(r, rows, argc, argv, &e);
+	if (n >= 0 && one_run_check_args(r, argc - n - 1, way, &e) < 0)
 		n = -1;
 	if (n < 0)
 		return command_print_help_or_error(n, argv[0], rows, &way->help, &e);
 	if (way->take(r, argv + n + 1, argc - n - 1, &e) < 0)
-		return way->report ? one_run_failure(r, &e, way->report)
+		return way->report ? one_run_report_failure(r, &e, way->report)
 				   : command_print_error(argv[0], &e, STATUS_USAGE);
-	return way->carry_out ? way->carry_out(r, argv[0]) : one_run(r, way->report);
+	return way->carry_out ? way->carry_out(r, argv[0]) : one_run_carry_out(r, way->report);
 }
 
 int one_run_main(int argc, char **argv, const struct one_run_way *way)
@@ -119,7 +119,7 @@ int one_run_main(int argc, char **argv, const struct one_run_way *way)
 
 	signal(SIGXFSZ, SIG_IGN); /* a write beyond the caller's file size limit fails, and does not kill brig */
 	request_init(&r, way->by);
-	status = main_of(&r, argc, argv, way);
+	status = one_run_main_with_request(&r, argc, argv, way);
 	request_done(&r);
 	return status;
 }

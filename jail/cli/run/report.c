@@ -89,7 +89,7 @@ static json_t *record_of_refusal(const struct foreground_run *c)
 	struct err    e;
 
 	if (json_is_string(field))
-		request_name_field(c->request, json_string_value(field), name, sizeof name);
+		request_field_to_option(c->request, json_string_value(field), name, sizeof name);
 	if (json_is_integer(wait))
 		snprintf(later, sizeof later, "; try again in %" JSON_INTEGER_FORMAT " ms", json_integer_value(wait));
 	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
@@ -120,7 +120,7 @@ json_t *report_make_record(const struct foreground_run *c)
 
 /* --- printed as JSON --- */
 
-static json_t *output_text(const struct stream *s)
+static json_t *output_to_json(const struct stream *s)
 {
 	size_t  len;
 	char   *text = text_as_utf8(s->data ? s->data : "", s->len, &len);
@@ -131,7 +131,7 @@ static json_t *output_text(const struct stream *s)
 }
 
 /* -1, with a message, if the record cannot be written: brig's exit status must show it. */
-static int write_json(int to, const json_t *object)
+static int write_json_line(int to, const json_t *object)
 {
 	size_t len  = 0;
 	char  *text = exact_dump(object, JSON_INDENT(2), &len);
@@ -148,7 +148,7 @@ static int write_json(int to, const json_t *object)
 
 int report_print_json(const json_t *object)
 {
-	return write_json(STDOUT_FILENO, object);
+	return write_json_line(STDOUT_FILENO, object);
 }
 
 static int print_record(const struct foreground_run *c, const json_t *record, const json_t *report, const struct err *why)
@@ -156,8 +156,8 @@ static int print_record(const struct foreground_run *c, const json_t *record, co
 	json_t *whole = json_copy((json_t *)record);
 	int     r;
 
-	json_object_set_new(whole, "stdout", c->run.state == RUN_RUNS ? output_text(&c->run.out.stream) : json_null());
-	json_object_set_new(whole, "stderr", c->run.state == RUN_RUNS ? output_text(&c->run.err.stream) : json_null());
+	json_object_set_new(whole, "stdout", c->run.state == RUN_RUNS ? output_to_json(&c->run.out.stream) : json_null());
+	json_object_set_new(whole, "stderr", c->run.state == RUN_RUNS ? output_to_json(&c->run.err.stream) : json_null());
 	if (report)
 		program_report_into(whole, report);
 	else if (why->kind != ERR_NONE)
@@ -184,7 +184,7 @@ static bool points_to_doctor(const struct foreground_run *c, const json_t *recor
 	       strcmp(type, err_kind_name(ERR_SETUP)) == 0 && !is_exec_error(c);
 }
 
-static void put_plain(const json_t *text, FILE *to)
+static void print_plain_text(const json_t *text, FILE *to)
 {
 	char plain[256];
 
@@ -194,23 +194,23 @@ static void put_plain(const json_t *text, FILE *to)
 }
 
 /* The missing layers; with the reason in brackets for who wants to know more. */
-static void put_missing(const json_t *row, bool with_reason, FILE *to)
+static void print_missing_layers(const json_t *row, bool with_reason, FILE *to)
 {
 	const json_t *layers = json_object_get(row, "layers"), *why = json_object_get(row, "why");
 
 	for (size_t i = 0; i < json_array_size(layers); i++) {
 		fputs(i ? ", " : "", to);
-		put_plain(json_array_get(layers, i), to);
+		print_plain_text(json_array_get(layers, i), to);
 	}
 	if (!with_reason || !json_string_length(why))
 		return;
 	fputs(" (", to);
-	put_plain(why, to);
+	print_plain_text(why, to);
 	fputc(')', to);
 }
 
 /* False for layers that this kernel lacks for root as well: only the record names them. */
-static bool is_for_root(const json_t *row)
+static bool layers_need_root(const json_t *row)
 {
 	const char *first = json_string_value(json_array_get(json_object_get(row, "layers"), 0));
 
@@ -223,7 +223,7 @@ static bool is_for_root(const json_t *row)
 enum { SAID_AGAIN_S = 24 * 60 * 60 };
 
 /* True once a day, and when the words have changed. They are kept in the user's own runtime directory; where there is none, it is always true. */
-static bool is_news(const char *text, size_t len)
+static bool losses_are_new(const char *text, size_t len)
 {
 	struct brig_paths places;
 	struct err        e;
@@ -258,18 +258,18 @@ static void print_losses(const struct foreground_run *c)
 	FILE         *to   = json_array_size(lost) && geteuid() != 0 ? open_memstream(&text, &len) : NULL;
 
 	for (size_t i = 0; to && i < json_array_size(lost); i++) {
-		if (!is_for_root(json_array_get(lost, i)))
+		if (!layers_need_root(json_array_get(lost, i)))
 			continue;
 		fputs(ftell(to) ? c->request->verbose ? "; " : ", " : "", to);
-		put_missing(json_array_get(lost, i), c->request->verbose, to);
+		print_missing_layers(json_array_get(lost, i), c->request->verbose, to);
 	}
-	if (to && fclose(to) == 0 && len && (c->request->verbose || is_news(text, len)))
+	if (to && fclose(to) == 0 && len && (c->request->verbose || losses_are_new(text, len)))
 		fprintf(stderr, "brig: not in force without root: %s; brig doctor says how to get them\n", text);
 	free(text);
 }
 
 /* In a loop of a shell that reads the same input, what brig took and did not give back is missing. */
-static void print_stdin(const struct foreground_run *c)
+static void print_stdin_hint(const struct foreground_run *c)
 {
 	if (!c->request->stdin_unnamed)
 		return;
@@ -279,7 +279,7 @@ static void print_stdin(const struct foreground_run *c)
 		fprintf(stderr, "brig: the program did not read its standard input, and the %" PRIu64 " bytes that brig took from it are lost; in a loop of a shell, --stdin /dev/null leaves them to the loop\n", c->taken);
 }
 
-static const char *words_of_error(const char *name)
+static const char *errno_name_to_text(const char *name)
 {
 	const char *known;
 
@@ -298,12 +298,12 @@ static void print_refusal(const struct foreground_run *c, const json_t *record, 
 	snprintf(name, sizeof name, "%s", c->request->program);
 	text_make_plain(name);
 	if (is_exec_error(c) && op && strcmp(op, "exec") == 0)
-		fprintf(stderr, "brig: %s (in the rootfs): %s\n", name, words_of_error(json_string_value(json_object_get(c->ended, "exec_error"))));
+		fprintf(stderr, "brig: %s (in the rootfs): %s\n", name, errno_name_to_text(json_string_value(json_object_get(c->ended, "exec_error"))));
 	else
 		fprintf(stderr, "brig: %s%s\n", why, points_to_doctor(c, record) ? "; brig doctor says what this host lacks" : "");
 }
 
-static int status_of(const struct foreground_run *c, const json_t *record)
+static int exit_status_of(const struct foreground_run *c, const json_t *record)
 {
 	enum exit_reason reason;
 
@@ -318,7 +318,7 @@ static int status_of(const struct foreground_run *c, const json_t *record)
 }
 
 /* Prints why there was no run, or the summary of an unusual end. */
-void report_print_story(const struct foreground_run *c, const json_t *record)
+void report_print_ending(const struct foreground_run *c, const json_t *record)
 {
 	const json_t    *left   = json_object_get(c->ended, "left");
 	int              broken = c->run.out.stream.broken ? c->run.out.stream.broken : c->run.err.stream.broken;
@@ -335,13 +335,13 @@ void report_print_story(const struct foreground_run *c, const json_t *record)
 		print_refusal(c, record, why);
 	} else if (!c->request->quiet && (!has_reason || reason != EXIT_exited ||
 					  json_is_true(json_object_get(record, "truncated")) || c->request->verbose)) {
-		fprintf(stderr, "%sbrig:%s ", color(stderr, status_of(c, record) ? COLOR_BAD : COLOR_GOOD), color_end(stderr));
+		fprintf(stderr, "%sbrig:%s ", color(stderr, exit_status_of(c, record) ? COLOR_BAD : COLOR_GOOD), color_end(stderr));
 		/* a run that was cancelled may have exceeded a limit meanwhile */
 		summary_print(record, !has_reason || reason == EXIT_cancelled || reason == EXIT_client_gone ? "" : foreground_run_limit(c, limit, sizeof limit), stderr);
 	}
 	if (!c->request->quiet) {
 		print_losses(c);
-		print_stdin(c);
+		print_stdin_hint(c);
 	}
 	if (json_is_string(left)) {
 		err_set(&e, ERR_SETUP, "%s", json_string_value(left));
@@ -350,13 +350,13 @@ void report_print_story(const struct foreground_run *c, const json_t *record)
 }
 
 /* Prints the value of a call, unless --json prints it, and saves its pictures. */
-static int print_result(const struct foreground_run *c, const json_t *report, const struct err *why)
+static int print_call_result(const struct foreground_run *c, const json_t *report, const struct err *why)
 {
 	int status = STATUS_OK;
 
-	if (!c->request->json && !c->run.out.stream.broken && result_print(report) < 0)
+	if (!c->request->json && !c->run.out.stream.broken && result_print_values(report) < 0)
 		status = STATUS_SIGPIPE;
-	if (!result_report(c->request, report) && status == STATUS_OK)
+	if (!result_save_pictures(c->request, report) && status == STATUS_OK)
 		status = STATUS_NOT_SAVED;
 	if (!report && why->kind != ERR_NONE)
 		fprintf(stderr, "brig: what the call reported cannot be used: %s\n", why->text);
@@ -373,14 +373,14 @@ int report_run(const struct foreground_run *c)
 		report = run_client_report(&c->run, PROGRAM_REPORT_run, &why);
 	if (c->request->json && print_record(c, record, report, &why) < 0)
 		written = -1;
-	if (c->request->record_fd >= 0 && write_json(c->request->record_fd, record) < 0)
+	if (c->request->record_fd >= 0 && write_json_line(c->request->record_fd, record) < 0)
 		written = -1;
 	if (c->request->by == BY_CALL)
-		shown = print_result(c, report, &why);
+		shown = print_call_result(c, report, &why);
 	if (!c->request->quiet)
-		result_print_state(json_object_get(record, "session"));
-	report_print_story(c, record);
-	status = written < 0 ? STATUS_SIGPIPE : status_of(c, record);
+		result_print_session_state(json_object_get(record, "session"));
+	report_print_ending(c, record);
+	status = written < 0 ? STATUS_SIGPIPE : exit_status_of(c, record);
 	if (status == STATUS_OK)
 		status = shown;
 	if (run_files_print_left_out(c->files, "saved", c->request->quiet) && status == 0)

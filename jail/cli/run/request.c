@@ -24,7 +24,7 @@
 #define AT(member) offsetof(struct request, member)
 
 /* The entry "NAME=VALUE" of brig's own environment, whose texts are never freed, or NULL. */
-static const char *find_own(const char *name)
+static const char *find_own_variable(const char *name)
 {
 	size_t n = strlen(name);
 
@@ -34,9 +34,9 @@ static const char *find_own(const char *name)
 	return NULL;
 }
 
-static int set_env(void *into, const struct option_row *row, const char *value, struct err *e)
+static int option_set_env(void *into, const struct option_row *row, const char *value, struct err *e)
 {
-	const char *entry = strchr(value, '=') ? value : find_own(value);
+	const char *entry = strchr(value, '=') ? value : find_own_variable(value);
 
 	if (value[0] == '\0')
 		return err_set(e, ERR_BAD_SPEC, "--env: the name is empty; write --env NAME or --env NAME=VALUE");
@@ -70,7 +70,7 @@ static const struct {
 	{ BY_CALL, OPTION_TEXT("context", 0, AT(context), "NAME", "The interpreter of the session, made at its first use; default: main") },
 #include "limits.def"
 	{ BY_RUN | BY_EXEC | BY_COMMAND, OPTION_TEXT("stdin", 0, AT(stdin_path), "FILE", "The program's standard input; \"-\" is that of brig, which is the default for a pipe or a file") },
-	{ CELLS | BY_COMMAND, { { "env", FIELD_TEXTS, AT(env), 0, PROTOCOL_ENV_MAX, 0, "Set an environment variable of the program; K alone copies the value from your environment", NULL, NULL }, 'e', "K[=V]", set_env, false } },
+	{ CELLS | BY_COMMAND, { { "env", FIELD_TEXTS, AT(env), 0, PROTOCOL_ENV_MAX, 0, "Set an environment variable of the program; K alone copies the value from your environment", NULL, NULL }, 'e', "K[=V]", option_set_env, false } },
 	{ CELLS, { { "ro", FIELD_TEXTS, AT(shown), 0, PROTOCOL_RO_MAX, 0, "Show a directory or file, read-only, as /workspace/NAME; a program in that directory can import its neighbours", NULL, NULL }, 0, "PATH[:NAME]", NULL, false } },
 	{ BY_RUN | BY_EXEC, { { "put", FIELD_TEXTS, AT(put), 0, FILES_ASKED_MAX, 0, "Copy a file or directory into /workspace as NAME; the program may change it", NULL, NULL }, 0, "PATH[:NAME]", NULL, false } },
 	{ BY_RUN | BY_EXEC, { { "get", FIELD_TEXTS, AT(get), 0, FILES_ASKED_MAX, 0, "At the end, copy what matches out of /workspace, to LOCAL or into the current directory", NULL, NULL }, 0, "PATTERN[:LOCAL]", NULL, false } },
@@ -158,7 +158,7 @@ static int put_argv(struct request *r, const char *key, char *const *words, int 
 	return bad ? err_set(e, ERR_BAD_SPEC, "arguments: \"%.40s\" is not UTF-8", bad) : 0;
 }
 
-static int name_length(const char *entry)
+static int variable_name_length(const char *entry)
 {
 	size_t n = strcspn(entry, "=");
 
@@ -169,7 +169,7 @@ static int put_env(struct request *r, struct err *e)
 {
 	const char *bad = put_list(r, "env", r->env, ARRAY_LEN(r->env));
 
-	return bad ? err_set(e, ERR_DENIED, "--env %.*s: the value is not UTF-8", name_length(bad), bad) : 0;
+	return bad ? err_set(e, ERR_DENIED, "--env %.*s: the value is not UTF-8", variable_name_length(bad), bad) : 0;
 }
 
 /* A value that is no name of a profile may not be UTF-8 either. Loading it fails, with an error that lists the profiles. */
@@ -194,21 +194,21 @@ static void put_limits(struct request *r)
 }
 
 /* One --ro: the path on the host, and the name in /workspace. */
-struct shown {
+struct ro_path {
 	char *whole; /* owned: the path without symbolic links; NULL: it cannot be resolved, see errno */
 	const char *name; /* points into whole or into the option's text */
 };
 
-static void shown_done(struct shown *s)
+static void ro_path_done(struct ro_path *s)
 {
 	free(s->whole);
 }
-#define scoped_shown scoped(shown_done) struct shown
+#define scoped_ro_path scoped(ro_path_done) struct ro_path
 
 /* Splits "PATH:NAME", unless the whole text is an existing path. The default name is the path's last component. */
-static struct shown shown_of(const char *text)
+static struct ro_path ro_path_split(const char *text)
 {
-	struct shown s     = { .whole = realpath(text, NULL) };
+	struct ro_path s     = { .whole = realpath(text, NULL) };
 	const char  *colon = strrchr(text, ':');
 
 	if (s.whole || !colon || strchr(colon, '/')) {
@@ -227,7 +227,7 @@ static struct shown shown_of(const char *text)
 }
 
 /* "DIR:../x" is not split at the colon, because of the slash. If DIR exists, "../x" was meant as the name. */
-static int refuse_shown(const char *text, struct err *e)
+static int refuse_ro_path(const char *text, struct err *e)
 {
 	int         errnum = errno;
 	const char *colon  = strchr(text, ':');
@@ -239,17 +239,17 @@ static int refuse_shown(const char *text, struct err *e)
 	return is_name ? err_set(e, ERR_BAD_SPEC, "--ro %s: the name after \":\" is one of /workspace: it has no \"/\"", text) : err_sys(e, "--ro %s", text);
 }
 
-static int put_shown(struct request *r, struct err *e)
+static int put_ro(struct request *r, struct err *e)
 {
 	json_t *names = json_array();
 
 	json_object_set_new(r->message, "ro", names);
 	for (size_t i = 0; r->shown[i]; i++) {
-		scoped_shown s = shown_of(r->shown[i]);
+		scoped_ro_path s = ro_path_split(r->shown[i]);
 		int          fd = s.whole ? open(s.whole, O_PATH | O_CLOEXEC) : -1;
 
 		if (fd < 0)
-			return refuse_shown(r->shown[i], e);
+			return refuse_ro_path(r->shown[i], e);
 		r->fd[r->fds++] = fd;
 		if (strcmp(s.whole, "/") == 0)
 			return err_set(e, ERR_BAD_SPEC, "--ro %s: show a directory or a file, not the whole host", r->shown[i]);
@@ -260,7 +260,7 @@ static int put_shown(struct request *r, struct err *e)
 }
 
 /* "-" is brig's own standard input. */
-static int open_input(const char *path)
+static int open_program_or_stdin(const char *path)
 {
 	return strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
@@ -269,7 +269,7 @@ static int open_input(const char *path)
  * As with python3 on the host, a pipe, a socket or a file is the program's input. A terminal is not, because a program that
  * reads its input would wait for keys; nor is a device like /dev/null.
  */
-void request_take_stdin(struct request *r)
+void request_use_own_stdin(struct request *r)
 {
 	struct stat st;
 	off_t       at;
@@ -288,7 +288,7 @@ static int open_stdin(struct request *r, struct err *e)
 
 	if (!r->stdin_path)
 		return 0;
-	r->stdin_fd = open_input(r->stdin_path);
+	r->stdin_fd = open_program_or_stdin(r->stdin_path);
 	if (r->stdin_fd < 0 || fstat(r->stdin_fd, &st) < 0)
 		return err_sys(e, "--stdin %s", r->stdin_path);
 	if (S_ISDIR(st.st_mode))
@@ -297,7 +297,7 @@ static int open_stdin(struct request *r, struct err *e)
 }
 
 /* An empty list is left out of the message. */
-static int put_texts(struct request *r, const char *key, const char *option, const char *const *texts, struct err *e)
+static int put_text_list(struct request *r, const char *key, const char *option, const char *const *texts, struct err *e)
 {
 	const char *bad = *texts ? put_list(r, key, texts, SIZE_MAX) : NULL;
 
@@ -324,19 +324,19 @@ static int open_record(struct request *r, struct err *e)
 }
 
 /* The keys that describe a cell. A key for which there was no option is left out. */
-static int put_cell(struct request *r, struct err *e)
+static int put_cell_keys(struct request *r, struct err *e)
 {
-	if (put_profile(r, e) < 0 || put_shown(r, e) < 0)
+	if (put_profile(r, e) < 0 || put_ro(r, e) < 0)
 		return -1;
 	if (r->wait_ms)
 		json_object_set_new(r->message, "wait_ms", json_integer((json_int_t)r->wait_ms));
 	if (r->cold)
 		json_object_set_new(r->message, "cold", json_true());
-	return put_texts(r, "allow_missing", "--allow-missing", r->allow_missing, e) < 0 ? -1 : put_texts(r, "network", "--net", r->network, e);
+	return put_text_list(r, "allow_missing", "--allow-missing", r->allow_missing, e) < 0 ? -1 : put_text_list(r, "network", "--net", r->network, e);
 }
 
 /* The keys for a program that gets its own process: environment, stdin, working directory. */
-static int put_start(struct request *r, struct err *e)
+static int put_process_keys(struct request *r, struct err *e)
 {
 	if (put_env(r, e) < 0 || open_stdin(r, e) < 0)
 		return -1;
@@ -347,13 +347,13 @@ static int put_start(struct request *r, struct err *e)
 	return 0;
 }
 
-static int put_run(struct request *r, struct err *e)
+static int put_run_keys(struct request *r, struct err *e)
 {
 	put_limits(r);
-	return open_record(r, e) < 0 || put_cell(r, e) < 0 || put_start(r, e) < 0 || run_files_open(r, e) < 0 ? -1 : 0;
+	return open_record(r, e) < 0 || put_cell_keys(r, e) < 0 || put_process_keys(r, e) < 0 || run_files_open(r, e) < 0 ? -1 : 0;
 }
 
-static int put_call(struct request *r, struct err *e)
+static int put_call_keys(struct request *r, struct err *e)
 {
 	put_limits(r);
 	if (json_object_set_new(r->message, "session", json_string(r->session)) < 0)
@@ -368,10 +368,10 @@ static int put_call(struct request *r, struct err *e)
 /* --- a program in a directory of --ro --- */
 
 /* "proj/pkg/main.py" of /home/ann/proj/pkg/main.py, with --ro proj. Both paths are absolute and without symbolic links. */
-static int find_in_shown(struct request *r, const char *whole, struct err *e)
+static int find_program_in_ro(struct request *r, const char *whole, struct err *e)
 {
 	for (size_t i = 0; r->shown[i] && !r->in_shown; i++) {
-		scoped_shown s = shown_of(r->shown[i]);
+		scoped_ro_path s = ro_path_split(r->shown[i]);
 		size_t       n = s.whole ? strlen(s.whole) : 0;
 
 		if (!s.whole)
@@ -382,7 +382,7 @@ static int find_in_shown(struct request *r, const char *whole, struct err *e)
 	return r->in_shown && strlen(r->in_shown) > PROTOCOL_MAIN_MAX ? err_set(e, ERR_BAD_SPEC, "%s: its path is too long", r->program) : 0;
 }
 
-static bool is_same(const char *a, const char *b)
+static bool is_same_file(const char *a, const char *b)
 {
 	struct stat first, second;
 
@@ -390,12 +390,12 @@ static bool is_same(const char *a, const char *b)
 }
 
 /* Adds folder to the --ro directories, unless it is one already. */
-static int show_once(struct request *r, const char *folder, struct err *e)
+static int add_ro_once(struct request *r, const char *folder, struct err *e)
 {
 	size_t n = 0;
 
 	for (; r->shown[n]; n++)
-		if (is_same(r->shown[n], folder))
+		if (is_same_file(r->shown[n], folder))
 			return 0;
 	if (n == PROTOCOL_RO_MAX)
 		return err_set(e, ERR_BAD_SPEC, "--ro: more than %d, with %s", PROTOCOL_RO_MAX, folder);
@@ -404,7 +404,7 @@ static int show_once(struct request *r, const char *folder, struct err *e)
 }
 
 /* For a directory: the path, in buf, of its __main__.py, which `python3 DIR` runs, or else of its main.py. Otherwise path itself. */
-static int find_file(struct request *r, const char *path, char *buf, size_t len, const char **ret, struct err *e)
+static int find_main_file(struct request *r, const char *path, char *buf, size_t len, const char **ret, struct err *e)
 {
 	static const char *const names[] = { "__main__.py", "main.py" };
 	struct stat              st;
@@ -417,13 +417,13 @@ static int find_file(struct request *r, const char *path, char *buf, size_t len,
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		*ret = buf;
 		if (snprintf(buf, len, "%s/%s", path, names[i]) < (int)len && access(buf, F_OK) == 0)
-			return show_once(r, path, e);
+			return add_ro_once(r, path, e);
 	}
 	return err_set(e, ERR_BAD_SPEC, "%s: is a directory without __main__.py or main.py; name a Python file", path);
 }
 
 /* Finds the file to read (*ret), and its path in the jail (r->in_shown). */
-static int place_program(struct request *r, const char *path, char *buf, size_t len, const char **ret, struct err *e)
+static int locate_program(struct request *r, const char *path, char *buf, size_t len, const char **ret, struct err *e)
 {
 	char *whole;
 	int   found;
@@ -431,12 +431,12 @@ static int place_program(struct request *r, const char *path, char *buf, size_t 
 	*ret = path;
 	if (strcmp(path, "-") == 0)
 		return 0;
-	if (find_file(r, path, buf, len, ret, e) < 0)
+	if (find_main_file(r, path, buf, len, ret, e) < 0)
 		return -1;
 	whole = *r->shown ? realpath(*ret, NULL) : NULL;
 	if (*r->shown && !whole && errno != ENOENT)
 		return err_sys(e, "%s", *ret);
-	found = whole ? find_in_shown(r, whole, e) : 0;
+	found = whole ? find_program_in_ro(r, whole, e) : 0;
 	free(whole);
 	return found;
 }
@@ -446,7 +446,7 @@ static int place_program(struct request *r, const char *path, char *buf, size_t 
 /* brigd checks the size too, but only after everything was sent, so a file that is much too large is refused here. */
 static int read_program(struct request *r, const char *path, struct bytes *ret, struct err *e)
 {
-	scoped_fd   fd = open_input(path);
+	scoped_fd   fd = open_program_or_stdin(path);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -472,9 +472,9 @@ static int put_file(struct request *r, const char *path, struct err *e)
 	const char  *file;
 	scoped_bytes text = { 0 };
 
-	if (place_program(r, path, buf, sizeof buf, &file, e) < 0 || read_program(r, file, &text, e) < 0 || foreign_check(file, &text, e) < 0)
+	if (locate_program(r, path, buf, sizeof buf, &file, e) < 0 || read_program(r, file, &text, e) < 0 || foreign_refuse_other_language(file, &text, e) < 0)
 		return -1;
-	if ((r->by == BY_CHECK ? foreign_join_notebook(file, &text, &r->cells, e) : foreign_take_notebook(file, &text, e)) < 0)
+	if ((r->by == BY_CHECK ? foreign_join_notebook(file, &text, &r->cells, e) : foreign_extract_notebook(file, &text, e)) < 0)
 		return -1;
 	return seal_program(r, text.data, text.len, e);
 }
@@ -500,7 +500,7 @@ static int put_module(struct request *r, struct err *e)
 	return result;
 }
 
-int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e)
+int request_set_program(struct request *r, const char *path, char **words, int n, struct err *e)
 {
 	int program;
 
@@ -515,27 +515,27 @@ int request_take_program(struct request *r, const char *path, char **words, int 
 	if (program < 0)
 		return -1;
 	if (r->session)
-		return put_call(r, e);
+		return put_call_keys(r, e);
 	if (r->mode != MODE_script)
 		json_object_set_new(r->message, "mode", json_string(run_mode_name(r->mode)));
 	if (r->in_shown && json_object_set_new(r->message, "main", json_string(r->in_shown)) < 0)
 		return err_set(e, ERR_BAD_SPEC, "%s: its path is not UTF-8", r->program);
-	return put_argv(r, "args", words, n, e) < 0 ? -1 : put_run(r, e);
+	return put_argv(r, "args", words, n, e) < 0 ? -1 : put_run_keys(r, e);
 }
 
-int request_take_command(struct request *r, char **words, int n, struct err *e)
+int request_set_command(struct request *r, char **words, int n, struct err *e)
 {
-	request_take_stdin(r);
+	request_use_own_stdin(r);
 	r->program = words[0];
 	r->message = json_pack("{ss}", "op", "exec");
 	if (put_argv(r, "argv", words, n, e) < 0)
 		return -1;
 	if (r->session)
-		return put_call(r, e) < 0 ? -1 : put_start(r, e);
-	return put_run(r, e);
+		return put_call_keys(r, e) < 0 ? -1 : put_process_keys(r, e);
+	return put_run_keys(r, e);
 }
 
-int request_take_open(struct request *r, struct err *e)
+int request_set_open(struct request *r, struct err *e)
 {
 	r->program = r->name ? r->name : "the session";
 	r->message = json_pack("{ss sb}", "op", "open", "stays", r->by == BY_OPEN);
@@ -544,12 +544,12 @@ int request_take_open(struct request *r, struct err *e)
 	put_limits(r);
 	if (r->name && json_object_set_new(r->message, "name", json_string(r->name)) < 0)
 		return err_set(e, ERR_BAD_SPEC, "the name is not UTF-8");
-	return put_cell(r, e) < 0 ? -1 : put_env(r, e);
+	return put_cell_keys(r, e) < 0 ? -1 : put_env(r, e);
 }
 
-int request_take_terminal(struct request *r, const char *session, char *const *words, int n, uint64_t rows, uint64_t columns, struct err *e)
+int request_set_terminal_command(struct request *r, const char *session, char *const *words, int n, uint64_t rows, uint64_t columns, struct err *e)
 {
-	const char *term = find_own("TERM");
+	const char *term = find_own_variable("TERM");
 
 	while (r->fds)
 		close(r->fd[--r->fds]);
@@ -574,7 +574,7 @@ int request_take_terminal(struct request *r, const char *session, char *const *w
 /* --- keys of the message as options --- */
 
 /* The text that a field such as "ro[3]" means; NULL if it is no item of this list. */
-static const char *item_of(const char *field, const char *list, const char *const *texts)
+static const char *list_item_of_field(const char *field, const char *list, const char *const *texts)
 {
 	size_t i;
 
@@ -585,7 +585,7 @@ static const char *item_of(const char *field, const char *list, const char *cons
 	return *texts;
 }
 
-char *request_name_field(const struct request *r, const char *field, char *buf, size_t len)
+char *request_field_to_option(const struct request *r, const char *field, char *buf, size_t len)
 {
 	/* keys of the message, up to a bracket, and what the user wrote for them; NULL: the program's name */
 	static const char *const names[][2] = {
@@ -595,7 +595,7 @@ char *request_name_field(const struct request *r, const char *field, char *buf, 
 		{ "detach", "--detach" },
 	};
 	const char *option = begins_with(field, "limits.") ? limits_option_name(field + 7) : NULL;
-	const char *shown = item_of(field, "ro", r->shown), *variable = item_of(field, "env", r->env);
+	const char *shown = list_item_of_field(field, "ro", r->shown), *variable = list_item_of_field(field, "env", r->env);
 	size_t      n = strcspn(field, "[");
 
 	*buf = 0;
@@ -604,7 +604,7 @@ char *request_name_field(const struct request *r, const char *field, char *buf, 
 	else if (shown)
 		snprintf(buf, len, "--ro %s", shown);
 	else if (variable)
-		snprintf(buf, len, "--env %.*s", name_length(variable), variable);
+		snprintf(buf, len, "--env %.*s", variable_name_length(variable), variable);
 	else if (strcmp(field, "env") == 0 || strcmp(field, "ro") == 0)
 		snprintf(buf, len, "--%s", field);
 	for (size_t i = 0; !*buf && i < ARRAY_LEN(names); i++)

@@ -1,10 +1,10 @@
 /*
  * request.h - the options of a brig command that starts something, and the message to brigd made from them.
  *
- * After request_init(), options_parse(), and request_take_program(), _command()
+ * After request_init(), options_parse(), and request_set_program(), _command()
  * or _open(), message and fd are ready to be sent; request_done() frees
  * everything. Only what the message cannot carry is refused here. brigd judges
- * the rest; request_name_field() turns a key in its refusal into the option that
+ * the rest; request_field_to_option() turns a key in its refusal into the option that
  * the user wrote.
  */
 #pragma once
@@ -76,15 +76,15 @@ void request_options(unsigned by, struct option_row ret[REQUEST_OPTIONS_MAX]);
 void         request_init(struct request *r, enum request_by by);
 void         request_done(struct request *r);
 /* The program to run, to call or to check: a file, "-" for stdin, or NULL when -c or -m gave it. words: the program's arguments. */
-must_use int request_take_program(struct request *r, const char *path, char **words, int n, struct err *e);
+must_use int request_set_program(struct request *r, const char *path, char **words, int n, struct err *e);
 /* The command of brig exec and brig session exec. */
-must_use int request_take_command(struct request *r, char **words, int n, struct err *e);
+must_use int request_set_command(struct request *r, char **words, int n, struct err *e);
 /* The session of brig session open, which outlives the connection, or of brig shell, which has terminals and ends with it. */
-must_use int request_take_open(struct request *r, struct err *e);
+must_use int request_set_open(struct request *r, struct err *e);
 /* A command at a terminal of this size, in a session. Replaces the message that is there, and closes its descriptors. */
-must_use int request_take_terminal(struct request *r, const char *session, char *const *words, int n, uint64_t rows, uint64_t columns, struct err *e);
+must_use int request_set_terminal_command(struct request *r, const char *session, char *const *words, int n, uint64_t rows, uint64_t columns, struct err *e);
 /* Gives the program brig's own standard input if there is no --stdin, and it is a pipe, a socket or a file. */
-void         request_take_stdin(struct request *r);
+void         request_use_own_stdin(struct request *r);
 
 /* A key of the message as the user wrote it: "limits.pids" -> "--pids", "ro[0]" -> "--ro DIR"; "" if the command line has no name for it. */
-char *request_name_field(const struct request *r, const char *field, char *buf, size_t len);
+char *request_field_to_option(const struct request *r, const char *field, char *buf, size_t len);

@@ -26,7 +26,7 @@ static const struct form {
 	{ NULL, NULL, false },
 };
 
-static bool is_picture(const json_t *bundle)
+static bool bundle_is_picture(const json_t *bundle)
 {
 	for (const struct form *f = forms; f->mime; f++)
 		if (json_object_get(bundle, f->mime))
@@ -36,7 +36,7 @@ static bool is_picture(const json_t *bundle)
 
 /* --- text --- */
 
-static void print_text(const json_t *text)
+static void print_json_text(const json_t *text)
 {
 	if (!json_is_string(text))
 		return;
@@ -44,16 +44,16 @@ static void print_text(const json_t *text)
 	putchar('\n');
 }
 
-/* Displayed pictures are left to result_report(). The value of the last expression has a text even if it is a picture. */
-int result_print(const json_t *report)
+/* Displayed pictures are left to result_save_pictures(). The value of the last expression has a text even if it is a picture. */
+int result_print_values(const json_t *report)
 {
 	const json_t *displays = json_object_get(report, "displays"), *bundle = json_object_get(report, "bundle");
 	const json_t *text = json_object_get(bundle, "text/plain");
 
 	for (size_t i = 0; i < json_array_size(displays); i++)
-		if (!is_picture(json_array_get(displays, i)))
-			print_text(json_object_get(json_array_get(displays, i), "text/plain"));
-	print_text(text ? text : json_object_get(report, "result_repr"));
+		if (!bundle_is_picture(json_array_get(displays, i)))
+			print_json_text(json_object_get(json_array_get(displays, i), "text/plain"));
+	print_json_text(text ? text : json_object_get(report, "result_repr"));
 	if (fflush(stdout) == 0)
 		return 0;
 	fprintf(stderr, "brig: the value cannot be written: %m\n");
@@ -70,7 +70,7 @@ struct gallery {
 };
 
 /* "call-12-1.png" -> 12; 0: another name. */
-static unsigned call_of(const char *name)
+static unsigned call_number_of_file(const char *name)
 {
 	unsigned call, n;
 	char     dot;
@@ -79,21 +79,21 @@ static unsigned call_of(const char *name)
 }
 
 /* One more than the highest number in the directory. */
-static unsigned next_call(int dir)
+static unsigned next_call_number(int dir)
 {
 	DIR           *list = fdopendir(dup(dir));
 	unsigned       most = 0;
 	struct dirent *entry;
 
 	while (list && (entry = readdir(list)))
-		if (call_of(entry->d_name) > most)
-			most = call_of(entry->d_name);
+		if (call_number_of_file(entry->d_name) > most)
+			most = call_number_of_file(entry->d_name);
 	if (list)
 		closedir(list);
 	return most + 1;
 }
 
-static int open_gallery(struct gallery *g, const char *folder)
+static int open_picture_folder(struct gallery *g, const char *folder)
 {
 	*g = (struct gallery){ .folder = folder, .n = 1, .is_complete = true };
 	if (mkdir(folder, 0777) < 0 && errno != EEXIST)
@@ -101,7 +101,7 @@ static int open_gallery(struct gallery *g, const char *folder)
 	g->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (g->dir < 0)
 		return -1;
-	g->call = next_call(g->dir);
+	g->call = next_call_number(g->dir);
 	return 0;
 }
 
@@ -118,7 +118,7 @@ static int create_picture(struct gallery *g, const char *extension, char *name, 
 }
 
 /* -1: a message was printed. */
-static int write_form(struct gallery *g, const struct form *form, const json_t *datum)
+static int write_picture_form(struct gallery *g, const struct form *form, const json_t *datum)
 {
 	size_t len     = json_string_length(datum);
 	char  *decoded = form->is_base64 ? base64_decode(json_string_value(datum), len, &len) : NULL;
@@ -144,9 +144,9 @@ static json_t *find_pictures(const json_t *report)
 	json_t *displays = json_object_get(report, "displays"), *bundle = json_object_get(report, "bundle"), *found = json_array();
 
 	for (size_t i = 0; i < json_array_size(displays); i++)
-		if (is_picture(json_array_get(displays, i)))
+		if (bundle_is_picture(json_array_get(displays, i)))
 			json_array_append(found, json_array_get(displays, i));
-	if (is_picture(bundle))
+	if (bundle_is_picture(bundle))
 		json_array_append(found, bundle);
 	return found;
 }
@@ -155,7 +155,7 @@ static bool write_pictures(const json_t *pictures, const char *folder)
 {
 	struct gallery g;
 
-	if (open_gallery(&g, folder) < 0) {
+	if (open_picture_folder(&g, folder) < 0) {
 		fprintf(stderr, "brig: --artifacts %s: %m\n", folder);
 		return false;
 	}
@@ -163,14 +163,14 @@ static bool write_pictures(const json_t *pictures, const char *folder)
 		for (const struct form *f = forms; f->mime; f++) {
 			const json_t *datum = json_object_get(json_array_get(pictures, i), f->mime);
 
-			if (datum && write_form(&g, f, datum) < 0)
+			if (datum && write_picture_form(&g, f, datum) < 0)
 				g.is_complete = false;
 		}
 	close(g.dir);
 	return g.is_complete;
 }
 
-bool result_report(const struct request *r, const json_t *report)
+bool result_save_pictures(const struct request *r, const json_t *report)
 {
 	scoped_json  *pictures = find_pictures(report);
 	const json_t *left_out = json_object_get(report, "left_out");
@@ -192,7 +192,7 @@ bool result_report(const struct request *r, const json_t *report)
 
 /* --- the interpreter --- */
 
-void result_print_state(const json_t *session)
+void result_print_session_state(const json_t *session)
 {
 	const json_t *context = json_object_get(session, "context");
 	const char   *state   = json_string_value(json_object_get(session, "state"));

@@ -7,10 +7,10 @@
 #include "request.h"
 
 /* Prints what was displayed and the value of the last expression, as text, on standard output. -1: it cannot be written. */
-must_use int result_print(const json_t *report);
+must_use int result_print_values(const json_t *report);
 
 /* Writes pictures into the directory of --artifacts; names them, and what the runner left out, on stderr. False: one could not be written. */
-bool result_report(const struct request *r, const json_t *report);
+bool result_save_pictures(const struct request *r, const json_t *report);
 
 /* Says on stderr when the session has ended or the interpreter was lost or replaced. session: that key of the record. */
-void result_print_state(const json_t *session);
+void result_print_session_state(const json_t *session);

@@ -8,7 +8,7 @@
 
 #define ABOUT_TIMES "A TIME is in seconds, or has a unit: 250ms, 90s, 5m, 1h, 1d. brig explain PROFILE prints the default and the ceiling of each limit."
 
-static int take_program(struct request *r, char **words, int n, struct err *e)
+static int run_set_program(struct request *r, char **words, int n, struct err *e)
 {
 	bool has_file = !r->code && !r->module, is_stdin = has_file && strcmp(words[0], "-") == 0;
 
@@ -16,8 +16,8 @@ static int take_program(struct request *r, char **words, int n, struct err *e)
 	if (is_stdin && r->stdin_path && strcmp(r->stdin_path, "-") == 0)
 		return err_set(e, ERR_BAD_SPEC, "stdin cannot be both the program (-) and its input (--stdin -)");
 	if (!is_stdin)
-		request_take_stdin(r);
-	return request_take_program(r, has_file ? words[0] : NULL, words + has_file, n - has_file, e);
+		request_use_own_stdin(r);
+	return request_set_program(r, has_file ? words[0] : NULL, words + has_file, n - has_file, e);
 }
 
 int run_main(int argc, char **argv)
@@ -25,7 +25,7 @@ int run_main(int argc, char **argv)
 	return one_run_main(argc, argv, &(struct one_run_way){
 		.by     = BY_RUN,
 		.help   = { "brig run [OPTION]... FILE|DIR|-|-c CODE|-m MODULE [ARG]...", "Run a Python program in a jail.", ABOUT_TIMES },
-		.take   = take_program,
+		.take   = run_set_program,
 		.report = report_run,
 	});
 }
@@ -35,17 +35,17 @@ int exec_main(int argc, char **argv)
 	return one_run_main(argc, argv, &(struct one_run_way){
 		.by     = BY_EXEC,
 		.help   = { "brig exec [OPTION]... -- COMMAND [ARG]...", "Run a command of the rootfs in a jail.", ABOUT_TIMES },
-		.take   = request_take_command,
+		.take   = request_set_command,
 		.report = report_run,
 	});
 }
 
 /* Reads a program in a jail without executing it, and reports what is against the profile's rules. */
-static int take_checked(struct request *r, char **words, int n, struct err *e)
+static int check_set_program(struct request *r, char **words, int n, struct err *e)
 {
 	(void)n;
 	r->mode = MODE_check;
-	return request_take_program(r, words[0], NULL, 0, e);
+	return request_set_program(r, words[0], NULL, 0, e);
 }
 
 int check_main(int argc, char **argv)
@@ -55,7 +55,7 @@ int check_main(int argc, char **argv)
 		.help   = { "brig check [OPTION]... FILE|-",
 			    "Report where a Python program breaks the rules of a profile. The program is read in a jail and not executed.",
 			    "Policy and advice: the jail does not depend on it." },
-		.take   = take_checked,
+		.take   = check_set_program,
 		.report = check_report,
 	});
 }

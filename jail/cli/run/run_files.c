@@ -38,7 +38,7 @@ static void pair_done(struct pair *p)
 }
 #define scoped_pair scoped(pair_done) struct pair
 
-static struct pair split_pair(const char *text)
+static struct pair split_at_colon(const char *text)
 {
 	const char *colon = strrchr(text, ':');
 
@@ -46,9 +46,9 @@ static struct pair split_pair(const char *text)
 }
 
 /* The pattern is made plain; "": it cannot be. */
-static struct pair get_of(const char *text)
+static struct pair parse_get(const char *text)
 {
-	struct pair p = split_pair(text);
+	struct pair p = split_at_colon(text);
 	char        plain[FILE_NAME_BYTES + 1];
 
 	if (p.first && file_pattern_plain(p.first, plain))
@@ -61,13 +61,13 @@ static struct pair get_of(const char *text)
 }
 
 /* An existing path is not split, even if it has a colon. Its name is its last component. */
-static struct pair put_of(const char *text)
+static struct pair parse_put(const char *text)
 {
 	struct stat st;
 	struct pair p;
 
 	if (stat(text, &st) < 0)
-		return split_pair(text);
+		return split_at_colon(text);
 	p = (struct pair){ .first = strdup(text) };
 	for (size_t n = strlen(text); !p.second && n > 0; n--)
 		if (text[n - 1] == '/' && text[n] && text[n] != '/' && strcmp(text + n, ".") != 0 && strcmp(text + n, "..") != 0)
@@ -83,15 +83,15 @@ bool run_files_are_wanted(const struct request *r)
 }
 
 /* The option's name for messages; "" in a session, whose commands have plain arguments instead. */
-static const char *option(const struct request *r, const char *name)
+static const char *option_prefix(const struct request *r, const char *name)
 {
 	return r->session ? "" : name;
 }
 
 static int check_put(const struct request *r, const char *text, struct err *e)
 {
-	const char *put = option(r, "--put ");
-	scoped_pair p   = put_of(text);
+	const char *put = option_prefix(r, "--put ");
+	scoped_pair p   = parse_put(text);
 	struct stat st;
 	const char *fault;
 
@@ -117,8 +117,8 @@ int run_files_check_pattern(const char *pattern, const char *get, struct err *e)
 
 static int check_get(const struct request *r, const char *text, struct err *e)
 {
-	const char *get = option(r, "--get ");
-	scoped_pair p   = split_pair(text);
+	const char *get = option_prefix(r, "--get ");
+	scoped_pair p   = split_at_colon(text);
 
 	if (run_files_check_pattern(p.first ? p.first : "", get, e) < 0)
 		return -1;
@@ -177,7 +177,7 @@ static char *read_small(int fd, off_t size, size_t *len)
 	return NULL;
 }
 
-static int put_file(const struct giver *g, int dir, const char *path, const char *name)
+static int send_file(const struct giver *g, int dir, const char *path, const char *name)
 {
 	scoped_fd   fd = openat(dir, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
@@ -206,28 +206,28 @@ static int put_file(const struct giver *g, int dir, const char *path, const char
 	return -1;
 }
 
-static int put_tree(const struct giver *g, int dir, const char *name);
+static int send_tree(const struct giver *g, int dir, const char *name);
 
 /* A link is not followed: its target may be anywhere. */
-static int put_entry(const struct giver *g, int dir, const char *last, const char *name)
+static int send_entry(const struct giver *g, int dir, const char *last, const char *name)
 {
 	struct stat st;
 
 	if (fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -1;
 	if (S_ISREG(st.st_mode))
-		return put_file(g, dir, last, name);
+		return send_file(g, dir, last, name);
 	if (S_ISDIR(st.st_mode)) {
 		scoped_fd below = openat(dir, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 		if (below >= 0)
-			return put_tree(g, below, name);
+			return send_tree(g, below, name);
 	}
 	fprintf(stderr, "brig: %s%s is left out: it is %s\n", *g->option ? "--put: " : "", name, S_ISLNK(st.st_mode) ? "a link" : S_ISDIR(st.st_mode) ? "not readable" : "no regular file");
 	return 0;
 }
 
-static int put_tree(const struct giver *g, int dir, const char *name)
+static int send_tree(const struct giver *g, int dir, const char *name)
 {
 	struct dirent **list;
 	int             n = scandirat(dir, ".", &list, NULL, alphasort), r = 0;
@@ -238,7 +238,7 @@ static int put_tree(const struct giver *g, int dir, const char *name)
 		char *path = NULL;
 
 		if (r == 0 && strcmp(list[i]->d_name, ".") != 0 && strcmp(list[i]->d_name, "..") != 0)
-			r = asprintf(&path, "%s/%s", name, list[i]->d_name) < 0 ? -1 : put_entry(g, dir, list[i]->d_name, path);
+			r = asprintf(&path, "%s/%s", name, list[i]->d_name) < 0 ? -1 : send_entry(g, dir, list[i]->d_name, path);
 		free(path);
 		free(list[i]);
 	}
@@ -249,13 +249,13 @@ static int put_tree(const struct giver *g, int dir, const char *name)
 
 static int send_files(const struct request *r, int sock)
 {
-	const struct giver g = { sock, option(r, "--put ") };
+	const struct giver g = { sock, option_prefix(r, "--put ") };
 
 	for (size_t i = 0; r->put[i]; i++) {
-		scoped_pair p     = put_of(r->put[i]);
+		scoped_pair p     = parse_put(r->put[i]);
 		scoped_fd   below = p.first ? open(p.first, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-		if (!p.first || (below >= 0 ? put_tree(&g, below, p.second) : put_file(&g, AT_FDCWD, p.first, p.second)) < 0)
+		if (!p.first || (below >= 0 ? send_tree(&g, below, p.second) : send_file(&g, AT_FDCWD, p.first, p.second)) < 0)
 			return -1;
 	}
 	return file_stream_put(sock, FILE_END, "", 0);
@@ -264,7 +264,7 @@ static int send_files(const struct request *r, int sock)
 static int send_patterns(const struct request *r, const char *list, int sock)
 {
 	for (size_t i = 0; r->get[i]; i++) {
-		scoped_pair p = get_of(r->get[i]);
+		scoped_pair p = parse_get(r->get[i]);
 
 		if (!p.first || file_stream_put(sock, FILE_GET, p.first, FILE_GET_FOLDERS) < 0)
 			return -1;
@@ -286,7 +286,7 @@ struct taker {
 	bool                  found[FILE_GETS_MAX + 1]; /* of each pattern; --out is the last one */
 };
 
-static json_t *text_of(const char *name)
+static json_t *name_to_json(const char *name)
 {
 	size_t  len;
 	char   *text = text_as_utf8(name, strlen(name), &len);
@@ -296,24 +296,24 @@ static json_t *text_of(const char *name)
 	return j;
 }
 
-static void add_row(struct taker *t, const char *name, json_t *bytes, const char *saved, const char *left_out)
+static void add_file_row(struct taker *t, const char *name, json_t *bytes, const char *saved, const char *left_out)
 {
 	if (json_array_size(t->rows) < ROWS_MAX)
-		json_array_append_new(t->rows, json_pack("{so so so ss?}", "name", text_of(name), "bytes", bytes, "saved", saved ? text_of(saved) : json_null(),
+		json_array_append_new(t->rows, json_pack("{so so so ss?}", "name", name_to_json(name), "bytes", bytes, "saved", saved ? name_to_json(saved) : json_null(),
 							 "left_out", left_out));
 	else
 		json_decref(bytes);
 }
 
 /* For a stream that ends, or makes no sense, outside of a file that was asked for. Returns -1. */
-static int add_cut(struct taker *t)
+static int add_cut_row(struct taker *t)
 {
 	if (*t->request->get || t->request->out || t->request->session)
-		add_row(t, "", json_null(), NULL, "cut");
+		add_file_row(t, "", json_null(), NULL, "cut");
 	return -1;
 }
 
-static json_t *bytes_of(const struct file_entry *entry)
+static json_t *entry_size_to_json(const struct file_entry *entry)
 {
 	return json_integer(entry->bytes > INT64_MAX ? INT64_MAX : (json_int_t)entry->bytes);
 }
@@ -326,7 +326,7 @@ struct target {
 	size_t      hidden;  /* no target: bytes of the name that end with a component that does not come, see file_pattern_hides() */
 };
 
-static struct target target_of(const struct pair *p, const char *name, size_t matched)
+static struct target make_target(const struct pair *p, const char *name, size_t matched)
 {
 	bool          is_same = strcmp(p->first, name) == 0;
 	const char   *slash = strrchr(name, '/'), *below = file_pattern_below(p->first, name);
@@ -344,7 +344,7 @@ static struct target target_of(const struct pair *p, const char *name, size_t ma
 	return to;
 }
 
-static bool hides(const struct taker *t, const char *pattern, const char *name, struct target *ret)
+static bool pattern_hides_name(const struct taker *t, const char *pattern, const char *name, struct target *ret)
 {
 	size_t n = t->request->hidden ? 0 : file_pattern_hides(pattern, name);
 
@@ -354,31 +354,31 @@ static bool hides(const struct taker *t, const char *pattern, const char *name, 
 }
 
 /* Of the first pattern that matches and does not hide it; all that match are found. */
-static bool find_target(struct taker *t, const char *name, struct target *ret)
+static bool find_target_of_name(struct taker *t, const char *name, struct target *ret)
 {
 	bool is_out = t->request->out && begins_with(name, "out") && (!name[3] || name[3] == '/'), is_found = false;
 
 	for (size_t i = 0; t->request->get[i]; i++) {
-		scoped_pair p = get_of(t->request->get[i]);
+		scoped_pair p = parse_get(t->request->get[i]);
 		size_t      n = p.first ? file_pattern_matches(p.first, name) : 0;
 
 		if (!n)
 			continue;
 		t->found[i] = true;
-		if (is_found || hides(t, p.first, name, ret))
+		if (is_found || pattern_hides_name(t, p.first, name, ret))
 			continue;
-		*ret     = target_of(&p, name, n);
+		*ret     = make_target(&p, name, n);
 		is_found = true;
 	}
 	t->found[FILE_GETS_MAX] |= is_out;
-	is_out = is_out && !is_found && !hides(t, "out", name, ret);
+	is_out = is_out && !is_found && !pattern_hides_name(t, "out", name, ret);
 	if (is_out)
 		*ret = (struct target){ .dir = strdup(t->request->out), .path = name[3] ? name + 4 : name };
 	return is_found || is_out;
 }
 
 /* The folders of a path that the user named, up to its last slash. What fails is told when the file is opened. */
-static void make_folders(const char *path)
+static void make_parent_folders(const char *path)
 {
 	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
 		char *folder = slash > path ? strndup(path, (size_t)(slash - path)) : NULL;
@@ -389,9 +389,9 @@ static void make_folders(const char *path)
 	}
 }
 
-static int open_folder(const char *path)
+static int make_and_open_folder(const char *path)
 {
-	make_folders(path);
+	make_parent_folders(path);
 	if (mkdir(path, 0777) < 0 && errno != EEXIST)
 		return -1;
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -403,15 +403,15 @@ static int open_target(const struct target *to)
 	scoped_fd dir = -1;
 
 	if (!to->dir) {
-		make_folders(to->path);
+		make_parent_folders(to->path);
 		return open(to->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 	}
-	dir = open_folder(to->dir);
+	dir = make_and_open_folder(to->dir);
 	return dir < 0 ? -1 : file_stream_create(dir, to->path, false, to->replace);
 }
 
 /* One row for all files below a hidden directory: they come one after the other. */
-static void add_hidden(struct taker *t, const char *name, size_t n)
+static void add_hidden_row(struct taker *t, const char *name, size_t n)
 {
 	size_t      rows = json_array_size(t->rows);
 	char        upto[FILE_NAME_BYTES + 1];
@@ -419,33 +419,33 @@ static void add_hidden(struct taker *t, const char *name, size_t n)
 	const char *why  = json_string_value(json_object_get(last, "left_out"));
 
 	snprintf(upto, sizeof upto, "%.*s", (int)n, name);
-	its = text_of(upto);
+	its = name_to_json(upto);
 	if (!why || strcmp(why, "hidden") != 0 || !json_equal(json_object_get(last, "name"), its))
-		add_row(t, upto, json_null(), NULL, "hidden");
+		add_file_row(t, upto, json_null(), NULL, "hidden");
 	json_decref(its);
 }
 
 /* An empty directory. It has a row only if it cannot be made. */
-static void take_folder(struct taker *t, const char *name)
+static void receive_folder(struct taker *t, const char *name)
 {
 	struct target to  = { .path = NULL };
 	scoped_fd     dir = -1;
 
-	if (find_target(t, name, &to)) {
-		dir = open_folder(to.dir ? to.dir : to.path);
+	if (find_target_of_name(t, name, &to)) {
+		dir = make_and_open_folder(to.dir ? to.dir : to.path);
 		if (dir < 0 || (to.dir && *to.path && file_stream_make_folder(dir, to.path) < 0))
-			add_row(t, name, json_null(), NULL, strerror(errno));
+			add_file_row(t, name, json_null(), NULL, strerror(errno));
 	} else if (to.hidden) {
-		add_hidden(t, name, to.hidden);
+		add_hidden_row(t, name, to.hidden);
 	}
 	free(to.dir);
 }
 
 /* Reads all bytes of the file even if it cannot be written, because the next entry follows them. -1: nothing more can be read. */
-static int take_file(struct taker *t, int sock, const struct file_entry *entry, const char *name)
+static int receive_file(struct taker *t, int sock, const struct file_entry *entry, const char *name)
 {
 	struct target to = { .path = NULL };
-	bool          is_ours = find_target(t, name, &to);
+	bool          is_ours = find_target_of_name(t, name, &to);
 	scoped_fd     fd      = is_ours ? open_target(&to) : -1;
 	int           why     = fd < 0 ? errno : 0, r = 0;
 	uint64_t      left    = entry->bytes;
@@ -464,33 +464,33 @@ static int take_file(struct taker *t, int sock, const struct file_entry *entry, 
 	if (is_ours && asprintf(&saved, "%s%s%s", to.dir && strcmp(to.dir, ".") != 0 ? to.dir : "", to.dir && strcmp(to.dir, ".") != 0 ? "/" : "", to.path) < 0)
 		saved = NULL;
 	if (is_ours)
-		add_row(t, name, bytes_of(entry), why ? NULL : saved, why == 0 ? NULL : r < 0 ? "cut" : why == EEXIST ? "exists" : strerror(why));
+		add_file_row(t, name, entry_size_to_json(entry), why ? NULL : saved, why == 0 ? NULL : r < 0 ? "cut" : why == EEXIST ? "exists" : strerror(why));
 	else if (r < 0)
-		(void)add_cut(t);
+		(void)add_cut_row(t);
 	else if (to.hidden)
-		add_hidden(t, name, to.hidden);
+		add_hidden_row(t, name, to.hidden);
 	free(saved);
 	free(to.dir);
 	return r;
 }
 
-static void add_missing(struct taker *t)
+static void add_missing_rows(struct taker *t)
 {
 	for (size_t i = 0; t->request->get[i]; i++) {
-		scoped_pair p = get_of(t->request->get[i]);
+		scoped_pair p = parse_get(t->request->get[i]);
 
 		if (!t->found[i] && p.first)
-			add_row(t, p.first, json_null(), NULL, "none");
+			add_file_row(t, p.first, json_null(), NULL, "none");
 	}
 	if (t->request->out && !t->found[FILE_GETS_MAX])
-		add_row(t, "out", json_null(), NULL, "no_out");
+		add_file_row(t, "out", json_null(), NULL, "no_out");
 }
 
 /* The file's bytes came already, with NULs for those that had vanished: marks its row. False: the last row is of another file. */
-static bool mark_changed(struct taker *t, const char *name)
+static bool mark_row_changed(struct taker *t, const char *name)
 {
 	size_t  n    = json_array_size(t->rows);
-	json_t *last = n ? json_array_get(t->rows, n - 1) : NULL, *its = text_of(name);
+	json_t *last = n ? json_array_get(t->rows, n - 1) : NULL, *its = name_to_json(name);
 	bool    is_same = last && json_equal(json_object_get(last, "name"), its);
 
 	json_decref(its);
@@ -500,7 +500,7 @@ static bool mark_changed(struct taker *t, const char *name)
 }
 
 /* -1: stop reading; a row says why. */
-static int take_entry(struct taker *t, int sock, const struct file_entry *entry, const char *name)
+static int receive_entry(struct taker *t, int sock, const struct file_entry *entry, const char *name)
 {
 	struct target left = { .dir = NULL };
 
@@ -508,31 +508,31 @@ static int take_entry(struct taker *t, int sock, const struct file_entry *entry,
 	case FILE_REGULAR:
 	case FILE_EXECUTABLE:
 		if (entry->bytes > t->left) {
-			add_row(t, name, bytes_of(entry), NULL, "max");
+			add_file_row(t, name, entry_size_to_json(entry), NULL, "max");
 			return -1;
 		}
 		t->left -= entry->bytes;
-		return take_file(t, sock, entry, name);
+		return receive_file(t, sock, entry, name);
 	case FILE_FOLDER:
-		take_folder(t, name);
+		receive_folder(t, name);
 		return 0;
 	case FILE_LEFT:
-		(void)find_target(t, name, &left);
+		(void)find_target_of_name(t, name, &left);
 		free(left.dir);
-		if (entry->bytes != FILE_LEFT_changed || !mark_changed(t, name))
-			add_row(t, name, json_null(), NULL, file_left_name((enum file_left)entry->bytes));
+		if (entry->bytes != FILE_LEFT_changed || !mark_row_changed(t, name))
+			add_file_row(t, name, json_null(), NULL, file_left_name((enum file_left)entry->bytes));
 		return 0;
 	case FILE_LIST:
 		if (t->list && file_pattern_matches(t->list, name))
-			add_row(t, name, bytes_of(entry), NULL, NULL);
+			add_file_row(t, name, entry_size_to_json(entry), NULL, NULL);
 		return 0;
 	default:
-		return add_cut(t);
+		return add_cut_row(t);
 	}
 }
 
 /* A program of the session may control the sender, so the number of entries is limited, as t->left limits the bytes. */
-static void take_files(struct taker *t, int sock)
+static void receive_files(struct taker *t, int sock)
 {
 	struct file_entry entry;
 	char              name[FILE_NAME_BYTES + 1];
@@ -540,17 +540,17 @@ static void take_files(struct taker *t, int sock)
 
 	for (int i = 0; i < ENTRIES_MAX && file_stream_next(sock, &entry, name, &e) == 0; i++) {
 		if (entry.kind == FILE_END) {
-			add_missing(t);
+			add_missing_rows(t);
 			return;
 		}
-		if (take_entry(t, sock, &entry, name) < 0)
+		if (receive_entry(t, sock, &entry, name) < 0)
 			return;
 	}
-	(void)add_cut(t);
+	(void)add_cut_row(t);
 }
 
 /* Ignores SIGINT and SIGTERM, which brig itself handles: this process copies until the stream ends. */
-static _Noreturn void move_files(const struct request *r, int sock, int rows)
+static _Noreturn void files_process_main(const struct request *r, int sock, int rows)
 {
 	struct taker t    = { .request = r, .rows = json_array(), .left = UINT64_MAX };
 	size_t       len  = 0;
@@ -561,7 +561,7 @@ static _Noreturn void move_files(const struct request *r, int sock, int rows)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	if (send_files(r, sock) == 0 && send_patterns(r, NULL, sock) == 0)
-		take_files(&t, sock);
+		receive_files(&t, sock);
 	text = exact_dump(t.rows, 0, &len);
 	if (text)
 		(void)!file_write_all(rows, text, len);
@@ -588,9 +588,9 @@ json_t *run_files_exchange(const struct request *r, int sock, int *sent)
 		_exit(EXIT_FAILURE);
 	}
 	if (giver > 0)
-		take_files(&t, sock);
+		receive_files(&t, sock);
 	else
-		add_row(&t, "", json_null(), NULL, strerror(errno));
+		add_file_row(&t, "", json_null(), NULL, strerror(errno));
 	shutdown(sock, SHUT_RDWR); /* if reading stopped early, this ends the sender */
 	while (giver > 0 && waitpid(giver, &status, 0) < 0 && errno == EINTR)
 		;
@@ -608,7 +608,7 @@ int run_files_start(struct run_files *f, struct request *r, struct err *e)
 	f->pid  = f->rows < 0 ? -1 : fork();
 	if (f->pid == 0) {
 		fd_closep(&r->fd[r->fds - 1]);
-		move_files(r, r->files_sock, f->rows);
+		files_process_main(r, r->files_sock, f->rows);
 	}
 	fd_closep(&r->files_sock);
 	if (f->pid > 0)
@@ -617,7 +617,7 @@ int run_files_start(struct run_files *f, struct request *r, struct err *e)
 	return err_sys(e, "--put and --get");
 }
 
-void run_files_sent(struct request *r)
+void run_files_close_peer(struct request *r)
 {
 	if (r->has_files_fd)
 		fd_closep(&r->fd[--r->fds]);

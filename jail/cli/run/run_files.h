@@ -25,7 +25,7 @@ struct run_files {
 /* Starts the process. Call it before the request is sent. */
 must_use int run_files_start(struct run_files *f, struct request *r, struct err *e);
 /* Closes this process's copy of brigd's end. Call it after the request was sent, or could not be. */
-void         run_files_sent(struct request *r);
+void         run_files_close_peer(struct request *r);
 /* After the end of the run: waits for the process. Rows for "files" of the record, a new reference, or NULL. */
 json_t      *run_files_finish(struct run_files *f);
 

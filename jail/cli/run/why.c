@@ -26,7 +26,7 @@ static bool is_killed_by_filter(const json_t *record)
  * The C library asks netlink for the interfaces when it resolves a name, so a refusal of that alone says that the program wanted to connect. What
  * there is to know is that it has no network.
  */
-static bool wanted_network(const json_t *record)
+static bool call_wanted_network(const json_t *record)
 {
 	const json_t *list = json_object_get(record, "refused"), *row = json_array_get(list, 0);
 	const char   *call = json_string_value(json_object_get(row, "call")), *argument = json_string_value(json_object_get(row, "argument"));
@@ -42,7 +42,7 @@ void why_print_line(const struct foreground_run *c, const json_t *record)
 
 	if (*network_summary(record, NAMED_MAX, hosts))
 		fprintf(stderr, "brig: not reached: %s; brig %s --why lists all\n", hosts, op ? op : "run");
-	if (!is_killed_by_filter(record) && wanted_network(record)) {
+	if (!is_killed_by_filter(record) && call_wanted_network(record)) {
 		fputs("brig: this run has no network: its localhost is the jail itself, where only servers that the program has started can be reached; "
 		      "--net HOST lets it reach a host outside\n", stderr);
 		return;
@@ -64,14 +64,14 @@ struct reading {
 	struct policy       *policy; /* NULL: it cannot be read */
 };
 
-static void reading_done(struct reading *r)
+static void policy_reading_done(struct reading *r)
 {
 	free(r->policy);
 	policy_bundle_done(&r->bundle);
 	profile_done(&r->profile);
 }
 
-static int read_policy(struct reading *r, const char *name, struct err *e)
+static int read_profile_policy(struct reading *r, const char *name, struct err *e)
 {
 	struct policy *policy = malloc(sizeof *policy);
 
@@ -94,7 +94,7 @@ struct call {
 };
 
 /* The record comes from brigd, which may be newer and know more system calls than this program. */
-static bool find_call(const json_t *row, struct call *ret)
+static bool find_call_by_name(const json_t *row, struct call *ret)
 {
 	const char *name = json_string_value(json_object_get(row, "call")), *argument = json_string_value(json_object_get(row, "argument"));
 	uint64_t    number;
@@ -120,9 +120,9 @@ static void print_profiles(const struct brig_paths *places, const char *but, con
 		struct reading other = { 0 };
 		struct err     unread;
 
-		if (strcmp(names[i], but) != 0 && read_policy(&other, names[i], &unread) == 0 && policy_may_allow(other.policy, (unsigned)c->number, &c->look))
+		if (strcmp(names[i], but) != 0 && read_profile_policy(&other, names[i], &unread) == 0 && policy_may_allow(other.policy, (unsigned)c->number, &c->look))
 			fprintf(stderr, "%s%s", listed++ ? ", " : "    allowed by these profiles: ", names[i]);
-		reading_done(&other);
+		policy_reading_done(&other);
 	}
 	profile_names_free(names);
 	fputs(listed ? "; one of your own can allow it, too (brig-profile(5), policy_extend)\n" :
@@ -136,7 +136,7 @@ static void print_verdict(const struct reading *r, const json_t *row)
 	struct call               c;
 	const char               *reason;
 
-	if (!r->policy || !find_call(row, &c))
+	if (!r->policy || !find_call_by_name(row, &c))
 		return;
 	reason = policy_floor_forbids_call(&floor, (unsigned)c.number, &c.look);
 	if (reason) {
@@ -232,7 +232,7 @@ void why_print_all(const struct foreground_run *c, const json_t *record)
 	struct reading r = { 0 };
 	struct err     e;
 
-	if (read_policy(&r, c->request->profile, &e) < 0)
+	if (read_profile_policy(&r, c->request->profile, &e) < 0)
 		fprintf(stderr, "brig: the reasons cannot be read: %s\n", e.text);
 	if (is_killed_by_filter(record))
 		print_kill(r.policy);
@@ -241,5 +241,5 @@ void why_print_all(const struct foreground_run *c, const json_t *record)
 	print_network(record);
 	print_limits(c, record);
 	fputs("brig: not in this list: refusals by file modes and Landlock, missing files, and calls answered with ENOSYS\n", stderr);
-	reading_done(&r);
+	policy_reading_done(&r);
 }

@@ -26,7 +26,7 @@ static volatile sig_atomic_t ends, stops, resized;
  * until the signal is taken, another one follows each AGAIN_MS: SIGWINCH, after which only the size is looked at. O_NONBLOCK would be the
  * caller's as well, and a terminal cannot always be opened again (su).
  */
-static void come_again(void)
+static void stop_and_reopen(void)
 {
 	enum { AGAIN_MS = 200 };
 	struct itimerspec when = { .it_value = { .tv_nsec = AGAIN_MS * 1000000L } };
@@ -35,7 +35,7 @@ static void come_again(void)
 		timer_settime(at.again, 0, &when, NULL);
 }
 
-static void on_signal(int number)
+static void terminal_on_signal(int number)
 {
 	if (number == SIGTSTP)
 		stops = 1;
@@ -44,15 +44,15 @@ static void on_signal(int number)
 	else
 		ends = 1;
 	if (stops || ends)
-		come_again();
+		stop_and_reopen();
 }
 
-bool raw_terminal_is_there(void)
+bool raw_terminal_is_available(void)
 {
 	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
-static int make_raw(void)
+static int set_raw_mode(void)
 {
 	struct termios raw = at.before;
 
@@ -61,9 +61,9 @@ static int make_raw(void)
 }
 
 /* No SA_RESTART: a signal must interrupt a write to a terminal that accepts nothing. */
-static void catch(sigset_t *ours)
+static void catch_signals(sigset_t *ours)
 {
-	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction action = { .sa_handler = terminal_on_signal };
 
 	sigemptyset(ours);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
@@ -86,10 +86,10 @@ int raw_terminal_open(struct err *e)
 		return err_sys(e, "the terminal's modes cannot be read");
 	if (!at.has_timer) /* without one (RLIMIT_SIGPENDING) only such a signal has to be sent twice */
 		at.has_timer = timer_create(CLOCK_MONOTONIC, &event, &at.again) == 0;
-	catch(&ours);
+	catch_signals(&ours);
 	sigprocmask(SIG_BLOCK, &ours, &at.outside);
 	at.is_open = at.is_caught = true;
-	if (make_raw() == 0)
+	if (set_raw_mode() == 0)
 		return 0;
 	raw_terminal_close();
 	return err_sys(e, "the terminal's modes cannot be set");
@@ -129,7 +129,7 @@ void raw_terminal_size(uint64_t *rows, uint64_t *columns)
 	*columns = size.ws_col;
 }
 
-static enum raw_terminal_event take_signals(void)
+static enum raw_terminal_event handle_signals(void)
 {
 	if (ends) {
 		ends = 0;
@@ -143,7 +143,7 @@ static enum raw_terminal_event take_signals(void)
 	}
 	resized = 0;
 	if (at.is_open)
-		make_raw(); /* also after a SIGSTOP from outside, when the shell has changed the modes */
+		set_raw_mode(); /* also after a SIGSTOP from outside, when the shell has changed the modes */
 	return RAW_TERMINAL_RESIZED;
 }
 
@@ -151,10 +151,10 @@ enum raw_terminal_event raw_terminal_wait(struct pollfd *fds, size_t n)
 {
 	if (!ends && !stops && !resized && ppoll(fds, n, NULL, at.is_caught ? &at.outside : NULL) >= 0)
 		return RAW_TERMINAL_READY;
-	return take_signals();
+	return handle_signals();
 }
 
-ssize_t raw_terminal_show(const char *text, size_t len)
+ssize_t raw_terminal_write(const char *text, size_t len)
 {
 	sigset_t inside;
 	ssize_t  n;

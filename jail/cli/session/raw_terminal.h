@@ -2,7 +2,7 @@
  * raw_terminal.h - the caller's terminal in raw mode, so that every key goes to the program in the jail; restored afterwards
  *
  * From raw_terminal_open() to raw_terminal_done() signals that would end brig are remembered instead, so that only SIGKILL can
- * leave the terminal raw. They are delivered while this process waits (raw_terminal_wait(), raw_terminal_show()) and at no other
+ * leave the terminal raw. They are delivered while this process waits (raw_terminal_wait(), raw_terminal_write()) and at no other
  * time. There is one terminal: its state is static in raw_terminal.c.
  */
 #pragma once
@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 /* Are both standard input and standard output a terminal? */
-bool raw_terminal_is_there(void);
+bool raw_terminal_is_available(void);
 
 must_use int raw_terminal_open(struct err *e);
 void         raw_terminal_close(void); /* restores the modes; signals are still remembered. May be called twice, and when it is not open */
@@ -32,4 +32,4 @@ enum raw_terminal_event {
 enum raw_terminal_event raw_terminal_wait(struct pollfd *fds, size_t n);
 
 /* Like write() to standard output; a signal interrupts it. */
-ssize_t raw_terminal_show(const char *text, size_t len);
+ssize_t raw_terminal_write(const char *text, size_t len);

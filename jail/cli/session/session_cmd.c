@@ -56,7 +56,7 @@ static int close_main(int argc, char **argv)
 
 /* --- interrupt --- */
 
-static bool is_called(const json_t *session, const char *word)
+static bool session_has_name(const json_t *session, const char *word)
 {
 	const char *id = json_string_value(json_object_get(session, "session")), *name = json_string_value(json_object_get(session, "name"));
 
@@ -69,7 +69,7 @@ static const json_t *find_session(const json_t *list, const char *word)
 	const json_t *sessions = json_object_get(list, "sessions");
 
 	for (size_t i = 0; i < json_array_size(sessions); i++)
-		if (is_called(json_array_get(sessions, i), word))
+		if (session_has_name(json_array_get(sessions, i), word))
 			return json_array_get(sessions, i);
 	return NULL;
 }
@@ -121,7 +121,7 @@ static int interrupt_main(int argc, char **argv)
 
 /* --- list --- */
 
-static double json_seconds(const json_t *row, const char *key)
+static double row_seconds(const json_t *row, const char *key)
 {
 	return (double)ask_reply_integer(row, key) / 1000;
 }
@@ -130,12 +130,12 @@ static void print_session(const json_t *row)
 {
 	char          id[RUN_ID_LEN + 1], name[PROTOCOL_NAME_MAX + 1], profile[64], context[PROTOCOL_NAME_MAX + 1];
 	const json_t *contexts = json_object_get(row, "contexts"), *running = json_object_get(row, "running");
-	double        idle = json_seconds(row, "idle_left_ms"), lifetime = json_seconds(row, "lifetime_left_ms");
+	double        idle = row_seconds(row, "idle_left_ms"), lifetime = row_seconds(row, "lifetime_left_ms");
 
 	ask_copy_plain_text(json_object_get(row, "name"), name, sizeof name);
 	printf("%-*s %-12s ", RUN_ID_LEN, ask_copy_plain_text(json_object_get(row, "session"), id, sizeof id), *name ? name : "-");
 	printf("%-12s ", ask_copy_plain_text(json_object_get(row, "profile"), profile, sizeof profile));
-	printf("%8.1f %8.1f %8.1f ", json_seconds(row, "age_ms"), json_seconds(row, "idle_ms"), idle < lifetime ? idle : lifetime);
+	printf("%8.1f %8.1f %8.1f ", row_seconds(row, "age_ms"), row_seconds(row, "idle_ms"), idle < lifetime ? idle : lifetime);
 	printf("%6" JSON_INTEGER_FORMAT " %6" JSON_INTEGER_FORMAT " %7zu ", ask_reply_integer(row, "uid"), ask_reply_integer(row, "calls"), json_array_size(running));
 	for (size_t i = 0; i < json_array_size(contexts); i++)
 		printf("%s%s", i ? "," : "", ask_copy_plain_text(json_array_get(contexts, i), context, sizeof context));

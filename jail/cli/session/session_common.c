@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-int session_parse(const struct option_row *rows, int argc, char **argv, void *into, const char **name, struct err *e)
+int session_parse_options(const struct option_row *rows, int argc, char **argv, void *into, const char **name,
+			  struct err *e)
 {
 	int before = options_parse(rows, argc, argv, into, e), behind;
 
@@ -19,7 +20,7 @@ int session_parse(const struct option_row *rows, int argc, char **argv, void *in
 	return behind < 0 ? behind : before + 1 + behind;
 }
 
-void session_started(const struct brigd *s)
+void session_print_started(const struct brigd *s)
 {
 	if (s->stays)
 		fprintf(stderr,
@@ -29,7 +30,7 @@ void session_started(const struct brigd *s)
 		fprintf(stderr, "brig: for the other commands, type:  export BRIG_SOCKET=%s\n", s->name);
 }
 
-void session_not_opened(const struct brigd *s)
+void session_stop_started(const struct brigd *s)
 {
 	if (s->stays)
 		(void)kill(s->stays, SIGTERM);

@@ -8,7 +8,7 @@
 #include "brigd_connection.h"
 
 /* Like options_parse(), but options may stand on both sides of the session's name, which is the first other word. NULL: there is no name. */
-must_use int session_parse(const struct option_row *rows, int argc, char **argv, void *into, const char **name, struct err *e);
+must_use int session_parse_options(const struct option_row *rows, int argc, char **argv, void *into, const char **name, struct err *e);
 
 /*
  * Connects to the service, then drops privilege. Without a service, start decides: true starts one that keeps running after brig has ended;
@@ -16,8 +16,8 @@ must_use int session_parse(const struct option_row *rows, int argc, char **argv,
  */
 must_use int session_connect(struct brigd *ret, bool start, struct err *e);
 /* Prints what the other commands, or the user, need of a service that session_connect() has started; or ends it, where nothing was opened in it. */
-void         session_started(const struct brigd *s);
-void         session_not_opened(const struct brigd *s);
+void         session_print_started(const struct brigd *s);
+void         session_stop_started(const struct brigd *s);
 
 /* argv[0] is "session run" and so on. */
 int session_open_main(int argc, char **argv);

@@ -16,7 +16,7 @@
 
 /* --- the command line --- */
 
-static int take_words(const char **into, char **words, int n, struct err *e)
+static int set_file_words(const char **into, char **words, int n, struct err *e)
 {
 	if (n < 1 || n > FILES_ASKED_MAX)
 		return n ? err_set(e, ERR_BAD_SPEC, "more than %d at once; name a directory or a pattern", FILES_ASKED_MAX)
@@ -25,17 +25,17 @@ static int take_words(const char **into, char **words, int n, struct err *e)
 	return 0;
 }
 
-static int take_put(struct request *r, char **words, int n, struct err *e)
+static int put_set_words(struct request *r, char **words, int n, struct err *e)
 {
-	return take_words(r->put, words, n, e);
+	return set_file_words(r->put, words, n, e);
 }
 
-static int take_get(struct request *r, char **words, int n, struct err *e)
+static int get_set_words(struct request *r, char **words, int n, struct err *e)
 {
-	return take_words(r->get, words, n, e);
+	return set_file_words(r->get, words, n, e);
 }
 
-static int take_list(struct request *r, char **words, int n, struct err *e)
+static int files_set_pattern(struct request *r, char **words, int n, struct err *e)
 {
 	r->list = n ? words[0] : "*";
 	return n > 1 ? err_set(e, ERR_BAD_SPEC, "one pattern at most") : run_files_check_pattern(r->list, "", e);
@@ -43,7 +43,7 @@ static int take_list(struct request *r, char **words, int n, struct err *e)
 
 /* --- output --- */
 
-static int by_name(const void *a, const void *b)
+static int compare_row_names(const void *a, const void *b)
 {
 	return strcmp(json_string_value(json_object_get(*(json_t *const *)a, "name")), json_string_value(json_object_get(*(json_t *const *)b, "name")));
 }
@@ -56,7 +56,7 @@ static json_t *sort_rows(const json_t *rows)
 	for (size_t i = 0; sorted && i < n; i++)
 		sorted[i] = json_array_get(rows, i);
 	if (sorted)
-		qsort(sorted, n, sizeof(json_t *), by_name);
+		qsort(sorted, n, sizeof(json_t *), compare_row_names);
 	for (size_t i = 0; sorted && i < n; i++)
 		json_array_append(list, sorted[i]);
 	free(sorted);
@@ -110,7 +110,7 @@ static int print_list(const struct request *r, json_t *rows)
 
 /* --- brig session put, get and files --- */
 
-static int report_files(const struct request *r, json_t *rows)
+static int print_moved_files(const struct request *r, json_t *rows)
 {
 	if (r->by == BY_FILES)
 		return print_list(r, rows);
@@ -120,7 +120,7 @@ static int report_files(const struct request *r, json_t *rows)
 }
 
 /* The connection stays open until everything is copied: a session may end with it. */
-static int move_files(struct request *r, const char *command)
+static int files_carry_out(struct request *r, const char *command)
 {
 	struct brigd server = BRIGD_NONE;
 	struct err   e;
@@ -137,7 +137,7 @@ static int move_files(struct request *r, const char *command)
 	} else {
 		scoped_json *rows = run_files_exchange(r, sock, &sent);
 
-		status = report_files(r, rows);
+		status = print_moved_files(r, rows);
 		if (status == STATUS_OK && sent < 0)
 			status = STATUS_NOT_SAVED;
 	}
@@ -151,8 +151,8 @@ int session_put_main(int argc, char **argv)
 		.by        = BY_PUT,
 		.help      = { "brig session put SESSION [OPTION]... PATH[:NAME]...",
 			       "Copy files and directories into /workspace of a session; a file that is there is replaced.", NULL },
-		.take      = take_put,
-		.carry_out = move_files,
+		.take      = put_set_words,
+		.carry_out = files_carry_out,
 	});
 }
 
@@ -162,8 +162,8 @@ int session_get_main(int argc, char **argv)
 		.by        = BY_GET,
 		.help      = { "brig session get SESSION [OPTION]... PATTERN[:LOCAL]...",
 			       "Copy what matches out of /workspace of a session, to LOCAL or into the current directory.", NULL },
-		.take      = take_get,
-		.carry_out = move_files,
+		.take      = get_set_words,
+		.carry_out = files_carry_out,
 	});
 }
 
@@ -173,7 +173,7 @@ int session_files_main(int argc, char **argv)
 		.by        = BY_FILES,
 		.help      = { "brig session files SESSION [OPTION]... [PATTERN]",
 			       "List the files in /workspace of a session: all, or those that match.", NULL },
-		.take      = take_list,
-		.carry_out = move_files,
+		.take      = files_set_pattern,
+		.carry_out = files_carry_out,
 	});
 }

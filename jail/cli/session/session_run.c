@@ -10,23 +10,23 @@
 
 /* --- open --- */
 
-static int take_open(struct request *r, char **words, int n, struct err *e)
+static int open_set_request(struct request *r, char **words, int n, struct err *e)
 {
 	(void)words, (void)n;
-	return request_take_open(r, e);
+	return request_set_open(r, e);
 }
 
 /* Prints what later commands call the session: its name, or else its id. */
-static int report_opened(const struct foreground_run *c)
+static int print_opened_session(const struct foreground_run *c)
 {
 	const json_t *name = json_object_get(c->opened, "name");
 	char          text[PROTOCOL_NAME_MAX + 1];
 
 	if (!c->opened) {
-		session_not_opened(&c->server);
+		session_stop_started(&c->server);
 		return report_run(c);
 	}
-	session_started(&c->server);
+	session_print_started(&c->server);
 	if (c->request->json) {
 		json_object_del(c->opened, "event");
 		json_object_del(c->opened, "run");
@@ -43,8 +43,8 @@ int session_open_main(int argc, char **argv)
 		.by     = BY_OPEN,
 		.help   = { "brig session open [NAME] [OPTION]...", "Open a session, and print its name, or its id if it has none.",
 			    "A TIME is in seconds, or has a unit: 250ms, 90s, 5m, 1h, 1d. brig explain PROFILE prints the default and the ceiling of each limit." },
-		.take   = take_open,
-		.report = report_opened,
+		.take   = open_set_request,
+		.report = print_opened_session,
 	});
 }
 
@@ -53,10 +53,10 @@ int session_open_main(int argc, char **argv)
 #define ABOUT_CALLS \
 	"A limit ends the call, and not the session. Python that is out of time is interrupted, and keeps its variables if it stops within two seconds."
 
-static int take_call(struct request *r, char **words, int n, struct err *e)
+static int call_set_program(struct request *r, char **words, int n, struct err *e)
 {
 	r->mode = MODE_report;
-	return request_take_program(r, n ? words[0] : NULL, NULL, 0, e);
+	return request_set_program(r, n ? words[0] : NULL, NULL, 0, e);
 }
 
 int session_run_main(int argc, char **argv)
@@ -65,7 +65,7 @@ int session_run_main(int argc, char **argv)
 		.by     = BY_CALL,
 		.help   = { "brig session run SESSION [OPTION]... FILE|-|-c CODE",
 			    "Run Python in an interpreter of a session, and print the value of the last expression.", ABOUT_CALLS },
-		.take   = take_call,
+		.take   = call_set_program,
 		.report = report_run,
 	});
 }
@@ -75,7 +75,7 @@ int session_exec_main(int argc, char **argv)
 	return one_run_main(argc, argv, &(struct one_run_way){
 		.by     = BY_COMMAND,
 		.help   = { "brig session exec SESSION [OPTION]... -- COMMAND [ARG]...", "Run a command of the rootfs in a session.", ABOUT_CALLS },
-		.take   = request_take_command,
+		.take   = request_set_command,
 		.report = report_run,
 	});
 }

@@ -19,7 +19,7 @@ static char *const shells[][3] = { { (char *)"bash" }, { (char *)"sh" }, { (char
 
 /* --- requests --- */
 
-static void send_request(struct shell *s)
+static void shell_send_request(struct shell *s)
 {
 	struct request *r = s->c.request;
 
@@ -27,7 +27,7 @@ static void send_request(struct shell *s)
 		s->c.sent = true;
 }
 
-static void start_command(struct shell *s)
+static void shell_start_command(struct shell *s)
 {
 	char *const *words = s->words;
 	int          n     = s->words_len;
@@ -38,11 +38,11 @@ static void start_command(struct shell *s)
 		n     = 1 + (words[1] != NULL);
 	}
 	raw_terminal_size(&rows, &columns);
-	if (request_take_terminal(s->c.request, *s->own ? s->own : s->c.request->session, words, n, rows, columns, &s->c.lost) == 0)
-		send_request(s);
+	if (request_set_terminal_command(s->c.request, *s->own ? s->own : s->c.request->session, words, n, rows, columns, &s->c.lost) == 0)
+		shell_send_request(s);
 }
 
-static void resize(struct shell *s)
+static void shell_send_size(struct shell *s)
 {
 	uint64_t rows = 24, columns = 80;
 
@@ -72,7 +72,7 @@ static void shell_leave(struct shell *s)
 
 /* --- messages of brigd --- */
 
-static void print_banner(const struct shell *s)
+static void shell_print_banner(const struct shell *s)
 {
 	if (s->c.request->quiet || !isatty(STDERR_FILENO))
 		return;
@@ -81,7 +81,7 @@ static void print_banner(const struct shell *s)
 		fputs("brig: the rootfs has no shell, so this is Python\r\n", stderr);
 }
 
-static void on_started(void *owner, int fd[RUN_STREAMS])
+static void shell_on_started(void *owner, int fd[RUN_STREAMS])
 {
 	struct shell  *s   = owner;
 	struct stream *out = &s->c.run.out.stream; /* a terminal has one stream for both */
@@ -96,26 +96,26 @@ static void on_started(void *owner, int fd[RUN_STREAMS])
 	}
 	out->keep     = UINT64_MAX;
 	s->c.stdin_to = fd_take(&fd[RUN_STDIN]);
-	print_banner(s);
-	resize(s); /* the size may have changed since the request */
+	shell_print_banner(s);
+	shell_send_size(s); /* the size may have changed since the request */
 }
 
-static void on_opened(void *owner, const json_t *event)
+static void shell_on_session_opened(void *owner, const json_t *event)
 {
 	struct shell *s = owner;
 
 	snprintf(s->own, sizeof s->own, "%s", json_string_value(json_object_get(event, "session")));
-	start_command(s);
+	shell_start_command(s);
 }
 
-static bool has_no_such_program(const struct shell *s, const json_t *event)
+static bool next_shell_is_tried(const struct shell *s, const json_t *event)
 {
 	const char *error = json_string_value(json_object_get(event, "exec_error"));
 
 	return !s->words && s->c.run.state == RUN_WAITS && s->next + 1 < ARRAY_LEN(shells) && error && strcmp(error, "ENOENT") == 0;
 }
 
-static void on_ended(void *owner, const json_t *event)
+static void shell_on_ended(void *owner, const json_t *event)
 {
 	struct shell *s = owner;
 
@@ -124,9 +124,9 @@ static void on_ended(void *owner, const json_t *event)
 		if (s->c.ended)
 			return;
 	}
-	if (!s->is_own_over && has_no_such_program(s, event)) {
+	if (!s->is_own_over && next_shell_is_tried(s, event)) {
 		s->next++;
-		start_command(s);
+		shell_start_command(s);
 		return;
 	}
 	s->c.ended      = json_incref((json_t *)event);
@@ -135,9 +135,9 @@ static void on_ended(void *owner, const json_t *event)
 
 static const struct run_events events_of_shell = {
 	.waiting = foreground_run_on_waiting,
-	.started = on_started,
-	.opened  = on_opened,
-	.ended   = on_ended,
+	.started = shell_on_started,
+	.opened  = shell_on_session_opened,
+	.ended   = shell_on_ended,
 	.refused = foreground_run_on_refused,
 	.lost    = foreground_run_on_lost,
 };
@@ -145,7 +145,7 @@ static const struct run_events events_of_shell = {
 /* --- keys --- */
 
 /* True at the third Ctrl-] in a row within a second. One or two are passed on: the program may use the key. */
-static bool asks_to_leave(struct shell *s, const char *text, size_t len)
+static bool keys_ask_to_leave(struct shell *s, const char *text, size_t len)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
 
@@ -163,7 +163,7 @@ static bool asks_to_leave(struct shell *s, const char *text, size_t len)
 }
 
 /* Keys that do not fit are dropped, as a terminal does when its program does not read: brig must keep reading to see Ctrl-]. */
-static void read_keys(struct shell *s)
+static void shell_read_keys(struct shell *s)
 {
 	char    text[sizeof s->typed.text];
 	ssize_t n = read(STDIN_FILENO, text, sizeof text);
@@ -171,7 +171,7 @@ static void read_keys(struct shell *s)
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	if (n <= 0 || asks_to_leave(s, text, (size_t)n)) { /* the terminal has gone */
+	if (n <= 0 || keys_ask_to_leave(s, text, (size_t)n)) { /* the terminal has gone */
 		shell_leave(s);
 		return;
 	}
@@ -180,7 +180,7 @@ static void read_keys(struct shell *s)
 	s->typed.len += fits;
 }
 
-static void type_keys(struct shell *s)
+static void shell_write_keys(struct shell *s)
 {
 	ssize_t n = write(s->c.stdin_to, s->typed.text, s->typed.len);
 
@@ -197,7 +197,7 @@ static void type_keys(struct shell *s)
 
 /* --- output --- */
 
-static void read_output(struct shell *s)
+static void shell_read_output(struct shell *s)
 {
 	ssize_t n = stream_read_now(s->c.run.out.stream.fd, s->shown.text, sizeof s->shown.text);
 
@@ -211,9 +211,9 @@ static void read_output(struct shell *s)
 	s->shown.len = (size_t)n;
 }
 
-static void show_output(struct shell *s)
+static void shell_write_output(struct shell *s)
 {
-	ssize_t n = raw_terminal_show(s->shown.text, s->shown.len);
+	ssize_t n = raw_terminal_write(s->shown.text, s->shown.len);
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
@@ -229,7 +229,7 @@ static void show_output(struct shell *s)
  * The call has ended, so what is in the pipe now is the rest of its output. No more is read: another program of the session may have
  * the pipe open, and write as fast as it is read.
  */
-static void show_rest(struct shell *s)
+static void shell_write_rest(struct shell *s)
 {
 	int left = 0;
 
@@ -240,12 +240,12 @@ static void show_rest(struct shell *s)
 		if (!s->shown.len) {
 			if (poll(&p, 1, 0) <= 0)
 				return;
-			read_output(s);
+			shell_read_output(s);
 			continue;
 		}
 		switch (raw_terminal_wait(&p, 1)) {
 		case RAW_TERMINAL_READY:
-			show_output(s);
+			shell_write_output(s);
 			break;
 		case RAW_TERMINAL_RESIZED:
 			break;
@@ -257,7 +257,7 @@ static void show_rest(struct shell *s)
 
 /* --- the loop --- */
 
-static void shell_attend(struct shell *s)
+static void shell_poll_once(struct shell *s)
 {
 	struct pollfd fds[] = {
 		{ s->c.server.sock, POLLIN, 0 },
@@ -269,7 +269,7 @@ static void shell_attend(struct shell *s)
 
 	switch (raw_terminal_wait(fds, ARRAY_LEN(fds))) {
 	case RAW_TERMINAL_RESIZED:
-		resize(s);
+		shell_send_size(s);
 		return;
 	case RAW_TERMINAL_ENDS:
 		shell_leave(s);
@@ -278,19 +278,19 @@ static void shell_attend(struct shell *s)
 		break;
 	}
 	if (fds[1].revents)
-		read_output(s);
+		shell_read_output(s);
 	if (fds[2].revents)
-		show_output(s);
+		shell_write_output(s);
 	if (fds[3].revents)
-		read_keys(s);
+		shell_read_keys(s);
 	if (fds[4].revents && s->c.stdin_to >= 0)
-		type_keys(s);
+		shell_write_keys(s);
 	if (fds[0].revents)
 		run_client_receive(&s->c.run);
 }
 
 /* Closes the session that this command opened, and waits for its end, so that nothing of it is left. Its record is not printed. */
-static void close_own(struct shell *s)
+static void shell_close_own_session(struct shell *s)
 {
 	struct err lost = s->c.lost;
 
@@ -298,7 +298,7 @@ static void close_own(struct shell *s)
 		return;
 	run_client_send(&s->c.run, json_pack("{ss ss}", "op", "close", "session", s->own));
 	while (!s->is_own_over && s->c.lost.kind == ERR_NONE)
-		shell_attend(s);
+		shell_poll_once(s);
 	s->c.lost = lost;
 }
 
@@ -312,17 +312,17 @@ void shell_init(struct shell *s, struct brigd *server, struct request *request, 
 void shell_run(struct shell *s)
 {
 	if (s->c.request->session)
-		start_command(s);
+		shell_start_command(s);
 	else
-		send_request(s);
+		shell_send_request(s);
 	while (!s->c.ended && !s->c.refused && s->c.lost.kind == ERR_NONE)
-		shell_attend(s);
-	show_rest(s);
+		shell_poll_once(s);
+	shell_write_rest(s);
 	raw_terminal_close();
 	fd_closep(&s->c.run.out.stream.fd);
 	fd_closep(&s->c.stdin_to);
 	s->shown.len = s->typed.len = 0; /* their descriptors are closed */
-	close_own(s);
+	shell_close_own_session(s);
 	fd_closep(&s->c.server.sock);
 	raw_terminal_done();
 }

@@ -16,7 +16,7 @@ static const struct command_help help = {
 };
 
 /* [OPTION]... [SESSION [OPTION]...] [-- COMMAND [ARG]...]: returns the number of words of COMMAND, OPTIONS_FAILED or OPTIONS_HELP. */
-static int parse_words(struct request *r, const struct option_row *rows, int argc, char **argv, struct err *e)
+static int shell_parse_words(struct request *r, const struct option_row *rows, int argc, char **argv, struct err *e)
 {
 	int n = options_parse(rows, argc, argv, r, e), more;
 
@@ -35,7 +35,7 @@ static int parse_words(struct request *r, const struct option_row *rows, int arg
 }
 
 /* Refuses options that describe a cell if the session is open already. */
-static int check_options(struct request *r, struct err *e)
+static int shell_check_options(struct request *r, struct err *e)
 {
 	const char *option = r->profile ? "--profile" : *r->shown ? "--ro" : *r->allow_missing ? "--allow-missing" : *r->network ? "--net" : r->cold ? "--cold" : r->private ? "--private" : NULL;
 
@@ -46,7 +46,7 @@ static int check_options(struct request *r, struct err *e)
 	return 0;
 }
 
-static int carry_out(struct request *r, char **words, int n)
+static int shell_connect_and_run(struct request *r, char **words, int n)
 {
 	struct brigd server = BRIGD_NONE;
 	struct shell s;
@@ -54,7 +54,7 @@ static int carry_out(struct request *r, char **words, int n)
 	int          status;
 
 	if (one_run_connect(&server, r, &e) < 0) {
-		status = one_run_failure(r, &e, report_run);
+		status = one_run_report_failure(r, &e, report_run);
 	} else {
 		shell_init(&s, &server, r, words, n);
 		shell_run(&s);
@@ -65,7 +65,7 @@ static int carry_out(struct request *r, char **words, int n)
 	return status;
 }
 
-static int main_of(struct request *r, int argc, char **argv)
+static int shell_main_with_request(struct request *r, int argc, char **argv)
 {
 	struct option_row rows[REQUEST_OPTIONS_MAX];
 	struct err        e;
@@ -73,16 +73,16 @@ static int main_of(struct request *r, int argc, char **argv)
 
 	request_options(BY_SHELL, rows);
 	r->profile = NULL;
-	n          = parse_words(r, rows, argc, argv, &e);
-	if (n >= 0 && check_options(r, &e) < 0)
+	n          = shell_parse_words(r, rows, argc, argv, &e);
+	if (n >= 0 && shell_check_options(r, &e) < 0)
 		n = -1;
-	if (n >= 0 && !raw_terminal_is_there())
+	if (n >= 0 && !raw_terminal_is_available())
 		n = err_set(&e, ERR_BAD_SPEC, "standard input and output are no terminal; for scripts there is brig session exec");
 	if (n < 0)
 		return command_print_help_or_error(n, argv[0], rows, &help, &e);
-	if (!r->session && request_take_open(r, &e) < 0)
-		return one_run_failure(r, &e, report_run);
-	return carry_out(r, argv + argc - n, n);
+	if (!r->session && request_set_open(r, &e) < 0)
+		return one_run_report_failure(r, &e, report_run);
+	return shell_connect_and_run(r, argv + argc - n, n);
 }
 
 int shell_main(int argc, char **argv)
@@ -91,7 +91,7 @@ int shell_main(int argc, char **argv)
 	int            status;
 
 	request_init(&r, BY_SHELL);
-	status = main_of(&r, argc, argv);
+	status = shell_main_with_request(&r, argc, argv);
 	request_done(&r);
 	return status;
 }
