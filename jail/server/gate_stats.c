@@ -37,12 +37,6 @@ static json_t *process_usage_to_json(pid_t pid)
 	return ret;
 }
 
-static json_t *tool_call_counts_to_json(const struct server_counts *counts)
-{
-	return json_pack("{sI sI sI}", "ok", (json_int_t)counts->calls[CALL_OK], "denied",
-			 (json_int_t)counts->calls[CALL_DENIED], "failed", (json_int_t)counts->calls[CALL_FAILED]);
-}
-
 /* Sums of what brig-proxy reported, which may be any number: the mask keeps them from becoming negative. */
 static json_t *network_counts_to_json(const struct server_counts *counts)
 {
@@ -153,7 +147,10 @@ int gate_handle_stats(struct connection *c, const struct protocol_request *reque
 	json_object_set_new(reply, "running", json_integer((json_int_t)d->runs_len));
 	json_object_set_new(reply, "waiting", json_integer((json_int_t)d->queued));
 	json_object_set_new(reply, "refused", refused);
-	json_object_set_new(reply, "tool_calls", tool_call_counts_to_json(&d->counts));
+	json_object_set_new(reply, "tool_calls",
+			    json_pack("{sI sI sI}", "ok", (json_int_t)d->counts.calls[CALL_OK], "denied",
+				      (json_int_t)d->counts.calls[CALL_DENIED], "failed",
+				      (json_int_t)d->counts.calls[CALL_FAILED]));
 	json_object_set_new(reply, "network", network_counts_to_json(&d->counts));
 	json_object_set_new(reply, "connections", json_integer((json_int_t)d->connections_len));
 	json_object_set_new(reply, "connected", json_integer((json_int_t)d->counts.connections));

@@ -68,15 +68,6 @@ void server_close(struct server *d)
 
 /* --- admission --- */
 
-static void refuse_peer(struct server *d, int sock, const struct peer *peer, const struct denial *why)
-{
-	d->counts.refused[why->code]++;
-	connection_send_to_refused_peer(sock, protocol_error(why, TAG_NONE));
-	attempt_write_peer_refused(d, peer, why);
-	if (!d->is_private)
-		log_line(&d->log, "a client is refused: %s", why->text);
-}
-
 /* NULL with the reason. */
 static const struct access_rule *find_access_of_peer(const struct server *d, int sock, struct peer *peer,
 						     struct denial *why)
@@ -117,7 +108,11 @@ int server_admit_client(struct server *d, int sock, struct denial *why)
 		err_wrap(&e, "set-up step open-connection");
 		deny_err(why, DENIAL_broken, NULL, &e);
 	}
-	refuse_peer(d, sock, &peer, why);
+	d->counts.refused[why->code]++;
+	connection_send_to_refused_peer(sock, protocol_error(why, TAG_NONE));
+	attempt_write_peer_refused(d, &peer, why);
+	if (!d->is_private)
+		log_line(&d->log, "a client is refused: %s", why->text);
 	return -1;
 }
 

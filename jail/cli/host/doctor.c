@@ -118,19 +118,16 @@ static void print_cause_and_fix(const struct finding *all, size_t i)
 		print_wrapped(printf("%*sfix: ", MARGIN, ""), all[i].fix);
 }
 
-static enum color color_of_result(enum result result)
-{
-	return result == RESULT_OK ? COLOR_GOOD : result == RESULT_DEGRADED ? COLOR_WARNING : COLOR_BAD;
-}
-
 static void print_finding(const struct finding *all, size_t i)
 {
-	const struct probe_row *row = &probe_rows[i];
+	const struct probe_row *row    = &probe_rows[i];
+	enum result             result = all[i].result;
+	enum color              c = result == RESULT_OK ? COLOR_GOOD : result == RESULT_DEGRADED ? COLOR_WARNING : COLOR_BAD;
 
-	printf("%-19s  %s%-8s%s  ", row->name, color(stdout, color_of_result(all[i].result)), result_name(all[i].result), color_end(stdout));
+	printf("%-19s  %s%-8s%s  ", row->name, color(stdout, c), result_name(result), color_end(stdout));
 	printf("%-8s  ", need_name(row->need));
 	print_wrapped(ROW_COLUMNS, all[i].detail[0] ? all[i].detail : row->purpose);
-	if (all[i].result != RESULT_OK)
+	if (result != RESULT_OK)
 		print_cause_and_fix(all, i);
 }
 
@@ -153,22 +150,21 @@ static void print_findings(const struct checkup *c, bool quiet)
 	printf("%s%s%s\n", color(stdout, verdict_can_run(&c->verdict) ? COLOR_GOOD : COLOR_BAD), c->sentence, color_end(stdout));
 }
 
-static json_t *finding_to_json(const struct probe_row *row, const struct finding *f)
-{
-	bool ok = f->result == RESULT_OK;
-
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "name", row->name, "needed", need_name(row->need), "result",
-	                 result_name(f->result), "cause", ok ? "" : f->cause, "fix", ok ? "" : f->fix, "detail", f->detail,
-	                 "purpose", row->purpose);
-}
-
 static int print_checkup_json(const struct checkup *c)
 {
 	json_t *rows = json_array(), *all;
 	int     r;
 
-	for (size_t i = 0; i < probe_rows_len; i++)
-		json_array_append_new(rows, finding_to_json(&probe_rows[i], &c->finding[i]));
+	for (size_t i = 0; i < probe_rows_len; i++) {
+		const struct probe_row *row = &probe_rows[i];
+		const struct finding   *f   = &c->finding[i];
+		bool                    ok  = f->result == RESULT_OK;
+
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "name", row->name,
+						      "needed", need_name(row->need), "result", result_name(f->result),
+						      "cause", ok ? "" : f->cause, "fix", ok ? "" : f->fix,
+						      "detail", f->detail, "purpose", row->purpose));
+	}
 	all = json_pack("{s:b, s:s, s:s, s:s, s:o}", "can_run", verdict_can_run(&c->verdict), "mode", modes[mode_of_caller(&c->at)].name,
 	                "kernel", c->at.kernel, "verdict", c->sentence, "rows", rows);
 	r   = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;

@@ -91,14 +91,6 @@ static void print_heading(const char *text, FILE *out)
 	fprintf(out, "\n%s%s%s\n", color(out, COLOR_HEADING), text, color_end(out));
 }
 
-static void print_layers(const struct explain *x, FILE *out)
-{
-	print_heading(x->profile.require == REQUIRE_ALL ? "layers (required: every one)"
-							: "layers (required: always, and as root; a missing one refuses the run)", out);
-	for (unsigned i = 0; i < LAYER_COUNT; i++)
-		fprintf(out, "  %-15s %-14s %s\n", layer_name(i), layer_need_words(layer_need(i)), layer_doc(i));
-}
-
 static void print_warm_start(const struct explain *x, FILE *out)
 {
 	static const char *const how[] = {
@@ -177,7 +169,10 @@ static void print_network_rules(const struct explain *x, FILE *out)
 
 static void print_all_details(const struct explain *x, FILE *out)
 {
-	print_layers(x, out);
+	print_heading(x->profile.require == REQUIRE_ALL ? "layers (required: every one)"
+							: "layers (required: always, and as root; a missing one refuses the run)", out);
+	for (unsigned i = 0; i < LAYER_COUNT; i++)
+		fprintf(out, "  %-15s %-14s %s\n", layer_name(i), layer_need_words(layer_need(i)), layer_doc(i));
 	print_network_rules(x, out);
 	print_warm_start(x, out);
 	print_heading("files", out);

@@ -86,15 +86,20 @@ void ask_print_json(json_t *reply)
 	putchar('\n');
 }
 
-int ask_and_print(const struct ask *a, const char *command, const char *op,
+int ask_and_print(int argc, char **argv, const char *line, const char *what, const char *op,
 		  void (*print)(const json_t *reply, FILE *out))
 {
+	struct ask a = { 0 };
 	struct err e;
-	json_t    *reply = ask_service(json_pack("{ss}", "op", op), &e);
+	json_t    *reply;
+	int        status;
 
+	if (ask_parse_options(&a, argc, argv, 0, line, what, &status) < 0)
+		return status;
+	reply = ask_service(json_pack("{ss}", "op", op), &e);
 	if (!reply)
-		return command_print_error(command, &e, STATUS_FAILED);
-	if (a->json)
+		return command_print_error(argv[0], &e, STATUS_FAILED);
+	if (a.json)
 		ask_print_json(reply);
 	else
 		print(reply, stdout);

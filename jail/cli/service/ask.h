@@ -34,5 +34,5 @@ char      *ask_copy_plain_text(const json_t *text, char *buf, size_t len);
 void ask_print_json(json_t *reply);
 int  ask_write_bytes(const char *bytes, size_t len, void *into); /* of ascii_dump(): into is a FILE */
 
-/* Sends a request without arguments. Prints the reply as JSON with --json, otherwise with print(). Returns brig's exit status. */
-int ask_and_print(const struct ask *a, const char *command, const char *op, void (*print)(const json_t *reply, FILE *out));
+/* A whole command: a request without arguments. Prints the reply as JSON with --json, otherwise with print(). Returns brig's exit status. */
+int ask_and_print(int argc, char **argv, const char *line, const char *what, const char *op, void (*print)(const json_t *reply, FILE *out));

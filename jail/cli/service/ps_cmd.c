@@ -38,11 +38,7 @@ void ps_print_runs(const json_t *reply, FILE *out)
 
 int ps_main(int argc, char **argv)
 {
-	struct ask a = { 0 };
-	int        status;
-
-	if (ask_parse_options(&a, argc, argv, 0, "brig ps [--json]",
-			      "List your runs in the service; root sees the runs of all users.", &status) < 0)
-		return status;
-	return ask_and_print(&a, argv[0], "list", ps_print_runs);
+	return ask_and_print(argc, argv, "brig ps [--json]",
+			     "List your runs in the service; root sees the runs of all users.",
+			     "list", ps_print_runs);
 }

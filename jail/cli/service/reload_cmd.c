@@ -25,13 +25,8 @@ static void print_reload_outcome(const json_t *reply, FILE *out)
 
 int reload_main(int argc, char **argv)
 {
-	struct ask a = { 0 };
-	int        status;
-
-	if (ask_parse_options(&a, argc, argv, 0, "brig reload [--json]",
-			      "Make the service read its configuration and profiles again. No run ends. If a file has "
-			      "a mistake, nothing changes.",
-			      &status) < 0)
-		return status;
-	return ask_and_print(&a, argv[0], "reload", print_reload_outcome);
+	return ask_and_print(argc, argv, "brig reload [--json]",
+			     "Make the service read its configuration and profiles again. No run ends. If a file has a "
+			     "mistake, nothing changes.",
+			     "reload", print_reload_outcome);
 }

@@ -161,10 +161,7 @@ static void print_stats(const json_t *reply, FILE *out)
 
 int stats_main(int argc, char **argv)
 {
-	struct ask a = { 0 };
-	int        status;
-
-	if (ask_parse_options(&a, argc, argv, 0, "brig stats [--json]", "Print what the service has done since it started, and what it costs.", &status) < 0)
-		return status;
-	return ask_and_print(&a, argv[0], "stats", print_stats);
+	return ask_and_print(argc, argv, "brig stats [--json]",
+			     "Print what the service has done since it started, and what it costs.",
+			     "stats", print_stats);
 }

@@ -14,16 +14,6 @@
 
 enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
-static int print_usage(void)
-{
-	puts("usage: brig metrics [--listen ADDRESS]\n\nPrint the figures of the brigd that runs here, in the text "
-	     "format of Prometheus.\n\n"
-	     "      --listen ADDRESS  Serve them over HTTP, as /metrics, at 127.0.0.1:9464 or the like or at the "
-	     "absolute path of a socket\n"
-	     "  -h, --help            This text");
-	return STATUS_OK;
-}
-
 static int print_error(const struct err *e, int status)
 {
 	fprintf(stderr, "brig metrics: %s\n", e->text);
@@ -90,8 +80,14 @@ int main(int argc, char **argv)
 	}
 	if (parse_options(argc, argv, &listen, &help, &e) < 0)
 		return print_error(&e, STATUS_USAGE);
-	if (help)
-		return print_usage();
+	if (help) {
+		puts("usage: brig metrics [--listen ADDRESS]\n\n"
+		     "Print the figures of the brigd that runs here, in the text format of Prometheus.\n\n"
+		     "      --listen ADDRESS  Serve them over HTTP, as /metrics, at 127.0.0.1:9464 or the like or at "
+		     "the absolute path of a socket\n"
+		     "  -h, --help            This text");
+		return STATUS_OK;
+	}
 	if ((listen ? serve_metrics(listen, &e) : print_metrics(&e)) == 0)
 		return STATUS_OK;
 	return print_error(&e, e.kind == ERR_BAD_SPEC ? STATUS_USAGE : STATUS_FAILED);

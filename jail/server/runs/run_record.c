@@ -18,17 +18,6 @@ struct record run_record_make(const struct served_run *r, const char *id, const 
 	return ret;
 }
 
-static void put_layer_names(struct json_text *t, uint64_t layers)
-{
-	json_text_raw(t, "[");
-	for (unsigned i = 0; i < LAYER_COUNT; i++)
-		if (layers & (1ull << i)) {
-			json_text_next(t);
-			json_text_string(t, layer_name((enum layer)i));
-		}
-	json_text_raw(t, "]");
-}
-
 static void put_missing_layers(struct json_text *t, uint64_t layers, const char *why)
 {
 	if (!layers)
@@ -36,7 +25,13 @@ static void put_missing_layers(struct json_text *t, uint64_t layers, const char 
 	json_text_next(t);
 	json_text_raw(t, "{");
 	json_text_key(t, "layers");
-	put_layer_names(t, layers);
+	json_text_raw(t, "[");
+	for (unsigned i = 0; i < LAYER_COUNT; i++)
+		if (layers & (1ull << i)) {
+			json_text_next(t);
+			json_text_string(t, layer_name((enum layer)i));
+		}
+	json_text_raw(t, "]");
 	json_text_key(t, "why");
 	json_text_string(t, why);
 	json_text_raw(t, "}");
