@@ -248,7 +248,7 @@ static bool launcher_poll_once(struct private_run *l)
 	double                  left;
 
 	/* PID 1 cannot end before a fork that was never reported, or a child of CLONE_PARENT, is reaped. */
-	if (l->cell->watch.decided || l->cell->watch.program_state != PROGRAM_NOT_ENDED || l->cell->state == CELL_DIES)
+	if (runner_is_ending(&l->cell->watch) || l->cell->watch.program_state != PROGRAM_NOT_ENDED || l->cell->state == CELL_DIES)
 		reap_unknown_children(is_child_of_cell, l->cell);
 	served_cell_fill_pollfds(l->cell, fds);
 	/* In other states there is no run for a signal to end. */
@@ -267,7 +267,7 @@ static void start_forker_and_drop_privileges(struct private_run *l)
 	struct runner *w = &l->cell->watch;
 	struct err     e;
 
-	if (!w->decided && (forker_start(&l->kind.forker, &e) < 0 || privilege_keep_only_cap_kill(&e) < 0))
+	if (!runner_is_ending(w) && (forker_start(&l->kind.forker, &e) < 0 || privilege_keep_only_cap_kill(&e) < 0))
 		runner_fail_run(w, EXIT_setup_failed, &e);
 }
 

@@ -118,7 +118,7 @@ static void handle_first_network_use(struct runner *w)
 /* A lease that was closed unused is returned: the monitor may use the cell for another run. */
 static void receive_lease_message(struct runner *w)
 {
-	if (!runner_receive_lease_spec(w) && !w->spec_from && !w->decided)
+	if (!runner_receive_lease_spec(w) && !w->spec_from && !runner_is_ending(w))
 		runner_send_lease_returned(w);
 }
 
@@ -220,18 +220,18 @@ static double check_time_limits(struct runner *w)
 	double     now = clock_ms(CLOCK_MONOTONIC), deadline, server_left;
 	struct err e;
 
-	if (w->files.state == FILES_FILLS && now >= w->asked + SETUP_MS_MAX && !w->decided) {
+	if (w->files.state == FILES_FILLS && now >= w->asked + SETUP_MS_MAX && !runner_is_ending(w)) {
 		err_set(&e, ERR_SETUP, "files: they did not come within %d s", SETUP_MS_MAX / 1000);
 		runner_fail_run(w, EXIT_setup_failed, &e);
 	}
-	if (!w->spec_from && w->ready)
+	if (!w->spec_from && w->state == RUNNER_READY)
 		return SETUP_MS_MAX; /* a cell may wait as long as it likes */
 	if (!w->clock.started) {
 		server_left = runner_check_fork_server_timeout(w, now);
 		if (!w->spec_from && w->cell.warm.state == WARM_ASKED)
 			return server_left; /* the zygote may have much to import */
 		deadline = w->asked + SETUP_MS_MAX;
-		if (now >= deadline && !w->decided) {
+		if (now >= deadline && !runner_is_ending(w)) {
 			err_set(&e, ERR_SETUP, "%s within %d s", late_step_text(&w->cell.warm), SETUP_MS_MAX / 1000);
 			runner_fail_run(w, EXIT_setup_failed, &e);
 		}
@@ -283,7 +283,7 @@ static int poll_fd_of_source(const struct runner *w, const struct source *s)
 	if (s->handle == receive_control_message && w->files.state == FILES_FILLS) /* the spec waits until the program's files are there */
 		return -1;
 	/* After the decision runner_receive_late_spec() reads the spec that is there. */
-	if (w->decided && (s->handle == receive_control_message || s->handle == receive_client_request))
+	if (runner_is_ending(w) && (s->handle == receive_control_message || s->handle == receive_client_request))
 		return -1;
 	return *(const int *)((const char *)w + s->fd);
 }
@@ -292,9 +292,9 @@ _Static_assert(RUNNER_FDS == ARRAY_LEN(sources) + 1, "the last one is PID 1");
 
 double runner_ms_until_wakeup(struct runner *w)
 {
-	double left = w->decided ? KILL_MS_MAX : check_time_limits(w), now = clock_ms(CLOCK_MONOTONIC);
+	double left = runner_is_ending(w) ? KILL_MS_MAX : check_time_limits(w), now = clock_ms(CLOCK_MONOTONIC);
 
-	if (w->decided || w->clock.started) /* a cell does not end before its fork server has answered, or has died */
+	if (runner_is_ending(w) || w->clock.started) /* a cell does not end before its fork server has answered, or has died */
 		left = smaller_ms(left, runner_check_fork_server_timeout(w, now));
 	if (w->next_oom <= now)
 		w->next_oom = 0;

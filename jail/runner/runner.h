@@ -28,6 +28,14 @@ enum streams { STREAMS_HERE, STREAMS_IN_LEASE, STREAMS_GIVEN };
 /* PROGRAM_LEFT_NONE: it has ended, and PID 1 has no other process. */
 enum program_state { PROGRAM_NOT_ENDED, PROGRAM_ENDED, PROGRAM_LEFT_NONE };
 
+/*
+ * BUILDS -> READY -> ENDS -> ENDS_UNUSED, and BUILDS -> ENDS
+ *
+ * READY: the cell is built, and may wait for what to run. ENDS: the reason is known, and the cell is killed.
+ * ENDS_UNUSED: it had nothing to run and did nothing wrong, so the monitor gets no reason.
+ */
+enum runner_state { RUNNER_BUILDS, RUNNER_READY, RUNNER_ENDS, RUNNER_ENDS_UNUSED };
+
 struct runner {
 	struct cell_spec          spec;
 	struct limits             limits; /* of the spec */
@@ -50,12 +58,13 @@ struct runner {
 	double                    next_oom; /* CLOCK_MONOTONIC ms: no memory events are read until then; 0: they are */
 	double                    started_at;
 	int64_t                   setup_cpu_ns; /* CPU time of the cell's set-up, which is not the program's */
-	bool                      ready, execs, decided, oom;
+	enum runner_state         state; /* changed by runner_enter_state() alone */
+	bool                      execs; /* the fork executes a file: it has succeeded when its report socket closes */
+	bool                      oom; /* the kernel or a control group has reported it, before or after the end */
 	bool                      is_warm_spec; /* the fork runs the program without an exec */
 	double                    taken_due_ms; /* CLOCK_MONOTONIC ms: when to send LAUNCH_TAKEN; 0: no need */
 	uint32_t                  cells_before; /* as number of LAUNCH_READY */
 	enum streams              client_streams;
-	bool                      is_blameless; /* it ended unused and did nothing wrong: the monitor gets no reason */
 	enum program_state        program_state;
 	struct program_end        program;
 	struct files              files;
@@ -64,6 +73,11 @@ struct runner {
 void runner_init(struct runner *w);
 /* After cell_reap_and_release(): closes the descriptors that are left. */
 void runner_close_fds(struct runner *w);
+
+static inline bool runner_is_ending(const struct runner *w)
+{
+	return w->state >= RUNNER_ENDS;
+}
 
 /* Ends the run for this reason, or for the one that was first: the cell takes no spec any more, and is killed. */
 void runner_end_run(struct runner *w, enum exit_reason reason);

@@ -1,10 +1,11 @@
 /* runner_end.c - what ends a run: the first reason */
 #define _GNU_SOURCE
-#include "runner.h"
+#include "runner_parts.h"
 
 #include "fd.h"
 #include "runner_send.h"
 
+#include <assert.h>
 #include <sys/socket.h>
 
 void runner_init(struct runner *w)
@@ -50,6 +51,23 @@ void runner_send_limit_of_reason(const struct runner *w, enum exit_reason reason
 			runner_send_limit_reached(w, rows[i].limit);
 }
 
+void runner_enter_state(struct runner *w, enum runner_state next)
+{
+	switch (w->state) {
+	case RUNNER_BUILDS:
+	case RUNNER_READY: /* again, when a cell that was built without a zygote gets one */
+		assert(next == RUNNER_READY || next == RUNNER_ENDS);
+		break;
+	case RUNNER_ENDS:
+		assert(next == RUNNER_ENDS_UNUSED);
+		break;
+	case RUNNER_ENDS_UNUSED:
+		assert(!"a run that has ended has no other state");
+		break;
+	}
+	w->state = next;
+}
+
 bool runner_awaits_spec(const struct runner *w)
 {
 	return w->for_one_run && !w->spec_from && w->control >= 0;
@@ -58,14 +76,14 @@ bool runner_awaits_spec(const struct runner *w)
 /* The sender of a later spec gets EPIPE, and uses another cell. One that is there is read when the cell has ended. */
 void runner_end_run(struct runner *w, enum exit_reason reason)
 {
-	bool is_first = !w->decided, is_unused = !w->spec_from && !runner_awaits_spec(w);
+	bool is_first = !runner_is_ending(w), is_unused = !w->spec_from && !runner_awaits_spec(w);
 
 	if (is_unused && w->lease >= 0)
 		shutdown(w->lease, SHUT_RD);
 	if (is_unused && w->control >= 0)
 		shutdown(w->control, SHUT_RD);
 	if (is_first) {
-		w->decided    = true;
+		runner_enter_state(w, RUNNER_ENDS);
 		w->end.reason = reason;
 	}
 	cell_kill(&w->cell);
@@ -75,7 +93,7 @@ void runner_end_run(struct runner *w, enum exit_reason reason)
 
 void runner_fail_run(struct runner *w, enum exit_reason reason, const struct err *why)
 {
-	if (!w->decided)
+	if (!runner_is_ending(w))
 		w->end.why = *why;
 	runner_end_run(w, reason);
 }

@@ -7,6 +7,9 @@
 #pragma once
 #include "runner.h"
 
+/* runner_end.c. Another order of states than that of enum runner_state is our mistake, and ends this process. */
+void runner_enter_state(struct runner *w, enum runner_state next);
+
 /* runner_spec.c. Reads one message of the control socket. False: end of file, or no valid order. */
 must_use bool runner_receive_control_spec(struct runner *w);
 /* Reads one message of the lease. False: end of file, or no valid order; the lease is closed. */

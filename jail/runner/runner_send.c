@@ -115,7 +115,7 @@ void runner_send_run_ended(const struct runner *w)
 {
 	struct launch_message message = { .kind = LAUNCH_ENDED, .end = w->end };
 
-	if (w->client < 0 && w->is_blameless)
+	if (w->client < 0 && w->state == RUNNER_ENDS_UNUSED)
 		message.end.why.kind = ERR_NONE;
 	send_message_best_effort(w->client >= 0 ? w->client : w->control, &message);
 }

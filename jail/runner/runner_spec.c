@@ -89,7 +89,7 @@ bool runner_receive_lease_spec(struct runner *w)
 	adopt_run_spec(w, &o, SPEC_FROM_LEASE);
 	w->is_warm_spec   = !o.head.executes;
 	w->client_streams = o.head.code_len ? STREAMS_IN_LEASE : STREAMS_HERE;
-	if (o.head.code_len || w->decided || send_lease_command_to_fork(w, &e) == 0)
+	if (o.head.code_len || runner_is_ending(w) || send_lease_command_to_fork(w, &e) == 0)
 		runner_handle_spec_taken(w);
 	else
 		runner_fail_run(w, EXIT_setup_failed, &e);

@@ -18,8 +18,11 @@
  */
 static void end_unused_cell(struct runner *w, const struct err *why)
 {
-	w->is_blameless = !w->spec_from && !runner_awaits_spec(w);
+	bool is_unused = !runner_is_ending(w) && !w->spec_from && !runner_awaits_spec(w);
+
 	runner_fail_run(w, EXIT_cancelled, why);
+	if (is_unused)
+		runner_enter_state(w, RUNNER_ENDS_UNUSED);
 }
 
 /* A session has no main.py: programs may make a file of that name. A launcher may not remove it: there the fork did. */
@@ -36,8 +39,10 @@ static void report_cell_ready(struct runner *w)
 {
 	bool has_lease = w->lease < 0 && w->cell.warm.state != WARM_PREPARED;
 
-	w->ready = true;
-	if (w->control < 0 || w->decided)
+	if (runner_is_ending(w))
+		return;
+	runner_enter_state(w, RUNNER_READY);
+	if (w->control < 0)
 		return;
 	if (has_lease && w->cell.group.files && !cg_reset_memory_peak(&w->cell.group))
 		runner_end_run(w, EXIT_cancelled); /* these groups cannot be used again: the monitor makes others */
@@ -57,7 +62,7 @@ static void request_program_fork(struct runner *w)
 	bool         is_possible = warm_is_zygote_ready(warm);
 	struct err   e;
 
-	if (warm->state != WARM_PREPARED || !warm->init_is_confined || w->decided)
+	if (warm->state != WARM_PREPARED || !warm->init_is_confined || runner_is_ending(w))
 		return;
 	if (!w->spec_from && !is_possible) {
 		report_cell_ready(w);
@@ -74,7 +79,7 @@ static void request_program_fork(struct runner *w)
 
 void runner_handle_zygote_up(struct runner *w)
 {
-	if (w->ready && !w->spec_from)
+	if (w->state == RUNNER_READY && !w->spec_from)
 		request_program_fork(w);
 }
 
@@ -94,7 +99,7 @@ static void hand_over_client_streams(struct runner *w)
 	bool       is_here;
 
 	/* Report a warm start immediately, even if the zygote has exited. */
-	if (!w->spec_from || w->client_streams == STREAMS_GIVEN || w->decided || w->cell.warm.state < WARM_PREPARED)
+	if (!w->spec_from || w->client_streams == STREAMS_GIVEN || runner_is_ending(w) || w->cell.warm.state < WARM_PREPARED)
 		return;
 	if (!w->is_warm_spec && !has_program_started(w))
 		return;
@@ -129,7 +134,7 @@ static void adopt_prepared_cell(struct runner *w, const int *fds, size_t n)
 /* Starts the clock, once the program runs. */
 static void start_wall_clock(struct runner *w)
 {
-	if (!has_program_started(w) || w->clock.started || w->decided)
+	if (!has_program_started(w) || w->clock.started || runner_is_ending(w))
 		return;
 	w->clock.started = clock_ms(CLOCK_MONOTONIC);
 	w->started_at    = clock_ms(CLOCK_REALTIME) / 1000;
@@ -328,7 +333,7 @@ void runner_handle_program_end(struct runner *w)
 	}
 	w->program.status = status;
 	read_free_space_of_mounts(w);
-	w->program_state = !w->decided && cg_read_pids_current(&w->cell.group) == 1 ? PROGRAM_LEFT_NONE : PROGRAM_ENDED;
+	w->program_state = !runner_is_ending(w) && cg_read_pids_current(&w->cell.group) == 1 ? PROGRAM_LEFT_NONE : PROGRAM_ENDED;
 	if (w->program_state == PROGRAM_ENDED)
 		cell_kill(&w->cell);
 }

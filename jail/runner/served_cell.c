@@ -136,7 +136,7 @@ static void build_served_cell(struct served_cell *c, struct cell_kind *kind)
 
 	c->state           = CELL_LIVES;
 	c->watch.cell.base = &kind->base;
-	if (c->watch.decided) /* while what it shows was opened */
+	if (runner_is_ending(&c->watch)) /* while what it shows was opened */
 		return;
 	if (e.kind == ERR_NONE && plan_cell_mounts(c, &e) == 0 && cell_open(&c->watch.cell, &c->watch.spec, &e) == 0) {
 		client = fd_take(&c->files_fd);
@@ -346,7 +346,7 @@ static void poll_only_fd(struct pollfd fds[RUNNER_FDS], int fd)
 /* It could not be built: there is no PID 1 to wait for. */
 static bool is_cell_unbuilt(const struct served_cell *c)
 {
-	return c->watch.decided && c->watch.cell.pidfd < 0;
+	return runner_is_ending(&c->watch) && c->watch.cell.pidfd < 0;
 }
 
 void served_cell_fill_pollfds(struct served_cell *c, struct pollfd fds[RUNNER_FDS])

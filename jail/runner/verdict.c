@@ -91,7 +91,7 @@ static void find_end_reason(struct runner *w)
 {
 	bool killed;
 
-	if (w->decided)
+	if (runner_is_ending(w))
 		return;
 	if (w->program_state == PROGRAM_NOT_ENDED) {
 		find_reason_of_init_death(w);
@@ -125,7 +125,7 @@ void verdict_fill_result(struct runner *w)
 			"the run had not reached its limit");
 	if (w->end.reason != EXIT_exited && w->end.reason != EXIT_signaled)
 		w->end.wait_status = -1;
-	if (!w->decided) /* the kernel ended it: with version 2 it kills for memory without asking */
+	if (!runner_is_ending(w)) /* the kernel ended it: with version 2 it kills for memory without asking */
 		runner_send_limit_of_reason(w, w->end.reason);
 	memcpy(w->end.rootfs_digest, w->cell.rootfs.digest, sizeof w->end.rootfs_digest); /* without a program, too */
 	w->end.warm = w->clock.started > 0 && w->is_warm_spec;
