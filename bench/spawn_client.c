@@ -40,7 +40,7 @@ struct spawner {
 extern char **environ;
 
 /* argv with @N@ filled in; each word lives until the next call. */
-static char **words_of(struct spawner *s)
+static char **tool_texts_init(struct spawner *s)
 {
 	static char *exec_args[WORDS_MAX], text[WORDS_MAX][512];
 	size_t       n;
@@ -62,7 +62,7 @@ static char **words_of(struct spawner *s)
 static int start(struct spawner *s, struct process *ret)
 {
 	posix_spawn_file_actions_t actions;
-	char                     **exec_args = words_of(s);
+	char                     **exec_args = tool_texts_init(s);
 	int                        ends[2], r;
 
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)

@@ -293,7 +293,7 @@ static int check_routing_header(const struct http_post *p, const struct rpc_mess
 	const json_t      *arguments = json_object_get(m->params, "arguments");
 
 	/* a client need not send it */
-	if (t && tool_takes(t, EXECUTION_ARGUMENT) && head_param(&p->head, EXECUTION_HEADER))
+	if (t && tool_has_argument(t, EXECUTION_ARGUMENT) && head_param(&p->head, EXECUTION_HEADER))
 		return rules_check_param(&p->head, EXECUTION_HEADER, json_object_get(arguments, EXECUTION_ARGUMENT), e);
 	if (!t || !tool_takes_session(t, p->server->mcp))
 		return 0;

@@ -50,7 +50,7 @@ static int say_on_stdout(int out, const struct settings *s)
 	if (s->version)
 		puts("brig-mcp " BRIG_VERSION);
 	else if (s->help)
-		settings_help(stdout);
+		settings_print_help(stdout);
 	else
 		settings_print(s, stdout);
 	say_notes(s);
@@ -127,7 +127,7 @@ static int run(const struct settings *s, char **argv, int in, int out, struct er
 	if (s->http && !s->check)
 		return become_http(argv, e);
 	say_notes(s);
-	settings_hide_token();
+	settings_unset_token_variable();
 	if (s->check)
 		return check(s, out, e);
 	return serve(s, in, out, e);
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
 	}
 	if (settings_load(&s, argc, argv, &e) < 0) {
 		fprintf(stderr, "brig-mcp: %s\n", e.text);
-		return settings_status(&e);
+		return settings_exit_status(&e);
 	}
 	if (s.help || s.version || s.print_config)
 		return say_on_stdout(out, &s);

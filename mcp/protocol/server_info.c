@@ -40,7 +40,7 @@ json_t *self_instructions(const struct mcp *m)
 	json_t                *profiles = instructions_profiles(m), *whole;
 	const char            *known    = json_string_value(profiles);
 	char                   handle[200] = "", text[INSTRUCTIONS_MAX], *made;
-	scoped_words           w;
+	scoped_tool_texts           w;
 	const char            *tools = m->broker ? "Programs can call tools of other servers, which find_tools finds: "
 							      "tools.SERVER.NAME(argument=value). "
 						   "One program that calls many of them costs less than many calls. "
@@ -54,7 +54,7 @@ json_t *self_instructions(const struct mcp *m)
 				   : "Every call starts from nothing: no variables, files or processes of earlier "
 				     "calls, so send a whole program. ";
 
-	words_of(m, &w);
+	tool_texts_init(m, &w);
 	if (s->yield_after_ms)
 		snprintf(handle, sizeof handle,
 			 " What runs longer than %" PRIu64
@@ -74,7 +74,7 @@ json_t *self_instructions(const struct mcp *m)
 		 "without running it.",
 		 kept, tools, known ? known : "", handle);
 	json_decref(profiles);
-	made  = words_fill(&w, text);
+	made  = tool_texts_expand(&w, text);
 	/* names may be too long for the room */
 	whole = made ? json_stringn(made, clean_whole(made, strlen(made) < INSTRUCTIONS_MAX ? strlen(made)
 											    : INSTRUCTIONS_MAX - 1))

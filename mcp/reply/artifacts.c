@@ -45,7 +45,7 @@ void artifacts_destroy(struct artifacts *a)
 }
 
 /* A leading dot becomes '_': the file would be hidden, or the name would be "..". */
-static void make_name(const char *like, char name[ARTIFACT_NAME_MAX + 1])
+static void artifact_plain_name(const char *like, char name[ARTIFACT_NAME_MAX + 1])
 {
 	static const char may[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 	size_t            n     = strlen(like);
@@ -60,7 +60,7 @@ static void make_name(const char *like, char name[ARTIFACT_NAME_MAX + 1])
 }
 
 /* "plot.png", "plot-2.png", ...: the first name that is free. Returns a descriptor, or -1 with errno. */
-static int create_numbered(const struct artifacts *a, const char *name, char *file, size_t len)
+static int artifact_create_new_file(const struct artifacts *a, const char *name, char *file, size_t len)
 {
 	const char *dot = strrchr(name, '.');
 	int         n   = dot && dot != name ? (int)(dot - name) : (int)strlen(name), fd = -1;
@@ -81,8 +81,8 @@ char *artifacts_save(struct artifacts *a, const char *like, const void *bytes, s
 	char      name[ARTIFACT_NAME_MAX + 1], file[ARTIFACT_NAME_MAX + 20], *path = NULL;
 	scoped_fd fd = -1;
 
-	make_name(like, name);
-	fd = create_numbered(a, name, file, sizeof file);
+	artifact_plain_name(like, name);
+	fd = artifact_create_new_file(a, name, file, sizeof file);
 	if (fd >= 0 && file_write_all(fd, bytes, len) == 0 && asprintf(&path, "%s/%s", a->path, file) > 0)
 		return path;
 	err_sys(e, "%s/%s", a->path, file);

@@ -24,13 +24,13 @@ static const struct other {
 	{ "application/javascript", "js", false },
 };
 
-static const char *find_picture(const json_t *bundle)
+static const char *bundle_find_picture_type(const json_t *bundle)
 {
 	for (size_t i = 0; i < ARRAY_LEN(pictures); i++) {
 		const json_t *data = json_object_get(bundle, pictures[i]);
 
 		if (json_is_string(data) &&
-		    images_shows(pictures[i], json_string_value(data), json_string_length(data)))
+		    images_is_showable(pictures[i], json_string_value(data), json_string_length(data)))
 			return pictures[i];
 	}
 	return NULL;
@@ -38,10 +38,10 @@ static const char *find_picture(const json_t *bundle)
 
 bool bundle_has_picture(const json_t *bundle)
 {
-	return find_picture(bundle) != NULL;
+	return bundle_find_picture_type(bundle) != NULL;
 }
 
-static json_t *clean_json(const char *bytes, size_t len)
+static json_t *clean_text_to_json(const char *bytes, size_t len)
 {
 	size_t  n     = 0;
 	char   *clean = clean_text(bytes, len, false, &n);
@@ -51,7 +51,7 @@ static json_t *clean_json(const char *bytes, size_t len)
 	return made;
 }
 
-static json_t *text_of_bundle(const json_t *bundle)
+static json_t *bundle_text_to_json(const json_t *bundle)
 {
 	const json_t *json = json_object_get(bundle, "application/json");
 	char         *dumped;
@@ -62,16 +62,16 @@ static json_t *text_of_bundle(const json_t *bundle)
 		const json_t *data = json_object_get(bundle, texts[i]);
 
 		if (json_is_string(data))
-			return clean_json(json_string_value(data), json_string_length(data));
+			return clean_text_to_json(json_string_value(data), json_string_length(data));
 	}
 	dumped = json ? exact_dump(json, JSON_COMPACT | JSON_ENCODE_ANY, &len) : NULL;
-	made   = dumped ? clean_json(dumped, len) : NULL;
+	made   = dumped ? clean_text_to_json(dumped, len) : NULL;
 	free(dumped);
 	return made;
 }
 
 /* Saves the first value of a type that no client shows. NULL: there is no such value, or it is damaged. */
-static json_t *save_other(const json_t *bundle, struct images *g)
+static json_t *bundle_save_to_file(const json_t *bundle, struct images *g)
 {
 	const struct other *o    = others;
 	const json_t       *data = NULL;
@@ -84,29 +84,29 @@ static json_t *save_other(const json_t *bundle, struct images *g)
 	if (!data)
 		return NULL;
 	if (json_is_string(data) && !o->is_base64)
-		return images_save(g, o->type, o->ending, json_string_value(data), json_string_length(data));
+		return images_save_unshown(g, o->type, o->ending, json_string_value(data), json_string_length(data));
 	bytes = json_is_string(data) ? base64_decode(json_string_value(data), json_string_length(data), &len) :
 				       exact_dump(data, JSON_COMPACT | JSON_ENCODE_ANY, &len);
-	words = bytes ? images_save(g, o->type, o->ending, bytes, len) : NULL;
+	words = bytes ? images_save_unshown(g, o->type, o->ending, bytes, len) : NULL;
 	free(bytes);
 	return words;
 }
 
-json_t *bundle_take(const json_t *bundle, struct images *g)
+json_t *bundle_add_to_reply(const json_t *bundle, struct images *g)
 {
-	const char   *type = find_picture(bundle);
+	const char   *type = bundle_find_picture_type(bundle);
 	const json_t *data = type ? json_object_get(bundle, type) : NULL;
 	json_t       *first, *second, *both;
 
 	if (data)
 		return images_add(g, type, json_string_value(data), json_string_length(data));
 	if (json_object_get(bundle, PLOTLY)) {
-		first  = save_other(bundle, g);
+		first  = bundle_save_to_file(bundle, g);
 		second = json_string("A figure of plotly is not drawn here: draw it with matplotlib, which is shown, "
 				     "or save it with write_html().");
 	} else { /* "Figure({...})\n[application/..., saved as ...]" */
-		first  = text_of_bundle(bundle);
-		second = save_other(bundle, g);
+		first  = bundle_text_to_json(bundle);
+		second = bundle_save_to_file(bundle, g);
 	}
 	if (!first || !second)
 		return first ? first : second;

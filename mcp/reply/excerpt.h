@@ -26,4 +26,4 @@ enum { EXCERPT_LEAST = 256 };
 void excerpt_print(FILE *out, const struct excerpt *x, size_t max);
 
 /* What it costs without a cut; larger than any max if a part was not kept. */
-size_t excerpt_wants(const struct excerpt *x);
+size_t excerpt_full_cost(const struct excerpt *x);

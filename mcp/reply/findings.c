@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *copy_of(const json_t *object, const char *key)
+static json_t *copy_member_or_null(const json_t *object, const char *key)
 {
 	const json_t *value = json_object_get(object, key);
 
@@ -17,7 +17,7 @@ static json_t *copy_of(const json_t *object, const char *key)
 }
 
 /* "Line 1: Import 'os' is not allowed" */
-static json_t *sentences(const json_t *rows)
+static json_t *issues_to_sentences(const json_t *rows)
 {
 	json_t *list = json_array();
 
@@ -35,7 +35,7 @@ static json_t *sentences(const json_t *rows)
 }
 
 /* What a run would be told about these imports, if it had to be told. */
-static void foresee(const json_t *imports, json_t *recommendations)
+static void add_import_recommendations(const json_t *imports, json_t *recommendations)
 {
 	static const struct advice_about about = { .has_stdin = true };
 
@@ -43,7 +43,7 @@ static void foresee(const json_t *imports, json_t *recommendations)
 		const char *name  = json_string_value(json_array_get(imports, i));
 		json_t     *error = json_pack("{ss so}", "type", "ModuleNotFoundError", "message",
 					      json_sprintf("No module named '%.*s'", (int)strcspn(name, "."), name));
-		const char *words = advice_of(error, &about);
+		const char *words = advice_for_exception(error, &about);
 
 		if (*words)
 			json_array_append_new(recommendations, json_string(words));
@@ -52,30 +52,31 @@ static void foresee(const json_t *imports, json_t *recommendations)
 }
 
 /* The findings, both flat and as the object "validation". Takes error, errors and warnings over. */
-static json_t *findings_make(const json_t *report, bool valid, const char *message, json_t *error, json_t *errors,
+static json_t *findings_build_json(const json_t *report, bool valid, const char *message, json_t *error, json_t *errors,
 			     json_t *warnings)
 {
 	const json_t *syntax = json_object_get(report, "syntax_error");
-	json_t       *validation, *analysis, *recommendations = json_array(), *imports = copy_of(report, "imports");
+	json_t       *validation, *analysis, *recommendations = json_array(),
+				       *imports = copy_member_or_null(report, "imports");
 
 	json_array_extend(recommendations, json_object_get(report, "recommendations"));
 	if (!json_is_array(imports))
 		imports = json_array();
-	foresee(imports, recommendations);
+	add_import_recommendations(imports, recommendations);
 	validation = json_pack("{sb ss sO so}", "valid", valid, "message", message, "errors", errors, "compiled",
 			       json_boolean(valid || (report && !json_is_object(syntax))));
-	analysis   = json_pack("{so so so}", "line_count", copy_of(report, "line_count"), "character_count",
-			       copy_of(report, "character_count"), "estimated_complexity",
-			       copy_of(report, "estimated_complexity"));
+	analysis   = json_pack("{so so so}", "line_count", copy_member_or_null(report, "line_count"), "character_count",
+			       copy_member_or_null(report, "character_count"), "estimated_complexity",
+			       copy_member_or_null(report, "estimated_complexity"));
 	return json_pack("{sb ss so so so so so so so so so so so}", "valid", valid, "message", message, "error", error,
-			 "errors", errors, "warnings", warnings, "line", copy_of(syntax, "line"), "offset",
-			 copy_of(syntax, "offset"), "text", copy_of(syntax, "text"), "security_issues", json_null(),
-			 "imports", imports, "validation", validation, "analysis", analysis, "recommendations",
-			 recommendations);
+			 "errors", errors, "warnings", warnings, "line", copy_member_or_null(syntax, "line"), "offset",
+			 copy_member_or_null(syntax, "offset"), "text", copy_member_or_null(syntax, "text"),
+			 "security_issues", json_null(), "imports", imports, "validation", validation, "analysis",
+			 analysis, "recommendations", recommendations);
 }
 
 /* For a check that has no result: its parser crashed or was killed by a limit, or nothing could be run. */
-static json_t *findings_unchecked(const struct execution *x)
+static json_t *findings_json_of_failed_check(const struct execution *x)
 {
 	const char *reason = member_text(x->record, "exit_reason");
 	json_t     *error;
@@ -85,7 +86,7 @@ static json_t *findings_unchecked(const struct execution *x)
 				     strcmp(reason, "exited") == 0 ? "no answer" : reason);
 	else
 		error = json_sprintf("The code could not be checked: %s", x->failure.text);
-	return findings_make(NULL, false, json_string_value(error), error, json_pack("[O]", error), json_null());
+	return findings_build_json(NULL, false, json_string_value(error), error, json_pack("[O]", error), json_null());
 }
 
 json_t *findings_json(const struct execution *x)
@@ -96,8 +97,8 @@ json_t *findings_json(const struct execution *x)
 	json_t       *errors, *warnings, *error;
 
 	if (!report || strcmp(member_text(x->record, "exit_reason"), "exited") != 0)
-		return findings_unchecked(x);
-	errors = sentences(json_object_get(report, "errors"));
+		return findings_json_of_failed_check(x);
+	errors = issues_to_sentences(json_object_get(report, "errors"));
 	/* a syntax error is also one of the errors, for clients that read no other key */
 	if (json_is_object(syntax) && !json_array_size(errors))
 		json_array_append_new(errors, json_is_integer(line)
@@ -108,23 +109,23 @@ json_t *findings_json(const struct execution *x)
 		error = json_sprintf("Syntax error: %s", text);
 	else
 		error = json_array_size(errors) ? json_incref(json_array_get(errors, 0)) : json_null();
-	warnings = sentences(json_object_get(report, "warnings"));
+	warnings = issues_to_sentences(json_object_get(report, "warnings"));
 	if (!json_array_size(warnings)) {
 		json_decref(warnings);
 		warnings = json_null();
 	}
-	return findings_make(report, json_is_true(json_object_get(report, "valid")) && !json_array_size(errors),
+	return findings_build_json(report, json_is_true(json_object_get(report, "valid")) && !json_array_size(errors),
 			     member_text(report, "message"), error, errors, warnings);
 }
 
-json_t *findings_short(const json_t *findings)
+json_t *findings_summary_json(const json_t *findings)
 {
 	return json_pack("{sO sO sO}", "valid", json_object_get(findings, "valid"), "errors",
 			 json_object_get(findings, "errors"), "message", json_object_get(findings, "message"));
 }
 
-struct execution *findings_seek(struct call *c, const json_t *arguments, const json_t *explained, struct waiter *a,
-				struct err *e)
+struct execution *findings_start_check(struct call *c, const json_t *arguments, const json_t *explained,
+				       struct waiter *a, struct err *e)
 {
 	const json_t                  *code  = json_object_get(arguments, "code");
 	const struct execution_request request = {

@@ -14,11 +14,11 @@
 json_t *findings_json(const struct execution *x);
 
 /* {valid, errors, message} of a findings_json(), for a refusal of execute_code. */
-json_t *findings_short(const json_t *findings);
+json_t *findings_summary_json(const json_t *findings);
 
 /*
  * Starts a check of the code in arguments, brigd's mode check, with the modules that the arguments and the profile
  * (explained) allow; `a` attends it. NULL with *e.
  */
-must_use struct execution *findings_seek(struct call *c, const json_t *arguments, const json_t *explained,
+must_use struct execution *findings_start_check(struct call *c, const json_t *arguments, const json_t *explained,
 					 struct waiter *a, struct err *e);

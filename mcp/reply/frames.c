@@ -20,7 +20,7 @@ static size_t line_length(const char *text)
 /*
  * The length of the library frames that begin here, one after the other, their number, and where the last one begins.
  */
-static size_t libraries_length(const char *text, size_t *frames, size_t *last)
+static size_t library_frames_length(const char *text, size_t *frames, size_t *last)
 {
 	size_t n = 0;
 
@@ -34,14 +34,14 @@ static size_t libraries_length(const char *text, size_t *frames, size_t *last)
 	return n;
 }
 
-char *frames_brief(const char *traceback)
+char *frames_shorten_traceback(const char *traceback)
 {
 	char  *text = NULL;
 	size_t len, frames, last = 0, n;
 	FILE  *out = open_memstream(&text, &len);
 
 	for (; out && *traceback; traceback += n) {
-		n = libraries_length(traceback, &frames, &last);
+		n = library_frames_length(traceback, &frames, &last);
 		if (frames >= ROW_LEAST) {
 			fprintf(out, "  [... %zu frames of libraries ...]\n", frames - 1);
 			fwrite(traceback + last, 1, n - last, out);

@@ -6,4 +6,4 @@
 #pragma once
 
 /* malloc'ed; NULL when memory is short. */
-char *frames_brief(const char *traceback);
+char *frames_shorten_traceback(const char *traceback);

@@ -84,7 +84,7 @@ static bool hint_applies(enum when when, const struct advice_about *about)
 	return true;
 }
 
-const char *advice_of(const json_t *error, const struct advice_about *about)
+const char *advice_for_exception(const json_t *error, const struct advice_about *about)
 {
 	const char *type = member_text(error, "type"), *message = member_text(error, "message");
 
@@ -94,7 +94,7 @@ const char *advice_of(const json_t *error, const struct advice_about *about)
 	return "";
 }
 
-bool advice_is_of_host(const json_t *error)
+bool advice_is_host_path_error(const json_t *error)
 {
 	static const char *const types[] = { "FileNotFoundError", "PermissionError", "NotADirectoryError" };
 	static const char *const inside[] = { "workspace", "tmp",  "usr", "etc",   "proc", "dev", "sys",
@@ -115,7 +115,7 @@ bool advice_is_of_host(const json_t *error)
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
-const char *advice_missing_module(const json_t *error, char *buf, size_t max)
+const char *advice_missing_module_name(const json_t *error, char *buf, size_t max)
 {
 	const char *type = member_text(error, "type"), *message = member_text(error, "message");
 

@@ -30,7 +30,7 @@ void images_done(struct images *g)
 	g->content = NULL;
 }
 
-static const struct kind *find_kind(const char *type)
+static const struct kind *find_image_kind(const char *type)
 {
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (strcmp(kinds[i].type, type) == 0)
@@ -43,9 +43,9 @@ static bool data_begins_with(const char *data, size_t len, const char *text)
 	return len >= strlen(text) && memcmp(data, text, strlen(text)) == 0;
 }
 
-bool images_shows(const char *type, const char *data, size_t len)
+bool images_is_showable(const char *type, const char *data, size_t len)
 {
-	const struct kind *kind = find_kind(type);
+	const struct kind *kind = find_image_kind(type);
 
 	if (!kind || !data_begins_with(data, len, kind->begins) ||
 	    (*kind->then && (len <= 12 || !data_begins_with(data + 12, len - 12, kind->then))))
@@ -55,7 +55,7 @@ bool images_shows(const char *type, const char *data, size_t len)
 
 /* --- where it goes --- */
 
-static char *save_file(struct images *g, const char *ending, const void *bytes, size_t len)
+static char *images_save_file(struct images *g, const char *ending, const void *bytes, size_t len)
 {
 	char       like[ARTIFACT_NAME_MAX];
 	struct err e;
@@ -70,9 +70,9 @@ static char *save_file(struct images *g, const char *ending, const void *bytes, 
 	return path;
 }
 
-json_t *images_save(struct images *g, const char *type, const char *ending, const void *bytes, size_t len)
+json_t *images_save_unshown(struct images *g, const char *type, const char *ending, const void *bytes, size_t len)
 {
-	char   *path  = save_file(g, ending, bytes, len);
+	char   *path  = images_save_file(g, ending, bytes, len);
 	json_t *words = path ? json_sprintf("[%s, %zu bytes, saved as %s]", type, len, path)
 			     : json_sprintf("[%s, %zu bytes, not shown]", type, len);
 
@@ -80,11 +80,12 @@ json_t *images_save(struct images *g, const char *type, const char *ending, cons
 	return words;
 }
 
-static json_t *save_image(struct images *g, const struct kind *kind, const char *data, size_t len, size_t bytes_len)
+static json_t *images_save_too_large(struct images *g, const struct kind *kind, const char *data, size_t len,
+				     size_t bytes_len)
 {
 	size_t  n     = 0;
 	char   *bytes = g->artifacts ? base64_decode(data, len, &n) : NULL,
-	     *path    = bytes ? save_file(g, kind->ending, bytes, n) : NULL;
+	     *path    = bytes ? images_save_file(g, kind->ending, bytes, n) : NULL;
 	json_t *words;
 
 	if (path)
@@ -107,7 +108,7 @@ json_t *images_add(struct images *g, const char *type, const char *data, size_t 
 	       bytes   = len / 4 * 3 - padding;
 
 	if (len > g->room)
-		return save_image(g, find_kind(type), data, len, bytes);
+		return images_save_too_large(g, find_image_kind(type), data, len, bytes);
 	g->room -= len;
 	json_array_append_new(g->content,
 			      json_pack("{ss ss# ss}", "type", "image", "data", data, (int)len, "mimeType", type));

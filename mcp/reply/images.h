@@ -23,11 +23,11 @@ void images_init(struct images *g, struct artifacts *artifacts, const char *run)
 void images_done(struct images *g);
 
 /* Is it an image that clients show? data: base64. type: "image/png". */
-bool images_shows(const char *type, const char *data, size_t len);
+bool images_is_showable(const char *type, const char *data, size_t len);
 /*
- * Adds an image for which images_shows() is true. Returns the text that stands for it in the reply, a new reference:
- * "[image/png, 4711 bytes, shown below]".
+ * Adds an image for which images_is_showable() is true. Returns the text that stands for it in the reply, a new
+ * reference: "[image/png, 4711 bytes, shown below]".
  */
 json_t *images_add(struct images *g, const char *type, const char *data, size_t len);
 /* For data that clients do not show: the same text, which says where it was saved, or that it is not shown. */
-json_t *images_save(struct images *g, const char *type, const char *ending, const void *bytes, size_t len);
+json_t *images_save_unshown(struct images *g, const char *type, const char *ending, const void *bytes, size_t len);

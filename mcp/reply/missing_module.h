@@ -10,4 +10,4 @@
  * true: it ended because a module is missing; the call will be answered when the profiles were asked. *o is taken
  * over then.
  */
-bool missing_answer(struct call *c, struct outcome *o, const struct answer_form *answer_form);
+bool missing_module_answer_later(struct call *c, struct outcome *o, const struct answer_form *answer_form);

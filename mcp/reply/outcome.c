@@ -44,18 +44,18 @@ void outcome_done(struct outcome *o)
 /* --- output --- */
 
 /* How much of the stream is whole characters. goes_on: the rest of one may still come. */
-static size_t whole_of(const struct stream *s, bool goes_on)
+static size_t whole_characters_len(const struct stream *s, bool goes_on)
 {
 	return (stream_is_truncated(s) || goes_on) && s->len ? clean_whole(s->data, s->len) : s->len;
 }
 
 /* Without detail, bytes that were in an earlier answer are left out. */
-static void read_stream(struct outcome_stream *ret, const struct run_pipe *p, const struct execution *x)
+static void outcome_fill_stream(struct outcome_stream *ret, const struct run_pipe *p, const struct execution *x)
 {
 	const struct stream *s            = &p->stream;
 	bool                 keep_escapes = x->mcp->settings->keep_ansi, is_brief = !x->answer_form.detail,
 	     is_cut  = stream_is_truncated(s);
-	size_t whole = whole_of(s, x->run.state != RUN_OVER), from = is_brief ? p->reported : 0, fits;
+	size_t whole = whole_characters_len(s, x->run.state != RUN_OVER), from = is_brief ? p->reported : 0, fits;
 
 	from       = from < whole ? from : whole;
 	ret->bytes = s->seen;
@@ -73,7 +73,7 @@ static void read_stream(struct outcome_stream *ret, const struct run_pipe *p, co
 }
 
 /* The traceback as it was written to stderr, without most library frames. */
-static void read_traceback(struct outcome *o)
+static void outcome_fill_traceback(struct outcome *o)
 {
 	const json_t *raw = json_object_get(json_object_get(o->record, "error"), "traceback");
 	size_t        len = 0;
@@ -84,15 +84,15 @@ static void read_traceback(struct outcome *o)
 	    memcmp(o->err.text + o->err.len - len, plain, len) == 0)
 		o->traceback_len = len;
 	if (plain && len)
-		o->traceback = frames_brief(plain);
+		o->traceback = frames_shorten_traceback(plain);
 	free(plain);
 }
 
 /* Replaces data URLs of images, in a reply without detail. */
-static void name_images(struct outcome_stream *s)
+static void replace_image_urls(struct outcome_stream *s)
 {
 	size_t len = 0;
-	char  *text = s->text && memmem(s->text, s->len, "data:image/", 11) ? image_name_in_text(s->text, s->len, &len)
+	char  *text = s->text && memmem(s->text, s->len, "data:image/", 11) ? image_replace_urls_in_text(s->text, s->len, &len)
 									    : NULL;
 
 	if (!text)
@@ -105,7 +105,7 @@ static void name_images(struct outcome_stream *s)
 /* --- why it ended --- */
 
 /* Both texts come from programs in part: they are made clean. */
-static void vset_text(char *buf, size_t size, const char *fmt, va_list ap)
+static void vformat_clean_text(char *buf, size_t size, const char *fmt, va_list ap)
 {
 	size_t len;
 	char  *plain;
@@ -117,21 +117,21 @@ static void vset_text(char *buf, size_t size, const char *fmt, va_list ap)
 	free(plain);
 }
 
-static void __attribute__((format(printf, 2, 3))) set_error(struct outcome *o, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) outcome_set_error(struct outcome *o, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	vset_text(o->error, sizeof o->error, fmt, ap);
+	vformat_clean_text(o->error, sizeof o->error, fmt, ap);
 	va_end(ap);
 }
 
-static void __attribute__((format(printf, 2, 3))) set_hint(struct outcome *o, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) outcome_set_hint(struct outcome *o, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	vset_text(o->hint, sizeof o->hint, fmt, ap);
+	vformat_clean_text(o->hint, sizeof o->hint, fmt, ap);
 	va_end(ap);
 }
 
@@ -141,41 +141,41 @@ static void explain_exception(struct outcome *o, const json_t *error)
 	const char *type = member_text(error, "type"), *message = member_text(error, "message");
 
 	if (strcmp(type, "SyntaxError") == 0 || strcmp(type, "IndentationError") == 0 || strcmp(type, "TabError") == 0)
-		set_error(o, "Syntax error: %.1000s", message);
+		outcome_set_error(o, "Syntax error: %.1000s", message);
 	else if (strcmp(member_text(o->record, "security_event"), "blocked_import") == 0 &&
 		 begins_with(message, "Import of "))
-		set_error(o, "%.1000s", message);
+		outcome_set_error(o, "%.1000s", message);
 	else
-		set_error(o, "%.150s%s%.1000s", type, *message ? ": " : "", message);
+		outcome_set_error(o, "%.150s%s%.1000s", type, *message ? ": " : "", message);
 }
 
 /*
  * Why nothing is shown although the program made an image or a figure: the image is too large, or the rootfs has a
  * runner of an older brig.
  */
-static void explain_figure(struct outcome *o)
+static void explain_unshown_figure(struct outcome *o)
 {
 	const char *repr = member_text(o->record, "result_repr");
 
 	if (json_array_size(o->gallery.content) || json_array_size(o->displays))
 		return;
 	if (json_is_null(json_object_get(o->record, "result")) && begins_with(repr, "'data:image/"))
-		set_hint(o, "The image is too large to be shown, 512 KiB as base64 is the most: save it smaller, as "
+		outcome_set_hint(o, "The image is too large to be shown, 512 KiB as base64 is the most: save it smaller, as "
 			    "with plt.savefig(b, dpi=60).");
 	else if (json_integer_value(json_object_get(o->record, "figures")) > 0 &&
 		 !json_object_get(o->record, "left_out"))
-		set_hint(o, "A figure was drawn, and the rootfs of this profile is too old to show it: brig rootfs "
+		outcome_set_hint(o, "A figure was drawn, and the rootfs of this profile is too old to show it: brig rootfs "
 			    "build makes a new one.");
 }
 
 /* Names what is in /workspace instead. */
-static void explain_host(struct outcome *o, const json_t *error, const struct execution *x)
+static void explain_host_path(struct outcome *o, const json_t *error, const struct execution *x)
 {
 	const json_t *names = json_object_get(x->program_report, "workspace");
 	size_t        at    = 0;
 	char          list[250] = "";
 
-	if (!advice_is_of_host(error))
+	if (!advice_is_host_path_error(error))
 		return;
 	for (size_t i = 0; i < json_array_size(names) && at < 180; i++) {
 		const char *name = json_string_value(json_array_get(names, i));
@@ -184,7 +184,7 @@ static void explain_host(struct outcome *o, const json_t *error, const struct ex
 				       (int)clean_cut(name, strlen(name), 60), name);
 	}
 	text_make_plain(list);
-	set_hint(o,
+	outcome_set_hint(o,
 		 "Files of the host are not in here. /workspace has %s. The argument files puts more there; a person "
 		 "can show a folder, with --ro of brig-mcp.",
 		 *list ? list : "none");
@@ -197,27 +197,27 @@ static void explain_oom(struct outcome *o, const struct execution *x)
 	uint64_t    limit = x->answer_form.memory_bytes;
 
 	if (*above) {
-		set_error(o, "Out of memory: %.1000s", above);
-		set_hint(o, "Try again later: more with the argument memory_limit does not help.");
+		outcome_set_error(o, "Out of memory: %.1000s", above);
+		outcome_set_hint(o, "Try again later: more with the argument memory_limit does not help.");
 		return;
 	}
-	set_error(o, "Out of memory: more than %llu MiB were used", (unsigned long long)(limit / MIB));
-	set_hint(o, "Work on less data at a time, or ask for more with the argument memory_limit, as \"%llum\".",
+	outcome_set_error(o, "Out of memory: more than %llu MiB were used", (unsigned long long)(limit / MIB));
+	outcome_set_hint(o, "Work on less data at a time, or ask for more with the argument memory_limit, as \"%llum\".",
 		 (unsigned long long)(2 * limit / MIB));
 }
 
-static void explain_flood(struct outcome *o, const struct execution *x)
+static void explain_output_limit(struct outcome *o, const struct execution *x)
 {
 	char text[32];
 
 	text_from_size(x->run.out.stream.keep, text, sizeof text);
 	if (stream_is_truncated(&x->run.report.stream)) {
-		set_error(o, "Output limit: the report, which the program must not write, has more than %u MiB",
+		outcome_set_error(o, "Output limit: the report, which the program must not write, has more than %u MiB",
 			  (unsigned)(PROGRAM_REPORT_MAX / MIB));
 		return;
 	}
-	set_error(o, "Output limit: more than 8 x %s bytes were written to stdout or stderr", text);
-	set_hint(o, "Print less: a summary, or a part; the first %s bytes were kept.", text);
+	outcome_set_error(o, "Output limit: more than 8 x %s bytes were written to stdout or stderr", text);
+	outcome_set_hint(o, "Print less: a summary, or a part; the first %s bytes were kept.", text);
 }
 
 static void explain_exited(struct outcome *o, const struct execution *x)
@@ -234,29 +234,29 @@ static void explain_exited(struct outcome *o, const struct execution *x)
 
 	if (!json_is_object(error)) {
 		if (code)
-			set_error(o, "The program exited with code %" JSON_INTEGER_FORMAT, code);
+			outcome_set_error(o, "The program exited with code %" JSON_INTEGER_FORMAT, code);
 		else
-			explain_figure(o);
+			explain_unshown_figure(o);
 		return;
 	}
 	explain_exception(o, error);
 	if (*network_summary(o->record, 2, hosts)) /* before other hints: it is from brig-proxy, and names the host */
-		set_hint(o,
+		outcome_set_hint(o,
 			 "This program may not reach, or did not reach, %.250s. Trying again does not help where it "
 			 "says not_allowed: "
 			 "a person can allow a host with --net of brig-mcp, or in the profile.",
 			 hosts);
 	if (!*o->hint)
-		explain_host(o, error, x);
+		explain_host_path(o, error, x);
 	if (!*o->hint)
-		set_hint(o, "%s", advice_of(error, &about));
+		outcome_set_hint(o, "%s", advice_for_exception(error, &about));
 	/*
 	 * The exceptions that Python raises for a refused call. With others the refused call may be a library's
 	 * probe.
 	 */
 	for (size_t i = 0; i < ARRAY_LEN(refusals) && !*o->hint; i++)
 		if (strcmp(refusals[i], member_text(error, "type")) == 0 && *refused_summary(o->record, 2, calls))
-			set_hint(o, "The jail refused %.200s; trying again does not help.", calls);
+			outcome_set_hint(o, "The jail refused %.200s; trying again does not help.", calls);
 }
 
 static void explain_signaled(struct outcome *o, const struct execution *x)
@@ -279,11 +279,11 @@ static void explain_signaled(struct outcome *o, const struct execution *x)
 		explain_exception(o, error); /* the program did not catch it, so Python ended by the signal */
 		return;
 	}
-	set_error(o, "Killed by signal %.20s", name);
-	set_hint(o, "The program sent the signal to itself; it did not come from outside.");
+	outcome_set_error(o, "Killed by signal %.20s", name);
+	outcome_set_hint(o, "The program sent the signal to itself; it did not come from outside.");
 	for (size_t i = 0; i < ARRAY_LEN(hints); i++)
 		if (strcmp(hints[i][0], name) == 0)
-			set_hint(o, "%s", hints[i][1]);
+			outcome_set_hint(o, "%s", hints[i][1]);
 }
 
 static void explain_timeout(struct outcome *o, const struct execution *x)
@@ -293,11 +293,11 @@ static void explain_timeout(struct outcome *o, const struct execution *x)
 
 	text_from_milli(x->run.limit_value || !is_wall ? x->run.limit_value : x->answer_form.timeout_ms, text, sizeof text);
 	if (is_wall)
-		set_error(o, "Execution timeout: timed out after %s %s", text,
+		outcome_set_error(o, "Execution timeout: timed out after %s %s", text,
 			  strcmp(text, "1") == 0 ? "second" : "seconds");
 	else
-		set_error(o, "Execution timeout: used %s seconds of CPU time", text);
-	set_hint(o, "Do less in one call, or ask for more time with the argument timeout (at most %llu s)%s",
+		outcome_set_error(o, "Execution timeout: used %s seconds of CPU time", text);
+	outcome_set_hint(o, "Do less in one call, or ask for more time with the argument timeout (at most %llu s)%s",
 		 (unsigned long long)(x->mcp->settings->max_timeout_ms / 1000),
 		 is_wall ? "." : ": the CPU time grows with it.");
 }
@@ -307,10 +307,10 @@ static void explain_not_run(struct outcome *o, const struct execution *x)
 	const char *message = member_text(json_object_get(o->record, "error"), "message");
 
 	if (*x->exec_error)
-		set_error(o, "The program could not be started: %s%s%.900s", x->exec_error, *message ? ": " : "",
+		outcome_set_error(o, "The program could not be started: %s%s%.900s", x->exec_error, *message ? ": " : "",
 			  message);
 	else
-		set_error(o, "%.1000s", *message ? message : "The program could not be started");
+		outcome_set_error(o, "%.1000s", *message ? message : "The program could not be started");
 }
 
 static void explain_ending(struct outcome *o, const struct execution *x)
@@ -327,7 +327,7 @@ static void explain_ending(struct outcome *o, const struct execution *x)
 		{ "timeout_wall", explain_timeout,  NULL, false },
 		{ "timeout_cpu",  explain_timeout,  NULL, false },
 		{ "oom",          explain_oom,      NULL, false },
-		{ "output_limit", explain_flood,    NULL, false },
+		{ "output_limit", explain_output_limit,    NULL, false },
 		{ "cancelled",    NULL,             "Cancelled", false },
 		{ "client_gone",  NULL,             "The connection to brigd was lost", true },
 		{ "setup_failed", explain_not_run,  NULL, true },
@@ -341,17 +341,17 @@ static void explain_ending(struct outcome *o, const struct execution *x)
 		if (endings[i].explain)
 			endings[i].explain(o, x);
 		else
-			set_error(o, "%s", endings[i].error);
+			outcome_set_error(o, "%s", endings[i].error);
 		o->is_failure = endings[i].is_failure;
 		return;
 	}
-	set_error(o, "It ended for a reason that is not known here: %.23s", o->exit_reason);
+	outcome_set_error(o, "It ended for a reason that is not known here: %.23s", o->exit_reason);
 	o->is_failure = true;
 }
 
 /* --- no record --- */
 
-const char *outcome_argument(const char *field)
+const char *outcome_argument_of_field(const char *field)
 {
 	/* clang-format off */
 	static const struct { const char *field, *argument; } arguments[] = {
@@ -378,7 +378,7 @@ const char *outcome_argument(const char *field)
 }
 
 /* The exit_reason of a failure: it was refused, was not possible, or was lost while it ran. */
-static const char *reason_of(const char *code)
+static const char *exit_reason_of_failure(const char *code)
 {
 	static const struct {
 		const char *code, *reason;
@@ -399,7 +399,7 @@ static const char *reason_of(const char *code)
 
 static void explain_failure(struct outcome *o, const struct execution *x)
 {
-	const char   *argument = outcome_argument(x->failure.field), *entry = NULL;
+	const char   *argument = outcome_argument_of_field(x->failure.field), *entry = NULL;
 	const json_t *env      = json_object_get(x->message, "env");
 	char          name[120];
 	size_t        i;
@@ -411,9 +411,9 @@ static void explain_failure(struct outcome *o, const struct execution *x)
 		snprintf(name, sizeof name, "env: %.*s", (int)strcspn(entry, "="), entry);
 		text_make_plain(name);
 	}
-	set_error(o, "%s%s%.1000s", name, *name ? ": " : "", x->failure.text);
+	outcome_set_error(o, "%s%s%.1000s", name, *name ? ": " : "", x->failure.text);
 	o->is_failure = strcmp(x->failure.code, "cancelled") != 0;
-	snprintf(o->exit_reason, sizeof o->exit_reason, "%s", reason_of(x->failure.code));
+	snprintf(o->exit_reason, sizeof o->exit_reason, "%s", exit_reason_of_failure(x->failure.code));
 }
 
 /* --- */
@@ -429,24 +429,24 @@ static void explain_running(struct outcome *o, const struct execution *x)
 	if (!*x->handle)
 		return;
 	if (o->is_queued && *queued_call_print_blocker(&x->queued, behind, sizeof behind))
-		set_hint(o,
+		outcome_set_hint(o,
 			 "It has not begun: it waits behind %s; wait for it or cancel it (cancel_execution). The "
 			 "result of this call: wait_execution with execution_id \"%s\".",
 			 behind, x->handle);
 	else if (o->is_queued)
-		set_hint(o,
+		outcome_set_hint(o,
 			 "It has not begun: it waits for %s. Call wait_execution with execution_id \"%s\", or "
 			 "cancel_execution to give it up.",
 			 *x->queued.session ? "its session" : "a free place", x->handle);
 	else
-		set_hint(o,
+		outcome_set_hint(o,
 			 "It still runs. Call wait_execution with execution_id \"%s\" for the rest, or "
 			 "cancel_execution to end it.",
 			 x->handle);
 }
 
 /* Appends to the warnings about the arguments. That list is shared, so it is copied. */
-static void add_left_out(struct outcome *o, const json_t *list)
+static void add_left_out_warnings(struct outcome *o, const json_t *list)
 {
 	json_t *all = json_array_size(list) ? json_array() : NULL;
 
@@ -467,7 +467,7 @@ static void add_left_out(struct outcome *o, const json_t *list)
 }
 
 /* "Wrote a.csv (120 bytes), b.png (3072 bytes, shown). Gone now; name a session to keep them." */
-static void list_written(struct outcome *o, const json_t *files, const struct execution *x)
+static void describe_written_files(struct outcome *o, const json_t *files, const struct execution *x)
 {
 	enum { NAMED_MAX = 6, NAME_SHOWN = 50, AFTER_MAX = 80 };
 	size_t      n = json_array_size(files), i, at;
@@ -498,7 +498,7 @@ static void list_written(struct outcome *o, const json_t *files, const struct ex
 }
 
 /* A value that is not JSON is shown as Python prints it; a value with a bundle is shown by that. */
-static void read_record(struct outcome *o, const struct execution *x)
+static void outcome_fill_from_record(struct outcome *o, const struct execution *x)
 {
 	const json_t *report = x->is_report ? x->program_report : NULL, *bundle = json_object_get(report, "bundle");
 	const json_t *displays = json_object_get(report, "displays"), *result = json_object_get(x->record, "result");
@@ -506,32 +506,32 @@ static void read_record(struct outcome *o, const struct execution *x)
 	o->record = json_incref(x->record);
 	snprintf(o->exit_reason, sizeof o->exit_reason, "%s", member_text(x->record, "exit_reason"));
 	for (size_t i = 0; i < json_array_size(displays); i++) {
-		json_t *words = bundle_take(json_array_get(displays, i), &o->gallery);
+		json_t *words = bundle_add_to_reply(json_array_get(displays, i), &o->gallery);
 
 		if (words)
 			json_array_append_new(o->displays, words);
 	}
-	add_left_out(o, json_object_get(report, "left_out"));
-	list_written(o, json_object_get(report, "written"), x);
+	add_left_out_warnings(o, json_object_get(report, "left_out"));
+	describe_written_files(o, json_object_get(report, "written"), x);
 	if (!result || json_is_null(result))
 		result = json_object_get(x->record, "result_repr");
-	o->result = bundle ? bundle_take(bundle, &o->gallery) : NULL;
+	o->result = bundle ? bundle_add_to_reply(bundle, &o->gallery) : NULL;
 	if (!o->result)
-		o->result = image_take(result ? result : json_null(), &o->gallery);
+		o->result = image_move_to_gallery(result ? result : json_null(), &o->gallery);
 	explain_ending(o, x);
 	if (!o->is_failure)
-		read_traceback(o);
+		outcome_fill_traceback(o);
 }
 
-void outcome_was_reported(struct execution *x)
+void outcome_mark_reported(struct execution *x)
 {
 	if (x->run.state == RUN_OVER)
 		return;
-	x->run.out.reported = whole_of(&x->run.out.stream, true);
-	x->run.err.reported = whole_of(&x->run.err.stream, true);
+	x->run.out.reported = whole_characters_len(&x->run.out.stream, true);
+	x->run.err.reported = whole_characters_len(&x->run.err.stream, true);
 }
 
-void outcome_of(struct outcome *ret, const struct execution *x)
+void outcome_fill(struct outcome *ret, const struct execution *x)
 {
 	char hosts[sizeof ret->hint];
 
@@ -544,18 +544,18 @@ void outcome_of(struct outcome *ret, const struct execution *x)
 	snprintf(ret->profile, sizeof ret->profile, "%s", x->profile);
 	ret->is_rest = !x->answer_form.detail && (x->run.out.reported || x->run.err.reported);
 	if (x->answer_form.capture) {
-		read_stream(&ret->out, &x->run.out, x);
-		read_stream(&ret->err, &x->run.err, x);
+		outcome_fill_stream(&ret->out, &x->run.out, x);
+		outcome_fill_stream(&ret->err, &x->run.err, x);
 	}
 	if (!x->answer_form.detail)
-		name_images(&ret->out);
+		replace_image_urls(&ret->out);
 	if (x->run.state != RUN_OVER) {
 		explain_running(ret, x);
 	} else if (x->record) {
-		read_record(ret, x);
+		outcome_fill_from_record(ret, x);
 		hosts_print_hint(x, hosts, sizeof hosts);
 		if (*hosts) /* a person's answer comes before other advice, whether the program raised or not */
-			set_hint(ret, "%s", hosts);
+			outcome_set_hint(ret, "%s", hosts);
 	} else {
 		explain_failure(ret, x);
 	}
@@ -563,10 +563,10 @@ void outcome_of(struct outcome *ret, const struct execution *x)
 		session_note_fill(ret, x->queued.lost, x->run.cancelled);
 }
 
-void outcome_refused(struct outcome *ret, const char *why)
+void outcome_init_refused(struct outcome *ret, const char *why)
 {
 	*ret = (struct outcome){ .displays = json_array(), .seconds = -1, .is_failure = true };
 	images_init(&ret->gallery, NULL, "");
 	snprintf(ret->exit_reason, sizeof ret->exit_reason, "denied");
-	set_error(ret, "%s", why);
+	outcome_set_error(ret, "%s", why);
 }

@@ -49,11 +49,11 @@ void outcome_done(struct outcome *o);
 #define scoped_outcome scoped(outcome_done) struct outcome
 
 /* The outcome of an execution that has ended or still runs. */
-void outcome_of(struct outcome *ret, const struct execution *x);
+void outcome_fill(struct outcome *ret, const struct execution *x);
 /* An answer has this outcome of a run that goes on: later ones have only what comes after it, except with detail. */
-void outcome_was_reported(struct execution *x);
+void outcome_mark_reported(struct execution *x);
 /* The outcome of a call for which nothing was run. */
-void outcome_refused(struct outcome *ret, const char *why);
+void outcome_init_refused(struct outcome *ret, const char *why);
 
 /* The argument of execute_code for a key of brigd's request: "limits.wall_ms" -> "timeout"; NULL: none. */
-const char *outcome_argument(const char *field);
+const char *outcome_argument_of_field(const char *field);

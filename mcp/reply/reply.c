@@ -9,7 +9,7 @@
  * The object is also structuredContent, with two exceptions: clients that read structuredContent show no images
  * beside it; and with detail the object may be so large that clients do not take it twice.
  */
-void reply(struct call *c, const struct outcome *o, const struct answer_form *answer_form)
+void reply_to_call(struct call *c, const struct outcome *o, const struct answer_form *answer_form)
 {
 	json_t *object = answer_form->as_text ? NULL : reply_json(o, answer_form), *content;
 	bool    twice  = object && !answer_form->detail && !json_array_size(o->gallery.content);

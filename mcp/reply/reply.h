@@ -18,4 +18,4 @@ enum { BRIEF_OUTPUT = 10 * 1024, BRIEF_REFUSED = 5 };
 char *reply_text(const struct outcome *o, size_t max);
 
 /* Answers the call with the text, followed by the images; the call ends. */
-void reply(struct call *c, const struct outcome *o, const struct answer_form *answer_form);
+void reply_to_call(struct call *c, const struct outcome *o, const struct answer_form *answer_form);

@@ -8,20 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const json_t *recorded(const struct outcome *o, const char *key)
+static const json_t *record_member(const struct outcome *o, const char *key)
 {
 	const json_t *value = json_object_get(o->record, key);
 
 	return value ? value : json_null();
 }
 
-static json_t *copy_of(const struct outcome *o, const char *key)
+static json_t *copy_record_member(const struct outcome *o, const char *key)
 {
-	return json_incref((json_t *)recorded(o, key));
+	return json_incref((json_t *)record_member(o, key));
 }
 
 /* A text of the program, without terminal escapes. A value that is not a text is not changed. */
-static json_t *prose(const json_t *value)
+static json_t *clean_program_text(const json_t *value)
 {
 	size_t  len;
 	char   *text;
@@ -37,7 +37,7 @@ static json_t *prose(const json_t *value)
 
 /* --- keys that are neither of the record nor of the outcome as they are --- */
 
-static json_t *success(const struct outcome *o)
+static json_t *success_to_json(const struct outcome *o)
 {
 	return json_boolean(strcmp(o->exit_reason, "exited") == 0 && !*o->error);
 }
@@ -49,7 +49,7 @@ static struct excerpt excerpt_of(const struct outcome_stream *s, size_t len)
 	};
 }
 
-static json_t *brief_stream(const struct outcome_stream *s, size_t len)
+static json_t *brief_stream_to_json(const struct outcome_stream *s, size_t len)
 {
 	struct excerpt all  = excerpt_of(s, len);
 	char          *text = NULL;
@@ -66,49 +66,49 @@ static json_t *brief_stream(const struct outcome_stream *s, size_t len)
 	return made;
 }
 
-static json_t *whole_stream(const struct outcome_stream *s)
+static json_t *stream_to_json(const struct outcome_stream *s)
 {
 	size_t fits = s->text ? clean_fit(s->text, s->len, 3 * MIB) : 0;
 
 	return json_stringn(s->text ? s->text : "", fits);
 }
 
-static json_t *whole_stdout(const struct outcome *o)
+static json_t *stdout_to_json(const struct outcome *o)
 {
-	return whole_stream(&o->out);
+	return stream_to_json(&o->out);
 }
 
-static json_t *whole_stderr(const struct outcome *o)
+static json_t *stderr_to_json(const struct outcome *o)
 {
-	return whole_stream(&o->err);
+	return stream_to_json(&o->err);
 }
 
-static json_t *brief_stdout(const struct outcome *o)
+static json_t *brief_stdout_to_json(const struct outcome *o)
 {
-	return brief_stream(&o->out, o->out.len);
+	return brief_stream_to_json(&o->out, o->out.len);
 }
 
 /* Without the traceback at its end, which has a key of its own. */
-static json_t *brief_stderr(const struct outcome *o)
+static json_t *brief_stderr_to_json(const struct outcome *o)
 {
-	return brief_stream(&o->err, o->err.len - o->traceback_len);
+	return brief_stream_to_json(&o->err, o->err.len - o->traceback_len);
 }
 
-static json_t *execution_time(const struct outcome *o)
+static json_t *execution_time_to_json(const struct outcome *o)
 {
-	const json_t *wall = recorded(o, "wall_ms");
+	const json_t *wall = record_member(o, "wall_ms");
 
 	if (o->seconds >= 0)
 		return json_real(o->seconds);
 	return json_real(json_is_number(wall) ? (double)(long long)(json_number_value(wall) * 1000 + 0.5) / 1e6 : 0);
 }
 
-static json_t *brief_traceback(const struct outcome *o)
+static json_t *brief_traceback_to_json(const struct outcome *o)
 {
 	return o->traceback ? json_string(o->traceback) : json_null();
 }
 
-static json_t *timeout(const struct outcome *o)
+static json_t *timeout_to_json(const struct outcome *o)
 {
 	if (!o->timeout_ms)
 		return json_null();
@@ -116,9 +116,9 @@ static json_t *timeout(const struct outcome *o)
 				    : json_integer((json_int_t)(o->timeout_ms / 1000));
 }
 
-static json_t *brief_refused(const struct outcome *o)
+static json_t *brief_refused_calls_to_json(const struct outcome *o)
 {
-	const json_t *list = recorded(o, "refused");
+	const json_t *list = record_member(o, "refused");
 	json_t       *made = json_array();
 	char          words[REFUSED_SUMMARY_MAX];
 
@@ -129,7 +129,7 @@ static json_t *brief_refused(const struct outcome *o)
 }
 
 /* Takes all over. */
-static json_t *only_keys(json_t *all, const char *const *keys, size_t n)
+static json_t *keep_only_keys(json_t *all, const char *const *keys, size_t n)
 {
 	json_t *made = json_object();
 
@@ -139,76 +139,78 @@ static json_t *only_keys(json_t *all, const char *const *keys, size_t n)
 	return made;
 }
 
-static json_t *usage(const struct outcome *o)
+static json_t *usage_to_json(const struct outcome *o)
 {
 	json_t *peak = json_null();
 
 	if (!o->record)
 		return json_null();
-	if (json_is_integer(recorded(o, "memory_peak_bytes")))
-		peak = json_real(
-			(double)(long long)(json_number_value(recorded(o, "memory_peak_bytes")) / (double)MIB * 1000 +
-					    0.5) /
-			1000);
-	return json_pack("{so so so so s{so so} so so so so}", "wall_ms", copy_of(o, "wall_ms"), "cpu_ms",
-			 copy_of(o, "cpu_ms"), "mem_peak_mb", peak, "pids_peak", copy_of(o, "pids_peak"), "io",
-			 "read_bytes", copy_of(o, "io_read_bytes"), "write_bytes", copy_of(o, "io_write_bytes"),
-			 "setup_ms", copy_of(o, "setup_ms"), "warm", copy_of(o, "warm"), "stdout_bytes",
-			 copy_of(o, "stdout_bytes"), "stderr_bytes", copy_of(o, "stderr_bytes"));
+	if (json_is_integer(record_member(o, "memory_peak_bytes")))
+		peak = json_real((double)(long long)(json_number_value(record_member(o, "memory_peak_bytes")) /
+							     (double)MIB * 1000 +
+						     0.5) /
+				 1000);
+	return json_pack("{so so so so s{so so} so so so so}", "wall_ms", copy_record_member(o, "wall_ms"), "cpu_ms",
+			 copy_record_member(o, "cpu_ms"), "mem_peak_mb", peak, "pids_peak",
+			 copy_record_member(o, "pids_peak"), "io", "read_bytes", copy_record_member(o, "io_read_bytes"),
+			 "write_bytes", copy_record_member(o, "io_write_bytes"), "setup_ms",
+			 copy_record_member(o, "setup_ms"), "warm", copy_record_member(o, "warm"), "stdout_bytes",
+			 copy_record_member(o, "stdout_bytes"), "stderr_bytes", copy_record_member(o, "stderr_bytes"));
 }
 
-static json_t *brief_usage(const struct outcome *o)
+static json_t *brief_usage_to_json(const struct outcome *o)
 {
 	static const char *const keys[] = { "wall_ms", "cpu_ms", "mem_peak_mb" };
 
-	return only_keys(usage(o), keys, ARRAY_LEN(keys));
+	return keep_only_keys(usage_to_json(o), keys, ARRAY_LEN(keys));
 }
 
-static json_t *truncated(const struct outcome *o)
+static json_t *truncated_to_json(const struct outcome *o)
 {
-	return json_boolean(o->out.is_cut || o->err.is_cut || json_is_true(recorded(o, "truncated")));
+	return json_boolean(o->out.is_cut || o->err.is_cut || json_is_true(record_member(o, "truncated")));
 }
 
-static json_t *brief_truncated(const struct outcome *o)
+static json_t *brief_truncated_to_json(const struct outcome *o)
 {
 	struct excerpt out = excerpt_of(&o->out, o->out.len), err = excerpt_of(&o->err, o->err.len - o->traceback_len);
 
-	return excerpt_wants(&out) > BRIEF_OUTPUT || excerpt_wants(&err) > BRIEF_OUTPUT ? json_true() : truncated(o);
+	return excerpt_full_cost(&out) > BRIEF_OUTPUT || excerpt_full_cost(&err) > BRIEF_OUTPUT ? json_true()
+												: truncated_to_json(o);
 }
 
 /* Nothing to warn of is null: clients of the second generation test for truth. */
-static json_t *security_warnings(const struct outcome *o)
+static json_t *security_warnings_to_json(const struct outcome *o)
 {
-	const json_t *list = recorded(o, "security_warnings");
+	const json_t *list = record_member(o, "security_warnings");
 	json_t       *made = json_array_size(list) ? json_array() : json_null();
 
 	for (size_t i = 0; i < json_array_size(list); i++)
-		json_array_append_new(made, prose(json_array_get(list, i)));
+		json_array_append_new(made, clean_program_text(json_array_get(list, i)));
 	return made;
 }
 
-static json_t *validation_errors(const struct outcome *o)
+static json_t *validation_errors_to_json(const struct outcome *o)
 {
 	return o->findings ? json_incref(json_object_get(o->findings, "errors")) : json_null();
 }
 
 /* null if the program has called no tools. */
-static json_t *tool_calls(const struct outcome *o)
+static json_t *tool_calls_to_json(const struct outcome *o)
 {
-	const json_t *all = recorded(o, "tool_calls");
+	const json_t *all = record_member(o, "tool_calls");
 
 	return json_integer_value(json_object_get(all, "n")) ? json_incref((json_t *)all) : json_null();
 }
 
-static json_t *brief_tool_calls(const struct outcome *o)
+static json_t *brief_tool_calls_to_json(const struct outcome *o)
 {
 	static const char *const keys[] = { "n", "failed", "denied", "names" };
 
-	return only_keys(tool_calls(o), keys, ARRAY_LEN(keys));
+	return keep_only_keys(tool_calls_to_json(o), keys, ARRAY_LEN(keys));
 }
 
 /* All texts together have at most max bytes, as `cut` counts them. */
-static json_t *displays_within(const struct outcome *o, size_t (*cut)(const char *text, size_t len, size_t max),
+static json_t *displays_to_json_within(const struct outcome *o, size_t (*cut)(const char *text, size_t len, size_t max),
 			       size_t                max)
 {
 	json_t *made = json_array();
@@ -226,17 +228,17 @@ static json_t *displays_within(const struct outcome *o, size_t (*cut)(const char
 	return made;
 }
 
-static json_t *displays(const struct outcome *o)
+static json_t *displays_to_json(const struct outcome *o)
 {
-	return displays_within(o, clean_fit, MIB / 2);
+	return displays_to_json_within(o, clean_fit, MIB / 2);
 }
 
-static json_t *brief_displays(const struct outcome *o)
+static json_t *brief_displays_to_json(const struct outcome *o)
 {
-	return displays_within(o, clean_cut, BRIEF_OUTPUT);
+	return displays_to_json_within(o, clean_cut, BRIEF_OUTPUT);
 }
 
-static json_t *session(const struct outcome *o)
+static json_t *session_to_json(const struct outcome *o)
 {
 	if (!*o->session)
 		return json_null();
@@ -271,37 +273,37 @@ static const struct row {
 	json_t   *(*make)(const struct outcome *o);
 	json_t   *(*brief)(const struct outcome *o); /* without detail; NULL: the same */
 } rows[] = { /* how it ended comes first: of a long reply the rest may not be read */
-	{ "success",           ALWAYS,     MADE,   .make = success },
+	{ "success",           ALWAYS,     MADE,   .make = success_to_json },
 	{ "error",             ALWAYS,     TEXT,   .offset = AT(error) },
 	{ "hint",              IF_PRESENT, TEXT,   .offset = AT(hint) },
 	{ "exit_reason",       ALWAYS,     TEXT,   .offset = AT(exit_reason) },
 	{ "exit_code",         IF_PRESENT, RECORD, "exit_code" },
 	{ "signal",            IF_PRESENT, RECORD, "signal" },
-	{ "session",           IF_PRESENT, MADE,   .make = session },
+	{ "session",           IF_PRESENT, MADE,   .make = session_to_json },
 	{ "limits_hit",        IF_PRESENT, LIST,   "limits_hit" },
-	{ "refused",           IF_PRESENT, LIST,   "refused", .brief = brief_refused },
-	{ "truncated",         IF_PRESENT, MADE,   .make = truncated, .brief = brief_truncated },
+	{ "refused",           IF_PRESENT, LIST,   "refused", .brief = brief_refused_calls_to_json },
+	{ "truncated",         IF_PRESENT, MADE,   .make = truncated_to_json, .brief = brief_truncated_to_json },
 	{ "execution_id",      ALWAYS,     TEXT,   .offset = AT(execution_id) },
 	{ "result",            ALWAYS,     JSON,   .offset = AT(result) },
-	{ "stdout",            ALWAYS,     MADE,   .make = whole_stdout, .brief = brief_stdout },
-	{ "stderr",            ALWAYS,     MADE,   .make = whole_stderr, .brief = brief_stderr },
-	{ "displays",          IF_PRESENT, MADE,   .make = displays, .brief = brief_displays },
+	{ "stdout",            ALWAYS,     MADE,   .make = stdout_to_json, .brief = brief_stdout_to_json },
+	{ "stderr",            ALWAYS,     MADE,   .make = stderr_to_json, .brief = brief_stderr_to_json },
+	{ "displays",          IF_PRESENT, MADE,   .make = displays_to_json, .brief = brief_displays_to_json },
 	{ "written",           IF_PRESENT, TEXT,   .offset = AT(written) },
-	{ "execution_time",    ALWAYS,     MADE,   .make = execution_time },
+	{ "execution_time",    ALWAYS,     MADE,   .make = execution_time_to_json },
 	{ "variables",         ALWAYS,     LIST,   "variables" },
 	{ "error_type",        IF_PRESENT, RAISED, "type" },
-	{ "traceback",         ALWAYS,     RAISED, "traceback", .brief = brief_traceback },
+	{ "traceback",         ALWAYS,     RAISED, "traceback", .brief = brief_traceback_to_json },
 	{ "line",              IF_PRESENT, RAISED, "line" },
 	{ "offset",            IF_PRESENT, RAISED, "offset" },
 	{ "text",              IF_PRESENT, RAISED, "text" },
 	{ "return_code",       ALWAYS,     RECORD, "exit_code" },
-	{ "timeout",           ALWAYS,     MADE,   .make = timeout },
-	{ "usage",             IF_PRESENT, MADE,   .make = usage, .brief = brief_usage },
-	{ "tool_calls",        IF_PRESENT, MADE,   .make = tool_calls, .brief = brief_tool_calls },
+	{ "timeout",           ALWAYS,     MADE,   .make = timeout_to_json },
+	{ "usage",             IF_PRESENT, MADE,   .make = usage_to_json, .brief = brief_usage_to_json },
+	{ "tool_calls",        IF_PRESENT, MADE,   .make = tool_calls_to_json, .brief = brief_tool_calls_to_json },
 	{ "files",             IF_PRESENT, RECORD, "files" },
-	{ "security_warnings", ALWAYS,     MADE,   .make = security_warnings },
+	{ "security_warnings", ALWAYS,     MADE,   .make = security_warnings_to_json },
 	{ "security_event",    ALWAYS,     RECORD, "security_event" },
-	{ "validation_errors", ALWAYS,     MADE,   .make = validation_errors },
+	{ "validation_errors", ALWAYS,     MADE,   .make = validation_errors_to_json },
 	{ "details",           IF_PRESENT, JSON,   .offset = AT(findings) },
 	{ "warnings",          IF_PRESENT, JSON,   .offset = AT(warnings) },
 	{ "profile",           IF_PRESENT, TEXT,   .offset = AT(profile) },
@@ -310,7 +312,7 @@ static const struct row {
 };
 /* clang-format on */
 
-static json_t *value_of(const struct row *row, const struct outcome *o, bool detail)
+static json_t *reply_row_value(const struct row *row, const struct outcome *o, bool detail)
 {
 	const void   *member = (const char *)o + row->offset;
 	const json_t *value  = NULL;
@@ -319,13 +321,13 @@ static json_t *value_of(const struct row *row, const struct outcome *o, bool det
 		return row->brief(o);
 	switch (row->source) {
 	case RECORD:
-		return copy_of(o, row->name);
+		return copy_record_member(o, row->name);
 	case LIST:
-		value = recorded(o, row->name);
+		value = record_member(o, row->name);
 		return json_is_array(value) ? json_incref((json_t *)value) : json_array();
 	case RAISED:
-		value = o->is_failure ? NULL : json_object_get(recorded(o, "error"), row->name);
-		return value ? prose(value) : json_null();
+		value = o->is_failure ? NULL : json_object_get(record_member(o, "error"), row->name);
+		return value ? clean_program_text(value) : json_null();
 	case TEXT:
 		return *(const char *)member ? json_string(member) : json_null();
 	case JSON:
@@ -338,7 +340,7 @@ static json_t *value_of(const struct row *row, const struct outcome *o, bool det
 }
 
 /* null, false, an empty list or object: a key of brig's own is left out then. */
-static bool is_empty(const json_t *value)
+static bool is_empty_json(const json_t *value)
 {
 	return json_is_null(value) || json_is_false(value) || (json_is_array(value) && !json_array_size(value)) ||
 	       (json_is_object(value) && !json_object_size(value));
@@ -347,14 +349,14 @@ static bool is_empty(const json_t *value)
 json_t *reply_json(const struct outcome *o, const struct answer_form *answer_form)
 {
 	json_t       *object = json_object();
-	const json_t *repr   = recorded(o, "result_repr");
+	const json_t *repr   = record_member(o, "result_repr");
 	size_t        len;
 	char         *plain;
 
 	for (const struct row *row = rows; row < rows + ARRAY_LEN(rows); row++) {
-		json_t *value = value_of(row, o, answer_form->detail);
+		json_t *value = reply_row_value(row, o, answer_form->detail);
 
-		if (row->when == ALWAYS || answer_form->detail || (row->when == IF_PRESENT && !is_empty(value)))
+		if (row->when == ALWAYS || answer_form->detail || (row->when == IF_PRESENT && !is_empty_json(value)))
 			json_object_set(object, row->key, value);
 		json_decref(value);
 	}

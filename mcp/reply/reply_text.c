@@ -40,7 +40,7 @@ static void print_status(FILE *out, const struct outcome *o)
 			o->exit_reason);
 }
 
-static void print_costs(FILE *out, const struct outcome *o)
+static void print_time_and_memory(FILE *out, const struct outcome *o)
 {
 	const json_t *wall = json_object_get(o->record, "wall_ms"),
 		     *peak = json_object_get(o->record, "memory_peak_bytes");
@@ -79,7 +79,7 @@ static void print_tool_calls(FILE *out, const json_t *calls)
  * The length of a character at p that reorders or hides others, or that some show as the end of a line; 0: it is
  * another one.
  */
-static size_t odd_character(const char *p)
+static size_t misleading_character_length(const char *p)
 {
 	static const char *const odd[] = { "\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8",
 					   "\xe2\x80\xa9", "\xe2\x80\xaa", "\xe2\x80\xab", "\xe2\x80\xac",
@@ -93,14 +93,14 @@ static size_t odd_character(const char *p)
 }
 
 /* A text of a program in one line, cut after max bytes and without terminal escapes. */
-static void print_flat(FILE *out, const char *text, size_t max)
+static void print_as_one_line(FILE *out, const char *text, size_t max)
 {
 	size_t len, n, odd;
 	char  *plain = clean_text(text, strlen(text), false, &len);
 
 	n = plain ? clean_cut(plain, strlen(plain), max) : 0;
 	for (size_t i = 0; i < n; i += odd ? odd : 1) {
-		odd = odd_character(plain + i);
+		odd = misleading_character_length(plain + i);
 		putc(plain[i] == '\n' || plain[i] == '\r' ? ' ' : odd ? '?' : plain[i], out);
 	}
 	if (plain && plain[n])
@@ -115,7 +115,7 @@ static void print_first_line(FILE *out, const struct outcome *o)
 	char          calls[REFUSED_SUMMARY_MAX], hosts[NETWORK_SUMMARY_MAX];
 
 	print_status(out, o);
-	print_costs(out, o);
+	print_time_and_memory(out, o);
 	for (size_t i = 0; i < json_array_size(hits); i++) {
 		const json_t *hit = json_array_get(hits, i);
 
@@ -129,17 +129,17 @@ static void print_first_line(FILE *out, const struct outcome *o)
 	print_tool_calls(out, json_object_get(o->record, "tool_calls"));
 	if (*o->error) {
 		fputs(" · ", out);
-		print_flat(out, o->error, 300);
+		print_as_one_line(out, o->error, 300);
 	}
 	putc('\n', out);
 	if (*o->hint) {
-		print_flat(out, o->hint, sizeof o->hint);
+		print_as_one_line(out, o->hint, sizeof o->hint);
 		putc('\n', out);
 	}
 	if (*o->written)
 		fprintf(out, "%s\n", o->written);
 	if (*o->session_note) {
-		print_flat(out, o->session_note, sizeof o->session_note);
+		print_as_one_line(out, o->session_note, sizeof o->session_note);
 		putc('\n', out);
 	}
 }
@@ -157,7 +157,7 @@ static struct excerpt excerpt_of(const struct outcome_stream *s, size_t len)
  * As Python writes it, so that 42 and '42', True and 1, a tuple and a list differ. JSON where images were taken out
  * of it; a text without quotes if its repr() was cut, or if it stands for an image.
  */
-static char *result_text(const struct outcome *o)
+static char *result_to_text(const struct outcome *o)
 {
 	const char *repr = member_text(o->record, "result_repr");
 	size_t      n = strlen(repr), len;
@@ -174,7 +174,7 @@ static char *result_text(const struct outcome *o)
 }
 
 /* In the order in which they came, a line or more each. */
-static char *displays_text(const struct outcome *o)
+static char *displays_to_text(const struct outcome *o)
 {
 	char  *text = NULL;
 	size_t len;
@@ -193,7 +193,7 @@ static char *displays_text(const struct outcome *o)
 	return text;
 }
 
-static char *findings_text(const struct outcome *o)
+static char *findings_to_text(const struct outcome *o)
 {
 	const json_t *errors = json_object_get(o->findings, "errors");
 	char         *text   = NULL;
@@ -216,7 +216,7 @@ static void add_section(struct section *list, size_t *n, const char *title, stru
 }
 
 /* Adds a clean copy, and frees text. */
-static void add_owned(struct section *list, size_t *n, const char *title, char *text)
+static void add_clean_section(struct section *list, size_t *n, const char *title, char *text)
 {
 	size_t len   = 0;
 	char  *plain = text ? clean_text(text, strlen(text), false, &len) : NULL;
@@ -225,7 +225,7 @@ static void add_owned(struct section *list, size_t *n, const char *title, char *
 	add_section(list, n, title, (struct excerpt){ .head = plain, .head_len = plain ? len : 0 }, plain);
 }
 
-static size_t sections_of(const struct outcome *o, struct section list[SECTIONS_MAX])
+static size_t collect_sections(const struct outcome *o, struct section list[SECTIONS_MAX])
 {
 	size_t n = 0;
 
@@ -233,15 +233,15 @@ static size_t sections_of(const struct outcome *o, struct section list[SECTIONS_
 		    NULL);
 	add_section(list, &n, o->is_rest ? "stderr since the last answer" : "stderr",
 		    excerpt_of(&o->err, o->err.len - o->traceback_len), NULL);
-	add_owned(list, &n, "displayed", displays_text(o));
-	add_owned(list, &n, "traceback", o->traceback ? strdup(o->traceback) : NULL);
-	add_owned(list, &n, "result", result_text(o));
-	add_owned(list, &n, "not allowed", findings_text(o));
+	add_clean_section(list, &n, "displayed", displays_to_text(o));
+	add_clean_section(list, &n, "traceback", o->traceback ? strdup(o->traceback) : NULL);
+	add_clean_section(list, &n, "result", result_to_text(o));
+	add_clean_section(list, &n, "not allowed", findings_to_text(o));
 	return n;
 }
 
 /* Small sections get the room that they want; the others share the rest equally. */
-static void share_room(struct section *list, size_t n, size_t room)
+static void share_bytes_among_sections(struct section *list, size_t n, size_t room)
 {
 	size_t open = n; /* those that have not got their room yet */
 
@@ -249,7 +249,7 @@ static void share_room(struct section *list, size_t n, size_t room)
 		size_t share = room / open, before = open;
 
 		for (size_t i = 0; i < n; i++) {
-			size_t wants = excerpt_wants(&list[i].text);
+			size_t wants = excerpt_full_cost(&list[i].text);
 
 			if (list[i].room || wants > share)
 				continue;
@@ -269,12 +269,12 @@ static void share_room(struct section *list, size_t n, size_t room)
  * Text of a program: a line that looks like the title of a section gets a space before it, a carriage return ends a
  * line.
  */
-static void print_body(FILE *out, const char *text)
+static void print_section_body(FILE *out, const char *text)
 {
 	bool begins = true;
 
 	while (*text) {
-		size_t odd = odd_character(text);
+		size_t odd = misleading_character_length(text);
 
 		if (begins && begins_with(text, "--- "))
 			putc(' ', out);
@@ -299,7 +299,7 @@ static void print_section(FILE *out, const struct section *s)
 		return;
 	excerpt_print(to, &s->text, s->room > EXCERPT_LEAST ? s->room : EXCERPT_LEAST);
 	fclose(to);
-	print_body(out, body);
+	print_section_body(out, body);
 	free(body);
 	if (!end_len || end[end_len - 1] != '\n')
 		putc('\n', out);
@@ -307,11 +307,11 @@ static void print_section(FILE *out, const struct section *s)
 
 /* --- notes --- */
 
-static void print_list(FILE *out, const char *before, const json_t *list)
+static void print_prefixed_lines(FILE *out, const char *before, const json_t *list)
 {
 	for (size_t i = 0; i < json_array_size(list) && i < 3; i++) {
 		fputs(before, out);
-		print_flat(out, json_string_value(json_array_get(list, i)), 200);
+		print_as_one_line(out, json_string_value(json_array_get(list, i)), 200);
 		putc('\n', out);
 	}
 }
@@ -319,17 +319,17 @@ static void print_list(FILE *out, const char *before, const json_t *list)
 char *reply_text(const struct outcome *o, size_t max)
 {
 	struct section list[SECTIONS_MAX];
-	size_t         n    = sections_of(o, list), len;
+	size_t         n    = collect_sections(o, list), len;
 	char          *text = NULL, *clean;
 	FILE          *out  = open_memstream(&text, &len);
 
 	if (!out)
 		return NULL;
 	print_first_line(out, o);
-	print_list(out, "warning: ", json_object_get(o->record, "security_warnings"));
-	print_list(out, "note: ", o->warnings);
+	print_prefixed_lines(out, "warning: ", json_object_get(o->record, "security_warnings"));
+	print_prefixed_lines(out, "note: ", o->warnings);
 	fflush(out);
-	share_room(list, n, max > len + n * HEADER_MAX ? max - len - n * HEADER_MAX : 0);
+	share_bytes_among_sections(list, n, max > len + n * HEADER_MAX ? max - len - n * HEADER_MAX : 0);
 	for (size_t i = 0; i < n; i++) {
 		print_section(out, &list[i]);
 		free(list[i].owned);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* "10 min", "45 s" */
-static const char *duration(uint64_t ms, char *buf, size_t len)
+static const char *format_duration(uint64_t ms, char *buf, size_t len)
 {
 	unsigned long long s = (ms + 999) / 1000;
 
@@ -20,7 +20,7 @@ static const char *duration(uint64_t ms, char *buf, size_t len)
 }
 
 /* Why the interpreter is gone: from how the call ended. */
-static void say_why(const struct outcome *o, char *buf, size_t len)
+static void describe_interpreter_end(const struct outcome *o, char *buf, size_t len)
 {
 	static const char *const reasons[][2] = {
 		{ "oom", "out of memory" },
@@ -46,7 +46,7 @@ static void say_why(const struct outcome *o, char *buf, size_t len)
 		snprintf(buf, len, "exit code %d", code);
 }
 
-__attribute__((format(printf, 2, 3))) static void note(struct outcome *o, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void format_session_note(struct outcome *o, const char *format, ...)
 {
 	va_list args;
 
@@ -56,42 +56,43 @@ __attribute__((format(printf, 2, 3))) static void note(struct outcome *o, const 
 }
 
 /* A call that ended as cancelled, but not by the client, has ended with its whole session. */
-static void say_lost(struct outcome *o, bool stopped)
+static void note_session_lost(struct outcome *o, bool stopped)
 {
 	char why[80];
 
-	say_why(o, why, sizeof why);
+	describe_interpreter_end(o, why, sizeof why);
 	if (strcmp(o->exit_reason, "cancelled") == 0 && !stopped)
-		note(o,
+		format_session_note(o,
 		     "Session '%s': lost: the whole session has ended, with its variables and files. The next call "
 		     "makes a new one.",
 		     o->session);
 	else
-		note(o, "Session '%s': lost: the interpreter ended (%s); variables are gone; files are still there.",
-		     o->session, why);
+		format_session_note(
+			o, "Session '%s': lost: the interpreter ended (%s); variables are gone; files are still there.",
+			o->session, why);
 }
 
-static void say_state(struct outcome *o, const json_t *session, const char *lost, bool stopped)
+static void note_session_state(struct outcome *o, const json_t *session, const char *lost, bool stopped)
 {
 	char left[32];
 
-	duration((uint64_t)json_integer_value(json_object_get(session, "idle_left_ms")), left, sizeof left);
+	format_duration((uint64_t)json_integer_value(json_object_get(session, "idle_left_ms")), left, sizeof left);
 	if (strcmp(o->session_state, "lost") == 0)
-		say_lost(o, stopped);
+		note_session_lost(o, stopped);
 	else if (strcmp(o->session_state, "reset") == 0)
-		note(o,
+		format_session_note(o,
 		     "Session '%s': reset: this call had a new interpreter, without the earlier variables; files are "
 		     "still there.",
 		     o->session);
 	else if (strcmp(o->session_state, "new") == 0 && *lost)
-		note(o,
+		format_session_note(o,
 		     "Session '%s': the earlier one is lost, with its variables and files: %s. This one is new, and is "
 		     "kept for %s.",
 		     o->session, lost, left);
 	else if (strcmp(o->session_state, "new") == 0)
-		note(o, "Session '%s' is new: variables and files are kept for %s.", o->session, left);
+		format_session_note(o, "Session '%s' is new: variables and files are kept for %s.", o->session, left);
 	else
-		note(o, "Session '%s': variables and files are kept for %s.", o->session, left);
+		format_session_note(o, "Session '%s': variables and files are kept for %s.", o->session, left);
 }
 
 void session_note_fill(struct outcome *o, const char *lost, bool stopped)
@@ -100,7 +101,8 @@ void session_note_fill(struct outcome *o, const char *lost, bool stopped)
 
 	snprintf(o->session_state, sizeof o->session_state, "%s", member_text(session, "state"));
 	if (json_is_object(session))
-		say_state(o, session, lost, stopped);
+		note_session_state(o, session, lost, stopped);
 	else if (*lost)
-		note(o, "Session '%s': the earlier one is lost, with its variables and files: %s.", o->session, lost);
+		format_session_note(o, "Session '%s': the earlier one is lost, with its variables and files: %s.",
+				    o->session, lost);
 }

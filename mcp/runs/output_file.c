@@ -26,7 +26,7 @@ static bool output_is_cut(const struct outcome_stream *s, size_t but, size_t roo
 {
 	struct excerpt all = { s->text ? s->text : "", s->len - but, s->tail, s->tail_len, s->bytes, NULL };
 
-	return excerpt_wants(&all) > room;
+	return excerpt_full_cost(&all) > room;
 }
 
 static void add_output_file(FILE *out, struct outcome_stream *s, const struct stream *all, const char *what,
@@ -91,7 +91,7 @@ static void output_put_on_end(void *owner, const struct err *why)
 		*o.out.file = *o.err.file = 0;
 	w->outcome = (struct outcome){ 0 };
 	output_put_free(c);
-	if (!missing_answer(c, &o, &answer_form))
+	if (!missing_module_answer_later(c, &o, &answer_form))
 		reply(c, &o, &answer_form);
 }
 

@@ -64,16 +64,16 @@ static void visit_end_with_outcome(struct visit *v)
 	struct output_files      files = { 0 };
 	scoped_outcome           o;
 
-	outcome_of(&o, x);
-	outcome_was_reported(v->execution);
+	outcome_fill(&o, x);
+	outcome_mark_reported(v->execution);
 	if (x->record)
 		profile_info_set_isolation(c->mcp, x->profile, json_object_get(x->record, "isolation"));
 	session = output_file_build(&files, c, &o, x);
 	visit_end(v);
 	if (session)
 		output_file_put(c, session, &files, &o, &answer_form);
-	else if (!missing_answer(c, &o, &answer_form))
-		reply(c, &o, &answer_form);
+	else if (!missing_module_answer_later(c, &o, &answer_form))
+		reply_to_call(c, &o, &answer_form);
 }
 
 /* --- a person is asked about a host that the run was refused --- */

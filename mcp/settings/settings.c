@@ -35,7 +35,7 @@ void settings_done(struct settings *s)
 	*s = (struct settings){ 0 };
 }
 
-int settings_status(const struct err *e)
+int settings_exit_status(const struct err *e)
 {
 	return e->kind == ERR_DENIED ? 1 : 2;
 }
@@ -43,7 +43,7 @@ int settings_status(const struct err *e)
 /* --- a text becomes the value, unless a stronger place has set it --- */
 
 /* A copy that lives as long as the settings. NULL with *e: it is not UTF-8. */
-static const char *text_keep(struct settings *s, const char *text, size_t len, struct err *e)
+static const char *settings_keep_text(struct settings *s, const char *text, size_t len, struct err *e)
 {
 	json_t *copy = json_stringn(text, len);
 
@@ -54,7 +54,7 @@ static const char *text_keep(struct settings *s, const char *text, size_t len, s
 }
 
 /* "math , json," has two entries. */
-static int add_entry(json_t *list, const char *from, size_t len, uint64_t max, struct err *e)
+static int add_list_entry(json_t *list, const char *from, size_t len, uint64_t max, struct err *e)
 {
 	while (len && strchr(" \t\r\n", from[len - 1]))
 		len--;
@@ -67,7 +67,7 @@ static int add_entry(json_t *list, const char *from, size_t len, uint64_t max, s
 	return json_array_append_new(list, json_stringn(from, len)) < 0 ? err_set(e, ERR_BAD_SPEC, "the text is not UTF-8") : 0;
 }
 
-static int take_list(struct settings *s, const struct field *f, const char *text, struct err *e)
+static int set_list_value(struct settings *s, const struct field *f, const char *text, struct err *e)
 {
 	json_t *list = json_array();
 
@@ -76,7 +76,7 @@ static int take_list(struct settings *s, const struct field *f, const char *text
 	for (const char *p = text; *p;) {
 		size_t len = strcspn(p, ",");
 
-		if (add_entry(list, p, len, f->max, e) < 0)
+		if (add_list_entry(list, p, len, f->max, e) < 0)
 			return -1;
 		p += len + (p[len] == ',');
 	}
@@ -84,13 +84,13 @@ static int take_list(struct settings *s, const struct field *f, const char *text
 	return 0;
 }
 
-static int take_text(struct settings *s, const struct field *f, const char *text, struct err *e)
+static int set_text_value(struct settings *s, const struct field *f, const char *text, struct err *e)
 {
 	const char *kept;
 
 	if (text_has_control(text))
 		return err_set(e, ERR_BAD_SPEC, "control characters are not allowed");
-	if (!(kept = text_keep(s, text, strlen(text), e)))
+	if (!(kept = settings_keep_text(s, text, strlen(text), e)))
 		return -1;
 	return field_from_text(f, kept, s, e);
 }
@@ -99,7 +99,7 @@ static int take_text(struct settings *s, const struct field *f, const char *text
  * Of two values from the same place the first one counts; of options the last, as people append theirs to those of a script.
  * A token of .env is the weakest: that file may come from somebody else, and must not replace the token that the user has chosen.
  */
-static bool is_covered(const struct settings *s, enum setting_id id, enum setting_origin origin)
+static bool is_set_by_stronger_origin(const struct settings *s, enum setting_id id, enum setting_origin origin)
 {
 	if (id == SETTING_token && s->origin[id] == ORIGIN_DOTENV && origin == ORIGIN_FILE)
 		return false;
@@ -107,7 +107,7 @@ static bool is_covered(const struct settings *s, enum setting_id id, enum settin
 }
 
 /* brig's own names for the token take a file that holds it, as others can see what is typed. SANDBOX_API_TOKEN takes the token itself. */
-static int setting_parse(struct settings *s, enum setting_id id, const struct setting_source *by, const char *text, struct err *e)
+static int setting_parse_value(struct settings *s, enum setting_id id, const struct setting_source *by, const char *text, struct err *e)
 {
 	static const struct field token_file = { .type = FIELD_STR, .offset = offsetof(struct settings, token_file), .max = FIELD_ANY };
 	const struct field       *f          = &setting_rows[id].field;
@@ -117,19 +117,19 @@ static int setting_parse(struct settings *s, enum setting_id id, const struct se
 		s->token = ""; /* that of .env */
 	}
 	if (f->type == FIELD_LIST)
-		return take_list(s, f, text, e);
-	return f->type == FIELD_STR || f->type == FIELD_NAME ? take_text(s, f, text, e) : field_from_text(f, text, s, e);
+		return set_list_value(s, f, text, e);
+	return f->type == FIELD_STR || f->type == FIELD_NAME ? set_text_value(s, f, text, e) : field_from_text(f, text, s, e);
 }
 
 int setting_set(struct settings *s, enum setting_id id, const struct setting_source *by, const char *text, struct err *e)
 {
 	const char *where = NULL;
 
-	if (is_covered(s, id, by->origin) || (by->where && !*text))
+	if (is_set_by_stronger_origin(s, id, by->origin) || (by->where && !*text))
 		return 0;
-	if (by->where && !(where = text_keep(s, by->where, strlen(by->where), e)))
+	if (by->where && !(where = settings_keep_text(s, by->where, strlen(by->where), e)))
 		return -1;
-	if (setting_parse(s, id, by, text, e) < 0)
+	if (setting_parse_value(s, id, by, text, e) < 0)
 		return where ? err_wrap(e, "%s", where) : -1;
 	s->origin[id] = by->origin;
 	s->where[id]  = where;
@@ -139,7 +139,7 @@ int setting_set(struct settings *s, enum setting_id id, const struct setting_sou
 /* --- names --- */
 
 /* "max-timeout" -> BRIG_MCP_MAX_TIMEOUT, max_timeout */
-char *setting_name(enum setting_id id, enum setting_spelling how, char *buf, size_t len)
+char *setting_spell_name(enum setting_id id, enum setting_spelling how, char *buf, size_t len)
 {
 	static const char *const heads[] = { [SPELT_OPTION] = "--", [SPELT_VARIABLE] = SETTINGS_VARIABLE, [SPELT_KEY] = "" };
 	size_t                   n       = strlen(heads[how]);
@@ -154,24 +154,24 @@ char *setting_name(enum setting_id id, enum setting_spelling how, char *buf, siz
 	return buf;
 }
 
-int setting_find(enum setting_spelling how, const char *name)
+int setting_find_by_name(enum setting_spelling how, const char *name)
 {
 	char buf[SETTING_NAME_MAX];
 
 	for (int id = 0; id < SETTING_COUNT; id++)
-		if (strcmp(setting_name((enum setting_id)id, how, buf, sizeof buf), name) == 0)
+		if (strcmp(setting_spell_name((enum setting_id)id, how, buf, sizeof buf), name) == 0)
 			return id;
 	return -1;
 }
 
-int setting_nearest(enum setting_spelling how, const char *name)
+int setting_find_nearest(enum setting_spelling how, const char *name)
 {
 	unsigned least = NEAREST_FAR, d;
 	int      best  = -1;
 	char     buf[SETTING_NAME_MAX];
 
 	for (int id = 0; id < SETTING_COUNT; id++)
-		if ((d = nearest_distance(setting_name((enum setting_id)id, how, buf, sizeof buf), name)) < least) {
+		if ((d = nearest_distance(setting_spell_name((enum setting_id)id, how, buf, sizeof buf), name)) < least) {
 			least = d;
 			best  = id;
 		}
@@ -190,7 +190,7 @@ static int set_from_option(void *into, const struct option_row *row, const char 
 {
 	enum setting_id             id = (enum setting_id)(row - setting_rows);
 	char                        where[SETTING_NAME_MAX];
-	const struct setting_source by = { ORIGIN_OPTION, setting_name(id, SPELT_OPTION, where, sizeof where), false };
+	const struct setting_source by = { ORIGIN_OPTION, setting_spell_name(id, SPELT_OPTION, where, sizeof where), false };
 
 	return setting_set(into, id, &by, value, e);
 }
@@ -229,7 +229,7 @@ const struct option_row setting_rows[] = {
 	OPTION_END,
 };
 
-int settings_take_options(struct settings *s, int argc, char **argv, struct err *e)
+int settings_parse_options(struct settings *s, int argc, char **argv, struct err *e)
 {
 	int taken = options_parse(setting_rows, argc, argv, s, e);
 
@@ -239,7 +239,7 @@ int settings_take_options(struct settings *s, int argc, char **argv, struct err 
 	return taken == OPTIONS_FAILED ? -1 : 0;
 }
 
-static void print_list(const json_t *list, FILE *out)
+static void print_comma_list(const json_t *list, FILE *out)
 {
 	size_t  i;
 	json_t *item;
@@ -256,14 +256,14 @@ static void print_token(const struct settings *s, FILE *out)
 		fputs(s->token_file ? "in a file; read for HTTP only" : "not set", out);
 }
 
-static void print_value(const struct settings *s, enum setting_id id, FILE *out)
+static void print_setting_value(const struct settings *s, enum setting_id id, FILE *out)
 {
 	const struct field *f = &setting_rows[id].field;
 
 	if (id == SETTING_token)
 		print_token(s, out);
 	else if (f->type == FIELD_LIST)
-		print_list(*(json_t *const *)((const char *)s + f->offset), out);
+		print_comma_list(*(json_t *const *)((const char *)s + f->offset), out);
 	else
 		field_print(f, s, out);
 }
@@ -277,7 +277,7 @@ void settings_print(const struct settings *s, FILE *out)
 
 		if (!to)
 			return;
-		print_value(s, (enum setting_id)id, to);
+		print_setting_value(s, (enum setting_id)id, to);
 		fclose(to);
 		fprintf(out, "%-18s  %-20s  %s\n", setting_rows[id].field.name, *value ? value : "-", s->where[id] ? s->where[id] : "default");
 		free(value);
@@ -286,7 +286,7 @@ void settings_print(const struct settings *s, FILE *out)
 
 /* --- what they can be --- */
 
-void settings_help(FILE *out)
+void settings_print_help(FILE *out)
 {
 	fputs("usage: brig-mcp [OPTION]...\n\n"
 	      "An MCP server that runs Python in jails. Clients start it, and talk to it over standard input and output:\n\n"

@@ -71,14 +71,14 @@ void settings_done(struct settings *s);
  */
 must_use int settings_load(struct settings *s, int argc, char **argv, struct err *e);
 /* The exit status after settings_load() has failed: 2, or 1 if an HTTP server has no token, or a weak one. */
-int          settings_status(const struct err *e);
+int          settings_exit_status(const struct err *e);
 
 void settings_print(const struct settings *s, FILE *out); /* --print-config: each value and where it comes from */
-void settings_help(FILE *out);                            /* --help */
+void settings_print_help(FILE *out);                            /* --help */
 void settings_print_mdoc(FILE *out);                      /* the same for the manual */
 
 /* Removes the token from the environment, so that programs that are started later do not get it. A later settings_load() does not find it. */
-void settings_hide_token(void);
+void settings_unset_token_variable(void);
 
 /* --- the parts of settings_load(); pure --- */
 
@@ -90,11 +90,11 @@ extern const struct setting_texts {
 } setting_texts[SETTING_COUNT];
 
 enum setting_spelling { SPELT_OPTION, SPELT_VARIABLE, SPELT_KEY };
-char *setting_name(enum setting_id id, enum setting_spelling how, char *buf, size_t len); /* returns buf */
-int   setting_find(enum setting_spelling how, const char *name);    /* an id, or -1 */
-int   setting_nearest(enum setting_spelling how, const char *name); /* an id with a similar name, or -1 */
+char *setting_spell_name(enum setting_id id, enum setting_spelling how, char *buf, size_t len); /* returns buf */
+int   setting_find_by_name(enum setting_spelling how, const char *name);    /* an id, or -1 */
+int   setting_find_nearest(enum setting_spelling how, const char *name); /* an id with a similar name, or -1 */
 
-bool settings_is_ours(const char *variable); /* BRIG_MCP_* and SANDBOX_* */
+bool settings_is_own_variable(const char *variable); /* BRIG_MCP_* and SANDBOX_* */
 
 /* Where a value comes from, as a text that can stand before an error. */
 struct setting_source {
@@ -105,12 +105,12 @@ struct setting_source {
 /* Sets one value; does nothing if a stronger place has set it. */
 must_use int setting_set(struct settings *s, enum setting_id id, const struct setting_source *by, const char *text, struct err *e);
 
-must_use int settings_take_options(struct settings *s, int argc, char **argv, struct err *e);
+must_use int settings_parse_options(struct settings *s, int argc, char **argv, struct err *e);
 /* names: variable -> text. lines: variable -> line of .env; NULL: the environment. */
-must_use int settings_take_variables(struct settings *s, enum setting_origin origin, const json_t *names, const json_t *lines,
+must_use int settings_set_from_variables(struct settings *s, enum setting_origin origin, const json_t *names, const json_t *lines,
 				     struct err *e);
-must_use int settings_take_dotenv(struct settings *s, const char *bytes, size_t len, struct err *e);
-must_use int settings_take_file(struct settings *s, const char *path, const char *bytes, size_t len, struct err *e);
+must_use int settings_parse_dotenv(struct settings *s, const char *bytes, size_t len, struct err *e);
+must_use int settings_parse_json(struct settings *s, const char *path, const char *bytes, size_t len, struct err *e);
 must_use int settings_judge(struct settings *s, struct err *e); /* refuses conflicts; sets what follows from other settings */
 
 /* --- the file .env; pure --- */

@@ -7,12 +7,12 @@
 #include <string.h>
 
 /* "--timeout", "SANDBOX_TIMEOUT in the environment", or of a preset its option. */
-static const char *name_of(const struct settings *s, enum setting_id id, char *buf, size_t len)
+static const char *setting_source_name(const struct settings *s, enum setting_id id, char *buf, size_t len)
 {
-	return s->where[id] ? s->where[id] : setting_name(id, SPELT_OPTION, buf, len);
+	return s->where[id] ? s->where[id] : setting_spell_name(id, SPELT_OPTION, buf, len);
 }
 
-static bool is_set(const struct settings *s, enum setting_id id)
+static bool setting_is_set(const struct settings *s, enum setting_id id)
 {
 	return s->origin[id] != ORIGIN_PRESET;
 }
@@ -24,14 +24,14 @@ static int judge_timeout(struct settings *s, struct err *e)
 
 	if (s->timeout_ms <= s->max_timeout_ms)
 		return 0;
-	if (!is_set(s, SETTING_timeout_ms)) {
+	if (!setting_is_set(s, SETTING_timeout_ms)) {
 		s->timeout_ms = s->max_timeout_ms;
 		return 0;
 	}
 	text_from_milli(s->timeout_ms, asked, sizeof asked);
 	text_from_milli(s->max_timeout_ms, most, sizeof most);
 	return err_set(e, ERR_BAD_SPEC, "%s: %s s is more than a call may ask for, %s s; say at least --max-timeout %s as well",
-		       name_of(s, SETTING_timeout_ms, option, sizeof option), asked, most, asked);
+		       setting_source_name(s, SETTING_timeout_ms, option, sizeof option), asked, most, asked);
 }
 
 static int judge_memory(const struct settings *s, struct err *e)
@@ -42,7 +42,7 @@ static int judge_memory(const struct settings *s, struct err *e)
 		       s->where[SETTING_memory_bytes]);
 }
 
-static int judge_missing(const struct settings *s, struct err *e)
+static int judge_allow_missing(const struct settings *s, struct err *e)
 {
 	for (size_t i = 0; i < json_array_size(s->allow_missing); i++) {
 		const char *name = json_string_value(json_array_get(s->allow_missing, i));
@@ -67,7 +67,7 @@ static int judge_profile(struct settings *s, struct err *e)
 	return 0;
 }
 
-static bool is_module(const char *name)
+static bool is_module_name(const char *name)
 {
 	for (bool begins = true; *name; name++) {
 		bool letter = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || *name == '_' || (*name & 0x80);
@@ -81,19 +81,19 @@ static bool is_module(const char *name)
 }
 
 /* http://app.example:8080, as a browser writes it */
-static bool is_origin(const char *text)
+static bool is_http_origin(const char *text)
 {
 	const char *host = strstr(text, "://");
 
 	return host && host != text && host[3] && !strpbrk(host + 3, "/?#@ \t") && strcmp(text, "null") != 0;
 }
 
-static bool is_host(const char *text)
+static bool is_host_name(const char *text)
 {
 	return !strpbrk(text, "/?#@ \t") && strstr(text, "://") == NULL;
 }
 
-static int judge_list(const struct settings *s, enum setting_id id, const json_t *list, bool (*is)(const char *), const char *like,
+static int judge_list_entries(const struct settings *s, enum setting_id id, const json_t *list, bool (*is)(const char *), const char *like,
 		      struct err *e)
 {
 	size_t  i;
@@ -109,13 +109,13 @@ static int judge_lists(const struct settings *s, struct err *e)
 {
 	static const char tools[] = "a pattern of server.tool, like github.get_* or fs.*";
 
-	if (judge_list(s, SETTING_allowed_imports, s->allowed_imports, is_module, "the name of a module, like math or os.path", e) < 0 ||
-	    judge_list(s, SETTING_allow_origin, s->allow_origin, is_origin, "an origin, like https://app.example:8443", e) < 0 ||
-	    judge_list(s, SETTING_allow_host, s->allow_host, is_host, "a host name, like python.example or python.example:9015", e) < 0 ||
-	    judge_list(s, SETTING_allow_tools, s->allow_tools, tool_pattern_is, tools, e) < 0 ||
-	    judge_list(s, SETTING_ask_tools, s->ask_tools, tool_pattern_is, tools, e) < 0)
+	if (judge_list_entries(s, SETTING_allowed_imports, s->allowed_imports, is_module_name, "the name of a module, like math or os.path", e) < 0 ||
+	    judge_list_entries(s, SETTING_allow_origin, s->allow_origin, is_http_origin, "an origin, like https://app.example:8443", e) < 0 ||
+	    judge_list_entries(s, SETTING_allow_host, s->allow_host, is_host_name, "a host name, like python.example or python.example:9015", e) < 0 ||
+	    judge_list_entries(s, SETTING_allow_tools, s->allow_tools, tool_pattern_is, tools, e) < 0 ||
+	    judge_list_entries(s, SETTING_ask_tools, s->ask_tools, tool_pattern_is, tools, e) < 0)
 		return -1;
-	return judge_list(s, SETTING_deny_tools, s->deny_tools, tool_pattern_is, tools, e);
+	return judge_list_entries(s, SETTING_deny_tools, s->deny_tools, tool_pattern_is, tools, e);
 }
 
 static int judge_host(struct settings *s, struct err *e)
@@ -129,13 +129,13 @@ static int judge_host(struct settings *s, struct err *e)
 	if (inet_address(s->host, 0, &address, &len))
 		return 0;
 	return err_set(e, ERR_BAD_SPEC, "%s: \"%.80s\" is no address; write one like 127.0.0.1, ::1 or 0.0.0.0",
-		       name_of(s, SETTING_host, option, sizeof option), s->host);
+		       setting_source_name(s, SETTING_host, option, sizeof option), s->host);
 }
 
 #define TOKEN_HOW "make one: (umask 077; openssl rand -hex 32 >FILE)"
 
 /* What a header can carry, and nothing that is invisible. */
-static bool is_token(const char *text)
+static bool is_visible_ascii(const char *text)
 {
 	for (; *text; text++)
 		if (*text <= 0x20 || *text >= 0x7f)
@@ -156,7 +156,7 @@ static int judge_token(const struct settings *s, struct err *e)
 			       SETTINGS_TOKEN_MIN);
 	if (s->token_file && strpbrk(s->token, " \t\n")) /* lines of NAME TOKEN, which the server reads when it starts */
 		return 0;
-	if (!is_token(s->token))
+	if (!is_visible_ascii(s->token))
 		return err_set(e, ERR_DENIED, "%s: blanks and control characters cannot be sent as a token; " TOKEN_HOW, where);
 	if (strlen(s->token) < SETTINGS_TOKEN_MIN)
 		return err_set(e, ERR_DENIED, "%s: the token has %zu characters, at least %d are needed; " TOKEN_HOW, where,
@@ -164,9 +164,9 @@ static int judge_token(const struct settings *s, struct err *e)
 	return 0;
 }
 
-static void note_if_set(struct settings *s, enum setting_id id, const char *text)
+static void add_note_if_set(struct settings *s, enum setting_id id, const char *text)
 {
-	if (is_set(s, id))
+	if (setting_is_set(s, id))
 		json_array_append_new(s->notes, json_sprintf("%s: %s", s->where[id], text));
 }
 
@@ -180,20 +180,20 @@ static int judge_http(struct settings *s, struct err *e)
 		return err_set(e, ERR_BAD_SPEC, "%s: %s can be reached from elsewhere, which needs a token; say --host 127.0.0.1 or --token-file FILE",
 			       s->where[SETTING_insecure_loopback], s->host);
 	if (!inet_host_is_loopback(s->host) && !json_array_size(s->allow_host))
-		note_if_set(s, SETTING_host, "who calls by another name than localhost or this address is refused; --allow-host NAME lets them in");
+		add_note_if_set(s, SETTING_host, "who calls by another name than localhost or this address is refused; --allow-host NAME lets them in");
 	return judge_token(s, e);
 }
 
 /* Restricted imports cannot be enforced in a session: modules that an earlier call has imported stay. */
 static int judge_sessions(struct settings *s, struct err *e)
 {
-	enum setting_id bound = is_set(s, SETTING_allowed_imports) ? SETTING_allowed_imports : SETTING_imports;
+	enum setting_id bound = setting_is_set(s, SETTING_allowed_imports) ? SETTING_allowed_imports : SETTING_imports;
 	char            option[SETTING_NAME_MAX];
 
 	if (s->imports != IMPORTS_ENFORCE && !json_array_size(s->allowed_imports))
 		return 0;
-	if (is_set(s, SETTING_sessions) && s->sessions)
-		return err_set(e, ERR_BAD_SPEC, "%s: cannot be enforced in sessions; say --sessions 0 as well", name_of(s, bound, option, sizeof option));
+	if (setting_is_set(s, SETTING_sessions) && s->sessions)
+		return err_set(e, ERR_BAD_SPEC, "%s: cannot be enforced in sessions; say --sessions 0 as well", setting_source_name(s, bound, option, sizeof option));
 	s->sessions = 0;
 	return 0;
 }
@@ -220,10 +220,10 @@ static int judge_stdio_only(const struct settings *s, struct err *e)
 
 int settings_judge(struct settings *s, struct err *e)
 {
-	if (judge_timeout(s, e) < 0 || judge_memory(s, e) < 0 || judge_missing(s, e) < 0 || judge_profile(s, e) < 0 || judge_lists(s, e) < 0 ||
+	if (judge_timeout(s, e) < 0 || judge_memory(s, e) < 0 || judge_allow_missing(s, e) < 0 || judge_profile(s, e) < 0 || judge_lists(s, e) < 0 ||
 	    judge_sessions(s, e) < 0 || judge_stdio_only(s, e) < 0)
 		return -1;
-	note_if_set(s, SETTING_container_mode, "every run is jailed, whatever this says");
-	note_if_set(s, SETTING_container_image, "the profile names what a jail is made of; this is not used");
+	add_note_if_set(s, SETTING_container_mode, "every run is jailed, whatever this says");
+	add_note_if_set(s, SETTING_container_image, "the profile names what a jail is made of; this is not used");
 	return judge_http(s, e);
 }

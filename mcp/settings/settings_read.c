@@ -28,7 +28,7 @@ void dotenv_init(struct dotenv *d, const char *bytes, size_t len)
 		d->at += 3;
 }
 
-static void forget_row(struct dotenv *d)
+static void dotenv_free_row(struct dotenv *d)
 {
 	free(d->name);
 	free(d->value);
@@ -37,7 +37,7 @@ static void forget_row(struct dotenv *d)
 
 void dotenv_done(struct dotenv *d)
 {
-	forget_row(d);
+	dotenv_free_row(d);
 	*d = (struct dotenv){ 0 };
 }
 
@@ -46,64 +46,64 @@ static bool dotenv_is_blank(char c)
 	return c && strchr(BLANKS, c);
 }
 
-static bool may_name(char c, bool first)
+static bool is_name_char(char c, bool first)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (!first && c >= '0' && c <= '9');
 }
 
-static const char *end_of_line(const struct dotenv *d)
+static const char *dotenv_line_end(const struct dotenv *d)
 {
 	const char *newline = memchr(d->at, '\n', (size_t)(d->end - d->at));
 
 	return newline ? newline : d->end;
 }
 
-static void skip_blanks(struct dotenv *d)
+static void dotenv_skip_blanks(struct dotenv *d)
 {
 	while (d->at < d->end && dotenv_is_blank(*d->at))
 		d->at++;
 }
 
 /* To the beginning of the next line. */
-static void skip_line(struct dotenv *d)
+static void dotenv_skip_line(struct dotenv *d)
 {
-	d->at = end_of_line(d);
+	d->at = dotenv_line_end(d);
 	if (d->at < d->end)
 		d->at++;
 	d->next++;
 }
 
 /* False: that line holds nothing. */
-static bool begins_row(struct dotenv *d)
+static bool dotenv_line_has_row(struct dotenv *d)
 {
-	skip_blanks(d);
+	dotenv_skip_blanks(d);
 	return d->at < d->end && *d->at != '\n' && *d->at != '#';
 }
 
-static const char *word_end(const struct dotenv *d)
+static const char *dotenv_name_end(const struct dotenv *d)
 {
 	const char *p = d->at;
 
-	while (p < d->end && may_name(*p, p == d->at))
+	while (p < d->end && is_name_char(*p, p == d->at))
 		p++;
 	return p;
 }
 
-static bool take_name(struct dotenv *d)
+static bool dotenv_parse_name(struct dotenv *d)
 {
-	const char *end = word_end(d);
+	const char *end = dotenv_name_end(d);
 
 	if (end - d->at == 6 && memcmp(d->at, "export", 6) == 0 && end < d->end && dotenv_is_blank(*end)) {
 		d->at = end;
-		skip_blanks(d);
-		end = word_end(d);
+		dotenv_skip_blanks(d);
+		end = dotenv_name_end(d);
 	}
 	d->name = strndup(d->at, (size_t)(end - d->at));
 	d->at   = end;
 	return d->name;
 }
 
-static char unescape(char c)
+static char unescape_char(char c)
 {
 	static const char from[] = "ntr\"\\$", to[] = "\n\t\r\"\\$";
 	const char       *p      = c ? strchr(from, c) : NULL;
@@ -115,7 +115,7 @@ static char unescape(char c)
  * d->at is after the opening quote, and afterwards after the closing one. If that is missing d->at does not move, so that only
  * this line is skipped.
  */
-static int take_quoted(struct dotenv *d, char quote, struct err *e)
+static int dotenv_parse_quoted(struct dotenv *d, char quote, struct err *e)
 {
 	char       *to = d->value = malloc((size_t)(d->end - d->at) + 1);
 	const char *p = d->at;
@@ -124,7 +124,7 @@ static int take_quoted(struct dotenv *d, char quote, struct err *e)
 	if (!to)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	for (; p < d->end && *p != quote; p++) {
-		char meant = quote == '"' && *p == '\\' && p + 1 < d->end ? unescape(p[1]) : 0;
+		char meant = quote == '"' && *p == '\\' && p + 1 < d->end ? unescape_char(p[1]) : 0;
 
 		lines += *p == '\n';
 		p += meant != 0;
@@ -141,9 +141,9 @@ static int take_quoted(struct dotenv *d, char quote, struct err *e)
 }
 
 /* A comment begins after a blank: "a#b" is a value. */
-static int take_plain(struct dotenv *d, struct err *e)
+static int dotenv_parse_unquoted(struct dotenv *d, struct err *e)
 {
-	const char *end = end_of_line(d), *p = d->at;
+	const char *end = dotenv_line_end(d), *p = d->at;
 
 	while (p < end && !(*p == '#' && (p == d->at || dotenv_is_blank(p[-1]))))
 		p++;
@@ -156,35 +156,35 @@ static int take_plain(struct dotenv *d, struct err *e)
 	return d->value ? 0 : err_set(e, ERR_LIMIT, "out of memory");
 }
 
-static int take_row(struct dotenv *d, struct err *e)
+static int dotenv_parse_row(struct dotenv *d, struct err *e)
 {
 	char quote;
 
-	if (!take_name(d))
+	if (!dotenv_parse_name(d))
 		return err_set(e, ERR_LIMIT, "out of memory");
-	skip_blanks(d);
+	dotenv_skip_blanks(d);
 	if (!*d->name || d->at == d->end || *d->at != '=')
 		return err_set(e, ERR_BAD_SPEC, "expected NAME=VALUE");
 	d->at++;
-	skip_blanks(d);
+	dotenv_skip_blanks(d);
 	quote = d->at < d->end && (*d->at == '"' || *d->at == '\'') ? *d->at++ : 0;
-	if ((quote ? take_quoted(d, quote, e) : take_plain(d, e)) < 0)
+	if ((quote ? dotenv_parse_quoted(d, quote, e) : dotenv_parse_unquoted(d, e)) < 0)
 		return -1;
-	return begins_row(d) ? err_set(e, ERR_BAD_SPEC, "something stands behind the closing quote") : 0;
+	return dotenv_line_has_row(d) ? err_set(e, ERR_BAD_SPEC, "something stands behind the closing quote") : 0;
 }
 
 enum dotenv_step dotenv_next(struct dotenv *d, struct err *e)
 {
 	int bad;
 
-	forget_row(d);
-	while (d->at < d->end && !begins_row(d))
-		skip_line(d);
+	dotenv_free_row(d);
+	while (d->at < d->end && !dotenv_line_has_row(d))
+		dotenv_skip_line(d);
 	if (d->at == d->end)
 		return DOTENV_END;
 	d->line = d->next;
-	bad     = take_row(d, e);
-	skip_line(d);
+	bad     = dotenv_parse_row(d, e);
+	dotenv_skip_line(d);
 	if (!bad)
 		return DOTENV_ROW;
 	free(d->value);
@@ -206,7 +206,7 @@ static const enum setting_id dotenv_settings[] = {
 	SETTING_reply, SETTING_detail, SETTING_text_bytes, SETTING_yield_after_ms, SETTING_progress_ms, SETTING_echo_result,
 };
 
-static bool may_set(enum setting_id id, bool older, enum setting_origin origin)
+static bool origin_may_set(enum setting_id id, bool older, enum setting_origin origin)
 {
 	if (origin != ORIGIN_DOTENV || (id == SETTING_token && older))
 		return true;
@@ -217,7 +217,7 @@ static bool may_set(enum setting_id id, bool older, enum setting_origin origin)
 }
 
 /* "SANDBOX_TIMEOUT in the environment", ".env, line 3: SANDBOX_TIMEOUT" */
-static const char *variable_where(const char *name, const json_t *lines, char *buf, size_t len)
+static const char *describe_variable_source(const char *name, const json_t *lines, char *buf, size_t len)
 {
 	if (lines)
 		snprintf(buf, len, ".env, line %" JSON_INTEGER_FORMAT ": %s", json_integer_value(json_object_get(lines, name)), name);
@@ -226,34 +226,34 @@ static const char *variable_where(const char *name, const json_t *lines, char *b
 	return buf;
 }
 
-static int take_variable(struct settings *s, enum setting_id id, const char *name, bool older, enum setting_origin origin,
+static int set_from_variable(struct settings *s, enum setting_id id, const char *name, bool older, enum setting_origin origin,
 			 const json_t *names, const json_t *lines, struct err *e)
 {
 	const char *text = json_string_value(json_object_get(names, name));
 	char        buf[SETTING_NAME_MAX + 40];
-	struct setting_source by = { origin, variable_where(name, lines, buf, sizeof buf), older };
+	struct setting_source by = { origin, describe_variable_source(name, lines, buf, sizeof buf), older };
 
 	if (!text)
 		return 0;
-	if (!may_set(id, older, origin) && *text)
+	if (!origin_may_set(id, older, origin) && *text)
 		return err_set(e, ERR_BAD_SPEC, "%s: such a file does not decide that; say it as an option or in the environment", buf);
 	return setting_set(s, id, &by, text, e);
 }
 
 /* First BRIG_MCP_*, then the older names in the order of the row: the first that is set counts. */
-static int take_names(struct settings *s, enum setting_id id, enum setting_origin origin, const json_t *names, const json_t *lines,
+static int set_from_all_names(struct settings *s, enum setting_id id, enum setting_origin origin, const json_t *names, const json_t *lines,
 		      struct err *e)
 {
 	char        name[SETTING_NAME_MAX];
 	const char *p = setting_texts[id].older;
 
-	if (take_variable(s, id, setting_name(id, SPELT_VARIABLE, name, sizeof name), false, origin, names, lines, e) < 0)
+	if (set_from_variable(s, id, setting_spell_name(id, SPELT_VARIABLE, name, sizeof name), false, origin, names, lines, e) < 0)
 		return -1;
 	while (*p) {
 		size_t len = strcspn(p, " ");
 
 		snprintf(name, sizeof name, "%.*s", (int)len, p);
-		if (take_variable(s, id, name, true, origin, names, lines, e) < 0)
+		if (set_from_variable(s, id, name, true, origin, names, lines, e) < 0)
 			return -1;
 		p += len + (p[len] == ' ');
 	}
@@ -261,7 +261,7 @@ static int take_names(struct settings *s, enum setting_id id, enum setting_origi
 }
 
 /* Refuses unknown names with BRIG_MCP_, which must be typing errors: no other program has such names, as some have with SANDBOX_. */
-static int refuse_unknown(const json_t *names, const json_t *lines, struct err *e)
+static int refuse_unknown_variables(const json_t *names, const json_t *lines, struct err *e)
 {
 	const char *name;
 	json_t     *value;
@@ -270,41 +270,41 @@ static int refuse_unknown(const json_t *names, const json_t *lines, struct err *
 
 	json_object_foreach((json_t *)names, name, value)
 	{
-		if (strncmp(name, SETTINGS_VARIABLE, strlen(SETTINGS_VARIABLE)) != 0 || setting_find(SPELT_VARIABLE, name) >= 0 ||
+		if (strncmp(name, SETTINGS_VARIABLE, strlen(SETTINGS_VARIABLE)) != 0 || setting_find_by_name(SPELT_VARIABLE, name) >= 0 ||
 		    strcmp(name, SETTINGS_CONFIG_VARIABLE) == 0)
 			continue;
-		variable_where(name, lines, where, sizeof where);
-		id = setting_nearest(SPELT_VARIABLE, name);
+		describe_variable_source(name, lines, where, sizeof where);
+		id = setting_find_nearest(SPELT_VARIABLE, name);
 		if (id < 0)
 			return err_set(e, ERR_BAD_SPEC, "%.200s: no such setting; see brig-mcp --help", where);
 		return err_set(e, ERR_BAD_SPEC, "%.200s: no such setting; is it %s?", where,
-			       setting_name((enum setting_id)id, SPELT_VARIABLE, near, sizeof near));
+			       setting_spell_name((enum setting_id)id, SPELT_VARIABLE, near, sizeof near));
 	}
 	return 0;
 }
 
-int settings_take_variables(struct settings *s, enum setting_origin origin, const json_t *names, const json_t *lines, struct err *e)
+int settings_set_from_variables(struct settings *s, enum setting_origin origin, const json_t *names, const json_t *lines, struct err *e)
 {
 	for (int id = 0; id < SETTING_COUNT; id++)
-		if (take_names(s, (enum setting_id)id, origin, names, lines, e) < 0)
+		if (set_from_all_names(s, (enum setting_id)id, origin, names, lines, e) < 0)
 			return -1;
-	return refuse_unknown(names, lines, e);
+	return refuse_unknown_variables(names, lines, e);
 }
 
 /* --- .env --- */
 
-bool settings_is_ours(const char *name)
+bool settings_is_own_variable(const char *name)
 {
 	return strncmp(name, SETTINGS_VARIABLE, strlen(SETTINGS_VARIABLE)) == 0 || begins_with(name, "SANDBOX_");
 }
 
 /* Lines for other programs are ignored, even if they cannot be read. If a name appears twice, the last one counts. */
-static int dotenv_collect(struct dotenv *d, json_t *names, json_t *lines, struct err *e)
+static int dotenv_collect_settings(struct dotenv *d, json_t *names, json_t *lines, struct err *e)
 {
 	enum dotenv_step step;
 
 	while ((step = dotenv_next(d, e)) != DOTENV_END) {
-		bool ours = d->name && settings_is_ours(d->name);
+		bool ours = d->name && settings_is_own_variable(d->name);
 
 		if (step == DOTENV_BAD && (ours || e->kind == ERR_LIMIT))
 			return err_wrap(e, ".env, line %u: %.60s", d->line, ours ? d->name : "");
@@ -317,21 +317,21 @@ static int dotenv_collect(struct dotenv *d, json_t *names, json_t *lines, struct
 	return 0;
 }
 
-int settings_take_dotenv(struct settings *s, const char *bytes, size_t len, struct err *e)
+int settings_parse_dotenv(struct settings *s, const char *bytes, size_t len, struct err *e)
 {
 	scoped_json  *names = json_object(), *lines = json_object();
 	scoped_dotenv d;
 
 	dotenv_init(&d, bytes, len);
-	if (dotenv_collect(&d, names, lines, e) < 0)
+	if (dotenv_collect_settings(&d, names, lines, e) < 0)
 		return -1;
-	return settings_take_variables(s, ORIGIN_DOTENV, names, lines, e);
+	return settings_set_from_variables(s, ORIGIN_DOTENV, names, lines, e);
 }
 
 /* --- the configuration file --- */
 
 /* The end of the JSON text whose opening quote is at p. */
-static const char *text_end(const char *p, const char *end)
+static const char *json_string_end(const char *p, const char *end)
 {
 	for (p++; p < end && *p != '"'; p++)
 		p += *p == '\\';
@@ -339,7 +339,7 @@ static const char *text_end(const char *p, const char *end)
 }
 
 /* The line of a key of the outermost object; the bytes must be valid JSON. 0: not found, as the key is written with escapes. */
-static unsigned line_of(const char *bytes, size_t len, const char *key)
+static unsigned line_of_json_key(const char *bytes, size_t len, const char *key)
 {
 	const char *end = bytes + len;
 	unsigned    line = 1, depth = 0;
@@ -350,7 +350,7 @@ static unsigned line_of(const char *bytes, size_t len, const char *key)
 		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
 		if (*p != '"')
 			continue;
-		const char *behind = text_end(p, end), *colon = behind + strspn(behind, " \t\r\n");
+		const char *behind = json_string_end(p, end), *colon = behind + strspn(behind, " \t\r\n");
 
 		if (depth == 1 && *colon == ':' && (size_t)(behind - p) == n + 2 && memcmp(p + 1, key, n) == 0)
 			return line;
@@ -359,7 +359,7 @@ static unsigned line_of(const char *bytes, size_t len, const char *key)
 	return 0;
 }
 
-static char *list_as_text(const json_t *list, size_t *n)
+static char *join_list_with_commas(const json_t *list, size_t *n)
 {
 	char   *text = NULL;
 	FILE   *to   = open_memstream(&text, n);
@@ -383,7 +383,7 @@ static bool is_list_of_texts(const json_t *v)
 }
 
 /* As a person would have typed it; the caller frees. NULL with *e. */
-static char *text_of(enum setting_id id, const json_t *v, struct err *e)
+static char *json_value_to_text(enum setting_id id, const json_t *v, struct err *e)
 {
 	const struct field *f    = &setting_rows[id].field;
 	char               *text = NULL;
@@ -396,40 +396,40 @@ static char *text_of(enum setting_id id, const json_t *v, struct err *e)
 	else if (json_is_number(v) && (f->type == FIELD_MS || json_is_integer(v)))
 		text = json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));
 	else if (f->type == FIELD_LIST && is_list_of_texts(v))
-		text = list_as_text(v, &n);
+		text = join_list_with_commas(v, &n);
 	if (!text)
 		err_set(e, ERR_BAD_SPEC, "expected %s", field_like(f));
 	return text;
 }
 
-static int refuse_key(const char *where, const char *key, struct err *e)
+static int refuse_unknown_key(const char *where, const char *key, struct err *e)
 {
 	char near[SETTING_NAME_MAX];
-	int  id = setting_nearest(SPELT_KEY, key);
+	int  id = setting_find_nearest(SPELT_KEY, key);
 
 	if (id < 0)
 		return err_set(e, ERR_BAD_SPEC, "%s: no such setting; brig-mcp(1) has the list", where);
-	return err_set(e, ERR_BAD_SPEC, "%s: no such setting; is it %s?", where, setting_name((enum setting_id)id, SPELT_KEY, near, sizeof near));
+	return err_set(e, ERR_BAD_SPEC, "%s: no such setting; is it %s?", where, setting_spell_name((enum setting_id)id, SPELT_KEY, near, sizeof near));
 }
 
-static int take_key(struct settings *s, const char *where, const char *key, const json_t *value, struct err *e)
+static int set_from_json_key(struct settings *s, const char *where, const char *key, const json_t *value, struct err *e)
 {
-	int               id = setting_find(SPELT_KEY, key), r;
+	int               id = setting_find_by_name(SPELT_KEY, key), r;
 	const struct setting_source by = { ORIGIN_FILE, where, false };
 	char             *text;
 
 	if (strcmp(key, "comment") == 0)
 		return 0;
 	if (id < 0)
-		return refuse_key(where, key, e);
-	if (!(text = text_of((enum setting_id)id, value, e)))
+		return refuse_unknown_key(where, key, e);
+	if (!(text = json_value_to_text((enum setting_id)id, value, e)))
 		return err_wrap(e, "%s", where);
 	r = setting_set(s, (enum setting_id)id, &by, text, e);
 	free(text);
 	return r;
 }
 
-int settings_take_file(struct settings *s, const char *path, const char *bytes, size_t len, struct err *e)
+int settings_parse_json(struct settings *s, const char *path, const char *bytes, size_t len, struct err *e)
 {
 	scoped_json *all = wire_parse(bytes, len, SETTINGS_FILE_MAX, e);
 	const char  *key;
@@ -440,16 +440,16 @@ int settings_take_file(struct settings *s, const char *path, const char *bytes, 
 		return err_wrap(e, "%s", path);
 	json_object_foreach(all, key, value)
 	{
-		unsigned line = line_of(bytes, len, key);
+		unsigned line = line_of_json_key(bytes, len, key);
 
 		snprintf(where, sizeof where, line ? "%.200s, line %u: %.60s" : "%.200s, line %u or below: %.60s", path, line ? line : 1, key);
-		if (take_key(s, where, key, value, e) < 0)
+		if (set_from_json_key(s, where, key, value, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int take_environment(struct settings *s, struct err *e)
+static int read_environment(struct settings *s, struct err *e)
 {
 	scoped_json *names = json_object();
 	const char  *token;
@@ -463,10 +463,10 @@ static int take_environment(struct settings *s, struct err *e)
 		if (!n || n >= (int)sizeof name)
 			continue;
 		snprintf(name, sizeof name, "%.*s", n, *p);
-		if (settings_is_ours(name) && json_object_set_new(names, name, json_string(equals + 1)) < 0)
+		if (settings_is_own_variable(name) && json_object_set_new(names, name, json_string(equals + 1)) < 0)
 			return err_set(e, ERR_BAD_SPEC, "%s in the environment: the text is not UTF-8", name);
 	}
-	r = settings_take_variables(s, ORIGIN_ENVIRONMENT, names, NULL, e);
+	r = settings_set_from_variables(s, ORIGIN_ENVIRONMENT, names, NULL, e);
 	if ((token = json_string_value(json_object_get(names, "SANDBOX_API_TOKEN"))))
 		explicit_bzero((char *)token, strlen(token)); /* free() would leave most of it */
 	return r;
@@ -474,13 +474,13 @@ static int take_environment(struct settings *s, struct err *e)
 
 /* --- .env --- */
 
-static void settings_note(struct settings *s, const char *text)
+static void settings_add_note(struct settings *s, const char *text)
 {
 	json_array_append_new(s->notes, json_string(text));
 }
 
 /* A .env that is not trusted is not an error: it may be for other programs. */
-static int take_dotenv(struct settings *s, struct err *e)
+static int read_dotenv_file(struct settings *s, struct err *e)
 {
 	scoped_fd    fd = open(".env", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW); /* a FIFO must not block */
 	scoped_bytes b  = { 0 };
@@ -488,60 +488,60 @@ static int take_dotenv(struct settings *s, struct err *e)
 	char         why[sizeof e->text + 16];
 
 	if (fd < 0 && errno != ENOENT)
-		settings_note(s, errno == ELOOP ? ".env: a symbolic link; not read" : ".env: cannot be opened; not read");
+		settings_add_note(s, errno == ELOOP ? ".env: a symbolic link; not read" : ".env: cannot be opened; not read");
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0; /* a folder of that name is a virtual environment */
 	if (trust_check(&st, ".env", e) < 0) { /* another user may have put it there */
 		snprintf(why, sizeof why, "%s; not read", e->text);
-		settings_note(s, why);
+		settings_add_note(s, why);
 		return 0;
 	}
 	if ((uint64_t)st.st_size > SETTINGS_FILE_MAX) {
-		settings_note(s, ".env: more than 64 KiB; not read. Give its settings as options, or in ~/.config/brig/mcp.json");
+		settings_add_note(s, ".env: more than 64 KiB; not read. Give its settings as options, or in ~/.config/brig/mcp.json");
 		return 0;
 	}
-	if (file_read_fd(fd, ".env", SETTINGS_FILE_MAX, &b, e) < 0 || settings_take_dotenv(s, b.data, b.len, e) < 0)
+	if (file_read_fd(fd, ".env", SETTINGS_FILE_MAX, &b, e) < 0 || settings_parse_dotenv(s, b.data, b.len, e) < 0)
 		return -1;
 	if (s->origin[SETTING_token] == ORIGIN_DOTENV && s->token && *s->token && (st.st_mode & S_IROTH))
-		settings_note(s, ".env: it holds the token, and all users may read it; type: chmod 600 .env");
+		settings_add_note(s, ".env: it holds the token, and all users may read it; type: chmod 600 .env");
 	return 0;
 }
 
 /* --- the configuration file --- */
 
 /* A file that this user may not read counts as missing, unless it was named: su and sudo leave HOME as it was, which is another user's. */
-static bool is_not_there(struct settings *s, const char *path, bool is_named, const struct err *e)
+static bool counts_as_missing_file(struct settings *s, const char *path, bool is_named, const struct err *e)
 {
 	char text[PATH_MAX + 64];
 
 	if (e->errnum != EACCES || is_named)
 		return e->errnum == ENOENT || e->errnum == ENOTDIR;
 	snprintf(text, sizeof text, "%s: it is closed to this user; not read", path);
-	settings_note(s, text);
+	settings_add_note(s, text);
 	return true;
 }
 
 /* 1: taken; 0: there is none. */
-static int take_file(struct settings *s, const char *path, bool is_named, struct err *e)
+static int read_config_file(struct settings *s, const char *path, bool is_named, struct err *e)
 {
 	scoped_bytes b = { 0 };
 
 	if (trust_read(path, SETTINGS_FILE_MAX, &b, e) < 0) {
-		e->kind = ERR_BAD_SPEC; /* see settings_status() */
-		return is_not_there(s, path, is_named, e) ? 0 : -1;
+		e->kind = ERR_BAD_SPEC; /* see settings_exit_status() */
+		return counts_as_missing_file(s, path, is_named, e) ? 0 : -1;
 	}
-	return settings_take_file(s, path, b.data, b.len, e) < 0 ? -1 : 1;
+	return settings_parse_json(s, path, b.data, b.len, e) < 0 ? -1 : 1;
 }
 
 /* A file that was named must exist. Otherwise the first one that exists is read: the user's, or that in /etc. */
-static int take_config(struct settings *s, struct err *e)
+static int find_and_read_config(struct settings *s, struct err *e)
 {
 	const char *variable = getenv(SETTINGS_CONFIG_VARIABLE), *home = getenv("HOME"), *config = getenv("XDG_CONFIG_HOME");
 	const char *named    = s->config ? s->config : variable && *variable ? variable : NULL;
 	char        path[PATH_MAX];
 	int         found;
 
-	if (named && (found = take_file(s, named, true, e)) <= 0)
+	if (named && (found = read_config_file(s, named, true, e)) <= 0)
 		return err_wrap(e, s->config ? "--config" : SETTINGS_CONFIG_VARIABLE " in the environment");
 	if (named)
 		return 0;
@@ -550,10 +550,10 @@ static int take_config(struct settings *s, struct err *e)
 	else if (home && home[0] == '/')
 		snprintf(path, sizeof path, "%s/.config/brig/mcp.json", home);
 	else
-		return take_file(s, "/etc/brig/mcp.json", false, e) < 0 ? -1 : 0;
-	if ((found = take_file(s, path, false, e)) != 0)
+		return read_config_file(s, "/etc/brig/mcp.json", false, e) < 0 ? -1 : 0;
+	if ((found = read_config_file(s, path, false, e)) != 0)
 		return found < 0 ? -1 : 0;
-	return take_file(s, "/etc/brig/mcp.json", false, e) < 0 ? -1 : 0;
+	return read_config_file(s, "/etc/brig/mcp.json", false, e) < 0 ? -1 : 0;
 }
 
 /* --- the token --- */
@@ -572,14 +572,14 @@ static int check_token_file(int fd, const char *path, struct err *e)
 	return trust_check(&st, path, e) < 0 || trust_check_folder_of(path, e) < 0 ? -1 : 0;
 }
 
-static int read_token(struct settings *s, struct err *e)
+static int read_token_file(struct settings *s, struct err *e)
 {
 	scoped_fd    fd = open(s->token_file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	scoped_bytes b  = { 0 };
 	json_t      *kept;
 
 	if (check_token_file(fd, s->token_file, e) < 0 || file_read_fd(fd, s->token_file, SETTINGS_FILE_MAX, &b, e) < 0) {
-		e->kind = ERR_DENIED; /* see settings_status() */
+		e->kind = ERR_DENIED; /* see settings_exit_status() */
 		return err_wrap(e, "%s", s->where[SETTING_token]);
 	}
 	while (b.len && memchr(" \t\r\n", b.data[b.len - 1], 4))
@@ -595,18 +595,18 @@ static int read_token(struct settings *s, struct err *e)
 int settings_load(struct settings *s, int argc, char **argv, struct err *e)
 {
 	settings_init(s);
-	if (settings_take_options(s, argc, argv, e) < 0)
+	if (settings_parse_options(s, argc, argv, e) < 0)
 		return -1;
 	if (s->help || s->version)
 		return 0;
-	if (take_environment(s, e) < 0 || take_dotenv(s, e) < 0 || take_config(s, e) < 0)
+	if (read_environment(s, e) < 0 || read_dotenv_file(s, e) < 0 || find_and_read_config(s, e) < 0)
 		return -1;
-	if (s->http && s->token_file && read_token(s, e) < 0)
+	if (s->http && s->token_file && read_token_file(s, e) < 0)
 		return -1;
 	return settings_judge(s, e);
 }
 
-void settings_hide_token(void)
+void settings_unset_token_variable(void)
 {
 	unsetenv("SANDBOX_API_TOKEN");
 }

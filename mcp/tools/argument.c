@@ -15,7 +15,7 @@
 /* --- what was meant: a new reference, which is the value itself if that is not clear --- */
 
 /* Models sometimes write a number as a text. The whole text must be the number. */
-static bool number_of(const json_t *given, double *ret)
+static bool parse_loose_number(const json_t *given, double *ret)
 {
 	const char *text = json_string_value(given);
 	char       *end;
@@ -33,13 +33,13 @@ static bool number_of(const json_t *given, double *ret)
 #define EXACT_MAX 9007199254740992.0 /* 2^53 */
 
 /* A size without a unit is in MiB, as a number and as a text: 128 is never meant as bytes. */
-static json_t *meant_size(const json_t *given)
+static json_t *mend_size(const json_t *given)
 {
 	const char *text = json_string_value(given);
 	uint64_t    bytes;
 	double      number;
 
-	if (number_of(given, &number) && number > 0)
+	if (parse_loose_number(given, &number) && number > 0)
 		return json_integer(number < (double)(1ull << 40) ? (json_int_t)(number * (double)MIB) : INT64_MAX);
 	if (text && strlen(text) == json_string_length(given) && text_to_size(text, &bytes) == 0 && bytes <= INT64_MAX)
 		return json_integer((json_int_t)bytes);
@@ -47,7 +47,7 @@ static json_t *meant_size(const json_t *given)
 }
 
 /* Models sometimes send a list or an object as a text with its JSON. It is bounded as a message is. */
-static json_t *meant_many(const json_t *given)
+static json_t *mend_list_or_object(const json_t *given)
 {
 	const char      *text  = json_string_value(given);
 	struct rpc_error ignored;
@@ -59,24 +59,25 @@ static json_t *meant_many(const json_t *given)
 	return json_incref((json_t *)given);
 }
 
-static json_t *meant(enum field_type type, const json_t *given)
+static json_t *mend_argument_value(enum field_type type, const json_t *given)
 {
 	const char *text = json_string_value(given);
 	double      value;
 
 	switch (type) {
 	case FIELD_COUNT:
-		if (json_is_integer(given) || !number_of(given, &value) || value > EXACT_MAX || value < -EXACT_MAX)
+		if (json_is_integer(given) || !parse_loose_number(given, &value) || value > EXACT_MAX ||
+		    value < -EXACT_MAX)
 			break;
 		if (value != (double)(int64_t)value)
 			break;
 		return json_integer((int64_t)value);
 	case FIELD_MILLI:
-		if (!number_of(given, &value) || value < 0 || value > 1e12)
+		if (!parse_loose_number(given, &value) || value < 0 || value > 1e12)
 			break;
 		return json_real((double)(uint64_t)(value * 1000 + 0.5) / 1000);
 	case FIELD_SIZE:
-		return meant_size(given);
+		return mend_size(given);
 	case FIELD_BOOL:
 		if (text && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0))
 			return json_boolean(*text == 't');
@@ -84,7 +85,7 @@ static json_t *meant(enum field_type type, const json_t *given)
 	case FIELD_WORDS:
 	case FIELD_MAP:
 	case FIELD_ROWS:
-		return meant_many(given);
+		return mend_list_or_object(given);
 	default:
 		break;
 	}
@@ -93,7 +94,7 @@ static json_t *meant(enum field_type type, const json_t *given)
 
 /* --- all of them --- */
 
-static const struct argument *find_row(const struct argument *rows, const char *name)
+static const struct argument *find_argument_row(const struct argument *rows, const char *name)
 {
 	for (; rows->field.name; rows++)
 		if (strcmp(rows->field.name, name) == 0)
@@ -119,13 +120,13 @@ static const struct {
 };
 
 /* The words after "was ignored". The advice is about programs, so only tools that run one (they have stdin) get it. */
-static void print_advice(const struct argument *rows, const char *name, char *ret, size_t len)
+static void print_unknown_argument_advice(const struct argument *rows, const char *name, char *ret, size_t len)
 {
 	const char *nearest = NULL;
 	unsigned    least   = 3, distance;
 	size_t      at;
 
-	for (size_t i = 0; i < ARRAY_LEN(wishes) && find_row(rows, "stdin"); i++)
+	for (size_t i = 0; i < ARRAY_LEN(wishes) && find_argument_row(rows, "stdin"); i++)
 		for (size_t k = 0; wishes[i].names[k]; k++)
 			if (nearest_distance(wishes[i].names[k], name) == 0) {
 				snprintf(ret, len, "%s", wishes[i].advice);
@@ -145,7 +146,7 @@ static void print_advice(const struct argument *rows, const char *name, char *re
 		at += (size_t)snprintf(ret + at, len - at, ", %s", rows[i].field.name);
 }
 
-static void warn_of_unknown(const struct argument *rows, const json_t *given, json_t *warnings)
+static void warn_of_unknown_arguments(const struct argument *rows, const json_t *given, json_t *warnings)
 {
 	char        name[TEXT_SHOWN + 8], instead[320];
 	const char *key;
@@ -153,11 +154,11 @@ static void warn_of_unknown(const struct argument *rows, const json_t *given, js
 	size_t      n = 0;
 
 	json_object_foreach((json_t *)given, key, value) {
-		if (find_row(rows, key) || n++ >= UNKNOWN_MAX)
+		if (find_argument_row(rows, key) || n++ >= UNKNOWN_MAX)
 			continue;
 		snprintf(name, sizeof name, "%.*s", TEXT_SHOWN, key);
 		text_make_plain(name);
-		print_advice(rows, name, instead, sizeof instead);
+		print_unknown_argument_advice(rows, name, instead, sizeof instead);
 		json_array_append_new(warnings,
 				      json_sprintf("The argument '%s' is unknown and was ignored; %s", name, instead));
 	}
@@ -174,7 +175,7 @@ static json_t *parse_argument(const struct argument *row, const json_t *given, s
 			row->manual ? row->manual : row->field.doc);
 		return NULL;
 	}
-	value = meant(row->field.type, given);
+	value = mend_argument_value(row->field.type, given);
 	if (field_check(&row->field, value, e) == 0)
 		return value;
 	if (json_is_string(given) && strlen(json_string_value(given)) != json_string_length(given))
@@ -184,7 +185,7 @@ static json_t *parse_argument(const struct argument *row, const json_t *given, s
 	return NULL;
 }
 
-json_t *arguments_take(const struct argument *rows, const json_t *given, json_t *warnings, struct err *e)
+json_t *arguments_parse(const struct argument *rows, const json_t *given, json_t *warnings, struct err *e)
 {
 	json_t *taken = json_object(), *value;
 
@@ -196,14 +197,14 @@ json_t *arguments_take(const struct argument *rows, const json_t *given, json_t 
 		json_object_set_new(taken, row->field.name, value);
 	}
 	if (warnings)
-		warn_of_unknown(rows, given, warnings);
+		warn_of_unknown_arguments(rows, given, warnings);
 	return taken;
 }
 
 /* --- the schema: only what all clients understand --- */
 
 /* The schema of an object in a list: names and types alone. */
-static json_t *items_of(const struct field *table)
+static json_t *table_item_schema(const struct field *table)
 {
 	json_t *properties = json_object();
 
@@ -216,12 +217,12 @@ static json_t *items_of(const struct field *table)
 	return json_pack("{ss so s[s]}", "type", "object", "properties", properties, "required", table->name);
 }
 
-static json_t *schema_of(const struct field *f)
+static json_t *argument_schema(const struct field *f)
 {
 	json_t *schema = field_schema(f);
 
 	if (f->type == FIELD_ROWS)
-		json_object_set_new(schema, "items", items_of(f->table));
+		json_object_set_new(schema, "items", table_item_schema(f->table));
 	if (f->type == FIELD_SIZE)
 		/* a union with numbers is refused by some clients */
 		json_object_set_new(schema, "type", json_string("string"));
@@ -240,7 +241,7 @@ json_t *arguments_schema(const struct argument *rows)
 	for (const struct argument *row = rows; row && row->field.name; row++) {
 		if (row->need == UNLISTED)
 			continue;
-		json_object_set_new(properties, row->field.name, schema_of(&row->field));
+		json_object_set_new(properties, row->field.name, argument_schema(&row->field));
 		if (row->need == REQUIRED)
 			json_array_append_new(must, json_string(row->field.name));
 	}

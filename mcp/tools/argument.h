@@ -32,4 +32,4 @@ json_t *arguments_schema(const struct argument *rows);
  * Every argument of the rows, checked and in its one form (sizes as bytes, numbers rounded to a thousandth); null if
  * it was not given. A new reference; texts are appended to the list warnings, which may be NULL. NULL with *e.
  */
-must_use json_t *arguments_take(const struct argument *rows, const json_t *given, json_t *warnings, struct err *e);
+must_use json_t *arguments_parse(const struct argument *rows, const json_t *given, json_t *warnings, struct err *e);

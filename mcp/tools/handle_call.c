@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct execution *handle_call_find(struct call *c, const json_t *arguments)
+struct execution *handle_call_find_execution(struct call *c, const json_t *arguments)
 {
 	const char       *id = json_string_value(json_object_get(arguments, "execution_id"));
 	struct execution *x  = execution_find(c->mcp, c->channel->principal, id);
@@ -19,8 +19,8 @@ struct execution *handle_call_find(struct call *c, const json_t *arguments)
 		 "only if execute_code answered with "
 		 "exit_reason \"running\"; run the code again with execute_code.",
 		 id);
-	outcome_refused(&o, why);
-	reply(c, &o,
+	outcome_init_refused(&o, why);
+	reply_to_call(c, &o,
 	      &(struct answer_form){ .as_text = c->mcp->settings->reply == REPLY_TEXT,
 				     .detail  = c->mcp->settings->detail });
 	return NULL;

@@ -4,4 +4,4 @@
 #include "execution.h"
 
 /* NULL: there is no such run; the call was answered, with what to do instead. */
-struct execution *handle_call_find(struct call *c, const json_t *arguments);
+struct execution *handle_call_find_execution(struct call *c, const json_t *arguments);

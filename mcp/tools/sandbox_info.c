@@ -27,7 +27,7 @@ struct work {
 };
 
 /* The call may have been answered, and be gone. */
-static void work_free(struct work *w)
+static void sandbox_info_work_free(struct work *w)
 {
 	profile_info_forget(&w->fact);
 	if (w->probe)
@@ -40,17 +40,17 @@ static void work_free(struct work *w)
 	free(w);
 }
 
-static void on_cancel(struct call *c)
+static void sandbox_info_on_cancel(struct call *c)
 {
 	struct work *w = c->work;
 
 	if (w->reader->gone)
 		w->reader->gone(w->owner);
-	work_free(w);
+	sandbox_info_work_free(w);
 }
 
 /* Answers the call with what is known while it is there; why: it is not known. */
-static void work_end(struct work *w, const struct err *why)
+static void sandbox_info_deliver(struct work *w, const struct err *why)
 {
 	struct call                      *c      = w->call;
 	const struct sandbox_info_reader *reader = w->reader;
@@ -59,14 +59,14 @@ static void work_end(struct work *w, const struct err *why)
 	c->cancel = NULL;
 	if (!why)
 		reader->known(c, &w->info, NULL, owner);
-	work_free(w);
+	sandbox_info_work_free(w);
 	if (why)
 		reader->known(c, NULL, why, owner);
 }
 
 /* --- which layers are in force --- */
 
-static void on_probed(void *owner, struct execution *x)
+static void on_isolation_probe_ended(void *owner, struct execution *x)
 {
 	struct work  *w         = owner;
 	const json_t *isolation = json_object_get(x->record, "isolation"), *error = json_object_get(x->record, "error");
@@ -77,10 +77,10 @@ static void on_probed(void *owner, struct execution *x)
 	else
 		w->info.why = json_string(message ? message : "no program could be run");
 	profile_info_set_isolation(w->call->mcp, x->profile, isolation);
-	work_end(w, NULL);
+	sandbox_info_deliver(w, NULL);
 }
 
-static void run_probe(struct work *w)
+static void run_isolation_probe(struct work *w)
 {
 	struct err e;
 	const struct execution_request request = {
@@ -92,86 +92,86 @@ static void run_probe(struct work *w)
 
 	w->probe = execution_start(w->call->mcp, &request, &e);
 	if (!w->probe) {
-		work_end(w, &e);
+		sandbox_info_deliver(w, &e);
 		return;
 	}
-	w->probed = (struct waiter){ .ended = on_probed, .owner = w };
+	w->probed = (struct waiter){ .ended = on_isolation_probe_ended, .owner = w };
 	execution_add_waiter(w->probe, &w->probed);
 }
 
-static void look_at_isolation(struct work *w)
+static void find_isolation_layers(struct work *w)
 {
 	const json_t *known = profile_info_isolation(w->call->mcp, w->info.preset);
 
 	if (!known && sandbox_info_profile(&w->info, w->info.preset)) {
-		run_probe(w);
+		run_isolation_probe(w);
 		return;
 	}
 	if (known)
 		json_array_extend(w->info.isolation, (json_t *)known);
 	else
 		w->info.why = json_incref(json_object_get(json_object_get(w->info.profiles, w->info.preset), "error"));
-	work_end(w, NULL);
+	sandbox_info_deliver(w, NULL);
 }
 
 /* --- the profiles, one after the other --- */
 
-static void ask_next(struct work *w);
+static void ask_about_next_profile(struct work *w);
 
-static void on_explained(void *owner, const json_t *reply, const struct err *why)
+static void on_profile_explained(void *owner, const json_t *reply, const struct err *why)
 {
 	struct work *w = owner;
 
 	if (!reply && why->kind != ERR_BAD_SPEC) {
-		work_end(w, why);
+		sandbox_info_deliver(w, why);
 		return;
 	}
 	json_object_set_new(w->info.profiles, w->asked,
 			    reply ? json_incref((json_t *)reply) : json_pack("{ss}", "error", why->text));
-	ask_next(w);
+	ask_about_next_profile(w);
 }
 
-static void ask_next(struct work *w)
+static void ask_about_next_profile(struct work *w)
 {
 	size_t n = json_array_size(w->names);
 
 	if (!n && w->reader->isolation)
-		look_at_isolation(w);
+		find_isolation_layers(w);
 	else if (!n)
-		work_end(w, NULL);
+		sandbox_info_deliver(w, NULL);
 	if (!n)
 		return;
 	snprintf(w->asked, sizeof w->asked, "%s", json_string_value(json_array_get(w->names, n - 1)));
 	json_array_remove(w->names, n - 1);
-	w->fact = (struct profile_question){ .known = on_explained, .owner = w };
+	w->fact = (struct profile_question){ .known = on_profile_explained, .owner = w };
 	profile_info_ask(&w->fact, w->call->mcp, "explain", w->asked);
 }
 
-static void add_once(json_t *names, const char *name)
+static void add_name_once(json_t *names, const char *name)
 {
-	if (!sandbox_info_lists(names, name))
+	if (!sandbox_info_list_has(names, name))
 		json_array_append_new(names, json_string(name));
 }
 
-static void on_hello(void *owner, const json_t *reply, const struct err *why)
+static void on_hello_reply(void *owner, const json_t *reply, const struct err *why)
 {
 	struct work  *w    = owner;
 	const json_t *more = json_object_get(reply, "profiles");
 
 	if (!reply) {
-		work_end(w, why);
+		sandbox_info_deliver(w, why);
 		return;
 	}
 	w->info.hello = w->hello = json_incref((json_t *)reply);
 	for (size_t i = json_array_size(more); i--;)
-		add_once(w->names, member_text(json_array_get(more, i), "name"));
+		add_name_once(w->names, member_text(json_array_get(more, i), "name"));
 	for (size_t i = ARRAY_LEN(tiers); i--;)
-		add_once(w->names, tiers[i]);
-	add_once(w->names, w->info.preset);
-	ask_next(w);
+		add_name_once(w->names, tiers[i]);
+	add_name_once(w->names, w->info.preset);
+	ask_about_next_profile(w);
 }
 
-void sandbox_info_seek(struct call *c, const struct sandbox_info_reader *reader, void *owner)
+void sandbox_info_gather(struct call *c, const struct sandbox_info_reader *reader, void *owner)
 {
 	struct work *w = calloc(1, sizeof *w);
 	struct err   e;
@@ -185,9 +185,9 @@ void sandbox_info_seek(struct call *c, const struct sandbox_info_reader *reader,
 	w->info   = (struct sandbox_info){ .profiles  = json_object(),
 					   .isolation = json_array(),
 					   .preset    = choice_default_profile(c->mcp->settings) };
-	w->fact   = (struct profile_question){ .known = on_hello, .owner = w };
+	w->fact   = (struct profile_question){ .known = on_hello_reply, .owner = w };
 	c->work   = w;
-	c->cancel = on_cancel;
+	c->cancel = sandbox_info_on_cancel;
 	profile_info_ask(&w->fact, c->mcp, "hello", NULL);
 }
 
@@ -213,7 +213,7 @@ const json_t *sandbox_info_modules(const struct sandbox_info *s, const char *nam
 	return json_object_get(sandbox_info_profile(s, name), "modules");
 }
 
-bool sandbox_info_lists(const json_t *list, const char *text)
+bool sandbox_info_list_has(const json_t *list, const char *text)
 {
 	for (size_t i = 0; i < json_array_size(list); i++)
 		if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
@@ -221,13 +221,13 @@ bool sandbox_info_lists(const json_t *list, const char *text)
 	return false;
 }
 
-json_t *sandbox_info_modules_beyond(const struct sandbox_info *s, const char *name)
+json_t *sandbox_info_modules_beyond_basic(const struct sandbox_info *s, const char *name)
 {
 	const json_t *all = sandbox_info_modules(s, name), *basic = sandbox_info_modules(s, "basic");
 	json_t       *list = json_array();
 
 	for (size_t i = 0; i < json_array_size(all); i++)
-		if (!sandbox_info_lists(basic, json_string_value(json_array_get(all, i))))
+		if (!sandbox_info_list_has(basic, json_string_value(json_array_get(all, i))))
 			json_array_append(list, json_array_get(all, i));
 	return list;
 }
@@ -237,7 +237,7 @@ json_t *sandbox_info_modules_beyond(const struct sandbox_info *s, const char *na
 /* Parts of the standard library that Debian has in packages of their own. */
 static const char *const parts[] = { "minimal", "distutils", "lib2to3", "gdbm", "tk", "venv", "pkg-resources" };
 
-static const char *python_name(const char *package)
+static const char *python_name_of_package(const char *package)
 {
 	if (strcmp(package, "python3") == 0)
 		return "python";
@@ -256,7 +256,7 @@ json_t *sandbox_info_packages(const struct sandbox_info *s, const char *name)
 
 	for (size_t i = 0; i < json_array_size(all); i++) {
 		const json_t *package = json_array_get(all, i);
-		const char   *known   = python_name(member_text(package, "name")),
+		const char   *known   = python_name_of_package(member_text(package, "name")),
 			   *version   = member_text(package, "version"), *dash;
 		size_t        n, plus;
 		json_t       *row;

@@ -22,7 +22,7 @@ struct sandbox_info_reader {
 	void (*known)(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner);
 	void (*gone)(void *owner); /* the call was cancelled; NULL: nothing must be freed */
 };
-void sandbox_info_seek(struct call *c, const struct sandbox_info_reader *reader, void *owner);
+void sandbox_info_gather(struct call *c, const struct sandbox_info_reader *reader, void *owner);
 
 /* Answers the call with the object that make() returns, as data; if s is NULL, with why. */
 void sandbox_info_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct sandbox_info *s),
@@ -36,8 +36,8 @@ const json_t *sandbox_info_profile(const struct sandbox_info *s, const char *nam
 /* The modules of a profile; borrowed. NULL: it cannot be used, or lists none. */
 const json_t *sandbox_info_modules(const struct sandbox_info *s, const char *name);
 /* The modules that the profile basic does not have; a new list. */
-json_t *sandbox_info_modules_beyond(const struct sandbox_info *s, const char *name);
+json_t *sandbox_info_modules_beyond_basic(const struct sandbox_info *s, const char *name);
 /* Is the text in the list? */
-bool sandbox_info_lists(const json_t *list, const char *text);
+bool sandbox_info_list_has(const json_t *list, const char *text);
 /* The Python packages of its rootfs, by the names and versions of their authors; a new list, the interpreter first. */
 json_t *sandbox_info_packages(const struct sandbox_info *s, const char *name);

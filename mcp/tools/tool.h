@@ -8,7 +8,7 @@
 #include "argument.h"
 #include "call.h"
 
-struct words;
+struct tool_texts;
 
 struct tool {
 	/* for models, which pay for each word: all of tools/list may have 1300 tokens */
@@ -41,11 +41,11 @@ extern const struct tool *const tools[]; /* tools.def; ends with NULL */
 
 const struct tool *tool_find(const char *name);
 /* As in tools/list; a new reference. */
-json_t            *tool_json(const struct tool *t, const struct mcp *m, const struct words *w, enum revision revision);
+json_t *tool_json(const struct tool *t, const struct mcp *m, const struct tool_texts *w, enum revision revision);
 
 /* Is it offered, with these settings? */
 bool               tool_is_offered(const struct tool *t, const struct mcp *m);
-bool               tool_takes(const struct tool *t, const char *argument);
+bool               tool_has_argument(const struct tool *t, const char *argument);
 /* Does it take a session, so that a header may repeat its name? */
 bool               tool_takes_session(const struct tool *t, const struct mcp *m);
 
@@ -57,7 +57,7 @@ void    tools_done(struct mcp *m);
  * For a call that does not answer at once: sets its ->work, size bytes of zeros, and its ->cancel, which must free
  * it. NULL: memory is short, and the call was answered so.
  */
-must_use void *tool_work(struct call *c, size_t size, void (*cancel)(struct call *));
+must_use void *tool_work_create(struct call *c, size_t size, void (*cancel)(struct call *));
 
 /* Answers of a tools/call; each ends the call. `content`, `structured` and `data` are taken over. */
 void tool_answer_text(struct call *c, const char *text, bool is_error);

@@ -10,7 +10,7 @@
  * Blocks of types that older revisions do not have become text: a client drops the whole result for one that it does
  * not know.
  */
-static void convert_down(json_t *content, enum revision revision)
+static void downgrade_content_blocks(json_t *content, enum revision revision)
 {
 	for (size_t i = 0; i < json_array_size(content); i++) {
 		const json_t *block = json_array_get(content, i);
@@ -31,7 +31,7 @@ void tool_answer_blocks(struct call *c, json_t *content, json_t *structured, boo
 {
 	json_t *result = json_object();
 
-	convert_down(content, c->revision);
+	downgrade_content_blocks(content, c->revision);
 	json_object_set_new(result, "content", content);
 	if (structured && c->revision >= REVISION_2025_06_18)
 		json_object_set(result, "structuredContent", structured);
@@ -59,7 +59,7 @@ void tool_answer_data(struct call *c, json_t *data, bool is_error)
 	tool_answer_blocks(c, content, data, is_error);
 }
 
-void *tool_work(struct call *c, size_t size, void (*cancel)(struct call *))
+void *tool_work_create(struct call *c, size_t size, void (*cancel)(struct call *))
 {
 	void *work = calloc(1, size);
 

@@ -15,12 +15,12 @@ static const struct argument rows[] = {
 static void cancel_execution_call(struct call *c, const json_t *given)
 {
 	struct err        e;
-	json_t           *arguments = arguments_take(rows, given, NULL, &e);
+	json_t           *arguments = arguments_parse(rows, given, NULL, &e);
 	struct execution *x         = NULL;
 
 	if (!arguments)
 		tool_answer_text(c, e.text, true);
-	else if ((x = handle_call_find(c, arguments))) {
+	else if ((x = handle_call_find_execution(c, arguments))) {
 		x->run.out.reported = x->run.err.reported = 0; /* the last answer has all */
 		call_wait_for_run(c, x, 0);
 	}

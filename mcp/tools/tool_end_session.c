@@ -12,7 +12,7 @@ static const struct argument rows[] = {
 static void end_session_call(struct call *c, const json_t *given)
 {
 	struct err            e;
-	json_t               *arguments = arguments_take(rows, given, NULL, &e), *text;
+	json_t               *arguments = arguments_parse(rows, given, NULL, &e), *text;
 	const char           *name      = arguments ? named_session_parse_argument(arguments, &e) : NULL;
 	struct named_session *s         = name ? named_session_find_open(c, name, &e) : NULL;
 

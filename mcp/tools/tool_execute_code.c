@@ -76,7 +76,7 @@ struct work {
 	struct waiter     checked;
 };
 
-static void execute_free(struct call *c)
+static void execute_work_free(struct call *c)
 {
 	struct work *w = c->work;
 
@@ -95,7 +95,7 @@ static void execute_free(struct call *c)
  * Answers a call for which nothing was run. The form of the answer is taken from unchecked arguments, as another one
  * may be wrong.
  */
-static void answer_outcome(struct call *c, const struct outcome *o)
+static void answer_call_without_run(struct call *c, const struct outcome *o)
 {
 	const struct settings *s         = c->mcp->settings;
 	const json_t          *arguments = json_object_get(c->params, "arguments"),
@@ -106,14 +106,14 @@ static void answer_outcome(struct call *c, const struct outcome *o)
 					   .detail = json_is_boolean(detail) ? json_is_true(detail) : s->detail });
 }
 
-static void answer_refused(struct call *c, const char *why, bool is_ours)
+static void answer_call_refused(struct call *c, const char *why, bool is_ours)
 {
 	scoped_outcome o;
 
-	outcome_refused(&o, why);
+	outcome_init_refused(&o, why);
 	if (is_ours)
 		strcpy(o.exit_reason, "setup_failed");
-	answer_outcome(c, &o);
+	answer_call_without_run(c, &o);
 }
 
 static void execute_refuse(struct work *w, const struct err *why)
@@ -121,15 +121,16 @@ static void execute_refuse(struct work *w, const struct err *why)
 	struct call *c       = w->call;
 	bool         is_ours = why->kind != ERR_BAD_SPEC && why->kind != ERR_DENIED;
 
-	execute_free(w->call);
+	execute_work_free(w->call);
 	metrics_refused(c->mcp->metrics, is_ours ? "setup_failed" : "denied");
-	answer_refused(c, why->text, is_ours);
+	answer_call_refused(c, why->text, is_ours);
 }
 
 /* --- the last step --- */
 
 /* The session of the request, which must be entered before the loop turns again: execution_start() does that. */
-static int prepare_session(struct work *w, struct execution_request *request, struct answer_form *form, struct err *e)
+static int prepare_session_request(struct work *w, struct execution_request *request, struct answer_form *form,
+				   struct err *e)
 {
 	const json_t *limits;
 
@@ -144,7 +145,7 @@ static int prepare_session(struct work *w, struct execution_request *request, st
 	return 0;
 }
 
-static int prepare_alone(struct work *w, struct execution_request *request)
+static int prepare_request_without_session(struct work *w, struct execution_request *request)
 {
 	const json_t *input = json_object_get(w->arguments, "stdin");
 
@@ -154,7 +155,7 @@ static int prepare_alone(struct work *w, struct execution_request *request)
 	return 0;
 }
 
-static struct execution *execute_start(struct work *w, struct answer_form *form, struct err *e)
+static struct execution *execute_start_run(struct work *w, struct answer_form *form, struct err *e)
 {
 	const struct settings   *s       = w->call->mcp->settings;
 	const json_t *code = json_object_get(w->arguments, "code"), *files = json_object_get(w->arguments, "files");
@@ -174,7 +175,8 @@ static struct execution *execute_start(struct work *w, struct answer_form *form,
 	if (json_array_size(files))
 		request.files = workspace_file_make_puts(files, &request.files_len, e);
 	if (!json_array_size(files) || request.files)
-		r = *w->session ? prepare_session(w, &request, form, e) : prepare_alone(w, &request);
+		r = *w->session ? prepare_session_request(w, &request, form, e)
+				: prepare_request_without_session(w, &request);
 	else
 		r = -1;
 	if (r == 0)
@@ -184,12 +186,12 @@ static struct execution *execute_start(struct work *w, struct answer_form *form,
 	return NULL;
 }
 
-static void execute_run(struct work *w)
+static void execute_run_program(struct work *w)
 {
 	struct call       *c    = w->call;
 	struct answer_form form = { 0 };
 	struct err         e;
-	struct execution  *x = execute_start(w, &form, &e);
+	struct execution  *x = execute_start_run(w, &form, &e);
 
 	if (!x) {
 		execute_refuse(w, &e);
@@ -197,13 +199,13 @@ static void execute_run(struct work *w)
 	}
 	x->answer_form          = form;
 	x->answer_form.warnings = json_incref(w->warnings);
-	execute_free(c);
+	execute_work_free(c);
 	call_wait_for_run(c, x, c->mcp->settings->yield_after_ms);
 }
 
 /* --- a check before it --- */
 
-static void on_checked(void *owner, struct execution *x)
+static void on_code_checked(void *owner, struct execution *x)
 {
 	struct work   *w        = owner;
 	struct call   *c        = w->call;
@@ -214,26 +216,26 @@ static void on_checked(void *owner, struct execution *x)
 	if (valid) {
 		execution_remove_waiter(x, &w->checked);
 		w->check = NULL;
-		execute_run(w);
+		execute_run_program(w);
 	} else {
 		if (findings)
-			outcome_refused(&o, "Code validation failed");
+			outcome_init_refused(&o, "Code validation failed");
 		else
-			outcome_of(&o, x); /* the check could not be run, which says nothing about the program */
-		o.findings = findings ? findings_short(findings) : NULL;
+			outcome_fill(&o, x); /* the check could not be run, which says nothing about the program */
+		o.findings = findings ? findings_summary_json(findings) : NULL;
 		if (findings) {
 			o.is_failure = false; /* the program's fault */
 			metrics_refused(c->mcp->metrics, "validation");
 		}
-		execute_free(c);
-		answer_outcome(c, &o);
+		execute_work_free(c);
+		answer_call_without_run(c, &o);
 	}
 	json_decref(findings);
 }
 
 /* --- the first step --- */
 
-static void on_explained(void *owner, const json_t *reply, const struct err *why)
+static void on_profile_explained(void *owner, const json_t *reply, const struct err *why)
 {
 	struct work *w = owner;
 	struct err   e;
@@ -244,16 +246,16 @@ static void on_explained(void *owner, const json_t *reply, const struct err *why
 	}
 	w->explained = json_incref((json_t *)reply);
 	if (!json_is_true(json_object_get(w->arguments, "validate"))) {
-		execute_run(w);
+		execute_run_program(w);
 		return;
 	}
-	w->checked = (struct waiter){ .ended = on_checked, .owner = w };
-	w->check   = findings_seek(w->call, w->arguments, w->explained, &w->checked, &e);
+	w->checked = (struct waiter){ .ended = on_code_checked, .owner = w };
+	w->check   = findings_start_check(w->call, w->arguments, w->explained, &w->checked, &e);
 	if (!w->check)
 		execute_refuse(w, &e);
 }
 
-static int parse_session(struct work *w, struct err *e)
+static int parse_session_argument(struct work *w, struct err *e)
 {
 	w->session = named_session_parse_argument(w->arguments, e);
 	if (!w->session)
@@ -270,33 +272,33 @@ static int parse_session(struct work *w, struct err *e)
 }
 
 /* An empty or too long text is refused in the words of the published server. */
-static int execute_parse(struct work *w, const json_t *given, struct err *e)
+static int execute_parse_arguments(struct work *w, const json_t *given, struct err *e)
 {
 	const json_t *code = json_object_get(given, "code");
 
 	if (json_is_string(code) && run_request_check_code(w->call->mcp->settings, code, e) < 0)
 		return -1;
-	w->arguments = arguments_take(rows, given, w->warnings, e);
-	return w->arguments ? parse_session(w, e) : -1;
+	w->arguments = arguments_parse(rows, given, w->warnings, e);
+	return w->arguments ? parse_session_argument(w, e) : -1;
 }
 
-static void execute_call(struct call *c, const json_t *given)
+static void execute_code_call(struct call *c, const json_t *given)
 {
 	struct work *w = calloc(1, sizeof *w);
 	const char  *profile;
 	struct err   e;
 
 	if (!w) {
-		answer_refused(c, "out of memory", true);
+		answer_call_refused(c, "out of memory", true);
 		return;
 	}
 	w->call     = c;
 	w->session  = "";
 	w->warnings = json_array();
-	w->fact     = (struct profile_question){ .known = on_explained, .owner = w };
+	w->fact     = (struct profile_question){ .known = on_profile_explained, .owner = w };
 	c->work     = w;
-	c->cancel   = execute_free;
-	if (execute_parse(w, given, &e) < 0) {
+	c->cancel   = execute_work_free;
+	if (execute_parse_arguments(w, given, &e) < 0) {
 		execute_refuse(w, &e);
 		return;
 	}
@@ -305,9 +307,9 @@ static void execute_call(struct call *c, const json_t *given)
 }
 
 /* The caller has counted it in the metrics. */
-static void refuse_call(struct call *c, const char *why)
+static void refuse_call_over_limit(struct call *c, const char *why)
 {
-	answer_refused(c, why, false);
+	answer_call_refused(c, why, false);
 }
 
 const struct tool tool_execute_code = {
@@ -328,6 +330,6 @@ const struct tool tool_execute_code = {
 	.arguments      = rows,
 	.leaves_nothing = true,
 	.resumes        = true,
-	.call           = execute_call,
-	.refuse         = refuse_call,
+	.call           = execute_code_call,
+	.refuse         = refuse_call_over_limit,
 };

@@ -25,7 +25,7 @@ struct work {
 	struct gathering gathering;
 };
 
-static void find_tools_free(struct call *c)
+static void find_tools_work_free(struct call *c)
 {
 	struct work *w = c->work;
 
@@ -35,7 +35,7 @@ static void find_tools_free(struct call *c)
 	free(w);
 }
 
-static char *answer_text(struct broker *b, const char *query, size_t max)
+static char *found_tools_to_text(struct broker *b, const char *query, size_t max)
 {
 	json_t *found = broker_find(b, query, max), *troubles = broker_troubles(b), *one;
 	char   *text  = NULL;
@@ -56,15 +56,15 @@ static char *answer_text(struct broker *b, const char *query, size_t max)
 	return text;
 }
 
-static void on_gathered(void *owner)
+static void on_tools_gathered(void *owner)
 {
 	struct work  *w     = owner;
 	struct call  *c     = w->call;
 	const json_t *limit = json_object_get(w->arguments, "limit");
-	char         *text  = answer_text(c->mcp->broker, member_text(w->arguments, "query"),
+	char         *text  = found_tools_to_text(c->mcp->broker, member_text(w->arguments, "query"),
 				 json_is_integer(limit) ? (size_t)json_integer_value(limit) : FOUND);
 
-	find_tools_free(w->call);
+	find_tools_work_free(w->call);
 	tool_answer_text(c, text ? text : "out of memory", !text);
 	free(text);
 }
@@ -72,7 +72,7 @@ static void on_gathered(void *owner)
 static void find_tools_call(struct call *c, const json_t *given)
 {
 	struct err   e;
-	json_t      *arguments = arguments_take(rows, given, NULL, &e);
+	json_t      *arguments = arguments_parse(rows, given, NULL, &e);
 	struct work *w         = arguments ? calloc(1, sizeof *w) : NULL;
 
 	if (!w) {
@@ -81,9 +81,9 @@ static void find_tools_call(struct call *c, const json_t *given)
 		return;
 	}
 	*w        = (struct work){ .call = c, .arguments = arguments };
-	w->gathering = (struct gathering){ .done = on_gathered, .owner = w };
+	w->gathering = (struct gathering){ .done = on_tools_gathered, .owner = w };
 	c->work   = w;
-	c->cancel = find_tools_free;
+	c->cancel = find_tools_work_free;
 	broker_gather(c->mcp->broker, &w->gathering, "");
 }
 

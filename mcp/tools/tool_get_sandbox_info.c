@@ -29,22 +29,22 @@ static const struct { const char *key, *profile; } tiers[] = {
 };
 /* clang-format on */
 
-static json_t *modules_of(const struct sandbox_info *s, const char *profile)
+static json_t *copy_profile_modules(const struct sandbox_info *s, const char *profile)
 {
 	const json_t *all = sandbox_info_modules(s, profile);
 
 	return all ? json_incref((json_t *)all) : json_array();
 }
 
-static json_t *allowed_imports(const struct sandbox_info *s)
+static json_t *allowed_imports_to_json(const struct sandbox_info *s)
 {
-	return json_pack("{so so so so}", "safe_stdlib", modules_of(s, "basic"), "data_science",
-			 sandbox_info_modules_beyond(s, "data-science"), "network",
-			 sandbox_info_modules_beyond(s, "network"), "filesystem",
-			 sandbox_info_modules_beyond(s, "filesystem"));
+	return json_pack("{so so so so}", "safe_stdlib", copy_profile_modules(s, "basic"), "data_science",
+			 sandbox_info_modules_beyond_basic(s, "data-science"), "network",
+			 sandbox_info_modules_beyond_basic(s, "network"), "filesystem",
+			 sandbox_info_modules_beyond_basic(s, "filesystem"));
 }
 
-static json_t *security_profiles(const struct sandbox_info *s)
+static json_t *security_profiles_to_json(const struct sandbox_info *s)
 {
 	json_t *object = json_object();
 
@@ -53,7 +53,7 @@ static json_t *security_profiles(const struct sandbox_info *s)
 			     *why    = json_object_get(found, "error");
 		bool          usable = sandbox_info_profile(s, tiers[i].profile);
 		json_t       *row    = json_pack("{sb so}", "enabled", usable, "modules",
-					i ? sandbox_info_modules_beyond(s, tiers[i].profile) : modules_of(s, "basic"));
+					i ? sandbox_info_modules_beyond_basic(s, tiers[i].profile) : copy_profile_modules(s, "basic"));
 
 		if (!usable)
 			json_object_set_new(row, "reason",
@@ -65,12 +65,12 @@ static json_t *security_profiles(const struct sandbox_info *s)
 	return object;
 }
 
-static json_t *size_text(const json_t *found, const char *group, const char *name)
+static json_t *profile_limit_to_text(const json_t *found, const char *group, const char *name)
 {
 	return json_sprintf("%llum", (unsigned long long)(profile_info_limit(found, group, name) / MIB));
 }
 
-static json_t *profiles_json(const struct mcp *m, const struct sandbox_info *s)
+static json_t *profiles_to_json(const struct mcp *m, const struct sandbox_info *s)
 {
 	const struct settings *settings = m->settings;
 	json_t                *list     = json_array(), *found, *limits;
@@ -82,8 +82,8 @@ static json_t *profiles_json(const struct mcp *m, const struct sandbox_info *s)
 		limits = json_pack("{so so so so}", "timeout",
 				   capabilities_seconds(run_request_default_wall_ms(settings, found)), "max_timeout",
 				   capabilities_seconds(run_request_max_wall_ms(settings, found)), "memory_limit",
-				   size_text(found, "limits", "memory_bytes"), "max_memory_limit",
-				   size_text(found, "ceilings", "memory_bytes"));
+				   profile_limit_to_text(found, "limits", "memory_bytes"), "max_memory_limit",
+				   profile_limit_to_text(found, "ceilings", "memory_bytes"));
 		json_array_append_new(list, json_pack("{ss sO so so}", "name", name, "rootfs",
 						      json_object_get(found, "rootfs"), "limits", limits, "packages",
 						      sandbox_info_packages(s, name)));
@@ -91,15 +91,15 @@ static json_t *profiles_json(const struct mcp *m, const struct sandbox_info *s)
 	return list;
 }
 
-static bool is_preset(const struct sandbox_info *s, const char *profile)
+static bool is_default_profile(const struct sandbox_info *s, const char *profile)
 {
 	return strcmp(s->preset, profile) == 0;
 }
 
-static void put_second(json_t *info, const struct mcp *m, const struct sandbox_info *s)
+static void put_second_generation_keys(json_t *info, const struct mcp *m, const struct sandbox_info *s)
 {
 	const json_t *preset  = json_object_get(s->profiles, s->preset);
-	json_t       *imports = allowed_imports(s), *names = json_array(), *list;
+	json_t       *imports = allowed_imports_to_json(s), *names = json_array(), *list;
 	const char   *key;
 	size_t        n = 0;
 
@@ -112,21 +112,21 @@ static void put_second(json_t *info, const struct mcp *m, const struct sandbox_i
 			    capabilities_seconds(run_request_default_wall_ms(m->settings, preset)));
 	json_object_set_new(info, "max_output_size", json_integer((json_int_t)run_request_output_bytes(m->settings, preset)));
 	json_object_set_new(info, "security_capabilities",
-			    json_pack("{sb sb sb}", "network_enabled", m->settings->network || is_preset(s, "network"),
-				      "filesystem_enabled", m->settings->filesystem || is_preset(s, "filesystem"),
+			    json_pack("{sb sb sb}", "network_enabled", m->settings->network || is_default_profile(s, "network"),
+				      "filesystem_enabled", m->settings->filesystem || is_default_profile(s, "filesystem"),
 				      "data_science_enabled",
-				      m->settings->data_science || is_preset(s, "data-science")));
+				      m->settings->data_science || is_default_profile(s, "data-science")));
 	json_object_set_new(info, "total_allowed_modules", json_integer((json_int_t)n));
 	json_object_set_new(info, "allowed_imports", imports);
 	json_object_set_new(info, "safe_builtins", names);
 }
 
 /* What the README of the published server promises. */
-static void put_promised(json_t *info, const struct mcp *m, const struct sandbox_info *s)
+static void put_readme_keys(json_t *info, const struct mcp *m, const struct sandbox_info *s)
 {
 	const json_t *preset = json_object_get(s->profiles, s->preset);
 
-	json_object_set_new(info, "security_profiles", security_profiles(s));
+	json_object_set_new(info, "security_profiles", security_profiles_to_json(s));
 	json_object_set_new(
 		info, "resource_limits",
 		json_pack("{so so so}", "timeout", capabilities_seconds(run_request_default_wall_ms(m->settings, preset)),
@@ -137,7 +137,7 @@ static void put_promised(json_t *info, const struct mcp *m, const struct sandbox
 	json_object_set_new(info, "container_mode", json_pack("{sb sb}", "available", 1, "enabled", 1));
 }
 
-static json_t *info_json(const struct mcp *m, const struct sandbox_info *s)
+static json_t *sandbox_info_to_json(const struct mcp *m, const struct sandbox_info *s)
 {
 	static const char *const policies[] = { [IMPORTS_ADVISE] = "advise", [IMPORTS_ENFORCE] = "enforce" };
 	json_t                  *info = json_pack("{sb ss}", "success", s->why == NULL, "default_profile", s->preset),
@@ -147,9 +147,9 @@ static json_t *info_json(const struct mcp *m, const struct sandbox_info *s)
 	json_object_set_new(info, "packages", sandbox_info_packages(s, s->preset));
 	json_object_set(info, "isolation", s->isolation);
 	json_object_set_new(info, "imports", json_string(policies[m->settings->imports]));
-	json_object_set_new(info, "profiles", profiles_json(m, s));
-	put_second(info, m, s);
-	put_promised(info, m, s);
+	json_object_set_new(info, "profiles", profiles_to_json(m, s));
+	put_second_generation_keys(info, m, s);
+	put_readme_keys(info, m, s);
 	json_object_update(info, older);
 	json_object_set_new(info, "version", json_incref(json_object_get(s->hello, "brig")));
 	json_object_set_new(info, "quota", json_incref(json_object_get(s->hello, "quota")));
@@ -159,7 +159,7 @@ static json_t *info_json(const struct mcp *m, const struct sandbox_info *s)
 
 static const struct argument rows[] = { { { 0 }, false, NULL } };
 
-static void info_answer(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner)
+static void answer_sandbox_info(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner)
 {
 	char *text = s && c->mcp->settings->reply == REPLY_TEXT ? sandbox_info_text(c->mcp, s) : NULL;
 
@@ -167,16 +167,16 @@ static void info_answer(struct call *c, const struct sandbox_info *s, const stru
 	if (text)
 		tool_answer_text(c, text, false);
 	else
-		sandbox_info_answer(c, info_json, s, why);
+		sandbox_info_answer(c, sandbox_info_to_json, s, why);
 	free(text);
 }
 
-static void info_call(struct call *c, const json_t *arguments)
+static void get_sandbox_info_call(struct call *c, const json_t *arguments)
 {
-	static const struct sandbox_info_reader reader = { .isolation = true, .known = info_answer };
+	static const struct sandbox_info_reader reader = { .isolation = true, .known = answer_sandbox_info };
 
 	(void)arguments;
-	sandbox_info_seek(c, &reader, NULL);
+	sandbox_info_gather(c, &reader, NULL);
 }
 
 const struct tool tool_get_sandbox_info = {
@@ -191,5 +191,5 @@ const struct tool tool_get_sandbox_info = {
 	.read_only     = true,
 	.idempotent    = true,
 	.text_only     = true,
-	.call          = info_call,
+	.call          = get_sandbox_info_call,
 };

@@ -19,7 +19,7 @@ bool tool_is_offered(const struct tool *t, const struct mcp *m)
 	return (!t->brokered || m->broker) && (!t->in_session || named_sessions_are_offered(m->settings));
 }
 
-bool tool_takes(const struct tool *t, const char *argument)
+bool tool_has_argument(const struct tool *t, const char *argument)
 {
 	for (const struct argument *row = t->arguments; row && row->field.name; row++)
 		if (strcmp(row->field.name, argument) == 0)
@@ -29,21 +29,22 @@ bool tool_takes(const struct tool *t, const char *argument)
 
 bool tool_takes_session(const struct tool *t, const struct mcp *m)
 {
-	return tool_takes(t, SESSION_ARGUMENT) && named_sessions_are_offered(m->settings);
+	return tool_has_argument(t, SESSION_ARGUMENT) && named_sessions_are_offered(m->settings);
 }
 
 /* --- tools/list --- */
 
-static json_t *schema_of(const char *text)
+static json_t *parse_schema_text(const char *text)
 {
 	return json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 }
 
 /* All four hints are given: a missing one counts as destructive, or as open world. */
-static json_t *annotations_of(const struct tool *t, const struct mcp *m, const struct words *w, enum revision revision)
+static json_t *tool_annotations(const struct tool *t, const struct mcp *m, const struct tool_texts *w,
+				enum revision revision)
 {
 	/* its programs can do what the tools and hosts can */
-	bool    reaches   = t->leaves_nothing && (m->broker || words_have_network(w));
+	bool    reaches   = t->leaves_nothing && (m->broker || tool_texts_have_network(w));
 	bool    hint      = m->settings->read_only_hint &&
 		    (!reaches || m->settings->origin[SETTING_read_only_hint] != ORIGIN_PRESET);
 	bool    read_only = t->read_only || (t->leaves_nothing && hint);
@@ -56,9 +57,9 @@ static json_t *annotations_of(const struct tool *t, const struct mcp *m, const s
 	return hints;
 }
 
-static json_t *description_of(const struct tool *t, const struct mcp *m, const struct words *w)
+static json_t *tool_description(const struct tool *t, const struct mcp *m, const struct tool_texts *w)
 {
-	char       *own      = words_fill(w, t->description);
+	char       *own      = tool_texts_expand(w, t->description);
 	char       *names    = t->with_servers && m->broker ? broker_servers_text(m->broker, 400) : NULL;
 	const char *sessions = t->with_sessions && named_sessions_are_offered(m->settings) ? t->with_sessions : "";
 	json_t     *made;
@@ -77,7 +78,7 @@ static json_t *description_of(const struct tool *t, const struct mcp *m, const s
  * Load balancers send the calls of a session to one server by this header, over HTTP. Without sessions the argument
  * is removed.
  */
-static void annotate_session(json_t *schema, const struct mcp *m, enum revision revision)
+static void adapt_session_arguments(json_t *schema, const struct mcp *m, enum revision revision)
 {
 	json_t *properties = json_object_get(schema, "properties"),
 	       *session    = json_object_get(properties, SESSION_ARGUMENT),
@@ -91,14 +92,14 @@ static void annotate_session(json_t *schema, const struct mcp *m, enum revision 
 		json_object_set_new(execution, "x-mcp-header", json_string(EXECUTION_HEADER));
 }
 
-static void fill_meanings(json_t *schema, const struct words *w)
+static void expand_argument_descriptions(json_t *schema, const struct tool_texts *w)
 {
 	const char *name;
 	json_t     *property;
 
 	json_object_foreach(json_object_get(schema, "properties"), name, property) {
 		const char *text = json_string_value(json_object_get(property, "description"));
-		char       *made = text && strchr(text, '{') ? words_fill(w, text) : NULL;
+		char       *made = text && strchr(text, '{') ? tool_texts_expand(w, text) : NULL;
 
 		if (made)
 			json_object_set_new(property, "description", json_string(made));
@@ -106,32 +107,32 @@ static void fill_meanings(json_t *schema, const struct words *w)
 	}
 }
 
-json_t *tool_json(const struct tool *t, const struct mcp *m, const struct words *w, enum revision revision)
+json_t *tool_json(const struct tool *t, const struct mcp *m, const struct tool_texts *w, enum revision revision)
 {
-	json_t *tool   = json_pack("{ss so}", "name", t->name, "description", description_of(t, m, w));
-	json_t *schema = t->input_schema ? schema_of(t->input_schema) : arguments_schema(t->arguments);
+	json_t *tool   = json_pack("{ss so}", "name", t->name, "description", tool_description(t, m, w));
+	json_t *schema = t->input_schema ? parse_schema_text(t->input_schema) : arguments_schema(t->arguments);
 
 	if (t->arguments)
-		annotate_session(schema, m, revision);
-	fill_meanings(schema, w);
+		adapt_session_arguments(schema, m, revision);
+	expand_argument_descriptions(schema, w);
 	json_object_set_new(tool, "inputSchema", schema);
 	if (revision >= REVISION_2025_03_26)
-		json_object_set_new(tool, "annotations", annotations_of(t, m, w, revision));
+		json_object_set_new(tool, "annotations", tool_annotations(t, m, w, revision));
 	if (revision >= REVISION_2025_06_18 && t->title)
 		json_object_set_new(tool, "title", json_string(t->title));
 	if (revision >= REVISION_2025_06_18 && t->output_schema && !(t->text_only && m->settings->reply == REPLY_TEXT))
-		json_object_set_new(tool, "outputSchema", schema_of(t->output_schema));
+		json_object_set_new(tool, "outputSchema", parse_schema_text(t->output_schema));
 	return tool;
 }
 
 json_t *tools_list(struct mcp *m, enum revision revision)
 {
 	json_t      *list = m->tool_list[revision];
-	scoped_words w    = { 0 };
+	scoped_tool_texts w    = { 0 };
 
 	if (list)
 		return list;
-	words_of(m, &w);
+	tool_texts_init(m, &w);
 	m->tool_list[revision] = list = json_array();
 	for (size_t i = 0; tools[i]; i++)
 		if ((!tools[i]->unlisted || m->settings->list_all_tools) && tool_is_offered(tools[i], m))

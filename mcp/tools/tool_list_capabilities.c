@@ -10,18 +10,18 @@ static const char schema[] =
 
 static const struct argument rows[] = { { { 0 }, false, NULL } };
 
-static void capabilities_answer(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner)
+static void answer_capabilities(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner)
 {
 	(void)owner;
 	sandbox_info_answer(c, capabilities_json, s, why);
 }
 
-static void capabilities_call(struct call *c, const json_t *arguments)
+static void list_capabilities_call(struct call *c, const json_t *arguments)
 {
-	static const struct sandbox_info_reader reader = { .isolation = true, .known = capabilities_answer };
+	static const struct sandbox_info_reader reader = { .isolation = true, .known = answer_capabilities };
 
 	(void)arguments;
-	sandbox_info_seek(c, &reader, NULL);
+	sandbox_info_gather(c, &reader, NULL);
 }
 
 const struct tool tool_list_capabilities = {
@@ -33,5 +33,5 @@ const struct tool tool_list_capabilities = {
 	.read_only     = true,
 	.idempotent    = true,
 	.unlisted      = true,
-	.call          = capabilities_call,
+	.call          = list_capabilities_call,
 };

@@ -32,7 +32,7 @@ struct work {
 	size_t               n;     /* entries that came, with those that are not in found */
 };
 
-static void list_files_free(struct call *c)
+static void list_files_work_free(struct call *c)
 {
 	struct work *w = c->work;
 
@@ -45,7 +45,7 @@ static void list_files_free(struct call *c)
 
 /* --- the answer --- */
 
-static char *text_of(const struct work *w)
+static char *file_list_to_text(const struct work *w)
 {
 	char   *text = NULL;
 	size_t  len, i, shown = 0;
@@ -72,7 +72,7 @@ static char *text_of(const struct work *w)
 /* --- what comes --- */
 
 /* The sender is in the jail, and may never end: at most LISTED_MAX entries are taken. */
-static bool on_entry(void *owner, const struct file_entry *entry, const char *name)
+static bool on_listed_file(void *owner, const struct file_entry *entry, const char *name)
 {
 	struct work *w   = owner;
 	size_t       len = 0;
@@ -93,11 +93,11 @@ static void list_files_refuse(struct work *w, const struct err *why)
 {
 	struct call *c = w->call;
 
-	list_files_free(c);
+	list_files_work_free(c);
 	tool_answer_text(c, why->text, true);
 }
 
-static void on_listed(void *owner, const struct err *why)
+static void on_listing_ended(void *owner, const struct err *why)
 {
 	struct work *w       = owner;
 	struct call *c       = w->call;
@@ -109,9 +109,9 @@ static void on_listed(void *owner, const struct err *why)
 		list_files_refuse(w, why);
 		return;
 	}
-	text = as_text ? text_of(w) : NULL;
+	text = as_text ? file_list_to_text(w) : NULL;
 	data = json_pack("{sO si}", "files", w->found, "left_out", (int)(w->n - json_array_size(w->found)));
-	list_files_free(c);
+	list_files_work_free(c);
 	if (as_text)
 		tool_answer_text(c, text ? text : "out of memory", !text);
 	else
@@ -124,7 +124,7 @@ static void on_listed(void *owner, const struct err *why)
 
 static int list_files_begin(struct work *w, struct err *e)
 {
-	static const struct transfer_events events = { .read = { .entry = on_entry }, .ended = on_listed };
+	static const struct transfer_events events = { .read = { .entry = on_listed_file }, .ended = on_listing_ended };
 	const char                         *name   = named_session_parse_argument(w->arguments, e);
 	struct named_session               *s      = name ? named_session_find_open(w->call, name, e) : NULL;
 	const char                         *glob   = member_text(w->arguments, "glob"), *path = *glob ? NULL : "*";
@@ -145,13 +145,13 @@ static int list_files_begin(struct work *w, struct err *e)
 static void list_files_call(struct call *c, const json_t *given)
 {
 	struct err   e = { .text = "out of memory" };
-	struct work *w = tool_work(c, sizeof *w, list_files_free);
+	struct work *w = tool_work_create(c, sizeof *w, list_files_work_free);
 
 	if (!w)
 		return;
 	w->call      = c;
 	w->found     = json_array();
-	w->arguments = arguments_take(rows, given, NULL, &e);
+	w->arguments = arguments_parse(rows, given, NULL, &e);
 	if (!w->arguments || list_files_begin(w, &e) < 0)
 		list_files_refuse(w, &e);
 }

@@ -54,7 +54,7 @@ struct work {
 	size_t               tail_len;
 };
 
-static void read_file_free(struct call *c)
+static void read_file_work_free(struct call *c)
 {
 	struct work *w = c->work;
 
@@ -69,12 +69,12 @@ static void read_file_answer(struct work *w, json_t *content, bool is_error)
 {
 	struct call *c = w->call;
 
-	read_file_free(w->call);
+	read_file_work_free(w->call);
 	tool_answer_blocks(c, content, NULL, is_error);
 }
 
 /* Takes text over. */
-static void read_file_text(struct work *w, json_t *text, bool is_error)
+static void read_file_answer_text(struct work *w, json_t *text, bool is_error)
 {
 	read_file_answer(w, json_pack("[{ss so}]", "type", "text", "text", text ? text : json_string("out of memory")),
 			 is_error || !text);
@@ -86,13 +86,13 @@ static void read_file_refuse(struct work *w, const char *why)
 	char         text[600];
 
 	snprintf(text, sizeof text, "%s", why);
-	read_file_free(w->call);
+	read_file_work_free(w->call);
 	tool_answer_text(c, text, true);
 }
 
 /* --- the form of the answer --- */
 
-static const char *image_type(const struct work *w)
+static const char *detect_image_type(const struct work *w)
 {
 	static const struct {
 		const char *type, *magic;
@@ -112,12 +112,12 @@ static const char *image_type(const struct work *w)
 }
 
 /* false: it is not an image that clients show. */
-static bool answer_image(struct work *w)
+static bool try_answer_image(struct work *w)
 {
-	const char *type   = w->len == w->bytes ? image_type(w) : NULL;
+	const char *type   = w->len == w->bytes ? detect_image_type(w) : NULL;
 	char       *data   = type ? base64_encode(w->data, w->len) : NULL;
 	size_t      len    = data ? strlen(data) : 0;
-	bool        is_one = data && len <= IMAGES_CAPACITY && images_shows(type, data, len);
+	bool        is_one = data && len <= IMAGES_CAPACITY && images_is_showable(type, data, len);
 
 	if (is_one)
 		read_file_answer(w,
@@ -129,7 +129,7 @@ static bool answer_image(struct work *w)
 	return is_one;
 }
 
-static void answer_as_text(struct work *w)
+static void answer_text_excerpt(struct work *w)
 {
 	size_t         head_len = 0, tail_len = 0, len = 0;
 	bool           is_cut = w->tail_len > 0;
@@ -144,7 +144,7 @@ static void answer_as_text(struct work *w)
 		excerpt_print(out, &x, w->call->mcp->settings->text_bytes);
 		fclose(out);
 	}
-	read_file_text(w, text ? json_stringn(text, len) : NULL, false);
+	read_file_answer_text(w, text ? json_stringn(text, len) : NULL, false);
 	free(text);
 	free(head);
 	free(tail);
@@ -152,10 +152,10 @@ static void answer_as_text(struct work *w)
 
 /* --- by line --- */
 
-static size_t keep_head(struct work *w, const char *bytes, size_t len);
+static size_t keep_file_bytes(struct work *w, const char *bytes, size_t len);
 
 /* The rest of a line that has no room is left out, and all lines after it. */
-static void keep_line(struct work *w, const char *bytes, size_t len)
+static void keep_wanted_line(struct work *w, const char *bytes, size_t len)
 {
 	size_t room = w->call->mcp->settings->text_bytes, n = w->len + len <= room ? len : room - w->len;
 
@@ -165,16 +165,16 @@ static void keep_line(struct work *w, const char *bytes, size_t len)
 	if (w->is_full && w->upto && w->upto < w->line && n < len) /* not a part of a line that is not the first */
 		n = 0;
 	w->upto = n ? w->line : w->upto;
-	(void)keep_head(w, bytes, n);
+	(void)keep_file_bytes(w, bytes, n);
 }
 
-static void read_lines(struct work *w, const char *bytes, size_t len)
+static void keep_wanted_lines(struct work *w, const char *bytes, size_t len)
 {
 	while (len) {
 		const char *end = memchr(bytes, '\n', len);
 		size_t      n   = end ? (size_t)(end - bytes) + 1 : len;
 
-		keep_line(w, bytes, n);
+		keep_wanted_line(w, bytes, n);
 		w->line += end != NULL;
 		w->last_is_open = !end;
 		bytes += n;
@@ -182,25 +182,25 @@ static void read_lines(struct work *w, const char *bytes, size_t len)
 	}
 }
 
-static void answer_lines(struct work *w)
+static void answer_kept_lines(struct work *w)
 {
 	uint64_t total = w->line - !w->last_is_open;
 	size_t   len   = 0;
 	char    *text  = clean_text(w->data ? w->data : "", clean_whole(w->data ? w->data : "", w->len), false, &len);
 
 	if (text && w->upto < total)
-		read_file_text(w,
+		read_file_answer_text(w,
 			       json_sprintf("%s%s[lines %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; offset=%" PRIu64
 					    " goes on]",
 					    text, len && text[len - 1] == '\n' ? "" : "\n", w->from, w->upto, total,
 					    w->upto + 1),
 			       false);
 	else
-		read_file_text(w, text ? json_stringn(text, len) : NULL, false);
+		read_file_answer_text(w, text ? json_stringn(text, len) : NULL, false);
 	free(text);
 }
 
-static void answer_lines_or_say_why(struct work *w)
+static void answer_lines_or_refuse(struct work *w)
 {
 	char text[200];
 
@@ -210,13 +210,13 @@ static void answer_lines_or_say_why(struct work *w)
 	} else if (w->len && memchr(w->data, 0, w->len)) {
 		read_file_refuse(w, "offset: the file is no text; leave offset and limit out");
 	} else {
-		answer_lines(w);
+		answer_kept_lines(w);
 	}
 }
 
 static void answer_binary(struct work *w)
 {
-	const char *type = image_type(w), *kind = type ? type : "binary";
+	const char *type = detect_image_type(w), *kind = type ? type : "binary";
 	const char *slash = strrchr(w->path, '/');
 	struct err  e     = { 0 };
 	char       *path  = NULL;
@@ -236,12 +236,12 @@ static void answer_binary(struct work *w)
 	else
 		text = json_sprintf("[%s, %" PRIu64 " bytes, not shown: read it with execute_code]", kind, w->bytes);
 	free(path);
-	read_file_text(w, text, false);
+	read_file_answer_text(w, text, false);
 }
 
 /* --- what comes --- */
 
-static void on_over(void *owner, const struct err *why)
+static void on_file_transferred(void *owner, const struct err *why)
 {
 	struct work *w = owner;
 	char         text[300];
@@ -261,19 +261,19 @@ static void on_over(void *owner, const struct err *why)
 			 w->path);
 		read_file_refuse(w, text);
 	} else if (w->from) {
-		answer_lines_or_say_why(w);
-	} else if (!answer_image(w)) {
+		answer_lines_or_refuse(w);
+	} else if (!try_answer_image(w)) {
 		size_t whole = w->len == w->bytes ? w->len : clean_whole(w->data, w->len);
 
 		if (!w->len || (!memchr(w->data, 0, whole) && text_is_utf8(w->data, whole)))
-			answer_as_text(w);
+			answer_text_excerpt(w);
 		else
 			answer_binary(w);
 	}
 }
 
 /* Takes only the file that was asked for. */
-static bool on_entry(void *owner, const struct file_entry *entry, const char *name)
+static bool on_file_entry(void *owner, const struct file_entry *entry, const char *name)
 {
 	struct work *w = owner;
 
@@ -293,7 +293,7 @@ static bool on_entry(void *owner, const struct file_entry *entry, const char *na
 	return w->found;
 }
 
-static size_t keep_head(struct work *w, const char *bytes, size_t len)
+static size_t keep_file_bytes(struct work *w, const char *bytes, size_t len)
 {
 	size_t n = w->keep - w->len < len ? w->keep - w->len : len, room = w->room ? w->room : 4096;
 	char  *grown;
@@ -310,16 +310,16 @@ static size_t keep_head(struct work *w, const char *bytes, size_t len)
 	return n;
 }
 
-static bool on_bytes(void *owner, const char *bytes, size_t len)
+static bool on_file_bytes(void *owner, const char *bytes, size_t len)
 {
 	struct work *w = owner;
 	size_t       n, rest, old;
 
 	if (w->from) {
-		read_lines(w, bytes, len);
+		keep_wanted_lines(w, bytes, len);
 		return true;
 	}
-	n = keep_head(w, bytes, len);
+	n = keep_file_bytes(w, bytes, len);
 	if (n == len)
 		return true;
 	rest = len - n < TAIL ? len - n : TAIL;
@@ -334,7 +334,8 @@ static bool on_bytes(void *owner, const char *bytes, size_t len)
 
 static int read_file_begin(struct work *w, struct err *e)
 {
-	static const struct transfer_events events = { .read = { on_entry, on_bytes }, .ended = on_over };
+	static const struct transfer_events events = { .read  = { on_file_entry, on_file_bytes },
+						       .ended = on_file_transferred };
 	const char                         *name   = named_session_parse_argument(w->arguments, e);
 	struct named_session               *s      = name ? named_session_find_open(w->call, name, e) : NULL;
 	const json_t                       *from   = json_object_get(w->arguments, "offset");
@@ -359,13 +360,13 @@ static int read_file_begin(struct work *w, struct err *e)
 
 static void read_file_call(struct call *c, const json_t *given)
 {
-	struct work *w = tool_work(c, sizeof *w, read_file_free);
+	struct work *w = tool_work_create(c, sizeof *w, read_file_work_free);
 	struct err   e;
 
 	if (!w)
 		return;
 	w->call      = c;
-	w->arguments = arguments_take(rows, given, NULL, &e);
+	w->arguments = arguments_parse(rows, given, NULL, &e);
 	if (!w->arguments || read_file_begin(w, &e) < 0)
 		read_file_refuse(w, e.text);
 }

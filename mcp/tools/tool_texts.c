@@ -12,7 +12,7 @@ enum { HOSTS_NAMED = 6, HOST_SHOWN = 60, PACKAGES_SHOWN = 90 };
 
 /* --- hosts --- */
 
-static json_t *hosts_of(const struct settings *s, const json_t *profile)
+static json_t *allowed_hosts_of_profile(const struct settings *s, const json_t *profile)
 {
 	const json_t *rules =
 		json_array_size(s->net) ? s->net : json_object_get(json_object_get(profile, "network"), "allow");
@@ -28,7 +28,7 @@ static json_t *hosts_of(const struct settings *s, const json_t *profile)
 	return hosts;
 }
 
-static void print_network(FILE *out, const struct words *w)
+static void print_reachable_hosts(FILE *out, const struct words *w)
 {
 	size_t n = json_array_size(w->hosts);
 
@@ -43,7 +43,7 @@ static void print_network(FILE *out, const struct words *w)
 
 /* --- the rest --- */
 
-static void print_shown(FILE *out, const struct words *w)
+static void print_shared_folders(FILE *out, const struct words *w)
 {
 	for (size_t i = 0; i < json_array_size(w->shown); i++)
 		fprintf(out, "%s/workspace/%s", i ? ", " : " Files of the host are in ",
@@ -54,7 +54,7 @@ static void print_shown(FILE *out, const struct words *w)
 		fputs(" Folders of the client are in /workspace, read-only.", out);
 }
 
-static void print_packages(FILE *out, const struct words *w)
+static void print_profile_packages(FILE *out, const struct words *w)
 {
 	const char *text = json_string_value(json_object_get(w->profile, "description"));
 
@@ -62,14 +62,14 @@ static void print_packages(FILE *out, const struct words *w)
 		fprintf(out, " It has %.*s.", instructions_brief(text), text);
 }
 
-void words_of(const struct mcp *m, struct words *ret)
+void tool_texts_init(const struct mcp *m, struct words *ret)
 {
 	const struct settings *s = m->settings;
 	uint64_t               wall_ms, ms = s->timeout_ms;
 
 	*ret = (struct words){ .name = choice_default_profile(s), .shown = m->shown.names, .has_roots = s->roots };
 	ret->profile = instructions_profile(ret->name);
-	ret->hosts   = hosts_of(s, ret->profile);
+	ret->hosts   = allowed_hosts_of_profile(s, ret->profile);
 	/* a timeout that was set counts, else that of the profile (run_request_default_wall_ms()) */
 	wall_ms = (uint64_t)json_integer_value(json_object_get(json_object_get(ret->profile, "limits"), "wall_ms"));
 	if (s->origin[SETTING_timeout_ms] == ORIGIN_PRESET && wall_ms > 0 && wall_ms <= INT64_MAX)
@@ -78,14 +78,14 @@ void words_of(const struct mcp *m, struct words *ret)
 	text_from_milli(s->max_timeout_ms, ret->most, sizeof ret->most);
 }
 
-void words_done(struct words *w)
+void tool_texts_done(struct words *w)
 {
 	json_decref(w->profile);
 	json_decref(w->hosts);
 	*w = (struct words){ 0 };
 }
 
-bool words_have_network(const struct words *w)
+bool tool_texts_have_network(const struct words *w)
 {
 	return json_array_size(w->hosts) > 0;
 }
@@ -93,18 +93,18 @@ bool words_have_network(const struct words *w)
 /* --- filling in --- */
 
 /* Prints the variable that begins here, "{profile}", and returns its length; 0: there is no variable here. */
-static size_t print_variable(FILE *out, const struct words *w, const char *text)
+static size_t expand_variable(FILE *out, const struct words *w, const char *text)
 {
 	const struct {
 		const char *name, *text;
 		void      (*print)(FILE *out, const struct words *w); /* if text is NULL */
 	} variables[] = {
-		{ "{network}", NULL, print_network },
+		{ "{network}", NULL, print_reachable_hosts },
 		{ "{timeout}", w->timeout, NULL },
 		{ "{most}", w->most, NULL },
 		{ "{profile}", w->name, NULL },
-		{ "{packages}", NULL, print_packages },
-		{ "{shown}", NULL, print_shown },
+		{ "{packages}", NULL, print_profile_packages },
+		{ "{shown}", NULL, print_shared_folders },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
@@ -121,7 +121,7 @@ static size_t print_variable(FILE *out, const struct words *w, const char *text)
 	return 0;
 }
 
-char *words_fill(const struct words *w, const char *text)
+char *tool_texts_expand(const struct words *w, const char *text)
 {
 	char  *made = NULL;
 	size_t len, n;
@@ -130,7 +130,7 @@ char *words_fill(const struct words *w, const char *text)
 	if (!out)
 		return NULL;
 	for (; *text; text += n ? n : 1)
-		if (!(n = print_variable(out, w, text)))
+		if (!(n = expand_variable(out, w, text)))
 			putc(*text, out);
 	fclose(out);
 	return made;

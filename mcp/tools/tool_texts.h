@@ -8,7 +8,7 @@
 #pragma once
 #include "mcp.h"
 
-struct words {
+struct tool_texts {
 	json_t     *profile;   /* the default profile's file, or NULL */
 	json_t     *hosts;     /* texts: what programs can reach; owned; may be empty */
 	const json_t *shown;   /* names of --ro; borrowed */
@@ -17,10 +17,10 @@ struct words {
 	const char *name;      /* of the default profile; borrowed */
 };
 
-void words_of(const struct mcp *m, struct words *ret);
-void words_done(struct words *w);
-#define scoped_words scoped(words_done) struct words
+void tool_texts_init(const struct mcp *m, struct tool_texts *ret);
+void tool_texts_done(struct tool_texts *w);
+#define scoped_tool_texts scoped(tool_texts_done) struct tool_texts
 
-bool words_have_network(const struct words *w);
+bool tool_texts_have_network(const struct tool_texts *w);
 /* The text with its places filled in; malloc'ed. NULL: memory is short. */
-char *words_fill(const struct words *w, const char *text);
+char *tool_texts_expand(const struct tool_texts *w, const char *text);

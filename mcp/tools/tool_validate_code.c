@@ -30,7 +30,7 @@ struct work {
 	struct waiter     checked;
 };
 
-static void validate_free(struct call *c)
+static void validate_work_free(struct call *c)
 {
 	struct work *w = c->work;
 
@@ -46,21 +46,21 @@ static void validate_refuse(struct work *w, const struct err *why)
 {
 	struct call *c = w->call;
 
-	validate_free(w->call);
+	validate_work_free(w->call);
 	tool_answer_text(c, why->text, true);
 }
 
-static void on_checked(void *owner, struct execution *x)
+static void on_code_checked(void *owner, struct execution *x)
 {
 	struct work *w        = owner;
 	struct call *c        = w->call;
 	json_t      *findings = findings_json(x);
 
-	validate_free(w->call);
+	validate_work_free(w->call);
 	tool_answer_data(c, findings, false);
 }
 
-static void on_explained(void *owner, const json_t *explained, const struct err *why)
+static void on_profile_explained(void *owner, const json_t *explained, const struct err *why)
 {
 	struct work *w = owner;
 	struct err   e;
@@ -69,33 +69,33 @@ static void on_explained(void *owner, const json_t *explained, const struct err 
 		validate_refuse(w, why);
 		return;
 	}
-	w->checked = (struct waiter){ .ended = on_checked, .owner = w };
-	w->check   = findings_seek(w->call, w->arguments, explained, &w->checked, &e);
+	w->checked = (struct waiter){ .ended = on_code_checked, .owner = w };
+	w->check   = findings_start_check(w->call, w->arguments, explained, &w->checked, &e);
 	if (!w->check)
 		validate_refuse(w, &e);
 }
 
-static int validate_parse(struct work *w, const json_t *given, struct err *e)
+static int validate_parse_arguments(struct work *w, const json_t *given, struct err *e)
 {
 	const json_t *code = json_object_get(given, "code");
 
 	if (json_is_string(code) && run_request_check_code(w->call->mcp->settings, code, e) < 0)
 		return -1;
-	w->arguments = arguments_take(rows, given, NULL, e);
+	w->arguments = arguments_parse(rows, given, NULL, e);
 	return w->arguments ? 0 : -1;
 }
 
-static void validate_call(struct call *c, const json_t *given)
+static void validate_code_call(struct call *c, const json_t *given)
 {
-	struct work *w = tool_work(c, sizeof *w, validate_free);
+	struct work *w = tool_work_create(c, sizeof *w, validate_work_free);
 	const char  *profile;
 	struct err   e;
 
 	if (!w)
 		return;
 	w->call   = c;
-	w->fact   = (struct profile_question){ .known = on_explained, .owner = w };
-	if (validate_parse(w, given, &e) < 0) {
+	w->fact   = (struct profile_question){ .known = on_profile_explained, .owner = w };
+	if (validate_parse_arguments(w, given, &e) < 0) {
 		validate_refuse(w, &e);
 		return;
 	}
@@ -118,5 +118,5 @@ const struct tool tool_validate_code = {
 	.output_schema = schema,
 	.read_only     = true,
 	.idempotent    = true,
-	.call          = validate_call,
+	.call          = validate_code_call,
 };

@@ -15,7 +15,7 @@ static const struct argument rows[] = {
 };
 /* clang-format on */
 
-static uint64_t wait_ms_of(const struct call *c, const json_t *arguments)
+static uint64_t wait_timeout_ms(const struct call *c, const json_t *arguments)
 {
 	const json_t *asked = json_object_get(arguments, "timeout");
 
@@ -24,16 +24,16 @@ static uint64_t wait_ms_of(const struct call *c, const json_t *arguments)
 	return c->mcp->settings->yield_after_ms ? c->mcp->settings->yield_after_ms : WAIT_MS;
 }
 
-static void wait_call(struct call *c, const json_t *given)
+static void wait_execution_call(struct call *c, const json_t *given)
 {
 	struct err        e;
-	json_t           *arguments = arguments_take(rows, given, NULL, &e);
+	json_t           *arguments = arguments_parse(rows, given, NULL, &e);
 	struct execution *x;
 
 	if (!arguments)
 		tool_answer_text(c, e.text, true);
-	else if ((x = handle_call_find(c, arguments)))
-		call_wait_for_run(c, x, wait_ms_of(c, arguments));
+	else if ((x = handle_call_find_execution(c, arguments)))
+		call_wait_for_run(c, x, wait_timeout_ms(c, arguments));
 	json_decref(arguments);
 }
 
@@ -51,5 +51,5 @@ const struct tool tool_wait_execution = {
 	.resumes     = true,
 	.read_only   = true,
 	.idempotent  = true,
-	.call        = wait_call,
+	.call        = wait_execution_call,
 };

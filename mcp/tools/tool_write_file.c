@@ -33,7 +33,7 @@ struct work {
 	uint64_t             left_out; /* the reason why it was left out + 1; 0: it was not */
 };
 
-static void write_file_free(struct call *c)
+static void write_file_work_free(struct call *c)
 {
 	struct work *w = c->work;
 
@@ -50,13 +50,13 @@ static void write_file_answer(struct work *w, const char *text, bool is_error)
 {
 	struct call *c = w->call;
 
-	write_file_free(w->call);
+	write_file_work_free(w->call);
 	tool_answer_text(c, text, is_error);
 }
 
 /* --- what comes of it --- */
 
-static bool on_entry(void *owner, const struct file_entry *entry, const char *name)
+static bool on_file_left_out(void *owner, const struct file_entry *entry, const char *name)
 {
 	struct work *w = owner;
 
@@ -66,7 +66,7 @@ static bool on_entry(void *owner, const struct file_entry *entry, const char *na
 	return true;
 }
 
-static void on_over(void *owner, const struct err *why)
+static void on_file_written(void *owner, const struct err *why)
 {
 	struct work *w    = owner;
 	const char  *path = json_string_value(json_object_get(w->arguments, "path"));
@@ -86,9 +86,10 @@ static void on_over(void *owner, const struct err *why)
 
 /* --- the session --- */
 
-static void on_explained(void *owner, const json_t *reply, const struct err *why)
+static void on_profile_explained(void *owner, const json_t *reply, const struct err *why)
 {
-	static const struct transfer_events events = { .read = { .entry = on_entry }, .ended = on_over };
+	static const struct transfer_events events = { .read  = { .entry = on_file_left_out },
+						       .ended = on_file_written };
 	struct work                        *w      = owner;
 	struct err                          e      = why ? *why : (struct err){ 0 };
 	struct named_session *s = reply ? named_session_make(w->call, w->session, w->asked, reply, NULL, &e) : NULL;
@@ -104,12 +105,12 @@ static void on_explained(void *owner, const json_t *reply, const struct err *why
 
 /* --- the arguments --- */
 
-static int write_file_parse(struct work *w, const json_t *given, struct err *e)
+static int write_file_parse_arguments(struct work *w, const json_t *given, struct err *e)
 {
 	static const char *const keys[] = { "path", "content", "base64" };
 	json_t                  *file;
 
-	w->arguments = arguments_take(rows, given, NULL, e);
+	w->arguments = arguments_parse(rows, given, NULL, e);
 	w->session   = w->arguments ? named_session_parse_argument(w->arguments, e) : NULL;
 	if (!w->session)
 		return -1;
@@ -127,14 +128,14 @@ static int write_file_parse(struct work *w, const json_t *given, struct err *e)
 
 static void write_file_call(struct call *c, const json_t *given)
 {
-	struct work *w = tool_work(c, sizeof *w, write_file_free);
+	struct work *w = tool_work_create(c, sizeof *w, write_file_work_free);
 	struct err   e;
 
 	if (!w)
 		return;
 	w->call   = c;
-	w->fact   = (struct profile_question){ .known = on_explained, .owner = w };
-	if (write_file_parse(w, given, &e) < 0)
+	w->fact   = (struct profile_question){ .known = on_profile_explained, .owner = w };
+	if (write_file_parse_arguments(w, given, &e) < 0)
 		write_file_answer(w, e.text, true);
 	else
 		profile_info_ask(&w->fact, c->mcp, "explain", json_string_value(json_object_get(w->asked, "profile")));

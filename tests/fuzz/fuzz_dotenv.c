@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	must_read_lines((const char *)data, size);
 	settings_init(&s);
-	if (settings_take_dotenv(&s, (const char *)data, size, &e) < 0 || settings_judge(&s, &e) < 0)
+	if (settings_parse_dotenv(&s, (const char *)data, size, &e) < 0 || settings_judge(&s, &e) < 0)
 		must_say_why(&e);
 	else
 		must_make_sense(&s);

@@ -44,11 +44,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size)
 		data++, size--;
 	settings_init(&s);
-	if (settings_take_options(&s, n, words, &e) < 0) {
+	if (settings_parse_options(&s, n, words, &e) < 0) {
 		must_say_why(&e);
 	} else {
 		before = s;
-		if (size && settings_take_file(&s, "mcp.json", (const char *)data, size, &e) < 0)
+		if (size && settings_parse_json(&s, "mcp.json", (const char *)data, size, &e) < 0)
 			must_say_why(&e);
 		else if (settings_judge(&s, &e) < 0)
 			must_say_why(&e);

@@ -671,7 +671,7 @@ static void make_dotenv(struct seeds *s)
 		const struct setting_texts *row = &setting_texts[id];
 		size_t                      way = (size_t)id % ARRAY_LEN(ways);
 
-		setting_name((enum setting_id)id, SPELT_VARIABLE, name, sizeof name);
+		setting_spell_name((enum setting_id)id, SPELT_VARIABLE, name, sizeof name);
 		word(s, name);
 		if (*row->preset)
 			word(s, row->preset);
@@ -692,8 +692,8 @@ static void make_mcp_settings(struct seeds *s)
 	for (int id = 0; id < SETTING_COUNT; id++) {
 		const char *value = *setting_texts[id].preset ? setting_texts[id].preset : "math";
 
-		setting_name((enum setting_id)id, SPELT_OPTION, option, sizeof option);
-		setting_name((enum setting_id)id, SPELT_KEY, key, sizeof key);
+		setting_spell_name((enum setting_id)id, SPELT_OPTION, option, sizeof option);
+		setting_spell_name((enum setting_id)id, SPELT_KEY, key, sizeof key);
 		word(s, option);
 		word(s, key);
 		put_text(s, "%s=%s%c", option, value, 0);

@@ -70,7 +70,7 @@ static void check_case(size_t i)
 	struct err e = { 0 };
 
 	snprintf(text, sizeof text, "{\"code\":\"x\"%s%s}", *cases[i].given ? "," : "", cases[i].given);
-	json_t *given = json_loads(text, JSON_ALLOW_NUL, NULL), *taken = arguments_take(rows, given, NULL, &e);
+	json_t *given = json_loads(text, JSON_ALLOW_NUL, NULL), *taken = arguments_parse(rows, given, NULL, &e);
 	char   *got   = taken ? json_dumps(json_object_get(taken, cases[i].key), JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
 	bool    ok    = taken ? cases[i].want && strcmp(got, cases[i].want) == 0 : !cases[i].want && strncmp(e.text, cases[i].says, strlen(cases[i].says)) == 0;
 
@@ -86,7 +86,7 @@ static void check_refusal(const char *name, const char *json, const char *want)
 	json_t    *given = json_loads(json, JSON_ALLOW_NUL, NULL);
 	struct err e     = { 0 };
 
-	tap_ok(!arguments_take(rows, given, NULL, &e), "%s", name);
+	tap_ok(!arguments_parse(rows, given, NULL, &e), "%s", name);
 	tap_is(e.text, want, "... with these words");
 	json_decref(given);
 }
@@ -96,7 +96,7 @@ static void check_unknown(void)
 	json_t    *given    = json_loads("{\"code\":\"x\",\"colour\":1,\"a\\nb\":2,\"c\":3,\"d\":4,\"e\":5,\"f\":6,\"g\":7,\"h\":8,\"i\":9,\"j\":10}", 0, NULL);
 	json_t    *warnings = json_array();
 	struct err e;
-	json_t    *taken = arguments_take(rows, given, warnings, &e);
+	json_t    *taken = arguments_parse(rows, given, warnings, &e);
 
 	tap_ok(taken && !json_object_get(taken, "colour"), "an unknown argument is not taken");
 	tap_is(json_string_value(json_array_get(warnings, 0)),

@@ -39,8 +39,8 @@ static void check_room(void)
 	data   = base64_encode(bytes, 500 * KIB);
 	bundle = json_pack("{ss}", "image/png", data);
 	images_init(&g, NULL, "6f0c0d5e-0000");
-	json_decref(bundle_take(bundle, &g));
-	words = bundle_take(bundle, &g);
+	json_decref(bundle_add_to_reply(bundle, &g));
+	words = bundle_add_to_reply(bundle, &g);
 	tap_ok(json_array_size(g.content) == 1, "a reply has room for so many pictures");
 	tap_is(json_string_value(words), "[image/png, 512000 bytes, too large to be shown: a reply has room for 720 KiB of images; save it smaller, as with dpi=60]", "and says what to do");
 	json_decref(words);
@@ -65,7 +65,7 @@ static void check_saved(const char *folder)
 	images_init(&g, a, "6f0c0d5e-0000");
 	for (int i = 1; i <= 2; i++) {
 		snprintf(want, sizeof want, "[image/svg+xml, 6 bytes, saved as %s/brig-6f0c0d5e%s.svg]", path, i == 1 ? "" : "-2");
-		words = bundle_take(bundle, &g);
+		words = bundle_add_to_reply(bundle, &g);
 		tap_is(json_string_value(words), want, i == 1 ? "it is saved, and the path told" : "the next one beside it");
 		json_decref(words);
 	}
@@ -95,7 +95,7 @@ int main(void)
 		json_t       *bundle = json_loads(rows[i].bundle, JSON_ALLOW_NUL, NULL), *words;
 
 		images_init(&g, NULL, "6f0c0d5e-0000");
-		words = bundle_take(bundle, &g);
+		words = bundle_add_to_reply(bundle, &g);
 		tap_is(json_string_value(words), rows[i].want, rows[i].name);
 		tap_ok(json_array_size(g.content) == rows[i].images && bundle_has_picture(bundle) == (rows[i].images > 0), "%s: %zu images", rows[i].name, rows[i].images);
 		json_decref(words);

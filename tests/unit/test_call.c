@@ -285,7 +285,7 @@ static void check_too_many(void)
 
 static void check_list(void)
 {
-	static const struct words none = { .name = "basic" };
+	static const struct tool_texts none = { .name = "basic" };
 	struct world              w;
 	json_t                   *old, *middle, *new;
 

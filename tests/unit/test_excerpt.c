@@ -21,7 +21,7 @@ static void test_short(void)
 	char          *text = print(&x, EXCERPT_LEAST, &len);
 
 	tap_is(text, "hello\n", "what fits is shown as it is");
-	tap_ok(excerpt_wants(&x) == 6, "and wants no more than that");
+	tap_ok(excerpt_full_cost(&x) == 6, "and wants no more than that");
 	free(text);
 }
 

@@ -36,7 +36,7 @@ int main(void)
 		char         *text;
 
 		images_init(&g, NULL, "6f0c0d5e");
-		left = image_take(value, &g);
+		left = image_move_to_gallery(value, &g);
 		text = json_dumps(left, JSON_COMPACT | JSON_ENCODE_ANY);
 
 		tap_is(text, rows[i].want, rows[i].name);

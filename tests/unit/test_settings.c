@@ -118,7 +118,7 @@ static int take_words(struct settings *s, const char *words, struct err *e)
 	snprintf(copy, sizeof copy, "%s", words);
 	for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
-	return settings_take_options(s, argc, argv, e);
+	return settings_parse_options(s, argc, argv, e);
 }
 
 static int take_all(struct settings *s, const struct row *r, struct err *e)
@@ -128,11 +128,11 @@ static int take_all(struct settings *s, const struct row *r, struct err *e)
 	settings_init(s);
 	if (r->words && take_words(s, r->words, e) < 0)
 		return -1;
-	if (settings_take_variables(s, ORIGIN_ENVIRONMENT, env, NULL, e) < 0)
+	if (settings_set_from_variables(s, ORIGIN_ENVIRONMENT, env, NULL, e) < 0)
 		return -1;
-	if (r->dotenv && settings_take_dotenv(s, r->dotenv, strlen(r->dotenv), e) < 0)
+	if (r->dotenv && settings_parse_dotenv(s, r->dotenv, strlen(r->dotenv), e) < 0)
 		return -1;
-	if (r->file && settings_take_file(s, "mcp.json", r->file, strlen(r->file), e) < 0)
+	if (r->file && settings_parse_json(s, "mcp.json", r->file, strlen(r->file), e) < 0)
 		return -1;
 	return settings_judge(s, e);
 }
@@ -253,11 +253,11 @@ static void check_rows(void)
 	char name[SETTING_NAME_MAX];
 
 	for (int id = 0; id < SETTING_COUNT; id++) {
-		setting_name((enum setting_id)id, SPELT_VARIABLE, name, sizeof name);
-		tap_ok(setting_find(SPELT_VARIABLE, name) == id && strncmp(name, "BRIG_MCP_", 9) == 0, "%s is found by its name", name);
+		setting_spell_name((enum setting_id)id, SPELT_VARIABLE, name, sizeof name);
+		tap_ok(setting_find_by_name(SPELT_VARIABLE, name) == id && strncmp(name, "BRIG_MCP_", 9) == 0, "%s is found by its name", name);
 		tap_ok((setting_rows[id].field.type == FIELD_CHOICE) == (setting_rows[id].field.choices != NULL), "%s has choices if it is one of them", name);
 	}
-	tap_ok(settings_status(&(struct err){ .kind = ERR_DENIED }) == 1 && settings_status(&(struct err){ .kind = ERR_BAD_SPEC }) == 2,
+	tap_ok(settings_exit_status(&(struct err){ .kind = ERR_DENIED }) == 1 && settings_exit_status(&(struct err){ .kind = ERR_BAD_SPEC }) == 2,
 	       "the exit status of a missing token is one, of every other mistake two");
 }
 

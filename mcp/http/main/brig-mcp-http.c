@@ -29,7 +29,7 @@ static void forget_token(const struct settings *s)
 		explicit_bzero(token, strlen(token));
 	if (s->token)
 		explicit_bzero((char *)s->token, strlen(s->token));
-	settings_hide_token();
+	settings_unset_token_variable();
 }
 
 static int serve(struct mcp *m, struct err *e)
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 	}
 	if (settings_load(&s, argc, argv, &e) < 0) {
 		fprintf(stderr, "brig-mcp: %s\n", e.text);
-		return settings_status(&e);
+		return settings_exit_status(&e);
 	}
 	for (size_t i = 0; i < json_array_size(s.notes); i++)
 		fprintf(stderr, "brig-mcp: %s\n", json_string_value(json_array_get(s.notes, i)));
