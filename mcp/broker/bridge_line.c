@@ -20,7 +20,7 @@ static const struct {
 	[BRIDGE_NAMES]    = { "names", "under", false, false },
 };
 
-static int take_text(struct bridge_request *r, struct err *e)
+static int parse_request_text(struct bridge_request *r, struct err *e)
 {
 	const char   *key  = ops[r->op].key;
 	const json_t *text = key ? json_object_get(r->source, key) : NULL;
@@ -34,7 +34,7 @@ static int take_text(struct bridge_request *r, struct err *e)
 	return 0;
 }
 
-static int take_max(struct bridge_request *r, struct err *e)
+static int parse_request_max(struct bridge_request *r, struct err *e)
 {
 	const json_t *max = json_object_get(r->source, "max");
 
@@ -47,7 +47,7 @@ static int take_max(struct bridge_request *r, struct err *e)
 	return 0;
 }
 
-static int request_parse(struct bridge_request *r, struct err *e)
+static int parse_request_members(struct bridge_request *r, struct err *e)
 {
 	const json_t *id   = json_object_get(r->source, "id");
 	const char   *name = json_string_value(json_object_get(r->source, "op"));
@@ -60,7 +60,7 @@ static int request_parse(struct bridge_request *r, struct err *e)
 		return err_set(e, ERR_PROTOCOL, "id: expected a positive whole number");
 	if (r->op == BRIDGE_OPS)
 		return err_set(e, ERR_PROTOCOL, "op: there is no such one");
-	if (take_text(r, e) < 0 || (ops[r->op].max && take_max(r, e) < 0))
+	if (parse_request_text(r, e) < 0 || (ops[r->op].max && parse_request_max(r, e) < 0))
 		return -1;
 	if (ops[r->op].args && !json_is_object(r->args = json_object_get(r->source, "args")))
 		return err_set(e, ERR_PROTOCOL, "args: expected an object");
@@ -81,7 +81,7 @@ int bridge_request_parse(struct bridge_request *ret, const char *line, size_t le
 	ret->source = json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
 	if (!json_is_object(ret->source))
 		return err_set(e, ERR_PROTOCOL, "no object of JSON: %.120s", ret->source ? "" : why.text);
-	return request_parse(ret, e);
+	return parse_request_members(ret, e);
 }
 
 void bridge_request_done(struct bridge_request *r)
@@ -102,7 +102,7 @@ const char *tool_outcome_name(enum tool_outcome o)
 	return names[o];
 }
 
-json_t *bridge_answer(const char *key, json_t *value)
+json_t *bridge_answer_body(const char *key, json_t *value)
 {
 	json_t *body = json_object();
 
@@ -110,7 +110,7 @@ json_t *bridge_answer(const char *key, json_t *value)
 	return body;
 }
 
-json_t *bridge_error(enum tool_outcome kind, const char *fmt, ...)
+json_t *bridge_error_body(enum tool_outcome kind, const char *fmt, ...)
 {
 	char    text[9 * 1024], *clean;
 	size_t  len;
@@ -126,7 +126,7 @@ json_t *bridge_error(enum tool_outcome kind, const char *fmt, ...)
 	return body;
 }
 
-char *bridge_dump(int64_t id, json_t *body, size_t *len, enum tool_outcome *outcome)
+char *bridge_dump_line(int64_t id, json_t *body, size_t *len, enum tool_outcome *outcome)
 {
 	char *line;
 
@@ -137,7 +137,7 @@ char *bridge_dump(int64_t id, json_t *body, size_t *len, enum tool_outcome *outc
 		return line;
 	free(line);
 	*outcome = TOOL_OUTCOME_limit;
-	body     = bridge_error(TOOL_OUTCOME_limit, "the answer has %zu bytes, and a program is given 1 MiB at once; ask for less", *len);
+	body     = bridge_error_body(TOOL_OUTCOME_limit, "the answer has %zu bytes, and a program is given 1 MiB at once; ask for less", *len);
 	json_object_set_new(body, "id", json_integer(id));
 	line = exact_dump(body, JSON_COMPACT, len);
 	json_decref(body);

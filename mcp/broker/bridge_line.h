@@ -36,11 +36,11 @@ enum tool_outcome {
 const char *tool_outcome_name(enum tool_outcome o);
 
 /* Bodies of answers; new references. key: result, tools, tool, names; takes value over. */
-json_t *bridge_answer(const char *key, json_t *value);
-json_t *bridge_error(enum tool_outcome kind, const char *fmt, ...) printf_like(2, 3);
+json_t *bridge_answer_body(const char *key, json_t *value);
+json_t *bridge_error_body(enum tool_outcome kind, const char *fmt, ...) printf_like(2, 3);
 
 /*
  * The line of an answer, with its id and without a newline, malloc'ed; takes body over. If it is too long it becomes an error,
  * and *outcome TOOL_OUTCOME_limit.
  */
-char *bridge_dump(int64_t id, json_t *body, size_t *len, enum tool_outcome *outcome);
+char *bridge_dump_line(int64_t id, json_t *body, size_t *len, enum tool_outcome *outcome);

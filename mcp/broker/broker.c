@@ -10,13 +10,13 @@
 
 /* --- open and close --- */
 
-static void log_line(void *owner, const char *line)
+static void broker_log_line(void *owner, const char *line)
 {
 	(void)owner;
-	tool_audit_log(line);
+	tool_audit_print_stderr(line);
 }
 
-static int read_entries(struct broker *b, struct err *e)
+static int read_server_entries(struct broker *b, struct err *e)
 {
 	scoped_bytes text = { 0 };
 	size_t       i;
@@ -27,7 +27,7 @@ static int read_entries(struct broker *b, struct err *e)
 	if (server_entries_parse(&b->entries, text.data, text.len, e) < 0)
 		return err_wrap(e, "--servers: %s", b->settings.file);
 	json_array_foreach(b->entries.notes, i, note)
-		tool_audit_log(json_string_value(note));
+		tool_audit_print_stderr(json_string_value(note));
 	return 0;
 }
 
@@ -40,13 +40,13 @@ struct broker *broker_create(struct loop *loop, const struct broker_settings *se
 		return NULL;
 	}
 	*b = (struct broker){ .loop = loop, .settings = *settings, .audit = { .end = { .fd = -1 } } };
-	if (read_entries(b, e) < 0) {
+	if (read_server_entries(b, e) < 0) {
 		broker_destroy(b);
 		return NULL;
 	}
 	b->server = calloc(b->entries.n + 1, sizeof *b->server);
 	for (size_t i = 0; b->server && i < b->entries.n; i++)
-		tool_server_init(&b->server[i], &b->entries.entry[i], b->loop, log_line, NULL);
+		tool_server_init(&b->server[i], &b->entries.entry[i], b->loop, broker_log_line, NULL);
 	if (!b->server)
 		(void)err_set(e, ERR_LIMIT, "out of memory");
 	else if (tool_audit_open(&b->audit, settings->audit, settings->audit_arguments, e) == 0)
@@ -72,31 +72,31 @@ void broker_destroy(struct broker *b)
 
 /* --- looking up --- */
 
-static bool name_begins(const char *name, const char *with)
+static bool name_has_server(const char *name, const char *with)
 {
 	size_t n = strlen(with);
 
 	return strncmp(name, with, n) == 0 && (name[n] == '.' || !name[n]);
 }
 
-struct tool_server *broker_server_of(struct broker *b, const char *name)
+struct tool_server *broker_find_server(struct broker *b, const char *name)
 {
 	for (size_t i = 0; i < b->entries.n; i++)
-		if (name_begins(name, b->entries.entry[i].identifier) || name_begins(name, b->entries.entry[i].name))
+		if (name_has_server(name, b->entries.entry[i].identifier) || name_has_server(name, b->entries.entry[i].name))
 			return &b->server[i];
 	return NULL;
 }
 
-const struct catalog_tool *broker_tool(struct broker *b, const char *name)
+const struct catalog_tool *broker_find_tool(struct broker *b, const char *name)
 {
-	const struct tool_server *s = broker_server_of(b, name);
+	const struct tool_server *s = broker_find_server(b, name);
 
-	return s ? catalog_find(&s->catalog, name) : NULL;
+	return s ? catalog_find_tool(&s->catalog, name) : NULL;
 }
 
 /* --- waiting for many --- */
 
-static void one_is_over(void *owner, struct tool_server *s, const char *why)
+static void on_server_gathered(void *owner, struct tool_server *s, const char *why)
 {
 	struct gathering *g = owner;
 
@@ -108,21 +108,21 @@ static void one_is_over(void *owner, struct tool_server *s, const char *why)
 	g->done(g->owner);
 }
 
-void broker_gather(struct broker *b, struct gathering *g, const char *under)
+void broker_gather_tools(struct broker *b, struct gathering *g, const char *under)
 {
-	const struct tool_server *only = *under ? broker_server_of(b, under) : NULL;
+	const struct tool_server *only = *under ? broker_find_server(b, under) : NULL;
 
 	g->n    = b->entries.n;
 	g->left = 1; /* held by this function, so that done() is not called before all servers were asked */
 	g->wait = calloc(g->n + 1, sizeof *g->wait);
 	for (size_t i = 0; g->wait && i < g->n; i++) {
-		g->wait[i] = (struct server_wait){ .over = one_is_over, .owner = g };
+		g->wait[i] = (struct server_wait){ .over = on_server_gathered, .owner = g };
 		if (*under && &b->server[i] != only)
 			continue;
 		g->left++;
-		tool_server_need(&b->server[i], &g->wait[i]);
+		tool_server_await(&b->server[i], &g->wait[i]);
 	}
-	one_is_over(g, NULL, NULL);
+	on_server_gathered(g, NULL, NULL);
 }
 
 void gathering_leave(struct gathering *g)
@@ -140,7 +140,7 @@ struct found {
 	unsigned                   rank;
 };
 
-static int by_rank(const void *a, const void *b)
+static int compare_by_rank(const void *a, const void *b)
 {
 	const struct found *x = a, *y = b;
 
@@ -156,14 +156,14 @@ static size_t count_tools(const struct broker *b)
 	return n;
 }
 
-static size_t rank_all(const struct broker *b, const char *words, struct found *list)
+static size_t rank_all_tools(const struct broker *b, const char *words, struct found *list)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < b->entries.n; i++)
 		for (size_t k = 0; k < b->server[i].catalog.n; k++) {
 			const struct catalog_tool *t    = &b->server[i].catalog.tool[k];
-			unsigned                   rank = catalog_rank(t, words);
+			unsigned                   rank = catalog_rank_tool(t, words);
 
 			if (rank)
 				list[n++] = (struct found){ t, rank };
@@ -171,26 +171,26 @@ static size_t rank_all(const struct broker *b, const char *words, struct found *
 	return n;
 }
 
-json_t *broker_find(struct broker *b, const char *words, size_t max)
+json_t *broker_search_tools(struct broker *b, const char *words, size_t max)
 {
 	struct found *list = calloc(count_tools(b) + 1, sizeof *list);
-	size_t        n    = list ? rank_all(b, words, list) : 0;
+	size_t        n    = list ? rank_all_tools(b, words, list) : 0;
 	json_t       *made = json_array();
 
 	if (n)
-		qsort(list, n, sizeof *list, by_rank);
+		qsort(list, n, sizeof *list, compare_by_rank);
 	for (size_t i = 0; i < n && i < max; i++)
-		json_array_append_new(made, catalog_brief(list[i].tool));
+		json_array_append_new(made, catalog_tool_summary_json(list[i].tool));
 	free(list);
 	return made;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-json_t *broker_names(struct broker *b, const char *under)
+json_t *broker_tool_names(struct broker *b, const char *under)
 {
 	const char **list = calloc(count_tools(b) + 1, sizeof *list);
 	size_t       n    = 0;
@@ -198,17 +198,17 @@ json_t *broker_names(struct broker *b, const char *under)
 
 	for (size_t i = 0; list && i < b->entries.n; i++)
 		for (size_t k = 0; k < b->server[i].catalog.n; k++)
-			if (!*under || name_begins(b->server[i].catalog.tool[k].full, under))
+			if (!*under || name_has_server(b->server[i].catalog.tool[k].full, under))
 				list[n++] = b->server[i].catalog.tool[k].full;
 	if (n)
-		qsort(list, n, sizeof *list, by_name);
+		qsort(list, n, sizeof *list, compare_names);
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(made, json_string(list[i]));
 	free(list);
 	return made;
 }
 
-json_t *broker_troubles(struct broker *b)
+json_t *broker_failed_servers(struct broker *b)
 {
 	json_t *made = json_array();
 

@@ -34,23 +34,23 @@ must_use struct broker *broker_create(struct loop *loop, const struct broker_set
 void                    broker_destroy(struct broker *b); /* waits a moment for servers to go; NULL is fine */
 
 /* The server of "github.search_issues" or "github"; NULL: none. */
-struct tool_server *broker_server_of(struct broker *b, const char *name);
+struct tool_server *broker_find_server(struct broker *b, const char *name);
 /* The tool by either name, of a server that has been listed; NULL: none. */
-const struct catalog_tool *broker_tool(struct broker *b, const char *name);
+const struct catalog_tool *broker_find_tool(struct broker *b, const char *name);
 
-/* Waits until each server of `under` ("": all) is ready, or has failed. done() may be called before broker_gather() returns. */
+/* Waits until each server of `under` ("": all) is ready, or has failed. done() may be called before broker_gather_tools() returns. */
 struct gathering {
 	void              (*done)(void *owner);
 	void               *owner;
 	size_t              left, n;
 	struct server_wait *wait;
 };
-void broker_gather(struct broker *b, struct gathering *g, const char *under);
+void broker_gather_tools(struct broker *b, struct gathering *g, const char *under);
 void gathering_leave(struct gathering *g); /* may be called on one that is zero or done */
 
 /* Of every server that has been listed, also while it is not running. */
-json_t *broker_find(struct broker *b, const char *words, size_t max); /* the best first: catalog_brief() */
-json_t *broker_names(struct broker *b, const char *under);            /* sorted */
-json_t *broker_troubles(struct broker *b);                            /* "github: why it is not there" */
+json_t *broker_search_tools(struct broker *b, const char *words, size_t max); /* the best first: catalog_tool_summary_json() */
+json_t *broker_tool_names(struct broker *b, const char *under);            /* sorted */
+json_t *broker_failed_servers(struct broker *b);                            /* "github: why it is not there" */
 /* "github, fs", for a description; malloc'ed. */
 char   *broker_servers_text(const struct broker *b, size_t max);

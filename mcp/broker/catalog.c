@@ -12,20 +12,20 @@
 /* --- texts --- */
 
 /* malloc'ed, at most max bytes. */
-static char *clean_copy(const char *text, size_t max)
+static char *copy_clean_cut(const char *text, size_t max)
 {
 	size_t len = strlen(text), n;
-	char  *made = clean_text(text, len < 2 * max ? len : clean_cut(text, len, 2 * max), false, &n);
+	char  *made = clean_text(text, len < 2 * max ? len : clean_cut_length(text, len, 2 * max), false, &n);
 
 	if (made)
-		made[clean_cut(made, n, max)] = 0;
+		made[clean_cut_length(made, n, max)] = 0;
 	return made;
 }
 
 /* The first sentence, in one line. */
-static char *line_of(const char *about)
+static char *first_sentence_of(const char *about)
 {
-	char  *line = clean_copy(about, TOOL_LINE_MAX);
+	char  *line = copy_clean_cut(about, TOOL_LINE_MAX);
 	size_t n = 0;
 
 	if (!line)
@@ -44,7 +44,7 @@ static char *line_of(const char *about)
 
 /* --- one tool --- */
 
-static bool tool_hint(const json_t *definition, const char *name, bool unsaid)
+static bool tool_annotation_hint(const json_t *definition, const char *name, bool unsaid)
 {
 	const json_t *value = json_object_get(json_object_get(definition, "annotations"), name);
 
@@ -52,7 +52,7 @@ static bool tool_hint(const json_t *definition, const char *name, bool unsaid)
 }
 
 /* Letters, digits, '_', '.', '-' and '/', as the specification has them. */
-static bool is_usable(const json_t *name)
+static bool is_valid_tool_name(const json_t *name)
 {
 	const char *text = json_string_value(name);
 
@@ -64,26 +64,26 @@ static bool is_usable(const json_t *name)
 	return true;
 }
 
-static bool tool_fill(struct catalog_tool *t, const struct server_entry *server, json_t *definition)
+static bool fill_catalog_tool(struct catalog_tool *t, const struct server_entry *server, json_t *definition)
 {
 	const char *about = json_string_value(json_object_get(definition, "description"));
 	char        word[TOOL_NAME_MAX + 8];
 
 	*t = (struct catalog_tool){ .name = json_string_value(json_object_get(definition, "name")), .definition = json_incref(definition) };
 	python_identifier(t->name, word, TOOL_NAME_MAX);
-	t->read_only   = tool_hint(definition, "readOnlyHint", false);
-	t->destructive = tool_hint(definition, "destructiveHint", true);
+	t->read_only   = tool_annotation_hint(definition, "readOnlyHint", false);
+	t->destructive = tool_annotation_hint(definition, "destructiveHint", true);
 	if (asprintf(&t->full, "%s.%s", server->identifier, word) < 0)
 		t->full = NULL;
 	if (asprintf(&t->own, "%s.%s", server->name, t->name) < 0)
 		t->own = NULL;
-	t->line      = line_of(about ? about : "");
-	t->about     = clean_copy(about ? about : "", TOOL_ABOUT_MAX);
+	t->line      = first_sentence_of(about ? about : "");
+	t->about     = copy_clean_cut(about ? about : "", TOOL_ABOUT_MAX);
 	t->signature = signature_make(json_object_get(definition, "inputSchema"), json_object_get(definition, "outputSchema"));
 	return t->full && t->own && t->line && t->about && t->signature;
 }
 
-static void tool_done(struct catalog_tool *t)
+static void free_catalog_tool(struct catalog_tool *t)
 {
 	json_decref(t->definition);
 	free(t->full);
@@ -95,7 +95,7 @@ static void tool_done(struct catalog_tool *t)
 
 /* --- all of them --- */
 
-static int by_full(const void *a, const void *b)
+static int compare_by_full_name(const void *a, const void *b)
 {
 	const struct catalog_tool *x = a, *y = b;
 	int                        r = strcmp(x->full, y->full);
@@ -104,7 +104,7 @@ static int by_full(const void *a, const void *b)
 }
 
 /* The tools are sorted, so that equal names are adjacent, and get the same numbers whatever other tools there are. */
-static int number_alike(struct catalog *c)
+static int number_equal_names(struct catalog *c)
 {
 	for (size_t i = 0, first = 0, n = 1; i + 1 < c->n; i++) {
 		char *numbered;
@@ -119,18 +119,18 @@ static int number_alike(struct catalog *c)
 		free(c->tool[i + 1].full);
 		c->tool[i + 1].full = numbered;
 	}
-	qsort(c->tool, c->n, sizeof *c->tool, by_full);
+	qsort(c->tool, c->n, sizeof *c->tool, compare_by_full_name);
 	return 0;
 }
 
 /* A numbered name may be the name of another tool: one of the two is left out. */
-static void drop_twins(struct catalog *c)
+static void drop_duplicate_names(struct catalog *c)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
 		if (kept && strcmp(c->tool[kept - 1].full, c->tool[i].full) == 0) {
-			tool_done(&c->tool[i]);
+			free_catalog_tool(&c->tool[i]);
 			c->left_out++;
 		} else {
 			c->tool[kept++] = c->tool[i];
@@ -139,7 +139,7 @@ static void drop_twins(struct catalog *c)
 	c->n = kept;
 }
 
-static int take_all(struct catalog *c, const struct server_entry *server, const json_t *definitions)
+static int add_valid_tools(struct catalog *c, const struct server_entry *server, const json_t *definitions)
 {
 	json_t *seen = json_object(), *one;
 	size_t  i;
@@ -149,25 +149,25 @@ static int take_all(struct catalog *c, const struct server_entry *server, const 
 		const json_t *name = json_object_get(one, "name"), *schema = json_object_get(one, "inputSchema");
 		size_t        len  = json_dumpb(one, NULL, 0, JSON_COMPACT);
 
-		if (c->n == CATALOG_MAX || !is_usable(name) || (schema && !json_is_object(schema)) || !len ||
+		if (c->n == CATALOG_MAX || !is_valid_tool_name(name) || (schema && !json_is_object(schema)) || !len ||
 		    len > TOOL_DEFINITION_MAX || json_object_get(seen, json_string_value(name))) {
 			c->left_out++;
 			continue;
 		}
 		json_object_set_new(seen, json_string_value(name), json_true());
-		ok &= tool_fill(&c->tool[c->n++], server, one);
+		ok &= fill_catalog_tool(&c->tool[c->n++], server, one);
 	}
 	json_decref(seen);
 	return ok ? 0 : -1;
 }
 
-int catalog_make(struct catalog *ret, const struct server_entry *server, const json_t *definitions, struct err *e)
+int catalog_build(struct catalog *ret, const struct server_entry *server, const json_t *definitions, struct err *e)
 {
 	*ret = (struct catalog){ .tool = calloc(json_array_size(definitions) + 1, sizeof *ret->tool) };
-	if (ret->tool && take_all(ret, server, definitions) == 0) {
-		qsort(ret->tool, ret->n, sizeof *ret->tool, by_full);
-		if (number_alike(ret) == 0) {
-			drop_twins(ret);
+	if (ret->tool && add_valid_tools(ret, server, definitions) == 0) {
+		qsort(ret->tool, ret->n, sizeof *ret->tool, compare_by_full_name);
+		if (number_equal_names(ret) == 0) {
+			drop_duplicate_names(ret);
 			return 0;
 		}
 	}
@@ -178,14 +178,14 @@ int catalog_make(struct catalog *ret, const struct server_entry *server, const j
 void catalog_done(struct catalog *c)
 {
 	for (size_t i = 0; i < c->n; i++)
-		tool_done(&c->tool[i]);
+		free_catalog_tool(&c->tool[i]);
 	free(c->tool);
 	*c = (struct catalog){ 0 };
 }
 
 /* --- looking --- */
 
-const struct catalog_tool *catalog_find(const struct catalog *c, const char *name)
+const struct catalog_tool *catalog_find_tool(const struct catalog *c, const char *name)
 {
 	size_t low = 0, high = c->n;
 
@@ -206,7 +206,7 @@ const struct catalog_tool *catalog_find(const struct catalog *c, const char *nam
 	return NULL;
 }
 
-unsigned catalog_rank(const struct catalog_tool *t, const char *words)
+unsigned catalog_rank_tool(const struct catalog_tool *t, const char *words)
 {
 	static const char between[] = " \t\r\n.,;:/_-";
 	unsigned          sum = 0, n = 0;
@@ -225,14 +225,14 @@ unsigned catalog_rank(const struct catalog_tool *t, const char *words)
 	return n ? sum : 1; /* no words: all fit alike */
 }
 
-json_t *catalog_brief(const struct catalog_tool *t)
+json_t *catalog_tool_summary_json(const struct catalog_tool *t)
 {
 	json_t *signature = json_sprintf("%s%s", t->full, t->signature);
 
 	return json_pack("{ss ss so}", "name", t->full, "summary", t->line, "signature", signature);
 }
 
-json_t *catalog_whole(const struct catalog_tool *t)
+json_t *catalog_tool_definition_json(const struct catalog_tool *t)
 {
 	const json_t *input = json_object_get(t->definition, "inputSchema"), *output = json_object_get(t->definition, "outputSchema");
 	json_t       *made  = json_pack("{ss ss}", "name", t->full, "description", t->about);

@@ -26,14 +26,14 @@ struct catalog {
 };
 
 /* definitions: an array; *ret has what could be taken of it. */
-must_use int catalog_make(struct catalog *ret, const struct server_entry *server, const json_t *definitions, struct err *e);
+must_use int catalog_build(struct catalog *ret, const struct server_entry *server, const json_t *definitions, struct err *e);
 void         catalog_done(struct catalog *c);
 
 /* By either name. NULL: there is none. */
-const struct catalog_tool *catalog_find(const struct catalog *c, const char *name);
+const struct catalog_tool *catalog_find_tool(const struct catalog *c, const char *name);
 /* How well the words fit; 0: not at all. */
-unsigned                   catalog_rank(const struct catalog_tool *t, const char *words);
+unsigned                   catalog_rank_tool(const struct catalog_tool *t, const char *words);
 
 /* As the bridge and find_tools report a tool; new references. */
-json_t *catalog_brief(const struct catalog_tool *t); /* name, summary, signature */
-json_t *catalog_whole(const struct catalog_tool *t); /* name, description, inputSchema, outputSchema */
+json_t *catalog_tool_summary_json(const struct catalog_tool *t); /* name, summary, signature */
+json_t *catalog_tool_definition_json(const struct catalog_tool *t); /* name, description, inputSchema, outputSchema */

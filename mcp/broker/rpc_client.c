@@ -13,7 +13,7 @@
 
 /* --- out --- */
 
-static void output_watch(struct rpc_client *c)
+static void watch_output(struct rpc_client *c)
 {
 	bool        wants = output_waits(&c->out) && !c->out.broken;
 	struct err  ignored;
@@ -32,12 +32,12 @@ void rpc_client_send_line(struct rpc_client *c, char *line, size_t len)
 		free(line);
 		return;
 	}
-	output_add(&c->out, line, len);
-	output_watch(c);
+	output_add_line(&c->out, line, len);
+	watch_output(c);
 }
 
 /* Takes the message over. */
-static void send_message(struct rpc_client *c, json_t *message)
+static void send_rpc_message(struct rpc_client *c, json_t *message)
 {
 	size_t len  = 0;
 	char  *line = rpc_dump(message, &len);
@@ -48,26 +48,26 @@ static void send_message(struct rpc_client *c, json_t *message)
 
 void rpc_client_notify(struct rpc_client *c, const char *method, json_t *params)
 {
-	send_message(c, rpc_notification(method, params));
+	send_rpc_message(c, rpc_notification(method, params));
 }
 
-static void writes_ready(void *owner)
+static void on_writable(void *owner)
 {
 	struct rpc_client *c = owner;
 
-	output_send(&c->out);
-	output_watch(c);
+	output_flush(&c->out);
+	watch_output(c);
 }
 
 /* --- asking --- */
 
-static void end_ask(struct rpc_ask *a, enum rpc_end end, const json_t *reply, const char *why)
+static void rpc_ask_end(struct rpc_ask *a, enum rpc_end end, const json_t *reply, const char *why)
 {
 	rpc_ask_forget(a, false);
 	a->answered(a->owner, end, reply, why);
 }
 
-static void on_late(void *owner)
+static void on_ask_timeout(void *owner)
 {
 	struct rpc_ask *a = owner;
 
@@ -75,7 +75,7 @@ static void on_late(void *owner)
 	a->answered(a->owner, RPC_END_TIMEOUT, NULL, "it has not answered in time");
 }
 
-bool rpc_client_ask(struct rpc_client *c, struct rpc_ask *a, const char *method, json_t *params, uint64_t ms)
+bool rpc_client_send_request(struct rpc_client *c, struct rpc_ask *a, const char *method, json_t *params, uint64_t ms)
 {
 	json_t *id;
 
@@ -85,7 +85,7 @@ bool rpc_client_ask(struct rpc_client *c, struct rpc_ask *a, const char *method,
 	}
 	a->client = c;
 	a->id     = ++c->id;
-	a->late   = (struct loop_timer){ .due = on_late, .owner = a };
+	a->late   = (struct loop_timer){ .due = on_ask_timeout, .owner = a };
 	if (a->progress) {
 		json_t *meta = json_object_get(params, "_meta");
 
@@ -97,7 +97,7 @@ bool rpc_client_ask(struct rpc_client *c, struct rpc_ask *a, const char *method,
 	if (ms)
 		loop_timer_set(c->loop, &a->late, (int64_t)ms);
 	id = json_integer(a->id);
-	send_message(c, rpc_request(id, method, params));
+	send_rpc_message(c, rpc_request(id, method, params));
 	json_decref(id);
 	return true;
 }
@@ -115,7 +115,7 @@ void rpc_ask_forget(struct rpc_ask *a, bool cancel)
 		rpc_client_notify(c, "notifications/cancelled", json_pack("{sI}", "requestId", (json_int_t)a->id));
 }
 
-static struct rpc_ask *ask_find(const struct rpc_client *c, const json_t *id)
+static struct rpc_ask *find_ask(const struct rpc_client *c, const json_t *id)
 {
 	struct rpc_ask *a;
 
@@ -126,7 +126,7 @@ static struct rpc_ask *ask_find(const struct rpc_client *c, const json_t *id)
 }
 
 /* A callback may forget other requests, so each search begins at the first one; requests that callbacks have made do not end. */
-static void end_all(struct rpc_client *c, enum rpc_end end, const char *why, bool slow_too)
+static void end_all_asks(struct rpc_client *c, enum rpc_end end, const char *why, bool slow_too)
 {
 	int64_t         last = c->id;
 	struct rpc_ask *a;
@@ -136,40 +136,40 @@ static void end_all(struct rpc_client *c, enum rpc_end end, const char *why, boo
 			if (a->id <= last && (slow_too || !a->slow))
 				break;
 		if (a)
-			end_ask(a, end, NULL, why);
+			rpc_ask_end(a, end, NULL, why);
 	} while (a);
 }
 
 /* --- in --- */
 
 /* A result is an object in this protocol, an error has a code and a text. */
-static void take_response(struct rpc_client *c, const struct rpc_message *m)
+static void handle_response(struct rpc_client *c, const struct rpc_message *m)
 {
-	struct rpc_ask *a = ask_find(c, m->id);
+	struct rpc_ask *a = find_ask(c, m->id);
 
 	if (!a)
 		return;
 	if (json_is_object(m->result))
-		end_ask(a, RPC_END_RESULT, m->result, NULL);
+		rpc_ask_end(a, RPC_END_RESULT, m->result, NULL);
 	else if (json_is_string(json_object_get(m->error, "message")))
-		end_ask(a, RPC_END_ERROR, m->error, NULL);
+		rpc_ask_end(a, RPC_END_ERROR, m->error, NULL);
 	else
-		end_ask(a, RPC_END_LIMIT, NULL, "it is none of JSON-RPC");
+		rpc_ask_end(a, RPC_END_LIMIT, NULL, "it is none of JSON-RPC");
 }
 
-static void take_request(struct rpc_client *c, const struct rpc_message *m)
+static void handle_request(struct rpc_client *c, const struct rpc_message *m)
 {
 	struct rpc_error e;
 
 	if (strcmp(m->method, "ping") == 0) {
-		send_message(c, rpc_result(m->id, json_object()));
+		send_rpc_message(c, rpc_result(m->id, json_object()));
 		return;
 	}
 	rpc_error_set(&e, RPC_METHOD_NOT_FOUND, "this client answers no requests");
-	send_message(c, rpc_failure(m->id, &e));
+	send_rpc_message(c, rpc_failure(m->id, &e));
 }
 
-static void take_notification(struct rpc_client *c, const struct rpc_message *m)
+static void handle_notification(struct rpc_client *c, const struct rpc_message *m)
 {
 	struct rpc_ask *a;
 
@@ -177,12 +177,12 @@ static void take_notification(struct rpc_client *c, const struct rpc_message *m)
 		c->events->notified(c->owner, m);
 		return;
 	}
-	a = ask_find(c, json_object_get(m->params, "progressToken"));
+	a = find_ask(c, json_object_get(m->params, "progressToken"));
 	if (a && a->progress)
 		a->progress(a->owner, m->params);
 }
 
-static void take_message(struct rpc_client *c, json_t *source, const char *line, size_t len)
+static void handle_rpc_message(struct rpc_client *c, json_t *source, const char *line, size_t len)
 {
 	struct rpc_error   e;
 	struct rpc_message m;
@@ -190,11 +190,11 @@ static void take_message(struct rpc_client *c, json_t *source, const char *line,
 	if (rpc_parse_json(&m, source, &e) < 0)
 		c->events->noise(c->owner, line, len);
 	else if (m.kind == RPC_RESPONSE)
-		take_response(c, &m);
+		handle_response(c, &m);
 	else if (m.kind == RPC_REQUEST)
-		take_request(c, &m);
+		handle_request(c, &m);
 	else
-		take_notification(c, &m);
+		handle_notification(c, &m);
 	rpc_message_done(&m);
 }
 
@@ -202,40 +202,40 @@ static void take_message(struct rpc_client *c, json_t *source, const char *line,
  * The open request that an unreadable line seems to answer: its caller would wait for its time-out otherwise. A wrong guess
  * ends no more than another request to the same server.
  */
-static struct rpc_ask *guess(const struct rpc_client *c, const char *line, size_t len)
+static struct rpc_ask *guess_answered_ask(const struct rpc_client *c, const char *line, size_t len)
 {
 	json_t         *id = id_scan_find(line, len, false);
-	struct rpc_ask *a  = ask_find(c, id);
+	struct rpc_ask *a  = find_ask(c, id);
 
 	json_decref(id);
 	return a;
 }
 
-static void take_line(struct rpc_client *c, const char *line, size_t len)
+static void handle_rpc_line(struct rpc_client *c, const char *line, size_t len)
 {
 	struct rpc_error e      = { 0 };
-	json_t          *source = *line == '{' || *line == '[' ? rpc_load(line, len, &e) : NULL;
+	json_t          *source = *line == '{' || *line == '[' ? rpc_load_json(line, len, &e) : NULL;
 	size_t           i;
 	json_t          *one;
 	struct rpc_ask  *a;
 
 	if (!source) {
-		if (*line == '{' && (a = guess(c, line, len)))
-			end_ask(a, RPC_END_LIMIT, NULL, e.text);
+		if (*line == '{' && (a = guess_answered_ask(c, line, len)))
+			rpc_ask_end(a, RPC_END_LIMIT, NULL, e.text);
 		else
 			c->events->noise(c->owner, line, len);
 		return;
 	}
 	if (!json_is_array(source)) {
-		take_message(c, source, line, len);
+		handle_rpc_message(c, source, line, len);
 		return;
 	}
 	for (i = 0; c->open && (one = json_array_get(source, i)); i++) /* a batch, of 2025-03-26; a callback may close the client, and free the line */
-		take_message(c, json_incref(one), line, len);
+		handle_rpc_message(c, json_incref(one), line, len);
 	json_decref(source);
 }
 
-static void take_lines(struct rpc_client *c)
+static void handle_buffered_lines(struct rpc_client *c)
 {
 	const char     *line;
 	size_t          len;
@@ -243,21 +243,21 @@ static void take_lines(struct rpc_client *c)
 
 	while (c->open && (kind = lines_next(&c->lines, &line, &len)) != LINES_NONE) {
 		if (kind == LINES_LINE)
-			take_line(c, line, len);
+			handle_rpc_line(c, line, len);
 		else if (kind == LINES_TOO_LONG)
-			end_all(c, RPC_END_LIMIT, "it has sent more than 4 MiB in one message", false);
+			end_all_asks(c, RPC_END_LIMIT, "it has sent more than 4 MiB in one message", false);
 	}
 }
 
-static void reads_ready(void *owner)
+static void on_readable(void *owner)
 {
 	struct rpc_client *c    = owner;
-	char              *room = lines_room(&c->lines, READ_AT_ONCE);
+	char              *room = lines_reserve(&c->lines, READ_AT_ONCE);
 	ssize_t            n    = room ? read(c->reads.fd, room, READ_AT_ONCE) : 0;
 
 	if (n > 0) {
-		lines_filled(&c->lines, (size_t)n);
-		take_lines(c);
+		lines_add_filled(&c->lines, (size_t)n);
+		handle_buffered_lines(c);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		loop_remove(c->loop, &c->reads);
 		c->ended = true;
@@ -270,14 +270,14 @@ void rpc_client_drain(struct rpc_client *c)
 	size_t left = 4 * RPC_MAX; /* a child that the server has left behind may still write */
 
 	while (c->open && !c->ended && left) {
-		char   *room = lines_room(&c->lines, READ_AT_ONCE);
+		char   *room = lines_reserve(&c->lines, READ_AT_ONCE);
 		ssize_t n    = room ? read(c->reads.fd, room, READ_AT_ONCE) : 0;
 
 		if (n <= 0)
 			return;
-		lines_filled(&c->lines, (size_t)n);
+		lines_add_filled(&c->lines, (size_t)n);
 		left -= (size_t)n < left ? (size_t)n : left;
-		take_lines(c);
+		handle_buffered_lines(c);
 	}
 }
 
@@ -288,8 +288,8 @@ int rpc_client_open(struct rpc_client *c, struct loop *loop, int in, int out, co
 	*c = (struct rpc_client){ .loop = loop, .events = events, .owner = owner, .lines = { .max = RPC_MAX }, .open = true };
 	TAILQ_INIT(&c->asks);
 	output_open(&c->out, out);
-	c->reads  = (struct loop_source){ .fd = in, .ready = reads_ready, .owner = c };
-	c->writes = (struct loop_source){ .fd = c->out.end.fd, .ready = writes_ready, .owner = c };
+	c->reads  = (struct loop_source){ .fd = in, .ready = on_readable, .owner = c };
+	c->writes = (struct loop_source){ .fd = c->out.end.fd, .ready = on_writable, .owner = c };
 	if (loop_add(loop, &c->reads, e) == 0)
 		return 0;
 	c->ended = true;
@@ -318,5 +318,5 @@ void rpc_client_close(struct rpc_client *c, const char *why)
 	c->open = false;
 	fd_closep(&c->reads.fd);
 	lines_done(&c->lines);
-	end_all(c, RPC_END_LOST, why, true);
+	end_all_asks(c, RPC_END_LOST, why, true);
 }

@@ -60,7 +60,7 @@ void         rpc_client_drain(struct rpc_client *c);
 void         rpc_client_hang_up(struct rpc_client *c);
 
 /* Takes params over. ms: the time-out; 0: none. false: the server has left too much unread, and nothing is sent. */
-must_use bool rpc_client_ask(struct rpc_client *c, struct rpc_ask *a, const char *method, json_t *params, uint64_t ms);
+must_use bool rpc_client_send_request(struct rpc_client *c, struct rpc_ask *a, const char *method, json_t *params, uint64_t ms);
 /* The answer is not wanted any more. cancel: the server is told so. May be called on one that was not asked. */
 void          rpc_ask_forget(struct rpc_ask *a, bool cancel);
 void          rpc_client_notify(struct rpc_client *c, const char *method, json_t *params); /* a notification; takes params over */

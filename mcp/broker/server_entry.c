@@ -19,7 +19,7 @@ static bool is_python_keyword(const char *text)
 	return snprintf(padded, sizeof padded, " %s ", text) < (int)sizeof padded && strstr(words, padded);
 }
 
-static bool is_letter(char c)
+static bool is_name_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
@@ -28,10 +28,10 @@ void python_identifier(const char *name, char *ret, size_t max)
 {
 	size_t n = 0;
 
-	if (!is_letter(*name) && n < max)
+	if (!is_name_letter(*name) && n < max)
 		ret[n++] = '_';
 	for (; *name && n < max; name++)
-		ret[n++] = is_letter(*name) || (*name >= '0' && *name <= '9') ? *name : '_';
+		ret[n++] = is_name_letter(*name) || (*name >= '0' && *name <= '9') ? *name : '_';
 	ret[n] = 0;
 	if (is_python_keyword(ret) && n < max)
 		strcpy(ret + n, "_");
@@ -40,12 +40,12 @@ void python_identifier(const char *name, char *ret, size_t max)
 /* --- ${NAME} --- */
 
 /* p: behind "${". Returns the closing brace and finds the name and its preset, which may be NULL. NULL: no valid reference. */
-static const char *variable_end(const char *p, size_t *name_len, const char **preset)
+static const char *find_variable_end(const char *p, size_t *name_len, const char **preset)
 {
 	const char *end = strchr(p, '}');
 
 	*name_len = 0;
-	while (is_letter(p[*name_len]) || (*name_len && p[*name_len] >= '0' && p[*name_len] <= '9'))
+	while (is_name_letter(p[*name_len]) || (*name_len && p[*name_len] >= '0' && p[*name_len] <= '9'))
 		++*name_len;
 	*preset = begins_with(p + *name_len, ":-") ? p + *name_len + 2 : NULL;
 	if (!end || !*name_len || (!*preset && p[*name_len] != '}'))
@@ -53,7 +53,7 @@ static const char *variable_end(const char *p, size_t *name_len, const char **pr
 	return end;
 }
 
-static void expand_one(FILE *out, const char *p, size_t name_len, const char *preset, const char *end, char *missing, size_t len)
+static void expand_one_variable(FILE *out, const char *p, size_t name_len, const char *preset, const char *end, char *missing, size_t len)
 {
 	char        name[128];
 	const char *value;
@@ -69,7 +69,7 @@ static void expand_one(FILE *out, const char *p, size_t name_len, const char *pr
 }
 
 /* Expands variables as other clients do; their values are not expanded again. missing: the last variable that is not set, or untouched. */
-static char *expand(const char *text, char *missing, size_t len)
+static char *expand_variables(const char *text, char *missing, size_t len)
 {
 	char       *made = NULL;
 	size_t      n, name_len;
@@ -79,11 +79,11 @@ static char *expand(const char *text, char *missing, size_t len)
 	if (!out)
 		return NULL;
 	for (; *text; text++) {
-		if (text[0] != '$' || text[1] != '{' || !(end = variable_end(text + 2, &name_len, &preset))) {
+		if (text[0] != '$' || text[1] != '{' || !(end = find_variable_end(text + 2, &name_len, &preset))) {
 			putc(*text, out);
 			continue;
 		}
-		expand_one(out, text + 2, name_len, preset, end, missing, len);
+		expand_one_variable(out, text + 2, name_len, preset, end, missing, len);
 		text = end;
 	}
 	fclose(out);
@@ -98,67 +98,67 @@ struct parse {
 	struct err            *e;
 };
 
-static void entry_note(struct server_entries *s, const char *name, const char *what)
+static void add_entry_note(struct server_entries *s, const char *name, const char *what)
 {
 	json_array_append_new(s->notes, json_sprintf("servers: %s: %s", name, what));
 }
 
-static int wrong(struct parse *p, const char *key, const char *expected)
+static int set_entry_error(struct parse *p, const char *key, const char *expected)
 {
 	return err_set(p->e, ERR_BAD_SPEC, "mcpServers.%.60s.%.60s: expected %s", p->entry->name, key, expected);
 }
 
 /* A text of the file with its variables expanded; a new reference. NULL with *e. */
-static json_t *take_text(struct parse *p, const char *key, const json_t *value)
+static json_t *parse_entry_text(struct parse *p, const char *key, const json_t *value)
 {
 	char    missing[128] = "", *text;
 	json_t *made;
 
 	if (!json_is_string(value) || json_string_length(value) != strlen(json_string_value(value))) {
-		(void)wrong(p, key, "a text");
+		(void)set_entry_error(p, key, "a text");
 		return NULL;
 	}
-	text = expand(json_string_value(value), missing, sizeof missing);
+	text = expand_variables(json_string_value(value), missing, sizeof missing);
 	made = text ? json_string(text) : NULL;
 	free(text);
 	if (!made)
-		(void)wrong(p, key, "a text that is UTF-8");
+		(void)set_entry_error(p, key, "a text that is UTF-8");
 	if (*missing)
 		snprintf(p->entry->broken, sizeof p->entry->broken, "%.40s: the variable %.100s is not set", key, missing);
 	return made;
 }
 
-static int take_list(struct parse *p, const char *key, const json_t *list, json_t *into)
+static int parse_text_list(struct parse *p, const char *key, const json_t *list, json_t *into)
 {
 	size_t  i;
 	json_t *item, *made;
 
 	if (!json_is_array(list))
-		return wrong(p, key, "a list of texts");
+		return set_entry_error(p, key, "a list of texts");
 	json_array_foreach(list, i, item) {
-		if (!(made = take_text(p, key, item)))
+		if (!(made = parse_entry_text(p, key, item)))
 			return -1;
 		json_array_append_new(into, made);
 	}
 	return 0;
 }
 
-static int take_map(struct parse *p, const char *key, const json_t *map, const json_t **ret)
+static int parse_text_map(struct parse *p, const char *key, const json_t *map, const json_t **ret)
 {
 	json_t     *into = json_object(), *item, *made;
 	const char *name;
 
 	json_array_append_new(p->all->kept, into);
 	if (!json_is_object(map))
-		return wrong(p, key, "an object of texts");
+		return set_entry_error(p, key, "an object of texts");
 	json_object_foreach((json_t *)map, name, item) {
 		if (!*name || text_has_control(name) || strchr(name, '='))
-			return wrong(p, key, "names without '=' and control characters");
-		if (!(made = take_text(p, name, item)))
+			return set_entry_error(p, key, "names without '=' and control characters");
+		if (!(made = parse_entry_text(p, name, item)))
 			return -1;
 		if (text_has_control(json_string_value(made)) && strcmp(key, "headers") == 0) {
 			json_decref(made);
-			return wrong(p, name, "a header without control characters");
+			return set_entry_error(p, name, "a header without control characters");
 		}
 		json_object_set_new(into, name, made);
 	}
@@ -166,31 +166,31 @@ static int take_map(struct parse *p, const char *key, const json_t *map, const j
 	return 0;
 }
 
-static int take_word(struct parse *p, const char *key, const json_t *value, const char **ret)
+static int parse_nonempty_text(struct parse *p, const char *key, const json_t *value, const char **ret)
 {
-	json_t *made = take_text(p, key, value);
+	json_t *made = parse_entry_text(p, key, value);
 
 	if (!made)
 		return -1;
 	json_array_append_new(p->all->kept, made);
 	if (!*json_string_value(made) && !*p->entry->broken)
-		return wrong(p, key, "a text that is not empty");
+		return set_entry_error(p, key, "a text that is not empty");
 	*ret = json_string_value(made);
 	return 0;
 }
 
-static int take_command(struct parse *p, const json_t *entry_json)
+static int parse_command(struct parse *p, const json_t *entry_json)
 {
 	json_t       *argv = json_array();
 	const json_t *args = json_object_get(entry_json, "args");
 	const char   *command;
 
 	json_array_append_new(p->all->kept, argv);
-	if (take_word(p, "command", json_object_get(entry_json, "command"), &command) < 0)
+	if (parse_nonempty_text(p, "command", json_object_get(entry_json, "command"), &command) < 0)
 		return -1;
 	json_array_append_new(argv, json_string(command));
 	p->entry->argv = argv;
-	return args ? take_list(p, "args", args, argv) : 0;
+	return args ? parse_text_list(p, "args", args, argv) : 0;
 }
 
 /* --- its kind, and the other keys --- */
@@ -208,7 +208,7 @@ static const struct {
 } other_names[] = { { "streamable-http", SERVER_http }, { "streamableHttp", SERVER_http }, { "streamable_http", SERVER_http }, { "local", SERVER_stdio } };
 
 /* Without a type, the key that the entry has decides. SERVER_KINDS: unknown. */
-static enum server_kind kind_of(const json_t *entry_json)
+static enum server_kind server_kind_of_entry(const json_t *entry_json)
 {
 	const json_t *type = json_object_get(entry_json, "type") ? json_object_get(entry_json, "type") : json_object_get(entry_json, "transport");
 	const char   *name = json_string_value(type);
@@ -237,63 +237,63 @@ static void note_unknown_keys(struct parse *p, const json_t *entry_json)
 		snprintf(text, sizeof text, "the key \"%.60s\" is not known here, and not used", key);
 		text_make_plain(text);
 		if (!found)
-			entry_note(p->all, p->entry->name, text);
+			add_entry_note(p->all, p->entry->name, text);
 	}
 }
 
-static int take_kind(struct parse *p, const json_t *entry_json)
+static int parse_kind_keys(struct parse *p, const json_t *entry_json)
 {
-	p->entry->kind = kind_of(entry_json);
+	p->entry->kind = server_kind_of_entry(entry_json);
 	switch (p->entry->kind) {
 	case SERVER_stdio:
-		return take_command(p, entry_json);
+		return parse_command(p, entry_json);
 	case SERVER_http:
 	case SERVER_sse:
-		if (take_word(p, "url", json_object_get(entry_json, "url"), &p->entry->url) < 0)
+		if (parse_nonempty_text(p, "url", json_object_get(entry_json, "url"), &p->entry->url) < 0)
 			return -1;
 		if (*p->entry->broken || begins_with(p->entry->url, "https://") || begins_with(p->entry->url, "http://"))
 			return 0;
-		return wrong(p, "url", "an address that begins with https:// or http://");
+		return set_entry_error(p, "url", "an address that begins with https:// or http://");
 	case SERVER_KINDS:
 		break;
 	}
-	return wrong(p, "type", "stdio, with a command, or http or sse, with a url");
+	return set_entry_error(p, "type", "stdio, with a command, or http or sse, with a url");
 }
 
-static int take_entry(struct parse *p, const json_t *entry_json)
+static int parse_entry(struct parse *p, const json_t *entry_json)
 {
 	const json_t *env = json_object_get(entry_json, "env"), *headers = json_object_get(entry_json, "headers"), *cwd = json_object_get(entry_json, "cwd");
 
-	if (take_kind(p, entry_json) < 0)
+	if (parse_kind_keys(p, entry_json) < 0)
 		return -1;
-	if ((env && take_map(p, "env", env, &p->entry->env) < 0) || (headers && take_map(p, "headers", headers, &p->entry->headers) < 0))
+	if ((env && parse_text_map(p, "env", env, &p->entry->env) < 0) || (headers && parse_text_map(p, "headers", headers, &p->entry->headers) < 0))
 		return -1;
-	if (cwd && take_word(p, "cwd", cwd, &p->entry->cwd) < 0)
+	if (cwd && parse_nonempty_text(p, "cwd", cwd, &p->entry->cwd) < 0)
 		return -1;
 	note_unknown_keys(p, entry_json);
 	if (*p->entry->broken)
-		entry_note(p->all, p->entry->name, p->entry->broken);
+		add_entry_note(p->all, p->entry->name, p->entry->broken);
 	return 0;
 }
 
 /* --- all of them --- */
 
 /* A client's own file may list brig-mcp, too, which would then start itself, again and again. */
-static bool is_left_out(struct server_entries *s, const char *name, const json_t *entry_json)
+static bool is_left_out_entry(struct server_entries *s, const char *name, const json_t *entry_json)
 {
 	const char *command = json_string_value(json_object_get(entry_json, "command")), *slash = command ? strrchr(command, '/') : NULL;
 
 	if (json_is_true(json_object_get(entry_json, "disabled"))) {
-		entry_note(s, name, "it is switched off");
+		add_entry_note(s, name, "it is switched off");
 		return true;
 	}
 	if (!command || strcmp(slash ? slash + 1 : command, "brig-mcp") != 0)
 		return false;
-	entry_note(s, name, "it is brig-mcp itself, and left out");
+	add_entry_note(s, name, "it is brig-mcp itself, and left out");
 	return true;
 }
 
-static int name_entry(struct parse *p, const char *name)
+static int set_entry_name(struct parse *p, const char *name)
 {
 	p->entry->name = name;
 	if (!*name || strlen(name) > SERVER_NAME_MAX || !text_is_plain(name))
@@ -306,7 +306,7 @@ static int name_entry(struct parse *p, const char *name)
 	return 0;
 }
 
-static int take_all(struct server_entries *s, const json_t *list, struct err *e)
+static int parse_all_entries(struct server_entries *s, const json_t *list, struct err *e)
 {
 	const char *name;
 	json_t     *entry_json;
@@ -314,20 +314,20 @@ static int take_all(struct server_entries *s, const json_t *list, struct err *e)
 	json_object_foreach((json_t *)list, name, entry_json) {
 		struct parse p = { .all = s, .entry = &s->entry[s->n], .e = e };
 
-		if (json_is_object(entry_json) && is_left_out(s, name, entry_json))
+		if (json_is_object(entry_json) && is_left_out_entry(s, name, entry_json))
 			continue;
-		if (name_entry(&p, name) < 0)
+		if (set_entry_name(&p, name) < 0)
 			return -1;
 		if (!json_is_object(entry_json))
 			return err_set(e, ERR_BAD_SPEC, "mcpServers.%.60s: expected an object", name);
-		if (take_entry(&p, entry_json) < 0)
+		if (parse_entry(&p, entry_json) < 0)
 			return -1;
 		s->n++;
 	}
 	return 0;
 }
 
-static const json_t *find_list(struct server_entries *s, const json_t *file, struct err *e)
+static const json_t *find_server_list(struct server_entries *s, const json_t *file, struct err *e)
 {
 	const json_t *list = json_object_get(file, "mcpServers");
 	const char   *key;
@@ -355,11 +355,11 @@ int server_entries_parse(struct server_entries *ret, const char *bytes, size_t l
 		return -1;
 	*ret = (struct server_entries){ .kept = json_array(), .notes = json_array() };
 	json_array_append_new(ret->kept, file);
-	list       = find_list(ret, file, e);
+	list       = find_server_list(ret, file, e);
 	ret->entry = list ? calloc(json_object_size(list) + 1, sizeof *ret->entry) : NULL;
 	if (list && !ret->entry)
 		err_set(e, ERR_LIMIT, "out of memory");
-	if (ret->entry && take_all(ret, list, e) == 0)
+	if (ret->entry && parse_all_entries(ret, list, e) == 0)
 		return 0;
 	server_entries_done(ret);
 	return -1;

@@ -21,7 +21,7 @@ static const char *const handed_on[] = { "HOME", "LOGNAME", "USER", "SHELL", "TE
 					 "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
 					 "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS" };
 
-static bool is_handed_on(const char *variable)
+static bool is_inherited_variable(const char *variable)
 {
 	for (size_t i = 0; i < ARRAY_LEN(handed_on); i++) {
 		size_t n = strcspn(handed_on[i], "*");
@@ -33,27 +33,27 @@ static bool is_handed_on(const char *variable)
 }
 
 /* {name: value}; a new reference. */
-static json_t *environment_of(const struct server_entry *entry)
+static json_t *server_environment(const struct server_entry *entry)
 {
 	json_t *env = json_object();
 	char    name[128];
 
 	for (char **p = environ; *p; p++)
-		if (is_handed_on(*p) && snprintf(name, sizeof name, "%.*s", (int)strcspn(*p, "="), *p) < (int)sizeof name)
+		if (is_inherited_variable(*p) && snprintf(name, sizeof name, "%.*s", (int)strcspn(*p, "="), *p) < (int)sizeof name)
 			json_object_set_new(env, name, json_string(strchr(*p, '=') + 1)); /* one that is not UTF-8 is left out */
 	if (entry->env)
 		json_object_update(env, (json_t *)entry->env);
 	return env;
 }
 
-static void free_texts(char **words)
+static void free_string_list(char **words)
 {
 	for (size_t i = 0; words && words[i]; i++)
 		free(words[i]);
 	free(words);
 }
 
-static char **texts_of_env(const json_t *env)
+static char **env_to_strings(const json_t *env)
 {
 	char      **words = calloc(json_object_size(env) + 1, sizeof *words);
 	const char *name;
@@ -88,7 +88,7 @@ static char *find_program(const char *command, const json_t *env)
 	return NULL;
 }
 
-static char **argv_stdio(const struct server_entry *entry)
+static char **argv_of_stdio_server(const struct server_entry *entry)
 {
 	char  **argv = calloc(json_array_size(entry->argv) + 1, sizeof *argv);
 	size_t  i;
@@ -101,7 +101,7 @@ static char **argv_stdio(const struct server_entry *entry)
 }
 
 /* The program of the build tree, or else the installed one. */
-static char **argv_http(const struct server_entry *entry)
+static char **argv_of_remote_server(const struct server_entry *entry)
 {
 	struct brig_paths places;
 	struct err        ignored;
@@ -118,7 +118,7 @@ static char **argv_http(const struct server_entry *entry)
 	return argv;
 }
 
-static char *instructions_http(const struct server_entry *entry)
+static char *remote_server_greeting(const struct server_entry *entry)
 {
 	json_t *object = json_pack("{ss so sb}", "url", entry->url, "headers", entry->headers ? json_incref((json_t *)entry->headers) : json_object(), "sse",
 				 entry->kind == SERVER_sse);
@@ -132,9 +132,9 @@ static const struct {
 	char **(*argv)(const struct server_entry *entry);
 	char  *(*greeting)(const struct server_entry *entry);
 } kinds[] = {
-	[SERVER_stdio] = { argv_stdio, NULL },
-	[SERVER_http]  = { argv_http, instructions_http },
-	[SERVER_sse]   = { argv_http, instructions_http },
+	[SERVER_stdio] = { argv_of_stdio_server, NULL },
+	[SERVER_http]  = { argv_of_remote_server, remote_server_greeting },
+	[SERVER_sse]   = { argv_of_remote_server, remote_server_greeting },
 };
 _Static_assert(ARRAY_LEN(kinds) == SERVER_KINDS, "each kind has a row");
 
@@ -150,7 +150,7 @@ struct plan {
 	posix_spawnattr_t          state;
 };
 
-static int plan_state(struct plan *p)
+static int set_spawn_attributes(struct plan *p)
 {
 	sigset_t all, none;
 	int      r;
@@ -162,7 +162,7 @@ static int plan_state(struct plan *p)
 	return r ? r : posix_spawnattr_setflags(&p->state, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
 }
 
-static int process_spawn(pid_t *pid, const char *program, char **argv, char **env, const int theirs[3], const char *cwd)
+static int spawn_process(pid_t *pid, const char *program, char **argv, char **env, const int theirs[3], const char *cwd)
 {
 	struct plan plan;
 	int         r = posix_spawn_file_actions_init(&plan.files);
@@ -175,7 +175,7 @@ static int process_spawn(pid_t *pid, const char *program, char **argv, char **en
 		for (int fd = 0; fd < 3; fd++)
 			r = r ? r : posix_spawn_file_actions_adddup2(&plan.files, theirs[fd], fd);
 		r = r ? r : posix_spawn_file_actions_addclosefrom_np(&plan.files, 3);
-		r = r ? r : plan_state(&plan);
+		r = r ? r : set_spawn_attributes(&plan);
 		r = r ? r : posix_spawn(pid, program, &plan.files, &plan.state, argv, env);
 		posix_spawnattr_destroy(&plan.state);
 	}
@@ -197,21 +197,21 @@ static int open_pipes(int ours[3], int theirs[3])
 	return 0;
 }
 
-static void close_three(int fd[3])
+static void close_three_fds(int fd[3])
 {
 	for (int i = 0; i < 3; i++)
 		fd_closep(&fd[i]);
 }
 
-static int process_start(struct server_process *ret, const struct server_entry *entry, char **argv, char **env, const char *program,
+static int start_process_with_pipes(struct server_process *ret, const struct server_entry *entry, char **argv, char **env, const char *program,
 			 struct err *e)
 {
 	int ours[3] = { -1, -1, -1 }, theirs[3] = { -1, -1, -1 };
 
-	errno = open_pipes(ours, theirs) < 0 ? errno : process_spawn(&ret->pid, program, argv, env, theirs, entry->cwd);
-	close_three(theirs);
+	errno = open_pipes(ours, theirs) < 0 ? errno : spawn_process(&ret->pid, program, argv, env, theirs, entry->cwd);
+	close_three_fds(theirs);
 	if (errno) {
-		close_three(ours);
+		close_three_fds(ours);
 		ret->pid = 0;
 		return err_sys(e, "cannot start %.200s%s%.100s", program, entry->cwd ? " in " : "", entry->cwd ? entry->cwd : "");
 	}
@@ -225,21 +225,21 @@ static int process_start(struct server_process *ret, const struct server_entry *
 int server_process_start(struct server_process *ret, const struct server_entry *entry, struct err *e)
 {
 	char  **argv    = kinds[entry->kind].argv(entry);
-	json_t *env     = environment_of(entry);
-	char  **words   = texts_of_env(env);
+	json_t *env     = server_environment(entry);
+	char  **words   = env_to_strings(env);
 	char   *program = argv && argv[0] ? find_program(argv[0], env) : NULL;
 	int     r       = -1;
 
 	*ret = SERVER_PROCESS_NONE;
 	if (argv && argv[0] && words && program)
-		r = process_start(ret, entry, argv, words, program, e);
+		r = start_process_with_pipes(ret, entry, argv, words, program, e);
 	else if (argv && argv[0] && words)
 		err_set(e, ERR_MISSING, "there is no program %.100s in PATH", argv[0]);
 	else
 		err_set(e, ERR_LIMIT, "out of memory");
 	free(program);
-	free_texts(argv);
-	free_texts(words);
+	free_string_list(argv);
+	free_string_list(words);
 	json_decref(env);
 	return r;
 }
@@ -252,7 +252,7 @@ void server_process_signal(const struct server_process *p, int number)
 		kill(-p->pid, number);
 }
 
-void server_process_reap(struct server_process *p, char *how, size_t len)
+void server_process_kill_and_reap(struct server_process *p, char *how, size_t len)
 {
 	int status = 0;
 

@@ -28,4 +28,4 @@ char *server_process_greeting(const struct server_entry *entry);
 /* Sends a signal to its process group; a descendant that has left the group does not get it. */
 void server_process_signal(const struct server_process *p, int number);
 /* Reaps it, and kills what is left of its group. Call it when pidfd is readable. how: "exit status 1", "SIGKILL". */
-void server_process_reap(struct server_process *p, char *how, size_t len);
+void server_process_kill_and_reap(struct server_process *p, char *how, size_t len);

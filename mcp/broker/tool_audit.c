@@ -45,14 +45,14 @@ void tool_audit_close(struct tool_audit *a)
 }
 
 /* false: the line was not written as a whole, and counts as lost. A write to stderr does not block. */
-static bool write_line(struct tool_audit *a, const char *line, size_t len)
+static bool write_audit_line(struct tool_audit *a, const char *line, size_t len)
 {
 	if (a->is_file)
 		return write(a->end.fd, line, len) == (ssize_t)len;
 	return stream_end_write(&a->end, line, len) == (ssize_t)len;
 }
 
-static void audit_put(struct tool_audit *a, json_t *entry)
+static void write_audit_entry(struct tool_audit *a, json_t *entry)
 {
 	size_t len  = 0;
 	char  *line = exact_dump(entry, JSON_COMPACT | JSON_ENSURE_ASCII, &len), *with_nl = line ? realloc(line, len + 1) : NULL;
@@ -60,16 +60,16 @@ static void audit_put(struct tool_audit *a, json_t *entry)
 	json_decref(entry);
 	if (with_nl)
 		with_nl[len] = '\n';
-	if (!with_nl || !write_line(a, with_nl, len + 1)) {
+	if (!with_nl || !write_audit_line(a, with_nl, len + 1)) {
 		a->lost++;
 		if (a->is_file && !a->complained)
-			tool_audit_log("--tool-audit: a line could not be written; calls go on without one");
+			tool_audit_print_stderr("--tool-audit: a line could not be written; calls go on without one");
 		a->complained = true;
 	}
 	free(with_nl ? with_nl : line);
 }
 
-void tool_audit_log(const char *line)
+void tool_audit_print_stderr(const char *line)
 {
 	struct pollfd on = { .fd = STDERR_FILENO, .events = POLLOUT };
 	char          text[1000];
@@ -81,7 +81,7 @@ void tool_audit_log(const char *line)
 
 /* --- what is written --- */
 
-void tool_audit_digest(const json_t *arguments, char ret[65])
+void tool_audit_digest_arguments(const json_t *arguments, char ret[65])
 {
 	unsigned char sum[SHA256_DIGEST_LENGTH];
 	SHA256_CTX    sha;
@@ -96,7 +96,7 @@ void tool_audit_digest(const json_t *arguments, char ret[65])
 	free(text);
 }
 
-static json_t *entry_of(const char *event, const char *run, int64_t call, const char *tool)
+static json_t *new_audit_entry(const char *event, const char *run, int64_t call, const char *tool)
 {
 	char            text[64], at[32];
 	struct timespec now;
@@ -109,25 +109,25 @@ static json_t *entry_of(const char *event, const char *run, int64_t call, const 
 	return json_pack("{ss ss ss sI ss}", "time", text, "event", event, "run", run, "call", (json_int_t)call, "tool", tool);
 }
 
-void tool_audit_call(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *verdict, const char *why, const json_t *arguments,
+void tool_audit_write_call(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *verdict, const char *why, const json_t *arguments,
 		     const char *digest)
 {
-	json_t *entry = entry_of("call", run, call, tool);
+	json_t *entry = new_audit_entry("call", run, call, tool);
 
 	json_object_set_new(entry, "verdict", json_string(verdict));
 	json_object_set_new(entry, "why", json_string(why));
 	json_object_set_new(entry, "args_sha256", json_string(digest));
 	if (a->arguments && (a->is_file || json_dumpb(arguments, NULL, 0, JSON_ENSURE_ASCII) < PIPE_BUF / 2)) /* stderr takes so much in one write */
 		json_object_set(entry, "args", (json_t *)arguments);
-	audit_put(a, entry);
+	write_audit_entry(a, entry);
 }
 
-void tool_audit_end(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *outcome, int64_t ms, size_t bytes)
+void tool_audit_write_end(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *outcome, int64_t ms, size_t bytes)
 {
-	json_t *entry = entry_of("end", run, call, tool);
+	json_t *entry = new_audit_entry("end", run, call, tool);
 
 	json_object_set_new(entry, "outcome", json_string(outcome));
 	json_object_set_new(entry, "ms", json_integer((json_int_t)ms));
 	json_object_set_new(entry, "bytes", json_integer((json_int_t)bytes));
-	audit_put(a, entry);
+	write_audit_entry(a, entry);
 }

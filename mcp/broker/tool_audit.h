@@ -24,10 +24,10 @@ must_use int tool_audit_open(struct tool_audit *a, const char *path, bool argume
 void         tool_audit_close(struct tool_audit *a);
 
 /* SHA-256 of the arguments as compact JSON with sorted keys, in hexadecimal. */
-void tool_audit_digest(const json_t *arguments, char ret[65]);
+void tool_audit_digest_arguments(const json_t *arguments, char ret[65]);
 
-void tool_audit_call(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *verdict, const char *why, const json_t *arguments,
+void tool_audit_write_call(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *verdict, const char *why, const json_t *arguments,
 		     const char *digest);
-void tool_audit_end(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *outcome, int64_t ms, size_t bytes);
+void tool_audit_write_end(struct tool_audit *a, const char *run, int64_t call, const char *tool, const char *outcome, int64_t ms, size_t bytes);
 /* Writes a line of a server, or about one, to stderr only. */
-void tool_audit_log(const char *line);
+void tool_audit_print_stderr(const char *line);

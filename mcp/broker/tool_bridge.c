@@ -36,12 +36,12 @@ struct bridge_item {
 	struct loop_timer        later;  /* frees it when it is over and no caller uses it any more */
 };
 
-static int64_t now_us(void)
+static int64_t monotonic_us(void)
 {
 	return (int64_t)(clock_ms(CLOCK_MONOTONIC) * 1000);
 }
 
-static struct bridge_item *item_of(struct tool_call *c)
+static struct bridge_item *item_of_call(struct tool_call *c)
 {
 	return (struct bridge_item *)((char *)c - offsetof(struct bridge_item, call));
 }
@@ -60,7 +60,7 @@ static void item_free(void *owner)
 	free(i);
 }
 
-static void call_over(struct bridge_item *i, enum tool_outcome outcome)
+static void count_ended_call(struct bridge_item *i, enum tool_outcome outcome)
 {
 	struct tool_bridge *b = i->bridge;
 	const char         *name;
@@ -74,22 +74,22 @@ static void call_over(struct bridge_item *i, enum tool_outcome outcome)
 		json_object_set_new(b->names, name, json_integer(json_integer_value(json_object_get(b->names, name)) + 1));
 	}
 	if (json_array_size(b->listed) < BRIDGE_LISTED)
-		json_array_append_new(b->listed, json_pack("{ss sf ss}", "name", i->call.name, "ms", (double)(now_us() - i->began_us) / 1000, "verdict",
+		json_array_append_new(b->listed, json_pack("{ss sf ss}", "name", i->call.name, "ms", (double)(monotonic_us() - i->began_us) / 1000, "verdict",
 							   outcome == TOOL_OUTCOME_tool ? "failed" : tool_outcome_name(outcome)));
 	b->events->ended(b->owner, &i->call, tool_outcome_name(outcome));
 }
 
 /* A call may end inside of tool_call_start(), so its memory is freed in the next turn of the loop. */
-static void item_over(struct bridge_item *i, enum tool_outcome outcome)
+static void item_end(struct bridge_item *i, enum tool_outcome outcome)
 {
 	struct tool_bridge *b = i->bridge;
 
 	if (i->op == BRIDGE_CALL)
-		call_over(i, outcome);
+		count_ended_call(i, outcome);
 	if (i->state == ITEM_UNDER_WAY) {
 		b->weight -= i->weight;
 		if (--b->under_way == 0) {
-			b->wait_us += now_us() - b->busy_since_us;
+			b->wait_us += monotonic_us() - b->busy_since_us;
 			b->events->busy(b->owner, false);
 		}
 	}
@@ -100,7 +100,7 @@ static void item_over(struct bridge_item *i, enum tool_outcome outcome)
 
 /* --- out --- */
 
-static void bridge_update(struct tool_bridge *b)
+static void update_bridge_io(struct tool_bridge *b)
 {
 	bool       wants = b->open && output_waits(&b->out), rests = b->out.waiting > OUTPUT_ENOUGH;
 	struct err ignored;
@@ -116,15 +116,15 @@ static void bridge_update(struct tool_bridge *b)
 	b->rests = rests;
 }
 
-static void send_line(struct tool_bridge *b, char *line, size_t len)
+static void send_bridge_line(struct tool_bridge *b, char *line, size_t len)
 {
 	if (!b->open || !line) {
 		free(line);
 		return;
 	}
 	b->bytes_out += len + 1;
-	output_add(&b->out, line, len);
-	bridge_update(b);
+	output_add_line(&b->out, line, len);
+	update_bridge_io(b);
 }
 
 /* The one answer of an id; takes body over. */
@@ -137,23 +137,23 @@ static void item_answer(struct bridge_item *i, json_t *body, enum tool_outcome o
 
 	if (b->bytes_out > BRIDGE_BYTES && outcome == TOOL_OUTCOME_ok) {
 		json_decref(body);
-		body    = bridge_error(outcome = TOOL_OUTCOME_limit, "this run was given 64 MiB by its tools, and that is the most");
+		body    = bridge_error_body(outcome = TOOL_OUTCOME_limit, "this run was given 64 MiB by its tools, and that is the most");
 	}
-	line = bridge_dump(id, body, &len, &outcome);
+	line = bridge_dump_line(id, body, &len, &outcome);
 	if (i->call.question)
 		b->events->asks(b->owner); /* one question less */
-	item_over(i, outcome);
-	send_line(b, line, len);
+	item_end(i, outcome);
+	send_bridge_line(b, line, len);
 }
 
 /* --- calls --- */
 
-static void go_on(struct tool_bridge *b);
+static void begin_held_calls(struct tool_bridge *b);
 
 static void on_call_ended(void *owner, struct tool_call *c, json_t *body, enum tool_outcome outcome)
 {
-	item_answer(item_of(c), body, outcome);
-	go_on(owner);
+	item_answer(item_of_call(c), body, outcome);
+	begin_held_calls(owner);
 }
 
 static void on_call_progress(void *owner, struct tool_call *c, const json_t *params)
@@ -170,16 +170,16 @@ static void on_call_progress(void *owner, struct tool_call *c, const json_t *par
 		if (k < 2 ? json_is_number(value) : json_is_string(value))
 			json_object_set(told, keys[k], value);
 	}
-	line = json_pack("{sI so}", "id", (json_int_t)item_of(c)->id, "progress", told);
+	line = json_pack("{sI so}", "id", (json_int_t)item_of_call(c)->id, "progress", told);
 	text = rpc_dump(line, &len);
 	json_decref(line);
 	if (len < 16 * KIB && !output_waits(&b->out)) /* progress that cannot be sent now is dropped */
-		send_line(b, text, len);
+		send_bridge_line(b, text, len);
 	else
 		free(text);
 }
 
-static void on_call_asks(void *owner, struct tool_call *c)
+static void on_consent_needed(void *owner, struct tool_call *c)
 {
 	struct tool_bridge *b = owner;
 
@@ -201,7 +201,7 @@ static void begin_call(struct bridge_item *i, const char *name, const json_t *ar
 	struct tool_bridge *b = i->bridge;
 
 	i->state    = ITEM_UNDER_WAY;
-	i->began_us = now_us();
+	i->began_us = monotonic_us();
 	if (b->under_way++ == 0) {
 		b->busy_since_us = i->began_us;
 		b->events->busy(b->owner, true);
@@ -211,16 +211,16 @@ static void begin_call(struct bridge_item *i, const char *name, const json_t *ar
 	tool_call_start(&i->call, &b->calls, name, args);
 }
 
-static bool has_room(const struct tool_bridge *b, const struct bridge_item *i)
+static bool has_call_capacity(const struct tool_bridge *b, const struct bridge_item *i)
 {
 	return b->under_way < BRIDGE_UNDER_WAY && (!b->under_way || b->weight + i->weight <= WEIGHT_MAX);
 }
 
 /* The rate limit. A wait for it alone counts against the program's wall time, for no call is under way. */
-static bool is_due(struct tool_bridge *b)
+static bool is_within_call_rate(struct tool_bridge *b)
 {
 	double  rate = (double)b->calls.broker->settings.calls_rate;
-	int64_t now  = now_us();
+	int64_t now  = monotonic_us();
 
 	if (rate == 0)
 		return true;
@@ -235,7 +235,7 @@ static bool is_due(struct tool_bridge *b)
 	return false;
 }
 
-static struct bridge_item *first_held(const struct tool_bridge *b)
+static struct bridge_item *first_held_call(const struct tool_bridge *b)
 {
 	struct bridge_item *i;
 
@@ -246,14 +246,14 @@ static struct bridge_item *first_held(const struct tool_bridge *b)
 }
 
 /* Begins held calls, oldest first. A call that ends at once calls this function again, which must not recurse. */
-static void go_on(struct tool_bridge *b)
+static void begin_held_calls(struct tool_bridge *b)
 {
 	struct bridge_item *i;
 
 	if (b->goes_on)
 		return;
 	b->goes_on = true;
-	while (b->open && (i = first_held(b)) && has_room(b, i) && is_due(b)) {
+	while (b->open && (i = first_held_call(b)) && has_call_capacity(b, i) && is_within_call_rate(b)) {
 		scoped_json *args = json_loads(i->args, JSON_ALLOW_NUL, NULL);
 
 		begin_call(i, i->text, args);
@@ -261,12 +261,12 @@ static void go_on(struct tool_bridge *b)
 	b->goes_on = false;
 }
 
-static void on_paced(void *owner)
+static void on_rate_timer(void *owner)
 {
-	go_on(owner);
+	begin_held_calls(owner);
 }
 
-static void item_hold(struct bridge_item *i, const struct bridge_request *r)
+static void hold_call(struct bridge_item *i, const struct bridge_request *r)
 {
 	size_t len;
 
@@ -274,41 +274,41 @@ static void item_hold(struct bridge_item *i, const struct bridge_request *r)
 	i->args  = rpc_dump(r->args, &len);
 	i->state = ITEM_HELD;
 	if (!i->text || !i->args)
-		item_answer(i, bridge_error(TOOL_OUTCOME_limit, "out of memory"), TOOL_OUTCOME_limit);
+		item_answer(i, bridge_error_body(TOOL_OUTCOME_limit, "out of memory"), TOOL_OUTCOME_limit);
 }
 
-static void take_call(struct bridge_item *i, const struct bridge_request *r)
+static void handle_call_request(struct bridge_item *i, const struct bridge_request *r)
 {
 	struct tool_bridge *b    = i->bridge;
 	uint64_t            most = b->calls.broker->settings.calls_max;
 
 	if (b->n++ >= most)
-		item_answer(i, bridge_error(TOOL_OUTCOME_limit, "a run may call tools %llu times (--tool-calls)", (unsigned long long)most), TOOL_OUTCOME_limit);
+		item_answer(i, bridge_error_body(TOOL_OUTCOME_limit, "a run may call tools %llu times (--tool-calls)", (unsigned long long)most), TOOL_OUTCOME_limit);
 	else if (b->bytes_in > BRIDGE_BYTES)
-		item_answer(i, bridge_error(TOOL_OUTCOME_limit, "this run has sent its tools 64 MiB, and that is the most"), TOOL_OUTCOME_limit);
-	else if (first_held(b) || !has_room(b, i) || !is_due(b))
-		item_hold(i, r);
+		item_answer(i, bridge_error_body(TOOL_OUTCOME_limit, "this run has sent its tools 64 MiB, and that is the most"), TOOL_OUTCOME_limit);
+	else if (first_held_call(b) || !has_call_capacity(b, i) || !is_within_call_rate(b))
+		hold_call(i, r);
 	else
 		begin_call(i, r->text, r->args);
 }
 
 /* --- looking up --- */
 
-static void on_gathered(void *owner)
+static void on_tools_gathered(void *owner)
 {
 	struct bridge_item *i      = owner;
 	struct broker      *broker = i->bridge->calls.broker;
-	const struct catalog_tool *t = i->op == BRIDGE_DESCRIBE ? broker_tool(broker, i->text) : NULL;
+	const struct catalog_tool *t = i->op == BRIDGE_DESCRIBE ? broker_find_tool(broker, i->text) : NULL;
 
 	switch (i->op) {
 	case BRIDGE_FIND:
-		item_answer(i, bridge_answer("tools", broker_find(broker, i->text, i->max)), TOOL_OUTCOME_ok);
+		item_answer(i, bridge_answer_body("tools", broker_search_tools(broker, i->text, i->max)), TOOL_OUTCOME_ok);
 		return;
 	case BRIDGE_DESCRIBE:
-		item_answer(i, t ? bridge_answer("tool", catalog_whole(t)) : bridge_error(TOOL_OUTCOME_not_found, "there is no such tool"), TOOL_OUTCOME_ok);
+		item_answer(i, t ? bridge_answer_body("tool", catalog_tool_definition_json(t)) : bridge_error_body(TOOL_OUTCOME_not_found, "there is no such tool"), TOOL_OUTCOME_ok);
 		return;
 	case BRIDGE_NAMES:
-		item_answer(i, bridge_answer("names", broker_names(broker, i->text)), TOOL_OUTCOME_ok);
+		item_answer(i, bridge_answer_body("names", broker_tool_names(broker, i->text)), TOOL_OUTCOME_ok);
 		return;
 	case BRIDGE_CALL:
 	case BRIDGE_CANCEL:
@@ -317,16 +317,16 @@ static void on_gathered(void *owner)
 	}
 }
 
-static void look_up(struct bridge_item *i, const struct bridge_request *r)
+static void begin_lookup(struct bridge_item *i, const struct bridge_request *r)
 {
 	i->state     = ITEM_LOOKS;
 	i->text      = strndup(r->text, BRIDGE_NAME_MAX);
 	i->max       = r->max;
-	i->gathering = (struct gathering){ .done = on_gathered, .owner = i };
+	i->gathering = (struct gathering){ .done = on_tools_gathered, .owner = i };
 	if (i->bridge->lookups++ >= BRIDGE_LOOKUPS || !i->text)
-		item_answer(i, bridge_error(TOOL_OUTCOME_limit, "a run may look for tools %d times", BRIDGE_LOOKUPS), TOOL_OUTCOME_limit);
+		item_answer(i, bridge_error_body(TOOL_OUTCOME_limit, "a run may look for tools %d times", BRIDGE_LOOKUPS), TOOL_OUTCOME_limit);
 	else
-		broker_gather(i->bridge->calls.broker, &i->gathering, r->op == BRIDGE_FIND ? "" : i->text);
+		broker_gather_tools(i->bridge->calls.broker, &i->gathering, r->op == BRIDGE_FIND ? "" : i->text);
 }
 
 /* --- in --- */
@@ -347,7 +347,7 @@ static void item_cancel(struct bridge_item *i)
 	case ITEM_HELD:
 	case ITEM_LOOKS:
 		gathering_leave(&i->gathering);
-		item_answer(i, bridge_error(TOOL_OUTCOME_cancelled, "the program has cancelled it"), TOOL_OUTCOME_cancelled);
+		item_answer(i, bridge_error_body(TOOL_OUTCOME_cancelled, "the program has cancelled it"), TOOL_OUTCOME_cancelled);
 		return;
 	case ITEM_UNDER_WAY:
 		tool_call_cancel(&i->call);
@@ -358,13 +358,13 @@ static void item_cancel(struct bridge_item *i)
 	}
 }
 
-static void end_broken(struct tool_bridge *b, const char *why)
+static void close_broken_bridge(struct tool_bridge *b, const char *why)
 {
 	snprintf(b->broken, sizeof b->broken, "%.190s", why);
 	tool_bridge_close(b);
 }
 
-static void take_request(struct tool_bridge *b, const struct bridge_request *r, size_t weight)
+static void handle_bridge_request(struct tool_bridge *b, const struct bridge_request *r, size_t weight)
 {
 	struct bridge_item *i = item_find(b, r->id);
 
@@ -374,25 +374,25 @@ static void take_request(struct tool_bridge *b, const struct bridge_request *r, 
 		return;
 	}
 	if (i) {
-		end_broken(b, "an id that is in use");
+		close_broken_bridge(b, "an id that is in use");
 		return;
 	}
 	i = calloc(1, sizeof *i);
 	if (!i) {
-		end_broken(b, "out of memory");
+		close_broken_bridge(b, "out of memory");
 		return;
 	}
-	*i = (struct bridge_item){ .bridge = b, .id = r->id, .op = r->op, .weight = weight, .began_us = now_us() };
+	*i = (struct bridge_item){ .bridge = b, .id = r->id, .op = r->op, .weight = weight, .began_us = monotonic_us() };
 	i->call.all     = &b->calls;
 	i->call.is_over = true;
 	TAILQ_INSERT_TAIL(&b->items, i, link);
 	if (r->op == BRIDGE_CALL)
-		take_call(i, r);
+		handle_call_request(i, r);
 	else
-		look_up(i, r);
+		begin_lookup(i, r);
 }
 
-static void take_lines(struct tool_bridge *b)
+static void handle_bridge_lines(struct tool_bridge *b)
 {
 	const char     *line;
 	size_t          len;
@@ -403,40 +403,40 @@ static void take_lines(struct tool_bridge *b)
 		scoped_bridge_request r = { .op = BRIDGE_OPS };
 
 		if (kind == LINES_TOO_LONG)
-			end_broken(b, "a line has more than 1 MiB");
+			close_broken_bridge(b, "a line has more than 1 MiB");
 		if (kind != LINES_LINE)
 			continue;
 		if (bridge_request_parse(&r, line, len, &e) < 0)
-			end_broken(b, e.text);
+			close_broken_bridge(b, e.text);
 		else
-			take_request(b, &r, wire_weight(line, len));
+			handle_bridge_request(b, &r, wire_weight(line, len));
 	}
 }
 
-static void reads_ready(void *owner)
+static void on_readable(void *owner)
 {
 	struct tool_bridge *b    = owner;
-	char               *room = lines_room(&b->lines, READ_AT_ONCE);
+	char               *room = lines_reserve(&b->lines, READ_AT_ONCE);
 	ssize_t             n    = room ? recv(b->reads.fd, room, READ_AT_ONCE, MSG_DONTWAIT) : 0;
 
 	if (n > 0) {
 		b->bytes_in += (uint64_t)n;
-		lines_filled(&b->lines, (size_t)n);
-		take_lines(b);
+		lines_add_filled(&b->lines, (size_t)n);
+		handle_bridge_lines(b);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		tool_bridge_close(b);
 	}
 }
 
-static void writes_ready(void *owner)
+static void on_writable(void *owner)
 {
 	struct tool_bridge *b = owner;
 
-	output_send(&b->out);
+	output_flush(&b->out);
 	if (b->out.broken)
 		tool_bridge_close(b);
 	else
-		bridge_update(b);
+		update_bridge_io(b);
 }
 
 /* --- open and close --- */
@@ -447,14 +447,14 @@ int tool_bridge_open(struct tool_bridge *b, struct broker *broker, int fd, const
 	*b = (struct tool_bridge){ .loop = broker->loop, .lines = { .max = BRIDGE_LINE_MAX }, .open = true, .names = json_object(), .listed = json_array(),
 				  .events = events, .owner = owner };
 	b->calls = (struct tool_calls){ .broker = broker, .run = run, .granted = json_object(), .refused = json_object(), .ended = on_call_ended,
-					.progress = on_call_progress, .asks = on_call_asks, .is_gone = is_program_gone, .owner = b };
+					.progress = on_call_progress, .asks = on_consent_needed, .is_gone = is_program_gone, .owner = b };
 	b->due    = (double)broker->settings.calls_rate * BURST_S;
-	b->due_us = now_us();
-	b->pace   = (struct loop_timer){ .due = on_paced, .owner = b };
+	b->due_us = monotonic_us();
+	b->pace   = (struct loop_timer){ .due = on_rate_timer, .owner = b };
 	TAILQ_INIT(&b->items);
 	output_open(&b->out, fd);
-	b->reads  = (struct loop_source){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .ready = reads_ready, .owner = b };
-	b->writes = (struct loop_source){ .fd = fd, .ready = writes_ready, .owner = b };
+	b->reads  = (struct loop_source){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .ready = on_readable, .owner = b };
+	b->writes = (struct loop_source){ .fd = fd, .ready = on_writable, .owner = b };
 	if (b->reads.fd < 0)
 		(void)err_sys(e, "a second descriptor for a bridge");
 	else if (loop_add(b->loop, &b->reads, e) == 0)
@@ -485,7 +485,7 @@ void tool_bridge_close(struct tool_bridge *b)
 			continue;
 		gathering_leave(&i->gathering);
 		tool_call_drop(&i->call);
-		item_over(i, TOOL_OUTCOME_cancelled);
+		item_end(i, TOOL_OUTCOME_cancelled);
 	}
 }
 
@@ -508,7 +508,7 @@ void tool_bridge_done(struct tool_bridge *b)
 
 /* --- questions --- */
 
-size_t tool_bridge_consents(const struct tool_bridge *b, struct consent *ret, size_t max)
+size_t tool_bridge_list_consents(const struct tool_bridge *b, struct consent *ret, size_t max)
 {
 	const struct bridge_item *i;
 	size_t                    n = 0;
@@ -521,7 +521,7 @@ size_t tool_bridge_consents(const struct tool_bridge *b, struct consent *ret, si
 	return n;
 }
 
-static struct bridge_item *asked(const struct tool_bridge *b, uint64_t number, const char *name)
+static struct bridge_item *find_item_awaiting_consent(const struct tool_bridge *b, uint64_t number, const char *name)
 {
 	struct bridge_item *i;
 
@@ -533,24 +533,24 @@ static struct bridge_item *asked(const struct tool_bridge *b, uint64_t number, c
 	return i;
 }
 
-void tool_bridge_consent(struct tool_bridge *b, uint64_t number, enum consent_answer answer_given, const char *why)
+void tool_bridge_set_consent(struct tool_bridge *b, uint64_t number, enum consent_answer answer_given, const char *why)
 {
-	struct bridge_item *i    = asked(b, number, NULL);
+	struct bridge_item *i    = find_item_awaiting_consent(b, number, NULL);
 	char               *name = i ? strdup(i->call.name) : NULL;
 
 	if (i)
-		tool_call_consent(&i->call, answer_given, why);
-	while (name && (answer_given == CONSENT_RUN || answer_given == CONSENT_NO) && (i = asked(b, 0, name)))
-		tool_call_consent(&i->call, answer_given, why);
+		tool_call_apply_consent(&i->call, answer_given, why);
+	while (name && (answer_given == CONSENT_RUN || answer_given == CONSENT_NO) && (i = find_item_awaiting_consent(b, 0, name)))
+		tool_call_apply_consent(&i->call, answer_given, why);
 	free(name);
 }
 
-void tool_bridge_wrong_answer(struct tool_bridge *b, uint64_t number)
+void tool_bridge_count_wrong_answer(struct tool_bridge *b, uint64_t number)
 {
-	struct bridge_item *i = asked(b, number, NULL);
+	struct bridge_item *i = find_item_awaiting_consent(b, number, NULL);
 
 	if (i && ++i->call.wrong > 1)
-		tool_bridge_consent(b, number, CONSENT_NO, NULL);
+		tool_bridge_set_consent(b, number, CONSENT_NO, NULL);
 }
 
 /* --- what it came to --- */

@@ -58,14 +58,14 @@ void         tool_bridge_close(struct tool_bridge *b);
 void         tool_bridge_done(struct tool_bridge *b);
 
 /* Puts the open questions into ret, oldest first, and returns their number. */
-size_t tool_bridge_consents(const struct tool_bridge *b, struct consent *ret, size_t max);
+size_t tool_bridge_list_consents(const struct tool_bridge *b, struct consent *ret, size_t max);
 /*
  * Answers the question of that number; does nothing if it is not open any more. CONSENT_RUN and CONSENT_NO also answer the open
  * questions about the same tool.
  */
-void   tool_bridge_consent(struct tool_bridge *b, uint64_t number, enum consent_answer answer, const char *why);
+void   tool_bridge_set_consent(struct tool_bridge *b, uint64_t number, enum consent_answer answer, const char *why);
 /* An answer that is none, as an approval without a choice. The second one to a question is a no: a client would be asked for ever. */
-void   tool_bridge_wrong_answer(struct tool_bridge *b, uint64_t number);
+void   tool_bridge_count_wrong_answer(struct tool_bridge *b, uint64_t number);
 
 /* {"n", "failed", "denied", "names": {name: n}, "wait_ms", "bytes", "calls": [{"name", "ms", "verdict"}]}; a new reference. */
 json_t *tool_bridge_summary(const struct tool_bridge *b);

@@ -15,7 +15,7 @@ enum { PROGRESS_MS = 100, ARGUMENTS_SHOWN = 1000 };
 
 /* --- its end --- */
 
-static void let_go(struct tool_call *c)
+static void release_call_waits(struct tool_call *c)
 {
 	server_wait_leave(&c->wait);
 	rpc_ask_forget(&c->ask, true);
@@ -24,43 +24,43 @@ static void let_go(struct tool_call *c)
 	c->is_over = true;
 }
 
-static void audit_end(struct tool_call *c, enum tool_outcome outcome, const json_t *body)
+static void audit_call_end(struct tool_call *c, enum tool_outcome outcome, const json_t *body)
 {
 	struct broker *b     = c->all->broker;
 	size_t         bytes = outcome == TOOL_OUTCOME_ok ? json_dumpb(json_object_get(body, "result"), NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY) : 0;
 
 	if (c->is_audited)
-		tool_audit_end(&b->audit, c->all->run, c->number, c->name, tool_outcome_name(outcome), loop_now_ms() - c->began_ms, bytes);
+		tool_audit_write_end(&b->audit, c->all->run, c->number, c->name, tool_outcome_name(outcome), loop_now_ms() - c->began_ms, bytes);
 	c->is_audited = false;
 }
 
-static void call_end(struct tool_call *c, enum tool_outcome outcome, json_t *body)
+static void tool_call_end(struct tool_call *c, enum tool_outcome outcome, json_t *body)
 {
-	let_go(c);
-	audit_end(c, outcome, body);
+	release_call_waits(c);
+	audit_call_end(c, outcome, body);
 	c->all->ended(c->all->owner, c, body, outcome);
 }
 
 /* The call is not sent to the server; the audit gets the reason instead. */
-static void call_refuse(struct tool_call *c, enum tool_outcome outcome, const char *why)
+static void tool_call_refuse(struct tool_call *c, enum tool_outcome outcome, const char *why)
 {
 	if (!c->is_audited)
-		tool_audit_call(&c->all->broker->audit, c->all->run, c->number, c->name, outcome == TOOL_OUTCOME_denied ? "deny" : "none", why, c->args, c->digest);
-	call_end(c, outcome, bridge_error(outcome, "%s", why));
+		tool_audit_write_call(&c->all->broker->audit, c->all->run, c->number, c->name, outcome == TOOL_OUTCOME_denied ? "deny" : "none", why, c->args, c->digest);
+	tool_call_end(c, outcome, bridge_error_body(outcome, "%s", why));
 }
 
 void tool_call_drop(struct tool_call *c)
 {
 	if (c->is_over)
 		return;
-	let_go(c);
-	audit_end(c, TOOL_OUTCOME_cancelled, NULL);
+	release_call_waits(c);
+	audit_call_end(c, TOOL_OUTCOME_cancelled, NULL);
 }
 
 void tool_call_cancel(struct tool_call *c)
 {
 	if (!c->is_over)
-		call_end(c, TOOL_OUTCOME_cancelled, bridge_error(TOOL_OUTCOME_cancelled, "the program has cancelled it"));
+		tool_call_end(c, TOOL_OUTCOME_cancelled, bridge_error_body(TOOL_OUTCOME_cancelled, "the program has cancelled it"));
 }
 
 void tool_call_done(struct tool_call *c)
@@ -80,59 +80,59 @@ static const char *text_or(const char *text, const char *other)
 	return text ? text : other;
 }
 
-static void end_by_result(struct tool_call *c, const json_t *result)
+static void end_call_by_result(struct tool_call *c, const json_t *result)
 {
 	char   *error = NULL;
-	json_t *value = tool_value_of(result, &error);
+	json_t *value = tool_result_to_value(result, &error);
 
-	tool_server_is_well(c->server);
+	tool_server_reset_failures(c->server);
 	if (value)
-		call_end(c, TOOL_OUTCOME_ok, bridge_answer("result", value));
+		tool_call_end(c, TOOL_OUTCOME_ok, bridge_answer_body("result", value));
 	else
-		call_end(c, TOOL_OUTCOME_tool, bridge_error(TOOL_OUTCOME_tool, "%s", text_or(error, "out of memory")));
+		tool_call_end(c, TOOL_OUTCOME_tool, bridge_error_body(TOOL_OUTCOME_tool, "%s", text_or(error, "out of memory")));
 	free(error);
 }
 
-static void end_by_error(struct tool_call *c, const json_t *error)
+static void end_call_by_error(struct tool_call *c, const json_t *error)
 {
 	json_int_t  code = json_integer_value(json_object_get(error, "code"));
 	const char *reply = text_or(json_string_value(json_object_get(error, "message")), "");
 	size_t      n    = strlen(reply);
-	char       *text = clean_text(reply, clean_cut(reply, n, TOOL_ERROR_MAX), false, &n);
+	char       *text = clean_text(reply, clean_cut_length(reply, n, TOOL_ERROR_MAX), false, &n);
 
 	if (code == RPC_NO_ANSWER)
-		call_end(c, TOOL_OUTCOME_lost, bridge_error(TOOL_OUTCOME_lost, "%s; whether it was done is not known", text_or(text, "")));
+		tool_call_end(c, TOOL_OUTCOME_lost, bridge_error_body(TOOL_OUTCOME_lost, "%s; whether it was done is not known", text_or(text, "")));
 	else if (code == RPC_TOO_LARGE)
-		call_end(c, TOOL_OUTCOME_limit, bridge_error(TOOL_OUTCOME_limit, "%s", text_or(text, "")));
+		tool_call_end(c, TOOL_OUTCOME_limit, bridge_error_body(TOOL_OUTCOME_limit, "%s", text_or(text, "")));
 	else
-		call_end(c, TOOL_OUTCOME_tool, bridge_error(TOOL_OUTCOME_tool, "%s (error %" JSON_INTEGER_FORMAT " of the server)", text_or(text, ""), code));
+		tool_call_end(c, TOOL_OUTCOME_tool, bridge_error_body(TOOL_OUTCOME_tool, "%s (error %" JSON_INTEGER_FORMAT " of the server)", text_or(text, ""), code));
 	free(text);
 }
 
-static void on_answered(void *owner, enum rpc_end how, const json_t *reply, const char *why)
+static void on_server_answer(void *owner, enum rpc_end how, const json_t *reply, const char *why)
 {
 	struct tool_call *c = owner;
 
 	switch (how) {
 	case RPC_END_RESULT:
-		end_by_result(c, reply);
+		end_call_by_result(c, reply);
 		return;
 	case RPC_END_ERROR:
-		end_by_error(c, reply);
+		end_call_by_error(c, reply);
 		return;
 	case RPC_END_TIMEOUT:
-		call_end(c, TOOL_OUTCOME_timeout, bridge_error(TOOL_OUTCOME_timeout, "no answer in %" PRIu64 " ms (--tool-timeout)", c->all->broker->settings.call_ms));
+		tool_call_end(c, TOOL_OUTCOME_timeout, bridge_error_body(TOOL_OUTCOME_timeout, "no answer in %" PRIu64 " ms (--tool-timeout)", c->all->broker->settings.call_ms));
 		return;
 	case RPC_END_LIMIT:
-		call_end(c, TOOL_OUTCOME_limit, bridge_error(TOOL_OUTCOME_limit, "the server's answer cannot be taken: %s", why));
+		tool_call_end(c, TOOL_OUTCOME_limit, bridge_error_body(TOOL_OUTCOME_limit, "the server's answer cannot be taken: %s", why));
 		return;
 	case RPC_END_LOST:
-		call_end(c, TOOL_OUTCOME_lost, bridge_error(TOOL_OUTCOME_lost, "%s; whether it was done is not known", why));
+		tool_call_end(c, TOOL_OUTCOME_lost, bridge_error_body(TOOL_OUTCOME_lost, "%s; whether it was done is not known", why));
 		return;
 	}
 }
 
-static void on_progress(void *owner, const json_t *params)
+static void on_server_progress(void *owner, const json_t *params)
 {
 	struct tool_call *c   = owner;
 	int64_t           now = loop_now_ms();
@@ -143,44 +143,44 @@ static void on_progress(void *owner, const json_t *params)
 	c->all->progress(c->all->owner, c, params);
 }
 
-static void send_call(struct tool_call *c)
+static void send_call_to_server(struct tool_call *c)
 {
-	c->ask        = (struct rpc_ask){ .answered = on_answered, .progress = on_progress, .owner = c };
+	c->ask        = (struct rpc_ask){ .answered = on_server_answer, .progress = on_server_progress, .owner = c };
 	c->is_audited = true;
 	if (!tool_server_call(c->server, &c->ask, c->tool, json_incref(c->args), c->all->broker->settings.call_ms))
-		call_end(c, TOOL_OUTCOME_lost, bridge_error(TOOL_OUTCOME_lost, "the server does not read what it is sent"));
+		tool_call_end(c, TOOL_OUTCOME_lost, bridge_error_body(TOOL_OUTCOME_lost, "the server does not read what it is sent"));
 }
 
-static void write_down(struct tool_call *c, const char *verdict, const char *why)
+static void audit_call_verdict(struct tool_call *c, const char *verdict, const char *why)
 {
-	tool_audit_call(&c->all->broker->audit, c->all->run, c->number, c->name, verdict, why, c->args, c->digest);
+	tool_audit_write_call(&c->all->broker->audit, c->all->run, c->number, c->name, verdict, why, c->args, c->digest);
 }
 
 /* --- a person is asked --- */
 
 /* Between question and answer the server may have ended, or changed the tool. */
-static bool is_the_same(const struct tool_call *c)
+static bool tool_is_unchanged(const struct tool_call *c)
 {
-	const struct catalog_tool *now = catalog_find(&c->server->catalog, c->name);
+	const struct catalog_tool *now = catalog_find_tool(&c->server->catalog, c->name);
 
 	return now && json_equal(now->definition, c->definition);
 }
 
-static void go_on(struct tool_call *c, const char *why)
+static void send_allowed_call(struct tool_call *c, const char *why)
 {
 	if (c->all->is_gone(c->all->owner)) {
-		call_refuse(c, TOOL_OUTCOME_cancelled, "the program has ended");
-	} else if (!is_the_same(c)) {
-		call_refuse(c, TOOL_OUTCOME_denied, "the tool has changed since it was asked for; call it again");
+		tool_call_refuse(c, TOOL_OUTCOME_cancelled, "the program has ended");
+	} else if (!tool_is_unchanged(c)) {
+		tool_call_refuse(c, TOOL_OUTCOME_denied, "the tool has changed since it was asked for; call it again");
 	} else if (c->server->state != TOOL_SERVER_READY) {
-		call_refuse(c, TOOL_OUTCOME_lost, "the server has ended since it was asked for");
+		tool_call_refuse(c, TOOL_OUTCOME_lost, "the server has ended since it was asked for");
 	} else {
-		write_down(c, "allow", why);
-		send_call(c);
+		audit_call_verdict(c, "allow", why);
+		send_call_to_server(c);
 	}
 }
 
-void tool_call_consent(struct tool_call *c, enum consent_answer answer, const char *why)
+void tool_call_apply_consent(struct tool_call *c, enum consent_answer answer, const char *why)
 {
 	struct tool_calls *all = c->all;
 	char               text[400];
@@ -192,32 +192,32 @@ void tool_call_consent(struct tool_call *c, enum consent_answer answer, const ch
 	switch (answer) {
 	case CONSENT_RUN:
 		json_object_set(all->granted, c->name, c->definition);
-		go_on(c, "a person has allowed it for this run");
+		send_allowed_call(c, "a person has allowed it for this run");
 		return;
 	case CONSENT_ONCE:
-		go_on(c, "a person has allowed it once");
+		send_allowed_call(c, "a person has allowed it once");
 		return;
 	case CONSENT_NO:
 		json_object_set_new(all->refused, c->name, json_true());
-		call_refuse(c, TOOL_OUTCOME_denied, "a person was asked, and has not allowed it");
+		tool_call_refuse(c, TOOL_OUTCOME_denied, "a person was asked, and has not allowed it");
 		return;
 	case CONSENT_CANNOT:
 		snprintf(text, sizeof text, "a person must be asked before, and %.150s; --allow-tools %.120s allows it without asking", why, c->own);
-		call_refuse(c, TOOL_OUTCOME_denied, text);
+		tool_call_refuse(c, TOOL_OUTCOME_denied, text);
 		return;
 	}
 }
 
-static void on_expired(void *owner)
+static void on_consent_timeout(void *owner)
 {
-	tool_call_consent(owner, CONSENT_CANNOT, "none has answered in time (--ask-timeout)");
+	tool_call_apply_consent(owner, CONSENT_CANNOT, "none has answered in time (--ask-timeout)");
 }
 
 /*
  * The names are plain text (catalog.c, server_entry.c). The arguments are the program's, as JSON in ASCII: no newline, and no
  * character that hides or reorders others.
  */
-static char *question_of(const struct tool_call *c, const char *why)
+static char *consent_question(const struct tool_call *c, const char *why)
 {
 	size_t len  = 0;
 	char  *args = exact_dump(c->args, JSON_COMPACT | JSON_ENSURE_ASCII, &len), *text = NULL, hidden[80] = "";
@@ -231,32 +231,32 @@ static char *question_of(const struct tool_call *c, const char *why)
 	return text;
 }
 
-static void ask_person(struct tool_call *c, const char *why)
+static void ask_consent(struct tool_call *c, const char *why)
 {
 	struct broker *b = c->all->broker;
 
 	if (json_object_get(c->all->refused, c->name)) {
-		call_refuse(c, TOOL_OUTCOME_denied, "a person has refused this tool to this run before");
+		tool_call_refuse(c, TOOL_OUTCOME_denied, "a person has refused this tool to this run before");
 		return;
 	}
 	if (json_equal(json_object_get(c->all->granted, c->name), c->definition)) {
-		go_on(c, "a person has allowed it for this run");
+		send_allowed_call(c, "a person has allowed it for this run");
 		return;
 	}
-	if (c->all->asked++ >= QUESTIONS_MAX || !(c->question = question_of(c, why))) {
-		call_refuse(c, TOOL_OUTCOME_denied, "this run has asked for more than a person can answer");
+	if (c->all->asked++ >= QUESTIONS_MAX || !(c->question = consent_question(c, why))) {
+		tool_call_refuse(c, TOOL_OUTCOME_denied, "this run has asked for more than a person can answer");
 		return;
 	}
-	write_down(c, "ask", why);
+	audit_call_verdict(c, "ask", why);
 	c->consent = ++b->consents;
-	c->expires = (struct loop_timer){ .due = on_expired, .owner = c };
+	c->expires = (struct loop_timer){ .due = on_consent_timeout, .owner = c };
 	loop_timer_set(b->loop, &c->expires, (int64_t)b->settings.ask_ms);
 	c->all->asks(c->all->owner, c);
 }
 
 /* --- from its name to the verdict --- */
 
-static bool take_tool(struct tool_call *c, const struct catalog_tool *t)
+static bool set_called_tool(struct tool_call *c, const struct catalog_tool *t)
 {
 	char *full = strdup(t->full);
 
@@ -272,54 +272,54 @@ static bool take_tool(struct tool_call *c, const struct catalog_tool *t)
 	return true;
 }
 
-static void call_judge(struct tool_call *c, const struct catalog_tool *t)
+static void judge_call(struct tool_call *c, const struct catalog_tool *t)
 {
 	char why[200], text[400];
 
 	switch (tool_policy_judge(&c->all->broker->settings.policy, t, why, sizeof why)) {
 	case TOOL_ALLOW:
-		write_down(c, "allow", why);
-		send_call(c);
+		audit_call_verdict(c, "allow", why);
+		send_call_to_server(c);
 		return;
 	case TOOL_ASK:
-		ask_person(c, why);
+		ask_consent(c, why);
 		return;
 	case TOOL_DENY:
 		snprintf(text, sizeof text, "it is not allowed here (%s)", why);
-		call_refuse(c, TOOL_OUTCOME_denied, text);
+		tool_call_refuse(c, TOOL_OUTCOME_denied, text);
 		return;
 	}
 }
 
-static void on_server(void *owner, struct tool_server *s, const char *why)
+static void on_server_ready(void *owner, struct tool_server *s, const char *why)
 {
 	struct tool_call          *c = owner;
-	const struct catalog_tool *t = why ? NULL : catalog_find(&s->catalog, c->name);
+	const struct catalog_tool *t = why ? NULL : catalog_find_tool(&s->catalog, c->name);
 	struct err                 e;
 
 	c->server = s;
 	if (why)
-		call_refuse(c, TOOL_OUTCOME_lost, why);
+		tool_call_refuse(c, TOOL_OUTCOME_lost, why);
 	else if (!t)
-		call_refuse(c, TOOL_OUTCOME_not_found, "there is no such tool; tools.search(\"words\") finds those that there are");
-	else if (!take_tool(c, t))
-		call_refuse(c, TOOL_OUTCOME_limit, "out of memory");
+		tool_call_refuse(c, TOOL_OUTCOME_not_found, "there is no such tool; tools.search(\"words\") finds those that there are");
+	else if (!set_called_tool(c, t))
+		tool_call_refuse(c, TOOL_OUTCOME_limit, "out of memory");
 	else if (argument_check(c->args, json_object_get(t->definition, "inputSchema"), &e) < 0)
-		call_refuse(c, TOOL_OUTCOME_bad_arguments, e.text);
+		tool_call_refuse(c, TOOL_OUTCOME_bad_arguments, e.text);
 	else
-		call_judge(c, t);
+		judge_call(c, t);
 }
 
 void tool_call_start(struct tool_call *c, struct tool_calls *all, const char *name, const json_t *args)
 {
-	struct tool_server *s = broker_server_of(all->broker, name);
+	struct tool_server *s = broker_find_server(all->broker, name);
 
 	*c = (struct tool_call){ .all = all, .number = ++all->broker->calls, .began_ms = loop_now_ms(), .args = json_incref((json_t *)args) };
-	c->wait = (struct server_wait){ .over = on_server, .owner = c };
-	c->name = strndup(name, clean_cut(name, strlen(name), BRIDGE_NAME_MAX));
-	tool_audit_digest(args, c->digest);
+	c->wait = (struct server_wait){ .over = on_server_ready, .owner = c };
+	c->name = strndup(name, clean_cut_length(name, strlen(name), BRIDGE_NAME_MAX));
+	tool_audit_digest_arguments(args, c->digest);
 	if (!c->name || strlen(name) > BRIDGE_NAME_MAX || !s)
-		call_refuse(c, TOOL_OUTCOME_not_found, "there is no server of that name");
+		tool_call_refuse(c, TOOL_OUTCOME_not_found, "there is no server of that name");
 	else
-		tool_server_need(s, &c->wait);
+		tool_server_await(s, &c->wait);
 }

@@ -58,4 +58,4 @@ void tool_call_done(struct tool_call *c); /* frees its memory; the call must be 
 
 enum consent_answer { CONSENT_ONCE, CONSENT_RUN, CONSENT_NO, CONSENT_CANNOT };
 /* The answer to the open question of the call. why: of CONSENT_CANNOT. */
-void tool_call_consent(struct tool_call *c, enum consent_answer answer, const char *why);
+void tool_call_apply_consent(struct tool_call *c, enum consent_answer answer, const char *why);

@@ -23,6 +23,6 @@ const char *tool_verdict_name(enum tool_verdict v); /* "allow" */
 enum tool_verdict tool_policy_judge(const struct tool_policy *p, const struct catalog_tool *t, char *why, size_t len);
 
 /* '*' and '?'; a text of n characters and a pattern of m take at most n times m steps. */
-bool tool_pattern_fits(const char *pattern, const char *text);
+bool tool_pattern_matches(const char *pattern, const char *text);
 /* Is this a valid pattern? It has a '.' or is "*", and has neither blanks nor control characters. */
-bool tool_pattern_is(const char *pattern);
+bool tool_pattern_is_valid(const char *pattern);

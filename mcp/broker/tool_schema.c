@@ -26,7 +26,7 @@ static const struct {
 };
 
 /* The part of the schema that "#/$defs/x" refers to; NULL: there is none. */
-static const json_t *schema_follow(const json_t *root, const char *ref)
+static const json_t *schema_follow_ref(const json_t *root, const char *ref)
 {
 	char part[200];
 
@@ -53,7 +53,7 @@ struct check {
 	struct err   *e;
 };
 
-static int printf_like(2, 3) wrong(struct check *c, const char *fmt, ...)
+static int printf_like(2, 3) set_check_error(struct check *c, const char *fmt, ...)
 {
 	char    text[300];
 	va_list ap;
@@ -67,7 +67,7 @@ static int printf_like(2, 3) wrong(struct check *c, const char *fmt, ...)
 }
 
 /* Appends to the path; returns its length before, to which the caller cuts it again. */
-static size_t path_enter(struct check *c, const char *key, size_t index)
+static size_t check_path_append(struct check *c, const char *key, size_t index)
 {
 	size_t n = strlen(c->path);
 
@@ -79,17 +79,18 @@ static size_t path_enter(struct check *c, const char *key, size_t index)
 }
 
 /* What is not checked does not pass: a program would put many values before the one that is refused. */
-static int take_step(struct check *c)
+static int count_check_step(struct check *c)
 {
 	if (++c->steps > CHECK_STEPS_MAX)
-		return wrong(c, "the arguments have more than %d values to check; send fewer at once", CHECK_STEPS_MAX);
+		return set_check_error(c, "the arguments have more than %d values to check; send fewer at once",
+				       CHECK_STEPS_MAX);
 	return 0;
 }
 
 /* --- one value --- */
 
 /* The server judges a type that is not known here. A real that is whole, as all from 2^53 on, is an integer, too. */
-static bool fits_type(const json_t *value, const char *type)
+static bool value_has_type(const json_t *value, const char *type)
 {
 	double real = json_real_value(value);
 
@@ -106,14 +107,14 @@ static int check_type(struct check *c, const json_t *value, const json_t *type)
 	const char *name = json_string_value(type), *one;
 
 	if (name)
-		return fits_type(value, name) ? 0 : wrong(c, "expected %.20s", name);
+		return value_has_type(value, name) ? 0 : set_check_error(c, "expected %.20s", name);
 	for (size_t i = 0; i < json_array_size(type); i++) {
-		if (take_step(c) < 0)
+		if (count_check_step(c) < 0)
 			return -1;
-		if (!(one = json_string_value(json_array_get(type, i))) || fits_type(value, one))
+		if (!(one = json_string_value(json_array_get(type, i))) || value_has_type(value, one))
 			return 0;
 	}
-	return json_array_size(type) ? wrong(c, "expected another type; see its signature") : 0;
+	return json_array_size(type) ? set_check_error(c, "expected another type; see its signature") : 0;
 }
 
 static int check_enum(struct check *c, const json_t *value, const json_t *list)
@@ -126,14 +127,14 @@ static int check_enum(struct check *c, const json_t *value, const json_t *list)
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const char *text = json_string_value(json_array_get(list, i));
 
-		if (take_step(c) < 0)
+		if (count_check_step(c) < 0)
 			return -1;
 		if (json_equal(value, json_array_get(list, i)))
 			return 0;
 		if (text && n < sizeof known)
 			n += (size_t)snprintf(known + n, sizeof known - n, "%s%.40s", n ? ", " : "", text);
 	}
-	return wrong(c, "expected one of %.150s", *known ? known : "the values of its schema");
+	return set_check_error(c, "expected one of %.150s", *known ? known : "the values of its schema");
 }
 
 /* --- what is in it --- */
@@ -148,7 +149,7 @@ static int check_items(struct check *c, const json_t *list, const json_t *items,
 	if (!json_is_object(items))
 		return 0;
 	json_array_foreach((json_t *)list, i, item) {
-		cut = path_enter(c, NULL, i);
+		cut = check_path_append(c, NULL, i);
 		if (check_value(c, item, items, depth + 1) < 0)
 			return -1;
 		c->path[cut] = 0;
@@ -161,10 +162,10 @@ static int check_required(struct check *c, const json_t *object, const json_t *l
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const char *name = json_string_value(json_array_get(list, i));
 
-		if (take_step(c) < 0)
+		if (count_check_step(c) < 0)
 			return -1;
 		if (name && !json_object_get(object, name))
-			return wrong(c, "the argument %.60s is missing", name);
+			return set_check_error(c, "the argument %.60s is missing", name);
 	}
 	return 0;
 }
@@ -182,8 +183,8 @@ static int check_keys(struct check *c, const json_t *object, const json_t *schem
 		const json_t *of = json_object_get(known, key);
 
 		if (!of && closed)
-			return wrong(c, "there is no argument %.60s", key);
-		cut = path_enter(c, key, 0);
+			return set_check_error(c, "there is no argument %.60s", key);
+		cut = check_path_append(c, key, 0);
 		if (check_value(c, value, of ? of : json_is_object(more) ? more : NULL, depth + 1) < 0)
 			return -1;
 		c->path[cut] = 0;
@@ -201,9 +202,10 @@ static int schema_resolve(struct check *c, const json_t **schema)
 
 	for (int i = 0; (ref = json_string_value(json_object_get(*schema, "$ref"))); i++) {
 		if (i == REFS_MAX)
-			return wrong(c, "cannot be checked: more than %d references of its schema follow each other",
-				     REFS_MAX);
-		*schema = schema_follow(c->root, ref);
+			return set_check_error(
+				c, "cannot be checked: more than %d references of its schema follow each other",
+				REFS_MAX);
+		*schema = schema_follow_ref(c->root, ref);
 	}
 	return 0;
 }
@@ -214,10 +216,10 @@ static int check_value(struct check *c, const json_t *value, const json_t *schem
 		return -1;
 	if (!json_is_object(schema))
 		return 0;
-	if (take_step(c) < 0)
+	if (count_check_step(c) < 0)
 		return -1;
 	if (depth > CHECK_DEPTH_MAX)
-		return wrong(c, "nested more than %d deep", CHECK_DEPTH_MAX);
+		return set_check_error(c, "nested more than %d deep", CHECK_DEPTH_MAX);
 	if (check_type(c, value, json_object_get(schema, "type")) < 0 ||
 	    check_enum(c, value, json_object_get(schema, "enum")) < 0)
 		return -1;
@@ -256,10 +258,10 @@ bool signature_is_identifier(const char *name)
 	return strcmp(identifier, name) == 0;
 }
 
-static void put_type(struct writer *w, const json_t *schema, int depth);
+static void put_schema_type(struct writer *w, const json_t *schema, int depth);
 
 /* A value as JSON; true, false and null as Python says them. */
-static void put_value(struct writer *w, const json_t *value)
+static void put_python_value(struct writer *w, const json_t *value)
 {
 	size_t len;
 	char  *text;
@@ -273,14 +275,14 @@ static void put_value(struct writer *w, const json_t *value)
 	free(text);
 }
 
-static void put_name(struct writer *w, const char *name, const json_t *schema, int depth)
+static void put_type_name(struct writer *w, const char *name, const json_t *schema, int depth)
 {
 	for (size_t i = 0; i < ARRAY_LEN(types); i++)
 		if (strcmp(types[i].name, name) == 0) {
 			fputs(types[i].python, w->out);
 			if (strcmp(name, "array") == 0 && json_is_object(json_object_get(schema, "items"))) {
 				putc('[', w->out);
-				put_type(w, json_object_get(schema, "items"), depth + 1);
+				put_schema_type(w, json_object_get(schema, "items"), depth + 1);
 				putc(']', w->out);
 			}
 			return;
@@ -288,33 +290,33 @@ static void put_name(struct writer *w, const char *name, const json_t *schema, i
 	fputs("Any", w->out);
 }
 
-static void put_choices(struct writer *w, const json_t *values)
+static void put_literal_choices(struct writer *w, const json_t *values)
 {
 	fputs("Literal[", w->out);
 	for (size_t i = 0; i < json_array_size(values) && i < CHOICES_MAX; i++) {
 		fputs(i ? ", " : "", w->out);
-		put_value(w, json_array_get(values, i));
+		put_python_value(w, json_array_get(values, i));
 	}
 	fputs(json_array_size(values) > CHOICES_MAX ? ", ...]" : "]", w->out);
 }
 
 /* list: names of types, or schemas. */
-static void put_union(struct writer *w, const json_t *list, const json_t *schema, int depth)
+static void put_type_union(struct writer *w, const json_t *list, const json_t *schema, int depth)
 {
 	for (size_t i = 0; i < json_array_size(list) && i < CHOICES_MAX; i++) {
 		const json_t *one = json_array_get(list, i);
 
 		fputs(i ? " | " : "", w->out);
 		if (json_is_string(one))
-			put_name(w, json_string_value(one), schema, depth);
+			put_type_name(w, json_string_value(one), schema, depth);
 		else
-			put_type(w, one, depth + 1);
+			put_schema_type(w, one, depth + 1);
 	}
 	if (!json_array_size(list))
 		fputs("Any", w->out);
 }
 
-static void put_type(struct writer *w, const json_t *schema, int depth)
+static void put_schema_type(struct writer *w, const json_t *schema, int depth)
 {
 	const char   *ref  = json_string_value(json_object_get(schema, "$ref"));
 	const json_t *type = json_object_get(schema, "type"), *any = json_object_get(schema, "anyOf");
@@ -325,16 +327,16 @@ static void put_type(struct writer *w, const json_t *schema, int depth)
 	if (depth > SIGNATURE_DEPTH_MAX || ++w->steps > SIGNATURE_STEPS_MAX)
 		fputs("Any", w->out);
 	else if (ref)
-		put_type(w, schema_follow(w->root, ref), depth + 1);
+		put_schema_type(w, schema_follow_ref(w->root, ref), depth + 1);
 	else if (json_array_size(choices))
-		put_choices(w, choices);
+		put_literal_choices(w, choices);
 	else if (json_is_string(type))
-		put_name(w, json_string_value(type), schema, depth);
+		put_type_name(w, json_string_value(type), schema, depth);
 	else
-		put_union(w, json_is_array(type) ? type : any, schema, depth);
+		put_type_union(w, json_is_array(type) ? type : any, schema, depth);
 }
 
-static bool is_required(const json_t *schema, const char *name)
+static bool is_required_argument(const json_t *schema, const char *name)
 {
 	const json_t *list = json_object_get(schema, "required");
 
@@ -355,18 +357,18 @@ static void put_argument(struct writer *w, const char *name, const json_t *schem
 		json_t *text = json_string(name);
 
 		fputs("**{", w->out);
-		put_value(w, text);
+		put_python_value(w, text);
 		fputs("}: ", w->out);
 		json_decref(text);
 	}
-	put_type(w, schema, 0);
+	put_schema_type(w, schema, 0);
 	if (!required) {
 		fputs(" = ", w->out);
-		put_value(w, preset ? preset : json_null());
+		put_python_value(w, preset ? preset : json_null());
 	}
 }
 
-static void put_arguments(struct writer *w, const json_t *input)
+static void put_signature_arguments(struct writer *w, const json_t *input)
 {
 	const json_t *properties = json_object_get(input, "properties");
 	const char   *name;
@@ -376,7 +378,7 @@ static void put_arguments(struct writer *w, const json_t *input)
 	putc('(', w->out);
 	for (int required = 1; required >= 0; required--)
 		json_object_foreach((json_t *)properties, name, schema) {
-			if (++w->steps > SIGNATURE_STEPS_MAX || is_required(input, name) != required)
+			if (++w->steps > SIGNATURE_STEPS_MAX || is_required_argument(input, name) != required)
 				continue;
 			fputs(any ? ", " : "", w->out);
 			put_argument(w, name, schema, required);
@@ -385,7 +387,7 @@ static void put_arguments(struct writer *w, const json_t *input)
 	putc(')', w->out);
 }
 
-static void put_result(struct writer *w, const json_t *output)
+static void put_result_type(struct writer *w, const json_t *output)
 {
 	fputs(" -> ", w->out);
 	if (!output) {
@@ -394,11 +396,11 @@ static void put_result(struct writer *w, const json_t *output)
 	}
 	w->root = output;
 	w->steps = 0;
-	put_type(w, output, 0);
+	put_schema_type(w, output, 0);
 }
 
 /* A signature that is too long loses its middle, and keeps its result. */
-static void signature_cut(char *text, size_t len)
+static void cut_long_signature(char *text, size_t len)
 {
 	char tail[80];
 	char *arrow = memrchr(text, '>', len);
@@ -420,10 +422,10 @@ char *signature_make(const json_t *input, const json_t *output)
 
 	if (!w.out)
 		return NULL;
-	put_arguments(&w, input);
-	put_result(&w, output);
+	put_signature_arguments(&w, input);
+	put_result_type(&w, output);
 	fclose(w.out);
 	if (text)
-		signature_cut(text, len);
+		cut_long_signature(text, len);
 	return text;
 }

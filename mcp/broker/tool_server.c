@@ -30,7 +30,7 @@ enum {
 /* --- its log --- */
 
 /* Values of its environment and headers may be secrets, and are masked in the log. Short ones are not: they would match too much else. */
-static void hide_values(char *line, const json_t *secrets)
+static void mask_values(char *line, const json_t *secrets)
 {
 	const char *name;
 	json_t     *value;
@@ -44,13 +44,13 @@ static void hide_values(char *line, const json_t *secrets)
 	}
 }
 
-static void hide_secrets(const struct tool_server *s, char *text)
+static void mask_secrets(const struct tool_server *s, char *text)
 {
-	hide_values(text, s->entry->env);
-	hide_values(text, s->entry->headers);
+	mask_values(text, s->entry->env);
+	mask_values(text, s->entry->headers);
 }
 
-static void count_anew_after_a_while(struct tool_server *s)
+static void reset_log_counts_if_due(struct tool_server *s)
 {
 	int64_t now = loop_now_ms();
 
@@ -66,14 +66,14 @@ static void log_server_line(struct tool_server *s, const char *what, const char 
 	size_t n;
 	char  *text, *line;
 
-	count_anew_after_a_while(s);
+	reset_log_counts_if_due(s);
 	if (s->lines_logged++ >= LINES_LOGGED_MAX)
 		return;
-	text = clean_text(bytes, clean_cut(bytes, len, LINE_READ), false, &n);
+	text = clean_text(bytes, clean_cut_length(bytes, len, LINE_READ), false, &n);
 	if (!text)
 		return;
-	hide_secrets(s, text);
-	text[clean_cut(text, n, LINE_SHOWN)] = 0;
+	mask_secrets(s, text);
+	text[clean_cut_length(text, n, LINE_SHOWN)] = 0;
 	text_make_plain(text);
 	if (asprintf(&line, "%s: %s%s%s", s->entry->name, what, text, s->lines_logged == LINES_LOGGED_MAX ? " (more of it is left out for a while)" : "") >= 0) {
 		s->log(s->log_owner, line);
@@ -82,7 +82,7 @@ static void log_server_line(struct tool_server *s, const char *what, const char 
 	free(text);
 }
 
-static void close_errors(struct tool_server *s)
+static void close_stderr(struct tool_server *s)
 {
 	if (s->errors_wait)
 		loop_remove(s->loop, &s->errors);
@@ -91,22 +91,22 @@ static void close_errors(struct tool_server *s)
 	lines_done(&s->error_lines);
 }
 
-static void on_errors(void *owner)
+static void on_stderr_readable(void *owner)
 {
 	struct tool_server *s    = owner;
-	char               *room = lines_room(&s->error_lines, 4096);
+	char               *room = lines_reserve(&s->error_lines, 4096);
 	ssize_t             n    = room ? read(s->errors.fd, room, 4096) : 0;
 	const char         *line;
 	size_t              len;
 	enum lines_next     found;
 
 	if (n > 0) {
-		lines_filled(&s->error_lines, (size_t)n);
+		lines_add_filled(&s->error_lines, (size_t)n);
 		while ((found = lines_next(&s->error_lines, &line, &len)) != LINES_NONE)
 			if (found == LINES_LINE)
 				log_server_line(s, "", line, len);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		close_errors(s);
+		close_stderr(s);
 	}
 }
 
@@ -119,8 +119,8 @@ void server_wait_leave(struct server_wait *w)
 	w->server = NULL;
 }
 
-/* A callback adds no waiter: the server is ready or rests, so tool_server_need() answers at once. */
-static void waits_end(struct tool_server *s, const char *why)
+/* A callback adds no waiter: the server is ready or rests, so tool_server_await() answers at once. */
+static void end_all_waits(struct tool_server *s, const char *why)
 {
 	struct server_wait *w;
 
@@ -132,7 +132,7 @@ static void waits_end(struct tool_server *s, const char *why)
 
 /* --- its end --- */
 
-static void on_rested(void *owner)
+static void on_rest_over(void *owner)
 {
 	struct tool_server *s = owner;
 
@@ -140,47 +140,47 @@ static void on_rested(void *owner)
 }
 
 /* Takes the timers, stderr and the pidfd out of the loop; kills and reaps a process that is left. */
-static void put_away(struct tool_server *s, char *how, size_t len)
+static void release_process(struct tool_server *s, char *how, size_t len)
 {
 	loop_timer_clear(s->loop, &s->patience);
 	loop_timer_clear(s->loop, &s->relist);
 	if (s->errors_wait)
-		on_errors(s); /* its last lines */
-	close_errors(s);
+		on_stderr_readable(s); /* its last lines */
+	close_stderr(s);
 	if (s->exits_wait)
 		loop_remove(s->loop, &s->exits);
 	s->exits_wait = false;
 	if (s->process.pid > 0) {
 		server_process_signal(&s->process, SIGKILL);
-		server_process_reap(&s->process, how, len);
+		server_process_kill_and_reap(&s->process, how, len);
 	}
 	json_decref(s->pages);
 	s->pages = NULL;
 }
 
 /* The list that it had is kept: names can be looked up while it rests. */
-static void server_fail(struct tool_server *s, const char *why)
+static void fail_server(struct tool_server *s, const char *why)
 {
 	char     how[64] = "", text[sizeof s->why];
 	unsigned doubled = s->failures < RESTS_MAX ? s->failures : RESTS_MAX;
 
 	snprintf(text, sizeof text, "%s", why);
-	hide_secrets(s, text); /* programs get it, too */
-	put_away(s, how, sizeof how);
+	mask_secrets(s, text); /* programs get it, too */
+	release_process(s, how, sizeof how);
 	s->failures++;
 	s->state          = TOOL_SERVER_RESTS;
 	s->rests_until_ms = loop_now_ms() + (REST_MS << doubled);
-	s->patience       = (struct loop_timer){ .due = on_rested, .owner = s };
+	s->patience       = (struct loop_timer){ .due = on_rest_over, .owner = s };
 	loop_timer_set(s->loop, &s->patience, REST_MS << doubled);
 	snprintf(s->why, sizeof s->why, "%s", text);
 	log_server_line(s, "", text, strlen(text));
 	rpc_client_close(&s->rpc, s->why); /* ends the open calls */
-	waits_end(s, s->why);
+	end_all_waits(s, s->why);
 }
 
-static void server_start(struct tool_server *s);
+static void start_server(struct tool_server *s);
 
-static void on_exit_of(void *owner)
+static void on_process_exit(void *owner)
 {
 	struct tool_server *s       = owner;
 	bool                probing = s->probing && s->state == TOOL_SERVER_STARTS && !s->no_probe;
@@ -188,47 +188,47 @@ static void on_exit_of(void *owner)
 
 	loop_remove(s->loop, &s->exits);
 	s->exits_wait = false;
-	server_process_reap(&s->process, how, sizeof how);
+	server_process_kill_and_reap(&s->process, how, sizeof how);
 	snprintf(why, sizeof why, "the server has ended (%s)", how);
 	rpc_client_drain(&s->rpc); /* takes the answers that it wrote before it ended */
 	if (s->state != TOOL_SERVER_READY && s->state != TOOL_SERVER_STARTS)
 		return;
 	if (!probing) {
-		server_fail(s, why);
+		fail_server(s, why);
 		return;
 	}
 	s->no_probe = true; /* an older server, which exits at a request that it does not know */
-	put_away(s, how, sizeof how);
+	release_process(s, how, sizeof how);
 	rpc_client_close(&s->rpc, why);
-	server_start(s);
+	start_server(s);
 }
 
-static void on_silence(void *owner)
+static void on_output_closed(void *owner)
 {
 	struct tool_server *s = owner;
 
 	if (s->process.pidfd < 0 && s->process.pid > 0)
-		server_fail(s, "the server has closed its output");
+		fail_server(s, "the server has closed its output");
 	else if (s->state == TOOL_SERVER_READY || s->state == TOOL_SERVER_STARTS)
-		server_process_signal(&s->process, SIGTERM); /* its output has ended: on_exit_of() is called soon, or on_late() */
+		server_process_signal(&s->process, SIGTERM); /* its output has ended: on_process_exit() is called soon, or on_start_timeout() */
 	if (s->state == TOOL_SERVER_READY) {
 		s->state = TOOL_SERVER_STARTS;
 		loop_timer_set(s->loop, &s->patience, REST_MS);
 	}
 }
 
-static void on_late(void *owner)
+static void on_start_timeout(void *owner)
 {
 	struct tool_server *s = owner;
 
-	server_fail(s, s->rpc.ended ? "the server has closed its output" : "the server was not ready in 30 s");
+	fail_server(s, s->rpc.ended ? "the server has closed its output" : "the server was not ready in 30 s");
 }
 
 /* --- its list of tools --- */
 
-static void list_page(struct tool_server *s, const char *cursor);
+static void request_tools_page(struct tool_server *s, const char *cursor);
 
-static json_t *with_meta(const struct tool_server *s, json_t *params)
+static json_t *add_request_meta(const struct tool_server *s, json_t *params)
 {
 	if (revision_is_modern(s->revision))
 		json_object_set_new(params, "_meta",
@@ -238,7 +238,7 @@ static json_t *with_meta(const struct tool_server *s, json_t *params)
 }
 
 /* A tool that was once not read-only, or once destructive, stays so whatever a later list says: the policy relies on it. */
-static void strict_remember(struct tool_server *s)
+static void remember_strict_hints(struct tool_server *s)
 {
 	for (size_t i = 0; i < s->catalog.n && json_object_size(s->strict) < 5 * CATALOG_MAX; i++) {
 		struct catalog_tool *t = &s->catalog.tool[i];
@@ -251,31 +251,31 @@ static void strict_remember(struct tool_server *s)
 	}
 }
 
-static void is_ready(struct tool_server *s)
+static void set_server_ready(struct tool_server *s)
 {
 	if (s->state != TOOL_SERVER_STARTS)
 		return;
 	loop_timer_clear(s->loop, &s->patience);
 	s->state = TOOL_SERVER_READY;
-	waits_end(s, NULL);
+	end_all_waits(s, NULL);
 }
 
-static void on_relist(void *owner)
+static void on_relist_timer(void *owner)
 {
 	struct tool_server *s = owner;
 
 	if (s->state == TOOL_SERVER_READY && !s->listing.client)
-		list_page(s, NULL);
+		request_tools_page(s, NULL);
 }
 
-static void take_list(struct tool_server *s)
+static void adopt_tool_list(struct tool_server *s)
 {
 	struct catalog made;
 	struct err     e;
 	char           text[100];
 
-	if (catalog_make(&made, s->entry, s->pages, &e) < 0) {
-		server_fail(s, e.text);
+	if (catalog_build(&made, s->entry, s->pages, &e) < 0) {
+		fail_server(s, e.text);
 		return;
 	}
 	json_decref(s->pages);
@@ -286,15 +286,15 @@ static void take_list(struct tool_server *s)
 		snprintf(text, sizeof text, "%zu of its tools are left out: no usable name, or too large", made.left_out);
 		log_server_line(s, "", text, strlen(text));
 	}
-	strict_remember(s);
+	remember_strict_hints(s);
 	s->listed_ms = loop_now_ms();
 	if (s->stale)
 		loop_timer_set(s->loop, &s->relist, RELIST_MS);
 	s->stale = false;
-	is_ready(s);
+	set_server_ready(s);
 }
 
-static void on_listed(void *owner, enum rpc_end end, const json_t *reply, const char *why)
+static void on_tools_page(void *owner, enum rpc_end end, const json_t *reply, const char *why)
 {
 	static const char   too_large[] = "its list of tools has more than 8 MiB, and the rest of it is left out";
 	struct tool_server *s      = owner;
@@ -308,7 +308,7 @@ static void on_listed(void *owner, enum rpc_end end, const json_t *reply, const 
 
 		snprintf(text, sizeof text, "tools/list: %.150s", why ? why : end == RPC_END_ERROR ? json_string_value(json_object_get(reply, "message")) : "no list of tools");
 		if (s->state == TOOL_SERVER_STARTS)
-			server_fail(s, text);
+			fail_server(s, text);
 		else
 			log_server_line(s, "", text, strlen(text)); /* the earlier list stays in use */
 		return;
@@ -316,16 +316,16 @@ static void on_listed(void *owner, enum rpc_end end, const json_t *reply, const 
 	s->pages_size += json_dumpb(tools, NULL, 0, JSON_COMPACT);
 	if (s->pages_size > LIST_MAX) { /* this page and those behind it are left out */
 		log_server_line(s, "", too_large, strlen(too_large));
-		take_list(s);
+		adopt_tool_list(s);
 		return;
 	}
 	if (json_array_extend(s->pages, (json_t *)tools) == 0 && cursor && ++s->page < PAGES_MAX && json_array_size(s->pages) <= CATALOG_MAX)
-		list_page(s, cursor);
+		request_tools_page(s, cursor);
 	else
-		take_list(s);
+		adopt_tool_list(s);
 }
 
-static void list_page(struct tool_server *s, const char *cursor)
+static void request_tools_page(struct tool_server *s, const char *cursor)
 {
 	json_t *params = json_object();
 
@@ -337,38 +337,38 @@ static void list_page(struct tool_server *s, const char *cursor)
 	} else {
 		json_object_set_new(params, "cursor", json_string(cursor));
 	}
-	s->listing = (struct rpc_ask){ .answered = on_listed, .owner = s };
-	if (!rpc_client_ask(&s->rpc, &s->listing, "tools/list", with_meta(s, params), START_MS))
-		server_fail(s, "the server does not read");
+	s->listing = (struct rpc_ask){ .answered = on_tools_page, .owner = s };
+	if (!rpc_client_send_request(&s->rpc, &s->listing, "tools/list", add_request_meta(s, params), START_MS))
+		fail_server(s, "the server does not read");
 }
 
 /* --- greeting --- */
 
-static void on_unsubscribed(void *owner, enum rpc_end end, const json_t *reply, const char *why)
+static void on_subscription_end(void *owner, enum rpc_end end, const json_t *reply, const char *why)
 {
 	(void)owner, (void)end, (void)reply, (void)why; /* the server does not report changes of its list any more */
 }
 
-static void is_greeted(struct tool_server *s, const json_t *reply)
+static void start_listing_tools(struct tool_server *s, const json_t *reply)
 {
 	const json_t *tools = json_object_get(json_object_get(reply, "capabilities"), "tools");
 
 	s->probing = false;
 	s->pages   = json_array();
 	if (!tools) {
-		take_list(s);
+		adopt_tool_list(s);
 		return;
 	}
-	list_page(s, NULL);
+	request_tools_page(s, NULL);
 	if (revision_is_modern(s->revision) && json_is_true(json_object_get(tools, "listChanged")) && s->state == TOOL_SERVER_STARTS) { /* a legacy one reports changes of its list unasked */
 		json_t *wanted = json_pack("{s{sb}}", "notifications", "toolsListChanged", 1);
 
-		s->subscription = (struct rpc_ask){ .answered = on_unsubscribed, .owner = s, .slow = true };
-		(void)!rpc_client_ask(&s->rpc, &s->subscription, "subscriptions/listen", with_meta(s, wanted), 0);
+		s->subscription = (struct rpc_ask){ .answered = on_subscription_end, .owner = s, .slow = true };
+		(void)!rpc_client_send_request(&s->rpc, &s->subscription, "subscriptions/listen", add_request_meta(s, wanted), 0);
 	}
 }
 
-static void on_initialized(void *owner, enum rpc_end end, const json_t *reply, const char *why)
+static void on_initialize_reply(void *owner, enum rpc_end end, const json_t *reply, const char *why)
 {
 	struct tool_server *s       = owner;
 	const char         *version = json_string_value(json_object_get(reply, "protocolVersion"));
@@ -378,29 +378,29 @@ static void on_initialized(void *owner, enum rpc_end end, const json_t *reply, c
 		return;
 	if (end == RPC_END_RESULT && version && revision_find(version, &s->revision) && !revision_is_modern(s->revision)) {
 		rpc_client_notify(&s->rpc, "notifications/initialized", NULL);
-		is_greeted(s, reply);
+		start_listing_tools(s, reply);
 		return;
 	}
 	if (end == RPC_END_RESULT)
 		snprintf(text, sizeof text, "initialize: it speaks the revision %.40s, and this client does not", version ? version : "of no name");
 	else
 		snprintf(text, sizeof text, "initialize: %.150s", why ? why : json_string_value(json_object_get(reply, "message")));
-	server_fail(s, text);
+	fail_server(s, text);
 }
 
-static void initialize(struct tool_server *s)
+static void send_initialize(struct tool_server *s)
 {
 	json_t *params = json_pack("{ss s{} s{ss ss}}", "protocolVersion", revision_name(REVISION_LEGACY_NEWEST), "capabilities", "clientInfo", "name", "brig",
 				   "version", BRIG_VERSION);
 
 	s->probing  = false;
 	s->revision = REVISION_LEGACY_NEWEST;
-	s->greeting = (struct rpc_ask){ .answered = on_initialized, .owner = s };
-	if (!rpc_client_ask(&s->rpc, &s->greeting, "initialize", params, START_MS))
-		server_fail(s, "the server does not read");
+	s->greeting = (struct rpc_ask){ .answered = on_initialize_reply, .owner = s };
+	if (!rpc_client_send_request(&s->rpc, &s->greeting, "initialize", params, START_MS))
+		fail_server(s, "the server does not read");
 }
 
-static bool has_modern(const json_t *versions)
+static bool lists_modern_revision(const json_t *versions)
 {
 	for (size_t i = 0; i < json_array_size(versions); i++)
 		if (json_is_string(json_array_get(versions, i)) && strcmp(json_string_value(json_array_get(versions, i)), revision_name(REVISION_MODERN)) == 0)
@@ -409,37 +409,37 @@ static bool has_modern(const json_t *versions)
 }
 
 /* Any other answer, or none in time, is that of an older server. */
-static void on_discovered(void *owner, enum rpc_end end, const json_t *reply, const char *why)
+static void on_discover_reply(void *owner, enum rpc_end end, const json_t *reply, const char *why)
 {
 	struct tool_server *s = owner;
 
 	(void)why;
 	if (end == RPC_END_LOST)
 		return;
-	if (end == RPC_END_RESULT && has_modern(json_object_get(reply, "supportedVersions"))) {
-		is_greeted(s, reply);
+	if (end == RPC_END_RESULT && lists_modern_revision(json_object_get(reply, "supportedVersions"))) {
+		start_listing_tools(s, reply);
 		return;
 	}
-	initialize(s);
+	send_initialize(s);
 }
 
-static void server_greet(struct tool_server *s)
+static void greet_server(struct tool_server *s)
 {
 	s->revision = REVISION_MODERN;
 	if (s->no_probe || s->entry->kind == SERVER_sse) {
-		initialize(s);
+		send_initialize(s);
 		return;
 	}
 	s->probing  = true;
-	s->greeting = (struct rpc_ask){ .answered = on_discovered, .owner = s };
-	if (!rpc_client_ask(&s->rpc, &s->greeting, "server/discover", with_meta(s, json_object()), PROBE_MS))
-		server_fail(s, "the server does not read");
+	s->greeting = (struct rpc_ask){ .answered = on_discover_reply, .owner = s };
+	if (!rpc_client_send_request(&s->rpc, &s->greeting, "server/discover", add_request_meta(s, json_object()), PROBE_MS))
+		fail_server(s, "the server does not read");
 }
 
 /* --- starting --- */
 
 /* At most one list is fetched in RELIST_MS, however often the server reports that it has changed. */
-static void on_notified(void *owner, const struct rpc_message *m)
+static void on_server_notification(void *owner, const struct rpc_message *m)
 {
 	struct tool_server *s     = owner;
 	int64_t             since = loop_now_ms() - s->listed_ms;
@@ -452,25 +452,25 @@ static void on_notified(void *owner, const struct rpc_message *m)
 		loop_timer_set(s->loop, &s->relist, since < RELIST_MS ? RELIST_MS - since : 0);
 }
 
-static void on_noise(void *owner, const char *bytes, size_t len)
+static void on_unparsable_line(void *owner, const char *bytes, size_t len)
 {
 	struct tool_server *s = owner;
 
-	count_anew_after_a_while(s);
+	reset_log_counts_if_due(s);
 	if (s->noise_logged++ < NOISE_LOGGED_MAX)
 		log_server_line(s, "no message: ", bytes, len);
 }
 
-static int open_process(struct tool_server *s, struct err *e)
+static int start_server_process(struct tool_server *s, struct err *e)
 {
-	static const struct rpc_client_events events = { .notified = on_notified, .noise = on_noise, .ended = on_silence };
+	static const struct rpc_client_events events = { .notified = on_server_notification, .noise = on_unparsable_line, .ended = on_output_closed };
 	char                                 *line;
 
 	if (server_process_start(&s->process, s->entry, e) < 0)
 		return -1;
-	s->errors = (struct loop_source){ .fd = fd_take(&s->process.err), .ready = on_errors, .owner = s };
+	s->errors = (struct loop_source){ .fd = fd_take(&s->process.err), .ready = on_stderr_readable, .owner = s };
 	s->error_lines = (struct lines){ .max = 64 * KIB };
-	s->exits  = (struct loop_source){ .fd = s->process.pidfd, .ready = on_exit_of, .owner = s };
+	s->exits  = (struct loop_source){ .fd = s->process.pidfd, .ready = on_process_exit, .owner = s };
 	if (rpc_client_open(&s->rpc, s->loop, fd_take(&s->process.in), fd_take(&s->process.out), &events, s, e) < 0)
 		return -1;
 	s->errors_wait = loop_add(s->loop, &s->errors, e) == 0;
@@ -480,30 +480,30 @@ static int open_process(struct tool_server *s, struct err *e)
 	return 0;
 }
 
-static void server_start(struct tool_server *s)
+static void start_server(struct tool_server *s)
 {
 	struct err e;
 
 	s->state    = TOOL_SERVER_STARTS;
-	s->patience = (struct loop_timer){ .due = on_late, .owner = s };
-	s->relist   = (struct loop_timer){ .due = on_relist, .owner = s };
+	s->patience = (struct loop_timer){ .due = on_start_timeout, .owner = s };
+	s->relist   = (struct loop_timer){ .due = on_relist_timer, .owner = s };
 	s->stale    = false;
 	loop_timer_set(s->loop, &s->patience, START_MS);
 	if (*s->entry->broken)
-		server_fail(s, s->entry->broken);
-	else if (open_process(s, &e) < 0)
-		server_fail(s, e.text);
+		fail_server(s, s->entry->broken);
+	else if (start_server_process(s, &e) < 0)
+		fail_server(s, e.text);
 	else
-		server_greet(s);
+		greet_server(s);
 }
 
-static void wait_for(struct tool_server *s, struct server_wait *w)
+static void add_server_wait(struct tool_server *s, struct server_wait *w)
 {
 	w->server = s;
 	TAILQ_INSERT_TAIL(&s->waits, w, link);
 }
 
-void tool_server_need(struct tool_server *s, struct server_wait *w)
+void tool_server_await(struct tool_server *s, struct server_wait *w)
 {
 	char why[sizeof s->why + 60];
 
@@ -517,11 +517,11 @@ void tool_server_need(struct tool_server *s, struct server_wait *w)
 		w->over(w->owner, s, why);
 		return;
 	case TOOL_SERVER_STARTS:
-		wait_for(s, w);
+		add_server_wait(s, w);
 		return;
 	case TOOL_SERVER_OFF:
-		wait_for(s, w);
-		server_start(s);
+		add_server_wait(s, w);
+		start_server(s);
 		return;
 	}
 }
@@ -530,10 +530,10 @@ void tool_server_need(struct tool_server *s, struct server_wait *w)
 
 bool tool_server_call(struct tool_server *s, struct rpc_ask *a, const char *tool, json_t *arguments, uint64_t ms)
 {
-	return rpc_client_ask(&s->rpc, a, "tools/call", with_meta(s, json_pack("{ss so}", "name", tool, "arguments", arguments)), ms);
+	return rpc_client_send_request(&s->rpc, a, "tools/call", add_request_meta(s, json_pack("{ss so}", "name", tool, "arguments", arguments)), ms);
 }
 
-void tool_server_is_well(struct tool_server *s)
+void tool_server_reset_failures(struct tool_server *s)
 {
 	s->failures = 0;
 }
@@ -549,7 +549,7 @@ void tool_server_init(struct tool_server *s, const struct server_entry *entry, s
 }
 
 /* Waits until all processes have ended, for at most ms, and reaps those that have. */
-static void wait_for_ends(struct tool_server *s, size_t n, int ms)
+static void reap_ended_servers(struct tool_server *s, size_t n, int ms)
 {
 	int64_t end = loop_now_ms() + ms, left;
 
@@ -561,7 +561,7 @@ static void wait_for_ends(struct tool_server *s, size_t n, int ms)
 			continue;
 		left = end - loop_now_ms();
 		if (on.fd < 0 || poll(&on, 1, left > 0 ? (int)left : 0) > 0)
-			server_process_reap(&s[i].process, how, sizeof how);
+			server_process_kill_and_reap(&s[i].process, how, sizeof how);
 	}
 }
 
@@ -581,11 +581,11 @@ void tool_servers_close(struct tool_server *s, size_t n)
 	for (size_t step = 0; step < ARRAY_LEN(steps); step++) {
 		for (size_t i = 0; i < n && steps[step].number; i++)
 			server_process_signal(&s[i].process, steps[step].number);
-		wait_for_ends(s, n, steps[step].ms);
+		reap_ended_servers(s, n, steps[step].ms);
 	}
 	for (size_t i = 0; i < n; i++) {
-		put_away(&s[i], how, sizeof how);
-		waits_end(&s[i], "the server is ended");
+		release_process(&s[i], how, sizeof how);
+		end_all_waits(&s[i], "the server is ended");
 		catalog_done(&s[i].catalog);
 		json_decref(s[i].strict);
 	}

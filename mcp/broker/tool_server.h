@@ -66,13 +66,13 @@ struct tool_server {
 void tool_server_init(struct tool_server *s, const struct server_entry *entry, struct loop *loop, void (*log)(void *owner, const char *line),
 		      void *log_owner);
 /* w->over() is called before this returns if the server is ready or rests. */
-void tool_server_need(struct tool_server *s, struct server_wait *w);
+void tool_server_await(struct tool_server *s, struct server_wait *w);
 void server_wait_leave(struct server_wait *w); /* may be called on one that does not wait */
 
 /* Sends a tools/call to a server that is ready; takes arguments over. false: the server does not read its input, and nothing is sent. */
 must_use bool tool_server_call(struct tool_server *s, struct rpc_ask *a, const char *tool, json_t *arguments, uint64_t ms);
 /* It has answered a call: the next rest is short again. */
-void          tool_server_is_well(struct tool_server *s);
+void          tool_server_reset_failures(struct tool_server *s);
 
 /* Ends all servers at once: closes their inputs, and kills those that have not exited soon. */
 void tool_servers_close(struct tool_server *s, size_t n);

@@ -13,4 +13,4 @@
 enum { TOOL_ERROR_MAX = 8 * 1024 };
 
 /* A new reference; NULL: the tool has failed, *error is its text, clean, bounded and malloc'ed. */
-json_t *tool_value_of(const json_t *result, char **error);
+json_t *tool_result_to_value(const json_t *result, char **error);

@@ -10,8 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
-static enum route refuse(struct refusal *ret, int status, const char *code, const char *fmt, ...) printf_like(4, 5);
-static enum route refuse(struct refusal *ret, int status, const char *code, const char *fmt, ...)
+static enum route admission_refuse(struct refusal *ret, int status, const char *code, const char *fmt, ...)
+	printf_like(4, 5);
+static enum route admission_refuse(struct refusal *ret, int status, const char *code, const char *fmt, ...)
 {
 	va_list args;
 
@@ -23,7 +24,7 @@ static enum route refuse(struct refusal *ret, int status, const char *code, cons
 	return ROUTE_REFUSED;
 }
 
-static bool listed(const json_t *list, const char *text)
+static bool list_has_name(const json_t *list, const char *text)
 {
 	size_t  i;
 	json_t *one;
@@ -34,28 +35,28 @@ static bool listed(const json_t *list, const char *text)
 	return false;
 }
 
-bool admission_host(const struct admission *a, const char *host)
+bool admission_allows_host(const struct admission *a, const char *host)
 {
 	char name[256];
 
 	if (!host || !http_authority_name(host, name))
 		return false;
-	return inet_host_is_loopback(name) || listed(a->allow_host, host) || listed(a->allow_host, name) ||
-	       (*a->address && !strcasecmp(a->address, name));
+	return inet_host_is_loopback(name) || list_has_name(a->allow_host, host) ||
+	       list_has_name(a->allow_host, name) || (*a->address && !strcasecmp(a->address, name));
 }
 
-bool admission_foreign(const struct admission *a, const char *origin)
+bool admission_is_listed_origin(const struct admission *a, const char *origin)
 {
-	return origin && listed(a->allow_origin, origin);
+	return origin && list_has_name(a->allow_origin, origin);
 }
 
 /* Also pages of this host, at any port. "null" is the origin of sandboxed frames and of files, and is refused. */
-bool admission_origin(const struct admission *a, const char *origin)
+bool admission_allows_origin(const struct admission *a, const char *origin)
 {
 	const char *rest;
 	char        name[256];
 
-	if (admission_foreign(a, origin))
+	if (admission_is_listed_origin(a, origin))
 		return true;
 	if (begins_with(origin, "http://"))
 		rest = origin + 7;
@@ -66,19 +67,19 @@ bool admission_origin(const struct admission *a, const char *origin)
 	return http_authority_name(rest, name) && inet_host_is_loopback(name);
 }
 
-static enum route not_this_method(struct refusal *ret, const char *method, const char *allow)
+static enum route refuse_method(struct refusal *ret, const char *method, const char *allow)
 {
-	(void)refuse(ret, 405, "method", "%.20s is not served here; send %s", method, allow);
+	(void)admission_refuse(ret, 405, "method", "%.20s is not served here; send %s", method, allow);
 	ret->allow = allow;
 	return ROUTE_REFUSED;
 }
 
-static bool is_get(const char *method)
+static bool is_get_or_head(const char *method)
 {
 	return !strcmp(method, "GET") || !strcmp(method, "HEAD");
 }
 
-static bool is_json(const char *type)
+static bool is_json_content_type(const char *type)
 {
 	static const char json[] = "application/json";
 
@@ -90,7 +91,7 @@ static bool is_json(const char *type)
  * With two lengths, a proxy in front of this server might see another end of the request than this server does: request
  * smuggling.
  */
-static bool length_is_plain(const struct http_head *h)
+static bool has_one_body_length(const struct http_head *h)
 {
 	const char *length = h->content_length;
 
@@ -99,45 +100,47 @@ static bool length_is_plain(const struct http_head *h)
 	return !length || (*length && strlen(length) <= 19 && strspn(length, "0123456789") == strlen(length));
 }
 
-static enum route body_decide(const struct admission *a, const struct http_head *h, struct refusal *ret)
+static enum route admission_check_body(const struct admission *a, const struct http_head *h, struct refusal *ret)
 {
-	if (!is_json(h->content_type))
-		return refuse(ret, 415, "content-type", "Send Content-Type: application/json");
-	if (!length_is_plain(h))
-		return refuse(ret, 400, "length", "Send either one Content-Length or Transfer-Encoding: chunked");
+	if (!is_json_content_type(h->content_type))
+		return admission_refuse(ret, 415, "content-type", "Send Content-Type: application/json");
+	if (!has_one_body_length(h))
+		return admission_refuse(ret, 400, "length",
+					"Send either one Content-Length or Transfer-Encoding: chunked");
 	if (h->content_length && strtoull(h->content_length, NULL, 10) > a->body_max)
-		return refuse(ret, 413, "size", "A message may have %zu bytes, this one has %.19s", a->body_max,
-			      h->content_length);
+		return admission_refuse(ret, 413, "size", "A message may have %zu bytes, this one has %.19s",
+					a->body_max, h->content_length);
 	return ROUTE_MCP;
 }
 
-static bool is_preflight(const struct admission *a, const struct http_head *h, const char *method)
+static bool is_allowed_preflight(const struct admission *a, const struct http_head *h, const char *method)
 {
-	return !strcmp(method, "OPTIONS") && admission_foreign(a, h->origin);
+	return !strcmp(method, "OPTIONS") && admission_is_listed_origin(a, h->origin);
 }
 
-enum route admission_decide(const struct admission *a, const struct http_head *h, const char *method, const char *path,
-			    struct refusal *ret)
+enum route admission_choose_route(const struct admission *a, const struct http_head *h, const char *method,
+				  const char *path, struct refusal *ret)
 {
 	bool metrics = !strcmp(path, "/metrics");
 
 	if (!strcmp(path, "/healthz"))
-		return is_get(method) ? ROUTE_HEALTH : not_this_method(ret, method, "GET, HEAD");
+		return is_get_or_head(method) ? ROUTE_HEALTH : refuse_method(ret, method, "GET, HEAD");
 	if (*h->fault)
-		return refuse(ret, 400, "header", "%s", h->fault);
-	if (!admission_host(a, h->host))
-		return refuse(ret, 403, "host", "This host name is not served; --allow-host adds one");
-	if (h->origin && !admission_origin(a, h->origin))
-		return refuse(ret, 403, "origin", "Pages of this origin may not call; --allow-origin adds one");
+		return admission_refuse(ret, 400, "header", "%s", h->fault);
+	if (!admission_allows_host(a, h->host))
+		return admission_refuse(ret, 403, "host", "This host name is not served; --allow-host adds one");
+	if (h->origin && !admission_allows_origin(a, h->origin))
+		return admission_refuse(ret, 403, "origin",
+					"Pages of this origin may not call; --allow-origin adds one");
 	if (!metrics && strcmp(path, "/mcp") != 0)
-		return refuse(ret, 404, "path", "Nothing is served here; MCP is at /mcp");
-	if (!metrics && is_preflight(a, h, method))
+		return admission_refuse(ret, 404, "path", "Nothing is served here; MCP is at /mcp");
+	if (!metrics && is_allowed_preflight(a, h, method))
 		return ROUTE_PREFLIGHT;
-	if (!token_fits(&a->token, h->authorization))
-		return refuse(ret, 401, "unauthorized", "Unauthorized");
+	if (!token_authorizes(&a->token, h->authorization))
+		return admission_refuse(ret, 401, "unauthorized", "Unauthorized");
 	if (metrics)
-		return is_get(method) ? ROUTE_METRICS : not_this_method(ret, method, "GET, HEAD");
-	if (!strcmp(method, "DELETE") && head_session_is_ours(h))
+		return is_get_or_head(method) ? ROUTE_METRICS : refuse_method(ret, method, "GET, HEAD");
+	if (!strcmp(method, "DELETE") && head_has_own_session_id(h))
 		return ROUTE_END;
-	return !strcmp(method, "POST") ? body_decide(a, h, ret) : not_this_method(ret, method, "POST");
+	return !strcmp(method, "POST") ? admission_check_body(a, h, ret) : refuse_method(ret, method, "POST");
 }

@@ -29,10 +29,10 @@ struct refusal {
 	char        text[320]; /* what to do instead */
 };
 
-enum route admission_decide(const struct admission *a, const struct http_head *h, const char *method, const char *path,
-			    struct refusal *ret);
+enum route admission_choose_route(const struct admission *a, const struct http_head *h, const char *method,
+				  const char *path, struct refusal *ret);
 
-bool admission_host(const struct admission *a, const char *host);
-bool admission_origin(const struct admission *a, const char *origin);
+bool admission_allows_host(const struct admission *a, const char *host);
+bool admission_allows_origin(const struct admission *a, const char *origin);
 /* Is this an origin of --allow-origin? Its pages are told (CORS) that they may read the answer. */
-bool admission_foreign(const struct admission *a, const char *origin);
+bool admission_is_listed_origin(const struct admission *a, const char *origin);

@@ -2,7 +2,7 @@
 
 #include "metrics.h"
 
-static uint64_t count_ready(const json_t *profiles)
+static uint64_t count_ready_cells(const json_t *profiles)
 {
 	uint64_t n = 0;
 	size_t   i;
@@ -13,7 +13,7 @@ static uint64_t count_ready(const json_t *profiles)
 	return n;
 }
 
-void cells_done(struct cells *c)
+void cells_forget_question(struct cells *c)
 {
 	if (!c->message)
 		return;
@@ -22,23 +22,24 @@ void cells_done(struct cells *c)
 	c->message = NULL;
 }
 
-static void on_answer(void *owner, struct datagram *d)
+static void on_stats_reply(void *owner, struct datagram *d)
 {
 	struct cells *c = owner;
 
 	if (d->answer.kind == ANSWER_REPLY)
-		metrics_cells_ready(c->mcp->metrics, count_ready(json_object_get(d->answer.source, "profiles")));
-	cells_done(c);
+		metrics_set_ready_cells(c->mcp->metrics,
+					count_ready_cells(json_object_get(d->answer.source, "profiles")));
+	cells_forget_question(c);
 }
 
-static void on_lost(void *owner, const struct err *why)
+static void on_stats_lost(void *owner, const struct err *why)
 {
 	(void)why;
-	cells_done(owner);
+	cells_forget_question(owner);
 }
 
 /* Asks over an open connection only: brigd_link_cache() is empty without one. */
-void cells_ask(struct cells *c, struct mcp *m)
+void cells_ask_stats(struct cells *c, struct mcp *m)
 {
 	struct err e;
 
@@ -46,7 +47,9 @@ void cells_ask(struct cells *c, struct mcp *m)
 		return;
 	c->mcp      = m;
 	c->message  = json_pack("{ss}", "op", "stats");
-	c->question = (struct question){ .answered = on_answer, .lost = on_lost, .owner = c, .message = c->message };
+	c->question = (struct question){
+		.answered = on_stats_reply, .lost = on_stats_lost, .owner = c, .message = c->message
+	};
 	if (brigd_link_ask(m->brigd_link, &c->question, &e) < 0)
-		cells_done(c);
+		cells_forget_question(c);
 }

@@ -14,5 +14,5 @@ struct cells {
 	json_t         *message; /* NULL: nothing is asked */
 };
 
-void cells_ask(struct cells *c, struct mcp *m);
-void cells_done(struct cells *c);
+void cells_ask_stats(struct cells *c, struct mcp *m);
+void cells_forget_question(struct cells *c);

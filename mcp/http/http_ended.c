@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-bool ended_has(const struct ended *all, const char *owner)
+bool ended_sessions_have(const struct ended *all, const char *owner)
 {
 	for (size_t i = 0; i < ENDED_MAX && i < all->n && *owner; i++)
 		if (strcmp(all->owner[i], owner) == 0)
@@ -11,8 +11,8 @@ bool ended_has(const struct ended *all, const char *owner)
 	return false;
 }
 
-void ended_add(struct ended *all, const char *owner)
+void ended_sessions_add(struct ended *all, const char *owner)
 {
-	if (!ended_has(all, owner))
+	if (!ended_sessions_have(all, owner))
 		(void)snprintf(all->owner[all->n++ % ENDED_MAX], sizeof all->owner[0], "%s", owner);
 }

@@ -11,5 +11,5 @@ struct ended {
 	size_t n; /* of all that were added */
 };
 
-void ended_add(struct ended *all, const char *owner);
-bool ended_has(const struct ended *all, const char *owner); /* "" has not */
+void ended_sessions_add(struct ended *all, const char *owner);
+bool ended_sessions_have(const struct ended *all, const char *owner); /* "" has not */

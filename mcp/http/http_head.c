@@ -27,7 +27,7 @@ static const struct {
 	/* clang-format on */
 };
 
-static char *trimmed(const char *value)
+static char *copy_trimmed(const char *value)
 {
 	size_t len;
 
@@ -38,32 +38,32 @@ static char *trimmed(const char *value)
 	return strndup(value, len);
 }
 
-static void fault_set(struct http_head *h, const char *what, const char *name)
+static void head_set_fault(struct http_head *h, const char *what, const char *name)
 {
 	if (!*h->fault)
 		(void)snprintf(h->fault, sizeof h->fault, "%.48s %.60s", what, name);
 }
 
-static void param_take(struct http_head *h, const char *name, const char *value)
+static void head_add_param(struct http_head *h, const char *name, const char *value)
 {
-	struct head_param p = { 0 };
+	struct head_find_param p = { 0 };
 
-	if (head_param(h, name)) {
-		fault_set(h, "Send only one header Mcp-Param-", name);
+	if (head_find_param(h, name)) {
+		head_set_fault(h, "Send only one header Mcp-Param-", name);
 		return;
 	}
 	if (h->n_params == HEAD_PARAMS_MAX) {
-		fault_set(h, "Too many headers Mcp-Param-*; one too many is", name);
+		head_set_fault(h, "Too many headers Mcp-Param-*; one too many is", name);
 		return;
 	}
 	p.name  = strdup(name);
-	p.value = trimmed(value);
+	p.value = copy_trimmed(value);
 	h->param[h->n_params++] = p;
 	if (!p.name || !p.value)
-		fault_set(h, "No memory for", name);
+		head_set_fault(h, "No memory for", name);
 }
 
-static void accept_take(struct http_head *h, const char *value)
+static void head_append_accept(struct http_head *h, const char *value)
 {
 	char *joined = NULL;
 
@@ -74,7 +74,7 @@ static void accept_take(struct http_head *h, const char *value)
 }
 
 /* RFC 9110, 5.6.2 */
-static bool is_name(const char *name, size_t len)
+static bool is_header_name(const char *name, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (!name[i] ||
@@ -83,7 +83,7 @@ static bool is_name(const char *name, size_t len)
 	return len > 0;
 }
 
-static bool is_value(const char *value, size_t len)
+static bool is_header_value(const char *value, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (((unsigned char)value[i] < 0x20 && value[i] != '\t') || value[i] == 0x7f)
@@ -91,30 +91,30 @@ static bool is_value(const char *value, size_t len)
 	return true;
 }
 
-void head_check(struct http_head *h, const char *name, size_t name_len, const char *value, size_t value_len)
+void head_check_header(struct http_head *h, const char *name, size_t name_len, const char *value, size_t value_len)
 {
-	if (!is_name(name, name_len))
-		fault_set(h, "This is no name of a header:", name);
-	else if (!is_value(value, value_len))
-		fault_set(h, "There is a control character in the header", name);
+	if (!is_header_name(name, name_len))
+		head_set_fault(h, "This is no name of a header:", name);
+	else if (!is_header_value(value, value_len))
+		head_set_fault(h, "There is a control character in the header", name);
 }
 
-void head_take(struct http_head *h, const char *name, const char *value)
+void head_store_header(struct http_head *h, const char *name, const char *value)
 {
 	value = value ? value : "";
 	if (!strcasecmp(name, "accept"))
-		accept_take(h, value);
+		head_append_accept(h, value);
 	if (!strncasecmp(name, PARAM_PREFIX, strlen(PARAM_PREFIX)))
-		param_take(h, name + strlen(PARAM_PREFIX), value);
+		head_add_param(h, name + strlen(PARAM_PREFIX), value);
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
 		char **field = (char **)((char *)h + fields[i].at);
 
 		if (strcasecmp(name, fields[i].name) != 0)
 			continue;
 		if (*field)
-			fault_set(h, "Send only one header", name);
-		else if (!(*field = trimmed(value)))
-			fault_set(h, "No memory for", name);
+			head_set_fault(h, "Send only one header", name);
+		else if (!(*field = copy_trimmed(value)))
+			head_set_fault(h, "No memory for", name);
 	}
 }
 
@@ -130,7 +130,7 @@ void head_done(struct http_head *h)
 	*h = (struct http_head){ 0 };
 }
 
-const char *head_param(const struct http_head *h, const char *name)
+const char *head_find_param(const struct http_head *h, const char *name)
 {
 	for (size_t i = 0; i < h->n_params; i++)
 		if (h->param[i].name && !strcasecmp(h->param[i].name, name))
@@ -138,13 +138,13 @@ const char *head_param(const struct http_head *h, const char *name)
 	return NULL;
 }
 
-bool head_takes_events(const struct http_head *h)
+bool head_accepts_event_stream(const struct http_head *h)
 {
 	return !h->accept || strcasestr(h->accept, "text/event-stream") || strcasestr(h->accept, "text/*") ||
 	       strstr(h->accept, "*/*");
 }
 
-bool head_session_is_ours(const struct http_head *h)
+bool head_has_own_session_id(const struct http_head *h)
 {
 	const char *id = h->session_id;
 	size_t      n  = id ? strspn(id, "0123456789abcdef") : 0;

@@ -9,7 +9,7 @@
 
 enum { HEAD_PARAMS_MAX = 32 };
 
-struct head_param {
+struct head_find_param {
 	char *name, *value; /* of a header Mcp-Param-NAME, as it was written */
 };
 
@@ -17,7 +17,7 @@ struct http_head {
 	char *host, *origin, *authorization, *content_type, *content_length, *transfer_encoding, *expect;
 	char *protocol_version, *mcp_method, *mcp_name, *session_id;
 	char *accept;                         /* several are joined by commas */
-	struct head_param param[HEAD_PARAMS_MAX];
+	struct head_find_param param[HEAD_PARAMS_MAX];
 	size_t            n_params;
 	char              fault[128];         /* a sentence; empty: none */
 };
@@ -26,9 +26,9 @@ struct http_head {
  * Sets the fault if the name is not a token, or the value has a control character: another server could read such a
  * field differently.
  */
-void head_check(struct http_head *h, const char *name, size_t name_len, const char *value, size_t value_len);
+void head_check_header(struct http_head *h, const char *name, size_t name_len, const char *value, size_t value_len);
 
-void head_take(struct http_head *h, const char *name, const char *value); /* value NULL: empty */
+void head_store_header(struct http_head *h, const char *name, const char *value); /* value NULL: empty */
 void head_done(struct http_head *h);
 
 /* That a client can ask a person is part of the id of its session. */
@@ -37,9 +37,9 @@ void head_done(struct http_head *h);
  * Is the id of the session of the form of this server's? They are random, so no other client knows them. Ids of another
  * form do not make an owner.
  */
-bool        head_session_is_ours(const struct http_head *h);
+bool        head_has_own_session_id(const struct http_head *h);
 
 /* Case does not matter; NULL: it was not sent. */
-const char *head_param(const struct http_head *h, const char *name);
+const char *head_find_param(const struct http_head *h, const char *name);
 /* May the answer be an event stream? Without a header Accept it may. */
-bool head_takes_events(const struct http_head *h);
+bool head_accepts_event_stream(const struct http_head *h);

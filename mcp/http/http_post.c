@@ -16,11 +16,11 @@
 #define KEEP_ALIVE_MS 12000
 #define BODIES_MAX    (128 * MIB) /* of all posts together */
 
-static void post_send(struct channel *ch, struct call *c, const json_t *message);
+static void post_send_message(struct channel *ch, struct call *c, const json_t *message);
 static void post_answer(struct channel *ch, struct call *c, const json_t *message, int http_status);
-static void post_call_gone(struct channel *ch, struct call *c);
+static void post_drop_call(struct channel *ch, struct call *c);
 
-static const struct channel_ops post_ops = { .send = post_send, .answer = post_answer, .gone = post_call_gone };
+static const struct channel_ops post_ops = { .send = post_send_message, .answer = post_answer, .gone = post_drop_call };
 
 /* --- its life --- */
 
@@ -38,7 +38,7 @@ struct http_post *http_post_create(struct http_server *s, struct MHD_Connection 
 	return p;
 }
 
-static void body_drop(struct http_post *p)
+static void post_free_body(struct http_post *p)
 {
 	p->server->bodies -= p->body_room;
 	free(p->body);
@@ -51,19 +51,19 @@ static void post_free(struct http_post *p)
 	TAILQ_REMOVE(&p->server->posts, p, link);
 	head_done(&p->head);
 	json_decref(p->answers);
-	body_drop(p);
+	post_free_body(p);
 	free(p->answer);
 	free(p->events);
 	free(p);
 }
 
-static void free_if_over(struct http_post *p)
+static void post_free_if_over(struct http_post *p)
 {
 	if (!p->connection && !p->pending)
 		post_free(p);
 }
 
-void http_post_leave(struct http_post *p)
+void http_post_on_connection_end(struct http_post *p)
 {
 	p->connection = NULL;
 	p->wire       = NULL;
@@ -72,12 +72,12 @@ void http_post_leave(struct http_post *p)
 	if (p->modern)
 		calls_cancel_all(p->server->mcp, &p->channel);
 	p->pending--;
-	free_if_over(p);
+	post_free_if_over(p);
 }
 
 /* --- waiting --- */
 
-static void resume(struct http_post *p)
+static void post_resume_connection(struct http_post *p)
 {
 	if (!p->suspended)
 		return;
@@ -89,7 +89,7 @@ static void resume(struct http_post *p)
 void http_post_abort(struct http_post *p)
 {
 	p->gone = true;
-	resume(p);
+	post_resume_connection(p);
 }
 
 /* Legacy clients may shut down their sending side and still read the answer, which is rare; modern ones never do. */
@@ -99,7 +99,7 @@ void http_post_peer_ended(struct http_post *p)
 		http_post_abort(p);
 }
 
-static void suspend(struct http_post *p)
+static void post_suspend_connection(struct http_post *p)
 {
 	MHD_suspend_connection(p->connection);
 	p->suspended = true;
@@ -109,7 +109,7 @@ static void suspend(struct http_post *p)
 
 /* --- the body --- */
 
-static int body_grow(struct http_post *p, size_t len)
+static int post_grow_body(struct http_post *p, size_t len)
 {
 	size_t room = p->body_room ? p->body_room : 4096;
 	char  *grown;
@@ -127,21 +127,21 @@ static int body_grow(struct http_post *p, size_t len)
 	return 0;
 }
 
-static void refuse_busy(struct http_post *p)
+static void post_refuse_busy(struct http_post *p)
 {
-	body_drop(p);
+	post_free_body(p);
 	p->route   = ROUTE_REFUSED;
 	p->refusal = (struct refusal){ .status = 503,
 				       .code   = "busy",
 				       .text   = "Too much is being sent at once; try again in a second" };
-	metrics_refused(p->server->mcp->metrics, p->refusal.code);
+	metrics_count_refused(p->server->mcp->metrics, p->refusal.code);
 }
 
 /*
  * The body of a refused request is read to its end, if it is no longer than twice the limit: the client might lose an
  * answer that was sent before.
  */
-bool http_post_take(struct http_post *p, const char *bytes, size_t len)
+bool http_post_add_body(struct http_post *p, const char *bytes, size_t len)
 {
 	size_t max = p->server->admission.body_max;
 
@@ -153,8 +153,8 @@ bool http_post_take(struct http_post *p, const char *bytes, size_t len)
 	/* nothing else has a body: it is not kept for a client that need not even have a token */
 	if (p->too_large || p->route != ROUTE_MCP)
 		return true;
-	if (body_grow(p, len) < 0) {
-		refuse_busy(p);
+	if (post_grow_body(p, len) < 0) {
+		post_refuse_busy(p);
 		return true;
 	}
 	memcpy(p->body + p->body_len, bytes, len);
@@ -164,21 +164,21 @@ bool http_post_take(struct http_post *p, const char *bytes, size_t len)
 
 /* --- answers --- */
 
-static void set_answer(struct http_post *p, const json_t *message, int status)
+static void post_set_answer(struct http_post *p, const json_t *message, int status)
 {
 	free(p->answer);
 	p->answer = message ? rpc_dump_to_send(message, &p->answer_len) : NULL;
 	p->status = message && !p->answer ? 500 : status;
 }
 
-static void fail(struct http_post *p, const json_t *id, struct rpc_error *e, int status)
+static void post_set_failure(struct http_post *p, const json_t *id, struct rpc_error *e, int status)
 {
 	json_t *message = rpc_failure(id, e);
 
-	metrics_refused(p->server->mcp->metrics, e->code == RPC_PARSE_ERROR       ? "json"
+	metrics_count_refused(p->server->mcp->metrics, e->code == RPC_PARSE_ERROR       ? "json"
 						 : e->code == RPC_HEADER_MISMATCH ? "headers"
 										  : "message");
-	set_answer(p, message, status);
+	post_set_answer(p, message, status);
 	json_decref(message);
 }
 
@@ -189,7 +189,7 @@ static void events_close_up(struct http_post *p)
 	p->events_at = 0;
 }
 
-static void event_add(struct http_post *p, const char *text, size_t len)
+static void post_append_event_bytes(struct http_post *p, const char *text, size_t len)
 {
 	size_t room = p->events_room ? p->events_room : 1024;
 	char  *grown;
@@ -209,56 +209,56 @@ static void event_add(struct http_post *p, const char *text, size_t len)
 	p->events_len += len;
 }
 
-static void event_message(struct http_post *p, const json_t *message)
+static void post_append_message_event(struct http_post *p, const json_t *message)
 {
 	size_t len;
 	char  *text = rpc_dump_to_send(message, &len);
 
 	if (text) {
-		event_add(p, "data: ", 6);
-		event_add(p, text, len);
-		event_add(p, "\n\n", 2);
+		post_append_event_bytes(p, "data: ", 6);
+		post_append_event_bytes(p, text, len);
+		post_append_event_bytes(p, "\n\n", 2);
 	}
 	free(text);
 }
 
-static void begin_stream(struct http_post *p)
+static void post_begin_stream(struct http_post *p)
 {
 	size_t  i;
 	json_t *one;
 
 	p->streams = true;
 	json_array_foreach (p->answers, i, one)
-		event_message(p, one);
+		post_append_message_event(p, one);
 	json_array_clear(p->answers);
 }
 
 /* A client that does not accept events gets the answer only. */
-static void post_send(struct channel *ch, struct call *c, const json_t *message)
+static void post_send_message(struct channel *ch, struct call *c, const json_t *message)
 {
 	struct http_post *p = (struct http_post *)ch;
 
 	(void)c;
-	if (p->gone || !head_takes_events(&p->head))
+	if (p->gone || !head_accepts_event_stream(&p->head))
 		return;
 	if (!p->streams)
-		begin_stream(p);
-	event_message(p, message);
-	resume(p);
+		post_begin_stream(p);
+	post_append_message_event(p, message);
+	post_resume_connection(p);
 }
 
-static void call_over(struct http_post *p)
+static void post_call_over(struct http_post *p)
 {
 	p->pending--;
 	if (p->pending == 0 && p->began) {
 		p->ended = true;
 		if (p->batch && !p->streams && json_array_size(p->answers))
-			set_answer(p, p->answers, 200);
+			post_set_answer(p, p->answers, 200);
 		if (!p->status)
 			p->status = 202; /* a notification, or a request that was cancelled: there is no answer */
-		resume(p);
+		post_resume_connection(p);
 	}
-	free_if_over(p);
+	post_free_if_over(p);
 }
 
 static void post_answer(struct channel *ch, struct call *c, const json_t *message, int http_status)
@@ -267,24 +267,24 @@ static void post_answer(struct channel *ch, struct call *c, const json_t *messag
 
 	(void)c;
 	if (!p->gone && p->streams)
-		event_message(p, message);
+		post_append_message_event(p, message);
 	else if (!p->gone && p->batch)
 		json_array_append(p->answers, (json_t *)message);
 	else if (!p->gone)
-		set_answer(p, message, http_status);
-	call_over(p);
+		post_set_answer(p, message, http_status);
+	post_call_over(p);
 }
 
-static void post_call_gone(struct channel *ch, struct call *c)
+static void post_drop_call(struct channel *ch, struct call *c)
 {
 	(void)c;
-	call_over((struct http_post *)ch);
+	post_call_over((struct http_post *)ch);
 }
 
 /* --- from bytes to calls --- */
 
 /* For a tool that takes a session, or the id of an execution: load balancers choose the server by the header. */
-static int check_routing_header(const struct http_post *p, const struct rpc_message *m, struct rpc_error *e)
+static int check_routing_headers(const struct http_post *p, const struct rpc_message *m, struct rpc_error *e)
 {
 	const char *name =
 		strcmp(m->method, "tools/call") == 0 ? json_string_value(json_object_get(m->params, "name")) : NULL;
@@ -293,22 +293,22 @@ static int check_routing_header(const struct http_post *p, const struct rpc_mess
 	const json_t      *arguments = json_object_get(m->params, "arguments");
 
 	/* a client need not send it */
-	if (t && tool_has_argument(t, EXECUTION_ARGUMENT) && head_param(&p->head, EXECUTION_HEADER))
-		return rules_check_param(&p->head, EXECUTION_HEADER, json_object_get(arguments, EXECUTION_ARGUMENT), e);
+	if (t && tool_has_argument(t, EXECUTION_ARGUMENT) && head_find_param(&p->head, EXECUTION_HEADER))
+		return rules_check_param_header(&p->head, EXECUTION_HEADER, json_object_get(arguments, EXECUTION_ARGUMENT), e);
 	if (!t || !tool_takes_session(t, p->server->mcp))
 		return 0;
-	return rules_check_param(&p->head, SESSION_HEADER, json_object_get(arguments, SESSION_ARGUMENT), e);
+	return rules_check_param_header(&p->head, SESSION_HEADER, json_object_get(arguments, SESSION_ARGUMENT), e);
 }
 
-static int check_modern(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e,
+static int check_modern_request(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e,
 			int *status)
 {
 	*status   = 400;
 	p->modern = true;
-	if (m->kind == RPC_REQUEST && era_modern(m, revision, e, status) < 0)
+	if (m->kind == RPC_REQUEST && era_check_modern(m, revision, e, status) < 0)
 		return -1;
 	*status = 400;
-	return rules_check(&p->head, m, e) < 0 ? -1 : check_routing_header(p, m, e);
+	return rules_check_headers(&p->head, m, e) < 0 ? -1 : check_routing_headers(p, m, e);
 }
 
 /*
@@ -316,7 +316,7 @@ static int check_modern(struct http_post *p, const struct rpc_message *m, enum r
  * request ids. ---
  */
 
-static void session_begin(struct http_post *p)
+static void make_session_id(struct http_post *p)
 {
 	unsigned char raw[16];
 
@@ -329,7 +329,7 @@ static void session_begin(struct http_post *p)
 /* A client that changes the mark in its id misleads only itself. */
 static const char elicits_mark[] = HEAD_ELICITS_MARK;
 
-static bool session_elicits(const char *id)
+static bool session_id_elicits(const char *id)
 {
 	size_t n = id ? strlen(id) : 0;
 
@@ -339,17 +339,17 @@ static bool session_elicits(const char *id)
 /*
  * The session is part of the owner: two clients with one token may choose the same names for sessions of execute_code.
  */
-static void session_own(struct http_post *p)
+static void post_set_session_owner(struct http_post *p)
 {
 	p->channel.session = p->head.session_id ? p->head.session_id : "";
-	p->channel.shares  = p->channel.shares && !head_session_is_ours(&p->head);
-	if (head_session_is_ours(&p->head))
+	p->channel.shares  = p->channel.shares && !head_has_own_session_id(&p->head);
+	if (head_has_own_session_id(&p->head))
 		(void)snprintf(p->channel.owner, sizeof p->channel.owner, "%s/%s", p->channel.principal,
 			       p->head.session_id);
 }
 
 /* Called after initialize, which has set channel.elicits. */
-static void session_mark(struct http_post *p)
+static void mark_session_id_elicits(struct http_post *p)
 {
 	if (*p->session && p->channel.elicits)
 		strcat(p->session, elicits_mark);
@@ -357,76 +357,76 @@ static void session_mark(struct http_post *p)
 
 enum MHD_Result http_post_end_session(struct http_post *p)
 {
-	session_own(p);
+	post_set_session_owner(p);
 	named_sessions_end_all(p->server->mcp, p->channel.owner);
-	ended_add(&p->server->ended, p->channel.owner);
+	ended_sessions_add(&p->server->ended, p->channel.owner);
 	return http_respond_text(p, 204, "", "");
 }
 
-static int check_legacy(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e,
+static int check_legacy_request(struct http_post *p, const struct rpc_message *m, enum revision *revision, struct rpc_error *e,
 			int *status)
 {
 	if (m->kind == RPC_REQUEST && !strcmp(m->method, "initialize"))
-		session_begin(p);
-	session_own(p);
-	if (ended_has(&p->server->ended, p->channel.owner)) {
+		make_session_id(p);
+	post_set_session_owner(p);
+	if (ended_sessions_have(&p->server->ended, p->channel.owner)) {
 		*status = 404;
 		return rpc_error_set(e, RPC_INVALID_REQUEST,
 				     "This MCP session has ended; send initialize for a new one");
 	}
-	return m->kind == RPC_REQUEST ? era_decide(m, &p->channel, revision, e, status) : 0;
+	return m->kind == RPC_REQUEST ? era_decide_revision(m, &p->channel, revision, e, status) : 0;
 }
 
-static void dispatch_one(struct http_post *p, struct rpc_message *m)
+static void post_dispatch_message(struct http_post *p, struct rpc_message *m)
 {
 	enum revision    revision = p->channel.legacy;
 	struct rpc_error e        = { .code = 0 };
 	int              status   = 400, r = -1;
 
-	switch (rules_era(&p->head, m, &p->channel.legacy, &e)) {
+	switch (rules_decide_era(&p->head, m, &p->channel.legacy, &e)) {
 	case HTTP_ERA_REFUSED:
 		break;
 	case HTTP_ERA_LEGACY:
-		r = check_legacy(p, m, &revision, &e, &status);
+		r = check_legacy_request(p, m, &revision, &e, &status);
 		break;
 	case HTTP_ERA_MODERN:
 		revision = (enum revision)REVISION_MODERN;
-		r        = check_modern(p, m, &revision, &e, &status);
+		r        = check_modern_request(p, m, &revision, &e, &status);
 		break;
 	}
 	if (r < 0) {
-		fail(p, m->id, &e, status);
+		post_set_failure(p, m->id, &e, status);
 		return;
 	}
 	p->pending += m->kind == RPC_REQUEST;
-	p->channel.elicits = !p->modern && p->channel.legacy >= REVISION_2025_06_18 && head_takes_events(&p->head) &&
-			     session_elicits(p->head.session_id);
-	dispatch_as(p->server->mcp, &p->channel, NULL, m, revision);
-	session_mark(p);
+	p->channel.elicits = !p->modern && p->channel.legacy >= REVISION_2025_06_18 && head_accepts_event_stream(&p->head) &&
+			     session_id_elicits(p->head.session_id);
+	dispatch_message_as(p->server->mcp, &p->channel, NULL, m, revision);
+	mark_session_id_elicits(p);
 }
 
-static void take_single(struct http_post *p, json_t *source)
+static void post_handle_single(struct http_post *p, json_t *source)
 {
 	struct rpc_message m;
 	struct rpc_error   e;
 
 	if (rpc_parse_json(&m, source, &e) < 0)
-		fail(p, m.id, &e, 400);
+		post_set_failure(p, m.id, &e, 400);
 	else
-		dispatch_one(p, &m);
+		post_dispatch_message(p, &m);
 	rpc_message_done(&m);
 }
 
 /* --- a batch, of 2025-03-26 only --- */
 
 /* A notification or a response is never answered. */
-static void fail_in_batch(struct http_post *p, const struct rpc_message *m, struct rpc_error *e)
+static void append_batch_failure(struct http_post *p, const struct rpc_message *m, struct rpc_error *e)
 {
 	if (m->kind == RPC_REQUEST)
 		json_array_append_new(p->answers, rpc_failure(m->id, e));
 }
 
-static void take_of_batch(struct http_post *p, json_t *source)
+static void post_handle_batch_message(struct http_post *p, json_t *source)
 {
 	struct rpc_message m;
 	struct rpc_error   e;
@@ -434,99 +434,99 @@ static void take_of_batch(struct http_post *p, json_t *source)
 	int                status;
 
 	if (rpc_parse_json(&m, source, &e) < 0) {
-		fail_in_batch(p, &m, &e);
+		append_batch_failure(p, &m, &e);
 	} else if (m.kind == RPC_REQUEST && !strcmp(m.method, "initialize")) {
 		rpc_error_set(&e, RPC_INVALID_REQUEST, "initialize must not be part of a batch");
-		fail_in_batch(p, &m, &e);
-	} else if (check_legacy(p, &m, &revision, &e, &status) < 0) {
-		fail_in_batch(p, &m, &e);
+		append_batch_failure(p, &m, &e);
+	} else if (check_legacy_request(p, &m, &revision, &e, &status) < 0) {
+		append_batch_failure(p, &m, &e);
 	} else if (revision_is_modern(revision)) {
 		rpc_error_set(&e, RPC_INVALID_REQUEST, "this revision has no batches");
-		fail_in_batch(p, &m, &e);
+		append_batch_failure(p, &m, &e);
 	} else {
 		p->pending += m.kind == RPC_REQUEST;
-		dispatch_as(p->server->mcp, &p->channel, NULL, &m, revision);
+		dispatch_message_as(p->server->mcp, &p->channel, NULL, &m, revision);
 	}
 	rpc_message_done(&m);
 }
 
-static bool may_batch(const struct http_post *p)
+static bool post_may_batch(const struct http_post *p)
 {
 	const char *version = p->head.protocol_version;
 
 	return !version || !strcmp(version, revision_name(REVISION_2025_03_26));
 }
 
-static void take_batch(struct http_post *p, json_t *list)
+static void post_handle_batch(struct http_post *p, json_t *list)
 {
 	struct rpc_error e;
 	size_t           i;
 	json_t          *one;
 
-	if (!may_batch(p) || !json_array_size(list) || json_array_size(list) > RPC_BATCH) {
+	if (!post_may_batch(p) || !json_array_size(list) || json_array_size(list) > RPC_BATCH) {
 		rpc_error_set(&e, RPC_INVALID_REQUEST,
 			      "an array: only revision 2025-03-26 has batches, of 1 to %d messages; send one object",
 			      RPC_BATCH);
-		fail(p, NULL, &e, 400);
+		post_set_failure(p, NULL, &e, 400);
 		return;
 	}
 	p->batch   = true;
 	p->answers = json_array();
 	json_array_foreach (list, i, one)
-		take_of_batch(p, json_incref(one));
+		post_handle_batch_message(p, json_incref(one));
 }
 
-static void take_body(struct http_post *p)
+static void post_handle_body(struct http_post *p)
 {
 	struct rpc_error e;
-	json_t          *source = rpc_load(p->body ? p->body : "", p->body_len, &e);
+	json_t          *source = rpc_load_json(p->body ? p->body : "", p->body_len, &e);
 
 	p->pending++; /* so that a call that ends at once neither answers nor frees p */
 	if (!source) {
 		json_t *id = id_scan_find(p->body ? p->body : "", p->body_len, true);
 
-		fail(p, id, &e, 400);
+		post_set_failure(p, id, &e, 400);
 		json_decref(id);
 	} else if (json_is_array(source)) {
-		take_batch(p, source);
+		post_handle_batch(p, source);
 		json_decref(source);
 	} else {
-		take_single(p, source);
+		post_handle_single(p, source);
 	}
-	body_drop(p);
+	post_free_body(p);
 	p->began = true;
-	call_over(p);
+	post_call_over(p);
 }
 
 /* --- the response --- */
 
-static void add_header(struct MHD_Response *r, const char *name, const char *value)
+static void response_add_header(struct MHD_Response *r, const char *name, const char *value)
 {
 	(void)MHD_add_response_header(r, name, value);
 }
 
 /* Only pages of configured origins may read the answer. */
-static void add_origin(const struct http_post *p, struct MHD_Response *r)
+static void response_add_cors(const struct http_post *p, struct MHD_Response *r)
 {
-	if (!admission_foreign(&p->server->admission, p->head.origin))
+	if (!admission_is_listed_origin(&p->server->admission, p->head.origin))
 		return;
-	add_header(r, "Access-Control-Allow-Origin", p->head.origin);
-	add_header(r, "Access-Control-Expose-Headers", "mcp-session-id");
-	add_header(r, "Access-Control-Allow-Methods", "POST, DELETE");
-	add_header(r, "Access-Control-Allow-Headers",
+	response_add_header(r, "Access-Control-Allow-Origin", p->head.origin);
+	response_add_header(r, "Access-Control-Expose-Headers", "mcp-session-id");
+	response_add_header(r, "Access-Control-Allow-Methods", "POST, DELETE");
+	response_add_header(r, "Access-Control-Allow-Headers",
 		   "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, "
 		   "mcp-param-session, mcp-param-execution, mcp-session-id, last-event-id");
-	add_header(r, "Vary", "Origin");
+	response_add_header(r, "Vary", "Origin");
 }
 
-static enum MHD_Result queue(struct http_post *p, int status, struct MHD_Response *r)
+static enum MHD_Result post_queue_response(struct http_post *p, int status, struct MHD_Response *r)
 {
 	enum MHD_Result done;
 
 	if (!r)
 		return MHD_NO;
-	add_header(r, "X-Content-Type-Options", "nosniff");
-	add_origin(p, r);
+	response_add_header(r, "X-Content-Type-Options", "nosniff");
+	response_add_cors(p, r);
 	done = MHD_queue_response(p->connection, (unsigned)status, r);
 	MHD_destroy_response(r);
 	return done;
@@ -537,8 +537,8 @@ enum MHD_Result http_respond_text(struct http_post *p, int status, const char *t
 	struct MHD_Response *r = MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY);
 
 	if (r && *text)
-		add_header(r, "Content-Type", type);
-	return queue(p, status, r);
+		response_add_header(r, "Content-Type", type);
+	return post_queue_response(p, status, r);
 }
 
 enum MHD_Result http_respond_refusal(struct http_post *p)
@@ -553,15 +553,15 @@ enum MHD_Result http_respond_refusal(struct http_post *p)
 	json_decref(said);
 	if (!r)
 		return MHD_NO;
-	add_header(r, "Content-Type", "application/json");
+	response_add_header(r, "Content-Type", "application/json");
 	if (unknown)
-		add_header(r, "WWW-Authenticate", "Bearer");
+		response_add_header(r, "WWW-Authenticate", "Bearer");
 	if (p->refusal.allow)
-		add_header(r, "Allow", p->refusal.allow);
-	return queue(p, p->refusal.status, r);
+		response_add_header(r, "Allow", p->refusal.allow);
+	return post_queue_response(p, p->refusal.status, r);
 }
 
-static ssize_t read_events(void *owner, uint64_t at, char *to, size_t max)
+static ssize_t read_event_bytes(void *owner, uint64_t at, char *to, size_t max)
 {
 	struct http_post *p    = owner;
 	size_t            left = p->events_len - p->events_at, n = left < max ? left : max;
@@ -572,7 +572,7 @@ static ssize_t read_events(void *owner, uint64_t at, char *to, size_t max)
 	if (!n && p->ended)
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	if (!n) {
-		suspend(p);
+		post_suspend_connection(p);
 		return 0;
 	}
 	memcpy(to, p->events + p->events_at, n);
@@ -581,60 +581,60 @@ static ssize_t read_events(void *owner, uint64_t at, char *to, size_t max)
 	return (ssize_t)n;
 }
 
-static enum MHD_Result respond_events(struct http_post *p)
+static enum MHD_Result respond_event_stream(struct http_post *p)
 {
-	struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 * KIB, read_events, p, NULL);
+	struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 * KIB, read_event_bytes, p, NULL);
 
 	if (!r)
 		return MHD_NO;
 	p->last_sent_ms = loop_now_ms();
-	add_header(r, "Content-Type", "text/event-stream");
-	add_header(r, "Cache-Control", "no-cache");
-	add_header(r, "X-Accel-Buffering", "no");
-	return queue(p, 200, r);
+	response_add_header(r, "Content-Type", "text/event-stream");
+	response_add_header(r, "Cache-Control", "no-cache");
+	response_add_header(r, "X-Accel-Buffering", "no");
+	return post_queue_response(p, 200, r);
 }
 
-static enum MHD_Result respond_json(struct http_post *p)
+static enum MHD_Result respond_json_answer(struct http_post *p)
 {
 	struct MHD_Response *r =
 		p->answer ? MHD_create_response_from_buffer(p->answer_len, p->answer, MHD_RESPMEM_MUST_FREE)
 			  : MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
 
 	if (r && p->answer)
-		add_header(r, "Content-Type", "application/json");
+		response_add_header(r, "Content-Type", "application/json");
 	if (r && *p->session)
-		add_header(r, "Mcp-Session-Id", p->session);
+		response_add_header(r, "Mcp-Session-Id", p->session);
 	p->answer = r ? NULL : p->answer;
-	return queue(p, p->status, r);
+	return post_queue_response(p, p->status, r);
 }
 
-static enum MHD_Result refuse_size(struct http_post *p)
+static enum MHD_Result respond_too_large(struct http_post *p)
 {
 	p->refusal = (struct refusal){ .status = 413, .code = "size", .text = "The message is too large" };
-	metrics_refused(p->server->mcp->metrics, p->refusal.code);
+	metrics_count_refused(p->server->mcp->metrics, p->refusal.code);
 	return http_respond_refusal(p);
 }
 
-enum MHD_Result http_post_go_on(struct http_post *p)
+enum MHD_Result http_post_process(struct http_post *p)
 {
 	if (p->too_large)
-		return refuse_size(p);
+		return respond_too_large(p);
 	if (!p->began)
-		take_body(p); /* does not free p, as a static analyser reports: the connection holds it until http_post_leave() */
+		post_handle_body(p); /* does not free p, as a static analyser reports: the connection holds it until http_post_on_connection_end() */
 	if (p->gone)
 		return MHD_NO;
 	if (p->streams)
-		return respond_events(p);
+		return respond_event_stream(p);
 	if (p->status && !p->pending)
-		return respond_json(p);
-	suspend(p);
+		return respond_json_answer(p);
+	post_suspend_connection(p);
 	return MHD_YES;
 }
 
-void http_post_keep_alive(struct http_post *p, int64_t now_ms)
+void http_post_send_keep_alive(struct http_post *p, int64_t now_ms)
 {
 	if (!p->streams || !p->suspended || now_ms - p->last_sent_ms < KEEP_ALIVE_MS)
 		return;
-	event_add(p, ":\n\n", 3);
-	resume(p);
+	post_append_event_bytes(p, ":\n\n", 3);
+	post_resume_connection(p);
 }

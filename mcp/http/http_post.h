@@ -39,16 +39,16 @@ struct http_post {
 
 struct http_post *http_post_create(struct http_server *s, struct MHD_Connection *connection);
 /* The connection has finished the request. Frees the post, unless it has calls under way. */
-void              http_post_leave(struct http_post *p);
+void              http_post_on_connection_end(struct http_post *p);
 
 /* Bytes of the body. false: end the connection. */
-bool              http_post_take(struct http_post *p, const char *bytes, size_t len);
+bool              http_post_add_body(struct http_post *p, const char *bytes, size_t len);
 /* The body is whole, or the connection was resumed: answer, or suspend it. */
-enum MHD_Result   http_post_go_on(struct http_post *p);
+enum MHD_Result   http_post_process(struct http_post *p);
 /* A DELETE: ends the MCP session of the head, with its sessions of execute_code, and answers. */
 enum MHD_Result   http_post_end_session(struct http_post *p);
 /* Sends a comment if the stream has been silent for long. */
-void              http_post_keep_alive(struct http_post *p, int64_t now_ms);
+void              http_post_send_keep_alive(struct http_post *p, int64_t now_ms);
 /* The client has shut down its sending side: a modern one is gone. */
 void              http_post_peer_ended(struct http_post *p);
 /* Breaks the response off: the client is gone, or the server ends. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A header carries UTF-8 text without NUL. */
-static char *decode_text(const char *text, size_t len)
+static char *decode_base64_text(const char *text, size_t len)
 {
 	size_t used = 0;
 	char  *ret  = base64_decode(text, len, &used);
@@ -19,40 +19,40 @@ static char *decode_text(const char *text, size_t len)
 	return NULL;
 }
 
-char *rules_decode(const char *value)
+char *rules_decode_header_value(const char *value)
 {
 	static const char before[] = "=?base64?", after[] = "?=";
 	size_t            len = strlen(value), b = sizeof before - 1, a = sizeof after - 1;
 
 	if (len < b + a || strncmp(value, before, b) != 0 || strcmp(value + len - a, after) != 0)
 		return strdup(value);
-	return decode_text(value + b, len - b - a);
+	return decode_base64_text(value + b, len - b - a);
 }
 
 /* --- which era --- */
 
 #define modern revision_name((enum revision)REVISION_MODERN)
 
-static const json_t *claim(const struct rpc_message *m)
+static const json_t *message_version_claim(const struct rpc_message *m)
 {
 	return json_object_get(json_object_get(m->params, "_meta"), META_VERSION);
 }
 
-static int unsupported(struct rpc_error *e, const char *asked)
+static int set_unsupported_version(struct rpc_error *e, const char *asked)
 {
 	(void)rpc_error_set(e, RPC_UNSUPPORTED_VERSION, "Protocol version %.40s is not served; send %s", asked, modern);
 	e->data = json_pack("{s:[s],s:s}", "supported", modern, "requested", asked);
 	return -1;
 }
 
-static enum http_era claimless(const struct http_head *h, enum revision *legacy, struct rpc_error *e)
+static enum http_era era_of_header_version(const struct http_head *h, enum revision *legacy, struct rpc_error *e)
 {
 	/* Revision 2025-03-26 does not have this header. */
 	*legacy = REVISION_2025_03_26;
 	if (!h->protocol_version)
 		return HTTP_ERA_LEGACY;
 	if (!revision_find(h->protocol_version, legacy))
-		return unsupported(e, h->protocol_version);
+		return set_unsupported_version(e, h->protocol_version);
 	if (!revision_is_modern(*legacy))
 		return HTTP_ERA_LEGACY;
 	return rpc_error_set(e, RPC_INVALID_PARAMS,
@@ -60,14 +60,14 @@ static enum http_era claimless(const struct http_head *h, enum revision *legacy,
 			     "\": write the version of the header MCP-Protocol-Version there, too");
 }
 
-enum http_era rules_era(const struct http_head *h, const struct rpc_message *m, enum revision *legacy,
+enum http_era rules_decide_era(const struct http_head *h, const struct rpc_message *m, enum revision *legacy,
 			struct rpc_error *e)
 {
-	const json_t *claimed = claim(m);
+	const json_t *claimed = message_version_claim(m);
 	const char   *version = json_string_value(claimed);
 
 	if (m->kind == RPC_RESPONSE || !claimed)
-		return claimless(h, legacy, e);
+		return era_of_header_version(h, legacy, e);
 	if (!h->protocol_version)
 		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header MCP-Protocol-Version is missing; send %.40s",
 				     version ? version : modern);
@@ -81,12 +81,12 @@ enum http_era rules_era(const struct http_head *h, const struct rpc_message *m, 
 
 /* --- the headers that repeat the body --- */
 
-static bool text_equals(const char *text, const json_t *value)
+static bool text_equals_json(const char *text, const json_t *value)
 {
 	return strlen(text) == json_string_length(value) && !strcmp(text, json_string_value(value));
 }
 
-static int header_equals(const char *name, const char *header, const json_t *body, struct rpc_error *e)
+static int check_header_equals(const char *name, const char *header, const json_t *body, struct rpc_error *e)
 {
 	char *said;
 	bool  same;
@@ -94,16 +94,16 @@ static int header_equals(const char *name, const char *header, const json_t *bod
 	if (!header)
 		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is missing; it must say what the body says",
 				     name);
-	said = rules_decode(header);
+	said = rules_decode_header_value(header);
 	if (!said)
 		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is not valid base64 of UTF-8 text", name);
-	same = text_equals(said, body);
+	same = text_equals_json(said, body);
 	free(said);
 	return same ? 0 : rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is not what the body says", name);
 }
 
 /* The parameter that Mcp-Name repeats; NULL: the method has none. */
-static const char *named_by(const char *method)
+static const char *mcp_name_param_of(const char *method)
 {
 	static const char *const rows[][2] = {
 		{ "tools/call",     "name"   }, { "prompts/get",    "name"   }, { "resources/read", "uri"    },
@@ -116,9 +116,9 @@ static const char *named_by(const char *method)
 	return NULL;
 }
 
-static int standard_check(const struct http_head *h, const struct rpc_message *m, struct rpc_error *e)
+static int check_standard_headers(const struct http_head *h, const struct rpc_message *m, struct rpc_error *e)
 {
-	const char   *key  = named_by(m->method);
+	const char   *key  = mcp_name_param_of(m->method);
 	const json_t *name = key ? json_object_get(m->params, key) : NULL;
 
 	if (!h->mcp_method)
@@ -126,25 +126,25 @@ static int standard_check(const struct http_head *h, const struct rpc_message *m
 				     "The header Mcp-Method is missing; it must say what the body says");
 	if (strcmp(h->mcp_method, m->method) != 0)
 		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header Mcp-Method is not what the body says");
-	return json_is_string(name) ? header_equals("Mcp-Name", h->mcp_name, name, e) : 0;
+	return json_is_string(name) ? check_header_equals("Mcp-Name", h->mcp_name, name, e) : 0;
 }
 
-int rules_check(const struct http_head *h, const struct rpc_message *m, struct rpc_error *e)
+int rules_check_headers(const struct http_head *h, const struct rpc_message *m, struct rpc_error *e)
 {
 	if (m->kind == RPC_RESPONSE)
 		return rpc_error_set(e, RPC_INVALID_REQUEST,
 				     "This revision has no requests of the server, so there is nothing to respond to");
-	return standard_check(h, m, e);
+	return check_standard_headers(h, m, e);
 }
 
-int rules_check_param(const struct http_head *h, const char *name, const json_t *argument, struct rpc_error *e)
+int rules_check_param_header(const struct http_head *h, const char *name, const json_t *argument, struct rpc_error *e)
 {
-	const char *said = head_param(h, name);
+	const char *said = head_find_param(h, name);
 	char        header[64];
 
 	(void)snprintf(header, sizeof header, "Mcp-Param-%.40s", name);
 	if (json_is_string(argument))
-		return header_equals(header, said, argument, e);
+		return check_header_equals(header, said, argument, e);
 	if (said && (!argument || json_is_null(argument)))
 		return rpc_error_set(e, RPC_HEADER_MISMATCH,
 				     "The header %s repeats an argument that is not in the body", header);

@@ -26,7 +26,7 @@
 
 static void on_refused_connection(void *owner, const char *why)
 {
-	metrics_refused(((struct http_server *)owner)->mcp->metrics, why);
+	metrics_count_refused(((struct http_server *)owner)->mcp->metrics, why);
 }
 
 static void on_peer_end(void *request)
@@ -34,7 +34,7 @@ static void on_peer_end(void *request)
 	http_post_peer_ended(request);
 }
 
-static void on_tick(void *owner)
+static void on_keep_alive_tick(void *owner)
 {
 	struct http_server *s   = owner;
 	int64_t             now = loop_now_ms();
@@ -42,36 +42,36 @@ static void on_tick(void *owner)
 
 	for (p = TAILQ_FIRST(&s->posts); p; p = next) {
 		next = TAILQ_NEXT(p, link);
-		http_post_keep_alive(p, now);
+		http_post_send_keep_alive(p, now);
 	}
 }
 
 /* --- requests --- */
 
-static enum MHD_Result take_header(void *owner, enum MHD_ValueKind kind, const char *name, size_t name_len,
+static enum MHD_Result store_header(void *owner, enum MHD_ValueKind kind, const char *name, size_t name_len,
 				   const char *value, size_t value_len)
 {
 	(void)kind;
-	head_check(owner, name, name_len, value ? value : "", value ? value_len : 0);
-	head_take(owner, name, value);
+	head_check_header(owner, name, name_len, value ? value : "", value ? value_len : 0);
+	head_store_header(owner, name, value);
 	return MHD_YES;
 }
 
-static void read_head(struct http_server *s, struct http_post *p, const char *method, const char *path)
+static void post_read_head(struct http_server *s, struct http_post *p, const char *method, const char *path)
 {
 	const union MHD_ConnectionInfo *size =
 		MHD_get_connection_info(p->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 
-	(void)MHD_get_connection_values_n(p->connection, MHD_HEADER_KIND, take_header, &p->head);
+	(void)MHD_get_connection_values_n(p->connection, MHD_HEADER_KIND, store_header, &p->head);
 	if (size && size->header_size > HEAD_MAX) {
 		p->route   = ROUTE_REFUSED;
 		p->refusal =
 			(struct refusal){ .status = 431, .code = "header", .text = "The header has more than 16 KiB" };
 	} else {
-		p->route = admission_decide(&s->admission, &p->head, method, path, &p->refusal);
+		p->route = admission_choose_route(&s->admission, &p->head, method, path, &p->refusal);
 		token_principal(&s->admission.token, p->head.authorization, p->channel.principal,
 				sizeof p->channel.principal);
-		p->channel.shares = !token_is_named(&s->admission.token);
+		p->channel.shares = !token_rows_are_named(&s->admission.token);
 		if (s->drains && p->route == ROUTE_MCP) {
 			p->route   = ROUTE_REFUSED;
 			p->refusal = (struct refusal){ .status = 503,
@@ -80,7 +80,7 @@ static void read_head(struct http_server *s, struct http_post *p, const char *me
 		}
 	}
 	if (p->route == ROUTE_REFUSED)
-		metrics_refused(s->mcp->metrics, p->refusal.code);
+		metrics_count_refused(s->mcp->metrics, p->refusal.code);
 }
 
 /*
@@ -88,7 +88,7 @@ static void read_head(struct http_server *s, struct http_post *p, const char *me
  * is read first, up to a limit: data that arrives at a closed socket makes the kernel reset the connection, and the
  * client loses the answer.
  */
-static bool refuse_early(const struct http_server *s, const struct http_post *p)
+static bool may_refuse_before_body(const struct http_server *s, const struct http_post *p)
 {
 	if (p->route != ROUTE_REFUSED)
 		return false;
@@ -103,7 +103,7 @@ static bool refuse_early(const struct http_server *s, const struct http_post *p)
 	}
 }
 
-static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *connection, const char *path,
+static enum MHD_Result begin_request(struct http_server *s, struct MHD_Connection *connection, const char *path,
 			     const char *method, void **post)
 {
 	struct http_connection *c = http_connection_of(connection);
@@ -117,8 +117,8 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *conne
 		c->request = p;
 		http_connection_wait(c, true, BODY_MS, false);
 	}
-	read_head(s, p, method, path);
-	return refuse_early(s, p) ? http_respond_refusal(p) : MHD_YES;
+	post_read_head(s, p, method, path);
+	return may_refuse_before_body(s, p) ? http_respond_refusal(p) : MHD_YES;
 }
 
 static enum MHD_Result respond_metrics(struct http_post *p)
@@ -128,7 +128,7 @@ static enum MHD_Result respond_metrics(struct http_post *p)
 	FILE           *out  = open_memstream(&text, &len);
 	enum MHD_Result r;
 
-	cells_ask(&p->server->cells, p->server->mcp);
+	cells_ask_stats(&p->server->cells, p->server->mcp);
 	if (out) {
 		metrics_print(p->server->mcp->metrics, out);
 		(void)fclose(out);
@@ -138,13 +138,13 @@ static enum MHD_Result respond_metrics(struct http_post *p)
 	return r;
 }
 
-static enum MHD_Result respond(struct http_post *p)
+static enum MHD_Result respond_by_route(struct http_post *p)
 {
 	switch (p->route) {
 	case ROUTE_REFUSED:
 		return http_respond_refusal(p);
 	case ROUTE_MCP:
-		return http_post_go_on(p);
+		return http_post_process(p);
 	case ROUTE_HEALTH:
 		return p->server->drains ? http_respond_text(p, 503, "application/json", "{\"status\": \"stopping\"}") :
 					   http_respond_text(p, 200, "application/json", "{\"status\": \"ok\"}");
@@ -168,15 +168,15 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
 
 	(void)version;
 	if (!p)
-		return begin(owner, connection, path, method, post);
+		return begin_request(owner, connection, path, method, post);
 	if (*body_len) {
 		len       = *body_len;
 		*body_len = 0;
-		return http_post_take(p, body, len) ? MHD_YES : MHD_NO;
+		return http_post_add_body(p, body, len) ? MHD_YES : MHD_NO;
 	}
 	if (c)
 		http_connection_wait(c, true, 0, false);
-	done = respond(p);
+	done = respond_by_route(p);
 	if (c && !p->suspended && !p->streams)
 		http_connection_wait(c, true, ANSWER_MS, true);
 	return done;
@@ -185,7 +185,7 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
 /* --- the end --- */
 
 /* Posts without a connection belong to calls of clients that are gone: nothing can be sent to these. */
-static void end_if_drained(struct http_server *s)
+static void end_server_if_drained(struct http_server *s)
 {
 	const struct http_post *p;
 
@@ -197,33 +197,33 @@ static void end_if_drained(struct http_server *s)
 	s->mcp->ends = true;
 }
 
-static void on_last(void *owner)
+static void on_drain_end(void *owner)
 {
 	((struct http_server *)owner)->mcp->ends = true;
 }
 
-static void on_drained(void *owner)
+static void on_drain_timeout(void *owner)
 {
 	struct http_server *s = owner;
 
-	s->drained.due = on_last;
+	s->drained.due = on_drain_end;
 	loop_timer_set(&s->mcp->loop, &s->drained, LAST_MS);
 	calls_fail_all(s->mcp, "The server is stopping, and has ended the program; call again in a while");
 }
 
-void http_drain(struct http_server *s, uint64_t ms)
+void http_server_drain(struct http_server *s, uint64_t ms)
 {
 	if (s->drains || !ms) {
 		s->mcp->ends = true;
 		return;
 	}
 	s->drains  = true;
-	s->drained = (struct loop_timer){ .due = on_drained, .owner = s };
+	s->drained = (struct loop_timer){ .due = on_drain_timeout, .owner = s };
 	loop_timer_set(&s->mcp->loop, &s->drained, (int64_t)ms);
-	end_if_drained(s);
+	end_server_if_drained(s);
 }
 
-static void on_completed(void *owner, struct MHD_Connection *connection, void **post,
+static void on_request_completed(void *owner, struct MHD_Connection *connection, void **post,
 			 enum MHD_RequestTerminationCode how)
 {
 	struct http_connection *c = http_connection_of(connection);
@@ -234,14 +234,14 @@ static void on_completed(void *owner, struct MHD_Connection *connection, void **
 		http_connection_wait(c, false, NEXT_HEAD_MS, false);
 	}
 	if (*post)
-		http_post_leave(*post);
+		http_post_on_connection_end(*post);
 	*post = NULL;
-	end_if_drained(owner);
+	end_server_if_drained(owner);
 }
 
 /* --- to listen --- */
 
-static int admission_set(struct http_server *s, struct err *e)
+static int configure_admission(struct http_server *s, struct err *e)
 {
 	const struct settings *set      = s->mcp->settings;
 	bool                   no_token = !set->token || !*set->token;
@@ -254,18 +254,19 @@ static int admission_set(struct http_server *s, struct err *e)
 			       "--insecure-loopback is for loopback addresses, and %s is none; say --host 127.0.0.1, "
 			       "or give a --token-file",
 			       set->host);
-	if (!(no_token && set->insecure_loopback) && token_set(&s->admission.token, no_token ? "" : set->token, e) < 0)
+	if (!(no_token && set->insecure_loopback) &&
+	    token_parse(&s->admission.token, no_token ? "" : set->token, e) < 0)
 		return -1;
 	return 0;
 }
 
-int http_open(struct http_server *ret, struct mcp *m, struct err *e)
+int http_server_open(struct http_server *ret, struct mcp *m, struct err *e)
 {
 	static const struct http_events events = { .request    = on_request,
-						   .completed  = on_completed,
+						   .completed  = on_request_completed,
 						   .peer_ended = on_peer_end,
 						   .refused    = on_refused_connection,
-						   .tick       = on_tick };
+						   .tick       = on_keep_alive_tick };
 	char                            host[INET6_ADDRSTRLEN];
 	int                             listener;
 
@@ -276,7 +277,7 @@ int http_open(struct http_server *ret, struct mcp *m, struct err *e)
 					       .first_ms        = FIRST_HEAD_MS,
 					       .connections_max = m->settings->max_connections } };
 	TAILQ_INIT(&ret->posts);
-	if (admission_set(ret, e) < 0)
+	if (configure_admission(ret, e) < 0)
 		return -1;
 	listener = inet_listen(m->settings->host, m->settings->port, e);
 	if (listener < 0)
@@ -288,12 +289,12 @@ int http_open(struct http_server *ret, struct mcp *m, struct err *e)
 		return 0;
 	if (!ret->http.mhd)
 		close(listener);
-	http_close(ret);
+	http_server_close(ret);
 	return -1;
 }
 
 /* Suspended connections are resumed first: libmicrohttpd aborts the process if one is left when it is stopped. */
-void http_close(struct http_server *s)
+void http_server_close(struct http_server *s)
 {
 	struct http_post *p, *next;
 
@@ -304,7 +305,7 @@ void http_close(struct http_server *s)
 		http_post_abort(p);
 	}
 	(void)MHD_run(s->http.mhd);
-	cells_done(&s->cells);
+	cells_forget_question(&s->cells);
 	loop_timer_clear(&s->mcp->loop, &s->drained);
 	http_daemon_close(&s->http);
 	for (p = TAILQ_FIRST(&s->posts); p; p = next) { /* those of legacy clients outlive their connections */

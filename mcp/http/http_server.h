@@ -22,11 +22,11 @@ struct http_server {
 };
 
 /* Refuses settings with which serving would not be safe; then listens. */
-must_use int http_open(struct http_server *ret, struct mcp *m, struct err *e);
+must_use int http_server_open(struct http_server *ret, struct mcp *m, struct err *e);
 /*
  * Ends the server gracefully: calls under way are answered, new ones get 503, as does /healthz; then m->ends is set.
  * Calls that are left after ms fail with an error. A second call, or ms of 0, ends the loop at once.
  */
-void         http_drain(struct http_server *s, uint64_t ms);
+void         http_server_drain(struct http_server *s, uint64_t ms);
 /* Ends every call and every connection. */
-void         http_close(struct http_server *s);
+void         http_server_close(struct http_server *s);

@@ -10,7 +10,7 @@
 
 #define TOKEN_HOW "make one with:  (umask 077; openssl rand -hex 32 >brig-token)  and say:  --token-file brig-token"
 
-static void digest(const char *text, unsigned char ret[32])
+static void sha256_of_text(const char *text, unsigned char ret[32])
 {
 	SHA256_CTX sha;
 
@@ -19,7 +19,7 @@ static void digest(const char *text, unsigned char ret[32])
 	SHA256_Final(ret, &sha);
 }
 
-static bool is_plain(const char *text)
+static bool is_visible_ascii(const char *text)
 {
 	for (; *text; text++)
 		if (*text <= 0x20 || *text >= 0x7f)
@@ -27,7 +27,7 @@ static bool is_plain(const char *text)
 	return true;
 }
 
-static int take_token(unsigned char ret[32], const char *text, struct err *e)
+static int check_and_digest_token(unsigned char ret[32], const char *text, struct err *e)
 {
 	size_t len = strlen(text);
 
@@ -38,16 +38,16 @@ static int take_token(unsigned char ret[32], const char *text, struct err *e)
 	if (len < TOKEN_MIN)
 		return err_set(e, ERR_BAD_SPEC, "the bearer token has %zu characters and needs at least %d; " TOKEN_HOW,
 			       len, TOKEN_MIN);
-	if (len > TOKEN_MAX || !is_plain(text))
+	if (len > TOKEN_MAX || !is_visible_ascii(text))
 		return err_set(
 			e, ERR_BAD_SPEC,
 			"the bearer token must be at most %d printable ASCII characters without blanks; " TOKEN_HOW,
 			TOKEN_MAX);
-	digest(text, ret);
+	sha256_of_text(text, ret);
 	return 0;
 }
 
-static int take_line(struct token *ret, char *line, unsigned number, struct err *e)
+static int parse_token_line(struct token *ret, char *line, unsigned number, struct err *e)
 {
 	size_t            n   = strcspn(line, " \t");
 	struct token_row *row = &ret->row[ret->n];
@@ -59,14 +59,15 @@ static int take_line(struct token *ret, char *line, unsigned number, struct err 
 			       "line %u: expected NAME TOKEN, a name of 1 to %d characters; " TOKEN_HOW, number,
 			       TOKEN_NAME_MAX);
 	(void)snprintf(row->name, sizeof row->name, "%.*s", (int)n, line);
-	if (!is_plain(row->name) || take_token(row->digest, line + n + strspn(line + n, " \t"), e) < 0)
+	if (!is_visible_ascii(row->name) ||
+	    check_and_digest_token(row->digest, line + n + strspn(line + n, " \t"), e) < 0)
 		return err_wrap(e, "line %u", number);
 	ret->n++;
 	return 0;
 }
 
 /* Overwrites the copy of the tokens that it makes. */
-static int take_lines(struct token *ret, const char *text, struct err *e)
+static int parse_token_lines(struct token *ret, const char *text, struct err *e)
 {
 	char    *copy = strdup(text), *rest = copy, *line;
 	size_t   len  = strlen(text);
@@ -80,7 +81,7 @@ static int take_lines(struct token *ret, const char *text, struct err *e)
 			line[--n] = 0;
 		number++;
 		if (*line && *line != '#')
-			r = take_line(ret, line, number, e);
+			r = parse_token_line(ret, line, number, e);
 	}
 	if (copy)
 		explicit_bzero(copy, len);
@@ -88,20 +89,20 @@ static int take_lines(struct token *ret, const char *text, struct err *e)
 	return r;
 }
 
-int token_set(struct token *ret, const char *text, struct err *e)
+int token_parse(struct token *ret, const char *text, struct err *e)
 {
 	struct token made = { .wanted = true, .n = 0 };
 
-	if (strpbrk(text, " \t\n") ? take_lines(&made, text, e) < 0
-				   : take_token(made.row[made.n++].digest, text, e) < 0)
+	if (strpbrk(text, " \t\n") ? parse_token_lines(&made, text, e) < 0
+				   : check_and_digest_token(made.row[made.n++].digest, text, e) < 0)
 		return -1;
 	if (!made.n)
-		return take_token(made.row[0].digest, "", e);
+		return check_and_digest_token(made.row[0].digest, "", e);
 	*ret = made;
 	return 0;
 }
 
-static bool is_same(const unsigned char *a, const unsigned char *b)
+static bool digests_are_equal(const unsigned char *a, const unsigned char *b)
 {
 	unsigned char differ = 0;
 
@@ -111,31 +112,31 @@ static bool is_same(const unsigned char *a, const unsigned char *b)
 }
 
 /* All rows are compared, whichever fits. */
-static const struct token_row *find(const struct token *t, const char *authorization)
+static const struct token_row *token_find_row(const struct token *t, const char *authorization)
 {
 	const struct token_row *found = NULL;
 	unsigned char           given[32];
 
 	if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0)
 		return NULL;
-	digest(authorization + 7 + strspn(authorization + 7, " "), given);
+	sha256_of_text(authorization + 7 + strspn(authorization + 7, " "), given);
 	for (size_t i = 0; i < t->n; i++)
-		found = is_same(given, t->row[i].digest) ? &t->row[i] : found;
+		found = digests_are_equal(given, t->row[i].digest) ? &t->row[i] : found;
 	return found;
 }
 
-bool token_fits(const struct token *t, const char *authorization)
+bool token_authorizes(const struct token *t, const char *authorization)
 {
-	return !t->wanted || find(t, authorization);
+	return !t->wanted || token_find_row(t, authorization);
 }
 
-bool token_is_named(const struct token *t)
+bool token_rows_are_named(const struct token *t)
 {
 	return t->n && *t->row[0].name;
 }
 
 /* A digest of the digest: this name is written into logs. */
-static void print_digest(const struct token_row *row, char *ret, size_t size)
+static void print_principal_of_digest(const struct token_row *row, char *ret, size_t size)
 {
 	unsigned char name[32];
 	SHA256_CTX    sha;
@@ -150,10 +151,10 @@ static void print_digest(const struct token_row *row, char *ret, size_t size)
 
 void token_principal(const struct token *t, const char *authorization, char *ret, size_t size)
 {
-	const struct token_row *row = t->wanted ? find(t, authorization) : NULL;
+	const struct token_row *row = t->wanted ? token_find_row(t, authorization) : NULL;
 
 	if (row && !*row->name)
-		print_digest(row, ret, size);
+		print_principal_of_digest(row, ret, size);
 	else
 		(void)snprintf(ret, size, "http%s%s", row ? ":" : "", row ? row->name : "");
 }

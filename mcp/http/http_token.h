@@ -23,13 +23,13 @@ struct token {
  * text: a token, or lines of NAME TOKEN, one for each client; empty lines and those that begin with # count for
  * nothing. Refuses a token that is too short, or that no header can carry, and says how to make one.
  */
-must_use int token_set(struct token *ret, const char *text, struct err *e);
+must_use int token_parse(struct token *ret, const char *text, struct err *e);
 
 /* authorization: the value of the header, or NULL. */
-bool token_fits(const struct token *t, const char *authorization);
+bool token_authorizes(const struct token *t, const char *authorization);
 
 /* Has each client a token of its own? */
-bool token_is_named(const struct token *t);
+bool token_rows_are_named(const struct token *t);
 
 /*
  * The principal for struct channel: of the client that has this authorization. It has the name of its token, so that it

@@ -23,7 +23,7 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
  * Moves the two descriptors of the protocol away from 0 and 1: what a library prints goes to stderr then, and what a child
  * reads is empty. It must come first.
  */
-static int move_streams(int *in, int *out)
+static int move_protocol_streams(int *in, int *out)
 {
 	int null;
 
@@ -36,14 +36,14 @@ static int move_streams(int *in, int *out)
 	return close(null);
 }
 
-static void say_notes(const struct settings *s)
+static void print_notes(const struct settings *s)
 {
 	for (size_t i = 0; i < json_array_size(s->notes); i++)
 		fprintf(stderr, "brig-mcp: %s\n", json_string_value(json_array_get(s->notes, i)));
 }
 
 /* Prints for people, to the original stdout. */
-static int say_on_stdout(int out, const struct settings *s)
+static int print_on_original_stdout(int out, const struct settings *s)
 {
 	if (dup2(out, STDOUT_FILENO) < 0)
 		return STATUS_FAILED;
@@ -53,12 +53,12 @@ static int say_on_stdout(int out, const struct settings *s)
 		settings_print_help(stdout);
 	else
 		settings_print(s, stdout);
-	say_notes(s);
+	print_notes(s);
 	return fflush(stdout) == 0 && !ferror(stdout) ? STATUS_OK : STATUS_FAILED;
 }
 
 /* Executes brig-mcp-http with the same arguments, which it parses again. */
-static int become_http(char **argv, struct err *e)
+static int exec_http_program(char **argv, struct err *e)
 {
 	struct brig_paths places;
 	char              path[PATH_SIZE + 20];
@@ -72,27 +72,27 @@ static int become_http(char **argv, struct err *e)
 	return err_sys(e, "%s, and " BRIG_LIBEXECDIR "/brig-mcp-http", path);
 }
 
-static void end(void *owner)
+static void on_stop_signal(void *owner)
 {
-	line_channel_end(owner);
+	line_channel_stop(owner);
 }
 
 /* A user at a terminal would wait for a prompt, which a server does not show. */
-static void say_what_it_waits_for(int in)
+static void print_terminal_hint(int in)
 {
 	if (isatty(in))
 		fputs("brig-mcp: waits for the messages of an MCP client on stdin, and is usually started by one; brig-mcp --check tries it out, "
 		      "Ctrl-D ends it\n", stderr);
 }
 
-static int serve_client(struct mcp *m, int in, int out, struct err *e)
+static int serve_stdio_client(struct mcp *m, int in, int out, struct err *e)
 {
 	struct line_channel client;
 	struct stop         stop;
 	int                 r = -1;
 
-	say_what_it_waits_for(in);
-	if (line_channel_open(&client, m, in, out, e) == 0 && stop_open(&stop, &m->loop, end, &client, e) == 0) {
+	print_terminal_hint(in);
+	if (line_channel_open(&client, m, in, out, e) == 0 && stop_open(&stop, &m->loop, on_stop_signal, &client, e) == 0) {
 		r = loop_run(&m->loop, &m->ends, e);
 		stop_close(&stop);
 	}
@@ -100,20 +100,20 @@ static int serve_client(struct mcp *m, int in, int out, struct err *e)
 	return r;
 }
 
-static int serve(const struct settings *s, int in, int out, struct err *e)
+static int serve_stdio(const struct settings *s, int in, int out, struct err *e)
 {
 	struct mcp m;
 	int        r;
 
 	if (mcp_open(&m, s, e) < 0)
 		return -1;
-	r = serve_client(&m, in, out, e);
+	r = serve_stdio_client(&m, in, out, e);
 	mcp_close(&m);
 	return r;
 }
 
 /* With neither stdio nor HTTP: brig-mcp sends the requests to itself. */
-static int check(const struct settings *s, int out, struct err *e)
+static int run_check(const struct settings *s, int out, struct err *e)
 {
 	if (dup2(out, STDOUT_FILENO) < 0)
 		return err_sys(e, "standard output");
@@ -122,15 +122,15 @@ static int check(const struct settings *s, int out, struct err *e)
 	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : err_sys(e, "write to standard output");
 }
 
-static int run(const struct settings *s, char **argv, int in, int out, struct err *e)
+static int run_chosen_mode(const struct settings *s, char **argv, int in, int out, struct err *e)
 {
 	if (s->http && !s->check)
-		return become_http(argv, e);
-	say_notes(s);
+		return exec_http_program(argv, e);
+	print_notes(s);
 	settings_unset_token_variable();
 	if (s->check)
-		return check(s, out, e);
-	return serve(s, in, out, e);
+		return run_check(s, out, e);
+	return serve_stdio(s, in, out, e);
 }
 
 int main(int argc, char **argv)
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 
 	if (argc < 1)
 		return STATUS_USAGE;
-	if (move_streams(&in, &out) < 0) {
+	if (move_protocol_streams(&in, &out) < 0) {
 		fprintf(stderr, "brig-mcp: descriptors 0 to 2: %s\n", strerror(errno));
 		return STATUS_FAILED;
 	}
@@ -150,8 +150,8 @@ int main(int argc, char **argv)
 		return settings_exit_status(&e);
 	}
 	if (s.help || s.version || s.print_config)
-		return say_on_stdout(out, &s);
-	if (run(&s, argv, in, out, &e) == 0)
+		return print_on_original_stdout(out, &s);
+	if (run_chosen_mode(&s, argv, in, out, &e) == 0)
 		return STATUS_OK;
 	fprintf(stderr, "brig-mcp: %s\n", e.text);
 	return STATUS_FAILED;

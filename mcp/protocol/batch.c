@@ -12,13 +12,13 @@ static void batch_release(struct batch *b)
 	free(b);
 }
 
-void batch_answer(struct batch *b, const json_t *message)
+void batch_add_answer(struct batch *b, const json_t *message)
 {
 	json_array_append(b->answers, (json_t *)message);
 	batch_release(b);
 }
 
-void batch_gone(struct batch *b)
+void batch_drop_call(struct batch *b)
 {
 	batch_release(b);
 }
@@ -47,7 +47,7 @@ int batch_dispatch(struct mcp *m, struct channel *ch, json_t *array, void (*done
 		}
 		b->pending += is_valid && message.kind == RPC_REQUEST;
 		if (is_valid)
-			dispatch(m, ch, b, &message);
+			dispatch_message(m, ch, b, &message);
 		else if (message.kind == RPC_REQUEST)
 			json_array_append_new(b->answers, rpc_failure(message.id, e));
 	}

@@ -1,8 +1,8 @@
 /*
  * batch.h - several messages in one array, answered by one array: only revision 2025-03-26 has that.
  *
- * A channel that supports batches passes the batch to dispatch() as channel_data of each of its calls, and reports
- * how they end with batch_answer() and batch_gone().
+ * A channel that supports batches passes the batch to dispatch_message() as channel_data of each of its calls, and
+ * reports how they end with batch_add_answer() and batch_drop_call().
  */
 #pragma once
 #include "method.h"
@@ -31,5 +31,5 @@ static inline bool batch_is_taken(const struct channel *ch, const json_t *loaded
 must_use int batch_dispatch(struct mcp *m, struct channel *ch, json_t *array,
 			    void (*done)(void *owner, const json_t *answers), void *owner, struct rpc_error *e);
 /* For the operations answer and gone of a channel, if channel_data is a batch. */
-void batch_answer(struct batch *b, const json_t *message);
-void batch_gone(struct batch *b);
+void batch_add_answer(struct batch *b, const json_t *message);
+void batch_drop_call(struct batch *b);

@@ -15,7 +15,7 @@
 
 /* --- begin and end --- */
 
-static void answer_now(void *owner);
+static void call_send_answer(void *owner);
 
 struct call *call_begin(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *request,
 			enum revision revision)
@@ -32,7 +32,7 @@ struct call *call_begin(struct mcp *m, struct channel *ch, void *channel_data, c
 	c->method = strdup(request->method ? request->method : "");
 	c->params = request->params ? json_incref((json_t *)request->params) : json_object();
 	token     = json_object_get(json_object_get(c->params, "_meta"), "progressToken");
-	c->later  = (struct loop_timer){ .due = answer_now, .owner = c };
+	c->later  = (struct loop_timer){ .due = call_send_answer, .owner = c };
 	if (token && !json_is_null(token))
 		c->progress_token = json_incref((json_t *)token);
 	TAILQ_INSERT_TAIL(&m->calls, c, link);
@@ -51,7 +51,7 @@ static void call_free(struct call *c)
 	free(c);
 }
 
-static void answer_now(void *owner)
+static void call_send_answer(void *owner)
 {
 	struct call *c = owner;
 
@@ -59,7 +59,7 @@ static void answer_now(void *owner)
 	call_free(c);
 }
 
-static void end_with(struct call *c, json_t *message, int http_status)
+static void call_end_with_message(struct call *c, json_t *message, int http_status)
 {
 	c->cancel      = NULL;
 	c->work        = NULL;
@@ -68,10 +68,10 @@ static void end_with(struct call *c, json_t *message, int http_status)
 	if (c->progress_at_ms && loop_now_ms() - c->progress_at_ms < APART_MS)
 		loop_timer_set(&c->mcp->loop, &c->later, APART_MS);
 	else
-		answer_now(c);
+		call_send_answer(c);
 }
 
-void call_result(struct call *c, json_t *result)
+void call_answer_result(struct call *c, json_t *result)
 {
 	json_t *meta = json_object_get(result, "_meta");
 
@@ -83,10 +83,10 @@ void call_result(struct call *c, json_t *result)
 		if (!json_object_get(meta, META_SERVER))
 			json_object_set_new(meta, META_SERVER, self_info(c->revision));
 	}
-	end_with(c, rpc_result(c->id, result), 200);
+	call_end_with_message(c, rpc_result(c->id, result), 200);
 }
 
-static int http_status_of(const struct call *c, int code)
+static int http_status_of_error(const struct call *c, int code)
 {
 	switch (code) {
 	case RPC_METHOD_NOT_FOUND:
@@ -101,17 +101,17 @@ static int http_status_of(const struct call *c, int code)
 	}
 }
 
-void call_failure_with(struct call *c, struct rpc_error *e, int http_status)
+void call_answer_failure_status(struct call *c, struct rpc_error *e, int http_status)
 {
-	end_with(c, rpc_failure(c->id, e), http_status);
+	call_end_with_message(c, rpc_failure(c->id, e), http_status);
 }
 
-void call_failure(struct call *c, struct rpc_error *e)
+void call_answer_failure(struct call *c, struct rpc_error *e)
 {
-	call_failure_with(c, e, http_status_of(c, e->code));
+	call_answer_failure_status(c, e, http_status_of_error(c, e->code));
 }
 
-static void stop_work(struct call *c)
+static void call_stop_work(struct call *c)
 {
 	void (*cancel)(struct call *) = c->cancel;
 
@@ -122,7 +122,7 @@ static void stop_work(struct call *c)
 
 void call_cancel(struct call *c)
 {
-	stop_work(c);
+	call_stop_work(c);
 	if (c->channel->ops->gone)
 		c->channel->ops->gone(c->channel, c);
 	call_free(c);
@@ -140,7 +140,7 @@ void call_notify(struct call *c, const char *method, json_t *params)
 	json_decref(message);
 }
 
-void call_progress(struct call *c, double progress, double total, const char *message)
+void call_send_progress(struct call *c, double progress, double total, const char *message)
 {
 	bool is_due =
 		!c->progress_at_ms || (progress > c->progress && loop_now_ms() - c->progress_at_ms >= PROGRESS_MS);
@@ -159,7 +159,7 @@ void call_progress(struct call *c, double progress, double total, const char *me
 
 /* --- all of them --- */
 
-struct call *calls_find(struct mcp *m, const struct channel *ch, const json_t *id)
+struct call *calls_find_by_id(struct mcp *m, const struct channel *ch, const json_t *id)
 {
 	struct call *c;
 
@@ -169,7 +169,7 @@ struct call *calls_find(struct mcp *m, const struct channel *ch, const json_t *i
 	return c;
 }
 
-static bool is_legacy_of(const struct call *c, const struct channel *ch, const json_t *id)
+static bool is_legacy_call_of_session(const struct call *c, const struct channel *ch, const json_t *id)
 {
 	const struct channel *own = c->channel;
 
@@ -180,12 +180,12 @@ static bool is_legacy_of(const struct call *c, const struct channel *ch, const j
 
 struct call *calls_find_to_cancel(struct mcp *m, const struct channel *ch, const json_t *id)
 {
-	struct call *found = calls_find(m, ch, id), *c;
+	struct call *found = calls_find_by_id(m, ch, id), *c;
 
 	if (found || !id)
 		return found;
 	TAILQ_FOREACH(c, &m->calls, link) {
-		if (!is_legacy_of(c, ch, id))
+		if (!is_legacy_call_of_session(c, ch, id))
 			continue;
 		if (found) /* two clients use the same ids: it is not known which call is meant */
 			return NULL;
@@ -220,13 +220,13 @@ void calls_fail_all(struct mcp *m, const char *why)
 				break;
 		if (!c)
 			return;
-		stop_work(c);
+		call_stop_work(c);
 		rpc_error_set(&e, RPC_INTERNAL, "%s", why);
-		call_failure(c, &e);
+		call_answer_failure(c, &e);
 	} while (true);
 }
 
-size_t calls_count(const struct mcp *m, const char *method)
+size_t calls_count_of_method(const struct mcp *m, const char *method)
 {
 	const struct call *c;
 	size_t             n = 0;

@@ -1,9 +1,9 @@
 /*
  * call.h - one request under way, from its message to its answer.
  *
- * Calls run side by side. Each ends exactly once, with call_result(), call_failure() or call_cancel(), after which it
- * must not be touched. A function that does not answer at once sets `cancel` first: it is called when the client does
- * not want the answer any more, and frees the work. Nothing is sent for a cancelled call.
+ * Calls run side by side. Each ends exactly once, with call_answer_result(), call_answer_failure() or call_cancel(),
+ * after which it must not be touched. A function that does not answer at once sets `cancel` first: it is called when
+ * the client does not want the answer any more, and frees the work. Nothing is sent for a cancelled call.
  *
  * The channel is where the call came from (a line of stdio, a POST), and sends its messages. A channel cancels its
  * calls before it is freed.
@@ -73,25 +73,25 @@ must_use struct call *call_begin(struct mcp *m, struct channel *ch, void *channe
 				 const struct rpc_message *request, enum revision revision);
 
 /* Takes result over; adds resultType and _meta serverInfo where the revision has them. */
-void call_result(struct call *c, json_t *result);
+void call_answer_result(struct call *c, json_t *result);
 /*
  * Takes e->data over. The HTTP status follows from the code: 404 for -32601 of a modern request, 400 for -32700,
  * -32600, -32020 and -32022, else 200.
  */
-void call_failure(struct call *c, struct rpc_error *e);
-void call_failure_with(struct call *c, struct rpc_error *e, int http_status);
+void call_answer_failure(struct call *c, struct rpc_error *e);
+void call_answer_failure_status(struct call *c, struct rpc_error *e, int http_status);
 void call_cancel(struct call *c);
 
 /*
  * Sent only if the request has a progressToken, at most four times a second, and only if progress has grown. message
  * may be NULL; total <= 0: unknown.
  */
-void call_progress(struct call *c, double progress, double total, const char *message);
+void call_send_progress(struct call *c, double progress, double total, const char *message);
 /* Sends a notification that belongs to the call; takes params over. */
 void call_notify(struct call *c, const char *method, json_t *params);
 
 /* The call of the channel with this id, or NULL. */
-struct call *calls_find(struct mcp *m, const struct channel *ch, const json_t *id);
+struct call *calls_find_by_id(struct mcp *m, const struct channel *ch, const json_t *id);
 /*
  * For notifications/cancelled: the call of the channel with this id, else the one legacy call with it of the same
  * principal and MCP session. Legacy HTTP cancels with a second POST.
@@ -100,4 +100,4 @@ struct call *calls_find_to_cancel(struct mcp *m, const struct channel *ch, const
 void         calls_cancel_all(struct mcp *m, const struct channel *ch);
 /* Ends the calls of all channels with an error that says why. */
 void         calls_fail_all(struct mcp *m, const char *why);
-size_t       calls_count(const struct mcp *m, const char *method);
+size_t       calls_count_of_method(const struct mcp *m, const char *method);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-json_t *capabilities_seconds(uint64_t ms)
+json_t *capabilities_seconds_json(uint64_t ms)
 {
 	return ms % 1000 ? json_real((double)ms / 1000) : json_integer((json_int_t)(ms / 1000));
 }
@@ -20,8 +20,9 @@ json_t *capabilities_json(const struct mcp *m, const struct sandbox_info *s)
 		if (strncmp(json_string_value(json_array_get(s->isolation, i)), "missing:", 8) != 0)
 			json_array_append(in_force, json_array_get(s->isolation, i));
 	json_object_set_new(limits, "default_timeout",
-			    capabilities_seconds(run_request_default_wall_ms(settings, preset)));
-	json_object_set_new(limits, "max_timeout", capabilities_seconds(run_request_max_wall_ms(settings, preset)));
+			    capabilities_seconds_json(run_request_default_wall_ms(settings, preset)));
+	json_object_set_new(limits, "max_timeout",
+			    capabilities_seconds_json(run_request_max_wall_ms(settings, preset)));
 	json_object_set_new(limits, "max_output_size",
 			    json_integer((json_int_t)run_request_output_bytes(settings, preset)));
 	json_object_set_new(

@@ -6,4 +6,4 @@
 
 json_t *capabilities_json(const struct mcp *m, const struct sandbox_info *s);
 
-json_t  *capabilities_seconds(uint64_t ms);
+json_t  *capabilities_seconds_json(uint64_t ms);

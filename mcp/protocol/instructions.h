@@ -9,9 +9,9 @@
 #include "mcp.h"
 
 /* The file of a profile, as a new reference; NULL: there is none that can be trusted and read. */
-json_t *instructions_profile(const char *name);
+json_t *instructions_load_profile(const char *name);
 /* How many bytes of a profile's description say what it has; details follow. */
-int     instructions_brief(const char *description);
+int     instructions_brief_length(const char *description);
 
 /* "The argument profile may name data-science (numpy, pandas), ... " or "". It contains no path of this host. */
-json_t *instructions_profiles(const struct mcp *m);
+json_t *instructions_profiles_sentence(const struct mcp *m);

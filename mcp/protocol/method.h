@@ -35,13 +35,14 @@ must_use json_t *discover_result(const struct call *c);
  * Handles a message of a channel. A request becomes a call; notifications and responses are handled at once. stdio
  * calls this; HTTP calls the two halves below, and compares the headers in between.
  */
-void dispatch(struct mcp *m, struct channel *ch, void *channel_data, struct rpc_message *message);
+void dispatch_message(struct mcp *m, struct channel *ch, void *channel_data, struct rpc_message *message);
 
 /* First half: which revision is it, and is _meta complete? On failure *e must be answered with *http_status. */
-must_use int era_decide(const struct rpc_message *message, const struct channel *ch, enum revision *ret,
+must_use int era_decide_revision(const struct rpc_message *message, const struct channel *ch, enum revision *ret,
 			struct rpc_error *e, int *http_status);
 /* The same for a request that must be modern whatever its _meta says, because of an HTTP header. */
-must_use int era_modern(const struct rpc_message *message, enum revision *ret, struct rpc_error *e, int *http_status);
+must_use int era_check_modern(const struct rpc_message *message, enum revision *ret, struct rpc_error *e,
+			      int *http_status);
 /* Second half: a request becomes a call. */
-void dispatch_as(struct mcp *m, struct channel *ch, void *channel_data, struct rpc_message *message,
+void dispatch_message_as(struct mcp *m, struct channel *ch, void *channel_data, struct rpc_message *message,
 		 enum revision revision);

@@ -31,12 +31,12 @@ void method_initialize(struct call *c)
 	json_t          *result = initialize_result(c, &e);
 
 	if (result)
-		call_result(c, result);
+		call_answer_result(c, result);
 	else
-		call_failure(c, &e);
+		call_answer_failure(c, &e);
 }
 
 void method_ping(struct call *c)
 {
-	call_result(c, json_object());
+	call_answer_result(c, json_object());
 }

@@ -18,7 +18,7 @@ void method_tools_list(struct call *c)
 
 	if (cursor && !json_is_null(cursor)) {
 		rpc_error_set(&e, RPC_INVALID_PARAMS, "cursor: there is one page only, which wants none");
-		call_failure(c, &e);
+		call_answer_failure(c, &e);
 		return;
 	}
 	result = json_pack("{sO}", "tools", tools_list(c->mcp, c->revision));
@@ -26,34 +26,34 @@ void method_tools_list(struct call *c)
 		json_object_set_new(result, "ttlMs", json_integer(3600000));
 		json_object_set_new(result, "cacheScope", json_string("public"));
 	}
-	call_result(c, result);
+	call_answer_result(c, result);
 }
 
 /* --- tools/call --- */
 
-/* calls_count() includes this call. */
-static bool is_too_many(struct call *c, const struct tool *t, char *why, size_t len)
+/* calls_count_of_method() includes this call. */
+static bool exceeds_call_limits(struct call *c, const struct tool *t, char *why, size_t len)
 {
 	const struct settings *s = c->mcp->settings;
 	int64_t                wait_ms;
 
 	if (t->unbounded)
 		return false;
-	if (calls_count(c->mcp, c->method) > s->max_calls) {
+	if (calls_count_of_method(c->mcp, c->method) > s->max_calls) {
 		snprintf(why, len,
 			 "Busy: %" PRIu64 " calls are being worked on, which is the most here. "
 			 "Try again in a second, or when one of them has answered.",
 			 s->max_calls);
 		return true;
 	}
-	wait_ms = rates_take(&c->mcp->rates, c->channel->principal, s->calls_per_minute, loop_now_ms());
+	wait_ms = rates_take_call(&c->mcp->rates, c->channel->principal, s->calls_per_minute, loop_now_ms());
 	if (wait_ms)
 		snprintf(why, len, "Too many calls: %" PRIu64 " a minute are allowed. Try again in %" PRId64 " s.",
 			 s->calls_per_minute, (wait_ms + 999) / 1000);
 	return wait_ms > 0;
 }
 
-static const struct tool *find_tool(const struct call *c, struct rpc_error *e)
+static const struct tool *find_called_tool(const struct call *c, struct rpc_error *e)
 {
 	const json_t      *name  = json_object_get(c->params, "name");
 	const char        *text  = json_string_value(name);
@@ -69,7 +69,7 @@ static const struct tool *find_tool(const struct call *c, struct rpc_error *e)
 }
 
 /* The arguments, owned by c->params, so that they live as long as the call. NULL with *e. */
-static const json_t *own_arguments(struct call *c, struct rpc_error *e)
+static const json_t *tool_call_arguments(struct call *c, struct rpc_error *e)
 {
 	const json_t *given = json_object_get(c->params, "arguments");
 
@@ -82,10 +82,10 @@ static const json_t *own_arguments(struct call *c, struct rpc_error *e)
 }
 
 /* The tool was found, and its arguments were taken, before the call waited. */
-static void call_after_roots(struct call *c)
+static void run_tool_after_roots(struct call *c)
 {
 	struct rpc_error   e;
-	const struct tool *t = find_tool(c, &e);
+	const struct tool *t = find_called_tool(c, &e);
 
 	t->call(c, json_object_get(c->params, "arguments"));
 }
@@ -93,20 +93,20 @@ static void call_after_roots(struct call *c)
 void method_tools_call(struct call *c)
 {
 	struct rpc_error   e = { .code = RPC_INTERNAL };
-	const struct tool *t = find_tool(c, &e);
+	const struct tool *t = find_called_tool(c, &e);
 	const json_t      *arguments;
 	char               why[200];
 
-	if (!t || !(arguments = own_arguments(c, &e)))
-		call_failure(c, &e);
-	else if (is_too_many(c, t, why, sizeof why)) {
-		metrics_refused(c->mcp->metrics, "busy");
+	if (!t || !(arguments = tool_call_arguments(c, &e)))
+		call_answer_failure(c, &e);
+	else if (exceeds_call_limits(c, t, why, sizeof why)) {
+		metrics_count_refused(c->mcp->metrics, "busy");
 		if (t->refuse)
 			t->refuse(c, why);
 		else
 			tool_answer_text(c, why, true);
 	} else if (t->resumes && json_object_get(c->params, "requestState"))
 		call_resume_wait(c);
-	else if (t->unbounded || !roots_wait_for_list(c, call_after_roots))
+	else if (t->unbounded || !roots_wait_for_list(c, run_tool_after_roots))
 		t->call(c, arguments);
 }

@@ -37,13 +37,13 @@ void metrics_destroy(struct metrics *m)
 	free(m);
 }
 
-static void label_set(char to[LABEL_MAX], const char *from)
+static void copy_label(char to[LABEL_MAX], const char *from)
 {
 	(void)snprintf(to, LABEL_MAX, "%s", from && *from ? from : "none");
 }
 
 /* The row of these labels, made if necessary; the last one if all rows are in use. */
-static struct ended *ended_row(struct metrics *m, const char *reason, const char *profile)
+static struct ended *find_or_add_ended_row(struct metrics *m, const char *reason, const char *profile)
 {
 	bool          has_room = m->n_ended < ARRAY_LEN(m->ended) - 1;
 	struct ended *row;
@@ -52,8 +52,8 @@ static struct ended *ended_row(struct metrics *m, const char *reason, const char
 		if (!strcmp(row->reason, reason) && !strcmp(row->profile, profile))
 			return row;
 	m->n_ended += has_room;
-	label_set(row->reason, has_room ? reason : "other");
-	label_set(row->profile, has_room ? profile : "other");
+	copy_label(row->reason, has_room ? reason : "other");
+	copy_label(row->profile, has_room ? profile : "other");
 	return row;
 }
 
@@ -69,26 +69,26 @@ void metrics_run_ended(struct metrics *m, const char *reason, const char *profil
 
 	if (!m)
 		return;
-	label_set(labels[0], reason);
-	label_set(labels[1], profile);
-	ended_row(m, labels[0], labels[1])->n++;
+	copy_label(labels[0], reason);
+	copy_label(labels[1], profile);
+	find_or_add_ended_row(m, labels[0], labels[1])->n++;
 	m->running -= m->running > 0;
 }
 
-void metrics_refused(struct metrics *m, const char *code)
+void metrics_count_refused(struct metrics *m, const char *code)
 {
 	char   label[LABEL_MAX];
 	size_t i;
 
 	if (!m)
 		return;
-	label_set(label, code);
+	copy_label(label, code);
 	for (i = 0; i < m->n_refused && strcmp(m->refused[i].code, label); i++)
 		;
 	if (i == m->n_refused) {
 		bool room = m->n_refused < ARRAY_LEN(m->refused) - 1;
 
-		label_set(m->refused[i].code, room ? label : "other");
+		copy_label(m->refused[i].code, room ? label : "other");
 		m->n_refused += room;
 	}
 	m->refused[i].n++;
@@ -108,7 +108,7 @@ void metrics_session_ended(struct metrics *m)
 		m->sessions -= m->sessions > 0;
 }
 
-void metrics_cells_ready(struct metrics *m, uint64_t n)
+void metrics_set_ready_cells(struct metrics *m, uint64_t n)
 {
 	if (!m)
 		return;
@@ -116,7 +116,7 @@ void metrics_cells_ready(struct metrics *m, uint64_t n)
 	m->knows_cells = true;
 }
 
-uint64_t metrics_running(const struct metrics *m)
+uint64_t metrics_running_count(const struct metrics *m)
 {
 	return m ? m->running : 0;
 }

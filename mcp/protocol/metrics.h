@@ -18,12 +18,12 @@ void metrics_run_started(struct metrics *m);
 /* A run that was started has ended. reason: exit_reason of its record; profile: its name, or NULL. */
 void metrics_run_ended(struct metrics *m, const char *reason, const char *profile);
 /* A program was not run, or a request not let in. code: one word, like "busy". */
-void metrics_refused(struct metrics *m, const char *code);
+void metrics_count_refused(struct metrics *m, const char *code);
 /* brigd has opened a session of a client; the session is gone. */
 void metrics_session_opened(struct metrics *m);
 void metrics_session_ended(struct metrics *m);
 /* Cells that are ready, as brigd said last; the line is left out until this was called. */
-void metrics_cells_ready(struct metrics *m, uint64_t n);
+void metrics_set_ready_cells(struct metrics *m, uint64_t n);
 
-uint64_t metrics_running(const struct metrics *m);
+uint64_t metrics_running_count(const struct metrics *m);
 void     metrics_print(const struct metrics *m, FILE *out);

@@ -6,7 +6,7 @@
 #define MINUTE_MS 60000.0
 
 /* The bucket of the principal. A new one takes a free element, or that of the principal that was quiet longest. */
-static struct rate *rate_find(struct rates *r, const char *principal, uint64_t per_minute, int64_t now_ms)
+static struct rate *rate_find_or_add(struct rates *r, const char *principal, uint64_t per_minute, int64_t now_ms)
 {
 	struct rate *quiet = r->rate;
 
@@ -23,14 +23,14 @@ static struct rate *rate_find(struct rates *r, const char *principal, uint64_t p
 	return quiet;
 }
 
-int64_t rates_take(struct rates *r, const char *principal, uint64_t per_minute, int64_t now_ms)
+int64_t rates_take_call(struct rates *r, const char *principal, uint64_t per_minute, int64_t now_ms)
 {
 	double       each_ms = MINUTE_MS / (double)(per_minute ? per_minute : 1);
 	struct rate *one;
 
 	if (!per_minute)
 		return 0;
-	one = rate_find(r, principal, per_minute, now_ms);
+	one = rate_find_or_add(r, principal, per_minute, now_ms);
 	one->calls += (double)(now_ms - one->at_ms) / each_ms;
 	if (one->calls > (double)per_minute)
 		one->calls = (double)per_minute;

@@ -25,7 +25,7 @@ json_t *self_capabilities(void)
 	return json_pack("{s{}}", "tools");
 }
 
-json_t *self_versions(void)
+json_t *self_supported_versions(void)
 {
 	json_t *list = json_array();
 
@@ -37,7 +37,7 @@ json_t *self_versions(void)
 json_t *self_instructions(const struct mcp *m)
 {
 	const struct settings *s        = m->settings;
-	json_t                *profiles = instructions_profiles(m), *whole;
+	json_t                *profiles = instructions_profiles_sentence(m), *whole;
 	const char            *known    = json_string_value(profiles);
 	char                   handle[200] = "", text[INSTRUCTIONS_MAX], *made;
 	scoped_tool_texts           w;
@@ -76,7 +76,7 @@ json_t *self_instructions(const struct mcp *m)
 	json_decref(profiles);
 	made  = tool_texts_expand(&w, text);
 	/* names may be too long for the room */
-	whole = made ? json_stringn(made, clean_whole(made, strlen(made) < INSTRUCTIONS_MAX ? strlen(made)
+	whole = made ? json_stringn(made, clean_whole_characters(made, strlen(made) < INSTRUCTIONS_MAX ? strlen(made)
 											    : INSTRUCTIONS_MAX - 1))
 		     : NULL;
 	free(made);

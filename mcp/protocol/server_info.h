@@ -11,5 +11,5 @@
 json_t *self_info(enum revision revision); /* serverInfo */
 json_t *self_capabilities(void);
 /* the modern revisions; legacy ones are negotiated by initialize */
-json_t *self_versions(void);
+json_t *self_supported_versions(void);
 json_t *self_instructions(const struct mcp *m);

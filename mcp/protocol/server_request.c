@@ -7,7 +7,7 @@
 
 static const char prefix[] = "brig-";
 
-void client_request_secret(char *ret, size_t len)
+void client_request_make_secret(char *ret, size_t len)
 {
 	unsigned char raw[16];
 
@@ -23,7 +23,7 @@ void client_request_send(struct client_request *r, struct call *c, const char *m
 
 	(void)snprintf(r->principal, sizeof r->principal, "%s", c->channel->principal);
 	strcpy(r->id, prefix);
-	client_request_secret(r->id + strlen(prefix), 33);
+	client_request_make_secret(r->id + strlen(prefix), 33);
 	TAILQ_INSERT_TAIL(&c->mcp->client_requests, r, link);
 	id      = json_string(r->id);
 	message = rpc_request(id, method, params);
@@ -40,7 +40,7 @@ void client_request_forget(struct client_request *r, struct mcp *m)
 	*r->id = '\0';
 }
 
-void client_request_take_response(struct mcp *m, const struct channel *ch, const struct rpc_message *response)
+void client_request_deliver_response(struct mcp *m, const struct channel *ch, const struct rpc_message *response)
 {
 	const char            *id = json_string_value(response->id);
 	struct client_request *r;

@@ -27,7 +27,7 @@ static inline bool client_request_waits(const struct client_request *r)
 }
 
 /* What answers no request that is under way is ignored: late ones are usual. */
-void client_request_take_response(struct mcp *m, const struct channel *ch, const struct rpc_message *response);
+void client_request_deliver_response(struct mcp *m, const struct channel *ch, const struct rpc_message *response);
 
 /* Fills ret with random hexadecimal digits, and ends it with NUL: len - 1 of them, at most 32. */
-void client_request_secret(char *ret, size_t len);
+void client_request_make_secret(char *ret, size_t len);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool event_append(char **to, size_t *len, size_t *room, size_t max, const char *bytes, size_t n)
+static bool append_bounded(char **to, size_t *len, size_t *room, size_t max, const char *bytes, size_t n)
 {
 	size_t wanted = *len + n + 1;
 	char  *larger;
@@ -23,7 +23,7 @@ static bool event_append(char **to, size_t *len, size_t *room, size_t max, const
 }
 
 /* The value of this field, or NULL if the line has another one; *n: the length of the line, then of the value. */
-static const char *value_of(const char *line, size_t *n, const char *field)
+static const char *event_field_value(const char *line, size_t *n, const char *field)
 {
 	size_t skip = strlen(field);
 
@@ -35,7 +35,7 @@ static const char *value_of(const char *line, size_t *n, const char *field)
 }
 
 /* Fields other than data and event are ignored. */
-static bool take_line(struct events *e)
+static bool parse_event_line(struct events *e)
 {
 	size_t      n = e->line_len;
 	const char *value;
@@ -49,19 +49,19 @@ static bool take_line(struct events *e)
 		*e->name    = 0;
 		return true;
 	}
-	if ((value = value_of(e->line, &n, "event:"))) {
+	if ((value = event_field_value(e->line, &n, "event:"))) {
 		snprintf(e->name, sizeof e->name, "%.*s", (int)(n < sizeof e->name ? n : sizeof e->name), value);
 		return true;
 	}
-	if (!(value = value_of(e->line, &n, "data:")))
+	if (!(value = event_field_value(e->line, &n, "data:")))
 		return true;
-	if (e->has_data && !event_append(&e->data, &e->data_len, &e->data_room, e->max, "\n", 1))
+	if (e->has_data && !append_bounded(&e->data, &e->data_len, &e->data_room, e->max, "\n", 1))
 		return false;
 	e->has_data = true;
-	return event_append(&e->data, &e->data_len, &e->data_room, e->max, value, n);
+	return append_bounded(&e->data, &e->data_len, &e->data_room, e->max, value, n);
 }
 
-bool events_take(struct events *e, const char *bytes, size_t len)
+bool events_parse(struct events *e, const char *bytes, size_t len)
 {
 	const char *end = bytes + len;
 
@@ -73,13 +73,13 @@ bool events_take(struct events *e, const char *bytes, size_t len)
 		e->after_return = false;
 		while (bytes + n < end && bytes[n] != '\n' && bytes[n] != '\r')
 			n++;
-		if (!event_append(&e->line, &e->line_len, &e->line_room, e->max, bytes, n))
+		if (!append_bounded(&e->line, &e->line_len, &e->line_room, e->max, bytes, n))
 			return false;
 		bytes += n;
 		if (bytes == end)
 			break;
 		e->after_return = *bytes++ == '\r';
-		if (!take_line(e))
+		if (!parse_event_line(e))
 			return false;
 	}
 	return true;

@@ -16,5 +16,5 @@ struct events {
 };
 
 /* false: an event is too large, or memory is short; nothing more can be read. */
-must_use bool events_take(struct events *e, const char *bytes, size_t len);
+must_use bool events_parse(struct events *e, const char *bytes, size_t len);
 void          events_done(struct events *e);

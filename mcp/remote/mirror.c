@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_token(const char *text)
+static bool is_header_token(const char *text)
 {
 	if (!text || !*text || strlen(text) > 64)
 		return false;
@@ -20,7 +20,7 @@ static bool is_token(const char *text)
 	return true;
 }
 
-static void learn_tool(json_t *known, const json_t *tool)
+static void learn_mirrored_headers(json_t *known, const json_t *tool)
 {
 	json_t     *headers = json_object(), *schema;
 	const char *name    = json_string_value(json_object_get(tool, "name")), *key;
@@ -29,7 +29,7 @@ static void learn_tool(json_t *known, const json_t *tool)
 	{
 		const char *header = json_string_value(json_object_get(schema, "x-mcp-header"));
 
-		if (is_token(header))
+		if (is_header_token(header))
 			json_object_set_new(headers, key, json_string(header));
 	}
 	if (name && json_object_size(headers))
@@ -37,18 +37,18 @@ static void learn_tool(json_t *known, const json_t *tool)
 	json_decref(headers);
 }
 
-void mirror_learn(json_t *known, const json_t *result)
+void mirror_learn_tools(json_t *known, const json_t *result)
 {
 	size_t  i;
 	json_t *tool;
 
 	json_array_foreach(json_object_get(result, "tools"), i, tool)
-		learn_tool(known, tool);
+		learn_mirrored_headers(known, tool);
 }
 
 /* --- */
 
-static bool is_plain(const char *text)
+static bool is_plain_header_value(const char *text)
 {
 	size_t n = strlen(text);
 
@@ -60,11 +60,11 @@ static bool is_plain(const char *text)
 	return true;
 }
 
-char *mirror_encode(const char *text)
+char *mirror_encode_value(const char *text)
 {
 	char *coded, *made = NULL;
 
-	if (is_plain(text) && !begins_with(text, "=?base64?"))
+	if (is_plain_header_value(text) && !begins_with(text, "=?base64?"))
 		return strdup(text);
 	coded = base64_encode(text, strlen(text));
 	if (coded && asprintf(&made, "=?base64?%s?=", coded) < 0)
@@ -73,16 +73,16 @@ char *mirror_encode(const char *text)
 	return made;
 }
 
-static char *value_of(const json_t *value)
+static char *header_value_of_json(const json_t *value)
 {
 	if (json_is_string(value))
-		return mirror_encode(json_string_value(value));
+		return mirror_encode_value(json_string_value(value));
 	if (json_is_boolean(value) || json_is_number(value))
 		return json_dumps(value, JSON_ENCODE_ANY);
 	return NULL;
 }
 
-struct curl_slist *mirror_headers(struct curl_slist *headers, const json_t *known, const json_t *params)
+struct curl_slist *mirror_append_headers(struct curl_slist *headers, const json_t *known, const json_t *params)
 {
 	const char *tool = json_string_value(json_object_get(params, "name")), *key;
 	json_t     *header;
@@ -90,7 +90,7 @@ struct curl_slist *mirror_headers(struct curl_slist *headers, const json_t *know
 	json_object_foreach(tool ? json_object_get(known, tool) : NULL, key, header)
 	{
 		struct curl_slist *longer = headers;
-		char *value = value_of(json_object_get(json_object_get(params, "arguments"), key)), *line = NULL;
+		char *value = header_value_of_json(json_object_get(json_object_get(params, "arguments"), key)), *line = NULL;
 
 		if (value && asprintf(&line, *value ? "Mcp-Param-%s: %s" : "Mcp-Param-%s;%s", json_string_value(header), value) >= 0) /* libcurl: ';' sends an empty one */
 			longer = curl_slist_append(headers, line);

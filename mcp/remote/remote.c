@@ -16,7 +16,7 @@ enum { CONNECTIONS_MAX = 128, WAIT_MS = 60 * 1000, DELETE_TIMEOUT_MS = 400, LIST
 
 /* --- the first line --- */
 
-static int configure(struct remote *r, const char *line, size_t len)
+static int remote_configure(struct remote *r, const char *line, size_t len)
 {
 	struct err   e;
 	scoped_json *said = wire_parse(line, len, 512 * KIB, &e);
@@ -48,7 +48,7 @@ static int configure(struct remote *r, const char *line, size_t len)
 /* --- lines --- */
 
 /* A modern server notices that the connection is closed; a legacy server must be sent the notification. true: it is not to be sent. */
-static bool take_cancel(struct remote *r, const struct rpc_message *m)
+static bool handle_cancel(struct remote *r, const struct rpc_message *m)
 {
 	const json_t    *id = json_object_get(m->params, "requestId");
 	struct exchange *x;
@@ -66,20 +66,20 @@ static bool take_cancel(struct remote *r, const struct rpc_message *m)
 	return modern;
 }
 
-static void take_message(struct remote *r, const char *line, size_t len)
+static void handle_client_line(struct remote *r, const char *line, size_t len)
 {
 	struct rpc_error e;
 	scoped_rpc       m;
 
 	if (rpc_parse(&m, line, len, &e) < 0)
 		fprintf(stderr, "a line that is no message: %s\n", e.text);
-	else if (!take_cancel(r, &m))
+	else if (!handle_cancel(r, &m))
 		(void)exchange_post(r, &m, strndup(line, len));
 }
 
-static void take_input(struct remote *r)
+static void read_client_input(struct remote *r)
 {
-	char       *room = lines_room(&r->lines, READ_AT_ONCE);
+	char       *room = lines_reserve(&r->lines, READ_AT_ONCE);
 	ssize_t     n    = room ? read(STDIN_FILENO, room, READ_AT_ONCE) : 0;
 	const char *line;
 	size_t      len;
@@ -89,11 +89,11 @@ static void take_input(struct remote *r)
 		r->ends = n == 0 || errno != EINTR;
 		return;
 	}
-	lines_filled(&r->lines, (size_t)n);
+	lines_add_filled(&r->lines, (size_t)n);
 	while (!r->ends && (found = lines_next(&r->lines, &line, &len)) != LINES_NONE) {
 		if (found == LINES_LINE && r->url)
-			take_message(r, line, len);
-		else if (found == LINES_LINE && configure(r, line, len) < 0)
+			handle_client_line(r, line, len);
+		else if (found == LINES_LINE && remote_configure(r, line, len) < 0)
 			r->ends = true, r->status = 1;
 	}
 }
@@ -101,7 +101,7 @@ static void take_input(struct remote *r)
 /* --- HTTP+SSE --- */
 
 /* Answers every request with an error and ends the process; brig-mcp starts it again like any server that has ended. */
-static void sse_give_up(struct remote *r, const char *why)
+static void sse_fail_all(struct remote *r, const char *why)
 {
 	struct exchange *x, *next;
 	char             text[sizeof r->sse.why + 20];
@@ -111,19 +111,19 @@ static void sse_give_up(struct remote *r, const char *why)
 	for (x = TAILQ_FIRST(&r->exchanges); x; x = next) {
 		next = TAILQ_NEXT(x, link);
 		if (x->is_held || x->id)
-			exchange_refuse(x, text);
+			exchange_fail(x, text);
 	}
 	r->ends   = true;
 	r->status = 1;
 }
 
 /* Opens the stream, then sends the POSTs that wait for its endpoint. */
-static void sse_turn(struct remote *r, int64_t now_ms)
+static void sse_advance(struct remote *r, int64_t now_ms)
 {
 	struct exchange *x, *next;
 
 	if (r->sse.is_over) {
-		sse_give_up(r, r->sse.why);
+		sse_fail_all(r, r->sse.why);
 		return;
 	}
 	switch (r->sse.state) {
@@ -132,18 +132,18 @@ static void sse_turn(struct remote *r, int64_t now_ms)
 	case SSE_WANTED:
 		r->sse.state    = SSE_OPENS;
 		r->sse.until_ms = now_ms + ENDPOINT_MS;
-		if (!exchange_stream(r))
-			sse_give_up(r, "out of memory");
+		if (!exchange_open_sse_stream(r))
+			sse_fail_all(r, "out of memory");
 		return;
 	case SSE_OPENS:
 		if (now_ms >= r->sse.until_ms)
-			sse_give_up(r, "no endpoint in 10 s");
+			sse_fail_all(r, "no endpoint in 10 s");
 		return;
 	case SSE_OPEN:
 		for (x = TAILQ_FIRST(&r->exchanges); x; x = next) {
 			next = TAILQ_NEXT(x, link);
 			if (x->is_held)
-				exchange_release(x);
+				exchange_send_held(x);
 		}
 		return;
 	}
@@ -151,15 +151,15 @@ static void sse_turn(struct remote *r, int64_t now_ms)
 
 /* --- the loop --- */
 
-static int64_t now_ms(void)
+static int64_t monotonic_ms(void)
 {
 	return (int64_t)clock_ms(CLOCK_MONOTONIC);
 }
 
 /* Opens the stream for messages that a legacy server sends without being asked; it is opened again when it ends. */
-static void listen_if_due(struct remote *r)
+static void open_listen_stream_if_due(struct remote *r)
 {
-	int64_t now = now_ms();
+	int64_t now = monotonic_ms();
 
 	if (r->listens_at_ms == 1) {
 		int64_t rest = (int64_t)LISTEN_AGAIN_MS * r->listened;
@@ -171,13 +171,13 @@ static void listen_if_due(struct remote *r)
 	r->listens       = true;
 	r->listens_at_ms = 0;
 	r->listened++;
-	(void)exchange_listen(r);
+	(void)exchange_open_listen_stream(r);
 }
 
-static int wait_ms(const struct remote *r)
+static int poll_timeout_ms(const struct remote *r)
 {
 	int64_t until = r->sse.state == SSE_OPENS ? r->sse.until_ms : r->listens_at_ms;
-	int64_t left  = until ? until - now_ms() : WAIT_MS;
+	int64_t left  = until ? until - monotonic_ms() : WAIT_MS;
 
 	return left < 0 ? 0 : left > WAIT_MS ? WAIT_MS : (int)left;
 }
@@ -193,27 +193,27 @@ static void remote_turn(struct remote *r)
 		r->ends = true;
 	while ((message = curl_multi_info_read(r->multi, &left)))
 		if (message->msg == CURLMSG_DONE && curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &x) == CURLE_OK)
-			exchange_over(x, message->data.result);
-	sse_turn(r, now_ms());
-	listen_if_due(r);
+			exchange_on_transfer_end(x, message->data.result);
+	sse_advance(r, monotonic_ms());
+	open_listen_stream_if_due(r);
 	if (r->ends)
 		return;
-	if (curl_multi_poll(r->multi, &input, 1, wait_ms(r), NULL) != CURLM_OK)
+	if (curl_multi_poll(r->multi, &input, 1, poll_timeout_ms(r), NULL) != CURLM_OK)
 		r->ends = true;
 	if (input.revents)
-		take_input(r);
+		read_client_input(r);
 }
 
 /* --- the end --- */
 
 /* Ends the session with the server. The timeout is short: brig-mcp soon kills a server that has not exited. */
-static void delete_session(struct remote *r)
+static void delete_remote_session(struct remote *r)
 {
 	struct exchange *x;
 
 	if (!r->session || r->status)
 		return;
-	if (!(x = exchange_listen(r)))
+	if (!(x = exchange_open_listen_stream(r)))
 		return;
 	curl_multi_remove_handle(r->multi, x->easy);
 	curl_easy_setopt(x->easy, CURLOPT_CUSTOMREQUEST, "DELETE");
@@ -221,7 +221,7 @@ static void delete_session(struct remote *r)
 	(void)curl_easy_perform(x->easy);
 }
 
-static void drop_all(struct remote *r)
+static void drop_all_exchanges(struct remote *r)
 {
 	struct exchange *x;
 
@@ -241,9 +241,9 @@ int remote_serve(void)
 	curl_multi_setopt(r.multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CONNECTIONS_MAX);
 	while (!r.ends)
 		remote_turn(&r);
-	drop_all(&r);
-	delete_session(&r);
-	drop_all(&r);
+	drop_all_exchanges(&r);
+	delete_remote_session(&r);
+	drop_all_exchanges(&r);
 	curl_multi_cleanup(r.multi);
 	curl_slist_free_all(r.headers);
 	lines_done(&r.lines);

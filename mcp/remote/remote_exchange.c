@@ -15,7 +15,7 @@ enum { CONNECT_MS = 10 * 1000, ANSWERED_MAX = 16 };
 
 /* --- what is written --- */
 
-static void write_message(struct remote *r, const json_t *message)
+static void write_to_client(struct remote *r, const json_t *message)
 {
 	size_t len  = 0;
 	char  *line = rpc_dump(message, &len);
@@ -27,7 +27,7 @@ static void write_message(struct remote *r, const json_t *message)
 	free(line);
 }
 
-static void write_failure(struct exchange *x, int code, const char *why)
+static void write_failure_to_client(struct exchange *x, int code, const char *why)
 {
 	struct rpc_error e;
 	json_t          *message;
@@ -36,24 +36,24 @@ static void write_failure(struct exchange *x, int code, const char *why)
 		return;
 	rpc_error_set(&e, code, "%s", why);
 	message = rpc_failure(x->id, &e);
-	write_message(x->remote, message);
+	write_to_client(x->remote, message);
 	json_decref(message);
 	x->answered = true;
 }
 
 /* --- what is answered --- */
 
-static void exchange_learn(struct exchange *x, const json_t *result)
+static void learn_from_result(struct exchange *x, const json_t *result)
 {
 	const char *version = json_string_value(json_object_get(result, "protocolVersion"));
 
 	if (x->is_initialize && version)
 		snprintf(x->remote->version, sizeof x->remote->version, "%s", version);
 	if (strcmp(x->method, "tools/list") == 0)
-		mirror_learn(x->remote->mirrored, result);
+		mirror_learn_tools(x->remote->mirrored, result);
 }
 
-static void take_one(struct exchange *x, json_t *message)
+static void forward_message(struct exchange *x, json_t *message)
 {
 	const json_t *result = json_object_get(message, "result");
 	bool          ends   = !json_object_get(message, "method") && (result || json_object_get(message, "error"));
@@ -64,25 +64,25 @@ static void take_one(struct exchange *x, json_t *message)
 		json_object_set(message, "id", x->id); /* an error without an id belongs to the request that this response answers */
 	if (ends && x->id && json_equal(json_object_get(message, "id"), x->id)) {
 		x->answered = true;
-		exchange_learn(x, result);
+		learn_from_result(x, result);
 	}
-	write_message(x->remote, message);
+	write_to_client(x->remote, message);
 }
 
-static void take_message(void *owner, const char *bytes, size_t len)
+static void forward_messages(void *owner, const char *bytes, size_t len)
 {
 	struct exchange *x = owner;
 	struct rpc_error e;
-	json_t          *message = rpc_load(bytes, len, &e), *one;
+	json_t          *message = rpc_load_json(bytes, len, &e), *one;
 	size_t           i;
 
 	if (!message && !x->is_events && !x->is_refused)
-		write_failure(x, RPC_NO_ANSWER, e.text);
+		write_failure_to_client(x, RPC_NO_ANSWER, e.text);
 	if (json_is_array(message))
 		json_array_foreach(message, i, one)
-			take_one(x, one);
+			forward_message(x, one);
 	else if (message)
-		take_one(x, message);
+		forward_message(x, message);
 	json_decref(message);
 }
 
@@ -90,7 +90,7 @@ static void take_message(void *owner, const char *bytes, size_t len)
  * HTTP+SSE: ends the exchange that this answer on the stream belongs to. libcurl calls this, so an exchange whose transfer
  * still runs is not freed here.
  */
-static void take_streamed(struct exchange *stream, json_t *message)
+static void forward_streamed_message(struct exchange *stream, json_t *message)
 {
 	struct exchange *x, *next;
 
@@ -103,10 +103,10 @@ static void take_streamed(struct exchange *stream, json_t *message)
 			exchange_drop(x);
 		break;
 	}
-	write_message(stream->remote, message);
+	write_to_client(stream->remote, message);
 }
 
-static void take_event(void *owner, const char *bytes, size_t len)
+static void on_server_event(void *owner, const char *bytes, size_t len)
 {
 	struct exchange *x    = owner;
 	const char      *name = x->events.name;
@@ -114,22 +114,22 @@ static void take_event(void *owner, const char *bytes, size_t len)
 	json_t          *message;
 
 	if (!x->is_stream) {
-		take_message(owner, bytes, len);
+		forward_messages(owner, bytes, len);
 		return;
 	}
 	if (strcmp(name, "endpoint") == 0)
-		sse_take_endpoint(x->remote, bytes, len);
+		sse_set_endpoint(x->remote, bytes, len);
 	if (x->remote->sse.state != SSE_OPEN || (*name && strcmp(name, "message") != 0))
 		return;
-	message = rpc_load(bytes, len, &e);
+	message = rpc_load_json(bytes, len, &e);
 	if (json_is_object(message))
-		take_streamed(x, message);
+		forward_streamed_message(x, message);
 	json_decref(message);
 }
 
 /* --- bytes as they come --- */
 
-static void look_at_type(struct exchange *x)
+static void detect_event_stream(struct exchange *x)
 {
 	const char *type = NULL;
 
@@ -139,7 +139,7 @@ static void look_at_type(struct exchange *x)
 }
 
 /* Data is refused if it should be an event stream and is not, or if the endpoint is refused. */
-static bool is_usable(const struct exchange *x)
+static bool may_take_body(const struct exchange *x)
 {
 	long status = 0;
 
@@ -149,19 +149,19 @@ static bool is_usable(const struct exchange *x)
 	return status == 200 && x->is_events && !*x->remote->sse.why;
 }
 
-static size_t on_bytes(char *bytes, size_t one, size_t n, void *owner)
+static size_t on_response_bytes(char *bytes, size_t one, size_t n, void *owner)
 {
 	struct exchange *x = owner;
 	char            *larger;
 
 	n *= one;
 	if (!x->knows_type)
-		look_at_type(x);
-	if (!is_usable(x))
+		detect_event_stream(x);
+	if (!may_take_body(x))
 		return 0;
 	if (x->is_events) {
-		x->too_large = !events_take(&x->events, bytes, n);
-		return x->too_large || !is_usable(x) ? 0 : n;
+		x->too_large = !events_parse(&x->events, bytes, n);
+		return x->too_large || !may_take_body(x) ? 0 : n;
 	}
 	x->too_large = x->len + n > RPC_MAX;
 	if (x->too_large)
@@ -177,7 +177,7 @@ static size_t on_bytes(char *bytes, size_t one, size_t n, void *owner)
 	return n;
 }
 
-static size_t on_header(char *bytes, size_t one, size_t n, void *owner)
+static size_t on_response_header(char *bytes, size_t one, size_t n, void *owner)
 {
 	static const char name[] = "mcp-session-id:";
 	struct exchange  *x      = owner;
@@ -213,7 +213,7 @@ void exchange_drop(struct exchange *x)
 }
 
 /* The stream of a legacy server has ended, and is opened again, or there is none. */
-static void listen_over(struct exchange *x, long status)
+static void on_listen_stream_end(struct exchange *x, long status)
 {
 	struct remote *r = x->remote;
 
@@ -221,73 +221,73 @@ static void listen_over(struct exchange *x, long status)
 	r->listens_at_ms = status == 200 && r->listened < 1000 ? 1 : 0;
 }
 
-static void say(const char *words, const char *more)
+static void log_to_stderr(const char *words, const char *more)
 {
 	fprintf(stderr, "%s%s\n", words, more);
 }
 
-static void over_with_status(struct exchange *x, long status)
+static void exchange_end_with_status(struct exchange *x, long status)
 {
 	char text[200];
 
 	x->is_refused = status >= 400;
 	if (x->data && x->len && !x->is_events && x->remote->sse.state != SSE_OPEN)
-		take_message(x, x->data, x->len);
+		forward_messages(x, x->data, x->len);
 	snprintf(text, sizeof text, "HTTP status %ld without an answer", status);
-	write_failure(x, RPC_NO_ANSWER, text);
+	write_failure_to_client(x, RPC_NO_ANSWER, text);
 	if (!x->id && status >= 400)
-		say(x->method, ": was not taken");
+		log_to_stderr(x->method, ": was not taken");
 	if (status == 404 && x->remote->session && !x->is_initialize) {
-		say("the server has ended the session", "");
+		log_to_stderr("the server has ended the session", "");
 		x->remote->ends   = true;
 		x->remote->status = 1;
 	}
 }
 
-void exchange_over(struct exchange *x, CURLcode code)
+void exchange_on_transfer_end(struct exchange *x, CURLcode code)
 {
 	long status = 0;
 	char text[CURL_ERROR_SIZE + 40];
 
 	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
-	if (sse_begins(x, code, status))
+	if (sse_begin_fallback(x, code, status))
 		return;
 	if (x->is_stream) {
-		sse_over(x, code, status);
+		sse_on_stream_end(x, code, status);
 	} else if (x->is_listen) {
-		listen_over(x, code == CURLE_OK || code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR ? status : 0);
+		on_listen_stream_end(x, code == CURLE_OK || code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR ? status : 0);
 	} else if (x->too_large) {
-		write_failure(x, RPC_TOO_LARGE, "the answer has more than 4 MiB");
+		write_failure_to_client(x, RPC_TOO_LARGE, "the answer has more than 4 MiB");
 	} else if (code != CURLE_OK) {
 		snprintf(text, sizeof text, "%s", *x->why ? x->why : curl_easy_strerror(code));
-		write_failure(x, RPC_NO_ANSWER, text);
+		write_failure_to_client(x, RPC_NO_ANSWER, text);
 		if (!x->id)
-			say(x->method, ": was not sent");
-	} else if (sse_awaits(x, status)) {
+			log_to_stderr(x->method, ": was not sent");
+	} else if (sse_await_answer(x, status)) {
 		return;
 	} else {
-		over_with_status(x, status);
+		exchange_end_with_status(x, status);
 	}
 	if (strcmp(x->method, "notifications/initialized") == 0 && status >= 200 && status < 300 && !x->remote->listens && x->remote->sse.state == SSE_NO)
 		x->remote->listens_at_ms = 1;
 	exchange_drop(x);
 }
 
-void exchange_refuse(struct exchange *x, const char *why)
+void exchange_fail(struct exchange *x, const char *why)
 {
 	char text[500];
 
 	x->is_refused = x->refused_with != 0;
 	if (x->is_refused && x->len && !x->is_events)
-		take_message(x, x->data, x->len);
+		forward_messages(x, x->data, x->len);
 	snprintf(text, sizeof text, "HTTP status %ld without an answer; %s", x->refused_with, why);
-	write_failure(x, RPC_NO_ANSWER, x->is_refused ? text : why);
+	write_failure_to_client(x, RPC_NO_ANSWER, x->is_refused ? text : why);
 	exchange_drop(x);
 }
 
 /* --- its beginning --- */
 
-static bool add_header(struct exchange *x, const char *name, const char *value)
+static bool append_header(struct exchange *x, const char *name, const char *value)
 {
 	char              *line = NULL;
 	struct curl_slist *more;
@@ -301,7 +301,7 @@ static bool add_header(struct exchange *x, const char *name, const char *value)
 	return more != NULL;
 }
 
-static bool add_headers(struct exchange *x, const json_t *params)
+static bool append_request_headers(struct exchange *x, const json_t *params)
 {
 	struct remote *r  = x->remote;
 	const char    *name = json_string_value(json_object_get(params, "name"));
@@ -316,31 +316,31 @@ static bool add_headers(struct exchange *x, const json_t *params)
 		x->headers = more;
 	}
 	if (!x->is_listen)
-		ok = add_header(x, "Content-Type", "application/json");
-	ok = ok && add_header(x, "Accept", x->is_listen ? "text/event-stream" : "application/json, text/event-stream") && add_header(x, "Expect", "");
+		ok = append_header(x, "Content-Type", "application/json");
+	ok = ok && append_header(x, "Accept", x->is_listen ? "text/event-stream" : "application/json, text/event-stream") && append_header(x, "Expect", "");
 	if (!x->modern) {
-		ok = ok && (!r->session || x->is_initialize || add_header(x, "Mcp-Session-Id", r->session));
-		return ok && (!*r->version || x->is_initialize || add_header(x, "MCP-Protocol-Version", r->version));
+		ok = ok && (!r->session || x->is_initialize || append_header(x, "Mcp-Session-Id", r->session));
+		return ok && (!*r->version || x->is_initialize || append_header(x, "MCP-Protocol-Version", r->version));
 	}
-	ok = ok && add_header(x, "MCP-Protocol-Version", revision_name(REVISION_MODERN)) && add_header(x, "Mcp-Method", x->method);
+	ok = ok && append_header(x, "MCP-Protocol-Version", revision_name(REVISION_MODERN)) && append_header(x, "Mcp-Method", x->method);
 	if (!ok || !name)
 		return ok;
-	coded = mirror_encode(name);
-	ok    = coded && add_header(x, "Mcp-Name", coded);
+	coded = mirror_encode_value(name);
+	ok    = coded && append_header(x, "Mcp-Name", coded);
 	free(coded);
-	return ok && (x->headers = mirror_headers(x->headers, r->mirrored, params));
+	return ok && (x->headers = mirror_append_headers(x->headers, r->mirrored, params));
 }
 
-static const char *url_of_posts(const struct remote *r)
+static const char *post_url(const struct remote *r)
 {
 	return r->sse.endpoint ? r->sse.endpoint : r->url;
 }
 
 /* No redirects, no protocol but HTTP, no decompression: the response takes no more memory than the server has sent. */
-static bool set_options(struct exchange *x)
+static bool set_curl_options(struct exchange *x)
 {
 	CURL *c  = x->easy;
-	bool  ok = curl_easy_setopt(c, CURLOPT_URL, x->is_listen ? x->remote->url : url_of_posts(x->remote)) == CURLE_OK;
+	bool  ok = curl_easy_setopt(c, CURLOPT_URL, x->is_listen ? x->remote->url : post_url(x->remote)) == CURLE_OK;
 
 	ok = ok && curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
 	ok = ok && curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
@@ -348,8 +348,8 @@ static bool set_options(struct exchange *x)
 	ok = ok && curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS) == CURLE_OK;
 	ok = ok && curl_easy_setopt(c, CURLOPT_USERAGENT, "brig-mcp/" BRIG_VERSION) == CURLE_OK;
 	ok = ok && curl_easy_setopt(c, CURLOPT_HTTPHEADER, x->headers) == CURLE_OK;
-	ok = ok && curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_bytes) == CURLE_OK && curl_easy_setopt(c, CURLOPT_WRITEDATA, x) == CURLE_OK;
-	ok = ok && curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK && curl_easy_setopt(c, CURLOPT_HEADERDATA, x) == CURLE_OK;
+	ok = ok && curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_response_bytes) == CURLE_OK && curl_easy_setopt(c, CURLOPT_WRITEDATA, x) == CURLE_OK;
+	ok = ok && curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_response_header) == CURLE_OK && curl_easy_setopt(c, CURLOPT_HEADERDATA, x) == CURLE_OK;
 	ok = ok && curl_easy_setopt(c, CURLOPT_ERRORBUFFER, x->why) == CURLE_OK && curl_easy_setopt(c, CURLOPT_PRIVATE, x) == CURLE_OK;
 	if (!ok || x->is_listen)
 		return ok;
@@ -364,17 +364,17 @@ static struct exchange *exchange_create(struct remote *r)
 	if (!x)
 		return NULL;
 	*x = (struct exchange){ .remote = r, .easy = curl_easy_init() };
-	x->events = (struct events){ .max = RPC_MAX, .event = take_event, .owner = x };
+	x->events = (struct events){ .max = RPC_MAX, .event = on_server_event, .owner = x };
 	TAILQ_INSERT_TAIL(&r->exchanges, x, link);
 	return x;
 }
 
-static struct exchange *exchange_begin(struct exchange *x, const json_t *params)
+static struct exchange *exchange_start_transfer(struct exchange *x, const json_t *params)
 {
 	x->is_held = !x->is_listen && (x->remote->sse.state == SSE_WANTED || x->remote->sse.state == SSE_OPENS);
-	if (x->easy && add_headers(x, params) && set_options(x) && (x->is_held || curl_multi_add_handle(x->remote->multi, x->easy) == CURLM_OK))
+	if (x->easy && append_request_headers(x, params) && set_curl_options(x) && (x->is_held || curl_multi_add_handle(x->remote->multi, x->easy) == CURLM_OK))
 		return x;
-	write_failure(x, RPC_NO_ANSWER, "out of memory");
+	write_failure_to_client(x, RPC_NO_ANSWER, "out of memory");
 	exchange_drop(x);
 	return NULL;
 }
@@ -383,7 +383,7 @@ static struct exchange *exchange_begin(struct exchange *x, const json_t *params)
  * A server should end the stream that has brought the answer, and most do at once, so that its connection is used again. The
  * streams of one that does not would soon be all connections that there may be: of more than ANSWERED_MAX the oldest is ended.
  */
-static void drop_answered(struct remote *r)
+static void drop_oldest_answered(struct remote *r)
 {
 	struct exchange *x, *oldest = NULL;
 	unsigned         n = 0;
@@ -402,7 +402,7 @@ struct exchange *exchange_post(struct remote *r, const struct rpc_message *messa
 	struct exchange *x       = exchange_create(r);
 	const json_t    *version = json_object_get(json_object_get(message->params, "_meta"), META_VERSION);
 
-	drop_answered(r);
+	drop_oldest_answered(r);
 	if (!x) {
 		free(line);
 		return NULL;
@@ -412,37 +412,37 @@ struct exchange *exchange_post(struct remote *r, const struct rpc_message *messa
 	x->id     = message->kind == RPC_REQUEST ? json_incref((json_t *)message->id) : NULL;
 	snprintf(x->method, sizeof x->method, "%s", message->method ? message->method : "response");
 	x->is_initialize = strcmp(x->method, "initialize") == 0;
-	return exchange_begin(x, message->params);
+	return exchange_start_transfer(x, message->params);
 }
 
-struct exchange *exchange_listen(struct remote *r)
+struct exchange *exchange_open_listen_stream(struct remote *r)
 {
 	struct exchange *x = exchange_create(r);
 
 	if (!x)
 		return NULL;
 	x->is_listen = true;
-	return exchange_begin(x, NULL);
+	return exchange_start_transfer(x, NULL);
 }
 
-struct exchange *exchange_stream(struct remote *r)
+struct exchange *exchange_open_sse_stream(struct remote *r)
 {
 	struct exchange *x = exchange_create(r);
 
 	if (!x)
 		return NULL;
 	x->is_listen = x->is_stream = true;
-	return exchange_begin(x, NULL);
+	return exchange_start_transfer(x, NULL);
 }
 
-void exchange_release(struct exchange *x)
+void exchange_send_held(struct exchange *x)
 {
 	x->is_held      = false;
 	x->refused_with = 0;
 	x->knows_type = x->is_events = x->is_refused = false;
 	x->len = 0;
-	if (curl_easy_setopt(x->easy, CURLOPT_URL, url_of_posts(x->remote)) == CURLE_OK && curl_multi_add_handle(x->remote->multi, x->easy) == CURLM_OK)
+	if (curl_easy_setopt(x->easy, CURLOPT_URL, post_url(x->remote)) == CURLE_OK && curl_multi_add_handle(x->remote->multi, x->easy) == CURLM_OK)
 		return;
-	write_failure(x, RPC_NO_ANSWER, "out of memory");
+	write_failure_to_client(x, RPC_NO_ANSWER, "out of memory");
 	exchange_drop(x);
 }

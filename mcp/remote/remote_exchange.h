@@ -26,14 +26,14 @@ struct exchange {
 /* Sends a message; message is borrowed, line is taken over. NULL: memory is short. */
 struct exchange *exchange_post(struct remote *r, const struct rpc_message *message, char *line);
 /* Opens the stream (GET) for messages that a legacy server sends without being asked. */
-struct exchange *exchange_listen(struct remote *r);
+struct exchange *exchange_open_listen_stream(struct remote *r);
 /* Opens the event stream of an HTTP+SSE server. */
-struct exchange *exchange_stream(struct remote *r);
+struct exchange *exchange_open_sse_stream(struct remote *r);
 /* The endpoint of HTTP+SSE is known: sends a held POST there. */
-void exchange_release(struct exchange *x);
+void exchange_send_held(struct exchange *x);
 /* Answers an exchange with an error, as there is no endpoint or the stream has ended, and frees it. */
-void exchange_refuse(struct exchange *x, const char *why);
+void exchange_fail(struct exchange *x, const char *why);
 /* libcurl has finished the transfer. The exchange is freed, unless it is held or its answer comes on the stream of HTTP+SSE. */
-void exchange_over(struct exchange *x, CURLcode code);
+void exchange_on_transfer_end(struct exchange *x, CURLcode code);
 /* Frees the exchange and aborts its transfer; nothing more of its answer is written. */
 void exchange_drop(struct exchange *x);

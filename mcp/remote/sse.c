@@ -13,7 +13,7 @@ enum { ENDPOINT_MAX = 4096 };
 
 /* --- the endpoint --- */
 
-static bool has_same(CURLU *a, CURLU *b, CURLUPart part)
+static bool urls_have_same_part(CURLU *a, CURLU *b, CURLUPart part)
 {
 	char *x = NULL, *y = NULL;
 	bool  same = curl_url_get(a, part, &x, CURLU_DEFAULT_PORT) == CURLUE_OK && curl_url_get(b, part, &y, CURLU_DEFAULT_PORT) == CURLUE_OK &&
@@ -26,11 +26,11 @@ static bool has_same(CURLU *a, CURLU *b, CURLUPart part)
 
 static bool has_same_origin(CURLU *a, CURLU *b)
 {
-	return has_same(a, b, CURLUPART_SCHEME) && has_same(a, b, CURLUPART_HOST) && has_same(a, b, CURLUPART_PORT);
+	return urls_have_same_part(a, b, CURLUPART_SCHEME) && urls_have_same_part(a, b, CURLUPART_HOST) && urls_have_same_part(a, b, CURLUPART_PORT);
 }
 
 /* Resolves text relative to url. libcurl does it: a second URL parser might take another host from the same text than libcurl connects to. */
-static char *endpoint_resolve(CURLU *from, CURLU *to, const char *url, const char *text)
+static char *resolve_endpoint_url(CURLU *from, CURLU *to, const char *url, const char *text)
 {
 	char *full = NULL, *made;
 
@@ -43,7 +43,7 @@ static char *endpoint_resolve(CURLU *from, CURLU *to, const char *url, const cha
 	return made;
 }
 
-char *sse_endpoint(const char *url, const char *text, size_t len, char *why, size_t why_len)
+char *sse_resolve_endpoint(const char *url, const char *text, size_t len, char *why, size_t why_len)
 {
 	CURLU *from = curl_url(), *to = curl_url();
 	char  *copy = len <= ENDPOINT_MAX ? strndup(text, len) : NULL, *made = NULL;
@@ -52,7 +52,7 @@ char *sse_endpoint(const char *url, const char *text, size_t len, char *why, siz
 		snprintf(why, why_len, "its endpoint has more than %d bytes", ENDPOINT_MAX);
 	else if (!from || !to || !copy)
 		snprintf(why, why_len, "out of memory");
-	else if (strlen(copy) != len || text_has_control(copy) || !(made = endpoint_resolve(from, to, url, copy)))
+	else if (strlen(copy) != len || text_has_control(copy) || !(made = resolve_endpoint_url(from, to, url, copy)))
 		snprintf(why, why_len, "its endpoint is no address");
 	else if (!has_same_origin(from, to))
 		snprintf(why, why_len, "its endpoint %.200s has another origin than its address, and is not used", copy);
@@ -66,10 +66,10 @@ char *sse_endpoint(const char *url, const char *text, size_t len, char *why, siz
 	return made;
 }
 
-void sse_take_endpoint(struct remote *r, const char *text, size_t len)
+void sse_set_endpoint(struct remote *r, const char *text, size_t len)
 {
 	if (r->sse.state == SSE_OPENS && !r->sse.endpoint)
-		r->sse.endpoint = sse_endpoint(r->url, text, len, r->sse.why, sizeof r->sse.why);
+		r->sse.endpoint = sse_resolve_endpoint(r->url, text, len, r->sse.why, sizeof r->sse.why);
 	if (r->sse.endpoint)
 		r->sse.state = SSE_OPEN;
 }
@@ -82,7 +82,7 @@ void sse_done(struct remote *r)
 
 /* --- what becomes of an exchange --- */
 
-bool sse_begins(struct exchange *x, CURLcode code, long status)
+bool sse_begin_fallback(struct exchange *x, CURLcode code, long status)
 {
 	struct remote *r = x->remote;
 
@@ -97,7 +97,7 @@ bool sse_begins(struct exchange *x, CURLcode code, long status)
 	return true;
 }
 
-bool sse_awaits(struct exchange *x, long status)
+bool sse_await_answer(struct exchange *x, long status)
 {
 	if (x->remote->sse.state != SSE_OPEN || !x->id || x->answered || status < 200 || status > 299)
 		return false;
@@ -106,7 +106,7 @@ bool sse_awaits(struct exchange *x, long status)
 	return true;
 }
 
-void sse_over(const struct exchange *stream, CURLcode code, long status)
+void sse_on_stream_end(const struct exchange *stream, CURLcode code, long status)
 {
 	struct sse *s = &stream->remote->sse;
 

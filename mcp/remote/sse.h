@@ -25,13 +25,13 @@ struct sse {
 };
 
 /* Takes the endpoint from the stream; a second one changes nothing. libcurl may call it. */
-void sse_take_endpoint(struct remote *r, const char *text, size_t len);
+void sse_set_endpoint(struct remote *r, const char *text, size_t len);
 void sse_done(struct remote *r);
 
 /* libcurl has finished a transfer. true: the exchange is kept, because HTTP+SSE is tried now, or because its answer comes on the stream. */
-bool sse_begins(struct exchange *x, CURLcode code, long status);
-bool sse_awaits(struct exchange *x, long status);
-void sse_over(const struct exchange *stream, CURLcode code, long status);
+bool sse_begin_fallback(struct exchange *x, CURLcode code, long status);
+bool sse_await_answer(struct exchange *x, long status);
+void sse_on_stream_end(const struct exchange *stream, CURLcode code, long status);
 
 /* The absolute URL of the endpoint that a server names, malloc'ed. NULL: why says what is wrong with it. why must be "" before. Pure. */
-char *sse_endpoint(const char *url, const char *text, size_t len, char *why, size_t why_len);
+char *sse_resolve_endpoint(const char *url, const char *text, size_t len, char *why, size_t why_len);

@@ -48,11 +48,11 @@ void excerpt_print(FILE *out, const struct excerpt *x, size_t max)
 	}
 	for (size_t sum = 0; head < x->head_len && (sum += token_cost_of_char(x->head[head])) <= room * 2 / 3; head++)
 		;
-	head = clean_cut(x->head, x->head_len, head);
+	head = clean_cut_length(x->head, x->head_len, head);
 	room -= token_cost_of_text(x->head, head);
 	for (size_t sum = 0; from && (sum += token_cost_of_char(end[from - 1])) <= room; from--)
 		;
-	from = clean_begin(end, end_len, from);
+	from = clean_next_boundary(end, end_len, from);
 	fwrite(x->head, 1, head, out);
 	fprintf(out, "\n[... %llu %s in all; the first %llu and the last %llu characters are shown%s%s ...]\n",
 		(unsigned long long)total, what, (unsigned long long)count_utf8_characters(x->head, head),

@@ -46,7 +46,7 @@ void outcome_done(struct outcome *o)
 /* How much of the stream is whole characters. goes_on: the rest of one may still come. */
 static size_t whole_characters_len(const struct stream *s, bool goes_on)
 {
-	return (stream_is_truncated(s) || goes_on) && s->len ? clean_whole(s->data, s->len) : s->len;
+	return (stream_is_truncated(s) || goes_on) && s->len ? clean_whole_characters(s->data, s->len) : s->len;
 }
 
 /* Without detail, bytes that were in an earlier answer are left out. */
@@ -61,14 +61,14 @@ static void outcome_fill_stream(struct outcome_stream *ret, const struct run_pip
 	ret->bytes = s->seen;
 	ret->text  = clean_text(s->data ? s->data + from : NULL, whole - from, keep_escapes, &ret->len);
 	if (is_cut && s->tail_len)
-		ret->tail = clean_text(s->tail, clean_whole(s->tail, s->tail_len), keep_escapes, &ret->tail_len);
+		ret->tail = clean_text(s->tail, clean_whole_characters(s->tail, s->tail_len), keep_escapes, &ret->tail_len);
 	if (is_brief && !keep_escapes) {
-		ret->len      = ret->text ? clean_overwritten(ret->text, ret->len) : 0;
-		ret->tail_len = ret->tail ? clean_overwritten(ret->tail, ret->tail_len) : 0;
+		ret->len      = ret->text ? clean_drop_overwritten(ret->text, ret->len) : 0;
+		ret->tail_len = ret->tail ? clean_drop_overwritten(ret->tail, ret->tail_len) : 0;
 	}
 	if (!ret->text)
 		return;
-	fits        = clean_fit(ret->text, ret->len, STREAM_DUMPED_MAX);
+	fits        = clean_fit_escaped(ret->text, ret->len, STREAM_DUMPED_MAX);
 	ret->is_cut = is_cut || fits < ret->len;
 }
 
@@ -111,7 +111,7 @@ static void vformat_clean_text(char *buf, size_t size, const char *fmt, va_list 
 	char  *plain;
 
 	vsnprintf(buf, size, fmt, ap);
-	len   = clean_whole(buf, strlen(buf));
+	len   = clean_whole_characters(buf, strlen(buf));
 	plain = clean_text(buf, len, false, &len);
 	snprintf(buf, size, "%s", plain ? plain : "");
 	free(plain);
@@ -181,7 +181,7 @@ static void explain_host_path(struct outcome *o, const json_t *error, const stru
 		const char *name = json_string_value(json_array_get(names, i));
 
 		at += (size_t)snprintf(list + at, sizeof list - at, "%s%.*s", at ? ", " : "",
-				       (int)clean_cut(name, strlen(name), 60), name);
+				       (int)clean_cut_length(name, strlen(name), 60), name);
 	}
 	text_make_plain(list);
 	outcome_set_hint(o,
@@ -479,7 +479,7 @@ static void describe_written_files(struct outcome *o, const json_t *files, const
 	for (i = 0; i < n && i < NAMED_MAX && at < sizeof o->written - AFTER_MAX; i++) {
 		const json_t *row  = json_array_get(files, i);
 		const char   *path = member_text(row, "path");
-		int           len  = (int)clean_cut(path, strlen(path), NAME_SHOWN);
+		int           len  = (int)clean_cut_length(path, strlen(path), NAME_SHOWN);
 
 		at += (size_t)snprintf(o->written + at, sizeof o->written - at, "%s%.*s%s (%lld bytes%s)",
 				       i ? ", " : "", len, path, path[len] ? "..." : "",

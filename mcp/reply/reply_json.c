@@ -68,7 +68,7 @@ static json_t *brief_stream_to_json(const struct outcome_stream *s, size_t len)
 
 static json_t *stream_to_json(const struct outcome_stream *s)
 {
-	size_t fits = s->text ? clean_fit(s->text, s->len, 3 * MIB) : 0;
+	size_t fits = s->text ? clean_fit_escaped(s->text, s->len, 3 * MIB) : 0;
 
 	return json_stringn(s->text ? s->text : "", fits);
 }
@@ -230,12 +230,12 @@ static json_t *displays_to_json_within(const struct outcome *o, size_t (*cut)(co
 
 static json_t *displays_to_json(const struct outcome *o)
 {
-	return displays_to_json_within(o, clean_fit, MIB / 2);
+	return displays_to_json_within(o, clean_fit_escaped, MIB / 2);
 }
 
 static json_t *brief_displays_to_json(const struct outcome *o)
 {
-	return displays_to_json_within(o, clean_cut, BRIEF_OUTPUT);
+	return displays_to_json_within(o, clean_cut_length, BRIEF_OUTPUT);
 }
 
 static json_t *session_to_json(const struct outcome *o)

@@ -98,7 +98,7 @@ static void print_as_one_line(FILE *out, const char *text, size_t max)
 	size_t len, n, odd;
 	char  *plain = clean_text(text, strlen(text), false, &len);
 
-	n = plain ? clean_cut(plain, strlen(plain), max) : 0;
+	n = plain ? clean_cut_length(plain, strlen(plain), max) : 0;
 	for (size_t i = 0; i < n; i += odd ? odd : 1) {
 		odd = misleading_character_length(plain + i);
 		putc(plain[i] == '\n' || plain[i] == '\r' ? ' ' : odd ? '?' : plain[i], out);
@@ -338,6 +338,6 @@ char *reply_text(const struct outcome *o, size_t max)
 	clean = clean_text(text, len, true, &len); /* a record's text may have a NUL; the rest is clean already */
 	free(text);
 	if (clean && len > max) /* max is so small that not even the least of each section fits */
-		clean[clean_cut(clean, len, max)] = 0;
+		clean[clean_cut_length(clean, len, max)] = 0;
 	return clean;
 }

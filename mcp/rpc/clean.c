@@ -10,7 +10,7 @@ enum { ESC = 0x1b, BEL = 0x07, DEL = 0x7f, ESCAPE_MAX = 4096 /* anything longer 
 /* --- terminal escapes (ECMA-48) --- */
 
 /* What follows ESC [: parameters, intermediate bytes, one final byte, which is missing if the text ends first. */
-static size_t control_sequence(const unsigned char *p, const unsigned char *end)
+static size_t control_sequence_length(const unsigned char *p, const unsigned char *end)
 {
 	const unsigned char *at = p;
 
@@ -20,7 +20,7 @@ static size_t control_sequence(const unsigned char *p, const unsigned char *end)
 }
 
 /* A window title or a link: up to BEL or ESC \. If the end is missing only the introducer is removed, so that no text is hidden. */
-static size_t control_string(const unsigned char *p, const unsigned char *end)
+static size_t control_string_length(const unsigned char *p, const unsigned char *end)
 {
 	for (const unsigned char *at = p; at < end && at - p < ESCAPE_MAX; at++) {
 		if (*at == BEL)
@@ -41,9 +41,9 @@ static size_t escape_length(const unsigned char *p, const unsigned char *end)
 	if (at == end)
 		return 1;
 	if (*at == '[')
-		return 2 + control_sequence(at + 1, end);
+		return 2 + control_sequence_length(at + 1, end);
 	if (*at == ']' || *at == 'P' || *at == 'X' || *at == '^' || *at == '_')
-		return 2 + control_string(at + 1, end);
+		return 2 + control_string_length(at + 1, end);
 	while (at < end && *at >= 0x20 && *at <= 0x2f)
 		at++;
 	return (size_t)(at - p) + (at < end && *at >= 0x30 && *at <= 0x7e);
@@ -57,13 +57,13 @@ static bool is_blank_control(unsigned char c)
 }
 
 /* C1, U+0080 to U+009F: U+009B begins a sequence as ESC [ does. */
-static bool is_c1(const unsigned char *p, const unsigned char *end)
+static bool is_c1_control(const unsigned char *p, const unsigned char *end)
 {
 	return p[0] == 0xc2 && p + 1 < end && p[1] >= 0x80 && p[1] < 0xa0;
 }
 
 /* Bytes to be left out at p; 0: it stays. */
-static size_t unwanted(const unsigned char *p, const unsigned char *end, bool keep_escapes)
+static size_t removable_length(const unsigned char *p, const unsigned char *end, bool keep_escapes)
 {
 	if (*p == 0)
 		return 1;
@@ -71,18 +71,18 @@ static size_t unwanted(const unsigned char *p, const unsigned char *end, bool ke
 		return 0;
 	if (*p == ESC)
 		return escape_length(p, end);
-	if (is_c1(p, end))
-		return p[1] == 0x9b ? 2 + control_sequence(p + 2, end) : 2;
+	if (is_c1_control(p, end))
+		return p[1] == 0x9b ? 2 + control_sequence_length(p + 2, end) : 2;
 	return (*p < 0x20 && !is_blank_control(*p)) || *p == DEL;
 }
 
-static size_t escapes_strip(char *text, size_t len, bool keep_escapes)
+static size_t strip_escapes(char *text, size_t len, bool keep_escapes)
 {
 	const unsigned char *p = (unsigned char *)text, *end = p + len;
 	char                *to = text;
 
 	while (p < end) {
-		size_t n = unwanted(p, end, keep_escapes);
+		size_t n = removable_length(p, end, keep_escapes);
 
 		if (n)
 			p += n;
@@ -99,12 +99,12 @@ char *clean_text(const void *bytes, size_t len, bool keep_escapes, size_t *ret_l
 	char  *text = text_as_utf8(bytes ? bytes : "", len, &n);
 
 	if (text)
-		*ret_len = escapes_strip(text, n, keep_escapes);
+		*ret_len = strip_escapes(text, n, keep_escapes);
 	return text;
 }
 
 /* The last part of a line that is not empty; carriage returns are between parts. */
-static size_t last_part(const char *line, size_t len, size_t *from)
+static size_t last_overwritten_part(const char *line, size_t len, size_t *from)
 {
 	while (len && line[len - 1] == '\r')
 		len--;
@@ -113,13 +113,13 @@ static size_t last_part(const char *line, size_t len, size_t *from)
 	return len - *from;
 }
 
-size_t clean_overwritten(char *text, size_t len)
+size_t clean_drop_overwritten(char *text, size_t len)
 {
 	size_t to = 0, from;
 
 	for (size_t at = 0; at < len;) {
 		const char *end = memchr(text + at, '\n', len - at);
-		size_t      n = end ? (size_t)(end - text) - at : len - at, left = last_part(text + at, n, &from);
+		size_t      n = end ? (size_t)(end - text) - at : len - at, left = last_overwritten_part(text + at, n, &from);
 
 		memmove(text + to, text + at + from, left);
 		to += left;
@@ -133,44 +133,44 @@ size_t clean_overwritten(char *text, size_t len)
 
 /* --- cutting --- */
 
-static bool is_inside(char c)
+static bool is_utf8_continuation(char c)
 {
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
 /* The length of the UTF-8 character that begins with this byte. */
-static size_t promised(unsigned char c)
+static size_t utf8_length_of_lead(unsigned char c)
 {
 	return c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
 }
 
-size_t clean_whole(const char *bytes, size_t len)
+size_t clean_whole_characters(const char *bytes, size_t len)
 {
 	size_t back = 1;
 
-	while (back < 4 && back < len && is_inside(bytes[len - back]))
+	while (back < 4 && back < len && is_utf8_continuation(bytes[len - back]))
 		back++;
-	return back <= len && promised((unsigned char)bytes[len - back]) > back ? len - back : len;
+	return back <= len && utf8_length_of_lead((unsigned char)bytes[len - back]) > back ? len - back : len;
 }
 
-size_t clean_cut(const char *text, size_t len, size_t max)
+size_t clean_cut_length(const char *text, size_t len, size_t max)
 {
 	if (max >= len)
 		return len;
-	while (max && is_inside(text[max]))
+	while (max && is_utf8_continuation(text[max]))
 		max--;
 	return max;
 }
 
-size_t clean_begin(const char *text, size_t len, size_t from)
+size_t clean_next_boundary(const char *text, size_t len, size_t from)
 {
-	while (from < len && is_inside(text[from]))
+	while (from < len && is_utf8_continuation(text[from]))
 		from++;
 	return from < len ? from : len;
 }
 
 /* A quote becomes \" and then \\\"; a newline \n and then \\n. */
-static size_t weight(unsigned char c)
+static size_t json_escaped_weight(unsigned char c)
 {
 	if (c == '"' || c == '\\')
 		return 4;
@@ -179,11 +179,11 @@ static size_t weight(unsigned char c)
 	return c < 0x20 || c == DEL ? 7 : 1;
 }
 
-size_t clean_fit(const char *text, size_t len, size_t max)
+size_t clean_fit_escaped(const char *text, size_t len, size_t max)
 {
 	size_t sum = 0, n = 0;
 
-	while (n < len && (sum += weight((unsigned char)text[n])) <= max)
+	while (n < len && (sum += json_escaped_weight((unsigned char)text[n])) <= max)
 		n++;
-	return clean_cut(text, len, n);
+	return clean_cut_length(text, len, n);
 }

@@ -14,17 +14,17 @@ char *clean_text(const void *bytes, size_t len, bool keep_escapes, size_t *ret_l
  * Leaves of each line what a carriage return has not overwritten: of a progress bar, its last state. In place; returns the new
  * length.
  */
-size_t clean_overwritten(char *text, size_t len);
+size_t clean_drop_overwritten(char *text, size_t len);
 
 /* The length of the bytes without a last character that was cut off. */
-size_t clean_whole(const char *bytes, size_t len);
+size_t clean_whole_characters(const char *bytes, size_t len);
 /* The largest n <= max at which the text may be cut: not inside of a character. */
-size_t clean_cut(const char *text, size_t len, size_t max);
+size_t clean_cut_length(const char *text, size_t len, size_t max);
 /* The smallest n >= from that is not inside a character. */
-size_t clean_begin(const char *text, size_t len, size_t from);
+size_t clean_next_boundary(const char *text, size_t len, size_t from);
 
 /*
  * The length of the longest prefix, in whole characters, that takes at most `max` bytes when it is escaped twice: in a JSON
  * text that is itself a JSON string.
  */
-size_t clean_fit(const char *text, size_t len, size_t max);
+size_t clean_fit_escaped(const char *text, size_t len, size_t max);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static bool key_is(const struct id_scan *s, const char *name)
+static bool id_scan_key_is(const struct id_scan *s, const char *name)
 {
 	return s->key_len == strlen(name) && memcmp(s->key, name, s->key_len) == 0;
 }
@@ -10,20 +10,20 @@ static bool key_is(const struct id_scan *s, const char *name)
 /* A byte of a key or a value of the outermost object. What does not fit is counted all the same, and is no id then. */
 static void id_scan_keep(struct id_scan *s, char byte)
 {
-	if (s->before == ':' && key_is(s, "id") && s->ids == 1 && s->id_len < sizeof s->id)
+	if (s->before == ':' && id_scan_key_is(s, "id") && s->ids == 1 && s->id_len < sizeof s->id)
 		s->id[s->id_len++] = byte;
 	else if (s->before != ':' && byte != '"' && s->key_len < sizeof s->key)
 		s->key[s->key_len++] = byte;
 }
 
-static void take_mark(struct id_scan *s, char byte)
+static void id_scan_separator(struct id_scan *s, char byte)
 {
 	s->before = byte;
 	if (byte != ':')
 		s->key_len = 0;
-	else if (key_is(s, "id"))
+	else if (id_scan_key_is(s, "id"))
 		s->ids++;
-	else if (key_is(s, "method"))
+	else if (id_scan_key_is(s, "method"))
 		s->methods++;
 }
 
@@ -41,9 +41,9 @@ static void id_scan_byte(struct id_scan *s, char byte)
 	} else if (s->depth == 0) { /* before the object, or behind it */
 		s->is_dead = byte != '{' || s->before;
 		s->depth   = 1;
-		take_mark(s, byte);
+		id_scan_separator(s, byte);
 	} else if (is_outer && (byte == ',' || byte == ':')) {
-		take_mark(s, byte);
+		id_scan_separator(s, byte);
 	} else {
 		s->depth += byte == '{' || byte == '[';
 		s->depth -= byte == '}' || byte == ']';
@@ -53,21 +53,21 @@ static void id_scan_byte(struct id_scan *s, char byte)
 	}
 }
 
-static bool is_blank(char byte)
+static bool is_json_blank(char byte)
 {
 	return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
-void id_scan_add(struct id_scan *s, const char *bytes, size_t len)
+void id_scan_feed(struct id_scan *s, const char *bytes, size_t len)
 {
 	for (size_t i = 0; i < len && !s->is_dead; i++)
-		if (s->in_text || !is_blank(bytes[i]))
+		if (s->in_text || !is_json_blank(bytes[i]))
 			id_scan_byte(s, bytes[i]);
 }
 
-json_t *id_scan_end(const struct id_scan *s, bool is_request)
+json_t *id_scan_result(const struct id_scan *s, bool is_request)
 {
-	bool    is_half = s->depth == 1 && s->before == ':' && key_is(s, "id");
+	bool    is_half = s->depth == 1 && s->before == ':' && id_scan_key_is(s, "id");
 	json_t *id      = NULL;
 
 	if (!s->is_dead && !is_half && s->ids == 1 && s->id_len < sizeof s->id && (!is_request || s->methods == 1))
@@ -82,6 +82,6 @@ json_t *id_scan_find(const char *bytes, size_t len, bool is_request)
 {
 	struct id_scan s = { 0 };
 
-	id_scan_add(&s, bytes, len);
-	return id_scan_end(&s, is_request);
+	id_scan_feed(&s, bytes, len);
+	return id_scan_result(&s, is_request);
 }

@@ -20,7 +20,7 @@ struct id_scan {
 	int    ids, methods; /* how many there were of these keys */
 };
 
-void id_scan_add(struct id_scan *s, const char *bytes, size_t len); /* s is zeroed at first */
+void id_scan_feed(struct id_scan *s, const char *bytes, size_t len); /* s is zeroed at first */
 /* A text or a whole number, a new reference; NULL: there is none yet. is_request: of a message with a method only. */
-json_t *id_scan_end(const struct id_scan *s, bool is_request);
+json_t *id_scan_result(const struct id_scan *s, bool is_request);
 json_t *id_scan_find(const char *bytes, size_t len, bool is_request); /* all at once */

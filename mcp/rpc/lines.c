@@ -7,7 +7,7 @@
 /* A larger buffer, which one long line has needed, is freed as soon as it is empty. */
 #define KEPT (128 * KIB)
 
-char *lines_room(struct lines *l, size_t wanted)
+char *lines_reserve(struct lines *l, size_t wanted)
 {
 	char *larger;
 
@@ -32,13 +32,13 @@ char *lines_room(struct lines *l, size_t wanted)
 	return l->data + l->end;
 }
 
-void lines_filled(struct lines *l, size_t n)
+void lines_add_filled(struct lines *l, size_t n)
 {
 	l->end += n;
 }
 
 /* Removes a byte order mark at the beginning and \r at the end. */
-static void trim(const char **line, size_t *len)
+static void trim_line(const char **line, size_t *len)
 {
 	if (*len >= 3 && memcmp(*line, "\xef\xbb\xbf", 3) == 0) {
 		*line += 3;
@@ -48,7 +48,7 @@ static void trim(const char **line, size_t *len)
 		--*len;
 }
 
-static bool is_blank(const char *line, size_t len)
+static bool is_blank_line(const char *line, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (line[i] != ' ' && line[i] != '\t')
@@ -57,13 +57,13 @@ static bool is_blank(const char *line, size_t len)
 }
 
 /* The bytes [begin, begin + len) are of a line that is too long. */
-static enum lines_next line_skip(struct lines *l, size_t len)
+static enum lines_next skip_too_long_line(struct lines *l, size_t len)
 {
 	bool is_told = l->skips;
 
 	if (!is_told)
 		l->id = (struct id_scan){ 0 };
-	id_scan_add(&l->id, l->data + l->begin, len);
+	id_scan_feed(&l->id, l->data + l->begin, len);
 	l->begin += len;
 	l->seen  = 0;
 	l->skips = true;
@@ -71,22 +71,23 @@ static enum lines_next line_skip(struct lines *l, size_t len)
 }
 
 /* Consumes len bytes, and the newline after them if there is one. LINES_NONE: they are blank. */
-static enum lines_next line_give(struct lines *l, size_t len, size_t newline, const char **ret, size_t *ret_len)
+static enum lines_next take_buffered_line(struct lines *l, size_t len, size_t newline, const char **ret,
+					  size_t *ret_len)
 {
 	if (l->skips) {
-		(void)line_skip(l, len);
+		(void)skip_too_long_line(l, len);
 		l->begin += newline;
 		l->skips = false;
 		return LINES_END_OF_TOO_LONG;
 	}
 	*ret     = l->data + l->begin;
 	*ret_len = len;
-	trim(ret, ret_len);
+	trim_line(ret, ret_len);
 	if (*ret_len > l->max)
-		return line_skip(l, len); /* its newline is left, and ends it */
+		return skip_too_long_line(l, len); /* its newline is left, and ends it */
 	l->begin += len + newline;
 	l->seen = 0;
-	return is_blank(*ret, *ret_len) ? LINES_NONE : LINES_LINE;
+	return is_blank_line(*ret, *ret_len) ? LINES_NONE : LINES_LINE;
 }
 
 enum lines_next lines_next(struct lines *l, const char **ret, size_t *len)
@@ -98,18 +99,18 @@ enum lines_next lines_next(struct lines *l, const char **ret, size_t *len)
 		newline = memchr(l->data + l->begin + l->seen, '\n', l->end - l->begin - l->seen);
 		if (!newline) { /* is it too long already? A byte order mark and \r do not count */
 			l->seen = l->end - l->begin;
-			return l->skips || l->seen > l->max + 4 ? line_skip(l, l->seen) : LINES_NONE;
+			return l->skips || l->seen > l->max + 4 ? skip_too_long_line(l, l->seen) : LINES_NONE;
 		}
-		found = line_give(l, (size_t)(newline - l->data) - l->begin, 1, ret, len);
+		found = take_buffered_line(l, (size_t)(newline - l->data) - l->begin, 1, ret, len);
 		if (found != LINES_NONE)
 			return found;
 	}
 	return LINES_NONE;
 }
 
-enum lines_next lines_last(struct lines *l, const char **ret, size_t *len)
+enum lines_next lines_take_rest(struct lines *l, const char **ret, size_t *len)
 {
-	return l->begin < l->end || l->skips ? line_give(l, l->end - l->begin, 0, ret, len) : LINES_NONE;
+	return l->begin < l->end || l->skips ? take_buffered_line(l, l->end - l->begin, 0, ret, len) : LINES_NONE;
 }
 
 void lines_done(struct lines *l)

@@ -18,12 +18,12 @@ struct lines {
 
 enum lines_next { LINES_NONE, LINES_LINE, LINES_TOO_LONG, LINES_END_OF_TOO_LONG };
 
-/* Returns room for at least `wanted` bytes, or NULL when memory is short. lines_filled(): n bytes were written there. */
-must_use char *lines_room(struct lines *l, size_t wanted);
-void           lines_filled(struct lines *l, size_t n);
+/* Returns room for at least `wanted` bytes, or NULL when memory is short. lines_add_filled(): n bytes were written there. */
+must_use char *lines_reserve(struct lines *l, size_t wanted);
+void           lines_add_filled(struct lines *l, size_t n);
 
-/* The next line, without its newline; valid until the next lines_room(). */
+/* The next line, without its newline; valid until the next lines_reserve(). */
 must_use enum lines_next lines_next(struct lines *l, const char **ret, size_t *len);
 /* At end of file: the last line, if it has no newline; then the end of one that was too long. */
-must_use enum lines_next lines_last(struct lines *l, const char **ret, size_t *len);
+must_use enum lines_next lines_take_rest(struct lines *l, const char **ret, size_t *len);
 void                     lines_done(struct lines *l);

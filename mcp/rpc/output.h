@@ -26,9 +26,9 @@ void output_open(struct output *ret, int fd); /* takes fd over */
 void output_close(struct output *o);
 
 /* Takes text over, which is malloc'ed, and appends a newline. Writes at once what the client takes; lines are never held back to be joined. */
-void output_add(struct output *o, char *text, size_t len);
+void output_add_line(struct output *o, char *text, size_t len);
 /* Writes more of the queue. */
-void output_send(struct output *o);
+void output_flush(struct output *o);
 
 static inline bool output_waits(const struct output *o)
 {

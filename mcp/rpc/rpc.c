@@ -25,7 +25,7 @@ int rpc_error_set(struct rpc_error *e, int code, const char *fmt, ...)
 
 /* --- bytes --- */
 
-static bool hex4(const char *digits, unsigned *ret)
+static bool parse_hex4(const char *digits, unsigned *ret)
 {
 	unsigned value = 0;
 
@@ -41,9 +41,9 @@ static bool hex4(const char *digits, unsigned *ret)
 }
 
 /* The UTF-16 code unit that "\uXXXX" at `at` stands for; false: there is no such escape. */
-static bool utf16_unit(const char *at, const char *end, unsigned *ret)
+static bool parse_utf16_escape(const char *at, const char *end, unsigned *ret)
 {
-	return end - at >= 6 && at[0] == '\\' && at[1] == 'u' && hex4(at + 2, ret);
+	return end - at >= 6 && at[0] == '\\' && at[1] == 'u' && parse_hex4(at + 2, ret);
 }
 
 /*
@@ -51,7 +51,7 @@ static bool utf16_unit(const char *at, const char *end, unsigned *ret)
  * Unicode; the error would have no id, and the client would wait for its answer for ever. \ufffd, which is as long, replaces
  * the half.
  */
-static bool mend_halves(char *bytes, size_t len)
+static bool replace_lone_surrogates(char *bytes, size_t len)
 {
 	const char *end    = bytes + len;
 	bool        mended = false;
@@ -60,9 +60,9 @@ static bool mend_halves(char *bytes, size_t len)
 	for (char *p = bytes; p < end; p++) {
 		if (*p != '\\')
 			continue;
-		if (!utf16_unit(p, end, &unit) || (unit & 0xf800) != 0xd800) {
+		if (!parse_utf16_escape(p, end, &unit) || (unit & 0xf800) != 0xd800) {
 			p++;
-		} else if (unit < 0xdc00 && utf16_unit(p + 6, end, &next) && (next & 0xfc00) == 0xdc00) {
+		} else if (unit < 0xdc00 && parse_utf16_escape(p + 6, end, &next) && (next & 0xfc00) == 0xdc00) {
 			p += 11;
 		} else {
 			memcpy(p, "\\ufffd", 6);
@@ -73,12 +73,12 @@ static bool mend_halves(char *bytes, size_t len)
 	return mended;
 }
 
-static json_t *json_text_load(const char *bytes, size_t len, json_error_t *why)
+static json_t *load_json_text(const char *bytes, size_t len, json_error_t *why)
 {
 	return json_loadb(bytes, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, why);
 }
 
-static json_t *load_mended(const char *bytes, size_t len, json_error_t *why)
+static json_t *load_with_surrogates_replaced(const char *bytes, size_t len, json_error_t *why)
 {
 	char   *copy = malloc(len);
 	json_t *found;
@@ -86,12 +86,12 @@ static json_t *load_mended(const char *bytes, size_t len, json_error_t *why)
 	if (!copy)
 		return NULL;
 	memcpy(copy, bytes, len);
-	found = mend_halves(copy, len) ? json_text_load(copy, len, why) : NULL;
+	found = replace_lone_surrogates(copy, len) ? load_json_text(copy, len, why) : NULL;
 	free(copy);
 	return found;
 }
 
-json_t *rpc_load(const void *bytes, size_t len, struct rpc_error *e)
+json_t *rpc_load_json(const void *bytes, size_t len, struct rpc_error *e)
 {
 	json_error_t why;
 	json_t      *found;
@@ -108,9 +108,9 @@ json_t *rpc_load(const void *bytes, size_t len, struct rpc_error *e)
 		rpc_error_set(e, RPC_PARSE_ERROR, "too many values in one message; send large data as one text");
 		return NULL;
 	}
-	found = json_text_load(bytes, len, &why);
+	found = load_json_text(bytes, len, &why);
 	if (!found)
-		found = load_mended(bytes, len, &why);
+		found = load_with_surrogates_replaced(bytes, len, &why);
 	if (!found)
 		rpc_error_set(e, RPC_PARSE_ERROR, "no JSON: line %d, column %d: %.120s", why.line, why.column, why.text);
 	return found;
@@ -118,7 +118,7 @@ json_t *rpc_load(const void *bytes, size_t len, struct rpc_error *e)
 
 /* --- a message --- */
 
-static int take_id(struct rpc_message *m, struct rpc_error *e)
+static int parse_id(struct rpc_message *m, struct rpc_error *e)
 {
 	const json_t *id = json_object_get(m->source, "id");
 
@@ -130,7 +130,7 @@ static int take_id(struct rpc_message *m, struct rpc_error *e)
 	return 0;
 }
 
-static int take_params(struct rpc_message *m, struct rpc_error *e)
+static int parse_params(struct rpc_message *m, struct rpc_error *e)
 {
 	const json_t *params = json_object_get(m->source, "params");
 
@@ -143,7 +143,7 @@ static int take_params(struct rpc_message *m, struct rpc_error *e)
 }
 
 /* Decided by the keys alone, before their values are checked: what must not be answered is known even if the rest is wrong. */
-static enum rpc_kind kind_of(const json_t *message)
+static enum rpc_kind message_kind(const json_t *message)
 {
 	if (json_object_get(message, "method"))
 		return json_object_get(message, "id") ? RPC_REQUEST : RPC_NOTIFICATION;
@@ -160,8 +160,8 @@ int rpc_parse_json(struct rpc_message *ret, json_t *source, struct rpc_error *e)
 		return rpc_error_set(e, RPC_INVALID_REQUEST, "an array: batches are of revision 2025-03-26 only");
 	if (!json_is_object(source))
 		return rpc_error_set(e, RPC_INVALID_REQUEST, "expected an object: {\"jsonrpc\":\"2.0\", ...}");
-	ret->kind = kind_of(source);
-	if (take_id(ret, e) < 0)
+	ret->kind = message_kind(source);
+	if (parse_id(ret, e) < 0)
 		return -1;
 	if (!version || strcmp(version, "2.0") != 0)
 		return rpc_error_set(e, RPC_INVALID_REQUEST, "jsonrpc: expected \"2.0\"");
@@ -177,12 +177,12 @@ int rpc_parse_json(struct rpc_message *ret, json_t *source, struct rpc_error *e)
 	if (!name || !*name || json_string_length(method) != strlen(name))
 		return rpc_error_set(e, RPC_INVALID_REQUEST, "method: expected the name of one");
 	ret->method = name;
-	return take_params(ret, e);
+	return parse_params(ret, e);
 }
 
 int rpc_parse(struct rpc_message *ret, const void *bytes, size_t len, struct rpc_error *e)
 {
-	json_t *source = rpc_load(bytes, len, e);
+	json_t *source = rpc_load_json(bytes, len, e);
 
 	*ret = (struct rpc_message){ .kind = RPC_REQUEST };
 	return source ? rpc_parse_json(ret, source, e) : -1;
@@ -196,7 +196,7 @@ void rpc_message_done(struct rpc_message *m)
 
 /* --- messages to send --- */
 
-static json_t *message_of(const json_t *id)
+static json_t *new_message(const json_t *id)
 {
 	json_t *message = json_pack("{ss}", "jsonrpc", "2.0");
 
@@ -207,7 +207,7 @@ static json_t *message_of(const json_t *id)
 
 json_t *rpc_result(const json_t *id, json_t *result)
 {
-	json_t *message = message_of(id);
+	json_t *message = new_message(id);
 
 	json_object_set_new(message, "result", result);
 	return message;
@@ -215,7 +215,7 @@ json_t *rpc_result(const json_t *id, json_t *result)
 
 json_t *rpc_failure(const json_t *id, struct rpc_error *e)
 {
-	json_t *message = message_of(id), *error = json_pack("{siss}", "code", e->code, "message", e->text);
+	json_t *message = new_message(id), *error = json_pack("{siss}", "code", e->code, "message", e->text);
 
 	if (e->data)
 		json_object_set_new(error, "data", e->data);
@@ -226,7 +226,7 @@ json_t *rpc_failure(const json_t *id, struct rpc_error *e)
 
 json_t *rpc_request(const json_t *id, const char *method, json_t *params)
 {
-	json_t *message = message_of(id);
+	json_t *message = new_message(id);
 
 	json_object_set_new(message, "method", json_string(method));
 	if (params)

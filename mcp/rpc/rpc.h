@@ -52,9 +52,9 @@ int rpc_error_set(struct rpc_error *e, int code, const char *fmt, ...) printf_li
 /*
  * Parses one message. On failure ret->id is the id if it could be read, else NULL; ret->kind is RPC_REQUEST unless the message
  * is clearly a notification or a response, which is never answered; rpc_message_done() must be called all the same. Arrays
- * (batches) are refused: a caller that takes batches uses rpc_load(), then rpc_parse_json() on each element.
+ * (batches) are refused: a caller that takes batches uses rpc_load_json(), then rpc_parse_json() on each element.
  */
-must_use json_t *rpc_load(const void *bytes, size_t len, struct rpc_error *e); /* any JSON within the bounds; NULL with *e */
+must_use json_t *rpc_load_json(const void *bytes, size_t len, struct rpc_error *e); /* any JSON within the bounds; NULL with *e */
 must_use int rpc_parse(struct rpc_message *ret, const void *bytes, size_t len, struct rpc_error *e);
 must_use int rpc_parse_json(struct rpc_message *ret, json_t *source, struct rpc_error *e); /* takes source over */
 void         rpc_message_done(struct rpc_message *m);

@@ -36,14 +36,14 @@ void stream_end_close(struct stream_end *s)
 	fd_closep(&s->fd);
 }
 
-static bool is_ready(int fd, short events)
+static bool fd_is_ready(int fd, short events)
 {
 	struct pollfd on = { .fd = fd, .events = events };
 
 	return poll(&on, 1, 0) != 0; /* also on an error, which the call itself then reports */
 }
 
-static ssize_t would_wait(void)
+static ssize_t fail_with_eagain(void)
 {
 	errno = EAGAIN;
 	return -1;
@@ -53,8 +53,8 @@ ssize_t stream_end_read(struct stream_end *s, void *bytes, size_t len)
 {
 	if (s->is_socket)
 		return recv(s->fd, bytes, len, MSG_DONTWAIT);
-	if (!s->is_ours && !is_ready(s->fd, POLLIN))
-		return would_wait();
+	if (!s->is_ours && !fd_is_ready(s->fd, POLLIN))
+		return fail_with_eagain();
 	return read(s->fd, bytes, len);
 }
 
@@ -65,7 +65,7 @@ ssize_t stream_end_write(struct stream_end *s, const void *bytes, size_t len)
 		return send(s->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (s->is_ours)
 		return write(s->fd, bytes, len);
-	if (!is_ready(s->fd, POLLOUT))
-		return would_wait();
+	if (!fd_is_ready(s->fd, POLLOUT))
+		return fail_with_eagain();
 	return write(s->fd, bytes, len < PIPE_BUF ? len : PIPE_BUF);
 }

@@ -82,7 +82,7 @@ void elicitation_ask_open(struct execution *x)
 {
 	struct waiter  *a;
 	struct consent  open[BRIDGE_UNDER_WAY];
-	size_t          n        = tool_bridge_consents(&x->tools.bridge, open, ARRAY_LEN(open));
+	size_t          n        = tool_bridge_list_consents(&x->tools.bridge, open, ARRAY_LEN(open));
 	bool            attended = false, is_open = false;
 
 	for (size_t i = 0; i < n; i++)
@@ -98,8 +98,8 @@ void elicitation_ask_open(struct execution *x)
 		if (a->asks(a->owner, x)) /* a may be freed by now */
 			return;
 	}
-	while (attended && tool_bridge_consents(&x->tools.bridge, open, 1))
-		tool_bridge_consent(&x->tools.bridge, open[0].number, CONSENT_CANNOT,
+	while (attended && tool_bridge_list_consents(&x->tools.bridge, open, 1))
+		tool_bridge_set_consent(&x->tools.bridge, open[0].number, CONSENT_CANNOT,
 				    "this client does not say that it can ask one (elicitation)");
 }
 
@@ -118,9 +118,10 @@ static void elicitation_on_answer(struct client_request *r, struct mcp *m, const
 	enum consent_answer       answer;
 
 	if (response->error)
-		tool_bridge_consent(&x->tools.bridge, e->number, CONSENT_CANNOT, "this client has refused to ask one");
+		tool_bridge_set_consent(&x->tools.bridge, e->number, CONSENT_CANNOT,
+					"this client has refused to ask one");
 	else
-		tool_bridge_consent(&x->tools.bridge, e->number,
+		tool_bridge_set_consent(&x->tools.bridge, e->number,
 				    parse_consent_answer(response->result, &answer) ? answer : CONSENT_NO, NULL);
 	loop_timer_set(&m->loop, &x->asks, 0); /* the next question */
 }
@@ -129,7 +130,7 @@ void elicitation_send(struct call *c, struct execution *x)
 {
 	struct consent open[1];
 
-	if (client_request_waits(&x->elicitation.request) || !tool_bridge_consents(&x->tools.bridge, open, 1))
+	if (client_request_waits(&x->elicitation.request) || !tool_bridge_list_consents(&x->tools.bridge, open, 1))
 		return;
 	x->elicitation = (struct elicitation){
 		.request = { .answered = elicitation_on_answer }, .execution = x, .call = c, .number = open[0].number
@@ -141,7 +142,7 @@ void elicitation_send(struct call *c, struct execution *x)
 
 static json_t *round_result(struct call *c, struct execution *x, json_t *requests)
 {
-	client_request_secret(x->round, sizeof x->round);
+	client_request_make_secret(x->round, sizeof x->round);
 	json_decref(x->round_of);
 	x->round_of = json_incref(c->params);
 	return json_pack("{ss so ss}", "resultType", "input_required", "inputRequests", requests, "requestState",
@@ -151,7 +152,7 @@ static json_t *round_result(struct call *c, struct execution *x, json_t *request
 json_t *elicitation_make_result(struct call *c, struct execution *x)
 {
 	struct consent open[ROUND_MAX];
-	size_t         n        = tool_bridge_consents(&x->tools.bridge, open, ROUND_MAX);
+	size_t         n        = tool_bridge_list_consents(&x->tools.bridge, open, ROUND_MAX);
 	json_t        *requests = json_object();
 
 	for (size_t i = 0; i < n; i++) {
@@ -188,8 +189,8 @@ void elicitation_apply_answers(struct execution *x, const json_t *responses)
 		if (sscanf(key, "tool-%" SCNu64, &number) != 1)
 			continue;
 		if (parse_consent_answer(said, &answer))
-			tool_bridge_consent(&x->tools.bridge, number, answer, NULL);
+			tool_bridge_set_consent(&x->tools.bridge, number, answer, NULL);
 		else
-			tool_bridge_wrong_answer(&x->tools.bridge, number);
+			tool_bridge_count_wrong_answer(&x->tools.bridge, number);
 	}
 }

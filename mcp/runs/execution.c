@@ -225,7 +225,7 @@ static void execution_on_refused(void *owner, const json_t *answer)
 		execution_fail(x, "cancelled", NULL, "cancelled before it had started");
 		return;
 	}
-	metrics_refused(x->mcp->metrics, code);
+	metrics_count_refused(x->mcp->metrics, code);
 	execution_fail(x, code, member_text(error, "field"), member_text(error, "message"));
 }
 
@@ -302,7 +302,7 @@ static void execution_on_session_refused(void *owner, const struct failure *f)
 {
 	struct execution *x = owner;
 
-	metrics_refused(x->mcp->metrics, f->code);
+	metrics_count_refused(x->mcp->metrics, f->code);
 	execution_fail(x, f->code, f->field, f->text);
 }
 

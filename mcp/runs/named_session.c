@@ -214,7 +214,7 @@ static void session_on_refused(void *owner, const json_t *answer)
 
 	if (*s->id || s->state == SESSION_CLOSED)
 		return;
-	metrics_refused(s->mcp->metrics, code);
+	metrics_count_refused(s->mcp->metrics, code);
 	if (strcmp(code, denial_code_name(DENIAL_unknown_request)) == 0) {
 		session_fail(
 			s, "denied", "session",
@@ -447,7 +447,7 @@ static int session_check_new_name(const struct call *c, const char *name, struct
 	if (!c->channel->shares || (n >= RANDOM_DIGITS && strspn(dash + 1, "0123456789abcdef") == n) ||
 	    named_session_find(c, name))
 		return 0;
-	client_request_secret(digits, sizeof digits);
+	client_request_make_secret(digits, sizeof digits);
 	return err_set(e, ERR_BAD_SPEC,
 		       "session: another client with this token could choose \"%s\", too; use \"%.50s-%s\", in this "
 		       "call and in later ones",

@@ -56,7 +56,7 @@ static void run_tools_on_call_ended(void *owner, const struct tool_call *c, cons
 	struct run_tools *t = owner;
 	char              name[NAME_BYTES + 1];
 
-	snprintf(name, sizeof name, "%.*s", (int)clean_cut(c->name, strlen(c->name), NAME_BYTES), c->name);
+	snprintf(name, sizeof name, "%.*s", (int)clean_cut_length(c->name, strlen(c->name), NAME_BYTES), c->name);
 	text_make_plain(name);
 	json_array_append_new(t->ended,
 			      json_pack("{ss ss ss}", "name", name, "verdict", outcome, "args_sha256", c->digest));

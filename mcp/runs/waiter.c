@@ -50,7 +50,7 @@ static void visit_end_with_result(struct visit *v, json_t *result)
 	struct call *c = v->call;
 
 	visit_end(v);
-	call_result(c, result);
+	call_answer_result(c, result);
 }
 
 /* The outcome is made before the visit ends, which may free the run. */
@@ -179,7 +179,7 @@ static void print_progress(const struct execution *x, double seconds, char *buf,
 	char        behind[QUEUED_BEHIND_MAX];
 	size_t      n, clean_len = 0;
 	const char *line  = execution_last_line(x, &n);
-	char       *clean = n ? clean_text(line, clean_whole(line, n < 4096 ? n : 4096), false, &clean_len) : NULL;
+	char *clean = n ? clean_text(line, clean_whole_characters(line, n < 4096 ? n : 4096), false, &clean_len) : NULL;
 
 	if (x->run.state == RUN_WAITS && *queued_call_print_blocker(&x->queued, behind, sizeof behind))
 		snprintf(buf, len, "%.0f s, waiting for its turn in the session, behind %s", seconds, behind);
@@ -189,7 +189,7 @@ static void print_progress(const struct execution *x, double seconds, char *buf,
 		snprintf(buf, len, "%.0f s, waiting for a free place", seconds);
 	else if (clean && clean_len)
 		snprintf(buf, len, "%.0f s, last output: %.*s", seconds,
-			 (int)clean_cut(clean, clean_len, LINE_MAX_SHOWN), clean);
+			 (int)clean_cut_length(clean, clean_len, LINE_MAX_SHOWN), clean);
 	else
 		snprintf(buf, len, "%.0f s, no output yet", seconds);
 	free(clean);
@@ -203,7 +203,7 @@ static void visit_on_progress(void *owner)
 	char                    text[LINE_MAX_SHOWN + 128];
 
 	print_progress(x, seconds, text, sizeof text);
-	call_progress(v->call, seconds, (double)x->answer_form.timeout_ms / 1000, text);
+	call_send_progress(v->call, seconds, (double)x->answer_form.timeout_ms / 1000, text);
 	loop_timer_set(&v->call->mcp->loop, &v->progress, (int64_t)v->call->mcp->settings->progress_ms);
 }
 
@@ -215,7 +215,7 @@ void call_wait_for_run(struct call *c, struct execution *x, uint64_t wait_ms)
 		struct rpc_error e;
 
 		rpc_error_set(&e, RPC_INTERNAL, "out of memory");
-		call_failure(c, &e);
+		call_answer_failure(c, &e);
 		return;
 	}
 	*v          = (struct visit){ .call = c, .execution = x };
@@ -270,7 +270,7 @@ void call_resume_wait(struct call *c)
 	if (!x) {
 		rpc_error_set(&e, RPC_INVALID_PARAMS,
 			      "requestState: no question of this name is open; call the tool again without it");
-		call_failure(c, &e);
+		call_answer_failure(c, &e);
 		return;
 	}
 	execution_add_waiter(x, &meanwhile);

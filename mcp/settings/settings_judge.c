@@ -112,10 +112,10 @@ static int judge_lists(const struct settings *s, struct err *e)
 	if (judge_list_entries(s, SETTING_allowed_imports, s->allowed_imports, is_module_name, "the name of a module, like math or os.path", e) < 0 ||
 	    judge_list_entries(s, SETTING_allow_origin, s->allow_origin, is_http_origin, "an origin, like https://app.example:8443", e) < 0 ||
 	    judge_list_entries(s, SETTING_allow_host, s->allow_host, is_host_name, "a host name, like python.example or python.example:9015", e) < 0 ||
-	    judge_list_entries(s, SETTING_allow_tools, s->allow_tools, tool_pattern_is, tools, e) < 0 ||
-	    judge_list_entries(s, SETTING_ask_tools, s->ask_tools, tool_pattern_is, tools, e) < 0)
+	    judge_list_entries(s, SETTING_allow_tools, s->allow_tools, tool_pattern_is_valid, tools, e) < 0 ||
+	    judge_list_entries(s, SETTING_ask_tools, s->ask_tools, tool_pattern_is_valid, tools, e) < 0)
 		return -1;
-	return judge_list_entries(s, SETTING_deny_tools, s->deny_tools, tool_pattern_is, tools, e);
+	return judge_list_entries(s, SETTING_deny_tools, s->deny_tools, tool_pattern_is_valid, tools, e);
 }
 
 static int judge_host(struct settings *s, struct err *e)

@@ -29,7 +29,7 @@ struct check {
 	bool           lacks; /* a layer is missing */
 };
 
-static void on_answer(struct channel *ch, struct call *c, const json_t *message, int http_status)
+static void keep_answer(struct channel *ch, struct call *c, const json_t *message, int http_status)
 {
 	struct check *k = (struct check *)ch; /* its first member */
 
@@ -43,7 +43,7 @@ static void ignore_message(struct channel *ch, struct call *c, const json_t *mes
 	(void)ch, (void)c, (void)message;
 }
 
-static const struct channel_ops ops = { .send = ignore_message, .answer = on_answer };
+static const struct channel_ops ops = { .send = ignore_message, .answer = keep_answer };
 
 /* --- requests --- */
 
@@ -63,7 +63,7 @@ static int wait_for_answer(struct check *k, const char *method, struct err *e)
 }
 
 /* The request is parsed from bytes, as those of clients are. */
-static int send_request(struct check *k, const char *method, json_t *params, struct err *e)
+static int check_send_request(struct check *k, const char *method, json_t *params, struct err *e)
 {
 	scoped_json       *id = json_integer(++k->asked), *request;
 	size_t             len;
@@ -81,7 +81,7 @@ static int send_request(struct check *k, const char *method, json_t *params, str
 		free(line);
 		return err_set(e, ERR_BROKEN, "a request of ours: %.200s", why.text);
 	}
-	dispatch(&k->mcp, &k->channel, NULL, &message);
+	dispatch_message(&k->mcp, &k->channel, NULL, &message);
 	rpc_message_done(&message);
 	free(line);
 	return 0;
@@ -93,7 +93,7 @@ static json_t *check_ask(struct check *k, const char *method, json_t *params, st
 	scoped_json *answer = NULL;
 	json_t      *result;
 
-	if (send_request(k, method, params, e) < 0 || wait_for_answer(k, method, e) < 0)
+	if (check_send_request(k, method, params, e) < 0 || wait_for_answer(k, method, e) < 0)
 		return NULL;
 	answer    = k->answer;
 	k->answer = NULL;
@@ -106,13 +106,13 @@ static json_t *check_ask(struct check *k, const char *method, json_t *params, st
 
 /* --- steps --- */
 
-static void print_line(struct check *k, const char *what, const char *text)
+static void print_check_line(struct check *k, const char *what, const char *text)
 {
 	fprintf(k->out, "%-12s %s\n", what, text);
 	fflush(k->out); /* the next step may take a while */
 }
 
-static int show_server(struct check *k, struct err *e)
+static int show_server_version(struct check *k, struct err *e)
 {
 	scoped_json  *said = check_ask(k, "server/discover", json_object(), e);
 	const json_t *self = json_object_get(json_object_get(said, "_meta"), META_SERVER);
@@ -126,11 +126,11 @@ static int show_server(struct check *k, struct err *e)
 	for (int r = REVISION_COUNT - 1; r >= 0 && n > 0 && (size_t)n < sizeof text; r--)
 		n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", r < REVISION_COUNT - 1 ? ", " : " ",
 			      revision_name((enum revision)r));
-	print_line(k, "server", text);
+	print_check_line(k, "server", text);
 	return 0;
 }
 
-static int show_tools(struct check *k, struct err *e)
+static int show_tool_names(struct check *k, struct err *e)
 {
 	scoped_json *said = check_ask(k, "tools/list", json_object(), e);
 	size_t       i;
@@ -144,39 +144,40 @@ static int show_tools(struct check *k, struct err *e)
 		if (n < sizeof text)
 			n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? ", " : "",
 					      json_string_value(json_object_get(tool, "name")));
-	print_line(k, "tools", text);
+	print_check_line(k, "tools", text);
 	return i ? 0 : err_set(e, ERR_BROKEN, "tools/list: there are no tools");
 }
 
-static const char *first_text(const json_t *result)
+static const char *first_content_text(const json_t *result)
 {
 	return member_text(json_array_get(json_object_get(result, "content"), 0), "text");
 }
 
 /* Checks what the program has printed and returned. If the reason is the host or brigd, the error names brig doctor. */
-static int check_reply(const json_t *result, const json_t *reply, struct err *e)
+static int check_run_reply(const json_t *result, const json_t *reply, struct err *e)
 {
 	const char *error = json_string_value(json_object_get(reply, "error")), *hint = member_text(reply, "hint");
 	bool        host  = strcmp(member_text(reply, "exit_reason"), "setup_failed") == 0;
 
 	if (json_is_true(json_object_get(result, "isError")) || error)
-		return err_set(e, ERR_SETUP, "execute_code: %.300s%s%.100s%s", error ? error : first_text(result),
-			       *hint ? ". " : "", hint, host ? "; type: brig doctor" : "");
+		return err_set(e, ERR_SETUP, "execute_code: %.300s%s%.100s%s",
+			       error ? error : first_content_text(result), *hint ? ". " : "", hint,
+			       host ? "; type: brig doctor" : "");
 	if (strcmp(member_text(reply, "stdout"), PRINTED) != 0 ||
 	    json_integer_value(json_object_get(reply, "result")) != 42)
 		return err_set(e, ERR_BROKEN, "execute_code: the reply above is not what the program gives");
 	return 0;
 }
 
-static json_t *reply_of(const json_t *result)
+static json_t *parse_reply_text(const json_t *result)
 {
-	const char  *text = first_text(result);
+	const char  *text = first_content_text(result);
 	struct err   e;
 
 	return wire_parse(text, strlen(text), 16 * MIB, &e);
 }
 
-static json_t *call_tool(struct check *k, const char *tool, json_t *arguments, struct err *e)
+static json_t *check_call_tool(struct check *k, const char *tool, json_t *arguments, struct err *e)
 {
 	return check_ask(k, "tools/call", json_pack("{ss so}", "name", tool, "arguments", arguments), e);
 }
@@ -185,42 +186,42 @@ static json_t *call_tool(struct check *k, const char *tool, json_t *arguments, s
  * With a short --yield-after the answer may be "running": this waits again until the run ends, as it has a time
  * limit.
  */
-static json_t *result_at_last(struct check *k, struct err *e)
+static json_t *run_program_to_end(struct check *k, struct err *e)
 {
-	json_t *result = call_tool(k, "execute_code",
+	json_t *result = check_call_tool(k, "execute_code",
 				   json_pack("{ss ss sb}", "code", PROGRAM, "format", "json", "detail", 1), e);
 
 	while (result) {
-		scoped_json *reply  = reply_of(result);
+		scoped_json *reply  = parse_reply_text(result);
 
 		if (strcmp(member_text(reply, "exit_reason"), "running") != 0)
 			break;
 		json_decref(result);
-		result = call_tool(k, "wait_execution",
+		result = check_call_tool(k, "wait_execution",
 				   json_pack("{sO}", "execution_id", json_object_get(reply, "execution_id")), e);
 	}
 	return result;
 }
 
 /* The reply of one run; NULL with *e. */
-static json_t *run_once(struct check *k, struct err *e)
+static json_t *run_check_program(struct check *k, struct err *e)
 {
-	scoped_json *result = result_at_last(k, e);
+	scoped_json *result = run_program_to_end(k, e);
 	json_t      *reply;
 
 	if (!result)
 		return NULL;
-	reply = reply_of(result);
-	if (check_reply(result, reply, e) == 0)
+	reply = parse_reply_text(result);
+	if (check_run_reply(result, reply, e) == 0)
 		return reply;
 	if (reply)
-		print_line(k, "reply", first_text(result));
+		print_check_line(k, "reply", first_content_text(result));
 	json_decref(reply);
 	return NULL;
 }
 
 /* Prints the layers that are in force, or those that are missing, without the prefix "missing:". */
-static void show_layers(struct check *k, const char *what, const json_t *layers, bool missing)
+static void show_isolation_layers(struct check *k, const char *what, const json_t *layers, bool missing)
 {
 	static const char head[] = "missing:";
 	char              text[2000] = "";
@@ -236,11 +237,11 @@ static void show_layers(struct check *k, const char *what, const json_t *layers,
 				      name + (missing ? sizeof head - 1 : 0));
 	}
 	if (n)
-		print_line(k, what, text);
+		print_check_line(k, what, text);
 	k->lacks = k->lacks || (n && missing);
 }
 
-static void show_runs(struct check *k, const json_t *reply, int64_t first_ms, int64_t second_ms)
+static void show_run_results(struct check *k, const json_t *reply, int64_t first_ms, int64_t second_ms)
 {
 	char       *text = json_dumps(reply, JSON_COMPACT | JSON_REAL_PRECISION(15)), line[200 + PATH_SIZE];
 	bool        is_private;
@@ -248,37 +249,38 @@ static void show_runs(struct check *k, const json_t *reply, int64_t first_ms, in
 
 	snprintf(line, sizeof line, is_private ? "a private one, %s" : "a service, %s",
 		 server ? server : "which has gone");
-	print_line(k, "brigd", line);
-	print_line(k, "program", "print('hello from a jail'); 6 * 7");
-	print_line(k, "reply", text ? text : "");
-	show_layers(k, "in force", json_object_get(reply, "isolation"), false);
-	show_layers(k, "missing", json_object_get(reply, "isolation"), true);
+	print_check_line(k, "brigd", line);
+	print_check_line(k, "program", "print('hello from a jail'); 6 * 7");
+	print_check_line(k, "reply", text ? text : "");
+	show_isolation_layers(k, "in force", json_object_get(reply, "isolation"), false);
+	show_isolation_layers(k, "missing", json_object_get(reply, "isolation"), true);
 	snprintf(line, sizeof line, "%lld ms the first time, %lld ms the second", (long long)first_ms,
 		 (long long)second_ms);
-	print_line(k, "took", line);
+	print_check_line(k, "took", line);
 	free(text);
 }
 
-static int show_run(struct check *k, struct err *e)
+static int check_two_runs(struct check *k, struct err *e)
 {
 	int64_t      began = loop_now_ms(), between;
-	scoped_json *first = run_once(k, e), *second = NULL;
+	scoped_json *first = run_check_program(k, e), *second = NULL;
 
 	if (!first)
 		return -1;
 	between = loop_now_ms();
-	if (!(second = run_once(k, e)))
+	if (!(second = run_check_program(k, e)))
 		return -1;
-	show_runs(k, first, between - began, loop_now_ms() - between);
+	show_run_results(k, first, between - began, loop_now_ms() - between);
 	return 0;
 }
 
 /* Prints the tools of the servers. A server that cannot be started is an error. */
-static int show_servers(struct check *k, struct err *e)
+static int show_server_tools(struct check *k, struct err *e)
 {
 	struct broker *b     = k->mcp.broker;
-	scoped_json   *asked = b ? call_tool(k, "find_tools", json_pack("{ss}", "query", ""), e) : json_object();
-	scoped_json *lost = asked && b ? broker_troubles(b) : NULL, *found = asked && b ? broker_find(b, "", 50) : NULL;
+	scoped_json   *asked = b ? check_call_tool(k, "find_tools", json_pack("{ss}", "query", ""), e) : json_object();
+	scoped_json   *lost  = asked && b ? broker_failed_servers(b) : NULL,
+		    *found   = asked && b ? broker_search_tools(b, "", 50) : NULL;
 	char           line[300];
 
 	if (json_array_size(lost))
@@ -286,13 +288,13 @@ static int show_servers(struct check *k, struct err *e)
 	for (size_t i = 0; i < json_array_size(found); i++) {
 		snprintf(line, sizeof line, "tools.%s",
 			 json_string_value(json_object_get(json_array_get(found, i), "signature")));
-		print_line(k, "for programs", line);
+		print_check_line(k, "for programs", line);
 	}
 	return asked ? 0 : -1;
 }
 
 /* Prints what to put into a client's file, with the whole path, as the client may have another PATH. */
-static void show_end(struct check *k)
+static void show_client_config(struct check *k)
 {
 	char    path[PATH_MAX] = "brig-mcp";
 	ssize_t n              = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -318,9 +320,12 @@ int check_run(const struct settings *s, FILE *out, struct err *e)
 
 	if (mcp_open(&k.mcp, s, e) < 0)
 		return -1;
-	r = show_server(&k, e) < 0 || show_tools(&k, e) < 0 || show_run(&k, e) < 0 || show_servers(&k, e) < 0 ? -1 : 0;
+	r = show_server_version(&k, e) < 0 || show_tool_names(&k, e) < 0 || check_two_runs(&k, e) < 0 ||
+			    show_server_tools(&k, e) < 0
+		    ? -1
+		    : 0;
 	if (r == 0)
-		show_end(&k);
+		show_client_config(&k);
 	json_decref(k.answer);
 	mcp_close(&k.mcp);
 	return r;

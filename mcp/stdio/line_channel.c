@@ -17,7 +17,7 @@ static struct line_channel *line_channel_of(struct channel *ch)
 
 /* --- the end --- */
 
-static bool has_calls(const struct line_channel *l)
+static bool channel_has_calls(const struct line_channel *l)
 {
 	const struct call *c;
 
@@ -28,27 +28,27 @@ static bool has_calls(const struct line_channel *l)
 }
 
 /* Cancels nothing, because it is also called inside of answers. */
-static void look_whether_done(struct line_channel *l)
+static void end_if_done(struct line_channel *l)
 {
-	if (l->out.broken || (l->over && !output_waits(&l->out) && !has_calls(l)))
+	if (l->out.broken || (l->over && !output_waits(&l->out) && !channel_has_calls(l)))
 		l->mcp->ends = true;
 }
 
-static void on_deadline(void *owner)
+static void on_end_deadline(void *owner)
 {
 	struct line_channel *l = owner;
 
 	l->over = true;
-	if (!has_calls(l)) {
+	if (!channel_has_calls(l)) {
 		l->mcp->ends = true;
 		return;
 	}
 	calls_cancel_all(l->mcp, &l->channel);
 	loop_timer_set(&l->mcp->loop, &l->deadline, FLUSH_MS);
-	look_whether_done(l);
+	end_if_done(l);
 }
 
-static void set_deadline(struct line_channel *l)
+static void set_end_deadline(struct line_channel *l)
 {
 	if (!l->deadline.set)
 		loop_timer_set(&l->mcp->loop, &l->deadline, TIMEOUT_MS);
@@ -62,7 +62,7 @@ static bool takes_requests(const struct line_channel *l)
 }
 
 /* epoll does not take a plain file, which is always ready. */
-static void wait_for(struct line_channel *l, uint32_t events)
+static void wait_for_input(struct line_channel *l, uint32_t events)
 {
 	struct err e;
 
@@ -78,37 +78,37 @@ static void wait_for(struct line_channel *l, uint32_t events)
  * While no requests are taken, because the client does not read its answers, only the end of the input is waited for.
  * When even that is over the descriptor is removed: epoll reports EPOLLHUP for ever, even if no event is wanted.
  */
-static void line_update(struct line_channel *l)
+static void line_channel_update(struct line_channel *l)
 {
 	bool takes = takes_requests(l);
 
 	if (!l->over && !l->ended && (takes || !l->hung_up)) {
-		wait_for(l, takes ? EPOLLIN : EPOLLRDHUP);
+		wait_for_input(l, takes ? EPOLLIN : EPOLLRDHUP);
 	} else if (l->reads_wait) {
 		loop_remove(&l->mcp->loop, &l->reads);
 		l->reads_wait = false;
 	}
 	if (l->writes_wait)
 		loop_want(&l->mcp->loop, &l->writes, output_waits(&l->out) ? EPOLLOUT : 0);
-	look_whether_done(l);
+	end_if_done(l);
 }
 
 /* --- messages go out --- */
 
-static void send_message(struct line_channel *l, const json_t *message)
+static void line_channel_send_message(struct line_channel *l, const json_t *message)
 {
 	size_t len  = 0;
 	char  *text = rpc_dump_to_send(message, &len);
 
 	if (text)
-		output_add(&l->out, text, len);
+		output_add_line(&l->out, text, len);
 	else
 		l->out.broken = true;
-	line_update(l);
+	line_channel_update(l);
 }
 
 /* Progress and log messages are dropped if the client does not read. */
-static void on_send(struct channel *ch, struct call *c, const json_t *message)
+static void line_channel_send(struct channel *ch, struct call *c, const json_t *message)
 {
 	const char *method  = json_string_value(json_object_get(message, "method"));
 	bool        is_news = method &&
@@ -116,36 +116,38 @@ static void on_send(struct channel *ch, struct call *c, const json_t *message)
 
 	(void)c;
 	if (!is_news || !output_waits(&line_channel_of(ch)->out))
-		send_message(line_channel_of(ch), message);
+		line_channel_send_message(line_channel_of(ch), message);
 }
 
-/* The call is still in the list, so look_whether_done() must be called after it is gone. */
-static void look_later(struct line_channel *l)
+/* The call is still in the list, so end_if_done() must be called after it is gone. */
+static void check_done_later(struct line_channel *l)
 {
 	if (l->over)
 		loop_timer_set(&l->mcp->loop, &l->again, 0);
 }
 
-static void on_answer(struct channel *ch, struct call *c, const json_t *message, int http_status)
+static void line_channel_answer(struct channel *ch, struct call *c, const json_t *message, int http_status)
 {
 	struct line_channel *l = line_channel_of(ch);
 
 	(void)http_status;
 	if (c->channel_data)
-		batch_answer(c->channel_data, message);
+		batch_add_answer(c->channel_data, message);
 	else
-		send_message(l, message);
-	look_later(l);
+		line_channel_send_message(l, message);
+	check_done_later(l);
 }
 
-static void on_gone(struct channel *ch, struct call *c)
+static void line_channel_drop_call(struct channel *ch, struct call *c)
 {
 	if (c->channel_data)
-		batch_gone(c->channel_data);
-	look_later(line_channel_of(ch));
+		batch_drop_call(c->channel_data);
+	check_done_later(line_channel_of(ch));
 }
 
-static const struct channel_ops ops = { .send = on_send, .answer = on_answer, .gone = on_gone };
+static const struct channel_ops ops = { .send   = line_channel_send,
+					.answer = line_channel_answer,
+					.gone   = line_channel_drop_call };
 
 /* --- messages come in --- */
 
@@ -153,19 +155,19 @@ static void send_failure(struct line_channel *l, const json_t *id, struct rpc_er
 {
 	scoped_json *message = rpc_failure(id, e);
 
-	send_message(l, message);
+	line_channel_send_message(l, message);
 }
 
-static void batch_is_done(void *owner, const json_t *answers)
+static void on_batch_answered(void *owner, const json_t *answers)
 {
 	if (answers)
-		send_message(owner, answers);
+		line_channel_send_message(owner, answers);
 }
 
-static void parse_line(struct line_channel *l, const char *line, size_t len)
+static void handle_line(struct line_channel *l, const char *line, size_t len)
 {
 	struct rpc_error e;
-	json_t          *loaded = rpc_load(line, len, &e);
+	json_t          *loaded = rpc_load_json(line, len, &e);
 	scoped_rpc       message = { 0 };
 
 	if (!loaded) {
@@ -173,19 +175,19 @@ static void parse_line(struct line_channel *l, const char *line, size_t len)
 
 		send_failure(l, id, &e);
 	} else if (batch_is_taken(&l->channel, loaded)) {
-		if (batch_dispatch(l->mcp, &l->channel, loaded, batch_is_done, l, &e) < 0)
+		if (batch_dispatch(l->mcp, &l->channel, loaded, on_batch_answered, l, &e) < 0)
 			send_failure(l, NULL, &e);
 	} else if (rpc_parse_json(&message, loaded, &e) == 0) {
-		dispatch(l->mcp, &l->channel, NULL, &message);
+		dispatch_message(l->mcp, &l->channel, NULL, &message);
 	} else if (message.kind == RPC_REQUEST) {
 		send_failure(l, message.id, &e);
 	}
 }
 
 /* At once if its id is known; the id may also come last, behind all that is too long. */
-static bool refuse_long(struct line_channel *l, bool is_end)
+static bool refuse_too_long_line(struct line_channel *l, bool is_end)
 {
-	scoped_json     *id = id_scan_end(&l->lines.id, true);
+	scoped_json     *id = id_scan_result(&l->lines.id, true);
 	struct rpc_error e;
 
 	if (!id && !is_end)
@@ -195,86 +197,86 @@ static bool refuse_long(struct line_channel *l, bool is_end)
 	return true;
 }
 
-static void read_line(struct line_channel *l, enum lines_next kind, const char *line, size_t len)
+static void handle_next_line(struct line_channel *l, enum lines_next kind, const char *line, size_t len)
 {
 	switch (kind) {
 	case LINES_NONE:
 		return;
 	case LINES_LINE:
-		parse_line(l, line, len);
+		handle_line(l, line, len);
 		return;
 	case LINES_TOO_LONG:
-		l->refused_early = refuse_long(l, false);
+		l->refused_early = refuse_too_long_line(l, false);
 		return;
 	case LINES_END_OF_TOO_LONG:
 		if (!l->refused_early)
-			(void)refuse_long(l, true);
+			(void)refuse_too_long_line(l, true);
 		return;
 	}
 }
 
-static void read_lines(struct line_channel *l)
+static void handle_read_lines(struct line_channel *l)
 {
 	const char     *line;
 	size_t          len;
 	enum lines_next kind;
 
 	while (takes_requests(l) && (kind = lines_next(&l->lines, &line, &len)) != LINES_NONE)
-		read_line(l, kind, line, len);
+		handle_next_line(l, kind, line, len);
 	if (!l->ended || !takes_requests(l))
 		return;
-	while ((kind = lines_last(&l->lines, &line, &len)) != LINES_NONE)
-		read_line(l, kind, line, len);
+	while ((kind = lines_take_rest(&l->lines, &line, &len)) != LINES_NONE)
+		handle_next_line(l, kind, line, len);
 	l->over = true;
 }
 
-static void read_some(struct line_channel *l)
+static void read_input(struct line_channel *l)
 {
-	char   *room = lines_room(&l->lines, READ_AT_ONCE);
+	char   *room = lines_reserve(&l->lines, READ_AT_ONCE);
 	ssize_t n    = room ? stream_end_read(&l->in, room, READ_AT_ONCE) : 0;
 
 	if (n > 0)
-		lines_filled(&l->lines, (size_t)n);
+		lines_add_filled(&l->lines, (size_t)n);
 	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		l->ended = true;
 	if (l->ended)
-		set_deadline(l);
+		set_end_deadline(l);
 }
 
-static void reads_ready(void *owner)
+static void on_input_ready(void *owner)
 {
 	struct line_channel *l = owner;
 
 	if (takes_requests(l)) {
-		read_some(l);
-		read_lines(l);
+		read_input(l);
+		handle_read_lines(l);
 	} else {
 		l->hung_up = true;
-		set_deadline(l);
+		set_end_deadline(l);
 	}
-	line_update(l);
+	line_channel_update(l);
 }
 
-static void go_on(void *owner)
+static void continue_reading(void *owner)
 {
 	struct line_channel *l = owner;
 
 	if (takes_requests(l) && !l->ended && !l->reads_wait)
-		read_some(l);
-	read_lines(l);
-	line_update(l);
+		read_input(l);
+	handle_read_lines(l);
+	line_channel_update(l);
 }
 
-static void writes_ready(void *owner)
+static void on_output_ready(void *owner)
 {
 	struct line_channel *l = owner;
 	/* poll() without events reports errors only: the client has closed its end */
 	struct pollfd hung_up = { .fd = l->out.end.fd };
 
-	output_send(&l->out);
+	output_flush(&l->out);
 	if (!output_waits(&l->out) && poll(&hung_up, 1, 0) > 0)
 		l->out.broken = true;
-	go_on(l);
+	continue_reading(l);
 }
 
 /* --- open and close --- */
@@ -285,13 +287,13 @@ int line_channel_open(struct line_channel *l, struct mcp *m, int in, int out, st
 		.channel  = { .ops = &ops, .legacy = REVISION_LEGACY_NEWEST, .principal = "stdio" },
 		.mcp      = m,
 		.lines    = { .max = RPC_MAX },
-		.again    = { .due = go_on, .owner = l },
-		.deadline = { .due = on_deadline, .owner = l },
+		.again    = { .due = continue_reading, .owner = l },
+		.deadline = { .due = on_end_deadline, .owner = l },
 	};
 	stream_end_open(&l->in, in, false);
 	output_open(&l->out, out);
-	l->reads  = (struct loop_source){ .fd = l->in.fd, .ready = reads_ready, .owner = l };
-	l->writes = (struct loop_source){ .fd = l->out.end.fd, .ready = writes_ready, .owner = l };
+	l->reads  = (struct loop_source){ .fd = l->in.fd, .ready = on_input_ready, .owner = l };
+	l->writes = (struct loop_source){ .fd = l->out.end.fd, .ready = on_output_ready, .owner = l };
 	l->writes_wait = loop_add_for(&m->loop, &l->writes, 0, e) == 0;
 	if (!l->writes_wait && e->errnum != EPERM)
 		return -1;
@@ -299,15 +301,15 @@ int line_channel_open(struct line_channel *l, struct mcp *m, int in, int out, st
 	l->is_file    = !l->reads_wait;
 	if (l->is_file && e->errnum != EPERM)
 		return -1;
-	line_update(l);
+	line_channel_update(l);
 	return 0;
 }
 
-void line_channel_end(struct line_channel *l)
+void line_channel_stop(struct line_channel *l)
 {
 	l->over = true;
-	set_deadline(l);
-	line_update(l);
+	set_end_deadline(l);
+	line_channel_update(l);
 }
 
 void line_channel_close(struct line_channel *l)

@@ -51,7 +51,7 @@ static json_t *mend_list_or_object(const json_t *given)
 {
 	const char      *text  = json_string_value(given);
 	struct rpc_error ignored;
-	json_t          *found = text ? rpc_load(text, json_string_length(given), &ignored) : NULL;
+	json_t          *found = text ? rpc_load_json(text, json_string_length(given), &ignored) : NULL;
 
 	if (json_is_array(found) || json_is_object(found))
 		return found;

@@ -37,7 +37,7 @@ void tool_answer_blocks(struct call *c, json_t *content, json_t *structured, boo
 		json_object_set(result, "structuredContent", structured);
 	json_decref(structured);
 	json_object_set_new(result, "isError", json_boolean(is_error));
-	call_result(c, result);
+	call_answer_result(c, result);
 }
 
 void tool_answer_text(struct call *c, const char *text, bool is_error)

@@ -122,7 +122,7 @@ static void execute_refuse(struct work *w, const struct err *why)
 	bool         is_ours = why->kind != ERR_BAD_SPEC && why->kind != ERR_DENIED;
 
 	execute_work_free(w->call);
-	metrics_refused(c->mcp->metrics, is_ours ? "setup_failed" : "denied");
+	metrics_count_refused(c->mcp->metrics, is_ours ? "setup_failed" : "denied");
 	answer_call_refused(c, why->text, is_ours);
 }
 
@@ -225,7 +225,7 @@ static void on_code_checked(void *owner, struct execution *x)
 		o.findings = findings ? findings_summary_json(findings) : NULL;
 		if (findings) {
 			o.is_failure = false; /* the program's fault */
-			metrics_refused(c->mcp->metrics, "validation");
+			metrics_count_refused(c->mcp->metrics, "validation");
 		}
 		execute_work_free(c);
 		answer_call_without_run(c, &o);

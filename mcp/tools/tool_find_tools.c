@@ -37,7 +37,7 @@ static void find_tools_work_free(struct call *c)
 
 static char *found_tools_to_text(struct broker *b, const char *query, size_t max)
 {
-	json_t *found = broker_find(b, query, max), *troubles = broker_troubles(b), *one;
+	json_t *found = broker_search_tools(b, query, max), *troubles = broker_failed_servers(b), *one;
 	char   *text  = NULL;
 	size_t  len, i;
 	FILE   *out = open_memstream(&text, &len);
@@ -84,7 +84,7 @@ static void find_tools_call(struct call *c, const json_t *given)
 	w->gathering = (struct gathering){ .done = on_tools_gathered, .owner = w };
 	c->work   = w;
 	c->cancel = find_tools_work_free;
-	broker_gather(c->mcp->broker, &w->gathering, "");
+	broker_gather_tools(c->mcp->broker, &w->gathering, "");
 }
 
 const struct tool tool_find_tools = {

@@ -80,8 +80,8 @@ static json_t *profiles_to_json(const struct mcp *m, const struct sandbox_info *
 		if (!sandbox_info_profile(s, name))
 			continue;
 		limits = json_pack("{so so so so}", "timeout",
-				   capabilities_seconds(run_request_default_wall_ms(settings, found)), "max_timeout",
-				   capabilities_seconds(run_request_max_wall_ms(settings, found)), "memory_limit",
+				   capabilities_seconds_json(run_request_default_wall_ms(settings, found)), "max_timeout",
+				   capabilities_seconds_json(run_request_max_wall_ms(settings, found)), "memory_limit",
 				   profile_limit_to_text(found, "limits", "memory_bytes"), "max_memory_limit",
 				   profile_limit_to_text(found, "ceilings", "memory_bytes"));
 		json_array_append_new(list, json_pack("{ss sO so so}", "name", name, "rootfs",
@@ -109,7 +109,7 @@ static void put_second_generation_keys(json_t *info, const struct mcp *m, const 
 		n += json_array_size(list);
 	json_object_set_new(info, "restricted_python", json_false());
 	json_object_set_new(info, "timeout_seconds",
-			    capabilities_seconds(run_request_default_wall_ms(m->settings, preset)));
+			    capabilities_seconds_json(run_request_default_wall_ms(m->settings, preset)));
 	json_object_set_new(info, "max_output_size", json_integer((json_int_t)run_request_output_bytes(m->settings, preset)));
 	json_object_set_new(info, "security_capabilities",
 			    json_pack("{sb sb sb}", "network_enabled", m->settings->network || is_default_profile(s, "network"),
@@ -129,7 +129,7 @@ static void put_readme_keys(json_t *info, const struct mcp *m, const struct sand
 	json_object_set_new(info, "security_profiles", security_profiles_to_json(s));
 	json_object_set_new(
 		info, "resource_limits",
-		json_pack("{so so so}", "timeout", capabilities_seconds(run_request_default_wall_ms(m->settings, preset)),
+		json_pack("{so so so}", "timeout", capabilities_seconds_json(run_request_default_wall_ms(m->settings, preset)),
 			  "max_output_size", json_integer((json_int_t)run_request_output_bytes(m->settings, preset)),
 			  "memory_limit",
 			  json_sprintf("%llum",

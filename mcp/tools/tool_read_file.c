@@ -133,9 +133,9 @@ static void answer_text_excerpt(struct work *w)
 {
 	size_t         head_len = 0, tail_len = 0, len = 0;
 	bool           is_cut = w->tail_len > 0;
-	char          *head =
-		clean_text(w->data ? w->data : "", is_cut ? clean_whole(w->data, w->len) : w->len, false, &head_len);
-	size_t         from   = is_cut ? clean_begin(w->tail, w->tail_len, 0) : 0;
+	char *head = clean_text(w->data ? w->data : "", is_cut ? clean_whole_characters(w->data, w->len) : w->len,
+				false, &head_len);
+	size_t         from   = is_cut ? clean_next_boundary(w->tail, w->tail_len, 0) : 0;
 	char *tail = is_cut ? clean_text(w->tail + from, w->tail_len - from, false, &tail_len) : NULL, *text = NULL;
 	struct excerpt x   = { head, head_len, tail, tail_len, w->bytes, NULL };
 	FILE          *out = head && (tail || !is_cut) ? open_memstream(&text, &len) : NULL;
@@ -186,7 +186,8 @@ static void answer_kept_lines(struct work *w)
 {
 	uint64_t total = w->line - !w->last_is_open;
 	size_t   len   = 0;
-	char    *text  = clean_text(w->data ? w->data : "", clean_whole(w->data ? w->data : "", w->len), false, &len);
+	char    *text =
+		clean_text(w->data ? w->data : "", clean_whole_characters(w->data ? w->data : "", w->len), false, &len);
 
 	if (text && w->upto < total)
 		read_file_answer_text(w,
@@ -263,7 +264,7 @@ static void on_file_transferred(void *owner, const struct err *why)
 	} else if (w->from) {
 		answer_lines_or_refuse(w);
 	} else if (!try_answer_image(w)) {
-		size_t whole = w->len == w->bytes ? w->len : clean_whole(w->data, w->len);
+		size_t whole = w->len == w->bytes ? w->len : clean_whole_characters(w->data, w->len);
 
 		if (!w->len || (!memchr(w->data, 0, whole) && text_is_utf8(w->data, whole)))
 			answer_text_excerpt(w);

@@ -59,7 +59,7 @@ static void print_profile_packages(FILE *out, const struct words *w)
 	const char *text = json_string_value(json_object_get(w->profile, "description"));
 
 	if (text && text_is_plain(text) && strcmp(w->name, "basic") != 0)
-		fprintf(out, " It has %.*s.", instructions_brief(text), text);
+		fprintf(out, " It has %.*s.", instructions_brief_length(text), text);
 }
 
 void tool_texts_init(const struct mcp *m, struct words *ret)
@@ -68,7 +68,7 @@ void tool_texts_init(const struct mcp *m, struct words *ret)
 	uint64_t               wall_ms, ms = s->timeout_ms;
 
 	*ret = (struct words){ .name = choice_default_profile(s), .shown = m->shown.names, .has_roots = s->roots };
-	ret->profile = instructions_profile(ret->name);
+	ret->profile = instructions_load_profile(ret->name);
 	ret->hosts   = allowed_hosts_of_profile(s, ret->profile);
 	/* a timeout that was set counts, else that of the profile (run_request_default_wall_ms()) */
 	wall_ms = (uint64_t)json_integer_value(json_object_get(json_object_get(ret->profile, "limits"), "wall_ms"));

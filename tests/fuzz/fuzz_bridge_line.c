@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	must(size <= BRIDGE_LINE_MAX && r.id > 0 && r.op < BRIDGE_OPS && r.text && r.max <= BRIDGE_FOUND_MAX);
 	must(r.op != BRIDGE_CALL || json_is_object(r.args));
-	line = bridge_dump(r.id, bridge_answer("result", json_incref(r.source)), &len, &outcome);
+	line = bridge_dump_line(r.id, bridge_answer_body("result", json_incref(r.source)), &len, &outcome);
 	must(line && len < BRIDGE_LINE_MAX && !memchr(line, '\n', len));
 	free(line);
 	return 0;

@@ -72,7 +72,7 @@ static void on_answer(struct channel *ch, struct call *c, const json_t *message,
 		must_be_result(c, result);
 	must_be_line(message);
 	if (c->channel_data)
-		batch_answer(c->channel_data, message);
+		batch_add_answer(c->channel_data, message);
 }
 
 static void on_send(struct channel *ch, struct call *c, const json_t *message)
@@ -86,7 +86,7 @@ static void on_gone(struct channel *ch, struct call *c)
 {
 	((struct client *)ch)->gone++;
 	if (c->channel_data)
-		batch_gone(c->channel_data);
+		batch_drop_call(c->channel_data);
 }
 
 static void batch_is_done(void *owner, const json_t *answers)
@@ -108,8 +108,8 @@ static void hold(struct call *c, const json_t *arguments)
 {
 	must(json_is_object(arguments));
 	c->cancel = no_cancel;
-	call_progress(c, 1, 2, "x");
-	call_progress(c, 2, 2, "y");
+	call_send_progress(c, 1, 2, "x");
+	call_send_progress(c, 2, 2, "y");
 }
 
 static const struct tool tool_hold = { .name = "hold", .description = "", .input_schema = "{\"type\":\"object\"}", .call = hold };
@@ -143,7 +143,7 @@ static void say(struct mcp *m, struct client *client, const void *line, size_t l
 {
 	struct rpc_error e;
 	scoped_rpc       message = { 0 };
-	json_t          *loaded  = rpc_load(line, len, &e);
+	json_t          *loaded  = rpc_load_json(line, len, &e);
 	size_t           n       = requests_of(loaded);
 
 	if (!loaded)
@@ -152,7 +152,7 @@ static void say(struct mcp *m, struct client *client, const void *line, size_t l
 		client->asked += batch_dispatch(m, &client->channel, loaded, batch_is_done, NULL, &e) == 0 ? n : 0;
 	} else if (rpc_parse_json(&message, loaded, &e) == 0) {
 		client->asked += message.kind == RPC_REQUEST;
-		dispatch(m, &client->channel, NULL, &message);
+		dispatch_message(m, &client->channel, NULL, &message);
 	}
 }
 

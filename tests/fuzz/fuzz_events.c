@@ -28,7 +28,7 @@ static struct found read_in_pieces(const uint8_t *data, size_t size, size_t piec
 	must(f.text);
 	for (size_t take; size && f.ok; data += take, size -= take) {
 		take = piece < size ? piece : size;
-		f.ok = events_take(&e, (const char *)data, take);
+		f.ok = events_parse(&e, (const char *)data, take);
 	}
 	events_done(&e);
 	return f;

@@ -31,7 +31,7 @@ static void take_head(struct http_head *h, const uint8_t **data, size_t *size)
 
 		if (value)
 			*value++ = 0;
-		head_take(h, line, value);
+		head_store_header(h, line, value);
 		free(line);
 	}
 	free(line);
@@ -72,12 +72,12 @@ static void decide(const struct http_head *h, const char *method, const char *pa
 	struct err              e;
 
 	if (!ready) {
-		must(token_set(&a.token, "0123456789abcdef0123456789abcdef", &e) == 0);
+		must(token_parse(&a.token, "0123456789abcdef0123456789abcdef", &e) == 0);
 		a.allow_host   = json_pack("[s]", "ok.example");
 		a.allow_origin = json_pack("[s]", "https://app.example");
 		ready          = true;
 	}
-	switch (admission_decide(&a, h, method, path, &refusal)) {
+	switch (admission_choose_route(&a, h, method, path, &refusal)) {
 	case ROUTE_REFUSED:
 		must_be_a_refusal(&refusal);
 		break;
@@ -106,7 +106,7 @@ static void must_be_an_error(const struct rpc_error *e)
 
 static void must_decode_well(const char *value)
 {
-	char *text = value ? rules_decode(value) : NULL;
+	char *text = value ? rules_decode_header_value(value) : NULL;
 
 	if (text)
 		must_about(value, !strcmp(text, value) || (begins_with(value, "=?base64?") && text_is_utf8(text, strlen(text))));
@@ -118,7 +118,7 @@ static void check(const struct http_head *h, const struct rpc_message *m)
 	enum revision    legacy = REVISION_COUNT;
 	struct rpc_error e      = { 0 };
 
-	switch (rules_era(h, m, &legacy, &e)) {
+	switch (rules_decide_era(h, m, &legacy, &e)) {
 	case HTTP_ERA_REFUSED:
 		must_be_an_error(&e);
 		break;
@@ -126,7 +126,7 @@ static void check(const struct http_head *h, const struct rpc_message *m)
 		must(legacy < REVISION_COUNT && !revision_is_modern(legacy));
 		break;
 	case HTTP_ERA_MODERN:
-		if (rules_check(h, m, &e) < 0)
+		if (rules_check_headers(h, m, &e) < 0)
 			must_be_an_error(&e);
 		else
 			must(!strcmp(h->mcp_method, m->method));

@@ -31,16 +31,16 @@ static struct found read_in_pieces(const uint8_t *data, size_t size, size_t piec
 	must(f.text);
 	for (size_t take; size; data += take, size -= take) {
 		take = piece < size ? piece : size;
-		char *room = lines_room(&l, take);
+		char *room = lines_reserve(&l, take);
 
 		must(room);
 		memcpy(room, data, take);
-		lines_filled(&l, take);
+		lines_add_filled(&l, take);
 		while ((kind = lines_next(&l, &line, &len)) != LINES_NONE)
 			add(&f, kind, line, len);
 		must(l.end - l.begin <= LONGEST + 4);
 	}
-	if ((kind = lines_last(&l, &line, &len)) != LINES_NONE)
+	if ((kind = lines_take_rest(&l, &line, &len)) != LINES_NONE)
 		add(&f, kind, line, len);
 	lines_done(&l);
 	return f;

@@ -14,7 +14,7 @@ static void must_be_clean(const char *text, size_t len, bool keep)
 
 static void must_fit(const char *text, size_t len, size_t max)
 {
-	size_t n     = clean_fit(text, len, max);
+	size_t n     = clean_fit_escaped(text, len, max);
 	json_t *one  = json_stringn(text, n), *two;
 	char   *once = json_dumps(one, JSON_ENCODE_ANY | JSON_COMPACT), *twice;
 
@@ -32,7 +32,7 @@ static struct outcome_stream stream_of(const uint8_t *data, size_t size, bool ke
 {
 	struct outcome_stream s = { .bytes = size, .is_cut = is_cut };
 
-	s.text = clean_text(data, clean_whole((const char *)data, size), keep, &s.len);
+	s.text = clean_text(data, clean_whole_characters((const char *)data, size), keep, &s.len);
 	must_be_clean(s.text, s.len, keep);
 	if (is_cut) {
 		s.tail  = clean_text(data + size / 2, size - size / 2, keep, &s.tail_len);

@@ -8,7 +8,7 @@
 static void look_at(const struct catalog_tool *t, const json_t *args)
 {
 	struct err e     = { 0 };
-	json_t    *brief = catalog_brief(t), *whole = catalog_whole(t);
+	json_t    *brief = catalog_tool_summary_json(t), *whole = catalog_tool_definition_json(t);
 
 	must(brief && whole && strncmp(t->full, "s.", 2) == 0 && strlen(t->line) <= TOOL_LINE_MAX && strlen(t->about) <= TOOL_ABOUT_MAX);
 	must(!text_has_control(t->line) && text_is_utf8(t->about, strlen(t->about)) && strlen(t->signature) <= 700);
@@ -21,7 +21,7 @@ static void look_at(const struct catalog_tool *t, const json_t *args)
 static void look_at_value(const json_t *result)
 {
 	char   *error = NULL;
-	json_t *value = tool_value_of(result, &error);
+	json_t *value = tool_result_to_value(result, &error);
 
 	must(!value == (error != NULL));
 	json_decref(value);
@@ -35,13 +35,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct catalog            c;
 	struct err                e;
 
-	if (!said || catalog_make(&c, &server, json_object_get(said, "tools"), &e) < 0) {
+	if (!said || catalog_build(&c, &server, json_object_get(said, "tools"), &e) < 0) {
 		json_decref(said);
 		return 0;
 	}
 	for (size_t i = 0; i < c.n; i++) {
 		look_at(&c.tool[i], json_object_get(said, "args"));
-		must(catalog_find(&c, c.tool[i].full) == &c.tool[i]);
+		must(catalog_find_tool(&c, c.tool[i].full) == &c.tool[i]);
 		must(!i || strcmp(c.tool[i - 1].full, c.tool[i].full) < 0);
 	}
 	look_at_value(said);

@@ -140,7 +140,7 @@ static void try_values(void)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		json_t *result = json_of(rows[i].result), *want = rows[i].value ? json_of(rows[i].value) : NULL;
 		char   *error  = NULL;
-		json_t *got    = tool_value_of(result, &error);
+		json_t *got    = tool_result_to_value(result, &error);
 
 		tap_ok(want ? json_equal(got, want) : !got && error && strcmp(error, rows[i].error) == 0, "a result: %s", rows[i].name);
 		free(error);
@@ -157,11 +157,11 @@ static void try_answers(void)
 	char             *big = malloc(2 * MIB), *line;
 
 	memset(big, 'x', 2 * MIB);
-	line = bridge_dump(7, bridge_answer("result", json_stringn(big, 2 * MIB)), &len, &outcome);
+	line = bridge_dump_line(7, bridge_answer_body("result", json_stringn(big, 2 * MIB)), &len, &outcome);
 	tap_ok(line && outcome == TOOL_OUTCOME_limit && len < 400 && strstr(line, "\"kind\":\"limit\"") && strstr(line, "\"id\":7"), "an answer that is too long becomes an error");
 	free(line);
 	free(big);
-	line = bridge_dump(8, bridge_error(TOOL_OUTCOME_lost, "a\xff%s", "b"), &len, &outcome);
+	line = bridge_dump_line(8, bridge_error_body(TOOL_OUTCOME_lost, "a\xff%s", "b"), &len, &outcome);
 	tap_ok(line && strstr(line, "\"kind\":\"lost\"") && strstr(line, "a\xef\xbf\xbd" "b"), "an error is UTF-8 in any case");
 	free(line);
 }
@@ -171,7 +171,7 @@ int main(void)
 	char word[64];
 
 	for (size_t i = 0; i < ARRAY_LEN(patterns); i++)
-		tap_ok(tool_pattern_fits(patterns[i].pattern, patterns[i].text) == patterns[i].fits, "%s", patterns[i].name);
+		tap_ok(tool_pattern_matches(patterns[i].pattern, patterns[i].text) == patterns[i].fits, "%s", patterns[i].name);
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		python_identifier(words[i].name, word, sizeof word - 8);
 		tap_ok(strcmp(word, words[i].word) == 0, "in Python %s is %s", i == 7 ? "a word with accents" : words[i].name, words[i].word);

@@ -96,7 +96,7 @@ static void says(struct world *w, struct heard *h, const char *json)
 	struct rpc_error e;
 
 	if (rpc_parse(&m, json, strlen(json), &e) == 0)
-		dispatch(&w->mcp, &h->channel, NULL, &m);
+		dispatch_message(&w->mcp, &h->channel, NULL, &m);
 	else
 		printf("# bad test: %s\n", e.text);
 }
@@ -124,9 +124,9 @@ static void check_cancel(void)
 	says(&w, &w.a, HOLD("1"));
 	says(&w, &w.a, HOLD("\"1\""));
 	says(&w, &w.a, CANCEL("2"));
-	tap_ok(cancelled == 0 && calls_count(&w.mcp, "tools/call") == 2, "a cancellation of something unknown is ignored");
+	tap_ok(cancelled == 0 && calls_count_of_method(&w.mcp, "tools/call") == 2, "a cancellation of something unknown is ignored");
 	says(&w, &w.a, CANCEL("\"1\""));
-	tap_ok(cancelled == 1 && w.a.gone == 1 && calls_count(&w.mcp, "tools/call") == 1, "of 1 and \"1\" the one that is named is cancelled");
+	tap_ok(cancelled == 1 && w.a.gone == 1 && calls_count_of_method(&w.mcp, "tools/call") == 1, "of 1 and \"1\" the one that is named is cancelled");
 	tap_ok(json_array_size(w.a.answers) == 0, "nothing is said about it");
 	says(&w, &w.a, CANCEL("\"1\""));
 	tap_ok(cancelled == 1, "twice is as good as once");
@@ -177,7 +177,7 @@ static void check_ids(void)
 	says(&w, &w.a, HOLD("0"));
 	tap_is(text_at(w.a.answers, 0, buf, sizeof buf),
 	       "{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{\"code\":-32600,\"message\":\"id: a request with this one is still being worked on\"}}", "an id that is in use is refused");
-	tap_ok(calls_count(&w.mcp, "tools/call") == 1 && w.a.status == 400, "and the first call goes on");
+	tap_ok(calls_count_of_method(&w.mcp, "tools/call") == 1 && w.a.status == 400, "and the first call goes on");
 	world_done(&w);
 }
 
@@ -199,27 +199,27 @@ static void check_progress(void)
 	says(&w, &w.a, HOLD("1"));
 	struct call *silent = TAILQ_FIRST(&w.mcp.calls);
 
-	call_progress(silent, 1, 0, "x");
+	call_send_progress(silent, 1, 0, "x");
 	tap_ok(json_array_size(w.a.others) == 0, "who gave no token hears of no progress");
 	says(&w, &w.a, HOLD_TOKEN("2"));
 	struct call *c = TAILQ_NEXT(silent, link);
 
-	call_progress(c, 0, 100, "x");
-	call_progress(c, 1, 100, "y");
+	call_send_progress(c, 0, 100, "x");
+	call_send_progress(c, 1, 100, "y");
 	tap_is(text_at(w.a.others, 0, buf, sizeof buf),
 	       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":\"t\",\"progress\":0.0,\"total\":100.0,\"message\":\"x\"}}", "progress carries the token");
 	tap_ok(json_array_size(w.a.others) == 1, "and is told four times a second at most");
 	c->progress_at_ms -= 1000;
-	call_progress(c, 0, 100, "y");
+	call_send_progress(c, 0, 100, "y");
 	tap_ok(json_array_size(w.a.others) == 1, "what is not more than before is not told");
-	call_progress(c, 0.5, 0, NULL);
+	call_send_progress(c, 0.5, 0, NULL);
 	told = loop_now_ms();
 	tap_is(text_at(w.a.others, 1, buf, sizeof buf), "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":\"t\",\"progress\":0.5}}", "more is");
 	tool_answer_text(c, "done", false);
 	tap_ok(json_array_size(w.a.answers) == 0, "the answer does not come at the same moment");
 	turn_until_answered(&w, 1);
 	tap_ok(json_array_size(w.a.answers) == 1 && loop_now_ms() - told >= 2, "but a little later");
-	tap_ok(calls_count(&w.mcp, "tools/call") == 1, "and then the call is over");
+	tap_ok(calls_count_of_method(&w.mcp, "tools/call") == 1, "and then the call is over");
 	world_done(&w);
 }
 
@@ -230,7 +230,7 @@ static void check_cancel_of_answer(void)
 
 	world_init(&w);
 	says(&w, &w.a, HOLD_TOKEN("2"));
-	call_progress(TAILQ_FIRST(&w.mcp.calls), 1, 0, NULL);
+	call_send_progress(TAILQ_FIRST(&w.mcp.calls), 1, 0, NULL);
 	tool_answer_text(TAILQ_FIRST(&w.mcp.calls), "done", false);
 	says(&w, &w.a, CANCEL("2"));
 	for (int i = 0; i < 5; i++)
@@ -246,7 +246,7 @@ static void check_response(void)
 	world_init(&w);
 	says(&w, &w.a, HOLD("1"));
 	says(&w, &w.a, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
-	tap_ok(calls_count(&w.mcp, "tools/call") == 1 && json_array_size(w.a.answers) == 0 && json_array_size(w.a.others) == 0, "a response to what nobody asked is dropped");
+	tap_ok(calls_count_of_method(&w.mcp, "tools/call") == 1 && json_array_size(w.a.answers) == 0 && json_array_size(w.a.others) == 0, "a response to what nobody asked is dropped");
 	world_done(&w);
 }
 

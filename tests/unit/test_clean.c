@@ -92,13 +92,13 @@ static void test_manners(void)
 		utf8 &= text_is_utf8(text, len);
 		plain &= !has_control_but(text, len);
 		again &= len2 == len && memcmp(text, twice, len) == 0;
-		w = clean_cut(text, len, at);
+		w = clean_cut_length(text, len, at);
 		cut &= w <= at && w <= len && text_is_utf8(text, w) && (at >= len ? w == len : w + 3 >= at);
-		w = clean_begin(text, len, at);
+		w = clean_next_boundary(text, len, at);
 		cut &= w <= len && (at <= len ? w >= at && w < at + 4 : w == len) && text_is_utf8(text + w, len - w);
-		w = clean_whole(text, at < len ? at : len);
+		w = clean_whole_characters(text, at < len ? at : len);
 		whole &= text_is_utf8(text, w) && w + 3 >= (at < len ? at : len);
-		f = clean_fit(text, len, at);
+		f = clean_fit_escaped(text, len, at);
 		fit &= f <= at && text_is_utf8(text, f);
 		free(text);
 		free(twice);
@@ -117,9 +117,9 @@ static void test_fit(void)
 
 	memset(newlines, '\n', sizeof newlines);
 	memset(quotes, '"', sizeof quotes);
-	tap_ok(clean_fit(newlines, sizeof newlines, 300) == 100 && clean_fit(newlines, sizeof newlines, 299) == 99, "a newline in JSON in JSON takes three bytes");
-	tap_ok(clean_fit(quotes, sizeof quotes, 399) == 99, "a quote takes four");
-	tap_ok(clean_fit("abc", 3, 0) == 0, "nothing fits into nothing");
+	tap_ok(clean_fit_escaped(newlines, sizeof newlines, 300) == 100 && clean_fit_escaped(newlines, sizeof newlines, 299) == 99, "a newline in JSON in JSON takes three bytes");
+	tap_ok(clean_fit_escaped(quotes, sizeof quotes, 399) == 99, "a quote takes four");
+	tap_ok(clean_fit_escaped("abc", 3, 0) == 0, "nothing fits into nothing");
 }
 
 int main(void)

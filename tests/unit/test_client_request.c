@@ -84,7 +84,7 @@ static void answer(struct world *w, struct client *from, const char *id, int sai
 
 	(void)snprintf(json, sizeof json, "{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"result\":{\"said\":%d}}", id, said);
 	if (rpc_parse(&message, json, strlen(json), &e) == 0)
-		client_request_take_response(&w->mcp, &from->channel, &message);
+		client_request_deliver_response(&w->mcp, &from->channel, &message);
 	else
 		printf("# bad test: %s\n", e.text);
 }

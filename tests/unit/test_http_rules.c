@@ -4,7 +4,7 @@
 
 static void decodes(const char *value, const char *want)
 {
-	char *text = rules_decode(value);
+	char *text = rules_decode_header_value(value);
 
 	tap_ok((!text && !want) || (text && want && !strcmp(text, want)), "\"%s\" is %s", value, want ? want : "damaged");
 	free(text);
@@ -65,8 +65,8 @@ static void test_eras(void)
 		enum http_era      era;
 
 		if (eras[i].header)
-			head_take(&h, "mcp-protocol-version", eras[i].header);
-		era = rules_era(&h, &m, &legacy, &e);
+			head_store_header(&h, "mcp-protocol-version", eras[i].header);
+		era = rules_decide_era(&h, &m, &legacy, &e);
 		tap_ok(era == eras[i].era && (era != HTTP_ERA_REFUSED || e.code == eras[i].code) && (era != HTTP_ERA_LEGACY || (int)legacy == eras[i].code), "%s",
 		       eras[i].name);
 		json_decref(e.data);
@@ -79,26 +79,26 @@ static void test_heads(void)
 {
 	struct http_head h = { 0 };
 
-	head_take(&h, "HOST", " \t localhost \t");
+	head_store_header(&h, "HOST", " \t localhost \t");
 	tap_is(h.host, "localhost", "names have no case, values no blanks around them");
-	head_take(&h, "X-Other", "1");
-	head_take(&h, "X-Other", "2");
+	head_store_header(&h, "X-Other", "1");
+	head_store_header(&h, "X-Other", "2");
 	tap_ok(!*h.fault, "what decides nothing may come twice");
-	tap_ok(head_takes_events(&h), "who sends no Accept takes events");
-	head_take(&h, "Accept", "application/json");
-	tap_ok(!head_takes_events(&h), "who accepts only JSON does not");
-	head_take(&h, "accept", "text/event-stream");
-	tap_ok(head_takes_events(&h) && !*h.fault, "Accept may come twice");
-	head_take(&h, "Mcp-Param-Region", NULL);
-	tap_is(head_param(&h, "region"), "", "a header without a value is empty");
-	head_take(&h, "mcp-param-REGION", "x");
+	tap_ok(head_accepts_event_stream(&h), "who sends no Accept takes events");
+	head_store_header(&h, "Accept", "application/json");
+	tap_ok(!head_accepts_event_stream(&h), "who accepts only JSON does not");
+	head_store_header(&h, "accept", "text/event-stream");
+	tap_ok(head_accepts_event_stream(&h) && !*h.fault, "Accept may come twice");
+	head_store_header(&h, "Mcp-Param-Region", NULL);
+	tap_is(head_find_param(&h, "region"), "", "a header without a value is empty");
+	head_store_header(&h, "mcp-param-REGION", "x");
 	tap_ok(*h.fault, "what decides must not come twice");
 	head_done(&h);
 	for (int i = 0; i < HEAD_PARAMS_MAX + 1; i++) {
 		char name[40];
 
 		snprintf(name, sizeof name, "Mcp-Param-%d", i);
-		head_take(&h, name, "x");
+		head_store_header(&h, name, "x");
 	}
 	tap_ok(*h.fault && h.n_params == HEAD_PARAMS_MAX, "parameters are bounded");
 	head_done(&h);

@@ -46,12 +46,12 @@ static void feed(const char *bytes, size_t step, char *got, size_t len)
 	for (; left; left -= step < left ? step : left, bytes += step) {
 		size_t take = step < left ? step : left;
 
-		memcpy(lines_room(&l, take), bytes, take);
-		lines_filled(&l, take);
+		memcpy(lines_reserve(&l, take), bytes, take);
+		lines_add_filled(&l, take);
 		while ((kind = lines_next(&l, &line, &n)) != LINES_NONE)
 			add(got, len, kind, line, n);
 	}
-	while ((kind = lines_last(&l, &line, &n)) != LINES_NONE)
+	while ((kind = lines_take_rest(&l, &line, &n)) != LINES_NONE)
 		add(got, len, kind, line, n);
 	lines_done(&l);
 }
@@ -74,13 +74,13 @@ static void check_memory(void)
 	const char  *line;
 	size_t       n;
 
-	memset(lines_room(&l, MIB), 'a', MIB);
-	lines_filled(&l, MIB);
+	memset(lines_reserve(&l, MIB), 'a', MIB);
+	lines_add_filled(&l, MIB);
 	tap_ok(lines_next(&l, &line, &n) == LINES_NONE, "half a long line is waited for");
-	*lines_room(&l, 1) = '\n';
-	lines_filled(&l, 1);
+	*lines_reserve(&l, 1) = '\n';
+	lines_add_filled(&l, 1);
 	tap_ok(lines_next(&l, &line, &n) == LINES_LINE && n == MIB, "it comes whole");
-	tap_ok(lines_room(&l, 16) && l.cap < 1024, "and its memory is given back");
+	tap_ok(lines_reserve(&l, 16) && l.cap < 1024, "and its memory is given back");
 	lines_done(&l);
 }
 

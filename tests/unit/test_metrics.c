@@ -40,18 +40,18 @@ static void test_counts(void)
 	metrics_run_started(m);
 	metrics_run_started(m);
 	metrics_run_ended(m, "exited", "basic");
-	tap_ok(metrics_running(m) == 1, "runs that have not ended are running");
+	tap_ok(metrics_running_count(m) == 1, "runs that have not ended are running");
 	tap_ok(has(m, "brig_mcp_runs_total{exit_reason=\"exited\",profile=\"basic\"} 1\n"), "a run is counted by how it ended and in which profile");
 	metrics_run_ended(m, "exited", "basic");
 	metrics_run_ended(m, "exited", "basic");
-	tap_ok(metrics_running(m) == 0, "more ends than starts leave nothing running");
+	tap_ok(metrics_running_count(m) == 0, "more ends than starts leave nothing running");
 	metrics_run_ended(m, NULL, NULL);
 	tap_ok(has(m, "{exit_reason=\"none\",profile=\"none\"} 1\n"), "what has no name is none");
-	metrics_refused(m, "busy");
-	metrics_refused(m, "busy");
+	metrics_count_refused(m, "busy");
+	metrics_count_refused(m, "busy");
 	tap_ok(has(m, "brig_mcp_refused_total{code=\"busy\"} 2\n"), "refusals are counted by why");
 	tap_ok(!has(m, "cells_ready"), "cells are left out before anybody knows");
-	metrics_cells_ready(m, 3);
+	metrics_set_ready_cells(m, 3);
 	tap_ok(has(m, "brig_mcp_cells_ready 3\n"), "cells are told when they are known");
 	metrics_destroy(m);
 }
@@ -66,7 +66,7 @@ static void test_bounds(void)
 	for (int i = 0; i < 10000; i++) {
 		snprintf(name, sizeof name, "%d-%0150d", i, 0);
 		metrics_run_ended(m, "exited", name);
-		metrics_refused(m, name);
+		metrics_count_refused(m, name);
 	}
 	tap_ok(lines(m) < 400, "labels that clients make up cannot make it grow");
 	tap_ok(has(m, "{exit_reason=\"other\",profile=\"other\"} "), "what does not fit is other");
@@ -78,11 +78,11 @@ static void test_nobody_counts(void)
 {
 	metrics_run_started(NULL);
 	metrics_run_ended(NULL, "exited", "basic");
-	metrics_refused(NULL, "busy");
-	metrics_cells_ready(NULL, 1);
+	metrics_count_refused(NULL, "busy");
+	metrics_set_ready_cells(NULL, 1);
 	metrics_print(NULL, stdout);
 	metrics_destroy(NULL);
-	tap_ok(metrics_running(NULL) == 0, "where nobody counts nothing happens");
+	tap_ok(metrics_running_count(NULL) == 0, "where nobody counts nothing happens");
 }
 
 int main(void)

@@ -48,7 +48,7 @@ static void check_request(size_t i)
 	int              http_status = 0;
 
 	snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{%s}}", requests[i].method, requests[i].params);
-	if (rpc_parse(&m, text, strlen(text), &e) < 0 || era_decide(&m, &ch, &revision, &e, &http_status) < 0)
+	if (rpc_parse(&m, text, strlen(text), &e) < 0 || era_decide_revision(&m, &ch, &revision, &e, &http_status) < 0)
 		tap_ok(e.code == requests[i].code && http_status == requests[i].http_status, "%s", requests[i].name);
 	else
 		tap_ok(requests[i].code == 0 && revision == requests[i].revision, "%s", requests[i].name);
@@ -65,7 +65,7 @@ static void check_unsupported(void)
 	enum revision     revision;
 	int               http_status;
 
-	tap_ok(rpc_parse(&m, text, strlen(text), &e) == 0 && era_decide(&m, &ch, &revision, &e, &http_status) < 0, "an unknown version is refused before anything else is looked at");
+	tap_ok(rpc_parse(&m, text, strlen(text), &e) == 0 && era_decide_revision(&m, &ch, &revision, &e, &http_status) < 0, "an unknown version is refused before anything else is looked at");
 	char *data = json_dumps(e.data, JSON_COMPACT);
 
 	tap_is(data, "{\"supported\":[\"2026-07-28\"],\"requested\":\"1\"}", "the refusal names what is served, and what was asked for");

@@ -58,7 +58,7 @@ static bool id_is(const json_t *id, const char *want)
 	return is;
 }
 
-/* Of a message that is not read: what rpc_load() refuses. */
+/* Of a message that is not read: what rpc_load_json() refuses. */
 static const struct {
 	const char *name, *json, *id;
 } unread[] = {
@@ -93,10 +93,10 @@ static void check_bounds(void)
 	size_t           n    = 0;
 
 	memset(text, ' ', RPC_MAX + 1);
-	tap_ok(!rpc_load(text, RPC_MAX + 1, &e) && e.code == RPC_PARSE_ERROR, "a message that is too large is refused unread");
+	tap_ok(!rpc_load_json(text, RPC_MAX + 1, &e) && e.code == RPC_PARSE_ERROR, "a message that is too large is refused unread");
 	for (; n < 2 * (RPC_DEPTH + 1); n += 2)
 		memcpy(text + n, "[ ", 2);
-	tap_ok(!rpc_load(text, RPC_MAX, &e) && strncmp(e.text, "nested", 6) == 0, "what is nested too deep is refused before it is parsed");
+	tap_ok(!rpc_load_json(text, RPC_MAX, &e) && strncmp(e.text, "nested", 6) == 0, "what is nested too deep is refused before it is parsed");
 	free(text);
 }
 

@@ -13,15 +13,15 @@
 
 enum { STATUS_OK = 0, STATUS_FAILED = 1 };
 
-static void on_signal(void *owner)
+static void on_stop_signal(void *owner)
 {
 	struct http_server *server = owner;
 
-	http_drain(server, server->mcp->settings->drain_ms);
+	http_server_drain(server, server->mcp->settings->drain_ms);
 }
 
 /* Overwrites the bytes of the token: /proc/PID/environ would still show them after unsetenv(), and only its digest is needed now. */
-static void forget_token(const struct settings *s)
+static void erase_token(const struct settings *s)
 {
 	char *token = getenv("SANDBOX_API_TOKEN");
 
@@ -32,27 +32,27 @@ static void forget_token(const struct settings *s)
 	settings_unset_token_variable();
 }
 
-static int serve(struct mcp *m, struct err *e)
+static int serve_http(struct mcp *m, struct err *e)
 {
 	struct http_server server;
 	struct stop        stop;
 	int                r;
 
-	if (http_open(&server, m, e) < 0)
+	if (http_server_open(&server, m, e) < 0)
 		return -1;
-	forget_token(m->settings);
-	r = stop_open(&stop, &m->loop, on_signal, &server, e);
+	erase_token(m->settings);
+	r = stop_open(&stop, &m->loop, on_stop_signal, &server, e);
 	if (r == 0) {
 		fprintf(stderr, "brig-mcp: serving %s%s\n", server.url,
 			server.admission.token.wanted ? "" : " without a token, to every user of this host");
 		r = loop_run(&m->loop, &m->ends, e);
 		stop_close(&stop);
 	}
-	http_close(&server);
+	http_server_close(&server);
 	return r;
 }
 
-static int mcp_run(const struct settings *s, struct err *e)
+static int run_http_server(const struct settings *s, struct err *e)
 {
 	struct mcp m;
 	int        r;
@@ -60,7 +60,7 @@ static int mcp_run(const struct settings *s, struct err *e)
 	if (mcp_open(&m, s, e) < 0)
 		return -1;
 	m.metrics = metrics_create();
-	r         = serve(&m, e);
+	r         = serve_http(&m, e);
 	metrics_destroy(m.metrics);
 	m.metrics = NULL;
 	mcp_close(&m);
@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < json_array_size(s.notes); i++)
 		fprintf(stderr, "brig-mcp: %s\n", json_string_value(json_array_get(s.notes, i)));
-	if (mcp_run(&s, &e) == 0)
+	if (run_http_server(&s, &e) == 0)
 		return STATUS_OK;
 	fprintf(stderr, "brig-mcp: %s\n", e.text);
 	return STATUS_FAILED;

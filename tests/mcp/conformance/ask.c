@@ -27,7 +27,7 @@ static void ask_stop(struct call *c)
 /* On HTTP a question is an event. */
 static bool can_be_asked(const struct call *c)
 {
-	return !revision_is_modern(c->revision) && (!c->mcp->settings->http || head_takes_events(&((struct http_post *)c->channel)->head));
+	return !revision_is_modern(c->revision) && (!c->mcp->settings->http || head_accepts_event_stream(&((struct http_post *)c->channel)->head));
 }
 
 static void take_answer(struct client_request *r, struct mcp *m, const struct rpc_message *response)

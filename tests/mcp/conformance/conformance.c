@@ -71,11 +71,11 @@ static void initialize(struct call *c)
 	json_t          *result = initialize_result(c, &e);
 
 	if (!result) {
-		call_failure(c, &e);
+		call_answer_failure(c, &e);
 		return;
 	}
 	add_capabilities(json_object_get(result, "capabilities"), c->revision);
-	call_result(c, result);
+	call_answer_result(c, result);
 }
 
 static void discover(struct call *c)
@@ -83,7 +83,7 @@ static void discover(struct call *c)
 	json_t *result = discover_result(c);
 
 	add_capabilities(json_object_get(result, "capabilities"), c->revision);
-	call_result(c, result);
+	call_answer_result(c, result);
 }
 
 static void tools_call(struct call *c)
@@ -91,7 +91,7 @@ static void tools_call(struct call *c)
 	struct rpc_error e;
 
 	if (mirrors_check(c, &e) < 0)
-		call_failure(c, &e);
+		call_answer_failure(c, &e);
 	else
 		method_tools_call(c);
 }

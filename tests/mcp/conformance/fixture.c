@@ -18,7 +18,7 @@ void fixture_incapable(struct call *c, const char *what, json_t *needed)
 
 	(void)rpc_error_set(&e, RPC_MISSING_CAPABILITY, "This needs a client that declares %s", what);
 	e.data = json_pack("{s:o}", "requiredCapabilities", needed);
-	call_failure_with(c, &e, 400);
+	call_answer_failure_status(c, &e, 400);
 }
 
 void fixture_invalid(struct call *c, const char *why)
@@ -26,7 +26,7 @@ void fixture_invalid(struct call *c, const char *why)
 	struct rpc_error e;
 
 	(void)rpc_error_set(&e, RPC_INVALID_PARAMS, "%s", why);
-	call_failure(c, &e);
+	call_answer_failure(c, &e);
 }
 
 void fixture_cacheable(struct call *c, json_t *result)
@@ -35,7 +35,7 @@ void fixture_cacheable(struct call *c, json_t *result)
 		json_object_set_new(result, "ttlMs", json_integer(60000));
 		json_object_set_new(result, "cacheScope", json_string("public"));
 	}
-	call_result(c, result);
+	call_answer_result(c, result);
 }
 
 const char *fixture_text(const json_t *arguments, const char *name, const char *otherwise)

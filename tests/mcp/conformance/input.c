@@ -64,5 +64,5 @@ void input_ask(struct call *c, json_t *requests, json_t *state)
 	if (state)
 		json_object_set_new(result, "requestState", state_seal(c, state));
 	json_decref(state);
-	call_result(c, result);
+	call_answer_result(c, result);
 }

@@ -11,7 +11,7 @@
 
 static void end_lines(void *owner)
 {
-	line_channel_end(owner);
+	line_channel_stop(owner);
 }
 
 static int serve_lines(struct mcp *m, struct err *e)
@@ -32,7 +32,7 @@ static void end_http(void *owner)
 {
 	struct http_server *server = owner;
 
-	http_drain(server, server->mcp->settings->drain_ms);
+	http_server_drain(server, server->mcp->settings->drain_ms);
 }
 
 static int serve_http(struct mcp *m, struct err *e)
@@ -41,14 +41,14 @@ static int serve_http(struct mcp *m, struct err *e)
 	struct stop        stop;
 	int                r = -1;
 
-	if (http_open(&server, m, e) < 0)
+	if (http_server_open(&server, m, e) < 0)
 		return -1;
 	if (stop_open(&stop, &m->loop, end_http, &server, e) == 0) {
 		fprintf(stderr, "mcp_conformance: serving %s\n", server.url);
 		r = loop_run(&m->loop, &m->ends, e);
 		stop_close(&stop);
 	}
-	http_close(&server);
+	http_server_close(&server);
 	return r;
 }
 

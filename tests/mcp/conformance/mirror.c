@@ -24,7 +24,7 @@ static bool number_equals(const char *text, double number)
 
 static int mirror_scalar(const char *header, const char *said, const json_t *value, struct rpc_error *e)
 {
-	char *text = rules_decode(said);
+	char *text = rules_decode_header_value(said);
 	bool  same = false;
 
 	if (!text)
@@ -41,7 +41,7 @@ static int mirror_scalar(const char *header, const char *said, const json_t *val
 
 static int mirror_check(const struct http_head *h, const char *suffix, const json_t *value, struct rpc_error *e)
 {
-	const char *said = head_param(h, suffix);
+	const char *said = head_find_param(h, suffix);
 	char        header[120];
 
 	(void)snprintf(header, sizeof header, "Mcp-Param-%.100s", suffix);

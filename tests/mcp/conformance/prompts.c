@@ -16,14 +16,14 @@ static json_t *text_block(const char *text)
 static void simple(struct call *c, const json_t *arguments)
 {
 	(void)arguments;
-	call_result(c, json_pack("{s:[o]}", "messages", user_says(text_block("This is a simple prompt for testing."))));
+	call_answer_result(c, json_pack("{s:[o]}", "messages", user_says(text_block("This is a simple prompt for testing."))));
 }
 
 static void with_arguments(struct call *c, const json_t *arguments)
 {
 	json_t *text = json_sprintf("Prompt with arguments: arg1='%s', arg2='%s'", fixture_text(arguments, "arg1", ""), fixture_text(arguments, "arg2", ""));
 
-	call_result(c, json_pack("{s:[o]}", "messages", user_says(text_block(text ? json_string_value(text) : ""))));
+	call_answer_result(c, json_pack("{s:[o]}", "messages", user_says(text_block(text ? json_string_value(text) : ""))));
 	json_decref(text);
 }
 
@@ -32,13 +32,13 @@ static void with_resource(struct call *c, const json_t *arguments)
 	json_t *resource = json_pack("{s:s,s:{s:s,s:s,s:s}}", "type", "resource", "resource", "uri", fixture_text(arguments, "resourceUri", "test://static-text"),
 				     "mimeType", "text/plain", "text", "Embedded resource content for testing.");
 
-	call_result(c, json_pack("{s:[o,o]}", "messages", user_says(resource), user_says(text_block("Please process the embedded resource above."))));
+	call_answer_result(c, json_pack("{s:[o,o]}", "messages", user_says(resource), user_says(text_block("Please process the embedded resource above."))));
 }
 
 static void with_image(struct call *c, const json_t *arguments)
 {
 	(void)arguments;
-	call_result(c, json_pack("{s:[o,o]}", "messages", user_says(json_pack("{s:s,s:s,s:s}", "type", "image", "data", PNG_PIXEL, "mimeType", "image/png")),
+	call_answer_result(c, json_pack("{s:[o,o]}", "messages", user_says(json_pack("{s:s,s:s,s:s}", "type", "image", "data", PNG_PIXEL, "mimeType", "image/png")),
 				 user_says(text_block("Please analyze the image above."))));
 }
 
@@ -48,7 +48,7 @@ static void with_input(struct call *c, const json_t *arguments)
 
 	(void)arguments;
 	if (context)
-		call_result(c, json_pack("{s:[o]}", "messages", user_says(text_block(context))));
+		call_answer_result(c, json_pack("{s:[o]}", "messages", user_says(text_block(context))));
 	else if (fixture_can(c, "elicitation"))
 		input_ask(c, json_pack("{s:o}", "user_context", input_elicitation("What context should the prompt use?", "context", "string")), NULL);
 	else
@@ -118,10 +118,10 @@ void prompts_get(struct call *c)
 
 void completion_complete(struct call *c)
 {
-	call_result(c, json_pack("{s:{s:[],s:i,s:b}}", "completion", "values", "total", 0, "hasMore", 0));
+	call_answer_result(c, json_pack("{s:{s:[],s:i,s:b}}", "completion", "values", "total", 0, "hasMore", 0));
 }
 
 void logging_set_level(struct call *c)
 {
-	call_result(c, json_object());
+	call_answer_result(c, json_object());
 }

@@ -61,7 +61,7 @@ static void not_found(struct call *c, const char *uri)
 
 	(void)rpc_error_set(&e, revision_is_modern(c->revision) ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND, "Resource not found");
 	e.data = json_pack("{s:s}", "uri", uri);
-	call_failure(c, &e);
+	call_answer_failure(c, &e);
 }
 
 void resources_read(struct call *c)
@@ -83,5 +83,5 @@ void resources_read(struct call *c)
 
 void resources_subscribe(struct call *c)
 {
-	call_result(c, json_object());
+	call_answer_result(c, json_object());
 }

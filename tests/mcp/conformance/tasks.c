@@ -130,7 +130,7 @@ static void task_begin(struct call *c, int64_t ms, json_t *result, json_t *error
 		task_becomes(t, "input_required");
 	else
 		loop_timer_set(&c->mcp->loop, &t->due, ms);
-	call_result(c, task_json(t, "task"));
+	call_answer_result(c, task_json(t, "task"));
 }
 
 static bool can_tasks(const struct call *c)
@@ -256,7 +256,7 @@ void tasks_get(struct call *c)
 		json_object_set(result, "error", t->error);
 	if (!strcmp(t->status, "input_required"))
 		json_object_set(result, "inputRequests", t->asked);
-	call_result(c, result);
+	call_answer_result(c, result);
 }
 
 static void take_answers(struct task *t, const json_t *answers)
@@ -283,7 +283,7 @@ void tasks_update(struct call *c)
 		return;
 	if (!strcmp(t->status, "input_required"))
 		take_answers(t, json_object_get(c->params, "inputResponses"));
-	call_result(c, json_object());
+	call_answer_result(c, json_object());
 }
 
 void tasks_cancel(struct call *c)
@@ -296,7 +296,7 @@ void tasks_cancel(struct call *c)
 		loop_timer_clear(&c->mcp->loop, &t->due);
 		task_becomes(t, "cancelled");
 	}
-	call_result(c, json_object());
+	call_answer_result(c, json_object());
 }
 
 #define TASK_TOOL(id, function, about, schema) \

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* call_progress() would hold back what comes this fast. */
+/* call_send_progress() would hold back what comes this fast. */
 static void tell_progress(struct call *c, int progress)
 {
 	if (c->progress_token)
